@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Makefile - holdfast, built by GNU make alone
+#
+#   make            $(BUILD)/holdfast: optimised, dynamic, with TLS
+#   make release    $(BUILD)/release/holdfast: static, stripped, without TLS (TLS=1 adds it)
+#   make asan       $(BUILD)/asan/holdfast: with AddressSanitizer and UBSan
+#   make test       layers, fuzz, unit and the tests against the real binary
+#   make unit | layers | fuzz | lint | format | bench | install | clean
+#
+# Each flavour has object files of its own, so that changing from one to the
+# other builds nothing twice. All of them assert: NDEBUG is never defined.
+
+BUILD ?= build
+PREFIX ?= /usr/local
+DESTDIR ?=
+CLANG ?= clang
+LLHTTP_SRC ?= /usr/share/llhttp
+LLHTTP_INC ?= /usr/share/include/llhttp
+FUZZ_SECONDS ?= 20
+VERSION ?= 0.1.0
+
+# The quick binary has TLS, the release has not: static OpenSSL weighs more
+# than all the rest together. Either can be told otherwise by TLS=0 or TLS=1.
+TLS_DYNAMIC := $(if $(TLS),$(TLS),1)
+TLS_RELEASE := $(if $(TLS),$(TLS),0)
+
+SRC := $(sort $(wildcard src/*/*.c src/*/*/*.c))
+HDR := $(sort $(wildcard src/*/*.h src/*/*/*.h))
+EMBED := $(sort $(wildcard src/dialects/native/openapi.json web/dist/page.html))
+LLHTTP := api http llhttp
+UNIT := $(sort $(wildcard tests/unit/test_*.c))
+FUZZ := $(sort $(wildcard fuzz/fuzz_*.c))
+MAN := $(sort $(wildcard docs/man/*.1))
+
+CPPFLAGS_ALL = -Isrc -I$(LLHTTP_INC) -D_GNU_SOURCE -DHF_VERSION='"$(VERSION)"' $(CPPFLAGS)
+CFLAGS_ALL = -std=gnu11 -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes \
+	-Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla \
+	-fstack-protector-strong $(CFLAGS)
+LIBS_DYNAMIC := -luv -ljansson -lz -lpthread
+LIBS_STATIC := -l:libuv_a.a -l:libjansson.a -l:libz.a -lpthread
+LIBS_TLS := -lssl -lcrypto
+LIBS_TLS_STATIC := -l:libssl.a -l:libcrypto.a
+
+# SAN: sanitizers of the asan flavour and of the unit tests.
+SAN ?= address,undefined
+SAN_FLAGS = -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.PHONY: all objects release asan unit unit-build layers fuzz fuzz-build lint \
+	lint-format lint-tidy lint-cppcheck format test bench install clean embed
+
+all: $(BUILD)/holdfast
+
+# --- the flavours ---------------------------------------------------------
+# $(call flavour,NAME,DIR,COMPILER,CFLAGS,TLS): rules for all objects below DIR.
+# NAME_OBJ is what a program is linked from; NAME_LIB is the same without main.
+
+define flavour
+$(1)_SRC := $$(if $$(filter 1,$(5)),$$(SRC),$$(filter-out src/transport/tls.c,$$(SRC)))
+$(1)_OBJ := $$($(1)_SRC:%.c=$(2)/%.o) $$(LLHTTP:%=$(2)/llhttp/%.o) $$(EMBED:%=$(2)/%.o)
+$(1)_LIB := $$(filter-out $(2)/src/cli/main.o,$$($(1)_OBJ))
+
+$(2)/src/%.o: src/%.c $(2)/flags
+	@mkdir -p $$(@D)
+	$(3) $$(CPPFLAGS_ALL) -DHF_TLS=$(5) $$(CFLAGS_ALL) $(4) -MMD -MP -c -o $$@ $$<
+
+$(2)/llhttp/%.o: $$(LLHTTP_SRC)/%.c $(2)/flags
+	@mkdir -p $$(@D)
+	$(3) -I$$(LLHTTP_INC) -std=gnu11 -w $(4) -c -o $$@ $$<
+
+# A file becomes the bytes between two symbols named after it, as in
+# base/embed.h: openapi.json -> embed_openapi_json_start, embed_openapi_json_end.
+$$(EMBED:%=$(2)/%.o): $(2)/%.o: % $(2)/flags
+	@mkdir -p $$(@D)
+	printf '%s\n' '.section .rodata' '.balign 16' \
+	    '.global embed_$$(subst -,_,$$(subst .,_,$$(notdir $$*)))_start' \
+	    '.global embed_$$(subst -,_,$$(subst .,_,$$(notdir $$*)))_end' \
+	    'embed_$$(subst -,_,$$(subst .,_,$$(notdir $$*)))_start: .incbin "$$<"' \
+	    'embed_$$(subst -,_,$$(subst .,_,$$(notdir $$*)))_end: .byte 0' \
+	    '.section .note.GNU-stack,"",%progbits' | $(3) -x assembler -c -o $$@ -
+
+# Objects are made anew when the flags they were made with have changed.
+$(2)/flags: FORCE
+	@mkdir -p $$(@D)
+	@echo '$(3) $$(subst ','"'"',$$(CPPFLAGS_ALL)) $$(CFLAGS_ALL) $(4) TLS=$(5)' | cmp -s - $$@ || \
+	    echo '$(3) $$(subst ','"'"',$$(CPPFLAGS_ALL)) $$(CFLAGS_ALL) $(4) TLS=$(5)' > $$@
+
+-include $$($(1)_SRC:%.c=$(2)/%.d)
+endef
+
+.PHONY: FORCE
+FORCE:
+
+DYNAMIC_CFLAGS := -O2 -g
+RELEASE_CFLAGS := -O2 -DHF_STATIC=1 -ffunction-sections -fdata-sections
+ASAN_CFLAGS := -O1 -g $(SAN_FLAGS)
+FUZZ_CFLAGS := -O1 -g -fsanitize=fuzzer-no-link,$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
+
+$(eval $(call flavour,DYNAMIC,$(BUILD)/obj,$$(CC),$$(DYNAMIC_CFLAGS),$(TLS_DYNAMIC)))
+$(eval $(call flavour,RELEASE,$(BUILD)/release/obj,$$(CC),$$(RELEASE_CFLAGS),$(TLS_RELEASE)))
+$(eval $(call flavour,ASAN,$(BUILD)/asan/obj,$$(CC),$$(ASAN_CFLAGS),$(TLS_DYNAMIC)))
+$(eval $(call flavour,FUZZ,$(BUILD)/fuzz/obj,$$(CLANG),$$(FUZZ_CFLAGS),$(TLS_DYNAMIC)))
+
+# --- programs -------------------------------------------------------------
+
+DYNAMIC_LIBS := $(if $(filter 1,$(TLS_DYNAMIC)),$(LIBS_TLS)) $(LIBS_DYNAMIC)
+RELEASE_LIBS := $(if $(filter 1,$(TLS_RELEASE)),$(LIBS_TLS_STATIC)) $(LIBS_STATIC)
+
+# Only compiles: to see at once whether a change of one part is sound.
+objects: $(DYNAMIC_OBJ)
+
+$(BUILD)/holdfast: $(DYNAMIC_OBJ)
+	$(CC) $(LDFLAGS) -o $@ $(DYNAMIC_OBJ) $(DYNAMIC_LIBS)
+
+asan: $(BUILD)/asan/holdfast
+$(BUILD)/asan/holdfast: $(ASAN_OBJ)
+	$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(ASAN_OBJ) $(DYNAMIC_LIBS)
+
+# A static glibc cannot look up users or hosts without the shared libraries
+# of the machine it runs on, so our own objects must not ask it to.
+NSS_CALLS := getpw(nam|uid|ent)(_r)?|getgr(nam|gid|ent)(_r)?|getgrouplist|initgroups|getaddrinfo|gethostby.*|getservby.*|dlopen
+
+release: $(BUILD)/release/holdfast
+$(BUILD)/release/holdfast: $(RELEASE_OBJ)
+	@if nm -A --undefined-only $(RELEASE_OBJ) | grep -E ' U ($(NSS_CALLS))$$'; then \
+	    echo 'release: the calls above do not work in a static binary' >&2; exit 1; fi
+	$(CC) -static $(LDFLAGS) -Wl,--gc-sections -Wl,-Map,$@.map -s -o $@ $(RELEASE_OBJ) $(RELEASE_LIBS)
+
+embed: $(EMBED:%=$(BUILD)/obj/%.o)
+
+# --- tests ----------------------------------------------------------------
+# Each tests/unit/test_x.c is a program of its own, linked with what it uses of
+# src, as each fuzz target is; the archives hold all but main.
+
+$(BUILD)/asan/lib.a: $(ASAN_LIB)
+	@rm -f $@
+	ar rcs $@ $(ASAN_LIB)
+
+$(BUILD)/fuzz/lib.a: $(FUZZ_LIB)
+	@rm -f $@
+	ar rcs $@ $(FUZZ_LIB)
+
+UNIT_BIN := $(UNIT:tests/unit/%.c=$(BUILD)/unit/%)
+
+$(BUILD)/unit/%: tests/unit/%.c $(BUILD)/asan/lib.a
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) -Itests/unit -DHF_TLS=$(TLS_DYNAMIC) $(CFLAGS_ALL) $(ASAN_CFLAGS) \
+	    -MMD -MP -MF $@.d -o $@ $< $(BUILD)/asan/lib.a $(DYNAMIC_LIBS)
+-include $(UNIT_BIN:%=%.d)
+
+unit-build: $(UNIT_BIN)
+unit: unit-build
+	@scripts/unit $(UNIT_BIN)
+
+layers:
+	@scripts/layers --self-test
+	@scripts/layers
+
+FUZZ_BIN := $(FUZZ:fuzz/%.c=$(BUILD)/fuzz/%)
+
+$(BUILD)/fuzz/fuzz_%: fuzz/fuzz_%.c $(BUILD)/fuzz/lib.a
+	@mkdir -p $(@D)
+	$(CLANG) $(CPPFLAGS_ALL) -DHF_TLS=$(TLS_DYNAMIC) $(CFLAGS_ALL) -O1 -g \
+	    -fsanitize=fuzzer,$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer \
+	    -MMD -MP -MF $@.d -o $@ $< $(BUILD)/fuzz/lib.a $(DYNAMIC_LIBS)
+-include $(FUZZ_BIN:%=%.d)
+
+fuzz-build: $(FUZZ_BIN)
+fuzz: fuzz-build
+	@scripts/fuzz $(BUILD)/fuzz $(FUZZ_SECONDS)
+
+test: all asan release unit-build fuzz-build
+	@scripts/run-tests $(BUILD) $(FUZZ_SECONDS)
+
+bench: all release
+	bench/run
+
+# --- lint -----------------------------------------------------------------
+
+FORMATTED = $(SRC) $(HDR) $(wildcard tests/unit/*.[ch] fuzz/*.[ch] bench/*.[ch])
+
+lint: lint-format lint-cppcheck lint-tidy
+
+lint-format:
+	clang-format --dry-run -Werror $(FORMATTED)
+
+# clang-tidy is slow, so a file is looked at again only when it or a header has changed.
+lint-tidy: $(SRC:%.c=$(BUILD)/tidy/%.ok)
+$(BUILD)/tidy/%.ok: %.c $(HDR) .clang-tidy
+	@mkdir -p $(@D)
+	clang-tidy --quiet $< -- $(CPPFLAGS_ALL) -DHF_TLS=1 -std=gnu11 2>$@.log || { cat $@.log; false; }
+	@touch $@
+
+# comparePointers: the size of an embedded file is the distance of two symbols.
+# internalAstError: cppcheck does not know a compound literal behind a "?".
+lint-cppcheck:
+	@mkdir -p $(BUILD)/cppcheck
+	cppcheck --quiet --std=c11 --language=c --enable=warning,performance,portability \
+	    --inline-suppr --suppress=comparePointers --suppress=internalAstError \
+	    --error-exitcode=1 --cppcheck-build-dir=$(BUILD)/cppcheck \
+	    -Isrc -D_GNU_SOURCE -D__linux__ -D__$(shell uname -m)__ -DHF_TLS=1 -DHF_VERSION='"0"' $(SRC)
+
+format:
+	clang-format -i $(FORMATTED)
+
+# --- the rest -------------------------------------------------------------
+
+install: $(BUILD)/holdfast
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 755 $(BUILD)/holdfast $(DESTDIR)$(PREFIX)/bin/holdfast
+	for page in $(MAN); do \
+	    install -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man1/ || exit 1; done
+
+clean:
+	rm -rf $(BUILD)

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fuzz_safecut.c - two bytes say where to cut, the rest is the output
+ *
+ * When the output is held from its start, the cut is compared with a second
+ * reader of the same grammar, written the other way round: not a state for each
+ * byte but the length of each token.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/safecut.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(int ok)
+{
+    if (!ok)
+        abort();
+}
+
+static size_t character_length(const uint8_t *p, size_t len)
+{
+    size_t want = p[0] < 0xC2 ? 1 : p[0] < 0xE0 ? 2 : p[0] < 0xF0 ? 3 : p[0] < 0xF5 ? 4 : 1;
+    size_t n = 1;
+
+    while (n < want && n < len && (p[n] & 0xC0) == 0x80)
+        n++;
+    return n == len && n < want ? 0 : n;
+}
+
+static size_t sequence_length(const uint8_t *p, size_t len);
+
+/* n bytes and whatever broke the sequence off at p[n]; ESC begins another one. */
+static size_t broken_off(const uint8_t *p, size_t len, size_t n)
+{
+    size_t more;
+
+    if (n == len)
+        return 0;
+    more = p[n] == 0x1B ? sequence_length(p + n, len - n) : character_length(p + n, len - n);
+    return more == 0 ? 0 : n + more;
+}
+
+static int ends_anything(uint8_t b)
+{
+    return b == 0x1B || b == 0x18 || b == 0x1A;
+}
+
+/* p[0] is ESC. 0: not complete. */
+static size_t sequence_length(const uint8_t *p, size_t len)
+{
+    size_t n = 1;
+    int last;
+
+    while (n < len && !ends_anything(p[n]) && (p[n] < 0x20 || p[n] == 0x7F))
+        n++; /* controls on the way */
+    if (n == len || ends_anything(p[n]))
+        return broken_off(p, len, n);
+    if (p[n] == 'N' || p[n] == 'O')
+        return broken_off(p, len, n + 1);
+    if (strchr("]PX^_", p[n]) != NULL) {
+        last = p[n] == ']' ? 0x07 : 0x18;
+        for (n++; n < len && !ends_anything(p[n]) && p[n] != last; n++)
+            ;
+        return broken_off(p, len, n);
+    }
+    if (p[n] != '[' && (p[n] < 0x20 || p[n] >= 0x30))
+        return broken_off(p, len, n);
+    last = p[n] == '[' ? 0x3F : 0x2F;
+    for (n++; n < len && !ends_anything(p[n]) && (p[n] <= last || p[n] == 0x7F); n++)
+        ;
+    return broken_off(p, len, n);
+}
+
+/* The first border at or after want; SIZE_MAX if the last token is not complete. */
+static size_t reference(const uint8_t *p, size_t len, size_t want)
+{
+    size_t at = 0;
+
+    while (at < want) {
+        size_t n =
+            p[at] == 0x1B ? sequence_length(p + at, len - at) : character_length(p + at, len - at);
+
+        if (n == 0)
+            return SIZE_MAX;
+        at += n;
+    }
+    return at;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    size_t len, want, got, expected;
+    const uint8_t *p = data + 2;
+
+    if (size < 2)
+        return 0;
+    len = size - 2;
+    want = (data[0] | (size_t)data[1] << 8) % (len + 1);
+    got = safecut_find(p, len, want, false);
+    check(got <= len && (got <= want || got - want <= SAFECUT_SKIP_MAX_BYTES));
+    check(safecut_forward(p, len) <= len);
+
+    got = safecut_find(p, len, want, true);
+    expected = reference(p, len, want);
+    check(got <= len && safecut_find(p, len, got, true) == got);
+    if (expected == SIZE_MAX)
+        check(got <= want || p[got] == 0x1B);
+    else if (expected - want < SAFECUT_SKIP_MAX_BYTES)
+        check(got == expected);
+    return 0;
+}

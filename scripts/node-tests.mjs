@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// node-tests.mjs - runs the tests against the real binary by Node's own runner
+//
+// Usage: node scripts/node-tests.mjs TAP_FILE [TEST_FILE...]
+//
+// One file at a time: the tests measure time-outs and count descriptors and
+// share the processors with the daemon. The check that every error code was met
+// comes last, after all others have noted what they met. People get the `spec`
+// report on standard output; TAP_FILE gets the same as TAP, closing lines included.
+
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { finished } from 'node:stream/promises';
+import { run } from 'node:test';
+import { spec as Spec, tap } from 'node:test/reporters';
+import { fileURLToPath } from 'node:url';
+
+const tests = path.join(path.dirname(fileURLToPath(import.meta.url)), '../tests');
+const [tapFile, ...asked] = process.argv.slice(2).map((arg) => path.resolve(arg));
+
+function testFilesBelow(dir) {
+    return fs.readdirSync(dir, { withFileTypes: true })
+        .sort((a, b) => (a.name < b.name ? -1 : 1))
+        .flatMap((entry) => {
+            const at = path.join(dir, entry.name);
+            if (entry.isDirectory()) return entry.name === 'node_modules' ? [] : testFilesBelow(at);
+            return entry.name.endsWith('.test.mjs') ? [at] : [];
+        });
+}
+
+const files = asked.length > 0 ? asked : testFilesBelow(tests);
+const lastCheck = path.join(tests, 'codes.check.mjs');
+if (asked.length === 0 && fs.existsSync(lastCheck)) files.push(lastCheck);
+
+for (const name of ['HOLDFAST_BIN', 'HOLDFAST_RELEASE']) {
+    if (process.env[name]) process.env[name] = path.resolve(process.env[name]);
+}
+const tmp = fs.mkdtempSync(path.join(os.tmpdir(), 'holdfast-tests-'));
+process.env.HF_TEST_TMP = tmp;
+process.env.HF_CODES_FILE = path.join(tmp, 'codes');
+process.on('exit', () => fs.rmSync(tmp, { recursive: true, force: true }));
+process.chdir(tests);
+
+const stop = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => stop.abort());
+
+const stream = run({ files, concurrency: 1, signal: stop.signal });
+stream.on('test:fail', (event) => {
+    if (!event.todo) process.exitCode = 1;
+});
+const report = fs.createWriteStream(tapFile);
+stream.compose(tap).pipe(report);
+stream.compose(new Spec()).pipe(process.stdout);
+await finished(report);

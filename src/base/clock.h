@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * clock.h - now, in the units the names say. Layer: base.
+ */
+#ifndef HF_BASE_CLOCK_H
+#define HF_BASE_CLOCK_H
+
+#include <stdint.h>
+
+uint64_t clock_mono_ns(void);
+uint64_t clock_mono_ms(void);
+int64_t clock_wall_ms(void);
+
+#define CLOCK_RFC3339_LEN 24
+/* "2026-01-02T03:04:05.678Z", NUL-terminated: out holds CLOCK_RFC3339_LEN + 1. */
+void clock_rfc3339(int64_t wall_ms, char *out);
+
+#endif

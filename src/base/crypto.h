@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * crypto.h - SHA-1 (WebSocket handshake), SHA-256 and HMAC (cookies, body hashes),
+ * randomness, constant-time compare
+ *
+ * Ours because the static binary must stay small: libcrypto alone is larger than
+ * everything else together. No key exchange or cipher is written here; TLS is OpenSSL's. Layer: base.
+ */
+#ifndef HF_BASE_CRYPTO_H
+#define HF_BASE_CRYPTO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+void sha1(const void *bytes, size_t len, uint8_t out[20]);
+void sha256(const void *bytes, size_t len, uint8_t out[32]);
+void hmac_sha256(const void *key, size_t key_len, const void *bytes, size_t len, uint8_t out[32]);
+void random_bytes(void *out, size_t len); /* getrandom(2); aborts if it fails */
+bool bytes_equal_ct(const void *a, const void *b, size_t len);
+uint64_t hash_bytes(const void *bytes, size_t len); /* for tables, not for secrets; stable */
+
+#endif

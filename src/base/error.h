@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * error.h - one reason, told once: status, stable code and a sentence
+ *
+ * Filled where the reason is known, turned into a platform's shape in the
+ * dialect only. Every code a peer can meet stands in HF_CODES below: the
+ * documentation and the tests are checked against this one list.
+ *
+ * Layer: base.
+ */
+#ifndef HF_BASE_ERROR_H
+#define HF_BASE_ERROR_H
+
+/* name, HTTP status, negative errno inside, title */
+#define HF_CODES(X)                                                                                \
+    X(bad_request, 400, EINVAL, "Bad request")                                                     \
+    X(bad_json, 400, EINVAL, "Body is not valid JSON")                                             \
+    X(bad_type, 400, EINVAL, "Field has the wrong type")                                           \
+    X(bad_value, 400, EINVAL, "Field has a value that is not allowed")                             \
+    X(missing_field, 400, EINVAL, "Required field is missing")                                     \
+    X(unknown_field, 400, EINVAL, "Unknown field")                                                 \
+    X(bad_query, 400, EINVAL, "Query parameter is not allowed")                                    \
+    X(bad_path, 400, EINVAL, "Path is not valid")                                                  \
+    X(bad_signal, 400, EINVAL, "Unknown signal")                                                   \
+    X(bad_size, 400, EINVAL, "Terminal size out of range")                                         \
+    X(bad_regex, 400, EINVAL, "Regular expression is not valid")                                   \
+    X(unauthorized, 401, EACCES, "Not authenticated")                                              \
+    X(forbidden, 403, EPERM, "Not allowed for this role")                                          \
+    X(origin_refused, 403, EPERM, "Origin is not allowed")                                         \
+    X(host_refused, 403, EPERM, "Host is not allowed")                                             \
+    X(not_found, 404, ENOENT, "No such resource")                                                  \
+    X(no_such_process, 404, ESRCH, "No such process")                                              \
+    X(method_not_allowed, 405, EINVAL, "Method not allowed")                                       \
+    X(not_acceptable, 406, EINVAL, "Not acceptable")                                               \
+    X(request_timeout, 408, ETIMEDOUT, "Request took too long")                                    \
+    X(tag_in_use, 409, EEXIST, "Tag is in use")                                                    \
+    X(not_a_terminal, 409, ENOTTY, "Process has no terminal")                                      \
+    X(not_running, 409, ESRCH, "Process has exited")                                               \
+    X(stdin_closed, 409, EPIPE, "Process takes no input")                                          \
+    X(idempotency_conflict, 409, EEXIST, "Idempotency key was used otherwise")                     \
+    X(offset_gone, 410, ERANGE, "Offset is no longer held")                                        \
+    X(length_required, 411, EINVAL, "Length required")                                             \
+    X(body_too_large, 413, EMSGSIZE, "Body too large")                                             \
+    X(uri_too_long, 414, EMSGSIZE, "Request target too long")                                      \
+    X(unsupported_media_type, 415, EINVAL, "Unsupported media type")                               \
+    X(range_not_satisfiable, 416, ERANGE, "Offset beyond the output")                              \
+    X(expectation_failed, 417, EINVAL, "Expectation failed")                                       \
+    X(spawn_failed, 422, EINVAL, "Command could not be started")                                   \
+    X(user_unknown, 422, ENOENT, "Unknown user")                                                   \
+    X(upgrade_required, 426, EPROTO, "Upgrade required")                                           \
+    X(too_many_processes, 429, EAGAIN, "Limit of processes reached")                               \
+    X(too_many_viewers, 429, EAGAIN, "Limit of viewers reached")                                   \
+    X(too_many_connections, 429, EAGAIN, "Limit of connections reached")                           \
+    X(too_many_waits, 429, EAGAIN, "Limit of waiting requests reached")                            \
+    X(journal_memory_full, 429, ENOMEM, "Limit of journal memory reached")                         \
+    X(headers_too_large, 431, EMSGSIZE, "Request headers too large")                               \
+    X(internal, 500, EIO, "Internal error")                                                        \
+    X(not_implemented, 501, ENOSYS, "Not implemented")                                             \
+    X(shutting_down, 503, ESHUTDOWN, "Daemon is shutting down")                                    \
+    X(no_memory, 503, ENOMEM, "Out of memory")                                                     \
+    X(no_pty, 503, ENODEV, "No terminal available")                                                \
+    X(http_version_not_supported, 505, EPROTO, "HTTP version not supported")
+
+/* clang-format off */
+enum hf_code {
+    HF_OK = 0,
+#define X(name, status, err, title) HF_E_##name,
+    HF_CODES(X)
+#undef X
+    HF_CODE_COUNT
+};
+/* clang-format on */
+
+struct hf_error {
+    enum hf_code code;
+    char detail[320];       /* a sentence that says what to do */
+    char field[64];         /* offending request field, or "" */
+    const char *limit;      /* static name of the limit that was hit, or NULL */
+    const char *errno_name; /* static, "ENOENT"; or NULL */
+    char path[256];         /* path the system refused, or "" */
+    const char *allow;      /* static, for 405; or NULL */
+};
+
+const char *hf_code_name(enum hf_code code); /* "unknown_field" */
+const char *hf_code_title(enum hf_code code);
+int hf_code_status(enum hf_code code); /* HTTP status */
+
+/* Fills *err (which may be NULL) and returns the code's negative errno. */
+int hf_fail(struct hf_error *err, enum hf_code code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The same, naming the request field at fault. */
+int hf_fail_field(struct hf_error *err, enum hf_code code, const char *field, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+const char *hf_errno_name(int errnum); /* "ENOENT"; "E?" when unknown */
+
+#endif

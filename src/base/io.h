@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * io.h - descriptors, and the count of bytes moved by read(2) and write(2)
+ *
+ * The kernel counts what a process has read and written (rchar and wchar in
+ * /proc/PID/io). After a worker was killed inside read(2) or write(2), that
+ * count tells exactly how many bytes moved, provided that every other read
+ * and write is known. So: files, terminals and pipes go through hf_read() and
+ * hf_write() here; sockets use recv/sendmsg, which the kernel leaves out of
+ * that count. Layer: base.
+ */
+#ifndef HF_BASE_IO_H
+#define HF_BASE_IO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+
+struct io_count {
+    uint64_t read_bytes, written_bytes;
+};
+
+/* As read(2) and write(2), but -errno on failure, EINTR retried, and counted. */
+ssize_t hf_read(int fd, void *to, size_t len);
+ssize_t hf_write(int fd, const void *from, size_t len);
+struct io_count io_counted(void); /* by this process so far */
+/*
+ * Sets the count from /proc/self/io; false if this kernel does not tell. To be
+ * called after loop_new(), in which libuv writes a byte of its own, and before
+ * the process changes its user, after which the file is no longer its own.
+ */
+bool io_count_sync(void);
+/* What the kernel counted for a (dead, unreaped) process. `uid`/`gid`: whose it was; the file
+ * system ids are switched for the look and put back. Without CAP_SYS_PTRACE this needs a process
+ * that died dumpable, which one that changed its user is only by PR_SET_DUMPABLE. */
+bool io_count_of(pid_t pid, uid_t uid, gid_t gid, struct io_count *out);
+
+int io_set_nonblocking(int fd, bool on); /* 0 or -errno */
+void io_close(int *fd);                  /* closes if >= 0, sets -1 */
+/* Whole small file into *out, at most max bytes (-EFBIG beyond); counted. */
+int io_read_file(const char *path, size_t max, struct buf *out);
+int io_write_all(int fd, const void *from, size_t len);
+
+static inline void io_autoclose_fn(int *fd)
+{
+    io_close(fd);
+}
+#define hf_autoclose __attribute__((cleanup(io_autoclose_fn)))
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * limits.h - every bound with its unit, default and reason
+ *
+ * Those that an operator may change are fields of the option structs and
+ * start from here. Layer: base.
+ */
+#ifndef HF_BASE_LIMITS_H
+#define HF_BASE_LIMITS_H
+
+/* --- transport --- */
+#define LIMIT_HEADER_BYTES (32 * 1024) /* request line and headers together */
+#define LIMIT_HEADER_COUNT 100
+#define LIMIT_URI_BYTES (16 * 1024)
+#define LIMIT_JSON_BODY_BYTES (1024 * 1024) /* JSON bodies; 413 beyond */
+#define LIMIT_INPUT_BODY_BYTES (1LL << 40)  /* raw input is streamed, so large */
+#define LIMIT_CONNECTIONS 4096
+#define LIMIT_REQUEST_HEAD_MS 10000       /* first byte to end of headers */
+#define LIMIT_REQUEST_BODY_MS 30000       /* without progress in the body */
+#define LIMIT_KEEPALIVE_MS 75000          /* idle between requests */
+#define LIMIT_CONN_OUT_BYTES (512 * 1024) /* unsent control data before a peer is given up */
+#define LIMIT_WS_TEXT_BYTES (64 * 1024)   /* one text message */
+#define LIMIT_WS_FRAME_BYTES (64LL << 20) /* one binary frame; streamed, never held whole */
+#define WS_PING_MS 20000                  /* under the 60 s that proxies allow, twice over */
+#define WS_PONG_MS 40000
+#define WS_CLOSE_MS 5000       /* wait for the peer's close frame */
+#define LIMIT_SHUTDOWN_MS 5000 /* streams get this long to end */
+
+/* --- engine --- */
+#define LIMIT_PROCESSES 1024              /* living ones */
+#define LIMIT_VIEWERS 1024                /* of one process */
+#define LIMIT_JOURNAL_BYTES (1024 * 1024) /* ring of one process, default */
+#define LIMIT_JOURNAL_MIN_BYTES (64 * 1024)
+#define LIMIT_JOURNAL_MAX_BYTES (256LL << 20)
+#define LIMIT_JOURNAL_MEMORY_BYTES (2LL << 30) /* all rings together */
+#define LIMIT_INPUT_QUEUE_BYTES (64 * 1024)
+#define LIMIT_INPUT_CLIENTS 16             /* remembered client ids of one process */
+#define LIMIT_RETAINED 256                 /* exited records kept */
+#define LIMIT_RETAIN_MS (60LL * 60 * 1000) /* and for how long */
+#define LIMIT_ARGS 4096
+#define LIMIT_ENV 4096
+#define LIMIT_TAG_BYTES 128
+#define LIMIT_LABEL_BYTES 1024
+#define LIMIT_METADATA_BYTES (16 * 1024)
+#define LIMIT_EVENT_LOG_BYTES (256 * 1024)
+#define LIMIT_WAITS 1024                     /* requests that wait at once */
+#define LIMIT_RUN_OUTPUT_BYTES (1024 * 1024) /* default of max_output_bytes */
+#define LIMIT_RUN_OUTPUT_MAX_BYTES (64LL << 20)
+#define LIMIT_REGEX_BYTES 4096
+#define LIMIT_REGEX_STATES 4096
+#define LIMIT_TEXT_BYTES 4096 /* a text to wait for */
+#define LIMIT_DURATION_MS (366LL * 24 * 3600 * 1000)
+#define TERMINAL_SIZE_MAX 4096
+#define VIEWER_SLICE_BYTES (64 * 1024) /* largest frame */
+#define EXIT_QUIET_MS 20               /* output silent this long after exit: done */
+#define EXIT_DRAIN_MAX_MS 250          /* whatever still writes, the exit is told by then */
+#define KILL_GRACE_MS 5000
+#define KILL_VERIFY_MS 2000 /* after SIGKILL, until survivors are named */
+
+#endif

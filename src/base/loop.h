@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loop.h - the event loop: descriptors, timers, and "at the end of this turn"
+ *
+ * A thin skin over libuv (uv_poll, uv_timer, uv_prepare, uv_check) so that the rest says what it wants
+ * in our words. One loop, one thread. A closed watch or timer never calls
+ * back again; its memory goes when libuv is done with it. Layer: base.
+ */
+#ifndef HF_BASE_LOOP_H
+#define HF_BASE_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+
+struct loop;
+struct watch;
+struct timer;
+
+enum { LOOP_READ = 1, LOOP_WRITE = 2 };
+
+typedef void watch_fn(struct watch *w, int events, void *arg);
+typedef void timer_fn(struct timer *t, void *arg);
+typedef void task_fn(void *arg);
+
+struct loop *loop_new(void);
+void loop_free(struct loop *l); /* runs pending closes first */
+void loop_run(struct loop *l);  /* until loop_stop() */
+void loop_stop(struct loop *l);
+uint64_t loop_now_ms(struct loop *l); /* monotonic, as of this turn */
+
+/* Born with no interest. An error or hang-up of the fd is delivered as every
+ * direction of interest. The fd stays the caller's, becomes non-blocking and must
+ * outlive the watch. NULL if it cannot be waited for (a regular file). */
+struct watch *watch_new(struct loop *l, int fd, watch_fn *fn, void *arg);
+void watch_set(struct watch *w, int events); /* no-op when unchanged */
+void watch_close(struct watch *w);           /* NULL is fine; then close(fd) is safe */
+
+struct timer *timer_new(struct loop *l, timer_fn *fn, void *arg);
+void timer_start(struct timer *t, uint64_t ms); /* once; restarts */
+void timer_stop(struct timer *t);
+bool timer_is_active(const struct timer *t);
+void timer_close(struct timer *t); /* NULL is fine */
+
+/* Runs fn once before the loop sleeps again; tasks may add tasks, which then run in
+ * the same flush. {0}-initialised; adding twice is once. */
+struct task {
+    struct list link;
+    task_fn *fn;
+    void *arg;
+    bool queued;
+};
+void loop_defer(struct loop *l, struct task *t);
+void task_cancel(struct task *t);
+
+#endif

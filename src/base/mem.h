@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mem.h - allocation that ends the program instead of failing
+ *
+ * For small sizes that we choose. Sizes that a peer chooses use malloc() and have a
+ * named limit. Layer: base.
+ */
+#ifndef HF_BASE_MEM_H
+#define HF_BASE_MEM_H
+
+#include <stddef.h>
+
+void *hf_xalloc(size_t size); /* zeroed */
+void *hf_xrealloc(void *p, size_t size);
+char *hf_xstrdup(const char *s); /* NULL gives NULL */
+char *hf_xstrndup(const char *s, size_t len);
+void hf_wipe(void *p, size_t len); /* not optimised away */
+
+static inline void hf_autofree_fn(void *p);
+#define hf_autofree __attribute__((cleanup(hf_autofree_fn)))
+
+#include <stdlib.h>
+#include <string.h>
+static inline void hf_autofree_fn(void *p)
+{
+    void *q;
+
+    memcpy(&q, p, sizeof q);
+    free(q);
+}
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * signals.c - signal names and numbers; the names come from the C library. Layer: base.
+ */
+#include "base/signals.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/text.h"
+
+/* Second names that people use; the C library gives one name per number. */
+static const struct {
+    const char *name;
+    int signum;
+} aliases[] = {{"IOT", SIGIOT}, {"CLD", SIGCHLD}, {"IO", SIGIO}, {"POLL", SIGPOLL}};
+
+/* "RTMIN", "RTMIN+n", "RTMAX", "RTMAX-n"; -1 if it is none of them. */
+static int realtime_from_name(const char *name)
+{
+    int64_t n = 0;
+    bool from_min = strncasecmp(name, "RTMIN", 5) == 0;
+
+    if (!from_min && strncasecmp(name, "RTMAX", 5) != 0)
+        return -1;
+    name += 5;
+    if (*name != '\0') {
+        if (*name != (from_min ? '+' : '-') || !text_to_i64(name + 1, 0, SIGRTMAX - SIGRTMIN, &n))
+            return -1;
+    }
+    return from_min ? SIGRTMIN + (int)n : SIGRTMAX - (int)n;
+}
+
+int signal_from_name(const char *name)
+{
+    int64_t number;
+
+    if (text_to_i64(name, 1, SIGRTMAX, &number))
+        return (int)number;
+    if (strncasecmp(name, "SIG", 3) == 0)
+        name += 3;
+    for (int i = 1; i < SIGRTMIN; i++) {
+        const char *abbrev = sigabbrev_np(i);
+
+        if (abbrev != NULL && strcasecmp(name, abbrev) == 0)
+            return i;
+    }
+    for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++) {
+        if (strcasecmp(name, aliases[i].name) == 0)
+            return aliases[i].signum;
+    }
+    return realtime_from_name(name);
+}
+
+const char *signal_name(int signum)
+{
+    static char name[24];
+    const char *abbrev = sigabbrev_np(signum);
+
+    if (abbrev != NULL && signum > 0)
+        snprintf(name, sizeof name, "SIG%s", abbrev);
+    else if (signum == SIGRTMIN)
+        snprintf(name, sizeof name, "SIGRTMIN");
+    else if (signum > SIGRTMIN && signum <= SIGRTMAX)
+        snprintf(name, sizeof name, "SIGRTMIN+%d", signum - SIGRTMIN);
+    else
+        return "SIG?";
+    return name;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * main.c - the commands of the one binary
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/serve.h"
+#include "cli/upgrade.h"
+#include "keeper/keeper.h"
+
+static int version_main(int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    puts("holdfast " HF_VERSION);
+    return 0;
+}
+
+/* Asked by a running keeper before it lets us take over. */
+static int upgrade_check_main(int argc, char **argv)
+{
+    uint64_t version;
+
+    if (argc != 3 || !text_to_u64(argv[2], UINT32_MAX, &version))
+        return 2;
+    return version == KEEPER_STATE_VERSION ? 0 : 1;
+}
+
+static int help_main(int argc, char **argv);
+
+static const struct command {
+    const char *name;
+    int (*main)(int argc, char **argv);
+    const char *help; /* NULL: not for people */
+} commands[] = {
+    { "serve", serve_main, "run the daemon" },
+    { "upgrade", upgrade_main, "let a running daemon put its new binary in place" },
+    { "version", version_main, "print the version" },
+    { "help", help_main, "this text; holdfast COMMAND --help has more" },
+    { "upgrade-check", upgrade_check_main, NULL },
+};
+#define COMMANDS (sizeof commands / sizeof commands[0])
+
+static int help_main(int argc, char **argv)
+{
+    size_t i;
+
+    (void)argc, (void)argv;
+    puts("usage: holdfast COMMAND [OPTION...]\n\nProcesses and terminals in sandboxes.\n");
+    for (i = 0; i < COMMANDS; i++)
+        if (commands[i].help != NULL)
+            printf("  %-10s %s\n", commands[i].name, commands[i].help);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+    size_t i;
+
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        name = "help";
+    if (strcmp(name, "--version") == 0)
+        name = "version";
+    for (i = 0; i < COMMANDS; i++)
+        if (strcmp(name, commands[i].name) == 0)
+            return commands[i].main(argc, argv);
+    fprintf(stderr, name[0] != '\0' ? "holdfast: no command '%s'; see holdfast help\n" : "holdfast: which command?%s see holdfast help\n",
+            name);
+    return 2;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * options.h - what `holdfast serve` was asked for
+ *
+ * One table (options.c) names each option, its kind, its bounds and its help
+ * line, so that parser, help text and checks cannot disagree. Layer: cli.
+ */
+#ifndef HF_CLI_OPTIONS_H
+#define HF_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "engine/engine.h"
+#include "transport/http.h"
+
+#define OPTION_LIST_MAX 16
+
+struct option_list {
+    const char *items[OPTION_LIST_MAX];
+    size_t count;
+};
+
+struct serve_options {
+    struct option_list listen, cors_origin, allow_host;
+    const char *token_file, *tls_cert, *tls_key, *log_level, *pid_file, *worker_user;
+    bool no_auth, compress;
+    int64_t max_processes, max_viewers, max_connections, journal_bytes, journal_memory_bytes;
+    int64_t retain_ms, retain_count, event_log_bytes;
+    int64_t header_timeout_ms, body_timeout_ms, keepalive_timeout_ms, grace_ms;
+};
+
+void serve_options_init(struct serve_options *o);
+/* 0; or 2 after a message on standard error; or 1 when help was asked for. */
+int serve_options_parse(struct serve_options *o, int argc, char **argv);
+void serve_options_help(struct buf *out);
+
+void serve_options_engine(const struct serve_options *o, struct engine_options *out);
+void serve_options_http(const struct serve_options *o, struct http_options *out);
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/serve.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "cli/token.h"
+#include "engine/users.h"
+#include "keeper/keeper.h"
+
+static int fail(const struct hf_error *err)
+{
+    fprintf(stderr, "holdfast serve: %s\n", err->detail);
+    return 1;
+}
+
+static int set_log_level(const char *name)
+{
+    static const char *const names[] = { "error", "warn", "info", "debug" };
+    int i;
+
+    for (i = 0; i < 4; i++)
+        if (strcmp(name, names[i]) == 0) {
+            log_set_level((enum log_level)i);
+            return 0;
+        }
+    fprintf(stderr, "holdfast serve: --log-level is error, warn, info or debug\n");
+    return 2;
+}
+
+static int find_worker_user(struct serve *s)
+{
+    struct hf_error err = { 0 };
+    struct user u;
+
+    if (geteuid() != 0) {
+        s->worker_uid = geteuid();
+        s->worker_gid = getegid();
+        return 0;
+    }
+    if (strcmp(s->options.worker_user, "root") == 0)
+        return 0;
+    if (user_find(s->options.worker_user, &u, &err) < 0)
+        return fail(&err);
+    s->worker_uid = u.uid;
+    s->worker_gid = u.gid;
+    return 0;
+}
+
+/* --- sockets ------------------------------------------------------------------- */
+
+static int open_listeners(struct serve *s)
+{
+    struct hf_error err = { 0 };
+    size_t i;
+    int n = listen_activated(s->listeners, SERVE_LISTEN_MAX);
+
+    s->listener_count = n > 0 ? (size_t)n : 0;
+    if (n > 0)
+        return 0; /* socket activation decides where we listen */
+    for (i = 0; i < s->options.listen.count; i++) {
+        if (listen_open(s->options.listen.items[i], &s->listeners[s->listener_count], &err) < 0)
+            return fail(&err);
+        s->listener_count++;
+    }
+    return 0;
+}
+
+static void warn_if_open(const struct serve *s)
+{
+    size_t i;
+
+    if (!s->options.no_auth)
+        return;
+    log_warn("--no-auth: whoever reaches this daemon can run anything as its user");
+    for (i = 0; i < s->listener_count; i++)
+        if (!s->listeners[i].loopback)
+            log_warn("--no-auth on %s, which is reachable from other machines", s->listeners[i].url);
+}
+
+/* --- hand-over to a newer binary --------------------------------------------------- */
+
+/* The tokens may have come from an environment that is gone by then. */
+static void carry_make(const struct serve *s, struct buf *text, struct keeper_carry *carry)
+{
+    struct json_out o;
+    size_t i;
+
+    json_out_init(&o, text);
+    json_open(&o, '{');
+    json_key(&o, "tokens");
+    json_strn(&o, s->tokens.len > 0 ? buf_data(&s->tokens) : "", s->tokens.len);
+    json_kint(&o, "listeners", (int64_t)s->listener_count);
+    json_shut(&o, '}');
+    carry->bytes = buf_data(text);
+    carry->len = text->len;
+    for (i = 0; i < s->listener_count; i++)
+        carry->fds[carry->fd_count++] = s->listeners[i].fd;
+}
+
+static int carry_take(struct serve *s, int resume_fd)
+{
+    int fds[KEEPER_CARRY_FDS_MAX];
+    size_t n = KEEPER_CARRY_FDS_MAX, len = 0, i;
+    void *bytes = NULL;
+    json_t *o = NULL;
+    int rc = keeper_resume_carry(resume_fd, &bytes, &len, fds, &n);
+
+    if (rc == 0 && (o = json_parse(bytes, len, NULL)) == NULL)
+        rc = -EPROTO;
+    if (rc == 0 && n <= SERVE_LISTEN_MAX) {
+        buf_puts(&s->tokens, json_string_value(json_object_get(o, "tokens")));
+        for (i = 0; i < n; i++)
+            listen_describe(fds[i], &s->listeners[i]);
+        s->listener_count = n;
+        s->resumed = true;
+    }
+    json_decref(o);
+    if (bytes != NULL)
+        hf_wipe(bytes, len);
+    free(bytes);
+    if (rc < 0)
+        fprintf(stderr, "holdfast serve: the hand-over cannot be read: %s\n", strerror(-rc));
+    return rc < 0 ? 1 : 0;
+}
+
+static int resume_fd_from_env(void)
+{
+    const char *text = getenv(KEEPER_RESUME_ENV);
+    int64_t fd = -1;
+
+    if (text == NULL || !text_to_i64(text, 0, INT_MAX, &fd))
+        return -1;
+    unsetenv(KEEPER_RESUME_ENV);
+    return (int)fd;
+}
+
+/* Absolute, and as it was called: an upgrade replaces the file at this path. */
+static const char *own_path(const char *argv0, char *out)
+{
+    char *found = strchr(argv0, '/') != NULL ? realpath(argv0, out) : NULL;
+    ssize_t n;
+
+    if (found != NULL)
+        return out;
+    n = readlink("/proc/self/exe", out, PATH_MAX - 1);
+    if (n <= 0)
+        return argv0;
+    out[n] = '\0';
+    return out;
+}
+
+/* --- the command ----------------------------------------------------------------------- */
+
+static int prepare(struct serve *s, int resume_fd)
+{
+    struct hf_error err = { 0 };
+    int rc = find_worker_user(s);
+
+    if (rc == 0)
+        rc = resume_fd >= 0 ? carry_take(s, resume_fd) : open_listeners(s);
+    if (rc == 0 && resume_fd < 0 && !s->options.no_auth && token_load(s->options.token_file, &s->tokens, &err) < 0)
+        return fail(&err);
+    return rc == 0 ? worker_check(s) : rc;
+}
+
+int serve_main(int argc, char **argv)
+{
+    struct serve s = { .worker_uid = 0 };
+    struct keeper_options k = { .worker_main = worker_main, .arg = &s, .argv = argv };
+    struct engine_options engine;
+    struct buf text = { 0 };
+    char path[PATH_MAX];
+    int resume_fd = resume_fd_from_env(), rc;
+
+    serve_options_init(&s.options);
+    rc = serve_options_parse(&s.options, argc - 2, argv + 2);
+    if (rc == 1) {
+        serve_options_help(&text);
+        rc = io_write_all(STDOUT_FILENO, buf_data(&text), text.len) < 0;
+        buf_fini(&text);
+        return rc;
+    }
+    if (rc != 0 || (rc = set_log_level(s.options.log_level)) != 0 || (rc = prepare(&s, resume_fd)) != 0)
+        return rc;
+    warn_if_open(&s);
+    serve_options_engine(&s.options, &engine);
+    carry_make(&s, &text, &k.carry);
+    k.state_bytes = engine_state_bytes(&engine);
+    k.grace_ms = (uint32_t)s.options.grace_ms;
+    k.exe_path = own_path(argv[0], path);
+    k.worker_uid = s.worker_uid;
+    k.worker_gid = s.worker_gid;
+    k.pid_file = s.options.pid_file;
+    rc = keeper_run(&k, resume_fd);
+    buf_wipe(&text);
+    buf_wipe(&s.tokens);
+    return rc;
+}

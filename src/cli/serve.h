@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * serve.h - `holdfast serve`: sockets and tokens, then the keeper. Layer: cli.
+ */
+#ifndef HF_CLI_SERVE_H
+#define HF_CLI_SERVE_H
+
+#include "cli/options.h"
+#include "transport/listen.h"
+
+#define SERVE_LISTEN_MAX 32
+
+/* Everything a worker needs to know; made before the first fork, unchanged after. */
+struct serve {
+    struct serve_options options;
+    struct buf tokens;
+    struct listen_socket listeners[SERVE_LISTEN_MAX];
+    size_t listener_count;
+    uid_t worker_uid;
+    gid_t worker_gid;
+    bool resumed; /* an older binary handed over */
+};
+
+int serve_main(int argc, char **argv);
+
+/* worker.c: the forked child's whole life. */
+struct keeper_boot;
+int worker_main(const struct keeper_boot *boot, void *arg);
+/* Would a worker start with these options? Asked once, so that a mistake ends
+ * the command instead of one worker after the other. 0 or an exit code. */
+int worker_check(struct serve *s);
+
+#endif

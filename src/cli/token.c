@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/token.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/crypto.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+#define TOKEN_FILE_MAX_BYTES 65536
+#define TOKEN_RANDOM_BYTES 32
+
+static int from_file(const char *path, struct buf *out, struct hf_error *err)
+{
+    struct stat st;
+    int rc = io_read_file(path, TOKEN_FILE_MAX_BYTES, out);
+
+    if (rc < 0)
+        return hf_fail(err, HF_E_bad_request, "cannot read the token file %s: %s", path, strerror(-rc));
+    if (stat(path, &st) == 0 && (st.st_mode & 077) != 0)
+        log_warn("%s can be read by others; chmod 600 it", path);
+    return 0;
+}
+
+static bool from_environment(struct buf *out)
+{
+    char *token = getenv("HOLDFAST_TOKEN");
+
+    if (token == NULL || token[0] == '\0')
+        return false;
+    buf_puts(out, token);
+    /* /proc/PID/environ shows the memory the process was started with. */
+    hf_wipe(token, strlen(token));
+    unsetenv("HOLDFAST_TOKEN");
+    return true;
+}
+
+/* The directory that keeps the made token; created if need be. */
+static bool state_dir(char *out, size_t size)
+{
+    const char *set = getenv("HOLDFAST_STATE_DIR"), *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    char *slash;
+
+    if (set != NULL)
+        snprintf(out, size, "%s", set);
+    else if (geteuid() == 0)
+        snprintf(out, size, "/var/lib/holdfast");
+    else if (xdg != NULL)
+        snprintf(out, size, "%s/holdfast", xdg);
+    else
+        snprintf(out, size, "%s/.local/state/holdfast", home != NULL ? home : "");
+    for (slash = strchr(out + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(out, 0755);
+        *slash = '/';
+    }
+    return mkdir(out, 0700) == 0 || errno == EEXIST;
+}
+
+static int make_file(const char *path, struct hf_error *err)
+{
+    uint8_t raw[TOKEN_RANDOM_BYTES];
+    char text[2 * TOKEN_RANDOM_BYTES + 1];
+    hf_autoclose int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int rc;
+
+    if (fd < 0)
+        return errno == EEXIST ? 0
+                               : hf_fail(err, HF_E_bad_request,
+                                         "cannot make a token file %s: %s; give --token-file or HOLDFAST_TOKEN", path,
+                                         strerror(errno));
+    random_bytes(raw, sizeof raw);
+    hex_encode(text, raw, sizeof raw);
+    text[sizeof text - 1] = '\n';
+    rc = io_write_all(fd, text, sizeof text);
+    hf_wipe(text, sizeof text);
+    hf_wipe(raw, sizeof raw);
+    return rc < 0 ? hf_fail(err, HF_E_bad_request, "cannot write the token file %s: %s", path, strerror(-rc)) : 0;
+}
+
+int token_load(const char *token_file, struct buf *out, struct hf_error *err)
+{
+    char dir[480], path[500];
+    int rc;
+
+    if (token_file != NULL)
+        return from_file(token_file, out, err);
+    if (from_environment(out))
+        return 0;
+    if (!state_dir(dir, sizeof dir))
+        return hf_fail(err, HF_E_bad_request, "cannot make %s for the token: %s; give --token-file or HOLDFAST_TOKEN", dir,
+                       strerror(errno));
+    snprintf(path, sizeof path, "%s/token", dir);
+    rc = make_file(path, err);
+    if (rc == 0)
+        rc = from_file(path, out, err);
+    if (rc == 0)
+        log_info("the token is in %s", path);
+    return rc;
+}

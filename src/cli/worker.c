@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The worker: engine, dialects and transport on one loop. It is forked by the
+ * keeper and lives until it is told to stop or retire, or dies.
+ */
+#include <malloc.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "cli/confine.h"
+#include "cli/serve.h"
+#include "dialects/native/native.h"
+#include "engine/engine.h"
+#include "keeper/keeper.h"
+#include "transport/auth.h"
+#include "transport/origin.h"
+#include "transport/tls.h"
+
+#define STOP_DRAIN_MS 1000  /* for last answers after the processes have ended */
+#define RETIRE_DRAIN_MS 100 /* for close frames; the next worker is waiting */
+
+static const char *const dialects[] = { "native" };
+
+struct worker {
+    struct serve *serve;
+    struct loop *loop;
+    struct engine *engine;
+    struct http_server *server;
+    struct http_options http;
+    struct native *native;
+    struct native_info info;
+    struct auth *auth;
+    struct origin *origin;
+    struct tls_context *tls;
+};
+
+/* --- the end ------------------------------------------------------------------- */
+
+static void worker_on_drained(void *arg)
+{
+    struct worker *w = arg;
+
+    loop_stop(w->loop);
+}
+
+static void worker_on_ended(void *arg)
+{
+    struct worker *w = arg;
+
+    http_server_drain(w->server, STOP_DRAIN_MS, worker_on_drained, w);
+}
+
+static void worker_on_stop(void *arg, uint32_t grace_ms)
+{
+    struct worker *w = arg;
+
+    log_info("stopping");
+    native_drain(w->native);
+    engine_end_all(w->engine, grace_ms, worker_on_ended, w);
+}
+
+static void worker_on_retire(void *arg)
+{
+    struct worker *w = arg;
+
+    http_server_drain(w->server, RETIRE_DRAIN_MS, worker_on_drained, w);
+}
+
+/* --- the beginning ---------------------------------------------------------------- */
+
+static int worker_make_auth(struct worker *w)
+{
+    const struct serve *s = w->serve;
+    struct hf_error err = { 0 };
+    size_t i;
+
+    w->auth = auth_new();
+    auth_set_uid(w->auth, getuid());
+    if (s->options.no_auth)
+        auth_allow_all(w->auth);
+    else if (auth_add_tokens(w->auth, buf_data(&s->tokens), s->tokens.len, &err) < 0) {
+        log_error("%s", err.detail);
+        return -1;
+    }
+    w->origin = origin_new();
+    for (i = 0; i < s->options.allow_host.count; i++)
+        origin_allow_host(w->origin, s->options.allow_host.items[i]);
+    for (i = 0; i < s->options.cors_origin.count; i++)
+        if (origin_allow_origin(w->origin, s->options.cors_origin.items[i]) < 0) {
+            log_error("--cors-origin %s is not an origin; write it like https://example.org:8080",
+                      s->options.cors_origin.items[i]);
+            return -1;
+        }
+    return 0;
+}
+
+static int worker_make_tls(struct worker *w)
+{
+    const struct serve_options *o = &w->serve->options;
+    struct hf_error err = { 0 };
+
+    if (o->tls_cert == NULL)
+        return 0;
+    w->tls = tls_context_new(o->tls_cert, o->tls_key, &err);
+    if (w->tls == NULL)
+        log_error("%s", err.detail);
+    return w->tls != NULL ? 0 : -1;
+}
+
+static int worker_make_engine(struct worker *w, const struct keeper_boot *boot)
+{
+    struct engine_options o;
+    struct engine_hooks hooks = { .on_stop = worker_on_stop, .on_retire = worker_on_retire, .arg = w };
+
+    serve_options_engine(&w->serve->options, &o);
+    w->engine = engine_new(w->loop, boot, &o);
+    if (w->engine == NULL)
+        return -1;
+    engine_set_hooks(w->engine, &hooks);
+    return 0;
+}
+
+static void worker_make_server(struct worker *w)
+{
+    const struct serve *s = w->serve;
+    size_t i;
+
+    serve_options_http(&s->options, &w->http);
+    w->http.auth = w->auth;
+    w->http.origin = w->origin;
+    w->server = http_server_new(w->loop, &w->http);
+    w->info = (struct native_info){
+        .version = HF_VERSION, .started_ms = clock_wall_ms(), .dialects = dialects, .dialect_count = 1,
+        .tls = tls_is_built_in(), .compress = s->options.compress, .secure_cookie = w->tls != NULL,
+        .http = &w->http, .server = w->server,
+    };
+    w->native = native_new(w->engine, w->auth, &w->info);
+    http_server_mount(w->server, native_routes(w->native));
+    for (i = 0; i < s->listener_count; i++)
+        http_server_listen(w->server, s->listeners[i].fd, s->listeners[i].kind, NULL,
+                           s->listeners[i].kind == LISTEN_TCP ? w->tls : NULL);
+}
+
+/* Told once in the daemon's life, on standard output, for whoever started it. */
+static void worker_announce(const struct worker *w, const struct keeper_boot *boot)
+{
+    char line[256];
+    size_t i;
+
+    if (boot->generation != 1 || w->serve->resumed)
+        return;
+    for (i = 0; i < w->serve->listener_count; i++) {
+        const char *url = w->serve->listeners[i].url;
+        bool tls = w->tls != NULL && strncmp(url, "http://", 7) == 0;
+        int n = snprintf(line, sizeof line, "listening on %s%s\n", tls ? "https://" : "", tls ? url + 7 : url);
+        io_write_all(STDOUT_FILENO, line, (size_t)n);
+    }
+}
+
+static void worker_fini(struct worker *w)
+{
+    if (w->server != NULL)
+        http_server_free(w->server);
+    if (w->native != NULL)
+        native_free(w->native);
+    engine_free(w->engine);
+    auth_free(w->auth);
+    origin_free(w->origin);
+    tls_context_free(w->tls);
+    loop_free(w->loop);
+}
+
+int worker_check(struct serve *s)
+{
+    struct worker w = { .serve = s };
+    int rc = worker_make_auth(&w);
+
+    if (rc == 0)
+        rc = worker_make_tls(&w);
+    auth_free(w.auth);
+    origin_free(w.origin);
+    tls_context_free(w.tls);
+    return rc == 0 ? 0 : 1;
+}
+
+int worker_main(const struct keeper_boot *boot, void *arg)
+{
+    struct worker w = { .serve = arg };
+    int rc;
+
+    log_set_part("worker");
+    /* One thread, many small objects: one arena, and memory goes back early. */
+    mallopt(M_ARENA_MAX, 1);
+    mallopt(M_TRIM_THRESHOLD, 256 * 1024);
+    w.loop = loop_new();
+    rc = worker_make_auth(&w);
+    if (rc == 0)
+        rc = worker_make_tls(&w);
+    if (rc == 0)
+        rc = worker_make_engine(&w, boot);
+    if (rc == 0) {
+        worker_make_server(&w);
+        rc = confine(w.serve->worker_uid, w.serve->worker_gid);
+    }
+    if (rc == 0) {
+        engine_ready(w.engine);
+        worker_announce(&w, boot);
+        loop_run(w.loop);
+    }
+    worker_fini(&w);
+    return rc == 0 ? 0 : 1;
+}

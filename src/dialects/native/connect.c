@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * connect.c - GET /v1/processes/{id}/connect. Layer: dialects.
+ */
+#include "dialects/native/connect.h"
+
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "dialects/native/answer.h"
+#include "dialects/native/handlers.h"
+
+#define CLIENT_MAX 128
+#define RAW_HELD_BYTES (256 * 1024)
+
+static void connect_on_room(void *arg);
+static void held_free(struct connect *c);
+
+/* --- what is asked ---------------------------------------------------------- */
+
+static int ask_client(const struct http_request *rq, const char **out, struct hf_error *err)
+{
+    const char *s = http_query(rq, "client");
+    size_t len = 0;
+
+    if (s == NULL)
+        return 0;
+    while (s[len] > ' ' && s[len] <= '~')
+        len++;
+    if (len < 1 || len > CLIENT_MAX || s[len] != '\0')
+        return hf_fail_field(err, HF_E_bad_query, "client",
+                             "\"client\" is 1 to %d visible ASCII characters, without spaces",
+                             CLIENT_MAX);
+    *out = s;
+    return 0;
+}
+
+int connect_ask(const struct http_request *rq, struct connect_ask *a, struct hf_error *err)
+{
+    static const char *const modes[] = {"rw", "ro", NULL};
+    int mode = 0;
+
+    *a = (struct connect_ask){.since = {SINCE_DEFAULT, 0}};
+    if (ask_since(rq, &a->since, err) < 0 || ask_choice(rq, "mode", modes, &mode, err) < 0 ||
+        ask_bool(rq, "ack", &a->ack, err) < 0 || ask_bool(rq, "raw", &a->raw, err) < 0 ||
+        ask_client(rq, &a->client, err) < 0 || ask_size(rq, &a->rows, &a->cols, err) < 0)
+        return -1;
+    a->read_only = mode == 1 || http_role(rq) < ROLE_TYPE;
+    if (a->read_only)
+        a->rows = a->cols = 0; /* who only watches does not size the terminal */
+    return 0;
+}
+
+/* --- the end ------------------------------------------------------------------ */
+
+/* No more of the process: its input and output are no longer this connection's. */
+static void connect_detach(struct connect *c)
+{
+    struct viewer *v = c->viewer;
+
+    c->viewer = NULL;
+    input_waiter_cancel(&c->waiter);
+    list_remove(&c->link);
+    viewer_detach(v);
+}
+
+static void connect_free(struct connect *c)
+{
+    connect_detach(c);
+    op_fini(&c->op);
+    process_unref(c->process);
+    held_free(c);
+    free(c->client);
+    free(c);
+}
+
+static void connect_on_free(struct op *op)
+{
+    connect_free(list_entry(op, struct connect, op));
+}
+
+/* A going server closes its WebSockets itself, with 1001. */
+static const struct op_kind connect_kind = {.on_drain = NULL, .on_free = connect_on_free};
+
+void connect_close(struct connect *c, int code, const char *reason)
+{
+    if (c->closing)
+        return;
+    c->closing = true;
+    connect_detach(c);
+    ws_close(c->ws, code, reason);
+}
+
+static void connect_on_closed(void *arg, int code)
+{
+    (void)code;
+    connect_free(arg);
+}
+
+/* --- the viewer's side ------------------------------------------------------------ */
+
+static bool connect_ready(void *arg)
+{
+    struct connect *c = arg;
+
+    return c->ws != NULL && ws_ready(c->ws);
+}
+
+static void connect_bytes(void *arg, const struct slice *s)
+{
+    struct connect *c = arg;
+    struct iovec iov = {(void *)(uintptr_t)s->bytes, s->len};
+
+    if (!c->pty && !c->raw && c->stream != (int8_t)s->stream) {
+        struct json_out o = connect_message(c, "stream");
+
+        c->stream = (int8_t)s->stream;
+        json_kstr(&o, "name", stream_name(s->stream));
+        connect_send(c, &o);
+    }
+    ws_send(c->ws, WS_BINARY, &iov, 1);
+}
+
+static void connect_gap(void *arg, uint64_t from, uint64_t to)
+{
+    struct connect *c = arg;
+    struct json_out o = connect_message(c, "gap");
+
+    json_ku64(&o, "from", from);
+    json_ku64(&o, "to", to);
+    connect_send(c, &o);
+}
+
+static void connect_replay_done(void *arg, uint64_t offset)
+{
+    struct connect *c = arg;
+    struct json_out o = connect_message(c, "replay_done");
+
+    json_ku64(&o, "offset", offset);
+    connect_send(c, &o);
+}
+
+static void connect_exited(void *arg, const struct exit_record *x)
+{
+    struct connect *c = arg;
+    struct json_out o = connect_message(c, "exit");
+
+    write_exit(&o, x);
+    json_ku64(&o, "offset", viewer_offset(c->viewer));
+    connect_send(c, &o);
+    connect_close(c, 1000, "exit");
+}
+
+static void connect_notice(void *arg, const struct viewer_notice *n)
+{
+    struct connect *c = arg;
+
+    switch (n->kind) {
+    case NOTICE_SIZE:
+        c->owes_size = true;
+        snprintf(c->size_by, sizeof c->size_by, "%s", n->by != NULL ? n->by : "");
+        break;
+    case NOTICE_VIEWERS: c->owes_viewers = true; break;
+    case NOTICE_TITLE: c->owes_title = true; break;
+    case NOTICE_DELETED:
+        if (c->ws != NULL)
+            connect_send_deleted(c);
+        break;
+    }
+    connect_send_owed(c);
+}
+
+static const struct viewer_ops viewer_ops = {
+    .ready = connect_ready,
+    .bytes = connect_bytes,
+    .gap = connect_gap,
+    .replay_done = connect_replay_done,
+    .exited = connect_exited,
+    .notice = connect_notice,
+};
+
+/* --- the WebSocket's side ------------------------------------------------------------ */
+
+static ssize_t take_input(struct connect *c, const void *bytes, size_t len, struct hf_error *err)
+{
+    if (c->role < ROLE_TYPE)
+        return hf_fail(err, HF_E_forbidden, "this connection may only watch");
+    if (len == 0)
+        return 0;
+    if (c->client != NULL)
+        return process_input_from(c->process, c->client, bytes, len, err);
+    return process_input(c->process, bytes, len, err);
+}
+
+/* Input that cannot be taken is passed over, and the client told once per message. */
+static size_t connect_input(struct connect *c, const void *bytes, size_t len, bool last)
+{
+    struct hf_error err;
+    ssize_t n;
+
+    if (c->closing)
+        return len;
+    n = take_input(c, bytes, len, &err);
+    if (n < 0) {
+        if (last)
+            connect_send_error(c, &err);
+        return len;
+    }
+    if (n > 0 && c->client != NULL) {
+        c->owes_ack = true;
+        connect_send_owed(c);
+    }
+    if ((size_t)n < len)
+        process_wait_for_room(c->process, &c->waiter);
+    return (size_t)n;
+}
+
+static size_t connect_on_binary(void *arg, const void *bytes, size_t len, bool last)
+{
+    struct connect *c = arg;
+
+    if (c->held != NULL && !c->closing)
+        return 0; /* text that came before goes before */
+    return connect_input(c, bytes, len, last);
+}
+
+/*
+ * A bare client may send what is typed as text. Text comes whole, so what the
+ * queue has no room for is held here; one that goes on sending into a process that
+ * does not read is asked to use binary frames, which wait in its own socket.
+ */
+static void raw_text(struct connect *c, const char *text, size_t len)
+{
+    size_t n = c->held == NULL ? connect_input(c, text, len, true) : 0;
+
+    if (n == len || c->closing)
+        return;
+    if (c->held == NULL)
+        c->held = hf_xalloc(sizeof *c->held);
+    if (c->held->len + len - n > RAW_HELD_BYTES)
+        connect_close(c, 1009, "the process does not read; send binary frames");
+    else
+        buf_put(c->held, text + n, len - n);
+}
+
+static void held_free(struct connect *c)
+{
+    if (c->held != NULL)
+        buf_fini(c->held);
+    free(c->held);
+    c->held = NULL;
+}
+
+static void connect_on_room(void *arg)
+{
+    struct connect *c = arg;
+
+    if (c->held != NULL) {
+        size_t n = connect_input(c, buf_data(c->held), c->held->len, true);
+
+        buf_drop(c->held, n);
+        if (c->held->len > 0)
+            return; /* connect_input() waits for room again */
+        held_free(c);
+    }
+    ws_resume(c->ws);
+}
+
+static void connect_on_text(void *arg, const char *text, size_t len)
+{
+    struct connect *c = arg;
+
+    if (c->closing)
+        return;
+    if (c->raw)
+        raw_text(c, text, len);
+    else
+        control_on_text(c, text, len);
+}
+
+static void connect_on_drain(void *arg)
+{
+    struct connect *c = arg;
+
+    connect_send_owed(c);
+    if (c->viewer != NULL)
+        viewer_pump(c->viewer);
+}
+
+static const struct ws_ops ws_ops = {
+    .on_text = connect_on_text,
+    .on_binary = connect_on_binary,
+    .on_drain = connect_on_drain,
+    .on_closed = connect_on_closed,
+};
+
+/* --- the beginning --------------------------------------------------------------------- */
+
+/*
+ * A client that comes again has given up its old connection. Bytes that may
+ * still lie unread there must not be taken after input_offset was told, or
+ * they would come twice: the old one ends first.
+ */
+static void replace_older(struct native *n, const struct process *p, const char *client)
+{
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &n->clients) {
+        struct connect *c = list_entry(it, struct connect, link);
+
+        if (c->process == p && strcmp(c->client, client) == 0)
+            connect_close(c, 1008, "replaced by a newer connection of this client");
+    }
+}
+
+static struct connect *connect_new(struct http_request *rq, struct process *p,
+                                   const struct connect_ask *a)
+{
+    struct connect *c = hf_xalloc(sizeof *c);
+    struct native *n = native_of(rq);
+    struct process_view v;
+
+    process_view(p, &v);
+    op_init(&c->op, n, &connect_kind);
+    list_init(&c->link);
+    list_init(&c->waiter.link);
+    c->waiter.fn = connect_on_room;
+    c->waiter.arg = c;
+    c->process = process_ref(p);
+    c->role = a->read_only ? ROLE_WATCH : http_role(rq);
+    c->stream = -1;
+    c->raw = a->raw;
+    c->pty = v.pty;
+    if (a->client != NULL) {
+        c->client = hf_xstrdup(a->client);
+        list_append(&n->clients, &c->link);
+    }
+    return c;
+}
+
+static int connect_attach(struct connect *c, const struct connect_ask *a, const char *peer,
+                          struct hf_error *err)
+{
+    const struct viewer_options o = {
+        .since = a->since.kind,
+        .offset = a->since.n,
+        .ack = a->ack,
+        .read_only = a->read_only,
+        .client = a->client,
+        .name = peer,
+        .rows = a->rows,
+        .cols = a->cols,
+        .only_stream = -1,
+    };
+
+    return viewer_attach(c->process, &o, &viewer_ops, c, &c->viewer, err);
+}
+
+void connect_open(struct http_request *rq, struct process *p, const struct connect_ask *a)
+{
+    struct connect *c;
+    struct hf_error err;
+
+    if (a->client != NULL)
+        replace_older(native_of(rq), p, a->client);
+    c = connect_new(rq, p, a);
+    if (connect_attach(c, a, http_peer(rq), &err) < 0) {
+        connect_free(c);
+        http_reply_error(rq, &err);
+        return;
+    }
+    c->ws =
+        ws_accept(rq, ws_is_offered(rq, CONNECT_PROTOCOL) ? CONNECT_PROTOCOL : NULL, &ws_ops, c);
+    if (c->ws == NULL) {
+        connect_free(c);
+        return;
+    }
+    connect_send_hello(c);
+}
+
+void connect_handle(struct http_request *rq)
+{
+    struct connect_ask ask;
+    struct hf_error err;
+    struct process *p;
+
+    if (connect_ask(rq, &ask, &err) < 0) {
+        http_reply_error(rq, &err);
+        return;
+    }
+    p = engine_find(native_of(rq)->engine, http_param(rq, "id"), &err);
+    if (p == NULL)
+        ws_refuse(rq, 4404, "no_such_process");
+    else
+        connect_open(rq, p, &ask);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * connect.h - a WebSocket on a process
+ *
+ * Binary frames are bytes, text frames are control messages. One of these per
+ * connection: a viewer on one side, a WebSocket on the other, a few flags
+ * between them, and nothing queued. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_NATIVE_CONNECT_H
+#define HF_DIALECTS_NATIVE_CONNECT_H
+
+#include "dialects/native/ask.h"
+#include "dialects/native/context.h"
+#include "engine/viewer.h"
+#include "transport/ws.h"
+
+#define CONNECT_PROTOCOL "holdfast.v1"
+#define CONNECT_QUERY "since mode client rows cols ack raw"
+
+/* The query of a connection; `client` is borrowed from the request. */
+struct connect_ask {
+    struct since since;
+    bool since_given;
+    bool read_only, ack, raw;
+    const char *client;
+    int64_t rows, cols;
+};
+int connect_ask(const struct http_request *rq, struct connect_ask *a, struct hf_error *err);
+
+/* Attaches and answers the request: 101 and hello, or an error. */
+void connect_open(struct http_request *rq, struct process *p, const struct connect_ask *a);
+
+struct connect {
+    struct op op;
+    struct list link; /* all connections with a client id: native.clients */
+    struct ws *ws;
+    struct viewer *viewer;   /* NULL: after the exit, or replaced */
+    struct process *process; /* referenced */
+    char *client;            /* NULL: none */
+    struct input_waiter waiter;
+    struct buf *held; /* raw mode: text that the queue had no room for; NULL: none */
+    enum role role;   /* what it may do here: mode=ro makes a watcher */
+    int8_t stream;    /* last one named to the client; -1: none */
+    bool raw;
+    bool pty;
+    bool closing; /* nothing is read or sent any more */
+    /* To be told as soon as the socket has room; each at most once. */
+    bool owes_size, owes_viewers, owes_title, owes_ack;
+    char size_by[48];
+};
+
+/* control.c: one text message of the client. */
+void control_on_text(struct connect *c, const char *text, size_t len);
+void connect_close(struct connect *c, int code, const char *reason);
+
+/* connect_send.c: a message is begun, filled and sent. Nothing is sent in raw mode. */
+struct json_out connect_message(struct connect *c, const char *type);
+void connect_send(struct connect *c, struct json_out *o);
+void connect_send_error(struct connect *c, const struct hf_error *err);
+void connect_send_hello(struct connect *c);
+void connect_send_deleted(struct connect *c);
+/* Whatever changed while the socket was full is told once, as it is now. */
+void connect_send_owed(struct connect *c);
+
+#endif

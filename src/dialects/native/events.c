@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * events.c - GET /v1/events: what happens to processes, as server-sent events
+ *
+ * A subscriber is a cursor into the engine's log of events: it is written to
+ * only while its socket has room, and catches up from the log afterwards. When the
+ * log has forgotten what it would get next, it is told to look anew (`reset`)
+ * and goes on with the oldest event there is. Layer: dialects.
+ */
+#include "engine/events.h"
+
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "dialects/native/answer.h"
+#include "dialects/native/ask.h"
+#include "dialects/native/filter.h"
+#include "dialects/native/handlers.h"
+#include "transport/sse.h"
+
+struct watcher {
+    struct op op;
+    struct http_stream *stream;
+    struct event_subscriber subscriber;
+    struct timer *keepalive;
+    struct filter filter;
+    uint64_t next; /* id of the event to send next */
+    bool all;      /* viewer.* too */
+    bool reset;    /* what it asked for is not there */
+};
+
+static void watcher_free(struct watcher *w)
+{
+    if (w->subscriber.fn != NULL)
+        events_unsubscribe(&w->subscriber);
+    timer_close(w->keepalive);
+    filter_fini(&w->filter);
+    op_fini(&w->op);
+    free(w);
+}
+
+static void watcher_on_going(struct op *op)
+{
+    struct watcher *w = list_entry(op, struct watcher, op);
+
+    http_stream_end(w->stream);
+    watcher_free(w);
+}
+
+static void watcher_on_free(struct op *op)
+{
+    watcher_free(list_entry(op, struct watcher, op));
+}
+
+static const struct op_kind watcher_kind = {.on_drain = watcher_on_going,
+                                            .on_free = watcher_on_free};
+
+static void watcher_write(struct watcher *w)
+{
+    struct buf *frame = &w->op.native->frame;
+    struct iovec iov = {buf_data(frame), frame->len};
+
+    http_stream_write(w->stream, &iov, 1);
+}
+
+static void watcher_send(struct watcher *w, const char *type, uint64_t id, const char *json,
+                         size_t len)
+{
+    struct buf *frame = &w->op.native->frame;
+    char text[24];
+
+    snprintf(text, sizeof text, "%llu", (unsigned long long)id);
+    buf_clear(frame);
+    sse_event(frame, type, text, json, len);
+    watcher_write(w);
+}
+
+/* The id is that of the event before the first, so that resuming there is right. */
+static void watcher_send_reset(struct watcher *w, uint64_t first, uint64_t next)
+{
+    struct json_out o = answer_open(w->op.native);
+
+    json_ku64(&o, "first", first);
+    json_ku64(&o, "next", next);
+    json_shut(&o, '}');
+    watcher_send(w, "reset", first > 0 ? first - 1 : 0, buf_data(o.buf), o.buf->len);
+    w->reset = false;
+    w->next = first;
+}
+
+static bool watcher_wants(const struct watcher *w, const struct event *e)
+{
+    json_auto_t *tree = NULL;
+
+    if (!w->all && strncmp(e->type, "process.", 8) != 0)
+        return false;
+    if (filter_is_open(&w->filter))
+        return true;
+    tree = json_loadb(e->json, e->len, JSON_ALLOW_NUL, NULL);
+    return filter_match_json(&w->filter, json_object_get(tree, "process"));
+}
+
+static void watcher_pump(void *arg)
+{
+    struct watcher *w = arg;
+    struct events *ev = engine_events(w->op.native->engine);
+    struct event e;
+
+    while (http_stream_ready(w->stream)) {
+        uint64_t first = events_first(ev);
+
+        if (w->reset || w->next < first) {
+            watcher_send_reset(w, first, events_next(ev));
+            continue;
+        }
+        if (!events_get(ev, w->next, &e))
+            break;
+        w->next = e.id + 1;
+        if (watcher_wants(w, &e))
+            watcher_send(w, e.type, e.id, e.json, e.len);
+    }
+}
+
+static void watcher_on_gone(void *arg)
+{
+    watcher_free(arg);
+}
+
+static const struct http_stream_ops watcher_ops = {.on_drain = watcher_pump,
+                                                   .on_gone = watcher_on_gone};
+
+static void watcher_on_keepalive(struct timer *t, void *arg)
+{
+    struct watcher *w = arg;
+
+    timer_start(t, SSE_KEEPALIVE_MS);
+    if (!http_stream_ready(w->stream))
+        return;
+    buf_clear(&w->op.native->frame);
+    sse_comment(&w->op.native->frame, "keep-alive");
+    watcher_write(w);
+}
+
+/*
+ * Both name the last event that was seen. One that this daemon has not given out
+ * yet is from another life of it: everything is new then.
+ */
+static int watcher_ask_start(struct watcher *w, const struct http_request *rq, struct hf_error *err)
+{
+    const struct events *ev = engine_events(w->op.native->engine);
+    const char *last = http_header(rq, "Last-Event-ID"), *since = http_query(rq, "since");
+    uint64_t id;
+
+    w->next = events_next(ev);
+    if (last == NULL && since == NULL)
+        return 0;
+    if (!text_to_u64(last != NULL ? last : since, INT64_MAX, &id))
+        return hf_fail_field(err, HF_E_bad_query, last != NULL ? "Last-Event-ID" : "since",
+                             "an event is named by the number in its id");
+    w->next = id + 1;
+    w->reset = w->next > events_next(ev);
+    return 0;
+}
+
+static void watcher_start(struct watcher *w, struct http_request *rq)
+{
+    http_add_header(rq, "Cache-Control", "no-store");
+    w->keepalive = timer_new(http_loop(rq), watcher_on_keepalive, w);
+    timer_start(w->keepalive, SSE_KEEPALIVE_MS);
+    w->subscriber.fn = watcher_pump;
+    w->subscriber.arg = w;
+    events_subscribe(engine_events(w->op.native->engine), &w->subscriber);
+    w->stream = http_stream_start(rq, 200, SSE_TYPE, &watcher_ops, w);
+    watcher_pump(w);
+}
+
+static int check_accept(const struct http_request *rq, struct hf_error *err)
+{
+    if (http_accepts(rq, SSE_TYPE))
+        return 0;
+    return hf_fail(err, HF_E_not_acceptable, "events come as text/event-stream only");
+}
+
+void events_handle(struct http_request *rq)
+{
+    struct watcher *w = hf_xalloc(sizeof *w);
+    struct hf_error err;
+
+    op_init(&w->op, native_of(rq), &watcher_kind);
+    if (check_accept(rq, &err) < 0 || filter_ask(&w->filter, rq, &err) < 0 ||
+        ask_bool(rq, "all", &w->all, &err) < 0 || watcher_ask_start(w, rq, &err) < 0) {
+        watcher_free(w);
+        http_reply_error(rq, &err);
+    } else if (http_method(rq) == HTTP_HEAD_M) {
+        watcher_free(w);
+        http_reply(rq, 200, SSE_TYPE, "", 0);
+    } else {
+        watcher_start(w, rq);
+    }
+}

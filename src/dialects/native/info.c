@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * info.c - what the daemon says about itself, and its replacement. Layer: dialects.
+ */
+#include "base/clock.h"
+#include "base/embed.h"
+#include "base/limits.h"
+#include "dialects/native/answer.h"
+#include "dialects/native/handlers.h"
+
+static void reply_status(struct http_request *rq, int code, const char *status)
+{
+    struct json_out o = answer_open(native_of(rq));
+
+    json_kstr(&o, "status", status);
+    answer_send(rq, code, &o);
+}
+
+void healthz_handle(struct http_request *rq)
+{
+    reply_status(rq, 200, "ok");
+}
+
+void readyz_handle(struct http_request *rq)
+{
+    struct hf_error err;
+
+    if (native_check_open(native_of(rq), &err) < 0)
+        http_reply_error(rq, &err);
+    else
+        reply_status(rq, 200, "ready");
+}
+
+static void write_limits(const struct native *n, struct json_out *o)
+{
+    const struct engine_options *e = engine_options(n->engine);
+    const struct {
+        const char *name;
+        uint64_t value;
+    } limits[] = {
+        {"processes", e->max_processes},
+        {"viewers", e->max_viewers},
+        {"connections", n->http.max_connections},
+        {"waits", LIMIT_WAITS},
+        {"history_bytes", e->journal_bytes},
+        {"history_min_bytes", LIMIT_JOURNAL_MIN_BYTES},
+        {"history_max_bytes", LIMIT_JOURNAL_MAX_BYTES},
+        {"journal_memory_bytes", e->journal_memory_bytes},
+        {"retained", e->retain_count},
+        {"retain_ms", (uint64_t)e->retain_ms},
+        {"event_log_bytes", e->event_log_bytes},
+        {"json_body_bytes", LIMIT_JSON_BODY_BYTES},
+        {"header_bytes", n->http.header_bytes},
+        {"header_count", n->http.header_count},
+        {"uri_bytes", n->http.uri_bytes},
+        {"ws_text_bytes", LIMIT_WS_TEXT_BYTES},
+        {"ws_frame_bytes", LIMIT_WS_FRAME_BYTES},
+        {"input_queue_bytes", LIMIT_INPUT_QUEUE_BYTES},
+        {"input_clients", LIMIT_INPUT_CLIENTS},
+        {"args", LIMIT_ARGS},
+        {"env", LIMIT_ENV},
+        {"tag_bytes", LIMIT_TAG_BYTES},
+        {"label_bytes", LIMIT_LABEL_BYTES},
+        {"metadata_bytes", LIMIT_METADATA_BYTES},
+        {"run_output_bytes", LIMIT_RUN_OUTPUT_BYTES},
+        {"run_output_max_bytes", LIMIT_RUN_OUTPUT_MAX_BYTES},
+        {"regex_bytes", LIMIT_REGEX_BYTES},
+        {"regex_states", LIMIT_REGEX_STATES},
+        {"text_bytes", LIMIT_TEXT_BYTES},
+        {"duration_ms", LIMIT_DURATION_MS},
+        {"terminal_size", TERMINAL_SIZE_MAX},
+    };
+
+    json_key(o, "limits");
+    json_open(o, '{');
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        json_ku64(o, limits[i].name, limits[i].value);
+    json_shut(o, '}');
+}
+
+static void write_features(const struct native *n, struct json_out *o)
+{
+    struct engine_stats s;
+
+    engine_stats(n->engine, &s);
+    json_key(o, "features");
+    json_open(o, '{');
+    json_kbool(o, "pty", true);
+    json_kbool(o, "cgroup", s.has_cgroup);
+    json_kbool(o, "exact_recovery", s.exact_recovery);
+    json_kbool(o, "tls", n->info.tls);
+    json_kbool(o, "compress", n->info.compress);
+    json_kbool(o, "screen", false);
+    json_kbool(o, "recording", false);
+    json_kbool(o, "links", false);
+    json_kbool(o, "sessions", false);
+    json_kbool(o, "mcp", false);
+    json_shut(o, '}');
+}
+
+static void write_dialects(const struct native *n, struct json_out *o)
+{
+    json_key(o, "dialects");
+    json_open(o, '[');
+    for (size_t i = 0; i < n->info.dialect_count; i++)
+        json_str(o, n->info.dialects[i]);
+    json_shut(o, ']');
+}
+
+void info_handle(struct http_request *rq)
+{
+    struct native *n = native_of(rq);
+    struct json_out o = answer_open(n);
+    struct engine_stats s;
+
+    engine_stats(n->engine, &s);
+    json_kstr(&o, "name", "holdfast");
+    json_kstr(&o, "version", n->info.version);
+    json_kstr(&o, "protocol", "holdfast.v1");
+    json_ktime(&o, "started_at", n->info.started_ms);
+    json_ku64(&o, "generation", s.generation);
+    json_kstr(&o, "role", role_name(http_role(rq)));
+    write_dialects(n, &o);
+    write_features(n, &o);
+    write_limits(n, &o);
+    answer_send(rq, 200, &o);
+}
+
+/* For whoever decides about sleep: is something going on, and since when not? */
+void activity_handle(struct http_request *rq)
+{
+    struct native *n = native_of(rq);
+    struct json_out o = answer_open(n);
+    struct engine_stats s;
+    struct http_stats h = {0};
+    int64_t last, idle;
+
+    engine_stats(n->engine, &s);
+    if (n->info.server != NULL)
+        http_server_stats(n->info.server, &h);
+    last = s.last_activity_wall_ms > 0 ? s.last_activity_wall_ms : n->info.started_ms;
+    idle = clock_wall_ms() - last;
+    json_ku64(&o, "running", s.running);
+    json_ku64(&o, "viewers", s.viewers);
+    json_ku64(&o, "connections", h.connections);
+    json_ktime(&o, "last_activity_at", last);
+    json_kint(&o, "idle_ms", idle > 0 ? idle : 0);
+    answer_send(rq, 200, &o);
+}
+
+void openapi_handle(struct http_request *rq)
+{
+    http_reply(rq, 200, "application/json", embed_openapi_json_start,
+               (size_t)(embed_openapi_json_end - embed_openapi_json_start));
+}
+
+void upgrade_handle(struct http_request *rq)
+{
+    struct native *n = native_of(rq);
+    struct hf_error err;
+
+    if (native_check_open(n, &err) < 0) {
+        http_reply_error(rq, &err);
+    } else if (engine_request_upgrade(n->engine) < 0) {
+        hf_fail(&err, HF_E_internal, "the keeper did not take the request; see the daemon's log");
+        http_reply_error(rq, &err);
+    } else {
+        reply_status(rq, 202, "upgrading");
+    }
+}
+
+void not_implemented_handle(struct http_request *rq)
+{
+    struct hf_error err;
+
+    hf_fail(&err, HF_E_not_implemented,
+            "this version of the daemon does not serve this call; see features in /v1/info");
+    http_reply_error(rq, &err);
+}

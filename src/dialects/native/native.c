@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * native.c - birth, drain and end of the native dialect. Layer: dialects.
+ */
+#include "dialects/native/native.h"
+
+#include <assert.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "dialects/native/context.h"
+#include "dialects/native/handlers.h"
+#include "dialects/native/problem.h"
+
+struct native *native_new(struct engine *e, struct auth *auth, const struct native_info *info)
+{
+    struct native *n = hf_xalloc(sizeof *n);
+
+    n->engine = e;
+    n->auth = auth;
+    n->info = *info;
+    if (info->http != NULL)
+        n->http = *info->http;
+    else
+        http_options_default(&n->http);
+    list_init(&n->ops);
+    list_init(&n->spawning);
+    list_init(&n->clients);
+    n->table = (struct route_table){
+        .prefix = "",
+        .routes = native_route_list,
+        .count = native_route_count,
+        .error = problem_reply,
+        .context = n,
+    };
+    return n;
+}
+
+void native_free(struct native *n)
+{
+    struct list *it, *tmp;
+
+    if (n == NULL)
+        return;
+    list_for_each (it, tmp, &n->ops) {
+        struct op *op = list_entry(it, struct op, link);
+
+        op->kind->on_free(op);
+    }
+    assert(list_is_empty(&n->ops));
+    buf_fini(&n->scratch);
+    buf_fini(&n->frame);
+    buf_fini(&n->joined);
+    free(n);
+}
+
+const struct route_table *native_routes(struct native *n)
+{
+    return &n->table;
+}
+
+void native_refuse_new(struct native *n)
+{
+    n->closed = true;
+}
+
+void native_drain(struct native *n)
+{
+    struct list *it, *tmp;
+
+    n->closed = n->draining = true;
+    list_for_each (it, tmp, &n->ops) {
+        struct op *op = list_entry(it, struct op, link);
+
+        if (op->kind->on_drain != NULL)
+            op->kind->on_drain(op);
+    }
+}
+
+struct native *native_of(const struct http_request *rq)
+{
+    return http_context(rq);
+}
+
+void op_init(struct op *op, struct native *n, const struct op_kind *kind)
+{
+    op->native = n;
+    op->kind = kind;
+    list_append(&n->ops, &op->link);
+}
+
+void op_fini(struct op *op)
+{
+    list_remove(&op->link);
+}
+
+int native_wait_begin(struct native *n, struct hf_error *err)
+{
+    if (n->waits >= LIMIT_WAITS) {
+        int rc =
+            hf_fail(err, HF_E_too_many_waits,
+                    "%d requests wait already; end some of them or try again later", LIMIT_WAITS);
+
+        if (err != NULL)
+            err->limit = "waits";
+        return rc;
+    }
+    n->waits++;
+    return 0;
+}
+
+void native_wait_end(struct native *n)
+{
+    assert(n->waits > 0);
+    n->waits--;
+}
+
+int native_check_open(const struct native *n, struct hf_error *err)
+{
+    if (n->closed)
+        return hf_fail(err, HF_E_shutting_down,
+                       "the daemon is going and starts nothing new; connect again");
+    return 0;
+}

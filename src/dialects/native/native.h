@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * native.h - our own protocol: docs/PROTOCOL.md on the engine
+ *
+ * A table of routes and a translation of bodies and frames; whatever is
+ * decided is decided in the engine. One per worker. Free the HTTP server first
+ * (its requests point in here), then this, then the engine.
+ * Layer: dialects; includes base, engine and transport.
+ */
+#ifndef HF_DIALECTS_NATIVE_NATIVE_H
+#define HF_DIALECTS_NATIVE_NATIVE_H
+
+#include "engine/engine.h"
+#include "transport/auth.h"
+#include "transport/http.h"
+
+struct native;
+
+/* What /v1/info and /metrics tell beside the engine's own numbers. Borrowed for
+ * as long as the native dialect lives. */
+struct native_info {
+    const char *version;
+    int64_t started_ms;          /* wall clock: start of this worker */
+    const char *const *dialects; /* names that are served, "native" among them */
+    size_t dialect_count;
+    bool tls, compress;               /* features as built and asked for */
+    bool secure_cookie;               /* every TCP listener speaks TLS */
+    const struct http_options *http;  /* limits of the transport; NULL: the defaults */
+    const struct http_server *server; /* for its counters; NULL: none */
+};
+
+struct native *native_new(struct engine *e, struct auth *auth, const struct native_info *info);
+void native_free(struct native *n);
+const struct route_table *native_routes(struct native *n);
+
+/* The daemon is about to go: /readyz says so and nothing new is started. What is
+ * under way goes on, so that waits and streams still tell the exits to come. */
+void native_refuse_new(struct native *n);
+/* The daemon goes: as above, and waits are answered with shutting_down, streams
+ * end. Call before http_server_drain(). */
+void native_drain(struct native *n);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * remove.c - DELETE /v1/processes/{id}: end the tree, say what is left, drop the record
+ *
+ * Once asked for, the end goes on and the record goes, whether or not the
+ * client waits for the answer. Several may ask at once; each is answered.
+ * Layer: dialects.
+ */
+#include "base/limits.h"
+#include "base/mem.h"
+#include "dialects/native/answer.h"
+#include "dialects/native/ask.h"
+#include "dialects/native/handlers.h"
+
+struct removal {
+    struct op op;
+    struct http_request *rq; /* NULL: the client has gone */
+    struct process *process; /* referenced */
+};
+
+static void removal_free(struct removal *r)
+{
+    op_fini(&r->op);
+    process_unref(r->process);
+    free(r);
+}
+
+static void removal_on_free(struct op *op)
+{
+    struct removal *r = list_entry(op, struct removal, op);
+
+    process_end_cancel(r->process, r);
+    removal_free(r);
+}
+
+/* Going waits for it: the end has a bound of its own. */
+static const struct op_kind removal_kind = {.on_drain = NULL, .on_free = removal_on_free};
+
+static void removal_on_gone(void *user)
+{
+    struct removal *r = user;
+
+    r->rq = NULL;
+}
+
+static void write_survivors(struct json_out *o, const struct survivors *s)
+{
+    json_key(o, "survivors");
+    json_open(o, '[');
+    for (size_t i = 0; s != NULL && i < s->count; i++) {
+        json_open(o, '{');
+        json_kint(o, "pid", s->list[i].pid);
+        json_kstr(o, "command", s->list[i].comm);
+        json_shut(o, '}');
+    }
+    json_shut(o, ']');
+}
+
+static void removal_answer(struct removal *r, const struct survivors *s)
+{
+    struct json_out o = answer_open(r->op.native);
+    struct process_view v;
+
+    process_view(r->process, &v);
+    write_exit(&o, v.running ? &(struct exit_record){.kind = EXIT_NONE} : v.exit);
+    write_survivors(&o, s);
+    answer_send(r->rq, 200, &o);
+}
+
+/* Only what is in the table can be dropped from it, and only once. */
+static void forget(struct engine *e, struct process *p)
+{
+    struct process_view v;
+
+    process_view(p, &v);
+    if (!v.running && engine_find(e, v.id, NULL) == p)
+        process_forget(p);
+}
+
+static void removal_on_ended(void *arg, struct process *p, const struct survivors *s)
+{
+    struct removal *r = arg;
+
+    if (r->rq != NULL)
+        removal_answer(r, s);
+    forget(r->op.native->engine, p);
+    removal_free(r);
+}
+
+void remove_handle(struct http_request *rq)
+{
+    struct process *p = ask_process(rq);
+    struct removal *r;
+    struct hf_error err;
+    int64_t grace_ms = -1;
+
+    if (p == NULL)
+        return;
+    if (ask_i64(rq, "grace_ms", 0, LIMIT_DURATION_MS, &grace_ms, &err) < 0) {
+        http_reply_error(rq, &err);
+        return;
+    }
+    r = hf_xalloc(sizeof *r);
+    op_init(&r->op, native_of(rq), &removal_kind);
+    r->rq = rq;
+    r->process = process_ref(p);
+    http_set_user(rq, r, removal_on_gone);
+    process_end(p, grace_ms, "api", removal_on_ended, r);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * routes.c - every path of the native protocol, and who may use it
+ *
+ * Fixed words stand above {x} in the same place: the first row that fits wins.
+ * Layer: dialects.
+ */
+#include "base/limits.h"
+#include "dialects/native/connect.h"
+#include "dialects/native/filter.h"
+#include "dialects/native/handlers.h"
+
+#define P "/v1/processes"
+#define ONE P "/{id}"
+#define GET HTTP_GET_M
+#define POST HTTP_POST_M
+#define ANY_METHOD (HTTP_GET_M | HTTP_POST_M | HTTP_PUT_M | HTTP_PATCH_M | HTTP_DELETE_M)
+#define TERMINAL_QUERY CONNECT_QUERY " command args cwd user tag label session_id on_detach"
+#define LATER(methods, pattern, role, flags)                                                       \
+    {                                                                                              \
+        methods, pattern, not_implemented_handle, role, ROUTE_ANY_QUERY | (flags), 0, NULL         \
+    }
+
+const struct route native_route_list[] = {
+    {GET, "/healthz", healthz_handle, ROLE_NONE, ROUTE_PUBLIC | ROUTE_NO_BODY, 0, NULL},
+    {GET, "/readyz", readyz_handle, ROLE_NONE, ROUTE_PUBLIC | ROUTE_NO_BODY, 0, NULL},
+    {GET, "/metrics", metrics_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
+    {GET, "/openapi.json", openapi_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
+    {GET, "/v1/info", info_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
+    {GET, "/v1/activity", activity_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
+    {GET, "/", page_handle, ROLE_NONE, ROUTE_PUBLIC | ROUTE_NO_BODY, 0, "ticket"},
+    {POST, "/v1/tickets", tickets_handle, ROLE_OWN, 0, 0, NULL},
+    {POST, "/v1/upgrade", upgrade_handle, ROLE_OWN, ROUTE_NO_BODY, 0, NULL},
+    {GET, "/v1/events", events_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, FILTER_QUERY " since all"},
+
+    {POST, P, create_handle, ROLE_OWN, 0, 0, NULL},
+    {GET, P, list_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, FILTER_QUERY " limit after"},
+    {POST, P "/run", run_handle, ROLE_OWN, 0, 0, NULL},
+    {GET, ONE, process_get_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, "include"},
+    {HTTP_PATCH_M, ONE, patch_handle, ROLE_OWN, 0, 0, NULL},
+    {HTTP_DELETE_M, ONE, remove_handle, ROLE_OWN, ROUTE_NO_BODY, 0, "grace_ms"},
+    {POST, ONE "/signal", signal_handle, ROLE_TYPE, 0, 0, NULL},
+    {POST, ONE "/resize", resize_handle, ROLE_TYPE, 0, 0, NULL},
+    {POST, ONE "/input", input_handle, ROLE_TYPE, ROUTE_STREAM_BODY, LIMIT_INPUT_BODY_BYTES, "eof"},
+    {GET, ONE "/output", output_handle, ROLE_WATCH, ROUTE_NO_BODY, 0,
+     "since until tail_lines tail_bytes stream follow"},
+    {GET, ONE "/wait", wait_exit_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, "timeout_ms"},
+    {POST, ONE "/wait", wait_handle, ROLE_WATCH, 0, 0, NULL},
+    {GET, ONE "/connect", connect_handle, ROLE_WATCH, ROUTE_UPGRADE | ROUTE_NO_BODY, 0,
+     CONNECT_QUERY},
+    {GET, "/v1/terminal", terminal_handle, ROLE_OWN, ROUTE_UPGRADE | ROUTE_NO_BODY, 0,
+     TERMINAL_QUERY},
+    {GET, "/terminal", terminal_handle, ROLE_OWN, ROUTE_UPGRADE | ROUTE_NO_BODY, 0, TERMINAL_QUERY},
+
+    /* Named by the protocol, not served yet. */
+    LATER(GET, ONE "/screen", ROLE_WATCH, 0),
+    LATER(GET, ONE "/recording", ROLE_WATCH, 0),
+    LATER(GET | POST, ONE "/links", ROLE_OWN, 0),
+    LATER(HTTP_DELETE_M, ONE "/links/{lid}", ROLE_OWN, 0),
+    LATER(GET | POST, "/v1/sessions", ROLE_OWN, 0),
+    LATER(ANY_METHOD, "/v1/sessions/", ROLE_OWN, ROUTE_PREFIX),
+    LATER(GET | POST | HTTP_DELETE_M, "/mcp", ROLE_OWN, 0),
+};
+
+const size_t native_route_count = sizeof native_route_list / sizeof *native_route_list;

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scan.c - several texts and regular expressions at once. Layer: dialects.
+ */
+#include "dialects/native/scan.h"
+
+#include "base/mem.h"
+#include "engine/regex.h"
+#include "engine/textscan.h"
+
+#define SCAN_TURN_BYTES (256 * 1024) /* of plain texts: well under a millisecond */
+
+struct needle {
+    size_t index;
+    struct textscan *text; /* one of the two */
+    struct regex *regex;
+    struct regex_run *run;
+};
+
+struct scan {
+    struct needle needles[WAIT_CONDITIONS_MAX];
+    size_t count, regexes, turn_bytes;
+};
+
+static int needle_init(struct needle *n, const struct wait_condition *c, uint64_t at, int before,
+                       struct hf_error *err)
+{
+    if (c->kind == WAIT_TEXT) {
+        n->text = textscan_new(c->text, c->len, at);
+    } else {
+        n->regex = regex_new(c->text, c->len, err);
+        if (n->regex == NULL)
+            return -1;
+        n->run = regex_run_new(n->regex, at);
+    }
+    if (n->text == NULL && n->run == NULL)
+        return hf_fail(err, HF_E_no_memory, "no memory to search for this");
+    if (n->run != NULL && before >= 0)
+        regex_run_set_before(n->run, (unsigned char)before);
+    return 0;
+}
+
+static void scan_set_turn(struct scan *s)
+{
+    s->turn_bytes = SCAN_TURN_BYTES;
+    for (size_t i = 0; i < s->count; i++) {
+        size_t bytes;
+
+        if (s->needles[i].regex == NULL)
+            continue;
+        bytes = regex_slice_bytes(s->needles[i].regex) / s->regexes;
+        if (bytes < s->turn_bytes)
+            s->turn_bytes = bytes > 0 ? bytes : 1;
+    }
+}
+
+struct scan *scan_new(const struct wait_ask *ask, uint64_t at, int before, struct hf_error *err)
+{
+    struct scan *s = hf_xalloc(sizeof *s);
+
+    for (size_t i = 0; i < ask->count; i++) {
+        const struct wait_condition *c = &ask->until[i];
+        struct needle *n = &s->needles[s->count];
+
+        if (c->kind != WAIT_TEXT && c->kind != WAIT_REGEX)
+            continue;
+        n->index = i;
+        s->count++;
+        s->regexes += c->kind == WAIT_REGEX;
+        if (needle_init(n, c, at, before, err) < 0) {
+            scan_free(s);
+            return NULL;
+        }
+    }
+    scan_set_turn(s);
+    return s;
+}
+
+void scan_free(struct scan *s)
+{
+    if (s == NULL)
+        return;
+    for (size_t i = 0; i < s->count; i++) {
+        textscan_free(s->needles[i].text);
+        regex_run_free(s->needles[i].run);
+        regex_free(s->needles[i].regex);
+    }
+    free(s);
+}
+
+enum wait_kind scan_kind(const struct scan *s, size_t index)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->needles[i].index == index)
+            return s->needles[i].text != NULL ? WAIT_TEXT : WAIT_REGEX;
+    }
+    return WAIT_TEXT;
+}
+
+bool scan_is_empty(const struct scan *s)
+{
+    return s->count == 0;
+}
+
+bool scan_has_regex(const struct scan *s)
+{
+    return s->regexes > 0;
+}
+
+size_t scan_turn_bytes(const struct scan *s)
+{
+    return s->turn_bytes;
+}
+
+static bool needle_feed(const struct needle *n, const void *bytes, size_t len,
+                        struct scan_match *out)
+{
+    struct textscan_match t;
+    struct regex_match r;
+
+    if (n->text != NULL) {
+        if (textscan_feed(n->text, bytes, len, &t) != TEXTSCAN_MATCH)
+            return false;
+        *out = (struct scan_match){n->index, t.start, t.end};
+        return true;
+    }
+    if (regex_run_feed(n->run, bytes, len, &r) != REGEX_MATCH)
+        return false;
+    *out = (struct scan_match){n->index, r.start, r.end};
+    return true;
+}
+
+bool scan_feed(struct scan *s, const void *bytes, size_t len, struct scan_match *out)
+{
+    struct scan_match m;
+    bool found = false;
+
+    for (size_t i = 0; i < s->count; i++) {
+        if (!needle_feed(&s->needles[i], bytes, len, &m) || (found && m.end >= out->end))
+            continue;
+        *out = m;
+        found = true;
+    }
+    return found;
+}
+
+bool scan_at_end(struct scan *s, struct scan_match *out)
+{
+    struct regex_match r;
+
+    for (size_t i = 0; i < s->count; i++) {
+        const struct needle *n = &s->needles[i];
+
+        if (n->run == NULL || regex_run_finish(n->run, &r) != REGEX_MATCH)
+            continue;
+        *out = (struct scan_match){n->index, r.start, r.end};
+        return true;
+    }
+    return false;
+}

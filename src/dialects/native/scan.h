@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scan.h - several texts and regular expressions searched in one stream at once
+ *
+ * The first match is the one that ends first; at the same place, the one that
+ * stands first in the list. Pure: bytes in, a match out. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_NATIVE_SCAN_H
+#define HF_DIALECTS_NATIVE_SCAN_H
+
+#include "dialects/native/wait_ask.h"
+
+struct scan;
+
+struct scan_match {
+    size_t index; /* of the condition */
+    uint64_t start, end;
+};
+
+/* Conditions that are neither text nor regex are passed over. `before`: the byte
+ * before `at`, or -1. NULL: err (bad_regex, no_memory). */
+struct scan *scan_new(const struct wait_ask *ask, uint64_t at, int before, struct hf_error *err);
+void scan_free(struct scan *s);
+enum wait_kind scan_kind(const struct scan *s, size_t index); /* of a condition that matched */
+bool scan_is_empty(const struct scan *s);                     /* nothing to search for */
+bool scan_has_regex(const struct scan *s);
+size_t scan_turn_bytes(const struct scan *s); /* to be fed in one turn at most */
+
+bool scan_feed(struct scan *s, const void *bytes, size_t len, struct scan_match *out);
+/* Would something match if the output ended here? May be asked in any pause. */
+bool scan_at_end(struct scan *s, struct scan_match *out);
+
+#endif

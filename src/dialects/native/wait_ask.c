@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wait_ask.c - the body of POST …/wait. Layer: dialects.
+ */
+#include "dialects/native/wait_ask.h"
+
+#include <string.h>
+
+#include "base/limits.h"
+
+struct body {
+    json_t *until;
+    int64_t from, timeout_ms;
+};
+
+static const struct json_field body_fields[] = {
+    JSON_FIELD(ARRAY, struct body, until, .required = true),
+    JSON_FIELD(INT, struct body, from, .min = 0, .max = INT64_MAX),
+    JSON_FIELD(INT, struct body, timeout_ms, .min = 0, .max = LIMIT_DURATION_MS),
+};
+
+static const char *const kind_names[] = {
+    [WAIT_TEXT] = "text",
+    [WAIT_REGEX] = "regex",
+    [WAIT_QUIET] = "quiet_ms",
+    [WAIT_EXIT] = "exit",
+};
+
+const char *wait_kind_name(enum wait_kind kind)
+{
+    return kind_names[kind];
+}
+
+/* Text may hold any character, NUL too. */
+static int decode_text(const json_t *v, struct wait_condition *c, size_t max, struct hf_error *err)
+{
+    const char *name = kind_names[c->kind];
+
+    c->text = json_string_value(v);
+    c->len = json_string_length(v);
+    if (c->text == NULL)
+        return hf_fail_field(err, HF_E_bad_type, name, "\"%s\" must be a string", name);
+    if (c->len < 1 || c->len > max)
+        return hf_fail_field(err, HF_E_bad_value, name, "\"%s\" must have 1 to %zu bytes", name,
+                             max);
+    return 0;
+}
+
+static int decode_quiet(const json_t *v, struct wait_condition *c, struct hf_error *err)
+{
+    c->quiet_ms = json_integer_value(v);
+    if (!json_is_integer(v))
+        return hf_fail_field(err, HF_E_bad_type, "quiet_ms", "\"quiet_ms\" must be an integer");
+    if (c->quiet_ms < 1 || c->quiet_ms > LIMIT_DURATION_MS)
+        return hf_fail_field(err, HF_E_bad_value, "quiet_ms", "\"quiet_ms\" must be from 1 to %lld",
+                             (long long)LIMIT_DURATION_MS);
+    return 0;
+}
+
+static int decode_exit(const json_t *v, struct hf_error *err)
+{
+    if (!json_is_boolean(v))
+        return hf_fail_field(err, HF_E_bad_type, "exit", "\"exit\" must be true");
+    if (!json_is_true(v))
+        return hf_fail_field(err, HF_E_bad_value, "exit",
+                             "\"exit\" must be true; leave the condition out otherwise");
+    return 0;
+}
+
+static int decode_unknown(const char *name, struct hf_error *err)
+{
+    static const char *const later[] = {"prompt", "port", "blocked_on_tty"};
+
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
+        if (strcmp(name, later[i]) == 0)
+            return hf_fail_field(err, HF_E_not_implemented, name,
+                                 "this version cannot wait for \"%s\"; wait for text, regex, "
+                                 "quiet_ms or exit",
+                                 name);
+    }
+    return hf_fail_field(err, HF_E_unknown_field, name,
+                         "\"%.40s\" is no condition; use text, regex, quiet_ms or exit", name);
+}
+
+static int decode_condition(const json_t *v, struct wait_condition *c, struct hf_error *err)
+{
+    void *it = json_object_iter((json_t *)v);
+    const char *name = json_object_iter_key(it);
+    const json_t *value = json_object_iter_value(it);
+
+    if (!json_is_object(v))
+        return hf_fail_field(err, HF_E_bad_type, "until", "each condition must be an object");
+    if (json_object_size(v) != 1)
+        return hf_fail_field(err, HF_E_bad_value, "until",
+                             "each condition has one field, such as {\"text\":\"ready\"}");
+    for (int i = WAIT_TEXT; i <= WAIT_EXIT; i++) {
+        if (strcmp(name, kind_names[i]) != 0)
+            continue;
+        c->kind = (enum wait_kind)i;
+        switch (c->kind) {
+        case WAIT_TEXT: return decode_text(value, c, LIMIT_TEXT_BYTES, err);
+        case WAIT_REGEX: return decode_text(value, c, LIMIT_REGEX_BYTES, err);
+        case WAIT_QUIET: return decode_quiet(value, c, err);
+        case WAIT_EXIT: return decode_exit(value, err);
+        }
+    }
+    return decode_unknown(name, err);
+}
+
+int wait_ask_decode(const json_t *body, struct wait_ask *out, struct hf_error *err)
+{
+    struct body b = {.from = -1, .timeout_ms = -1};
+    size_t n;
+
+    *out = (struct wait_ask){0};
+    if (json_decode(body, body_fields, sizeof body_fields / sizeof *body_fields, &b, err) < 0)
+        return -1;
+    n = json_array_size(b.until);
+    if (n < 1 || n > WAIT_CONDITIONS_MAX)
+        return hf_fail_field(err, HF_E_bad_value, "until", "\"until\" must have 1 to %d conditions",
+                             WAIT_CONDITIONS_MAX);
+    for (size_t i = 0; i < n; i++) {
+        if (decode_condition(json_array_get(b.until, i), &out->until[i], err) < 0)
+            return -1;
+    }
+    out->count = n;
+    out->from = b.from;
+    out->timeout_ms = b.timeout_ms;
+    return 0;
+}

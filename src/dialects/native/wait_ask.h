@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wait_ask.h - the body of POST …/wait: what to wait for. Pure. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_NATIVE_WAIT_ASK_H
+#define HF_DIALECTS_NATIVE_WAIT_ASK_H
+
+#include "base/json.h"
+
+#define WAIT_CONDITIONS_MAX 16
+
+enum wait_kind { WAIT_TEXT, WAIT_REGEX, WAIT_QUIET, WAIT_EXIT };
+const char *wait_kind_name(enum wait_kind kind); /* "text", "quiet_ms" … */
+
+struct wait_condition {
+    enum wait_kind kind;
+    const char *text; /* WAIT_TEXT, WAIT_REGEX: into the tree */
+    size_t len;
+    int64_t quiet_ms; /* WAIT_QUIET */
+};
+
+struct wait_ask {
+    struct wait_condition until[WAIT_CONDITIONS_MAX];
+    size_t count;
+    int64_t from;       /* -1: from the oldest byte held */
+    int64_t timeout_ms; /* -1: none */
+};
+
+int wait_ask_decode(const json_t *body, struct wait_ask *out, struct hf_error *err);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A new worker takes over: the keeper's entries become processes again, the
+ * transfer that the last worker died in is finished on paper (shared.h), and exits
+ * that happened meanwhile are told.
+ */
+#include "engine/adopt.h"
+
+#include <string.h>
+
+#include "base/io.h"
+#include "base/log.h"
+#include "engine/engine_own.h"
+
+/* What the last worker's last call moved; -1 when the kernel does not say. */
+static int64_t slip_moved(const struct slip *s, const struct keeper_boot *boot, uint32_t kind)
+{
+    uint64_t total = kind == SLIP_READ ? boot->prev_io.read_bytes : boot->prev_io.written_bytes;
+
+    if (!boot->prev_io_known)
+        return -1;
+    if (total < s->moved_before || total - s->moved_before > s->len) {
+        log_error("the count of the last worker does not fit: %lld bytes of at most %u",
+                  (long long)(total - s->moved_before), s->len);
+        return 0;
+    }
+    return (int64_t)(total - s->moved_before);
+}
+
+static void recover_read(struct process *p, const struct slip *s, int64_t moved)
+{
+    size_t n;
+
+    if (journal_next(&p->journal) != s->at)
+        return; /* it was counted already */
+    n = journal_recover(&p->journal, moved);
+    if (n > 0) {
+        p->engine->state.head->output_bytes_total += n;
+        log_info("recovered %zu bytes of output of %s", n, p->rec.head->id);
+    }
+}
+
+/* Unknown is taken as "written": typing something twice does more harm than not at all. */
+static void recover_write(struct process *p, const struct slip *s, int64_t moved)
+{
+    struct record_head *h = p->rec.head;
+
+    if (atomic_load(&h->input_tail) == s->at)
+        atomic_store(&h->input_tail, s->at + (moved >= 0 ? (uint64_t)moved : s->len));
+}
+
+static void recover_slip(struct engine *e, const struct keeper_boot *boot)
+{
+    struct slip *s = &e->state.head->slip;
+    uint32_t kind = atomic_load(&s->kind);
+    struct process *p;
+
+    if (kind == SLIP_NONE)
+        return;
+    s->id[sizeof s->id - 1] = '\0';
+    p = registry_find(e, s->id);
+    if (p != NULL && kind == SLIP_READ)
+        recover_read(p, s, slip_moved(s, boot, kind));
+    else if (p != NULL)
+        recover_write(p, s, slip_moved(s, boot, kind));
+    slip_clear(s);
+}
+
+static struct process *adopt_one(struct engine *e, const struct keeper_entry *k)
+{
+    struct process *p = process_new(e);
+    int fd = k->record_fd;
+
+    if (record_adopt(&p->rec, fd) < 0 || meta_load(p) < 0) {
+        log_error("the record of %s cannot be read; the process goes on without us", k->id);
+        process_unref(p);
+        return NULL;
+    }
+    p->entry = k->entry;
+    p->pid = k->pid;
+    p->tty_fd = k->tty_fd;
+    p->in_fd = k->tty_fd >= 0 ? k->tty_fd : k->stdin_fd;
+    p->out_fd[0] = k->stdout_fd;
+    p->out_fd[1] = k->stderr_fd;
+    journal_init(&p->journal, &p->rec, &e->state.head->slip, e->exact);
+    input_recover(p);
+    registry_add(e, p);
+    process_unref(p);
+    return p;
+}
+
+static void resume(struct process *p, const struct keeper_entry *k)
+{
+    struct engine *e = p->engine;
+    struct record_head *h = p->rec.head;
+
+    e->running++;
+    if (!h->created_told) {
+        e->state.head->spawned_total++;
+        events_append(&e->events, "process.created", p, NULL);
+        h->created_told = 1;
+    }
+    output_start(p);
+    if (!process_is_running(p)) {
+        p->reaped = true;
+        exit_tell(p);
+        return;
+    }
+    input_start(p);
+    /* Nobody is attached now: their connections went with the last worker. They
+     * get the time that a reconnect takes before that counts as leaving. */
+    if (h->watched && h->detach_at_ms == 0)
+        deadline_on_crash(p);
+    deadline_arm(p);
+    if (h->ended_by[0] != '\0')
+        process_end(p, -1, h->ended_by, NULL, NULL);
+    if (k->exited)
+        exit_on_reaped(p, k->status, k->oom, k->exited_wall_ms);
+}
+
+void adopt_all(struct engine *e, const struct keeper_boot *boot)
+{
+    size_t i;
+
+    for (i = 0; i < boot->entry_count; i++)
+        adopt_one(e, &boot->entries[i]);
+    recover_slip(e, boot);
+    for (i = 0; i < boot->entry_count; i++) {
+        struct process *p = registry_find(e, boot->entries[i].id);
+        if (p != NULL)
+            resume(p, &boot->entries[i]);
+    }
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "engine/adopt.h"
+#include "engine/engine_own.h"
+
+void engine_options_default(struct engine_options *o)
+{
+    *o = (struct engine_options){
+        .max_processes = LIMIT_PROCESSES,
+        .max_viewers = LIMIT_VIEWERS,
+        .journal_bytes = LIMIT_JOURNAL_BYTES,
+        .journal_memory_bytes = LIMIT_JOURNAL_MEMORY_BYTES,
+        .retain_count = LIMIT_RETAINED,
+        .retain_ms = LIMIT_RETAIN_MS,
+        .event_log_bytes = LIMIT_EVENT_LOG_BYTES,
+    };
+}
+
+size_t engine_state_bytes(const struct engine_options *o)
+{
+    return shared_bytes(o->event_log_bytes);
+}
+
+/* --- from the keeper ------------------------------------------------------------- */
+
+static void engine_on_exited(void *arg, const struct k_exited *m)
+{
+    struct engine *e = arg;
+    struct list *it, *tmp;
+
+    list_for_each(it, tmp, &e->processes) {
+        struct process *p = list_entry(it, struct process, link);
+        if (p->entry == m->entry) {
+            exit_on_reaped(p, m->status, m->oom != 0, m->at_wall_ms);
+            return;
+        }
+    }
+}
+
+static void engine_on_stop(void *arg, uint32_t grace_ms)
+{
+    struct engine *e = arg;
+
+    if (e->hooks.on_stop != NULL)
+        e->hooks.on_stop(e->hooks.arg, grace_ms);
+}
+
+static void engine_on_retire(void *arg)
+{
+    struct engine *e = arg;
+
+    if (e->hooks.on_retire != NULL)
+        e->hooks.on_retire(e->hooks.arg);
+}
+
+static const struct line_ops line_ops = {
+    .on_exited = engine_on_exited,
+    .on_stop = engine_on_stop,
+    .on_retire = engine_on_retire,
+};
+
+/* --- life ----------------------------------------------------------------------------- */
+
+struct engine *engine_new(struct loop *loop, const struct keeper_boot *boot, const struct engine_options *o)
+{
+    struct engine *e = hf_xalloc(sizeof *e);
+
+    e->loop = loop;
+    e->options = *o;
+    e->generation = boot->generation;
+    e->has_cgroup = boot->has_cgroup;
+    list_init(&e->processes);
+    list_init(&e->exited);
+    /* Twice what can be known at once keeps the chains short. */
+    e->by_id_size = 2 * (o->max_processes + o->retain_count) + 1;
+    e->by_id = hf_xalloc(e->by_id_size * sizeof(struct process *));
+    if (shared_map(&e->state, boot->state_fd, o->event_log_bytes) < 0) {
+        log_error("the shared state is not of this version");
+        free(e->by_id);
+        free(e);
+        return NULL;
+    }
+    e->events.state = &e->state;
+    e->events.loop = loop;
+    list_init(&e->events.subscribers);
+    spin_init(&e->spin);
+    e->line = line_new(loop, boot->link_fd, &line_ops, e);
+    e->exact = io_count_sync();
+    if (!e->exact)
+        log_warn("this kernel does not count our reads; after a crash binary output may lose its last byte");
+    adopt_all(e, boot);
+    return e;
+}
+
+void engine_free(struct engine *e)
+{
+    if (e == NULL)
+        return;
+    while (!list_is_empty(&e->processes)) {
+        struct process *p = list_entry(e->processes.next, struct process, link);
+        if (!list_is_empty(&p->exited_link))
+            list_remove(&p->exited_link);
+        registry_remove(e, p);
+    }
+    task_cancel(&e->events.wake);
+    timer_close(e->retention);
+    line_free(e->line);
+    shared_unmap(&e->state);
+    free(e->by_id);
+    free(e);
+}
+
+void engine_ready(struct engine *e)
+{
+    struct k_simple m = { .type = K_READY };
+
+    line_send(e->line, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
+}
+
+int engine_request_upgrade(struct engine *e)
+{
+    struct k_simple m = { .type = K_UPGRADE };
+
+    return line_send(e->line, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
+}
+
+void engine_set_hooks(struct engine *e, const struct engine_hooks *hooks)
+{
+    e->hooks = *hooks;
+}
+
+/* --- the end of everything --------------------------------------------------------------- */
+
+static void end_all_check(struct engine *e)
+{
+    if (e->ends_open == 0 && e->ended != NULL) {
+        task_fn *fn = e->ended;
+        e->ended = NULL;
+        fn(e->ended_arg);
+    }
+}
+
+static void end_all_on_one(void *arg, struct process *p, const struct survivors *s)
+{
+    struct engine *e = arg;
+    size_t i;
+
+    for (i = 0; i < s->count; i++)
+        log_warn("%s: process %d (%.16s) could not be ended", p->rec.head->id, (int)s->list[i].pid, s->list[i].comm);
+    e->ends_open--;
+    end_all_check(e);
+}
+
+void engine_end_all(struct engine *e, uint32_t grace_ms, task_fn *done, void *arg)
+{
+    struct list *it, *tmp;
+
+    e->stopping = true;
+    e->ended = done;
+    e->ended_arg = arg;
+    /* The exited ones too: what they left behind goes with the daemon. */
+    list_for_each(it, tmp, &e->processes) {
+        struct process *p = list_entry(it, struct process, link);
+        if (p->entry == 0)
+            continue;
+        e->ends_open++;
+        process_end(p, grace_ms, "shutdown", end_all_on_one, e);
+    }
+    end_all_check(e);
+}
+
+/* --- looking --------------------------------------------------------------------------------- */
+
+struct events *engine_events(struct engine *e)
+{
+    return &e->events;
+}
+
+struct loop *engine_loop(struct engine *e)
+{
+    return e->loop;
+}
+
+const struct engine_options *engine_options(const struct engine *e)
+{
+    return &e->options;
+}
+
+void engine_stats(const struct engine *e, struct engine_stats *out)
+{
+    const struct shared_head *h = e->state.head;
+
+    *out = (struct engine_stats){
+        .running = e->running, .exited = e->retained, .viewers = e->viewers,
+        .spawned_total = h->spawned_total, .spawn_failed_total = h->spawn_failed_total,
+        .exited_total = h->exited_total, .output_bytes_total = h->output_bytes_total,
+        .input_bytes_total = h->input_bytes_total, .journal_bytes = e->ring_bytes,
+        .last_activity_wall_ms = h->last_activity_wall_ms, .generation = e->generation,
+        .has_cgroup = e->has_cgroup, .exact_recovery = e->exact,
+    };
+}

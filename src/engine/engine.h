@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine.h - all processes of this daemon, and the way to make one
+ *
+ * The engine owns the table of processes, the link to the keeper, the event
+ * log and the limits. One per worker. A new worker builds it from what the
+ * keeper hands over (struct keeper_boot): processes, journals and events go on where the last
+ * worker was, to the byte. Layer: engine; includes base and keeper.
+ */
+#ifndef HF_ENGINE_ENGINE_H
+#define HF_ENGINE_ENGINE_H
+
+#include "base/error.h"
+#include "base/loop.h"
+#include "engine/process.h"
+#include "engine/spec.h"
+#include "keeper/keeper.h"
+
+struct engine;
+struct events;
+
+struct engine_options {
+    size_t max_processes;        /* living */
+    size_t max_viewers;          /* of one process */
+    size_t journal_bytes;        /* default ring */
+    uint64_t journal_memory_bytes;
+    size_t retain_count;
+    int64_t retain_ms;
+    size_t event_log_bytes;
+};
+void engine_options_default(struct engine_options *o);
+
+/* Size of the shared state that the keeper must hold for these options. */
+size_t engine_state_bytes(const struct engine_options *o);
+
+struct engine *engine_new(struct loop *loop, const struct keeper_boot *boot,
+                          const struct engine_options *o);
+void engine_free(struct engine *e);
+void engine_ready(struct engine *e); /* tells the keeper that we serve */
+
+/* Called when the keeper wants this worker to go: stop (end processes first,
+ * within grace_ms) or retire (leave them alone). */
+struct engine_hooks {
+    void (*on_stop)(void *arg, uint32_t grace_ms);
+    void (*on_retire)(void *arg);
+    void *arg;
+};
+void engine_set_hooks(struct engine *e, const struct engine_hooks *hooks);
+/* Ends all processes; done runs when none is left or what is left cannot be ended. */
+void engine_end_all(struct engine *e, uint32_t grace_ms, task_fn *done, void *arg);
+int engine_request_upgrade(struct engine *e);
+
+/*
+ * Starts a process. Returns 0 and calls `done` later, exactly once, with the
+ * process, or NULL and the reason; or returns a negative errno at once (err
+ * filled, nothing begun, done not called). The spec is copied as far as needed.
+ */
+typedef void spawn_done_fn(void *arg, struct process *p, const struct hf_error *err);
+int engine_spawn(struct engine *e, const struct spawn_spec *spec, spawn_done_fn *done, void *arg,
+                 struct hf_error *err);
+
+/* "proc_…", "tag:NAME" (the living one, else the latest) or "pid:N"; NULL and err no_such_process. */
+struct process *engine_find(struct engine *e, const char *ref, struct hf_error *err);
+/* A process made with this Idempotency-Key, or NULL. */
+struct process *engine_find_idempotent(struct engine *e, const char *key);
+/* Newest first: NULL gives the newest, NULL comes after the oldest. */
+struct process *engine_next(struct engine *e, const struct process *after);
+
+struct events *engine_events(struct engine *e);
+struct loop *engine_loop(struct engine *e);
+
+struct engine_stats {
+    size_t running, exited, viewers;
+    uint64_t spawned_total, spawn_failed_total, exited_total;
+    uint64_t output_bytes_total, input_bytes_total;
+    uint64_t journal_bytes;           /* reserved by rings */
+    int64_t last_activity_wall_ms;    /* input, output, spawn, exit, attach */
+    uint32_t generation;              /* of this worker */
+    bool has_cgroup, exact_recovery;
+};
+void engine_stats(const struct engine *e, struct engine_stats *out);
+const struct engine_options *engine_options(const struct engine *e);
+
+#endif

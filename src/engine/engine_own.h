@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine_own.h - the engine's and the process's insides, for the files of this folder
+ *
+ * Layer: engine.
+ */
+#ifndef HF_ENGINE_ENGINE_OWN_H
+#define HF_ENGINE_ENGINE_OWN_H
+
+#include "base/list.h"
+#include "base/loop.h"
+#include "engine/engine.h"
+#include "engine/events.h"
+#include "engine/journal_own.h"
+#include "engine/line.h"
+#include "engine/record.h"
+#include "engine/spin.h"
+#include "engine/shared.h"
+#include "engine/viewer.h"
+
+#define PROCESS_ID_LEN 25 /* "proc_" and 20 characters */
+
+struct events {
+    struct shared *state; /* borrowed */
+    struct loop *loop;
+    struct list subscribers;
+    struct task wake;
+};
+
+struct engine {
+    struct loop *loop;
+    struct engine_options options;
+    struct engine_hooks hooks;
+    struct shared state;
+    struct events events;
+    struct line *line;
+    struct spin spin;
+    struct list processes;      /* struct process.link, newest first */
+    struct list exited;         /* struct process.exited_link, oldest exit first */
+    struct process **by_id;     /* open hash table; see registry.c */
+    size_t by_id_size;
+    size_t running, starting, retained;
+    uint64_t ring_bytes;        /* of all rings */
+    size_t viewers;
+    struct timer *retention;
+    int64_t retention_due_ms;   /* wall clock */
+    uint32_t generation;
+    bool has_cgroup, exact, stopping;
+    /* engine_end_all */
+    size_t ends_open;
+    task_fn *ended;
+    void *ended_arg;
+};
+
+/* Where a process is on its way out. */
+enum end_phase { END_NONE, END_TERM, END_KILL, END_DONE };
+
+/*
+ * A process is alive in two senses: the child runs (until the keeper says it
+ * was reaped), and its output is open (until end of file). The exit record
+ * is made when the child is gone and its output has been read as far as EXIT_QUIET_MS
+ * and EXIT_DRAIN_MAX_MS ask for; only then is the process "exited" for anyone outside.
+ */
+struct process {
+    struct engine *engine;
+    struct list link, exited_link;
+    struct process *hash_next;
+    unsigned refs;
+    bool in_table;
+    struct record rec;
+    struct journal journal;
+    uint32_t entry; /* the keeper's number; 0 while starting */
+    pid_t pid;
+
+    /* copies of the metadata half that is current, see meta.c */
+    char *command, *cwd, *tag, *label, *session_id, *title, *metadata_json;
+    char *idempotency_key, *request_hash;
+    char **args;
+    size_t arg_count;
+    enum process_source source;
+    enum size_policy size_policy;
+    int64_t retain_ms;
+
+    /* output */
+    int tty_fd, out_fd[2], in_fd; /* out_fd: stdout, stderr; in_fd: pipe or the tty */
+    struct watch *tty_watch, *out_watch[2], *in_watch;
+    bool held;                    /* not read because viewers must catch up */
+    bool pipe_grown[2];
+    struct timer *stall;
+    struct timer *tty_retry;      /* nobody has the terminal open, but somebody may again */
+    unsigned tty_retry_ms;
+    struct task pump;             /* viewers that were attached in this turn */
+
+    /* exit */
+    bool reaped, draining;
+    int status;
+    bool oom;
+    int64_t reaped_wall_ms;
+    uint64_t drain_until_ms, drained_next, drained_bytes;
+    uint8_t dry;                  /* K_FD_* bits: found empty after the child was reaped */
+    struct timer *drain;
+    struct list exit_waiters;
+
+    /* end */
+    enum end_phase end_phase;
+    struct list end_waiters;
+    struct timer *end_timer;
+    uint64_t end_verify_until_ms, end_kill_at_ms;
+    uint32_t end_wait_ms;
+    bool survey_open;
+
+    /* time-outs: one timer for the next of timeout, idle and detach */
+    struct timer *deadline;
+    uint64_t active_ms;           /* monotonic, last input or output */
+
+    /* input */
+    struct list input_waiters;
+    bool in_blocked;              /* fd takes nothing now: waiting for it */
+    bool in_closed;
+
+    /* viewers */
+    struct list viewers;
+    struct list *pump_next;       /* where the walk over them goes on */
+    bool pumping, pump_again;
+    size_t viewer_count;          /* those that are not internal */
+    struct viewer *size_owner;
+    bool seen_viewer;
+};
+
+struct viewer {
+    struct process *process;
+    struct list link;
+    const struct viewer_ops *ops;
+    void *arg;
+    uint64_t at;                  /* the cursor: next byte to send */
+    uint64_t replay_until;
+    uint64_t acked;
+    int64_t moved_ms;             /* monotonic, when it last took something while holding */
+    char *client, *name;
+    uint16_t rows, cols;
+    int8_t only_stream;
+    bool internal, lossless, ack, read_only;
+    bool replayed, exited, dead, pumping, stalled;
+};
+
+/* registry.c */
+void registry_add(struct engine *e, struct process *p);
+void registry_remove(struct engine *e, struct process *p);
+struct process *registry_find(struct engine *e, const char *id);
+struct process *registry_find_tag(struct engine *e, const char *tag, bool living_only);
+/* retention.c */
+void retention_add(struct engine *e, struct process *p);
+void retention_run(struct engine *e);
+void retention_change(struct process *p); /* its retain_ms is another */
+/* Drops the oldest exited records until `need` more bytes of ring fit; false if that is not possible. */
+bool retention_make_room(struct engine *e, uint64_t need);
+
+/* process.c */
+struct process *process_new(struct engine *e);
+void process_touch(struct process *p); /* activity */
+void process_updated(struct process *p); /* event */
+
+/* meta.c */
+int meta_store(struct process *p, struct hf_error *err);
+int meta_load(struct process *p);
+void meta_free(struct process *p);
+
+/* output.c */
+void output_start(struct process *p);   /* watches what is open */
+void output_update(struct process *p);  /* hold or go on, by the viewers' cursors */
+bool output_is_open(const struct process *p);
+bool output_is_dry(const struct process *p);
+void output_read_rest(struct process *p); /* all that is there now, until EAGAIN, end or hold */
+void output_close(struct process *p);
+void output_interest(struct process *p);/* in_blocked changed */
+
+/* exit.c */
+void exit_on_reaped(struct process *p, int status, bool oom, int64_t at_wall_ms);
+void exit_check(struct process *p);     /* after output moved or ended */
+void exit_tell(struct process *p);
+void exit_run_waiters(struct process *p);
+void exit_lost(struct process *p);      /* never invented: the kernel's answer is not to be had */
+
+/* end.c */
+void end_on_exit(struct process *p);
+void deadline_arm(struct process *p);
+void deadline_on_detach(struct process *p);
+void deadline_on_attach(struct process *p);
+void deadline_on_crash(struct process *p);
+
+/* input.c */
+void input_start(struct process *p);
+void input_flush(struct process *p);
+void input_close(struct process *p);
+void input_wake(struct process *p);
+void input_recover(struct process *p);
+
+/* viewer.c */
+void viewers_pump(struct process *p);
+void viewers_notice(struct process *p, const struct viewer_notice *n);
+void viewers_drop(struct process *p);   /* the process is deleted */
+void viewers_mark_stalled(struct process *p);
+/* What must not be overwritten yet; the end of the output if nothing. */
+uint64_t viewers_hold(struct process *p);
+
+/* size.c */
+void size_viewer(struct viewer *v, uint16_t rows, uint16_t cols);
+void size_on_detach(struct process *p);
+
+#endif

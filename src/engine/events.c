@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ring holds entries one after the other: a header and the text, padded
+ * to 8 bytes. An entry never wraps: what is left at the end of the ring is
+ * skipped by a header without text. Ids are consecutive, so `first` and
+ * `next` describe what is held.
+ */
+#include "engine/events.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "engine/engine_own.h"
+
+struct entry {
+    uint64_t id; /* 0: skip to the beginning of the ring */
+    uint32_t len;
+    char type[28];
+};
+
+static size_t entry_bytes(size_t len)
+{
+    return sizeof(struct entry) + ((len + 7) & ~(size_t)7);
+}
+
+static struct entry *entry_at(const struct events *ev, uint64_t pos)
+{
+    return (struct entry *)(void *)(ev->state->events + pos % ev->state->head->events_bytes);
+}
+
+/* Bytes from pos to the ring's end: an entry must fit there. */
+static size_t to_edge(const struct events *ev, uint64_t pos)
+{
+    return ev->state->head->events_bytes - pos % ev->state->head->events_bytes;
+}
+
+static uint64_t entry_next(const struct events *ev, uint64_t pos)
+{
+    if (to_edge(ev, pos) < sizeof(struct entry) || entry_at(ev, pos)->id == 0)
+        return pos + to_edge(ev, pos);
+    return pos + entry_bytes(entry_at(ev, pos)->len);
+}
+
+/* The entry at pos, or the one behind the skipped end of the ring. */
+static uint64_t entry_settle(const struct events *ev, uint64_t pos)
+{
+    if (pos < ev->state->head->events_head &&
+        (to_edge(ev, pos) < sizeof(struct entry) || entry_at(ev, pos)->id == 0))
+        pos += to_edge(ev, pos);
+    return pos;
+}
+
+static void events_forget_oldest(struct events *ev)
+{
+    struct shared_head *h = ev->state->head;
+    uint64_t pos = entry_settle(ev, h->events_tail);
+
+    if (pos >= h->events_head) {
+        h->events_tail = h->events_head;
+        h->events_first = h->events_next;
+        return;
+    }
+    h->events_first = entry_at(ev, pos)->id + 1;
+    h->events_tail = entry_next(ev, pos);
+}
+
+static void events_store(struct events *ev, const char *type, const char *json, size_t len)
+{
+    struct shared_head *h = ev->state->head;
+    size_t need = entry_bytes(len), edge = to_edge(ev, h->events_head);
+    uint64_t at = h->events_head, end;
+    struct entry *e;
+
+    if (need > h->events_bytes / 2)
+        return;
+    end = edge < need ? at + edge + need : at + need;
+    while (end - h->events_tail > h->events_bytes)
+        events_forget_oldest(ev);
+    if (edge < need) {
+        if (edge >= sizeof(struct entry))
+            entry_at(ev, at)->id = 0;
+        at += edge;
+    }
+    e = entry_at(ev, at);
+    e->id = h->events_next;
+    e->len = (uint32_t)len;
+    memset(e->type, 0, sizeof e->type);
+    strncpy(e->type, type, sizeof e->type - 1);
+    memcpy(e + 1, json, len);
+    /* The id is used up first: a kill in between skips one, but never gives it twice. */
+    h->events_next++;
+    h->events_head = end;
+}
+
+static void events_on_wake(void *arg)
+{
+    struct events *ev = arg;
+    struct list *it, *tmp;
+
+    list_for_each(it, tmp, &ev->subscribers) {
+        struct event_subscriber *s = list_entry(it, struct event_subscriber, link);
+        s->fn(s->arg);
+    }
+}
+
+void events_append(struct events *ev, const char *type, struct process *p, const char *extra_json)
+{
+    struct buf text = { 0 };
+    struct json_out o;
+
+    json_out_init(&o, &text);
+    json_open(&o, '{');
+    json_kstr(&o, "type", type);
+    json_ktime(&o, "time", clock_wall_ms());
+    json_key(&o, "process");
+    process_write_json(p, &o);
+    if (extra_json != NULL) {
+        json_key(&o, "detail");
+        json_raw(&o, extra_json, strlen(extra_json));
+    }
+    json_shut(&o, '}');
+    events_store(ev, type, buf_data(&text), text.len);
+    buf_fini(&text);
+    ev->wake.fn = events_on_wake;
+    ev->wake.arg = ev;
+    if (!list_is_empty(&ev->subscribers))
+        loop_defer(ev->loop, &ev->wake);
+}
+
+uint64_t events_first(const struct events *ev)
+{
+    return ev->state->head->events_first;
+}
+
+uint64_t events_next(const struct events *ev)
+{
+    return ev->state->head->events_next;
+}
+
+bool events_get(const struct events *ev, uint64_t id, struct event *out)
+{
+    const struct shared_head *h = ev->state->head;
+    uint64_t pos;
+
+    if (id >= h->events_next)
+        return false;
+    for (pos = entry_settle(ev, h->events_tail); pos < h->events_head;
+         pos = entry_settle(ev, entry_next(ev, pos))) {
+        const struct entry *e = entry_at(ev, pos);
+        if (e->id < id)
+            continue;
+        *out = (struct event){ .id = e->id, .type = e->type, .json = (const char *)(e + 1), .len = e->len };
+        return true;
+    }
+    return false;
+}
+
+void events_subscribe(struct events *ev, struct event_subscriber *s)
+{
+    list_append(&ev->subscribers, &s->link);
+}
+
+void events_unsubscribe(struct event_subscriber *s)
+{
+    if (s->link.next != NULL)
+        list_remove(&s->link);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * events.h - what happened, in order, with a bounded past
+ *
+ * A log in shared memory (it survives the worker) of JSON texts with increasing
+ * ids; subscribers are cursors into it, as viewers are into a journal. The text
+ * is {"type":"process.exited","time":…,"process":{…}}; types: process.created,
+ * process.updated, process.exited, process.deleted, viewer.attached, viewer.detached. Layer: engine.
+ */
+#ifndef HF_ENGINE_EVENTS_H
+#define HF_ENGINE_EVENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+
+struct events;
+struct process;
+
+struct event {
+    uint64_t id;
+    const char *type; /* static */
+    const char *json;
+    size_t len;
+};
+
+uint64_t events_first(const struct events *ev); /* oldest id held */
+uint64_t events_next(const struct events *ev);  /* id the next event will have; ids start at 1 */
+/* The first event with id >= `id`; false if there is none yet. *out is borrowed until return to the loop. */
+bool events_get(const struct events *ev, uint64_t id, struct event *out);
+
+/* `fn` runs at the end of each turn in which something was appended. */
+struct event_subscriber {
+    struct list link;
+    void (*fn)(void *arg);
+    void *arg;
+};
+void events_subscribe(struct events *ev, struct event_subscriber *s);
+void events_unsubscribe(struct event_subscriber *s);
+
+/* engine's own */
+void events_append(struct events *ev, const char *type, struct process *p, const char *extra_json);
+
+#endif

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Input on its way to the child: a bounded queue in the record, so that what
+ * was taken from a client is written even if the worker dies in between. The queue's head and
+ * the client's count move by one store (a commit), its tail after each
+ * write(2), guarded by the slip (shared.h): once and in order, whatever happens.
+ */
+#include <errno.h>
+#include <string.h>
+#include <termios.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "engine/engine_own.h"
+
+#define QUEUE LIMIT_INPUT_QUEUE_BYTES
+
+static const struct input_commit *committed(const struct record_head *h)
+{
+    return &h->commit[atomic_load_explicit(&h->commit_which, memory_order_acquire) & 1];
+}
+
+static uint64_t queue_tail(const struct record_head *h)
+{
+    return atomic_load_explicit(&h->input_tail, memory_order_relaxed);
+}
+
+static size_t queue_room(const struct record_head *h)
+{
+    return (size_t)(QUEUE - (committed(h)->head - queue_tail(h)));
+}
+
+/* Makes `len` bytes behind the head count, and the client's offset with them. */
+static void queue_commit(struct record_head *h, size_t len, int client)
+{
+    const struct input_commit *old = committed(h);
+    uint32_t which = atomic_load_explicit(&h->commit_which, memory_order_relaxed) ^ 1;
+    struct input_commit *c = &h->commit[which & 1];
+
+    c->head = old->head + len;
+    c->client = client;
+    c->client_offset = client >= 0 ? h->clients[client].offset + len : 0;
+    atomic_store_explicit(&h->commit_which, which, memory_order_release);
+    if (client >= 0) {
+        h->clients[client].offset = c->client_offset;
+        h->clients[client].used_wall_ms = clock_wall_ms();
+    }
+}
+
+static void queue_copy(struct record *r, const char *bytes, size_t len)
+{
+    size_t at = committed(r->head)->head % QUEUE;
+    size_t part = len < QUEUE - at ? len : QUEUE - at;
+
+    memcpy(r->input + at, bytes, part);
+    memcpy(r->input, bytes + part, len - part);
+}
+
+/* --- clients -------------------------------------------------------------------- */
+
+static int client_find(const struct record_head *h, const char *name)
+{
+    int i;
+
+    for (i = 0; i < LIMIT_INPUT_CLIENTS; i++)
+        if (h->clients[i].name[0] != '\0' && strncmp(h->clients[i].name, name, RECORD_CLIENT_BYTES - 1) == 0)
+            return i;
+    return -1;
+}
+
+/* The one that was silent longest makes room for a new one. */
+static int client_make(struct record_head *h, const char *name)
+{
+    int i, oldest = 0;
+
+    for (i = 0; i < LIMIT_INPUT_CLIENTS; i++) {
+        if (h->clients[i].name[0] == '\0') {
+            oldest = i;
+            break;
+        }
+        if (h->clients[i].used_wall_ms < h->clients[oldest].used_wall_ms)
+            oldest = i;
+    }
+    memset(&h->clients[oldest], 0, sizeof h->clients[oldest]);
+    strncpy(h->clients[oldest].name, name, RECORD_CLIENT_BYTES - 1);
+    h->clients[oldest].used_wall_ms = clock_wall_ms();
+    return oldest;
+}
+
+uint64_t process_input_offset(struct process *p, const char *client)
+{
+    int i = client_find(p->rec.head, client);
+
+    return i >= 0 ? p->rec.head->clients[i].offset : 0;
+}
+
+/* --- out of the queue -------------------------------------------------------------- */
+
+static void close_stdin(struct process *p)
+{
+    struct k_close m = { .type = K_CLOSE, .entry = p->entry, .which = K_FD_STDIN };
+
+    if (p->in_fd >= 0 && p->in_fd != p->tty_fd) {
+        watch_close(p->in_watch);
+        p->in_watch = NULL;
+        io_close(&p->in_fd);
+        line_send(p->engine->line, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
+    }
+    p->in_closed = true;
+    input_wake(p);
+}
+
+static void block(struct process *p, bool on)
+{
+    p->in_blocked = on;
+    if (p->in_watch != NULL)
+        watch_set(p->in_watch, on ? LOOP_WRITE : 0);
+    else
+        output_interest(p);
+}
+
+static ssize_t write_some(struct process *p)
+{
+    struct record_head *h = p->rec.head;
+    uint64_t tail = queue_tail(h);
+    size_t at = tail % QUEUE, len = (size_t)(committed(h)->head - tail);
+    struct slip *slip = &p->engine->state.head->slip;
+    ssize_t n;
+
+    if (len > QUEUE - at)
+        len = QUEUE - at;
+    slip_note(slip, SLIP_WRITE, h->id, tail, len, io_counted().written_bytes);
+    n = hf_write(p->in_fd, p->rec.input + at, len);
+    if (n > 0)
+        atomic_store_explicit(&h->input_tail, tail + (uint64_t)n, memory_order_release);
+    slip_clear(slip);
+    return n;
+}
+
+void input_flush(struct process *p)
+{
+    struct record_head *h = p->rec.head;
+
+    while (p->in_fd >= 0 && queue_tail(h) < committed(h)->head) {
+        ssize_t n = write_some(p);
+        if (n == -EAGAIN || n == 0) {
+            if (!p->in_blocked)
+                block(p, true);
+            input_wake(p);
+            return;
+        }
+        if (n < 0) { /* EPIPE, EIO: nobody reads it any more */
+            close_stdin(p);
+            return;
+        }
+    }
+    if (p->in_blocked)
+        block(p, false);
+    if (h->eof_at != INPUT_NO_EOF && queue_tail(h) >= h->eof_at && !h->pty)
+        close_stdin(p);
+    input_wake(p);
+}
+
+static void input_on_writable(struct watch *w, int events, void *arg)
+{
+    struct process *p = arg;
+
+    (void)w, (void)events;
+    process_ref(p);
+    input_flush(p);
+    process_unref(p);
+}
+
+void input_start(struct process *p)
+{
+    if (p->in_fd >= 0 && p->in_fd != p->tty_fd)
+        p->in_watch = watch_new(p->engine->loop, p->in_fd, input_on_writable, p);
+    p->in_closed = p->in_fd < 0;
+    input_flush(p);
+}
+
+void input_close(struct process *p)
+{
+    if (p->in_watch != NULL) {
+        watch_close(p->in_watch);
+        p->in_watch = NULL;
+        io_close(&p->in_fd);
+    }
+    p->in_closed = true;
+}
+
+void input_recover(struct process *p)
+{
+    struct record_head *h = p->rec.head;
+    const struct input_commit *c = committed(h);
+
+    if (c->client >= 0 && c->client < LIMIT_INPUT_CLIENTS)
+        h->clients[c->client].offset = c->client_offset;
+}
+
+/* --- waiting for room ----------------------------------------------------------------- */
+
+void process_wait_for_room(struct process *p, struct input_waiter *w)
+{
+    list_append(&p->input_waiters, &w->link);
+}
+
+void input_waiter_cancel(struct input_waiter *w)
+{
+    if (w->link.next != NULL)
+        list_remove(&w->link);
+}
+
+/* Those who ask again while being told go to the end, behind a sentinel. */
+void input_wake(struct process *p)
+{
+    struct list now;
+
+    if (list_is_empty(&p->input_waiters) || (queue_room(p->rec.head) == 0 && !p->in_closed))
+        return;
+    now = p->input_waiters;
+    now.next->prev = now.prev->next = &now;
+    list_init(&p->input_waiters);
+    while (!list_is_empty(&now)) {
+        struct input_waiter *w = list_entry(now.next, struct input_waiter, link);
+        list_remove(&w->link);
+        w->fn(w->arg);
+    }
+}
+
+/* --- into the queue ------------------------------------------------------------------- */
+
+static int input_check(const struct process *p, struct hf_error *err)
+{
+    if (!process_is_running(p))
+        return hf_fail(err, HF_E_not_running, "the process has exited and takes no input");
+    if (p->in_closed || p->in_fd < 0)
+        return hf_fail(err, HF_E_stdin_closed, "standard input is closed; start the process with \"stdin\":\"pipe\" or \"pty\"");
+    if (p->rec.head->eof_at != INPUT_NO_EOF && !p->rec.head->pty)
+        return hf_fail(err, HF_E_stdin_closed, "end of file was already sent");
+    return 0;
+}
+
+static ssize_t input_take(struct process *p, int client, const void *bytes, size_t len)
+{
+    struct record_head *h = p->rec.head;
+    size_t room = queue_room(h);
+
+    if (len > room)
+        len = room;
+    if (len == 0)
+        return 0;
+    queue_copy(&p->rec, bytes, len);
+    queue_commit(h, len, client);
+    h->last_input_ms = clock_wall_ms();
+    p->engine->state.head->input_bytes_total += len;
+    process_touch(p);
+    if (!p->in_blocked)
+        input_flush(p);
+    return (ssize_t)len;
+}
+
+ssize_t process_input(struct process *p, const void *bytes, size_t len, struct hf_error *err)
+{
+    int rc = input_check(p, err);
+
+    return rc < 0 ? -EPIPE : input_take(p, -1, bytes, len);
+}
+
+ssize_t process_input_from(struct process *p, const char *client, const void *bytes, size_t len, struct hf_error *err)
+{
+    int rc = input_check(p, err), i;
+
+    if (rc < 0)
+        return -EPIPE;
+    i = client_find(p->rec.head, client);
+    if (i < 0)
+        i = client_make(p->rec.head, client);
+    return input_take(p, i, bytes, len);
+}
+
+int process_input_eof(struct process *p, struct hf_error *err)
+{
+    struct record_head *h = p->rec.head;
+    struct termios t;
+    int rc = input_check(p, err);
+
+    if (rc < 0)
+        return rc;
+    if (h->pty) {
+        char eof = tcgetattr(p->tty_fd, &t) == 0 ? (char)t.c_cc[VEOF] : 4;
+        return input_take(p, -1, &eof, 1) == 1
+                   ? 0
+                   : hf_fail(err, HF_E_not_running, "the input queue is full; send the end of file again later");
+    }
+    h->eof_at = committed(h)->head;
+    if (!p->in_blocked)
+        input_flush(p);
+    return 0;
+}
+
+bool process_app_cursor(struct process *p)
+{
+    return journal_last_is(&p->journal, "\x1b[?1h", "\x1b[?1l");
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ring and its marks. Two ways to survive a kill inside read(2):
+ *
+ * exact: the kernel's count of bytes read tells how many the call brought
+ * (shared.h). Nothing is done ahead of the read; the whole ring holds output.
+ *
+ * pattern: where the kernel does not count. The window in front of `next` is
+ * filled with a pattern before the read, and [next, pattern_to) is the
+ * pattern until a read overwrites its beginning; after a kill, what is no
+ * longer the pattern was read. The pattern is made of bytes that UTF-8 never
+ * uses, so text is found exactly; binary output that happens to end in the very bytes of
+ * the pattern could be cut short, one time in some hundred kills.
+ */
+#include "engine/journal_own.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "engine/safecut.h"
+
+#define PATTERN_BYTES 4096
+/* A mark at least this often, so that recordings have times. */
+#define MARK_TTY_MS 10
+#define MARK_PIPE_MS 1000
+
+static unsigned char pattern[PATTERN_BYTES];
+
+static void pattern_make(void)
+{
+    static const unsigned char never_utf8[] = { 0xc0, 0xc1, 0xf5, 0xf6, 0xf7, 0xf8, 0xf9,
+                                                0xfa, 0xfb, 0xfc, 0xfd, 0xfe, 0xff };
+    uint32_t x = 0x9e3779b9;
+    size_t i;
+
+    for (i = 0; i < PATTERN_BYTES; i++) {
+        x = x * 1664525u + 1013904223u;
+        pattern[i] = never_utf8[(x >> 16) % sizeof never_utf8];
+    }
+}
+
+const char *stream_name(enum stream s)
+{
+    switch (s) {
+    case STREAM_STDOUT:
+        return "stdout";
+    case STREAM_STDERR:
+        return "stderr";
+    default:
+        return "tty";
+    }
+}
+
+size_t journal_ring_bytes(size_t cap_bytes, bool exact)
+{
+    return exact ? cap_bytes : cap_bytes + JOURNAL_WINDOW_BYTES;
+}
+
+void journal_init(struct journal *j, struct record *rec, struct slip *slip, bool exact)
+{
+    j->rec = rec;
+    j->slip = slip;
+    j->exact = exact;
+    if (!exact && pattern[0] == 0)
+        pattern_make();
+}
+
+uint64_t journal_next(const struct journal *j)
+{
+    return atomic_load_explicit(&j->rec->head->next, memory_order_relaxed);
+}
+
+uint64_t journal_first(const struct journal *j)
+{
+    const struct record_head *h = j->rec->head;
+    uint64_t edge = journal_next(j);
+    uint64_t first;
+
+    if (h->pattern_to > edge)
+        edge = h->pattern_to;
+    first = edge > h->ring_bytes ? edge - h->ring_bytes : 0;
+    return first > h->floor ? first : h->floor;
+}
+
+const char *journal_bytes(const struct journal *j, uint64_t at)
+{
+    return j->rec->ring + at % j->rec->head->ring_bytes;
+}
+
+size_t journal_room(const struct journal *j, uint64_t hold)
+{
+    const struct record_head *h = j->rec->head;
+    uint64_t end = hold + h->ring_bytes - (j->exact ? 0 : JOURNAL_WINDOW_BYTES);
+    uint64_t next = journal_next(j);
+
+    return end > next ? (size_t)(end - next) : 0;
+}
+
+/* --- marks ---------------------------------------------------------------- */
+
+static struct mark *mark_slot(const struct journal *j, uint64_t index)
+{
+    return &j->rec->marks[index % RECORD_MARKS];
+}
+
+static uint64_t mark_count(const struct journal *j)
+{
+    return atomic_load_explicit(&j->rec->head->mark_next, memory_order_relaxed);
+}
+
+static uint64_t mark_oldest(const struct journal *j)
+{
+    uint64_t n = mark_count(j);
+
+    return n > RECORD_MARKS ? n - RECORD_MARKS : 0;
+}
+
+static void mark_append(struct journal *j, const struct mark *m)
+{
+    struct record_head *h = j->rec->head;
+    uint64_t n = mark_count(j);
+
+    /* Nothing was written under the last mark: it is replaced. */
+    if (n > 0 && mark_slot(j, n - 1)->at == m->at) {
+        *mark_slot(j, n - 1) = *m;
+        return;
+    }
+    /* The oldest mark goes. Bytes under it take their stream from the next
+     * one; where that would be a lie they are no longer held. */
+    if (n >= RECORD_MARKS) {
+        const struct mark *old = mark_slot(j, n - RECORD_MARKS);
+        const struct mark *heir = mark_slot(j, n - RECORD_MARKS + 1);
+        if (old->stream != heir->stream && heir->at > h->floor)
+            h->floor = heir->at;
+    }
+    *mark_slot(j, n) = *m;
+    atomic_store_explicit(&h->mark_next, n + 1, memory_order_release);
+}
+
+/* Called before each read: the stream must be known before its bytes count. */
+static void mark_for_read(struct journal *j, enum stream stream)
+{
+    const struct record_head *h = j->rec->head;
+    int64_t now = clock_wall_ms();
+    uint64_t n = mark_count(j);
+    struct mark m = { .at = journal_next(j), .time_ms = now, .stream = (uint8_t)stream,
+                      .rows = h->rows, .cols = h->cols };
+
+    if (n > 0) {
+        const struct mark *last = mark_slot(j, n - 1);
+        int64_t every = h->pty ? MARK_TTY_MS : MARK_PIPE_MS;
+        if (last->stream == m.stream && last->rows == m.rows && last->cols == m.cols &&
+            now - last->time_ms < every && now >= last->time_ms)
+            return;
+    }
+    mark_append(j, &m);
+}
+
+void journal_mark_size(struct journal *j, uint16_t rows, uint16_t cols)
+{
+    struct mark m = { .at = journal_next(j), .time_ms = clock_wall_ms(), .rows = rows, .cols = cols };
+
+    mark_append(j, &m);
+}
+
+/* Index of the last mark with mark.at <= at, or the oldest. */
+static uint64_t mark_search(const struct journal *j, uint64_t at)
+{
+    uint64_t lo = mark_oldest(j), hi = mark_count(j);
+
+    while (hi - lo > 1) {
+        uint64_t mid = lo + (hi - lo) / 2;
+        if (mark_slot(j, mid)->at <= at)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+const struct mark *journal_mark_at(const struct journal *j, uint64_t at)
+{
+    return mark_count(j) == 0 ? NULL : mark_slot(j, mark_search(j, at));
+}
+
+struct slice journal_slice(const struct journal *j, uint64_t at, size_t max)
+{
+    uint64_t next = journal_next(j), end = next, i, n = mark_count(j);
+    struct slice s = { .at = at, .bytes = journal_bytes(j, at) };
+
+    if (at >= next || n == 0)
+        return s;
+    i = mark_search(j, at);
+    s.stream = mark_slot(j, i)->stream;
+    s.time_ms = mark_slot(j, i)->time_ms;
+    while (++i < n && mark_slot(j, i)->at < end && mark_slot(j, i)->at < at + max)
+        if (mark_slot(j, i)->stream != (uint8_t)s.stream)
+            end = mark_slot(j, i)->at;
+    s.len = end - at < max ? (size_t)(end - at) : max;
+    return s;
+}
+
+/* --- writing ---------------------------------------------------------------- */
+
+static void pattern_fill(struct journal *j)
+{
+    struct record_head *h = j->rec->head;
+    uint64_t to = journal_next(j) + JOURNAL_WINDOW_BYTES;
+    uint64_t at = h->pattern_to > journal_next(j) ? h->pattern_to : journal_next(j);
+
+    /* Give up what is about to be overwritten before it is. */
+    h->pattern_to = to;
+    while (at < to) {
+        size_t off = at % PATTERN_BYTES, n = PATTERN_BYTES - off;
+        if (n > to - at)
+            n = to - at;
+        memcpy(j->rec->ring + at % h->ring_bytes, pattern + off, n);
+        at += n;
+    }
+}
+
+static void journal_commit(struct journal *j, size_t n)
+{
+    struct record_head *h = j->rec->head;
+
+    atomic_store_explicit(&h->next, journal_next(j) + n, memory_order_release);
+    h->last_output_ms = clock_wall_ms();
+}
+
+ssize_t journal_read(struct journal *j, int fd, enum stream stream, size_t max)
+{
+    struct record_head *h = j->rec->head;
+    size_t cap = j->exact ? h->ring_bytes : JOURNAL_WINDOW_BYTES;
+    uint64_t at = journal_next(j);
+    ssize_t n;
+
+    if (max > cap)
+        max = cap;
+    mark_for_read(j, stream);
+    if (!j->exact)
+        pattern_fill(j);
+    slip_note(j->slip, SLIP_READ, h->id, at, max, io_counted().read_bytes);
+    n = hf_read(fd, j->rec->ring + at % h->ring_bytes, max);
+    if (n > 0)
+        journal_commit(j, (size_t)n);
+    slip_clear(j->slip);
+    return n;
+}
+
+static size_t pattern_scan(const struct journal *j)
+{
+    const struct record_head *h = j->rec->head;
+    uint64_t next = journal_next(j), end = h->pattern_to;
+
+    while (end > next && (unsigned char)*journal_bytes(j, end - 1) == pattern[(end - 1) % PATTERN_BYTES])
+        end--;
+    return end > next ? (size_t)(end - next) : 0;
+}
+
+size_t journal_recover(struct journal *j, int64_t moved)
+{
+    size_t n = moved >= 0 ? (size_t)moved : j->exact ? 0 : pattern_scan(j);
+
+    if (n > 0)
+        journal_commit(j, n);
+    return n;
+}
+
+/* --- looking back -------------------------------------------------------------- */
+
+uint64_t journal_tail_bytes(const struct journal *j, uint64_t n, bool terminal)
+{
+    uint64_t first = journal_first(j), next = journal_next(j);
+    uint64_t want = next - first > n ? next - n : first;
+    uint64_t from;
+
+    if (want == 0 || want == next)
+        return want;
+    /* A look-back of one page lets the cut know whether it stands inside a sequence. */
+    from = want - first > 4096 ? want - 4096 : first;
+    if (!terminal) {
+        while (want < next && ((unsigned char)*journal_bytes(j, want) & 0xc0) == 0x80 && want - from < 4096 + 3)
+            want++;
+        return want;
+    }
+    return from + safecut_find(journal_bytes(j, from), (size_t)(next - from), (size_t)(want - from), from == 0);
+}
+
+uint64_t journal_tail_lines(const struct journal *j, uint64_t n)
+{
+    uint64_t first = journal_first(j), next = journal_next(j), at = next;
+
+    if (n == 0)
+        return next;
+    /* A line end at the very end closes the last line; it does not begin one. */
+    if (at > first && *journal_bytes(j, at - 1) == '\n')
+        at--;
+    while (at > first) {
+        const char *base = journal_bytes(j, first);
+        const char *nl = memrchr(base, '\n', (size_t)(at - first));
+        if (nl == NULL)
+            return first;
+        if (--n == 0)
+            return first + (uint64_t)(nl - base) + 1;
+        at = first + (uint64_t)(nl - base);
+    }
+    return at;
+}
+
+static const char *find_last(const char *hay, size_t len, const char *needle)
+{
+    size_t n = strlen(needle);
+    const char *p = hay + len;
+
+    while (len >= n && (p = memrchr(hay, needle[0], (size_t)(p - hay))) != NULL) {
+        if ((size_t)(hay + len - p) >= n && memcmp(p, needle, n) == 0)
+            return p;
+        if (p == hay)
+            break;
+    }
+    return NULL;
+}
+
+bool journal_last_is(const struct journal *j, const char *on, const char *off)
+{
+    uint64_t first = journal_first(j);
+    size_t len = (size_t)(journal_next(j) - first);
+    const char *base = journal_bytes(j, first);
+    const char *set = find_last(base, len, on);
+
+    return set != NULL && find_last(set, (size_t)(base + len - set), off) == NULL;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * line.h - the worker's end of the line to the keeper
+ *
+ * Requests are packets with a number; the answer finds its callback by it.
+ * A full socket queues (bounded): the keeper always reads. Layer: engine.
+ */
+#ifndef HF_ENGINE_LINE_H
+#define HF_ENGINE_LINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/loop.h"
+#include "keeper/proto.h"
+
+struct line;
+
+struct line_ops {
+    void (*on_exited)(void *arg, const struct k_exited *m);
+    void (*on_stop)(void *arg, uint32_t grace_ms);
+    void (*on_retire)(void *arg);
+};
+
+struct line *line_new(struct loop *loop, int fd, const struct line_ops *ops, void *arg);
+void line_free(struct line *l); /* open requests are dropped without an answer */
+
+/* An answer: the packet and the descriptors that came with it (to be taken: set to -1). */
+typedef void line_answer_fn(void *arg, const void *packet, size_t len, int *fds, size_t fd_count);
+
+/* Sends a packet whose second word is the request number, which is filled in
+ * here. fn NULL: no answer expected. 0 or -errno (nothing sent). */
+int line_send(struct line *l, void *packet, size_t len, const void *tail, size_t tail_len,
+              const int *fds, size_t fd_count, line_answer_fn *fn, void *arg);
+
+#endif

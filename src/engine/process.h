@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * process.h - one process: its life, its journal, its input
+ *
+ * Owned by the engine's table; others hold it by process_ref(), or look it
+ * up again. It stays in the table until it is deleted or forgotten by
+ * retention; a reference keeps the memory (and the journal) good beyond that. Layer: engine.
+ */
+#ifndef HF_ENGINE_PROCESS_H
+#define HF_ENGINE_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/list.h"
+#include "engine/journal.h"
+#include "engine/spec.h"
+
+struct engine;
+struct process;
+
+enum exit_kind {
+    EXIT_NONE, EXIT_EXITED, EXIT_SIGNALED, EXIT_TIMED_OUT, EXIT_KILLED, EXIT_OUT_OF_MEMORY, EXIT_LOST,
+};
+const char *exit_kind_name(enum exit_kind kind);
+
+struct exit_record {
+    enum exit_kind kind;   /* EXIT_NONE while running */
+    int exit_code;         /* 0..255, 128+n for signal n; -1 when lost */
+    int code;              /* as given to exit(); -1 if ended by a signal or lost */
+    int signum;            /* 0: none */
+    bool core_dumped;
+    char by[48];           /* who ended it: "timeout", "idle_timeout", "api", "detach", "shutdown"; "" */
+    uint64_t offset;       /* the last byte before the exit ends here */
+    int64_t at_wall_ms;
+};
+
+/* A look at a process; strings are borrowed until the next return to the loop. */
+struct process_view {
+    const char *id, *tag, *label, *command, *cwd, *session_id, *title;
+    char *const *args;
+    size_t arg_count;
+    const char *metadata_json; /* "{}" if none */
+    enum process_source source;
+    enum size_policy size_policy;
+    pid_t pid;
+    bool pty, running, output_open;
+    uint16_t rows, cols;
+    const struct exit_record *exit;
+    size_t viewers;
+    uint64_t first, next;      /* held output is [first, next) */
+    int64_t created_ms, exited_ms, last_input_ms, last_output_ms, retain_ms;
+    const char *idempotency_key, *request_hash;
+};
+void process_view(struct process *p, struct process_view *v);
+/* The process object of API.md: the one description that every client of ours sees. */
+void process_write_json(struct process *p, struct json_out *o);
+/* Program that holds the terminal right now, from the kernel; "" if unknown. */
+void process_foreground(struct process *p, char *out, size_t size);
+
+struct process *process_ref(struct process *p);
+void process_unref(struct process *p);
+struct engine *process_engine(struct process *p);
+struct journal *process_journal(struct process *p);
+bool process_is_running(const struct process *p); /* no exit record yet */
+
+/* --- change it ------------------------------------------------------------- */
+struct process_patch {
+    const char *label, *tag, *title, *metadata_json; /* NULL: unchanged; "" clears (metadata: "{}") */
+    bool set_retain, set_size_policy;
+    int64_t retain_ms;
+    enum size_policy size_policy;
+};
+int process_patch(struct process *p, const struct process_patch *patch, struct hf_error *err);
+
+/* The size of the terminal itself; viewers' windows go through viewer_resize(). */
+int process_resize(struct process *p, int64_t rows, int64_t cols, const char *by, struct hf_error *err);
+
+enum signal_target { TARGET_LEADER, TARGET_GROUP, TARGET_FOREGROUND, TARGET_TREE };
+typedef void signal_done_fn(void *arg, int rc, const struct hf_error *err); /* rc 0: delivered */
+int process_signal(struct process *p, int signum, enum signal_target target, signal_done_fn *done,
+                   void *arg, struct hf_error *err);
+
+/* --- input ------------------------------------------------------------------ */
+/* Takes as much as the queue has room for and returns it (may be 0); -EPIPE and err
+ * when it takes no input (stdin_closed, not_running). */
+ssize_t process_input(struct process *p, const void *bytes, size_t len, struct hf_error *err);
+/* The same for a named client: counted, so that it can go on after a cut. */
+ssize_t process_input_from(struct process *p, const char *client, const void *bytes, size_t len,
+                           struct hf_error *err);
+uint64_t process_input_offset(struct process *p, const char *client); /* 0 if unknown */
+/* End of file after what is queued: closes the pipe, or sends the terminal's EOF character. */
+int process_input_eof(struct process *p, struct hf_error *err);
+bool process_app_cursor(struct process *p); /* DECCKM, for named keys */
+/* `fn` runs once when the queue has room again or input has ended for good. */
+struct input_waiter {
+    struct list link;
+    void (*fn)(void *arg);
+    void *arg;
+};
+void process_wait_for_room(struct process *p, struct input_waiter *w); /* w zeroed first by list_init(&w->link) */
+void input_waiter_cancel(struct input_waiter *w);
+
+/* --- the end ------------------------------------------------------------------ */
+#define SURVIVORS_MAX 64
+struct survivor {
+    pid_t pid;
+    char comm[16];
+};
+struct survivors {
+    size_t count, total;
+    struct survivor list[SURVIVORS_MAX];
+};
+typedef void end_done_fn(void *arg, struct process *p, const struct survivors *s);
+/*
+ * Ends the whole tree: TERM, after grace_ms (-1: the process's own) KILL, then
+ * looks who is left. Also for a process that has exited: its children go. Each caller's
+ * done runs once, after the exit record is made.
+ */
+void process_end(struct process *p, int64_t grace_ms, const char *by, end_done_fn *done, void *arg);
+void process_end_cancel(struct process *p, void *arg); /* the caller is gone; the end goes on */
+/* Drops the record (an exited one); viewers still attached keep it until they go. */
+void process_forget(struct process *p);
+
+/* --- waiting for the exit -------------------------------------------------------- */
+struct exit_waiter {
+    struct list link;
+    void (*fn)(void *arg, struct process *p);
+    void *arg;
+};
+void process_wait_exit(struct process *p, struct exit_waiter *w); /* runs in a later turn if already exited */
+void exit_waiter_cancel(struct exit_waiter *w);
+
+#endif

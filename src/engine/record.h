@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record.h - the shared memory of one process
+ *
+ * One memfd: a header page, the marks, the input queue, two halves for
+ * metadata and the output ring. The keeper holds the descriptor; whoever maps it finds
+ * everything that must survive a worker. Pages cost nothing until touched, so
+ * the generous sizes are address space only.
+ *
+ *   0            head     struct record_head
+ *   8 KiB        marks    RECORD_MARKS x struct mark
+ *                input    LIMIT_INPUT_QUEUE_BYTES
+ *                meta     2 x RECORD_META_BYTES, one current (see meta.h)
+ *                ring     ring_bytes, mapped twice in a row
+ *
+ * Every multi-word change is made so that a kill at any instruction leaves
+ * the old or the new: data first, then one store that makes it count.
+ * Owned by struct process. Layer: engine.
+ */
+#ifndef HF_ENGINE_RECORD_H
+#define HF_ENGINE_RECORD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/limits.h"
+#include "engine/process.h"
+
+#define RECORD_MAGIC 0x68667231u
+#define RECORD_LAYOUT 1
+#define RECORD_MARKS 16384
+#define RECORD_META_BYTES (LIMIT_JSON_BODY_BYTES + 256 * 1024)
+#define RECORD_CLIENT_BYTES 64
+#define INPUT_NO_EOF UINT64_MAX
+
+/* What holds from `at` on, until the next mark. */
+struct mark {
+    uint64_t at;
+    int64_t time_ms;
+    uint8_t stream;
+    uint8_t unused[3];
+    uint16_t rows, cols;
+};
+
+/* How much of a client's input was taken; commits make count and queue move together. */
+struct input_client {
+    char name[RECORD_CLIENT_BYTES];
+    uint64_t offset;
+    int64_t used_wall_ms;
+};
+struct input_commit {
+    uint64_t head;
+    int64_t client; /* index, or -1 */
+    uint64_t client_offset;
+};
+
+struct record_head {
+    uint32_t magic, layout;
+    char id[32];
+    uint64_t ring_bytes;
+    int64_t created_wall_ms, last_input_ms, last_output_ms;
+    uint8_t pty, stdin_pipe, delivery, on_detach;
+    uint16_t rows, cols;
+
+    /* journal */
+    _Atomic uint64_t next;      /* one behind the last byte */
+    uint64_t floor;             /* bytes below have lost their marks */
+    _Atomic uint64_t mark_next; /* marks ever written */
+    uint64_t pattern_to;        /* see journal.c; 0 with exact accounting */
+    uint8_t output_ended;       /* K_FD_* bits of streams at end of file */
+
+    /* input */
+    _Atomic uint32_t commit_which;
+    struct input_commit commit[2];
+    _Atomic uint64_t input_tail;
+    uint64_t eof_at;            /* end of file is due behind this offset */
+    struct input_client clients[LIMIT_INPUT_CLIENTS];
+
+    /* life; times are CLOCK_BOOTTIME-like monotonic ms, 0: none */
+    uint64_t timeout_at_ms;
+    int64_t idle_timeout_ms, grace_ms, detach_ms;
+    uint64_t detach_at_ms;
+    uint8_t watched;            /* viewers are attached; for the next worker */
+    char ended_by[48];          /* who asked for the end; "" nobody */
+    uint8_t end_kind;           /* enum exit_kind to report if the end was asked for */
+    uint8_t deleting;
+    uint8_t created_told, exit_told; /* the events are in the log */
+    _Atomic uint32_t exit_set;
+    struct exit_record exit;
+
+    /* metadata */
+    _Atomic uint32_t meta_which; /* 0: none, 1 or 2: the current half */
+    uint32_t meta_len[2];
+};
+
+struct record {
+    struct record_head *head;
+    struct mark *marks;
+    char *input;
+    char *meta[2];
+    char *ring;
+    int fd;
+    size_t fixed_bytes; /* mapped in front of the ring */
+};
+
+/* A fresh one; fd is a new memfd. 0 or -errno. */
+int record_create(struct record *r, const char *id, size_t ring_bytes);
+/* One that an earlier worker made; takes fd on success. -EPROTO: not of our layout. */
+int record_adopt(struct record *r, int fd);
+void record_fini(struct record *r);
+
+#endif

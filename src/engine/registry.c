@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of processes: a chained hash by id for look-ups, and a list,
+ * newest first, for everything else. Tags and pids are looked for in the list: it is short,
+ * and they are rare.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/crypto.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "engine/engine_own.h"
+
+static struct process **bucket(struct engine *e, const char *id)
+{
+    return &e->by_id[hash_bytes(id, strlen(id)) % e->by_id_size];
+}
+
+void registry_add(struct engine *e, struct process *p)
+{
+    struct process **b = bucket(e, p->rec.head->id);
+
+    p->hash_next = *b;
+    *b = p;
+    list_prepend(&e->processes, &p->link);
+    p->in_table = true;
+    e->ring_bytes += p->rec.head->ring_bytes;
+    process_ref(p);
+}
+
+void registry_remove(struct engine *e, struct process *p)
+{
+    struct process **b;
+
+    if (!p->in_table)
+        return;
+    for (b = bucket(e, p->rec.head->id); *b != p; b = &(*b)->hash_next)
+        ;
+    *b = p->hash_next;
+    list_remove(&p->link);
+    p->in_table = false;
+    e->ring_bytes -= p->rec.head->ring_bytes;
+    process_unref(p);
+}
+
+struct process *registry_find(struct engine *e, const char *id)
+{
+    struct process *p;
+
+    for (p = *bucket(e, id); p != NULL; p = p->hash_next)
+        if (strcmp(p->rec.head->id, id) == 0)
+            return p;
+    return NULL;
+}
+
+struct process *registry_find_tag(struct engine *e, const char *tag, bool living_only)
+{
+    struct list *it, *tmp;
+    struct process *latest = NULL;
+
+    list_for_each(it, tmp, &e->processes) {
+        struct process *p = list_entry(it, struct process, link);
+        if (p->tag == NULL || strcmp(p->tag, tag) != 0)
+            continue;
+        if (process_is_running(p))
+            return p;
+        if (latest == NULL)
+            latest = p;
+    }
+    return living_only ? NULL : latest;
+}
+
+static struct process *find_pid(struct engine *e, const char *text)
+{
+    struct list *it, *tmp;
+    uint64_t pid;
+
+    if (!text_to_u64(text, INT32_MAX, &pid))
+        return NULL;
+    list_for_each(it, tmp, &e->processes) {
+        struct process *p = list_entry(it, struct process, link);
+        if ((uint64_t)p->pid == pid)
+            return p;
+    }
+    return NULL;
+}
+
+struct process *engine_find(struct engine *e, const char *ref, struct hf_error *err)
+{
+    struct process *p;
+
+    if (strncmp(ref, "tag:", 4) == 0)
+        p = registry_find_tag(e, ref + 4, false);
+    else if (strncmp(ref, "pid:", 4) == 0)
+        p = find_pid(e, ref + 4);
+    else
+        p = registry_find(e, ref);
+    if (p == NULL || p->entry == 0) {
+        hf_fail(err, HF_E_no_such_process,
+                "no process '%.64s'; GET /v1/processes lists those that are known", ref);
+        return NULL;
+    }
+    return p;
+}
+
+struct process *engine_find_idempotent(struct engine *e, const char *key)
+{
+    struct list *it, *tmp;
+
+    list_for_each(it, tmp, &e->processes) {
+        struct process *p = list_entry(it, struct process, link);
+        if (p->idempotency_key != NULL && strcmp(p->idempotency_key, key) == 0)
+            return p;
+    }
+    return NULL;
+}
+
+struct process *engine_next(struct engine *e, const struct process *after)
+{
+    const struct list *l = after == NULL ? e->processes.next : after->link.next;
+
+    while (l != &e->processes) {
+        struct process *p = list_entry(l, struct process, link);
+        if (p->entry != 0)
+            return p;
+        l = l->next;
+    }
+    return NULL;
+}

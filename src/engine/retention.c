@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How long exited processes stay known: by number, by age, and only while
+ * the memory for journals is not wanted by a new one. One timer, set for the oldest.
+ */
+#include "base/clock.h"
+#include "engine/engine_own.h"
+
+static int64_t expires_at(const struct process *p)
+{
+    return p->rec.head->exit.at_wall_ms + p->retain_ms;
+}
+
+static void retention_on_timer(struct timer *t, void *arg)
+{
+    (void)t;
+    retention_run(arg);
+}
+
+/* Never later than what is already set: some have a retain_ms of their own. */
+static void retention_arm(struct engine *e, int64_t due, int64_t now)
+{
+    if (e->retention == NULL)
+        e->retention = timer_new(e->loop, retention_on_timer, e);
+    if (timer_is_active(e->retention) && e->retention_due_ms <= due)
+        return;
+    e->retention_due_ms = due;
+    timer_start(e->retention, due > now ? (uint64_t)(due - now) : 0);
+}
+
+static struct process *oldest(struct engine *e)
+{
+    return list_entry(e->exited.next, struct process, exited_link);
+}
+
+void retention_add(struct engine *e, struct process *p)
+{
+    list_append(&e->exited, &p->exited_link);
+    e->retained++;
+    while (e->retained > e->options.retain_count)
+        process_forget(oldest(e));
+    if (p->in_table)
+        retention_arm(e, expires_at(p), clock_wall_ms());
+}
+
+void retention_run(struct engine *e)
+{
+    int64_t now = clock_wall_ms();
+    struct list *it, *tmp;
+
+    timer_stop(e->retention);
+    list_for_each(it, tmp, &e->exited) {
+        struct process *p = list_entry(it, struct process, exited_link);
+        if (expires_at(p) <= now)
+            process_forget(p);
+        else
+            retention_arm(e, expires_at(p), now);
+    }
+}
+
+void retention_change(struct process *p)
+{
+    if (!list_is_empty(&p->exited_link))
+        retention_arm(p->engine, expires_at(p), clock_wall_ms());
+}
+
+bool retention_make_room(struct engine *e, uint64_t need)
+{
+    while (e->ring_bytes + need > e->options.journal_memory_bytes) {
+        if (list_is_empty(&e->exited))
+            return false;
+        process_forget(oldest(e));
+    }
+    return true;
+}

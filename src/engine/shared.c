@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/shared.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+
+/* The header has a page of its own, so the ring may grow a field beside it. */
+#define SHARED_HEAD_BYTES 4096
+
+_Static_assert(sizeof(struct shared_head) <= SHARED_HEAD_BYTES, "state header fits its page");
+
+size_t shared_bytes(size_t event_log_bytes)
+{
+    return SHARED_HEAD_BYTES + event_log_bytes;
+}
+
+static void shared_init(struct shared_head *h, size_t event_log_bytes)
+{
+    h->layout = SHARED_LAYOUT;
+    h->started_wall_ms = h->last_activity_wall_ms = clock_wall_ms();
+    h->events_bytes = event_log_bytes;
+    h->events_first = h->events_next = 1;
+    h->magic = SHARED_MAGIC;
+}
+
+int shared_map(struct shared *s, int fd, size_t event_log_bytes)
+{
+    size_t len = shared_bytes(event_log_bytes);
+    void *mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    if (mem == MAP_FAILED)
+        return -errno;
+    s->head = mem;
+    s->events = (char *)mem + SHARED_HEAD_BYTES;
+    s->mapped_bytes = len;
+    if (s->head->magic == 0)
+        shared_init(s->head, event_log_bytes);
+    if (s->head->magic != SHARED_MAGIC || s->head->layout != SHARED_LAYOUT ||
+        s->head->events_bytes != event_log_bytes) {
+        shared_unmap(s);
+        return -EPROTO;
+    }
+    return 0;
+}
+
+void shared_unmap(struct shared *s)
+{
+    if (s->head != NULL)
+        munmap(s->head, s->mapped_bytes);
+    memset(s, 0, sizeof *s);
+}
+
+void slip_note(struct slip *s, enum slip_kind kind, const char *id, uint64_t at, size_t len,
+               uint64_t moved_before)
+{
+    /* Empty while half written: a kill in between must not pair old with new. */
+    atomic_store_explicit(&s->kind, SLIP_NONE, memory_order_release);
+    memcpy(s->id, id, sizeof s->id);
+    s->len = (uint32_t)len;
+    s->at = at;
+    s->moved_before = moved_before;
+    atomic_store_explicit(&s->kind, (uint32_t)kind, memory_order_release);
+}

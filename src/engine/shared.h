@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shared.h - memory that all workers share, one after the other
+ *
+ * The keeper holds it as a memfd. It has counters, the event log's ring, and
+ * the slip: one note of the transfer that is under way. There is one thread,
+ * so there is at most one read(2) from a process or write(2) to one at any
+ * time. Before it, the worker notes which process, at which offset, and how
+ * many bytes it had moved in its life so far. A worker that dies inside the
+ * call leaves the slip behind; the kernel's count of what it moved (see
+ * base/io.h) minus the noted one is exactly what that call moved.
+ *
+ * Owned by struct engine. Layer: engine.
+ */
+#ifndef HF_ENGINE_SHARED_H
+#define HF_ENGINE_SHARED_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SHARED_MAGIC 0x68667331u
+#define SHARED_LAYOUT 1
+
+enum slip_kind { SLIP_NONE, SLIP_READ, SLIP_WRITE };
+
+struct slip {
+    _Atomic uint32_t kind;
+    uint32_t len;            /* bytes asked for: a bound for what can have moved */
+    char id[32];             /* process */
+    uint64_t at;             /* its journal's or input's offset before the call */
+    uint64_t moved_before;   /* io_counted() before the call */
+};
+
+struct shared_head {
+    uint32_t magic, layout;
+    struct slip slip;
+    uint64_t spawned_total, spawn_failed_total, exited_total;
+    uint64_t output_bytes_total, input_bytes_total;
+    int64_t started_wall_ms, last_activity_wall_ms;
+    uint64_t events_bytes;   /* size of the ring behind this header */
+    uint64_t events_first;   /* oldest id held */
+    uint64_t events_next;    /* id of the next event */
+    uint64_t events_tail, events_head; /* absolute byte positions in the ring */
+};
+
+struct shared {
+    struct shared_head *head;
+    char *events;            /* the ring */
+    size_t mapped_bytes;
+};
+
+size_t shared_bytes(size_t event_log_bytes);
+int shared_map(struct shared *s, int fd, size_t event_log_bytes); /* 0 or -errno; fresh memory is initialised */
+void shared_unmap(struct shared *s);
+
+void slip_note(struct slip *s, enum slip_kind kind, const char *id, uint64_t at, size_t len, uint64_t moved_before);
+static inline void slip_clear(struct slip *s)
+{
+    atomic_store_explicit(&s->kind, SLIP_NONE, memory_order_release);
+}
+
+#endif

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Making a process: check, reserve (memory, tag, place in the table), ask the
+ * keeper, and when it answers either begin or take everything back. Until the keeper has
+ * answered the process has no entry and nobody but its tag can see it.
+ */
+#include "engine/spawn.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "engine/engine_own.h"
+
+struct spawn {
+    struct process *process;
+    spawn_done_fn *done;
+    void *arg;
+    struct buf strings; /* until the answer, for its message */
+    bool searched;      /* a name that was looked for along PATH */
+};
+
+/* "proc_" and 20 characters: 40 bits of time, so that ids sort roughly by age, and 60 random. */
+static void make_id(char *out)
+{
+    uint64_t ms = (uint64_t)clock_wall_ms();
+    uint8_t raw[13];
+    int i;
+
+    for (i = 0; i < 5; i++)
+        raw[i] = (uint8_t)(ms >> (8 * (5 - i)));
+    random_bytes(raw + 5, 8);
+    memcpy(out, "proc_", 5);
+    base32_encode(out + 5, raw, sizeof raw);
+    out[PROCESS_ID_LEN] = '\0';
+}
+
+/* --- reserve --------------------------------------------------------------------- */
+
+static int limit_hit(struct hf_error *err, enum hf_code code, const char *name, const char *sentence)
+{
+    int rc = hf_fail(err, code, "%s", sentence);
+
+    if (err != NULL)
+        err->limit = name;
+    return rc;
+}
+
+static int check_limits(struct engine *e, const struct spawn_spec *s, struct hf_error *err)
+{
+    if (e->stopping)
+        return hf_fail(err, HF_E_shutting_down, "the daemon is shutting down and starts nothing any more");
+    if (e->running + e->starting >= e->options.max_processes)
+        return limit_hit(err, HF_E_too_many_processes, "max_processes",
+                         "as many processes run as --max-processes allows; end one first");
+    if (s->tag != NULL && registry_find_tag(e, s->tag, true) != NULL)
+        return hf_fail_field(err, HF_E_tag_in_use, "tag", "tag '%s' belongs to a running process", s->tag);
+    return 0;
+}
+
+static void copy_meta(struct process *p, const struct spawn_spec *s)
+{
+    char cwd[4096];
+    size_t i;
+
+    p->command = hf_xstrdup(s->command);
+    p->arg_count = s->arg_count;
+    p->args = hf_xalloc((s->arg_count + 1) * sizeof *p->args);
+    for (i = 0; i < s->arg_count; i++)
+        p->args[i] = hf_xstrdup(s->args[i]);
+    p->cwd = hf_xstrdup(s->cwd != NULL ? s->cwd : getcwd(cwd, sizeof cwd));
+    p->tag = hf_xstrdup(s->tag);
+    p->label = hf_xstrdup(s->label);
+    p->session_id = hf_xstrdup(s->session_id);
+    p->title = hf_xstrdup(s->title);
+    p->metadata_json = hf_xstrdup(s->metadata_json);
+    p->idempotency_key = hf_xstrdup(s->idempotency_key);
+    p->request_hash = hf_xstrdup(s->request_hash);
+    p->source = s->source;
+    p->size_policy = s->size_policy;
+    if (s->retain_ms >= 0)
+        p->retain_ms = s->retain_ms;
+}
+
+static void copy_life(struct record_head *h, const struct spawn_spec *s)
+{
+    h->created_wall_ms = clock_wall_ms();
+    h->pty = s->pty;
+    h->rows = (uint16_t)(s->rows != 0 ? s->rows : 24);
+    h->cols = (uint16_t)(s->cols != 0 ? s->cols : 80);
+    h->delivery = (uint8_t)s->delivery;
+    h->on_detach = (uint8_t)s->on_detach;
+    h->detach_ms = s->detach_ms;
+    h->grace_ms = s->grace_ms >= 0 ? s->grace_ms : KILL_GRACE_MS;
+    h->idle_timeout_ms = s->idle_timeout_ms;
+    if (s->timeout_ms > 0)
+        h->timeout_at_ms = clock_mono_ms() + (uint64_t)s->timeout_ms;
+}
+
+/* What is written first lies in the queue before there is anybody to read it. */
+static void queue_input(struct process *p, const struct spawn_spec *s)
+{
+    struct record_head *h = p->rec.head;
+
+    memcpy(p->rec.input, s->input, s->input_len);
+    h->commit[0].head = s->input_len;
+    if (!s->pty && s->stdin_mode != STDIN_PIPE)
+        h->eof_at = s->input_len;
+}
+
+static struct process *reserve(struct engine *e, const struct spawn_spec *s, const char *id, struct hf_error *err)
+{
+    size_t cap = s->history_bytes > 0 ? (size_t)s->history_bytes : e->options.journal_bytes;
+    size_t ring = journal_ring_bytes(cap, e->exact);
+    struct process *p;
+    int rc;
+
+    if (!retention_make_room(e, ring)) {
+        limit_hit(err, HF_E_journal_memory_full, "journal_memory_bytes",
+                  "the journals of running processes use all that --journal-memory-bytes allows");
+        return NULL;
+    }
+    p = process_new(e);
+    rc = record_create(&p->rec, id, ring);
+    if (rc < 0) {
+        hf_fail(err, HF_E_no_memory, "no memory for a journal: %s", hf_errno_name(-rc));
+        process_unref(p);
+        return NULL;
+    }
+    journal_init(&p->journal, &p->rec, &e->state.head->slip, e->exact);
+    copy_meta(p, s);
+    copy_life(p->rec.head, s);
+    if (s->input_len > 0)
+        queue_input(p, s);
+    if (meta_store(p, err) < 0) {
+        process_unref(p);
+        return NULL;
+    }
+    return p;
+}
+
+/* --- the keeper's answer -------------------------------------------------------------- */
+
+static int explain(const struct spawn *sp, const struct k_spawned *m, struct hf_error *err)
+{
+    bool searched = sp->searched && m->error == ENOENT;
+    const char *what = m->stage == K_STAGE_CWD                ? buf_data(&sp->strings)
+                       : m->stage == K_STAGE_EXEC && searched ? sp->process->command
+                       : m->stage == K_STAGE_EXEC             ? packet_path(&sp->strings, m->path)
+                                                              : "";
+    static const char *const doing[] = { "start it",          "find room for it", "open a terminal",
+                                         "make a pipe",       "make a process",   "make a session",
+                                         "set its terminal",  "set its limits",   "become the user",
+                                         "enter the directory", "execute" };
+    unsigned stage = m->stage <= K_STAGE_EXEC ? m->stage : 0;
+
+    if (stage == K_STAGE_PTY)
+        hf_fail(err, HF_E_no_pty, "no terminal can be opened here: %s; is /dev/pts mounted?", hf_errno_name(m->error));
+    else if (stage == K_STAGE_EXEC && searched)
+        hf_fail(err, HF_E_spawn_failed, "there is no '%.200s' in PATH; give a path with a slash or set PATH in \"env\"", what);
+    else
+        hf_fail(err, HF_E_spawn_failed, "cannot %s%s%.200s: %s", doing[stage], what[0] != '\0' ? " " : "", what,
+                strerror(m->error));
+    err->errno_name = hf_errno_name(m->error);
+    snprintf(err->path, sizeof err->path, "%s", what);
+    return -m->error;
+}
+
+static void take_fds(struct process *p, uint32_t which, int *fds, size_t n)
+{
+    static const uint32_t order[] = { K_FD_TTY, K_FD_STDIN, K_FD_STDOUT, K_FD_STDERR };
+    int *const to[] = { &p->tty_fd, &p->in_fd, &p->out_fd[0], &p->out_fd[1] };
+    size_t i, k = 0;
+
+    for (i = 0; i < 4; i++)
+        if ((which & order[i]) && k < n) {
+            *to[i] = fds[k];
+            fds[k++] = -1;
+        }
+    if (p->tty_fd >= 0)
+        p->in_fd = p->tty_fd;
+}
+
+static void begin(struct process *p)
+{
+    struct engine *e = p->engine;
+
+    e->running++;
+    e->state.head->spawned_total++;
+    if (p->rec.head->pty)
+        journal_mark_size(&p->journal, p->rec.head->rows, p->rec.head->cols);
+    process_touch(p);
+    events_append(&e->events, "process.created", p, NULL);
+    p->rec.head->created_told = 1;
+    output_start(p);
+    input_start(p);
+    deadline_arm(p);
+}
+
+static void spawn_free(struct spawn *sp)
+{
+    buf_wipe(&sp->strings);
+    process_unref(sp->process);
+    free(sp);
+}
+
+static void spawn_on_answer(void *arg, const void *packet, size_t len, int *fds, size_t fd_count)
+{
+    struct spawn *sp = arg;
+    struct process *p = sp->process;
+    const struct k_spawned *m = packet;
+    struct hf_error err = { 0 };
+
+    (void)len;
+    p->engine->starting--;
+    if (m->entry == 0) {
+        p->engine->state.head->spawn_failed_total++;
+        explain(sp, m, &err);
+        registry_remove(p->engine, p);
+        sp->done(sp->arg, NULL, &err);
+    } else {
+        p->entry = m->entry;
+        p->pid = m->pid;
+        take_fds(p, m->fds, fds, fd_count);
+        begin(p);
+        sp->done(sp->arg, p, NULL);
+    }
+    spawn_free(sp);
+}
+
+/* --- asking ------------------------------------------------------------------------------ */
+
+/* Strings that do not fit a packet travel in a memfd of their own. */
+static int strings_to_memfd(const struct buf *strings)
+{
+    int fd = memfd_create("holdfast-spawn", MFD_CLOEXEC);
+
+    if (fd >= 0 && io_write_all(fd, buf_data(strings), strings->len) < 0)
+        io_close(&fd);
+    return fd;
+}
+
+static int ask(struct engine *e, struct spawn *sp, struct k_spawn *packet)
+{
+    hf_autoclose int big = -1;
+    int fds[2] = { sp->process->rec.fd, -1 };
+    size_t inline_len = sp->strings.len, fd_count = 1;
+
+    if (sp->strings.len > K_INLINE_MAX) {
+        big = strings_to_memfd(&sp->strings);
+        if (big < 0)
+            return -ENOMEM;
+        fds[fd_count++] = big;
+        inline_len = 0;
+    }
+    return line_send(e->line, packet, sizeof *packet, buf_data(&sp->strings), inline_len, fds, fd_count,
+                     spawn_on_answer, sp);
+}
+
+int engine_spawn(struct engine *e, const struct spawn_spec *spec, spawn_done_fn *done, void *arg, struct hf_error *err)
+{
+    char id[PROCESS_ID_LEN + 8];
+    struct k_spawn packet;
+    struct spawn *sp;
+    int rc;
+
+    if ((rc = spec_check(spec, err)) < 0 || (rc = check_limits(e, spec, err)) < 0)
+        return rc;
+    make_id(id);
+    sp = hf_xalloc(sizeof *sp);
+    sp->done = done;
+    sp->arg = arg;
+    sp->searched = !spec->shell && strchr(spec->command, '/') == NULL;
+    rc = packet_build(spec, id, &packet, &sp->strings, err);
+    if (rc == 0) {
+        sp->process = reserve(e, spec, id, err);
+        rc = sp->process == NULL ? -ENOMEM : 0;
+    }
+    if (rc == 0) {
+        registry_add(e, sp->process);
+        e->starting++;
+        rc = ask(e, sp, &packet);
+        if (rc < 0) {
+            e->starting--;
+            registry_remove(e, sp->process);
+            hf_fail(err, HF_E_internal, "the keeper cannot be reached: %s", hf_errno_name(-rc));
+        }
+    }
+    if (rc < 0)
+        spawn_free(sp);
+    return rc;
+}

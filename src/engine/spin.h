@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spin.h - whether to look at a flooding terminal again before sleeping
+ *
+ * A writer that finds its reader asleep pays for waking it, 4 KiB at a time;
+ * looking again for a few tens of microseconds spares both the sleep and the
+ * wake-up. That is right only in a flood, only with a CPU to spare, and only
+ * while it keeps finding something: this object decides. Layer: engine.
+ */
+#ifndef HF_ENGINE_SPIN_H
+#define HF_ENGINE_SPIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct spin {
+    bool allowed;          /* more than one CPU is ours */
+    const void *who;       /* the flood we saw last */
+    unsigned streak;       /* its bursts in a row */
+    unsigned tries, hits;  /* looks since the last verdict */
+    uint64_t off_until_ns; /* not worth it: pause */
+    uint64_t pause_ns;
+    long preempted;        /* involuntary switches at the last verdict */
+};
+
+void spin_init(struct spin *s);
+/* A burst of n bytes was read from `who`. */
+void spin_burst(struct spin *s, const void *who, size_t n);
+/* May we look again? For how long, in ns; 0: sleep. */
+uint64_t spin_budget_ns(struct spin *s, const void *who, uint64_t now_ns);
+void spin_result(struct spin *s, bool found, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * users.h - names to ids, from /etc/passwd and /etc/group
+ *
+ * Not by the C library's look-up: that would load modules at run time, which
+ * a static binary cannot rely on. Layer: engine.
+ */
+#ifndef HF_ENGINE_USERS_H
+#define HF_ENGINE_USERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "keeper/proto.h"
+
+struct user {
+    uint32_t uid, gid;
+    uint32_t groups[K_GROUPS_MAX];
+    size_t group_count;
+    char name[64], home[256], shell[256]; /* "" where unknown */
+};
+
+/* "name", "uid" or "uid:gid". -ENOENT and err user_unknown. */
+int user_find(const char *who, struct user *out, struct hf_error *err);
+
+#endif

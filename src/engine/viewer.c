@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/viewer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "engine/engine_own.h"
+
+/* The default for a terminal until there are snapshots: enough for a screen and some history. */
+#define DEFAULT_TTY_BYTES 65536
+
+/* --- pumping ------------------------------------------------------------------ */
+
+static void viewer_free(struct viewer *v)
+{
+    struct process *p = v->process;
+
+    free(v->client);
+    free(v->name);
+    free(v);
+    process_unref(p);
+}
+
+static bool pump_bytes(struct viewer *v, struct journal *j)
+{
+    struct slice s;
+
+    if (v->ack && v->at - v->acked >= VIEWER_ACK_WINDOW_BYTES)
+        return false;
+    s = journal_slice(j, v->at, VIEWER_SLICE_BYTES);
+    v->at += s.len;
+    v->stalled = false;
+    if (v->only_stream < 0 || v->only_stream == (int)s.stream)
+        v->ops->bytes(v->arg, &s);
+    return true;
+}
+
+/* One thing that is due, in order. False: nothing, or no room. */
+static bool pump_step(struct viewer *v)
+{
+    struct process *p = v->process;
+    struct journal *j = &p->journal;
+    uint64_t first = journal_first(j), from = v->at;
+
+    if (v->dead || v->exited || !v->ops->ready(v->arg))
+        return false;
+    if (v->at < first) {
+        v->at = first;
+        v->ops->gap(v->arg, from, first);
+        return true;
+    }
+    if (!v->replayed && v->at >= v->replay_until) {
+        v->replayed = true;
+        if (v->ops->replay_done != NULL)
+            v->ops->replay_done(v->arg, v->at);
+        return true;
+    }
+    if (v->at < journal_next(j))
+        return pump_bytes(v, j);
+    if (!process_is_running(p)) {
+        v->exited = true;
+        v->ops->exited(v->arg, &p->rec.head->exit);
+    }
+    return false;
+}
+
+static void pump_one(struct viewer *v)
+{
+    if (v->pumping)
+        return;
+    v->pumping = true;
+    while (pump_step(v))
+        ;
+    v->pumping = false;
+    if (v->dead)
+        viewer_free(v);
+}
+
+/*
+ * Ops may detach this viewer or another: one that goes moves the walk's next
+ * step on. A pump within a pump only asks for one more round.
+ */
+static void pump_round(struct process *p)
+{
+    struct list *it = p->viewers.next;
+
+    while (it != &p->viewers) {
+        struct viewer *v = list_entry(it, struct viewer, link);
+        p->pump_next = it->next;
+        pump_one(v);
+        it = p->pump_next;
+    }
+    p->pump_next = NULL;
+}
+
+void viewers_pump(struct process *p)
+{
+    p->pump_again = true;
+    if (p->pumping)
+        return;
+    process_ref(p);
+    p->pumping = true;
+    while (p->pump_again) {
+        p->pump_again = false;
+        pump_round(p);
+    }
+    p->pumping = false;
+    process_unref(p);
+}
+
+void viewer_pump(struct viewer *v)
+{
+    struct process *p = process_ref(v->process);
+
+    pump_one(v);
+    output_update(p);
+    process_unref(p);
+}
+
+void viewer_ack(struct viewer *v, uint64_t offset)
+{
+    if (offset > v->acked && offset <= v->at)
+        v->acked = offset;
+    viewer_pump(v);
+}
+
+void viewers_notice(struct process *p, const struct viewer_notice *n)
+{
+    struct list *it, *tmp;
+
+    list_for_each(it, tmp, &p->viewers) {
+        struct viewer *v = list_entry(it, struct viewer, link);
+        if (v->ops->notice != NULL && !v->exited)
+            v->ops->notice(v->arg, n);
+    }
+}
+
+/* --- pace ------------------------------------------------------------------------ */
+
+uint64_t viewers_hold(struct process *p)
+{
+    uint64_t next = journal_next(&p->journal);
+    uint64_t fastest = 0, lossless = UINT64_MAX;
+    bool live = false;
+    struct list *it, *tmp;
+
+    list_for_each(it, tmp, &p->viewers) {
+        const struct viewer *v = list_entry(it, struct viewer, link);
+        if (v->lossless) {
+            if (v->at < lossless)
+                lossless = v->at;
+        } else if (!v->stalled && !v->exited) {
+            live = true;
+            if (v->at > fastest)
+                fastest = v->at;
+        }
+    }
+    if (!live)
+        fastest = next;
+    return fastest < lossless ? fastest : lossless < next ? lossless : next;
+}
+
+void viewers_mark_stalled(struct process *p)
+{
+    struct list *it, *tmp;
+
+    list_for_each(it, tmp, &p->viewers) {
+        struct viewer *v = list_entry(it, struct viewer, link);
+        if (!v->lossless)
+            v->stalled = true;
+    }
+}
+
+/* --- coming and going --------------------------------------------------------------- */
+
+static int viewer_start(const struct process *p, const struct viewer_options *o, uint64_t *at, struct hf_error *err)
+{
+    const struct journal *j = &p->journal;
+    uint64_t next = journal_next(j);
+
+    switch (o->since) {
+    case SINCE_NOW:
+        *at = next;
+        return 0;
+    case SINCE_LAST:
+        *at = journal_tail_bytes(j, o->offset, p->rec.head->pty);
+        return 0;
+    case SINCE_DEFAULT:
+        *at = p->rec.head->pty ? journal_tail_bytes(j, DEFAULT_TTY_BYTES, true) : 0;
+        return 0;
+    default:
+        if (o->offset > next)
+            return hf_fail_field(err, HF_E_range_not_satisfiable, "since",
+                                 "offset %llu is beyond the output, which ends at %llu",
+                                 (unsigned long long)o->offset, (unsigned long long)next);
+        *at = o->offset;
+        return 0;
+    }
+}
+
+static int check_window(const struct viewer_options *o, struct hf_error *err)
+{
+    if (o->rows == 0 && o->cols == 0)
+        return 0;
+    if (o->rows < 1 || o->rows > TERMINAL_SIZE_MAX || o->cols < 1 || o->cols > TERMINAL_SIZE_MAX)
+        return hf_fail(err, HF_E_bad_size, "rows and cols must both be 1 to %d", TERMINAL_SIZE_MAX);
+    return 0;
+}
+
+static void tell_coming_and_going(struct process *p, const char *type)
+{
+    struct viewer_notice n = { .kind = NOTICE_VIEWERS };
+
+    events_append(&p->engine->events, type, p, NULL);
+    viewers_notice(p, &n);
+}
+
+int viewer_attach(struct process *p, const struct viewer_options *o, const struct viewer_ops *ops, void *arg,
+                  struct viewer **out, struct hf_error *err)
+{
+    struct viewer *v;
+    uint64_t at = 0;
+    int rc = check_window(o, err);
+
+    if (rc < 0 || (rc = viewer_start(p, o, &at, err)) < 0)
+        return rc;
+    if (!o->internal && p->viewer_count >= p->engine->options.max_viewers) {
+        rc = hf_fail(err, HF_E_too_many_viewers, "this process has %zu viewers, the most that --max-viewers allows",
+                     p->viewer_count);
+        if (err != NULL)
+            err->limit = "max_viewers";
+        return rc;
+    }
+    v = hf_xalloc(sizeof *v);
+    v->process = process_ref(p);
+    v->ops = ops;
+    v->arg = arg;
+    v->at = v->acked = at;
+    v->replay_until = journal_next(&p->journal);
+    v->only_stream = (int8_t)o->only_stream;
+    v->internal = o->internal;
+    v->lossless = o->lossless || p->rec.head->delivery == DELIVERY_LOSSLESS;
+    v->ack = o->ack;
+    v->read_only = o->read_only;
+    v->client = hf_xstrdup(o->client);
+    v->name = hf_xstrdup(o->name);
+    if (!v->internal) {
+        p->viewer_count++;
+        p->engine->viewers++;
+        deadline_on_attach(p);
+        process_touch(p);
+        tell_coming_and_going(p, "viewer.attached");
+    }
+    list_append(&p->viewers, &v->link);
+    if (o->rows > 0)
+        size_viewer(v, (uint16_t)o->rows, (uint16_t)o->cols);
+    loop_defer(p->engine->loop, &p->pump);
+    *out = v;
+    return 0;
+}
+
+void viewer_detach(struct viewer *v)
+{
+    struct process *p;
+
+    if (v == NULL || v->dead)
+        return;
+    p = process_ref(v->process);
+    v->dead = true;
+    if (p->pump_next == &v->link)
+        p->pump_next = v->link.next;
+    list_remove(&v->link);
+    if (p->size_owner == v)
+        p->size_owner = NULL;
+    if (!v->internal) {
+        p->viewer_count--;
+        p->engine->viewers--;
+        if (p->in_table)
+            tell_coming_and_going(p, "viewer.detached");
+        size_on_detach(p);
+        if (p->viewer_count == 0)
+            deadline_on_detach(p);
+    }
+    if (!v->pumping)
+        viewer_free(v);
+    output_update(p);
+    process_unref(p);
+}
+
+void viewers_drop(struct process *p)
+{
+    struct viewer_notice n = { .kind = NOTICE_DELETED };
+
+    viewers_notice(p, &n);
+}
+
+/* --- looking ------------------------------------------------------------------------ */
+
+uint64_t viewer_offset(const struct viewer *v)
+{
+    return v->at;
+}
+
+uint64_t viewer_replay_until(const struct viewer *v)
+{
+    return v->replay_until;
+}
+
+struct process *viewer_process(const struct viewer *v)
+{
+    return v->process;
+}
+
+size_t process_viewer_count(const struct process *p)
+{
+    return p->viewer_count;
+}
+
+void process_write_viewers(struct process *p, struct json_out *o)
+{
+    struct list *it, *tmp;
+
+    json_open(o, '[');
+    list_for_each(it, tmp, &p->viewers) {
+        const struct viewer *v = list_entry(it, struct viewer, link);
+        if (v->internal)
+            continue;
+        json_open(o, '{');
+        json_kstr(o, "client", v->client);
+        json_kstr(o, "name", v->name);
+        json_kbool(o, "read_only", v->read_only);
+        json_key(o, "rows");
+        v->rows > 0 ? json_int(o, v->rows) : json_nil(o);
+        json_key(o, "cols");
+        v->cols > 0 ? json_int(o, v->cols) : json_nil(o);
+        json_shut(o, '}');
+    }
+    json_shut(o, ']');
+}

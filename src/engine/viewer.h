@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * viewer.h - someone who watches: a cursor into the journal and a way to send
+ *
+ * The engine pushes: after each burst of output, and whenever viewer_pump() is
+ * called because the transport has room again, it calls the ops below in order:
+ * gap (if bytes were missed), bytes, replay_done once, and exited after the
+ * last byte. Nothing is queued per viewer; one that is not ready is passed over
+ * and catches up later from the ring.
+ *
+ * Pace: the process goes as fast as its fastest attached live viewer; lossless ones
+ * always hold it. A live viewer that takes nothing for VIEWER_STALL_MS while it alone holds
+ * the process stops counting until it moves again. Owned by the connection. Layer: engine.
+ */
+#ifndef HF_ENGINE_VIEWER_H
+#define HF_ENGINE_VIEWER_H
+
+#include "engine/process.h"
+
+struct viewer;
+
+#define VIEWER_STALL_MS 10000
+#define VIEWER_ACK_WINDOW_BYTES (512 * 1024)
+
+enum since_kind { SINCE_DEFAULT, SINCE_OFFSET, SINCE_LAST, SINCE_NOW };
+
+struct viewer_options {
+    enum since_kind since;
+    uint64_t offset;         /* SINCE_OFFSET: first byte; SINCE_LAST: how many bytes */
+    bool internal;           /* run, wait: not counted or listed, does not matter for on_detach */
+    bool lossless;           /* holds the process (also when the process was made so) */
+    bool ack;                /* sends at most VIEWER_ACK_WINDOW_BYTES beyond viewer_ack() */
+    bool read_only;
+    const char *client;      /* stable id, or NULL */
+    const char *name;        /* peer, for the list */
+    int64_t rows, cols;      /* this viewer's window; 0: none */
+    int only_stream;         /* -1: all; else enum stream: others are skipped in silence */
+};
+
+enum notice_kind { NOTICE_SIZE, NOTICE_VIEWERS, NOTICE_TITLE, NOTICE_DELETED };
+struct viewer_notice {
+    enum notice_kind kind;
+    uint16_t rows, cols;
+    const char *by;
+};
+
+struct viewer_ops {
+    /* Is there room? False: the viewer is passed over until viewer_pump(). */
+    bool (*ready)(void *arg);
+    /* Send these bytes (all of them: what does not fit is yours to hold). */
+    void (*bytes)(void *arg, const struct slice *s);
+    void (*gap)(void *arg, uint64_t from, uint64_t to);       /* [from, to) is gone */
+    void (*replay_done)(void *arg, uint64_t offset);          /* NULL: not wanted */
+    void (*exited)(void *arg, const struct exit_record *x);   /* after the last byte; once */
+    void (*notice)(void *arg, const struct viewer_notice *n); /* NULL: not wanted */
+};
+
+/* 0, or too_many_viewers, or range_not_satisfiable for an offset beyond the output. No op is
+ * called before viewer_attach() has returned; the first pump comes in the same turn. */
+int viewer_attach(struct process *p, const struct viewer_options *o, const struct viewer_ops *ops,
+                  void *arg, struct viewer **out, struct hf_error *err);
+void viewer_detach(struct viewer *v);            /* NULL is fine; safe inside its own ops */
+void viewer_pump(struct viewer *v);              /* the transport has room again */
+void viewer_ack(struct viewer *v, uint64_t offset);
+int viewer_resize(struct viewer *v, int64_t rows, int64_t cols, struct hf_error *err); /* through the size policy */
+uint64_t viewer_offset(const struct viewer *v);  /* next byte it will get */
+uint64_t viewer_replay_until(const struct viewer *v);
+struct process *viewer_process(const struct viewer *v);
+/* For hello and `viewers`: writes [{"client","name","read_only","rows","cols"}…] */
+void process_write_viewers(struct process *p, struct json_out *o);
+size_t process_viewer_count(const struct process *p);
+
+#endif

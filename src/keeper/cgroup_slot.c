@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cgroup_slot.c - what is in one slot: members, limits, and how it ends. Layer: keeper.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "keeper/cgroup.h"
+
+/* Writes a whole small value: 0 or -errno. */
+static int slot_write(const struct cgroup_slot *slot, const char *file, const char *value)
+{
+    hf_autoclose int fd = openat(slot->dir_fd, file, O_WRONLY | O_CLOEXEC);
+    ssize_t n;
+
+    if (fd < 0)
+        return -errno;
+    n = hf_write(fd, value, strlen(value));
+    return n < 0 ? (int)n : 0;
+}
+
+static int slot_write_number(const struct cgroup_slot *slot, const char *file, uint64_t value)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    return slot_write(slot, file, text);
+}
+
+int cgroup_limit(struct cgroup *c, struct cgroup_slot *slot, uint64_t memory_bytes,
+                 uint64_t processes)
+{
+    int rc = 0;
+
+    if (memory_bytes != UINT64_MAX && c->has_memory) {
+        slot->limited = true;
+        rc = slot_write_number(slot, "memory.max", memory_bytes);
+    }
+    if (rc == 0 && processes != UINT64_MAX && c->has_pids) {
+        slot->limited = true;
+        rc = slot_write_number(slot, "pids.max", processes);
+    }
+    return rc;
+}
+
+/* What cannot be read is not empty: then nothing is reused that might be in use. */
+bool cgroup_is_empty(const struct cgroup_slot *slot)
+{
+    char text[128];
+    ssize_t n = pread(slot->events_fd, text, sizeof text - 1, 0);
+
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    return strstr(text, "populated 0") != NULL;
+}
+
+static uint64_t slot_oom_kills(const struct cgroup_slot *slot)
+{
+    hf_autoclose int fd = openat(slot->dir_fd, "memory.events", O_RDONLY | O_CLOEXEC);
+    char text[512];
+    const char *at;
+    ssize_t n;
+
+    n = fd < 0 ? -1 : hf_read(fd, text, sizeof text - 1);
+    if (n <= 0)
+        return 0;
+    text[n] = '\0';
+    at = strstr(text, "oom_kill ");
+    return at == NULL ? 0 : strtoull(at + strlen("oom_kill "), NULL, 10);
+}
+
+void cgroup_note_oom(const struct cgroup *c, struct cgroup_slot *slot)
+{
+    if (c->has_memory)
+        slot->oom_kills = slot_oom_kills(slot);
+}
+
+bool cgroup_had_oom(const struct cgroup *c, const struct cgroup_slot *slot)
+{
+    return c->has_memory && slot_oom_kills(slot) > slot->oom_kills;
+}
+
+int cgroup_kill(const struct cgroup_slot *slot)
+{
+    return slot_write(slot, "cgroup.kill", "1");
+}
+
+/* The file grows with the tree, and the tree may be a fork bomb: reading stops at a bound. */
+#define MEMBERS_MAX 65536
+
+/* Pids of one chunk of text, which need not end at a line's end; returns the new count. */
+static size_t members_parse(const char *text, size_t len, pid_t *open, pid_t *pids, size_t count)
+{
+    for (size_t i = 0; i < len && count < MEMBERS_MAX; i++) {
+        if (text[i] >= '0' && text[i] <= '9') {
+            *open = *open * 10 + (text[i] - '0');
+            continue;
+        }
+        /* 0 is somebody of another pid namespace, whom we cannot name. */
+        if (*open > 0)
+            pids[count++] = *open;
+        *open = 0;
+    }
+    return count;
+}
+
+pid_t *cgroup_members(const struct cgroup_slot *slot, size_t *count)
+{
+    hf_autoclose int fd = openat(slot->dir_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+    pid_t *pids = NULL, open_pid = 0;
+    char text[4096];
+    size_t n = 0;
+    ssize_t len;
+
+    while (fd >= 0 && n < MEMBERS_MAX && (len = hf_read(fd, text, sizeof text)) > 0) {
+        /* Every second byte at most ends a number. */
+        pid_t *more = realloc(pids, (n + (size_t)len / 2 + 1) * sizeof *pids);
+
+        if (more == NULL)
+            break;
+        pids = more;
+        n = members_parse(text, (size_t)len, &open_pid, pids, n);
+    }
+    *count = n;
+    return pids;
+}

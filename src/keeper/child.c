@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * child.c - what happens in a child between clone(2) and execve(2)
+ *
+ * Below the line that says so, everything runs in the child: raw system calls
+ * only, no C library, no globals. Layer: keeper.
+ */
+#include "keeper/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+
+#include "keeper/proto.h"
+#include "keeper/rawsys.h"
+
+/* Newer than some headers that we are built with. */
+#ifndef CLONE_INTO_CGROUP
+#define CLONE_INTO_CGROUP 0x200000000ULL
+#endif
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+/* --- in the child --------------------------------------------------------- */
+
+RAW_CODE __attribute__((noreturn)) static void child_fail(struct child_plan *p, long rc,
+                                                          uint32_t path)
+{
+    struct child_report report;
+
+    report.stage = p->stage;
+    report.error = (int32_t)-rc;
+    report.path = path;
+    /* A pipe takes a dozen bytes in one piece, and it is empty. */
+    raw_call3(SYS_write, p->report_fd, (long)&report, sizeof report);
+    for (;;)
+        raw_call3(SYS_exit_group, 127, 0, 0);
+}
+
+RAW_INLINE void child_must(struct child_plan *p, long rc)
+{
+    if (rc < 0)
+        child_fail(p, rc, 0);
+}
+
+/*
+ * Every other descriptor is closed here rather than by exec: a child that
+ * hangs later on must not hold other processes' pipes open. Kernels without
+ * close_range(2) leave it to exec, as all descriptors are close-on-exec.
+ */
+RAW_INLINE void child_descriptors(struct child_plan *p)
+{
+    for (int fd = 0; fd < 3; fd++)
+        child_must(p, raw_call3(SYS_dup3, p->stdio[fd], fd, 0));
+    if (p->report_fd != 3) {
+        child_must(p, raw_call3(SYS_dup3, p->report_fd, 3, O_CLOEXEC));
+        p->report_fd = 3;
+    }
+    raw_call3(SYS_close_range, 4, ~0U, 0);
+}
+
+RAW_INLINE void child_session(struct child_plan *p)
+{
+    p->stage = K_STAGE_SESSION;
+    child_must(p, raw_call3(SYS_setsid, 0, 0, 0));
+    p->stage = p->tty ? K_STAGE_TTY : K_STAGE_PIPE;
+    child_descriptors(p);
+    if (p->tty)
+        child_must(p, raw_call3(SYS_ioctl, 0, TIOCSCTTY, 0));
+}
+
+RAW_INLINE void child_oom(struct child_plan *p)
+{
+    long fd = raw_call5(SYS_openat, AT_FDCWD, (long)"/proc/self/oom_score_adj",
+                        O_WRONLY | O_CLOEXEC, 0, 0);
+    long len = 0;
+
+    child_must(p, fd);
+    while (p->oom_score_adj[len] != '\0')
+        len++;
+    child_must(p, raw_call3(SYS_write, fd, (long)p->oom_score_adj, len));
+    raw_call3(SYS_close, fd, 0, 0);
+}
+
+RAW_INLINE void child_limits(struct child_plan *p)
+{
+    p->stage = K_STAGE_LIMITS;
+    for (uint32_t i = 0; i < p->limit_count; i++)
+        child_must(p, raw_call5(SYS_prlimit64, 0, p->limits[i].which, (long)&p->limits[i].value, 0,
+                                0));
+    if (p->set_nice)
+        child_must(p, raw_call3(SYS_setpriority, PRIO_PROCESS, 0, p->nice));
+    if (p->set_oom)
+        child_oom(p);
+}
+
+RAW_INLINE void child_user(struct child_plan *p)
+{
+    p->stage = K_STAGE_USER;
+    if (!p->set_user)
+        return;
+    child_must(p, raw_call3(SYS_setgroups, p->group_count, (long)p->groups, 0));
+    child_must(p, raw_call3(SYS_setresgid, p->gid, p->gid, p->gid));
+    child_must(p, raw_call3(SYS_setresuid, p->uid, p->uid, p->uid));
+}
+
+/* As execvp(3): what has no #! line and no other known head is the shell's. */
+RAW_INLINE long child_exec_one(struct child_plan *p, char *path)
+{
+    long rc = raw_call3(SYS_execve, (long)path, (long)p->argv, (long)p->envp);
+
+    if (rc == -ENOEXEC) {
+        p->shell_argv[1] = path;
+        rc = raw_call3(SYS_execve, (long)p->shell_argv[0], (long)p->shell_argv, (long)p->envp);
+    }
+    return rc;
+}
+
+/* "Permission denied" for one candidate says more than "not found" for the rest. */
+RAW_INLINE __attribute__((noreturn)) void child_exec(struct child_plan *p)
+{
+    uint32_t denied = UINT32_MAX, i = 0;
+    long rc = -ENOENT;
+
+    p->stage = K_STAGE_EXEC;
+    for (; i < p->path_count; i++) {
+        rc = child_exec_one(p, p->paths[i]);
+        if (rc == -EACCES && denied == UINT32_MAX)
+            denied = i;
+        if (rc != -EACCES && rc != -ENOENT && rc != -ENOTDIR)
+            child_fail(p, rc, i);
+    }
+    if (denied != UINT32_MAX)
+        child_fail(p, -EACCES, denied);
+    child_fail(p, rc, p->path_count - 1);
+}
+
+/* Signals are blocked until the last moment; the keeper has all of them at default. */
+RAW_CODE static void child_run(void *arg)
+{
+    struct child_plan *p = arg;
+    uint64_t no_signals = 0;
+
+    child_session(p);
+    child_limits(p);
+    child_user(p);
+    p->stage = K_STAGE_CWD;
+    if (p->cwd != NULL)
+        child_must(p, raw_call3(SYS_chdir, (long)p->cwd, 0, 0));
+    raw_call5(SYS_rt_sigprocmask, SIG_SETMASK, (long)&no_signals, 0, sizeof no_signals, 0);
+    child_exec(p);
+}
+
+/* --- in the keeper -------------------------------------------------------- */
+
+/* clone3(2) puts the child into its cgroup at birth: no later move, which is slow. */
+RAW_CODE static pid_t child_start_in_cgroup(struct child_plan *plan, void *stack, int cgroup_fd)
+{
+    struct clone_args args = {
+        .flags = CLONE_INTO_CGROUP | (plan->own_memory ? 0 : CLONE_VM),
+        .exit_signal = SIGCHLD,
+        .stack = (uintptr_t)stack,
+        .stack_size = CHILD_STACK_BYTES,
+        .cgroup = (uint64_t)cgroup_fd,
+    };
+
+    return (pid_t)raw_clone_call(SYS_clone3, (long)&args, sizeof args, child_run, plan);
+}
+
+RAW_CODE pid_t child_start(struct child_plan *plan, void *stack, int cgroup_fd)
+{
+    long flags = SIGCHLD | (plan->own_memory ? 0 : CLONE_VM);
+
+    if (cgroup_fd >= 0)
+        return child_start_in_cgroup(plan, stack, cgroup_fd);
+    return (pid_t)raw_clone_call(SYS_clone, flags, (long)stack + CHILD_STACK_BYTES, child_run,
+                                 plan);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * child.h - what happens in a child between clone(2) and execve(2)
+ *
+ * The child shares the keeper's memory (like vfork) but the keeper does not wait for
+ * it: a chdir or exec that hangs on a dead file server must not stop the
+ * daemon. So everything the child needs is laid out before, in a struct
+ * child_plan that nobody else writes to, and stays until the kernel has closed
+ * the report pipe, which it does after it has let go of the memory, at exec and
+ * at exit alike.
+ *
+ * Two things are shared with the memory that must not be: writing
+ * oom_score_adj would change the keeper's too, so such a child gets a copy of the
+ * memory (`own_memory`); and a change of user makes the memory undumpable,
+ * which is what keeps that user's processes from tracing the child. See
+ * spawn.c for how it is made dumpable again. Layer: keeper.
+ */
+#ifndef HF_KEEPER_CHILD_H
+#define HF_KEEPER_CHILD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#define CHILD_LIMITS_MAX 8
+#define CHILD_STACK_BYTES (16 * 1024)
+
+struct child_limit {
+    int which; /* RLIMIT_* */
+    struct rlimit value;
+};
+
+/* What the child writes to the report pipe when it fails. Nothing: it was executed. */
+struct child_report {
+    uint32_t stage; /* enum k_stage */
+    int32_t error;
+    uint32_t path;
+};
+
+struct child_plan {
+    int stdio[3]; /* all above 2; for a terminal three times the same */
+    int report_fd;
+    bool tty;
+    bool own_memory;
+    bool set_user, set_nice, set_oom;
+    uid_t uid;
+    gid_t gid;
+    uint32_t group_count;
+    const gid_t *groups;
+    int nice;
+    char oom_score_adj[12]; /* decimal text */
+    struct child_limit limits[CHILD_LIMITS_MAX];
+    uint32_t limit_count;
+    const char *cwd;       /* NULL: stay */
+    char **paths;          /* path_count candidates */
+    uint32_t path_count;
+    char **argv, **envp;
+    char **shell_argv;     /* "/bin/sh", (path), args...: for a script without #! */
+    volatile uint32_t stage; /* where the child is, for a keeper that is tired of waiting */
+};
+
+/*
+ * Starts a child that carries out the plan on a stack of CHILD_STACK_BYTES, in
+ * the cgroup of directory `cgroup_fd` (-1: in ours). Returns its pid or -errno.
+ */
+pid_t child_start(struct child_plan *plan, void *stack, int cgroup_fd);
+
+#endif

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * keeper.c - the keeper's life: set-up, the loop, and the end
+ *
+ * The loop uses poll(2): there are two descriptors, plus one per child that
+ * has not been executed yet, and those come and go with every spawn. With
+ * nothing to do it sleeps in one call without a time-out. Layer: keeper.
+ */
+#include "keeper/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "keeper/core.h"
+#include "keeper/spawn.h"
+#include "keeper/state.h"
+#include "keeper/streams.h"
+
+#define FDS_MARK_MAX 65536 /* without close_range(2): how far inherited ones are looked for */
+
+/* --- set-up --------------------------------------------------------------- */
+
+/* A child's descriptors are put at 0, 1 and 2, so nothing else may be there. */
+static void setup_standard_fds(void)
+{
+    while (true) {
+        int fd = streams_open_null();
+
+        if (fd > 2) {
+            close(fd);
+            return;
+        }
+        if (fd < 0)
+            return;
+        (void)fcntl(fd, F_SETFD, 0);
+    }
+}
+
+/* What we were started with is not our children's business. The carried ones stay for workers. */
+static void setup_inherited_fds(void)
+{
+#ifdef CLOSE_RANGE_CLOEXEC
+    if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
+        return;
+#endif
+    for (int fd = 3; fd < FDS_MARK_MAX; fd++)
+        (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+/*
+ * All signals but those that report our own faults are blocked; the ones we
+ * act on come through a descriptor. None is left ignored: children inherit
+ * that, and have no need to reset anything then.
+ */
+static int setup_signals(struct keeper *k)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
+    static const int wanted[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+    struct sigaction now;
+    sigset_t set;
+
+    sigfillset(&set);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigdelset(&set, faults[i]);
+    sigprocmask(SIG_SETMASK, &set, NULL);
+    for (int sig = 1; sig < NSIG; sig++) {
+        if (sigaction(sig, NULL, &now) == 0 && now.sa_handler == SIG_IGN)
+            signal(sig, SIG_DFL);
+    }
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        sigaddset(&set, wanted[i]);
+    k->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return k->signal_fd < 0 ? -errno : 0;
+}
+
+/* Three or four descriptors per process add up; children get the old limit back. */
+static void setup_limits(struct keeper *k)
+{
+    struct rlimit raised;
+
+    if (getrlimit(RLIMIT_NOFILE, &k->nofile) < 0)
+        return;
+    raised = k->nofile;
+    raised.rlim_cur = raised.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &raised);
+}
+
+static int setup_state(struct keeper *k)
+{
+    if (k->state_fd < 0)
+        k->state_fd = memfd_create("holdfast-state", MFD_CLOEXEC);
+    if (k->state_fd < 0)
+        return -errno;
+    return ftruncate(k->state_fd, (off_t)k->options->state_bytes) < 0 ? -errno : 0;
+}
+
+static void setup_pid_file(const struct keeper *k)
+{
+    const char *path = k->options->pid_file;
+    hf_autoclose int fd = -1;
+    char text[16];
+    int len;
+
+    if (path == NULL)
+        return;
+    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    len = snprintf(text, sizeof text, "%d\n", (int)k->pid);
+    if (fd < 0 || hf_write(fd, text, (size_t)len) != len)
+        log_warn("%s cannot be written: %s", path, strerror(errno));
+}
+
+static int setup(struct keeper *k, const struct keeper_options *options, int resume_fd)
+{
+    int rc;
+
+    *k = (struct keeper){.options = options, .pid = getpid(), .signal_fd = -1, .state_fd = -1};
+    log_set_part("keeper");
+    setup_standard_fds();
+    setup_inherited_fds();
+    setup_limits(k);
+    k->dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1;
+    table_init(&k->table);
+    cgroup_resume(&k->cgroup, "", 0);
+    spawns_init(k);
+    worker_init(k);
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    rc = setup_signals(k);
+    if (resume_fd >= 0) {
+        unsetenv(KEEPER_RESUME_ENV);
+        rc = rc < 0 ? rc : state_load(k, resume_fd);
+        close(resume_fd);
+    } else {
+        cgroup_init(&k->cgroup, k->pid);
+    }
+    if (rc == 0)
+        rc = setup_state(k);
+    if (rc == 0)
+        setup_pid_file(k);
+    return rc;
+}
+
+/* --- the loop ------------------------------------------------------------- */
+
+/* A signal that the programs may want to see: it goes to every leader's group. */
+static void signals_forward(struct keeper *k, int signum)
+{
+    struct list *it, *tmp;
+    struct entry *e;
+
+    table_for_each(e, it, tmp, &k->table) {
+        if (!e->pub.exited && e->spawn == NULL)
+            (void)kill(-e->pub.pid, signum);
+    }
+}
+
+static void signal_handle(struct keeper *k, int signum, bool *reap)
+{
+    switch (signum) {
+    case SIGCHLD:
+        *reap = true;
+        break;
+    case SIGTERM:
+    case SIGINT:
+        ending_begin(k);
+        break;
+    case SIGHUP:
+        upgrade_begin(k);
+        break;
+    default:
+        signals_forward(k, signum);
+    }
+}
+
+/* Signals of one kind come once, however often they were sent: reap all there is. */
+static void signals_read(struct keeper *k)
+{
+    struct signalfd_siginfo info[4];
+    bool reap = false;
+    ssize_t n = hf_read(k->signal_fd, info, sizeof info);
+
+    for (ssize_t i = 0; i < n / (ssize_t)sizeof *info; i++)
+        signal_handle(k, (int)info[i].ssi_signo, &reap);
+    if (reap)
+        reap_children(k);
+}
+
+static void link_retry(struct keeper *k)
+{
+    int rc = link_flush(&k->worker.link);
+
+    if (rc < 0)
+        worker_kill_for_link(k, rc);
+}
+
+static void link_on_event(struct keeper *k, short events)
+{
+    if (events & POLLOUT)
+        link_retry(k);
+    if (events & ~POLLOUT)
+        requests_read(k);
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int loop_timeout(const struct keeper *k)
+{
+    uint64_t deadline = earlier(ending_deadline(k), upgrade_deadline(k));
+    uint64_t now;
+
+    if (k->worker.link.stalled)
+        deadline = earlier(deadline, clock_mono_ms() + LINK_RETRY_MS);
+    if (k->spawns.count > 0)
+        deadline = earlier(deadline, spawns_deadline(k));
+    if (k->worker.pid == 0 && k->ending.phase == ENDING_NOT && k->upgrade.phase < UPGRADE_RETIRE)
+        deadline = earlier(deadline, k->worker.start_at_ms);
+    if (deadline == DEADLINE_NONE)
+        return -1;
+    now = clock_mono_ms();
+    if (deadline <= now)
+        return 0;
+    return deadline - now > INT_MAX ? INT_MAX : (int)(deadline - now);
+}
+
+/* Signals, link, then the children under way; returns their number. */
+static size_t loop_set_polls(struct keeper *k)
+{
+    size_t count = 2 + k->spawns.count;
+    struct link *l = &k->worker.link;
+
+    if (count > k->poll_cap) {
+        k->poll_cap = count * 2;
+        k->polls = hf_xrealloc(k->polls, k->poll_cap * sizeof *k->polls);
+    }
+    k->polls[0] = (struct pollfd){.fd = k->signal_fd, .events = POLLIN};
+    k->polls[1] = (struct pollfd){
+        .fd = l->fd, .events = (short)(POLLIN | (link_wants_write(l) ? POLLOUT : 0))};
+    spawns_poll_set(k, k->polls + 2);
+    return count;
+}
+
+static void loop_run(struct keeper *k)
+{
+    while (k->ending.phase != ENDING_DONE) {
+        size_t count = loop_set_polls(k);
+        uint64_t now;
+
+        if (poll(k->polls, count, loop_timeout(k)) > 0) {
+            /* In this order: an exec comes before the exit of the same child. */
+            spawns_poll_done(k, k->polls + 2, count - 2);
+            if (k->polls[0].revents != 0)
+                signals_read(k);
+            if (k->polls[1].revents != 0)
+                link_on_event(k, k->polls[1].revents);
+        }
+        if (k->worker.link.stalled)
+            link_retry(k);
+        /* Before another worker is started: is there a word that it should not be? */
+        if (k->worker.pid == 0)
+            signals_read(k);
+        now = clock_mono_ms();
+        spawns_step(k, now);
+        ending_step(k, now);
+        upgrade_step(k, now);
+        worker_step(k, now);
+    }
+}
+
+/* --- the end -------------------------------------------------------------- */
+
+static void teardown(struct keeper *k)
+{
+    struct list *it, *tmp;
+    struct entry *e;
+
+    reap_children(k);
+    link_close(&k->worker.link);
+    spawns_abandon(k);
+    table_for_each(e, it, tmp, &k->table) {
+        if (e->slot != NULL)
+            cgroup_release(&k->cgroup, e->slot);
+        e->slot = NULL;
+    }
+    table_fini(&k->table);
+    spawns_fini(k);
+    cgroup_fini(&k->cgroup, true);
+    io_close(&k->signal_fd);
+    io_close(&k->state_fd);
+    free(k->polls);
+}
+
+int keeper_run(const struct keeper_options *options, int resume_fd)
+{
+    struct keeper k;
+    int rc = setup(&k, options, resume_fd);
+
+    if (rc < 0) {
+        log_error("the keeper cannot start: %s", strerror(-rc));
+        teardown(&k);
+        return 1;
+    }
+    /* Who died while an older keeper was being replaced. */
+    reap_children(&k);
+    worker_step(&k, clock_mono_ms());
+    loop_run(&k);
+    if (options->pid_file != NULL)
+        (void)unlink(options->pid_file);
+    teardown(&k);
+    return k.ending.code;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * keeper.h - the parent that spawns, reaps and never talks to the network
+ *
+ * keeper_run() is the whole life of the daemon's first process. It forks the
+ * worker, holds a copy of every descriptor the worker needs (journals,
+ * terminals, pipes, listening sockets, shared state), and forks a new worker when
+ * one dies. What the worker must know to go on is in struct keeper_boot,
+ * which the child gets by the fork itself: no message can be lost there.
+ *
+ * The keeper never blocks, parses nothing from the network, and allocates only when an
+ * entry is made. Layer: keeper; includes base only.
+ */
+#ifndef HF_KEEPER_KEEPER_H
+#define HF_KEEPER_KEEPER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/io.h"
+
+#define KEEPER_ENTRIES_MAX 65536
+#define KEEPER_CARRY_FDS_MAX 64
+
+/* One process, living or exited and not yet forgotten. Read-only for the worker, at boot. */
+struct keeper_entry {
+    uint32_t entry;          /* number, never reused within one keeper; > 0 */
+    char id[32];
+    pid_t pid;
+    bool exited;
+    int status;              /* waitpid status, when exited */
+    bool oom;
+    int64_t exited_wall_ms;
+    uint64_t utime_us, stime_us, maxrss_kib;
+    int record_fd;           /* memfd of the process's record and journal */
+    int tty_fd, stdin_fd, stdout_fd, stderr_fd; /* -1: none or closed */
+};
+
+/* What a fresh worker starts from. Descriptors are inherited and the worker's own. */
+struct keeper_boot {
+    int link_fd;                       /* SOCK_SEQPACKET to the keeper; non-blocking */
+    int state_fd;                      /* memfd of state_bytes, shared over all workers */
+    const struct keeper_entry *entries;
+    size_t entry_count;
+    uint32_t generation;               /* 1 for the first worker */
+    bool prev_io_known;                /* what the last worker had read and written */
+    struct io_count prev_io;
+    pid_t keeper_pid;
+    bool has_cgroup;                   /* trees are held by cgroup v2 */
+};
+
+/* Bytes and descriptors that the command wants to find again after an upgrade
+ * (options, token, listening sockets). The keeper does not look inside. */
+struct keeper_carry {
+    const void *bytes;
+    size_t len;
+    int fds[KEEPER_CARRY_FDS_MAX];
+    size_t fd_count;
+};
+
+struct keeper_options {
+    /* Runs in the forked child and returns its exit code. */
+    int (*worker_main)(const struct keeper_boot *boot, void *arg);
+    void *arg;
+    size_t state_bytes;
+    uint32_t grace_ms;             /* SIGTERM: how long processes get */
+    struct keeper_carry carry;
+    const char *exe_path;          /* absolute; what an upgrade executes */
+    char *const *argv;             /* with these arguments */
+    uid_t worker_uid;              /* ids the worker drops to, for io_count_of() */
+    gid_t worker_gid;
+    const char *pid_file;          /* NULL: none */
+};
+
+/*
+ * Runs until told to end; returns the exit code. With `resume_fd` >= 0 the
+ * process was executed by an older keeper (same pid, same children) and takes over
+ * its table from there.
+ */
+int keeper_run(const struct keeper_options *options, int resume_fd);
+
+/* After an upgrade: the carried bytes and descriptors, to be read before
+ * keeper_run(). *bytes is malloc'd. 0 or -errno. */
+#define KEEPER_RESUME_ENV "HOLDFAST_RESUME_FD"
+int keeper_resume_carry(int resume_fd, void **bytes, size_t *len, int *fds, size_t *fd_count);
+
+/*
+ * Asks the kernel to kill the calling worker when the keeper dies; -ESRCH if
+ * it is dead already. Done before worker_main(), but the kernel forgets it when a
+ * process changes its user, so a worker that drops privileges calls it again.
+ */
+int keeper_guard_worker(pid_t keeper_pid);
+
+/* `holdfast upgrade-check VERSION`: can this binary take over state of that version? */
+#define KEEPER_STATE_VERSION 1
+
+#endif

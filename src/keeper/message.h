@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * message.h - is what the worker sent a message at all?
+ *
+ * Pure functions over bytes: no descriptors, no table, so that a fuzzer can run
+ * them. Whether an entry exists is asked in requests.c. Layer: keeper.
+ */
+#ifndef HF_KEEPER_MESSAGE_H
+#define HF_KEEPER_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "keeper/proto.h"
+
+#define MESSAGE_MAX (sizeof(struct k_spawn) + K_INLINE_MAX)
+#define MESSAGE_FDS_MAX 4              /* more than any message has, to notice it */
+#define MESSAGE_STRINGS_MAX (16 * 1024) /* paths, arguments and variables together */
+
+/*
+ * NULL if `bytes` (aligned for the structs) are a well-formed message of the
+ * worker with that many descriptors, else a word that says what is wrong. The
+ * strings of K_SPAWN are checked for their length only.
+ */
+const char *message_fault(const void *bytes, size_t len, size_t fd_count);
+
+/*
+ * Sets `at` to the beginnings of exactly `count` NUL-terminated strings that
+ * fill `strings`. False if they do not.
+ */
+bool message_split(char *strings, size_t len, char **at, size_t count);
+
+/* How many strings a well-formed K_SPAWN has: cwd, paths, arguments, variables. */
+size_t message_string_count(const struct k_spawn *m);
+
+#endif

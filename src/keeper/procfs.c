@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * procfs.c - who runs, as /proc tells it. Layer: keeper.
+ */
+#include "keeper/procfs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/io.h"
+
+#define ENVIRON_MAX (4 * 1024 * 1024)
+
+/*
+ * "PID (COMM) S PPID PGRP SID TTY_NR ..."; COMM may contain anything, blanks
+ * and brackets too, so its end is the last bracket.
+ */
+bool proc_parse_stat(const char *text, size_t len, struct proc *out)
+{
+    const char *open = memchr(text, '(', len), *close = memrchr(text, ')', len);
+    char rest[512];
+    size_t comm_len;
+    int n;
+
+    if (open == NULL || close == NULL || close < open)
+        return false;
+    memset(out, 0, sizeof *out);
+    comm_len = (size_t)(close - open - 1);
+    if (comm_len >= sizeof out->comm)
+        comm_len = sizeof out->comm - 1;
+    memcpy(out->comm, open + 1, comm_len);
+    len -= (size_t)(close + 1 - text);
+    if (len >= sizeof rest)
+        len = sizeof rest - 1;
+    memcpy(rest, close + 1, len);
+    rest[len] = '\0';
+    out->pid = (pid_t)strtol(text, NULL, 10);
+    n = sscanf(rest,
+               " %c %d %d %d %" SCNu32 " %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
+               "%" SCNu64,
+               &out->state, &out->ppid, &out->pgrp, &out->sid, &out->tty_nr, &out->start_ticks);
+    return n == 6 && out->pid > 0;
+}
+
+static bool proc_read(const char *name, struct proc *out)
+{
+    char path[64], text[1024];
+    hf_autoclose int fd = -1;
+    ssize_t n;
+
+    snprintf(path, sizeof path, "/proc/%.20s/stat", name);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    n = hf_read(fd, text, sizeof text);
+    return n > 0 && proc_parse_stat(text, (size_t)n, out);
+}
+
+static int proc_list_add(struct proc_list *l, const struct proc *p)
+{
+    /* Powers of two from 64 on. */
+    if ((l->count & (l->count - 1)) == 0 && (l->count == 0 || l->count >= 64)) {
+        size_t cap = l->count == 0 ? 64 : l->count * 2;
+        struct proc *more = realloc(l->procs, cap * sizeof *more);
+
+        if (more == NULL)
+            return -ENOMEM;
+        l->procs = more;
+    }
+    l->procs[l->count++] = *p;
+    return 0;
+}
+
+static int proc_compare(const void *a, const void *b)
+{
+    pid_t pa = ((const struct proc *)a)->pid, pb = ((const struct proc *)b)->pid;
+
+    return (pa > pb) - (pa < pb);
+}
+
+int proc_list_read(struct proc_list *out)
+{
+    DIR *dir = opendir("/proc");
+    struct dirent *d;
+    struct proc p;
+    int rc = 0;
+
+    *out = (struct proc_list){0};
+    if (dir == NULL)
+        return -errno;
+    while (rc == 0 && (d = readdir(dir)) != NULL) {
+        if (d->d_name[0] >= '1' && d->d_name[0] <= '9' && proc_read(d->d_name, &p))
+            rc = proc_list_add(out, &p);
+    }
+    closedir(dir);
+    /* An empty directory of that name is no /proc. */
+    if (out->count == 0)
+        return rc < 0 ? rc : -ENOENT;
+    qsort(out->procs, out->count, sizeof *out->procs, proc_compare);
+    return 0;
+}
+
+void proc_list_fini(struct proc_list *l)
+{
+    free(l->procs);
+    *l = (struct proc_list){0};
+}
+
+struct proc *proc_list_find(const struct proc_list *l, pid_t pid)
+{
+    struct proc key = {.pid = pid};
+
+    if (l->count == 0)
+        return NULL;
+    return bsearch(&key, l->procs, l->count, sizeof *l->procs, proc_compare);
+}
+
+int proc_find_env(const char *bytes, size_t len, const char *prefix, const char *value)
+{
+    size_t prefix_len = strlen(prefix);
+    const char *end = len == 0 ? bytes : bytes + len;
+
+    while (bytes < end) {
+        const char *nul = memchr(bytes, '\0', (size_t)(end - bytes));
+        size_t n = (size_t)((nul == NULL ? end : nul) - bytes);
+
+        if (n >= prefix_len && memcmp(bytes, prefix, prefix_len) == 0) {
+            size_t value_len = strlen(value);
+
+            return n - prefix_len == value_len &&
+                   memcmp(bytes + prefix_len, value, value_len) == 0;
+        }
+        bytes += n + 1;
+    }
+    return -1;
+}
+
+int proc_has_env(pid_t pid, const char *prefix, const char *value)
+{
+    struct buf text = {0};
+    char path[40];
+    int found = -1;
+
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    if (io_read_file(path, ENVIRON_MAX, &text) == 0)
+        found = proc_find_env(buf_data(&text), text.len, prefix, value);
+    buf_fini(&text);
+    return found;
+}

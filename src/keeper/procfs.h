@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * procfs.h - who runs, as /proc tells it. Layer: keeper.
+ */
+#ifndef HF_KEEPER_PROCFS_H
+#define HF_KEEPER_PROCFS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct proc {
+    pid_t pid, ppid, pgrp, sid;
+    uint32_t tty_nr;
+    char state;          /* 'Z' and 'X' are dead */
+    uint8_t mark;        /* for the one who looks */
+    uint64_t start_ticks;
+    char comm[16];
+};
+
+struct proc_list {
+    struct proc *procs; /* by pid, rising */
+    size_t count;
+};
+
+/* All processes that can be seen; 0 or -errno (no /proc here). Free with proc_list_fini(). */
+int proc_list_read(struct proc_list *out);
+void proc_list_fini(struct proc_list *l);
+struct proc *proc_list_find(const struct proc_list *l, pid_t pid);
+
+/* The line of /proc/PID/stat. */
+bool proc_parse_stat(const char *text, size_t len, struct proc *out);
+
+/*
+ * Looks for the variable "NAME=value" (`prefix` is "NAME=") in the environment
+ * that a process was executed with: 1 it has this value, 0 it has another, -1
+ * it has none or may not be read.
+ */
+int proc_has_env(pid_t pid, const char *prefix, const char *value);
+/* The same in the bytes of an environment; */
+int proc_find_env(const char *bytes, size_t len, const char *prefix, const char *value);
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * requests.c - carries out what the worker asks, and tells it what happened
+ *
+ * A message that is malformed, or names an entry that is not there, ends the worker
+ * that sent it: its idea of the world is broken and the next one starts from
+ * the table. What was in the message is not logged. Layer: keeper.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "keeper/core.h"
+#include "keeper/message.h"
+#include "keeper/spawn.h"
+#include "keeper/tree.h"
+
+#define REQUESTS_PER_TURN 64 /* then signals and children have their turn */
+
+/* Pages of this are touched only as far as messages are long. */
+static union {
+    uint64_t align;
+    char bytes[MESSAGE_MAX];
+} request_room;
+
+static void requests_send(struct keeper *k, const void *bytes, size_t len, const int *fds,
+                          size_t fd_count)
+{
+    int rc = link_send(&k->worker.link, bytes, len, fds, fd_count);
+
+    if (rc < 0)
+        worker_kill_for_link(k, rc);
+}
+
+void requests_tell_spawned(struct keeper *k, uint32_t req, const struct entry *e)
+{
+    struct k_spawned m = {.type = K_SPAWNED, .req = req, .entry = e->pub.entry, .pid = e->pub.pid};
+    size_t count;
+    int fds[4];
+
+    m.fds = entry_fds(e, fds, &count);
+    requests_send(k, &m, sizeof m, fds, count);
+}
+
+void requests_tell_spawn_failed(struct keeper *k, uint32_t req, uint32_t stage, int error,
+                                uint32_t path)
+{
+    struct k_spawned m = {
+        .type = K_SPAWNED, .req = req, .error = error, .stage = stage, .path = path};
+
+    requests_send(k, &m, sizeof m, NULL, 0);
+}
+
+void requests_tell_exit(struct keeper *k, const struct entry *e)
+{
+    struct k_exited m = {
+        .type = K_EXITED,
+        .entry = e->pub.entry,
+        .status = e->pub.status,
+        .oom = e->pub.oom,
+        .at_wall_ms = e->pub.exited_wall_ms,
+        .utime_us = e->pub.utime_us,
+        .stime_us = e->pub.stime_us,
+        .maxrss_kib = e->pub.maxrss_kib,
+    };
+
+    requests_send(k, &m, sizeof m, NULL, 0);
+}
+
+static const char *request_signal(struct keeper *k, const struct k_signal *m)
+{
+    struct entry *e = table_find(&k->table, m->entry);
+    struct k_signaled answer = {.type = K_SIGNALED, .req = m->req, .entry = m->entry};
+
+    if (e == NULL || e->spawn != NULL)
+        return "entry";
+    answer.error = -tree_signal(k, e, m->signum, (enum k_target)m->target, &answer.count);
+    requests_send(k, &answer, sizeof answer, NULL, 0);
+    return NULL;
+}
+
+static const char *request_survey(struct keeper *k, const struct k_simple *m)
+{
+    struct entry *e = table_find(&k->table, m->entry);
+    struct k_surveyed answer;
+
+    if (e == NULL || e->spawn != NULL)
+        return "entry";
+    memset(&answer, 0, sizeof answer);
+    answer.type = K_SURVEYED;
+    answer.req = m->req;
+    answer.entry = m->entry;
+    tree_survey(k, e, &answer);
+    requests_send(k, &answer, sizeof answer, NULL, 0);
+    return NULL;
+}
+
+static const char *request_close(struct keeper *k, const struct k_close *m)
+{
+    struct entry *e = table_find(&k->table, m->entry);
+
+    if (e == NULL || e->spawn != NULL)
+        return "entry";
+    entry_close(e, m->which);
+    return NULL;
+}
+
+static const char *request_forget(struct keeper *k, const struct k_simple *m)
+{
+    struct entry *e = table_find(&k->table, m->entry);
+
+    if (e == NULL || e->spawn != NULL || !e->pub.exited)
+        return "entry";
+    if (e->slot != NULL)
+        cgroup_release(&k->cgroup, e->slot);
+    e->slot = NULL;
+    table_remove(&k->table, e);
+    return NULL;
+}
+
+/* The kernel had no room for the descriptors, which is not the worker's fault. */
+static const char *request_spawn(struct keeper *k, const struct k_spawn *m, struct link_packet *p)
+{
+    const char *strings = p->fd_count == 1 ? (const char *)(m + 1) : NULL;
+
+    return spawn_request(k, m, strings, p->fds) ? NULL : "strings";
+}
+
+/* NULL, or what is wrong with the message. */
+static const char *request_carry_out(struct keeper *k, const void *bytes, struct link_packet *p)
+{
+    const struct k_simple *m = bytes;
+
+    switch (m->type) {
+    case K_READY:
+        worker_on_ready(k);
+        return NULL;
+    case K_SPAWN:
+        return request_spawn(k, bytes, p);
+    case K_SIGNAL:
+        return request_signal(k, bytes);
+    case K_SURVEY:
+        return request_survey(k, bytes);
+    case K_CLOSE:
+        return request_close(k, bytes);
+    case K_FORGET:
+        return request_forget(k, bytes);
+    case K_UPGRADE:
+        upgrade_begin(k);
+        return NULL;
+    default:
+        return "type";
+    }
+}
+
+/* A spawn whose descriptors got lost in our full table is refused, not held against the worker. */
+static bool request_lost_fds(struct keeper *k, const struct k_spawn *m, const struct link_packet *p)
+{
+    if (!p->fds_lost || p->len < sizeof *m || m->type != K_SPAWN)
+        return false;
+    requests_tell_spawn_failed(k, m->req, K_STAGE_TABLE, EMFILE, 0);
+    return true;
+}
+
+static const char *request_handle(struct keeper *k, const void *bytes, struct link_packet *p,
+                                  bool last_words)
+{
+    const char *fault = NULL;
+
+    if (!request_lost_fds(k, bytes, p)) {
+        fault = message_fault(bytes, p->len, p->fd_count);
+        if (fault == NULL && !(last_words && ((const struct k_simple *)bytes)->type == K_SPAWN))
+            fault = request_carry_out(k, bytes, p);
+    }
+    for (size_t i = 0; i < p->fd_count; i++)
+        io_close(&p->fds[i]);
+    return fault;
+}
+
+void requests_read(struct keeper *k)
+{
+    struct link_packet p;
+
+    for (int i = 0; i < REQUESTS_PER_TURN && k->worker.link.fd >= 0; i++) {
+        int rc = link_receive(&k->worker.link, &request_room, sizeof request_room, &p);
+        const char *fault = rc == -EMSGSIZE ? "size" : NULL;
+
+        if (rc == 0)
+            return;
+        if (rc > 0)
+            fault = request_handle(k, &request_room, &p, false);
+        if (fault != NULL) {
+            log_error("malformed message from the worker (%s)", fault);
+            worker_kill(k, "it sent a malformed message");
+        } else if (rc < 0) {
+            worker_kill(k, NULL);
+        }
+    }
+}
+
+void requests_drain(struct keeper *k)
+{
+    struct link_packet p;
+
+    while (k->worker.link.fd >= 0 &&
+           link_receive(&k->worker.link, &request_room, sizeof request_room, &p) > 0) {
+        if (request_handle(k, &request_room, &p, true) != NULL)
+            return;
+    }
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spawn.c - starting a process: from the worker's request to the answer. Layer: keeper.
+ */
+#include "keeper/spawn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "keeper/core.h"
+#include "keeper/streams.h"
+
+#define STACK_GUARD_BYTES (64 * 1024) /* the largest page size that Linux knows */
+#define STACKS_IDLE_MAX 8
+
+/* --- stacks --------------------------------------------------------------- */
+
+struct child_stack {
+    struct child_stack *next;
+    char *map; /* guard, then CHILD_STACK_BYTES */
+};
+
+static struct child_stack *stack_take(struct spawns *all)
+{
+    struct child_stack *s = all->stacks;
+
+    if (s != NULL) {
+        all->stacks = s->next;
+        all->stack_count--;
+        return s;
+    }
+    s = malloc(sizeof *s);
+    if (s == NULL)
+        return NULL;
+    s->map = mmap(NULL, STACK_GUARD_BYTES + CHILD_STACK_BYTES, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (s->map == MAP_FAILED) {
+        free(s);
+        return NULL;
+    }
+    (void)mprotect(s->map, STACK_GUARD_BYTES, PROT_NONE);
+    return s;
+}
+
+static void stack_give(struct spawns *all, struct child_stack *s)
+{
+    if (s == NULL)
+        return;
+    if (all->stack_count >= STACKS_IDLE_MAX) {
+        munmap(s->map, STACK_GUARD_BYTES + CHILD_STACK_BYTES);
+        free(s);
+        return;
+    }
+    s->next = all->stacks;
+    all->stacks = s;
+    all->stack_count++;
+}
+
+void spawns_init(struct keeper *k)
+{
+    k->spawns = (struct spawns){.null_fd = streams_open_null()};
+    list_init(&k->spawns.flying);
+}
+
+/* At the very end; whoever still flies is the kernel's to finish, so its memory stays. */
+void spawns_fini(struct keeper *k)
+{
+    io_close(&k->spawns.null_fd);
+    while (k->spawns.stacks != NULL) {
+        struct child_stack *s = k->spawns.stacks;
+
+        k->spawns.stacks = s->next;
+        munmap(s->map, STACK_GUARD_BYTES + CHILD_STACK_BYTES);
+        free(s);
+    }
+}
+
+/* --- the way there -------------------------------------------------------- */
+
+static void spawn_add_limit(struct spawn *s, int which, uint64_t soft, uint64_t hard)
+{
+    struct child_plan *p = &s->plan;
+
+    assert(p->limit_count < CHILD_LIMITS_MAX);
+    p->limits[p->limit_count].which = which;
+    p->limits[p->limit_count].value = (struct rlimit){.rlim_cur = soft, .rlim_max = hard};
+    p->limit_count++;
+}
+
+/* Our own number of descriptors was raised; children get what we were started with. */
+static void spawn_plan_limits(const struct keeper *k, struct spawn *s, const struct k_spawn *m,
+                              bool in_cgroup)
+{
+    s->plan.limit_count = 0;
+    if (m->open_files != K_UNSET)
+        spawn_add_limit(s, RLIMIT_NOFILE, m->open_files, m->open_files);
+    else
+        spawn_add_limit(s, RLIMIT_NOFILE, k->nofile.rlim_cur, k->nofile.rlim_max);
+    /* SIGXCPU first, SIGKILL a second later. */
+    if (m->cpu_s != K_UNSET)
+        spawn_add_limit(s, RLIMIT_CPU, m->cpu_s, m->cpu_s + 1);
+    if (m->file_bytes != K_UNSET)
+        spawn_add_limit(s, RLIMIT_FSIZE, m->file_bytes, m->file_bytes);
+    if (m->memory_bytes != K_UNSET && !(in_cgroup && k->cgroup.has_memory))
+        spawn_add_limit(s, RLIMIT_AS, m->memory_bytes, m->memory_bytes);
+    if (m->processes != K_UNSET && !(in_cgroup && k->cgroup.has_pids))
+        spawn_add_limit(s, RLIMIT_NPROC, m->processes, m->processes);
+}
+
+/* A slot is an offer: without one the process runs in our own cgroup. */
+static int spawn_take_slot(struct keeper *k, struct entry *e, const struct k_spawn *m)
+{
+    bool limited = (m->memory_bytes != K_UNSET && k->cgroup.has_memory) ||
+                   (m->processes != K_UNSET && k->cgroup.has_pids);
+
+    e->slot = cgroup_take(&k->cgroup, limited);
+    if (e->slot == NULL || !limited)
+        return 0;
+    return cgroup_limit(&k->cgroup, e->slot, m->memory_bytes, m->processes);
+}
+
+/* Is it the cgroup that clone did not like? */
+static bool spawn_lost_slot(struct keeper *k, struct entry *e, int rc)
+{
+    if (rc >= 0 || e->slot == NULL || rc == -EAGAIN || rc == -ENOMEM)
+        return false;
+    cgroup_discard(&k->cgroup, e->slot);
+    e->slot = NULL;
+    /* Somebody may have removed this one; anything else will not get better. */
+    if (rc != -ENODEV && k->cgroup.dir_fd >= 0)
+        cgroup_disable(&k->cgroup, strerror(-rc));
+    return true;
+}
+
+static int spawn_clone(struct keeper *k, struct spawn *s, const struct k_spawn *m, uint32_t *stage)
+{
+    struct entry *e = s->entry;
+    int rc;
+
+    *stage = K_STAGE_LIMITS;
+    rc = spawn_take_slot(k, e, m);
+    if (rc < 0)
+        return rc;
+    *stage = K_STAGE_FORK;
+    s->stack = stack_take(&k->spawns);
+    if (s->stack == NULL)
+        return -ENOMEM;
+    spawn_plan_limits(k, s, m, e->slot != NULL);
+    rc = child_start(&s->plan, s->stack->map + STACK_GUARD_BYTES,
+                     e->slot == NULL ? -1 : e->slot->dir_fd);
+    if (spawn_lost_slot(k, e, rc)) {
+        spawn_plan_limits(k, s, m, false);
+        rc = child_start(&s->plan, s->stack->map + STACK_GUARD_BYTES, -1);
+    }
+    return rc;
+}
+
+static void spawn_fill_entry(struct keeper *k, struct spawn *s, const struct k_spawn *m,
+                             const struct streams *io, int *record_fd)
+{
+    struct entry *e = s->entry;
+
+    memcpy(e->pub.id, m->id, sizeof e->pub.id);
+    e->pub.tty_fd = io->tty;
+    e->pub.stdin_fd = io->stdin_fd;
+    e->pub.stdout_fd = io->stdout_fd;
+    e->pub.stderr_fd = io->stderr_fd;
+    e->pub.record_fd = *record_fd;
+    *record_fd = -1;
+    e->spawn = s;
+    table_set_pid(&k->table, e, s->pid);
+}
+
+/* 0: the child is on its way. Else -errno, and only s->entry and s itself are left. */
+static int spawn_launch(struct keeper *k, struct spawn *s, const struct k_spawn *m, int *record_fd,
+                        uint32_t *stage)
+{
+    struct streams io;
+    int report[2];
+    int rc;
+
+    *stage = m->pty ? K_STAGE_PTY : K_STAGE_PIPE;
+    rc = streams_open(&io, m, k->spawns.null_fd);
+    if (rc < 0)
+        return rc;
+    if (pipe2(report, O_CLOEXEC | O_NONBLOCK) < 0) {
+        rc = -errno;
+        *stage = K_STAGE_PIPE;
+        streams_close(&io);
+        return rc;
+    }
+    memcpy(s->plan.stdio, io.child, sizeof io.child);
+    s->plan.report_fd = report[1];
+    rc = spawn_clone(k, s, m, stage);
+    close(report[1]);
+    if (rc < 0) {
+        close(report[0]);
+        streams_close(&io);
+        return rc;
+    }
+    s->pid = rc;
+    s->report_fd = report[0];
+    streams_close_child(&io);
+    spawn_fill_entry(k, s, m, &io, record_fd);
+    return 0;
+}
+
+static void spawn_drop_entry(struct keeper *k, struct spawn *s)
+{
+    struct entry *e = s->entry;
+
+    if (e == NULL)
+        return;
+    s->entry = NULL;
+    e->spawn = NULL;
+    if (e->slot != NULL)
+        cgroup_release(&k->cgroup, e->slot);
+    e->slot = NULL;
+    table_remove(&k->table, e);
+}
+
+static void spawn_refuse(struct keeper *k, struct spawn *s, uint32_t req, uint32_t stage, int rc)
+{
+    requests_tell_spawn_failed(k, req, stage, -rc, 0);
+    if (s == NULL)
+        return;
+    spawn_drop_entry(k, s);
+    stack_give(&k->spawns, s->stack);
+    spawn_free(s);
+}
+
+bool spawn_request(struct keeper *k, const struct k_spawn *m, const char *inline_strings, int *fds)
+{
+    uint32_t stage = K_STAGE_TABLE;
+    bool malformed;
+    struct spawn *s = spawn_new(m, inline_strings, inline_strings == NULL ? fds[1] : -1,
+                                &malformed);
+    int rc = -ENOMEM;
+
+    if (malformed)
+        return false;
+    if (s != NULL) {
+        s->entry = table_add(&k->table);
+        rc = s->entry == NULL ? -EAGAIN : spawn_launch(k, s, m, &fds[0], &stage);
+    }
+    if (rc < 0) {
+        spawn_refuse(k, s, m->req, stage, rc);
+        return true;
+    }
+    s->deadline_ms = clock_mono_ms() + SPAWN_DEADLINE_MS;
+    list_append(&k->spawns.flying, &s->link);
+    k->spawns.count++;
+    k->spawns.users += m->set_user;
+    return true;
+}
+
+/* --- the way back --------------------------------------------------------- */
+
+/*
+ * A child that changes its user makes the memory it shares with us undumpable,
+ * which protects us while it lasts. It may end only when no such child is
+ * left, or that user could trace one of them and with it our memory.
+ */
+static void spawn_restore_dumpable(struct keeper *k, const struct spawn *s)
+{
+    if (!s->plan.set_user || --k->spawns.users > 0 || !k->dumpable)
+        return;
+    (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+}
+
+static void spawn_finish(struct keeper *k, struct spawn *s)
+{
+    struct entry *e = s->entry;
+
+    list_remove(&s->link);
+    k->spawns.count--;
+    spawn_restore_dumpable(k, s);
+    if (e != NULL && s->reported) {
+        requests_tell_spawn_failed(k, s->req, s->report.stage, s->report.error, s->report.path);
+        spawn_drop_entry(k, s);
+    } else if (e != NULL) {
+        e->spawn = NULL;
+        requests_tell_spawned(k, s->req, e);
+        if (e->pub.exited)
+            requests_tell_exit(k, e);
+    }
+    stack_give(&k->spawns, s->stack);
+    io_close(&s->report_fd);
+    spawn_free(s);
+}
+
+void spawn_step(struct keeper *k, struct spawn *s)
+{
+    ssize_t n;
+
+    while ((n = hf_read(s->report_fd, &s->report, sizeof s->report)) == sizeof s->report)
+        s->reported = true;
+    if (n != -EAGAIN)
+        spawn_finish(k, s);
+}
+
+/* The memory stays until the kernel is done with it, be that never. */
+static void spawn_give_up(struct keeper *k, struct spawn *s)
+{
+    kill(s->pid, SIGKILL);
+    spawn_drop_entry(k, s);
+    s->deadline_ms = DEADLINE_NONE;
+}
+
+void spawns_abandon(struct keeper *k)
+{
+    struct list *it, *tmp;
+
+    list_for_each(it, tmp, &k->spawns.flying)
+        spawn_step(k, list_entry(it, struct spawn, link));
+    list_for_each(it, tmp, &k->spawns.flying) {
+        struct spawn *s = list_entry(it, struct spawn, link);
+
+        if (s->entry != NULL)
+            spawn_give_up(k, s);
+    }
+}
+
+bool spawns_are_settled(const struct keeper *k)
+{
+    struct list *it, *tmp;
+
+    list_for_each(it, tmp, &k->spawns.flying) {
+        if (list_entry(it, struct spawn, link)->entry != NULL)
+            return false;
+    }
+    return true;
+}
+
+void spawns_step(struct keeper *k, uint64_t now_ms)
+{
+    struct list *it, *tmp;
+
+    list_for_each(it, tmp, &k->spawns.flying) {
+        struct spawn *s = list_entry(it, struct spawn, link);
+
+        if (s->deadline_ms > now_ms)
+            continue;
+        requests_tell_spawn_failed(k, s->req, s->plan.own_memory ? K_STAGE_EXEC : s->plan.stage,
+                                   ETIMEDOUT, 0);
+        spawn_give_up(k, s);
+    }
+}
+
+uint64_t spawns_deadline(const struct keeper *k)
+{
+    uint64_t first = DEADLINE_NONE;
+    struct list *it, *tmp;
+
+    list_for_each(it, tmp, &k->spawns.flying) {
+        const struct spawn *s = list_entry(it, struct spawn, link);
+
+        if (s->deadline_ms < first)
+            first = s->deadline_ms;
+    }
+    return first;
+}
+
+void spawns_poll_set(const struct keeper *k, struct pollfd *fds)
+{
+    struct list *it, *tmp;
+
+    list_for_each(it, tmp, &k->spawns.flying)
+        *fds++ = (struct pollfd){.fd = list_entry(it, struct spawn, link)->report_fd,
+                                 .events = POLLIN};
+}
+
+/* New ones are at the list's end, so the first `count` are still those that were polled. */
+void spawns_poll_done(struct keeper *k, const struct pollfd *fds, size_t count)
+{
+    struct list *it = k->spawns.flying.next, *next;
+
+    for (size_t i = 0; i < count && it != &k->spawns.flying; i++, it = next) {
+        next = it->next;
+        if (fds[i].revents != 0)
+            spawn_step(k, list_entry(it, struct spawn, link));
+    }
+}

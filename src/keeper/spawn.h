@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spawn.h - starting a process: from the worker's request to the answer
+ *
+ * A struct spawn exists from the request until the kernel has closed the
+ * child's report pipe, and holds everything the child looks at. Its entry is in
+ * the table as soon as there is a pid, with entry->spawn set; the worker hears of
+ * it when exec has worked. When exec fails the entry goes and the dead child is
+ * reaped like any orphan. Layer: keeper.
+ */
+#ifndef HF_KEEPER_SPAWN_H
+#define HF_KEEPER_SPAWN_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "keeper/child.h"
+#include "keeper/proto.h"
+
+#define SPAWN_DEADLINE_MS 30000 /* for chdir and exec together: a dead file server */
+#define SPAWN_MARK "HOLDFAST_PROCESS_ID="
+
+struct keeper;
+struct entry;
+struct child_stack;
+
+struct spawn {
+    struct list link;      /* in keeper.spawns.flying */
+    struct entry *entry;   /* NULL: nobody waits for it any more */
+    uint32_t req;
+    pid_t pid;
+    int report_fd;         /* our end */
+    struct child_stack *stack;
+    uint64_t deadline_ms;
+    bool reported;
+    struct child_report report;
+    struct child_plan plan;
+    gid_t groups[K_GROUPS_MAX];
+    char mark[sizeof SPAWN_MARK + K_ID_LEN];
+    char *pointers[]; /* paths, argv, envp, shell_argv; then the strings */
+};
+
+void spawns_init(struct keeper *k);
+void spawns_fini(struct keeper *k);
+
+/*
+ * Carries out K_SPAWN; m is well-formed but for its strings, which are at
+ * `inline_strings` or, if that is NULL, in fds[1]. Takes what it needs of fds and sets
+ * that to -1. False: the strings are malformed.
+ */
+bool spawn_request(struct keeper *k, const struct k_spawn *m, const char *inline_strings,
+                   int *fds);
+
+/*
+ * Lays out the strings of `m` and plans the child; no descriptors, no limits.
+ * NULL: they are malformed (*malformed), or no memory.
+ */
+struct spawn *spawn_new(const struct k_spawn *m, const char *strings, int strings_fd,
+                        bool *malformed);
+void spawn_free(struct spawn *s);
+
+/* The child has died or its pipe has something: moves on as far as it goes. */
+void spawn_step(struct keeper *k, struct spawn *s);
+/* Nobody will hear of them any more: the worker that asked is gone. */
+void spawns_abandon(struct keeper *k);
+bool spawns_are_settled(const struct keeper *k); /* nobody is waited for */
+void spawns_step(struct keeper *k, uint64_t now_ms);
+uint64_t spawns_deadline(const struct keeper *k);
+
+/* For the loop: `fds` has room for spawns.count. Step those that poll(2) found ready. */
+void spawns_poll_set(const struct keeper *k, struct pollfd *fds);
+void spawns_poll_done(struct keeper *k, const struct pollfd *fds, size_t count);
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * state.c - the table and all that goes with it, through execve(2). Layer: keeper.
+ */
+#include "keeper/state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "keeper/core.h"
+
+#define STATE_BYTES_MAX (64 * 1024 * 1024)
+
+/* --- saving --------------------------------------------------------------- */
+
+static void state_fill_head(const struct keeper *k, struct state_head *h)
+{
+    const struct keeper_carry *carry = &k->options->carry;
+
+    memset(h, 0, sizeof *h);
+    memcpy(h->magic, STATE_MAGIC, sizeof h->magic);
+    h->version = KEEPER_STATE_VERSION;
+    h->entry_count = (uint32_t)k->table.count;
+    h->last_number = k->table.last_number;
+    h->generation = k->worker.generation;
+    h->state_fd = k->state_fd;
+    h->dumpable = k->dumpable;
+    h->nofile_cur = k->nofile.rlim_cur;
+    h->nofile_max = k->nofile.rlim_max;
+    h->io_known = k->worker.prev_io_known;
+    h->io_read = k->worker.prev_io.read_bytes;
+    h->io_written = k->worker.prev_io.written_bytes;
+    h->cgroup_last = k->cgroup.last_number;
+    if (k->cgroup.dir_fd >= 0)
+        memcpy(h->cgroup_path, k->cgroup.path, strlen(k->cgroup.path));
+    h->carry_len = (uint32_t)carry->len;
+    h->carry_fd_count = (uint32_t)carry->fd_count;
+    for (size_t i = 0; i < carry->fd_count; i++)
+        h->carry_fds[i] = carry->fds[i];
+}
+
+static void state_fill_entry(const struct entry *e, struct state_entry *out)
+{
+    memset(out, 0, sizeof *out);
+    out->entry = e->pub.entry;
+    out->pid = e->pub.pid;
+    memcpy(out->id, e->pub.id, sizeof out->id);
+    out->exited = e->pub.exited;
+    out->oom = e->pub.oom;
+    out->status = e->pub.status;
+    out->slot = e->slot == NULL ? 0 : e->slot->number;
+    out->exited_wall_ms = e->pub.exited_wall_ms;
+    out->utime_us = e->pub.utime_us;
+    out->stime_us = e->pub.stime_us;
+    out->maxrss_kib = e->pub.maxrss_kib;
+    out->record_fd = e->pub.record_fd;
+    out->tty_fd = e->pub.tty_fd;
+    out->stdin_fd = e->pub.stdin_fd;
+    out->stdout_fd = e->pub.stdout_fd;
+    out->stderr_fd = e->pub.stderr_fd;
+}
+
+static int state_write(const struct keeper *k, int fd)
+{
+    const struct keeper_carry *carry = &k->options->carry;
+    struct state_head head;
+    struct list *it, *tmp;
+    struct entry *e;
+    int rc;
+
+    state_fill_head(k, &head);
+    rc = io_write_all(fd, &head, sizeof head);
+    table_for_each(e, it, tmp, &k->table) {
+        struct state_entry one;
+
+        state_fill_entry(e, &one);
+        if (rc == 0)
+            rc = io_write_all(fd, &one, sizeof one);
+    }
+    return rc == 0 ? io_write_all(fd, carry->bytes, carry->len) : rc;
+}
+
+int state_save(const struct keeper *k, int *out_fd)
+{
+    int fd = memfd_create("holdfast-resume", 0);
+    int rc;
+
+    if (fd < 0)
+        return -errno;
+    rc = state_write(k, fd);
+    if (rc < 0) {
+        close(fd);
+        return rc;
+    }
+    *out_fd = fd;
+    return 0;
+}
+
+static void fd_set_cloexec(int fd, bool on)
+{
+    if (fd >= 0)
+        (void)fcntl(fd, F_SETFD, on ? FD_CLOEXEC : 0);
+}
+
+void state_set_cloexec(const struct keeper *k, bool on)
+{
+    struct list *it, *tmp;
+    struct entry *e;
+
+    fd_set_cloexec(k->state_fd, on);
+    for (size_t i = 0; i < k->options->carry.fd_count; i++)
+        fd_set_cloexec(k->options->carry.fds[i], on);
+    table_for_each(e, it, tmp, &k->table) {
+        fd_set_cloexec(e->pub.record_fd, on);
+        fd_set_cloexec(e->pub.tty_fd, on);
+        fd_set_cloexec(e->pub.stdin_fd, on);
+        fd_set_cloexec(e->pub.stdout_fd, on);
+        fd_set_cloexec(e->pub.stderr_fd, on);
+    }
+}
+
+/* --- loading -------------------------------------------------------------- */
+
+static const char *state_entry_fault(const struct state_entry *e)
+{
+    if (e->entry == 0)
+        return "number";
+    if (e->pid <= 1)
+        return "pid";
+    if (memchr(e->id, '\0', sizeof e->id) == NULL)
+        return "id";
+    return NULL;
+}
+
+const char *state_fault(const void *bytes, size_t len)
+{
+    const struct state_head *h = bytes;
+    const struct state_entry *entries = (const struct state_entry *)(h + 1);
+    const char *fault = NULL;
+
+    if (len < sizeof *h || memcmp(h->magic, STATE_MAGIC, sizeof h->magic) != 0)
+        return "head";
+    if (h->version != KEEPER_STATE_VERSION)
+        return "version";
+    if (h->entry_count > KEEPER_ENTRIES_MAX || h->carry_fd_count > KEEPER_CARRY_FDS_MAX)
+        return "count";
+    if (len != sizeof *h + h->entry_count * sizeof *entries + (size_t)h->carry_len)
+        return "length";
+    if (memchr(h->cgroup_path, '\0', sizeof h->cgroup_path) == NULL)
+        return "path";
+    for (uint32_t i = 0; i < h->entry_count && fault == NULL; i++)
+        fault = state_entry_fault(&entries[i]);
+    return fault;
+}
+
+/* The whole file, checked and malloc'd; NULL and *rc otherwise. */
+static void *state_read(int fd, int *rc)
+{
+    struct stat st;
+    const char *fault;
+    char *bytes;
+    ssize_t n;
+
+    *rc = -EINVAL;
+    if (fstat(fd, &st) < 0 || st.st_size > STATE_BYTES_MAX)
+        return NULL;
+    bytes = malloc((size_t)st.st_size + 1);
+    if (bytes == NULL) {
+        *rc = -ENOMEM;
+        return NULL;
+    }
+    n = pread(fd, bytes, (size_t)st.st_size, 0);
+    fault = n < 0 ? "file" : state_fault(bytes, (size_t)n);
+    if (fault != NULL) {
+        log_error("the state of the keeper before cannot be used (%s)", fault);
+        free(bytes);
+        return NULL;
+    }
+    *rc = 0;
+    return bytes;
+}
+
+static int state_load_entry(struct keeper *k, const struct state_entry *from)
+{
+    struct entry *e = table_find(&k->table, from->entry) != NULL
+                          ? NULL
+                          : table_add_numbered(&k->table, from->entry);
+
+    if (e == NULL)
+        return -EINVAL;
+    memcpy(e->pub.id, from->id, sizeof e->pub.id);
+    e->pub.exited = from->exited != 0;
+    e->pub.oom = from->oom != 0;
+    e->pub.status = from->status;
+    e->pub.exited_wall_ms = from->exited_wall_ms;
+    e->pub.utime_us = from->utime_us;
+    e->pub.stime_us = from->stime_us;
+    e->pub.maxrss_kib = from->maxrss_kib;
+    e->pub.record_fd = from->record_fd;
+    e->pub.tty_fd = from->tty_fd;
+    e->pub.stdin_fd = from->stdin_fd;
+    e->pub.stdout_fd = from->stdout_fd;
+    e->pub.stderr_fd = from->stderr_fd;
+    table_set_pid(&k->table, e, from->pid);
+    if (e->pub.exited)
+        table_clear_pid(&k->table, e);
+    if (from->slot != 0)
+        e->slot = cgroup_reopen(&k->cgroup, from->slot);
+    return 0;
+}
+
+int state_load(struct keeper *k, int fd)
+{
+    int rc;
+    struct state_head *h = state_read(fd, &rc);
+    const struct state_entry *entries;
+
+    if (h == NULL)
+        return rc;
+    entries = (const struct state_entry *)(h + 1);
+    k->table.last_number = h->last_number;
+    k->worker.generation = h->generation;
+    k->worker.prev_io_known = h->io_known != 0;
+    k->worker.prev_io = (struct io_count){h->io_read, h->io_written};
+    k->state_fd = h->state_fd;
+    k->dumpable = h->dumpable != 0;
+    k->nofile = (struct rlimit){.rlim_cur = h->nofile_cur, .rlim_max = h->nofile_max};
+    cgroup_resume(&k->cgroup, h->cgroup_path, h->cgroup_last);
+    for (uint32_t i = 0; i < h->entry_count && rc == 0; i++)
+        rc = state_load_entry(k, &entries[i]);
+    free(h);
+    state_set_cloexec(k, true);
+    return rc;
+}
+
+int keeper_resume_carry(int resume_fd, void **bytes, size_t *len, int *fds, size_t *fd_count)
+{
+    int rc;
+    struct state_head *h = state_read(resume_fd, &rc);
+    void *copy;
+
+    if (h == NULL)
+        return rc;
+    copy = malloc((size_t)h->carry_len + 1);
+    if (copy == NULL) {
+        free(h);
+        return -ENOMEM;
+    }
+    memcpy(copy, (char *)(h + 1) + h->entry_count * sizeof(struct state_entry), h->carry_len);
+    *bytes = copy;
+    *len = h->carry_len;
+    *fd_count = h->carry_fd_count;
+    for (uint32_t i = 0; i < h->carry_fd_count; i++)
+        fds[i] = h->carry_fds[i];
+    free(h);
+    return 0;
+}

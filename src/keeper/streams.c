@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * streams.c - the terminal or the pipes of a new process. Layer: keeper.
+ */
+#include "keeper/streams.h"
+
+#include <asm/termbits.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/io.h"
+
+static const struct streams streams_none = {-1, -1, -1, -1, {-1, -1, -1}};
+
+void streams_close_child(struct streams *s)
+{
+    int first = s->child[0];
+
+    /* A terminal is one descriptor three times. The null input is stdin_fd's absence. */
+    if (s->tty >= 0 || s->stdin_fd >= 0)
+        io_close(&first);
+    if (s->tty < 0) {
+        io_close(&s->child[1]);
+        io_close(&s->child[2]);
+    }
+    s->child[0] = s->child[1] = s->child[2] = -1;
+}
+
+void streams_close(struct streams *s)
+{
+    streams_close_child(s);
+    io_close(&s->tty);
+    io_close(&s->stdin_fd);
+    io_close(&s->stdout_fd);
+    io_close(&s->stderr_fd);
+}
+
+int streams_open_null(void)
+{
+    int pair[2];
+    int fd = open("/dev/null", O_RDWR | O_CLOEXEC | O_NOCTTY);
+
+    if (fd >= 0)
+        return fd;
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return -errno;
+    close(pair[1]);
+    return pair[0];
+}
+
+static int pty_open_master(void)
+{
+    const int flags = O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+    int fd = open("/dev/ptmx", flags);
+
+    if (fd < 0 && errno == ENOENT)
+        fd = open("/dev/pts/ptmx", flags);
+    return fd < 0 ? -errno : fd;
+}
+
+/* The kernel can open the other side without a path; older ones need /dev/pts. */
+static int pty_open_slave(int master)
+{
+    int fd = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    char path[32];
+    unsigned number;
+
+    if (fd >= 0)
+        return fd;
+    if (ioctl(master, TIOCGPTN, &number) < 0)
+        return -errno;
+    snprintf(path, sizeof path, "/dev/pts/%u", number);
+    fd = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* Size, and erasing by whole UTF-8 characters, are in place before the program looks. */
+static int pty_prepare(int slave, const struct k_spawn *m)
+{
+    struct winsize size = {.ws_row = m->rows, .ws_col = m->cols};
+    struct termios mode;
+
+    if (ioctl(slave, TIOCSWINSZ, &size) < 0 || ioctl(slave, TCGETS, &mode) < 0)
+        return -errno;
+    mode.c_iflag |= IUTF8;
+    if (ioctl(slave, TCSETS, &mode) < 0)
+        return -errno;
+    return 0;
+}
+
+static int streams_open_pty(struct streams *s, const struct k_spawn *m)
+{
+    int unlock = 0, slave, rc;
+
+    s->tty = pty_open_master();
+    if (s->tty < 0)
+        return s->tty;
+    if (ioctl(s->tty, TIOCSPTLCK, &unlock) < 0)
+        return -errno;
+    slave = pty_open_slave(s->tty);
+    if (slave < 0)
+        return slave;
+    s->child[0] = s->child[1] = s->child[2] = slave;
+    rc = pty_prepare(slave, m);
+    /* So that a program of that user can open its terminal by name. */
+    if (rc == 0 && m->set_user)
+        (void)!fchown(slave, m->uid, (gid_t)-1);
+    return rc;
+}
+
+/* `mine` is 0 for the reading end, 1 for the writing end. */
+static int pipe_open(int mine, int *our_end, int *child_end, const struct k_spawn *m)
+{
+    int pair[2];
+
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return -errno;
+    *our_end = pair[mine];
+    *child_end = pair[!mine];
+    /* A pipe is opened by name through /dev/stdout, which asks for its owner. */
+    if (m->set_user)
+        (void)!fchown(pair[0], m->uid, m->gid);
+    return fcntl(pair[mine], F_SETFL, O_NONBLOCK | (mine ? O_WRONLY : O_RDONLY)) < 0 ? -errno : 0;
+}
+
+static int streams_open_pipes(struct streams *s, const struct k_spawn *m, int null_fd)
+{
+    int rc = 0;
+
+    if (m->stdin_mode == K_STDIN_PIPE)
+        rc = pipe_open(1, &s->stdin_fd, &s->child[0], m);
+    else
+        s->child[0] = null_fd;
+    if (rc == 0)
+        rc = pipe_open(0, &s->stdout_fd, &s->child[1], m);
+    if (rc == 0)
+        rc = pipe_open(0, &s->stderr_fd, &s->child[2], m);
+    return rc;
+}
+
+int streams_open(struct streams *s, const struct k_spawn *m, int null_fd)
+{
+    int rc;
+
+    *s = streams_none;
+    rc = m->pty ? streams_open_pty(s, m) : streams_open_pipes(s, m, null_fd);
+    if (rc < 0)
+        streams_close(s);
+    return rc;
+}

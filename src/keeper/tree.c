@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree.c - who belongs to a process, and signals to them. Layer: keeper.
+ */
+#include "keeper/tree.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/sysmacros.h>
+
+#include "keeper/core.h"
+#include "keeper/procfs.h"
+#include "keeper/spawn.h"
+
+#define TREE_ROUNDS_MAX 16     /* a tree that forks faster than that is left to the next call */
+#define TREE_PTS_MAJOR 136     /* terminals of /dev/pts */
+
+/* What struct proc's mark says while a tree is being found. */
+enum tree_mark {
+    TREE_UNKNOWN,
+    TREE_OUTSIDE, /* not below the keeper */
+    TREE_STRAY,   /* below the keeper, but below no leader: an orphan or its descendant */
+    TREE_OTHER,   /* the worker, another leader, or below them */
+    TREE_MEMBER,
+};
+
+/* --- finding -------------------------------------------------------------- */
+
+static enum tree_mark tree_mark_of(const struct keeper *k, const struct entry *e,
+                                   const struct proc_list *l, const struct proc *p)
+{
+    const struct entry *leader = table_find_pid(&k->table, p->pid);
+    const struct proc *parent;
+
+    if (leader != NULL)
+        return leader == e || e == NULL ? TREE_MEMBER : TREE_OTHER;
+    if (p->pid == k->pid || p->pid == 1)
+        return TREE_OUTSIDE;
+    if (p->pid == k->worker.pid || p->pid == k->upgrade.check_pid)
+        return TREE_OTHER;
+    if (p->ppid == k->pid)
+        return TREE_STRAY;
+    parent = proc_list_find(l, p->ppid);
+    return parent == NULL ? TREE_OUTSIDE : (enum tree_mark)parent->mark;
+}
+
+/* Parents mostly have the smaller pid, so one or two passes do. Who cannot be traced is outside. */
+static void tree_mark_descent(const struct keeper *k, const struct entry *e, struct proc_list *l)
+{
+    bool changed = true;
+
+    while (changed) {
+        changed = false;
+        for (size_t i = 0; i < l->count; i++) {
+            struct proc *p = &l->procs[i];
+
+            if (p->mark != TREE_UNKNOWN)
+                continue;
+            p->mark = (uint8_t)tree_mark_of(k, e, l, p);
+            changed = changed || p->mark != TREE_UNKNOWN;
+        }
+    }
+}
+
+/* The number that /proc/PID/stat shows for our side's terminal; 0: none. */
+static uint32_t tree_tty_nr(const struct entry *e)
+{
+    unsigned n;
+
+    if (e->pub.tty_fd < 0 || ioctl(e->pub.tty_fd, TIOCGPTN, &n) < 0)
+        return 0;
+    return (n & 0xff) | TREE_PTS_MAJOR << 8 | (n & ~0xffU) << 12;
+}
+
+static bool tree_has_mark(const struct entry *e, const struct proc *p)
+{
+    return proc_has_env(p->pid, SPAWN_MARK, e->pub.id) == 1;
+}
+
+static bool tree_owns_stray(const struct keeper *k, const struct entry *e, const struct proc *p,
+                            bool ids_are_ours, uint32_t tty_nr)
+{
+    if (ids_are_ours && (p->sid == e->pub.pid || p->pgrp == e->pub.pid)) {
+        if (!e->pub.exited || proc_has_env(p->pid, SPAWN_MARK, e->pub.id) != 0)
+            return true;
+    }
+    if (tty_nr != 0 && p->tty_nr == tty_nr)
+        return true;
+    return p->ppid == k->pid && tree_has_mark(e, p);
+}
+
+static void tree_mark_strays(const struct keeper *k, const struct entry *e, struct proc_list *l)
+{
+    bool ids_are_ours = !e->pub.exited || proc_list_find(l, e->pub.pid) == NULL;
+    uint32_t tty_nr = tree_tty_nr(e);
+
+    for (size_t i = 0; i < l->count; i++) {
+        struct proc *p = &l->procs[i];
+
+        if (p->mark == TREE_STRAY && tree_owns_stray(k, e, p, ids_are_ours, tty_nr))
+            p->mark = TREE_MEMBER;
+    }
+}
+
+static void tree_mark_cgroup(const struct cgroup_slot *slot, struct proc_list *l)
+{
+    size_t count;
+    pid_t *pids = cgroup_members(slot, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        struct proc *p = proc_list_find(l, pids[i]);
+
+        if (p != NULL && p->mark != TREE_OTHER)
+            p->mark = TREE_MEMBER;
+    }
+    free(pids);
+}
+
+/* Children of members are members, as far down as it goes. */
+static void tree_mark_closure(struct proc_list *l)
+{
+    bool changed = true;
+
+    while (changed) {
+        changed = false;
+        for (size_t i = 0; i < l->count; i++) {
+            struct proc *p = &l->procs[i];
+            const struct proc *parent;
+
+            if (p->mark != TREE_STRAY && p->mark != TREE_OUTSIDE)
+                continue;
+            parent = proc_list_find(l, p->ppid);
+            if (parent == NULL || parent->mark != TREE_MEMBER)
+                continue;
+            p->mark = TREE_MEMBER;
+            changed = true;
+        }
+    }
+}
+
+/* 0 or -errno. On success l is the caller's and its members are marked TREE_MEMBER. */
+static int tree_find(const struct keeper *k, const struct entry *e, struct proc_list *l)
+{
+    int rc = proc_list_read(l);
+
+    if (rc < 0) {
+        proc_list_fini(l);
+        return rc;
+    }
+    tree_mark_descent(k, e, l);
+    tree_mark_strays(k, e, l);
+    if (e->slot != NULL)
+        tree_mark_cgroup(e->slot, l);
+    tree_mark_closure(l);
+    return 0;
+}
+
+static bool tree_is_living_member(const struct proc *p)
+{
+    return p->mark == TREE_MEMBER && p->state != 'Z' && p->state != 'X';
+}
+
+/* --- signalling ----------------------------------------------------------- */
+
+static int tree_kill(pid_t pid, int signum, uint32_t *count)
+{
+    if (kill(pid, signum) < 0)
+        return -errno;
+    (*count)++;
+    return 0;
+}
+
+/* Without /proc. A reaped leader's pid in use again says that the number is not ours. */
+static int tree_signal_group_blind(const struct entry *e, int signum, uint32_t *count)
+{
+    if (e->pub.exited && (kill(e->pub.pid, 0) == 0 || errno != ESRCH))
+        return -ESRCH;
+    return tree_kill(-e->pub.pid, signum, count);
+}
+
+static int tree_signal_group(struct keeper *k, struct entry *e, int signum, uint32_t *count)
+{
+    struct proc_list l;
+    int rc = -ESRCH;
+
+    if (!e->pub.exited)
+        return tree_kill(-e->pub.pid, signum, count);
+    if (tree_find(k, e, &l) < 0)
+        return tree_signal_group_blind(e, signum, count);
+    for (size_t i = 0; i < l.count && rc == -ESRCH; i++) {
+        if (tree_is_living_member(&l.procs[i]) && l.procs[i].pgrp == e->pub.pid)
+            rc = tree_kill(-e->pub.pid, signum, count);
+    }
+    proc_list_fini(&l);
+    return rc;
+}
+
+static int tree_signal_foreground(struct keeper *k, struct entry *e, int signum, uint32_t *count)
+{
+    pid_t group = 0;
+
+    if (e->pub.tty_fd >= 0 && ioctl(e->pub.tty_fd, TIOCGPGRP, &group) == 0 && group > 1 &&
+        tree_kill(-group, signum, count) == 0)
+        return 0;
+    return tree_signal_group(k, e, signum, count);
+}
+
+/* Those of `l` that were not members in `before`; returns how many there were. */
+static size_t tree_signal_new(const struct proc_list *l, const struct proc_list *before, int signum,
+                              uint32_t *count, int *rc)
+{
+    size_t fresh = 0;
+
+    for (size_t i = 0; i < l->count; i++) {
+        const struct proc *p = &l->procs[i];
+        const struct proc *old = proc_list_find(before, p->pid);
+        int one;
+
+        if (!tree_is_living_member(p))
+            continue;
+        if (old != NULL && old->mark == TREE_MEMBER && old->start_ticks == p->start_ticks)
+            continue;
+        fresh++;
+        one = tree_kill(p->pid, signum, count);
+        if (one < 0 && one != -ESRCH)
+            *rc = one;
+    }
+    return fresh;
+}
+
+/*
+ * Looks again until nobody new is found, as members may fork while others are
+ * being signalled. SIGKILL goes to the cgroup at once, which forking cannot escape.
+ */
+static int tree_signal_all(struct keeper *k, struct entry *e, int signum, uint32_t *count)
+{
+    struct proc_list before = {0}, now;
+    bool seeing = true;
+    int rc = 0;
+
+    for (int round = 0; round < TREE_ROUNDS_MAX && seeing; round++) {
+        size_t fresh;
+
+        seeing = tree_find(k, e, &now) == 0;
+        if (!seeing)
+            break;
+        if (signum == SIGKILL && e->slot != NULL)
+            (void)cgroup_kill(e->slot);
+        fresh = tree_signal_new(&now, &before, signum, count, &rc);
+        proc_list_fini(&before);
+        before = now;
+        if (fresh == 0)
+            break;
+    }
+    proc_list_fini(&before);
+    if (!seeing && *count == 0)
+        return tree_signal_group_blind(e, signum, count);
+    return *count > 0 ? 0 : rc < 0 ? rc : -ESRCH;
+}
+
+int tree_signal(struct keeper *k, struct entry *e, int signum, enum k_target target,
+                uint32_t *count)
+{
+    *count = 0;
+    switch (target) {
+    case K_LEADER:
+        return e->pub.exited ? -ESRCH : tree_kill(e->pub.pid, signum, count);
+    case K_GROUP:
+        return tree_signal_group(k, e, signum, count);
+    case K_FOREGROUND:
+        return tree_signal_foreground(k, e, signum, count);
+    case K_TREE:
+        return tree_signal_all(k, e, signum, count);
+    }
+    return -EINVAL;
+}
+
+void tree_survey(struct keeper *k, struct entry *e, struct k_surveyed *out)
+{
+    struct proc_list l;
+
+    if (tree_find(k, e, &l) < 0) {
+        uint32_t count = 0;
+
+        if (tree_signal_group_blind(e, 0, &count) != -ESRCH) {
+            out->total = out->count = 1;
+            out->list[0].pid = e->pub.pid;
+        }
+        return;
+    }
+    for (size_t i = 0; i < l.count; i++) {
+        const struct proc *p = &l.procs[i];
+
+        if (!tree_is_living_member(p))
+            continue;
+        out->total++;
+        if (out->count == K_SURVEY_MAX)
+            continue;
+        out->list[out->count].pid = p->pid;
+        memcpy(out->list[out->count].comm, p->comm, sizeof p->comm);
+        out->count++;
+    }
+    proc_list_fini(&l);
+}
+
+/* --- all trees at once ---------------------------------------------------- */
+
+/* As PID 1 all orphans are ours to end; else those that we can tell are ours. */
+static void tree_mark_every_stray(const struct keeper *k, struct proc_list *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        struct proc *p = &l->procs[i];
+
+        if (p->mark != TREE_STRAY)
+            continue;
+        if (k->pid == 1 || table_find_pid(&k->table, p->sid) != NULL ||
+            proc_has_env(p->pid, SPAWN_MARK, "") != -1)
+            p->mark = TREE_MEMBER;
+    }
+}
+
+static void tree_kill_cgroups(const struct keeper *k, const struct list *slots)
+{
+    struct list *it, *tmp;
+    struct entry *e;
+
+    table_for_each(e, it, tmp, &k->table) {
+        if (e->slot != NULL)
+            (void)cgroup_kill(e->slot);
+    }
+    list_for_each(it, tmp, slots)
+        (void)cgroup_kill(list_entry(it, struct cgroup_slot, link));
+}
+
+/* Without /proc: the groups of those leaders that are not reaped. */
+static size_t tree_signal_every_blind(struct keeper *k, int signum)
+{
+    struct list *it, *tmp;
+    struct entry *e;
+    uint32_t alive = 0;
+
+    table_for_each(e, it, tmp, &k->table) {
+        if (!e->pub.exited)
+            (void)tree_kill(-e->pub.pid, signum, &alive);
+    }
+    return alive;
+}
+
+size_t tree_signal_every(struct keeper *k, int signum)
+{
+    struct proc_list l;
+    uint32_t alive = 0;
+
+    if (signum == SIGKILL)
+        tree_kill_cgroups(k, &k->cgroup.lingering);
+    if (proc_list_read(&l) < 0) {
+        proc_list_fini(&l);
+        return tree_signal_every_blind(k, signum);
+    }
+    tree_mark_descent(k, NULL, &l);
+    tree_mark_every_stray(k, &l);
+    tree_mark_closure(&l);
+    for (size_t i = 0; i < l.count; i++) {
+        if (tree_is_living_member(&l.procs[i]))
+            (void)tree_kill(l.procs[i].pid, signum, &alive);
+    }
+    proc_list_fini(&l);
+    return alive;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree.h - who belongs to a process, and signals to them
+ *
+ * The tree of an entry is: its cgroup, its session, its process group, who has
+ * its terminal, all descendants of those, and orphans that carry the entry's
+ * mark in the environment they were executed with. Never in it are the keeper,
+ * the worker, and what stands below another entry's leader.
+ *
+ * A leader that has been reaped has a pid that may be given to somebody else.
+ * While its session or group has members the kernel keeps the number, so: if
+ * anybody has that pid now, the number was given away and session and group
+ * say nothing; and who is found by session or group alone must descend from
+ * the keeper and not carry another entry's mark. What is left is an orphan
+ * with a wiped environment in a session of a recycled, again dead leader.
+ *
+ * Without /proc only the leader's group can be reached, by its number. Layer: keeper.
+ */
+#ifndef HF_KEEPER_TREE_H
+#define HF_KEEPER_TREE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "keeper/proto.h"
+
+struct keeper;
+struct entry;
+
+/* 0 or -errno (-ESRCH: nobody there); *count is who got it. */
+int tree_signal(struct keeper *k, struct entry *e, int signum, enum k_target target,
+                uint32_t *count);
+
+/* Fills total, count and list with those alive. */
+void tree_survey(struct keeper *k, struct entry *e, struct k_surveyed *out);
+
+/* To every process of every tree; 0 sends nothing. Returns how many are alive. */
+size_t tree_signal_every(struct keeper *k, int signum);
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * worker.c - the one worker: starting it, and starting another when it dies
+ *
+ * A new worker is forked in the same turn in which the old one is found dead.
+ * Only when workers die right after their start, again and again, is there a
+ * wait before the next, which doubles up to a bound. Layer: keeper.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/signals.h"
+#include "keeper/core.h"
+#include "keeper/proto.h"
+#include "keeper/spawn.h"
+
+#define WORKER_FAST_MS 100 /* dying within this after being ready is dying at once */
+#define WORKER_FAST_MAX 3  /* such deaths in a row before there is a wait */
+#define WORKER_WAIT_MS 100
+#define WORKER_WAIT_MAX_MS 5000
+
+void worker_init(struct keeper *k)
+{
+    k->worker = (struct worker){.start_at_ms = 0};
+    link_init(&k->worker.link);
+}
+
+unsigned worker_backoff_ms(unsigned fast_deaths)
+{
+    unsigned wait = WORKER_WAIT_MS;
+
+    if (fast_deaths < WORKER_FAST_MAX)
+        return 0;
+    for (unsigned i = WORKER_FAST_MAX; i < fast_deaths && wait < WORKER_WAIT_MAX_MS; i++)
+        wait *= 2;
+    return wait < WORKER_WAIT_MAX_MS ? wait : WORKER_WAIT_MAX_MS;
+}
+
+/* --- in the child --------------------------------------------------------- */
+
+static void worker_close_slots(struct list *slots)
+{
+    struct list *it, *tmp;
+
+    list_for_each(it, tmp, slots) {
+        struct cgroup_slot *slot = list_entry(it, struct cgroup_slot, link);
+
+        io_close(&slot->dir_fd);
+        io_close(&slot->events_fd);
+    }
+}
+
+/* What is the keeper's alone. The entries' descriptors and the carried ones stay. */
+static void worker_close_inherited(struct keeper *k)
+{
+    struct list *it, *tmp;
+    struct entry *e;
+
+    io_close(&k->signal_fd);
+    link_close(&k->worker.link);
+    io_close(&k->spawns.null_fd);
+    io_close(&k->cgroup.dir_fd);
+    worker_close_slots(&k->cgroup.idle);
+    worker_close_slots(&k->cgroup.lingering);
+    list_for_each(it, tmp, &k->spawns.flying)
+        io_close(&list_entry(it, struct spawn, link)->report_fd);
+    table_for_each(e, it, tmp, &k->table) {
+        if (e->slot != NULL) {
+            io_close(&e->slot->dir_fd);
+            io_close(&e->slot->events_fd);
+        }
+    }
+}
+
+/*
+ * The keeper decides when the worker ends, so what a terminal or an operator
+ * sends to all of a group does not reach it. A dead keeper takes it along.
+ */
+static void worker_set_signals(const struct keeper *k)
+{
+    static const int blocked[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+    sigset_t set;
+
+    if (keeper_guard_worker(k->pid) < 0)
+        _exit(0);
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof blocked / sizeof *blocked; i++)
+        sigaddset(&set, blocked[i]);
+    sigprocmask(SIG_SETMASK, &set, NULL);
+}
+
+int keeper_guard_worker(pid_t keeper_pid)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+        return -errno;
+    /* It may have died before we asked. */
+    return getppid() == keeper_pid ? 0 : -ESRCH;
+}
+
+static struct keeper_entry *worker_copy_entries(const struct keeper *k)
+{
+    struct keeper_entry *copy = hf_xalloc((k->table.count + 1) * sizeof *copy);
+    struct list *it, *tmp;
+    struct entry *e;
+    size_t n = 0;
+
+    table_for_each(e, it, tmp, &k->table)
+        copy[n++] = e->pub;
+    return copy;
+}
+
+__attribute__((noreturn)) static void worker_run(struct keeper *k, int link_fd)
+{
+    struct keeper_boot boot = {
+        .link_fd = link_fd,
+        .state_fd = k->state_fd,
+        .entry_count = k->table.count,
+        .generation = k->worker.generation,
+        .prev_io_known = k->worker.prev_io_known,
+        .prev_io = k->worker.prev_io,
+        .keeper_pid = k->pid,
+        .has_cgroup = k->cgroup.dir_fd >= 0,
+    };
+
+    (void)prctl(PR_SET_NAME, "holdfast-worker", 0, 0, 0);
+    log_set_part("worker");
+    worker_close_inherited(k);
+    worker_set_signals(k);
+    /* Our memory is our own now, whatever a child did to the keeper's. */
+    (void)prctl(PR_SET_DUMPABLE, k->dumpable, 0, 0, 0);
+    boot.entries = worker_copy_entries(k);
+    _exit(k->options->worker_main(&boot, k->options->arg));
+}
+
+/* --- in the keeper -------------------------------------------------------- */
+
+static void worker_try_later(struct keeper *k, const char *what, int error)
+{
+    log_error("no worker can be started: %s: %s", what, strerror(error));
+    k->worker.start_at_ms = clock_mono_ms() + WORKER_WAIT_MS;
+}
+
+static void worker_start(struct keeper *k)
+{
+    struct worker *w = &k->worker;
+    int worker_end, rc;
+    pid_t pid;
+
+    /* It could not know what those children were for. */
+    spawns_abandon(k);
+    rc = link_open(&w->link, &worker_end);
+    if (rc < 0) {
+        worker_try_later(k, "socket", -rc);
+        return;
+    }
+    w->generation++;
+    pid = fork();
+    if (pid == 0)
+        worker_run(k, worker_end);
+    rc = errno;
+    close(worker_end);
+    if (pid < 0) {
+        link_close(&w->link);
+        worker_try_later(k, "fork", rc);
+        return;
+    }
+    w->pid = pid;
+    w->ready = false;
+    w->start_at_ms = DEADLINE_NONE;
+    w->prev_io_known = false;
+    log_debug("worker %d started", (int)pid);
+}
+
+void worker_step(struct keeper *k, uint64_t now_ms)
+{
+    if (k->worker.pid != 0 || k->ending.phase != ENDING_NOT || k->upgrade.phase >= UPGRADE_RETIRE)
+        return;
+    if (now_ms >= k->worker.start_at_ms)
+        worker_start(k);
+}
+
+void worker_kill(struct keeper *k, const char *why)
+{
+    if (k->worker.pid <= 0)
+        return;
+    if (why != NULL)
+        log_error("worker %d is killed: %s", (int)k->worker.pid, why);
+    kill(k->worker.pid, SIGKILL);
+    link_close(&k->worker.link);
+}
+
+/* A closed link is how a dead worker looks from here. */
+void worker_kill_for_link(struct keeper *k, int rc)
+{
+    if (rc == -ENOBUFS)
+        worker_kill(k, "it does not read what the keeper sends");
+    else
+        worker_kill(k, rc == -EPIPE || rc == -ECONNRESET ? NULL : strerror(-rc));
+}
+
+void worker_on_ready(struct keeper *k)
+{
+    if (!k->worker.ready)
+        k->worker.ready_ms = clock_mono_ms();
+    k->worker.ready = true;
+}
+
+void worker_note_io(struct keeper *k)
+{
+    k->worker.prev_io_known = io_count_of(k->worker.pid, k->options->worker_uid,
+                                          k->options->worker_gid, &k->worker.prev_io);
+}
+
+static void worker_log_exit(pid_t pid, int status)
+{
+    if (WIFSIGNALED(status))
+        log_warn("worker %d died of %s", (int)pid, signal_name(WTERMSIG(status)));
+    else
+        log_warn("worker %d ended with code %d", (int)pid, WEXITSTATUS(status));
+}
+
+/* When the next one is to be started. */
+static void worker_plan_next(struct worker *w, uint64_t now_ms)
+{
+    bool fast = !w->ready || now_ms - w->ready_ms < WORKER_FAST_MS;
+    unsigned wait;
+
+    w->fast_deaths = fast ? w->fast_deaths + 1 : 0;
+    wait = worker_backoff_ms(w->fast_deaths);
+    if (wait > 0)
+        log_error("worker died %u times in a row, next try in %u ms", w->fast_deaths, wait);
+    w->start_at_ms = now_ms + wait;
+}
+
+void worker_on_exit(struct keeper *k, int status)
+{
+    struct worker *w = &k->worker;
+    bool orderly = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    pid_t pid = w->pid;
+
+    requests_drain(k);
+    link_close(&w->link);
+    w->pid = 0;
+    if (k->ending.phase != ENDING_NOT || k->upgrade.phase == UPGRADE_RETIRE) {
+        k->ending.orderly = orderly;
+        if (!orderly)
+            worker_log_exit(pid, status);
+        w->start_at_ms = 0;
+        return;
+    }
+    worker_log_exit(pid, status);
+    worker_plan_next(w, clock_mono_ms());
+}

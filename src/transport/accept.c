@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * accept.c - from listening sockets to connections
+ *
+ * Options that every connection wants are set on the listening socket: Linux
+ * lets accepted sockets inherit them, which saves calls per connection.
+ * Layer: transport.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "transport/conn.h"
+#include "transport/request.h"
+
+/* A peer that vanished without a word is noticed after about two minutes. */
+#define KEEPALIVE_IDLE_S 60
+#define KEEPALIVE_STEP_S 15
+#define KEEPALIVE_COUNT 4
+
+static bool server_may_accept(const struct http_server *s)
+{
+    return !s->draining && !s->accept_failing &&
+           s->stats.connections < s->o.max_connections + SERVER_REFUSE_MAX;
+}
+
+void server_update_accept(struct http_server *s)
+{
+    bool pause = !server_may_accept(s);
+    struct list *it, *tmp;
+
+    if (pause == s->accept_paused)
+        return;
+    s->accept_paused = pause;
+    list_for_each(it, tmp, &s->listeners)
+    {
+        struct listener *l = list_entry(it, struct listener, link);
+
+        if (l->watch != NULL)
+            watch_set(l->watch, pause ? 0 : LOOP_READ);
+    }
+}
+
+static void on_accept_timer(struct timer *t, void *arg)
+{
+    struct http_server *s = arg;
+
+    (void)t;
+    s->accept_failing = false;
+    server_update_accept(s);
+}
+
+/* Out of descriptors or memory: the backlog waits, instead of the loop spinning. */
+static void server_accept_failed(struct http_server *s, int errnum)
+{
+    if (!s->full_logged)
+        log_warn("cannot accept connections for now: %s", hf_errno_name(errnum));
+    s->full_logged = true;
+    s->accept_failing = true;
+    if (s->accept_timer == NULL)
+        s->accept_timer = timer_new(s->loop, on_accept_timer, s);
+    timer_start(s->accept_timer, SERVER_ACCEPT_PAUSE_MS);
+    server_update_accept(s);
+}
+
+/* False: stop for this turn. */
+static bool listener_accept_one(struct listener *l)
+{
+    struct sockaddr_storage peer = {0};
+    socklen_t len = sizeof peer;
+    int fd = accept4(l->fd, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+    if (fd >= 0) {
+        l->server->full_logged = false;
+        conn_new(l->server, l, fd, (struct sockaddr *)&peer, &http_proto);
+        server_update_accept(l->server);
+        return !l->server->accept_paused;
+    }
+    switch (errno) {
+    case EAGAIN:
+        return false;
+    case EINTR:
+    case ECONNABORTED:
+    case EPROTO:
+        return true; /* that peer's trouble, not ours */
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM:
+        server_accept_failed(l->server, errno);
+        return false;
+    default: /* network errors of one connection come out here as well */
+        log_debug("accept: %s", hf_errno_name(errno));
+        return false;
+    }
+}
+
+static void listener_on_readable(struct watch *w, int events, void *arg)
+{
+    struct listener *l = arg;
+
+    (void)w, (void)events;
+    for (int i = 0; i < SERVER_ACCEPT_BURST; i++) {
+        if (!listener_accept_one(l))
+            return;
+    }
+}
+
+static void set_option(int fd, int level, int name, int value)
+{
+    if (setsockopt(fd, level, name, &value, sizeof value) < 0)
+        log_debug("setsockopt(%d, %d): %s", level, name, hf_errno_name(errno));
+}
+
+void http_server_listen(struct http_server *s, int fd, enum listen_kind kind,
+                        const struct route_table *table, struct tls_context *tls)
+{
+    struct listener *l = hf_xalloc(sizeof *l);
+
+    l->server = s;
+    l->fd = fd;
+    l->kind = kind;
+    l->table = table;
+    l->tls = tls;
+    if (kind == LISTEN_TCP) {
+        set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+        set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+        set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
+        set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_STEP_S);
+        set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_COUNT);
+    }
+    list_append(&s->listeners, &l->link);
+    l->watch = watch_new(s->loop, fd, listener_on_readable, l);
+    if (l->watch == NULL)
+        log_error("cannot watch listening socket %d", fd);
+    else
+        watch_set(l->watch, s->accept_paused ? 0 : LOOP_READ);
+}
+
+void listener_stop(struct listener *l)
+{
+    watch_close(l->watch);
+    l->watch = NULL;
+    io_close(&l->fd);
+}
+
+void listener_free(struct listener *l)
+{
+    listener_stop(l);
+    list_remove(&l->link);
+    free(l);
+}

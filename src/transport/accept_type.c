@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * accept_type.c - what the Accept header says about a media type
+ *
+ * Quality is kept in thousandths. Layer: transport.
+ */
+#include <string.h>
+#include <strings.h>
+
+#include "transport/http.h"
+
+struct range {
+    const char *type;
+    size_t len;
+    int quality;
+};
+
+/* ";q=0.5" among the parameters; 1000 without one. */
+static int parse_quality(const char *s, size_t len)
+{
+    static const int weight[] = {1000, 0, 100, 10, 1};
+
+    for (size_t i = 0; i + 3 < len; i++) {
+        int q = 0;
+
+        if (s[i] != ';')
+            continue;
+        while (i + 1 < len && (s[i + 1] == ' ' || s[i + 1] == '\t'))
+            i++;
+        if (i + 3 >= len || (s[i + 1] != 'q' && s[i + 1] != 'Q') || s[i + 2] != '=')
+            continue;
+        for (size_t k = 0; k < 5 && i + 3 + k < len; k++) {
+            char c = s[i + 3 + k];
+
+            if (c >= '0' && c <= '9')
+                q += (c - '0') * weight[k];
+            else if (c != '.')
+                break;
+        }
+        return q > 1000 ? 1000 : q;
+    }
+    return 1000;
+}
+
+/* The next element of the list; NULL at its end. */
+static const char *next_range(const char *s, struct range *out)
+{
+    size_t all;
+
+    s += strspn(s, " \t,");
+    if (*s == '\0')
+        return NULL;
+    all = strcspn(s, ",");
+    out->type = s;
+    out->len = strcspn(s, ",; \t");
+    out->quality = parse_quality(s + out->len, all - out->len);
+    return s + all;
+}
+
+/* 3: exact, 2: "type/ *", 1: any, 0: another type. */
+static int range_fits(const struct range *r, const char *type)
+{
+    size_t len = strlen(type), group = strcspn(type, "/") + 1;
+
+    if (r->len == len && strncasecmp(r->type, type, len) == 0)
+        return 3;
+    if (r->len == group + 1 && strncasecmp(r->type, type, group) == 0 && r->type[group] == '*')
+        return 2;
+    if (r->len == 3 && memcmp(r->type, "*/*", 3) == 0)
+        return 1;
+    return 0;
+}
+
+bool http_accepts(const struct http_request *rq, const char *type)
+{
+    const char *s = http_header(rq, "Accept");
+    int best = 0, quality = 0;
+    struct range r;
+
+    if (s == NULL)
+        return true;
+    while ((s = next_range(s, &r)) != NULL) {
+        int fit = range_fits(&r, type);
+
+        if (fit > best) {
+            best = fit;
+            quality = r.quality;
+        }
+    }
+    return quality > 0;
+}
+
+/* Only when it is named and nothing else that is named is liked better. */
+bool http_wants_json(const struct http_request *rq)
+{
+    const char *s = http_header(rq, "Accept");
+    int json = 0, other = 0;
+    struct range r;
+
+    while (s != NULL && (s = next_range(s, &r)) != NULL) {
+        int fit = range_fits(&r, "application/json");
+
+        if (fit == 3 && r.quality > json)
+            json = r.quality;
+        else if (fit == 0 && r.quality > other)
+            other = r.quality;
+    }
+    return json > 0 && json >= other;
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * auth.c - who is asking, and what they may do
+ *
+ * The cookie is "ROLE.END.MAC": its key comes from the tokens, so that a new worker
+ * knows it again and new tokens make old cookies worthless. Layer: transport.
+ */
+#include "transport/auth.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "transport/http1.h"
+#include "transport/origin.h"
+
+#define DIGEST 32
+#define TICKET_RANDOM 24 /* 39 characters of base32 */
+#define COOKIE_MAX 128
+
+struct token {
+    uint8_t digest[DIGEST];
+    enum role role;
+};
+
+struct ticket {
+    uint8_t digest[DIGEST];
+    enum role role; /* ROLE_NONE: free */
+    int64_t end_wall_ms;
+};
+
+struct auth {
+    struct token tokens[AUTH_TOKENS_MAX];
+    size_t count;
+    struct ticket tickets[AUTH_TICKETS_MAX];
+    uint8_t key[DIGEST]; /* of the cookies */
+    uid_t own;
+    bool all;
+};
+
+struct auth *auth_new(void)
+{
+    struct auth *a = hf_xalloc(sizeof *a);
+
+    a->own = (uid_t)-1;
+    return a;
+}
+
+void auth_free(struct auth *a)
+{
+    if (a == NULL)
+        return;
+    hf_wipe(a, sizeof *a);
+    free(a);
+}
+
+void auth_allow_all(struct auth *a)
+{
+    a->all = true;
+}
+
+void auth_set_uid(struct auth *a, uid_t own)
+{
+    a->own = own;
+}
+
+/* --- tokens ------------------------------------------------------------------------------ */
+
+/* Mixes the new digest in; the order of the tokens counts and is the same in every worker. */
+static void auth_turn_key(struct auth *a, const uint8_t digest[DIGEST])
+{
+    static const char label[] = "holdfast cookie";
+    uint8_t mixed[DIGEST + sizeof label], key[DIGEST];
+
+    memcpy(mixed, digest, DIGEST);
+    memcpy(mixed + DIGEST, label, sizeof label);
+    hmac_sha256(a->key, DIGEST, mixed, sizeof mixed, key);
+    memcpy(a->key, key, DIGEST);
+    hf_wipe(mixed, sizeof mixed);
+    hf_wipe(key, sizeof key);
+}
+
+int auth_add_token(struct auth *a, const char *token, size_t len, enum role role)
+{
+    struct token *t = &a->tokens[a->count];
+
+    if (len < AUTH_TOKEN_MIN || len > AUTH_TOKEN_MAX || role == ROLE_NONE)
+        return -EINVAL;
+    for (size_t i = 0; i < len; i++) {
+        if (token[i] <= 0x20 || token[i] >= 0x7f)
+            return -EINVAL;
+    }
+    if (a->count == AUTH_TOKENS_MAX)
+        return -ENOSPC;
+    sha256(token, len, t->digest);
+    t->role = role;
+    a->count++;
+    auth_turn_key(a, t->digest);
+    return 0;
+}
+
+static enum role role_from_name(const char *s, size_t len)
+{
+    for (enum role r = ROLE_WATCH; r <= ROLE_OWN; r++) {
+        if (strlen(role_name(r)) == len && memcmp(role_name(r), s, len) == 0)
+            return r;
+    }
+    return ROLE_NONE;
+}
+
+static size_t trim(const char **s, size_t len)
+{
+    while (len > 0 && isspace((unsigned char)**s)) {
+        ++*s;
+        len--;
+    }
+    while (len > 0 && isspace((unsigned char)(*s)[len - 1]))
+        len--;
+    return len;
+}
+
+static int auth_add_line(struct auth *a, const char *s, size_t len)
+{
+    enum role role = ROLE_OWN;
+    size_t word;
+
+    len = trim(&s, len);
+    if (len == 0 || *s == '#')
+        return 0;
+    for (word = 0; word < len && !isspace((unsigned char)s[word]); word++)
+        ;
+    if (word < len) {
+        role = role_from_name(s, word);
+        s += word;
+        len = trim(&s, len - word);
+    }
+    return auth_add_token(a, s, len, role);
+}
+
+int auth_add_tokens(struct auth *a, const char *text, size_t len, struct hf_error *err)
+{
+    int line = 1;
+
+    while (len > 0) {
+        const char *end = memchr(text, '\n', len);
+        size_t n = end != NULL ? (size_t)(end - text) : len;
+        int rc = auth_add_line(a, text, n);
+
+        if (rc == -ENOSPC)
+            return hf_fail(err, HF_E_bad_value, "More than %d tokens.", AUTH_TOKENS_MAX);
+        if (rc < 0)
+            return hf_fail(err, HF_E_bad_value,
+                           "Line %d: write TOKEN, or ROLE TOKEN with own, type or watch; a token "
+                           "has %d to %d visible ASCII characters.",
+                           line, AUTH_TOKEN_MIN, AUTH_TOKEN_MAX);
+        n += end != NULL;
+        text += n;
+        len -= n;
+        line++;
+    }
+    return 0;
+}
+
+/* Looks at all of them, whichever fits: time tells nothing. */
+static enum role auth_token_role(const struct auth *a, const char *token, size_t len)
+{
+    uint8_t digest[DIGEST];
+    enum role role = ROLE_NONE;
+
+    sha256(token, len, digest);
+    for (size_t i = 0; i < a->count; i++) {
+        if (bytes_equal_ct(a->tokens[i].digest, digest, DIGEST) && a->tokens[i].role > role)
+            role = a->tokens[i].role;
+    }
+    return role;
+}
+
+/* --- tickets ----------------------------------------------------------------------------- */
+
+int auth_ticket_new(struct auth *a, enum role role, char *out, int64_t *expires_wall_ms)
+{
+    int64_t now = clock_wall_ms();
+    uint8_t random[TICKET_RANDOM];
+
+    for (size_t i = 0; i < AUTH_TICKETS_MAX; i++) {
+        struct ticket *t = &a->tickets[i];
+
+        if (t->role != ROLE_NONE && t->end_wall_ms > now)
+            continue;
+        random_bytes(random, sizeof random);
+        base32_encode(out, random, sizeof random);
+        sha256(out, strlen(out), t->digest);
+        t->role = role;
+        t->end_wall_ms = *expires_wall_ms = now + AUTH_TICKET_MS;
+        hf_wipe(random, sizeof random);
+        return 0;
+    }
+    return -EAGAIN;
+}
+
+enum role auth_ticket_spend(struct auth *a, const char *ticket)
+{
+    int64_t now = clock_wall_ms();
+    uint8_t digest[DIGEST];
+    enum role role = ROLE_NONE;
+
+    sha256(ticket, strlen(ticket), digest);
+    for (size_t i = 0; i < AUTH_TICKETS_MAX; i++) {
+        struct ticket *t = &a->tickets[i];
+
+        if (t->role == ROLE_NONE || !bytes_equal_ct(t->digest, digest, DIGEST))
+            continue;
+        if (t->end_wall_ms > now)
+            role = t->role;
+        *t = (struct ticket){0};
+    }
+    return role;
+}
+
+/* --- cookies ----------------------------------------------------------------------------- */
+
+/* "2.18f3c0d5a00." and the MAC of that in hex. */
+static void cookie_value(const struct auth *a, enum role role, int64_t end_wall_ms, char *out)
+{
+    uint8_t mac[DIGEST];
+    int len = snprintf(out, COOKIE_MAX, "%d.%llx.", (int)role, (unsigned long long)end_wall_ms);
+
+    hmac_sha256(a->key, DIGEST, out, (size_t)len, mac);
+    hex_encode(out + len, mac, sizeof mac);
+}
+
+void auth_cookie(const struct auth *a, enum role role, bool secure, char *out)
+{
+    char value[COOKIE_MAX];
+
+    cookie_value(a, role, clock_wall_ms() + AUTH_COOKIE_MS, value);
+    snprintf(out, 256, AUTH_COOKIE "=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Strict%s", value,
+             AUTH_COOKIE_MS / 1000, secure ? "; Secure" : "");
+}
+
+/* Makes the cookie that ought to be there and compares: nothing is trusted before. */
+static enum role auth_cookie_role(const struct auth *a, const char *value, size_t len)
+{
+    char copy[COOKIE_MAX], expected[COOKIE_MAX];
+    unsigned long long end;
+    int role;
+
+    if (a->count == 0 || len >= sizeof copy)
+        return ROLE_NONE;
+    memcpy(copy, value, len);
+    copy[len] = '\0';
+    if (sscanf(copy, "%1d.%16llx.", &role, &end) != 2 || role < ROLE_WATCH || role > ROLE_OWN ||
+        end > INT64_MAX)
+        return ROLE_NONE;
+    cookie_value(a, (enum role)role, (int64_t)end, expected);
+    if (strlen(expected) != len || !bytes_equal_ct(expected, copy, len) ||
+        (int64_t)end <= clock_wall_ms())
+        return ROLE_NONE;
+    return (enum role)role;
+}
+
+/* The value of our cookie in a Cookie header; NULL: it is not there. */
+static const char *find_cookie(const char *header, size_t *len)
+{
+    static const char name[] = AUTH_COOKIE "=";
+
+    while (header != NULL && *header != '\0') {
+        header += strspn(header, "; \t");
+        *len = strcspn(header, ";");
+        if (strncmp(header, name, sizeof name - 1) == 0) {
+            *len -= sizeof name - 1;
+            return header + sizeof name - 1;
+        }
+        header += *len;
+    }
+    return NULL;
+}
+
+/* A browser adds cookies by itself, so for what changes something it must also say that
+ * one of our own pages asks. */
+static bool cookie_may_count(const struct http_request *rq)
+{
+    const char *origin = http_header(rq, "Origin"), *site = http_header(rq, "Sec-Fetch-Site");
+
+    if ((http_method(rq) & (HTTP_GET_M | HTTP_HEAD_M)) && http_header(rq, "Upgrade") == NULL)
+        return true;
+    if (origin != NULL)
+        return origin_is_same(origin, http_header(rq, "Host"), http_is_tls(rq));
+    return site != NULL && (strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0);
+}
+
+/* --- the decision -------------------------------------------------------------------------- */
+
+static enum role bearer_role(const struct auth *a, const char *header)
+{
+    size_t scheme = strcspn(header, " ");
+    const char *token = header + scheme + strspn(header + scheme, " ");
+
+    if (scheme != 6 || strncasecmp(header, "Bearer", 6) != 0)
+        return ROLE_NONE;
+    return auth_token_role(a, token, strlen(token));
+}
+
+static enum role subprotocol_role(const struct auth *a, const char *list)
+{
+    static const char prefix[] = AUTH_SUBPROTOCOL;
+    enum role role = ROLE_NONE;
+
+    while (list != NULL && *list != '\0') {
+        struct buf token = {0};
+        size_t len;
+
+        list += strspn(list, ", \t");
+        len = strcspn(list, ", \t");
+        if (len > sizeof prefix - 1 && strncmp(list, prefix, sizeof prefix - 1) == 0 &&
+            base64_decode(&token, list + sizeof prefix - 1, len - (sizeof prefix - 1)))
+            role = auth_token_role(a, buf_data(&token), token.len);
+        buf_wipe(&token);
+        if (role != ROLE_NONE)
+            break;
+        list += len;
+    }
+    return role;
+}
+
+enum role auth_role(const struct auth *a, const struct http_request *rq, uid_t uid)
+{
+    const char *bearer = http_header(rq, "Authorization"), *cookie;
+    enum role role = ROLE_NONE;
+    size_t len;
+
+    if (a->all)
+        return ROLE_OWN;
+    if (bearer != NULL)
+        return bearer_role(a, bearer); /* a wrong token is not made up for by a cookie */
+    cookie = find_cookie(http_header(rq, "Cookie"), &len);
+    if (cookie != NULL && cookie_may_count(rq))
+        role = auth_cookie_role(a, cookie, len);
+    if (role == ROLE_NONE && http_is_websocket(rq))
+        role = subprotocol_role(a, http_header(rq, "Sec-WebSocket-Protocol"));
+    if (role == ROLE_NONE && uid != (uid_t)-1 && (uid == 0 || uid == a->own))
+        role = ROLE_OWN;
+    return role;
+}

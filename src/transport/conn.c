@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conn.c - one accepted socket: bytes in, bytes out, time-outs, the end
+ *
+ * Layer: transport.
+ */
+#include "transport/conn.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+static void conn_on_event(struct watch *w, int events, void *arg);
+static void conn_on_task(void *arg);
+
+/* The one place that decides what the loop watches for. */
+static void conn_update_interest(struct conn *c)
+{
+    bool reading = !c->paused && !c->eof && c->in.len < CONN_KEEP_BYTES;
+
+    if (!c->ended)
+        watch_set(c->watch, (reading ? LOOP_READ : 0) | (c->blocked ? LOOP_WRITE : 0));
+}
+
+static char *peer_name(const struct sockaddr *peer, uid_t uid)
+{
+    char host[INET6_ADDRSTRLEN] = "?", name[INET6_ADDRSTRLEN + 16];
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)peer;
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)peer;
+
+    if (peer->sa_family == AF_INET) {
+        inet_ntop(AF_INET, &v4->sin_addr, host, sizeof host);
+        snprintf(name, sizeof name, "%s:%u", host, ntohs(v4->sin_port));
+    } else if (peer->sa_family == AF_INET6) {
+        inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof host);
+        snprintf(name, sizeof name, "[%s]:%u", host, ntohs(v6->sin6_port));
+    } else {
+        snprintf(name, sizeof name, "unix:uid=%ld", uid == (uid_t)-1 ? -1L : (long)uid);
+    }
+    return hf_xstrdup(name);
+}
+
+static uid_t peer_uid(int fd)
+{
+    struct ucred cred;
+    socklen_t len = sizeof cred;
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
+        return (uid_t)-1;
+    return cred.uid;
+}
+
+void conn_new(struct http_server *s, const struct listener *l, int fd, const struct sockaddr *peer,
+              const struct conn_proto *proto)
+{
+    struct conn *c = hf_xalloc(sizeof *c);
+
+    c->watch = watch_new(s->loop, fd, conn_on_event, c);
+    if (c->watch == NULL) {
+        free(c);
+        close(fd);
+        return;
+    }
+    c->server = s;
+    c->listener = l;
+    c->fd = fd;
+    c->uid = l->kind == LISTEN_UNIX ? peer_uid(fd) : (uid_t)-1;
+    c->peer = peer_name(peer, c->uid);
+    c->tls = l->tls != NULL ? tls_new(l->tls) : NULL;
+    c->task.fn = conn_on_task;
+    c->task.arg = c;
+    c->over_limit = s->stats.connections >= s->o.max_connections;
+    list_append(&s->conns, &c->link);
+    s->stats.connections++;
+    s->stats.connections_total++;
+    conn_become(c, proto, NULL);
+    conn_set_deadline(c, c->tls != NULL ? DEADLINE_HEAD : DEADLINE_IDLE);
+    conn_update_interest(c);
+}
+
+/* The last step: nothing that knows c is on the stack. */
+static void conn_destroy(struct conn *c)
+{
+    struct http_server *s = c->server;
+
+    task_cancel(&c->task);
+    deadline_clear(&c->deadline);
+    list_remove(&c->link);
+    s->stats.connections--;
+    tls_free(c->tls);
+    buf_wipe(&c->in);
+    buf_fini(&c->out);
+    free(c->peer);
+    free(c);
+    server_conn_gone(s);
+}
+
+void conn_end(struct conn *c)
+{
+    if (c->ended)
+        return;
+    c->ended = true;
+    deadline_clear(&c->deadline);
+    watch_close(c->watch);
+    c->watch = NULL;
+    io_close(&c->fd);
+    loop_defer(c->server->loop, &c->task);
+}
+
+void conn_free(struct conn *c)
+{
+    conn_end(c);
+    c->proto->on_end(c);
+    conn_destroy(c);
+}
+
+void conn_become(struct conn *c, const struct conn_proto *proto, void *owner)
+{
+    c->proto = proto;
+    c->owner = owner;
+    c->paused = false;
+    conn_update_interest(c);
+}
+
+static void conn_on_timer_needed(struct http_server *s)
+{
+    uint64_t now = loop_now_ms(s->loop), at = s->deadlines.armed_ms;
+
+    timer_start(s->timer, at > now ? at - now : 0);
+}
+
+void conn_set_deadline(struct conn *c, enum deadline_kind kind)
+{
+    struct http_server *s = c->server;
+
+    if (!c->ended && deadline_set(&s->deadlines, &c->deadline, kind, loop_now_ms(s->loop)))
+        conn_on_timer_needed(s);
+}
+
+/* --- sending ------------------------------------------------------------------ */
+
+static ssize_t conn_sendmsg(struct conn *c, struct iovec *iov, size_t count)
+{
+    struct msghdr msg = {.msg_iov = iov, .msg_iovlen = count};
+    ssize_t n;
+
+    do
+        n = sendmsg(c->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    if (n < 0 && (errno == EAGAIN || errno == ENOBUFS))
+        return 0;
+    if (n > 0)
+        c->server->stats.bytes_out += (uint64_t)n;
+    return n;
+}
+
+static size_t iov_total(const struct iovec *iov, int count)
+{
+    size_t total = 0;
+
+    for (int i = 0; i < count; i++)
+        total += iov[i].iov_len;
+    return total;
+}
+
+/* Appends what lies behind the first `skip` bytes; the sizes may be a peer's choice. */
+static int buf_put_iov(struct buf *b, const struct iovec *iov, int count, size_t skip)
+{
+    size_t total = iov_total(iov, count);
+
+    if (buf_reserve(b, total - skip) < 0)
+        return -ENOMEM;
+    for (int i = 0; i < count; i++) {
+        size_t n = skip < iov[i].iov_len ? skip : iov[i].iov_len;
+
+        buf_put(b, (const char *)iov[i].iov_base + n, iov[i].iov_len - n);
+        skip -= n;
+    }
+    return 0;
+}
+
+void conn_flush(struct conn *c)
+{
+    struct iovec iov = {buf_data(&c->out), c->out.len};
+    ssize_t n;
+
+    if (c->ended || c->out.len == 0)
+        return;
+    n = conn_sendmsg(c, &iov, 1);
+    if (n < 0) {
+        conn_end(c);
+        return;
+    }
+    buf_drop(&c->out, (size_t)n);
+    c->blocked = c->out.len > 0;
+    if (!c->blocked)
+        buf_fini(&c->out);
+    c->progress |= n > 0;
+    if (n > 0 && c->deadline.kind == DEADLINE_STALL)
+        conn_set_deadline(c, DEADLINE_STALL);
+    conn_update_interest(c);
+}
+
+/* What is corked and the caller's parts in one call; the rest is held. */
+static void conn_send_now(struct conn *c, const struct iovec *iov, int count)
+{
+    struct iovec all[CONN_IOV_MAX];
+    size_t corked = c->out.len, sent;
+    ssize_t n;
+
+    assert(count < CONN_IOV_MAX);
+    all[0] = (struct iovec){buf_data(&c->out), corked};
+    memcpy(all + 1, iov, (size_t)count * sizeof *iov);
+    n = conn_sendmsg(c, corked > 0 ? all : all + 1, (size_t)count + (corked > 0));
+    if (n < 0) {
+        conn_end(c);
+        return;
+    }
+    sent = (size_t)n;
+    if (sent == corked + iov_total(iov, count)) {
+        buf_fini(&c->out);
+        return;
+    }
+    if (buf_put_iov(&c->out, iov, count, sent > corked ? sent - corked : 0) < 0) {
+        conn_end(c);
+        return;
+    }
+    if (corked > 0)
+        buf_drop(&c->out, sent < corked ? sent : corked);
+    c->blocked = true;
+    conn_update_interest(c);
+}
+
+static int conn_encrypt(struct conn *c, const struct iovec *iov, int count)
+{
+    for (int i = 0; i < count; i++) {
+        int rc = tls_send(c->tls, iov[i].iov_base, iov[i].iov_len, &c->out);
+
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+void conn_send(struct conn *c, const struct iovec *iov, int count)
+{
+    if (c->ended)
+        return;
+    if (c->blocked && c->out.len + iov_total(iov, count) > LIMIT_CONN_OUT_BYTES) {
+        log_info("peer %s takes nothing and is cut", c->peer);
+        conn_end(c);
+    } else if (c->tls != NULL) {
+        if (conn_encrypt(c, iov, count) < 0)
+            conn_end(c);
+        else if (!c->blocked)
+            conn_flush(c);
+    } else if (c->blocked) {
+        if (buf_put_iov(&c->out, iov, count, 0) < 0)
+            conn_end(c);
+    } else {
+        conn_send_now(c, iov, count);
+    }
+}
+
+void conn_cork(struct conn *c, const void *bytes, size_t len)
+{
+    struct iovec iov = {(void *)(uintptr_t)bytes, len};
+
+    if (c->ended)
+        return;
+    if (c->tls == NULL)
+        buf_put(&c->out, bytes, len);
+    else if (conn_encrypt(c, &iov, 1) < 0)
+        conn_end(c);
+    loop_defer(c->server->loop, &c->task);
+}
+
+void conn_shutdown_write(struct conn *c)
+{
+    if (c->tls != NULL) {
+        tls_shutdown(c->tls, &c->out);
+        conn_flush(c);
+    }
+    if (!c->ended && c->out.len == 0)
+        shutdown(c->fd, SHUT_WR);
+}
+
+/* --- receiving ---------------------------------------------------------------- */
+
+void conn_pause(struct conn *c)
+{
+    c->paused = true;
+    conn_update_interest(c);
+}
+
+void conn_resume(struct conn *c)
+{
+    if (c->ended)
+        return;
+    c->resume = true;
+    loop_defer(c->server->loop, &c->task);
+}
+
+/* A protocol that hands over to another leaves it the rest. */
+static size_t conn_deliver(struct conn *c, char *bytes, size_t len)
+{
+    const struct conn_proto *proto;
+    size_t used = 0;
+
+    c->delivering = true;
+    do {
+        proto = c->proto;
+        used += proto->on_bytes(c, bytes + used, len - used);
+        assert(used <= len);
+    } while (used < len && c->proto != proto && !c->ended);
+    c->delivering = false;
+    return used;
+}
+
+/* Holds what was not consumed. `in` is empty at this point. */
+static void conn_keep(struct conn *c, const char *bytes, size_t len)
+{
+    if (c->ended)
+        return;
+    if (len > 0 && buf_reserve(&c->in, len + 1) < 0) {
+        conn_end(c);
+        return;
+    }
+    buf_put(&c->in, bytes, len);
+    conn_update_interest(c);
+}
+
+/* What is held goes before the new bytes, both in the scratch buffer. */
+static void conn_on_plain(struct conn *c, size_t n)
+{
+    char *scratch = c->server->scratch;
+    size_t total = c->in.len + n, used;
+
+    buf_fini(&c->in);
+    used = conn_deliver(c, scratch, total);
+    conn_keep(c, scratch + used, total - used);
+}
+
+static void conn_on_eof(struct conn *c)
+{
+    c->eof = true;
+    conn_update_interest(c);
+    c->proto->on_eof(c);
+}
+
+static void conn_on_cipher(struct conn *c, size_t n)
+{
+    struct buf *plain = &c->server->plain;
+    size_t used;
+    int rc;
+
+    plain->off = plain->len = 0; /* its memory is kept for the next */
+    buf_put(plain, buf_data(&c->in), c->in.len);
+    rc = tls_receive(c->tls, c->server->scratch, n, plain, &c->out);
+    if (!c->blocked)
+        conn_flush(c); /* handshake, alerts */
+    if (c->ended)
+        return;
+    if (plain->len > c->in.len) {
+        if (!c->tls_open)
+            conn_set_deadline(c, DEADLINE_NONE);
+        c->tls_open = true;
+        buf_fini(&c->in);
+        buf_cstr(plain); /* room for a NUL */
+        used = conn_deliver(c, buf_data(plain), plain->len);
+        conn_keep(c, buf_data(plain) + used, plain->len - used);
+    }
+    if (rc == -ECONNRESET && !c->ended)
+        conn_on_eof(c);
+    else if (rc < 0)
+        conn_end(c);
+}
+
+/* One recv() per event: less than asked for means that there is no more. */
+static void conn_receive(struct conn *c)
+{
+    char *scratch = c->server->scratch;
+    size_t kept = c->tls != NULL ? 0 : c->in.len;
+    ssize_t n;
+
+    do
+        n = recv(c->fd, scratch + kept, SERVER_SCRATCH_BYTES - kept, MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    if (n < 0) {
+        if (errno != EAGAIN)
+            conn_end(c);
+        return;
+    }
+    if (n == 0) {
+        conn_on_eof(c);
+        return;
+    }
+    c->server->stats.bytes_in += (uint64_t)n;
+    if (c->tls != NULL) {
+        conn_on_cipher(c, (size_t)n);
+        return;
+    }
+    if (kept > 0)
+        memcpy(scratch, buf_data(&c->in), kept);
+    conn_on_plain(c, (size_t)n);
+}
+
+static void conn_on_event(struct watch *w, int events, void *arg)
+{
+    struct conn *c = arg;
+
+    (void)w;
+    if ((events & LOOP_WRITE) && c->blocked) {
+        conn_flush(c);
+        if (!c->ended && !c->blocked)
+            c->proto->on_drain(c);
+    }
+    if ((events & LOOP_READ) && !c->ended && !c->paused && !c->eof)
+        conn_receive(c);
+}
+
+/* --- the end of a turn ---------------------------------------------------------- */
+
+static void conn_on_resume(struct conn *c)
+{
+    struct buf held = c->in;
+    char none[1] = "";
+    size_t used;
+
+    c->in = (struct buf){0};
+    if (held.len > 0)
+        buf_cstr(&held); /* room for a NUL */
+    used = conn_deliver(c, held.len > 0 ? buf_data(&held) : none, held.len);
+    if (c->ended || used == held.len) {
+        buf_fini(&held);
+    } else {
+        assert(c->in.len == 0);
+        buf_drop(&held, used);
+        c->in = held;
+    }
+    conn_update_interest(c);
+}
+
+static void conn_on_task(void *arg)
+{
+    struct conn *c = arg;
+
+    if (!c->ended && !c->blocked)
+        conn_flush(c); /* what was corked */
+    if (!c->ended && c->resume) {
+        c->resume = c->paused = false;
+        conn_on_resume(c);
+    }
+    if (!c->ended)
+        return;
+    if (c->task.queued)
+        return; /* ended just now: the next round, with a clean stack, does it */
+    c->proto->on_end(c);
+    conn_destroy(c);
+}
+
+/* --- a connection that only has to end ------------------------------------------- */
+
+static size_t ending_on_bytes(struct conn *c, char *bytes, size_t len)
+{
+    (void)c, (void)bytes;
+    return len;
+}
+
+/* All is sent. c->owner stands for "the peer may still be sending". */
+static void ending_on_drain(struct conn *c)
+{
+    if (c->tls != NULL || c->owner != NULL)
+        conn_shutdown_write(c);
+    if (c->owner == NULL || c->eof)
+        conn_end(c);
+    else
+        conn_set_deadline(c, DEADLINE_LINGER);
+}
+
+static void ending_on_eof(struct conn *c)
+{
+    if (!c->blocked)
+        conn_end(c);
+}
+
+static void ending_on_deadline(struct conn *c, enum deadline_kind kind)
+{
+    (void)kind;
+    conn_end(c);
+}
+
+static void ending_on_end(struct conn *c)
+{
+    (void)c;
+}
+
+static const struct conn_proto ending_proto = {
+    .on_bytes = ending_on_bytes,
+    .on_eof = ending_on_eof,
+    .on_drain = ending_on_drain,
+    .on_deadline = ending_on_deadline,
+    .on_end = ending_on_end,
+};
+
+void conn_finish(struct conn *c, bool drain)
+{
+    if (c->ended)
+        return;
+    conn_become(c, &ending_proto, drain && !c->eof ? c : NULL);
+    buf_wipe(&c->in);
+    c->paused = false;
+    if (!c->blocked)
+        conn_flush(c);
+    if (c->blocked)
+        conn_set_deadline(c, DEADLINE_STALL);
+    else if (!c->ended)
+        ending_on_drain(c);
+    conn_update_interest(c);
+}

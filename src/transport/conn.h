@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conn.h - one accepted socket: bytes in, bytes out, time-outs, the end
+ *
+ * A connection is handed from one protocol to the next: it begins as HTTP and
+ * may become a stream, a WebSocket, raw bytes or a lingering close. The
+ * protocol is a table of functions with an owner behind it. What it
+ * does not consume is kept here and comes again, in front of what follows.
+ *
+ * Sending takes everything: one sendmsg() with the caller's memory, and only what
+ * the socket had no room for is copied (`out`). Unsent bytes with `blocked` false are
+ * corked: they wait for more in this turn, to go in one call.
+ *
+ * Ending has two steps. conn_end() may be called from anywhere, also deep inside a send; it
+ * only stops events. The protocol's on_end, which tells the owner, and the
+ * free come from the connection's task at the end of the turn, when no
+ * function that knows the connection is on the stack. So after any callback that may
+ * reach a user's code, look at `ended` before going on.
+ *
+ * Owned by the server. Layer: transport.
+ */
+#ifndef HF_TRANSPORT_CONN_H
+#define HF_TRANSPORT_CONN_H
+
+#include <sys/socket.h>
+
+#include "transport/server.h"
+
+struct conn;
+
+struct conn_proto {
+    /* Returns how many were consumed. Called with len 0 after conn_resume().
+     * bytes[len] may be overwritten, but must be put back. */
+    size_t (*on_bytes)(struct conn *c, char *bytes, size_t len);
+    void (*on_eof)(struct conn *c);   /* the peer sends no more */
+    void (*on_drain)(struct conn *c); /* was blocked, is no longer */
+    void (*on_deadline)(struct conn *c, enum deadline_kind kind);
+    void (*on_end)(struct conn *c); /* once: tell the owner, free it */
+};
+
+struct conn {
+    struct list link;
+    struct http_server *server;
+    const struct listener *listener;
+    const struct conn_proto *proto;
+    void *owner; /* the protocol's */
+    struct watch *watch;
+    struct tls *tls; /* NULL: plain */
+    char *peer;      /* "127.0.0.1:4711" */
+    struct buf in;   /* received, not consumed */
+    struct buf out;  /* to be sent */
+    struct deadline deadline;
+    struct task task;
+    int fd;
+    uid_t uid;    /* of a unix peer; (uid_t)-1 */
+    bool blocked; /* the socket had no room */
+    bool paused;  /* the owner wants no bytes for now */
+    bool resume;  /* it does again: at the end of this turn */
+    bool progress; /* the peer took bytes that were held; whoever asks clears it */
+    bool eof;
+    bool ended;
+    bool delivering; /* on_bytes is on the stack */
+    bool tls_open;  /* handshake is done: something was decrypted */
+    bool over_limit; /* may only be told that there are too many */
+};
+
+#define CONN_IOV_MAX 32
+/* Held while nobody takes it: enough for some pipelined requests. Beyond it, reading stops. */
+#define CONN_KEEP_BYTES (16 * 1024)
+
+/* Takes the fd. */
+void conn_new(struct http_server *s, const struct listener *l, int fd, const struct sockaddr *peer,
+              const struct conn_proto *proto);
+void conn_free(struct conn *c); /* at once, after on_end; for the server's own end */
+
+void conn_become(struct conn *c, const struct conn_proto *proto, void *owner);
+/* At most CONN_IOV_MAX - 1 parts. May end the connection. */
+void conn_send(struct conn *c, const struct iovec *iov, int count);
+/* Sent with what follows in this turn, or at its end. */
+void conn_cork(struct conn *c, const void *bytes, size_t len);
+void conn_flush(struct conn *c); /* what is corked or held, as far as the socket has room */
+void conn_pause(struct conn *c);
+void conn_resume(struct conn *c); /* on_bytes with what is held, by the end of this turn */
+void conn_set_deadline(struct conn *c, enum deadline_kind kind); /* DEADLINE_NONE clears */
+void conn_end(struct conn *c);
+/*
+ * The owner is done: what is held is sent, then the connection ends. `drain`: the
+ * peer may still be sending; that is read and dropped until its end or the LINGER
+ * deadline, as a close with unread bytes would take our last ones from it.
+ */
+void conn_finish(struct conn *c, bool drain);
+void conn_shutdown_write(struct conn *c); /* FIN, when nothing is held */
+
+static inline bool conn_is_tls(const struct conn *c)
+{
+    return c->tls != NULL;
+}
+
+#endif

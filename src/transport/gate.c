@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gate.c - everything between a request's head and its handler
+ *
+ * The order is the security: which route, then Host, Origin, who, what role,
+ * and only then what was asked in detail. Without a token nobody learns which
+ * paths exist. Layer: transport.
+ */
+#include <string.h>
+#include <strings.h>
+
+#include "base/limits.h"
+#include "base/text.h"
+#include "transport/auth.h"
+#include "transport/origin.h"
+#include "transport/request.h"
+
+#define CORS_MAX_AGE "600"
+
+static bool refuse(struct http_request *rq, const struct hf_error *err)
+{
+    http_reply_error(rq, err);
+    return false;
+}
+
+static bool refuse_code(struct http_request *rq, enum hf_code code, const char *detail)
+{
+    struct hf_error err = {0};
+
+    hf_fail(&err, code, "%s", detail);
+    return refuse(rq, &err);
+}
+
+static bool is_unix(const struct http_request *rq)
+{
+    return rq->c->listener->kind == LISTEN_UNIX;
+}
+
+/* --- where it goes ------------------------------------------------------------------- */
+
+static bool gate_route(struct http_request *rq)
+{
+    const struct http_server *s = rq->server;
+    const struct route_table *own = rq->c->listener->table;
+    struct hf_error err = {0};
+
+    if (request_parse_target(rq, &err) < 0)
+        return refuse(rq, &err);
+    if (rq->host != NULL && !origin_host_is_valid(rq->host))
+        return refuse_code(rq, HF_E_bad_request, "The Host is not a name or address with a port.");
+    if (strcmp(rq->path, "*") == 0)
+        return true; /* OPTIONS for the server itself: no route */
+    if (path_parse(&rq->segments, rq->path, &err) < 0)
+        return refuse(rq, &err);
+    if (own != NULL)
+        route_find(&own, 1, true, rq->path, &rq->segments, rq->parser.method, &rq->match);
+    else
+        route_find(s->tables, s->table_count, false, rq->path, &rq->segments, rq->parser.method,
+                   &rq->match);
+    if (rq->match.table != NULL)
+        rq->table = rq->match.table;
+    return true;
+}
+
+/* --- who asks, and from where ---------------------------------------------------------- */
+
+static bool host_ok(const struct http_request *rq)
+{
+    const struct origin *o = rq->server->o.origin;
+
+    return o == NULL || rq->host == NULL || origin_host_ok(o, rq->host, is_unix(rq));
+}
+
+static bool origin_ok(const struct http_request *rq, const char *origin)
+{
+    const struct origin *o = rq->server->o.origin;
+
+    return o == NULL || origin == NULL || origin_origin_ok(o, origin, rq->host, http_is_tls(rq));
+}
+
+static bool is_plain_read(const struct http_request *rq)
+{
+    return (rq->parser.method & (HTTP_GET_M | HTTP_HEAD_M)) != 0 && !rq->parser.upgrade;
+}
+
+static void add_cors(struct http_request *rq, const char *origin)
+{
+    const struct origin *o = rq->server->o.origin;
+
+    if (o == NULL || origin == NULL || !origin_is_listed(o, origin))
+        return;
+    http_add_header(rq, "Access-Control-Allow-Origin", origin);
+    http_add_header(rq, "Access-Control-Expose-Headers", "*");
+    http_add_header(rq, "Vary", "Origin");
+}
+
+static enum role find_role(const struct http_request *rq)
+{
+    const struct auth *a = rq->server->o.auth;
+
+    return a == NULL ? ROLE_OWN : auth_role(a, rq, rq->c->uid);
+}
+
+/* Health probes come from anywhere; if the caller is known all the same, it is noted. */
+static void gate_public(struct http_request *rq, const char *origin)
+{
+    add_cors(rq, origin);
+    rq->role = host_ok(rq) && origin_ok(rq, origin) ? find_role(rq) : ROLE_NONE;
+}
+
+static bool gate_caller(struct http_request *rq, const char *origin)
+{
+    if (!host_ok(rq))
+        return refuse_code(rq, HF_E_host_refused,
+                           "This Host is not one the daemon answers to; allow it by name.");
+    add_cors(rq, origin);
+    if (!origin_ok(rq, origin) && !is_plain_read(rq))
+        return refuse_code(rq, HF_E_origin_refused,
+                           "Pages of this Origin may not call the daemon; allow it by name.");
+    rq->role = find_role(rq);
+    if (rq->role == ROLE_NONE) {
+        http_add_header(rq, "WWW-Authenticate", "Bearer");
+        return refuse_code(rq, HF_E_unauthorized, "Send the token: Authorization: Bearer TOKEN.");
+    }
+    return true;
+}
+
+/* --- OPTIONS --------------------------------------------------------------------------- */
+
+static bool is_preflight(const struct http_request *rq, const char *origin)
+{
+    return rq->parser.method == HTTP_OPTIONS_M && origin != NULL &&
+           http_header(rq, "Access-Control-Request-Method") != NULL;
+}
+
+/* A browser asks for permission, without credentials, before the real request. */
+static bool gate_preflight(struct http_request *rq, const char *origin)
+{
+    const char *headers = http_header(rq, "Access-Control-Request-Headers");
+    const struct origin *o = rq->server->o.origin;
+    char methods[METHODS_TEXT_BYTES];
+
+    if (!host_ok(rq))
+        return refuse_code(rq, HF_E_host_refused, "This Host is not one the daemon answers to.");
+    if (o == NULL || !origin_is_listed(o, origin))
+        return refuse_code(rq, HF_E_origin_refused,
+                           "Pages of this Origin may not call the daemon; allow it by name.");
+    methods_text(rq->match.allow, methods);
+    add_cors(rq, origin);
+    http_add_header(rq, "Access-Control-Allow-Methods", methods);
+    if (headers != NULL)
+        http_add_header(rq, "Access-Control-Allow-Headers", headers);
+    http_add_header(rq, "Access-Control-Max-Age", CORS_MAX_AGE);
+    http_reply_empty(rq, 204);
+    return false;
+}
+
+static const char *allow_text(struct http_request *rq, unsigned allow)
+{
+    char text[METHODS_TEXT_BYTES];
+
+    methods_text(allow | HTTP_OPTIONS_M, text);
+    return request_keep_text(rq, text, strlen(text));
+}
+
+/* The path or the method leads nowhere. */
+static bool gate_no_route(struct http_request *rq)
+{
+    unsigned all =
+        HTTP_GET_M | HTTP_HEAD_M | HTTP_POST_M | HTTP_PUT_M | HTTP_PATCH_M | HTTP_DELETE_M;
+    bool star = strcmp(rq->path, "*") == 0;
+    struct hf_error err = {0};
+    const char *allow;
+
+    if (rq->match.allow == 0 && !star)
+        return refuse_code(rq, HF_E_not_found, "There is nothing at this path.");
+    allow = allow_text(rq, star ? all : rq->match.allow);
+    http_add_header(rq, "Allow", allow);
+    if (rq->parser.method == HTTP_OPTIONS_M) {
+        http_reply_empty(rq, 204);
+        return false;
+    }
+    hf_fail(&err, HF_E_method_not_allowed, "This path takes %s.", allow);
+    err.allow = allow;
+    return refuse(rq, &err);
+}
+
+/* --- what is asked ---------------------------------------------------------------------- */
+
+static bool gate_query(struct http_request *rq)
+{
+    struct hf_error err = {0};
+
+    if (rq->match.route->flags & ROUTE_ANY_QUERY)
+        return true;
+    if (!request_parse_query(rq, &err) || query_check(&rq->query, rq->match.route->query, &err) < 0)
+        return refuse(rq, &err);
+    return true;
+}
+
+static bool key_is_valid(const char *key)
+{
+    struct buf raw = {0};
+    bool ok = key != NULL && base64_decode(&raw, key, strlen(key)) && raw.len == 16;
+
+    buf_fini(&raw);
+    return ok;
+}
+
+static bool gate_upgrade(struct http_request *rq)
+{
+    const char *version = http_header(rq, "Sec-WebSocket-Version");
+
+    if (!(rq->match.route->flags & ROUTE_UPGRADE))
+        return true;
+    if (!rq->parser.upgrade ||
+        (!http_is_websocket(rq) && !(rq->match.route->flags & ROUTE_RAW))) {
+        http_add_header(rq, "Upgrade", "websocket");
+        http_add_header(rq, "Connection", "Upgrade");
+        return refuse_code(rq, HF_E_upgrade_required, "Connect here with a WebSocket.");
+    }
+    if (!http_is_websocket(rq))
+        return true;
+    if (version == NULL || strcmp(version, "13") != 0) {
+        http_add_header(rq, "Sec-WebSocket-Version", "13");
+        return refuse_code(rq, HF_E_upgrade_required, "Use version 13 of the WebSocket protocol.");
+    }
+    if (!key_is_valid(http_header(rq, "Sec-WebSocket-Key")))
+        return refuse_code(rq, HF_E_bad_request, "Sec-WebSocket-Key must be 16 bytes in base64.");
+    return true;
+}
+
+static size_t body_max(const struct route *r)
+{
+    return r->body_max > 0 ? r->body_max : LIMIT_JSON_BODY_BYTES;
+}
+
+static bool gate_body(struct http_request *rq)
+{
+    const struct http1 *p = &rq->parser;
+    const struct route *r = rq->match.route;
+    bool wants_body = (p->method & (HTTP_POST_M | HTTP_PUT_M | HTTP_PATCH_M)) != 0;
+    const char *expect = p->http11 ? http_header(rq, "Expect") : NULL;
+    struct hf_error err = {0};
+
+    if (expect != NULL && strcasecmp(expect, "100-continue") != 0)
+        return refuse_code(rq, HF_E_expectation_failed, "The only expectation is 100-continue.");
+    rq->expect = expect != NULL && http1_has_body(p);
+    if ((r->flags & ROUTE_NO_BODY) && http1_has_body(p))
+        return refuse_code(rq, HF_E_bad_request, "This call takes no body.");
+    if (wants_body && !p->http11 && !p->has_length && !(r->flags & ROUTE_NO_BODY))
+        return refuse_code(rq, HF_E_length_required, "HTTP/1.0 requires a Content-Length here.");
+    if (p->length > body_max(r)) {
+        hf_fail(&err, HF_E_body_too_large, "At most %zu bytes are taken here.", body_max(r));
+        err.limit = "body_bytes";
+        return refuse(rq, &err);
+    }
+    return true;
+}
+
+bool gate_admit(struct http_request *rq)
+{
+    const char *origin = http_header(rq, "Origin");
+    const struct route *r;
+
+    if (!gate_route(rq))
+        return false;
+    if (is_preflight(rq, origin))
+        return gate_preflight(rq, origin);
+    r = rq->match.route;
+    if (r != NULL && (r->flags & ROUTE_PUBLIC))
+        gate_public(rq, origin);
+    else if (!gate_caller(rq, origin))
+        return false;
+    if (r == NULL)
+        return gate_no_route(rq);
+    if (rq->role < r->role && !(r->flags & ROUTE_PUBLIC)) {
+        struct hf_error err = {0};
+
+        hf_fail(&err, HF_E_forbidden, "This needs the role '%s'; yours is '%s'.",
+                role_name(r->role), role_name(rq->role));
+        return refuse(rq, &err);
+    }
+    return gate_query(rq) && gate_upgrade(rq) && gate_body(rq);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * handshake.c - from a request to a WebSocket
+ *
+ * The gate has checked version and key before the handler was called.
+ * Layer: transport.
+ */
+#include <assert.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/crypto.h"
+#include "base/text.h"
+#include "transport/auth.h"
+#include "transport/deflate.h"
+#include "transport/ws_conn.h"
+
+#define WS_GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+
+const char *ws_offered(const struct http_request *rq)
+{
+    const char *list = http_header(rq, "Sec-WebSocket-Protocol");
+
+    return list != NULL ? list : "";
+}
+
+bool ws_is_offered(const struct http_request *rq, const char *protocol)
+{
+    return http1_has_token(ws_offered(rq), protocol);
+}
+
+static void add_accept_key(struct http_request *rq)
+{
+    const char *key = http_header(rq, "Sec-WebSocket-Key");
+    struct buf text = {0};
+    uint8_t digest[20];
+
+    buf_puts(&text, key);
+    buf_puts(&text, WS_GUID);
+    sha1(buf_data(&text), text.len, digest);
+    buf_clear(&text);
+    base64_encode(&text, digest, sizeof digest);
+    http_add_header(rq, "Sec-WebSocket-Accept", buf_cstr(&text));
+    buf_fini(&text);
+}
+
+/* A token must not come back in the answer: proxies log headers. */
+static bool is_secret(const char *protocol)
+{
+    return strncasecmp(protocol, AUTH_SUBPROTOCOL, sizeof AUTH_SUBPROTOCOL - 1) == 0;
+}
+
+struct ws *ws_accept(struct http_request *rq, const char *protocol, const struct ws_ops *ops,
+                     void *arg)
+{
+    struct conn *c = rq->c;
+    bool deflate = rq->server->o.compress &&
+                   deflate_is_offered(http_header(rq, "Sec-WebSocket-Extensions"));
+    struct buf *head;
+    struct ws *ws;
+
+    assert(c != NULL && rq->body_done && http_is_websocket(rq));
+    http_add_header(rq, "Connection", "Upgrade");
+    http_add_header(rq, "Upgrade", "websocket");
+    add_accept_key(rq);
+    if (protocol != NULL && !is_secret(protocol)) {
+        assert(ws_is_offered(rq, protocol));
+        http_add_header(rq, "Sec-WebSocket-Protocol", protocol);
+    }
+    if (deflate)
+        http_add_header(rq, "Sec-WebSocket-Extensions", DEFLATE_ANSWER);
+    head = response_head(rq, 101, NULL, BODY_UPGRADE, 0);
+    request_answered(rq);
+    conn_cork(c, buf_data(head), head->len);
+    ws = ws_new(c, rq->role, deflate, ops, arg);
+    request_release(rq);
+    if (!c->delivering)
+        conn_resume(c); /* frames that came with the request */
+    return ws;
+}
+
+/* Browsers fail a connection that answers none of the protocols they offered, and then do not
+ * show the close code: the first one that is no token will do. */
+static const char *pick_protocol(const struct http_request *rq, char *out, size_t room)
+{
+    const char *s = ws_offered(rq);
+
+    while (*s != '\0') {
+        size_t len;
+
+        s += strspn(s, ", \t");
+        len = strcspn(s, ", \t");
+        if (len > 0 && len < room && !is_secret(s)) {
+            memcpy(out, s, len);
+            out[len] = '\0';
+            return out;
+        }
+        s += len;
+    }
+    return NULL;
+}
+
+static void refused_on_text(void *arg, const char *text, size_t len)
+{
+    (void)arg, (void)text, (void)len;
+}
+
+static size_t refused_on_binary(void *arg, const void *bytes, size_t len, bool last)
+{
+    (void)arg, (void)bytes, (void)last;
+    return len;
+}
+
+static void refused_on_drain(void *arg)
+{
+    (void)arg;
+}
+
+static void refused_on_closed(void *arg, int code)
+{
+    (void)arg, (void)code;
+}
+
+void ws_refuse(struct http_request *rq, int code, const char *reason)
+{
+    static const struct ws_ops ops = {
+        .on_text = refused_on_text,
+        .on_binary = refused_on_binary,
+        .on_drain = refused_on_drain,
+        .on_closed = refused_on_closed,
+    };
+    char protocol[64];
+
+    ws_close(ws_accept(rq, pick_protocol(rq, protocol, sizeof protocol), &ops, NULL), code, reason);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http.h - the server: requests in, answers, streams and WebSockets out
+ *
+ * A route's handler gets a request and must answer it exactly once, now or
+ * in a later turn: http_reply*(), http_stream_start(), ws_accept() or
+ * raw_accept(). If the peer goes away first, the request's on_gone callback is
+ * called instead and the request is dead. Requests on one connection are
+ * handled one after the other (pipelined ones wait, unparsed).
+ *
+ * The server knows no process and no platform: route tables bring handlers
+ * and the shape of errors. Layer: transport; includes base only.
+ */
+#ifndef HF_TRANSPORT_HTTP_H
+#define HF_TRANSPORT_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/loop.h"
+
+struct http_server;
+struct http_request;
+struct auth;   /* auth.h */
+struct origin; /* origin.h */
+
+enum http_method {
+    HTTP_GET_M = 1, HTTP_HEAD_M = 2, HTTP_POST_M = 4, HTTP_PUT_M = 8,
+    HTTP_PATCH_M = 16, HTTP_DELETE_M = 32, HTTP_OPTIONS_M = 64,
+};
+
+enum role { ROLE_NONE, ROLE_WATCH, ROLE_TYPE, ROLE_OWN };
+const char *role_name(enum role role); /* "watch" */
+
+typedef void http_handler(struct http_request *rq);
+
+enum {
+    ROUTE_PUBLIC = 1,      /* no token, no Host check: health probes */
+    ROUTE_STREAM_BODY = 2, /* handler runs at the end of the headers and reads the body by http_body_stream() */
+    ROUTE_UPGRADE = 4,     /* WebSocket or raw: 426 without Upgrade */
+    ROUTE_NO_BODY = 8,     /* a body is refused (400) */
+    ROUTE_ANY_QUERY = 16,  /* do not check names of query parameters */
+    ROUTE_PREFIX = 32,     /* pattern is a prefix; rest by http_param(rq, "*"), as sent, not decoded */
+    ROUTE_RAW = 64,        /* with ROUTE_UPGRADE: other protocols than websocket may be asked for */
+};
+
+struct route {
+    unsigned methods;          /* OR of enum http_method; GET implies HEAD */
+    const char *pattern;       /* "/v1/processes/{id}/signal"; {x} is one segment, percent-decoded */
+    http_handler *handler;
+    enum role role;            /* least role */
+    unsigned flags;
+    size_t body_max;           /* 0: LIMIT_JSON_BODY_BYTES */
+    const char *query;         /* allowed names, space separated; NULL: none */
+};
+
+/* One dialect's routes under one prefix ("" for the root). */
+struct route_table {
+    const char *prefix;
+    const struct route *routes;
+    size_t count;
+    /* Answers `err` in the dialect's shape (used for 401, 404, 405, 413 … too). */
+    void (*error)(struct http_request *rq, const struct hf_error *err);
+    void *context;             /* http_context(rq): the dialect's own, usually the engine */
+};
+
+struct http_options {
+    size_t header_bytes, header_count, uri_bytes, max_connections;
+    uint32_t head_ms, body_ms, keepalive_ms;
+    uint32_t ping_ms;            /* WebSocket ping; 0: WS_PING_MS */
+    bool compress;               /* permessage-deflate may be agreed */
+    const struct auth *auth;
+    const struct origin *origin;
+};
+void http_options_default(struct http_options *o);
+
+struct http_server *http_server_new(struct loop *loop, const struct http_options *o);
+void http_server_free(struct http_server *s); /* closes everything at once */
+/* Tables are tried in order of registration; the longest prefix wins. */
+void http_server_mount(struct http_server *s, const struct route_table *table);
+
+enum listen_kind { LISTEN_TCP, LISTEN_UNIX };
+struct tls_context; /* tls.h */
+/* Takes a listening, non-blocking socket. `table` NULL: all mounted tables; else
+ * only that one, at the root (a dialect's own listener). tls may be NULL. */
+void http_server_listen(struct http_server *s, int fd, enum listen_kind kind,
+                        const struct route_table *table, struct tls_context *tls);
+/* Stops accepting; idle connections close, streams end by their owners; `done` runs when
+ * the last connection is gone or `ms` have passed (then they are cut). WebSockets get 1001. */
+void http_server_drain(struct http_server *s, uint32_t ms, task_fn *done, void *arg);
+
+struct http_stats {
+    uint64_t connections, connections_total, requests_total, responses_by_class[6];
+    uint64_t bytes_in, bytes_out;
+};
+void http_server_stats(const struct http_server *s, struct http_stats *out);
+
+/* --- the request ---------------------------------------------------------- */
+enum http_method http_method(const struct http_request *rq);
+const char *http_path(const struct http_request *rq);       /* raw, without query */
+const char *http_query_raw(const struct http_request *rq);  /* without '?'; "" */
+const char *http_param(const struct http_request *rq, const char *name);  /* decoded; NULL */
+const char *http_query(const struct http_request *rq, const char *name);  /* decoded; NULL: not given */
+/* One after the other, repeated names too: start with *i = 0; false: no more. */
+bool http_query_each(const struct http_request *rq, size_t *i, const char **name, const char **value);
+const char *http_header(const struct http_request *rq, const char *name); /* case-insensitive; repeated ones joined by ", "; NULL */
+const char *http_body(const struct http_request *rq, size_t *len);        /* whole, non-stream routes */
+enum role http_role(const struct http_request *rq);
+bool http_is_tls(const struct http_request *rq);
+bool http_is_websocket(const struct http_request *rq);      /* asks for an upgrade to WebSocket */
+const char *http_peer(const struct http_request *rq);       /* "127.0.0.1:4711", "unix:uid=0" */
+void *http_context(const struct http_request *rq);
+struct loop *http_loop(const struct http_request *rq);
+bool http_wants_json(const struct http_request *rq);        /* Accept prefers application/json */
+bool http_accepts(const struct http_request *rq, const char *type);
+
+/* The handler's own data; on_gone runs at most once, never after the answer was begun. */
+void http_set_user(struct http_request *rq, void *user, void (*on_gone)(void *user));
+void *http_user(const struct http_request *rq);
+
+/*
+ * ROUTE_STREAM_BODY: bytes come as they arrive. on_body returns how many it
+ * took; fewer stops the reading until http_body_resume(). `last` comes once,
+ * with len 0 or more, when the body is complete.
+ */
+typedef size_t http_body_fn(struct http_request *rq, const void *bytes, size_t len, bool last);
+void http_body_stream(struct http_request *rq, http_body_fn *on_body);
+void http_body_resume(struct http_request *rq);
+
+/* --- answers ---------------------------------------------------------------- */
+void http_add_header(struct http_request *rq, const char *name, const char *value);
+void http_reply(struct http_request *rq, int status, const char *type, const void *body, size_t len);
+void http_reply_json(struct http_request *rq, int status, const struct buf *json);
+void http_reply_empty(struct http_request *rq, int status);
+/* In the shape of the request's route table. */
+void http_reply_error(struct http_request *rq, const struct hf_error *err);
+
+/*
+ * A body of unknown length: chunked (HTTP/1.0: until close). write() takes
+ * everything; what the socket has no room for is copied and held, so write only while
+ * http_stream_ready() says that nothing is held, and go on in on_drain. After on_gone
+ * the stream is dead. http_stream_end() finishes it and gives the connection back.
+ */
+struct http_stream;
+struct http_stream_ops {
+    void (*on_drain)(void *arg);
+    void (*on_gone)(void *arg);
+};
+struct http_stream *http_stream_start(struct http_request *rq, int status, const char *type,
+                                      const struct http_stream_ops *ops, void *arg);
+bool http_stream_ready(const struct http_stream *st);
+void http_stream_write(struct http_stream *st, const struct iovec *iov, int count);
+void http_stream_end(struct http_stream *st);   /* st is dead after this */
+void http_stream_abort(struct http_stream *st); /* cuts the connection; dead after this */
+
+/* --- raw upgrade (later dialects) --------------------------------------------- */
+struct raw;
+struct raw_ops {
+    size_t (*on_data)(void *arg, const void *bytes, size_t len); /* taken; fewer pauses */
+    void (*on_eof)(void *arg);                                   /* peer's half-close */
+    void (*on_drain)(void *arg);
+    void (*on_gone)(void *arg);
+};
+/* 101 with Upgrade: protocol (NULL: a plain 200 answer, then bytes). */
+struct raw *raw_accept(struct http_request *rq, const char *protocol, const struct raw_ops *ops, void *arg);
+bool raw_ready(const struct raw *r);
+void raw_write(struct raw *r, const struct iovec *iov, int count);
+void raw_resume(struct raw *r);
+void raw_shutdown(struct raw *r); /* half-close after what is held */
+void raw_close(struct raw *r);    /* after what is held; dead after this */
+
+#endif

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http1.c - an HTTP/1 request as events
+ *
+ * llhttp calls back; each callback that means something to us notes the event
+ * and pauses it, so that http1_feed() returns there. Layer: transport.
+ */
+#include "transport/http1.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "transport/http.h"
+
+/* llhttp.h and http.h both name methods HTTP_...; ours end in _M. */
+
+static int fail(struct http1 *p, enum hf_code code, const char *detail)
+{
+    if (!p->failed)
+        hf_fail(&p->error, code, "%s", detail);
+    p->failed = true;
+    return HPE_USER;
+}
+
+static int pause_with(struct http1 *p, enum http1_event event)
+{
+    p->event = (uint8_t)event;
+    return HPE_PAUSED;
+}
+
+static int on_message_begin(llhttp_t *ll)
+{
+    struct http1 *p = ll->data;
+
+    p->stage = HTTP1_IN_HEAD;
+    return 0;
+}
+
+static bool is_visible(char c)
+{
+    return (unsigned char)c > 0x20 && (unsigned char)c < 0x7f;
+}
+
+/* A target is visible ASCII: llhttp lets more through when not built strict. */
+static int on_url(llhttp_t *ll, const char *at, size_t len)
+{
+    struct http1 *p = ll->data;
+
+    if (p->target.len + len > p->limits.uri_bytes)
+        return fail(p, HF_E_uri_too_long, "The request target is too long.");
+    for (size_t i = 0; i < len; i++) {
+        if (!is_visible(at[i]))
+            return fail(p, HF_E_bad_request, "The request target has a character that is not "
+                                             "visible ASCII.");
+    }
+    buf_put(&p->target, at, len);
+    return 0;
+}
+
+static int on_header_bytes(llhttp_t *ll, const char *at, size_t len)
+{
+    struct http1 *p = ll->data;
+
+    if (p->stage != HTTP1_IN_HEAD)
+        return 0; /* trailers are checked by llhttp and forgotten */
+    if (p->headers.len + len > p->limits.header_bytes)
+        return fail(p, HF_E_headers_too_large, "The request's headers are too large.");
+    buf_put(&p->headers, at, len);
+    return 0;
+}
+
+/* A name is one token; llhttp takes spaces in it when not built strict. */
+static int on_header_field(llhttp_t *ll, const char *at, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (!is_visible(at[i]))
+            return fail(ll->data, HF_E_bad_request, "A header's name is not a token.");
+    }
+    return on_header_bytes(ll, at, len);
+}
+
+static int on_header_field_complete(llhttp_t *ll)
+{
+    struct http1 *p = ll->data;
+
+    if (p->stage != HTTP1_IN_HEAD)
+        return 0;
+    if (++p->header_count > p->limits.header_count)
+        return fail(p, HF_E_headers_too_large, "The request has too many headers.");
+    buf_putc(&p->headers, '\0');
+    return 0;
+}
+
+static void trim_value_end(struct buf *b)
+{
+    const char *d = buf_data(b);
+
+    while (b->len > 0 && (d[b->len - 1] == ' ' || d[b->len - 1] == '\t'))
+        b->len--;
+}
+
+static int on_header_value_complete(llhttp_t *ll)
+{
+    struct http1 *p = ll->data;
+
+    if (p->stage != HTTP1_IN_HEAD)
+        return 0;
+    trim_value_end(&p->headers);
+    buf_putc(&p->headers, '\0');
+    return 0;
+}
+
+static int on_headers_complete(llhttp_t *ll)
+{
+    return pause_with(ll->data, HTTP1_HEAD);
+}
+
+static int on_body(llhttp_t *ll, const char *at, size_t len)
+{
+    struct http1 *p = ll->data;
+
+    p->body = at;
+    p->body_len = len;
+    p->seen += len;
+    return pause_with(p, HTTP1_BODY);
+}
+
+static int on_message_complete(llhttp_t *ll)
+{
+    return pause_with(ll->data, HTTP1_DONE);
+}
+
+static const llhttp_settings_t settings = {
+    .on_message_begin = on_message_begin,
+    .on_url = on_url,
+    .on_header_field = on_header_field,
+    .on_header_field_complete = on_header_field_complete,
+    .on_header_value = on_header_bytes,
+    .on_header_value_complete = on_header_value_complete,
+    .on_headers_complete = on_headers_complete,
+    .on_body = on_body,
+    .on_message_complete = on_message_complete,
+};
+
+void http1_init(struct http1 *p, const struct http1_limits *limits)
+{
+    *p = (struct http1){.limits = *limits};
+    llhttp_init(&p->ll, HTTP_REQUEST, &settings);
+    p->ll.data = p;
+}
+
+void http1_fini(struct http1 *p)
+{
+    buf_wipe(&p->target);
+    buf_wipe(&p->headers);
+}
+
+static unsigned method_of(const llhttp_t *ll)
+{
+    switch (ll->method) {
+    case HTTP_GET:
+        return HTTP_GET_M;
+    case HTTP_HEAD:
+        return HTTP_HEAD_M;
+    case HTTP_POST:
+        return HTTP_POST_M;
+    case HTTP_PUT:
+        return HTTP_PUT_M;
+    case HTTP_PATCH:
+        return HTTP_PATCH_M;
+    case HTTP_DELETE:
+        return HTTP_DELETE_M;
+    case HTTP_OPTIONS:
+        return HTTP_OPTIONS_M;
+    default:
+        return 0;
+    }
+}
+
+/*
+ * Both line ends or none: a bare CR or LF, a NUL and a folded line are read
+ * differently by different servers, which is what smuggling lives on. llhttp
+ * tolerates some of them, most of all when not built strict. `p->last` carries
+ * the check over pieces.
+ */
+static int check_lines(struct http1 *p, const char *bytes, size_t len)
+{
+    char last = p->last;
+
+    for (size_t i = 0; i < len; i++) {
+        char c = bytes[i];
+
+        if (c == '\0' || (c == '\n') != (last == '\r'))
+            return fail(p, HF_E_bad_request, "The request has a bad line end or a NUL.");
+        if (last == '\n' && (c == ' ' || c == '\t'))
+            return fail(p, HF_E_bad_request, "The request has a folded line.");
+        last = c;
+    }
+    p->last = last;
+    return 0;
+}
+
+/* Everything but the body's own bytes is lines: the head, chunk sizes, trailers. */
+static void check_consumed(struct http1 *p, const char *bytes, size_t used)
+{
+    if (p->event == HTTP1_BODY) {
+        check_lines(p, bytes, (size_t)(p->body - bytes));
+        p->last = 0;
+    } else {
+        check_lines(p, bytes, used);
+    }
+}
+
+static int check_framing(struct http1 *p)
+{
+    size_t at = 0;
+    const char *coding = http1_header(p, "Transfer-Encoding", &at);
+
+    if (coding == NULL)
+        return 0;
+    if (p->has_length)
+        return fail(p, HF_E_bad_request, "Content-Length and Transfer-Encoding exclude each other.");
+    if (!p->http11)
+        return fail(p, HF_E_bad_request, "HTTP/1.0 has no Transfer-Encoding.");
+    if (strcasecmp(coding, "chunked") != 0 || http1_header(p, "Transfer-Encoding", &at) != NULL)
+        return fail(p, HF_E_not_implemented, "The only transfer coding known here is chunked.");
+    return 0;
+}
+
+static int check_host(struct http1 *p)
+{
+    size_t at = 0;
+    const char *host = http1_header(p, "Host", &at);
+
+    if (host == NULL && p->http11)
+        return fail(p, HF_E_bad_request, "HTTP/1.1 requires a Host header.");
+    if (host != NULL && http1_header(p, "Host", &at) != NULL)
+        return fail(p, HF_E_bad_request, "The request has more than one Host header.");
+    return 0;
+}
+
+static int finish_head(struct http1 *p)
+{
+    const llhttp_t *ll = &p->ll;
+
+    if (ll->http_major != 1)
+        return fail(p, HF_E_http_version_not_supported, "Use HTTP/1.1.");
+    p->stage = HTTP1_IN_BODY;
+    p->method = method_of(ll);
+    p->http11 = ll->http_minor > 0;
+    p->chunked = (ll->flags & F_CHUNKED) != 0;
+    p->has_length = (ll->flags & F_CONTENT_LENGTH) != 0;
+    p->length = p->has_length ? ll->content_length : 0;
+    p->keep_alive = llhttp_should_keep_alive(ll) != 0;
+    p->upgrade = ll->upgrade && p->http11 && ll->method != HTTP_CONNECT;
+    if (ll->method == HTTP_CONNECT)
+        return fail(p, HF_E_not_implemented, "This is no proxy.");
+    if (check_host(p) != 0 || check_framing(p) != 0)
+        return HPE_USER;
+    return 0;
+}
+
+static void fail_parse(struct http1 *p, llhttp_errno_t rc)
+{
+    if (rc == HPE_INVALID_VERSION || rc == HPE_PAUSED_H2_UPGRADE)
+        fail(p, HF_E_http_version_not_supported, "Use HTTP/1.1.");
+    else if (rc == HPE_INVALID_TRANSFER_ENCODING)
+        fail(p, HF_E_not_implemented, "The only transfer coding known here is chunked.");
+    else
+        fail(p, HF_E_bad_request, "The request is not valid HTTP/1.1.");
+}
+
+/* Bounds what a head, or the framing of a body, may add up to. */
+static void count_bytes(struct http1 *p, enum http1_stage stage, size_t used)
+{
+    if (stage <= HTTP1_IN_HEAD) {
+        p->head_bytes += used;
+        if (p->head_bytes > p->limits.header_bytes)
+            fail(p, HF_E_headers_too_large, "The request's head is too large.");
+        return;
+    }
+    p->extra_bytes += used;
+    if (p->event == HTTP1_BODY) {
+        p->extra_bytes -= p->body_len;
+        if (p->extra_bytes <= p->limits.header_bytes)
+            p->extra_bytes = 0;
+    }
+    if (p->extra_bytes > p->limits.header_bytes)
+        fail(p, HF_E_headers_too_large, "A chunk's extensions or the trailers are too large.");
+}
+
+/* Runs llhttp up to its next pause and checks what it went through. */
+static size_t run_parser(struct http1 *p, const char *bytes, size_t len)
+{
+    enum http1_stage stage = p->stage;
+    llhttp_errno_t rc;
+    size_t used;
+
+    if (llhttp_get_errno(&p->ll) == HPE_PAUSED)
+        llhttp_resume(&p->ll);
+    rc = llhttp_execute(&p->ll, bytes, len);
+    used = rc == HPE_OK ? len : (size_t)(llhttp_get_error_pos(&p->ll) - bytes);
+    if (p->failed)
+        return used;
+    check_consumed(p, bytes, used);
+    count_bytes(p, stage, used);
+    if (rc != HPE_OK && rc != HPE_PAUSED)
+        fail_parse(p, rc);
+    return used;
+}
+
+enum http1_event http1_feed(struct http1 *p, const char *bytes, size_t len, size_t *used)
+{
+    *used = 0;
+    p->event = HTTP1_MORE;
+    if (http1_is_complete(p))
+        p->event = HTTP1_DONE;
+    else if (!p->failed && p->stage != HTTP1_AT_END)
+        *used = run_parser(p, bytes, len);
+    if (p->event == HTTP1_HEAD && !p->failed)
+        finish_head(p);
+    if (p->event == HTTP1_DONE)
+        p->stage = HTTP1_AT_END;
+    return p->failed ? HTTP1_ERROR : (enum http1_event)p->event;
+}
+
+const char *http1_header(const struct http1 *p, const char *name, size_t *at)
+{
+    const char *start = buf_data(&p->headers);
+
+    while (*at < p->headers.len) {
+        const char *key = start + *at;
+        const char *value = key + strlen(key) + 1;
+
+        *at = (size_t)(value + strlen(value) + 1 - start);
+        if (strcasecmp(key, name) == 0)
+            return value;
+    }
+    return NULL;
+}
+
+bool http1_has_token(const char *list, const char *token)
+{
+    size_t len = strlen(token);
+
+    while (list != NULL && *list != '\0') {
+        size_t n, skip = strspn(list, " \t,");
+
+        list += skip;
+        n = strcspn(list, ",");
+        skip = n;
+        while (n > 0 && (list[n - 1] == ' ' || list[n - 1] == '\t'))
+            n--;
+        if (n == len && strncasecmp(list, token, n) == 0)
+            return true;
+        list += skip;
+    }
+    return false;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http1.h - an HTTP/1 request as events: head, body pieces, done
+ *
+ * llhttp parses; what stands around it here makes it strict where peers could be
+ * played against each other (line ends, folding, both lengths, Host) and keeps
+ * every part bounded. One parser is one request: bytes behind it are
+ * left alone for the next. It pulls: each call returns at the first event with the number
+ * of bytes it consumed, so the caller may stop anywhere.
+ *
+ * Pure: bytes in, events out. Owned by the request. Layer: transport.
+ */
+#ifndef HF_TRANSPORT_HTTP1_H
+#define HF_TRANSPORT_HTTP1_H
+
+#include <llhttp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+struct http1_limits {
+    size_t header_bytes, header_count, uri_bytes;
+};
+
+enum http1_event {
+    HTTP1_MORE,  /* everything consumed */
+    HTTP1_HEAD,  /* the head is complete */
+    HTTP1_BODY,  /* body, body_len: a piece, inside the bytes just consumed */
+    HTTP1_DONE,  /* the request is complete */
+    HTTP1_ERROR, /* error says why; the connection's framing is lost */
+};
+
+enum http1_stage { HTTP1_AT_START, HTTP1_IN_HEAD, HTTP1_IN_BODY, HTTP1_AT_END };
+
+struct http1 {
+    llhttp_t ll;
+    struct http1_limits limits;
+    struct buf target;    /* request target as sent */
+    struct buf headers;   /* "name\0value\0" after each other */
+    size_t header_count;
+    size_t head_bytes;    /* consumed for the head */
+    size_t extra_bytes;   /* chunk sizes, extensions and trailers since the last piece */
+    struct hf_error error;
+    const char *body;     /* HTTP1_BODY */
+    size_t body_len;
+    unsigned method;      /* enum http_method; 0: another */
+    char last;            /* last byte that was not of the body: line ends are checked in pairs */
+    uint8_t stage;        /* enum http1_stage */
+    uint8_t event;        /* private */
+    bool failed;
+    /* From the head on: */
+    bool http11;          /* not HTTP/1.0 */
+    bool keep_alive;
+    bool upgrade;         /* Connection: upgrade with an Upgrade header, on HTTP/1.1 */
+    bool chunked;
+    bool has_length;
+    uint64_t length;      /* Content-Length; 0 without */
+    uint64_t seen;        /* of the body */
+};
+
+void http1_init(struct http1 *p, const struct http1_limits *limits);
+void http1_fini(struct http1 *p); /* wipes: heads hold tokens */
+
+/* Consumes up to len bytes and stops behind the first event. */
+enum http1_event http1_feed(struct http1 *p, const char *bytes, size_t len, size_t *used);
+
+static inline bool http1_has_body(const struct http1 *p)
+{
+    return p->chunked || p->length > 0;
+}
+/* All of the body was given: HTTP1_DONE comes next and needs no bytes. */
+static inline bool http1_is_complete(const struct http1 *p)
+{
+    return p->stage == HTTP1_IN_BODY && !p->chunked && p->seen == p->length;
+}
+
+/* Case-insensitive; the first one at or behind *at (start with 0), which moves on. NULL: no more. */
+const char *http1_header(const struct http1 *p, const char *name, size_t *at);
+/* Is the token in the comma-separated list (case-insensitive)? NULL list: no. */
+bool http1_has_token(const char *list, const char *token);
+
+#endif

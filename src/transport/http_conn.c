@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http_conn.c - HTTP on a connection: one request after the other
+ *
+ * http_on_bytes() is the whole state machine. It goes round until it needs
+ * something: bytes, the handler's answer, or room in the socket. Whoever brings that calls
+ * conn_resume() and it goes on from there. The request is the state:
+ *
+ *   none -> head -> [body ->] handler -> answered -> none
+ *
+ * What follows a request is not looked at before its answer is on its way, so
+ * pipelined requests are answered in order and cost nothing but their bytes.
+ * Layer: transport.
+ */
+#include "transport/request.h"
+
+#include <string.h>
+
+#include "base/limits.h"
+
+bool request_is_idle(const struct conn *c)
+{
+    return c->proto == &http_proto && c->owner == NULL && !c->blocked;
+}
+
+/* Framing is lost or the peer is too slow: whatever it sends is not a request any more. */
+static void http_give_up(struct http_request *rq, const struct hf_error *err)
+{
+    rq->close = true;
+    if (rq->answered)
+        return;
+    if (rq->handling)
+        conn_end(rq->c); /* the answer is the handler's: it learns that the peer is gone */
+    else
+        http_reply_error(rq, err);
+}
+
+static void http_call_handler(struct http_request *rq)
+{
+    rq->handling = true;
+    rq->match.route->handler(rq);
+}
+
+static bool is_streamed(const struct http_request *rq)
+{
+    return rq->match.route != NULL && (rq->match.route->flags & ROUTE_STREAM_BODY) != 0;
+}
+
+static void http_on_head(struct http_request *rq)
+{
+    struct hf_error err;
+
+    rq->server->stats.requests_total++;
+    rq->body_done = !http1_has_body(&rq->parser);
+    if (rq->c->over_limit) {
+        hf_fail(&err, HF_E_too_many_connections, "The daemon serves %zu connections already.",
+                rq->server->o.max_connections);
+        err.limit = "connections";
+        http_give_up(rq, &err);
+        return;
+    }
+    if (!gate_admit(rq))
+        return;
+    if (is_streamed(rq) || rq->body_done)
+        http_call_handler(rq);
+    else
+        request_send_continue(rq);
+}
+
+/* A piece of the body for whoever wants it; returns how much was taken. */
+static size_t http_give_body(struct http_request *rq, const char *bytes, size_t len)
+{
+    const struct route *r = rq->match.route;
+    struct hf_error err;
+    size_t taken;
+
+    if (rq->answered)
+        return len;
+    if (is_streamed(rq)) {
+        rq->body_waits = true; /* unless http_body_resume() is called meanwhile */
+        taken = rq->on_body(rq, bytes, len, false);
+        if (taken >= len)
+            rq->body_waits = false;
+        return taken < len ? taken : len;
+    }
+    if (rq->body.len + len > (r->body_max > 0 ? r->body_max : LIMIT_JSON_BODY_BYTES)) {
+        hf_fail(&err, HF_E_body_too_large, "The body is larger than is taken here.");
+        err.limit = "body_bytes";
+        http_give_up(rq, &err);
+    } else if (buf_reserve(&rq->body, len) < 0) {
+        hf_fail(&err, HF_E_no_memory, "No memory for the body.");
+        http_give_up(rq, &err);
+    } else {
+        buf_put(&rq->body, bytes, len);
+    }
+    return len;
+}
+
+/* Body that was parsed in an earlier turn but not taken then. */
+static size_t http_give_parsed(struct http_request *rq, const char *bytes, size_t len)
+{
+    size_t n = rq->body_parsed < len ? rq->body_parsed : len;
+    size_t taken = http_give_body(rq, bytes, n);
+
+    rq->body_parsed -= taken;
+    return taken;
+}
+
+static void http_on_done(struct http_request *rq)
+{
+    rq->body_done = true;
+    if (!rq->answered && !is_streamed(rq))
+        http_call_handler(rq);
+}
+
+/* Parses up to the next event and acts on it; returns what was consumed. */
+static size_t http_step(struct http_request *rq, const char *bytes, size_t len)
+{
+    struct http1 *p = &rq->parser;
+    size_t used, taken;
+
+    if (rq->body_parsed > 0)
+        return http_give_parsed(rq, bytes, len);
+    switch (http1_feed(p, bytes, len, &used)) {
+    case HTTP1_MORE:
+        break;
+    case HTTP1_HEAD:
+        http_on_head(rq);
+        break;
+    case HTTP1_BODY:
+        rq->expect = false;
+        taken = http_give_body(rq, p->body, p->body_len);
+        rq->body_parsed = p->body_len - taken;
+        used -= rq->body_parsed;
+        break;
+    case HTTP1_DONE:
+        http_on_done(rq);
+        break;
+    case HTTP1_ERROR:
+        http_give_up(rq, &p->error);
+        used = len;
+        break;
+    }
+    return used;
+}
+
+/* The answer is complete. False: the connection needs room first, or is done. */
+static bool http_next_request(struct conn *c, struct http_request *rq, bool more)
+{
+    bool keep = !rq->close, drain = !rq->body_done || more;
+
+    if (c->blocked)
+        return false;
+    request_release(rq);
+    if (!keep)
+        conn_finish(c, drain);
+    return keep;
+}
+
+/* Stream routes: waits for http_body_stream(), tells the end of the body. False: wait. */
+static bool http_step_stream(struct http_request *rq)
+{
+    if (rq->on_body == NULL) {
+        rq->body_waits = true;
+        return false;
+    }
+    if (rq->body_done && rq->body_parsed == 0 && !rq->last_told) {
+        rq->last_told = true;
+        rq->on_body(rq, "", 0, true);
+        return true;
+    }
+    return !rq->body_done || rq->body_parsed > 0;
+}
+
+/* One round; returns false when it has to wait. *used grows. */
+static bool http_round(struct conn *c, char *bytes, size_t len, size_t *used)
+{
+    struct http_request *rq = c->owner;
+
+    if (rq == NULL) {
+        if (*used == len || c->blocked)
+            return false;
+        rq = c->owner = request_new(c->server, c);
+        conn_set_deadline(c, DEADLINE_HEAD);
+    }
+    if (rq->answered && (rq->body_done || rq->close))
+        return http_next_request(c, rq, *used < len);
+    if (rq->handling && !rq->answered) {
+        if (!is_streamed(rq) || rq->body_waits)
+            return false;
+        if (!http_step_stream(rq))
+            return false;
+        if (c->owner != rq || rq->answered || rq->last_told)
+            return true;
+    }
+    if (*used == len && !http1_is_complete(&rq->parser))
+        return false;
+    *used += http_step(rq, bytes + *used, len - *used);
+    return rq->body_parsed == 0;
+}
+
+static enum deadline_kind http_deadline(const struct conn *c)
+{
+    const struct http_request *rq = c->owner;
+
+    if (c->blocked && (rq == NULL || rq->answered))
+        return DEADLINE_STALL;
+    if (rq == NULL)
+        return DEADLINE_IDLE;
+    if (rq->parser.stage <= HTTP1_IN_HEAD && !rq->answered)
+        return DEADLINE_HEAD;
+    if (rq->body_done || rq->body_waits)
+        return DEADLINE_NONE; /* it is the handler's turn */
+    return DEADLINE_BODY;
+}
+
+/* The head and a stalled answer are timed as a whole, the others since the last step. */
+static void http_update_deadline(struct conn *c)
+{
+    enum deadline_kind kind = http_deadline(c);
+
+    if (kind == c->deadline.kind && (kind == DEADLINE_HEAD || kind == DEADLINE_STALL))
+        return;
+    conn_set_deadline(c, kind);
+}
+
+static size_t http_on_bytes(struct conn *c, char *bytes, size_t len)
+{
+    size_t used = 0;
+
+    while (http_round(c, bytes, len, &used)) {
+        if (c->ended || c->proto != &http_proto)
+            return used;
+    }
+    if (c->ended || c->proto != &http_proto)
+        return used;
+    http_update_deadline(c);
+    if (c->owner != NULL && ((struct http_request *)c->owner)->body_waits)
+        conn_pause(c);
+    return used;
+}
+
+static void http_on_eof(struct conn *c)
+{
+    struct http_request *rq = c->owner;
+
+    if (rq == NULL ? c->blocked : rq->answered) {
+        /* The answer is still on its way: it arrives, then it is over. */
+        if (rq != NULL)
+            rq->close = true;
+        else
+            conn_finish(c, false);
+        conn_resume(c);
+    } else {
+        conn_end(c);
+    }
+}
+
+static void http_on_drain(struct conn *c)
+{
+    conn_resume(c);
+}
+
+static void http_on_deadline(struct conn *c, enum deadline_kind kind)
+{
+    struct http_request *rq = c->owner;
+    struct hf_error err;
+
+    if (rq == NULL || rq->answered || rq->handling || rq->parser.stage == HTTP1_AT_START) {
+        conn_end(c);
+        return;
+    }
+    hf_fail(&err, HF_E_request_timeout, "The request's %s did not arrive in time.",
+            kind == DEADLINE_BODY ? "body" : "head");
+    http_give_up(rq, &err);
+}
+
+static void http_on_end(struct conn *c)
+{
+    if (c->owner != NULL)
+        request_orphan(c->owner);
+}
+
+const struct conn_proto http_proto = {
+    .on_bytes = http_on_bytes,
+    .on_eof = http_on_eof,
+    .on_drain = http_on_drain,
+    .on_deadline = http_on_deadline,
+    .on_end = http_on_end,
+};
+
+void http_body_stream(struct http_request *rq, http_body_fn *on_body)
+{
+    rq->on_body = on_body;
+    if (rq->c == NULL)
+        return;
+    if (!rq->body_done)
+        request_send_continue(rq);
+    if (rq->body_waits)
+        http_body_resume(rq);
+}
+
+void http_body_resume(struct http_request *rq)
+{
+    rq->body_waits = false;
+    if (rq->c != NULL)
+        conn_resume(rq->c);
+}

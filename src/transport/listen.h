@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * listen.h - addresses to listening sockets
+ *
+ * "127.0.0.1:7070", "[::1]:0", "localhost:7070" (loopback, no look-up), "*:7070", ":7070", "unix:PATH",
+ * "fd:N" (inherited). Names other than localhost are refused: no DNS. Layer: transport.
+ */
+#ifndef HF_TRANSPORT_LISTEN_H
+#define HF_TRANSPORT_LISTEN_H
+
+#include "base/error.h"
+#include "transport/http.h"
+
+struct listen_socket {
+    int fd;
+    enum listen_kind kind;
+    char url[160];  /* "http://127.0.0.1:41234", "unix:/run/holdfast.sock" */
+    bool loopback;  /* reachable from this machine only */
+};
+
+/* Binds and listens, non-blocking and close-on-exec. A stale unix socket is replaced,
+ * a live one is not (-EADDRINUSE). New unix sockets are mode 0600. */
+int listen_open(const char *address, struct listen_socket *out, struct hf_error *err);
+/* LISTEN_FDS/LISTEN_PID of socket activation: how many were taken (and unset the variables). */
+int listen_activated(struct listen_socket *out, int max);
+/* Fills kind and url of an existing listening socket. */
+int listen_describe(int fd, struct listen_socket *out);
+
+#endif

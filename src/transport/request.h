@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * request.h - a request from its first byte to the end of its answer
+ *
+ * Private to the server's files. A request belongs to its connection (c->owner) while
+ * HTTP is spoken there. When it is answered, or its connection is gone, it moves to the
+ * server's list and is freed at the end of the turn, so that a handler may look at it
+ * until it returns. A request whose peer went away before the answer, and whose handler
+ * set no on_gone, stays on that list until the handler answers into the void.
+ *
+ * Layer: transport.
+ */
+#ifndef HF_TRANSPORT_REQUEST_H
+#define HF_TRANSPORT_REQUEST_H
+
+#include "transport/conn.h"
+#include "transport/http1.h"
+#include "transport/router.h"
+
+/* After an answer that came before the whole body: up to this much more is read and
+ * dropped to keep the connection. */
+#define REQUEST_DRAIN_BYTES (64 * 1024)
+
+struct request_text; /* strings made for the request */
+
+struct http_request {
+    struct list link; /* in server->requests once it has no connection */
+    struct task free_task;
+    struct http_server *server;
+    struct conn *c; /* NULL: gone */
+
+    struct http1 parser;
+    const char *path, *query_raw, *host; /* host: of the target or the header; NULL */
+    struct path segments;
+    struct query query;
+    struct route_match match;
+    const struct route_table *table; /* shape of errors */
+    enum role role;
+    struct request_text *texts;
+
+    struct buf body;
+    size_t body_parsed; /* in front of what the connection holds: body that was not taken */
+    http_body_fn *on_body;
+
+    struct buf extra; /* headers of the answer */
+    void *user;
+    void (*on_gone)(void *user);
+
+    bool query_parsed;
+    bool expect;     /* the peer waits for a 100 */
+    bool body_done;  /* received to the end */
+    bool body_waits; /* the handler takes nothing for now */
+    bool last_told;  /* the stream handler knows that the body is done */
+    bool handling;   /* the handler was called */
+    bool answered;   /* an answer was begun */
+    bool close;      /* no further request on this connection */
+    bool sets_cache; /* extra has a Cache-Control */
+};
+
+struct http_request *request_new(struct http_server *s, struct conn *c);
+/* Parses the target into path, query_raw and host; 0 or err. After HTTP1_HEAD. */
+int request_parse_target(struct http_request *rq, struct hf_error *err);
+/* Off its connection; freed when the turn ends. */
+void request_release(struct http_request *rq);
+/* The connection is gone before the answer: tells the handler. */
+void request_orphan(struct http_request *rq);
+void request_free(struct http_request *rq);
+void request_free_all(struct http_server *s);
+/* A string that lives as long as the request. */
+const char *request_keep_text(struct http_request *rq, const char *text, size_t len);
+bool request_parse_query(struct http_request *rq, struct hf_error *err);
+
+/* gate.c: everything between the head and the handler. False: it is answered. */
+bool gate_admit(struct http_request *rq);
+
+/* http_conn.c */
+extern const struct conn_proto http_proto;
+bool request_is_idle(const struct conn *c); /* between two requests */
+
+/* response.c */
+/* Decides whether the connection stays, writes the head into server->head. length < 0:
+ * of unknown length; chunked is what it becomes. */
+enum body_form { BODY_LENGTH, BODY_CHUNKED, BODY_UNTIL_CLOSE, BODY_UPGRADE };
+struct buf *response_head(struct http_request *rq, int status, const char *type,
+                          enum body_form form, uint64_t length);
+bool request_keeps_connection(const struct http_request *rq);
+/* The answer is begun: on_gone will not be called any more. */
+void request_answered(struct http_request *rq);
+void request_send_continue(struct http_request *rq);
+const char *status_text(int status);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * server.c - the server's life: options, time-outs, draining, the end
+ *
+ * Layer: transport.
+ */
+#include "transport/server.h"
+
+#include <assert.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "transport/conn.h"
+#include "transport/deflate.h"
+#include "transport/request.h"
+#include "transport/ws_conn.h"
+
+void http_options_default(struct http_options *o)
+{
+    *o = (struct http_options){
+        .header_bytes = LIMIT_HEADER_BYTES,
+        .header_count = LIMIT_HEADER_COUNT,
+        .uri_bytes = LIMIT_URI_BYTES,
+        .max_connections = LIMIT_CONNECTIONS,
+        .head_ms = LIMIT_REQUEST_HEAD_MS,
+        .body_ms = LIMIT_REQUEST_BODY_MS,
+        .keepalive_ms = LIMIT_KEEPALIVE_MS,
+    };
+}
+
+static void server_on_timer(struct timer *t, void *arg)
+{
+    struct http_server *s = arg;
+    uint64_t now = loop_now_ms(s->loop), next;
+    enum deadline_kind kind;
+    struct deadline *e;
+
+    while ((e = deadlines_pop(&s->deadlines, now, &kind)) != NULL) {
+        struct conn *c = list_entry(e, struct conn, deadline);
+
+        c->proto->on_deadline(c, kind);
+    }
+    next = deadlines_next(&s->deadlines);
+    if (next != DEADLINE_NEVER)
+        timer_start(t, next > now ? next - now : 0);
+}
+
+static void server_set_lengths(struct http_server *s)
+{
+    struct deadlines *d = &s->deadlines;
+
+    d->length_ms[DEADLINE_HEAD] = s->o.head_ms;
+    d->length_ms[DEADLINE_BODY] = s->o.body_ms;
+    d->length_ms[DEADLINE_IDLE] = s->o.keepalive_ms;
+    d->length_ms[DEADLINE_STALL] = SERVER_STALL_MS;
+    d->length_ms[DEADLINE_PING] = s->o.ping_ms > 0 ? s->o.ping_ms : WS_PING_MS;
+    d->length_ms[DEADLINE_CLOSE] = WS_CLOSE_MS;
+    d->length_ms[DEADLINE_LINGER] = SERVER_LINGER_MS;
+    /* Peers that came within about a second of each other are pinged in one wake-up. */
+    d->slack_ms[DEADLINE_PING] = d->length_ms[DEADLINE_PING] / 16;
+}
+
+struct http_server *http_server_new(struct loop *loop, const struct http_options *o)
+{
+    struct http_server *s = hf_xalloc(sizeof *s);
+
+    s->loop = loop;
+    s->o = *o;
+    s->scratch = hf_xalloc(SERVER_SCRATCH_BYTES + 1);
+    list_init(&s->listeners);
+    list_init(&s->conns);
+    list_init(&s->requests);
+    deadlines_init(&s->deadlines);
+    server_set_lengths(s);
+    s->timer = timer_new(loop, server_on_timer, s);
+    return s;
+}
+
+static void server_free_conns(struct http_server *s)
+{
+    while (!list_is_empty(&s->conns))
+        conn_free(list_entry(s->conns.next, struct conn, link));
+}
+
+void http_server_free(struct http_server *s)
+{
+    struct list *it, *tmp;
+
+    if (s == NULL)
+        return;
+    s->drain_done = NULL;
+    list_for_each(it, tmp, &s->listeners)
+        listener_stop(list_entry(it, struct listener, link));
+    server_free_conns(s); /* they point at their listeners */
+    request_free_all(s);
+    list_for_each(it, tmp, &s->listeners)
+        listener_free(list_entry(it, struct listener, link));
+    task_cancel(&s->drain_task);
+    timer_close(s->timer);
+    timer_close(s->accept_timer);
+    timer_close(s->drain_timer);
+    deflater_free(s->deflater);
+    buf_fini(&s->plain);
+    buf_fini(&s->head);
+    hf_wipe(s->scratch, SERVER_SCRATCH_BYTES);
+    free(s->scratch);
+    free(s);
+}
+
+void http_server_mount(struct http_server *s, const struct route_table *table)
+{
+    assert(s->table_count < SERVER_TABLES_MAX);
+    s->tables[s->table_count++] = table;
+}
+
+const struct route_table *server_default_table(const struct http_server *s,
+                                               const struct listener *l)
+{
+    if (l->table != NULL)
+        return l->table;
+    return s->table_count > 0 ? s->tables[0] : NULL;
+}
+
+void http_server_stats(const struct http_server *s, struct http_stats *out)
+{
+    *out = s->stats;
+}
+
+/* The Date header's text; made once per second at most. */
+const char *server_date(struct http_server *s)
+{
+    int64_t now_s = clock_wall_ms() / 1000;
+    time_t t = (time_t)now_s;
+    struct tm tm;
+
+    if (now_s != s->date_s && gmtime_r(&t, &tm) != NULL) {
+        /* The C locale is never changed, so the names are English. */
+        strftime(s->date, sizeof s->date, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+        s->date_s = now_s;
+    }
+    return s->date;
+}
+
+/* --- draining ------------------------------------------------------------------- */
+
+static void server_on_drained(void *arg)
+{
+    struct http_server *s = arg;
+    task_fn *done = s->drain_done;
+
+    if (done == NULL)
+        return;
+    s->drain_done = NULL;
+    timer_stop(s->drain_timer);
+    done(s->drain_arg); /* may free the server */
+}
+
+static void server_check_drained(struct http_server *s)
+{
+    if (s->draining && s->drain_done != NULL && list_is_empty(&s->conns))
+        loop_defer(s->loop, &s->drain_task);
+}
+
+void server_conn_gone(struct http_server *s)
+{
+    server_update_accept(s);
+    server_check_drained(s);
+}
+
+static void on_drain_timer(struct timer *t, void *arg)
+{
+    struct http_server *s = arg;
+    struct list *it, *tmp;
+
+    (void)t;
+    list_for_each(it, tmp, &s->conns)
+        conn_end(list_entry(it, struct conn, link));
+}
+
+void http_server_drain(struct http_server *s, uint32_t ms, task_fn *done, void *arg)
+{
+    struct list *it, *tmp;
+
+    assert(!s->draining);
+    s->draining = true;
+    s->drain_done = done;
+    s->drain_arg = arg;
+    s->drain_task = (struct task){.fn = server_on_drained, .arg = s};
+    s->drain_timer = timer_new(s->loop, on_drain_timer, s);
+    timer_start(s->drain_timer, ms);
+    list_for_each(it, tmp, &s->listeners)
+        listener_stop(list_entry(it, struct listener, link));
+    list_for_each(it, tmp, &s->conns)
+    {
+        struct conn *c = list_entry(it, struct conn, link);
+
+        if (request_is_idle(c))
+            conn_end(c);
+        else
+            ws_drain(c);
+    }
+    server_check_drained(s);
+}

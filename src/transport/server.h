@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * server.h - what the files of the server share; nobody else includes it
+ *
+ * The server owns listeners, connections, and the memory that connections
+ * use one at a time: the buffer every recv() goes into, the head of
+ * the answer being built, the compressor. Layer: transport.
+ */
+#ifndef HF_TRANSPORT_SERVER_H
+#define HF_TRANSPORT_SERVER_H
+
+#include "base/list.h"
+#include "transport/deadline.h"
+#include "transport/http.h"
+#include "transport/tls.h"
+
+#define SERVER_SCRATCH_BYTES (64 * 1024)
+#define SERVER_TABLES_MAX 32
+#define SERVER_ACCEPT_BURST 32     /* accepted in one turn */
+#define SERVER_REFUSE_MAX 64       /* beyond max_connections: told 429; then the backlog waits */
+#define SERVER_ACCEPT_PAUSE_MS 100 /* out of descriptors: look again */
+#define SERVER_STALL_MS 60000      /* a peer that takes nothing of an answer for so long is cut */
+#define SERVER_LINGER_MS 2000      /* what a refused peer still sends is read and dropped */
+
+struct deflater;
+
+struct listener {
+    struct list link;
+    struct http_server *server;
+    struct watch *watch;
+    const struct route_table *table; /* NULL: all that are mounted */
+    struct tls_context *tls;
+    enum listen_kind kind;
+    int fd;
+};
+
+struct http_server {
+    struct loop *loop;
+    struct http_options o;
+    struct list listeners, conns;
+    struct list requests; /* those that no connection has any more, but somebody may know */
+    const struct route_table *tables[SERVER_TABLES_MAX];
+    size_t table_count;
+    struct http_stats stats;
+
+    char *scratch;    /* SERVER_SCRATCH_BYTES + 1: a NUL fits behind every read */
+    struct buf plain; /* TLS: what was decrypted */
+    struct buf head;  /* of the answer being built */
+    struct deflater *deflater;
+
+    struct deadlines deadlines;
+    struct timer *timer;        /* for the deadlines */
+    struct timer *accept_timer; /* NULL until first needed */
+    bool accept_paused, accept_failing, full_logged;
+
+    bool draining;
+    struct timer *drain_timer;
+    struct task drain_task;
+    task_fn *drain_done;
+    void *drain_arg;
+
+    int64_t date_s; /* second that date stands for */
+    char date[32];
+};
+
+/* accept.c */
+void listener_stop(struct listener *l); /* closes the socket */
+void listener_free(struct listener *l);
+/* Accepts again if there is room and nothing else speaks against it. */
+void server_update_accept(struct http_server *s);
+
+/* server.c */
+void server_conn_gone(struct http_server *s); /* after a connection was taken from the list */
+const char *server_date(struct http_server *s);
+/* NULL: no table is mounted. */
+const struct route_table *server_default_table(const struct http_server *s,
+                                               const struct listener *l);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stream.c - answers of unknown length
+ *
+ * The head waits for the first piece, so that both go in one sendmsg(), but
+ * not beyond the end of the turn. Layer: transport.
+ */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "transport/request.h"
+
+struct http_stream {
+    struct conn *c;
+    const struct http_stream_ops *ops; /* NULL: the owner has given it up */
+    void *arg;
+    struct task head_task; /* HEAD: there is nothing to stream */
+    bool chunked, head_only;
+    bool close;  /* the connection ends with it */
+    bool unread; /* the request's body was not read to its end */
+};
+
+static size_t stream_on_bytes(struct conn *c, char *bytes, size_t len)
+{
+    (void)c, (void)bytes, (void)len;
+    return 0; /* the next request waits */
+}
+
+static void stream_on_eof(struct conn *c)
+{
+    conn_end(c);
+}
+
+static void stream_on_drain(struct conn *c)
+{
+    struct http_stream *st = c->owner;
+
+    st->ops->on_drain(st->arg);
+}
+
+static void stream_on_deadline(struct conn *c, enum deadline_kind kind)
+{
+    (void)c, (void)kind; /* a viewer may pause for as long as it likes */
+}
+
+static void stream_free(struct http_stream *st)
+{
+    task_cancel(&st->head_task);
+    free(st);
+}
+
+static void stream_on_end(struct conn *c)
+{
+    struct http_stream *st = c->owner;
+
+    if (st->ops != NULL)
+        st->ops->on_gone(st->arg);
+    stream_free(st);
+}
+
+static const struct conn_proto stream_proto = {
+    .on_bytes = stream_on_bytes,
+    .on_eof = stream_on_eof,
+    .on_drain = stream_on_drain,
+    .on_deadline = stream_on_deadline,
+    .on_end = stream_on_end,
+};
+
+/* Gives the connection back, or ends it when its end is the stream's. */
+static void stream_finish(struct http_stream *st)
+{
+    struct conn *c = st->c;
+    bool close = st->close, drain = st->unread || c->in.len > 0;
+
+    stream_free(st);
+    conn_become(c, &http_proto, NULL);
+    if (close)
+        conn_finish(c, drain);
+    else
+        conn_resume(c);
+}
+
+/* A HEAD is answered with the head; the owner learns that nobody reads on. */
+static void stream_on_head_task(void *arg)
+{
+    struct http_stream *st = arg;
+    const struct http_stream_ops *ops = st->ops;
+    void *owner = st->arg;
+
+    if (st->c->ended)
+        return; /* on_end tells the owner */
+    stream_finish(st);
+    ops->on_gone(owner);
+}
+
+struct http_stream *http_stream_start(struct http_request *rq, int status, const char *type,
+                                      const struct http_stream_ops *ops, void *arg)
+{
+    struct http_stream *st = hf_xalloc(sizeof *st);
+    struct conn *c = rq->c;
+    struct buf *head;
+
+    assert(c != NULL); /* whoever streams has to know when the peer is gone */
+    st->c = c;
+    st->ops = ops;
+    st->arg = arg;
+    st->head_only = rq->parser.method == HTTP_HEAD_M;
+    st->chunked = rq->parser.http11;
+    head = response_head(rq, status, type, st->chunked ? BODY_CHUNKED : BODY_UNTIL_CLOSE, 0);
+    st->unread = !rq->body_done;
+    st->close = rq->close || st->unread;
+    request_answered(rq);
+    conn_cork(c, buf_data(head), head->len);
+    conn_become(c, &stream_proto, st);
+    conn_set_deadline(c, DEADLINE_NONE);
+    request_release(rq);
+    if (st->head_only) {
+        st->head_task = (struct task){.fn = stream_on_head_task, .arg = st};
+        loop_defer(c->server->loop, &st->head_task);
+    }
+    return st;
+}
+
+bool http_stream_ready(const struct http_stream *st)
+{
+    return !st->c->blocked && !st->c->ended;
+}
+
+void http_stream_write(struct http_stream *st, const struct iovec *iov, int count)
+{
+    struct iovec parts[CONN_IOV_MAX - 1];
+    size_t total = 0;
+    char size[24];
+    int n = 0;
+
+    assert(count <= CONN_IOV_MAX - 3);
+    for (int i = 0; i < count; i++)
+        total += iov[i].iov_len;
+    if (total == 0 || st->head_only)
+        return; /* an empty chunk would be the last */
+    if (st->chunked) {
+        int len = snprintf(size, sizeof size, "%zx\r\n", total);
+
+        parts[n++] = (struct iovec){size, (size_t)len};
+    }
+    for (int i = 0; i < count; i++)
+        parts[n++] = iov[i];
+    if (st->chunked)
+        parts[n++] = (struct iovec){(void *)(uintptr_t) "\r\n", 2};
+    conn_send(st->c, parts, n);
+}
+
+void http_stream_end(struct http_stream *st)
+{
+    struct iovec last = {(void *)(uintptr_t) "0\r\n\r\n", 5};
+
+    if (st->chunked && !st->head_only)
+        conn_send(st->c, &last, 1);
+    if (st->c->ended)
+        st->ops = NULL; /* freed with its connection, in silence */
+    else
+        stream_finish(st);
+}
+
+void http_stream_abort(struct http_stream *st)
+{
+    st->ops = NULL;
+    conn_end(st->c);
+}

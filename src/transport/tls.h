@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tls.h - TLS on a server's connections, by OpenSSL
+ *
+ * Built with TLS=1; otherwise tls_context_new() says so. OpenSSL reads and
+ * writes memory only; the sockets stay ours (see io.h for why). Layer: transport.
+ */
+#ifndef HF_TRANSPORT_TLS_H
+#define HF_TRANSPORT_TLS_H
+
+#include "base/buf.h"
+#include "base/error.h"
+
+struct tls_context;
+struct tls;
+
+bool tls_is_built_in(void);
+struct tls_context *tls_context_new(const char *cert_file, const char *key_file, struct hf_error *err);
+void tls_context_free(struct tls_context *c);
+/* Reads the files again; on failure the old ones stay. */
+int tls_context_reload(struct tls_context *c, struct hf_error *err);
+
+struct tls *tls_new(struct tls_context *c);
+void tls_free(struct tls *t);
+/* Ciphertext in; plaintext appended to *plain, ciphertext to send appended to *wire.
+ * 0, or -EPROTO (alert is in *wire), or -ECONNRESET after the peer's close_notify. */
+int tls_receive(struct tls *t, const void *bytes, size_t len, struct buf *plain, struct buf *wire);
+int tls_send(struct tls *t, const void *bytes, size_t len, struct buf *wire);
+void tls_shutdown(struct tls *t, struct buf *wire);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tls_none.c - a build without TLS says so. Layer: transport.
+ */
+#include "transport/tls.h"
+
+typedef int tls_none_is_not_empty; /* a file must declare something */
+
+#if !HF_TLS
+
+#include <errno.h>
+#include <stddef.h>
+
+bool tls_is_built_in(void)
+{
+    return false;
+}
+
+struct tls_context *tls_context_new(const char *cert_file, const char *key_file,
+                                    struct hf_error *err)
+{
+    (void)cert_file, (void)key_file;
+    hf_fail(err, HF_E_not_implemented, "This binary was built without TLS; build with TLS=1.");
+    return NULL;
+}
+
+void tls_context_free(struct tls_context *c)
+{
+    (void)c;
+}
+
+int tls_context_reload(struct tls_context *c, struct hf_error *err)
+{
+    (void)c;
+    return hf_fail(err, HF_E_not_implemented, "This binary was built without TLS.");
+}
+
+struct tls *tls_new(struct tls_context *c)
+{
+    (void)c;
+    return NULL;
+}
+
+void tls_free(struct tls *t)
+{
+    (void)t;
+}
+
+int tls_receive(struct tls *t, const void *bytes, size_t len, struct buf *plain, struct buf *wire)
+{
+    (void)t, (void)bytes, (void)len, (void)plain, (void)wire;
+    return -EPROTO;
+}
+
+int tls_send(struct tls *t, const void *bytes, size_t len, struct buf *wire)
+{
+    (void)t, (void)bytes, (void)len, (void)wire;
+    return -EPROTO;
+}
+
+void tls_shutdown(struct tls *t, struct buf *wire)
+{
+    (void)t, (void)wire;
+}
+
+#endif

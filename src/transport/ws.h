@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ws.h - RFC 6455 on a connection
+ *
+ * Text messages are collected (bounded by LIMIT_WS_TEXT_BYTES) and checked to be UTF-8; binary ones
+ * are handed on in pieces as they arrive, unmasked in place, so a frame of any
+ * size costs no memory. Pings, pongs, the close handshake and its time-outs are done here: a
+ * ping every WS_PING_MS, gone after WS_PONG_MS without a pong.
+ * Sending takes everything and holds what the socket has no room for: send
+ * output only while ws_ready(). Layer: transport.
+ */
+#ifndef HF_TRANSPORT_WS_H
+#define HF_TRANSPORT_WS_H
+
+#include "transport/http.h"
+
+struct ws;
+
+enum ws_opcode { WS_TEXT = 1, WS_BINARY = 2 };
+
+struct ws_ops {
+    /* A whole text message; the bytes are NUL-terminated and good until return. */
+    void (*on_text)(void *arg, const char *text, size_t len);
+    /* A piece of a binary message; returns how many bytes were taken. Fewer
+     * than len stops the reading until ws_resume(); the rest comes again. */
+    size_t (*on_binary)(void *arg, const void *bytes, size_t len, bool last);
+    void (*on_drain)(void *arg); /* what was held is sent */
+    /* The end, once: peer's close code, or 1006 when the connection broke. ws is dead after. */
+    void (*on_closed)(void *arg, int code);
+};
+
+/* Subprotocols the peer offers, comma separated as sent; "" if none. */
+const char *ws_offered(const struct http_request *rq);
+bool ws_is_offered(const struct http_request *rq, const char *protocol);
+/* Answers 101. `protocol` must be one that was offered, or NULL. */
+struct ws *ws_accept(struct http_request *rq, const char *protocol, const struct ws_ops *ops, void *arg);
+/* Accepts, then closes with this code and reason: how a refusal reaches a browser. */
+void ws_refuse(struct http_request *rq, int code, const char *reason);
+
+bool ws_ready(const struct ws *ws);  /* nothing held: room for output */
+size_t ws_held(const struct ws *ws); /* bytes held */
+void ws_send(struct ws *ws, enum ws_opcode opcode, const struct iovec *iov, int count);
+void ws_send_text(struct ws *ws, const char *text, size_t len);
+void ws_resume(struct ws *ws);
+/* Sends a close frame and ends after the peer's answer; on_closed is still called, later. */
+void ws_close(struct ws *ws, int code, const char *reason);
+void ws_abort(struct ws *ws);        /* cut at once; on_closed is not called */
+enum role ws_role(const struct ws *ws);
+const char *ws_peer(const struct ws *ws);
+
+#endif

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ws_conn.c - RFC 6455 on a connection
+ *
+ * A WebSocket is open, closing (our close frame is out, the peer's is awaited; data is
+ * dropped) or gone. Three ways lead to the end: the close handshake and a protocol
+ * error finish the connection in good order and tell the owner at once; a broken
+ * connection tells it from on_end. Layer: transport.
+ */
+#include "transport/ws_conn.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "transport/deflate.h"
+#include "transport/ws_codec.h"
+
+#define INFLATE_ROOM (16 * 1024)
+
+struct ws {
+    struct conn *c;
+    const struct ws_ops *ops;
+    void *arg;
+    struct ws_decoder decoder;
+    struct utf8_check utf8;
+    struct buf text;           /* a message that did not come in one piece */
+    struct inflater *inflater; /* of the message that is coming in */
+    struct buf rest;           /* inflated binary that was not taken */
+    enum role role;
+    uint8_t silent; /* pings without a sign of life */
+    bool deflate;   /* agreed */
+    bool closing;
+    bool aborted;   /* the owner wants to hear no more */
+    bool heard;     /* since the last ping */
+    bool rest_last;
+    bool more, more_last; /* the inflater has more, though its input is used up */
+};
+
+static const struct conn_proto ws_proto;
+
+static bool ws_is_gone(const struct ws *ws, const struct conn *c)
+{
+    return c->ended || c->proto != &ws_proto || c->owner != ws;
+}
+
+static void ws_free(struct ws *ws)
+{
+    buf_fini(&ws->text);
+    buf_fini(&ws->rest);
+    inflater_free(ws->inflater);
+    free(ws);
+}
+
+/* --- sending ----------------------------------------------------------------------------- */
+
+static void ws_send_frame(struct ws *ws, uint8_t opcode, bool deflated, const struct iovec *iov,
+                          int count)
+{
+    struct iovec parts[CONN_IOV_MAX - 1];
+    char header[WS_SEND_HEADER_MAX];
+    uint64_t total = 0;
+
+    assert(count < CONN_IOV_MAX - 1);
+    for (int i = 0; i < count; i++) {
+        total += iov[i].iov_len;
+        parts[i + 1] = iov[i];
+    }
+    parts[0].iov_base = header;
+    parts[0].iov_len = ws_encode_header(header, opcode, true, deflated, total);
+    conn_send(ws->c, parts, count + 1);
+}
+
+static const struct buf *ws_deflate(struct ws *ws, const struct iovec *iov, int count)
+{
+    struct http_server *s = ws->c->server;
+    size_t total = 0;
+
+    for (int i = 0; i < count; i++)
+        total += iov[i].iov_len;
+    if (!ws->deflate || total < DEFLATE_MIN_BYTES)
+        return NULL;
+    if (s->deflater == NULL)
+        s->deflater = deflater_new();
+    return s->deflater != NULL ? deflater_run(s->deflater, iov, count) : NULL;
+}
+
+void ws_send(struct ws *ws, enum ws_opcode opcode, const struct iovec *iov, int count)
+{
+    const struct buf *packed;
+    struct iovec one;
+
+    if (ws->closing || ws->c->ended)
+        return;
+    packed = ws_deflate(ws, iov, count);
+    if (packed == NULL) {
+        ws_send_frame(ws, (uint8_t)opcode, false, iov, count);
+        return;
+    }
+    one = (struct iovec){buf_data(packed), packed->len};
+    ws_send_frame(ws, (uint8_t)opcode, true, &one, 1);
+}
+
+void ws_send_text(struct ws *ws, const char *text, size_t len)
+{
+    struct iovec iov = {(void *)(uintptr_t)text, len};
+
+    ws_send(ws, WS_TEXT, &iov, 1);
+}
+
+bool ws_ready(const struct ws *ws)
+{
+    return !ws->c->blocked && !ws->c->ended && !ws->closing;
+}
+
+size_t ws_held(const struct ws *ws)
+{
+    return ws->c->blocked ? ws->c->out.len : 0;
+}
+
+static void ws_send_close(struct ws *ws, int code, const char *reason)
+{
+    char payload[WS_CONTROL_MAX];
+    size_t len = 0;
+
+    if (ws_code_is_sendable(code)) {
+        size_t text = strnlen(reason, sizeof payload - 2);
+
+        text -= utf8_open_tail(reason, text);
+        payload[0] = (char)(code >> 8);
+        payload[1] = (char)code;
+        memcpy(payload + 2, reason, text);
+        len = 2 + text;
+    }
+    ws_send_frame(ws, WS_OP_CLOSE, false, &(struct iovec){payload, len}, 1);
+}
+
+void ws_close(struct ws *ws, int code, const char *reason)
+{
+    if (ws->closing || ws->c->ended)
+        return;
+    ws_send_close(ws, code, reason != NULL ? reason : "");
+    ws->closing = true;
+    conn_set_deadline(ws->c, DEADLINE_CLOSE);
+    conn_resume(ws->c); /* the peer's close may stand behind data nobody wants any more */
+}
+
+void ws_abort(struct ws *ws)
+{
+    ws->aborted = true;
+    conn_end(ws->c);
+}
+
+void ws_resume(struct ws *ws)
+{
+    conn_resume(ws->c);
+}
+
+enum role ws_role(const struct ws *ws)
+{
+    return ws->role;
+}
+
+const char *ws_peer(const struct ws *ws)
+{
+    return ws->c->peer;
+}
+
+/* --- the end ----------------------------------------------------------------------------- */
+
+/* In good order: the connection sees to its own end, the owner is told, ws is dead. */
+static void ws_finish(struct ws *ws, int code, bool drain)
+{
+    conn_finish(ws->c, drain);
+    if (!ws->aborted)
+        ws->ops->on_closed(ws->arg, code);
+    ws_free(ws);
+}
+
+/* The peer broke the protocol. ws is dead. */
+static void ws_fail(struct ws *ws, int code, const char *reason)
+{
+    if (!ws->closing)
+        ws_send_close(ws, code, reason);
+    ws_finish(ws, code, true);
+}
+
+/* --- receiving: data ----------------------------------------------------------------------- */
+
+enum taking { TAKEN, WAITS, DEAD };
+
+/* Hands on binary bytes; *taken of len. The owner may have closed ws meanwhile. */
+static enum taking ws_give_binary(struct ws *ws, const char *bytes, size_t len, bool last,
+                                  size_t *taken)
+{
+    struct conn *c = ws->c;
+
+    *taken = len;
+    if (ws->closing || (len == 0 && !last))
+        return TAKEN;
+    c->paused = true; /* unless all is taken */
+    *taken = ws->ops->on_binary(ws->arg, bytes, len, last);
+    if (ws_is_gone(ws, c))
+        return DEAD;
+    if (ws->closing || *taken >= len) {
+        *taken = len;
+        c->paused = false;
+        return TAKEN;
+    }
+    return WAITS;
+}
+
+/* A whole text message; text[len] can be written and is put back. */
+static enum taking ws_give_text(struct ws *ws, char *text, size_t len)
+{
+    struct conn *c = ws->c;
+    char behind = text[len];
+
+    text[len] = '\0';
+    ws->ops->on_text(ws->arg, text, len);
+    text[len] = behind;
+    return ws_is_gone(ws, c) ? DEAD : TAKEN;
+}
+
+static enum taking ws_give_collected(struct ws *ws)
+{
+    struct buf whole = ws->text;
+    enum taking rc;
+
+    ws->text = (struct buf){0};
+    buf_cstr(&whole);
+    rc = ws_give_text(ws, buf_data(&whole), whole.len);
+    buf_fini(&whole);
+    return rc;
+}
+
+/* A piece of text, checked as it comes. One that is a whole message is not copied. */
+static enum taking ws_on_text(struct ws *ws, char *bytes, size_t len, bool first, bool last)
+{
+    if (ws->closing)
+        return TAKEN;
+    if (first)
+        ws->utf8 = (struct utf8_check){0};
+    if (ws->text.len + len > LIMIT_WS_TEXT_BYTES) {
+        ws_fail(ws, WS_CODE_SIZE, "text message too long");
+        return DEAD;
+    }
+    if (!utf8_check_feed(&ws->utf8, bytes, len) || (last && !utf8_check_done(&ws->utf8))) {
+        ws_fail(ws, WS_CODE_TEXT, "text is not UTF-8");
+        return DEAD;
+    }
+    if (first && last)
+        return ws_give_text(ws, bytes, len);
+    buf_put(&ws->text, bytes, len);
+    return last ? ws_give_collected(ws) : TAKEN;
+}
+
+/* --- receiving: compressed data ------------------------------------------------------------- */
+
+static enum taking ws_give_inflated(struct ws *ws, uint8_t opcode, char *bytes, size_t len,
+                                    bool first, bool last)
+{
+    enum taking rc;
+    size_t taken;
+
+    if (opcode == WS_OP_TEXT)
+        return ws_on_text(ws, bytes, len, first, last);
+    rc = ws_give_binary(ws, bytes, len, last, &taken);
+    if (rc == WAITS) {
+        buf_put(&ws->rest, bytes + taken, len - taken);
+        ws->rest_last = last;
+    }
+    return rc;
+}
+
+/*
+ * Inflates in steps of INFLATE_ROOM until the input is used up and nothing more comes
+ * out, or the owner has to wait. *used tells how much of the input went in; if all
+ * of it did but more may come out, `more` remembers to go on without input.
+ */
+static enum taking ws_inflate(struct ws *ws, const struct ws_piece *in, size_t *used)
+{
+    char room[INFLATE_ROOM + 1];
+    bool first = in->first;
+    enum taking rc = TAKEN;
+
+    *used = 0;
+    do {
+        size_t n, made;
+        bool drained, last;
+
+        if (inflater_run(ws->inflater, in->bytes + *used, in->len - *used, in->last, &n, room,
+                         INFLATE_ROOM, &made) < 0) {
+            ws_fail(ws, WS_CODE_TEXT, "compressed data is broken");
+            return DEAD;
+        }
+        *used += n;
+        drained = *used == in->len && made < INFLATE_ROOM;
+        last = drained && in->last;
+        ws->more = !drained && *used == in->len;
+        ws->more_last = in->last;
+        rc = ws_give_inflated(ws, in->opcode, room, made, first, last);
+        first = false;
+        if (rc == DEAD)
+            return DEAD;
+        if (ws->closing) {
+            *used = in->len; /* nobody wants the rest */
+            return TAKEN;
+        }
+        if (last) {
+            inflater_free(ws->inflater);
+            ws->inflater = NULL;
+        }
+        if (drained)
+            return rc;
+    } while (rc == TAKEN);
+    return rc;
+}
+
+static enum taking ws_on_deflated(struct ws *ws, const struct ws_piece *piece, size_t *used)
+{
+    *used = piece->len;
+    if (ws->closing)
+        return TAKEN;
+    if (ws->inflater == NULL)
+        ws->inflater = inflater_new();
+    if (ws->inflater == NULL) {
+        ws_fail(ws, WS_CODE_INTERNAL, "out of memory");
+        return DEAD;
+    }
+    return ws_inflate(ws, piece, used);
+}
+
+/* What was inflated before and not taken, then what is still in the inflater. */
+static enum taking ws_give_rest(struct ws *ws)
+{
+    enum taking rc = TAKEN;
+    size_t taken;
+
+    if (ws->rest.len > 0) {
+        rc = ws_give_binary(ws, buf_data(&ws->rest), ws->rest.len, ws->rest_last, &taken);
+        if (rc == DEAD)
+            return DEAD;
+        buf_drop(&ws->rest, taken);
+        if (ws->rest.len == 0)
+            buf_fini(&ws->rest);
+    }
+    if (rc == TAKEN && ws->more && ws->inflater != NULL) {
+        struct ws_piece none = {
+            .bytes = (char[1]){0}, .opcode = WS_OP_BINARY, .last = ws->more_last};
+
+        ws->more = false;
+        rc = ws_inflate(ws, &none, &taken);
+    }
+    return rc;
+}
+
+/* --- receiving: frames ----------------------------------------------------------------------- */
+
+/* Returns how many bytes of the piece were not taken in *untaken. */
+static enum taking ws_on_data(struct ws *ws, const struct ws_piece *piece, size_t *untaken)
+{
+    size_t taken = piece->len;
+    enum taking rc;
+
+    if (piece->deflated)
+        rc = ws_on_deflated(ws, piece, &taken);
+    else if (piece->opcode == WS_OP_TEXT)
+        rc = ws_on_text(ws, piece->bytes, piece->len, piece->first, piece->last);
+    else
+        rc = ws_give_binary(ws, piece->bytes, piece->len, piece->last, &taken);
+    *untaken = piece->len - taken;
+    if (rc != DEAD)
+        ws_decode_untake(&ws->decoder, piece, *untaken);
+    return rc;
+}
+
+static enum taking ws_on_close_frame(struct ws *ws, const struct ws_piece *piece)
+{
+    int code = ws_close_code(piece->bytes, piece->len);
+
+    if (code < 0) {
+        ws_fail(ws, WS_CODE_PROTOCOL, "bad close frame");
+        return DEAD;
+    }
+    if (!ws->closing)
+        ws_send_close(ws, code, "");
+    ws_finish(ws, code, false);
+    return DEAD;
+}
+
+static enum taking ws_on_control(struct ws *ws, const struct ws_piece *piece)
+{
+    struct iovec iov = {piece->bytes, piece->len};
+
+    if (piece->opcode == WS_OP_CLOSE)
+        return ws_on_close_frame(ws, piece);
+    if (piece->opcode == WS_OP_PING && !ws->closing)
+        ws_send_frame(ws, WS_OP_PONG, false, &iov, 1);
+    return ws->c->ended ? DEAD : TAKEN;
+}
+
+/* One frame, or what there is of it. *used grows; WAITS also means: more bytes are needed. */
+static enum taking ws_on_frame(struct ws *ws, char *bytes, size_t len, size_t *used)
+{
+    struct ws_piece piece;
+    size_t n, untaken = 0;
+    enum taking rc = TAKEN;
+
+    switch (ws_decode(&ws->decoder, bytes + *used, len - *used, &n, &piece)) {
+    case WS_EV_MORE:
+        rc = WAITS;
+        break;
+    case WS_EV_DATA:
+        rc = ws_on_data(ws, &piece, &untaken);
+        break;
+    case WS_EV_CONTROL:
+        rc = ws_on_control(ws, &piece);
+        break;
+    case WS_EV_ERROR:
+        ws_fail(ws, piece.code, piece.code == WS_CODE_SIZE ? "frame too long" : "bad frame");
+        rc = DEAD;
+        break;
+    }
+    *used += n - untaken;
+    return rc;
+}
+
+static size_t ws_on_bytes(struct conn *c, char *bytes, size_t len)
+{
+    struct ws *ws = c->owner;
+    size_t used = 0;
+    enum taking rc = TAKEN;
+
+    ws->heard |= len > 0;
+    if (ws->rest.len > 0 || ws->more)
+        rc = ws_give_rest(ws);
+    while (rc == TAKEN)
+        rc = ws_on_frame(ws, bytes, len, &used);
+    return rc == DEAD ? len : used;
+}
+
+/* --- events ------------------------------------------------------------------------------ */
+
+static void ws_on_eof(struct conn *c)
+{
+    conn_end(c);
+}
+
+static void ws_on_drain(struct conn *c)
+{
+    struct ws *ws = c->owner;
+
+    if (!ws->closing)
+        ws->ops->on_drain(ws->arg);
+}
+
+/* Whatever the peer sent or took is a sign of life. While we do not read, its silence is ours. */
+static void ws_on_ping(struct ws *ws)
+{
+    struct conn *c = ws->c;
+
+    if (ws->heard || c->progress || c->paused)
+        ws->silent = 0;
+    else if (++ws->silent >= WS_SILENT_TICKS) {
+        conn_end(c);
+        return;
+    }
+    ws->heard = c->progress = false;
+    if (!c->blocked)
+        ws_send_frame(ws, WS_OP_PING, false, NULL, 0);
+    conn_set_deadline(c, DEADLINE_PING);
+}
+
+static void ws_on_deadline(struct conn *c, enum deadline_kind kind)
+{
+    if (kind == DEADLINE_PING)
+        ws_on_ping(c->owner);
+    else
+        conn_end(c); /* no answer to our close frame */
+}
+
+static void ws_on_end(struct conn *c)
+{
+    struct ws *ws = c->owner;
+
+    if (!ws->aborted)
+        ws->ops->on_closed(ws->arg, WS_CODE_BROKEN);
+    ws_free(ws);
+}
+
+static const struct conn_proto ws_proto = {
+    .on_bytes = ws_on_bytes,
+    .on_eof = ws_on_eof,
+    .on_drain = ws_on_drain,
+    .on_deadline = ws_on_deadline,
+    .on_end = ws_on_end,
+};
+
+struct ws *ws_new(struct conn *c, enum role role, bool deflate, const struct ws_ops *ops, void *arg)
+{
+    struct ws *ws = hf_xalloc(sizeof *ws);
+
+    ws->c = c;
+    ws->ops = ops;
+    ws->arg = arg;
+    ws->role = role;
+    ws->deflate = ws->decoder.may_deflate = deflate;
+    ws->decoder.frame_max = LIMIT_WS_FRAME_BYTES;
+    ws->heard = true;
+    conn_become(c, &ws_proto, ws);
+    conn_set_deadline(c, DEADLINE_PING);
+    return ws;
+}
+
+void ws_drain(struct conn *c)
+{
+    if (c->proto == &ws_proto)
+        ws_close(c->owner, WS_CODE_GOING, "the daemon is going");
+}

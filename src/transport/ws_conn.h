@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ws_conn.h - what the server's other files need of a WebSocket. Layer: transport.
+ */
+#ifndef HF_TRANSPORT_WS_CONN_H
+#define HF_TRANSPORT_WS_CONN_H
+
+#include "transport/request.h"
+#include "transport/ws.h"
+
+#define WS_SILENT_TICKS (WS_PONG_MS / WS_PING_MS) /* pings without a sign of life */
+
+/* Takes the connection over from an accepted handshake (handshake.c). */
+struct ws *ws_new(struct conn *c, enum role role, bool deflate, const struct ws_ops *ops,
+                  void *arg);
+/* The server is going: a WebSocket is closed with 1001, anything else is left alone. */
+void ws_drain(struct conn *c);
+
+#endif

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// 100 viewers, of whom 10 never read and 10 read a byte a second: the others do not notice, the
+// process does not notice, and the worker's memory grows by a constant for each.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { it } from 'node:test';
+import { Viewer } from '../lib/client.mjs';
+import { binary, withDaemon } from '../lib/daemon.mjs';
+import { emit, expectedBytes } from '../lib/gen.mjs';
+import * as proc from '../lib/proc.mjs';
+import { report, scaled } from '../lib/scale.mjs';
+import { OP, WsRaw } from '../lib/wsraw.mjs';
+import { waitUntil } from '../lib/wait.mjs';
+
+const sanitized = () => fs.readFileSync(binary()).includes('__asan_init');
+const TOTAL = scaled(40 << 20, 8 << 20);
+const SEED = 5001;
+
+withDaemon('a hundred viewers', {}, (d) => {
+    const body = (extra = []) => ({ command: emit(), args: ['-n', String(TOTAL), '-s', String(SEED), '-c', '16384', '-d', '4000', '-w', ...extra], stdin: 'pipe', history_bytes: 2 << 20 });
+    const go = (id) => d.api('POST', `/v1/processes/${id}/input`, { json: { data: '\n' }, expect: 200 });
+
+    it('80 get everything at full speed beside 20 that do not read', async () => {
+        const want = expectedBytes(SEED, 0, TOTAL);
+        const alone = await d.spawn(body());
+        let t = Date.now();
+        await go(alone.id);
+        await d.exitOf(alone.id, 120000);
+        const aloneMs = Date.now() - t;
+        await d.remove(alone.id);
+
+        const p = await d.spawn(body());
+        const warm = await Viewer.attach(d, p.id, { query: { since: '0' } });
+        warm.cut();
+        await waitUntil(async () => (await d.get(p.id)).viewers === 0, 'a quiet start');
+        const before = proc.privateBytes(d.workerPid());
+        const same = (at, bytes) => assert.ok(want.compare(bytes, 0, bytes.length, at, at + bytes.length) === 0, `wrong bytes at ${at}`);
+        const fast = [];
+        for (let i = 0; i < 80; i++) fast.push(await Viewer.attach(d, p.id, { query: { since: '0' }, keep: false, onBytes: same }));
+        const stuck = [];
+        for (let i = 0; i < 10; i++) {
+            const v = await Viewer.attach(d, p.id, { query: { since: '0' }, keep: false, onBytes: same });
+            v.ws.pause();
+            stuck.push(v);
+        }
+        const drip = [];
+        for (let i = 0; i < 10; i++) {
+            const w = await WsRaw.open(d, `/v1/processes/${p.id}/connect?since=0&raw=1`);
+            w.conn.socket.removeAllListeners('data');
+            w.conn.socket.pause();
+            drip.push(w);
+        }
+        const timer = setInterval(() => drip.forEach((w) => w.conn.socket.read(1)), 1000);
+        await waitUntil(async () => (await d.get(p.id)).viewers === 100, 'a hundred');
+
+        t = Date.now();
+        await go(p.id);
+        let peak = 0;
+        const watch = setInterval(() => (peak = Math.max(peak, proc.privateBytes(d.workerPid()))), 200);
+        await Promise.all(fast.map((v) => v.finish(180000)));
+        const ms = Date.now() - t;
+        clearInterval(timer);
+        clearInterval(watch);
+        for (const v of fast) {
+            assert.equal(v.bytes, TOTAL);
+            assert.deepEqual(v.gaps, []);
+        }
+        const each = (peak - before) / 100;
+        report(`measured ${TOTAL >> 20} MiB to 80 viewers in ${ms} ms (alone ${aloneMs} ms), ${(each / 1024).toFixed(1)} KiB of worker memory for each viewer`);
+        assert.ok(ms < aloneMs * 2 + 2000, `the process was held: ${ms} ms against ${aloneMs} ms alone`);
+        assert.ok(each < (sanitized() ? 1024 : 64) * 1024, `${each} bytes for each viewer`);
+
+        // Those that stood still are told what they missed and get the rest, and the exit.
+        stuck.forEach((v) => v.ws.resume());
+        await Promise.all(stuck.map((v) => v.finish(60000)));
+        for (const v of stuck) {
+            assert.equal(v.at, TOTAL);
+            assert.ok(v.gaps.length >= 1);
+            assert.equal(v.bytes + v.gaps.reduce((n, [a, b]) => n + b - a, 0), TOTAL);
+        }
+        drip.forEach((w) => w.destroy());
+        assert.ok(OP.BINARY === 2);
+        await d.remove(p.id);
+    });
+
+    it('one viewer that alone stands still holds the process only for a while', async () => {
+        const p = await d.spawn({ command: emit(), args: ['-n', String(32 << 20), '-s', '6', '-c', '65536', '-w'], stdin: 'pipe' });
+        const v = await Viewer.attach(d, p.id, { query: { since: '0' } });
+        v.ws.pause();
+        await go(p.id);
+        await d.exitOf(p.id, 60000);
+        v.cut();
+    });
+});

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// daemon.mjs - one real daemon per test file, watched from its start to its end
+//
+// A daemon gets its own directory, tokens and port. When the file is done it is
+// asked to stop and must leave nothing: exit status 0, no child alive, no
+// sanitizer report, and before that no descriptor more than at the start.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import http from 'node:http';
+import os from 'node:os';
+import path from 'node:path';
+import { after, before, describe } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { codes, noteCode } from './codes.mjs';
+import * as httpc from './http.mjs';
+import { OpenApi } from './openapi.mjs';
+import * as proc from './proc.mjs';
+import { waitUntil, within } from './wait.mjs';
+
+export const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '../..');
+const SANITIZER = /ERROR: AddressSanitizer|runtime error:|LeakSanitizer|UndefinedBehaviorSanitizer/;
+
+const firstThatExists = (...files) => files.filter(Boolean).find((f) => fs.existsSync(f));
+
+/** The binary under test: the sanitized build where there is one. */
+export function binary() {
+    const bin = process.env.HOLDFAST_BIN
+        ?? firstThatExists(path.join(root, 'build/asan/holdfast'), path.join(root, 'build/holdfast'));
+    if (!bin) throw new Error('no binary: set HOLDFAST_BIN or run make');
+    return path.resolve(bin);
+}
+
+/** The static release binary, or null. */
+export function releaseBinary() {
+    const bin = process.env.HOLDFAST_RELEASE ?? firstThatExists(path.join(root, 'build/release/holdfast'));
+    return bin && fs.existsSync(bin) ? path.resolve(bin) : null;
+}
+
+export class Daemon {
+    constructor(options = {}) {
+        this.options = options;
+        this.stderr = '';
+        this.stdout = '';
+        this.urls = [];
+    }
+
+    /** Makes the directory and the token file. Separate so that tests can look before the start. */
+    prepare() {
+        this.dir = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-'));
+        this.mark = `HF_TEST_MARK=${crypto.randomBytes(8).toString('hex')}`;
+        this.tokens = {};
+        for (const role of ['own', 'type', 'watch']) this.tokens[role] = crypto.randomBytes(24).toString('hex');
+        this.token = this.tokens.own;
+        this.tokenFile = path.join(this.dir, 'tokens');
+        fs.writeFileSync(this.tokenFile,
+            `${this.tokens.own}\ntype ${this.tokens.type}\nwatch ${this.tokens.watch}\n`, { mode: 0o600 });
+        return this;
+    }
+
+    async start() {
+        if (!this.dir) this.prepare();
+        const o = this.options;
+        const bin = o.bin ?? binary();
+        const auth = o.auth === false ? [] : ['--token-file', this.tokenFile];
+        const listen = (o.listen ?? ['127.0.0.1:0']).flatMap((l) => ['--listen', l.replace('DIR', this.dir)]);
+        const args = [...(o.before ?? []), ...(o.before ? [bin] : []), 'serve', ...listen, ...auth, ...(o.args ?? [])];
+        const env = {
+            PATH: process.env.PATH, HOME: this.dir, LANG: 'C.UTF-8', TMPDIR: this.dir,
+            ASAN_OPTIONS: process.env.HF_ASAN_OPTIONS ?? 'detect_leaks=1:exitcode=99',
+            UBSAN_OPTIONS: 'print_stacktrace=1:halt_on_error=1:exitcode=99',
+            ...o.env,
+        };
+        const [name, value] = this.mark.split('=');
+        env[name] = value;
+        const [command, rest] = o.argsWhole ? [bin, o.argsWhole] : o.before ? [o.before[0], args.slice(1)] : [bin, args];
+        this.child = spawn(command, rest, {
+            env, cwd: this.dir, stdio: ['ignore', 'pipe', 'pipe', ...(o.extraFds ?? [])], detached: true,
+        });
+        this.pid = this.child.pid;
+        this.exit = new Promise((done) => this.child.once('close', (code, signal) => done({ code, signal })));
+        this.exit.then((e) => (this.exited = e));
+        this.child.stdout.on('data', (d) => (this.stdout += d));
+        this.child.stderr.on('data', (d) => {
+            this.stderr += d;
+            if (process.env.HF_TEST_STDERR) process.stderr.write(d);
+        });
+        await this.ready(o.listen?.length || 1);
+        if (o.fdBaseline !== false) await this.takeBaseline();
+        return this;
+    }
+
+    /** Until every listener has been announced. */
+    async ready(count) {
+        const lines = () => [...(this.stdout + this.stderr).matchAll(/listening on (\S+)/g)].map((m) => m[1]);
+        await waitUntil(() => {
+            if (this.exited) {
+                const err = new Error(`daemon ended at its start: ${JSON.stringify(this.exited)}\n${this.stderr}`);
+                throw Object.assign(err, { fatal: true });
+            }
+            return lines().length >= count;
+        }, 'the "listening on" line', 20000, 2);
+        this.urls = lines();
+        const tcp = this.urls.find((u) => /^https?:/.test(u));
+        if (tcp) {
+            const u = new URL(tcp);
+            this.url = u.origin;
+            this.host = u.hostname;
+            this.port = Number(u.port);
+            this.tls = u.protocol === 'https:';
+        }
+        const unix = this.urls.find((u) => u.startsWith('unix:'));
+        if (unix) this.unixPath = unix.replace(/^unix:(\/\/)?/, '');
+        if (!tcp) this.socketPath = this.unixPath;
+        this.agent = new http.Agent({ keepAlive: true, maxSockets: 64 });
+        if (this.tls) this.agent = undefined;
+    }
+
+    /** Descriptors after one answered request, so that what is made lazily is there. */
+    async takeBaseline() {
+        if (!this.port || this.tls) return;
+        await this.request('GET', '/healthz', { agent: false, headers: { Connection: 'close' } });
+        const count = () => this.fdCounts();
+        let last = count();
+        await waitUntil(() => {
+            const now = count();
+            const same = now.keeper === last.keeper && now.worker === last.worker;
+            last = now;
+            return same;
+        }, 'descriptors to settle', 5000, 30);
+        this.baseline = last;
+    }
+
+    fdCounts() {
+        const worker = this.workerPid();
+        return { keeper: proc.fdCount(this.pid), worker: worker ? proc.fdCount(worker) : -1 };
+    }
+
+    /** The keeper: the process started, or what runs under unshare and its like. */
+    keeperPid() {
+        if (!this.options.before || proc.stat(this.pid)?.name === 'holdfast') return this.pid;
+        return proc.descendantsOf(this.pid).find((s) => s.name === 'holdfast')?.pid;
+    }
+
+    /** The worker is the keeper's child that runs the same program and is no spawned process. */
+    workerPid() {
+        const keeper = this.keeperPid();
+        const mine = proc.exe(keeper);
+        const base = this.options.workerExe ?? path.basename(mine ?? '');
+        return proc.childrenOf(keeper).find((s) => {
+            if (s.state === 'Z') return false;
+            const exe = proc.exe(s.pid);
+            if (!exe || (exe !== mine && path.basename(exe) !== base)) return false;
+            return !(proc.environ(s.pid) ?? []).some((e) => e.startsWith('HOLDFAST_PROCESS_ID='));
+        })?.pid ?? null;
+    }
+
+    /** A worker other than `old` that answers. */
+    async nextWorker(old, ms = 10000) {
+        return waitUntil(() => {
+            const now = this.workerPid();
+            return now && now !== old ? now : null;
+        }, 'a new worker', ms, 2);
+    }
+
+    // --- requests ---
+
+    authHeaders(role = 'own') {
+        if (this.options.auth === false || role === null) return {};
+        return { Authorization: `Bearer ${this.tokens[role] ?? role}` };
+    }
+
+    /** A request with our token; no checks. */
+    request(method, url, options = {}) {
+        const headers = { ...this.authHeaders(options.role), ...options.headers };
+        return httpc.request(options.target ?? this, method, url, { ...options, headers });
+    }
+
+    /** Opens a streaming answer. */
+    open(method, url, options = {}) {
+        const headers = { ...this.authHeaders(options.role), ...options.headers };
+        return httpc.open(options.target ?? this, method, url, { agent: false, ...options, headers });
+    }
+
+    async openapi() {
+        if (!this.api_) this.api_ = new OpenApi((await this.request('GET', '/openapi.json')).json);
+        return this.api_;
+    }
+
+    /** A request whose answer must match the document; `expect` is the wanted status. */
+    async api(method, url, options = {}) {
+        const answer = await this.request(method, url, options);
+        const what = `${method} ${url} ${options.json === undefined ? '' : JSON.stringify(options.json).slice(0, 300)}`;
+        if (options.expect !== undefined) {
+            assert.equal(answer.status, options.expect, `${what}: ${answer.text.slice(0, 600)}`);
+        }
+        if (answer.type === 'application/problem+json' && method !== 'HEAD') noteCode(answer.json.code);
+        if (options.check !== false) {
+            const sent = options.json !== undefined && typeof options.json === 'object' && !Buffer.isBuffer(options.json)
+                ? options.json : undefined;
+            (await this.openapi()).checkAnswer(method, url, answer, sent);
+        }
+        return answer;
+    }
+
+    /** A request that must be refused with this code; returns the problem. */
+    async refused(code, method, url, options = {}) {
+        const answer = await this.api(method, url, options);
+        return checkProblem(answer, code, `${method} ${url}`);
+    }
+
+    // --- the calls that every suite needs ---
+
+    async spawn(body, options = {}) {
+        const answer = await this.api('POST', '/v1/processes', { json: body, expect: 201, ...options });
+        const p = answer.json;
+        assert.equal(answer.headers.location, `/v1/processes/${p.id}`);
+        return p;
+    }
+
+    /** A shell line; pipes unless told otherwise. */
+    sh(line, more = {}) {
+        return this.spawn({ command: line, shell: true, ...more });
+    }
+
+    async get(id) {
+        return (await this.api('GET', `/v1/processes/${id}`, { expect: 200 })).json;
+    }
+
+    async list(query = '') {
+        return (await this.api('GET', `/v1/processes${query}`, { expect: 200 })).json.processes;
+    }
+
+    async remove(id, query = '?grace_ms=0') {
+        return (await this.api('DELETE', `/v1/processes/${id}${query}`, { expect: 200, timeoutMs: 30000 })).json;
+    }
+
+    /** Waits for the exit; the process object afterwards. */
+    async exitOf(id, ms = 20000) {
+        const w = (await this.api('GET', `/v1/processes/${id}/wait?timeout_ms=${ms}`, { expect: 200, timeoutMs: ms + 10000 })).json;
+        assert.equal(w.status, 'exited', `process ${id} did not exit in ${ms} ms`);
+        return this.get(id);
+    }
+
+    async output(id, query = '') {
+        return (await this.api('GET', `/v1/processes/${id}/output${query}`, { expect: 200 })).body;
+    }
+
+    /** Until the output holds the text; the whole output so far. */
+    async outputHas(id, text, ms = 10000) {
+        return waitUntil(async () => {
+            const out = (await this.output(id)).toString('latin1');
+            return out.includes(text) ? out : null;
+        }, `output with ${JSON.stringify(text)}`, ms);
+    }
+
+    async removeAll() {
+        for (let round = 0; round < 50; round++) {
+            const list = (await this.request('GET', '/v1/processes?limit=1000')).json.processes;
+            if (list.length === 0) return;
+            for (const p of list) await this.request('DELETE', `/v1/processes/${p.id}?grace_ms=0`, { timeoutMs: 30000 });
+        }
+    }
+
+    // --- the end ---
+
+    /** Nothing more than at the start is open, once processes and connections are gone. */
+    async checkDescriptors() {
+        if (!this.baseline) return;
+        await this.removeAll();
+        this.agent?.destroy();
+        const name = (pid) => JSON.stringify(proc.fds(pid), null, 1);
+        let now;
+        await waitUntil(() => {
+            now = this.fdCounts();
+            return now.keeper <= this.baseline.keeper && now.worker <= this.baseline.worker;
+        }, 'descriptors to return to the baseline', 10000, 50).catch((err) => {
+            throw new Error(`${err.message}: ${JSON.stringify(this.baseline)} -> ${JSON.stringify(now)}\n` +
+                `keeper ${name(this.pid)}\nworker ${name(this.workerPid())}`);
+        });
+    }
+
+    checkReports() {
+        const m = SANITIZER.exec(this.stderr);
+        if (m) assert.fail(`sanitizer report:\n${this.stderr.slice(Math.max(0, m.index - 200), m.index + 6000)}`);
+    }
+
+    /** Asks for the end with SIGTERM and checks what is left: nothing. */
+    async stop({ signal = 'SIGTERM', ms = 10000, code = 0 } = {}) {
+        if (!this.child) return;
+        const problems = [];
+        const attempt = async (fn) => {
+            try {
+                await fn();
+            } catch (err) {
+                problems.push(err.message);
+            }
+        };
+        if (!this.exited) {
+            await attempt(() => this.checkDescriptors());
+            if (!this.exited) process.kill(this.keeperPid() ?? this.pid, signal);
+        }
+        await attempt(async () => {
+            const e = await within(this.exit, ms + (this.options.before ? 5000 : 0), 'the daemon to exit');
+            assert.deepEqual(e, { code, signal: null }, `exit of the daemon\n${this.stderr.slice(-3000)}`);
+        });
+        await attempt(() => waitUntil(() => proc.withEnv(this.mark).length === 0, 'every process to be gone', 3000)
+            .catch((err) => {
+                const left = proc.withEnv(this.mark).map((p) => `${p} ${proc.cmdline(p).join(' ')}`);
+                throw new Error(`${err.message}: left over ${left.join('; ')}`);
+            }));
+        await attempt(() => this.checkReports());
+        this.agent?.destroy();
+        this.kill();
+        if (problems.length) assert.fail(`at the end of the daemon:\n- ${problems.join('\n- ')}`);
+    }
+
+    /** Ends what is left of a daemon that failed its checks: only processes with its own mark. */
+    kill() {
+        for (const pid of proc.withEnv(this.mark)) {
+            try {
+                process.kill(pid, 'SIGKILL');
+            } catch {
+                continue;
+            }
+        }
+        fs.rmSync(this.dir, { recursive: true, force: true });
+    }
+}
+
+/** Status, type and fields of a problem answer; the problem is the result. */
+export function checkProblem(answer, code, what = '') {
+    const text = answer.body.toString('utf8');
+    const type = (answer.headers['content-type'] ?? '').split(';')[0];
+    assert.equal(type, 'application/problem+json', `${what}: ${answer.status} ${text.slice(0, 300)}`);
+    const p = JSON.parse(text);
+    noteCode(p.code);
+    assert.equal(p.code, code, `${what}: ${text}`);
+    assert.ok(codes.has(code), `code ${code} is not defined`);
+    assert.equal(answer.status, codes.get(code).status, `${what}: ${text}`);
+    assert.equal(p.status, answer.status);
+    assert.equal(p.type, 'about:blank');
+    assert.equal(p.title, codes.get(code).title);
+    assert.ok(typeof p.detail === 'string' && p.detail.length > 5, `detail says too little: ${text}`);
+    return p;
+}
+
+/** A describe() block with its daemon: started before, stopped and checked after. */
+export function withDaemon(title, options, body) {
+    const d = new Daemon(options);
+    describe(title, () => {
+        before(() => d.start());
+        after(() => d.stop());
+        body(d);
+    });
+}
+
+/** A daemon for one test only; stopped and checked even when the test fails. */
+export async function daemonFor(options, body) {
+    const d = new Daemon(options);
+    let failure;
+    await d.start().catch((err) => {
+        d.kill();
+        throw err;
+    });
+    try {
+        return await body(d);
+    } catch (err) {
+        failure = err;
+        err.message += `\n--- daemon's log ---\n${d.stderr.slice(-2500)}`;
+        throw err;
+    } finally {
+        await d.stop(options.stop).catch((err) => {
+            if (!failure) throw err;
+        });
+    }
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// flood.mjs - processes that write for ever, each with a viewer that always comes back
+//
+// Half of them write as fast as they can with the usual ring: there a gap is
+// allowed, but every byte must be the one of its offset, so a byte lost or doubled
+// anywhere shows in all that follow. The other half write at a pace for which
+// their ring is large: there no gap is allowed at all.
+
+import assert from 'node:assert/strict';
+import { Viewer } from './client.mjs';
+import { checkBytes, emit } from './gen.mjs';
+import * as proc from './proc.mjs';
+import { waitUntil } from './wait.mjs';
+
+class Stream {
+    constructor(d, process, seed, mayGap) {
+        Object.assign(this, { d, process, seed, mayGap, at: 0, marked: null, refused: 0, reconnects: 0, resumes: [] });
+    }
+
+    /** Attaches, and again whenever the connection ends, from where it was. */
+    async run() {
+        while (!this.over) {
+            const v = new Viewer(this.d, this.process.id, {
+                query: { since: String(this.at) }, keep: false,
+                onBytes: (at, bytes) => this.#bytes(v, at, bytes),
+                onGap: (g) => this.#gap(g),
+            });
+            this.viewer = v;
+            try {
+                await v.opened;
+                await v.closed;
+            } catch {
+                if (v.error?.code === 'ECONNREFUSED') this.refused++;
+            }
+            if (v.failure) {
+                this.failure = v.failure;
+                return;
+            }
+            if (v.exit && !this.over) this.failure = new Error(`process ended: ${JSON.stringify(v.exit)}`);
+            if (v.exit || v.closeCode === 4404) return;
+            this.reconnects++;
+        }
+    }
+
+    #bytes(v, at, bytes) {
+        if (at < this.at) throw new Error(`bytes came twice: at ${at}, already at ${this.at}`);
+        checkBytes(this.seed, at, bytes, `flood ${this.seed}`);
+        this.at = at + bytes.length;
+        if (this.marked !== null && v !== this.markedViewer) {
+            this.resumes.push(performance.now() - this.marked);
+            this.marked = null;
+        }
+    }
+
+    #gap(g) {
+        if (!this.mayGap) throw new Error(`gap ${g.from}-${g.to} in a stream that must have none`);
+        this.at = g.to;
+    }
+}
+
+export class Flood {
+    static async start(d, count) {
+        const f = new Flood();
+        f.d = d;
+        f.streams = [];
+        for (let i = 0; i < count; i++) {
+            const mayGap = i % 2 === 0;
+            const seed = 9000 + i;
+            const args = ['-f', '-s', String(seed), ...(mayGap ? ['-c', '4096'] : ['-c', '1500', '-d', '2000'])];
+            const p = await d.spawn({ command: emit(), args, pty: i % 4 < 2 ? true : undefined, history_bytes: mayGap ? undefined : 16 << 20 });
+            const s = new Stream(d, p, seed, mayGap);
+            s.done = s.run();
+            f.streams.push(s);
+        }
+        await f.moved(20000, 1);
+        return f;
+    }
+
+    check() {
+        for (const s of this.streams) {
+            if (s.failure) throw Object.assign(s.failure, { fatal: true });
+            assert.equal(s.refused, 0, 'a connection was refused');
+        }
+    }
+
+    /** Notes the moment before a fault: what comes on a new connection after it is a resumption. */
+    mark() {
+        for (const s of this.streams) {
+            s.marked = performance.now();
+            s.markedViewer = s.viewer;
+        }
+    }
+
+    /** Until every stream has gone on by itself since the mark. */
+    async moved(ms, least = 0) {
+        const from = this.streams.map((s) => s.at);
+        await waitUntil(() => {
+            this.check();
+            return this.streams.every((s, i) => (least ? s.at >= least : s.marked === null && s.at > from[i]));
+        }, 'all streams to go on', ms, 5).catch((err) => {
+            const idle = this.streams.filter((s, i) => s.marked !== null || s.at === from[i]).map((s) => `${s.process.id} at ${s.at} reconnects ${s.reconnects} close ${s.viewer.closeCode}`);
+            throw new Error(`${err.message}; not going on: ${idle.join(', ')}`);
+        });
+    }
+
+    /** A request that a dying worker may cut: tried again, but never refused. */
+    async retry(ask) {
+        return waitUntil(() => ask().catch((err) => {
+            if (/ECONNREFUSED/.test(err.message)) throw Object.assign(err, { fatal: true });
+            this.d.agent.destroy();
+            return null;
+        }), 'an answer', 10000, 2);
+    }
+
+    report(what) {
+        const all = this.streams.flatMap((s) => s.resumes).sort((a, b) => a - b);
+        const at = (q) => (all.length ? all[Math.min(all.length - 1, Math.floor(q * all.length))].toFixed(0) : '-');
+        const mb = this.streams.reduce((n, s) => n + s.at, 0) / 1e6;
+        console.log(`# measured ${what}: ${mb.toFixed(0)} MB, ${all.length} resumptions, p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, max ${at(1)} ms`);
+    }
+
+    /** All processes still live; then they are ended and every stream is seen to its exit. */
+    async stop() {
+        this.check();
+        for (const s of this.streams) {
+            assert.ok(proc.isAlive(s.process.pid), `process ${s.process.id} died`);
+            const p = await this.d.get(s.process.id);
+            assert.equal(p.pid, s.process.pid);
+            assert.equal(p.status, 'running');
+        }
+        for (const s of this.streams) {
+            s.over = true;
+            await this.d.remove(s.process.id);
+            s.viewer.cut();
+            await s.done;
+        }
+        this.check();
+    }
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_clock.c - times as text; the C library's calendar is the judge
+ */
+#include "base/clock.h"
+
+#include <time.h>
+
+#include "test.h"
+
+TEST(time_is_written_as_rfc_3339)
+{
+    char text[CLOCK_RFC3339_LEN + 1];
+
+    clock_rfc3339(0, text);
+    EXPECT_STR(text, "1970-01-01T00:00:00.000Z");
+    clock_rfc3339(1767323045678, text);
+    EXPECT_STR(text, "2026-01-02T03:04:05.678Z");
+    clock_rfc3339(951782399999, text);
+    EXPECT_STR(text, "2000-02-28T23:59:59.999Z");
+    clock_rfc3339(951782400000, text);
+    EXPECT_STR(text, "2000-02-29T00:00:00.000Z");
+    clock_rfc3339(-1, text);
+    EXPECT_STR(text, "1969-12-31T23:59:59.999Z");
+}
+
+TEST(every_tenth_day_for_centuries_agrees_with_the_c_library)
+{
+    for (int64_t day = 0; day < 200000; day += 10) {
+        char text[CLOCK_RFC3339_LEN + 1], want[40];
+        time_t t = day * 86400 + day % 86400;
+        struct tm tm;
+
+        gmtime_r(&t, &tm);
+        strftime(want, sizeof want, "%Y-%m-%dT%H:%M:%S.007Z", &tm);
+        clock_rfc3339((int64_t)t * 1000 + 7, text);
+        if (strcmp(text, want) != 0)
+            EXPECT_STR(text, want);
+    }
+}
+
+TEST(the_monotonic_clock_does_not_go_back)
+{
+    uint64_t a = clock_mono_ns(), b = clock_mono_ns();
+
+    EXPECT(b >= a);
+    EXPECT(clock_mono_ms() >= a / 1000000);
+    EXPECT(clock_wall_ms() > 1600000000000);
+}

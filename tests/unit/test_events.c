@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The event log: ids, the bounded past, and survival in its memory.
+ */
+#include "engine/engine_own.h"
+#include "test.h"
+
+#include <sys/mman.h>
+
+#include "base/mem.h"
+
+#define LOG_BYTES 16384
+
+struct fixture {
+    struct engine engine;
+    struct process *p;
+    int fd;
+};
+
+static void setup(struct fixture *f)
+{
+    struct engine *e = &f->engine;
+
+    memset(f, 0, sizeof *f);
+    f->fd = memfd_create("test", MFD_CLOEXEC);
+    EXPECT_INT(ftruncate(f->fd, (off_t)shared_bytes(LOG_BYTES)), 0);
+    EXPECT_INT(shared_map(&e->state, f->fd, LOG_BYTES), 0);
+    e->events.state = &e->state;
+    list_init(&e->events.subscribers);
+    f->p = process_new(e);
+    EXPECT_INT(record_create(&f->p->rec, "proc_test", 65536), 0);
+    journal_init(&f->p->journal, &f->p->rec, &e->state.head->slip, true);
+    f->p->command = hf_xstrdup("true");
+}
+
+static void teardown(struct fixture *f)
+{
+    process_unref(f->p);
+    shared_unmap(&f->engine.state);
+    close(f->fd);
+}
+
+TEST(events_have_consecutive_ids_from_one)
+{
+    struct fixture f;
+    struct event e;
+
+    setup(&f);
+    EXPECT_U64(events_next(&f.engine.events), 1);
+    EXPECT(!events_get(&f.engine.events, 1, &e));
+    events_append(&f.engine.events, "process.created", f.p, NULL);
+    events_append(&f.engine.events, "process.exited", f.p, NULL);
+    EXPECT(events_get(&f.engine.events, 2, &e));
+    EXPECT_STR(e.type, "process.exited");
+    EXPECT_U64(e.id, 2);
+    EXPECT(memmem(e.json, e.len, "proc_test", 9) != NULL);
+    teardown(&f);
+}
+
+/* Many times around the ring: what is held is consecutive, readable, and ends at the newest. */
+TEST(events_keep_the_newest_when_the_log_turns_over)
+{
+    struct fixture f;
+    struct event e;
+    uint64_t id, i;
+
+    setup(&f);
+    for (i = 1; i <= 2000; i++) {
+        f.p->tag = hf_xalloc(i % 97 + 1);
+        memset(f.p->tag, 'x', i % 97);
+        events_append(&f.engine.events, "process.updated", f.p, NULL);
+        free(f.p->tag);
+        f.p->tag = NULL;
+        EXPECT_U64(events_next(&f.engine.events), i + 1);
+        for (id = events_first(&f.engine.events); id <= i; id++) {
+            if (!events_get(&f.engine.events, id, &e) || e.id != id || e.json[0] != '{' || e.json[e.len - 1] != '}')
+                break;
+        }
+        EXPECT_U64(id, i + 1);
+    }
+    EXPECT(events_first(&f.engine.events) > 1900);
+    teardown(&f);
+}
+
+TEST(events_survive_in_their_memory)
+{
+    struct fixture f;
+    struct event e;
+
+    setup(&f);
+    events_append(&f.engine.events, "process.created", f.p, NULL);
+    shared_unmap(&f.engine.state);
+    EXPECT_INT(shared_map(&f.engine.state, f.fd, LOG_BYTES), 0);
+    EXPECT(events_get(&f.engine.events, 1, &e));
+    EXPECT_STR(e.type, "process.created");
+    EXPECT_U64(events_next(&f.engine.events), 2);
+    teardown(&f);
+}

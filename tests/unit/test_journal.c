@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The journal: offsets, marks, and what a kill in the middle of read(2) leaves.
+ */
+#include "engine/journal_own.h"
+#include "test.h"
+
+#include <fcntl.h>
+
+#include "base/io.h"
+
+struct fixture {
+    struct record rec;
+    struct journal j;
+    struct slip slip;
+    int pipe[2];
+};
+
+static void setup(struct fixture *f, size_t cap, bool exact)
+{
+    memset(f, 0, sizeof *f);
+    EXPECT_INT(record_create(&f->rec, "proc_test", journal_ring_bytes(cap, exact)), 0);
+    journal_init(&f->j, &f->rec, &f->slip, exact);
+    EXPECT_INT(pipe2(f->pipe, O_CLOEXEC | O_NONBLOCK), 0);
+}
+
+static void teardown(struct fixture *f)
+{
+    record_fini(&f->rec);
+    close(f->pipe[0]);
+    close(f->pipe[1]);
+}
+
+static void feed(struct fixture *f, const char *bytes, size_t len, enum stream s)
+{
+    EXPECT_INT(write(f->pipe[1], bytes, len), (ssize_t)len);
+    EXPECT_INT(journal_read(&f->j, f->pipe[0], s, 65536), (ssize_t)len);
+}
+
+TEST(journal_gives_every_byte_an_address)
+{
+    struct fixture f;
+    struct slice s;
+
+    setup(&f, 4096, true);
+    feed(&f, "hello ", 6, STREAM_STDOUT);
+    feed(&f, "world", 5, STREAM_STDOUT);
+    EXPECT_U64(journal_first(&f.j), 0);
+    EXPECT_U64(journal_next(&f.j), 11);
+    s = journal_slice(&f.j, 3, 100);
+    EXPECT_BYTES(s.bytes, s.len, "lo world");
+    EXPECT_INT(s.stream, STREAM_STDOUT);
+    teardown(&f);
+}
+
+TEST(journal_slices_end_where_the_stream_changes)
+{
+    struct fixture f;
+    struct slice s;
+
+    setup(&f, 4096, true);
+    feed(&f, "out", 3, STREAM_STDOUT);
+    feed(&f, "ERR", 3, STREAM_STDERR);
+    feed(&f, "out", 3, STREAM_STDOUT);
+    s = journal_slice(&f.j, 0, 100);
+    EXPECT_BYTES(s.bytes, s.len, "out");
+    s = journal_slice(&f.j, 4, 100);
+    EXPECT_BYTES(s.bytes, s.len, "RR");
+    EXPECT_INT(s.stream, STREAM_STDERR);
+    s = journal_slice(&f.j, 9, 100);
+    EXPECT_U64(s.len, 0);
+    teardown(&f);
+}
+
+/* The ring turns over several times; what is held is always the last `cap` bytes, in order. */
+TEST(journal_holds_the_last_bytes_after_many_turns)
+{
+    struct fixture f;
+    char chunk[1000];
+    uint64_t at, total = 0;
+    size_t i;
+
+    setup(&f, 4096, true);
+    while (total < 50000) {
+        for (i = 0; i < sizeof chunk; i++)
+            chunk[i] = (char)((total + i) * 31 >> 3);
+        feed(&f, chunk, sizeof chunk, STREAM_TTY);
+        total += sizeof chunk;
+    }
+    EXPECT_U64(journal_next(&f.j), total);
+    EXPECT_U64(journal_first(&f.j), total - 4096);
+    for (at = journal_first(&f.j); at < total; at++)
+        if (*journal_bytes(&f.j, at) != (char)(at * 31 >> 3))
+            break;
+    EXPECT_U64(at, total);
+    teardown(&f);
+}
+
+/* More changes of stream than there are marks: bytes whose stream is forgotten are not held. */
+TEST(journal_forgets_bytes_whose_stream_is_forgotten)
+{
+    struct fixture f;
+    uint64_t i, first;
+
+    setup(&f, 1 << 20, true);
+    for (i = 0; i < RECORD_MARKS + 100; i++)
+        feed(&f, "x", 1, i % 2 ? STREAM_STDERR : STREAM_STDOUT);
+    first = journal_first(&f.j);
+    EXPECT_U64(first, 100);
+    EXPECT_INT(journal_slice(&f.j, first, 10).stream, STREAM_STDOUT);
+    EXPECT_INT(journal_slice(&f.j, first + 1, 10).stream, STREAM_STDERR);
+    teardown(&f);
+}
+
+/* Exact mode: the kernel's count says what an interrupted read brought. */
+TEST(journal_recovers_what_the_kernel_counted)
+{
+    struct fixture f;
+
+    setup(&f, 4096, true);
+    feed(&f, "abc", 3, STREAM_STDOUT);
+    memcpy(f.rec.ring + 3, "defgh", 5); /* the kernel wrote, nobody counted */
+    EXPECT_U64(journal_recover(&f.j, 5), 5);
+    EXPECT_U64(journal_next(&f.j), 8);
+    EXPECT_BYTES(journal_bytes(&f.j, 0), 8, "abcdefgh");
+    EXPECT_U64(journal_recover(&f.j, 0), 0);
+    teardown(&f);
+}
+
+/* Pattern mode: no count to be had, the bytes themselves tell. Text of every length, also around the edge. */
+TEST(journal_finds_an_interrupted_read_by_the_pattern)
+{
+    struct fixture f;
+    char text[2000];
+    size_t len;
+
+    memset(text, 'a', sizeof text);
+    setup(&f, 65536, false);
+    for (len = 0; len < 300; len++) {
+        uint64_t next;
+        feed(&f, text, 7 + 600 * (len % 3), STREAM_TTY);
+        next = journal_next(&f.j);
+        EXPECT_INT(journal_read(&f.j, f.pipe[0], STREAM_TTY, 4096), -EAGAIN);
+        memcpy(f.rec.ring + next % f.rec.head->ring_bytes, text, len);
+        EXPECT_U64(journal_recover(&f.j, -1), len);
+        EXPECT_U64(journal_next(&f.j), next + len);
+    }
+    teardown(&f);
+}
+
+TEST(journal_pattern_mode_never_shows_the_pattern)
+{
+    struct fixture f;
+    char chunk[3000];
+    uint64_t at;
+    int i;
+
+    memset(chunk, 'z', sizeof chunk);
+    setup(&f, 65536, false);
+    for (i = 0; i < 200; i++)
+        feed(&f, chunk, sizeof chunk, STREAM_TTY);
+    EXPECT(journal_next(&f.j) - journal_first(&f.j) >= 65536);
+    for (at = journal_first(&f.j); at < journal_next(&f.j); at++)
+        if (*journal_bytes(&f.j, at) != 'z')
+            break;
+    EXPECT_U64(at, journal_next(&f.j));
+    teardown(&f);
+}
+
+TEST(journal_survives_in_its_descriptor)
+{
+    struct fixture f;
+    struct record again;
+    struct journal j;
+
+    setup(&f, 4096, true);
+    feed(&f, "kept", 4, STREAM_STDERR);
+    EXPECT_INT(record_adopt(&again, dup(f.rec.fd)), 0);
+    journal_init(&j, &again, &f.slip, true);
+    EXPECT_U64(journal_next(&j), 4);
+    EXPECT_BYTES(journal_bytes(&j, 0), 4, "kept");
+    EXPECT_INT(journal_slice(&j, 0, 10).stream, STREAM_STDERR);
+    record_fini(&again);
+    teardown(&f);
+}
+
+TEST(journal_refuses_a_descriptor_that_is_not_a_record)
+{
+    struct record r;
+    int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    EXPECT(record_adopt(&r, fd) < 0);
+    close(fd);
+}
+
+TEST(journal_tail_lines_counts_whole_lines)
+{
+    struct fixture f;
+
+    setup(&f, 4096, true);
+    feed(&f, "one\ntwo\nthree\n", 14, STREAM_STDOUT);
+    EXPECT_U64(journal_tail_lines(&f.j, 0), 14);
+    EXPECT_U64(journal_tail_lines(&f.j, 1), 8);
+    EXPECT_U64(journal_tail_lines(&f.j, 2), 4);
+    EXPECT_U64(journal_tail_lines(&f.j, 99), 0);
+    feed(&f, "open", 4, STREAM_STDOUT);
+    EXPECT_U64(journal_tail_lines(&f.j, 1), 14);
+    teardown(&f);
+}
+
+TEST(journal_tail_bytes_does_not_cut_a_character_or_sequence)
+{
+    struct fixture f;
+
+    setup(&f, 4096, true);
+    feed(&f, "ab\xc3\xa4\xc3\xb6 end", 10, STREAM_TTY);
+    EXPECT_U64(journal_tail_bytes(&f.j, 7, true), 4);
+    EXPECT_U64(journal_tail_bytes(&f.j, 7, false), 4);
+    EXPECT_U64(journal_tail_bytes(&f.j, 100, true), 0);
+    feed(&f, "\x1b[31;1mred", 10, STREAM_TTY);
+    EXPECT_U64(journal_tail_bytes(&f.j, 6, true), 17);
+    teardown(&f);
+}
+
+TEST(journal_knows_which_mode_was_set_last)
+{
+    struct fixture f;
+
+    setup(&f, 4096, true);
+    EXPECT(!journal_last_is(&f.j, "\x1b[?1h", "\x1b[?1l"));
+    feed(&f, "\x1b[?1h x", 7, STREAM_TTY);
+    EXPECT(journal_last_is(&f.j, "\x1b[?1h", "\x1b[?1l"));
+    feed(&f, "\x1b[?1l", 5, STREAM_TTY);
+    EXPECT(!journal_last_is(&f.j, "\x1b[?1h", "\x1b[?1l"));
+    teardown(&f);
+}
+
+TEST(journal_room_stops_before_what_is_held)
+{
+    struct fixture f;
+
+    setup(&f, 8192, true);
+    EXPECT_U64(journal_room(&f.j, 0), 8192);
+    feed(&f, "0123456789", 10, STREAM_TTY);
+    EXPECT_U64(journal_room(&f.j, 0), 8182);
+    EXPECT_U64(journal_room(&f.j, 10), 8192);
+    teardown(&f);
+}

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_keeper_spawn.c - processes through the keeper's link: what they start
+ * with, what they leave, and how failures are told
+ */
+#include "test.h"
+
+#include "keeper_rig.h"
+
+#include <sys/ioctl.h>
+
+#define SH(line) ((const char *const[]){"/bin/sh", "-c", (line), NULL})
+
+TEST(a_pipe_process_gives_its_output_and_exit)
+{
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec s;
+    struct k_exited x;
+    char out[256];
+
+    rig_begin(&r, &w);
+    rig_spec_init(&s, SH("echo hello; exit 3"));
+    x = rig_run(&w, &s, out, sizeof out);
+    EXPECT_STR(out, "hello\n");
+    EXPECT(WIFEXITED(x.status) && WEXITSTATUS(x.status) == 3);
+    EXPECT(x.maxrss_kib > 0);
+    EXPECT(x.at_wall_ms > clock_wall_ms() - 60000);
+    EXPECT_U64(x.oom, 0);
+    rig_end(&r, &w);
+}
+
+TEST(the_cpu_time_of_a_process_is_told)
+{
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec s;
+    struct k_exited x;
+    char out[16];
+
+    rig_begin(&r, &w);
+    rig_spec_init(&s, SH("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"));
+    x = rig_run(&w, &s, out, sizeof out);
+    EXPECT(x.utime_us + x.stime_us > 1000);
+    rig_end(&r, &w);
+}
+
+TEST(stdout_and_stderr_are_apart_and_stdin_reaches_the_program)
+{
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec s;
+    struct k_spawned m;
+    struct k_close c;
+    char out[256];
+    int fds[8];
+
+    rig_begin(&r, &w);
+    rig_spec_init(&s, SH("cat; echo oops >&2"));
+    s.m.stdin_mode = K_STDIN_PIPE;
+    rig_spawn(&w, &s);
+    m = rig_spawned(&w, fds);
+    REQUIRE(m.fds == (K_FD_STDIN | K_FD_STDOUT | K_FD_STDERR));
+    for (int i = 0; i < 3; i++)
+        EXPECT(fcntl(fds[i], F_GETFL) & O_NONBLOCK);
+    REQUIRE(write(fds[0], "typed", 5) == 5);
+    close(fds[0]);
+    /* The keeper's own copy holds the pipe open until it is told. */
+    c = (struct k_close){.type = K_CLOSE, .entry = m.entry, .which = K_FD_STDIN};
+    rig_send(w.link, &c, sizeof c, NULL, 0);
+    rig_read_until(fds[1], out, sizeof out, NULL);
+    EXPECT_STR(out, "typed");
+    rig_read_until(fds[2], out, sizeof out, NULL);
+    EXPECT_STR(out, "oops\n");
+    close(fds[1]);
+    close(fds[2]);
+    EXPECT_INT(rig_exited(&w).status, 0);
+    rig_end(&r, &w);
+}
+
+TEST(without_stdin_the_program_reads_the_end_at_once)
+{
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec s;
+    char out[64];
+
+    rig_begin(&r, &w);
+    rig_spec_init(&s, SH("cat; echo end"));
+    rig_run(&w, &s, out, sizeof out);
+    EXPECT_STR(out, "end\n");
+    rig_end(&r, &w);
+}
+
+TEST(a_terminal_has_its_size_and_mode_before_the_program_looks)
+{
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec s;
+    struct k_spawned m;
+    char out[1024];
+    int fds[8];
+
+    rig_begin(&r, &w);
+    rig_spec_init(&s, SH("stty size; stty -a | grep -o ' iutf8'; tty"));
+    s.m.pty = 1;
+    s.m.rows = 33;
+    s.m.cols = 123;
+    rig_spawn(&w, &s);
+    m = rig_spawned(&w, fds);
+    REQUIRE(m.fds == K_FD_TTY);
+    rig_read_until(fds[0], out, sizeof out, NULL);
+    out[25] = '\0';
+    EXPECT_STR(out, "33 123\r\n iutf8\r\n/dev/pts/");
+    EXPECT(fcntl(fds[0], F_GETFL) & O_NONBLOCK);
+    EXPECT_INT(rig_exited(&w).status, 0);
+    close(fds[0]);
+    rig_end(&r, &w);
+}
+
+TEST(ctrl_c_typed_into_the_terminal_interrupts_the_program)
+{
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec s;
+    char out[256];
+    int fds[8];
+
+    rig_begin(&r, &w);
+    rig_spec_init(&s, SH("echo up; exec sleep 60"));
+    s.m.pty = 1;
+    rig_spawn(&w, &s);
+    rig_spawned(&w, fds);
+    rig_read_until(fds[0], out, sizeof out, "up");
+    REQUIRE(write(fds[0], "\003", 1) == 1);
+    EXPECT_INT(rig_exited(&w).status, SIGINT);
+    close(fds[0]);
+    rig_end(&r, &w);
+}
+
+TEST(arguments_and_environment_arrive_exactly)
+{
+    static const char *const argv[] = {"/bin/sh", "-c", "printf '<%s>' \"$0\" \"$@\"; env",
+                                       "", "a b", "\xc3\xa4\n", NULL};
+    static const char *const envp[] = {"ONE=1", "EMPTY=", "HOLDFAST_PROCESS_ID=proc_outer", NULL};
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec s;
+    char out[512];
+
+    rig_begin(&r, &w);
+    rig_spec_init(&s, argv);
+    s.envp = envp;
+    rig_run(&w, &s, out, sizeof out);
+    EXPECT(strncmp(out, "<><a b><\xc3\xa4\n>", 12) == 0);
+    EXPECT(strstr(out, "ONE=1\n") != NULL);
+    EXPECT(strstr(out, "EMPTY=\n") != NULL);
+    /* An inherited mark would make this process part of another tree. */
+    EXPECT(strstr(out, "HOLDFAST_PROCESS_ID=proc_rig\n") != NULL);
+    EXPECT(strstr(out, "proc_outer") == NULL);
+    rig_end(&r, &w);
+}
+
+TEST(long_strings_come_through_a_memory_file)
+{
+    static char big[100 * 1024];
+    const char *const argv[] = {"/bin/sh", "-c", "printf %s \"$1\" | wc -c", "sh", big, NULL};
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec s;
+    char out[64];
+
+    memset(big, 'x', sizeof big - 1);
+    rig_begin(&r, &w);
+    rig_spec_init(&s, argv);
+    s.by_memfd = true;
+    rig_run(&w, &s, out, sizeof out);
+    EXPECT_INT(atoi(out), (int)sizeof big - 1);
+    rig_end(&r, &w);
+}
+
+TEST(no_descriptor_but_the_three_is_inherited)
+{
+    static const char *const argv[] = {"/bin/ls", "/proc/self/fd", NULL};
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec s, other;
+    int fds[8], more[8];
+    char out[256];
+
+    rig_begin(&r, &w);
+    /* Another process's terminal and pipes are open in the keeper meanwhile. */
+    rig_spec_init(&other, SH("exec sleep 60"));
+    other.m.pty = 1;
+    rig_spawn(&w, &other);
+    rig_spawned(&w, fds);
+    other.m.pty = 0;
+    other.m.stdin_mode = K_STDIN_PIPE;
+    rig_spawn(&w, &other);
+    rig_spawned(&w, more);
+    rig_spec_init(&s, argv);
+    rig_run(&w, &s, out, sizeof out);
+    EXPECT_STR(out, "0\n1\n2\n3\n"); /* 3 is the directory that ls reads */
+    close(fds[0]);
+    for (int i = 0; i < 3; i++)
+        close(more[i]);
+    rig_end(&r, &w);
+}
+
+static void ignore_signals(void)
+{
+    signal(SIGINT, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGUSR1, SIG_IGN);
+}
+
+TEST(signals_are_at_default_and_none_is_blocked)
+{
+    static const char *const argv[] = {"/bin/grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status",
+                                       NULL};
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec s;
+    char out[256];
+
+    rig_init(&r);
+    r.before = ignore_signals;
+    rig_start(&r);
+    rig_worker(&r, &w);
+    rig_spec_init(&s, argv);
+    rig_run(&w, &s, out, sizeof out);
+    EXPECT_STR(out, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+    rig_end(&r, &w);
+}
+
+TEST(a_process_leads_its_own_session_and_group)
+{
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec s;
+    int pid = 0, pgid = 1, sid = 2;
+    char out[256];
+
+    rig_begin(&r, &w);
+    rig_spec_init(&s, SH("ps -o pid=,pgid=,sid= -p $$"));
+    rig_run(&w, &s, out, sizeof out);
+    EXPECT_INT(sscanf(out, "%d %d %d", &pid, &pgid, &sid), 3);
+    EXPECT_INT(pgid, pid);
+    EXPECT_INT(sid, pid);
+    rig_end(&r, &w);
+}
+
+TEST(what_cannot_be_executed_is_told_with_errno_and_path)
+{
+    static const char *const none[] = {"/nowhere/a", "/nowhere/b", NULL};
+    static const char *const denied[] = {"/nowhere/a", "/etc/passwd", "/nowhere/b", NULL};
+    static const char *const dir[] = {"/etc/passwd/x", "/tmp", NULL};
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec s;
+    int before;
+
+    rig_begin(&r, &w);
+    before = rig_count_fds(w.boot.keeper_pid);
+    rig_spec_init(&s, SH("true"));
+    s.paths = none;
+    rig_fail(&w, &s, K_STAGE_EXEC, ENOENT, 1);
+    s.paths = denied;
+    rig_fail(&w, &s, K_STAGE_EXEC, EACCES, 1);
+    s.paths = dir;
+    s.m.pty = 1;
+    rig_fail(&w, &s, K_STAGE_EXEC, EACCES, 1);
+    s.paths = s.argv;
+    s.cwd = "/nowhere";
+    rig_fail(&w, &s, K_STAGE_CWD, ENOENT, 0);
+    s.cwd = "/etc/passwd";
+    rig_fail(&w, &s, K_STAGE_CWD, ENOTDIR, 0);
+    s.cwd = "";
+    s.m.set_oom = 1;
+    s.m.oom_score_adj = 5000;
+    rig_fail(&w, &s, K_STAGE_LIMITS, EINVAL, 0);
+    s.m.set_oom = 0;
+    s.m.set_user = 1;
+    s.m.uid = s.m.gid = UINT32_MAX - 1;
+    s.m.group_count = 1;
+    s.m.groups[0] = UINT32_MAX;
+    rig_fail(&w, &s, K_STAGE_USER, geteuid() == 0 ? EINVAL : EPERM, 0);
+    EXPECT(rig_count_fds(w.boot.keeper_pid) <= before + 2 * 16); /* slots of the cgroup */
+    rig_end(&r, &w);
+}
+
+/* Orderly means that neither the entry nor the dead child is left. */
+TEST(a_failed_start_leaves_nothing_behind)
+{
+    static const char *const none[] = {"/nowhere/a", NULL};
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec s;
+    int before;
+
+    setenv("HOLDFAST_NO_CGROUP", "1", 1);
+    rig_begin(&r, &w);
+    before = rig_count_fds(w.boot.keeper_pid);
+    rig_spec_init(&s, SH("true"));
+    s.paths = none;
+    for (int i = 0; i < 50; i++) {
+        s.m.pty = i % 2;
+        rig_fail(&w, &s, K_STAGE_EXEC, ENOENT, 0);
+    }
+    EXPECT(rig_has_fds(w.boot.keeper_pid, before));
+    rig_kill_worker(&w);
+    rig_worker(&r, &w);
+    EXPECT_U64(w.boot.entry_count, 0);
+    rig_end(&r, &w);
+}
+
+TEST(a_script_without_a_hash_line_is_run_by_the_shell)
+{
+    char path[] = "/tmp/holdfast-script-XXXXXX";
+    const char *const argv[] = {path, "arg", NULL};
+    int fd = mkstemp(path);
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec s;
+    char out[128];
+
+    REQUIRE(write(fd, "echo \"script $1\"\n", 17) == 17);
+    fchmod(fd, 0755);
+    close(fd);
+    rig_begin(&r, &w);
+    rig_spec_init(&s, argv);
+    rig_run(&w, &s, out, sizeof out);
+    EXPECT_STR(out, "script arg\n");
+    unlink(path);
+    rig_end(&r, &w);
+}
+
+TEST(the_working_directory_is_set)
+{
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec s;
+    char out[128];
+
+    rig_begin(&r, &w);
+    rig_spec_init(&s, SH("pwd -P"));
+    s.cwd = "/usr";
+    rig_run(&w, &s, out, sizeof out);
+    EXPECT_STR(out, "/usr\n");
+    rig_end(&r, &w);
+}
+
+TEST(user_groups_limits_and_priorities_are_set)
+{
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec s;
+    char out[512];
+
+    if (geteuid() != 0)
+        return;
+    rig_begin(&r, &w);
+    rig_spec_init(&s, SH("id -u; id -g; id -G; ulimit -n; ulimit -t; ulimit -f; nice;"
+                         "cat /proc/self/oom_score_adj; : > /dev/stdout && echo own"));
+    s.m.set_user = 1;
+    s.m.uid = 1234;
+    s.m.gid = 2345;
+    s.m.group_count = 2;
+    s.m.groups[0] = 2345;
+    s.m.groups[1] = 77;
+    s.m.open_files = 99;
+    s.m.cpu_s = 55;
+    s.m.file_bytes = 512 * 10;
+    s.m.set_nice = 1;
+    s.m.nice = 7;
+    s.m.set_oom = 1;
+    s.m.oom_score_adj = 321;
+    rig_run(&w, &s, out, sizeof out);
+    EXPECT_STR(out, "1234\n2345\n2345 77\n99\n55\n10\n7\n321\nown\n");
+    rig_end(&r, &w);
+}
+
+/* A child that shares our memory and writes its oom_score_adj would write ours as well. */
+TEST(the_keeper_is_as_it_was_after_children_with_limits_and_users)
+{
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec s;
+    char out[512], path[64];
+    struct stat st;
+    int fd;
+
+    if (geteuid() != 0)
+        return;
+    rig_begin(&r, &w);
+    rig_spec_init(&s, SH("true"));
+    s.m.set_user = 1;
+    s.m.uid = s.m.gid = 1234;
+    rig_run(&w, &s, out, sizeof out);
+    s.m.set_oom = 1;
+    s.m.oom_score_adj = 321;
+    s.m.set_nice = 1;
+    s.m.nice = 3;
+    rig_run(&w, &s, out, sizeof out);
+    snprintf(path, sizeof path, "/proc/%d/oom_score_adj", (int)w.boot.keeper_pid);
+    fd = open(path, O_RDONLY);
+    REQUIRE(fd >= 0);
+    out[read(fd, out, sizeof out - 1)] = '\0';
+    close(fd);
+    EXPECT(atoi(out) != 321);
+    EXPECT_INT(getpriority(PRIO_PROCESS, (id_t)w.boot.keeper_pid), 0);
+    snprintf(path, sizeof path, "/proc/%d/io", (int)w.boot.keeper_pid);
+    REQUIRE(stat(path, &st) == 0);
+    EXPECT_INT(st.st_uid, geteuid());
+    rig_end(&r, &w);
+}
+
+static void few_files(void)
+{
+    struct rlimit few = {.rlim_cur = 200, .rlim_max = 1000};
+
+    setrlimit(RLIMIT_NOFILE, &few);
+}
+
+TEST(the_keeper_raises_its_own_number_of_files_and_children_do_not_see_it)
+{
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec s;
+    struct rlimit keeper;
+    char out[64];
+
+    rig_init(&r);
+    r.before = few_files;
+    rig_start(&r);
+    rig_worker(&r, &w);
+    REQUIRE(prlimit(w.boot.keeper_pid, RLIMIT_NOFILE, NULL, &keeper) == 0);
+    EXPECT_U64(keeper.rlim_cur, 1000);
+    rig_spec_init(&s, SH("ulimit -Sn; ulimit -Hn"));
+    rig_run(&w, &s, out, sizeof out);
+    EXPECT_STR(out, "200\n1000\n");
+    rig_end(&r, &w);
+}
+
+/* The answer says so, and the worker that could not know lives on. */
+TEST(a_full_table_of_files_is_an_answer)
+{
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec s;
+    struct rlimit few;
+    struct k_spawned m;
+    int fds[8], started = 0;
+
+    rig_begin(&r, &w);
+    REQUIRE(prlimit(w.boot.keeper_pid, RLIMIT_NOFILE, NULL, &few) == 0);
+    few.rlim_cur = 40;
+    REQUIRE(prlimit(w.boot.keeper_pid, RLIMIT_NOFILE, &few, NULL) == 0);
+    rig_spec_init(&s, SH("exec sleep 60"));
+    for (int i = 0; i < 30; i++) {
+        rig_spawn(&w, &s);
+        m = rig_spawned(&w, fds);
+        if (m.error == 0) {
+            started++;
+            close(fds[0]);
+            close(fds[1]);
+        } else {
+            EXPECT_INT(m.error, EMFILE);
+        }
+    }
+    EXPECT(started > 2 && started < 20);
+    EXPECT(rig_state(w.boot.pid) != 0);
+    rig_end(&r, &w);
+}
+
+TEST(many_starts_overlap_and_each_is_answered)
+{
+    enum { COUNT = 64 };
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec s;
+    bool seen[COUNT] = {false};
+    int spawned = 0, exited = 0;
+
+    rig_begin(&r, &w);
+    rig_spec_init(&s, SH("exit 0"));
+    for (uint32_t i = 0; i < COUNT; i++) {
+        s.m.req = i;
+        rig_spawn(&w, &s);
+    }
+    while (exited < COUNT) {
+        struct k_surveyed room;
+        size_t count;
+        int fds[8];
+
+        REQUIRE(rig_receive(w.link, &room, sizeof room, fds, &count) > 0);
+        if (room.type == K_SPAWNED) {
+            const struct k_spawned *m = (const struct k_spawned *)&room;
+
+            REQUIRE(m->req < COUNT && m->error == 0 && !seen[m->req]);
+            seen[m->req] = true;
+            spawned++;
+            close(fds[0]);
+            close(fds[1]);
+        } else {
+            REQUIRE(room.type == K_EXITED);
+            exited++;
+            EXPECT(exited <= spawned);
+        }
+    }
+    rig_end(&r, &w);
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pages of other sites must not reach the daemon, by another name or from another origin.
+
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { Viewer, refusedHandshake } from '../lib/client.mjs';
+import { checkProblem, withDaemon } from '../lib/daemon.mjs';
+import { exchange, requestBytes } from '../lib/raw.mjs';
+
+withDaemon('Host and Origin', { args: ['--allow-host', 'box.example'] }, (d) => {
+    const withHost = (line, host, more = {}) => exchange(d, requestBytes(d, line, { ...more, headers: { Host: host, ...more.headers } }));
+    const body = JSON.stringify({ command: 'true' });
+
+    it('a foreign Host is refused, whatever is asked', async () => {
+        for (const host of ['evil.example', 'evil.example:80', 'localhost.evil.example', '127.0.0.1.evil.example', 'box.example.evil',
+            'notlocalhost', `evil.example:${d.port}`, '[::1', 'a@localhost', '']) {
+            checkProblem(await withHost('POST /v1/processes', host, { body }), 'host_refused', `POST with Host ${host}`);
+            checkProblem(await withHost('GET /v1/processes', host), 'host_refused', `GET with Host ${host}`);
+        }
+        assert.equal((await d.list()).length, 0);
+    });
+
+    it('our own names are fine', async () => {
+        for (const host of ['localhost', `localhost:${d.port}`, '127.0.0.1', '[::1]:80', 'LOCALHOST', 'x.localhost', 'box.example', 'BOX.example:443', '10.1.2.3:7070']) {
+            assert.equal((await withHost('GET /v1/processes', host)).status, 200, host);
+        }
+    });
+
+    it('a health probe may use any name', async () => {
+        assert.equal((await withHost('GET /healthz', 'probe.internal', { role: null })).status, 200);
+    });
+
+    it('a foreign Origin is refused for everything that is not a plain read', async () => {
+        for (const origin of ['https://evil.example', 'null', 'http://localhost:1', 'file://', `https://127.0.0.1:${d.port}`, 'garbage']) {
+            checkProblem(await withHost('POST /v1/processes', `127.0.0.1:${d.port}`, { body, headers: { Origin: origin } }), 'origin_refused', origin);
+        }
+        assert.equal((await d.list()).length, 0);
+    });
+
+    it('the same origin is fine', async () => {
+        const a = await withHost('POST /v1/processes/run', `127.0.0.1:${d.port}`, { body, headers: { Origin: `http://127.0.0.1:${d.port}` } });
+        assert.equal(a.status, 200);
+    });
+
+    it('a cross-origin WebSocket is refused even with a good token', async () => {
+        const p = await d.sh('sleep 30');
+        for (const origin of ['https://evil.example', 'null', 'http://127.0.0.1:1']) {
+            const r = await refusedHandshake(d, p.id, { headers: { Origin: origin } });
+            assert.equal(r.status, 403);
+            assert.equal(r.problem.code, 'origin_refused');
+        }
+        const v = await Viewer.attach(d, p.id, { headers: { Origin: `http://127.0.0.1:${d.port}` } });
+        v.cut();
+    });
+
+    it('a WebSocket under a foreign Host is refused', async () => {
+        const p = await d.sh('sleep 30');
+        const r = await refusedHandshake(d, p.id, { headers: { Host: 'evil.example' } });
+        assert.equal(r.problem.code, 'host_refused');
+    });
+});
