@@ -11,7 +11,7 @@
 
 #include <sys/types.h>
 
-/* Ids to drop to; uid 0 keeps root. Failures are logged and, for the ids, end the worker. */
+/* Ids to drop to; uid 0 keeps root. What cannot be given up is logged. */
 int confine(uid_t uid, gid_t gid);
 
 #endif

@@ -34,11 +34,11 @@ static const struct command {
     int (*main)(int argc, char **argv);
     const char *help; /* NULL: not for people */
 } commands[] = {
-    { "serve", serve_main, "run the daemon" },
-    { "upgrade", upgrade_main, "let a running daemon put its new binary in place" },
-    { "version", version_main, "print the version" },
-    { "help", help_main, "this text; holdfast COMMAND --help has more" },
-    { "upgrade-check", upgrade_check_main, NULL },
+    {"serve", serve_main, "run the daemon"},
+    {"upgrade", upgrade_main, "let a running daemon put its new binary in place"},
+    {"version", version_main, "print the version"},
+    {"help", help_main, "this text; holdfast COMMAND --help has more"},
+    {"upgrade-check", upgrade_check_main, NULL},
 };
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
@@ -66,7 +66,9 @@ int main(int argc, char **argv)
     for (i = 0; i < COMMANDS; i++)
         if (strcmp(name, commands[i].name) == 0)
             return commands[i].main(argc, argv);
-    fprintf(stderr, name[0] != '\0' ? "holdfast: no command '%s'; see holdfast help\n" : "holdfast: which command?%s see holdfast help\n",
+    fprintf(stderr,
+            name[0] != '\0' ? "holdfast: no command '%s'; see holdfast help\n"
+                            : "holdfast: which command?%s see holdfast help\n",
             name);
     return 2;
 }

@@ -19,37 +19,51 @@ struct option_row {
 };
 
 #define AT(member) offsetof(struct serve_options, member)
+/* A number that no distribution gives away: nobody else runs as it. */
+#define WORKER_UID "61777"
 #define DAY_MS (24LL * 3600 * 1000)
 
 static const struct option_row rows[] = {
-    { "--listen", OPTION_LIST, AT(listen), 0, 0, "ADDRESS",
-      "where to listen: HOST:PORT, [IPV6]:PORT, unix:PATH; may be repeated (127.0.0.1:7070)" },
-    { "--token-file", OPTION_TEXT, AT(token_file), 0, 0, "FILE",
-      "tokens, one a line: TOKEN or ROLE TOKEN (own, type, watch); else HOLDFAST_TOKEN, else one is made" },
-    { "--no-auth", OPTION_FLAG, AT(no_auth), 0, 0, NULL, "everybody may do everything; only for trusted networks" },
-    { "--cors-origin", OPTION_LIST, AT(cors_origin), 0, 0, "ORIGIN", "let pages of this origin in; may be repeated" },
-    { "--allow-host", OPTION_LIST, AT(allow_host), 0, 0, "NAME", "answer to this name in Host; may be repeated" },
-    { "--tls-cert", OPTION_TEXT, AT(tls_cert), 0, 0, "FILE", "serve TLS with this certificate chain (PEM)" },
-    { "--tls-key", OPTION_TEXT, AT(tls_key), 0, 0, "FILE", "and this private key (PEM)" },
-    { "--compress", OPTION_FLAG, AT(compress), 0, 0, NULL, "offer permessage-deflate to WebSocket clients" },
-    { "--max-processes", OPTION_NUMBER, AT(max_processes), 1, 60000, "N", "processes that may run at once" },
-    { "--max-viewers", OPTION_NUMBER, AT(max_viewers), 1, 100000, "N", "viewers of one process" },
-    { "--max-connections", OPTION_NUMBER, AT(max_connections), 1, 1000000, "N", "open connections" },
-    { "--journal-bytes", OPTION_NUMBER, AT(journal_bytes), LIMIT_JOURNAL_MIN_BYTES, LIMIT_JOURNAL_MAX_BYTES, "N",
-      "output kept of each process" },
-    { "--journal-memory-bytes", OPTION_NUMBER, AT(journal_memory_bytes), LIMIT_JOURNAL_MIN_BYTES, 1LL << 46, "N",
-      "output kept of all processes together" },
-    { "--retain-count", OPTION_NUMBER, AT(retain_count), 0, 60000, "N", "exited processes that stay known" },
-    { "--retain-ms", OPTION_NUMBER, AT(retain_ms), 0, LIMIT_DURATION_MS, "MS", "and for how long" },
-    { "--event-log-bytes", OPTION_NUMBER, AT(event_log_bytes), 16384, 1LL << 30, "N", "past events that can be replayed" },
-    { "--header-timeout-ms", OPTION_NUMBER, AT(header_timeout_ms), 10, DAY_MS, "MS", "for the head of a request" },
-    { "--body-timeout-ms", OPTION_NUMBER, AT(body_timeout_ms), 10, DAY_MS, "MS", "without progress in a body" },
-    { "--keepalive-timeout-ms", OPTION_NUMBER, AT(keepalive_timeout_ms), 10, DAY_MS, "MS", "idle between requests" },
-    { "--grace-ms", OPTION_NUMBER, AT(grace_ms), 0, DAY_MS, "MS", "for processes to end when the daemon is stopped" },
-    { "--worker-user", OPTION_TEXT, AT(worker_user), 0, 0, "USER",
-      "the user that faces the network when started as root (65534); root keeps root" },
-    { "--pid-file", OPTION_TEXT, AT(pid_file), 0, 0, "FILE", "write the daemon's process id there" },
-    { "--log-level", OPTION_TEXT, AT(log_level), 0, 0, "LEVEL", "error, warn, info or debug" },
+    {"--listen", OPTION_LIST, AT(listen), 0, 0, "ADDRESS",
+     "where to listen: HOST:PORT, [IPV6]:PORT, unix:PATH; may be repeated (127.0.0.1:7070)"},
+    {"--token-file", OPTION_TEXT, AT(token_file), 0, 0, "FILE",
+     "tokens, one a line: TOKEN or ROLE TOKEN (own, type, watch); else HOLDFAST_TOKEN, else one is made"},
+    {"--no-auth", OPTION_FLAG, AT(no_auth), 0, 0, NULL,
+     "everybody may do everything; only for trusted networks"},
+    {"--cors-origin", OPTION_LIST, AT(cors_origin), 0, 0, "ORIGIN",
+     "let pages of this origin in; may be repeated"},
+    {"--allow-host", OPTION_LIST, AT(allow_host), 0, 0, "NAME",
+     "answer to this name in Host; may be repeated"},
+    {"--tls-cert", OPTION_TEXT, AT(tls_cert), 0, 0, "FILE",
+     "serve TLS with this certificate chain (PEM)"},
+    {"--tls-key", OPTION_TEXT, AT(tls_key), 0, 0, "FILE", "and this private key (PEM)"},
+    {"--compress", OPTION_FLAG, AT(compress), 0, 0, NULL,
+     "offer permessage-deflate to WebSocket clients"},
+    {"--max-processes", OPTION_NUMBER, AT(max_processes), 1, 60000, "N",
+     "processes that may run at once"},
+    {"--max-viewers", OPTION_NUMBER, AT(max_viewers), 1, 100000, "N", "viewers of one process"},
+    {"--max-connections", OPTION_NUMBER, AT(max_connections), 1, 1000000, "N", "open connections"},
+    {"--journal-bytes", OPTION_NUMBER, AT(journal_bytes), LIMIT_JOURNAL_MIN_BYTES,
+     LIMIT_JOURNAL_MAX_BYTES, "N", "output kept of each process"},
+    {"--journal-memory-bytes", OPTION_NUMBER, AT(journal_memory_bytes), LIMIT_JOURNAL_MIN_BYTES,
+     1LL << 46, "N", "output kept of all processes together"},
+    {"--retain-count", OPTION_NUMBER, AT(retain_count), 0, 60000, "N",
+     "exited processes that stay known"},
+    {"--retain-ms", OPTION_NUMBER, AT(retain_ms), 0, LIMIT_DURATION_MS, "MS", "and for how long"},
+    {"--event-log-bytes", OPTION_NUMBER, AT(event_log_bytes), 16384, 1LL << 30, "N",
+     "past events that can be replayed"},
+    {"--header-timeout-ms", OPTION_NUMBER, AT(header_timeout_ms), 10, DAY_MS, "MS",
+     "for the head of a request"},
+    {"--body-timeout-ms", OPTION_NUMBER, AT(body_timeout_ms), 10, DAY_MS, "MS",
+     "without progress in a body"},
+    {"--keepalive-timeout-ms", OPTION_NUMBER, AT(keepalive_timeout_ms), 10, DAY_MS, "MS",
+     "idle between requests"},
+    {"--grace-ms", OPTION_NUMBER, AT(grace_ms), 0, DAY_MS, "MS",
+     "for processes to end when the daemon is stopped"},
+    {"--worker-user", OPTION_TEXT, AT(worker_user), 0, 0, "USER",
+     "the user that faces the network when started as root (" WORKER_UID "); root keeps root"},
+    {"--pid-file", OPTION_TEXT, AT(pid_file), 0, 0, "FILE", "write the daemon's process id there"},
+    {"--log-level", OPTION_TEXT, AT(log_level), 0, 0, "LEVEL", "error, warn, info or debug"},
 };
 #define ROWS (sizeof rows / sizeof rows[0])
 
@@ -69,7 +83,7 @@ void serve_options_init(struct serve_options *o)
         .keepalive_timeout_ms = LIMIT_KEEPALIVE_MS,
         .grace_ms = KILL_GRACE_MS,
         .log_level = "info",
-        .worker_user = "65534",
+        .worker_user = WORKER_UID,
     };
 }
 
@@ -85,12 +99,8 @@ static int store(struct serve_options *o, const struct option_row *r, const char
     struct option_list *list = to;
 
     switch (r->kind) {
-    case OPTION_FLAG:
-        *(bool *)to = true;
-        return 0;
-    case OPTION_TEXT:
-        *(const char **)to = value;
-        return 0;
+    case OPTION_FLAG: *(bool *)to = true; return 0;
+    case OPTION_TEXT: *(const char **)to = value; return 0;
     case OPTION_LIST:
         if (list->count >= OPTION_LIST_MAX)
             return complain("too many times", r->name);
@@ -99,8 +109,8 @@ static int store(struct serve_options *o, const struct option_row *r, const char
     default:
         if (text_to_i64(value, r->min, r->max, to))
             return 0;
-        fprintf(stderr, "holdfast serve: %s must be a number from %lld to %lld\n", r->name, (long long)r->min,
-                (long long)r->max);
+        fprintf(stderr, "holdfast serve: %s must be a number from %lld to %lld\n", r->name,
+                (long long)r->min, (long long)r->max);
         return 2;
     }
 }
@@ -121,7 +131,8 @@ int serve_options_parse(struct serve_options *o, int argc, char **argv)
 
     for (i = 0; i < argc; i++) {
         const char *eq = strchr(argv[i], '=');
-        const struct option_row *r = row_find(argv[i], eq != NULL ? (size_t)(eq - argv[i]) : strlen(argv[i]));
+        const struct option_row *r =
+            row_find(argv[i], eq != NULL ? (size_t)(eq - argv[i]) : strlen(argv[i]));
         const char *value = eq != NULL ? eq + 1 : NULL;
 
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
@@ -150,16 +161,20 @@ void serve_options_help(struct buf *out)
 {
     size_t i;
 
-    buf_puts(out, "usage: holdfast serve [OPTION...]\n\n"
-                  "Runs the daemon in the foreground: processes and terminals over HTTP, WebSocket and SSE.\n\n");
+    buf_puts(
+        out,
+        "usage: holdfast serve [OPTION...]\n\n"
+        "Runs the daemon in the foreground: processes and terminals over HTTP, WebSocket and SSE.\n\n");
     for (i = 0; i < ROWS; i++) {
         char left[64];
         snprintf(left, sizeof left, "%s%s%s", rows[i].name, rows[i].value != NULL ? " " : "",
                  rows[i].value != NULL ? rows[i].value : "");
         buf_printf(out, "  %-28s %s\n", left, rows[i].help);
     }
-    buf_puts(out, "\nSIGTERM ends the processes and the daemon; SIGHUP puts a new binary in place without\n"
-                  "ending either. docs/OPERATING.md has the rest.\n");
+    buf_puts(
+        out,
+        "\nSIGTERM ends the processes and the daemon; SIGHUP puts a new binary in place without\n"
+        "ending either. docs/OPERATING.md has the rest.\n");
 }
 
 void serve_options_engine(const struct serve_options *o, struct engine_options *out)

@@ -25,7 +25,7 @@ static int fail(const struct hf_error *err)
 
 static int set_log_level(const char *name)
 {
-    static const char *const names[] = { "error", "warn", "info", "debug" };
+    static const char *const names[] = {"error", "warn", "info", "debug"};
     int i;
 
     for (i = 0; i < 4; i++)
@@ -39,7 +39,7 @@ static int set_log_level(const char *name)
 
 static int find_worker_user(struct serve *s)
 {
-    struct hf_error err = { 0 };
+    struct hf_error err = {0};
     struct user u;
 
     if (geteuid() != 0) {
@@ -60,7 +60,7 @@ static int find_worker_user(struct serve *s)
 
 static int open_listeners(struct serve *s)
 {
-    struct hf_error err = { 0 };
+    struct hf_error err = {0};
     size_t i;
     int n = listen_activated(s->listeners, SERVE_LISTEN_MAX);
 
@@ -84,7 +84,8 @@ static void warn_if_open(const struct serve *s)
     log_warn("--no-auth: whoever reaches this daemon can run anything as its user");
     for (i = 0; i < s->listener_count; i++)
         if (!s->listeners[i].loopback)
-            log_warn("--no-auth on %s, which is reachable from other machines", s->listeners[i].url);
+            log_warn("--no-auth on %s, which is reachable from other machines",
+                     s->listeners[i].url);
 }
 
 /* --- hand-over to a newer binary --------------------------------------------------- */
@@ -163,22 +164,23 @@ static const char *own_path(const char *argv0, char *out)
 
 static int prepare(struct serve *s, int resume_fd)
 {
-    struct hf_error err = { 0 };
+    struct hf_error err = {0};
     int rc = find_worker_user(s);
 
     if (rc == 0)
         rc = resume_fd >= 0 ? carry_take(s, resume_fd) : open_listeners(s);
-    if (rc == 0 && resume_fd < 0 && !s->options.no_auth && token_load(s->options.token_file, &s->tokens, &err) < 0)
+    if (rc == 0 && resume_fd < 0 && !s->options.no_auth &&
+        token_load(s->options.token_file, &s->tokens, &err) < 0)
         return fail(&err);
     return rc == 0 ? worker_check(s) : rc;
 }
 
 int serve_main(int argc, char **argv)
 {
-    struct serve s = { .worker_uid = 0 };
-    struct keeper_options k = { .worker_main = worker_main, .arg = &s, .argv = argv };
+    struct serve s = {.worker_uid = 0};
+    struct keeper_options k = {.worker_main = worker_main, .arg = &s, .argv = argv};
     struct engine_options engine;
-    struct buf text = { 0 };
+    struct buf text = {0};
     char path[PATH_MAX];
     int resume_fd = resume_fd_from_env(), rc;
 
@@ -190,7 +192,8 @@ int serve_main(int argc, char **argv)
         buf_fini(&text);
         return rc;
     }
-    if (rc != 0 || (rc = set_log_level(s.options.log_level)) != 0 || (rc = prepare(&s, resume_fd)) != 0)
+    if (rc != 0 || (rc = set_log_level(s.options.log_level)) != 0 ||
+        (rc = prepare(&s, resume_fd)) != 0)
         return rc;
     warn_if_open(&s);
     serve_options_engine(&s.options, &engine);

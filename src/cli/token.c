@@ -24,7 +24,8 @@ static int from_file(const char *path, struct buf *out, struct hf_error *err)
     int rc = io_read_file(path, TOKEN_FILE_MAX_BYTES, out);
 
     if (rc < 0)
-        return hf_fail(err, HF_E_bad_request, "cannot read the token file %s: %s", path, strerror(-rc));
+        return hf_fail(err, HF_E_bad_request, "cannot read the token file %s: %s", path,
+                       strerror(-rc));
     if (stat(path, &st) == 0 && (st.st_mode & 077) != 0)
         log_warn("%s can be read by others; chmod 600 it", path);
     return 0;
@@ -46,7 +47,8 @@ static bool from_environment(struct buf *out)
 /* The directory that keeps the made token; created if need be. */
 static bool state_dir(char *out, size_t size)
 {
-    const char *set = getenv("HOLDFAST_STATE_DIR"), *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    const char *set = getenv("HOLDFAST_STATE_DIR"), *xdg = getenv("XDG_STATE_HOME"),
+               *home = getenv("HOME");
     char *slash;
 
     if (set != NULL)
@@ -73,17 +75,20 @@ static int make_file(const char *path, struct hf_error *err)
     int rc;
 
     if (fd < 0)
-        return errno == EEXIST ? 0
-                               : hf_fail(err, HF_E_bad_request,
-                                         "cannot make a token file %s: %s; give --token-file or HOLDFAST_TOKEN", path,
-                                         strerror(errno));
+        return errno == EEXIST
+                   ? 0
+                   : hf_fail(err, HF_E_bad_request,
+                             "cannot make a token file %s: %s; give --token-file or HOLDFAST_TOKEN",
+                             path, strerror(errno));
     random_bytes(raw, sizeof raw);
     hex_encode(text, raw, sizeof raw);
     text[sizeof text - 1] = '\n';
     rc = io_write_all(fd, text, sizeof text);
     hf_wipe(text, sizeof text);
     hf_wipe(raw, sizeof raw);
-    return rc < 0 ? hf_fail(err, HF_E_bad_request, "cannot write the token file %s: %s", path, strerror(-rc)) : 0;
+    return rc < 0 ? hf_fail(err, HF_E_bad_request, "cannot write the token file %s: %s", path,
+                            strerror(-rc))
+                  : 0;
 }
 
 int token_load(const char *token_file, struct buf *out, struct hf_error *err)
@@ -96,7 +101,8 @@ int token_load(const char *token_file, struct buf *out, struct hf_error *err)
     if (from_environment(out))
         return 0;
     if (!state_dir(dir, sizeof dir))
-        return hf_fail(err, HF_E_bad_request, "cannot make %s for the token: %s; give --token-file or HOLDFAST_TOKEN", dir,
+        return hf_fail(err, HF_E_bad_request,
+                       "cannot make %s for the token: %s; give --token-file or HOLDFAST_TOKEN", dir,
                        strerror(errno));
     snprintf(path, sizeof path, "%s/token", dir);
     rc = make_file(path, err);

@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/io.h"
+#include "base/mem.h"
 #include "base/text.h"
 
 #define ANSWER_MAX_BYTES 65536
@@ -26,7 +27,7 @@ static const char usage[] =
 
 static int dial_unix(const char *path)
 {
-    struct sockaddr_un to = { .sun_family = AF_UNIX };
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     snprintf(to.sun_path, sizeof to.sun_path, "%s", path);
@@ -40,12 +41,13 @@ static int dial_tcp(const char *host_port)
 {
     char host[64];
     const char *colon = strrchr(host_port, ':');
-    struct sockaddr_in v4 = { .sin_family = AF_INET };
-    struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
+    struct sockaddr_in v4 = {.sin_family = AF_INET};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
     uint64_t port;
     int fd;
 
-    if (colon == NULL || (size_t)(colon - host_port) >= sizeof host || !text_to_u64(colon + 1, 65535, &port))
+    if (colon == NULL || (size_t)(colon - host_port) >= sizeof host ||
+        !text_to_u64(colon + 1, 65535, &port))
         return -1;
     memcpy(host, host_port, (size_t)(colon - host_port));
     host[colon - host_port] = '\0';
@@ -83,20 +85,23 @@ static int dial(const char *url)
 /* The status of the answer, or 0. */
 static int ask(int fd, const char *token)
 {
-    struct buf text = { 0 };
+    struct buf text = {0};
     char answer[256];
+    int64_t code;
     ssize_t n;
     int status = 0;
 
-    buf_puts(&text, "POST /v1/upgrade HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n");
+    buf_puts(
+        &text,
+        "POST /v1/upgrade HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n");
     if (token != NULL)
         buf_printf(&text, "Authorization: Bearer %s\r\n", token);
     buf_puts(&text, "\r\n");
     n = send(fd, buf_data(&text), text.len, MSG_NOSIGNAL);
     buf_wipe(&text);
     if (n > 0 && (n = recv(fd, answer, sizeof answer - 1, 0)) > 12) {
-        answer[n] = '\0';
-        status = atoi(answer + 9);
+        answer[12] = '\0';
+        status = text_to_i64(answer + 9, 100, 999, &code) ? (int)code : 0;
     }
     return status;
 }
@@ -104,15 +109,16 @@ static int ask(int fd, const char *token)
 /* The first token of the file that is for everything. */
 static char *read_token(const char *file)
 {
-    struct buf text = { 0 };
+    struct buf text = {0};
     char *line, *save = NULL, *found = NULL, *all;
 
     if (file == NULL)
         return getenv("HOLDFAST_TOKEN") != NULL ? strdup(getenv("HOLDFAST_TOKEN")) : NULL;
     if (io_read_file(file, ANSWER_MAX_BYTES, &text) < 0)
         return NULL;
-    all = strdup(buf_cstr(&text));
-    for (line = strtok_r(all, "\n", &save); line != NULL && found == NULL; line = strtok_r(NULL, "\n", &save)) {
+    all = hf_xstrdup(buf_cstr(&text));
+    for (line = strtok_r(all, "\n", &save); line != NULL && found == NULL;
+         line = strtok_r(NULL, "\n", &save)) {
         if (strncmp(line, "own ", 4) == 0)
             found = strdup(line + 4);
         else if (line[0] != '#' && line[0] != '\0' && strchr(line, ' ') == NULL)
@@ -152,7 +158,9 @@ int upgrade_main(int argc, char **argv)
     close(fd);
     if (status / 100 == 2)
         return 0;
-    fprintf(stderr, status == 401 ? "holdfast upgrade: the token is not accepted; give --token-file\n"
-                                  : "holdfast upgrade: the daemon answered %d\n", status);
+    fprintf(stderr,
+            status == 401 ? "holdfast upgrade: the token is not accepted; give --token-file\n"
+                          : "holdfast upgrade: the daemon answered %d\n",
+            status);
     return 1;
 }

@@ -23,7 +23,7 @@
 #define STOP_DRAIN_MS 1000  /* for last answers after the processes have ended */
 #define RETIRE_DRAIN_MS 100 /* for close frames; the next worker is waiting */
 
-static const char *const dialects[] = { "native" };
+static const char *const dialects[] = {"native"};
 
 struct worker {
     struct serve *serve;
@@ -75,7 +75,7 @@ static void worker_on_retire(void *arg)
 static int worker_make_auth(struct worker *w)
 {
     const struct serve *s = w->serve;
-    struct hf_error err = { 0 };
+    struct hf_error err = {0};
     size_t i;
 
     w->auth = auth_new();
@@ -101,7 +101,7 @@ static int worker_make_auth(struct worker *w)
 static int worker_make_tls(struct worker *w)
 {
     const struct serve_options *o = &w->serve->options;
-    struct hf_error err = { 0 };
+    struct hf_error err = {0};
 
     if (o->tls_cert == NULL)
         return 0;
@@ -114,7 +114,8 @@ static int worker_make_tls(struct worker *w)
 static int worker_make_engine(struct worker *w, const struct keeper_boot *boot)
 {
     struct engine_options o;
-    struct engine_hooks hooks = { .on_stop = worker_on_stop, .on_retire = worker_on_retire, .arg = w };
+    struct engine_hooks hooks = {
+        .on_stop = worker_on_stop, .on_retire = worker_on_retire, .arg = w};
 
     serve_options_engine(&w->serve->options, &o);
     w->engine = engine_new(w->loop, boot, &o);
@@ -134,9 +135,15 @@ static void worker_make_server(struct worker *w)
     w->http.origin = w->origin;
     w->server = http_server_new(w->loop, &w->http);
     w->info = (struct native_info){
-        .version = HF_VERSION, .started_ms = clock_wall_ms(), .dialects = dialects, .dialect_count = 1,
-        .tls = tls_is_built_in(), .compress = s->options.compress, .secure_cookie = w->tls != NULL,
-        .http = &w->http, .server = w->server,
+        .version = HF_VERSION,
+        .started_ms = clock_wall_ms(),
+        .dialects = dialects,
+        .dialect_count = 1,
+        .tls = tls_is_built_in(),
+        .compress = s->options.compress,
+        .secure_cookie = w->tls != NULL,
+        .http = &w->http,
+        .server = w->server,
     };
     w->native = native_new(w->engine, w->auth, &w->info);
     http_server_mount(w->server, native_routes(w->native));
@@ -156,7 +163,8 @@ static void worker_announce(const struct worker *w, const struct keeper_boot *bo
     for (i = 0; i < w->serve->listener_count; i++) {
         const char *url = w->serve->listeners[i].url;
         bool tls = w->tls != NULL && strncmp(url, "http://", 7) == 0;
-        int n = snprintf(line, sizeof line, "listening on %s%s\n", tls ? "https://" : "", tls ? url + 7 : url);
+        int n = snprintf(line, sizeof line, "listening on %s%s\n", tls ? "https://" : "",
+                         tls ? url + 7 : url);
         io_write_all(STDOUT_FILENO, line, (size_t)n);
     }
 }
@@ -176,7 +184,7 @@ static void worker_fini(struct worker *w)
 
 int worker_check(struct serve *s)
 {
-    struct worker w = { .serve = s };
+    struct worker w = {.serve = s};
     int rc = worker_make_auth(&w);
 
     if (rc == 0)
@@ -189,7 +197,7 @@ int worker_check(struct serve *s)
 
 int worker_main(const struct keeper_boot *boot, void *arg)
 {
-    struct worker w = { .serve = arg };
+    struct worker w = {.serve = arg};
     int rc;
 
     log_set_part("worker");

@@ -13,7 +13,8 @@
 
 const char *exit_kind_name(enum exit_kind kind)
 {
-    static const char *const names[] = { "none", "exited", "signaled", "timed_out", "killed", "out_of_memory", "lost" };
+    static const char *const names[] = {"none",   "exited",        "signaled", "timed_out",
+                                        "killed", "out_of_memory", "lost"};
 
     return names[kind];
 }
@@ -23,22 +24,41 @@ void process_view(struct process *p, struct process_view *v)
     const struct record_head *h = p->rec.head;
 
     *v = (struct process_view){
-        .id = h->id, .tag = p->tag, .label = p->label, .command = p->command, .cwd = p->cwd,
-        .session_id = p->session_id, .title = p->title, .args = p->args, .arg_count = p->arg_count,
+        .id = h->id,
+        .tag = p->tag,
+        .label = p->label,
+        .command = p->command,
+        .cwd = p->cwd,
+        .session_id = p->session_id,
+        .title = p->title,
+        .args = p->args,
+        .arg_count = p->arg_count,
         .metadata_json = p->metadata_json != NULL ? p->metadata_json : "{}",
-        .source = p->source, .size_policy = p->size_policy, .pid = p->pid, .pty = h->pty,
-        .running = process_is_running(p), .output_open = output_is_open(p),
-        .rows = h->rows, .cols = h->cols, .exit = &h->exit, .viewers = p->viewer_count,
-        .first = journal_first(&p->journal), .next = journal_next(&p->journal),
-        .created_ms = h->created_wall_ms, .exited_ms = h->exit.at_wall_ms,
-        .last_input_ms = h->last_input_ms, .last_output_ms = h->last_output_ms,
-        .retain_ms = p->retain_ms, .idempotency_key = p->idempotency_key, .request_hash = p->request_hash,
+        .source = p->source,
+        .size_policy = p->size_policy,
+        .pid = p->pid,
+        .pty = h->pty,
+        .running = process_is_running(p),
+        .output_open = output_is_open(p),
+        .rows = h->rows,
+        .cols = h->cols,
+        .exit = &h->exit,
+        .viewers = p->viewer_count,
+        .first = journal_first(&p->journal),
+        .next = journal_next(&p->journal),
+        .created_ms = h->created_wall_ms,
+        .exited_ms = h->exit.at_wall_ms,
+        .last_input_ms = h->last_input_ms,
+        .last_output_ms = h->last_output_ms,
+        .retain_ms = p->retain_ms,
+        .idempotency_key = p->idempotency_key,
+        .request_hash = p->request_hash,
     };
 }
 
 void process_foreground(struct process *p, char *out, size_t size)
 {
-    struct buf text = { 0 };
+    struct buf text = {0};
     char path[40];
     pid_t group = 0;
 
@@ -127,7 +147,7 @@ void process_write_json(struct process *p, struct json_out *o)
         json_int(o, v.exit->exit_code);
     else
         json_nil(o);
-    write_exit(o, v.running ? &(struct exit_record){ .kind = EXIT_NONE } : v.exit);
+    write_exit(o, v.running ? &(struct exit_record){.kind = EXIT_NONE} : v.exit);
     json_kstr(o, "session_id", v.session_id);
     json_kstr(o, "source", source_name(v.source));
     json_key(o, "metadata");

@@ -60,7 +60,7 @@ static void end_on_survey(void *arg, const void *packet, size_t len, int *fds, s
 {
     struct process *p = arg;
     const struct k_surveyed *m = packet;
-    struct survivors s = { .total = m->total };
+    struct survivors s = {.total = m->total};
     bool late = p->end_phase == END_KILL && clock_mono_ms() >= p->end_verify_until_ms;
     uint32_t i;
 
@@ -86,12 +86,13 @@ static void end_on_survey(void *arg, const void *packet, size_t len, int *fds, s
 
 static void survey(struct process *p)
 {
-    struct k_simple m = { .type = K_SURVEY, .entry = p->entry };
+    struct k_simple m = {.type = K_SURVEY, .entry = p->entry};
 
     if (p->survey_open)
         return;
     process_ref(p);
-    p->survey_open = line_send(p->engine->line, &m, sizeof m, NULL, 0, NULL, 0, end_on_survey, p) == 0;
+    p->survey_open =
+        line_send(p->engine->line, &m, sizeof m, NULL, 0, NULL, 0, end_on_survey, p) == 0;
     if (!p->survey_open)
         process_unref(p);
 }
@@ -166,7 +167,7 @@ void process_end_cancel(struct process *p, void *arg)
 {
     struct list *it, *tmp;
 
-    list_for_each(it, tmp, &p->end_waiters) {
+    list_for_each (it, tmp, &p->end_waiters) {
         struct end_waiter *w = list_entry(it, struct end_waiter, link);
         if (w->arg == arg)
             w->done = NULL;

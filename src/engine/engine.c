@@ -35,7 +35,7 @@ static void engine_on_exited(void *arg, const struct k_exited *m)
     struct engine *e = arg;
     struct list *it, *tmp;
 
-    list_for_each(it, tmp, &e->processes) {
+    list_for_each (it, tmp, &e->processes) {
         struct process *p = list_entry(it, struct process, link);
         if (p->entry == m->entry) {
             exit_on_reaped(p, m->status, m->oom != 0, m->at_wall_ms);
@@ -68,7 +68,8 @@ static const struct line_ops line_ops = {
 
 /* --- life ----------------------------------------------------------------------------- */
 
-struct engine *engine_new(struct loop *loop, const struct keeper_boot *boot, const struct engine_options *o)
+struct engine *engine_new(struct loop *loop, const struct keeper_boot *boot,
+                          const struct engine_options *o)
 {
     struct engine *e = hf_xalloc(sizeof *e);
 
@@ -91,10 +92,12 @@ struct engine *engine_new(struct loop *loop, const struct keeper_boot *boot, con
     e->events.loop = loop;
     list_init(&e->events.subscribers);
     spin_init(&e->spin);
+    spin_init(&e->await);
     e->line = line_new(loop, boot->link_fd, &line_ops, e);
     e->exact = io_count_sync();
     if (!e->exact)
-        log_warn("this kernel does not count our reads; after a crash binary output may lose its last byte");
+        log_warn(
+            "this kernel does not count our reads; after a crash binary output may lose its last byte");
     adopt_all(e, boot);
     return e;
 }
@@ -119,14 +122,14 @@ void engine_free(struct engine *e)
 
 void engine_ready(struct engine *e)
 {
-    struct k_simple m = { .type = K_READY };
+    struct k_simple m = {.type = K_READY};
 
     line_send(e->line, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
 }
 
 int engine_request_upgrade(struct engine *e)
 {
-    struct k_simple m = { .type = K_UPGRADE };
+    struct k_simple m = {.type = K_UPGRADE};
 
     return line_send(e->line, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
 }
@@ -153,7 +156,8 @@ static void end_all_on_one(void *arg, struct process *p, const struct survivors 
     size_t i;
 
     for (i = 0; i < s->count; i++)
-        log_warn("%s: process %d (%.16s) could not be ended", p->rec.head->id, (int)s->list[i].pid, s->list[i].comm);
+        log_warn("%s: process %d (%.16s) could not be ended", p->rec.head->id, (int)s->list[i].pid,
+                 s->list[i].comm);
     e->ends_open--;
     end_all_check(e);
 }
@@ -166,7 +170,7 @@ void engine_end_all(struct engine *e, uint32_t grace_ms, task_fn *done, void *ar
     e->ended = done;
     e->ended_arg = arg;
     /* The exited ones too: what they left behind goes with the daemon. */
-    list_for_each(it, tmp, &e->processes) {
+    list_for_each (it, tmp, &e->processes) {
         struct process *p = list_entry(it, struct process, link);
         if (p->entry == 0)
             continue;
@@ -198,11 +202,18 @@ void engine_stats(const struct engine *e, struct engine_stats *out)
     const struct shared_head *h = e->state.head;
 
     *out = (struct engine_stats){
-        .running = e->running, .exited = e->retained, .viewers = e->viewers,
-        .spawned_total = h->spawned_total, .spawn_failed_total = h->spawn_failed_total,
-        .exited_total = h->exited_total, .output_bytes_total = h->output_bytes_total,
-        .input_bytes_total = h->input_bytes_total, .journal_bytes = e->ring_bytes,
-        .last_activity_wall_ms = h->last_activity_wall_ms, .generation = e->generation,
-        .has_cgroup = e->has_cgroup, .exact_recovery = e->exact,
+        .running = e->running,
+        .exited = e->retained,
+        .viewers = e->viewers,
+        .spawned_total = h->spawned_total,
+        .spawn_failed_total = h->spawn_failed_total,
+        .exited_total = h->exited_total,
+        .output_bytes_total = h->output_bytes_total,
+        .input_bytes_total = h->input_bytes_total,
+        .journal_bytes = e->ring_bytes,
+        .last_activity_wall_ms = h->last_activity_wall_ms,
+        .generation = e->generation,
+        .has_cgroup = e->has_cgroup,
+        .exact_recovery = e->exact,
     };
 }

@@ -20,9 +20,9 @@ struct engine;
 struct events;
 
 struct engine_options {
-    size_t max_processes;        /* living */
-    size_t max_viewers;          /* of one process */
-    size_t journal_bytes;        /* default ring */
+    size_t max_processes; /* living */
+    size_t max_viewers;   /* of one process */
+    size_t journal_bytes; /* default ring */
     uint64_t journal_memory_bytes;
     size_t retain_count;
     int64_t retain_ms;
@@ -73,9 +73,9 @@ struct engine_stats {
     size_t running, exited, viewers;
     uint64_t spawned_total, spawn_failed_total, exited_total;
     uint64_t output_bytes_total, input_bytes_total;
-    uint64_t journal_bytes;           /* reserved by rings */
-    int64_t last_activity_wall_ms;    /* input, output, spawn, exit, attach */
-    uint32_t generation;              /* of this worker */
+    uint64_t journal_bytes;        /* reserved by rings */
+    int64_t last_activity_wall_ms; /* input, output, spawn, exit, attach */
+    uint32_t generation;           /* of this worker */
     bool has_cgroup, exact_recovery;
 };
 void engine_stats(const struct engine *e, struct engine_stats *out);

@@ -14,8 +14,8 @@
 #include "engine/journal_own.h"
 #include "engine/line.h"
 #include "engine/record.h"
-#include "engine/spin.h"
 #include "engine/shared.h"
+#include "engine/spin.h"
 #include "engine/viewer.h"
 
 #define PROCESS_ID_LEN 25 /* "proc_" and 20 characters */
@@ -34,16 +34,16 @@ struct engine {
     struct shared state;
     struct events events;
     struct line *line;
-    struct spin spin;
-    struct list processes;      /* struct process.link, newest first */
-    struct list exited;         /* struct process.exited_link, oldest exit first */
-    struct process **by_id;     /* open hash table; see registry.c */
+    struct spin spin, await;
+    struct list processes;  /* struct process.link, newest first */
+    struct list exited;     /* struct process.exited_link, oldest exit first */
+    struct process **by_id; /* open hash table; see registry.c */
     size_t by_id_size;
     size_t running, starting, retained;
-    uint64_t ring_bytes;        /* of all rings */
+    uint64_t ring_bytes; /* of all rings */
     size_t viewers;
     struct timer *retention;
-    int64_t retention_due_ms;   /* wall clock */
+    int64_t retention_due_ms; /* wall clock */
     uint32_t generation;
     bool has_cgroup, exact, stopping;
     /* engine_end_all */
@@ -84,12 +84,12 @@ struct process {
     /* output */
     int tty_fd, out_fd[2], in_fd; /* out_fd: stdout, stderr; in_fd: pipe or the tty */
     struct watch *tty_watch, *out_watch[2], *in_watch;
-    bool held;                    /* not read because viewers must catch up */
+    bool held; /* not read because viewers must catch up */
     bool pipe_grown[2];
     struct timer *stall;
-    struct timer *tty_retry;      /* nobody has the terminal open, but somebody may again */
+    struct timer *tty_retry; /* nobody has the terminal open, but somebody may again */
     unsigned tty_retry_ms;
-    struct task pump;             /* viewers that were attached in this turn */
+    struct task pump; /* viewers that were attached in this turn */
 
     /* exit */
     bool reaped, draining;
@@ -97,7 +97,7 @@ struct process {
     bool oom;
     int64_t reaped_wall_ms;
     uint64_t drain_until_ms, drained_next, drained_bytes;
-    uint8_t dry;                  /* K_FD_* bits: found empty after the child was reaped */
+    uint8_t dry; /* K_FD_* bits: found empty after the child was reaped */
     struct timer *drain;
     struct list exit_waiters;
 
@@ -111,18 +111,18 @@ struct process {
 
     /* time-outs: one timer for the next of timeout, idle and detach */
     struct timer *deadline;
-    uint64_t active_ms;           /* monotonic, last input or output */
+    uint64_t active_ms; /* monotonic, last input or output */
 
     /* input */
     struct list input_waiters;
-    bool in_blocked;              /* fd takes nothing now: waiting for it */
+    bool in_blocked; /* fd takes nothing now: waiting for it */
     bool in_closed;
 
     /* viewers */
     struct list viewers;
-    struct list *pump_next;       /* where the walk over them goes on */
+    struct list *pump_next; /* where the walk over them goes on */
     bool pumping, pump_again;
-    size_t viewer_count;          /* those that are not internal */
+    size_t viewer_count; /* those that are not internal */
     struct viewer *size_owner;
     bool seen_viewer;
 };
@@ -132,10 +132,10 @@ struct viewer {
     struct list link;
     const struct viewer_ops *ops;
     void *arg;
-    uint64_t at;                  /* the cursor: next byte to send */
+    uint64_t at; /* the cursor: next byte to send */
     uint64_t replay_until;
     uint64_t acked;
-    int64_t moved_ms;             /* monotonic, when it last took something while holding */
+    int64_t moved_ms; /* monotonic, when it last took something while holding */
     char *client, *name;
     uint16_t rows, cols;
     int8_t only_stream;
@@ -157,7 +157,7 @@ bool retention_make_room(struct engine *e, uint64_t need);
 
 /* process.c */
 struct process *process_new(struct engine *e);
-void process_touch(struct process *p); /* activity */
+void process_touch(struct process *p);   /* activity */
 void process_updated(struct process *p); /* event */
 
 /* meta.c */
@@ -166,20 +166,20 @@ int meta_load(struct process *p);
 void meta_free(struct process *p);
 
 /* output.c */
-void output_start(struct process *p);   /* watches what is open */
-void output_update(struct process *p);  /* hold or go on, by the viewers' cursors */
+void output_start(struct process *p);  /* watches what is open */
+void output_update(struct process *p); /* hold or go on, by the viewers' cursors */
 bool output_is_open(const struct process *p);
 bool output_is_dry(const struct process *p);
 void output_read_rest(struct process *p); /* all that is there now, until EAGAIN, end or hold */
 void output_close(struct process *p);
-void output_interest(struct process *p);/* in_blocked changed */
+void output_interest(struct process *p); /* in_blocked changed */
 
 /* exit.c */
 void exit_on_reaped(struct process *p, int status, bool oom, int64_t at_wall_ms);
-void exit_check(struct process *p);     /* after output moved or ended */
+void exit_check(struct process *p); /* after output moved or ended */
 void exit_tell(struct process *p);
 void exit_run_waiters(struct process *p);
-void exit_lost(struct process *p);      /* never invented: the kernel's answer is not to be had */
+void exit_lost(struct process *p); /* never invented: the kernel's answer is not to be had */
 
 /* end.c */
 void end_on_exit(struct process *p);
@@ -198,7 +198,7 @@ void input_recover(struct process *p);
 /* viewer.c */
 void viewers_pump(struct process *p);
 void viewers_notice(struct process *p, const struct viewer_notice *n);
-void viewers_drop(struct process *p);   /* the process is deleted */
+void viewers_drop(struct process *p); /* the process is deleted */
 void viewers_mark_stalled(struct process *p);
 /* What must not be overwritten yet; the end of the output if nothing. */
 uint64_t viewers_hold(struct process *p);

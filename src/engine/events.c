@@ -99,7 +99,7 @@ static void events_on_wake(void *arg)
     struct events *ev = arg;
     struct list *it, *tmp;
 
-    list_for_each(it, tmp, &ev->subscribers) {
+    list_for_each (it, tmp, &ev->subscribers) {
         struct event_subscriber *s = list_entry(it, struct event_subscriber, link);
         s->fn(s->arg);
     }
@@ -107,7 +107,7 @@ static void events_on_wake(void *arg)
 
 void events_append(struct events *ev, const char *type, struct process *p, const char *extra_json)
 {
-    struct buf text = { 0 };
+    struct buf text = {0};
     struct json_out o;
 
     json_out_init(&o, &text);
@@ -151,7 +151,8 @@ bool events_get(const struct events *ev, uint64_t id, struct event *out)
         const struct entry *e = entry_at(ev, pos);
         if (e->id < id)
             continue;
-        *out = (struct event){ .id = e->id, .type = e->type, .json = (const char *)(e + 1), .len = e->len };
+        *out = (struct event){
+            .id = e->id, .type = e->type, .json = (const char *)(e + 1), .len = e->len};
         return true;
     }
     return false;

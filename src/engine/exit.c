@@ -34,7 +34,7 @@ static void fill_from_status(struct exit_record *x, const struct process *p)
 static struct exit_record make_record(const struct process *p)
 {
     const struct record_head *h = p->rec.head;
-    struct exit_record x = { .offset = journal_next(&p->journal), .at_wall_ms = p->reaped_wall_ms };
+    struct exit_record x = {.offset = journal_next(&p->journal), .at_wall_ms = p->reaped_wall_ms};
 
     fill_from_status(&x, p);
     /* Somebody asked for the end: say who, and that it was not its own doing. */
@@ -103,7 +103,8 @@ static void drain_on_timer(struct timer *t, void *arg)
     output_read_rest(p);
     if (p->held && output_is_open(p))
         return; /* viewers must catch up first; they come back here */
-    if (!output_is_dry(p) || (journal_next(&p->journal) != p->drained_next && clock_mono_ms() < p->drain_until_ms))
+    if (!output_is_dry(p) ||
+        (journal_next(&p->journal) != p->drained_next && clock_mono_ms() < p->drain_until_ms))
         exit_check(p);
     else
         exit_finish(p);
@@ -151,8 +152,11 @@ void exit_lost(struct process *p)
     if (!process_is_running(p))
         return;
     p->reaped = true;
-    h->exit = (struct exit_record){ .kind = EXIT_LOST, .exit_code = -1, .code = -1,
-                                    .offset = journal_next(&p->journal), .at_wall_ms = clock_wall_ms() };
+    h->exit = (struct exit_record){.kind = EXIT_LOST,
+                                   .exit_code = -1,
+                                   .code = -1,
+                                   .offset = journal_next(&p->journal),
+                                   .at_wall_ms = clock_wall_ms()};
     atomic_store_explicit(&h->exit_set, 1, memory_order_release);
     exit_tell(p);
 }

@@ -63,7 +63,8 @@ static int client_find(const struct record_head *h, const char *name)
     int i;
 
     for (i = 0; i < LIMIT_INPUT_CLIENTS; i++)
-        if (h->clients[i].name[0] != '\0' && strncmp(h->clients[i].name, name, RECORD_CLIENT_BYTES - 1) == 0)
+        if (h->clients[i].name[0] != '\0' &&
+            strncmp(h->clients[i].name, name, RECORD_CLIENT_BYTES - 1) == 0)
             return i;
     return -1;
 }
@@ -98,7 +99,7 @@ uint64_t process_input_offset(struct process *p, const char *client)
 
 static void close_stdin(struct process *p)
 {
-    struct k_close m = { .type = K_CLOSE, .entry = p->entry, .which = K_FD_STDIN };
+    struct k_close m = {.type = K_CLOSE, .entry = p->entry, .which = K_FD_STDIN};
 
     if (p->in_fd >= 0 && p->in_fd != p->tty_fd) {
         watch_close(p->in_watch);
@@ -235,7 +236,9 @@ static int input_check(const struct process *p, struct hf_error *err)
     if (!process_is_running(p))
         return hf_fail(err, HF_E_not_running, "the process has exited and takes no input");
     if (p->in_closed || p->in_fd < 0)
-        return hf_fail(err, HF_E_stdin_closed, "standard input is closed; start the process with \"stdin\":\"pipe\" or \"pty\"");
+        return hf_fail(
+            err, HF_E_stdin_closed,
+            "standard input is closed; start the process with \"stdin\":\"pipe\" or \"pty\"");
     if (p->rec.head->eof_at != INPUT_NO_EOF && !p->rec.head->pty)
         return hf_fail(err, HF_E_stdin_closed, "end of file was already sent");
     return 0;
@@ -267,7 +270,8 @@ ssize_t process_input(struct process *p, const void *bytes, size_t len, struct h
     return rc < 0 ? -EPIPE : input_take(p, -1, bytes, len);
 }
 
-ssize_t process_input_from(struct process *p, const char *client, const void *bytes, size_t len, struct hf_error *err)
+ssize_t process_input_from(struct process *p, const char *client, const void *bytes, size_t len,
+                           struct hf_error *err)
 {
     int rc = input_check(p, err), i;
 
@@ -291,7 +295,8 @@ int process_input_eof(struct process *p, struct hf_error *err)
         char eof = tcgetattr(p->tty_fd, &t) == 0 ? (char)t.c_cc[VEOF] : 4;
         return input_take(p, -1, &eof, 1) == 1
                    ? 0
-                   : hf_fail(err, HF_E_not_running, "the input queue is full; send the end of file again later");
+                   : hf_fail(err, HF_E_not_running,
+                             "the input queue is full; send the end of file again later");
     }
     h->eof_at = committed(h)->head;
     if (!p->in_blocked)

@@ -29,8 +29,8 @@ static unsigned char pattern[PATTERN_BYTES];
 
 static void pattern_make(void)
 {
-    static const unsigned char never_utf8[] = { 0xc0, 0xc1, 0xf5, 0xf6, 0xf7, 0xf8, 0xf9,
-                                                0xfa, 0xfb, 0xfc, 0xfd, 0xfe, 0xff };
+    static const unsigned char never_utf8[] = {0xc0, 0xc1, 0xf5, 0xf6, 0xf7, 0xf8, 0xf9,
+                                               0xfa, 0xfb, 0xfc, 0xfd, 0xfe, 0xff};
     uint32_t x = 0x9e3779b9;
     size_t i;
 
@@ -43,12 +43,9 @@ static void pattern_make(void)
 const char *stream_name(enum stream s)
 {
     switch (s) {
-    case STREAM_STDOUT:
-        return "stdout";
-    case STREAM_STDERR:
-        return "stderr";
-    default:
-        return "tty";
+    case STREAM_STDOUT: return "stdout";
+    case STREAM_STDERR: return "stderr";
+    default: return "tty";
     }
 }
 
@@ -144,8 +141,11 @@ static void mark_for_read(struct journal *j, enum stream stream)
     const struct record_head *h = j->rec->head;
     int64_t now = clock_wall_ms();
     uint64_t n = mark_count(j);
-    struct mark m = { .at = journal_next(j), .time_ms = now, .stream = (uint8_t)stream,
-                      .rows = h->rows, .cols = h->cols };
+    struct mark m = {.at = journal_next(j),
+                     .time_ms = now,
+                     .stream = (uint8_t)stream,
+                     .rows = h->rows,
+                     .cols = h->cols};
 
     if (n > 0) {
         const struct mark *last = mark_slot(j, n - 1);
@@ -159,7 +159,7 @@ static void mark_for_read(struct journal *j, enum stream stream)
 
 void journal_mark_size(struct journal *j, uint16_t rows, uint16_t cols)
 {
-    struct mark m = { .at = journal_next(j), .time_ms = clock_wall_ms(), .rows = rows, .cols = cols };
+    struct mark m = {.at = journal_next(j), .time_ms = clock_wall_ms(), .rows = rows, .cols = cols};
 
     mark_append(j, &m);
 }
@@ -187,7 +187,7 @@ const struct mark *journal_mark_at(const struct journal *j, uint64_t at)
 struct slice journal_slice(const struct journal *j, uint64_t at, size_t max)
 {
     uint64_t next = journal_next(j), end = next, i, n = mark_count(j);
-    struct slice s = { .at = at, .bytes = journal_bytes(j, at) };
+    struct slice s = {.at = at, .bytes = journal_bytes(j, at)};
 
     if (at >= next || n == 0)
         return s;
@@ -253,7 +253,8 @@ static size_t pattern_scan(const struct journal *j)
     const struct record_head *h = j->rec->head;
     uint64_t next = journal_next(j), end = h->pattern_to;
 
-    while (end > next && (unsigned char)*journal_bytes(j, end - 1) == pattern[(end - 1) % PATTERN_BYTES])
+    while (end > next &&
+           (unsigned char)*journal_bytes(j, end - 1) == pattern[(end - 1) % PATTERN_BYTES])
         end--;
     return end > next ? (size_t)(end - next) : 0;
 }
@@ -280,11 +281,13 @@ uint64_t journal_tail_bytes(const struct journal *j, uint64_t n, bool terminal)
     /* A look-back of one page lets the cut know whether it stands inside a sequence. */
     from = want - first > 4096 ? want - 4096 : first;
     if (!terminal) {
-        while (want < next && ((unsigned char)*journal_bytes(j, want) & 0xc0) == 0x80 && want - from < 4096 + 3)
+        while (want < next && ((unsigned char)*journal_bytes(j, want) & 0xc0) == 0x80 &&
+               want - from < 4096 + 3)
             want++;
         return want;
     }
-    return from + safecut_find(journal_bytes(j, from), (size_t)(next - from), (size_t)(want - from), from == 0);
+    return from + safecut_find(journal_bytes(j, from), (size_t)(next - from), (size_t)(want - from),
+                               from == 0);
 }
 
 uint64_t journal_tail_lines(const struct journal *j, uint64_t n)

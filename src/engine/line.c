@@ -3,11 +3,14 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/list.h"
 #include "base/log.h"
@@ -16,7 +19,7 @@
 #define LINE_FDS_MAX 4
 #define LINE_QUEUE_MAX 4096 /* packets; the keeper reads all the time, so this is not met */
 #define LINE_PACKET_MAX (sizeof(struct k_surveyed))
-#define LINE_TURN 64        /* packets handled before others have a turn */
+#define LINE_TURN 64 /* packets handled before others have a turn */
 
 /* A packet that found the socket full. */
 struct queued {
@@ -42,6 +45,13 @@ struct line {
     uint32_t last_number;
     struct list requests, queue;
     size_t queue_count;
+    struct buf later; /* struct later_packet, one after the other */
+    struct timer *later_timer;
+};
+
+struct later_packet {
+    uint32_t len;
+    char bytes[28];
 };
 
 static ssize_t send_packet(int fd, struct iovec *iov, int count, const int *fds, size_t fd_count)
@@ -50,7 +60,7 @@ static ssize_t send_packet(int fd, struct iovec *iov, int count, const int *fds,
         char space[CMSG_SPACE(LINE_FDS_MAX * sizeof(int))];
         struct cmsghdr align;
     } control;
-    struct msghdr m = { .msg_iov = iov, .msg_iovlen = (size_t)count };
+    struct msghdr m = {.msg_iov = iov, .msg_iovlen = (size_t)count};
     ssize_t n;
 
     if (fd_count > 0) {
@@ -69,7 +79,8 @@ static ssize_t send_packet(int fd, struct iovec *iov, int count, const int *fds,
 }
 
 /* The descriptors are the caller's and may be closed after line_send(): keep copies. */
-static int queue_packet(struct line *l, const struct iovec *iov, int count, const int *fds, size_t fd_count)
+static int queue_packet(struct line *l, const struct iovec *iov, int count, const int *fds,
+                        size_t fd_count)
 {
     size_t len = 0, i;
     struct queued *q;
@@ -107,7 +118,7 @@ static void line_flush(struct line *l)
 {
     while (!list_is_empty(&l->queue)) {
         struct queued *q = list_entry(l->queue.next, struct queued, link);
-        struct iovec iov = { q->bytes, q->len };
+        struct iovec iov = {q->bytes, q->len};
 
         if (send_packet(l->fd, &iov, 1, q->fds, q->fd_count) == -EAGAIN)
             return;
@@ -116,25 +127,65 @@ static void line_flush(struct line *l)
     watch_set(l->watch, LOOP_READ);
 }
 
-int line_send(struct line *l, void *packet, size_t len, const void *tail, size_t tail_len, const int *fds,
-              size_t fd_count, line_answer_fn *fn, void *arg)
+static int send_or_queue(struct line *l, struct iovec *iov, int count, const int *fds,
+                         size_t fd_count)
 {
-    struct iovec iov[2] = { { packet, len }, { (void *)(uintptr_t)tail, tail_len } };
-    int count = tail_len > 0 ? 2 : 1;
     ssize_t rc = -EAGAIN;
 
+    if (list_is_empty(&l->queue))
+        rc = send_packet(l->fd, iov, count, fds, fd_count);
+    return rc == -EAGAIN ? queue_packet(l, iov, count, fds, fd_count) : rc < 0 ? (int)rc : 0;
+}
+
+static void line_send_held(struct line *l)
+{
+    struct later_packet p;
+
+    timer_stop(l->later_timer);
+    while (l->later.len > 0) {
+        struct iovec iov = {p.bytes, 0};
+        memcpy(&p, buf_data(&l->later), sizeof p);
+        buf_drop(&l->later, sizeof p);
+        iov.iov_len = p.len;
+        send_or_queue(l, &iov, 1, NULL, 0);
+    }
+}
+
+static void line_on_later(struct timer *t, void *arg)
+{
+    (void)t;
+    line_send_held(arg);
+}
+
+void line_send_later(struct line *l, const void *packet, size_t len)
+{
+    struct later_packet p = {.len = (uint32_t)len};
+
+    assert(len <= sizeof p.bytes);
+    memcpy(p.bytes, packet, len);
+    if (l->later.len == 0)
+        timer_start(l->later_timer, LINE_LATER_MS);
+    buf_put(&l->later, &p, sizeof p);
+}
+
+int line_send(struct line *l, void *packet, size_t len, const void *tail, size_t tail_len,
+              const int *fds, size_t fd_count, line_answer_fn *fn, void *arg)
+{
+    struct iovec iov[2] = {{packet, len}, {(void *)(uintptr_t)tail, tail_len}};
+    int count = tail_len > 0 ? 2 : 1;
+    int rc;
+
     assert(fd_count <= LINE_FDS_MAX && len >= 2 * sizeof(uint32_t));
+    if (l->later.len > 0)
+        line_send_held(l);
     if (fn != NULL) {
         if (++l->last_number == 0)
             l->last_number = 1;
         memcpy((char *)packet + sizeof(uint32_t), &l->last_number, sizeof(uint32_t));
     }
-    if (list_is_empty(&l->queue))
-        rc = send_packet(l->fd, iov, count, fds, fd_count);
-    if (rc == -EAGAIN)
-        rc = queue_packet(l, iov, count, fds, fd_count);
+    rc = send_or_queue(l, iov, count, fds, fd_count);
     if (rc < 0)
-        return (int)rc;
+        return rc;
     if (fn != NULL) {
         struct request *r = hf_xalloc(sizeof *r);
         r->number = l->last_number;
@@ -145,11 +196,12 @@ int line_send(struct line *l, void *packet, size_t len, const void *tail, size_t
     return 0;
 }
 
-static void line_answer(struct line *l, uint32_t number, const void *packet, size_t len, int *fds, size_t n)
+static void line_answer(struct line *l, uint32_t number, const void *packet, size_t len, int *fds,
+                        size_t n)
 {
     struct list *it, *tmp;
 
-    list_for_each(it, tmp, &l->requests) {
+    list_for_each (it, tmp, &l->requests) {
         struct request *r = list_entry(it, struct request, link);
         if (r->number != number)
             continue;
@@ -168,17 +220,10 @@ static void line_dispatch(struct line *l, const void *packet, size_t len, int *f
         return;
     memcpy(head, packet, sizeof head);
     switch (head[0]) {
-    case K_EXITED:
-        l->ops->on_exited(l->arg, packet);
-        break;
-    case K_STOP:
-        l->ops->on_stop(l->arg, ((const struct k_stop *)packet)->grace_ms);
-        break;
-    case K_RETIRE:
-        l->ops->on_retire(l->arg);
-        break;
-    default:
-        line_answer(l, head[1], packet, len, fds, n);
+    case K_EXITED: l->ops->on_exited(l->arg, packet); break;
+    case K_STOP: l->ops->on_stop(l->arg, ((const struct k_stop *)packet)->grace_ms); break;
+    case K_RETIRE: l->ops->on_retire(l->arg); break;
+    default: line_answer(l, head[1], packet, len, fds, n);
     }
 }
 
@@ -207,9 +252,11 @@ static bool line_receive(struct line *l)
         char space[CMSG_SPACE(LINE_FDS_MAX * sizeof(int))];
         struct cmsghdr align;
     } control;
-    struct iovec iov = { packet.bytes, sizeof packet.bytes };
-    struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.space,
-                        .msg_controllen = sizeof control.space };
+    struct iovec iov = {packet.bytes, sizeof packet.bytes};
+    struct msghdr m = {.msg_iov = &iov,
+                       .msg_iovlen = 1,
+                       .msg_control = control.space,
+                       .msg_controllen = sizeof control.space};
     int fds[LINE_FDS_MAX];
     size_t n, i;
     ssize_t len = recvmsg(l->fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
@@ -226,6 +273,18 @@ static bool line_receive(struct line *l)
     for (i = 0; i < n; i++)
         io_close(&fds[i]); /* those that were taken are -1 */
     return true;
+}
+
+bool line_await(struct line *l, uint64_t ns)
+{
+    uint64_t until = clock_mono_ns() + ns;
+
+    do {
+        if (line_receive(l))
+            return true;
+        sched_yield(); /* whoever wants this CPU, most of all the keeper, goes first */
+    } while (clock_mono_ns() < until);
+    return false;
 }
 
 static void line_on_event(struct watch *w, int events, void *arg)
@@ -250,6 +309,7 @@ struct line *line_new(struct loop *loop, int fd, const struct line_ops *ops, voi
     l->arg = arg;
     list_init(&l->requests);
     list_init(&l->queue);
+    l->later_timer = timer_new(loop, line_on_later, l);
     l->watch = watch_new(loop, fd, line_on_event, l);
     watch_set(l->watch, LOOP_READ);
     return l;
@@ -267,6 +327,8 @@ void line_free(struct line *l)
         free(r);
     }
     watch_close(l->watch);
+    timer_close(l->later_timer);
+    buf_fini(&l->later);
     io_close(&l->fd);
     free(l);
 }

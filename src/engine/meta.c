@@ -43,12 +43,13 @@ int meta_store(struct process *p, struct hf_error *err)
 {
     struct record_head *h = p->rec.head;
     uint32_t which = h->meta_which == 1 ? 2 : 1;
-    struct buf text = { 0 };
+    struct buf text = {0};
     int rc = 0;
 
     meta_write(p, &text);
     if (text.len > RECORD_META_BYTES) {
-        rc = hf_fail(err, HF_E_body_too_large, "command, arguments and metadata are larger than %d bytes together",
+        rc = hf_fail(err, HF_E_body_too_large,
+                     "command, arguments and metadata are larger than %d bytes together",
                      RECORD_META_BYTES);
     } else {
         memcpy(p->rec.meta[which - 1], buf_data(&text), text.len);

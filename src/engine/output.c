@@ -14,23 +14,24 @@
 #include "base/log.h"
 #include "engine/engine_own.h"
 
-#define TURN_BYTES (256 * 1024)      /* then other descriptors have a turn */
+#define TURN_BYTES (256 * 1024) /* then other descriptors have a turn */
 /* More than a pipe or a terminal can hold: whatever still writes into it, what
  * the child itself wrote has been read by then. */
 #define DRAIN_BYTES (2 * 1024 * 1024)
-#define TTY_SMALL_BYTES 1024         /* less came than a terminal can give: it is empty now */
+#define TTY_SMALL_BYTES 1024 /* less came than a terminal can give: it is empty now */
 #define PIPE_READ_BYTES (128 * 1024)
 #define PIPE_GROWN_BYTES (1024 * 1024)
 #define TTY_RETRY_MIN_MS 10
 #define TTY_RETRY_MAX_MS 1000
 
-static const uint8_t out_bit[2] = { K_FD_STDOUT, K_FD_STDERR };
+static const uint8_t out_bit[2] = {K_FD_STDOUT, K_FD_STDERR};
 
 /* Has all been read that was there when the child was reaped? */
 bool output_is_dry(const struct process *p)
 {
     return !output_is_open(p) || p->drained_bytes >= DRAIN_BYTES ||
-           ((p->tty_fd < 0 || (p->dry & K_FD_TTY)) && (p->out_fd[0] < 0 || (p->dry & K_FD_STDOUT)) &&
+           ((p->tty_fd < 0 || (p->dry & K_FD_TTY)) &&
+            (p->out_fd[0] < 0 || (p->dry & K_FD_STDOUT)) &&
             (p->out_fd[1] < 0 || (p->dry & K_FD_STDERR)));
 }
 
@@ -69,9 +70,9 @@ void output_interest(struct process *p)
 
 static void drop_keeper_copy(struct process *p, uint32_t which)
 {
-    struct k_close m = { .type = K_CLOSE, .entry = p->entry, .which = which };
+    struct k_close m = {.type = K_CLOSE, .entry = p->entry, .which = which};
 
-    line_send(p->engine->line, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
+    line_send_later(p->engine->line, &m, sizeof m);
 }
 
 static void tty_close(struct process *p, bool tell)
@@ -224,7 +225,7 @@ static bool tty_took(struct process *p, struct burst *b, size_t n)
 
 static void tty_burst(struct process *p)
 {
-    struct burst b = { 0 };
+    struct burst b = {0};
     size_t room;
     bool more = true, empty = false;
 
@@ -298,6 +299,16 @@ static void pipe_burst(struct process *p, int i)
     burst_done(p, total, out_bit[i], empty);
 }
 
+/* The last end of file comes a moment before the exit: do not go to sleep in between. */
+static void await_exit(struct process *p)
+{
+    struct engine *e = p->engine;
+    uint64_t now = clock_mono_ns();
+
+    if (e->starting == 0 && spin_may_await(&e->await, now))
+        spin_result(&e->await, line_await(e->line, SPIN_AWAIT_NS), clock_mono_ns());
+}
+
 static void pipe_on_event(struct watch *w, int events, void *arg)
 {
     struct process *p = arg;
@@ -310,6 +321,8 @@ static void pipe_on_event(struct watch *w, int events, void *arg)
     pipe_burst(p, i);
     if (p->reaped)
         exit_check(p);
+    else if (!output_is_open(p))
+        await_exit(p);
     process_unref(p);
 }
 
@@ -338,4 +351,3 @@ void output_start(struct process *p)
             p->out_watch[i] = watch_new(l, p->out_fd[i], pipe_on_event, p);
     output_interest(p);
 }
-

@@ -14,8 +14,6 @@
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define SHELL "/bin/sh"
 
-extern char **environ;
-
 static void put_string(struct buf *b, const char *s)
 {
     buf_put(b, s, strlen(s) + 1);
@@ -25,9 +23,9 @@ static void put_string(struct buf *b, const char *s)
 
 struct env {
     const struct spawn_spec *spec;
-    struct buf text;    /* NAME=value, NUL-terminated each */
+    struct buf text; /* NAME=value, NUL-terminated each */
     uint32_t count;
-    size_t path_at;     /* 1 + its offset in text; 0: none */
+    size_t path_at; /* 1 + its offset in text; 0: none */
 };
 
 static bool spec_names(const struct spawn_spec *s, const char *name, size_t len)
@@ -71,10 +69,11 @@ static void env_default(struct env *e, const char *name, const char *value)
 }
 
 /* Ours unless the caller gave it, whatever the daemon's environment says. */
-static bool env_overrides(const struct spawn_spec *s, const struct user *u, const char *name, size_t len)
+static bool env_overrides(const struct spawn_spec *s, const struct user *u, const char *name,
+                          size_t len)
 {
-    static const char *const tty[] = { "TERM", "COLORTERM" };
-    static const char *const user[] = { "HOME", "USER", "LOGNAME", "SHELL" };
+    static const char *const tty[] = {"TERM", "COLORTERM"};
+    static const char *const user[] = {"HOME", "USER", "LOGNAME", "SHELL"};
     size_t i;
 
     for (i = 0; s->pty && i < 2; i++)
@@ -96,7 +95,8 @@ static void env_inherit(struct env *e, const struct user *u)
         char name[256];
 
         /* The daemon's own variables (token, hand-over) are not the child's. */
-        if (len == 0 || len >= sizeof name || strncmp(*v, "HOLDFAST_", 9) == 0 || strncmp(*v, "LISTEN_", 7) == 0)
+        if (len == 0 || len >= sizeof name || strncmp(*v, "HOLDFAST_", 9) == 0 ||
+            strncmp(*v, "LISTEN_", 7) == 0)
             continue;
         if (spec_names(e->spec, *v, len) || env_overrides(e->spec, u, *v, len))
             continue;
@@ -187,7 +187,8 @@ static uint64_t limit_of(int64_t v)
 
 static void packet_numbers(const struct spawn_spec *s, struct k_spawn *k)
 {
-    bool wants_pipe = s->stdin_mode == STDIN_PIPE || (s->stdin_mode == STDIN_DEFAULT && s->input_len > 0);
+    bool wants_pipe =
+        s->stdin_mode == STDIN_PIPE || (s->stdin_mode == STDIN_DEFAULT && s->input_len > 0);
 
     k->type = K_SPAWN;
     k->pty = s->pty;
@@ -214,10 +215,10 @@ static void packet_user(const struct user *u, struct k_spawn *k)
     memcpy(k->groups, u->groups, u->group_count * sizeof u->groups[0]);
 }
 
-int packet_build(const struct spawn_spec *s, const char *id, struct k_spawn *packet, struct buf *strings,
-                 struct hf_error *err)
+int packet_build(const struct spawn_spec *s, const char *id, struct k_spawn *packet,
+                 struct buf *strings, struct hf_error *err)
 {
-    struct env env = { .spec = s };
+    struct env env = {.spec = s};
     struct user user;
     const char *path = DEFAULT_PATH;
 
@@ -241,7 +242,9 @@ int packet_build(const struct spawn_spec *s, const char *id, struct k_spawn *pac
     packet->strings_len = (uint32_t)strings->len;
     buf_wipe(&env.text);
     if (strings->len > K_STRINGS_MAX)
-        return hf_fail(err, HF_E_body_too_large, "arguments and environment are larger than %d bytes together", K_STRINGS_MAX);
+        return hf_fail(err, HF_E_body_too_large,
+                       "arguments and environment are larger than %d bytes together",
+                       K_STRINGS_MAX);
     return 0;
 }
 

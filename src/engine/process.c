@@ -109,25 +109,30 @@ static int check_patch(struct process *p, const struct process_patch *patch, str
     struct process *other;
 
     if (patch->label != NULL && strlen(patch->label) > LIMIT_LABEL_BYTES)
-        return hf_fail_field(err, HF_E_bad_value, "label", "label is longer than %d bytes", LIMIT_LABEL_BYTES);
+        return hf_fail_field(err, HF_E_bad_value, "label", "label is longer than %d bytes",
+                             LIMIT_LABEL_BYTES);
     if (patch->title != NULL && strlen(patch->title) > LIMIT_LABEL_BYTES)
-        return hf_fail_field(err, HF_E_bad_value, "title", "title is longer than %d bytes", LIMIT_LABEL_BYTES);
+        return hf_fail_field(err, HF_E_bad_value, "title", "title is longer than %d bytes",
+                             LIMIT_LABEL_BYTES);
     if (patch->metadata_json != NULL && strlen(patch->metadata_json) > LIMIT_METADATA_BYTES)
-        return hf_fail_field(err, HF_E_bad_value, "metadata", "metadata is larger than %d bytes", LIMIT_METADATA_BYTES);
+        return hf_fail_field(err, HF_E_bad_value, "metadata", "metadata is larger than %d bytes",
+                             LIMIT_METADATA_BYTES);
     if (patch->tag == NULL || patch->tag[0] == '\0')
         return 0;
     if (strlen(patch->tag) > LIMIT_TAG_BYTES)
-        return hf_fail_field(err, HF_E_bad_value, "tag", "tag is longer than %d bytes", LIMIT_TAG_BYTES);
+        return hf_fail_field(err, HF_E_bad_value, "tag", "tag is longer than %d bytes",
+                             LIMIT_TAG_BYTES);
     other = registry_find_tag(p->engine, patch->tag, true);
     if (other != NULL && other != p && process_is_running(p))
-        return hf_fail_field(err, HF_E_tag_in_use, "tag", "tag '%s' belongs to the running process %s", patch->tag,
+        return hf_fail_field(err, HF_E_tag_in_use, "tag",
+                             "tag '%s' belongs to the running process %s", patch->tag,
                              other->rec.head->id);
     return 0;
 }
 
 int process_patch(struct process *p, const struct process_patch *patch, struct hf_error *err)
 {
-    struct viewer_notice n = { .kind = NOTICE_TITLE };
+    struct viewer_notice n = {.kind = NOTICE_TITLE};
     int rc = check_patch(p, patch, err);
 
     if (rc < 0)
@@ -161,28 +166,31 @@ static void signal_on_answer(void *arg, const void *packet, size_t len, int *fds
 {
     struct signal_call *c = arg;
     const struct k_signaled *m = packet;
-    struct hf_error err = { 0 };
+    struct hf_error err = {0};
 
     (void)len, (void)fds, (void)fd_count;
     if (c->done != NULL) {
         if (m->error == ESRCH)
             hf_fail(&err, HF_E_not_running, "nobody is left to be signalled");
         else if (m->error != 0)
-            hf_fail(&err, HF_E_forbidden, "the system refused the signal: %s", hf_errno_name(m->error));
+            hf_fail(&err, HF_E_forbidden, "the system refused the signal: %s",
+                    hf_errno_name(m->error));
         c->done(c->arg, -m->error, m->error != 0 ? &err : NULL);
     }
     free(c);
 }
 
-int process_signal(struct process *p, int signum, enum signal_target target, signal_done_fn *done, void *arg,
-                   struct hf_error *err)
+int process_signal(struct process *p, int signum, enum signal_target target, signal_done_fn *done,
+                   void *arg, struct hf_error *err)
 {
-    struct k_signal m = { .type = K_SIGNAL, .entry = p->entry, .signum = signum, .target = (uint32_t)target };
+    struct k_signal m = {
+        .type = K_SIGNAL, .entry = p->entry, .signum = signum, .target = (uint32_t)target};
     struct signal_call *c;
     int rc;
 
     if (p->reaped && target != TARGET_TREE)
-        return hf_fail(err, HF_E_not_running, "the process has exited; only target 'tree' can still be signalled");
+        return hf_fail(err, HF_E_not_running,
+                       "the process has exited; only target 'tree' can still be signalled");
     c = hf_xalloc(sizeof *c);
     c->done = done;
     c->arg = arg;
@@ -213,7 +221,7 @@ void exit_waiter_cancel(struct exit_waiter *w)
 void process_forget(struct process *p)
 {
     struct engine *e = p->engine;
-    struct k_simple m = { .type = K_FORGET, .entry = p->entry };
+    struct k_simple m = {.type = K_FORGET, .entry = p->entry};
 
     if (!p->in_table)
         return;
@@ -227,7 +235,7 @@ void process_forget(struct process *p)
         list_remove(&p->exited_link);
         e->retained--;
     }
-    line_send(e->line, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
+    line_send_later(e->line, &m, sizeof m);
     output_close(p);
     registry_remove(e, p);
     viewers_drop(p);

@@ -24,18 +24,24 @@ struct engine;
 struct process;
 
 enum exit_kind {
-    EXIT_NONE, EXIT_EXITED, EXIT_SIGNALED, EXIT_TIMED_OUT, EXIT_KILLED, EXIT_OUT_OF_MEMORY, EXIT_LOST,
+    EXIT_NONE,
+    EXIT_EXITED,
+    EXIT_SIGNALED,
+    EXIT_TIMED_OUT,
+    EXIT_KILLED,
+    EXIT_OUT_OF_MEMORY,
+    EXIT_LOST,
 };
 const char *exit_kind_name(enum exit_kind kind);
 
 struct exit_record {
-    enum exit_kind kind;   /* EXIT_NONE while running */
-    int exit_code;         /* 0..255, 128+n for signal n; -1 when lost */
-    int code;              /* as given to exit(); -1 if ended by a signal or lost */
-    int signum;            /* 0: none */
+    enum exit_kind kind; /* EXIT_NONE while running */
+    int exit_code;       /* 0..255, 128+n for signal n; -1 when lost */
+    int code;            /* as given to exit(); -1 if ended by a signal or lost */
+    int signum;          /* 0: none */
     bool core_dumped;
-    char by[48];           /* who ended it: "timeout", "idle_timeout", "api", "detach", "shutdown"; "" */
-    uint64_t offset;       /* the last byte before the exit ends here */
+    char by[48];     /* who ended it: "timeout", "idle_timeout", "api", "detach", "shutdown"; "" */
+    uint64_t offset; /* the last byte before the exit ends here */
     int64_t at_wall_ms;
 };
 
@@ -52,7 +58,7 @@ struct process_view {
     uint16_t rows, cols;
     const struct exit_record *exit;
     size_t viewers;
-    uint64_t first, next;      /* held output is [first, next) */
+    uint64_t first, next; /* held output is [first, next) */
     int64_t created_ms, exited_ms, last_input_ms, last_output_ms, retain_ms;
     const char *idempotency_key, *request_hash;
 };
@@ -70,7 +76,8 @@ bool process_is_running(const struct process *p); /* no exit record yet */
 
 /* --- change it ------------------------------------------------------------- */
 struct process_patch {
-    const char *label, *tag, *title, *metadata_json; /* NULL: unchanged; "" clears (metadata: "{}") */
+    const char *label, *tag, *title,
+        *metadata_json; /* NULL: unchanged; "" clears (metadata: "{}") */
     bool set_retain, set_size_policy;
     int64_t retain_ms;
     enum size_policy size_policy;
@@ -78,7 +85,8 @@ struct process_patch {
 int process_patch(struct process *p, const struct process_patch *patch, struct hf_error *err);
 
 /* The size of the terminal itself; viewers' windows go through viewer_resize(). */
-int process_resize(struct process *p, int64_t rows, int64_t cols, const char *by, struct hf_error *err);
+int process_resize(struct process *p, int64_t rows, int64_t cols, const char *by,
+                   struct hf_error *err);
 
 enum signal_target { TARGET_LEADER, TARGET_GROUP, TARGET_FOREGROUND, TARGET_TREE };
 typedef void signal_done_fn(void *arg, int rc, const struct hf_error *err); /* rc 0: delivered */
@@ -102,7 +110,8 @@ struct input_waiter {
     void (*fn)(void *arg);
     void *arg;
 };
-void process_wait_for_room(struct process *p, struct input_waiter *w); /* w zeroed first by list_init(&w->link) */
+void process_wait_for_room(struct process *p,
+                           struct input_waiter *w); /* w zeroed first by list_init(&w->link) */
 void input_waiter_cancel(struct input_waiter *w);
 
 /* --- the end ------------------------------------------------------------------ */
@@ -132,7 +141,8 @@ struct exit_waiter {
     void (*fn)(void *arg, struct process *p);
     void *arg;
 };
-void process_wait_exit(struct process *p, struct exit_waiter *w); /* runs in a later turn if already exited */
+void process_wait_exit(struct process *p,
+                       struct exit_waiter *w); /* runs in a later turn if already exited */
 void exit_waiter_cancel(struct exit_waiter *w);
 
 #endif

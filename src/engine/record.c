@@ -11,7 +11,8 @@
 
 #define HEAD_BYTES 8192
 #define MARKS_BYTES (RECORD_MARKS * sizeof(struct mark))
-#define FIXED_BYTES (HEAD_BYTES + MARKS_BYTES + LIMIT_INPUT_QUEUE_BYTES + 2 * (size_t)RECORD_META_BYTES)
+#define FIXED_BYTES                                                                                \
+    (HEAD_BYTES + MARKS_BYTES + LIMIT_INPUT_QUEUE_BYTES + 2 * (size_t)RECORD_META_BYTES)
 
 _Static_assert(sizeof(struct record_head) <= HEAD_BYTES, "record header fits");
 _Static_assert(sizeof(struct mark) == 24, "marks have no hidden padding");
@@ -19,7 +20,8 @@ _Static_assert(FIXED_BYTES % 4096 == 0, "the ring begins on a page");
 
 static int record_map_ring(struct record *r, size_t ring_bytes)
 {
-    char *base = mmap(NULL, 2 * ring_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *base =
+        mmap(NULL, 2 * ring_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     int i;
 
     if (base == MAP_FAILED)

@@ -75,16 +75,16 @@ struct record_head {
     _Atomic uint32_t commit_which;
     struct input_commit commit[2];
     _Atomic uint64_t input_tail;
-    uint64_t eof_at;            /* end of file is due behind this offset */
+    uint64_t eof_at; /* end of file is due behind this offset */
     struct input_client clients[LIMIT_INPUT_CLIENTS];
 
     /* life; times are CLOCK_BOOTTIME-like monotonic ms, 0: none */
     uint64_t timeout_at_ms;
     int64_t idle_timeout_ms, grace_ms, detach_ms;
     uint64_t detach_at_ms;
-    uint8_t watched;            /* viewers are attached; for the next worker */
-    char ended_by[48];          /* who asked for the end; "" nobody */
-    uint8_t end_kind;           /* enum exit_kind to report if the end was asked for */
+    uint8_t watched;   /* viewers are attached; for the next worker */
+    char ended_by[48]; /* who asked for the end; "" nobody */
+    uint8_t end_kind;  /* enum exit_kind to report if the end was asked for */
     uint8_t deleting;
     uint8_t created_told, exit_told; /* the events are in the log */
     _Atomic uint32_t exit_set;

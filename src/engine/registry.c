@@ -59,7 +59,7 @@ struct process *registry_find_tag(struct engine *e, const char *tag, bool living
     struct list *it, *tmp;
     struct process *latest = NULL;
 
-    list_for_each(it, tmp, &e->processes) {
+    list_for_each (it, tmp, &e->processes) {
         struct process *p = list_entry(it, struct process, link);
         if (p->tag == NULL || strcmp(p->tag, tag) != 0)
             continue;
@@ -78,7 +78,7 @@ static struct process *find_pid(struct engine *e, const char *text)
 
     if (!text_to_u64(text, INT32_MAX, &pid))
         return NULL;
-    list_for_each(it, tmp, &e->processes) {
+    list_for_each (it, tmp, &e->processes) {
         struct process *p = list_entry(it, struct process, link);
         if ((uint64_t)p->pid == pid)
             return p;
@@ -108,7 +108,7 @@ struct process *engine_find_idempotent(struct engine *e, const char *key)
 {
     struct list *it, *tmp;
 
-    list_for_each(it, tmp, &e->processes) {
+    list_for_each (it, tmp, &e->processes) {
         struct process *p = list_entry(it, struct process, link);
         if (p->idempotency_key != NULL && strcmp(p->idempotency_key, key) == 0)
             return p;

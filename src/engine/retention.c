@@ -49,7 +49,7 @@ void retention_run(struct engine *e)
     struct list *it, *tmp;
 
     timer_stop(e->retention);
-    list_for_each(it, tmp, &e->exited) {
+    list_for_each (it, tmp, &e->exited) {
         struct process *p = list_entry(it, struct process, exited_link);
         if (expires_at(p) <= now)
             process_forget(p);

@@ -27,10 +27,10 @@ enum slip_kind { SLIP_NONE, SLIP_READ, SLIP_WRITE };
 
 struct slip {
     _Atomic uint32_t kind;
-    uint32_t len;            /* bytes asked for: a bound for what can have moved */
-    char id[32];             /* process */
-    uint64_t at;             /* its journal's or input's offset before the call */
-    uint64_t moved_before;   /* io_counted() before the call */
+    uint32_t len;          /* bytes asked for: a bound for what can have moved */
+    char id[32];           /* process */
+    uint64_t at;           /* its journal's or input's offset before the call */
+    uint64_t moved_before; /* io_counted() before the call */
 };
 
 struct shared_head {
@@ -39,23 +39,25 @@ struct shared_head {
     uint64_t spawned_total, spawn_failed_total, exited_total;
     uint64_t output_bytes_total, input_bytes_total;
     int64_t started_wall_ms, last_activity_wall_ms;
-    uint64_t events_bytes;   /* size of the ring behind this header */
-    uint64_t events_first;   /* oldest id held */
-    uint64_t events_next;    /* id of the next event */
+    uint64_t events_bytes;             /* size of the ring behind this header */
+    uint64_t events_first;             /* oldest id held */
+    uint64_t events_next;              /* id of the next event */
     uint64_t events_tail, events_head; /* absolute byte positions in the ring */
 };
 
 struct shared {
     struct shared_head *head;
-    char *events;            /* the ring */
+    char *events; /* the ring */
     size_t mapped_bytes;
 };
 
 size_t shared_bytes(size_t event_log_bytes);
-int shared_map(struct shared *s, int fd, size_t event_log_bytes); /* 0 or -errno; fresh memory is initialised */
+int shared_map(struct shared *s, int fd,
+               size_t event_log_bytes); /* 0 or -errno; fresh memory is initialised */
 void shared_unmap(struct shared *s);
 
-void slip_note(struct slip *s, enum slip_kind kind, const char *id, uint64_t at, size_t len, uint64_t moved_before);
+void slip_note(struct slip *s, enum slip_kind kind, const char *id, uint64_t at, size_t len,
+               uint64_t moved_before);
 static inline void slip_clear(struct slip *s)
 {
     atomic_store_explicit(&s->kind, SLIP_NONE, memory_order_release);

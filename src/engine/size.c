@@ -11,7 +11,7 @@
 
 int size_policy_from_name(const char *name)
 {
-    static const char *const names[] = { "latest", "smallest", "fixed", "owner" };
+    static const char *const names[] = {"latest", "smallest", "fixed", "owner"};
     int i;
 
     for (i = 0; i < 4; i++)
@@ -22,15 +22,15 @@ int size_policy_from_name(const char *name)
 
 const char *size_policy_name(enum size_policy p)
 {
-    static const char *const names[] = { "latest", "smallest", "fixed", "owner" };
+    static const char *const names[] = {"latest", "smallest", "fixed", "owner"};
 
     return names[p];
 }
 
 static void size_set(struct process *p, uint16_t rows, uint16_t cols, const char *by)
 {
-    struct winsize ws = { .ws_row = rows, .ws_col = cols };
-    struct viewer_notice n = { .kind = NOTICE_SIZE, .rows = rows, .cols = cols, .by = by };
+    struct winsize ws = {.ws_row = rows, .ws_col = cols};
+    struct viewer_notice n = {.kind = NOTICE_SIZE, .rows = rows, .cols = cols, .by = by};
     struct record_head *h = p->rec.head;
 
     if (p->tty_fd < 0 || (h->rows == rows && h->cols == cols))
@@ -48,7 +48,7 @@ static struct viewer *first_with_window(struct process *p)
 {
     struct list *it, *tmp;
 
-    list_for_each(it, tmp, &p->viewers) {
+    list_for_each (it, tmp, &p->viewers) {
         struct viewer *v = list_entry(it, struct viewer, link);
         if (v->rows > 0)
             return v;
@@ -61,7 +61,7 @@ static void size_smallest(struct process *p, const char *by)
     uint16_t rows = UINT16_MAX, cols = UINT16_MAX;
     struct list *it, *tmp;
 
-    list_for_each(it, tmp, &p->viewers) {
+    list_for_each (it, tmp, &p->viewers) {
         const struct viewer *v = list_entry(it, struct viewer, link);
         if (v->rows == 0)
             continue;
@@ -101,7 +101,8 @@ void size_on_detach(struct process *p)
 static int size_check(const struct process *p, int64_t rows, int64_t cols, struct hf_error *err)
 {
     if (!p->rec.head->pty)
-        return hf_fail(err, HF_E_not_a_terminal, "this process was started with pipes; start it with \"pty\" to resize");
+        return hf_fail(err, HF_E_not_a_terminal,
+                       "this process was started with pipes; start it with \"pty\" to resize");
     if (rows < 1 || rows > TERMINAL_SIZE_MAX || cols < 1 || cols > TERMINAL_SIZE_MAX)
         return hf_fail(err, HF_E_bad_size, "rows and cols must both be 1 to %d", TERMINAL_SIZE_MAX);
     if (!process_is_running(p) || p->tty_fd < 0)
@@ -109,7 +110,8 @@ static int size_check(const struct process *p, int64_t rows, int64_t cols, struc
     return 0;
 }
 
-int process_resize(struct process *p, int64_t rows, int64_t cols, const char *by, struct hf_error *err)
+int process_resize(struct process *p, int64_t rows, int64_t cols, const char *by,
+                   struct hf_error *err)
 {
     int rc = size_check(p, rows, cols, err);
 

@@ -45,7 +45,8 @@ static void make_id(char *out)
 
 /* --- reserve --------------------------------------------------------------------- */
 
-static int limit_hit(struct hf_error *err, enum hf_code code, const char *name, const char *sentence)
+static int limit_hit(struct hf_error *err, enum hf_code code, const char *name,
+                     const char *sentence)
 {
     int rc = hf_fail(err, code, "%s", sentence);
 
@@ -57,12 +58,14 @@ static int limit_hit(struct hf_error *err, enum hf_code code, const char *name, 
 static int check_limits(struct engine *e, const struct spawn_spec *s, struct hf_error *err)
 {
     if (e->stopping)
-        return hf_fail(err, HF_E_shutting_down, "the daemon is shutting down and starts nothing any more");
+        return hf_fail(err, HF_E_shutting_down,
+                       "the daemon is shutting down and starts nothing any more");
     if (e->running + e->starting >= e->options.max_processes)
         return limit_hit(err, HF_E_too_many_processes, "max_processes",
                          "as many processes run as --max-processes allows; end one first");
     if (s->tag != NULL && registry_find_tag(e, s->tag, true) != NULL)
-        return hf_fail_field(err, HF_E_tag_in_use, "tag", "tag '%s' belongs to a running process", s->tag);
+        return hf_fail_field(err, HF_E_tag_in_use, "tag", "tag '%s' belongs to a running process",
+                             s->tag);
     return 0;
 }
 
@@ -116,7 +119,8 @@ static void queue_input(struct process *p, const struct spawn_spec *s)
         h->eof_at = s->input_len;
 }
 
-static struct process *reserve(struct engine *e, const struct spawn_spec *s, const char *id, struct hf_error *err)
+static struct process *reserve(struct engine *e, const struct spawn_spec *s, const char *id,
+                               struct hf_error *err)
 {
     size_t cap = s->history_bytes > 0 ? (size_t)s->history_bytes : e->options.journal_bytes;
     size_t ring = journal_ring_bytes(cap, e->exact);
@@ -156,19 +160,22 @@ static int explain(const struct spawn *sp, const struct k_spawned *m, struct hf_
                        : m->stage == K_STAGE_EXEC && searched ? sp->process->command
                        : m->stage == K_STAGE_EXEC             ? packet_path(&sp->strings, m->path)
                                                               : "";
-    static const char *const doing[] = { "start it",          "find room for it", "open a terminal",
-                                         "make a pipe",       "make a process",   "make a session",
-                                         "set its terminal",  "set its limits",   "become the user",
-                                         "enter the directory", "execute" };
+    static const char *const doing[] = {
+        "start it",        "find room for it",    "open a terminal",  "make a pipe",
+        "make a process",  "make a session",      "set its terminal", "set its limits",
+        "become the user", "enter the directory", "execute"};
     unsigned stage = m->stage <= K_STAGE_EXEC ? m->stage : 0;
 
     if (stage == K_STAGE_PTY)
-        hf_fail(err, HF_E_no_pty, "no terminal can be opened here: %s; is /dev/pts mounted?", hf_errno_name(m->error));
+        hf_fail(err, HF_E_no_pty, "no terminal can be opened here: %s; is /dev/pts mounted?",
+                hf_errno_name(m->error));
     else if (stage == K_STAGE_EXEC && searched)
-        hf_fail(err, HF_E_spawn_failed, "there is no '%.200s' in PATH; give a path with a slash or set PATH in \"env\"", what);
+        hf_fail(err, HF_E_spawn_failed,
+                "there is no '%.200s' in PATH; give a path with a slash or set PATH in \"env\"",
+                what);
     else
-        hf_fail(err, HF_E_spawn_failed, "cannot %s%s%.200s: %s", doing[stage], what[0] != '\0' ? " " : "", what,
-                strerror(m->error));
+        hf_fail(err, HF_E_spawn_failed, "cannot %s%s%.200s: %s", doing[stage],
+                what[0] != '\0' ? " " : "", what, strerror(m->error));
     err->errno_name = hf_errno_name(m->error);
     snprintf(err->path, sizeof err->path, "%s", what);
     return -m->error;
@@ -176,8 +183,8 @@ static int explain(const struct spawn *sp, const struct k_spawned *m, struct hf_
 
 static void take_fds(struct process *p, uint32_t which, int *fds, size_t n)
 {
-    static const uint32_t order[] = { K_FD_TTY, K_FD_STDIN, K_FD_STDOUT, K_FD_STDERR };
-    int *const to[] = { &p->tty_fd, &p->in_fd, &p->out_fd[0], &p->out_fd[1] };
+    static const uint32_t order[] = {K_FD_TTY, K_FD_STDIN, K_FD_STDOUT, K_FD_STDERR};
+    int *const to[] = {&p->tty_fd, &p->in_fd, &p->out_fd[0], &p->out_fd[1]};
     size_t i, k = 0;
 
     for (i = 0; i < 4; i++)
@@ -217,7 +224,7 @@ static void spawn_on_answer(void *arg, const void *packet, size_t len, int *fds,
     struct spawn *sp = arg;
     struct process *p = sp->process;
     const struct k_spawned *m = packet;
-    struct hf_error err = { 0 };
+    struct hf_error err = {0};
 
     (void)len;
     p->engine->starting--;
@@ -251,7 +258,7 @@ static int strings_to_memfd(const struct buf *strings)
 static int ask(struct engine *e, struct spawn *sp, struct k_spawn *packet)
 {
     hf_autoclose int big = -1;
-    int fds[2] = { sp->process->rec.fd, -1 };
+    int fds[2] = {sp->process->rec.fd, -1};
     size_t inline_len = sp->strings.len, fd_count = 1;
 
     if (sp->strings.len > K_INLINE_MAX) {
@@ -261,11 +268,12 @@ static int ask(struct engine *e, struct spawn *sp, struct k_spawn *packet)
         fds[fd_count++] = big;
         inline_len = 0;
     }
-    return line_send(e->line, packet, sizeof *packet, buf_data(&sp->strings), inline_len, fds, fd_count,
-                     spawn_on_answer, sp);
+    return line_send(e->line, packet, sizeof *packet, buf_data(&sp->strings), inline_len, fds,
+                     fd_count, spawn_on_answer, sp);
 }
 
-int engine_spawn(struct engine *e, const struct spawn_spec *spec, spawn_done_fn *done, void *arg, struct hf_error *err)
+int engine_spawn(struct engine *e, const struct spawn_spec *spec, spawn_done_fn *done, void *arg,
+                 struct hf_error *err)
 {
     char id[PROCESS_ID_LEN + 8];
     struct k_spawn packet;

@@ -15,8 +15,8 @@
 int spec_check(const struct spawn_spec *s, struct hf_error *err);
 
 /* The packet and its strings for a checked spec. 0 or err (user_unknown, body_too_large). */
-int packet_build(const struct spawn_spec *s, const char *id, struct k_spawn *packet, struct buf *strings,
-                 struct hf_error *err);
+int packet_build(const struct spawn_spec *s, const char *id, struct k_spawn *packet,
+                 struct buf *strings, struct hf_error *err);
 /* The n-th candidate path in the strings, for messages. */
 const char *packet_path(const struct buf *strings, uint32_t n);
 

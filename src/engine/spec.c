@@ -10,7 +10,7 @@ void spec_init(struct spawn_spec *s)
     s->cpu_s = s->memory_bytes = s->processes = s->open_files = s->file_bytes = -1;
 }
 
-static const char *const sources[] = { "user", "agent", "user_shell", "system" };
+static const char *const sources[] = {"user", "agent", "user_shell", "system"};
 
 int source_from_name(const char *name)
 {

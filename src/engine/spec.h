@@ -26,29 +26,29 @@ struct spec_env {
 
 struct spawn_spec {
     const char *command;
-    const char *const *args;     /* without argv[0] */
+    const char *const *args; /* without argv[0] */
     size_t arg_count;
-    const char *argv0;           /* NULL: the command */
-    bool shell;                  /* command is a line for the shell */
-    const char *cwd;             /* NULL: the daemon's */
+    const char *argv0; /* NULL: the command */
+    bool shell;        /* command is a line for the shell */
+    const char *cwd;   /* NULL: the daemon's */
     const struct spec_env *env;
     size_t env_count;
     bool clear_env;
-    const char *user;            /* name, "uid" or "uid:gid"; NULL: the daemon's */
+    const char *user; /* name, "uid" or "uid:gid"; NULL: the daemon's */
     bool pty;
-    int64_t rows, cols;          /* 0: 24 x 80 */
+    int64_t rows, cols; /* 0: 24 x 80 */
     enum stdin_mode stdin_mode;
-    const void *input;           /* written first; without STDIN_PIPE end of file follows (pipes) */
+    const void *input; /* written first; without STDIN_PIPE end of file follows (pipes) */
     size_t input_len;
     const char *tag, *label, *session_id, *title;
-    const char *metadata_json;   /* an object, or NULL */
+    const char *metadata_json; /* an object, or NULL */
     enum process_source source;
     int64_t timeout_ms, idle_timeout_ms; /* 0: none */
-    int64_t grace_ms;            /* -1: default */
-    int64_t retain_ms;           /* -1: default */
-    int64_t history_bytes;       /* ring of this process; 0: default */
+    int64_t grace_ms;                    /* -1: default */
+    int64_t retain_ms;                   /* -1: default */
+    int64_t history_bytes;               /* ring of this process; 0: default */
     enum detach_mode on_detach;
-    int64_t detach_ms;           /* for DETACH_KILL_AFTER */
+    int64_t detach_ms; /* for DETACH_KILL_AFTER */
     enum delivery delivery;
     enum size_policy size_policy;
     /* limits; -1: none */

@@ -18,7 +18,8 @@ static int check_text(const char *s, size_t max, const char *field, struct hf_er
 static int check_range(int64_t v, int64_t min, int64_t max, const char *field, struct hf_error *err)
 {
     if (v < min || v > max)
-        return hf_fail_field(err, HF_E_bad_value, field, "%s must be %lld to %lld", field, (long long)min, (long long)max);
+        return hf_fail_field(err, HF_E_bad_value, field, "%s must be %lld to %lld", field,
+                             (long long)min, (long long)max);
     return 0;
 }
 
@@ -33,7 +34,8 @@ static int check_names(const struct spawn_spec *s, struct hf_error *err)
     if (s->env_count > LIMIT_ENV)
         return hf_fail_field(err, HF_E_bad_value, "env", "more than %d variables", LIMIT_ENV);
     if (s->tag != NULL && s->tag[0] == '\0')
-        return hf_fail_field(err, HF_E_bad_value, "tag", "tag must not be empty; leave it out for none");
+        return hf_fail_field(err, HF_E_bad_value, "tag",
+                             "tag must not be empty; leave it out for none");
     if ((rc = check_text(s->tag, LIMIT_TAG_BYTES, "tag", err)) < 0 ||
         (rc = check_text(s->label, LIMIT_LABEL_BYTES, "label", err)) < 0 ||
         (rc = check_text(s->title, LIMIT_LABEL_BYTES, "title", err)) < 0 ||
@@ -49,7 +51,8 @@ static int check_env(const struct spawn_spec *s, struct hf_error *err)
 
     for (i = 0; i < s->env_count; i++)
         if (s->env[i].name[0] == '\0' || strchr(s->env[i].name, '=') != NULL)
-            return hf_fail_field(err, HF_E_bad_value, "env", "'%.40s' is not a name for a variable", s->env[i].name);
+            return hf_fail_field(err, HF_E_bad_value, "env", "'%.40s' is not a name for a variable",
+                                 s->env[i].name);
     return 0;
 }
 
@@ -58,12 +61,15 @@ static int check_terminal(const struct spawn_spec *s, struct hf_error *err)
     if (!s->pty && s->stdin_mode == STDIN_TTY)
         return hf_fail_field(err, HF_E_bad_value, "stdin", "\"inherit-pty\" needs \"pty\"");
     if (s->pty && s->stdin_mode != STDIN_DEFAULT && s->stdin_mode != STDIN_TTY)
-        return hf_fail_field(err, HF_E_bad_value, "stdin", "with \"pty\" the terminal is the standard input");
+        return hf_fail_field(err, HF_E_bad_value, "stdin",
+                             "with \"pty\" the terminal is the standard input");
     if (s->pty && (s->rows != 0 || s->cols != 0) &&
         (s->rows < 1 || s->rows > TERMINAL_SIZE_MAX || s->cols < 1 || s->cols > TERMINAL_SIZE_MAX))
-        return hf_fail_field(err, HF_E_bad_size, "pty", "rows and cols must both be 1 to %d", TERMINAL_SIZE_MAX);
+        return hf_fail_field(err, HF_E_bad_size, "pty", "rows and cols must both be 1 to %d",
+                             TERMINAL_SIZE_MAX);
     if (s->input_len > LIMIT_INPUT_QUEUE_BYTES)
-        return hf_fail_field(err, HF_E_bad_value, "input", "input is longer than %d bytes; send the rest with POST …/input",
+        return hf_fail_field(err, HF_E_bad_value, "input",
+                             "input is longer than %d bytes; send the rest with POST …/input",
                              LIMIT_INPUT_QUEUE_BYTES);
     return 0;
 }
@@ -79,7 +85,8 @@ static int check_numbers(const struct spawn_spec *s, struct hf_error *err)
         (rc = check_range(s->detach_ms, 0, LIMIT_DURATION_MS, "on_detach", err)) < 0)
         return rc;
     if (s->history_bytes != 0)
-        rc = check_range(s->history_bytes, LIMIT_JOURNAL_MIN_BYTES, LIMIT_JOURNAL_MAX_BYTES, "history_bytes", err);
+        rc = check_range(s->history_bytes, LIMIT_JOURNAL_MIN_BYTES, LIMIT_JOURNAL_MAX_BYTES,
+                         "history_bytes", err);
     if (rc == 0 && s->set_nice)
         rc = check_range(s->nice, -20, 19, "limits.nice", err);
     if (rc == 0 && s->set_oom)

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define SPIN_NS 50000            /* one look: shorter than a sleep and wake-up of both sides */
-#define SPIN_BURST_BYTES 1024    /* less than this is a person or a prompt */
-#define SPIN_STREAK 4            /* bursts in a row that make a flood */
-#define SPIN_VERDICT 64          /* looks between two verdicts */
+#define SPIN_NS 50000         /* one look: shorter than a sleep and wake-up of both sides */
+#define SPIN_BURST_BYTES 1024 /* less than this is a person or a prompt */
+#define SPIN_STREAK 4         /* bursts in a row that make a flood */
+#define SPIN_VERDICT 64       /* looks between two verdicts */
 #define SPIN_PAUSE_MIN_NS 10000000u
 #define SPIN_PAUSE_MAX_NS 1000000000u
 
@@ -37,6 +37,11 @@ uint64_t spin_budget_ns(struct spin *s, const void *who, uint64_t now_ns)
     if (!s->allowed || who != s->who || s->streak < SPIN_STREAK || now_ns < s->off_until_ns)
         return 0;
     return SPIN_NS;
+}
+
+bool spin_may_await(const struct spin *s, uint64_t now_ns)
+{
+    return s->allowed && now_ns >= s->off_until_ns;
 }
 
 static long preemptions(void)

@@ -21,7 +21,7 @@ struct spin {
     unsigned tries, hits;  /* looks since the last verdict */
     uint64_t off_until_ns; /* not worth it: pause */
     uint64_t pause_ns;
-    long preempted;        /* involuntary switches at the last verdict */
+    long preempted; /* involuntary switches at the last verdict */
 };
 
 void spin_init(struct spin *s);
@@ -29,6 +29,9 @@ void spin_init(struct spin *s);
 void spin_burst(struct spin *s, const void *who, size_t n);
 /* May we look again? For how long, in ns; 0: sleep. */
 uint64_t spin_budget_ns(struct spin *s, const void *who, uint64_t now_ns);
+/* The same question for something that is due at once, such as an exit behind the last byte. */
+#define SPIN_AWAIT_NS 100000
+bool spin_may_await(const struct spin *s, uint64_t now_ns);
 void spin_result(struct spin *s, bool found, uint64_t now_ns);
 
 #endif

@@ -31,7 +31,7 @@ static size_t split(char *line, char **fields)
 /* Calls fn for each line until it returns true. */
 static bool each_line(const char *path, bool (*fn)(char **fields, size_t n, void *arg), void *arg)
 {
-    struct buf text = { 0 };
+    struct buf text = {0};
     char *line, *save = NULL, *all;
     bool found = false;
 
@@ -60,7 +60,8 @@ static bool passwd_line(char **f, size_t n, void *arg)
     struct passwd_query *q = arg;
     uint64_t uid, gid;
 
-    if (n < 7 || !text_to_u64(f[2], UINT32_MAX - 1, &uid) || !text_to_u64(f[3], UINT32_MAX - 1, &gid))
+    if (n < 7 || !text_to_u64(f[2], UINT32_MAX - 1, &uid) ||
+        !text_to_u64(f[3], UINT32_MAX - 1, &gid))
         return false;
     if (q->name != NULL ? strcmp(f[0], q->name) != 0 : uid != q->uid)
         return false;
@@ -96,7 +97,7 @@ static bool group_line(char **f, size_t n, void *arg)
 /* "1000" or "1000:1000"; an entry with that uid adds its name and home. */
 static bool by_number(const char *who, struct user *out)
 {
-    struct passwd_query q = { .out = out };
+    struct passwd_query q = {.out = out};
     uint64_t gid = UINT64_MAX;
     char number[16];
     const char *colon = strchr(who, ':');
@@ -120,12 +121,12 @@ static bool by_number(const char *who, struct user *out)
 
 int user_find(const char *who, struct user *out, struct hf_error *err)
 {
-    struct passwd_query q = { .name = who, .out = out };
+    struct passwd_query q = {.name = who, .out = out};
 
     memset(out, 0, sizeof *out);
     if (!by_number(who, out) && !each_line("/etc/passwd", passwd_line, &q))
-        return hf_fail_field(err, HF_E_user_unknown, "user", "no user '%.64s' in /etc/passwd; a number works without it",
-                             who);
+        return hf_fail_field(err, HF_E_user_unknown, "user",
+                             "no user '%.64s' in /etc/passwd; a number works without it", who);
     out->groups[out->group_count++] = out->gid;
     if (out->name[0] != '\0')
         each_line("/etc/group", group_line, out);

@@ -130,7 +130,7 @@ void viewers_notice(struct process *p, const struct viewer_notice *n)
 {
     struct list *it, *tmp;
 
-    list_for_each(it, tmp, &p->viewers) {
+    list_for_each (it, tmp, &p->viewers) {
         struct viewer *v = list_entry(it, struct viewer, link);
         if (v->ops->notice != NULL && !v->exited)
             v->ops->notice(v->arg, n);
@@ -146,7 +146,7 @@ uint64_t viewers_hold(struct process *p)
     bool live = false;
     struct list *it, *tmp;
 
-    list_for_each(it, tmp, &p->viewers) {
+    list_for_each (it, tmp, &p->viewers) {
         const struct viewer *v = list_entry(it, struct viewer, link);
         if (v->lossless) {
             if (v->at < lossless)
@@ -166,7 +166,7 @@ void viewers_mark_stalled(struct process *p)
 {
     struct list *it, *tmp;
 
-    list_for_each(it, tmp, &p->viewers) {
+    list_for_each (it, tmp, &p->viewers) {
         struct viewer *v = list_entry(it, struct viewer, link);
         if (!v->lossless)
             v->stalled = true;
@@ -175,18 +175,15 @@ void viewers_mark_stalled(struct process *p)
 
 /* --- coming and going --------------------------------------------------------------- */
 
-static int viewer_start(const struct process *p, const struct viewer_options *o, uint64_t *at, struct hf_error *err)
+static int viewer_start(const struct process *p, const struct viewer_options *o, uint64_t *at,
+                        struct hf_error *err)
 {
     const struct journal *j = &p->journal;
     uint64_t next = journal_next(j);
 
     switch (o->since) {
-    case SINCE_NOW:
-        *at = next;
-        return 0;
-    case SINCE_LAST:
-        *at = journal_tail_bytes(j, o->offset, p->rec.head->pty);
-        return 0;
+    case SINCE_NOW: *at = next; return 0;
+    case SINCE_LAST: *at = journal_tail_bytes(j, o->offset, p->rec.head->pty); return 0;
     case SINCE_DEFAULT:
         *at = p->rec.head->pty ? journal_tail_bytes(j, DEFAULT_TTY_BYTES, true) : 0;
         return 0;
@@ -211,14 +208,14 @@ static int check_window(const struct viewer_options *o, struct hf_error *err)
 
 static void tell_coming_and_going(struct process *p, const char *type)
 {
-    struct viewer_notice n = { .kind = NOTICE_VIEWERS };
+    struct viewer_notice n = {.kind = NOTICE_VIEWERS};
 
     events_append(&p->engine->events, type, p, NULL);
     viewers_notice(p, &n);
 }
 
-int viewer_attach(struct process *p, const struct viewer_options *o, const struct viewer_ops *ops, void *arg,
-                  struct viewer **out, struct hf_error *err)
+int viewer_attach(struct process *p, const struct viewer_options *o, const struct viewer_ops *ops,
+                  void *arg, struct viewer **out, struct hf_error *err)
 {
     struct viewer *v;
     uint64_t at = 0;
@@ -227,7 +224,8 @@ int viewer_attach(struct process *p, const struct viewer_options *o, const struc
     if (rc < 0 || (rc = viewer_start(p, o, &at, err)) < 0)
         return rc;
     if (!o->internal && p->viewer_count >= p->engine->options.max_viewers) {
-        rc = hf_fail(err, HF_E_too_many_viewers, "this process has %zu viewers, the most that --max-viewers allows",
+        rc = hf_fail(err, HF_E_too_many_viewers,
+                     "this process has %zu viewers, the most that --max-viewers allows",
                      p->viewer_count);
         if (err != NULL)
             err->limit = "max_viewers";
@@ -291,7 +289,7 @@ void viewer_detach(struct viewer *v)
 
 void viewers_drop(struct process *p)
 {
-    struct viewer_notice n = { .kind = NOTICE_DELETED };
+    struct viewer_notice n = {.kind = NOTICE_DELETED};
 
     viewers_notice(p, &n);
 }
@@ -323,7 +321,7 @@ void process_write_viewers(struct process *p, struct json_out *o)
     struct list *it, *tmp;
 
     json_open(o, '[');
-    list_for_each(it, tmp, &p->viewers) {
+    list_for_each (it, tmp, &p->viewers) {
         const struct viewer *v = list_entry(it, struct viewer, link);
         if (v->internal)
             continue;

@@ -26,15 +26,15 @@ enum since_kind { SINCE_DEFAULT, SINCE_OFFSET, SINCE_LAST, SINCE_NOW };
 
 struct viewer_options {
     enum since_kind since;
-    uint64_t offset;         /* SINCE_OFFSET: first byte; SINCE_LAST: how many bytes */
-    bool internal;           /* run, wait: not counted or listed, does not matter for on_detach */
-    bool lossless;           /* holds the process (also when the process was made so) */
-    bool ack;                /* sends at most VIEWER_ACK_WINDOW_BYTES beyond viewer_ack() */
+    uint64_t offset; /* SINCE_OFFSET: first byte; SINCE_LAST: how many bytes */
+    bool internal;   /* run, wait: not counted or listed, does not matter for on_detach */
+    bool lossless;   /* holds the process (also when the process was made so) */
+    bool ack;        /* sends at most VIEWER_ACK_WINDOW_BYTES beyond viewer_ack() */
     bool read_only;
-    const char *client;      /* stable id, or NULL */
-    const char *name;        /* peer, for the list */
-    int64_t rows, cols;      /* this viewer's window; 0: none */
-    int only_stream;         /* -1: all; else enum stream: others are skipped in silence */
+    const char *client; /* stable id, or NULL */
+    const char *name;   /* peer, for the list */
+    int64_t rows, cols; /* this viewer's window; 0: none */
+    int only_stream;    /* -1: all; else enum stream: others are skipped in silence */
 };
 
 enum notice_kind { NOTICE_SIZE, NOTICE_VIEWERS, NOTICE_TITLE, NOTICE_DELETED };
@@ -59,11 +59,12 @@ struct viewer_ops {
  * called before viewer_attach() has returned; the first pump comes in the same turn. */
 int viewer_attach(struct process *p, const struct viewer_options *o, const struct viewer_ops *ops,
                   void *arg, struct viewer **out, struct hf_error *err);
-void viewer_detach(struct viewer *v);            /* NULL is fine; safe inside its own ops */
-void viewer_pump(struct viewer *v);              /* the transport has room again */
+void viewer_detach(struct viewer *v); /* NULL is fine; safe inside its own ops */
+void viewer_pump(struct viewer *v);   /* the transport has room again */
 void viewer_ack(struct viewer *v, uint64_t offset);
-int viewer_resize(struct viewer *v, int64_t rows, int64_t cols, struct hf_error *err); /* through the size policy */
-uint64_t viewer_offset(const struct viewer *v);  /* next byte it will get */
+int viewer_resize(struct viewer *v, int64_t rows, int64_t cols,
+                  struct hf_error *err);        /* through the size policy */
+uint64_t viewer_offset(const struct viewer *v); /* next byte it will get */
 uint64_t viewer_replay_until(const struct viewer *v);
 struct process *viewer_process(const struct viewer *v);
 /* For hello and `viewers`: writes [{"client","name","read_only","rows","cols"}…] */

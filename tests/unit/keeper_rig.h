@@ -468,6 +468,21 @@ static inline int rig_count_fds(pid_t pid)
     return n;
 }
 
+/* The number once it has come to rest. */
+static inline int rig_steady_fds(pid_t pid)
+{
+    int count = rig_count_fds(pid), same = 0;
+
+    for (int i = 0; i < 1000 && same < 10; i++) {
+        int now = rig_count_fds(pid);
+
+        same = now == count ? same + 1 : 0;
+        count = now;
+        usleep(1000);
+    }
+    return count;
+}
+
 /* So many, within the usual wait. */
 static inline bool rig_has_fds(pid_t pid, int count)
 {

@@ -73,7 +73,8 @@ TEST(events_keep_the_newest_when_the_log_turns_over)
         f.p->tag = NULL;
         EXPECT_U64(events_next(&f.engine.events), i + 1);
         for (id = events_first(&f.engine.events); id <= i; id++) {
-            if (!events_get(&f.engine.events, id, &e) || e.id != id || e.json[0] != '{' || e.json[e.len - 1] != '}')
+            if (!events_get(&f.engine.events, id, &e) || e.id != id || e.json[0] != '{' ||
+                e.json[e.len - 1] != '}')
                 break;
         }
         EXPECT_U64(id, i + 1);

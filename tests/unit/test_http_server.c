@@ -526,7 +526,7 @@ static void client_refusals(struct rig *r)
     EXPECT_ANSWER(r, "GET /items//a HTTP/1.1\r\n" C "\r\n", 404, "not_found");
     EXPECT_ANSWER(r, "GET /ws HTTP/1.1\r\n" C "\r\n", 426, "upgrade_required");
     EXPECT_ANSWER(r, "POST /nobody HTTP/1.1\r\n" C "Content-Length: 1\r\n\r\nx", 400, "bad_request");
-    EXPECT_ANSWER(r, "POST /echo HTTP/1.1\r\n" A "Content-Length: 101\r\n\r\n", 413, "body_too_large");
+    EXPECT_ANSWER(r, "POST /echo HTTP/1.1\r\n" C "Content-Length: 101\r\n\r\n", 413, "body_too_large");
     EXPECT_ANSWER(r, "GET /hello HTTP/1.1\r\nHost: a b\r\n\r\n", 400, "bad_request");
     EXPECT_ANSWER(r, "GET /hello HTTP/1.1\r\n\r\n", 400, "bad_request");
     EXPECT_ANSWER(r, "GET /hello HTTP/2.0\r\n\r\n", 505, "http_version_not_supported");

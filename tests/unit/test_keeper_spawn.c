@@ -261,7 +261,7 @@ TEST(what_cannot_be_executed_is_told_with_errno_and_path)
     int before;
 
     rig_begin(&r, &w);
-    before = rig_count_fds(w.boot.keeper_pid);
+    before = rig_steady_fds(w.boot.keeper_pid);
     rig_spec_init(&s, SH("true"));
     s.paths = none;
     rig_fail(&w, &s, K_STAGE_EXEC, ENOENT, 1);
@@ -300,7 +300,7 @@ TEST(a_failed_start_leaves_nothing_behind)
 
     setenv("HOLDFAST_NO_CGROUP", "1", 1);
     rig_begin(&r, &w);
-    before = rig_count_fds(w.boot.keeper_pid);
+    before = rig_steady_fds(w.boot.keeper_pid);
     rig_spec_init(&s, SH("true"));
     s.paths = none;
     for (int i = 0; i < 50; i++) {
@@ -508,5 +508,104 @@ TEST(many_starts_overlap_and_each_is_answered)
             EXPECT(exited <= spawned);
         }
     }
+    rig_end(&r, &w);
+}
+
+/* --- starts that hang ------------------------------------------------------ */
+
+/*
+ * A program whose execution hangs: opening a file with a lease on it waits
+ * until the holder gives it up, as opening one on a dead file server waits.
+ */
+struct hanging {
+    char path[40];
+    int fd; /* -1: this file system has no leases */
+};
+
+static struct hanging hang_make(void)
+{
+    struct hanging h = {.path = "/tmp/holdfast-hang-XXXXXX"};
+    int fd = mkstemp(h.path);
+
+    REQUIRE(write(fd, "#!/bin/sh\necho late\n", 20) == 20);
+    fchmod(fd, 0755);
+    close(fd);
+    signal(SIGIO, SIG_IGN);
+    h.fd = open(h.path, O_RDONLY | O_CLOEXEC);
+    if (fcntl(h.fd, F_SETLEASE, F_WRLCK) < 0) {
+        close(h.fd);
+        h.fd = -1;
+    }
+    return h;
+}
+
+static void hang_release(struct hanging *h)
+{
+    /* Not by closing alone: the keeper has inherited the descriptor. */
+    fcntl(h->fd, F_SETLEASE, F_UNLCK);
+    close(h->fd);
+    h->fd = -1;
+}
+
+TEST(a_start_that_hangs_does_not_hold_the_others)
+{
+    struct hanging h = hang_make();
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec slow, quick;
+    struct k_spawned m;
+    char out[64];
+    int fds[8];
+
+    if (h.fd < 0)
+        return;
+    rig_begin(&r, &w);
+    rig_spec_init(&slow, (const char *const[]){h.path, NULL});
+    slow.m.req = 99;
+    rig_spawn(&w, &slow);
+    rig_spec_init(&quick, SH("echo quick"));
+    for (int i = 0; i < 3; i++) {
+        rig_run(&w, &quick, out, sizeof out);
+        EXPECT_STR(out, "quick\n");
+    }
+    hang_release(&h);
+    m = rig_spawned(&w, fds);
+    EXPECT_U64(m.req, 99);
+    EXPECT_INT(m.error, 0);
+    rig_read_until(fds[0], out, sizeof out, NULL);
+    EXPECT_STR(out, "late\n");
+    close(fds[0]);
+    close(fds[1]);
+    EXPECT_INT(rig_exited(&w).status, 0);
+    unlink(h.path);
+    rig_end(&r, &w);
+}
+
+/* The next worker could not know what the process was for. */
+TEST(a_start_that_hangs_is_given_up_with_the_worker_that_asked)
+{
+    struct hanging h = hang_make();
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec slow, quick;
+    char out[64];
+    int before;
+
+    if (h.fd < 0)
+        return;
+    setenv("HOLDFAST_NO_CGROUP", "1", 1);
+    rig_begin(&r, &w);
+    rig_ready(&w);
+    before = rig_steady_fds(r.keeper);
+    rig_spec_init(&slow, (const char *const[]){h.path, NULL});
+    rig_spawn(&w, &slow);
+    rig_spec_init(&quick, SH("echo quick"));
+    rig_run(&w, &quick, out, sizeof out);
+    rig_kill_worker(&w);
+    rig_worker(&r, &w);
+    EXPECT_U64(w.boot.entry_count, 0);
+    EXPECT(rig_has_fds(r.keeper, before));
+    hang_release(&h);
+    unlink(h.path);
     rig_end(&r, &w);
 }

@@ -173,8 +173,8 @@ TEST(restarts_cost_no_descriptor)
     start_sleeper(&w, "proc_a");
     rig_kill_worker(&w);
     rig_worker(&r, &w);
-    before = rig_count_fds(r.keeper);
-    in_worker = rig_count_fds(w.boot.pid);
+    before = rig_steady_fds(r.keeper);
+    in_worker = rig_steady_fds(w.boot.pid);
     for (int i = 0; i < 20; i++) {
         rig_ready(&w);
         /* Ready and alive for a while, so that there is no wait before the next. */
@@ -227,7 +227,7 @@ static void expect_killed(struct rig *r, struct rig_worker *w, const void *bytes
     int fds[12], before;
 
     rig_ready(w);
-    before = rig_count_fds(r->keeper);
+    before = rig_steady_fds(r->keeper);
     for (int i = 0; i < fd_count; i++)
         fds[i] = memfd_create("x", MFD_CLOEXEC);
     rig_send(w->link, bytes, len, fds, (size_t)fd_count);

@@ -19,7 +19,7 @@ static const char *string_at(size_t n)
 
 static void build(struct spawn_spec *s)
 {
-    struct hf_error err = { 0 };
+    struct hf_error err = {0};
 
     EXPECT_INT(spec_check(s, &err), 0);
     EXPECT_INT(packet_build(s, "proc_x", &packet, &strings, &err), 0);
@@ -39,7 +39,7 @@ static const char *env_of(const char *name)
 
 TEST(packet_looks_along_the_childs_own_path)
 {
-    struct spec_env env[] = { { "PATH", "/a:/b/c" } };
+    struct spec_env env[] = {{"PATH", "/a:/b/c"}};
     struct spawn_spec s;
 
     spec_init(&s);
@@ -56,7 +56,7 @@ TEST(packet_looks_along_the_childs_own_path)
 
 TEST(packet_takes_a_path_as_it_is)
 {
-    const char *args[] = { "one", "" };
+    const char *args[] = {"one", ""};
     struct spawn_spec s;
 
     spec_init(&s);
@@ -109,7 +109,7 @@ TEST(packet_keeps_the_daemons_secrets_from_children)
 
 TEST(packet_null_removes_and_clear_env_starts_empty)
 {
-    struct spec_env env[] = { { "GONE", NULL }, { "HERE", "1" } };
+    struct spec_env env[] = {{"GONE", NULL}, {"HERE", "1"}};
     struct spawn_spec s;
 
     setenv("GONE", "x", 1);
@@ -132,8 +132,8 @@ TEST(packet_null_removes_and_clear_env_starts_empty)
 
 TEST(spec_check_refuses_what_cannot_be_started)
 {
-    struct spec_env bad_env[] = { { "A=B", "x" } };
-    struct hf_error err = { 0 };
+    struct spec_env bad_env[] = {{"A=B", "x"}};
+    struct hf_error err = {0};
     struct spawn_spec s;
 
     spec_init(&s);

@@ -20,7 +20,7 @@ static struct spin flooding(const void *who)
 TEST(spin_is_off_until_there_is_a_flood)
 {
     struct spin s;
-    int who;
+    int who = 0;
 
     spin_init(&s);
     s.allowed = true;
@@ -33,7 +33,7 @@ TEST(spin_is_off_until_there_is_a_flood)
 
 TEST(spin_ends_with_the_first_small_burst)
 {
-    int who;
+    int who = 0;
     struct spin s = flooding(&who);
 
     spin_burst(&s, &who, 1);
@@ -43,7 +43,7 @@ TEST(spin_ends_with_the_first_small_burst)
 /* Two floods at once: looking at one would starve the other. */
 TEST(spin_is_for_one_flood_at_a_time)
 {
-    int who, other;
+    int who = 0, other = 0;
     struct spin s = flooding(&who);
 
     EXPECT_U64(spin_budget_ns(&s, &other, 1), 0);
@@ -54,7 +54,7 @@ TEST(spin_is_for_one_flood_at_a_time)
 
 TEST(spin_is_off_on_one_cpu)
 {
-    int who;
+    int who = 0;
     struct spin s = flooding(&who);
 
     s.allowed = false;
@@ -63,7 +63,7 @@ TEST(spin_is_off_on_one_cpu)
 
 TEST(spin_pauses_when_it_finds_nothing_and_comes_back)
 {
-    int who, i;
+    int who = 0, i;
     struct spin s = flooding(&who);
     uint64_t now = 1000;
 

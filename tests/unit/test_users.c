@@ -7,7 +7,7 @@
 
 TEST(users_finds_root_by_name_and_number)
 {
-    struct hf_error err = { 0 };
+    struct hf_error err = {0};
     struct user u;
 
     EXPECT_INT(user_find("root", &u, &err), 0);
@@ -20,7 +20,7 @@ TEST(users_finds_root_by_name_and_number)
 
 TEST(users_takes_numbers_that_nobody_has)
 {
-    struct hf_error err = { 0 };
+    struct hf_error err = {0};
     struct user u;
 
     EXPECT_INT(user_find("54321:12345", &u, &err), 0);
@@ -31,8 +31,9 @@ TEST(users_takes_numbers_that_nobody_has)
 
 TEST(users_refuses_what_is_neither)
 {
-    static const char *const bad[] = { "no-such-user", "", ":", "1:", "-1", "4294967295", "1:2:3", "99999999999" };
-    struct hf_error err = { 0 };
+    static const char *const bad[] = {
+        "no-such-user", "", ":", "1:", "-1", "4294967295", "1:2:3", "99999999999"};
+    struct hf_error err = {0};
     struct user u;
     size_t i;
 

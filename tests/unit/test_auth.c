@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_auth.c - who is asking, and what they may do
+ */
+#include "transport/auth.h"
+
+#include <errno.h>
+
+#include "test.h"
+
+#include "transport/request.h"
+
+#define OWN "own-token-0123456789"
+#define WATCH "watch-token-0123456789"
+
+static struct auth *new_auth(void)
+{
+    struct auth *a = auth_new();
+
+    REQUIRE(auth_add_token(a, OWN, strlen(OWN), ROLE_OWN) == 0);
+    REQUIRE(auth_add_token(a, WATCH, strlen(WATCH), ROLE_WATCH) == 0);
+    return a;
+}
+
+/* The role of a request given by its request line's start and its headers. */
+static enum role ask_as(const struct auth *a, uid_t uid, const char *method, const char *headers)
+{
+    struct http_server server = {.o = {.header_bytes = 4096, .header_count = 100, .uri_bytes = 100}};
+    struct http_request *rq;
+    struct buf b = {0};
+    enum role role;
+    size_t used;
+
+    rq = request_new(&server, NULL);
+    buf_printf(&b, "%s / HTTP/1.1\r\nHost: localhost:7070\r\n%s\r\n", method, headers);
+    REQUIRE(http1_feed(&rq->parser, buf_data(&b), b.len, &used) == HTTP1_HEAD);
+    REQUIRE(request_parse_target(rq, NULL) == 0);
+    role = auth_role(a, rq, uid);
+    request_free(rq);
+    buf_fini(&b);
+    return role;
+}
+
+static enum role ask(const struct auth *a, const char *headers)
+{
+    return ask_as(a, (uid_t)-1, "GET", headers);
+}
+
+TEST(a_bearer_token_gives_its_role)
+{
+    struct auth *a = new_auth();
+
+    EXPECT_INT(ask(a, "Authorization: Bearer " OWN "\r\n"), ROLE_OWN);
+    EXPECT_INT(ask(a, "authorization: bearer   " WATCH "\r\n"), ROLE_WATCH);
+    EXPECT_INT(ask(a, "Authorization: Bearer " OWN "x\r\n"), ROLE_NONE);
+    EXPECT_INT(ask(a, "Authorization: Bearer\r\n"), ROLE_NONE);
+    EXPECT_INT(ask(a, "Authorization: Basic " OWN "\r\n"), ROLE_NONE);
+    EXPECT_INT(ask(a, "Authorization: " OWN "\r\n"), ROLE_NONE);
+    EXPECT_INT(ask(a, ""), ROLE_NONE);
+    auth_free(a);
+}
+
+TEST(without_auth_everybody_owns)
+{
+    struct auth *a = auth_new();
+
+    EXPECT_INT(ask(a, ""), ROLE_NONE);
+    auth_allow_all(a);
+    EXPECT_INT(ask(a, ""), ROLE_OWN);
+    EXPECT_INT(ask(a, "Authorization: Bearer wrong\r\n"), ROLE_OWN);
+    auth_free(a);
+}
+
+TEST(tokens_that_can_be_guessed_are_refused)
+{
+    struct auth *a = auth_new();
+    char longer[600];
+
+    memset(longer, 'x', sizeof longer);
+    EXPECT_INT(auth_add_token(a, "short", 5, ROLE_OWN), -EINVAL);
+    EXPECT_INT(auth_add_token(a, "", 0, ROLE_OWN), -EINVAL);
+    EXPECT_INT(auth_add_token(a, longer, sizeof longer, ROLE_OWN), -EINVAL);
+    EXPECT_INT(auth_add_token(a, "with space 0123456789", 21, ROLE_OWN), -EINVAL);
+    EXPECT_INT(auth_add_token(a, OWN, strlen(OWN), ROLE_NONE), -EINVAL);
+    auth_free(a);
+}
+
+TEST(a_token_file_has_a_token_per_line)
+{
+    static const char text[] = "# comment\n\n  " OWN "  \r\nwatch\t" WATCH "\ntype other-token-0123456789";
+    struct auth *a = auth_new();
+    struct hf_error err = {0};
+
+    EXPECT_INT(auth_add_tokens(a, text, sizeof text - 1, NULL), 0);
+    EXPECT_INT(ask(a, "Authorization: Bearer " OWN "\r\n"), ROLE_OWN);
+    EXPECT_INT(ask(a, "Authorization: Bearer " WATCH "\r\n"), ROLE_WATCH);
+    EXPECT_INT(ask(a, "Authorization: Bearer other-token-0123456789\r\n"), ROLE_TYPE);
+    EXPECT_INT(auth_add_tokens(a, "ok-token-0123456789\nboss " OWN "\n", 45, &err), -EINVAL);
+    EXPECT(strstr(err.detail, "Line 2") != NULL);
+    EXPECT(strstr(err.detail, OWN) == NULL); /* what is secret is not in messages */
+    auth_free(a);
+}
+
+/* A browser cannot set headers on a WebSocket, but it can offer a subprotocol. */
+TEST(the_subprotocol_counts_for_websockets_only)
+{
+    struct auth *a = new_auth();
+    static const char offer[] =
+        "Sec-WebSocket-Protocol: holdfast.v1, holdfast.bearer.b3duLXRva2VuLTAxMjM0NTY3ODk\r\n";
+    struct buf b = {0};
+
+    buf_printf(&b, "Connection: Upgrade\r\nUpgrade: websocket\r\n%s", offer);
+    EXPECT_INT(ask(a, buf_cstr(&b)), ROLE_OWN);
+    EXPECT_INT(ask(a, offer), ROLE_NONE);
+    EXPECT_INT(ask(a, "Connection: Upgrade\r\nUpgrade: websocket\r\n"
+                      "Sec-WebSocket-Protocol: holdfast.bearer.!!!, holdfast.bearer.\r\n"),
+               ROLE_NONE);
+    buf_fini(&b);
+    auth_free(a);
+}
+
+TEST(on_a_unix_socket_the_uid_decides)
+{
+    struct auth *a = new_auth();
+
+    auth_set_uid(a, 1000);
+    EXPECT_INT(ask_as(a, 1000, "POST", ""), ROLE_OWN);
+    EXPECT_INT(ask_as(a, 0, "POST", ""), ROLE_OWN);
+    EXPECT_INT(ask_as(a, 1001, "POST", ""), ROLE_NONE);
+    EXPECT_INT(ask_as(a, 1001, "POST", "Authorization: Bearer " WATCH "\r\n"), ROLE_WATCH);
+    EXPECT_INT(ask_as(a, 1000, "POST", "Authorization: Bearer wrong-token-000000\r\n"), ROLE_NONE);
+    auth_free(a);
+}
+
+TEST(a_ticket_is_good_once)
+{
+    struct auth *a = new_auth();
+    char ticket[40], other[40];
+    int64_t end;
+
+    REQUIRE(auth_ticket_new(a, ROLE_TYPE, ticket, &end) == 0);
+    REQUIRE(auth_ticket_new(a, ROLE_OWN, other, &end) == 0);
+    EXPECT_INT((int64_t)strlen(ticket), 39);
+    EXPECT_INT(auth_ticket_spend(a, "nonsense"), ROLE_NONE);
+    EXPECT_INT(auth_ticket_spend(a, ""), ROLE_NONE);
+    EXPECT_INT(auth_ticket_spend(a, ticket), ROLE_TYPE);
+    EXPECT_INT(auth_ticket_spend(a, ticket), ROLE_NONE);
+    EXPECT_INT(auth_ticket_spend(a, other), ROLE_OWN);
+    auth_free(a);
+}
+
+TEST(open_tickets_are_bounded)
+{
+    struct auth *a = new_auth();
+    char ticket[40];
+    int64_t end;
+
+    for (int i = 0; i < AUTH_TICKETS_MAX; i++)
+        REQUIRE(auth_ticket_new(a, ROLE_OWN, ticket, &end) == 0);
+    EXPECT_INT(auth_ticket_new(a, ROLE_OWN, (char[40]){0}, &end), -EAGAIN);
+    EXPECT_INT(auth_ticket_spend(a, ticket), ROLE_OWN);
+    EXPECT_INT(auth_ticket_new(a, ROLE_OWN, ticket, &end), 0);
+    auth_free(a);
+}
+
+/* The header a browser would send for a Set-Cookie, with `more` behind it. */
+static const char *cookie_header(const struct auth *a, enum role role, const char *more)
+{
+    static char header[600];
+    char set[256];
+
+    auth_cookie(a, role, false, set);
+    set[strcspn(set, ";")] = '\0';
+    snprintf(header, sizeof header, "Cookie: a=b; %s; c=d\r\n%s", set, more);
+    return header;
+}
+
+TEST(a_cookie_survives_a_new_worker_but_not_new_tokens)
+{
+    struct auth *a = new_auth(), *same = new_auth(), *other = auth_new();
+    const char *header = cookie_header(a, ROLE_TYPE, "");
+    char tampered[600];
+    char set[256];
+
+    REQUIRE(auth_add_token(other, WATCH, strlen(WATCH), ROLE_OWN) == 0);
+    EXPECT_INT(ask(a, header), ROLE_TYPE);
+    EXPECT_INT(ask(same, header), ROLE_TYPE);
+    EXPECT_INT(ask(other, header), ROLE_NONE);
+    strcpy(tampered, header);
+    *strstr(tampered, "holdfast=2") = 'H';
+    EXPECT_INT(ask(a, tampered), ROLE_NONE);
+    strcpy(tampered, header);
+    strstr(tampered, "holdfast=2")[9] = '3'; /* a better role */
+    EXPECT_INT(ask(a, tampered), ROLE_NONE);
+    strcpy(tampered, header);
+    strstr(tampered, "holdfast=2")[11] ^= 1; /* a later end */
+    EXPECT_INT(ask(a, tampered), ROLE_NONE);
+    auth_cookie(a, ROLE_OWN, true, set);
+    EXPECT(strstr(set, "; HttpOnly; SameSite=Strict; Secure") != NULL);
+    auth_free(a);
+    auth_free(same);
+    auth_free(other);
+}
+
+/* Browsers send cookies with requests that other sites cause. */
+TEST(a_cookie_changes_nothing_for_another_site)
+{
+    struct auth *a = new_auth();
+    uid_t nobody = (uid_t)-1;
+
+    EXPECT_INT(ask_as(a, nobody, "POST", cookie_header(a, ROLE_OWN, "")), ROLE_NONE);
+    EXPECT_INT(ask_as(a, nobody, "DELETE", cookie_header(a, ROLE_OWN, "Sec-Fetch-Site: cross-site\r\n")),
+               ROLE_NONE);
+    EXPECT_INT(ask_as(a, nobody, "POST", cookie_header(a, ROLE_OWN, "Origin: http://localhost:7070\r\n")),
+               ROLE_OWN);
+    EXPECT_INT(ask_as(a, nobody, "POST", cookie_header(a, ROLE_OWN, "Origin: http://evil.example\r\n"
+                                                                    "Sec-Fetch-Site: same-origin\r\n")),
+               ROLE_NONE);
+    EXPECT_INT(ask_as(a, nobody, "POST", cookie_header(a, ROLE_OWN, "Sec-Fetch-Site: same-origin\r\n")),
+               ROLE_OWN);
+    EXPECT_INT(ask_as(a, nobody, "GET",
+                      cookie_header(a, ROLE_OWN, "Connection: Upgrade\r\nUpgrade: websocket\r\n")),
+               ROLE_NONE);
+    EXPECT_INT(ask_as(a, nobody, "GET",
+                      cookie_header(a, ROLE_OWN, "Connection: Upgrade\r\nUpgrade: websocket\r\n"
+                                                 "Origin: http://localhost:7070\r\n")),
+               ROLE_OWN);
+    auth_free(a);
+}

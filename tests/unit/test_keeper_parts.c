@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_keeper_parts.c - the parts of the keeper that need no other process:
+ * messages, table, saved state, and the reading of /proc and cgroup texts
+ */
+#include "test.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "keeper/cgroup.h"
+#include "keeper/core.h"
+#include "keeper/message.h"
+#include "keeper/procfs.h"
+#include "keeper/spawn.h"
+#include "keeper/state.h"
+#include "keeper/table.h"
+
+/* --- messages ------------------------------------------------------------- */
+
+static union {
+    struct k_spawn m;
+    char bytes[sizeof(struct k_spawn) + K_INLINE_MAX + 16];
+} room;
+
+static const char strings[] = "/tmp\0/bin/a\0/bin/b\0a\0-x\0A=1";
+
+static size_t sound_spawn(void)
+{
+    memset(&room, 0, sizeof room);
+    room.m.type = K_SPAWN;
+    strcpy(room.m.id, "proc_abc123");
+    room.m.pty = 1;
+    room.m.rows = 24;
+    room.m.cols = 80;
+    room.m.path_count = 2;
+    room.m.arg_count = 2;
+    room.m.env_count = 1;
+    room.m.strings_len = sizeof strings;
+    memcpy(&room.m + 1, strings, sizeof strings);
+    return sizeof room.m + sizeof strings;
+}
+
+TEST(a_sound_spawn_is_taken_with_its_strings_inline_or_beside_it)
+{
+    size_t len = sound_spawn();
+
+    EXPECT_STR(message_fault(&room, len, 1), NULL);
+    EXPECT_STR(message_fault(&room, sizeof room.m, 2), NULL);
+}
+
+#define EXPECT_FAULT(change, word)                                                                 \
+    do {                                                                                           \
+        size_t len_ = sound_spawn();                                                               \
+        change;                                                                                    \
+        EXPECT_STR(message_fault(&room, len_, 1), word);                                           \
+    } while (0)
+
+TEST(each_field_of_a_spawn_is_checked)
+{
+    EXPECT_FAULT(room.m.path_count = 0, "paths");
+    EXPECT_FAULT(room.m.path_count = UINT32_MAX, "paths");
+    EXPECT_FAULT(room.m.arg_count = 0, "arguments");
+    EXPECT_FAULT(room.m.arg_count = UINT32_MAX, "arguments");
+    EXPECT_FAULT(room.m.env_count = UINT32_MAX, "variables");
+    EXPECT_FAULT(room.m.env_count = MESSAGE_STRINGS_MAX, "variables");
+    EXPECT_FAULT(room.m.group_count = K_GROUPS_MAX + 1, "groups");
+    EXPECT_FAULT(room.m.strings_len = 0, "strings");
+    EXPECT_FAULT(room.m.strings_len = UINT32_MAX, "strings");
+    EXPECT_FAULT(room.m.strings_len++, "length");
+    EXPECT_FAULT(room.m.pty = 2, "flag");
+    EXPECT_FAULT(room.m.set_user = 255, "flag");
+    EXPECT_FAULT(room.m.set_nice = 2, "flag");
+    EXPECT_FAULT(room.m.set_oom = 2, "flag");
+    EXPECT_FAULT(room.m.stdin_mode = 2, "stdin");
+    EXPECT_FAULT(room.m.rows = 0, "size");
+    EXPECT_FAULT(room.m.cols = 4097, "size");
+    EXPECT_FAULT(room.m.id[0] = '\0', "id");
+    EXPECT_FAULT(room.m.id[2] = '/', "id");
+    EXPECT_FAULT(room.m.id[2] = 'A', "id");
+    EXPECT_FAULT(memset(room.m.id, 'a', sizeof room.m.id), "id");
+    EXPECT_FAULT(len_ = sizeof room.m - 1, "length");
+    EXPECT_FAULT(len_++, "length");
+    EXPECT_FAULT(len_ = 3, "length");
+    sound_spawn();
+    EXPECT_STR(message_fault(&room, sizeof room.m + sizeof strings, 0), "descriptors");
+    EXPECT_STR(message_fault(&room, sizeof room.m + sizeof strings, 3), "descriptors");
+}
+
+TEST(the_other_messages_are_checked)
+{
+    struct k_simple s = {.type = K_READY};
+    struct k_signal g = {.type = K_SIGNAL, .signum = 15, .target = K_TREE};
+    struct k_close c = {.type = K_CLOSE, .which = 15};
+
+    EXPECT_STR(message_fault(&s, sizeof s, 0), NULL);
+    EXPECT_STR(message_fault(&s, sizeof s + 1, 0), "length");
+    EXPECT_STR(message_fault(&s, sizeof s, 1), "descriptors");
+    EXPECT_STR(message_fault(&g, sizeof g, 0), NULL);
+    EXPECT_STR(message_fault(&c, sizeof c, 0), NULL);
+    g.signum = 0;
+    EXPECT_STR(message_fault(&g, sizeof g, 0), "signal");
+    g.signum = 65;
+    EXPECT_STR(message_fault(&g, sizeof g, 0), "signal");
+    g = (struct k_signal){.type = K_SIGNAL, .signum = 15, .target = K_TREE + 1};
+    EXPECT_STR(message_fault(&g, sizeof g, 0), "target");
+    c.which = 16;
+    EXPECT_STR(message_fault(&c, sizeof c, 0), "descriptors");
+    for (uint32_t type = 0; type < 30; type++) {
+        s.type = type;
+        if (type != K_READY && type != K_SURVEY && type != K_FORGET && type != K_UPGRADE &&
+            type != K_CLOSE)
+            EXPECT(message_fault(&s, sizeof s, 0) != NULL);
+    }
+}
+
+TEST(strings_must_fill_their_bytes_exactly)
+{
+    char bytes[] = "a\0\0bc";
+    char *at[4];
+
+    EXPECT(message_split(bytes, 6, at, 3));
+    EXPECT_STR(at[0], "a");
+    EXPECT_STR(at[1], "");
+    EXPECT_STR(at[2], "bc");
+    EXPECT(!message_split(bytes, 6, at, 2));
+    EXPECT(!message_split(bytes, 6, at, 4));
+    EXPECT(!message_split(bytes, 5, at, 3));
+}
+
+TEST(a_plan_has_its_arrays_in_place)
+{
+    struct spawn *s;
+    bool malformed;
+
+    sound_spawn();
+    s = spawn_new(&room.m, (const char *)(&room.m + 1), -1, &malformed);
+    REQUIRE(s != NULL);
+    EXPECT_STR(s->plan.cwd, "/tmp");
+    EXPECT_STR(s->plan.paths[1], "/bin/b");
+    EXPECT_STR(s->plan.argv[0], "a");
+    EXPECT_STR(s->plan.argv[1], "-x");
+    EXPECT(s->plan.argv[2] == NULL);
+    EXPECT_STR(s->plan.envp[0], "A=1");
+    EXPECT_STR(s->plan.envp[1], "HOLDFAST_PROCESS_ID=proc_abc123");
+    EXPECT(s->plan.envp[2] == NULL);
+    EXPECT_STR(s->plan.shell_argv[0], "/bin/sh");
+    EXPECT_STR(s->plan.shell_argv[2], "-x");
+    EXPECT(s->plan.shell_argv[3] == NULL);
+    spawn_free(s);
+    room.m.env_count = 2;
+    EXPECT(spawn_new(&room.m, (const char *)(&room.m + 1), -1, &malformed) == NULL && malformed);
+}
+
+TEST(the_wait_before_another_worker_doubles_up_to_its_bound)
+{
+    EXPECT_INT(worker_backoff_ms(0), 0);
+    EXPECT_INT(worker_backoff_ms(2), 0);
+    EXPECT_INT(worker_backoff_ms(3), 100);
+    EXPECT_INT(worker_backoff_ms(4), 200);
+    EXPECT_INT(worker_backoff_ms(8), 3200);
+    EXPECT_INT(worker_backoff_ms(9), 5000);
+    EXPECT_INT(worker_backoff_ms(4000000000U), 5000);
+}
+
+/* --- table ---------------------------------------------------------------- */
+
+TEST(entries_are_found_by_number_and_until_reaped_by_pid)
+{
+    enum { COUNT = 1000 };
+    static struct entry *e[COUNT];
+    struct table t;
+
+    table_init(&t);
+    for (int i = 0; i < COUNT; i++) {
+        e[i] = table_add(&t);
+        REQUIRE(e[i] != NULL);
+        table_set_pid(&t, e[i], 5000 + i * 3);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        EXPECT(table_find(&t, e[i]->pub.entry) == e[i]);
+        EXPECT(table_find_pid(&t, 5000 + i * 3) == e[i]);
+        if (i % 2 == 0)
+            table_clear_pid(&t, e[i]);
+    }
+    EXPECT(table_find_pid(&t, 5000) == NULL);
+    EXPECT_INT(e[0]->pub.pid, 5000);
+    for (int i = 0; i < COUNT; i += 3) {
+        uint32_t number = e[i]->pub.entry;
+
+        table_remove(&t, e[i]);
+        EXPECT(table_find(&t, number) == NULL);
+    }
+    EXPECT_U64(t.count, COUNT - (COUNT + 2) / 3);
+    /* Numbers that are taken are passed over when the count begins anew. */
+    t.last_number = UINT32_MAX;
+    EXPECT_U64(table_add(&t)->pub.entry, 1);
+    EXPECT_U64(table_add(&t)->pub.entry, 4);
+    table_fini(&t);
+}
+
+/* --- saved state ---------------------------------------------------------- */
+
+TEST(a_state_that_is_not_ours_is_refused)
+{
+    struct {
+        struct state_head head;
+        struct state_entry entries[2];
+        char carry[3];
+    } s;
+
+    memset(&s, 0, sizeof s);
+    memcpy(s.head.magic, STATE_MAGIC, 8);
+    s.head.version = KEEPER_STATE_VERSION;
+    s.head.entry_count = 2;
+    s.head.carry_len = 3;
+    s.entries[0].entry = 1;
+    s.entries[0].pid = 100;
+    s.entries[1] = s.entries[0];
+    EXPECT_STR(state_fault(&s, offsetof(__typeof__(s), carry) + 3), NULL);
+    EXPECT_STR(state_fault(&s, offsetof(__typeof__(s), carry) + 2), "length");
+    EXPECT_STR(state_fault(&s, 10), "head");
+    s.entries[1].pid = 1;
+    EXPECT_STR(state_fault(&s, offsetof(__typeof__(s), carry) + 3), "pid");
+    s.head.entry_count = UINT32_MAX;
+    EXPECT_STR(state_fault(&s, sizeof s), "count");
+    s.head.entry_count = 2;
+    s.head.carry_fd_count = 65;
+    EXPECT_STR(state_fault(&s, sizeof s), "count");
+    s.head.version++;
+    EXPECT_STR(state_fault(&s, sizeof s), "version");
+    s.head.magic[0]++;
+    EXPECT_STR(state_fault(&s, sizeof s), "head");
+}
+
+/* --- texts ---------------------------------------------------------------- */
+
+TEST(a_stat_line_is_read_whatever_the_program_calls_itself)
+{
+    static const char line[] =
+        "1234 (a) b) (c) S 12 34 56 34817 99 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 8192 1 18446\n";
+    struct proc p;
+
+    EXPECT(proc_parse_stat(line, strlen(line), &p));
+    EXPECT_INT(p.pid, 1234);
+    EXPECT_STR(p.comm, "a) b) (c");
+    EXPECT_INT(p.state, 'S');
+    EXPECT_INT(p.ppid, 12);
+    EXPECT_INT(p.pgrp, 34);
+    EXPECT_INT(p.sid, 56);
+    EXPECT_U64(p.tty_nr, 34817);
+    EXPECT_U64(p.start_ticks, 987654);
+    EXPECT(!proc_parse_stat(line, 20, &p));
+    EXPECT(!proc_parse_stat("", 0, &p));
+    EXPECT(!proc_parse_stat(")(", 2, &p));
+}
+
+TEST(an_environment_is_searched_by_whole_variables)
+{
+    static const char env[] = "X_ID=1\0ID=proc_1\0ID=proc_2";
+
+    EXPECT_INT(proc_find_env(env, sizeof env, "ID=", "proc_1"), 1);
+    EXPECT_INT(proc_find_env(env, sizeof env, "ID=", "proc_2"), 0);
+    EXPECT_INT(proc_find_env(env, sizeof env, "ID=", "proc_"), 0);
+    EXPECT_INT(proc_find_env(env, 7, "ID=", "1"), -1);
+    EXPECT_INT(proc_find_env(NULL, 0, "ID=", "1"), -1);
+    /* Without the last NUL, as a process may have overwritten it. */
+    EXPECT_INT(proc_find_env("ID=a", 4, "ID=", "a"), 1);
+}
+
+TEST(our_cgroup_is_found_in_the_mounts)
+{
+    static const char mounts[] =
+        "22 1 8:1 / / rw - ext4 /dev/sda rw\n"
+        "31 22 0:28 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
+        "32 22 0:29 /elsewhere /mnt/x rw - cgroup2 cgroup2 rw\n"
+        "41 31 0:38 / /sys/fs/my\\040cgroup rw,relatime shared:4 - cgroup2 cgroup2 rw\n";
+    char out[64];
+
+    EXPECT(cgroup_find(mounts, "3:cpu:/x\n0::/a/b\n", out, sizeof out));
+    EXPECT_STR(out, "/sys/fs/my cgroup/a/b");
+    EXPECT(cgroup_find(mounts, "0::/\n", out, sizeof out));
+    EXPECT_STR(out, "/sys/fs/my cgroup");
+    EXPECT(cgroup_find(mounts, "0::/elsewhere/z", out, sizeof out));
+    EXPECT_STR(out, "/mnt/x/z");
+    EXPECT(!cgroup_find(mounts, "1:memory:/a\n", out, sizeof out));
+    EXPECT(!cgroup_find(mounts, "0::/../other\n", out, sizeof out));
+    EXPECT(!cgroup_find("", "0::/\n", out, sizeof out));
+    EXPECT(!cgroup_find(mounts, "0::/a/b\n", out, 8));
+    EXPECT(!cgroup_find("1 2 - cgroup2 \n\n", "0::/\n", out, sizeof out));
+}
+
+/* --- a slot, made of plain files ------------------------------------------ */
+
+static char slot_path[64];
+
+static void put(int dir, const char *name, const char *text)
+{
+    int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    REQUIRE(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+    close(fd);
+}
+
+static void expect_file(int dir, const char *name, const char *want)
+{
+    char text[64] = "";
+    int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+
+    REQUIRE(fd >= 0 && read(fd, text, sizeof text - 1) >= 0);
+    close(fd);
+    EXPECT_STR(text, want);
+}
+
+TEST(limits_members_and_deaths_are_those_of_the_slots_files)
+{
+    static const char *const files[] = {"cgroup.events", "cgroup.procs", "memory.max", "pids.max",
+                                        "memory.events", "cgroup.kill"};
+    struct cgroup c = {.dir_fd = -1, .has_memory = true, .has_pids = true};
+    struct cgroup_slot slot = {.number = 1};
+    size_t count;
+    pid_t *pids;
+
+    strcpy(slot_path, "/tmp/holdfast-slot-XXXXXX");
+    REQUIRE(mkdtemp(slot_path) != NULL);
+    slot.dir_fd = open(slot_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    for (size_t i = 0; i < 6; i++)
+        put(slot.dir_fd, files[i], "");
+    slot.events_fd = openat(slot.dir_fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
+
+    EXPECT(!cgroup_is_empty(&slot));
+    put(slot.dir_fd, "cgroup.events", "populated 1\nfrozen 0\n");
+    EXPECT(!cgroup_is_empty(&slot));
+    put(slot.dir_fd, "cgroup.events", "populated 0\nfrozen 0\n");
+    EXPECT(cgroup_is_empty(&slot));
+
+    EXPECT_INT(cgroup_limit(&c, &slot, UINT64_MAX, UINT64_MAX), 0);
+    EXPECT(!slot.limited);
+    EXPECT_INT(cgroup_limit(&c, &slot, 1048576, 10), 0);
+    EXPECT(slot.limited);
+    expect_file(slot.dir_fd, "memory.max", "1048576");
+    expect_file(slot.dir_fd, "pids.max", "10");
+
+    put(slot.dir_fd, "memory.events", "low 0\noom 3\noom_kill 2\noom_group_kill 0\n");
+    cgroup_note_oom(&c, &slot);
+    EXPECT(!cgroup_had_oom(&c, &slot));
+    put(slot.dir_fd, "memory.events", "low 0\noom 4\noom_kill 3\noom_group_kill 0\n");
+    EXPECT(cgroup_had_oom(&c, &slot));
+    c.has_memory = false;
+    EXPECT(!cgroup_had_oom(&c, &slot));
+
+    put(slot.dir_fd, "cgroup.procs", "12\n0\n345\n");
+    pids = cgroup_members(&slot, &count);
+    EXPECT_U64(count, 2);
+    EXPECT(pids != NULL && pids[0] == 12 && pids[1] == 345);
+    free(pids);
+    EXPECT_INT(cgroup_kill(&slot), 0);
+    expect_file(slot.dir_fd, "cgroup.kill", "1");
+
+    for (size_t i = 0; i < 6; i++)
+        unlinkat(slot.dir_fd, files[i], 0);
+    close(slot.dir_fd);
+    close(slot.events_fd);
+    rmdir(slot_path);
+}
