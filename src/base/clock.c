@@ -77,3 +77,20 @@ void clock_rfc3339(int64_t wall_ms, char *out)
     put_digits(out + 17, ms / 1000 % 60, 2);
     put_digits(out + 20, ms % 1000, 3);
 }
+
+void clock_http_date(int64_t wall_ms, char *out)
+{
+    static const char names[] = "SunMonTueWedThuFriSatJanFebMarAprMayJunJulAugSepOctNovDec";
+    int64_t s = wall_ms / 1000, days = s / 86400;
+    unsigned second = (unsigned)(s % 86400), year, month, day;
+
+    civil_from_days(days, &year, &month, &day);
+    memcpy(out, "Xxx, 00 Xxx 0000 00:00:00 GMT", CLOCK_HTTP_DATE_LEN + 1);
+    memcpy(out, names + (days + 4) % 7 * 3, 3); /* the first of 1970 was a Thursday */
+    put_digits(out + 5, day, 2);
+    memcpy(out + 8, names + 21 + (month - 1) * 3, 3);
+    put_digits(out + 12, year, 4);
+    put_digits(out + 17, second / 3600, 2);
+    put_digits(out + 20, second / 60 % 60, 2);
+    put_digits(out + 23, second % 60, 2);
+}

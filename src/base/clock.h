@@ -15,4 +15,9 @@ int64_t clock_wall_ms(void);
 /* "2026-01-02T03:04:05.678Z", NUL-terminated: out holds CLOCK_RFC3339_LEN + 1. */
 void clock_rfc3339(int64_t wall_ms, char *out);
 
+#define CLOCK_HTTP_DATE_LEN 29
+/* "Fri, 02 Jan 2026 03:04:05 GMT" and NUL. By hand: the C library's way reads the time
+ * zone's file now and then, which base/io.h would not know of. */
+void clock_http_date(int64_t wall_ms, char *out);
+
 #endif

@@ -99,7 +99,7 @@ static int ask(int fd, const char *token)
     buf_puts(&text, "\r\n");
     n = send(fd, buf_data(&text), text.len, MSG_NOSIGNAL);
     buf_wipe(&text);
-    if (n > 0 && (n = recv(fd, answer, sizeof answer - 1, 0)) > 12) {
+    if (n > 0 && recv(fd, answer, sizeof answer, 0) > 12) {
         answer[12] = '\0';
         status = text_to_i64(answer + 9, 100, 999, &code) ? (int)code : 0;
     }
@@ -113,16 +113,16 @@ static char *read_token(const char *file)
     char *line, *save = NULL, *found = NULL, *all;
 
     if (file == NULL)
-        return getenv("HOLDFAST_TOKEN") != NULL ? strdup(getenv("HOLDFAST_TOKEN")) : NULL;
+        return hf_xstrdup(getenv("HOLDFAST_TOKEN"));
     if (io_read_file(file, ANSWER_MAX_BYTES, &text) < 0)
         return NULL;
     all = hf_xstrdup(buf_cstr(&text));
     for (line = strtok_r(all, "\n", &save); line != NULL && found == NULL;
          line = strtok_r(NULL, "\n", &save)) {
         if (strncmp(line, "own ", 4) == 0)
-            found = strdup(line + 4);
+            found = hf_xstrdup(line + 4);
         else if (line[0] != '#' && line[0] != '\0' && strchr(line, ' ') == NULL)
-            found = strdup(line);
+            found = hf_xstrdup(line);
     }
     free(all);
     buf_wipe(&text);

@@ -118,9 +118,28 @@ static void resume(struct process *p, const struct keeper_entry *k)
         exit_on_reaped(p, k->status, k->oom, k->exited_wall_ms);
 }
 
+/*
+ * Recovery stands on knowing every byte that a worker reads and writes. One
+ * that left in order wrote down what it knew; if the kernel counted otherwise, some
+ * call goes past base/io.h, and that must be seen before a crash needs the count.
+ */
+static void check_count(struct shared_head *h, const struct keeper_boot *boot)
+{
+    if (h->final_read_bytes == 0 || !boot->prev_io_known)
+        return;
+    if (h->final_read_bytes != boot->prev_io.read_bytes ||
+        h->final_written_bytes != boot->prev_io.written_bytes)
+        log_error("uncounted transfers: read %lld, written %lld more than known",
+                  (long long)(boot->prev_io.read_bytes - h->final_read_bytes),
+                  (long long)(boot->prev_io.written_bytes - h->final_written_bytes));
+    h->final_read_bytes = 0;
+}
+
 void adopt_all(struct engine *e, const struct keeper_boot *boot)
 {
     size_t i;
+
+    check_count(e->state.head, boot);
 
     for (i = 0; i < boot->entry_count; i++)
         adopt_one(e, &boot->entries[i]);

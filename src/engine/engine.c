@@ -115,6 +115,11 @@ void engine_free(struct engine *e)
     task_cancel(&e->events.wake);
     timer_close(e->retention);
     line_free(e->line);
+    if (e->exact) {
+        struct io_count now = io_counted();
+        e->state.head->final_read_bytes = now.read_bytes;
+        e->state.head->final_written_bytes = now.written_bytes;
+    }
     shared_unmap(&e->state);
     free(e->by_id);
     free(e);

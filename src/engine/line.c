@@ -329,6 +329,6 @@ void line_free(struct line *l)
     watch_close(l->watch);
     timer_close(l->later_timer);
     buf_fini(&l->later);
-    io_close(&l->fd);
+    /* The socket stays open until the process ends: to the keeper its end is ours. */
     free(l);
 }

@@ -39,6 +39,8 @@ struct shared_head {
     uint64_t spawned_total, spawn_failed_total, exited_total;
     uint64_t output_bytes_total, input_bytes_total;
     int64_t started_wall_ms, last_activity_wall_ms;
+    /* What the last worker believed to have moved when it left in order; 0: it did not. */
+    uint64_t final_read_bytes, final_written_bytes;
     uint64_t events_bytes;             /* size of the ring behind this header */
     uint64_t events_first;             /* oldest id held */
     uint64_t events_next;              /* id of the next event */

@@ -47,3 +47,13 @@ TEST(the_monotonic_clock_does_not_go_back)
     EXPECT(clock_mono_ms() >= a / 1000000);
     EXPECT(clock_wall_ms() > 1600000000000);
 }
+
+TEST(clock_http_date_is_the_one_of_the_standard)
+{
+    char out[CLOCK_HTTP_DATE_LEN + 1];
+
+    clock_http_date(784111777000, out);
+    EXPECT_STR(out, "Sun, 06 Nov 1994 08:49:37 GMT");
+    clock_http_date(1709164800000, out);
+    EXPECT_STR(out, "Thu, 29 Feb 2024 00:00:00 GMT");
+}
