@@ -101,8 +101,6 @@ static int drop_ids(uid_t uid, gid_t gid)
     if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
         return -errno;
     prctl(PR_SET_DUMPABLE, 1);
-    /* The change of ids took this along; the keeper is to go before us, always. */
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
     return 0;
 }
 

@@ -4,6 +4,9 @@
  * keeper and lives until it is told to stop or retire, or dies.
  */
 #include <malloc.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -182,6 +185,14 @@ static void worker_fini(struct worker *w)
     loop_free(w->loop);
 }
 
+/* A forked child ends by _exit(2), which the sanitizer does not see. */
+static void worker_check_leaks(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+    __lsan_do_leak_check();
+#endif
+}
+
 int worker_check(struct serve *s)
 {
     struct worker w = {.serve = s};
@@ -220,5 +231,6 @@ int worker_main(const struct keeper_boot *boot, void *arg)
         loop_run(w.loop);
     }
     worker_fini(&w);
+    worker_check_leaks();
     return rc == 0 ? 0 : 1;
 }

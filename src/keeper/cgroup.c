@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,9 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/text.h"
 
+#define CGROUP_NAME "holdfast-" /* and the keeper's pid */
 #define MOUNTINFO_MAX (4 * 1024 * 1024)
 
 static void cgroup_clear(struct cgroup *c)
@@ -35,18 +38,25 @@ static void slot_name(uint32_t number, char out[24])
     snprintf(out, 24, "p%u", number);
 }
 
+int cgroup_open(const struct cgroup *c, const struct cgroup_slot *slot, const char *file, int flags)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "p%u/%s", slot->number, file);
+    return openat(c->dir_fd, path, flags | O_CLOEXEC);
+}
+
 static void slot_free(struct cgroup_slot *slot)
 {
     list_remove(&slot->link);
-    io_close(&slot->events_fd);
     io_close(&slot->dir_fd);
     free(slot);
 }
 
-/* Another keeper with our pid may have left directories (PID 1 is always 1). */
-static void cgroup_sweep(const struct cgroup *c)
+/* Calls `each` with the name of every directory in `dir_fd`. */
+static void cgroup_walk(int dir_fd, void (*each)(int dir_fd, const char *name))
 {
-    int fd = openat(c->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *d;
 
@@ -55,33 +65,64 @@ static void cgroup_sweep(const struct cgroup *c)
         return;
     }
     while ((d = readdir(dir)) != NULL) {
-        if (d->d_type == DT_DIR && d->d_name[0] == 'p')
-            (void)unlinkat(c->dir_fd, d->d_name, AT_REMOVEDIR);
+        if (d->d_type == DT_DIR && d->d_name[0] != '.')
+            each(dir_fd, d->d_name);
     }
     closedir(dir);
 }
 
-/* Controllers for our slots: allowed below the root or an empty cgroup only. */
-static void cgroup_enable(struct cgroup *c, int parent_fd)
+/* Goes only if nobody is in it. */
+static void cgroup_remove_slot(int dir_fd, const char *name)
 {
-    const struct {
-        const char *name, *file;
-        bool *has;
-    } wanted[] = {{"+memory", "memory.max", &c->has_memory}, {"+pids", "pids.max", &c->has_pids}};
-    const int dirs[] = {parent_fd, c->dir_fd};
+    if (name[0] == 'p')
+        (void)unlinkat(dir_fd, name, AT_REMOVEDIR);
+}
+
+static void cgroup_sweep(int dir_fd)
+{
+    cgroup_walk(dir_fd, cgroup_remove_slot);
+}
+
+/*
+ * A keeper that was killed leaves its directory. One that lives in another
+ * pid namespace and looks dead from here loses its empty slots at worst, and
+ * makes do without.
+ */
+static void cgroup_remove_stale(int parent_fd, const char *name)
+{
+    int64_t pid;
+    int fd;
+
+    if (strncmp(name, CGROUP_NAME, strlen(CGROUP_NAME)) != 0 ||
+        !text_to_i64(name + strlen(CGROUP_NAME), 1, INT_MAX, &pid))
+        return;
+    if (kill((pid_t)pid, 0) == 0 || errno != ESRCH)
+        return;
+    fd = openat(parent_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0)
+        cgroup_sweep(fd);
+    io_close(&fd);
+    (void)unlinkat(parent_fd, name, AT_REMOVEDIR);
+}
+
+/*
+ * Controllers for our slots, if those above us have them on for us. Nothing
+ * is turned on outside of our own directory.
+ */
+static void cgroup_enable(struct cgroup *c)
+{
+    hf_autoclose int fd = openat(c->dir_fd, "cgroup.subtree_control", O_WRONLY | O_CLOEXEC);
     struct cgroup_slot *probe;
 
-    for (size_t d = 0; d < 2; d++) {
-        hf_autoclose int fd = openat(dirs[d], "cgroup.subtree_control", O_WRONLY | O_CLOEXEC);
-
-        for (size_t i = 0; i < 2 && fd >= 0; i++)
-            (void)hf_write(fd, wanted[i].name, strlen(wanted[i].name));
+    if (fd >= 0) {
+        (void)hf_write(fd, "+memory", strlen("+memory"));
+        (void)hf_write(fd, "+pids", strlen("+pids"));
     }
     probe = cgroup_take(c, true);
     if (probe == NULL)
         return;
-    for (size_t i = 0; i < 2; i++)
-        *wanted[i].has = faccessat(probe->dir_fd, wanted[i].file, W_OK, 0) == 0;
+    c->has_memory = faccessat(probe->dir_fd, "memory.max", W_OK, 0) == 0;
+    c->has_pids = faccessat(probe->dir_fd, "pids.max", W_OK, 0) == 0;
     cgroup_release(c, probe);
 }
 
@@ -93,15 +134,17 @@ static int cgroup_make(struct cgroup *c, const char *parent, pid_t pid)
 
     if (parent_fd < 0)
         return -errno;
-    snprintf(name, sizeof name, "holdfast-%d", (int)pid);
+    cgroup_walk(parent_fd, cgroup_remove_stale);
+    snprintf(name, sizeof name, CGROUP_NAME "%d", (int)pid);
     if (mkdirat(parent_fd, name, 0755) < 0 && errno != EEXIST)
         return -errno;
     c->dir_fd = openat(parent_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (c->dir_fd < 0)
         return -errno;
     snprintf(c->path, sizeof c->path, "%s%s%s", parent, strcmp(parent, "/") == 0 ? "" : "/", name);
-    cgroup_sweep(c);
-    cgroup_enable(c, parent_fd);
+    /* PID 1 is always 1: the last one may have left something. */
+    cgroup_sweep(c->dir_fd);
+    cgroup_enable(c);
     return 0;
 }
 
@@ -150,14 +193,14 @@ void cgroup_resume(struct cgroup *c, const char *path, uint32_t last_number)
     }
     snprintf(c->path, sizeof c->path, "%s", path);
     c->last_number = last_number;
-    cgroup_enable(c, c->dir_fd);
+    cgroup_enable(c);
 }
 
 static void cgroup_drop_list(struct cgroup *c, struct list *slots)
 {
     struct list *it, *tmp;
 
-    list_for_each(it, tmp, slots)
+    list_for_each (it, tmp, slots)
         cgroup_discard(c, list_entry(it, struct cgroup_slot, link));
 }
 
@@ -167,7 +210,7 @@ void cgroup_fini(struct cgroup *c, bool remove)
     c->idle_count = 0;
     cgroup_drop_list(c, &c->lingering);
     if (remove && c->dir_fd >= 0) {
-        cgroup_sweep(c);
+        cgroup_sweep(c->dir_fd);
         (void)rmdir(c->path);
     }
     io_close(&c->dir_fd);
@@ -179,24 +222,23 @@ void cgroup_disable(struct cgroup *c, const char *why)
     cgroup_fini(c, true);
 }
 
-/* Opens a directory that is there. */
-static struct cgroup_slot *slot_open(struct cgroup *c, uint32_t number)
+static int slot_open_dir(const struct cgroup *c, const struct cgroup_slot *slot)
+{
+    char name[24];
+
+    slot_name(slot->number, name);
+    return openat(c->dir_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+static struct cgroup_slot *slot_new(uint32_t number)
 {
     struct cgroup_slot *slot = calloc(1, sizeof *slot);
-    char name[24];
 
     if (slot == NULL)
         return NULL;
     list_init(&slot->link);
     slot->number = number;
-    slot_name(number, name);
-    slot->dir_fd = openat(c->dir_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    slot->events_fd = slot->dir_fd < 0 ? -1 : openat(slot->dir_fd, "cgroup.events",
-                                                     O_RDONLY | O_CLOEXEC);
-    if (slot->events_fd < 0) {
-        slot_free(slot);
-        return NULL;
-    }
+    slot->dir_fd = -1;
     return slot;
 }
 
@@ -208,9 +250,16 @@ static struct cgroup_slot *slot_make(struct cgroup *c)
     slot_name(++c->last_number, name);
     if (mkdirat(c->dir_fd, name, 0755) < 0)
         return NULL;
-    slot = slot_open(c, c->last_number);
-    if (slot == NULL)
+    slot = slot_new(c->last_number);
+    if (slot == NULL) {
         (void)unlinkat(c->dir_fd, name, AT_REMOVEDIR);
+        return NULL;
+    }
+    slot->dir_fd = slot_open_dir(c, slot);
+    if (slot->dir_fd < 0) {
+        cgroup_discard(c, slot);
+        return NULL;
+    }
     return slot;
 }
 
@@ -219,10 +268,10 @@ static void cgroup_collect(struct cgroup *c)
 {
     struct list *it, *tmp;
 
-    list_for_each(it, tmp, &c->lingering) {
+    list_for_each (it, tmp, &c->lingering) {
         struct cgroup_slot *slot = list_entry(it, struct cgroup_slot, link);
 
-        if (cgroup_is_empty(slot)) {
+        if (cgroup_is_empty(c, slot)) {
             list_remove(&slot->link);
             cgroup_release(c, slot);
         }
@@ -247,7 +296,7 @@ struct cgroup_slot *cgroup_take(struct cgroup *c, bool fresh)
 
 struct cgroup_slot *cgroup_reopen(struct cgroup *c, uint32_t number)
 {
-    return c->dir_fd < 0 ? NULL : slot_open(c, number);
+    return c->dir_fd < 0 ? NULL : slot_new(number);
 }
 
 void cgroup_discard(struct cgroup *c, struct cgroup_slot *slot)
@@ -260,23 +309,35 @@ void cgroup_discard(struct cgroup *c, struct cgroup_slot *slot)
     slot_free(slot);
 }
 
+/* Back among the idle ones; false if it cannot be used again. */
+static bool cgroup_keep(struct cgroup *c, struct cgroup_slot *slot)
+{
+    if (slot->limited || slot->killed || c->idle_count >= CGROUP_IDLE_MAX)
+        return false;
+    if (slot->dir_fd < 0)
+        slot->dir_fd = slot_open_dir(c, slot);
+    if (slot->dir_fd < 0)
+        return false;
+    cgroup_note_oom(c, slot);
+    list_prepend(&c->idle, &slot->link); /* the one used last is warm */
+    c->idle_count++;
+    return true;
+}
+
 void cgroup_release(struct cgroup *c, struct cgroup_slot *slot)
 {
-    if (c->dir_fd >= 0 && !cgroup_is_empty(slot)) {
+    io_close(&slot->dir_fd);
+    if (c->dir_fd >= 0 && !cgroup_is_empty(c, slot))
         list_append(&c->lingering, &slot->link);
-    } else if (c->dir_fd < 0 || slot->limited || c->idle_count >= CGROUP_IDLE_MAX) {
+    else if (c->dir_fd < 0 || !cgroup_keep(c, slot))
         cgroup_discard(c, slot);
-    } else {
-        cgroup_note_oom(c, slot);
-        list_prepend(&c->idle, &slot->link); /* the one used last is warm */
-        c->idle_count++;
-    }
 }
 
 void cgroup_release_if_empty(struct cgroup *c, struct cgroup_slot **slot)
 {
-    if (*slot == NULL || !cgroup_is_empty(*slot))
+    if (*slot == NULL || c->dir_fd < 0 || !cgroup_is_empty(c, *slot))
         return;
-    cgroup_release(c, *slot);
+    if (!cgroup_keep(c, *slot))
+        cgroup_discard(c, *slot);
     *slot = NULL;
 }

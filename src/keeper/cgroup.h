@@ -25,12 +25,12 @@
 #define CGROUP_OFF_ENV "HOLDFAST_NO_CGROUP"
 
 struct cgroup_slot {
-    struct list link;      /* among idle or lingering */
-    uint32_t number;       /* its name */
-    int dir_fd;            /* O_PATH */
-    int events_fd;         /* cgroup.events */
-    uint64_t oom_kills;    /* known when it was handed out */
+    struct list link;   /* among idle or lingering */
+    uint32_t number;    /* its name */
+    int dir_fd;         /* to be born into; -1 once somebody was: copying our table costs */
+    uint64_t oom_kills; /* known when it was handed out */
     bool limited;
+    bool killed; /* never used again: see cgroup_kill() */
 };
 
 struct cgroup {
@@ -54,6 +54,9 @@ void cgroup_disable(struct cgroup *c, const char *why);
 /* NULL: none to be had. `fresh` slots were never used, so that limits can be set. */
 struct cgroup_slot *cgroup_take(struct cgroup *c, bool fresh);
 struct cgroup_slot *cgroup_reopen(struct cgroup *c, uint32_t number);
+/* Open a file of the slot: a descriptor or -1. */
+int cgroup_open(const struct cgroup *c, const struct cgroup_slot *slot, const char *file,
+                int flags);
 /* The entry needs it no more: used again when empty. */
 void cgroup_release(struct cgroup *c, struct cgroup_slot *slot);
 /* It went bad: not used again. */
@@ -64,12 +67,13 @@ void cgroup_release_if_empty(struct cgroup *c, struct cgroup_slot **slot);
 /* 0 or -errno. UINT64_MAX: no limit asked for. */
 int cgroup_limit(struct cgroup *c, struct cgroup_slot *slot, uint64_t memory_bytes,
                  uint64_t processes);
-bool cgroup_is_empty(const struct cgroup_slot *slot);
+bool cgroup_is_empty(const struct cgroup *c, const struct cgroup_slot *slot);
 bool cgroup_had_oom(const struct cgroup *c, const struct cgroup_slot *slot);
 void cgroup_note_oom(const struct cgroup *c, struct cgroup_slot *slot); /* from now on */
-int cgroup_kill(const struct cgroup_slot *slot); /* SIGKILL to all in it: 0 or -errno */
+/* SIGKILL to all in it: 0 or -errno. */
+int cgroup_kill(const struct cgroup *c, struct cgroup_slot *slot);
 /* Pids of its members, malloc'd; NULL and 0 when there are none. */
-pid_t *cgroup_members(const struct cgroup_slot *slot, size_t *count);
+pid_t *cgroup_members(const struct cgroup *c, const struct cgroup_slot *slot, size_t *count);
 
 /* From the text of /proc/self/mountinfo and /proc/self/cgroup: where our own cgroup is. */
 bool cgroup_find(const char *mountinfo, const char *self, char *out, size_t out_size);

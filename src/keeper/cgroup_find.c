@@ -22,8 +22,9 @@ static bool line_word(const char *line, const char *end, unsigned n, char *out, 
 
     for (; n > 0; n--) {
         line = memchr(line, ' ', (size_t)(end - line));
-        if (line++ == NULL)
+        if (line == NULL)
             return false;
+        line++;
     }
     while (line < end && *line != ' ') {
         char c = *line++;

@@ -14,9 +14,10 @@
 #include "keeper/cgroup.h"
 
 /* Writes a whole small value: 0 or -errno. */
-static int slot_write(const struct cgroup_slot *slot, const char *file, const char *value)
+static int slot_write(const struct cgroup *c, const struct cgroup_slot *slot, const char *file,
+                      const char *value)
 {
-    hf_autoclose int fd = openat(slot->dir_fd, file, O_WRONLY | O_CLOEXEC);
+    hf_autoclose int fd = cgroup_open(c, slot, file, O_WRONLY);
     ssize_t n;
 
     if (fd < 0)
@@ -25,12 +26,13 @@ static int slot_write(const struct cgroup_slot *slot, const char *file, const ch
     return n < 0 ? (int)n : 0;
 }
 
-static int slot_write_number(const struct cgroup_slot *slot, const char *file, uint64_t value)
+static int slot_write_number(const struct cgroup *c, const struct cgroup_slot *slot,
+                             const char *file, uint64_t value)
 {
     char text[24];
 
     snprintf(text, sizeof text, "%" PRIu64, value);
-    return slot_write(slot, file, text);
+    return slot_write(c, slot, file, text);
 }
 
 int cgroup_limit(struct cgroup *c, struct cgroup_slot *slot, uint64_t memory_bytes,
@@ -40,38 +42,40 @@ int cgroup_limit(struct cgroup *c, struct cgroup_slot *slot, uint64_t memory_byt
 
     if (memory_bytes != UINT64_MAX && c->has_memory) {
         slot->limited = true;
-        rc = slot_write_number(slot, "memory.max", memory_bytes);
+        rc = slot_write_number(c, slot, "memory.max", memory_bytes);
     }
     if (rc == 0 && processes != UINT64_MAX && c->has_pids) {
         slot->limited = true;
-        rc = slot_write_number(slot, "pids.max", processes);
+        rc = slot_write_number(c, slot, "pids.max", processes);
     }
     return rc;
 }
 
+/* The beginning of a file, "" if it cannot be read. */
+static void slot_read(const struct cgroup *c, const struct cgroup_slot *slot, const char *file,
+                      char *text, size_t size)
+{
+    hf_autoclose int fd = cgroup_open(c, slot, file, O_RDONLY);
+    ssize_t n = fd < 0 ? -1 : hf_read(fd, text, size - 1);
+
+    text[n < 0 ? 0 : n] = '\0';
+}
+
 /* What cannot be read is not empty: then nothing is reused that might be in use. */
-bool cgroup_is_empty(const struct cgroup_slot *slot)
+bool cgroup_is_empty(const struct cgroup *c, const struct cgroup_slot *slot)
 {
     char text[128];
-    ssize_t n = pread(slot->events_fd, text, sizeof text - 1, 0);
 
-    if (n <= 0)
-        return false;
-    text[n] = '\0';
+    slot_read(c, slot, "cgroup.events", text, sizeof text);
     return strstr(text, "populated 0") != NULL;
 }
 
-static uint64_t slot_oom_kills(const struct cgroup_slot *slot)
+static uint64_t slot_oom_kills(const struct cgroup *c, const struct cgroup_slot *slot)
 {
-    hf_autoclose int fd = openat(slot->dir_fd, "memory.events", O_RDONLY | O_CLOEXEC);
     char text[512];
     const char *at;
-    ssize_t n;
 
-    n = fd < 0 ? -1 : hf_read(fd, text, sizeof text - 1);
-    if (n <= 0)
-        return 0;
-    text[n] = '\0';
+    slot_read(c, slot, "memory.events", text, sizeof text);
     at = strstr(text, "oom_kill ");
     return at == NULL ? 0 : strtoull(at + strlen("oom_kill "), NULL, 10);
 }
@@ -79,17 +83,23 @@ static uint64_t slot_oom_kills(const struct cgroup_slot *slot)
 void cgroup_note_oom(const struct cgroup *c, struct cgroup_slot *slot)
 {
     if (c->has_memory)
-        slot->oom_kills = slot_oom_kills(slot);
+        slot->oom_kills = slot_oom_kills(c, slot);
 }
 
 bool cgroup_had_oom(const struct cgroup *c, const struct cgroup_slot *slot)
 {
-    return c->has_memory && slot_oom_kills(slot) > slot->oom_kills;
+    return c->has_memory && slot_oom_kills(c, slot) > slot->oom_kills;
 }
 
-int cgroup_kill(const struct cgroup_slot *slot)
+/*
+ * Kernels that count the kills of a cgroup compare that count with the one of the
+ * parent's cgroup when a child is born into it by clone3(2): whoever is put
+ * into a cgroup that was killed once is killed too. So it is used up.
+ */
+int cgroup_kill(const struct cgroup *c, struct cgroup_slot *slot)
 {
-    return slot_write(slot, "cgroup.kill", "1");
+    slot->killed = true;
+    return slot_write(c, slot, "cgroup.kill", "1");
 }
 
 /* The file grows with the tree, and the tree may be a fork bomb: reading stops at a bound. */
@@ -111,9 +121,9 @@ static size_t members_parse(const char *text, size_t len, pid_t *open, pid_t *pi
     return count;
 }
 
-pid_t *cgroup_members(const struct cgroup_slot *slot, size_t *count)
+pid_t *cgroup_members(const struct cgroup *c, const struct cgroup_slot *slot, size_t *count)
 {
-    hf_autoclose int fd = openat(slot->dir_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+    hf_autoclose int fd = cgroup_open(c, slot, "cgroup.procs", O_RDONLY);
     pid_t *pids = NULL, open_pid = 0;
     char text[4096];
     size_t n = 0;

@@ -89,8 +89,8 @@ RAW_INLINE void child_limits(struct child_plan *p)
 {
     p->stage = K_STAGE_LIMITS;
     for (uint32_t i = 0; i < p->limit_count; i++)
-        child_must(p, raw_call5(SYS_prlimit64, 0, p->limits[i].which, (long)&p->limits[i].value, 0,
-                                0));
+        child_must(
+            p, raw_call5(SYS_prlimit64, 0, p->limits[i].which, (long)&p->limits[i].value, 0, 0));
     if (p->set_nice)
         child_must(p, raw_call3(SYS_setpriority, PRIO_PROCESS, 0, p->nice));
     if (p->set_oom)

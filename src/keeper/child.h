@@ -52,11 +52,11 @@ struct child_plan {
     char oom_score_adj[12]; /* decimal text */
     struct child_limit limits[CHILD_LIMITS_MAX];
     uint32_t limit_count;
-    const char *cwd;       /* NULL: stay */
-    char **paths;          /* path_count candidates */
+    const char *cwd; /* NULL: stay */
+    char **paths;    /* path_count candidates */
     uint32_t path_count;
     char **argv, **envp;
-    char **shell_argv;     /* "/bin/sh", (path), args...: for a script without #! */
+    char **shell_argv;       /* "/bin/sh", (path), args...: for a script without #! */
     volatile uint32_t stage; /* where the child is, for a keeper that is tired of waiting */
 };
 

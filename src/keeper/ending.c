@@ -69,8 +69,7 @@ void ending_begin(struct keeper *k)
         ending_kill(k);
         break;
     case ENDING_KILL:
-    case ENDING_DONE:
-        break;
+    case ENDING_DONE: break;
     }
 }
 
@@ -106,12 +105,9 @@ void ending_step(struct keeper *k, uint64_t now_ms)
         if (late || tree_signal_every(k, 0) == 0)
             ending_kill(k);
         break;
-    case ENDING_KILL:
-        ending_step_kill(k, now_ms);
-        break;
+    case ENDING_KILL: ending_step_kill(k, now_ms); break;
     case ENDING_NOT:
-    case ENDING_DONE:
-        break;
+    case ENDING_DONE: break;
     }
 }
 
@@ -119,11 +115,8 @@ uint64_t ending_deadline(const struct keeper *k)
 {
     switch (k->ending.phase) {
     case ENDING_ASKED:
-    case ENDING_TERM:
-        return k->ending.deadline_ms;
-    case ENDING_KILL:
-        return clock_mono_ms() + ENDING_LOOK_MS;
-    default:
-        return DEADLINE_NONE;
+    case ENDING_TERM: return k->ending.deadline_ms;
+    case ENDING_KILL: return clock_mono_ms() + ENDING_LOOK_MS;
+    default: return DEADLINE_NONE;
     }
 }

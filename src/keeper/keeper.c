@@ -26,7 +26,6 @@
 #include "keeper/core.h"
 #include "keeper/spawn.h"
 #include "keeper/state.h"
-#include "keeper/streams.h"
 
 #define FDS_MARK_MAX 65536 /* without close_range(2): how far inherited ones are looked for */
 
@@ -157,30 +156,23 @@ static int setup(struct keeper *k, const struct keeper_options *options, int res
 /* A signal that the programs may want to see: it goes to every leader's group. */
 static void signals_forward(struct keeper *k, int signum)
 {
-    struct list *it, *tmp;
-    struct entry *e;
-
-    table_for_each(e, it, tmp, &k->table) {
+    for (struct entry *e = table_first(&k->table); e != NULL; e = table_next(&k->table, e)) {
         if (!e->pub.exited && e->spawn == NULL)
             (void)kill(-e->pub.pid, signum);
     }
 }
 
-static void signal_handle(struct keeper *k, int signum, bool *reap)
+static void signal_handle(struct keeper *k, const struct signalfd_siginfo *info, bool *reap)
 {
-    switch (signum) {
+    switch ((int)info->ssi_signo) {
     case SIGCHLD:
+        reap_hinted(k, (pid_t)info->ssi_pid);
         *reap = true;
         break;
     case SIGTERM:
-    case SIGINT:
-        ending_begin(k);
-        break;
-    case SIGHUP:
-        upgrade_begin(k);
-        break;
-    default:
-        signals_forward(k, signum);
+    case SIGINT: ending_begin(k); break;
+    case SIGHUP: upgrade_begin(k); break;
+    default: signals_forward(k, (int)info->ssi_signo);
     }
 }
 
@@ -192,7 +184,7 @@ static void signals_read(struct keeper *k)
     ssize_t n = hf_read(k->signal_fd, info, sizeof info);
 
     for (ssize_t i = 0; i < n / (ssize_t)sizeof *info; i++)
-        signal_handle(k, (int)info[i].ssi_signo, &reap);
+        signal_handle(k, &info[i], &reap);
     if (reap)
         reap_children(k);
 }
@@ -248,8 +240,8 @@ static size_t loop_set_polls(struct keeper *k)
         k->polls = hf_xrealloc(k->polls, k->poll_cap * sizeof *k->polls);
     }
     k->polls[0] = (struct pollfd){.fd = k->signal_fd, .events = POLLIN};
-    k->polls[1] = (struct pollfd){
-        .fd = l->fd, .events = (short)(POLLIN | (link_wants_write(l) ? POLLOUT : 0))};
+    k->polls[1] = (struct pollfd){.fd = l->fd,
+                                  .events = (short)(POLLIN | (link_wants_write(l) ? POLLOUT : 0))};
     spawns_poll_set(k, k->polls + 2);
     return count;
 }
@@ -285,13 +277,10 @@ static void loop_run(struct keeper *k)
 
 static void teardown(struct keeper *k)
 {
-    struct list *it, *tmp;
-    struct entry *e;
-
     reap_children(k);
     link_close(&k->worker.link);
     spawns_abandon(k);
-    table_for_each(e, it, tmp, &k->table) {
+    for (struct entry *e = table_first(&k->table); e != NULL; e = table_next(&k->table, e)) {
         if (e->slot != NULL)
             cgroup_release(&k->cgroup, e->slot);
         e->slot = NULL;

@@ -26,29 +26,29 @@
 
 /* One process, living or exited and not yet forgotten. Read-only for the worker, at boot. */
 struct keeper_entry {
-    uint32_t entry;          /* number, never reused within one keeper; > 0 */
+    uint32_t entry; /* number, never reused within one keeper; > 0 */
     char id[32];
     pid_t pid;
     bool exited;
-    int status;              /* waitpid status, when exited */
+    int status; /* waitpid status, when exited */
     bool oom;
     int64_t exited_wall_ms;
     uint64_t utime_us, stime_us, maxrss_kib;
-    int record_fd;           /* memfd of the process's record and journal */
+    int record_fd;                              /* memfd of the process's record and journal */
     int tty_fd, stdin_fd, stdout_fd, stderr_fd; /* -1: none or closed */
 };
 
 /* What a fresh worker starts from. Descriptors are inherited and the worker's own. */
 struct keeper_boot {
-    int link_fd;                       /* SOCK_SEQPACKET to the keeper; non-blocking */
-    int state_fd;                      /* memfd of state_bytes, shared over all workers */
+    int link_fd;  /* SOCK_SEQPACKET to the keeper; non-blocking */
+    int state_fd; /* memfd of state_bytes, shared over all workers */
     const struct keeper_entry *entries;
     size_t entry_count;
-    uint32_t generation;               /* 1 for the first worker */
-    bool prev_io_known;                /* what the last worker had read and written */
+    uint32_t generation; /* 1 for the first worker */
+    bool prev_io_known;  /* what the last worker had read and written */
     struct io_count prev_io;
     pid_t keeper_pid;
-    bool has_cgroup;                   /* trees are held by cgroup v2 */
+    bool has_cgroup; /* trees are held by cgroup v2 */
 };
 
 /* Bytes and descriptors that the command wants to find again after an upgrade
@@ -65,13 +65,13 @@ struct keeper_options {
     int (*worker_main)(const struct keeper_boot *boot, void *arg);
     void *arg;
     size_t state_bytes;
-    uint32_t grace_ms;             /* SIGTERM: how long processes get */
+    uint32_t grace_ms; /* SIGTERM: how long processes get */
     struct keeper_carry carry;
-    const char *exe_path;          /* absolute; what an upgrade executes */
-    char *const *argv;             /* with these arguments */
-    uid_t worker_uid;              /* ids the worker drops to, for io_count_of() */
+    const char *exe_path; /* absolute; what an upgrade executes */
+    char *const *argv;    /* with these arguments */
+    uid_t worker_uid;     /* ids the worker drops to, for io_count_of() */
     gid_t worker_gid;
-    const char *pid_file;          /* NULL: none */
+    const char *pid_file; /* NULL: none */
 };
 
 /*

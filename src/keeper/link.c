@@ -57,7 +57,7 @@ void link_close(struct link *l)
 {
     struct list *it, *tmp;
 
-    list_for_each(it, tmp, &l->queue)
+    list_for_each (it, tmp, &l->queue)
         packet_free(list_entry(it, struct packet, link));
     list_init(&l->queue);
     l->queued = 0;

@@ -33,7 +33,7 @@ void link_close(struct link *l);                /* forgets the queue */
 
 /* 0 or -errno, and then the worker is no use. `fds` are borrowed, and copied if they must wait. */
 int link_send(struct link *l, const void *bytes, size_t len, const int *fds, size_t fd_count);
-int link_flush(struct link *l); /* the socket may have room: 0 or -errno */
+int link_flush(struct link *l);              /* the socket may have room: 0 or -errno */
 bool link_wants_write(const struct link *l); /* poll(2) can tell when */
 
 struct link_packet {

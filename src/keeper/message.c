@@ -41,12 +41,10 @@ static const char *message_spawn_counts_fault(const struct k_spawn *m)
 {
     if (m->group_count > K_GROUPS_MAX)
         return "groups";
-    if (m->path_count < 1 || m->path_count > MESSAGE_STRINGS_MAX)
+    if (m->path_count < 1)
         return "paths";
-    if (m->arg_count < 1 || m->arg_count > MESSAGE_STRINGS_MAX)
+    if (m->arg_count < 1)
         return "arguments";
-    if (m->env_count > MESSAGE_STRINGS_MAX || message_string_count(m) > MESSAGE_STRINGS_MAX)
-        return "variables";
     /* Each string has at least its NUL. */
     if (m->strings_len < message_string_count(m) || m->strings_len > K_STRINGS_MAX)
         return "strings";
@@ -95,14 +93,10 @@ static size_t message_size(uint32_t type)
     case K_READY:
     case K_SURVEY:
     case K_FORGET:
-    case K_UPGRADE:
-        return sizeof(struct k_simple);
-    case K_SIGNAL:
-        return sizeof(struct k_signal);
-    case K_CLOSE:
-        return sizeof(struct k_close);
-    default:
-        return 0;
+    case K_UPGRADE: return sizeof(struct k_simple);
+    case K_SIGNAL: return sizeof(struct k_signal);
+    case K_CLOSE: return sizeof(struct k_close);
+    default: return 0;
     }
 }
 

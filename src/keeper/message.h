@@ -15,8 +15,7 @@
 #include "keeper/proto.h"
 
 #define MESSAGE_MAX (sizeof(struct k_spawn) + K_INLINE_MAX)
-#define MESSAGE_FDS_MAX 4              /* more than any message has, to notice it */
-#define MESSAGE_STRINGS_MAX (16 * 1024) /* paths, arguments and variables together */
+#define MESSAGE_FDS_MAX 4 /* more than any message has, to notice it */
 
 /*
  * NULL if `bytes` (aligned for the structs) are a well-formed message of the

@@ -5,6 +5,7 @@
  * Behind the struct come the pointer arrays and the strings they point into.
  * The child writes to shell_argv only. Layer: keeper.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +55,7 @@ static void plan_arrays(struct spawn *s, const struct k_spawn *m)
     p->argv[m->arg_count] = NULL;
     p->envp = p->argv + m->arg_count + 1;
     p->shell_argv = p->envp + m->env_count + 2;
-    p->shell_argv[0] = (char *)(uintptr_t)"/bin/sh";
+    p->shell_argv[0] = (char *)(uintptr_t) "/bin/sh";
     for (uint32_t i = 1; i <= m->arg_count; i++)
         p->shell_argv[i + 1] = p->argv[i]; /* with its NULL */
 }
@@ -74,12 +75,18 @@ static void plan_mark(struct spawn *s, const struct k_spawn *m)
     envp[n] = NULL;
 }
 
+/* Who is not root may not set groups, and to become who one is needs no change. */
+static bool plan_changes_user(const struct k_spawn *m)
+{
+    return m->set_user && (m->uid == 0 || m->uid != geteuid() || m->gid != getegid());
+}
+
 static void plan_identity(struct spawn *s, const struct k_spawn *m)
 {
     struct child_plan *p = &s->plan;
 
     p->tty = m->pty;
-    p->set_user = m->set_user;
+    p->set_user = plan_changes_user(m);
     p->uid = m->uid;
     p->gid = m->gid;
     p->group_count = m->group_count;
@@ -91,16 +98,18 @@ static void plan_identity(struct spawn *s, const struct k_spawn *m)
     snprintf(p->oom_score_adj, sizeof p->oom_score_adj, "%d", m->oom_score_adj);
 }
 
-struct spawn *spawn_new(const struct k_spawn *m, const char *strings, int strings_fd,
-                        bool *malformed)
+int spawn_new(const struct k_spawn *m, const char *strings, int strings_fd, struct spawn **out)
 {
     size_t pointers = plan_pointers(m) * sizeof(char *);
-    struct spawn *s = malloc(sizeof *s + pointers + m->strings_len);
+    struct spawn *s;
+    bool sound = true;
     char *copy;
 
-    *malformed = false;
+    if (message_string_count(m) > SPAWN_STRINGS_MAX)
+        return -E2BIG;
+    s = malloc(sizeof *s + pointers + m->strings_len);
     if (s == NULL)
-        return NULL;
+        return -ENOMEM;
     memset(s, 0, sizeof *s);
     list_init(&s->link);
     s->req = m->req;
@@ -109,17 +118,16 @@ struct spawn *spawn_new(const struct k_spawn *m, const char *strings, int string
     if (strings != NULL)
         memcpy(copy, strings, m->strings_len);
     else
-        *malformed = !plan_read_strings(strings_fd, copy, m->strings_len);
-    if (*malformed ||
-        !message_split(copy, m->strings_len, s->pointers, message_string_count(m))) {
-        *malformed = true;
+        sound = plan_read_strings(strings_fd, copy, m->strings_len);
+    if (!sound || !message_split(copy, m->strings_len, s->pointers, message_string_count(m))) {
         free(s);
-        return NULL;
+        return -EBADMSG;
     }
     plan_arrays(s, m);
     plan_mark(s, m);
     plan_identity(s, m);
-    return s;
+    *out = s;
+    return 0;
 }
 
 void spawn_free(struct spawn *s)

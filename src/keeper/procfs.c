@@ -7,7 +7,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,23 @@
 
 #define ENVIRON_MAX (4 * 1024 * 1024)
 
+/* Numbers of the stat line, counted from the state letter: the places that we read. */
+enum { STAT_PPID, STAT_PGRP, STAT_SID, STAT_TTY_NR, STAT_START = 18, STAT_COUNT };
+
+/* " N N N ..."; false if there are fewer. Those below zero come out as large ones. */
+static bool stat_numbers(const char *text, uint64_t numbers[STAT_COUNT])
+{
+    for (int i = 0; i < STAT_COUNT; i++) {
+        char *end;
+
+        numbers[i] = strtoull(text, &end, 10);
+        if (end == text)
+            return false;
+        text = end;
+    }
+    return true;
+}
+
 /*
  * "PID (COMM) S PPID PGRP SID TTY_NR ..."; COMM may contain anything, blanks
  * and brackets too, so its end is the last bracket.
@@ -24,28 +40,29 @@
 bool proc_parse_stat(const char *text, size_t len, struct proc *out)
 {
     const char *open = memchr(text, '(', len), *close = memrchr(text, ')', len);
-    char rest[512];
+    uint64_t numbers[STAT_COUNT];
+    char rest[512] = "";
     size_t comm_len;
-    int n;
 
-    if (open == NULL || close == NULL || close < open)
+    if (open == NULL || close == NULL || close < open || text + len - close < 4)
         return false;
     memset(out, 0, sizeof *out);
     comm_len = (size_t)(close - open - 1);
     if (comm_len >= sizeof out->comm)
         comm_len = sizeof out->comm - 1;
     memcpy(out->comm, open + 1, comm_len);
-    len -= (size_t)(close + 1 - text);
-    if (len >= sizeof rest)
-        len = sizeof rest - 1;
-    memcpy(rest, close + 1, len);
-    rest[len] = '\0';
+    out->state = close[2];
+    len -= (size_t)(close + 3 - text);
+    memcpy(rest, close + 3, len < sizeof rest ? len : sizeof rest - 1);
+    if (!stat_numbers(rest, numbers))
+        return false;
     out->pid = (pid_t)strtol(text, NULL, 10);
-    n = sscanf(rest,
-               " %c %d %d %d %" SCNu32 " %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
-               "%" SCNu64,
-               &out->state, &out->ppid, &out->pgrp, &out->sid, &out->tty_nr, &out->start_ticks);
-    return n == 6 && out->pid > 0;
+    out->ppid = (pid_t)numbers[STAT_PPID];
+    out->pgrp = (pid_t)numbers[STAT_PGRP];
+    out->sid = (pid_t)numbers[STAT_SID];
+    out->tty_nr = (uint32_t)numbers[STAT_TTY_NR];
+    out->start_ticks = numbers[STAT_START];
+    return out->pid > 0;
 }
 
 static bool proc_read(const char *name, struct proc *out)
@@ -133,8 +150,7 @@ int proc_find_env(const char *bytes, size_t len, const char *prefix, const char 
         if (n >= prefix_len && memcmp(bytes, prefix, prefix_len) == 0) {
             size_t value_len = strlen(value);
 
-            return n - prefix_len == value_len &&
-                   memcmp(bytes + prefix_len, value, value_len) == 0;
+            return n - prefix_len == value_len && memcmp(bytes + prefix_len, value, value_len) == 0;
         }
         bytes += n + 1;
     }

@@ -13,8 +13,8 @@
 struct proc {
     pid_t pid, ppid, pgrp, sid;
     uint32_t tty_nr;
-    char state;          /* 'Z' and 'X' are dead */
-    uint8_t mark;        /* for the one who looks */
+    char state;   /* 'Z' and 'X' are dead */
+    uint8_t mark; /* for the one who looks */
     uint64_t start_ticks;
     char comm[16];
 };

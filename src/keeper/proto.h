@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-#define K_INLINE_MAX (60 * 1024)      /* strings up to here travel in the packet */
+#define K_INLINE_MAX (60 * 1024)        /* strings up to here travel in the packet */
 #define K_STRINGS_MAX (4 * 1024 * 1024) /* beyond the kernel's own 2 MiB of argv and env */
 #define K_GROUPS_MAX 64
 #define K_SURVEY_MAX 64
@@ -33,12 +33,12 @@ enum k_type {
     K_FORGET,    /* struct k_simple: entry is dropped with all it holds; only after exit */
     K_UPGRADE,   /* struct k_simple: replace the binary, as SIGHUP does */
     /* keeper -> worker */
-    K_SPAWNED,   /* struct k_spawned; fds: master, or [stdin] stdout stderr */
-    K_EXITED,    /* struct k_exited; once per entry, after its K_SPAWNED */
-    K_SIGNALED,  /* struct k_signaled */
-    K_SURVEYED,  /* struct k_surveyed */
-    K_STOP,      /* struct k_stop: end all processes and leave with exit code 0 */
-    K_RETIRE,    /* struct k_simple: leave at once with exit code 0, end no process */
+    K_SPAWNED,  /* struct k_spawned; fds: master, or [stdin] stdout stderr */
+    K_EXITED,   /* struct k_exited; once per entry, after its K_SPAWNED */
+    K_SIGNALED, /* struct k_signaled */
+    K_SURVEYED, /* struct k_surveyed */
+    K_STOP,     /* struct k_stop: end all processes and leave with exit code 0 */
+    K_RETIRE,   /* struct k_simple: leave at once with exit code 0, end no process */
 };
 
 /* Descriptors of an entry, as bits of k_close.which and k_spawned.fds. */
@@ -53,8 +53,17 @@ enum k_target { K_LEADER, K_GROUP, K_FOREGROUND, K_TREE };
 
 /* What the child was doing when it failed. */
 enum k_stage {
-    K_STAGE_NONE, K_STAGE_TABLE, K_STAGE_PTY, K_STAGE_PIPE, K_STAGE_FORK, K_STAGE_SESSION,
-    K_STAGE_TTY, K_STAGE_LIMITS, K_STAGE_USER, K_STAGE_CWD, K_STAGE_EXEC,
+    K_STAGE_NONE,
+    K_STAGE_TABLE,
+    K_STAGE_PTY,
+    K_STAGE_PIPE,
+    K_STAGE_FORK,
+    K_STAGE_SESSION,
+    K_STAGE_TTY,
+    K_STAGE_LIMITS,
+    K_STAGE_USER,
+    K_STAGE_CWD,
+    K_STAGE_EXEC,
 };
 
 struct k_simple {
@@ -68,40 +77,40 @@ enum { K_STDIN_NULL, K_STDIN_PIPE };
 struct k_spawn {
     uint32_t type;
     uint32_t req;
-    char id[K_ID_LEN];       /* NUL-terminated [a-z0-9_]: cgroup name, orphan marker */
-    uint8_t pty;             /* else pipes */
-    uint8_t stdin_mode;      /* K_STDIN_*; pipes only */
-    uint8_t set_user;        /* uid, gid and groups below count */
+    char id[K_ID_LEN];  /* NUL-terminated [a-z0-9_]: cgroup name, orphan marker */
+    uint8_t pty;        /* else pipes */
+    uint8_t stdin_mode; /* K_STDIN_*; pipes only */
+    uint8_t set_user;   /* uid, gid and groups below count */
     uint8_t set_nice;
     uint8_t set_oom;
-    uint16_t rows, cols;     /* pty only */
+    uint16_t rows, cols; /* pty only */
     uint32_t uid, gid;
     uint32_t group_count;
     uint32_t groups[K_GROUPS_MAX];
     int32_t nice, oom_score_adj;
     uint64_t cpu_s, memory_bytes, processes, open_files, file_bytes; /* K_UNSET: as the keeper */
-    uint32_t path_count;     /* candidates for execve, in order, at least one */
-    uint32_t arg_count;      /* at least one */
+    uint32_t path_count; /* candidates for execve, in order, at least one */
+    uint32_t arg_count;  /* at least one */
     uint32_t env_count;
-    uint32_t strings_len;    /* cwd ("" for none), paths, args, env: each NUL-terminated */
+    uint32_t strings_len; /* cwd ("" for none), paths, args, env: each NUL-terminated */
 };
 
 struct k_spawned {
     uint32_t type;
     uint32_t req;
-    uint32_t entry;   /* 0: failed, and nothing is left */
+    uint32_t entry; /* 0: failed, and nothing is left */
     int32_t pid;
-    int32_t error;    /* errno, 0 when started */
-    uint32_t stage;   /* enum k_stage of the failure */
-    uint32_t path;    /* index of the candidate that failed, for K_STAGE_EXEC */
-    uint32_t fds;     /* K_FD_* bits in the order of the descriptors that came along */
+    int32_t error;  /* errno, 0 when started */
+    uint32_t stage; /* enum k_stage of the failure */
+    uint32_t path;  /* index of the candidate that failed, for K_STAGE_EXEC */
+    uint32_t fds;   /* K_FD_* bits in the order of the descriptors that came along */
 };
 
 struct k_exited {
     uint32_t type;
     uint32_t entry;
-    int32_t status;        /* as from waitpid(2) */
-    uint32_t oom;          /* 1: the kernel's OOM killer did it (known from the cgroup only) */
+    int32_t status; /* as from waitpid(2) */
+    uint32_t oom;   /* 1: the kernel's OOM killer did it (known from the cgroup only) */
     int64_t at_wall_ms;
     uint64_t utime_us, stime_us, maxrss_kib;
 };
@@ -118,8 +127,8 @@ struct k_signaled {
     uint32_t type;
     uint32_t req;
     uint32_t entry;
-    int32_t error;    /* errno; ESRCH: nobody there any more */
-    uint32_t count;   /* processes (or groups) signalled */
+    int32_t error;  /* errno; ESRCH: nobody there any more */
+    uint32_t count; /* processes (or groups) signalled */
 };
 
 struct k_close {
@@ -137,8 +146,8 @@ struct k_surveyed {
     uint32_t type;
     uint32_t req;
     uint32_t entry;
-    uint32_t total;   /* alive in the tree, zombies not counted */
-    uint32_t count;   /* of them listed below */
+    uint32_t total; /* alive in the tree, zombies not counted */
+    uint32_t count; /* of them listed below */
     struct k_survivor list[K_SURVEY_MAX];
 };
 

@@ -73,10 +73,7 @@ RAW_INLINE long raw_call5(long nr, long a, long b, long c, long d, long e)
     register long x3 __asm__("x3") = d;
     register long x4 __asm__("x4") = e;
 
-    __asm__ volatile("svc #0"
-                     : "+r"(x0)
-                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4)
-                     : "memory");
+    __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
     return x0;
 }
 
@@ -106,6 +103,7 @@ RAW_INLINE long raw_clone_call(long nr, long a, long b, void (*fn)(void *), void
 }
 
 #else
+/* cppcheck-suppress preprocessorErrorDirective */
 #error "the keeper's child needs its system call wrapper for this processor"
 #endif
 

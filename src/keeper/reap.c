@@ -35,14 +35,16 @@ static void reap_leader(struct keeper *k, struct entry *e, int status, const str
     e->pub.stime_us = time_us(&usage->ru_stime);
     e->pub.maxrss_kib = (uint64_t)usage->ru_maxrss;
     e->pub.oom = reap_was_oom(k, e, status);
-    cgroup_release_if_empty(&k->cgroup, &e->slot);
-    if (e->spawn != NULL)
+    if (e->spawn != NULL) {
         spawn_step(k, e->spawn);
-    else
+    } else {
         requests_tell_exit(k, e);
+        cgroup_release_if_empty(&k->cgroup, &e->slot);
+    }
 }
 
-static void reap_one(struct keeper *k, pid_t pid)
+/* False: it could not be reaped. */
+static bool reap_one(struct keeper *k, pid_t pid)
 {
     struct entry *e = table_find_pid(&k->table, pid);
     struct rusage usage;
@@ -51,13 +53,20 @@ static void reap_one(struct keeper *k, pid_t pid)
     if (pid == k->worker.pid)
         worker_note_io(k);
     if (wait4(pid, &status, WNOHANG, &usage) != pid)
-        return;
+        return false;
     if (e != NULL)
         reap_leader(k, e, status, &usage);
     else if (pid == k->worker.pid)
         worker_on_exit(k, status);
     else
         (void)upgrade_on_exit(k, pid, status);
+    return true;
+}
+
+void reap_hinted(struct keeper *k, pid_t pid)
+{
+    if (table_find_pid(&k->table, pid) != NULL)
+        (void)reap_one(k, pid);
 }
 
 /* Looks before it reaps: what the worker had read is known only while it is not reaped. */
@@ -68,6 +77,7 @@ void reap_children(struct keeper *k)
 
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
             return;
-        reap_one(k, info.si_pid);
+        if (!reap_one(k, info.si_pid))
+            return;
     }
 }

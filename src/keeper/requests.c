@@ -133,24 +133,14 @@ static const char *request_carry_out(struct keeper *k, const void *bytes, struct
     const struct k_simple *m = bytes;
 
     switch (m->type) {
-    case K_READY:
-        worker_on_ready(k);
-        return NULL;
-    case K_SPAWN:
-        return request_spawn(k, bytes, p);
-    case K_SIGNAL:
-        return request_signal(k, bytes);
-    case K_SURVEY:
-        return request_survey(k, bytes);
-    case K_CLOSE:
-        return request_close(k, bytes);
-    case K_FORGET:
-        return request_forget(k, bytes);
-    case K_UPGRADE:
-        upgrade_begin(k);
-        return NULL;
-    default:
-        return "type";
+    case K_READY: worker_on_ready(k); return NULL;
+    case K_SPAWN: return request_spawn(k, bytes, p);
+    case K_SIGNAL: return request_signal(k, bytes);
+    case K_SURVEY: return request_survey(k, bytes);
+    case K_CLOSE: return request_close(k, bytes);
+    case K_FORGET: return request_forget(k, bytes);
+    case K_UPGRADE: upgrade_begin(k); return NULL;
+    default: return "type";
     }
 }
 

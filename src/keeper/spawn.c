@@ -16,7 +16,6 @@
 
 #include "base/clock.h"
 #include "keeper/core.h"
-#include "keeper/streams.h"
 
 #define STACK_GUARD_BYTES (64 * 1024) /* the largest page size that Linux knows */
 #define STACKS_IDLE_MAX 8
@@ -68,12 +67,14 @@ void spawns_init(struct keeper *k)
 {
     k->spawns = (struct spawns){.null_fd = streams_open_null()};
     list_init(&k->spawns.flying);
+    spares_init(&k->spawns.spares);
 }
 
 /* At the very end; whoever still flies is the kernel's to finish, so its memory stays. */
 void spawns_fini(struct keeper *k)
 {
     io_close(&k->spawns.null_fd);
+    spares_fini(&k->spawns.spares);
     while (k->spawns.stacks != NULL) {
         struct child_stack *s = k->spawns.stacks;
 
@@ -160,6 +161,8 @@ static int spawn_clone(struct keeper *k, struct spawn *s, const struct k_spawn *
         spawn_plan_limits(k, s, m, false);
         rc = child_start(&s->plan, s->stack->map + STACK_GUARD_BYTES, -1);
     }
+    if (e->slot != NULL)
+        io_close(&e->slot->dir_fd);
     return rc;
 }
 
@@ -183,16 +186,17 @@ static void spawn_fill_entry(struct keeper *k, struct spawn *s, const struct k_s
 static int spawn_launch(struct keeper *k, struct spawn *s, const struct k_spawn *m, int *record_fd,
                         uint32_t *stage)
 {
+    struct spares *spares = k->spawns.count == 0 ? &k->spawns.spares : NULL;
     struct streams io;
     int report[2];
     int rc;
 
     *stage = m->pty ? K_STAGE_PTY : K_STAGE_PIPE;
-    rc = streams_open(&io, m, k->spawns.null_fd);
+    rc = streams_open(&io, m, k->spawns.null_fd, spares);
     if (rc < 0)
         return rc;
-    if (pipe2(report, O_CLOEXEC | O_NONBLOCK) < 0) {
-        rc = -errno;
+    rc = spares_take_pipe(spares, report);
+    if (rc < 0) {
         *stage = K_STAGE_PIPE;
         streams_close(&io);
         return rc;
@@ -208,6 +212,7 @@ static int spawn_launch(struct keeper *k, struct spawn *s, const struct k_spawn 
     }
     s->pid = rc;
     s->report_fd = report[0];
+    (void)fcntl(report[0], F_SETFL, O_NONBLOCK);
     streams_close_child(&io);
     spawn_fill_entry(k, s, m, &io, record_fd);
     return 0;
@@ -227,54 +232,67 @@ static void spawn_drop_entry(struct keeper *k, struct spawn *s)
     table_remove(&k->table, e);
 }
 
-static void spawn_refuse(struct keeper *k, struct spawn *s, uint32_t req, uint32_t stage, int rc)
+/*
+ * A child that changes its user makes the memory it shares with us undumpable.
+ * That protects us: else that user's processes could trace the child, and with
+ * it our memory. It is so from before the first such child is started until
+ * the last one is executed.
+ */
+static void spawn_guard_memory(struct keeper *k, const struct spawn *s)
 {
-    requests_tell_spawn_failed(k, req, stage, -rc, 0);
-    if (s == NULL)
-        return;
-    spawn_drop_entry(k, s);
-    stack_give(&k->spawns, s->stack);
-    spawn_free(s);
+    if (s->plan.set_user && k->spawns.users++ == 0)
+        (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+static void spawn_unguard_memory(struct keeper *k, const struct spawn *s)
+{
+    if (s->plan.set_user && --k->spawns.users == 0 && k->dumpable)
+        (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+}
+
+/* 0: the child is on its way. Else -errno, and nothing is left. */
+static int spawn_begin(struct keeper *k, struct spawn *s, const struct k_spawn *m, int *record_fd,
+                       uint32_t *stage)
+{
+    int rc;
+
+    s->entry = table_add(&k->table);
+    if (s->entry == NULL)
+        return -EAGAIN;
+    spawn_guard_memory(k, s);
+    rc = spawn_launch(k, s, m, record_fd, stage);
+    if (rc < 0) {
+        spawn_unguard_memory(k, s);
+        spawn_drop_entry(k, s);
+        stack_give(&k->spawns, s->stack);
+        return rc;
+    }
+    s->deadline_ms = clock_mono_ms() + SPAWN_DEADLINE_MS;
+    list_append(&k->spawns.flying, &s->link);
+    k->spawns.count++;
+    return 0;
 }
 
 bool spawn_request(struct keeper *k, const struct k_spawn *m, const char *inline_strings, int *fds)
 {
     uint32_t stage = K_STAGE_TABLE;
-    bool malformed;
-    struct spawn *s = spawn_new(m, inline_strings, inline_strings == NULL ? fds[1] : -1,
-                                &malformed);
-    int rc = -ENOMEM;
+    struct spawn *s = NULL;
+    int rc = spawn_new(m, inline_strings, inline_strings == NULL ? fds[1] : -1, &s);
 
-    if (malformed)
+    if (rc == -EBADMSG)
         return false;
-    if (s != NULL) {
-        s->entry = table_add(&k->table);
-        rc = s->entry == NULL ? -EAGAIN : spawn_launch(k, s, m, &fds[0], &stage);
-    }
+    if (rc == -E2BIG)
+        stage = K_STAGE_EXEC;
+    if (rc == 0)
+        rc = spawn_begin(k, s, m, &fds[0], &stage);
     if (rc < 0) {
-        spawn_refuse(k, s, m->req, stage, rc);
-        return true;
+        requests_tell_spawn_failed(k, m->req, stage, -rc, 0);
+        spawn_free(s);
     }
-    s->deadline_ms = clock_mono_ms() + SPAWN_DEADLINE_MS;
-    list_append(&k->spawns.flying, &s->link);
-    k->spawns.count++;
-    k->spawns.users += m->set_user;
     return true;
 }
 
 /* --- the way back --------------------------------------------------------- */
-
-/*
- * A child that changes its user makes the memory it shares with us undumpable,
- * which protects us while it lasts. It may end only when no such child is
- * left, or that user could trace one of them and with it our memory.
- */
-static void spawn_restore_dumpable(struct keeper *k, const struct spawn *s)
-{
-    if (!s->plan.set_user || --k->spawns.users > 0 || !k->dumpable)
-        return;
-    (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-}
 
 static void spawn_finish(struct keeper *k, struct spawn *s)
 {
@@ -282,19 +300,24 @@ static void spawn_finish(struct keeper *k, struct spawn *s)
 
     list_remove(&s->link);
     k->spawns.count--;
-    spawn_restore_dumpable(k, s);
+    spawn_unguard_memory(k, s);
     if (e != NULL && s->reported) {
         requests_tell_spawn_failed(k, s->req, s->report.stage, s->report.error, s->report.path);
         spawn_drop_entry(k, s);
     } else if (e != NULL) {
         e->spawn = NULL;
         requests_tell_spawned(k, s->req, e);
-        if (e->pub.exited)
+        if (e->pub.exited) {
             requests_tell_exit(k, e);
+            cgroup_release_if_empty(&k->cgroup, &e->slot);
+        }
     }
     stack_give(&k->spawns, s->stack);
     io_close(&s->report_fd);
     spawn_free(s);
+    /* The new process has much to do before anybody hears from it again. */
+    if (k->spawns.count == 0)
+        spares_fill(&k->spawns.spares);
 }
 
 void spawn_step(struct keeper *k, struct spawn *s)
@@ -319,9 +342,9 @@ void spawns_abandon(struct keeper *k)
 {
     struct list *it, *tmp;
 
-    list_for_each(it, tmp, &k->spawns.flying)
+    list_for_each (it, tmp, &k->spawns.flying)
         spawn_step(k, list_entry(it, struct spawn, link));
-    list_for_each(it, tmp, &k->spawns.flying) {
+    list_for_each (it, tmp, &k->spawns.flying) {
         struct spawn *s = list_entry(it, struct spawn, link);
 
         if (s->entry != NULL)
@@ -333,7 +356,7 @@ bool spawns_are_settled(const struct keeper *k)
 {
     struct list *it, *tmp;
 
-    list_for_each(it, tmp, &k->spawns.flying) {
+    list_for_each (it, tmp, &k->spawns.flying) {
         if (list_entry(it, struct spawn, link)->entry != NULL)
             return false;
     }
@@ -344,7 +367,7 @@ void spawns_step(struct keeper *k, uint64_t now_ms)
 {
     struct list *it, *tmp;
 
-    list_for_each(it, tmp, &k->spawns.flying) {
+    list_for_each (it, tmp, &k->spawns.flying) {
         struct spawn *s = list_entry(it, struct spawn, link);
 
         if (s->deadline_ms > now_ms)
@@ -360,7 +383,7 @@ uint64_t spawns_deadline(const struct keeper *k)
     uint64_t first = DEADLINE_NONE;
     struct list *it, *tmp;
 
-    list_for_each(it, tmp, &k->spawns.flying) {
+    list_for_each (it, tmp, &k->spawns.flying) {
         const struct spawn *s = list_entry(it, struct spawn, link);
 
         if (s->deadline_ms < first)
@@ -373,9 +396,9 @@ void spawns_poll_set(const struct keeper *k, struct pollfd *fds)
 {
     struct list *it, *tmp;
 
-    list_for_each(it, tmp, &k->spawns.flying)
-        *fds++ = (struct pollfd){.fd = list_entry(it, struct spawn, link)->report_fd,
-                                 .events = POLLIN};
+    list_for_each (it, tmp, &k->spawns.flying)
+        *fds++ =
+            (struct pollfd){.fd = list_entry(it, struct spawn, link)->report_fd, .events = POLLIN};
 }
 
 /* New ones are at the list's end, so the first `count` are still those that were polled. */

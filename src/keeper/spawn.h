@@ -20,7 +20,8 @@
 #include "keeper/child.h"
 #include "keeper/proto.h"
 
-#define SPAWN_DEADLINE_MS 30000 /* for chdir and exec together: a dead file server */
+#define SPAWN_DEADLINE_MS 30000       /* for chdir and exec together: a dead file server */
+#define SPAWN_STRINGS_MAX (64 * 1024) /* candidates, arguments and variables together: E2BIG */
 #define SPAWN_MARK "HOLDFAST_PROCESS_ID="
 
 struct keeper;
@@ -28,11 +29,11 @@ struct entry;
 struct child_stack;
 
 struct spawn {
-    struct list link;      /* in keeper.spawns.flying */
-    struct entry *entry;   /* NULL: nobody waits for it any more */
+    struct list link;    /* in keeper.spawns.flying */
+    struct entry *entry; /* NULL: nobody waits for it any more */
     uint32_t req;
     pid_t pid;
-    int report_fd;         /* our end */
+    int report_fd; /* our end */
     struct child_stack *stack;
     uint64_t deadline_ms;
     bool reported;
@@ -51,15 +52,13 @@ void spawns_fini(struct keeper *k);
  * `inline_strings` or, if that is NULL, in fds[1]. Takes what it needs of fds and sets
  * that to -1. False: the strings are malformed.
  */
-bool spawn_request(struct keeper *k, const struct k_spawn *m, const char *inline_strings,
-                   int *fds);
+bool spawn_request(struct keeper *k, const struct k_spawn *m, const char *inline_strings, int *fds);
 
 /*
  * Lays out the strings of `m` and plans the child; no descriptors, no limits.
- * NULL: they are malformed (*malformed), or no memory.
+ * 0 or -errno: -EBADMSG when they are malformed, -E2BIG when there are too many.
  */
-struct spawn *spawn_new(const struct k_spawn *m, const char *strings, int strings_fd,
-                        bool *malformed);
+int spawn_new(const struct k_spawn *m, const char *strings, int strings_fd, struct spawn **out);
 void spawn_free(struct spawn *s);
 
 /* The child has died or its pipe has something: moves on as far as it goes. */

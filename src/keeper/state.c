@@ -70,13 +70,11 @@ static int state_write(const struct keeper *k, int fd)
 {
     const struct keeper_carry *carry = &k->options->carry;
     struct state_head head;
-    struct list *it, *tmp;
-    struct entry *e;
     int rc;
 
     state_fill_head(k, &head);
     rc = io_write_all(fd, &head, sizeof head);
-    table_for_each(e, it, tmp, &k->table) {
+    for (struct entry *e = table_first(&k->table); e != NULL; e = table_next(&k->table, e)) {
         struct state_entry one;
 
         state_fill_entry(e, &one);
@@ -110,13 +108,10 @@ static void fd_set_cloexec(int fd, bool on)
 
 void state_set_cloexec(const struct keeper *k, bool on)
 {
-    struct list *it, *tmp;
-    struct entry *e;
-
     fd_set_cloexec(k->state_fd, on);
     for (size_t i = 0; i < k->options->carry.fd_count; i++)
         fd_set_cloexec(k->options->carry.fds[i], on);
-    table_for_each(e, it, tmp, &k->table) {
+    for (struct entry *e = table_first(&k->table); e != NULL; e = table_next(&k->table, e)) {
         fd_set_cloexec(e->pub.record_fd, on);
         fd_set_cloexec(e->pub.tty_fd, on);
         fd_set_cloexec(e->pub.stdin_fd, on);

@@ -77,47 +77,109 @@ static int pty_open_slave(int master)
     return fd < 0 ? -errno : fd;
 }
 
-/* Size, and erasing by whole UTF-8 characters, are in place before the program looks. */
-static int pty_prepare(int slave, const struct k_spawn *m)
+/* A terminal whose other side is open; erasing goes by whole UTF-8 characters. 0 or -errno. */
+static int pty_open(int *master, int *slave)
 {
-    struct winsize size = {.ws_row = m->rows, .ws_col = m->cols};
-    struct termios mode;
+    struct termios mode = {0};
+    int unlock = 0, rc = 0;
 
-    if (ioctl(slave, TIOCSWINSZ, &size) < 0 || ioctl(slave, TCGETS, &mode) < 0)
-        return -errno;
+    *slave = -1;
+    *master = pty_open_master();
+    if (*master < 0)
+        return *master;
+    if (ioctl(*master, TIOCSPTLCK, &unlock) < 0)
+        rc = -errno;
+    if (rc == 0)
+        rc = *slave = pty_open_slave(*master);
+    if (rc >= 0 && ioctl(*slave, TCGETS, &mode) < 0)
+        rc = -errno;
     mode.c_iflag |= IUTF8;
-    if (ioctl(slave, TCSETS, &mode) < 0)
-        return -errno;
-    return 0;
-}
-
-static int streams_open_pty(struct streams *s, const struct k_spawn *m)
-{
-    int unlock = 0, slave, rc;
-
-    s->tty = pty_open_master();
-    if (s->tty < 0)
-        return s->tty;
-    if (ioctl(s->tty, TIOCSPTLCK, &unlock) < 0)
-        return -errno;
-    slave = pty_open_slave(s->tty);
-    if (slave < 0)
-        return slave;
-    s->child[0] = s->child[1] = s->child[2] = slave;
-    rc = pty_prepare(slave, m);
-    /* So that a program of that user can open its terminal by name. */
-    if (rc == 0 && m->set_user)
-        (void)!fchown(slave, m->uid, (gid_t)-1);
+    if (rc >= 0 && ioctl(*slave, TCSETS, &mode) < 0)
+        rc = -errno;
+    if (rc >= 0)
+        return 0;
+    io_close(master);
+    io_close(slave);
     return rc;
 }
 
+/* --- made ahead ----------------------------------------------------------- */
+
+void spares_init(struct spares *s)
+{
+    *s = (struct spares){.master = -1, .slave = -1};
+}
+
+void spares_fini(struct spares *s)
+{
+    while (s->pipe_count > 0) {
+        s->pipe_count--;
+        close(s->pipes[s->pipe_count][0]);
+        close(s->pipes[s->pipe_count][1]);
+    }
+    io_close(&s->master);
+    io_close(&s->slave);
+}
+
+void spares_fill(struct spares *s)
+{
+    while (s->pipe_count < SPARE_PIPES && pipe2(s->pipes[s->pipe_count], O_CLOEXEC) == 0)
+        s->pipe_count++;
+    if (s->want_tty && s->master < 0)
+        (void)pty_open(&s->master, &s->slave);
+}
+
+int spares_take_pipe(struct spares *s, int pair[2])
+{
+    if (s == NULL || s->pipe_count == 0)
+        return pipe2(pair, O_CLOEXEC) < 0 ? -errno : 0;
+    s->pipe_count--;
+    pair[0] = s->pipes[s->pipe_count][0];
+    pair[1] = s->pipes[s->pipe_count][1];
+    return 0;
+}
+
+static int spares_take_pty(struct spares *s, int *master, int *slave)
+{
+    if (s != NULL)
+        s->want_tty = true;
+    if (s == NULL || s->master < 0)
+        return pty_open(master, slave);
+    *master = s->master;
+    *slave = s->slave;
+    s->master = s->slave = -1;
+    return 0;
+}
+
+/* --- one process's -------------------------------------------------------- */
+
+static int streams_open_pty(struct streams *s, const struct k_spawn *m, struct spares *spares)
+{
+    struct winsize size = {.ws_row = m->rows, .ws_col = m->cols};
+    int slave, rc;
+
+    rc = spares_take_pty(spares, &s->tty, &slave);
+    if (rc < 0)
+        return rc;
+    s->child[0] = s->child[1] = s->child[2] = slave;
+    /* In place before the program looks. */
+    if (ioctl(slave, TIOCSWINSZ, &size) < 0)
+        return -errno;
+    /* So that a program of that user can open its terminal by name. */
+    if (m->set_user)
+        (void)!fchown(slave, m->uid, (gid_t)-1);
+    return 0;
+}
+
 /* `mine` is 0 for the reading end, 1 for the writing end. */
-static int pipe_open(int mine, int *our_end, int *child_end, const struct k_spawn *m)
+static int pipe_open(int mine, int *our_end, int *child_end, const struct k_spawn *m,
+                     struct spares *spares)
 {
     int pair[2];
+    int rc = spares_take_pipe(spares, pair);
 
-    if (pipe2(pair, O_CLOEXEC) < 0)
-        return -errno;
+    if (rc < 0)
+        return rc;
     *our_end = pair[mine];
     *child_end = pair[!mine];
     /* A pipe is opened by name through /dev/stdout, which asks for its owner. */
@@ -126,27 +188,28 @@ static int pipe_open(int mine, int *our_end, int *child_end, const struct k_spaw
     return fcntl(pair[mine], F_SETFL, O_NONBLOCK | (mine ? O_WRONLY : O_RDONLY)) < 0 ? -errno : 0;
 }
 
-static int streams_open_pipes(struct streams *s, const struct k_spawn *m, int null_fd)
+static int streams_open_pipes(struct streams *s, const struct k_spawn *m, int null_fd,
+                              struct spares *spares)
 {
     int rc = 0;
 
     if (m->stdin_mode == K_STDIN_PIPE)
-        rc = pipe_open(1, &s->stdin_fd, &s->child[0], m);
+        rc = pipe_open(1, &s->stdin_fd, &s->child[0], m, spares);
     else
         s->child[0] = null_fd;
     if (rc == 0)
-        rc = pipe_open(0, &s->stdout_fd, &s->child[1], m);
+        rc = pipe_open(0, &s->stdout_fd, &s->child[1], m, spares);
     if (rc == 0)
-        rc = pipe_open(0, &s->stderr_fd, &s->child[2], m);
+        rc = pipe_open(0, &s->stderr_fd, &s->child[2], m, spares);
     return rc;
 }
 
-int streams_open(struct streams *s, const struct k_spawn *m, int null_fd)
+int streams_open(struct streams *s, const struct k_spawn *m, int null_fd, struct spares *spares)
 {
     int rc;
 
     *s = streams_none;
-    rc = m->pty ? streams_open_pty(s, m) : streams_open_pipes(s, m, null_fd);
+    rc = m->pty ? streams_open_pty(s, m, spares) : streams_open_pipes(s, m, null_fd, spares);
     if (rc < 0)
         streams_close(s);
     return rc;

@@ -9,17 +9,41 @@
 #ifndef HF_KEEPER_STREAMS_H
 #define HF_KEEPER_STREAMS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "keeper/proto.h"
+
+/*
+ * Pipes and a terminal made ahead, while there was nothing else to do: a
+ * process that is started alone does not wait for their making. They are used
+ * and made only while no child is on its way to exec. A child that was cloned
+ * while they lay here has a copy of the ends that are to be another process's,
+ * and until it is executed the other's output would not seem to end.
+ */
+#define SPARE_PIPES 3 /* report, stdout, stderr */
+struct spares {
+    int pipes[SPARE_PIPES][2];
+    int pipe_count;
+    int master, slave; /* -1: none */
+    bool want_tty;     /* somebody has asked for one before */
+};
+void spares_init(struct spares *s);
+void spares_fini(struct spares *s);
+void spares_fill(struct spares *s); /* as far as it goes */
+/* Both ends close-on-exec. `spares` may be NULL. 0 or -errno. */
+int spares_take_pipe(struct spares *s, int pair[2]);
 
 struct streams {
     int tty, stdin_fd, stdout_fd, stderr_fd; /* ours; -1: none */
     int child[3];                            /* the child's; see streams_close_child() */
 };
 
-/* `null_fd` becomes the child's input where none is wanted. 0 or -errno, with nothing left open. */
-int streams_open(struct streams *s, const struct k_spawn *m, int null_fd);
+/*
+ * `null_fd` becomes the child's input where none is wanted; `spares` may be
+ * NULL. 0 or -errno, with nothing left open.
+ */
+int streams_open(struct streams *s, const struct k_spawn *m, int null_fd, struct spares *spares);
 void streams_close_child(struct streams *s); /* all but null_fd */
 void streams_close(struct streams *s);       /* ours as well */
 

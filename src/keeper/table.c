@@ -22,11 +22,8 @@ void table_init(struct table *t)
 
 void table_fini(struct table *t)
 {
-    struct list *it, *tmp;
-    struct entry *e;
-
-    table_for_each(e, it, tmp, t)
-        table_remove(t, e);
+    while (!list_is_empty(&t->all))
+        table_remove(t, table_first(t));
     free(t->by_number);
     free(t->by_pid);
     *t = (struct table){0};
@@ -64,8 +61,6 @@ static void table_grow(struct table *t)
     size_t bucket_count = t->bucket_count * 2;
     struct entry **numbers = calloc(bucket_count, sizeof *numbers);
     struct entry **pids = calloc(bucket_count, sizeof *pids);
-    struct list *it, *tmp;
-    struct entry *e;
 
     if (numbers == NULL || pids == NULL) {
         free(numbers);
@@ -87,7 +82,7 @@ static void table_grow(struct table *t)
     t->by_number = numbers;
     t->by_pid = pids;
     t->bucket_count = bucket_count;
-    table_for_each(e, it, tmp, t)
+    for (struct entry *e = table_first(t); e != NULL; e = table_next(t, e))
         table_link_number(t, e);
 }
 
@@ -170,6 +165,16 @@ struct entry *table_find_pid(const struct table *t, pid_t pid)
     while (e != NULL && e->pub.pid != pid)
         e = e->next_pid;
     return e;
+}
+
+struct entry *table_first(const struct table *t)
+{
+    return list_is_empty(&t->all) ? NULL : list_entry(t->all.next, struct entry, in_all);
+}
+
+struct entry *table_next(const struct table *t, const struct entry *e)
+{
+    return e->in_all.next == &t->all ? NULL : list_entry(e->in_all.next, struct entry, in_all);
 }
 
 void entry_close(struct entry *e, uint32_t which)

@@ -24,8 +24,8 @@ struct entry {
     struct list in_all;        /* in the order of their numbers */
     struct entry *next_number; /* in the same bucket */
     struct entry *next_pid;
-    struct spawn *spawn;       /* not NULL: execve has not happened yet */
-    struct cgroup_slot *slot;  /* NULL: none, or given back because it was empty */
+    struct spawn *spawn;      /* not NULL: execve has not happened yet */
+    struct cgroup_slot *slot; /* NULL: none, or given back because it was empty */
 };
 
 struct table {
@@ -55,8 +55,8 @@ void entry_close(struct entry *e, uint32_t which);
 /* Descriptors of the entry in the order that K_SPAWNED has; returns their K_FD_* bits. */
 uint32_t entry_fds(const struct entry *e, int fds[4], size_t *count);
 
-#define table_for_each(e, it, tmp, t)                                                              \
-    list_for_each((it), (tmp), &(t)->all)                                                          \
-        if (((e) = list_entry((it), struct entry, in_all)) != NULL)
+/* All entries, in the order of their making; NULL: no more. */
+struct entry *table_first(const struct table *t);
+struct entry *table_next(const struct table *t, const struct entry *e);
 
 #endif

@@ -16,8 +16,8 @@
 #include "keeper/procfs.h"
 #include "keeper/spawn.h"
 
-#define TREE_ROUNDS_MAX 16     /* a tree that forks faster than that is left to the next call */
-#define TREE_PTS_MAJOR 136     /* terminals of /dev/pts */
+#define TREE_ROUNDS_MAX 16 /* a tree that forks faster than that is left to the next call */
+#define TREE_PTS_MAJOR 136 /* terminals of /dev/pts */
 
 /* What struct proc's mark says while a tree is being found. */
 enum tree_mark {
@@ -106,10 +106,11 @@ static void tree_mark_strays(const struct keeper *k, const struct entry *e, stru
     }
 }
 
-static void tree_mark_cgroup(const struct cgroup_slot *slot, struct proc_list *l)
+static void tree_mark_cgroup(const struct keeper *k, const struct cgroup_slot *slot,
+                             struct proc_list *l)
 {
     size_t count;
-    pid_t *pids = cgroup_members(slot, &count);
+    pid_t *pids = cgroup_members(&k->cgroup, slot, &count);
 
     for (size_t i = 0; i < count; i++) {
         struct proc *p = proc_list_find(l, pids[i]);
@@ -154,7 +155,7 @@ static int tree_find(const struct keeper *k, const struct entry *e, struct proc_
     tree_mark_descent(k, e, l);
     tree_mark_strays(k, e, l);
     if (e->slot != NULL)
-        tree_mark_cgroup(e->slot, l);
+        tree_mark_cgroup(k, e->slot, l);
     tree_mark_closure(l);
     return 0;
 }
@@ -249,7 +250,7 @@ static int tree_signal_all(struct keeper *k, struct entry *e, int signum, uint32
         if (!seeing)
             break;
         if (signum == SIGKILL && e->slot != NULL)
-            (void)cgroup_kill(e->slot);
+            (void)cgroup_kill(&k->cgroup, e->slot);
         fresh = tree_signal_new(&now, &before, signum, count, &rc);
         proc_list_fini(&before);
         before = now;
@@ -267,14 +268,10 @@ int tree_signal(struct keeper *k, struct entry *e, int signum, enum k_target tar
 {
     *count = 0;
     switch (target) {
-    case K_LEADER:
-        return e->pub.exited ? -ESRCH : tree_kill(e->pub.pid, signum, count);
-    case K_GROUP:
-        return tree_signal_group(k, e, signum, count);
-    case K_FOREGROUND:
-        return tree_signal_foreground(k, e, signum, count);
-    case K_TREE:
-        return tree_signal_all(k, e, signum, count);
+    case K_LEADER: return e->pub.exited ? -ESRCH : tree_kill(e->pub.pid, signum, count);
+    case K_GROUP: return tree_signal_group(k, e, signum, count);
+    case K_FOREGROUND: return tree_signal_foreground(k, e, signum, count);
+    case K_TREE: return tree_signal_all(k, e, signum, count);
     }
     return -EINVAL;
 }
@@ -326,24 +323,21 @@ static void tree_mark_every_stray(const struct keeper *k, struct proc_list *l)
 static void tree_kill_cgroups(const struct keeper *k, const struct list *slots)
 {
     struct list *it, *tmp;
-    struct entry *e;
 
-    table_for_each(e, it, tmp, &k->table) {
+    for (struct entry *e = table_first(&k->table); e != NULL; e = table_next(&k->table, e)) {
         if (e->slot != NULL)
-            (void)cgroup_kill(e->slot);
+            (void)cgroup_kill(&k->cgroup, e->slot);
     }
-    list_for_each(it, tmp, slots)
-        (void)cgroup_kill(list_entry(it, struct cgroup_slot, link));
+    list_for_each (it, tmp, slots)
+        (void)cgroup_kill(&k->cgroup, list_entry(it, struct cgroup_slot, link));
 }
 
 /* Without /proc: the groups of those leaders that are not reaped. */
 static size_t tree_signal_every_blind(struct keeper *k, int signum)
 {
-    struct list *it, *tmp;
-    struct entry *e;
     uint32_t alive = 0;
 
-    table_for_each(e, it, tmp, &k->table) {
+    for (struct entry *e = table_first(&k->table); e != NULL; e = table_next(&k->table, e)) {
         if (!e->pub.exited)
             (void)tree_kill(-e->pub.pid, signum, &alive);
     }

@@ -159,8 +159,7 @@ void upgrade_step(struct keeper *k, uint64_t now_ms)
         if (late || spawns_are_settled(k))
             upgrade_finish(k);
         break;
-    case UPGRADE_NOT:
-        break;
+    case UPGRADE_NOT: break;
     }
 }
 

@@ -46,38 +46,21 @@ unsigned worker_backoff_ms(unsigned fast_deaths)
 
 /* --- in the child --------------------------------------------------------- */
 
-static void worker_close_slots(struct list *slots)
-{
-    struct list *it, *tmp;
-
-    list_for_each(it, tmp, slots) {
-        struct cgroup_slot *slot = list_entry(it, struct cgroup_slot, link);
-
-        io_close(&slot->dir_fd);
-        io_close(&slot->events_fd);
-    }
-}
-
 /* What is the keeper's alone. The entries' descriptors and the carried ones stay. */
 static void worker_close_inherited(struct keeper *k)
 {
     struct list *it, *tmp;
-    struct entry *e;
 
     io_close(&k->signal_fd);
     link_close(&k->worker.link);
     io_close(&k->spawns.null_fd);
+    /* A copy here would keep the output of the process that gets them from ending. */
+    spares_fini(&k->spawns.spares);
     io_close(&k->cgroup.dir_fd);
-    worker_close_slots(&k->cgroup.idle);
-    worker_close_slots(&k->cgroup.lingering);
-    list_for_each(it, tmp, &k->spawns.flying)
+    list_for_each (it, tmp, &k->cgroup.idle)
+        io_close(&list_entry(it, struct cgroup_slot, link)->dir_fd);
+    list_for_each (it, tmp, &k->spawns.flying)
         io_close(&list_entry(it, struct spawn, link)->report_fd);
-    table_for_each(e, it, tmp, &k->table) {
-        if (e->slot != NULL) {
-            io_close(&e->slot->dir_fd);
-            io_close(&e->slot->events_fd);
-        }
-    }
 }
 
 /*
@@ -109,11 +92,9 @@ int keeper_guard_worker(pid_t keeper_pid)
 static struct keeper_entry *worker_copy_entries(const struct keeper *k)
 {
     struct keeper_entry *copy = hf_xalloc((k->table.count + 1) * sizeof *copy);
-    struct list *it, *tmp;
-    struct entry *e;
     size_t n = 0;
 
-    table_for_each(e, it, tmp, &k->table)
+    for (struct entry *e = table_first(&k->table); e != NULL; e = table_next(&k->table, e))
         copy[n++] = e->pub;
     return copy;
 }

@@ -37,8 +37,7 @@ void server_update_accept(struct http_server *s)
     if (pause == s->accept_paused)
         return;
     s->accept_paused = pause;
-    list_for_each(it, tmp, &s->listeners)
-    {
+    list_for_each (it, tmp, &s->listeners) {
         struct listener *l = list_entry(it, struct listener, link);
 
         if (l->watch != NULL)
@@ -82,18 +81,14 @@ static bool listener_accept_one(struct listener *l)
         return !l->server->accept_paused;
     }
     switch (errno) {
-    case EAGAIN:
-        return false;
+    case EAGAIN: return false;
     case EINTR:
     case ECONNABORTED:
-    case EPROTO:
-        return true; /* that peer's trouble, not ours */
+    case EPROTO: return true; /* that peer's trouble, not ours */
     case EMFILE:
     case ENFILE:
     case ENOBUFS:
-    case ENOMEM:
-        server_accept_failed(l->server, errno);
-        return false;
+    case ENOMEM: server_accept_failed(l->server, errno); return false;
     default: /* network errors of one connection come out here as well */
         log_debug("accept: %s", hf_errno_name(errno));
         return false;

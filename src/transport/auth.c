@@ -248,22 +248,24 @@ void auth_cookie(const struct auth *a, enum role role, bool secure, char *out)
 /* Makes the cookie that ought to be there and compares: nothing is trusted before. */
 static enum role auth_cookie_role(const struct auth *a, const char *value, size_t len)
 {
-    char copy[COOKIE_MAX], expected[COOKIE_MAX];
-    unsigned long long end;
-    int role;
+    char copy[COOKIE_MAX], expected[COOKIE_MAX], *behind;
+    enum role role = len > 2 && value[0] >= '0' + ROLE_WATCH && value[0] <= '0' + ROLE_OWN
+                         ? (enum role)(value[0] - '0')
+                         : ROLE_NONE;
+    unsigned long long end_wall_ms;
 
-    if (a->count == 0 || len >= sizeof copy)
+    if (a->count == 0 || len >= sizeof copy || role == ROLE_NONE)
         return ROLE_NONE;
     memcpy(copy, value, len);
     copy[len] = '\0';
-    if (sscanf(copy, "%1d.%16llx.", &role, &end) != 2 || role < ROLE_WATCH || role > ROLE_OWN ||
-        end > INT64_MAX)
+    end_wall_ms = strtoull(copy + 2, &behind, 16);
+    if (*behind != '.' || end_wall_ms > INT64_MAX)
         return ROLE_NONE;
-    cookie_value(a, (enum role)role, (int64_t)end, expected);
+    cookie_value(a, role, (int64_t)end_wall_ms, expected);
     if (strlen(expected) != len || !bytes_equal_ct(expected, copy, len) ||
-        (int64_t)end <= clock_wall_ms())
+        (int64_t)end_wall_ms <= clock_wall_ms())
         return ROLE_NONE;
-    return (enum role)role;
+    return role;
 }
 
 /* The value of our cookie in a Cookie header; NULL: it is not there. */

@@ -22,13 +22,16 @@
 static void conn_on_event(struct watch *w, int events, void *arg);
 static void conn_on_task(void *arg);
 
+static bool conn_is_reading(const struct conn *c)
+{
+    return !c->paused && !c->eof && c->in.len < CONN_KEEP_BYTES;
+}
+
 /* The one place that decides what the loop watches for. */
 static void conn_update_interest(struct conn *c)
 {
-    bool reading = !c->paused && !c->eof && c->in.len < CONN_KEEP_BYTES;
-
     if (!c->ended)
-        watch_set(c->watch, (reading ? LOOP_READ : 0) | (c->blocked ? LOOP_WRITE : 0));
+        watch_set(c->watch, (conn_is_reading(c) ? LOOP_READ : 0) | (c->blocked ? LOOP_WRITE : 0));
 }
 
 static char *peer_name(const struct sockaddr *peer, uid_t uid)
@@ -424,7 +427,7 @@ static void conn_on_event(struct watch *w, int events, void *arg)
         if (!c->ended && !c->blocked)
             c->proto->on_drain(c);
     }
-    if ((events & LOOP_READ) && !c->ended && !c->paused && !c->eof)
+    if ((events & LOOP_READ) && !c->ended && conn_is_reading(c))
         conn_receive(c);
 }
 
@@ -466,64 +469,4 @@ static void conn_on_task(void *arg)
         return; /* ended just now: the next round, with a clean stack, does it */
     c->proto->on_end(c);
     conn_destroy(c);
-}
-
-/* --- a connection that only has to end ------------------------------------------- */
-
-static size_t ending_on_bytes(struct conn *c, char *bytes, size_t len)
-{
-    (void)c, (void)bytes;
-    return len;
-}
-
-/* All is sent. c->owner stands for "the peer may still be sending". */
-static void ending_on_drain(struct conn *c)
-{
-    if (c->tls != NULL || c->owner != NULL)
-        conn_shutdown_write(c);
-    if (c->owner == NULL || c->eof)
-        conn_end(c);
-    else
-        conn_set_deadline(c, DEADLINE_LINGER);
-}
-
-static void ending_on_eof(struct conn *c)
-{
-    if (!c->blocked)
-        conn_end(c);
-}
-
-static void ending_on_deadline(struct conn *c, enum deadline_kind kind)
-{
-    (void)kind;
-    conn_end(c);
-}
-
-static void ending_on_end(struct conn *c)
-{
-    (void)c;
-}
-
-static const struct conn_proto ending_proto = {
-    .on_bytes = ending_on_bytes,
-    .on_eof = ending_on_eof,
-    .on_drain = ending_on_drain,
-    .on_deadline = ending_on_deadline,
-    .on_end = ending_on_end,
-};
-
-void conn_finish(struct conn *c, bool drain)
-{
-    if (c->ended)
-        return;
-    conn_become(c, &ending_proto, drain && !c->eof ? c : NULL);
-    buf_wipe(&c->in);
-    c->paused = false;
-    if (!c->blocked)
-        conn_flush(c);
-    if (c->blocked)
-        conn_set_deadline(c, DEADLINE_STALL);
-    else if (!c->ended)
-        ending_on_drain(c);
-    conn_update_interest(c);
 }

@@ -52,15 +52,15 @@ struct conn {
     struct deadline deadline;
     struct task task;
     int fd;
-    uid_t uid;    /* of a unix peer; (uid_t)-1 */
-    bool blocked; /* the socket had no room */
-    bool paused;  /* the owner wants no bytes for now */
-    bool resume;  /* it does again: at the end of this turn */
+    uid_t uid;     /* of a unix peer; (uid_t)-1 */
+    bool blocked;  /* the socket had no room */
+    bool paused;   /* the owner wants no bytes for now */
+    bool resume;   /* it does again: at the end of this turn */
     bool progress; /* the peer took bytes that were held; whoever asks clears it */
     bool eof;
     bool ended;
     bool delivering; /* on_bytes is on the stack */
-    bool tls_open;  /* handshake is done: something was decrypted */
+    bool tls_open;   /* handshake is done: something was decrypted */
     bool over_limit; /* may only be told that there are too many */
 };
 

@@ -21,12 +21,12 @@
 
 enum deadline_kind {
     DEADLINE_NONE,
-    DEADLINE_HEAD,  /* first byte of a request to the end of its headers; TLS handshake */
-    DEADLINE_BODY,  /* progress in a body */
-    DEADLINE_IDLE,  /* between requests */
-    DEADLINE_STALL, /* peer takes nothing of an answer */
-    DEADLINE_PING,  /* WebSocket: ask whether the peer is there */
-    DEADLINE_CLOSE, /* WebSocket: the peer's close frame */
+    DEADLINE_HEAD,   /* first byte of a request to the end of its headers; TLS handshake */
+    DEADLINE_BODY,   /* progress in a body */
+    DEADLINE_IDLE,   /* between requests */
+    DEADLINE_STALL,  /* peer takes nothing of an answer */
+    DEADLINE_PING,   /* WebSocket: ask whether the peer is there */
+    DEADLINE_CLOSE,  /* WebSocket: the peer's close frame */
     DEADLINE_LINGER, /* after our last byte: what the peer still sends */
     DEADLINE_KINDS,
 };
@@ -43,7 +43,7 @@ struct deadlines {
     struct list queue[DEADLINE_KINDS];
     uint32_t length_ms[DEADLINE_KINDS];
     uint32_t slack_ms[DEADLINE_KINDS]; /* may be handled this much early; less than the length */
-    uint64_t armed_ms; /* when the timer goes off; DEADLINE_NEVER: it is stopped */
+    uint64_t armed_ms;                 /* when the timer goes off; DEADLINE_NEVER: it is stopped */
 };
 
 void deadlines_init(struct deadlines *d);

@@ -44,10 +44,14 @@ static bool gate_route(struct http_request *rq)
     const struct route_table *own = rq->c->listener->table;
     struct hf_error err = {0};
 
-    if (request_parse_target(rq, &err) < 0)
+    if (request_parse_target(rq, &err) < 0) {
+        rq->close = true;
         return refuse(rq, &err);
-    if (rq->host != NULL && !origin_host_is_valid(rq->host))
+    }
+    if (rq->host != NULL && !origin_host_is_valid(rq->host)) {
+        rq->close = true;
         return refuse_code(rq, HF_E_bad_request, "The Host is not a name or address with a port.");
+    }
     if (strcmp(rq->path, "*") == 0)
         return true; /* OPTIONS for the server itself: no route */
     if (path_parse(&rq->segments, rq->path, &err) < 0)
@@ -213,8 +217,7 @@ static bool gate_upgrade(struct http_request *rq)
 
     if (!(rq->match.route->flags & ROUTE_UPGRADE))
         return true;
-    if (!rq->parser.upgrade ||
-        (!http_is_websocket(rq) && !(rq->match.route->flags & ROUTE_RAW))) {
+    if (!rq->parser.upgrade || (!http_is_websocket(rq) && !(rq->match.route->flags & ROUTE_RAW))) {
         http_add_header(rq, "Upgrade", "websocket");
         http_add_header(rq, "Connection", "Upgrade");
         return refuse_code(rq, HF_E_upgrade_required, "Connect here with a WebSocket.");
@@ -245,7 +248,6 @@ static bool gate_body(struct http_request *rq)
 
     if (expect != NULL && strcasecmp(expect, "100-continue") != 0)
         return refuse_code(rq, HF_E_expectation_failed, "The only expectation is 100-continue.");
-    rq->expect = expect != NULL && http1_has_body(p);
     if ((r->flags & ROUTE_NO_BODY) && http1_has_body(p))
         return refuse_code(rq, HF_E_bad_request, "This call takes no body.");
     if (wants_body && !p->http11 && !p->has_length && !(r->flags & ROUTE_NO_BODY))

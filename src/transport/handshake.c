@@ -54,8 +54,8 @@ struct ws *ws_accept(struct http_request *rq, const char *protocol, const struct
                      void *arg)
 {
     struct conn *c = rq->c;
-    bool deflate = rq->server->o.compress &&
-                   deflate_is_offered(http_header(rq, "Sec-WebSocket-Extensions"));
+    bool deflate =
+        rq->server->o.compress && deflate_is_offered(http_header(rq, "Sec-WebSocket-Extensions"));
     struct buf *head;
     struct ws *ws;
 

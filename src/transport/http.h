@@ -30,8 +30,13 @@ struct auth;   /* auth.h */
 struct origin; /* origin.h */
 
 enum http_method {
-    HTTP_GET_M = 1, HTTP_HEAD_M = 2, HTTP_POST_M = 4, HTTP_PUT_M = 8,
-    HTTP_PATCH_M = 16, HTTP_DELETE_M = 32, HTTP_OPTIONS_M = 64,
+    HTTP_GET_M = 1,
+    HTTP_HEAD_M = 2,
+    HTTP_POST_M = 4,
+    HTTP_PUT_M = 8,
+    HTTP_PATCH_M = 16,
+    HTTP_DELETE_M = 32,
+    HTTP_OPTIONS_M = 64,
 };
 
 enum role { ROLE_NONE, ROLE_WATCH, ROLE_TYPE, ROLE_OWN };
@@ -41,22 +46,22 @@ typedef void http_handler(struct http_request *rq);
 
 enum {
     ROUTE_PUBLIC = 1,      /* no token, no Host check: health probes */
-    ROUTE_STREAM_BODY = 2, /* handler runs at the end of the headers and reads the body by http_body_stream() */
+    ROUTE_STREAM_BODY = 2, /* handler runs after the head and reads by http_body_stream() */
     ROUTE_UPGRADE = 4,     /* WebSocket or raw: 426 without Upgrade */
     ROUTE_NO_BODY = 8,     /* a body is refused (400) */
     ROUTE_ANY_QUERY = 16,  /* do not check names of query parameters */
-    ROUTE_PREFIX = 32,     /* pattern is a prefix; rest by http_param(rq, "*"), as sent, not decoded */
+    ROUTE_PREFIX = 32,     /* pattern is a prefix; rest by http_param(rq, "*"), not decoded */
     ROUTE_RAW = 64,        /* with ROUTE_UPGRADE: other protocols than websocket may be asked for */
 };
 
 struct route {
-    unsigned methods;          /* OR of enum http_method; GET implies HEAD */
-    const char *pattern;       /* "/v1/processes/{id}/signal"; {x} is one segment, percent-decoded */
+    unsigned methods;    /* OR of enum http_method; GET implies HEAD */
+    const char *pattern; /* "/v1/processes/{id}/signal"; {x} is one segment, percent-decoded */
     http_handler *handler;
-    enum role role;            /* least role */
+    enum role role; /* least role */
     unsigned flags;
-    size_t body_max;           /* 0: LIMIT_JSON_BODY_BYTES */
-    const char *query;         /* allowed names, space separated; NULL: none */
+    size_t body_max;   /* 0: LIMIT_JSON_BODY_BYTES */
+    const char *query; /* allowed names, space separated; NULL: none */
 };
 
 /* One dialect's routes under one prefix ("" for the root). */
@@ -66,14 +71,14 @@ struct route_table {
     size_t count;
     /* Answers `err` in the dialect's shape (used for 401, 404, 405, 413 … too). */
     void (*error)(struct http_request *rq, const struct hf_error *err);
-    void *context;             /* http_context(rq): the dialect's own, usually the engine */
+    void *context; /* http_context(rq): the dialect's own, usually the engine */
 };
 
 struct http_options {
     size_t header_bytes, header_count, uri_bytes, max_connections;
     uint32_t head_ms, body_ms, keepalive_ms;
-    uint32_t ping_ms;            /* WebSocket ping; 0: WS_PING_MS */
-    bool compress;               /* permessage-deflate may be agreed */
+    uint32_t ping_ms; /* WebSocket ping; 0: WS_PING_MS */
+    bool compress;    /* permessage-deflate may be agreed */
     const struct auth *auth;
     const struct origin *origin;
 };
@@ -102,21 +107,23 @@ void http_server_stats(const struct http_server *s, struct http_stats *out);
 
 /* --- the request ---------------------------------------------------------- */
 enum http_method http_method(const struct http_request *rq);
-const char *http_path(const struct http_request *rq);       /* raw, without query */
-const char *http_query_raw(const struct http_request *rq);  /* without '?'; "" */
-const char *http_param(const struct http_request *rq, const char *name);  /* decoded; NULL */
-const char *http_query(const struct http_request *rq, const char *name);  /* decoded; NULL: not given */
+const char *http_path(const struct http_request *rq);                    /* raw, without query */
+const char *http_query_raw(const struct http_request *rq);               /* without '?'; "" */
+const char *http_param(const struct http_request *rq, const char *name); /* decoded; NULL */
+const char *http_query(const struct http_request *rq, const char *name); /* decoded; NULL */
 /* One after the other, repeated names too: start with *i = 0; false: no more. */
-bool http_query_each(const struct http_request *rq, size_t *i, const char **name, const char **value);
-const char *http_header(const struct http_request *rq, const char *name); /* case-insensitive; repeated ones joined by ", "; NULL */
-const char *http_body(const struct http_request *rq, size_t *len);        /* whole, non-stream routes */
+bool http_query_each(const struct http_request *rq, size_t *i, const char **name,
+                     const char **value);
+/* The name in any case; repeated ones joined by ", "; NULL: not given. */
+const char *http_header(const struct http_request *rq, const char *name);
+const char *http_body(const struct http_request *rq, size_t *len); /* whole, non-stream routes */
 enum role http_role(const struct http_request *rq);
 bool http_is_tls(const struct http_request *rq);
-bool http_is_websocket(const struct http_request *rq);      /* asks for an upgrade to WebSocket */
-const char *http_peer(const struct http_request *rq);       /* "127.0.0.1:4711", "unix:uid=0" */
+bool http_is_websocket(const struct http_request *rq); /* asks for an upgrade to WebSocket */
+const char *http_peer(const struct http_request *rq);  /* "127.0.0.1:4711", "unix:uid=0" */
 void *http_context(const struct http_request *rq);
 struct loop *http_loop(const struct http_request *rq);
-bool http_wants_json(const struct http_request *rq);        /* Accept prefers application/json */
+bool http_wants_json(const struct http_request *rq); /* Accept prefers application/json */
 bool http_accepts(const struct http_request *rq, const char *type);
 
 /* The handler's own data; on_gone runs at most once, never after the answer was begun. */
@@ -134,7 +141,8 @@ void http_body_resume(struct http_request *rq);
 
 /* --- answers ---------------------------------------------------------------- */
 void http_add_header(struct http_request *rq, const char *name, const char *value);
-void http_reply(struct http_request *rq, int status, const char *type, const void *body, size_t len);
+void http_reply(struct http_request *rq, int status, const char *type, const void *body,
+                size_t len);
 void http_reply_json(struct http_request *rq, int status, const struct buf *json);
 void http_reply_empty(struct http_request *rq, int status);
 /* In the shape of the request's route table. */
@@ -167,7 +175,8 @@ struct raw_ops {
     void (*on_gone)(void *arg);
 };
 /* 101 with Upgrade: protocol (NULL: a plain 200 answer, then bytes). */
-struct raw *raw_accept(struct http_request *rq, const char *protocol, const struct raw_ops *ops, void *arg);
+struct raw *raw_accept(struct http_request *rq, const char *protocol, const struct raw_ops *ops,
+                       void *arg);
 bool raw_ready(const struct raw *r);
 void raw_write(struct raw *r, const struct iovec *iov, int count);
 void raw_resume(struct raw *r);

@@ -51,8 +51,9 @@ static int on_url(llhttp_t *ll, const char *at, size_t len)
         return fail(p, HF_E_uri_too_long, "The request target is too long.");
     for (size_t i = 0; i < len; i++) {
         if (!is_visible(at[i]))
-            return fail(p, HF_E_bad_request, "The request target has a character that is not "
-                                             "visible ASCII.");
+            return fail(p, HF_E_bad_request,
+                        "The request target has a character that is not "
+                        "visible ASCII.");
     }
     buf_put(&p->target, at, len);
     return 0;
@@ -86,6 +87,8 @@ static int on_header_field_complete(llhttp_t *ll)
 
     if (p->stage != HTTP1_IN_HEAD)
         return 0;
+    if (p->headers.len == 0 || buf_data(&p->headers)[p->headers.len - 1] == '\0')
+        return fail(p, HF_E_bad_request, "A header has no name.");
     if (++p->header_count > p->limits.header_count)
         return fail(p, HF_E_headers_too_large, "The request has too many headers.");
     buf_putc(&p->headers, '\0');
@@ -159,22 +162,14 @@ void http1_fini(struct http1 *p)
 static unsigned method_of(const llhttp_t *ll)
 {
     switch (ll->method) {
-    case HTTP_GET:
-        return HTTP_GET_M;
-    case HTTP_HEAD:
-        return HTTP_HEAD_M;
-    case HTTP_POST:
-        return HTTP_POST_M;
-    case HTTP_PUT:
-        return HTTP_PUT_M;
-    case HTTP_PATCH:
-        return HTTP_PATCH_M;
-    case HTTP_DELETE:
-        return HTTP_DELETE_M;
-    case HTTP_OPTIONS:
-        return HTTP_OPTIONS_M;
-    default:
-        return 0;
+    case HTTP_GET: return HTTP_GET_M;
+    case HTTP_HEAD: return HTTP_HEAD_M;
+    case HTTP_POST: return HTTP_POST_M;
+    case HTTP_PUT: return HTTP_PUT_M;
+    case HTTP_PATCH: return HTTP_PATCH_M;
+    case HTTP_DELETE: return HTTP_DELETE_M;
+    case HTTP_OPTIONS: return HTTP_OPTIONS_M;
+    default: return 0;
     }
 }
 
@@ -220,7 +215,8 @@ static int check_framing(struct http1 *p)
     if (coding == NULL)
         return 0;
     if (p->has_length)
-        return fail(p, HF_E_bad_request, "Content-Length and Transfer-Encoding exclude each other.");
+        return fail(p, HF_E_bad_request,
+                    "Content-Length and Transfer-Encoding exclude each other.");
     if (!p->http11)
         return fail(p, HF_E_bad_request, "HTTP/1.0 has no Transfer-Encoding.");
     if (strcasecmp(coding, "chunked") != 0 || http1_header(p, "Transfer-Encoding", &at) != NULL)
@@ -316,7 +312,7 @@ enum http1_event http1_feed(struct http1 *p, const char *bytes, size_t len, size
     p->event = HTTP1_MORE;
     if (http1_is_complete(p))
         p->event = HTTP1_DONE;
-    else if (!p->failed && p->stage != HTTP1_AT_END)
+    else if (len > 0 && !p->failed && p->stage != HTTP1_AT_END)
         *used = run_parser(p, bytes, len);
     if (p->event == HTTP1_HEAD && !p->failed)
         finish_head(p);

@@ -38,27 +38,27 @@ enum http1_stage { HTTP1_AT_START, HTTP1_IN_HEAD, HTTP1_IN_BODY, HTTP1_AT_END };
 struct http1 {
     llhttp_t ll;
     struct http1_limits limits;
-    struct buf target;    /* request target as sent */
-    struct buf headers;   /* "name\0value\0" after each other */
+    struct buf target;  /* request target as sent */
+    struct buf headers; /* "name\0value\0" after each other */
     size_t header_count;
-    size_t head_bytes;    /* consumed for the head */
-    size_t extra_bytes;   /* chunk sizes, extensions and trailers since the last piece */
+    size_t head_bytes;  /* consumed for the head */
+    size_t extra_bytes; /* chunk sizes, extensions and trailers since the last piece */
     struct hf_error error;
-    const char *body;     /* HTTP1_BODY */
+    const char *body; /* HTTP1_BODY */
     size_t body_len;
-    unsigned method;      /* enum http_method; 0: another */
-    char last;            /* last byte that was not of the body: line ends are checked in pairs */
-    uint8_t stage;        /* enum http1_stage */
-    uint8_t event;        /* private */
+    unsigned method; /* enum http_method; 0: another */
+    char last;       /* last byte that was not of the body: line ends are checked in pairs */
+    uint8_t stage;   /* enum http1_stage */
+    uint8_t event;   /* private */
     bool failed;
     /* From the head on: */
-    bool http11;          /* not HTTP/1.0 */
+    bool http11; /* not HTTP/1.0 */
     bool keep_alive;
-    bool upgrade;         /* Connection: upgrade with an Upgrade header, on HTTP/1.1 */
+    bool upgrade; /* Connection: upgrade with an Upgrade header, on HTTP/1.1 */
     bool chunked;
     bool has_length;
-    uint64_t length;      /* Content-Length; 0 without */
-    uint64_t seen;        /* of the body */
+    uint64_t length; /* Content-Length; 0 without */
+    uint64_t seen;   /* of the body */
 };
 
 void http1_init(struct http1 *p, const struct http1_limits *limits);

@@ -52,6 +52,7 @@ static void http_on_head(struct http_request *rq)
 
     rq->server->stats.requests_total++;
     rq->body_done = !http1_has_body(&rq->parser);
+    rq->expect = !rq->body_done && rq->parser.http11 && http_header(rq, "Expect") != NULL;
     if (rq->c->over_limit) {
         hf_fail(&err, HF_E_too_many_connections, "The daemon serves %zu connections already.",
                 rq->server->o.max_connections);
@@ -122,20 +123,15 @@ static size_t http_step(struct http_request *rq, const char *bytes, size_t len)
     if (rq->body_parsed > 0)
         return http_give_parsed(rq, bytes, len);
     switch (http1_feed(p, bytes, len, &used)) {
-    case HTTP1_MORE:
-        break;
-    case HTTP1_HEAD:
-        http_on_head(rq);
-        break;
+    case HTTP1_MORE: break;
+    case HTTP1_HEAD: http_on_head(rq); break;
     case HTTP1_BODY:
         rq->expect = false;
         taken = http_give_body(rq, p->body, p->body_len);
         rq->body_parsed = p->body_len - taken;
         used -= rq->body_parsed;
         break;
-    case HTTP1_DONE:
-        http_on_done(rq);
-        break;
+    case HTTP1_DONE: http_on_done(rq); break;
     case HTTP1_ERROR:
         http_give_up(rq, &p->error);
         used = len;

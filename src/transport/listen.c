@@ -133,7 +133,7 @@ static int parse_inet(const char *address, union address *out, bool *both)
         return 0;
     }
     if (strcmp(host, "localhost") == 0)
-        strcpy(host, "127.0.0.1");
+        memcpy(host, "127.0.0.1", sizeof "127.0.0.1");
     if (host[0] == '[' && host[len - 1] == ']') {
         host[len - 1] = '\0';
         out->v6.sin6_family = AF_INET6;
@@ -161,29 +161,35 @@ static int bind_inet(int fd, const union address *a, bool both)
     return bind(fd, &a->any, len) < 0 || listen(fd, LISTEN_BACKLOG) < 0 ? -errno : 0;
 }
 
+/* A machine without IPv6 has to do with the other. */
+static int socket_for(union address *a, bool both)
+{
+    int fd = new_socket(a->any.sa_family);
+
+    if (fd < 0 && both) {
+        *a = (union address){.v4 = {.sin_family = AF_INET, .sin_port = a->v6.sin6_port}};
+        fd = new_socket(AF_INET);
+    }
+    return fd;
+}
+
 static int open_inet(const char *address, int *out, struct hf_error *err)
 {
-    hf_autoclose int fd = -1;
     union address a;
     bool both;
-    int rc;
+    int fd, rc;
 
     if (parse_inet(address, &a, &both) < 0)
         return fail_address(err, address);
-    fd = new_socket(a.any.sa_family);
-    if (fd < 0 && both) { /* a machine without IPv6 */
-        uint16_t port = a.v6.sin6_port;
-
-        a = (union address){.v4 = {.sin_family = AF_INET, .sin_port = port}};
-        fd = new_socket(AF_INET);
-    }
+    fd = socket_for(&a, both);
     if (fd < 0)
         return fail_system(err, errno, "open a socket for", address);
     rc = bind_inet(fd, &a, both);
-    if (rc < 0)
+    if (rc < 0) {
+        io_close(&fd);
         return fail_system(err, -rc, "listen at", address);
+    }
     *out = fd;
-    fd = -1;
     return 0;
 }
 
@@ -221,13 +227,13 @@ static int bind_unix(int fd, const union address *a)
 static int open_unix(const char *path, int *out, struct hf_error *err)
 {
     union address a = {.un = {.sun_family = AF_UNIX}};
-    hf_autoclose int fd = -1;
-    int rc;
+    size_t len = strlen(path);
+    int fd, rc;
 
-    if (*path == '\0' || strlen(path) >= sizeof a.un.sun_path)
+    if (len == 0 || len >= sizeof a.un.sun_path)
         return hf_fail(err, HF_E_bad_value, "The path of a unix socket has 1 to %zu bytes.",
                        sizeof a.un.sun_path - 1);
-    strcpy(a.un.sun_path, path);
+    memcpy(a.un.sun_path, path, len + 1);
     rc = clear_stale(&a);
     if (rc < 0)
         return fail_system(err, -rc, "listen at", path);
@@ -235,10 +241,11 @@ static int open_unix(const char *path, int *out, struct hf_error *err)
     if (fd < 0)
         return fail_system(err, errno, "open a socket for", path);
     rc = bind_unix(fd, &a);
-    if (rc < 0)
+    if (rc < 0) {
+        io_close(&fd);
         return fail_system(err, -rc, "listen at", path);
+    }
     *out = fd;
-    fd = -1;
     return 0;
 }
 

@@ -14,8 +14,8 @@
 struct listen_socket {
     int fd;
     enum listen_kind kind;
-    char url[160];  /* "http://127.0.0.1:41234", "unix:/run/holdfast.sock" */
-    bool loopback;  /* reachable from this machine only */
+    char url[160]; /* "http://127.0.0.1:41234", "unix:/run/holdfast.sock" */
+    bool loopback; /* reachable from this machine only */
 };
 
 /* Binds and listens, non-blocking and close-on-exec. A stale unix socket is replaced,

@@ -17,14 +17,15 @@ struct origin;
 
 struct origin *origin_new(void);
 void origin_free(struct origin *o);
-void origin_allow_host(struct origin *o, const char *host);     /* name, no port */
-int origin_allow_origin(struct origin *o, const char *origin);  /* "https://x.y:z"; -EINVAL */
+void origin_allow_host(struct origin *o, const char *host);    /* name, no port */
+int origin_allow_origin(struct origin *o, const char *origin); /* "https://x.y:z"; -EINVAL */
 /* A name or address, with or without a port; anything else is no Host at all (400). */
 bool origin_host_is_valid(const char *host_header);
 /* The Origin is scheme, host and port of what was asked; host_header may be NULL. */
 bool origin_is_same(const char *origin, const char *host_header, bool tls);
 bool origin_host_ok(const struct origin *o, const char *host_header, bool unix_socket);
-bool origin_origin_ok(const struct origin *o, const char *origin, const char *host_header, bool tls);
+bool origin_origin_ok(const struct origin *o, const char *origin, const char *host_header,
+                      bool tls);
 bool origin_is_listed(const struct origin *o, const char *origin); /* gets CORS headers */
 
 #endif

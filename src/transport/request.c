@@ -138,8 +138,7 @@ int request_parse_target(struct http_request *rq, struct hf_error *err)
     rq->host = http1_header(&rq->parser, "Host", &at);
     if (strchr(target, '#') != NULL)
         return bad_target(err);
-    if (target[0] == '/' ||
-        (strcmp(target, "*") == 0 && rq->parser.method == HTTP_OPTIONS_M)) {
+    if (target[0] == '/' || (strcmp(target, "*") == 0 && rq->parser.method == HTTP_OPTIONS_M)) {
         rq->path = rq->query_raw = target;
     } else if (parse_absolute(rq, target, err) < 0) {
         return -1;

@@ -7,8 +7,8 @@
 #include "transport/server.h"
 
 #include <assert.h>
-#include <string.h>
-#include <time.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/limits.h"
@@ -92,11 +92,11 @@ void http_server_free(struct http_server *s)
     if (s == NULL)
         return;
     s->drain_done = NULL;
-    list_for_each(it, tmp, &s->listeners)
+    list_for_each (it, tmp, &s->listeners)
         listener_stop(list_entry(it, struct listener, link));
     server_free_conns(s); /* they point at their listeners */
     request_free_all(s);
-    list_for_each(it, tmp, &s->listeners)
+    list_for_each (it, tmp, &s->listeners)
         listener_free(list_entry(it, struct listener, link));
     task_cancel(&s->drain_task);
     timer_close(s->timer);
@@ -129,16 +129,22 @@ void http_server_stats(const struct http_server *s, struct http_stats *out)
     *out = s->stats;
 }
 
-/* The Date header's text; made once per second at most. */
+/*
+ * The Date header's text; made once per second at most. Not by gmtime(): that reads the
+ * machine's time zone from a file behind our back (io.h says why that matters).
+ */
 const char *server_date(struct http_server *s)
 {
+    static const char days[] = "ThuFriSatSunMonTueWed"; /* 1970 began on a Thursday */
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
     int64_t now_s = clock_wall_ms() / 1000;
-    time_t t = (time_t)now_s;
-    struct tm tm;
+    char iso[CLOCK_RFC3339_LEN + 1];
 
-    if (now_s != s->date_s && gmtime_r(&t, &tm) != NULL) {
-        /* The C locale is never changed, so the names are English. */
-        strftime(s->date, sizeof s->date, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+    if (now_s != s->date_s) {
+        clock_rfc3339(now_s * 1000, iso);
+        snprintf(s->date, sizeof s->date, "%.3s, %.2s %.3s %.4s %.8s GMT",
+                 days + now_s / 86400 % 7 * 3, iso + 8,
+                 months + ((iso[5] - '0') * 10 + iso[6] - '1') * 3, iso, iso + 11);
         s->date_s = now_s;
     }
     return s->date;
@@ -166,6 +172,10 @@ static void server_check_drained(struct http_server *s)
 
 void server_conn_gone(struct http_server *s)
 {
+    if (list_is_empty(&s->conns)) { /* nobody left to wake up for */
+        timer_stop(s->timer);
+        s->deadlines.armed_ms = DEADLINE_NEVER;
+    }
     server_update_accept(s);
     server_check_drained(s);
 }
@@ -176,7 +186,7 @@ static void on_drain_timer(struct timer *t, void *arg)
     struct list *it, *tmp;
 
     (void)t;
-    list_for_each(it, tmp, &s->conns)
+    list_for_each (it, tmp, &s->conns)
         conn_end(list_entry(it, struct conn, link));
 }
 
@@ -191,10 +201,9 @@ void http_server_drain(struct http_server *s, uint32_t ms, task_fn *done, void *
     s->drain_task = (struct task){.fn = server_on_drained, .arg = s};
     s->drain_timer = timer_new(s->loop, on_drain_timer, s);
     timer_start(s->drain_timer, ms);
-    list_for_each(it, tmp, &s->listeners)
+    list_for_each (it, tmp, &s->listeners)
         listener_stop(list_entry(it, struct listener, link));
-    list_for_each(it, tmp, &s->conns)
-    {
+    list_for_each (it, tmp, &s->conns) {
         struct conn *c = list_entry(it, struct conn, link);
 
         if (request_is_idle(c))

@@ -14,6 +14,7 @@
 #include <openssl/ssl.h>
 #include <string.h>
 
+#include "base/io.h"
 #include "base/mem.h"
 
 #define TLS_READ_BYTES (16 * 1024) /* one record */
@@ -84,6 +85,7 @@ int tls_context_reload(struct tls_context *c, struct hf_error *err)
                               SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_alpn_select_cb(ctx, on_alpn, NULL);
     rc = load_files(ctx, c, err);
+    io_count_sync(); /* OpenSSL reads files, its own configuration too, without telling */
     if (rc < 0) {
         SSL_CTX_free(ctx);
         return rc;
@@ -175,12 +177,9 @@ static int read_plain(struct tls *t, struct buf *plain)
         }
         switch (SSL_get_error(t->ssl, n)) {
         case SSL_ERROR_WANT_READ:
-        case SSL_ERROR_WANT_WRITE:
-            return 0;
-        case SSL_ERROR_ZERO_RETURN:
-            return -ECONNRESET;
-        default:
-            return -EPROTO;
+        case SSL_ERROR_WANT_WRITE: return 0;
+        case SSL_ERROR_ZERO_RETURN: return -ECONNRESET;
+        default: return -EPROTO;
         }
     }
 }

@@ -15,7 +15,8 @@ struct tls_context;
 struct tls;
 
 bool tls_is_built_in(void);
-struct tls_context *tls_context_new(const char *cert_file, const char *key_file, struct hf_error *err);
+struct tls_context *tls_context_new(const char *cert_file, const char *key_file,
+                                    struct hf_error *err);
 void tls_context_free(struct tls_context *c);
 /* Reads the files again; on failure the old ones stay. */
 int tls_context_reload(struct tls_context *c, struct hf_error *err);

@@ -33,7 +33,8 @@ struct ws_ops {
 const char *ws_offered(const struct http_request *rq);
 bool ws_is_offered(const struct http_request *rq, const char *protocol);
 /* Answers 101. `protocol` must be one that was offered, or NULL. */
-struct ws *ws_accept(struct http_request *rq, const char *protocol, const struct ws_ops *ops, void *arg);
+struct ws *ws_accept(struct http_request *rq, const char *protocol, const struct ws_ops *ops,
+                     void *arg);
 /* Accepts, then closes with this code and reason: how a refusal reaches a browser. */
 void ws_refuse(struct http_request *rq, int code, const char *reason);
 
@@ -44,7 +45,7 @@ void ws_send_text(struct ws *ws, const char *text, size_t len);
 void ws_resume(struct ws *ws);
 /* Sends a close frame and ends after the peer's answer; on_closed is still called, later. */
 void ws_close(struct ws *ws, int code, const char *reason);
-void ws_abort(struct ws *ws);        /* cut at once; on_closed is not called */
+void ws_abort(struct ws *ws); /* cut at once; on_closed is not called */
 enum role ws_role(const struct ws *ws);
 const char *ws_peer(const struct ws *ws);
 

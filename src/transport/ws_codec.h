@@ -29,7 +29,7 @@ enum {
     WS_CODE_GOING = 1001,
     WS_CODE_PROTOCOL = 1002,
     WS_CODE_TYPE = 1003,
-    WS_CODE_NONE = 1005, /* a close frame without a code; never sent */
+    WS_CODE_NONE = 1005,   /* a close frame without a code; never sent */
     WS_CODE_BROKEN = 1006, /* no close frame at all; never sent */
     WS_CODE_TEXT = 1007,
     WS_CODE_POLICY = 1008,
@@ -49,9 +49,9 @@ struct ws_decoder {
     uint8_t opcode;     /* of the current message; 0: none open */
     bool fin;           /* the current frame is its message's last */
     bool in_frame;
-    bool fresh;         /* no piece of the message was handed on yet */
-    bool deflated;      /* the message came with RSV1 */
-    bool may_deflate;   /* permessage-deflate was agreed */
+    bool fresh;       /* no piece of the message was handed on yet */
+    bool deflated;    /* the message came with RSV1 */
+    bool may_deflate; /* permessage-deflate was agreed */
 };
 
 enum ws_event {
@@ -68,7 +68,7 @@ struct ws_piece {
     bool first;     /* of its message */
     bool last;      /* of its message */
     bool deflated;
-    uint16_t code;  /* WS_EV_ERROR */
+    uint16_t code; /* WS_EV_ERROR */
 };
 
 /* {0} with the two options set is a decoder at the start. Consumes *used of len bytes and

@@ -34,8 +34,8 @@ struct ws {
     uint8_t silent; /* pings without a sign of life */
     bool deflate;   /* agreed */
     bool closing;
-    bool aborted;   /* the owner wants to hear no more */
-    bool heard;     /* since the last ping */
+    bool aborted; /* the owner wants to hear no more */
+    bool heard;   /* since the last ping */
     bool rest_last;
     bool more, more_last; /* the inflater has more, though its input is used up */
 };
@@ -411,15 +411,9 @@ static enum taking ws_on_frame(struct ws *ws, char *bytes, size_t len, size_t *u
     enum taking rc = TAKEN;
 
     switch (ws_decode(&ws->decoder, bytes + *used, len - *used, &n, &piece)) {
-    case WS_EV_MORE:
-        rc = WAITS;
-        break;
-    case WS_EV_DATA:
-        rc = ws_on_data(ws, &piece, &untaken);
-        break;
-    case WS_EV_CONTROL:
-        rc = ws_on_control(ws, &piece);
-        break;
+    case WS_EV_MORE: rc = WAITS; break;
+    case WS_EV_DATA: rc = ws_on_data(ws, &piece, &untaken); break;
+    case WS_EV_CONTROL: rc = ws_on_control(ws, &piece); break;
     case WS_EV_ERROR:
         ws_fail(ws, piece.code, piece.code == WS_CODE_SIZE ? "frame too long" : "bad frame");
         rc = DEAD;

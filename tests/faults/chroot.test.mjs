@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import { test } from 'node:test';
+import { test } from '../lib/test.mjs';
 import { Viewer } from '../lib/client.mjs';
 import { Daemon, releaseBinary } from '../lib/daemon.mjs';
 import { checkBytes, emit } from '../lib/gen.mjs';

@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import { it } from 'node:test';
+import { it } from '../lib/test.mjs';
 import { Viewer } from '../lib/client.mjs';
 import { binary, withDaemon } from '../lib/daemon.mjs';
 import { emit, expectedBytes } from '../lib/gen.mjs';

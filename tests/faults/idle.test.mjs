@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
-import { test } from 'node:test';
+import { test } from '../lib/test.mjs';
 import { daemonFor } from '../lib/daemon.mjs';
 import { report, scaled } from '../lib/scale.mjs';
 import { inParallel, waitUntil } from '../lib/wait.mjs';

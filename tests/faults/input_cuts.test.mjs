@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import { it } from 'node:test';
+import { it } from '../lib/test.mjs';
 import { Viewer } from '../lib/client.mjs';
 import { withDaemon } from '../lib/daemon.mjs';
 import { checkBytes, expectedBytes, runSeed, seededRandom } from '../lib/gen.mjs';

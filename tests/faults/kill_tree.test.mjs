@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { test } from 'node:test';
+import { test } from '../lib/test.mjs';
 import { Daemon, binary } from '../lib/daemon.mjs';
 import * as proc from '../lib/proc.mjs';
 import { waitUntil } from '../lib/wait.mjs';

@@ -3,7 +3,7 @@
 // exit code, and the exit behind the last byte.
 
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { it } from '../lib/test.mjs';
 import { Viewer } from '../lib/client.mjs';
 import { withDaemon } from '../lib/daemon.mjs';
 import { checkBytes, emit, runSeed, seededRandom } from '../lib/gen.mjs';

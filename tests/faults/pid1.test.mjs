@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { test } from 'node:test';
+import { test } from '../lib/test.mjs';
 import { Daemon } from '../lib/daemon.mjs';
 import * as proc from '../lib/proc.mjs';
 import { waitUntil, within } from '../lib/wait.mjs';

@@ -3,7 +3,7 @@
 // the ring has forgotten something, the gap is exact.
 
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { it } from '../lib/test.mjs';
 import { Viewer } from '../lib/client.mjs';
 import { withDaemon } from '../lib/daemon.mjs';
 import { checkBytes, emit, runSeed, seededRandom } from '../lib/gen.mjs';

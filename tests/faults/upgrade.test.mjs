@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import fs from 'node:fs';
-import { test } from 'node:test';
+import { test } from '../lib/test.mjs';
 import { promisify } from 'node:util';
 import { Daemon, binary } from '../lib/daemon.mjs';
 import { Flood } from '../lib/flood.mjs';

@@ -3,7 +3,7 @@
 // lost or doubled, exits that happened meanwhile are told, nobody is refused.
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from '../lib/test.mjs';
 import { daemonFor } from '../lib/daemon.mjs';
 import { runSeed, seededRandom } from '../lib/gen.mjs';
 import * as proc from '../lib/proc.mjs';

@@ -9,6 +9,7 @@
 import assert from 'node:assert/strict';
 import WebSocket from 'ws';
 import { noteCode } from './codes.mjs';
+import { openConnections } from './raw.mjs';
 import { within } from './wait.mjs';
 
 export class Viewer {
@@ -32,8 +33,11 @@ export class Viewer {
             headers: { ...d.authHeaders(role), ...headers }, perMessageDeflate: false, rejectUnauthorized: false,
             handshakeTimeout: 20000,
         });
+        const handle = { destroy: () => this.ws.terminate() };
+        openConnections.add(handle);
         this.closed = new Promise((done) => {
             this.ws.on('close', (code, reason) => {
+                openConnections.delete(handle);
                 this.closeCode = code;
                 this.closeReason = reason.toString();
                 this.#checked(() => this.#onClose(code));
@@ -45,11 +49,14 @@ export class Viewer {
         this.ws.on('message', (data, isBinary) => this.#checked(() => (isBinary ? this.#onBinary(data) : this.#onText(data))));
         this.opened = new Promise((resolve, reject) => {
             this.ws.once('open', resolve);
-            this.ws.once('unexpected-response', (_req, res) => {
+            this.ws.once('unexpected-response', (req, res) => {
                 let body = '';
                 res.on('data', (c) => (body += c));
-                res.on('end', () => reject(Object.assign(new Error(`handshake answered ${res.statusCode}: ${body}`),
-                    { status: res.statusCode, body, headers: res.headers })));
+                res.on('end', () => {
+                    req.destroy();
+                    reject(Object.assign(new Error(`handshake answered ${res.statusCode}: ${body}`),
+                        { status: res.statusCode, body, headers: res.headers }));
+                });
             });
             this.ws.once('error', reject);
         });

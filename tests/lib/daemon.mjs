@@ -13,12 +13,13 @@ import fs from 'node:fs';
 import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
-import { after, before, describe } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { codes, noteCode } from './codes.mjs';
 import * as httpc from './http.mjs';
 import { OpenApi } from './openapi.mjs';
 import * as proc from './proc.mjs';
+import { openConnections } from './raw.mjs';
+import { after, before, describe } from './test.mjs';
 import { waitUntil, within } from './wait.mjs';
 
 export const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '../..');
@@ -39,6 +40,10 @@ export function releaseBinary() {
     const bin = process.env.HOLDFAST_RELEASE ?? firstThatExists(path.join(root, 'build/release/holdfast'));
     return bin && fs.existsSync(bin) ? path.resolve(bin) : null;
 }
+
+/** Daemons that a failed test left behind do not keep the file from ending, and end with it. */
+const running = new Set();
+process.on('exit', () => running.forEach((d) => d.kill()));
 
 export class Daemon {
     constructor(options = {}) {
@@ -72,7 +77,7 @@ export class Daemon {
             PATH: process.env.PATH, HOME: this.dir, LANG: 'C.UTF-8', TMPDIR: this.dir,
             ASAN_OPTIONS: process.env.HF_ASAN_OPTIONS ?? 'detect_leaks=1:exitcode=99',
             UBSAN_OPTIONS: 'print_stacktrace=1:halt_on_error=1:exitcode=99',
-            ...o.env,
+            HF_TEST_RUN: process.env.HF_TEST_TMP ?? 'none', ...o.env,
         };
         const [name, value] = this.mark.split('=');
         env[name] = value;
@@ -81,6 +86,8 @@ export class Daemon {
             env, cwd: this.dir, stdio: ['ignore', 'pipe', 'pipe', ...(o.extraFds ?? [])], detached: true,
         });
         this.pid = this.child.pid;
+        running.add(this);
+        [this.child, this.child.stdout, this.child.stderr].forEach((h) => h.unref());
         this.exit = new Promise((done) => this.child.once('close', (code, signal) => done({ code, signal })));
         this.exit.then((e) => (this.exited = e));
         this.child.stdout.on('data', (d) => (this.stdout += d));
@@ -119,14 +126,20 @@ export class Daemon {
         if (this.tls) this.agent = undefined;
     }
 
-    /** Descriptors after one answered request, so that what is made lazily is there. */
+    /**
+     * Descriptors after one process of each kind has come and gone, so that what is
+     * made lazily or ahead (spare pipes, a spare terminal) is there.
+     */
     async takeBaseline() {
         if (!this.port || this.tls) return;
-        await this.request('GET', '/healthz', { agent: false, headers: { Connection: 'close' } });
-        const count = () => this.fdCounts();
-        let last = count();
+        for (const pty of [undefined, true]) {
+            const a = await this.request('POST', '/v1/processes/run', { json: { command: 'true', pty }, agent: false });
+            assert.equal(a.status, 200, a.text);
+            await this.request('DELETE', `/v1/processes/${a.json.process.id}`, { agent: false });
+        }
+        let last = this.fdCounts();
         await waitUntil(() => {
-            const now = count();
+            const now = this.fdCounts();
             const same = now.keeper === last.keeper && now.worker === last.worker;
             last = now;
             return same;
@@ -134,9 +147,10 @@ export class Daemon {
         this.baseline = last;
     }
 
+    /** Open descriptors; a bounded number of idle cgroups that the keeper keeps for reuse is left out. */
     fdCounts() {
-        const worker = this.workerPid();
-        return { keeper: proc.fdCount(this.pid), worker: worker ? proc.fdCount(worker) : -1 };
+        const count = (pid) => (pid ? Object.values(proc.fds(pid) ?? {}).filter((to) => !to.includes('/cgroup/')).length : -1);
+        return { keeper: count(this.pid), worker: count(this.workerPid()) };
     }
 
     /** The keeper: the process started, or what runs under unshare and its like. */
@@ -272,7 +286,8 @@ export class Daemon {
         if (!this.baseline) return;
         await this.removeAll();
         this.agent?.destroy();
-        const name = (pid) => JSON.stringify(proc.fds(pid), null, 1);
+        for (const c of openConnections) c.destroy();
+        const name = (pid) => Object.entries(proc.fds(pid) ?? {}).map(([n, to]) => `${n}=${to}`).join(' ');
         let now;
         await waitUntil(() => {
             now = this.fdCounts();
@@ -320,6 +335,7 @@ export class Daemon {
 
     /** Ends what is left of a daemon that failed its checks: only processes with its own mark. */
     kill() {
+        running.delete(this);
         for (const pid of proc.withEnv(this.mark)) {
             try {
                 process.kill(pid, 'SIGKILL');

@@ -6,6 +6,7 @@
 
 import http from 'node:http';
 import https from 'node:https';
+import { openConnections } from './raw.mjs';
 
 /** A finished answer. `json` is parsed only when the type says so. */
 export class Answer {
@@ -45,7 +46,10 @@ export function open(target, method, path, { headers = {}, body, timeoutMs = 300
         const late = setTimeout(() => req.destroy(new Error(`no answer to ${method} ${path} in ${timeoutMs} ms`)), timeoutMs);
         req.on('response', (res) => {
             clearTimeout(late);
-            res.req_ = req;
+            if (!options.agent) {
+                openConnections.add(req);
+                res.on('close', () => openConnections.delete(req));
+            }
             resolve(res);
         });
         req.on('upgrade', (res, socket) => {

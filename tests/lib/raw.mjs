@@ -12,8 +12,13 @@ import tls from 'node:tls';
 const bytes = (b) => (Buffer.isBuffer(b) ? b : Buffer.from(b, 'latin1'));
 const show = (b) => JSON.stringify(b.toString('latin1').slice(0, 600));
 
+/** Connections that a failed test did not close; the daemon's end does. */
+export const openConnections = new Set();
+
 export class RawConn {
     constructor(socket) {
+        openConnections.add(socket);
+        socket.on('close', () => openConnections.delete(socket));
         this.socket = socket;
         this.held = Buffer.alloc(0);
         this.ended = false;

@@ -13,6 +13,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import * as proc from './proc.mjs';
 
 const tests = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
 const suites = ['wire', 'clients/native', 'faults'];
@@ -26,15 +27,45 @@ function filesOf(what) {
     return [path.relative(tests, path.resolve(what))];
 }
 
+/** Of a TAP report only what failed: the names and what was said about them. */
+function failures(tap) {
+    const out = [];
+    let inside = null;
+    for (const line of tap.split('\n')) {
+        const m = /^(\s*)not ok \d+ - (.*)$/.exec(line);
+        if (m) {
+            inside = m[1];
+            out.push(`  ✗ ${m[2]}`);
+        } else if (inside !== null && /^\s*(\.\.\.|1\.\.\d+)$/.test(line)) {
+            inside = null;
+        } else if (inside !== null && !/^\s*(---|duration_ms|failureType|type|code|name|operator|location):?/.test(line) && !/node:internal/.test(line)) {
+            out.push(`      ${line.slice(inside.length)}`);
+        }
+    }
+    return out.length ? out.join('\n') : tap;
+}
+
+/** A file that was cut short leaves daemons of this run behind; they carry its mark. */
+function endLeftovers(env) {
+    for (const pid of proc.withEnv(`HF_TEST_RUN=${env.HF_TEST_TMP}`)) {
+        try {
+            process.kill(pid, 'SIGKILL');
+        } catch {
+            continue;
+        }
+    }
+}
+
 function run(file, env) {
     const started = Date.now();
-    const r = spawnSync(process.execPath, ['--test', file], { cwd: tests, env, stdio: ['ignore', 'pipe', 'inherit'] });
+    const r = spawnSync(process.execPath, ['--test', '--test-reporter=tap', file], { cwd: tests, env, stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 1 << 28, timeout: 900000, killSignal: 'SIGKILL' });
+    endLeftovers(env);
     const seconds = ((Date.now() - started) / 1000).toFixed(1);
     const out = r.stdout.toString();
     const notes = out.split('\n').filter((l) => /^\s*(# |ℹ )?.*\b(seed|scale|measured)\b/.test(l));
     console.log(`${r.status === 0 ? 'ok  ' : 'FAIL'} ${seconds.padStart(6)} s  ${file}`);
     for (const n of notes) console.log(`       ${n.trim()}`);
-    if (r.status !== 0) console.log(out);
+    if (r.status !== 0) console.log(failures(out));
     return r.status === 0;
 }
 

@@ -53,6 +53,7 @@ struct rig {
     int gone, closed_code, drained;
     size_t take;
     struct buf seen;
+    int open[8];
 };
 
 static struct rig *rig_now;

@@ -28,8 +28,8 @@
 
 struct rig {
     pid_t keeper;
-    int control;       /* the test's end */
-    int workers;       /* the workers' end, for the keeper's child */
+    int control; /* the test's end */
+    int workers; /* the workers' end, for the keeper's child */
     struct keeper_options options;
     int (*worker_main)(const struct keeper_boot *boot, void *arg);
     void (*before)(void); /* in the keeper's child, before it runs */

@@ -25,7 +25,8 @@ static struct auth *new_auth(void)
 /* The role of a request given by its request line's start and its headers. */
 static enum role ask_as(const struct auth *a, uid_t uid, const char *method, const char *headers)
 {
-    struct http_server server = {.o = {.header_bytes = 4096, .header_count = 100, .uri_bytes = 100}};
+    struct http_server server = {
+        .o = {.header_bytes = 4096, .header_count = 100, .uri_bytes = 100}};
     struct http_request *rq;
     struct buf b = {0};
     enum role role;
@@ -87,7 +88,8 @@ TEST(tokens_that_can_be_guessed_are_refused)
 
 TEST(a_token_file_has_a_token_per_line)
 {
-    static const char text[] = "# comment\n\n  " OWN "  \r\nwatch\t" WATCH "\ntype other-token-0123456789";
+    static const char text[] =
+        "# comment\n\n  " OWN "  \r\nwatch\t" WATCH "\ntype other-token-0123456789";
     struct auth *a = auth_new();
     struct hf_error err = {0};
 
@@ -209,21 +211,27 @@ TEST(a_cookie_changes_nothing_for_another_site)
     uid_t nobody = (uid_t)-1;
 
     EXPECT_INT(ask_as(a, nobody, "POST", cookie_header(a, ROLE_OWN, "")), ROLE_NONE);
-    EXPECT_INT(ask_as(a, nobody, "DELETE", cookie_header(a, ROLE_OWN, "Sec-Fetch-Site: cross-site\r\n")),
+    EXPECT_INT(
+        ask_as(a, nobody, "DELETE", cookie_header(a, ROLE_OWN, "Sec-Fetch-Site: cross-site\r\n")),
+        ROLE_NONE);
+    EXPECT_INT(
+        ask_as(a, nobody, "POST", cookie_header(a, ROLE_OWN, "Origin: http://localhost:7070\r\n")),
+        ROLE_OWN);
+    EXPECT_INT(ask_as(a, nobody, "POST",
+                      cookie_header(a, ROLE_OWN,
+                                    "Origin: http://evil.example\r\n"
+                                    "Sec-Fetch-Site: same-origin\r\n")),
                ROLE_NONE);
-    EXPECT_INT(ask_as(a, nobody, "POST", cookie_header(a, ROLE_OWN, "Origin: http://localhost:7070\r\n")),
-               ROLE_OWN);
-    EXPECT_INT(ask_as(a, nobody, "POST", cookie_header(a, ROLE_OWN, "Origin: http://evil.example\r\n"
-                                                                    "Sec-Fetch-Site: same-origin\r\n")),
-               ROLE_NONE);
-    EXPECT_INT(ask_as(a, nobody, "POST", cookie_header(a, ROLE_OWN, "Sec-Fetch-Site: same-origin\r\n")),
-               ROLE_OWN);
+    EXPECT_INT(
+        ask_as(a, nobody, "POST", cookie_header(a, ROLE_OWN, "Sec-Fetch-Site: same-origin\r\n")),
+        ROLE_OWN);
     EXPECT_INT(ask_as(a, nobody, "GET",
                       cookie_header(a, ROLE_OWN, "Connection: Upgrade\r\nUpgrade: websocket\r\n")),
                ROLE_NONE);
     EXPECT_INT(ask_as(a, nobody, "GET",
-                      cookie_header(a, ROLE_OWN, "Connection: Upgrade\r\nUpgrade: websocket\r\n"
-                                                 "Origin: http://localhost:7070\r\n")),
+                      cookie_header(a, ROLE_OWN,
+                                    "Connection: Upgrade\r\nUpgrade: websocket\r\n"
+                                    "Origin: http://localhost:7070\r\n")),
                ROLE_OWN);
     auth_free(a);
 }

@@ -4,6 +4,10 @@
  */
 #include "http_rig.h"
 
+#include <poll.h>
+#include <sys/resource.h>
+#include <time.h>
+
 static void on_hello(struct http_request *rq)
 {
     http_reply(rq, 200, "text/plain", "hello", 5);
@@ -112,8 +116,8 @@ static void on_stream(struct http_request *rq)
 
     EXPECT(http_stream_ready(st));
     http_stream_write(st, &(struct iovec){(void *)(uintptr_t) "one ", 4}, 1);
-    http_stream_write(st, (struct iovec[]){{(void *)(uintptr_t) "t", 1}, {(void *)(uintptr_t) "wo", 2}},
-                      2);
+    http_stream_write(
+        st, (struct iovec[]){{(void *)(uintptr_t) "t", 1}, {(void *)(uintptr_t) "wo", 2}}, 2);
     http_stream_end(st);
 }
 
@@ -177,6 +181,28 @@ static void client_exchanges(struct rig *r)
                   "Transfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\nT: u\r\n\r\n",
                   200, "abcde");
     EXPECT_ANSWER(r, "GET http://localhost/hello HTTP/1.1\r\n" C "\r\n", 200, "hello");
+}
+
+static void client_date(struct rig *r)
+{
+    char *answer = rig_ask(r, "GET /hello HTTP/1.1\r\n" C "\r\n"), *date = strstr(answer, "Date: ");
+    time_t now = time(NULL);
+    char want[64];
+    bool found = false;
+
+    REQUIRE(date != NULL);
+    date[6 + 29] = '\0';
+    for (time_t t = now - 2; t <= now; t++) {
+        strftime(want, sizeof want, "%a, %d %b %Y %H:%M:%S GMT", gmtime(&t));
+        found |= strcmp(date + 6, want) == 0;
+    }
+    EXPECT(found);
+    free(answer);
+}
+
+TEST(an_answer_tells_the_date)
+{
+    run(client_date);
 }
 
 TEST(an_exchange_carries_head_and_body)
@@ -244,7 +270,8 @@ static void client_old(struct rig *r)
     EXPECT(strstr(answer, "Connection: close\r\n") != NULL);
     free(answer);
     EXPECT_ANSWER(r, "POST /echo HTTP/1.0\r\n" RIG_AUTH "\r\n", 411, "length_required");
-    EXPECT_ANSWER(r, "POST /echo HTTP/1.0\r\n" RIG_AUTH "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    EXPECT_ANSWER(r,
+                  "POST /echo HTTP/1.0\r\n" RIG_AUTH "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
                   400, "bad_request");
 }
 
@@ -306,9 +333,9 @@ TEST(a_long_pipeline_is_held_back_and_complete)
 
 static void client_byte_by_byte(struct rig *r)
 {
-    static const char text[] = "POST /echo HTTP/1.1\r\n" A "Content-Length: 3\r\n\r\nabc"
-                               "POST /echo HTTP/1.1\r\n" C
-                               "Transfer-Encoding: chunked\r\n\r\n4\r\nwxyz\r\n0\r\n\r\n";
+    static const char text[] =
+        "POST /echo HTTP/1.1\r\n" A "Content-Length: 3\r\n\r\nabc"
+        "POST /echo HTTP/1.1\r\n" C "Transfer-Encoding: chunked\r\n\r\n4\r\nwxyz\r\n0\r\n\r\n";
     int fd = rig_connect(r);
     char *answer;
 
@@ -376,7 +403,8 @@ static void client_upload(struct rig *r)
                   200, "hello world");
     EXPECT_ANSWER(r, "POST /upload HTTP/1.1\r\n" C "Content-Length: 0\r\n\r\n", 200, "");
     fd = rig_connect(r);
-    rig_puts(fd, "POST /upload HTTP/1.1\r\n" A "Content-Length: 5\r\n\r\nhelloPOST /upload HTTP/1.1\r\n" C
+    rig_puts(fd, "POST /upload HTTP/1.1\r\n" A
+                 "Content-Length: 5\r\n\r\nhelloPOST /upload HTTP/1.1\r\n" C
                  "Content-Length: 6\r\n\r\n wo");
     rig_puts(fd, "rld");
     answer = rig_read_all(fd);
@@ -443,12 +471,14 @@ static void client_continue(struct rig *r)
     free(answer);
     close(fd);
     /* Refused before the body is asked for. */
-    EXPECT_ANSWER(r, "POST /echo HTTP/1.1\r\n" A "Expect: 100-continue\r\nContent-Length: 101\r\n\r\n",
+    EXPECT_ANSWER(r,
+                  "POST /echo HTTP/1.1\r\n" A "Expect: 100-continue\r\nContent-Length: 101\r\n\r\n",
                   413, "body_too_large");
-    EXPECT_ANSWER(r, "POST /echo HTTP/1.1\r\n" H "Expect: 100-continue\r\nContent-Length: 3\r\n\r\n",
+    EXPECT_ANSWER(r,
+                  "POST /echo HTTP/1.1\r\n" H "Expect: 100-continue\r\nContent-Length: 3\r\n\r\n",
                   401, "unauthorized");
-    EXPECT_ANSWER(r, "POST /echo HTTP/1.1\r\n" C "Expect: cake\r\nContent-Length: 3\r\n\r\nabc", 417,
-                  "expectation_failed");
+    EXPECT_ANSWER(r, "POST /echo HTTP/1.1\r\n" C "Expect: cake\r\nContent-Length: 3\r\n\r\nabc",
+                  417, "expectation_failed");
 }
 
 TEST(a_body_is_asked_for_only_when_it_is_wanted)
@@ -506,16 +536,20 @@ static void client_refusals(struct rig *r)
     char *answer;
 
     EXPECT_ANSWER(r, "GET /nothing HTTP/1.1\r\n" C "\r\n", 404, "not_found");
-    EXPECT_ANSWER(r, "GET /nothing HTTP/1.1\r\n" H "Connection: close\r\n\r\n", 401, "unauthorized");
+    EXPECT_ANSWER(r, "GET /nothing HTTP/1.1\r\n" H "Connection: close\r\n\r\n", 401,
+                  "unauthorized");
     EXPECT_ANSWER(r, "GET /hello HTTP/1.1\r\n" H "Connection: close\r\n\r\n", 401, "unauthorized");
     EXPECT_ANSWER(r, "GET /public HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", 200,
                   "hello");
-    EXPECT_ANSWER(r, "GET /hello HTTP/1.1\r\nHost: evil.example\r\n" RIG_AUTH "Connection: close\r\n\r\n",
-                  403, "host_refused");
-    EXPECT_ANSWER(r, "POST /echo HTTP/1.1\r\n" C "Origin: https://evil.example\r\nContent-Length: 0\r\n\r\n",
-                  403, "origin_refused");
-    EXPECT_ANSWER(r, "POST /items/a HTTP/1.1\r\n" H "Authorization: Bearer " RIG_WATCH
-                     "\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+    EXPECT_ANSWER(
+        r, "GET /hello HTTP/1.1\r\nHost: evil.example\r\n" RIG_AUTH "Connection: close\r\n\r\n",
+        403, "host_refused");
+    EXPECT_ANSWER(
+        r, "POST /echo HTTP/1.1\r\n" C "Origin: https://evil.example\r\nContent-Length: 0\r\n\r\n",
+        403, "origin_refused");
+    EXPECT_ANSWER(r,
+                  "POST /items/a HTTP/1.1\r\n" H "Authorization: Bearer " RIG_WATCH
+                  "\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
                   403, "forbidden");
     EXPECT_ANSWER(r, "GET /items/a?nope=1 HTTP/1.1\r\n" C "\r\n", 400, "bad_query");
     EXPECT_ANSWER(r, "GET /items/a?q=1&q=2 HTTP/1.1\r\n" C "\r\n", 400, "bad_query");
@@ -525,8 +559,10 @@ static void client_refusals(struct rig *r)
     EXPECT_ANSWER(r, "GET /items/%2e%2e HTTP/1.1\r\n" C "\r\n", 400, "bad_path");
     EXPECT_ANSWER(r, "GET /items//a HTTP/1.1\r\n" C "\r\n", 404, "not_found");
     EXPECT_ANSWER(r, "GET /ws HTTP/1.1\r\n" C "\r\n", 426, "upgrade_required");
-    EXPECT_ANSWER(r, "POST /nobody HTTP/1.1\r\n" C "Content-Length: 1\r\n\r\nx", 400, "bad_request");
-    EXPECT_ANSWER(r, "POST /echo HTTP/1.1\r\n" C "Content-Length: 101\r\n\r\n", 413, "body_too_large");
+    EXPECT_ANSWER(r, "POST /nobody HTTP/1.1\r\n" C "Content-Length: 1\r\n\r\nx", 400,
+                  "bad_request");
+    EXPECT_ANSWER(r, "POST /echo HTTP/1.1\r\n" C "Content-Length: 101\r\n\r\n", 413,
+                  "body_too_large");
     EXPECT_ANSWER(r, "GET /hello HTTP/1.1\r\nHost: a b\r\n\r\n", 400, "bad_request");
     EXPECT_ANSWER(r, "GET /hello HTTP/1.1\r\n\r\n", 400, "bad_request");
     EXPECT_ANSWER(r, "GET /hello HTTP/2.0\r\n\r\n", 505, "http_version_not_supported");
@@ -587,17 +623,19 @@ TEST(what_a_peer_may_make_us_hold_is_bounded)
 
 static void client_cors(struct rig *r)
 {
-    char *answer = rig_ask(r, "OPTIONS /echo HTTP/1.1\r\n" H "Connection: close\r\n"
-                              "Origin: https://friend.example\r\nAccess-Control-Request-Method: PUT\r\n"
-                              "Access-Control-Request-Headers: authorization\r\n\r\n");
+    char *answer =
+        rig_ask(r, "OPTIONS /echo HTTP/1.1\r\n" H "Connection: close\r\n"
+                   "Origin: https://friend.example\r\nAccess-Control-Request-Method: PUT\r\n"
+                   "Access-Control-Request-Headers: authorization\r\n\r\n");
 
     EXPECT(strncmp(answer, "HTTP/1.1 204 ", 13) == 0);
     EXPECT(strstr(answer, "\r\nAccess-Control-Allow-Origin: https://friend.example\r\n") != NULL);
     EXPECT(strstr(answer, "\r\nAccess-Control-Allow-Methods: POST, PUT\r\n") != NULL);
     EXPECT(strstr(answer, "\r\nAccess-Control-Allow-Headers: authorization\r\n") != NULL);
     free(answer);
-    EXPECT_ANSWER(r, "OPTIONS /echo HTTP/1.1\r\n" H "Connection: close\r\n"
-                     "Origin: https://evil.example\r\nAccess-Control-Request-Method: PUT\r\n\r\n",
+    EXPECT_ANSWER(r,
+                  "OPTIONS /echo HTTP/1.1\r\n" H "Connection: close\r\n"
+                  "Origin: https://evil.example\r\nAccess-Control-Request-Method: PUT\r\n\r\n",
                   403, "origin_refused");
     answer = rig_ask(r, "GET /hello HTTP/1.1\r\n" C "Origin: https://friend.example\r\n\r\n");
     EXPECT(strstr(answer, "\r\nAccess-Control-Allow-Origin: https://friend.example\r\n") != NULL);
@@ -679,16 +717,80 @@ TEST(connections_beyond_the_limit_are_told_so)
     rig_run(&r, client_crowd);
 }
 
-/* --- unix sockets, and a table of its own ---------------------------------------------------------- */
+/*
+ * Out of descriptors, the server must neither spin nor forget: the connection in the
+ * backlog is served as soon as there is room.
+ */
+static void client_starved(struct rig *r)
+{
+    int fillers[64], n = 0, fd;
+    char *answer;
 
-static void client_unix(struct rig *r)
+    while (n < 64 && (fillers[n] = dup(r->listener.fd)) >= 0)
+        n++;
+    REQUIRE(n > 1 && n < 64);
+    close(fillers[--n]);
+    fd = rig_connect(r); /* takes the last one: the server gets none */
+    rig_puts(fd, "GET /hello HTTP/1.1\r\n" A "\r\n");
+    EXPECT_INT(poll(&(struct pollfd){fd, POLLIN, 0}, 1, 150), 0);
+    while (n > 0)
+        close(fillers[--n]);
+    answer = rig_read_until(fd, "hello");
+    EXPECT(strstr(answer, "hello") != NULL);
+    free(answer);
+    close(fd);
+}
+
+TEST(a_server_out_of_descriptors_recovers)
+{
+    struct rlimit limit;
+    struct rig r;
+
+    rig_setup(&r, routes, sizeof routes / sizeof *routes);
+    REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    limit.rlim_cur = (rlim_t)test_count_fds() + 20;
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    rig_run(&r, client_starved);
+}
+
+/* --- the end ---------------------------------------------------------------------------------------- */
+
+static void client_nothing(struct rig *r)
 {
     (void)r;
 }
 
 TEST(a_server_without_connections_frees_cleanly)
 {
-    run(client_unix);
+    run(client_nothing);
+}
+
+static void client_leaves_open(struct rig *r)
+{
+    static const char *const requests[] = {
+        "",
+        "GET /hel",
+        "POST /echo HTTP/1.1\r\n" A "Content-Length: 9\r\n\r\nab",
+        "POST /upload HTTP/1.1\r\n" A "Content-Length: 9\r\n\r\nab",
+        "GET /wait HTTP/1.1\r\n" A "\r\nGET /hello HTTP/1.1\r\n",
+        "GET /endless HTTP/1.1\r\n" A "\r\n",
+    };
+
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
+        rig_puts(r->open[i] = rig_connect(r), requests[i]);
+    EXPECT_ANSWER(r, "GET /gone HTTP/1.1\r\n" C "\r\n", 200, "0");
+}
+
+/* Whatever state the connections are in, nothing is left and every owner is told. */
+TEST(freeing_the_server_ends_everything)
+{
+    struct rig r;
+
+    rig_setup(&r, routes, sizeof routes / sizeof *routes);
+    rig_run(&r, client_leaves_open);
+    EXPECT_INT(r.gone, 2);
+    for (int i = 0; i < 6; i++)
+        close(r.open[i]);
 }
 
 /* --- draining ---------------------------------------------------------------------------------------- */

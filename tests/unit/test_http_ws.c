@@ -9,7 +9,9 @@
 #include "base/limits.h"
 #include "transport/ws_codec.h"
 
-/* Echoes; text "close" closes, "abort" cuts, "flood" sends a lot, "slow" takes little. */
+static void echo_drain(void *arg);
+
+/* Echoes; text "close" closes, "abort" cuts, "take N" takes little, and so on. */
 static void echo_text(void *arg, const char *text, size_t len)
 {
     struct rig *r = arg;
@@ -20,6 +22,15 @@ static void echo_text(void *arg, const char *text, size_t len)
     } else if (strcmp(text, "abort") == 0) {
         ws_abort(r->ws);
         r->ws = NULL;
+    } else if (strcmp(text, "flood") == 0) {
+        static char block[64 * 1024];
+
+        while (ws_ready(r->ws))
+            ws_send_text(r->ws, block, sizeof block);
+        for (int i = 0; i < 16; i++) /* one that goes on all the same is cut */
+            ws_send_text(r->ws, block, sizeof block);
+    } else if (strcmp(text, "drain") == 0) {
+        http_server_drain(r->server, 5000, echo_drain, r);
     } else if (strncmp(text, "take ", 5) == 0) {
         r->take = (size_t)atoi(text + 5);
     } else {
@@ -303,7 +314,8 @@ static void client_closes(struct rig *r)
     free(rig_read_all(fd));
     close(fd);
     expect_closed_code(r, 1005); /* who cuts is not told */
-    fd = rig_ws_connect(r, "/refuse", "Sec-WebSocket-Protocol: holdfast.bearer.eA, holdfast.v1\r\n");
+    fd =
+        rig_ws_connect(r, "/refuse", "Sec-WebSocket-Protocol: holdfast.bearer.eA, holdfast.v1\r\n");
     rig_ws_frame(fd, 0x88, "\x11\x34", 2);
     expect_close(fd, 4404);
     close(fd);
@@ -330,21 +342,21 @@ static void client_errors(struct rig *r)
 {
     char long_text[14 + LIMIT_WS_TEXT_BYTES + 1];
 
-    EXPECT_FAILURE(r, "\x81\x05hello", 1002);             /* not masked */
-    EXPECT_FAILURE(r, "\xc1\x80" M, 1002);                /* RSV1 without agreement */
-    EXPECT_FAILURE(r, "\x91\x80" M, 1002);                /* RSV3 */
-    EXPECT_FAILURE(r, "\x83\x80" M, 1002);                /* unknown opcode */
-    EXPECT_FAILURE(r, "\x8b\x80" M, 1002);                /* unknown control opcode */
-    EXPECT_FAILURE(r, "\x80\x80" M, 1002);                /* continues nothing */
+    EXPECT_FAILURE(r, "\x81\x05hello", 1002);                /* not masked */
+    EXPECT_FAILURE(r, "\xc1\x80" M, 1002);                   /* RSV1 without agreement */
+    EXPECT_FAILURE(r, "\x91\x80" M, 1002);                   /* RSV3 */
+    EXPECT_FAILURE(r, "\x83\x80" M, 1002);                   /* unknown opcode */
+    EXPECT_FAILURE(r, "\x8b\x80" M, 1002);                   /* unknown control opcode */
+    EXPECT_FAILURE(r, "\x80\x80" M, 1002);                   /* continues nothing */
     EXPECT_FAILURE(r, "\x01\x81" M "a\x81\x81" M "b", 1002); /* a message inside another */
-    EXPECT_FAILURE(r, "\x09\x80" M, 1002);                /* a fragmented ping */
-    EXPECT_FAILURE(r, "\x89\xfe\x00\x7e" M, 1002);        /* a ping too long */
-    EXPECT_FAILURE(r, "\x82\xfe\x00\x01" M "x", 1002);    /* a length not in its shortest form */
-    EXPECT_FAILURE(r, "\x88\x81" M "x", 1002);            /* half a close code */
-    EXPECT_FAILURE(r, "\x88\x82" M "\x03\xed", 1002);     /* 1005 may not be sent */
-    EXPECT_FAILURE(r, "\x88\x83" M "\x03\xe8\xff", 1002); /* a reason that is not UTF-8 */
+    EXPECT_FAILURE(r, "\x09\x80" M, 1002);                   /* a fragmented ping */
+    EXPECT_FAILURE(r, "\x89\xfe\x00\x7e" M, 1002);           /* a ping too long */
+    EXPECT_FAILURE(r, "\x82\xfe\x00\x01" M "x", 1002);       /* a length not in its shortest form */
+    EXPECT_FAILURE(r, "\x88\x81" M "x", 1002);               /* half a close code */
+    EXPECT_FAILURE(r, "\x88\x82" M "\x03\xed", 1002);        /* 1005 may not be sent */
+    EXPECT_FAILURE(r, "\x88\x83" M "\x03\xe8\xff", 1002);    /* a reason that is not UTF-8 */
     EXPECT_FAILURE(r, "\x81\x81" M "\xff", 1007);
-    EXPECT_FAILURE(r, "\x81\x82" M "\xe2\x82", 1007);     /* ends inside a character */
+    EXPECT_FAILURE(r, "\x81\x82" M "\xe2\x82", 1007); /* ends inside a character */
     EXPECT_FAILURE(r, "\x82\xff\x00\x00\x00\x00\x04\x00\x00\x01" M, 1009);
     memset(long_text, 'x', sizeof long_text);
     memcpy(long_text, "\x01\xff\0\0\0\0\0\1\0\1" M, 14);
@@ -365,7 +377,7 @@ static void client_ping(struct rig *r)
     expect_frame(fd, 0x89, "");
     rig_ws_frame(fd, 0x8a, "", 0);
     expect_frame(fd, 0x89, ""); /* answered: goes on */
-    do { /* and now silence */
+    do {                        /* and now silence */
         payload = NULL;
         if (recv(fd, &first, 1, MSG_PEEK) != 1)
             break;
@@ -391,17 +403,19 @@ static void client_handshake(struct rig *r)
 
     EXPECT_ANSWER(r, "GET /ws HTTP/1.1\r\n" C "Upgrade: tcp\r\nConnection: upgrade\r\n\r\n", 426,
                   "upgrade_required");
-    EXPECT_ANSWER(r, "GET /ws HTTP/1.1\r\n" RIG_AUTH "Host: localhost\r\nUpgrade: websocket\r\n"
-                     "Connection: upgrade, close\r\nSec-WebSocket-Version: 13\r\n"
-                     "Sec-WebSocket-Key: short\r\n\r\n",
+    EXPECT_ANSWER(r,
+                  "GET /ws HTTP/1.1\r\n" RIG_AUTH "Host: localhost\r\nUpgrade: websocket\r\n"
+                  "Connection: upgrade, close\r\nSec-WebSocket-Version: 13\r\n"
+                  "Sec-WebSocket-Key: short\r\n\r\n",
                   400, "bad_request");
     answer = rig_ask(r, "GET /ws HTTP/1.1\r\n" RIG_AUTH "Host: localhost\r\nUpgrade: websocket\r\n"
                         "Connection: upgrade, close\r\nSec-WebSocket-Version: 8\r\n\r\n");
     EXPECT(strncmp(answer, "HTTP/1.1 426 ", 13) == 0);
     EXPECT(strstr(answer, "\r\nSec-WebSocket-Version: 13\r\n") != NULL);
     free(answer);
-    EXPECT_ANSWER(r, "GET /ws HTTP/1.1\r\n" RIG_WS_HEAD RIG_AUTH
-                     "Origin: https://evil.example\r\nConnection: close\r\n\r\n",
+    EXPECT_ANSWER(r,
+                  "GET /ws HTTP/1.1\r\n" RIG_WS_HEAD RIG_AUTH
+                  "Origin: https://evil.example\r\nConnection: close\r\n\r\n",
                   403, "origin_refused");
     EXPECT_ANSWER(r, "GET /ws HTTP/1.1\r\n" RIG_WS_HEAD "Connection: close\r\n\r\n", 401,
                   "unauthorized");
@@ -418,9 +432,10 @@ static void client_subprotocol(struct rig *r)
     char *answer;
 
     /* base64url of RIG_TOKEN, offered by a page that has no other way to send it. */
-    rig_puts(fd, "GET /ws HTTP/1.1\r\n" RIG_WS_HEAD
-                 "Sec-WebSocket-Protocol: holdfast.bearer.MDEyMzQ1Njc4OWFiY2RlZi1vd24, holdfast.v1\r\n"
-                 "\r\n");
+    rig_puts(fd,
+             "GET /ws HTTP/1.1\r\n" RIG_WS_HEAD
+             "Sec-WebSocket-Protocol: holdfast.bearer.MDEyMzQ1Njc4OWFiY2RlZi1vd24, holdfast.v1\r\n"
+             "\r\n");
     answer = rig_read_until(fd, "\r\n\r\n");
     EXPECT(strncmp(answer, "HTTP/1.1 101 ", 13) == 0);
     EXPECT(strstr(answer, "\r\nSec-WebSocket-Protocol: holdfast.v1\r\n") != NULL);
@@ -432,6 +447,39 @@ static void client_subprotocol(struct rig *r)
 TEST(the_token_in_a_subprotocol_counts_and_is_not_echoed)
 {
     run(client_subprotocol);
+}
+
+static void client_never_reads(struct rig *r)
+{
+    int fd = rig_ws_connect(r, "/ws", "");
+
+    rig_ws_frame(fd, 0x81, "flood", 5);
+    expect_closed_code(r, 1006);
+    close(fd);
+}
+
+TEST(what_is_held_for_a_peer_is_bounded)
+{
+    run(client_never_reads);
+}
+
+static void client_drained(struct rig *r)
+{
+    int fd = rig_ws_connect(r, "/ws", "");
+
+    rig_ws_frame(fd, 0x81, "drain", 5);
+    rig_ws_frame(fd, 0x88, "\x03\xe9", 2);
+    expect_close(fd, 1001);
+    close(fd);
+}
+
+TEST(a_draining_server_closes_websockets_with_1001)
+{
+    struct rig r;
+
+    rig_setup(&r, routes, sizeof routes / sizeof *routes);
+    rig_run(&r, client_drained);
+    EXPECT_INT(r.closed_code, 1001);
 }
 
 /* --- compression ------------------------------------------------------------------------------ */
@@ -487,8 +535,9 @@ static void client_deflate(struct rig *r)
 {
     size_t len = 2 << 20, got;
     char *bytes = malloc(len), *back, bomb[200000];
-    int fd = rig_ws_connect(r, "/ws", "Sec-WebSocket-Extensions: permessage-deflate; "
-                                      "client_max_window_bits\r\n");
+    int fd = rig_ws_connect(r, "/ws",
+                            "Sec-WebSocket-Extensions: permessage-deflate; "
+                            "client_max_window_bits\r\n");
 
     send_deflated(fd, 0x41, "short", 5, 1);
     expect_frame(fd, 0x81, "short"); /* too short to be worth it */

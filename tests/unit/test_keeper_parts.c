@@ -5,6 +5,7 @@
  */
 #include "test.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -59,11 +60,10 @@ TEST(a_sound_spawn_is_taken_with_its_strings_inline_or_beside_it)
 TEST(each_field_of_a_spawn_is_checked)
 {
     EXPECT_FAULT(room.m.path_count = 0, "paths");
-    EXPECT_FAULT(room.m.path_count = UINT32_MAX, "paths");
+    EXPECT_FAULT(room.m.path_count = UINT32_MAX, "strings");
     EXPECT_FAULT(room.m.arg_count = 0, "arguments");
-    EXPECT_FAULT(room.m.arg_count = UINT32_MAX, "arguments");
-    EXPECT_FAULT(room.m.env_count = UINT32_MAX, "variables");
-    EXPECT_FAULT(room.m.env_count = MESSAGE_STRINGS_MAX, "variables");
+    EXPECT_FAULT(room.m.arg_count = UINT32_MAX, "strings");
+    EXPECT_FAULT(room.m.env_count = UINT32_MAX, "strings");
     EXPECT_FAULT(room.m.group_count = K_GROUPS_MAX + 1, "groups");
     EXPECT_FAULT(room.m.strings_len = 0, "strings");
     EXPECT_FAULT(room.m.strings_len = UINT32_MAX, "strings");
@@ -131,11 +131,9 @@ TEST(strings_must_fill_their_bytes_exactly)
 TEST(a_plan_has_its_arrays_in_place)
 {
     struct spawn *s;
-    bool malformed;
 
     sound_spawn();
-    s = spawn_new(&room.m, (const char *)(&room.m + 1), -1, &malformed);
-    REQUIRE(s != NULL);
+    REQUIRE(spawn_new(&room.m, (const char *)(&room.m + 1), -1, &s) == 0);
     EXPECT_STR(s->plan.cwd, "/tmp");
     EXPECT_STR(s->plan.paths[1], "/bin/b");
     EXPECT_STR(s->plan.argv[0], "a");
@@ -149,7 +147,9 @@ TEST(a_plan_has_its_arrays_in_place)
     EXPECT(s->plan.shell_argv[3] == NULL);
     spawn_free(s);
     room.m.env_count = 2;
-    EXPECT(spawn_new(&room.m, (const char *)(&room.m + 1), -1, &malformed) == NULL && malformed);
+    EXPECT_INT(spawn_new(&room.m, (const char *)(&room.m + 1), -1, &s), -EBADMSG);
+    room.m.path_count = SPAWN_STRINGS_MAX;
+    EXPECT_INT(spawn_new(&room.m, (const char *)(&room.m + 1), -1, &s), -E2BIG);
 }
 
 TEST(the_wait_before_another_worker_doubles_up_to_its_bound)
@@ -292,8 +292,6 @@ TEST(our_cgroup_is_found_in_the_mounts)
 
 /* --- a slot, made of plain files ------------------------------------------ */
 
-static char slot_path[64];
-
 static void put(int dir, const char *name, const char *text)
 {
     int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -314,52 +312,77 @@ static void expect_file(int dir, const char *name, const char *want)
 
 TEST(limits_members_and_deaths_are_those_of_the_slots_files)
 {
-    static const char *const files[] = {"cgroup.events", "cgroup.procs", "memory.max", "pids.max",
-                                        "memory.events", "cgroup.kill"};
-    struct cgroup c = {.dir_fd = -1, .has_memory = true, .has_pids = true};
-    struct cgroup_slot slot = {.number = 1};
+    static const char *const files[] = {"cgroup.events", "cgroup.procs",  "memory.max",
+                                        "pids.max",      "memory.events", "cgroup.kill"};
+    struct cgroup c = {.has_memory = true, .has_pids = true};
+    struct cgroup_slot slot = {.number = 1, .dir_fd = -1};
+    char path[] = "/tmp/holdfast-slot-XXXXXX";
     size_t count;
     pid_t *pids;
+    int dir;
 
-    strcpy(slot_path, "/tmp/holdfast-slot-XXXXXX");
-    REQUIRE(mkdtemp(slot_path) != NULL);
-    slot.dir_fd = open(slot_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    REQUIRE(mkdtemp(path) != NULL);
+    c.dir_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    REQUIRE(mkdirat(c.dir_fd, "p1", 0700) == 0);
+    dir = openat(c.dir_fd, "p1", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    EXPECT(!cgroup_is_empty(&c, &slot));
     for (size_t i = 0; i < 6; i++)
-        put(slot.dir_fd, files[i], "");
-    slot.events_fd = openat(slot.dir_fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
+        put(dir, files[i], "");
 
-    EXPECT(!cgroup_is_empty(&slot));
-    put(slot.dir_fd, "cgroup.events", "populated 1\nfrozen 0\n");
-    EXPECT(!cgroup_is_empty(&slot));
-    put(slot.dir_fd, "cgroup.events", "populated 0\nfrozen 0\n");
-    EXPECT(cgroup_is_empty(&slot));
+    EXPECT(!cgroup_is_empty(&c, &slot));
+    put(dir, "cgroup.events", "populated 1\nfrozen 0\n");
+    EXPECT(!cgroup_is_empty(&c, &slot));
+    put(dir, "cgroup.events", "populated 0\nfrozen 0\n");
+    EXPECT(cgroup_is_empty(&c, &slot));
 
     EXPECT_INT(cgroup_limit(&c, &slot, UINT64_MAX, UINT64_MAX), 0);
     EXPECT(!slot.limited);
     EXPECT_INT(cgroup_limit(&c, &slot, 1048576, 10), 0);
     EXPECT(slot.limited);
-    expect_file(slot.dir_fd, "memory.max", "1048576");
-    expect_file(slot.dir_fd, "pids.max", "10");
+    expect_file(dir, "memory.max", "1048576");
+    expect_file(dir, "pids.max", "10");
 
-    put(slot.dir_fd, "memory.events", "low 0\noom 3\noom_kill 2\noom_group_kill 0\n");
+    put(dir, "memory.events", "low 0\noom 3\noom_kill 2\noom_group_kill 0\n");
     cgroup_note_oom(&c, &slot);
     EXPECT(!cgroup_had_oom(&c, &slot));
-    put(slot.dir_fd, "memory.events", "low 0\noom 4\noom_kill 3\noom_group_kill 0\n");
+    put(dir, "memory.events", "low 0\noom 4\noom_kill 3\noom_group_kill 0\n");
     EXPECT(cgroup_had_oom(&c, &slot));
     c.has_memory = false;
     EXPECT(!cgroup_had_oom(&c, &slot));
 
-    put(slot.dir_fd, "cgroup.procs", "12\n0\n345\n");
-    pids = cgroup_members(&slot, &count);
+    put(dir, "cgroup.procs", "12\n0\n345\n");
+    pids = cgroup_members(&c, &slot, &count);
     EXPECT_U64(count, 2);
     EXPECT(pids != NULL && pids[0] == 12 && pids[1] == 345);
     free(pids);
-    EXPECT_INT(cgroup_kill(&slot), 0);
-    expect_file(slot.dir_fd, "cgroup.kill", "1");
+    EXPECT_INT(cgroup_kill(&c, &slot), 0);
+    expect_file(dir, "cgroup.kill", "1");
 
     for (size_t i = 0; i < 6; i++)
-        unlinkat(slot.dir_fd, files[i], 0);
-    close(slot.dir_fd);
-    close(slot.events_fd);
-    rmdir(slot_path);
+        unlinkat(dir, files[i], 0);
+    close(dir);
+    unlinkat(c.dir_fd, "p1", AT_REMOVEDIR);
+    close(c.dir_fd);
+    rmdir(path);
+}
+
+/* --- streams -------------------------------------------------------------- */
+
+TEST(without_dev_null_the_end_is_read_from_a_pipe)
+{
+    char dir[] = "/tmp/holdfast-root-XXXXXX", byte;
+    int status = -1;
+    pid_t pid;
+
+    if (geteuid() != 0)
+        return;
+    REQUIRE(mkdtemp(dir) != NULL);
+    pid = fork();
+    if (pid == 0) {
+        int fd = chroot(dir) == 0 ? streams_open_null() : -1;
+
+        _exit(fd >= 0 && read(fd, &byte, 1) == 0 ? 0 : 1);
+    }
+    EXPECT(waitpid(pid, &status, 0) == pid && status == 0);
+    rmdir(dir);
 }

@@ -7,7 +7,8 @@
 
 #include "keeper_rig.h"
 
-#include <sys/ioctl.h>
+#include "keeper/core.h"
+#include "keeper/spawn.h"
 
 #define SH(line) ((const char *const[]){"/bin/sh", "-c", (line), NULL})
 
@@ -140,8 +141,8 @@ TEST(ctrl_c_typed_into_the_terminal_interrupts_the_program)
 
 TEST(arguments_and_environment_arrive_exactly)
 {
-    static const char *const argv[] = {"/bin/sh", "-c", "printf '<%s>' \"$0\" \"$@\"; env",
-                                       "", "a b", "\xc3\xa4\n", NULL};
+    static const char *const argv[] = {
+        "/bin/sh", "-c", "printf '<%s>' \"$0\" \"$@\"; env", "", "a b", "\xc3\xa4\n", NULL};
     static const char *const envp[] = {"ONE=1", "EMPTY=", "HOLDFAST_PROCESS_ID=proc_outer", NULL};
     struct rig r;
     struct rig_worker w;
@@ -176,6 +177,29 @@ TEST(long_strings_come_through_a_memory_file)
     s.by_memfd = true;
     rig_run(&w, &s, out, sizeof out);
     EXPECT_INT(atoi(out), (int)sizeof big - 1);
+    rig_end(&r, &w);
+}
+
+/* A search path of colons is no fault of the worker's. */
+TEST(too_many_strings_are_an_answer)
+{
+    enum { COUNT = 70000 };
+    static const char *argv[COUNT + 2];
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec s;
+    char out[16];
+
+    argv[0] = "/bin/true";
+    for (int i = 1; i <= COUNT; i++)
+        argv[i] = "";
+    rig_begin(&r, &w);
+    rig_spec_init(&s, argv);
+    s.by_memfd = true;
+    rig_fail(&w, &s, K_STAGE_EXEC, E2BIG, 0);
+    rig_spec_init(&s, SH("echo on"));
+    rig_run(&w, &s, out, sizeof out);
+    EXPECT_STR(out, "on\n");
     rig_end(&r, &w);
 }
 
@@ -300,9 +324,14 @@ TEST(a_failed_start_leaves_nothing_behind)
 
     setenv("HOLDFAST_NO_CGROUP", "1", 1);
     rig_begin(&r, &w);
-    before = rig_steady_fds(w.boot.keeper_pid);
     rig_spec_init(&s, SH("true"));
     s.paths = none;
+    /* From the second terminal on, what is made ahead is there. */
+    for (int i = 0; i < 2; i++) {
+        s.m.pty = 1;
+        rig_fail(&w, &s, K_STAGE_EXEC, ENOENT, 0);
+    }
+    before = rig_steady_fds(w.boot.keeper_pid);
     for (int i = 0; i < 50; i++) {
         s.m.pty = i % 2;
         rig_fail(&w, &s, K_STAGE_EXEC, ENOENT, 0);
@@ -534,6 +563,7 @@ static struct hanging hang_make(void)
     h.fd = open(h.path, O_RDONLY | O_CLOEXEC);
     if (fcntl(h.fd, F_SETLEASE, F_WRLCK) < 0) {
         close(h.fd);
+        unlink(h.path);
         h.fd = -1;
     }
     return h;
@@ -596,10 +626,11 @@ TEST(a_start_that_hangs_is_given_up_with_the_worker_that_asked)
     setenv("HOLDFAST_NO_CGROUP", "1", 1);
     rig_begin(&r, &w);
     rig_ready(&w);
+    rig_spec_init(&quick, SH("echo quick"));
+    rig_run(&w, &quick, out, sizeof out);
     before = rig_steady_fds(r.keeper);
     rig_spec_init(&slow, (const char *const[]){h.path, NULL});
     rig_spawn(&w, &slow);
-    rig_spec_init(&quick, SH("echo quick"));
     rig_run(&w, &quick, out, sizeof out);
     rig_kill_worker(&w);
     rig_worker(&r, &w);
@@ -608,4 +639,69 @@ TEST(a_start_that_hangs_is_given_up_with_the_worker_that_asked)
     hang_release(&h);
     unlink(h.path);
     rig_end(&r, &w);
+}
+
+/*
+ * Half a minute is enough for any exec. The keeper's parts are put together
+ * here without its loop, so that the clock can be told what time it is.
+ */
+TEST(a_start_that_hangs_too_long_is_answered)
+{
+    static const char strings[] = "/tmp";
+    struct hanging h = hang_make();
+    struct keeper_options options = {.state_bytes = 0};
+    struct keeper k = {.options = &options, .pid = getpid(), .nofile = {1024, 1024}};
+    struct rig_worker w = {.link = -1};
+    struct k_spawned m;
+    char packet[sizeof(struct k_spawn) + 128];
+    struct k_spawn *spawn = (struct k_spawn *)packet;
+    char *at = packet + sizeof *spawn;
+    int fds[8] = {-1, -1};
+    pid_t pid;
+
+    if (h.fd < 0)
+        return;
+    table_init(&k.table);
+    cgroup_resume(&k.cgroup, "", 0);
+    spawns_init(&k);
+    worker_init(&k);
+    REQUIRE(link_open(&k.worker.link, &w.link) == 0);
+    memset(packet, 0, sizeof packet);
+    spawn->req = 31;
+    strcpy(spawn->id, "proc_late");
+    spawn->cpu_s = spawn->memory_bytes = spawn->processes = K_UNSET;
+    spawn->open_files = spawn->file_bytes = K_UNSET;
+    spawn->path_count = spawn->arg_count = 1;
+    at = stpcpy(at, strings) + 1;
+    at = stpcpy(at, h.path) + 1;
+    at = stpcpy(at, "late") + 1;
+    spawn->strings_len = (uint32_t)(at - packet - (long)sizeof *spawn);
+    EXPECT(spawn_request(&k, spawn, packet + sizeof *spawn, fds));
+    EXPECT_U64(k.spawns.count, 1);
+    EXPECT_U64(k.table.count, 1);
+    pid = list_entry(k.table.all.next, struct entry, in_all)->pub.pid;
+    /* It is on its way, and its time is not up. */
+    for (int i = 0; i < 1000 && rig_state(pid) != 'S' && rig_state(pid) != 'D'; i++)
+        usleep(1000);
+    spawns_step(&k, clock_mono_ms());
+    EXPECT_U64(k.table.count, 1);
+
+    spawns_step(&k, clock_mono_ms() + SPAWN_DEADLINE_MS + 1000);
+    m = rig_spawned(&w, fds);
+    EXPECT_U64(m.req, 31);
+    EXPECT_U64(m.entry, 0);
+    EXPECT_INT(m.error, ETIMEDOUT);
+    EXPECT_U64(m.stage, K_STAGE_EXEC);
+    EXPECT_U64(k.table.count, 0);
+    EXPECT(spawns_are_settled(&k));
+    /* Its memory goes when the child has gone. */
+    EXPECT_INT(waitpid(pid, NULL, 0), pid);
+    spawns_abandon(&k);
+    EXPECT_U64(k.spawns.count, 0);
+    link_close(&k.worker.link);
+    close(w.link);
+    spawns_fini(&k);
+    table_fini(&k.table);
+    hang_release(&h);
+    unlink(h.path);
 }

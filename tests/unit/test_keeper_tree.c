@@ -116,8 +116,8 @@ static void leader_first(void)
 
     rig_begin(&r, &w);
     s = start(&w, "proc_left",
-              "sleep 71 & echo $!; (setsid sh -c 'echo $$; exec sleep 72' &) ; sleep 0.1; echo up", 2,
-              false);
+              "sleep 71 & echo $!; (setsid sh -c 'echo $$; exec sleep 72' &) ; sleep 0.1; echo up",
+              2, false);
     EXPECT_INT(rig_exited(&w).status, 0);
     v = rig_survey(&w, s.m.entry);
     EXPECT_U64(v.total, 2);
@@ -154,8 +154,10 @@ TEST(leader_group_and_foreground_are_three_targets)
 
     rig_begin(&r, &w);
     /* With job control the sleeper in front has a group of its own. */
-    s = start(&w, "proc_jobs", "set -m; trap '' INT; sh -c 'echo $$; echo up; exec sleep 60';"
-              "echo after; exec sleep 61", 1, true);
+    s = start(&w, "proc_jobs",
+              "set -m; trap '' INT; sh -c 'echo $$; echo up; exec sleep 60';"
+              "echo after; exec sleep 61",
+              1, true);
     EXPECT_INT(rig_signal(&w, s.m.entry, SIGKILL, K_FOREGROUND).error, 0);
     EXPECT(rig_gone(s.pids[0]));
     EXPECT(rig_state(s.m.pid) != 0);
@@ -180,9 +182,10 @@ static void fork_storm(void)
     struct started s;
 
     rig_begin(&r, &w);
-    s = start(&w, "proc_storm",
-              "storm() { while :; do (sleep 1 &) ; sleep 0.01; done; }; storm & storm & echo up; wait",
-              0, false);
+    s = start(
+        &w, "proc_storm",
+        "storm() { while :; do (sleep 1 &) ; sleep 0.01; done; }; storm & storm & echo up; wait", 0,
+        false);
     rig_signal(&w, s.m.entry, SIGKILL, K_TREE);
     EXPECT_INT(rig_exited(&w).status, SIGKILL);
     for (int i = 0; i < 50 && rig_survey(&w, s.m.entry).total > 0; i++)
@@ -206,8 +209,7 @@ TEST(a_tree_that_forks_all_the_time_dies_without_cgroups)
 static void hide_proc(void)
 {
     /* An empty directory over /proc, in a mount namespace of our own. */
-    if (unshare(CLONE_NEWNS) == 0 &&
-        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0)
+    if (unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0)
         (void)mount("none", "/proc", "tmpfs", 0, NULL);
 }
 
@@ -255,6 +257,25 @@ TEST(cgroups_are_used_again_and_removed)
     EXPECT(access(path, F_OK) < 0);
     snprintf(path, sizeof path, "/sys/fs/cgroup/unified/holdfast-%d", (int)r.keeper);
     EXPECT(access(path, F_OK) < 0);
+}
+
+/* A keeper that was killed cannot clean up; the next one does. */
+TEST(cgroups_of_a_dead_keeper_are_removed)
+{
+    struct rig r;
+    struct rig_worker w;
+    char path[128];
+
+    rig_begin(&r, &w);
+    kill(r.keeper, SIGKILL);
+    rig_drop(&w);
+    rig_wait_keeper(&r);
+    snprintf(path, sizeof path, "/sys/fs/cgroup/unified/holdfast-%d", (int)r.keeper);
+    EXPECT(!w.boot.has_cgroup || access("/sys/fs/cgroup/unified", F_OK) < 0 ||
+           access(path, F_OK) == 0);
+    rig_begin(&r, &w);
+    EXPECT(access(path, F_OK) < 0);
+    rig_end(&r, &w);
 }
 
 TEST(memory_and_processes_are_limited)

@@ -12,7 +12,7 @@
 #define SH(line) ((const char *const[]){"/bin/sh", "-c", (line), NULL})
 
 static char exe[PATH_MAX];
-static char *exe_argv[] = {exe, (char *)(uintptr_t)"new-keeper", NULL};
+static char *exe_argv[] = {exe, (char *)(uintptr_t) "new-keeper", NULL};
 
 /* Runs before main() of test.h: the executed binary never gets there. */
 __attribute__((constructor)) static void be_new_keeper(int argc, char **argv)
@@ -57,8 +57,8 @@ static void begin(struct rig *r, struct rig_worker *w)
     rig_init(r);
     r->options.exe_path = exe;
     r->options.argv = exe_argv;
-    r->options.carry = (struct keeper_carry){
-        .bytes = "carried", .len = 7, .fds = {r->workers}, .fd_count = 1};
+    r->options.carry =
+        (struct keeper_carry){.bytes = "carried", .len = 7, .fds = {r->workers}, .fd_count = 1};
     rig_start(r);
     rig_worker(r, w);
 }

@@ -43,9 +43,10 @@ TEST(internet_addresses_are_opened)
 
 TEST(what_is_no_address_is_refused_without_a_look_up)
 {
-    static const char *const bad[] = {"",      "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "1.2.3.4:65536",
-                                      "example.com:80", "[::1:80", "::1:80",  "unix:", "fd:",
-                                      "fd:x",  "127.0.0.1:-1", "localhost"};
+    static const char *const bad[] = {
+        "",         "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "1.2.3.4:65536", "example.com:80",
+        "[::1:80",  "::1:80",    "unix:",      "fd:",         "fd:x",          "127.0.0.1:-1",
+        "localhost"};
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct listen_socket s;

@@ -10,11 +10,11 @@
 
 TEST(a_host_is_a_name_or_an_address_with_a_port)
 {
-    static const char *const good[] = {"localhost", "a.b-c_d", "127.0.0.1:80", "[::1]",
-                                       "[::1]:65535", "x:0",   "a."};
-    static const char *const bad[] = {"",       ":80",    "a:",     "a:x",  "a:65536", "a b",  "a/b",
-                                      "a@b",    "[::1",   "[x]",    "::1",  "[::1]x",  "a,b",  "a:1:2",
-                                      "\xc3\xa4", "a\"b", "a#b",    "a?b",  "[]"};
+    static const char *const good[] = {
+        "localhost", "a.b-c_d", "127.0.0.1:80", "[::1]", "[::1]:65535", "x:0", "a."};
+    static const char *const bad[] = {"",         ":80",  "a:",  "a:x", "a:65536", "a b", "a/b",
+                                      "a@b",      "[::1", "[x]", "::1", "[::1]x",  "a,b", "a:1:2",
+                                      "\xc3\xa4", "a\"b", "a#b", "a?b", "[]"};
 
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         EXPECT(origin_host_is_valid(good[i]));

@@ -76,9 +76,9 @@ TEST(a_path_is_cut_before_it_is_decoded)
 
 TEST(paths_that_could_mislead_are_refused)
 {
-    static const char *const bad[] = {"",        "a",       "/.",     "/..",    "/a/../b", "/%2e",
-                                      "/%2E%2e", "/a/%2e/", "/a%00b", "/a%0ab", "/%7f",    "/%1b",
-                                      "/%",      "/a%2",    "*"};
+    static const char *const bad[] = {"",     "a",       "/.",      "/..",    "/a/../b",
+                                      "/%2e", "/%2E%2e", "/a/%2e/", "/a%00b", "/a%0ab",
+                                      "/%7f", "/%1b",    "/%",      "/a%2",   "*"};
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct hf_error err = {0};

@@ -88,9 +88,21 @@ TEST(a_wrong_method_tells_the_right_ones_of_all_rows)
 TEST(what_fits_no_row_is_not_found)
 {
     static const char *const none[] = {
-        "/v1",         "/v1/",           "/v1/processes/", "/v1//processes", "//",
-        "/healthz/",   "/v1/processes/a/b", "/Healthz",    "/assets",        "/proxy/",
-        "/proxy//x",   "/dialects",      "/dialects/docker", "/dialects/docker/", "/dialects/dockerx",
+        "/v1",
+        "/v1/",
+        "/v1/processes/",
+        "/v1//processes",
+        "//",
+        "/healthz/",
+        "/v1/processes/a/b",
+        "/Healthz",
+        "/assets",
+        "/proxy/",
+        "/proxy//x",
+        "/dialects",
+        "/dialects/docker",
+        "/dialects/docker/",
+        "/dialects/dockerx",
     };
 
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)

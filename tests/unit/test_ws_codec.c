@@ -73,9 +73,7 @@ static void feed(struct reader *r, const char *bytes, size_t len)
             buf_drop(&r->kept, used);
             EXPECT(r->kept.len < WS_KEEP_MAX);
             return;
-        case WS_EV_DATA:
-            used -= on_piece(r, &p);
-            break;
+        case WS_EV_DATA: used -= on_piece(r, &p); break;
         case WS_EV_CONTROL:
             buf_printf(&r->story, "control %d(%.*s)\n", p.opcode, (int)p.len, p.bytes);
             break;
@@ -122,9 +120,10 @@ TEST(every_cut_tells_the_same_story)
 
     conversation(&b);
     feed(&whole, buf_data(&b), b.len);
-    EXPECT(strncmp(buf_cstr(&whole.story),
-                   "text(hello)\ncontrol 9(ping)\ncontrol 10()\ntext(fragment)\nbinary()\nbinary(abc",
-                   75) == 0);
+    EXPECT(
+        strncmp(buf_cstr(&whole.story),
+                "text(hello)\ncontrol 9(ping)\ncontrol 10()\ntext(fragment)\nbinary()\nbinary(abc",
+                75) == 0);
     for (size_t cut = 0; cut <= b.len; cut++) {
         struct reader r = {0};
 
@@ -217,8 +216,8 @@ TEST(wrong_frames_have_a_close_code)
     EXPECT_INT(CODE("\xc1\x80" M, true), 0);
     EXPECT_INT(CODE("\xa1\x80" M, true), 1002);
     EXPECT_INT(CODE("\x91\x80" M, true), 1002);
-    EXPECT_INT(CODE("\xc9\x80" M, true), 1002);                   /* a compressed ping */
-    EXPECT_INT(CODE("\x41\x80" M "\xc0\x80" M, true), 1002);      /* RSV1 on a continuation */
+    EXPECT_INT(CODE("\xc9\x80" M, true), 1002);              /* a compressed ping */
+    EXPECT_INT(CODE("\x41\x80" M "\xc0\x80" M, true), 1002); /* RSV1 on a continuation */
     EXPECT_INT(CODE("\x41\x80" M "\x80\x80" M, true), 0);
     for (int opcode = 3; opcode < 16; opcode++) {
         char frame[] = {(char)(0x80 | opcode), (char)0x80, 1, 2, 3, 4};

@@ -2,7 +2,7 @@
 // Request bodies: lengths, chunks, Expect, limits, and the shapes that smuggle requests.
 
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { it } from '../lib/test.mjs';
 import { checkProblem, withDaemon } from '../lib/daemon.mjs';
 import { RawConn, exchange, requestBytes } from '../lib/raw.mjs';
 
@@ -98,8 +98,10 @@ withDaemon('http bodies', {}, (d) => {
     });
 
     it('asks for a length where a body is needed', async () => {
-        const a = await exchange(d, requestBytes(d, 'POST /v1/processes/run', { headers: JSON_TYPE }));
-        checkProblem(a, 'length_required');
+        const old = await exchange(d, requestBytes(d, 'POST /v1/processes/run', { headers: JSON_TYPE, version: 'HTTP/1.0' }));
+        checkProblem(old, 'length_required', 'HTTP/1.0 has no other way to end a body');
+        const none = await exchange(d, requestBytes(d, 'POST /v1/processes/run', { headers: JSON_TYPE }));
+        checkProblem(none, 'bad_json', 'in HTTP/1.1 no length means no body');
     });
 
     it('says 100 Continue once, before the body', async () => {

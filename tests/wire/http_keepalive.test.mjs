@@ -2,7 +2,7 @@
 // Connections: kept, pipelined, half-closed, split into single bytes, HTTP/1.0.
 
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { it } from '../lib/test.mjs';
 import { checkProblem, withDaemon } from '../lib/daemon.mjs';
 import { checkBytes, emit } from '../lib/gen.mjs';
 import { RawConn, requestBytes } from '../lib/raw.mjs';

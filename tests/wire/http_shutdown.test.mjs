@@ -2,7 +2,7 @@
 // The end of the daemon: everybody is told, everything is ended, exit status 0.
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from '../lib/test.mjs';
 import { Viewer } from '../lib/client.mjs';
 import { checkProblem, daemonFor } from '../lib/daemon.mjs';
 import * as proc from '../lib/proc.mjs';

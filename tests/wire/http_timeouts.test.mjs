@@ -2,7 +2,7 @@
 // Slow requests: each part has its time, and a slow client cannot hold a place for ever.
 
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { it } from '../lib/test.mjs';
 import { checkProblem, withDaemon } from '../lib/daemon.mjs';
 import { RawConn, requestBytes } from '../lib/raw.mjs';
 

@@ -2,7 +2,7 @@
 // The number of connections has a limit, and reaching it is said.
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from '../lib/test.mjs';
 import { checkProblem, daemonFor } from '../lib/daemon.mjs';
 import { RawConn, requestBytes } from '../lib/raw.mjs';
 import { waitUntil } from '../lib/wait.mjs';

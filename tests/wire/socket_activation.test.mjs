@@ -2,8 +2,9 @@
 // LISTEN_FDS: sockets that someone else has opened.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import net from 'node:net';
-import { test } from 'node:test';
+import { test } from '../lib/test.mjs';
 import { Daemon, binary } from '../lib/daemon.mjs';
 
 async function listener(where) {
@@ -15,7 +16,8 @@ async function listener(where) {
 test('serves on inherited sockets and does not hand the variables on', async () => {
     const d = new Daemon({ fdBaseline: false }).prepare();
     const tcp = await listener({ host: '127.0.0.1', port: 0 });
-    const unix = await listener(`${d.dir}/activated.sock`);
+    const unix = await listener(`${d.dir}/bound.sock`);
+    fs.renameSync(`${d.dir}/bound.sock`, `${d.dir}/activated.sock`); // closing our side unlinks the name it bound
     const port = tcp.address().port;
     // The variables name the process that gets them, so a shell sets them just before exec.
     d.options.bin = '/bin/sh';

@@ -2,7 +2,7 @@
 // text/event-stream as bytes: framing, ids, resuming.
 
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { it } from '../lib/test.mjs';
 import { withDaemon } from '../lib/daemon.mjs';
 import { checkBytes, emit } from '../lib/gen.mjs';
 import { RawConn, requestBytes } from '../lib/raw.mjs';

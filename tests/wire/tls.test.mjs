@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { after, it, test } from 'node:test';
+import { after, it, test } from '../lib/test.mjs';
 import tls from 'node:tls';
 import { Viewer } from '../lib/client.mjs';
 import { Daemon, releaseBinary, withDaemon } from '../lib/daemon.mjs';

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import fs from 'node:fs';
-import { it, test } from 'node:test';
+import { it, test } from '../lib/test.mjs';
 import { promisify } from 'node:util';
 import { daemonFor, withDaemon } from '../lib/daemon.mjs';
 import { waitUntil } from '../lib/wait.mjs';
@@ -47,10 +47,10 @@ withDaemon('unix socket', { listen: ['unix:DIR/hf.sock', '127.0.0.1:0'] }, (d) =
         assert.equal(await askAs(0, d.unixPath), '200');
     });
 
-    it('takes pipelined and large requests as TCP does', async () => {
-        const big = 'x'.repeat(500000);
-        const a = await d.request('POST', '/v1/processes/run', over({ role: null, json: { command: 'wc', args: ['-c'], stdin: 'pipe', input: big } }));
-        assert.equal(a.json.stdout.trim(), '500000');
+    it('takes large requests and gives large answers as TCP does', async () => {
+        const args = Array.from({ length: 6 }, () => 'x'.repeat(100000));
+        const a = await d.request('POST', '/v1/processes/run', over({ role: null, json: { command: 'echo', args } }));
+        assert.equal(a.json.stdout, `${args.join(' ')}\n`);
     });
 });
 

@@ -2,7 +2,7 @@
 // The opening of a WebSocket: what is needed, what is chosen, how it is refused.
 
 import assert from 'node:assert/strict';
-import { before, it } from 'node:test';
+import { before, it } from '../lib/test.mjs';
 import { closeCodeOf } from '../lib/client.mjs';
 import { checkProblem, withDaemon } from '../lib/daemon.mjs';
 import { exchange } from '../lib/raw.mjs';

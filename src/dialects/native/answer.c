@@ -37,6 +37,13 @@ void answer_process(struct http_request *rq, int status, struct process *p)
     http_reply_json(rq, status, &n->scratch);
 }
 
+const struct exit_record *exit_of(const struct process_view *v)
+{
+    static const struct exit_record none = {.kind = EXIT_NONE};
+
+    return v->running ? &none : v->exit;
+}
+
 /* Codes that mean "none" inside are null outside. */
 static void write_code(struct json_out *o, const char *key, int code)
 {

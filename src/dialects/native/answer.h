@@ -20,6 +20,8 @@ void answer_process(struct http_request *rq, int status, struct process *p);
 
 /* "exit" and "exit_code"; both null while running. */
 void write_exit(struct json_out *o, const struct exit_record *x);
+/* The exit of a process, or a record of kind EXIT_NONE while it runs. */
+const struct exit_record *exit_of(const struct process_view *v);
 /* "data" and "encoding": text where it is UTF-8, else base64. */
 void write_data(struct json_out *o, const char *bytes, size_t len);
 /* The process object, left open so that members can be added. */

@@ -11,7 +11,7 @@
 #include "dialects/native/handlers.h"
 
 #define CLIENT_MAX 128
-#define RAW_HELD_BYTES (256 * 1024)
+#define RAW_HELD_BYTES (1024 * 1024)
 
 static void connect_on_room(void *arg);
 static void held_free(struct connect *c);
@@ -67,6 +67,7 @@ static void connect_detach(struct connect *c)
 static void connect_free(struct connect *c)
 {
     connect_detach(c);
+    task_cancel(&c->tell);
     op_fini(&c->op);
     process_unref(c->process);
     held_free(c);
@@ -167,7 +168,13 @@ static void connect_notice(void *arg, const struct viewer_notice *n)
             connect_send_deleted(c);
         break;
     }
-    connect_send_owed(c);
+    /* Not at once: the engine may be in the middle of what it tells about. */
+    loop_defer(engine_loop(c->op.native->engine), &c->tell);
+}
+
+static void connect_on_tell(void *arg)
+{
+    connect_send_owed(arg);
 }
 
 static const struct viewer_ops viewer_ops = {
@@ -326,6 +333,8 @@ static struct connect *connect_new(struct http_request *rq, struct process *p,
     list_init(&c->waiter.link);
     c->waiter.fn = connect_on_room;
     c->waiter.arg = c;
+    c->tell.fn = connect_on_tell;
+    c->tell.arg = c;
     c->process = process_ref(p);
     c->role = a->read_only ? ROLE_WATCH : http_role(rq);
     c->stream = -1;

@@ -38,6 +38,7 @@ struct connect {
     struct process *process; /* referenced */
     char *client;            /* NULL: none */
     struct input_waiter waiter;
+    struct task tell; /* what is owed, at the end of the turn */
     struct buf *held; /* raw mode: text that the queue had no room for; NULL: none */
     enum role role;   /* what it may do here: mode=ro makes a watcher */
     int8_t stream;    /* last one named to the client; -1: none */

@@ -150,8 +150,10 @@ void activity_handle(struct http_request *rq)
 
 void openapi_handle(struct http_request *rq)
 {
+    uintptr_t start = (uintptr_t)embed_openapi_json_start;
+
     http_reply(rq, 200, "application/json", embed_openapi_json_start,
-               (size_t)(embed_openapi_json_end - embed_openapi_json_start));
+               (size_t)((uintptr_t)embed_openapi_json_end - start));
 }
 
 void upgrade_handle(struct http_request *rq)
@@ -175,5 +177,14 @@ void not_implemented_handle(struct http_request *rq)
 
     hf_fail(&err, HF_E_not_implemented,
             "this version of the daemon does not serve this call; see features in /v1/info");
+    http_reply_error(rq, &err);
+}
+
+void post_only_handle(struct http_request *rq)
+{
+    struct hf_error err;
+
+    hf_fail(&err, HF_E_method_not_allowed, "This path takes POST.");
+    err.allow = "POST, OPTIONS";
     http_reply_error(rq, &err);
 }

@@ -88,7 +88,8 @@ void output_json(struct http_request *rq, struct process *p, const struct output
     json_shut(&o, ']');
     json_ku64(&o, "next", next);
     /* The exit comes behind the last byte, here as everywhere. */
-    write_exit(&o, !v.running && next >= v.exit->offset ? v.exit
-                                                        : &(struct exit_record){.kind = EXIT_NONE});
+    if (next < v.exit->offset)
+        v.running = true;
+    write_exit(&o, exit_of(&v));
     answer_send(rq, 200, &o);
 }

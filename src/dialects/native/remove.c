@@ -62,7 +62,7 @@ static void removal_answer(struct removal *r, const struct survivors *s)
     struct process_view v;
 
     process_view(r->process, &v);
-    write_exit(&o, v.running ? &(struct exit_record){.kind = EXIT_NONE} : v.exit);
+    write_exit(&o, exit_of(&v));
     write_survivors(&o, s);
     answer_send(r->rq, 200, &o);
 }

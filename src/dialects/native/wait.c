@@ -146,7 +146,7 @@ static void wait_finish(struct wait *w, enum outcome outcome, const struct scan_
     write_outcome(w, &o, outcome, m,
                   m != NULL ? wait_kind_name(scan_kind(w->scan, m->index)) : NULL);
     json_kstr(&o, "status", v.running ? "running" : "exited");
-    write_exit(&o, v.running ? &(struct exit_record){.kind = EXIT_NONE} : v.exit);
+    write_exit(&o, exit_of(&v));
     json_ku64(&o, "from", w->from);
     json_ku64(&o, "next", end);
     write_between(w, &o, end);

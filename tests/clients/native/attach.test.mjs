@@ -2,7 +2,7 @@
 // GET …/connect: the conversation over the WebSocket.
 
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { it } from '../../lib/test.mjs';
 import { Viewer, closeCodeOf } from '../../lib/client.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { checkBytes, emit } from '../../lib/gen.mjs';

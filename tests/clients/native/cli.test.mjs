@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import fs from 'node:fs';
-import { test } from 'node:test';
+import { test } from '../../lib/test.mjs';
 import { binary, daemonFor } from '../../lib/daemon.mjs';
 
 const run = (...args) => new Promise((done) => {

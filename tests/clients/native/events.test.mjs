@@ -2,7 +2,7 @@
 // GET /v1/events: what happened, in order, from where the client was.
 
 import assert from 'node:assert/strict';
-import { it, test } from 'node:test';
+import { it, test } from '../../lib/test.mjs';
 import { Viewer } from '../../lib/client.mjs';
 import { daemonFor, withDaemon } from '../../lib/daemon.mjs';
 import { SseReader } from '../../lib/sse.mjs';

@@ -2,7 +2,7 @@
 // The exit comes after the last byte, and a grandchild that holds the output does not hold the exit.
 
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { it } from '../../lib/test.mjs';
 import { Viewer } from '../../lib/client.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { checkBytes, emit } from '../../lib/gen.mjs';

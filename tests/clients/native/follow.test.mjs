@@ -2,7 +2,7 @@
 // GET …/output?follow=1: raw and as events, to the exit and not beyond.
 
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { it } from '../../lib/test.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { checkBytes, emit } from '../../lib/gen.mjs';
 import { collect } from '../../lib/http.mjs';

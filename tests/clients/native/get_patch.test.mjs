@@ -2,7 +2,7 @@
 // GET and PATCH of one process; the three ways to name it.
 
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { it } from '../../lib/test.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { holdsFor, waitUntil } from '../../lib/wait.mjs';
 

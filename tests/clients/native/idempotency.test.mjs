@@ -2,7 +2,7 @@
 // Idempotency-Key: a retry gets the first answer and starts nothing.
 
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { it } from '../../lib/test.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 
 withDaemon('idempotency', {}, (d) => {

@@ -2,7 +2,7 @@
 // POST …/input: bytes, text, keys, end of file, and back-pressure that loses nothing.
 
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { it } from '../../lib/test.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { checkBytes, expectedBytes } from '../../lib/gen.mjs';
 import { RawConn, requestBytes } from '../../lib/raw.mjs';

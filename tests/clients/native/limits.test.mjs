@@ -2,7 +2,7 @@
 // Limits: each has a name, its own code, and room again afterwards.
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from '../../lib/test.mjs';
 import { Viewer } from '../../lib/client.mjs';
 import { checkProblem, daemonFor } from '../../lib/daemon.mjs';
 import { waitUntil } from '../../lib/wait.mjs';

@@ -2,7 +2,7 @@
 // GET /v1/processes: order, filters, pages.
 
 import assert from 'node:assert/strict';
-import { before, it } from 'node:test';
+import { before, it } from '../../lib/test.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 
 withDaemon('list', {}, (d) => {

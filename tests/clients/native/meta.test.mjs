@@ -2,7 +2,7 @@
 // What the daemon says about itself, and what is not there yet.
 
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { it } from '../../lib/test.mjs';
 import { checkProblem, withDaemon } from '../../lib/daemon.mjs';
 import { codes } from '../../lib/codes.mjs';
 import { waitUntil } from '../../lib/wait.mjs';

@@ -2,7 +2,7 @@
 // GET …/output: ranges, tails, streams, JSON, and gaps that are told.
 
 import assert from 'node:assert/strict';
-import { before, it } from 'node:test';
+import { before, it } from '../../lib/test.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { checkBytes, emit, expectedBytes } from '../../lib/gen.mjs';
 

@@ -2,7 +2,7 @@
 // POST …/resize, windows of viewers, and the policies between them.
 
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { it } from '../../lib/test.mjs';
 import { Viewer } from '../../lib/client.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { waitUntil } from '../../lib/wait.mjs';

@@ -2,7 +2,7 @@
 // Exited records: kept for a time and up to a number, then gone with all they held.
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from '../../lib/test.mjs';
 import { Viewer } from '../../lib/client.mjs';
 import { daemonFor } from '../../lib/daemon.mjs';
 import { waitUntil } from '../../lib/wait.mjs';

@@ -2,7 +2,7 @@
 // POST /v1/processes/run: start, wait, answer.
 
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { it } from '../../lib/test.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { checkBytes, emit, expectedBytes } from '../../lib/gen.mjs';
 import * as proc from '../../lib/proc.mjs';

@@ -2,7 +2,7 @@
 // POST …/signal: names, numbers, targets.
 
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { it } from '../../lib/test.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import * as proc from '../../lib/proc.mjs';
 import { waitUntil } from '../../lib/wait.mjs';

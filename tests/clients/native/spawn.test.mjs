@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import { it } from 'node:test';
+import { it } from '../../lib/test.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import * as proc from '../../lib/proc.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
@@ -128,8 +128,8 @@ withDaemon('spawn', { env: { FROM_DAEMON: 'yes', REMOVE_ME: 'here' } }, (d) => {
 
     it('input alone is given and then ended', async () => {
         assert.equal(await stdout({ command: 'cat', input: 'all there is' }), 'all there is');
-        const big = 'y'.repeat(300000);
-        assert.equal((await stdout({ command: 'wc', args: ['-c'], input: big })).trim(), '300000');
+        assert.equal((await stdout({ command: 'wc', args: ['-c'], input: 'y'.repeat(65536) })).trim(), '65536');
+        assert.equal(await stdout({ command: 'cat', input: 'aGk=', input_encoding: 'base64' }), 'hi');
     });
 
     it('a child inherits nothing: descriptors, signals, masks', async () => {

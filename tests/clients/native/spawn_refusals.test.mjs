@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import { afterEach, before, it } from 'node:test';
+import { afterEach, before, it } from '../../lib/test.mjs';
 import { checkProblem, withDaemon } from '../../lib/daemon.mjs';
 import * as proc from '../../lib/proc.mjs';
 import { exchange, requestBytes } from '../../lib/raw.mjs';
@@ -58,7 +58,8 @@ withDaemon('spawn refusals', {}, (d) => {
             { command: 'true', limits: { oom_score_adj: 5000 } }, { command: 'true', limits: { open_files: -3 } },
             { command: 'true', tag: '' }, { command: 'true', tag: 'x'.repeat(200) }, { command: 'true', label: 'x'.repeat(2000) },
             { command: 'true', metadata: { x: 'y'.repeat(20000) } }, { command: 'true', env: { '': 'x' } }, { command: 'true', env: { 'A=B': 'x' } },
-            { command: 'true', stdin: 'inherit-pty' }, { command: 'true', pty: true, stdin: 'pipe' },
+            { command: 'true', stdin: 'inherit-pty' }, { command: 'cat', input: 'x'.repeat(65537) }, { command: 'cat', input: '!', input_encoding: 'base64' },
+            { command: 'true', pty: true, stdin: 'pipe' },
         ];
         for (const body of wrong) await both('bad_value', body);
     });
@@ -156,7 +157,7 @@ withDaemon('spawn refusals', {}, (d) => {
         await d.refused('bad_query', 'POST', '/v1/processes?dry_run=1', { json: { command: 'true' } });
         await d.refused('method_not_allowed', 'PUT', '/v1/processes', { json: { command: 'true' } });
         await d.refused('method_not_allowed', 'DELETE', '/v1/processes');
-        await d.refused('method_not_allowed', 'GET', '/v1/processes/run');
+        await d.refused('no_such_process', 'GET', '/v1/processes/run');
     });
 
     it('an Idempotency-Key that is none', async () => {

@@ -2,7 +2,7 @@
 // GET /v1/terminal: a terminal and a viewer in one step.
 
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { it } from '../../lib/test.mjs';
 import { Viewer, refusedHandshake } from '../../lib/client.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 
@@ -29,9 +29,9 @@ withDaemon('terminal', {}, (d) => {
 
     it('nothing is missed between the start and the attach', async () => {
         for (let i = 0; i < 20; i++) {
-            const v = await open({ command: 'echo', args: 'quick' }).catch(() => null) ?? await open({ command: 'uname' });
+            const v = await open({ command: 'echo', args: '["very","quick"]' });
             await v.finish();
-            assert.ok(v.output.length > 0);
+            assert.equal(v.output.toString(), 'very quick\r\n');
             assert.equal(v.hello.offset, 0);
         }
     });
@@ -45,11 +45,16 @@ withDaemon('terminal', {}, (d) => {
         await d.remove(id);
     });
 
-    it('refusals come before the upgrade and leave nothing', async () => {
+    it('a wrong query is refused before the upgrade, a failed start by the close; neither leaves anything', async () => {
         const before = (await d.list()).length;
         const code = async (query) => (await refusedHandshake(d, null, { path: '/v1/terminal', query })).problem.code;
-        assert.equal(await code({ command: '/no/such/thing' }), 'spawn_failed');
-        assert.ok(['bad_size', 'bad_query'].includes(await code({ command: 'sh', rows: '0', cols: '80' })));
+        assert.equal(await code({ command: 'sh', rows: '0', cols: '80' }), 'bad_size');
+        assert.equal(await code({ command: 'sh', args: '-l' }), 'bad_query');
+        assert.equal(await code({ command: '' }), 'bad_query');
+        const v = new Viewer(d, null, { path: '/v1/terminal', query: { command: '/no/such/thing' } });
+        await v.opened;
+        assert.equal(await v.closed, 1011);
+        assert.match(v.closeReason, /^spawn_failed: /);
         assert.equal(await code({ command: 'sh', nope: '1' }), 'bad_query');
         await d.refused('upgrade_required', 'GET', '/v1/terminal?command=sh');
         assert.equal((await d.list()).length, before);

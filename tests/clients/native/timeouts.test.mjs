@@ -2,7 +2,7 @@
 // Time-outs of processes: by the clock, by silence, by nobody watching.
 
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { it } from '../../lib/test.mjs';
 import { Viewer } from '../../lib/client.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import * as proc from '../../lib/proc.mjs';

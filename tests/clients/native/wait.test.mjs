@@ -2,7 +2,7 @@
 // GET …/wait for the exit, POST …/wait for the first of several things.
 
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { it } from '../../lib/test.mjs';
 import { checkProblem, withDaemon } from '../../lib/daemon.mjs';
 import { RawConn, requestBytes } from '../../lib/raw.mjs';
 import { waitUntil } from '../../lib/wait.mjs';

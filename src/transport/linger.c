@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * linger.c - a connection whose owner is done: it sends what it holds, and ends
+ *
+ * When the peer may still be sending, c->owner is the connection itself, which stands for
+ * "drain". Layer: transport.
+ */
+#include "transport/conn.h"
+
+static size_t ending_on_bytes(struct conn *c, char *bytes, size_t len)
+{
+    (void)c, (void)bytes;
+    return len;
+}
+
+/* All is sent. */
+static void ending_on_drain(struct conn *c)
+{
+    if (c->tls != NULL || c->owner != NULL)
+        conn_shutdown_write(c);
+    if (c->owner == NULL || c->eof)
+        conn_end(c);
+    else
+        conn_set_deadline(c, DEADLINE_LINGER);
+}
+
+static void ending_on_eof(struct conn *c)
+{
+    if (!c->blocked)
+        conn_end(c);
+}
+
+static void ending_on_deadline(struct conn *c, enum deadline_kind kind)
+{
+    (void)kind;
+    conn_end(c);
+}
+
+static void ending_on_end(struct conn *c)
+{
+    (void)c;
+}
+
+static const struct conn_proto ending_proto = {
+    .on_bytes = ending_on_bytes,
+    .on_eof = ending_on_eof,
+    .on_drain = ending_on_drain,
+    .on_deadline = ending_on_deadline,
+    .on_end = ending_on_end,
+};
+
+void conn_finish(struct conn *c, bool drain)
+{
+    if (c->ended)
+        return;
+    buf_wipe(&c->in);
+    conn_become(c, &ending_proto, drain && !c->eof ? c : NULL);
+    if (!c->blocked)
+        conn_flush(c);
+    if (c->blocked)
+        conn_set_deadline(c, DEADLINE_STALL);
+    else if (!c->ended)
+        ending_on_drain(c);
+}
