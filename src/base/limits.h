@@ -51,7 +51,7 @@
 #define LIMIT_TEXT_BYTES 4096 /* a text to wait for */
 #define LIMIT_DURATION_MS (366LL * 24 * 3600 * 1000)
 #define TERMINAL_SIZE_MAX 4096
-#define VIEWER_SLICE_BYTES (64 * 1024) /* largest frame */
+#define VIEWER_SLICE_BYTES (256 * 1024)      /* largest frame */
 #define EXIT_QUIET_MS 20               /* output silent this long after exit: done */
 #define EXIT_DRAIN_MAX_MS 250          /* whatever still writes, the exit is told by then */
 #define KILL_GRACE_MS 5000

@@ -224,6 +224,9 @@ int worker_main(const struct keeper_boot *boot, void *arg)
     if (rc == 0) {
         worker_make_server(&w);
         rc = confine(w.serve->worker_uid, w.serve->worker_gid);
+        /* The change of ids made the kernel forget that we go with the keeper. */
+        if (rc == 0)
+            rc = keeper_guard_worker(boot->keeper_pid);
     }
     if (rc == 0) {
         engine_ready(w.engine);

@@ -75,6 +75,9 @@ static ssize_t send_packet(int fd, struct iovec *iov, int count, const int *fds,
     do
         n = sendmsg(fd, &m, MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);
+    /* Too many descriptors on their way to a keeper that has not read yet: later. */
+    if (n < 0 && errno == ETOOMANYREFS)
+        return -EAGAIN;
     return n < 0 ? -errno : n;
 }
 

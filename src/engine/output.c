@@ -14,12 +14,13 @@
 #include "base/log.h"
 #include "engine/engine_own.h"
 
-#define TURN_BYTES (256 * 1024) /* then other descriptors have a turn */
+#define TURN_BYTES (512 * 1024) /* then other descriptors have a turn */
 /* More than a pipe or a terminal can hold: whatever still writes into it, what
  * the child itself wrote has been read by then. */
 #define DRAIN_BYTES (2 * 1024 * 1024)
 #define TTY_SMALL_BYTES 1024 /* less came than a terminal can give: it is empty now */
-#define PIPE_READ_BYTES (128 * 1024)
+#define PIPE_READ_BYTES (256 * 1024)
+#define GATHER_BYTES (64 * 1024)     /* of a flooding terminal, before they are sent */
 #define PIPE_GROWN_BYTES (1024 * 1024)
 #define TTY_RETRY_MIN_MS 10
 #define TTY_RETRY_MAX_MS 1000
@@ -214,7 +215,7 @@ static bool tty_took(struct process *p, struct burst *b, size_t n)
     p->tty_retry_ms = 0;
     b->total += n;
     b->unsent += n;
-    if (b->unsent >= VIEWER_SLICE_BYTES) {
+    if (b->unsent >= GATHER_BYTES) {
         viewers_pump(p);
         b->unsent = 0;
     }

@@ -13,6 +13,7 @@
 
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define SHELL "/bin/sh"
+#define PATHS_MAX 1024 /* directories in PATH */
 
 static void put_string(struct buf *b, const char *s)
 {
@@ -241,6 +242,9 @@ int packet_build(const struct spawn_spec *s, const char *id, struct k_spawn *pac
     packet->env_count = env.count;
     packet->strings_len = (uint32_t)strings->len;
     buf_wipe(&env.text);
+    if (packet->path_count > PATHS_MAX)
+        return hf_fail_field(err, HF_E_bad_value, "env", "PATH names more than %d directories",
+                             PATHS_MAX);
     if (strings->len > K_STRINGS_MAX)
         return hf_fail(err, HF_E_body_too_large,
                        "arguments and environment are larger than %d bytes together",

@@ -77,6 +77,7 @@ export class Daemon {
             PATH: process.env.PATH, HOME: this.dir, LANG: 'C.UTF-8', TMPDIR: this.dir,
             ASAN_OPTIONS: process.env.HF_ASAN_OPTIONS ?? 'detect_leaks=1:exitcode=99',
             UBSAN_OPTIONS: 'print_stacktrace=1:halt_on_error=1:exitcode=99',
+            ...(process.env.HOLDFAST_NO_CGROUP ? { HOLDFAST_NO_CGROUP: '1' } : {}),
             HF_TEST_RUN: process.env.HF_TEST_TMP ?? 'none', ...o.env,
         };
         const [name, value] = this.mark.split('=');

@@ -7,7 +7,8 @@ import { withDaemon } from '../../lib/daemon.mjs';
 import * as proc from '../../lib/proc.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 
-withDaemon('delete', {}, (d) => {
+/* Trees are found by their cgroup where we may make one, and by other means elsewhere. */
+for (const [how, env] of [['with cgroups', {}], ['without cgroups', { HOLDFAST_NO_CGROUP: '1' }]]) withDaemon(`delete ${how}`, { env }, (d) => {
     it('ends a process, tells how, and forgets it', async () => {
         const p = await d.sh('sleep 300');
         const r = await d.remove(p.id, '');

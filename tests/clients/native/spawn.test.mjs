@@ -188,13 +188,6 @@ withDaemon('spawn', { env: { FROM_DAEMON: 'yes', REMOVE_ME: 'here' } }, (d) => {
         assert.equal(r.exit_code, 0);
     });
 
-    it('a title set at the start or by the program is shown', async () => {
-        const p = await d.sh(`printf '\\033]0;my title\\007'; echo done; sleep 30`, { pty: true });
-        await d.outputHas(p.id, 'done');
-        await waitUntil(async () => (await d.get(p.id)).title === 'my title', 'the title');
-        await d.remove(p.id);
-    });
-
     it('foreground names the program that holds the terminal', async () => {
         const p = await d.sh('sleep 30; true', { pty: true, command: 'sleep 30; true' });
         await waitUntil(async () => /sleep|sh/.test((await d.get(p.id)).foreground ?? ''), 'foreground');
