@@ -52,6 +52,7 @@
     X(too_many_viewers, 429, EAGAIN, "Limit of viewers reached")                                   \
     X(too_many_connections, 429, EAGAIN, "Limit of connections reached")                           \
     X(too_many_waits, 429, EAGAIN, "Limit of waiting requests reached")                            \
+    X(too_many_tickets, 429, EAGAIN, "Limit of open tickets reached")                              \
     X(journal_memory_full, 429, ENOMEM, "Limit of journal memory reached")                         \
     X(headers_too_large, 431, EMSGSIZE, "Request headers too large")                               \
     X(internal, 500, EIO, "Internal error")                                                        \

@@ -49,8 +49,8 @@ void json_ktime(struct json_out *o, const char *key, int64_t wall_ms); /* RFC 33
 /*
  * Parses one whole JSON text: duplicates refused, depth at most
  * JSON_DEPTH_MAX, trailing bytes refused, \u0000 allowed in strings (fields
- * that cannot hold it are refused one by one). NULL: err says bad_json, or
- * bad_value for a number that no 64 bits hold.
+ * that cannot hold it are refused one by one), numbers that no 64 bits hold
+ * refused. NULL: err says bad_json, or no_memory.
  */
 #define JSON_DEPTH_MAX 64
 json_t *json_parse(const char *text, size_t len, struct hf_error *err);

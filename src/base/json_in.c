@@ -63,10 +63,7 @@ json_t *json_parse(const char *text, size_t len, struct hf_error *err)
     v = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &why);
     if (v != NULL)
         return v;
-    if (json_error_code(&why) == json_error_numeric_overflow)
-        hf_fail(err, HF_E_bad_value, "line %d, column %d: number out of range", why.line,
-                why.column);
-    else if (json_error_code(&why) == json_error_out_of_memory)
+    if (json_error_code(&why) == json_error_out_of_memory)
         hf_fail(err, HF_E_no_memory, "no memory for the JSON text");
     else
         hf_fail(err, HF_E_bad_json, "line %d, column %d: %s", why.line, why.column, why.text);

@@ -193,8 +193,10 @@ int serve_main(int argc, char **argv)
         return rc;
     }
     if (rc != 0 || (rc = set_log_level(s.options.log_level)) != 0 ||
-        (rc = prepare(&s, resume_fd)) != 0)
+        (rc = prepare(&s, resume_fd)) != 0) {
+        buf_wipe(&s.tokens);
         return rc;
+    }
     warn_if_open(&s);
     serve_options_engine(&s.options, &engine);
     carry_make(&s, &text, &k.carry);

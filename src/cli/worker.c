@@ -54,6 +54,7 @@ static void worker_on_ended(void *arg)
 {
     struct worker *w = arg;
 
+    native_drain(w->native);
     http_server_drain(w->server, STOP_DRAIN_MS, worker_on_drained, w);
 }
 
@@ -62,7 +63,7 @@ static void worker_on_stop(void *arg, uint32_t grace_ms)
     struct worker *w = arg;
 
     log_info("stopping");
-    native_drain(w->native);
+    native_refuse_new(w->native);
     engine_end_all(w->engine, grace_ms, worker_on_ended, w);
 }
 
@@ -70,6 +71,7 @@ static void worker_on_retire(void *arg)
 {
     struct worker *w = arg;
 
+    native_drain(w->native);
     http_server_drain(w->server, RETIRE_DRAIN_MS, worker_on_drained, w);
 }
 

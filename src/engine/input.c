@@ -13,7 +13,7 @@
 #include "base/io.h"
 #include "engine/engine_own.h"
 
-#define QUEUE LIMIT_INPUT_QUEUE_BYTES
+#define QUEUE LIMIT_INPUT_BYTES
 
 static const struct input_commit *committed(const struct record_head *h)
 {
@@ -27,7 +27,10 @@ static uint64_t queue_tail(const struct record_head *h)
 
 static size_t queue_room(const struct record_head *h)
 {
-    return (size_t)(QUEUE - (committed(h)->head - queue_tail(h)));
+    uint64_t used = committed(h)->head - queue_tail(h);
+
+    /* The first input may fill it further; then there is no room until that is gone. */
+    return used < LIMIT_INPUT_QUEUE_BYTES ? (size_t)(LIMIT_INPUT_QUEUE_BYTES - used) : 0;
 }
 
 /* Makes `len` bytes behind the head count, and the client's offset with them. */

@@ -20,6 +20,7 @@
 #define DRAIN_BYTES (2 * 1024 * 1024)
 #define TTY_SMALL_BYTES 1024 /* less came than a terminal can give: it is empty now */
 #define PIPE_READ_BYTES (256 * 1024)
+#define PIPE_GATHER_BYTES (128 * 1024)
 #define GATHER_BYTES (64 * 1024)     /* of a flooding terminal, before they are sent */
 #define PIPE_GROWN_BYTES (1024 * 1024)
 #define TTY_RETRY_MIN_MS 10
@@ -188,21 +189,25 @@ static void tty_on_hangup(struct process *p)
 }
 
 /*
- * After an empty read: is there something before it is time to sleep? Asked by
- * FIONREAD: an empty read(2) of a terminal waits for the kernel's tty worker, which is
- * the very sleep that is to be spared.
+ * In a flood: is there something to read, now or within the time that looking
+ * again is worth? Asked by FIONREAD, because a read(2) that finds nothing waits in the
+ * kernel for the tty's worker, and that is the very sleep which is to be spared.
  */
-static bool look_again(struct process *p)
+static bool flood_has_more(struct process *p, int fd, int enough)
 {
     struct spin *s = &p->engine->spin;
-    uint64_t now = clock_mono_ns(), until = now + spin_budget_ns(s, p, now);
+    uint64_t now, until;
     int there = 0;
 
+    if (ioctl(fd, FIONREAD, &there) < 0 || there >= enough)
+        return true;
+    now = clock_mono_ns();
+    until = now + spin_budget_ns(s, p, now);
     if (until == now)
         return false;
-    while (now < until && ioctl(p->tty_fd, FIONREAD, &there) == 0 && there == 0)
+    while (now < until && ioctl(fd, FIONREAD, &there) == 0 && there < enough)
         now = clock_mono_ns();
-    spin_result(s, there > 0, now);
+    spin_result(s, there >= enough, now);
     return there > 0;
 }
 
@@ -221,7 +226,9 @@ static bool tty_took(struct process *p, struct burst *b, size_t n)
     }
     if (p->reaped)
         return b->total < DRAIN_BYTES;
-    return b->total < TURN_BYTES && n >= TTY_SMALL_BYTES;
+    if (b->total >= TURN_BYTES)
+        return false;
+    return spin_in_flood(&p->engine->spin, p) ? flood_has_more(p, p->tty_fd, 1) : n >= TTY_SMALL_BYTES;
 }
 
 static void tty_burst(struct process *p)
@@ -236,7 +243,7 @@ static void tty_burst(struct process *p)
             more = tty_took(p, &b, (size_t)n);
         } else if (n == -EAGAIN) {
             empty = true;
-            more = !p->reaped && look_again(p);
+            more = false;
         } else {
             tty_on_hangup(p);
             more = false;
@@ -273,30 +280,46 @@ static void pipe_grow(struct process *p, int i)
     fcntl(p->out_fd[i], F_SETPIPE_SZ, PIPE_GROWN_BYTES);
 }
 
+/* What came is sent; is there more in this turn? A pipe in a flood is worth waiting for a good
+ * piece of it, since every wake-up of either side costs as much as copying some 50 KiB. */
+static bool pipe_took(struct process *p, int i, size_t n, size_t want, size_t *unsent)
+{
+    bool flood = spin_in_flood(&p->engine->spin, p);
+
+    *unsent += n;
+    if (n >= 64 * 1024)
+        pipe_grow(p, i);
+    if (!flood || *unsent >= PIPE_GATHER_BYTES) {
+        viewers_pump(p);
+        *unsent = 0;
+    }
+    if (p->reaped || n == want)
+        return true;
+    return flood && flood_has_more(p, p->out_fd[i], PIPE_GATHER_BYTES);
+}
+
 static void pipe_burst(struct process *p, int i)
 {
     enum stream stream = i == 0 ? STREAM_STDOUT : STREAM_STDERR;
-    size_t total = 0, room, most = p->reaped ? DRAIN_BYTES : TURN_BYTES;
-    bool empty = false;
+    size_t total = 0, unsent = 0, room, most = p->reaped ? DRAIN_BYTES : TURN_BYTES;
+    bool more = true, empty = false;
 
-    while (p->out_fd[i] >= 0 && total < most && (room = room_now(p)) > 0) {
+    while (more && p->out_fd[i] >= 0 && total < most && (room = room_now(p)) > 0) {
         size_t want = room < PIPE_READ_BYTES ? room : PIPE_READ_BYTES;
         ssize_t n = journal_read(&p->journal, p->out_fd[i], stream, want);
-        if (n == -EAGAIN) {
-            empty = true;
-            break;
+        if (n > 0) {
+            total += (size_t)n;
+            more = pipe_took(p, i, (size_t)n, want, &unsent);
+        } else {
+            empty = n == -EAGAIN;
+            more = false;
+            if (!empty)
+                pipe_close(p, i, true);
         }
-        if (n <= 0) {
-            pipe_close(p, i, true);
-            break;
-        }
-        total += (size_t)n;
-        viewers_pump(p);
-        if (n >= 64 * 1024)
-            pipe_grow(p, i);
-        if ((size_t)n < want && !p->reaped)
-            break;
     }
+    if (unsent > 0)
+        viewers_pump(p);
+    spin_burst(&p->engine->spin, p, total);
     burst_done(p, total, out_bit[i], empty);
 }
 

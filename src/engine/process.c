@@ -191,6 +191,9 @@ int process_signal(struct process *p, int signum, enum signal_target target, sig
     if (p->reaped && target != TARGET_TREE)
         return hf_fail(err, HF_E_not_running,
                        "the process has exited; only target 'tree' can still be signalled");
+    if (target == TARGET_FOREGROUND && !p->rec.head->pty)
+        return hf_fail_field(err, HF_E_not_a_terminal, "target",
+                             "only a terminal has a foreground; use target 'group'");
     c = hf_xalloc(sizeof *c);
     c->done = done;
     c->arg = arg;

@@ -67,10 +67,10 @@ static int check_terminal(const struct spawn_spec *s, struct hf_error *err)
         (s->rows < 1 || s->rows > TERMINAL_SIZE_MAX || s->cols < 1 || s->cols > TERMINAL_SIZE_MAX))
         return hf_fail_field(err, HF_E_bad_size, "pty", "rows and cols must both be 1 to %d",
                              TERMINAL_SIZE_MAX);
-    if (s->input_len > LIMIT_INPUT_QUEUE_BYTES)
+    if (s->input_len > LIMIT_INPUT_BYTES)
         return hf_fail_field(err, HF_E_bad_value, "input",
                              "input is longer than %d bytes; send the rest with POST …/input",
-                             LIMIT_INPUT_QUEUE_BYTES);
+                             LIMIT_INPUT_BYTES);
     return 0;
 }
 

@@ -3,14 +3,13 @@
 
 #include <sched.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #define SPIN_NS 50000         /* one look: shorter than a sleep and wake-up of both sides */
 #define SPIN_BURST_BYTES 1024 /* less than this is a person or a prompt */
 #define SPIN_STREAK 4         /* bursts in a row that make a flood */
-#define SPIN_VERDICT 64       /* looks between two verdicts */
-#define SPIN_PAUSE_MIN_NS 10000000u
-#define SPIN_PAUSE_MAX_NS 1000000000u
+#define SPIN_VERDICT 32          /* looks between two verdicts */
+#define SPIN_PAUSE_MIN_NS 4000000u
+#define SPIN_PAUSE_MAX_NS 250000000u
 
 void spin_init(struct spin *s)
 {
@@ -32,9 +31,14 @@ void spin_burst(struct spin *s, const void *who, size_t n)
     }
 }
 
+bool spin_in_flood(const struct spin *s, const void *who)
+{
+    return who == s->who && s->streak >= SPIN_STREAK;
+}
+
 uint64_t spin_budget_ns(struct spin *s, const void *who, uint64_t now_ns)
 {
-    if (!s->allowed || who != s->who || s->streak < SPIN_STREAK || now_ns < s->off_until_ns)
+    if (!s->allowed || !spin_in_flood(s, who) || now_ns < s->off_until_ns)
         return 0;
     return SPIN_NS;
 }
@@ -44,30 +48,14 @@ bool spin_may_await(const struct spin *s, uint64_t now_ns)
     return s->allowed && now_ns >= s->off_until_ns;
 }
 
-static long preemptions(void)
-{
-    struct rusage ru;
-
-    return getrusage(RUSAGE_SELF, &ru) == 0 ? ru.ru_nivcsw : 0;
-}
-
-/* Looks that mostly fail, or a scheduler that keeps taking the CPU from us: stop for a while. */
-static bool spin_is_wasted(struct spin *s)
-{
-    long now = preemptions();
-    bool wanted_by_others = now - s->preempted > SPIN_VERDICT / 2;
-
-    s->preempted = now;
-    return wanted_by_others || s->hits * 2 < s->tries;
-}
-
 void spin_result(struct spin *s, bool found, uint64_t now_ns)
 {
     s->tries++;
     s->hits += found;
     if (s->tries < SPIN_VERDICT)
         return;
-    if (spin_is_wasted(s)) {
+    /* Looks that mostly fail: the writer is slow, or others want its CPU or ours. */
+    if (s->hits * 2 < s->tries) {
         s->off_until_ns = now_ns + s->pause_ns;
         s->pause_ns = s->pause_ns * 2 > SPIN_PAUSE_MAX_NS ? SPIN_PAUSE_MAX_NS : s->pause_ns * 2;
     } else {

@@ -21,12 +21,12 @@ struct spin {
     unsigned tries, hits;  /* looks since the last verdict */
     uint64_t off_until_ns; /* not worth it: pause */
     uint64_t pause_ns;
-    long preempted; /* involuntary switches at the last verdict */
 };
 
 void spin_init(struct spin *s);
 /* A burst of n bytes was read from `who`. */
 void spin_burst(struct spin *s, const void *who, size_t n);
+bool spin_in_flood(const struct spin *s, const void *who);
 /* May we look again? For how long, in ns; 0: sleep. */
 uint64_t spin_budget_ns(struct spin *s, const void *who, uint64_t now_ns);
 /* The same question for something that is due at once, such as an exit behind the last byte. */

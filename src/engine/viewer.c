@@ -47,7 +47,7 @@ static bool pump_step(struct viewer *v)
     if (v->dead || v->exited || !v->ops->ready(v->arg))
         return false;
     if (v->at < first) {
-        v->at = first;
+        v->at = v->acked = first; /* nobody can acknowledge what never came */
         v->ops->gap(v->arg, from, first);
         return true;
     }

@@ -107,19 +107,11 @@ RAW_INLINE void child_user(struct child_plan *p)
     child_must(p, raw_call3(SYS_setresuid, p->uid, p->uid, p->uid));
 }
 
-/* As execvp(3): what has no #! line and no other known head is the shell's. */
-RAW_INLINE long child_exec_one(struct child_plan *p, char *path)
-{
-    long rc = raw_call3(SYS_execve, (long)path, (long)p->argv, (long)p->envp);
-
-    if (rc == -ENOEXEC) {
-        p->shell_argv[1] = path;
-        rc = raw_call3(SYS_execve, (long)p->shell_argv[0], (long)p->shell_argv, (long)p->envp);
-    }
-    return rc;
-}
-
-/* "Permission denied" for one candidate says more than "not found" for the rest. */
+/*
+ * "Permission denied" for one candidate says more than "not found" for the rest.
+ * A file that the kernel does not know how to run is told as such (ENOEXEC):
+ * giving it to a shell, as execvp(3) does, would run anything as a script.
+ */
 RAW_INLINE __attribute__((noreturn)) void child_exec(struct child_plan *p)
 {
     uint32_t denied = UINT32_MAX, i = 0;
@@ -127,7 +119,7 @@ RAW_INLINE __attribute__((noreturn)) void child_exec(struct child_plan *p)
 
     p->stage = K_STAGE_EXEC;
     for (; i < p->path_count; i++) {
-        rc = child_exec_one(p, p->paths[i]);
+        rc = raw_call3(SYS_execve, (long)p->paths[i], (long)p->argv, (long)p->envp);
         if (rc == -EACCES && denied == UINT32_MAX)
             denied = i;
         if (rc != -EACCES && rc != -ENOENT && rc != -ENOTDIR)

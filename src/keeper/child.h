@@ -56,7 +56,6 @@ struct child_plan {
     char **paths;    /* path_count candidates */
     uint32_t path_count;
     char **argv, **envp;
-    char **shell_argv;       /* "/bin/sh", (path), args...: for a script without #! */
     volatile uint32_t stage; /* where the child is, for a keeper that is tired of waiting */
 };
 

@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -59,6 +60,25 @@ static void setup_inherited_fds(void)
 }
 
 /*
+ * By the system call: the C library keeps two signals for itself and does not
+ * let us see that whoever started us had them ignored. A handler stays.
+ */
+static void setup_default(int sig)
+{
+    struct {
+        void (*handler)(int);
+        unsigned long flags;
+        void (*restorer)(void);
+        uint64_t mask;
+    } now = {0};
+
+    if (syscall(SYS_rt_sigaction, sig, NULL, &now, sizeof now.mask) < 0 || now.handler != SIG_IGN)
+        return;
+    memset(&now, 0, sizeof now);
+    (void)syscall(SYS_rt_sigaction, sig, &now, NULL, sizeof now.mask);
+}
+
+/*
  * All signals but those that report our own faults are blocked; the ones we
  * act on come through a descriptor. None is left ignored: children inherit
  * that, and have no need to reset anything then.
@@ -67,17 +87,14 @@ static int setup_signals(struct keeper *k)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
     static const int wanted[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
-    struct sigaction now;
     sigset_t set;
 
     sigfillset(&set);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         sigdelset(&set, faults[i]);
     sigprocmask(SIG_SETMASK, &set, NULL);
-    for (int sig = 1; sig < NSIG; sig++) {
-        if (sigaction(sig, NULL, &now) == 0 && now.sa_handler == SIG_IGN)
-            signal(sig, SIG_DFL);
-    }
+    for (int sig = 1; sig < NSIG; sig++)
+        setup_default(sig);
     sigemptyset(&set);
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         sigaddset(&set, wanted[i]);

@@ -3,7 +3,7 @@
  * plan.c - lays out what a child will need, in one piece of memory
  *
  * Behind the struct come the pointer arrays and the strings they point into.
- * The child writes to shell_argv only. Layer: keeper.
+ * Layer: keeper.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,10 +15,10 @@
 #include "keeper/message.h"
 #include "keeper/spawn.h"
 
-/* cwd, paths, args and env as they come; argv's NULL; envp with mark and NULL; shell_argv. */
+/* cwd, paths, args and env as they come; argv's NULL; envp with mark and NULL. */
 static size_t plan_pointers(const struct k_spawn *m)
 {
-    return message_string_count(m) + 1 + 2 + ((size_t)m->arg_count + 3);
+    return message_string_count(m) + 1 + 2;
 }
 
 /* Only memory files can be read without waiting for anybody. */
@@ -54,10 +54,6 @@ static void plan_arrays(struct spawn *s, const struct k_spawn *m)
     memmove(p->argv + m->arg_count + 1, p->argv + m->arg_count, m->env_count * sizeof *at);
     p->argv[m->arg_count] = NULL;
     p->envp = p->argv + m->arg_count + 1;
-    p->shell_argv = p->envp + m->env_count + 2;
-    p->shell_argv[0] = (char *)(uintptr_t) "/bin/sh";
-    for (uint32_t i = 1; i <= m->arg_count; i++)
-        p->shell_argv[i + 1] = p->argv[i]; /* with its NULL */
 }
 
 /* Orphans are known by this variable; one that was inherited from another process is replaced. */

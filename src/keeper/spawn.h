@@ -41,7 +41,7 @@ struct spawn {
     struct child_plan plan;
     gid_t groups[K_GROUPS_MAX];
     char mark[sizeof SPAWN_MARK + K_ID_LEN];
-    char *pointers[]; /* paths, argv, envp, shell_argv; then the strings */
+    char *pointers[]; /* paths, argv, envp; then the strings */
 };
 
 void spawns_init(struct keeper *k);

@@ -3,8 +3,11 @@
  * worker.c - the one worker: starting it, and starting another when it dies
  *
  * A new worker is forked in the same turn in which the old one is found dead.
- * Only when workers die right after their start, again and again, is there a
- * wait before the next, which doubles up to a bound. Layer: keeper.
+ * Only when workers fail right after their start, again and again, is there a
+ * wait before the next, which doubles up to a bound. One that had come up and
+ * was killed from outside (an operator, the kernel out of memory) has not
+ * failed: the next is started at once, and in an endless row after a short wait.
+ * Layer: keeper.
  */
 #include <errno.h>
 #include <signal.h>
@@ -22,8 +25,10 @@
 #include "keeper/proto.h"
 #include "keeper/spawn.h"
 
-#define WORKER_FAST_MS 100 /* dying within this after being ready is dying at once */
-#define WORKER_FAST_MAX 3  /* such deaths in a row before there is a wait */
+#define WORKER_FAST_MS 100  /* dying within this after being ready is dying at once */
+#define WORKER_FAULTS_MAX 3 /* such deaths by its own doing before there is a wait */
+#define WORKER_EARLY_MAX 10 /* such deaths, whoever's doing, before there is one */
+#define WORKER_EARLY_WAIT_MS 50
 #define WORKER_WAIT_MS 100
 #define WORKER_WAIT_MAX_MS 5000
 
@@ -33,13 +38,13 @@ void worker_init(struct keeper *k)
     link_init(&k->worker.link);
 }
 
-unsigned worker_backoff_ms(unsigned fast_deaths)
+unsigned worker_backoff_ms(unsigned faults, unsigned early_ends)
 {
     unsigned wait = WORKER_WAIT_MS;
 
-    if (fast_deaths < WORKER_FAST_MAX)
-        return 0;
-    for (unsigned i = WORKER_FAST_MAX; i < fast_deaths && wait < WORKER_WAIT_MAX_MS; i++)
+    if (faults < WORKER_FAULTS_MAX)
+        return early_ends < WORKER_EARLY_MAX ? 0 : WORKER_EARLY_WAIT_MS;
+    for (unsigned i = WORKER_FAULTS_MAX; i < faults && wait < WORKER_WAIT_MAX_MS; i++)
         wait *= 2;
     return wait < WORKER_WAIT_MAX_MS ? wait : WORKER_WAIT_MAX_MS;
 }
@@ -155,7 +160,7 @@ static void worker_start(struct keeper *k)
         return;
     }
     w->pid = pid;
-    w->ready = false;
+    w->ready = w->refused = false;
     w->start_at_ms = DEADLINE_NONE;
     w->prev_io_known = false;
     log_debug("worker %d started", (int)pid);
@@ -173,8 +178,10 @@ void worker_kill(struct keeper *k, const char *why)
 {
     if (k->worker.pid <= 0)
         return;
-    if (why != NULL)
+    if (why != NULL) {
         log_error("worker %d is killed: %s", (int)k->worker.pid, why);
+        k->worker.refused = true;
+    }
     kill(k->worker.pid, SIGKILL);
     link_close(&k->worker.link);
 }
@@ -209,16 +216,35 @@ static void worker_log_exit(pid_t pid, int status)
         log_warn("worker %d ended with code %d", (int)pid, WEXITSTATUS(status));
 }
 
-/* When the next one is to be started. */
-static void worker_plan_next(struct worker *w, uint64_t now_ms)
+/* Signals by which a process falls over its own feet, and exits that say so. */
+static bool status_is_crash(int status)
 {
-    bool fast = !w->ready || now_ms - w->ready_ms < WORKER_FAST_MS;
+    if (WIFEXITED(status))
+        return WEXITSTATUS(status) != 0;
+    switch (WTERMSIG(status)) {
+    case SIGSEGV:
+    case SIGBUS:
+    case SIGILL:
+    case SIGFPE:
+    case SIGABRT:
+    case SIGSYS: return true;
+    default: return false;
+    }
+}
+
+/* When the next one is to be started. */
+static void worker_plan_next(struct worker *w, int status, uint64_t now_ms)
+{
+    bool early = !w->ready || now_ms - w->ready_ms < WORKER_FAST_MS;
+    bool fault = early && (!w->ready || w->refused || status_is_crash(status));
     unsigned wait;
 
-    w->fast_deaths = fast ? w->fast_deaths + 1 : 0;
-    wait = worker_backoff_ms(w->fast_deaths);
+    w->early_ends = early ? w->early_ends + 1 : 0;
+    w->faults = fault ? w->faults + 1 : 0;
+    wait = worker_backoff_ms(w->faults, w->early_ends);
     if (wait > 0)
-        log_error("worker died %u times in a row, next try in %u ms", w->fast_deaths, wait);
+        log_warn("worker died %u times in a row, waiting %u ms before the next", w->early_ends,
+                 wait);
     w->start_at_ms = now_ms + wait;
 }
 
@@ -239,5 +265,5 @@ void worker_on_exit(struct keeper *k, int status)
         return;
     }
     worker_log_exit(pid, status);
-    worker_plan_next(w, clock_mono_ms());
+    worker_plan_next(w, status, clock_mono_ms());
 }

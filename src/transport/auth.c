@@ -146,6 +146,7 @@ static int auth_add_line(struct auth *a, const char *s, size_t len)
 
 int auth_add_tokens(struct auth *a, const char *text, size_t len, struct hf_error *err)
 {
+    size_t before = a->count;
     int line = 1;
 
     while (len > 0) {
@@ -165,6 +166,10 @@ int auth_add_tokens(struct auth *a, const char *text, size_t len, struct hf_erro
         len -= n;
         line++;
     }
+    if (a->count == before)
+        return hf_fail(err, HF_E_bad_value,
+                       "There is no token: what was given is empty or has only comments, and "
+                       "nobody could get in.");
     return 0;
 }
 

@@ -20,7 +20,7 @@ void auth_free(struct auth *a);
 void auth_allow_all(struct auth *a); /* --no-auth */
 /* -EINVAL: too short or long, bad characters; -ENOSPC: too many. */
 int auth_add_token(struct auth *a, const char *token, size_t len, enum role role);
-/* Lines of "TOKEN" or "ROLE TOKEN"; '#' comments. */
+/* Lines of "TOKEN" or "ROLE TOKEN", at least one of them; '#' comments. */
 int auth_add_tokens(struct auth *a, const char *text, size_t len, struct hf_error *err);
 void auth_set_uid(struct auth *a, uid_t own);
 

@@ -135,16 +135,10 @@ void http_server_stats(const struct http_server *s, struct http_stats *out)
  */
 const char *server_date(struct http_server *s)
 {
-    static const char days[] = "ThuFriSatSunMonTueWed"; /* 1970 began on a Thursday */
-    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
     int64_t now_s = clock_wall_ms() / 1000;
-    char iso[CLOCK_RFC3339_LEN + 1];
 
     if (now_s != s->date_s) {
-        clock_rfc3339(now_s * 1000, iso);
-        snprintf(s->date, sizeof s->date, "%.3s, %.2s %.3s %.4s %.8s GMT",
-                 days + now_s / 86400 % 7 * 3, iso + 8,
-                 months + ((iso[5] - '0') * 10 + iso[6] - '1') * 3, iso, iso + 11);
+        clock_http_date(now_s * 1000, s->date);
         s->date_s = now_s;
     }
     return s->date;

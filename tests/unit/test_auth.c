@@ -103,6 +103,22 @@ TEST(a_token_file_has_a_token_per_line)
     auth_free(a);
 }
 
+/* A daemon that was started so let nobody in, and did not say why. */
+TEST(a_token_file_without_a_token_is_refused)
+{
+    static const char *const empty[] = {"", "\n", "# own " OWN "\n", " \n#\n\t\r\n"};
+    struct auth *a = auth_new();
+
+    for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) {
+        struct hf_error err = {0};
+
+        EXPECT_INT(auth_add_tokens(a, empty[i], strlen(empty[i]), &err), -EINVAL);
+        EXPECT(strstr(err.detail, "no token") != NULL);
+    }
+    EXPECT_INT(auth_add_tokens(a, OWN, strlen(OWN), NULL), 0);
+    auth_free(a);
+}
+
 /* A browser cannot set headers on a WebSocket, but it can offer a subprotocol. */
 TEST(the_subprotocol_counts_for_websockets_only)
 {

@@ -169,8 +169,10 @@ TEST(text_that_is_not_json_is_refused)
         EXPECT_STR(hf_code_name(parse_code(bad[i], strlen(bad[i]))), "bad_json");
     EXPECT_INT(parse_code("{}\0", 3), HF_E_bad_json);
     EXPECT_INT(parse_code(" {} \n", 5), HF_OK);
-    EXPECT_INT(parse_code("99999999999999999999", 20), HF_E_bad_value);
-    EXPECT_INT(parse_code("1e999", 5), HF_E_bad_value);
+    EXPECT_INT(parse_code("99999999999999999999", 20), HF_E_bad_json);
+    EXPECT_INT(parse_code("1e999", 5), HF_E_bad_json);
+    EXPECT_INT(parse_code("-1e999", 6), HF_E_bad_json);
+    EXPECT_INT(parse_code("1e-999", 6), HF_OK);
 }
 
 TEST(nesting_is_bounded_and_brackets_in_strings_do_not_count)

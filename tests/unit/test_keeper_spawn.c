@@ -343,23 +343,25 @@ TEST(a_failed_start_leaves_nothing_behind)
     rig_end(&r, &w);
 }
 
-TEST(a_script_without_a_hash_line_is_run_by_the_shell)
+/* The shell once ran whatever the kernel did not know: a broken program looked like a bad script. */
+TEST(a_file_without_a_known_head_is_an_error_with_its_path)
 {
     char path[] = "/tmp/holdfast-script-XXXXXX";
     const char *const argv[] = {path, "arg", NULL};
+    const char *const paths[] = {"/nowhere/a", path, "/bin/true", NULL};
     int fd = mkstemp(path);
     struct rig r;
     struct rig_worker w;
     struct rig_spec s;
-    char out[128];
 
     REQUIRE(write(fd, "echo \"script $1\"\n", 17) == 17);
     fchmod(fd, 0755);
     close(fd);
     rig_begin(&r, &w);
     rig_spec_init(&s, argv);
-    rig_run(&w, &s, out, sizeof out);
-    EXPECT_STR(out, "script arg\n");
+    rig_fail(&w, &s, K_STAGE_EXEC, ENOEXEC, 0);
+    s.paths = paths;
+    rig_fail(&w, &s, K_STAGE_EXEC, ENOEXEC, 1);
     unlink(path);
     rig_end(&r, &w);
 }

@@ -465,6 +465,75 @@ TEST(workers_that_die_at_once_again_and_again_are_waited_for)
     rig_end(&r, &w);
 }
 
+/* Each comes up and is ended by this signal; returns how long the last took to be replaced. */
+static uint64_t end_in_a_row(struct rig *r, struct rig_worker *w, int signum, int times)
+{
+    uint64_t at = 0;
+
+    for (int i = 0; i < times; i++) {
+        rig_ready(w);
+        kill(w->boot.pid, signum);
+        at = clock_mono_ms();
+        rig_drop(w);
+        rig_worker(r, w);
+    }
+    return clock_mono_ms() - at;
+}
+
+/*
+ * Whoever kills workers that serve (an operator, a test, the kernel) has had
+ * to wait up to five seconds for the next one.
+ */
+TEST(workers_that_are_killed_while_they_serve_are_replaced_at_once)
+{
+    struct rig r;
+    struct rig_worker w;
+    uint64_t start = clock_mono_ms();
+
+    begin_quiet(&r, &w);
+    end_in_a_row(&r, &w, SIGKILL, 9);
+    EXPECT(clock_mono_ms() - start < 1000);
+    /* An endless row is slowed down, but never by much. */
+    EXPECT(end_in_a_row(&r, &w, SIGKILL, 1) >= 50);
+    EXPECT(end_in_a_row(&r, &w, SIGKILL, 5) < 1000);
+    EXPECT_U64(w.boot.generation, 16);
+    rig_end(&r, &w);
+}
+
+TEST(workers_that_crash_while_they_serve_are_waited_for)
+{
+    struct rig r;
+    struct rig_worker w;
+
+    begin_quiet(&r, &w);
+    end_in_a_row(&r, &w, SIGABRT, 2);
+    EXPECT(end_in_a_row(&r, &w, SIGABRT, 1) >= 100);
+    EXPECT(end_in_a_row(&r, &w, SIGABRT, 1) >= 200);
+    /* One that came up and was killed is no crash: the count begins anew. */
+    end_in_a_row(&r, &w, SIGKILL, 1);
+    EXPECT(end_in_a_row(&r, &w, SIGABRT, 1) < 200);
+    rig_end(&r, &w);
+}
+
+/* SIGKILL is ours here: what it sent is the worker's own doing. */
+TEST(workers_that_send_nonsense_again_and_again_are_waited_for)
+{
+    struct rig r;
+    struct rig_worker w;
+    uint64_t at = 0;
+
+    begin_quiet(&r, &w);
+    for (int i = 0; i < 3; i++) {
+        rig_ready(&w);
+        rig_send(w.link, "?", 1, NULL, 0);
+        at = clock_mono_ms();
+        rig_drop(&w);
+        rig_worker(&r, &w);
+    }
+    EXPECT(clock_mono_ms() - at >= 100);
+    rig_end(&r, &w);
+}
+
 /* --- orphans -------------------------------------------------------------- */
 
 TEST(orphans_come_to_the_keeper_and_are_reaped)

@@ -51,7 +51,7 @@ static int tickets_make(struct http_request *rq, enum role role, char *ticket, i
     int rc = auth_ticket_new(native_of(rq)->auth, role, ticket, expires_ms);
 
     if (rc < 0) {
-        hf_fail(err, HF_E_too_many_waits,
+        hf_fail(err, HF_E_too_many_tickets,
                 "%d tickets are open already; use them or wait until they run out",
                 AUTH_TICKETS_MAX);
         err->limit = "tickets";

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core.h - the keeper's state, shared by its files
+ *
+ * One struct keeper is on the stack of keeper_run(). The loop in keeper.c polls
+ * three kinds of descriptors (signals, the link to the worker, the report pipes
+ * of children that have not been executed yet) and calls the functions named
+ * here; each moves its own part of the state one step and returns. Nobody
+ * waits. What must happen later is a deadline, and the loop sleeps until the
+ * nearest one, or for good.
+ *
+ * Layer: keeper; only the .c files of this folder and their tests include it.
+ */
+#ifndef HF_KEEPER_CORE_H
+#define HF_KEEPER_CORE_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "base/list.h"
+#include "keeper/cgroup.h"
+#include "keeper/keeper.h"
+#include "keeper/link.h"
+#include "keeper/streams.h"
+#include "keeper/table.h"
+
+#define DEADLINE_NONE UINT64_MAX
+
+struct child_stack;
+
+/* Children that have been cloned and not yet executed; spawn.c. */
+struct spawns {
+    struct list flying; /* struct spawn */
+    size_t count;
+    size_t users; /* of them, those that change their user */
+    struct child_stack *stacks;
+    size_t stack_count; /* idle ones */
+    int null_fd;        /* /dev/null for reading, or a pipe at its end */
+    struct spares spares;
+};
+
+/* The one worker, or the wait for the next; worker.c. */
+struct worker {
+    pid_t pid; /* 0: none */
+    struct link link;
+    bool ready;
+    uint64_t ready_ms;
+    uint32_t generation;
+    bool refused;         /* the keeper killed it for what it did */
+    unsigned faults;      /* deaths in a row at or right after the start that were its own doing */
+    unsigned early_ends;  /* the same, whoever's doing */
+    uint64_t start_at_ms; /* DEADLINE_NONE: not waiting to start one */
+    bool prev_io_known;
+    struct io_count prev_io;
+};
+
+/* The way out; ending.c. */
+enum ending_phase {
+    ENDING_NOT,   /* serving */
+    ENDING_ASKED, /* the worker has been told to end everything */
+    ENDING_TERM,  /* it did not: the keeper has sent SIGTERM to the trees itself */
+    ENDING_KILL,  /* SIGKILL has been sent; waiting for the dead */
+    ENDING_DONE,
+};
+struct ending {
+    enum ending_phase phase;
+    uint64_t deadline_ms;
+    bool orderly; /* the worker did what it was asked */
+    int code;
+};
+
+/* The way into another binary; upgrade.c. */
+enum upgrade_phase {
+    UPGRADE_NOT,
+    UPGRADE_CHECK,  /* the new binary is asked whether it can take over */
+    UPGRADE_RETIRE, /* the worker has been told to leave */
+    UPGRADE_SETTLE, /* children under way are let finish their exec */
+};
+struct upgrade {
+    enum upgrade_phase phase;
+    pid_t check_pid;
+    uint64_t deadline_ms;
+};
+
+struct keeper {
+    const struct keeper_options *options;
+    pid_t pid;
+    int signal_fd;
+    int state_fd;
+    bool dumpable;        /* as we were started */
+    struct rlimit nofile; /* as we were started: what children get */
+    struct table table;
+    struct cgroup cgroup;
+    struct spawns spawns;
+    struct worker worker;
+    struct ending ending;
+    struct upgrade upgrade;
+    struct pollfd *polls;
+    size_t poll_cap;
+};
+
+/* requests.c: reads what the worker sent, at most a turn's worth. */
+void requests_read(struct keeper *k);
+/* The last words of a worker that is dead: everything but spawning still counts. */
+void requests_drain(struct keeper *k);
+void requests_tell_exit(struct keeper *k, const struct entry *e);
+void requests_tell_spawned(struct keeper *k, uint32_t req, const struct entry *e);
+void requests_tell_spawn_failed(struct keeper *k, uint32_t req, uint32_t stage, int error,
+                                uint32_t path);
+
+/* reap.c: every child that has died. */
+void reap_children(struct keeper *k);
+/* SIGCHLD named this one: if it is a leader, its exit is told before anything else is done. */
+void reap_hinted(struct keeper *k, pid_t pid);
+
+/* worker.c */
+void worker_init(struct keeper *k);
+void worker_kill(struct keeper *k, const char *why); /* NULL: nothing to log */
+void worker_kill_for_link(struct keeper *k, int rc); /* link_send() or link_flush() failed */
+void worker_note_io(struct keeper *k);               /* dead and not reaped yet */
+void worker_on_ready(struct keeper *k);
+void worker_on_exit(struct keeper *k, int status);
+void worker_step(struct keeper *k, uint64_t now_ms); /* starts one when it is time */
+unsigned worker_backoff_ms(unsigned faults, unsigned early_ends);
+
+/* ending.c */
+void ending_begin(struct keeper *k); /* SIGTERM or SIGINT; the second time at once */
+void ending_step(struct keeper *k, uint64_t now_ms);
+uint64_t ending_deadline(const struct keeper *k);
+
+/* upgrade.c */
+void upgrade_begin(struct keeper *k);
+void upgrade_cancel(struct keeper *k);
+bool upgrade_on_exit(struct keeper *k, pid_t pid, int status); /* true: it was the check */
+void upgrade_step(struct keeper *k, uint64_t now_ms);
+uint64_t upgrade_deadline(const struct keeper *k);
+
+#endif
