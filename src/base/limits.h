@@ -18,6 +18,8 @@
 #define LIMIT_REQUEST_HEAD_MS 10000       /* first byte to end of headers */
 #define LIMIT_REQUEST_BODY_MS 30000       /* without progress in the body */
 #define LIMIT_KEEPALIVE_MS 75000          /* idle between requests */
+#define LIMIT_STALL_MS 60000              /* a peer that takes nothing of its answer is cut */
+#define LIMIT_LINGER_MS 2000              /* what a refused peer still sends is read and dropped */
 #define LIMIT_CONN_OUT_BYTES (512 * 1024) /* unsent control data before a peer is given up */
 #define LIMIT_WS_TEXT_BYTES (64 * 1024)   /* one text message */
 #define LIMIT_WS_FRAME_BYTES (64LL << 20) /* one binary frame; streamed, never held whole */
@@ -33,11 +35,11 @@
 #define LIMIT_JOURNAL_MIN_BYTES (64 * 1024)
 #define LIMIT_JOURNAL_MAX_BYTES (256LL << 20)
 #define LIMIT_JOURNAL_MEMORY_BYTES (2LL << 30) /* all rings together */
-#define LIMIT_INPUT_BYTES (1024 * 1024)      /* `input` of a create request */
-#define LIMIT_INPUT_QUEUE_BYTES (64 * 1024)  /* waiting beyond that; then senders wait */
-#define LIMIT_INPUT_CLIENTS 16             /* remembered client ids of one process */
-#define LIMIT_RETAINED 256                 /* exited records kept */
-#define LIMIT_RETAIN_MS (60LL * 60 * 1000) /* and for how long */
+#define LIMIT_INPUT_BYTES (1024 * 1024)        /* `input` of a create request */
+#define LIMIT_INPUT_QUEUE_BYTES (64 * 1024)    /* waiting beyond that; then senders wait */
+#define LIMIT_INPUT_CLIENTS 16                 /* remembered client ids of one process */
+#define LIMIT_RETAINED 256                     /* exited records kept */
+#define LIMIT_RETAIN_MS (60LL * 60 * 1000)     /* and for how long */
 #define LIMIT_ARGS 4096
 #define LIMIT_ENV 4096
 #define LIMIT_TAG_BYTES 128
@@ -52,9 +54,9 @@
 #define LIMIT_TEXT_BYTES 4096 /* a text to wait for */
 #define LIMIT_DURATION_MS (366LL * 24 * 3600 * 1000)
 #define TERMINAL_SIZE_MAX 4096
-#define VIEWER_SLICE_BYTES (256 * 1024)      /* largest frame */
-#define EXIT_QUIET_MS 20               /* output silent this long after exit: done */
-#define EXIT_DRAIN_MAX_MS 250          /* whatever still writes, the exit is told by then */
+#define VIEWER_SLICE_BYTES (256 * 1024) /* largest frame */
+#define EXIT_QUIET_MS 20                /* output silent this long after exit: done */
+#define EXIT_DRAIN_MAX_MS 250           /* whatever still writes, the exit is told by then */
 #define KILL_GRACE_MS 5000
 #define KILL_VERIFY_MS 2000 /* after SIGKILL, until survivors are named */
 

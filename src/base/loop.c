@@ -13,11 +13,15 @@
 #include "base/loop.h"
 
 #include <assert.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <uv.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/spin.h"
+
+#define LOOP_LOOK_NS 60000 /* about what sleeping and being woken costs both sides */
 
 struct loop {
     uv_loop_t uv;
@@ -25,6 +29,10 @@ struct loop {
     uv_check_t check;
     struct list tasks;
     struct list changed; /* watches whose libuv interest is not the wanted one */
+    struct spin spin;
+    uint64_t events;        /* watches that were called, ever */
+    uint64_t look_until_ns; /* 0: asleep or about to be */
+    bool stopped;
 };
 
 struct watch {
@@ -85,6 +93,7 @@ struct loop *loop_new(void)
     }
     list_init(&l->tasks);
     list_init(&l->changed);
+    spin_init(&l->spin);
     uv_prepare_init(&l->uv, &l->prepare);
     uv_check_init(&l->uv, &l->check);
     l->prepare.data = l->check.data = l;
@@ -126,13 +135,46 @@ void loop_free(struct loop *l)
     free(l);
 }
 
+/*
+ * Between two turns: may the loop look again before it sleeps? A turn that had
+ * something to do opens a short time for looking, and whoever wants the CPU
+ * meanwhile goes first. Without events there is nothing to open it, so an idle loop sleeps.
+ */
+static bool loop_looks(struct loop *l, bool had_events)
+{
+    uint64_t now = clock_mono_ns();
+
+    if (had_events) {
+        if (l->look_until_ns != 0)
+            spin_result(&l->spin, true, now);
+        l->look_until_ns = spin_is_worth(&l->spin, now) ? now + LOOP_LOOK_NS : 0;
+    } else if (l->look_until_ns != 0 && now >= l->look_until_ns) {
+        spin_result(&l->spin, false, now);
+        l->look_until_ns = 0;
+    }
+    if (l->look_until_ns == 0)
+        return false;
+    if (!had_events)
+        sched_yield();
+    return true;
+}
+
 void loop_run(struct loop *l)
 {
-    uv_run(&l->uv, UV_RUN_DEFAULT);
+    bool looks = false;
+
+    l->stopped = false;
+    while (!l->stopped) {
+        uint64_t before = l->events;
+
+        uv_run(&l->uv, looks ? UV_RUN_NOWAIT : UV_RUN_ONCE);
+        looks = loop_looks(l, l->events != before);
+    }
 }
 
 void loop_stop(struct loop *l)
 {
+    l->stopped = true;
     uv_stop(&l->uv);
 }
 
@@ -160,6 +202,7 @@ static void watch_on_poll(uv_poll_t *handle, int status, int events)
     if (events & UV_WRITABLE)
         got |= LOOP_WRITE;
     got &= w->want;
+    w->loop->events++;
     if (got != 0)
         w->fn(w, got, w->arg); /* may close w */
 }

@@ -79,6 +79,7 @@ struct engine *engine_new(struct loop *loop, const struct keeper_boot *boot,
     e->has_cgroup = boot->has_cgroup;
     list_init(&e->processes);
     list_init(&e->exited);
+    e->spare.fd = -1;
     /* Twice what can be known at once keeps the chains short. */
     e->by_id_size = 2 * (o->max_processes + o->retain_count) + 1;
     e->by_id = hf_xalloc(e->by_id_size * sizeof(struct process *));
@@ -92,7 +93,6 @@ struct engine *engine_new(struct loop *loop, const struct keeper_boot *boot,
     e->events.loop = loop;
     list_init(&e->events.subscribers);
     spin_init(&e->spin);
-    spin_init(&e->await);
     e->line = line_new(loop, boot->link_fd, &line_ops, e);
     e->exact = io_count_sync();
     if (!e->exact)
@@ -112,6 +112,7 @@ void engine_free(struct engine *e)
             list_remove(&p->exited_link);
         registry_remove(e, p);
     }
+    record_fini(&e->spare);
     task_cancel(&e->events.wake);
     timer_close(e->retention);
     line_free(e->line);

@@ -9,13 +9,13 @@
 
 #include "base/list.h"
 #include "base/loop.h"
+#include "base/spin.h"
 #include "engine/engine.h"
 #include "engine/events.h"
 #include "engine/journal_own.h"
 #include "engine/line.h"
 #include "engine/record.h"
 #include "engine/shared.h"
-#include "engine/spin.h"
 #include "engine/viewer.h"
 
 #define PROCESS_ID_LEN 25 /* "proc_" and 20 characters */
@@ -34,7 +34,7 @@ struct engine {
     struct shared state;
     struct events events;
     struct line *line;
-    struct spin spin, await;
+    struct spin spin;
     struct list processes;  /* struct process.link, newest first */
     struct list exited;     /* struct process.exited_link, oldest exit first */
     struct process **by_id; /* open hash table; see registry.c */

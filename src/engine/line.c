@@ -3,14 +3,12 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/io.h"
 #include "base/list.h"
 #include "base/log.h"
@@ -276,18 +274,6 @@ static bool line_receive(struct line *l)
     for (i = 0; i < n; i++)
         io_close(&fds[i]); /* those that were taken are -1 */
     return true;
-}
-
-bool line_await(struct line *l, uint64_t ns)
-{
-    uint64_t until = clock_mono_ns() + ns;
-
-    do {
-        if (line_receive(l))
-            return true;
-        sched_yield(); /* whoever wants this CPU, most of all the keeper, goes first */
-    } while (clock_mono_ns() < until);
-    return false;
 }
 
 static void line_on_event(struct watch *w, int events, void *arg)

@@ -8,7 +8,6 @@
 #ifndef HF_ENGINE_LINE_H
 #define HF_ENGINE_LINE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,12 +33,6 @@ typedef void line_answer_fn(void *arg, const void *packet, size_t len, int *fds,
  * not said it: the next one finds things as they are and says it again. */
 #define LINE_LATER_MS 20
 void line_send_later(struct line *l, const void *packet, size_t len);
-
-/*
- * Looks for a packet for up to `ns` without sleeping, when one is due at once: being
- * woken costs both ends more. False: none came.
- */
-bool line_await(struct line *l, uint64_t ns);
 
 /* Sends a packet whose second word is the request number, which is filled in
  * here. fn NULL: no answer expected. 0 or -errno (nothing sent). */

@@ -21,7 +21,7 @@
 #define TTY_SMALL_BYTES 1024 /* less came than a terminal can give: it is empty now */
 #define PIPE_READ_BYTES (256 * 1024)
 #define PIPE_GATHER_BYTES (128 * 1024)
-#define GATHER_BYTES (64 * 1024)     /* of a flooding terminal, before they are sent */
+#define GATHER_BYTES (64 * 1024) /* of a flooding terminal, before they are sent */
 #define PIPE_GROWN_BYTES (1024 * 1024)
 #define TTY_RETRY_MIN_MS 10
 #define TTY_RETRY_MAX_MS 1000
@@ -228,7 +228,8 @@ static bool tty_took(struct process *p, struct burst *b, size_t n)
         return b->total < DRAIN_BYTES;
     if (b->total >= TURN_BYTES)
         return false;
-    return spin_in_flood(&p->engine->spin, p) ? flood_has_more(p, p->tty_fd, 1) : n >= TTY_SMALL_BYTES;
+    return spin_in_flood(&p->engine->spin, p) ? flood_has_more(p, p->tty_fd, 1)
+                                              : n >= TTY_SMALL_BYTES;
 }
 
 static void tty_burst(struct process *p)
@@ -323,16 +324,6 @@ static void pipe_burst(struct process *p, int i)
     burst_done(p, total, out_bit[i], empty);
 }
 
-/* The last end of file comes a moment before the exit: do not go to sleep in between. */
-static void await_exit(struct process *p)
-{
-    struct engine *e = p->engine;
-    uint64_t now = clock_mono_ns();
-
-    if (e->starting == 0 && spin_may_await(&e->await, now))
-        spin_result(&e->await, line_await(e->line, SPIN_AWAIT_NS), clock_mono_ns());
-}
-
 static void pipe_on_event(struct watch *w, int events, void *arg)
 {
     struct process *p = arg;
@@ -345,8 +336,6 @@ static void pipe_on_event(struct watch *w, int events, void *arg)
     pipe_burst(p, i);
     if (p->reaped)
         exit_check(p);
-    else if (!output_is_open(p))
-        await_exit(p);
     process_unref(p);
 }
 

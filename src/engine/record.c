@@ -11,8 +11,7 @@
 
 #define HEAD_BYTES 8192
 #define MARKS_BYTES (RECORD_MARKS * sizeof(struct mark))
-#define FIXED_BYTES                                                                                \
-    (HEAD_BYTES + MARKS_BYTES + LIMIT_INPUT_BYTES + 2 * (size_t)RECORD_META_BYTES)
+#define FIXED_BYTES (HEAD_BYTES + MARKS_BYTES + LIMIT_INPUT_BYTES + 2 * (size_t)RECORD_META_BYTES)
 
 _Static_assert(sizeof(struct record_head) <= HEAD_BYTES, "record header fits");
 _Static_assert(sizeof(struct mark) == 24, "marks have no hidden padding");
@@ -54,7 +53,7 @@ static int record_map_fixed(struct record *r)
     return 0;
 }
 
-int record_create(struct record *r, const char *id, size_t ring_bytes)
+int record_create(struct record *r, size_t ring_bytes)
 {
     int rc;
 
@@ -69,7 +68,6 @@ int record_create(struct record *r, const char *id, size_t ring_bytes)
         r->head->ring_bytes = ring_bytes;
         r->head->eof_at = INPUT_NO_EOF;
         r->head->commit[0].client = -1;
-        strncpy(r->head->id, id, sizeof r->head->id - 1);
         rc = record_map_ring(r, ring_bytes);
     }
     if (rc < 0) {
@@ -78,6 +76,11 @@ int record_create(struct record *r, const char *id, size_t ring_bytes)
     }
     r->head->magic = RECORD_MAGIC;
     return 0;
+}
+
+void record_name(struct record *r, const char *id)
+{
+    strncpy(r->head->id, id, sizeof r->head->id - 1);
 }
 
 int record_adopt(struct record *r, int fd)

@@ -105,8 +105,9 @@ struct record {
     size_t fixed_bytes; /* mapped in front of the ring */
 };
 
-/* A fresh one; fd is a new memfd. 0 or -errno. */
-int record_create(struct record *r, const char *id, size_t ring_bytes);
+/* A fresh one without a name; fd is a new memfd. 0 or -errno. */
+int record_create(struct record *r, size_t ring_bytes);
+void record_name(struct record *r, const char *id);
 /* One that an earlier worker made; takes fd on success. -EPROTO: not of our layout. */
 int record_adopt(struct record *r, int fd);
 void record_fini(struct record *r);

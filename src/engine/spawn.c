@@ -119,6 +119,36 @@ static void queue_input(struct process *p, const struct spawn_spec *s)
         h->eof_at = s->input_len;
 }
 
+/*
+ * A record takes some thirty microseconds to make. The next one is made while the
+ * keeper and the child are busy with this one, so nobody waits for it.
+ */
+static void spare_fill(struct engine *e)
+{
+    if (e->spare.fd >= 0 ||
+        record_create(&e->spare, journal_ring_bytes(e->options.journal_bytes, e->exact)) < 0)
+        return;
+    /* The pages that every process needs, before it needs them. */
+    e->spare.marks[0].at = 0;
+    e->spare.meta[0][0] = '\0';
+}
+
+static int spare_take(struct engine *e, struct record *r, const char *id, size_t ring)
+{
+    int rc = 0;
+
+    if (e->spare.fd >= 0 && e->spare.head->ring_bytes == ((ring + 4095) & ~(size_t)4095)) {
+        *r = e->spare;
+        memset(&e->spare, 0, sizeof e->spare);
+        e->spare.fd = -1;
+    } else {
+        rc = record_create(r, ring);
+    }
+    if (rc == 0)
+        record_name(r, id);
+    return rc;
+}
+
 static struct process *reserve(struct engine *e, const struct spawn_spec *s, const char *id,
                                struct hf_error *err)
 {
@@ -133,7 +163,7 @@ static struct process *reserve(struct engine *e, const struct spawn_spec *s, con
         return NULL;
     }
     p = process_new(e);
-    rc = record_create(&p->rec, id, ring);
+    rc = spare_take(e, &p->rec, id, ring);
     if (rc < 0) {
         hf_fail(err, HF_E_no_memory, "no memory for a journal: %s", hf_errno_name(-rc));
         process_unref(p);
@@ -304,5 +334,7 @@ int engine_spawn(struct engine *e, const struct spawn_spec *spec, spawn_done_fn 
     }
     if (rc < 0)
         spawn_free(sp);
+    else
+        spare_fill(e);
     return rc;
 }

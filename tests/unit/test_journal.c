@@ -19,7 +19,7 @@ struct fixture {
 static void setup(struct fixture *f, size_t cap, bool exact)
 {
     memset(f, 0, sizeof *f);
-    EXPECT_INT(record_create(&f->rec, "proc_test", journal_ring_bytes(cap, exact)), 0);
+    EXPECT_INT(record_create(&f->rec, journal_ring_bytes(cap, exact)), 0);
     journal_init(&f->j, &f->rec, &f->slip, exact);
     EXPECT_INT(pipe2(f->pipe, O_CLOEXEC | O_NONBLOCK), 0);
 }

@@ -2,7 +2,7 @@
 /*
  * Looking again before sleeping: only in a flood, only while it pays.
  */
-#include "engine/spin.h"
+#include "base/spin.h"
 #include "test.h"
 
 static struct spin flooding(const void *who)

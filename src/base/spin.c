@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/spin.h"
+#include "base/spin.h"
 
 #include <sched.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #define SPIN_NS 50000         /* one look: shorter than a sleep and wake-up of both sides */
 #define SPIN_BURST_BYTES 1024 /* less than this is a person or a prompt */
 #define SPIN_STREAK 4         /* bursts in a row that make a flood */
-#define SPIN_VERDICT 32          /* looks between two verdicts */
+#define SPIN_VERDICT 32       /* looks between two verdicts */
 #define SPIN_PAUSE_MIN_NS 4000000u
 #define SPIN_PAUSE_MAX_NS 250000000u
 
@@ -43,7 +43,7 @@ uint64_t spin_budget_ns(struct spin *s, const void *who, uint64_t now_ns)
     return SPIN_NS;
 }
 
-bool spin_may_await(const struct spin *s, uint64_t now_ns)
+bool spin_is_worth(const struct spin *s, uint64_t now_ns)
 {
     return s->allowed && now_ns >= s->off_until_ns;
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spin.h - whether to look at a flooding terminal again before sleeping
+ * spin.h - whether to look again before going to sleep
  *
- * A writer that finds its reader asleep pays for waking it, 4 KiB at a time;
- * looking again for a few tens of microseconds spares both the sleep and the
- * wake-up. That is right only in a flood, only with a CPU to spare, and only
- * while it keeps finding something: this object decides. Layer: engine.
+ * Who finds its reader asleep pays for waking it, and the reader for being
+ * woken; both cost more than the work that follows. Looking again for a few tens of
+ * microseconds spares it. That is right only with a CPU to spare, and only while
+ * it keeps finding something: this object decides, from how the last looks
+ * went. Used by the loop between two turns, and for terminals and pipes in a flood. Layer: base.
  */
-#ifndef HF_ENGINE_SPIN_H
-#define HF_ENGINE_SPIN_H
+#ifndef HF_BASE_SPIN_H
+#define HF_BASE_SPIN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,9 +30,8 @@ void spin_burst(struct spin *s, const void *who, size_t n);
 bool spin_in_flood(const struct spin *s, const void *who);
 /* May we look again? For how long, in ns; 0: sleep. */
 uint64_t spin_budget_ns(struct spin *s, const void *who, uint64_t now_ns);
-/* The same question for something that is due at once, such as an exit behind the last byte. */
-#define SPIN_AWAIT_NS 100000
-bool spin_may_await(const struct spin *s, uint64_t now_ns);
+/* The same where there is no flood to be seen first: is looking worth it at present? */
+bool spin_is_worth(const struct spin *s, uint64_t now_ns);
 void spin_result(struct spin *s, bool found, uint64_t now_ns);
 
 #endif
