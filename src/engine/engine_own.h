@@ -41,6 +41,7 @@ struct engine {
     size_t by_id_size;
     size_t running, starting, retained;
     uint64_t ring_bytes; /* of all rings */
+    struct record spare; /* made ahead, while a child is on its way; fd -1: none */
     size_t viewers;
     struct timer *retention;
     int64_t retention_due_ms; /* wall clock */
