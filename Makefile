@@ -68,7 +68,7 @@ $(2)/src/%.o: src/%.c $(2)/flags
 
 $(2)/llhttp/%.o: $$(LLHTTP_SRC)/%.c $(2)/flags
 	@mkdir -p $$(@D)
-	$(3) -I$$(LLHTTP_INC) -std=gnu11 -w $(4) -c -o $$@ $$<
+	$(3) -I$$(LLHTTP_INC) -DLLHTTP_STRICT_MODE=1 -std=gnu11 -w $(4) -c -o $$@ $$<
 
 # A file becomes the bytes between two symbols named after it, as in
 # base/embed.h: openapi.json -> embed_openapi_json_start, embed_openapi_json_end.

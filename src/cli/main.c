@@ -24,7 +24,7 @@ static int upgrade_check_main(int argc, char **argv)
 
     if (argc != 3 || !text_to_u64(argv[2], UINT32_MAX, &version))
         return 2;
-    return version == KEEPER_STATE_VERSION ? 0 : 1;
+    return version == KEEPER_STATE_VERSION ? KEEPER_CHECK_YES : 1;
 }
 
 static int help_main(int argc, char **argv);

@@ -86,6 +86,7 @@ struct process {
     int tty_fd, out_fd[2], in_fd; /* out_fd: stdout, stderr; in_fd: pipe or the tty */
     struct watch *tty_watch, *out_watch[2], *in_watch;
     bool held; /* not read because viewers must catch up */
+    uint64_t held_since_ms;
     bool pipe_grown[2];
     struct timer *stall;
     struct timer *tty_retry; /* nobody has the terminal open, but somebody may again */
@@ -136,7 +137,7 @@ struct viewer {
     uint64_t at; /* the cursor: next byte to send */
     uint64_t replay_until;
     uint64_t acked;
-    int64_t moved_ms; /* monotonic, when it last took something while holding */
+    uint64_t moved_ms; /* the loop's clock, when it last took something */
     char *client, *name;
     uint16_t rows, cols;
     int8_t only_stream;
@@ -200,7 +201,7 @@ void input_recover(struct process *p);
 void viewers_pump(struct process *p);
 void viewers_notice(struct process *p, const struct viewer_notice *n);
 void viewers_drop(struct process *p); /* the process is deleted */
-void viewers_mark_stalled(struct process *p);
+void viewers_mark_stalled(struct process *p, uint64_t held_ms);
 /* What must not be overwritten yet; the end of the output if nothing. */
 uint64_t viewers_hold(struct process *p);
 

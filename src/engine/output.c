@@ -117,8 +117,10 @@ static void stall_on_timer(struct timer *t, void *arg)
     (void)t;
     if (!p->held)
         return;
-    viewers_mark_stalled(p);
+    viewers_mark_stalled(p, clock_mono_ms() - p->held_since_ms);
     output_update(p);
+    if (p->held)
+        timer_start(p->stall, VIEWER_PATIENCE_MS);
 }
 
 static void hold(struct process *p)
@@ -126,9 +128,10 @@ static void hold(struct process *p)
     if (p->held)
         return;
     p->held = true;
+    p->held_since_ms = clock_mono_ms();
     if (p->stall == NULL)
         p->stall = timer_new(p->engine->loop, stall_on_timer, p);
-    timer_start(p->stall, VIEWER_STALL_MS);
+    timer_start(p->stall, VIEWER_PATIENCE_MS);
     output_interest(p);
 }
 

@@ -31,7 +31,9 @@ static bool pump_bytes(struct viewer *v, struct journal *j)
         return false;
     s = journal_slice(j, v->at, VIEWER_SLICE_BYTES);
     v->at += s.len;
-    v->stalled = false;
+    v->moved_ms = loop_now_ms(v->process->engine->loop);
+    if (v->stalled && journal_next(j) - v->at < v->process->rec.head->ring_bytes / 2)
+        v->stalled = false;
     if (v->only_stream < 0 || v->only_stream == (int)s.stream)
         v->ops->bytes(v->arg, &s);
     return true;
@@ -139,36 +141,43 @@ void viewers_notice(struct process *p, const struct viewer_notice *n)
 
 /* --- pace ------------------------------------------------------------------------ */
 
+/* The offset of the slowest that counts; the end of the output if there is none. */
 uint64_t viewers_hold(struct process *p)
 {
-    uint64_t next = journal_next(&p->journal);
-    uint64_t fastest = 0, lossless = UINT64_MAX;
-    bool live = false;
+    uint64_t hold = journal_next(&p->journal);
     struct list *it, *tmp;
 
     list_for_each (it, tmp, &p->viewers) {
         const struct viewer *v = list_entry(it, struct viewer, link);
-        if (v->lossless) {
-            if (v->at < lossless)
-                lossless = v->at;
-        } else if (!v->stalled && !v->exited) {
-            live = true;
-            if (v->at > fastest)
-                fastest = v->at;
-        }
+        if ((v->lossless || !v->stalled) && !v->exited && v->at < hold)
+            hold = v->at;
     }
-    if (!live)
-        fastest = next;
-    return fastest < lossless ? fastest : lossless < next ? lossless : next;
+    return hold;
 }
 
-void viewers_mark_stalled(struct process *p)
+static uint64_t fastest_at(struct process *p)
 {
+    uint64_t fastest = 0;
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &p->viewers) {
+        const struct viewer *v = list_entry(it, struct viewer, link);
+        if (!v->lossless && !v->stalled && v->at > fastest)
+            fastest = v->at;
+    }
+    return fastest;
+}
+
+/* The process has been held for `held_ms`: who is it that it waits for in vain? */
+void viewers_mark_stalled(struct process *p, uint64_t held_ms)
+{
+    uint64_t fastest = fastest_at(p), now = loop_now_ms(p->engine->loop);
     struct list *it, *tmp;
 
     list_for_each (it, tmp, &p->viewers) {
         struct viewer *v = list_entry(it, struct viewer, link);
-        if (!v->lossless)
+        bool still = now - v->moved_ms >= VIEWER_PATIENCE_MS && v->at < journal_next(&p->journal);
+        if (!v->lossless && still && (v->at < fastest || held_ms >= VIEWER_STALL_MS))
             v->stalled = true;
     }
 }

@@ -8,9 +8,10 @@
  * last byte. Nothing is queued per viewer; one that is not ready is passed over
  * and catches up later from the ring.
  *
- * Pace: the process goes as fast as its fastest attached live viewer; lossless ones
- * always hold it. A live viewer that takes nothing for VIEWER_STALL_MS while it alone holds
- * the process stops counting until it moves again. Owned by the connection. Layer: engine.
+ * Pace: the process waits for the viewers that keep up, lossless ones always. One that
+ * takes nothing for VIEWER_PATIENCE_MS while the ring is full for its sake stops
+ * counting until it has caught up, so the slow hold nobody; the fastest of
+ * all gets VIEWER_STALL_MS, so that somebody who is there misses nothing. Owned by the connection. Layer: engine.
  */
 #ifndef HF_ENGINE_VIEWER_H
 #define HF_ENGINE_VIEWER_H
@@ -19,6 +20,7 @@
 
 struct viewer;
 
+#define VIEWER_PATIENCE_MS 1000
 #define VIEWER_STALL_MS 10000
 #define VIEWER_ACK_WINDOW_BYTES (512 * 1024)
 

@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 
+#include "keeper/high.h"
 #include "keeper/proto.h"
 #include "keeper/rawsys.h"
 
@@ -20,22 +21,24 @@
 #ifndef CLONE_INTO_CGROUP
 #define CLONE_INTO_CGROUP 0x200000000ULL
 #endif
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
 
 /* --- in the child --------------------------------------------------------- */
+
+/* A pipe takes two dozen bytes without waiting, each report in one piece. */
+RAW_INLINE void child_report(struct child_plan *p, uint32_t stage, long rc, uint32_t path)
+{
+    struct child_report report;
+
+    report.stage = stage;
+    report.error = (int32_t)-rc;
+    report.path = path;
+    raw_call3(SYS_write, p->report_fd, (long)&report, sizeof report);
+}
 
 RAW_CODE __attribute__((noreturn)) static void child_fail(struct child_plan *p, long rc,
                                                           uint32_t path)
 {
-    struct child_report report;
-
-    report.stage = p->stage;
-    report.error = (int32_t)-rc;
-    report.path = path;
-    /* A pipe takes a dozen bytes in one piece, and it is empty. */
-    raw_call3(SYS_write, p->report_fd, (long)&report, sizeof report);
+    child_report(p, p->stage, rc, path);
     for (;;)
         raw_call3(SYS_exit_group, 127, 0, 0);
 }
@@ -44,6 +47,16 @@ RAW_INLINE void child_must(struct child_plan *p, long rc)
 {
     if (rc < 0)
         child_fail(p, rc, 0);
+}
+
+/* Until this is done every change of the table would be one of the keeper's. */
+RAW_INLINE void child_own_files(struct child_plan *p)
+{
+    p->stage = K_STAGE_FORK;
+    if (!p->share_files)
+        return;
+    child_must(p, raw_call3(SYS_close_range, HIGH_FD, ~0U, CLOSE_RANGE_UNSHARE));
+    child_report(p, K_STAGE_NONE, 0, 0);
 }
 
 /*
@@ -136,6 +149,7 @@ RAW_CODE static void child_run(void *arg)
     struct child_plan *p = arg;
     uint64_t no_signals = 0;
 
+    child_own_files(p);
     child_session(p);
     child_limits(p);
     child_user(p);
@@ -148,11 +162,16 @@ RAW_CODE static void child_run(void *arg)
 
 /* --- in the keeper -------------------------------------------------------- */
 
+RAW_INLINE long child_shares(const struct child_plan *plan)
+{
+    return (plan->own_memory ? 0 : CLONE_VM) | (plan->share_files ? CLONE_FILES : 0);
+}
+
 /* clone3(2) puts the child into its cgroup at birth: no later move, which is slow. */
 RAW_CODE static pid_t child_start_in_cgroup(struct child_plan *plan, void *stack, int cgroup_fd)
 {
     struct clone_args args = {
-        .flags = CLONE_INTO_CGROUP | (plan->own_memory ? 0 : CLONE_VM),
+        .flags = CLONE_INTO_CGROUP | child_shares(plan),
         .exit_signal = SIGCHLD,
         .stack = (uintptr_t)stack,
         .stack_size = CHILD_STACK_BYTES,
@@ -164,7 +183,7 @@ RAW_CODE static pid_t child_start_in_cgroup(struct child_plan *plan, void *stack
 
 RAW_CODE pid_t child_start(struct child_plan *plan, void *stack, int cgroup_fd)
 {
-    long flags = SIGCHLD | (plan->own_memory ? 0 : CLONE_VM);
+    long flags = SIGCHLD | child_shares(plan);
 
     if (cgroup_fd >= 0)
         return child_start_in_cgroup(plan, stack, cgroup_fd);

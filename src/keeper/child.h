@@ -31,7 +31,10 @@ struct child_limit {
     struct rlimit value;
 };
 
-/* What the child writes to the report pipe when it fails. Nothing: it was executed. */
+/*
+ * What the child writes to the report pipe: with K_STAGE_NONE that it has its own table
+ * of descriptors, else that it failed. The end of the pipe without the latter: it was executed.
+ */
 struct child_report {
     uint32_t stage; /* enum k_stage */
     int32_t error;
@@ -39,10 +42,11 @@ struct child_report {
 };
 
 struct child_plan {
-    int stdio[3]; /* all above 2; for a terminal three times the same */
+    int stdio[3]; /* all above 2, below HIGH_FD; for a terminal three times the same */
     int report_fd;
     bool tty;
     bool own_memory;
+    bool share_files; /* born with our table, which it then cuts at HIGH_FD; needs high_can_cut() */
     bool set_user, set_nice, set_oom;
     uid_t uid;
     gid_t gid;

@@ -39,6 +39,7 @@ struct spawns {
     struct child_stack *stacks;
     size_t stack_count; /* idle ones */
     int null_fd;        /* /dev/null for reading, or a pipe at its end */
+    bool can_cut;       /* high_can_cut() */
     struct spares spares;
 };
 

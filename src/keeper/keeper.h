@@ -95,5 +95,7 @@ int keeper_guard_worker(pid_t keeper_pid);
 
 /* `holdfast upgrade-check VERSION`: can this binary take over state of that version? */
 #define KEEPER_STATE_VERSION 1
+/* Its exit code for yes: not 0, which many programs say to anything. */
+#define KEEPER_CHECK_YES 93
 
 #endif

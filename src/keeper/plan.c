@@ -110,6 +110,7 @@ int spawn_new(const struct k_spawn *m, const char *strings, int strings_fd, stru
     list_init(&s->link);
     s->req = m->req;
     s->report_fd = -1;
+    memset(s->lent, -1, sizeof s->lent);
     copy = (char *)s->pointers + pointers;
     if (strings != NULL)
         memcpy(copy, strings, m->strings_len);

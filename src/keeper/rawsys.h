@@ -6,12 +6,20 @@
  * while the keeper goes on. It must not touch anything that the C library
  * keeps there: errno, locks, the heap. These wrappers return -errno and touch
  * registers only. Code that uses them is marked RAW_CODE, because sanitizers
- * keep notes in shared memory as well. Layer: keeper; only child.c includes it.
+ * keep notes in shared memory as well. Layer: keeper.
  */
 #ifndef HF_KEEPER_RAWSYS_H
 #define HF_KEEPER_RAWSYS_H
 
 #include <sys/syscall.h>
+
+/* Newer than some headers that we are built with. */
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+#ifndef CLOSE_RANGE_UNSHARE
+#define CLOSE_RANGE_UNSHARE (1U << 1)
+#endif
 
 #if defined(__clang__)
 #define RAW_CODE __attribute__((no_sanitize("address", "undefined", "coverage")))

@@ -54,6 +54,7 @@ static bool reap_one(struct keeper *k, pid_t pid)
         worker_note_io(k);
     if (wait4(pid, &status, WNOHANG, &usage) != pid)
         return false;
+    spawns_on_death(k, pid);
     if (e != NULL)
         reap_leader(k, e, status, &usage);
     else if (pid == k->worker.pid)

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "keeper/core.h"
+#include "keeper/high.h"
 
 #define STACK_GUARD_BYTES (64 * 1024) /* the largest page size that Linux knows */
 #define STACKS_IDLE_MAX 8
@@ -65,7 +66,7 @@ static void stack_give(struct spawns *all, struct child_stack *s)
 
 void spawns_init(struct keeper *k)
 {
-    k->spawns = (struct spawns){.null_fd = streams_open_null()};
+    k->spawns = (struct spawns){.null_fd = streams_open_null(), .can_cut = high_can_cut()};
     list_init(&k->spawns.flying);
     spares_init(&k->spawns.spares);
 }
@@ -166,6 +167,21 @@ static int spawn_clone(struct keeper *k, struct spawn *s, const struct k_spawn *
     return rc;
 }
 
+static bool spawn_keeps_high(const struct keeper *k)
+{
+    return k->spawns.can_cut && k->table.count >= HIGH_FROM_ENTRIES;
+}
+
+/* The one that makes them many takes those along that came before. */
+static void spawn_move_high(const struct keeper *k, struct entry *e)
+{
+    entry_move_high(e);
+    if (k->table.count > HIGH_FROM_ENTRIES)
+        return;
+    for (e = table_first(&k->table); e != NULL; e = table_next(&k->table, e))
+        entry_move_high(e);
+}
+
 static void spawn_fill_entry(struct keeper *k, struct spawn *s, const struct k_spawn *m,
                              const struct streams *io, int *record_fd)
 {
@@ -178,8 +194,31 @@ static void spawn_fill_entry(struct keeper *k, struct spawn *s, const struct k_s
     e->pub.stderr_fd = io->stderr_fd;
     e->pub.record_fd = *record_fd;
     *record_fd = -1;
+    if (spawn_keeps_high(k))
+        spawn_move_high(k, e);
     e->spawn = s;
     table_set_pid(&k->table, e, s->pid);
+}
+
+/* Closed as soon as the child has its own: else neither pipe would come to its end. */
+static void spawn_close_lent(struct spawn *s)
+{
+    for (int i = 0; i < SPAWN_LENT; i++)
+        io_close(&s->lent[i]);
+}
+
+/* Where the child finds its descriptors. What it is to find must be below the cut. */
+static void spawn_plan_files(const struct keeper *k, struct spawn *s, const struct streams *io,
+                             int report_fd)
+{
+    bool below = report_fd < HIGH_FD;
+
+    for (int i = 0; i < 3; i++) {
+        s->plan.stdio[i] = io->child[i];
+        below = below && io->child[i] < HIGH_FD;
+    }
+    s->plan.report_fd = report_fd;
+    s->plan.share_files = below && spawn_keeps_high(k);
 }
 
 /* 0: the child is on its way. Else -errno, and only s->entry and s itself are left. */
@@ -201,19 +240,21 @@ static int spawn_launch(struct keeper *k, struct spawn *s, const struct k_spawn 
         streams_close(&io);
         return rc;
     }
-    memcpy(s->plan.stdio, io.child, sizeof io.child);
-    s->plan.report_fd = report[1];
+    spawn_plan_files(k, s, &io, report[1]);
     rc = spawn_clone(k, s, m, stage);
-    close(report[1]);
     if (rc < 0) {
         close(report[0]);
+        close(report[1]);
         streams_close(&io);
         return rc;
     }
     s->pid = rc;
     s->report_fd = report[0];
     (void)fcntl(report[0], F_SETFL, O_NONBLOCK);
-    streams_close_child(&io);
+    s->lent[0] = report[1];
+    streams_take_child(&io, s->lent + 1);
+    if (!s->plan.share_files)
+        spawn_close_lent(s);
     spawn_fill_entry(k, s, m, &io, record_fd);
     return 0;
 }
@@ -320,14 +361,42 @@ static void spawn_finish(struct keeper *k, struct spawn *s)
         spares_fill(&k->spawns.spares);
 }
 
+/*
+ * The pipe cannot end while we lend its other end, so it is read again after that
+ * was closed. A child that could not get a table of its own is left what it was lent
+ * until it is dead: the end of the pipe would tell that its memory is free.
+ */
 void spawn_step(struct keeper *k, struct spawn *s)
 {
     ssize_t n;
 
-    while ((n = hf_read(s->report_fd, &s->report, sizeof s->report)) == sizeof s->report)
-        s->reported = true;
+    while ((n = hf_read(s->report_fd, &s->report, sizeof s->report)) == sizeof s->report) {
+        if (s->report.stage == K_STAGE_NONE)
+            spawn_close_lent(s);
+        else
+            s->reported = true;
+    }
     if (n != -EAGAIN)
         spawn_finish(k, s);
+}
+
+void spawn_close_fds(struct spawn *s)
+{
+    spawn_close_lent(s);
+    io_close(&s->report_fd);
+}
+
+/* Killed before it said anything: nobody else would end its pipes. */
+void spawns_on_death(struct keeper *k, pid_t pid)
+{
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &k->spawns.flying) {
+        struct spawn *s = list_entry(it, struct spawn, link);
+
+        if (s->pid == pid)
+            spawn_close_lent(s);
+    }
 }
 
 /* The memory stays until the kernel is done with it, be that never. */

@@ -23,6 +23,7 @@
 #define SPAWN_DEADLINE_MS 30000       /* for chdir and exec together: a dead file server */
 #define SPAWN_STRINGS_MAX (64 * 1024) /* candidates, arguments and variables together: E2BIG */
 #define SPAWN_MARK "HOLDFAST_PROCESS_ID="
+#define SPAWN_LENT 4 /* report, and up to three streams */
 
 struct keeper;
 struct entry;
@@ -34,6 +35,8 @@ struct spawn {
     uint32_t req;
     pid_t pid;
     int report_fd; /* our end */
+    /* The child's ends, ours until it has a table of its own; -1: closed. */
+    int lent[SPAWN_LENT];
     struct child_stack *stack;
     uint64_t deadline_ms;
     bool reported;
@@ -63,6 +66,10 @@ void spawn_free(struct spawn *s);
 
 /* The child has died or its pipe has something: moves on as far as it goes. */
 void spawn_step(struct keeper *k, struct spawn *s);
+/* In a fork of the keeper, to which they would mean nothing: closes its descriptors. */
+void spawn_close_fds(struct spawn *s);
+/* Some child has died; if it had been lent something, that is closed. */
+void spawns_on_death(struct keeper *k, pid_t pid);
 /* Nobody will hear of them any more: the worker that asked is gone. */
 void spawns_abandon(struct keeper *k);
 bool spawns_are_settled(const struct keeper *k); /* nobody is waited for */

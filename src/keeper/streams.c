@@ -15,23 +15,22 @@
 
 static const struct streams streams_none = {-1, -1, -1, -1, {-1, -1, -1}};
 
-void streams_close_child(struct streams *s)
+void streams_take_child(struct streams *s, int out[3])
 {
-    int first = s->child[0];
-
     /* A terminal is one descriptor three times. The null input is stdin_fd's absence. */
-    if (s->tty >= 0 || s->stdin_fd >= 0)
-        io_close(&first);
-    if (s->tty < 0) {
-        io_close(&s->child[1]);
-        io_close(&s->child[2]);
-    }
+    out[0] = s->tty >= 0 || s->stdin_fd >= 0 ? s->child[0] : -1;
+    out[1] = s->tty < 0 ? s->child[1] : -1;
+    out[2] = s->tty < 0 ? s->child[2] : -1;
     s->child[0] = s->child[1] = s->child[2] = -1;
 }
 
 void streams_close(struct streams *s)
 {
-    streams_close_child(s);
+    int child[3];
+
+    streams_take_child(s, child);
+    for (int i = 0; i < 3; i++)
+        io_close(&child[i]);
     io_close(&s->tty);
     io_close(&s->stdin_fd);
     io_close(&s->stdout_fd);

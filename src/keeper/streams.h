@@ -36,7 +36,7 @@ int spares_take_pipe(struct spares *s, int pair[2]);
 
 struct streams {
     int tty, stdin_fd, stdout_fd, stderr_fd; /* ours; -1: none */
-    int child[3];                            /* the child's; see streams_close_child() */
+    int child[3];                            /* the child's; see streams_take_child() */
 };
 
 /*
@@ -44,8 +44,9 @@ struct streams {
  * NULL. 0 or -errno, with nothing left open.
  */
 int streams_open(struct streams *s, const struct k_spawn *m, int null_fd, struct spares *spares);
-void streams_close_child(struct streams *s); /* all but null_fd */
-void streams_close(struct streams *s);       /* ours as well */
+/* The child's, each once and without null_fd, for the caller to close; -1: none. */
+void streams_take_child(struct streams *s, int out[3]);
+void streams_close(struct streams *s); /* all */
 
 /* A descriptor that is at its end when read: /dev/null, or where there is none, a pipe. */
 int streams_open_null(void);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "keeper/high.h"
 #include "keeper/proto.h"
 
 #define TABLE_BUCKETS_MIN 64
@@ -187,6 +188,15 @@ void entry_close(struct entry *e, uint32_t which)
         io_close(&e->pub.stdout_fd);
     if (which & K_FD_STDERR)
         io_close(&e->pub.stderr_fd);
+}
+
+void entry_move_high(struct entry *e)
+{
+    high_move(&e->pub.record_fd);
+    high_move(&e->pub.tty_fd);
+    high_move(&e->pub.stdin_fd);
+    high_move(&e->pub.stdout_fd);
+    high_move(&e->pub.stderr_fd);
 }
 
 uint32_t entry_fds(const struct entry *e, int fds[4], size_t *count)

@@ -52,6 +52,8 @@ struct entry *table_find_pid(const struct table *t, pid_t pid);
 
 /* `which` are K_FD_* bits; closes what they name. */
 void entry_close(struct entry *e, uint32_t which);
+/* All it holds, out of the way of children to come; see high.h. */
+void entry_move_high(struct entry *e);
 /* Descriptors of the entry in the order that K_SPAWNED has; returns their K_FD_* bits. */
 uint32_t entry_fds(const struct entry *e, int fds[4], size_t *count);
 

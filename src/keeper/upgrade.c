@@ -90,7 +90,7 @@ bool upgrade_on_exit(struct keeper *k, pid_t pid, int status)
     k->upgrade.check_pid = 0;
     if (k->upgrade.phase != UPGRADE_CHECK)
         return true;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+    if (WIFEXITED(status) && WEXITSTATUS(status) == KEEPER_CHECK_YES) {
         upgrade_retire_worker(k);
     } else {
         log_error("upgrade: %s cannot take over; nothing is changed", k->options->exe_path);

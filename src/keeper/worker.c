@@ -65,7 +65,7 @@ static void worker_close_inherited(struct keeper *k)
     list_for_each (it, tmp, &k->cgroup.idle)
         io_close(&list_entry(it, struct cgroup_slot, link)->dir_fd);
     list_for_each (it, tmp, &k->spawns.flying)
-        io_close(&list_entry(it, struct spawn, link)->report_fd);
+        spawn_close_fds(list_entry(it, struct spawn, link));
 }
 
 /*

@@ -143,17 +143,42 @@ int inflater_run(struct inflater *i, const char *in, size_t len, bool last, size
 
 /* One offer: "permessage-deflate; client_max_window_bits; ...". What asks us to use a
  * smaller window is declined: our compressor is shared. */
+/* A parameter that needs nothing of us, or that we keep anyway. */
+static bool parameter_is_fine(const char *s, size_t len)
+{
+    static const char *const known[] = {"server_no_context_takeover", "client_no_context_takeover",
+                                        "client_max_window_bits"};
+    size_t n;
+
+    while (len > 0 && (s[0] == ' ' || s[0] == '\t'))
+        s++, len--;
+    for (n = 0; n < len && s[n] != '=' && s[n] != ' ' && s[n] != '\t';)
+        n++;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strlen(known[i]) == n && strncasecmp(s, known[i], n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* An offer with a parameter that we cannot keep or do not know is declined (RFC 7692, 5.1). */
 static bool offer_is_fine(const char *s, size_t len)
 {
     static const char name[] = "permessage-deflate";
     size_t n = strcspn(s, ";, \t");
-    char copy[256];
 
-    if (n != sizeof name - 1 || strncasecmp(s, name, n) != 0 || len >= sizeof copy)
+    if (n != sizeof name - 1 || strncasecmp(s, name, n) != 0)
         return false;
-    memcpy(copy, s, len);
-    copy[len] = '\0';
-    return strcasestr(copy, "server_max_window_bits") == NULL;
+    while (n < len && s[n] == ' ')
+        n++;
+    while (n < len && s[n] == ';') {
+        size_t part = strcspn(s + n + 1, ";,");
+
+        if (!parameter_is_fine(s + n + 1, part))
+            return false;
+        n += 1 + part;
+    }
+    return true;
 }
 
 bool deflate_is_offered(const char *extensions)

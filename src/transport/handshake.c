@@ -100,36 +100,16 @@ static const char *pick_protocol(const struct http_request *rq, char *out, size_
     return NULL;
 }
 
-static void refused_on_text(void *arg, const char *text, size_t len)
-{
-    (void)arg, (void)text, (void)len;
-}
-
-static size_t refused_on_binary(void *arg, const void *bytes, size_t len, bool last)
-{
-    (void)arg, (void)bytes, (void)last;
-    return len;
-}
-
-static void refused_on_drain(void *arg)
-{
-    (void)arg;
-}
-
 static void refused_on_closed(void *arg, int code)
 {
     (void)arg, (void)code;
 }
 
+/* Ends without waiting for the peer's close frame: there is nothing that it could settle. */
 void ws_refuse(struct http_request *rq, int code, const char *reason)
 {
-    static const struct ws_ops ops = {
-        .on_text = refused_on_text,
-        .on_binary = refused_on_binary,
-        .on_drain = refused_on_drain,
-        .on_closed = refused_on_closed,
-    };
+    static const struct ws_ops ops = {.on_closed = refused_on_closed}; /* nothing else comes */
     char protocol[64];
 
-    ws_close(ws_accept(rq, pick_protocol(rq, protocol, sizeof protocol), &ops, NULL), code, reason);
+    ws_fail(ws_accept(rq, pick_protocol(rq, protocol, sizeof protocol), &ops, NULL), code, reason);
 }

@@ -77,8 +77,9 @@ struct route_table {
 struct http_options {
     size_t header_bytes, header_count, uri_bytes, max_connections;
     uint32_t head_ms, body_ms, keepalive_ms;
-    uint32_t ping_ms; /* WebSocket ping; 0: WS_PING_MS */
-    bool compress;    /* permessage-deflate may be agreed */
+    uint32_t stall_ms; /* a peer that takes nothing of its answer */
+    uint32_t ping_ms;  /* WebSocket ping; 0: WS_PING_MS */
+    bool compress;     /* permessage-deflate may be agreed */
     const struct auth *auth;
     const struct origin *origin;
 };

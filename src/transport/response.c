@@ -158,6 +158,9 @@ struct buf *response_head(struct http_request *rq, int status, const char *type,
 
     if (form == BODY_UNTIL_CLOSE || (form != BODY_UPGRADE && !request_keeps_connection(rq)))
         rq->close = true;
+    /* Who wanted another protocol has no use for this connection, and may wait for its end. */
+    if (rq->parser.upgrade && status >= 400)
+        rq->close = true;
     buf_clear(out);
     buf_put(out, line, (size_t)snprintf(line, sizeof line, "HTTP/1.1 %d ", status));
     buf_puts(out, status_text(status));

@@ -99,6 +99,8 @@ void route_find(const struct route_table *const *tables, size_t count, bool at_r
     const struct route_table *table = at_root ? tables[0] : find_table(tables, count, raw);
     struct place at = {path->mem, raw + 1, path->count};
 
+    bool named = false;
+
     *out = (struct route_match){.table = table};
     if (table == NULL)
         return;
@@ -111,6 +113,11 @@ void route_find(const struct route_table *const *tables, size_t count, bool at_r
 
         if (!route_fits(r, at, out))
             continue;
+        /* What is named outright is not also somebody's id: /things/run is not {id}. */
+        if (out->allow != 0 && named && out->param_count > 0)
+            continue;
+        if (out->param_count == 0 && out->allow == 0)
+            named = true;
         out->allow |= route_methods(r);
         if (route_methods(r) & method) {
             out->route = r;

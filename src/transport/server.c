@@ -28,6 +28,7 @@ void http_options_default(struct http_options *o)
         .head_ms = LIMIT_REQUEST_HEAD_MS,
         .body_ms = LIMIT_REQUEST_BODY_MS,
         .keepalive_ms = LIMIT_KEEPALIVE_MS,
+        .stall_ms = LIMIT_STALL_MS,
     };
 }
 
@@ -55,10 +56,10 @@ static void server_set_lengths(struct http_server *s)
     d->length_ms[DEADLINE_HEAD] = s->o.head_ms;
     d->length_ms[DEADLINE_BODY] = s->o.body_ms;
     d->length_ms[DEADLINE_IDLE] = s->o.keepalive_ms;
-    d->length_ms[DEADLINE_STALL] = SERVER_STALL_MS;
+    d->length_ms[DEADLINE_STALL] = s->o.stall_ms;
     d->length_ms[DEADLINE_PING] = s->o.ping_ms > 0 ? s->o.ping_ms : WS_PING_MS;
     d->length_ms[DEADLINE_CLOSE] = WS_CLOSE_MS;
-    d->length_ms[DEADLINE_LINGER] = SERVER_LINGER_MS;
+    d->length_ms[DEADLINE_LINGER] = LIMIT_LINGER_MS;
     /* Peers that came within about a second of each other are pinged in one wake-up. */
     d->slack_ms[DEADLINE_PING] = d->length_ms[DEADLINE_PING] / 16;
 }

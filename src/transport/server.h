@@ -19,8 +19,6 @@
 #define SERVER_ACCEPT_BURST 32     /* accepted in one turn */
 #define SERVER_REFUSE_MAX 64       /* beyond max_connections: told 429; then the backlog waits */
 #define SERVER_ACCEPT_PAUSE_MS 100 /* out of descriptors: look again */
-#define SERVER_STALL_MS 60000      /* a peer that takes nothing of an answer for so long is cut */
-#define SERVER_LINGER_MS 2000      /* what a refused peer still sends is read and dropped */
 
 struct deflater;
 

@@ -279,9 +279,9 @@ int ws_close_code(const char *payload, size_t len)
     if (len == 0)
         return WS_CODE_NONE;
     if (len == 1)
-        return -1;
+        return -WS_CODE_PROTOCOL;
     code = p[0] << 8 | p[1];
-    if (!ws_code_is_sendable(code) || !utf8_is_valid(payload + 2, len - 2))
-        return -1;
-    return code;
+    if (!ws_code_is_sendable(code))
+        return -WS_CODE_PROTOCOL;
+    return utf8_is_valid(payload + 2, len - 2) ? code : -WS_CODE_TEXT;
 }

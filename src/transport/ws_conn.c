@@ -34,6 +34,7 @@ struct ws {
     uint8_t silent; /* pings without a sign of life */
     bool deflate;   /* agreed */
     bool closing;
+    bool paused;  /* by the owner */
     bool aborted; /* the owner wants to hear no more */
     bool heard;   /* since the last ping */
     bool rest_last;
@@ -144,6 +145,7 @@ void ws_close(struct ws *ws, int code, const char *reason)
         return;
     ws_send_close(ws, code, reason != NULL ? reason : "");
     ws->closing = true;
+    ws->paused = false;
     conn_set_deadline(ws->c, DEADLINE_CLOSE);
     conn_resume(ws->c); /* the peer's close may stand behind data nobody wants any more */
 }
@@ -154,8 +156,17 @@ void ws_abort(struct ws *ws)
     conn_end(ws->c);
 }
 
+void ws_pause(struct ws *ws)
+{
+    if (ws->closing || ws->c->ended)
+        return;
+    ws->paused = true;
+    conn_pause(ws->c);
+}
+
 void ws_resume(struct ws *ws)
 {
+    ws->paused = false;
     conn_resume(ws->c);
 }
 
@@ -180,8 +191,7 @@ static void ws_finish(struct ws *ws, int code, bool drain)
     ws_free(ws);
 }
 
-/* The peer broke the protocol. ws is dead. */
-static void ws_fail(struct ws *ws, int code, const char *reason)
+void ws_fail(struct ws *ws, int code, const char *reason)
 {
     if (!ws->closing)
         ws_send_close(ws, code, reason);
@@ -207,7 +217,7 @@ static enum taking ws_give_binary(struct ws *ws, const char *bytes, size_t len, 
         return DEAD;
     if (ws->closing || *taken >= len) {
         *taken = len;
-        c->paused = false;
+        c->paused = ws->paused;
         return TAKEN;
     }
     return WAITS;
@@ -383,7 +393,7 @@ static enum taking ws_on_close_frame(struct ws *ws, const struct ws_piece *piece
     int code = ws_close_code(piece->bytes, piece->len);
 
     if (code < 0) {
-        ws_fail(ws, WS_CODE_PROTOCOL, "bad close frame");
+        ws_fail(ws, -code, "bad close frame");
         return DEAD;
     }
     if (!ws->closing)
@@ -430,9 +440,13 @@ static size_t ws_on_bytes(struct conn *c, char *bytes, size_t len)
     enum taking rc = TAKEN;
 
     ws->heard |= len > 0;
+    if (ws->paused) {
+        conn_pause(c); /* somebody else's conn_resume() undid it */
+        return 0;
+    }
     if (ws->rest.len > 0 || ws->more)
         rc = ws_give_rest(ws);
-    while (rc == TAKEN)
+    while (rc == TAKEN && !ws->paused)
         rc = ws_on_frame(ws, bytes, len, &used);
     return rc == DEAD ? len : used;
 }

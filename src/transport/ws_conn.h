@@ -13,6 +13,11 @@
 /* Takes the connection over from an accepted handshake (handshake.c). */
 struct ws *ws_new(struct conn *c, enum role role, bool deflate, const struct ws_ops *ops,
                   void *arg);
+/*
+ * Sends a close frame and lets the connection end by itself: what the peer still sends
+ * is dropped. The owner is told at once; ws is dead.
+ */
+void ws_fail(struct ws *ws, int code, const char *reason);
 /* The server is going: a WebSocket is closed with 1001, anything else is left alone. */
 void ws_drain(struct conn *c);
 

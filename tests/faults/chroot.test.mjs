@@ -29,6 +29,7 @@ test('it serves from an empty root', { skip }, async () => {
     fs.copyFileSync(emit(), `${d.dir}/emit`);
     fs.chmodSync(`${d.dir}/holdfast`, 0o755);
     fs.chmodSync(`${d.dir}/emit`, 0o755);
+    fs.chmodSync(d.dir, 0o755);
     d.tokenFile = '/tokens';
     await d.start();
     try {

@@ -9,8 +9,11 @@
 import assert from 'node:assert/strict';
 import WebSocket from 'ws';
 import { noteCode } from './codes.mjs';
+import { limit } from './limits.mjs';
 import { openConnections } from './raw.mjs';
 import { within } from './wait.mjs';
+
+const FRAME_MAX = limit('VIEWER_SLICE_BYTES');
 
 export class Viewer {
     constructor(d, id, { query = {}, keep = true, onBytes, onGap, role = 'own', protocols = ['holdfast.v1'], path, headers } = {}) {
@@ -119,7 +122,7 @@ export class Viewer {
         assert.ok(this.hello, 'bytes before hello');
         assert.ok(!this.exit, 'bytes after exit');
         assert.ok(data.length > 0, 'empty binary frame');
-        assert.ok(data.length <= 64 * 1024, `frame of ${data.length} bytes`);
+        assert.ok(data.length <= FRAME_MAX, `frame of ${data.length} bytes`);
         if (this.keep) {
             this.parts.push(data);
             if (this.stream) this.streams[this.stream].push(data);

@@ -14,6 +14,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as proc from './proc.mjs';
+import { scaled } from './scale.mjs';
 
 const tests = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
 const suites = ['wire', 'clients/native', 'faults'];
@@ -58,7 +59,7 @@ function endLeftovers(env) {
 
 function run(file, env) {
     const started = Date.now();
-    const r = spawnSync(process.execPath, ['--test', '--test-reporter=tap', file], { cwd: tests, env, stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 1 << 28, timeout: 900000, killSignal: 'SIGKILL' });
+    const r = spawnSync(process.execPath, ['--test', '--test-reporter=tap', file], { cwd: tests, env, stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 1 << 28, timeout: scaled(3600000, 600000), killSignal: 'SIGKILL' });
     endLeftovers(env);
     const seconds = ((Date.now() - started) / 1000).toFixed(1);
     const out = r.stdout.toString();

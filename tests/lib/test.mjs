@@ -5,8 +5,9 @@
 // A test that hangs must fail by its own name, not take the whole run with it.
 
 import * as nodeTest from 'node:test';
+import { scaled } from './scale.mjs';
 
-const DEADLINE_MS = 120000;
+const DEADLINE_MS = scaled(1800000, 180000);
 
 const withDeadline = (fn) => (name, ...rest) => {
     const options = typeof rest[0] === 'object' ? rest.shift() : {};

@@ -4,9 +4,12 @@
  */
 #include "http_rig.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <time.h>
+
+#include "base/limits.h"
 
 static void on_hello(struct http_request *rq)
 {
@@ -65,6 +68,18 @@ static void on_gone_count(struct http_request *rq)
     char text[16];
     int n = snprintf(text, sizeof text, "%d", r->gone);
 
+    http_reply(rq, 200, "text/plain", text, (size_t)n);
+}
+
+static void on_connections(struct http_request *rq)
+{
+    struct rig *r = http_context(rq);
+    struct http_stats stats;
+    char text[16];
+    int n;
+
+    http_server_stats(r->server, &stats);
+    n = snprintf(text, sizeof text, "%d", (int)stats.connections);
     http_reply(rq, 200, "text/plain", text, (size_t)n);
 }
 
@@ -139,6 +154,7 @@ static const struct route routes[] = {
     {HTTP_GET_M, "/wait", on_wait, ROLE_OWN, 0, 0, NULL},
     {HTTP_GET_M, "/release", on_release, ROLE_OWN, 0, 0, NULL},
     {HTTP_GET_M, "/gone", on_gone_count, ROLE_OWN, 0, 0, NULL},
+    {HTTP_GET_M, "/connections", on_connections, ROLE_OWN, 0, 0, NULL},
     {HTTP_POST_M, "/upload", on_upload, ROLE_OWN, ROUTE_STREAM_BODY, 1 << 30, NULL},
     {HTTP_POST_M, "/refuse", on_refuse_upload, ROLE_OWN, ROUTE_STREAM_BODY, 1 << 30, NULL},
     {HTTP_GET_M, "/stream", on_stream, ROLE_OWN, 0, 0, NULL},
@@ -683,6 +699,53 @@ TEST(slow_requests_are_given_up)
     rig_setup(&r, routes, sizeof routes / sizeof *routes);
     r.options.head_ms = r.options.body_ms = r.options.keepalive_ms = 50;
     rig_run(&r, client_slow);
+}
+
+/* Asked again until the server has so many connections, the asker's own included. */
+static void expect_connections(struct rig *r, int count)
+{
+    char want[16], *answer = NULL;
+
+    snprintf(want, sizeof want, "\r\n\r\n%d", count);
+    for (int i = 0; i < 5000; i++) {
+        free(answer);
+        answer = rig_ask(r, "GET /connections HTTP/1.1\r\n" C "\r\n");
+        if (strstr(answer, want) != NULL)
+            break;
+        usleep(1000);
+    }
+    EXPECT(strstr(answer, want) != NULL);
+    free(answer);
+}
+
+/* What one peer does not read may not be held for ever. */
+static void client_stall(struct rig *r)
+{
+    size_t len = 6 << 20, got = 0;
+    char *bytes = calloc(1, len);
+    int fd = rig_connect(r);
+    ssize_t n;
+
+    rig_puts(fd, "POST /big HTTP/1.1\r\n" A "Content-Length: 6291456\r\n\r\n");
+    rig_send(fd, bytes, len);
+    free(rig_read_until(fd, "\r\n\r\n")); /* the answer is on its way, and stays there */
+    expect_connections(r, 1);
+    while ((n = recv(fd, bytes, len, 0)) > 0)
+        got += (size_t)n;
+    EXPECT(n == 0 || errno == ECONNRESET);
+    EXPECT(got < len);
+    free(bytes);
+    close(fd);
+}
+
+TEST(a_peer_that_does_not_take_its_answer_is_cut)
+{
+    struct rig r;
+
+    rig_setup(&r, routes, sizeof routes / sizeof *routes);
+    EXPECT_U64(r.options.stall_ms, LIMIT_STALL_MS);
+    r.options.stall_ms = 50;
+    rig_run(&r, client_stall);
 }
 
 static void client_crowd(struct rig *r)

@@ -4,8 +4,11 @@
  */
 #include "http_rig.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <zlib.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "transport/ws_codec.h"
 
@@ -31,6 +34,8 @@ static void echo_text(void *arg, const char *text, size_t len)
             ws_send_text(r->ws, block, sizeof block);
     } else if (strcmp(text, "drain") == 0) {
         http_server_drain(r->server, 5000, echo_drain, r);
+    } else if (strcmp(text, "pause") == 0) {
+        ws_pause(r->ws);
     } else if (strncmp(text, "take ", 5) == 0) {
         r->take = (size_t)atoi(text + 5);
     } else {
@@ -97,6 +102,15 @@ static void on_closed(struct http_request *rq)
     http_reply(rq, 200, "text/plain", text, (size_t)n);
 }
 
+static void on_resume(struct http_request *rq)
+{
+    struct rig *r = http_context(rq);
+
+    if (r->ws != NULL)
+        ws_resume(r->ws);
+    http_reply_empty(rq, 204);
+}
+
 /* --- raw --- */
 
 static size_t raw_data(void *arg, const void *bytes, size_t len)
@@ -146,6 +160,7 @@ static void on_raw(struct http_request *rq)
 static const struct route routes[] = {
     {HTTP_GET_M, "/ws", on_ws, ROLE_OWN, ROUTE_UPGRADE, 0, NULL},
     {HTTP_GET_M, "/refuse", on_refuse, ROLE_OWN, ROUTE_UPGRADE, 0, NULL},
+    {HTTP_GET_M, "/resume", on_resume, ROLE_OWN, 0, 0, NULL},
     {HTTP_GET_M, "/closed", on_closed, ROLE_OWN, 0, 0, NULL},
     {HTTP_POST_M, "/raw", on_raw, ROLE_OWN, 0, 0, NULL},
 };
@@ -283,6 +298,63 @@ TEST(a_large_message_passes_in_pieces_with_back_pressure)
     run(client_large);
 }
 
+/* Text comes whole, so its taker cannot leave a part: it holds back what follows. */
+static void client_pause(struct rig *r)
+{
+    int fd = rig_ws_connect(r, "/ws", "");
+    char byte;
+
+    rig_ws_frame(fd, 0x81, "first", 5);
+    expect_frame(fd, 0x81, "first");
+    rig_ws_frame(fd, 0x81, "pause", 5);
+    rig_ws_frame(fd, 0x81, "second", 6);
+    rig_ws_frame(fd, 0x82, "third", 5);
+    for (int i = 0; i < 20; i++) /* turns in which it could have come */
+        free(rig_ask(r, "GET /closed HTTP/1.1\r\n" C "\r\n"));
+    EXPECT(recv(fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+    free(rig_ask(r, "GET /resume HTTP/1.1\r\n" C "\r\n"));
+    expect_frame(fd, 0x81, "second");
+    expect_frame(fd, 0x82, "third");
+    rig_ws_frame(fd, 0x81, "pause", 5);
+    rig_ws_frame(fd, 0x81, "close", 5);
+    free(rig_ask(r, "GET /resume HTTP/1.1\r\n" C "\r\n"));
+    expect_frame(fd, 0x88, "\x11\x34no such process");
+    close(fd);
+}
+
+TEST(a_paused_websocket_brings_nothing_until_it_is_resumed)
+{
+    run(client_pause);
+}
+
+/* What a paused peer sends waits in its own socket. */
+static void client_pause_flood(struct rig *r)
+{
+    static char block[64 * 1024];
+    int fd = rig_ws_connect(r, "/ws", "");
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    size_t sent = 0;
+    ssize_t n;
+
+    rig_ws_frame(fd, 0x81, "pause", 5);
+    rig_send(fd,
+             "\x82\xff\0\0\0\0\2\0\0\0"
+             "\0\0\0\0",
+             14); /* 32 MiB follow */
+    while (poll(&p, 1, 200) > 0 && sent < 32 << 20) {
+        n = send(fd, block, sizeof block, MSG_DONTWAIT | MSG_NOSIGNAL);
+        REQUIRE(n > 0);
+        sent += (size_t)n;
+    }
+    EXPECT(sent < 32 << 20);
+    close(fd);
+}
+
+TEST(a_paused_websocket_is_not_read)
+{
+    run(client_pause_flood);
+}
+
 static void client_closes(struct rig *r)
 {
     int fd = rig_ws_connect(r, "/ws", "");
@@ -319,6 +391,23 @@ static void client_closes(struct rig *r)
     rig_ws_frame(fd, 0x88, "\x11\x34", 2);
     expect_close(fd, 4404);
     close(fd);
+}
+
+/* A peer that does not answer the close frame held a refused connection for five seconds. */
+static void client_refused(struct rig *r)
+{
+    int fd = rig_ws_connect(r, "/refuse", "");
+    uint64_t start = clock_mono_ms();
+
+    expect_close(fd, 4404);
+    EXPECT(clock_mono_ms() - start < WS_CLOSE_MS / 2);
+    rig_ws_frame(fd, 0x88, "\x11\x34", 2); /* late, and not an error */
+    close(fd);
+}
+
+TEST(a_refused_websocket_ends_without_waiting_for_the_peer)
+{
+    run(client_refused);
 }
 
 TEST(both_sides_can_close)
@@ -419,6 +508,42 @@ static void client_handshake(struct rig *r)
                   403, "origin_refused");
     EXPECT_ANSWER(r, "GET /ws HTTP/1.1\r\n" RIG_WS_HEAD "Connection: close\r\n\r\n", 401,
                   "unauthorized");
+}
+
+/* Clients that were refused kept the connection, as HTTP lets them, and it lay there unused. */
+static void client_handshake_end(struct rig *r)
+{
+    static const char *const requests[] = {
+        "GET /ws HTTP/1.1\r\n" RIG_WS_HEAD "\r\n", /* 401 */
+        "GET /ws HTTP/1.1\r\n" RIG_WS_HEAD RIG_AUTH
+        "Origin: https://evil.example\r\n\r\n",                  /* 403 */
+        "GET /nothing HTTP/1.1\r\n" RIG_WS_HEAD RIG_AUTH "\r\n", /* 404 */
+        "GET /ws HTTP/1.1\r\nHost: localhost\r\n" RIG_AUTH
+        "Connection: upgrade\r\nUpgrade: tcp\r\n\r\n", /* 426 */
+    };
+    static const int status[] = {401, 403, 404, 426};
+    int fd;
+
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        char *answer = rig_ask(r, requests[i]);
+
+        EXPECT_INT(atoi(answer + strlen("HTTP/1.1 ")), status[i]);
+        EXPECT(strstr(answer, "\r\nConnection: close\r\n") != NULL);
+        EXPECT(strstr(answer, "<no end>") == NULL);
+        free(answer);
+    }
+    /* Who did not ask for an upgrade may go on. */
+    fd = rig_connect(r);
+    rig_puts(fd, "GET /ws HTTP/1.1\r\nHost: localhost\r\n" RIG_AUTH "\r\n");
+    free(rig_read_until(fd, "upgrade_required"));
+    rig_puts(fd, "GET /closed HTTP/1.1\r\n" C "\r\n");
+    free(rig_read_until(fd, "HTTP/1.1 200 OK"));
+    close(fd);
+}
+
+TEST(a_refused_handshake_ends_the_connection)
+{
+    run(client_handshake_end);
 }
 
 TEST(a_bad_handshake_is_refused)

@@ -24,7 +24,9 @@ __attribute__((constructor)) static void be_new_keeper(int argc, char **argv)
     int fd;
 
     if (argc == 3 && strcmp(argv[1], "upgrade-check") == 0)
-        _exit(getenv("RIG_REFUSE") != NULL || atoi(argv[2]) != KEEPER_STATE_VERSION);
+        _exit(getenv("RIG_REFUSE") != NULL || atoi(argv[2]) != KEEPER_STATE_VERSION
+                  ? 1
+                  : KEEPER_CHECK_YES);
     if (argc != 2 || strcmp(argv[1], "new-keeper") != 0 || resume == NULL)
         return;
     fd = atoi(resume);

@@ -31,7 +31,7 @@ static const struct {
 
 static bool is_documented_route(const struct route *r)
 {
-    return r->handler != not_implemented_handle && r->handler != post_only_handle;
+    return r->handler != not_implemented_handle;
 }
 
 /* Is the word one of those in the list, which are separated by spaces? */

@@ -261,10 +261,10 @@ TEST(close_codes_are_checked)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char payload[2] = {(char)(rows[i].code >> 8), (char)rows[i].code};
 
-        EXPECT_INT(ws_close_code(payload, 2), rows[i].ok ? rows[i].code : -1);
+        EXPECT_INT(ws_close_code(payload, 2), rows[i].ok ? rows[i].code : -WS_CODE_PROTOCOL);
     }
     EXPECT_INT(ws_close_code("", 0), WS_CODE_NONE);
-    EXPECT_INT(ws_close_code("\x03", 1), -1);
+    EXPECT_INT(ws_close_code("\x03", 1), -WS_CODE_PROTOCOL);
     EXPECT_INT(ws_close_code("\x03\xe8why", 5), 1000);
-    EXPECT_INT(ws_close_code("\x03\xe8\xff", 3), -1);
+    EXPECT_INT(ws_close_code("\x03\xe8\xff", 3), -WS_CODE_TEXT);
 }

@@ -171,6 +171,8 @@ withDaemon('tickets and cookies', {}, (d) => {
             const r = await d.request('GET', '/v1/processes', { role: null, headers: { Cookie: `holdfast=${bad}` } });
             assert.equal(r.status, bad === value ? 200 : 401, bad);
         }
+        // Without an Origin a change is not a browser's own, and then a cookie does not count.
+        await d.refused('unauthorized', 'POST', '/v1/processes', { role: null, json: { command: 'true' }, headers: { Cookie: `holdfast=${value}` } });
         // A cookie rides along on cross-site requests of old browsers; the Origin check stops those.
         await d.refused('origin_refused', 'POST', '/v1/processes', {
             role: null, json: { command: 'true' }, headers: { Cookie: `holdfast=${value}`, Origin: 'https://evil.example' } });
@@ -182,6 +184,17 @@ withDaemon('tickets and cookies', {}, (d) => {
         const a = await d.request('GET', `/?ticket=${made.ticket}`, { role: null });
         const v = await Viewer.attach(d, p.id, { role: null, headers: { Cookie: cookieOf(a).split(';')[0], Origin: `http://127.0.0.1:${d.port}` } });
         v.cut();
+    });
+
+    it('tickets may be for less, and not for what is no role', async () => {
+        const made = (await d.api('POST', '/v1/tickets', { json: { role: 'watch' }, expect: 201 })).json;
+        assert.equal(made.role, 'watch');
+        const a = await d.request('GET', `/?ticket=${made.ticket}`, { role: null });
+        const headers = { Cookie: cookieOf(a).split(';')[0], Origin: `http://127.0.0.1:${d.port}` };
+        assert.equal((await d.request('GET', '/v1/processes', { role: null, headers })).status, 200);
+        await d.refused('forbidden', 'POST', '/v1/processes', { role: null, headers, json: { command: 'true' } });
+        await d.refused('bad_value', 'POST', '/v1/tickets', { json: { role: 'king' } });
+        await d.refused('unknown_field', 'POST', '/v1/tickets', { json: { roles: 'own' } });
     });
 
     it('a wrong ticket sets nothing', async () => {
@@ -202,6 +215,12 @@ withDaemon('tickets and cookies', {}, (d) => {
         assert.equal((await d.request('GET', '/v1/processes', { role: null, headers: { Cookie: cookieOf(a).split(';')[0] } })).status, 200);
     });
 });
+
+test('open tickets have a limit', () => daemonFor({}, async (d) => {
+    let last;
+    for (let i = 0; i < 100 && (!last || last.status === 201); i++) last = await d.api('POST', '/v1/tickets');
+    assert.equal(checkProblem(last, 'too_many_tickets').limit, 'tickets');
+}));
 
 test('HOLDFAST_TOKEN is a token', () => daemonFor({ auth: false, fdBaseline: false, env: { HOLDFAST_TOKEN: 'an-environment-token-of-some-length' } }, async (d) => {
     assert.equal((await d.request('GET', '/v1/info')).status, 401);

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { before, it } from '../lib/test.mjs';
 import { withDaemon } from '../lib/daemon.mjs';
 import { checkBytes, expectedBytes } from '../lib/gen.mjs';
+import { limit } from '../lib/limits.mjs';
 import { OP, WsRaw, closePayload, frame } from '../lib/wsraw.mjs';
 
 withDaemon('websocket codec', {}, (d) => {
@@ -28,7 +29,7 @@ withDaemon('websocket codec', {}, (d) => {
         w.destroy();
     });
 
-    it('takes a message of 16 MiB and gives it back in frames of at most 64 KiB', async () => {
+    it('takes a message of 16 MiB and gives it back in frames of a bounded size', async () => {
         const w = await echo();
         const n = 16 << 20;
         w.send(OP.BINARY, expectedBytes(3, 0, n));
@@ -36,7 +37,7 @@ withDaemon('websocket codec', {}, (d) => {
         while (at < n) {
             const f = await w.frame(30000);
             if (f.opcode !== OP.BINARY) continue;
-            assert.ok(f.payload.length > 0 && f.payload.length <= 65536, `frame of ${f.payload.length}`);
+            assert.ok(f.payload.length > 0 && f.payload.length <= limit('VIEWER_SLICE_BYTES'), `frame of ${f.payload.length}`);
             checkBytes(3, at, f.payload);
             at += f.payload.length;
         }

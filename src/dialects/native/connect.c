@@ -11,7 +11,6 @@
 #include "dialects/native/handlers.h"
 
 #define CLIENT_MAX 128
-#define RAW_HELD_BYTES (1024 * 1024)
 
 static void connect_on_room(void *arg);
 static void held_free(struct connect *c);
@@ -224,30 +223,23 @@ static size_t connect_input(struct connect *c, const void *bytes, size_t len, bo
 
 static size_t connect_on_binary(void *arg, const void *bytes, size_t len, bool last)
 {
-    struct connect *c = arg;
-
-    if (c->held != NULL && !c->closing)
-        return 0; /* text that came before goes before */
-    return connect_input(c, bytes, len, last);
+    return connect_input(arg, bytes, len, last);
 }
 
 /*
  * A bare client may send what is typed as text. Text comes whole, so what the
- * queue has no room for is held here; one that goes on sending into a process that
- * does not read is asked to use binary frames, which wait in its own socket.
+ * queue has no room for is held here, at most one message: whatever follows
+ * waits in the client's own socket.
  */
 static void raw_text(struct connect *c, const char *text, size_t len)
 {
-    size_t n = c->held == NULL ? connect_input(c, text, len, true) : 0;
+    size_t n = connect_input(c, text, len, true);
 
     if (n == len || c->closing)
         return;
-    if (c->held == NULL)
-        c->held = hf_xalloc(sizeof *c->held);
-    if (c->held->len + len - n > RAW_HELD_BYTES)
-        connect_close(c, 1009, "the process does not read; send binary frames");
-    else
-        buf_put(c->held, text + n, len - n);
+    c->held = hf_xalloc(sizeof *c->held);
+    buf_put(c->held, text + n, len - n);
+    ws_pause(c->ws);
 }
 
 static void held_free(struct connect *c)

@@ -39,7 +39,7 @@ struct connect {
     char *client;            /* NULL: none */
     struct input_waiter waiter;
     struct task tell; /* what is owed, at the end of the turn */
-    struct buf *held; /* raw mode: text that the queue had no room for; NULL: none */
+    struct buf *held; /* raw mode: rest of a text, reading is paused; NULL: none */
     enum role role;   /* what it may do here: mode=ro makes a watcher */
     int8_t stream;    /* last one named to the client; -1: none */
     bool raw;

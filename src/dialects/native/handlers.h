@@ -33,7 +33,6 @@ http_handler activity_handle;        /* info.c */
 http_handler openapi_handle;         /* info.c */
 http_handler upgrade_handle;         /* info.c */
 http_handler not_implemented_handle; /* info.c */
-http_handler post_only_handle;       /* info.c */
 http_handler metrics_handle;         /* metrics.c */
 http_handler tickets_handle;         /* tickets.c */
 http_handler page_handle;            /* page.c */

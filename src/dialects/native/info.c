@@ -180,11 +180,3 @@ void not_implemented_handle(struct http_request *rq)
     http_reply_error(rq, &err);
 }
 
-void post_only_handle(struct http_request *rq)
-{
-    struct hf_error err;
-
-    hf_fail(&err, HF_E_method_not_allowed, "This path takes POST.");
-    err.allow = "POST, OPTIONS";
-    http_reply_error(rq, &err);
-}

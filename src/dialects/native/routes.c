@@ -36,9 +36,6 @@ const struct route native_route_list[] = {
     {POST, P, create_handle, ROLE_OWN, 0, 0, NULL},
     {GET, P, list_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, FILTER_QUERY " limit after"},
     {POST, P "/run", run_handle, ROLE_OWN, 0, 0, NULL},
-    /* Not the process "run": there is none, as ids begin with proc_. */
-    {GET | HTTP_PATCH_M | HTTP_DELETE_M, P "/run", post_only_handle, ROLE_WATCH, ROUTE_ANY_QUERY, 0,
-     NULL},
     {GET, ONE, process_get_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, "include"},
     {HTTP_PATCH_M, ONE, patch_handle, ROLE_OWN, 0, 0, NULL},
     {HTTP_DELETE_M, ONE, remove_handle, ROLE_OWN, ROUTE_NO_BODY, 0, "grace_ms"},

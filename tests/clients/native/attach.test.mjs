@@ -6,8 +6,10 @@ import { it } from '../../lib/test.mjs';
 import { Viewer, closeCodeOf } from '../../lib/client.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { checkBytes, emit } from '../../lib/gen.mjs';
+import { limit } from '../../lib/limits.mjs';
 import * as proc from '../../lib/proc.mjs';
 import { holdsFor, waitUntil } from '../../lib/wait.mjs';
+import { OP, WsRaw } from '../../lib/wsraw.mjs';
 
 withDaemon('attach', {}, (d) => {
     it('hello, replay, live, exit, close 1000', async () => {
@@ -207,7 +209,7 @@ withDaemon('attach', {}, (d) => {
         let acked = 0;
         while (!v.exit) {
             await v.until(() => v.at > acked || v.exit, 20000, 'bytes');
-            await holdsFor(20, () => v.at < acked + (512 << 10) + 65536, 'no more than the window and one frame');
+            await holdsFor(20, () => v.at < acked + (512 << 10) + limit('VIEWER_SLICE_BYTES'), 'no more than the window and one frame');
             acked = v.at;
             v.control({ type: 'ack', offset: acked });
         }
@@ -232,6 +234,31 @@ withDaemon('attach', {}, (d) => {
         assert.equal((await v.finish(60000)).exit_code, 0);
         assert.equal(v.at, total);
         assert.deepEqual(v.gaps, []);
+    });
+
+    it('the last 16 clients are remembered', async () => {
+        const p = await d.sh('exec cat', { stdin: 'pipe' });
+        for (let i = 0; i < 16; i++) {
+            const v = await Viewer.attach(d, p.id, { query: { client: `c${i}`, since: 'now' } });
+            await v.send('x'.repeat(i + 1));
+            await v.message('input_ack', 5000, (m) => m.offset === i + 1);
+            v.cut();
+        }
+        for (let i = 0; i < 16; i++) {
+            const v = await Viewer.attach(d, p.id, { query: { client: `c${i}`, since: 'now' } });
+            assert.equal(v.hello.input_offset, i + 1);
+            v.cut();
+        }
+        await d.remove(p.id);
+    });
+
+    it('a bare terminal attach may use text frames for input', async () => {
+        const p = await d.sh('exec cat', { stdin: 'pipe' });
+        const w = await WsRaw.open(d, `/v1/processes/${p.id}/connect?raw=1&since=0`);
+        w.send(OP.TEXT, 'typed as text, {"type":"eof"} too; ').send(OP.BINARY, 'and bytes');
+        assert.equal((await w.binary(44)).toString(), 'typed as text, {"type":"eof"} too; and bytes');
+        w.destroy();
+        await d.remove(p.id);
     });
 
     it('a link to nothing', async () => {

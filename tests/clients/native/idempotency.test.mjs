@@ -17,6 +17,7 @@ withDaemon('idempotency', {}, (d) => {
             assert.ok([200, 201].includes(again.status));
             assert.equal(again.json.id, first.json.id);
             assert.equal(again.headers.location, first.headers.location);
+            assert.equal(again.headers['idempotent-replay'], 'true');
         }
         assert.equal((await d.list()).length, 1);
         await d.remove(first.json.id);

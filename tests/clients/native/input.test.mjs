@@ -34,6 +34,14 @@ withDaemon('input', {}, (d) => {
         await waitUntil(async () => (await d.request('POST', `/v1/processes/${q.id}/input`, { json: { data: 'x' } })).status === 409, 'closed');
     });
 
+    it('?eof=1 ends the input behind a raw body', async () => {
+        const p = await cat();
+        const a = await d.api('POST', `/v1/processes/${p.id}/input?eof=1`, { body: Buffer.from('raw, and the end'), headers: RAW, expect: 200 });
+        assert.deepEqual(a.json, { accepted_bytes: 16 });
+        await d.exitOf(p.id);
+        assert.equal((await d.output(p.id)).toString(), 'raw, and the end');
+    });
+
     it('end of file on a terminal is its character', async () => {
         const p = await d.sh('cat; echo "[over]"', { pty: true });
         await input(p.id, { data: 'line\n', eof: true });

@@ -12,6 +12,7 @@ test('processes: the living count, the dead do not', () => daemonFor({ args: ['-
     for (let i = 0; i < 4; i++) all.push(await d.sh('sleep 300'));
     const p = await d.refused('too_many_processes', 'POST', '/v1/processes', { json: { command: 'true' } });
     assert.ok(/process/.test(p.limit), JSON.stringify(p));
+    assert.ok(Number((await d.request('POST', '/v1/processes', { json: { command: 'true' } })).headers['retry-after']) > 0);
     await d.refused('too_many_processes', 'POST', '/v1/processes/run', { json: { command: 'true' } });
     assert.equal((await d.list()).length, 4);
     await d.api('POST', `/v1/processes/${all[0].id}/signal`, { json: { signal: 'KILL' }, expect: 200 });

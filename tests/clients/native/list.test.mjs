@@ -60,6 +60,13 @@ withDaemon('list', {}, (d) => {
         await d.remove(extra.id);
     });
 
+    it('a page that begins behind a process that is gone is refused', async () => {
+        const extra = await d.sh('sleep 300');
+        const first = (await d.api('GET', '/v1/processes?limit=1', { expect: 200 })).json;
+        await d.remove(extra.id);
+        await d.refused('bad_query', 'GET', `/v1/processes?limit=3&after=${first.next}`);
+    });
+
     it('bad filters', async () => {
         for (const q of ['?status=dead', '?pty=maybe', '?limit=0', '?limit=x', '?limit=1000000', '?after=%20', '?source=robot', '?foo=1', '?status=running&status=exited']) {
             await d.refused('bad_query', 'GET', `/v1/processes${q}`);

@@ -22,6 +22,12 @@ withDaemon('meta', {}, (d) => {
         assert.equal(typeof i.limits, 'object');
         for (const v of Object.values(i.limits)) assert.ok(Number.isSafeInteger(v) && v >= 0, JSON.stringify(i.limits));
         assert.ok(i.features);
+        assert.equal(i.name, 'holdfast');
+        assert.equal(i.role, 'own');
+        const named = ['processes', 'viewers', 'connections', 'waits', 'history_bytes', 'journal_memory_bytes', 'retained', 'retain_ms', 'event_log_bytes', 'json_body_bytes', 'header_bytes',
+            'header_count', 'uri_bytes', 'ws_text_bytes', 'ws_frame_bytes', 'input_queue_bytes', 'input_clients', 'args', 'env', 'tag_bytes', 'label_bytes', 'metadata_bytes',
+            'run_output_bytes', 'run_output_max_bytes', 'regex_bytes', 'regex_states', 'text_bytes', 'duration_ms', 'terminal_size'];
+        for (const n of named) assert.ok(n in i.limits, `limit ${n} is not told`);
     });
 
     it('metrics are Prometheus text', async () => {

@@ -132,6 +132,29 @@ withDaemon('output', {}, (d) => {
         await d.refused('method_not_allowed', 'POST', `/v1/processes/${p.id}/output`, { json: {} });
     });
 
+    it('JSON comes in pages of at most 1 MiB, and the exit with the last', async () => {
+        const n = 3_000_000;
+        const q = await d.spawn({ command: emit(), args: ['-n', String(n), '-s', '64', '-c', '65536', '-x', '7'], history_bytes: 16 << 20 });
+        await d.exitOf(q.id, 30000);
+        let at = 0;
+        let pages = 0;
+        for (let exit = null; exit === null; pages++) {
+            const j = (await get(q.id, `?since=${at}`, { Accept: 'application/json' })).json;
+            for (const c of j.chunks) {
+                const bytes = Buffer.from(c.data, c.encoding === 'base64' ? 'base64' : 'utf8');
+                assert.equal(c.offset, at);
+                checkBytes(64, at, bytes);
+                at += bytes.length;
+            }
+            assert.equal(j.next, at);
+            exit = j.exit;
+            if (exit) assert.equal(j.exit_code, 7);
+            assert.ok(pages < 10, 'no progress');
+        }
+        assert.equal(at, n);
+        assert.ok(pages >= 3);
+    });
+
     it('empty output is empty', async () => {
         const q = await d.sh('exit 0');
         await d.exitOf(q.id);

