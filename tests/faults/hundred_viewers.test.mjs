@@ -34,7 +34,7 @@ withDaemon('a hundred viewers', {}, (d) => {
         const warm = await Viewer.attach(d, p.id, { query: { since: '0' } });
         warm.cut();
         await waitUntil(async () => (await d.get(p.id)).viewers === 0, 'a quiet start');
-        const before = proc.privateBytes(d.workerPid());
+        const before = proc.anonBytes(d.workerPid());
         const same = (at, bytes) => assert.ok(want.compare(bytes, 0, bytes.length, at, at + bytes.length) === 0, `wrong bytes at ${at}`);
         const fast = [];
         for (let i = 0; i < 80; i++) fast.push(await Viewer.attach(d, p.id, { query: { since: '0' }, keep: false, onBytes: same }));
@@ -57,7 +57,7 @@ withDaemon('a hundred viewers', {}, (d) => {
         t = Date.now();
         await go(p.id);
         let peak = 0;
-        const watch = setInterval(() => (peak = Math.max(peak, proc.privateBytes(d.workerPid()))), 200).unref();
+        const watch = setInterval(() => (peak = Math.max(peak, proc.anonBytes(d.workerPid()))), 200).unref();
         await Promise.all(fast.map((v) => v.finish(180000)));
         const ms = Date.now() - t;
         clearInterval(timer);

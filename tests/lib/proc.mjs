@@ -99,12 +99,8 @@ export function pssBytes(pid) {
     return m ? Number(m[1]) * 1024 : null;
 }
 
-/** Private anonymous bytes: what the process itself holds, journals (shared) not counted. */
-export function privateBytes(pid) {
-    const s = text(`/proc/${pid}/smaps_rollup`) ?? '';
-    const kb = (key) => Number((new RegExp(`^${key}:\\s+(\\d+) kB`, 'm').exec(s) ?? [0, 0])[1]);
-    return (kb('Private_Clean') + kb('Private_Dirty')) * 1024;
-}
+/** Anonymous memory in bytes: what the process itself holds, journals (shared memory) not counted. */
+export const anonBytes = (pid) => 1024 * parseInt(statusField(pid, 'RssAnon') ?? '0', 10);
 
 /** Processes whose environment holds NAME=VALUE, zombies left out. */
 export function withEnv(assignment) {

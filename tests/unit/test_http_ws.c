@@ -443,7 +443,7 @@ static void client_errors(struct rig *r)
     EXPECT_FAILURE(r, "\x82\xfe\x00\x01" M "x", 1002);       /* a length not in its shortest form */
     EXPECT_FAILURE(r, "\x88\x81" M "x", 1002);               /* half a close code */
     EXPECT_FAILURE(r, "\x88\x82" M "\x03\xed", 1002);        /* 1005 may not be sent */
-    EXPECT_FAILURE(r, "\x88\x83" M "\x03\xe8\xff", 1002);    /* a reason that is not UTF-8 */
+    EXPECT_FAILURE(r, "\x88\x83" M "\x03\xe8\xff", 1007);    /* a reason that is not UTF-8 */
     EXPECT_FAILURE(r, "\x81\x81" M "\xff", 1007);
     EXPECT_FAILURE(r, "\x81\x82" M "\xe2\x82", 1007); /* ends inside a character */
     EXPECT_FAILURE(r, "\x82\xff\x00\x00\x00\x00\x04\x00\x00\x01" M, 1009);

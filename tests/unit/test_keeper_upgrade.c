@@ -200,7 +200,7 @@ TEST(an_exec_that_fails_starts_a_worker_of_the_old_binary)
     size_t count;
     int fds[8];
 
-    REQUIRE(write(fd, "#!/bin/sh\nexit 0\n", 17) == 17);
+    REQUIRE(write(fd, "#!/bin/sh\nexit 93\n", 18) == 18);
     fchmod(fd, 0755);
     close(fd);
     rig_init(&r);
