@@ -69,7 +69,7 @@ withDaemon('a hundred viewers', {}, (d) => {
         const each = (peak - before) / 100;
         report(`measured ${TOTAL >> 20} MiB to 80 viewers in ${ms} ms (alone ${aloneMs} ms), ${(each / 1024).toFixed(1)} KiB of worker memory for each viewer`);
         assert.ok(ms < aloneMs * 2 + 2000, `the process was held: ${ms} ms against ${aloneMs} ms alone`);
-        assert.ok(each < (sanitized() ? 1024 : 64) * 1024, `${each} bytes for each viewer`);
+        assert.ok(each < (sanitized() ? 256 : 16) * 1024, `${each} bytes for each viewer`);
 
         // Those that stood still are told what they missed and get the rest, and the exit.
         stuck.forEach((v) => v.ws.resume());

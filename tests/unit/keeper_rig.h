@@ -514,6 +514,16 @@ static inline char rig_state(pid_t pid)
     return at == NULL ? 0 : at[2];
 }
 
+/* Asleep, within the usual wait: alive, and with nothing to do. */
+static inline bool rig_sleeps(pid_t pid)
+{
+    uint64_t until = clock_mono_ms() + RIG_WAIT_MS;
+
+    while (rig_state(pid) != 'S' && clock_mono_ms() < until)
+        usleep(1000);
+    return rig_state(pid) == 'S';
+}
+
 /* Gone, within the usual wait. */
 static inline bool rig_gone(pid_t pid)
 {

@@ -214,7 +214,7 @@ TEST(signals_for_the_group_do_not_reach_the_worker)
             kill(w.boot.pid, sig);
     }
     usleep(20 * 1000);
-    EXPECT(rig_state(w.boot.pid) == 'S');
+    EXPECT(rig_sleeps(w.boot.pid));
     rig_end(&r, &w);
 }
 
@@ -237,7 +237,7 @@ static void expect_killed(struct rig *r, struct rig_worker *w, const void *bytes
     rig_drop(w);
     rig_worker(r, w);
     EXPECT(rig_has_fds(r->keeper, before));
-    EXPECT_INT(rig_state(r->keeper), 'S');
+    EXPECT(rig_sleeps(r->keeper));
 }
 
 /* Three of them in a row would bring the wait before the next worker. */

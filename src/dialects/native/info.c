@@ -179,4 +179,3 @@ void not_implemented_handle(struct http_request *rq)
             "this version of the daemon does not serve this call; see features in /v1/info");
     http_reply_error(rq, &err);
 }
-
