@@ -3,6 +3,8 @@
 // the ring has forgotten something, the gap is exact.
 
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { open } from 'node:fs/promises';
 import { it } from '../lib/test.mjs';
 import { Viewer } from '../lib/client.mjs';
 import { withDaemon } from '../lib/daemon.mjs';
@@ -60,7 +62,8 @@ withDaemon('cuts', {}, (d) => {
             let made = 0;
             let exit = null;
             while (!exit) {
-                const take = Math.max(1, Math.floor(random() * 2 * (total / cuts)));
+                // Frames in flight add to what was wished, so that the wish is a little less than its share.
+                const take = made < cuts ? 1 + Math.floor(random() * ((total - at) / (cuts - made))) : Infinity;
                 const how = random() < 0.8 || at >= total ? byWebSocket : byFollow;
                 const r = await how(p.id, seed, at, take);
                 at = r.next;
@@ -70,7 +73,7 @@ withDaemon('cuts', {}, (d) => {
             assert.equal(at, total);
             assert.equal(exit.exit_code, 3);
             report(`${total / 1e6} MB, cut ${made - 1} times`);
-            assert.ok(made - 1 >= cuts * 0.7, `only ${made - 1} cuts`);
+            assert.ok(made - 1 >= cuts, `only ${made - 1} cuts`);
             await d.remove(p.id);
         });
     }
@@ -82,9 +85,11 @@ withDaemon('cuts', {}, (d) => {
             const total = 200_000 + Math.floor(random() * 800_000);
             const seed = 2000 + round;
             const pty = round % 2 ? true : undefined;
-            const p = await d.spawn({ command: emit(), args: ['-n', String(total), '-s', String(seed), '-c', '5000', '-w', '-H'], stdin: pty ? undefined : 'pipe', pty, history_bytes: ring });
+            const fifo = `${d.dir}/go${round}`;
+            execFileSync('mkfifo', [fifo]);
+            const p = await d.spawn({ command: emit(), args: ['-n', String(total), '-s', String(seed), '-c', '5000', '-W', fifo, '-H'], pty, history_bytes: ring });
             const early = await Viewer.attach(d, p.id, { query: { since: '0' }, onBytes: (o, b) => checkBytes(seed, o, b) });
-            await d.api('POST', `/v1/processes/${p.id}/input`, { json: { data: '\n' }, expect: 200 });
+            await (await open(fifo, 'w')).close();
             const stopAt = Math.floor(random() * 60000);
             await early.until(() => early.at > stopAt, 20000, 'the first bytes');
             const at = early.at;

@@ -7,13 +7,15 @@
  * error, then ends as told. On a terminal the output is put in raw mode first, so
  * that what is read is what was written.
  *
- *   emit -n BYTES [-s SEED] [-c CHUNK] [-d DELAY_US] [-e] [-x CODE] [-k SIGNAL] [-w] [-H] [-f]
+ *   emit -n BYTES [-s SEED] [-c CHUNK] [-d DELAY_US] [-e] [-x CODE] [-k SIGNAL] [-w] [-W FIFO] [-H] [-f]
  *     -e  the same amount to standard error too, chunk by chunk
  *     -w  wait for one byte (or the end) of standard input first
+ *     -W  the same with this FIFO: a terminal would echo what is typed before it is raw
  *     -H  stay alive at the end until a signal comes
  *     -f  for ever: -n is ignored
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -81,9 +83,10 @@ int main(int argc, char **argv)
     size_t step = 4096;
     long delay_us = 0;
     int code = 0, kill_with = 0, both = 0, wait_first = 0, hold = 0, forever = 0, opt;
+    const char *fifo = NULL;
     char one;
 
-    while ((opt = getopt(argc, argv, "n:s:c:d:x:k:ewHf")) != -1) {
+    while ((opt = getopt(argc, argv, "n:s:c:d:x:k:W:ewHf")) != -1) {
         switch (opt) {
         case 'n': total = strtoull(optarg, NULL, 10); break;
         case 's': seed = (uint32_t)strtoul(optarg, NULL, 10); break;
@@ -93,6 +96,7 @@ int main(int argc, char **argv)
         case 'k': kill_with = atoi(optarg); break;
         case 'e': both = 1; break;
         case 'w': wait_first = 1; break;
+        case 'W': fifo = optarg; break;
         case 'H': hold = 1; break;
         case 'f': forever = 1; break;
         default: return 98;
@@ -102,6 +106,8 @@ int main(int argc, char **argv)
         return 98;
     raw_terminal(1);
     if (wait_first && read(0, &one, 1) < 0)
+        return 97;
+    if (fifo != NULL && open(fifo, O_RDONLY | O_CLOEXEC) < 0) /* until somebody opens it for writing */
         return 97;
     while (forever || done < total) {
         size_t n = forever || total - done > step ? step : (size_t)(total - done);

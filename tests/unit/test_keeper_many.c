@@ -44,7 +44,7 @@ static void start_some(struct rig_worker *w, int many)
     struct rig_spec s;
     int fds[8];
 
-    rig_spec_init(&s, (const char *const[]){"/bin/sleep", "1000", NULL});
+    rig_spec_init(&s, (const char *const[]){"/bin/sleep", "60", NULL});
     s.m.stdin_mode = K_STDIN_PIPE;
     for (int i = 0; i < many; i++) {
         struct k_spawned m;
