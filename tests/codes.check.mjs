@@ -23,10 +23,16 @@ test('every error code was produced by some test', () => {
 
 test('no answer carried a code that is not defined', () => {
     const seen = notedCodes(process.env.HF_CODES_FILE);
-    assert.deepEqual([...seen].filter((c) => !codes.has(c)), []);
+    assert.deepEqual(
+        [...seen].filter((c) => !codes.has(c)),
+        [],
+    );
 });
 
 test('docs/PROTOCOL.md names every code', () => {
     const doc = fs.readFileSync(path.join(root, 'docs/PROTOCOL.md'), 'utf8');
-    assert.deepEqual([...codes.keys()].filter((c) => !doc.includes(`\`${c}\``)), []);
+    assert.deepEqual(
+        [...codes.keys()].filter((c) => !doc.includes(`\`${c}\``)),
+        [],
+    );
 });

@@ -117,7 +117,8 @@ struct process {
 
     /* input */
     struct list input_waiters;
-    bool in_blocked; /* fd takes nothing now: waiting for it */
+    struct task input_room; /* somebody asked for room while there was some */
+    bool in_blocked;        /* fd takes nothing now: waiting for it */
     bool in_closed;
 
     /* viewers */

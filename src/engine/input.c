@@ -204,9 +204,26 @@ void input_recover(struct process *p)
 
 /* --- waiting for room ----------------------------------------------------------------- */
 
+static void input_on_room(void *arg)
+{
+    struct process *p = arg;
+
+    process_ref(p);
+    input_wake(p);
+    process_unref(p);
+}
+
+/*
+ * A take may come out short of what was offered and still leave the queue
+ * empty, when the child read at once: then nothing else would ever wake the waiter.
+ */
 void process_wait_for_room(struct process *p, struct input_waiter *w)
 {
     list_append(&p->input_waiters, &w->link);
+    p->input_room.fn = input_on_room;
+    p->input_room.arg = p;
+    if (queue_room(p->rec.head) > 0 || p->in_closed)
+        loop_defer(p->engine->loop, &p->input_room);
 }
 
 void input_waiter_cancel(struct input_waiter *w)

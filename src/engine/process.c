@@ -58,6 +58,7 @@ void process_unref(struct process *p)
     output_close(p);
     input_close(p);
     task_cancel(&p->pump);
+    task_cancel(&p->input_room);
     timer_close(p->stall);
     timer_close(p->tty_retry);
     timer_close(p->drain);

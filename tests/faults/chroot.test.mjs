@@ -19,7 +19,10 @@ test('the release binary is static and stripped', { skip: !bin && 'no release bi
     assert.ok(!/INTERP/.test(headers), 'it asks for a loader');
     assert.ok(!/\.symtab/.test(headers), 'it has symbols');
     assert.ok(bytes.length <= 3 << 20, `${bytes.length} bytes`);
-    assert.ok(!bytes.includes('/root/') && !bytes.includes(process.cwd()), 'it names a path of the machine it was built on');
+    assert.ok(
+        !bytes.includes('/root/') && !bytes.includes(process.cwd()),
+        'it names a path of the machine it was built on',
+    );
 });
 
 test('it serves from an empty root', { skip }, async () => {
@@ -38,13 +41,19 @@ test('it serves from an empty root', { skip }, async () => {
         const v = await Viewer.attach(d, p.id, { query: { since: '0' } });
         assert.equal((await v.finish()).exit_code, 6);
         checkBytes(7, 0, v.output);
-        const r = await d.api('POST', '/v1/processes/run', { json: { command: '/holdfast', args: ['--version'] }, expect: 200 });
+        const r = await d.api('POST', '/v1/processes/run', {
+            json: { command: '/holdfast', args: ['--version'] },
+            expect: 200,
+        });
         assert.match(r.json.stdout, /\d+\.\d+/);
         await d.refused('no_pty', 'POST', '/v1/processes', { json: { command: '/emit', pty: true } });
         await d.refused('spawn_failed', 'POST', '/v1/processes', { json: { command: 'sh' } });
         await d.refused('user_unknown', 'POST', '/v1/processes', { json: { command: '/emit', user: 'nobody' } });
         await d.refused('spawn_failed', 'POST', '/v1/processes', { json: { command: 'x', shell: true } });
-        const byNumber = await d.api('POST', '/v1/processes/run', { json: { command: '/emit', args: ['-n', '3'], user: '1234' }, expect: 200 });
+        const byNumber = await d.api('POST', '/v1/processes/run', {
+            json: { command: '/emit', args: ['-n', '3'], user: '1234' },
+            expect: 200,
+        });
         assert.equal(byNumber.json.exit_code, 0);
     } finally {
         await d.stop();

@@ -20,7 +20,12 @@ const SEED = 5001;
 
 withDaemon('a hundred viewers', {}, (d) => {
     // 2 MB/s: what one client program can take eighty times over on a shared machine.
-    const body = (bytes) => ({ command: emit(), args: ['-n', String(bytes), '-s', String(SEED), '-c', '16384', '-d', '7900', '-w'], stdin: 'pipe', history_bytes: 8 << 20 });
+    const body = (bytes) => ({
+        command: emit(),
+        args: ['-n', String(bytes), '-s', String(SEED), '-c', '16384', '-d', '7900', '-w'],
+        stdin: 'pipe',
+        history_bytes: 8 << 20,
+    });
     const go = (id) => d.api('POST', `/v1/processes/${id}/input`, { json: { data: '\n' }, expect: 200 });
 
     it('80 get everything at full speed beside 20 that do not read', async () => {
@@ -37,9 +42,11 @@ withDaemon('a hundred viewers', {}, (d) => {
         warm.cut();
         await waitUntil(async () => (await d.get(p.id)).viewers === 0, 'a quiet start');
         const before = proc.anonBytes(d.workerPid());
-        const same = (at, bytes) => assert.ok(want.compare(bytes, 0, bytes.length, at, at + bytes.length) === 0, `wrong bytes at ${at}`);
+        const same = (at, bytes) =>
+            assert.ok(want.compare(bytes, 0, bytes.length, at, at + bytes.length) === 0, `wrong bytes at ${at}`);
         const fast = [];
-        for (let i = 0; i < 80; i++) fast.push(await Viewer.attach(d, p.id, { query: { since: '0' }, keep: false, onBytes: same }));
+        for (let i = 0; i < 80; i++)
+            fast.push(await Viewer.attach(d, p.id, { query: { since: '0' }, keep: false, onBytes: same }));
         const stuck = [];
         for (let i = 0; i < 10; i++) {
             const v = await Viewer.attach(d, p.id, { query: { since: '0' }, keep: false, onBytes: same });
@@ -69,7 +76,9 @@ withDaemon('a hundred viewers', {}, (d) => {
             assert.deepEqual(v.gaps, []);
         }
         const each = (peak - before) / 100;
-        report(`measured ${TOTAL >> 20} MiB to 80 viewers in ${ms} ms (alone ${aloneMs} ms), ${(each / 1024).toFixed(1)} KiB of worker memory for each viewer`);
+        report(
+            `measured ${TOTAL >> 20} MiB to 80 viewers in ${ms} ms (alone ${aloneMs} ms), ${(each / 1024).toFixed(1)} KiB of worker memory for each viewer`,
+        );
         assert.ok(ms < aloneMs * 2 + 2000, `the process was held: ${ms} ms against ${aloneMs} ms alone`);
         assert.ok(each < (sanitized() ? 256 : 16) * 1024, `${each} bytes for each viewer`);
 
@@ -86,7 +95,11 @@ withDaemon('a hundred viewers', {}, (d) => {
     });
 
     it('one viewer that alone stands still holds the process only for a while', async () => {
-        const p = await d.spawn({ command: emit(), args: ['-n', String(32 << 20), '-s', '6', '-c', '65536', '-w'], stdin: 'pipe' });
+        const p = await d.spawn({
+            command: emit(),
+            args: ['-n', String(32 << 20), '-s', '6', '-c', '65536', '-w'],
+            stdin: 'pipe',
+        });
         const v = await Viewer.attach(d, p.id, { query: { since: '0' } });
         v.ws.pause();
         await go(p.id);

@@ -18,28 +18,38 @@ const can = () => {
     }
 };
 
-test('no system call in ten seconds', { skip: !can() && 'no strace here' }, () => daemonFor({}, async (d) => {
-    const count = scaled(100, 40);
-    const seconds = scaled(10, 5);
-    const ids = [];
-    await inParallel(count, 8, async () => ids.push((await d.sh('echo ready; exec cat', { pty: true })).id));
-    await inParallel(count, 8, async (i) => d.outputHas(ids[i], 'ready'));
-    d.agent.destroy();
-    await waitUntil(() => d.fdCounts().worker < d.baseline.worker + count * 8, 'connections to close');
-    const file = `${d.dir}/trace`;
-    const watched = [d.pid, d.workerPid()];
-    const s = spawn('strace', ['-f', '-ttt', '-o', file, ...watched.flatMap((p) => ['-p', String(p)])], { stdio: 'ignore' });
-    const ended = new Promise((done) => s.once('exit', done));
-    // Being attached to interrupts a sleep once; what counts begins when that is over.
-    await waitUntil(() => watched.every((p) => fs.readFileSync(`/proc/${p}/status`, 'utf8').includes(`TracerPid:\t${s.pid}`)), 'strace to attach');
-    const from = Date.now() / 1000 + 1;
-    await waitUntil(() => Date.now() / 1000 > from + seconds, 'the time to pass', (seconds + 5) * 1000, 200);
-    s.kill('SIGINT');
-    await ended;
-    const calls = fs.readFileSync(file, 'utf8').split('\n').filter((l) => {
-        const m = /^\d+\s+(\d+\.\d+) /.exec(l);
-        return m && Number(m[1]) > from && Number(m[1]) < from + seconds;
-    });
-    assert.deepEqual(calls, [], `system calls of keeper ${watched[0]} and worker ${watched[1]}`);
-    report(`${count} idle terminals, ${seconds} s, no system call`);
-}));
+test('no system call in ten seconds', { skip: !can() && 'no strace here' }, () =>
+    daemonFor({}, async (d) => {
+        const count = scaled(100, 40);
+        const seconds = scaled(10, 5);
+        const ids = [];
+        await inParallel(count, 8, async () => ids.push((await d.sh('echo ready; exec cat', { pty: true })).id));
+        await inParallel(count, 8, async (i) => d.outputHas(ids[i], 'ready'));
+        d.agent.destroy();
+        await waitUntil(() => d.fdCounts().worker < d.baseline.worker + count * 8, 'connections to close');
+        const file = `${d.dir}/trace`;
+        const watched = [d.pid, d.workerPid()];
+        const s = spawn('strace', ['-f', '-ttt', '-o', file, ...watched.flatMap((p) => ['-p', String(p)])], {
+            stdio: 'ignore',
+        });
+        const ended = new Promise((done) => s.once('exit', done));
+        // Being attached to interrupts a sleep once; what counts begins when that is over.
+        await waitUntil(
+            () => watched.every((p) => fs.readFileSync(`/proc/${p}/status`, 'utf8').includes(`TracerPid:\t${s.pid}`)),
+            'strace to attach',
+        );
+        const from = Date.now() / 1000 + 1;
+        await waitUntil(() => Date.now() / 1000 > from + seconds, 'the time to pass', (seconds + 5) * 1000, 200);
+        s.kill('SIGINT');
+        await ended;
+        const calls = fs
+            .readFileSync(file, 'utf8')
+            .split('\n')
+            .filter((l) => {
+                const m = /^\d+\s+(\d+\.\d+) /.exec(l);
+                return m && Number(m[1]) > from && Number(m[1]) < from + seconds;
+            });
+        assert.deepEqual(calls, [], `system calls of keeper ${watched[0]} and worker ${watched[1]}`);
+        report(`${count} idle terminals, ${seconds} s, no system call`);
+    }),
+);

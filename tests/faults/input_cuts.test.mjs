@@ -89,14 +89,19 @@ withDaemon('input with cuts', {}, (d) => {
         await d.remove(p.id);
     });
 
-    it('through pipes, the worker killed', () => wholeStory(undefined, async (v, random) => {
-        if (random() < 0.85) return cut(v, random);
-        const old = d.workerPid();
-        if (!old) return null;
-        await randomMoment(random, 10);
-        process.kill(old, 'SIGKILL');
-        await d.nextWorker(old);
-        d.agent.destroy();
-        return null;
-    }, 'kills'));
+    it('through pipes, the worker killed', () =>
+        wholeStory(
+            undefined,
+            async (v, random) => {
+                if (random() < 0.85) return cut(v, random);
+                const old = d.workerPid();
+                if (!old) return null;
+                await randomMoment(random, 10);
+                process.kill(old, 'SIGKILL');
+                await d.nextWorker(old);
+                d.agent.destroy();
+                return null;
+            },
+            'kills',
+        ));
 });

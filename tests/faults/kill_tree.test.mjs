@@ -31,7 +31,11 @@ test('a survivor is named with its pid and program', { skip }, async (t) => {
     const bin = path.join(dir, 'holdfast');
     fs.copyFileSync(binary(), bin);
     fs.chmodSync(bin, 0o755);
-    const d = new Daemon({ bin, before: ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups'], fdBaseline: false }).prepare();
+    const d = new Daemon({
+        bin,
+        before: ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups'],
+        fdBaseline: false,
+    }).prepare();
     fs.chownSync(d.dir, 65534, 65534);
     fs.chownSync(d.tokenFile, 65534, 65534);
     await d.start();

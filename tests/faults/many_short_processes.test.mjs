@@ -18,20 +18,33 @@ const MAX = 256 * 1024;
 withDaemon('many short processes', { args: ['--retain-count', '4000'] }, (d) => {
     /** What process i is and how it ends. */
     function plan(random, i) {
-        const size = random() < 0.15 ? 0 : random() < 0.4 ? Math.floor(random() * 300) : Math.floor(random() * (random() < 0.2 ? MAX + 1 : 40000));
+        const size =
+            random() < 0.15
+                ? 0
+                : random() < 0.4
+                  ? Math.floor(random() * 300)
+                  : Math.floor(random() * (random() < 0.2 ? MAX + 1 : 40000));
         const end = random();
         const p = { i, size, seed: i * 7 + 1, pty: random() < 0.5, chunk: 1 + Math.floor(random() * 20000) };
         if (end < 0.55) Object.assign(p, { args: [], code: 0 });
         else if (end < 0.75) Object.assign(p, { args: ['-x', String(1 + (i % 255))], code: 1 + (i % 255) });
         else if (end < 0.9) Object.assign(p, { args: ['-k', '9'], code: 137, signal: 'SIGKILL' });
         else Object.assign(p, { args: ['-H'], killedByUs: true, code: 143, signal: 'SIGTERM' });
-        p.body = { command: emit(), args: ['-n', String(size), '-s', String(p.seed), '-c', String(p.chunk), ...p.args], ...(p.pty ? { pty: true } : {}) };
+        p.body = {
+            command: emit(),
+            args: ['-n', String(size), '-s', String(p.seed), '-c', String(p.chunk), ...p.args],
+            ...(p.pty ? { pty: true } : {}),
+        };
         return p;
     }
 
     const killWhenWritten = async (p, id) => {
         if (!p.killedByUs) return;
-        await waitUntil(async () => (await d.request('GET', `/v1/processes/${id}`)).json.output.next >= p.size, 'its output', 30000);
+        await waitUntil(
+            async () => (await d.request('GET', `/v1/processes/${id}`)).json.output.next >= p.size,
+            'its output',
+            30000,
+        );
         await d.request('POST', `/v1/processes/${id}/signal`, { json: { signal: 'TERM' } });
     };
     const checkExit = (p, x) => {
@@ -67,7 +80,11 @@ withDaemon('many short processes', { args: ['--retain-count', '4000'] }, (d) => 
         },
         async events(p) {
             const id = await start(p);
-            const s = new SseReader(await d.open('GET', `/v1/processes/${id}/output?follow=1&since=0`, { headers: { Accept: 'text/event-stream' } }));
+            const s = new SseReader(
+                await d.open('GET', `/v1/processes/${id}/output?follow=1&since=0`, {
+                    headers: { Accept: 'text/event-stream' },
+                }),
+            );
             await killWhenWritten(p, id);
             const parts = [];
             let exit = null;
@@ -75,15 +92,19 @@ withDaemon('many short processes', { args: ['--retain-count', '4000'] }, (d) => 
                 assert.equal(exit, null, `event ${ev.event} after the exit`);
                 const m = JSON.parse(ev.data);
                 if (ev.event === 'exit') exit = m;
-                else if (ev.event === 'output') parts.push(Buffer.from(m.data, m.encoding === 'base64' ? 'base64' : 'utf8'));
+                else if (ev.event === 'output')
+                    parts.push(Buffer.from(m.data, m.encoding === 'base64' ? 'base64' : 'utf8'));
             }
             checkOutput(p, Buffer.concat(parts), 'events');
             checkExit(p, exit);
             return id;
         },
         async run(p) {
-            if (p.killedByUs) Object.assign(p, { killedByUs: false, code: 0, signal: null }), p.body.args.pop();
-            const a = await d.request('POST', '/v1/processes/run', { json: { ...p.body, output_encoding: 'base64' }, timeoutMs: 60000 });
+            if (p.killedByUs) (Object.assign(p, { killedByUs: false, code: 0, signal: null }), p.body.args.pop());
+            const a = await d.request('POST', '/v1/processes/run', {
+                json: { ...p.body, output_encoding: 'base64' },
+                timeoutMs: 60000,
+            });
             assert.equal(a.status, 200, a.text.slice(0, 300));
             const r = a.json;
             assert.equal(r.omitted_bytes, 0);
@@ -108,7 +129,9 @@ withDaemon('many short processes', { args: ['--retain-count', '4000'] }, (d) => 
             const gone = await d.request('DELETE', `/v1/processes/${id}?grace_ms=0`);
             assert.equal(gone.status, 200, gone.text);
         });
-        report(`${COUNT} processes, ${(bytes / 1e6).toFixed(1)} MB, ${JSON.stringify(seen)}, ${((Date.now() - started) / 1000).toFixed(1)} s`);
+        report(
+            `${COUNT} processes, ${(bytes / 1e6).toFixed(1)} MB, ${JSON.stringify(seen)}, ${((Date.now() - started) / 1000).toFixed(1)} s`,
+        );
         assert.deepEqual(await d.list(), []);
     });
 });

@@ -22,16 +22,25 @@ test('an init that reaps and ends', { skip: !can() && 'no PID namespaces here' }
     const d = new Daemon({ before: UNSHARE, fdBaseline: false, env: { ASAN_OPTIONS: 'detect_leaks=0:exitcode=99' } });
     await d.start();
     try {
-        const run = async (line) => (await d.api('POST', '/v1/processes/run', { json: { command: line, shell: true }, expect: 200 })).json;
+        const run = async (line) =>
+            (await d.api('POST', '/v1/processes/run', { json: { command: line, shell: true }, expect: 200 })).json;
         const keeper = d.keeperPid();
         assert.equal((await run('cat /proc/1/comm')).stdout.trim(), 'holdfast');
         assert.equal((await run('readlink /proc/self/ns/pid')).stdout, (await run('readlink /proc/1/ns/pid')).stdout);
         // Orphans of every kind: children of children whose parents are gone.
-        await run('(sleep 0.2 &) ; (setsid sh -c "sleep 0.3 & exit 0" &) ; for i in 1 2 3 4 5 6 7 8 9; do ( (sleep 0.1 &) & ); done; exit 0');
-        await waitUntil(() => proc.descendantsOf(keeper).filter((s) => s.name === 'sleep').length === 0, 'the orphans to end');
+        await run(
+            '(sleep 0.2 &) ; (setsid sh -c "sleep 0.3 & exit 0" &) ; for i in 1 2 3 4 5 6 7 8 9; do ( (sleep 0.1 &) & ); done; exit 0',
+        );
+        await waitUntil(
+            () => proc.descendantsOf(keeper).filter((s) => s.name === 'sleep').length === 0,
+            'the orphans to end',
+        );
         await waitUntil(() => proc.childrenOf(keeper).every((s) => s.state !== 'Z'), 'no zombie', 5000);
         const p = await d.sh('setsid sleep 300 & sleep 300', { pty: true });
-        await waitUntil(() => proc.descendantsOf(keeper).filter((s) => s.name === 'sleep').length === 2, 'the sleepers');
+        await waitUntil(
+            () => proc.descendantsOf(keeper).filter((s) => s.name === 'sleep').length === 2,
+            'the sleepers',
+        );
         assert.equal((await d.get(p.id)).status, 'running');
         // A worker's death does not take the namespace with it.
         const old = d.workerPid();

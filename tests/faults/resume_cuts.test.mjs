@@ -18,7 +18,11 @@ const TOTAL = scaled(200_000_000, 48_000_000);
 withDaemon('cuts', {}, (d) => {
     /** One attachment by WebSocket from `at`, cut after `take` bytes; where it got to, and the exit. */
     async function byWebSocket(id, seed, at, take) {
-        const v = await Viewer.attach(d, id, { query: { since: String(at) }, keep: false, onBytes: (o, b) => checkBytes(seed, o, b, 'websocket') });
+        const v = await Viewer.attach(d, id, {
+            query: { since: String(at) },
+            keep: false,
+            onBytes: (o, b) => checkBytes(seed, o, b, 'websocket'),
+        });
         assert.equal(v.hello.offset, at);
         await v.until(() => v.at - at >= take || v.exit, 60000, 'bytes');
         const next = v.at;
@@ -57,7 +61,12 @@ withDaemon('cuts', {}, (d) => {
             const cuts = pty ? Math.floor(CUTS / 4) : CUTS;
             const random = seededRandom(runSeed());
             const seed = 1001;
-            const p = await d.spawn({ command: emit(), args: ['-n', String(total), '-s', String(seed), '-c', '32768', '-x', '3'], pty, history_bytes: 256 << 20 });
+            const p = await d.spawn({
+                command: emit(),
+                args: ['-n', String(total), '-s', String(seed), '-c', '32768', '-x', '3'],
+                pty,
+                history_bytes: 256 << 20,
+            });
             let at = 0;
             let made = 0;
             let exit = null;
@@ -87,8 +96,16 @@ withDaemon('cuts', {}, (d) => {
             const pty = round % 2 ? true : undefined;
             const fifo = `${d.dir}/go${round}`;
             execFileSync('mkfifo', [fifo]);
-            const p = await d.spawn({ command: emit(), args: ['-n', String(total), '-s', String(seed), '-c', '5000', '-W', fifo, '-H'], pty, history_bytes: ring });
-            const early = await Viewer.attach(d, p.id, { query: { since: '0' }, onBytes: (o, b) => checkBytes(seed, o, b) });
+            const p = await d.spawn({
+                command: emit(),
+                args: ['-n', String(total), '-s', String(seed), '-c', '5000', '-W', fifo, '-H'],
+                pty,
+                history_bytes: ring,
+            });
+            const early = await Viewer.attach(d, p.id, {
+                query: { since: '0' },
+                onBytes: (o, b) => checkBytes(seed, o, b),
+            });
             await (await open(fifo, 'w')).close();
             const stopAt = Math.floor(random() * 60000);
             await early.until(() => early.at > stopAt, 20000, 'the first bytes');
@@ -97,7 +114,10 @@ withDaemon('cuts', {}, (d) => {
             await waitUntil(async () => (await d.get(p.id)).output.next === total, 'all of the output', 20000);
             const { first } = (await d.get(p.id)).output;
             assert.ok(total - first <= ring, 'the ring holds more than it is');
-            const late = await Viewer.attach(d, p.id, { query: { since: String(at) }, onBytes: (o, b) => checkBytes(seed, o, b) });
+            const late = await Viewer.attach(d, p.id, {
+                query: { since: String(at) },
+                onBytes: (o, b) => checkBytes(seed, o, b),
+            });
             await late.message('replay_done');
             assert.equal(late.at, total);
             assert.deepEqual(late.gaps, at < first ? [[at, first]] : []);
@@ -110,9 +130,22 @@ withDaemon('cuts', {}, (d) => {
     it('a viewer that falls out of the ring while attached is told, and what follows is right', async () => {
         const seed = 3000;
         const total = scaled(64, 24) << 20;
-        const p = await d.spawn({ command: emit(), args: ['-n', String(total), '-s', String(seed), '-c', '65536', '-w'], stdin: 'pipe', history_bytes: 256 * 1024 });
-        const fast = await Viewer.attach(d, p.id, { query: { since: '0' }, keep: false, onBytes: (o, b) => checkBytes(seed, o, b) });
-        const slow = await Viewer.attach(d, p.id, { query: { since: '0' }, keep: false, onBytes: (o, b) => checkBytes(seed, o, b) });
+        const p = await d.spawn({
+            command: emit(),
+            args: ['-n', String(total), '-s', String(seed), '-c', '65536', '-w'],
+            stdin: 'pipe',
+            history_bytes: 256 * 1024,
+        });
+        const fast = await Viewer.attach(d, p.id, {
+            query: { since: '0' },
+            keep: false,
+            onBytes: (o, b) => checkBytes(seed, o, b),
+        });
+        const slow = await Viewer.attach(d, p.id, {
+            query: { since: '0' },
+            keep: false,
+            onBytes: (o, b) => checkBytes(seed, o, b),
+        });
         slow.ws.pause();
         await d.api('POST', `/v1/processes/${p.id}/input`, { json: { data: '\n' }, expect: 200 });
         await fast.until(() => fast.at > total / 2, 60000, 'half of it');

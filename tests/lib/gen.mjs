@@ -34,8 +34,10 @@ export function checkBytes(seed, from, bytes, what = 'output') {
     let i = 0;
     while (want[i] === bytes[i]) i++;
     const near = (b) => b.subarray(Math.max(0, i - 8), i + 24).toString('hex');
-    assert.fail(`${what}: wrong byte at offset ${from + i} (run [${from},${from + bytes.length}))\n` +
-        `  want …${near(want)}\n  got  …${near(bytes)}`);
+    assert.fail(
+        `${what}: wrong byte at offset ${from + i} (run [${from},${from + bytes.length}))\n` +
+            `  want …${near(want)}\n  got  …${near(bytes)}`,
+    );
 }
 
 /** A small seeded generator, so that a failing random run can be repeated. */
@@ -47,7 +49,7 @@ export function seededRandom(seed) {
 /** The seed of this run's random choices: HF_TEST_SEED repeats one. */
 export function runSeed() {
     const seed = process.env.HF_TEST_SEED ? Number(process.env.HF_TEST_SEED) : Date.now() & 0x7fffffff;
-    console.log(`# seed ${seed} (HF_TEST_SEED=${seed} repeats this run)`);
+    console.log(`seed ${seed} (HF_TEST_SEED=${seed} repeats this run)`);
     return seed;
 }
 
@@ -63,7 +65,15 @@ export function emit() {
     if (!existsSync(out) || statSync(out).mtimeMs < statSync(source).mtimeMs) {
         const work = mkdtempSync(path.join(os.tmpdir(), 'hf-emit-'));
         execFileSync('mkdir', ['-p', dir]);
-        execFileSync(process.env.CC ?? 'cc', ['-O2', '-Wall', '-Wextra', '-static', '-o', path.join(work, 'emit'), source]);
+        execFileSync(process.env.CC ?? 'cc', [
+            '-O2',
+            '-Wall',
+            '-Wextra',
+            '-static',
+            '-o',
+            path.join(work, 'emit'),
+            source,
+        ]);
         renameSync(path.join(work, 'emit'), out);
     }
     emitPath = out;

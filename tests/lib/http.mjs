@@ -38,12 +38,19 @@ export class Answer {
 export function open(target, method, path, { headers = {}, body, timeoutMs = 30000, agent } = {}) {
     const secure = Boolean(target.tls);
     const options = {
-        method, path, headers, agent: agent ?? target.agent, rejectUnauthorized: false,
+        method,
+        path,
+        headers,
+        agent: agent ?? target.agent,
+        rejectUnauthorized: false,
         ...(target.socketPath ? { socketPath: target.socketPath } : { host: target.host, port: target.port }),
     };
     return new Promise((resolve, reject) => {
         const req = (secure ? https : http).request(options);
-        const late = setTimeout(() => req.destroy(new Error(`no answer to ${method} ${path} in ${timeoutMs} ms`)), timeoutMs);
+        const late = setTimeout(
+            () => req.destroy(new Error(`no answer to ${method} ${path} in ${timeoutMs} ms`)),
+            timeoutMs,
+        );
         req.on('response', (res) => {
             clearTimeout(late);
             if (!options.agent) {

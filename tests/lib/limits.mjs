@@ -15,8 +15,12 @@ export function limit(name) {
     if (!m) throw new Error(`no limit ${name}`);
     const text = m[1].replaceAll('LL', '').trim();
     if (!/^[\d\s()*<]+$/.test(text)) throw new Error(`${name} is not a number: ${text}`);
-    return text.replace(/[()\s]/g, '').split('*').map((f) => {
-        const [a, b = '0'] = f.split('<<');
-        return Number(a) * 2 ** Number(b);
-    }).reduce((a, b) => a * b, 1);
+    return text
+        .replace(/[()\s]/g, '')
+        .split('*')
+        .map((f) => {
+            const [a, b = '0'] = f.split('<<');
+            return Number(a) * 2 ** Number(b);
+        })
+        .reduce((a, b) => a * b, 1);
 }

@@ -24,11 +24,13 @@ export class OpenApi {
             this.ajv.addFormat(f, true);
         }
         this.ajv.addSchema(doc, 'openapi.json');
-        this.routes = Object.keys(doc.paths).map((path) => ({
-            path,
-            literal: !path.includes('{'),
-            re: new RegExp(`^${path.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{[^}]+\}/g, '([^/]+)')}$`),
-        })).sort((a, b) => b.literal - a.literal);
+        this.routes = Object.keys(doc.paths)
+            .map((path) => ({
+                path,
+                literal: !path.includes('{'),
+                re: new RegExp(`^${path.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{[^}]+\}/g, '([^/]+)')}$`),
+            }))
+            .sort((a, b) => b.literal - a.literal);
     }
 
     /** Follows $ref; returns [object, json pointer]. */
@@ -42,7 +44,9 @@ export class OpenApi {
     }
 
     at(pointer) {
-        const object = pointer.split('/').slice(1)
+        const object = pointer
+            .split('/')
+            .slice(1)
             .map((p) => decodeURIComponent(p).replaceAll('~1', '/').replaceAll('~0', '~'))
             .reduce((o, key) => o?.[key], this.doc);
         assert.notEqual(object, undefined, `dangling reference ${pointer}`);
@@ -71,8 +75,12 @@ export class OpenApi {
     checkValue(pointer, value, what) {
         const validate = this.validator(pointer);
         if (validate(value)) return;
-        const errors = validate.errors.map((e) => `  ${e.instancePath || '/'} ${e.message} ${JSON.stringify(e.params)}`);
-        assert.fail(`${what} does not match openapi.json${pointer}:\n${errors.join('\n')}\n${JSON.stringify(value).slice(0, 1500)}`);
+        const errors = validate.errors.map(
+            (e) => `  ${e.instancePath || '/'} ${e.message} ${JSON.stringify(e.params)}`,
+        );
+        assert.fail(
+            `${what} does not match openapi.json${pointer}:\n${errors.join('\n')}\n${JSON.stringify(value).slice(0, 1500)}`,
+        );
     }
 
     /** A named schema, as for the WebSocket's messages. */
@@ -91,8 +99,10 @@ export class OpenApi {
         const what = `answer ${answer.status} to ${method} ${path}`;
         if (!found) {
             // What the document does not know must be refused, with nothing but a problem.
-            assert.ok([400, 401, 403, 404, 405, 501].includes(answer.status) || method === 'OPTIONS',
-                `${what}: path or method not in the document`);
+            assert.ok(
+                [400, 401, 403, 404, 405, 501].includes(answer.status) || method === 'OPTIONS',
+                `${what}: path or method not in the document`,
+            );
             if (method !== 'HEAD' && method !== 'OPTIONS') this.checkProblem(answer, what);
             return;
         }
@@ -123,7 +133,9 @@ export class OpenApi {
 
     checkQuery({ op, pointer, route }, path) {
         const params = [...(this.doc.paths[route].parameters ?? []), ...(op.parameters ?? [])]
-            .map((p) => this.resolve(p, pointer)[0]).filter((p) => p.in === 'query').map((p) => p.name);
+            .map((p) => this.resolve(p, pointer)[0])
+            .filter((p) => p.in === 'query')
+            .map((p) => p.name);
         for (const name of new URLSearchParams(path.split('?')[1] ?? '').keys()) {
             assert.ok(params.includes(name), `query parameter ${name} of ${route} is accepted but not documented`);
         }
@@ -139,6 +151,7 @@ export class OpenApi {
     /** Every method of every path, as [METHOD, path]. */
     operations() {
         return Object.entries(this.doc.paths).flatMap(([path, item]) =>
-            METHODS.filter((m) => item[m]).map((m) => [m.toUpperCase(), path]));
+            METHODS.filter((m) => item[m]).map((m) => [m.toUpperCase(), path]),
+        );
     }
 }

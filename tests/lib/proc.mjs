@@ -19,12 +19,22 @@ export function stat(pid) {
     const end = s.lastIndexOf(')');
     const f = s.slice(end + 2).split(' ');
     return {
-        pid: Number(pid), name: s.slice(s.indexOf('(') + 1, end), state: f[0], ppid: Number(f[1]),
-        pgrp: Number(f[2]), session: Number(f[3]), tty: Number(f[4]), start: f[19],
+        pid: Number(pid),
+        name: s.slice(s.indexOf('(') + 1, end),
+        state: f[0],
+        ppid: Number(f[1]),
+        pgrp: Number(f[2]),
+        session: Number(f[3]),
+        tty: Number(f[4]),
+        start: f[19],
     };
 }
 
-export const pids = () => fs.readdirSync('/proc').filter((n) => /^\d+$/.test(n)).map(Number);
+export const pids = () =>
+    fs
+        .readdirSync('/proc')
+        .filter((n) => /^\d+$/.test(n))
+        .map(Number);
 
 /** Alive in the sense that matters: it exists and is not a zombie. */
 export function isAlive(pid) {
@@ -35,7 +45,9 @@ export function isAlive(pid) {
 export const exists = (pid) => stat(pid) !== null;
 
 export function childrenOf(pid) {
-    return pids().map(stat).filter((s) => s && s.ppid === pid);
+    return pids()
+        .map(stat)
+        .filter((s) => s && s.ppid === pid);
 }
 
 export function descendantsOf(pid) {

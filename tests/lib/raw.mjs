@@ -47,7 +47,8 @@ export class RawConn {
 
     /** To a daemon (its first listener), or to {port} / {path}; halfOpen so that FINs are seen apart. */
     static connect(target, { secure = false } = {}) {
-        const where = target.socketPath ? { path: target.socketPath }
+        const where = target.socketPath
+            ? { path: target.socketPath }
             : { host: target.host ?? '127.0.0.1', port: target.port };
         return new Promise((resolve, reject) => {
             const options = { ...where, allowHalfOpen: true, rejectUnauthorized: false };
@@ -210,6 +211,8 @@ export function requestBytes(d, line, { headers = {}, body = '', role = 'own', v
         all['Content-Length'] = Buffer.byteLength(body);
         if (!headers['Content-Type']) all['Content-Type'] = 'application/json';
     }
-    const lines = Object.entries({ ...all, ...headers }).filter(([, v]) => v !== null).map(([k, v]) => `${k}: ${v}\r\n`);
+    const lines = Object.entries({ ...all, ...headers })
+        .filter(([, v]) => v !== null)
+        .map(([k, v]) => `${k}: ${v}\r\n`);
     return Buffer.concat([Buffer.from(`${line} ${version}\r\n${lines.join('')}\r\n`, 'latin1'), Buffer.from(body)]);
 }

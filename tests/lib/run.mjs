@@ -23,7 +23,11 @@ const asked = process.argv.slice(2);
 function filesOf(what) {
     const at = path.join(tests, what);
     if (fs.existsSync(at) && fs.statSync(at).isDirectory()) {
-        return fs.readdirSync(at).filter((f) => f.endsWith('.test.mjs')).sort().map((f) => path.join(what, f));
+        return fs
+            .readdirSync(at)
+            .filter((f) => f.endsWith('.test.mjs'))
+            .sort()
+            .map((f) => path.join(what, f));
     }
     return [path.relative(tests, path.resolve(what))];
 }
@@ -39,7 +43,11 @@ function failures(tap) {
             out.push(`  ✗ ${m[2]}`);
         } else if (inside !== null && /^\s*(\.\.\.|1\.\.\d+)$/.test(line)) {
             inside = null;
-        } else if (inside !== null && !/^\s*(---|duration_ms|failureType|type|code|name|operator|location):?/.test(line) && !/node:internal/.test(line)) {
+        } else if (
+            inside !== null &&
+            !/^\s*(---|duration_ms|failureType|type|code|name|operator|location):?/.test(line) &&
+            !/node:internal/.test(line)
+        ) {
             out.push(`      ${line.slice(inside.length)}`);
         }
     }
@@ -59,13 +67,20 @@ function endLeftovers(env) {
 
 function run(file, env) {
     const started = Date.now();
-    const r = spawnSync(process.execPath, ['--test', '--test-reporter=tap', file], { cwd: tests, env, stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 1 << 28, timeout: scaled(3600000, 600000), killSignal: 'SIGKILL' });
+    const r = spawnSync(process.execPath, ['--test', '--test-reporter=tap', file], {
+        cwd: tests,
+        env,
+        stdio: ['ignore', 'pipe', 'inherit'],
+        maxBuffer: 1 << 28,
+        timeout: scaled(3600000, 600000),
+        killSignal: 'SIGKILL',
+    });
     endLeftovers(env);
     const seconds = ((Date.now() - started) / 1000).toFixed(1);
     const out = r.stdout.toString();
-    const notes = out.split('\n').filter((l) => /^\s*(# |ℹ )?.*\b(seed|scale|measured)\b/.test(l));
+    const notes = out.split('\n').filter((l) => /^# (seed|ci scale|full scale|measured)/.test(l));
     console.log(`${r.status === 0 ? 'ok  ' : 'FAIL'} ${seconds.padStart(6)} s  ${file}`);
-    for (const n of notes) console.log(`       ${n.trim()}`);
+    for (const n of notes) console.log(`               ${n.slice(2)}`);
     if (r.status !== 0) console.log(failures(out));
     return r.status === 0;
 }
@@ -76,5 +91,9 @@ const files = (asked.length ? asked : suites).flatMap(filesOf);
 const failed = files.filter((f) => !run(f, env));
 if (asked.length === 0 && !run('codes.check.mjs', env)) failed.push('codes.check.mjs');
 fs.rmSync(tmp, { recursive: true, force: true });
-console.log(failed.length ? `${failed.length} of ${files.length} files failed:\n  ${failed.join('\n  ')}` : `all ${files.length} files passed`);
+console.log(
+    failed.length
+        ? `${failed.length} of ${files.length} files failed:\n  ${failed.join('\n  ')}`
+        : `all ${files.length} files passed`,
+);
 process.exit(failed.length ? 1 : 0);

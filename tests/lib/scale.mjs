@@ -7,4 +7,4 @@
 
 export const FULL = process.env.HF_TEST_SCALE === 'full';
 export const scaled = (full, ci) => (FULL ? full : ci);
-export const report = (text) => console.log(`# ${FULL ? 'full' : 'ci'} scale: ${text}`);
+export const report = (text) => console.log(`${FULL ? 'full' : 'ci'} scale: ${text}`);

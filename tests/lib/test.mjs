@@ -9,10 +9,12 @@ import { scaled } from './scale.mjs';
 
 const DEADLINE_MS = scaled(1800000, 180000);
 
-const withDeadline = (fn) => (name, ...rest) => {
-    const options = typeof rest[0] === 'object' ? rest.shift() : {};
-    return fn(name, { timeout: DEADLINE_MS, ...options }, ...rest);
-};
+const withDeadline =
+    (fn) =>
+    (name, ...rest) => {
+        const options = typeof rest[0] === 'object' ? rest.shift() : {};
+        return fn(name, { timeout: DEADLINE_MS, ...options }, ...rest);
+    };
 const hook = (fn) => (body, options) => fn(body, { timeout: DEADLINE_MS, ...options });
 
 export const it = withDeadline(nodeTest.it);

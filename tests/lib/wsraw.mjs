@@ -51,10 +51,17 @@ export class WsRaw {
     static handshake(d, path, { headers = {}, role = 'own', version = 'HTTP/1.1', method = 'GET' } = {}) {
         const key = crypto.randomBytes(16).toString('base64');
         const all = {
-            Host: d.host ? `${d.host}:${d.port}` : 'localhost', Connection: 'Upgrade', Upgrade: 'websocket',
-            'Sec-WebSocket-Version': '13', 'Sec-WebSocket-Key': key, ...d.authHeaders(role), ...headers,
+            Host: d.host ? `${d.host}:${d.port}` : 'localhost',
+            Connection: 'Upgrade',
+            Upgrade: 'websocket',
+            'Sec-WebSocket-Version': '13',
+            'Sec-WebSocket-Key': key,
+            ...d.authHeaders(role),
+            ...headers,
         };
-        const lines = Object.entries(all).filter(([, v]) => v !== null).map(([k, v]) => `${k}: ${v}\r\n`);
+        const lines = Object.entries(all)
+            .filter(([, v]) => v !== null)
+            .map(([k, v]) => `${k}: ${v}\r\n`);
         return { key, bytes: `${method} ${path} ${version}\r\n${lines.join('')}\r\n` };
     }
 
@@ -69,7 +76,13 @@ export class WsRaw {
         }
         assert.equal(answer.headers.upgrade.toLowerCase(), 'websocket');
         assert.match(answer.headers.connection, /upgrade/i);
-        assert.equal(answer.headers['sec-websocket-accept'], crypto.createHash('sha1').update(key + GUID).digest('base64'));
+        assert.equal(
+            answer.headers['sec-websocket-accept'],
+            crypto
+                .createHash('sha1')
+                .update(key + GUID)
+                .digest('base64'),
+        );
         return new WsRaw(conn, answer);
     }
 
@@ -94,7 +107,12 @@ export class WsRaw {
             n = Number((await this.conn.read(8, ms)).readBigUInt64BE());
             assert.ok(n >= 65536, 'length not in its shortest form');
         }
-        const f = { fin: b0 >> 7 === 1, rsv: (b0 >> 4) & 7, opcode: b0 & 15, payload: Buffer.from(await this.conn.read(n, ms)) };
+        const f = {
+            fin: b0 >> 7 === 1,
+            rsv: (b0 >> 4) & 7,
+            opcode: b0 & 15,
+            payload: Buffer.from(await this.conn.read(n, ms)),
+        };
         if (f.opcode >= 8) assert.ok(f.fin && n <= 125, 'control frame fragmented or too long');
         if (f.opcode === OP.TEXT && f.fin && !f.rsv) new TextDecoder('utf-8', { fatal: true }).decode(f.payload);
         return f;
@@ -105,7 +123,11 @@ export class WsRaw {
         for (;;) {
             const f = await this.frame(ms);
             if (f.opcode === opcode) return f;
-            assert.notEqual(f.opcode, OP.CLOSE, `closed with ${f.payload.length >= 2 ? f.payload.readUInt16BE() : 'nothing'}: ${f.payload.subarray(2)}`);
+            assert.notEqual(
+                f.opcode,
+                OP.CLOSE,
+                `closed with ${f.payload.length >= 2 ? f.payload.readUInt16BE() : 'nothing'}: ${f.payload.subarray(2)}`,
+            );
         }
     }
 

@@ -31,8 +31,17 @@ withDaemon('tokens', {}, (d) => {
     it('a wrong token is no token', async () => {
         const t = d.token;
         const headers = [
-            'Bearer', 'Bearer ', `Bearer ${t}x`, `Bearer ${t.slice(0, -1)}`, `Bearer x${t}`, `Basic ${Buffer.from(`x:${t}`).toString('base64')}`,
-            t, `Bearer ${t} ${t}`, `Bearer ${'a'.repeat(8000)}`, `Bearer ${t.toUpperCase()}`, 'Bearer \u00ff\u00fe',
+            'Bearer',
+            'Bearer ',
+            `Bearer ${t}x`,
+            `Bearer ${t.slice(0, -1)}`,
+            `Bearer x${t}`,
+            `Basic ${Buffer.from(`x:${t}`).toString('base64')}`,
+            t,
+            `Bearer ${t} ${t}`,
+            `Bearer ${'a'.repeat(8000)}`,
+            `Bearer ${t.toUpperCase()}`,
+            'Bearer \u00ff\u00fe',
         ];
         for (const h of headers) {
             const a = await exchange(d, requestBytes(d, 'GET /v1/info', { role: null, headers: { Authorization: h } }));
@@ -50,7 +59,15 @@ withDaemon('tokens', {}, (d) => {
     it('a WebSocket without a token is refused before the upgrade', async () => {
         const p = await d.sh('sleep 30');
         assert.equal((await refusedHandshake(d, p.id, { role: null })).status, 401);
-        assert.equal((await refusedHandshake(d, p.id, { role: null, protocols: ['holdfast.v1', bearer('wrong-wrong-wrong-wrong')] })).status, 401);
+        assert.equal(
+            (
+                await refusedHandshake(d, p.id, {
+                    role: null,
+                    protocols: ['holdfast.v1', bearer('wrong-wrong-wrong-wrong')],
+                })
+            ).status,
+            401,
+        );
     });
 
     it('the subprotocol carries a token and is not chosen as the protocol', async () => {
@@ -97,7 +114,8 @@ withDaemon('tokens', {}, (d) => {
                 const at = url.replace('X', p.id);
                 const a = await d.api(method, at, { role, json: json ?? undefined });
                 if (rank[role] < rank[least]) checkProblem(a, 'forbidden', `${role}: ${method} ${url}`);
-                else assert.ok(a.status < 300, `${role}: ${method} ${url} answered ${a.status} ${a.text.slice(0, 200)}`);
+                else
+                    assert.ok(a.status < 300, `${role}: ${method} ${url} answered ${a.status} ${a.text.slice(0, 200)}`);
             }
         }
     });
@@ -157,7 +175,10 @@ withDaemon('tickets and cookies', {}, (d) => {
         const pair = cookie.split(';')[0];
         assert.ok(!pair.includes(d.token) && !pair.includes(made.ticket));
         assert.equal((await d.request('GET', '/v1/processes', { role: null, headers: { Cookie: pair } })).status, 200);
-        assert.equal((await d.request('GET', '/v1/processes', { role: null, headers: { Cookie: `a=b; ${pair}; c=d` } })).status, 200);
+        assert.equal(
+            (await d.request('GET', '/v1/processes', { role: null, headers: { Cookie: `a=b; ${pair}; c=d` } })).status,
+            200,
+        );
         const again = await d.request('GET', `/?ticket=${made.ticket}`, { role: null });
         assert.equal(again.status, 401);
         assert.equal(cookieOf(again), '');
@@ -167,22 +188,39 @@ withDaemon('tickets and cookies', {}, (d) => {
         const made = (await d.api('POST', '/v1/tickets', { json: {}, expect: 201 })).json;
         const a = await d.request('GET', `/?ticket=${made.ticket}`, { role: null });
         const value = cookieOf(a).split(';')[0].slice('holdfast='.length);
-        for (const bad of [`${value}x`, value.slice(1), value.replace(/.$/, (c) => (c === 'A' ? 'B' : 'A')), 'x', '', value.split('.').reverse().join('.')]) {
+        for (const bad of [
+            `${value}x`,
+            value.slice(1),
+            value.replace(/.$/, (c) => (c === 'A' ? 'B' : 'A')),
+            'x',
+            '',
+            value.split('.').reverse().join('.'),
+        ]) {
             const r = await d.request('GET', '/v1/processes', { role: null, headers: { Cookie: `holdfast=${bad}` } });
             assert.equal(r.status, bad === value ? 200 : 401, bad);
         }
         // Without an Origin a change is not a browser's own, and then a cookie does not count.
-        await d.refused('unauthorized', 'POST', '/v1/processes', { role: null, json: { command: 'true' }, headers: { Cookie: `holdfast=${value}` } });
+        await d.refused('unauthorized', 'POST', '/v1/processes', {
+            role: null,
+            json: { command: 'true' },
+            headers: { Cookie: `holdfast=${value}` },
+        });
         // A cookie rides along on cross-site requests of old browsers; the Origin check stops those.
         await d.refused('origin_refused', 'POST', '/v1/processes', {
-            role: null, json: { command: 'true' }, headers: { Cookie: `holdfast=${value}`, Origin: 'https://evil.example' } });
+            role: null,
+            json: { command: 'true' },
+            headers: { Cookie: `holdfast=${value}`, Origin: 'https://evil.example' },
+        });
     });
 
     it('a cookie opens a WebSocket of the same origin', async () => {
         const p = await d.sh('sleep 30');
         const made = (await d.api('POST', '/v1/tickets', { json: {}, expect: 201 })).json;
         const a = await d.request('GET', `/?ticket=${made.ticket}`, { role: null });
-        const v = await Viewer.attach(d, p.id, { role: null, headers: { Cookie: cookieOf(a).split(';')[0], Origin: `http://127.0.0.1:${d.port}` } });
+        const v = await Viewer.attach(d, p.id, {
+            role: null,
+            headers: { Cookie: cookieOf(a).split(';')[0], Origin: `http://127.0.0.1:${d.port}` },
+        });
         v.cut();
     });
 
@@ -212,20 +250,36 @@ withDaemon('tickets and cookies', {}, (d) => {
         process.kill(old, 'SIGKILL');
         await d.nextWorker(old);
         d.agent.destroy();
-        assert.equal((await d.request('GET', '/v1/processes', { role: null, headers: { Cookie: cookieOf(a).split(';')[0] } })).status, 200);
+        assert.equal(
+            (await d.request('GET', '/v1/processes', { role: null, headers: { Cookie: cookieOf(a).split(';')[0] } }))
+                .status,
+            200,
+        );
     });
 });
 
-test('open tickets have a limit', () => daemonFor({}, async (d) => {
-    let last;
-    for (let i = 0; i < 100 && (!last || last.status === 201); i++) last = await d.api('POST', '/v1/tickets');
-    assert.equal(checkProblem(last, 'too_many_tickets').limit, 'tickets');
-}));
+test('open tickets have a limit', () =>
+    daemonFor({}, async (d) => {
+        let last;
+        for (let i = 0; i < 100 && (!last || last.status === 201); i++) last = await d.api('POST', '/v1/tickets');
+        assert.equal(checkProblem(last, 'too_many_tickets').limit, 'tickets');
+    }));
 
-test('HOLDFAST_TOKEN is a token', () => daemonFor({ auth: false, fdBaseline: false, env: { HOLDFAST_TOKEN: 'an-environment-token-of-some-length' } }, async (d) => {
-    assert.equal((await d.request('GET', '/v1/info')).status, 401);
-    assert.equal((await d.request('GET', '/v1/info', { headers: { Authorization: 'Bearer an-environment-token-of-some-length' } })).status, 200);
-}));
+test('HOLDFAST_TOKEN is a token', () =>
+    daemonFor(
+        { auth: false, fdBaseline: false, env: { HOLDFAST_TOKEN: 'an-environment-token-of-some-length' } },
+        async (d) => {
+            assert.equal((await d.request('GET', '/v1/info')).status, 401);
+            assert.equal(
+                (
+                    await d.request('GET', '/v1/info', {
+                        headers: { Authorization: 'Bearer an-environment-token-of-some-length' },
+                    })
+                ).status,
+                200,
+            );
+        },
+    ));
 
 test('without any token one is made and kept in a private file', async () => {
     const d = new Daemon({ auth: false, fdBaseline: false }).prepare();
@@ -240,24 +294,37 @@ test('without any token one is made and kept in a private file', async () => {
         const token = fs.readFileSync(file, 'utf8').trim();
         assert.ok(token.length >= 20);
         assert.ok(!(d.stderr + d.stdout).includes(token), 'the token is in the log');
-        assert.equal((await d.request('GET', '/v1/info', { headers: { Authorization: `Bearer ${token}` } })).status, 200);
+        assert.equal(
+            (await d.request('GET', '/v1/info', { headers: { Authorization: `Bearer ${token}` } })).status,
+            200,
+        );
     } finally {
         d.agent.destroy();
         await d.stop();
     }
 });
 
-test('--no-auth lets everybody in, and says so loudly', () => daemonFor({ auth: false, args: ['--no-auth'] }, async (d) => {
-    assert.equal((await d.request('GET', '/v1/info')).status, 200);
-    assert.match(d.stderr, /WARN.*auth/i);
-    // The Origin check still stands: this is what protects a developer's machine from web pages.
-    await d.refused('origin_refused', 'POST', '/v1/processes', { json: { command: 'true' }, headers: { Origin: 'https://evil.example' } });
-    const c = await RawConn.connect(d);
-    c.destroy();
-}));
+test('--no-auth lets everybody in, and says so loudly', () =>
+    daemonFor({ auth: false, args: ['--no-auth'] }, async (d) => {
+        assert.equal((await d.request('GET', '/v1/info')).status, 200);
+        assert.match(d.stderr, /WARN.*auth/i);
+        // The Origin check still stands: this is what protects a developer's machine from web pages.
+        await d.refused('origin_refused', 'POST', '/v1/processes', {
+            json: { command: 'true' },
+            headers: { Origin: 'https://evil.example' },
+        });
+        const c = await RawConn.connect(d);
+        c.destroy();
+    }));
 
 test('a token file that cannot be used stops the start', async () => {
-    for (const text of ['', '# only a comment\n', 'short\n', 'nobody aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n', 'own a b c\n']) {
+    for (const text of [
+        '',
+        '# only a comment\n',
+        'short\n',
+        'nobody aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n',
+        'own a b c\n',
+    ]) {
         const d = new Daemon({ fdBaseline: false }).prepare();
         fs.writeFileSync(d.tokenFile, text, { mode: 0o600 });
         await assert.rejects(d.start(), /daemon ended at its start/, JSON.stringify(text));

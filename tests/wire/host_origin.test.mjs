@@ -8,13 +8,25 @@ import { checkProblem, withDaemon } from '../lib/daemon.mjs';
 import { exchange, requestBytes } from '../lib/raw.mjs';
 
 withDaemon('Host and Origin', { args: ['--allow-host', 'box.example'] }, (d) => {
-    const withHost = (line, host, more = {}) => exchange(d, requestBytes(d, line, { ...more, headers: { Host: host, ...more.headers } }));
+    const withHost = (line, host, more = {}) =>
+        exchange(d, requestBytes(d, line, { ...more, headers: { Host: host, ...more.headers } }));
     const body = JSON.stringify({ command: 'true' });
 
     it('a foreign Host is refused, whatever is asked', async () => {
-        for (const host of ['evil.example', 'evil.example:80', 'localhost.evil.example', '127.0.0.1.evil.example', 'box.example.evil',
-            'notlocalhost', `evil.example:${d.port}`]) {
-            checkProblem(await withHost('POST /v1/processes', host, { body }), 'host_refused', `POST with Host ${host}`);
+        for (const host of [
+            'evil.example',
+            'evil.example:80',
+            'localhost.evil.example',
+            '127.0.0.1.evil.example',
+            'box.example.evil',
+            'notlocalhost',
+            `evil.example:${d.port}`,
+        ]) {
+            checkProblem(
+                await withHost('POST /v1/processes', host, { body }),
+                'host_refused',
+                `POST with Host ${host}`,
+            );
             checkProblem(await withHost('GET /v1/processes', host), 'host_refused', `GET with Host ${host}`);
         }
         for (const host of ['[::1', 'a@localhost', '', 'localhost:x', 'localhost:99999999']) {
@@ -25,7 +37,17 @@ withDaemon('Host and Origin', { args: ['--allow-host', 'box.example'] }, (d) => 
     });
 
     it('our own names are fine', async () => {
-        for (const host of ['localhost', `localhost:${d.port}`, '127.0.0.1', '[::1]:80', 'LOCALHOST', 'x.localhost', 'box.example', 'BOX.example:443', '10.1.2.3:7070']) {
+        for (const host of [
+            'localhost',
+            `localhost:${d.port}`,
+            '127.0.0.1',
+            '[::1]:80',
+            'LOCALHOST',
+            'x.localhost',
+            'box.example',
+            'BOX.example:443',
+            '10.1.2.3:7070',
+        ]) {
             assert.equal((await withHost('GET /v1/processes', host)).status, 200, host);
         }
     });
@@ -35,14 +57,28 @@ withDaemon('Host and Origin', { args: ['--allow-host', 'box.example'] }, (d) => 
     });
 
     it('a foreign Origin is refused for everything that is not a plain read', async () => {
-        for (const origin of ['https://evil.example', 'null', 'http://localhost:1', 'file://', `https://127.0.0.1:${d.port}`, 'garbage']) {
-            checkProblem(await withHost('POST /v1/processes', `127.0.0.1:${d.port}`, { body, headers: { Origin: origin } }), 'origin_refused', origin);
+        for (const origin of [
+            'https://evil.example',
+            'null',
+            'http://localhost:1',
+            'file://',
+            `https://127.0.0.1:${d.port}`,
+            'garbage',
+        ]) {
+            checkProblem(
+                await withHost('POST /v1/processes', `127.0.0.1:${d.port}`, { body, headers: { Origin: origin } }),
+                'origin_refused',
+                origin,
+            );
         }
         assert.equal((await d.list()).length, 0);
     });
 
     it('the same origin is fine', async () => {
-        const a = await withHost('POST /v1/processes/run', `127.0.0.1:${d.port}`, { body, headers: { Origin: `http://127.0.0.1:${d.port}` } });
+        const a = await withHost('POST /v1/processes/run', `127.0.0.1:${d.port}`, {
+            body,
+            headers: { Origin: `http://127.0.0.1:${d.port}` },
+        });
         assert.equal(a.status, 200);
     });
 

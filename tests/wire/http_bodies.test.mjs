@@ -12,8 +12,11 @@ const JSON_TYPE = { 'Content-Type': 'application/json' };
 const chunked = (...parts) => parts.map((p) => `${p.length.toString(16)}\r\n${p}\r\n`).join('') + '0\r\n\r\n';
 
 withDaemon('http bodies', {}, (d) => {
-    const post = (headers, body, path = '/v1/processes/run') => Buffer.concat([
-        requestBytes(d, `POST ${path}`, { headers: { ...JSON_TYPE, ...headers } }), Buffer.from(body, 'latin1')]);
+    const post = (headers, body, path = '/v1/processes/run') =>
+        Buffer.concat([
+            requestBytes(d, `POST ${path}`, { headers: { ...JSON_TYPE, ...headers } }),
+            Buffer.from(body, 'latin1'),
+        ]);
 
     it('takes chunked bodies, however cut', async () => {
         for (const size of [1, 2, 7, 1000]) {
@@ -26,8 +29,12 @@ withDaemon('http bodies', {}, (d) => {
 
     it('takes chunk extensions and trailers, and the next request after them', async () => {
         const c = await RawConn.connect(d);
-        c.send(post({ 'Transfer-Encoding': 'chunked', Trailer: 'X-Sum' },
-            `${RUN.length.toString(16)};name="a value"\r\n${RUN}\r\n0\r\nX-Sum: 1\r\n\r\n`));
+        c.send(
+            post(
+                { 'Transfer-Encoding': 'chunked', Trailer: 'X-Sum' },
+                `${RUN.length.toString(16)};name="a value"\r\n${RUN}\r\n0\r\nX-Sum: 1\r\n\r\n`,
+            ),
+        );
         assert.equal((await c.response()).status, 200);
         c.send(requestBytes(d, 'GET /healthz'));
         assert.equal((await c.response()).status, 200);
@@ -36,8 +43,13 @@ withDaemon('http bodies', {}, (d) => {
 
     it('refuses broken chunks and closes', async () => {
         const bad = [
-            'zz\r\n{}\r\n0\r\n\r\n', '-1\r\n{}\r\n0\r\n\r\n', '2\r\n{}XX0\r\n\r\n', '2\n{}\n0\n\n',
-            'fffffffffffffffff\r\n{}\r\n', '0x2\r\n{}\r\n0\r\n\r\n', ' 2\r\n{}\r\n0\r\n\r\n',
+            'zz\r\n{}\r\n0\r\n\r\n',
+            '-1\r\n{}\r\n0\r\n\r\n',
+            '2\r\n{}XX0\r\n\r\n',
+            '2\n{}\n0\n\n',
+            'fffffffffffffffff\r\n{}\r\n',
+            '0x2\r\n{}\r\n0\r\n\r\n',
+            ' 2\r\n{}\r\n0\r\n\r\n',
         ];
         for (const b of bad) {
             const c = await RawConn.connect(d);
@@ -63,17 +75,17 @@ withDaemon('http bodies', {}, (d) => {
             'two lengths': `${line}Content-Length: ${n}\r\nContent-Length: ${n + 5}\r\n\r\n${RUN}${hidden}`,
             'length list': `${line}Content-Length: ${n}, ${n + 1}\r\n\r\n${RUN}${hidden}`,
             'plus sign': `${line}Content-Length: +${n}\r\n\r\n${RUN}${hidden}`,
-            'negative': `${line}Content-Length: -1\r\n\r\n${RUN}${hidden}`,
-            'hex': `${line}Content-Length: 0x10\r\n\r\n${RUN}${hidden}`,
+            negative: `${line}Content-Length: -1\r\n\r\n${RUN}${hidden}`,
+            hex: `${line}Content-Length: 0x10\r\n\r\n${RUN}${hidden}`,
             'number with a space': `${line}Content-Length: 1 ${n}\r\n\r\n${RUN}${hidden}`,
-            'empty': `${line}Content-Length: \r\n\r\n${RUN}${hidden}`,
-            'overflow': `${line}Content-Length: 99999999999999999999999\r\n\r\n${RUN}${hidden}`,
+            empty: `${line}Content-Length: \r\n\r\n${RUN}${hidden}`,
+            overflow: `${line}Content-Length: 99999999999999999999999\r\n\r\n${RUN}${hidden}`,
             'space before colon': `${line}Content-Length : ${n}\r\n\r\n${RUN}${hidden}`,
             'unknown coding': `${line}Transfer-Encoding: xchunked\r\n\r\n${chunked(RUN)}${hidden}`,
             'chunked not last': `${line}Transfer-Encoding: chunked, identity\r\n\r\n${chunked(RUN)}${hidden}`,
             'chunked twice': `${line}Transfer-Encoding: chunked, chunked\r\n\r\n${chunked(RUN)}${hidden}`,
             'chunked in two headers': `${line}Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n${chunked(RUN)}${hidden}`,
-            'gzip': `${line}Transfer-Encoding: gzip, chunked\r\n\r\n${chunked(RUN)}${hidden}`,
+            gzip: `${line}Transfer-Encoding: gzip, chunked\r\n\r\n${chunked(RUN)}${hidden}`,
             'vertical tab': `${line}Transfer-Encoding: \vchunked\r\n\r\n${chunked(RUN)}${hidden}`,
             'folded header': `${line}Transfer-Encoding:\r\n chunked\r\n\r\n${chunked(RUN)}${hidden}`,
             'bare LF': `${line}X: y\nTransfer-Encoding: chunked\r\n\r\n${chunked(RUN)}${hidden}`,
@@ -98,7 +110,10 @@ withDaemon('http bodies', {}, (d) => {
     });
 
     it('asks for a length where a body is needed', async () => {
-        const old = await exchange(d, requestBytes(d, 'POST /v1/processes/run', { headers: JSON_TYPE, version: 'HTTP/1.0' }));
+        const old = await exchange(
+            d,
+            requestBytes(d, 'POST /v1/processes/run', { headers: JSON_TYPE, version: 'HTTP/1.0' }),
+        );
         checkProblem(old, 'length_required', 'HTTP/1.0 has no other way to end a body');
         const none = await exchange(d, requestBytes(d, 'POST /v1/processes/run', { headers: JSON_TYPE }));
         checkProblem(none, 'bad_json', 'in HTTP/1.1 no length means no body');
@@ -106,8 +121,11 @@ withDaemon('http bodies', {}, (d) => {
 
     it('says 100 Continue once, before the body', async () => {
         const c = await RawConn.connect(d);
-        c.send(requestBytes(d, 'POST /v1/processes/run', {
-            headers: { ...JSON_TYPE, 'Content-Length': RUN.length, Expect: '100-continue' } }));
+        c.send(
+            requestBytes(d, 'POST /v1/processes/run', {
+                headers: { ...JSON_TYPE, 'Content-Length': RUN.length, Expect: '100-continue' },
+            }),
+        );
         await c.expect('HTTP/1.1 100 Continue\r\n\r\n');
         c.send(RUN);
         const a = await c.response();
@@ -142,7 +160,10 @@ withDaemon('http bodies', {}, (d) => {
             if (headers['Content-Length']) c.send(big);
             else for (let i = 0; i < 160; i++) c.send('10000\r\n', big.subarray(0, 65536), '\r\n');
             const p = checkProblem(await c.response(), 'body_too_large');
-            assert.ok(p.detail.includes('1048576') || p.limit !== undefined, `the limit is not named: ${JSON.stringify(p)}`);
+            assert.ok(
+                p.detail.includes('1048576') || p.limit !== undefined,
+                `the limit is not named: ${JSON.stringify(p)}`,
+            );
             c.destroy();
         }
         assert.equal((await d.request('GET', '/healthz')).status, 200);
@@ -150,7 +171,10 @@ withDaemon('http bodies', {}, (d) => {
 
     it('refuses types other than JSON where JSON is meant', async () => {
         for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx']) {
-            await d.refused('unsupported_media_type', 'POST', '/v1/processes', { body: RUN, headers: { 'Content-Type': type } });
+            await d.refused('unsupported_media_type', 'POST', '/v1/processes', {
+                body: RUN,
+                headers: { 'Content-Type': type },
+            });
         }
         for (const type of ['application/json', 'application/json; charset=utf-8', 'APPLICATION/JSON']) {
             await d.api('POST', '/v1/processes/run', { body: RUN, headers: { 'Content-Type': type }, expect: 200 });

@@ -9,13 +9,20 @@ import { Viewer, refusedHandshake } from '../lib/client.mjs';
 const LISTED = 'https://app.example';
 const preflight = (origin, method = 'POST') => ({
     role: null,
-    headers: { Origin: origin, 'Access-Control-Request-Method': method, 'Access-Control-Request-Headers': 'authorization, content-type, idempotency-key' },
+    headers: {
+        Origin: origin,
+        'Access-Control-Request-Method': method,
+        'Access-Control-Request-Headers': 'authorization, content-type, idempotency-key',
+    },
 });
 const corsHeaders = (a) => Object.keys(a.headers).filter((h) => h.startsWith('access-control-'));
 
 withDaemon('without --cors-origin', {}, (d) => {
     it('no answer carries a CORS header', async () => {
-        for (const [m, path, o] of [['GET', '/v1/info', { headers: { Origin: LISTED } }], ['OPTIONS', '/v1/processes', preflight(LISTED)]]) {
+        for (const [m, path, o] of [
+            ['GET', '/v1/info', { headers: { Origin: LISTED } }],
+            ['OPTIONS', '/v1/processes', preflight(LISTED)],
+        ]) {
             const a = await d.request(m, path, o);
             assert.deepEqual(corsHeaders(a), [], `${m} ${path}`);
         }
@@ -51,16 +58,28 @@ withDaemon('with --cors-origin', { args: ['--cors-origin', LISTED, '--cors-origi
         assert.equal(a.headers['access-control-allow-origin'], LISTED);
         assert.match(a.headers['access-control-expose-headers'] ?? '', /\*|Holdfast-Next/i);
         assert.match(a.headers.vary ?? '', /origin/i);
-        const refused = await d.request('POST', '/v1/processes', { json: { nonsense: 1 }, headers: { Origin: LISTED } });
+        const refused = await d.request('POST', '/v1/processes', {
+            json: { nonsense: 1 },
+            headers: { Origin: LISTED },
+        });
         assert.equal(refused.status, 400);
         assert.equal(refused.headers['access-control-allow-origin'], LISTED, 'errors must be readable too');
     });
 
     it('others get nothing', async () => {
-        for (const origin of ['https://evil.example', 'https://app.example.evil.example', 'http://app.example', 'https://app.example:444', 'null']) {
+        for (const origin of [
+            'https://evil.example',
+            'https://app.example.evil.example',
+            'http://app.example',
+            'https://app.example:444',
+            'null',
+        ]) {
             const a = await d.request('OPTIONS', '/v1/processes', preflight(origin));
             assert.equal(a.headers['access-control-allow-origin'], undefined, origin);
-            await d.refused('origin_refused', 'POST', '/v1/processes', { json: { command: 'true' }, headers: { Origin: origin } });
+            await d.refused('origin_refused', 'POST', '/v1/processes', {
+                json: { command: 'true' },
+                headers: { Origin: origin },
+            });
         }
     });
 

@@ -37,10 +37,12 @@ withDaemon('http connections', {}, (d) => {
     it('keeps a pipelined request waiting behind a slow one', async () => {
         const p = await d.sh('sleep 30');
         const c = await RawConn.connect(d);
-        c.send(Buffer.concat([
-            requestBytes(d, `GET /v1/processes/${p.id}/wait?timeout_ms=200`),
-            requestBytes(d, 'GET /healthz'),
-        ]));
+        c.send(
+            Buffer.concat([
+                requestBytes(d, `GET /v1/processes/${p.id}/wait?timeout_ms=200`),
+                requestBytes(d, 'GET /healthz'),
+            ]),
+        );
         const first = await c.response();
         assert.equal(JSON.parse(first.body).timed_out, true);
         assert.equal((await c.response()).status, 200);
@@ -51,12 +53,14 @@ withDaemon('http connections', {}, (d) => {
     it('runs pipelined changes one after the other', async () => {
         const c = await RawConn.connect(d);
         const body = JSON.stringify({ command: 'true', tag: 'pipelined' });
-        c.send(Buffer.concat([
-            requestBytes(d, 'POST /v1/processes', { body }),
-            requestBytes(d, 'GET /v1/processes/tag:pipelined'),
-            requestBytes(d, 'DELETE /v1/processes/tag:pipelined'),
-            requestBytes(d, 'GET /v1/processes/tag:pipelined'),
-        ]));
+        c.send(
+            Buffer.concat([
+                requestBytes(d, 'POST /v1/processes', { body }),
+                requestBytes(d, 'GET /v1/processes/tag:pipelined'),
+                requestBytes(d, 'DELETE /v1/processes/tag:pipelined'),
+                requestBytes(d, 'GET /v1/processes/tag:pipelined'),
+            ]),
+        );
         const statuses = [];
         for (let i = 0; i < 4; i++) statuses.push((await c.response()).status);
         assert.deepEqual(statuses, [201, 200, 200, 404]);

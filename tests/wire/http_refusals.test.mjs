@@ -23,10 +23,15 @@ withDaemon('http refusals', {}, (d) => {
 
     it('answers 400 to what is no request line', async () => {
         const lines = [
-            'GET\r\n\r\n', 'G\x01T / HTTP/1.1\r\n\r\n',
-            'GET / HTTX/1.1\r\n\r\n', ' GET / HTTP/1.1\r\n\r\n', 'GET /\x00 HTTP/1.1\r\n\r\n',
-            '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', '{"json":"rpc"}\r\n\r\n',
-            'GET /healthz HTTP/1.1\r\nHost: a b\x00\r\n\r\n', 'SSH-2.0-OpenSSH_9.0\r\n',
+            'GET\r\n\r\n',
+            'G\x01T / HTTP/1.1\r\n\r\n',
+            'GET / HTTX/1.1\r\n\r\n',
+            ' GET / HTTP/1.1\r\n\r\n',
+            'GET /\x00 HTTP/1.1\r\n\r\n',
+            '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
+            '{"json":"rpc"}\r\n\r\n',
+            'GET /healthz HTTP/1.1\r\nHost: a b\x00\r\n\r\n',
+            'SSH-2.0-OpenSSH_9.0\r\n',
         ];
         for (const l of lines) {
             const a = await refusal(l).catch((err) => assert.fail(`${JSON.stringify(l)}: ${err.message}`));
@@ -36,9 +41,14 @@ withDaemon('http refusals', {}, (d) => {
     });
 
     it('answers 505 to other versions', async () => {
-        for (const l of ['GET /\r\n\r\n', 'GET / HTTP/1.1 extra\r\n\r\n', 'GET / HTTP/11\r\n\r\n']) checkProblem(await refusal(l), 'http_version_not_supported', l);
+        for (const l of ['GET /\r\n\r\n', 'GET / HTTP/1.1 extra\r\n\r\n', 'GET / HTTP/11\r\n\r\n'])
+            checkProblem(await refusal(l), 'http_version_not_supported', l);
         for (const v of ['HTTP/2.0', 'HTTP/0.9', 'HTTP/3.0']) {
-            checkProblem(await refusal(requestBytes(d, 'GET /healthz', { version: v })), 'http_version_not_supported', v);
+            checkProblem(
+                await refusal(requestBytes(d, 'GET /healthz', { version: v })),
+                'http_version_not_supported',
+                v,
+            );
         }
         const preface = await refusal('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
         noteCode(JSON.parse(preface.body).code);
@@ -47,7 +57,12 @@ withDaemon('http refusals', {}, (d) => {
 
     it('needs exactly one Host in HTTP/1.1', async () => {
         checkProblem(await refusal(`GET /v1/info HTTP/1.1\r\nAuthorization: Bearer ${d.token}\r\n\r\n`), 'bad_request');
-        checkProblem(await refusal(`GET /v1/info HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\nAuthorization: Bearer ${d.token}\r\n\r\n`), 'bad_request');
+        checkProblem(
+            await refusal(
+                `GET /v1/info HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\nAuthorization: Bearer ${d.token}\r\n\r\n`,
+            ),
+            'bad_request',
+        );
     });
 
     it('bounds the request target', async () => {
@@ -80,8 +95,18 @@ withDaemon('http refusals', {}, (d) => {
     });
 
     it('answers 404 to unknown paths, however they are spelled', async () => {
-        for (const path of ['/v1', '/v2/processes', '/v1/process', '/v1/processes/', '//v1/processes', '/V1/processes',
-            '/v1/processes/x/y/z', '/%2e%2e/etc/passwd', '/v1%2fprocesses', '/openapi.json/x']) {
+        for (const path of [
+            '/v1',
+            '/v2/processes',
+            '/v1/process',
+            '/v1/processes/',
+            '//v1/processes',
+            '/V1/processes',
+            '/v1/processes/x/y/z',
+            '/%2e%2e/etc/passwd',
+            '/v1%2fprocesses',
+            '/openapi.json/x',
+        ]) {
             const a = await exchange(d, requestBytes(d, `GET ${path}`));
             assert.ok([400, 404].includes(a.status), `${path}: ${a.status}`);
             noteCode(JSON.parse(a.body).code);
@@ -97,8 +122,18 @@ withDaemon('http refusals', {}, (d) => {
     });
 
     it('refuses queries that do not decode or are not known', async () => {
-        for (const q of ['?%zz=1', '?limit=%', '?limit=a%00', '?limit=1&limit=2', '?nonsense=1', '?limit', '?limit=', '?limit=abc',
-            '?limit=-1', '?limit=99999999999999999999']) {
+        for (const q of [
+            '?%zz=1',
+            '?limit=%',
+            '?limit=a%00',
+            '?limit=1&limit=2',
+            '?nonsense=1',
+            '?limit',
+            '?limit=',
+            '?limit=abc',
+            '?limit=-1',
+            '?limit=99999999999999999999',
+        ]) {
             checkProblem(await exchange(d, requestBytes(d, `GET /v1/processes${q}`)), 'bad_query', q);
         }
     });

@@ -28,7 +28,10 @@ withDaemon('slow requests', { args }, (d) => {
     const problemIn = (said, code) => {
         const [head, body] = said.split('\r\n\r\n');
         const type = /content-type: ([^\r\n]*)/i.exec(head)[1];
-        checkProblem({ status: Number(head.split(' ')[1]), headers: { 'content-type': type }, body: Buffer.from(body) }, code);
+        checkProblem(
+            { status: Number(head.split(' ')[1]), headers: { 'content-type': type }, body: Buffer.from(body) },
+            code,
+        );
     };
 
     it('headers that stop get 408', async () => {
@@ -44,15 +47,26 @@ withDaemon('slow requests', { args }, (d) => {
     });
 
     it('a body that stops gets 408', async () => {
-        const said = await timed((c) => c.send(requestBytes(d, 'POST /v1/processes',
-            { headers: { 'Content-Type': 'application/json', 'Content-Length': 100 } }), '{"comm') && 0);
+        const said = await timed(
+            (c) =>
+                c.send(
+                    requestBytes(d, 'POST /v1/processes', {
+                        headers: { 'Content-Type': 'application/json', 'Content-Length': 100 },
+                    }),
+                    '{"comm',
+                ) && 0,
+        );
         problemIn(said, 'request_timeout');
     });
 
     it('a body that goes on may take longer', async () => {
         const body = JSON.stringify({ command: 'echo', args: ['slowly'] });
         const c = await RawConn.connect(d);
-        c.send(requestBytes(d, 'POST /v1/processes/run', { headers: { 'Content-Type': 'application/json', 'Content-Length': body.length } }));
+        c.send(
+            requestBytes(d, 'POST /v1/processes/run', {
+                headers: { 'Content-Type': 'application/json', 'Content-Length': body.length },
+            }),
+        );
         let i = 0;
         const timer = setInterval(() => {
             c.send(body.slice(i, i + 2));

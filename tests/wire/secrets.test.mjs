@@ -16,16 +16,25 @@ for (const how of ['--token-file', 'HOLDFAST_TOKEN']) {
     test(`tokens by ${how} appear nowhere`, async () => {
         const byEnv = how === 'HOLDFAST_TOKEN';
         const d = new Daemon({
-            auth: byEnv ? false : undefined, env: byEnv ? { HOLDFAST_TOKEN: ENV_TOKEN } : {}, args: ['--log-level', 'debug'] });
+            auth: byEnv ? false : undefined,
+            env: byEnv ? { HOLDFAST_TOKEN: ENV_TOKEN } : {},
+            args: ['--log-level', 'debug'],
+        });
         d.prepare();
         if (byEnv) {
-            d.authHeaders = (role = 'own') => (role === null ? {} : { Authorization: `Bearer ${role === 'own' ? ENV_TOKEN : role}` });
+            d.authHeaders = (role = 'own') =>
+                role === null ? {} : { Authorization: `Bearer ${role === 'own' ? ENV_TOKEN : role}` };
         }
         await d.start();
         try {
             const secrets = byEnv ? [ENV_TOKEN] : Object.values(d.tokens);
-            const p = await d.sh('env; cat /proc/$PPID/environ | tr "\\0" "\\n"; cat /proc/$PPID/cmdline; sleep 30', { pty: true });
-            const v = await Viewer.attach(d, p.id, { role: null, protocols: ['holdfast.v1', `holdfast.bearer.${Buffer.from(secrets[0]).toString('base64url')}`] });
+            const p = await d.sh('env; cat /proc/$PPID/environ | tr "\\0" "\\n"; cat /proc/$PPID/cmdline; sleep 30', {
+                pty: true,
+            });
+            const v = await Viewer.attach(d, p.id, {
+                role: null,
+                protocols: ['holdfast.v1', `holdfast.bearer.${Buffer.from(secrets[0]).toString('base64url')}`],
+            });
             v.cut();
             const made = (await d.api('POST', '/v1/tickets', { json: {} })).json;
             const page = await d.request('GET', `/?ticket=${made.ticket}`, { role: null });
@@ -34,9 +43,17 @@ for (const how of ['--token-file', 'HOLDFAST_TOKEN']) {
             // Wrong ones and misplaced ones are secrets of somebody too.
             await d.request('GET', '/v1/info', { role: WRONG });
             await d.request('GET', `/v1/info?token=${WRONG}`);
-            await refusedHandshake(d, p.id, { role: null, protocols: [`holdfast.bearer.${Buffer.from(WRONG).toString('base64url')}`] });
+            await refusedHandshake(d, p.id, {
+                role: null,
+                protocols: [`holdfast.bearer.${Buffer.from(WRONG).toString('base64url')}`],
+            });
             const c = await RawConn.connect(d);
-            c.send(requestBytes(d, `GET /v1/info`, { role: null, headers: { Authorization: `Bearer ${WRONG}`, Bad: '\x01' } }));
+            c.send(
+                requestBytes(d, `GET /v1/info`, {
+                    role: null,
+                    headers: { Authorization: `Bearer ${WRONG}`, Bad: '\x01' },
+                }),
+            );
             await c.response();
             c.destroy();
 
@@ -50,7 +67,8 @@ for (const how of ['--token-file', 'HOLDFAST_TOKEN']) {
                 hunt(`environ of ${pid}`, (proc.environ(pid) ?? []).join('\n'));
             }
             hunt('output of the child', (await d.output(p.id)).toString('latin1'));
-            const own = (await d.api('POST', '/v1/processes/run', { json: { command: 'env' }, expect: 200 })).json.stdout;
+            const own = (await d.api('POST', '/v1/processes/run', { json: { command: 'env' }, expect: 200 })).json
+                .stdout;
             assert.ok(!own.includes('HOLDFAST_TOKEN'), 'not even the name is handed on');
             hunt('the log', d.stderr + d.stdout);
             for (const path of ['/metrics', '/v1/info', '/v1/activity', '/v1/processes', '/openapi.json']) {
@@ -64,6 +82,7 @@ for (const how of ['--token-file', 'HOLDFAST_TOKEN']) {
         } finally {
             await d.stop();
         }
-        for (const s of byEnv ? [ENV_TOKEN] : Object.values(d.tokens)) assert.ok(!d.stderr.includes(s), 'the log at the end');
+        for (const s of byEnv ? [ENV_TOKEN] : Object.values(d.tokens))
+            assert.ok(!d.stderr.includes(s), 'the log at the end');
     });
 }

@@ -30,11 +30,31 @@ test('serves on inherited sockets and does not hand the variables on', async () 
     try {
         assert.equal(d.port, port);
         assert.equal((await d.request('GET', '/v1/info')).status, 200);
-        assert.equal((await d.request('GET', '/v1/info', { role: null, target: { socketPath: `${d.dir}/activated.sock` }, agent: false })).status, 200);
+        assert.equal(
+            (
+                await d.request('GET', '/v1/info', {
+                    role: null,
+                    target: { socketPath: `${d.dir}/activated.sock` },
+                    agent: false,
+                })
+            ).status,
+            200,
+        );
         const env = (await d.api('POST', '/v1/processes/run', { json: { command: 'env' } })).json.stdout;
         assert.ok(!/LISTEN_/.test(env), env);
-        const fds = (await d.api('POST', '/v1/processes/run', { json: { command: 'ls', args: ['/proc/self/fd'] } })).json.stdout.trim().split('\n');
-        assert.deepEqual(fds.map(Number).sort((a, b) => a - b).filter((n) => n > 3), [], 'only 0, 1, 2 and the directory itself');
+        const fds = (
+            await d.api('POST', '/v1/processes/run', { json: { command: 'ls', args: ['/proc/self/fd'] } })
+        ).json.stdout
+            .trim()
+            .split('\n');
+        assert.deepEqual(
+            fds
+                .map(Number)
+                .sort((a, b) => a - b)
+                .filter((n) => n > 3),
+            [],
+            'only 0, 1, 2 and the directory itself',
+        );
     } finally {
         await d.stop();
     }

@@ -76,7 +76,8 @@ withDaemon('server-sent events', {}, (d) => {
         const p = await d.spawn({ command: 'printf', args: ['\\377\\000\\303\\050 \\342\\202\\254'] });
         const s = new SseReader(await d.open('GET', `/v1/processes/${p.id}/output?follow=1&since=0`, { headers: SSE }));
         let got = Buffer.alloc(0);
-        for (let ev; (ev = await s.next()) && ev.event !== 'exit';) if (ev.event === 'output') got = Buffer.concat([got, bytesOf(ev)]);
+        for (let ev; (ev = await s.next()) && ev.event !== 'exit';)
+            if (ev.event === 'output') got = Buffer.concat([got, bytesOf(ev)]);
         assert.deepEqual(got, Buffer.from([0xff, 0, 0xc3, 0x28, 0x20, 0xe2, 0x82, 0xac]));
     });
 

@@ -16,7 +16,25 @@ import { RawConn, requestBytes } from '../lib/raw.mjs';
 const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-tls-'));
 const cert = path.join(dir, 'cert.pem');
 const key = path.join(dir, 'key.pem');
-execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', cert, '-days', '2', '-subj', '/CN=localhost'], { stdio: 'ignore' });
+execFileSync(
+    'openssl',
+    [
+        'req',
+        '-x509',
+        '-newkey',
+        'rsa:2048',
+        '-nodes',
+        '-keyout',
+        key,
+        '-out',
+        cert,
+        '-days',
+        '2',
+        '-subj',
+        '/CN=localhost',
+    ],
+    { stdio: 'ignore' },
+);
 const tlsArgs = ['--tls-cert', cert, '--tls-key', key];
 
 withDaemon('tls', { args: tlsArgs }, (d) => {
@@ -29,9 +47,20 @@ withDaemon('tls', { args: tlsArgs }, (d) => {
     });
 
     it('old versions of the protocol are refused', async () => {
-        await assert.rejects(new Promise((ok, no) => {
-            tls.connect({ host: '127.0.0.1', port: d.port, rejectUnauthorized: false, minVersion: 'TLSv1', maxVersion: 'TLSv1.1' }, ok).on('error', no);
-        }));
+        await assert.rejects(
+            new Promise((ok, no) => {
+                tls.connect(
+                    {
+                        host: '127.0.0.1',
+                        port: d.port,
+                        rejectUnauthorized: false,
+                        minVersion: 'TLSv1',
+                        maxVersion: 'TLSv1.1',
+                    },
+                    ok,
+                ).on('error', no);
+            }),
+        );
     });
 
     it('plain HTTP on the TLS port gets no secrets and no hang', async () => {
@@ -71,7 +100,12 @@ withDaemon('tls', { args: tlsArgs }, (d) => {
     });
 
     it('half a handshake and rubbish do no harm', async () => {
-        for (const bytes of ['\x16\x03\x01\x02\x00', '\x16\x03\x01\x00\x05hello', '\x80\x2e\x01\x00\x02', 'rubbish\r\n\r\n'.repeat(100)]) {
+        for (const bytes of [
+            '\x16\x03\x01\x02\x00',
+            '\x16\x03\x01\x00\x05hello',
+            '\x80\x2e\x01\x00\x02',
+            'rubbish\r\n\r\n'.repeat(100),
+        ]) {
             const c = await RawConn.connect({ port: d.port });
             c.send(bytes).half();
             await c.rest().catch(() => {});
@@ -85,7 +119,11 @@ test('wrong files stop the start', async () => {
     const other = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-tls-'));
     const bad = path.join(other, 'bad.pem');
     fs.writeFileSync(bad, 'not a certificate');
-    for (const args of [['--tls-cert', bad, '--tls-key', bad], ['--tls-cert', path.join(other, 'none'), '--tls-key', bad], ['--tls-cert', bad]]) {
+    for (const args of [
+        ['--tls-cert', bad, '--tls-key', bad],
+        ['--tls-cert', path.join(other, 'none'), '--tls-key', bad],
+        ['--tls-cert', bad],
+    ]) {
         const d = new Daemon({ args, fdBaseline: false });
         await assert.rejects(d.start(), /daemon ended at its start/);
         assert.notEqual(d.exited.code, 0);

@@ -18,7 +18,8 @@ const [path, token] = process.argv.slice(1);
 const headers = token ? { Authorization: 'Bearer ' + token } : {};
 require('http').get({ socketPath: path, path: '/v1/info', headers }, (r) => { console.log(r.statusCode); process.exit(0); })
     .on('error', (e) => { console.log(e.code); process.exit(0); });`;
-const askAs = async (uid, path, token = '') => (await run(process.execPath, ['-e', ask, path, token], { uid, gid: uid, cwd: '/' })).stdout.trim();
+const askAs = async (uid, path, token = '') =>
+    (await run(process.execPath, ['-e', ask, path, token], { uid, gid: uid, cwd: '/' })).stdout.trim();
 
 withDaemon('unix socket', { listen: ['unix:DIR/hf.sock', '127.0.0.1:0'] }, (d) => {
     const over = (extra = {}) => ({ target: { socketPath: d.unixPath }, agent: false, ...extra });
@@ -28,7 +29,11 @@ withDaemon('unix socket', { listen: ['unix:DIR/hf.sock', '127.0.0.1:0'] }, (d) =
         assert.equal(fs.statSync(d.unixPath).mode & 0o777, 0o600);
         const a = await d.request('GET', '/v1/info', over({ role: null }));
         assert.equal(a.status, 200);
-        const p = await d.request('POST', '/v1/processes/run', over({ role: null, json: { command: 'echo', args: ['unix'] } }));
+        const p = await d.request(
+            'POST',
+            '/v1/processes/run',
+            over({ role: null, json: { command: 'echo', args: ['unix'] } }),
+        );
         assert.equal(p.json.stdout, 'unix\n');
     });
 
@@ -58,7 +63,10 @@ test('a stale socket is replaced, a live one is not, and ours is gone at the end
     let left;
     await daemonFor({ listen: ['unix:DIR/s.sock'], fdBaseline: false }, async (d) => {
         left = d.unixPath;
-        await assert.rejects(daemonFor({ listen: [`unix:${d.unixPath}`] }, async () => {}), /EADDRINUSE|in use/i);
+        await assert.rejects(
+            daemonFor({ listen: [`unix:${d.unixPath}`] }, async () => {}),
+            /EADDRINUSE|in use/i,
+        );
         assert.equal((await d.request('GET', '/healthz', { agent: false })).status, 200);
     });
     assert.ok(!fs.existsSync(left));

@@ -37,7 +37,10 @@ withDaemon('websocket codec', {}, (d) => {
         while (at < n) {
             const f = await w.frame(30000);
             if (f.opcode !== OP.BINARY) continue;
-            assert.ok(f.payload.length > 0 && f.payload.length <= limit('VIEWER_SLICE_BYTES'), `frame of ${f.payload.length}`);
+            assert.ok(
+                f.payload.length > 0 && f.payload.length <= limit('VIEWER_SLICE_BYTES'),
+                `frame of ${f.payload.length}`,
+            );
             checkBytes(3, at, f.payload);
             at += f.payload.length;
         }
@@ -65,8 +68,11 @@ withDaemon('websocket codec', {}, (d) => {
 
     it('fragments, with control frames between', async () => {
         const w = await echo();
-        w.send(OP.BINARY, 'one ', { fin: false }).send(OP.PING, 'between')
-            .send(OP.CONT, 'two ', { fin: false }).send(OP.PONG, 'unasked').send(OP.CONT, 'three');
+        w.send(OP.BINARY, 'one ', { fin: false })
+            .send(OP.PING, 'between')
+            .send(OP.CONT, 'two ', { fin: false })
+            .send(OP.PONG, 'unasked')
+            .send(OP.CONT, 'three');
         const parts = [];
         let pong = null;
         while (Buffer.concat(parts).length < 13 || !pong) {
@@ -82,13 +88,16 @@ withDaemon('websocket codec', {}, (d) => {
     it('a text message in single-byte fragments, cut inside a character', async () => {
         const w = await talk();
         await w.message('hello');
-        const text = Buffer.from(JSON.stringify({ type: 'resize', rows: 31, cols: 101 }).replace('{', '{ "κόσμε": "\u{1f600}", '));
+        const text = Buffer.from(
+            JSON.stringify({ type: 'resize', rows: 31, cols: 101 }).replace('{', '{ "κόσμε": "\u{1f600}", '),
+        );
         for (let i = 0; i < text.length; i++) {
             w.send(i === 0 ? OP.TEXT : OP.CONT, text.subarray(i, i + 1), { fin: i === text.length - 1 });
         }
         assert.equal((await w.message('error')).code, 'unknown_field', 'the message must have been read whole');
         const good = Buffer.from(JSON.stringify({ type: 'resize', rows: 31, cols: 101 }));
-        for (let i = 0; i < good.length; i++) w.send(i === 0 ? OP.TEXT : OP.CONT, good.subarray(i, i + 1), { fin: i === good.length - 1 });
+        for (let i = 0; i < good.length; i++)
+            w.send(i === 0 ? OP.TEXT : OP.CONT, good.subarray(i, i + 1), { fin: i === good.length - 1 });
         const s = await w.message('size');
         assert.deepEqual([s.rows, s.cols], [31, 101]);
         w.destroy();
@@ -103,7 +112,8 @@ withDaemon('websocket codec', {}, (d) => {
         }
         for (let i = 0; i < 10; i++) w.send(OP.PING, `p${i}`);
         let last;
-        do last = (await w.find(OP.PONG)).payload.toString(); while (last !== 'p9');
+        do last = (await w.find(OP.PONG)).payload.toString();
+        while (last !== 'p9');
         w.destroy();
     });
 
@@ -126,7 +136,11 @@ withDaemon('websocket codec', {}, (d) => {
         'an unmasked frame': [frame(OP.BINARY, 'x', { mask: false })],
         'an unmasked ping': [frame(OP.PING, '', { mask: false })],
         'a continuation of nothing': [frame(OP.CONT, 'x')],
-        'a continuation after the end': [frame(OP.BINARY, 'x', { fin: false }), frame(OP.CONT, 'y'), frame(OP.CONT, 'z')],
+        'a continuation after the end': [
+            frame(OP.BINARY, 'x', { fin: false }),
+            frame(OP.CONT, 'y'),
+            frame(OP.CONT, 'z'),
+        ],
         'a new message inside another': [frame(OP.BINARY, 'x', { fin: false }), frame(OP.BINARY, 'y')],
         'text inside binary': [frame(OP.BINARY, 'x', { fin: false }), frame(OP.TEXT, 'y')],
         'a length with its top bit set': [Buffer.from([0x82, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0])],
@@ -144,9 +158,15 @@ withDaemon('websocket codec', {}, (d) => {
     });
 
     const badUtf8 = {
-        'a lone continuation': [0x80], 'overlong slash': [0xc0, 0xaf], 'overlong three': [0xe0, 0x80, 0xaf],
-        'a surrogate': [0xed, 0xa0, 0x80], 'beyond U+10FFFF': [0xf4, 0x90, 0x80, 0x80], 'five bytes': [0xf8, 0x88, 0x80, 0x80, 0x80],
-        'cut short': [0xe2, 0x82], 'ff': [0xff], 'good, then bad': [0x7b, 0x22, 0xc3, 0x28, 0x22, 0x7d],
+        'a lone continuation': [0x80],
+        'overlong slash': [0xc0, 0xaf],
+        'overlong three': [0xe0, 0x80, 0xaf],
+        'a surrogate': [0xed, 0xa0, 0x80],
+        'beyond U+10FFFF': [0xf4, 0x90, 0x80, 0x80],
+        'five bytes': [0xf8, 0x88, 0x80, 0x80, 0x80],
+        'cut short': [0xe2, 0x82],
+        ff: [0xff],
+        'good, then bad': [0x7b, 0x22, 0xc3, 0x28, 0x22, 0x7d],
     };
     it('text that is not UTF-8 is close 1007', async () => {
         for (const [name, bytes] of Object.entries(badUtf8)) {

@@ -24,7 +24,10 @@ withDaemon('websocket compression', { args: ['--compress'] }, (d) => {
     });
 
     it('is agreed with the published client, and every byte is right', async () => {
-        const ws = new WebSocket(`ws://127.0.0.1:${d.port}${at}`, { headers: d.authHeaders(), perMessageDeflate: { threshold: 0 } });
+        const ws = new WebSocket(`ws://127.0.0.1:${d.port}${at}`, {
+            headers: d.authHeaders(),
+            perMessageDeflate: { threshold: 0 },
+        });
         const parts = [];
         ws.on('message', (m) => parts.push(m));
         await within(new Promise((ok, no) => ws.on('open', ok).on('error', no)), 10000, 'open');
@@ -52,13 +55,23 @@ withDaemon('websocket compression', { args: ['--compress'] }, (d) => {
     });
 
     it('takes compressed fragments, and plain messages among them', async () => {
-        const w = await WsRaw.open(d, at, { headers: { 'Sec-WebSocket-Extensions': 'permessage-deflate; client_no_context_takeover; server_no_context_takeover' } });
+        const w = await WsRaw.open(d, at, {
+            headers: {
+                'Sec-WebSocket-Extensions':
+                    'permessage-deflate; client_no_context_takeover; server_no_context_takeover',
+            },
+        });
         assert.match(w.answer.headers['sec-websocket-extensions'], /permessage-deflate/);
         const z = deflated(Buffer.from('squeezed and cut'));
         w.send(OP.BINARY, z.subarray(0, 5), { rsv: 4, fin: false }).send(OP.PING, 'p').send(OP.CONT, z.subarray(5));
         w.send(OP.BINARY, ' and plain');
         let have = '';
-        const inflate = (f) => (f.rsv & 4 ? zlib.inflateRawSync(Buffer.concat([f.payload, Buffer.from([0, 0, 0xff, 0xff])]), { finishFlush: zlib.constants.Z_SYNC_FLUSH }) : f.payload);
+        const inflate = (f) =>
+            f.rsv & 4
+                ? zlib.inflateRawSync(Buffer.concat([f.payload, Buffer.from([0, 0, 0xff, 0xff])]), {
+                      finishFlush: zlib.constants.Z_SYNC_FLUSH,
+                  })
+                : f.payload;
         while (have.length < 26) have += inflate(await w.find(OP.BINARY));
         assert.equal(have, 'squeezed and cut and plain');
         w.destroy();
@@ -89,7 +102,12 @@ withDaemon('websocket compression', { args: ['--compress'] }, (d) => {
     });
 
     it('refuses offers with parameters it cannot keep, by not agreeing', async () => {
-        for (const offer of ['permessage-deflate; server_max_window_bits=7', 'permessage-deflate; nonsense', 'permessage-deflate; server_max_window_bits=16', 'x-webkit-deflate-frame']) {
+        for (const offer of [
+            'permessage-deflate; server_max_window_bits=7',
+            'permessage-deflate; nonsense',
+            'permessage-deflate; server_max_window_bits=16',
+            'x-webkit-deflate-frame',
+        ]) {
             const w = await WsRaw.open(d, at, { headers: { 'Sec-WebSocket-Extensions': offer } });
             assert.equal(w.answer.headers['sec-websocket-extensions'], undefined, offer);
             w.destroy();

@@ -33,7 +33,9 @@ withDaemon('websocket handshake', {}, (d) => {
     });
 
     it('agrees to no extension unless asked on the command line', async () => {
-        const w = await WsRaw.open(d, at, { headers: { 'Sec-WebSocket-Extensions': 'permessage-deflate; client_max_window_bits' } });
+        const w = await WsRaw.open(d, at, {
+            headers: { 'Sec-WebSocket-Extensions': 'permessage-deflate; client_max_window_bits' },
+        });
         assert.equal(w.answer.headers['sec-websocket-extensions'], undefined);
         w.destroy();
     });
@@ -55,7 +57,14 @@ withDaemon('websocket handshake', {}, (d) => {
     });
 
     it('a missing or wrong key is refused', async () => {
-        for (const key of [null, '', 'short', 'x'.repeat(24), Buffer.alloc(15).toString('base64'), Buffer.alloc(17).toString('base64')]) {
+        for (const key of [
+            null,
+            '',
+            'short',
+            'x'.repeat(24),
+            Buffer.alloc(15).toString('base64'),
+            Buffer.alloc(17).toString('base64'),
+        ]) {
             checkProblem(await answer({ headers: { 'Sec-WebSocket-Key': key } }), 'bad_request', String(key));
         }
     });
@@ -73,7 +82,19 @@ withDaemon('websocket handshake', {}, (d) => {
     });
 
     it('bad queries are refused before the upgrade', async () => {
-        for (const q of ['since=x', 'since=-', 'since=-0x1', 'mode=x', 'rows=0&cols=80', 'rows=5000&cols=80', 'rows=24', 'ack=2', 'raw=x', 'unknown=1', 'since=1&since=2']) {
+        for (const q of [
+            'since=x',
+            'since=-',
+            'since=-0x1',
+            'mode=x',
+            'rows=0&cols=80',
+            'rows=5000&cols=80',
+            'rows=24',
+            'ack=2',
+            'raw=x',
+            'unknown=1',
+            'since=1&since=2',
+        ]) {
             const a = await exchange(d, WsRaw.handshake(d, `${at}?${q}`).bytes);
             assert.equal(a.status, 400, `${q}: ${a.status}`);
             const code = JSON.parse(a.body).code;

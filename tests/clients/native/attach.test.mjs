@@ -55,7 +55,14 @@ withDaemon('attach', {}, (d) => {
     it('since: an offset, the last N, now, 0', async () => {
         const p = await d.spawn({ command: emit(), args: ['-n', '10000', '-s', '92', '-H'] });
         await waitUntil(async () => (await d.get(p.id)).output.next === 10000, 'the output');
-        for (const [since, from] of [['0', 0], ['1234', 1234], ['10000', 10000], ['-500', 9500], ['-99999', 0], ['now', 10000]]) {
+        for (const [since, from] of [
+            ['0', 0],
+            ['1234', 1234],
+            ['10000', 10000],
+            ['-500', 9500],
+            ['-99999', 0],
+            ['now', 10000],
+        ]) {
             const v = await Viewer.attach(d, p.id, { query: { since } });
             assert.equal(v.hello.offset, from, since);
             await v.message('replay_done');
@@ -83,12 +90,18 @@ withDaemon('attach', {}, (d) => {
 
     it('the default for a terminal begins at a safe boundary', async () => {
         // More than the default of 64 KiB, made of characters and sequences that must not be torn.
-        const p = await d.sh(`i=0; while [ $i -lt 6000 ]; do printf '\\033[38;5;%dm\\342\\202\\254\\360\\237\\230\\200' $((i % 256)); i=$((i+1)); done; echo END; sleep 300`, { pty: true });
+        const p = await d.sh(
+            `i=0; while [ $i -lt 6000 ]; do printf '\\033[38;5;%dm\\342\\202\\254\\360\\237\\230\\200' $((i % 256)); i=$((i+1)); done; echo END; sleep 300`,
+            { pty: true },
+        );
         await d.outputHas(p.id, 'END', 30000);
         const v = await Viewer.attach(d, p.id);
         await v.message('replay_done');
         const end = (await d.get(p.id)).output.next;
-        assert.ok(end - v.hello.offset <= 65536 && end - v.hello.offset > 65536 - 200, `replay of ${end - v.hello.offset}`);
+        assert.ok(
+            end - v.hello.offset <= 65536 && end - v.hello.offset > 65536 - 200,
+            `replay of ${end - v.hello.offset}`,
+        );
         const text = new TextDecoder('utf-8', { fatal: true }).decode(v.output);
         assert.match(text, /^(\u001b\[38;5;\d+m|\u20ac|\u{1f600})/u);
         v.cut();
@@ -129,9 +142,18 @@ withDaemon('attach', {}, (d) => {
         const p = await d.sh('exec cat', { pty: true });
         const v = await Viewer.attach(d, p.id);
         const tries = [
-            ['not json', 'bad_json'], ['[]', 'bad_type'], ['{}', 'missing_field'], ['{"type":5}', 'bad_type'], ['{"type":"dance"}', 'bad_value'],
-            ['{"type":"resize"}', 'missing_field'], ['{"type":"resize","rows":0,"cols":1}', 'bad_size'], ['{"type":"resize","rows":"1","cols":1}', 'bad_type'],
-            ['{"type":"signal","signal":"NOPE"}', 'bad_signal'], ['{"type":"eof","x":1}', 'unknown_field'], ['{"type":"ack","offset":-1}', null], ['"text"', 'bad_type'],
+            ['not json', 'bad_json'],
+            ['[]', 'bad_type'],
+            ['{}', 'missing_field'],
+            ['{"type":5}', 'bad_type'],
+            ['{"type":"dance"}', 'bad_value'],
+            ['{"type":"resize"}', 'missing_field'],
+            ['{"type":"resize","rows":0,"cols":1}', 'bad_size'],
+            ['{"type":"resize","rows":"1","cols":1}', 'bad_type'],
+            ['{"type":"signal","signal":"NOPE"}', 'bad_signal'],
+            ['{"type":"eof","x":1}', 'unknown_field'],
+            ['{"type":"ack","offset":-1}', null],
+            ['"text"', 'bad_type'],
         ];
         for (const [text, code] of tries) {
             v.messages.length = 0;
@@ -203,13 +225,26 @@ withDaemon('attach', {}, (d) => {
 
     it('ack=1 sends no more than the window until acknowledged', async () => {
         const total = 4 << 20;
-        const p = await d.spawn({ command: emit(), args: ['-n', String(total), '-s', '93', '-c', '65536', '-w'], stdin: 'pipe', delivery: 'lossless' });
-        const v = await Viewer.attach(d, p.id, { query: { since: '0', ack: '1' }, keep: false, onBytes: (at, b) => checkBytes(93, at, b) });
+        const p = await d.spawn({
+            command: emit(),
+            args: ['-n', String(total), '-s', '93', '-c', '65536', '-w'],
+            stdin: 'pipe',
+            delivery: 'lossless',
+        });
+        const v = await Viewer.attach(d, p.id, {
+            query: { since: '0', ack: '1' },
+            keep: false,
+            onBytes: (at, b) => checkBytes(93, at, b),
+        });
         await v.send('x');
         let acked = 0;
         while (!v.exit) {
             await v.until(() => v.at > acked || v.exit, 20000, 'bytes');
-            await holdsFor(20, () => v.at < acked + (512 << 10) + limit('VIEWER_SLICE_BYTES'), 'no more than the window and one frame');
+            await holdsFor(
+                20,
+                () => v.at < acked + (512 << 10) + limit('VIEWER_SLICE_BYTES'),
+                'no more than the window and one frame',
+            );
             acked = v.at;
             v.control({ type: 'ack', offset: acked });
         }
@@ -218,8 +253,18 @@ withDaemon('attach', {}, (d) => {
 
     it('lossless: a viewer that stands still holds the process and gets everything', async () => {
         const total = 8 << 20;
-        const p = await d.spawn({ command: emit(), args: ['-n', String(total), '-s', '94', '-c', '65536', '-w'], stdin: 'pipe', delivery: 'lossless', history_bytes: 1 << 20 });
-        const v = await Viewer.attach(d, p.id, { query: { since: '0' }, keep: false, onBytes: (at, b) => checkBytes(94, at, b) });
+        const p = await d.spawn({
+            command: emit(),
+            args: ['-n', String(total), '-s', '94', '-c', '65536', '-w'],
+            stdin: 'pipe',
+            delivery: 'lossless',
+            history_bytes: 1 << 20,
+        });
+        const v = await Viewer.attach(d, p.id, {
+            query: { since: '0' },
+            keep: false,
+            onBytes: (at, b) => checkBytes(94, at, b),
+        });
         v.ws.pause();
         await d.api('POST', `/v1/processes/${p.id}/input`, { json: { data: 'x' }, expect: 200 });
         await waitUntil(async () => (await d.get(p.id)).output.next >= 1 << 20, 'the ring to fill');
@@ -284,7 +329,13 @@ withDaemon('attach', {}, (d) => {
 
     it('every way of going away is noticed', async () => {
         const p = await d.sh('sleep 300');
-        for (const leave of [(v) => v.cut(), (v) => v.ws.close(1000), (v) => v.ws.close(4000, 'why not'), (v) => v.ws._socket.resetAndDestroy?.() ?? v.cut(), (v) => v.ws._socket.end()]) {
+        for (const leave of [
+            (v) => v.cut(),
+            (v) => v.ws.close(1000),
+            (v) => v.ws.close(4000, 'why not'),
+            (v) => v.ws._socket.resetAndDestroy?.() ?? v.cut(),
+            (v) => v.ws._socket.end(),
+        ]) {
             const v = await Viewer.attach(d, p.id);
             leave(v);
             await waitUntil(async () => (await d.get(p.id)).viewers === 0, 'the viewer to be gone', 10000);

@@ -7,7 +7,8 @@ import { Viewer } from '../../lib/client.mjs';
 import { daemonFor, withDaemon } from '../../lib/daemon.mjs';
 import { SseReader } from '../../lib/sse.mjs';
 
-const follow = async (d, query = '', headers = {}) => new SseReader(await d.open('GET', `/v1/events${query}`, { headers }));
+const follow = async (d, query = '', headers = {}) =>
+    new SseReader(await d.open('GET', `/v1/events${query}`, { headers }));
 const body = (ev) => JSON.parse(ev.data);
 
 withDaemon('events', {}, (d) => {
@@ -30,7 +31,10 @@ withDaemon('events', {}, (d) => {
             assert.match(b.time, /^\d{4}-.*\.\d{3}Z$/);
             seen.push(ev);
         }
-        assert.deepEqual([...new Set(seen.map((e) => e.event))], ['process.created', 'process.updated', 'process.exited', 'process.deleted']);
+        assert.deepEqual(
+            [...new Set(seen.map((e) => e.event))],
+            ['process.created', 'process.updated', 'process.exited', 'process.deleted'],
+        );
         assert.equal(body(seen[0]).process.status, 'running');
         assert.equal(body(seen[0]).process.tag, 'watched');
         assert.equal(body(seen.find((e) => e.event === 'process.updated')).process.label, 'new');
@@ -53,7 +57,10 @@ withDaemon('events', {}, (d) => {
         const first = await s.find((e) => e.event === 'process.exited');
         s.close();
         for (let i = 0; i < 5; i++) await d.exitOf((await d.sh('exit 0', { label: `missed ${i}` })).id);
-        for (const [q, h] of [['', { 'Last-Event-ID': first.id }], [`?since=${first.id}`, {}]]) {
+        for (const [q, h] of [
+            ['', { 'Last-Event-ID': first.id }],
+            [`?since=${first.id}`, {}],
+        ]) {
             const t = await follow(d, q, h);
             let at = Number(first.id);
             let exits = 0;
@@ -105,7 +112,8 @@ withDaemon('events', {}, (d) => {
     });
 
     it('bad queries', async () => {
-        for (const q of ['?since=x', '?since=-1', '?all=2x', '?foo=1', '?status=dead']) await d.refused('bad_query', 'GET', `/v1/events${q}`);
+        for (const q of ['?since=x', '?since=-1', '?all=2x', '?foo=1', '?status=dead'])
+            await d.refused('bad_query', 'GET', `/v1/events${q}`);
         await d.refused('not_acceptable', 'GET', '/v1/events', { headers: { Accept: 'application/json' } });
     });
 
@@ -127,13 +135,15 @@ withDaemon('events', {}, (d) => {
     });
 });
 
-test('what is no longer held is a reset, and then goes on', () => daemonFor({ args: ['--event-log-bytes', '16384'] }, async (d) => {
-    for (let i = 0; i < 60; i++) await d.exitOf((await d.sh('exit 0', { label: `event filler number ${i}`.padEnd(200, '.') })).id);
-    const s = await follow(d, '', { 'Last-Event-ID': '1' });
-    const ev = await s.next();
-    assert.equal(ev.event, 'reset');
-    const next = await s.next();
-    assert.match(next.event, /^process\./);
-    assert.ok(Number(next.id) > 2);
-    s.close();
-}));
+test('what is no longer held is a reset, and then goes on', () =>
+    daemonFor({ args: ['--event-log-bytes', '16384'] }, async (d) => {
+        for (let i = 0; i < 60; i++)
+            await d.exitOf((await d.sh('exit 0', { label: `event filler number ${i}`.padEnd(200, '.') })).id);
+        const s = await follow(d, '', { 'Last-Event-ID': '1' });
+        const ev = await s.next();
+        assert.equal(ev.event, 'reset');
+        const next = await s.next();
+        assert.match(next.event, /^process\./);
+        assert.ok(Number(next.id) > 2);
+        s.close();
+    }));

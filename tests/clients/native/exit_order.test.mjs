@@ -14,7 +14,11 @@ withDaemon('exit order', {}, (d) => {
 
         it(`everything written just before the exit is there (${how})`, async () => {
             for (const n of [1, 4095, 4096, 4097, 65536, 65537, 200000]) {
-                const p = await d.spawn({ command: emit(), args: ['-n', String(n), '-s', String(n), '-c', '65536', '-x', '5'], pty });
+                const p = await d.spawn({
+                    command: emit(),
+                    args: ['-n', String(n), '-s', String(n), '-c', '65536', '-x', '5'],
+                    pty,
+                });
                 const v = await Viewer.attach(d, p.id, { query: { since: '0' } });
                 assert.equal((await v.finish()).exit_code, 5);
                 assert.equal(v.at, n);
@@ -66,7 +70,11 @@ withDaemon('exit order', {}, (d) => {
 
     it('a terminal whose program ends with unread output loses nothing', async () => {
         for (let i = 0; i < 30; i++) {
-            const p = await d.spawn({ command: emit(), args: ['-n', '50000', '-s', String(i), '-c', '50000'], pty: true });
+            const p = await d.spawn({
+                command: emit(),
+                args: ['-n', '50000', '-s', String(i), '-c', '50000'],
+                pty: true,
+            });
             await d.exitOf(p.id);
             const out = await d.output(p.id, '?since=0');
             assert.equal(out.length, 50000);

@@ -77,7 +77,9 @@ withDaemon('follow', {}, (d) => {
         const p = await d.spawn({ command: emit(), args: ['-n', '500000', '-s', '72'], history_bytes: 65536 });
         await d.exitOf(p.id);
         const first = (await d.get(p.id)).output.first;
-        const s = new SseReader(await d.open('GET', `/v1/processes/${p.id}/output?follow=1&since=100`, { headers: SSE }));
+        const s = new SseReader(
+            await d.open('GET', `/v1/processes/${p.id}/output?follow=1&since=100`, { headers: SSE }),
+        );
         const gap = await s.next();
         assert.equal(gap.event, 'gap');
         const g = JSON.parse(gap.data);

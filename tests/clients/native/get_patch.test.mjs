@@ -11,9 +11,23 @@ withDaemon('get and patch', {}, (d) => {
 
     it('by id, by tag, by pid', async () => {
         const p = await d.sh('sleep 300', { tag: 'my/tag with spaces' });
-        for (const ref of [p.id, `tag:${encodeURIComponent('my/tag with spaces')}`, `pid:${p.pid}`]) assert.equal((await d.get(ref)).id, p.id);
+        for (const ref of [p.id, `tag:${encodeURIComponent('my/tag with spaces')}`, `pid:${p.pid}`])
+            assert.equal((await d.get(ref)).id, p.id);
         await d.remove(p.id);
-        for (const ref of [p.id, 'tag:x', `pid:${p.pid}`, 'pid:1', 'pid:x', 'pid:-1', 'pid:99999999999999', 'tag:', 'proc_', 'x', 'id:1', encodeURIComponent('../../etc')]) {
+        for (const ref of [
+            p.id,
+            'tag:x',
+            `pid:${p.pid}`,
+            'pid:1',
+            'pid:x',
+            'pid:-1',
+            'pid:99999999999999',
+            'tag:',
+            'proc_',
+            'x',
+            'id:1',
+            encodeURIComponent('../../etc'),
+        ]) {
             await d.refused('no_such_process', 'GET', `/v1/processes/${ref}`);
         }
     });
@@ -37,7 +51,8 @@ withDaemon('get and patch', {}, (d) => {
         await d.outputHas(p.id, 'hello');
         const now = await d.get(p.id);
         assert.deepEqual(now.output, { first: 0, next: 5, bytes_total: 5, open: true });
-        for (const key of ['created_at', 'last_input_at', 'last_output_at']) assert.match(now[key], /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+        for (const key of ['created_at', 'last_input_at', 'last_output_at'])
+            assert.match(now[key], /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
         await d.remove(p.id);
     });
 
@@ -56,7 +71,8 @@ withDaemon('get and patch', {}, (d) => {
                 const e = await d.exitOf(p.id);
                 assert.equal(e.status, 'exited');
                 assert.equal(e.exit_code, code, line);
-                for (const [k, v] of Object.entries(want)) assert.equal(e.exit[k], v, `${line}: exit.${k} of ${JSON.stringify(e.exit)}`);
+                for (const [k, v] of Object.entries(want))
+                    assert.equal(e.exit[k], v, `${line}: exit.${k} of ${JSON.stringify(e.exit)}`);
                 assert.ok(Date.parse(e.exited_at) >= Date.parse(e.created_at));
                 assert.equal(e.output.open, false);
                 await d.remove(p.id);
@@ -103,9 +119,16 @@ withDaemon('get and patch', {}, (d) => {
     it('PATCH of retain_ms decides when an exited one goes', async () => {
         const p = await d.sh('exit 0');
         await d.exitOf(p.id);
-        await holdsFor(100, async () => (await d.request('GET', `/v1/processes/${p.id}`)).status === 200, 'the record stays');
+        await holdsFor(
+            100,
+            async () => (await d.request('GET', `/v1/processes/${p.id}`)).status === 200,
+            'the record stays',
+        );
         await patch(p.id, { retain_ms: 50 });
-        await waitUntil(async () => (await d.request('GET', `/v1/processes/${p.id}`)).status === 404, 'the record to go');
+        await waitUntil(
+            async () => (await d.request('GET', `/v1/processes/${p.id}`)).status === 404,
+            'the record to go',
+        );
     });
 
     it('PATCH refuses', async () => {

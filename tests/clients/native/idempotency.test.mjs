@@ -25,7 +25,9 @@ withDaemon('idempotency', {}, (d) => {
 
     it('retries that race start one process', async () => {
         const before = (await d.list()).length;
-        const all = await Promise.all(Array.from({ length: 20 }, () => create('race', { command: 'sleep', args: ['301'] })));
+        const all = await Promise.all(
+            Array.from({ length: 20 }, () => create('race', { command: 'sleep', args: ['301'] })),
+        );
         assert.equal(new Set(all.map((a) => a.json.id)).size, 1);
         assert.equal((await d.list()).length, before + 1);
         await d.remove(all[0].json.id);
@@ -33,7 +35,10 @@ withDaemon('idempotency', {}, (d) => {
 
     it('another body is a conflict', async () => {
         const a = await create('k2', { command: 'sleep', args: ['300'] });
-        await d.refused('idempotency_conflict', 'POST', '/v1/processes', { json: { command: 'sleep', args: ['299'] }, headers: { 'Idempotency-Key': 'k2' } });
+        await d.refused('idempotency_conflict', 'POST', '/v1/processes', {
+            json: { command: 'sleep', args: ['299'] },
+            headers: { 'Idempotency-Key': 'k2' },
+        });
         await d.remove(a.json.id);
     });
 

@@ -17,8 +17,15 @@ withDaemon('input', {}, (d) => {
     it('text, base64 and raw bytes', async () => {
         const p = await cat();
         assert.deepEqual(await input(p.id, { data: 'h\u00e9llo ' }), { accepted_bytes: 7 });
-        assert.deepEqual(await input(p.id, { data: Buffer.from([0, 255, 10]).toString('base64'), encoding: 'base64' }), { accepted_bytes: 3 });
-        const raw = await d.api('POST', `/v1/processes/${p.id}/input`, { body: Buffer.from([1, 2, 0, 254]), headers: RAW, expect: 200 });
+        assert.deepEqual(
+            await input(p.id, { data: Buffer.from([0, 255, 10]).toString('base64'), encoding: 'base64' }),
+            { accepted_bytes: 3 },
+        );
+        const raw = await d.api('POST', `/v1/processes/${p.id}/input`, {
+            body: Buffer.from([1, 2, 0, 254]),
+            headers: RAW,
+            expect: 200,
+        });
         assert.deepEqual(raw.json, { accepted_bytes: 4 });
         await input(p.id, { eof: true });
         await d.exitOf(p.id);
@@ -31,12 +38,20 @@ withDaemon('input', {}, (d) => {
         assert.equal((await d.exitOf(p.id)).exit_code, 0);
         const q = await cat();
         await input(q.id, { eof: true });
-        await waitUntil(async () => (await d.request('POST', `/v1/processes/${q.id}/input`, { json: { data: 'x' } })).status === 409, 'closed');
+        await waitUntil(
+            async () =>
+                (await d.request('POST', `/v1/processes/${q.id}/input`, { json: { data: 'x' } })).status === 409,
+            'closed',
+        );
     });
 
     it('?eof=1 ends the input behind a raw body', async () => {
         const p = await cat();
-        const a = await d.api('POST', `/v1/processes/${p.id}/input?eof=1`, { body: Buffer.from('raw, and the end'), headers: RAW, expect: 200 });
+        const a = await d.api('POST', `/v1/processes/${p.id}/input?eof=1`, {
+            body: Buffer.from('raw, and the end'),
+            headers: RAW,
+            expect: 200,
+        });
         assert.deepEqual(a.json, { accepted_bytes: 16 });
         await d.exitOf(p.id);
         assert.equal((await d.output(p.id)).toString(), 'raw, and the end');
@@ -53,16 +68,60 @@ withDaemon('input', {}, (d) => {
         const p = await d.sh('stty raw -echo; echo ready; exec od -An -tx1 -v -w1', { pty: true });
         await d.outputHas(p.id, 'ready');
         const before = (await d.output(p.id)).length;
-        const keys = ['Enter', 'Tab', 'Escape', 'Backspace', 'Up', 'Down', 'Right', 'Left', 'Home', 'End', 'PageUp', 'PageDown', 'Delete', 'Insert', 'F1', 'F5', 'F12', 'Ctrl-C', 'Ctrl-A', 'Alt-x', 'Space'];
+        const keys = [
+            'Enter',
+            'Tab',
+            'Escape',
+            'Backspace',
+            'Up',
+            'Down',
+            'Right',
+            'Left',
+            'Home',
+            'End',
+            'PageUp',
+            'PageDown',
+            'Delete',
+            'Insert',
+            'F1',
+            'F5',
+            'F12',
+            'Ctrl-C',
+            'Ctrl-A',
+            'Alt-x',
+            'Space',
+        ];
         const want = [
-            [13], [9], [27], [127], [27, 91, 65], [27, 91, 66], [27, 91, 67], [27, 91, 68], [27, 91, 72], [27, 91, 70], [27, 91, 53, 126], [27, 91, 54, 126],
-            [27, 91, 51, 126], [27, 91, 50, 126], [27, 79, 80], [27, 91, 49, 53, 126], [27, 91, 50, 52, 126], [3], [1], [27, 120], [32],
+            [13],
+            [9],
+            [27],
+            [127],
+            [27, 91, 65],
+            [27, 91, 66],
+            [27, 91, 67],
+            [27, 91, 68],
+            [27, 91, 72],
+            [27, 91, 70],
+            [27, 91, 53, 126],
+            [27, 91, 54, 126],
+            [27, 91, 51, 126],
+            [27, 91, 50, 126],
+            [27, 79, 80],
+            [27, 91, 49, 53, 126],
+            [27, 91, 50, 52, 126],
+            [3],
+            [1],
+            [27, 120],
+            [32],
         ].flat();
         const r = await input(p.id, { keys });
         assert.equal(r.accepted_bytes, want.length);
         const got = await waitUntil(async () => {
             const text = (await d.output(p.id)).subarray(before).toString();
-            const bytes = text.trim().split(/\s+/).map((h) => parseInt(h, 16));
+            const bytes = text
+                .trim()
+                .split(/\s+/)
+                .map((h) => parseInt(h, 16));
             return bytes.length >= want.length ? bytes : null;
         }, 'the keys');
         assert.deepEqual(got, want);
@@ -77,7 +136,10 @@ withDaemon('input', {}, (d) => {
     });
 
     it('application cursor keys are known', async () => {
-        const p = await d.sh(`stty raw -echo; printf '\\033[?1hready'; dd bs=1 count=3 2>/dev/null | od -An -tx1; echo over`, { pty: true });
+        const p = await d.sh(
+            `stty raw -echo; printf '\\033[?1hready'; dd bs=1 count=3 2>/dev/null | od -An -tx1; echo over`,
+            { pty: true },
+        );
         await d.outputHas(p.id, 'ready');
         await input(p.id, { keys: ['Up'] });
         const out = await d.outputHas(p.id, 'over');
@@ -87,7 +149,11 @@ withDaemon('input', {}, (d) => {
     it('10 MB arrive once and in order, at the pace of the reader', async () => {
         const total = 10 << 20;
         const p = await d.sh('exec cat', { stdin: 'pipe', history_bytes: 16 << 20 });
-        const a = await d.request('POST', `/v1/processes/${p.id}/input`, { body: expectedBytes(41, 0, total), headers: RAW, timeoutMs: 60000 });
+        const a = await d.request('POST', `/v1/processes/${p.id}/input`, {
+            body: expectedBytes(41, 0, total),
+            headers: RAW,
+            timeoutMs: 60000,
+        });
         assert.equal(a.status, 200, a.text);
         assert.deepEqual(a.json, { accepted_bytes: total });
         await input(p.id, { eof: true });
@@ -100,7 +166,9 @@ withDaemon('input', {}, (d) => {
     it('a process that does not read holds the sender, and nobody else', async () => {
         const p = await d.sh('exec sleep 300', { stdin: 'pipe' });
         const c = await RawConn.connect(d);
-        c.send(requestBytes(d, `POST /v1/processes/${p.id}/input`, { headers: { ...RAW, 'Content-Length': 50 << 20 } }));
+        c.send(
+            requestBytes(d, `POST /v1/processes/${p.id}/input`, { headers: { ...RAW, 'Content-Length': 50 << 20 } }),
+        );
         const block = Buffer.alloc(1 << 20);
         for (let i = 0; i < 50; i++) c.send(block);
         await waitUntil(() => c.socket.writableLength > 10 << 20, 'the sender to be held');
@@ -123,7 +191,10 @@ withDaemon('input', {}, (d) => {
     it('an unfinished body leaves what was taken and no more', async () => {
         const p = await cat();
         const c = await RawConn.connect(d);
-        c.send(requestBytes(d, `POST /v1/processes/${p.id}/input`, { headers: { ...RAW, 'Content-Length': 100 } }), 'only this');
+        c.send(
+            requestBytes(d, `POST /v1/processes/${p.id}/input`, { headers: { ...RAW, 'Content-Length': 100 } }),
+            'only this',
+        );
         await d.outputHas(p.id, 'only this');
         c.destroy();
         await input(p.id, { data: ' and this', eof: true });
@@ -146,7 +217,10 @@ withDaemon('input', {}, (d) => {
         await d.refused('not_running', 'POST', at, { json: { data: 'x' } });
         const q = await d.sh('sleep 300');
         await d.refused('stdin_closed', 'POST', `/v1/processes/${q.id}/input`, { json: { data: 'x' } });
-        await d.refused('stdin_closed', 'POST', `/v1/processes/${q.id}/input`, { body: Buffer.from('x'), headers: RAW });
+        await d.refused('stdin_closed', 'POST', `/v1/processes/${q.id}/input`, {
+            body: Buffer.from('x'),
+            headers: RAW,
+        });
         await d.remove(q.id);
     });
 

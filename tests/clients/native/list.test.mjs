@@ -10,30 +10,69 @@ withDaemon('list', {}, (d) => {
     before(async () => {
         made = [];
         for (let i = 0; i < 9; i++) {
-            made.push(await d.sh(i % 3 === 0 ? 'exit 0' : 'sleep 300', {
-                pty: i % 2 ? true : undefined, tag: `t${i}`, label: i < 5 ? 'first half' : 'second half',
-                session_id: i % 3 === 1 ? 'one' : undefined, source: ['user', 'agent', 'system'][i % 3],
-            }));
+            made.push(
+                await d.sh(i % 3 === 0 ? 'exit 0' : 'sleep 300', {
+                    pty: i % 2 ? true : undefined,
+                    tag: `t${i}`,
+                    label: i < 5 ? 'first half' : 'second half',
+                    session_id: i % 3 === 1 ? 'one' : undefined,
+                    source: ['user', 'agent', 'system'][i % 3],
+                }),
+            );
         }
         for (const i of [0, 3, 6]) await d.exitOf(made[i].id);
     });
     const ids = (list) => list.map((p) => p.id);
-    const where = (fn) => made.filter((_, i) => fn(i)).map((p) => p.id).reverse();
+    const where = (fn) =>
+        made
+            .filter((_, i) => fn(i))
+            .map((p) => p.id)
+            .reverse();
 
     it('newest first', async () => {
-        assert.deepEqual(ids(await d.list()), where(() => true));
+        assert.deepEqual(
+            ids(await d.list()),
+            where(() => true),
+        );
     });
 
     it('filters', async () => {
-        assert.deepEqual(ids(await d.list('?status=exited')), where((i) => i % 3 === 0));
-        assert.deepEqual(ids(await d.list('?status=running')), where((i) => i % 3 !== 0));
-        assert.deepEqual(ids(await d.list('?pty=true')), where((i) => i % 2 === 1));
-        assert.deepEqual(ids(await d.list('?pty=false')), where((i) => i % 2 === 0));
-        assert.deepEqual(ids(await d.list('?tag=t4')), where((i) => i === 4));
-        assert.deepEqual(ids(await d.list('?session_id=one')), where((i) => i % 3 === 1));
-        assert.deepEqual(ids(await d.list('?source=agent')), where((i) => i % 3 === 1));
-        assert.deepEqual(ids(await d.list('?label=first%20half')), where((i) => i < 5));
-        assert.deepEqual(ids(await d.list('?status=running&pty=true&label=first+half')), where((i) => i % 3 !== 0 && i % 2 === 1 && i < 5));
+        assert.deepEqual(
+            ids(await d.list('?status=exited')),
+            where((i) => i % 3 === 0),
+        );
+        assert.deepEqual(
+            ids(await d.list('?status=running')),
+            where((i) => i % 3 !== 0),
+        );
+        assert.deepEqual(
+            ids(await d.list('?pty=true')),
+            where((i) => i % 2 === 1),
+        );
+        assert.deepEqual(
+            ids(await d.list('?pty=false')),
+            where((i) => i % 2 === 0),
+        );
+        assert.deepEqual(
+            ids(await d.list('?tag=t4')),
+            where((i) => i === 4),
+        );
+        assert.deepEqual(
+            ids(await d.list('?session_id=one')),
+            where((i) => i % 3 === 1),
+        );
+        assert.deepEqual(
+            ids(await d.list('?source=agent')),
+            where((i) => i % 3 === 1),
+        );
+        assert.deepEqual(
+            ids(await d.list('?label=first%20half')),
+            where((i) => i < 5),
+        );
+        assert.deepEqual(
+            ids(await d.list('?status=running&pty=true&label=first+half')),
+            where((i) => i % 3 !== 0 && i % 2 === 1 && i < 5),
+        );
         assert.deepEqual(await d.list('?tag=none'), []);
     });
 
@@ -48,7 +87,10 @@ withDaemon('list', {}, (d) => {
             after = a.next ? `&after=${encodeURIComponent(a.next)}` : null;
             rounds++;
         } while (after);
-        assert.deepEqual(seen, where(() => true));
+        assert.deepEqual(
+            seen,
+            where(() => true),
+        );
         assert.equal(rounds, 3);
     });
 
@@ -68,7 +110,17 @@ withDaemon('list', {}, (d) => {
     });
 
     it('bad filters', async () => {
-        for (const q of ['?status=dead', '?pty=maybe', '?limit=0', '?limit=x', '?limit=1000000', '?after=%20', '?source=robot', '?foo=1', '?status=running&status=exited']) {
+        for (const q of [
+            '?status=dead',
+            '?pty=maybe',
+            '?limit=0',
+            '?limit=x',
+            '?limit=1000000',
+            '?after=%20',
+            '?source=robot',
+            '?foo=1',
+            '?status=running&status=exited',
+        ]) {
             await d.refused('bad_query', 'GET', `/v1/processes${q}`);
         }
     });

@@ -24,9 +24,37 @@ withDaemon('meta', {}, (d) => {
         assert.ok(i.features);
         assert.equal(i.name, 'holdfast');
         assert.equal(i.role, 'own');
-        const named = ['processes', 'viewers', 'connections', 'waits', 'history_bytes', 'journal_memory_bytes', 'retained', 'retain_ms', 'event_log_bytes', 'json_body_bytes', 'header_bytes',
-            'header_count', 'uri_bytes', 'ws_text_bytes', 'ws_frame_bytes', 'input_queue_bytes', 'input_clients', 'args', 'env', 'tag_bytes', 'label_bytes', 'metadata_bytes',
-            'run_output_bytes', 'run_output_max_bytes', 'regex_bytes', 'regex_states', 'text_bytes', 'duration_ms', 'terminal_size'];
+        const named = [
+            'processes',
+            'viewers',
+            'connections',
+            'waits',
+            'history_bytes',
+            'journal_memory_bytes',
+            'retained',
+            'retain_ms',
+            'event_log_bytes',
+            'json_body_bytes',
+            'header_bytes',
+            'header_count',
+            'uri_bytes',
+            'ws_text_bytes',
+            'ws_frame_bytes',
+            'input_queue_bytes',
+            'input_clients',
+            'args',
+            'env',
+            'tag_bytes',
+            'label_bytes',
+            'metadata_bytes',
+            'run_output_bytes',
+            'run_output_max_bytes',
+            'regex_bytes',
+            'regex_states',
+            'text_bytes',
+            'duration_ms',
+            'terminal_size',
+        ];
         for (const n of named) assert.ok(n in i.limits, `limit ${n} is not told`);
     });
 
@@ -44,7 +72,10 @@ withDaemon('meta', {}, (d) => {
             assert.ok(m, line);
             names.add(m[1]);
         }
-        assert.ok([...names].every((n) => /^(holdfast|process)_/.test(n)), [...names].join());
+        assert.ok(
+            [...names].every((n) => /^(holdfast|process)_/.test(n)),
+            [...names].join(),
+        );
         assert.ok(names.size >= 5);
         assert.match(a.text, /\n$/);
     });
@@ -65,10 +96,31 @@ withDaemon('meta', {}, (d) => {
         assert.equal(a.type, 'application/json');
         const api = await d.openapi();
         assert.match(api.doc.openapi, /^3\.[01]\./);
-        const table = ['POST /v1/processes', 'POST /v1/processes/run', 'GET /v1/processes', 'GET /v1/processes/{id}', 'PATCH /v1/processes/{id}', 'DELETE /v1/processes/{id}',
-            'POST /v1/processes/{id}/signal', 'POST /v1/processes/{id}/resize', 'POST /v1/processes/{id}/input', 'GET /v1/processes/{id}/output', 'GET /v1/processes/{id}/wait',
-            'POST /v1/processes/{id}/wait', 'GET /v1/processes/{id}/connect', 'GET /v1/terminal', 'GET /v1/events', 'GET /healthz', 'GET /readyz', 'GET /metrics', 'GET /v1/info',
-            'GET /v1/activity', 'GET /openapi.json', 'POST /v1/upgrade', 'POST /v1/tickets'];
+        const table = [
+            'POST /v1/processes',
+            'POST /v1/processes/run',
+            'GET /v1/processes',
+            'GET /v1/processes/{id}',
+            'PATCH /v1/processes/{id}',
+            'DELETE /v1/processes/{id}',
+            'POST /v1/processes/{id}/signal',
+            'POST /v1/processes/{id}/resize',
+            'POST /v1/processes/{id}/input',
+            'GET /v1/processes/{id}/output',
+            'GET /v1/processes/{id}/wait',
+            'POST /v1/processes/{id}/wait',
+            'GET /v1/processes/{id}/connect',
+            'GET /v1/terminal',
+            'GET /v1/events',
+            'GET /healthz',
+            'GET /readyz',
+            'GET /metrics',
+            'GET /v1/info',
+            'GET /v1/activity',
+            'GET /openapi.json',
+            'POST /v1/upgrade',
+            'POST /v1/tickets',
+        ];
         const have = api.operations().map((o) => o.join(' '));
         for (const t of table) assert.ok(have.includes(t), `${t} is not in the document`);
         for (const [m, path] of api.operations()) {
@@ -89,9 +141,18 @@ withDaemon('meta', {}, (d) => {
     it('what later versions bring says not_implemented, not not_found', async () => {
         const p = await d.sh('sleep 300', { pty: true });
         const routes = [
-            ['GET', `/v1/processes/${p.id}/screen`], ['GET', `/v1/processes/${p.id}/recording`], ['POST', `/v1/processes/${p.id}/links`], ['GET', `/v1/processes/${p.id}/links`],
-            ['DELETE', `/v1/processes/${p.id}/links/x`], ['POST', '/v1/sessions'], ['GET', '/v1/sessions'], ['GET', '/v1/sessions/x'], ['DELETE', '/v1/sessions/x'],
-            ['POST', '/v1/sessions/x/run'], ['GET', '/v1/sessions/x/transcript'], ['POST', '/mcp'],
+            ['GET', `/v1/processes/${p.id}/screen`],
+            ['GET', `/v1/processes/${p.id}/recording`],
+            ['POST', `/v1/processes/${p.id}/links`],
+            ['GET', `/v1/processes/${p.id}/links`],
+            ['DELETE', `/v1/processes/${p.id}/links/x`],
+            ['POST', '/v1/sessions'],
+            ['GET', '/v1/sessions'],
+            ['GET', '/v1/sessions/x'],
+            ['DELETE', '/v1/sessions/x'],
+            ['POST', '/v1/sessions/x/run'],
+            ['GET', '/v1/sessions/x/transcript'],
+            ['POST', '/mcp'],
         ];
         for (const [m, path] of routes) {
             const a = await d.request(m, path, { json: m === 'POST' ? {} : undefined });

@@ -25,8 +25,18 @@ withDaemon('output', {}, (d) => {
     });
 
     it('any range', async () => {
-        for (const [q, from, to] of [['?since=0&until=1', 0, 1], ['?since=123&until=4567', 123, 4567], [`?since=${total - 1}`, total - 1, total], [`?since=${total}`, total, total],
-            ['?until=10', 0, 10], ['?since=10&until=10', 10, 10], [`?since=5&until=${total * 10}`, 5, total], ['?since=-100', total - 100, total], ['?tail_bytes=1000', total - 1000, total], ['?tail_bytes=0', total, total]]) {
+        for (const [q, from, to] of [
+            ['?since=0&until=1', 0, 1],
+            ['?since=123&until=4567', 123, 4567],
+            [`?since=${total - 1}`, total - 1, total],
+            [`?since=${total}`, total, total],
+            ['?until=10', 0, 10],
+            ['?since=10&until=10', 10, 10],
+            [`?since=5&until=${total * 10}`, 5, total],
+            ['?since=-100', total - 100, total],
+            ['?tail_bytes=1000', total - 1000, total],
+            ['?tail_bytes=0', total, total],
+        ]) {
             const a = await get(p.id, q);
             assert.equal(a.body.length, to - from, q);
             checkBytes(51, from, a.body, q);
@@ -104,7 +114,10 @@ withDaemon('output', {}, (d) => {
         const e = await d.get(q.id);
         assert.equal(e.output.bytes_total, n);
         assert.equal(e.output.next, n);
-        assert.ok(e.output.first > 0 && n - e.output.first <= ring && n - e.output.first >= ring / 2, JSON.stringify(e.output));
+        assert.ok(
+            e.output.first > 0 && n - e.output.first <= ring && n - e.output.first >= ring / 2,
+            JSON.stringify(e.output),
+        );
         const a = await get(q.id, '?since=5');
         assert.deepEqual(head(a), [String(e.output.first), String(n), `5-${e.output.first}`]);
         checkBytes(62, e.output.first, a.body);
@@ -123,8 +136,23 @@ withDaemon('output', {}, (d) => {
     });
 
     it('bad queries', async () => {
-        for (const q of ['?since=x', '?since=1.5', '?until=x', '?since=10&until=5', '?tail_lines=-1', '?tail_lines=x', '?tail_bytes=x', '?stream=stdlog', '?follow=maybe', '?since=1&tail_lines=1',
-            '?tail_lines=1&tail_bytes=1', '?nope=1', '?since=99999999999999999999999', '?since=', '?since=1&since=2']) {
+        for (const q of [
+            '?since=x',
+            '?since=1.5',
+            '?until=x',
+            '?since=10&until=5',
+            '?tail_lines=-1',
+            '?tail_lines=x',
+            '?tail_bytes=x',
+            '?stream=stdlog',
+            '?follow=maybe',
+            '?since=1&tail_lines=1',
+            '?tail_lines=1&tail_bytes=1',
+            '?nope=1',
+            '?since=99999999999999999999999',
+            '?since=',
+            '?since=1&since=2',
+        ]) {
             await d.refused('bad_query', 'GET', `/v1/processes/${p.id}/output${q}`);
         }
         await d.refused('no_such_process', 'GET', '/v1/processes/proc_none/output');
@@ -134,7 +162,11 @@ withDaemon('output', {}, (d) => {
 
     it('JSON comes in pages of at most 1 MiB, and the exit with the last', async () => {
         const n = 3_000_000;
-        const q = await d.spawn({ command: emit(), args: ['-n', String(n), '-s', '64', '-c', '65536', '-x', '7'], history_bytes: 16 << 20 });
+        const q = await d.spawn({
+            command: emit(),
+            args: ['-n', String(n), '-s', '64', '-c', '65536', '-x', '7'],
+            history_bytes: 16 << 20,
+        });
         await d.exitOf(q.id, 30000);
         let at = 0;
         let pages = 0;
@@ -166,7 +198,11 @@ withDaemon('output', {}, (d) => {
 
     it('a large ring is given whole', async () => {
         const n = 8 << 20;
-        const q = await d.spawn({ command: emit(), args: ['-n', String(n), '-s', '63', '-c', '65536'], history_bytes: 16 << 20 });
+        const q = await d.spawn({
+            command: emit(),
+            args: ['-n', String(n), '-s', '63', '-c', '65536'],
+            history_bytes: 16 << 20,
+        });
         await d.exitOf(q.id, 30000);
         const a = await get(q.id, '?since=0');
         assert.ok(a.body.equals(expectedBytes(63, 0, n)));

@@ -13,15 +13,21 @@ withDaemon('resize', {}, (d) => {
         const p = await d.get(id);
         return [p.rows, p.cols];
     };
-    const sizeIs = (id, want) => waitUntil(async () => JSON.stringify(await sizeOf(id)) === JSON.stringify(want), `size ${want}`);
+    const sizeIs = (id, want) =>
+        waitUntil(async () => JSON.stringify(await sizeOf(id)) === JSON.stringify(want), `size ${want}`);
 
     it('the program sees the new size and SIGWINCH', async () => {
-        const p = await d.sh('trap "stty size" WINCH; echo ready; while :; do sleep 0.05; done', { pty: { rows: 24, cols: 80 } });
+        const p = await d.sh('trap "stty size" WINCH; echo ready; while :; do sleep 0.05; done', {
+            pty: { rows: 24, cols: 80 },
+        });
         await d.outputHas(p.id, 'ready');
         assert.equal((await resize(p.id, 50, 132)).status, 200);
         await d.outputHas(p.id, '50 132');
         assert.deepEqual(await sizeOf(p.id), [50, 132]);
-        for (const [r, c] of [[1, 1], [4096, 4096]]) {
+        for (const [r, c] of [
+            [1, 1],
+            [4096, 4096],
+        ]) {
             assert.equal((await resize(p.id, r, c)).status, 200);
             await d.outputHas(p.id, `${r} ${c}`);
         }
@@ -31,8 +37,22 @@ withDaemon('resize', {}, (d) => {
     it('sizes out of range', async () => {
         const p = await d.sh('sleep 300', { pty: true });
         const at = `/v1/processes/${p.id}/resize`;
-        for (const [rows, cols] of [[0, 80], [24, 0], [4097, 80], [24, 4097], [-1, 80], [1e12, 80]]) await d.refused('bad_size', 'POST', at, { json: { rows, cols } });
-        for (const [rows, cols] of [['24', 80], [24.5, 80], [null, 80], [[], 80]]) await d.refused('bad_type', 'POST', at, { json: { rows, cols } });
+        for (const [rows, cols] of [
+            [0, 80],
+            [24, 0],
+            [4097, 80],
+            [24, 4097],
+            [-1, 80],
+            [1e12, 80],
+        ])
+            await d.refused('bad_size', 'POST', at, { json: { rows, cols } });
+        for (const [rows, cols] of [
+            ['24', 80],
+            [24.5, 80],
+            [null, 80],
+            [[], 80],
+        ])
+            await d.refused('bad_type', 'POST', at, { json: { rows, cols } });
         await d.refused('missing_field', 'POST', at, { json: { rows: 24 } });
         await d.refused('missing_field', 'POST', at, { json: {} });
         await d.refused('unknown_field', 'POST', at, { json: { rows: 24, cols: 80, depth: 3 } });
@@ -64,36 +84,40 @@ withDaemon('resize', {}, (d) => {
         await d.remove(p.id);
     };
 
-    it('latest: who came or moved last decides', () => windows('latest', async (p, a) => {
-        await sizeIs(p.id, [30, 120]);
-        a.control({ type: 'resize', rows: 41, cols: 101 });
-        await sizeIs(p.id, [41, 101]);
-        const s = await a.message('size', 5000, (m) => m.rows === 41);
-        assert.equal(s.cols, 101);
-    }));
+    it('latest: who came or moved last decides', () =>
+        windows('latest', async (p, a) => {
+            await sizeIs(p.id, [30, 120]);
+            a.control({ type: 'resize', rows: 41, cols: 101 });
+            await sizeIs(p.id, [41, 101]);
+            const s = await a.message('size', 5000, (m) => m.rows === 41);
+            assert.equal(s.cols, 101);
+        }));
 
-    it('smallest: everybody sees everything', () => windows('smallest', async (p, a, b) => {
-        await sizeIs(p.id, [30, 100]);
-        b.cut();
-        await sizeIs(p.id, [40, 100]);
-        a.control({ type: 'resize', rows: 10, cols: 20 });
-        await sizeIs(p.id, [10, 20]);
-    }));
+    it('smallest: everybody sees everything', () =>
+        windows('smallest', async (p, a, b) => {
+            await sizeIs(p.id, [30, 100]);
+            b.cut();
+            await sizeIs(p.id, [40, 100]);
+            a.control({ type: 'resize', rows: 10, cols: 20 });
+            await sizeIs(p.id, [10, 20]);
+        }));
 
-    it('fixed: windows change nothing, the call does', () => windows('fixed', async (p, a) => {
-        a.control({ type: 'resize', rows: 10, cols: 20 });
-        await a.message('hello');
-        assert.deepEqual(await sizeOf(p.id), [24, 80]);
-        await resize(p.id, 33, 66);
-        await sizeIs(p.id, [33, 66]);
-    }));
+    it('fixed: windows change nothing, the call does', () =>
+        windows('fixed', async (p, a) => {
+            a.control({ type: 'resize', rows: 10, cols: 20 });
+            await a.message('hello');
+            assert.deepEqual(await sizeOf(p.id), [24, 80]);
+            await resize(p.id, 33, 66);
+            await sizeIs(p.id, [33, 66]);
+        }));
 
-    it('owner: the first window decides while it is there', () => windows('owner', async (p, a, b) => {
-        await sizeIs(p.id, [40, 100]);
-        b.control({ type: 'resize', rows: 10, cols: 20 });
-        a.control({ type: 'resize', rows: 44, cols: 104 });
-        await sizeIs(p.id, [44, 104]);
-    }));
+    it('owner: the first window decides while it is there', () =>
+        windows('owner', async (p, a, b) => {
+            await sizeIs(p.id, [40, 100]);
+            b.control({ type: 'resize', rows: 10, cols: 20 });
+            a.control({ type: 'resize', rows: 44, cols: 104 });
+            await sizeIs(p.id, [44, 104]);
+        }));
 
     it('a bad window over the WebSocket is an error, not an end', async () => {
         const p = await d.sh('sleep 300', { pty: true });

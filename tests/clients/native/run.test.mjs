@@ -10,7 +10,8 @@ import { RawConn, requestBytes } from '../../lib/raw.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 
 withDaemon('run', {}, (d) => {
-    const run = async (json) => (await d.api('POST', '/v1/processes/run', { json, expect: 200, timeoutMs: 60000 })).json;
+    const run = async (json) =>
+        (await d.api('POST', '/v1/processes/run', { json, expect: 200, timeoutMs: 60000 })).json;
 
     it('answers everything at once', async () => {
         const r = await run({ command: 'echo out; echo err >&2; exit 3', shell: true });
@@ -85,7 +86,11 @@ withDaemon('run', {}, (d) => {
 
     it('is killed if the client goes away', async () => {
         const c = await RawConn.connect(d);
-        c.send(requestBytes(d, 'POST /v1/processes/run', { body: JSON.stringify({ command: 'sleep', args: ['300'], tag: 'left' }) }));
+        c.send(
+            requestBytes(d, 'POST /v1/processes/run', {
+                body: JSON.stringify({ command: 'sleep', args: ['300'], tag: 'left' }),
+            }),
+        );
         const p = await waitUntil(async () => (await d.list('?tag=left'))[0], 'the process');
         c.destroy();
         await waitUntil(async () => (await d.get(p.id)).status === 'exited', 'its end', 15000);
@@ -94,7 +99,11 @@ withDaemon('run', {}, (d) => {
 
     it('is kept if asked', async () => {
         const c = await RawConn.connect(d);
-        c.send(requestBytes(d, 'POST /v1/processes/run', { body: JSON.stringify({ command: 'sleep', args: ['300'], tag: 'kept', on_detach: 'keep' }) }));
+        c.send(
+            requestBytes(d, 'POST /v1/processes/run', {
+                body: JSON.stringify({ command: 'sleep', args: ['300'], tag: 'kept', on_detach: 'keep' }),
+            }),
+        );
         const p = await waitUntil(async () => (await d.list('?tag=kept'))[0], 'the process');
         c.destroy();
         await d.sh('exit 0').then((q) => d.exitOf(q.id));
@@ -112,12 +121,18 @@ withDaemon('run', {}, (d) => {
 
     it('refusals of its own', async () => {
         await d.refused('bad_value', 'POST', '/v1/processes/run', { json: { command: 'true', max_output_bytes: -1 } });
-        await d.refused('bad_value', 'POST', '/v1/processes/run', { json: { command: 'true', max_output_bytes: 1e12 } });
+        await d.refused('bad_value', 'POST', '/v1/processes/run', {
+            json: { command: 'true', max_output_bytes: 1e12 },
+        });
         await d.refused('bad_type', 'POST', '/v1/processes/run', { json: { command: 'true', max_output_bytes: 'x' } });
     });
 
     it('a hundred at once', async () => {
-        const all = await Promise.all(Array.from({ length: 100 }, (_, i) => run({ command: emit(), args: ['-n', String(i * 97), '-s', String(i), '-x', String(i)] })));
+        const all = await Promise.all(
+            Array.from({ length: 100 }, (_, i) =>
+                run({ command: emit(), args: ['-n', String(i * 97), '-s', String(i), '-x', String(i)] }),
+            ),
+        );
         for (let i = 0; i < 100; i++) {
             assert.equal(all[i].exit_code, i);
             assert.equal(all[i].process.output.bytes_total, i * 97);

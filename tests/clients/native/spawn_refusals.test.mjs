@@ -21,11 +21,14 @@ withDaemon('spawn refusals', {}, (d) => {
         assert.equal(proc.childrenOf(d.pid).filter((s) => s.state !== 'Z').length, 2, 'a child that no record knows');
     });
     const both = async (code, body, check = () => {}) => {
-        for (const path of ['/v1/processes', '/v1/processes/run']) check(await d.refused(code, 'POST', path, { json: body }), path);
+        for (const path of ['/v1/processes', '/v1/processes/run'])
+            check(await d.refused(code, 'POST', path, { json: body }), path);
     };
 
     it('unknown fields, at every level', async () => {
-        await both('unknown_field', { command: 'true', timout_ms: 5 }, (p) => assert.ok(p.detail.includes('timout_ms'), p.detail));
+        await both('unknown_field', { command: 'true', timout_ms: 5 }, (p) =>
+            assert.ok(p.detail.includes('timout_ms'), p.detail),
+        );
         await both('unknown_field', { command: 'true', pty: { rows: 1, cols: 1, x: 1 } });
         await both('unknown_field', { command: 'true', limits: { cpu: 1 } });
         await both('unknown_field', { command: 'true', on_detach: { kill_after: 1 } });
@@ -40,46 +43,114 @@ withDaemon('spawn refusals', {}, (d) => {
 
     it('wrong types', async () => {
         const wrong = [
-            { command: 1 }, { command: null }, { command: ['ls'] }, { command: 'true', args: 'x' }, { command: 'true', args: [1] },
-            { command: 'true', args: [null] }, { command: 'true', env: [] }, { command: 'true', env: { A: 1 } }, { command: 'true', cwd: 5 },
-            { command: 'true', pty: 'yes' }, { command: 'true', pty: { rows: '24', cols: 80 } }, { command: 'true', timeout_ms: '5' },
-            { command: 'true', timeout_ms: 1.5 }, { command: 'true', tag: 7 }, { command: 'true', metadata: [] }, { command: 'true', shell: 1 },
-            { command: 'true', limits: 5 }, { command: 'true', limits: { cpu_s: 'x' } }, { command: 'true', on_detach: 5 }, { command: 'true', input: 5 },
-            { command: 'true', user: 0 }, { command: 'true', stdin: true }, { command: 'true', clear_env: 'yes' }, { command: 'true', history_bytes: {} },
+            { command: 1 },
+            { command: null },
+            { command: ['ls'] },
+            { command: 'true', args: 'x' },
+            { command: 'true', args: [1] },
+            { command: 'true', args: [null] },
+            { command: 'true', env: [] },
+            { command: 'true', env: { A: 1 } },
+            { command: 'true', cwd: 5 },
+            { command: 'true', pty: 'yes' },
+            { command: 'true', pty: { rows: '24', cols: 80 } },
+            { command: 'true', timeout_ms: '5' },
+            { command: 'true', timeout_ms: 1.5 },
+            { command: 'true', tag: 7 },
+            { command: 'true', metadata: [] },
+            { command: 'true', shell: 1 },
+            { command: 'true', limits: 5 },
+            { command: 'true', limits: { cpu_s: 'x' } },
+            { command: 'true', on_detach: 5 },
+            { command: 'true', input: 5 },
+            { command: 'true', user: 0 },
+            { command: 'true', stdin: true },
+            { command: 'true', clear_env: 'yes' },
+            { command: 'true', history_bytes: {} },
         ];
         for (const body of wrong) await both('bad_type', body);
     });
 
     it('values out of range', async () => {
         const wrong = [
-            { command: '' }, { command: 'true', timeout_ms: -1 }, { command: 'true', timeout_ms: 1e17 }, { command: 'true', grace_ms: -5 },
-            { command: 'true', idle_timeout_ms: -1 }, { command: 'true', retain_ms: -2 }, { command: 'true', history_bytes: -1 },
-            { command: 'true', history_bytes: 1e15 }, { command: 'true', stdin: 'file' }, { command: 'true', source: 'robot' },
-            { command: 'true', on_detach: 'die' }, { command: 'true', on_detach: { kill_after_ms: -1 } }, { command: 'true', delivery: 'fast' },
-            { command: 'true', size_policy: 'huge' }, { command: 'true', limits: { cpu_s: -1 } }, { command: 'true', limits: { nice: 100 } },
-            { command: 'true', limits: { oom_score_adj: 5000 } }, { command: 'true', limits: { open_files: -3 } },
-            { command: 'true', tag: '' }, { command: 'true', tag: 'x'.repeat(200) }, { command: 'true', label: 'x'.repeat(2000) },
-            { command: 'true', metadata: { x: 'y'.repeat(20000) } }, { command: 'true', env: { '': 'x' } }, { command: 'true', env: { 'A=B': 'x' } },
-            { command: 'true', stdin: 'inherit-pty' }, { command: 'cat', input: '!', input_encoding: 'base64' },
+            { command: '' },
+            { command: 'true', timeout_ms: -1 },
+            { command: 'true', timeout_ms: 1e17 },
+            { command: 'true', grace_ms: -5 },
+            { command: 'true', idle_timeout_ms: -1 },
+            { command: 'true', retain_ms: -2 },
+            { command: 'true', history_bytes: -1 },
+            { command: 'true', history_bytes: 1e15 },
+            { command: 'true', stdin: 'file' },
+            { command: 'true', source: 'robot' },
+            { command: 'true', on_detach: 'die' },
+            { command: 'true', on_detach: { kill_after_ms: -1 } },
+            { command: 'true', delivery: 'fast' },
+            { command: 'true', size_policy: 'huge' },
+            { command: 'true', limits: { cpu_s: -1 } },
+            { command: 'true', limits: { nice: 100 } },
+            { command: 'true', limits: { oom_score_adj: 5000 } },
+            { command: 'true', limits: { open_files: -3 } },
+            { command: 'true', tag: '' },
+            { command: 'true', tag: 'x'.repeat(200) },
+            { command: 'true', label: 'x'.repeat(2000) },
+            { command: 'true', metadata: { x: 'y'.repeat(20000) } },
+            { command: 'true', env: { '': 'x' } },
+            { command: 'true', env: { 'A=B': 'x' } },
+            { command: 'true', stdin: 'inherit-pty' },
+            { command: 'cat', input: '!', input_encoding: 'base64' },
             { command: 'true', pty: true, stdin: 'pipe' },
         ];
         for (const body of wrong) await both('bad_value', body);
     });
 
     it('absurd terminal sizes', async () => {
-        for (const pty of [{ rows: 0, cols: 80 }, { rows: 24, cols: 0 }, { rows: -1, cols: 80 }, { rows: 4097, cols: 80 }, { rows: 24, cols: 65536 }, { rows: 2 ** 40, cols: 80 }]) {
+        for (const pty of [
+            { rows: 0, cols: 80 },
+            { rows: 24, cols: 0 },
+            { rows: -1, cols: 80 },
+            { rows: 4097, cols: 80 },
+            { rows: 24, cols: 65536 },
+            { rows: 2 ** 40, cols: 80 },
+        ]) {
             await both('bad_size', { command: 'true', pty });
         }
     });
 
     it('bodies that are not JSON', async () => {
-        const bad = ['', ' ', '{', '{"command":"true"', '{"command":"true"}x', '{"command":"true",}', "{'command':'true'}", '{"command":"true","command":"false"}',
-            'null', '[]', '"true"', '5', '{"command": tru}', '{"command":"a\nb"}', '\ufeff{"command":"true"}', '{"command":"true","timeout_ms":01}',
-            '{"command":"true","timeout_ms":NaN}', '{"command":"\\ud800"}', '// hello\n{}'];
+        const bad = [
+            '',
+            ' ',
+            '{',
+            '{"command":"true"',
+            '{"command":"true"}x',
+            '{"command":"true",}',
+            "{'command':'true'}",
+            '{"command":"true","command":"false"}',
+            'null',
+            '[]',
+            '"true"',
+            '5',
+            '{"command": tru}',
+            '{"command":"a\nb"}',
+            '\ufeff{"command":"true"}',
+            '{"command":"true","timeout_ms":01}',
+            '{"command":"true","timeout_ms":NaN}',
+            '{"command":"\\ud800"}',
+            '// hello\n{}',
+        ];
         for (const json of bad) {
             const a = await d.api('POST', '/v1/processes', { json });
             const code = a.json.code;
-            checkProblem(a, ['bad_type', 'missing_field'].includes(code) && /^(null|\[|"|5)/.test(json) ? code : json === '' && code === 'length_required' ? code : 'bad_json', JSON.stringify(json));
+            checkProblem(
+                a,
+                ['bad_type', 'missing_field'].includes(code) && /^(null|\[|"|5)/.test(json)
+                    ? code
+                    : json === '' && code === 'length_required'
+                      ? code
+                      : 'bad_json',
+                JSON.stringify(json),
+            );
         }
     });
 
@@ -92,28 +163,48 @@ withDaemon('spawn refusals', {}, (d) => {
 
     it('bad UTF-8', async () => {
         for (const bytes of [[0xff], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xe2, 0x82]]) {
-            const json = Buffer.concat([Buffer.from('{"command":"echo","args":["'), Buffer.from(bytes), Buffer.from('"]}')]);
+            const json = Buffer.concat([
+                Buffer.from('{"command":"echo","args":["'),
+                Buffer.from(bytes),
+                Buffer.from('"]}'),
+            ]);
             await d.refused('bad_json', 'POST', '/v1/processes', { json });
         }
     });
 
     it('10 MB of JSON', async () => {
-        await d.refused('body_too_large', 'POST', '/v1/processes', { json: { command: 'true', label: 'x'.repeat(10 << 20) } });
-        await d.refused('body_too_large', 'POST', '/v1/processes/run', { json: { command: 'true', args: Array.from({ length: 300000 }, () => 'some words for the argument') } });
+        await d.refused('body_too_large', 'POST', '/v1/processes', {
+            json: { command: 'true', label: 'x'.repeat(10 << 20) },
+        });
+        await d.refused('body_too_large', 'POST', '/v1/processes/run', {
+            json: { command: 'true', args: Array.from({ length: 300000 }, () => 'some words for the argument') },
+        });
     });
 
     it('deep nesting', async () => {
-        for (const [a, b] of [['[', ']'], ['{"a":', '}']]) {
+        for (const [a, b] of [
+            ['[', ']'],
+            ['{"a":', '}'],
+        ]) {
             const depth = 20000;
             const inner = a === '[' ? '' : '1';
-            await d.refused('bad_json', 'POST', '/v1/processes', { json: `{"command":"true","metadata":{"x":${a.repeat(depth)}${inner}${b.repeat(depth)}}}` });
+            await d.refused('bad_json', 'POST', '/v1/processes', {
+                json: `{"command":"true","metadata":{"x":${a.repeat(depth)}${inner}${b.repeat(depth)}}}`,
+            });
             await d.refused('bad_json', 'POST', '/v1/processes', { json: a.repeat(depth) });
         }
     });
 
     it('NUL bytes where the system cannot have them', async () => {
-        for (const body of [{ command: 'tr\u0000ue' }, { command: 'echo', args: ['a\u0000b'] }, { command: 'env', env: { A: 'x\u0000y' } },
-            { command: 'pwd', cwd: '/tmp\u0000/x' }, { command: 'true', user: 'ro\u0000ot' }, { command: 'true', tag: 'a\u0000b' }, { command: 'echo \u0000', shell: true }]) {
+        for (const body of [
+            { command: 'tr\u0000ue' },
+            { command: 'echo', args: ['a\u0000b'] },
+            { command: 'env', env: { A: 'x\u0000y' } },
+            { command: 'pwd', cwd: '/tmp\u0000/x' },
+            { command: 'true', user: 'ro\u0000ot' },
+            { command: 'true', tag: 'a\u0000b' },
+            { command: 'echo \u0000', shell: true },
+        ]) {
             await both('bad_value', body);
         }
         await both('bad_json', { command: 'env', env: { 'A\u0000B': 'x' } });
@@ -121,7 +212,11 @@ withDaemon('spawn refusals', {}, (d) => {
 
     it('a cwd that is not there, not a directory, or not allowed', async () => {
         fs.writeFileSync(`${d.dir}/file`, '');
-        for (const [cwd, errno] of [['/no/such/place', 'ENOENT'], [`${d.dir}/file`, 'ENOTDIR'], [`/${'x'.repeat(5000)}`, 'ENAMETOOLONG']]) {
+        for (const [cwd, errno] of [
+            ['/no/such/place', 'ENOENT'],
+            [`${d.dir}/file`, 'ENOTDIR'],
+            [`/${'x'.repeat(5000)}`, 'ENAMETOOLONG'],
+        ]) {
             await both('spawn_failed', { command: 'pwd', cwd }, (p) => {
                 assert.equal(p.errno, errno, JSON.stringify(p));
                 if (errno !== 'ENAMETOOLONG') assert.equal(p.path, cwd);
@@ -133,8 +228,15 @@ withDaemon('spawn refusals', {}, (d) => {
         fs.writeFileSync(`${d.dir}/plain`, 'no program', { mode: 0o644 });
         fs.writeFileSync(`${d.dir}/garbage`, '\x7fELFgarbage', { mode: 0o755 });
         fs.writeFileSync(`${d.dir}/noshell`, '#!/no/such/interpreter\n', { mode: 0o755 });
-        for (const [command, errno] of [['no-such-command-anywhere', 'ENOENT'], ['/no/such/file', 'ENOENT'], [`${d.dir}/plain`, 'EACCES'], [d.dir, 'EACCES'],
-            [`${d.dir}/garbage`, 'ENOEXEC'], [`${d.dir}/noshell`, 'ENOENT'], [`${d.dir}/plain/x`, 'ENOTDIR']]) {
+        for (const [command, errno] of [
+            ['no-such-command-anywhere', 'ENOENT'],
+            ['/no/such/file', 'ENOENT'],
+            [`${d.dir}/plain`, 'EACCES'],
+            [d.dir, 'EACCES'],
+            [`${d.dir}/garbage`, 'ENOEXEC'],
+            [`${d.dir}/noshell`, 'ENOENT'],
+            [`${d.dir}/plain/x`, 'ENOTDIR'],
+        ]) {
             for (const pty of [undefined, true]) {
                 await both('spawn_failed', { command, pty }, (p) => {
                     assert.equal(p.errno, errno, JSON.stringify(p));
@@ -145,9 +247,14 @@ withDaemon('spawn refusals', {}, (d) => {
     });
 
     it('arguments larger than the system allows', async () => {
-        await both('spawn_failed', { command: 'echo', args: ['x'.repeat(200000)] }, (p) => assert.equal(p.errno, 'E2BIG'));
+        await both('spawn_failed', { command: 'echo', args: ['x'.repeat(200000)] }, (p) =>
+            assert.equal(p.errno, 'E2BIG'),
+        );
         await both('bad_value', { command: 'echo', args: Array.from({ length: 5000 }, () => 'x') });
-        await both('bad_value', { command: 'env', env: Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`V${i}`, 'x'])) });
+        await both('bad_value', {
+            command: 'env',
+            env: Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`V${i}`, 'x'])),
+        });
     });
 
     it('unknown users', async () => {
@@ -171,16 +278,28 @@ withDaemon('spawn refusals', {}, (d) => {
 
     it('an Idempotency-Key that is none', async () => {
         for (const key of ['', 'x'.repeat(1000)]) {
-            const a = await exchange(d, requestBytes(d, 'POST /v1/processes', { body: '{"command":"true"}', headers: { 'Idempotency-Key': key } }));
+            const a = await exchange(
+                d,
+                requestBytes(d, 'POST /v1/processes', {
+                    body: '{"command":"true"}',
+                    headers: { 'Idempotency-Key': key },
+                }),
+            );
             assert.equal(a.status, 400, `${key.length}`);
         }
     });
 
     it('many bad requests leave no descriptor or zombie behind', async () => {
         const before = d.fdCounts();
-        for (let i = 0; i < 100; i++) await d.request('POST', '/v1/processes', { json: { command: '/no/such/file', pty: i % 2 === 0 || undefined } });
+        for (let i = 0; i < 100; i++)
+            await d.request('POST', '/v1/processes', {
+                json: { command: '/no/such/file', pty: i % 2 === 0 || undefined },
+            });
         const now = d.fdCounts();
-        assert.ok(now.keeper <= before.keeper && now.worker <= before.worker + 1, `${JSON.stringify(before)} -> ${JSON.stringify(now)}`);
+        assert.ok(
+            now.keeper <= before.keeper && now.worker <= before.worker + 1,
+            `${JSON.stringify(before)} -> ${JSON.stringify(now)}`,
+        );
         assert.equal(proc.childrenOf(d.pid).filter((s) => s.state === 'Z').length, 0);
     });
 });

@@ -21,11 +21,17 @@ withDaemon('time-outs', {}, (d) => {
         assert.equal(e.exit.signal, 'SIGTERM');
         assert.equal(e.exit_code, 143);
         assert.equal((await d.output(p.id)).toString(), 'working\n');
-        await waitUntil(() => !proc.pids().some((x) => /^767676/.test(proc.cmdline(x)[1] ?? '')), 'the tree to be gone');
+        await waitUntil(
+            () => !proc.pids().some((x) => /^767676/.test(proc.cmdline(x)[1] ?? '')),
+            'the tree to be gone',
+        );
     });
 
     it('grace_ms, then SIGKILL', async () => {
-        const p = await d.sh(`trap '' TERM; echo ready; while :; do sleep 0.05; done`, { timeout_ms: 300, grace_ms: 300 });
+        const p = await d.sh(`trap '' TERM; echo ready; while :; do sleep 0.05; done`, {
+            timeout_ms: 300,
+            grace_ms: 300,
+        });
         const e = await d.exitOf(p.id);
         assert.equal(e.exit.kind, 'timed_out');
         assert.equal(e.exit.signal, 'SIGKILL');
@@ -44,7 +50,9 @@ withDaemon('time-outs', {}, (d) => {
     });
 
     it('idle_timeout_ms counts silence, and output or input starts it again', async () => {
-        const p = await d.sh('for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.1; done; sleep 300', { idle_timeout_ms: 500 });
+        const p = await d.sh('for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.1; done; sleep 300', {
+            idle_timeout_ms: 500,
+        });
         const e = await d.exitOf(p.id);
         assert.equal(e.exit.kind, 'timed_out');
         assert.equal(e.exit.by, 'idle_timeout');

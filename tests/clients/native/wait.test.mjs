@@ -32,7 +32,8 @@ withDaemon('wait', {}, (d) => {
             assert.equal(w.timed_out, true);
             assert.equal(w.exit_code, null);
         }
-        for (const q of ['?timeout_ms=x', '?timeout_ms=-1', '?timeout=5', '?timeout_ms=99999999999999']) await d.refused('bad_query', 'GET', `/v1/processes/${p.id}/wait${q}`);
+        for (const q of ['?timeout_ms=x', '?timeout_ms=-1', '?timeout=5', '?timeout_ms=99999999999999'])
+            await d.refused('bad_query', 'GET', `/v1/processes/${p.id}/wait${q}`);
         await d.refused('no_such_process', 'GET', '/v1/processes/proc_none/wait');
         await d.remove(p.id);
     });
@@ -57,7 +58,11 @@ withDaemon('wait', {}, (d) => {
 
     it('for a regular expression', async () => {
         const p = await d.sh('echo "listening on port 12345"; sleep 300');
-        const w = await wait(p.id, { until: [{ text: 'nope' }, { regex: 'port ([0-9]+)' }], from: 0, timeout_ms: 10000 });
+        const w = await wait(p.id, {
+            until: [{ text: 'nope' }, { regex: 'port ([0-9]+)' }],
+            from: 0,
+            timeout_ms: 10000,
+        });
         assert.deepEqual([w.matched, w.index, w.match.from], ['regex', 1, 'listening on '.length]);
         assert.ok(w.output.data.startsWith('listening on port 1'), JSON.stringify(w));
         await d.remove(p.id);
@@ -117,7 +122,9 @@ withDaemon('wait', {}, (d) => {
     it('from an offset that is gone', async () => {
         const p = await d.sh('head -c 300000 /dev/zero; sleep 300', { history_bytes: 65536 });
         await waitUntil(async () => (await d.get(p.id)).output.next === 300000, 'the output');
-        await d.refused('offset_gone', 'POST', `/v1/processes/${p.id}/wait`, { json: { until: [{ text: 'x' }], from: 5 } });
+        await d.refused('offset_gone', 'POST', `/v1/processes/${p.id}/wait`, {
+            json: { until: [{ text: 'x' }], from: 5 },
+        });
         await d.remove(p.id);
     });
 
@@ -132,15 +139,19 @@ withDaemon('wait', {}, (d) => {
     it('refusals', async () => {
         const p = await d.sh('echo abc; sleep 300');
         const at = `/v1/processes/${p.id}/wait`;
-        for (const regex of ['(', '[a', 'a{2,1}', '*', 'a**b(', '\\']) await d.refused('bad_regex', 'POST', at, { json: { until: [{ regex }] } });
+        for (const regex of ['(', '[a', 'a{2,1}', '*', 'a**b(', '\\'])
+            await d.refused('bad_regex', 'POST', at, { json: { until: [{ regex }] } });
         await d.refused('missing_field', 'POST', at, { json: {} });
         await d.refused('bad_type', 'POST', at, { json: { until: 'exit' } });
         await d.refused('bad_type', 'POST', at, { json: { until: [{ text: 5 }] } });
         await d.refused('bad_type', 'POST', at, { json: { until: ['exit'] } });
         await d.refused('bad_value', 'POST', at, { json: { until: [] } });
-        await d.refused('bad_value', 'POST', at, { json: { until: Array.from({ length: 17 }, () => ({ exit: true })) } });
+        await d.refused('bad_value', 'POST', at, {
+            json: { until: Array.from({ length: 17 }, () => ({ exit: true })) },
+        });
         await d.refused('bad_value', 'POST', at, { json: { until: [{ exit: true, text: 'x' }] } });
-        for (const regex of ['(?=a)', '\\1', '(?<n>a)', 'a{100000}']) await d.refused('bad_regex', 'POST', at, { json: { until: [{ regex }] } });
+        for (const regex of ['(?=a)', '\\1', '(?<n>a)', 'a{100000}'])
+            await d.refused('bad_regex', 'POST', at, { json: { until: [{ regex }] } });
         await d.refused('bad_value', 'POST', at, { json: { until: [{ text: '' }] } });
         await d.refused('bad_value', 'POST', at, { json: { until: [{ quiet_ms: -1 }] } });
         await d.refused('bad_value', 'POST', at, { json: { until: [{ text: 'x'.repeat(5000) }] } });
@@ -148,7 +159,9 @@ withDaemon('wait', {}, (d) => {
         await d.refused('unknown_field', 'POST', at, { json: { until: [{ exit: true }], till: 5 } });
         const far = await d.api('POST', at, { json: { until: [{ text: 'x' }], from: 1e12 } });
         assert.ok(['range_not_satisfiable', 'bad_value'].includes(far.json.code), far.text);
-        await d.refused('no_such_process', 'POST', '/v1/processes/proc_none/wait', { json: { until: [{ exit: true }] } });
+        await d.refused('no_such_process', 'POST', '/v1/processes/proc_none/wait', {
+            json: { until: [{ exit: true }] },
+        });
         await d.remove(p.id);
     });
 
@@ -156,7 +169,11 @@ withDaemon('wait', {}, (d) => {
         const p = await d.sh(`head -c 60000 /dev/zero | tr '\\0' a; echo; sleep 300`);
         await d.outputHas(p.id, '\n');
         const start = Date.now();
-        const w = await wait(p.id, { until: [{ regex: '(a+)+b' }, { regex: '(a|a)*c' }, { regex: '(.*)(.*)(.*)(.*)(.*)d' }], from: 0, timeout_ms: 500 });
+        const w = await wait(p.id, {
+            until: [{ regex: '(a+)+b' }, { regex: '(a|a)*c' }, { regex: '(.*)(.*)(.*)(.*)(.*)d' }],
+            from: 0,
+            timeout_ms: 500,
+        });
         assert.equal(w.timed_out, true);
         assert.ok(Date.now() - start < 8000, `took ${Date.now() - start} ms`);
         await d.remove(p.id);
