@@ -9,9 +9,11 @@
 
 #include "base/io.h"
 
-#define HEAD_BYTES 8192
+/* The first marks share the header's page: most processes never need more of them. */
+#define HEAD_BYTES 3072
 #define MARKS_BYTES (RECORD_MARKS * sizeof(struct mark))
-#define FIXED_BYTES (HEAD_BYTES + MARKS_BYTES + LIMIT_INPUT_BYTES + 2 * (size_t)RECORD_META_BYTES)
+#define INPUT_AT ((HEAD_BYTES + MARKS_BYTES + 4095) & ~(size_t)4095)
+#define FIXED_BYTES (INPUT_AT + LIMIT_INPUT_BYTES + 2 * (size_t)RECORD_META_BYTES)
 
 _Static_assert(sizeof(struct record_head) <= HEAD_BYTES, "record header fits");
 _Static_assert(sizeof(struct mark) == 24, "marks have no hidden padding");
@@ -47,7 +49,7 @@ static int record_map_fixed(struct record *r)
     r->fixed_bytes = FIXED_BYTES;
     r->head = (struct record_head *)mem;
     r->marks = (struct mark *)(mem + HEAD_BYTES);
-    r->input = mem + HEAD_BYTES + MARKS_BYTES;
+    r->input = mem + INPUT_AT;
     r->meta[0] = r->input + LIMIT_INPUT_BYTES;
     r->meta[1] = r->meta[0] + RECORD_META_BYTES;
     return 0;

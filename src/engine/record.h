@@ -8,7 +8,7 @@
  * the generous sizes are address space only.
  *
  *   0            head     struct record_head
- *   8 KiB        marks    RECORD_MARKS x struct mark
+ *   3 KiB        marks    RECORD_MARKS x struct mark
  *                input    LIMIT_INPUT_BYTES
  *                meta     2 x RECORD_META_BYTES, one current (see meta.h)
  *                ring     ring_bytes, mapped twice in a row
