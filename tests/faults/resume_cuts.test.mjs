@@ -72,7 +72,7 @@ withDaemon('cuts', {}, (d) => {
             let exit = null;
             while (!exit) {
                 // Frames in flight add to what was wished, so that the wish is a little less than its share.
-                const take = made < cuts ? 1 + Math.floor(random() * ((total - at) / (cuts - made))) : Infinity;
+                const take = made < cuts ? 1 + Math.floor(random() * ((total - at) / (cuts - made + 1))) : Infinity;
                 const how = random() < 0.8 || at >= total ? byWebSocket : byFollow;
                 const r = await how(p.id, seed, at, take);
                 at = r.next;

@@ -98,7 +98,7 @@ test('a start that the worker did not live to answer', () =>
         const seconds = '78787878';
         let asked = 0;
         for (let round = 0; round < scaled(60, 15); round++) {
-            const old = d.workerPid();
+            const old = await waitUntil(() => d.workerPid(), 'a worker');
             const starts = Array.from({ length: 6 }, (_, i) =>
                 d
                     .request('POST', '/v1/processes', {

@@ -199,12 +199,15 @@ export class Daemon {
         );
     }
 
-    /** A worker other than `old` that answers. */
+    /** A worker other than `old`; seen twice, because a child between fork and exec looks like one for a moment. */
     async nextWorker(old, ms = 10000) {
+        let last = null;
         return waitUntil(
             () => {
                 const now = this.workerPid();
-                return now && now !== old ? now : null;
+                const same = now !== null && now !== old && now === last;
+                last = now;
+                return same ? now : null;
             },
             'a new worker',
             ms,
