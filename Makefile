@@ -29,6 +29,7 @@ SRC := $(sort $(wildcard src/*/*.c src/*/*/*.c))
 HDR := $(sort $(wildcard src/*/*.h src/*/*/*.h))
 EMBED := $(sort $(wildcard src/dialects/native/openapi.json web/dist/page.html))
 LLHTTP := api http llhttp
+LLHTTP_FLAGS := -DLLHTTP_STRICT_MODE=1 -std=gnu11 -w
 UNIT := $(sort $(wildcard tests/unit/test_*.c))
 FUZZ := $(sort $(wildcard fuzz/fuzz_*.c))
 MAN := $(sort $(wildcard docs/man/*.1))
@@ -68,7 +69,7 @@ $(2)/src/%.o: src/%.c $(2)/flags
 
 $(2)/llhttp/%.o: $$(LLHTTP_SRC)/%.c $(2)/flags
 	@mkdir -p $$(@D)
-	$(3) -I$$(LLHTTP_INC) -DLLHTTP_STRICT_MODE=1 -std=gnu11 -w $(4) -c -o $$@ $$<
+	$(3) -I$$(LLHTTP_INC) $$(LLHTTP_FLAGS) $(4) -c -o $$@ $$<
 
 # A file becomes the bytes between two symbols named after it, as in
 # base/embed.h: openapi.json -> embed_openapi_json_start, embed_openapi_json_end.
@@ -84,8 +85,8 @@ $$(EMBED:%=$(2)/%.o): $(2)/%.o: % $(2)/flags
 # Objects are made anew when the flags they were made with have changed.
 $(2)/flags: FORCE
 	@mkdir -p $$(@D)
-	@echo '$(3) $$(subst ','"'"',$$(CPPFLAGS_ALL)) $$(CFLAGS_ALL) $(4) TLS=$(5)' | cmp -s - $$@ || \
-	    echo '$(3) $$(subst ','"'"',$$(CPPFLAGS_ALL)) $$(CFLAGS_ALL) $(4) TLS=$(5)' > $$@
+	@echo '$(3) $$(subst ','"'"',$$(CPPFLAGS_ALL)) $$(CFLAGS_ALL) $(4) $$(LLHTTP_FLAGS) TLS=$(5)' | cmp -s - $$@ || \
+	    echo '$(3) $$(subst ','"'"',$$(CPPFLAGS_ALL)) $$(CFLAGS_ALL) $(4) $$(LLHTTP_FLAGS) TLS=$(5)' > $$@
 
 -include $$($(1)_SRC:%.c=$(2)/%.d)
 endef

@@ -8,7 +8,8 @@
  *
  * A change of interest costs libuv two calls of epoll_ctl, so watch_set() only
  * notes it and the changes are made once per turn, in prepare; what a watch
- * no longer wants is filtered out until then. Layer: base.
+ * no longer wants is filtered out until then. A watch that is closed before that
+ * (the pipes of a program that has already ended) was never libuv's at all. Layer: base.
  */
 #include "base/loop.h"
 
@@ -21,17 +22,19 @@
 #include "base/mem.h"
 #include "base/spin.h"
 
-#define LOOP_LOOK_NS 60000 /* about what sleeping and being woken costs both sides */
+#define LOOP_LOOK_NS                                                                               \
+    100000 /* a program's answer to a key takes half of it; a sleep costs as much */
 
 struct loop {
     uv_loop_t uv;
     uv_prepare_t prepare;
     uv_check_t check;
     struct list tasks;
+    struct list idle;    /* tasks that can wait */
     struct list changed; /* watches whose libuv interest is not the wanted one */
     struct spin spin;
     uint64_t events;        /* watches that were called, ever */
-    uint64_t look_until_ns; /* 0: asleep or about to be */
+    uint64_t look_until_ns; /* 0: nothing is expected */
     bool stopped;
 };
 
@@ -41,8 +44,10 @@ struct watch {
     struct loop *loop;
     watch_fn *fn;
     void *arg;
-    int want;  /* by our user */
-    int armed; /* in libuv */
+    int fd;
+    int want;   /* by our user */
+    int armed;  /* in libuv */
+    bool known; /* to libuv */
     bool closed;
 };
 
@@ -54,10 +59,10 @@ struct timer {
 
 static void watch_arm(struct watch *w);
 
-static void loop_flush_tasks(struct loop *l)
+static void run_tasks(struct list *tasks)
 {
-    while (!list_is_empty(&l->tasks)) {
-        struct task *t = list_entry(l->tasks.next, struct task, link);
+    while (!list_is_empty(tasks)) {
+        struct task *t = list_entry(tasks->next, struct task, link);
 
         list_remove(&t->link);
         t->queued = false;
@@ -69,7 +74,7 @@ static void loop_on_prepare(uv_prepare_t *handle)
 {
     struct loop *l = handle->data;
 
-    loop_flush_tasks(l);
+    run_tasks(&l->tasks);
     while (!list_is_empty(&l->changed)) {
         struct watch *w = list_entry(l->changed.next, struct watch, link);
 
@@ -80,7 +85,9 @@ static void loop_on_prepare(uv_prepare_t *handle)
 
 static void loop_on_check(uv_check_t *handle)
 {
-    loop_flush_tasks(handle->data);
+    struct loop *l = handle->data;
+
+    run_tasks(&l->tasks);
 }
 
 struct loop *loop_new(void)
@@ -92,6 +99,7 @@ struct loop *loop_new(void)
         return NULL;
     }
     list_init(&l->tasks);
+    list_init(&l->idle);
     list_init(&l->changed);
     spin_init(&l->spin);
     uv_prepare_init(&l->uv, &l->prepare);
@@ -127,35 +135,51 @@ void loop_free(struct loop *l)
 
     if (l == NULL)
         return;
+    while (!list_is_empty(&l->changed)) {
+        struct watch *w = list_entry(l->changed.next, struct watch, link);
+
+        if (w->known)
+            list_remove(&w->link); /* libuv knows it: below */
+        else
+            watch_close(w);
+    }
     uv_walk(&l->uv, close_leftover, l);
-    uv_run(&l->uv, UV_RUN_DEFAULT);
+    while (uv_run(&l->uv, UV_RUN_DEFAULT) != 0)
+        ; /* the first time may only have heard of an earlier loop_stop() */
     rc = uv_loop_close(&l->uv);
     assert(rc == 0);
     (void)rc;
     free(l);
 }
 
-/*
- * Between two turns: may the loop look again before it sleeps? A turn that had
- * something to do opens a short time for looking, and whoever wants the CPU
- * meanwhile goes first. Without events there is nothing to open it, so an idle loop sleeps.
- */
-static bool loop_looks(struct loop *l, bool had_events)
+void loop_expect(struct loop *l)
 {
     uint64_t now = clock_mono_ns();
 
-    if (had_events) {
-        if (l->look_until_ns != 0)
-            spin_result(&l->spin, true, now);
-        l->look_until_ns = spin_is_worth(&l->spin, now) ? now + LOOP_LOOK_NS : 0;
-    } else if (l->look_until_ns != 0 && now >= l->look_until_ns) {
-        spin_result(&l->spin, false, now);
-        l->look_until_ns = 0;
-    }
+    if (spin_is_worth(&l->spin, now))
+        l->look_until_ns = now + LOOP_LOOK_NS;
+}
+
+/*
+ * Between two turns: may the loop look again before it sleeps? Only while something is
+ * expected, and whoever wants the CPU meanwhile goes first. Whatever comes is what was waited for.
+ */
+static bool loop_looks(struct loop *l, uint64_t expected_until_ns, bool had_events)
+{
+    uint64_t now;
+
     if (l->look_until_ns == 0)
         return false;
-    if (!had_events)
-        sched_yield();
+    /* The turn itself has begun the waiting. */
+    if (l->look_until_ns != expected_until_ns)
+        return true;
+    now = clock_mono_ns();
+    if (had_events || now >= l->look_until_ns) {
+        spin_result(&l->spin, had_events, now);
+        l->look_until_ns = 0;
+        return false;
+    }
+    sched_yield();
     return true;
 }
 
@@ -165,10 +189,15 @@ void loop_run(struct loop *l)
 
     l->stopped = false;
     while (!l->stopped) {
-        uint64_t before = l->events;
+        bool chores = !looks && !list_is_empty(&l->idle);
+        uint64_t before = l->events, until = l->look_until_ns;
 
-        uv_run(&l->uv, looks ? UV_RUN_NOWAIT : UV_RUN_ONCE);
-        looks = loop_looks(l, l->events != before);
+        if (chores)
+            sched_yield();
+        uv_run(&l->uv, looks || chores ? UV_RUN_NOWAIT : UV_RUN_ONCE);
+        if (chores && l->events == before)
+            run_tasks(&l->idle);
+        looks = loop_looks(l, until, l->events != before);
     }
 }
 
@@ -214,6 +243,11 @@ static void watch_arm(struct watch *w)
 
     if (w->want == w->armed)
         return;
+    if (!w->known) {
+        rc = uv_poll_init(&w->loop->uv, &w->uv, w->fd);
+        assert(rc == 0); /* a regular file: our own mistake as well */
+        w->known = true;
+    }
     rc = events == 0 ? uv_poll_stop(&w->uv) : uv_poll_start(&w->uv, events, watch_on_poll);
     assert(rc == 0); /* two watches of one fd: our own mistake */
     (void)rc;
@@ -224,11 +258,8 @@ struct watch *watch_new(struct loop *l, int fd, watch_fn *fn, void *arg)
 {
     struct watch *w = hf_xalloc(sizeof *w);
 
-    if (uv_poll_init(&l->uv, &w->uv, fd) < 0) {
-        free(w);
-        return NULL;
-    }
     list_init(&w->link);
+    w->fd = fd;
     w->loop = l;
     w->uv.data = w;
     w->fn = fn;
@@ -254,7 +285,10 @@ void watch_close(struct watch *w)
     w->closed = true;
     w->want = 0;
     list_remove(&w->link);
-    uv_close((uv_handle_t *)&w->uv, free_handle);
+    if (w->known)
+        uv_close((uv_handle_t *)&w->uv, free_handle);
+    else
+        free(w);
 }
 
 static void timer_on_fire(uv_timer_t *handle)
@@ -299,12 +333,22 @@ void timer_close(struct timer *t)
         uv_close((uv_handle_t *)&t->uv, free_handle);
 }
 
-void loop_defer(struct loop *l, struct task *t)
+static void defer_to(struct list *tasks, struct task *t)
 {
     if (t->queued)
         return;
     t->queued = true;
-    list_append(&l->tasks, &t->link);
+    list_append(tasks, &t->link);
+}
+
+void loop_defer(struct loop *l, struct task *t)
+{
+    defer_to(&l->tasks, t);
+}
+
+void loop_defer_idle(struct loop *l, struct task *t)
+{
+    defer_to(&l->idle, t);
 }
 
 void task_cancel(struct task *t)

@@ -29,10 +29,13 @@ void loop_free(struct loop *l); /* runs pending closes first */
 void loop_run(struct loop *l);  /* until loop_stop() */
 void loop_stop(struct loop *l);
 uint64_t loop_now_ms(struct loop *l); /* monotonic, as of this turn */
+/* An answer is likely within microseconds (a program's to what was typed): look for it for a
+ * moment before sleeping. Sleeping and being woken would cost both sides more than that. */
+void loop_expect(struct loop *l);
 
-/* Born with no interest. An error or hang-up of the fd is delivered as every
- * direction of interest. The fd stays the caller's, becomes non-blocking and must
- * outlive the watch. NULL if it cannot be waited for (a regular file). */
+/* Born with no interest, and costs nothing until it has some. An error or hang-up of
+ * the fd is delivered as every direction of interest. The fd stays the caller's, must be one that
+ * can be waited for (no regular file), and must outlive the watch. */
 struct watch *watch_new(struct loop *l, int fd, watch_fn *fn, void *arg);
 void watch_set(struct watch *w, int events); /* no-op when unchanged */
 void watch_close(struct watch *w);           /* NULL is fine; then close(fd) is safe */
@@ -52,6 +55,9 @@ struct task {
     bool queued;
 };
 void loop_defer(struct loop *l, struct task *t);
+/* The same for what nobody waits for: when nothing else is left to do and whoever
+ * else wanted the CPU has had it. A loop that is never idle never runs it. */
+void loop_defer_idle(struct loop *l, struct task *t);
 void task_cancel(struct task *t);
 
 #endif

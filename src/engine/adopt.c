@@ -66,14 +66,32 @@ static void recover_slip(struct engine *e, const struct keeper_boot *boot)
     slip_clear(s);
 }
 
+/*
+ * The last worker forgot the process, gave its record to another, and died before
+ * it said so. A process that lives with a record that cannot be read is another matter.
+ */
+static void adopt_not(struct engine *e, struct process *p, const struct keeper_entry *k)
+{
+    struct k_simple m = {.type = K_FORGET, .entry = k->entry};
+    int fds[] = {k->tty_fd, k->stdin_fd, k->stdout_fd, k->stderr_fd, k->record_fd};
+
+    if (k->exited)
+        line_send_later(e->line, &m, sizeof m);
+    else
+        log_error("the record of %s cannot be read; the process goes on without us", k->id);
+    p->rec.fd = -1; /* one of those below */
+    for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
+        io_close(&fds[i]);
+    process_unref(p);
+}
+
 static struct process *adopt_one(struct engine *e, const struct keeper_entry *k)
 {
     struct process *p = process_new(e);
     int fd = k->record_fd;
 
-    if (record_adopt(&p->rec, fd) < 0 || meta_load(p) < 0) {
-        log_error("the record of %s cannot be read; the process goes on without us", k->id);
-        process_unref(p);
+    if (record_adopt(&p->rec, fd) < 0 || strcmp(p->rec.head->id, k->id) != 0 || meta_load(p) < 0) {
+        adopt_not(e, p, k);
         return NULL;
     }
     p->entry = k->entry;

@@ -79,7 +79,7 @@ struct engine *engine_new(struct loop *loop, const struct keeper_boot *boot,
     e->has_cgroup = boot->has_cgroup;
     list_init(&e->processes);
     list_init(&e->exited);
-    e->spare.fd = -1;
+    spare_init(e);
     /* Twice what can be known at once keeps the chains short. */
     e->by_id_size = 2 * (o->max_processes + o->retain_count) + 1;
     e->by_id = hf_xalloc(e->by_id_size * sizeof(struct process *));

@@ -42,6 +42,7 @@ struct engine {
     size_t running, starting, retained;
     uint64_t ring_bytes; /* of all rings */
     struct record spare; /* made ahead, while a child is on its way; fd -1: none */
+    struct task spare_task;
     size_t viewers;
     struct timer *retention;
     int64_t retention_due_ms; /* wall clock */
@@ -119,6 +120,8 @@ struct process {
     struct list input_waiters;
     struct task input_room; /* somebody asked for room while there was some */
     bool in_blocked;        /* fd takes nothing now: waiting for it */
+    bool forgotten;         /* the keeper was told, or will be */
+    bool typed;             /* a key was written, and nothing was read since */
     bool in_closed;
 
     /* viewers */
@@ -154,7 +157,9 @@ struct process *registry_find_tag(struct engine *e, const char *tag, bool living
 /* retention.c */
 void retention_add(struct engine *e, struct process *p);
 void retention_run(struct engine *e);
-void retention_change(struct process *p); /* its retain_ms is another */
+void spare_init(struct engine *e);
+void spare_offer(struct engine *e, struct record *r); /* takes it in any case */
+void retention_change(struct process *p);             /* its retain_ms is another */
 /* Drops the oldest exited records until `need` more bytes of ring fit; false if that is not possible. */
 bool retention_make_room(struct engine *e, uint64_t need);
 

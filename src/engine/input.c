@@ -98,6 +98,8 @@ uint64_t process_input_offset(struct process *p, const char *client)
     return i >= 0 ? p->rec.head->clients[i].offset : 0;
 }
 
+#define TYPED_BYTES 256 /* so much is a key or a line, and somebody waits for its echo */
+
 /* --- out of the queue -------------------------------------------------------------- */
 
 static void close_stdin(struct process *p)
@@ -138,6 +140,10 @@ static ssize_t write_some(struct process *p)
     if (n > 0)
         atomic_store_explicit(&h->input_tail, tail + (uint64_t)n, memory_order_release);
     slip_clear(slip);
+    if (n > 0 && n <= TYPED_BYTES) {
+        p->typed = true;
+        loop_expect(p->engine->loop);
+    }
     return n;
 }
 
@@ -185,11 +191,10 @@ void input_start(struct process *p)
 
 void input_close(struct process *p)
 {
-    if (p->in_watch != NULL) {
-        watch_close(p->in_watch);
-        p->in_watch = NULL;
+    watch_close(p->in_watch);
+    p->in_watch = NULL;
+    if (p->in_fd != p->tty_fd)
         io_close(&p->in_fd);
-    }
     p->in_closed = true;
 }
 

@@ -167,6 +167,8 @@ void line_send_later(struct line *l, const void *packet, size_t len)
     if (l->later.len == 0)
         timer_start(l->later_timer, LINE_LATER_MS);
     buf_put(&l->later, &p, sizeof p);
+    if (l->later.len >= LINE_LATER_MAX * sizeof p)
+        line_send_held(l);
 }
 
 int line_send(struct line *l, void *packet, size_t len, const void *tail, size_t tail_len,
@@ -177,8 +179,6 @@ int line_send(struct line *l, void *packet, size_t len, const void *tail, size_t
     int rc;
 
     assert(fd_count <= LINE_FDS_MAX && len >= 2 * sizeof(uint32_t));
-    if (l->later.len > 0)
-        line_send_held(l);
     if (fn != NULL) {
         if (++l->last_number == 0)
             l->last_number = 1;

@@ -28,10 +28,11 @@ void line_free(struct line *l); /* open requests are dropped without an answer *
 /* An answer: the packet and the descriptors that came with it (to be taken: set to -1). */
 typedef void line_answer_fn(void *arg, const void *packet, size_t len, int *fds, size_t fd_count);
 
-/* A packet that nobody waits for: it goes with the next one that is sent, or after
- * LINE_LATER_MS, so that it does not wake the keeper for itself. A worker that dies before has only
- * not said it: the next one finds things as they are and says it again. */
+/* A packet that nobody waits for: it goes after LINE_LATER_MS with all that have gathered, or when
+ * they are LINE_LATER_MAX, so that the keeper is woken once for many. A worker that dies before
+ * has only not said it: the next one finds things as they are and says it again. */
 #define LINE_LATER_MS 20
+#define LINE_LATER_MAX 64
 void line_send_later(struct line *l, const void *packet, size_t len);
 
 /* Sends a packet whose second word is the request number, which is filled in

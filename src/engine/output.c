@@ -20,8 +20,8 @@
 #define DRAIN_BYTES (2 * 1024 * 1024)
 #define TTY_SMALL_BYTES 1024 /* less came than a terminal can give: it is empty now */
 #define PIPE_READ_BYTES (256 * 1024)
-#define PIPE_GATHER_BYTES (128 * 1024)
-#define GATHER_BYTES (64 * 1024) /* of a flooding terminal, before they are sent */
+#define PIPE_GATHER_BYTES (64 * 1024)
+#define GATHER_BYTES (128 * 1024) /* of a flooding terminal, before they are sent */
 #define PIPE_GROWN_BYTES (1024 * 1024)
 #define TTY_RETRY_MIN_MS 10
 #define TTY_RETRY_MAX_MS 1000
@@ -48,6 +48,10 @@ static void burst_done(struct process *p, size_t total, uint8_t bit, bool empty)
         p->drained_bytes += total;
     p->engine->state.head->output_bytes_total += total;
     process_touch(p);
+    if (p->typed) { /* a program that types answers this with the next key */
+        p->typed = false;
+        loop_expect(p->engine->loop);
+    }
 }
 
 bool output_is_open(const struct process *p)

@@ -65,7 +65,10 @@ void process_unref(struct process *p)
     timer_close(p->end_timer);
     timer_close(p->deadline);
     meta_free(p);
-    record_fini(&p->rec);
+    if (p->forgotten)
+        spare_offer(p->engine, &p->rec);
+    else
+        record_fini(&p->rec); /* the next worker wants it as it is */
     free(p);
 }
 
@@ -240,6 +243,7 @@ void process_forget(struct process *p)
         e->retained--;
     }
     line_send_later(e->line, &m, sizeof m);
+    p->forgotten = true;
     output_close(p);
     registry_remove(e, p);
     viewers_drop(p);

@@ -55,6 +55,14 @@ static int record_map_fixed(struct record *r)
     return 0;
 }
 
+static void record_head_init(struct record_head *h, size_t ring_bytes)
+{
+    h->layout = RECORD_LAYOUT;
+    h->ring_bytes = ring_bytes;
+    h->eof_at = INPUT_NO_EOF;
+    h->commit[0].client = -1;
+}
+
 int record_create(struct record *r, size_t ring_bytes)
 {
     int rc;
@@ -66,18 +74,34 @@ int record_create(struct record *r, size_t ring_bytes)
         return -errno;
     rc = ftruncate(r->fd, (off_t)(FIXED_BYTES + ring_bytes)) < 0 ? -errno : record_map_fixed(r);
     if (rc == 0) {
-        r->head->layout = RECORD_LAYOUT;
-        r->head->ring_bytes = ring_bytes;
-        r->head->eof_at = INPUT_NO_EOF;
-        r->head->commit[0].client = -1;
+        record_head_init(r->head, ring_bytes);
         rc = record_map_ring(r, ring_bytes);
     }
     if (rc < 0) {
         record_fini(r);
         return rc;
     }
-    r->head->magic = RECORD_MAGIC;
+    atomic_store(&r->head->magic, RECORD_MAGIC);
     return 0;
+}
+
+/*
+ * Should we be killed in here, or before the keeper has heard that the old process is
+ * forgotten, its entry does not fit the record any more, and the next worker drops it.
+ */
+bool record_recycle(struct record *r)
+{
+    size_t ring_bytes = r->head->ring_bytes;
+
+    if (atomic_load(&r->head->next) > RECORD_RECYCLE_BYTES ||
+        atomic_load(&r->head->input_tail) > RECORD_RECYCLE_BYTES ||
+        atomic_load(&r->head->mark_next) > RECORD_RECYCLE_BYTES / sizeof(struct mark))
+        return false;
+    atomic_store(&r->head->magic, 0);
+    memset(r->head, 0, sizeof *r->head);
+    record_head_init(r->head, ring_bytes);
+    atomic_store(&r->head->magic, RECORD_MAGIC);
+    return true;
 }
 
 void record_name(struct record *r, const char *id)

@@ -57,7 +57,8 @@ struct input_commit {
 };
 
 struct record_head {
-    uint32_t magic, layout;
+    _Atomic uint32_t magic; /* 0: being made, or made anew */
+    uint32_t layout;
     char id[32];
     uint64_t ring_bytes;
     int64_t created_wall_ms, last_input_ms, last_output_ms;
@@ -108,6 +109,10 @@ struct record {
 /* A fresh one without a name; fd is a new memfd. 0 or -errno. */
 int record_create(struct record *r, size_t ring_bytes);
 void record_name(struct record *r, const char *id);
+/* Makes the record of a process that is forgotten as good as a fresh one, which is much
+ * cheaper than another. False: it has used too much memory, and is as it was. */
+#define RECORD_RECYCLE_BYTES (64 * 1024) /* pages that are worth keeping */
+bool record_recycle(struct record *r);
 /* One that an earlier worker made; takes fd on success. -EPROTO: not of our layout. */
 int record_adopt(struct record *r, int fd);
 void record_fini(struct record *r);

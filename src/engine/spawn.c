@@ -123,14 +123,33 @@ static void queue_input(struct process *p, const struct spawn_spec *s)
  * A record takes some thirty microseconds to make. The next one is made while the
  * keeper and the child are busy with this one, so nobody waits for it.
  */
-static void spare_fill(struct engine *e)
+static void spare_fill(void *arg)
 {
+    struct engine *e = arg;
+
     if (e->spare.fd >= 0 ||
         record_create(&e->spare, journal_ring_bytes(e->options.journal_bytes, e->exact)) < 0)
         return;
     /* The pages that every process needs, before it needs them. */
     e->spare.marks[0].at = 0;
     e->spare.meta[0][0] = '\0';
+}
+
+void spare_init(struct engine *e)
+{
+    e->spare.fd = -1;
+    e->spare_task = (struct task){.fn = spare_fill, .arg = e};
+}
+
+void spare_offer(struct engine *e, struct record *r)
+{
+    if (e->spare.fd < 0 && r->fd >= 0 &&
+        r->head->ring_bytes == journal_ring_bytes(e->options.journal_bytes, e->exact) &&
+        record_recycle(r)) {
+        e->spare = *r;
+        *r = (struct record){.fd = -1};
+    }
+    record_fini(r);
 }
 
 static int spare_take(struct engine *e, struct record *r, const char *id, size_t ring)
@@ -256,7 +275,6 @@ static void spawn_on_answer(void *arg, const void *packet, size_t len, int *fds,
     const struct k_spawned *m = packet;
     struct hf_error err = {0};
 
-    (void)len;
     p->engine->starting--;
     if (m->entry == 0) {
         p->engine->state.head->spawn_failed_total++;
@@ -269,6 +287,11 @@ static void spawn_on_answer(void *arg, const void *packet, size_t len, int *fds,
         take_fds(p, m->fds, fds, fd_count);
         begin(p);
         sp->done(sp->arg, p, NULL);
+        if (len >= sizeof(struct k_ran)) {
+            const struct k_exited *x = &((const struct k_ran *)packet)->exited;
+
+            exit_on_reaped(p, x->status, x->oom != 0, x->at_wall_ms);
+        }
     }
     spawn_free(sp);
 }
@@ -334,7 +357,7 @@ int engine_spawn(struct engine *e, const struct spawn_spec *spec, spawn_done_fn 
     }
     if (rc < 0)
         spawn_free(sp);
-    else
-        spare_fill(e);
+    else if (e->retained < e->options.retain_count) /* else the oldest leaves its record */
+        loop_defer_idle(e->loop, &e->spare_task);
     return rc;
 }

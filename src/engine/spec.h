@@ -45,8 +45,10 @@ struct spawn_spec {
     enum process_source source;
     int64_t timeout_ms, idle_timeout_ms; /* 0: none */
     int64_t grace_ms;                    /* -1: default */
-    int64_t retain_ms;                   /* -1: default */
-    int64_t history_bytes;               /* ring of this process; 0: default */
+    bool
+        quiet_start; /* nobody is told that it was started before it has ended or a while is gone */
+    int64_t retain_ms;     /* -1: default */
+    int64_t history_bytes; /* ring of this process; 0: default */
     enum detach_mode on_detach;
     int64_t detach_ms; /* for DETACH_KILL_AFTER */
     enum delivery delivery;

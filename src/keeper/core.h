@@ -86,6 +86,12 @@ struct upgrade {
     uint64_t deadline_ms;
 };
 
+/* What can wait until there is time; chores.c. */
+struct chores {
+    struct list entries; /* that have been executed or have exited since */
+    uint64_t deadline_ms;
+};
+
 struct keeper {
     const struct keeper_options *options;
     pid_t pid;
@@ -99,6 +105,7 @@ struct keeper {
     struct worker worker;
     struct ending ending;
     struct upgrade upgrade;
+    struct chores chores;
     struct pollfd *polls;
     size_t poll_cap;
 };
@@ -116,6 +123,16 @@ void requests_tell_spawn_failed(struct keeper *k, uint32_t req, uint32_t stage, 
 void reap_children(struct keeper *k);
 /* SIGCHLD named this one: if it is a leader, its exit is told before anything else is done. */
 void reap_hinted(struct keeper *k, pid_t pid);
+
+/*
+ * chores.c: a new program keeps everybody else waiting for some time. That is when cgroups are
+ * looked into and the next one's pipes are made, rather than while somebody waits for an exit.
+ */
+void chores_init(struct keeper *k);
+void chores_add(struct keeper *k, struct entry *e); /* it was executed, or has exited */
+void chores_run(struct keeper *k);
+void chores_step(struct keeper *k, uint64_t now_ms);
+uint64_t chores_deadline(const struct keeper *k);
 
 /* worker.c */
 void worker_init(struct keeper *k);

@@ -151,6 +151,7 @@ static int setup(struct keeper *k, const struct keeper_options *options, int res
     table_init(&k->table);
     cgroup_resume(&k->cgroup, "", 0);
     spawns_init(k);
+    chores_init(k);
     worker_init(k);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     rc = setup_signals(k);
@@ -232,6 +233,8 @@ static int loop_timeout(const struct keeper *k)
     uint64_t deadline = earlier(ending_deadline(k), upgrade_deadline(k));
     uint64_t now;
 
+    deadline = earlier(deadline, chores_deadline(k));
+
     if (k->worker.link.stalled)
         deadline = earlier(deadline, clock_mono_ms() + LINK_RETRY_MS);
     if (k->spawns.count > 0)
@@ -284,6 +287,7 @@ static void loop_run(struct keeper *k)
             signals_read(k);
         now = clock_mono_ms();
         spawns_step(k, now);
+        chores_step(k, now);
         ending_step(k, now);
         upgrade_step(k, now);
         worker_step(k, now);

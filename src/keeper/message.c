@@ -68,7 +68,7 @@ static const char *message_spawn_fault(const struct k_spawn *m, size_t len, size
         return "descriptors";
     if (!message_id_is_valid(m->id))
         return "id";
-    if (m->pty > 1 || m->set_user > 1 || m->set_nice > 1 || m->set_oom > 1)
+    if (m->pty > 1 || m->set_user > 1 || m->set_nice > 1 || m->set_oom > 1 || m->quiet > 1)
         return "flag";
     if (m->stdin_mode != K_STDIN_NULL && m->stdin_mode != K_STDIN_PIPE)
         return "stdin";

@@ -83,6 +83,7 @@ struct k_spawn {
     uint8_t set_user;   /* uid, gid and groups below count */
     uint8_t set_nice;
     uint8_t set_oom;
+    uint8_t quiet;       /* nobody waits for K_SPAWNED: it may come with K_EXITED */
     uint16_t rows, cols; /* pty only */
     uint32_t uid, gid;
     uint32_t group_count;
@@ -113,6 +114,12 @@ struct k_exited {
     uint32_t oom;   /* 1: the kernel's OOM killer did it (known from the cgroup only) */
     int64_t at_wall_ms;
     uint64_t utime_us, stime_us, maxrss_kib;
+};
+
+/* In place of K_SPAWNED and K_EXITED when both are known at once; tells itself by its length. */
+struct k_ran {
+    struct k_spawned spawned;
+    struct k_exited exited;
 };
 
 struct k_signal {

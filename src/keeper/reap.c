@@ -39,7 +39,7 @@ static void reap_leader(struct keeper *k, struct entry *e, int status, const str
         spawn_step(k, e->spawn);
     } else {
         requests_tell_exit(k, e);
-        cgroup_release_if_empty(&k->cgroup, &e->slot);
+        chores_add(k, e);
     }
 }
 

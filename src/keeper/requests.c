@@ -33,14 +33,32 @@ static void requests_send(struct keeper *k, const void *bytes, size_t len, const
         worker_kill_for_link(k, rc);
 }
 
+static struct k_exited requests_exit_of(const struct entry *e)
+{
+    return (struct k_exited){
+        .type = K_EXITED,
+        .entry = e->pub.entry,
+        .status = e->pub.status,
+        .oom = e->pub.oom,
+        .at_wall_ms = e->pub.exited_wall_ms,
+        .utime_us = e->pub.utime_us,
+        .stime_us = e->pub.stime_us,
+        .maxrss_kib = e->pub.maxrss_kib,
+    };
+}
+
+/* Both in one packet: a short life wakes the worker once. */
 void requests_tell_spawned(struct keeper *k, uint32_t req, const struct entry *e)
 {
-    struct k_spawned m = {.type = K_SPAWNED, .req = req, .entry = e->pub.entry, .pid = e->pub.pid};
+    struct k_ran m = {
+        .spawned = {.type = K_SPAWNED, .req = req, .entry = e->pub.entry, .pid = e->pub.pid}};
     size_t count;
     int fds[4];
 
-    m.fds = entry_fds(e, fds, &count);
-    requests_send(k, &m, sizeof m, fds, count);
+    m.spawned.fds = entry_fds(e, fds, &count);
+    if (e->pub.exited)
+        m.exited = requests_exit_of(e);
+    requests_send(k, &m, e->pub.exited ? sizeof m : sizeof m.spawned, fds, count);
 }
 
 void requests_tell_spawn_failed(struct keeper *k, uint32_t req, uint32_t stage, int error,
@@ -54,16 +72,7 @@ void requests_tell_spawn_failed(struct keeper *k, uint32_t req, uint32_t stage, 
 
 void requests_tell_exit(struct keeper *k, const struct entry *e)
 {
-    struct k_exited m = {
-        .type = K_EXITED,
-        .entry = e->pub.entry,
-        .status = e->pub.status,
-        .oom = e->pub.oom,
-        .at_wall_ms = e->pub.exited_wall_ms,
-        .utime_us = e->pub.utime_us,
-        .stime_us = e->pub.stime_us,
-        .maxrss_kib = e->pub.maxrss_kib,
-    };
+    struct k_exited m = requests_exit_of(e);
 
     requests_send(k, &m, sizeof m, NULL, 0);
 }

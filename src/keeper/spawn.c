@@ -173,8 +173,10 @@ static bool spawn_keeps_high(const struct keeper *k)
 }
 
 /* The one that makes them many takes those along that came before. */
-static void spawn_move_high(const struct keeper *k, struct entry *e)
+void spawn_move_high(const struct keeper *k, struct entry *e)
 {
+    if (!spawn_keeps_high(k))
+        return;
     entry_move_high(e);
     if (k->table.count > HIGH_FROM_ENTRIES)
         return;
@@ -194,8 +196,6 @@ static void spawn_fill_entry(struct keeper *k, struct spawn *s, const struct k_s
     e->pub.stderr_fd = io->stderr_fd;
     e->pub.record_fd = *record_fd;
     *record_fd = -1;
-    if (spawn_keeps_high(k))
-        spawn_move_high(k, e);
     e->spawn = s;
     table_set_pid(&k->table, e, s->pid);
 }
@@ -309,6 +309,8 @@ static int spawn_begin(struct keeper *k, struct spawn *s, const struct k_spawn *
         return rc;
     }
     s->deadline_ms = clock_mono_ms() + SPAWN_DEADLINE_MS;
+    if (m->quiet)
+        s->quiet_until_ms = clock_mono_ms() + SPAWN_QUIET_MS;
     list_append(&k->spawns.flying, &s->link);
     k->spawns.count++;
     return 0;
@@ -329,6 +331,8 @@ bool spawn_request(struct keeper *k, const struct k_spawn *m, const char *inline
     if (rc < 0) {
         requests_tell_spawn_failed(k, m->req, stage, -rc, 0);
         spawn_free(s);
+    } else {
+        chores_run(k);
     }
     return true;
 }
@@ -348,17 +352,11 @@ static void spawn_finish(struct keeper *k, struct spawn *s)
     } else if (e != NULL) {
         e->spawn = NULL;
         requests_tell_spawned(k, s->req, e);
-        if (e->pub.exited) {
-            requests_tell_exit(k, e);
-            cgroup_release_if_empty(&k->cgroup, &e->slot);
-        }
+        chores_add(k, e);
     }
     stack_give(&k->spawns, s->stack);
     io_close(&s->report_fd);
     spawn_free(s);
-    /* The new process has much to do before anybody hears from it again. */
-    if (k->spawns.count == 0)
-        spares_fill(&k->spawns.spares);
 }
 
 /*
@@ -439,6 +437,8 @@ void spawns_step(struct keeper *k, uint64_t now_ms)
     list_for_each (it, tmp, &k->spawns.flying) {
         struct spawn *s = list_entry(it, struct spawn, link);
 
+        if (s->quiet_until_ms != 0 && s->quiet_until_ms <= now_ms)
+            s->quiet_until_ms = 0;
         if (s->deadline_ms > now_ms)
             continue;
         requests_tell_spawn_failed(k, s->req, s->plan.own_memory ? K_STAGE_EXEC : s->plan.stage,
@@ -457,6 +457,8 @@ uint64_t spawns_deadline(const struct keeper *k)
 
         if (s->deadline_ms < first)
             first = s->deadline_ms;
+        if (s->quiet_until_ms != 0 && s->quiet_until_ms < first)
+            first = s->quiet_until_ms;
     }
     return first;
 }
@@ -465,9 +467,12 @@ void spawns_poll_set(const struct keeper *k, struct pollfd *fds)
 {
     struct list *it, *tmp;
 
-    list_for_each (it, tmp, &k->spawns.flying)
+    list_for_each (it, tmp, &k->spawns.flying) {
+        const struct spawn *s = list_entry(it, struct spawn, link);
+
         *fds++ =
-            (struct pollfd){.fd = list_entry(it, struct spawn, link)->report_fd, .events = POLLIN};
+            (struct pollfd){.fd = s->quiet_until_ms != 0 ? -1 : s->report_fd, .events = POLLIN};
+    }
 }
 
 /* New ones are at the list's end, so the first `count` are still those that were polled. */

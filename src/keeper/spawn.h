@@ -20,7 +20,8 @@
 #include "keeper/child.h"
 #include "keeper/proto.h"
 
-#define SPAWN_DEADLINE_MS 30000       /* for chdir and exec together: a dead file server */
+#define SPAWN_DEADLINE_MS 30000 /* for chdir and exec together: a dead file server */
+#define SPAWN_QUIET_MS 2
 #define SPAWN_STRINGS_MAX (64 * 1024) /* candidates, arguments and variables together: E2BIG */
 #define SPAWN_MARK "HOLDFAST_PROCESS_ID="
 #define SPAWN_LENT 4 /* report, and up to three streams */
@@ -39,6 +40,7 @@ struct spawn {
     int lent[SPAWN_LENT];
     struct child_stack *stack;
     uint64_t deadline_ms;
+    uint64_t quiet_until_ms; /* until then its pipe is not looked at */
     bool reported;
     struct child_report report;
     struct child_plan plan;
@@ -63,6 +65,9 @@ bool spawn_request(struct keeper *k, const struct k_spawn *m, const char *inline
  */
 int spawn_new(const struct k_spawn *m, const char *strings, int strings_fd, struct spawn **out);
 void spawn_free(struct spawn *s);
+
+/* When processes are many: all that the entry holds, out of the way of children to come. */
+void spawn_move_high(const struct keeper *k, struct entry *e);
 
 /* The child has died or its pipe has something: moves on as far as it goes. */
 void spawn_step(struct keeper *k, struct spawn *s);

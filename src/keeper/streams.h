@@ -17,7 +17,7 @@
 /*
  * Pipes and a terminal made ahead, while there was nothing else to do: a
  * process that is started alone does not wait for their making. They are used
- * and made only while no child is on its way to exec. A child that was cloned
+ * only while no child is on its way to exec: a child that was cloned
  * while they lay here has a copy of the ends that are to be another process's,
  * and until it is executed the other's output would not seem to end.
  */

@@ -102,6 +102,7 @@ struct entry *table_add_numbered(struct table *t, uint32_t number)
     e->pub.record_fd = e->pub.tty_fd = -1;
     e->pub.stdin_fd = e->pub.stdout_fd = e->pub.stderr_fd = -1;
     list_append(&t->all, &e->in_all);
+    list_init(&e->chore);
     table_link_number(t, e);
     t->count++;
     return e;
@@ -144,6 +145,7 @@ void table_remove(struct table *t, struct entry *e)
     *at = e->next_number;
     table_clear_pid(t, e);
     list_remove(&e->in_all);
+    list_remove(&e->chore);
     t->count--;
     entry_close(e, K_FD_TTY | K_FD_STDIN | K_FD_STDOUT | K_FD_STDERR);
     io_close(&e->pub.record_fd);

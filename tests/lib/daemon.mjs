@@ -171,11 +171,17 @@ export class Daemon {
         this.baseline = last;
     }
 
-    /** Open descriptors; a bounded number of idle cgroups that the keeper keeps for reuse is left out. */
+    /**
+     * Open descriptors; what is kept for reuse is left out: a bounded number of idle
+     * cgroups (keeper), and one record, which is made or left by a process at some time (worker).
+     */
     fdCounts() {
-        const count = (pid) =>
-            pid ? Object.values(proc.fds(pid) ?? {}).filter((to) => !to.includes('/cgroup/')).length : -1;
-        return { keeper: count(this.pid), worker: count(this.workerPid()) };
+        const count = (pid, spare) => {
+            if (!pid) return -1;
+            const fds = Object.values(proc.fds(pid) ?? {}).filter((to) => !to.includes('/cgroup/'));
+            return fds.length - (spare && fds.some((to) => to.includes('memfd:holdfast-journal')) ? 1 : 0);
+        };
+        return { keeper: count(this.pid, false), worker: count(this.workerPid(), true) };
     }
 
     /** The keeper: the process started, or what runs under unshare and its like. */

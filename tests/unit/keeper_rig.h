@@ -50,6 +50,8 @@ struct rig_boot {
 struct rig_worker {
     struct rig_boot boot;
     int link, state;
+    bool has_exit; /* it came with K_SPAWNED */
+    struct k_exited exit;
 };
 
 static inline void rig_send(int fd, const void *bytes, size_t len, const int *fds, size_t fd_count)
@@ -335,12 +337,16 @@ static inline void rig_expect(struct rig_worker *w, uint32_t type, void *out, si
 
 static inline struct k_spawned rig_spawned(struct rig_worker *w, int fds[8])
 {
-    struct k_spawned m;
+    struct k_surveyed room;
+    const struct k_ran *m = (const struct k_ran *)&room;
     size_t count;
+    ssize_t n = rig_receive(w->link, &room, sizeof room, fds, &count);
 
-    rig_expect(w, K_SPAWNED, &m, sizeof m, fds, &count);
-    EXPECT_U64(count, (uint64_t)__builtin_popcount(m.fds));
-    return m;
+    REQUIRE(room.type == K_SPAWNED && (n == sizeof m->spawned || n == sizeof *m));
+    EXPECT_U64(count, (uint64_t)__builtin_popcount(m->spawned.fds));
+    w->has_exit = n == sizeof *m;
+    w->exit = m->exited;
+    return m->spawned;
 }
 
 static inline struct k_exited rig_exited(struct rig_worker *w)
@@ -349,6 +355,10 @@ static inline struct k_exited rig_exited(struct rig_worker *w)
     size_t count;
     int fds[8];
 
+    if (w->has_exit) {
+        w->has_exit = false;
+        return w->exit;
+    }
     rig_expect(w, K_EXITED, &m, sizeof m, fds, &count);
     return m;
 }

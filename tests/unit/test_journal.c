@@ -246,3 +246,38 @@ TEST(journal_room_stops_before_what_is_held)
     EXPECT_U64(journal_room(&f.j, 10), 8192);
     teardown(&f);
 }
+
+/* --- used again --------------------------------------------------------------- */
+
+TEST(a_recycled_record_is_as_good_as_a_fresh_one)
+{
+    struct record fresh;
+    struct fixture f;
+
+    setup(&f, 4096, true);
+    record_name(&f.rec, "proc_old");
+    feed(&f, "old bytes", 9, STREAM_STDERR);
+    f.rec.head->rows = 7;
+    EXPECT(record_recycle(&f.rec));
+    EXPECT_INT(record_create(&fresh, f.rec.head->ring_bytes), 0);
+    EXPECT_INT(memcmp(f.rec.head, fresh.head, sizeof *fresh.head), 0);
+    journal_init(&f.j, &f.rec, &f.slip, true);
+    EXPECT_U64(journal_next(&f.j), 0);
+    feed(&f, "new", 3, STREAM_STDOUT);
+    EXPECT_U64(journal_next(&f.j), 3);
+    EXPECT_INT(memcmp(journal_bytes(&f.j, 0), "new", 3), 0);
+    record_fini(&fresh);
+    teardown(&f);
+}
+
+TEST(a_record_with_much_memory_is_not_recycled)
+{
+    struct fixture f;
+
+    setup(&f, 4096, true);
+    record_name(&f.rec, "proc_old");
+    atomic_store(&f.rec.head->next, RECORD_RECYCLE_BYTES + 1);
+    EXPECT(!record_recycle(&f.rec));
+    EXPECT_STR(f.rec.head->id, "proc_old");
+    teardown(&f);
+}

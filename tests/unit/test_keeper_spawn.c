@@ -524,13 +524,16 @@ TEST(many_starts_overlap_and_each_is_answered)
         size_t count;
         int fds[8];
 
-        REQUIRE(rig_receive(w.link, &room, sizeof room, fds, &count) > 0);
+        ssize_t len = rig_receive(w.link, &room, sizeof room, fds, &count);
+
+        REQUIRE(len > 0);
         if (room.type == K_SPAWNED) {
             const struct k_spawned *m = (const struct k_spawned *)&room;
 
             REQUIRE(m->req < COUNT && m->error == 0 && !seen[m->req]);
             seen[m->req] = true;
             spawned++;
+            exited += len == sizeof(struct k_ran);
             close(fds[0]);
             close(fds[1]);
         } else {
@@ -539,6 +542,73 @@ TEST(many_starts_overlap_and_each_is_answered)
             EXPECT(exited <= spawned);
         }
     }
+    rig_end(&r, &w);
+}
+
+/* --- starts that nobody waits for ------------------------------------------- */
+
+TEST(a_quiet_start_of_a_short_program_is_told_with_its_exit)
+{
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec s;
+    int fds[8], alone = 0;
+
+    rig_begin(&r, &w);
+    rig_spec_init(&s, SH("exit 7"));
+    s.m.quiet = 1;
+    for (int i = 0; i < 20; i++) {
+        struct k_exited x;
+
+        rig_spawn(&w, &s);
+        EXPECT_INT(rig_spawned(&w, fds).error, 0);
+        alone += !w.has_exit;
+        x = rig_exited(&w);
+        EXPECT_INT(WEXITSTATUS(x.status), 7);
+        rig_forget(&w, x.entry);
+        close(fds[0]);
+        close(fds[1]);
+    }
+    /* A slow machine may need longer than the quiet lasts, but not every time. */
+    EXPECT(alone < 20);
+    rig_end(&r, &w);
+}
+
+TEST(a_quiet_start_of_a_long_program_is_told_soon_all_the_same)
+{
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec s;
+    int fds[8];
+
+    rig_begin(&r, &w);
+    rig_spec_init(&s, SH("read x"));
+    s.m.quiet = 1;
+    s.m.stdin_mode = K_STDIN_PIPE;
+    rig_spawn(&w, &s);
+    EXPECT_INT(rig_spawned(&w, fds).error, 0);
+    EXPECT(!w.has_exit);
+    for (int i = 0; i < 3; i++)
+        close(fds[i]);
+    rig_end(&r, &w);
+}
+
+TEST(a_quiet_start_that_fails_says_why)
+{
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec s;
+    struct k_spawned m;
+    int fds[8];
+
+    rig_begin(&r, &w);
+    rig_spec_init(&s, (const char *const[]){"/nowhere/at/all", NULL});
+    s.m.quiet = 1;
+    rig_spawn(&w, &s);
+    m = rig_spawned(&w, fds);
+    EXPECT_U64(m.entry, 0);
+    EXPECT_INT(m.error, ENOENT);
+    EXPECT_U64(m.stage, K_STAGE_EXEC);
     rig_end(&r, &w);
 }
 
@@ -666,6 +736,7 @@ TEST(a_start_that_hangs_too_long_is_answered)
     table_init(&k.table);
     cgroup_resume(&k.cgroup, "", 0);
     spawns_init(&k);
+    chores_init(&k);
     worker_init(&k);
     REQUIRE(link_open(&k.worker.link, &w.link) == 0);
     memset(packet, 0, sizeof packet);

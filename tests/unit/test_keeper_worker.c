@@ -423,9 +423,11 @@ TEST(a_slow_worker_gets_every_exit_in_the_end)
         size_t count;
         int fds[8];
 
-        REQUIRE(rig_receive(w.link, &room, sizeof room, fds, &count) > 0);
+        ssize_t len = rig_receive(w.link, &room, sizeof room, fds, &count);
+
+        REQUIRE(len > 0);
         spawned += room.type == K_SPAWNED;
-        exited += room.type == K_EXITED;
+        exited += room.type == K_EXITED || len == sizeof(struct k_ran);
         for (size_t i = 0; i < count; i++)
             close(fds[i]);
     }

@@ -70,7 +70,6 @@ TEST(a_watch_tells_what_is_ready)
     story_init(&s);
     make_pair(p);
     s.watch = watch_new(s.loop, p[0], on_ready, &s);
-    EXPECT(fcntl(p[0], F_GETFL) & O_NONBLOCK);
     watch_set(s.watch, LOOP_READ);
     EXPECT_INT(send(p[1], "x", 1, 0), 1);
     loop_run(s.loop);
@@ -97,6 +96,16 @@ static void close_on_ready(struct watch *w, int events, void *arg)
     watch_close(w);
     io_close(&s->fd);
     loop_stop(s->loop);
+}
+
+static void close_on_ready_and_go_on(struct watch *w, int events, void *arg)
+{
+    struct story *s = arg;
+
+    (void)events;
+    tell(s, 'c');
+    watch_close(w);
+    io_close(&s->fd);
 }
 
 TEST(a_watch_may_close_itself_and_its_fd)
@@ -249,17 +258,48 @@ TEST(a_hang_up_without_interest_is_no_event)
     loop_free(s.loop);
 }
 
-TEST(a_regular_file_cannot_be_watched)
+/* A program that has ended before anybody waited for its output costs no call of epoll. */
+TEST(a_watch_that_is_closed_before_the_loop_runs_never_was)
 {
-    struct loop *l = loop_new();
-    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    struct story s;
+    int p[2];
 
-    REQUIRE(fd >= 0);
-    EXPECT(watch_new(l, fd, on_ready, NULL) == NULL);
+    story_init(&s);
+    make_pair(p);
+    s.watch = watch_new(s.loop, p[0], on_ready, &s);
+    watch_set(s.watch, LOOP_WRITE);
+    watch_close(s.watch);
+    s.watch = watch_new(s.loop, p[0], on_ready, &s);
+    watch_close(s.watch);
     watch_close(NULL);
     timer_close(NULL);
-    io_close(&fd);
-    loop_free(l);
+    io_close(&p[0]);
+    io_close(&p[1]);
+    s.task = (struct task){.fn = stop_on_task, .arg = &s};
+    loop_defer(s.loop, &s.task);
+    loop_run(s.loop);
+    EXPECT_STR(s.told, "T");
+    loop_free(s.loop);
+}
+
+/* What nobody waits for comes after what has happened, and still before the sleep. */
+TEST(an_idle_task_runs_when_nothing_else_is_left)
+{
+    struct story s;
+    struct task idle;
+    int p[2];
+
+    story_init(&s);
+    make_pair(p);
+    idle = (struct task){.fn = stop_on_task, .arg = &s};
+    loop_defer_idle(s.loop, &idle);
+    loop_defer_idle(s.loop, &idle);
+    s.fd = p[0];
+    watch_set(watch_new(s.loop, p[0], close_on_ready_and_go_on, &s), LOOP_WRITE);
+    loop_run(s.loop);
+    EXPECT_STR(s.told, "cT");
+    io_close(&p[1]);
+    loop_free(s.loop);
 }
 
 /* Deferred by a timer, a task must not wait through the sleep that follows. */

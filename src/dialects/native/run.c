@@ -341,6 +341,7 @@ static int run_begin(struct http_request *rq, struct hf_error *err)
     rc = spawn_ask_decode(&ask, body, true, err);
     if (rc == 0) {
         r = run_new(rq, &ask);
+        ask.spec.quiet_start = true;
         rc = engine_spawn(native_of(rq)->engine, &ask.spec, run_on_spawned, r, err);
         if (rc < 0) {
             http_set_user(rq, NULL, NULL);
