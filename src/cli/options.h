@@ -25,7 +25,7 @@ struct option_list {
 };
 
 struct serve_options {
-    struct option_list listen, cors_origin, allow_host;
+    struct option_list listen, dialect, cors_origin, allow_host;
     const char *token_file, *tls_cert, *tls_key, *log_level, *pid_file, *worker_user;
     bool no_auth, compress;
     int64_t max_processes, max_viewers, max_connections, journal_bytes, journal_memory_bytes;

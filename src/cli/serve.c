@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cli/dialects.h"
 #include "cli/token.h"
 #include "engine/users.h"
 #include "keeper/keeper.h"
@@ -58,21 +59,49 @@ static int find_worker_user(struct serve *s)
 
 /* --- sockets ------------------------------------------------------------------- */
 
-static int open_listeners(struct serve *s)
+_Static_assert(2 * OPTION_LIST_MAX <= SERVE_LISTEN_MAX, "all that can be asked for has room");
+
+static int open_one(struct serve *s, const char *address, int dialect)
 {
     struct hf_error err = {0};
-    size_t i;
-    int n = listen_activated(s->listeners, SERVE_LISTEN_MAX);
 
-    s->listener_count = n > 0 ? (size_t)n : 0;
-    if (n > 0)
-        return 0; /* socket activation decides where we listen */
-    for (i = 0; i < s->options.listen.count; i++) {
-        if (listen_open(s->options.listen.items[i], &s->listeners[s->listener_count], &err) < 0)
-            return fail(&err);
-        s->listener_count++;
+    if (s->listener_count == SERVE_LISTEN_MAX) {
+        hf_fail(&err, HF_E_bad_value, "more than %d listeners", SERVE_LISTEN_MAX);
+        return fail(&err);
+    }
+    if (listen_open(address, &s->listeners[s->listener_count], &err) < 0)
+        return fail(&err);
+    s->dialect[s->listener_count++] = dialect;
+    return 0;
+}
+
+static int open_dialects(struct serve *s)
+{
+    for (size_t i = 0; i < s->options.dialect.count; i++) {
+        char address[DIALECT_ADDRESS_BYTES];
+        struct hf_error err = {0};
+        int which, rc;
+
+        if (dialect_parse(s->options.dialect.items[i], &which, address, &err) < 0)
+            return fail(&err), 2;
+        if ((rc = open_one(s, address, which)) != 0)
+            return rc;
     }
     return 0;
+}
+
+static int open_listeners(struct serve *s)
+{
+    int n = listen_activated(s->listeners, SERVE_LISTEN_MAX), rc;
+
+    s->listener_count = n > 0 ? (size_t)n : 0;
+    for (int i = 0; i < n; i++)
+        s->dialect[i] = -1;
+    /* Socket activation decides where the daemon listens; dialects are asked for by name. */
+    for (size_t i = 0; n <= 0 && i < s->options.listen.count; i++)
+        if ((rc = open_one(s, s->options.listen.items[i], -1)) != 0)
+            return rc;
+    return open_dialects(s);
 }
 
 static void warn_if_open(const struct serve *s)
@@ -100,7 +129,11 @@ static void carry_make(const struct serve *s, struct buf *text, struct keeper_ca
     json_open(&o, '{');
     json_key(&o, "tokens");
     json_strn(&o, s->tokens.len > 0 ? buf_data(&s->tokens) : "", s->tokens.len);
-    json_kint(&o, "listeners", (int64_t)s->listener_count);
+    json_key(&o, "dialects");
+    json_open(&o, '[');
+    for (i = 0; i < s->listener_count; i++)
+        json_str(&o, s->dialect[i] < 0 ? "" : dialects_all[s->dialect[i]]->name);
+    json_shut(&o, ']');
     json_shut(&o, '}');
     carry->bytes = buf_data(text);
     carry->len = text->len;
@@ -120,8 +153,13 @@ static int carry_take(struct serve *s, int resume_fd)
         rc = -EPROTO;
     if (rc == 0 && n <= SERVE_LISTEN_MAX) {
         buf_puts(&s->tokens, json_string_value(json_object_get(o, "tokens")));
-        for (i = 0; i < n; i++)
+        for (i = 0; i < n; i++) {
+            const char *name = json_string_value(json_array_get(json_object_get(o, "dialects"), i));
+
             listen_describe(fds[i], &s->listeners[i]);
+            /* One that this binary does not know any more answers as the main one does. */
+            s->dialect[i] = name == NULL ? -1 : dialect_find(name, strlen(name));
+        }
         s->listener_count = n;
         s->resumed = true;
     }

@@ -15,6 +15,7 @@ struct serve {
     struct serve_options options;
     struct buf tokens;
     struct listen_socket listeners[SERVE_LISTEN_MAX];
+    int dialect[SERVE_LISTEN_MAX]; /* of the same listener: which of dialects_all; -1: everything */
     size_t listener_count;
     uid_t worker_uid;
     gid_t worker_gid;

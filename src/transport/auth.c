@@ -174,7 +174,7 @@ int auth_add_tokens(struct auth *a, const char *text, size_t len, struct hf_erro
 }
 
 /* Looks at all of them, whichever fits: time tells nothing. */
-static enum role auth_token_role(const struct auth *a, const char *token, size_t len)
+enum role auth_token_role(const struct auth *a, const char *token, size_t len)
 {
     uint8_t digest[DIGEST];
     enum role role = ROLE_NONE;
@@ -345,6 +345,9 @@ enum role auth_role(const struct auth *a, const struct http_request *rq, uid_t u
 
     if (a->all)
         return ROLE_OWN;
+    role = auth_ways_role(a, rq);
+    if (role != ROLE_NONE)
+        return role;
     if (bearer != NULL)
         return bearer_role(a, bearer); /* a wrong token is not made up for by a cookie */
     cookie = find_cookie(http_header(rq, "Cookie"), &len);

@@ -39,6 +39,10 @@ enum role auth_ticket_spend(struct auth *a, const char *ticket);
 /* Value of a Set-Cookie header for this role. out: 256 bytes. */
 void auth_cookie(const struct auth *a, enum role role, bool secure, char *out);
 
+/* The role that belongs to a token; every one is compared, in constant time. */
+enum role auth_token_role(const struct auth *a, const char *token, size_t len);
+/* What the ways of the request's table say; auth_ways.c. */
+enum role auth_ways_role(const struct auth *a, const struct http_request *rq);
 /* The decision for a request; ROLE_NONE: 401. uid: unix peer or (uid_t)-1. */
 enum role auth_role(const struct auth *a, const struct http_request *rq, uid_t uid);
 

@@ -64,6 +64,16 @@ struct route {
     const char *query; /* allowed names, space separated; NULL: none */
 };
 
+/*
+ * Ways in which a platform's clients send their token, beside the daemon's own.
+ * They are tried first, because some platforms use Authorization for something else.
+ */
+struct auth_ways {
+    const char *headers; /* whose value is a token, names separated by spaces; NULL: none */
+    const char *query;   /* the same for query parameters, where a client can do no other */
+    bool basic;          /* Authorization: Basic, the token as user or as password */
+};
+
 /* One dialect's routes under one prefix ("" for the root). */
 struct route_table {
     const char *prefix;
@@ -71,7 +81,8 @@ struct route_table {
     size_t count;
     /* Answers `err` in the dialect's shape (used for 401, 404, 405, 413 … too). */
     void (*error)(struct http_request *rq, const struct hf_error *err);
-    void *context; /* http_context(rq): the dialect's own, usually the engine */
+    void *context;                /* http_context(rq): the dialect's own, usually the engine */
+    const struct auth_ways *ways; /* NULL: only the daemon's own */
 };
 
 struct http_options {

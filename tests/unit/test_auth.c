@@ -22,9 +22,11 @@ static struct auth *new_auth(void)
     return a;
 }
 
-/* The role of a request given by its request line's start and its headers. */
-static enum role ask_as(const struct auth *a, uid_t uid, const char *method, const char *headers)
+/* The role of a request given by its method, target and headers, at a table with these ways. */
+static enum role ask_at(const struct auth *a, const struct auth_ways *ways, uid_t uid,
+                        const char *request, const char *headers)
 {
+    struct route_table table = {.prefix = "", .ways = ways};
     struct http_server server = {
         .o = {.header_bytes = 4096, .header_count = 100, .uri_bytes = 100}};
     struct http_request *rq;
@@ -33,13 +35,22 @@ static enum role ask_as(const struct auth *a, uid_t uid, const char *method, con
     size_t used;
 
     rq = request_new(&server, NULL);
-    buf_printf(&b, "%s / HTTP/1.1\r\nHost: localhost:7070\r\n%s\r\n", method, headers);
+    buf_printf(&b, "%s HTTP/1.1\r\nHost: localhost:7070\r\n%s\r\n", request, headers);
     REQUIRE(http1_feed(&rq->parser, buf_data(&b), b.len, &used) == HTTP1_HEAD);
     REQUIRE(request_parse_target(rq, NULL) == 0);
+    rq->table = &table;
     role = auth_role(a, rq, uid);
     request_free(rq);
     buf_fini(&b);
     return role;
+}
+
+static enum role ask_as(const struct auth *a, uid_t uid, const char *method, const char *headers)
+{
+    char request[32];
+
+    snprintf(request, sizeof request, "%s /", method);
+    return ask_at(a, NULL, uid, request, headers);
 }
 
 static enum role ask(const struct auth *a, const char *headers)
@@ -249,5 +260,52 @@ TEST(a_cookie_changes_nothing_for_another_site)
                                     "Connection: Upgrade\r\nUpgrade: websocket\r\n"
                                     "Origin: http://localhost:7070\r\n")),
                ROLE_OWN);
+    auth_free(a);
+}
+
+/* --- where a platform's clients put it ------------------------------------------ */
+
+static const struct auth_ways ways = {
+    .headers = "X-Access-Token X-Api-Key", .query = "access_token", .basic = true};
+
+static enum role ask_platform(const struct auth *a, const char *target, const char *headers)
+{
+    char request[128];
+
+    snprintf(request, sizeof request, "GET %s", target);
+    return ask_at(a, &ways, (uid_t)-1, request, headers);
+}
+
+TEST(a_platform_may_have_headers_of_its_own)
+{
+    struct auth *a = new_auth();
+
+    EXPECT_INT(ask_platform(a, "/", "X-Access-Token: " OWN "\r\n"), ROLE_OWN);
+    EXPECT_INT(ask_platform(a, "/", "x-api-key: " WATCH "\r\n"), ROLE_WATCH);
+    EXPECT_INT(ask_platform(a, "/", "X-Access-Token: nothing\r\n"), ROLE_NONE);
+    EXPECT_INT(ask_platform(a, "/", "X-Other: " OWN "\r\n"), ROLE_NONE);
+    EXPECT_INT(ask_platform(a, "/", "Authorization: Bearer " OWN "\r\n"), ROLE_OWN);
+    /* Authorization is somebody's name there. */
+    EXPECT_INT(ask_platform(a, "/", "Authorization: Bearer me\r\nX-Api-Key: " OWN "\r\n"),
+               ROLE_OWN);
+    EXPECT_INT(ask(a, "X-Access-Token: " OWN "\r\n"), ROLE_NONE);
+    auth_free(a);
+}
+
+TEST(a_platform_may_have_its_token_in_the_query_or_as_basic)
+{
+    struct auth *a = new_auth();
+
+    EXPECT_INT(ask_platform(a, "/x?access_token=" OWN, ""), ROLE_OWN);
+    EXPECT_INT(ask_platform(a, "/x?access_token=wrong", ""), ROLE_NONE);
+    EXPECT_INT(ask_platform(a, "/x?token=" OWN, ""), ROLE_NONE);
+    /* user:own-token-0123456789 and watch-token-0123456789: */
+    EXPECT_INT(
+        ask_platform(a, "/", "Authorization: Basic dXNlcjpvd24tdG9rZW4tMDEyMzQ1Njc4OQ==\r\n"),
+        ROLE_OWN);
+    EXPECT_INT(ask_platform(a, "/", "Authorization: Basic d2F0Y2gtdG9rZW4tMDEyMzQ1Njc4OTo=\r\n"),
+               ROLE_WATCH);
+    EXPECT_INT(ask_platform(a, "/", "Authorization: Basic bm8gY29sb24=\r\n"), ROLE_NONE);
+    EXPECT_INT(ask_platform(a, "/", "Authorization: Basic !\r\n"), ROLE_NONE);
     auth_free(a);
 }
