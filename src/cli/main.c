@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/pose.h"
 #include "cli/serve.h"
 #include "cli/upgrade.h"
 #include "keeper/keeper.h"
@@ -39,6 +40,7 @@ static const struct command {
     {"version", version_main, "print the version"},
     {"help", help_main, "this text; holdfast COMMAND --help has more"},
     {"upgrade-check", upgrade_check_main, NULL},
+    {"server", pose_sandbox_agent, NULL},
 };
 #define COMMANDS (sizeof commands / sizeof commands[0])
 

@@ -25,7 +25,7 @@ struct option_row {
 
 static const struct option_row rows[] = {
     {"--listen", OPTION_LIST, AT(listen), 0, 0, "ADDRESS",
-     "where to listen: HOST:PORT, [IPV6]:PORT, unix:PATH; may be repeated (127.0.0.1:7070)"},
+     "where to listen: HOST:PORT, [IPV6]:PORT, unix:PATH, none; may be repeated (127.0.0.1:7070)"},
     {"--dialect", OPTION_LIST, AT(dialect), 0, 0, "NAME[=ADDRESS]",
      "speak a platform's protocol at an address of its own (its usual port on loopback); may be repeated"},
     {"--token-file", OPTION_TEXT, AT(token_file), 0, 0, "FILE",

@@ -99,9 +99,15 @@ static int open_listeners(struct serve *s)
         s->dialect[i] = -1;
     /* Socket activation decides where the daemon listens; dialects are asked for by name. */
     for (size_t i = 0; n <= 0 && i < s->options.listen.count; i++)
-        if ((rc = open_one(s, s->options.listen.items[i], -1)) != 0)
+        if (strcmp(s->options.listen.items[i], "none") != 0 &&
+            (rc = open_one(s, s->options.listen.items[i], -1)) != 0)
             return rc;
-    return open_dialects(s);
+    rc = open_dialects(s);
+    if (rc == 0 && s->listener_count == 0) {
+        fprintf(stderr, "holdfast serve: --listen none needs a --dialect to serve\n");
+        return 2;
+    }
+    return rc;
 }
 
 static void warn_if_open(const struct serve *s)
@@ -215,8 +221,13 @@ static int prepare(struct serve *s, int resume_fd)
 
 int serve_main(int argc, char **argv)
 {
+    return serve_main_as(argc, argv, argv);
+}
+
+int serve_main_as(int argc, char **argv, char **real)
+{
     struct serve s = {.worker_uid = 0};
-    struct keeper_options k = {.worker_main = worker_main, .arg = &s, .argv = argv};
+    struct keeper_options k = {.worker_main = worker_main, .arg = &s, .argv = real};
     struct engine_options engine;
     struct buf text = {0};
     char path[PATH_MAX];

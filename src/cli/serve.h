@@ -23,6 +23,8 @@ struct serve {
 };
 
 int serve_main(int argc, char **argv);
+/* The same under another command line: a newer binary is executed with `real`. */
+int serve_main_as(int argc, char **argv, char **real);
 
 /* worker.c: the forked child's whole life. */
 struct keeper_boot;

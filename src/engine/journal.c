@@ -14,6 +14,7 @@
  */
 #include "engine/journal_own.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -24,6 +25,7 @@
 /* A mark at least this often, so that recordings have times. */
 #define MARK_TTY_MS 10
 #define MARK_PIPE_MS 1000
+#define MARK_BYTES (256 * 1024) /* a run is not longer than this and one read */
 
 static unsigned char pattern[PATTERN_BYTES];
 
@@ -151,7 +153,7 @@ static void mark_for_read(struct journal *j, enum stream stream)
         const struct mark *last = mark_slot(j, n - 1);
         int64_t every = h->pty ? MARK_TTY_MS : MARK_PIPE_MS;
         if (last->stream == m.stream && last->rows == m.rows && last->cols == m.cols &&
-            now - last->time_ms < every && now >= last->time_ms)
+            now - last->time_ms < every && now >= last->time_ms && m.at - last->at < MARK_BYTES)
             return;
     }
     mark_append(j, &m);
@@ -199,6 +201,47 @@ struct slice journal_slice(const struct journal *j, uint64_t at, size_t max)
             end = mark_slot(j, i)->at;
     s.len = end - at < max ? (size_t)(end - at) : max;
     return s;
+}
+
+uint64_t journal_run_first(const struct journal *j)
+{
+    return mark_count(j) == 0 ? 0 : mark_search(j, journal_first(j));
+}
+
+uint64_t journal_run_count(const struct journal *j)
+{
+    uint64_t n = mark_count(j);
+
+    return n > 0 && mark_slot(j, n - 1)->at == journal_next(j) ? n - 1 : n;
+}
+
+struct slice journal_run(const struct journal *j, uint64_t number)
+{
+    const struct mark *m = mark_slot(j, number);
+    uint64_t first = journal_first(j), at = m->at > first ? m->at : first;
+    uint64_t end = number + 1 < mark_count(j) ? mark_slot(j, number + 1)->at : journal_next(j);
+
+    assert(number >= mark_oldest(j) && number < mark_count(j));
+    return (struct slice){
+        .at = at,
+        .bytes = journal_bytes(j, at),
+        .len = end > at ? (size_t)(end - at) : 0,
+        .stream = m->stream,
+        .time_ms = m->time_ms,
+    };
+}
+
+void journal_cut(struct journal *j)
+{
+    uint64_t n = mark_count(j);
+    struct mark m;
+
+    if (n == 0 || mark_slot(j, n - 1)->at == journal_next(j))
+        return;
+    m = *mark_slot(j, n - 1);
+    m.at = journal_next(j);
+    m.time_ms = clock_wall_ms();
+    mark_append(j, &m);
 }
 
 /* --- writing ---------------------------------------------------------------- */

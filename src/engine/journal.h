@@ -37,6 +37,15 @@ uint64_t journal_next(const struct journal *j);
 /* The longest run of one stream from `at`, at most max bytes; len 0 at the end.
  * `at` must be in [first, next]. */
 struct slice journal_slice(const struct journal *j, uint64_t at, size_t max);
+/*
+ * Runs, for platforms that number pieces of output: what lies under one mark, numbered
+ * densely from 0 for all time. The last one may still grow; journal_cut() ends it, so
+ * that whoever has been given it may ask for those that follow.
+ */
+uint64_t journal_run_first(const struct journal *j); /* the oldest that is held, even if in part */
+uint64_t journal_run_count(const struct journal *j); /* ever; an empty last one does not count */
+struct slice journal_run(const struct journal *j, uint64_t number); /* in [first, count) */
+void journal_cut(struct journal *j);
 /* All streams together: plain contiguous bytes. */
 const char *journal_bytes(const struct journal *j, uint64_t at);
 

@@ -71,6 +71,8 @@ enum role auth_ways_role(const struct auth *a, const struct http_request *rq)
     role = names_role(a, rq, w->headers, http_header);
     if (role == ROLE_NONE)
         role = names_role(a, rq, w->query, http_query);
+    if (role == ROLE_NONE && http_header(rq, "Upgrade") != NULL)
+        role = names_role(a, rq, w->upgrade_query, http_query);
     if (role == ROLE_NONE && w->basic)
         role = basic_role(a, rq);
     return role;

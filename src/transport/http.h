@@ -69,9 +69,10 @@ struct route {
  * They are tried first, because some platforms use Authorization for something else.
  */
 struct auth_ways {
-    const char *headers; /* whose value is a token, names separated by spaces; NULL: none */
-    const char *query;   /* the same for query parameters, where a client can do no other */
-    bool basic;          /* Authorization: Basic, the token as user or as password */
+    const char *headers;       /* whose value is a token, names separated by spaces; NULL: none */
+    const char *query;         /* the same for query parameters, where a client can do no other */
+    const char *upgrade_query; /* and those that count for an upgrade only */
+    bool basic;                /* Authorization: Basic, the token as user or as password */
 };
 
 /* One dialect's routes under one prefix ("" for the root). */

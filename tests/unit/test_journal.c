@@ -281,3 +281,40 @@ TEST(a_record_with_much_memory_is_not_recycled)
     EXPECT_STR(f.rec.head->id, "proc_old");
     teardown(&f);
 }
+
+/* --- runs --------------------------------------------------------------------------- */
+
+TEST(runs_are_numbered_densely_and_end_where_the_stream_changes)
+{
+    struct fixture f;
+
+    setup(&f, 4096, true);
+    EXPECT_U64(journal_run_count(&f.j), 0);
+    journal_cut(&f.j); /* of nothing is nothing */
+    feed(&f, "one", 3, STREAM_STDOUT);
+    feed(&f, "two", 3, STREAM_STDERR);
+    feed(&f, "three", 5, STREAM_STDOUT);
+    EXPECT_U64(journal_run_first(&f.j), 0);
+    EXPECT_U64(journal_run_count(&f.j), 3);
+    EXPECT_U64(journal_run(&f.j, 1).at, 3);
+    EXPECT_U64(journal_run(&f.j, 1).len, 3);
+    EXPECT_INT(journal_run(&f.j, 1).stream, STREAM_STDERR);
+    EXPECT_INT(memcmp(journal_run(&f.j, 2).bytes, "three", 5), 0);
+    teardown(&f);
+}
+
+TEST(a_run_that_was_cut_does_not_grow)
+{
+    struct fixture f;
+
+    setup(&f, 4096, true);
+    feed(&f, "one", 3, STREAM_STDOUT);
+    journal_cut(&f.j);
+    journal_cut(&f.j);
+    EXPECT_U64(journal_run_count(&f.j), 1);
+    feed(&f, "two", 3, STREAM_STDOUT);
+    EXPECT_U64(journal_run_count(&f.j), 2);
+    EXPECT_U64(journal_run(&f.j, 0).len, 3);
+    EXPECT_INT(memcmp(journal_run(&f.j, 1).bytes, "two", 3), 0);
+    teardown(&f);
+}
