@@ -63,6 +63,8 @@
 #define ATTENTION_PATIENCE 16      /* one that is never silent is looked at after so many of them */
 #define ATTENTION_WATCH_FIRST_MS 5 /* the same while somebody waits for what is found */
 #define ATTENTION_WATCH_MAX_MS 250 /* and looks go on */
+#define PORTS_FIRST_MS 10 /* a port that somebody waits for is looked at; doubling */
+#define PORTS_MAX_MS 250
 #define KILL_GRACE_MS 5000
 #define KILL_VERIFY_MS 2000 /* after SIGKILL, until survivors are named */
 

@@ -46,6 +46,7 @@ struct engine {
     size_t viewers;
     struct timer *retention;
     int64_t retention_due_ms; /* wall clock */
+    struct ports *ports;      /* NULL until somebody waits for one */
     uint32_t generation;
     bool has_cgroup, exact, stopping;
     /* engine_end_all */
@@ -221,6 +222,9 @@ void attention_activity(struct process *p); /* anything else that may change wha
 void attention_stop(struct process *p);
 void attention_free(struct process *p);
 const char *attention_cwd(const struct process *p); /* where it stands now, or NULL */
+
+/* ports.c */
+void ports_free(struct engine *e);
 
 /* size.c */
 void size_viewer(struct viewer *v, uint16_t rows, uint16_t cols);
