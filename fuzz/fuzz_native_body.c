@@ -97,7 +97,7 @@ static void try_wait(const json_t *tree, const char *text, size_t len)
         return;
     len = len < 512 ? len : 512;
     if (scan_feed(s, text, len / 2, &m) || scan_feed(s, text + len / 2, len - len / 2, &m) ||
-        scan_at_end(s, &m))
+        scan_at_end(s, false, &m))
         check(m.index < ask.count && m.start <= m.end && m.end <= 10 + len);
     scan_free(s);
 }

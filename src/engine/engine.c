@@ -115,6 +115,7 @@ void engine_free(struct engine *e)
     record_fini(&e->spare);
     task_cancel(&e->events.wake);
     timer_close(e->retention);
+    ports_free(e);
     line_free(e->line);
     if (e->exact) {
         struct io_count now = io_counted();

@@ -46,6 +46,7 @@ struct engine {
     size_t viewers;
     struct timer *retention;
     int64_t retention_due_ms; /* wall clock */
+    struct ports *ports;      /* NULL until somebody waits for one */
     uint32_t generation;
     bool has_cgroup, exact, stopping;
     /* engine_end_all */
@@ -123,6 +124,8 @@ struct process {
     bool forgotten;         /* the keeper was told, or will be */
     bool typed;             /* a key was written, and nothing was read since */
     bool in_closed;
+
+    struct attention *attention; /* terminals only */
 
     /* viewers */
     struct list viewers;
@@ -210,6 +213,18 @@ void viewers_drop(struct process *p); /* the process is deleted */
 void viewers_mark_stalled(struct process *p, uint64_t held_ms);
 /* What must not be overwritten yet; the end of the output if nothing. */
 uint64_t viewers_hold(struct process *p);
+
+/* attention.c */
+void attention_start(struct process *p);
+void attention_output(struct process *p);   /* the journal has grown */
+void attention_input(struct process *p);    /* something was typed */
+void attention_activity(struct process *p); /* anything else that may change what is known */
+void attention_stop(struct process *p);
+void attention_free(struct process *p);
+const char *attention_cwd(const struct process *p); /* where it stands now, or NULL */
+
+/* ports.c */
+void ports_free(struct engine *e);
 
 /* size.c */
 void size_viewer(struct viewer *v, uint16_t rows, uint16_t cols);

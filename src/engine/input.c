@@ -283,6 +283,7 @@ static ssize_t input_take(struct process *p, int client, const void *bytes, size
     h->last_input_ms = clock_wall_ms();
     p->engine->state.head->input_bytes_total += len;
     process_touch(p);
+    attention_input(p);
     if (!p->in_blocked)
         input_flush(p);
     return (ssize_t)len;

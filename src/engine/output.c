@@ -225,6 +225,7 @@ struct burst {
 static bool tty_took(struct process *p, struct burst *b, size_t n)
 {
     p->tty_retry_ms = 0;
+    attention_output(p);
     b->total += n;
     b->unsent += n;
     if (b->unsent >= GATHER_BYTES) {

@@ -64,6 +64,7 @@ void process_unref(struct process *p)
     timer_close(p->drain);
     timer_close(p->end_timer);
     timer_close(p->deadline);
+    attention_free(p);
     meta_free(p);
     if (p->forgotten)
         spare_offer(p->engine, &p->rec);

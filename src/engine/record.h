@@ -33,6 +33,8 @@
 #define RECORD_MARKS 16384
 #define RECORD_META_BYTES (LIMIT_JSON_BODY_BYTES + 256 * 1024)
 #define RECORD_CLIENT_BYTES 64
+#define RECORD_TITLE_BYTES 256
+#define RECORD_CWD_BYTES 512
 #define INPUT_NO_EOF UINT64_MAX
 
 /* What holds from `at` on, until the next mark. */
@@ -94,6 +96,11 @@ struct record_head {
     /* metadata */
     _Atomic uint32_t meta_which; /* 0: none, 1 or 2: the current half */
     uint32_t meta_len[2];
+
+    /* attention; what lies behind osc_from is fed again to the next worker */
+    uint64_t osc_from, bells;
+    uint8_t waiting, echo_off; /* enum attention_fact */
+    char osc_title[RECORD_TITLE_BYTES], osc_cwd[RECORD_CWD_BYTES];
 };
 
 struct record {

@@ -42,6 +42,7 @@ static void size_set(struct process *p, uint16_t rows, uint16_t cols, const char
     journal_mark_size(&p->journal, rows, cols);
     viewers_notice(p, &n);
     process_updated(p);
+    attention_activity(p);
 }
 
 static struct viewer *first_with_window(struct process *p)

@@ -256,6 +256,7 @@ static void begin(struct process *p)
     process_touch(p);
     events_append(&e->events, "process.created", p, NULL);
     p->rec.head->created_told = 1;
+    attention_start(p);
     output_start(p);
     input_start(p);
     deadline_arm(p);

@@ -93,9 +93,11 @@ static size_t message_size(uint32_t type)
     case K_READY:
     case K_SURVEY:
     case K_FORGET:
+    case K_LOOK:
     case K_UPGRADE: return sizeof(struct k_simple);
     case K_SIGNAL: return sizeof(struct k_signal);
     case K_CLOSE: return sizeof(struct k_close);
+    case K_HOLDS: return sizeof(struct k_holds);
     default: return 0;
     }
 }
@@ -119,6 +121,12 @@ const char *message_fault(const void *bytes, size_t len, size_t fd_count)
         return "descriptors";
     if (type == K_SIGNAL)
         return message_signal_fault(bytes);
+    if (type == K_HOLDS) {
+        const struct k_holds *m = bytes;
+
+        if (m->count < 1 || m->count > K_HOLDS_MAX)
+            return "count";
+    }
     if (type == K_CLOSE) {
         const struct k_close *m = bytes;
 

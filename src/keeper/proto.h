@@ -21,6 +21,8 @@
 #define K_GROUPS_MAX 64
 #define K_SURVEY_MAX 64
 #define K_ID_LEN 32
+#define K_CWD_MAX 1024 /* with its NUL; a longer directory is not told */
+#define K_HOLDS_MAX 8  /* sockets in one question */
 #define K_UNSET UINT64_MAX
 
 enum k_type {
@@ -32,6 +34,8 @@ enum k_type {
     K_CLOSE,     /* struct k_close: keeper drops its copy of these descriptors */
     K_FORGET,    /* struct k_simple: entry is dropped with all it holds; only after exit */
     K_UPGRADE,   /* struct k_simple: replace the binary, as SIGHUP does */
+    K_LOOK,      /* struct k_simple: what goes on at its terminal? answered by K_LOOKED */
+    K_HOLDS,     /* struct k_holds: whose is this socket? answered by K_HELD */
     /* keeper -> worker */
     K_SPAWNED,  /* struct k_spawned; fds: master, or [stdin] stdout stderr */
     K_EXITED,   /* struct k_exited; once per entry, after its K_SPAWNED */
@@ -39,6 +43,8 @@ enum k_type {
     K_SURVEYED, /* struct k_surveyed */
     K_STOP,     /* struct k_stop: end all processes and leave with exit code 0 */
     K_RETIRE,   /* struct k_simple: leave at once with exit code 0, end no process */
+    K_LOOKED,   /* struct k_looked */
+    K_HELD,     /* struct k_held */
 };
 
 /* Descriptors of an entry, as bits of k_close.which and k_spawned.fds. */
@@ -156,6 +162,33 @@ struct k_surveyed {
     uint32_t total; /* alive in the tree, zombies not counted */
     uint32_t count; /* of them listed below */
     struct k_survivor list[K_SURVEY_MAX];
+};
+
+/* Is somebody of the foreground waiting for input from the terminal? */
+enum { K_LOOK_NO, K_LOOK_YES, K_LOOK_UNKNOWN };
+
+struct k_looked {
+    uint32_t type;
+    uint32_t req;
+    uint32_t entry;
+    int32_t group;       /* process group in the foreground; 0: none */
+    uint32_t reading;    /* K_LOOK_* */
+    char cwd[K_CWD_MAX]; /* of the group's leader; "": not known */
+};
+
+struct k_holds {
+    uint32_t type;
+    uint32_t req;
+    uint32_t entry;
+    uint32_t count; /* at least one */
+    uint64_t inodes[K_HOLDS_MAX];
+};
+
+struct k_held {
+    uint32_t type;
+    uint32_t req;
+    uint32_t entry;
+    uint32_t held; /* 1: somebody of the tree has one of them open */
 };
 
 struct k_stop {

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "keeper/core.h"
+#include "keeper/look.h"
 #include "keeper/message.h"
 #include "keeper/spawn.h"
 #include "keeper/tree.h"
@@ -105,6 +106,34 @@ static const char *request_survey(struct keeper *k, const struct k_simple *m)
     return NULL;
 }
 
+static const char *request_look(struct keeper *k, const struct k_simple *m)
+{
+    struct entry *e = table_find(&k->table, m->entry);
+    struct k_looked answer;
+
+    if (e == NULL || e->spawn != NULL)
+        return "entry";
+    memset(&answer, 0, sizeof answer);
+    answer.type = K_LOOKED;
+    answer.req = m->req;
+    answer.entry = m->entry;
+    look_terminal(e, &answer);
+    requests_send(k, &answer, sizeof answer, NULL, 0);
+    return NULL;
+}
+
+static const char *request_holds(struct keeper *k, const struct k_holds *m)
+{
+    struct entry *e = table_find(&k->table, m->entry);
+    struct k_held answer = {.type = K_HELD, .req = m->req, .entry = m->entry};
+
+    if (e == NULL || e->spawn != NULL)
+        return "entry";
+    answer.held = look_holds(k, e, m->inodes, m->count);
+    requests_send(k, &answer, sizeof answer, NULL, 0);
+    return NULL;
+}
+
 static const char *request_close(struct keeper *k, const struct k_close *m)
 {
     struct entry *e = table_find(&k->table, m->entry);
@@ -149,6 +178,8 @@ static const char *request_carry_out(struct keeper *k, const void *bytes, struct
     case K_CLOSE: return request_close(k, bytes);
     case K_FORGET: return request_forget(k, bytes);
     case K_UPGRADE: upgrade_begin(k); return NULL;
+    case K_LOOK: return request_look(k, bytes);
+    case K_HOLDS: return request_holds(k, bytes);
     default: return "type";
     }
 }

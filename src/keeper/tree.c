@@ -304,6 +304,19 @@ void tree_survey(struct keeper *k, struct entry *e, struct k_surveyed *out)
     proc_list_fini(&l);
 }
 
+bool tree_any(struct keeper *k, struct entry *e, bool (*fn)(void *arg, pid_t pid), void *arg)
+{
+    struct proc_list l;
+    bool found = false;
+
+    if (tree_find(k, e, &l) < 0)
+        return fn(arg, e->pub.pid);
+    for (size_t i = 0; i < l.count && !found; i++)
+        found = tree_is_living_member(&l.procs[i]) && fn(arg, l.procs[i].pid);
+    proc_list_fini(&l);
+    return found;
+}
+
 /* --- all trees at once ---------------------------------------------------- */
 
 /* As PID 1 all orphans are ours to end; else those that we can tell are ours. */

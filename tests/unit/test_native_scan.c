@@ -58,7 +58,7 @@ TEST(scan_joins_what_was_cut)
     EXPECT(feed(s, "dy", &m));
     EXPECT_U64(m.start, 14);
     EXPECT_U64(m.end, 19);
-    EXPECT(!scan_has_regex(s));
+    EXPECT(!scan_asks_pauses(s));
     scan_free(s);
 }
 
@@ -69,7 +69,7 @@ TEST(scan_matches_a_prompt_at_the_end_only)
     struct scan_match m = {0};
 
     EXPECT(!feed(s, "a $ b\n$ ", &m));
-    EXPECT(scan_at_end(s, &m));
+    EXPECT(scan_at_end(s, false, &m));
     EXPECT_U64(m.start, 6);
     EXPECT_U64(m.end, 8);
     scan_free(s);
@@ -102,7 +102,7 @@ TEST(scan_of_nothing_is_empty)
 
     EXPECT(scan_is_empty(s));
     EXPECT(!feed(s, "x", &m));
-    EXPECT(!scan_at_end(s, &m));
+    EXPECT(!scan_at_end(s, false, &m));
     EXPECT(scan_turn_bytes(s) > 0);
     scan_free(s);
 }
