@@ -11,11 +11,11 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "dialects/common/input_ask.h"
+#include "dialects/common/spawn_ask.h"
 #include "dialects/native/control.h"
-#include "dialects/native/input_ask.h"
 #include "dialects/native/patch.h"
 #include "dialects/native/scan.h"
-#include "dialects/native/spawn_ask.h"
 #include "dialects/native/wait_ask.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -4,8 +4,8 @@
  */
 #include "test.h"
 
+#include "dialects/common/input_ask.h"
 #include "dialects/native/control.h"
-#include "dialects/native/input_ask.h"
 #include "dialects/native/patch.h"
 #include "dialects/native/wait_ask.h"
 

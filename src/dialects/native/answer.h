@@ -9,6 +9,7 @@
 #define HF_DIALECTS_NATIVE_ANSWER_H
 
 #include "base/json.h"
+#include "dialects/common/write.h"
 #include "dialects/native/context.h"
 #include "engine/process.h"
 
@@ -18,12 +19,6 @@ void answer_send(struct http_request *rq, int status, struct json_out *o);
 /* The process object as the whole answer. */
 void answer_process(struct http_request *rq, int status, struct process *p);
 
-/* "exit" and "exit_code"; both null while running. */
-void write_exit(struct json_out *o, const struct exit_record *x);
-/* The exit of a process, or a record of kind EXIT_NONE while it runs. */
-const struct exit_record *exit_of(const struct process_view *v);
-/* "data" and "encoding": text where it is UTF-8, else base64. */
-void write_data(struct json_out *o, const char *bytes, size_t len);
 /* The process object, left open so that members can be added. */
 void write_process_open(struct json_out *o, struct process *p);
 

@@ -12,10 +12,10 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "dialects/common/spawn_ask.h"
 #include "dialects/native/answer.h"
 #include "dialects/native/ask.h"
 #include "dialects/native/handlers.h"
-#include "dialects/native/spawn_ask.h"
 #include "engine/headtail.h"
 #include "engine/viewer.h"
 

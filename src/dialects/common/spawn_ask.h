@@ -5,8 +5,8 @@
  * The spec borrows from the JSON tree and from the arrays held here: tree and
  * ask live until engine_spawn() has returned. Pure. Layer: dialects.
  */
-#ifndef HF_DIALECTS_NATIVE_SPAWN_ASK_H
-#define HF_DIALECTS_NATIVE_SPAWN_ASK_H
+#ifndef HF_DIALECTS_COMMON_SPAWN_ASK_H
+#define HF_DIALECTS_COMMON_SPAWN_ASK_H
 
 #include "base/buf.h"
 #include "base/json.h"

@@ -2,7 +2,7 @@
 /*
  * input_ask.c - the JSON form of input. Layer: dialects.
  */
-#include "dialects/native/input_ask.h"
+#include "dialects/common/input_ask.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
  * input_ask.h - the JSON form of input: text or base64, then keys, then the end. Pure.
  * Layer: dialects.
  */
-#ifndef HF_DIALECTS_NATIVE_INPUT_ASK_H
-#define HF_DIALECTS_NATIVE_INPUT_ASK_H
+#ifndef HF_DIALECTS_COMMON_INPUT_ASK_H
+#define HF_DIALECTS_COMMON_INPUT_ASK_H
 
 #include "base/buf.h"
 #include "base/json.h"

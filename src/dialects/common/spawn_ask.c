@@ -2,14 +2,14 @@
 /*
  * spawn_ask.c - a create or run body as a spawn_spec. Layer: dialects.
  */
-#include "dialects/native/spawn_ask.h"
+#include "dialects/common/spawn_ask.h"
 
 #include <string.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "dialects/native/ask.h"
+#include "dialects/common/checks.h"
 
 /* The body as it stands in JSON, before the fields that have several forms are looked at. */
 struct body {
