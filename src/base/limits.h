@@ -60,4 +60,16 @@
 #define KILL_GRACE_MS 5000
 #define KILL_VERIFY_MS 2000 /* after SIGKILL, until survivors are named */
 
+/* --- mcp --- */
+#define LIMIT_MCP_BODY_BYTES LIMIT_JSON_BODY_BYTES
+#define LIMIT_MCP_SESSIONS 256 /* beyond it the one idle for longest goes */
+#define LIMIT_MCP_SESSION_MS                                                                       \
+    (60LL * 60 * 1000)                     /* idle sessions are forgotten; clients begin anew */
+#define LIMIT_MCP_CALLS 1024               /* requests under way */
+#define LIMIT_MCP_BATCH 100                /* messages in one body */
+#define LIMIT_MCP_SUBSCRIPTIONS 64         /* resources that one session watches */
+#define LIMIT_MCP_OUTPUT_BYTES (64 * 1024) /* of output in a result: a model reads it */
+#define LIMIT_MCP_OUTPUT_MAX_BYTES (1024 * 1024)
+#define MCP_PROGRESS_MS 1000 /* between two notifications of progress */
+
 #endif

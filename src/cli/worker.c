@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "cli/confine.h"
 #include "cli/serve.h"
+#include "dialects/mcp/mcp.h"
 #include "dialects/native/native.h"
 #include "engine/engine.h"
 #include "keeper/keeper.h"
@@ -26,7 +27,7 @@
 #define STOP_DRAIN_MS 1000  /* for last answers after the processes have ended */
 #define RETIRE_DRAIN_MS 100 /* for close frames; the next worker is waiting */
 
-static const char *const dialects[] = {"native"};
+static const char *const dialects[] = {"native", "mcp"};
 
 struct worker {
     struct serve *serve;
@@ -36,6 +37,7 @@ struct worker {
     struct http_options http;
     struct native *native;
     struct native_info info;
+    struct mcp *mcp;
     struct auth *auth;
     struct origin *origin;
     struct tls_context *tls;
@@ -55,6 +57,7 @@ static void worker_on_ended(void *arg)
     struct worker *w = arg;
 
     native_drain(w->native);
+    mcp_drain(w->mcp);
     http_server_drain(w->server, STOP_DRAIN_MS, worker_on_drained, w);
 }
 
@@ -64,6 +67,7 @@ static void worker_on_stop(void *arg, uint32_t grace_ms)
 
     log_info("stopping");
     native_refuse_new(w->native);
+    mcp_refuse_new(w->mcp);
     engine_end_all(w->engine, grace_ms, worker_on_ended, w);
 }
 
@@ -72,6 +76,7 @@ static void worker_on_retire(void *arg)
     struct worker *w = arg;
 
     native_drain(w->native);
+    mcp_drain(w->mcp);
     http_server_drain(w->server, RETIRE_DRAIN_MS, worker_on_drained, w);
 }
 
@@ -130,6 +135,18 @@ static int worker_make_engine(struct worker *w, const struct keeper_boot *boot)
     return 0;
 }
 
+static void worker_make_mcp(struct worker *w)
+{
+    const struct mcp_options o = {
+        .version = HF_VERSION,
+        .origin = w->origin,
+        .session_ms = w->serve->options.mcp_session_ms,
+    };
+
+    w->mcp = mcp_new(w->engine, &o);
+    http_server_mount(w->server, mcp_routes(w->mcp));
+}
+
 static void worker_make_server(struct worker *w)
 {
     const struct serve *s = w->serve;
@@ -143,7 +160,7 @@ static void worker_make_server(struct worker *w)
         .version = HF_VERSION,
         .started_ms = clock_wall_ms(),
         .dialects = dialects,
-        .dialect_count = 1,
+        .dialect_count = sizeof dialects / sizeof *dialects,
         .tls = tls_is_built_in(),
         .compress = s->options.compress,
         .secure_cookie = w->tls != NULL,
@@ -152,6 +169,7 @@ static void worker_make_server(struct worker *w)
     };
     w->native = native_new(w->engine, w->auth, &w->info);
     http_server_mount(w->server, native_routes(w->native));
+    worker_make_mcp(w);
     for (i = 0; i < s->listener_count; i++)
         http_server_listen(w->server, s->listeners[i].fd, s->listeners[i].kind, NULL,
                            s->listeners[i].kind == LISTEN_TCP ? w->tls : NULL);
@@ -180,6 +198,7 @@ static void worker_fini(struct worker *w)
         http_server_free(w->server);
     if (w->native != NULL)
         native_free(w->native);
+    mcp_free(w->mcp);
     engine_free(w->engine);
     auth_free(w->auth);
     origin_free(w->origin);
