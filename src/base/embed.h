@@ -11,5 +11,6 @@
 #define HF_BASE_EMBED_H
 
 extern const char embed_openapi_json_start[], embed_openapi_json_end[];
+extern const char embed_mcp_tools_json_start[], embed_mcp_tools_json_end[];
 
 #endif

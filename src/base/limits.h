@@ -57,15 +57,27 @@
 #define VIEWER_SLICE_BYTES (256 * 1024) /* largest frame */
 #define EXIT_QUIET_MS 20                /* output silent this long after exit: done */
 #define EXIT_DRAIN_MAX_MS 250           /* whatever still writes, the exit is told by then */
-#define ATTENTION_FIRST_MS 30 /* a terminal silent this long is looked at */
-#define ATTENTION_LOOKS 4     /* and again, each time ATTENTION_FACTOR later: about 4 s in all */
+#define ATTENTION_FIRST_MS 30           /* a terminal silent this long is looked at */
+#define ATTENTION_LOOKS 4 /* and again, each time ATTENTION_FACTOR later: about 4 s in all */
 #define ATTENTION_FACTOR 3
 #define ATTENTION_PATIENCE 16      /* one that is never silent is looked at after so many of them */
 #define ATTENTION_WATCH_FIRST_MS 5 /* the same while somebody waits for what is found */
 #define ATTENTION_WATCH_MAX_MS 250 /* and looks go on */
-#define PORTS_FIRST_MS 10 /* a port that somebody waits for is looked at; doubling */
+#define PORTS_FIRST_MS 10          /* a port that somebody waits for is looked at; doubling */
 #define PORTS_MAX_MS 250
 #define KILL_GRACE_MS 5000
 #define KILL_VERIFY_MS 2000 /* after SIGKILL, until survivors are named */
+
+/* --- mcp --- */
+#define LIMIT_MCP_BODY_BYTES LIMIT_JSON_BODY_BYTES
+#define LIMIT_MCP_SESSIONS 256 /* beyond it the one idle for longest goes */
+#define LIMIT_MCP_SESSION_MS                                                                       \
+    (60LL * 60 * 1000)                     /* idle sessions are forgotten; clients begin anew */
+#define LIMIT_MCP_CALLS 1024               /* requests under way */
+#define LIMIT_MCP_BATCH 100                /* messages in one body */
+#define LIMIT_MCP_SUBSCRIPTIONS 64         /* resources that one session watches */
+#define LIMIT_MCP_OUTPUT_BYTES (64 * 1024) /* of output in a result: a model reads it */
+#define LIMIT_MCP_OUTPUT_MAX_BYTES (1024 * 1024)
+#define MCP_PROGRESS_MS 1000 /* between two notifications of progress */
 
 #endif

@@ -62,6 +62,8 @@ static const struct option_row rows[] = {
      "idle between requests"},
     {"--grace-ms", OPTION_NUMBER, AT(grace_ms), 0, DAY_MS, "MS",
      "for processes to end when the daemon is stopped"},
+    {"--mcp-session-ms", OPTION_NUMBER, AT(mcp_session_ms), 10, LIMIT_DURATION_MS, "MS",
+     "an MCP session that is idle for so long is forgotten"},
     {"--worker-user", OPTION_TEXT, AT(worker_user), 0, 0, "USER",
      "the user that faces the network when started as root (" WORKER_UID "); root keeps root"},
     {"--pid-file", OPTION_TEXT, AT(pid_file), 0, 0, "FILE", "write the daemon's process id there"},
@@ -84,6 +86,7 @@ void serve_options_init(struct serve_options *o)
         .body_timeout_ms = LIMIT_REQUEST_BODY_MS,
         .keepalive_timeout_ms = LIMIT_KEEPALIVE_MS,
         .grace_ms = KILL_GRACE_MS,
+        .mcp_session_ms = LIMIT_MCP_SESSION_MS,
         .log_level = "info",
         .worker_user = WORKER_UID,
     };

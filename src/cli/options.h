@@ -31,6 +31,7 @@ struct serve_options {
     int64_t max_processes, max_viewers, max_connections, journal_bytes, journal_memory_bytes;
     int64_t retain_ms, retain_count, event_log_bytes;
     int64_t header_timeout_ms, body_timeout_ms, keepalive_timeout_ms, grace_ms;
+    int64_t mcp_session_ms;
 };
 
 void serve_options_init(struct serve_options *o);

@@ -17,6 +17,7 @@
 #include "cli/confine.h"
 #include "cli/dialects.h"
 #include "cli/serve.h"
+#include "dialects/mcp/mcp.h"
 #include "dialects/native/native.h"
 #include "engine/engine.h"
 #include "keeper/keeper.h"
@@ -37,7 +38,8 @@ struct worker {
     struct native_info info;
     struct dialect_host host;
     struct dialects *dialects;
-    const char *names[DIALECTS_MAX + 1];
+    const char *names[DIALECTS_MAX + 2];
+    struct mcp *mcp;
     struct auth *auth;
     struct origin *origin;
     struct tls_context *tls;
@@ -58,6 +60,7 @@ static void worker_on_ended(void *arg)
 
     native_drain(w->native);
     dialects_drain(w->dialects);
+    mcp_drain(w->mcp);
     http_server_drain(w->server, STOP_DRAIN_MS, worker_on_drained, w);
 }
 
@@ -67,6 +70,7 @@ static void worker_on_stop(void *arg, uint32_t grace_ms)
 
     log_info("stopping");
     native_refuse_new(w->native);
+    mcp_refuse_new(w->mcp);
     engine_end_all(w->engine, grace_ms, worker_on_ended, w);
 }
 
@@ -76,6 +80,7 @@ static void worker_on_retire(void *arg)
 
     native_drain(w->native);
     dialects_drain(w->dialects);
+    mcp_drain(w->mcp);
     http_server_drain(w->server, RETIRE_DRAIN_MS, worker_on_drained, w);
 }
 
@@ -139,9 +144,22 @@ static size_t worker_name_dialects(struct worker *w)
     size_t n = 0;
 
     w->names[n++] = "native";
+    w->names[n++] = "mcp";
     for (size_t i = 0; dialects_all[i] != NULL; i++)
         w->names[n++] = dialects_all[i]->name;
     return n;
+}
+
+static void worker_make_mcp(struct worker *w)
+{
+    const struct mcp_options o = {
+        .version = HF_VERSION,
+        .origin = w->origin,
+        .session_ms = w->serve->options.mcp_session_ms,
+    };
+
+    w->mcp = mcp_new(w->engine, &o);
+    http_server_mount(w->server, mcp_routes(w->mcp));
 }
 
 static void worker_make_server(struct worker *w)
@@ -168,6 +186,7 @@ static void worker_make_server(struct worker *w)
     http_server_mount(w->server, native_routes(w->native));
     w->host = (struct dialect_host){.engine = w->engine, .loop = w->loop, .version = HF_VERSION};
     w->dialects = dialects_new(&w->host, w->server);
+    worker_make_mcp(w);
     for (i = 0; i < s->listener_count; i++)
         http_server_listen(w->server, s->listeners[i].fd, s->listeners[i].kind,
                            s->dialect[i] < 0 ? NULL : dialects_routes(w->dialects, s->dialect[i]),
@@ -200,6 +219,7 @@ static void worker_fini(struct worker *w)
     dialects_free(w->dialects);
     if (w->native != NULL)
         native_free(w->native);
+    mcp_free(w->mcp);
     engine_free(w->engine);
     auth_free(w->auth);
     origin_free(w->origin);

@@ -94,7 +94,7 @@ static void write_features(const struct native *n, struct json_out *o)
     json_kbool(o, "recording", false);
     json_kbool(o, "links", false);
     json_kbool(o, "sessions", false);
-    json_kbool(o, "mcp", false);
+    json_kbool(o, "mcp", true);
     json_shut(o, '}');
 }
 

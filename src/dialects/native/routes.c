@@ -59,7 +59,6 @@ const struct route native_route_list[] = {
     LATER(HTTP_DELETE_M, ONE "/links/{lid}", ROLE_OWN, 0),
     LATER(GET | POST, "/v1/sessions", ROLE_OWN, 0),
     LATER(ANY_METHOD, "/v1/sessions/", ROLE_OWN, ROUTE_PREFIX),
-    LATER(GET | POST | HTTP_DELETE_M, "/mcp", ROLE_OWN, 0),
 };
 
 const size_t native_route_count = sizeof native_route_list / sizeof *native_route_list;

@@ -152,7 +152,6 @@ withDaemon('meta', {}, (d) => {
             ['DELETE', '/v1/sessions/x'],
             ['POST', '/v1/sessions/x/run'],
             ['GET', '/v1/sessions/x/transcript'],
-            ['POST', '/mcp'],
         ];
         for (const [m, path] of routes) {
             const a = await d.request(m, path, { json: m === 'POST' ? {} : undefined });
