@@ -281,3 +281,34 @@ TEST(a_record_with_much_memory_is_not_recycled)
     EXPECT_STR(f.rec.head->id, "proc_old");
     teardown(&f);
 }
+
+/* A resize happened when it did, although the program wrote only later. */
+TEST(journal_keeps_the_time_of_a_size_that_nothing_was_written_under)
+{
+    struct fixture f;
+    struct journal_mark m;
+    uint64_t n;
+
+    setup(&f, 4096, true);
+    f.rec.head->pty = 1;
+    f.rec.head->rows = 24;
+    f.rec.head->cols = 80;
+    EXPECT(!journal_mark_at(&f.j, 0, &m));
+    feed(&f, "ab", 2, STREAM_TTY);
+    f.rec.head->rows = 50;
+    f.rec.head->cols = 100;
+    journal_mark_size(&f.j, 50, 100);
+    f.rec.marks[1].time_ms -= 5000; /* as if some seconds had passed */
+    feed(&f, "cd", 2, STREAM_TTY);
+    EXPECT(journal_mark_at(&f.j, 0, &m));
+    EXPECT_U64(m.rows, 24);
+    EXPECT(journal_mark_from(&f.j, m.number + 1, &m));
+    EXPECT_U64(m.at, 2);
+    EXPECT_U64(m.rows, 50);
+    n = m.number;
+    EXPECT(journal_mark_from(&f.j, n + 1, &m));
+    EXPECT_U64(m.at, 2);
+    EXPECT(m.time_ms - f.rec.marks[1].time_ms >= 5000);
+    EXPECT(!journal_mark_from(&f.j, n + 2, &m));
+    teardown(&f);
+}

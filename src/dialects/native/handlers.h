@@ -21,6 +21,7 @@ http_handler signal_handle;          /* signal.c */
 http_handler resize_handle;          /* resize.c */
 http_handler input_handle;           /* input.c */
 http_handler output_handle;          /* output.c */
+http_handler recording_handle;       /* recording.c */
 http_handler wait_exit_handle;       /* wait_exit.c */
 http_handler wait_handle;            /* wait.c */
 http_handler connect_handle;         /* connect.c */

@@ -44,6 +44,7 @@ const struct route native_route_list[] = {
     {POST, ONE "/input", input_handle, ROLE_TYPE, ROUTE_STREAM_BODY, LIMIT_INPUT_BODY_BYTES, "eof"},
     {GET, ONE "/output", output_handle, ROLE_WATCH, ROUTE_NO_BODY, 0,
      "since until tail_lines tail_bytes stream follow"},
+    {GET, ONE "/recording", recording_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, "since until follow"},
     {GET, ONE "/wait", wait_exit_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, "timeout_ms"},
     {POST, ONE "/wait", wait_handle, ROLE_WATCH, 0, 0, NULL},
     {GET, ONE "/connect", connect_handle, ROLE_WATCH, ROUTE_UPGRADE | ROUTE_NO_BODY, 0,
@@ -54,7 +55,6 @@ const struct route native_route_list[] = {
 
     /* Named by the protocol, not served yet. */
     LATER(GET, ONE "/screen", ROLE_WATCH, 0),
-    LATER(GET, ONE "/recording", ROLE_WATCH, 0),
     LATER(GET | POST, ONE "/links", ROLE_OWN, 0),
     LATER(HTTP_DELETE_M, ONE "/links/{lid}", ROLE_OWN, 0),
     LATER(GET | POST, "/v1/sessions", ROLE_OWN, 0),
