@@ -15,6 +15,7 @@
 #include "engine/journal_own.h"
 #include "engine/line.h"
 #include "engine/record.h"
+#include "engine/share.h"
 #include "engine/shared.h"
 #include "engine/viewer.h"
 
@@ -44,6 +45,8 @@ struct engine {
     struct record spare; /* made ahead, while a child is on its way; fd -1: none */
     struct task spare_task;
     size_t viewers;
+    share_end_fn *share_end;
+    void *share_end_arg;
     struct timer *retention;
     int64_t retention_due_ms; /* wall clock */
     uint32_t generation;
@@ -123,6 +126,10 @@ struct process {
     bool forgotten;         /* the keeper was told, or will be */
     bool typed;             /* a key was written, and nothing was read since */
     bool in_closed;
+
+    /* links, see share.c */
+    struct list shares;
+    struct timer *share_timer;
 
     /* viewers */
     struct list viewers;
@@ -210,6 +217,12 @@ void viewers_drop(struct process *p); /* the process is deleted */
 void viewers_mark_stalled(struct process *p, uint64_t held_ms);
 /* What must not be overwritten yet; the end of the output if nothing. */
 uint64_t viewers_hold(struct process *p);
+
+/* share.c */
+void share_arm(struct process *p);
+void share_free_all(struct process *p);
+void share_write(const struct process *p, struct json_out *o); /* for the metadata */
+void share_load(struct process *p, const json_t *links);       /* NULL: none */
 
 /* size.c */
 void size_viewer(struct viewer *v, uint16_t rows, uint16_t cols);

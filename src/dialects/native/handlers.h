@@ -34,6 +34,9 @@ http_handler activity_handle;        /* info.c */
 http_handler openapi_handle;         /* info.c */
 http_handler upgrade_handle;         /* info.c */
 http_handler not_implemented_handle; /* info.c */
+http_handler links_make_handle;      /* links.c */
+http_handler links_list_handle;      /* links.c */
+http_handler links_remove_handle;    /* links.c */
 http_handler metrics_handle;         /* metrics.c */
 http_handler tickets_handle;         /* tickets.c */
 http_handler page_handle;            /* page.c */
