@@ -14,6 +14,7 @@
 #include "dialects/common/input_ask.h"
 #include "dialects/common/spawn_ask.h"
 #include "dialects/native/control.h"
+#include "dialects/native/links.h"
 #include "dialects/native/patch.h"
 #include "dialects/native/scan.h"
 #include "dialects/native/wait_ask.h"
@@ -67,6 +68,18 @@ static void try_patch(const json_t *tree)
     check_refusal(rc, &err);
     check(rc < 0 || patch.metadata_json == NULL || patch.metadata_json[0] == '{');
     free(metadata);
+}
+
+static void try_link(const json_t *tree)
+{
+    struct hf_error err = {0};
+    struct share_spec spec;
+    int rc = links_decode(tree, &spec, &err);
+
+    check_refusal(rc, &err);
+    check(rc < 0 || spec.role == SHARE_WATCH || spec.role == SHARE_TYPE);
+    check(rc < 0 || (spec.expires_in_ms >= 0 && spec.expires_in_ms <= LIMIT_DURATION_MS));
+    check(rc < 0 || (spec.max_uses >= 0 && spec.max_uses <= LIMIT_LINK_USES));
 }
 
 static void try_input(const json_t *tree)
@@ -127,6 +140,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_spawn(tree, true);
     try_patch(tree);
     try_input(tree);
+    try_link(tree);
     try_wait(tree, text, size);
     json_decref(tree);
     return 0;

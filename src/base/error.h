@@ -30,6 +30,7 @@
     X(host_refused, 403, EPERM, "Host is not allowed")                                             \
     X(not_found, 404, ENOENT, "No such resource")                                                  \
     X(no_such_process, 404, ESRCH, "No such process")                                              \
+    X(no_such_link, 404, ENOENT, "No such link")                                                   \
     X(method_not_allowed, 405, EINVAL, "Method not allowed")                                       \
     X(not_acceptable, 406, EINVAL, "Not acceptable")                                               \
     X(request_timeout, 408, ETIMEDOUT, "Request took too long")                                    \
@@ -53,6 +54,7 @@
     X(too_many_connections, 429, EAGAIN, "Limit of connections reached")                           \
     X(too_many_waits, 429, EAGAIN, "Limit of waiting requests reached")                            \
     X(too_many_tickets, 429, EAGAIN, "Limit of open tickets reached")                              \
+    X(too_many_links, 429, EAGAIN, "Limit of links reached")                                       \
     X(journal_memory_full, 429, ENOMEM, "Limit of journal memory reached")                         \
     X(headers_too_large, 431, EMSGSIZE, "Request headers too large")                               \
     X(internal, 500, EIO, "Internal error")                                                        \

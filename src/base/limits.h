@@ -52,6 +52,11 @@
 #define LIMIT_REGEX_BYTES 4096
 #define LIMIT_REGEX_STATES 4096
 #define LIMIT_TEXT_BYTES 4096 /* a text to wait for */
+#define LIMIT_LINKS 64        /* share links of one process */
+#define LIMIT_LINK_LABEL_BYTES 256
+#define LIMIT_LINK_USES 1000000000           /* max_uses */
+#define LINK_EXPIRES_MS (24LL * 3600 * 1000) /* unless asked for otherwise */
+#define LINK_LOOK_MS (3600LL * 1000)         /* the wall clock may be set meanwhile */
 #define LIMIT_DURATION_MS (366LL * 24 * 3600 * 1000)
 #define TERMINAL_SIZE_MAX 4096
 #define VIEWER_SLICE_BYTES (256 * 1024) /* largest frame */

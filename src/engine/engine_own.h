@@ -15,6 +15,7 @@
 #include "engine/journal_own.h"
 #include "engine/line.h"
 #include "engine/record.h"
+#include "engine/share.h"
 #include "engine/shared.h"
 #include "engine/viewer.h"
 
@@ -44,6 +45,8 @@ struct engine {
     struct record spare; /* made ahead, while a child is on its way; fd -1: none */
     struct task spare_task;
     size_t viewers;
+    share_end_fn *share_end;
+    void *share_end_arg;
     struct timer *retention;
     int64_t retention_due_ms; /* wall clock */
     struct ports *ports;      /* NULL until somebody waits for one */
@@ -126,6 +129,9 @@ struct process {
     bool in_closed;
 
     struct attention *attention; /* terminals only */
+    /* links, see share.c */
+    struct list shares;
+    struct timer *share_timer;
 
     /* viewers */
     struct list viewers;
@@ -225,6 +231,11 @@ const char *attention_cwd(const struct process *p); /* where it stands now, or N
 
 /* ports.c */
 void ports_free(struct engine *e);
+/* share.c */
+void share_arm(struct process *p);
+void share_free_all(struct process *p);
+void share_write(const struct process *p, struct json_out *o); /* for the metadata */
+void share_load(struct process *p, const json_t *links);       /* NULL: none */
 
 /* size.c */
 void size_viewer(struct viewer *v, uint16_t rows, uint16_t cols);

@@ -22,9 +22,13 @@
 #include "engine/safecut.h"
 
 #define PATTERN_BYTES 4096
-/* A mark at least this often, so that recordings have times. */
+/*
+ * A mark at least this often while output comes, so that recordings have times: 10 ms is
+ * a frame of a player. Pipes share their marks with the changes of stream, and there a
+ * mark that is pushed out costs bytes, so theirs are rarer.
+ */
 #define MARK_TTY_MS 10
-#define MARK_PIPE_MS 1000
+#define MARK_PIPE_MS 100
 #define MARK_BYTES (256 * 1024) /* a run is not longer than this and one read */
 
 static unsigned char pattern[PATTERN_BYTES];
@@ -115,13 +119,33 @@ static uint64_t mark_oldest(const struct journal *j)
     return n > RECORD_MARKS ? n - RECORD_MARKS : 0;
 }
 
+static bool mark_same_size(const struct mark *a, const struct mark *b)
+{
+    return a->rows == b->rows && a->cols == b->cols;
+}
+
+/*
+ * Nothing was written under the last mark, so the new one can stand in its place. Not
+ * if it told a new size: that happened then, though output came only later.
+ */
+static bool mark_is_void(const struct journal *j, uint64_t n, const struct mark *m)
+{
+    const struct mark *last;
+
+    if (n == 0)
+        return false;
+    last = mark_slot(j, n - 1);
+    if (last->at != m->at)
+        return false;
+    return n < 2 || !mark_same_size(last, m) || mark_same_size(last, mark_slot(j, n - 2));
+}
+
 static void mark_append(struct journal *j, const struct mark *m)
 {
     struct record_head *h = j->rec->head;
     uint64_t n = mark_count(j);
 
-    /* Nothing was written under the last mark: it is replaced. */
-    if (n > 0 && mark_slot(j, n - 1)->at == m->at) {
+    if (mark_is_void(j, n, m)) {
         *mark_slot(j, n - 1) = *m;
         return;
     }
@@ -152,8 +176,8 @@ static void mark_for_read(struct journal *j, enum stream stream)
     if (n > 0) {
         const struct mark *last = mark_slot(j, n - 1);
         int64_t every = h->pty ? MARK_TTY_MS : MARK_PIPE_MS;
-        if (last->stream == m.stream && last->rows == m.rows && last->cols == m.cols &&
-            now - last->time_ms < every && now >= last->time_ms && m.at - last->at < MARK_BYTES)
+        if (last->stream == m.stream && mark_same_size(last, &m) && now - last->time_ms < every &&
+            now >= last->time_ms && m.at - last->at < MARK_BYTES)
             return;
     }
     mark_append(j, &m);
@@ -181,9 +205,23 @@ static uint64_t mark_search(const struct journal *j, uint64_t at)
     return lo;
 }
 
-const struct mark *journal_mark_at(const struct journal *j, uint64_t at)
+bool journal_mark_from(const struct journal *j, uint64_t number, struct journal_mark *out)
 {
-    return mark_count(j) == 0 ? NULL : mark_slot(j, mark_search(j, at));
+    uint64_t oldest = mark_oldest(j);
+    const struct mark *m;
+
+    if (number < oldest)
+        number = oldest;
+    if (number >= mark_count(j))
+        return false;
+    m = mark_slot(j, number);
+    *out = (struct journal_mark){number, m->at, m->time_ms, m->rows, m->cols};
+    return true;
+}
+
+bool journal_mark_at(const struct journal *j, uint64_t at, struct journal_mark *out)
+{
+    return journal_mark_from(j, mark_count(j) > 0 ? mark_search(j, at) : 0, out);
 }
 
 struct slice journal_slice(const struct journal *j, uint64_t at, size_t max)

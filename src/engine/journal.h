@@ -49,6 +49,20 @@ void journal_cut(struct journal *j);
 /* All streams together: plain contiguous bytes. */
 const char *journal_bytes(const struct journal *j, uint64_t at);
 
+/*
+ * Marks are numbered as they are made; the oldest go first. A recording walks
+ * them, because they carry the times and sizes that hold from `at` on.
+ */
+struct journal_mark {
+    uint64_t number, at;
+    int64_t time_ms; /* wall clock */
+    uint16_t rows, cols;
+};
+/* The first mark that is held with this number or a higher one; false: there is none yet. */
+bool journal_mark_from(const struct journal *j, uint64_t number, struct journal_mark *out);
+/* The mark in force at an offset, else the oldest; false: nothing was ever marked. */
+bool journal_mark_at(const struct journal *j, uint64_t at, struct journal_mark *out);
+
 /* Where to begin for "the last n bytes", not inside an escape sequence (terminals) or a character. */
 uint64_t journal_tail_bytes(const struct journal *j, uint64_t n, bool terminal);
 /* Where the last n lines begin. */

@@ -36,6 +36,8 @@ static void meta_write(const struct process *p, struct buf *out)
     json_kint(&o, "source", p->source);
     json_kint(&o, "size_policy", p->size_policy);
     json_kint(&o, "retain_ms", p->retain_ms);
+    if (!list_is_empty(&p->shares))
+        share_write(p, &o);
     json_shut(&o, '}');
 }
 
@@ -99,6 +101,7 @@ int meta_load(struct process *p)
     p->source = (enum process_source)json_integer_value(json_object_get(o, "source"));
     p->size_policy = (enum size_policy)json_integer_value(json_object_get(o, "size_policy"));
     p->retain_ms = json_integer_value(json_object_get(o, "retain_ms"));
+    share_load(p, json_object_get(o, "links"));
     json_decref(o);
     return 0;
 }
@@ -119,4 +122,5 @@ void meta_free(struct process *p)
     free(p->metadata_json);
     free(p->idempotency_key);
     free(p->request_hash);
+    share_free_all(p);
 }

@@ -39,6 +39,7 @@ struct process *process_new(struct engine *e)
     list_init(&p->end_waiters);
     list_init(&p->input_waiters);
     list_init(&p->viewers);
+    list_init(&p->shares);
     p->pump.fn = process_on_pump;
     p->pump.arg = p;
     return p;
@@ -245,6 +246,7 @@ void process_forget(struct process *p)
     }
     line_send_later(e->line, &m, sizeof m);
     p->forgotten = true;
+    share_free_all(p);
     output_close(p);
     registry_remove(e, p);
     viewers_drop(p);

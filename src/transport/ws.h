@@ -16,6 +16,8 @@
 
 struct ws;
 
+#define WS_CODE_LINK_ENDED 4410 /* the link was revoked or has ended */
+
 enum ws_opcode { WS_TEXT = 1, WS_BINARY = 2 };
 
 struct ws_ops {

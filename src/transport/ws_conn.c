@@ -526,6 +526,7 @@ struct ws *ws_new(struct conn *c, enum role role, bool deflate, const struct ws_
     ws->deflate = ws->decoder.may_deflate = deflate;
     ws->decoder.frame_max = LIMIT_WS_FRAME_BYTES;
     ws->heard = true;
+    conn_set_grant(c, NULL); /* the owner closes it, with a reason */
     conn_become(c, &ws_proto, ws);
     conn_set_deadline(c, DEADLINE_PING);
     return ws;

@@ -5,6 +5,7 @@
 #include "dialects/native/connect.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "dialects/native/answer.h"
@@ -71,6 +72,7 @@ static void connect_free(struct connect *c)
     process_unref(c->process);
     held_free(c);
     free(c->client);
+    free(c->grant);
     free(c);
 }
 
@@ -89,6 +91,19 @@ void connect_close(struct connect *c, int code, const char *reason)
     c->closing = true;
     connect_detach(c);
     ws_close(c->ws, code, reason);
+}
+
+void connect_end_grant(struct native *n, const char *grant)
+{
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &n->ops) {
+        struct op *op = list_entry(it, struct op, link);
+        struct connect *c = list_entry(op, struct connect, op);
+
+        if (op->kind == &connect_kind && c->grant != NULL && strcmp(c->grant, grant) == 0)
+            connect_close(c, WS_CODE_LINK_ENDED, "link_ended");
+    }
 }
 
 static void connect_on_closed(void *arg, int code)
@@ -329,6 +344,7 @@ static struct connect *connect_new(struct http_request *rq, struct process *p,
     c->tell.arg = c;
     c->process = process_ref(p);
     c->role = a->read_only ? ROLE_WATCH : http_role(rq);
+    c->grant = hf_xstrdup(http_grant(rq));
     c->stream = -1;
     c->raw = a->raw;
     c->pty = v.pty;

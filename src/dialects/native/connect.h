@@ -27,6 +27,9 @@ struct connect_ask {
 };
 int connect_ask(const struct http_request *rq, struct connect_ask *a, struct hf_error *err);
 
+/* A link has ended: those who came by it go, with 4410. */
+void connect_end_grant(struct native *n, const char *grant);
+
 /* Attaches and answers the request: 101 and hello, or an error. */
 void connect_open(struct http_request *rq, struct process *p, const struct connect_ask *a);
 
@@ -37,6 +40,7 @@ struct connect {
     struct viewer *viewer;   /* NULL: after the exit, or replaced */
     struct process *process; /* referenced */
     char *client;            /* NULL: none */
+    char *grant;             /* of the link it came by; NULL: none */
     struct input_waiter waiter;
     struct task tell; /* what is owed, at the end of the turn */
     struct buf *held; /* raw mode: rest of a text, reading is paused; NULL: none */

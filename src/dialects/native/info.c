@@ -42,6 +42,7 @@ static void write_limits(const struct native *n, struct json_out *o)
         {"viewers", e->max_viewers},
         {"connections", n->http.max_connections},
         {"waits", LIMIT_WAITS},
+        {"links", LIMIT_LINKS},
         {"history_bytes", e->journal_bytes},
         {"history_min_bytes", LIMIT_JOURNAL_MIN_BYTES},
         {"history_max_bytes", LIMIT_JOURNAL_MAX_BYTES},
