@@ -118,6 +118,7 @@ static void resume(struct process *p, const struct keeper_entry *k)
         events_append(&e->events, "process.created", p, NULL);
         h->created_told = 1;
     }
+    await_on_crash(p);
     output_start(p);
     if (!process_is_running(p)) {
         p->reaped = true;

@@ -146,7 +146,7 @@ struct viewer {
     uint16_t rows, cols;
     int8_t only_stream;
     bool internal, lossless, ack, read_only;
-    bool replayed, exited, dead, pumping, stalled;
+    bool replayed, exited, dead, pumping, stalled, leaving;
 };
 
 /* registry.c */
@@ -210,6 +210,13 @@ void viewers_drop(struct process *p); /* the process is deleted */
 void viewers_mark_stalled(struct process *p, uint64_t held_ms);
 /* What must not be overwritten yet; the end of the output if nothing. */
 uint64_t viewers_hold(struct process *p);
+
+/* await.c */
+uint64_t await_needs(const struct viewer *v);
+uint64_t await_hold(const struct process *p, uint64_t hold); /* lowered if a viewer is awaited */
+void await_note(struct process *p);                          /* a viewer came or acknowledged */
+void await_begin(struct process *p, const struct viewer *last);
+void await_on_crash(struct process *p);
 
 /* size.c */
 void size_viewer(struct viewer *v, uint16_t rows, uint16_t cols);
