@@ -119,6 +119,7 @@ static void resume(struct process *p, const struct keeper_entry *k)
         h->created_told = 1;
     }
     attention_start(p);
+    await_on_crash(p);
     output_start(p);
     if (!process_is_running(p)) {
         p->reaped = true;

@@ -155,7 +155,7 @@ struct viewer {
     uint16_t rows, cols;
     int8_t only_stream;
     bool internal, lossless, ack, read_only;
-    bool replayed, exited, dead, pumping, stalled;
+    bool replayed, exited, dead, pumping, stalled, leaving;
 };
 
 /* registry.c */
@@ -236,6 +236,12 @@ void share_arm(struct process *p);
 void share_free_all(struct process *p);
 void share_write(const struct process *p, struct json_out *o); /* for the metadata */
 void share_load(struct process *p, const json_t *links);       /* NULL: none */
+/* await.c */
+uint64_t await_needs(const struct viewer *v);
+uint64_t await_hold(const struct process *p, uint64_t hold); /* lowered if a viewer is awaited */
+void await_note(struct process *p);                          /* a viewer came or acknowledged */
+void await_begin(struct process *p, const struct viewer *last);
+void await_on_crash(struct process *p);
 
 /* size.c */
 void size_viewer(struct viewer *v, uint16_t rows, uint16_t cols);

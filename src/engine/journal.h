@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 enum stream { STREAM_TTY = 0, STREAM_STDOUT = 1, STREAM_STDERR = 2 };
+#define STREAM_NONE 127                 /* as a filter: none of them */
 const char *stream_name(enum stream s); /* "tty", "stdout", "stderr" */
 
 struct journal;

@@ -93,6 +93,10 @@ struct record_head {
     _Atomic uint32_t exit_set;
     struct exit_record exit;
 
+    /* waiting for a viewer: see await.c */
+    int64_t hold_ms;
+    uint64_t hold_at, hold_until_ms;
+
     /* metadata */
     _Atomic uint32_t meta_which; /* 0: none, 1 or 2: the current half */
     uint32_t meta_len[2];

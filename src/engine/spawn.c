@@ -102,6 +102,8 @@ static void copy_life(struct record_head *h, const struct spawn_spec *s)
     h->delivery = (uint8_t)s->delivery;
     h->on_detach = (uint8_t)s->on_detach;
     h->detach_ms = s->detach_ms;
+    h->hold_ms = s->hold_ms;
+    h->hold_until_ms = s->hold_ms > 0 ? clock_mono_ms() + (uint64_t)s->hold_ms : 0;
     h->grace_ms = s->grace_ms >= 0 ? s->grace_ms : KILL_GRACE_MS;
     h->idle_timeout_ms = s->idle_timeout_ms;
     if (s->timeout_ms > 0)

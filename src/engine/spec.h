@@ -52,6 +52,7 @@ struct spawn_spec {
     enum detach_mode on_detach;
     int64_t detach_ms; /* for DETACH_KILL_AFTER */
     enum delivery delivery;
+    int64_t hold_ms; /* output waits so long for a viewer that is to come, or to come back */
     enum size_policy size_policy;
     /* limits; -1: none */
     int64_t cpu_s, memory_bytes, processes, open_files, file_bytes;

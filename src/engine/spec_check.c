@@ -82,7 +82,8 @@ static int check_numbers(const struct spawn_spec *s, struct hf_error *err)
         (rc = check_range(s->idle_timeout_ms, 0, LIMIT_DURATION_MS, "idle_timeout_ms", err)) < 0 ||
         (rc = check_range(s->grace_ms, -1, LIMIT_DURATION_MS, "grace_ms", err)) < 0 ||
         (rc = check_range(s->retain_ms, -1, LIMIT_DURATION_MS, "retain_ms", err)) < 0 ||
-        (rc = check_range(s->detach_ms, 0, LIMIT_DURATION_MS, "on_detach", err)) < 0)
+        (rc = check_range(s->detach_ms, 0, LIMIT_DURATION_MS, "on_detach", err)) < 0 ||
+        (rc = check_range(s->hold_ms, 0, LIMIT_DURATION_MS, "hold_ms", err)) < 0)
         return rc;
     if (s->history_bytes != 0)
         rc = check_range(s->history_bytes, LIMIT_JOURNAL_MIN_BYTES, LIMIT_JOURNAL_MAX_BYTES,

@@ -125,6 +125,7 @@ void viewer_ack(struct viewer *v, uint64_t offset)
 {
     if (offset > v->acked && offset <= v->at)
         v->acked = offset;
+    await_note(v->process);
     viewer_pump(v);
 }
 
@@ -149,10 +150,11 @@ uint64_t viewers_hold(struct process *p)
 
     list_for_each (it, tmp, &p->viewers) {
         const struct viewer *v = list_entry(it, struct viewer, link);
-        if ((v->lossless || !v->stalled) && !v->exited && v->at < hold)
-            hold = v->at;
+        uint64_t needs = await_needs(v);
+        if ((v->lossless || !v->stalled) && !v->exited && needs < hold)
+            hold = needs;
     }
-    return hold;
+    return await_hold(p, hold);
 }
 
 static uint64_t fastest_at(struct process *p)
@@ -261,6 +263,7 @@ int viewer_attach(struct process *p, const struct viewer_options *o, const struc
         tell_coming_and_going(p, "viewer.attached");
     }
     list_append(&p->viewers, &v->link);
+    await_note(p);
     if (o->rows > 0)
         size_viewer(v, (uint16_t)o->rows, (uint16_t)o->cols);
     loop_defer(p->engine->loop, &p->pump);
@@ -287,8 +290,10 @@ void viewer_detach(struct viewer *v)
         if (p->in_table)
             tell_coming_and_going(p, "viewer.detached");
         size_on_detach(p);
-        if (p->viewer_count == 0)
+        if (p->viewer_count == 0) {
+            await_begin(p, v);
             deadline_on_detach(p);
+        }
     }
     if (!v->pumping)
         viewer_free(v);

@@ -62,7 +62,9 @@ struct viewer_ops {
 int viewer_attach(struct process *p, const struct viewer_options *o, const struct viewer_ops *ops,
                   void *arg, struct viewer **out, struct hf_error *err);
 void viewer_detach(struct viewer *v); /* NULL is fine; safe inside its own ops */
-void viewer_pump(struct viewer *v);   /* the transport has room again */
+/* It is about to go for good, so output need not wait for its return. */
+void viewer_leave(struct viewer *v);
+void viewer_pump(struct viewer *v); /* the transport has room again */
 void viewer_ack(struct viewer *v, uint64_t offset);
 int viewer_resize(struct viewer *v, int64_t rows, int64_t cols,
                   struct hf_error *err);        /* through the size policy */

@@ -17,12 +17,15 @@ struct body {
         *delivery, *size_policy, *output_encoding;
     json_t *args, *env, *pty, *input, *metadata, *on_detach, *limits;
     bool shell, clear_env;
-    int64_t timeout_ms, grace_ms, idle_timeout_ms, retain_ms, history_bytes, max_output_bytes;
+    int64_t timeout_ms, grace_ms, idle_timeout_ms, retain_ms, history_bytes, hold_ms,
+        max_output_bytes;
 };
 
 #define F(kind, member, ...) JSON_FIELD(kind, struct body, member, __VA_ARGS__)
-#define RUN_FIELDS 2 /* the last ones are for run only */
+#define CREATE_FIELDS 1 /* the first ones are not for run */
+#define RUN_FIELDS 2    /* the last ones are for run only */
 static const struct json_field body_fields[] = {
+    F(INT, hold_ms, .min = 0, .max = LIMIT_DURATION_MS),
     F(STR, command, .min = 1, .required = true),
     F(ARRAY, args),
     F(BOOL, shell),
@@ -281,6 +284,7 @@ static void copy_plain(struct spawn_ask *a, const struct body *b)
     s->grace_ms = b->grace_ms;
     s->retain_ms = b->retain_ms;
     s->history_bytes = b->history_bytes;
+    s->hold_ms = b->hold_ms;
     a->max_output_bytes = b->max_output_bytes;
 }
 
@@ -290,7 +294,8 @@ int spawn_ask_decode(struct spawn_ask *a, const json_t *body, bool run, struct h
 
     *a = (struct spawn_ask){0};
     spec_init(&a->spec);
-    if (json_decode(body, body_fields, BODY_FIELDS - (run ? 0 : RUN_FIELDS), &b, err) < 0)
+    if (json_decode(body, body_fields + (run ? CREATE_FIELDS : 0),
+                    BODY_FIELDS - (run ? CREATE_FIELDS : RUN_FIELDS), &b, err) < 0)
         return -1;
     copy_plain(a, &b);
     if (b.args != NULL && decode_args(a, b.args, err) < 0)

@@ -40,10 +40,11 @@ int connect_ask(const struct http_request *rq, struct connect_ask *a, struct hf_
     static const char *const modes[] = {"rw", "ro", NULL};
     int mode = 0;
 
-    *a = (struct connect_ask){.since = {SINCE_DEFAULT, 0}};
+    *a = (struct connect_ask){.since = {SINCE_DEFAULT, 0}, .output = true};
     if (ask_since(rq, &a->since, err) < 0 || ask_choice(rq, "mode", modes, &mode, err) < 0 ||
         ask_bool(rq, "ack", &a->ack, err) < 0 || ask_bool(rq, "raw", &a->raw, err) < 0 ||
-        ask_client(rq, &a->client, err) < 0 || ask_size(rq, &a->rows, &a->cols, err) < 0)
+        ask_bool(rq, "output", &a->output, err) < 0 || ask_client(rq, &a->client, err) < 0 ||
+        ask_size(rq, &a->rows, &a->cols, err) < 0)
         return -1;
     a->read_only = mode == 1 || http_role(rq) < ROLE_TYPE;
     if (a->read_only)
@@ -108,8 +109,11 @@ void connect_end_grant(struct native *n, const char *grant)
 
 static void connect_on_closed(void *arg, int code)
 {
-    (void)code;
-    connect_free(arg);
+    struct connect *c = arg;
+
+    if (code == 1000 && c->viewer != NULL)
+        viewer_leave(c->viewer);
+    connect_free(c);
 }
 
 /* --- the viewer's side ------------------------------------------------------------ */
@@ -359,15 +363,16 @@ static int connect_attach(struct connect *c, const struct connect_ask *a, const 
                           struct hf_error *err)
 {
     const struct viewer_options o = {
-        .since = a->since.kind,
+        .since = a->output ? a->since.kind : SINCE_NOW,
         .offset = a->since.n,
-        .ack = a->ack,
+        .internal = !a->output,
+        .ack = a->ack && a->output,
         .read_only = a->read_only,
         .client = a->client,
         .name = peer,
         .rows = a->rows,
         .cols = a->cols,
-        .only_stream = -1,
+        .only_stream = a->output ? -1 : STREAM_NONE,
     };
 
     return viewer_attach(c->process, &o, &viewer_ops, c, &c->viewer, err);

@@ -15,13 +15,14 @@
 #include "transport/ws.h"
 
 #define CONNECT_PROTOCOL "holdfast.v1"
-#define CONNECT_QUERY "since mode client rows cols ack raw"
+#define CONNECT_QUERY "since mode client rows cols ack output raw"
 
 /* The query of a connection; `client` is borrowed from the request. */
 struct connect_ask {
     struct since since;
     bool since_given;
     bool read_only, ack, raw;
+    bool output; /* false: only input goes through it, and it is no viewer */
     const char *client;
     int64_t rows, cols;
 };

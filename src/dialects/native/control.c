@@ -133,7 +133,10 @@ static int control_apply(struct connect *c, const struct control *m, struct hf_e
             return -1;
         return process_input_eof(c->process, err);
     case CONTROL_ACK: viewer_ack(c->viewer, (uint64_t)m->offset); return 0;
-    case CONTROL_DETACH: connect_close(c, 1000, "detached"); return 0;
+    case CONTROL_DETACH:
+        viewer_leave(c->viewer);
+        connect_close(c, 1000, "detached");
+        return 0;
     }
     return 0;
 }
