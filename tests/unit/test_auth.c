@@ -307,105 +307,107 @@ TEST(a_platform_may_have_its_token_in_the_query_or_as_basic)
                ROLE_WATCH);
     EXPECT_INT(ask_platform(a, "/", "Authorization: Basic bm8gY29sb24=\r\n"), ROLE_NONE);
     EXPECT_INT(ask_platform(a, "/", "Authorization: Basic !\r\n"), ROLE_NONE);
+    auth_free(a);
+}
 
-    /* --- links ------------------------------------------------------------------------ */
+/* --- links ------------------------------------------------------------------------ */
 
 #define LINK "hfl_0123456789012345678901234567890123456789"
 
-    struct keeper {
-        enum role secret, grant;
-        int uses;
-    };
+struct keeper {
+    enum role secret, grant;
+    int uses;
+};
 
-    static enum role keeper_by_secret(void *arg, const char *secret, size_t len, char *grant)
-    {
-        const struct keeper *k = arg;
+static enum role keeper_by_secret(void *arg, const char *secret, size_t len, char *grant)
+{
+    const struct keeper *k = arg;
 
-        if (len != strlen(LINK) || memcmp(secret, LINK, len) != 0)
-            return ROLE_NONE;
-        strcpy(grant, "key.link_1");
-        return k->secret;
-    }
+    if (len != strlen(LINK) || memcmp(secret, LINK, len) != 0)
+        return ROLE_NONE;
+    strcpy(grant, "key.link_1");
+    return k->secret;
+}
 
-    static enum role keeper_by_grant(void *arg, const char *grant)
-    {
-        const struct keeper *k = arg;
+static enum role keeper_by_grant(void *arg, const char *grant)
+{
+    const struct keeper *k = arg;
 
-        return strcmp(grant, "key.link_1") == 0 ? k->grant : ROLE_NONE;
-    }
+    return strcmp(grant, "key.link_1") == 0 ? k->grant : ROLE_NONE;
+}
 
-    static bool keeper_fits(void *arg, const struct http_request *rq, const char *grant)
-    {
-        (void)arg, (void)rq, (void)grant;
-        return true;
-    }
+static bool keeper_fits(void *arg, const struct http_request *rq, const char *grant)
+{
+    (void)arg, (void)rq, (void)grant;
+    return true;
+}
 
-    static void keeper_use(void *arg, const char *grant)
-    {
-        struct keeper *k = arg;
+static void keeper_use(void *arg, const char *grant)
+{
+    struct keeper *k = arg;
 
-        EXPECT_STR(grant, "key.link_1");
-        k->uses++;
-    }
+    EXPECT_STR(grant, "key.link_1");
+    k->uses++;
+}
 
-    static struct auth *new_auth_with_links(struct keeper * k)
-    {
-        struct auth *a = new_auth();
+static struct auth *new_auth_with_links(struct keeper *k)
+{
+    struct auth *a = new_auth();
 
-        auth_set_links(
-            a, &(struct auth_links){keeper_by_secret, keeper_by_grant, keeper_fits, keeper_use, k});
-        return a;
-    }
+    auth_set_links(
+        a, &(struct auth_links){keeper_by_secret, keeper_by_grant, keeper_fits, keeper_use, k});
+    return a;
+}
 
-    TEST(a_link_is_whatever_its_keeper_says)
-    {
-        struct keeper k = {ROLE_TYPE, ROLE_TYPE, 0};
-        struct auth *a = new_auth_with_links(&k), *none = new_auth();
+TEST(a_link_is_whatever_its_keeper_says)
+{
+    struct keeper k = {ROLE_TYPE, ROLE_TYPE, 0};
+    struct auth *a = new_auth_with_links(&k), *none = new_auth();
 
-        EXPECT_INT(ask(a, "Authorization: Bearer " LINK "\r\n"), ROLE_TYPE);
-        EXPECT_INT(ask(a, "Authorization: Bearer " LINK "x\r\n"), ROLE_NONE);
-        EXPECT_INT(ask(none, "Authorization: Bearer " LINK "\r\n"), ROLE_NONE);
-        EXPECT_INT(k.uses, 0);
-        auth_free(a);
-        auth_free(none);
-    }
+    EXPECT_INT(ask(a, "Authorization: Bearer " LINK "\r\n"), ROLE_TYPE);
+    EXPECT_INT(ask(a, "Authorization: Bearer " LINK "x\r\n"), ROLE_NONE);
+    EXPECT_INT(ask(none, "Authorization: Bearer " LINK "\r\n"), ROLE_NONE);
+    EXPECT_INT(k.uses, 0);
+    auth_free(a);
+    auth_free(none);
+}
 
-    TEST(a_link_opened_in_a_browser_counts_once_and_ends_with_the_link)
-    {
-        struct keeper k = {ROLE_WATCH, ROLE_WATCH, 0};
-        struct auth *a = new_auth_with_links(&k), *other = auth_new();
-        char cookie[AUTH_LINK_COOKIE_MAX], grant[AUTH_GRANT_MAX + 1], header[400];
+TEST(a_link_opened_in_a_browser_counts_once_and_ends_with_the_link)
+{
+    struct keeper k = {ROLE_WATCH, ROLE_WATCH, 0};
+    struct auth *a = new_auth_with_links(&k), *other = auth_new();
+    char cookie[AUTH_LINK_COOKIE_MAX], grant[AUTH_GRANT_MAX + 1], header[400];
 
-        EXPECT_INT(auth_link_open(a, "hfl_wrong", false, cookie, grant), ROLE_NONE);
-        EXPECT_INT(auth_link_open(a, LINK, false, cookie, grant), ROLE_WATCH);
-        EXPECT_STR(grant, "key.link_1");
-        EXPECT_INT(k.uses, 1);
-        snprintf(header, sizeof header, "Cookie: a=b; %.*s\r\n", (int)strcspn(cookie, ";"), cookie);
-        EXPECT_INT(ask(a, header), ROLE_WATCH);
-        EXPECT_INT(k.uses, 1);
-        auth_set_links(other, &(struct auth_links){keeper_by_secret, keeper_by_grant, keeper_fits,
-                                                   keeper_use, &k});
-        EXPECT_INT(ask(other, header), ROLE_NONE); /* no token, so no key */
-        header[strcspn(cookie, ";") + 8] ^= 1;
-        EXPECT_INT(ask(a, header), ROLE_NONE);
-        header[strcspn(cookie, ";") + 8] ^= 1;
-        k.grant = ROLE_NONE;
-        EXPECT_INT(ask(a, header), ROLE_NONE);
-        auth_free(a);
-        auth_free(other);
-    }
+    EXPECT_INT(auth_link_open(a, "hfl_wrong", false, cookie, grant), ROLE_NONE);
+    EXPECT_INT(auth_link_open(a, LINK, false, cookie, grant), ROLE_WATCH);
+    EXPECT_STR(grant, "key.link_1");
+    EXPECT_INT(k.uses, 1);
+    snprintf(header, sizeof header, "Cookie: a=b; %.*s\r\n", (int)strcspn(cookie, ";"), cookie);
+    EXPECT_INT(ask(a, header), ROLE_WATCH);
+    EXPECT_INT(k.uses, 1);
+    auth_set_links(other, &(struct auth_links){keeper_by_secret, keeper_by_grant, keeper_fits,
+                                               keeper_use, &k});
+    EXPECT_INT(ask(other, header), ROLE_NONE); /* no token, so no key */
+    header[strcspn(cookie, ";") + 8] ^= 1;
+    EXPECT_INT(ask(a, header), ROLE_NONE);
+    header[strcspn(cookie, ";") + 8] ^= 1;
+    k.grant = ROLE_NONE;
+    EXPECT_INT(ask(a, header), ROLE_NONE);
+    auth_free(a);
+    auth_free(other);
+}
 
-    TEST(a_link_does_not_make_less_of_a_better_cookie)
-    {
-        struct keeper k = {ROLE_WATCH, ROLE_WATCH, 0};
-        struct auth *a = new_auth_with_links(&k);
-        char cookie[AUTH_LINK_COOKIE_MAX], grant[AUTH_GRANT_MAX + 1], own[256], header[700];
+TEST(a_link_does_not_make_less_of_a_better_cookie)
+{
+    struct keeper k = {ROLE_WATCH, ROLE_WATCH, 0};
+    struct auth *a = new_auth_with_links(&k);
+    char cookie[AUTH_LINK_COOKIE_MAX], grant[AUTH_GRANT_MAX + 1], own[256], header[700];
 
-        auth_link_open(a, LINK, true, cookie, grant);
-        EXPECT(strstr(cookie, "; Secure") != NULL);
-        auth_cookie(a, ROLE_OWN, false, own);
-        snprintf(header, sizeof header, "Cookie: %.*s; %.*s\r\n", (int)strcspn(cookie, ";"), cookie,
-                 (int)strcspn(own, ";"), own);
-        EXPECT_INT(ask(a, header), ROLE_OWN);
-        auth_free(a);
-    }
+    auth_link_open(a, LINK, true, cookie, grant);
+    EXPECT(strstr(cookie, "; Secure") != NULL);
+    auth_cookie(a, ROLE_OWN, false, own);
+    snprintf(header, sizeof header, "Cookie: %.*s; %.*s\r\n", (int)strcspn(cookie, ";"), cookie,
+             (int)strcspn(own, ";"), own);
+    EXPECT_INT(ask(a, header), ROLE_OWN);
+    auth_free(a);
+}

@@ -316,34 +316,36 @@ TEST(a_run_that_was_cut_does_not_grow)
     EXPECT_U64(journal_run_count(&f.j), 2);
     EXPECT_U64(journal_run(&f.j, 0).len, 3);
     EXPECT_INT(memcmp(journal_run(&f.j, 1).bytes, "two", 3), 0);
+    teardown(&f);
+}
 
-    /* A resize happened when it did, although the program wrote only later. */
-    TEST(journal_keeps_the_time_of_a_size_that_nothing_was_written_under)
-    {
-        struct fixture f;
-        struct journal_mark m;
-        uint64_t n;
+/* A resize happened when it did, although the program wrote only later. */
+TEST(journal_keeps_the_time_of_a_size_that_nothing_was_written_under)
+{
+    struct fixture f;
+    struct journal_mark m;
+    uint64_t n;
 
-        setup(&f, 4096, true);
-        f.rec.head->pty = 1;
-        f.rec.head->rows = 24;
-        f.rec.head->cols = 80;
-        EXPECT(!journal_mark_at(&f.j, 0, &m));
-        feed(&f, "ab", 2, STREAM_TTY);
-        f.rec.head->rows = 50;
-        f.rec.head->cols = 100;
-        journal_mark_size(&f.j, 50, 100);
-        f.rec.marks[1].time_ms -= 5000; /* as if some seconds had passed */
-        feed(&f, "cd", 2, STREAM_TTY);
-        EXPECT(journal_mark_at(&f.j, 0, &m));
-        EXPECT_U64(m.rows, 24);
-        EXPECT(journal_mark_from(&f.j, m.number + 1, &m));
-        EXPECT_U64(m.at, 2);
-        EXPECT_U64(m.rows, 50);
-        n = m.number;
-        EXPECT(journal_mark_from(&f.j, n + 1, &m));
-        EXPECT_U64(m.at, 2);
-        EXPECT(m.time_ms - f.rec.marks[1].time_ms >= 5000);
-        EXPECT(!journal_mark_from(&f.j, n + 2, &m));
-        teardown(&f);
-    }
+    setup(&f, 4096, true);
+    f.rec.head->pty = 1;
+    f.rec.head->rows = 24;
+    f.rec.head->cols = 80;
+    EXPECT(!journal_mark_at(&f.j, 0, &m));
+    feed(&f, "ab", 2, STREAM_TTY);
+    f.rec.head->rows = 50;
+    f.rec.head->cols = 100;
+    journal_mark_size(&f.j, 50, 100);
+    f.rec.marks[1].time_ms -= 5000; /* as if some seconds had passed */
+    feed(&f, "cd", 2, STREAM_TTY);
+    EXPECT(journal_mark_at(&f.j, 0, &m));
+    EXPECT_U64(m.rows, 24);
+    EXPECT(journal_mark_from(&f.j, m.number + 1, &m));
+    EXPECT_U64(m.at, 2);
+    EXPECT_U64(m.rows, 50);
+    n = m.number;
+    EXPECT(journal_mark_from(&f.j, n + 1, &m));
+    EXPECT_U64(m.at, 2);
+    EXPECT(m.time_ms - f.rec.marks[1].time_ms >= 5000);
+    EXPECT(!journal_mark_from(&f.j, n + 2, &m));
+    teardown(&f);
+}
