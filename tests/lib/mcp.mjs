@@ -53,8 +53,8 @@ export async function callFails(c, code, name, args = {}) {
     return text;
 }
 
-/** One POST of any body; headers of null are left out. */
-export function post(d, body, { headers = {}, role = 'own', session, version, agent = false } = {}) {
+/** Headers of a message; those of null are left out. */
+export function headersOf({ headers = {}, session, version } = {}) {
     const all = {
         'Content-Type': 'application/json',
         Accept: ACCEPT,
@@ -62,14 +62,26 @@ export function post(d, body, { headers = {}, role = 'own', session, version, ag
         'MCP-Protocol-Version': version ?? null,
         ...headers,
     };
-    const given = Object.fromEntries(Object.entries(all).filter(([, v]) => v !== null));
-    return d.request('POST', '/mcp', {
-        role,
-        headers: given,
-        body: typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body),
-        agent,
-    });
+    return Object.fromEntries(Object.entries(all).filter(([, v]) => v !== null));
 }
+
+const bodyOf = (body) => (typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body));
+
+/** One POST of any body, and its whole answer, which must be one that the document knows. */
+export async function post(d, body, options = {}) {
+    const a = await d.request('POST', '/mcp', {
+        role: options.role,
+        headers: headersOf(options),
+        body: bodyOf(body),
+        agent: false,
+    });
+    (await d.openapi()).checkAnswer('POST', '/mcp', a);
+    return a;
+}
+
+/** The same, when the answer may be a stream that lasts. */
+export const openPost = (d, body, options = {}) =>
+    d.open('POST', '/mcp', { role: options.role, headers: headersOf(options), body: bodyOf(body) });
 
 export const request = (id, method, params) => ({ jsonrpc: '2.0', id, method, params });
 export const notification = (method, params) => ({ jsonrpc: '2.0', method, params });
