@@ -38,6 +38,7 @@
     X(not_a_terminal, 409, ENOTTY, "Process has no terminal")                                      \
     X(not_running, 409, ESRCH, "Process has exited")                                               \
     X(stdin_closed, 409, EPIPE, "Process takes no input")                                          \
+    X(lease_held, 409, EBUSY, "Another may type now")                                              \
     X(idempotency_conflict, 409, EEXIST, "Idempotency key was used otherwise")                     \
     X(offset_gone, 410, ERANGE, "Offset is no longer held")                                        \
     X(length_required, 411, EINVAL, "Length required")                                             \

@@ -57,8 +57,12 @@
 #define LIMIT_LINK_USES 1000000000           /* max_uses */
 #define LINK_EXPIRES_MS (24LL * 3600 * 1000) /* unless asked for otherwise */
 #define LINK_LOOK_MS (3600LL * 1000)         /* the wall clock may be set meanwhile */
+#define LIMIT_NAME_BYTES 128                 /* what a viewer calls itself */
+#define LEASE_GRACE_MS 5000                  /* for its holder to come back */
 #define LIMIT_DURATION_MS (366LL * 24 * 3600 * 1000)
 #define TERMINAL_SIZE_MAX 4096
+#define SIZE_DEBOUNCE_MS 50             /* a dragged window sizes the terminal this often */
+#define SIZE_LEAVE_MS 250               /* for a reconnect, before the windows of others count */
 #define VIEWER_SLICE_BYTES (256 * 1024) /* largest frame */
 #define EXIT_QUIET_MS 20                /* output silent this long after exit: done */
 #define EXIT_DRAIN_MAX_MS 250           /* whatever still writes, the exit is told by then */

@@ -13,6 +13,7 @@
 #include "engine/engine.h"
 #include "engine/events.h"
 #include "engine/journal_own.h"
+#include "engine/lease.h"
 #include "engine/line.h"
 #include "engine/record.h"
 #include "engine/share.h"
@@ -56,6 +57,16 @@ struct engine {
     size_t ends_open;
     task_fn *ended;
     void *ended_arg;
+};
+
+/* See lease.h. Held without a holder: its client may still come back. */
+struct lease {
+    bool held;
+    struct viewer *holder;
+    char *client, *name;
+    enum viewer_role role;
+    int64_t since_ms;
+    struct timer *grace;
 };
 
 /* Where a process is on its way out. */
@@ -139,6 +150,12 @@ struct process {
     bool pumping, pump_again;
     size_t viewer_count; /* those that are not internal */
     struct viewer *size_owner;
+    char *size_owner_client;         /* of the one that left last */
+    uint64_t size_turn, size_called; /* changes of windows and calls are numbered */
+    uint64_t size_ms;                /* the loop's clock, of the last change; 0: none */
+    uint64_t size_leave_ms;          /* until then who left may come back */
+    struct timer *size_timer;
+    struct lease lease;
     bool seen_viewer;
 };
 
@@ -153,7 +170,10 @@ struct viewer {
     uint64_t moved_ms; /* the loop's clock, when it last took something */
     char *client, *name;
     uint16_t rows, cols;
+    uint64_t sized; /* turn of its last change */
     int8_t only_stream;
+    enum viewer_role role;
+    int64_t since_ms; /* wall clock */
     bool internal, lossless, ack, read_only;
     bool replayed, exited, dead, pumping, stalled, leaving;
 };
@@ -243,8 +263,18 @@ void await_note(struct process *p);                          /* a viewer came or
 void await_begin(struct process *p, const struct viewer *last);
 void await_on_crash(struct process *p);
 
+/* lease.c */
+int lease_check(const struct process *p, const struct viewer *v, struct hf_error *err);
+void lease_on_attach(struct viewer *v);
+void lease_on_detach(struct viewer *v);
+void lease_fini(struct process *p);
+void lease_write(const struct process *p, struct json_out *o); /* for the metadata */
+void lease_load(struct process *p, const json_t *o);           /* NULL: none */
+
 /* size.c */
 void size_viewer(struct viewer *v, uint16_t rows, uint16_t cols);
-void size_on_detach(struct process *p);
+void size_settle(struct process *p); /* something changed: now or soon */
+void size_on_detach(struct viewer *v);
+void size_fini(struct process *p);
 
 #endif

@@ -38,6 +38,7 @@ static void meta_write(const struct process *p, struct buf *out)
     json_kint(&o, "retain_ms", p->retain_ms);
     if (!list_is_empty(&p->shares))
         share_write(p, &o);
+    lease_write(p, &o);
     json_shut(&o, '}');
 }
 
@@ -102,6 +103,7 @@ int meta_load(struct process *p)
     p->size_policy = (enum size_policy)json_integer_value(json_object_get(o, "size_policy"));
     p->retain_ms = json_integer_value(json_object_get(o, "retain_ms"));
     share_load(p, json_object_get(o, "links"));
+    lease_load(p, json_object_get(o, "lease"));
     json_decref(o);
     return 0;
 }
@@ -123,4 +125,5 @@ void meta_free(struct process *p)
     free(p->idempotency_key);
     free(p->request_hash);
     share_free_all(p);
+    lease_fini(p);
 }

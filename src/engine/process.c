@@ -66,6 +66,7 @@ void process_unref(struct process *p)
     timer_close(p->end_timer);
     timer_close(p->deadline);
     attention_free(p);
+    size_fini(p);
     meta_free(p);
     if (p->forgotten)
         spare_offer(p->engine, &p->rec);
@@ -156,6 +157,8 @@ int process_patch(struct process *p, const struct process_patch *patch, struct h
         retention_change(p);
     if (patch->title != NULL)
         viewers_notice(p, &n);
+    if (patch->set_size_policy)
+        size_settle(p);
     process_updated(p);
     return rc;
 }

@@ -199,7 +199,10 @@ TEST(control_refuses)
     EXPECT_INT(control_code("{\"type\":5}", &c), HF_E_bad_type);
     EXPECT_INT(control_code("{\"type\":\"dance\"}", &c), HF_E_bad_value);
     EXPECT_INT(control_code("{\"type\":\"role\"}", &c), HF_E_not_implemented);
-    EXPECT_INT(control_code("{\"type\":\"lease\"}", &c), HF_E_not_implemented);
+    EXPECT_INT(control_code("{\"type\":\"lease\"}", &c), HF_E_missing_field);
+    EXPECT_INT(control_code("{\"type\":\"lease\",\"action\":\"grab\"}", &c), HF_E_bad_value);
+    EXPECT_INT(control_code("{\"type\":\"lease\",\"action\":\"request\"}", &c), HF_OK);
+    EXPECT_INT(c.action, LEASE_REQUEST);
     EXPECT_INT(control_code("{\"type\":\"resize\",\"rows\":0,\"cols\":1}", &c), HF_E_bad_size);
     EXPECT_INT(control_code("{\"type\":\"resize\",\"rows\":1}", &c), HF_E_missing_field);
     EXPECT_INT(control_code("{\"type\":\"signal\",\"signal\":\"NOPE\"}", &c), HF_E_bad_signal);

@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "dialects/native/answer.h"
 #include "dialects/native/handlers.h"
 
@@ -35,6 +37,23 @@ static int ask_client(const struct http_request *rq, const char **out, struct hf
     return 0;
 }
 
+static int ask_name(const struct http_request *rq, const char **out, struct hf_error *err)
+{
+    const char *s = http_query(rq, "name");
+    size_t len = s != NULL ? strlen(s) : 0, i = 0;
+
+    if (s == NULL)
+        return 0;
+    while (i < len && (unsigned char)s[i] >= ' ' && s[i] != 0x7f)
+        i++;
+    if (len < 1 || len > LIMIT_NAME_BYTES || i < len || !utf8_is_valid(s, len))
+        return hf_fail_field(err, HF_E_bad_query, "name",
+                             "\"name\" is 1 to %d bytes of text without control characters",
+                             LIMIT_NAME_BYTES);
+    *out = s;
+    return 0;
+}
+
 int connect_ask(const struct http_request *rq, struct connect_ask *a, struct hf_error *err)
 {
     static const char *const modes[] = {"rw", "ro", NULL};
@@ -44,7 +63,7 @@ int connect_ask(const struct http_request *rq, struct connect_ask *a, struct hf_
     if (ask_since(rq, &a->since, err) < 0 || ask_choice(rq, "mode", modes, &mode, err) < 0 ||
         ask_bool(rq, "ack", &a->ack, err) < 0 || ask_bool(rq, "raw", &a->raw, err) < 0 ||
         ask_bool(rq, "output", &a->output, err) < 0 || ask_client(rq, &a->client, err) < 0 ||
-        ask_size(rq, &a->rows, &a->cols, err) < 0)
+        ask_name(rq, &a->name, err) < 0 || ask_size(rq, &a->rows, &a->cols, err) < 0)
         return -1;
     a->read_only = mode == 1 || http_role(rq) < ROLE_TYPE;
     if (a->read_only)
@@ -182,8 +201,15 @@ static void connect_notice(void *arg, const struct viewer_notice *n)
     case NOTICE_VIEWERS: c->owes_viewers = true; break;
     case NOTICE_TITLE: c->owes_title = true; break;
     case NOTICE_DELETED:
-        if (c->ws != NULL)
-            connect_send_deleted(c);
+        connect_send_notice(c, "deleted", "the record of this process was dropped", NULL);
+        break;
+    case NOTICE_LEASE:
+        c->owes_lease = true;
+        snprintf(c->lease_why, sizeof c->lease_why, "%s", n->by);
+        break;
+    case NOTICE_LEASE_REQUEST:
+        c->owes_request = true;
+        snprintf(c->request_by, sizeof c->request_by, "%s", n->by != NULL ? n->by : "");
         break;
     }
     /* Not at once: the engine may be in the middle of what it tells about. */
@@ -210,11 +236,17 @@ static ssize_t take_input(struct connect *c, const void *bytes, size_t len, stru
 {
     if (c->role < ROLE_TYPE)
         return hf_fail(err, HF_E_forbidden, "this connection may only watch");
-    if (len == 0)
-        return 0;
-    if (c->client != NULL)
-        return process_input_from(c->process, c->client, bytes, len, err);
-    return process_input(c->process, bytes, len, err);
+    return len > 0 ? viewer_input(c->viewer, bytes, len, err) : 0;
+}
+
+/* Another has the lease: these bytes are gone, and counted, so that they do not come again. */
+static void input_passed(struct connect *c, size_t len, bool last, const struct hf_error *err)
+{
+    viewer_input_pass(c->viewer, len);
+    c->owes_ack = c->client != NULL;
+    connect_send_owed(c);
+    if (last)
+        connect_send_notice(c, "lease_held", err->detail, NULL);
 }
 
 /* Input that cannot be taken is passed over, and the client told once per message. */
@@ -227,7 +259,9 @@ static size_t connect_input(struct connect *c, const void *bytes, size_t len, bo
         return len;
     n = take_input(c, bytes, len, &err);
     if (n < 0) {
-        if (last)
+        if (err.code == HF_E_lease_held)
+            input_passed(c, len, last, &err);
+        else if (last)
             connect_send_error(c, &err);
         return len;
     }
@@ -368,8 +402,9 @@ static int connect_attach(struct connect *c, const struct connect_ask *a, const 
         .internal = !a->output,
         .ack = a->ack && a->output,
         .read_only = a->read_only,
+        .role = (enum viewer_role)c->role,
         .client = a->client,
-        .name = peer,
+        .name = a->name != NULL ? a->name : peer,
         .rows = a->rows,
         .cols = a->cols,
         .only_stream = a->output ? -1 : STREAM_NONE,
