@@ -28,7 +28,8 @@ TLS_RELEASE := $(if $(TLS),$(TLS),0)
 
 SRC := $(sort $(wildcard src/*/*.c src/*/*/*.c))
 HDR := $(sort $(wildcard src/*/*.h src/*/*/*.h))
-EMBED := $(sort $(wildcard src/dialects/native/openapi.json src/dialects/mcp/mcp_tools.json web/dist/page.html))
+EMBED := $(sort $(wildcard src/dialects/native/openapi.json src/dialects/mcp/mcp_tools.json \
+	src/engine/shell/* web/dist/page.html))
 LLHTTP := api http llhttp
 LLHTTP_FLAGS := -DLLHTTP_STRICT_MODE=1 -std=gnu11 -w
 UNIT := $(sort $(wildcard tests/unit/test_*.c))

@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "engine/engine_own.h"
+#include "engine/shell.h"
 
 struct spawn {
     struct process *process;
@@ -332,6 +333,7 @@ int engine_spawn(struct engine *e, const struct spawn_spec *spec, spawn_done_fn 
                  struct hf_error *err)
 {
     char id[PROCESS_ID_LEN + 8];
+    struct shell_plan shell;
     struct k_spawn packet;
     struct spawn *sp;
     int rc;
@@ -343,7 +345,10 @@ int engine_spawn(struct engine *e, const struct spawn_spec *spec, spawn_done_fn 
     sp->done = done;
     sp->arg = arg;
     sp->searched = !spec->shell && strchr(spec->command, '/') == NULL;
-    rc = packet_build(spec, id, &packet, &sp->strings, err);
+    rc = shell_plan(spec, &shell, err);
+    if (rc == 0)
+        rc = packet_build(&shell.spec, id, &packet, &sp->strings, err);
+    shell_plan_fini(&shell);
     if (rc == 0) {
         sp->process = reserve(e, spec, id, err);
         rc = sp->process == NULL ? -ENOMEM : 0;

@@ -28,9 +28,10 @@ struct spawn_spec {
     const char *command;
     const char *const *args; /* without argv[0] */
     size_t arg_count;
-    const char *argv0; /* NULL: the command */
-    bool shell;        /* command is a line for the shell */
-    const char *cwd;   /* NULL: the daemon's */
+    const char *argv0;      /* NULL: the command */
+    bool shell;             /* command is a line for the shell */
+    bool shell_integration; /* bash or zsh is to mark its prompts; see shell.h */
+    const char *cwd;        /* NULL: the daemon's */
     const struct spec_env *env;
     size_t env_count;
     bool clear_env;

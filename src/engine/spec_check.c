@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "engine/shell.h"
 #include "engine/spawn.h"
 
 static int check_text(const char *s, size_t max, const char *field, struct hf_error *err)
@@ -103,6 +104,8 @@ int spec_check(const struct spawn_spec *s, struct hf_error *err)
         rc = check_env(s, err);
     if (rc == 0)
         rc = check_terminal(s, err);
+    if (rc == 0)
+        rc = shell_check(s, err);
     if (rc == 0)
         rc = check_numbers(s, err);
     return rc;

@@ -16,7 +16,7 @@ struct body {
     const char *command, *cwd, *user, *stdin, *input_encoding, *tag, *label, *session_id, *source,
         *delivery, *size_policy, *output_encoding;
     json_t *args, *env, *pty, *input, *metadata, *on_detach, *limits;
-    bool shell, clear_env;
+    bool shell, shell_integration, clear_env;
     int64_t timeout_ms, grace_ms, idle_timeout_ms, retain_ms, history_bytes, hold_ms,
         max_output_bytes;
 };
@@ -34,6 +34,7 @@ static const struct json_field body_fields[] = {
     F(BOOL, clear_env),
     F(STR, user, .min = 1),
     F(ANY, pty),
+    F(BOOL, shell_integration),
     F(STR, stdin),
     F(ANY, input),
     F(STR, input_encoding),
@@ -273,6 +274,7 @@ static void copy_plain(struct spawn_ask *a, const struct body *b)
 
     s->command = b->command;
     s->shell = b->shell;
+    s->shell_integration = b->shell_integration;
     s->cwd = b->cwd;
     s->clear_env = b->clear_env;
     s->user = b->user;
