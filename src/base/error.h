@@ -28,7 +28,9 @@
     X(forbidden, 403, EPERM, "Not allowed for this role")                                          \
     X(origin_refused, 403, EPERM, "Origin is not allowed")                                         \
     X(host_refused, 403, EPERM, "Host is not allowed")                                             \
+    X(port_not_allowed, 403, EPERM, "Port is not allowed")                                         \
     X(not_found, 404, ENOENT, "No such resource")                                                  \
+    X(no_such_sandbox, 404, ENOENT, "No such sandbox")                                             \
     X(no_such_process, 404, ESRCH, "No such process")                                              \
     X(no_such_link, 404, ENOENT, "No such link")                                                   \
     X(method_not_allowed, 405, EINVAL, "Method not allowed")                                       \
@@ -57,9 +59,15 @@
     X(too_many_tickets, 429, EAGAIN, "Limit of open tickets reached")                              \
     X(too_many_links, 429, EAGAIN, "Limit of links reached")                                       \
     X(journal_memory_full, 429, ENOMEM, "Limit of journal memory reached")                         \
+    X(too_many_requests, 429, EAGAIN, "Limit of requests reached")                                 \
     X(headers_too_large, 431, EMSGSIZE, "Request headers too large")                               \
     X(internal, 500, EIO, "Internal error")                                                        \
     X(not_implemented, 501, ENOSYS, "Not implemented")                                             \
+    X(upstream_unreachable, 502, EHOSTUNREACH, "Sandbox does not answer")                          \
+    X(upstream_failed, 502, EPROTO, "Sandbox broke off or answered wrongly")                       \
+    X(auth_unavailable, 503, EAGAIN, "Nobody can tell who may pass")                               \
+    X(resolver_unavailable, 503, EAGAIN, "Nobody can tell where sandboxes are")                    \
+    X(upstream_timeout, 504, ETIMEDOUT, "Sandbox took too long")                                   \
     X(shutting_down, 503, ESHUTDOWN, "Daemon is shutting down")                                    \
     X(no_memory, 503, ENOMEM, "Out of memory")                                                     \
     X(no_pty, 503, ENODEV, "No terminal available")                                                \

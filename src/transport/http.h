@@ -100,7 +100,9 @@ struct http_options {
     uint32_t head_ms, body_ms, keepalive_ms;
     uint32_t stall_ms; /* a peer that takes nothing of its answer */
     uint32_t ping_ms;  /* WebSocket ping; 0: WS_PING_MS */
-    bool compress;     /* permessage-deflate may be agreed */
+    /* Of connections that we make; 0: for ever. */
+    uint32_t connect_ms, answer_ms, pool_ms, quiet_ms;
+    bool compress; /* permessage-deflate may be agreed */
     const struct auth *auth;
     const struct origin *origin;
 };

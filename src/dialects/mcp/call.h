@@ -70,8 +70,8 @@ struct job {
 };
 
 /* --- exchange ---------------------------------------------------------------- */
-struct exchange *exchange_new(struct http_request *rq, struct session *s,
-                              const struct revision *rev);
+struct exchange *mcp_exchange_new(struct http_request *rq, struct session *s,
+                                  const struct revision *rev);
 struct call *exchange_add_call(struct exchange *x, const struct rpc_message *m);
 void exchange_opened(struct exchange *x); /* no more messages: answers if nothing is left */
 /* A fault of one message of a batch, or of the only one. */

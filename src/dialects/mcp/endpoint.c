@@ -95,7 +95,7 @@ static void post_stateless(struct http_request *rq, const struct rpc_body *b,
     } else if (strcmp(msg->method, "subscriptions/listen") == 0) {
         listen_start(rq, msg);
     } else {
-        x = exchange_new(rq, NULL, rev);
+        x = mcp_exchange_new(rq, NULL, rev);
         server_dispatch(exchange_add_call(x, msg), msg);
         exchange_opened(x);
     }
@@ -130,7 +130,7 @@ static void post_initialize(struct http_request *rq, const struct rpc_message *m
         return;
     }
     http_add_header(rq, "Mcp-Session-Id", s->id);
-    x = exchange_new(rq, s, rev);
+    x = mcp_exchange_new(rq, s, rev);
     server_initialize(exchange_add_call(x, msg), rev);
     exchange_opened(x);
 }
@@ -233,7 +233,7 @@ static void post_session(struct http_request *rq, const struct rpc_body *b)
         take_quietly(rq, s, b);
         return;
     }
-    x = exchange_new(rq, s, s->revision);
+    x = mcp_exchange_new(rq, s, s->revision);
     x->batch = b->batch;
     for (size_t i = 0; i < b->count; i++) {
         if (rpc_body_message(b, i, &msg, &f) < 0)

@@ -29,8 +29,8 @@ static const struct http_stream_ops stream_ops = {.on_drain = exchange_on_drain,
 
 static void exchange_on_timer(struct timer *t, void *arg);
 
-struct exchange *exchange_new(struct http_request *rq, struct session *s,
-                              const struct revision *rev)
+struct exchange *mcp_exchange_new(struct http_request *rq, struct session *s,
+                                  const struct revision *rev)
 {
     struct exchange *x = hf_xalloc(sizeof *x);
 
