@@ -128,7 +128,6 @@ withDaemon('wait', {}, (d) => {
         await d.remove(p.id);
     });
 
-
     it('refusals', async () => {
         const p = await d.sh('echo abc; sleep 300');
         const at = `/v1/processes/${p.id}/wait`;
