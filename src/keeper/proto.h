@@ -33,7 +33,7 @@ enum k_type {
     K_FORGET,    /* struct k_simple: entry is dropped with all it holds; only after exit */
     K_UPGRADE,   /* struct k_simple: replace the binary, as SIGHUP does */
     /* keeper -> worker */
-    K_SPAWNED,  /* struct k_spawned; fds: master, or [stdin] stdout stderr */
+    K_SPAWNED,  /* struct k_spawned; fds: master, or [stdin] stdout stderr; [side] */
     K_EXITED,   /* struct k_exited; once per entry, after its K_SPAWNED */
     K_SIGNALED, /* struct k_signaled */
     K_SURVEYED, /* struct k_surveyed */
@@ -47,9 +47,13 @@ enum {
     K_FD_STDIN = 2,  /* write end */
     K_FD_STDOUT = 4, /* read end */
     K_FD_STDERR = 8, /* read end */
+    K_FD_SIDE = 16,  /* our end of the socket that the child has as descriptor 3 */
 };
+#define K_FDS 5
 
-enum k_target { K_LEADER, K_GROUP, K_FOREGROUND, K_TREE };
+/* K_RECENT: the tree without the leader, and without what stands below those of its children
+ * that are older than k_signal.since_ticks. */
+enum k_target { K_LEADER, K_GROUP, K_FOREGROUND, K_TREE, K_RECENT };
 
 /* What the child was doing when it failed. */
 enum k_stage {
@@ -83,6 +87,7 @@ struct k_spawn {
     uint8_t set_user;   /* uid, gid and groups below count */
     uint8_t set_nice;
     uint8_t set_oom;
+    uint8_t side;        /* a socket as its descriptor 3 */
     uint8_t quiet;       /* nobody waits for K_SPAWNED: it may come with K_EXITED */
     uint16_t rows, cols; /* pty only */
     uint32_t uid, gid;
@@ -127,7 +132,8 @@ struct k_signal {
     uint32_t req;
     uint32_t entry;
     int32_t signum;
-    uint32_t target; /* enum k_target */
+    uint32_t target;      /* enum k_target */
+    uint64_t since_ticks; /* K_RECENT: as field 22 of /proc/PID/stat */
 };
 
 struct k_signaled {
