@@ -30,10 +30,12 @@
     X(host_refused, 403, EPERM, "Host is not allowed")                                             \
     X(not_found, 404, ENOENT, "No such resource")                                                  \
     X(no_such_process, 404, ESRCH, "No such process")                                              \
+    X(no_such_session, 404, ESRCH, "No such session")                                              \
     X(method_not_allowed, 405, EINVAL, "Method not allowed")                                       \
     X(not_acceptable, 406, EINVAL, "Not acceptable")                                               \
     X(request_timeout, 408, ETIMEDOUT, "Request took too long")                                    \
     X(tag_in_use, 409, EEXIST, "Tag is in use")                                                    \
+    X(session_exists, 409, EEXIST, "Session exists")                                               \
     X(not_a_terminal, 409, ENOTTY, "Process has no terminal")                                      \
     X(not_running, 409, ESRCH, "Process has exited")                                               \
     X(stdin_closed, 409, EPIPE, "Process takes no input")                                          \
@@ -53,6 +55,8 @@
     X(too_many_connections, 429, EAGAIN, "Limit of connections reached")                           \
     X(too_many_waits, 429, EAGAIN, "Limit of waiting requests reached")                            \
     X(too_many_tickets, 429, EAGAIN, "Limit of open tickets reached")                              \
+    X(too_many_sessions, 429, EAGAIN, "Limit of sessions reached")                                 \
+    X(too_many_commands, 429, EAGAIN, "Limit of commands that wait in a session")                  \
     X(journal_memory_full, 429, ENOMEM, "Limit of journal memory reached")                         \
     X(headers_too_large, 431, EMSGSIZE, "Request headers too large")                               \
     X(internal, 500, EIO, "Internal error")                                                        \

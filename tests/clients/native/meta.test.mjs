@@ -146,12 +146,6 @@ withDaemon('meta', {}, (d) => {
             ['POST', `/v1/processes/${p.id}/links`],
             ['GET', `/v1/processes/${p.id}/links`],
             ['DELETE', `/v1/processes/${p.id}/links/x`],
-            ['POST', '/v1/sessions'],
-            ['GET', '/v1/sessions'],
-            ['GET', '/v1/sessions/x'],
-            ['DELETE', '/v1/sessions/x'],
-            ['POST', '/v1/sessions/x/run'],
-            ['GET', '/v1/sessions/x/transcript'],
             ['POST', '/mcp'],
         ];
         for (const [m, path] of routes) {
