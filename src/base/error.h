@@ -33,10 +33,12 @@
     X(no_such_sandbox, 404, ENOENT, "No such sandbox")                                             \
     X(no_such_process, 404, ESRCH, "No such process")                                              \
     X(no_such_link, 404, ENOENT, "No such link")                                                   \
+    X(no_such_session, 404, ESRCH, "No such session")                                              \
     X(method_not_allowed, 405, EINVAL, "Method not allowed")                                       \
     X(not_acceptable, 406, EINVAL, "Not acceptable")                                               \
     X(request_timeout, 408, ETIMEDOUT, "Request took too long")                                    \
     X(tag_in_use, 409, EEXIST, "Tag is in use")                                                    \
+    X(session_exists, 409, EEXIST, "Session exists")                                               \
     X(not_a_terminal, 409, ENOTTY, "Process has no terminal")                                      \
     X(not_running, 409, ESRCH, "Process has exited")                                               \
     X(stdin_closed, 409, EPIPE, "Process takes no input")                                          \
@@ -58,6 +60,8 @@
     X(too_many_waits, 429, EAGAIN, "Limit of waiting requests reached")                            \
     X(too_many_tickets, 429, EAGAIN, "Limit of open tickets reached")                              \
     X(too_many_links, 429, EAGAIN, "Limit of links reached")                                       \
+    X(too_many_sessions, 429, EAGAIN, "Limit of sessions reached")                                 \
+    X(too_many_commands, 429, EAGAIN, "Limit of commands that wait in a session")                  \
     X(journal_memory_full, 429, ENOMEM, "Limit of journal memory reached")                         \
     X(too_many_requests, 429, EAGAIN, "Limit of requests reached")                                 \
     X(headers_too_large, 431, EMSGSIZE, "Request headers too large")                               \

@@ -60,6 +60,15 @@
 #define LIMIT_WAITS 1024                     /* requests that wait at once */
 #define LIMIT_RUN_OUTPUT_BYTES (1024 * 1024) /* default of max_output_bytes */
 #define LIMIT_RUN_OUTPUT_MAX_BYTES (64LL << 20)
+#define LIMIT_SESSIONS 128
+#define LIMIT_SESSION_QUEUE 16                   /* commands of one session that wait */
+#define LIMIT_SESSION_COMMAND_BYTES (128 * 1024) /* one command, and its input: both, with */
+#define LIMIT_SESSION_INPUT_BYTES (128 * 1024)   /* escapes, lie in the shell's input queue */
+#define SESSION_LOG_BYTES (1024 * 1024)          /* the transcript of one session */
+#define SESSION_LOG_COMMANDS 500
+#define SESSION_LOG_COMMAND_BYTES (16 * 1024) /* of one command's text in the transcript */
+#define SESSION_LOG_OUTPUT_BYTES (16 * 1024)  /* of its output: half head, half tail */
+#define LIMIT_TRANSCRIPT_BYTES (1024 * 1024)  /* of output in one answer */
 #define LIMIT_REGEX_BYTES 4096
 #define LIMIT_REGEX_STATES 4096
 #define LIMIT_TEXT_BYTES 4096 /* a text to wait for */

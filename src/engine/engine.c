@@ -79,6 +79,7 @@ struct engine *engine_new(struct loop *loop, const struct keeper_boot *boot,
     e->has_cgroup = boot->has_cgroup;
     list_init(&e->processes);
     list_init(&e->exited);
+    list_init(&e->sessions);
     spare_init(e);
     /* Twice what can be known at once keeps the chains short. */
     e->by_id_size = 2 * (o->max_processes + o->retain_count) + 1;
@@ -106,6 +107,7 @@ void engine_free(struct engine *e)
 {
     if (e == NULL)
         return;
+    sessions_free(e);
     while (!list_is_empty(&e->processes)) {
         struct process *p = list_entry(e->processes.next, struct process, link);
         if (!list_is_empty(&p->exited_link))

@@ -48,6 +48,8 @@ struct engine {
     size_t viewers;
     share_end_fn *share_end;
     void *share_end_arg;
+    struct list sessions; /* struct session, newest first */
+    size_t session_count;
     struct timer *retention;
     int64_t retention_due_ms; /* wall clock */
     struct ports *ports;      /* NULL until somebody waits for one */
@@ -92,6 +94,8 @@ struct process {
     /* copies of the metadata half that is current, see meta.c */
     char *command, *cwd, *tag, *label, *session_id, *title, *metadata_json;
     char *idempotency_key, *request_hash;
+    char *session_json;      /* a session's shell; NULL: none */
+    struct session *session; /* whose shell it is now, which holds it; NULL: none */
     char **args;
     size_t arg_count;
     enum process_source source;
@@ -100,6 +104,8 @@ struct process {
 
     /* output */
     int tty_fd, out_fd[2], in_fd; /* out_fd: stdout, stderr; in_fd: pipe or the tty */
+    int side_fd;                  /* a session's shell: what it reports through; -1: none */
+    uint64_t read_bytes[2];       /* from out_fd, by this worker */
     struct watch *tty_watch, *out_watch[2], *in_watch;
     bool held; /* not read because viewers must catch up */
     uint64_t held_since_ms;
@@ -225,7 +231,15 @@ void deadline_on_detach(struct process *p);
 void deadline_on_attach(struct process *p);
 void deadline_on_crash(struct process *p);
 
+/* session.c */
+struct session;
+void sessions_adopt(struct engine *e); /* from the shells that the last worker left */
+void sessions_free(struct engine *e);
+
 /* input.c */
+/* All of it, into a queue that nobody else writes to; false: no room. */
+bool input_put(struct process *p, const void *bytes, size_t len);
+uint64_t input_put_offset(const struct process *p); /* where the next byte put will be */
 void input_start(struct process *p);
 void input_flush(struct process *p);
 void input_close(struct process *p);

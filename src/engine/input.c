@@ -258,6 +258,9 @@ void input_wake(struct process *p)
 
 static int input_check(const struct process *p, struct hf_error *err)
 {
+    if (p->session_json != NULL)
+        return hf_fail(err, HF_E_stdin_closed,
+                       "this is the shell of a session; use POST /v1/sessions/{id}/run");
     if (!process_is_running(p))
         return hf_fail(err, HF_E_not_running, "the process has exited and takes no input");
     if (p->in_closed || p->in_fd < 0)
@@ -267,6 +270,27 @@ static int input_check(const struct process *p, struct hf_error *err)
     if (p->rec.head->eof_at != INPUT_NO_EOF && !p->rec.head->pty)
         return hf_fail(err, HF_E_stdin_closed, "end of file was already sent");
     return 0;
+}
+
+bool input_put(struct process *p, const void *bytes, size_t len)
+{
+    struct record_head *h = p->rec.head;
+
+    if (len > QUEUE - (committed(h)->head - queue_tail(h)))
+        return false;
+    queue_copy(&p->rec, bytes, len);
+    queue_commit(h, len, -1, 0);
+    h->last_input_ms = clock_wall_ms();
+    p->engine->state.head->input_bytes_total += len;
+    process_touch(p);
+    if (!p->in_blocked)
+        input_flush(p);
+    return true;
+}
+
+uint64_t input_put_offset(const struct process *p)
+{
+    return committed(p->rec.head)->head;
 }
 
 static ssize_t input_take(struct process *p, int client, const void *bytes, size_t len)

@@ -318,6 +318,7 @@ static void pipe_burst(struct process *p, int i)
         ssize_t n = journal_read(&p->journal, p->out_fd[i], stream, want);
         if (n > 0) {
             total += (size_t)n;
+            p->read_bytes[i] += (size_t)n;
             more = pipe_took(p, i, (size_t)n, want, &unsent);
         } else {
             empty = n == -EAGAIN;

@@ -30,7 +30,7 @@ struct process *process_new(struct engine *e)
     p->engine = e;
     p->refs = 1;
     p->rec.fd = -1;
-    p->tty_fd = p->in_fd = p->out_fd[0] = p->out_fd[1] = -1;
+    p->side_fd = p->tty_fd = p->in_fd = p->out_fd[0] = p->out_fd[1] = -1;
     p->retain_ms = e->options.retain_ms;
     p->active_ms = clock_mono_ms();
     list_init(&p->link);
@@ -58,6 +58,7 @@ void process_unref(struct process *p)
     assert(list_is_empty(&p->viewers) && !p->in_table);
     output_close(p);
     input_close(p);
+    io_close(&p->side_fd);
     task_cancel(&p->pump);
     task_cancel(&p->input_room);
     timer_close(p->stall);
@@ -237,8 +238,9 @@ void process_forget(struct process *p)
 
     if (!p->in_table)
         return;
-    if (process_is_running(p)) {
-        p->rec.head->deleting = 1; /* dropped as soon as it can be */
+    if (process_is_running(p) || p->session != NULL) {
+        if (!p->rec.head->deleting)
+            p->rec.head->deleting = 1; /* dropped as soon as it can be */
         return;
     }
     process_ref(p);

@@ -40,6 +40,21 @@ static int record_map_ring(struct record *r, size_t ring_bytes)
     return 0;
 }
 
+static int record_map_extra(struct record *r)
+{
+    const struct record_head *h = r->head;
+    void *mem;
+
+    if (h->extra_bytes == 0)
+        return 0;
+    mem = mmap(NULL, h->extra_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd,
+               (off_t)(FIXED_BYTES + h->ring_bytes));
+    if (mem == MAP_FAILED)
+        return -errno;
+    r->extra = mem;
+    return 0;
+}
+
 static int record_map_fixed(struct record *r)
 {
     char *mem = mmap(NULL, FIXED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0);
@@ -63,20 +78,26 @@ static void record_head_init(struct record_head *h, size_t ring_bytes)
     h->commit[0].client = -1;
 }
 
-int record_create(struct record *r, size_t ring_bytes)
+int record_create(struct record *r, size_t ring_bytes, size_t extra_bytes)
 {
     int rc;
 
     memset(r, 0, sizeof *r);
     ring_bytes = (ring_bytes + 4095) & ~(size_t)4095;
+    extra_bytes = (extra_bytes + 4095) & ~(size_t)4095;
     r->fd = memfd_create("holdfast-journal", MFD_CLOEXEC);
     if (r->fd < 0)
         return -errno;
-    rc = ftruncate(r->fd, (off_t)(FIXED_BYTES + ring_bytes)) < 0 ? -errno : record_map_fixed(r);
+    rc = ftruncate(r->fd, (off_t)(FIXED_BYTES + ring_bytes + extra_bytes)) < 0
+             ? -errno
+             : record_map_fixed(r);
     if (rc == 0) {
         record_head_init(r->head, ring_bytes);
+        r->head->extra_bytes = extra_bytes;
         rc = record_map_ring(r, ring_bytes);
     }
+    if (rc == 0)
+        rc = record_map_extra(r);
     if (rc < 0) {
         record_fini(r);
         return rc;
@@ -93,7 +114,7 @@ bool record_recycle(struct record *r)
 {
     size_t ring_bytes = r->head->ring_bytes;
 
-    if (atomic_load(&r->head->next) > RECORD_RECYCLE_BYTES ||
+    if (r->extra != NULL || atomic_load(&r->head->next) > RECORD_RECYCLE_BYTES ||
         atomic_load(&r->head->input_tail) > RECORD_RECYCLE_BYTES ||
         atomic_load(&r->head->mark_next) > RECORD_RECYCLE_BYTES / sizeof(struct mark))
         return false;
@@ -121,11 +142,15 @@ int record_adopt(struct record *r, int fd)
     if ((uint64_t)st.st_size <= FIXED_BYTES)
         return -EPROTO;
     rc = record_map_fixed(r);
-    if (rc == 0 && (r->head->magic != RECORD_MAGIC || r->head->layout != RECORD_LAYOUT ||
-                    r->head->ring_bytes != (uint64_t)st.st_size - FIXED_BYTES))
+    if (rc == 0 &&
+        (r->head->magic != RECORD_MAGIC || r->head->layout != RECORD_LAYOUT ||
+         r->head->extra_bytes >= (uint64_t)st.st_size - FIXED_BYTES ||
+         r->head->ring_bytes != (uint64_t)st.st_size - FIXED_BYTES - r->head->extra_bytes))
         rc = -EPROTO;
     if (rc == 0)
         rc = record_map_ring(r, r->head->ring_bytes);
+    if (rc == 0)
+        rc = record_map_extra(r);
     if (rc < 0) {
         r->fd = -1; /* stays the caller's */
         record_fini(r);
@@ -135,6 +160,8 @@ int record_adopt(struct record *r, int fd)
 
 void record_fini(struct record *r)
 {
+    if (r->extra != NULL)
+        munmap(r->extra, r->head->extra_bytes);
     if (r->ring != NULL)
         munmap(r->ring, 2 * r->head->ring_bytes);
     if (r->head != NULL)

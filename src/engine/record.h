@@ -12,6 +12,7 @@
  *                input    LIMIT_INPUT_BYTES
  *                meta     2 x RECORD_META_BYTES, one current (see meta.h)
  *                ring     ring_bytes, mapped twice in a row
+ *                extra    extra_bytes: the log of a session whose shell this is (session_log.h)
  *
  * Every multi-word change is made so that a kill at any instruction leaves
  * the old or the new: data first, then one store that makes it count.
@@ -105,6 +106,7 @@ struct record_head {
     uint64_t osc_from, bells;
     uint8_t waiting, echo_off; /* enum attention_fact */
     char osc_title[RECORD_TITLE_BYTES], osc_cwd[RECORD_CWD_BYTES];
+    uint64_t extra_bytes; /* behind the ring */
 };
 
 struct record {
@@ -113,12 +115,13 @@ struct record {
     char *input;
     char *meta[2];
     char *ring;
+    char *extra; /* NULL: none */
     int fd;
     size_t fixed_bytes; /* mapped in front of the ring */
 };
 
-/* A fresh one without a name; fd is a new memfd. 0 or -errno. */
-int record_create(struct record *r, size_t ring_bytes);
+/* A fresh one without a name; fd is a new memfd. Both sizes are rounded up to pages. 0 or -errno. */
+int record_create(struct record *r, size_t ring_bytes, size_t extra_bytes);
 void record_name(struct record *r, const char *id);
 /* Makes the record of a process that is forgotten as good as a fresh one, which is much
  * cheaper than another. False: it has used too much memory, and is as it was. */

@@ -88,6 +88,7 @@ static void copy_meta(struct process *p, const struct spawn_spec *s)
     p->metadata_json = hf_xstrdup(s->metadata_json);
     p->idempotency_key = hf_xstrdup(s->idempotency_key);
     p->request_hash = hf_xstrdup(s->request_hash);
+    p->session_json = hf_xstrdup(s->session_json);
     p->source = s->source;
     p->size_policy = s->size_policy;
     if (s->retain_ms >= 0)
@@ -131,7 +132,7 @@ static void spare_fill(void *arg)
     struct engine *e = arg;
 
     if (e->spare.fd >= 0 ||
-        record_create(&e->spare, journal_ring_bytes(e->options.journal_bytes, e->exact)) < 0)
+        record_create(&e->spare, journal_ring_bytes(e->options.journal_bytes, e->exact), 0) < 0)
         return;
     /* The pages that every process needs, before it needs them. */
     e->spare.marks[0].at = 0;
@@ -155,16 +156,17 @@ void spare_offer(struct engine *e, struct record *r)
     record_fini(r);
 }
 
-static int spare_take(struct engine *e, struct record *r, const char *id, size_t ring)
+static int spare_take(struct engine *e, struct record *r, const char *id, size_t ring, size_t extra)
 {
     int rc = 0;
 
-    if (e->spare.fd >= 0 && e->spare.head->ring_bytes == ((ring + 4095) & ~(size_t)4095)) {
+    if (extra == 0 && e->spare.fd >= 0 &&
+        e->spare.head->ring_bytes == ((ring + 4095) & ~(size_t)4095)) {
         *r = e->spare;
         memset(&e->spare, 0, sizeof e->spare);
         e->spare.fd = -1;
     } else {
-        rc = record_create(r, ring);
+        rc = record_create(r, ring, extra);
     }
     if (rc == 0)
         record_name(r, id);
@@ -185,7 +187,7 @@ static struct process *reserve(struct engine *e, const struct spawn_spec *s, con
         return NULL;
     }
     p = process_new(e);
-    rc = spare_take(e, &p->rec, id, ring);
+    rc = spare_take(e, &p->rec, id, ring, s->session_json != NULL ? SESSION_LOG_BYTES : 0);
     if (rc < 0) {
         hf_fail(err, HF_E_no_memory, "no memory for a journal: %s", hf_errno_name(-rc));
         process_unref(p);
@@ -235,11 +237,11 @@ static int explain(const struct spawn *sp, const struct k_spawned *m, struct hf_
 
 static void take_fds(struct process *p, uint32_t which, int *fds, size_t n)
 {
-    static const uint32_t order[] = {K_FD_TTY, K_FD_STDIN, K_FD_STDOUT, K_FD_STDERR};
-    int *const to[] = {&p->tty_fd, &p->in_fd, &p->out_fd[0], &p->out_fd[1]};
+    static const uint32_t order[] = {K_FD_TTY, K_FD_STDIN, K_FD_STDOUT, K_FD_STDERR, K_FD_SIDE};
+    int *const to[] = {&p->tty_fd, &p->in_fd, &p->out_fd[0], &p->out_fd[1], &p->side_fd};
     size_t i, k = 0;
 
-    for (i = 0; i < 4; i++)
+    for (i = 0; i < K_FDS; i++)
         if ((which & order[i]) && k < n) {
             *to[i] = fds[k];
             fds[k++] = -1;

@@ -61,6 +61,9 @@ struct spawn_spec {
     int64_t nice, oom_score_adj;
     const char *idempotency_key; /* NULL: none */
     const char *request_hash;    /* hex of what came with the key */
+    /* A session's shell (session.c): what the session is, as JSON; NULL for all others. It has a
+     * socket as descriptor 3, the session's log in its record, and takes no input but commands. */
+    const char *session_json;
 };
 
 void spec_init(struct spawn_spec *s);

@@ -37,7 +37,7 @@ enum k_type {
     K_LOOK,      /* struct k_simple: what goes on at its terminal? answered by K_LOOKED */
     K_HOLDS,     /* struct k_holds: whose is this socket? answered by K_HELD */
     /* keeper -> worker */
-    K_SPAWNED,  /* struct k_spawned; fds: master, or [stdin] stdout stderr */
+    K_SPAWNED,  /* struct k_spawned; fds: master, or [stdin] stdout stderr; [side] */
     K_EXITED,   /* struct k_exited; once per entry, after its K_SPAWNED */
     K_SIGNALED, /* struct k_signaled */
     K_SURVEYED, /* struct k_surveyed */
@@ -53,9 +53,13 @@ enum {
     K_FD_STDIN = 2,  /* write end */
     K_FD_STDOUT = 4, /* read end */
     K_FD_STDERR = 8, /* read end */
+    K_FD_SIDE = 16,  /* our end of the socket that the child has as descriptor 3 */
 };
+#define K_FDS 5
 
-enum k_target { K_LEADER, K_GROUP, K_FOREGROUND, K_TREE };
+/* K_RECENT: the tree without the leader, and without what stands below those of its children
+ * that are older than k_signal.since_ticks. */
+enum k_target { K_LEADER, K_GROUP, K_FOREGROUND, K_TREE, K_RECENT };
 
 /* What the child was doing when it failed. */
 enum k_stage {
@@ -89,6 +93,7 @@ struct k_spawn {
     uint8_t set_user;   /* uid, gid and groups below count */
     uint8_t set_nice;
     uint8_t set_oom;
+    uint8_t side;        /* a socket as its descriptor 3 */
     uint8_t quiet;       /* nobody waits for K_SPAWNED: it may come with K_EXITED */
     uint16_t rows, cols; /* pty only */
     uint32_t uid, gid;
@@ -133,7 +138,8 @@ struct k_signal {
     uint32_t req;
     uint32_t entry;
     int32_t signum;
-    uint32_t target; /* enum k_target */
+    uint32_t target;      /* enum k_target */
+    uint64_t since_ticks; /* K_RECENT: as field 22 of /proc/PID/stat */
 };
 
 struct k_signaled {

@@ -54,7 +54,7 @@ void requests_tell_spawned(struct keeper *k, uint32_t req, const struct entry *e
     struct k_ran m = {
         .spawned = {.type = K_SPAWNED, .req = req, .entry = e->pub.entry, .pid = e->pub.pid}};
     size_t count;
-    int fds[4];
+    int fds[K_FDS];
 
     m.spawned.fds = entry_fds(e, fds, &count);
     if (e->pub.exited)
@@ -85,7 +85,7 @@ static const char *request_signal(struct keeper *k, const struct k_signal *m)
 
     if (e == NULL || e->spawn != NULL)
         return "entry";
-    answer.error = -tree_signal(k, e, m->signum, (enum k_target)m->target, &answer.count);
+    answer.error = -tree_signal(k, e, m, &answer.count);
     requests_send(k, &answer, sizeof answer, NULL, 0);
     return NULL;
 }

@@ -30,8 +30,7 @@ struct keeper;
 struct entry;
 
 /* 0 or -errno (-ESRCH: nobody there); *count is who got it. */
-int tree_signal(struct keeper *k, struct entry *e, int signum, enum k_target target,
-                uint32_t *count);
+int tree_signal(struct keeper *k, struct entry *e, const struct k_signal *m, uint32_t *count);
 
 /* Fills total, count and list with those alive. */
 void tree_survey(struct keeper *k, struct entry *e, struct k_surveyed *out);

@@ -19,7 +19,7 @@ struct fixture {
 static void setup(struct fixture *f, size_t cap, bool exact)
 {
     memset(f, 0, sizeof *f);
-    EXPECT_INT(record_create(&f->rec, journal_ring_bytes(cap, exact)), 0);
+    EXPECT_INT(record_create(&f->rec, journal_ring_bytes(cap, exact), 0), 0);
     journal_init(&f->j, &f->rec, &f->slip, exact);
     EXPECT_INT(pipe2(f->pipe, O_CLOEXEC | O_NONBLOCK), 0);
 }
@@ -259,7 +259,7 @@ TEST(a_recycled_record_is_as_good_as_a_fresh_one)
     feed(&f, "old bytes", 9, STREAM_STDERR);
     f.rec.head->rows = 7;
     EXPECT(record_recycle(&f.rec));
-    EXPECT_INT(record_create(&fresh, f.rec.head->ring_bytes), 0);
+    EXPECT_INT(record_create(&fresh, f.rec.head->ring_bytes, 0), 0);
     EXPECT_INT(memcmp(f.rec.head, fresh.head, sizeof *fresh.head), 0);
     journal_init(&f.j, &f.rec, &f.slip, true);
     EXPECT_U64(journal_next(&f.j), 0);

@@ -92,7 +92,7 @@ TEST(the_other_messages_are_checked)
 {
     struct k_simple s = {.type = K_READY};
     struct k_signal g = {.type = K_SIGNAL, .signum = 15, .target = K_TREE};
-    struct k_close c = {.type = K_CLOSE, .which = 15};
+    struct k_close c = {.type = K_CLOSE, .which = 31};
 
     EXPECT_STR(message_fault(&s, sizeof s, 0), NULL);
     EXPECT_STR(message_fault(&s, sizeof s + 1, 0), "length");
@@ -103,9 +103,9 @@ TEST(the_other_messages_are_checked)
     EXPECT_STR(message_fault(&g, sizeof g, 0), "signal");
     g.signum = 65;
     EXPECT_STR(message_fault(&g, sizeof g, 0), "signal");
-    g = (struct k_signal){.type = K_SIGNAL, .signum = 15, .target = K_TREE + 1};
+    g = (struct k_signal){.type = K_SIGNAL, .signum = 15, .target = K_RECENT + 1};
     EXPECT_STR(message_fault(&g, sizeof g, 0), "target");
-    c.which = 16;
+    c.which = 32;
     EXPECT_STR(message_fault(&c, sizeof c, 0), "descriptors");
     for (uint32_t type = 0; type < 30; type++) {
         s.type = type;

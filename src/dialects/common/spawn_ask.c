@@ -72,8 +72,7 @@ static int bad_choice(struct hf_error *err, const char *field, const char *choic
     return hf_fail_field(err, HF_E_bad_value, field, "\"%s\" must be %s", field, choices);
 }
 
-/* "utf8" (false) or "base64" (true). */
-static int decode_encoding(const char *name, const char *field, bool *base64, struct hf_error *err)
+int spawn_ask_encoding(const char *name, const char *field, bool *base64, struct hf_error *err)
 {
     *base64 = name != NULL && strcmp(name, "base64") == 0;
     if (name == NULL || *base64 || strcmp(name, "utf8") == 0)
@@ -115,7 +114,7 @@ static int decode_variable(struct spec_env *var, const char *name, const json_t 
     return var->value != NULL ? 0 : -1;
 }
 
-static int decode_env(struct spawn_ask *a, const json_t *env, struct hf_error *err)
+int spawn_ask_env(const json_t *env, struct spec_env **out, size_t *count, struct hf_error *err)
 {
     size_t n = json_object_size(env);
     const char *name;
@@ -126,13 +125,20 @@ static int decode_env(struct spawn_ask *a, const json_t *env, struct hf_error *e
                              LIMIT_ENV);
     if (n == 0)
         return 0;
-    a->env = hf_xalloc(n * sizeof *a->env);
-    a->spec.env = a->env;
+    *out = hf_xalloc(n * sizeof **out);
     json_object_foreach ((json_t *)env, name, v) {
-        if (decode_variable(&a->env[a->spec.env_count++], name, v, err) < 0)
+        if (decode_variable(&(*out)[(*count)++], name, v, err) < 0)
             return -1;
     }
     return 0;
+}
+
+static int decode_env(struct spawn_ask *a, const json_t *env, struct hf_error *err)
+{
+    int rc = spawn_ask_env(env, &a->env, &a->spec.env_count, err);
+
+    a->spec.env = a->env;
+    return rc;
 }
 
 static int decode_pty(struct spawn_spec *s, const json_t *pty, struct hf_error *err)
@@ -178,7 +184,7 @@ static int decode_input(struct spawn_ask *a, const struct body *b, struct hf_err
 {
     bool base64;
 
-    if (decode_encoding(b->input_encoding, "input_encoding", &base64, err) < 0)
+    if (spawn_ask_encoding(b->input_encoding, "input_encoding", &base64, err) < 0)
         return -1;
     if (b->input == NULL)
         return 0;
@@ -313,7 +319,7 @@ int spawn_ask_decode(struct spawn_ask *a, const json_t *body, bool run, struct h
     if (decode_stdin(&a->spec, b.stdin, err) < 0 || decode_input(a, &b, err) < 0 ||
         decode_names(&a->spec, &b, err) < 0 || decode_on_detach(a, b.on_detach, run, err) < 0)
         return -1;
-    return decode_encoding(b.output_encoding, "output_encoding", &a->base64, err);
+    return spawn_ask_encoding(b.output_encoding, "output_encoding", &a->base64, err);
 }
 
 void spawn_ask_fini(struct spawn_ask *a)

@@ -139,7 +139,7 @@ static void post_initialize(struct http_request *rq, const struct rpc_message *m
 static struct session *ask_session(struct http_request *rq)
 {
     const char *id = http_header(rq, "Mcp-Session-Id");
-    struct session *s = session_find(mcp_of(rq), id);
+    struct session *s = mcp_session_find(mcp_of(rq), id);
     struct hf_error err;
 
     if (s != NULL)

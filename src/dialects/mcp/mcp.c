@@ -46,7 +46,7 @@ void mcp_free(struct mcp *m)
     if (m == NULL)
         return;
     end_exchanges(m, CALL_FREE);
-    sessions_free(m);
+    mcp_sessions_free(m);
     listens_end(m, CALL_FREE);
     while (!list_is_empty(&m->jobs)) {
         struct job *j = list_entry(m->jobs.next, struct job, link);
@@ -76,7 +76,7 @@ void mcp_drain(struct mcp *m)
     m->closed = m->draining = true;
     end_exchanges(m, CALL_DRAIN);
     listens_end(m, CALL_DRAIN);
-    sessions_free(m);
+    mcp_sessions_free(m);
     m->expiry = NULL;
 }
 

@@ -105,7 +105,7 @@ void session_free(struct mcp *m, struct session *s)
     free(s);
 }
 
-struct session *session_find(struct mcp *m, const char *id)
+struct session *mcp_session_find(struct mcp *m, const char *id)
 {
     struct list *it, *tmp;
 
@@ -122,7 +122,7 @@ struct session *session_find(struct mcp *m, const char *id)
     return NULL;
 }
 
-void sessions_free(struct mcp *m)
+void mcp_sessions_free(struct mcp *m)
 {
     while (!list_is_empty(&m->sessions))
         session_free(m, list_entry(m->sessions.next, struct session, link));

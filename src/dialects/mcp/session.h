@@ -27,8 +27,8 @@ struct session {
 /* NULL: there are too many, and none of them is idle. */
 struct session *session_new(struct mcp *m, const struct revision *rev);
 void session_free(struct mcp *m, struct session *s);         /* ends its calls and its stream */
-struct session *session_find(struct mcp *m, const char *id); /* NULL; notes that it is used */
+struct session *mcp_session_find(struct mcp *m, const char *id); /* NULL; notes that it is used */
 void session_touch(struct mcp *m, struct session *s);        /* it is used, so it lives on */
-void sessions_free(struct mcp *m);
+void mcp_sessions_free(struct mcp *m);
 
 #endif

@@ -40,5 +40,11 @@ http_handler links_remove_handle;    /* links.c */
 http_handler metrics_handle;         /* metrics.c */
 http_handler tickets_handle;         /* tickets.c */
 http_handler page_handle;            /* page.c */
+http_handler session_create_handle;  /* session.c */
+http_handler session_list_handle;
+http_handler session_get_handle;
+http_handler session_delete_handle;
+http_handler session_run_handle;        /* session_run.c */
+http_handler session_transcript_handle; /* session_transcript.c */
 
 #endif

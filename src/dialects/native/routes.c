@@ -11,10 +11,10 @@
 #include "dialects/native/handlers.h"
 
 #define P "/v1/processes"
+#define S "/v1/sessions"
 #define ONE P "/{id}"
 #define GET HTTP_GET_M
 #define POST HTTP_POST_M
-#define ANY_METHOD (HTTP_GET_M | HTTP_POST_M | HTTP_PUT_M | HTTP_PATCH_M | HTTP_DELETE_M)
 #define TERMINAL_QUERY CONNECT_QUERY " command args cwd user tag label session_id on_detach"
 #define LATER(methods, pattern, role, flags)                                                       \
     {                                                                                              \
@@ -58,10 +58,16 @@ const struct route native_route_list[] = {
      TERMINAL_QUERY},
     {GET, "/terminal", terminal_handle, ROLE_OWN, ROUTE_UPGRADE | ROUTE_NO_BODY, 0, TERMINAL_QUERY},
 
+    {POST, S, session_create_handle, ROLE_OWN, 0, 0, NULL},
+    {GET, S, session_list_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, "limit after"},
+    {GET, S "/{id}", session_get_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
+    {HTTP_DELETE_M, S "/{id}", session_delete_handle, ROLE_OWN, ROUTE_NO_BODY, 0, "grace_ms"},
+    {POST, S "/{id}/run", session_run_handle, ROLE_OWN, 0, 0, NULL},
+    {GET, S "/{id}/transcript", session_transcript_handle, ROLE_WATCH, ROUTE_NO_BODY, 0,
+     "limit format"},
+
     /* Named by the protocol, not served yet. */
     LATER(GET, ONE "/screen", ROLE_WATCH, ROUTE_SCOPED),
-    LATER(GET | POST, "/v1/sessions", ROLE_OWN, 0),
-    LATER(ANY_METHOD, "/v1/sessions/", ROLE_OWN, ROUTE_PREFIX),
 };
 
 const size_t native_route_count = sizeof native_route_list / sizeof *native_route_list;

@@ -142,12 +142,6 @@ withDaemon('meta', {}, (d) => {
         const p = await d.sh('sleep 300', { pty: true });
         const routes = [
             ['GET', `/v1/processes/${p.id}/screen`],
-            ['POST', '/v1/sessions'],
-            ['GET', '/v1/sessions'],
-            ['GET', '/v1/sessions/x'],
-            ['DELETE', '/v1/sessions/x'],
-            ['POST', '/v1/sessions/x/run'],
-            ['GET', '/v1/sessions/x/transcript'],
         ];
         for (const [m, path] of routes) {
             const a = await d.request(m, path, { json: m === 'POST' ? {} : undefined });
