@@ -68,7 +68,9 @@ TEST(a_header_may_be_plain_or_base64)
     EXPECT(header_value_is("=?base64?c3RvcA==?=", "stop", 4));
     EXPECT(!header_value_is("=?base64?c3RvcA==?=", "=?base64?c3RvcA==?=", 19));
     EXPECT(!header_value_is("=?base64?*?=", "", 0));
-    EXPECT(header_value_is("=?base64?" "?=", "", 0));
+    EXPECT(header_value_is("=?base64?"
+                           "?=",
+                           "", 0));
 }
 
 TEST(a_uri_names_a_process_and_what_of_it)
