@@ -104,6 +104,8 @@ withDaemon('mcp on the wire', {}, (d) => {
             const e = checkError(await post(d, request(1, 'ping'), { session }), 404, -32000, /initialize/);
             assert.equal(e.data.code, 'not_found');
         }
+        const session = await open(d);
+        assert.equal((await post(d, request(1, 'ping'), { session, role: 'watch' })).status, 404, 'of another role');
     });
 
     it('checks the revision in the header', async () => {

@@ -33,10 +33,12 @@ struct exchange {
     struct timer *timer;        /* begins the stream and keeps it awake */
     struct list calls;
     struct buf answers; /* of calls that are done, while it is no stream */
+    struct buf out;     /* of the stream, not sent yet */
     size_t answer_count;
     int status; /* of a plain answer */
     enum role role;
     bool batch, opening; /* opening: there are messages that were not looked at yet */
+    bool ending;         /* everything is answered, and some of it still to be sent */
 };
 
 struct call {

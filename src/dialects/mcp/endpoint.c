@@ -103,6 +103,12 @@ static void post_stateless(struct http_request *rq, const struct rpc_body *b,
 
 /* --- sessions -------------------------------------------------------------------------- */
 
+static bool is_initialize(const struct rpc_message *msg)
+{
+    return msg->kind == RPC_REQUEST && msg->method != NULL &&
+           strcmp(msg->method, "initialize") == 0;
+}
+
 static void post_initialize(struct http_request *rq, const struct rpc_message *msg)
 {
     struct mcp *m = mcp_of(rq);
@@ -122,7 +128,7 @@ static void post_initialize(struct http_request *rq, const struct rpc_message *m
         mcp_refuse(rq, &err);
         return;
     }
-    s = session_new(m, rev);
+    s = session_new(m, rev, http_role(rq));
     if (s == NULL) {
         hf_fail(&err, HF_E_too_many_waits, "%d sessions are open; end one of them first",
                 LIMIT_MCP_SESSIONS);
@@ -139,7 +145,7 @@ static void post_initialize(struct http_request *rq, const struct rpc_message *m
 static struct session *ask_session(struct http_request *rq)
 {
     const char *id = http_header(rq, "Mcp-Session-Id");
-    struct session *s = mcp_session_find(mcp_of(rq), id);
+    struct session *s = mcp_session_find(mcp_of(rq), id, http_role(rq));
     struct hf_error err;
 
     if (s != NULL)
@@ -179,7 +185,7 @@ static void take_message(struct exchange *x, const struct rpc_message *msg)
 
     if (msg->kind == RPC_NOTIFICATION) {
         take_notification(x->session, x->mcp, msg);
-    } else if (msg->kind == RPC_REQUEST && strcmp(msg->method, "initialize") == 0) {
+    } else if (is_initialize(msg)) {
         rpc_fail(&f, RPC_INVALID_REQUEST, msg->id, "this session is initialized already");
         exchange_add_fault(x, &f);
     } else if (msg->kind == RPC_REQUEST) {
@@ -246,12 +252,17 @@ static void post_session(struct http_request *rq, const struct rpc_body *b)
 
 /* --- POST ------------------------------------------------------------------------------- */
 
+static bool is_json_type(const char *type)
+{
+    size_t len = strlen("application/json");
+
+    return type != NULL && strncasecmp(type, "application/json", len) == 0 &&
+           strchr("; \t", type[len]) != NULL; /* or the end, which strchr() finds too */
+}
+
 static int check_types(const struct http_request *rq, struct hf_error *err)
 {
-    const char *type = http_header(rq, "Content-Type");
-    size_t len = type != NULL ? strcspn(type, "; \t") : 0;
-
-    if (len != strlen("application/json") || strncasecmp(type, "application/json", len) != 0)
+    if (!is_json_type(http_header(rq, "Content-Type")))
         return hf_fail(err, HF_E_unsupported_media_type,
                        "messages are sent as application/json; set Content-Type to that");
     if (!http_accepts(rq, "application/json") || !http_accepts(rq, SSE_TYPE))
@@ -273,8 +284,7 @@ static void post_body(struct http_request *rq, const struct rpc_body *b)
     else if (named != NULL && named->stateless) {
         rpc_fail(&f, RPC_INVALID_PARAMS, msg.id, "_meta must have a string " META_VERSION);
         refuse_fault(rq, &f, NULL);
-    } else if (!b->batch && msg.kind == RPC_REQUEST && strcmp(msg.method, "initialize") == 0 &&
-               http_header(rq, "Mcp-Session-Id") == NULL)
+    } else if (!b->batch && is_initialize(&msg) && http_header(rq, "Mcp-Session-Id") == NULL)
         post_initialize(rq, &msg);
     else
         post_session(rq, b);

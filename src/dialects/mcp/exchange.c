@@ -8,6 +8,8 @@
 #include "dialects/mcp/session.h"
 #include "transport/sse.h"
 
+#define PIECE_BYTES (64 * 1024)
+
 static void exchange_on_gone(void *arg)
 {
     struct exchange *x = arg;
@@ -19,9 +21,28 @@ static void exchange_on_gone(void *arg)
     exchange_end(x, x->revision->stateless ? CALL_CANCELLED : CALL_GONE);
 }
 
+static void exchange_free(struct exchange *x);
+static bool exchange_finish(struct exchange *x);
+
+/* A large answer goes in pieces: the connection holds only so much for a peer. */
+static void exchange_pump(struct exchange *x)
+{
+    while (x->out.len > 0 && http_stream_ready(x->stream)) {
+        size_t n = x->out.len < PIECE_BYTES ? x->out.len : PIECE_BYTES;
+        struct iovec iov = {buf_data(&x->out), n};
+
+        http_stream_write(x->stream, &iov, 1);
+        buf_drop(&x->out, n);
+    }
+}
+
 static void exchange_on_drain(void *arg)
 {
-    (void)arg;
+    struct exchange *x = arg;
+
+    exchange_pump(x);
+    if (x->ending && exchange_finish(x))
+        exchange_free(x);
 }
 
 static const struct http_stream_ops stream_ops = {.on_drain = exchange_on_drain,
@@ -49,27 +70,30 @@ struct exchange *mcp_exchange_new(struct http_request *rq, struct session *s,
     return x;
 }
 
+/* The session may be idle from now on, and may go. */
+static void leave_session(struct exchange *x)
+{
+    if (x->session == NULL)
+        return;
+    x->session->busy--;
+    session_touch(x->mcp, x->session);
+    x->session = NULL;
+}
+
 static void exchange_free(struct exchange *x)
 {
-    if (x->session != NULL) {
-        x->session->busy--;
-        session_touch(x->mcp, x->session); /* idle from now on */
-    }
+    leave_session(x);
     list_remove(&x->link);
     timer_close(x->timer);
     buf_fini(&x->answers);
+    buf_fini(&x->out);
     free(x);
 }
 
 static void write_event(struct exchange *x, const char *message, size_t len)
 {
-    struct buf *frame = &x->mcp->frame;
-    struct iovec iov;
-
-    buf_clear(frame);
-    sse_event(frame, "message", NULL, message, len);
-    iov = (struct iovec){buf_data(frame), frame->len};
-    http_stream_write(x->stream, &iov, 1);
+    sse_event(&x->out, "message", NULL, message, len);
+    exchange_pump(x);
 }
 
 /* Answers of a batch that were held for an array go one by one. */
@@ -113,7 +137,7 @@ void exchange_add_answer(struct exchange *x, const struct buf *message)
 bool exchange_notify(struct exchange *x, const struct buf *message)
 {
     exchange_make_stream(x);
-    if (x->stream == NULL || !http_stream_ready(x->stream))
+    if (x->stream == NULL || x->out.len > 0 || !http_stream_ready(x->stream))
         return false;
     write_event(x, buf_data(message), message->len);
     return true;
@@ -140,8 +164,8 @@ static void reply_batch(struct exchange *x, struct http_request *rq)
     http_reply_json(rq, 200, out);
 }
 
-/* Everything is said: gives the connection back. */
-static void exchange_finish(struct exchange *x)
+/* Everything is said: gives the connection back. False: some of it is still to be sent. */
+static bool exchange_finish(struct exchange *x)
 {
     struct http_request *rq = x->rq;
 
@@ -149,6 +173,11 @@ static void exchange_finish(struct exchange *x)
         /* All calls were cancelled, and a cancelled call gets no answer: an empty stream says so. */
         exchange_make_stream(x);
         rq = NULL;
+    }
+    x->ending = x->stream != NULL && x->out.len > 0;
+    if (x->ending) {
+        leave_session(x);
+        return false;
     }
     if (x->stream != NULL) {
         http_stream_end(x->stream);
@@ -159,14 +188,15 @@ static void exchange_finish(struct exchange *x)
     }
     x->stream = NULL;
     x->rq = NULL;
+    return true;
 }
 
 void exchange_check_done(struct exchange *x)
 {
     if (x->opening || !list_is_empty(&x->calls))
         return;
-    exchange_finish(x);
-    exchange_free(x);
+    if (exchange_finish(x))
+        exchange_free(x);
 }
 
 /* Nothing was sent for a while: a sign of life, so that nobody in between gives up. */
@@ -178,7 +208,7 @@ static void exchange_on_timer(struct timer *t, void *arg)
 
     timer_start(t, SSE_KEEPALIVE_MS);
     exchange_make_stream(x);
-    if (x->stream == NULL || !http_stream_ready(x->stream))
+    if (x->stream == NULL || x->out.len > 0 || !http_stream_ready(x->stream))
         return;
     buf_clear(frame);
     sse_comment(frame, "keep-alive");
@@ -213,9 +243,8 @@ void exchange_end(struct exchange *x, enum call_end why)
         }
         call_free(c);
     }
-    if (why != CALL_FREE)
-        exchange_finish(x);
-    exchange_free(x);
+    if (why == CALL_FREE || exchange_finish(x))
+        exchange_free(x);
 }
 
 static void cancel_call(struct call *c)

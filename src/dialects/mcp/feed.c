@@ -227,7 +227,7 @@ int feed_subscribe(struct feed *f, const char *uri, struct hf_error *err)
                        LIMIT_MCP_SUBSCRIPTIONS);
     s = hf_xalloc(sizeof *s + strlen(uri) + 1);
     s->feed = f;
-    strcpy(s->uri, uri);
+    memcpy(s->uri, uri, strlen(uri) + 1);
     s->process = process_ref(p);
     list_append(&f->subscriptions, &s->link);
     f->subscription_count++;

@@ -71,7 +71,7 @@ static void on_stream_gone(struct feed *f)
     session_touch(f->mcp, list_entry(f, struct session, feed));
 }
 
-struct session *session_new(struct mcp *m, const struct revision *rev)
+struct session *session_new(struct mcp *m, const struct revision *rev, enum role role)
 {
     uint8_t random[SESSION_ID_LEN * 5 / 8];
     struct session *s = oldest_idle(m);
@@ -85,6 +85,7 @@ struct session *session_new(struct mcp *m, const struct revision *rev)
         m->expiry = timer_new(engine_loop(m->engine), expiry_on_timer, m);
     s = hf_xalloc(sizeof *s);
     s->revision = rev;
+    s->role = role;
     random_bytes(random, sizeof random);
     base32_encode(s->id, random, sizeof random);
     assert(strlen(s->id) == SESSION_ID_LEN);
@@ -105,7 +106,7 @@ void session_free(struct mcp *m, struct session *s)
     free(s);
 }
 
-struct session *mcp_session_find(struct mcp *m, const char *id)
+struct session *mcp_session_find(struct mcp *m, const char *id, enum role role)
 {
     struct list *it, *tmp;
 
@@ -114,7 +115,7 @@ struct session *mcp_session_find(struct mcp *m, const char *id)
     list_for_each (it, tmp, &m->sessions) {
         struct session *s = list_entry(it, struct session, link);
 
-        if (!bytes_equal_ct(s->id, id, SESSION_ID_LEN))
+        if (s->role != role || !bytes_equal_ct(s->id, id, SESSION_ID_LEN))
             continue;
         session_touch(m, s);
         return s;

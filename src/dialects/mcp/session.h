@@ -18,6 +18,7 @@
 struct session {
     struct list link; /* mcp.sessions */
     const struct revision *revision;
+    enum role role;   /* of the token that made it; only such a one may use it */
     struct feed feed; /* its GET stream, and what it subscribed to */
     uint64_t used_ms; /* monotonic */
     size_t busy;      /* open exchanges: not idle */
@@ -25,10 +26,11 @@ struct session {
 };
 
 /* NULL: there are too many, and none of them is idle. */
-struct session *session_new(struct mcp *m, const struct revision *rev);
-void session_free(struct mcp *m, struct session *s);         /* ends its calls and its stream */
-struct session *mcp_session_find(struct mcp *m, const char *id); /* NULL; notes that it is used */
-void session_touch(struct mcp *m, struct session *s);        /* it is used, so it lives on */
+struct session *session_new(struct mcp *m, const struct revision *rev, enum role role);
+void session_free(struct mcp *m, struct session *s); /* ends its calls and its stream */
+/* NULL: there is none that this role may use. Notes that it is used. */
+struct session *mcp_session_find(struct mcp *m, const char *id, enum role role);
+void session_touch(struct mcp *m, struct session *s); /* it is used, so it lives on */
 void mcp_sessions_free(struct mcp *m);
 
 #endif

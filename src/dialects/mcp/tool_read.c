@@ -137,7 +137,7 @@ void tool_read_output(struct call *c, const json_t *arguments)
     struct hf_error err = {0};
     struct process *p;
     struct process_view v;
-    struct range r;
+    struct range r = {0};
 
     if (decode(arguments, &a, &err) < 0 || (p = tool_process(c, a.process_id, &err)) == NULL) {
         tool_fail(c, &err);

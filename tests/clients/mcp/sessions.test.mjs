@@ -138,6 +138,28 @@ withDaemon('mcp sessions', {}, (d) => {
         assert.equal(await sse.next(), null);
     });
 
+    it('a large answer comes whole on a stream', async () => {
+        const session = await open(d);
+        const max = limit('LIMIT_MCP_OUTPUT_MAX_BYTES');
+        const body = request(8, 'tools/call', {
+            name: 'run_command',
+            arguments: {
+                command: `read x; head -c ${max} /dev/zero | tr '\\0' x`,
+                pty: true,
+                tag: 'large',
+                max_output_bytes: max,
+            },
+            _meta: { progressToken: 1 },
+        });
+        const sse = new SseReader(await openPost(d, body, { session }));
+        assert.ok(await sse.next());
+        await d.api('POST', '/v1/processes/tag:large/input', { json: { keys: ['Enter'] } });
+        const { result } = JSON.parse((await sse.find((e) => e.data.includes('result'))).data);
+        const { output, output_tail, omitted_bytes, next } = result.structuredContent;
+        assert.equal(output.length + output_tail.length + omitted_bytes, next);
+        assert.equal(output.length + output_tail.length, max);
+    });
+
     it('an ended session is gone with its calls, and another goes on', async () => {
         const session = await open(d);
         const slow = post(d, request(1, 'tools/call', { name: 'run_command', arguments: { command: 'sleep 304' } }), {
@@ -168,11 +190,11 @@ withDaemon('mcp sessions', {}, (d) => {
     });
 });
 
-withDaemon('mcp sessions that expire', { args: ['--mcp-session-ms', '100'] }, (d) => {
+withDaemon('mcp sessions that expire', { args: ['--mcp-session-ms', '1500'] }, (d) => {
     const ping = async (session) => (await post(d, request(1, 'ping'), { session })).status;
 
     // Asking makes it used again, so the pauses between two questions are longer than it may be idle.
-    const forgotten = (session) => waitUntil(async () => (await ping(session)) === 404, 'it to be forgotten', 20000, 300);
+    const forgotten = (session) => waitUntil(async () => (await ping(session)) === 404, 'it to be forgotten', 30000, 2000);
 
     it('an idle session is forgotten and the client begins anew', async () => {
         const session = await open(d);
