@@ -57,13 +57,13 @@
 #define VIEWER_SLICE_BYTES (256 * 1024) /* largest frame */
 #define EXIT_QUIET_MS 20                /* output silent this long after exit: done */
 #define EXIT_DRAIN_MAX_MS 250           /* whatever still writes, the exit is told by then */
-#define ATTENTION_FIRST_MS 30 /* a terminal silent this long is looked at */
-#define ATTENTION_LOOKS 4     /* and again, each time ATTENTION_FACTOR later: about 4 s in all */
+#define ATTENTION_FIRST_MS 30           /* a terminal silent this long is looked at */
+#define ATTENTION_LOOKS 4 /* and again, each time ATTENTION_FACTOR later: about 4 s in all */
 #define ATTENTION_FACTOR 3
 #define ATTENTION_PATIENCE 16      /* one that is never silent is looked at after so many of them */
 #define ATTENTION_WATCH_FIRST_MS 5 /* the same while somebody waits for what is found */
 #define ATTENTION_WATCH_MAX_MS 250 /* and looks go on */
-#define PORTS_FIRST_MS 10 /* a port that somebody waits for is looked at; doubling */
+#define PORTS_FIRST_MS 10          /* a port that somebody waits for is looked at; doubling */
 #define PORTS_MAX_MS 250
 #define KILL_GRACE_MS 5000
 #define KILL_VERIFY_MS 2000 /* after SIGKILL, until survivors are named */
