@@ -29,13 +29,13 @@ struct ports {
 /* Begins with " SL: ADDRESS:PORT ADDRESS:PORT STATE TX:RX TR:TM RETRANSMITS UID TIMEOUT INODE". */
 bool ports_parse_line(const char *line, struct listener *out)
 {
-    char local[64], state[8];
-    unsigned long long inode;
+    char local[64], state[8], inode[24];
     const char *colon;
     unsigned long port;
     char *end;
 
-    if (sscanf(line, " %*[0-9]: %63s %*s %7s %*s %*s %*s %*s %*s %llu", local, state, &inode) != 3)
+    if (sscanf(line, " %*[0-9]: %63s %*s %7s %*s %*s %*s %*s %*s %23[0-9]", local, state, inode) !=
+        3)
         return false;
     colon = strrchr(local, ':');
     if (colon == NULL || strcmp(state, LISTENS) != 0)
@@ -43,7 +43,7 @@ bool ports_parse_line(const char *line, struct listener *out)
     port = strtoul(colon + 1, &end, 16);
     if (end == colon + 1 || *end != '\0' || port == 0 || port > UINT16_MAX)
         return false;
-    *out = (struct listener){.port = (uint16_t)port, .inode = inode};
+    *out = (struct listener){.port = (uint16_t)port, .inode = strtoull(inode, NULL, 10)};
     return true;
 }
 
