@@ -64,6 +64,7 @@
     X(too_many_commands, 429, EAGAIN, "Limit of commands that wait in a session")                  \
     X(journal_memory_full, 429, ENOMEM, "Limit of journal memory reached")                         \
     X(too_many_requests, 429, EAGAIN, "Limit of requests reached")                                 \
+    X(history_full, 429, ENOSPC, "Limit of history on disk reached")                               \
     X(headers_too_large, 431, EMSGSIZE, "Request headers too large")                               \
     X(internal, 500, EIO, "Internal error")                                                        \
     X(not_implemented, 501, ENOSYS, "Not implemented")                                             \
@@ -74,6 +75,7 @@
     X(upstream_timeout, 504, ETIMEDOUT, "Sandbox took too long")                                   \
     X(shutting_down, 503, ESHUTDOWN, "Daemon is shutting down")                                    \
     X(no_memory, 503, ENOMEM, "Out of memory")                                                     \
+    X(history_unavailable, 503, EIO, "No file for the history")                                    \
     X(no_pty, 503, ENODEV, "No terminal available")                                                \
     X(http_version_not_supported, 505, EPROTO, "HTTP version not supported")
 

@@ -46,6 +46,8 @@
 #define LIMIT_JOURNAL_MIN_BYTES (64 * 1024)
 #define LIMIT_JOURNAL_MAX_BYTES (256LL << 20)
 #define LIMIT_JOURNAL_MEMORY_BYTES (2LL << 30) /* all rings together */
+#define LIMIT_HISTORY_MAX_BYTES (16LL << 30)   /* ring of one process in a file */
+#define LIMIT_HISTORY_DISK_BYTES (8LL << 30)   /* all of those together */
 #define LIMIT_INPUT_BYTES (1024 * 1024)        /* `input` of a create request */
 #define LIMIT_INPUT_QUEUE_BYTES (64 * 1024)    /* waiting beyond that; then senders wait */
 #define LIMIT_INPUT_CLIENTS 16                 /* remembered client ids of one process */

@@ -49,6 +49,10 @@ static const struct option_row rows[] = {
      LIMIT_JOURNAL_MAX_BYTES, "N", "output kept of each process"},
     {"--journal-memory-bytes", OPTION_NUMBER, AT(journal_memory_bytes), LIMIT_JOURNAL_MIN_BYTES,
      1LL << 46, "N", "output kept of all processes together"},
+    {"--history-dir", OPTION_TEXT, AT(history_dir), 0, 0, "DIR",
+     "keep output larger than --journal-bytes, where asked for, in nameless files there"},
+    {"--history-disk-bytes", OPTION_NUMBER, AT(history_disk_bytes), LIMIT_JOURNAL_MIN_BYTES,
+     1LL << 50, "N", "space for all of those files"},
     {"--retain-count", OPTION_NUMBER, AT(retain_count), 0, 60000, "N",
      "exited processes that stay known"},
     {"--retain-ms", OPTION_NUMBER, AT(retain_ms), 0, LIMIT_DURATION_MS, "MS", "and for how long"},
@@ -79,6 +83,7 @@ void serve_options_init(struct serve_options *o)
         .max_connections = LIMIT_CONNECTIONS,
         .journal_bytes = LIMIT_JOURNAL_BYTES,
         .journal_memory_bytes = LIMIT_JOURNAL_MEMORY_BYTES,
+        .history_disk_bytes = LIMIT_HISTORY_DISK_BYTES,
         .retain_ms = LIMIT_RETAIN_MS,
         .retain_count = LIMIT_RETAINED,
         .event_log_bytes = LIMIT_EVENT_LOG_BYTES,
@@ -189,6 +194,8 @@ void serve_options_engine(const struct serve_options *o, struct engine_options *
     out->max_viewers = (size_t)o->max_viewers;
     out->journal_bytes = (size_t)o->journal_bytes;
     out->journal_memory_bytes = (uint64_t)o->journal_memory_bytes;
+    out->history_dir = o->history_dir;
+    out->history_disk_bytes = (uint64_t)o->history_disk_bytes;
     out->retain_count = (size_t)o->retain_count;
     out->retain_ms = o->retain_ms;
     out->event_log_bytes = ((size_t)o->event_log_bytes + 4095) & ~(size_t)4095;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/io.h"
@@ -54,6 +55,30 @@ static int find_worker_user(struct serve *s)
         return fail(&err);
     s->worker_uid = u.uid;
     s->worker_gid = u.gid;
+    return 0;
+}
+
+/* What we make is the worker's, who makes the files. What is there already is left as it is. */
+static int make_history_dir(struct serve *s)
+{
+    struct hf_error err = {0};
+    const char *dir = s->options.history_dir;
+
+    if (dir == NULL)
+        return 0;
+    if (mkdir(dir, 0700) == 0) {
+        if (geteuid() == 0 && chown(dir, s->worker_uid, s->worker_gid) < 0)
+            log_warn("cannot give %s to user %u: %s", dir, (unsigned)s->worker_uid,
+                     strerror(errno));
+    } else if (errno != EEXIST) {
+        hf_fail(&err, HF_E_bad_value, "--history-dir %.200s: %s", dir, strerror(errno));
+        return fail(&err);
+    }
+    if (realpath(dir, s->history_dir) == NULL) {
+        hf_fail(&err, HF_E_bad_value, "--history-dir %.200s: %s", dir, strerror(errno));
+        return fail(&err);
+    }
+    s->options.history_dir = s->history_dir;
     return 0;
 }
 
@@ -211,6 +236,8 @@ static int prepare(struct serve *s, int resume_fd)
     struct hf_error err = {0};
     int rc = find_worker_user(s);
 
+    if (rc == 0)
+        rc = make_history_dir(s);
     if (rc == 0)
         rc = resume_fd >= 0 ? carry_take(s, resume_fd) : open_listeners(s);
     if (rc == 0 && resume_fd < 0 && !s->options.no_auth &&

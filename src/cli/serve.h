@@ -5,6 +5,8 @@
 #ifndef HF_CLI_SERVE_H
 #define HF_CLI_SERVE_H
 
+#include <limits.h>
+
 #include "cli/options.h"
 #include "transport/listen.h"
 
@@ -19,7 +21,8 @@ struct serve {
     size_t listener_count;
     uid_t worker_uid;
     gid_t worker_gid;
-    bool resumed; /* an older binary handed over */
+    char history_dir[PATH_MAX]; /* resolved; options point to it */
+    bool resumed;               /* an older binary handed over */
 };
 
 int serve_main(int argc, char **argv);

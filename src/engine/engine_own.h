@@ -42,7 +42,8 @@ struct engine {
     struct process **by_id; /* open hash table; see registry.c */
     size_t by_id_size;
     size_t running, starting, retained;
-    uint64_t ring_bytes; /* of all rings */
+    uint64_t ring_bytes; /* of all rings in memory */
+    uint64_t disk_bytes; /* of those in files */
     struct record spare; /* made ahead, while a child is on its way; fd -1: none */
     struct task spare_task;
     size_t viewers;
@@ -195,8 +196,9 @@ void retention_run(struct engine *e);
 void spare_init(struct engine *e);
 void spare_offer(struct engine *e, struct record *r); /* takes it in any case */
 void retention_change(struct process *p);             /* its retain_ms is another */
-/* Drops the oldest exited records until `need` more bytes of ring fit; false if that is not possible. */
-bool retention_make_room(struct engine *e, uint64_t need);
+/* Drops the oldest exited records until `need` more bytes of ring fit, in memory or on disk;
+ * false if that is not possible. */
+bool retention_make_room(struct engine *e, uint64_t need, bool on_disk);
 
 /* process.c */
 struct process *process_new(struct engine *e);

@@ -29,7 +29,8 @@
  */
 #define MARK_TTY_MS 10
 #define MARK_PIPE_MS 100
-#define MARK_BYTES (256 * 1024) /* a run is not longer than this and one read */
+#define MARK_BYTES (256 * 1024)           /* a run is not longer than this and one read */
+#define LOOK_BACK_BYTES (4 * 1024 * 1024) /* for a mode: a long history is not read through */
 
 static unsigned char pattern[PATTERN_BYTES];
 
@@ -104,7 +105,8 @@ size_t journal_room(const struct journal *j, uint64_t hold)
 
 static struct mark *mark_slot(const struct journal *j, uint64_t index)
 {
-    return &j->rec->marks[index % RECORD_MARKS];
+    assert(j->rec->mark_slots > 0);
+    return &j->rec->marks[index % j->rec->mark_slots];
 }
 
 static uint64_t mark_count(const struct journal *j)
@@ -116,7 +118,7 @@ static uint64_t mark_oldest(const struct journal *j)
 {
     uint64_t n = mark_count(j);
 
-    return n > RECORD_MARKS ? n - RECORD_MARKS : 0;
+    return n > j->rec->mark_slots ? n - j->rec->mark_slots : 0;
 }
 
 static bool mark_same_size(const struct mark *a, const struct mark *b)
@@ -151,9 +153,9 @@ static void mark_append(struct journal *j, const struct mark *m)
     }
     /* The oldest mark goes. Bytes under it take their stream from the next
      * one; where that would be a lie they are no longer held. */
-    if (n >= RECORD_MARKS) {
-        const struct mark *old = mark_slot(j, n - RECORD_MARKS);
-        const struct mark *heir = mark_slot(j, n - RECORD_MARKS + 1);
+    if (n >= j->rec->mark_slots) {
+        const struct mark *old = mark_slot(j, n - j->rec->mark_slots);
+        const struct mark *heir = mark_slot(j, n - j->rec->mark_slots + 1);
         if (old->stream != heir->stream && heir->at > h->floor)
             h->floor = heir->at;
     }
@@ -408,9 +410,10 @@ static const char *find_last(const char *hay, size_t len, const char *needle)
 
 bool journal_last_is(const struct journal *j, const char *on, const char *off)
 {
-    uint64_t first = journal_first(j);
-    size_t len = (size_t)(journal_next(j) - first);
-    const char *base = journal_bytes(j, first);
+    uint64_t first = journal_first(j), next = journal_next(j);
+    uint64_t from = next - first > LOOK_BACK_BYTES ? next - LOOK_BACK_BYTES : first;
+    size_t len = (size_t)(next - from);
+    const char *base = journal_bytes(j, from);
     const char *set = find_last(base, len, on);
 
     return set != NULL && find_last(set, (size_t)(base + len - set), off) == NULL;

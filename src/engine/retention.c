@@ -76,11 +76,28 @@ void retention_change(struct process *p)
         retention_arm(p->engine, expires_at(p), clock_wall_ms());
 }
 
-bool retention_make_room(struct engine *e, uint64_t need)
+static struct process *oldest_of(struct engine *e, bool on_disk)
 {
-    while (e->ring_bytes + need > e->options.journal_memory_bytes) {
-        if (!forget_one(e))
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &e->exited) {
+        struct process *p = list_entry(it, struct process, exited_link);
+        if (p->session == NULL && (p->rec.head->on_disk != 0) == on_disk)
+            return p;
+    }
+    return NULL;
+}
+
+bool retention_make_room(struct engine *e, uint64_t need, bool on_disk)
+{
+    uint64_t limit = on_disk ? e->options.history_disk_bytes : e->options.journal_memory_bytes;
+    const uint64_t *used = on_disk ? &e->disk_bytes : &e->ring_bytes;
+
+    while (*used + need > limit) {
+        struct process *p = oldest_of(e, on_disk);
+        if (p == NULL)
             return false;
+        process_forget(p);
     }
     return true;
 }

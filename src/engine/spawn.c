@@ -67,6 +67,11 @@ static int check_limits(struct engine *e, const struct spawn_spec *s, struct hf_
     if (s->tag != NULL && registry_find_tag(e, s->tag, true) != NULL)
         return hf_fail_field(err, HF_E_tag_in_use, "tag", "tag '%s' belongs to a running process",
                              s->tag);
+    if (e->options.history_dir == NULL && s->history_bytes > LIMIT_JOURNAL_MAX_BYTES)
+        return hf_fail_field(err, HF_E_bad_value, "history_bytes",
+                             "at most %lld bytes are kept in memory; more needs a daemon that was "
+                             "started with --history-dir",
+                             (long long)LIMIT_JOURNAL_MAX_BYTES);
     return 0;
 }
 
@@ -156,7 +161,7 @@ void spare_offer(struct engine *e, struct record *r)
     record_fini(r);
 }
 
-static int spare_take(struct engine *e, struct record *r, const char *id, size_t ring, size_t extra)
+static int spare_take(struct engine *e, struct record *r, size_t ring, size_t extra)
 {
     int rc = 0;
 
@@ -168,7 +173,44 @@ static int spare_take(struct engine *e, struct record *r, const char *id, size_t
     } else {
         rc = record_create(r, ring, extra);
     }
-    if (rc == 0)
+    return rc;
+}
+
+static bool make_room(struct engine *e, size_t ring, bool on_disk, struct hf_error *err)
+{
+    if (retention_make_room(e, ring, on_disk))
+        return true;
+    if (on_disk)
+        limit_hit(err, HF_E_history_full, "history_disk_bytes",
+                  "the histories of running processes use all that --history-disk-bytes allows");
+    else
+        limit_hit(err, HF_E_journal_memory_full, "journal_memory_bytes",
+                  "the journals of running processes use all that --journal-memory-bytes allows");
+    return false;
+}
+
+static void explain_file(const struct engine *e, int rc, struct hf_error *err)
+{
+    bool full = rc == -ENOSPC || rc == -EDQUOT || rc == -EFBIG;
+
+    hf_fail(err, full ? HF_E_history_full : HF_E_history_unavailable,
+            "there can be no file for the history in %.200s: %s", e->options.history_dir,
+            hf_errno_name(-rc));
+    err->errno_name = hf_errno_name(-rc);
+    snprintf(err->path, sizeof err->path, "%s", e->options.history_dir);
+}
+
+static int record_for(struct engine *e, struct record *r, const char *id, size_t ring, size_t extra,
+                      bool on_disk, struct hf_error *err)
+{
+    int rc = on_disk ? record_create_file(r, ring, e->options.history_dir)
+                     : spare_take(e, r, ring, extra);
+
+    if (rc < 0 && on_disk)
+        explain_file(e, rc, err);
+    else if (rc < 0)
+        hf_fail(err, HF_E_no_memory, "no memory for a journal: %s", hf_errno_name(-rc));
+    else
         record_name(r, id);
     return rc;
 }
@@ -178,18 +220,15 @@ static struct process *reserve(struct engine *e, const struct spawn_spec *s, con
 {
     size_t cap = s->history_bytes > 0 ? (size_t)s->history_bytes : e->options.journal_bytes;
     size_t ring = journal_ring_bytes(cap, e->exact);
+    bool on_disk =
+        e->options.history_dir != NULL && cap > e->options.journal_bytes && s->session_json == NULL;
     struct process *p;
-    int rc;
 
-    if (!retention_make_room(e, ring)) {
-        limit_hit(err, HF_E_journal_memory_full, "journal_memory_bytes",
-                  "the journals of running processes use all that --journal-memory-bytes allows");
+    if (!make_room(e, ring, on_disk, err))
         return NULL;
-    }
     p = process_new(e);
-    rc = spare_take(e, &p->rec, id, ring, s->session_json != NULL ? SESSION_LOG_BYTES : 0);
-    if (rc < 0) {
-        hf_fail(err, HF_E_no_memory, "no memory for a journal: %s", hf_errno_name(-rc));
+    if (record_for(e, &p->rec, id, ring, s->session_json != NULL ? SESSION_LOG_BYTES : 0, on_disk,
+                   err) < 0) {
         process_unref(p);
         return NULL;
     }

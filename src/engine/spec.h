@@ -49,7 +49,7 @@ struct spawn_spec {
     bool
         quiet_start; /* nobody is told that it was started before it has ended or a while is gone */
     int64_t retain_ms;     /* -1: default */
-    int64_t history_bytes; /* ring of this process; 0: default */
+    int64_t history_bytes; /* ring of this process; 0: default; a large one may be in a file */
     enum detach_mode on_detach;
     int64_t detach_ms; /* for DETACH_KILL_AFTER */
     enum delivery delivery;

@@ -87,7 +87,7 @@ static int check_numbers(const struct spawn_spec *s, struct hf_error *err)
         (rc = check_range(s->hold_ms, 0, LIMIT_DURATION_MS, "hold_ms", err)) < 0)
         return rc;
     if (s->history_bytes != 0)
-        rc = check_range(s->history_bytes, LIMIT_JOURNAL_MIN_BYTES, LIMIT_JOURNAL_MAX_BYTES,
+        rc = check_range(s->history_bytes, LIMIT_JOURNAL_MIN_BYTES, LIMIT_HISTORY_MAX_BYTES,
                          "history_bytes", err);
     if (rc == 0 && s->set_nice)
         rc = check_range(s->nice, -20, 19, "limits.nice", err);

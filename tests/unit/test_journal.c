@@ -5,6 +5,7 @@
 #include "engine/journal_own.h"
 #include "test.h"
 
+#include <errno.h>
 #include <fcntl.h>
 
 #include "base/io.h"
@@ -182,6 +183,41 @@ TEST(journal_survives_in_its_descriptor)
     EXPECT_INT(journal_slice(&j, 0, 10).stream, STREAM_STDERR);
     record_fini(&again);
     teardown(&f);
+}
+
+/* A history in a file is the same record: it is adopted by its descriptor, and has more marks. */
+TEST(journal_in_a_file_is_the_same_and_has_no_name)
+{
+    char dir[] = "/tmp/hf-journal-XXXXXX";
+    struct record r, again;
+    struct journal j;
+    struct slip slip = {0};
+    int fds[2];
+
+    REQUIRE(mkdtemp(dir) != NULL);
+    REQUIRE(pipe2(fds, O_CLOEXEC) == 0);
+    EXPECT_INT(record_create_file(&r, 8 << 20, dir), 0);
+    EXPECT_INT(rmdir(dir), 0); /* nothing is in it */
+    EXPECT(r.mark_slots == (8 << 20) / RECORD_BYTES_PER_MARK);
+    EXPECT(r.head->on_disk && !record_recycle(&r));
+    journal_init(&j, &r, &slip, true);
+    for (int i = 0; i < RECORD_MARKS + 100; i++) {
+        EXPECT_INT(write(fds[1], "x", 1), 1);
+        EXPECT_INT(journal_read(&j, fds[0], i % 2 ? STREAM_STDERR : STREAM_STDOUT, 10), 1);
+    }
+    EXPECT_U64(journal_first(&j), 0); /* a ring in memory would have lost 100 */
+    EXPECT_INT(record_adopt(&again, dup(r.fd)), 0);
+    journal_init(&j, &again, &slip, true);
+    EXPECT_U64(again.mark_slots, r.mark_slots);
+    EXPECT_U64(journal_next(&j), RECORD_MARKS + 100);
+    EXPECT_INT(journal_slice(&j, 1, 10).stream, STREAM_STDERR);
+    again.head->mark_slots = UINT64_MAX / 2;
+    record_fini(&again);
+    EXPECT(record_adopt(&again, r.fd) < 0);
+    record_fini(&r);
+    EXPECT(record_create_file(&r, 65536, dir) == -ENOENT);
+    close(fds[0]);
+    close(fds[1]);
 }
 
 TEST(journal_refuses_a_descriptor_that_is_not_a_record)

@@ -47,7 +47,7 @@ static const struct json_field body_fields[] = {
     F(INT, grace_ms, .min = 0, .max = LIMIT_DURATION_MS),
     F(INT, idle_timeout_ms, .min = 0, .max = LIMIT_DURATION_MS),
     F(INT, retain_ms, .min = 0, .max = LIMIT_DURATION_MS),
-    F(INT, history_bytes, .min = LIMIT_JOURNAL_MIN_BYTES, .max = LIMIT_JOURNAL_MAX_BYTES),
+    F(INT, history_bytes, .min = LIMIT_JOURNAL_MIN_BYTES, .max = LIMIT_HISTORY_MAX_BYTES),
     F(ANY, on_detach),
     F(STR, delivery),
     F(STR, size_policy),
