@@ -28,7 +28,11 @@ TLS_RELEASE := $(if $(TLS),$(TLS),0)
 
 SRC := $(sort $(wildcard src/*/*.c src/*/*/*.c))
 HDR := $(sort $(wildcard src/*/*.h src/*/*/*.h))
-EMBED := $(sort $(wildcard src/dialects/native/openapi.json web/dist/page.html))
+
+# The page is built where npm is; without it the binary says where to get it.
+WEB ?= $(if $(shell command -v npm),1,0)
+PAGE := web/dist/page.html.gz web/dist/page.csp
+EMBED := src/dialects/native/openapi.json $(if $(filter 1,$(WEB)),$(PAGE))
 LLHTTP := api http llhttp
 LLHTTP_FLAGS := -DLLHTTP_STRICT_MODE=1 -std=gnu11 -w
 UNIT := $(sort $(wildcard tests/unit/test_*.c))
@@ -148,6 +152,14 @@ sdk: sdk/typescript/dist/index.js
 sdk/typescript/dist/index.js: $(SDK_SRC) sdk/typescript/node_modules/.package-lock.json
 	cd sdk/typescript && npm run -s build
 	@touch $@
+
+WEB_SRC := $(wildcard web/src/*) web/build.mjs web/tsconfig.json web/package.json \
+	$(filter-out %.gen.ts,$(wildcard sdk/typescript/src/*.ts))
+
+web: $(PAGE)
+web/dist/page.csp: web/dist/page.html.gz
+web/dist/page.html.gz: $(WEB_SRC) web/node_modules/.package-lock.json
+	cd web && npm run -s build
 
 # --- tests ----------------------------------------------------------------
 # Each tests/unit/test_x.c is a program of its own, linked with what it uses of

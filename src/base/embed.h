@@ -12,4 +12,9 @@
 
 extern const char embed_openapi_json_start[], embed_openapi_json_end[];
 
+/* Weak: a binary that was built without npm does not have the page. */
+extern const char embed_page_html_gz_start[] __attribute__((weak));
+extern const char embed_page_html_gz_end[] __attribute__((weak));
+extern const char embed_page_csp_start[] __attribute__((weak));
+
 #endif
