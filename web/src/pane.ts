@@ -136,9 +136,18 @@ export class Pane {
             const webgl = new WebglAddon();
             webgl.onContextLoss(() => webgl.dispose());
             this.term.loadAddon(webgl);
+            setTimeout(() => this.#drawsWrong() && webgl.dispose(), 250);
         } catch {
             // The other renderer is there already.
         }
+    }
+
+    /** Where the browser's idea of a pixel is not the screen's, as in emulated phones, WebGL shows nothing. */
+    #drawsWrong(): boolean {
+        const canvas = this.#host.querySelector<HTMLCanvasElement>('.xterm-screen canvas:not(.xterm-link-layer)');
+        if (!canvas || canvas.clientWidth === 0) return false;
+        const want = canvas.clientWidth * devicePixelRatio;
+        return Math.abs(canvas.width - want) > want / 10;
     }
 
     connect(): void {
