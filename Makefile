@@ -55,7 +55,7 @@ SAN_FLAGS = -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: all objects release asan unit unit-build layers fuzz fuzz-build lint \
-	lint-format lint-tidy lint-cppcheck format test bench install clean embed sdk web
+	lint-format lint-tidy lint-cppcheck format test bench install clean embed sdk web lint-web
 
 all: $(BUILD)/holdfast
 
@@ -90,8 +90,8 @@ $$(EMBED:%=$(2)/%.o): $(2)/%.o: % $(2)/flags
 # Objects are made anew when the flags they were made with have changed.
 $(2)/flags: FORCE
 	@mkdir -p $$(@D)
-	@echo '$(3) $$(subst ','"'"',$$(CPPFLAGS_ALL)) $$(CFLAGS_ALL) $(4) $$(LLHTTP_FLAGS) TLS=$(5)' | cmp -s - $$@ || \
-	    echo '$(3) $$(subst ','"'"',$$(CPPFLAGS_ALL)) $$(CFLAGS_ALL) $(4) $$(LLHTTP_FLAGS) TLS=$(5)' > $$@
+	@echo '$(3) $$(subst ','"'"',$$(CPPFLAGS_ALL)) $$(CFLAGS_ALL) $(4) $$(LLHTTP_FLAGS) TLS=$(5) WEB=$$(WEB)' | cmp -s - $$@ || \
+	    echo '$(3) $$(subst ','"'"',$$(CPPFLAGS_ALL)) $$(CFLAGS_ALL) $(4) $$(LLHTTP_FLAGS) TLS=$(5) WEB=$$(WEB)' > $$@
 
 -include $$($(1)_SRC:%.c=$(2)/%.d)
 endef
@@ -212,7 +212,11 @@ bench: all release
 
 FORMATTED = $(SRC) $(HDR) $(wildcard tests/unit/*.[ch] fuzz/*.[ch] bench/*.[ch])
 
-lint: lint-format lint-cppcheck lint-tidy
+lint: lint-format lint-cppcheck lint-tidy $(if $(filter 1,$(WEB)),lint-web)
+
+# The types of the page; the SDK's are looked at whenever it is built.
+lint-web: sdk web/node_modules/.package-lock.json
+	cd web && npm run -s check
 
 lint-format:
 	clang-format --dry-run -Werror $(FORMATTED)
