@@ -47,11 +47,14 @@ export class Pane {
     #addon: HoldfastAddon | undefined;
     #wanted = { rows: 0, cols: 0 };
     #sizedBy = '';
+    /** The daemon does not let us type. */
+    #watchOnly: boolean;
 
     constructor(app: App, id: string, readOnly = false) {
         this.#app = app;
         this.id = id;
-        this.readOnly = readOnly || app.store.role === 'watch';
+        this.#watchOnly = app.store.role === 'watch' && !app.store.guest;
+        this.readOnly = readOnly || this.#watchOnly;
         this.status = app.store.processes.get(id);
         this.#title = h('span', { class: 'pane-title' });
         this.#badge = h('span', { class: 'badge' });
@@ -202,7 +205,7 @@ export class Pane {
         switch (e.type) {
             case 'hello':
                 this.status = e.process;
-                if (e.role === 'watch') this.readOnly = true;
+                if (e.role === 'watch' && !this.readOnly) this.#watchOnly = this.readOnly = true;
                 this.#viewers(e.viewers, e.viewers?.length ?? 0);
                 this.#sized();
                 this.describe();
@@ -287,7 +290,7 @@ export class Pane {
         this.#lock.replaceChildren(icon(this.readOnly ? 'lock' : 'unlock'));
         this.#lock.setAttribute('aria-pressed', String(this.readOnly));
         this.#lock.title = this.readOnly ? 'Read only: click to type' : 'You may type: click to only watch';
-        this.#lock.disabled = this.#app.store.role === 'watch' && !this.#app.store.guest;
+        this.#lock.disabled = this.#watchOnly;
         this.el.classList.toggle('read-only', this.readOnly);
     }
 
