@@ -28,8 +28,12 @@ TLS_RELEASE := $(if $(TLS),$(TLS),0)
 
 SRC := $(sort $(wildcard src/*/*.c src/*/*/*.c))
 HDR := $(sort $(wildcard src/*/*.h src/*/*/*.h))
+
+# The page is built where npm is; without it the binary says where to get it.
+WEB ?= $(if $(shell command -v npm),1,0)
+PAGE := web/dist/page.html.gz web/dist/page.csp
 EMBED := $(sort $(wildcard src/dialects/native/openapi.json src/dialects/mcp/mcp_tools.json \
-	src/engine/shell/* web/dist/page.html))
+	src/engine/shell/*)) $(if $(filter 1,$(WEB)),$(PAGE))
 LLHTTP := api http llhttp
 LLHTTP_FLAGS := -DLLHTTP_STRICT_MODE=1 -std=gnu11 -w
 UNIT := $(sort $(wildcard tests/unit/test_*.c))
@@ -52,7 +56,7 @@ SAN_FLAGS = -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: all objects release asan unit unit-build layers fuzz fuzz-build lint \
-	lint-format lint-tidy lint-cppcheck format test bench install clean embed sdk web
+	lint-format lint-tidy lint-cppcheck format test bench install clean embed sdk web lint-web
 
 all: $(BUILD)/holdfast
 
@@ -87,8 +91,8 @@ $$(EMBED:%=$(2)/%.o): $(2)/%.o: % $(2)/flags
 # Objects are made anew when the flags they were made with have changed.
 $(2)/flags: FORCE
 	@mkdir -p $$(@D)
-	@echo '$(3) $$(subst ','"'"',$$(CPPFLAGS_ALL)) $$(CFLAGS_ALL) $(4) $$(LLHTTP_FLAGS) TLS=$(5)' | cmp -s - $$@ || \
-	    echo '$(3) $$(subst ','"'"',$$(CPPFLAGS_ALL)) $$(CFLAGS_ALL) $(4) $$(LLHTTP_FLAGS) TLS=$(5)' > $$@
+	@echo '$(3) $$(subst ','"'"',$$(CPPFLAGS_ALL)) $$(CFLAGS_ALL) $(4) $$(LLHTTP_FLAGS) TLS=$(5) WEB=$$(WEB)' | cmp -s - $$@ || \
+	    echo '$(3) $$(subst ','"'"',$$(CPPFLAGS_ALL)) $$(CFLAGS_ALL) $(4) $$(LLHTTP_FLAGS) TLS=$(5) WEB=$$(WEB)' > $$@
 
 -include $$($(1)_SRC:%.c=$(2)/%.d)
 endef
@@ -150,6 +154,14 @@ sdk/typescript/dist/index.js: $(SDK_SRC) sdk/typescript/node_modules/.package-lo
 	cd sdk/typescript && npm run -s build
 	@touch $@
 
+WEB_SRC := $(wildcard web/src/*) web/build.mjs web/tsconfig.json web/package.json \
+	$(filter-out %.gen.ts,$(wildcard sdk/typescript/src/*.ts))
+
+web: $(PAGE)
+web/dist/page.csp: web/dist/page.html.gz
+web/dist/page.html.gz: $(WEB_SRC) web/node_modules/.package-lock.json
+	cd web && npm run -s build
+
 # --- tests ----------------------------------------------------------------
 # Each tests/unit/test_x.c is a program of its own, linked with what it uses of
 # src, as each fuzz target is; the archives hold all but main.
@@ -201,7 +213,11 @@ bench: all release
 
 FORMATTED = $(SRC) $(HDR) $(wildcard tests/unit/*.[ch] fuzz/*.[ch] bench/*.[ch])
 
-lint: lint-format lint-cppcheck lint-tidy
+lint: lint-format lint-cppcheck lint-tidy $(if $(filter 1,$(WEB)),lint-web)
+
+# The types of the page; the SDK's are looked at whenever it is built.
+lint-web: sdk web/node_modules/.package-lock.json
+	cd web && npm run -s check
 
 lint-format:
 	clang-format --dry-run -Werror $(FORMATTED)

@@ -22,4 +22,9 @@ extern const char embed_env_zsh_start[], embed_env_zsh_end[];
 extern const char embed_profile_zsh_start[], embed_profile_zsh_end[];
 extern const char embed_rc_zsh_start[], embed_rc_zsh_end[];
 
+/* Weak: a binary that was built without npm does not have the page. */
+extern const char embed_page_html_gz_start[] __attribute__((weak));
+extern const char embed_page_html_gz_end[] __attribute__((weak));
+extern const char embed_page_csp_start[] __attribute__((weak));
+
 #endif

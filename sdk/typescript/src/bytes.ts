@@ -33,8 +33,10 @@ export function concat(parts: readonly Uint8Array[]): Uint8Array {
     return out;
 }
 
-/** A name that nobody else has. */
+/** A name that nobody else has; it is no secret, so a run time without `crypto` will do. */
 export function randomName(prefix: string): string {
-    const bytes = crypto.getRandomValues(new Uint8Array(12));
+    const bytes = new Uint8Array(12);
+    if (globalThis.crypto) crypto.getRandomValues(bytes);
+    else bytes.forEach((_, i) => (bytes[i] = Math.random() * 256));
     return prefix + Array.from(bytes, (b) => b.toString(16).padStart(2, '0')).join('');
 }
