@@ -28,6 +28,11 @@
 #define WS_CLOSE_MS 5000       /* wait for the peer's close frame */
 #define LIMIT_SHUTDOWN_MS 5000 /* streams get this long to end */
 
+/* --- the command line --- */
+#define LIMIT_CLIENT_REPLY_BYTES (64 << 20)   /* an answer held whole: a list, a screen */
+#define LIMIT_CLIENT_INPUT_BYTES (256 * 1024) /* typed or piped, not yet taken by the daemon */
+#define LIMIT_CLIENT_EVENT_BYTES (4 << 20)    /* one server-sent event */
+
 /* --- engine --- */
 #define LIMIT_PROCESSES 1024              /* living ones */
 #define LIMIT_VIEWERS 1024                /* of one process */

@@ -11,22 +11,14 @@
 
 #include <errno.h>
 #include <openssl/err.h>
-#include <openssl/ssl.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/io.h"
 #include "base/mem.h"
+#include "transport/tls_own.h"
 
 #define TLS_READ_BYTES (16 * 1024) /* one record */
-
-struct tls_context {
-    SSL_CTX *ctx; /* connections hold their own reference: a reload leaves them alone */
-    char *cert_file, *key_file;
-};
-
-struct tls {
-    SSL *ssl;
-};
 
 bool tls_is_built_in(void)
 {
@@ -179,7 +171,7 @@ static int read_plain(struct tls *t, struct buf *plain)
         case SSL_ERROR_WANT_READ:
         case SSL_ERROR_WANT_WRITE: return 0;
         case SSL_ERROR_ZERO_RETURN: return -ECONNRESET;
-        default: return -EPROTO;
+        default: snprintf(t->why, sizeof t->why, "%s", tls_reason()); return -EPROTO;
         }
     }
 }
