@@ -194,7 +194,7 @@ static void set_interest(struct attach *a, struct pollfd *p)
 
 static void turn(struct attach *a, const struct pollfd *p)
 {
-    int i, signum, rc;
+    int i, signum;
 
     while (p[POLL_SIGNAL].revents != 0 && (signum = console_next_signal(a->signal_fd)) != 0)
         on_signal(a, signum);
@@ -207,8 +207,13 @@ static void turn(struct attach *a, const struct pollfd *p)
     for (i = 0; i < 2; i++)
         if (a->sinks[i].buf.len > 0)
             on_sink(a, i);
-    if (a->done)
-        return;
+}
+
+/* What is due goes out before each wait, also after a connection was opened again. */
+static void send_pending(struct attach *a)
+{
+    int i, rc;
+
     attach_send_ack(a);
     attach_send_input(a);
     for (i = 0; i < a->tap_count; i++) {
@@ -233,6 +238,7 @@ static void loop(struct attach *a)
         taps_maintain(a);
         if (a->done)
             break;
+        send_pending(a);
         set_interest(a, p);
         if (poll(p, POLL_COUNT, timeout_of(a)) < 0 && errno != EINTR)
             break;
