@@ -102,11 +102,10 @@ const struct command attach_command = {
     .name = "attach",
     .operands = "PROCESS",
     .summary = "go to a process that is there",
-    .about =
-        "ctrl-p ctrl-q leaves it running. A connection that is lost, also because the daemon is\n"
-        "started anew or upgraded, is opened again by itself: output goes on where it was, and\n"
-        "what is typed meanwhile arrives once. The exit code is that of the process, 0 after\n"
-        "leaving. --json shows the process instead.\n",
+    .about = "ctrl-p ctrl-q leaves it running. A connection that is lost, also because the daemon\n"
+             "crashes or is upgraded, is opened again by itself: output goes on where it was, and\n"
+             "what is typed meanwhile arrives once. The exit code is that of the process, 0 after\n"
+             "leaving. --json shows the process instead.\n",
     COMMAND_OPTS(attach_opts),
     .args_size = sizeof(struct attach_args),
     .min_operands = 1,

@@ -16,11 +16,13 @@
 struct send_args {
     struct opt_list keys;
     bool enter, eof;
+    bool pipe; /* it has no terminal: Enter is a line feed there */
 };
 #define AT(member) offsetof(struct send_args, member)
 
 static const struct opt opts[] = {
-    {"--enter", 0, OPT_FLAG, AT(enter), 0, 0, NULL, "press Enter behind it"},
+    {"--enter", 0, OPT_FLAG, AT(enter), 0, 0, NULL,
+     "press Enter behind it; without a terminal, a line feed"},
     {"--key", 'k', OPT_LIST, AT(keys), 0, 0, "KEY",
      "press a key behind it: Enter, Tab, Up, F1, Ctrl-C ...; may be repeated"},
     {"--eof", 0, OPT_FLAG, AT(eof), 0, 0, NULL, "end the input behind it"},
@@ -37,18 +39,32 @@ static void write_body(const struct call *call, const struct send_args *a, struc
         buf_printf(&data, "%s%s", n > 1 ? " " : "", call->operands[n]);
     json_out_init(&o, out);
     json_open(&o, '{');
+    if (a->enter && a->pipe)
+        buf_putc(&data, '\n');
     if (data.len > 0)
         json_kstr(&o, "data", buf_cstr(&data));
     json_key(&o, "keys");
     json_open(&o, '[');
     for (i = 0; i < a->keys.count; i++)
         json_str(&o, a->keys.items[i]);
-    if (a->enter)
+    if (a->enter && !a->pipe)
         json_str(&o, "Enter");
     json_shut(&o, ']');
     json_kbool(&o, "eof", a->eof);
     json_shut(&o, '}');
     buf_fini(&data);
+}
+
+static int find_kind(const struct call *call, const char *path, bool *pipe)
+{
+    struct fetch_reply r;
+    int rc = ask(call, "GET", path, NULL, &r);
+
+    if (rc != CLI_OK)
+        return rc;
+    *pipe = json_is_false(json_object_get(r.json, "pty"));
+    fetch_reply_fini(&r);
+    return CLI_OK;
 }
 
 static int post(const struct call *call, const char *path, const void *bytes, size_t len,
@@ -84,14 +100,17 @@ static int send_stdin(const struct call *call, struct buf *path, bool eof, int64
 
 static int send_main(struct call *call)
 {
-    const struct send_args *a = call->args;
+    struct send_args *a = call->args;
     struct buf path = {0}, body = {0};
     bool from_stdin = call->operand_count == 1 && a->keys.count == 0 && !a->enter &&
                       !(a->eof && isatty(STDIN_FILENO));
     json_auto_t *answer = NULL;
     int64_t accepted = 0;
-    int rc = process_path(call, call->operands[0], &path, "/input");
+    int rc = process_path(call, call->operands[0], &path, "");
 
+    if (rc == CLI_OK && a->enter)
+        rc = find_kind(call, buf_cstr(&path), &a->pipe);
+    buf_puts(&path, "/input");
     if (rc == CLI_OK && from_stdin) {
         rc = send_stdin(call, &path, a->eof, &accepted);
     } else if (rc == CLI_OK) {
