@@ -65,7 +65,7 @@ all: $(BUILD)/holdfast
 # NAME_OBJ is what a program is linked from; NAME_LIB is the same without main.
 
 define flavour
-$(1)_SRC := $$(if $$(filter 1,$(5)),$$(SRC),$$(filter-out src/transport/tls.c,$$(SRC)))
+$(1)_SRC := $$(if $$(filter 1,$(5)),$$(SRC),$$(filter-out src/transport/tls.c src/transport/tls_client.c,$$(SRC)))
 $(1)_OBJ := $$($(1)_SRC:%.c=$(2)/%.o) $$(LLHTTP:%=$(2)/llhttp/%.o) $$(EMBED:%=$(2)/%.o)
 $(1)_LIB := $$(filter-out $(2)/src/cli/main.o,$$($(1)_OBJ))
 

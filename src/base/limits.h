@@ -38,6 +38,10 @@
 #define LIMIT_AUTH_CACHE 4096     /* answers of the auth hook */
 #define GATEWAY_AUTH_CACHE_MS 5000
 #define LIMIT_GATEWAY_CONNECTIONS 65536 /* of one worker */
+/* --- the command line --- */
+#define LIMIT_CLIENT_REPLY_BYTES (64 << 20)   /* an answer held whole: a list, a screen */
+#define LIMIT_CLIENT_INPUT_BYTES (256 * 1024) /* typed or piped, not yet taken by the daemon */
+#define LIMIT_CLIENT_EVENT_BYTES (4 << 20)    /* one server-sent event */
 
 /* --- engine --- */
 #define LIMIT_PROCESSES 1024              /* living ones */

@@ -187,6 +187,16 @@ void serve_options_help(struct buf *out)
         "ending either. docs/OPERATING.md has the rest.\n");
 }
 
+bool serve_option_at(size_t i, const char **name, const char **value, const char **help)
+{
+    if (i >= ROWS)
+        return false;
+    *name = rows[i].name;
+    *value = rows[i].value;
+    *help = rows[i].help;
+    return true;
+}
+
 void serve_options_engine(const struct serve_options *o, struct engine_options *out)
 {
     engine_options_default(out);

@@ -39,6 +39,8 @@ void serve_options_init(struct serve_options *o);
 /* 0; or 2 after a message on standard error; or 1 when help was asked for. */
 int serve_options_parse(struct serve_options *o, int argc, char **argv);
 void serve_options_help(struct buf *out);
+/* The i-th option, for completions; *value is NULL for flags. False: there are no more. */
+bool serve_option_at(size_t i, const char **name, const char **value, const char **help);
 
 void serve_options_engine(const struct serve_options *o, struct engine_options *out);
 void serve_options_http(const struct serve_options *o, struct http_options *out);
