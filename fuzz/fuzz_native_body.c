@@ -17,6 +17,7 @@
 #include "dialects/native/links.h"
 #include "dialects/native/patch.h"
 #include "dialects/native/scan.h"
+#include "dialects/native/session_ask.h"
 #include "dialects/native/wait_ask.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -115,6 +116,22 @@ static void try_wait(const json_t *tree, const char *text, size_t len)
     scan_free(s);
 }
 
+static void try_session(const json_t *tree)
+{
+    struct hf_error err = {0};
+    struct session_ask create;
+    struct session_run_ask run;
+    int rc = session_ask_decode(&create, tree, &err);
+
+    check_refusal(rc, &err);
+    session_ask_fini(&create);
+    err = (struct hf_error){0};
+    rc = session_run_ask_decode(&run, tree, &err);
+    check_refusal(rc, &err);
+    check(rc < 0 || run.spec.command[0] != '\0');
+    session_run_ask_fini(&run);
+}
+
 static void try_control(const char *text, size_t len)
 {
     struct hf_error err = {0};
@@ -141,6 +158,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_patch(tree);
     try_input(tree);
     try_link(tree);
+    try_session(tree);
     try_wait(tree, text, size);
     json_decref(tree);
     return 0;

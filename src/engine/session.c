@@ -12,12 +12,9 @@
 
 #include "base/clock.h"
 #include "base/crypto.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "engine/session_own.h"
-
-#define DELETING_SESSION 2 /* record_head.deleting: the shell goes with its session */
 
 /* --- telling ------------------------------------------------------------------------ */
 
@@ -47,7 +44,7 @@ void session_write_json(struct session *s, struct json_out *o)
     json_kstr(o, "shell", s->shell_name);
     json_kstr(o, "process_id", p != NULL ? p->rec.head->id : NULL);
     json_key(o, "pid");
-    if (shell_is_alive(s))
+    if (p != NULL && shell_is_alive(s))
         json_int(o, p->pid);
     else
         json_nil(o);
@@ -171,7 +168,7 @@ static void session_on_pause(struct timer *t, void *arg)
     session_step_later(arg);
 }
 
-static struct session *session_new(struct engine *e, const char *id)
+struct session *session_new(struct engine *e, const char *id)
 {
     struct session *s = hf_xalloc(sizeof *s);
 
@@ -229,7 +226,7 @@ static int check_shell(const char *shell, struct hf_error *err)
                          "shell must be bash, sh, dash or ash, or a path to one of them");
 }
 
-static struct session *find(struct engine *e, const char *id)
+struct session *session_lookup(struct engine *e, const char *id)
 {
     struct list *it, *tmp;
 
@@ -249,7 +246,7 @@ static int check_spec(struct engine *e, const struct session_spec *spec, struct 
         rc = check_shell(spec->shell, err);
     if (rc < 0)
         return rc;
-    if (spec->id != NULL && find(e, spec->id) != NULL)
+    if (spec->id != NULL && session_lookup(e, spec->id) != NULL)
         return hf_fail_field(err, HF_E_session_exists, "id",
                              "there is a session '%.64s' already; use it or delete it first",
                              spec->id);
@@ -262,7 +259,7 @@ static int check_spec(struct engine *e, const struct session_spec *spec, struct 
     return rc;
 }
 
-static void copy_env(struct session *s, const struct spec_env *env, size_t count)
+void session_set_env(struct session *s, const struct spec_env *env, size_t count)
 {
     s->env = hf_xalloc((count + 1) * sizeof *s->env);
     for (size_t i = 0; i < count; i++)
@@ -285,7 +282,7 @@ int session_create(struct engine *e, const struct session_spec *spec, session_do
     s->spec.cwd = hf_xstrdup(spec->cwd);
     s->spec.shell = hf_xstrdup(spec->shell);
     s->shell_name = hf_xstrdup(spec->shell != NULL ? spec->shell : "bash");
-    copy_env(s, spec->env, spec->env_count);
+    session_set_env(s, spec->env, spec->env_count);
     s->created = done;
     s->created_arg = arg;
     rc = shell_start(s, err);
@@ -294,115 +291,11 @@ int session_create(struct engine *e, const struct session_spec *spec, session_do
     return rc;
 }
 
-/* --- after another worker ---------------------------------------------------------------- */
-
-static char *take_string(const json_t *o, const char *key)
-{
-    return hf_xstrdup(json_string_value(json_object_get(o, key)));
-}
-
-static void adopt_env(struct session *s, json_t *env)
-{
-    struct spec_env *vars = hf_xalloc((json_object_size(env) + 1) * sizeof *vars);
-    size_t n = 0;
-    const char *name;
-    json_t *v;
-
-    json_object_foreach (env, name, v)
-        vars[n++] = (struct spec_env){name, json_string_value(v)};
-    copy_env(s, vars, n);
-    free(vars);
-}
-
-static struct session *adopt_new(struct engine *e, const json_t *o, const char *id)
-{
-    struct session *s = session_new(e, id);
-
-    s->listed = true;
-    s->spec.cwd = take_string(o, "cwd");
-    s->spec.shell = take_string(o, "shell");
-    s->shell_name = take_string(o, "name");
-    s->created_wall_ms = json_integer_value(json_object_get(o, "created_ms"));
-    adopt_env(s, json_object_get(o, "env"));
-    return s;
-}
-
-/* A later shell takes over from an earlier one, as it was about to when the worker died. */
-static void adopt_shell(struct engine *e, struct process *p)
-{
-    json_auto_t *o = json_parse(p->session_json, strlen(p->session_json), NULL);
-    const char *id = json_string_value(json_object_get(o, "id"));
-    uint32_t number = (uint32_t)json_integer_value(json_object_get(o, "number"));
-    struct session *s;
-
-    if (id == NULL || p->rec.extra == NULL || p->rec.head->deleting == DELETING_SESSION)
-        return;
-    s = find(e, id);
-    if (s == NULL)
-        s = adopt_new(e, o, id);
-    if (s->shell != NULL && s->shell_number > number)
-        return;
-    s->shell_number = number;
-    shell_attach(s, p);
-}
-
-static int by_age(const void *a, const void *b)
-{
-    const struct session *x = *(struct session *const *)a, *y = *(struct session *const *)b;
-
-    return (x->created_wall_ms > y->created_wall_ms) - (x->created_wall_ms < y->created_wall_ms);
-}
-
-/* The list is newest first, and pages of it must come in the same order as before. */
-static void adopt_order(struct engine *e)
-{
-    struct session *all[LIMIT_SESSIONS];
-    size_t n = 0;
-    struct list *it, *tmp;
-
-    list_for_each (it, tmp, &e->sessions)
-        if (n < LIMIT_SESSIONS)
-            all[n++] = list_entry(it, struct session, link);
-    qsort(all, n, sizeof *all, by_age);
-    for (size_t i = 0; i < n; i++) {
-        list_remove(&all[i]->link);
-        list_prepend(&e->sessions, &all[i]->link);
-    }
-}
-
-static void adopt_command(struct session *s)
-{
-    struct session_command c;
-
-    if (!session_log_last(shell_log(s->shell), &c))
-        return;
-    if (!c.ended) {
-        run_resume(s, &c);
-    } else {
-        s->cwd = c.cwd.len > 0 ? hf_xstrndup(c.cwd.bytes, c.cwd.len) : NULL;
-        s->shell_lost = !shell_is_alive(s) && !c.end.shell_replaced;
-    }
-}
-
-void sessions_adopt(struct engine *e)
-{
-    struct list *it, *tmp;
-
-    list_for_each (it, tmp, &e->processes) {
-        struct process *p = list_entry(it, struct process, link);
-        if (p->session_json != NULL)
-            adopt_shell(e, p);
-    }
-    adopt_order(e);
-    list_for_each (it, tmp, &e->sessions)
-        adopt_command(list_entry(it, struct session, link));
-}
-
 /* --- looking ---------------------------------------------------------------------------- */
 
 struct session *session_find(struct engine *e, const char *id, struct hf_error *err)
 {
-    struct session *s = find(e, id);
+    struct session *s = session_lookup(e, id);
 
     if (s != NULL && s->listed && !s->deleting)
         return s;

@@ -85,7 +85,12 @@ struct session {
     struct survivors survivors;
 };
 
+#define DELETING_SESSION 2 /* record_head.deleting: the shell goes with its session */
+
 /* session.c */
+struct session *session_new(struct engine *e, const char *id);
+struct session *session_lookup(struct engine *e, const char *id); /* hidden ones too */
+void session_set_env(struct session *s, const struct spec_env *env, size_t count); /* copies */
 void session_step_later(struct session *s);
 void session_tell(struct session *s, const char *type, const struct session_run *r);
 
@@ -101,12 +106,15 @@ void shell_read_on(struct session *s);
 void run_start(struct session *s);
 void run_resume(struct session *s, const struct session_command *c);
 void run_report(struct session_run *r, int status, const char *cwd, size_t cwd_len);
-void run_check(struct session_run *r); /* after output was read */
 void run_refuse(struct session_run *r, const struct hf_error *err);
-void run_cut(struct session_run *r, enum exit_kind kind, const char *by);
 void run_free(struct session_run *r);
 bool run_is_over(const struct session_run *r);
 void run_finish(struct session_run *r);
+
+/* session_cut.c: giving a command up */
+uint64_t ticks_now(void);            /* as process start times are counted */
+void run_arm(struct session_run *r); /* its time-out */
+void run_cut(struct session_run *r, enum exit_kind kind, const char *by);
 
 static inline struct session_log *shell_log(const struct process *p)
 {

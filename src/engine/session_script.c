@@ -139,7 +139,8 @@ void session_script_encode(struct buf *out, uint64_t number, const char *command
     encode_command(out, command, len);
     buf_putc(out, '\n');
     buf_putc(out, input != NULL ? '+' : '-');
-    encode_input(out, input, input_len);
+    if (input != NULL)
+        encode_input(out, input, input_len);
     buf_putc(out, '\n');
 }
 

@@ -7,26 +7,8 @@ import { before, it } from '../../lib/test.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import * as proc from '../../lib/proc.mjs';
 import { RawConn, requestBytes } from '../../lib/raw.mjs';
+import { sessionCalls } from '../../lib/sessions.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
-
-export const sessionCalls = (d) => ({
-    create: async (json = {}) => {
-        const a = await d.api('POST', '/v1/sessions', { json, expect: 201 });
-        assert.equal(a.headers.location, `/v1/sessions/${a.json.id}`);
-        return a.json;
-    },
-    run: async (id, command, more = {}) =>
-        (
-            await d.api('POST', `/v1/sessions/${id}/run`, {
-                json: { command, ...more },
-                expect: 200,
-                timeoutMs: 60000,
-            })
-        ).json,
-    session: async (id) => (await d.api('GET', `/v1/sessions/${id}`, { expect: 200 })).json,
-    remove: async (id, query = '?grace_ms=0') =>
-        (await d.api('DELETE', `/v1/sessions/${id}${query}`, { expect: 200, timeoutMs: 30000 })).json,
-});
 
 for (const shell of ['bash', 'sh']) {
     withDaemon(`sessions in ${shell}`, {}, (d) => {
