@@ -136,6 +136,8 @@ int main(int argc, char **argv)
     if (openpty(&master, &slave, NULL, NULL, &size) < 0)
         return 3;
     child = fork();
+    if (child < 0)
+        return 3; /* kill(2) of -1 would be everybody */
     if (child == 0) {
         close(3);
         close(4);
