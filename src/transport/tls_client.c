@@ -50,6 +50,8 @@ static void expect_host(SSL *ssl, const char *host)
         return;
     }
     SSL_set_tlsext_host_name(ssl, host);
+    SSL_set_hostflags(ssl,
+                      X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     SSL_set1_host(ssl, host);
 }
 

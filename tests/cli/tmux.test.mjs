@@ -26,9 +26,9 @@ withDaemon('tmux', {}, (d) => {
         const type = (...keys) => tmux('send-keys', ...keys);
         tmux('new-session', '-d', '-x', '80', '-y', '24', 'env PS1="outer> " bash --norc --noprofile');
         try {
-            await shows('outer> ');
+            await shows(/^outer>/m);
             type('$HF run -it --tag inner -e PS1="inner> " bash --norc --noprofile', 'Enter');
-            await shows(/^inner> /m);
+            await shows(/^inner>/m);
             type('echo $((6*7)) ${TERM%%-*}', 'Enter');
             await shows(/^42 (tmux|screen)$/m);
             tmux('resize-window', '-x', '100', '-y', '30');
@@ -43,7 +43,7 @@ withDaemon('tmux', {}, (d) => {
             assert.ok(screen().includes('42'), `the screen before less is back:\n${screen()}`);
             type('clear; $HF attach inner', 'Enter');
             type('q');
-            await shows(/^inner> /m);
+            await shows(/^inner>/m);
             type('exit 4', 'Enter');
             await shows(/outer>\s*$/m);
             type('echo "code $?"', 'Enter');

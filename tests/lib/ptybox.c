@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
+#include <utmp.h>
 
 static int master, slave;
 static pid_t child;
@@ -136,6 +137,8 @@ int main(int argc, char **argv)
     if (openpty(&master, &slave, NULL, NULL, &size) < 0)
         return 3;
     child = fork();
+    if (child < 0)
+        return 3; /* kill(2) of -1 would be everybody */
     if (child == 0) {
         close(3);
         close(4);
