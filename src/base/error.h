@@ -62,7 +62,7 @@
     X(not_implemented, 501, ENOSYS, "Not implemented")                                             \
     X(upstream_unreachable, 502, EHOSTUNREACH, "Sandbox does not answer")                          \
     X(upstream_failed, 502, EPROTO, "Sandbox broke off or answered wrongly")                       \
-    X(auth_unavailable, 503, EAGAIN, "Nobody can tell who may pass")                                \
+    X(auth_unavailable, 503, EAGAIN, "Nobody can tell who may pass")                               \
     X(resolver_unavailable, 503, EAGAIN, "Nobody can tell where sandboxes are")                    \
     X(upstream_timeout, 504, ETIMEDOUT, "Sandbox took too long")                                   \
     X(shutting_down, 503, ESHUTDOWN, "Daemon is shutting down")                                    \

@@ -29,13 +29,13 @@
 #define LIMIT_SHUTDOWN_MS 5000 /* streams get this long to end */
 
 /* --- gateway --- */
-#define LIMIT_POOL 1024             /* held connections to sandboxes */
-#define LIMIT_POOL_PER_ADDRESS 32   /* of them to one address */
-#define GATEWAY_CONNECT_MS 5000     /* a sandbox that does not answer a call: 502 */
-#define GATEWAY_ANSWER_MS 600000    /* nor a request: 504; long polls are legal */
-#define GATEWAY_POOL_MS 4000        /* under the 5 s after which Node.js hangs up */
-#define GATEWAY_DRAIN_MS 30000      /* streams may end by themselves when a worker is replaced */
-#define LIMIT_AUTH_CACHE 4096       /* answers of the auth hook */
+#define LIMIT_POOL 1024           /* held connections to sandboxes */
+#define LIMIT_POOL_PER_ADDRESS 32 /* of them to one address */
+#define GATEWAY_CONNECT_MS 5000   /* a sandbox that does not answer a call: 502 */
+#define GATEWAY_ANSWER_MS 600000  /* nor a request: 504; long polls are legal */
+#define GATEWAY_POOL_MS 4000      /* under the 5 s after which Node.js hangs up */
+#define GATEWAY_DRAIN_MS 30000    /* streams may end by themselves when a worker is replaced */
+#define LIMIT_AUTH_CACHE 4096     /* answers of the auth hook */
 #define GATEWAY_AUTH_CACHE_MS 5000
 #define LIMIT_GATEWAY_CONNECTIONS 65536 /* of one worker */
 

@@ -26,8 +26,8 @@
 #include "gateway/link.h"
 #include "gateway/shared.h"
 
-#define READY_MS 10000   /* for a new worker, before an old one is told to go */
-#define BACKOFF_MS 500   /* between two deaths of one worker */
+#define READY_MS 10000 /* for a new worker, before an old one is told to go */
+#define BACKOFF_MS 500 /* between two deaths of one worker */
 
 struct seat {
     pid_t pid; /* 0: nobody */

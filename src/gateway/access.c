@@ -289,7 +289,8 @@ enum access_verdict access_check(struct exchange *ex, struct hf_error *err)
         return ACCESS_YES;
     if (ex->g->access->has_hook)
         return by_hook(ex, err);
-    hf_fail(err, HF_E_unauthorized, "Give a token of this sandbox as Authorization: Bearer, "
-                                    "or a signed link.");
+    hf_fail(err, HF_E_unauthorized,
+            "Give a token of this sandbox as Authorization: Bearer, "
+            "or a signed link.");
     return ACCESS_NO;
 }

@@ -17,7 +17,7 @@ struct access;
 struct exchange;
 struct fetch;
 
-struct access_ask { /* of an exchange; {0} */
+struct access_ask {      /* of an exchange; {0} */
     struct fetch *fetch; /* the hook's, while it is asked */
     uint8_t key[32];     /* of its answer in the cache */
     int status;          /* of its answer */

@@ -41,7 +41,9 @@ static void answer(struct exchange *ex, int status, const char *extra, const cha
         buf_printf(out, "Content-Type: %s\r\nCache-Control: no-store\r\n", type);
     if (status != 204)
         buf_printf(out, "Content-Length: %zu\r\n", body->len);
-    buf_puts(out, ex->close ? "Connection: close\r\n" : ex->rq.http11 ? "" : "Connection: keep-alive\r\n");
+    buf_puts(out, ex->close       ? "Connection: close\r\n"
+                  : ex->rq.http11 ? ""
+                                  : "Connection: keep-alive\r\n");
     buf_puts(out, "\r\n");
     if (ex->rq.method != HTTP_HEAD_M && status != 204)
         buf_put(out, buf_data(body), body->len);

@@ -131,9 +131,9 @@ static bool is_token_char(char c)
 /* Lines that frame the request are the gateway's to write, nobody else's. */
 static bool may_be_added(const char *name)
 {
-    static const char *const ours[] = {"host",    "connection",        "content-length", "upgrade",
-                                       "expect",  "transfer-encoding", "trailer",        "te",
-                                       "keep-alive"};
+    static const char *const ours[] = {"host",    "connection", "content-length",
+                                       "upgrade", "expect",     "transfer-encoding",
+                                       "trailer", "te",         "keep-alive"};
 
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
         if (strcasecmp(name, ours[i]) == 0)

@@ -43,11 +43,12 @@ struct endpoint {
     struct address address; /* of ports that are not listed; len 0: only the listed ones */
     struct endpoint_port *ports;
     size_t port_count;
-    bool lists_ports; /* only those; else what the gateway allows */
-    char *prefix;     /* of every path there; NULL */
-    struct buf headers; /* "Name: value\r\n" to be added; may hold the sandbox's own token */
+    bool lists_ports;      /* only those; else what the gateway allows */
+    char *prefix;          /* of every path there; NULL */
+    struct buf headers;    /* "Name: value\r\n" to be added; may hold the sandbox's own token */
     uint8_t (*tokens)[32]; /* SHA-256 of those that let clients in */
     size_t token_count;
+    uint64_t fetched_ms, until_ms; /* for resolvers that keep what they were told */
 };
 
 struct endpoint *endpoint_new(void); /* one reference */

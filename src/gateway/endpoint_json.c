@@ -81,7 +81,7 @@ static int take_ports(struct endpoint *e, json_t *ports, struct hf_error *err)
     }
     if (!json_is_object(ports))
         return bad(err, "ports", "must be a list or an object");
-    json_object_foreach(ports, key, v) {
+    json_object_foreach (ports, key, v) {
         if (!text_to_u64(key, UINT16_MAX, &n) || n == 0 || add_port(e, (uint16_t)n, v) < 0)
             return bad(err, "ports", "each is a port with a port or an IP:PORT behind it");
     }
@@ -100,7 +100,7 @@ static int take_headers(struct endpoint *e, const struct fields *f, struct hf_er
             return bad(err, "token", "has characters that no header may have");
         hf_wipe(bearer, sizeof bearer);
     }
-    json_object_foreach(f->headers, key, v) {
+    json_object_foreach (f->headers, key, v) {
         if (!json_is_string(v) || strlen(json_string_value(v)) != json_string_length(v) ||
             endpoint_add_header(e, key, json_string_value(v)) < 0)
             return bad(err, "headers", "a name or a value cannot be sent");

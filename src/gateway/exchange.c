@@ -107,8 +107,8 @@ static int check_expect(const struct exchange *ex, struct hf_error *err)
     size_t at = 0;
     const char *value = http1_header(&ex->rq, "Expect", &at);
 
-    if (value == NULL || (strcasecmp(value, "100-continue") == 0 &&
-                          http1_header(&ex->rq, "Expect", &at) == NULL))
+    if (value == NULL ||
+        (strcasecmp(value, "100-continue") == 0 && http1_header(&ex->rq, "Expect", &at) == NULL))
         return 0;
     return hf_fail(err, HF_E_expectation_failed, "The only expectation known is 100-continue.");
 }
@@ -138,6 +138,22 @@ static int check_over_limit(const struct exchange *ex, struct hf_error *err)
                    ex->g->o.http.max_connections);
 }
 
+/* The whole path is the sandbox's, as if its name stood in Host. */
+static int use_default(struct exchange *ex)
+{
+    const struct gateway_options *o = &ex->g->o;
+    struct place *p = &ex->place;
+
+    if (o->default_id[0] == '\0')
+        return -ENOENT;
+    memcpy(p->id, o->default_id, sizeof p->id);
+    p->port = o->default_port;
+    p->by_host = true;
+    p->rest = p->path;
+    p->rest_len = (size_t)(p->query - p->path);
+    return 0;
+}
+
 void exchange_on_head(struct exchange *ex)
 {
     struct hf_error err = {0};
@@ -148,6 +164,8 @@ void exchange_on_head(struct exchange *ex)
     ex->rq_done = !http1_has_body(&ex->rq);
     ex->close = !ex->rq.keep_alive || ex->g->server->draining;
     exchange_name(ex);
+    if (rc == -ENOENT)
+        rc = use_default(ex);
     if (rc == -ENOENT && answer_own(ex))
         return;
     if (rc == -ENOENT)
@@ -221,8 +239,7 @@ static int take_quota(struct exchange *ex, struct hf_error *err)
     char ip[64];
 
     head_peer_ip(ex->client->peer, ip, sizeof ip);
-    if (quota_take(ex->g->shared, o->worker, 's', ex->place.id, &sandbox, now,
-                   &ex->hold.sandbox) &&
+    if (quota_take(ex->g->shared, o->worker, 's', ex->place.id, &sandbox, now, &ex->hold.sandbox) &&
         quota_take(ex->g->shared, o->worker, 'p', ip, &peer, now, &ex->hold.peer))
         return 0;
     counters(ex)->refused_quota++;

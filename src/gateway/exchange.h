@@ -55,18 +55,18 @@ struct exchange {
     struct quota_hold hold;
     struct record record;
     struct address to;
-    char upstream[64]; /* "10.0.0.5:80" */
+    char upstream[64];       /* "10.0.0.5:80" */
     const char *cors_origin; /* in rq; NULL */
     char request_id[24];
     enum exchange_state state;
-    bool reused;    /* `up` had served others before */
+    bool reused; /* `up` had served others before */
     bool retried;
-    bool rq_done;   /* received to its end, and sent on */
-    bool rs_begun;  /* the client has the head of an answer */
-    bool rs_bytes;  /* the sandbox has said something */
-    bool chunked;   /* to the client */
+    bool rq_done;     /* received to its end, and sent on */
+    bool rs_begun;    /* the client has the head of an answer */
+    bool rs_bytes;    /* the sandbox has said something */
+    bool chunked;     /* to the client */
     bool until_close; /* to the client */
-    bool close;     /* no further request on this connection */
+    bool close;       /* no further request on this connection */
     bool no_sandbox;
 };
 

@@ -121,8 +121,8 @@ static const struct conn_proto fetch_proto = {
     .on_end = fetch_on_end,
 };
 
-static struct conn *fetch_dial(struct http_server *s, const struct fetch_target *t,
-                               struct fetch *f, int *errnum)
+static struct conn *fetch_dial(struct http_server *s, const struct fetch_target *t, struct fetch *f,
+                               int *errnum)
 {
     struct sockaddr_un un = {.sun_family = AF_UNIX};
 

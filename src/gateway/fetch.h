@@ -15,10 +15,10 @@ struct http_server;
 struct fetch;
 
 struct fetch_target {
-    struct address to;      /* len 0: unix_path */
+    struct address to; /* len 0: unix_path */
     char unix_path[108];
-    char host[160];         /* for Host and, with TLS, for the certificate */
-    char path[512];         /* of the URL, no '/' at its end; "" */
+    char host[160]; /* for Host and, with TLS, for the certificate */
+    char path[512]; /* of the URL, no '/' at its end; "" */
     bool tls;
     struct tls_context *trust; /* with TLS; the caller's */
 };

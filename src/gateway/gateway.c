@@ -54,7 +54,6 @@ static const struct route admin_routes[] = {
 
 /* --- life ---------------------------------------------------------------------------------- */
 
-
 struct gateway *gateway_new(struct loop *loop, const struct gateway_options *o,
                             struct hf_error *err)
 {

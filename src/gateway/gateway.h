@@ -26,21 +26,23 @@ struct port_range {
 
 struct gateway_options {
     struct http_options http;
-    const char *resolver; /* "file:/etc/holdfast/sandboxes.json" */
-    const char *domain;   /* of host names; NULL */
+    const char *resolver;                /* "file:/etc/holdfast/sandboxes.json" */
+    const char *domain;                  /* of host names; NULL */
+    char default_id[PLACE_ID_BYTES + 1]; /* for requests that name no sandbox; "" */
+    uint16_t default_port;
     struct port_range ports[GATEWAY_PORTS_MAX]; /* that every sandbox may be reached at */
     size_t port_count;
     struct head_rules rules;
     bool no_auth;
-    bool close_codes; /* a refused WebSocket is accepted and closed, as browsers can see that */
+    bool close_codes;    /* a refused WebSocket is accepted and closed, as browsers can see that */
     struct buf tokens;   /* lines: each opens every sandbox */
     struct buf link_key; /* empty: no signed links */
     const char *auth_hook; /* "http://127.0.0.1:9000/auth"; NULL */
     uint32_t auth_cache_ms;
-    const struct origin *origin; /* CORS */
+    const struct origin *origin;                                             /* CORS */
     uint32_t sandbox_connections, sandbox_rate, peer_connections, peer_rate; /* 0: no limit */
-    int access_log; /* fd; -1 */
-    size_t worker;  /* which one this is */
+    int access_log;                                                          /* fd; -1 */
+    size_t worker;                                                           /* which one this is */
     struct gateway_shared *shared;
 };
 

@@ -48,9 +48,9 @@ struct head_response {
     const char *upstream;
     const char *cors_origin; /* NULL: not the gateway's business */
     const char *set_cookie;  /* one of the gateway's own; NULL */
-    bool chunked;  /* to the client */
+    bool chunked;            /* to the client */
     bool close;
-    bool http10;   /* the client */
+    bool http10; /* the client */
 };
 int head_put_response(struct buf *out, const struct head_response *h);
 /* 100, 103: the status line and what stands below it. */

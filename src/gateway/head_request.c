@@ -257,8 +257,8 @@ int head_put_request(struct buf *out, const struct head_rules *rules, const stru
                      struct hf_error *err)
 {
     struct writer w = {.out = out, .rules = rules, .h = h};
-    const char *host = rules->preserve_host && h->place->host[0] != '\0' ? h->place->host
-                                                                          : h->upstream;
+    const char *host =
+        rules->preserve_host && h->place->host[0] != '\0' ? h->place->host : h->upstream;
     int rc;
 
     buf_puts(out, http1_method_name(h->rq));

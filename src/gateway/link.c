@@ -34,8 +34,8 @@ void link_sign(const struct buf *key, const char *id, uint16_t port, int64_t exp
     buf_fini(&sig);
 }
 
-bool link_is_good(const struct buf *key, const char *id, uint16_t port, const char *text, size_t len,
-                  int64_t now_s, int64_t *expires_s)
+bool link_is_good(const struct buf *key, const char *id, uint16_t port, const char *text,
+                  size_t len, int64_t now_s, int64_t *expires_s)
 {
     char given[LINK_TEXT_BYTES] = "", want[LINK_TEXT_BYTES] = "", digits[20];
     size_t dot;

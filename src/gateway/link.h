@@ -22,8 +22,8 @@
 /* "EXPIRES.SIGNATURE"; out holds LINK_TEXT_BYTES. */
 void link_sign(const struct buf *key, const char *id, uint16_t port, int64_t expires_s, char *out);
 /* The text as it stands in a query or a cookie; compared in constant time. */
-bool link_is_good(const struct buf *key, const char *id, uint16_t port, const char *text, size_t len,
-                  int64_t now_s, int64_t *expires_s);
+bool link_is_good(const struct buf *key, const char *id, uint16_t port, const char *text,
+                  size_t len, int64_t now_s, int64_t *expires_s);
 /* The value in a raw query ("?a=1&hf_link=…") or a Cookie header; NULL. */
 const char *link_in_query(const char *query, size_t *len);
 const char *link_in_cookie(const char *cookie, size_t *len);

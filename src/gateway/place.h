@@ -23,7 +23,7 @@ struct place {
     char id[PLACE_ID_BYTES + 1];
     uint16_t port;
     bool by_host;
-    const char *path; /* in the target: behind scheme and host */
+    const char *path;  /* in the target: behind scheme and host */
     size_t prefix_len; /* of the path: up to and with the port; 0 by host */
     const char *rest;  /* of the path for the sandbox: "" or begins with '/' */
     size_t rest_len;

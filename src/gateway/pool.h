@@ -14,7 +14,7 @@
 struct pool;
 
 struct pool *pool_new(uint64_t *gauge); /* counts what it holds there */
-void pool_free(struct pool *p); /* the connections go with their server */
+void pool_free(struct pool *p);         /* the connections go with their server */
 /* Takes the connection, or ends it when there are enough. */
 void pool_put(struct pool *p, struct conn *c, const struct address *to);
 /* NULL: none. The caller makes it its own by conn_become(). */

@@ -16,7 +16,8 @@
 static void quota_lock(struct gateway_shared *s)
 {
     if (pthread_mutex_lock(&s->lock) == EOWNERDEAD)
-        pthread_mutex_consistent(&s->lock); /* counts of one request may be off until it is reaped */
+        pthread_mutex_consistent(
+            &s->lock); /* counts of one request may be off until it is reaped */
 }
 
 static uint32_t slot_held(const struct quota_slot *q)

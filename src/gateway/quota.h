@@ -10,7 +10,7 @@
 
 #include "gateway/shared.h"
 
-struct quota_hold { /* {0}: nothing is held */
+struct quota_hold {         /* {0}: nothing is held */
     uint32_t sandbox, peer; /* slot + 1 */
 };
 

@@ -49,7 +49,8 @@ static void write_log(const struct gateway *g, const struct record *r, uint64_t 
     json_out_init(&o, &line);
     put_line(&o, r, us, peer, upstream);
     buf_putc(&line, '\n');
-    hf_write(g->o.access_log, buf_data(&line), line.len); /* one call: lines of workers do not mix */
+    hf_write(g->o.access_log, buf_data(&line),
+             line.len); /* one call: lines of workers do not mix */
     buf_fini(&line);
 }
 

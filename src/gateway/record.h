@@ -21,7 +21,7 @@ struct record {
     char id[PLACE_ID_BYTES + 1];
     char request_id[24];
     uint16_t port;
-    uint16_t status;  /* 0: the client went before there was one */
+    uint16_t status;   /* 0: the client went before there was one */
     enum hf_code code; /* why the gateway refused; HF_OK */
     enum shared_route route;
 };

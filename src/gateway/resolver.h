@@ -21,7 +21,7 @@ struct lookup;
 /* rc 0: e, borrowed. -ENOENT: there is no such sandbox. -EAGAIN: nobody can tell at present. */
 typedef void lookup_fn(struct lookup *l, int rc, struct endpoint *e);
 
-struct lookup { /* embedded by whoever asks; {0} before its first use */
+struct lookup {       /* embedded by whoever asks; {0} before its first use */
     struct list link; /* the resolver's, while it is open */
     lookup_fn *done;
     char id[PLACE_ID_BYTES + 1];
@@ -55,7 +55,7 @@ void lookup_cancel(struct lookup *l);
 struct roster;
 struct roster *roster_new(void);
 void roster_free(struct roster *t);
-struct endpoint *roster_get(const struct roster *t, const char *id); /* borrowed; NULL */
+struct endpoint *roster_get(const struct roster *t, const char *id);         /* borrowed; NULL */
 void roster_put(struct roster *t, const char *id, struct endpoint *e_taken); /* replaces */
 void roster_remove(struct roster *t, const char *id);
 size_t roster_count(const struct roster *t);

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "gateway/resolver.h"
 
-#define ROSTER_SLOTS 1024       /* a power of two */
+#define ROSTER_SLOTS 1024         /* a power of two */
 #define ROSTER_ENTRIES_MAX 100000 /* what somebody's file can make us hold */
 
 struct entry {
@@ -126,7 +126,7 @@ static int parse_json(struct roster *t, const char *text, size_t len, struct hf_
     all = json_object_get(root, "sandboxes");
     if (!json_is_object(all))
         rc = hf_fail(err, HF_E_missing_field, "The file has no object 'sandboxes'.");
-    json_object_foreach(all, id, o) {
+    json_object_foreach (all, id, o) {
         struct endpoint *e;
 
         if (rc == 0 && !place_id_is_valid(id, strlen(id)))

@@ -10,13 +10,13 @@
 
 #include "base/buf.h"
 
-const uint32_t shared_bounds_ms[SHARED_BUCKETS - 1] = {1,   2,    5,    10,    25,   50,
+const uint32_t shared_bounds_ms[SHARED_BUCKETS - 1] = {1,   2,   5,    10,    25,   50,
                                                        100, 500, 2500, 10000, 60000};
 
 struct gateway_shared *shared_new(void)
 {
-    struct gateway_shared *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE,
-                                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct gateway_shared *s =
+        mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pthread_mutexattr_t attr;
 
     if (s == MAP_FAILED)
@@ -144,8 +144,7 @@ static void put_counters(struct buf *out, const struct shared_counters *c)
                c->refused_auth);
     put_number(out, "refused_port_total", "counter", "Requests to a port that is not allowed.",
                c->refused_port);
-    put_number(out, "refused_quota_total", "counter", "Requests beyond a limit.",
-               c->refused_quota);
+    put_number(out, "refused_quota_total", "counter", "Requests beyond a limit.", c->refused_quota);
 }
 
 static void put_gauges(struct buf *out, const struct shared_gauges *g, size_t workers)
@@ -153,8 +152,7 @@ static void put_gauges(struct buf *out, const struct shared_gauges *g, size_t wo
     put_number(out, "connections", "gauge", "Clients' connections.", g->connections);
     put_number(out, "exchanges", "gauge", "Requests under way.", g->exchanges);
     put_number(out, "tunnels", "gauge", "Upgraded connections.", g->tunnels);
-    put_number(out, "upstream_idle", "gauge", "Held connections to sandboxes.",
-               g->idle_upstreams);
+    put_number(out, "upstream_idle", "gauge", "Held connections to sandboxes.", g->idle_upstreams);
     put_number(out, "workers", "gauge", "Processes, with those that only finish.", workers);
 }
 
@@ -175,8 +173,9 @@ void shared_put_metrics(const struct gateway_shared *s, struct buf *out)
         workers += seat->pid != 0;
     }
     put_classes(out, &sum);
-    buf_puts(out, "# HELP holdfast_gateway_request_seconds From the request to the end of the answer.\n"
-                  "# TYPE holdfast_gateway_request_seconds histogram\n");
+    buf_puts(out,
+             "# HELP holdfast_gateway_request_seconds From the request to the end of the answer.\n"
+             "# TYPE holdfast_gateway_request_seconds histogram\n");
     for (int r = 0; r < SHARED_ROUTES; r++)
         put_histogram(out, route_names[r], &sum.seconds[r]);
     put_counters(out, &sum);

@@ -21,10 +21,10 @@
 #include "base/mem.h"
 #include "gateway/exchange.h"
 
-#define TUNNEL_FLOOD 2                   /* full buffers in a row before a pipe is worth it */
-#define TUNNEL_ROUNDS 4                  /* in one turn; then others have theirs */
+#define TUNNEL_FLOOD 2  /* full buffers in a row before a pipe is worth it */
+#define TUNNEL_ROUNDS 4 /* in one turn; then others have theirs */
 #define TUNNEL_PIPE_BYTES (512 * 1024)
-#define TUNNEL_PIPES_IDLE 16             /* kept for the next flood */
+#define TUNNEL_PIPES_IDLE 16 /* kept for the next flood */
 
 struct pipe_pair {
     struct list link;

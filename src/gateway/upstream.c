@@ -108,9 +108,8 @@ void upstream_begin(struct exchange *ex)
 void upstream_send_body(struct exchange *ex, const char *bytes, size_t len)
 {
     char size[24];
-    struct iovec iov[3] = {{.iov_base = size},
-                           {(void *)(uintptr_t)bytes, len},
-                           {(void *)(uintptr_t) "\r\n", 2}};
+    struct iovec iov[3] = {
+        {.iov_base = size}, {(void *)(uintptr_t)bytes, len}, {(void *)(uintptr_t) "\r\n", 2}};
 
     ex->record.bytes_up += len;
     conn_set_deadline(ex->up, DEADLINE_ANSWER);
@@ -214,9 +213,8 @@ static void upstream_on_head(struct exchange *ex)
 static void upstream_on_body(struct exchange *ex, const char *bytes, size_t len)
 {
     char size[24];
-    struct iovec iov[3] = {{.iov_base = size},
-                           {(void *)(uintptr_t)bytes, len},
-                           {(void *)(uintptr_t) "\r\n", 2}};
+    struct iovec iov[3] = {
+        {.iov_base = size}, {(void *)(uintptr_t)bytes, len}, {(void *)(uintptr_t) "\r\n", 2}};
 
     ex->record.bytes_down += len;
     if (ex->chunked) {
@@ -248,8 +246,8 @@ static void upstream_on_done(struct exchange *ex)
         iov = (struct iovec){buf_data(out), out->len};
         conn_send(ex->client, &iov, 1);
     }
-    exchange_drop_up(ex, ex->rs.keep_alive && !ex->rs.until_close && ex->rq_done &&
-                             !ex->up->mute && !ex->up->blocked);
+    exchange_drop_up(ex, ex->rs.keep_alive && !ex->rs.until_close && ex->rq_done && !ex->up->mute &&
+                             !ex->up->blocked);
     exchange_answered(ex);
 }
 

@@ -81,7 +81,7 @@ struct http_options {
     uint32_t ping_ms;  /* WebSocket ping; 0: WS_PING_MS */
     /* Of connections that we make; 0: for ever. */
     uint32_t connect_ms, answer_ms, pool_ms, quiet_ms;
-    bool compress;     /* permessage-deflate may be agreed */
+    bool compress; /* permessage-deflate may be agreed */
     const struct auth *auth;
     const struct origin *origin;
 };

@@ -38,8 +38,8 @@ enum http1_stage { HTTP1_AT_START, HTTP1_IN_HEAD, HTTP1_IN_BODY, HTTP1_AT_END };
 struct http1 {
     llhttp_t ll;
     struct http1_limits limits;
-    struct buf target;  /* request target as sent */
-    struct buf headers; /* "name\0value\0" after each other */
+    struct buf target;   /* request target as sent */
+    struct buf headers;  /* "name\0value\0" after each other */
     struct buf trailers; /* the same, behind a chunked body */
     struct buf reason;   /* of an answer, as sent */
     size_t header_count;
@@ -59,7 +59,7 @@ struct http1 {
     bool bodiless;    /* an answer that has no body, whatever its headers say */
     bool until_close; /* an answer whose body ends with the connection */
     uint16_t status;  /* of an answer */
-    bool http11; /* not HTTP/1.0 */
+    bool http11;      /* not HTTP/1.0 */
     bool keep_alive;
     bool upgrade; /* Connection: upgrade with an Upgrade header, on HTTP/1.1 */
     bool chunked;

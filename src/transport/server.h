@@ -39,7 +39,7 @@ struct http_server {
     struct http_options o;
     struct list listeners, conns;
     struct list background; /* connections that a drain does not wait for */
-    struct list requests; /* those that no connection has any more, but somebody may know */
+    struct list requests;   /* those that no connection has any more, but somebody may know */
     const struct route_table *tables[SERVER_TABLES_MAX];
     size_t table_count;
     struct http_stats stats;
@@ -69,8 +69,7 @@ struct http_server {
  * itself in c->listener->owner. */
 struct conn_proto;
 void http_server_listen_proto(struct http_server *s, int fd, enum listen_kind kind,
-                              const struct conn_proto *proto, void *owner,
-                              struct tls_context *tls);
+                              const struct conn_proto *proto, void *owner, struct tls_context *tls);
 void listener_stop(struct listener *l); /* closes the socket */
 void listener_free(struct listener *l);
 /* Accepts again if there is room and nothing else speaks against it. */
