@@ -215,8 +215,23 @@ static bool any_left(const struct parent *p)
     return false;
 }
 
+/* Nobody will come to the door any more: who knocks is refused at once. */
+static void close_sockets(struct gateway_run *run)
+{
+    for (size_t i = 0; i < run->door_count; i++) {
+        for (size_t w = 0; w < (size_t)run->cli.workers; w++) {
+            if (w == 0 || run->doors[i][w].fd != run->doors[i][0].fd)
+                io_close(&run->doors[i][w].fd);
+        }
+    }
+    for (size_t i = 0; i < run->admin_count; i++)
+        io_close(&run->admin[i].fd);
+}
+
 static void stop(struct parent *p)
 {
+    if (!p->stopping)
+        close_sockets(p->run);
     p->stopping = true;
     for (size_t i = 0; i < SHARED_SEATS; i++) {
         if (p->seats[i].pid != 0)

@@ -19,6 +19,8 @@ static const struct optparse_row rows[] = {
     {"--resolver", OPTPARSE_TEXT, AT(resolver), 0, 0, "URL",
      "where sandboxes are: file:PATH, redis://HOST:PORT, docker:[SOCKET], kubernetes:[URL]"},
     {"--domain", OPTPARSE_TEXT, AT(domain), 0, 0, "NAME", "answer to PORT-ID.NAME in Host as well"},
+    {"--default-sandbox", OPTPARSE_TEXT, AT(default_sandbox), 0, 0, "ID:PORT",
+     "where requests go that name no sandbox"},
     {"--allow-port", OPTPARSE_LIST, AT(allow_port), 0, 0, "PORT[-PORT]",
      "ports of sandboxes that list none themselves; may be repeated; none by default"},
     {"--token-file", OPTPARSE_TEXT, AT(token_file), 0, 0, "FILE",
@@ -142,6 +144,21 @@ static int take_ports(const struct optparse_list *list, struct gateway_options *
     return 0;
 }
 
+static int take_default(const char *text, struct gateway_options *out)
+{
+    const char *colon = text != NULL ? strrchr(text, ':') : NULL;
+    uint64_t port;
+
+    if (text == NULL)
+        return 0;
+    if (colon == NULL || !place_id_is_valid(text, (size_t)(colon - text)) ||
+        !text_to_u64(colon + 1, UINT16_MAX, &port) || port == 0)
+        return optparse_complain(&table, "not ID:PORT:", text);
+    memcpy(out->default_id, text, (size_t)(colon - text));
+    out->default_port = (uint16_t)port;
+    return 0;
+}
+
 static int take_forward(const struct optparse_list *list, struct head_rules *rules)
 {
     for (size_t i = 0; i < list->count; i++) {
@@ -186,5 +203,6 @@ int gateway_cli_options(const struct gateway_cli *o, struct gateway_options *out
     out->rules.preserve_host = o->preserve_host;
     out->rules.trust_forwarded = o->trust_forwarded;
     rc = take_ports(&o->allow_port, out);
+    rc = rc == 0 ? take_default(o->default_sandbox, out) : rc;
     return rc == 0 ? take_forward(&o->forward, &out->rules) : rc;
 }

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "cli/dialects.h"
+#include "cli/register.h"
 #include "cli/token.h"
 #include "engine/users.h"
 #include "keeper/keeper.h"
@@ -243,7 +244,12 @@ static int prepare(struct serve *s, int resume_fd)
     if (rc == 0 && resume_fd < 0 && !s->options.no_auth &&
         token_load(s->options.token_file, &s->tokens, &err) < 0)
         return fail(&err);
-    return rc == 0 ? worker_check(s) : rc;
+    if (rc == 0)
+        rc = worker_check(s);
+    /* A newer binary finds the process that does it still there. */
+    if (rc == 0 && resume_fd < 0 && s->options.register_url != NULL && register_start(s, &err) < 0)
+        return fail(&err);
+    return rc;
 }
 
 int serve_main(int argc, char **argv)

@@ -140,6 +140,8 @@ void answer_error(struct exchange *ex, const struct hf_error *err)
     int status = hf_code_status(err->code);
 
     ex->record.code = err->code;
+    if (status == 400)
+        ex->close = true; /* what follows may not be what it seems to be either */
     if (ex->g->o.close_codes && ex->rq_done && is_websocket(ex)) {
         answer_close(ex, status, hf_code_name(err->code));
         return;

@@ -48,6 +48,7 @@ struct endpoint {
     struct buf headers;    /* "Name: value\r\n" to be added; may hold the sandbox's own token */
     uint8_t (*tokens)[32]; /* SHA-256 of those that let clients in */
     size_t token_count;
+    uint64_t fetched_ms, until_ms; /* for resolvers that keep what they were told */
 };
 
 struct endpoint *endpoint_new(void); /* one reference */

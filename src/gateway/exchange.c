@@ -138,6 +138,22 @@ static int check_over_limit(const struct exchange *ex, struct hf_error *err)
                    ex->g->o.http.max_connections);
 }
 
+/* The whole path is the sandbox's, as if its name stood in Host. */
+static int use_default(struct exchange *ex)
+{
+    const struct gateway_options *o = &ex->g->o;
+    struct place *p = &ex->place;
+
+    if (o->default_id[0] == '\0')
+        return -ENOENT;
+    memcpy(p->id, o->default_id, sizeof p->id);
+    p->port = o->default_port;
+    p->by_host = true;
+    p->rest = p->path;
+    p->rest_len = (size_t)(p->query - p->path);
+    return 0;
+}
+
 void exchange_on_head(struct exchange *ex)
 {
     struct hf_error err = {0};
@@ -148,6 +164,8 @@ void exchange_on_head(struct exchange *ex)
     ex->rq_done = !http1_has_body(&ex->rq);
     ex->close = !ex->rq.keep_alive || ex->g->server->draining;
     exchange_name(ex);
+    if (rc == -ENOENT)
+        rc = use_default(ex);
     if (rc == -ENOENT && answer_own(ex))
         return;
     if (rc == -ENOENT)

@@ -26,8 +26,10 @@ struct port_range {
 
 struct gateway_options {
     struct http_options http;
-    const char *resolver;                       /* "file:/etc/holdfast/sandboxes.json" */
-    const char *domain;                         /* of host names; NULL */
+    const char *resolver;                /* "file:/etc/holdfast/sandboxes.json" */
+    const char *domain;                  /* of host names; NULL */
+    char default_id[PLACE_ID_BYTES + 1]; /* for requests that name no sandbox; "" */
+    uint16_t default_port;
     struct port_range ports[GATEWAY_PORTS_MAX]; /* that every sandbox may be reached at */
     size_t port_count;
     struct head_rules rules;

@@ -9,6 +9,7 @@
 
 static const struct resolver_class *const classes[] = {
     &resolver_file,
+    &resolver_redis,
 };
 
 struct resolver *resolver_open(struct http_server *s, const char *url, struct hf_error *err)

@@ -149,7 +149,7 @@ static void choose_framing(struct exchange *ex, struct head_response *h)
     h->chunked = open_ended && ex->rq.http11;
     ex->chunked = h->chunked && !rs->bodiless;
     ex->until_close = open_ended && !ex->rq.http11;
-    if (ex->until_close || ex->g->server->draining)
+    if (ex->until_close || ex->g->server->draining || (!ex->rq_done && !rs->keep_alive))
         ex->close = true;
     h->close = ex->close;
     h->http10 = !ex->rq.http11;

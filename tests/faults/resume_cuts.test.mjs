@@ -12,6 +12,9 @@ import { checkBytes, emit, runSeed, seededRandom } from '../lib/gen.mjs';
 import { report, scaled } from '../lib/scale.mjs';
 import { waitUntil } from '../lib/wait.mjs';
 
+/** Behind a gateway twice as many sockets hold output, so these cannot count on where it stops. */
+const moreBuffers = { skip: Boolean(process.env.HF_TEST_GATEWAY) };
+
 const CUTS = scaled(500, 120);
 const TOTAL = scaled(200_000_000, 48_000_000);
 
@@ -127,7 +130,7 @@ withDaemon('cuts', {}, (d) => {
         }
     });
 
-    it('a viewer that falls out of the ring while attached is told, and what follows is right', async () => {
+    it('a viewer that falls out of the ring while attached is told, and what follows is right', moreBuffers, async () => {
         const seed = 3000;
         const total = scaled(64, 24) << 20;
         const p = await d.spawn({

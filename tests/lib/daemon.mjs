@@ -111,7 +111,21 @@ export class Daemon {
         });
         await this.ready(o.listen?.length || 1);
         if (o.fdBaseline !== false) await this.takeBaseline();
+        if (process.env.HF_TEST_GATEWAY) await this.#putGateway();
         return this;
+    }
+
+    /** HF_TEST_GATEWAY=1: the same tests with a gateway in front, which must not be noticed. */
+    async #putGateway() {
+        if (!this.port || this.tls || this.options.gateway === false) return;
+        const { Gateway } = await import('./gateway.mjs');
+        this.gateway = await new Gateway({
+            sandboxes: { d: { ports: { 1: `127.0.0.1:${this.port}` } } },
+            args: ['--default-sandbox', 'd:1', '--preserve-host', '--forward', 'authorization', '--forward', 'cookie', '--drain-ms', '0', '--pool-timeout-ms', '50'],
+        }).start();
+        this.directPort = this.port;
+        this.port = this.gateway.port;
+        this.url = `http://127.0.0.1:${this.port}`;
     }
 
     /** Until every listener has been announced. */
@@ -386,6 +400,11 @@ export class Daemon {
                 problems.push(err.message);
             }
         };
+        if (this.gateway) {
+            await attempt(() => this.gateway.stop());
+            this.port = this.directPort;
+            this.url = `http://127.0.0.1:${this.port}`;
+        }
         if (!this.exited) {
             await attempt(() => this.checkDescriptors());
             if (!this.exited) process.kill(this.keeperPid() ?? this.pid, signal);

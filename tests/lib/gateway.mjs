@@ -23,13 +23,14 @@ const running = new Set();
 process.on('exit', () => running.forEach((g) => g.kill()));
 
 export class Gateway {
-    constructor({ sandboxes = {}, args = [], resolver, auth = false, bin, workers = 1, listen } = {}) {
+    constructor({ sandboxes = {}, args = [], resolver, auth = false, bin, workers = 1, listen, files = {} } = {}) {
         Object.assign(this, { sandboxes, args, resolver, auth, bin, workers, listen });
         this.stdout = '';
         this.stderr = '';
         this.dir = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-gw-'));
         this.file = path.join(this.dir, 'sandboxes.json');
         this.write(sandboxes);
+        for (const [name, text] of Object.entries(files)) fs.writeFileSync(path.join(this.dir, name), text);
     }
 
     /** Replaces the file of sandboxes at once, as a careful writer does. */

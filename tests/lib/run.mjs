@@ -17,7 +17,7 @@ import * as proc from './proc.mjs';
 import { scaled } from './scale.mjs';
 
 const tests = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
-const suites = ['wire', 'clients/native', 'cli', 'faults'];
+const suites = ['wire', 'clients', 'cli', 'gateway', 'faults', 'browser'];
 const asked = process.argv.slice(2);
 
 function filesOf(what) {

@@ -128,7 +128,7 @@ static void post_initialize(struct http_request *rq, const struct rpc_message *m
         mcp_refuse(rq, &err);
         return;
     }
-    s = session_new(m, rev, http_role(rq));
+    s = mcp_session_new(m, rev, http_role(rq));
     if (s == NULL) {
         hf_fail(&err, HF_E_too_many_waits, "%d sessions are open; end one of them first",
                 LIMIT_MCP_SESSIONS);

@@ -71,7 +71,7 @@ static void on_stream_gone(struct feed *f)
     session_touch(f->mcp, list_entry(f, struct session, feed));
 }
 
-struct session *session_new(struct mcp *m, const struct revision *rev, enum role role)
+struct session *mcp_session_new(struct mcp *m, const struct revision *rev, enum role role)
 {
     uint8_t random[SESSION_ID_LEN * 5 / 8];
     struct session *s = oldest_idle(m);

@@ -26,7 +26,7 @@ struct session {
 };
 
 /* NULL: there are too many, and none of them is idle. */
-struct session *session_new(struct mcp *m, const struct revision *rev, enum role role);
+struct session *mcp_session_new(struct mcp *m, const struct revision *rev, enum role role);
 void session_free(struct mcp *m, struct session *s); /* ends its calls and its stream */
 /* NULL: there is none that this role may use. Notes that it is used. */
 struct session *mcp_session_find(struct mcp *m, const char *id, enum role role);

@@ -11,6 +11,9 @@ import * as proc from '../../lib/proc.mjs';
 import { holdsFor, waitUntil } from '../../lib/wait.mjs';
 import { OP, WsRaw } from '../../lib/wsraw.mjs';
 
+/** Behind a gateway twice as many sockets hold output, so these cannot count on where it stops. */
+const moreBuffers = { skip: Boolean(process.env.HF_TEST_GATEWAY) };
+
 withDaemon('attach', {}, (d) => {
     it('hello, replay, live, exit, close 1000', async () => {
         const p = await d.sh('echo before; read x; echo "after $x"; exit 6', { stdin: 'pipe' });
@@ -251,7 +254,7 @@ withDaemon('attach', {}, (d) => {
         assert.equal(v.at, total);
     });
 
-    it('lossless: a viewer that stands still holds the process and gets everything', async () => {
+    it('lossless: a viewer that stands still holds the process and gets everything', moreBuffers, async () => {
         const total = 8 << 20;
         const p = await d.spawn({
             command: emit(),

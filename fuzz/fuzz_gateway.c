@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fuzz_gateway.c - a request as the gateway reads and rewrites it, and an answer likewise
+ *
+ * What it lets through is parsed again: it must be one request, with the framing that was judged and
+ * nothing behind it.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/head.h"
+#include "gateway/link.h"
+#include "gateway/resolver.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const struct http1_limits limits = {8192, 64, 4096}, wide = {65536, 128, 8192};
+
+static void check(int ok)
+{
+    if (!ok)
+        abort();
+}
+
+static void read_again(const struct buf *head, const struct http1 *was)
+{
+    struct http1 p;
+    size_t used;
+
+    if (was->response)
+        http1_init_response(&p, &wide, was->to_head);
+    else
+        http1_init(&p, &wide);
+    check(http1_feed(&p, buf_data(head), head->len, &used) == HTTP1_HEAD);
+    check(used == head->len);
+    if (!was->response) {
+        check(p.chunked == was->chunked && p.has_length == was->has_length &&
+              p.length == was->length && p.upgrade == was->upgrade);
+    }
+    http1_fini(&p);
+}
+
+static void on_request(struct http1 *rq)
+{
+    static const struct head_rules rules = {.forward = {"cookie"}, .forward_count = 1};
+    struct endpoint *e = endpoint_new();
+    struct hf_error err = {0};
+    struct place place;
+    struct buf out = {0};
+    size_t at = 0;
+    struct head_request h = {.rq = rq,
+                             .place = &place,
+                             .endpoint = e,
+                             .upstream = "10.0.0.1:80",
+                             .peer = "[::1]:1",
+                             .request_id = "1",
+                             .spent_link = true,
+                             .spent_protocol = true};
+
+    if (place_parse(buf_cstr(&rq->target), http1_header(rq, "Host", &at), "d", &place, &err) == 0 &&
+        head_put_request(&out, &rules, &h, &err) == 0)
+        read_again(&out, rq);
+    buf_fini(&out);
+    endpoint_unref(e);
+}
+
+static void on_answer(struct http1 *rs)
+{
+    struct place place = {
+        .path = "/sandboxes/a/proxy/80/", .prefix_len = 21, .rest = "", .query = ""};
+    struct head_response h = {.rs = rs, .place = &place, .upstream = "10.0.0.1:80"};
+    struct buf out = {0};
+
+    h.chunked = (rs->chunked || rs->until_close) && !rs->bodiless;
+    if (rs->status >= 100 && head_put_response(&out, &h) == 0)
+        read_again(&out, rs);
+    buf_fini(&out);
+}
+
+static void feed(struct http1 *p, const char *bytes, size_t size, void (*on_head)(struct http1 *))
+{
+    size_t at = 0, used;
+
+    for (;;) {
+        enum http1_event e = http1_feed(p, bytes + at, size - at, &used);
+
+        at += used;
+        if (e == HTTP1_HEAD)
+            on_head(p);
+        if (e == HTTP1_DONE || e == HTTP1_ERROR || (e == HTTP1_MORE && at == size))
+            break;
+    }
+    http1_finish(p);
+    http1_fini(p);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct roster *t;
+    struct http1 p;
+
+    if (size == 0)
+        return 0;
+    switch (data[0] % 4) {
+    case 0:
+        http1_init(&p, &limits);
+        feed(&p, (const char *)data + 1, size - 1, on_request);
+        break;
+    case 1:
+    case 2:
+        http1_init_response(&p, &limits, data[0] % 4 == 2);
+        feed(&p, (const char *)data + 1, size - 1, on_answer);
+        break;
+    default:
+        t = roster_new();
+        roster_parse(t, (const char *)data + 1, size - 1, NULL);
+        roster_free(t);
+    }
+    return 0;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * redis.h - a connection to Redis that comes back by itself
+ *
+ * Commands go out at once and replies come back in their order; after a break everything that was
+ * asked is forgotten, the owner is told, and the connection is made anew with growing pauses.
+ * hiredis parses; the sockets are ours. Layer: gateway.
+ */
+#ifndef HF_GATEWAY_REDIS_H
+#define HF_GATEWAY_REDIS_H
+
+#include "gateway/endpoint.h"
+#include "gateway/redis_reply.h"
+
+#define REDIS_PREFIX "holdfast:sandbox:"   /* keys: what endpoint_from_json() reads */
+#define REDIS_CHANNEL "holdfast:sandboxes" /* messages: ids of which something has changed */
+
+struct http_server;
+struct redis;
+
+struct redis_url {
+    struct address to;
+    char password[128]; /* "" */
+    unsigned db;
+    char query[512]; /* behind '?', raw */
+};
+/* "redis://[:PASSWORD@]IP:PORT[/DB][?...]". No names: no DNS. */
+int redis_parse_url(const char *url, struct redis_url *out, struct hf_error *err);
+
+struct redis_ops {
+    void (*on_up)(void *arg);   /* ready for commands */
+    void (*on_down)(void *arg); /* what was asked will not be answered */
+    void (*on_reply)(void *arg, const struct redis_reply *r);
+};
+struct redis *redis_new(struct http_server *s, const struct redis_url *url,
+                        const struct redis_ops *ops, void *arg);
+void redis_free(struct redis *r); /* NULL is fine; no callback after this */
+bool redis_is_up(const struct redis *r);
+int redis_fd(const struct redis *r); /* to ask what its socket knows; -1 */
+void redis_command(struct redis *r, int count, const char *const *words);
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * resolve_redis.c - sandboxes that register themselves in Redis
+ *
+ * Each is a key with a time to live (redis.h). What was found is kept until that time, and forgotten
+ * at once when a message names it; while no messages can come, only for a moment. Without Redis
+ * what is still known serves, and everything else is answered with "nobody can tell". Layer: gateway.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "gateway/redis.h"
+#include "gateway/resolver.h"
+#include "transport/server.h"
+
+#define KEEP_DEAF_MS 1000     /* without messages */
+#define KEEP_FOREVER_MS 60000 /* a key without an end is looked at again */
+
+/* One question on its way, and everybody who waits for its answer. */
+struct question {
+    struct list link; /* in order of asking */
+    struct list lookups;
+    char id[PLACE_ID_BYTES + 1];
+    struct endpoint *found; /* by the first reply; the second brings its time */
+    bool has_value, failed;
+};
+
+struct redis_resolver {
+    struct resolver r;
+    struct redis *asks, *hears;
+    struct roster *known;
+    struct list questions;
+    bool subscribed;
+};
+
+static void question_end(struct redis_resolver *rr, struct question *q, int rc)
+{
+    struct endpoint *e = q->found;
+
+    (void)rr;
+    list_remove(&q->link);
+    while (!list_is_empty(&q->lookups))
+        lookup_answer(list_entry(q->lookups.next, struct lookup, link), rc, e);
+    endpoint_unref(e);
+    free(q);
+}
+
+static struct endpoint *parse_value(const struct question *q, const struct redis_reply *r)
+{
+    struct hf_error err = {0};
+    json_t *o = json_parse(r->text, r->len, &err);
+    struct endpoint *e = o != NULL ? endpoint_from_json(o, &err) : NULL;
+
+    if (e == NULL)
+        log_warn("what redis has of sandbox %s is no use: %s", q->id, err.detail);
+    json_decref(o);
+    return e;
+}
+
+static void question_on_value(struct question *q, const struct redis_reply *r)
+{
+    q->has_value = true;
+    if (r->type == REDIS_TEXT)
+        q->found = parse_value(q, r);
+    else if (r->type != REDIS_NIL)
+        q->failed = true;
+}
+
+static void question_on_time(struct redis_resolver *rr, struct question *q,
+                             const struct redis_reply *r)
+{
+    uint64_t now = clock_mono_ms();
+    int64_t ttl = r->type == REDIS_NUMBER ? r->number : -2;
+
+    if (q->found == NULL || ttl == -2) {
+        roster_remove(rr->known, q->id);
+        endpoint_unref(q->found);
+        q->found = NULL;
+        question_end(rr, q, q->failed ? -EAGAIN : -ENOENT);
+        return;
+    }
+    q->found->fetched_ms = now;
+    q->found->until_ms = now + (ttl < 0 ? KEEP_FOREVER_MS : (uint64_t)ttl);
+    roster_put(rr->known, q->id, endpoint_ref(q->found));
+    question_end(rr, q, 0);
+}
+
+static void asks_on_reply(void *arg, const struct redis_reply *r)
+{
+    struct redis_resolver *rr = arg;
+    struct question *q;
+
+    if (list_is_empty(&rr->questions))
+        return;
+    q = list_entry(rr->questions.next, struct question, link);
+    if (!q->has_value)
+        question_on_value(q, r);
+    else
+        question_on_time(rr, q, r);
+}
+
+static void asks_on_up(void *arg)
+{
+    (void)arg;
+}
+
+static void asks_on_down(void *arg)
+{
+    struct redis_resolver *rr = arg;
+
+    while (!list_is_empty(&rr->questions))
+        question_end(rr, list_entry(rr->questions.next, struct question, link), -EAGAIN);
+}
+
+/* --- messages --------------------------------------------------------------------------- */
+
+static void hears_on_up(void *arg)
+{
+    struct redis_resolver *rr = arg;
+
+    redis_command(rr->hears, 2, (const char *const[]){"SUBSCRIBE", REDIS_CHANNEL});
+}
+
+static void hears_on_down(void *arg)
+{
+    ((struct redis_resolver *)arg)->subscribed = false;
+}
+
+static void hears_on_reply(void *arg, const struct redis_reply *r)
+{
+    struct redis_resolver *rr = arg;
+
+    if (r->type != REDIS_LIST || r->count < 3 || r->items[0]->type != REDIS_TEXT)
+        return;
+    if (strcmp(r->items[0]->text, "subscribe") == 0)
+        rr->subscribed = true;
+    else if (strcmp(r->items[0]->text, "message") == 0 && r->items[2]->type == REDIS_TEXT &&
+             r->items[2]->len <= PLACE_ID_BYTES)
+        roster_remove(rr->known, r->items[2]->text);
+}
+
+static const struct redis_ops asks_ops = {asks_on_up, asks_on_down, asks_on_reply};
+static const struct redis_ops hears_ops = {hears_on_up, hears_on_down, hears_on_reply};
+
+/* --- the resolver ----------------------------------------------------------------------- */
+
+static struct resolver *redis_resolver_open(struct http_server *s, const char *url,
+                                            struct hf_error *err)
+{
+    struct redis_resolver *rr;
+    struct redis_url parsed;
+
+    if (redis_parse_url(url, &parsed, err) < 0)
+        return NULL;
+    rr = hf_xalloc(sizeof *rr);
+    rr->known = roster_new();
+    list_init(&rr->questions);
+    rr->asks = redis_new(s, &parsed, &asks_ops, rr);
+    rr->hears = redis_new(s, &parsed, &hears_ops, rr);
+    hf_wipe(&parsed, sizeof parsed);
+    return &rr->r;
+}
+
+static void redis_resolver_close(struct resolver *r)
+{
+    struct redis_resolver *rr = (struct redis_resolver *)r;
+
+    redis_free(rr->asks);
+    redis_free(rr->hears);
+    while (!list_is_empty(&rr->questions)) {
+        struct question *q = list_entry(rr->questions.next, struct question, link);
+
+        while (!list_is_empty(&q->lookups))
+            lookup_cancel(list_entry(q->lookups.next, struct lookup, link));
+        list_remove(&q->link);
+        endpoint_unref(q->found);
+        free(q);
+    }
+    roster_free(rr->known);
+    free(rr);
+}
+
+static bool is_fresh(const struct redis_resolver *rr, const struct endpoint *e, uint64_t now)
+{
+    if (now >= e->until_ms)
+        return false;
+    return rr->subscribed || !redis_is_up(rr->asks) || now < e->fetched_ms + KEEP_DEAF_MS;
+}
+
+static struct question *question_find(struct redis_resolver *rr, const char *id)
+{
+    struct list *it;
+
+    for (it = rr->questions.next; it != &rr->questions; it = it->next) {
+        struct question *q = list_entry(it, struct question, link);
+
+        if (!q->has_value && strcmp(q->id, id) == 0)
+            return q;
+    }
+    return NULL;
+}
+
+static struct question *question_ask(struct redis_resolver *rr, const char *id)
+{
+    struct question *q = hf_xalloc(sizeof *q);
+    char key[sizeof REDIS_PREFIX + PLACE_ID_BYTES + 1];
+
+    list_init(&q->lookups);
+    snprintf(q->id, sizeof q->id, "%s", id);
+    snprintf(key, sizeof key, REDIS_PREFIX "%s", id);
+    list_append(&rr->questions, &q->link);
+    redis_command(rr->asks, 2, (const char *const[]){"GET", key});
+    redis_command(rr->asks, 2, (const char *const[]){"PTTL", key});
+    return q;
+}
+
+static void redis_resolver_find(struct resolver *r, struct lookup *l)
+{
+    struct redis_resolver *rr = (struct redis_resolver *)r;
+    struct endpoint *e = roster_get(rr->known, l->id);
+    struct question *q;
+
+    if (e != NULL && is_fresh(rr, e, clock_mono_ms())) {
+        lookup_answer(l, 0, e);
+        return;
+    }
+    if (!redis_is_up(rr->asks)) {
+        lookup_answer(l, -EAGAIN, NULL);
+        return;
+    }
+    q = question_find(rr, l->id);
+    if (q == NULL)
+        q = question_ask(rr, l->id);
+    list_append(&q->lookups, &l->link);
+}
+
+static bool redis_resolver_is_ready(const struct resolver *r)
+{
+    const struct redis_resolver *rr = (const struct redis_resolver *)r;
+
+    return redis_is_up(rr->asks);
+}
+
+const struct resolver_class resolver_redis = {
+    .scheme = "redis",
+    .open = redis_resolver_open,
+    .close = redis_resolver_close,
+    .find = redis_resolver_find,
+    .is_ready = redis_resolver_is_ready,
+};

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_gateway_parts.c - the gateway's pure parts: places, links, endpoints, quotas, replies of Redis
+ */
+#include <errno.h>
+
+#include "test.h"
+
+#include "gateway/link.h"
+#include "gateway/quota.h"
+#include "gateway/redis.h"
+#include "gateway/resolver.h"
+
+static const char *where(const char *target, const char *host)
+{
+    static char text[400];
+    struct hf_error err = {0};
+    struct place p;
+    int rc = place_parse(target, host, "gw.test", &p, &err);
+
+    if (rc == -ENOENT)
+        return "none";
+    if (rc < 0)
+        return hf_code_name(err.code);
+    snprintf(text, sizeof text, "%s %u %.*s %s", p.id, p.port, (int)p.rest_len, p.rest, p.query);
+    return text;
+}
+
+TEST(place_reads_both_path_forms)
+{
+    EXPECT_STR(where("/v1/sandboxes/a/proxy/80/x?y", "h"), "a 80 /x ?y");
+    EXPECT_STR(where("/sandboxes/a/proxy/80", "h"), "a 80  ");
+    EXPECT_STR(where("/sandboxes/a/proxy/80?q", "h"), "a 80  ?q");
+    EXPECT_STR(where("/sandboxes/a.b-c_d/proxy/65535/", "h"), "a.b-c_d 65535 / ");
+    EXPECT_STR(where("http://h/sandboxes/a/proxy/1/../x", "h"), "a 1 /../x ");
+}
+
+TEST(place_knows_what_is_no_sandbox)
+{
+    EXPECT_STR(where("/", "h"), "none");
+    EXPECT_STR(where("/v2/sandboxes/a/proxy/80/", "h"), "none");
+    EXPECT_STR(where("/sandboxes/../proxy/80/", "h"), "none");
+    EXPECT_STR(where("/sandboxes/a%62/proxy/80/", "h"), "none");
+    EXPECT_STR(where("/sandboxes//proxy/80/", "h"), "none");
+    EXPECT_STR(where("/sandboxes/a/proxy/080/", "h"), "none");
+    EXPECT_STR(where("/sandboxes/a/proxy/65536/", "h"), "none");
+    EXPECT_STR(where("/sandboxes/a/proxy/80x/", "h"), "none");
+    EXPECT_STR(where("/sandboxes/a/proxy//", "h"), "none");
+}
+
+TEST(place_refuses_two_hosts_and_other_schemes)
+{
+    EXPECT_STR(where("http://other/sandboxes/a/proxy/1/", "h"), "bad_request");
+    EXPECT_STR(where("ftp://h/x", "h"), "bad_path");
+    EXPECT_STR(where("*", "h"), "bad_path");
+    EXPECT_STR(where("/x#y", "h"), "bad_path");
+    EXPECT_STR(where("http://h", "h"), "bad_path");
+}
+
+TEST(place_reads_host_names)
+{
+    EXPECT_STR(where("/x?y", "80-Al-pha.GW.test:7071"), "al-pha 80 /x ?y");
+    EXPECT_STR(where("/x", "80-.gw.test"), "none");
+    EXPECT_STR(where("/x", "080-a.gw.test"), "none");
+    EXPECT_STR(where("/x", "80-a.gw.test.evil"), "none");
+    EXPECT_STR(where("/x", "gw.test"), "none");
+}
+
+TEST(link_is_good_for_its_port_and_its_time_only)
+{
+    struct buf key = {0};
+    char text[LINK_TEXT_BYTES];
+    int64_t until;
+
+    buf_puts(&key, "0123456789abcdef0123456789abcdef");
+    link_sign(&key, "a", 80, 1000, text);
+    EXPECT(link_is_good(&key, "a", 80, text, strlen(text), 999, &until));
+    EXPECT_INT(until, 1000);
+    EXPECT(!link_is_good(&key, "a", 80, text, strlen(text), 1000, &until));
+    EXPECT(!link_is_good(&key, "a", 81, text, strlen(text), 999, &until));
+    EXPECT(!link_is_good(&key, "b", 80, text, strlen(text), 999, &until));
+    EXPECT(!link_is_good(&key, "a", 80, text, strlen(text) - 1, 999, &until));
+    text[0] = '2';
+    EXPECT(!link_is_good(&key, "a", 80, text, strlen(text), 999, &until));
+    buf_fini(&key);
+}
+
+static const char *without(const char *query)
+{
+    static struct buf out;
+
+    buf_clear(&out);
+    link_put_query(&out, query);
+    return buf_cstr(&out);
+}
+
+TEST(link_leaves_every_other_byte_of_a_query_alone)
+{
+    EXPECT_STR(without("?a=1&hf_link=x&&b=%2F&"), "?a=1&&b=%2F&");
+    EXPECT_STR(without("?hf_link=x"), "");
+    EXPECT_STR(without("?hf_link=x&a"), "?a");
+    EXPECT_STR(without("?hf_linkx=1"), "?hf_linkx=1");
+    EXPECT_STR(without(""), "");
+}
+
+TEST(endpoint_lists_its_ports_or_has_the_allowed_ones)
+{
+    struct roster *t = roster_new();
+    struct hf_error err = {0};
+    struct endpoint *e;
+    struct address a;
+    char text[64];
+    const char *lines = "10.0.0.5 a 80 81=3000\n# none\nfd00::1 b\n";
+
+    REQUIRE(roster_parse(t, lines, strlen(lines), &err) == 0);
+    EXPECT_INT((int)roster_count(t), 2);
+    e = roster_get(t, "a");
+    REQUIRE(endpoint_find_port(e, 81, false, &a));
+    address_text(&a, text, sizeof text);
+    EXPECT_STR(text, "10.0.0.5:3000");
+    EXPECT(!endpoint_find_port(e, 82, true, &a));
+    e = roster_get(t, "b");
+    EXPECT(!endpoint_find_port(e, 80, false, &a));
+    REQUIRE(endpoint_find_port(e, 80, true, &a));
+    address_text(&a, text, sizeof text);
+    EXPECT_STR(text, "[fd00::1]:80");
+    EXPECT(roster_get(t, "c") == NULL);
+    roster_free(t);
+}
+
+static const char *verdict(const char *json)
+{
+    static struct hf_error err;
+    struct roster *t = roster_new();
+    int rc = roster_parse(t, json, strlen(json), &err);
+
+    roster_free(t);
+    return rc == 0 ? "fine" : err.detail;
+}
+
+TEST(endpoint_refuses_what_could_change_a_request)
+{
+#define ONE(fields) "{\"sandboxes\":{\"a\":{\"address\":\"1.2.3.4\"," fields "}}}"
+    EXPECT_STR(verdict(ONE("\"ports\":[80]")), "fine");
+    EXPECT_STR(verdict(ONE("\"headers\":{\"X\":\"a\\r\\nB: c\"}")),
+               "headers: a name or a value cannot be sent.");
+    EXPECT_STR(verdict(ONE("\"headers\":{\"Content-Length\":\"1\"}")),
+               "headers: a name or a value cannot be sent.");
+    EXPECT_STR(verdict(ONE("\"prefix\":\"/a b\"")),
+               "prefix: begins with / and does not end with it.");
+    EXPECT_STR(verdict(ONE("\"tokens\":[\"short\"]")),
+               "tokens: each has at least 16 characters, or is sha256:HEX.");
+    EXPECT_STR(verdict(ONE("\"ports\":[0]")),
+               "ports: a list has port numbers, and needs an address.");
+}
+
+TEST(quota_counts_over_seats_and_refills)
+{
+    struct gateway_shared *s = shared_new();
+    struct quota_limits two = {2, 0}, rate = {0, 2};
+    uint32_t a, b, c;
+
+    EXPECT(quota_take(s, 0, 's', "x", &two, 1000, &a));
+    EXPECT(quota_take(s, 1, 's', "x", &two, 1000, &b));
+    EXPECT(!quota_take(s, 1, 's', "x", &two, 1000, &c));
+    EXPECT(quota_take(s, 1, 'p', "x", &two, 1000, &c));
+    quota_give(s, 0, &a);
+    EXPECT(quota_take(s, 0, 's', "x", &two, 1000, &a));
+    shared_leave_seat(s, 0); /* a worker that died holds nothing */
+    EXPECT(quota_take(s, 2, 's', "x", &two, 1000, &c));
+    EXPECT(quota_take(s, 0, 's', "r", &rate, 1000, &a) &&
+           quota_take(s, 0, 's', "r", &rate, 1000, &b));
+    EXPECT(!quota_take(s, 0, 's', "r", &rate, 1400, &c));
+    EXPECT(quota_take(s, 0, 's', "r", &rate, 1500, &c));
+    shared_free(s);
+}
+
+TEST(redis_url_is_an_address)
+{
+    struct hf_error err = {0};
+    struct redis_url u;
+
+    EXPECT_INT(redis_parse_url("redis://:pw@127.0.0.1:6380/3?id=a", &u, &err), 0);
+    EXPECT_STR(u.password, "pw");
+    EXPECT_INT((int)u.db, 3);
+    EXPECT_STR(u.query, "id=a");
+    EXPECT_INT(redis_parse_url("redis://localhost", &u, &err), 0);
+    EXPECT(redis_parse_url("redis://name:1", &u, &err) < 0);
+    EXPECT(redis_parse_url("redis://1.2.3.4/x", &u, &err) < 0);
+    EXPECT(redis_parse_url("http://1.2.3.4", &u, &err) < 0);
+}
+
+TEST(redis_replies_come_whole_or_not_at_all)
+{
+    struct redis_reader *r = redis_reader_new();
+    struct redis_reply *v;
+    const char *text = "*2\r\n$3\r\na\0b\r\n:7\r\n";
+
+    EXPECT_INT(redis_reader_feed(r, text, 10), 0);
+    EXPECT_INT(redis_reader_next(r, &v), 0);
+    EXPECT_INT(redis_reader_feed(r, text + 10, 7), 0);
+    REQUIRE(redis_reader_next(r, &v) == 1);
+    EXPECT_INT((int)v->count, 2);
+    EXPECT_INT((int)v->items[0]->len, 3);
+    EXPECT_INT((int)v->items[1]->number, 7);
+    redis_reply_free(v);
+    EXPECT_INT(redis_reader_feed(r, "nonsense\r\n", 10), 0);
+    EXPECT_INT(redis_reader_next(r, &v), -EPROTO);
+    redis_reader_free(r);
+}
