@@ -188,7 +188,7 @@ withDaemon('pipes', {}, (d) => {
                     // it was replaced this very moment
                 }
             }
-            if (await Promise.race([ended, new Promise((done) => setTimeout(() => done(false), 120))])) break;
+            if (await Promise.race([ended, new Promise((done) => setTimeout(() => done(false), 25))])) break;
             assert.ok(kills < 2000, `no end after ${kills} kills`);
         }
         const r = await c.done;

@@ -38,7 +38,14 @@ export interface EventsOptions extends Omit<ListOptions, 'limit'> {
     all?: boolean;
 }
 export type SandboxEvent =
-    | { type: Exclude<api.Event['type'], never>; id: number; time: string; process: ProcessStatus }
+    | { type: Exclude<api.Event['type'], `session.${string}`>; id: number; time: string; process: ProcessStatus }
+    | {
+          type: Extract<api.Event['type'], `session.${string}`>;
+          id: number;
+          time: string;
+          session: api.Session;
+          command?: api.SessionCommand;
+      }
     /** Events were missed: fetch the list again. */
     | { type: 'reset'; id: number; first: number; next: number };
 
@@ -261,7 +268,9 @@ export class Sandbox {
 function eventOf(name: string, data: string, id: number): SandboxEvent {
     const value = JSON.parse(data) as api.Event & api.SseReset;
     if (name === 'reset') return { type: 'reset', id, first: value.first, next: value.next };
-    return { type: value.type, id, time: value.time, process: statusOf(value.process) };
+    const { type, time, process, session, command } = value;
+    if (session !== undefined) return { type, id, time, session, command } as SandboxEvent;
+    return { type, id, time, process: statusOf(process as api.Process) } as SandboxEvent;
 }
 
 export type { ProcessStatus, ProcessStatusWithOutput };
