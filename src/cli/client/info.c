@@ -26,8 +26,9 @@ static void print_dialects(const json_t *list)
     size_t i;
 
     printf("%-12s", "dialects");
-    json_array_foreach ((json_t *)list, i, d)
+    json_array_foreach ((json_t *)list, i, d) {
         printf(" %s", json_is_string(d) ? json_string_value(d) : json_text_of(d, "name"));
+    }
     printf("\n");
 }
 

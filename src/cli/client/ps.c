@@ -89,8 +89,9 @@ static void write_command(const json_t *p, struct buf *out)
     size_t i;
 
     buf_puts(out, json_text_of(p, "command"));
-    json_array_foreach (json_object_get(p, "args"), i, arg)
+    json_array_foreach (json_object_get(p, "args"), i, arg) {
         buf_printf(out, " %s", json_string_value(arg));
+    }
 }
 
 static void write_status(const json_t *p, int64_t now, struct buf *out)
@@ -162,8 +163,9 @@ static int ps_main(struct call *call)
     if (!a->quiet)
         print_table(all, a->no_trunc);
     else
-        json_array_foreach (all, i, p)
+        json_array_foreach (all, i, p) {
             printf("%s\n", json_text_of(p, "id"));
+        }
     return CLI_OK;
 }
 

@@ -41,9 +41,10 @@ static void tell_survivors(const struct call *call, const json_t *answer)
     const json_t *s;
     size_t i;
 
-    json_array_foreach (json_object_get(answer, "survivors"), i, s)
+    json_array_foreach (json_object_get(answer, "survivors"), i, s) {
         complain(call, CLI_FAILED, "process %lld (%s) could not be ended",
                  (long long)json_number_of(s, "pid"), json_text_of(s, "command"));
+    }
 }
 
 static int remove_one(const struct call *call, const char *name)

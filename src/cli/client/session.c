@@ -56,10 +56,11 @@ static int list(struct call *call)
     sessions = json_object_get(r.json, "sessions");
     if (!show_list(call, sessions)) {
         columns_init(&t, 4, 3, titles);
-        json_array_foreach ((json_t *)sessions, i, s)
+        json_array_foreach ((json_t *)sessions, i, s) {
             columns_add(&t,
                         (const char *[]){json_text_of(s, "id"), json_text_of(s, "status"),
                                          json_text_of(s, "created_at"), json_text_of(s, "cwd")});
+        }
         columns_print(&t, terminal_columns());
         columns_fini(&t);
     }

@@ -75,8 +75,9 @@ bool show_list(const struct call *call, const json_t *array)
     size_t i;
 
     if (call->format != NULL) {
-        json_array_foreach ((json_t *)array, i, v)
+        json_array_foreach ((json_t *)array, i, v) {
             show_value(call, v);
+        }
         return true;
     }
     if (call->json)
