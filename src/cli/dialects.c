@@ -50,7 +50,7 @@ int dialect_parse(const char *text, int *which, char *address, struct hf_error *
         (text[len + 1] == '\0' || strlen(text + len + 1) >= DIALECT_ADDRESS_BYTES))
         return hf_fail(err, HF_E_bad_value, "--dialect %.100s: give an address behind '='", text);
     if (text[len] == '=')
-        strcpy(address, text + len + 1);
+        snprintf(address, DIALECT_ADDRESS_BYTES, "%s", text + len + 1);
     else
         snprintf(address, DIALECT_ADDRESS_BYTES, "127.0.0.1:%u", dialects_all[found]->port);
     *which = found;

@@ -2,7 +2,7 @@
 /*
  * resize.c - `holdfast resize`: the size of a process's terminal
  */
-#include <stdio.h>
+#include <stdlib.h>
 
 #include "cli/client/ask.h"
 #include "cli/client/commands.h"
@@ -13,10 +13,15 @@
 static int find_size(const struct call *call, unsigned *cols, unsigned *rows)
 {
     uint16_t own_rows, own_cols;
-    char rest;
 
     if (call->operand_count == 2) {
-        if (sscanf(call->operands[1], "%5ux%5u%c", cols, rows, &rest) == 2)
+        const char *text = call->operands[1];
+        char *x, *end;
+
+        *cols = (unsigned)strtoul(text, &x, 10);
+        *rows = (unsigned)strtoul(*x == 'x' ? x + 1 : x, &end, 10);
+        if (text[0] >= '0' && text[0] <= '9' && *x == 'x' && x[1] >= '0' && x[1] <= '9' &&
+            *end == '\0')
             return CLI_OK;
         return complain(call, CLI_USAGE, "the size is COLUMNSxROWS, such as 120x40");
     }
@@ -30,7 +35,7 @@ static int find_size(const struct call *call, unsigned *cols, unsigned *rows)
 static int resize_main(struct call *call)
 {
     struct buf path = {0}, body = {0};
-    unsigned rows, cols;
+    unsigned rows = 0, cols = 0;
     struct fetch_reply r;
     int rc = find_size(call, &cols, &rows);
 

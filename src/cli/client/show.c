@@ -129,13 +129,12 @@ void put_plain(struct buf *out, const char *text)
 int64_t time_from_rfc3339(const char *text)
 {
     struct tm tm = {0};
-    int ms = 0;
+    const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+    long ms;
 
-    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d.%3dZ", &tm.tm_year, &tm.tm_mon, &tm.tm_mday,
-               &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &ms) < 6)
+    if (rest == NULL)
         return -1;
-    tm.tm_year -= 1900;
-    tm.tm_mon -= 1;
+    ms = rest[0] == '.' ? strtol(rest + 1, NULL, 10) : 0;
     return (int64_t)timegm(&tm) * 1000 + ms;
 }
 
