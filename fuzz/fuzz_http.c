@@ -28,8 +28,10 @@ static const struct route routes[] = {
     {HTTP_GET_M, "/assets/", NULL, ROLE_NONE, ROUTE_PREFIX, 0, NULL},
     {HTTP_GET_M, "/proxy/{port}", NULL, ROLE_NONE, ROUTE_PREFIX, 0, NULL},
 };
-static const struct route_table table = {"", routes, 6, NULL, NULL};
-static const struct route_table nested = {"/v1/nested", routes, 6, NULL, NULL};
+static const struct route_table table = {
+    .prefix = "", .routes = routes, .count = 6, .error = NULL, .context = NULL};
+static const struct route_table nested = {
+    .prefix = "/v1/nested", .routes = routes, .count = 6, .error = NULL, .context = NULL};
 static const struct route_table *const tables[] = {&table, &nested};
 
 /* What handlers may take for granted after the gate. */
