@@ -54,6 +54,8 @@
 #define LIMIT_TEXT_BYTES 4096 /* a text to wait for */
 #define LIMIT_DURATION_MS (366LL * 24 * 3600 * 1000)
 #define TERMINAL_SIZE_MAX 4096
+#define LIMIT_TITLE_BYTES 1023 /* of a title that a program sets; the rest is cut off */
+#define LIMIT_CWD_BYTES 4095   /* of a directory that a shell tells by OSC 7 */
 #define LIMIT_SCROLLBACK_LINES 1000              /* of a built screen; xterm.js's own default */
 #define LIMIT_SCROLLBACK_BYTES (4 * 1024 * 1024) /* of its cells: fewer lines of a wide one */
 #define LIMIT_SCREEN_TEXTS 4096         /* characters with combining marks, different ones */
