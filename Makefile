@@ -6,6 +6,7 @@
 #   make release    $(BUILD)/release/holdfast: static, stripped, without TLS (TLS=1 adds it)
 #   make asan       $(BUILD)/asan/holdfast: with AddressSanitizer and UBSan
 #   make test       layers, fuzz, unit and the tests against the real binary
+#   make sdk | web  the TypeScript SDK and the page of the binary, by npm (WEB=0: a binary without the page)
 #   make unit | layers | fuzz | lint | format | bench | install | clean
 #
 # Each flavour has object files of its own, so that changing from one to the
@@ -27,7 +28,8 @@ TLS_RELEASE := $(if $(TLS),$(TLS),0)
 
 SRC := $(sort $(wildcard src/*/*.c src/*/*/*.c))
 HDR := $(sort $(wildcard src/*/*.h src/*/*/*.h))
-EMBED := $(sort $(wildcard src/dialects/native/openapi.json web/dist/page.html))
+EMBED := $(sort $(wildcard src/dialects/native/openapi.json src/dialects/mcp/mcp_tools.json \
+	src/engine/shell/* web/dist/page.html))
 LLHTTP := api http llhttp
 LLHTTP_FLAGS := -DLLHTTP_STRICT_MODE=1 -std=gnu11 -w
 UNIT := $(sort $(wildcard tests/unit/test_*.c))
@@ -50,7 +52,7 @@ SAN_FLAGS = -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: all objects release asan unit unit-build layers fuzz fuzz-build lint \
-	lint-format lint-tidy lint-cppcheck format test bench install clean embed
+	lint-format lint-tidy lint-cppcheck format test bench install clean embed sdk web
 
 all: $(BUILD)/holdfast
 
@@ -131,6 +133,23 @@ $(BUILD)/release/holdfast: $(RELEASE_OBJ)
 
 embed: $(EMBED:%=$(BUILD)/obj/%.o)
 
+# --- what npm builds ------------------------------------------------------
+# npm leaves a copy of the lock file behind when it is done.
+
+NPM_CI := npm ci --no-audit --no-fund --loglevel=error
+
+%/node_modules/.package-lock.json: %/package-lock.json
+	cd $* && $(NPM_CI)
+	@touch $@
+
+SDK_SRC := $(filter-out %.gen.ts,$(wildcard sdk/typescript/src/*.ts)) $(wildcard sdk/typescript/scripts/*) \
+	sdk/typescript/tsconfig.json sdk/typescript/package.json src/dialects/native/openapi.json
+
+sdk: sdk/typescript/dist/index.js
+sdk/typescript/dist/index.js: $(SDK_SRC) sdk/typescript/node_modules/.package-lock.json
+	cd sdk/typescript && npm run -s build
+	@touch $@
+
 # --- tests ----------------------------------------------------------------
 # Each tests/unit/test_x.c is a program of its own, linked with what it uses of
 # src, as each fuzz target is; the archives hold all but main.
@@ -172,7 +191,7 @@ fuzz-build: $(FUZZ_BIN)
 fuzz: fuzz-build
 	@scripts/fuzz $(BUILD)/fuzz $(FUZZ_SECONDS)
 
-test: all asan release unit-build fuzz-build
+test: all asan release unit-build fuzz-build sdk
 	@scripts/run-tests $(BUILD) $(FUZZ_SECONDS)
 
 bench: all release

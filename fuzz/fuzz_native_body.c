@@ -11,11 +11,12 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "dialects/common/input_ask.h"
+#include "dialects/common/spawn_ask.h"
 #include "dialects/native/control.h"
-#include "dialects/native/input_ask.h"
+#include "dialects/native/links.h"
 #include "dialects/native/patch.h"
 #include "dialects/native/scan.h"
-#include "dialects/native/spawn_ask.h"
 #include "dialects/native/wait_ask.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -69,6 +70,18 @@ static void try_patch(const json_t *tree)
     free(metadata);
 }
 
+static void try_link(const json_t *tree)
+{
+    struct hf_error err = {0};
+    struct share_spec spec;
+    int rc = links_decode(tree, &spec, &err);
+
+    check_refusal(rc, &err);
+    check(rc < 0 || spec.role == SHARE_WATCH || spec.role == SHARE_TYPE);
+    check(rc < 0 || (spec.expires_in_ms >= 0 && spec.expires_in_ms <= LIMIT_DURATION_MS));
+    check(rc < 0 || (spec.max_uses >= 0 && spec.max_uses <= LIMIT_LINK_USES));
+}
+
 static void try_input(const json_t *tree)
 {
     struct hf_error err = {0};
@@ -97,7 +110,7 @@ static void try_wait(const json_t *tree, const char *text, size_t len)
         return;
     len = len < 512 ? len : 512;
     if (scan_feed(s, text, len / 2, &m) || scan_feed(s, text + len / 2, len - len / 2, &m) ||
-        scan_at_end(s, &m))
+        scan_at_end(s, false, &m))
         check(m.index < ask.count && m.start <= m.end && m.end <= 10 + len);
     scan_free(s);
 }
@@ -127,6 +140,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_spawn(tree, true);
     try_patch(tree);
     try_input(tree);
+    try_link(tree);
     try_wait(tree, text, size);
     json_decref(tree);
     return 0;

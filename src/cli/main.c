@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/gateway.h"
+#include "cli/pose.h"
 #include "cli/serve.h"
 #include "cli/upgrade.h"
 #include "keeper/keeper.h"
@@ -35,10 +37,13 @@ static const struct command {
     const char *help; /* NULL: not for people */
 } commands[] = {
     {"serve", serve_main, "run the daemon"},
+    {"gateway", gateway_main, "one door to many sandboxes"},
+    {"gateway-link", gateway_link_main, "print a signed link through the gateway"},
     {"upgrade", upgrade_main, "let a running daemon put its new binary in place"},
     {"version", version_main, "print the version"},
     {"help", help_main, "this text; holdfast COMMAND --help has more"},
     {"upgrade-check", upgrade_check_main, NULL},
+    {"server", pose_sandbox_agent, NULL},
 };
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
@@ -50,7 +55,7 @@ static int help_main(int argc, char **argv)
     puts("usage: holdfast COMMAND [OPTION...]\n\nProcesses and terminals in sandboxes.\n");
     for (i = 0; i < COMMANDS; i++)
         if (commands[i].help != NULL)
-            printf("  %-10s %s\n", commands[i].name, commands[i].help);
+            printf("  %-12s %s\n", commands[i].name, commands[i].help);
     return 0;
 }
 

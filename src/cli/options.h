@@ -25,12 +25,14 @@ struct option_list {
 };
 
 struct serve_options {
-    struct option_list listen, cors_origin, allow_host;
-    const char *token_file, *tls_cert, *tls_key, *log_level, *pid_file, *worker_user;
+    struct option_list listen, dialect, cors_origin, allow_host;
+    const char *token_file, *tls_cert, *tls_key, *log_level, *pid_file, *worker_user, *history_dir;
     bool no_auth, compress;
     int64_t max_processes, max_viewers, max_connections, journal_bytes, journal_memory_bytes;
+    int64_t history_disk_bytes;
     int64_t retain_ms, retain_count, event_log_bytes;
     int64_t header_timeout_ms, body_timeout_ms, keepalive_timeout_ms, grace_ms;
+    int64_t mcp_session_ms;
 };
 
 void serve_options_init(struct serve_options *o);

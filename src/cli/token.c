@@ -33,14 +33,14 @@ static int from_file(const char *path, struct buf *out, struct hf_error *err)
 
 static bool from_environment(struct buf *out)
 {
-    char *token = getenv("HOLDFAST_TOKEN");
+    char *token = getenv(TOKEN_ENV);
 
     if (token == NULL || token[0] == '\0')
         return false;
     buf_puts(out, token);
     /* /proc/PID/environ shows the memory the process was started with. */
     hf_wipe(token, strlen(token));
-    unsetenv("HOLDFAST_TOKEN");
+    unsetenv(TOKEN_ENV);
     return true;
 }
 

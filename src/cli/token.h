@@ -8,6 +8,8 @@
 #include "base/buf.h"
 #include "base/error.h"
 
+#define TOKEN_ENV "HOLDFAST_TOKEN"
+
 /*
  * The text of the token file, of HOLDFAST_TOKEN (which is wiped from the
  * environment, also from what /proc shows of it), or of a file that is made

@@ -36,19 +36,18 @@ enum query_kind query_of_csi(const struct vt *v, uint32_t id)
     case VT_ID('?', '$', 'p'): return QUERY_MODE_DEC;
     case VT_ID('>', 0, 'q'): return QUERY_VERSION;
     case 't': return of_window(v);
-    case VT_ID('=', 0, 'c'):  /* DA3 */
-    case 'x':                 /* DECREQTPARM */
-    case VT_ID('?', 0, 'u'):  /* kitty's keyboard flags */
-    case VT_ID('?', 0, 'm'):  /* modifyOtherKeys */
-    case VT_ID('?', 0, 'S'):  /* graphics attributes */
-    case VT_ID(0, '*', 'y'):  /* checksum of a rectangle */
-    case VT_ID(0, '&', 'u'):  /* user preferred set */
-    case VT_ID(0, '"', 'v'):  /* displayed extent */
-    case VT_ID(0, '+', 'x'):  /* function keys */
-    case VT_ID(0, '$', 'u'):  /* state of the terminal */
-    case VT_ID(0, '$', 'w'):  /* cursor and tab stops */
-    case VT_ID(0, '\'', '|'): /* locator position */
-        return QUERY_OTHER;
+    case VT_ID('=', 0, 'c'): /* DA3 */
+    case 'x':                /* DECREQTPARM */
+    case VT_ID('?', 0, 'u'): /* kitty's keyboard flags */
+    case VT_ID('?', 0, 'm'): /* modifyOtherKeys */
+    case VT_ID('?', 0, 'S'): /* graphics attributes */
+    case VT_ID(0, '*', 'y'): /* checksum of a rectangle */
+    case VT_ID(0, '&', 'u'): /* user preferred set */
+    case VT_ID(0, '"', 'v'): /* displayed extent */
+    case VT_ID(0, '+', 'x'): /* function keys */
+    case VT_ID(0, '$', 'u'): /* state of the terminal */
+    case VT_ID(0, '$', 'w'): /* cursor and tab stops */
+    case VT_ID(0, '\'', '|'): /* locator position */ return QUERY_OTHER;
     default: return QUERY_NONE;
     }
 }
@@ -72,8 +71,8 @@ void query_string_begin(struct query_string *s, enum vt_string kind, uint32_t id
     *s = (struct query_string){.number = -1};
     if (kind != VT_STRING_OSC) {
         s->place = NOT_A_NUMBER;
-        s->dcs_asks = kind == VT_STRING_DCS &&
-                      (id == VT_ID(0, '$', 'q') || id == VT_ID(0, '+', 'q')); /* DECRQSS, XTGETTCAP */
+        s->dcs_asks = kind == VT_STRING_DCS && (id == VT_ID(0, '$', 'q') ||
+                                                id == VT_ID(0, '+', 'q')); /* DECRQSS, XTGETTCAP */
     }
 }
 

@@ -18,20 +18,20 @@ enum query_kind {
     QUERY_NONE,
     QUERY_DA1,
     QUERY_DA2,
-    QUERY_STATUS,   /* DSR 5 */
-    QUERY_CURSOR,   /* DSR 6 */
+    QUERY_STATUS, /* DSR 5 */
+    QUERY_CURSOR, /* DSR 6 */
     QUERY_CURSOR_DEC,
-    QUERY_MODE,     /* DECRQM */
+    QUERY_MODE, /* DECRQM */
     QUERY_MODE_DEC,
-    QUERY_VERSION,  /* XTVERSION */
-    QUERY_COLOUR,   /* OSC 10, 11, 12 */
-    QUERY_OTHER,    /* terminals may answer, we do not */
+    QUERY_VERSION, /* XTVERSION */
+    QUERY_COLOUR,  /* OSC 10, 11, 12 */
+    QUERY_OTHER,   /* terminals may answer, we do not */
 };
 
 struct query {
     enum query_kind kind;
-    int32_t number;   /* of the mode, of the OSC */
-    uint8_t end;      /* the byte that ended it */
+    int32_t number;    /* of the mode, of the OSC */
+    uint8_t end;       /* the byte that ended it */
     uint64_t from, to; /* its bytes, as far as the parser knows */
 };
 

@@ -71,16 +71,16 @@ static void on_string_begin(void *arg, const struct vt *v, enum vt_string kind, 
 static void on_string_put(void *arg, const char *bytes, size_t len)
 {
     struct term *t = arg;
-    size_t room = LIMIT_LINK_BYTES + 1 - t->string_len;
+    size_t room = LIMIT_SCREEN_LINK_BYTES + 1 - t->string_len;
 
     if (t->string_kind != VT_STRING_OSC || room == 0)
         return;
     if (t->string == NULL) {
         if (bytes[0] != '8')
-            t->string_len = LIMIT_LINK_BYTES + 1;
+            t->string_len = LIMIT_SCREEN_LINK_BYTES + 1;
         if (bytes[0] != '8')
             return;
-        t->string = hf_xalloc(LIMIT_LINK_BYTES + 1);
+        t->string = hf_xalloc(LIMIT_SCREEN_LINK_BYTES + 1);
     }
     if (len > room)
         len = room;
@@ -107,7 +107,7 @@ static void on_string_end(void *arg, const struct vt *v, bool ok, uint8_t end)
 
     (void)v, (void)end;
     if (ok && t->string_kind == VT_STRING_OSC && t->string != NULL && t->string_len >= 3 &&
-        t->string_len <= LIMIT_LINK_BYTES && memcmp(t->string, "8;", 2) == 0)
+        t->string_len <= LIMIT_SCREEN_LINK_BYTES && memcmp(t->string, "8;", 2) == 0)
         take_link(t);
     free(t->string);
     t->string = NULL;

@@ -76,7 +76,7 @@ static bool listener_accept_one(struct listener *l)
 
     if (fd >= 0) {
         l->server->full_logged = false;
-        conn_new(l->server, l, fd, (struct sockaddr *)&peer, &http_proto);
+        conn_new(l->server, l, fd, (struct sockaddr *)&peer, l->proto);
         server_update_accept(l->server);
         return !l->server->accept_paused;
     }
@@ -112,16 +112,16 @@ static void set_option(int fd, int level, int name, int value)
         log_debug("setsockopt(%d, %d): %s", level, name, hf_errno_name(errno));
 }
 
-void http_server_listen(struct http_server *s, int fd, enum listen_kind kind,
-                        const struct route_table *table, struct tls_context *tls)
+static struct listener *listener_new(struct http_server *s, int fd, enum listen_kind kind,
+                                     struct tls_context *tls)
 {
     struct listener *l = hf_xalloc(sizeof *l);
 
     l->server = s;
     l->fd = fd;
     l->kind = kind;
-    l->table = table;
     l->tls = tls;
+    l->proto = &http_proto;
     if (kind == LISTEN_TCP) {
         set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
         set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -135,6 +135,22 @@ void http_server_listen(struct http_server *s, int fd, enum listen_kind kind,
         log_error("cannot watch listening socket %d", fd);
     else
         watch_set(l->watch, s->accept_paused ? 0 : LOOP_READ);
+    return l;
+}
+
+void http_server_listen(struct http_server *s, int fd, enum listen_kind kind,
+                        const struct route_table *table, struct tls_context *tls)
+{
+    listener_new(s, fd, kind, tls)->table = table;
+}
+
+void http_server_listen_proto(struct http_server *s, int fd, enum listen_kind kind,
+                              const struct conn_proto *proto, void *owner, struct tls_context *tls)
+{
+    struct listener *l = listener_new(s, fd, kind, tls);
+
+    l->proto = proto;
+    l->owner = owner;
 }
 
 void listener_stop(struct listener *l)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conn.c - one accepted socket: bytes in, bytes out, time-outs, the end
+ * conn.c - one socket: bytes in, bytes out, time-outs, the end
  *
  * Layer: transport.
  */
@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,7 +25,7 @@ static void conn_on_task(void *arg);
 
 static bool conn_is_reading(const struct conn *c)
 {
-    return !c->paused && !c->eof && c->in.len < CONN_KEEP_BYTES;
+    return !c->paused && !c->eof && !c->connecting && c->in.len < CONN_KEEP_BYTES;
 }
 
 /* The one place that decides what the loop watches for. */
@@ -90,6 +91,58 @@ void conn_new(struct http_server *s, const struct listener *l, int fd, const str
     conn_update_interest(c);
 }
 
+static struct conn *conn_new_dialled(struct http_server *s, int fd, const struct sockaddr *to)
+{
+    struct conn *c = hf_xalloc(sizeof *c);
+
+    c->watch = watch_new(s->loop, fd, conn_on_event, c);
+    c->server = s;
+    c->fd = fd;
+    c->uid = (uid_t)-1;
+    c->peer = peer_name(to, c->uid);
+    c->task.fn = conn_on_task;
+    c->task.arg = c;
+    c->dialled = c->connecting = c->blocked = true;
+    list_append(&s->conns, &c->link);
+    return c;
+}
+
+struct conn *conn_dial(struct http_server *s, const struct sockaddr *to, socklen_t len,
+                       const struct conn_proto *proto, void *owner, int *errnum)
+{
+    int fd = socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1;
+    struct conn *c;
+
+    if (fd < 0) {
+        *errnum = errno;
+        return NULL;
+    }
+    if (to->sa_family != AF_UNIX) {
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    }
+    if (connect(fd, to, len) < 0 && errno != EINPROGRESS) {
+        *errnum = errno;
+        close(fd);
+        return NULL;
+    }
+    c = conn_new_dialled(s, fd, to);
+    conn_become(c, proto, owner);
+    return c;
+}
+
+void conn_set_background(struct conn *c, bool background)
+{
+    list_remove(&c->link);
+    list_append(background ? &c->server->background : &c->server->conns, &c->link);
+}
+
+void conn_dial_tls(struct conn *c, struct tls *t)
+{
+    assert(c->connecting && c->tls == NULL);
+    c->tls = t;
+}
+
 /* The last step: nothing that knows c is on the stack. */
 static void conn_destroy(struct conn *c)
 {
@@ -98,11 +151,13 @@ static void conn_destroy(struct conn *c)
     task_cancel(&c->task);
     deadline_clear(&c->deadline);
     list_remove(&c->link);
-    s->stats.connections--;
+    if (!c->dialled)
+        s->stats.connections--;
     tls_free(c->tls);
     buf_wipe(&c->in);
     buf_fini(&c->out);
     free(c->peer);
+    free(c->grant);
     free(c);
     server_conn_gone(s);
 }
@@ -126,6 +181,12 @@ void conn_free(struct conn *c)
     conn_destroy(c);
 }
 
+void conn_set_grant(struct conn *c, const char *grant)
+{
+    free(c->grant);
+    c->grant = hf_xstrdup(grant);
+}
+
 void conn_become(struct conn *c, const struct conn_proto *proto, void *owner)
 {
     c->proto = proto;
@@ -145,6 +206,8 @@ void conn_set_deadline(struct conn *c, enum deadline_kind kind)
 {
     struct http_server *s = c->server;
 
+    if (s->deadlines.length_ms[kind] == 0)
+        kind = DEADLINE_NONE;
     if (!c->ended && deadline_set(&s->deadlines, &c->deadline, kind, loop_now_ms(s->loop)))
         conn_on_timer_needed(s);
 }
@@ -161,6 +224,14 @@ static ssize_t conn_sendmsg(struct conn *c, struct iovec *iov, size_t count)
     while (n < 0 && errno == EINTR);
     if (n < 0 && (errno == EAGAIN || errno == ENOBUFS))
         return 0;
+    if (n < 0 && c->dialled && (errno == EPIPE || errno == ECONNRESET)) {
+        c->mute = true; /* its answer may still be waiting to be read */
+        for (size_t i = 0; i < count; i++)
+            n += (ssize_t)iov[i].iov_len;
+        return n + 1;
+    }
+    if (n < 0)
+        c->errnum = errno;
     if (n > 0)
         c->server->stats.bytes_out += (uint64_t)n;
     return n;
@@ -196,7 +267,7 @@ void conn_flush(struct conn *c)
     struct iovec iov = {buf_data(&c->out), c->out.len};
     ssize_t n;
 
-    if (c->ended || c->out.len == 0)
+    if (c->ended || c->connecting || c->out.len == 0)
         return;
     n = conn_sendmsg(c, &iov, 1);
     if (n < 0) {
@@ -256,7 +327,7 @@ static int conn_encrypt(struct conn *c, const struct iovec *iov, int count)
 
 void conn_send(struct conn *c, const struct iovec *iov, int count)
 {
-    if (c->ended)
+    if (c->ended || c->mute)
         return;
     if (c->blocked && c->out.len + iov_total(iov, count) > LIMIT_CONN_OUT_BYTES) {
         log_info("peer %s takes nothing and is cut", c->peer);
@@ -278,7 +349,7 @@ void conn_cork(struct conn *c, const void *bytes, size_t len)
 {
     struct iovec iov = {(void *)(uintptr_t)bytes, len};
 
-    if (c->ended)
+    if (c->ended || c->mute)
         return;
     if (c->tls == NULL)
         buf_put(&c->out, bytes, len);
@@ -295,6 +366,18 @@ void conn_shutdown_write(struct conn *c)
     }
     if (!c->ended && c->out.len == 0)
         shutdown(c->fd, SHUT_WR);
+}
+
+void conn_set_blocked(struct conn *c, bool blocked)
+{
+    c->blocked = blocked;
+    conn_update_interest(c);
+}
+
+void conn_set_eof(struct conn *c)
+{
+    c->eof = true;
+    conn_update_interest(c);
 }
 
 /* --- receiving ---------------------------------------------------------------- */
@@ -373,6 +456,12 @@ static void conn_on_cipher(struct conn *c, size_t n)
         conn_flush(c); /* handshake, alerts */
     if (c->ended)
         return;
+    if (c->dialled && !c->tls_open && tls_is_ready(c->tls)) {
+        c->tls_open = true;
+        c->proto->on_drain(c);
+        if (c->ended)
+            return;
+    }
     if (plain->len > c->in.len) {
         if (!c->tls_open)
             conn_set_deadline(c, DEADLINE_NONE);
@@ -399,8 +488,10 @@ static void conn_receive(struct conn *c)
         n = recv(c->fd, scratch + kept, SERVER_SCRATCH_BYTES - kept, MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
     if (n < 0) {
-        if (errno != EAGAIN)
+        if (errno != EAGAIN) {
+            c->errnum = errno;
             conn_end(c);
+        }
         return;
     }
     if (n == 0) {
@@ -417,17 +508,54 @@ static void conn_receive(struct conn *c)
     conn_on_plain(c, (size_t)n);
 }
 
+/* The peer has answered our call, or refused it. */
+static void conn_on_connected(struct conn *c)
+{
+    socklen_t len = sizeof c->errnum;
+
+    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &c->errnum, &len) < 0)
+        c->errnum = errno;
+    if (c->errnum != 0) {
+        conn_end(c);
+        return;
+    }
+    c->connecting = c->blocked = false;
+    if (c->tls != NULL)
+        conn_on_cipher(c, 0); /* says hello */
+    else
+        conn_flush(c);
+    conn_update_interest(c);
+    if (!c->ended && !c->blocked && c->tls == NULL)
+        c->proto->on_drain(c);
+}
+
+static void conn_on_room(struct conn *c)
+{
+    if (c->proto->on_writable != NULL) {
+        c->proto->on_writable(c);
+        return;
+    }
+    conn_flush(c);
+    if (!c->ended && !c->blocked)
+        c->proto->on_drain(c);
+}
+
 static void conn_on_event(struct watch *w, int events, void *arg)
 {
     struct conn *c = arg;
 
     (void)w;
-    if ((events & LOOP_WRITE) && c->blocked) {
-        conn_flush(c);
-        if (!c->ended && !c->blocked)
-            c->proto->on_drain(c);
+    if (c->connecting) {
+        conn_on_connected(c);
+        return;
     }
-    if ((events & LOOP_READ) && !c->ended && conn_is_reading(c))
+    if ((events & LOOP_WRITE) && c->blocked)
+        conn_on_room(c);
+    if ((events & LOOP_READ) == 0 || c->ended || !conn_is_reading(c))
+        return;
+    if (c->proto->on_readable != NULL && c->tls == NULL)
+        c->proto->on_readable(c);
+    else
         conn_receive(c);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conn.h - one accepted socket: bytes in, bytes out, time-outs, the end
+ * conn.h - one socket: bytes in, bytes out, time-outs, the end
  *
  * A connection is handed from one protocol to the next: it begins as HTTP and
  * may become a stream, a WebSocket, raw bytes or a lingering close. The
@@ -36,6 +36,10 @@ struct conn_proto {
     void (*on_drain)(struct conn *c); /* was blocked, is no longer */
     void (*on_deadline)(struct conn *c, enum deadline_kind kind);
     void (*on_end)(struct conn *c); /* once: tell the owner, free it */
+    /* The rest may be NULL. These two move the bytes of a plain socket themselves: */
+    void (*on_readable)(struct conn *c); /* instead of on_bytes */
+    void (*on_writable)(struct conn *c); /* instead of sending `out` and on_drain */
+    void (*on_leave)(struct conn *c);    /* the server drains: come to an end, soon or now */
 };
 
 struct conn {
@@ -47,11 +51,13 @@ struct conn {
     struct watch *watch;
     struct tls *tls; /* NULL: plain */
     char *peer;      /* "127.0.0.1:4711" */
+    char *grant;     /* of the link its last request came by; NULL */
     struct buf in;   /* received, not consumed */
     struct buf out;  /* to be sent */
     struct deadline deadline;
     struct task task;
     int fd;
+    int errnum;    /* why it ended, where that is known; 0 */
     uid_t uid;     /* of a unix peer; (uid_t)-1 */
     bool blocked;  /* the socket had no room */
     bool paused;   /* the owner wants no bytes for now */
@@ -62,6 +68,9 @@ struct conn {
     bool delivering; /* on_bytes is on the stack */
     bool tls_open;   /* handshake is done: something was decrypted */
     bool over_limit; /* may only be told that there are too many */
+    bool dialled;    /* we connected to the peer */
+    bool connecting; /* and it has not answered yet: what is sent waits */
+    bool mute;       /* dialled: the peer takes no more, but what it has said is still read */
 };
 
 #define CONN_IOV_MAX 32
@@ -71,6 +80,16 @@ struct conn {
 /* Takes the fd. */
 void conn_new(struct http_server *s, const struct listener *l, int fd, const struct sockaddr *peer,
               const struct conn_proto *proto);
+/*
+ * To a peer of our choice. NULL: *errnum says why. on_drain tells that it is open (with TLS:
+ * that the handshake is done, and nothing may be sent before); until then what is sent waits.
+ */
+struct conn *conn_dial(struct http_server *s, const struct sockaddr *to, socklen_t len,
+                       const struct conn_proto *proto, void *owner, int *errnum);
+/* A connection of our own housekeeping: a server that drains does not wait for it. */
+void conn_set_background(struct conn *c, bool background);
+/* Right after conn_dial(); takes t. */
+void conn_dial_tls(struct conn *c, struct tls *t);
 void conn_free(struct conn *c); /* at once, after on_end; for the server's own end */
 
 void conn_become(struct conn *c, const struct conn_proto *proto, void *owner);
@@ -82,6 +101,7 @@ void conn_flush(struct conn *c); /* what is corked or held, as far as the socket
 void conn_pause(struct conn *c);
 void conn_resume(struct conn *c); /* on_bytes with what is held, by the end of this turn */
 void conn_set_deadline(struct conn *c, enum deadline_kind kind); /* DEADLINE_NONE clears */
+void conn_set_grant(struct conn *c, const char *grant);          /* NULL: none */
 void conn_end(struct conn *c);
 /*
  * The owner is done: what is held is sent, then the connection ends. `drain`: the
@@ -90,6 +110,9 @@ void conn_end(struct conn *c);
  */
 void conn_finish(struct conn *c, bool drain);
 void conn_shutdown_write(struct conn *c); /* FIN, when nothing is held */
+/* For a proto with on_writable: whether to wait for room. */
+void conn_set_blocked(struct conn *c, bool blocked);
+void conn_set_eof(struct conn *c); /* for one with on_readable: nothing more to read */
 
 static inline bool conn_is_tls(const struct conn *c)
 {

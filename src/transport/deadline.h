@@ -21,13 +21,17 @@
 
 enum deadline_kind {
     DEADLINE_NONE,
-    DEADLINE_HEAD,   /* first byte of a request to the end of its headers; TLS handshake */
-    DEADLINE_BODY,   /* progress in a body */
-    DEADLINE_IDLE,   /* between requests */
-    DEADLINE_STALL,  /* peer takes nothing of an answer */
-    DEADLINE_PING,   /* WebSocket: ask whether the peer is there */
-    DEADLINE_CLOSE,  /* WebSocket: the peer's close frame */
-    DEADLINE_LINGER, /* after our last byte: what the peer still sends */
+    DEADLINE_HEAD,    /* first byte of a request to the end of its headers; TLS handshake */
+    DEADLINE_BODY,    /* progress in a body */
+    DEADLINE_IDLE,    /* between requests */
+    DEADLINE_STALL,   /* peer takes nothing of an answer */
+    DEADLINE_PING,    /* WebSocket: ask whether the peer is there */
+    DEADLINE_CLOSE,   /* WebSocket: the peer's close frame */
+    DEADLINE_LINGER,  /* after our last byte: what the peer still sends */
+    DEADLINE_CONNECT, /* a peer that we call: until it is there */
+    DEADLINE_ANSWER,  /* and then: until it begins to answer */
+    DEADLINE_POOL,    /* one that we hold for the next request */
+    DEADLINE_QUIET,   /* a tunnel through which nothing goes */
     DEADLINE_KINDS,
 };
 

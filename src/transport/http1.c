@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http1.c - an HTTP/1 request as events
+ * http1.c - an HTTP/1 request or answer as events
  *
  * llhttp calls back; each callback that means something to us notes the event
  * and pauses it, so that http1_feed() returns there. Layer: transport.
@@ -59,15 +59,19 @@ static int on_url(llhttp_t *ll, const char *at, size_t len)
     return 0;
 }
 
+static struct buf *fields_of(struct http1 *p)
+{
+    return p->stage == HTTP1_IN_HEAD ? &p->headers : &p->trailers;
+}
+
 static int on_header_bytes(llhttp_t *ll, const char *at, size_t len)
 {
     struct http1 *p = ll->data;
+    struct buf *fields = fields_of(p);
 
-    if (p->stage != HTTP1_IN_HEAD)
-        return 0; /* trailers are checked by llhttp and forgotten */
-    if (p->headers.len + len > p->limits.header_bytes)
-        return fail(p, HF_E_headers_too_large, "The request's headers are too large.");
-    buf_put(&p->headers, at, len);
+    if (fields->len + len > p->limits.header_bytes)
+        return fail(p, HF_E_headers_too_large, "The headers are too large.");
+    buf_put(fields, at, len);
     return 0;
 }
 
@@ -84,14 +88,13 @@ static int on_header_field(llhttp_t *ll, const char *at, size_t len)
 static int on_header_field_complete(llhttp_t *ll)
 {
     struct http1 *p = ll->data;
+    struct buf *fields = fields_of(p);
 
-    if (p->stage != HTTP1_IN_HEAD)
-        return 0;
-    if (p->headers.len == 0 || buf_data(&p->headers)[p->headers.len - 1] == '\0')
+    if (fields->len == 0 || buf_data(fields)[fields->len - 1] == '\0')
         return fail(p, HF_E_bad_request, "A header has no name.");
     if (++p->header_count > p->limits.header_count)
-        return fail(p, HF_E_headers_too_large, "The request has too many headers.");
-    buf_putc(&p->headers, '\0');
+        return fail(p, HF_E_headers_too_large, "There are too many headers.");
+    buf_putc(fields, '\0');
     return 0;
 }
 
@@ -106,17 +109,42 @@ static void trim_value_end(struct buf *b)
 static int on_header_value_complete(llhttp_t *ll)
 {
     struct http1 *p = ll->data;
+    struct buf *fields = fields_of(p);
 
-    if (p->stage != HTTP1_IN_HEAD)
-        return 0;
-    trim_value_end(&p->headers);
-    buf_putc(&p->headers, '\0');
+    trim_value_end(fields);
+    buf_putc(fields, '\0');
     return 0;
+}
+
+static int on_status(llhttp_t *ll, const char *at, size_t len)
+{
+    struct http1 *p = ll->data;
+
+    if (p->reason.len + len > p->limits.header_bytes)
+        return fail(p, HF_E_headers_too_large, "The status line is too long.");
+    for (size_t i = 0; i < len; i++) {
+        if ((unsigned char)at[i] < 0x20 && at[i] != '\t')
+            return fail(p, HF_E_bad_request, "The status line has a control character.");
+    }
+    buf_put(&p->reason, at, len);
+    return 0;
+}
+
+/* A 304 may name the length of the body it does not have, as an answer to HEAD does. */
+static bool is_bodiless(const struct http1 *p, int status)
+{
+    return p->to_head || status < 200 || status == 204 || status == 304;
 }
 
 static int on_headers_complete(llhttp_t *ll)
 {
-    return pause_with(ll->data, HTTP1_HEAD);
+    struct http1 *p = ll->data;
+
+    if (p->response && is_bodiless(p, ll->status_code)) {
+        p->bodiless = true;
+        ll->flags |= F_SKIPBODY;
+    }
+    return pause_with(p, HTTP1_HEAD);
 }
 
 static int on_body(llhttp_t *ll, const char *at, size_t len)
@@ -137,6 +165,7 @@ static int on_message_complete(llhttp_t *ll)
 static const llhttp_settings_t settings = {
     .on_message_begin = on_message_begin,
     .on_url = on_url,
+    .on_status = on_status,
     .on_header_field = on_header_field,
     .on_header_field_complete = on_header_field_complete,
     .on_header_value = on_header_bytes,
@@ -153,10 +182,19 @@ void http1_init(struct http1 *p, const struct http1_limits *limits)
     p->ll.data = p;
 }
 
+void http1_init_response(struct http1 *p, const struct http1_limits *limits, bool to_head)
+{
+    *p = (struct http1){.limits = *limits, .response = true, .to_head = to_head};
+    llhttp_init(&p->ll, HTTP_RESPONSE, &settings);
+    p->ll.data = p;
+}
+
 void http1_fini(struct http1 *p)
 {
     buf_wipe(&p->target);
     buf_wipe(&p->headers);
+    buf_fini(&p->trailers);
+    buf_fini(&p->reason);
 }
 
 static unsigned method_of(const llhttp_t *ll)
@@ -243,12 +281,18 @@ static int finish_head(struct http1 *p)
     if (ll->http_major != 1)
         return fail(p, HF_E_http_version_not_supported, "Use HTTP/1.1.");
     p->stage = HTTP1_IN_BODY;
-    p->method = method_of(ll);
+    p->method = p->response ? 0 : method_of(ll);
+    p->status = ll->status_code;
     p->http11 = ll->http_minor > 0;
     p->chunked = (ll->flags & F_CHUNKED) != 0;
     p->has_length = (ll->flags & F_CONTENT_LENGTH) != 0;
     p->length = p->has_length ? ll->content_length : 0;
     p->keep_alive = llhttp_should_keep_alive(ll) != 0;
+    p->until_close = p->response && !p->bodiless && llhttp_message_needs_eof(ll) != 0;
+    if (p->response) {
+        p->upgrade = p->status == 101;
+        return check_framing(p);
+    }
     p->upgrade = ll->upgrade && p->http11 && ll->method != HTTP_CONNECT;
     if (ll->method == HTTP_CONNECT)
         return fail(p, HF_E_not_implemented, "This is no proxy.");
@@ -321,15 +365,36 @@ enum http1_event http1_feed(struct http1 *p, const char *bytes, size_t len, size
     return p->failed ? HTTP1_ERROR : (enum http1_event)p->event;
 }
 
+bool http1_finish(struct http1 *p)
+{
+    if (p->failed || (p->stage != HTTP1_AT_END && (p->stage != HTTP1_IN_BODY || !p->until_close)))
+        return false;
+    p->stage = HTTP1_AT_END;
+    return true;
+}
+
+const char *http1_method_name(const struct http1 *p)
+{
+    return llhttp_method_name((llhttp_method_t)p->ll.method);
+}
+
+bool http1_next_header(const struct buf *headers, size_t *at, const char **name, const char **value)
+{
+    const char *start = buf_data(headers);
+
+    if (*at >= headers->len)
+        return false;
+    *name = start + *at;
+    *value = *name + strlen(*name) + 1;
+    *at = (size_t)(*value + strlen(*value) + 1 - start);
+    return true;
+}
+
 const char *http1_header(const struct http1 *p, const char *name, size_t *at)
 {
-    const char *start = buf_data(&p->headers);
+    const char *key, *value;
 
-    while (*at < p->headers.len) {
-        const char *key = start + *at;
-        const char *value = key + strlen(key) + 1;
-
-        *at = (size_t)(value + strlen(value) + 1 - start);
+    while (http1_next_header(&p->headers, at, &key, &value)) {
         if (strcasecmp(key, name) == 0)
             return value;
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http1.h - an HTTP/1 request as events: head, body pieces, done
+ * http1.h - an HTTP/1 request or answer as events: head, body pieces, done
  *
  * llhttp parses; what stands around it here makes it strict where peers could be
  * played against each other (line ends, folding, both lengths, Host) and keeps
- * every part bounded. One parser is one request: bytes behind it are
+ * every part bounded. One parser is one message: bytes behind it are
  * left alone for the next. It pulls: each call returns at the first event with the number
  * of bytes it consumed, so the caller may stop anywhere.
  *
@@ -29,7 +29,7 @@ enum http1_event {
     HTTP1_MORE,  /* everything consumed */
     HTTP1_HEAD,  /* the head is complete */
     HTTP1_BODY,  /* body, body_len: a piece, inside the bytes just consumed */
-    HTTP1_DONE,  /* the request is complete */
+    HTTP1_DONE,  /* the message is complete */
     HTTP1_ERROR, /* error says why; the connection's framing is lost */
 };
 
@@ -38,8 +38,10 @@ enum http1_stage { HTTP1_AT_START, HTTP1_IN_HEAD, HTTP1_IN_BODY, HTTP1_AT_END };
 struct http1 {
     llhttp_t ll;
     struct http1_limits limits;
-    struct buf target;  /* request target as sent */
-    struct buf headers; /* "name\0value\0" after each other */
+    struct buf target;   /* request target as sent */
+    struct buf headers;  /* "name\0value\0" after each other */
+    struct buf trailers; /* the same, behind a chunked body */
+    struct buf reason;   /* of an answer, as sent */
     size_t header_count;
     size_t head_bytes;  /* consumed for the head */
     size_t extra_bytes; /* chunk sizes, extensions and trailers since the last piece */
@@ -51,8 +53,13 @@ struct http1 {
     uint8_t stage;   /* enum http1_stage */
     uint8_t event;   /* private */
     bool failed;
+    bool response;
+    bool to_head; /* it answers a HEAD */
     /* From the head on: */
-    bool http11; /* not HTTP/1.0 */
+    bool bodiless;    /* an answer that has no body, whatever its headers say */
+    bool until_close; /* an answer whose body ends with the connection */
+    uint16_t status;  /* of an answer */
+    bool http11;      /* not HTTP/1.0 */
     bool keep_alive;
     bool upgrade; /* Connection: upgrade with an Upgrade header, on HTTP/1.1 */
     bool chunked;
@@ -62,23 +69,33 @@ struct http1 {
 };
 
 void http1_init(struct http1 *p, const struct http1_limits *limits);
+/* For the answer to a request; to_head: to a HEAD, so that no body follows. */
+void http1_init_response(struct http1 *p, const struct http1_limits *limits, bool to_head);
 void http1_fini(struct http1 *p); /* wipes: heads hold tokens */
 
 /* Consumes up to len bytes and stops behind the first event. */
 enum http1_event http1_feed(struct http1 *p, const char *bytes, size_t len, size_t *used);
 
+/* The peer sends no more: is the message whole? */
+bool http1_finish(struct http1 *p);
+const char *http1_method_name(const struct http1 *p); /* "GET" */
+
 static inline bool http1_has_body(const struct http1 *p)
 {
-    return p->chunked || p->length > 0;
+    return !p->bodiless && (p->chunked || p->until_close || p->length > 0);
 }
 /* All of the body was given: HTTP1_DONE comes next and needs no bytes. */
 static inline bool http1_is_complete(const struct http1 *p)
 {
-    return p->stage == HTTP1_IN_BODY && !p->chunked && p->seen == p->length;
+    return p->stage == HTTP1_IN_BODY &&
+           (p->bodiless || (!p->chunked && !p->until_close && p->seen == p->length));
 }
 
 /* Case-insensitive; the first one at or behind *at (start with 0), which moves on. NULL: no more. */
 const char *http1_header(const struct http1 *p, const char *name, size_t *at);
+/* One after the other: start with *at = 0; false: no more. */
+bool http1_next_header(const struct buf *headers, size_t *at, const char **name,
+                       const char **value);
 /* Is the token in the comma-separated list (case-insensitive)? NULL list: no. */
 bool http1_has_token(const char *list, const char *token);
 

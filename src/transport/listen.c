@@ -150,12 +150,14 @@ static int new_socket(int family)
     return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
-static int bind_inet(int fd, const union address *a, bool both)
+static int bind_inet(int fd, const union address *a, bool both, bool shared)
 {
     int on = 1, off = 0;
     socklen_t len = a->any.sa_family == AF_INET ? sizeof a->v4 : sizeof a->v6;
 
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (shared)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
     if (a->any.sa_family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, both ? &off : &on, sizeof on);
     return bind(fd, &a->any, len) < 0 || listen(fd, LISTEN_BACKLOG) < 0 ? -errno : 0;
@@ -173,7 +175,7 @@ static int socket_for(union address *a, bool both)
     return fd;
 }
 
-static int open_inet(const char *address, int *out, struct hf_error *err)
+static int open_inet(const char *address, bool shared, int *out, struct hf_error *err)
 {
     union address a;
     bool both;
@@ -184,7 +186,7 @@ static int open_inet(const char *address, int *out, struct hf_error *err)
     fd = socket_for(&a, both);
     if (fd < 0)
         return fail_system(err, errno, "open a socket for", address);
-    rc = bind_inet(fd, &a, both);
+    rc = bind_inet(fd, &a, both, shared);
     if (rc < 0) {
         io_close(&fd);
         return fail_system(err, -rc, "listen at", address);
@@ -276,6 +278,12 @@ static int open_inherited(const char *number, int *out, struct hf_error *err)
 
 int listen_open(const char *address, struct listen_socket *out, struct hf_error *err)
 {
+    return listen_open_shared(address, false, out, err);
+}
+
+int listen_open_shared(const char *address, bool shared, struct listen_socket *out,
+                       struct hf_error *err)
+{
     bool inherited = strncmp(address, "fd:", 3) == 0;
     int fd = -1, rc;
 
@@ -284,7 +292,7 @@ int listen_open(const char *address, struct listen_socket *out, struct hf_error 
     else if (strncmp(address, "unix:", 5) == 0)
         rc = open_unix(address + 5, &fd, err);
     else
-        rc = open_inet(address, &fd, err);
+        rc = open_inet(address, shared, &fd, err);
     if (rc < 0)
         return rc;
     rc = listen_describe(fd, out);

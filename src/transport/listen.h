@@ -21,6 +21,9 @@ struct listen_socket {
 /* Binds and listens, non-blocking and close-on-exec. A stale unix socket is replaced,
  * a live one is not (-EADDRINUSE). New unix sockets are mode 0600. */
 int listen_open(const char *address, struct listen_socket *out, struct hf_error *err);
+/* The same; `shared`: other sockets may listen at the same address (SO_REUSEPORT). */
+int listen_open_shared(const char *address, bool shared, struct listen_socket *out,
+                       struct hf_error *err);
 /* LISTEN_FDS/LISTEN_PID of socket activation: how many were taken (and unset the variables). */
 int listen_activated(struct listen_socket *out, int max);
 /* Fills kind and url of an existing listening socket. */

@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/limits.h"
@@ -60,6 +61,10 @@ static void server_set_lengths(struct http_server *s)
     d->length_ms[DEADLINE_PING] = s->o.ping_ms > 0 ? s->o.ping_ms : WS_PING_MS;
     d->length_ms[DEADLINE_CLOSE] = WS_CLOSE_MS;
     d->length_ms[DEADLINE_LINGER] = LIMIT_LINGER_MS;
+    d->length_ms[DEADLINE_CONNECT] = s->o.connect_ms;
+    d->length_ms[DEADLINE_ANSWER] = s->o.answer_ms;
+    d->length_ms[DEADLINE_POOL] = s->o.pool_ms;
+    d->length_ms[DEADLINE_QUIET] = s->o.quiet_ms;
     /* Peers that came within about a second of each other are pinged in one wake-up. */
     d->slack_ms[DEADLINE_PING] = d->length_ms[DEADLINE_PING] / 16;
 }
@@ -73,6 +78,7 @@ struct http_server *http_server_new(struct loop *loop, const struct http_options
     s->scratch = hf_xalloc(SERVER_SCRATCH_BYTES + 1);
     list_init(&s->listeners);
     list_init(&s->conns);
+    list_init(&s->background);
     list_init(&s->requests);
     deadlines_init(&s->deadlines);
     server_set_lengths(s);
@@ -84,6 +90,8 @@ static void server_free_conns(struct http_server *s)
 {
     while (!list_is_empty(&s->conns))
         conn_free(list_entry(s->conns.next, struct conn, link));
+    while (!list_is_empty(&s->background))
+        conn_free(list_entry(s->background.next, struct conn, link));
 }
 
 void http_server_free(struct http_server *s)
@@ -167,7 +175,7 @@ static void server_check_drained(struct http_server *s)
 
 void server_conn_gone(struct http_server *s)
 {
-    if (list_is_empty(&s->conns)) { /* nobody left to wake up for */
+    if (list_is_empty(&s->conns) && list_is_empty(&s->background)) { /* nobody to wake up for */
         timer_stop(s->timer);
         s->deadlines.armed_ms = DEADLINE_NEVER;
     }
@@ -201,10 +209,24 @@ void http_server_drain(struct http_server *s, uint32_t ms, task_fn *done, void *
     list_for_each (it, tmp, &s->conns) {
         struct conn *c = list_entry(it, struct conn, link);
 
-        if (request_is_idle(c))
+        if (c->proto->on_leave != NULL)
+            c->proto->on_leave(c);
+        else if (request_is_idle(c))
             conn_end(c);
         else
             ws_drain(c);
     }
     server_check_drained(s);
+}
+
+void http_server_cut(struct http_server *s, const char *grant)
+{
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &s->conns) {
+        struct conn *c = list_entry(it, struct conn, link);
+
+        if (c->grant != NULL && strcmp(c->grant, grant) == 0)
+            conn_end(c);
+    }
 }

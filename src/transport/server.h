@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * server.h - what the files of the server share; nobody else includes it
+ * server.h - what the files of the server share; beside them only the gateway includes it
  *
  * The server owns listeners, connections, and the memory that connections
  * use one at a time: the buffer every recv() goes into, the head of
@@ -28,6 +28,8 @@ struct listener {
     struct watch *watch;
     const struct route_table *table; /* NULL: all that are mounted */
     struct tls_context *tls;
+    const struct conn_proto *proto; /* what connections begin with */
+    void *owner;                    /* listener_owner() of the proto */
     enum listen_kind kind;
     int fd;
 };
@@ -36,7 +38,8 @@ struct http_server {
     struct loop *loop;
     struct http_options o;
     struct list listeners, conns;
-    struct list requests; /* those that no connection has any more, but somebody may know */
+    struct list background; /* connections that a drain does not wait for */
+    struct list requests;   /* those that no connection has any more, but somebody may know */
     const struct route_table *tables[SERVER_TABLES_MAX];
     size_t table_count;
     struct http_stats stats;
@@ -62,6 +65,11 @@ struct http_server {
 };
 
 /* accept.c */
+/* As http_server_listen(), for connections that begin with a protocol of the caller's, who finds
+ * itself in c->listener->owner. */
+struct conn_proto;
+void http_server_listen_proto(struct http_server *s, int fd, enum listen_kind kind,
+                              const struct conn_proto *proto, void *owner, struct tls_context *tls);
 void listener_stop(struct listener *l); /* closes the socket */
 void listener_free(struct listener *l);
 /* Accepts again if there is room and nothing else speaks against it. */

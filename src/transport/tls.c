@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 #include <string.h>
 
 #include "base/io.h"
@@ -137,6 +138,56 @@ struct tls *tls_new(struct tls_context *c)
     return t;
 }
 
+/* An address is checked against the certificate's addresses, a name against its names. */
+static void expect_host(SSL *ssl, const char *host)
+{
+    if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1)
+        return;
+    SSL_set_tlsext_host_name(ssl, host);
+    SSL_set1_host(ssl, host);
+}
+
+static int trust(SSL_CTX *ctx, const char *ca_file)
+{
+    if (ca_file == NULL)
+        return SSL_CTX_set_default_verify_paths(ctx);
+    return SSL_CTX_load_verify_locations(ctx, ca_file, NULL);
+}
+
+struct tls_context *tls_client_context_new(const char *ca_file, struct hf_error *err)
+{
+    struct tls_context *c = hf_xalloc(sizeof *c);
+
+    ERR_clear_error();
+    c->ctx = SSL_CTX_new(TLS_client_method());
+    if (c->ctx == NULL || trust(c->ctx, ca_file) != 1) {
+        hf_fail(err, HF_E_bad_value, "Cannot use the certificates in %s: %s.",
+                ca_file != NULL ? ca_file : "the system's store", tls_reason());
+        tls_context_free(c);
+        return NULL;
+    }
+    SSL_CTX_set_min_proto_version(c->ctx, TLS1_2_VERSION);
+    SSL_CTX_set_options(c->ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
+    SSL_CTX_set_verify(c->ctx, SSL_VERIFY_PEER, NULL);
+    return c;
+}
+
+struct tls *tls_client_new(struct tls_context *c, const char *host)
+{
+    struct tls *t = tls_new(c);
+
+    if (t->ssl != NULL) {
+        SSL_set_connect_state(t->ssl);
+        expect_host(t->ssl, host);
+    }
+    return t;
+}
+
+bool tls_is_ready(const struct tls *t)
+{
+    return t->ssl != NULL && SSL_is_init_finished(t->ssl);
+}
+
 void tls_free(struct tls *t)
 {
     if (t == NULL)
@@ -188,7 +239,7 @@ int tls_receive(struct tls *t, const void *bytes, size_t len, struct buf *plain,
 {
     int rc, wrc;
 
-    if (t->ssl == NULL || BIO_write(SSL_get_rbio(t->ssl), bytes, (int)len) != (int)len)
+    if (t->ssl == NULL || (len > 0 && BIO_write(SSL_get_rbio(t->ssl), bytes, (int)len) != (int)len))
         return -EPROTO;
     rc = read_plain(t, plain); /* does the handshake on the way */
     ERR_clear_error();

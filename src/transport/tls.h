@@ -21,6 +21,12 @@ void tls_context_free(struct tls_context *c);
 /* Reads the files again; on failure the old ones stay. */
 int tls_context_reload(struct tls_context *c, struct hf_error *err);
 
+/* The other side: `ca_file` (PEM) is trusted, NULL: what the system trusts. */
+struct tls_context *tls_client_context_new(const char *ca_file, struct hf_error *err);
+/* `host`, a name or an address, must be the certificate's. An empty tls_receive() begins. */
+struct tls *tls_client_new(struct tls_context *c, const char *host);
+bool tls_is_ready(const struct tls *t); /* the handshake is done */
+
 struct tls *tls_new(struct tls_context *c);
 void tls_free(struct tls *t);
 /* Ciphertext in; plaintext appended to *plain, ciphertext to send appended to *wire.

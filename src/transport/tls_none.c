@@ -41,6 +41,25 @@ struct tls *tls_new(struct tls_context *c)
     return NULL;
 }
 
+struct tls_context *tls_client_context_new(const char *ca_file, struct hf_error *err)
+{
+    (void)ca_file;
+    hf_fail(err, HF_E_not_implemented, "This binary was built without TLS; build with TLS=1.");
+    return NULL;
+}
+
+struct tls *tls_client_new(struct tls_context *c, const char *host)
+{
+    (void)c, (void)host;
+    return NULL;
+}
+
+bool tls_is_ready(const struct tls *t)
+{
+    (void)t;
+    return false;
+}
+
 void tls_free(struct tls *t)
 {
     (void)t;

@@ -2,7 +2,7 @@
 /*
  * The create and run bodies of the native protocol: what becomes of each field, and which are refused.
  */
-#include "dialects/native/spawn_ask.h"
+#include "dialects/common/spawn_ask.h"
 #include "test.h"
 
 #include "base/limits.h"

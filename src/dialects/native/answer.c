@@ -6,7 +6,6 @@
 
 #include <assert.h>
 
-#include "base/signals.h"
 #include "base/text.h"
 
 struct json_out answer_open(struct native *n)
@@ -37,54 +36,47 @@ void answer_process(struct http_request *rq, int status, struct process *p)
     http_reply_json(rq, status, &n->scratch);
 }
 
-const struct exit_record *exit_of(const struct process_view *v)
+void write_text(struct json_out *o, const char *key, const char *bytes, size_t len, bool base64)
 {
-    static const struct exit_record none = {.kind = EXIT_NONE};
-
-    return v->running ? &none : v->exit;
-}
-
-/* Codes that mean "none" inside are null outside. */
-static void write_code(struct json_out *o, const char *key, int code)
-{
-    if (code >= 0)
-        json_kint(o, key, code);
-    else
-        json_knull(o, key);
-}
-
-void write_exit(struct json_out *o, const struct exit_record *x)
-{
-    if (x->kind == EXIT_NONE) {
-        json_knull(o, "exit");
-        json_knull(o, "exit_code");
-        return;
-    }
-    json_key(o, "exit");
-    json_open(o, '{');
-    json_kstr(o, "kind", exit_kind_name(x->kind));
-    write_code(o, "code", x->code);
-    json_kstr(o, "signal", x->signum > 0 ? signal_name(x->signum) : NULL);
-    json_kstr(o, "by", x->by[0] != '\0' ? x->by : NULL);
-    json_kbool(o, "core_dumped", x->core_dumped);
-    json_shut(o, '}');
-    write_code(o, "exit_code", x->exit_code);
-}
-
-void write_data(struct json_out *o, const char *bytes, size_t len)
-{
-    if (utf8_is_valid(bytes, len)) {
-        json_key(o, "data");
+    json_key(o, key);
+    if (!base64) {
         json_strn(o, bytes, len);
-        json_kstr(o, "encoding", "utf8");
         return;
     }
-    /* Base64 needs no escapes, so it can go straight behind a quote. */
-    json_key(o, "data");
     json_raw(o, "\"", 1);
     base64_encode(o->buf, bytes, len);
     buf_putc(o->buf, '"');
-    json_kstr(o, "encoding", "base64");
+}
+
+uint64_t write_headtail(struct native *n, struct json_out *o, const char *key, struct headtail *h,
+                        bool base64)
+{
+    struct buf *joined = &n->joined;
+    struct headtail_view v;
+
+    headtail_peek(h, &v);
+    buf_clear(joined);
+    if (v.tail_len > 0) {
+        buf_put(joined, v.head, v.head_len);
+        buf_put(joined, v.tail, v.tail_len);
+        v.head = buf_data(joined);
+        v.head_len = joined->len;
+    }
+    write_text(o, key, v.head, v.head_len, base64);
+    return v.omitted;
+}
+
+void write_survivors(struct json_out *o, const struct survivors *s)
+{
+    json_key(o, "survivors");
+    json_open(o, '[');
+    for (size_t i = 0; s != NULL && i < s->count; i++) {
+        json_open(o, '{');
+        json_kint(o, "pid", s->list[i].pid);
+        json_kstr(o, "command", s->list[i].comm);
+        json_shut(o, '}');
+    }
+    json_shut(o, ']');
 }
 
 /* The writer has just put the closing bracket: take it back. */

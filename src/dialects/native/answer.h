@@ -9,7 +9,9 @@
 #define HF_DIALECTS_NATIVE_ANSWER_H
 
 #include "base/json.h"
+#include "dialects/common/write.h"
 #include "dialects/native/context.h"
+#include "engine/headtail.h"
 #include "engine/process.h"
 
 struct json_out answer_open(struct native *n);
@@ -18,12 +20,13 @@ void answer_send(struct http_request *rq, int status, struct json_out *o);
 /* The process object as the whole answer. */
 void answer_process(struct http_request *rq, int status, struct process *p);
 
-/* "exit" and "exit_code"; both null while running. */
-void write_exit(struct json_out *o, const struct exit_record *x);
-/* The exit of a process, or a record of kind EXIT_NONE while it runs. */
-const struct exit_record *exit_of(const struct process_view *v);
-/* "data" and "encoding": text where it is UTF-8, else base64. */
-void write_data(struct json_out *o, const char *bytes, size_t len);
+/* A string of these bytes: with U+FFFD for what is not UTF-8, or base64. */
+void write_text(struct json_out *o, const char *key, const char *bytes, size_t len, bool base64);
+/* The same of a beginning and an end; returns how many bytes are missing between them. */
+uint64_t write_headtail(struct native *n, struct json_out *o, const char *key, struct headtail *h,
+                        bool base64);
+/* "survivors". */
+void write_survivors(struct json_out *o, const struct survivors *s);
 /* The process object, left open so that members can be added. */
 void write_process_open(struct json_out *o, struct process *p);
 

@@ -9,6 +9,7 @@
 #define HF_DIALECTS_NATIVE_ASK_H
 
 #include "base/json.h"
+#include "dialects/common/checks.h"
 #include "engine/process.h"
 #include "engine/viewer.h"
 #include "transport/http.h"
@@ -37,15 +38,5 @@ struct since {
     uint64_t n;
 };
 int ask_since(const struct http_request *rq, struct since *out, struct hf_error *err);
-
-/* rows and cols in 1..TERMINAL_SIZE_MAX, or bad_size. */
-int check_size(int64_t rows, int64_t cols, struct hf_error *err);
-
-/* "INT", "SIGINT" or 2; and whom it is for ("group" when NULL). */
-int signal_decode(const json_t *signal, const char *target, int *signum, enum signal_target *out,
-                  struct hf_error *err);
-const char *signal_target_name(enum signal_target target);
-/* May this role send this signal? */
-int signal_check_role(int signum, enum role role, struct hf_error *err);
 
 #endif

@@ -12,10 +12,10 @@
 #include "base/crypto.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "dialects/common/spawn_ask.h"
 #include "dialects/native/answer.h"
 #include "dialects/native/ask.h"
 #include "dialects/native/handlers.h"
-#include "dialects/native/spawn_ask.h"
 
 #define KEY_MAX 255
 #define HASH_LEN 64

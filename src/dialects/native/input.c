@@ -9,10 +9,10 @@
  */
 #include "base/limits.h"
 #include "base/mem.h"
+#include "dialects/common/input_ask.h"
 #include "dialects/native/answer.h"
 #include "dialects/native/ask.h"
 #include "dialects/native/handlers.h"
-#include "dialects/native/input_ask.h"
 #include "dialects/native/problem.h"
 
 struct input {

@@ -2,6 +2,7 @@
 /*
  * page.c - GET /: lets a browser in by its ticket, and says what this is. Layer: dialects.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -63,13 +64,40 @@ static void page_enter(struct http_request *rq, const char *ticket)
     hf_wipe(cookie, sizeof cookie);
 }
 
+/* A link may be opened again, and the page behind it is that of one process. */
+static void page_follow_link(struct http_request *rq, const char *secret)
+{
+    struct native *n = native_of(rq);
+    char cookie[AUTH_LINK_COOKIE_MAX], grant[AUTH_GRANT_MAX + 1], where[64];
+    bool secure = http_is_tls(rq) || n->info.secure_cookie;
+    struct hf_error err;
+
+    if (auth_link_open(n->auth, secret, secure, cookie, grant) == ROLE_NONE) {
+        hf_fail(&err, HF_E_unauthorized,
+                "this link was revoked, has ended or is used up; ask for a new one");
+        http_reply_error(rq, &err);
+        return;
+    }
+    snprintf(where, sizeof where, "/#proc_%.20s", grant);
+    http_add_header(rq, "Set-Cookie", cookie);
+    http_add_header(rq, "Location", where);
+    http_add_header(rq, "Cache-Control", "no-store");
+    http_add_header(rq, "Referrer-Policy", "no-referrer");
+    http_reply_empty(rq, 303);
+    hf_wipe(cookie, sizeof cookie);
+}
+
 void page_handle(struct http_request *rq)
 {
-    const char *ticket = http_query(rq, "ticket");
+    const char *ticket = http_query(rq, "ticket"), *link = http_query(rq, "link");
 
     /* A HEAD, as some programs send before they open a link, does not use it up. */
     if (ticket != NULL && http_method(rq) == HTTP_GET_M) {
         page_enter(rq, ticket);
+        return;
+    }
+    if (link != NULL && http_method(rq) == HTTP_GET_M) {
+        page_follow_link(rq, link);
         return;
     }
     add_page_headers(rq);

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/gateway_options.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/text.h"
+
+#define AT(member) offsetof(struct gateway_cli, member)
+#define DAY_MS (24LL * 3600 * 1000)
+
+static const struct optparse_row rows[] = {
+    {"--listen", OPTPARSE_LIST, AT(listen), 0, 0, "ADDRESS",
+     "where clients come: HOST:PORT, [IPV6]:PORT, unix:PATH; may be repeated (127.0.0.1:7071)"},
+    {"--admin", OPTPARSE_LIST, AT(admin), 0, 0, "ADDRESS",
+     "where /metrics, /healthz and /readyz are; may be repeated"},
+    {"--resolver", OPTPARSE_TEXT, AT(resolver), 0, 0, "URL",
+     "where sandboxes are: file:PATH, redis://HOST:PORT, docker:[SOCKET], kubernetes:[URL]"},
+    {"--domain", OPTPARSE_TEXT, AT(domain), 0, 0, "NAME", "answer to PORT-ID.NAME in Host as well"},
+    {"--allow-port", OPTPARSE_LIST, AT(allow_port), 0, 0, "PORT[-PORT]",
+     "ports of sandboxes that list none themselves; may be repeated; none by default"},
+    {"--token-file", OPTPARSE_TEXT, AT(token_file), 0, 0, "FILE",
+     "tokens that open every sandbox, one a line"},
+    {"--link-key-file", OPTPARSE_TEXT, AT(link_key_file), 0, 0, "FILE",
+     "key of signed links; holdfast gateway-link makes them"},
+    {"--auth-hook", OPTPARSE_TEXT, AT(auth_hook), 0, 0, "URL",
+     "ask there who may pass: 2xx lets in, 401 and 403 do not"},
+    {"--auth-cache-ms", OPTPARSE_NUMBER, AT(auth_cache_ms), 0, DAY_MS, "MS",
+     "how long its answers hold"},
+    {"--no-auth", OPTPARSE_FLAG, AT(no_auth), 0, 0, NULL,
+     "everybody may pass; the sandboxes guard themselves"},
+    {"--forward", OPTPARSE_LIST, AT(forward), 0, 0, "HEADER",
+     "let authorization, cookie or open-sandbox-api-key through; may be repeated"},
+    {"--preserve-host", OPTPARSE_FLAG, AT(preserve_host), 0, 0, NULL,
+     "send the client's Host and Origin on, not the sandbox's address"},
+    {"--trust-forwarded", OPTPARSE_FLAG, AT(trust_forwarded), 0, 0, NULL,
+     "clients are proxies of ours: X-Forwarded-* of theirs go on"},
+    {"--cors-origin", OPTPARSE_LIST, AT(cors_origin), 0, 0, "ORIGIN",
+     "let pages of this origin in; may be repeated"},
+    {"--websocket-close-codes", OPTPARSE_FLAG, AT(websocket_close_codes), 0, 0, NULL,
+     "accept a WebSocket that is refused and close it with 1008 or 1011"},
+    {"--tls-cert", OPTPARSE_TEXT, AT(tls_cert), 0, 0, "FILE",
+     "serve TLS with this certificate chain (PEM)"},
+    {"--tls-key", OPTPARSE_TEXT, AT(tls_key), 0, 0, "FILE", "and this private key (PEM)"},
+    {"--access-log", OPTPARSE_TEXT, AT(access_log), 0, 0, "FILE",
+     "a line of JSON for each request; - is standard output"},
+    {"--workers", OPTPARSE_NUMBER, AT(workers), 1, 16, "N", "processes (one for each CPU)"},
+    {"--max-connections", OPTPARSE_NUMBER, AT(max_connections), 1, 1000000, "N",
+     "open connections of one worker"},
+    {"--sandbox-connections", OPTPARSE_NUMBER, AT(sandbox_connections), 0, 60000, "N",
+     "requests and streams of one sandbox at once; 0: no limit"},
+    {"--sandbox-rate", OPTPARSE_NUMBER, AT(sandbox_rate), 0, 1000000, "N",
+     "requests of one sandbox a second; 0: no limit"},
+    {"--peer-connections", OPTPARSE_NUMBER, AT(peer_connections), 0, 60000, "N",
+     "the same of one address"},
+    {"--peer-rate", OPTPARSE_NUMBER, AT(peer_rate), 0, 1000000, "N", "the same of one address"},
+    {"--connect-timeout-ms", OPTPARSE_NUMBER, AT(connect_timeout_ms), 10, DAY_MS, "MS",
+     "for a sandbox to take a call; then 502"},
+    {"--answer-timeout-ms", OPTPARSE_NUMBER, AT(answer_timeout_ms), 0, DAY_MS, "MS",
+     "for it to begin an answer; then 504; 0: for ever"},
+    {"--idle-timeout-ms", OPTPARSE_NUMBER, AT(idle_timeout_ms), 0, DAY_MS, "MS",
+     "without a byte through a WebSocket; 0: for ever"},
+    {"--header-timeout-ms", OPTPARSE_NUMBER, AT(header_timeout_ms), 10, DAY_MS, "MS",
+     "for the head of a request"},
+    {"--body-timeout-ms", OPTPARSE_NUMBER, AT(body_timeout_ms), 10, DAY_MS, "MS",
+     "without progress in a body"},
+    {"--keepalive-timeout-ms", OPTPARSE_NUMBER, AT(keepalive_timeout_ms), 10, DAY_MS, "MS",
+     "idle between requests"},
+    {"--pool-timeout-ms", OPTPARSE_NUMBER, AT(pool_timeout_ms), 10, DAY_MS, "MS",
+     "to hold a sandbox's connection for the next request"},
+    {"--drain-ms", OPTPARSE_NUMBER, AT(drain_ms), 0, DAY_MS, "MS",
+     "for streams to end when a worker is stopped or replaced"},
+    {"--pid-file", OPTPARSE_TEXT, AT(pid_file), 0, 0, "FILE", "write the process id there"},
+    {"--log-level", OPTPARSE_TEXT, AT(log_level), 0, 0, "LEVEL", "error, warn, info or debug"},
+};
+
+static const struct optparse table = {"holdfast gateway", rows, sizeof rows / sizeof *rows};
+
+static int64_t cpus(void)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return n < 1 ? 1 : n > 16 ? 16 : n;
+}
+
+int gateway_cli_parse(struct gateway_cli *o, int argc, char **argv)
+{
+    int rc;
+
+    *o = (struct gateway_cli){
+        .workers = cpus(),
+        .connect_timeout_ms = GATEWAY_CONNECT_MS,
+        .answer_timeout_ms = GATEWAY_ANSWER_MS,
+        .header_timeout_ms = LIMIT_REQUEST_HEAD_MS,
+        .body_timeout_ms = LIMIT_REQUEST_BODY_MS,
+        .keepalive_timeout_ms = LIMIT_KEEPALIVE_MS,
+        .pool_timeout_ms = GATEWAY_POOL_MS,
+        .drain_ms = GATEWAY_DRAIN_MS,
+        .max_connections = LIMIT_GATEWAY_CONNECTIONS,
+        .auth_cache_ms = GATEWAY_AUTH_CACHE_MS,
+        .log_level = "info",
+    };
+    rc = optparse_run(&table, argc, argv, o);
+    if (rc != 0)
+        return rc;
+    if ((o->tls_cert == NULL) != (o->tls_key == NULL))
+        return optparse_complain(&table, "both are needed:", "--tls-cert and --tls-key");
+    if (o->resolver == NULL)
+        return optparse_complain(&table, "this is needed:", "--resolver");
+    if (o->listen.count == 0)
+        o->listen.items[o->listen.count++] = "127.0.0.1:7071";
+    return 0;
+}
+
+void gateway_cli_help(struct buf *out)
+{
+    buf_puts(out, "usage: holdfast gateway --resolver URL [OPTION...]\n\n"
+                  "One door to many sandboxes: /v1/sandboxes/{id}/proxy/{port}/{path}, HTTP and\n"
+                  "WebSocket. Only ports that are allowed, and only for those who may pass.\n\n");
+    optparse_help(&table, out);
+    buf_puts(
+        out,
+        "\nSIGHUP reads files and certificates again without cutting a stream; SIGTERM ends it\n"
+        "when streams have ended. docs/GATEWAY.md has the rest.\n");
+}
+
+static int take_ports(const struct optparse_list *list, struct gateway_options *out)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const char *text = list->items[i], *dash = strchr(text, '-');
+        char first[8] = "";
+        uint64_t from, to;
+
+        snprintf(first, sizeof first, "%.*s", dash != NULL ? (int)(dash - text) : 7, text);
+        if (!text_to_u64(first, UINT16_MAX, &from) || from == 0 ||
+            !text_to_u64(dash != NULL ? dash + 1 : text, UINT16_MAX, &to) || to < from)
+            return optparse_complain(&table, "not a port or a range:", text);
+        out->ports[out->port_count++] = (struct port_range){(uint16_t)from, (uint16_t)to};
+    }
+    return 0;
+}
+
+static int take_forward(const struct optparse_list *list, struct head_rules *rules)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (rules->forward_count == HEAD_FORWARD_MAX)
+            return optparse_complain(&table, "too many times", "--forward");
+        rules->forward[rules->forward_count++] = list->items[i];
+    }
+    return 0;
+}
+
+static void take_http(const struct gateway_cli *o, struct http_options *h)
+{
+    http_options_default(h);
+    h->max_connections = (size_t)o->max_connections;
+    h->head_ms = (uint32_t)o->header_timeout_ms;
+    h->body_ms = (uint32_t)o->body_timeout_ms;
+    h->keepalive_ms = (uint32_t)o->keepalive_timeout_ms;
+    h->connect_ms = (uint32_t)o->connect_timeout_ms;
+    h->answer_ms = (uint32_t)o->answer_timeout_ms;
+    h->pool_ms = (uint32_t)o->pool_timeout_ms;
+    h->quiet_ms = (uint32_t)o->idle_timeout_ms;
+}
+
+int gateway_cli_options(const struct gateway_cli *o, struct gateway_options *out)
+{
+    int rc;
+
+    *out = (struct gateway_options){
+        .resolver = o->resolver,
+        .domain = o->domain,
+        .no_auth = o->no_auth,
+        .close_codes = o->websocket_close_codes,
+        .auth_hook = o->auth_hook,
+        .auth_cache_ms = (uint32_t)o->auth_cache_ms,
+        .sandbox_connections = (uint32_t)o->sandbox_connections,
+        .sandbox_rate = (uint32_t)o->sandbox_rate,
+        .peer_connections = (uint32_t)o->peer_connections,
+        .peer_rate = (uint32_t)o->peer_rate,
+        .access_log = -1,
+    };
+    take_http(o, &out->http);
+    out->rules.preserve_host = o->preserve_host;
+    out->rules.trust_forwarded = o->trust_forwarded;
+    rc = take_ports(&o->allow_port, out);
+    return rc == 0 ? take_forward(&o->forward, &out->rules) : rc;
+}

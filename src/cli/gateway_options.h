@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gateway_options.h - what `holdfast gateway` was asked for. Layer: cli.
+ */
+#ifndef HF_CLI_GATEWAY_OPTIONS_H
+#define HF_CLI_GATEWAY_OPTIONS_H
+
+#include "cli/optparse.h"
+#include "gateway/gateway.h"
+
+struct gateway_cli {
+    struct optparse_list listen, admin, allow_port, forward, cors_origin;
+    const char *resolver, *domain, *token_file, *link_key_file, *auth_hook, *tls_cert, *tls_key,
+        *access_log, *pid_file, *log_level;
+    bool no_auth, preserve_host, trust_forwarded, websocket_close_codes;
+    int64_t workers, connect_timeout_ms, answer_timeout_ms, idle_timeout_ms, header_timeout_ms,
+        body_timeout_ms, keepalive_timeout_ms, pool_timeout_ms, drain_ms, max_connections;
+    int64_t sandbox_connections, sandbox_rate, peer_connections, peer_rate, auth_cache_ms;
+};
+
+/* 0; or 2 after a message on standard error; or 1 when help was asked for. */
+int gateway_cli_parse(struct gateway_cli *o, int argc, char **argv);
+void gateway_cli_help(struct buf *out);
+/* Fills what needs no file and no socket; 0 or 2. */
+int gateway_cli_options(const struct gateway_cli *o, struct gateway_options *out);
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gateway_worker.c - a worker of the gateway: reads the files, opens the doors, runs the loop
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/gateway.h"
+#include "gateway/shared.h"
+#include "transport/origin.h"
+
+#define FILE_MAX_BYTES 65536
+
+struct gateway_worker {
+    struct gateway_run *run;
+    struct loop *loop;
+    struct gateway *gateway;
+    struct gateway_options o;
+    struct origin *origin;
+    struct tls_context *tls;
+    struct watch *signals;
+    int signal_fd, log_fd;
+    bool leaving;
+};
+
+static int complain(const struct hf_error *err)
+{
+    log_error("%s", err->detail);
+    return 1;
+}
+
+static int read_secret(const char *path, struct buf *out)
+{
+    int rc = path != NULL ? io_read_file(path, FILE_MAX_BYTES, out) : 0;
+
+    if (rc < 0)
+        log_error("cannot read %s: %s", path, strerror(-rc));
+    return rc < 0 ? 1 : 0;
+}
+
+static int open_log(struct gateway_worker *w)
+{
+    const char *path = w->run->cli.access_log;
+
+    w->log_fd = -1;
+    if (path == NULL)
+        return 0;
+    w->log_fd = strcmp(path, "-") == 0
+                    ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
+                    : open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+    if (w->log_fd < 0)
+        log_error("cannot write %s: %s", path, strerror(errno));
+    w->o.access_log = w->log_fd;
+    return w->log_fd < 0 ? 1 : 0;
+}
+
+static int make_origin(struct gateway_worker *w)
+{
+    const struct optparse_list *list = &w->run->cli.cors_origin;
+
+    w->origin = origin_new();
+    w->o.origin = w->origin;
+    for (size_t i = 0; i < list->count; i++) {
+        if (origin_allow_origin(w->origin, list->items[i]) < 0) {
+            log_error("--cors-origin %s is not an origin; write it like https://example.org:8080",
+                      list->items[i]);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Everything but sockets. */
+static int worker_make(struct gateway_worker *w, size_t seat)
+{
+    const struct gateway_cli *cli = &w->run->cli;
+    struct hf_error err = {0};
+    int rc = gateway_cli_options(cli, &w->o);
+
+    w->log_fd = w->signal_fd = -1;
+    w->o.worker = seat;
+    w->o.shared = w->run->shared;
+    rc = rc != 0 ? rc : read_secret(cli->token_file, &w->o.tokens);
+    rc = rc != 0 ? rc : read_secret(cli->link_key_file, &w->o.link_key);
+    rc = rc != 0 ? rc : open_log(w);
+    rc = rc != 0 ? rc : make_origin(w);
+    if (rc == 0 && cli->tls_cert != NULL &&
+        (w->tls = tls_context_new(cli->tls_cert, cli->tls_key, &err)) == NULL)
+        return complain(&err);
+    if (rc != 0)
+        return rc;
+    w->loop = loop_new();
+    w->gateway = gateway_new(w->loop, &w->o, &err);
+    return w->gateway != NULL ? 0 : complain(&err);
+}
+
+static void worker_free(struct gateway_worker *w)
+{
+    watch_close(w->signals);
+    gateway_free(w->gateway);
+    loop_free(w->loop);
+    origin_free(w->origin);
+    tls_context_free(w->tls);
+    buf_wipe(&w->o.tokens);
+    buf_wipe(&w->o.link_key);
+    io_close(&w->signal_fd);
+    io_close(&w->log_fd);
+}
+
+int gateway_worker_check(struct gateway_run *run)
+{
+    struct gateway_shared *ours = run->shared; /* whose numbers are not this one's */
+    struct gateway_worker w = {.run = run};
+    int rc = 1;
+
+    run->shared = shared_new();
+    if (run->shared != NULL)
+        rc = worker_make(&w, 0);
+    worker_free(&w);
+    shared_free(run->shared);
+    run->shared = ours;
+    return rc;
+}
+
+static void worker_on_drained(void *arg)
+{
+    loop_stop(((struct gateway_worker *)arg)->loop);
+}
+
+static void worker_on_signal(struct watch *watch, int events, void *arg)
+{
+    struct gateway_worker *w = arg;
+    struct signalfd_siginfo info;
+
+    (void)watch, (void)events;
+    while (hf_read(w->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (w->leaving) {
+            loop_stop(w->loop); /* asked twice: now */
+            return;
+        }
+        w->leaving = true;
+        gateway_drain(w->gateway, (uint32_t)w->run->cli.drain_ms, worker_on_drained, w);
+    }
+}
+
+static void worker_watch_signals(struct gateway_worker *w)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    w->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    w->signals = watch_new(w->loop, w->signal_fd, worker_on_signal, w);
+    watch_set(w->signals, LOOP_READ);
+}
+
+static void worker_listen(struct gateway_worker *w, size_t index)
+{
+    const struct gateway_run *run = w->run;
+
+    for (size_t i = 0; i < run->door_count; i++)
+        gateway_listen(w->gateway, &run->doors[i][index], w->tls);
+    for (size_t i = 0; i < run->admin_count; i++)
+        gateway_listen_admin(w->gateway, &run->admin[i]);
+}
+
+int gateway_worker_main(struct gateway_run *run, size_t index, size_t seat, int ready_fd)
+{
+    struct gateway_worker w = {.run = run};
+    int rc;
+
+    log_set_part("gateway");
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    signal(SIGPIPE, SIG_IGN);
+    mallopt(M_ARENA_MAX, 1);
+    mallopt(M_TRIM_THRESHOLD, 256 * 1024);
+    rc = worker_make(&w, seat);
+    if (rc == 0) {
+        worker_watch_signals(&w);
+        worker_listen(&w, index);
+        io_write_all(ready_fd, "r", 1);
+        close(ready_fd);
+        loop_run(w.loop);
+    }
+    worker_free(&w);
+#ifdef __SANITIZE_ADDRESS__
+    __lsan_do_leak_check();
+#endif
+    return rc;
+}

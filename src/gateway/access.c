@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * access.c - who may pass. Layer: gateway.
+ */
+#include "gateway/access.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "gateway/exchange.h"
+#include "gateway/fetch.h"
+#include "gateway/link.h"
+#include "transport/auth.h"
+
+#define ACCESS_TOKENS_MAX 64
+
+struct cached {
+    uint8_t key[32];
+    uint64_t until_ms;
+    int status;
+};
+
+struct access {
+    uint8_t tokens[ACCESS_TOKENS_MAX][32];
+    size_t token_count;
+    struct buf link_key;
+    struct fetch_target hook;
+    bool has_hook;
+    uint32_t cache_ms;
+    struct cached cache[LIMIT_AUTH_CACHE]; /* by hash; a newer answer takes the place */
+};
+
+/* --- the beginning ------------------------------------------------------------------ */
+
+static int add_tokens(struct access *a, const struct buf *text, struct hf_error *err)
+{
+    const char *s = buf_data(text), *end = s + text->len;
+
+    while (s < end) {
+        const char *next = memchr(s, '\n', (size_t)(end - s));
+        size_t n = next != NULL ? (size_t)(next - s) : (size_t)(end - s);
+        const char *line = s;
+
+        s += n + 1;
+        while (n > 0 && strchr(" \t\r", line[n - 1]) != NULL)
+            n--;
+        if (n == 0 || line[0] == '#')
+            continue;
+        if (n < AUTH_TOKEN_MIN || n > AUTH_TOKEN_MAX || a->token_count == ACCESS_TOKENS_MAX)
+            return hf_fail(err, HF_E_bad_value,
+                           "A token has %d to %d characters, and a file at most %d tokens.",
+                           AUTH_TOKEN_MIN, AUTH_TOKEN_MAX, ACCESS_TOKENS_MAX);
+        sha256(line, n, a->tokens[a->token_count++]);
+    }
+    return 0;
+}
+
+struct access *access_new(const struct gateway_options *o, struct hf_error *err)
+{
+    struct access *a = hf_xalloc(sizeof *a);
+    int rc = o->tokens.len > 0 ? add_tokens(a, &o->tokens, err) : 0;
+
+    a->has_hook = o->auth_hook != NULL;
+    a->cache_ms = o->auth_cache_ms;
+    if (rc == 0 && a->has_hook)
+        rc = fetch_parse_url(o->auth_hook, &a->hook, err);
+    if (rc == 0 && o->link_key.len > 0 && o->link_key.len < 32)
+        rc = hf_fail(err, HF_E_bad_value, "The key of signed links has at least 32 bytes.");
+    buf_put(&a->link_key, buf_data(&o->link_key), o->link_key.len);
+    if (rc < 0) {
+        access_free(a);
+        return NULL;
+    }
+    return a;
+}
+
+void access_free(struct access *a)
+{
+    if (a == NULL)
+        return;
+    buf_wipe(&a->link_key);
+    free(a);
+}
+
+/* --- tokens -------------------------------------------------------------------------- */
+
+static bool is_known(const struct exchange *ex, const char *token, size_t len)
+{
+    const struct access *a = ex->g->access;
+    uint8_t digest[32];
+    bool known = false;
+
+    if (len < AUTH_TOKEN_MIN || len > AUTH_TOKEN_MAX)
+        return false;
+    sha256(token, len, digest);
+    for (size_t i = 0; i < a->token_count; i++)
+        known |= bytes_equal_ct(a->tokens[i], digest, sizeof digest);
+    if (ex->endpoint != NULL)
+        known |= endpoint_knows_token(ex->endpoint, digest);
+    return known;
+}
+
+static bool by_bearer(struct exchange *ex)
+{
+    size_t at = 0;
+    const char *value = http1_header(&ex->rq, "Authorization", &at);
+
+    if (value == NULL || strncasecmp(value, "Bearer ", 7) != 0)
+        return false;
+    value += 7;
+    value += strspn(value, " ");
+    ex->ask.spent_authorization = is_known(ex, value, strlen(value));
+    return ex->ask.spent_authorization;
+}
+
+static bool by_protocol(struct exchange *ex)
+{
+    size_t at = 0, n;
+    const char *list = http1_header(&ex->rq, "Sec-WebSocket-Protocol", &at);
+    struct buf token = {0};
+
+    while (list != NULL && *list != '\0' && !ex->ask.spent_protocol) {
+        list += strspn(list, " \t,");
+        n = strcspn(list, ", \t");
+        if (n > sizeof AUTH_SUBPROTOCOL - 1 &&
+            strncmp(list, AUTH_SUBPROTOCOL, sizeof AUTH_SUBPROTOCOL - 1) == 0 &&
+            base64_decode(&token, list + sizeof AUTH_SUBPROTOCOL - 1,
+                          n - (sizeof AUTH_SUBPROTOCOL - 1)))
+            ex->ask.spent_protocol = is_known(ex, buf_data(&token), token.len);
+        buf_wipe(&token);
+        list += n;
+    }
+    return ex->ask.spent_protocol;
+}
+
+/* --- links ----------------------------------------------------------------------------- */
+
+static bool by_link(struct exchange *ex)
+{
+    const struct access *a = ex->g->access;
+    size_t len, at = 0;
+    const char *text, *cookie;
+    int64_t now_s = clock_wall_ms() / 1000;
+
+    if (a->link_key.len == 0)
+        return false;
+    text = link_in_query(ex->place.query, &len);
+    if (text != NULL && link_is_good(&a->link_key, ex->place.id, ex->place.port, text, len, now_s,
+                                     &ex->ask.link_expires_s)) {
+        ex->ask.sets_cookie = !ex->rq.upgrade;
+        return ex->ask.spent_link = true;
+    }
+    while ((cookie = http1_header(&ex->rq, "Cookie", &at)) != NULL) {
+        text = link_in_cookie(cookie, &len);
+        if (text != NULL && link_is_good(&a->link_key, ex->place.id, ex->place.port, text, len,
+                                         now_s, &ex->ask.link_expires_s))
+            return ex->ask.spent_link = true;
+    }
+    return false;
+}
+
+const char *access_cookie(const struct exchange *ex, char *out, size_t room)
+{
+    const struct place *p = &ex->place;
+    char text[LINK_TEXT_BYTES];
+    int64_t age = ex->ask.link_expires_s - clock_wall_ms() / 1000;
+
+    if (!ex->ask.sets_cookie || age <= 0 || p->prefix_len > 140)
+        return NULL;
+    link_sign(&ex->g->access->link_key, p->id, p->port, ex->ask.link_expires_s, text);
+    snprintf(out, room, LINK_NAME "=%s; Max-Age=%lld; Path=%.*s; HttpOnly; SameSite=Lax%s", text,
+             (long long)age, p->prefix_len > 0 ? (int)p->prefix_len : 1,
+             p->prefix_len > 0 ? p->path : "/", conn_is_tls(ex->client) ? "; Secure" : "");
+    return out;
+}
+
+/* --- the hook --------------------------------------------------------------------------- */
+
+/* All that the hook is told decides, so all of it is the key. */
+static void hook_put_head(struct exchange *ex, struct buf *out)
+{
+    static const char *const told[] = {"Authorization", "Cookie", "Sec-WebSocket-Protocol",
+                                       "Origin"};
+    const struct fetch_target *t = &ex->g->access->hook;
+    char ip[64];
+
+    buf_printf(out, "GET %s HTTP/1.1\r\nHost: %s\r\n", t->path[0] != '\0' ? t->path : "/", t->host);
+    buf_printf(out, "X-Sandbox-Id: %s\r\nX-Sandbox-Port: %u\r\n", ex->place.id, ex->place.port);
+    buf_printf(out, "X-Original-Method: %s\r\nX-Original-URI: %s\r\n", http1_method_name(&ex->rq),
+               buf_cstr(&ex->rq.target));
+    head_peer_ip(ex->client->peer, ip, sizeof ip);
+    buf_printf(out, "X-Forwarded-For: %s\r\nConnection: close\r\n", ip);
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+        const char *value;
+        size_t at = 0;
+
+        while ((value = http1_header(&ex->rq, told[i], &at)) != NULL)
+            buf_printf(out, "%s: %s\r\n", told[i], value);
+    }
+    buf_puts(out, "\r\n");
+}
+
+static struct cached *cache_slot(struct access *a, const uint8_t key[32])
+{
+    return &a->cache[hash_bytes(key, 32) % LIMIT_AUTH_CACHE];
+}
+
+static enum access_verdict hook_verdict(int status, struct hf_error *err)
+{
+    if (status >= 200 && status < 300)
+        return ACCESS_YES;
+    if (status == 403)
+        hf_fail(err, HF_E_forbidden, "The gateway's operator does not let this request pass.");
+    else if (status == 401)
+        hf_fail(err, HF_E_unauthorized, "The gateway's operator asks for other credentials.");
+    else
+        hf_fail(err, HF_E_auth_unavailable, "Who may pass could not be found out; try again.");
+    return ACCESS_NO;
+}
+
+static void hook_on_head(void *arg, const struct http1 *rs)
+{
+    struct exchange *ex = arg;
+
+    ex->ask.status = rs->status;
+}
+
+static void hook_on_body(void *arg, const char *bytes, size_t len)
+{
+    (void)arg, (void)bytes, (void)len;
+}
+
+static void hook_on_done(void *arg, int rc)
+{
+    struct exchange *ex = arg;
+    struct access *a = ex->g->access;
+    struct hf_error err = {0};
+    int status = rc == 0 ? ex->ask.status : 0;
+
+    ex->ask.fetch = NULL;
+    if (rc == 0 && (status / 100 == 2 || status == 401 || status == 403)) {
+        struct cached *c = cache_slot(a, ex->ask.key);
+
+        memcpy(c->key, ex->ask.key, sizeof c->key);
+        c->status = status;
+        c->until_ms = clock_mono_ms() + a->cache_ms;
+    }
+    if (hook_verdict(status, &err) == ACCESS_YES)
+        exchange_permitted(ex);
+    else
+        answer_error(ex, &err);
+}
+
+static const struct fetch_ops hook_ops = {hook_on_head, hook_on_body, hook_on_done};
+
+static enum access_verdict by_hook(struct exchange *ex, struct hf_error *err)
+{
+    struct access *a = ex->g->access;
+    const struct cached *c;
+    struct buf head = {0};
+
+    hook_put_head(ex, &head);
+    sha256(buf_data(&head), head.len, ex->ask.key);
+    c = cache_slot(a, ex->ask.key);
+    if (c->until_ms > clock_mono_ms() && bytes_equal_ct(c->key, ex->ask.key, 32)) {
+        buf_wipe(&head);
+        return hook_verdict(c->status, err);
+    }
+    ex->ask.fetch = fetch_start(ex->g->server, &a->hook, &head, &hook_ops, ex, err);
+    buf_wipe(&head);
+    return ex->ask.fetch != NULL ? ACCESS_LATER : hook_verdict(0, err);
+}
+
+void access_cancel(struct exchange *ex)
+{
+    fetch_cancel(ex->ask.fetch);
+    ex->ask.fetch = NULL;
+}
+
+enum access_verdict access_check(struct exchange *ex, struct hf_error *err)
+{
+    if (ex->g->o.no_auth || by_bearer(ex) || by_protocol(ex) || by_link(ex))
+        return ACCESS_YES;
+    if (ex->g->access->has_hook)
+        return by_hook(ex, err);
+    hf_fail(err, HF_E_unauthorized,
+            "Give a token of this sandbox as Authorization: Bearer, "
+            "or a signed link.");
+    return ACCESS_NO;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * endpoint.h - what is known of one sandbox: addresses, ports, headers, tokens
+ *
+ * Made from one JSON object, whoever brings it (a file, Redis), or by hand by a resolver whose
+ * source has other words. Counted: an exchange keeps the one it found, also when the
+ * resolver has learnt better meanwhile. Layer: gateway.
+ */
+#ifndef HF_GATEWAY_ENDPOINT_H
+#define HF_GATEWAY_ENDPOINT_H
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+
+#define ENDPOINT_PORTS_MAX 64
+#define ENDPOINT_TOKENS_MAX 16
+#define ENDPOINT_HEADERS_MAX 4096 /* bytes */
+
+struct address {
+    socklen_t len;
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    };
+};
+
+/* "10.0.0.5", "[fd00::1]", "fd00::1", each with or without ":port" (the brackets are needed then). */
+bool address_parse(const char *text, uint16_t default_port, struct address *out);
+void address_text(const struct address *a, char *out, size_t room); /* "10.0.0.5:80", "[::1]:80" */
+bool address_equal(const struct address *a, const struct address *b);
+
+struct endpoint_port {
+    uint16_t port; /* that clients name */
+    struct address to;
+};
+
+struct endpoint {
+    unsigned refs;
+    struct address address; /* of ports that are not listed; len 0: only the listed ones */
+    struct endpoint_port *ports;
+    size_t port_count;
+    bool lists_ports;      /* only those; else what the gateway allows */
+    char *prefix;          /* of every path there; NULL */
+    struct buf headers;    /* "Name: value\r\n" to be added; may hold the sandbox's own token */
+    uint8_t (*tokens)[32]; /* SHA-256 of those that let clients in */
+    size_t token_count;
+};
+
+struct endpoint *endpoint_new(void); /* one reference */
+struct endpoint *endpoint_ref(struct endpoint *e);
+void endpoint_unref(struct endpoint *e); /* NULL is fine */
+/*
+ * {"address": "10.0.0.5", "ports": [80, 8080] or {"80": 3000, "81": "10.0.0.6:81"},
+ *  "token": "sent along as Bearer", "headers": {"X-A": "b"}, "prefix": "/x",
+ *  "tokens": ["lets a client in", "sha256:HEX"]}. NULL: err.
+ */
+struct endpoint *endpoint_from_json(const json_t *o, struct hf_error *err);
+int endpoint_add_port(struct endpoint *e, uint16_t port, const struct address *to);
+int endpoint_add_header(struct endpoint *e, const char *name, const char *value);
+int endpoint_add_token(struct endpoint *e, const char *token);
+
+/* Where this port is; false: it may not be reached. `allowed`: the gateway allows it for all. */
+bool endpoint_find_port(const struct endpoint *e, uint16_t port, bool allowed, struct address *out);
+bool endpoint_knows_token(const struct endpoint *e, const uint8_t digest[32]);
+
+#endif

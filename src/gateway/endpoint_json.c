@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * endpoint_json.c - a sandbox as its JSON object tells it. Layer: gateway.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "gateway/endpoint.h"
+
+struct fields {
+    const char *address, *token, *prefix;
+    json_t *ports, *headers, *tokens;
+};
+
+static const struct json_field table[] = {
+    JSON_FIELD(STR, struct fields, address, .min = 1, .max = 64, .nullable = true),
+    JSON_FIELD(STR, struct fields, token, .min = 1, .max = 512, .nullable = true),
+    JSON_FIELD(STR, struct fields, prefix, .min = 1, .max = 1024, .nullable = true),
+    JSON_FIELD(ANY, struct fields, ports, .nullable = true),
+    JSON_FIELD(OBJECT, struct fields, headers, .nullable = true),
+    JSON_FIELD(ARRAY, struct fields, tokens, .nullable = true),
+};
+
+static int bad(struct hf_error *err, const char *field, const char *why)
+{
+    return hf_fail_field(err, HF_E_bad_value, field, "%s: %s.", field, why);
+}
+
+static bool port_from_json(const json_t *v, uint16_t *port)
+{
+    json_int_t n = json_integer_value(v);
+
+    if (!json_is_integer(v) || n < 1 || n > UINT16_MAX)
+        return false;
+    *port = (uint16_t)n;
+    return true;
+}
+
+static void set_port(struct address *a, uint16_t port)
+{
+    if (a->any.sa_family == AF_INET)
+        a->v4.sin_port = htons(port);
+    else
+        a->v6.sin6_port = htons(port);
+}
+
+/* A number is a port at the sandbox's address, a text an address with its port. */
+static int add_port(struct endpoint *e, uint16_t port, const json_t *to)
+{
+    struct address a = e->address;
+    uint16_t number;
+
+    if (json_is_string(to)) {
+        if (!address_parse(json_string_value(to), port, &a))
+            return -EINVAL;
+    } else if (port_from_json(to, &number) && a.len > 0) {
+        set_port(&a, number);
+    } else {
+        return -EINVAL;
+    }
+    return endpoint_add_port(e, port, &a);
+}
+
+static int take_ports(struct endpoint *e, json_t *ports, struct hf_error *err)
+{
+    const char *key;
+    json_t *v;
+    uint64_t n;
+    uint16_t port;
+
+    e->lists_ports = true;
+    if (json_is_array(ports)) {
+        for (size_t i = 0; i < json_array_size(ports); i++) {
+            v = json_array_get(ports, i);
+            if (!port_from_json(v, &port) || add_port(e, port, v) < 0)
+                return bad(err, "ports", "a list has port numbers, and needs an address");
+        }
+        return 0;
+    }
+    if (!json_is_object(ports))
+        return bad(err, "ports", "must be a list or an object");
+    json_object_foreach (ports, key, v) {
+        if (!text_to_u64(key, UINT16_MAX, &n) || n == 0 || add_port(e, (uint16_t)n, v) < 0)
+            return bad(err, "ports", "each is a port with a port or an IP:PORT behind it");
+    }
+    return 0;
+}
+
+static int take_headers(struct endpoint *e, const struct fields *f, struct hf_error *err)
+{
+    const char *key;
+    json_t *v;
+    char bearer[600];
+
+    if (f->token != NULL) {
+        snprintf(bearer, sizeof bearer, "Bearer %s", f->token);
+        if (endpoint_add_header(e, "Authorization", bearer) < 0)
+            return bad(err, "token", "has characters that no header may have");
+        hf_wipe(bearer, sizeof bearer);
+    }
+    json_object_foreach (f->headers, key, v) {
+        if (!json_is_string(v) || strlen(json_string_value(v)) != json_string_length(v) ||
+            endpoint_add_header(e, key, json_string_value(v)) < 0)
+            return bad(err, "headers", "a name or a value cannot be sent");
+    }
+    return 0;
+}
+
+static int take_tokens(struct endpoint *e, const json_t *tokens, struct hf_error *err)
+{
+    for (size_t i = 0; i < json_array_size(tokens); i++) {
+        const char *token = json_string_value(json_array_get(tokens, i));
+
+        if (token == NULL || endpoint_add_token(e, token) < 0)
+            return bad(err, "tokens", "each has at least 16 characters, or is sha256:HEX");
+    }
+    return 0;
+}
+
+/* Goes into request lines, so it is what a path may be. */
+static bool prefix_is_fine(const char *s)
+{
+    if (*s != '/')
+        return false;
+    for (; *s != '\0'; s++) {
+        if ((unsigned char)*s <= 0x20 || (unsigned char)*s >= 0x7f || *s == '?' || *s == '#')
+            return false;
+    }
+    return s[-1] != '/';
+}
+
+static int fill(struct endpoint *e, const struct fields *f, struct hf_error *err)
+{
+    int rc;
+
+    if (f->address != NULL && !address_parse(f->address, 0, &e->address))
+        return bad(err, "address", "must be an IP address");
+    if (f->prefix != NULL && !prefix_is_fine(f->prefix))
+        return bad(err, "prefix", "begins with / and does not end with it");
+    e->prefix = hf_xstrdup(f->prefix);
+    rc = f->ports != NULL ? take_ports(e, f->ports, err) : 0;
+    if (rc == 0 && e->address.len == 0 && e->port_count == 0)
+        return bad(err, "address", "is missing");
+    if (rc == 0)
+        rc = take_headers(e, f, err);
+    return rc == 0 ? take_tokens(e, f->tokens, err) : rc;
+}
+
+struct endpoint *endpoint_from_json(const json_t *o, struct hf_error *err)
+{
+    struct fields f = {0};
+    struct endpoint *e;
+
+    if (!json_is_object(o)) {
+        hf_fail(err, HF_E_bad_type, "A sandbox is an object.");
+        return NULL;
+    }
+    if (json_decode(o, table, sizeof table / sizeof *table, &f, err) < 0)
+        return NULL;
+    e = endpoint_new();
+    if (fill(e, &f, err) < 0) {
+        endpoint_unref(e);
+        return NULL;
+    }
+    return e;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exchange.c - from the head of a request to the call of its sandbox
+ *
+ * The order of questions: is it well-formed and for a sandbox; where is that; may the client pass
+ * (which the sandbox's own tokens can say); is the port allowed; is there room. Who may not
+ * pass learns nothing about which sandboxes exist. Layer: gateway.
+ */
+#include "gateway/exchange.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "transport/origin.h"
+
+static void exchange_on_lookup(struct lookup *l, int rc, struct endpoint *e);
+
+static struct shared_counters *counters(const struct exchange *ex)
+{
+    return &ex->g->shared->seats[ex->g->o.worker].counters;
+}
+
+struct exchange *exchange_new(struct gateway *g, struct conn *client)
+{
+    const struct http_options *o = &g->o.http;
+    struct http1_limits limits = {o->header_bytes, o->header_count, o->uri_bytes};
+    struct exchange *ex = hf_xalloc(sizeof *ex);
+
+    ex->g = g;
+    ex->client = client;
+    ex->record.started_ns = clock_mono_ns();
+    ex->record.method = "";
+    ex->record.route = SHARED_OWN;
+    http1_init(&ex->rq, &limits);
+    http1_init_response(&ex->rs, &limits, false);
+    g->shared->seats[g->o.worker].gauges.exchanges++;
+    return ex;
+}
+
+void exchange_free(struct exchange *ex)
+{
+    struct gateway *g = ex->g;
+
+    lookup_cancel(&ex->lookup);
+    access_cancel(ex);
+    quota_give(g->shared, g->o.worker, &ex->hold.sandbox);
+    quota_give(g->shared, g->o.worker, &ex->hold.peer);
+    endpoint_unref(ex->endpoint);
+    http1_fini(&ex->rq);
+    http1_fini(&ex->rs);
+    free(ex->record.path);
+    g->shared->seats[g->o.worker].gauges.exchanges--;
+    free(ex);
+}
+
+void exchange_drop_up(struct exchange *ex, bool keep)
+{
+    struct conn *up = ex->up;
+
+    ex->up = NULL;
+    if (up == NULL)
+        return;
+    if (keep)
+        pool_put(ex->g->pool, up, &ex->to);
+    else
+        pool_end(up);
+}
+
+void exchange_abandon(struct exchange *ex)
+{
+    exchange_drop_up(ex, false);
+    if (ex->rq.stage > HTTP1_IN_HEAD)
+        record_finish(ex->g, &ex->record, ex->client->peer, ex->upstream);
+    exchange_free(ex);
+}
+
+void exchange_answered(struct exchange *ex)
+{
+    if (!ex->rq_done)
+        ex->close = true;
+    ex->state = EXCHANGE_ANSWERED;
+    conn_resume(ex->client);
+}
+
+/* --- the head ------------------------------------------------------------------------ */
+
+static void exchange_name(struct exchange *ex)
+{
+    struct gateway *g = ex->g;
+    struct record *r = &ex->record;
+    size_t n = strcspn(ex->place.path, "?");
+
+    snprintf(ex->request_id, sizeof ex->request_id, "%08x%08llx", g->request_seed,
+             (unsigned long long)++g->next_request & 0xffffffff);
+    strcpy(r->request_id, ex->request_id);
+    r->method = http1_method_name(&ex->rq);
+    if (g->o.access_log >= 0)
+        r->path = hf_xstrndup(ex->place.path, n);
+}
+
+static int check_expect(const struct exchange *ex, struct hf_error *err)
+{
+    size_t at = 0;
+    const char *value = http1_header(&ex->rq, "Expect", &at);
+
+    if (value == NULL ||
+        (strcasecmp(value, "100-continue") == 0 && http1_header(&ex->rq, "Expect", &at) == NULL))
+        return 0;
+    return hf_fail(err, HF_E_expectation_failed, "The only expectation known is 100-continue.");
+}
+
+static void find_cors(struct exchange *ex)
+{
+    size_t at = 0;
+    const char *origin = http1_header(&ex->rq, "Origin", &at);
+
+    if (origin != NULL && ex->g->o.origin != NULL && origin_is_listed(ex->g->o.origin, origin))
+        ex->cors_origin = origin;
+}
+
+static bool is_preflight(const struct exchange *ex)
+{
+    size_t at = 0;
+
+    return ex->cors_origin != NULL && ex->rq.method == HTTP_OPTIONS_M &&
+           http1_header(&ex->rq, "Access-Control-Request-Method", &at) != NULL;
+}
+
+static int check_over_limit(const struct exchange *ex, struct hf_error *err)
+{
+    if (!ex->client->over_limit)
+        return 0;
+    return hf_fail(err, HF_E_too_many_connections, "The gateway serves %zu connections already.",
+                   ex->g->o.http.max_connections);
+}
+
+void exchange_on_head(struct exchange *ex)
+{
+    struct hf_error err = {0};
+    size_t at = 0;
+    const char *host = http1_header(&ex->rq, "Host", &at);
+    int rc = place_parse(buf_cstr(&ex->rq.target), host, ex->g->o.domain, &ex->place, &err);
+
+    ex->rq_done = !http1_has_body(&ex->rq);
+    ex->close = !ex->rq.keep_alive || ex->g->server->draining;
+    exchange_name(ex);
+    if (rc == -ENOENT && answer_own(ex))
+        return;
+    if (rc == -ENOENT)
+        rc = hf_fail(&err, HF_E_not_found,
+                     "Sandboxes are at /v1/sandboxes/{id}/proxy/{port}/{path}.");
+    if (rc == 0)
+        rc = check_over_limit(ex, &err);
+    if (rc == 0)
+        rc = check_expect(ex, &err);
+    if (rc < 0) {
+        answer_error(ex, &err);
+        return;
+    }
+    ex->record.route = ex->rq.upgrade ? SHARED_UPGRADE : SHARED_HTTP;
+    strcpy(ex->record.id, ex->place.id);
+    ex->record.port = ex->place.port;
+    find_cors(ex);
+    if (is_preflight(ex)) {
+        answer_preflight(ex);
+        return;
+    }
+    ex->state = EXCHANGE_ASK;
+    counters(ex)->lookups++;
+    resolver_find(ex->g->resolver, &ex->lookup, ex->place.id, exchange_on_lookup);
+}
+
+/* --- may it pass, and where is it? ------------------------------------------------------- */
+
+static void exchange_on_lookup(struct lookup *l, int rc, struct endpoint *e)
+{
+    struct exchange *ex = list_entry(l, struct exchange, lookup);
+    struct hf_error err = {0};
+
+    if (rc == 0) {
+        ex->endpoint = endpoint_ref(e);
+    } else if (rc == -ENOENT) {
+        counters(ex)->lookup_misses++;
+        ex->no_sandbox = true;
+    } else {
+        counters(ex)->lookup_failures++;
+        hf_fail(&err, HF_E_resolver_unavailable,
+                "Where the sandbox is could not be found out; try again.");
+        answer_error(ex, &err);
+        return;
+    }
+    switch (access_check(ex, &err)) {
+    case ACCESS_YES: exchange_permitted(ex); break;
+    case ACCESS_NO:
+        counters(ex)->refused_auth++;
+        answer_error(ex, &err);
+        break;
+    case ACCESS_LATER: break;
+    }
+}
+
+static bool port_is_allowed(const struct gateway_options *o, uint16_t port)
+{
+    for (size_t i = 0; i < o->port_count; i++) {
+        if (port >= o->ports[i].first && port <= o->ports[i].last)
+            return true;
+    }
+    return false;
+}
+
+static int take_quota(struct exchange *ex, struct hf_error *err)
+{
+    const struct gateway_options *o = &ex->g->o;
+    struct quota_limits sandbox = {o->sandbox_connections, o->sandbox_rate};
+    struct quota_limits peer = {o->peer_connections, o->peer_rate};
+    uint64_t now = loop_now_ms(ex->g->loop);
+    char ip[64];
+
+    head_peer_ip(ex->client->peer, ip, sizeof ip);
+    if (quota_take(ex->g->shared, o->worker, 's', ex->place.id, &sandbox, now, &ex->hold.sandbox) &&
+        quota_take(ex->g->shared, o->worker, 'p', ip, &peer, now, &ex->hold.peer))
+        return 0;
+    counters(ex)->refused_quota++;
+    return hf_fail(err, HF_E_too_many_requests,
+                   "This sandbox, or your address, has as many requests as it may have.");
+}
+
+void exchange_permitted(struct exchange *ex)
+{
+    struct hf_error err = {0};
+    int rc = 0;
+
+    if (ex->no_sandbox) {
+        rc = hf_fail(&err, HF_E_no_such_sandbox, "There is no sandbox %s.", ex->place.id);
+    } else if (!endpoint_find_port(ex->endpoint, ex->place.port,
+                                   port_is_allowed(&ex->g->o, ex->place.port), &ex->to)) {
+        counters(ex)->refused_port++;
+        rc = hf_fail(&err, HF_E_port_not_allowed, "Port %u of sandbox %s may not be reached.",
+                     ex->place.port, ex->place.id);
+    } else {
+        rc = take_quota(ex, &err);
+    }
+    if (rc < 0) {
+        answer_error(ex, &err);
+        return;
+    }
+    address_text(&ex->to, ex->upstream, sizeof ex->upstream);
+    ex->state = EXCHANGE_RELAY;
+    upstream_begin(ex);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exchange.h - one request and its answer, between a client and a sandbox
+ *
+ * An exchange belongs to the client's connection (owner of client_proto) from the first byte of
+ * the request to the last of the answer. On the way:
+ *
+ *   HEAD -> ASK (may it pass, where is it?) -> RELAY (up and down at the same time) -> ANSWERED
+ *
+ * and from anywhere to ANSWERED when the gateway itself has to say something. While bytes
+ * are relayed nothing is queued here: what one side has no room for stops the reading of the other.
+ * With a 101 both connections become a tunnel and the exchange is over.
+ *
+ * The gateway's files share this; nobody else includes it. Layer: gateway.
+ */
+#ifndef HF_GATEWAY_EXCHANGE_H
+#define HF_GATEWAY_EXCHANGE_H
+
+#include "gateway/access.h"
+#include "gateway/gateway.h"
+#include "gateway/pool.h"
+#include "gateway/quota.h"
+#include "gateway/record.h"
+#include "gateway/resolver.h"
+#include "transport/conn.h"
+
+struct gateway {
+    struct loop *loop;
+    struct http_server *server;
+    struct gateway_options o;
+    struct resolver *resolver;
+    struct access *access;
+    struct pool *pool;
+    struct gateway_shared *shared;
+    struct list pipes; /* idle ones of tunnels */
+    size_t pipe_count;
+    struct buf head; /* being built */
+    struct auth *auth;
+    struct route_table admin;
+    uint64_t next_request;
+    uint32_t request_seed;
+};
+
+enum exchange_state { EXCHANGE_HEAD, EXCHANGE_ASK, EXCHANGE_RELAY, EXCHANGE_ANSWERED };
+
+struct exchange {
+    struct gateway *g;
+    struct conn *client;
+    struct conn *up; /* NULL: not called yet, or done with */
+    struct http1 rq, rs;
+    struct place place;
+    struct endpoint *endpoint;
+    struct lookup lookup;
+    struct access_ask ask;
+    struct quota_hold hold;
+    struct record record;
+    struct address to;
+    char upstream[64];       /* "10.0.0.5:80" */
+    const char *cors_origin; /* in rq; NULL */
+    char request_id[24];
+    enum exchange_state state;
+    bool reused; /* `up` had served others before */
+    bool retried;
+    bool rq_done;     /* received to its end, and sent on */
+    bool rs_begun;    /* the client has the head of an answer */
+    bool rs_bytes;    /* the sandbox has said something */
+    bool chunked;     /* to the client */
+    bool until_close; /* to the client */
+    bool close;       /* no further request on this connection */
+    bool no_sandbox;
+};
+
+/* client.c */
+extern const struct conn_proto client_proto;
+
+/* exchange.c */
+struct exchange *exchange_new(struct gateway *g, struct conn *client);
+void exchange_free(struct exchange *ex);
+void exchange_on_head(struct exchange *ex);
+/* The client's connection is gone. */
+void exchange_abandon(struct exchange *ex);
+/* The sandbox's connection is not this exchange's any more: ended, or kept for the next. */
+void exchange_drop_up(struct exchange *ex, bool keep);
+/* Everything was answered; the client's side goes on. */
+void exchange_answered(struct exchange *ex);
+void exchange_permitted(struct exchange *ex); /* access.c's yes */
+
+/* upstream.c */
+void upstream_begin(struct exchange *ex);
+void upstream_send_body(struct exchange *ex, const char *bytes, size_t len);
+void upstream_end_body(struct exchange *ex);
+
+/* answer.c: what the gateway says itself. */
+void answer_error(struct exchange *ex, const struct hf_error *err);
+void answer_text(struct exchange *ex, int status, const char *type, const char *body);
+void answer_preflight(struct exchange *ex);
+bool answer_own(struct exchange *ex); /* /healthz, /readyz; false: not one of ours */
+
+/* tunnel.c: takes both connections and the record; the exchange is freed. */
+void tunnel_begin(struct exchange *ex);
+void tunnel_free_pipes(struct gateway *g);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gateway.h - one door to many sandboxes: a worker of `holdfast gateway`
+ *
+ * A worker is one loop with one server. Clients' connections begin with client.c, which
+ * finds out what they want, asks whether they may and where it is, and then relays. Nothing is
+ * kept that another worker or gateway would need. Layer: gateway.
+ */
+#ifndef HF_GATEWAY_GATEWAY_H
+#define HF_GATEWAY_GATEWAY_H
+
+#include "gateway/head.h"
+#include "transport/http.h"
+#include "transport/listen.h"
+#include "transport/tls.h"
+
+#define GATEWAY_PORTS_MAX 64
+
+struct origin;
+struct gateway;
+struct gateway_shared; /* shared.h: what workers have in common */
+
+struct port_range {
+    uint16_t first, last;
+};
+
+struct gateway_options {
+    struct http_options http;
+    const char *resolver;                       /* "file:/etc/holdfast/sandboxes.json" */
+    const char *domain;                         /* of host names; NULL */
+    struct port_range ports[GATEWAY_PORTS_MAX]; /* that every sandbox may be reached at */
+    size_t port_count;
+    struct head_rules rules;
+    bool no_auth;
+    bool close_codes;    /* a refused WebSocket is accepted and closed, as browsers can see that */
+    struct buf tokens;   /* lines: each opens every sandbox */
+    struct buf link_key; /* empty: no signed links */
+    const char *auth_hook; /* "http://127.0.0.1:9000/auth"; NULL */
+    uint32_t auth_cache_ms;
+    const struct origin *origin;                                             /* CORS */
+    uint32_t sandbox_connections, sandbox_rate, peer_connections, peer_rate; /* 0: no limit */
+    int access_log;                                                          /* fd; -1 */
+    size_t worker;                                                           /* which one this is */
+    struct gateway_shared *shared;
+};
+
+struct gateway *gateway_new(struct loop *loop, const struct gateway_options *o,
+                            struct hf_error *err);
+void gateway_free(struct gateway *g);
+/* Clients come here. */
+void gateway_listen(struct gateway *g, const struct listen_socket *l, struct tls_context *tls);
+/* /metrics, /healthz, /readyz, for those who run it. */
+void gateway_listen_admin(struct gateway *g, const struct listen_socket *l);
+/* Streams may end by themselves for `ms`; then they are cut. */
+void gateway_drain(struct gateway *g, uint32_t ms, task_fn *done, void *arg);
+bool gateway_is_ready(const struct gateway *g);
+
+#endif

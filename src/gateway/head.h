@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * head.h - the heads that leave the gateway: of requests to sandboxes, of answers to clients
+ *
+ * A head is written anew from what was parsed, never copied as bytes: framing, Host and everything
+ * that belongs to one hop is the gateway's own, so no two parsers can read it differently.
+ * Everything else goes on as it came, in its order and with its repetitions.
+ *
+ * Pure: parsed heads in, bytes out. Layer: gateway.
+ */
+#ifndef HF_GATEWAY_HEAD_H
+#define HF_GATEWAY_HEAD_H
+
+#include "gateway/endpoint.h"
+#include "gateway/place.h"
+#include "transport/http1.h"
+
+#define HEAD_FORWARD_MAX 16
+
+/* What an operator has decided; one for all requests. */
+struct head_rules {
+    const char *forward[HEAD_FORWARD_MAX]; /* secrets that may pass: "authorization", "cookie" */
+    size_t forward_count;
+    bool preserve_host;   /* the client's Host, not the sandbox's address */
+    bool trust_forwarded; /* the client is a proxy of ours: X-Forwarded-* go on */
+};
+
+struct head_request {
+    const struct http1 *rq;
+    const struct place *place;
+    const struct endpoint *endpoint;
+    const char *upstream;   /* "10.0.0.5:80" */
+    const char *peer;       /* "127.0.0.1:4711" */
+    const char *request_id; /* used if the client brings none */
+    bool tls;
+    bool spent_authorization; /* it opened the gateway: not the sandbox's business */
+    bool spent_protocol;      /* the same with holdfast.bearer. */
+    bool spent_link;          /* and with hf_link= in the query or the cookie */
+};
+
+/* 0, or err when a header cannot be sent on. */
+int head_put_request(struct buf *out, const struct head_rules *rules, const struct head_request *h,
+                     struct hf_error *err);
+
+struct head_response {
+    const struct http1 *rs;
+    const struct place *place;
+    const char *upstream;
+    const char *cors_origin; /* NULL: not the gateway's business */
+    const char *set_cookie;  /* one of the gateway's own; NULL */
+    bool chunked;            /* to the client */
+    bool close;
+    bool http10; /* the client */
+};
+int head_put_response(struct buf *out, const struct head_response *h);
+/* 100, 103: the status line and what stands below it. */
+int head_put_interim(struct buf *out, const struct http1 *rs);
+/* "name: value\r\n" of what may follow a chunked body. */
+void head_put_trailers(struct buf *out, const struct buf *trailers);
+
+/* "127.0.0.1:4711" without its port, "[::1]:1" without brackets either. */
+void head_peer_ip(const char *peer, char *out, size_t room);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * quota.h - how much one sandbox, or one peer, may have at once and per second
+ *
+ * Counted in shared memory over all workers. Names are kept as hashes only; when the table has no
+ * room near a hash, that name goes uncounted: a limit protects the rest, it is no lock. Layer: gateway.
+ */
+#ifndef HF_GATEWAY_QUOTA_H
+#define HF_GATEWAY_QUOTA_H
+
+#include "gateway/shared.h"
+
+struct quota_hold {         /* {0}: nothing is held */
+    uint32_t sandbox, peer; /* slot + 1 */
+};
+
+struct quota_limits {
+    uint32_t connections, rate; /* at once, per second; 0: no limit */
+};
+
+/* True: counted, *slot is to be given back; false: it is too much. `kind` keeps names apart. */
+bool quota_take(struct gateway_shared *s, size_t seat, char kind, const char *name,
+                const struct quota_limits *limits, uint64_t now_ms, uint32_t *slot);
+void quota_give(struct gateway_shared *s, size_t seat, uint32_t *slot);
+
+#endif

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * upstream.c - the sandbox's side: a request goes up, its answer comes down
+ *
+ * Layer: gateway.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gateway/exchange.h"
+
+static const struct conn_proto upstream_proto;
+
+static struct shared_counters *counters(const struct exchange *ex)
+{
+    return &ex->g->shared->seats[ex->g->o.worker].counters;
+}
+
+static void fail(struct exchange *ex, enum hf_code code, const char *why)
+{
+    struct hf_error err = {0};
+
+    if (ex->rs_begun) {
+        conn_end(ex->client); /* the client must see that it is not the whole */
+        return;
+    }
+    hf_fail(&err, code, "Port %u of sandbox %s %s.", ex->place.port, ex->place.id, why);
+    answer_error(ex, &err);
+}
+
+/* --- up ------------------------------------------------------------------------------ */
+
+static int upstream_put_head(struct exchange *ex, struct hf_error *err)
+{
+    struct head_request h = {
+        .rq = &ex->rq,
+        .place = &ex->place,
+        .endpoint = ex->endpoint,
+        .upstream = ex->upstream,
+        .peer = ex->client->peer,
+        .request_id = ex->request_id,
+        .tls = conn_is_tls(ex->client),
+        .spent_authorization = ex->ask.spent_authorization,
+        .spent_protocol = ex->ask.spent_protocol,
+        .spent_link = ex->ask.spent_link,
+    };
+
+    buf_clear(&ex->g->head);
+    return head_put_request(&ex->g->head, &ex->g->o.rules, &h, err);
+}
+
+static struct conn *upstream_dial(struct exchange *ex)
+{
+    int errnum = 0;
+    struct conn *up =
+        conn_dial(ex->g->server, &ex->to.any, ex->to.len, &upstream_proto, ex, &errnum);
+
+    if (up == NULL) {
+        counters(ex)->dial_failed++;
+        fail(ex, HF_E_upstream_unreachable,
+             errnum == ECONNREFUSED ? "refuses connections" : "cannot be reached");
+        return NULL;
+    }
+    counters(ex)->dialled++;
+    conn_set_deadline(up, DEADLINE_CONNECT);
+    return up;
+}
+
+static struct conn *upstream_reuse(struct exchange *ex)
+{
+    struct conn *up = ex->retried ? NULL : pool_take(ex->g->pool, &ex->to);
+
+    if (up == NULL)
+        return NULL;
+    counters(ex)->reused++;
+    conn_become(up, &upstream_proto, ex);
+    if (ex->rq_done)
+        conn_set_deadline(up, DEADLINE_ANSWER);
+    return up;
+}
+
+void upstream_begin(struct exchange *ex)
+{
+    struct http1_limits limits = ex->rs.limits;
+    struct hf_error err = {0};
+    struct iovec iov;
+
+    if (upstream_put_head(ex, &err) < 0) {
+        answer_error(ex, &err);
+        return;
+    }
+    http1_fini(&ex->rs);
+    http1_init_response(&ex->rs, &limits, ex->rq.method == HTTP_HEAD_M);
+    ex->up = upstream_reuse(ex);
+    ex->reused = ex->up != NULL;
+    if (ex->up == NULL && (ex->up = upstream_dial(ex)) == NULL)
+        return;
+    iov = (struct iovec){buf_data(&ex->g->head), ex->g->head.len};
+    if (ex->rq_done)
+        conn_send(ex->up, &iov, 1);
+    else
+        conn_cork(ex->up, iov.iov_base, iov.iov_len); /* the body may be here already */
+    if (!ex->client->delivering)
+        conn_resume(ex->client);
+}
+
+void upstream_send_body(struct exchange *ex, const char *bytes, size_t len)
+{
+    char size[24];
+    struct iovec iov[3] = {
+        {.iov_base = size}, {(void *)(uintptr_t)bytes, len}, {(void *)(uintptr_t) "\r\n", 2}};
+
+    ex->record.bytes_up += len;
+    conn_set_deadline(ex->up, DEADLINE_ANSWER);
+    if (ex->rq.chunked) {
+        iov[0].iov_len = (size_t)snprintf(size, sizeof size, "%zx\r\n", len);
+        conn_send(ex->up, iov, 3);
+    } else {
+        conn_send(ex->up, iov + 1, 1);
+    }
+}
+
+void upstream_end_body(struct exchange *ex)
+{
+    struct buf *out = &ex->g->head;
+    struct iovec iov;
+
+    ex->rq_done = true;
+    conn_set_deadline(ex->up, ex->rs_begun ? DEADLINE_NONE : DEADLINE_ANSWER);
+    if (!ex->rq.chunked)
+        return;
+    buf_clear(out);
+    buf_puts(out, "0\r\n");
+    head_put_trailers(out, &ex->rq.trailers);
+    buf_puts(out, "\r\n");
+    iov = (struct iovec){buf_data(out), out->len};
+    conn_send(ex->up, &iov, 1);
+}
+
+/* --- down ------------------------------------------------------------------------------- */
+
+/* How the client learns where the body ends; it may be an older one than the sandbox. */
+static void choose_framing(struct exchange *ex, struct head_response *h)
+{
+    const struct http1 *rs = &ex->rs;
+    bool open_ended = (rs->chunked || rs->until_close) && rs->status != 204 && rs->status != 304;
+
+    h->chunked = open_ended && ex->rq.http11;
+    ex->chunked = h->chunked && !rs->bodiless;
+    ex->until_close = open_ended && !ex->rq.http11;
+    if (ex->until_close || ex->g->server->draining)
+        ex->close = true;
+    h->close = ex->close;
+    h->http10 = !ex->rq.http11;
+}
+
+static void upstream_on_final(struct exchange *ex)
+{
+    struct buf *out = &ex->g->head;
+    struct head_response h = {.rs = &ex->rs,
+                              .place = &ex->place,
+                              .upstream = ex->upstream,
+                              .cors_origin = ex->cors_origin};
+    char cookie[256];
+
+    conn_set_deadline(ex->up, DEADLINE_NONE);
+    choose_framing(ex, &h);
+    h.set_cookie = access_cookie(ex, cookie, sizeof cookie);
+    buf_clear(out);
+    if (head_put_response(out, &h) < 0) {
+        exchange_drop_up(ex, false);
+        fail(ex, HF_E_upstream_failed, "answered with a header that none may have");
+        return;
+    }
+    ex->rs_begun = true;
+    ex->record.status = ex->rs.status;
+    conn_cork(ex->client, buf_data(out), out->len);
+}
+
+static void upstream_on_interim(struct exchange *ex)
+{
+    struct buf *out = &ex->g->head;
+
+    buf_clear(out);
+    if (ex->rq.http11 && head_put_interim(out, &ex->rs) == 0)
+        conn_cork(ex->client, buf_data(out), out->len);
+}
+
+/* Both have left HTTP if the client asked for it, and then only. */
+static void upstream_on_switch(struct exchange *ex)
+{
+    if (!ex->rq.upgrade || !ex->rq_done) {
+        exchange_drop_up(ex, false);
+        fail(ex, HF_E_upstream_failed, "changed protocols without being asked to");
+        return;
+    }
+    upstream_on_final(ex);
+    if (ex->rs_begun)
+        tunnel_begin(ex);
+}
+
+static void upstream_on_head(struct exchange *ex)
+{
+    if (ex->rs.status == 101)
+        upstream_on_switch(ex);
+    else if (ex->rs.status < 200)
+        upstream_on_interim(ex);
+    else
+        upstream_on_final(ex);
+}
+
+static void upstream_on_body(struct exchange *ex, const char *bytes, size_t len)
+{
+    char size[24];
+    struct iovec iov[3] = {
+        {.iov_base = size}, {(void *)(uintptr_t)bytes, len}, {(void *)(uintptr_t) "\r\n", 2}};
+
+    ex->record.bytes_down += len;
+    if (ex->chunked) {
+        iov[0].iov_len = (size_t)snprintf(size, sizeof size, "%zx\r\n", len);
+        conn_send(ex->client, iov, 3);
+    } else {
+        conn_send(ex->client, iov + 1, 1);
+    }
+    if (ex->client->blocked)
+        conn_pause(ex->up);
+}
+
+static void upstream_on_done(struct exchange *ex)
+{
+    struct http1_limits limits = ex->rs.limits;
+    struct buf *out = &ex->g->head;
+    struct iovec iov;
+
+    if (ex->rs.status < 200) {
+        http1_fini(&ex->rs);
+        http1_init_response(&ex->rs, &limits, ex->rq.method == HTTP_HEAD_M);
+        return;
+    }
+    if (ex->chunked) {
+        buf_clear(out);
+        buf_puts(out, "0\r\n");
+        head_put_trailers(out, &ex->rs.trailers);
+        buf_puts(out, "\r\n");
+        iov = (struct iovec){buf_data(out), out->len};
+        conn_send(ex->client, &iov, 1);
+    }
+    exchange_drop_up(ex, ex->rs.keep_alive && !ex->rs.until_close && ex->rq_done && !ex->up->mute &&
+                             !ex->up->blocked);
+    exchange_answered(ex);
+}
+
+/* One step; false: wait. */
+static bool upstream_round(struct conn *up, const char *bytes, size_t len, size_t *used)
+{
+    struct exchange *ex = up->owner;
+    size_t n = 0;
+    bool more = true;
+
+    if (ex->client->blocked && ex->rs_begun) {
+        conn_pause(up);
+        return false;
+    }
+    if (*used == len && !http1_is_complete(&ex->rs))
+        return false;
+    ex->rs_bytes = true;
+    switch (http1_feed(&ex->rs, bytes + *used, len - *used, &n)) {
+    case HTTP1_HEAD: upstream_on_head(ex); break;
+    case HTTP1_BODY: upstream_on_body(ex, ex->rs.body, ex->rs.body_len); break;
+    case HTTP1_DONE: upstream_on_done(ex); break;
+    case HTTP1_ERROR:
+        n = len - *used;
+        exchange_drop_up(ex, false);
+        fail(ex, HF_E_upstream_failed, "answered with something that is not HTTP/1.1");
+        break;
+    default: more = *used + n < len;
+    }
+    *used += n;
+    return more;
+}
+
+static size_t upstream_on_bytes(struct conn *up, char *bytes, size_t len)
+{
+    size_t used = 0;
+
+    while (up->proto == &upstream_proto && !up->ended && upstream_round(up, bytes, len, &used))
+        ;
+    return used;
+}
+
+/* --- trouble --------------------------------------------------------------------------- */
+
+/* Asking twice must be the same as asking once, and nothing may have been answered. */
+static bool may_retry(const struct exchange *ex)
+{
+    const unsigned safe = HTTP_GET_M | HTTP_HEAD_M | HTTP_OPTIONS_M | HTTP_PUT_M | HTTP_DELETE_M;
+
+    return ex->reused && !ex->retried && !ex->rs_bytes && (ex->rq.method & safe) != 0 &&
+           !http1_has_body(&ex->rq);
+}
+
+static void upstream_broken(struct exchange *ex)
+{
+    if (may_retry(ex)) {
+        ex->retried = true;
+        counters(ex)->retried++;
+        upstream_begin(ex);
+        return;
+    }
+    fail(ex, HF_E_upstream_failed, "closed the connection without a whole answer");
+}
+
+static void upstream_on_eof(struct conn *up)
+{
+    struct exchange *ex = up->owner;
+
+    if (http1_finish(&ex->rs) && ex->rs_begun) {
+        upstream_on_done(ex);
+        return;
+    }
+    exchange_drop_up(ex, false);
+    upstream_broken(ex);
+}
+
+static void upstream_on_end(struct conn *up)
+{
+    struct exchange *ex = up->owner;
+    bool connecting = up->connecting;
+
+    ex->up = NULL;
+    if (!connecting) {
+        upstream_broken(ex);
+        return;
+    }
+    counters(ex)->dial_failed++;
+    fail(ex, HF_E_upstream_unreachable,
+         up->errnum == ECONNREFUSED ? "refuses connections" : "cannot be reached");
+}
+
+static void upstream_on_drain(struct conn *up)
+{
+    struct exchange *ex = up->owner;
+
+    if (up->deadline.kind == DEADLINE_CONNECT)
+        conn_set_deadline(up, DEADLINE_ANSWER);
+    conn_resume(ex->client);
+}
+
+static void upstream_on_deadline(struct conn *up, enum deadline_kind kind)
+{
+    struct exchange *ex = up->owner;
+
+    exchange_drop_up(ex, false);
+    if (kind == DEADLINE_CONNECT) {
+        counters(ex)->dial_failed++;
+        fail(ex, HF_E_upstream_unreachable, "did not answer in time");
+    } else {
+        fail(ex, HF_E_upstream_timeout, "took too long to answer");
+    }
+}
+
+static const struct conn_proto upstream_proto = {
+    .on_bytes = upstream_on_bytes,
+    .on_eof = upstream_on_eof,
+    .on_drain = upstream_on_drain,
+    .on_deadline = upstream_on_deadline,
+    .on_end = upstream_on_end,
+};
