@@ -85,6 +85,7 @@
 #define TERMINAL_SIZE_MAX 4096
 #define SIZE_DEBOUNCE_MS 50         /* a dragged window sizes the terminal this often */
 #define SIZE_LEAVE_MS 250           /* for a reconnect, before the windows of others count */
+#define SCREEN_IDLE_MS 60000        /* a built screen that nobody wants any more is dropped */
 #define LIMIT_SCROLLBACK_LINES 1000 /* of a built screen; xterm.js's own default */
 #define LIMIT_SCROLLBACK_BYTES (4 * 1024 * 1024) /* of its cells: fewer lines of a wide one */
 #define LIMIT_SCREEN_TEXTS 4096         /* characters with combining marks, different ones */

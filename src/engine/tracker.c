@@ -100,7 +100,8 @@ void tracker_init(struct tracker *t, struct tracker_head *head, struct tracker_r
 {
     t->head = head;
     t->room = room;
-    t->every = ring_bytes / TRACKER_CHECKPOINTS;
+    t->every = ring_bytes < TRACKER_REACH_BYTES ? ring_bytes : TRACKER_REACH_BYTES;
+    t->every /= TRACKER_CHECKPOINTS;
 }
 
 void tracker_start(struct tracker_head *head)

@@ -20,6 +20,8 @@
 #include "engine/query.h"
 
 #define TRACKER_CHECKPOINTS 16
+/* So far back a screen is built at most, however much is held: half a second's work. */
+#define TRACKER_REACH_BYTES (4 * 1024 * 1024)
 
 struct tracker_state {
     struct vt vt; /* vt.at: so far everything is known */

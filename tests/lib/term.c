@@ -7,7 +7,8 @@
  *   B LENGTH\n bytes  output
  *   R ROWS COLS      another size
  *   D                write all cells, the cursor and the modes as text, then an empty line
- *   S                write a snapshot: its length, a newline, the bytes
+ *   S                write a snapshot: the offset where output goes on behind it, its length, a
+ *                    newline, the bytes
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -73,7 +74,7 @@ static void write_snapshot(const struct term *t)
     struct buf out = {0};
 
     snapshot_write(&out, t, NULL);
-    printf("%zu\n", out.len);
+    printf("%" PRIu64 " %zu\n", vt_is_open(&t->vt) ? t->vt.token_at : t->vt.at, out.len);
     fwrite(buf_data(&out), 1, out.len, stdout);
     buf_fini(&out);
 }

@@ -178,6 +178,24 @@ static void connect_replay_done(void *arg, uint64_t offset)
     connect_send(c, &o);
 }
 
+static void connect_snapshot(void *arg, uint64_t offset, size_t len)
+{
+    struct connect *c = arg;
+    struct json_out o = connect_message(c, "snapshot");
+
+    json_ku64(&o, "offset", offset);
+    json_ku64(&o, "bytes", len);
+    connect_send(c, &o);
+}
+
+static void connect_snapshot_bytes(void *arg, const char *bytes, size_t len)
+{
+    struct connect *c = arg;
+    struct iovec iov = {(void *)(uintptr_t)bytes, len};
+
+    ws_send(c->ws, WS_BINARY, &iov, 1);
+}
+
 static void connect_exited(void *arg, const struct exit_record *x)
 {
     struct connect *c = arg;
@@ -226,6 +244,8 @@ static const struct viewer_ops viewer_ops = {
     .bytes = connect_bytes,
     .gap = connect_gap,
     .replay_done = connect_replay_done,
+    .snapshot = connect_snapshot,
+    .snapshot_bytes = connect_snapshot_bytes,
     .exited = connect_exited,
     .notice = connect_notice,
 };
@@ -408,6 +428,7 @@ static int connect_attach(struct connect *c, const struct connect_ask *a, const 
         .rows = a->rows,
         .cols = a->cols,
         .only_stream = a->output ? -1 : STREAM_NONE,
+        .terminal = a->output,
     };
 
     return viewer_attach(c->process, &o, &viewer_ops, c, &c->viewer, err);
