@@ -48,7 +48,7 @@ export const PROGRAMS = [
         steps: [' ', ' ', 'k', 'k', '/line 1\r', 'n', RESIZE(15, 50), ' ', 'b', RESIZE(30, 110), 'G', 'g', '-S\r'],
     },
     { name: 'top', command: 'top -d 1', steps: ['c', '1', 'm', RESIZE(20, 70), 't', RESIZE(32, 120), 'z', 'h', 'q'] },
-    { name: 'htop', command: 'htop', steps: ['t', '\x1b[B', '\x1b[B', RESIZE(18, 75), '\x1bOQ', '\x1b', RESIZE(30, 100), '/', 'a', '\x1b'] },
+    { name: 'htop', command: 'htop', steps: ['t', '\x1bOB', '\x1bOB', RESIZE(18, 75), '\x1bOQ', '\x1b', RESIZE(30, 100), '/', 'a', '\x1b'] },
     {
         name: 'tmux',
         command: 'tmux -L hf-test -f /dev/null new-session bash --norc',
@@ -57,7 +57,7 @@ export const PROGRAMS = [
     {
         name: 'dialog',
         command: 'dialog --menu "Pick one 漢字" 15 50 6 a Alpha b Beta c Gamma d Delta e Epsilon',
-        steps: ['\x1b[B', '\x1b[B', RESIZE(18, 60), '\t', RESIZE(28, 90), '\t', '\x1b[A'],
+        steps: ['\x1bOB', '\x1bOB', RESIZE(18, 60), '\t', RESIZE(28, 90), '\t', '\x1bOA', 'd'],
     },
     {
         name: 'nano',
@@ -67,7 +67,7 @@ export const PROGRAMS = [
     {
         name: 'mc',
         command: 'mc -u -x /usr /etc',
-        steps: ['\x1b[B', '\x1b[B', '\t', RESIZE(20, 70), '\x1bOQ', '\x1b\x1b', RESIZE(30, 100), 'ls -l\r', '\x0f', '\x0f'],
+        steps: ['\x1bOB', '\x1bOB', '\t', RESIZE(20, 70), '\x1bOQ', '\x1b\x1b', RESIZE(30, 100), 'ls -l\r', '\x0f', '\x0f'],
     },
 ].filter((p) => has(p.command.split(' ')[0]));
 
