@@ -208,6 +208,18 @@ const struct term *process_screen(struct process *p)
     return screen_advance(s, journal_next(&p->journal), SCREEN_SLICE_NS) ? s->term : NULL;
 }
 
+const struct term *process_screen_at_once(struct process *p)
+{
+    struct screen *s;
+
+    if (!p->rec.head->pty)
+        return NULL;
+    s = screen_use(p);
+    while (!screen_advance(s, journal_next(&p->journal), SCREEN_SLICE_NS))
+        ;
+    return s->term;
+}
+
 void screen_wait(struct process *p, struct screen_waiter *w)
 {
     struct screen *s = screen_use(p);

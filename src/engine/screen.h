@@ -25,6 +25,9 @@
  */
 const struct term *process_screen(struct process *p);
 
+/* The same however much is new, which may take some tens of milliseconds; NULL: no terminal. */
+const struct term *process_screen_at_once(struct process *p);
+
 /* `fn` runs once, in a later turn, when the screen is at least as far as the output was at
  * this call; process_screen() is then good, or worth another wait. Terminals only. */
 struct screen_waiter {
