@@ -137,26 +137,45 @@ struct run {
     struct buf *out;
 };
 
-/*
- * NUL does nothing anywhere. The rest of a query whose beginning was sent
- * before begins with CAN, which ends it.
- */
-static void blank(struct run *r, uint64_t from, uint64_t to)
+static char *copy_at(struct run *r, uint64_t at)
 {
-    char *at;
-
     if (!r->copied) {
         buf_clear(r->out);
         buf_put(r->out, r->bytes, r->len);
         r->copied = true;
     }
-    at = buf_data(r->out);
-    if (from >= r->from) {
-        memset(at + (from - r->from), 0, (size_t)(to - from));
-    } else {
-        memset(at, 0, (size_t)(to - r->from));
-        at[0] = CAN;
-    }
+    return buf_data(r->out) + (at - r->from);
+}
+
+/* CAN ends whatever is open, NUL does nothing anywhere. */
+static void wipe(struct run *r, uint64_t from, uint64_t to)
+{
+    char *at;
+
+    if (from < r->from)
+        from = r->from;
+    if (from >= to)
+        return;
+    at = copy_at(r, from);
+    memset(at, 0, (size_t)(to - from));
+    at[0] = CAN;
+}
+
+/*
+ * What is blanked may have to end something, as the query did: its own
+ * beginning, which was sent before, or a sequence or a string that it broke off.
+ */
+static void blank(struct run *r, uint64_t from, uint64_t to)
+{
+    uint8_t broke = r->f->vt.broke;
+
+    wipe(r, from, to);
+    if (from < r->from || to - from < 2 || broke == VT_BROKE_SEQUENCE)
+        return;
+    if (broke == VT_BROKE_STRING)
+        memcpy(copy_at(r, from), "\x1b\\", 2); /* ST, so that the string counts */
+    else
+        *copy_at(r, from) = '\0';
 }
 
 static bool wants_focus(const struct run *r, const struct vt *v, uint32_t id)
@@ -190,7 +209,7 @@ static void run_control(void *arg, uint8_t c)
     struct run *r = arg;
 
     if (query_of_control(c) != QUERY_NONE)
-        blank(r, r->f->vt.at - 1, r->f->vt.at);
+        *copy_at(r, r->f->vt.at - 1) = '\0';
 }
 
 static void run_string_begin(void *arg, const struct vt *v, enum vt_string kind, uint32_t id)
@@ -232,12 +251,40 @@ void query_filter_start(struct query_filter *f, uint64_t at)
     f->vt.at = at;
 }
 
+/*
+ * All of a query but its end was sent before: then it is the ESC of ST that would make the
+ * terminal answer. It becomes CAN and the backslash nothing, so that both sides go on from the
+ * ground. Returns how many bytes that were.
+ */
+static size_t cut_off(struct run *r)
+{
+    struct vt *v = &r->f->vt;
+    size_t n = 0;
+    bool asks =
+        (v->state == VT_OSC || v->state == VT_DCS) && query_string_end(&r->f->string) != QUERY_NONE;
+
+    if (r->len > 0 && asks && r->bytes[0] == 0x1b) {
+        *copy_at(r, r->from) = CAN;
+        vt_reset(v);
+        r->f->lost_esc = true;
+        n++;
+    }
+    if (n < r->len && r->f->lost_esc) {
+        r->f->lost_esc = false;
+        if (r->bytes[n] == '\\')
+            *copy_at(r, r->from + n++) = '\0';
+    }
+    v->at += n;
+    return n;
+}
+
 bool query_filter_run(struct query_filter *f, const char *bytes, size_t len, bool keep_focus,
                       struct buf *out)
 {
     struct run r = {f, bytes, f->vt.at, len, keep_focus, false, out};
+    size_t done = cut_off(&r);
 
-    vt_feed(&f->vt, &run_ops, &r, bytes, len);
+    vt_feed(&f->vt, &run_ops, &r, bytes + done, len - done);
     return r.copied;
 }
 

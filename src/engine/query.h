@@ -55,6 +55,7 @@ enum query_kind query_string_end(const struct query_string *s);
 struct query_filter {
     struct vt vt;
     struct query_string string;
+    bool lost_esc; /* the ESC of an ST was taken out, and its backslash is to come */
 };
 /* At this offset, with nothing open. */
 void query_filter_start(struct query_filter *f, uint64_t at);

@@ -154,6 +154,11 @@ static void string_put_cp(struct feed *f, uint32_t cp)
 
 static void token_begin(struct feed *f, uint32_t cp)
 {
+    uint8_t state = f->v->state;
+
+    f->v->broke = state == VT_GROUND                                         ? VT_BROKE_NOTHING
+                  : state == VT_OSC || state == VT_DCS || state == VT_STRING ? VT_BROKE_STRING
+                                                                             : VT_BROKE_SEQUENCE;
     f->v->token_at = f->v->at - (cp >= 0x80 ? 2 : 1); /* a C1 control has two bytes in UTF-8 */
     f->v->executed = 0;
     params_clear(f->v);
@@ -501,5 +506,6 @@ bool vt_is_open(const struct vt *v)
 void vt_reset(struct vt *v)
 {
     v->state = VT_GROUND;
+    v->need = 0;
     params_clear(v);
 }

@@ -51,8 +51,10 @@ struct vt {
     uint8_t need, kind; /* bytes that the character still needs, and has in all */
     uint8_t digits_to;  /* where digits go: nowhere, to a parameter, to a sub-parameter */
     uint8_t executed;   /* a control came inside the open sequence and had its effect */
+    uint8_t broke;      /* enum vt_broke: what the open one has put an end to */
 };
 
+enum vt_broke { VT_BROKE_NOTHING, VT_BROKE_SEQUENCE, VT_BROKE_STRING };
 enum vt_string { VT_STRING_OSC, VT_STRING_DCS, VT_STRING_OTHER };
 
 /* What comes out. Any may be NULL: not wanted. */
