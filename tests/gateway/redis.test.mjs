@@ -108,7 +108,7 @@ describe('registration in Redis', { skip: !have('redis-server') }, () => {
         const made = await ask(g.url('two', d.port, '/v1/processes'), {
             method: 'POST',
             headers: { 'content-type': 'application/json' },
-            body: JSON.stringify({ command: 'cat' }),
+            body: JSON.stringify({ command: 'cat', pty: true }),
         });
         assert.equal(made.status, 201, made.text);
         const ws = new WebSocket(g.ws('two', d.port, `/v1/processes/${made.json.id}/connect`), ['holdfast.v1']);
