@@ -160,18 +160,28 @@ int endpoint_add_header(struct endpoint *e, const char *name, const char *value)
     return 0;
 }
 
+static int hex_digit(char c)
+{
+    const char *digits = "0123456789abcdef", *at;
+
+    if (c >= 'A' && c <= 'F')
+        c = (char)(c + 32);
+    at = c != '\0' ? strchr(digits, c) : NULL;
+    return at != NULL ? (int)(at - digits) : -1;
+}
+
 static bool parse_digest(const char *hex, uint8_t out[32])
 {
+    if (strlen(hex) != 64)
+        return false;
     for (int i = 0; i < 32; i++) {
-        unsigned byte;
-        char pair[3] = {hex[0], hex[0] != '\0' ? hex[1] : '\0', '\0'};
+        int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
 
-        if (strspn(pair, "0123456789abcdefABCDEF") != 2 || sscanf(pair, "%x", &byte) != 1)
+        if (high < 0 || low < 0)
             return false;
-        out[i] = (uint8_t)byte;
-        hex += 2;
+        out[i] = (uint8_t)(high << 4 | low);
     }
-    return *hex == '\0';
+    return true;
 }
 
 int endpoint_add_token(struct endpoint *e, const char *token)

@@ -31,7 +31,7 @@ struct docker {
     struct buf text; /* of the list */
     struct roster *known;
     int list_status;
-    bool again;  /* something happened while the list was on its way */
+    bool again; /* something happened while the list was on its way */
     bool loaded, complained;
 };
 
@@ -48,11 +48,11 @@ static const char *text_of(const json_t *o, const char *key)
 /* The first address it has in any network. */
 static const char *address_of(const json_t *container)
 {
-    json_t *networks =
-        json_object_get(json_object_get(container, "NetworkSettings"), "Networks"), *net;
+    json_t *networks = json_object_get(json_object_get(container, "NetworkSettings"), "Networks"),
+           *net;
     const char *name;
 
-    json_object_foreach(networks, name, net) {
+    json_object_foreach (networks, name, net) {
         const char *v4 = text_of(net, "IPAddress"), *v6 = text_of(net, "GlobalIPv6Address");
 
         if (v4 != NULL && v4[0] != '\0')
@@ -106,8 +106,10 @@ static void docker_take_list(struct docker *d)
     struct roster *fresh = roster_new();
     size_t i;
 
-    json_array_foreach(list, i, c)
+    for (i = 0; i < json_array_size(list); i++) {
+        c = json_array_get(list, i);
         take_container(fresh, c);
+    }
     if (json_is_array(list)) {
         roster_swap(d->known, fresh);
         d->loaded = true;

@@ -82,8 +82,7 @@ static struct endpoint *pod_endpoint(const json_t *pod)
     if (ip == NULL || phase == NULL || strcmp(phase, "Running") != 0 ||
         part(pod, "metadata", "deletionTimestamp") != NULL)
         return NULL;
-    return endpoint_from_labels(ip,
-                                json_string_value(json_object_get(notes, "holdfast.dev/ports")),
+    return endpoint_from_labels(ip, json_string_value(json_object_get(notes, "holdfast.dev/ports")),
                                 json_string_value(json_object_get(notes, "holdfast.dev/tokens")));
 }
 
@@ -178,7 +177,9 @@ static void kube_failed(struct kube *k, int rc)
     char why[128];
 
     snprintf(why, sizeof why, "the API server %s",
-             rc < 0 ? strerror(-rc) : k->status == 401 ? "does not know our token" : "refuses");
+             rc < 0             ? strerror(-rc)
+             : k->status == 401 ? "does not know our token"
+                                : "refuses");
     complain(k, why);
     retry_later(k);
 }
@@ -198,8 +199,10 @@ static bool take_page(struct kube *k)
     size_t i;
     bool ok = json_is_array(items);
 
-    json_array_foreach(items, i, pod)
+    for (i = 0; i < json_array_size(items); i++) {
+        pod = json_array_get(items, i);
         take_pod(k->fresh, pod, false);
+    }
     if (ok)
         note_version(k, list);
     free(k->more);
@@ -333,9 +336,10 @@ static void kube_watch(struct kube *k)
 {
     char query[320];
 
-    snprintf(query, sizeof query, "allowWatchBookmarks=true&labelSelector=%s&resourceVersion=%s&"
-             "timeoutSeconds=%d&watch=true", KUBE_SELECTOR,
-             k->version != NULL ? k->version : "0", KUBE_WATCH_S);
+    snprintf(query, sizeof query,
+             "allowWatchBookmarks=true&labelSelector=%s&resourceVersion=%s&"
+             "timeoutSeconds=%d&watch=true",
+             KUBE_SELECTOR, k->version != NULL ? k->version : "0", KUBE_WATCH_S);
     kube_get(k, query, &watch_ops);
 }
 
