@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import http from 'node:http';
 import zlib from 'node:zlib';
+import { noteCode } from '../lib/codes.mjs';
 import { Gateway, ask, httpUpstream, rawUpstream, useGateway } from '../lib/gateway.mjs';
 import { RawConn } from '../lib/raw.mjs';
 import { after, before, describe, it } from '../lib/test.mjs';
@@ -311,6 +312,7 @@ describe('upstreams that misbehave', () => {
             const c = await via((s) => s.write(Buffer.from(bytes, 'latin1')));
             const res = await c.response();
             assert.deepEqual([res.status, JSON.parse(res.body).code], [502, 'upstream_failed']);
+            noteCode('upstream_failed');
             c.destroy();
         });
     }
@@ -322,6 +324,7 @@ describe('upstreams that misbehave', () => {
         c = await via(() => {});
         const res = await c.response();
         assert.deepEqual([res.status, JSON.parse(res.body).code], [504, 'upstream_timeout']);
+        noteCode('upstream_timeout');
         c.destroy();
     });
 
