@@ -6,6 +6,7 @@
 #   make release    $(BUILD)/release/holdfast: static, stripped, without TLS (TLS=1 adds it)
 #   make asan       $(BUILD)/asan/holdfast: with AddressSanitizer and UBSan
 #   make test       layers, fuzz, unit and the tests against the real binary
+#   make sdk | web  the TypeScript SDK and the page of the binary, by npm (WEB=0: a binary without the page)
 #   make unit | layers | fuzz | lint | format | bench | install | clean
 #
 # Each flavour has object files of its own, so that changing from one to the
@@ -27,7 +28,12 @@ TLS_RELEASE := $(if $(TLS),$(TLS),0)
 
 SRC := $(sort $(wildcard src/*/*.c src/*/*/*.c))
 HDR := $(sort $(wildcard src/*/*.h src/*/*/*.h))
-EMBED := $(sort $(wildcard src/dialects/native/openapi.json web/dist/page.html))
+
+# The page is built where npm is; without it the binary says where to get it.
+WEB ?= $(if $(shell command -v npm),1,0)
+PAGE := web/dist/page.html.gz web/dist/page.csp
+EMBED := $(sort $(wildcard src/dialects/native/openapi.json src/dialects/mcp/mcp_tools.json \
+	src/engine/shell/*)) $(if $(filter 1,$(WEB)),$(PAGE))
 LLHTTP := api http llhttp
 LLHTTP_FLAGS := -DLLHTTP_STRICT_MODE=1 -std=gnu11 -w
 UNIT := $(sort $(wildcard tests/unit/test_*.c))
@@ -50,7 +56,7 @@ SAN_FLAGS = -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: all objects release asan unit unit-build layers fuzz fuzz-build lint \
-	lint-format lint-tidy lint-cppcheck format test bench install clean embed
+	lint-format lint-tidy lint-cppcheck format test bench install clean embed sdk web lint-web
 
 all: $(BUILD)/holdfast
 
@@ -59,7 +65,7 @@ all: $(BUILD)/holdfast
 # NAME_OBJ is what a program is linked from; NAME_LIB is the same without main.
 
 define flavour
-$(1)_SRC := $$(if $$(filter 1,$(5)),$$(SRC),$$(filter-out src/transport/tls.c,$$(SRC)))
+$(1)_SRC := $$(if $$(filter 1,$(5)),$$(SRC),$$(filter-out src/transport/tls.c src/transport/tls_client.c,$$(SRC)))
 $(1)_OBJ := $$($(1)_SRC:%.c=$(2)/%.o) $$(LLHTTP:%=$(2)/llhttp/%.o) $$(EMBED:%=$(2)/%.o)
 $(1)_LIB := $$(filter-out $(2)/src/cli/main.o,$$($(1)_OBJ))
 
@@ -85,8 +91,8 @@ $$(EMBED:%=$(2)/%.o): $(2)/%.o: % $(2)/flags
 # Objects are made anew when the flags they were made with have changed.
 $(2)/flags: FORCE
 	@mkdir -p $$(@D)
-	@echo '$(3) $$(subst ','"'"',$$(CPPFLAGS_ALL)) $$(CFLAGS_ALL) $(4) $$(LLHTTP_FLAGS) TLS=$(5)' | cmp -s - $$@ || \
-	    echo '$(3) $$(subst ','"'"',$$(CPPFLAGS_ALL)) $$(CFLAGS_ALL) $(4) $$(LLHTTP_FLAGS) TLS=$(5)' > $$@
+	@echo '$(3) $$(subst ','"'"',$$(CPPFLAGS_ALL)) $$(CFLAGS_ALL) $(4) $$(LLHTTP_FLAGS) TLS=$(5) WEB=$$(WEB)' | cmp -s - $$@ || \
+	    echo '$(3) $$(subst ','"'"',$$(CPPFLAGS_ALL)) $$(CFLAGS_ALL) $(4) $$(LLHTTP_FLAGS) TLS=$(5) WEB=$$(WEB)' > $$@
 
 -include $$($(1)_SRC:%.c=$(2)/%.d)
 endef
@@ -131,6 +137,31 @@ $(BUILD)/release/holdfast: $(RELEASE_OBJ)
 
 embed: $(EMBED:%=$(BUILD)/obj/%.o)
 
+# --- what npm builds ------------------------------------------------------
+# npm leaves a copy of the lock file behind when it is done.
+
+NPM_CI := npm ci --no-audit --no-fund --loglevel=error
+
+%/node_modules/.package-lock.json: %/package-lock.json
+	cd $* && $(NPM_CI)
+	@touch $@
+
+SDK_SRC := $(filter-out %.gen.ts,$(wildcard sdk/typescript/src/*.ts)) $(wildcard sdk/typescript/scripts/*) \
+	sdk/typescript/tsconfig.json sdk/typescript/package.json src/dialects/native/openapi.json
+
+sdk: sdk/typescript/dist/index.js
+sdk/typescript/dist/index.js: $(SDK_SRC) sdk/typescript/node_modules/.package-lock.json
+	cd sdk/typescript && npm run -s build
+	@touch $@
+
+WEB_SRC := $(wildcard web/src/*) web/build.mjs web/tsconfig.json web/package.json \
+	$(filter-out %.gen.ts,$(wildcard sdk/typescript/src/*.ts))
+
+web: $(PAGE)
+web/dist/page.csp: web/dist/page.html.gz
+web/dist/page.html.gz: $(WEB_SRC) web/node_modules/.package-lock.json
+	cd web && npm run -s build
+
 # --- tests ----------------------------------------------------------------
 # Each tests/unit/test_x.c is a program of its own, linked with what it uses of
 # src, as each fuzz target is; the archives hold all but main.
@@ -172,7 +203,7 @@ fuzz-build: $(FUZZ_BIN)
 fuzz: fuzz-build
 	@scripts/fuzz $(BUILD)/fuzz $(FUZZ_SECONDS)
 
-test: all asan release unit-build fuzz-build
+test: all asan release unit-build fuzz-build sdk
 	@scripts/run-tests $(BUILD) $(FUZZ_SECONDS)
 
 bench: all release
@@ -182,7 +213,11 @@ bench: all release
 
 FORMATTED = $(SRC) $(HDR) $(wildcard tests/unit/*.[ch] fuzz/*.[ch] bench/*.[ch])
 
-lint: lint-format lint-cppcheck lint-tidy
+lint: lint-format lint-cppcheck lint-tidy $(if $(filter 1,$(WEB)),lint-web)
+
+# The types of the page; the SDK's are looked at whenever it is built.
+lint-web: sdk web/node_modules/.package-lock.json
+	cd web && npm run -s check
 
 lint-format:
 	clang-format --dry-run -Werror $(FORMATTED)

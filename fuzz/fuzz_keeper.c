@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "keeper/cgroup.h"
+#include "keeper/look.h"
 #include "keeper/message.h"
 #include "keeper/procfs.h"
 #include "keeper/spawn.h"
@@ -64,6 +65,20 @@ static void fuzz_message(const uint8_t *data, size_t size)
     free(copy);
 }
 
+/* What /proc tells of a process: three files, one parser each. */
+static void fuzz_proc(const char *text, size_t len)
+{
+    struct look_call call;
+    struct proc p;
+    int fds[4];
+
+    if (proc_parse_stat(text, len, &p))
+        seen += strlen(p.comm);
+    if (look_parse_syscall(text, &call))
+        seen += (size_t)call.nr + call.args[5];
+    assert(look_parse_epoll(text, fds, 4) <= 4);
+}
+
 static void fuzz_cgroup(const char *text)
 {
     const char *half = strchr(text, '\t');
@@ -86,7 +101,6 @@ static void fuzz_state(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct proc p;
     char *text;
 
     if (size < 1)
@@ -97,10 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text[size - 1] = '\0';
     switch (data[0] % 5) {
     case 0: fuzz_message(data + 1, size - 1); break;
-    case 1:
-        if (proc_parse_stat(text, size - 1, &p))
-            seen += strlen(p.comm);
-        break;
+    case 1: fuzz_proc(text, size - 1); break;
     case 2: seen += (size_t)proc_find_env(text, size - 1, SPAWN_MARK, "proc_a"); break;
     case 3: fuzz_cgroup(text); break;
     default: fuzz_state(data + 1, size - 1);

@@ -14,8 +14,10 @@
 #include "dialects/common/input_ask.h"
 #include "dialects/common/spawn_ask.h"
 #include "dialects/native/control.h"
+#include "dialects/native/links.h"
 #include "dialects/native/patch.h"
 #include "dialects/native/scan.h"
+#include "dialects/native/session_ask.h"
 #include "dialects/native/wait_ask.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -69,6 +71,18 @@ static void try_patch(const json_t *tree)
     free(metadata);
 }
 
+static void try_link(const json_t *tree)
+{
+    struct hf_error err = {0};
+    struct share_spec spec;
+    int rc = links_decode(tree, &spec, &err);
+
+    check_refusal(rc, &err);
+    check(rc < 0 || spec.role == SHARE_WATCH || spec.role == SHARE_TYPE);
+    check(rc < 0 || (spec.expires_in_ms >= 0 && spec.expires_in_ms <= LIMIT_DURATION_MS));
+    check(rc < 0 || (spec.max_uses >= 0 && spec.max_uses <= LIMIT_LINK_USES));
+}
+
 static void try_input(const json_t *tree)
 {
     struct hf_error err = {0};
@@ -97,9 +111,25 @@ static void try_wait(const json_t *tree, const char *text, size_t len)
         return;
     len = len < 512 ? len : 512;
     if (scan_feed(s, text, len / 2, &m) || scan_feed(s, text + len / 2, len - len / 2, &m) ||
-        scan_at_end(s, &m))
+        scan_at_end(s, false, &m))
         check(m.index < ask.count && m.start <= m.end && m.end <= 10 + len);
     scan_free(s);
+}
+
+static void try_session(const json_t *tree)
+{
+    struct hf_error err = {0};
+    struct session_ask create;
+    struct session_run_ask run;
+    int rc = session_ask_decode(&create, tree, &err);
+
+    check_refusal(rc, &err);
+    session_ask_fini(&create);
+    err = (struct hf_error){0};
+    rc = session_run_ask_decode(&run, tree, &err);
+    check_refusal(rc, &err);
+    check(rc < 0 || run.spec.command[0] != '\0');
+    session_run_ask_fini(&run);
 }
 
 static void try_control(const char *text, size_t len)
@@ -127,6 +157,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_spawn(tree, true);
     try_patch(tree);
     try_input(tree);
+    try_link(tree);
+    try_session(tree);
     try_wait(tree, text, size);
     json_decref(tree);
     return 0;

@@ -32,13 +32,17 @@
     X(not_found, 404, ENOENT, "No such resource")                                                  \
     X(no_such_sandbox, 404, ENOENT, "No such sandbox")                                             \
     X(no_such_process, 404, ESRCH, "No such process")                                              \
+    X(no_such_link, 404, ENOENT, "No such link")                                                   \
+    X(no_such_session, 404, ESRCH, "No such session")                                              \
     X(method_not_allowed, 405, EINVAL, "Method not allowed")                                       \
     X(not_acceptable, 406, EINVAL, "Not acceptable")                                               \
     X(request_timeout, 408, ETIMEDOUT, "Request took too long")                                    \
     X(tag_in_use, 409, EEXIST, "Tag is in use")                                                    \
+    X(session_exists, 409, EEXIST, "Session exists")                                               \
     X(not_a_terminal, 409, ENOTTY, "Process has no terminal")                                      \
     X(not_running, 409, ESRCH, "Process has exited")                                               \
     X(stdin_closed, 409, EPIPE, "Process takes no input")                                          \
+    X(lease_held, 409, EBUSY, "Another may type now")                                              \
     X(idempotency_conflict, 409, EEXIST, "Idempotency key was used otherwise")                     \
     X(offset_gone, 410, ERANGE, "Offset is no longer held")                                        \
     X(length_required, 411, EINVAL, "Length required")                                             \
@@ -55,8 +59,12 @@
     X(too_many_connections, 429, EAGAIN, "Limit of connections reached")                           \
     X(too_many_waits, 429, EAGAIN, "Limit of waiting requests reached")                            \
     X(too_many_tickets, 429, EAGAIN, "Limit of open tickets reached")                              \
+    X(too_many_links, 429, EAGAIN, "Limit of links reached")                                       \
+    X(too_many_sessions, 429, EAGAIN, "Limit of sessions reached")                                 \
+    X(too_many_commands, 429, EAGAIN, "Limit of commands that wait in a session")                  \
     X(journal_memory_full, 429, ENOMEM, "Limit of journal memory reached")                         \
     X(too_many_requests, 429, EAGAIN, "Limit of requests reached")                                 \
+    X(history_full, 429, ENOSPC, "Limit of history on disk reached")                               \
     X(headers_too_large, 431, EMSGSIZE, "Request headers too large")                               \
     X(internal, 500, EIO, "Internal error")                                                        \
     X(not_implemented, 501, ENOSYS, "Not implemented")                                             \
@@ -67,6 +75,7 @@
     X(upstream_timeout, 504, ETIMEDOUT, "Sandbox took too long")                                   \
     X(shutting_down, 503, ESHUTDOWN, "Daemon is shutting down")                                    \
     X(no_memory, 503, ENOMEM, "Out of memory")                                                     \
+    X(history_unavailable, 503, EIO, "No file for the history")                                    \
     X(no_pty, 503, ENODEV, "No terminal available")                                                \
     X(http_version_not_supported, 505, EPROTO, "HTTP version not supported")
 

@@ -38,6 +38,10 @@
 #define LIMIT_AUTH_CACHE 4096     /* answers of the auth hook */
 #define GATEWAY_AUTH_CACHE_MS 5000
 #define LIMIT_GATEWAY_CONNECTIONS 65536 /* of one worker */
+/* --- the command line --- */
+#define LIMIT_CLIENT_REPLY_BYTES (64 << 20)   /* an answer held whole: a list, a screen */
+#define LIMIT_CLIENT_INPUT_BYTES (256 * 1024) /* typed or piped, not yet taken by the daemon */
+#define LIMIT_CLIENT_EVENT_BYTES (4 << 20)    /* one server-sent event */
 
 /* --- engine --- */
 #define LIMIT_PROCESSES 1024              /* living ones */
@@ -46,6 +50,8 @@
 #define LIMIT_JOURNAL_MIN_BYTES (64 * 1024)
 #define LIMIT_JOURNAL_MAX_BYTES (256LL << 20)
 #define LIMIT_JOURNAL_MEMORY_BYTES (2LL << 30) /* all rings together */
+#define LIMIT_HISTORY_MAX_BYTES (16LL << 30)   /* ring of one process in a file */
+#define LIMIT_HISTORY_DISK_BYTES (8LL << 30)   /* all of those together */
 #define LIMIT_INPUT_BYTES (1024 * 1024)        /* `input` of a create request */
 #define LIMIT_INPUT_QUEUE_BYTES (64 * 1024)    /* waiting beyond that; then senders wait */
 #define LIMIT_INPUT_CLIENTS 16                 /* remembered client ids of one process */
@@ -60,15 +66,53 @@
 #define LIMIT_WAITS 1024                     /* requests that wait at once */
 #define LIMIT_RUN_OUTPUT_BYTES (1024 * 1024) /* default of max_output_bytes */
 #define LIMIT_RUN_OUTPUT_MAX_BYTES (64LL << 20)
+#define LIMIT_SESSIONS 128
+#define LIMIT_SESSION_QUEUE 16                   /* commands of one session that wait */
+#define LIMIT_SESSION_COMMAND_BYTES (128 * 1024) /* one command, and its input: both, with */
+#define LIMIT_SESSION_INPUT_BYTES (128 * 1024)   /* escapes, lie in the shell's input queue */
+#define SESSION_LOG_BYTES (1024 * 1024)          /* the transcript of one session */
+#define SESSION_LOG_COMMANDS 500
+#define SESSION_LOG_COMMAND_BYTES (16 * 1024) /* of one command's text in the transcript */
+#define SESSION_LOG_OUTPUT_BYTES (16 * 1024)  /* of its output: half head, half tail */
+#define LIMIT_TRANSCRIPT_BYTES (1024 * 1024)  /* of output in one answer */
 #define LIMIT_REGEX_BYTES 4096
 #define LIMIT_REGEX_STATES 4096
 #define LIMIT_TEXT_BYTES 4096 /* a text to wait for */
+#define LIMIT_LINKS 64        /* share links of one process */
+#define LIMIT_LINK_LABEL_BYTES 256
+#define LIMIT_LINK_USES 1000000000           /* max_uses */
+#define LINK_EXPIRES_MS (24LL * 3600 * 1000) /* unless asked for otherwise */
+#define LINK_LOOK_MS (3600LL * 1000)         /* the wall clock may be set meanwhile */
+#define LIMIT_NAME_BYTES 128                 /* what a viewer calls itself */
+#define LEASE_GRACE_MS 5000                  /* for its holder to come back */
 #define LIMIT_DURATION_MS (366LL * 24 * 3600 * 1000)
 #define TERMINAL_SIZE_MAX 4096
+#define SIZE_DEBOUNCE_MS 50             /* a dragged window sizes the terminal this often */
+#define SIZE_LEAVE_MS 250               /* for a reconnect, before the windows of others count */
 #define VIEWER_SLICE_BYTES (256 * 1024) /* largest frame */
 #define EXIT_QUIET_MS 20                /* output silent this long after exit: done */
 #define EXIT_DRAIN_MAX_MS 250           /* whatever still writes, the exit is told by then */
+#define ATTENTION_FIRST_MS 30           /* a terminal silent this long is looked at */
+#define ATTENTION_LOOKS 4 /* and again, each time ATTENTION_FACTOR later: about 4 s in all */
+#define ATTENTION_FACTOR 3
+#define ATTENTION_PATIENCE 16      /* one that is never silent is looked at after so many of them */
+#define ATTENTION_WATCH_FIRST_MS 5 /* the same while somebody waits for what is found */
+#define ATTENTION_WATCH_MAX_MS 250 /* and looks go on */
+#define PORTS_FIRST_MS 10          /* a port that somebody waits for is looked at; doubling */
+#define PORTS_MAX_MS 250
 #define KILL_GRACE_MS 5000
 #define KILL_VERIFY_MS 2000 /* after SIGKILL, until survivors are named */
+
+/* --- mcp --- */
+#define LIMIT_MCP_BODY_BYTES LIMIT_JSON_BODY_BYTES
+#define LIMIT_MCP_SESSIONS 256 /* beyond it the one idle for longest goes */
+#define LIMIT_MCP_SESSION_MS                                                                       \
+    (60LL * 60 * 1000)                     /* idle sessions are forgotten; clients begin anew */
+#define LIMIT_MCP_CALLS 1024               /* requests under way */
+#define LIMIT_MCP_BATCH 100                /* messages in one body */
+#define LIMIT_MCP_SUBSCRIPTIONS 64         /* resources that one session watches */
+#define LIMIT_MCP_OUTPUT_BYTES (64 * 1024) /* of output in a result: a model reads it */
+#define LIMIT_MCP_OUTPUT_MAX_BYTES (1024 * 1024)
+#define MCP_PROGRESS_MS 1000 /* between two notifications of progress */
 
 #endif

@@ -6,9 +6,10 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/client/command.h"
 #include "cli/gateway.h"
+#include "cli/pose.h"
 #include "cli/serve.h"
-#include "cli/upgrade.h"
 #include "keeper/keeper.h"
 
 static int version_main(int argc, char **argv)
@@ -30,20 +31,20 @@ static int upgrade_check_main(int argc, char **argv)
 
 static int help_main(int argc, char **argv);
 
-static const struct command {
+static const struct builtin {
     const char *name;
     int (*main)(int argc, char **argv);
     const char *help; /* NULL: not for people */
-} commands[] = {
+} builtins[] = {
     {"serve", serve_main, "run the daemon"},
     {"gateway", gateway_main, "one door to many sandboxes"},
     {"gateway-link", gateway_link_main, "print a signed link through the gateway"},
-    {"upgrade", upgrade_main, "let a running daemon put its new binary in place"},
     {"version", version_main, "print the version"},
     {"help", help_main, "this text; holdfast COMMAND --help has more"},
     {"upgrade-check", upgrade_check_main, NULL},
+    {"server", pose_sandbox_agent, NULL},
 };
-#define COMMANDS (sizeof commands / sizeof commands[0])
+#define BUILTINS (sizeof builtins / sizeof builtins[0])
 
 static int help_main(int argc, char **argv)
 {
@@ -51,9 +52,11 @@ static int help_main(int argc, char **argv)
 
     (void)argc, (void)argv;
     puts("usage: holdfast COMMAND [OPTION...]\n\nProcesses and terminals in sandboxes.\n");
-    for (i = 0; i < COMMANDS; i++)
-        if (commands[i].help != NULL)
-            printf("  %-12s %s\n", commands[i].name, commands[i].help);
+    for (i = 0; client_commands[i] != NULL; i++)
+        printf("  %-12s %s\n", client_commands[i]->name, client_commands[i]->summary);
+    for (i = 0; i < BUILTINS; i++)
+        if (builtins[i].help != NULL)
+            printf("  %-12s %s\n", builtins[i].name, builtins[i].help);
     return 0;
 }
 
@@ -66,9 +69,11 @@ int main(int argc, char **argv)
         name = "help";
     if (strcmp(name, "--version") == 0)
         name = "version";
-    for (i = 0; i < COMMANDS; i++)
-        if (strcmp(name, commands[i].name) == 0)
-            return commands[i].main(argc, argv);
+    for (i = 0; i < BUILTINS; i++)
+        if (strcmp(name, builtins[i].name) == 0)
+            return builtins[i].main(argc, argv);
+    if (command_find(name) != NULL)
+        return command_main(command_find(name), argc, argv);
     fprintf(stderr,
             name[0] != '\0' ? "holdfast: no command '%s'; see holdfast help\n"
                             : "holdfast: which command?%s see holdfast help\n",

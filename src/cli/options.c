@@ -25,7 +25,9 @@ struct option_row {
 
 static const struct option_row rows[] = {
     {"--listen", OPTION_LIST, AT(listen), 0, 0, "ADDRESS",
-     "where to listen: HOST:PORT, [IPV6]:PORT, unix:PATH; may be repeated (127.0.0.1:7070)"},
+     "where to listen: HOST:PORT, [IPV6]:PORT, unix:PATH, none; may be repeated (127.0.0.1:7070)"},
+    {"--dialect", OPTION_LIST, AT(dialect), 0, 0, "NAME[=ADDRESS]",
+     "speak a platform's protocol at an address of its own (its usual port on loopback); may be repeated"},
     {"--token-file", OPTION_TEXT, AT(token_file), 0, 0, "FILE",
      "tokens, one a line: TOKEN or ROLE TOKEN (own, type, watch); else HOLDFAST_TOKEN, else one is made"},
     {"--no-auth", OPTION_FLAG, AT(no_auth), 0, 0, NULL,
@@ -47,6 +49,10 @@ static const struct option_row rows[] = {
      LIMIT_JOURNAL_MAX_BYTES, "N", "output kept of each process"},
     {"--journal-memory-bytes", OPTION_NUMBER, AT(journal_memory_bytes), LIMIT_JOURNAL_MIN_BYTES,
      1LL << 46, "N", "output kept of all processes together"},
+    {"--history-dir", OPTION_TEXT, AT(history_dir), 0, 0, "DIR",
+     "keep output larger than --journal-bytes, where asked for, in nameless files there"},
+    {"--history-disk-bytes", OPTION_NUMBER, AT(history_disk_bytes), LIMIT_JOURNAL_MIN_BYTES,
+     1LL << 50, "N", "space for all of those files"},
     {"--retain-count", OPTION_NUMBER, AT(retain_count), 0, 60000, "N",
      "exited processes that stay known"},
     {"--retain-ms", OPTION_NUMBER, AT(retain_ms), 0, LIMIT_DURATION_MS, "MS", "and for how long"},
@@ -60,6 +66,8 @@ static const struct option_row rows[] = {
      "idle between requests"},
     {"--grace-ms", OPTION_NUMBER, AT(grace_ms), 0, DAY_MS, "MS",
      "for processes to end when the daemon is stopped"},
+    {"--mcp-session-ms", OPTION_NUMBER, AT(mcp_session_ms), 10, LIMIT_DURATION_MS, "MS",
+     "an MCP session that is idle for so long is forgotten"},
     {"--worker-user", OPTION_TEXT, AT(worker_user), 0, 0, "USER",
      "the user that faces the network when started as root (" WORKER_UID "); root keeps root"},
     {"--register", OPTION_TEXT, AT(register_url), 0, 0, "URL",
@@ -77,6 +85,7 @@ void serve_options_init(struct serve_options *o)
         .max_connections = LIMIT_CONNECTIONS,
         .journal_bytes = LIMIT_JOURNAL_BYTES,
         .journal_memory_bytes = LIMIT_JOURNAL_MEMORY_BYTES,
+        .history_disk_bytes = LIMIT_HISTORY_DISK_BYTES,
         .retain_ms = LIMIT_RETAIN_MS,
         .retain_count = LIMIT_RETAINED,
         .event_log_bytes = LIMIT_EVENT_LOG_BYTES,
@@ -84,6 +93,7 @@ void serve_options_init(struct serve_options *o)
         .body_timeout_ms = LIMIT_REQUEST_BODY_MS,
         .keepalive_timeout_ms = LIMIT_KEEPALIVE_MS,
         .grace_ms = KILL_GRACE_MS,
+        .mcp_session_ms = LIMIT_MCP_SESSION_MS,
         .log_level = "info",
         .worker_user = WORKER_UID,
     };
@@ -179,6 +189,16 @@ void serve_options_help(struct buf *out)
         "ending either. docs/OPERATING.md has the rest.\n");
 }
 
+bool serve_option_at(size_t i, const char **name, const char **value, const char **help)
+{
+    if (i >= ROWS)
+        return false;
+    *name = rows[i].name;
+    *value = rows[i].value;
+    *help = rows[i].help;
+    return true;
+}
+
 void serve_options_engine(const struct serve_options *o, struct engine_options *out)
 {
     engine_options_default(out);
@@ -186,6 +206,8 @@ void serve_options_engine(const struct serve_options *o, struct engine_options *
     out->max_viewers = (size_t)o->max_viewers;
     out->journal_bytes = (size_t)o->journal_bytes;
     out->journal_memory_bytes = (uint64_t)o->journal_memory_bytes;
+    out->history_dir = o->history_dir;
+    out->history_disk_bytes = (uint64_t)o->history_disk_bytes;
     out->retain_count = (size_t)o->retain_count;
     out->retain_ms = o->retain_ms;
     out->event_log_bytes = ((size_t)o->event_log_bytes + 4095) & ~(size_t)4095;

@@ -25,18 +25,23 @@ struct option_list {
 };
 
 struct serve_options {
-    struct option_list listen, cors_origin, allow_host;
-    const char *token_file, *tls_cert, *tls_key, *log_level, *pid_file, *worker_user, *register_url;
+    struct option_list listen, dialect, cors_origin, allow_host;
+    const char *token_file, *tls_cert, *tls_key, *log_level, *pid_file, *worker_user, *history_dir,
+        *register_url;
     bool no_auth, compress;
     int64_t max_processes, max_viewers, max_connections, journal_bytes, journal_memory_bytes;
+    int64_t history_disk_bytes;
     int64_t retain_ms, retain_count, event_log_bytes;
     int64_t header_timeout_ms, body_timeout_ms, keepalive_timeout_ms, grace_ms;
+    int64_t mcp_session_ms;
 };
 
 void serve_options_init(struct serve_options *o);
 /* 0; or 2 after a message on standard error; or 1 when help was asked for. */
 int serve_options_parse(struct serve_options *o, int argc, char **argv);
 void serve_options_help(struct buf *out);
+/* The i-th option, for completions; *value is NULL for flags. False: there are no more. */
+bool serve_option_at(size_t i, const char **name, const char **value, const char **help);
 
 void serve_options_engine(const struct serve_options *o, struct engine_options *out);
 void serve_options_http(const struct serve_options *o, struct http_options *out);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/io.h"
@@ -13,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cli/dialects.h"
 #include "cli/register.h"
 #include "cli/token.h"
 #include "engine/users.h"
@@ -57,23 +59,81 @@ static int find_worker_user(struct serve *s)
     return 0;
 }
 
+/* What we make is the worker's, who makes the files. What is there already is left as it is. */
+static int make_history_dir(struct serve *s)
+{
+    struct hf_error err = {0};
+    const char *dir = s->options.history_dir;
+
+    if (dir == NULL)
+        return 0;
+    if (mkdir(dir, 0700) == 0) {
+        if (geteuid() == 0 && chown(dir, s->worker_uid, s->worker_gid) < 0)
+            log_warn("cannot give %s to user %u: %s", dir, (unsigned)s->worker_uid,
+                     strerror(errno));
+    } else if (errno != EEXIST) {
+        hf_fail(&err, HF_E_bad_value, "--history-dir %.200s: %s", dir, strerror(errno));
+        return fail(&err);
+    }
+    if (realpath(dir, s->history_dir) == NULL) {
+        hf_fail(&err, HF_E_bad_value, "--history-dir %.200s: %s", dir, strerror(errno));
+        return fail(&err);
+    }
+    s->options.history_dir = s->history_dir;
+    return 0;
+}
+
 /* --- sockets ------------------------------------------------------------------- */
+
+_Static_assert(2 * OPTION_LIST_MAX <= SERVE_LISTEN_MAX, "all that can be asked for has room");
+
+static int open_one(struct serve *s, const char *address, int dialect)
+{
+    struct hf_error err = {0};
+
+    if (s->listener_count == SERVE_LISTEN_MAX) {
+        hf_fail(&err, HF_E_bad_value, "more than %d listeners", SERVE_LISTEN_MAX);
+        return fail(&err);
+    }
+    if (listen_open(address, &s->listeners[s->listener_count], &err) < 0)
+        return fail(&err);
+    s->dialect[s->listener_count++] = dialect;
+    return 0;
+}
+
+static int open_dialects(struct serve *s)
+{
+    for (size_t i = 0; i < s->options.dialect.count; i++) {
+        char address[DIALECT_ADDRESS_BYTES];
+        struct hf_error err = {0};
+        int which, rc;
+
+        if (dialect_parse(s->options.dialect.items[i], &which, address, &err) < 0)
+            return fail(&err), 2;
+        if ((rc = open_one(s, address, which)) != 0)
+            return rc;
+    }
+    return 0;
+}
 
 static int open_listeners(struct serve *s)
 {
-    struct hf_error err = {0};
-    size_t i;
-    int n = listen_activated(s->listeners, SERVE_LISTEN_MAX);
+    int n = listen_activated(s->listeners, SERVE_LISTEN_MAX), rc;
 
     s->listener_count = n > 0 ? (size_t)n : 0;
-    if (n > 0)
-        return 0; /* socket activation decides where we listen */
-    for (i = 0; i < s->options.listen.count; i++) {
-        if (listen_open(s->options.listen.items[i], &s->listeners[s->listener_count], &err) < 0)
-            return fail(&err);
-        s->listener_count++;
+    for (int i = 0; i < n; i++)
+        s->dialect[i] = -1;
+    /* Socket activation decides where the daemon listens; dialects are asked for by name. */
+    for (size_t i = 0; n <= 0 && i < s->options.listen.count; i++)
+        if (strcmp(s->options.listen.items[i], "none") != 0 &&
+            (rc = open_one(s, s->options.listen.items[i], -1)) != 0)
+            return rc;
+    rc = open_dialects(s);
+    if (rc == 0 && s->listener_count == 0) {
+        fprintf(stderr, "holdfast serve: --listen none needs a --dialect to serve\n");
+        return 2;
     }
-    return 0;
+    return rc;
 }
 
 static void warn_if_open(const struct serve *s)
@@ -101,7 +161,11 @@ static void carry_make(const struct serve *s, struct buf *text, struct keeper_ca
     json_open(&o, '{');
     json_key(&o, "tokens");
     json_strn(&o, s->tokens.len > 0 ? buf_data(&s->tokens) : "", s->tokens.len);
-    json_kint(&o, "listeners", (int64_t)s->listener_count);
+    json_key(&o, "dialects");
+    json_open(&o, '[');
+    for (i = 0; i < s->listener_count; i++)
+        json_str(&o, s->dialect[i] < 0 ? "" : dialects_all[s->dialect[i]]->name);
+    json_shut(&o, ']');
     json_shut(&o, '}');
     carry->bytes = buf_data(text);
     carry->len = text->len;
@@ -121,8 +185,13 @@ static int carry_take(struct serve *s, int resume_fd)
         rc = -EPROTO;
     if (rc == 0 && n <= SERVE_LISTEN_MAX) {
         buf_puts(&s->tokens, json_string_value(json_object_get(o, "tokens")));
-        for (i = 0; i < n; i++)
+        for (i = 0; i < n; i++) {
+            const char *name = json_string_value(json_array_get(json_object_get(o, "dialects"), i));
+
             listen_describe(fds[i], &s->listeners[i]);
+            /* One that this binary does not know any more answers as the main one does. */
+            s->dialect[i] = name == NULL ? -1 : dialect_find(name, strlen(name));
+        }
         s->listener_count = n;
         s->resumed = true;
     }
@@ -169,6 +238,8 @@ static int prepare(struct serve *s, int resume_fd)
     int rc = find_worker_user(s);
 
     if (rc == 0)
+        rc = make_history_dir(s);
+    if (rc == 0)
         rc = resume_fd >= 0 ? carry_take(s, resume_fd) : open_listeners(s);
     if (rc == 0 && resume_fd < 0 && !s->options.no_auth &&
         token_load(s->options.token_file, &s->tokens, &err) < 0)
@@ -183,8 +254,13 @@ static int prepare(struct serve *s, int resume_fd)
 
 int serve_main(int argc, char **argv)
 {
+    return serve_main_as(argc, argv, argv);
+}
+
+int serve_main_as(int argc, char **argv, char **real)
+{
     struct serve s = {.worker_uid = 0};
-    struct keeper_options k = {.worker_main = worker_main, .arg = &s, .argv = argv};
+    struct keeper_options k = {.worker_main = worker_main, .arg = &s, .argv = real};
     struct engine_options engine;
     struct buf text = {0};
     char path[PATH_MAX];

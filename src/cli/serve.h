@@ -5,6 +5,8 @@
 #ifndef HF_CLI_SERVE_H
 #define HF_CLI_SERVE_H
 
+#include <limits.h>
+
 #include "cli/options.h"
 #include "transport/listen.h"
 
@@ -15,13 +17,17 @@ struct serve {
     struct serve_options options;
     struct buf tokens;
     struct listen_socket listeners[SERVE_LISTEN_MAX];
+    int dialect[SERVE_LISTEN_MAX]; /* of the same listener: which of dialects_all; -1: everything */
     size_t listener_count;
     uid_t worker_uid;
     gid_t worker_gid;
-    bool resumed; /* an older binary handed over */
+    char history_dir[PATH_MAX]; /* resolved; options point to it */
+    bool resumed;               /* an older binary handed over */
 };
 
 int serve_main(int argc, char **argv);
+/* The same under another command line: a newer binary is executed with `real`. */
+int serve_main_as(int argc, char **argv, char **real);
 
 /* worker.c: the forked child's whole life. */
 struct keeper_boot;

@@ -33,23 +33,21 @@ static int from_file(const char *path, struct buf *out, struct hf_error *err)
 
 static bool from_environment(struct buf *out)
 {
-    char *token = getenv("HOLDFAST_TOKEN");
+    char *token = getenv(TOKEN_ENV);
 
     if (token == NULL || token[0] == '\0')
         return false;
     buf_puts(out, token);
     /* /proc/PID/environ shows the memory the process was started with. */
     hf_wipe(token, strlen(token));
-    unsetenv("HOLDFAST_TOKEN");
+    unsetenv(TOKEN_ENV);
     return true;
 }
 
-/* The directory that keeps the made token; created if need be. */
-static bool state_dir(char *out, size_t size)
+static void state_dir_name(char *out, size_t size)
 {
     const char *set = getenv("HOLDFAST_STATE_DIR"), *xdg = getenv("XDG_STATE_HOME"),
                *home = getenv("HOME");
-    char *slash;
 
     if (set != NULL)
         snprintf(out, size, "%s", set);
@@ -59,6 +57,23 @@ static bool state_dir(char *out, size_t size)
         snprintf(out, size, "%s/holdfast", xdg);
     else
         snprintf(out, size, "%s/.local/state/holdfast", home != NULL ? home : "");
+}
+
+bool token_default_path(char *out, size_t size)
+{
+    char dir[480];
+
+    state_dir_name(dir, sizeof dir);
+    snprintf(out, size, "%s/token", dir);
+    return access(out, R_OK) == 0;
+}
+
+/* The directory that keeps the made token; created if need be. */
+static bool state_dir(char *out, size_t size)
+{
+    char *slash;
+
+    state_dir_name(out, size);
     for (slash = strchr(out + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         mkdir(out, 0755);

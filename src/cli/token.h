@@ -5,8 +5,13 @@
 #ifndef HF_CLI_TOKEN_H
 #define HF_CLI_TOKEN_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/buf.h"
 #include "base/error.h"
+
+#define TOKEN_ENV "HOLDFAST_TOKEN"
 
 /*
  * The text of the token file, of HOLDFAST_TOKEN (which is wiped from the
@@ -14,5 +19,7 @@
  * with a fresh token, mode 0600. Tells on standard error which it was, never the token.
  */
 int token_load(const char *token_file, struct buf *out, struct hf_error *err);
+/* Where a made token is kept; false: there is none that we may read. */
+bool token_default_path(char *out, size_t size);
 
 #endif

@@ -15,7 +15,9 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "cli/confine.h"
+#include "cli/dialects.h"
 #include "cli/serve.h"
+#include "dialects/mcp/mcp.h"
 #include "dialects/native/native.h"
 #include "engine/engine.h"
 #include "keeper/keeper.h"
@@ -26,8 +28,6 @@
 #define STOP_DRAIN_MS 1000  /* for last answers after the processes have ended */
 #define RETIRE_DRAIN_MS 100 /* for close frames; the next worker is waiting */
 
-static const char *const dialects[] = {"native"};
-
 struct worker {
     struct serve *serve;
     struct loop *loop;
@@ -36,6 +36,10 @@ struct worker {
     struct http_options http;
     struct native *native;
     struct native_info info;
+    struct dialect_host host;
+    struct dialects *dialects;
+    const char *names[DIALECTS_MAX + 2];
+    struct mcp *mcp;
     struct auth *auth;
     struct origin *origin;
     struct tls_context *tls;
@@ -55,6 +59,8 @@ static void worker_on_ended(void *arg)
     struct worker *w = arg;
 
     native_drain(w->native);
+    dialects_drain(w->dialects);
+    mcp_drain(w->mcp);
     http_server_drain(w->server, STOP_DRAIN_MS, worker_on_drained, w);
 }
 
@@ -64,6 +70,7 @@ static void worker_on_stop(void *arg, uint32_t grace_ms)
 
     log_info("stopping");
     native_refuse_new(w->native);
+    mcp_refuse_new(w->mcp);
     engine_end_all(w->engine, grace_ms, worker_on_ended, w);
 }
 
@@ -72,6 +79,8 @@ static void worker_on_retire(void *arg)
     struct worker *w = arg;
 
     native_drain(w->native);
+    dialects_drain(w->dialects);
+    mcp_drain(w->mcp);
     http_server_drain(w->server, RETIRE_DRAIN_MS, worker_on_drained, w);
 }
 
@@ -130,6 +139,29 @@ static int worker_make_engine(struct worker *w, const struct keeper_boot *boot)
     return 0;
 }
 
+static size_t worker_name_dialects(struct worker *w)
+{
+    size_t n = 0;
+
+    w->names[n++] = "native";
+    w->names[n++] = "mcp";
+    for (size_t i = 0; dialects_all[i] != NULL; i++)
+        w->names[n++] = dialects_all[i]->name;
+    return n;
+}
+
+static void worker_make_mcp(struct worker *w)
+{
+    const struct mcp_options o = {
+        .version = HF_VERSION,
+        .origin = w->origin,
+        .session_ms = w->serve->options.mcp_session_ms,
+    };
+
+    w->mcp = mcp_new(w->engine, &o);
+    http_server_mount(w->server, mcp_routes(w->mcp));
+}
+
 static void worker_make_server(struct worker *w)
 {
     const struct serve *s = w->serve;
@@ -142,8 +174,8 @@ static void worker_make_server(struct worker *w)
     w->info = (struct native_info){
         .version = HF_VERSION,
         .started_ms = clock_wall_ms(),
-        .dialects = dialects,
-        .dialect_count = 1,
+        .dialects = w->names,
+        .dialect_count = worker_name_dialects(w),
         .tls = tls_is_built_in(),
         .compress = s->options.compress,
         .secure_cookie = w->tls != NULL,
@@ -152,8 +184,12 @@ static void worker_make_server(struct worker *w)
     };
     w->native = native_new(w->engine, w->auth, &w->info);
     http_server_mount(w->server, native_routes(w->native));
+    w->host = (struct dialect_host){.engine = w->engine, .loop = w->loop, .version = HF_VERSION};
+    w->dialects = dialects_new(&w->host, w->server);
+    worker_make_mcp(w);
     for (i = 0; i < s->listener_count; i++)
-        http_server_listen(w->server, s->listeners[i].fd, s->listeners[i].kind, NULL,
+        http_server_listen(w->server, s->listeners[i].fd, s->listeners[i].kind,
+                           s->dialect[i] < 0 ? NULL : dialects_routes(w->dialects, s->dialect[i]),
                            s->listeners[i].kind == LISTEN_TCP ? w->tls : NULL);
 }
 
@@ -168,8 +204,10 @@ static void worker_announce(const struct worker *w, const struct keeper_boot *bo
     for (i = 0; i < w->serve->listener_count; i++) {
         const char *url = w->serve->listeners[i].url;
         bool tls = w->tls != NULL && strncmp(url, "http://", 7) == 0;
-        int n = snprintf(line, sizeof line, "listening on %s%s\n", tls ? "https://" : "",
-                         tls ? url + 7 : url);
+        int which = w->serve->dialect[i];
+        int n = snprintf(line, sizeof line, "%s%slistening on %s%s\n",
+                         which < 0 ? "" : dialects_all[which]->name, which < 0 ? "" : " ",
+                         tls ? "https://" : "", tls ? url + 7 : url);
         io_write_all(STDOUT_FILENO, line, (size_t)n);
     }
 }
@@ -178,8 +216,10 @@ static void worker_fini(struct worker *w)
 {
     if (w->server != NULL)
         http_server_free(w->server);
+    dialects_free(w->dialects);
     if (w->native != NULL)
         native_free(w->native);
+    mcp_free(w->mcp);
     engine_free(w->engine);
     auth_free(w->auth);
     origin_free(w->origin);

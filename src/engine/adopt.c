@@ -73,7 +73,7 @@ static void recover_slip(struct engine *e, const struct keeper_boot *boot)
 static void adopt_not(struct engine *e, struct process *p, const struct keeper_entry *k)
 {
     struct k_simple m = {.type = K_FORGET, .entry = k->entry};
-    int fds[] = {k->tty_fd, k->stdin_fd, k->stdout_fd, k->stderr_fd, k->record_fd};
+    int fds[] = {k->tty_fd, k->stdin_fd, k->stdout_fd, k->stderr_fd, k->side_fd, k->record_fd};
 
     if (k->exited)
         line_send_later(e->line, &m, sizeof m);
@@ -100,6 +100,7 @@ static struct process *adopt_one(struct engine *e, const struct keeper_entry *k)
     p->in_fd = k->tty_fd >= 0 ? k->tty_fd : k->stdin_fd;
     p->out_fd[0] = k->stdout_fd;
     p->out_fd[1] = k->stderr_fd;
+    p->side_fd = k->side_fd;
     journal_init(&p->journal, &p->rec, &e->state.head->slip, e->exact);
     input_recover(p);
     registry_add(e, p);
@@ -118,6 +119,8 @@ static void resume(struct process *p, const struct keeper_entry *k)
         events_append(&e->events, "process.created", p, NULL);
         h->created_told = 1;
     }
+    attention_start(p);
+    await_on_crash(p);
     output_start(p);
     if (!process_is_running(p)) {
         p->reaped = true;
@@ -167,4 +170,5 @@ void adopt_all(struct engine *e, const struct keeper_boot *boot)
         if (p != NULL)
             resume(p, &boot->entries[i]);
     }
+    sessions_adopt(e);
 }

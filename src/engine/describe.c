@@ -9,6 +9,7 @@
 
 #include "base/io.h"
 #include "base/signals.h"
+#include "engine/attention.h"
 #include "engine/engine_own.h"
 
 const char *exit_kind_name(enum exit_kind kind)
@@ -28,9 +29,11 @@ void process_view(struct process *p, struct process_view *v)
         .tag = p->tag,
         .label = p->label,
         .command = p->command,
-        .cwd = p->cwd,
+        .cwd = h->pty ? attention_cwd(p) : p->cwd,
         .session_id = p->session_id,
-        .title = p->title,
+        .title = p->title != NULL          ? p->title
+                 : h->osc_title[0] != '\0' ? h->osc_title
+                                           : NULL,
         .args = p->args,
         .arg_count = p->arg_count,
         .metadata_json = p->metadata_json != NULL ? p->metadata_json : "{}",
@@ -104,8 +107,17 @@ static void write_output(struct json_out *o, const struct process_view *v)
     json_shut(o, '}');
 }
 
+static void write_fact(struct json_out *o, const char *name, enum attention_fact fact)
+{
+    if (fact == FACT_UNKNOWN)
+        json_knull(o, name);
+    else
+        json_kbool(o, name, fact == FACT_YES);
+}
+
 static void write_terminal(struct process *p, struct json_out *o, const struct process_view *v)
 {
+    struct attention_view a;
     char foreground[32] = "";
 
     json_kbool(o, "pty", v->pty);
@@ -113,6 +125,9 @@ static void write_terminal(struct process *p, struct json_out *o, const struct p
         json_knull(o, "rows");
         json_knull(o, "cols");
         json_knull(o, "foreground");
+        json_knull(o, "waiting_for_input");
+        json_knull(o, "echo_off");
+        json_knull(o, "bell");
         return;
     }
     json_kint(o, "rows", v->rows);
@@ -120,6 +135,10 @@ static void write_terminal(struct process *p, struct json_out *o, const struct p
     if (v->running)
         process_foreground(p, foreground, sizeof foreground);
     json_kstr(o, "foreground", foreground[0] != '\0' ? foreground : NULL);
+    process_attention(p, &a);
+    write_fact(o, "waiting_for_input", a.waiting);
+    write_fact(o, "echo_off", a.echo_off);
+    json_ku64(o, "bell", a.bells);
 }
 
 void process_write_json(struct process *p, struct json_out *o)

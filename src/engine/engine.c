@@ -17,6 +17,7 @@ void engine_options_default(struct engine_options *o)
         .max_viewers = LIMIT_VIEWERS,
         .journal_bytes = LIMIT_JOURNAL_BYTES,
         .journal_memory_bytes = LIMIT_JOURNAL_MEMORY_BYTES,
+        .history_disk_bytes = LIMIT_HISTORY_DISK_BYTES,
         .retain_count = LIMIT_RETAINED,
         .retain_ms = LIMIT_RETAIN_MS,
         .event_log_bytes = LIMIT_EVENT_LOG_BYTES,
@@ -79,6 +80,7 @@ struct engine *engine_new(struct loop *loop, const struct keeper_boot *boot,
     e->has_cgroup = boot->has_cgroup;
     list_init(&e->processes);
     list_init(&e->exited);
+    list_init(&e->sessions);
     spare_init(e);
     /* Twice what can be known at once keeps the chains short. */
     e->by_id_size = 2 * (o->max_processes + o->retain_count) + 1;
@@ -106,6 +108,7 @@ void engine_free(struct engine *e)
 {
     if (e == NULL)
         return;
+    sessions_free(e);
     while (!list_is_empty(&e->processes)) {
         struct process *p = list_entry(e->processes.next, struct process, link);
         if (!list_is_empty(&p->exited_link))
@@ -115,6 +118,7 @@ void engine_free(struct engine *e)
     record_fini(&e->spare);
     task_cancel(&e->events.wake);
     timer_close(e->retention);
+    ports_free(e);
     line_free(e->line);
     if (e->exact) {
         struct io_count now = io_counted();
@@ -217,6 +221,7 @@ void engine_stats(const struct engine *e, struct engine_stats *out)
         .output_bytes_total = h->output_bytes_total,
         .input_bytes_total = h->input_bytes_total,
         .journal_bytes = e->ring_bytes,
+        .history_bytes = e->disk_bytes,
         .last_activity_wall_ms = h->last_activity_wall_ms,
         .generation = e->generation,
         .has_cgroup = e->has_cgroup,

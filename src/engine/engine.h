@@ -24,6 +24,8 @@ struct engine_options {
     size_t max_viewers;   /* of one process */
     size_t journal_bytes; /* default ring */
     uint64_t journal_memory_bytes;
+    const char *history_dir;     /* for rings larger than journal_bytes; NULL: all in memory */
+    uint64_t history_disk_bytes; /* of all files */
     size_t retain_count;
     int64_t retain_ms;
     size_t event_log_bytes;
@@ -73,7 +75,8 @@ struct engine_stats {
     size_t running, exited, viewers;
     uint64_t spawned_total, spawn_failed_total, exited_total;
     uint64_t output_bytes_total, input_bytes_total;
-    uint64_t journal_bytes;        /* reserved by rings */
+    uint64_t journal_bytes;        /* reserved by rings in memory */
+    uint64_t history_bytes;        /* and in files */
     int64_t last_activity_wall_ms; /* input, output, spawn, exit, attach */
     uint32_t generation;           /* of this worker */
     bool has_cgroup, exact_recovery;

@@ -13,8 +13,10 @@
 #include "engine/engine.h"
 #include "engine/events.h"
 #include "engine/journal_own.h"
+#include "engine/lease.h"
 #include "engine/line.h"
 #include "engine/record.h"
+#include "engine/share.h"
 #include "engine/shared.h"
 #include "engine/viewer.h"
 
@@ -40,18 +42,34 @@ struct engine {
     struct process **by_id; /* open hash table; see registry.c */
     size_t by_id_size;
     size_t running, starting, retained;
-    uint64_t ring_bytes; /* of all rings */
+    uint64_t ring_bytes; /* of all rings in memory */
+    uint64_t disk_bytes; /* of those in files */
     struct record spare; /* made ahead, while a child is on its way; fd -1: none */
     struct task spare_task;
     size_t viewers;
+    share_end_fn *share_end;
+    void *share_end_arg;
+    struct list sessions; /* struct session, newest first */
+    size_t session_count;
     struct timer *retention;
     int64_t retention_due_ms; /* wall clock */
+    struct ports *ports;      /* NULL until somebody waits for one */
     uint32_t generation;
     bool has_cgroup, exact, stopping;
     /* engine_end_all */
     size_t ends_open;
     task_fn *ended;
     void *ended_arg;
+};
+
+/* See lease.h. Held without a holder: its client may still come back. */
+struct lease {
+    bool held;
+    struct viewer *holder;
+    char *client, *name;
+    enum viewer_role role;
+    int64_t since_ms;
+    struct timer *grace;
 };
 
 /* Where a process is on its way out. */
@@ -77,6 +95,8 @@ struct process {
     /* copies of the metadata half that is current, see meta.c */
     char *command, *cwd, *tag, *label, *session_id, *title, *metadata_json;
     char *idempotency_key, *request_hash;
+    char *session_json;      /* a session's shell; NULL: none */
+    struct session *session; /* whose shell it is now, which holds it; NULL: none */
     char **args;
     size_t arg_count;
     enum process_source source;
@@ -85,6 +105,8 @@ struct process {
 
     /* output */
     int tty_fd, out_fd[2], in_fd; /* out_fd: stdout, stderr; in_fd: pipe or the tty */
+    int side_fd;                  /* a session's shell: what it reports through; -1: none */
+    uint64_t read_bytes[2];       /* from out_fd, by this worker */
     struct watch *tty_watch, *out_watch[2], *in_watch;
     bool held; /* not read because viewers must catch up */
     uint64_t held_since_ms;
@@ -124,12 +146,23 @@ struct process {
     bool typed;             /* a key was written, and nothing was read since */
     bool in_closed;
 
+    struct attention *attention; /* terminals only */
+    /* links, see share.c */
+    struct list shares;
+    struct timer *share_timer;
+
     /* viewers */
     struct list viewers;
     struct list *pump_next; /* where the walk over them goes on */
     bool pumping, pump_again;
     size_t viewer_count; /* those that are not internal */
     struct viewer *size_owner;
+    char *size_owner_client;         /* of the one that left last */
+    uint64_t size_turn, size_called; /* changes of windows and calls are numbered */
+    uint64_t size_ms;                /* the loop's clock, of the last change; 0: none */
+    uint64_t size_leave_ms;          /* until then who left may come back */
+    struct timer *size_timer;
+    struct lease lease;
     bool seen_viewer;
 };
 
@@ -144,9 +177,12 @@ struct viewer {
     uint64_t moved_ms; /* the loop's clock, when it last took something */
     char *client, *name;
     uint16_t rows, cols;
+    uint64_t sized; /* turn of its last change */
     int8_t only_stream;
+    enum viewer_role role;
+    int64_t since_ms; /* wall clock */
     bool internal, lossless, ack, read_only;
-    bool replayed, exited, dead, pumping, stalled;
+    bool replayed, exited, dead, pumping, stalled, leaving;
 };
 
 /* registry.c */
@@ -160,8 +196,9 @@ void retention_run(struct engine *e);
 void spare_init(struct engine *e);
 void spare_offer(struct engine *e, struct record *r); /* takes it in any case */
 void retention_change(struct process *p);             /* its retain_ms is another */
-/* Drops the oldest exited records until `need` more bytes of ring fit; false if that is not possible. */
-bool retention_make_room(struct engine *e, uint64_t need);
+/* Drops the oldest exited records until `need` more bytes of ring fit, in memory or on disk;
+ * false if that is not possible. */
+bool retention_make_room(struct engine *e, uint64_t need, bool on_disk);
 
 /* process.c */
 struct process *process_new(struct engine *e);
@@ -196,7 +233,15 @@ void deadline_on_detach(struct process *p);
 void deadline_on_attach(struct process *p);
 void deadline_on_crash(struct process *p);
 
+/* session.c */
+struct session;
+void sessions_adopt(struct engine *e); /* from the shells that the last worker left */
+void sessions_free(struct engine *e);
+
 /* input.c */
+/* All of it, into a queue that nobody else writes to; false: no room. */
+bool input_put(struct process *p, const void *bytes, size_t len);
+uint64_t input_put_offset(const struct process *p); /* where the next byte put will be */
 void input_start(struct process *p);
 void input_flush(struct process *p);
 void input_close(struct process *p);
@@ -211,8 +256,41 @@ void viewers_mark_stalled(struct process *p, uint64_t held_ms);
 /* What must not be overwritten yet; the end of the output if nothing. */
 uint64_t viewers_hold(struct process *p);
 
+/* attention.c */
+void attention_start(struct process *p);
+void attention_output(struct process *p);   /* the journal has grown */
+void attention_input(struct process *p);    /* something was typed */
+void attention_activity(struct process *p); /* anything else that may change what is known */
+void attention_stop(struct process *p);
+void attention_free(struct process *p);
+const char *attention_cwd(const struct process *p); /* where it stands now, or NULL */
+
+/* ports.c */
+void ports_free(struct engine *e);
+/* share.c */
+void share_arm(struct process *p);
+void share_free_all(struct process *p);
+void share_write(const struct process *p, struct json_out *o); /* for the metadata */
+void share_load(struct process *p, const json_t *links);       /* NULL: none */
+/* await.c */
+uint64_t await_needs(const struct viewer *v);
+uint64_t await_hold(const struct process *p, uint64_t hold); /* lowered if a viewer is awaited */
+void await_note(struct process *p);                          /* a viewer came or acknowledged */
+void await_begin(struct process *p, const struct viewer *last);
+void await_on_crash(struct process *p);
+
+/* lease.c */
+int lease_check(const struct process *p, const struct viewer *v, struct hf_error *err);
+void lease_on_attach(struct viewer *v);
+void lease_on_detach(struct viewer *v);
+void lease_fini(struct process *p);
+void lease_write(const struct process *p, struct json_out *o); /* for the metadata */
+void lease_load(struct process *p, const json_t *o);           /* NULL: none */
+
 /* size.c */
 void size_viewer(struct viewer *v, uint16_t rows, uint16_t cols);
-void size_on_detach(struct process *p);
+void size_settle(struct process *p); /* something changed: now or soon */
+void size_on_detach(struct viewer *v);
+void size_fini(struct process *p);
 
 #endif

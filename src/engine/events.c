@@ -121,8 +121,13 @@ void events_append(struct events *ev, const char *type, struct process *p, const
         json_raw(&o, extra_json, strlen(extra_json));
     }
     json_shut(&o, '}');
-    events_store(ev, type, buf_data(&text), text.len);
+    events_append_text(ev, type, buf_data(&text), text.len);
     buf_fini(&text);
+}
+
+void events_append_text(struct events *ev, const char *type, const char *json, size_t len)
+{
+    events_store(ev, type, json, len);
     ev->wake.fn = events_on_wake;
     ev->wake.arg = ev;
     if (!list_is_empty(&ev->subscribers))

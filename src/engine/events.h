@@ -5,7 +5,8 @@
  * A log in shared memory (it survives the worker) of JSON texts with increasing
  * ids; subscribers are cursors into it, as viewers are into a journal. The text
  * is {"type":"process.exited","time":…,"process":{…}}; types: process.created,
- * process.updated, process.exited, process.deleted, viewer.attached, viewer.detached. Layer: engine.
+ * process.updated, process.exited, process.deleted, viewer.joined, viewer.left (these two
+ * with the viewer as "detail"); those of sessions have "session" in place of "process". Layer: engine.
  */
 #ifndef HF_ENGINE_EVENTS_H
 #define HF_ENGINE_EVENTS_H
@@ -42,5 +43,6 @@ void events_unsubscribe(struct event_subscriber *s);
 
 /* engine's own */
 void events_append(struct events *ev, const char *type, struct process *p, const char *extra_json);
+void events_append_text(struct events *ev, const char *type, const char *json, size_t len);
 
 #endif

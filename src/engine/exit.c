@@ -64,6 +64,7 @@ void exit_tell(struct process *p)
     e->running--;
     if (p->deadline != NULL)
         timer_stop(p->deadline);
+    attention_stop(p);
     if (!p->rec.head->exit_told) {
         e->state.head->exited_total++;
         events_append(&e->events, "process.exited", p, NULL);

@@ -33,8 +33,8 @@ static size_t queue_room(const struct record_head *h)
     return used < LIMIT_INPUT_QUEUE_BYTES ? (size_t)(LIMIT_INPUT_QUEUE_BYTES - used) : 0;
 }
 
-/* Makes `len` bytes behind the head count, and the client's offset with them. */
-static void queue_commit(struct record_head *h, size_t len, int client)
+/* Makes `len` bytes behind the head count, and `taken` bytes of the client's with them. */
+static void queue_commit(struct record_head *h, size_t len, int client, size_t taken)
 {
     const struct input_commit *old = committed(h);
     uint32_t which = atomic_load_explicit(&h->commit_which, memory_order_relaxed) ^ 1;
@@ -42,7 +42,7 @@ static void queue_commit(struct record_head *h, size_t len, int client)
 
     c->head = old->head + len;
     c->client = client;
-    c->client_offset = client >= 0 ? h->clients[client].offset + len : 0;
+    c->client_offset = client >= 0 ? h->clients[client].offset + taken : 0;
     atomic_store_explicit(&h->commit_which, which, memory_order_release);
     if (client >= 0) {
         h->clients[client].offset = c->client_offset;
@@ -258,6 +258,9 @@ void input_wake(struct process *p)
 
 static int input_check(const struct process *p, struct hf_error *err)
 {
+    if (p->session_json != NULL)
+        return hf_fail(err, HF_E_stdin_closed,
+                       "this is the shell of a session; use POST /v1/sessions/{id}/run");
     if (!process_is_running(p))
         return hf_fail(err, HF_E_not_running, "the process has exited and takes no input");
     if (p->in_closed || p->in_fd < 0)
@@ -267,6 +270,27 @@ static int input_check(const struct process *p, struct hf_error *err)
     if (p->rec.head->eof_at != INPUT_NO_EOF && !p->rec.head->pty)
         return hf_fail(err, HF_E_stdin_closed, "end of file was already sent");
     return 0;
+}
+
+bool input_put(struct process *p, const void *bytes, size_t len)
+{
+    struct record_head *h = p->rec.head;
+
+    if (len > QUEUE - (committed(h)->head - queue_tail(h)))
+        return false;
+    queue_copy(&p->rec, bytes, len);
+    queue_commit(h, len, -1, 0);
+    h->last_input_ms = clock_wall_ms();
+    p->engine->state.head->input_bytes_total += len;
+    process_touch(p);
+    if (!p->in_blocked)
+        input_flush(p);
+    return true;
+}
+
+uint64_t input_put_offset(const struct process *p)
+{
+    return committed(p->rec.head)->head;
 }
 
 static ssize_t input_take(struct process *p, int client, const void *bytes, size_t len)
@@ -279,41 +303,63 @@ static ssize_t input_take(struct process *p, int client, const void *bytes, size
     if (len == 0)
         return 0;
     queue_copy(&p->rec, bytes, len);
-    queue_commit(h, len, client);
+    queue_commit(h, len, client, len);
     h->last_input_ms = clock_wall_ms();
     p->engine->state.head->input_bytes_total += len;
     process_touch(p);
+    attention_input(p);
     if (!p->in_blocked)
         input_flush(p);
     return (ssize_t)len;
 }
 
+/* Index of the named client, known or new; -1: it has no name. */
+static int client_index(struct process *p, const char *client)
+{
+    int i = client != NULL ? client_find(p->rec.head, client) : -1;
+
+    return client != NULL && i < 0 ? client_make(p->rec.head, client) : i;
+}
+
+/* v: the viewer it comes from; NULL: it comes another way. */
+static ssize_t input_from(struct process *p, const struct viewer *v, const char *client,
+                          const void *bytes, size_t len, struct hf_error *err)
+{
+    if (input_check(p, err) < 0 || lease_check(p, v, err) < 0)
+        return -EPIPE;
+    return input_take(p, client_index(p, client), bytes, len);
+}
+
 ssize_t process_input(struct process *p, const void *bytes, size_t len, struct hf_error *err)
 {
-    int rc = input_check(p, err);
-
-    return rc < 0 ? -EPIPE : input_take(p, -1, bytes, len);
+    return input_from(p, NULL, NULL, bytes, len, err);
 }
 
 ssize_t process_input_from(struct process *p, const char *client, const void *bytes, size_t len,
                            struct hf_error *err)
 {
-    int rc = input_check(p, err), i;
-
-    if (rc < 0)
-        return -EPIPE;
-    i = client_find(p->rec.head, client);
-    if (i < 0)
-        i = client_make(p->rec.head, client);
-    return input_take(p, i, bytes, len);
+    return input_from(p, NULL, client, bytes, len, err);
 }
 
-int process_input_eof(struct process *p, struct hf_error *err)
+ssize_t viewer_input(struct viewer *v, const void *bytes, size_t len, struct hf_error *err)
+{
+    return input_from(v->process, v, v->client, bytes, len, err);
+}
+
+void viewer_input_pass(struct viewer *v, size_t len)
+{
+    if (v->client != NULL)
+        queue_commit(v->process->rec.head, 0, client_index(v->process, v->client), len);
+}
+
+static int input_eof(struct process *p, const struct viewer *v, struct hf_error *err)
 {
     struct record_head *h = p->rec.head;
     struct termios t;
     int rc = input_check(p, err);
 
+    if (rc == 0)
+        rc = lease_check(p, v, err);
     if (rc < 0)
         return rc;
     if (h->pty) {
@@ -327,6 +373,16 @@ int process_input_eof(struct process *p, struct hf_error *err)
     if (!p->in_blocked)
         input_flush(p);
     return 0;
+}
+
+int process_input_eof(struct process *p, struct hf_error *err)
+{
+    return input_eof(p, NULL, err);
+}
+
+int viewer_input_eof(struct viewer *v, struct hf_error *err)
+{
+    return input_eof(v->process, v, err);
 }
 
 bool process_app_cursor(struct process *p)

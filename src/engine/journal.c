@@ -14,6 +14,7 @@
  */
 #include "engine/journal_own.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -21,9 +22,15 @@
 #include "engine/safecut.h"
 
 #define PATTERN_BYTES 4096
-/* A mark at least this often, so that recordings have times. */
+/*
+ * A mark at least this often while output comes, so that recordings have times: 10 ms is
+ * a frame of a player. Pipes share their marks with the changes of stream, and there a
+ * mark that is pushed out costs bytes, so theirs are rarer.
+ */
 #define MARK_TTY_MS 10
-#define MARK_PIPE_MS 1000
+#define MARK_PIPE_MS 100
+#define MARK_BYTES (256 * 1024)           /* a run is not longer than this and one read */
+#define LOOK_BACK_BYTES (4 * 1024 * 1024) /* for a mode: a long history is not read through */
 
 static unsigned char pattern[PATTERN_BYTES];
 
@@ -98,7 +105,8 @@ size_t journal_room(const struct journal *j, uint64_t hold)
 
 static struct mark *mark_slot(const struct journal *j, uint64_t index)
 {
-    return &j->rec->marks[index % RECORD_MARKS];
+    assert(j->rec->mark_slots > 0);
+    return &j->rec->marks[index % j->rec->mark_slots];
 }
 
 static uint64_t mark_count(const struct journal *j)
@@ -110,7 +118,28 @@ static uint64_t mark_oldest(const struct journal *j)
 {
     uint64_t n = mark_count(j);
 
-    return n > RECORD_MARKS ? n - RECORD_MARKS : 0;
+    return n > j->rec->mark_slots ? n - j->rec->mark_slots : 0;
+}
+
+static bool mark_same_size(const struct mark *a, const struct mark *b)
+{
+    return a->rows == b->rows && a->cols == b->cols;
+}
+
+/*
+ * Nothing was written under the last mark, so the new one can stand in its place. Not
+ * if it told a new size: that happened then, though output came only later.
+ */
+static bool mark_is_void(const struct journal *j, uint64_t n, const struct mark *m)
+{
+    const struct mark *last;
+
+    if (n == 0)
+        return false;
+    last = mark_slot(j, n - 1);
+    if (last->at != m->at)
+        return false;
+    return n < 2 || !mark_same_size(last, m) || mark_same_size(last, mark_slot(j, n - 2));
 }
 
 static void mark_append(struct journal *j, const struct mark *m)
@@ -118,16 +147,15 @@ static void mark_append(struct journal *j, const struct mark *m)
     struct record_head *h = j->rec->head;
     uint64_t n = mark_count(j);
 
-    /* Nothing was written under the last mark: it is replaced. */
-    if (n > 0 && mark_slot(j, n - 1)->at == m->at) {
+    if (mark_is_void(j, n, m)) {
         *mark_slot(j, n - 1) = *m;
         return;
     }
     /* The oldest mark goes. Bytes under it take their stream from the next
      * one; where that would be a lie they are no longer held. */
-    if (n >= RECORD_MARKS) {
-        const struct mark *old = mark_slot(j, n - RECORD_MARKS);
-        const struct mark *heir = mark_slot(j, n - RECORD_MARKS + 1);
+    if (n >= j->rec->mark_slots) {
+        const struct mark *old = mark_slot(j, n - j->rec->mark_slots);
+        const struct mark *heir = mark_slot(j, n - j->rec->mark_slots + 1);
         if (old->stream != heir->stream && heir->at > h->floor)
             h->floor = heir->at;
     }
@@ -150,8 +178,8 @@ static void mark_for_read(struct journal *j, enum stream stream)
     if (n > 0) {
         const struct mark *last = mark_slot(j, n - 1);
         int64_t every = h->pty ? MARK_TTY_MS : MARK_PIPE_MS;
-        if (last->stream == m.stream && last->rows == m.rows && last->cols == m.cols &&
-            now - last->time_ms < every && now >= last->time_ms)
+        if (last->stream == m.stream && mark_same_size(last, &m) && now - last->time_ms < every &&
+            now >= last->time_ms && m.at - last->at < MARK_BYTES)
             return;
     }
     mark_append(j, &m);
@@ -179,9 +207,23 @@ static uint64_t mark_search(const struct journal *j, uint64_t at)
     return lo;
 }
 
-const struct mark *journal_mark_at(const struct journal *j, uint64_t at)
+bool journal_mark_from(const struct journal *j, uint64_t number, struct journal_mark *out)
 {
-    return mark_count(j) == 0 ? NULL : mark_slot(j, mark_search(j, at));
+    uint64_t oldest = mark_oldest(j);
+    const struct mark *m;
+
+    if (number < oldest)
+        number = oldest;
+    if (number >= mark_count(j))
+        return false;
+    m = mark_slot(j, number);
+    *out = (struct journal_mark){number, m->at, m->time_ms, m->rows, m->cols};
+    return true;
+}
+
+bool journal_mark_at(const struct journal *j, uint64_t at, struct journal_mark *out)
+{
+    return journal_mark_from(j, mark_count(j) > 0 ? mark_search(j, at) : 0, out);
 }
 
 struct slice journal_slice(const struct journal *j, uint64_t at, size_t max)
@@ -199,6 +241,47 @@ struct slice journal_slice(const struct journal *j, uint64_t at, size_t max)
             end = mark_slot(j, i)->at;
     s.len = end - at < max ? (size_t)(end - at) : max;
     return s;
+}
+
+uint64_t journal_run_first(const struct journal *j)
+{
+    return mark_count(j) == 0 ? 0 : mark_search(j, journal_first(j));
+}
+
+uint64_t journal_run_count(const struct journal *j)
+{
+    uint64_t n = mark_count(j);
+
+    return n > 0 && mark_slot(j, n - 1)->at == journal_next(j) ? n - 1 : n;
+}
+
+struct slice journal_run(const struct journal *j, uint64_t number)
+{
+    const struct mark *m = mark_slot(j, number);
+    uint64_t first = journal_first(j), at = m->at > first ? m->at : first;
+    uint64_t end = number + 1 < mark_count(j) ? mark_slot(j, number + 1)->at : journal_next(j);
+
+    assert(number >= mark_oldest(j) && number < mark_count(j));
+    return (struct slice){
+        .at = at,
+        .bytes = journal_bytes(j, at),
+        .len = end > at ? (size_t)(end - at) : 0,
+        .stream = m->stream,
+        .time_ms = m->time_ms,
+    };
+}
+
+void journal_cut(struct journal *j)
+{
+    uint64_t n = mark_count(j);
+    struct mark m;
+
+    if (n == 0 || mark_slot(j, n - 1)->at == journal_next(j))
+        return;
+    m = *mark_slot(j, n - 1);
+    m.at = journal_next(j);
+    m.time_ms = clock_wall_ms();
+    mark_append(j, &m);
 }
 
 /* --- writing ---------------------------------------------------------------- */
@@ -327,9 +410,10 @@ static const char *find_last(const char *hay, size_t len, const char *needle)
 
 bool journal_last_is(const struct journal *j, const char *on, const char *off)
 {
-    uint64_t first = journal_first(j);
-    size_t len = (size_t)(journal_next(j) - first);
-    const char *base = journal_bytes(j, first);
+    uint64_t first = journal_first(j), next = journal_next(j);
+    uint64_t from = next - first > LOOK_BACK_BYTES ? next - LOOK_BACK_BYTES : first;
+    size_t len = (size_t)(next - from);
+    const char *base = journal_bytes(j, from);
     const char *set = find_last(base, len, on);
 
     return set != NULL && find_last(set, (size_t)(base + len - set), off) == NULL;

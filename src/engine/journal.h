@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 enum stream { STREAM_TTY = 0, STREAM_STDOUT = 1, STREAM_STDERR = 2 };
+#define STREAM_NONE 127                 /* as a filter: none of them */
 const char *stream_name(enum stream s); /* "tty", "stdout", "stderr" */
 
 struct journal;
@@ -37,8 +38,31 @@ uint64_t journal_next(const struct journal *j);
 /* The longest run of one stream from `at`, at most max bytes; len 0 at the end.
  * `at` must be in [first, next]. */
 struct slice journal_slice(const struct journal *j, uint64_t at, size_t max);
+/*
+ * Runs, for platforms that number pieces of output: what lies under one mark, numbered
+ * densely from 0 for all time. The last one may still grow; journal_cut() ends it, so
+ * that whoever has been given it may ask for those that follow.
+ */
+uint64_t journal_run_first(const struct journal *j); /* the oldest that is held, even if in part */
+uint64_t journal_run_count(const struct journal *j); /* ever; an empty last one does not count */
+struct slice journal_run(const struct journal *j, uint64_t number); /* in [first, count) */
+void journal_cut(struct journal *j);
 /* All streams together: plain contiguous bytes. */
 const char *journal_bytes(const struct journal *j, uint64_t at);
+
+/*
+ * Marks are numbered as they are made; the oldest go first. A recording walks
+ * them, because they carry the times and sizes that hold from `at` on.
+ */
+struct journal_mark {
+    uint64_t number, at;
+    int64_t time_ms; /* wall clock */
+    uint16_t rows, cols;
+};
+/* The first mark that is held with this number or a higher one; false: there is none yet. */
+bool journal_mark_from(const struct journal *j, uint64_t number, struct journal_mark *out);
+/* The mark in force at an offset, else the oldest; false: nothing was ever marked. */
+bool journal_mark_at(const struct journal *j, uint64_t at, struct journal_mark *out);
 
 /* Where to begin for "the last n bytes", not inside an escape sequence (terminals) or a character. */
 uint64_t journal_tail_bytes(const struct journal *j, uint64_t n, bool terminal);

@@ -37,8 +37,6 @@ ssize_t journal_read(struct journal *j, int fd, enum stream stream, size_t max);
 size_t journal_recover(struct journal *j, int64_t moved);
 
 void journal_mark_size(struct journal *j, uint16_t rows, uint16_t cols);
-/* The mark in force at an offset; NULL if there is none at all. */
-const struct mark *journal_mark_at(const struct journal *j, uint64_t at);
 
 /* The ring that a wished capacity needs. */
 size_t journal_ring_bytes(size_t cap_bytes, bool exact);

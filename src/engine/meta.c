@@ -33,9 +33,14 @@ static void meta_write(const struct process *p, struct buf *out)
     json_kstr(&o, "metadata", p->metadata_json);
     json_kstr(&o, "idempotency_key", p->idempotency_key);
     json_kstr(&o, "request_hash", p->request_hash);
+    if (p->session_json != NULL)
+        json_kstr(&o, "session", p->session_json);
     json_kint(&o, "source", p->source);
     json_kint(&o, "size_policy", p->size_policy);
     json_kint(&o, "retain_ms", p->retain_ms);
+    if (!list_is_empty(&p->shares))
+        share_write(p, &o);
+    lease_write(p, &o);
     json_shut(&o, '}');
 }
 
@@ -96,9 +101,12 @@ int meta_load(struct process *p)
     p->metadata_json = take_string(o, "metadata");
     p->idempotency_key = take_string(o, "idempotency_key");
     p->request_hash = take_string(o, "request_hash");
+    p->session_json = take_string(o, "session");
     p->source = (enum process_source)json_integer_value(json_object_get(o, "source"));
     p->size_policy = (enum size_policy)json_integer_value(json_object_get(o, "size_policy"));
     p->retain_ms = json_integer_value(json_object_get(o, "retain_ms"));
+    share_load(p, json_object_get(o, "links"));
+    lease_load(p, json_object_get(o, "lease"));
     json_decref(o);
     return 0;
 }
@@ -119,4 +127,7 @@ void meta_free(struct process *p)
     free(p->metadata_json);
     free(p->idempotency_key);
     free(p->request_hash);
+    share_free_all(p);
+    lease_fini(p);
+    free(p->session_json);
 }

@@ -225,6 +225,7 @@ struct burst {
 static bool tty_took(struct process *p, struct burst *b, size_t n)
 {
     p->tty_retry_ms = 0;
+    attention_output(p);
     b->total += n;
     b->unsent += n;
     if (b->unsent >= GATHER_BYTES) {
@@ -317,6 +318,7 @@ static void pipe_burst(struct process *p, int i)
         ssize_t n = journal_read(&p->journal, p->out_fd[i], stream, want);
         if (n > 0) {
             total += (size_t)n;
+            p->read_bytes[i] += (size_t)n;
             more = pipe_took(p, i, (size_t)n, want, &unsent);
         } else {
             empty = n == -EAGAIN;

@@ -199,6 +199,7 @@ static void packet_numbers(const struct spawn_spec *s, struct k_spawn *k)
     k->set_nice = s->set_nice;
     k->set_oom = s->set_oom;
     k->quiet = s->quiet_start;
+    k->side = s->session_json != NULL;
     k->nice = (int32_t)s->nice;
     k->oom_score_adj = (int32_t)s->oom_score_adj;
     k->cpu_s = limit_of(s->cpu_s);

@@ -30,7 +30,7 @@ struct process *process_new(struct engine *e)
     p->engine = e;
     p->refs = 1;
     p->rec.fd = -1;
-    p->tty_fd = p->in_fd = p->out_fd[0] = p->out_fd[1] = -1;
+    p->side_fd = p->tty_fd = p->in_fd = p->out_fd[0] = p->out_fd[1] = -1;
     p->retain_ms = e->options.retain_ms;
     p->active_ms = clock_mono_ms();
     list_init(&p->link);
@@ -39,6 +39,7 @@ struct process *process_new(struct engine *e)
     list_init(&p->end_waiters);
     list_init(&p->input_waiters);
     list_init(&p->viewers);
+    list_init(&p->shares);
     p->pump.fn = process_on_pump;
     p->pump.arg = p;
     return p;
@@ -57,6 +58,7 @@ void process_unref(struct process *p)
     assert(list_is_empty(&p->viewers) && !p->in_table);
     output_close(p);
     input_close(p);
+    io_close(&p->side_fd);
     task_cancel(&p->pump);
     task_cancel(&p->input_room);
     timer_close(p->stall);
@@ -64,6 +66,8 @@ void process_unref(struct process *p)
     timer_close(p->drain);
     timer_close(p->end_timer);
     timer_close(p->deadline);
+    attention_free(p);
+    size_fini(p);
     meta_free(p);
     if (p->forgotten)
         spare_offer(p->engine, &p->rec);
@@ -154,6 +158,8 @@ int process_patch(struct process *p, const struct process_patch *patch, struct h
         retention_change(p);
     if (patch->title != NULL)
         viewers_notice(p, &n);
+    if (patch->set_size_policy)
+        size_settle(p);
     process_updated(p);
     return rc;
 }
@@ -232,8 +238,9 @@ void process_forget(struct process *p)
 
     if (!p->in_table)
         return;
-    if (process_is_running(p)) {
-        p->rec.head->deleting = 1; /* dropped as soon as it can be */
+    if (process_is_running(p) || p->session != NULL) {
+        if (!p->rec.head->deleting)
+            p->rec.head->deleting = 1; /* dropped as soon as it can be */
         return;
     }
     process_ref(p);
@@ -244,6 +251,7 @@ void process_forget(struct process *p)
     }
     line_send_later(e->line, &m, sizeof m);
     p->forgotten = true;
+    share_free_all(p);
     output_close(p);
     registry_remove(e, p);
     viewers_drop(p);

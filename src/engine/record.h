@@ -5,13 +5,15 @@
  * One memfd: a header page, the marks, the input queue, two halves for
  * metadata and the output ring. The keeper holds the descriptor; whoever maps it finds
  * everything that must survive a worker. Pages cost nothing until touched, so
- * the generous sizes are address space only.
+ * the generous sizes are address space only. A long history is in a file instead, which
+ * has no name and so goes with its last descriptor; it is mapped and used the same way.
  *
  *   0            head     struct record_head
- *   3 KiB        marks    RECORD_MARKS x struct mark
+ *   3 KiB        marks    mark_slots x struct mark
  *                input    LIMIT_INPUT_BYTES
  *                meta     2 x RECORD_META_BYTES, one current (see meta.h)
  *                ring     ring_bytes, mapped twice in a row
+ *                extra    extra_bytes: the log of a session whose shell this is (session_log.h)
  *
  * Every multi-word change is made so that a kill at any instruction leaves
  * the old or the new: data first, then one store that makes it count.
@@ -30,9 +32,12 @@
 
 #define RECORD_MAGIC 0x68667231u
 #define RECORD_LAYOUT 1
-#define RECORD_MARKS 16384
+#define RECORD_MARKS 16384        /* of a ring in memory */
+#define RECORD_BYTES_PER_MARK 256 /* a file has a mark for so many bytes of its ring */
 #define RECORD_META_BYTES (LIMIT_JSON_BODY_BYTES + 256 * 1024)
 #define RECORD_CLIENT_BYTES 64
+#define RECORD_TITLE_BYTES 256
+#define RECORD_CWD_BYTES 512
 #define INPUT_NO_EOF UINT64_MAX
 
 /* What holds from `at` on, until the next mark. */
@@ -91,9 +96,21 @@ struct record_head {
     _Atomic uint32_t exit_set;
     struct exit_record exit;
 
+    /* waiting for a viewer: see await.c */
+    int64_t hold_ms;
+    uint64_t hold_at, hold_until_ms;
+
     /* metadata */
     _Atomic uint32_t meta_which; /* 0: none, 1 or 2: the current half */
     uint32_t meta_len[2];
+
+    /* attention; what lies behind osc_from is fed again to the next worker */
+    uint64_t osc_from, bells;
+    uint8_t waiting, echo_off; /* enum attention_fact */
+    char osc_title[RECORD_TITLE_BYTES], osc_cwd[RECORD_CWD_BYTES];
+    uint64_t extra_bytes; /* behind the ring */
+    uint64_t mark_slots;  /* 0: RECORD_MARKS */
+    uint8_t on_disk;      /* the ring is in a file */
 };
 
 struct record {
@@ -102,12 +119,16 @@ struct record {
     char *input;
     char *meta[2];
     char *ring;
+    char *extra; /* NULL: none */
     int fd;
+    uint64_t mark_slots;
     size_t fixed_bytes; /* mapped in front of the ring */
 };
 
-/* A fresh one without a name; fd is a new memfd. 0 or -errno. */
-int record_create(struct record *r, size_t ring_bytes);
+/* A fresh one without a name; fd is a new memfd. Both sizes are rounded up to pages. 0 or -errno. */
+int record_create(struct record *r, size_t ring_bytes, size_t extra_bytes);
+/* The same in a nameless file of this directory, with its space reserved; nothing extra. */
+int record_create_file(struct record *r, size_t ring_bytes, const char *dir);
 void record_name(struct record *r, const char *id);
 /* Makes the record of a process that is forgotten as good as a fresh one, which is much
  * cheaper than another. False: it has used too much memory, and is as it was. */

@@ -17,6 +17,11 @@ static struct process **bucket(struct engine *e, const char *id)
     return &e->by_id[hash_bytes(id, strlen(id)) % e->by_id_size];
 }
 
+static uint64_t *registry_use(struct engine *e, const struct process *p)
+{
+    return p->rec.head->on_disk ? &e->disk_bytes : &e->ring_bytes;
+}
+
 void registry_add(struct engine *e, struct process *p)
 {
     struct process **b = bucket(e, p->rec.head->id);
@@ -25,7 +30,7 @@ void registry_add(struct engine *e, struct process *p)
     *b = p;
     list_prepend(&e->processes, &p->link);
     p->in_table = true;
-    e->ring_bytes += p->rec.head->ring_bytes;
+    *registry_use(e, p) += p->rec.head->ring_bytes;
     process_ref(p);
 }
 
@@ -40,7 +45,7 @@ void registry_remove(struct engine *e, struct process *p)
     *b = p->hash_next;
     list_remove(&p->link);
     p->in_table = false;
-    e->ring_bytes -= p->rec.head->ring_bytes;
+    *registry_use(e, p) -= p->rec.head->ring_bytes;
     process_unref(p);
 }
 

@@ -28,17 +28,27 @@ static void retention_arm(struct engine *e, int64_t due, int64_t now)
     timer_start(e->retention, due > now ? (uint64_t)(due - now) : 0);
 }
 
-static struct process *oldest(struct engine *e)
+/* The oldest that no session needs. False: there is none. */
+static bool forget_one(struct engine *e)
 {
-    return list_entry(e->exited.next, struct process, exited_link);
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &e->exited) {
+        struct process *p = list_entry(it, struct process, exited_link);
+        if (p->session != NULL)
+            continue;
+        process_forget(p);
+        return true;
+    }
+    return false;
 }
 
 void retention_add(struct engine *e, struct process *p)
 {
     list_append(&e->exited, &p->exited_link);
     e->retained++;
-    while (e->retained > e->options.retain_count)
-        process_forget(oldest(e));
+    while (e->retained > e->options.retain_count && forget_one(e))
+        ;
     if (p->in_table)
         retention_arm(e, expires_at(p), clock_wall_ms());
 }
@@ -51,6 +61,8 @@ void retention_run(struct engine *e)
     timer_stop(e->retention);
     list_for_each (it, tmp, &e->exited) {
         struct process *p = list_entry(it, struct process, exited_link);
+        if (p->session != NULL)
+            continue; /* it is dropped with its session, or when the next shell is there */
         if (expires_at(p) <= now)
             process_forget(p);
         else
@@ -64,12 +76,28 @@ void retention_change(struct process *p)
         retention_arm(p->engine, expires_at(p), clock_wall_ms());
 }
 
-bool retention_make_room(struct engine *e, uint64_t need)
+static struct process *oldest_of(struct engine *e, bool on_disk)
 {
-    while (e->ring_bytes + need > e->options.journal_memory_bytes) {
-        if (list_is_empty(&e->exited))
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &e->exited) {
+        struct process *p = list_entry(it, struct process, exited_link);
+        if (p->session == NULL && (p->rec.head->on_disk != 0) == on_disk)
+            return p;
+    }
+    return NULL;
+}
+
+bool retention_make_room(struct engine *e, uint64_t need, bool on_disk)
+{
+    uint64_t limit = on_disk ? e->options.history_disk_bytes : e->options.journal_memory_bytes;
+    const uint64_t *used = on_disk ? &e->disk_bytes : &e->ring_bytes;
+
+    while (*used + need > limit) {
+        struct process *p = oldest_of(e, on_disk);
+        if (p == NULL)
             return false;
-        process_forget(oldest(e));
+        process_forget(p);
     }
     return true;
 }

@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose window decides the terminal's size: the one that changed last, the
- * smallest of all, the first that came (while it is there), or nobody's.
+ * Whose window decides the terminal's size: that which changed last, the
+ * smallest in each direction, the owner's (the first that came, while it is there), or nobody's.
+ *
+ * The first change counts at once. Those that follow within SIZE_DEBOUNCE_MS, as when
+ * a window is dragged, become one at the end of it. When a viewer leaves, the
+ * others' windows count only after SIZE_LEAVE_MS, so that a reconnect does not make
+ * everybody's screen jump twice. Whatever is due is worked out when it is due, from
+ * who is there then.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "base/mem.h"
 #include "engine/engine_own.h"
 
 int size_policy_from_name(const char *name)
@@ -42,7 +50,10 @@ static void size_set(struct process *p, uint16_t rows, uint16_t cols, const char
     journal_mark_size(&p->journal, rows, cols);
     viewers_notice(p, &n);
     process_updated(p);
+    attention_activity(p);
 }
+
+/* --- who decides ------------------------------------------------------------------ */
 
 static struct viewer *first_with_window(struct process *p)
 {
@@ -54,6 +65,23 @@ static struct viewer *first_with_window(struct process *p)
             return v;
     }
     return NULL;
+}
+
+/* NULL: nobody is left, or the size was set by a call since. */
+static struct viewer *latest_with_window(struct process *p)
+{
+    struct viewer *latest = NULL;
+    uint64_t turn = p->size_called;
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &p->viewers) {
+        struct viewer *v = list_entry(it, struct viewer, link);
+        if (v->rows > 0 && v->sized > turn) {
+            turn = v->sized;
+            latest = v;
+        }
+    }
+    return latest;
 }
 
 static void size_smallest(struct process *p, const char *by)
@@ -72,31 +100,112 @@ static void size_smallest(struct process *p, const char *by)
         size_set(p, rows, cols, by);
 }
 
+static void size_of(struct process *p, const struct viewer *v)
+{
+    if (v != NULL)
+        size_set(p, v->rows, v->cols, v->client != NULL ? v->client : v->name);
+}
+
+/* The owner has just gone and may come back: nobody takes its place yet. */
+static bool owner_is_away(const struct process *p)
+{
+    return p->size_owner == NULL && p->size_owner_client != NULL &&
+           loop_now_ms(p->engine->loop) < p->size_leave_ms;
+}
+
+static void size_apply(struct process *p)
+{
+    const struct viewer *latest = latest_with_window(p);
+
+    if (p->size_owner == NULL && !owner_is_away(p))
+        p->size_owner = first_with_window(p);
+    switch (p->size_policy) {
+    case SIZE_LATEST: size_of(p, latest); break;
+    case SIZE_OWNER: size_of(p, p->size_owner); break;
+    case SIZE_SMALLEST:
+        size_smallest(p, latest == NULL           ? NULL
+                         : latest->client != NULL ? latest->client
+                                                  : latest->name);
+        break;
+    case SIZE_FIXED: break;
+    }
+}
+
+/* --- when ------------------------------------------------------------------------- */
+
+static void size_on_timer(struct timer *t, void *arg)
+{
+    struct process *p = process_ref(arg);
+    uint64_t now = loop_now_ms(p->engine->loop);
+
+    p->size_ms = now;
+    size_apply(p);
+    if (now < p->size_leave_ms)
+        timer_start(t, p->size_leave_ms - now);
+    process_unref(p);
+}
+
+static void size_after(struct process *p, uint64_t ms)
+{
+    if (p->size_timer == NULL)
+        p->size_timer = timer_new(p->engine->loop, size_on_timer, p);
+    timer_start(p->size_timer, ms);
+}
+
+void size_settle(struct process *p)
+{
+    uint64_t now = loop_now_ms(p->engine->loop), since = now - p->size_ms;
+
+    if (p->size_ms != 0 && since < SIZE_DEBOUNCE_MS) {
+        size_after(p, SIZE_DEBOUNCE_MS - since);
+        return;
+    }
+    p->size_ms = now;
+    size_apply(p);
+}
+
+/* An owner that comes back in time is the owner still. */
+static void owner_return(struct viewer *v)
+{
+    struct process *p = v->process;
+
+    if (owner_is_away(p) && v->client != NULL && strcmp(v->client, p->size_owner_client) == 0)
+        p->size_owner = v;
+}
+
 void size_viewer(struct viewer *v, uint16_t rows, uint16_t cols)
 {
     struct process *p = v->process;
-    const char *by = v->client != NULL ? v->client : v->name;
 
     v->rows = rows;
     v->cols = cols;
-    if (p->size_owner == NULL)
-        p->size_owner = first_with_window(p);
-    if (p->size_policy == SIZE_LATEST || (p->size_policy == SIZE_OWNER && p->size_owner == v))
-        size_set(p, rows, cols, by);
-    else if (p->size_policy == SIZE_SMALLEST)
-        size_smallest(p, by);
+    v->sized = ++p->size_turn;
+    owner_return(v);
+    size_settle(p);
 }
 
-void size_on_detach(struct process *p)
+void size_on_detach(struct viewer *v)
 {
-    if (p->size_policy == SIZE_SMALLEST)
-        size_smallest(p, NULL);
-    if (p->size_policy == SIZE_OWNER && p->size_owner == NULL) {
-        p->size_owner = first_with_window(p);
-        if (p->size_owner != NULL)
-            size_set(p, p->size_owner->rows, p->size_owner->cols, NULL);
+    struct process *p = v->process;
+
+    if (v->rows == 0)
+        return;
+    if (p->size_owner == v) {
+        p->size_owner = NULL;
+        free(p->size_owner_client);
+        p->size_owner_client = hf_xstrdup(v->client);
     }
+    p->size_leave_ms = loop_now_ms(p->engine->loop) + SIZE_LEAVE_MS;
+    size_after(p, SIZE_LEAVE_MS);
 }
+
+void size_fini(struct process *p)
+{
+    timer_close(p->size_timer);
+    free(p->size_owner_client);
+}
+
+/* --- asked for -------------------------------------------------------------------- */
 
 static int size_check(const struct process *p, int64_t rows, int64_t cols, struct hf_error *err)
 {
@@ -115,9 +224,13 @@ int process_resize(struct process *p, int64_t rows, int64_t cols, const char *by
 {
     int rc = size_check(p, rows, cols, err);
 
-    if (rc == 0)
-        size_set(p, (uint16_t)rows, (uint16_t)cols, by);
-    return rc;
+    if (rc < 0)
+        return rc;
+    if (p->size_timer != NULL)
+        timer_stop(p->size_timer);
+    p->size_called = ++p->size_turn;
+    size_set(p, (uint16_t)rows, (uint16_t)cols, by);
+    return 0;
 }
 
 int viewer_resize(struct viewer *v, int64_t rows, int64_t cols, struct hf_error *err)

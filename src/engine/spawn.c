@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "engine/engine_own.h"
+#include "engine/shell.h"
 
 struct spawn {
     struct process *process;
@@ -66,6 +67,11 @@ static int check_limits(struct engine *e, const struct spawn_spec *s, struct hf_
     if (s->tag != NULL && registry_find_tag(e, s->tag, true) != NULL)
         return hf_fail_field(err, HF_E_tag_in_use, "tag", "tag '%s' belongs to a running process",
                              s->tag);
+    if (e->options.history_dir == NULL && s->history_bytes > LIMIT_JOURNAL_MAX_BYTES)
+        return hf_fail_field(err, HF_E_bad_value, "history_bytes",
+                             "at most %lld bytes are kept in memory; more needs a daemon that was "
+                             "started with --history-dir",
+                             (long long)LIMIT_JOURNAL_MAX_BYTES);
     return 0;
 }
 
@@ -87,6 +93,7 @@ static void copy_meta(struct process *p, const struct spawn_spec *s)
     p->metadata_json = hf_xstrdup(s->metadata_json);
     p->idempotency_key = hf_xstrdup(s->idempotency_key);
     p->request_hash = hf_xstrdup(s->request_hash);
+    p->session_json = hf_xstrdup(s->session_json);
     p->source = s->source;
     p->size_policy = s->size_policy;
     if (s->retain_ms >= 0)
@@ -102,6 +109,8 @@ static void copy_life(struct record_head *h, const struct spawn_spec *s)
     h->delivery = (uint8_t)s->delivery;
     h->on_detach = (uint8_t)s->on_detach;
     h->detach_ms = s->detach_ms;
+    h->hold_ms = s->hold_ms;
+    h->hold_until_ms = s->hold_ms > 0 ? clock_mono_ms() + (uint64_t)s->hold_ms : 0;
     h->grace_ms = s->grace_ms >= 0 ? s->grace_ms : KILL_GRACE_MS;
     h->idle_timeout_ms = s->idle_timeout_ms;
     if (s->timeout_ms > 0)
@@ -128,7 +137,7 @@ static void spare_fill(void *arg)
     struct engine *e = arg;
 
     if (e->spare.fd >= 0 ||
-        record_create(&e->spare, journal_ring_bytes(e->options.journal_bytes, e->exact)) < 0)
+        record_create(&e->spare, journal_ring_bytes(e->options.journal_bytes, e->exact), 0) < 0)
         return;
     /* The pages that every process needs, before it needs them. */
     e->spare.marks[0].at = 0;
@@ -152,18 +161,56 @@ void spare_offer(struct engine *e, struct record *r)
     record_fini(r);
 }
 
-static int spare_take(struct engine *e, struct record *r, const char *id, size_t ring)
+static int spare_take(struct engine *e, struct record *r, size_t ring, size_t extra)
 {
     int rc = 0;
 
-    if (e->spare.fd >= 0 && e->spare.head->ring_bytes == ((ring + 4095) & ~(size_t)4095)) {
+    if (extra == 0 && e->spare.fd >= 0 &&
+        e->spare.head->ring_bytes == ((ring + 4095) & ~(size_t)4095)) {
         *r = e->spare;
         memset(&e->spare, 0, sizeof e->spare);
         e->spare.fd = -1;
     } else {
-        rc = record_create(r, ring);
+        rc = record_create(r, ring, extra);
     }
-    if (rc == 0)
+    return rc;
+}
+
+static bool make_room(struct engine *e, size_t ring, bool on_disk, struct hf_error *err)
+{
+    if (retention_make_room(e, ring, on_disk))
+        return true;
+    if (on_disk)
+        limit_hit(err, HF_E_history_full, "history_disk_bytes",
+                  "the histories of running processes use all that --history-disk-bytes allows");
+    else
+        limit_hit(err, HF_E_journal_memory_full, "journal_memory_bytes",
+                  "the journals of running processes use all that --journal-memory-bytes allows");
+    return false;
+}
+
+static void explain_file(const struct engine *e, int rc, struct hf_error *err)
+{
+    bool full = rc == -ENOSPC || rc == -EDQUOT || rc == -EFBIG;
+
+    hf_fail(err, full ? HF_E_history_full : HF_E_history_unavailable,
+            "there can be no file for the history in %.200s: %s", e->options.history_dir,
+            hf_errno_name(-rc));
+    err->errno_name = hf_errno_name(-rc);
+    snprintf(err->path, sizeof err->path, "%s", e->options.history_dir);
+}
+
+static int record_for(struct engine *e, struct record *r, const char *id, size_t ring, size_t extra,
+                      bool on_disk, struct hf_error *err)
+{
+    int rc = on_disk ? record_create_file(r, ring, e->options.history_dir)
+                     : spare_take(e, r, ring, extra);
+
+    if (rc < 0 && on_disk)
+        explain_file(e, rc, err);
+    else if (rc < 0)
+        hf_fail(err, HF_E_no_memory, "no memory for a journal: %s", hf_errno_name(-rc));
+    else
         record_name(r, id);
     return rc;
 }
@@ -173,18 +220,15 @@ static struct process *reserve(struct engine *e, const struct spawn_spec *s, con
 {
     size_t cap = s->history_bytes > 0 ? (size_t)s->history_bytes : e->options.journal_bytes;
     size_t ring = journal_ring_bytes(cap, e->exact);
+    bool on_disk =
+        e->options.history_dir != NULL && cap > e->options.journal_bytes && s->session_json == NULL;
     struct process *p;
-    int rc;
 
-    if (!retention_make_room(e, ring)) {
-        limit_hit(err, HF_E_journal_memory_full, "journal_memory_bytes",
-                  "the journals of running processes use all that --journal-memory-bytes allows");
+    if (!make_room(e, ring, on_disk, err))
         return NULL;
-    }
     p = process_new(e);
-    rc = spare_take(e, &p->rec, id, ring);
-    if (rc < 0) {
-        hf_fail(err, HF_E_no_memory, "no memory for a journal: %s", hf_errno_name(-rc));
+    if (record_for(e, &p->rec, id, ring, s->session_json != NULL ? SESSION_LOG_BYTES : 0, on_disk,
+                   err) < 0) {
         process_unref(p);
         return NULL;
     }
@@ -232,11 +276,11 @@ static int explain(const struct spawn *sp, const struct k_spawned *m, struct hf_
 
 static void take_fds(struct process *p, uint32_t which, int *fds, size_t n)
 {
-    static const uint32_t order[] = {K_FD_TTY, K_FD_STDIN, K_FD_STDOUT, K_FD_STDERR};
-    int *const to[] = {&p->tty_fd, &p->in_fd, &p->out_fd[0], &p->out_fd[1]};
+    static const uint32_t order[] = {K_FD_TTY, K_FD_STDIN, K_FD_STDOUT, K_FD_STDERR, K_FD_SIDE};
+    int *const to[] = {&p->tty_fd, &p->in_fd, &p->out_fd[0], &p->out_fd[1], &p->side_fd};
     size_t i, k = 0;
 
-    for (i = 0; i < 4; i++)
+    for (i = 0; i < K_FDS; i++)
         if ((which & order[i]) && k < n) {
             *to[i] = fds[k];
             fds[k++] = -1;
@@ -256,6 +300,7 @@ static void begin(struct process *p)
     process_touch(p);
     events_append(&e->events, "process.created", p, NULL);
     p->rec.head->created_told = 1;
+    attention_start(p);
     output_start(p);
     input_start(p);
     deadline_arm(p);
@@ -329,6 +374,7 @@ int engine_spawn(struct engine *e, const struct spawn_spec *spec, spawn_done_fn 
                  struct hf_error *err)
 {
     char id[PROCESS_ID_LEN + 8];
+    struct shell_plan shell;
     struct k_spawn packet;
     struct spawn *sp;
     int rc;
@@ -340,7 +386,10 @@ int engine_spawn(struct engine *e, const struct spawn_spec *spec, spawn_done_fn 
     sp->done = done;
     sp->arg = arg;
     sp->searched = !spec->shell && strchr(spec->command, '/') == NULL;
-    rc = packet_build(spec, id, &packet, &sp->strings, err);
+    rc = shell_plan(spec, &shell, err);
+    if (rc == 0)
+        rc = packet_build(&shell.spec, id, &packet, &sp->strings, err);
+    shell_plan_fini(&shell);
     if (rc == 0) {
         sp->process = reserve(e, spec, id, err);
         rc = sp->process == NULL ? -ENOMEM : 0;

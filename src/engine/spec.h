@@ -28,9 +28,10 @@ struct spawn_spec {
     const char *command;
     const char *const *args; /* without argv[0] */
     size_t arg_count;
-    const char *argv0; /* NULL: the command */
-    bool shell;        /* command is a line for the shell */
-    const char *cwd;   /* NULL: the daemon's */
+    const char *argv0;      /* NULL: the command */
+    bool shell;             /* command is a line for the shell */
+    bool shell_integration; /* bash or zsh is to mark its prompts; see shell.h */
+    const char *cwd;        /* NULL: the daemon's */
     const struct spec_env *env;
     size_t env_count;
     bool clear_env;
@@ -48,10 +49,11 @@ struct spawn_spec {
     bool
         quiet_start; /* nobody is told that it was started before it has ended or a while is gone */
     int64_t retain_ms;     /* -1: default */
-    int64_t history_bytes; /* ring of this process; 0: default */
+    int64_t history_bytes; /* ring of this process; 0: default; a large one may be in a file */
     enum detach_mode on_detach;
     int64_t detach_ms; /* for DETACH_KILL_AFTER */
     enum delivery delivery;
+    int64_t hold_ms; /* output waits so long for a viewer that is to come, or to come back */
     enum size_policy size_policy;
     /* limits; -1: none */
     int64_t cpu_s, memory_bytes, processes, open_files, file_bytes;
@@ -59,6 +61,9 @@ struct spawn_spec {
     int64_t nice, oom_score_adj;
     const char *idempotency_key; /* NULL: none */
     const char *request_hash;    /* hex of what came with the key */
+    /* A session's shell (session.c): what the session is, as JSON; NULL for all others. It has a
+     * socket as descriptor 3, the session's log in its record, and takes no input but commands. */
+    const char *session_json;
 };
 
 void spec_init(struct spawn_spec *s);

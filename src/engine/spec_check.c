@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "engine/shell.h"
 #include "engine/spawn.h"
 
 static int check_text(const char *s, size_t max, const char *field, struct hf_error *err)
@@ -82,10 +83,11 @@ static int check_numbers(const struct spawn_spec *s, struct hf_error *err)
         (rc = check_range(s->idle_timeout_ms, 0, LIMIT_DURATION_MS, "idle_timeout_ms", err)) < 0 ||
         (rc = check_range(s->grace_ms, -1, LIMIT_DURATION_MS, "grace_ms", err)) < 0 ||
         (rc = check_range(s->retain_ms, -1, LIMIT_DURATION_MS, "retain_ms", err)) < 0 ||
-        (rc = check_range(s->detach_ms, 0, LIMIT_DURATION_MS, "on_detach", err)) < 0)
+        (rc = check_range(s->detach_ms, 0, LIMIT_DURATION_MS, "on_detach", err)) < 0 ||
+        (rc = check_range(s->hold_ms, 0, LIMIT_DURATION_MS, "hold_ms", err)) < 0)
         return rc;
     if (s->history_bytes != 0)
-        rc = check_range(s->history_bytes, LIMIT_JOURNAL_MIN_BYTES, LIMIT_JOURNAL_MAX_BYTES,
+        rc = check_range(s->history_bytes, LIMIT_JOURNAL_MIN_BYTES, LIMIT_HISTORY_MAX_BYTES,
                          "history_bytes", err);
     if (rc == 0 && s->set_nice)
         rc = check_range(s->nice, -20, 19, "limits.nice", err);
@@ -102,6 +104,8 @@ int spec_check(const struct spawn_spec *s, struct hf_error *err)
         rc = check_env(s, err);
     if (rc == 0)
         rc = check_terminal(s, err);
+    if (rc == 0)
+        rc = shell_check(s, err);
     if (rc == 0)
         rc = check_numbers(s, err);
     return rc;

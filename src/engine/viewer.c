@@ -125,6 +125,7 @@ void viewer_ack(struct viewer *v, uint64_t offset)
 {
     if (offset > v->acked && offset <= v->at)
         v->acked = offset;
+    await_note(v->process);
     viewer_pump(v);
 }
 
@@ -149,10 +150,11 @@ uint64_t viewers_hold(struct process *p)
 
     list_for_each (it, tmp, &p->viewers) {
         const struct viewer *v = list_entry(it, struct viewer, link);
-        if ((v->lossless || !v->stalled) && !v->exited && v->at < hold)
-            hold = v->at;
+        uint64_t needs = await_needs(v);
+        if ((v->lossless || !v->stalled) && !v->exited && needs < hold)
+            hold = needs;
     }
-    return hold;
+    return await_hold(p, hold);
 }
 
 static uint64_t fastest_at(struct process *p)
@@ -215,11 +217,32 @@ static int check_window(const struct viewer_options *o, struct hf_error *err)
     return 0;
 }
 
-static void tell_coming_and_going(struct process *p, const char *type)
+static void write_viewer(const struct viewer *v, struct json_out *o)
+{
+    json_open(o, '{');
+    json_kstr(o, "client", v->client);
+    json_kstr(o, "name", v->name);
+    json_kstr(o, "role", viewer_role_name(v->role));
+    json_kbool(o, "read_only", v->read_only);
+    json_key(o, "rows");
+    v->rows > 0 ? json_int(o, v->rows) : json_nil(o);
+    json_key(o, "cols");
+    v->cols > 0 ? json_int(o, v->cols) : json_nil(o);
+    json_ktime(o, "since", v->since_ms);
+    json_shut(o, '}');
+}
+
+static void tell_coming_and_going(const struct viewer *v, const char *type)
 {
     struct viewer_notice n = {.kind = NOTICE_VIEWERS};
+    struct process *p = v->process;
+    struct buf text = {0};
+    struct json_out o;
 
-    events_append(&p->engine->events, type, p, NULL);
+    json_out_init(&o, &text);
+    write_viewer(v, &o);
+    events_append(&p->engine->events, type, p, buf_cstr(&text));
+    buf_fini(&text);
     viewers_notice(p, &n);
 }
 
@@ -251,6 +274,8 @@ int viewer_attach(struct process *p, const struct viewer_options *o, const struc
     v->lossless = o->lossless || p->rec.head->delivery == DELIVERY_LOSSLESS;
     v->ack = o->ack;
     v->read_only = o->read_only;
+    v->role = o->role != 0 ? o->role : VIEWER_WATCH;
+    v->since_ms = clock_wall_ms();
     v->client = hf_xstrdup(o->client);
     v->name = hf_xstrdup(o->name);
     if (!v->internal) {
@@ -258,9 +283,11 @@ int viewer_attach(struct process *p, const struct viewer_options *o, const struc
         p->engine->viewers++;
         deadline_on_attach(p);
         process_touch(p);
-        tell_coming_and_going(p, "viewer.attached");
+        tell_coming_and_going(v, "viewer.joined");
     }
     list_append(&p->viewers, &v->link);
+    await_note(p);
+    lease_on_attach(v);
     if (o->rows > 0)
         size_viewer(v, (uint16_t)o->rows, (uint16_t)o->cols);
     loop_defer(p->engine->loop, &p->pump);
@@ -279,16 +306,17 @@ void viewer_detach(struct viewer *v)
     if (p->pump_next == &v->link)
         p->pump_next = v->link.next;
     list_remove(&v->link);
-    if (p->size_owner == v)
-        p->size_owner = NULL;
+    lease_on_detach(v);
     if (!v->internal) {
         p->viewer_count--;
         p->engine->viewers--;
         if (p->in_table)
-            tell_coming_and_going(p, "viewer.detached");
-        size_on_detach(p);
-        if (p->viewer_count == 0)
+            tell_coming_and_going(v, "viewer.left");
+        size_on_detach(v);
+        if (p->viewer_count == 0) {
+            await_begin(p, v);
             deadline_on_detach(p);
+        }
     }
     if (!v->pumping)
         viewer_free(v);
@@ -304,6 +332,13 @@ void viewers_drop(struct process *p)
 }
 
 /* --- looking ------------------------------------------------------------------------ */
+
+const char *viewer_role_name(enum viewer_role r)
+{
+    static const char *const names[] = {"", "watch", "type", "own"};
+
+    return names[r];
+}
 
 uint64_t viewer_offset(const struct viewer *v)
 {
@@ -332,17 +367,8 @@ void process_write_viewers(struct process *p, struct json_out *o)
     json_open(o, '[');
     list_for_each (it, tmp, &p->viewers) {
         const struct viewer *v = list_entry(it, struct viewer, link);
-        if (v->internal)
-            continue;
-        json_open(o, '{');
-        json_kstr(o, "client", v->client);
-        json_kstr(o, "name", v->name);
-        json_kbool(o, "read_only", v->read_only);
-        json_key(o, "rows");
-        v->rows > 0 ? json_int(o, v->rows) : json_nil(o);
-        json_key(o, "cols");
-        v->cols > 0 ? json_int(o, v->cols) : json_nil(o);
-        json_shut(o, '}');
+        if (!v->internal)
+            write_viewer(v, o);
     }
     json_shut(o, ']');
 }

@@ -24,6 +24,10 @@ struct viewer;
 #define VIEWER_STALL_MS 10000
 #define VIEWER_ACK_WINDOW_BYTES (512 * 1024)
 
+/* What one may do, as the transport decided. */
+enum viewer_role { VIEWER_WATCH = 1, VIEWER_TYPE, VIEWER_OWN };
+const char *viewer_role_name(enum viewer_role r); /* "watch" */
+
 enum since_kind { SINCE_DEFAULT, SINCE_OFFSET, SINCE_LAST, SINCE_NOW };
 
 struct viewer_options {
@@ -33,13 +37,21 @@ struct viewer_options {
     bool lossless;   /* holds the process (also when the process was made so) */
     bool ack;        /* sends at most VIEWER_ACK_WINDOW_BYTES beyond viewer_ack() */
     bool read_only;
-    const char *client; /* stable id, or NULL */
-    const char *name;   /* peer, for the list */
-    int64_t rows, cols; /* this viewer's window; 0: none */
-    int only_stream;    /* -1: all; else enum stream: others are skipped in silence */
+    enum viewer_role role; /* 0: VIEWER_WATCH */
+    const char *client;    /* stable id, or NULL */
+    const char *name;      /* as it called itself, else its address; for the list */
+    int64_t rows, cols;    /* this viewer's window; 0: none */
+    int only_stream;       /* -1: all; else enum stream: others are skipped in silence */
 };
 
-enum notice_kind { NOTICE_SIZE, NOTICE_VIEWERS, NOTICE_TITLE, NOTICE_DELETED };
+enum notice_kind {
+    NOTICE_SIZE,
+    NOTICE_VIEWERS,
+    NOTICE_TITLE,
+    NOTICE_DELETED,
+    NOTICE_LEASE,         /* by: what happened to it */
+    NOTICE_LEASE_REQUEST, /* to its holder; by: who would like it */
+};
 struct viewer_notice {
     enum notice_kind kind;
     uint16_t rows, cols;
@@ -62,14 +74,16 @@ struct viewer_ops {
 int viewer_attach(struct process *p, const struct viewer_options *o, const struct viewer_ops *ops,
                   void *arg, struct viewer **out, struct hf_error *err);
 void viewer_detach(struct viewer *v); /* NULL is fine; safe inside its own ops */
-void viewer_pump(struct viewer *v);   /* the transport has room again */
+/* It is about to go for good, so output need not wait for its return. */
+void viewer_leave(struct viewer *v);
+void viewer_pump(struct viewer *v); /* the transport has room again */
 void viewer_ack(struct viewer *v, uint64_t offset);
 int viewer_resize(struct viewer *v, int64_t rows, int64_t cols,
                   struct hf_error *err);        /* through the size policy */
 uint64_t viewer_offset(const struct viewer *v); /* next byte it will get */
 uint64_t viewer_replay_until(const struct viewer *v);
 struct process *viewer_process(const struct viewer *v);
-/* For hello and `viewers`: writes [{"client","name","read_only","rows","cols"}…] */
+/* For hello and `viewers`: writes [{"client","name","role","read_only","rows","cols","since"}…] */
 void process_write_viewers(struct process *p, struct json_out *o);
 size_t process_viewer_count(const struct process *p);
 

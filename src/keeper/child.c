@@ -59,6 +59,20 @@ RAW_INLINE void child_own_files(struct child_plan *p)
     child_report(p, K_STAGE_NONE, 0, 0);
 }
 
+/* Either may have the number that the other is to get, so both go out of the way first. */
+RAW_INLINE void child_side(struct child_plan *p)
+{
+    long side = raw_call3(SYS_fcntl, p->side, F_DUPFD_CLOEXEC, 5);
+    long report = raw_call3(SYS_fcntl, p->report_fd, F_DUPFD_CLOEXEC, 5);
+
+    child_must(p, side);
+    child_must(p, report);
+    child_must(p, raw_call3(SYS_dup3, side, 3, 0));
+    child_must(p, raw_call3(SYS_dup3, report, 4, O_CLOEXEC));
+    p->report_fd = 4;
+    raw_call3(SYS_close_range, 5, ~0U, 0);
+}
+
 /*
  * Every other descriptor is closed here rather than by exec: a child that
  * hangs later on must not hold other processes' pipes open. Kernels without
@@ -68,6 +82,10 @@ RAW_INLINE void child_descriptors(struct child_plan *p)
 {
     for (int fd = 0; fd < 3; fd++)
         child_must(p, raw_call3(SYS_dup3, p->stdio[fd], fd, 0));
+    if (p->side >= 0) {
+        child_side(p);
+        return;
+    }
     if (p->report_fd != 3) {
         child_must(p, raw_call3(SYS_dup3, p->report_fd, 3, O_CLOEXEC));
         p->report_fd = 3;

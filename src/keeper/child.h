@@ -42,6 +42,7 @@ struct child_report {
 };
 
 struct child_plan {
+    int side;     /* becomes descriptor 3; -1: none */
     int stdio[3]; /* all above 2, below HIGH_FD; for a terminal three times the same */
     int report_fd;
     bool tty;

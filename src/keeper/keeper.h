@@ -36,6 +36,7 @@ struct keeper_entry {
     uint64_t utime_us, stime_us, maxrss_kib;
     int record_fd;                              /* memfd of the process's record and journal */
     int tty_fd, stdin_fd, stdout_fd, stderr_fd; /* -1: none or closed */
+    int side_fd;
 };
 
 /* What a fresh worker starts from. Descriptors are inherited and the worker's own. */

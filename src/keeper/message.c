@@ -68,7 +68,8 @@ static const char *message_spawn_fault(const struct k_spawn *m, size_t len, size
         return "descriptors";
     if (!message_id_is_valid(m->id))
         return "id";
-    if (m->pty > 1 || m->set_user > 1 || m->set_nice > 1 || m->set_oom > 1 || m->quiet > 1)
+    if (m->pty > 1 || m->set_user > 1 || m->set_nice > 1 || m->set_oom > 1 || m->quiet > 1 ||
+        m->side > 1)
         return "flag";
     if (m->stdin_mode != K_STDIN_NULL && m->stdin_mode != K_STDIN_PIPE)
         return "stdin";
@@ -81,7 +82,7 @@ static const char *message_signal_fault(const struct k_signal *m)
 {
     if (m->signum < 1 || m->signum >= NSIG)
         return "signal";
-    if (m->target > K_TREE)
+    if (m->target > K_RECENT)
         return "target";
     return NULL;
 }
@@ -93,9 +94,11 @@ static size_t message_size(uint32_t type)
     case K_READY:
     case K_SURVEY:
     case K_FORGET:
+    case K_LOOK:
     case K_UPGRADE: return sizeof(struct k_simple);
     case K_SIGNAL: return sizeof(struct k_signal);
     case K_CLOSE: return sizeof(struct k_close);
+    case K_HOLDS: return sizeof(struct k_holds);
     default: return 0;
     }
 }
@@ -119,10 +122,16 @@ const char *message_fault(const void *bytes, size_t len, size_t fd_count)
         return "descriptors";
     if (type == K_SIGNAL)
         return message_signal_fault(bytes);
+    if (type == K_HOLDS) {
+        const struct k_holds *m = bytes;
+
+        if (m->count < 1 || m->count > K_HOLDS_MAX)
+            return "count";
+    }
     if (type == K_CLOSE) {
         const struct k_close *m = bytes;
 
-        if (m->which & ~(uint32_t)(K_FD_TTY | K_FD_STDIN | K_FD_STDOUT | K_FD_STDERR))
+        if (m->which & ~(uint32_t)(K_FD_TTY | K_FD_STDIN | K_FD_STDOUT | K_FD_STDERR | K_FD_SIDE))
             return "descriptors";
     }
     return NULL;

@@ -21,6 +21,8 @@
 #define K_GROUPS_MAX 64
 #define K_SURVEY_MAX 64
 #define K_ID_LEN 32
+#define K_CWD_MAX 1024 /* with its NUL; a longer directory is not told */
+#define K_HOLDS_MAX 8  /* sockets in one question */
 #define K_UNSET UINT64_MAX
 
 enum k_type {
@@ -32,13 +34,17 @@ enum k_type {
     K_CLOSE,     /* struct k_close: keeper drops its copy of these descriptors */
     K_FORGET,    /* struct k_simple: entry is dropped with all it holds; only after exit */
     K_UPGRADE,   /* struct k_simple: replace the binary, as SIGHUP does */
+    K_LOOK,      /* struct k_simple: what goes on at its terminal? answered by K_LOOKED */
+    K_HOLDS,     /* struct k_holds: whose is this socket? answered by K_HELD */
     /* keeper -> worker */
-    K_SPAWNED,  /* struct k_spawned; fds: master, or [stdin] stdout stderr */
+    K_SPAWNED,  /* struct k_spawned; fds: master, or [stdin] stdout stderr; [side] */
     K_EXITED,   /* struct k_exited; once per entry, after its K_SPAWNED */
     K_SIGNALED, /* struct k_signaled */
     K_SURVEYED, /* struct k_surveyed */
     K_STOP,     /* struct k_stop: end all processes and leave with exit code 0 */
     K_RETIRE,   /* struct k_simple: leave at once with exit code 0, end no process */
+    K_LOOKED,   /* struct k_looked */
+    K_HELD,     /* struct k_held */
 };
 
 /* Descriptors of an entry, as bits of k_close.which and k_spawned.fds. */
@@ -47,9 +53,13 @@ enum {
     K_FD_STDIN = 2,  /* write end */
     K_FD_STDOUT = 4, /* read end */
     K_FD_STDERR = 8, /* read end */
+    K_FD_SIDE = 16,  /* our end of the socket that the child has as descriptor 3 */
 };
+#define K_FDS 5
 
-enum k_target { K_LEADER, K_GROUP, K_FOREGROUND, K_TREE };
+/* K_RECENT: the tree without the leader, and without what stands below those of its children
+ * that are older than k_signal.since_ticks. */
+enum k_target { K_LEADER, K_GROUP, K_FOREGROUND, K_TREE, K_RECENT };
 
 /* What the child was doing when it failed. */
 enum k_stage {
@@ -83,6 +93,7 @@ struct k_spawn {
     uint8_t set_user;   /* uid, gid and groups below count */
     uint8_t set_nice;
     uint8_t set_oom;
+    uint8_t side;        /* a socket as its descriptor 3 */
     uint8_t quiet;       /* nobody waits for K_SPAWNED: it may come with K_EXITED */
     uint16_t rows, cols; /* pty only */
     uint32_t uid, gid;
@@ -127,7 +138,8 @@ struct k_signal {
     uint32_t req;
     uint32_t entry;
     int32_t signum;
-    uint32_t target; /* enum k_target */
+    uint32_t target;      /* enum k_target */
+    uint64_t since_ticks; /* K_RECENT: as field 22 of /proc/PID/stat */
 };
 
 struct k_signaled {
@@ -156,6 +168,33 @@ struct k_surveyed {
     uint32_t total; /* alive in the tree, zombies not counted */
     uint32_t count; /* of them listed below */
     struct k_survivor list[K_SURVEY_MAX];
+};
+
+/* Is somebody of the foreground waiting for input from the terminal? */
+enum { K_LOOK_NO, K_LOOK_YES, K_LOOK_UNKNOWN };
+
+struct k_looked {
+    uint32_t type;
+    uint32_t req;
+    uint32_t entry;
+    int32_t group;       /* process group in the foreground; 0: none */
+    uint32_t reading;    /* K_LOOK_* */
+    char cwd[K_CWD_MAX]; /* of the group's leader; "": not known */
+};
+
+struct k_holds {
+    uint32_t type;
+    uint32_t req;
+    uint32_t entry;
+    uint32_t count; /* at least one */
+    uint64_t inodes[K_HOLDS_MAX];
+};
+
+struct k_held {
+    uint32_t type;
+    uint32_t req;
+    uint32_t entry;
+    uint32_t held; /* 1: somebody of the tree has one of them open */
 };
 
 struct k_stop {

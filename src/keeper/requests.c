@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "keeper/core.h"
+#include "keeper/look.h"
 #include "keeper/message.h"
 #include "keeper/spawn.h"
 #include "keeper/tree.h"
@@ -53,7 +54,7 @@ void requests_tell_spawned(struct keeper *k, uint32_t req, const struct entry *e
     struct k_ran m = {
         .spawned = {.type = K_SPAWNED, .req = req, .entry = e->pub.entry, .pid = e->pub.pid}};
     size_t count;
-    int fds[4];
+    int fds[K_FDS];
 
     m.spawned.fds = entry_fds(e, fds, &count);
     if (e->pub.exited)
@@ -84,7 +85,7 @@ static const char *request_signal(struct keeper *k, const struct k_signal *m)
 
     if (e == NULL || e->spawn != NULL)
         return "entry";
-    answer.error = -tree_signal(k, e, m->signum, (enum k_target)m->target, &answer.count);
+    answer.error = -tree_signal(k, e, m, &answer.count);
     requests_send(k, &answer, sizeof answer, NULL, 0);
     return NULL;
 }
@@ -101,6 +102,34 @@ static const char *request_survey(struct keeper *k, const struct k_simple *m)
     answer.req = m->req;
     answer.entry = m->entry;
     tree_survey(k, e, &answer);
+    requests_send(k, &answer, sizeof answer, NULL, 0);
+    return NULL;
+}
+
+static const char *request_look(struct keeper *k, const struct k_simple *m)
+{
+    struct entry *e = table_find(&k->table, m->entry);
+    struct k_looked answer;
+
+    if (e == NULL || e->spawn != NULL)
+        return "entry";
+    memset(&answer, 0, sizeof answer);
+    answer.type = K_LOOKED;
+    answer.req = m->req;
+    answer.entry = m->entry;
+    look_terminal(e, &answer);
+    requests_send(k, &answer, sizeof answer, NULL, 0);
+    return NULL;
+}
+
+static const char *request_holds(struct keeper *k, const struct k_holds *m)
+{
+    struct entry *e = table_find(&k->table, m->entry);
+    struct k_held answer = {.type = K_HELD, .req = m->req, .entry = m->entry};
+
+    if (e == NULL || e->spawn != NULL)
+        return "entry";
+    answer.held = look_holds(k, e, m->inodes, m->count);
     requests_send(k, &answer, sizeof answer, NULL, 0);
     return NULL;
 }
@@ -149,6 +178,8 @@ static const char *request_carry_out(struct keeper *k, const void *bytes, struct
     case K_CLOSE: return request_close(k, bytes);
     case K_FORGET: return request_forget(k, bytes);
     case K_UPGRADE: upgrade_begin(k); return NULL;
+    case K_LOOK: return request_look(k, bytes);
+    case K_HOLDS: return request_holds(k, bytes);
     default: return "type";
     }
 }

@@ -194,6 +194,7 @@ static void spawn_fill_entry(struct keeper *k, struct spawn *s, const struct k_s
     e->pub.stdin_fd = io->stdin_fd;
     e->pub.stdout_fd = io->stdout_fd;
     e->pub.stderr_fd = io->stderr_fd;
+    e->pub.side_fd = io->side;
     e->pub.record_fd = *record_fd;
     *record_fd = -1;
     e->spawn = s;
@@ -217,6 +218,8 @@ static void spawn_plan_files(const struct keeper *k, struct spawn *s, const stru
         s->plan.stdio[i] = io->child[i];
         below = below && io->child[i] < HIGH_FD;
     }
+    s->plan.side = io->child[3];
+    below = below && io->child[3] < HIGH_FD;
     s->plan.report_fd = report_fd;
     s->plan.share_files = below && spawn_keeps_high(k);
 }

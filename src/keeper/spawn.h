@@ -24,7 +24,7 @@
 #define SPAWN_QUIET_MS 2
 #define SPAWN_STRINGS_MAX (64 * 1024) /* candidates, arguments and variables together: E2BIG */
 #define SPAWN_MARK "HOLDFAST_PROCESS_ID="
-#define SPAWN_LENT 4 /* report, and up to three streams */
+#define SPAWN_LENT 5 /* report, and up to four streams */
 
 struct keeper;
 struct entry;

@@ -64,6 +64,7 @@ static void state_fill_entry(const struct entry *e, struct state_entry *out)
     out->stdin_fd = e->pub.stdin_fd;
     out->stdout_fd = e->pub.stdout_fd;
     out->stderr_fd = e->pub.stderr_fd;
+    out->side_fd = e->pub.side_fd + 1;
 }
 
 static int state_write(const struct keeper *k, int fd)
@@ -117,6 +118,7 @@ void state_set_cloexec(const struct keeper *k, bool on)
         fd_set_cloexec(e->pub.stdin_fd, on);
         fd_set_cloexec(e->pub.stdout_fd, on);
         fd_set_cloexec(e->pub.stderr_fd, on);
+        fd_set_cloexec(e->pub.side_fd, on);
     }
 }
 
@@ -202,6 +204,7 @@ static int state_load_entry(struct keeper *k, const struct state_entry *from)
     e->pub.stdin_fd = from->stdin_fd;
     e->pub.stdout_fd = from->stdout_fd;
     e->pub.stderr_fd = from->stderr_fd;
+    e->pub.side_fd = from->side_fd - 1;
     table_set_pid(&k->table, e, from->pid);
     if (e->pub.exited)
         table_clear_pid(&k->table, e);

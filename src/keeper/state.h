@@ -48,7 +48,7 @@ struct state_entry {
     int64_t exited_wall_ms;
     uint64_t utime_us, stime_us, maxrss_kib;
     int32_t record_fd, tty_fd, stdin_fd, stdout_fd, stderr_fd;
-    uint32_t spare;
+    int32_t side_fd; /* plus one; 0: none, as it was before there were any */
 };
 
 struct keeper;

@@ -9,32 +9,36 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/io.h"
 
-static const struct streams streams_none = {-1, -1, -1, -1, {-1, -1, -1}};
+static const struct streams streams_none = {-1, -1, -1, -1, -1, {-1, -1, -1, -1}};
 
-void streams_take_child(struct streams *s, int out[3])
+void streams_take_child(struct streams *s, int out[STREAMS_CHILD])
 {
     /* A terminal is one descriptor three times. The null input is stdin_fd's absence. */
     out[0] = s->tty >= 0 || s->stdin_fd >= 0 ? s->child[0] : -1;
     out[1] = s->tty < 0 ? s->child[1] : -1;
     out[2] = s->tty < 0 ? s->child[2] : -1;
-    s->child[0] = s->child[1] = s->child[2] = -1;
+    out[3] = s->child[3];
+    for (int i = 0; i < STREAMS_CHILD; i++)
+        s->child[i] = -1;
 }
 
 void streams_close(struct streams *s)
 {
-    int child[3];
+    int child[STREAMS_CHILD];
 
     streams_take_child(s, child);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < STREAMS_CHILD; i++)
         io_close(&child[i]);
     io_close(&s->tty);
     io_close(&s->stdin_fd);
     io_close(&s->stdout_fd);
     io_close(&s->stderr_fd);
+    io_close(&s->side);
 }
 
 int streams_open_null(void)
@@ -203,12 +207,26 @@ static int streams_open_pipes(struct streams *s, const struct k_spawn *m, int nu
     return rc;
 }
 
+/* A stream in both directions, of which one end never waits. */
+static int streams_open_side(struct streams *s)
+{
+    int pair[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return -errno;
+    s->side = pair[0];
+    s->child[3] = pair[1];
+    return io_set_nonblocking(pair[0], true);
+}
+
 int streams_open(struct streams *s, const struct k_spawn *m, int null_fd, struct spares *spares)
 {
     int rc;
 
     *s = streams_none;
     rc = m->pty ? streams_open_pty(s, m, spares) : streams_open_pipes(s, m, null_fd, spares);
+    if (rc == 0 && m->side)
+        rc = streams_open_side(s);
     if (rc < 0)
         streams_close(s);
     return rc;

@@ -34,9 +34,11 @@ void spares_fill(struct spares *s); /* as far as it goes */
 /* Both ends close-on-exec. `spares` may be NULL. 0 or -errno. */
 int spares_take_pipe(struct spares *s, int pair[2]);
 
+#define STREAMS_CHILD 4 /* descriptors 0 to 2, and 3 where a socket is asked for */
 struct streams {
     int tty, stdin_fd, stdout_fd, stderr_fd; /* ours; -1: none */
-    int child[3];                            /* the child's; see streams_take_child() */
+    int side;                                /* our end of the socket; -1: none */
+    int child[STREAMS_CHILD];                /* the child's; see streams_take_child() */
 };
 
 /*
@@ -45,7 +47,7 @@ struct streams {
  */
 int streams_open(struct streams *s, const struct k_spawn *m, int null_fd, struct spares *spares);
 /* The child's, each once and without null_fd, for the caller to close; -1: none. */
-void streams_take_child(struct streams *s, int out[3]);
+void streams_take_child(struct streams *s, int out[STREAMS_CHILD]);
 void streams_close(struct streams *s); /* all */
 
 /* A descriptor that is at its end when read: /dev/null, or where there is none, a pipe. */

@@ -100,7 +100,7 @@ struct entry *table_add_numbered(struct table *t, uint32_t number)
         table_grow(t);
     e->pub.entry = number;
     e->pub.record_fd = e->pub.tty_fd = -1;
-    e->pub.stdin_fd = e->pub.stdout_fd = e->pub.stderr_fd = -1;
+    e->pub.stdin_fd = e->pub.stdout_fd = e->pub.stderr_fd = e->pub.side_fd = -1;
     list_append(&t->all, &e->in_all);
     list_init(&e->chore);
     table_link_number(t, e);
@@ -147,7 +147,7 @@ void table_remove(struct table *t, struct entry *e)
     list_remove(&e->in_all);
     list_remove(&e->chore);
     t->count--;
-    entry_close(e, K_FD_TTY | K_FD_STDIN | K_FD_STDOUT | K_FD_STDERR);
+    entry_close(e, K_FD_TTY | K_FD_STDIN | K_FD_STDOUT | K_FD_STDERR | K_FD_SIDE);
     io_close(&e->pub.record_fd);
     free(e);
 }
@@ -190,6 +190,8 @@ void entry_close(struct entry *e, uint32_t which)
         io_close(&e->pub.stdout_fd);
     if (which & K_FD_STDERR)
         io_close(&e->pub.stderr_fd);
+    if (which & K_FD_SIDE)
+        io_close(&e->pub.side_fd);
 }
 
 void entry_move_high(struct entry *e)
@@ -199,15 +201,17 @@ void entry_move_high(struct entry *e)
     high_move(&e->pub.stdin_fd);
     high_move(&e->pub.stdout_fd);
     high_move(&e->pub.stderr_fd);
+    high_move(&e->pub.side_fd);
 }
 
-uint32_t entry_fds(const struct entry *e, int fds[4], size_t *count)
+uint32_t entry_fds(const struct entry *e, int fds[K_FDS], size_t *count)
 {
-    const int all[4] = {e->pub.tty_fd, e->pub.stdin_fd, e->pub.stdout_fd, e->pub.stderr_fd};
+    const int all[K_FDS] = {e->pub.tty_fd, e->pub.stdin_fd, e->pub.stdout_fd, e->pub.stderr_fd,
+                            e->pub.side_fd};
     uint32_t bits = 0;
 
     *count = 0;
-    for (unsigned i = 0; i < 4; i++) {
+    for (unsigned i = 0; i < K_FDS; i++) {
         if (all[i] < 0)
             continue;
         bits |= 1U << i;

@@ -15,6 +15,7 @@
 
 #include "base/list.h"
 #include "keeper/keeper.h"
+#include "keeper/proto.h"
 
 struct cgroup_slot;
 struct spawn;
@@ -56,7 +57,7 @@ void entry_close(struct entry *e, uint32_t which);
 /* All it holds, out of the way of children to come; see high.h. */
 void entry_move_high(struct entry *e);
 /* Descriptors of the entry in the order that K_SPAWNED has; returns their K_FD_* bits. */
-uint32_t entry_fds(const struct entry *e, int fds[4], size_t *count);
+uint32_t entry_fds(const struct entry *e, int fds[K_FDS], size_t *count);
 
 /* All entries, in the order of their making; NULL: no more. */
 struct entry *table_first(const struct table *t);

@@ -210,9 +210,36 @@ static int tree_signal_foreground(struct keeper *k, struct entry *e, int signum,
     return tree_signal_group(k, e, signum, count);
 }
 
+/*
+ * Does the member stand below the leader through a child that was started since
+ * then? What lost its parents counts by the oldest that is left of them.
+ */
+static bool tree_is_recent(const struct entry *e, const struct proc_list *l, const struct proc *p,
+                           uint64_t since_ticks)
+{
+    if (p->pid == e->pub.pid)
+        return false;
+    while (p->ppid != e->pub.pid) {
+        const struct proc *parent = proc_list_find(l, p->ppid);
+
+        if (parent == NULL || parent->mark != TREE_MEMBER)
+            break;
+        p = parent;
+    }
+    return p->start_ticks >= since_ticks;
+}
+
+/* Whom a signal is for: all members, or only the recent ones. */
+struct tree_aim {
+    const struct entry *entry;
+    int signum;
+    bool recent;
+    uint64_t since_ticks;
+};
+
 /* Those of `l` that were not members in `before`; returns how many there were. */
-static size_t tree_signal_new(const struct proc_list *l, const struct proc_list *before, int signum,
-                              uint32_t *count, int *rc)
+static size_t tree_signal_new(const struct tree_aim *aim, const struct proc_list *l,
+                              const struct proc_list *before, uint32_t *count, int *rc)
 {
     size_t fresh = 0;
 
@@ -221,12 +248,13 @@ static size_t tree_signal_new(const struct proc_list *l, const struct proc_list 
         const struct proc *old = proc_list_find(before, p->pid);
         int one;
 
-        if (!tree_is_living_member(p))
+        if (!tree_is_living_member(p) ||
+            (aim->recent && !tree_is_recent(aim->entry, l, p, aim->since_ticks)))
             continue;
         if (old != NULL && old->mark == TREE_MEMBER && old->start_ticks == p->start_ticks)
             continue;
         fresh++;
-        one = tree_kill(p->pid, signum, count);
+        one = tree_kill(p->pid, aim->signum, count);
         if (one < 0 && one != -ESRCH)
             *rc = one;
     }
@@ -237,8 +265,10 @@ static size_t tree_signal_new(const struct proc_list *l, const struct proc_list 
  * Looks again until nobody new is found, as members may fork while others are
  * being signalled. SIGKILL goes to the cgroup at once, which forking cannot escape.
  */
-static int tree_signal_all(struct keeper *k, struct entry *e, int signum, uint32_t *count)
+static int tree_signal_all(struct keeper *k, struct entry *e, const struct k_signal *m,
+                           uint32_t *count)
 {
+    const struct tree_aim aim = {e, m->signum, m->target == K_RECENT, m->since_ticks};
     struct proc_list before = {0}, now;
     bool seeing = true;
     int rc = 0;
@@ -249,9 +279,9 @@ static int tree_signal_all(struct keeper *k, struct entry *e, int signum, uint32
         seeing = tree_find(k, e, &now) == 0;
         if (!seeing)
             break;
-        if (signum == SIGKILL && e->slot != NULL)
+        if (m->signum == SIGKILL && !aim.recent && e->slot != NULL)
             (void)cgroup_kill(&k->cgroup, e->slot);
-        fresh = tree_signal_new(&now, &before, signum, count, &rc);
+        fresh = tree_signal_new(&aim, &now, &before, count, &rc);
         proc_list_fini(&before);
         before = now;
         if (fresh == 0)
@@ -259,19 +289,19 @@ static int tree_signal_all(struct keeper *k, struct entry *e, int signum, uint32
     }
     proc_list_fini(&before);
     if (!seeing && *count == 0)
-        return tree_signal_group_blind(e, signum, count);
+        return aim.recent ? -ESRCH : tree_signal_group_blind(e, m->signum, count);
     return *count > 0 ? 0 : rc < 0 ? rc : -ESRCH;
 }
 
-int tree_signal(struct keeper *k, struct entry *e, int signum, enum k_target target,
-                uint32_t *count)
+int tree_signal(struct keeper *k, struct entry *e, const struct k_signal *m, uint32_t *count)
 {
     *count = 0;
-    switch (target) {
-    case K_LEADER: return e->pub.exited ? -ESRCH : tree_kill(e->pub.pid, signum, count);
-    case K_GROUP: return tree_signal_group(k, e, signum, count);
-    case K_FOREGROUND: return tree_signal_foreground(k, e, signum, count);
-    case K_TREE: return tree_signal_all(k, e, signum, count);
+    switch ((enum k_target)m->target) {
+    case K_LEADER: return e->pub.exited ? -ESRCH : tree_kill(e->pub.pid, m->signum, count);
+    case K_GROUP: return tree_signal_group(k, e, m->signum, count);
+    case K_FOREGROUND: return tree_signal_foreground(k, e, m->signum, count);
+    case K_TREE:
+    case K_RECENT: return tree_signal_all(k, e, m, count);
     }
     return -EINVAL;
 }
@@ -302,6 +332,19 @@ void tree_survey(struct keeper *k, struct entry *e, struct k_surveyed *out)
         out->count++;
     }
     proc_list_fini(&l);
+}
+
+bool tree_any(struct keeper *k, struct entry *e, bool (*fn)(void *arg, pid_t pid), void *arg)
+{
+    struct proc_list l;
+    bool found = false;
+
+    if (tree_find(k, e, &l) < 0)
+        return fn(arg, e->pub.pid);
+    for (size_t i = 0; i < l.count && !found; i++)
+        found = tree_is_living_member(&l.procs[i]) && fn(arg, l.procs[i].pid);
+    proc_list_fini(&l);
+    return found;
 }
 
 /* --- all trees at once ---------------------------------------------------- */

@@ -19,8 +19,10 @@
 #ifndef HF_KEEPER_TREE_H
 #define HF_KEEPER_TREE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "keeper/proto.h"
 
@@ -28,11 +30,13 @@ struct keeper;
 struct entry;
 
 /* 0 or -errno (-ESRCH: nobody there); *count is who got it. */
-int tree_signal(struct keeper *k, struct entry *e, int signum, enum k_target target,
-                uint32_t *count);
+int tree_signal(struct keeper *k, struct entry *e, const struct k_signal *m, uint32_t *count);
 
 /* Fills total, count and list with those alive. */
 void tree_survey(struct keeper *k, struct entry *e, struct k_surveyed *out);
+
+/* Is fn true for one of those alive? */
+bool tree_any(struct keeper *k, struct entry *e, bool (*fn)(void *arg, pid_t pid), void *arg);
 
 /* To every process of every tree; 0 sends nothing. Returns how many are alive. */
 size_t tree_signal_every(struct keeper *k, int signum);

@@ -5,7 +5,7 @@
  * The cookie is "ROLE.END.MAC": its key comes from the tokens, so that a new worker
  * knows it again and new tokens make old cookies worthless. Layer: transport.
  */
-#include "transport/auth.h"
+#include "transport/auth_own.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -21,29 +21,9 @@
 #include "transport/http1.h"
 #include "transport/origin.h"
 
-#define DIGEST 32
+#define DIGEST AUTH_DIGEST
 #define TICKET_RANDOM 24 /* 39 characters of base32 */
 #define COOKIE_MAX 128
-
-struct token {
-    uint8_t digest[DIGEST];
-    enum role role;
-};
-
-struct ticket {
-    uint8_t digest[DIGEST];
-    enum role role; /* ROLE_NONE: free */
-    int64_t end_wall_ms;
-};
-
-struct auth {
-    struct token tokens[AUTH_TOKENS_MAX];
-    size_t count;
-    struct ticket tickets[AUTH_TICKETS_MAX];
-    uint8_t key[DIGEST]; /* of the cookies */
-    uid_t own;
-    bool all;
-};
 
 struct auth *auth_new(void)
 {
@@ -174,7 +154,7 @@ int auth_add_tokens(struct auth *a, const char *text, size_t len, struct hf_erro
 }
 
 /* Looks at all of them, whichever fits: time tells nothing. */
-static enum role auth_token_role(const struct auth *a, const char *token, size_t len)
+enum role auth_token_role(const struct auth *a, const char *token, size_t len)
 {
     uint8_t digest[DIGEST];
     enum role role = ROLE_NONE;
@@ -305,17 +285,24 @@ static bool cookie_may_count(const struct http_request *rq)
 
 /* --- the decision -------------------------------------------------------------------------- */
 
-static enum role bearer_role(const struct auth *a, const char *header)
+static enum role any_token_role(const struct auth *a, const char *token, size_t len,
+                                struct auth_grant *g)
+{
+    return link_is_secret(token, len) ? link_secret_role(a, token, len, g)
+                                      : auth_token_role(a, token, len);
+}
+
+static enum role bearer_role(const struct auth *a, const char *header, struct auth_grant *g)
 {
     size_t scheme = strcspn(header, " ");
     const char *token = header + scheme + strspn(header + scheme, " ");
 
     if (scheme != 6 || strncasecmp(header, "Bearer", 6) != 0)
         return ROLE_NONE;
-    return auth_token_role(a, token, strlen(token));
+    return any_token_role(a, token, strlen(token), g);
 }
 
-static enum role subprotocol_role(const struct auth *a, const char *list)
+static enum role subprotocol_role(const struct auth *a, const char *list, struct auth_grant *g)
 {
     static const char prefix[] = AUTH_SUBPROTOCOL;
     enum role role = ROLE_NONE;
@@ -328,7 +315,7 @@ static enum role subprotocol_role(const struct auth *a, const char *list)
         len = strcspn(list, ", \t");
         if (len > sizeof prefix - 1 && strncmp(list, prefix, sizeof prefix - 1) == 0 &&
             base64_decode(&token, list + sizeof prefix - 1, len - (sizeof prefix - 1)))
-            role = auth_token_role(a, buf_data(&token), token.len);
+            role = any_token_role(a, buf_data(&token), token.len, g);
         buf_wipe(&token);
         if (role != ROLE_NONE)
             break;
@@ -337,22 +324,42 @@ static enum role subprotocol_role(const struct auth *a, const char *list)
     return role;
 }
 
-enum role auth_role(const struct auth *a, const struct http_request *rq, uid_t uid)
+/* A cookie of the daemon's own comes first: who may do everything is not made less by a link. */
+static enum role any_cookie_role(const struct auth *a, const struct http_request *rq,
+                                 struct auth_grant *g)
 {
-    const char *bearer = http_header(rq, "Authorization"), *cookie;
+    const char *header = http_header(rq, "Cookie"), *cookie;
     enum role role = ROLE_NONE;
     size_t len;
 
+    if (header == NULL || !cookie_may_count(rq))
+        return ROLE_NONE;
+    cookie = find_cookie(header, &len);
+    if (cookie != NULL)
+        role = auth_cookie_role(a, cookie, len);
+    return role != ROLE_NONE ? role : link_cookie_role(a, rq, header, g);
+}
+
+enum role auth_role(const struct auth *a, const struct http_request *rq, uid_t uid,
+                    struct auth_grant *g)
+{
+    const char *bearer = http_header(rq, "Authorization");
+    enum role role;
+
+    *g = (struct auth_grant){0};
     if (a->all)
         return ROLE_OWN;
+    role = auth_ways_role(a, rq);
+    if (role != ROLE_NONE)
+        return role;
     if (bearer != NULL)
-        return bearer_role(a, bearer); /* a wrong token is not made up for by a cookie */
-    cookie = find_cookie(http_header(rq, "Cookie"), &len);
-    if (cookie != NULL && cookie_may_count(rq))
-        role = auth_cookie_role(a, cookie, len);
+        return bearer_role(a, bearer, g); /* a wrong token is not made up for by a cookie */
+    role = any_cookie_role(a, rq, g);
     if (role == ROLE_NONE && http_is_websocket(rq))
-        role = subprotocol_role(a, http_header(rq, "Sec-WebSocket-Protocol"));
-    if (role == ROLE_NONE && uid != (uid_t)-1 && (uid == 0 || uid == a->own))
+        role = subprotocol_role(a, http_header(rq, "Sec-WebSocket-Protocol"), g);
+    if (role == ROLE_NONE && uid != (uid_t)-1 && (uid == 0 || uid == a->own)) {
+        *g = (struct auth_grant){0};
         role = ROLE_OWN;
+    }
     return role;
 }

@@ -39,7 +39,39 @@ enum role auth_ticket_spend(struct auth *a, const char *ticket);
 /* Value of a Set-Cookie header for this role. out: 256 bytes. */
 void auth_cookie(const struct auth *a, enum role role, bool secure, char *out);
 
-/* The decision for a request; ROLE_NONE: 401. uid: unix peer or (uid_t)-1. */
-enum role auth_role(const struct auth *a, const struct http_request *rq, uid_t uid);
+/* The role that belongs to a token; every one is compared, in constant time. */
+enum role auth_token_role(const struct auth *a, const char *token, size_t len);
+/* What the ways of the request's table say; auth_ways.c. */
+enum role auth_ways_role(const struct auth *a, const struct http_request *rq);
+/*
+ * Links are credentials that somebody else keeps: secrets that begin with
+ * AUTH_LINK_PREFIX, each good for one thing. A grant is the keeper's own name for
+ * a link: letters, digits, '.' and '_', at most AUTH_GRANT_MAX of them.
+ */
+#define AUTH_LINK_PREFIX "hfl_"
+#define AUTH_LINK_COOKIE_MAX 320
+struct auth_links {
+    /* What the secret allows now, and its grant. */
+    enum role (*by_secret)(void *arg, const char *secret, size_t len, char *grant);
+    /* What one allows that was let in before. */
+    enum role (*by_grant)(void *arg, const char *grant);
+    /* Is the request about what this grant is good for? */
+    bool (*fits)(void *arg, const struct http_request *rq, const char *grant);
+    void (*use)(void *arg, const char *grant); /* one more use of the secret */
+    void *arg;
+};
+void auth_set_links(struct auth *a, const struct auth_links *links);
+/* A browser opens a link: counts a use and gives its cookie (AUTH_LINK_COOKIE_MAX bytes) and grant
+ * (AUTH_GRANT_MAX + 1). ROLE_NONE: there is no such link, or no longer. */
+enum role auth_link_open(const struct auth *a, const char *secret, bool secure, char *cookie,
+                         char *grant);
+bool auth_grant_fits(const struct auth *a, const struct http_request *rq,
+                     const struct auth_grant *g);
+void auth_grant_use(const struct auth *a, const struct auth_grant *g);
+
+/* The decision for a request; ROLE_NONE: 401. uid: unix peer or (uid_t)-1. g->id is set if the
+ * role is that of a link, and then holds only where the link fits. */
+enum role auth_role(const struct auth *a, const struct http_request *rq, uid_t uid,
+                    struct auth_grant *g);
 
 #endif

@@ -157,6 +157,7 @@ static void conn_destroy(struct conn *c)
     buf_wipe(&c->in);
     buf_fini(&c->out);
     free(c->peer);
+    free(c->grant);
     free(c);
     server_conn_gone(s);
 }
@@ -178,6 +179,12 @@ void conn_free(struct conn *c)
     conn_end(c);
     c->proto->on_end(c);
     conn_destroy(c);
+}
+
+void conn_set_grant(struct conn *c, const char *grant)
+{
+    free(c->grant);
+    c->grant = hf_xstrdup(grant);
 }
 
 void conn_become(struct conn *c, const struct conn_proto *proto, void *owner)

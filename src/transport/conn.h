@@ -51,6 +51,7 @@ struct conn {
     struct watch *watch;
     struct tls *tls; /* NULL: plain */
     char *peer;      /* "127.0.0.1:4711" */
+    char *grant;     /* of the link its last request came by; NULL */
     struct buf in;   /* received, not consumed */
     struct buf out;  /* to be sent */
     struct deadline deadline;
@@ -100,6 +101,7 @@ void conn_flush(struct conn *c); /* what is corked or held, as far as the socket
 void conn_pause(struct conn *c);
 void conn_resume(struct conn *c); /* on_bytes with what is held, by the end of this turn */
 void conn_set_deadline(struct conn *c, enum deadline_kind kind); /* DEADLINE_NONE clears */
+void conn_set_grant(struct conn *c, const char *grant);          /* NULL: none */
 void conn_end(struct conn *c);
 /*
  * The owner is done: what is held is sent, then the connection ends. `drain`: the

@@ -14,6 +14,7 @@
 #include "transport/auth.h"
 #include "transport/origin.h"
 #include "transport/request.h"
+#include "transport/ws.h"
 
 #define CORS_MAX_AGE "600"
 
@@ -98,11 +99,11 @@ static void add_cors(struct http_request *rq, const char *origin)
     http_add_header(rq, "Vary", "Origin");
 }
 
-static enum role find_role(const struct http_request *rq)
+static enum role find_role(struct http_request *rq)
 {
     const struct auth *a = rq->server->o.auth;
 
-    return a == NULL ? ROLE_OWN : auth_role(a, rq, rq->c->uid);
+    return a == NULL ? ROLE_OWN : auth_role(a, rq, rq->c->uid, &rq->grant);
 }
 
 /* Health probes come from anywhere; if the caller is known all the same, it is noted. */
@@ -110,6 +111,26 @@ static void gate_public(struct http_request *rq, const char *origin)
 {
     add_cors(rq, origin);
     rq->role = host_ok(rq) && origin_ok(rq, origin) ? find_role(rq) : ROLE_NONE;
+    if (rq->grant.id[0] != '\0')
+        rq->role = ROLE_NONE; /* a link is good for one thing, and not for this */
+    rq->grant = (struct auth_grant){0};
+}
+
+static bool gate_upgrade(struct http_request *rq);
+
+/* A browser sees no status of a refused handshake and would try for ever: it gets a close code. */
+static bool refuse_link(struct http_request *rq)
+{
+    const struct route *r = rq->match.route;
+
+    if (r != NULL && (r->flags & ROUTE_SCOPED) && (r->flags & ROUTE_UPGRADE) &&
+        http_is_websocket(rq)) {
+        if (gate_upgrade(rq))
+            ws_refuse(rq, WS_CODE_LINK_ENDED, "link_ended");
+        return false;
+    }
+    return refuse_code(rq, HF_E_unauthorized,
+                       "This link was revoked, has ended or is used up; ask for a new one.");
 }
 
 static bool gate_caller(struct http_request *rq, const char *origin)
@@ -122,6 +143,8 @@ static bool gate_caller(struct http_request *rq, const char *origin)
         return refuse_code(rq, HF_E_origin_refused,
                            "Pages of this Origin may not call the daemon; allow it by name.");
     rq->role = find_role(rq);
+    if (rq->role == ROLE_NONE && rq->grant.refused)
+        return refuse_link(rq);
     if (rq->role == ROLE_NONE) {
         http_add_header(rq, "WWW-Authenticate", "Bearer");
         return refuse_code(rq, HF_E_unauthorized, "Send the token: Authorization: Bearer TOKEN.");
@@ -260,6 +283,27 @@ static bool gate_body(struct http_request *rq)
     return true;
 }
 
+/* What came by a link may go where the link leads, and nowhere else. */
+static bool gate_scope(struct http_request *rq)
+{
+    if (rq->grant.id[0] == '\0')
+        return true;
+    if ((rq->match.route->flags & ROUTE_SCOPED) &&
+        auth_grant_fits(rq->server->o.auth, rq, &rq->grant))
+        return true;
+    return refuse_code(rq, HF_E_forbidden, "This link is for one process only, and not for this.");
+}
+
+static void gate_pass(struct http_request *rq)
+{
+    const char *grant = http_grant(rq);
+
+    if (grant != NULL)
+        auth_grant_use(rq->server->o.auth, &rq->grant);
+    if (grant != NULL || rq->c->grant != NULL)
+        conn_set_grant(rq->c, grant);
+}
+
 bool gate_admit(struct http_request *rq)
 {
     const char *origin = http_header(rq, "Origin");
@@ -283,5 +327,8 @@ bool gate_admit(struct http_request *rq)
                 role_name(r->role), role_name(rq->role));
         return refuse(rq, &err);
     }
-    return gate_query(rq) && gate_upgrade(rq) && gate_body(rq);
+    if (!gate_scope(rq) || !gate_query(rq) || !gate_upgrade(rq) || !gate_body(rq))
+        return false;
+    gate_pass(rq);
+    return true;
 }

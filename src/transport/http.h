@@ -42,6 +42,14 @@ enum http_method {
 enum role { ROLE_NONE, ROLE_WATCH, ROLE_TYPE, ROLE_OWN };
 const char *role_name(enum role role); /* "watch" */
 
+/* By which link a request came; see auth.h. */
+#define AUTH_GRANT_MAX 63
+struct auth_grant {
+    char id[AUTH_GRANT_MAX + 1]; /* "": none */
+    bool counts;                 /* the secret itself was shown: that is a use */
+    bool refused;                /* it was a link's, but that has ended or never was */
+};
+
 typedef void http_handler(struct http_request *rq);
 
 enum {
@@ -51,6 +59,7 @@ enum {
     ROUTE_NO_BODY = 8,     /* a body is refused (400) */
     ROUTE_ANY_QUERY = 16,  /* do not check names of query parameters */
     ROUTE_PREFIX = 32,     /* pattern is a prefix; rest by http_param(rq, "*"), not decoded */
+    ROUTE_SCOPED = 128,    /* whoever came by a link may ask here, if the link fits */
     ROUTE_RAW = 64,        /* with ROUTE_UPGRADE: other protocols than websocket may be asked for */
 };
 
@@ -64,6 +73,17 @@ struct route {
     const char *query; /* allowed names, space separated; NULL: none */
 };
 
+/*
+ * Ways in which a platform's clients send their token, beside the daemon's own.
+ * They are tried first, because some platforms use Authorization for something else.
+ */
+struct auth_ways {
+    const char *headers;       /* whose value is a token, names separated by spaces; NULL: none */
+    const char *query;         /* the same for query parameters, where a client can do no other */
+    const char *upgrade_query; /* and those that count for an upgrade only */
+    bool basic;                /* Authorization: Basic, the token as user or as password */
+};
+
 /* One dialect's routes under one prefix ("" for the root). */
 struct route_table {
     const char *prefix;
@@ -71,7 +91,8 @@ struct route_table {
     size_t count;
     /* Answers `err` in the dialect's shape (used for 401, 404, 405, 413 … too). */
     void (*error)(struct http_request *rq, const struct hf_error *err);
-    void *context; /* http_context(rq): the dialect's own, usually the engine */
+    void *context;                /* http_context(rq): the dialect's own, usually the engine */
+    const struct auth_ways *ways; /* NULL: only the daemon's own */
 };
 
 struct http_options {
@@ -102,6 +123,10 @@ void http_server_listen(struct http_server *s, int fd, enum listen_kind kind,
  * the last connection is gone or `ms` have passed (then they are cut). WebSockets get 1001. */
 void http_server_drain(struct http_server *s, uint32_t ms, task_fn *done, void *arg);
 
+/* A link has ended: whatever still goes on that came by it is cut, but WebSockets are
+ * their owners' to close. */
+void http_server_cut(struct http_server *s, const char *grant);
+
 struct http_stats {
     uint64_t connections, connections_total, requests_total, responses_by_class[6];
     uint64_t bytes_in, bytes_out;
@@ -121,6 +146,7 @@ bool http_query_each(const struct http_request *rq, size_t *i, const char **name
 const char *http_header(const struct http_request *rq, const char *name);
 const char *http_body(const struct http_request *rq, size_t *len); /* whole, non-stream routes */
 enum role http_role(const struct http_request *rq);
+const char *http_grant(const struct http_request *rq); /* of the link it came by; NULL: none */
 bool http_is_tls(const struct http_request *rq);
 bool http_is_websocket(const struct http_request *rq); /* asks for an upgrade to WebSocket */
 const char *http_peer(const struct http_request *rq);  /* "127.0.0.1:4711", "unix:uid=0" */

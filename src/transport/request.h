@@ -36,6 +36,7 @@ struct http_request {
     struct route_match match;
     const struct route_table *table; /* shape of errors */
     enum role role;
+    struct auth_grant grant;
     struct request_text *texts;
 
     struct buf body;

@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/limits.h"
@@ -216,4 +217,16 @@ void http_server_drain(struct http_server *s, uint32_t ms, task_fn *done, void *
             ws_drain(c);
     }
     server_check_drained(s);
+}
+
+void http_server_cut(struct http_server *s, const char *grant)
+{
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &s->conns) {
+        struct conn *c = list_entry(it, struct conn, link);
+
+        if (c->grant != NULL && strcmp(c->grant, grant) == 0)
+            conn_end(c);
+    }
 }

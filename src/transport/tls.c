@@ -13,21 +13,14 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/io.h"
 #include "base/mem.h"
+#include "transport/tls_own.h"
 
 #define TLS_READ_BYTES (16 * 1024) /* one record */
-
-struct tls_context {
-    SSL_CTX *ctx; /* connections hold their own reference: a reload leaves them alone */
-    char *cert_file, *key_file;
-};
-
-struct tls {
-    SSL *ssl;
-};
 
 bool tls_is_built_in(void)
 {
@@ -138,56 +131,6 @@ struct tls *tls_new(struct tls_context *c)
     return t;
 }
 
-/* An address is checked against the certificate's addresses, a name against its names. */
-static void expect_host(SSL *ssl, const char *host)
-{
-    if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1)
-        return;
-    SSL_set_tlsext_host_name(ssl, host);
-    SSL_set1_host(ssl, host);
-}
-
-static int trust(SSL_CTX *ctx, const char *ca_file)
-{
-    if (ca_file == NULL)
-        return SSL_CTX_set_default_verify_paths(ctx);
-    return SSL_CTX_load_verify_locations(ctx, ca_file, NULL);
-}
-
-struct tls_context *tls_client_context_new(const char *ca_file, struct hf_error *err)
-{
-    struct tls_context *c = hf_xalloc(sizeof *c);
-
-    ERR_clear_error();
-    c->ctx = SSL_CTX_new(TLS_client_method());
-    if (c->ctx == NULL || trust(c->ctx, ca_file) != 1) {
-        hf_fail(err, HF_E_bad_value, "Cannot use the certificates in %s: %s.",
-                ca_file != NULL ? ca_file : "the system's store", tls_reason());
-        tls_context_free(c);
-        return NULL;
-    }
-    SSL_CTX_set_min_proto_version(c->ctx, TLS1_2_VERSION);
-    SSL_CTX_set_options(c->ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
-    SSL_CTX_set_verify(c->ctx, SSL_VERIFY_PEER, NULL);
-    return c;
-}
-
-struct tls *tls_client_new(struct tls_context *c, const char *host)
-{
-    struct tls *t = tls_new(c);
-
-    if (t->ssl != NULL) {
-        SSL_set_connect_state(t->ssl);
-        expect_host(t->ssl, host);
-    }
-    return t;
-}
-
-bool tls_is_ready(const struct tls *t)
-{
-    return t->ssl != NULL && SSL_is_init_finished(t->ssl);
-}
-
 void tls_free(struct tls *t)
 {
     if (t == NULL)
@@ -230,7 +173,7 @@ static int read_plain(struct tls *t, struct buf *plain)
         case SSL_ERROR_WANT_READ:
         case SSL_ERROR_WANT_WRITE: return 0;
         case SSL_ERROR_ZERO_RETURN: return -ECONNRESET;
-        default: return -EPROTO;
+        default: snprintf(t->why, sizeof t->why, "%s", tls_reason()); return -EPROTO;
         }
     }
 }

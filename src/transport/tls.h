@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tls.h - TLS on a server's connections, by OpenSSL
+ * tls.h - TLS on connections, by OpenSSL
  *
  * Built with TLS=1; otherwise tls_context_new() says so. OpenSSL reads and
  * writes memory only; the sockets stay ours (see io.h for why). Layer: transport.
@@ -25,7 +25,8 @@ int tls_context_reload(struct tls_context *c, struct hf_error *err);
 struct tls_context *tls_client_context_new(const char *ca_file, struct hf_error *err);
 /* `host`, a name or an address, must be the certificate's. An empty tls_receive() begins. */
 struct tls *tls_client_new(struct tls_context *c, const char *host);
-bool tls_is_ready(const struct tls *t); /* the handshake is done */
+bool tls_is_ready(const struct tls *t);   /* the handshake is done */
+const char *tls_why(const struct tls *t); /* it failed: the reason, in words */
 
 struct tls *tls_new(struct tls_context *c);
 void tls_free(struct tls *t);

@@ -35,16 +35,11 @@ int tls_context_reload(struct tls_context *c, struct hf_error *err)
     return hf_fail(err, HF_E_not_implemented, "This binary was built without TLS.");
 }
 
-struct tls *tls_new(struct tls_context *c)
-{
-    (void)c;
-    return NULL;
-}
-
 struct tls_context *tls_client_context_new(const char *ca_file, struct hf_error *err)
 {
     (void)ca_file;
-    hf_fail(err, HF_E_not_implemented, "This binary was built without TLS; build with TLS=1.");
+    hf_fail(err, HF_E_not_implemented,
+            "this binary was built without TLS; build it with TLS=1, or use http:// or unix:");
     return NULL;
 }
 
@@ -58,6 +53,18 @@ bool tls_is_ready(const struct tls *t)
 {
     (void)t;
     return false;
+}
+
+const char *tls_why(const struct tls *t)
+{
+    (void)t;
+    return "built without TLS";
+}
+
+struct tls *tls_new(struct tls_context *c)
+{
+    (void)c;
+    return NULL;
 }
 
 void tls_free(struct tls *t)

@@ -16,6 +16,8 @@
 
 struct ws;
 
+#define WS_CODE_LINK_ENDED 4410 /* the link was revoked or has ended */
+
 enum ws_opcode { WS_TEXT = 1, WS_BINARY = 2 };
 
 struct ws_ops {
@@ -42,6 +44,8 @@ bool ws_ready(const struct ws *ws);  /* nothing held: room for output */
 size_t ws_held(const struct ws *ws); /* bytes held */
 void ws_send(struct ws *ws, enum ws_opcode opcode, const struct iovec *iov, int count);
 void ws_send_text(struct ws *ws, const char *text, size_t len);
+/* Longer text messages than LIMIT_WS_TEXT_BYTES, for a platform whose input comes as text. */
+void ws_allow_text(struct ws *ws, size_t bytes);
 /* Nothing more is read, and no callback brings data, until ws_resume(): for text, which comes whole. */
 void ws_pause(struct ws *ws);
 void ws_resume(struct ws *ws);

@@ -69,7 +69,7 @@ static bool length_is_minimal(const struct header *h)
 /* 0, or the close code for what is wrong. */
 static int header_check(const struct ws_decoder *d, const struct header *h)
 {
-    if (!h->masked || h->rsv23 || !length_is_minimal(h))
+    if (h->masked == d->from_server || h->rsv23 || !length_is_minimal(h))
         return WS_CODE_PROTOCOL;
     if (is_control(h)) {
         bool known = h->opcode >= WS_OP_CLOSE && h->opcode <= WS_OP_PONG;
@@ -155,7 +155,7 @@ static enum ws_event data_event(struct ws_decoder *d, char *bytes, size_t len, s
 enum ws_event ws_decode(struct ws_decoder *d, char *bytes, size_t len, size_t *used,
                         struct ws_piece *out)
 {
-    struct header h;
+    struct header h = {0};
     int code;
 
     *used = 0;

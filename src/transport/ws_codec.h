@@ -52,6 +52,7 @@ struct ws_decoder {
     bool fresh;       /* no piece of the message was handed on yet */
     bool deflated;    /* the message came with RSV1 */
     bool may_deflate; /* permessage-deflate was agreed */
+    bool from_server; /* frames must come without a mask; else with one */
 };
 
 enum ws_event {

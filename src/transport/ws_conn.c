@@ -28,6 +28,7 @@ struct ws {
     struct ws_decoder decoder;
     struct utf8_check utf8;
     struct buf text;           /* a message that did not come in one piece */
+    size_t text_max;           /* for one message */
     struct inflater *inflater; /* of the message that is coming in */
     struct buf rest;           /* inflated binary that was not taken */
     enum role role;
@@ -156,6 +157,11 @@ void ws_abort(struct ws *ws)
     conn_end(ws->c);
 }
 
+void ws_allow_text(struct ws *ws, size_t bytes)
+{
+    ws->text_max = bytes;
+}
+
 void ws_pause(struct ws *ws)
 {
     if (ws->closing || ws->c->ended)
@@ -254,7 +260,7 @@ static enum taking ws_on_text(struct ws *ws, char *bytes, size_t len, bool first
         return TAKEN;
     if (first)
         ws->utf8 = (struct utf8_check){0};
-    if (ws->text.len + len > LIMIT_WS_TEXT_BYTES) {
+    if (ws->text.len + len > ws->text_max) {
         ws_fail(ws, WS_CODE_SIZE, "text message too long");
         return DEAD;
     }
@@ -512,6 +518,7 @@ struct ws *ws_new(struct conn *c, enum role role, bool deflate, const struct ws_
 {
     struct ws *ws = hf_xalloc(sizeof *ws);
 
+    ws->text_max = LIMIT_WS_TEXT_BYTES;
     ws->c = c;
     ws->ops = ops;
     ws->arg = arg;
@@ -519,6 +526,7 @@ struct ws *ws_new(struct conn *c, enum role role, bool deflate, const struct ws_
     ws->deflate = ws->decoder.may_deflate = deflate;
     ws->decoder.frame_max = LIMIT_WS_FRAME_BYTES;
     ws->heard = true;
+    conn_set_grant(c, NULL); /* the owner closes it, with a reason */
     conn_become(c, &ws_proto, ws);
     conn_set_deadline(c, DEADLINE_PING);
     return ws;

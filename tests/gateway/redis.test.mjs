@@ -108,7 +108,7 @@ describe('registration in Redis', { skip: !have('redis-server') }, () => {
         const made = await ask(g.url('two', d.port, '/v1/processes'), {
             method: 'POST',
             headers: { 'content-type': 'application/json' },
-            body: JSON.stringify({ command: 'cat', pty: true }),
+            body: JSON.stringify({ command: 'cat', stdin: 'pipe' }),
         });
         assert.equal(made.status, 201, made.text);
         const ws = new WebSocket(g.ws('two', d.port, `/v1/processes/${made.json.id}/connect`), ['holdfast.v1']);
@@ -130,7 +130,8 @@ describe('registration in Redis', { skip: !have('redis-server') }, () => {
     it('what stands in Redis and is no endpoint is no sandbox', async () => {
         for (const [id, value] of [['bad1', 'xx'], ['bad2', '{"address":"name"}'], ['bad3', '[]']]) {
             await redis.ask(`SET holdfast:sandbox:${id} ${JSON.stringify(value).replace(/^"/, "'").replace(/"$/, "'").replaceAll('\\"', '"')}`);
-            assert.equal((await ask(gateways[1].url(id, 80))).status, 404, id);
+            /* It may not have found back to Redis yet. */
+            await waitUntil(async () => (await ask(gateways[1].url(id, 80))).status === 404, id);
         }
     });
 });

@@ -334,7 +334,7 @@ export class Daemon {
         );
     }
 
-    /** Ends and forgets every process; a daemon that is still closing connections may refuse a request or two. */
+    /** Ends and forgets every session and process; a daemon that is still closing connections may refuse a request or two. */
     async removeAll() {
         const ask = (method, url) =>
             waitUntil(
@@ -345,6 +345,9 @@ export class Daemon {
                 `an answer to ${method} ${url}`,
                 10000,
             );
+        for (const s of (await ask('GET', '/v1/sessions?limit=1000')).json.sessions) {
+            await ask('DELETE', `/v1/sessions/${s.id}?grace_ms=0`);
+        }
         for (let round = 0; round < 50; round++) {
             const list = (await ask('GET', '/v1/processes?limit=1000')).json.processes;
             if (list.length === 0) return;

@@ -2,7 +2,7 @@
 //
 // run.mjs - runs the suites, then checks that every error code was met
 //
-//   node lib/run.mjs [wire|clients/native|faults|FILE ...]
+//   node lib/run.mjs [wire|clients/native|cli|faults|FILE ...]
 //
 // One file at a time: the tests measure time-outs and count descriptors, and
 // share two cores with the daemon. The check of the codes comes only after a
@@ -17,7 +17,7 @@ import * as proc from './proc.mjs';
 import { scaled } from './scale.mjs';
 
 const tests = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
-const suites = ['wire', 'clients/native', 'gateway', 'faults'];
+const suites = ['wire', 'clients', 'cli', 'gateway', 'faults', 'browser'];
 const asked = process.argv.slice(2);
 
 function filesOf(what) {

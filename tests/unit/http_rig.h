@@ -78,7 +78,8 @@ static inline void rig_setup(struct rig *r, const struct route *routes, size_t c
     http_options_default(&r->options);
     r->options.auth = r->auth;
     r->options.origin = r->origin;
-    r->table = (struct route_table){"", routes, count, rig_error, r};
+    r->table = (struct route_table){
+        .prefix = "", .routes = routes, .count = count, .error = rig_error, .context = r};
 }
 
 static inline void rig_on_stop(struct watch *w, int events, void *arg)

@@ -23,7 +23,7 @@
 #include "keeper/keeper.h"
 #include "keeper/proto.h"
 
-#define RIG_WAIT_MS 10000
+#define RIG_WAIT_MS 60000 /* for a hang; a busy machine may take a while */
 #define RIG_ENTRIES_MAX 16
 
 struct rig {

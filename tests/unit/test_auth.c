@@ -22,9 +22,11 @@ static struct auth *new_auth(void)
     return a;
 }
 
-/* The role of a request given by its request line's start and its headers. */
-static enum role ask_as(const struct auth *a, uid_t uid, const char *method, const char *headers)
+/* The role of a request given by its method, target and headers, at a table with these ways. */
+static enum role ask_at(const struct auth *a, const struct auth_ways *ways, uid_t uid,
+                        const char *request, const char *headers)
 {
+    struct route_table table = {.prefix = "", .ways = ways};
     struct http_server server = {
         .o = {.header_bytes = 4096, .header_count = 100, .uri_bytes = 100}};
     struct http_request *rq;
@@ -33,13 +35,22 @@ static enum role ask_as(const struct auth *a, uid_t uid, const char *method, con
     size_t used;
 
     rq = request_new(&server, NULL);
-    buf_printf(&b, "%s / HTTP/1.1\r\nHost: localhost:7070\r\n%s\r\n", method, headers);
+    buf_printf(&b, "%s HTTP/1.1\r\nHost: localhost:7070\r\n%s\r\n", request, headers);
     REQUIRE(http1_feed(&rq->parser, buf_data(&b), b.len, &used) == HTTP1_HEAD);
     REQUIRE(request_parse_target(rq, NULL) == 0);
-    role = auth_role(a, rq, uid);
+    rq->table = &table;
+    role = auth_role(a, rq, uid, &(struct auth_grant){0});
     request_free(rq);
     buf_fini(&b);
     return role;
+}
+
+static enum role ask_as(const struct auth *a, uid_t uid, const char *method, const char *headers)
+{
+    char request[32];
+
+    snprintf(request, sizeof request, "%s /", method);
+    return ask_at(a, NULL, uid, request, headers);
 }
 
 static enum role ask(const struct auth *a, const char *headers)
@@ -249,5 +260,154 @@ TEST(a_cookie_changes_nothing_for_another_site)
                                     "Connection: Upgrade\r\nUpgrade: websocket\r\n"
                                     "Origin: http://localhost:7070\r\n")),
                ROLE_OWN);
+    auth_free(a);
+}
+
+/* --- where a platform's clients put it ------------------------------------------ */
+
+static const struct auth_ways ways = {
+    .headers = "X-Access-Token X-Api-Key", .query = "access_token", .basic = true};
+
+static enum role ask_platform(const struct auth *a, const char *target, const char *headers)
+{
+    char request[128];
+
+    snprintf(request, sizeof request, "GET %s", target);
+    return ask_at(a, &ways, (uid_t)-1, request, headers);
+}
+
+TEST(a_platform_may_have_headers_of_its_own)
+{
+    struct auth *a = new_auth();
+
+    EXPECT_INT(ask_platform(a, "/", "X-Access-Token: " OWN "\r\n"), ROLE_OWN);
+    EXPECT_INT(ask_platform(a, "/", "x-api-key: " WATCH "\r\n"), ROLE_WATCH);
+    EXPECT_INT(ask_platform(a, "/", "X-Access-Token: nothing\r\n"), ROLE_NONE);
+    EXPECT_INT(ask_platform(a, "/", "X-Other: " OWN "\r\n"), ROLE_NONE);
+    EXPECT_INT(ask_platform(a, "/", "Authorization: Bearer " OWN "\r\n"), ROLE_OWN);
+    /* Authorization is somebody's name there. */
+    EXPECT_INT(ask_platform(a, "/", "Authorization: Bearer me\r\nX-Api-Key: " OWN "\r\n"),
+               ROLE_OWN);
+    EXPECT_INT(ask(a, "X-Access-Token: " OWN "\r\n"), ROLE_NONE);
+    auth_free(a);
+}
+
+TEST(a_platform_may_have_its_token_in_the_query_or_as_basic)
+{
+    struct auth *a = new_auth();
+
+    EXPECT_INT(ask_platform(a, "/x?access_token=" OWN, ""), ROLE_OWN);
+    EXPECT_INT(ask_platform(a, "/x?access_token=wrong", ""), ROLE_NONE);
+    EXPECT_INT(ask_platform(a, "/x?token=" OWN, ""), ROLE_NONE);
+    /* user:own-token-0123456789 and watch-token-0123456789: */
+    EXPECT_INT(
+        ask_platform(a, "/", "Authorization: Basic dXNlcjpvd24tdG9rZW4tMDEyMzQ1Njc4OQ==\r\n"),
+        ROLE_OWN);
+    EXPECT_INT(ask_platform(a, "/", "Authorization: Basic d2F0Y2gtdG9rZW4tMDEyMzQ1Njc4OTo=\r\n"),
+               ROLE_WATCH);
+    EXPECT_INT(ask_platform(a, "/", "Authorization: Basic bm8gY29sb24=\r\n"), ROLE_NONE);
+    EXPECT_INT(ask_platform(a, "/", "Authorization: Basic !\r\n"), ROLE_NONE);
+    auth_free(a);
+}
+
+/* --- links ------------------------------------------------------------------------ */
+
+#define LINK "hfl_0123456789012345678901234567890123456789"
+
+struct keeper {
+    enum role secret, grant;
+    int uses;
+};
+
+static enum role keeper_by_secret(void *arg, const char *secret, size_t len, char *grant)
+{
+    const struct keeper *k = arg;
+
+    if (len != strlen(LINK) || memcmp(secret, LINK, len) != 0)
+        return ROLE_NONE;
+    strcpy(grant, "key.link_1");
+    return k->secret;
+}
+
+static enum role keeper_by_grant(void *arg, const char *grant)
+{
+    const struct keeper *k = arg;
+
+    return strcmp(grant, "key.link_1") == 0 ? k->grant : ROLE_NONE;
+}
+
+static bool keeper_fits(void *arg, const struct http_request *rq, const char *grant)
+{
+    (void)arg, (void)rq, (void)grant;
+    return true;
+}
+
+static void keeper_use(void *arg, const char *grant)
+{
+    struct keeper *k = arg;
+
+    EXPECT_STR(grant, "key.link_1");
+    k->uses++;
+}
+
+static struct auth *new_auth_with_links(struct keeper *k)
+{
+    struct auth *a = new_auth();
+
+    auth_set_links(
+        a, &(struct auth_links){keeper_by_secret, keeper_by_grant, keeper_fits, keeper_use, k});
+    return a;
+}
+
+TEST(a_link_is_whatever_its_keeper_says)
+{
+    struct keeper k = {ROLE_TYPE, ROLE_TYPE, 0};
+    struct auth *a = new_auth_with_links(&k), *none = new_auth();
+
+    EXPECT_INT(ask(a, "Authorization: Bearer " LINK "\r\n"), ROLE_TYPE);
+    EXPECT_INT(ask(a, "Authorization: Bearer " LINK "x\r\n"), ROLE_NONE);
+    EXPECT_INT(ask(none, "Authorization: Bearer " LINK "\r\n"), ROLE_NONE);
+    EXPECT_INT(k.uses, 0);
+    auth_free(a);
+    auth_free(none);
+}
+
+TEST(a_link_opened_in_a_browser_counts_once_and_ends_with_the_link)
+{
+    struct keeper k = {ROLE_WATCH, ROLE_WATCH, 0};
+    struct auth *a = new_auth_with_links(&k), *other = auth_new();
+    char cookie[AUTH_LINK_COOKIE_MAX], grant[AUTH_GRANT_MAX + 1], header[400];
+
+    EXPECT_INT(auth_link_open(a, "hfl_wrong", false, cookie, grant), ROLE_NONE);
+    EXPECT_INT(auth_link_open(a, LINK, false, cookie, grant), ROLE_WATCH);
+    EXPECT_STR(grant, "key.link_1");
+    EXPECT_INT(k.uses, 1);
+    snprintf(header, sizeof header, "Cookie: a=b; %.*s\r\n", (int)strcspn(cookie, ";"), cookie);
+    EXPECT_INT(ask(a, header), ROLE_WATCH);
+    EXPECT_INT(k.uses, 1);
+    auth_set_links(other, &(struct auth_links){keeper_by_secret, keeper_by_grant, keeper_fits,
+                                               keeper_use, &k});
+    EXPECT_INT(ask(other, header), ROLE_NONE); /* no token, so no key */
+    header[strcspn(cookie, ";") + 8] ^= 1;
+    EXPECT_INT(ask(a, header), ROLE_NONE);
+    header[strcspn(cookie, ";") + 8] ^= 1;
+    k.grant = ROLE_NONE;
+    EXPECT_INT(ask(a, header), ROLE_NONE);
+    auth_free(a);
+    auth_free(other);
+}
+
+TEST(a_link_does_not_make_less_of_a_better_cookie)
+{
+    struct keeper k = {ROLE_WATCH, ROLE_WATCH, 0};
+    struct auth *a = new_auth_with_links(&k);
+    char cookie[AUTH_LINK_COOKIE_MAX], grant[AUTH_GRANT_MAX + 1], own[256], header[700];
+
+    auth_link_open(a, LINK, true, cookie, grant);
+    EXPECT(strstr(cookie, "; Secure") != NULL);
+    auth_cookie(a, ROLE_OWN, false, own);
+    snprintf(header, sizeof header, "Cookie: %.*s; %.*s\r\n", (int)strcspn(cookie, ";"), cookie,
+             (int)strcspn(own, ";"), own);
+    EXPECT_INT(ask(a, header), ROLE_OWN);
     auth_free(a);
 }

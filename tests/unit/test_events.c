@@ -28,7 +28,7 @@ static void setup(struct fixture *f)
     e->events.state = &e->state;
     list_init(&e->events.subscribers);
     f->p = process_new(e);
-    EXPECT_INT(record_create(&f->p->rec, 65536), 0);
+    EXPECT_INT(record_create(&f->p->rec, 65536, 0), 0);
     record_name(&f->p->rec, "proc_test");
     journal_init(&f->p->journal, &f->p->rec, &e->state.head->slip, true);
     f->p->command = hf_xstrdup("true");

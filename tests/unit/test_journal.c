@@ -5,6 +5,7 @@
 #include "engine/journal_own.h"
 #include "test.h"
 
+#include <errno.h>
 #include <fcntl.h>
 
 #include "base/io.h"
@@ -19,7 +20,7 @@ struct fixture {
 static void setup(struct fixture *f, size_t cap, bool exact)
 {
     memset(f, 0, sizeof *f);
-    EXPECT_INT(record_create(&f->rec, journal_ring_bytes(cap, exact)), 0);
+    EXPECT_INT(record_create(&f->rec, journal_ring_bytes(cap, exact), 0), 0);
     journal_init(&f->j, &f->rec, &f->slip, exact);
     EXPECT_INT(pipe2(f->pipe, O_CLOEXEC | O_NONBLOCK), 0);
 }
@@ -184,6 +185,41 @@ TEST(journal_survives_in_its_descriptor)
     teardown(&f);
 }
 
+/* A history in a file is the same record: it is adopted by its descriptor, and has more marks. */
+TEST(journal_in_a_file_is_the_same_and_has_no_name)
+{
+    char dir[] = "/tmp/hf-journal-XXXXXX";
+    struct record r, again;
+    struct journal j;
+    struct slip slip = {0};
+    int fds[2];
+
+    REQUIRE(mkdtemp(dir) != NULL);
+    REQUIRE(pipe2(fds, O_CLOEXEC) == 0);
+    EXPECT_INT(record_create_file(&r, 8 << 20, dir), 0);
+    EXPECT_INT(rmdir(dir), 0); /* nothing is in it */
+    EXPECT(r.mark_slots == (8 << 20) / RECORD_BYTES_PER_MARK);
+    EXPECT(r.head->on_disk && !record_recycle(&r));
+    journal_init(&j, &r, &slip, true);
+    for (int i = 0; i < RECORD_MARKS + 100; i++) {
+        EXPECT_INT(write(fds[1], "x", 1), 1);
+        EXPECT_INT(journal_read(&j, fds[0], i % 2 ? STREAM_STDERR : STREAM_STDOUT, 10), 1);
+    }
+    EXPECT_U64(journal_first(&j), 0); /* a ring in memory would have lost 100 */
+    EXPECT_INT(record_adopt(&again, dup(r.fd)), 0);
+    journal_init(&j, &again, &slip, true);
+    EXPECT_U64(again.mark_slots, r.mark_slots);
+    EXPECT_U64(journal_next(&j), RECORD_MARKS + 100);
+    EXPECT_INT(journal_slice(&j, 1, 10).stream, STREAM_STDERR);
+    again.head->mark_slots = UINT64_MAX / 2;
+    record_fini(&again);
+    EXPECT(record_adopt(&again, r.fd) < 0);
+    record_fini(&r);
+    EXPECT(record_create_file(&r, 65536, dir) == -ENOENT);
+    close(fds[0]);
+    close(fds[1]);
+}
+
 TEST(journal_refuses_a_descriptor_that_is_not_a_record)
 {
     struct record r;
@@ -259,7 +295,7 @@ TEST(a_recycled_record_is_as_good_as_a_fresh_one)
     feed(&f, "old bytes", 9, STREAM_STDERR);
     f.rec.head->rows = 7;
     EXPECT(record_recycle(&f.rec));
-    EXPECT_INT(record_create(&fresh, f.rec.head->ring_bytes), 0);
+    EXPECT_INT(record_create(&fresh, f.rec.head->ring_bytes, 0), 0);
     EXPECT_INT(memcmp(f.rec.head, fresh.head, sizeof *fresh.head), 0);
     journal_init(&f.j, &f.rec, &f.slip, true);
     EXPECT_U64(journal_next(&f.j), 0);
@@ -279,5 +315,73 @@ TEST(a_record_with_much_memory_is_not_recycled)
     atomic_store(&f.rec.head->next, RECORD_RECYCLE_BYTES + 1);
     EXPECT(!record_recycle(&f.rec));
     EXPECT_STR(f.rec.head->id, "proc_old");
+    teardown(&f);
+}
+
+/* --- runs --------------------------------------------------------------------------- */
+
+TEST(runs_are_numbered_densely_and_end_where_the_stream_changes)
+{
+    struct fixture f;
+
+    setup(&f, 4096, true);
+    EXPECT_U64(journal_run_count(&f.j), 0);
+    journal_cut(&f.j); /* of nothing is nothing */
+    feed(&f, "one", 3, STREAM_STDOUT);
+    feed(&f, "two", 3, STREAM_STDERR);
+    feed(&f, "three", 5, STREAM_STDOUT);
+    EXPECT_U64(journal_run_first(&f.j), 0);
+    EXPECT_U64(journal_run_count(&f.j), 3);
+    EXPECT_U64(journal_run(&f.j, 1).at, 3);
+    EXPECT_U64(journal_run(&f.j, 1).len, 3);
+    EXPECT_INT(journal_run(&f.j, 1).stream, STREAM_STDERR);
+    EXPECT_INT(memcmp(journal_run(&f.j, 2).bytes, "three", 5), 0);
+    teardown(&f);
+}
+
+TEST(a_run_that_was_cut_does_not_grow)
+{
+    struct fixture f;
+
+    setup(&f, 4096, true);
+    feed(&f, "one", 3, STREAM_STDOUT);
+    journal_cut(&f.j);
+    journal_cut(&f.j);
+    EXPECT_U64(journal_run_count(&f.j), 1);
+    feed(&f, "two", 3, STREAM_STDOUT);
+    EXPECT_U64(journal_run_count(&f.j), 2);
+    EXPECT_U64(journal_run(&f.j, 0).len, 3);
+    EXPECT_INT(memcmp(journal_run(&f.j, 1).bytes, "two", 3), 0);
+    teardown(&f);
+}
+
+/* A resize happened when it did, although the program wrote only later. */
+TEST(journal_keeps_the_time_of_a_size_that_nothing_was_written_under)
+{
+    struct fixture f;
+    struct journal_mark m;
+    uint64_t n;
+
+    setup(&f, 4096, true);
+    f.rec.head->pty = 1;
+    f.rec.head->rows = 24;
+    f.rec.head->cols = 80;
+    EXPECT(!journal_mark_at(&f.j, 0, &m));
+    feed(&f, "ab", 2, STREAM_TTY);
+    f.rec.head->rows = 50;
+    f.rec.head->cols = 100;
+    journal_mark_size(&f.j, 50, 100);
+    f.rec.marks[1].time_ms -= 5000; /* as if some seconds had passed */
+    feed(&f, "cd", 2, STREAM_TTY);
+    EXPECT(journal_mark_at(&f.j, 0, &m));
+    EXPECT_U64(m.rows, 24);
+    EXPECT(journal_mark_from(&f.j, m.number + 1, &m));
+    EXPECT_U64(m.at, 2);
+    EXPECT_U64(m.rows, 50);
+    n = m.number;
+    EXPECT(journal_mark_from(&f.j, n + 1, &m));
+    EXPECT_U64(m.at, 2);
+    EXPECT(m.time_ms - f.rec.marks[1].time_ms >= 5000);
+    EXPECT(!journal_mark_from(&f.j, n + 2, &m));
     teardown(&f);
 }

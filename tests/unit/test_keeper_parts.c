@@ -11,6 +11,7 @@
 
 #include "keeper/cgroup.h"
 #include "keeper/core.h"
+#include "keeper/look.h"
 #include "keeper/message.h"
 #include "keeper/procfs.h"
 #include "keeper/spawn.h"
@@ -91,7 +92,7 @@ TEST(the_other_messages_are_checked)
 {
     struct k_simple s = {.type = K_READY};
     struct k_signal g = {.type = K_SIGNAL, .signum = 15, .target = K_TREE};
-    struct k_close c = {.type = K_CLOSE, .which = 15};
+    struct k_close c = {.type = K_CLOSE, .which = 31};
 
     EXPECT_STR(message_fault(&s, sizeof s, 0), NULL);
     EXPECT_STR(message_fault(&s, sizeof s + 1, 0), "length");
@@ -102,16 +103,51 @@ TEST(the_other_messages_are_checked)
     EXPECT_STR(message_fault(&g, sizeof g, 0), "signal");
     g.signum = 65;
     EXPECT_STR(message_fault(&g, sizeof g, 0), "signal");
-    g = (struct k_signal){.type = K_SIGNAL, .signum = 15, .target = K_TREE + 1};
+    g = (struct k_signal){.type = K_SIGNAL, .signum = 15, .target = K_RECENT + 1};
     EXPECT_STR(message_fault(&g, sizeof g, 0), "target");
-    c.which = 16;
+    c.which = 32;
     EXPECT_STR(message_fault(&c, sizeof c, 0), "descriptors");
     for (uint32_t type = 0; type < 30; type++) {
         s.type = type;
         if (type != K_READY && type != K_SURVEY && type != K_FORGET && type != K_UPGRADE &&
-            type != K_CLOSE)
+            type != K_CLOSE && type != K_LOOK)
             EXPECT(message_fault(&s, sizeof s, 0) != NULL);
     }
+}
+
+TEST(a_question_for_sockets_names_some_and_not_too_many)
+{
+    struct k_holds h = {.type = K_HOLDS, .count = 1};
+
+    EXPECT_STR(message_fault(&h, sizeof h, 0), NULL);
+    EXPECT_STR(message_fault(&h, sizeof h - 1, 0), "length");
+    h.count = 0;
+    EXPECT_STR(message_fault(&h, sizeof h, 0), "count");
+    h.count = K_HOLDS_MAX + 1;
+    EXPECT_STR(message_fault(&h, sizeof h, 0), "count");
+}
+
+TEST(what_a_process_sleeps_in_is_read_from_proc)
+{
+    struct look_call c;
+    int fds[2];
+
+    EXPECT(look_parse_syscall("0 0x3 0x7f 0x20000 0x1 0xffffffff 0x0 0x7ffd 0x7f2b\n", &c));
+    EXPECT_INT(c.nr, 0);
+    EXPECT_U64(c.args[0], 3);
+    EXPECT_U64(c.args[4], 0xffffffff);
+    EXPECT(!look_parse_syscall("running\n", &c));
+    EXPECT(!look_parse_syscall("-1 0x7ffd 0x7f2b\n", &c));
+    EXPECT(!look_parse_syscall("7 0x1 0x2\n", &c));
+    EXPECT(!look_parse_syscall("", &c));
+    EXPECT_U64(look_parse_epoll("pos:\t0\ntfd:       11 events:        1 data: b\n"
+                                "tfd:       12 events:        4 data: c\n"
+                                "tfd:        0 events:       19 data: 0\n",
+                                fds, 2),
+               2);
+    EXPECT_INT(fds[0], 11);
+    EXPECT_INT(fds[1], 0);
+    EXPECT_U64(look_parse_epoll("tfd: 5", fds, 2), 0);
 }
 
 TEST(strings_must_fill_their_bytes_exactly)

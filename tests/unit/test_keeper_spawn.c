@@ -778,3 +778,37 @@ TEST(a_start_that_hangs_too_long_is_answered)
     hang_release(&h);
     unlink(h.path);
 }
+
+/* The program talks over it and its children do not have it, whatever numbers were free. */
+TEST(a_side_socket_is_descriptor_three_in_both_directions)
+{
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec s;
+    struct k_spawned m;
+    char out[64];
+    int fds[8];
+
+    rig_begin(&r, &w);
+    for (int stdin_mode = K_STDIN_NULL; stdin_mode <= K_STDIN_PIPE; stdin_mode++) {
+        size_t side = stdin_mode == K_STDIN_PIPE ? 3 : 2;
+
+        rig_spec_init(&s, SH("read x <&3; echo got $x >&3; ls /proc/self/fd 3>&- | tr '\\n' ' '"));
+        s.m.stdin_mode = (uint8_t)stdin_mode;
+        s.m.side = 1;
+        rig_spawn(&w, &s);
+        m = rig_spawned(&w, fds);
+        REQUIRE(m.error == 0 && (m.fds & K_FD_SIDE));
+        EXPECT(fcntl(fds[side], F_GETFL) & O_NONBLOCK);
+        REQUIRE(write(fds[side], "this\n", 5) == 5);
+        rig_read_until(fds[side], out, sizeof out, "\n");
+        EXPECT_STR(out, "got this\n");
+        rig_read_until(fds[side - 2], out, sizeof out, NULL);
+        EXPECT_STR(out, "0 1 2 3 "); /* 3 is the directory that ls reads */
+        EXPECT_INT(rig_exited(&w).status, 0);
+        for (size_t i = 0; i <= side; i++)
+            close(fds[i]);
+        rig_forget(&w, m.entry);
+    }
+    rig_end(&r, &w);
+}

@@ -10,7 +10,23 @@
 #include <sched.h>
 #include <sys/mount.h>
 
+#include "keeper/procfs.h"
+
 #define SH(line) ((const char *const[]){"/bin/sh", "-c", (line), NULL})
+
+/* What /proc tells of a process. */
+static bool rig_proc(pid_t pid, struct proc *out)
+{
+    struct proc_list l;
+    const struct proc *p;
+
+    REQUIRE(proc_list_read(&l) == 0);
+    p = proc_list_find(&l, pid);
+    if (p != NULL)
+        *out = *p;
+    proc_list_fini(&l);
+    return p != NULL;
+}
 
 struct started {
     struct k_spawned m;
@@ -293,5 +309,40 @@ TEST(memory_and_processes_are_limited)
     rig_run(&w, &spec, out, sizeof out);
     /* Where the cgroup has the controllers, the old limits stay as they were. */
     EXPECT(strcmp(out, "2\n") == 0 || w.boot.has_cgroup);
+    rig_end(&r, &w);
+}
+
+/*
+ * What a shell's command started is ended, and what an earlier command left in the
+ * background is not, nor what that has started meanwhile.
+ */
+TEST(recent_children_are_told_from_older_ones_by_their_age)
+{
+    struct rig r;
+    struct rig_worker w;
+    struct started s;
+    struct k_signal m = {.type = K_SIGNAL, .req = 5, .signum = SIGKILL, .target = K_RECENT};
+    struct k_signaled a;
+    struct proc old = {0}, young = {0};
+    size_t count;
+    int fds[8];
+
+    rig_begin(&r, &w);
+    s = start(&w, "proc_shell",
+              "sh -c 'echo $$; sleep 0.2; sleep 61 & echo $!; wait' & sleep 0.1;"
+              "sh -c 'sleep 62 & echo $!; wait' & echo $!; sleep 0.3; echo up; wait",
+              4, false);
+    REQUIRE(rig_proc(s.pids[0], &old) && rig_proc(s.pids[1], &young));
+    REQUIRE(young.start_ticks > old.start_ticks);
+    m.entry = s.m.entry;
+    m.since_ticks = old.start_ticks + 1;
+    rig_send(w.link, &m, sizeof m, NULL, 0);
+    rig_expect(&w, K_SIGNALED, &a, sizeof a, fds, &count);
+    EXPECT_INT(a.error, 0);
+    EXPECT_U64(a.count, 2);
+    EXPECT_U64(rig_survey(&w, s.m.entry).total, 3); /* the leader, the old one and its late child */
+    rig_signal(&w, s.m.entry, SIGKILL, K_TREE);
+    EXPECT_INT(rig_exited(&w).status, SIGKILL);
+    finish(&s);
     rig_end(&r, &w);
 }

@@ -292,6 +292,9 @@ TEST(malformed_messages_end_the_worker_and_not_the_keeper)
     simple.type = K_SURVEY;
     expect_killed(&r, &w, &simple, sizeof simple, 0);
     live_a_while(&w);
+    simple.type = K_LOOK;
+    expect_killed(&r, &w, &simple, sizeof simple, 0);
+    live_a_while(&w);
     /* What only the keeper may send. */
     simple.type = K_RETIRE;
     expect_killed(&r, &w, &simple, sizeof simple, 0);

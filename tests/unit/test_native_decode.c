@@ -135,6 +135,22 @@ TEST(wait_takes_its_conditions_in_order)
     json_decref(tree);
 }
 
+TEST(wait_takes_what_is_not_in_the_output)
+{
+    json_t *tree = parse("{\"until\":[{\"prompt\":true},{\"any\":true,\"port\":80},"
+                         "{\"port\":65535},{\"blocked_on_tty\":true},{\"echo_off\":true}]}");
+    struct wait_ask a;
+
+    EXPECT_INT(wait_ask_decode(tree, &a, NULL), 0);
+    EXPECT_INT(a.until[0].kind, WAIT_PROMPT);
+    EXPECT_INT(a.until[1].port, 80);
+    EXPECT(a.until[1].any && !a.until[2].any);
+    EXPECT_INT(a.until[2].port, 65535);
+    EXPECT_INT(a.until[3].kind, WAIT_BLOCKED);
+    EXPECT_INT(a.until[4].kind, WAIT_ECHO_OFF);
+    json_decref(tree);
+}
+
 TEST(wait_refuses)
 {
     struct wait_ask a;
@@ -152,9 +168,13 @@ TEST(wait_refuses)
     EXPECT_INT(wait_code("{\"until\":[{\"text\":\"\"}]}", &a), HF_E_bad_value);
     EXPECT_INT(wait_code("{\"until\":[{\"quiet_ms\":0}]}", &a), HF_E_bad_value);
     EXPECT_INT(wait_code("{\"until\":[{\"texts\":\"x\"}]}", &a), HF_E_unknown_field);
-    EXPECT_INT(wait_code("{\"until\":[{\"prompt\":true}]}", &a), HF_E_not_implemented);
-    EXPECT_INT(wait_code("{\"until\":[{\"port\":80}]}", &a), HF_E_not_implemented);
-    EXPECT_INT(wait_code("{\"until\":[{\"blocked_on_tty\":true}]}", &a), HF_E_not_implemented);
+    EXPECT_INT(wait_code("{\"until\":[{\"port\":0}]}", &a), HF_E_bad_value);
+    EXPECT_INT(wait_code("{\"until\":[{\"port\":65536}]}", &a), HF_E_bad_value);
+    EXPECT_INT(wait_code("{\"until\":[{\"port\":\"80\"}]}", &a), HF_E_bad_type);
+    EXPECT_INT(wait_code("{\"until\":[{\"port\":80,\"any\":1}]}", &a), HF_E_bad_type);
+    EXPECT_INT(wait_code("{\"until\":[{\"any\":true}]}", &a), HF_E_unknown_field);
+    EXPECT_INT(wait_code("{\"until\":[{\"echo_off\":true,\"any\":true}]}", &a), HF_E_bad_value);
+    EXPECT_INT(wait_code("{\"until\":[{\"blocked_on_tty\":0}]}", &a), HF_E_bad_type);
     EXPECT_INT(wait_code("{\"until\":[{\"exit\":true}],\"from\":-1}", &a), HF_E_bad_value);
 }
 
@@ -199,7 +219,10 @@ TEST(control_refuses)
     EXPECT_INT(control_code("{\"type\":5}", &c), HF_E_bad_type);
     EXPECT_INT(control_code("{\"type\":\"dance\"}", &c), HF_E_bad_value);
     EXPECT_INT(control_code("{\"type\":\"role\"}", &c), HF_E_not_implemented);
-    EXPECT_INT(control_code("{\"type\":\"lease\"}", &c), HF_E_not_implemented);
+    EXPECT_INT(control_code("{\"type\":\"lease\"}", &c), HF_E_missing_field);
+    EXPECT_INT(control_code("{\"type\":\"lease\",\"action\":\"grab\"}", &c), HF_E_bad_value);
+    EXPECT_INT(control_code("{\"type\":\"lease\",\"action\":\"request\"}", &c), HF_OK);
+    EXPECT_INT(c.action, LEASE_REQUEST);
     EXPECT_INT(control_code("{\"type\":\"resize\",\"rows\":0,\"cols\":1}", &c), HF_E_bad_size);
     EXPECT_INT(control_code("{\"type\":\"resize\",\"rows\":1}", &c), HF_E_missing_field);
     EXPECT_INT(control_code("{\"type\":\"signal\",\"signal\":\"NOPE\"}", &c), HF_E_bad_signal);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * openapi.json says what the route table and the list of codes say, no more and no less.
+ * openapi.json says what the route tables and the list of codes say, no more and no less.
  */
 #include "test.h"
 
 #include "base/embed.h"
 #include "base/json.h"
+#include "dialects/mcp/context.h"
 #include "dialects/native/handlers.h"
 
 static json_t *document(void)
@@ -97,12 +98,14 @@ TEST(openapi_has_every_route_with_its_query)
     json_decref(doc);
 }
 
-static bool is_served(const char *path, const char *method)
+/* pattern: below the prefix of the table. */
+static bool is_in_table(const struct route *list, size_t count, const char *pattern,
+                        const char *method)
 {
-    for (size_t i = 0; i < native_route_count; i++) {
-        const struct route *r = &native_route_list[i];
+    for (size_t i = 0; i < count; i++) {
+        const struct route *r = &list[i];
 
-        if (strcmp(r->pattern, path) != 0)
+        if (strcmp(r->pattern, pattern) != 0)
             continue;
         for (size_t m = 0; m < METHODS; m++) {
             if ((r->methods & methods[m].method) && strcmp(methods[m].name, method) == 0)
@@ -110,6 +113,13 @@ static bool is_served(const char *path, const char *method)
         }
     }
     return false;
+}
+
+static bool is_served(const char *path, const char *method)
+{
+    if (strncmp(path, "/mcp", 4) == 0)
+        return is_in_table(mcp_route_list, mcp_route_count, path + 4, method);
+    return is_in_table(native_route_list, native_route_count, path, method);
 }
 
 TEST(openapi_has_no_route_that_is_not_served)

@@ -58,7 +58,7 @@ TEST(scan_joins_what_was_cut)
     EXPECT(feed(s, "dy", &m));
     EXPECT_U64(m.start, 14);
     EXPECT_U64(m.end, 19);
-    EXPECT(!scan_has_regex(s));
+    EXPECT(!scan_asks_pauses(s));
     scan_free(s);
 }
 
@@ -69,7 +69,7 @@ TEST(scan_matches_a_prompt_at_the_end_only)
     struct scan_match m = {0};
 
     EXPECT(!feed(s, "a $ b\n$ ", &m));
-    EXPECT(scan_at_end(s, &m));
+    EXPECT(scan_at_end(s, false, &m));
     EXPECT_U64(m.start, 6);
     EXPECT_U64(m.end, 8);
     scan_free(s);
@@ -102,7 +102,40 @@ TEST(scan_of_nothing_is_empty)
 
     EXPECT(scan_is_empty(s));
     EXPECT(!feed(s, "x", &m));
-    EXPECT(!scan_at_end(s, &m));
+    EXPECT(!scan_at_end(s, false, &m));
     EXPECT(scan_turn_bytes(s) > 0);
     scan_free(s);
+}
+
+/* Whatever is searched for and wherever the chunks are cut, the answer is the same. */
+TEST(scan_finds_everything_over_every_border)
+{
+    static const char *const bodies[] = {
+        "{\"until\":[{\"text\":\"ready\"}]}",
+        "{\"until\":[{\"regex\":\"r.*d(y|ied)\"}]}",
+        "{\"until\":[{\"prompt\":true}]}",
+        "{\"until\":[{\"text\":\"never\"},{\"regex\":\"rea\\\\w+\\\\b\"},{\"prompt\":true}]}",
+    };
+    static const char bytes[] = "a\x1b]133;D;1\x07r rea\x1b]133;A\x07> ready\x1b]133;B\x07 z";
+    size_t len = sizeof bytes - 1;
+
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        struct scan *s = scan_of(bodies[i], 0, -1, NULL);
+        struct scan_match whole = {0};
+
+        EXPECT(scan_feed(s, bytes, len, &whole));
+        scan_free(s);
+        for (size_t cut = 0; cut <= len; cut++) {
+            struct scan_match m = {0};
+
+            s = scan_of(bodies[i], 0, -1, NULL);
+            if (!scan_feed(s, bytes, cut, &m))
+                EXPECT(scan_feed(s, bytes + cut, len - cut, &m));
+            EXPECT_U64(m.index, whole.index);
+            EXPECT_U64(m.start, whole.start);
+            EXPECT_U64(m.end, whole.end);
+            EXPECT_INT(m.exit_code, whole.exit_code);
+            scan_free(s);
+        }
+    }
 }

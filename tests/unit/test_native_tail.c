@@ -19,7 +19,7 @@ struct fixture {
 static void setup(struct fixture *f)
 {
     memset(f, 0, sizeof *f);
-    REQUIRE(record_create(&f->rec, journal_ring_bytes(65536, true)) == 0);
+    REQUIRE(record_create(&f->rec, journal_ring_bytes(65536, true), 0) == 0);
     journal_init(&f->j, &f->rec, &f->slip, true);
     REQUIRE(pipe2(f->pipe, O_CLOEXEC | O_NONBLOCK) == 0);
 }

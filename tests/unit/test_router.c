@@ -21,8 +21,9 @@ static const struct route docker_routes[] = {
     {HTTP_GET_M, "/_ping", NULL, ROLE_NONE, 0, 0, NULL},
     {HTTP_GET_M, "/{version}/info", NULL, ROLE_NONE, 0, 0, NULL},
 };
-static const struct route_table root = {"", root_routes, 9, NULL, NULL};
-static const struct route_table docker = {"/dialects/docker", docker_routes, 2, NULL, NULL};
+static const struct route_table root = {.prefix = "", .routes = root_routes, .count = 9};
+static const struct route_table docker = {
+    .prefix = "/dialects/docker", .routes = docker_routes, .count = 2};
 static const struct route_table *const tables[] = {&root, &docker};
 
 /* The row as "pattern", or "404", or the Allow of a 405. Params are copied into `got`. */

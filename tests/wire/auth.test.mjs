@@ -20,6 +20,10 @@ withDaemon('tokens', {}, (d) => {
             const a = await d.request(method, url, { role: null, json: method === 'GET' ? undefined : {} });
             if (open) {
                 assert.equal(a.status, 200, url);
+            } else if (template === '/mcp') {
+                assert.equal(a.status, 401, `${method} ${url}`);
+                assert.equal(a.json.error.data.code, 'unauthorized');
+                assert.match(a.headers['www-authenticate'] ?? '', /^Bearer/);
             } else if (template !== '/') {
                 checkProblem(a, 'unauthorized', `${method} ${url}`);
                 assert.match(a.headers['www-authenticate'] ?? '', /^Bearer/);

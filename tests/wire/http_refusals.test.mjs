@@ -158,7 +158,9 @@ withDaemon('http refusals', {}, (d) => {
             const real = path.replace(/\{[^}]+\}/g, 'x');
             const other = ['PUT', 'DELETE', 'PATCH', 'POST', 'GET'].find((m) => !methods.includes(m));
             const a = await d.request(other, real, { json: other === 'GET' ? undefined : {} });
-            checkProblem(a, 'method_not_allowed', `${other} ${path}`);
+            if (path === '/mcp') assert.equal(a.json.error.data.code, 'method_not_allowed');
+            else checkProblem(a, 'method_not_allowed', `${other} ${path}`);
+            assert.equal(a.status, 405);
             const allow = new Set((a.headers.allow ?? '').split(/,\s*/));
             for (const m of methods) assert.ok(allow.has(m), `${path}: Allow ${[...allow]} lacks ${m}`);
             allow.delete('OPTIONS');

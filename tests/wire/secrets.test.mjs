@@ -40,6 +40,10 @@ for (const how of ['--token-file', 'HOLDFAST_TOKEN']) {
             const page = await d.request('GET', `/?ticket=${made.ticket}`, { role: null });
             const cookie = (page.headers['set-cookie'] ?? [''])[0].split(';')[0].replace('holdfast=', '');
             await d.request('GET', '/v1/processes', { role: null, headers: { Cookie: `holdfast=${cookie}` } });
+            const link = (await d.api('POST', `/v1/processes/${p.id}/links`, { json: { role: 'watch' } })).json.token;
+            const opened = await d.request('GET', `/?link=${link}`, { role: null });
+            const linkCookie = (opened.headers['set-cookie'] ?? [''])[0].split(';')[0].split('=')[1];
+            await d.request('GET', `/v1/processes/${p.id}`, { role: link });
             // Wrong ones and misplaced ones are secrets of somebody too.
             await d.request('GET', '/v1/info', { role: WRONG });
             await d.request('GET', `/v1/info?token=${WRONG}`);
@@ -57,7 +61,7 @@ for (const how of ['--token-file', 'HOLDFAST_TOKEN']) {
             await c.response();
             c.destroy();
 
-            const all = [...secrets, made.ticket, cookie, WRONG, Buffer.from(secrets[0]).toString('base64url')];
+            const all = [...secrets, made.ticket, cookie, link, linkCookie, WRONG, Buffer.from(secrets[0]).toString('base64url')];
             const hunt = (where, text) => {
                 for (const s of all) assert.ok(!text.includes(s), `${where} holds the secret ${s.slice(0, 12)}…`);
             };

@@ -16,13 +16,16 @@ struct body {
     const char *command, *cwd, *user, *stdin, *input_encoding, *tag, *label, *session_id, *source,
         *delivery, *size_policy, *output_encoding;
     json_t *args, *env, *pty, *input, *metadata, *on_detach, *limits;
-    bool shell, clear_env;
-    int64_t timeout_ms, grace_ms, idle_timeout_ms, retain_ms, history_bytes, max_output_bytes;
+    bool shell, shell_integration, clear_env;
+    int64_t timeout_ms, grace_ms, idle_timeout_ms, retain_ms, history_bytes, hold_ms,
+        max_output_bytes;
 };
 
 #define F(kind, member, ...) JSON_FIELD(kind, struct body, member, __VA_ARGS__)
-#define RUN_FIELDS 2 /* the last ones are for run only */
+#define CREATE_FIELDS 1 /* the first ones are not for run */
+#define RUN_FIELDS 2    /* the last ones are for run only */
 static const struct json_field body_fields[] = {
+    F(INT, hold_ms, .min = 0, .max = LIMIT_DURATION_MS),
     F(STR, command, .min = 1, .required = true),
     F(ARRAY, args),
     F(BOOL, shell),
@@ -31,6 +34,7 @@ static const struct json_field body_fields[] = {
     F(BOOL, clear_env),
     F(STR, user, .min = 1),
     F(ANY, pty),
+    F(BOOL, shell_integration),
     F(STR, stdin),
     F(ANY, input),
     F(STR, input_encoding),
@@ -43,7 +47,7 @@ static const struct json_field body_fields[] = {
     F(INT, grace_ms, .min = 0, .max = LIMIT_DURATION_MS),
     F(INT, idle_timeout_ms, .min = 0, .max = LIMIT_DURATION_MS),
     F(INT, retain_ms, .min = 0, .max = LIMIT_DURATION_MS),
-    F(INT, history_bytes, .min = LIMIT_JOURNAL_MIN_BYTES, .max = LIMIT_JOURNAL_MAX_BYTES),
+    F(INT, history_bytes, .min = LIMIT_JOURNAL_MIN_BYTES, .max = LIMIT_HISTORY_MAX_BYTES),
     F(ANY, on_detach),
     F(STR, delivery),
     F(STR, size_policy),
@@ -68,8 +72,7 @@ static int bad_choice(struct hf_error *err, const char *field, const char *choic
     return hf_fail_field(err, HF_E_bad_value, field, "\"%s\" must be %s", field, choices);
 }
 
-/* "utf8" (false) or "base64" (true). */
-static int decode_encoding(const char *name, const char *field, bool *base64, struct hf_error *err)
+int spawn_ask_encoding(const char *name, const char *field, bool *base64, struct hf_error *err)
 {
     *base64 = name != NULL && strcmp(name, "base64") == 0;
     if (name == NULL || *base64 || strcmp(name, "utf8") == 0)
@@ -111,7 +114,7 @@ static int decode_variable(struct spec_env *var, const char *name, const json_t 
     return var->value != NULL ? 0 : -1;
 }
 
-static int decode_env(struct spawn_ask *a, const json_t *env, struct hf_error *err)
+int spawn_ask_env(const json_t *env, struct spec_env **out, size_t *count, struct hf_error *err)
 {
     size_t n = json_object_size(env);
     const char *name;
@@ -122,13 +125,20 @@ static int decode_env(struct spawn_ask *a, const json_t *env, struct hf_error *e
                              LIMIT_ENV);
     if (n == 0)
         return 0;
-    a->env = hf_xalloc(n * sizeof *a->env);
-    a->spec.env = a->env;
+    *out = hf_xalloc(n * sizeof **out);
     json_object_foreach ((json_t *)env, name, v) {
-        if (decode_variable(&a->env[a->spec.env_count++], name, v, err) < 0)
+        if (decode_variable(&(*out)[(*count)++], name, v, err) < 0)
             return -1;
     }
     return 0;
+}
+
+static int decode_env(struct spawn_ask *a, const json_t *env, struct hf_error *err)
+{
+    int rc = spawn_ask_env(env, &a->env, &a->spec.env_count, err);
+
+    a->spec.env = a->env;
+    return rc;
 }
 
 static int decode_pty(struct spawn_spec *s, const json_t *pty, struct hf_error *err)
@@ -174,7 +184,7 @@ static int decode_input(struct spawn_ask *a, const struct body *b, struct hf_err
 {
     bool base64;
 
-    if (decode_encoding(b->input_encoding, "input_encoding", &base64, err) < 0)
+    if (spawn_ask_encoding(b->input_encoding, "input_encoding", &base64, err) < 0)
         return -1;
     if (b->input == NULL)
         return 0;
@@ -270,6 +280,7 @@ static void copy_plain(struct spawn_ask *a, const struct body *b)
 
     s->command = b->command;
     s->shell = b->shell;
+    s->shell_integration = b->shell_integration;
     s->cwd = b->cwd;
     s->clear_env = b->clear_env;
     s->user = b->user;
@@ -281,6 +292,7 @@ static void copy_plain(struct spawn_ask *a, const struct body *b)
     s->grace_ms = b->grace_ms;
     s->retain_ms = b->retain_ms;
     s->history_bytes = b->history_bytes;
+    s->hold_ms = b->hold_ms;
     a->max_output_bytes = b->max_output_bytes;
 }
 
@@ -290,7 +302,8 @@ int spawn_ask_decode(struct spawn_ask *a, const json_t *body, bool run, struct h
 
     *a = (struct spawn_ask){0};
     spec_init(&a->spec);
-    if (json_decode(body, body_fields, BODY_FIELDS - (run ? 0 : RUN_FIELDS), &b, err) < 0)
+    if (json_decode(body, body_fields + (run ? CREATE_FIELDS : 0),
+                    BODY_FIELDS - (run ? CREATE_FIELDS : RUN_FIELDS), &b, err) < 0)
         return -1;
     copy_plain(a, &b);
     if (b.args != NULL && decode_args(a, b.args, err) < 0)
@@ -306,7 +319,7 @@ int spawn_ask_decode(struct spawn_ask *a, const json_t *body, bool run, struct h
     if (decode_stdin(&a->spec, b.stdin, err) < 0 || decode_input(a, &b, err) < 0 ||
         decode_names(&a->spec, &b, err) < 0 || decode_on_detach(a, b.on_detach, run, err) < 0)
         return -1;
-    return decode_encoding(b.output_encoding, "output_encoding", &a->base64, err);
+    return spawn_ask_encoding(b.output_encoding, "output_encoding", &a->base64, err);
 }
 
 void spawn_ask_fini(struct spawn_ask *a)

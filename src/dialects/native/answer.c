@@ -6,6 +6,8 @@
 
 #include <assert.h>
 
+#include "base/text.h"
+
 struct json_out answer_open(struct native *n)
 {
     struct json_out o;
@@ -32,6 +34,49 @@ void answer_process(struct http_request *rq, int status, struct process *p)
     json_out_init(&o, &n->scratch);
     process_write_json(p, &o);
     http_reply_json(rq, status, &n->scratch);
+}
+
+void write_text(struct json_out *o, const char *key, const char *bytes, size_t len, bool base64)
+{
+    json_key(o, key);
+    if (!base64) {
+        json_strn(o, bytes, len);
+        return;
+    }
+    json_raw(o, "\"", 1);
+    base64_encode(o->buf, bytes, len);
+    buf_putc(o->buf, '"');
+}
+
+uint64_t write_headtail(struct native *n, struct json_out *o, const char *key, struct headtail *h,
+                        bool base64)
+{
+    struct buf *joined = &n->joined;
+    struct headtail_view v;
+
+    headtail_peek(h, &v);
+    buf_clear(joined);
+    if (v.tail_len > 0) {
+        buf_put(joined, v.head, v.head_len);
+        buf_put(joined, v.tail, v.tail_len);
+        v.head = buf_data(joined);
+        v.head_len = joined->len;
+    }
+    write_text(o, key, v.head, v.head_len, base64);
+    return v.omitted;
+}
+
+void write_survivors(struct json_out *o, const struct survivors *s)
+{
+    json_key(o, "survivors");
+    json_open(o, '[');
+    for (size_t i = 0; s != NULL && i < s->count; i++) {
+        json_open(o, '{');
+        json_kint(o, "pid", s->list[i].pid);
+        json_kstr(o, "command", s->list[i].comm);
+        json_shut(o, '}');
+    }
+    json_shut(o, ']');
 }
 
 /* The writer has just put the closing bracket: take it back. */

@@ -5,8 +5,11 @@
 #include "dialects/native/connect.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "base/limits.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "dialects/native/answer.h"
 #include "dialects/native/handlers.h"
 
@@ -34,15 +37,33 @@ static int ask_client(const struct http_request *rq, const char **out, struct hf
     return 0;
 }
 
+static int ask_name(const struct http_request *rq, const char **out, struct hf_error *err)
+{
+    const char *s = http_query(rq, "name");
+    size_t len = s != NULL ? strlen(s) : 0, i = 0;
+
+    if (s == NULL)
+        return 0;
+    while (i < len && (unsigned char)s[i] >= ' ' && s[i] != 0x7f)
+        i++;
+    if (len < 1 || len > LIMIT_NAME_BYTES || i < len || !utf8_is_valid(s, len))
+        return hf_fail_field(err, HF_E_bad_query, "name",
+                             "\"name\" is 1 to %d bytes of text without control characters",
+                             LIMIT_NAME_BYTES);
+    *out = s;
+    return 0;
+}
+
 int connect_ask(const struct http_request *rq, struct connect_ask *a, struct hf_error *err)
 {
     static const char *const modes[] = {"rw", "ro", NULL};
     int mode = 0;
 
-    *a = (struct connect_ask){.since = {SINCE_DEFAULT, 0}};
+    *a = (struct connect_ask){.since = {SINCE_DEFAULT, 0}, .output = true};
     if (ask_since(rq, &a->since, err) < 0 || ask_choice(rq, "mode", modes, &mode, err) < 0 ||
         ask_bool(rq, "ack", &a->ack, err) < 0 || ask_bool(rq, "raw", &a->raw, err) < 0 ||
-        ask_client(rq, &a->client, err) < 0 || ask_size(rq, &a->rows, &a->cols, err) < 0)
+        ask_bool(rq, "output", &a->output, err) < 0 || ask_client(rq, &a->client, err) < 0 ||
+        ask_name(rq, &a->name, err) < 0 || ask_size(rq, &a->rows, &a->cols, err) < 0)
         return -1;
     a->read_only = mode == 1 || http_role(rq) < ROLE_TYPE;
     if (a->read_only)
@@ -71,6 +92,7 @@ static void connect_free(struct connect *c)
     process_unref(c->process);
     held_free(c);
     free(c->client);
+    free(c->grant);
     free(c);
 }
 
@@ -91,10 +113,26 @@ void connect_close(struct connect *c, int code, const char *reason)
     ws_close(c->ws, code, reason);
 }
 
+void connect_end_grant(struct native *n, const char *grant)
+{
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &n->ops) {
+        struct op *op = list_entry(it, struct op, link);
+        struct connect *c = list_entry(op, struct connect, op);
+
+        if (op->kind == &connect_kind && c->grant != NULL && strcmp(c->grant, grant) == 0)
+            connect_close(c, WS_CODE_LINK_ENDED, "link_ended");
+    }
+}
+
 static void connect_on_closed(void *arg, int code)
 {
-    (void)code;
-    connect_free(arg);
+    struct connect *c = arg;
+
+    if (code == 1000 && c->viewer != NULL)
+        viewer_leave(c->viewer);
+    connect_free(c);
 }
 
 /* --- the viewer's side ------------------------------------------------------------ */
@@ -163,8 +201,15 @@ static void connect_notice(void *arg, const struct viewer_notice *n)
     case NOTICE_VIEWERS: c->owes_viewers = true; break;
     case NOTICE_TITLE: c->owes_title = true; break;
     case NOTICE_DELETED:
-        if (c->ws != NULL)
-            connect_send_deleted(c);
+        connect_send_notice(c, "deleted", "the record of this process was dropped", NULL);
+        break;
+    case NOTICE_LEASE:
+        c->owes_lease = true;
+        snprintf(c->lease_why, sizeof c->lease_why, "%s", n->by);
+        break;
+    case NOTICE_LEASE_REQUEST:
+        c->owes_request = true;
+        snprintf(c->request_by, sizeof c->request_by, "%s", n->by != NULL ? n->by : "");
         break;
     }
     /* Not at once: the engine may be in the middle of what it tells about. */
@@ -191,11 +236,17 @@ static ssize_t take_input(struct connect *c, const void *bytes, size_t len, stru
 {
     if (c->role < ROLE_TYPE)
         return hf_fail(err, HF_E_forbidden, "this connection may only watch");
-    if (len == 0)
-        return 0;
-    if (c->client != NULL)
-        return process_input_from(c->process, c->client, bytes, len, err);
-    return process_input(c->process, bytes, len, err);
+    return len > 0 ? viewer_input(c->viewer, bytes, len, err) : 0;
+}
+
+/* Another has the lease: these bytes are gone, and counted, so that they do not come again. */
+static void input_passed(struct connect *c, size_t len, bool last, const struct hf_error *err)
+{
+    viewer_input_pass(c->viewer, len);
+    c->owes_ack = c->client != NULL;
+    connect_send_owed(c);
+    if (last)
+        connect_send_notice(c, "lease_held", err->detail, NULL);
 }
 
 /* Input that cannot be taken is passed over, and the client told once per message. */
@@ -208,7 +259,9 @@ static size_t connect_input(struct connect *c, const void *bytes, size_t len, bo
         return len;
     n = take_input(c, bytes, len, &err);
     if (n < 0) {
-        if (last)
+        if (err.code == HF_E_lease_held)
+            input_passed(c, len, last, &err);
+        else if (last)
             connect_send_error(c, &err);
         return len;
     }
@@ -329,6 +382,7 @@ static struct connect *connect_new(struct http_request *rq, struct process *p,
     c->tell.arg = c;
     c->process = process_ref(p);
     c->role = a->read_only ? ROLE_WATCH : http_role(rq);
+    c->grant = hf_xstrdup(http_grant(rq));
     c->stream = -1;
     c->raw = a->raw;
     c->pty = v.pty;
@@ -343,15 +397,17 @@ static int connect_attach(struct connect *c, const struct connect_ask *a, const 
                           struct hf_error *err)
 {
     const struct viewer_options o = {
-        .since = a->since.kind,
+        .since = a->output ? a->since.kind : SINCE_NOW,
         .offset = a->since.n,
-        .ack = a->ack,
+        .internal = !a->output,
+        .ack = a->ack && a->output,
         .read_only = a->read_only,
+        .role = (enum viewer_role)c->role,
         .client = a->client,
-        .name = peer,
+        .name = a->name != NULL ? a->name : peer,
         .rows = a->rows,
         .cols = a->cols,
-        .only_stream = -1,
+        .only_stream = a->output ? -1 : STREAM_NONE,
     };
 
     return viewer_attach(c->process, &o, &viewer_ops, c, &c->viewer, err);

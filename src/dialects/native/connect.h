@@ -11,21 +11,26 @@
 
 #include "dialects/native/ask.h"
 #include "dialects/native/context.h"
+#include "engine/lease.h"
 #include "engine/viewer.h"
 #include "transport/ws.h"
 
 #define CONNECT_PROTOCOL "holdfast.v1"
-#define CONNECT_QUERY "since mode client rows cols ack raw"
+#define CONNECT_QUERY "since mode client name rows cols ack output raw"
 
-/* The query of a connection; `client` is borrowed from the request. */
+/* The query of a connection; `client` and `name` are borrowed from the request. */
 struct connect_ask {
     struct since since;
     bool since_given;
     bool read_only, ack, raw;
-    const char *client;
+    bool output; /* false: only input goes through it, and it is no viewer */
+    const char *client, *name;
     int64_t rows, cols;
 };
 int connect_ask(const struct http_request *rq, struct connect_ask *a, struct hf_error *err);
+
+/* A link has ended: those who came by it go, with 4410. */
+void connect_end_grant(struct native *n, const char *grant);
 
 /* Attaches and answers the request: 101 and hello, or an error. */
 void connect_open(struct http_request *rq, struct process *p, const struct connect_ask *a);
@@ -37,6 +42,7 @@ struct connect {
     struct viewer *viewer;   /* NULL: after the exit, or replaced */
     struct process *process; /* referenced */
     char *client;            /* NULL: none */
+    char *grant;             /* of the link it came by; NULL: none */
     struct input_waiter waiter;
     struct task tell; /* what is owed, at the end of the turn */
     struct buf *held; /* raw mode: rest of a text, reading is paused; NULL: none */
@@ -46,8 +52,9 @@ struct connect {
     bool pty;
     bool closing; /* nothing is read or sent any more */
     /* To be told as soon as the socket has room; each at most once. */
-    bool owes_size, owes_viewers, owes_title, owes_ack;
-    char size_by[48];
+    bool owes_size, owes_viewers, owes_title, owes_ack, owes_lease, owes_request;
+    char size_by[48], request_by[48];
+    char lease_why[16];
 };
 
 /* control.c: one text message of the client. */
@@ -59,7 +66,8 @@ struct json_out connect_message(struct connect *c, const char *type);
 void connect_send(struct connect *c, struct json_out *o);
 void connect_send_error(struct connect *c, const struct hf_error *err);
 void connect_send_hello(struct connect *c);
-void connect_send_deleted(struct connect *c);
+/* `by` may be NULL. One that does not read gets no more of them. */
+void connect_send_notice(struct connect *c, const char *code, const char *detail, const char *by);
 /* Whatever changed while the socket was full is told once, as it is now. */
 void connect_send_owed(struct connect *c);
 

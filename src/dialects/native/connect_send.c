@@ -39,6 +39,38 @@ void connect_send_error(struct connect *c, const struct hf_error *err)
     connect_send(c, &o);
 }
 
+void connect_send_notice(struct connect *c, const char *code, const char *detail, const char *by)
+{
+    struct json_out o;
+
+    if (c->ws == NULL || !ws_ready(c->ws))
+        return;
+    o = connect_message(c, "notice");
+    json_kstr(&o, "code", code);
+    json_kstr(&o, "detail", detail);
+    if (by != NULL)
+        json_kstr(&o, "by", by);
+    connect_send(c, &o);
+}
+
+static void write_lease(struct connect *c, struct json_out *o, const char *key)
+{
+    struct lease_view v;
+
+    json_key(o, key);
+    if (!process_lease(c->process, c->viewer, &v)) {
+        json_nil(o);
+        return;
+    }
+    json_open(o, '{');
+    json_kstr(o, "client", v.client);
+    json_kstr(o, "name", v.name);
+    json_kstr(o, "role", viewer_role_name(v.role));
+    json_ktime(o, "since", v.since_ms);
+    json_kbool(o, "mine", v.mine);
+    json_shut(o, '}');
+}
+
 static void write_viewer_list(struct process *p, struct json_out *o, const char *key)
 {
     if (process_viewer_count(p) > VIEWERS_LISTED) {
@@ -76,8 +108,9 @@ void connect_send_hello(struct connect *c)
     json_kstr(&o, "role", role_name(c->role));
     write_size(&o, &v);
     write_viewer_list(c->process, &o, "viewers");
+    write_lease(c, &o, "lease");
     connect_send(c, &o);
-    c->owes_size = c->owes_viewers = c->owes_title = false; /* hello told it */
+    c->owes_size = c->owes_viewers = c->owes_title = c->owes_lease = false; /* hello told it */
 }
 
 static void send_size(struct connect *c)
@@ -118,6 +151,20 @@ static void send_ack(struct connect *c)
     connect_send(c, &o);
 }
 
+static void send_lease(struct connect *c)
+{
+    struct json_out o = connect_message(c, "lease");
+
+    write_lease(c, &o, "holder");
+    json_kstr(&o, "why", c->lease_why);
+    connect_send(c, &o);
+}
+
+static void send_request(struct connect *c)
+{
+    connect_send_notice(c, "lease_requested", "another viewer would like to type", c->request_by);
+}
+
 /* Whatever changed while the socket was full is told once, as it is now. */
 void connect_send_owed(struct connect *c)
 {
@@ -129,6 +176,8 @@ void connect_send_owed(struct connect *c)
         {offsetof(struct connect, owes_viewers), send_viewers},
         {offsetof(struct connect, owes_title), send_title},
         {offsetof(struct connect, owes_ack), send_ack},
+        {offsetof(struct connect, owes_lease), send_lease},
+        {offsetof(struct connect, owes_request), send_request},
     };
 
     for (size_t i = 0; i < sizeof debts / sizeof *debts; i++) {
@@ -139,13 +188,4 @@ void connect_send_owed(struct connect *c)
         *owes = false;
         debts[i].send(c);
     }
-}
-
-void connect_send_deleted(struct connect *c)
-{
-    struct json_out o = connect_message(c, "notice");
-
-    json_kstr(&o, "code", "deleted");
-    json_kstr(&o, "detail", "the record of this process was dropped");
-    connect_send(c, &o);
 }

@@ -13,7 +13,7 @@
 #include "dialects/native/connect.h"
 
 struct body {
-    const char *type, *target;
+    const char *type, *target, *action;
     json_t *signal;
     int64_t rows, cols, offset;
 };
@@ -35,6 +35,7 @@ static const struct json_field ack_fields[] = {
     F_TYPE,
     F(INT, offset, .min = 0, .max = INT64_MAX, .required = true),
 };
+static const struct json_field lease_fields[] = {F_TYPE, F(STR, action, .required = true)};
 #undef F
 
 #define ROW(name, fields)                                                                          \
@@ -51,6 +52,7 @@ static const struct {
     [CONTROL_EOF] = ROW("eof", plain_fields),
     [CONTROL_ACK] = ROW("ack", ack_fields),
     [CONTROL_DETACH] = ROW("detach", plain_fields),
+    [CONTROL_LEASE] = ROW("lease", lease_fields),
 };
 #define TYPE_COUNT (sizeof types / sizeof *types)
 
@@ -71,11 +73,26 @@ static int find_type(const json_t *tree, struct hf_error *err)
         if (strcmp(types[i].name, name) == 0)
             return (int)i;
     }
-    if (strcmp(name, "role") == 0 || strcmp(name, "lease") == 0)
+    if (strcmp(name, "role") == 0)
         return hf_fail_field(err, HF_E_not_implemented, "type",
                              "this version has no \"%s\" requests", name);
     return hf_fail_field(err, HF_E_bad_value, "type",
-                         "\"%.40s\" is no message; use resize, signal, eof, ack or detach", name);
+                         "\"%.40s\" is no message; use resize, signal, eof, ack, lease or detach",
+                         name);
+}
+
+static int lease_decode(const char *name, enum lease_action *out, struct hf_error *err)
+{
+    static const char *const names[] = {"take", "release", "request"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(names[i], name) == 0) {
+            *out = (enum lease_action)i;
+            return 0;
+        }
+    }
+    return hf_fail_field(err, HF_E_bad_value, "action",
+                         "\"action\" must be take, release or request");
 }
 
 int control_decode(const char *text, size_t len, struct control *out, struct hf_error *err)
@@ -91,6 +108,8 @@ int control_decode(const char *text, size_t len, struct control *out, struct hf_
         .type = (enum control_type)type, .rows = b.rows, .cols = b.cols, .offset = b.offset};
     if (out->type == CONTROL_RESIZE)
         return check_size(b.rows, b.cols, err);
+    if (out->type == CONTROL_LEASE)
+        return lease_decode(b.action, &out->action, err);
     if (out->type == CONTROL_SIGNAL)
         return signal_decode(b.signal, b.target, &out->signum, &out->target, err);
     return 0;
@@ -123,17 +142,41 @@ static int control_signal(struct connect *c, const struct control *m, struct hf_
     return process_signal(c->process, m->signum, m->target, ignore_signal, NULL, err);
 }
 
+static int control_eof(struct connect *c, struct hf_error *err)
+{
+    int rc;
+
+    if (check_may_type(c, err) < 0)
+        return -1;
+    rc = viewer_input_eof(c->viewer, err);
+    if (rc < 0 && err->code == HF_E_lease_held) {
+        connect_send_notice(c, "lease_held", err->detail, NULL);
+        return 0;
+    }
+    return rc;
+}
+
+static int control_lease(struct connect *c, const struct control *m, struct hf_error *err)
+{
+    switch (m->action) {
+    case LEASE_TAKE: return viewer_lease_take(c->viewer, err);
+    case LEASE_RELEASE: return viewer_lease_release(c->viewer, err);
+    default: return viewer_lease_request(c->viewer, err);
+    }
+}
+
 static int control_apply(struct connect *c, const struct control *m, struct hf_error *err)
 {
     switch (m->type) {
     case CONTROL_RESIZE: return control_resize(c, m, err);
     case CONTROL_SIGNAL: return control_signal(c, m, err);
-    case CONTROL_EOF:
-        if (check_may_type(c, err) < 0)
-            return -1;
-        return process_input_eof(c->process, err);
+    case CONTROL_EOF: return control_eof(c, err);
+    case CONTROL_LEASE: return control_lease(c, m, err);
     case CONTROL_ACK: viewer_ack(c->viewer, (uint64_t)m->offset); return 0;
-    case CONTROL_DETACH: connect_close(c, 1000, "detached"); return 0;
+    case CONTROL_DETACH:
+        viewer_leave(c->viewer);
+        connect_close(c, 1000, "detached");
+        return 0;
     }
     return 0;
 }

@@ -8,7 +8,16 @@
 #include "base/json.h"
 #include "engine/process.h"
 
-enum control_type { CONTROL_RESIZE, CONTROL_SIGNAL, CONTROL_EOF, CONTROL_ACK, CONTROL_DETACH };
+enum control_type {
+    CONTROL_RESIZE,
+    CONTROL_SIGNAL,
+    CONTROL_EOF,
+    CONTROL_ACK,
+    CONTROL_DETACH,
+    CONTROL_LEASE
+};
+
+enum lease_action { LEASE_TAKE, LEASE_RELEASE, LEASE_REQUEST };
 
 struct control {
     enum control_type type;
@@ -16,6 +25,7 @@ struct control {
     int signum;         /* CONTROL_SIGNAL */
     enum signal_target target;
     int64_t offset; /* CONTROL_ACK */
+    enum lease_action action;
 };
 
 int control_decode(const char *text, size_t len, struct control *out, struct hf_error *err);

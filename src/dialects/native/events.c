@@ -26,7 +26,7 @@ struct watcher {
     struct timer *keepalive;
     struct filter filter;
     uint64_t next; /* id of the event to send next */
-    bool all;      /* viewer.* too */
+    bool all;      /* viewer.* and session.* too */
     bool reset;    /* what it asked for is not there */
 };
 
@@ -98,6 +98,8 @@ static bool watcher_wants(const struct watcher *w, const struct event *e)
     if (filter_is_open(&w->filter))
         return true;
     tree = json_loadb(e->json, e->len, JSON_ALLOW_NUL, NULL);
+    if (strncmp(e->type, "session.", 8) == 0)
+        return filter_match_session(&w->filter, json_object_get(tree, "session"));
     return filter_match_json(&w->filter, json_object_get(tree, "process"));
 }
 

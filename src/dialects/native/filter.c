@@ -87,6 +87,12 @@ static const char *text_of(const json_t *object, const char *key)
     return json_string_value(json_object_get(object, key));
 }
 
+bool filter_match_session(const struct filter *f, const json_t *session)
+{
+    return f->running < 0 && f->pty < 0 && f->source < 0 && f->tag == NULL && f->label == NULL &&
+           same_text(f->session_id, text_of(session, "id"));
+}
+
 bool filter_match_json(const struct filter *f, const json_t *process)
 {
     const char *status = text_of(process, "status"), *source = text_of(process, "source");

@@ -26,5 +26,7 @@ bool filter_is_open(const struct filter *f); /* lets everything through */
 bool filter_match(const struct filter *f, struct process *p);
 /* The same for the JSON of a process object. */
 bool filter_match_json(const struct filter *f, const json_t *process);
+/* And of a session, which has an id and nothing else that could be asked for. */
+bool filter_match_session(const struct filter *f, const json_t *session);
 
 #endif

@@ -21,6 +21,7 @@ http_handler signal_handle;          /* signal.c */
 http_handler resize_handle;          /* resize.c */
 http_handler input_handle;           /* input.c */
 http_handler output_handle;          /* output.c */
+http_handler recording_handle;       /* recording.c */
 http_handler wait_exit_handle;       /* wait_exit.c */
 http_handler wait_handle;            /* wait.c */
 http_handler connect_handle;         /* connect.c */
@@ -33,8 +34,17 @@ http_handler activity_handle;        /* info.c */
 http_handler openapi_handle;         /* info.c */
 http_handler upgrade_handle;         /* info.c */
 http_handler not_implemented_handle; /* info.c */
+http_handler links_make_handle;      /* links.c */
+http_handler links_list_handle;      /* links.c */
+http_handler links_remove_handle;    /* links.c */
 http_handler metrics_handle;         /* metrics.c */
 http_handler tickets_handle;         /* tickets.c */
 http_handler page_handle;            /* page.c */
+http_handler session_create_handle;  /* session.c */
+http_handler session_list_handle;
+http_handler session_get_handle;
+http_handler session_delete_handle;
+http_handler session_run_handle;        /* session_run.c */
+http_handler session_transcript_handle; /* session_transcript.c */
 
 #endif

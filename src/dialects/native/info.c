@@ -42,9 +42,12 @@ static void write_limits(const struct native *n, struct json_out *o)
         {"viewers", e->max_viewers},
         {"connections", n->http.max_connections},
         {"waits", LIMIT_WAITS},
+        {"links", LIMIT_LINKS},
         {"history_bytes", e->journal_bytes},
         {"history_min_bytes", LIMIT_JOURNAL_MIN_BYTES},
-        {"history_max_bytes", LIMIT_JOURNAL_MAX_BYTES},
+        {"history_max_bytes",
+         e->history_dir != NULL ? LIMIT_HISTORY_MAX_BYTES : LIMIT_JOURNAL_MAX_BYTES},
+        {"history_disk_bytes", e->history_dir != NULL ? e->history_disk_bytes : 0},
         {"journal_memory_bytes", e->journal_memory_bytes},
         {"retained", e->retain_count},
         {"retain_ms", (uint64_t)e->retain_ms},
@@ -64,6 +67,12 @@ static void write_limits(const struct native *n, struct json_out *o)
         {"metadata_bytes", LIMIT_METADATA_BYTES},
         {"run_output_bytes", LIMIT_RUN_OUTPUT_BYTES},
         {"run_output_max_bytes", LIMIT_RUN_OUTPUT_MAX_BYTES},
+        {"sessions", LIMIT_SESSIONS},
+        {"session_queue", LIMIT_SESSION_QUEUE},
+        {"session_command_bytes", LIMIT_SESSION_COMMAND_BYTES},
+        {"session_input_bytes", LIMIT_SESSION_INPUT_BYTES},
+        {"transcript_commands", SESSION_LOG_COMMANDS},
+        {"transcript_bytes", LIMIT_TRANSCRIPT_BYTES},
         {"regex_bytes", LIMIT_REGEX_BYTES},
         {"regex_states", LIMIT_REGEX_STATES},
         {"text_bytes", LIMIT_TEXT_BYTES},
@@ -91,10 +100,10 @@ static void write_features(const struct native *n, struct json_out *o)
     json_kbool(o, "tls", n->info.tls);
     json_kbool(o, "compress", n->info.compress);
     json_kbool(o, "screen", false);
-    json_kbool(o, "recording", false);
-    json_kbool(o, "links", false);
-    json_kbool(o, "sessions", false);
-    json_kbool(o, "mcp", false);
+    json_kbool(o, "recording", true);
+    json_kbool(o, "links", true);
+    json_kbool(o, "sessions", true);
+    json_kbool(o, "mcp", true);
     json_shut(o, '}');
 }
 

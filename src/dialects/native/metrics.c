@@ -37,6 +37,7 @@ static void write_engine(struct buf *b, const struct engine_stats *s)
     counter(b, "input_bytes_total", "Bytes written to processes.", s->input_bytes_total);
     gauge(b, "viewers", "Viewers attached to processes.", s->viewers);
     gauge(b, "journal_bytes", "Memory reserved for output.", s->journal_bytes);
+    gauge(b, "history_bytes", "Disk space reserved for output.", s->history_bytes);
     gauge(b, "worker_generation", "Workers started so far; each beyond the first is a restart.",
           s->generation);
 }

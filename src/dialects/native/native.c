@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "dialects/native/context.h"
 #include "dialects/native/handlers.h"
+#include "dialects/native/links.h"
 #include "dialects/native/problem.h"
 
 struct native *native_new(struct engine *e, struct auth *auth, const struct native_info *info)
@@ -23,6 +24,7 @@ struct native *native_new(struct engine *e, struct auth *auth, const struct nati
         n->http = *info->http;
     else
         http_options_default(&n->http);
+    links_start(n);
     list_init(&n->ops);
     list_init(&n->spawning);
     list_init(&n->clients);

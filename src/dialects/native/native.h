@@ -23,10 +23,10 @@ struct native_info {
     int64_t started_ms;          /* wall clock: start of this worker */
     const char *const *dialects; /* names that are served, "native" among them */
     size_t dialect_count;
-    bool tls, compress;               /* features as built and asked for */
-    bool secure_cookie;               /* every TCP listener speaks TLS */
-    const struct http_options *http;  /* limits of the transport; NULL: the defaults */
-    const struct http_server *server; /* for its counters; NULL: none */
+    bool tls, compress;              /* features as built and asked for */
+    bool secure_cookie;              /* every TCP listener speaks TLS */
+    const struct http_options *http; /* limits of the transport; NULL: the defaults */
+    struct http_server *server;      /* NULL: none */
 };
 
 struct native *native_new(struct engine *e, struct auth *auth, const struct native_info *info);

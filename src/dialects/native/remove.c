@@ -43,19 +43,6 @@ static void removal_on_gone(void *user)
     r->rq = NULL;
 }
 
-static void write_survivors(struct json_out *o, const struct survivors *s)
-{
-    json_key(o, "survivors");
-    json_open(o, '[');
-    for (size_t i = 0; s != NULL && i < s->count; i++) {
-        json_open(o, '{');
-        json_kint(o, "pid", s->list[i].pid);
-        json_kstr(o, "command", s->list[i].comm);
-        json_shut(o, '}');
-    }
-    json_shut(o, ']');
-}
-
 static void removal_answer(struct removal *r, const struct survivors *s)
 {
     struct json_out o = answer_open(r->op.native);

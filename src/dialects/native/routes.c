@@ -11,10 +11,10 @@
 #include "dialects/native/handlers.h"
 
 #define P "/v1/processes"
+#define S "/v1/sessions"
 #define ONE P "/{id}"
 #define GET HTTP_GET_M
 #define POST HTTP_POST_M
-#define ANY_METHOD (HTTP_GET_M | HTTP_POST_M | HTTP_PUT_M | HTTP_PATCH_M | HTTP_DELETE_M)
 #define TERMINAL_QUERY CONNECT_QUERY " command args cwd user tag label session_id on_detach"
 #define LATER(methods, pattern, role, flags)                                                       \
     {                                                                                              \
@@ -28,7 +28,7 @@ const struct route native_route_list[] = {
     {GET, "/openapi.json", openapi_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
     {GET, "/v1/info", info_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
     {GET, "/v1/activity", activity_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
-    {GET, "/", page_handle, ROLE_NONE, ROUTE_PUBLIC | ROUTE_NO_BODY, 0, "ticket"},
+    {GET, "/", page_handle, ROLE_NONE, ROUTE_PUBLIC | ROUTE_NO_BODY, 0, "ticket link"},
     {POST, "/v1/tickets", tickets_handle, ROLE_OWN, 0, 0, NULL},
     {POST, "/v1/upgrade", upgrade_handle, ROLE_OWN, ROUTE_NO_BODY, 0, NULL},
     {GET, "/v1/events", events_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, FILTER_QUERY " since all"},
@@ -36,30 +36,38 @@ const struct route native_route_list[] = {
     {POST, P, create_handle, ROLE_OWN, 0, 0, NULL},
     {GET, P, list_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, FILTER_QUERY " limit after"},
     {POST, P "/run", run_handle, ROLE_OWN, 0, 0, NULL},
-    {GET, ONE, process_get_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, "include"},
+    {GET, ONE, process_get_handle, ROLE_WATCH, ROUTE_SCOPED | ROUTE_NO_BODY, 0, "include"},
     {HTTP_PATCH_M, ONE, patch_handle, ROLE_OWN, 0, 0, NULL},
     {HTTP_DELETE_M, ONE, remove_handle, ROLE_OWN, ROUTE_NO_BODY, 0, "grace_ms"},
-    {POST, ONE "/signal", signal_handle, ROLE_TYPE, 0, 0, NULL},
-    {POST, ONE "/resize", resize_handle, ROLE_TYPE, 0, 0, NULL},
-    {POST, ONE "/input", input_handle, ROLE_TYPE, ROUTE_STREAM_BODY, LIMIT_INPUT_BODY_BYTES, "eof"},
-    {GET, ONE "/output", output_handle, ROLE_WATCH, ROUTE_NO_BODY, 0,
+    {POST, ONE "/signal", signal_handle, ROLE_TYPE, ROUTE_SCOPED, 0, NULL},
+    {POST, ONE "/resize", resize_handle, ROLE_TYPE, ROUTE_SCOPED, 0, NULL},
+    {POST, ONE "/input", input_handle, ROLE_TYPE, ROUTE_SCOPED | ROUTE_STREAM_BODY,
+     LIMIT_INPUT_BODY_BYTES, "eof"},
+    {GET, ONE "/output", output_handle, ROLE_WATCH, ROUTE_SCOPED | ROUTE_NO_BODY, 0,
      "since until tail_lines tail_bytes stream follow"},
-    {GET, ONE "/wait", wait_exit_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, "timeout_ms"},
-    {POST, ONE "/wait", wait_handle, ROLE_WATCH, 0, 0, NULL},
-    {GET, ONE "/connect", connect_handle, ROLE_WATCH, ROUTE_UPGRADE | ROUTE_NO_BODY, 0,
-     CONNECT_QUERY},
+    {GET, ONE "/recording", recording_handle, ROLE_WATCH, ROUTE_SCOPED | ROUTE_NO_BODY, 0,
+     "since until follow"},
+    {GET, ONE "/wait", wait_exit_handle, ROLE_WATCH, ROUTE_SCOPED | ROUTE_NO_BODY, 0, "timeout_ms"},
+    {POST, ONE "/wait", wait_handle, ROLE_WATCH, ROUTE_SCOPED, 0, NULL},
+    {GET, ONE "/connect", connect_handle, ROLE_WATCH, ROUTE_SCOPED | ROUTE_UPGRADE | ROUTE_NO_BODY,
+     0, CONNECT_QUERY},
+    {POST, ONE "/links", links_make_handle, ROLE_OWN, 0, 0, NULL},
+    {GET, ONE "/links", links_list_handle, ROLE_OWN, ROUTE_NO_BODY, 0, NULL},
+    {HTTP_DELETE_M, ONE "/links/{lid}", links_remove_handle, ROLE_OWN, ROUTE_NO_BODY, 0, NULL},
     {GET, "/v1/terminal", terminal_handle, ROLE_OWN, ROUTE_UPGRADE | ROUTE_NO_BODY, 0,
      TERMINAL_QUERY},
     {GET, "/terminal", terminal_handle, ROLE_OWN, ROUTE_UPGRADE | ROUTE_NO_BODY, 0, TERMINAL_QUERY},
 
+    {POST, S, session_create_handle, ROLE_OWN, 0, 0, NULL},
+    {GET, S, session_list_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, "limit after"},
+    {GET, S "/{id}", session_get_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
+    {HTTP_DELETE_M, S "/{id}", session_delete_handle, ROLE_OWN, ROUTE_NO_BODY, 0, "grace_ms"},
+    {POST, S "/{id}/run", session_run_handle, ROLE_OWN, 0, 0, NULL},
+    {GET, S "/{id}/transcript", session_transcript_handle, ROLE_WATCH, ROUTE_NO_BODY, 0,
+     "limit format"},
+
     /* Named by the protocol, not served yet. */
-    LATER(GET, ONE "/screen", ROLE_WATCH, 0),
-    LATER(GET, ONE "/recording", ROLE_WATCH, 0),
-    LATER(GET | POST, ONE "/links", ROLE_OWN, 0),
-    LATER(HTTP_DELETE_M, ONE "/links/{lid}", ROLE_OWN, 0),
-    LATER(GET | POST, "/v1/sessions", ROLE_OWN, 0),
-    LATER(ANY_METHOD, "/v1/sessions/", ROLE_OWN, ROUTE_PREFIX),
-    LATER(GET | POST | HTTP_DELETE_M, "/mcp", ROLE_OWN, 0),
+    LATER(GET, ONE "/screen", ROLE_WATCH, ROUTE_SCOPED),
 };
 
 const size_t native_route_count = sizeof native_route_list / sizeof *native_route_list;

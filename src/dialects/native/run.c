@@ -11,7 +11,6 @@
  */
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "dialects/common/spawn_ask.h"
 #include "dialects/native/answer.h"
 #include "dialects/native/ask.h"
@@ -166,45 +165,13 @@ static void run_gap(void *arg, uint64_t from, uint64_t to)
 
 /* --- the answer --------------------------------------------------------------- */
 
-static void write_text(const struct run *r, struct json_out *o, const char *key, const char *bytes,
-                       size_t len)
-{
-    json_key(o, key);
-    if (!r->base64) {
-        json_strn(o, bytes, len);
-        return;
-    }
-    json_raw(o, "\"", 1);
-    base64_encode(o->buf, bytes, len);
-    buf_putc(o->buf, '"');
-}
-
-/* Returns how many bytes were left out. */
-static uint64_t write_headtail(const struct run *r, struct json_out *o, const char *key,
-                               struct headtail *h)
-{
-    struct buf *joined = &r->op.native->joined;
-    struct headtail_view v;
-
-    headtail_peek(h, &v);
-    buf_clear(joined);
-    if (v.tail_len > 0) {
-        buf_put(joined, v.head, v.head_len);
-        buf_put(joined, v.tail, v.tail_len);
-        v.head = buf_data(joined);
-        v.head_len = joined->len;
-    }
-    write_text(r, o, key, v.head, v.head_len);
-    return v.omitted;
-}
-
 static uint64_t write_gathered(const struct run *r, struct json_out *o)
 {
     struct gathered *g = r->gathered;
 
-    write_headtail(r, o, "stdout", r->pty ? &g->all : &g->out);
-    write_headtail(r, o, "stderr", &g->err);
-    return write_headtail(r, o, "output", &g->all);
+    write_headtail(r->op.native, o, "stdout", r->pty ? &g->all : &g->out, r->base64);
+    write_headtail(r->op.native, o, "stderr", &g->err, r->base64);
+    return write_headtail(r->op.native, o, "output", &g->all, r->base64);
 }
 
 /* Everything is one stream and in the ring. */
@@ -213,9 +180,9 @@ static void write_plain(const struct run *r, struct json_out *o, uint64_t len)
     const char *bytes = journal_bytes(process_journal(r->process), 0);
     bool is_err = r->only == STREAM_STDERR;
 
-    write_text(r, o, "stdout", bytes, is_err ? 0 : len);
-    write_text(r, o, "stderr", bytes, is_err ? len : 0);
-    write_text(r, o, "output", bytes, len);
+    write_text(o, "stdout", bytes, is_err ? 0 : len, r->base64);
+    write_text(o, "stderr", bytes, is_err ? len : 0, r->base64);
+    write_text(o, "output", bytes, len, r->base64);
 }
 
 /* What came last may not have been looked at, or be too much for one answer. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scan.c - several texts and regular expressions at once. Layer: dialects.
+ * scan.c - several texts, regular expressions and prompts at once. Layer: dialects.
  */
 #include "dialects/native/scan.h"
 
 #include "base/mem.h"
+#include "engine/promptscan.h"
 #include "engine/regex.h"
 #include "engine/textscan.h"
 
@@ -12,28 +13,33 @@
 
 struct needle {
     size_t index;
-    struct textscan *text; /* one of the two */
+    enum wait_kind kind;
+    struct textscan *text; /* one of the three */
+    struct promptscan *prompt;
     struct regex *regex;
     struct regex_run *run;
 };
 
 struct scan {
     struct needle needles[WAIT_CONDITIONS_MAX];
-    size_t count, regexes, turn_bytes;
+    size_t count, regexes, prompts, turn_bytes;
 };
 
 static int needle_init(struct needle *n, const struct wait_condition *c, uint64_t at, int before,
                        struct hf_error *err)
 {
+    n->kind = c->kind;
     if (c->kind == WAIT_TEXT) {
         n->text = textscan_new(c->text, c->len, at);
+    } else if (c->kind == WAIT_PROMPT) {
+        n->prompt = promptscan_new(at);
     } else {
         n->regex = regex_new(c->text, c->len, err);
         if (n->regex == NULL)
             return -1;
         n->run = regex_run_new(n->regex, at);
     }
-    if (n->text == NULL && n->run == NULL)
+    if (n->text == NULL && n->prompt == NULL && n->run == NULL)
         return hf_fail(err, HF_E_no_memory, "no memory to search for this");
     if (n->run != NULL && before >= 0)
         regex_run_set_before(n->run, (unsigned char)before);
@@ -62,11 +68,12 @@ struct scan *scan_new(const struct wait_ask *ask, uint64_t at, int before, struc
         const struct wait_condition *c = &ask->until[i];
         struct needle *n = &s->needles[s->count];
 
-        if (c->kind != WAIT_TEXT && c->kind != WAIT_REGEX)
+        if (c->kind != WAIT_TEXT && c->kind != WAIT_REGEX && c->kind != WAIT_PROMPT)
             continue;
         n->index = i;
         s->count++;
         s->regexes += c->kind == WAIT_REGEX;
+        s->prompts += c->kind == WAIT_PROMPT;
         if (needle_init(n, c, at, before, err) < 0) {
             scan_free(s);
             return NULL;
@@ -82,6 +89,7 @@ void scan_free(struct scan *s)
         return;
     for (size_t i = 0; i < s->count; i++) {
         textscan_free(s->needles[i].text);
+        promptscan_free(s->needles[i].prompt);
         regex_run_free(s->needles[i].run);
         regex_free(s->needles[i].regex);
     }
@@ -92,7 +100,7 @@ enum wait_kind scan_kind(const struct scan *s, size_t index)
 {
     for (size_t i = 0; i < s->count; i++) {
         if (s->needles[i].index == index)
-            return s->needles[i].text != NULL ? WAIT_TEXT : WAIT_REGEX;
+            return s->needles[i].kind;
     }
     return WAIT_TEXT;
 }
@@ -102,9 +110,9 @@ bool scan_is_empty(const struct scan *s)
     return s->count == 0;
 }
 
-bool scan_has_regex(const struct scan *s)
+bool scan_asks_pauses(const struct scan *s)
 {
-    return s->regexes > 0;
+    return s->regexes + s->prompts > 0;
 }
 
 size_t scan_turn_bytes(const struct scan *s)
@@ -115,18 +123,25 @@ size_t scan_turn_bytes(const struct scan *s)
 static bool needle_feed(const struct needle *n, const void *bytes, size_t len,
                         struct scan_match *out)
 {
+    struct promptscan_match p;
     struct textscan_match t;
     struct regex_match r;
 
     if (n->text != NULL) {
         if (textscan_feed(n->text, bytes, len, &t) != TEXTSCAN_MATCH)
             return false;
-        *out = (struct scan_match){n->index, t.start, t.end};
+        *out = (struct scan_match){n->index, t.start, t.end, -1};
+        return true;
+    }
+    if (n->prompt != NULL) {
+        if (!promptscan_feed(n->prompt, bytes, len, &p))
+            return false;
+        *out = (struct scan_match){n->index, p.start, p.end, p.exit_code};
         return true;
     }
     if (regex_run_feed(n->run, bytes, len, &r) != REGEX_MATCH)
         return false;
-    *out = (struct scan_match){n->index, r.start, r.end};
+    *out = (struct scan_match){n->index, r.start, r.end, -1};
     return true;
 }
 
@@ -144,16 +159,21 @@ bool scan_feed(struct scan *s, const void *bytes, size_t len, struct scan_match 
     return found;
 }
 
-bool scan_at_end(struct scan *s, struct scan_match *out)
+bool scan_at_end(struct scan *s, bool exited, struct scan_match *out)
 {
+    struct promptscan_match p;
     struct regex_match r;
 
     for (size_t i = 0; i < s->count; i++) {
         const struct needle *n = &s->needles[i];
 
+        if (n->prompt != NULL && !exited && promptscan_at_pause(n->prompt, &p)) {
+            *out = (struct scan_match){n->index, p.start, p.end, p.exit_code};
+            return true;
+        }
         if (n->run == NULL || regex_run_finish(n->run, &r) != REGEX_MATCH)
             continue;
-        *out = (struct scan_match){n->index, r.start, r.end};
+        *out = (struct scan_match){n->index, r.start, r.end, -1};
         return true;
     }
     return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scan.h - several texts and regular expressions searched in one stream at once
+ * scan.h - several texts, regular expressions and prompts searched in one stream at once
  *
  * The first match is the one that ends first; at the same place, the one that
  * stands first in the list. Pure: bytes in, a match out. Layer: dialects.
@@ -15,19 +15,21 @@ struct scan;
 struct scan_match {
     size_t index; /* of the condition */
     uint64_t start, end;
+    int exit_code; /* WAIT_PROMPT: of the last command; -1: not told */
 };
 
-/* Conditions that are neither text nor regex are passed over. `before`: the byte
+/* Conditions that are not about the output are passed over. `before`: the byte
  * before `at`, or -1. NULL: err (bad_regex, no_memory). */
 struct scan *scan_new(const struct wait_ask *ask, uint64_t at, int before, struct hf_error *err);
 void scan_free(struct scan *s);
 enum wait_kind scan_kind(const struct scan *s, size_t index); /* of a condition that matched */
 bool scan_is_empty(const struct scan *s);                     /* nothing to search for */
-bool scan_has_regex(const struct scan *s);
-size_t scan_turn_bytes(const struct scan *s); /* to be fed in one turn at most */
+bool scan_asks_pauses(const struct scan *s);                  /* a pause may be a match */
+size_t scan_turn_bytes(const struct scan *s);                 /* to be fed in one turn at most */
 
 bool scan_feed(struct scan *s, const void *bytes, size_t len, struct scan_match *out);
-/* Would something match if the output ended here? May be asked in any pause. */
-bool scan_at_end(struct scan *s, struct scan_match *out);
+/* Would something match if the output ended here? May be asked in any pause; `exited`: it is the
+ * end of the process, which is no prompt. */
+bool scan_at_end(struct scan *s, bool exited, struct scan_match *out);
 
 #endif

@@ -8,38 +8,18 @@
  * timer that is not restarted by output: when it fires, it looks how long ago
  * the last byte was and sleeps for the rest. Layer: dialects.
  */
+#include "dialects/native/wait.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "dialects/native/answer.h"
 #include "dialects/native/ask.h"
 #include "dialects/native/handlers.h"
-#include "dialects/native/scan.h"
-#include "engine/viewer.h"
 
 /* Output silent this long may be a prompt: "$" of a regex is then tried at its end. */
 #define WAIT_PAUSE_MS 100
-#define WAIT_OUTPUT_BYTES LIMIT_RUN_OUTPUT_BYTES
 
-struct wait {
-    struct op op;
-    struct http_request *rq;
-    struct process *process; /* referenced */
-    struct viewer *viewer;
-    struct scan *scan;
-    struct buf pending; /* got from the viewer, not yet searched */
-    size_t turn_left;   /* bytes that may still be searched in this turn */
-    struct timer *turn, *timeout, *idle;
-    uint64_t from, last_ms; /* last_ms: of the last byte, or the start */
-    uint64_t expires_at;    /* time is up, but output up to here counts still; UINT64_MAX: not */
-    int64_t quiet_ms;       /* shortest wished silence; 0: none */
-    size_t quiet_index, exit_index;
-    bool wants_exit, pause_asked;
-};
-
-enum outcome { OUTCOME_MATCH, OUTCOME_QUIET, OUTCOME_EXIT, OUTCOME_NONE, OUTCOME_TIMED_OUT };
-
-static void wait_free(struct wait *w)
+void wait_free(struct wait *w)
 {
+    wait_facts_stop(w);
     viewer_detach(w->viewer);
     scan_free(w->scan);
     buf_fini(&w->pending);
@@ -74,84 +54,15 @@ static void wait_on_free(struct op *op)
 
 static const struct op_kind wait_kind = {.on_drain = wait_on_going, .on_free = wait_on_free};
 
-/* --- the answer ---------------------------------------------------------------- */
-
-/* Up to where output has been searched. */
-static uint64_t wait_searched(const struct wait *w)
+uint64_t wait_searched(const struct wait *w)
 {
     return viewer_offset(w->viewer) - w->pending.len;
 }
 
-/* The output in between: the end of it if it is long, from a whole character on. */
-static void write_between(const struct wait *w, struct json_out *o, uint64_t end)
+bool wait_is_behind(const struct wait *w)
 {
-    const struct journal *j = process_journal(w->process);
-    uint64_t first = journal_first(j), start = w->from;
-
-    if (end - start > WAIT_OUTPUT_BYTES)
-        start = end - WAIT_OUTPUT_BYTES;
-    if (start < first)
-        start = first < end ? first : end;
-    for (int i = 0; i < 3 && start > w->from && start < end &&
-                    ((unsigned char)*journal_bytes(j, start) & 0xC0) == 0x80;
-         i++)
-        start++;
-    json_key(o, "output");
-    json_open(o, '{');
-    json_ku64(o, "offset", start);
-    write_data(o, journal_bytes(j, start), (size_t)(end - start));
-    json_shut(o, '}');
-    json_ku64(o, "omitted_bytes", start - w->from);
-}
-
-static void write_matched(struct json_out *o, const char *kind, const size_t *index,
-                          const struct scan_match *m)
-{
-    json_kstr(o, "matched", kind);
-    if (index != NULL)
-        json_ku64(o, "index", *index);
-    else
-        json_knull(o, "index");
-    if (m == NULL) {
-        json_knull(o, "match");
-        return;
-    }
-    json_key(o, "match");
-    json_open(o, '{');
-    json_ku64(o, "from", m->start);
-    json_ku64(o, "to", m->end);
-    json_shut(o, '}');
-}
-
-static void write_outcome(const struct wait *w, struct json_out *o, enum outcome outcome,
-                          const struct scan_match *m, const char *kind)
-{
-    switch (outcome) {
-    case OUTCOME_MATCH: write_matched(o, kind, &m->index, m); break;
-    case OUTCOME_QUIET: write_matched(o, wait_kind_name(WAIT_QUIET), &w->quiet_index, NULL); break;
-    case OUTCOME_EXIT: write_matched(o, wait_kind_name(WAIT_EXIT), &w->exit_index, NULL); break;
-    default: write_matched(o, NULL, NULL, NULL); break;
-    }
-    json_kbool(o, "timed_out", outcome == OUTCOME_TIMED_OUT);
-}
-
-/* Answers and frees. m: for OUTCOME_MATCH. */
-static void wait_finish(struct wait *w, enum outcome outcome, const struct scan_match *m)
-{
-    struct json_out o = answer_open(w->op.native);
-    uint64_t end = m != NULL ? m->end : wait_searched(w);
-    struct process_view v;
-
-    process_view(w->process, &v);
-    write_outcome(w, &o, outcome, m,
-                  m != NULL ? wait_kind_name(scan_kind(w->scan, m->index)) : NULL);
-    json_kstr(&o, "status", v.running ? "running" : "exited");
-    write_exit(&o, exit_of(&v));
-    json_ku64(&o, "from", w->from);
-    json_ku64(&o, "next", end);
-    write_between(w, &o, end);
-    answer_send(w->rq, 200, &o);
-    wait_free(w);
+    return w->pending.len > 0 ||
+           viewer_offset(w->viewer) < journal_next(process_journal(w->process));
 }
 
 /* --- output ----------------------------------------------------------------------- */
@@ -164,7 +75,7 @@ static ssize_t wait_search(struct wait *w, const char *bytes, size_t len)
 
     w->turn_left -= n;
     if (!scan_is_empty(w->scan) && scan_feed(w->scan, bytes, n, &m)) {
-        wait_finish(w, OUTCOME_MATCH, &m);
+        wait_finish_match(w, &m);
         return -1;
     }
     return (ssize_t)n;
@@ -175,7 +86,7 @@ static bool wait_is_expired(struct wait *w)
 {
     if (w->expires_at > wait_searched(w))
         return false;
-    wait_finish(w, OUTCOME_TIMED_OUT, NULL);
+    wait_finish_none(w, true);
     return true;
 }
 
@@ -188,6 +99,7 @@ static void wait_bytes(void *arg, const struct slice *s)
 
     w->last_ms = loop_now_ms(http_loop(w->rq));
     w->pause_asked = false;
+    wait_facts_output(w);
     n = wait_search(w, s->bytes, s->len);
     if (n < 0)
         return;
@@ -238,10 +150,12 @@ static void wait_exited(void *arg, const struct exit_record *x)
     struct scan_match m;
 
     (void)x;
-    if (scan_at_end(w->scan, &m))
-        wait_finish(w, OUTCOME_MATCH, &m);
+    if (scan_at_end(w->scan, true, &m))
+        wait_finish_match(w, &m);
+    else if (wait_wants(w, WAIT_EXIT))
+        wait_finish_kind(w, WAIT_EXIT, w->index[WAIT_EXIT]);
     else
-        wait_finish(w, w->wants_exit ? OUTCOME_EXIT : OUTCOME_NONE, NULL);
+        wait_finish_none(w, false);
 }
 
 static const struct viewer_ops wait_ops = {
@@ -267,7 +181,7 @@ static void wait_idle_arm(struct wait *w)
         return;
     if (w->quiet_ms > 0)
         due = (uint64_t)w->quiet_ms;
-    if (scan_has_regex(w->scan) && !w->pause_asked && due > WAIT_PAUSE_MS)
+    if (scan_asks_pauses(w->scan) && !w->pause_asked && due > WAIT_PAUSE_MS)
         due = WAIT_PAUSE_MS;
     if (due != UINT64_MAX)
         timer_start(w->idle, due > silent ? due - silent : 0);
@@ -277,20 +191,19 @@ static void wait_on_idle(struct timer *t, void *arg)
 {
     struct wait *w = arg;
     uint64_t silent = wait_silent_ms(w);
-    bool behind =
-        w->pending.len > 0 || viewer_offset(w->viewer) < journal_next(process_journal(w->process));
+    bool behind = wait_is_behind(w);
     struct scan_match m;
 
     (void)t;
     if (!behind && silent >= WAIT_PAUSE_MS && !w->pause_asked) {
         w->pause_asked = true;
-        if (scan_at_end(w->scan, &m)) {
-            wait_finish(w, OUTCOME_MATCH, &m);
+        if (scan_at_end(w->scan, false, &m)) {
+            wait_finish_match(w, &m);
             return;
         }
     }
     if (!behind && w->quiet_ms > 0 && silent >= (uint64_t)w->quiet_ms) {
-        wait_finish(w, OUTCOME_QUIET, NULL);
+        wait_finish_kind(w, WAIT_QUIET, w->index[WAIT_QUIET]);
         return;
     }
     if (behind)
@@ -326,18 +239,20 @@ static int wait_resolve_from(const struct wait_ask *ask, const struct journal *j
     return 0;
 }
 
+/* The first of each kind stands for all; of silences it is the shortest. */
 static void wait_note_conditions(struct wait *w, const struct wait_ask *ask)
 {
+    for (size_t i = 0; i <= WAIT_ECHO_OFF; i++)
+        w->index[i] = WAIT_NO_INDEX;
     for (size_t i = 0; i < ask->count; i++) {
         const struct wait_condition *c = &ask->until[i];
+        bool shorter = c->kind == WAIT_QUIET && c->quiet_ms < w->quiet_ms;
 
-        if (c->kind == WAIT_EXIT && !w->wants_exit) {
-            w->wants_exit = true;
-            w->exit_index = i;
-        } else if (c->kind == WAIT_QUIET && (w->quiet_ms == 0 || c->quiet_ms < w->quiet_ms)) {
+        if (!shorter && wait_wants(w, c->kind))
+            continue;
+        w->index[c->kind] = i;
+        if (c->kind == WAIT_QUIET)
             w->quiet_ms = c->quiet_ms;
-            w->quiet_index = i;
-        }
     }
 }
 
@@ -346,7 +261,7 @@ static void wait_start_timers(struct wait *w, const struct wait_ask *ask, struct
     w->last_ms = loop_now_ms(loop);
     w->expires_at = UINT64_MAX;
     w->turn = timer_new(loop, wait_on_turn, w);
-    if (w->quiet_ms > 0 || scan_has_regex(w->scan))
+    if (w->quiet_ms > 0 || scan_asks_pauses(w->scan))
         w->idle = timer_new(loop, wait_on_idle, w);
     wait_idle_arm(w);
     if (ask->timeout_ms >= 0) {
@@ -378,7 +293,7 @@ static int wait_begin(struct http_request *rq, struct process *p, const struct w
     struct wait *w;
     int before;
 
-    if (wait_resolve_from(ask, j, &from, err) < 0)
+    if (wait_facts_check(p, ask, err) < 0 || wait_resolve_from(ask, j, &from, err) < 0)
         return -1;
     before = from > journal_first(j) ? (unsigned char)*journal_bytes(j, from - 1) : -1;
     scan = scan_new(ask, from, before, err);
@@ -402,6 +317,7 @@ static int wait_begin(struct http_request *rq, struct process *p, const struct w
     }
     http_set_user(rq, w, wait_on_gone);
     wait_start_timers(w, ask, http_loop(rq));
+    wait_facts_start(w, ask);
     return 0;
 }
 

@@ -24,6 +24,10 @@ static const char *const kind_names[] = {
     [WAIT_REGEX] = "regex",
     [WAIT_QUIET] = "quiet_ms",
     [WAIT_EXIT] = "exit",
+    [WAIT_PROMPT] = "prompt",
+    [WAIT_PORT] = "port",
+    [WAIT_BLOCKED] = "blocked_on_tty",
+    [WAIT_ECHO_OFF] = "echo_off",
 };
 
 const char *wait_kind_name(enum wait_kind kind)
@@ -57,54 +61,100 @@ static int decode_quiet(const json_t *v, struct wait_condition *c, struct hf_err
     return 0;
 }
 
-static int decode_exit(const json_t *v, struct hf_error *err)
+static int decode_true(const json_t *v, const char *name, struct hf_error *err)
 {
     if (!json_is_boolean(v))
-        return hf_fail_field(err, HF_E_bad_type, "exit", "\"exit\" must be true");
+        return hf_fail_field(err, HF_E_bad_type, name, "\"%s\" must be true", name);
     if (!json_is_true(v))
-        return hf_fail_field(err, HF_E_bad_value, "exit",
-                             "\"exit\" must be true; leave the condition out otherwise");
+        return hf_fail_field(err, HF_E_bad_value, name,
+                             "\"%s\" must be true; leave the condition out otherwise", name);
     return 0;
 }
 
-static int decode_unknown(const char *name, struct hf_error *err)
+static int decode_port(const json_t *v, struct wait_condition *c, struct hf_error *err)
 {
-    static const char *const later[] = {"prompt", "port", "blocked_on_tty"};
+    json_int_t port = json_integer_value(v);
 
-    for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
-        if (strcmp(name, later[i]) == 0)
-            return hf_fail_field(err, HF_E_not_implemented, name,
-                                 "this version cannot wait for \"%s\"; wait for text, regex, "
-                                 "quiet_ms or exit",
-                                 name);
+    if (!json_is_integer(v))
+        return hf_fail_field(err, HF_E_bad_type, "port", "\"port\" must be an integer");
+    if (port < 1 || port > UINT16_MAX)
+        return hf_fail_field(err, HF_E_bad_value, "port", "\"port\" must be from 1 to %d",
+                             UINT16_MAX);
+    c->port = (uint16_t)port;
+    return 0;
+}
+
+static int decode_value(const json_t *v, struct wait_condition *c, struct hf_error *err)
+{
+    switch (c->kind) {
+    case WAIT_TEXT: return decode_text(v, c, LIMIT_TEXT_BYTES, err);
+    case WAIT_REGEX: return decode_text(v, c, LIMIT_REGEX_BYTES, err);
+    case WAIT_QUIET: return decode_quiet(v, c, err);
+    case WAIT_PORT: return decode_port(v, c, err);
+    case WAIT_EXIT:
+    case WAIT_PROMPT:
+    case WAIT_BLOCKED:
+    case WAIT_ECHO_OFF: break;
     }
-    return hf_fail_field(err, HF_E_unknown_field, name,
-                         "\"%.40s\" is no condition; use text, regex, quiet_ms or exit", name);
+    return decode_true(v, kind_names[c->kind], err);
+}
+
+/* -1: no condition has this name. */
+static int kind_of(const char *name)
+{
+    for (int i = WAIT_TEXT; i <= WAIT_ECHO_OFF; i++) {
+        if (strcmp(name, kind_names[i]) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* The name of the condition among the fields; "any" goes with a port and is none. */
+static const char *name_of(const json_t *v, struct wait_condition *c, struct hf_error *err)
+{
+    const json_t *any = json_object_get(v, "any");
+    const char *name = NULL, *key;
+    json_t *value;
+
+    if (any != NULL && !json_is_boolean(any)) {
+        hf_fail_field(err, HF_E_bad_type, "any", "\"any\" must be true or false");
+        return NULL;
+    }
+    c->any = json_is_true(any);
+    json_object_foreach ((json_t *)v, key, value) {
+        if (strcmp(key, "any") == 0 && json_object_get(v, "port") != NULL)
+            continue;
+        if (name != NULL) {
+            hf_fail_field(err, HF_E_bad_value, "until",
+                          "each condition has one field, such as {\"text\":\"ready\"}");
+            return NULL;
+        }
+        name = key;
+    }
+    if (name == NULL)
+        hf_fail_field(err, HF_E_bad_value, "until",
+                      "each condition has one field, such as {\"text\":\"ready\"}");
+    return name;
 }
 
 static int decode_condition(const json_t *v, struct wait_condition *c, struct hf_error *err)
 {
-    void *it = json_object_iter((json_t *)v);
-    const char *name = json_object_iter_key(it);
-    const json_t *value = json_object_iter_value(it);
+    const char *name;
+    int kind;
 
     if (!json_is_object(v))
         return hf_fail_field(err, HF_E_bad_type, "until", "each condition must be an object");
-    if (json_object_size(v) != 1)
-        return hf_fail_field(err, HF_E_bad_value, "until",
-                             "each condition has one field, such as {\"text\":\"ready\"}");
-    for (int i = WAIT_TEXT; i <= WAIT_EXIT; i++) {
-        if (strcmp(name, kind_names[i]) != 0)
-            continue;
-        c->kind = (enum wait_kind)i;
-        switch (c->kind) {
-        case WAIT_TEXT: return decode_text(value, c, LIMIT_TEXT_BYTES, err);
-        case WAIT_REGEX: return decode_text(value, c, LIMIT_REGEX_BYTES, err);
-        case WAIT_QUIET: return decode_quiet(value, c, err);
-        case WAIT_EXIT: return decode_exit(value, err);
-        }
-    }
-    return decode_unknown(name, err);
+    name = name_of(v, c, err);
+    if (name == NULL)
+        return -1;
+    kind = kind_of(name);
+    if (kind < 0)
+        return hf_fail_field(err, HF_E_unknown_field, name,
+                             "\"%.40s\" is no condition; use text, regex, quiet_ms, prompt, exit, "
+                             "port, blocked_on_tty or echo_off",
+                             name);
+    c->kind = (enum wait_kind)kind;
+    return decode_value(json_object_get(v, name), c, err);
 }
 
 int wait_ask_decode(const json_t *body, struct wait_ask *out, struct hf_error *err)

@@ -9,7 +9,16 @@
 
 #define WAIT_CONDITIONS_MAX 16
 
-enum wait_kind { WAIT_TEXT, WAIT_REGEX, WAIT_QUIET, WAIT_EXIT };
+enum wait_kind {
+    WAIT_TEXT,
+    WAIT_REGEX,
+    WAIT_QUIET,
+    WAIT_EXIT,
+    WAIT_PROMPT,
+    WAIT_PORT,
+    WAIT_BLOCKED,
+    WAIT_ECHO_OFF,
+};
 const char *wait_kind_name(enum wait_kind kind); /* "text", "quiet_ms" … */
 
 struct wait_condition {
@@ -17,6 +26,8 @@ struct wait_condition {
     const char *text; /* WAIT_TEXT, WAIT_REGEX: into the tree */
     size_t len;
     int64_t quiet_ms; /* WAIT_QUIET */
+    uint16_t port;    /* WAIT_PORT */
+    bool any;         /* of whomever */
 };
 
 struct wait_ask {

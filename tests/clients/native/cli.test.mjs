@@ -132,5 +132,5 @@ test('upgrade without a daemon or with a wrong token', () =>
         assert.equal(wrong.code, 1);
         assert.match(wrong.stderr, /token/);
         const nobody = await run('upgrade', '--url', 'http://127.0.0.1:1');
-        assert.equal(nobody.code, 1);
+        assert.equal(nobody.code, 125);
     }));

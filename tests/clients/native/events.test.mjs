@@ -102,9 +102,13 @@ withDaemon('events', {}, (d) => {
         const s = await follow(d, '?all=1&tag=looked-at');
         const plain = await follow(d, '?tag=looked-at');
         const v = await Viewer.attach(d, p.id);
-        assert.equal((await s.next()).event, 'viewer.attached');
+        const joined = await s.next();
+        assert.equal(joined.event, 'viewer.joined');
+        (await d.openapi()).checkSchema('Event', body(joined));
+        (await d.openapi()).checkSchema('Viewer', body(joined).detail);
+        assert.equal(body(joined).detail.role, 'own');
         v.cut();
-        assert.equal((await s.find((e) => e.event === 'viewer.detached')).event, 'viewer.detached');
+        assert.equal((await s.find((e) => e.event === 'viewer.left')).event, 'viewer.left');
         await d.remove(p.id);
         assert.match((await plain.next()).event, /^process\./);
         s.close();

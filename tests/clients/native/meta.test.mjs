@@ -142,17 +142,6 @@ withDaemon('meta', {}, (d) => {
         const p = await d.sh('sleep 300', { pty: true });
         const routes = [
             ['GET', `/v1/processes/${p.id}/screen`],
-            ['GET', `/v1/processes/${p.id}/recording`],
-            ['POST', `/v1/processes/${p.id}/links`],
-            ['GET', `/v1/processes/${p.id}/links`],
-            ['DELETE', `/v1/processes/${p.id}/links/x`],
-            ['POST', '/v1/sessions'],
-            ['GET', '/v1/sessions'],
-            ['GET', '/v1/sessions/x'],
-            ['DELETE', '/v1/sessions/x'],
-            ['POST', '/v1/sessions/x/run'],
-            ['GET', '/v1/sessions/x/transcript'],
-            ['POST', '/mcp'],
         ];
         for (const [m, path] of routes) {
             const a = await d.request(m, path, { json: m === 'POST' ? {} : undefined });

@@ -119,6 +119,94 @@ withDaemon('resize', {}, (d) => {
             await sizeIs(p.id, [44, 104]);
         }));
 
+    const window = (p, rows, cols, client) =>
+        Viewer.attach(d, p.id, { query: { rows: String(rows), cols: String(cols), ...(client ? { client } : {}) } });
+    const sizes = (v) => v.messages.filter((m) => m.type === 'size').map((m) => `${m.rows}x${m.cols}`);
+
+    it('latest: when who decided goes, the one before decides again; a call counts as well', async () => {
+        const p = await d.sh('sleep 300', { pty: true, size_policy: 'latest' });
+        const a = await window(p, 40, 100);
+        const b = await window(p, 30, 120);
+        const c = await window(p, 20, 60);
+        await sizeIs(p.id, [20, 60]);
+        b.cut();
+        c.cut();
+        await sizeIs(p.id, [40, 100]);
+        await resize(p.id, 11, 22);
+        await sizeIs(p.id, [11, 22]);
+        const e = await window(p, 50, 50);
+        await sizeIs(p.id, [50, 50]);
+        await resize(p.id, 12, 23);
+        e.cut();
+        await a.message('viewers', 5000, (m) => m.count === 1);
+        await d.api('PATCH', `/v1/processes/${p.id}`, { json: { size_policy: 'smallest' }, expect: 200 });
+        await sizeIs(p.id, [40, 100]);
+        assert.ok(!sizes(a).slice(sizes(a).indexOf('12x23')).includes('50x50'));
+        a.cut();
+        await d.remove(p.id);
+    });
+
+    it('smallest: of all who are there, as they come and go', async () => {
+        const p = await d.sh('sleep 300', { pty: true, size_policy: 'smallest' });
+        const a = await window(p, 40, 100);
+        await sizeIs(p.id, [40, 100]);
+        const b = await window(p, 50, 60);
+        await sizeIs(p.id, [40, 60]);
+        const c = await window(p, 20, 200);
+        await sizeIs(p.id, [20, 60]);
+        const watcher = await Viewer.attach(d, p.id, { role: 'watch', query: { rows: '5', cols: '5' } });
+        b.cut();
+        await sizeIs(p.id, [20, 100]);
+        c.cut();
+        await sizeIs(p.id, [40, 100]);
+        a.cut();
+        watcher.cut();
+        await d.remove(p.id);
+    });
+
+    it('owner: the first, then the next; but not for a reconnect', async () => {
+        const p = await d.sh('sleep 300', { pty: true, size_policy: 'owner' });
+        const a = await window(p, 40, 100, 'a');
+        const b = await window(p, 30, 120, 'b');
+        await sizeIs(p.id, [40, 100]);
+        const again = await window(p, 41, 101, 'a');
+        await sizeIs(p.id, [41, 101]);
+        assert.ok(!sizes(b).includes('30x120'), 'b was not the owner in between');
+        again.cut();
+        await sizeIs(p.id, [30, 120]);
+        const late = await window(p, 42, 102, 'a');
+        b.control({ type: 'resize', rows: 31, cols: 121 });
+        await sizeIs(p.id, [31, 121]);
+        assert.ok(!sizes(late).includes('42x102'));
+        for (const v of [a, b, late]) v.cut();
+        await d.remove(p.id);
+    });
+
+    it('fixed: neither coming nor going matters', async () => {
+        const p = await d.sh('sleep 300', { pty: { rows: 24, cols: 80 }, size_policy: 'fixed' });
+        const a = await window(p, 40, 100);
+        const b = await window(p, 30, 120);
+        b.cut();
+        await a.message('viewers', 5000, (m) => m.count === 1);
+        await d.api('PATCH', `/v1/processes/${p.id}`, { json: { size_policy: 'owner' }, expect: 200 });
+        await sizeIs(p.id, [40, 100]);
+        assert.deepEqual(sizes(a), ['40x100'], 'nothing before that');
+        a.cut();
+        await d.remove(p.id);
+    });
+
+    /* A dragged window made a full-screen program redraw a hundred times. */
+    it('many changes at once become few, and the last one counts', async () => {
+        const p = await d.sh('sleep 300', { pty: true });
+        const a = await window(p, 100, 100);
+        for (let i = 1; i <= 200; i++) a.control({ type: 'resize', rows: 100 + i, cols: 100 });
+        await sizeIs(p.id, [300, 100]);
+        assert.ok(sizes(a).length <= 60, `${sizes(a).length} sizes of 200`);
+        assert.equal(sizes(a).at(-1), '300x100');
+        a.cut();
+        await d.remove(p.id);
+    });
+
     it('a bad window over the WebSocket is an error, not an end', async () => {
         const p = await d.sh('sleep 300', { pty: true });
         const v = await Viewer.attach(d, p.id);

@@ -25,7 +25,7 @@ test('by number: the oldest go first, the living never', () =>
     }));
 
 test('by age', () =>
-    daemonFor({ args: ['--retain-ms', '300'] }, async (d) => {
+    daemonFor({ args: ['--retain-ms', '2000'] }, async (d) => {
         const p = await d.sh('exit 0');
         const kept = await d.sh('exit 0', { retain_ms: 60000 });
         await d.exitOf(p.id);

@@ -128,14 +128,6 @@ withDaemon('wait', {}, (d) => {
         await d.remove(p.id);
     });
 
-    it('what comes with the next issues says so', async () => {
-        const p = await d.sh('sleep 300');
-        for (const until of [[{ prompt: true }], [{ port: 8080 }], [{ blocked_on_tty: true }]]) {
-            await d.refused('not_implemented', 'POST', `/v1/processes/${p.id}/wait`, { json: { until } });
-        }
-        await d.remove(p.id);
-    });
-
     it('refusals', async () => {
         const p = await d.sh('echo abc; sleep 300');
         const at = `/v1/processes/${p.id}/wait`;

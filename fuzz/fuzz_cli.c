@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fuzz_cli.c - what a daemon, or whoever answers in its place, may send to the client
+ *
+ * Byte 0 chooses the parser, byte 1 how the rest is cut. Whole or in pieces, the
+ * same must come out.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/client/answer.h"
+#include "cli/client/detach_keys.h"
+#include "cli/client/events_in.h"
+#include "cli/client/screen_guard.h"
+#include "cli/client/show.h"
+#include "cli/client/wsock.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define CHECK(cond)                                                                                \
+    do {                                                                                           \
+        if (!(cond))                                                                               \
+            abort();                                                                               \
+    } while (0)
+
+typedef void parse_fn(struct buf *story, const char *bytes, size_t len, size_t cut);
+
+static void parse_answer(struct buf *story, const char *bytes, size_t len, size_t cut)
+{
+    struct answer a;
+    enum answer_event e = ANSWER_MORE;
+    size_t at = 0;
+
+    answer_init(&a);
+    while (at < len && e != ANSWER_DONE && e != ANSWER_ERROR) {
+        size_t n = len - at < cut ? len - at : cut, used;
+
+        e = answer_feed(&a, bytes + at, n, &used);
+        CHECK(used <= n);
+        at += used;
+        if (e == ANSWER_HEAD)
+            buf_printf(story, "head %d %s\n", a.status,
+                       answer_header(&a, "Content-Type") != NULL ? "typed" : "");
+        else if (e == ANSWER_BODY)
+            buf_put(story, a.body, a.body_len);
+    }
+    buf_printf(story, "\nend %d\n", e == ANSWER_ERROR ? 0 : answer_ends(&a));
+    answer_fini(&a);
+}
+
+static void on_event(void *arg, const char *name, const char *data, const char *id)
+{
+    buf_printf(arg, "%s|%s|%s\n", name, data, id);
+}
+
+static void parse_events(struct buf *story, const char *bytes, size_t len, size_t cut)
+{
+    struct events_in e = {.on_event = on_event, .arg = story};
+
+    for (size_t at = 0; at < len; at += cut)
+        events_in_feed(&e, bytes + at, len - at < cut ? len - at : cut);
+    events_in_fini(&e);
+}
+
+static void guard(struct buf *story, const char *bytes, size_t len, size_t cut, bool replaying)
+{
+    struct screen_guard g = {.replaying = replaying};
+
+    for (size_t at = 0; at < len; at += cut)
+        screen_guard_feed(&g, bytes + at, len - at < cut ? len - at : cut, story);
+    CHECK(story->len + g.held_len <= len);
+    CHECK(replaying || story->len + g.held_len == len); /* live, nothing is left out */
+    CHECK(replaying || memcmp(buf_cstr(story), bytes, story->len) == 0);
+    screen_guard_reset(&g, story);
+}
+
+static void parse_guard(struct buf *story, const char *bytes, size_t len, size_t cut)
+{
+    guard(story, bytes, len, cut, false);
+}
+
+static void parse_guard_replay(struct buf *story, const char *bytes, size_t len, size_t cut)
+{
+    guard(story, bytes, len, cut, true);
+}
+
+static void parse_keys(struct buf *story, const char *bytes, size_t len, size_t cut)
+{
+    struct detach_keys d;
+    bool found = false;
+
+    CHECK(detach_keys_parse(&d, "a,a,b"));
+    for (size_t at = 0; at < len && !found; at += cut)
+        found = detach_keys_feed(&d, bytes + at, len - at < cut ? len - at : cut, story);
+    CHECK(found || story->len + d.seen == len);
+    CHECK(memmem(buf_cstr(story), story->len, "aab", 3) == NULL);
+}
+
+static void parse_frames(struct buf *story, const char *bytes, size_t len, size_t cut)
+{
+    struct wsock ws = {.wire.fd = -1, .decoder.from_server = true};
+    enum wsock_event e = WSOCK_MORE;
+    struct wsock_item item;
+
+    for (size_t at = 0; at < len && e == WSOCK_MORE; at += cut) {
+        buf_put(&ws.wire.in, bytes + at, len - at < cut ? len - at : cut);
+        while ((e = wsock_next(&ws, &item)) == WSOCK_BYTES || e == WSOCK_TEXT)
+            buf_put(story, item.bytes, item.len);
+    }
+    buf_printf(story, "\nend %d\n", e);
+    wsock_close(&ws);
+}
+
+static void parse_format(struct buf *story, const char *bytes, size_t len, size_t cut)
+{
+    char *text = strndup(bytes, len);
+    json_auto_t *o = json_pack("{s:s,s:{s:i}}", "id", "x", "output", "next", 7);
+
+    (void)cut;
+    if (format_check(text) == 0)
+        format_write(story, text, o);
+    put_plain(story, text);
+    free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static parse_fn *const parsers[] = {parse_answer, parse_events, parse_guard, parse_guard_replay,
+                                        parse_keys,   parse_frames, parse_format};
+    struct buf whole = {0}, pieces = {0};
+    parse_fn *parse;
+    size_t cut;
+
+    if (size < 3)
+        return 0;
+    parse = parsers[data[0] % (sizeof parsers / sizeof *parsers)];
+    cut = data[1] % 16 + 1;
+    parse(&whole, (const char *)data + 2, size - 2, size);
+    parse(&pieces, (const char *)data + 2, size - 2, cut);
+    CHECK(whole.len == pieces.len &&
+          (whole.len == 0 || memcmp(buf_data(&whole), buf_data(&pieces), whole.len) == 0));
+    buf_fini(&whole);
+    buf_fini(&pieces);
+    return 0;
+}

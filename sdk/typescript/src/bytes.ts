@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// bytes.ts - text and bytes, without Node's Buffer
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+export const encode = (text: string): Uint8Array => encoder.encode(text);
+export const decode = (bytes: Uint8Array): string => decoder.decode(bytes);
+
+/** `data` of an answer, which is text or base64. */
+export function bytesOf(data: string, encoding: string): Uint8Array {
+    if (encoding !== 'base64') return encode(data);
+    const text = atob(data);
+    const out = new Uint8Array(text.length);
+    for (let i = 0; i < text.length; i++) out[i] = text.charCodeAt(i);
+    return out;
+}
+
+export function base64Url(text: string): string {
+    let binary = '';
+    for (const b of encode(text)) binary += String.fromCharCode(b);
+    return btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
+}
+
+export function concat(parts: readonly Uint8Array[]): Uint8Array {
+    const out = new Uint8Array(parts.reduce((n, p) => n + p.length, 0));
+    let at = 0;
+    for (const p of parts) {
+        out.set(p, at);
+        at += p.length;
+    }
+    return out;
+}
+
+/** A name that nobody else has; it is no secret, so a run time without `crypto` will do. */
+export function randomName(prefix: string): string {
+    const bytes = new Uint8Array(12);
+    if (globalThis.crypto) crypto.getRandomValues(bytes);
+    else bytes.forEach((_, i) => (bytes[i] = Math.random() * 256));
+    return prefix + Array.from(bytes, (b) => b.toString(16).padStart(2, '0')).join('');
+}

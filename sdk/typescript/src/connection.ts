@@ -1,0 +1,572 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// connection.ts - one attachment to a process, over as many WebSockets as it takes
+//
+// The offset of the next byte is the whole state of the way out, the input queue
+// that of the way in. When a socket is lost, the next one asks for `since=offset`
+// and sends from where the daemon stands (hello.input_offset): no byte is missed
+// or doubled in either direction. Only a close that says so is final.
+//
+// Output is acknowledged as it is consumed (ack=1), so a slow reader holds what
+// the daemon allows and no more.
+
+import type * as api from './api.gen.js';
+import { type BackoffOptions, backoffDelay } from './backoff.js';
+import { concat, encode, randomName } from './bytes.js';
+import { camelize } from './camel.js';
+import { AuthError, ConnectionError, errorOfClose, HoldfastError, NotFoundError, ProtocolError } from './errors.js';
+import type { ConnectionEvent, ListenerEvent, Role, Stream, Viewer } from './events.js';
+import { HIGH_WATER_BYTES, InputQueue } from './input.js';
+import { Socket, type WebSocketClass } from './socket.js';
+import { type ProcessStatus, statusOf } from './status.js';
+
+export type ConnectionState = 'connecting' | 'connected' | 'reconnecting' | 'closed';
+
+export interface StateInfo {
+    /** Attempts in a row that have failed. */
+    attempt: number;
+    /** `reconnecting`: until the next attempt. */
+    delayMs?: number;
+    /** What ended the last socket, or the connection. */
+    error?: Error;
+}
+
+export interface AttachOptions {
+    /** Where to begin: an offset, `-N` for the last N bytes, `now`, or `screen`. 0 by default: all that is held. */
+    since?: number | string;
+    /** `ro` only watches. */
+    mode?: 'rw' | 'ro';
+    /** A name that stays the same over reconnects; random by default. */
+    client?: string;
+    /** The window of this viewer. */
+    rows?: number;
+    cols?: number;
+    /** false: the first cut is the end. */
+    reconnect?: boolean | BackoffOptions;
+    onStateChange?: (state: ConnectionState, info: StateInfo) => void;
+    /** Closes the connection; the process goes on. */
+    signal?: AbortSignal;
+    /** Gets every event at once instead of events(); acknowledge with ack(). */
+    onEvent?: (event: ListenerEvent) => void;
+}
+
+/** How sockets are made; apart from it a connection knows nothing of where the daemon is. */
+export interface Dialer {
+    WebSocket: WebSocketClass | undefined;
+    protocols: string[];
+    /** `id` is known after the first hello. */
+    url(query: Record<string, string>, id: string | undefined): string;
+    /** Asks why a handshake was refused, which a WebSocket does not tell; throws the reason. */
+    probe?(id: string | undefined): Promise<void>;
+}
+
+type ServerMessage = { type: string } & Record<string, unknown>;
+type Hello = Extract<api.WebSocketServerMessage, { type: 'hello' }>;
+
+const ACK_EVERY_BYTES = 64 * 1024;
+/** A new socket brings up to a window of output more; it is not opened before the consumer has come this far. */
+const QUEUE_MAX_BYTES = 4 * 1024 * 1024;
+
+interface Deferred<T> {
+    promise: Promise<T>;
+    resolve(value: T): void;
+    reject(err: unknown): void;
+}
+
+function deferred<T>(): Deferred<T> {
+    let resolve!: (value: T) => void;
+    let reject!: (err: unknown) => void;
+    const promise = new Promise<T>((a, b) => ([resolve, reject] = [a, b]));
+    promise.catch(() => undefined);
+    return { promise, resolve, reject };
+}
+
+export class Connection implements AsyncIterable<ConnectionEvent> {
+    /** Our name on the daemon's side. */
+    readonly client: string;
+    readonly #dialer: Dialer;
+    readonly #options: AttachOptions;
+    readonly #backoff: BackoffOptions | null;
+    readonly #input = new InputQueue();
+    readonly #ready = deferred<void>();
+    readonly #ended = deferred<ProcessStatus | null>();
+    #socket: Socket | null = null;
+    #timer: ReturnType<typeof setTimeout> | undefined;
+    #state: ConnectionState = 'connecting';
+    #attempt = 0;
+    #lastError: Error | undefined;
+    #failure: Error | null = null;
+
+    #id: string | undefined;
+    #process: ProcessStatus | undefined;
+    #role: Role | undefined;
+    #viewers: Viewer[] | null = null;
+    #rows: number | null = null;
+    #cols: number | null = null;
+    #window: { rows: number; cols: number } | undefined;
+
+    #greeted = false;
+    #everGreeted = false;
+    #offset = 0;
+    #stream: Stream | undefined;
+    #snapshot: { offset: number; left: number; parts: Uint8Array[] } | null = null;
+    /** What we show does not belong to #offset: ask for the screen and not for the rest. */
+    #needsScreen: boolean;
+    #acked = 0;
+    #ackable = 0;
+    #eofAt: number | null = null;
+    #eofSent = false;
+    #deleted = false;
+
+    #queue: ConnectionEvent[] = [];
+    #queuedBytes = 0;
+    #wake: (() => void) | null = null;
+    #stopSignal: (() => void) | undefined;
+
+    constructor(dialer: Dialer, options: AttachOptions = {}) {
+        this.#dialer = dialer;
+        this.#options = options;
+        this.client = options.client ?? randomName('sdk-');
+        this.#backoff = options.reconnect === false ? null : typeof options.reconnect === 'object' ? options.reconnect : {};
+        this.#needsScreen = options.since === 'screen';
+        if (options.rows && options.cols) this.#window = { rows: options.rows, cols: options.cols };
+        if (!dialer.WebSocket) {
+            throw new TypeError('no WebSocket here: give one, as in new Sandbox({ url, token, WebSocket }) with that of the package "ws"');
+        }
+        const { signal } = options;
+        signal?.throwIfAborted();
+        if (signal) {
+            const stop = () => this.#finish(signal.reason instanceof Error ? signal.reason : null);
+            signal.addEventListener('abort', stop, { once: true });
+            this.#stopSignal = () => signal.removeEventListener('abort', stop);
+        }
+        this.#open();
+    }
+
+    // --- what is known ---
+
+    get state(): ConnectionState {
+        return this.#state;
+    }
+    /** Of the next byte of output. */
+    get offset(): number {
+        return this.#offset;
+    }
+    get processId(): string | undefined {
+        return this.#id;
+    }
+    /** As it was when the connection was made or ended. */
+    get process(): ProcessStatus | undefined {
+        return this.#process;
+    }
+    get role(): Role | undefined {
+        return this.#role;
+    }
+    get readOnly(): boolean {
+        return this.#options.mode === 'ro' || this.#role === 'watch';
+    }
+    get viewers(): Viewer[] | null {
+        return this.#viewers;
+    }
+    get size(): { rows: number | null; cols: number | null } {
+        return { rows: this.#rows, cols: this.#cols };
+    }
+    /** Input that the daemon has not taken yet. */
+    get pendingInput(): number {
+        return this.#input.pending;
+    }
+    /** Resolves at the first hello; rejects if there will be none. */
+    get ready(): Promise<void> {
+        return this.#ready.promise;
+    }
+    /** Resolves with the end of the process, or with null when the connection was closed before. */
+    get ended(): Promise<ProcessStatus | null> {
+        return this.#ended.promise;
+    }
+
+    // --- the way in ---
+
+    /**
+     * Input for the process. Resolves as soon as it is kept and not too much is waiting; it arrives once, even
+     * if the connection breaks. Use flush() to know that it has arrived.
+     */
+    async write(data: string | Uint8Array, options: { signal?: AbortSignal } = {}): Promise<void> {
+        this.#mayWrite();
+        options.signal?.throwIfAborted();
+        this.#input.push(typeof data === 'string' ? encode(data) : data);
+        this.#pump();
+        const over = this.#input.end - HIGH_WATER_BYTES;
+        if (over > 0) await this.#input.taken(over, options.signal);
+    }
+
+    /** Until the daemon has taken all that was written. */
+    flush(options: { signal?: AbortSignal } = {}): Promise<void> {
+        if (this.#state === 'closed' && this.#input.pending > 0) {
+            return Promise.reject(this.#failure ?? new ConnectionError('the connection is closed', { code: 'closed' }));
+        }
+        return this.#input.taken(this.#input.end, options.signal);
+    }
+
+    /** The end of the input, behind what was written. */
+    async eof(): Promise<void> {
+        // At a terminal it is a character like any other, and so it is counted and comes once.
+        if (this.#process?.pty) return this.write('\x04');
+        this.#mayWrite();
+        this.#eofAt = this.#input.end;
+        this.#pump();
+    }
+
+    /** This viewer's window; the size policy of the terminal decides what comes of it. */
+    async resize(rows: number, cols: number): Promise<void> {
+        this.#window = { rows, cols };
+        this.#control({ type: 'resize', rows, cols });
+    }
+
+    async signal(signal: string | number, target?: 'group' | 'leader' | 'foreground' | 'tree'): Promise<void> {
+        await this.ready;
+        this.#control({ type: 'signal', signal, ...(target ? { target } : {}) });
+    }
+
+    #mayWrite(): void {
+        if (this.#state === 'closed') {
+            throw this.#failure ?? new ConnectionError('the connection is closed', { code: 'closed' });
+        }
+        if (this.readOnly) throw new AuthError('this connection may only watch', { code: 'forbidden', status: 403 });
+    }
+
+    #control(message: object): void {
+        if (this.#greeted) this.#socket?.send(JSON.stringify(message));
+    }
+
+    #pump(): void {
+        if (!this.#greeted || !this.#socket) return;
+        this.#input.pump(this.#socket);
+        if (this.#eofAt !== null && !this.#eofSent && this.#input.allSent) {
+            this.#eofSent = true;
+            this.#control({ type: 'eof' });
+        }
+    }
+
+    // --- the way out ---
+
+    /** Events in order, the exit last. Leaving the loop keeps the connection; events() goes on where it was. */
+    async *events(options: { signal?: AbortSignal } = {}): AsyncGenerator<ConnectionEvent, void, void> {
+        const { signal } = options;
+        const stop = () => this.#wake?.();
+        signal?.addEventListener('abort', stop, { once: true });
+        try {
+            for (;;) {
+                signal?.throwIfAborted();
+                const event = this.#queue.shift();
+                if (event) {
+                    yield event;
+                    this.#consumed(event);
+                    if (event.type === 'exit') return;
+                } else if (this.#state === 'closed') {
+                    if (this.#failure) throw this.#failure;
+                    return;
+                } else {
+                    await new Promise<void>((wake) => (this.#wake = wake));
+                }
+            }
+        } finally {
+            signal?.removeEventListener('abort', stop);
+        }
+    }
+
+    [Symbol.asyncIterator](): AsyncGenerator<ConnectionEvent, void, void> {
+        return this.events();
+    }
+
+    /** For `onEvent`: output before this offset has been dealt with. */
+    ack(offset: number): void {
+        this.#ackable = Math.max(this.#ackable, offset);
+        if (this.#ackable - this.#acked < ACK_EVERY_BYTES && this.#ackable < this.#offset) return;
+        if (this.#ackable <= this.#acked || !this.#greeted) return;
+        this.#acked = this.#ackable;
+        this.#control({ type: 'ack', offset: this.#acked });
+    }
+
+    #consumed(event: ConnectionEvent): void {
+        if (event.type === 'snapshot') this.#queuedBytes -= event.data.length;
+        if (event.type !== 'output') return;
+        this.#queuedBytes -= event.data.length;
+        this.ack(event.offset + event.data.length);
+    }
+
+    #emit(event: ListenerEvent): void {
+        if (this.#options.onEvent) {
+            this.#options.onEvent(event);
+            return;
+        }
+        if (event.type === 'hello' || event.type === 'replay_done') return;
+        if (event.type === 'output' || event.type === 'snapshot') this.#queuedBytes += event.data.length;
+        this.#queue.push(event);
+        this.#wake?.();
+    }
+
+    // --- sockets ---
+
+    #setState(state: ConnectionState, info: Partial<StateInfo> = {}): void {
+        this.#state = state;
+        this.#options.onStateChange?.(state, { attempt: this.#attempt, ...info });
+    }
+
+    #since(): string {
+        if (this.#everGreeted && !this.#needsScreen) return String(this.#offset);
+        return this.#needsScreen ? 'screen' : String(this.#options.since ?? 0);
+    }
+
+    #open(): void {
+        if (this.#queuedBytes > QUEUE_MAX_BYTES) {
+            this.#timer = setTimeout(() => this.#open(), 50);
+            return;
+        }
+        this.#setState(this.#everGreeted || this.#attempt > 0 ? 'reconnecting' : 'connecting', { error: this.#lastError });
+        const query: Record<string, string> = { since: this.#since(), client: this.client, ack: '1' };
+        if (this.#options.mode === 'ro') query.mode = 'ro';
+        if (this.#window) Object.assign(query, { rows: String(this.#window.rows), cols: String(this.#window.cols) });
+        this.#greeted = false;
+        this.#stream = undefined;
+        this.#snapshot = null;
+        this.#eofSent = false;
+        try {
+            this.#socket = new Socket(this.#dialer.WebSocket!, this.#dialer.url(query, this.#id), this.#dialer.protocols, {
+                onText: (text) => this.#guard(() => this.#onMessage(JSON.parse(text) as ServerMessage)),
+                onBytes: (bytes) => this.#guard(() => this.#onBytes(bytes)),
+                onClose: (code, reason, opened) => this.#onClose(code, reason, opened),
+            });
+        } catch (err) {
+            this.#finish(err as Error);
+        }
+    }
+
+    /** Frames that make no sense end the connection: going on would make up output. */
+    #guard(step: () => void): void {
+        try {
+            step();
+        } catch (err) {
+            this.#finish(err instanceof HoldfastError ? err : new ProtocolError(String((err as Error).message), { code: 'protocol', cause: err }));
+        }
+    }
+
+    #onClose(code: number, reason: string, opened: boolean): void {
+        this.#socket = null;
+        this.#greeted = false;
+        if (this.#state === 'closed') return;
+        const final = this.#deleted
+            ? new NotFoundError('the process was deleted', { code: 'no_such_process', status: 404 })
+            : code === 1000 && opened
+              ? new ConnectionError(`closed by the daemon${reason ? `: ${reason}` : ''}`, { code: 'closed' })
+              : errorOfClose(code, reason);
+        if (final) {
+            this.#finish(final);
+            return;
+        }
+        this.#lastError = new ConnectionError(`the connection was lost (${code}${reason ? ` ${reason}` : ''})`, { code: 'lost' });
+        if (opened || !this.#dialer.probe) this.#retry();
+        else void this.#ask(this.#dialer.probe.bind(this.#dialer));
+    }
+
+    /** A refused handshake has a reason that only an ordinary request tells. */
+    async #ask(probe: NonNullable<Dialer['probe']>): Promise<void> {
+        try {
+            await probe(this.#id);
+        } catch (err) {
+            const status = (err as HoldfastError).status;
+            if (status !== undefined && [400, 401, 403, 404, 410].includes(status)) {
+                this.#finish(err as Error);
+                return;
+            }
+        }
+        if (this.#state !== 'closed') this.#retry();
+    }
+
+    #retry(): void {
+        const most = this.#backoff?.maxAttempts ?? Infinity;
+        if (!this.#backoff || this.#attempt >= most) {
+            this.#finish(this.#lastError ?? null);
+            return;
+        }
+        const delayMs = backoffDelay(this.#attempt, this.#backoff);
+        this.#attempt++;
+        this.#setState('reconnecting', { delayMs, error: this.#lastError });
+        clearTimeout(this.#timer);
+        this.#timer = setTimeout(() => this.#open(), delayMs);
+    }
+
+    /** Does not wait for the rest of the delay; for "online" events and buttons. */
+    retryNow(): void {
+        if (this.#state !== 'reconnecting' || this.#socket) return;
+        clearTimeout(this.#timer);
+        this.#open();
+    }
+
+    /** Gives up this socket and goes on with a new one, as after a cut. */
+    reconnect(): void {
+        if (this.#state === 'closed' || !this.#socket) return this.retryNow();
+        this.#socket.drop();
+        this.#onClose(1006, 'reconnect', true);
+    }
+
+    // --- messages ---
+
+    #onBytes(bytes: Uint8Array): void {
+        if (!this.#greeted) throw new ProtocolError('bytes before hello', { code: 'protocol' });
+        const snap = this.#snapshot;
+        if (snap) {
+            snap.parts.push(bytes.subarray(0, snap.left));
+            const rest = bytes.subarray(snap.left);
+            snap.left -= bytes.length - rest.length;
+            if (snap.left > 0) return;
+            this.#snapshotDone(snap);
+            if (rest.length === 0) return;
+            bytes = rest;
+        }
+        const offset = this.#offset;
+        this.#needsScreen = false;
+        this.#offset += bytes.length;
+        this.#emit({ type: 'output', data: bytes, offset, ...(this.#stream ? { stream: this.#stream } : {}) });
+    }
+
+    #snapshotDone(snap: { offset: number; parts: Uint8Array[] }): void {
+        this.#snapshot = null;
+        this.#needsScreen = false;
+        this.#offset = snap.offset;
+        this.#emit({ type: 'snapshot', data: concat(snap.parts), offset: snap.offset });
+    }
+
+    #onMessage(m: ServerMessage): void {
+        if (!this.#greeted && m.type !== 'hello') throw new ProtocolError(`${m.type} before hello`, { code: 'protocol' });
+        switch (m.type) {
+            case 'hello': return this.#onHello(m as unknown as Hello);
+            case 'snapshot': return this.#onSnapshot(m.offset as number, m.bytes as number);
+            case 'gap': return this.#onGap(m.from as number, m.to as number);
+            case 'stream':
+                this.#stream = m.name as Stream;
+                return;
+            case 'replay_done':
+                // A screen that was asked for and did not come is one without a snapshot.
+                this.#needsScreen = false;
+                return this.#emit({ type: 'replay_done', offset: m.offset as number });
+            case 'size':
+                this.#rows = m.rows as number | null;
+                this.#cols = m.cols as number | null;
+                return this.#emit({ type: 'size', rows: this.#rows, cols: this.#cols, by: String(m.by ?? '') });
+            case 'viewers':
+                this.#viewers = camelize(m.list) as Viewer[] | null;
+                return this.#emit({ type: 'viewers', count: m.count as number, list: this.#viewers });
+            case 'title': return this.#emit({ type: 'title', title: m.title as string | null });
+            case 'input_ack':
+                this.#input.acknowledge(m.offset as number);
+                return this.#pump();
+            case 'notice':
+                if (m.code === 'deleted') this.#deleted = true;
+                return this.#emit({ ...m, type: 'notice', code: String(m.code) });
+            case 'error': return this.#onRefusal(String(m.code), String(m.detail ?? ''));
+            case 'exit': return this.#onExit(m);
+            default: // A newer daemon may say more than we know.
+        }
+    }
+
+    #onHello(hello: Hello): void {
+        const resumed = this.#everGreeted && !this.#needsScreen;
+        if (resumed && hello.offset !== this.#offset) {
+            throw new ProtocolError(`asked for offset ${this.#offset}, was given ${hello.offset}`, { code: 'protocol' });
+        }
+        this.#greeted = true;
+        this.#everGreeted = true;
+        this.#attempt = 0;
+        this.#lastError = undefined;
+        this.#id = hello.process.id;
+        this.#process = statusOf(hello.process);
+        this.#role = hello.role;
+        this.#rows = hello.rows;
+        this.#cols = hello.cols;
+        this.#viewers = camelize(hello.viewers) as Viewer[] | null;
+        this.#offset = hello.offset;
+        this.#acked = hello.offset;
+        const lost = this.#input.restart(hello.input_offset);
+        this.#setState('connected');
+        this.#emit({
+            type: 'hello',
+            offset: hello.offset,
+            replayUntil: hello.replay_until,
+            role: hello.role,
+            rows: hello.rows,
+            cols: hello.cols,
+            viewers: this.#viewers,
+            process: this.#process,
+            resumed,
+        });
+        if (lost > 0) {
+            this.#emit({ type: 'notice', code: 'input_lost', detail: `${lost} bytes of input may not have arrived`, bytes: lost });
+        }
+        this.ack(this.#ackable);
+        this.#ready.resolve();
+        this.#pump();
+    }
+
+    #onSnapshot(offset: number, bytes: number): void {
+        const snap = { offset, left: bytes, parts: [] };
+        this.#needsScreen = this.#options.since === 'screen';
+        this.#snapshot = snap;
+        if (bytes === 0) this.#snapshotDone(snap);
+    }
+
+    #onGap(from: number, to: number): void {
+        this.#offset = to;
+        this.#needsScreen = this.#options.since === 'screen';
+        this.#emit({ type: 'gap', from, to });
+    }
+
+    #onRefusal(code: string, detail: string): void {
+        // An end of file that was sent again after a cut, and had arrived the first time.
+        if (code === 'stdin_closed' && this.#eofAt !== null) return;
+        this.#emit({ type: 'refused', code, detail });
+    }
+
+    #onExit(m: ServerMessage): void {
+        const exit = m.exit as api.Exit;
+        this.#process = {
+            ...this.#process!,
+            status: 'exited',
+            running: false,
+            exit: camelize(exit),
+            exitCode: m.exit_code as number | null,
+            timedOut: exit.kind === 'timed_out',
+        };
+        this.#emit({ type: 'exit', status: this.#process, offset: m.offset as number });
+        this.#finish(null, this.#process);
+    }
+
+    // --- the end ---
+
+    #finish(failure: Error | null, status: ProcessStatus | null = null): void {
+        if (this.#state === 'closed') return;
+        clearTimeout(this.#timer);
+        this.#stopSignal?.();
+        this.#failure = failure;
+        this.#greeted = false;
+        this.#socket?.drop();
+        this.#socket = null;
+        const closed = failure ?? new ConnectionError('the connection is closed', { code: 'closed' });
+        this.#input.fail(closed);
+        this.#ready.reject(closed);
+        if (failure && !status) this.#ended.reject(failure);
+        else this.#ended.resolve(status);
+        this.#setState('closed', failure ? { error: failure } : {});
+        this.#wake?.();
+    }
+
+    /** Ends the connection; the process goes on. Input that was written is sent first, for at most two seconds. */
+    async close(): Promise<void> {
+        if (this.#state === 'connected' && this.#input.pending > 0) {
+            const stop = new AbortController();
+            const timer = setTimeout(() => stop.abort(), 2000);
+            await this.flush({ signal: stop.signal }).catch(() => undefined);
+            clearTimeout(timer);
+        }
+        this.#finish(null);
+    }
+}

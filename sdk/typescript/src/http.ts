@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// http.ts - requests to one daemon
+//
+// A call that may be repeated without harm is repeated when the connection
+// breaks: the daemon's worker may be replaced at any time, and is there again
+// within milliseconds. All other calls fail with a ConnectionError.
+
+import { type BackoffOptions, backoffDelay, sleep } from './backoff.js';
+import { base64Url } from './bytes.js';
+import { snakeize } from './camel.js';
+import { ConnectionError, errorOfAnswer, HoldfastError, ProtocolError } from './errors.js';
+import type { WebSocketClass } from './socket.js';
+
+export interface ClientOptions {
+    /** Where the daemon listens, such as `http://127.0.0.1:7070`; in a page by default where it came from. */
+    url?: string;
+    /** The bearer token; a page that came by a ticket has a cookie instead. */
+    token?: string;
+    /** Instead of the global one. */
+    fetch?: typeof fetch;
+    /** Needed where there is no global one, as on Node 20: `import { WebSocket } from 'ws'`. */
+    WebSocket?: WebSocketClass;
+    /** Sent with every request. */
+    headers?: Record<string, string>;
+    /** How often and how fast calls that may be repeated are repeated; 6 times by default. */
+    retry?: BackoffOptions;
+}
+
+type QueryValue = string | number | boolean | null | undefined;
+
+export interface RequestOptions {
+    query?: Record<string, QueryValue>;
+    /** Sent as JSON, with names in snake_case. */
+    json?: unknown;
+    /** Sent as it is. */
+    body?: BodyInit;
+    headers?: Record<string, string>;
+    signal?: AbortSignal;
+    /** Whether it may be repeated; GET and HEAD are by default. */
+    repeat?: boolean;
+}
+
+const isAbort = (err: unknown, signal?: AbortSignal) => signal?.aborted === true || (err as Error)?.name === 'AbortError';
+
+export class HttpClient {
+    readonly base: string;
+    readonly token?: string;
+    readonly WebSocket?: WebSocketClass;
+    readonly #fetch: typeof fetch;
+    readonly #headers: Record<string, string>;
+    readonly #retry: BackoffOptions;
+
+    constructor(options: ClientOptions = {}) {
+        const here = (globalThis as { location?: { origin?: string } }).location?.origin;
+        const url = options.url ?? here;
+        if (!url) throw new TypeError('Sandbox needs a url, such as http://127.0.0.1:7070');
+        this.base = url.replace(/\/+$/, '');
+        this.token = options.token;
+        this.WebSocket = options.WebSocket ?? (globalThis as { WebSocket?: WebSocketClass }).WebSocket;
+        this.#fetch = options.fetch ?? ((...args) => globalThis.fetch(...args));
+        this.#headers = { ...(options.token ? { Authorization: `Bearer ${options.token}` } : {}), ...options.headers };
+        this.#retry = { baseMs: 50, maxMs: 2000, maxAttempts: 6, ...options.retry };
+    }
+
+    url(path: string, query: Record<string, QueryValue> = {}): string {
+        const q = new URLSearchParams();
+        for (const [name, value] of Object.entries(query)) {
+            if (value !== undefined && value !== null) q.set(name, String(value));
+        }
+        const text = q.toString();
+        return `${this.base}${path}${text ? `?${text}` : ''}`;
+    }
+
+    webSocketUrl(path: string, query: Record<string, QueryValue> = {}): string {
+        return this.url(path, query).replace(/^http/, 'ws');
+    }
+
+    /** The subprotocols of a WebSocket: a browser cannot set headers, so the token is one of them. */
+    get protocols(): string[] {
+        return ['holdfast.v1', ...(this.token ? [`holdfast.bearer.${base64Url(this.token)}`] : [])];
+    }
+
+    /** A successful answer; everything else is thrown. */
+    async request(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
+        const repeat = options.repeat ?? (method === 'GET' || method === 'HEAD');
+        const most = repeat ? (this.#retry.maxAttempts ?? 6) : 0;
+        for (let attempt = 0; ; attempt++) {
+            try {
+                return await this.#once(method, path, options);
+            } catch (err) {
+                const again = err instanceof ConnectionError || (err as HoldfastError).code === 'shutting_down';
+                if (!again || attempt >= most) throw err;
+            }
+            await sleep(backoffDelay(attempt, this.#retry), options.signal);
+        }
+    }
+
+    async #once(method: string, path: string, o: RequestOptions): Promise<Response> {
+        const headers: Record<string, string> = { ...this.#headers, ...o.headers };
+        if (o.json !== undefined) headers['Content-Type'] = 'application/json';
+        const body = o.json === undefined ? o.body : JSON.stringify(snakeize(o.json));
+        let answer: Response;
+        try {
+            answer = await this.#fetch(this.url(path, o.query), { method, headers, body, signal: o.signal });
+            if (answer.ok) return answer;
+            throw errorOfAnswer(answer.status, await answer.text());
+        } catch (err) {
+            if (err instanceof HoldfastError || isAbort(err, o.signal)) throw err;
+            throw new ConnectionError(`${method} ${path}: no answer from ${this.base}`, { code: 'no_answer', cause: err });
+        }
+    }
+
+    /** The JSON of a successful answer. The body may be cut as well, so it is part of what is repeated. */
+    async json<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
+        const most = (options.repeat ?? method === 'GET') ? (this.#retry.maxAttempts ?? 6) : 0;
+        for (let attempt = 0; ; attempt++) {
+            const answer = await this.request(method, path, options);
+            try {
+                return JSON.parse(await answer.text()) as T;
+            } catch (err) {
+                if (isAbort(err, options.signal)) throw err;
+                if (err instanceof SyntaxError) {
+                    throw new ProtocolError(`${method} ${path}: the answer is not JSON`, { code: 'protocol', cause: err });
+                }
+                if (attempt >= most) throw new ConnectionError(`${method} ${path}: cut`, { code: 'no_answer', cause: err });
+            }
+        }
+    }
+}

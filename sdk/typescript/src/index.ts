@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// index.ts - @holdfast/sdk
+
+export { Sandbox, Session, Sessions, Processes, Terminals } from './sandbox.js';
+export type {
+    EventsOptions,
+    ListOptions,
+    RunOptions,
+    RunResult,
+    SandboxEvent,
+    SessionOptions,
+    SessionRunResult,
+    StartOptions,
+    TerminalOptions,
+} from './sandbox.js';
+export { Process, Terminal } from './process.js';
+export type {
+    CallOptions,
+    InputOptions,
+    Link,
+    LinkOptions,
+    OutputOptions,
+    ScreenOptions,
+    UpdateOptions,
+    WaitCondition,
+    WaitForOptions,
+    WaitForResult,
+    WaitOptions,
+} from './process.js';
+export { Connection } from './connection.js';
+export type { AttachOptions, ConnectionState, Dialer, StateInfo } from './connection.js';
+export type * from './events.js';
+export type { OutputChunk, ProcessStatus, ProcessStatusWithOutput } from './status.js';
+export type { ClientOptions } from './http.js';
+export type { BackoffOptions } from './backoff.js';
+export type { WebSocketClass } from './socket.js';
+export * from './errors.js';
+export type * as api from './api.gen.js';

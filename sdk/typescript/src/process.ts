@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// process.ts - one process of a sandbox, with or without a terminal
+
+import type * as api from './api.gen.js';
+import { concat, decode, encode } from './bytes.js';
+import { type Camel, camelize } from './camel.js';
+import { type AttachOptions, Connection, type Dialer } from './connection.js';
+import { ConnectionError, WaitTimeoutError } from './errors.js';
+import type { HttpClient } from './http.js';
+import { chunkOf, type OutputChunk, type ProcessStatus, type ProcessStatusWithOutput, statusOf } from './status.js';
+
+export interface CallOptions {
+    signal?: AbortSignal;
+}
+export interface WaitOptions extends CallOptions {
+    /** How long; for ever by default. */
+    timeoutMs?: number;
+    includeOutput?: boolean;
+}
+export type WaitCondition =
+    | { text: string }
+    | { regex: string }
+    | { quietMs: number }
+    | { exit: true }
+    | { prompt: true }
+    | { port: number }
+    | { blockedOnTty: true };
+export interface WaitForOptions extends CallOptions {
+    /** Where the search begins; by default at the oldest byte that is held. */
+    from?: number;
+    timeoutMs?: number;
+}
+export type WaitForResult = Camel<api.WaitAnswer>;
+export interface InputOptions extends CallOptions {
+    /** Typed after the text: `Enter`, `Ctrl-C`, `Up` … */
+    keys?: string[];
+    /** End of the input behind it. */
+    eof?: boolean;
+}
+export interface OutputOptions extends CallOptions {
+    since?: number | string;
+    until?: number;
+    tailLines?: number;
+    tailBytes?: number;
+    stream?: 'stdout' | 'stderr';
+}
+export interface ScreenOptions extends CallOptions {
+    /** `text` by default. */
+    format?: 'text' | 'ansi' | 'html' | 'svg';
+}
+export type UpdateOptions = Camel<api.PatchRequest>;
+export interface LinkOptions extends CallOptions {
+    role?: 'own' | 'type' | 'watch';
+    [key: string]: unknown;
+}
+export type Link = Record<string, unknown> & { id?: string; url?: string };
+
+/** One request waits no longer than this: undici and most proxies give up at five minutes. */
+const WAIT_SLICE_MS = 60_000;
+/** What DELETE and kill() give a process to go. */
+const KILL_WAIT_MS = 5000;
+
+export class Process {
+    readonly id: string;
+    protected readonly http: HttpClient;
+    #current: ProcessStatusWithOutput;
+
+    constructor(http: HttpClient, status: ProcessStatusWithOutput) {
+        this.http = http;
+        this.id = status.id;
+        this.#current = status;
+    }
+
+    /** What was known last; refresh() asks again. */
+    get current(): ProcessStatusWithOutput {
+        return this.#current;
+    }
+
+    protected get path(): string {
+        return `/v1/processes/${encodeURIComponent(this.id)}`;
+    }
+
+    async #update(process: api.Process, includeOutput: boolean, signal?: AbortSignal): Promise<ProcessStatusWithOutput> {
+        const status: ProcessStatusWithOutput = statusOf(process);
+        if (includeOutput) {
+            status.output = await this.chunks({ signal });
+            status.text = decode(concat(status.output.map((c) => c.raw)));
+        }
+        this.#current = status;
+        return status;
+    }
+
+    async refresh(includeOutput = false, options: CallOptions = {}): Promise<ProcessStatusWithOutput> {
+        return this.#update(await this.http.json<api.Process>('GET', this.path, options), includeOutput, options.signal);
+    }
+
+    /** Until the exit; throws a WaitTimeoutError when time runs out. */
+    async wait(options: WaitOptions = {}): Promise<ProcessStatusWithOutput> {
+        const { timeoutMs, includeOutput = false, signal } = options;
+        const end = timeoutMs === undefined ? Infinity : Date.now() + timeoutMs;
+        for (;;) {
+            const slice = Math.max(0, Math.min(WAIT_SLICE_MS, end - Date.now()));
+            const p = await this.http.json<api.WaitedProcess>('GET', `${this.path}/wait`, { query: { timeout_ms: Math.ceil(slice) }, signal });
+            const { timed_out: timedOut, ...process } = p as api.Process & { timed_out: boolean };
+            if (!timedOut) return this.#update(process, includeOutput, signal);
+            if (Date.now() >= end) {
+                await this.#update(process, includeOutput, signal);
+                throw new WaitTimeoutError(`timed out: ${this.id} still runs after ${timeoutMs} ms`, { code: 'timed_out', status: 408 });
+            }
+        }
+    }
+
+    /** Until the first of these is met: a text or expression in the output, silence, a prompt, a port, the exit. */
+    async waitFor(until: WaitCondition | WaitCondition[], options: WaitForOptions = {}): Promise<WaitForResult> {
+        const { from, timeoutMs, signal } = options;
+        const end = timeoutMs === undefined ? Infinity : Date.now() + timeoutMs;
+        for (;;) {
+            const slice = Math.max(0, Math.min(4 * WAIT_SLICE_MS, end - Date.now()));
+            const json = { until: [until].flat(), from, timeoutMs: Math.ceil(slice) };
+            const answer = await this.http.json<api.WaitAnswer>('POST', `${this.path}/wait`, { json, signal, repeat: true });
+            if (!answer.timed_out || Date.now() >= end) return camelize(answer) as WaitForResult;
+        }
+    }
+
+    /** Attaches: resolves when the daemon has greeted us. */
+    async attach(options: AttachOptions | number = {}): Promise<Connection> {
+        const o = typeof options === 'number' ? { since: options } : options;
+        const connection = new Connection(this.#dialer(), o);
+        try {
+            await connection.ready;
+        } catch (err) {
+            await connection.close();
+            throw err;
+        }
+        return connection;
+    }
+
+    /** The same without waiting, for those who watch its states. */
+    connect(options: AttachOptions = {}): Connection {
+        return new Connection(this.#dialer(), options);
+    }
+
+    #dialer(): Dialer {
+        const { http, path } = this;
+        return {
+            WebSocket: http.WebSocket,
+            protocols: http.protocols,
+            url: (query) => http.webSocketUrl(`${path}/connect`, query),
+            probe: async () => {
+                await http.request('GET', path, { repeat: false });
+            },
+        };
+    }
+
+    /** Sends a signal to the process's group, or to another target. */
+    async signal(
+        signal: string | number,
+        options: CallOptions & { target?: 'group' | 'leader' | 'foreground' | 'tree' } = {},
+    ): Promise<ProcessStatus> {
+        const json = { signal, ...(options.target ? { target: options.target } : {}) };
+        await this.http.json('POST', `${this.path}/signal`, { json, signal: options.signal });
+        return this.refresh(false, options);
+    }
+
+    /** Kills the whole tree and waits for the end; the record stays, with its output. */
+    async kill(signal: string | number = 'KILL', options: CallOptions = {}): Promise<ProcessStatusWithOutput> {
+        try {
+            await this.http.json('POST', `${this.path}/signal`, { json: { signal, target: 'tree' }, signal: options.signal });
+        } catch (err) {
+            if ((err as { code?: string }).code !== 'not_running') throw err;
+        }
+        return this.wait({ timeoutMs: KILL_WAIT_MS, ...options });
+    }
+
+    /** Ends the whole tree (TERM, `graceMs`, KILL) and drops the record. */
+    async remove(options: CallOptions & { graceMs?: number } = {}): Promise<Camel<api.DeleteAnswer>> {
+        const query = { grace_ms: options.graceMs };
+        return camelize(await this.http.json<api.DeleteAnswer>('DELETE', this.path, { query, signal: options.signal }));
+    }
+
+    /** Input by one request; a connection's write() is made for many. */
+    async input(data: string | Uint8Array, options: InputOptions = {}): Promise<{ acceptedBytes: number }> {
+        const { keys, eof, signal } = options;
+        const answer = keys
+            ? await this.http.json<api.InputAnswer>('POST', `${this.path}/input`, {
+                  json: { data: typeof data === 'string' ? data : decode(data), keys, ...(eof ? { eof } : {}) },
+                  signal,
+              })
+            : await this.http.json<api.InputAnswer>('POST', `${this.path}/input`, {
+                  body: (typeof data === 'string' ? encode(data) : data) as BodyInit,
+                  headers: { 'Content-Type': 'application/octet-stream' },
+                  query: eof ? { eof: 1 } : {},
+                  signal,
+              });
+        return { acceptedBytes: answer.accepted_bytes };
+    }
+
+    /** Bytes of the output that is held. */
+    async output(options: OutputOptions = {}): Promise<Uint8Array> {
+        const { signal, tailLines, tailBytes, ...range } = options;
+        const query = { ...range, tail_lines: tailLines, tail_bytes: tailBytes };
+        try {
+            return new Uint8Array(await (await this.http.request('GET', `${this.path}/output`, { query, signal })).arrayBuffer());
+        } catch (err) {
+            if (!(err instanceof TypeError)) throw err;
+            throw new ConnectionError('the output was cut', { code: 'no_answer', cause: err });
+        }
+    }
+
+    /** The same in pieces, with offset, stream and time. */
+    async chunks(options: CallOptions & { since?: number } = {}): Promise<OutputChunk[]> {
+        const all: OutputChunk[] = [];
+        for (let since = options.since ?? 0; ; ) {
+            const page = await this.http.json<api.OutputChunks>('GET', `${this.path}/output`, {
+                query: { since },
+                headers: { Accept: 'application/json' },
+                signal: options.signal,
+            });
+            all.push(...page.chunks.map(chunkOf));
+            // A page that is not full is the last one; a process that writes on would never let us go.
+            if (page.next <= since || page.next - page.offset < 1_000_000) return all;
+            since = page.next;
+        }
+    }
+
+    /** Changes label, tag, title, metadata, retainMs or sizePolicy. */
+    async update(changes: UpdateOptions, options: CallOptions = {}): Promise<ProcessStatus> {
+        return this.#update(await this.http.json<api.Process>('PATCH', this.path, { json: changes, repeat: true, ...options }), false);
+    }
+
+    /** What a person would see. */
+    async screen(options: ScreenOptions = {}): Promise<string> {
+        const { format = 'text', signal } = options;
+        return (await this.http.request('GET', `${this.path}/screen`, { query: { format }, signal })).text();
+    }
+
+    /** The same with cursor, title, size and offset. */
+    async screenState(options: CallOptions = {}): Promise<Record<string, unknown>> {
+        return camelize(await this.http.json<Record<string, unknown>>('GET', `${this.path}/screen`, { query: { format: 'json' }, ...options }));
+    }
+
+    /** An asciicast of the output that is held. */
+    async recording(options: CallOptions = {}): Promise<string> {
+        return (await this.http.request('GET', `${this.path}/recording`, options)).text();
+    }
+
+    /** Links that let others in. */
+    readonly links = {
+        create: async ({ signal, ...json }: LinkOptions = {}): Promise<Link> =>
+            camelize(await this.http.json<Link>('POST', `${this.path}/links`, { json, signal })) as Link,
+        list: async (options: CallOptions = {}): Promise<Link[]> =>
+            (camelize(await this.http.json<{ links: Link[] }>('GET', `${this.path}/links`, options)) as { links: Link[] }).links,
+        revoke: async (id: string, options: CallOptions = {}): Promise<void> => {
+            await this.http.request('DELETE', `${this.path}/links/${encodeURIComponent(id)}`, options);
+        },
+    };
+}
+
+/** A process with a terminal. */
+export class Terminal extends Process {
+    /** The terminal's own size, whatever its viewers' windows are. */
+    async resize(rows: number, cols: number, options: CallOptions = {}): Promise<ProcessStatus> {
+        await this.http.json('POST', `${this.path}/resize`, { json: { rows, cols }, repeat: true, ...options });
+        return this.refresh(false, options);
+    }
+}

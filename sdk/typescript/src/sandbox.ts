@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// sandbox.ts - one daemon, and all that it has
+
+import type * as api from './api.gen.js';
+import { backoffDelay, sleep } from './backoff.js';
+import { randomName } from './bytes.js';
+import { type Camel, camelize } from './camel.js';
+import { ConnectionError, HoldfastError } from './errors.js';
+import { type ClientOptions, HttpClient } from './http.js';
+import { type CallOptions, Process, Terminal } from './process.js';
+import { serverSentEvents } from './sse.js';
+import { type ProcessStatus, type ProcessStatusWithOutput, statusOf } from './status.js';
+
+export type StartOptions = Camel<api.CreateRequest> & CallOptions;
+export type TerminalOptions = Omit<StartOptions, 'command' | 'pty' | 'stdin'> & {
+    /** `/bin/sh` by default. */
+    command?: string;
+    /** 24 × 80 by default. */
+    rows?: number;
+    cols?: number;
+};
+export type RunOptions = Camel<api.RunRequest> & CallOptions;
+export type RunResult = Omit<Camel<api.RunAnswer>, 'process'> & { process: ProcessStatus };
+export interface ListOptions extends CallOptions {
+    status?: 'running' | 'exited';
+    pty?: boolean;
+    tag?: string;
+    sessionId?: string;
+    source?: string;
+    label?: string;
+    limit?: number;
+}
+export interface EventsOptions extends Omit<ListOptions, 'limit'> {
+    /** The last event that was seen; 0 for all that are held. */
+    since?: number;
+    /** Viewers' and sessions' as well. */
+    all?: boolean;
+}
+export type SandboxEvent =
+    | { type: Exclude<api.Event['type'], `session.${string}`>; id: number; time: string; process: ProcessStatus }
+    | {
+          type: Extract<api.Event['type'], `session.${string}`>;
+          id: number;
+          time: string;
+          session: api.Session;
+          command?: api.SessionCommand;
+      }
+    /** Events were missed: fetch the list again. */
+    | { type: 'reset'; id: number; first: number; next: number };
+
+/** Listing by pages, as one sequence. */
+async function* pages(http: HttpClient, { signal, sessionId, ...filters }: ListOptions): AsyncGenerator<api.Process> {
+    const { limit = Infinity, ...rest } = filters;
+    let left = limit;
+    let after: string | undefined;
+    do {
+        const query = { ...rest, session_id: sessionId, after, limit: Math.min(left, 1000) };
+        const page = await http.json<api.ProcessList>('GET', '/v1/processes', { query, signal });
+        yield* page.processes;
+        left -= page.processes.length;
+        after = page.next ?? undefined;
+    } while (after && left > 0);
+}
+
+/** A start may be asked for again when the answer was lost: the key makes it one start. */
+async function start(http: HttpClient, { signal, ...json }: StartOptions): Promise<api.Process> {
+    const headers = { 'Idempotency-Key': randomName('sdk-') };
+    return http.json<api.Process>('POST', '/v1/processes', { json, headers, signal, repeat: true });
+}
+
+export class Terminals {
+    readonly #http: HttpClient;
+
+    constructor(http: HttpClient) {
+        this.#http = http;
+    }
+
+    /** Starts a program in a terminal of its own. */
+    async create(options: TerminalOptions = {}): Promise<Terminal> {
+        const { command = '/bin/sh', rows = 24, cols = 80, ...rest } = options;
+        return new Terminal(this.#http, statusOf(await start(this.#http, { ...rest, command, pty: { rows, cols } })));
+    }
+
+    /** By id, `tag:NAME` or `pid:N`. */
+    async get(id: string, includeOutput = false, options: CallOptions = {}): Promise<Terminal> {
+        const p = await this.#http.json<api.Process>('GET', `/v1/processes/${encodeURIComponent(id)}`, options);
+        const terminal = new Terminal(this.#http, statusOf(p));
+        if (includeOutput) await terminal.refresh(true, options);
+        return terminal;
+    }
+
+    /** All terminals, newest first. */
+    async list(options: ListOptions = {}): Promise<Terminal[]> {
+        const out: Terminal[] = [];
+        for await (const p of pages(this.#http, { ...options, pty: true })) out.push(new Terminal(this.#http, statusOf(p)));
+        return out;
+    }
+}
+
+export class Processes {
+    readonly #http: HttpClient;
+
+    constructor(http: HttpClient) {
+        this.#http = http;
+    }
+
+    /** Starts a program with pipes, or with a terminal if `pty` says so. */
+    async start(options: StartOptions | string): Promise<Process> {
+        const o = typeof options === 'string' ? { command: options, shell: true } : options;
+        return this.#wrap(await start(this.#http, o));
+    }
+
+    /** Runs to the end: output and exit in one answer. A string is a shell line. An exit code is no error. */
+    async run(options: RunOptions | string, more: Omit<RunOptions, 'command'> = {}): Promise<RunResult> {
+        const { signal, ...json } = typeof options === 'string' ? { shell: true, ...more, command: options } : options;
+        const answer = await this.#http.json<api.RunAnswer>('POST', '/v1/processes/run', { json, signal });
+        return { ...(camelize(answer) as Camel<api.RunAnswer>), process: statusOf(answer.process) };
+    }
+
+    async get(id: string, includeOutput = false, options: CallOptions = {}): Promise<Process> {
+        const p = this.#wrap(await this.#http.json<api.Process>('GET', `/v1/processes/${encodeURIComponent(id)}`, options));
+        if (includeOutput) await p.refresh(true, options);
+        return p;
+    }
+
+    async list(options: ListOptions = {}): Promise<Process[]> {
+        const out: Process[] = [];
+        for await (const p of pages(this.#http, options)) out.push(this.#wrap(p));
+        return out;
+    }
+
+    #wrap(p: api.Process): Process {
+        return p.pty ? new Terminal(this.#http, statusOf(p)) : new Process(this.#http, statusOf(p));
+    }
+}
+
+export interface SessionOptions extends CallOptions {
+    id?: string;
+    cwd?: string;
+    env?: Record<string, string | null>;
+    shell?: string;
+}
+export type SessionStatus = { id: string } & Record<string, unknown>;
+export type SessionRunResult = { exitCode?: number | null; output?: string } & Record<string, unknown>;
+
+/** A group of processes with a shell that stays: directory, variables and functions outlive a command. */
+export class Session {
+    readonly id: string;
+    readonly current: SessionStatus;
+    readonly #http: HttpClient;
+
+    constructor(http: HttpClient, status: SessionStatus) {
+        this.#http = http;
+        this.id = status.id;
+        this.current = status;
+    }
+
+    get #path(): string {
+        return `/v1/sessions/${encodeURIComponent(this.id)}`;
+    }
+
+    async run(command: string, options: CallOptions & { timeoutMs?: number; source?: string } = {}): Promise<SessionRunResult> {
+        const { signal, ...rest } = options;
+        return camelize(await this.#http.json<SessionRunResult>('POST', `${this.#path}/run`, { json: { command, ...rest }, signal })) as SessionRunResult;
+    }
+
+    /** Every command with its output and exit, as text for people and models. */
+    async transcript(options: CallOptions = {}): Promise<string> {
+        const headers = { Accept: 'text/markdown' };
+        return (await this.#http.request('GET', `${this.#path}/transcript`, { headers, ...options })).text();
+    }
+
+    async remove(options: CallOptions = {}): Promise<void> {
+        await this.#http.request('DELETE', this.#path, options);
+    }
+}
+
+export class Sessions {
+    readonly #http: HttpClient;
+
+    constructor(http: HttpClient) {
+        this.#http = http;
+    }
+
+    async create({ signal, ...json }: SessionOptions = {}): Promise<Session> {
+        return new Session(this.#http, camelize(await this.#http.json<SessionStatus>('POST', '/v1/sessions', { json, signal })) as SessionStatus);
+    }
+
+    async get(id: string, options: CallOptions = {}): Promise<Session> {
+        const s = await this.#http.json<SessionStatus>('GET', `/v1/sessions/${encodeURIComponent(id)}`, options);
+        return new Session(this.#http, camelize(s) as SessionStatus);
+    }
+
+    async list(options: CallOptions = {}): Promise<Session[]> {
+        const { sessions } = await this.#http.json<{ sessions: SessionStatus[] }>('GET', '/v1/sessions', options);
+        return sessions.map((s) => new Session(this.#http, camelize(s) as SessionStatus));
+    }
+}
+
+export class Sandbox {
+    readonly terminal: Terminals;
+    /** The same as `terminal`. */
+    readonly pty: Terminals;
+    readonly processes: Processes;
+    readonly sessions: Sessions;
+    readonly #http: HttpClient;
+
+    constructor(options: ClientOptions = {}) {
+        this.#http = new HttpClient(options);
+        this.terminal = new Terminals(this.#http);
+        this.pty = this.terminal;
+        this.processes = new Processes(this.#http);
+        this.sessions = new Sessions(this.#http);
+    }
+
+    get url(): string {
+        return this.#http.base;
+    }
+
+    /** Runs a shell line to its end. */
+    exec(command: string, options: Omit<RunOptions, 'command'> = {}): Promise<RunResult> {
+        return this.processes.run(command, options);
+    }
+
+    async info(options: CallOptions = {}): Promise<Camel<api.Info>> {
+        const info = await this.#http.json<api.Info>('GET', '/v1/info', options);
+        // Names of features and limits are the daemon's, not fields.
+        return { ...camelize(info), features: info.features, limits: info.limits } as Camel<api.Info>;
+    }
+
+    async activity(options: CallOptions = {}): Promise<Camel<api.Activity>> {
+        return camelize(await this.#http.json<api.Activity>('GET', '/v1/activity', options));
+    }
+
+    /** A link that lets a browser in, once, within a minute. */
+    async ticket(options: CallOptions & { role?: 'own' | 'type' | 'watch' } = {}): Promise<Camel<api.Ticket>> {
+        const { signal, ...json } = options;
+        const t = await this.#http.json<api.Ticket>('POST', '/v1/tickets', { json, signal });
+        return { ...camelize(t), url: this.#http.base + t.url } as Camel<api.Ticket>;
+    }
+
+    /** What happens to processes, for as long as you listen; survives cuts without missing an event. */
+    async *events(options: EventsOptions = {}): AsyncGenerator<SandboxEvent, void, void> {
+        const { signal, sessionId, all, ...filters } = options;
+        let since = options.since;
+        for (let attempt = 0; ; attempt++) {
+            try {
+                const query = { ...filters, session_id: sessionId, all: all ? 1 : undefined, since };
+                const answer = await this.#http.request('GET', '/v1/events', { query, headers: { Accept: 'text/event-stream' }, signal, repeat: false });
+                for await (const e of serverSentEvents(answer.body!)) {
+                    attempt = 0;
+                    since = e.id === undefined ? since : Number(e.id);
+                    yield eventOf(e.event, e.data, since ?? 0);
+                }
+            } catch (err) {
+                signal?.throwIfAborted();
+                const cut = !(err instanceof HoldfastError) || err instanceof ConnectionError || err.retryable;
+                if (!cut) throw err;
+            }
+            // Without a place to go on from, what happens until the stream is back would be missed in silence.
+            if (since === undefined) yield { type: 'reset', id: 0, first: 0, next: 0 };
+            await sleep(backoffDelay(attempt), signal);
+        }
+    }
+}
+
+function eventOf(name: string, data: string, id: number): SandboxEvent {
+    const value = JSON.parse(data) as api.Event & api.SseReset;
+    if (name === 'reset') return { type: 'reset', id, first: value.first, next: value.next };
+    const { type, time, process, session, command } = value;
+    if (session !== undefined) return { type, id, time, session, command } as SandboxEvent;
+    return { type, id, time, process: statusOf(process as api.Process) } as SandboxEvent;
+}
+
+export type { ProcessStatus, ProcessStatusWithOutput };

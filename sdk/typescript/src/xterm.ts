@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// xterm.ts - an xterm.js addon that shows a terminal of a holdfast daemon
+//
+// It has the options and methods of Cloudflare's SandboxAddon, and is exported by
+// that name as well. Beyond it: after a cut it goes on at the byte where it was, so
+// that nothing is drawn twice; output is acknowledged when xterm has parsed it;
+// and what a terminal would answer to queries in the replayed past is kept back.
+
+import { base64Url, encode } from './bytes.js';
+import { Connection, type ConnectionState as CoreState, type Dialer, type StateInfo } from './connection.js';
+import type { ListenerEvent } from './events.js';
+import type { WebSocketClass } from './socket.js';
+import type { ProcessStatus } from './status.js';
+
+interface Disposable {
+    dispose(): void;
+}
+/** What is used of xterm's Terminal; @xterm/headless has it too. */
+export interface TerminalLike {
+    readonly rows: number;
+    readonly cols: number;
+    write(data: string | Uint8Array, callback?: () => void): void;
+    resize(cols: number, rows: number): void;
+    focus?(): void;
+    onData(listener: (data: string) => void): Disposable;
+    onBinary(listener: (data: string) => void): Disposable;
+    onResize(listener: (size: { rows: number; cols: number }) => void): Disposable;
+}
+
+export type ConnectionState = 'disconnected' | 'connecting' | 'connected';
+
+export interface ConnectionTarget {
+    sandboxId?: string;
+    sessionId?: string;
+    /** A process of the daemon: id, `tag:NAME` or `pid:N`. */
+    processId?: string;
+}
+
+export interface HoldfastAddonOptions {
+    /** The address for each attempt. A path that ends in `/terminal` starts a shell once, and is attached to it from then on. */
+    getWebSocketUrl?: (params: { sandboxId: string; sessionId?: string; origin: string }) => string;
+    /** Instead of `getWebSocketUrl`: where the daemon is; by default where the page came from. */
+    url?: string;
+    token?: string;
+    /** true by default. */
+    reconnect?: boolean;
+    onStateChange?: (state: ConnectionState, error?: Error, info?: StateInfo) => void;
+    /** `ro` only watches. */
+    mode?: 'rw' | 'ro';
+    /** Where to begin; `screen` by default. */
+    since?: number | string;
+    /** A name that stays the same over reloads. */
+    client?: string;
+    /** How long the size must stay the same before it is sent; 100. */
+    resizeDelayMs?: number;
+    /** Follow the terminal's size when another viewer's window decides; true by default. */
+    followSize?: boolean;
+    /** Take the keyboard when connected; true by default. */
+    focus?: boolean;
+    onExit?: (status: ProcessStatus) => void;
+    /** Every event of the connection, after it was dealt with. */
+    onEvent?: (event: ListenerEvent) => void;
+    WebSocket?: WebSocketClass;
+}
+
+// Device attributes, status and position reports, modes, sizes, colours, version: what a terminal says by itself.
+const ANSWER = /^(?:\x1b\[(?:[?>=]?[\d;]*\$?[cnRyt]|\?\d+u)|\x1b[P\]][^\x07\x1b]*(?:\x07|\x1b\\))+$/;
+/** Ends a half-read escape sequence and resets the terminal, in its place in the stream. */
+const RESET = '\x18\x1bc';
+const SPAWN_QUERY = ['command', 'args', 'cwd', 'user', 'tag', 'label', 'session_id', 'on_detach'];
+
+function latin1(text: string): Uint8Array {
+    return Uint8Array.from(text, (c) => c.charCodeAt(0) & 0xff);
+}
+
+/** Where the page came from, as a WebSocket has it. */
+function origin(): string {
+    const at = (globalThis as { location?: { protocol: string; host: string } }).location;
+    return at ? `${at.protocol === 'https:' ? 'wss:' : 'ws:'}//${at.host}` : '';
+}
+
+export class HoldfastAddon {
+    readonly #options: HoldfastAddonOptions;
+    #terminal: TerminalLike | undefined;
+    #disposables: Disposable[] = [];
+    #connection: Connection | undefined;
+    #target: ConnectionTarget = {};
+    #state: ConnectionState = 'disconnected';
+    #resizeTimer: ReturnType<typeof setTimeout> | undefined;
+    /** Writes of the past that xterm has not parsed yet: as long as there are any, it does not answer. */
+    #replaying = false;
+    #epoch = 0;
+    #adopting = false;
+    /** There is something of ours on the screen. */
+    #drew = false;
+
+    constructor(options: HoldfastAddonOptions = {}) {
+        this.#options = options;
+    }
+
+    get state(): ConnectionState {
+        return this.#state;
+    }
+    get sandboxId(): string | undefined {
+        return this.#target.sandboxId;
+    }
+    get sessionId(): string | undefined {
+        return this.#target.sessionId;
+    }
+    /** For what the addon does not do itself: signals, viewers, pending input. */
+    get connection(): Connection | undefined {
+        return this.#connection;
+    }
+
+    activate(terminal: TerminalLike): void {
+        this.#terminal = terminal;
+        this.#disposables.push(
+            terminal.onData((text) => this.#type(text)),
+            terminal.onBinary((text) => this.#send(latin1(text))),
+            terminal.onResize(() => this.#resized()),
+        );
+    }
+
+    dispose(): void {
+        this.disconnect();
+        this.#disposables.splice(0).forEach((d) => d.dispose());
+        this.#terminal = undefined;
+    }
+
+    /** Attaches to a process, or to where `getWebSocketUrl` leads. */
+    connect(target: ConnectionTarget | string = {}): void {
+        if (!this.#terminal) throw new Error('load the addon into a terminal first: terminal.loadAddon(addon)');
+        this.disconnect();
+        this.#target = typeof target === 'string' ? { processId: target } : target;
+        const epoch = ++this.#epoch;
+        const { rows, cols } = this.#terminal;
+        this.#connection = new Connection(this.#dialer(), {
+            since: this.#options.since ?? 'screen',
+            mode: this.#options.mode,
+            client: this.#options.client,
+            reconnect: this.#options.reconnect ?? true,
+            rows,
+            cols,
+            onStateChange: (state, info) => epoch === this.#epoch && this.#changed(state, info),
+            onEvent: (event) => epoch === this.#epoch && this.#onEvent(event),
+        });
+        this.#connection.ended.catch(() => undefined);
+    }
+
+    disconnect(): void {
+        clearTimeout(this.#resizeTimer);
+        const connection = this.#connection;
+        this.#connection = undefined;
+        if (!connection) return;
+        this.#epoch++;
+        void connection.close();
+        this.#setState('disconnected');
+    }
+
+    /** Does not wait for the rest of the delay. */
+    retryNow(): void {
+        this.#connection?.retryNow();
+    }
+
+    // --- where to ---
+
+    #dialer(): Dialer {
+        const o = this.#options;
+        return {
+            WebSocket: o.WebSocket ?? (globalThis as { WebSocket?: WebSocketClass }).WebSocket,
+            protocols: ['holdfast.v1', ...(o.token ? [`holdfast.bearer.${base64Url(o.token)}`] : [])],
+            url: (query, id) => this.#url(query, id),
+            probe: o.getWebSocketUrl ? undefined : (id) => this.#probe(id),
+        };
+    }
+
+    #base(): string {
+        return (this.#options.url ?? origin()).replace(/\/+$/, '').replace(/^http/, 'ws');
+    }
+
+    #url(query: Record<string, string>, id: string | undefined): string {
+        const { sandboxId = '', sessionId, processId } = this.#target;
+        let url: URL;
+        if (this.#options.getWebSocketUrl) {
+            url = new URL(this.#options.getWebSocketUrl({ sandboxId, sessionId, origin: origin() }));
+        } else if (id ?? processId) {
+            url = new URL(`${this.#base()}/v1/processes/${encodeURIComponent(id ?? processId!)}/connect`);
+        } else {
+            url = new URL(`${this.#base()}/v1/terminal`);
+        }
+        if (id && /\/terminal$/.test(url.pathname)) {
+            url.pathname = url.pathname.replace(/(\/v1)?\/terminal$/, `/v1/processes/${encodeURIComponent(id)}/connect`);
+            SPAWN_QUERY.forEach((name) => url.searchParams.delete(name));
+        }
+        for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+        return url.href;
+    }
+
+    async #probe(id: string | undefined): Promise<void> {
+        const process = id ?? this.#target.processId;
+        const { token } = this.#options;
+        const path = process ? `/v1/processes/${encodeURIComponent(process)}` : '/v1/info';
+        const answer = await fetch(this.#base().replace(/^ws/, 'http') + path, {
+            headers: token ? { Authorization: `Bearer ${token}` } : {},
+        });
+        if (!answer.ok) throw Object.assign(new Error(`the daemon answered ${answer.status}`), { status: answer.status });
+    }
+
+    // --- states ---
+
+    #setState(state: ConnectionState, error?: Error, info?: StateInfo): void {
+        this.#state = state;
+        this.#options.onStateChange?.(state, error, info);
+    }
+
+    #changed(state: CoreState, info: StateInfo): void {
+        if (state === 'connected') {
+            this.#setState('connected', undefined, info);
+            if (this.#options.focus ?? true) this.#terminal?.focus?.();
+        } else if (state === 'closed' || info.delayMs !== undefined) {
+            this.#setState('disconnected', info.error, info);
+        } else {
+            this.#setState('connecting', info.error, info);
+        }
+    }
+
+    // --- the way out ---
+
+    #onEvent(event: ListenerEvent): void {
+        const terminal = this.#terminal;
+        const connection = this.#connection;
+        if (!terminal) return;
+        switch (event.type) {
+            case 'hello':
+                this.#replaying = true;
+                // We go on where we were, or the screen is drawn anew from here.
+                if (!event.resumed && this.#drew) terminal.write(RESET);
+                this.#drew = true;
+                this.#adopt(event.rows, event.cols);
+                break;
+            case 'output': {
+                const end = event.offset + event.data.length;
+                terminal.write(event.data, () => connection?.ack(end));
+                break;
+            }
+            case 'snapshot': {
+                const before = this.#replaying;
+                this.#replaying = true;
+                terminal.write(RESET);
+                terminal.write(event.data, () => before || this.#live());
+                break;
+            }
+            case 'gap':
+                terminal.write(RESET);
+                break;
+            case 'replay_done':
+                terminal.write('', () => this.#live());
+                break;
+            case 'size':
+                this.#adopt(event.rows, event.cols);
+                break;
+            case 'exit':
+                this.#options.onExit?.(event.status);
+                break;
+            default:
+        }
+        this.#options.onEvent?.(event);
+    }
+
+    #live(): void {
+        this.#replaying = false;
+    }
+
+    /** Another window decides the size: show the terminal as it is, and do not answer with our own. */
+    #adopt(rows: number | null, cols: number | null): void {
+        const terminal = this.#terminal;
+        if (!terminal || !rows || !cols || this.#options.followSize === false) return;
+        if (terminal.rows === rows && terminal.cols === cols) return;
+        // A change of ours that is on its way is newer than what we are told.
+        if (this.#resizeTimer !== undefined) return;
+        this.#adopting = true;
+        try {
+            terminal.resize(cols, rows);
+        } finally {
+            this.#adopting = false;
+        }
+    }
+
+    // --- the way in ---
+
+    #type(text: string): void {
+        if (ANSWER.test(text) && (this.#replaying || !this.#answers())) return;
+        this.#send(encode(text));
+    }
+
+    /** Of several terminals that see a query one answers: the first that may type. */
+    #answers(): boolean {
+        const first = this.#connection?.viewers?.find((v) => !v.readOnly && v.rows !== null);
+        return !first || first.client === this.#connection?.client;
+    }
+
+    #send(bytes: Uint8Array): void {
+        const c = this.#connection;
+        if (!c || c.state === 'closed' || c.readOnly) return;
+        c.write(bytes).catch(() => undefined);
+    }
+
+    #resized(): void {
+        if (this.#adopting) return;
+        clearTimeout(this.#resizeTimer);
+        this.#resizeTimer = setTimeout(() => {
+            this.#resizeTimer = undefined;
+            const terminal = this.#terminal;
+            if (terminal && !this.#connection?.readOnly) void this.#connection?.resize(terminal.rows, terminal.cols);
+        }, this.#options.resizeDelayMs ?? 100);
+    }
+}
+
+export { HoldfastAddon as SandboxAddon };
+export type { HoldfastAddonOptions as SandboxAddonOptions };
+export type { ListenerEvent } from './events.js';
+export type { StateInfo } from './connection.js';

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ask.h - what every command does with the daemon: ask, complain, name a process
+ *
+ * The functions print what went wrong and return an exit code, so that a command
+ * is a list of calls. Layer: cli.
+ */
+#ifndef HF_CLI_CLIENT_ASK_H
+#define HF_CLI_CLIENT_ASK_H
+
+#include "base/json.h"
+#include "cli/client/command.h"
+#include "cli/client/fetch.h"
+
+/* Asks; any 2xx is success. Else the complaint is printed and its exit code returned. `out` is
+ * good, and to be freed, only on success. */
+int ask(const struct call *call, const char *method, const char *path, const struct buf *json_body,
+        struct fetch_reply *out);
+int ask_with(const struct call *call, const struct fetch_ask *what, struct fetch_reply *out);
+/* The daemon's problem in words; returns the exit code it means. */
+int tell_problem(const struct call *call, const struct fetch_reply *r);
+/* It could not be reached at all. */
+int tell_unreachable(const struct call *call, const struct hf_error *err);
+
+/*
+ * What people call a process (an id, the beginning of one, a tag, tag:NAME, pid:N)
+ * as what the API calls it, escaped for a path. CLI_OK, or an exit code after the complaint.
+ */
+int name_process(const struct call *call, const char *name, struct buf *out);
+/* "/v1/processes/ID" and, printed behind it, `rest`. */
+int process_path(const struct call *call, const char *name, struct buf *out, const char *rest);
+
+const char *json_text_of(const json_t *object, const char *key); /* "" if it is none */
+int64_t json_number_of(const json_t *object, const char *key);   /* 0 if it is none */
+
+#endif

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/client/attach.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/signals.h"
+#include "cli/client/attach_own.h"
+#include "cli/client/console.h"
+
+#define OUTPUT_MOST_BYTES (1024 * 1024) /* waiting to be written before we read no more */
+#define STDIN_READ_BYTES (64 * 1024)
+#define LEAVE_MS 2000
+#define PIPE_MS 1000       /* for a process to notice that nobody reads */
+#define INTERRUPTS_TO_GO 3 /* then we go without it, as docker does */
+
+enum { POLL_SIGNAL, POLL_STDIN, POLL_STDOUT, POLL_STDERR, POLL_TAPS, POLL_COUNT = POLL_TAPS + 2 };
+
+/* --- leaving ---------------------------------------------------------------------------- */
+
+/* Says goodbye, so that the daemon does not wait for us to come back. */
+static void leave(struct attach *a)
+{
+    struct tap *l = &a->taps[0];
+    struct buf json = {0};
+
+    if (l->up) {
+        buf_puts(&json, "{\"type\":\"detach\"}");
+        tap_send_message(l, &json);
+        wire_flush_all(&l->ws.wire, LEAVE_MS);
+    }
+    a->left = true;
+    attach_end(a, CLI_OK);
+}
+
+static void leave_by_signal(struct attach *a, int signum)
+{
+    leave(a);
+    console_die_of(signum);
+}
+
+/* --- signals ------------------------------------------------------------------------------ */
+
+static void pass_signal_on(struct attach *a, int signum)
+{
+    bool polite = signum == SIGINT || signum == SIGTERM;
+
+    if (polite && (++a->interrupts >= INTERRUPTS_TO_GO || !a->taps[0].up))
+        leave_by_signal(a, signum);
+    attach_send_signal(a, signal_name(signum), "group");
+}
+
+static void on_continue(struct attach *a)
+{
+    if (console_is_raw())
+        console_raw_again();
+    attach_send_size(a);
+}
+
+static void on_signal(struct attach *a, int signum)
+{
+    switch (signum) {
+    case SIGWINCH: attach_send_size(a); break;
+    case SIGCONT: on_continue(a); break;
+    case SIGTSTP:
+        console_stop_self();
+        on_continue(a);
+        break;
+    default:
+        if (a->o->owner && !a->o->raw)
+            pass_signal_on(a, signum);
+        else
+            leave_by_signal(a, signum);
+    }
+}
+
+/* --- standard input -------------------------------------------------------------------------- */
+
+static bool means_leave(const struct attach *a, const char *bytes, size_t len)
+{
+    return a->o->read_only && (memchr(bytes, 'q', len) != NULL || memchr(bytes, 3, len) != NULL);
+}
+
+static void on_stdin(struct attach *a)
+{
+    char bytes[STDIN_READ_BYTES];
+    ssize_t n = hf_read(STDIN_FILENO, bytes, sizeof bytes);
+    struct buf typed = {0};
+    bool leaving;
+
+    if (n == -EAGAIN)
+        return;
+    if (n <= 0) {
+        a->typed.eof_wanted = true;
+        if (a->o->pty) /* a terminal has no end; whoever sits there goes on */
+            typed_stop(&a->typed);
+        if (a->o->raw) /* ours has hung up */
+            leave(a);
+        return;
+    }
+    leaving = means_leave(a, bytes, (size_t)n);
+    if (a->o->raw)
+        leaving = detach_keys_feed(&a->keys, bytes, (size_t)n, &typed) || leaving;
+    else
+        buf_put(&typed, bytes, (size_t)n);
+    if (!a->o->read_only && typed.len > 0)
+        typed_put(&a->typed, buf_data(&typed), typed.len);
+    buf_fini(&typed);
+    if (leaving) {
+        attach_send_input(a);
+        leave(a);
+    }
+}
+
+/* --- standard output ---------------------------------------------------------------------------- */
+
+/*
+ * Whoever read our output has gone. A command of this machine would be told by
+ * SIGPIPE at its next write; this one is told by us.
+ */
+static void on_broken_pipe(struct attach *a)
+{
+    if (!a->o->owner) {
+        leave(a);
+        console_die_of(SIGPIPE);
+    }
+    if (a->pipe_broke_ms == 0) {
+        a->pipe_broke_ms = clock_mono_ms();
+        attach_send_signal(a, "PIPE", "group");
+    }
+}
+
+/* It takes no notice of SIGPIPE: end it, whether or not we see that. */
+static void end_deaf_process(struct attach *a)
+{
+    struct fetch_ask remove = {.method = "DELETE"};
+    struct hf_error err;
+    struct fetch_reply r;
+    struct buf path = {0};
+
+    leave(a); /* it must not wait for us to read */
+    buf_printf(&path, "/v1/processes/%s", a->o->id);
+    remove.path = buf_cstr(&path);
+    if (fetch_call(&a->call->place, &remove, &r, &err) == 0)
+        fetch_reply_fini(&r);
+    buf_fini(&path);
+    console_die_of(SIGPIPE);
+}
+
+static void on_sink(struct attach *a, int i)
+{
+    int rc = sink_flush(&a->sinks[i]);
+
+    if (i == 0 && rc == -EPIPE)
+        on_broken_pipe(a);
+    else if (i == 0 && rc < 0 && rc != -EAGAIN) {
+        console_restore();
+        leave(a);
+        a->code = complain(a->call, CLI_FAILED, "cannot write: %s", strerror(-rc));
+    }
+}
+
+/* --- the loop --------------------------------------------------------------------------------------- */
+
+static void want(struct pollfd *p, int fd, short events)
+{
+    *p = (struct pollfd){.fd = events != 0 ? fd : -1, .events = events};
+}
+
+static void set_interest(struct attach *a, struct pollfd *p)
+{
+    size_t waiting = a->sinks[0].buf.len + a->sinks[1].buf.len;
+    bool may_read = a->ack || waiting < OUTPUT_MOST_BYTES;
+    bool reads_stdin = (a->o->input || (a->o->read_only && a->o->raw)) && typed_has_room(&a->typed);
+    int i;
+
+    want(&p[POLL_SIGNAL], a->signal_fd, POLLIN);
+    want(&p[POLL_STDIN], STDIN_FILENO, reads_stdin ? POLLIN : 0);
+    for (i = 0; i < 2; i++)
+        want(&p[POLL_STDOUT + i], a->sinks[i].fd, a->sinks[i].buf.len > 0 ? POLLOUT : 0);
+    for (i = 0; i < 2; i++) {
+        struct wire *w = &a->taps[i].ws.wire;
+        short events = (short)((may_read ? POLLIN : 0) | (w->out.len > 0 ? POLLOUT : 0));
+
+        want(&p[POLL_TAPS + i], w->fd, i < a->tap_count && w->fd >= 0 ? events : 0);
+    }
+}
+
+static void turn(struct attach *a, const struct pollfd *p)
+{
+    int i, signum;
+
+    while (p[POLL_SIGNAL].revents != 0 && (signum = console_next_signal(a->signal_fd)) != 0)
+        on_signal(a, signum);
+    if (p[POLL_STDIN].revents != 0 && !a->done)
+        on_stdin(a);
+    for (i = 0; i < a->tap_count && !a->done; i++)
+        if (p[POLL_TAPS + i].revents & (POLLIN | POLLHUP | POLLERR))
+            tap_receive(a, &a->taps[i]);
+    /* At once, without another poll: most of the time there is room. */
+    for (i = 0; i < 2; i++)
+        if (a->sinks[i].buf.len > 0)
+            on_sink(a, i);
+}
+
+/* What is due goes out before each wait, also after a connection was opened again. */
+static void send_pending(struct attach *a)
+{
+    int i, rc;
+
+    attach_send_ack(a);
+    attach_send_input(a);
+    for (i = 0; i < a->tap_count; i++) {
+        rc = a->taps[i].ws.wire.fd >= 0 ? wire_flush(&a->taps[i].ws.wire) : 0;
+        if (rc < 0 && rc != -EAGAIN)
+            tap_lost(a, &a->taps[i]);
+    }
+}
+
+static int timeout_of(const struct attach *a)
+{
+    int ms = taps_timeout_ms(a);
+
+    return a->pipe_broke_ms != 0 && (ms < 0 || ms > PIPE_MS) ? PIPE_MS : ms;
+}
+
+static void loop(struct attach *a)
+{
+    struct pollfd p[POLL_COUNT];
+
+    while (!a->done) {
+        taps_maintain(a);
+        if (a->done)
+            break;
+        send_pending(a);
+        set_interest(a, p);
+        if (poll(p, POLL_COUNT, timeout_of(a)) < 0 && errno != EINTR)
+            break;
+        turn(a, p);
+        if (a->pipe_broke_ms != 0 && clock_mono_ms() - a->pipe_broke_ms >= PIPE_MS)
+            end_deaf_process(a);
+    }
+}
+
+/* --- beginning and end --------------------------------------------------------------------------------- */
+
+static int prepare(struct attach *a)
+{
+    const char *keys = a->o->detach_keys != NULL ? a->o->detach_keys : DETACH_KEYS_DEFAULT;
+    bool split = a->o->input && !a->o->pty;
+
+    if (!detach_keys_parse(&a->keys, keys))
+        return complain(a->call, CLI_USAGE,
+                        "--detach-keys is a list such as ctrl-p,ctrl-q or ctrl-a,d; '' is none");
+    a->taps[0] = (struct tap){.ws.wire.fd = -1, .output = true, .input = !split};
+    a->taps[1] = (struct tap){.ws.wire.fd = -1, .input = true};
+    a->tap_count = split ? 2 : 1;
+    a->ack = !a->o->pty || !a->o->input;
+    a->guarded = a->o->pty && isatty(STDOUT_FILENO);
+    sink_open(&a->sinks[0], STDOUT_FILENO);
+    sink_open(&a->sinks[1], STDERR_FILENO);
+    a->signal_fd = console_signals();
+    if (a->signal_fd < 0)
+        return complain(a->call, CLI_FAILED, "signals: %s", strerror(-a->signal_fd));
+    return 0;
+}
+
+/* Whatever came is written, the terminal is as it was, and only then do we go. */
+static void finish(struct attach *a)
+{
+    int i;
+
+    if (a->taps[0].up && !a->taps[0].ended && !a->left) {
+        wsock_send_close(&a->taps[0].ws, WS_CODE_NORMAL);
+        wire_flush(&a->taps[0].ws.wire);
+    }
+    if (a->guarded)
+        screen_guard_reset(&a->guard, &a->sinks[0].buf);
+    if (!console_is_raw())
+        console_signals_default();
+    if (sink_drain(&a->sinks[0]) == -EPIPE)
+        a->pipe_broke_ms = 1;
+    sink_drain(&a->sinks[1]);
+    console_set_farewell("", 0);
+    console_restore();
+    for (i = 0; i < 2; i++) {
+        wsock_close(&a->taps[i].ws);
+        sink_close(&a->sinks[i]);
+    }
+    typed_fini(&a->typed);
+    io_close(&a->signal_fd);
+    if (a->pipe_broke_ms != 0)
+        console_die_of(SIGPIPE);
+}
+
+int attach_run(const struct call *call, const struct attach_options *o)
+{
+    struct attach a = {.call = call, .o = o, .signal_fd = -1};
+    int rc = prepare(&a);
+
+    if (rc == 0)
+        rc = tap_open_first(&a);
+    if (rc == 0 && o->raw && console_raw() < 0)
+        rc = complain(call, CLI_FAILED, "the terminal cannot be made raw: %s", strerror(errno));
+    if (rc == 0)
+        loop(&a);
+    finish(&a);
+    if (rc != 0)
+        return rc;
+    if (a.left && o->raw && !o->read_only)
+        fprintf(stderr, "\nholdfast: left; the process goes on: holdfast attach %s\n", o->id);
+    return a.code;
+}

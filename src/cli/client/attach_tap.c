@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * attach_tap.c - the connections of an attached process, opened again when they break
+ *
+ * Layer: cli.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/text.h"
+#include "cli/client/attach_own.h"
+#include "cli/client/console.h"
+
+#define OPEN_MS 5000
+#define RETRY_FIRST_MS 20
+#define RETRY_MOST_MS 1000
+#define PATIENCE_MS 1000 /* a cut shorter than this is told when it is over */
+#define INPUT_FRAME_BYTES (32 * 1024)
+
+static void tap_take_all(struct attach *a, struct tap *l);
+
+/* --- opening ------------------------------------------------------------------------ */
+
+static void write_query(struct attach *a, const struct tap *l, struct buf *out)
+{
+    bool acts = (l->input && a->o->input) || a->o->owner; /* who started it passes signals on */
+    uint16_t rows, cols;
+
+    buf_printf(out, "/v1/processes/%s/connect?mode=%s", a->o->id, acts ? "rw" : "ro");
+    if (!l->output)
+        buf_puts(out, "&output=0");
+    else if (a->placed)
+        buf_printf(out, "&since=%llu", (unsigned long long)a->at);
+    else if (a->o->since != NULL)
+        buf_printf(out, "&since=%s", a->o->since);
+    if (l->output && a->ack)
+        buf_puts(out, "&ack=1");
+    if (l->input && a->o->input)
+        buf_printf(out, "&client=%s", a->client);
+    if (l->output && a->o->raw && !a->o->read_only && console_size(&rows, &cols))
+        buf_printf(out, "&rows=%u&cols=%u", rows, cols);
+}
+
+/* 0, -EAGAIN (try again), or an exit code > 0 after the complaint. */
+static int tap_open(struct attach *a, struct tap *l, struct hf_error *err)
+{
+    struct fetch_reply refusal;
+    struct buf path = {0};
+    int rc;
+
+    write_query(a, l, &path);
+    rc = wsock_open(&l->ws, &a->call->place, buf_cstr(&path), OPEN_MS, &refusal, err);
+    buf_fini(&path);
+    if (rc == 0)
+        return 0;
+    if (refusal.status == 0)
+        return -EAGAIN;
+    rc = refusal.status == 503 || refusal.status == 429 ? -EAGAIN : CLI_NO_DAEMON;
+    if (rc != -EAGAIN || !a->placed) {
+        rc = CLI_NO_DAEMON;
+        console_restore();
+        tell_problem(a->call, &refusal);
+    }
+    fetch_reply_fini(&refusal);
+    return rc;
+}
+
+static void make_client_name(char *out, size_t size)
+{
+    uint8_t raw[8];
+    char hex[2 * sizeof raw + 1];
+
+    random_bytes(raw, sizeof raw);
+    hex_encode(hex, raw, sizeof raw);
+    snprintf(out, size, "cli-%s", hex);
+}
+
+int tap_open_first(struct attach *a)
+{
+    struct hf_error err = {0};
+    int i, rc = 0;
+
+    make_client_name(a->client, sizeof a->client);
+    for (i = 0; i < a->tap_count && rc == 0; i++) {
+        rc = tap_open(a, &a->taps[i], &err);
+        if (rc == -EAGAIN)
+            rc = tell_unreachable(a->call, &err);
+    }
+    for (i = 0; i < a->tap_count && rc == 0; i++)
+        tap_take_all(a, &a->taps[i]);
+    return rc;
+}
+
+/* --- the loss, and the way back -------------------------------------------------------- */
+
+static uint64_t next_delay(struct tap *l)
+{
+    uint64_t delay = RETRY_FIRST_MS << (l->tries < 6 ? l->tries : 6);
+    uint8_t jitter;
+
+    l->tries++;
+    random_bytes(&jitter, 1);
+    delay = delay < RETRY_MOST_MS ? delay : RETRY_MOST_MS;
+    return delay / 2 + delay * jitter / 512; /* half of it, and up to half more */
+}
+
+void tap_lost(struct attach *a, struct tap *l)
+{
+    uint64_t now = clock_mono_ms();
+
+    wsock_close(&l->ws);
+    l->up = false;
+    if (l->ended || a->done)
+        return;
+    if (l->output && a->down_ms == 0)
+        a->down_ms = now;
+    l->retry_at_ms = now + next_delay(l);
+}
+
+static void give_up(struct attach *a, const struct hf_error *err)
+{
+    console_restore();
+    complain(a->call, CLI_NO_DAEMON, "the connection is lost for good: %s", err->detail);
+    attach_end(a, CLI_NO_DAEMON);
+}
+
+static void tap_try(struct attach *a, struct tap *l, uint64_t now)
+{
+    struct hf_error err = {0};
+    int rc = tap_open(a, l, &err);
+
+    if (rc == 0) {
+        tap_take_all(a, l); /* what came with the handshake */
+    } else if (rc > 0) {
+        attach_end(a, rc);
+    } else {
+        l->retry_at_ms = clock_mono_ms() + next_delay(l);
+        if (a->down_ms != 0 && now - a->down_ms >= (uint64_t)a->o->retry_ms)
+            give_up(a, &err);
+    }
+}
+
+void taps_maintain(struct attach *a)
+{
+    uint64_t now = clock_mono_ms();
+    int i;
+
+    for (i = 0; i < a->tap_count && !a->done; i++) {
+        struct tap *l = &a->taps[i];
+
+        if (l->ws.wire.fd < 0 && !l->ended && now >= l->retry_at_ms)
+            tap_try(a, l, now);
+    }
+    if (!a->done && a->down_ms != 0 && !a->told_down && now - a->down_ms >= PATIENCE_MS) {
+        a->told_down = true;
+        attach_say(a, "connection lost; trying again");
+    }
+}
+
+int taps_timeout_ms(const struct attach *a)
+{
+    uint64_t now = clock_mono_ms(), due = UINT64_MAX;
+    int i;
+
+    for (i = 0; i < a->tap_count; i++)
+        if (a->taps[i].ws.wire.fd < 0 && !a->taps[i].ended && a->taps[i].retry_at_ms < due)
+            due = a->taps[i].retry_at_ms;
+    if (a->down_ms != 0 && !a->told_down && a->down_ms + PATIENCE_MS < due)
+        due = a->down_ms + PATIENCE_MS;
+    if (due == UINT64_MAX)
+        return -1;
+    return due > now ? (int)(due - now) : 0;
+}
+
+/* --- receiving ---------------------------------------------------------------------------- */
+
+static void tap_take_all(struct attach *a, struct tap *l)
+{
+    struct wsock_item item;
+
+    while (!a->done && l->ws.wire.fd >= 0) {
+        switch (wsock_next(&l->ws, &item)) {
+        case WSOCK_MORE: return;
+        case WSOCK_BYTES:
+            if (l->output)
+                attach_take_bytes(a, item.bytes, item.len);
+            break;
+        case WSOCK_TEXT: attach_take_message(a, l, item.bytes, item.len); break;
+        case WSOCK_CLOSED: attach_take_close(a, l, &item); return;
+        case WSOCK_BROKEN: tap_lost(a, l); return;
+        }
+    }
+}
+
+void tap_receive(struct attach *a, struct tap *l)
+{
+    int rc = wire_receive(&l->ws.wire);
+
+    if (rc > 0)
+        tap_take_all(a, l);
+    else if (rc != -EAGAIN)
+        tap_lost(a, l);
+}
+
+/* --- sending ---------------------------------------------------------------------------------- */
+
+void tap_send_message(struct tap *l, struct buf *json)
+{
+    wsock_send(&l->ws, WS_OP_TEXT, buf_data(json), json->len);
+    buf_fini(json);
+}
+
+void attach_send_signal(struct attach *a, const char *name, const char *target)
+{
+    struct buf json = {0};
+
+    buf_printf(&json, "{\"type\":\"signal\",\"signal\":\"%s\",\"target\":\"%s\"}", name, target);
+    tap_send_message(&a->taps[0], &json);
+}
+
+void attach_send_size(struct attach *a)
+{
+    struct buf json = {0};
+    uint16_t rows, cols;
+
+    if (a->o->read_only || !a->o->raw || !a->taps[0].up || !console_size(&rows, &cols))
+        return;
+    buf_printf(&json, "{\"type\":\"resize\",\"rows\":%u,\"cols\":%u}", rows, cols);
+    tap_send_message(&a->taps[0], &json);
+}
+
+void attach_send_input(struct attach *a)
+{
+    struct tap *l = &a->taps[a->tap_count - 1];
+    const char *bytes;
+    size_t n;
+
+    if (!l->up || !a->o->input)
+        return;
+    /* Only as much as the socket takes: the rest stays where it is counted. */
+    while (l->ws.wire.out.len < INPUT_FRAME_BYTES &&
+           (n = typed_next(&a->typed, INPUT_FRAME_BYTES, &bytes)) > 0)
+        wsock_send(&l->ws, WS_OP_BINARY, bytes, n);
+    if (typed_eof_is_due(&a->typed)) {
+        struct buf json = {0};
+
+        buf_puts(&json, "{\"type\":\"eof\"}");
+        tap_send_message(l, &json);
+        a->typed.eof_sent = true;
+    }
+}
+
+/* What lies in our own memory is safe from any cut, but it must not grow: only what is written counts. */
+void attach_send_ack(struct attach *a)
+{
+    uint64_t written = a->at - (a->sinks[0].buf.len + a->sinks[1].buf.len);
+    struct buf json = {0};
+
+    if (!a->ack || !a->taps[0].up || written <= a->acked || written > a->at)
+        return;
+    a->acked = written;
+    buf_printf(&json, "{\"type\":\"ack\",\"offset\":%llu}", (unsigned long long)written);
+    tap_send_message(&a->taps[0], &json);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * command.h - one command of the client: what it takes, what it says of itself, what it does
+ *
+ * Each command is a row of constants in its own file; commands.c lists them. Parser,
+ * --help, completions and the checks of the tests all read these rows, so they cannot
+ * disagree. Layer: cli.
+ */
+#ifndef HF_CLI_CLIENT_COMMAND_H
+#define HF_CLI_CLIENT_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "cli/client/reach.h"
+
+/* Exit codes of all commands; those that pass a process's own code on use it for 0 to 255. */
+enum {
+    CLI_OK = 0,
+    CLI_FAILED = 1,       /* the daemon refused; it said why */
+    CLI_USAGE = 2,        /* a mistake on the command line */
+    CLI_TIMED_OUT = 124,  /* as timeout(1) */
+    CLI_NO_DAEMON = 125,  /* not reachable, or gone; run and attach: any refusal, as docker */
+    CLI_CANNOT_RUN = 126, /* the command cannot be executed */
+    CLI_NOT_FOUND = 127,  /* the command is not there */
+};
+
+enum opt_kind { OPT_FLAG, OPT_TEXT, OPT_LIST, OPT_NUMBER, OPT_TIME };
+
+#define OPT_LIST_MAX 256
+struct opt_list {
+    const char *items[OPT_LIST_MAX];
+    size_t count;
+};
+
+struct opt {
+    const char *name; /* "--env" */
+    char letter;      /* 'e'; 0: none */
+    enum opt_kind kind;
+    size_t offset;     /* of the member in the command's struct of arguments */
+    int64_t min, max;  /* OPT_NUMBER; OPT_TIME is milliseconds, 0 .. LIMIT_DURATION_MS */
+    const char *value; /* placeholder in the help; "a|b|c" completes to these; NULL for flags */
+    const char *help;
+};
+
+/* What the operands are, for completions. */
+enum operand_kind {
+    OPERAND_NONE,
+    OPERAND_PROCESS,
+    OPERAND_COMMAND,
+    OPERAND_WORDS /* of command.words */
+};
+
+struct call;
+struct command {
+    const char *name;
+    const char *operands; /* "PROCESS [TEXT...]" */
+    const char *summary;  /* one line */
+    const char *about;    /* more, for --help; NULL: none */
+    const struct opt *opts;
+    size_t opt_count;
+    size_t args_size;
+    int min_operands, max_operands; /* -1: any number */
+    bool first_operand_ends;        /* options: what follows belongs to another program */
+    enum operand_kind operand_kind;
+    const char *words; /* "bash|zsh|fish" */
+    int (*run)(struct call *call);
+};
+#define COMMAND_OPTS(table) .opts = (table), .opt_count = sizeof(table) / sizeof((table)[0])
+
+/* A command as it was called. */
+struct call {
+    const struct command *command;
+    void *args; /* command->args_size bytes, zeroed, then filled */
+    char **operands;
+    int operand_count;
+    struct reach place; /* found by command_main() */
+    const char *url, *token_file, *ca_file, *format;
+    bool json;
+};
+
+extern const struct command *const client_commands[]; /* ends with NULL */
+extern const struct opt common_opts[];
+extern const size_t common_opt_count;
+const struct command *command_find(const char *name);
+
+/* Parses, finds the daemon, runs. The exit code. */
+int command_main(const struct command *c, int argc, char **argv);
+/* 0; or an exit code, after the complaint. *help: --help was asked for. */
+int args_parse(struct call *call, int argc, char **argv, bool *help);
+void command_help(const struct command *c, struct buf *out);
+/* "1500" or "1500ms", "2s", "5m", "1h": milliseconds. */
+bool args_time(const char *text, int64_t *out_ms);
+
+/* "holdfast NAME: ..." on standard error; returns `code`. */
+int complain(const struct call *call, int code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

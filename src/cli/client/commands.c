@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * commands.c - all commands of the client, and how one is called. Layer: cli.
+ */
+#include "cli/client/commands.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/client/show.h"
+
+const struct command *const client_commands[] = {
+    &run_command,     &attach_command, &ps_command,      &logs_command,       &send_command,
+    &signal_command,  &kill_command,   &rm_command,      &wait_command,       &resize_command,
+    &screen_command,  &watch_command,  &events_command,  &record_command,     &share_command,
+    &session_command, &info_command,   &upgrade_command, &completion_command, NULL,
+};
+
+#define AT(member) offsetof(struct call, member)
+const struct opt common_opts[] = {
+    {"--url", 0, OPT_TEXT, AT(url), 0, 0, "URL",
+     "the daemon: http://, https:// or unix:PATH (HOLDFAST_URL; a local socket; 127.0.0.1:7070)"},
+    {"--token-file", 0, OPT_TEXT, AT(token_file), 0, 0, "FILE",
+     "its token (HOLDFAST_TOKEN; the file that serve keeps)"},
+    {"--ca-file", 0, OPT_TEXT, AT(ca_file), 0, 0, "FILE",
+     "certificates to trust for https (HOLDFAST_CA_FILE; the system's)"},
+    {"--json", 0, OPT_FLAG, AT(json), 0, 0, NULL, "answer in JSON"},
+    {"--format", 0, OPT_TEXT, AT(format), 0, 0, "TEXT",
+     "a line of fields: '{id} {output.next}'; {{ is a brace, \\t a tab"},
+};
+const size_t common_opt_count = sizeof common_opts / sizeof common_opts[0];
+
+const struct command *command_find(const char *name)
+{
+    size_t i;
+
+    for (i = 0; client_commands[i] != NULL; i++)
+        if (strcmp(client_commands[i]->name, name) == 0)
+            return client_commands[i];
+    return NULL;
+}
+
+static int find_place(struct call *call)
+{
+    struct hf_error err = {0};
+
+    call->place.ca_file = call->ca_file != NULL ? call->ca_file : getenv("HOLDFAST_CA_FILE");
+    if (call->format != NULL && format_check(call->format) < 0)
+        return complain(call, CLI_USAGE,
+                        "--format has a brace without its other; write {{ for a plain one");
+    if (reach_find(&call->place, call->url, call->token_file, &err) < 0)
+        return complain(call, CLI_USAGE, "%s", err.detail);
+    return CLI_OK;
+}
+
+int command_main(const struct command *c, int argc, char **argv)
+{
+    struct call call = {.command = c, .args = hf_xalloc(c->args_size + 1)};
+    struct buf text = {0};
+    bool help = false;
+    int rc = args_parse(&call, argc - 2, argv + 2, &help);
+
+    /* What we write to may go away at any time; each place that writes says what then. */
+    signal(SIGPIPE, SIG_IGN);
+    if (rc == 0 && help) {
+        command_help(c, &text);
+        print_buf(&text);
+    } else if (rc == 0) {
+        rc = find_place(&call);
+        if (rc == 0)
+            rc = c->run(&call);
+    }
+    reach_fini(&call.place);
+    free(call.args);
+    if (fflush(stdout) != 0 && rc == 0)
+        rc = CLI_FAILED;
+    return rc;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/client/console.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <termios.h>
+#include <unistd.h>
+
+static struct termios found;
+static volatile sig_atomic_t is_raw;
+static char farewell[512];
+static volatile size_t farewell_len;
+
+bool console_is_raw(void)
+{
+    return is_raw;
+}
+
+/* From signal handlers as well: tcsetattr(3) and write(2) are safe there. */
+void console_restore(void)
+{
+    int saved = errno;
+
+    if (is_raw) {
+        is_raw = 0;
+        if (farewell_len > 0 && write(STDOUT_FILENO, farewell, farewell_len) < 0)
+            errno = saved;
+        tcsetattr(STDIN_FILENO, TCSADRAIN, &found);
+    }
+    errno = saved;
+}
+
+void console_set_farewell(const char *bytes, size_t len)
+{
+    farewell_len = 0;
+    len = len < sizeof farewell ? len : sizeof farewell;
+    if (len > 0)
+        memcpy(farewell, bytes, len);
+    farewell_len = len;
+}
+
+static void on_crash(int signum)
+{
+    console_restore();
+    signal(signum, SIG_DFL);
+    raise(signum);
+}
+
+/* Only where nobody else listens: a sanitizer has handlers of its own. */
+static void guard_crashes(void)
+{
+    static const int fatal[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGSYS};
+    struct sigaction now, ours = {.sa_handler = on_crash, .sa_flags = (int)SA_RESETHAND};
+
+    for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
+        if (sigaction(fatal[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+            sigaction(fatal[i], &ours, NULL);
+}
+
+int console_raw_again(void)
+{
+    struct termios raw = found;
+
+    cfmakeraw(&raw);
+    raw.c_cc[VMIN] = 1;
+    raw.c_cc[VTIME] = 0;
+    if (!is_raw || tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0)
+        return 0;
+    is_raw = 0;
+    return -errno;
+}
+
+int console_raw(void)
+{
+    static bool guarded;
+
+    if (is_raw)
+        return 0;
+    if (tcgetattr(STDIN_FILENO, &found) < 0)
+        return -errno;
+    if (!guarded) {
+        guarded = true;
+        guard_crashes();
+        atexit(console_restore);
+    }
+    is_raw = 1; /* first: putting back what was not changed does no harm */
+    return console_raw_again();
+}
+
+bool console_size(uint16_t *rows, uint16_t *cols)
+{
+    struct winsize size;
+
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 && ioctl(STDIN_FILENO, TIOCGWINSZ, &size) < 0)
+        return false;
+    *rows = size.ws_row > 0 ? size.ws_row : 24;
+    *cols = size.ws_col > 0 ? size.ws_col : 80;
+    return true;
+}
+
+/* --- signals ---------------------------------------------------------------------- */
+
+static void signal_set(sigset_t *set)
+{
+    static const int wanted[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGWINCH,
+                                 SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2};
+
+    sigemptyset(set);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        sigaddset(set, wanted[i]);
+}
+
+int console_signals(void)
+{
+    sigset_t set;
+    int fd;
+
+    signal_set(&set);
+    signal(SIGPIPE, SIG_IGN);
+    /* Putting modes back from the background must not stop us. */
+    signal(SIGTTOU, SIG_IGN);
+    if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+        return -errno;
+    fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    return fd >= 0 ? fd : -errno;
+}
+
+void console_signals_default(void)
+{
+    sigset_t set;
+
+    signal_set(&set);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+int console_next_signal(int fd)
+{
+    struct signalfd_siginfo info;
+
+    if (read(fd, &info, sizeof info) != sizeof info)
+        return 0;
+    return (int)info.ssi_signo;
+}
+
+void console_stop_self(void)
+{
+    bool raw = console_is_raw();
+
+    console_restore();
+    kill(getpid(), SIGSTOP);
+    if (raw)
+        console_raw();
+}
+
+void console_die_of(int signum)
+{
+    sigset_t set;
+
+    console_restore();
+    signal(signum, SIG_DFL);
+    sigemptyset(&set);
+    sigaddset(&set, signum);
+    raise(signum);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    _exit(128 + signum);
+}

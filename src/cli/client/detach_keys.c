@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/client/detach_keys.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* "ctrl-a", "ctrl-@ [ \ ] ^ _", or one visible character. */
+static bool parse_key(const char *text, size_t len, char *out)
+{
+    char c;
+
+    if (len == 1 && text[0] > ' ' && text[0] <= '~') {
+        *out = text[0];
+        return true;
+    }
+    if (len != 6 || strncasecmp(text, "ctrl-", 5) != 0)
+        return false;
+    c = text[5];
+    if (c >= 'a' && c <= 'z')
+        c = (char)(c - 'a' + 'A');
+    if (c < '@' || c > '_')
+        return false;
+    *out = (char)(c - '@');
+    return true;
+}
+
+bool detach_keys_parse(struct detach_keys *d, const char *text)
+{
+    *d = (struct detach_keys){0};
+    while (*text != '\0') {
+        size_t len = strcspn(text, ",");
+
+        if (d->count >= DETACH_KEYS_MAX || !parse_key(text, len, &d->keys[d->count]))
+            return false;
+        d->count++;
+        text += len;
+        if (*text == ',' && *++text == '\0')
+            return false;
+    }
+    return true;
+}
+
+/* The longest end of what was kept back that may still begin the sequence; the rest is passed on. */
+static void give_back(struct detach_keys *d, struct buf *out)
+{
+    size_t drop = 1;
+
+    while (drop < d->seen && memcmp(d->keys, d->keys + drop, d->seen - drop) != 0)
+        drop++;
+    buf_put(out, d->keys, drop);
+    d->seen -= drop;
+}
+
+bool detach_keys_feed(struct detach_keys *d, const char *bytes, size_t len, struct buf *out)
+{
+    size_t i;
+
+    for (i = 0; i < len; i++) {
+        while (d->seen > 0 && bytes[i] != d->keys[d->seen])
+            give_back(d, out);
+        if (d->count == 0 || bytes[i] != d->keys[d->seen]) {
+            buf_putc(out, bytes[i]);
+            continue;
+        }
+        if (++d->seen == d->count) {
+            d->seen = 0;
+            return true;
+        }
+    }
+    return false;
+}

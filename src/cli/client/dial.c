@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dial.c - from a place to a connected socket
+ *
+ * A static C library cannot look names up (the Makefile refuses the calls), so
+ * such a binary knows addresses, localhost and /etc/hosts only and says so. Layer: cli.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "base/io.h"
+#include "base/mem.h"
+#include "cli/client/wire.h"
+
+#define HOSTS_FILE_MAX_BYTES (1024 * 1024)
+
+struct target {
+    struct sockaddr_storage addr;
+    socklen_t len;
+};
+
+static bool target_from_text(struct target *t, const char *host, uint16_t port)
+{
+    struct sockaddr_in *v4 = (struct sockaddr_in *)&t->addr;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&t->addr;
+
+    *t = (struct target){0};
+    if (inet_pton(AF_INET, host, &v4->sin_addr) == 1) {
+        v4->sin_family = AF_INET;
+        v4->sin_port = htons(port);
+        t->len = sizeof *v4;
+    } else if (inet_pton(AF_INET6, host, &v6->sin6_addr) == 1) {
+        v6->sin6_family = AF_INET6;
+        v6->sin6_port = htons(port);
+        t->len = sizeof *v6;
+    }
+    return t->len > 0;
+}
+
+/* "ADDRESS NAME NAME..." lines. */
+static bool line_names(char *line, const char *name, char **address)
+{
+    char *save = NULL, *word;
+
+    line[strcspn(line, "#")] = '\0';
+    *address = strtok_r(line, " \t\r", &save);
+    while ((word = strtok_r(NULL, " \t\r", &save)) != NULL)
+        if (strcasecmp(word, name) == 0)
+            return true;
+    return false;
+}
+
+static bool target_from_hosts(struct target *t, const struct reach *p)
+{
+    struct buf text = {0};
+    char *line, *save = NULL, *address, *all;
+    bool found = false;
+
+    if (io_read_file("/etc/hosts", HOSTS_FILE_MAX_BYTES, &text) == 0) {
+        all = hf_xstrdup(buf_cstr(&text));
+        for (line = strtok_r(all, "\n", &save); line != NULL && !found;
+             line = strtok_r(NULL, "\n", &save))
+            found = line_names(line, p->host, &address) && target_from_text(t, address, p->port);
+        free(all);
+    }
+    buf_fini(&text);
+    return found;
+}
+
+#if defined(HF_STATIC) && HF_STATIC
+static int target_look_up(struct target *t, const struct reach *p, struct hf_error *err)
+{
+    (void)t;
+    return hf_fail(err, HF_E_bad_value,
+                   "%s is not in /etc/hosts, and this static binary cannot ask name servers; give "
+                   "the address as a number",
+                   p->host);
+}
+#else
+static int target_look_up(struct target *t, const struct reach *p, struct hf_error *err)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
+    char port[8];
+    int rc;
+
+    snprintf(port, sizeof port, "%u", p->port);
+    rc = getaddrinfo(p->host, port, &hints, &list);
+    if (rc != 0 || list == NULL)
+        return hf_fail(err, HF_E_bad_value, "cannot find the host %s: %s", p->host,
+                       gai_strerror(rc));
+    memcpy(&t->addr, list->ai_addr, list->ai_addrlen);
+    t->len = list->ai_addrlen;
+    freeaddrinfo(list);
+    return 0;
+}
+#endif
+
+static int target_of(struct target *t, const struct reach *p, struct hf_error *err)
+{
+    struct sockaddr_un *un = (struct sockaddr_un *)&t->addr;
+
+    *t = (struct target){0};
+    if (p->unix_path != NULL) {
+        if (strlen(p->unix_path) >= sizeof un->sun_path)
+            return hf_fail(err, HF_E_bad_value, "the path of a socket has at most %zu bytes",
+                           sizeof un->sun_path - 1);
+        un->sun_family = AF_UNIX;
+        snprintf(un->sun_path, sizeof un->sun_path, "%s", p->unix_path);
+        t->len = sizeof *un;
+        return 0;
+    }
+    if (strcmp(p->host, "localhost") == 0 && target_from_text(t, "127.0.0.1", p->port))
+        return 0;
+    if (target_from_text(t, p->host, p->port) || target_from_hosts(t, p))
+        return 0;
+    return target_look_up(t, p, err);
+}
+
+static int finish_connect(int fd, int timeout_ms)
+{
+    struct pollfd poll_fd = {.fd = fd, .events = POLLOUT};
+    socklen_t len = sizeof(int);
+    int n, error = 0;
+
+    do
+        n = poll(&poll_fd, 1, timeout_ms);
+    while (n < 0 && errno == EINTR);
+    if (n == 0)
+        return -ETIMEDOUT;
+    if (n < 0 || getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
+        return -errno;
+    return -error;
+}
+
+/* A daemon at its limit of waiting connections on a unix socket says EAGAIN. */
+static int connect_to(const struct target *t, int timeout_ms)
+{
+    int one = 1, rc = 0;
+    int fd = socket(t->addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0)
+        return -errno;
+    if (connect(fd, (const struct sockaddr *)&t->addr, t->len) < 0)
+        rc = errno == EINPROGRESS ? finish_connect(fd, timeout_ms) : -errno;
+    if (rc < 0) {
+        io_close(&fd);
+        return rc;
+    }
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    return fd;
+}
+
+int wire_dial(const struct reach *p, int timeout_ms, struct hf_error *err)
+{
+    struct target t;
+    int fd = target_of(&t, p, err);
+
+    if (fd < 0)
+        return fd;
+    fd = connect_to(&t, timeout_ms);
+    if (fd < 0)
+        hf_fail(err, HF_E_bad_value,
+                "no daemon answers at %s (%s); start one with holdfast serve, or name another with "
+                "--url or HOLDFAST_URL",
+                p->url, strerror(-fd));
+    return fd;
+}

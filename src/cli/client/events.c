@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * events.c - `holdfast events`: what happens, as it happens
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cli/client/ask.h"
+#include "cli/client/commands.h"
+#include "cli/client/events_in.h"
+#include "cli/client/show.h"
+
+#define SILENCE_MS 45000 /* a comment comes every 15 s */
+#define AGAIN_MS 500
+#define TRIES_MOST 120 /* a minute */
+
+struct events_args {
+    bool all;
+    const char *since, *session, *tag;
+    int64_t count;
+};
+#define AT(member) offsetof(struct events_args, member)
+
+static const struct opt opts[] = {
+    {"--all", 'a', OPT_FLAG, AT(all), 0, 0, NULL, "also viewers and sessions"},
+    {"--since", 0, OPT_TEXT, AT(since), 0, 0, "N", "behind event N; 0: all that are kept"},
+    {"--count", 'n', OPT_NUMBER, AT(count), 1, INT64_MAX, "N", "end after N events"},
+    {"--session", 0, OPT_TEXT, AT(session), 0, 0, "ID", "only of this session"},
+    {"--tag", 0, OPT_TEXT, AT(tag), 0, 0, "NAME", "only of processes with this tag"},
+};
+
+struct listening {
+    const struct call *call;
+    char *last; /* id of the last event */
+    int64_t left;
+    bool done;
+};
+
+static void print_event(const struct listening *l, const char *name, const json_t *e)
+{
+    const json_t *p = json_object_get(e, "process");
+    bool colour = use_colour(STDOUT_FILENO);
+    struct buf line = {0};
+    char *text;
+
+    if (l->call->json) {
+        text = json_dumps(e, JSON_COMPACT);
+        buf_printf(&line, "%s\n", text != NULL ? text : "");
+        free(text);
+    } else if (l->call->format != NULL) {
+        format_write(&line, l->call->format, e);
+    } else {
+        buf_printf(&line, "%s %s%s%s %s ", json_text_of(e, "time"), colour ? "\033[1m" : "", name,
+                   colour ? "\033[0m" : "", json_text_of(p, "id"));
+        put_plain(&line, json_text_of(p, "command"));
+        if (json_is_integer(json_object_get(p, "exit_code")))
+            buf_printf(&line, " exit %lld", (long long)json_number_of(p, "exit_code"));
+        buf_putc(&line, '\n');
+    }
+    print_buf(&line);
+}
+
+static void on_event(void *arg, const char *name, const char *data, const char *id)
+{
+    struct listening *l = arg;
+    json_auto_t *e = json_parse(data, strlen(data), NULL);
+
+    if (l->done || e == NULL)
+        return;
+    if (id[0] != '\0') {
+        free(l->last);
+        l->last = hf_xstrdup(id);
+    }
+    if (strcmp(name, "reset") == 0) {
+        complain(l->call, 0, "some events are no longer kept; holdfast ps -a shows what there is");
+        return;
+    }
+    print_event(l, name, e);
+    l->done = l->left > 0 && --l->left == 0;
+}
+
+static void write_path(const struct events_args *a, const char *last, struct buf *out)
+{
+    const char *since = last != NULL ? last : a->since;
+
+    buf_printf(out, "/v1/events?all=%d", a->all);
+    if (since != NULL) {
+        buf_puts(out, "&since=");
+        fetch_escape(out, since);
+    }
+    if (a->session != NULL) {
+        buf_puts(out, "&session_id=");
+        fetch_escape(out, a->session);
+    }
+    if (a->tag != NULL) {
+        buf_puts(out, "&tag=");
+        fetch_escape(out, a->tag);
+    }
+}
+
+/* One connection: CLI_OK when it has ended and is to be opened again, or an exit code. */
+static int listen_once(struct listening *l, bool first)
+{
+    struct fetch_ask get = {.method = "GET", .accept = "text/event-stream"};
+    struct events_in in = {.on_event = on_event, .arg = l};
+    struct fetch_stream s;
+    struct hf_error err = {0};
+    struct buf path = {0};
+    const char *piece;
+    ssize_t n;
+    int rc;
+
+    write_path(l->call->args, l->last, &path);
+    get.path = buf_cstr(&path);
+    rc = fetch_open(&s, &l->call->place, &get, &err);
+    buf_fini(&path);
+    if (rc < 0)
+        return first ? tell_unreachable(l->call, &err) : -EAGAIN;
+    if (rc != 200) {
+        struct fetch_reply r;
+
+        fetch_rest(&s, &r);
+        rc = tell_problem(l->call, &r);
+        fetch_reply_fini(&r);
+        fetch_close(&s);
+        return rc;
+    }
+    while (!l->done && !in.failed && (n = fetch_next(&s, &piece, SILENCE_MS)) > 0)
+        events_in_feed(&in, piece, (size_t)n);
+    events_in_fini(&in);
+    fetch_close(&s);
+    return CLI_OK;
+}
+
+static int events_main(struct call *call)
+{
+    const struct events_args *a = call->args;
+    struct listening l = {.call = call, .left = a->count};
+    int rc = CLI_OK, tries = 0;
+
+    while (!l.done && (rc == CLI_OK || rc == -EAGAIN) && tries < TRIES_MOST) {
+        if (tries++ > 0)
+            poll(NULL, 0, AGAIN_MS);
+        rc = listen_once(&l, tries == 1);
+        if (rc == CLI_OK)
+            tries = 1;
+    }
+    free(l.last);
+    if (rc == -EAGAIN)
+        rc = complain(call, CLI_NO_DAEMON, "the daemon at %s does not come back", call->place.url);
+    return rc;
+}
+
+const struct command events_command = {
+    .name = "events",
+    .operands = "",
+    .summary = "follow what happens to processes",
+    .about =
+        "One line for each event, with --json one object a line. A connection that is lost is opened\n"
+        "again, and nothing is missed in between.\n",
+    COMMAND_OPTS(opts),
+    .args_size = sizeof(struct events_args),
+    .run = events_main,
+};

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * resize.c - `holdfast resize`: the size of a process's terminal
+ */
+#include <stdio.h>
+
+#include "cli/client/ask.h"
+#include "cli/client/commands.h"
+#include "cli/client/console.h"
+#include "cli/client/show.h"
+
+/* "120x40"; without one, the size of the terminal we sit at. */
+static int find_size(const struct call *call, unsigned *cols, unsigned *rows)
+{
+    uint16_t own_rows, own_cols;
+    char rest;
+
+    if (call->operand_count == 2) {
+        if (sscanf(call->operands[1], "%5ux%5u%c", cols, rows, &rest) == 2)
+            return CLI_OK;
+        return complain(call, CLI_USAGE, "the size is COLUMNSxROWS, such as 120x40");
+    }
+    if (!console_size(&own_rows, &own_cols))
+        return complain(call, CLI_USAGE, "this is no terminal to take the size of; give 120x40");
+    *rows = own_rows;
+    *cols = own_cols;
+    return CLI_OK;
+}
+
+static int resize_main(struct call *call)
+{
+    struct buf path = {0}, body = {0};
+    unsigned rows, cols;
+    struct fetch_reply r;
+    int rc = find_size(call, &cols, &rows);
+
+    if (rc == CLI_OK)
+        rc = process_path(call, call->operands[0], &path, "/resize");
+    if (rc == CLI_OK) {
+        buf_printf(&body, "{\"rows\":%u,\"cols\":%u}", rows, cols);
+        rc = ask(call, "POST", buf_cstr(&path), &body, &r);
+    }
+    if (rc == CLI_OK) {
+        show_value(call, r.json);
+        fetch_reply_fini(&r);
+    }
+    buf_fini(&path);
+    buf_fini(&body);
+    return rc;
+}
+
+const struct command resize_command = {
+    .name = "resize",
+    .operands = "PROCESS [COLUMNSxROWS]",
+    .summary = "set the size of a process's terminal",
+    .about = "Without a size, that of the terminal we sit at.\n",
+    .min_operands = 1,
+    .max_operands = 2,
+    .operand_kind = OPERAND_PROCESS,
+    .run = resize_main,
+};

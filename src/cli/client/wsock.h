@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wsock.h - the client's side of a WebSocket on a wire
+ *
+ * The handshake waits; after it the caller polls, and takes messages out
+ * with wsock_next(). Layer: cli.
+ */
+#ifndef HF_CLI_CLIENT_WSOCK_H
+#define HF_CLI_CLIENT_WSOCK_H
+
+#include "cli/client/fetch.h"
+#include "transport/ws_codec.h"
+
+struct wsock {
+    struct wire wire;
+    struct ws_decoder decoder;
+    struct buf text; /* of a text message that is not complete */
+    size_t taken;    /* of wire.in by the last event */
+    bool closing;    /* a close frame was sent or received */
+};
+
+enum wsock_event {
+    WSOCK_MORE,   /* nothing complete; read from the wire */
+    WSOCK_BYTES,  /* a piece of a binary message */
+    WSOCK_TEXT,   /* a whole text message */
+    WSOCK_CLOSED, /* the peer's close frame: code, and bytes is the reason */
+    WSOCK_BROKEN, /* not WebSocket; give the connection up */
+};
+struct wsock_item {
+    const char *bytes;
+    size_t len;
+    int code;
+};
+
+/* 0; -EPROTO and *refusal (status > 0) if the daemon answered otherwise; -errno and err. */
+int wsock_open(struct wsock *ws, const struct reach *p, const char *path, int timeout_ms,
+               struct fetch_reply *refusal, struct hf_error *err);
+void wsock_close(struct wsock *ws);
+/* Pings are answered on the way. The item is good until the next call. */
+enum wsock_event wsock_next(struct wsock *ws, struct wsock_item *out);
+int wsock_send(struct wsock *ws, int opcode, const void *bytes, size_t len); /* queued, masked */
+void wsock_send_close(struct wsock *ws, int code);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/dialects.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "dialects/sandbox-agent/agent.h"
+
+/* In the order in which /v1/info names them. */
+const struct dialect *const dialects_all[] = {
+    &sandbox_agent_dialect,
+    NULL,
+};
+
+struct dialects {
+    void *self[DIALECTS_MAX];
+};
+
+int dialect_find(const char *name, size_t len)
+{
+    for (int i = 0; dialects_all[i] != NULL; i++)
+        if (strlen(dialects_all[i]->name) == len && memcmp(dialects_all[i]->name, name, len) == 0)
+            return i;
+    return -1;
+}
+
+static int unknown(const char *text, struct hf_error *err)
+{
+    char names[256] = "";
+    size_t len = 0;
+
+    for (int i = 0; dialects_all[i] != NULL && len < sizeof names; i++)
+        len += (size_t)snprintf(names + len, sizeof names - len, "%s%s", i > 0 ? ", " : "",
+                                dialects_all[i]->name);
+    return hf_fail(err, HF_E_bad_value, "--dialect %.100s: there is no such dialect; there are: %s",
+                   text, names[0] != '\0' ? names : "none in this build");
+}
+
+int dialect_parse(const char *text, int *which, char *address, struct hf_error *err)
+{
+    size_t len = strcspn(text, "=");
+    int found = dialect_find(text, len);
+
+    if (found < 0)
+        return unknown(text, err);
+    if (text[len] == '=' &&
+        (text[len + 1] == '\0' || strlen(text + len + 1) >= DIALECT_ADDRESS_BYTES))
+        return hf_fail(err, HF_E_bad_value, "--dialect %.100s: give an address behind '='", text);
+    if (text[len] == '=')
+        strcpy(address, text + len + 1);
+    else
+        snprintf(address, DIALECT_ADDRESS_BYTES, "127.0.0.1:%u", dialects_all[found]->port);
+    *which = found;
+    return 0;
+}
+
+struct dialects *dialects_new(const struct dialect_host *host, struct http_server *server)
+{
+    struct dialects *d = hf_xalloc(sizeof *d);
+
+    for (int i = 0; dialects_all[i] != NULL; i++) {
+        d->self[i] = dialects_all[i]->make(host);
+        http_server_mount(server, dialects_all[i]->routes(d->self[i]));
+    }
+    return d;
+}
+
+const struct route_table *dialects_routes(const struct dialects *d, int which)
+{
+    return dialects_all[which]->routes(d->self[which]);
+}
+
+void dialects_drain(struct dialects *d)
+{
+    for (int i = 0; dialects_all[i] != NULL; i++)
+        if (dialects_all[i]->drain != NULL)
+            dialects_all[i]->drain(d->self[i]);
+}
+
+void dialects_free(struct dialects *d)
+{
+    if (d == NULL)
+        return;
+    for (int i = 0; dialects_all[i] != NULL; i++)
+        dialects_all[i]->free(d->self[i]);
+    free(d);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dialects.h - all dialects beside the native one, and where they listen. Layer: cli.
+ */
+#ifndef HF_CLI_DIALECTS_H
+#define HF_CLI_DIALECTS_H
+
+#include "base/error.h"
+#include "dialects/common/dialect.h"
+
+#define DIALECTS_MAX 24
+
+extern const struct dialect *const dialects_all[]; /* ends with NULL */
+
+/* Its place in dialects_all, -1: unknown. */
+int dialect_find(const char *name, size_t len);
+
+/*
+ * "NAME" or "NAME=ADDRESS" as a place in dialects_all and the address to listen at (64 bytes
+ * suffice for the usual one). 0, or -EINVAL with a sentence that lists the names.
+ */
+#define DIALECT_ADDRESS_BYTES 160
+int dialect_parse(const char *text, int *which, char *address, struct hf_error *err);
+
+/* All of them, made and mounted; opaque to the worker. */
+struct dialects;
+struct dialects *dialects_new(const struct dialect_host *host, struct http_server *server);
+const struct route_table *dialects_routes(const struct dialects *d, int which);
+void dialects_drain(struct dialects *d);
+void dialects_free(struct dialects *d); /* NULL is fine; the server must be gone */
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pose.h - being started as another platform's server
+ *
+ * Some clients start the server themselves, with a command line of their own: put in
+ * that program's place, holdfast understands it. Layer: cli.
+ */
+#ifndef HF_CLI_POSE_H
+#define HF_CLI_POSE_H
+
+/* `server --host H --port P --token T | --no-token`: sandbox-agent. */
+int pose_sandbox_agent(int argc, char **argv);
+
+#endif

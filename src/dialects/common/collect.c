@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dialects/common/collect.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "engine/viewer.h"
+
+struct kept {
+    struct buf bytes;
+    uint64_t total;
+};
+
+struct collect {
+    const struct collect_ops *ops; /* NULL: abandoned */
+    void *arg;
+    struct process *process; /* referenced; NULL until started */
+    struct viewer *viewer;
+    struct kept out, err;
+    size_t max_bytes;
+    bool starting; /* the engine will call back */
+    bool end;      /* abandoned before the start: end it then */
+};
+
+void collect_free(struct collect *c)
+{
+    viewer_detach(c->viewer);
+    process_unref(c->process);
+    buf_fini(&c->out.bytes);
+    buf_fini(&c->err.bytes);
+    free(c);
+}
+
+struct process *collect_process(const struct collect *c)
+{
+    return c->process;
+}
+
+static void ignore_end(void *arg, struct process *p, const struct survivors *s)
+{
+    (void)arg, (void)p, (void)s;
+}
+
+static bool is_ready(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
+static void keep(struct kept *k, const struct slice *s, size_t max)
+{
+    size_t room = k->bytes.len < max ? max - k->bytes.len : 0;
+
+    buf_put(&k->bytes, s->bytes, s->len < room ? s->len : room);
+    k->total += s->len;
+}
+
+static void on_bytes(void *arg, const struct slice *s)
+{
+    struct collect *c = arg;
+
+    keep(s->stream == STREAM_STDERR ? &c->err : &c->out, s, c->max_bytes);
+}
+
+/* A lossless viewer from 0 on misses nothing. */
+static void on_gap(void *arg, uint64_t from, uint64_t to)
+{
+    struct collect *c = arg;
+
+    c->out.total += to - from;
+}
+
+static void on_exited(void *arg, const struct exit_record *x)
+{
+    struct collect *c = arg;
+    struct collected all = {
+        .process = c->process,
+        .exit = x,
+        .out = &c->out.bytes,
+        .err = &c->err.bytes,
+        .out_total = c->out.total,
+        .err_total = c->err.total,
+    };
+
+    c->ops->done(c->arg, &all);
+    collect_free(c);
+}
+
+static const struct viewer_ops viewer_ops = {
+    .ready = is_ready,
+    .bytes = on_bytes,
+    .gap = on_gap,
+    .exited = on_exited,
+};
+
+static void on_spawned(void *arg, struct process *p, const struct hf_error *why)
+{
+    const struct viewer_options o = {
+        .since = SINCE_OFFSET,
+        .internal = true,
+        .lossless = true,
+        .read_only = true,
+        .only_stream = -1,
+    };
+    struct collect *c = arg;
+    struct hf_error err;
+
+    c->starting = false;
+    if (p != NULL && (c->ops != NULL || c->end))
+        c->process = process_ref(p);
+    if (c->ops == NULL) {
+        if (p != NULL && c->end)
+            process_end(p, -1, "detach", ignore_end, NULL);
+    } else if (p == NULL) {
+        c->ops->failed(c->arg, why);
+    } else if (viewer_attach(p, &o, &viewer_ops, c, &c->viewer, &err) < 0) {
+        process_end(p, -1, "api", ignore_end, NULL);
+        c->ops->failed(c->arg, &err);
+    } else {
+        return;
+    }
+    collect_free(c);
+}
+
+int collect_start(struct engine *e, struct spawn_spec *spec, size_t max_bytes,
+                  const struct collect_ops *ops, void *arg, struct collect **out,
+                  struct hf_error *err)
+{
+    struct collect *c = hf_xalloc(sizeof *c);
+    int rc;
+
+    c->ops = ops;
+    c->arg = arg;
+    c->max_bytes = max_bytes;
+    c->starting = true;
+    spec->quiet_start = true;
+    *out = c;
+    rc = engine_spawn(e, spec, on_spawned, c, err);
+    if (rc < 0)
+        collect_free(c);
+    return rc;
+}
+
+void collect_abandon(struct collect *c, bool end)
+{
+    c->ops = NULL;
+    c->end = end;
+    if (c->starting)
+        return; /* on_spawned() sees to it */
+    if (end)
+        process_end(c->process, -1, "detach", ignore_end, NULL);
+    collect_free(c);
+}

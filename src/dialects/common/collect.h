@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * collect.h - run something to its end and have its output, stream by stream
+ *
+ * What the "exec" call of most platforms is. The first bytes of each stream are kept, up
+ * to a bound; the rest is read and counted. Nothing is lost before the
+ * bound, since the collector is a lossless viewer. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_COMMON_COLLECT_H
+#define HF_DIALECTS_COMMON_COLLECT_H
+
+#include "base/buf.h"
+#include "engine/engine.h"
+
+struct collect;
+
+struct collected {
+    struct process *process;
+    const struct exit_record *exit;
+    const struct buf *out, *err;   /* a terminal's output is all in out */
+    uint64_t out_total, err_total; /* as written */
+};
+
+struct collect_ops {
+    void (*failed)(void *arg, const struct hf_error *err); /* it could not be started */
+    void (*done)(void *arg, const struct collected *c);    /* it has ended */
+};
+
+/* 0: exactly one of the ops comes later, unless abandoned before; the collector is gone
+ * after it. Else err, and nothing was begun. */
+int collect_start(struct engine *e, struct spawn_spec *spec, size_t max_bytes,
+                  const struct collect_ops *ops, void *arg, struct collect **out,
+                  struct hf_error *err);
+/* Nobody waits any more. `end`: the process is ended as well. */
+void collect_abandon(struct collect *c, bool end);
+/* The same when the engine itself is about to go. */
+void collect_free(struct collect *c);
+/* NULL until it was started. */
+struct process *collect_process(const struct collect *c);
+
+#endif

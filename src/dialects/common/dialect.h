@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dialect.h - what the daemon knows of a platform's protocol
+ *
+ * A dialect is a table of routes and a translation. It is served under
+ * /dialects/NAME/ of every main listener, and with --dialect NAME=ADDRESS at the root of
+ * a listener of its own. It holds nothing that another could not see: what it
+ * remembers beside the engine are requests under way. src/cli/dialects.c lists them all.
+ * Layer: dialects.
+ */
+#ifndef HF_DIALECTS_COMMON_DIALECT_H
+#define HF_DIALECTS_COMMON_DIALECT_H
+
+#include <stdint.h>
+
+#include "engine/engine.h"
+#include "transport/http.h"
+
+/* Borrowed; lives longer than the dialect. */
+struct dialect_host {
+    struct engine *engine;
+    struct loop *loop;
+    const char *version;
+};
+
+struct dialect {
+    const char *name;
+    uint16_t port; /* the platform's usual one, where no address is given */
+    void *(*make)(const struct dialect_host *host);
+    /* Its prefix is "/dialects/NAME", or another that its clients insist on. */
+    const struct route_table *(*routes)(void *self);
+    /* The daemon goes: answer what waits and end what streams. NULL: nothing does. */
+    void (*drain)(void *self);
+    void (*free)(void *self);
+};
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session.h - what `initialize` began: a revision that was agreed on, and a stream
+ *
+ * A session is nothing but that; no process belongs to one. So it may be
+ * forgotten at any time (the client begins another): when it was idle for long, when there
+ * are too many, or with the worker. Owned by struct mcp. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_MCP_SESSION_H
+#define HF_DIALECTS_MCP_SESSION_H
+
+#include "dialects/mcp/context.h"
+#include "dialects/mcp/feed.h"
+#include "dialects/mcp/revision.h"
+
+#define SESSION_ID_LEN 32
+
+struct session {
+    struct list link; /* mcp.sessions */
+    const struct revision *revision;
+    enum role role;   /* of the token that made it; only such a one may use it */
+    struct feed feed; /* its GET stream, and what it subscribed to */
+    uint64_t used_ms; /* monotonic */
+    size_t busy;      /* open exchanges: not idle */
+    char id[SESSION_ID_LEN + 1];
+};
+
+/* NULL: there are too many, and none of them is idle. */
+struct session *mcp_session_new(struct mcp *m, const struct revision *rev, enum role role);
+void session_free(struct mcp *m, struct session *s); /* ends its calls and its stream */
+/* NULL: there is none that this role may use. Notes that it is used. */
+struct session *mcp_session_find(struct mcp *m, const char *id, enum role role);
+void session_touch(struct mcp *m, struct session *s); /* it is used, so it lives on */
+void mcp_sessions_free(struct mcp *m);
+
+#endif

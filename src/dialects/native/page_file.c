@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * page_file.c - the page for browsers, as it was built into the binary
+ *
+ * web/ builds one compressed file, and the policy that names the hashes of its
+ * script and its style sheet, so that a browser runs nothing else. A binary that
+ * was built without npm has neither: the symbols are weak, and a page of a few
+ * lines stands in. Layer: dialects.
+ */
+#include "dialects/native/page_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <zlib.h>
+
+#include "base/embed.h"
+#include "base/error.h"
+
+/* gzip, for inflateInit2(): the window's bits, and 16 for the wrapper. */
+#define GZIP_WINDOW (15 + 16)
+#define GZIP_TRAILER_BYTES 8
+
+static const char no_page[] =
+    "<!doctype html>\n"
+    "<html lang=\"en\">\n"
+    "<head>\n"
+    "<meta charset=\"utf-8\">\n"
+    "<meta name=\"viewport\" content=\"width=device-width\">\n"
+    "<title>holdfast</title>\n"
+    "</head>\n"
+    "<body>\n"
+    "<h1>holdfast</h1>\n"
+    "<p>This is the process and terminal daemon of this machine. It serves an API; the page to "
+    "use it from a browser is not in this binary, because there was no npm when it was built. "
+    "Install npm and build it again: <code>make web all</code>.</p>\n"
+    "<ul>\n"
+    "<li><a href=\"/openapi.json\">openapi.json</a>: every call and its answers</li>\n"
+    "<li><a href=\"/v1/processes\">processes</a></li>\n"
+    "<li><a href=\"/v1/info\">version, limits and features</a></li>\n"
+    "<li><a href=\"/metrics\">metrics</a></li>\n"
+    "</ul>\n"
+    "<p>All of them ask for a token, or for the cookie that a one-time link sets "
+    "(<code>POST /v1/tickets</code>).</p>\n"
+    "</body>\n"
+    "</html>\n";
+
+static bool accepts_gzip(const struct http_request *rq)
+{
+    const char *list = http_header(rq, "Accept-Encoding");
+    const char *at = list != NULL ? strcasestr(list, "gzip") : NULL;
+
+    /* "gzip;q=0" is a no; whoever sends it has reasons. */
+    return at != NULL && strncasecmp(at + 4, ";q=0", 4) != 0;
+}
+
+/* The end of a gzip file has the size of what is in it, lowest byte first. */
+static size_t size_inside(const unsigned char *gz, size_t len)
+{
+    const unsigned char *at = gz + len - 4;
+
+    return (size_t)at[0] | (size_t)at[1] << 8 | (size_t)at[2] << 16 | (size_t)at[3] << 24;
+}
+
+/* NULL: no memory. Our own file, so its size is not a peer's to choose. */
+static char *unpack(const char *gz, size_t len, size_t *size)
+{
+    z_stream z = {.next_in = (Bytef *)(uintptr_t)gz, .avail_in = (uInt)len};
+    char *out;
+
+    *size = size_inside((const unsigned char *)gz, len);
+    out = malloc(*size + 1);
+    if (out == NULL || inflateInit2(&z, GZIP_WINDOW) != Z_OK) {
+        free(out);
+        return NULL;
+    }
+    z.next_out = (Bytef *)out;
+    z.avail_out = (uInt)*size + 1;
+    if (inflate(&z, Z_FINISH) != Z_STREAM_END) {
+        free(out);
+        out = NULL;
+    }
+    inflateEnd(&z);
+    return out;
+}
+
+static void send_unpacked(struct http_request *rq, const char *gz, size_t len)
+{
+    struct hf_error err;
+    size_t size = 0;
+    char *text = unpack(gz, len, &size);
+
+    if (text == NULL) {
+        hf_fail(&err, HF_E_no_memory, "no memory to unpack the page; accept gzip");
+        http_reply_error(rq, &err);
+        return;
+    }
+    http_reply(rq, 200, "text/html; charset=utf-8", text, size);
+    free(text);
+}
+
+void page_file_send(struct http_request *rq)
+{
+    uintptr_t start = (uintptr_t)embed_page_html_gz_start;
+    size_t len = (size_t)((uintptr_t)embed_page_html_gz_end - start);
+    bool has_page = start != 0 && len > GZIP_TRAILER_BYTES;
+
+    http_add_header(rq, "Content-Security-Policy",
+                    has_page ? embed_page_csp_start
+                             : "default-src 'none'; base-uri 'none'; form-action 'none'; "
+                               "frame-ancestors 'none'");
+    http_add_header(rq, "Referrer-Policy", "no-referrer");
+    if (!has_page) {
+        http_reply(rq, 200, "text/html; charset=utf-8", no_page, sizeof no_page - 1);
+        return;
+    }
+    http_add_header(rq, "Vary", "Accept-Encoding");
+    if (!accepts_gzip(rq)) {
+        send_unpacked(rq, embed_page_html_gz_start, len);
+        return;
+    }
+    http_add_header(rq, "Content-Encoding", "gzip");
+    http_reply(rq, 200, "text/html; charset=utf-8", embed_page_html_gz_start, len);
+}

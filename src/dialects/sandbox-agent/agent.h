@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * agent.h - the process API of sandbox-agent 0.4.2, as its own client speaks it
+ *
+ * Facts: docs/dialects/sandbox-agent.md. Ids are the daemon's own, so what is started
+ * here is seen everywhere and the other way round. Log entries are the
+ * journal's runs, which are numbered for all time. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_SANDBOX_AGENT_AGENT_H
+#define HF_DIALECTS_SANDBOX_AGENT_AGENT_H
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "dialects/common/dialect.h"
+#include "dialects/common/pending.h"
+
+extern const struct dialect sandbox_agent_dialect;
+
+/* What POST /v1/processes/config sets; as the original's. */
+struct agent_config {
+    int64_t max_concurrent, default_run_ms, max_run_ms, max_output, max_log, max_input;
+};
+
+struct agent {
+    struct engine *engine;
+    struct loop *loop;
+    struct route_table table;
+    struct agent_config config;
+    struct list pending;
+    size_t runs; /* under way; they do not count as concurrent processes */
+    bool draining;
+    struct buf scratch;
+};
+
+static inline struct agent *agent_of(const struct http_request *rq)
+{
+    return http_context(rq);
+}
+
+/* agent.c: answers */
+struct json_out agent_answer(struct agent *a); /* begins an object in the scratch buffer */
+void agent_send(struct http_request *rq, int status, struct json_out *o);
+void agent_error(struct http_request *rq, const struct hf_error *err); /* any error of ours */
+void agent_invalid(struct http_request *rq, int status, const char *detail);
+void agent_conflict(struct http_request *rq, const char *message);
+
+/* agent.c: what is asked. NULL or false: the request has been answered. */
+json_t *agent_body(struct http_request *rq);
+struct process *agent_process(struct http_request *rq);
+/* A query parameter that is a number; `out` is left alone when it is not given. */
+bool agent_number(struct http_request *rq, const char *name, int64_t max, int64_t *out);
+/* A member of the body; `required` ones must be there, wrong types are refused. */
+bool agent_text(struct http_request *rq, const json_t *body, const char *name, bool required,
+                const char **out);
+bool agent_int(struct http_request *rq, const json_t *body, const char *name, bool required,
+               int64_t *out);
+bool agent_bool(struct http_request *rq, const json_t *body, const char *name, bool *out);
+/* "base64", "utf8" or "text" (`fallback` when NULL) into `out`; or what is wrong. */
+const char *agent_decode(const char *data, size_t len, const char *encoding, const char *fallback,
+                         struct buf *out);
+
+/* process.c */
+void write_info(struct json_out *o, struct process *p);
+/* The command of a create or run body; false: answered. Borrows from the body. */
+struct agent_spec {
+    struct spawn_spec spec;
+    const char **args;
+    struct spec_env *env;
+};
+bool agent_spec(struct http_request *rq, const json_t *body, struct agent_spec *s);
+void agent_spec_fini(struct agent_spec *s);
+
+/* handlers */
+void agent_create(struct http_request *rq);
+void agent_list(struct http_request *rq);
+void agent_get(struct http_request *rq);
+void agent_delete(struct http_request *rq);
+void agent_stop(struct http_request *rq);
+void agent_kill(struct http_request *rq);
+void agent_input(struct http_request *rq);
+void agent_resize(struct http_request *rq);
+void agent_run(struct http_request *rq);
+void agent_logs(struct http_request *rq);
+void agent_terminal(struct http_request *rq);
+
+/* logs.c, follow.c: which runs are wanted */
+struct log_filter {
+    int stream;       /* enum stream, or LOG_COMBINED, or LOG_NONE */
+    const char *name; /* as asked */
+    uint64_t since;   /* sequences above this */
+    int64_t tail;     /* -1: all */
+};
+enum { LOG_COMBINED = -1, LOG_NONE = -2 };
+bool log_wants(const struct log_filter *f, const struct slice *s);
+void log_write(struct json_out *o, uint64_t number, const struct slice *s);
+/* The number of the first run to give. */
+uint64_t log_begin(const struct log_filter *f, const struct journal *j);
+void agent_follow(struct http_request *rq, struct process *p, const struct log_filter *f);
+
+#endif

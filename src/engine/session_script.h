@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_script.h - what the daemon and a session's shell say to each other
+ *
+ * The shell runs session_script, which reads a command as three lines from its
+ * standard input (number, command, input), evaluates it, and reports through
+ * descriptor 3: number, status, last background job and directory, ended by a NUL.
+ * Both channels are moved away and closed for the commands. Pure. Layer: engine.
+ */
+#ifndef HF_ENGINE_SESSION_SCRIPT_H
+#define HF_ENGINE_SESSION_SCRIPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+#define SESSION_SCRIPT_VARIABLE "__hf_main"
+#define SESSION_SCRIPT_START "eval \"$" SESSION_SCRIPT_VARIABLE "\""
+/* Makes the shell give up the command that it runs; nothing else uses this signal. */
+#define SESSION_CUT_SIGNAL 16
+
+extern const char session_script[];
+
+/* The three lines of a command. `input` NULL: /dev/null. */
+void session_script_encode(struct buf *out, uint64_t number, const char *command, size_t len,
+                           const void *input, size_t input_len);
+
+struct session_report {
+    uint64_t number;
+    int status;      /* 0..255 */
+    const char *job; /* pid of the last background job, or "" */
+    const char *cwd; /* "" if the shell does not know */
+    size_t job_len, cwd_len;
+};
+/* One report without its NUL; false: it is none. */
+bool session_report_parse(const char *text, size_t len, struct session_report *out);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shell_files.c - the files of the shell integration, from the binary to a directory of ours
+ *
+ * The name has a hash of what is in the files, so daemons of different versions do not
+ * get into each other's way, and of the same version share it. It stays when the daemon ends: shells may
+ * outlive it. A directory of that name that is not ours alone is not used. Layer: engine.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/crypto.h"
+#include "base/embed.h"
+#include "base/io.h"
+#include "engine/shell.h"
+
+struct file {
+    const char *name;
+    const char *start, *end;
+};
+#define FILE_OF(name, symbol)                                                                      \
+    {                                                                                              \
+        name, embed_##symbol##_start, embed_##symbol##_end                                         \
+    }
+static const struct file files[] = {
+    FILE_OF("integration.bash", integration_bash),
+    FILE_OF("rc.bash", rc_bash),
+    FILE_OF("profile.bash", profile_bash),
+    FILE_OF("zsh/.integration", integration_zsh),
+    FILE_OF("zsh/.zshenv", env_zsh),
+    FILE_OF("zsh/.zprofile", profile_zsh),
+    FILE_OF("zsh/.zshrc", rc_zsh),
+};
+#define FILES (sizeof files / sizeof *files)
+
+static size_t size_of(const struct file *f)
+{
+    return (size_t)((uintptr_t)f->end - (uintptr_t)f->start);
+}
+
+static uint64_t hash_of_all(void)
+{
+    uint64_t hash = 0;
+
+    for (size_t i = 0; i < FILES; i++)
+        hash = hash * 31 + hash_bytes(files[i].start, size_of(&files[i]));
+    return hash;
+}
+
+/* A directory of ours that nobody else can write to. */
+static int make_dir(int at, const char *name)
+{
+    struct stat st;
+
+    if (mkdirat(at, name, 0755) == 0)
+        (void)fchmodat(at, name, 0755, 0); /* whatever the umask is: other users' shells read it */
+    else if (errno != EEXIST)
+        return -errno;
+    if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return -errno;
+    if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 022) != 0)
+        return -EPERM;
+    return 0;
+}
+
+static bool is_there(int dir, const struct file *f)
+{
+    struct stat st;
+
+    return fstatat(dir, f->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+           (size_t)st.st_size == size_of(f);
+}
+
+/* Under another name first: a shell that starts meanwhile sees the whole of it or nothing. */
+static int make_file(int dir, const struct file *f)
+{
+    char name[64];
+    int fd, rc;
+
+    snprintf(name, sizeof name, "%s.%d", f->name, (int)getpid());
+    fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return -errno;
+    rc = io_write_all(fd, f->start, size_of(f));
+    if (rc == 0 && (fchmod(fd, 0644) < 0 || renameat(dir, name, dir, f->name) < 0))
+        rc = -errno;
+    if (rc < 0)
+        (void)unlinkat(dir, name, 0);
+    io_close(&fd);
+    return rc;
+}
+
+static int fill(int dir)
+{
+    int rc = make_dir(dir, "zsh");
+
+    for (size_t i = 0; i < FILES && rc == 0; i++) {
+        if (!is_there(dir, &files[i]))
+            rc = make_file(dir, &files[i]);
+    }
+    return rc;
+}
+
+static int try_base(const char *base, const char *name, char *out)
+{
+    hf_autoclose int dir = -1;
+    int rc;
+
+    if (base[0] != '/' || snprintf(out, PATH_MAX, "%s/%s", base, name) >= PATH_MAX)
+        return -ENAMETOOLONG;
+    rc = make_dir(AT_FDCWD, out);
+    if (rc < 0)
+        return rc;
+    dir = open(out, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return dir < 0 ? -errno : fill(dir);
+}
+
+int shell_files(const char *const *bases, char *out)
+{
+    char name[64];
+    int rc = -ENOENT;
+
+    snprintf(name, sizeof name, "holdfast-shell-%u-%08x", (unsigned)geteuid(),
+             (unsigned)hash_of_all());
+    for (; *bases != NULL; bases++) {
+        rc = try_base(*bases, name, out);
+        if (rc == 0)
+            return 0;
+    }
+    return rc;
+}

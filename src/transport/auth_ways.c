@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * auth_ways.c - tokens where a platform's own clients put them. Layer: transport.
+ */
+#include <string.h>
+#include <strings.h>
+
+#include "base/buf.h"
+#include "base/text.h"
+#include "transport/auth.h"
+#include "transport/request.h"
+
+#define NAME_MAX_BYTES 64
+
+typedef const char *find_fn(const struct http_request *rq, const char *name);
+
+/* The best role that any of the named values gives. */
+static enum role names_role(const struct auth *a, const struct http_request *rq, const char *names,
+                            find_fn *find)
+{
+    enum role best = ROLE_NONE;
+
+    while (names != NULL && *names != '\0') {
+        size_t len = strcspn(names, " ");
+        char name[NAME_MAX_BYTES];
+
+        if (len > 0 && len < sizeof name) {
+            const char *value;
+            enum role role;
+
+            memcpy(name, names, len);
+            name[len] = '\0';
+            value = find(rq, name);
+            role = value == NULL ? ROLE_NONE : auth_token_role(a, value, strlen(value));
+            best = role > best ? role : best;
+        }
+        names += len + strspn(names + len, " ");
+    }
+    return best;
+}
+
+/* "USER:PASSWORD" in base64. Which of the two is the token differs, so either may be. */
+static enum role basic_role(const struct auth *a, const struct http_request *rq)
+{
+    const char *header = http_header(rq, "Authorization"), *colon;
+    enum role role = ROLE_NONE;
+    struct buf plain = {0};
+
+    if (header == NULL || strncasecmp(header, "Basic ", 6) != 0)
+        return ROLE_NONE;
+    header += 6 + strspn(header + 6, " ");
+    if (base64_decode(&plain, header, strlen(header)) &&
+        (colon = memchr(buf_data(&plain), ':', plain.len)) != NULL) {
+        size_t user = (size_t)(colon - buf_data(&plain));
+
+        role = auth_token_role(a, colon + 1, plain.len - user - 1);
+        if (role == ROLE_NONE)
+            role = auth_token_role(a, buf_data(&plain), user);
+    }
+    buf_wipe(&plain);
+    return role;
+}
+
+enum role auth_ways_role(const struct auth *a, const struct http_request *rq)
+{
+    const struct auth_ways *w = rq->table == NULL ? NULL : rq->table->ways;
+    enum role role = ROLE_NONE;
+
+    if (w == NULL)
+        return ROLE_NONE;
+    role = names_role(a, rq, w->headers, http_header);
+    if (role == ROLE_NONE)
+        role = names_role(a, rq, w->query, http_query);
+    if (role == ROLE_NONE && http_header(rq, "Upgrade") != NULL)
+        role = names_role(a, rq, w->upgrade_query, http_query);
+    if (role == ROLE_NONE && w->basic)
+        role = basic_role(a, rq);
+    return role;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tls_own.h - what tls.c and tls_client.c share. Layer: transport.
+ */
+#ifndef HF_TRANSPORT_TLS_OWN_H
+#define HF_TRANSPORT_TLS_OWN_H
+
+#include <openssl/ssl.h>
+
+#include "transport/tls.h"
+
+struct tls_context {
+    SSL_CTX *ctx; /* connections hold their own reference: a reload leaves them alone */
+    char *cert_file, *key_file;
+};
+
+struct tls {
+    SSL *ssl;
+    char why[160]; /* of the last failure; "" */
+};
+
+#endif

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several people at one terminal, phones, files, and what is seen by keyboard and screen reader.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { it } from '../lib/test.mjs';
+import { withBrowser } from '../lib/browser.mjs';
+import { waitUntil } from '../lib/wait.mjs';
+
+withBrowser('the page with several people', {}, (d, visit, browser) => {
+    const features = async () => (await d.api('GET', '/v1/info', { expect: 200 })).json.features;
+    const shell = (more = {}) => d.spawn({ command: 'bash', args: ['--norc'], env: { PS1: '$ ' }, pty: { rows: 24, cols: 80 }, ...more });
+
+    it('two browsers at one terminal, one of them only watches', async () => {
+        const p = await shell({ label: 'pair' });
+        const a = await visit({ hash: `#${p.id}` });
+        const b = await visit({ role: 'watch', hash: `#${p.id}`, viewport: { width: 1000, height: 640 } });
+        await a.shows('$ ');
+        await b.shows('$ ');
+        await a.type('echo from $((40 + 2))\n');
+        await a.shows('from 42');
+        await b.shows('from 42');
+        await b.page.locator('.pane').click();
+        await b.type('echo never\n');
+        await b.page.locator('.read-only').waitFor();
+        await a.page.locator('.people .chip.ro').waitFor();
+        await a.type('echo still here\n');
+        await b.shows('still here\n');
+        assert.ok(!(await a.text()).includes('never'));
+        assert.equal(await b.page.getByRole('button', { name: /New terminal/ }).count(), 0);
+        assert.equal((await b.text()).trim(), (await a.text()).trim(), 'the same screen');
+        await a.leave();
+        await b.leave();
+        await d.remove(p.id);
+    });
+
+    it('who may type can choose to watch, and the other way round', async () => {
+        const p = await shell();
+        const a = await visit({ hash: `#${p.id}` });
+        await a.shows('$ ');
+        await a.page.getByRole('button', { name: 'Read only' }).click();
+        await a.page.locator('.pane.read-only[data-state=connected]').waitFor();
+        await a.page.locator('.pane-body').click();
+        await a.type('echo nothing\n');
+        await a.page.getByRole('button', { name: 'Read only' }).click();
+        await a.page.locator('.pane:not(.read-only)[data-state=connected]').waitFor();
+        await a.page.locator('.pane-body').click();
+        await a.type('echo something\n');
+        await a.shows('something\n');
+        assert.ok(!(await d.output(p.id)).toString().includes('nothing'));
+        await a.leave();
+        await d.remove(p.id);
+    });
+
+    it('a share link leads others to the terminal, and ends', async () => {
+        const p = await shell({ label: 'shared' });
+        const a = await visit({ hash: `#${p.id}` });
+        await a.shows('$ ');
+        await a.type('echo see me\n');
+        await a.page.getByRole('button', { name: 'Share', exact: true }).click();
+        await a.page.getByRole('button', { name: 'Make a link' }).click();
+        const url = await a.page.getByLabel('Link', { exact: true }).inputValue();
+        await a.page.getByRole('img', { name: 'QR code of the link' }).waitFor();
+        await a.picture('share');
+        const b = await visit({ url });
+        await b.shows('see me');
+        assert.equal(await b.page.locator('.pane.read-only').count(), 1);
+        if ((await features()).links) {
+            assert.equal(await b.page.locator('.side').count(), 0, 'a guest has no list');
+            await a.page.getByRole('button', { name: 'Revoke' }).click();
+            await b.page.locator('.banner.bad').waitFor();
+        }
+        await b.leave();
+        const c = await browser().newContext();
+        const again = await c.newPage();
+        assert.equal((await again.goto(url.split('#')[0])).status(), 401);
+        await c.close();
+        await a.leave();
+        await d.remove(p.id);
+    });
+
+    it('a recording is played back with a time line', async (t) => {
+        if (!(await features()).recording) return t.skip('this daemon does not record');
+        const p = await d.sh('for i in 1 2 3 4 5; do echo step $i; sleep 0.05; done', { pty: true, label: 'steps' });
+        await d.exitOf(p.id);
+        const a = await visit({ hash: `#${p.id}` });
+        await a.shows('step 5');
+        await a.page.getByRole('button', { name: 'Recording' }).click();
+        const dialog = a.page.getByRole('dialog');
+        await dialog.getByRole('button', { name: 'Play' }).waitFor();
+        await dialog.locator('.xterm-rows, canvas').first().waitFor();
+        await a.picture('recording');
+        await dialog.getByLabel('Time').fill('0');
+        await dialog.getByRole('link', { name: 'Download' }).waitFor();
+        await a.leave();
+        return d.remove(p.id);
+    });
+
+    it('a phone has a bar of keys, with Control for the next one', async () => {
+        const p = await shell();
+        const a = await visit({ hash: `#${p.id}`, viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 });
+        await a.shows('$ ');
+        const bar = a.page.getByRole('toolbar', { name: 'Keys' });
+        await bar.waitFor();
+        await a.page.locator('.pane-body').tap();
+        await a.type('echo one two');
+        await bar.getByRole('button', { name: 'Left' }).tap();
+        await a.type('X');
+        await a.shows('echo one twXo');
+        await bar.getByRole('button', { name: 'Control, for the next key' }).tap();
+        await bar.locator('[aria-pressed=true]').waitFor();
+        await a.type('a');
+        await a.type('sleep 1000; ');
+        await a.shows('sleep 1000; echo one twXo');
+        await a.type('\n');
+        await waitUntil(async () => (await d.get(p.id)).foreground === 'sleep', 'sleep to run');
+        await bar.getByRole('button', { name: 'Control C' }).tap();
+        await waitUntil(async () => (await d.get(p.id)).foreground === 'bash', 'the interrupt');
+        // Elements are drawn where WebGL cannot be trusted, as under an emulated pixel ratio: what is there is visible.
+        await a.page.locator('.xterm-rows', { hasText: 'twXo' }).waitFor();
+        const size = await a.page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+        assert.ok(size[0] <= size[1], 'nothing is wider than the phone');
+        await a.picture('phone');
+        await a.leave();
+        await d.remove(p.id);
+    });
+
+    it('a file that is dropped on a terminal is uploaded into its directory', async () => {
+        const p = await shell({ cwd: d.dir });
+        const a = await visit({ hash: `#${p.id}` });
+        await a.shows('$ ');
+        const drop = async (name, text) => {
+            const files = await a.page.evaluateHandle(([n, t]) => {
+                const data = new DataTransfer();
+                data.items.add(new File([t], n));
+                return data;
+            }, [name, text]);
+            await a.page.dispatchEvent('.pane', 'dragenter', { dataTransfer: files });
+            await a.page.dispatchEvent('.pane', 'drop', { dataTransfer: files });
+        };
+        await drop('new file.txt', 'its content');
+        await a.page.getByText(`Uploaded to ${d.dir}/new file.txt`).waitFor();
+        assert.equal(fs.readFileSync(`${d.dir}/new file.txt`, 'utf8'), 'its content');
+        await drop('new file.txt', 'other');
+        await a.page.getByText('is there already').waitFor();
+        assert.equal(fs.readFileSync(`${d.dir}/new file.txt`, 'utf8'), 'its content', 'nothing is overwritten');
+        await a.leave();
+        await d.remove(p.id);
+    });
+
+    it('everything has a name, and settings are kept', async () => {
+        const p = await shell();
+        const a = await visit({ hash: `#${p.id}` });
+        await a.shows('$ ');
+        const nameless = await a.page.evaluate(() =>
+            [...document.querySelectorAll('button, input, select')].filter((e) => !e.closest('.xterm') && !e.textContent.trim() && !e.getAttribute('aria-label') && !e.closest('label')).map((e) => e.outerHTML),
+        );
+        assert.deepEqual(nameless, []);
+        await a.page.getByRole('button', { name: 'Settings' }).click();
+        await a.page.getByRole('button', { name: 'Paper' }).click();
+        await a.page.getByLabel('Font size').fill('20');
+        await a.picture('settings');
+        await a.page.keyboard.press('Escape');
+        await a.page.reload();
+        await a.shows('$ ');
+        assert.equal(await a.page.evaluate(() => document.documentElement.dataset.theme), 'paper');
+        await a.leave();
+        await d.remove(p.id);
+    });
+});

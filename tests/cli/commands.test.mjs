@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every command of the client: what it does, what it prints, what it says when it cannot.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import http from 'node:http';
+import os from 'node:os';
+import path from 'node:path';
+import { it, test } from '../lib/test.mjs';
+import { cli, fails, ok, onPty, start } from '../lib/cli.mjs';
+import { daemonFor, releaseBinary, withDaemon } from '../lib/daemon.mjs';
+import { waitUntil } from '../lib/wait.mjs';
+
+const COMMANDS = [
+    'run', 'attach', 'ps', 'logs', 'send', 'signal', 'kill', 'rm', 'wait', 'resize',
+    'screen', 'watch', 'events', 'record', 'share', 'session', 'info', 'upgrade', 'completion',
+];
+
+test('help names every command, and every command has its own', async () => {
+    const help = await ok(null, ['help']);
+    for (const c of [...COMMANDS, 'serve', 'version']) assert.match(help, new RegExp(`^  ${c} `, 'm'));
+    for (const c of COMMANDS) {
+        const text = await ok(null, [c, '--help']);
+        assert.ok(text.startsWith(`usage: holdfast ${c} [OPTION...]`), text);
+        for (const o of ['--url', '--token-file', '--json', '--format']) assert.ok(text.includes(o), `${c} ${o}`);
+        for (const line of text.split('\n')) assert.ok(line.length <= 140, line);
+        assert.equal(await ok(null, [c, '-h']), text);
+    }
+});
+
+test('the man page has every command and every option', async () => {
+    const page = fs.readFileSync(new URL('../../docs/man/holdfast.1', import.meta.url), 'utf8');
+    for (const c of COMMANDS) {
+        assert.ok(page.includes(`.Ss holdfast ${c}`) || page.includes(`.Cm ${c}`), c);
+        const help = await ok(null, [c, '--help']);
+        for (const [, o] of help.matchAll(/(--[a-z-]+)/g))
+            if (o !== '--help') assert.ok(page.includes(`Fl ${o.slice(1)}`) || page.includes(`\\-${o.slice(1)}`), `${c} ${o}`);
+    }
+});
+
+test('mistakes on the command line end with 2 and a sentence', async () => {
+    for (const args of [
+        ['ps', '--nonsense'], ['ps', '-Z'], ['ps', 'word'], ['ps', '--last'], ['ps', '-n', '0'], ['ps', '--all=1'],
+        ['run'], ['run', '-e'], ['run', '--timeout', 'soon', 'true'], ['run', '-d', '-i', 'true'], ['run', '-d', '--rm', 'true'],
+        ['attach'], ['attach', 'a', 'b'], ['signal', 'x'], ['kill'], ['rm'], ['rm', '--exited', 'x'], ['rm', '--grace', 'x', 'y'],
+        ['wait'], ['wait', '-t', 'x', 'y'], ['resize', 'x', '120'], ['resize', 'x', '12x3x4'], ['resize', 'x'],
+        ['session'], ['session', 'nonsense'], ['session', 'run', 'x'], ['session', 'rm'],
+        ['completion'], ['completion', 'tcsh'], ['ps', '--format', '{id'], ['ps', '--format', 'id}'], ['ps', '--format', '{}'],
+        ['ps', '--url', 'ftp://x'], ['ps', '--url', 'http://'], ['ps', '--url', 'http://u:p@h:1'], ['ps', '--url', 'http://h:99999'],
+        ['ps', '--url', 'http://h:1/?q=1'], ['ps', '--url', 'unix:'], ['ps', '--token-file', '/no/such/file'], ['ps', '--token-file', '/dev/null'],
+    ])
+        await fails(null, 2, /./, args, { env: { HOLDFAST_URL: 'http://127.0.0.1:1' } });
+});
+
+test('a daemon that is not there: 125, and what to do', async () => {
+    for (const args of [['ps'], ['attach', 'x'], ['logs', 'x'], ['send', 'x', 'y'], ['signal', 'x', 'INT'], ['kill', 'x'], ['rm', 'x'],
+        ['wait', 'x'], ['resize', 'x', '80x24'], ['screen', 'x'], ['watch', 'x'], ['events'], ['record', 'x'], ['share', 'x'],
+        ['session', 'ls'], ['info'], ['upgrade'], ['run', 'true']])
+        await fails(null, 125, /no daemon answers at .*holdfast serve.*--url/, args, { env: { HOLDFAST_URL: 'http://127.0.0.1:1' } });
+    await fails(null, 125, /no daemon answers/, ['ps', '--url', 'unix:/no/such/socket']);
+    await fails(null, 125, /at most \d+ bytes/, ['ps', '--url', `unix:/${'x'.repeat(200)}`]);
+    await fails(null, 125, /host|look|address/, ['ps', '--url', 'http://no-such-host.invalid:1']);
+});
+
+test('something else that answers', async () => {
+    const server = http.createServer((req, res) => (req.url.endsWith('wait') ? res.destroy() : res.end('hello')));
+    await new Promise((done) => server.listen(0, '127.0.0.1', done));
+    const env = { HOLDFAST_URL: `http://127.0.0.1:${server.address().port}` };
+    await fails(null, 125, /did not open|answered/, ['logs', 'proc_aaaaaaaaaaaaaaaaaaaa'], { env });
+    await fails(null, 125, /did not answer/, ['wait', 'proc_aaaaaaaaaaaaaaaaaaaa'], { env });
+    server.close();
+});
+
+withDaemon('commands', { listen: ['127.0.0.1:0', 'unix:DIR/s.sock'] }, (d) => {
+    const json = async ([command, ...rest]) => JSON.parse(await ok(d, [command, '--json', ...rest]));
+    const check = async (schema, value) => (await d.openapi()).checkSchema(schema, value);
+
+    it('run -d prints the id; ps, --json, --format, -q and filters', async () => {
+        const id = (await ok(d, ['run', '-d', '--tag', 'one', '-l', 'a label', '-e', 'A=b', 'sleep', '1000'])).trim();
+        assert.match(id, /^proc_[a-z2-7]{20}$/);
+        const other = JSON.parse(await ok(d, ['run', '-d', '--json', 'true']));
+        await check('Process', other);
+        await d.exitOf(other.id);
+        const table = await ok(d, ['ps']);
+        assert.match(table, /^ID +TAG +TTY +STATUS +VIEWERS +COMMAND\n/);
+        assert.match(table, new RegExp(`${id} +one +- +running \\d+s +0 +sleep 1000\n`));
+        assert.ok(!table.includes(other.id));
+        assert.match(await ok(d, ['ps', '-a']), /exited \(0\) \d+s ago/);
+        const list = await json(['ps', '-a']);
+        for (const p of list) await check('Process', p);
+        assert.ok(list.length >= 2);
+        assert.equal(await ok(d, ['ps', '-q']), `${id}\n`);
+        assert.equal(await ok(d, ['ps', '--format', '{tag}\\t{output.next} {{x}} {exit} {pty}']), 'one\t0 {x}  false\n');
+        assert.equal(await ok(d, ['ps', '-q', '--label', 'a label']), `${id}\n`);
+        assert.equal(await ok(d, ['ps', '-q', '--tag', 'none']), '');
+        assert.equal(await ok(d, ['ps', '-aq', '-n', '1']), `${other.id}\n`);
+        assert.equal(await ok(d, ['ps', '-q', '--status', 'exited', '-n1']), `${other.id}\n`);
+        await fails(d, 1, /status/, ['ps', '--status', 'odd']);
+        await fails(d, 125, /tag.*in use|tag_in_use/, ['run', '-d', '--tag', 'one', 'true']);
+        assert.equal(await ok(d, ['rm', '-f', '--grace', '0', 'one']), 'one\n');
+    });
+
+    it('names: an id, its beginning, a tag, tag:, pid:; others are refused', async () => {
+        const p = await d.spawn({ command: 'sleep', args: ['1000'], tag: 'named' });
+        for (const name of [p.id, p.id.slice(0, 24), p.id.slice(5, 24), 'named', 'tag:named', `pid:${p.pid}`])
+            assert.equal(await ok(d, ['attach', name, '--format', '{id}']), `${p.id}\n`);
+        for (const name of ['nobody', 'tag:nobody', 'pid:1', 'proc_aaaaaaaaaaaaaaaaaaaa', 'a b/c?d#e%f'])
+            await fails(d, 1, /holdfast ps -a/, ['wait', name]);
+        await fails(d, 1, /several|ps -a/, ['wait', 'p']);
+        await d.remove(p.id);
+    });
+
+    it('run: environment, directory, shell, time-out, session, source', async () => {
+        assert.equal(await ok(d, ['run', '-e', 'A=1', '-e', 'A=2', '-e', 'HOME', 'sh', '-c', 'echo $A $HOME'], { env: { HOME: '/h' } }), '2 /h\n');
+        assert.equal(await ok(d, ['run', '-w', '/', 'pwd']), '/\n');
+        assert.equal(await ok(d, ['run', '--shell', 'echo $((1+1)) | tr 2 3']), '3\n');
+        assert.equal(await ok(d, ['run', '--clear-env', '/usr/bin/env']).then((t) => /PATH/.test(t)), false);
+        assert.equal((await cli(d, ['run', '--timeout', '200ms', '--grace', '1s', 'sleep', '1000'])).code, 143);
+        const p = await json(['run', '-d', '--session', 's1', '--source', 'agent', 'true']);
+        assert.deepEqual([p.session_id, p.source], ['s1', 'agent']);
+        await fails(d, 125, /source/, ['run', '--source', 'odd', 'true']);
+        assert.equal(await ok(d, ['run', 'echo', '-d', '--help']), '-d --help\n');
+    });
+
+    it('logs: all, the last lines, one stream, from an offset, follow, JSON', async () => {
+        const p = await d.sh('for i in 1 2 3 4 5; do echo out $i; echo err $i >&2; sleep 0.02; done');
+        await d.exitOf(p.id);
+        const r = await cli(d, ['logs', p.id]);
+        assert.deepEqual([r.text, r.stderr], ['out 1\nout 2\nout 3\nout 4\nout 5\n', 'err 1\nerr 2\nerr 3\nerr 4\nerr 5\n']);
+        assert.equal((await cli(d, ['logs', '--stderr', p.id])).text, '');
+        const t = await cli(d, ['logs', '-n', '2', p.id]);
+        assert.equal((t.text + t.stderr).split('\n').length - 1, 2);
+        assert.equal((await cli(d, ['logs', '--stdout', '--since', '12', p.id])).text, 'out 2\nout 3\nout 4\nout 5\n');
+        const j = await json(['logs', p.id]);
+        await check('OutputChunks', j).catch(() => assert.ok(Array.isArray(j.chunks)));
+        assert.equal((await ok(d, ['logs', '--format', '{next}', p.id])).trim(), String(j.next));
+        const q = await d.sh('echo first; read x; echo "second $x"', { stdin: 'pipe' });
+        const f = start(d, ['logs', '-f', q.id]);
+        await waitUntil(() => f.printed() === 'first\n', 'the first line');
+        await ok(d, ['send', q.id, 'go', '--enter']);
+        const e = await f.done;
+        assert.deepEqual([e.code, e.text], [0, 'first\nsecond go\n']);
+        await fails(d, 125, /beyond/, ['logs', '--since', '99999', q.id]);
+    });
+
+    it('logs of what is no longer held says which bytes', async () => {
+        const p = await d.spawn({ command: 'head', args: ['-c', '300000', '/dev/zero'], history_bytes: 65536 });
+        await d.exitOf(p.id);
+        const r = await cli(d, ['logs', p.id]);
+        assert.equal(r.code, 0);
+        const gap = /(\d+) bytes of output, 0 to (\d+), are no longer held/.exec(r.stderr);
+        assert.equal(r.stdout.length + Number(gap[1]), 300000);
+    });
+
+    it('send: text, keys, standard input, end of file; and a process that takes none', async () => {
+        const p = await d.sh('exec cat', { stdin: 'pipe' });
+        await ok(d, ['send', p.id, 'two', 'words', '--enter']);
+        await ok(d, ['send', p.id], { input: 'from stdin\n' });
+        assert.equal((await json(['send', p.id, 'x'])).accepted_bytes, 1);
+        await ok(d, ['send', p.id, '-k', 'Enter', '-k', 'Tab', '--eof']);
+        await d.exitOf(p.id);
+        assert.equal((await d.output(p.id)).toString(), 'two words\nfrom stdin\nx\r\t');
+        await fails(d, 1, /not_running/, ['send', p.id, 'x']);
+        const q = await d.sh('exec sleep 1000');
+        await fails(d, 1, /stdin_closed.*run -i/, ['send', q.id, 'x']);
+        await fails(d, 1, /key/i, ['send', q.id, '-k', 'Nonsense']);
+        await d.remove(q.id);
+        const big = await d.sh('wc -c', { stdin: 'pipe' });
+        await ok(d, ['send', '--eof', big.id], { input: Buffer.alloc(3000000, 65) });
+        await d.exitOf(big.id);
+        assert.equal(Number((await d.output(big.id)).toString()), 3000000);
+    });
+
+    it('signal and kill', async () => {
+        const p = await d.sh('trap "exit 3" USR1; echo up; while :; do sleep 0.02; done');
+        await d.outputHas(p.id, 'up');
+        assert.deepEqual(await json(['signal', p.id, 'usr1']), { signal: 'SIGUSR1', target: 'group' });
+        assert.equal((await d.exitOf(p.id)).exit_code, 3);
+        await fails(d, 1, /not_running/, ['signal', p.id, 'INT']);
+        const [a, b] = [await d.sh('sleep 1000; :'), await d.sh('sleep 1000; :')];
+        await fails(d, 1, /bad_signal/, ['signal', a.id, 'NONSENSE']);
+        await fails(d, 1, /target/, ['signal', '-t', 'odd', a.id, 'INT']);
+        await ok(d, ['kill', a.id, b.id]);
+        assert.equal((await d.exitOf(a.id)).exit_code, 137);
+        assert.equal((await d.exitOf(b.id)).exit_code, 137);
+        await fails(d, 1, /not_running/, ['kill', '-s', 'TERM', a.id]);
+    });
+
+    it('rm: refuses what runs, unless forced; --exited', async () => {
+        const p = await d.sh('exec sleep 1000');
+        await fails(d, 1, /running.*rm -f/, ['rm', p.id]);
+        const j = await json(['rm', '-f', p.id]);
+        assert.deepEqual([j.exit_code, j.survivors], [143, []]);
+        await fails(d, 1, /no_such_process.*ps -a/, ['rm', p.id]);
+        await d.exitOf((await d.sh('true')).id);
+        await ok(d, ['rm', '--exited']);
+        assert.deepEqual(await d.list('?status=exited'), []);
+    });
+
+    it('wait: exit code printed or passed on, time-out, conditions', async () => {
+        const p = await d.sh('echo ready on 80; read x; exit 6', { stdin: 'pipe' });
+        assert.equal(await ok(d, ['wait', '--text', 'ready', p.id]), 'text\n');
+        assert.equal(await ok(d, ['wait', '--regex', 'on [0-9]+', '--quiet', '1h', p.id]), 'regex\n');
+        assert.equal((await json(['wait', '--text', 'nothing', '--text', 'ready', p.id])).index, 1);
+        await fails(d, 124, /within 50ms/, ['wait', '-t', '50ms', p.id]);
+        await fails(d, 124, /within 50ms/, ['wait', '-t', '50ms', '--text', 'never', p.id]);
+        await fails(d, 1, /bad_regex/, ['wait', '--regex', '(', p.id]);
+        await ok(d, ['send', p.id, '--enter']);
+        assert.equal(await ok(d, ['wait', p.id]), '6\n');
+        const r = await cli(d, ['wait', '-e', p.id]);
+        assert.deepEqual([r.code, r.text], [6, '6\n']);
+        await check('Process', Object.fromEntries(Object.entries(await json(['wait', p.id])).filter(([k]) => k !== 'timed_out')));
+        await fails(d, 1, /ended first/, ['wait', '--text', 'never', p.id]);
+    });
+
+    it('resize, and a process without a terminal', async () => {
+        const p = await d.sh('exec sleep 1000', { pty: true });
+        await ok(d, ['resize', p.id, '123x45']);
+        const q = await d.get(p.id);
+        assert.deepEqual([q.cols, q.rows], [123, 45]);
+        await fails(d, 1, /bad_size/, ['resize', p.id, '0x10']);
+        const t = onPty(d, ['resize', p.id], { rows: 33, cols: 99 });
+        await t.endsWith('exit 0');
+        await t.close();
+        assert.equal((await d.get(p.id)).cols, 99);
+        await d.remove(p.id);
+        const r = await d.sh('exec sleep 1000');
+        await fails(d, 1, /not_a_terminal/, ['resize', r.id, '80x24']);
+        await d.remove(r.id);
+    });
+
+    it('events: as lines, as JSON, from the log, and over a killed worker', async () => {
+        const c = start(d, ['events', '--count', '4', '--json']);
+        await waitUntil(async () => {
+            await d.exitOf((await d.sh('true')).id);
+            return c.printed().split('\n').length > 1;
+        }, 'the first events');
+        process.kill(d.workerPid(), 'SIGKILL');
+        await d.nextWorker(0);
+        const timer = setInterval(() => d.request('POST', '/v1/processes', { json: { command: 'true' }, agent: false }).catch(() => {}), 100);
+        const r = await c.done.finally(() => clearInterval(timer));
+        assert.equal(r.code, 0, r.stderr);
+        const lines = r.text.trim().split('\n').map((l) => JSON.parse(l));
+        assert.equal(lines.length, 4);
+        for (const e of lines) assert.match(e.type, /^process\./);
+        const text = await ok(d, ['events', '--since', '0', '-n', '2']);
+        assert.match(text, /^\d{4}-.*Z process\.created proc_\w+ /);
+        assert.equal(await ok(d, ['events', '--since', '0', '-n', '1', '--format', '{type}']), 'process.created\n');
+        await fails(d, 1, /bad_query/, ['events', '--since', 'odd']);
+    });
+
+    it('info, by people and by programs', async () => {
+        const text = await ok(d, ['info']);
+        assert.match(text, /version +\d+\.\d+\.\d+\n/);
+        assert.match(text, /your role +own\n/);
+        await check('Info', await json(['info'])).catch(async () => assert.equal((await json(['info'])).name, 'holdfast'));
+        assert.equal(await ok(d, ['info', '--format', '{limits.processes}']), '1024\n');
+        assert.match(await ok(d, ['info'], { env: { HOLDFAST_TOKEN: d.tokens.watch } }), /your role +watch/);
+        await fails(d, 1, /forbidden.*role/, ['upgrade'], { env: { HOLDFAST_TOKEN: d.tokens.watch } });
+    });
+
+    it('what this daemon does not have yet is told in its own words', async () => {
+        const p = await d.sh('echo shown; exec sleep 1000', { pty: true });
+        await d.outputHas(p.id, 'shown');
+        for (const args of [['screen', p.id], ['screen', '-o', 'html', p.id], ['record', p.id], ['share', p.id], ['share', '--list', p.id],
+            ['session', 'ls'], ['session', 'create', 'x'], ['session', 'show', 'x'], ['session', 'transcript', 'x']]) {
+            const r = await cli(d, args);
+            if (r.code !== 0) assert.match(r.stderr, /^holdfast \w+: .+ \([a-z_]+\)/, args.join(' '));
+        }
+        await d.remove(p.id);
+    });
+
+    it('where the daemon is: --url, HOLDFAST_URL, a socket without a token, token files', async () => {
+        const bare = { HOLDFAST_URL: undefined, HOLDFAST_TOKEN: undefined };
+        const socket = `unix:${d.unixPath}`;
+        assert.match(await ok(d, ['info', '--url', socket], { env: bare }), /your role +own/);
+        assert.match(await ok(d, ['info'], { env: { ...bare, HOLDFAST_URL: `unix://${d.unixPath}` } }), /own/);
+        assert.match(await ok(d, ['info', '--url', d.url, '--token-file', d.tokenFile], { env: bare }), /own/);
+        assert.match(await ok(d, ['info', '--url', `${d.url}/`], {}), /own/);
+        await fails(d, 1, /unauthorized.*--token-file/, ['info', '--url', d.url], { env: bare });
+        const state = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-state-'));
+        fs.writeFileSync(path.join(state, 'token'), `${d.token}\n`, { mode: 0o600 });
+        assert.match(await ok(d, ['info', '--url', d.url], { env: { ...bare, HOLDFAST_STATE_DIR: state } }), /own/);
+        const run = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-run-'));
+        fs.symlinkSync(d.unixPath, path.join(run, 'holdfast.sock'));
+        assert.match(await ok(d, ['info'], { env: { ...bare, XDG_RUNTIME_DIR: run } }), /holdfast\.sock/);
+        for (const dir of [state, run]) fs.rmSync(dir, { recursive: true });
+        // A pipe over the socket, too: it is not only for short answers.
+        assert.equal(await ok(d, ['run', '-i', '--url', socket, 'cat'], { env: bare, input: 'over the socket' }), 'over the socket');
+    });
+
+    it('a token of this machine is not sent to another', async () => {
+        const state = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-state-'));
+        fs.writeFileSync(path.join(state, 'token'), `${d.token}\n`, { mode: 0o600 });
+        const seen = [];
+        const server = http.createServer((req, res) => {
+            seen.push(req.headers.authorization);
+            res.end('{}');
+        });
+        await new Promise((done) => server.listen(0, '0.0.0.0', done));
+        const address = Object.values(os.networkInterfaces()).flat().find((a) => a.family === 'IPv4' && !a.internal)?.address;
+        const env = { HOLDFAST_URL: undefined, HOLDFAST_TOKEN: undefined, HOLDFAST_STATE_DIR: state };
+        await cli(d, ['info', '--url', `http://127.0.0.1:${server.address().port}`], { env });
+        if (address) await cli(d, ['info', '--url', `http://${address}:${server.address().port}`], { env });
+        server.close();
+        fs.rmSync(state, { recursive: true });
+        assert.equal(seen[0], `Bearer ${d.token}`);
+        for (const s of seen.slice(2)) assert.equal(s, undefined);
+    });
+});
+
+test('https: the certificate must be right', async () => {
+    const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-tls-'));
+    const [cert, key] = [path.join(dir, 'cert'), path.join(dir, 'key')];
+    execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2',
+        '-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', cert], { stdio: 'ignore' });
+    await daemonFor({ args: ['--tls-cert', cert, '--tls-key', key], fdBaseline: false }, async (d) => {
+        assert.match(await ok(d, ['info', '--ca-file', cert]), /own/);
+        assert.match(await ok(d, ['info'], { env: { HOLDFAST_CA_FILE: cert } }), /own/);
+        const bytes = Buffer.alloc(700000, 'tls');
+        const r = await cli(d, ['run', '-i', '--ca-file', cert, 'cat'], { input: bytes });
+        assert.ok(r.stdout.equals(bytes), r.stderr);
+        await fails(d, 125, /certificate.*--ca-file/, ['info']);
+        await fails(d, 125, /mismatch|not match/i, ['info', '--ca-file', cert, '--url', `https://localhost:${d.port}`]);
+        await fails(d, 125, /cannot use/, ['info', '--ca-file', '/no/such']);
+        await fails(d, 125, /./, ['info', '--url', `http://127.0.0.1:${d.port}`]);
+        if (releaseBinary()) await fails(d, 125, /without TLS/, ['info'], { bin: releaseBinary() });
+    });
+    fs.rmSync(dir, { recursive: true });
+});

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// `holdfast run` without a terminal: three pipes, byte for byte.
+
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { it } from '../lib/test.mjs';
+import { cli, cliEnv, fails, ok, start } from '../lib/cli.mjs';
+import { binary, releaseBinary, withDaemon } from '../lib/daemon.mjs';
+import { checkBytes, emit, expectedBytes } from '../lib/gen.mjs';
+import * as proc from '../lib/proc.mjs';
+import { scaled } from '../lib/scale.mjs';
+import { holdsFor, waitUntil, within } from '../lib/wait.mjs';
+
+const BIG = scaled(100, 20) * 1000 * 1000;
+const sha = (b) => crypto.createHash('sha256').update(b).digest('hex');
+
+withDaemon('pipes', {}, (d) => {
+    /** A shell line with $HF as the client. */
+    const bash = (line, ms = 120000) =>
+        within(
+            promisify(execFile)('bash', ['-c', line], {
+                env: cliEnv(d, { HF: releaseBinary() ?? binary(), EMIT: emit(), DIR: d.dir }),
+                encoding: 'buffer',
+                maxBuffer: 1 << 28,
+            }).then(
+                (r) => ({ ...r, code: 0 }),
+                (err) => ({ stdout: err.stdout, stderr: err.stderr, code: err.code, signal: err.signal }),
+            ),
+            ms,
+            line,
+        );
+
+    it('standard output, error and exit code each go their way', async () => {
+        const r = await cli(d, ['run', 'sh', '-c', 'echo to out; echo to err >&2; exit 42']);
+        assert.deepEqual([r.code, r.text, r.stderr], [42, 'to out\n', 'to err\n']);
+    });
+
+    it('without -i standard input is empty, with it it is passed on and ended', async () => {
+        assert.equal(await ok(d, ['run', 'cat'], { input: 'not for it' }), '');
+        assert.equal(await ok(d, ['run', '-i', 'cat'], { input: 'for it\n' }), 'for it\n');
+        assert.equal(await ok(d, ['run', '-i', 'sh', '-c', 'cat; echo end'], { input: '' }), 'end\n');
+    });
+
+    it('half-close: output goes on after the end of the input', async () => {
+        const r = await ok(d, ['run', '-i', 'sh', '-c', 'sort; echo sorted'], { input: 'b\na\n' });
+        assert.equal(r, 'a\nb\nsorted\n');
+    });
+
+    it('exit codes: signals, not found, not executable, refused, not reachable', async () => {
+        assert.equal((await cli(d, ['run', 'sh', '-c', 'kill -TERM $$'])).code, 143);
+        assert.equal((await cli(d, ['run', 'sh', '-c', 'exit 255'])).code, 255);
+        await fails(d, 127, /nosuchprogram/, ['run', 'nosuchprogram']);
+        await fails(d, 126, /Permission denied/, ['run', '/etc/passwd']);
+        await fails(d, 126, /./, ['run', '-w', '/etc/passwd', 'true']);
+        await fails(d, 125, /user/, ['run', '-u', 'no-such-user', 'true']);
+        await fails(d, 125, /token/, ['run', 'true'], { env: { HOLDFAST_TOKEN: 'a-wrong-token-of-some-length' } });
+        await fails(d, 125, /no daemon answers.*holdfast serve/, ['run', 'true'], { env: { HOLDFAST_URL: 'http://127.0.0.1:1' } });
+    });
+
+    it('binary in, binary out, also in small pieces', async () => {
+        const bytes = crypto.randomBytes(300001);
+        const r = await cli(d, ['run', '-i', 'cat'], { input: bytes });
+        assert.ok(r.stdout.equals(bytes));
+    });
+
+    it(`${BIG / 1e6} MB through both pipes, byte for byte`, async () => {
+        const r = await bash(`"$EMIT" -n ${BIG} -s 5 -c 65536 | "$HF" run -i cat`);
+        assert.equal(r.code, 0, r.stderr.toString());
+        assert.equal(r.stdout.length, BIG);
+        checkBytes(5, 0, r.stdout);
+    });
+
+    it(`${BIG / 1e6} MB into a file, and out of one into the other stream`, async () => {
+        const file = path.join(d.dir, 'big');
+        assert.equal((await bash(`"$HF" run "$EMIT" -n ${BIG} -s 6 -c 100000 > "$DIR/big"`)).code, 0);
+        const got = fs.readFileSync(file);
+        assert.equal(got.length, BIG);
+        checkBytes(6, 0, got);
+        const r = await bash(`"$HF" run cat "$DIR/big" 2>"$DIR/err" | sha256sum; cat "$DIR/err" >&2`);
+        assert.equal(r.stdout.toString().slice(0, 64), sha(got));
+        assert.equal(r.stderr.length, 0);
+        fs.rmSync(file);
+    });
+
+    it('both streams at once, each exact', async () => {
+        const n = BIG / 10;
+        const r = await bash(`"$HF" run "$EMIT" -n ${n} -s 7 -e -c 30000 2>"$DIR/e"`);
+        checkBytes(7, 0, r.stdout);
+        const e = fs.readFileSync(path.join(d.dir, 'e'));
+        checkBytes(8, 0, e);
+        assert.deepEqual([r.stdout.length, e.length], [n, n]);
+    });
+
+    it('tar through it', async () => {
+        const r = await bash(
+            `mkdir -p "$DIR/from/sub" "$DIR/to" && head -c 300000 /dev/urandom > "$DIR/from/sub/f" && ` +
+                `tar c -C "$DIR/from" . | "$HF" run -i -w "$DIR/to" tar x && diff -r "$DIR/from" "$DIR/to" && echo same`,
+        );
+        assert.equal(r.stdout.toString(), 'same\n', r.stderr.toString());
+    });
+
+    /*
+     * Input and acknowledgements on one connection: the process does not read, the daemon
+     * reads no more from us, our acknowledgements wait behind the input, and the process is held for want of them.
+     */
+    it('a program that writes much before it reads does not stand still', async () => {
+        const n = 4 << 20;
+        const r = await cli(d, ['run', '-i', 'sh', '-c', `${emit()} -n ${n} -s 9; wc -c`], { input: expectedBytes(10, 0, n) });
+        assert.equal(r.code, 0, r.stderr);
+        checkBytes(9, 0, r.stdout.subarray(0, n));
+        assert.equal(Number(r.stdout.subarray(n).toString()), n);
+    });
+
+    it('a reader that stands still holds the program and loses nothing', async () => {
+        const n = 5 << 20;
+        const c = start(d, ['run', emit(), '-n', String(n), '-s', '11', '-c', '65536'], { stdio: ['ignore', 'pipe', 'pipe'] });
+        c.stdout.pause();
+        const p = await waitUntil(async () => (await d.list('?status=running'))[0], 'the process');
+        await waitUntil(async () => (await d.get(p.id)).output.next >= 1 << 20, 'the ring to fill');
+        await holdsFor(300, async () => (await d.get(p.id)).status === 'running', 'it is held');
+        c.stdout.resume();
+        const r = await c.done;
+        assert.equal(r.code, 0);
+        assert.equal(r.stdout.length, n);
+        checkBytes(11, 0, r.stdout);
+    });
+
+    it('yes | head: ends at once, as a command of this machine does', async () => {
+        const r = await bash('"$HF" run yes | head -n 3; echo "${PIPESTATUS[*]}"', 20000);
+        assert.equal(r.stdout.toString(), 'y\ny\ny\n141 0\n');
+        assert.equal(r.stderr.toString(), '');
+        const p = (await d.list())[0];
+        assert.deepEqual([p.command, p.exit_code], ['yes', 141]);
+    });
+
+    it('a program that ignores SIGPIPE is ended all the same', async () => {
+        const r = await bash(`"$HF" run sh -c 'trap "" PIPE; exec yes deaf' | head -n 1; echo "\${PIPESTATUS[0]}"`, 30000);
+        assert.equal(r.stdout.toString(), 'deaf\n141\n');
+        await waitUntil(async () => (await d.list('?status=running')).length === 0, 'it to be ended');
+    });
+
+    it('other commands die of a broken pipe as well', async () => {
+        const p = await d.sh('exec yes');
+        const r = await bash(`"$HF" logs -f ${p.id} | head -n 1; echo "\${PIPESTATUS[0]}"`, 20000);
+        assert.equal(r.stdout.toString(), 'y\n141\n');
+        await d.remove(p.id);
+    });
+
+    it('a program that does not read its input to the end', async () => {
+        const r = await bash('yes | "$HF" run -i head -n 2; echo "${PIPESTATUS[*]}"', 20000);
+        assert.match(r.stdout.toString(), /^y\ny\n141 0\n$/);
+    });
+
+    it('signals are passed on to it', async () => {
+        for (const [name, code] of [['SIGTERM', 10], ['SIGINT', 11], ['SIGHUP', 12], ['SIGUSR1', 13]]) {
+            const c = start(d, ['run', 'sh', '-c', 'for s in TERM:10 INT:11 HUP:12 USR1:13; do trap "exit ${s#*:}" ${s%:*}; done; echo up; while :; do sleep 0.05; done']);
+            await waitUntil(() => c.printed().includes('up'), 'the trap');
+            c.kill(name);
+            assert.equal((await c.done).code, code, name);
+        }
+    });
+
+    it('three interrupts are enough even for a deaf program', async () => {
+        const c = start(d, ['run', 'sh', '-c', 'trap "" INT; echo up; while :; do sleep 1; done']);
+        await waitUntil(() => c.printed().includes('up'), 'it to be up');
+        const timer = setInterval(() => c.kill('SIGINT'), 50);
+        const r = await c.done.finally(() => clearInterval(timer));
+        assert.equal(r.signal, 'SIGINT');
+        await d.removeAll();
+    });
+
+    it('the worker is killed again and again: no byte lost or doubled, in or out', async () => {
+        const n = scaled(40, 6) << 20;
+        const c = start(d, ['run', '-i', 'cat'], { input: expectedBytes(12, 0, n), bin: releaseBinary() ?? undefined });
+        let kills = 0;
+        const ended = c.done.then(() => true);
+        for (;;) {
+            const old = d.workerPid();
+            if (old) {
+                try {
+                    process.kill(old, 'SIGKILL');
+                    kills++;
+                } catch {
+                    // it was replaced this very moment
+                }
+            }
+            if (await Promise.race([ended, new Promise((done) => setTimeout(() => done(false), 25))])) break;
+            assert.ok(kills < 2000, `no end after ${kills} kills`);
+        }
+        const r = await c.done;
+        assert.equal(r.code, 0, r.stderr.slice(-2000));
+        checkBytes(12, 0, r.stdout);
+        assert.equal(r.stdout.length, n);
+        assert.ok(kills >= 2, `only ${kills} kills`);
+        assert.match(r.stderr, /connected again/);
+        await d.nextWorker(0);
+    });
+
+    it('an upgrade in the middle of it is no more than a line', async () => {
+        const fifo = path.join(d.dir, 'fifo');
+        await promisify(execFile)('mkfifo', [fifo]);
+        const r = start(d, ['run', 'sh', '-c', `echo one; read x < ${fifo}; echo two`]);
+        await waitUntil(() => r.printed() === 'one\n', 'the first line');
+        const old = d.workerPid();
+        await ok(d, ['upgrade']);
+        await d.nextWorker(old, 20000);
+        fs.writeFileSync(fifo, 'go\n');
+        const e = await r.done;
+        assert.deepEqual([e.code, e.text], [0, 'one\ntwo\n']);
+    });
+
+    it('--rm forgets it, --json answers when it has ended', async () => {
+        const before = (await d.list()).length;
+        assert.equal((await cli(d, ['run', '--rm', 'sh', '-c', 'exit 9'])).code, 9);
+        assert.equal((await d.list()).length, before);
+        const r = await cli(d, ['run', '--json', 'sh', '-c', 'echo a; echo b >&2; exit 3']);
+        assert.equal(r.code, 3);
+        const j = JSON.parse(r.text);
+        assert.deepEqual([j.stdout, j.stderr, j.exit_code], ['a\n', 'b\n', 3]);
+    });
+
+    it('memory stays small whatever goes through', async () => {
+        const n = scaled(200, 40) << 20;
+        const bin = releaseBinary();
+        if (!bin) return;
+        const c = spawn(bin, ['run', emit(), '-n', String(n), '-s', '3', '-c', '65536'], { env: cliEnv(d), stdio: ['ignore', 'pipe', 'inherit'] });
+        let most = 0;
+        let bytes = 0;
+        c.stdout.on('data', (b) => {
+            bytes += b.length;
+            most = Math.max(most, proc.anonBytes(c.pid));
+        });
+        await new Promise((done) => c.once('close', done));
+        assert.equal(bytes, n);
+        assert.ok(most < 8 << 20, `${most} bytes`);
+    });
+});

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls beside the terminal: processes, events, errors, and AbortSignals that end what is long.
+
+import assert from 'node:assert/strict';
+import { it } from '../../lib/test.mjs';
+import { withDaemon } from '../../lib/daemon.mjs';
+import * as sdk from '../../lib/sdk.mjs';
+import { collect, sandboxOf } from '../../lib/sdk.mjs';
+import { waitUntil } from '../../lib/wait.mjs';
+
+withDaemon('the SDK', {}, (d) => {
+    const sandbox = () => sandboxOf(d);
+
+    it('runs a command to its end', async () => {
+        const result = await sandbox().processes.run({ command: 'sh', args: ['-c', 'echo out; echo err >&2; exit 7'] });
+        assert.equal(result.stdout, 'out\n');
+        assert.equal(result.stderr, 'err\n');
+        assert.equal(result.exitCode, 7);
+        assert.equal(result.process.running, false);
+        assert.equal((await sandbox().exec('echo "a  b"')).stdout, 'a  b\n');
+        const limited = await sandbox().exec('sleep 60', { timeoutMs: 50, graceMs: 0 });
+        assert.equal(limited.timedOut, true);
+    });
+
+    it('separates the streams of a process with pipes, takes input and its end', async () => {
+        const p = await sandbox().processes.start({ command: 'sh', args: ['-c', 'cat; echo gone >&2'], stdin: 'pipe' });
+        const connection = await p.attach();
+        await connection.write(new Uint8Array([0, 255, 10]));
+        await connection.flush();
+        await connection.eof();
+        const { seen, exits } = await collect(connection);
+        const of = (stream) => Buffer.concat(seen.filter((e) => e.stream === stream).map((e) => e.data));
+        assert.deepEqual([...of('stdout')], [0, 255, 10]);
+        assert.equal(of('stderr').toString(), 'gone\n');
+        assert.equal(exits.length, 1);
+        assert.equal((await connection.ended).exitCode, 0);
+    });
+
+    it('types keys, changes and finds a process, and keeps what is the user\'s as it is', async () => {
+        const metadata = { snake_case: { camelCase: 1 } };
+        const t = await sandbox().terminal.create({ command: 'cat', tag: 'typed', env: { some_name: 'x' }, metadata });
+        assert.deepEqual(t.current.metadata, metadata);
+        await t.input('hello', { keys: ['Enter'] });
+        const found = await t.waitFor([{ text: 'hello\r\nhello' }, { exit: true }], { timeoutMs: 10_000 });
+        assert.equal(found.matched, 'text');
+        assert.equal(found.timedOut, false);
+        assert.equal((await t.update({ label: 'new name' })).label, 'new name');
+        assert.equal((await sandbox().terminal.get('tag:typed')).id, t.id);
+        assert.equal((await sandbox().processes.list({ label: 'new name' })).length, 1);
+        assert.equal(Buffer.from(await t.output({ tailLines: 1 })).toString(), 'hello\r\n');
+        const removed = await t.remove({ graceMs: 0 });
+        assert.equal(removed.exit.by, 'api');
+    });
+
+    it('tells of processes as they come and go', async () => {
+        const stop = new AbortController();
+        const seen = [];
+        const listening = (async () => {
+            for await (const e of sandbox().events({ since: 0, signal: stop.signal })) seen.push(e);
+        })();
+        const p = await sandbox().processes.start('exit 9');
+        await p.wait();
+        const of = (type) => seen.find((e) => e.type === type && e.process.id === p.id);
+        await waitUntil(() => of('process.created') && of('process.exited'), 'both events');
+        assert.equal(of('process.exited').process.exitCode, 9);
+        stop.abort();
+        await assert.rejects(listening, { name: 'AbortError' });
+    });
+
+    it('throws errors of a class, with the daemon\'s code', async () => {
+        const s = sandbox();
+        await assert.rejects(s.terminal.create({ command: '/no/such' }), (e) => e instanceof sdk.SpawnError && e.code === 'spawn_failed' && e.problem.errno === 'ENOENT');
+        await assert.rejects(s.terminal.create({ command: 'true', rows: 0 }), (e) => e instanceof sdk.InvalidRequestError && e.code === 'bad_size');
+        await assert.rejects(s.terminal.get('proc_missing'), (e) => e instanceof sdk.NotFoundError && e.status === 404);
+        await assert.rejects(sandboxOf(d, { role: 'watch' }).terminal.create(), (e) => e instanceof sdk.AuthError && e.code === 'forbidden');
+        const wrong = new sdk.Sandbox({ url: d.url, token: 'wrong', WebSocket: sdk.WebSocket });
+        await assert.rejects(wrong.terminal.list(), (e) => e instanceof sdk.AuthError && e.code === 'unauthorized');
+        const p = await s.processes.start('sleep 60');
+        await assert.rejects(p.input('x'), (e) => e instanceof sdk.ConflictError && e.code === 'stdin_closed');
+        const nobody = new sdk.Sandbox({ url: 'http://127.0.0.1:9', retry: { maxAttempts: 1, baseMs: 1 } });
+        await assert.rejects(nobody.info(), (e) => e instanceof sdk.ConnectionError && e.retryable);
+        // The handshake's refusal is not shown by a WebSocket; the reason is asked for.
+        const denied = wrong.terminal.get.call(wrong.terminal, p.id).catch((e) => e);
+        assert.equal((await denied).code, 'unauthorized');
+        await p.remove({ graceMs: 0 });
+        await assert.rejects(p.attach(), (e) => e instanceof sdk.NotFoundError && e.code === 'no_such_process');
+    });
+
+    it('a viewer with the role to watch may not type', async () => {
+        const t = await sandbox().terminal.create({ command: 'cat' });
+        const connection = await (await sandboxOf(d, { role: 'watch' }).terminal.get(t.id)).attach();
+        assert.equal(connection.readOnly, true);
+        await assert.rejects(connection.write('x'), (e) => e.code === 'forbidden');
+        await connection.close();
+        const ro = await t.attach({ mode: 'ro' });
+        await assert.rejects(ro.write('x'), (e) => e instanceof sdk.AuthError);
+        await ro.close();
+        await t.kill();
+    });
+
+    it('an AbortSignal ends every long call', async () => {
+        const t = await sandbox().terminal.create({ command: 'sleep', args: ['60'] });
+        const aborted = (call) => {
+            const stop = new AbortController();
+            const done = assert.rejects(call(stop.signal), { name: 'AbortError' });
+            setImmediate(() => stop.abort());
+            return done;
+        };
+        await aborted((signal) => t.wait({ signal }));
+        await aborted((signal) => t.waitFor({ text: 'never' }, { signal }));
+        await aborted((signal) => sandbox().exec('sleep 60', { signal }));
+        await aborted(async (signal) => {
+            const c = await t.attach();
+            try {
+                for await (const _ of c.events({ signal })) void _;
+            } finally {
+                await c.close();
+            }
+        });
+        await aborted(async (signal) => {
+            const c = await t.attach({ signal });
+            await c.ended;
+        });
+        const pipe = await sandbox().processes.start({ command: 'sleep', args: ['60'], stdin: 'pipe' });
+        const c = await pipe.attach();
+        await aborted((signal) => c.write(new Uint8Array(8 << 20), { signal }));
+        await c.close();
+        await pipe.kill();
+        await t.kill();
+    });
+
+    it('a deleted process ends its connections with an error', async () => {
+        const t = await sandbox().terminal.create({ command: 'sleep', args: ['60'] });
+        const c = await t.attach();
+        const ending = collect(c).then(({ exits }) => exits.length, (err) => err.code);
+        await t.remove({ graceMs: 0 });
+        assert.ok([1, 'no_such_process'].includes(await ending), 'an exit or an error, and no silence');
+        assert.equal(c.state, 'closed');
+    });
+});

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// banner.ts - what a pane says about its connection, over the terminal and never instead of it
+
+import type { ProcessStatus } from '@holdfast/sdk';
+import { h, icon } from './dom.js';
+
+export class Banner {
+    readonly el = h('div', { class: 'banner', role: 'status', hidden: true });
+    readonly #retry: () => void;
+    #timer: ReturnType<typeof setInterval> | undefined;
+
+    constructor(retry: () => void) {
+        this.#retry = retry;
+    }
+
+    hide(): void {
+        clearInterval(this.#timer);
+        this.el.hidden = true;
+    }
+
+    #show(kind: string, ...parts: (Node | string)[]): void {
+        clearInterval(this.#timer);
+        this.el.className = `banner ${kind}`;
+        this.el.replaceChildren(...parts);
+        this.el.hidden = false;
+    }
+
+    /** Short cuts are nobody's business: only a second attempt is worth a word. */
+    countdown(ms: number, attempt: number): void {
+        if (attempt < 2 && ms < 500) return;
+        const end = performance.now() + ms;
+        const left = h('b', { 'aria-hidden': 'true' });
+        const tick = () => (left.textContent = `${Math.max(0, Math.ceil((end - performance.now()) / 1000))} s`);
+        this.#show(
+            'wait',
+            h('span', { class: 'pulse' }),
+            h('span', {}, 'Connection lost. What you type is kept and sent when it is back. Next try in ', left),
+            h('button', { type: 'button', onclick: this.#retry }, 'Reconnect now'),
+        );
+        tick();
+        this.#timer = setInterval(tick, 250);
+    }
+
+    trying(): void {
+        if (this.el.hidden) return;
+        this.#show('wait', h('span', { class: 'pulse' }), 'Connecting …');
+    }
+
+    fatal(reason: string): void {
+        this.#show('bad', icon('close'), reason);
+    }
+
+    exited(status: ProcessStatus, text: string, again?: () => void): void {
+        const bad = status.exitCode !== 0;
+        this.#show(
+            bad ? 'bad small' : 'ok small',
+            h('span', {}, `The process has ended: ${text}`),
+            ...(again ? [h('button', { type: 'button', onclick: again }, icon('again'), 'Run again')] : []),
+        );
+    }
+}

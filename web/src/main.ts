@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// main.ts - the page: lets the user in, then shows what the daemon has
+
+import { AuthError } from '@holdfast/sdk';
+import { App } from './app.js';
+import { signIn } from './dialogs.js';
+import { h } from './dom.js';
+import { Store } from './store.js';
+import { allowOwnStyles } from './styles.js';
+
+async function main(): Promise<void> {
+    allowOwnStyles();
+    const root = document.getElementById('app')!;
+    const store = new Store();
+    try {
+        await store.start(decodeURIComponent(location.hash.slice(1)) || undefined);
+    } catch (err) {
+        const denied = err instanceof AuthError;
+        root.replaceChildren(denied ? signIn('') : h('main', { class: 'sign-in' }, h('div', { class: 'card' }, h('h1', {}, 'holdfast'), h('p', {}, (err as Error).message), h('button', { class: 'primary', onclick: () => location.reload() }, 'Try again'))));
+        return;
+    }
+    const app = new App(store);
+    root.replaceChildren(app.el);
+    app.start();
+}
+
+void main();

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// store.ts - what the daemon has, kept up to date by its events
+
+import { AuthError, type Process, type ProcessStatus, Sandbox, Terminal } from '@holdfast/sdk';
+
+export type Role = 'own' | 'type' | 'watch';
+
+export class Store {
+    readonly sandbox = new Sandbox();
+    readonly processes = new Map<string, ProcessStatus>();
+    features: Record<string, boolean> = {};
+    role: Role = 'watch';
+    version = '';
+    /** Came by a link for one process: there is no list for us. */
+    guest = false;
+    #listeners = new Set<() => void>();
+
+    onChange(listener: () => void): void {
+        this.#listeners.add(listener);
+    }
+
+    #changed(): void {
+        this.#listeners.forEach((l) => l());
+    }
+
+    get canOwn(): boolean {
+        return this.role === 'own' && !this.guest;
+    }
+
+    /** Throws an AuthError when nobody let us in. */
+    async start(guestOf: string | undefined): Promise<void> {
+        try {
+            const info = await this.sandbox.info();
+            this.features = info.features as Record<string, boolean>;
+            this.role = info.role as Role;
+            this.version = info.version as string;
+        } catch (err) {
+            if (!(err instanceof AuthError) || !guestOf) throw err;
+            const t = await this.sandbox.terminal.get(guestOf);
+            this.processes.set(t.id, t.current);
+            this.guest = true;
+            this.features = { screen: true, recording: true };
+            return;
+        }
+        await this.reload();
+        void this.#listen();
+    }
+
+    async reload(): Promise<void> {
+        const list = await this.sandbox.processes.list({ limit: 1000 });
+        this.processes.clear();
+        for (const p of list) this.processes.set(p.id, p.current);
+        this.#changed();
+    }
+
+    async #listen(): Promise<void> {
+        for await (const e of this.sandbox.events({ all: true })) {
+            if (e.type === 'reset') await this.reload().catch(() => undefined);
+            else if (e.type === 'process.deleted') this.processes.delete(e.process.id);
+            else this.processes.set(e.process.id, e.process);
+            this.#changed();
+        }
+    }
+
+    /** What the daemon told on another way is as good as an event. */
+    learn(status: ProcessStatus): void {
+        this.processes.set(status.id, status);
+        this.#changed();
+    }
+
+    async handle(id: string): Promise<Process> {
+        return this.sandbox.processes.get(id);
+    }
+
+    /** A shell, or what was asked for; rows and cols are those of the place where it will be shown. */
+    async create(options: { command?: string; args?: string[]; cwd?: string; label?: string; rows: number; cols: number }): Promise<Terminal> {
+        const rest = { ...options, ...(options.cwd ? { cwd: options.cwd } : { cwd: undefined }), label: options.label || undefined };
+        if (options.command) return this.sandbox.terminal.create({ ...rest, shell: !options.args });
+        try {
+            return await this.sandbox.terminal.create({ ...rest, command: 'bash', args: ['-l'], source: 'user_shell' });
+        } catch (err) {
+            if ((err as { code?: string }).code !== 'spawn_failed' || options.cwd) throw err;
+            return this.sandbox.terminal.create({ ...rest, command: 'sh', source: 'user_shell' });
+        }
+    }
+}
+
+/** What a person calls it. */
+export function nameOf(p: ProcessStatus | undefined): string {
+    if (!p) return 'terminal';
+    return p.label || p.tag || p.title || [p.command.split('/').at(-1), ...p.args].join(' ').slice(0, 60);
+}
+
+export function exitText(p: ProcessStatus): string {
+    const e = p.exit;
+    if (!e) return 'running';
+    if (e.kind === 'exited') return e.code === 0 ? 'done' : `exit ${e.code}`;
+    if (e.kind === 'timed_out') return 'timed out';
+    if (e.kind === 'out_of_memory') return 'out of memory';
+    if (e.kind === 'lost') return 'lost';
+    return (e.signal ?? 'killed').replace(/^SIG/, '');
+}
+
+export function age(since: string, now = Date.now()): string {
+    const s = Math.max(0, (now - Date.parse(since)) / 1000);
+    if (s < 60) return `${Math.floor(s)} s`;
+    if (s < 3600) return `${Math.floor(s / 60)} min`;
+    return s < 86400 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86400)} d`;
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// styles.ts - xterm's style sheets under a policy that allows none but our own
+//
+// xterm writes the rules of each terminal into <style> elements, which the
+// Content-Security-Policy does not let in. Sheets that a script constructs are
+// the script's own and are allowed, so such an element gets one behind it.
+
+function backed(el: HTMLStyleElement): HTMLStyleElement {
+    const sheet = new CSSStyleSheet();
+    let text = '';
+    let shown = false;
+    const show = (on: boolean) => {
+        if (on === shown) return;
+        shown = on;
+        const others = document.adoptedStyleSheets.filter((s) => s !== sheet);
+        document.adoptedStyleSheets = on ? [...others, sheet] : others;
+    };
+    const set = (value: string | null) => {
+        text = value ?? '';
+        sheet.replaceSync(text);
+        show(text !== '');
+    };
+    Object.defineProperty(el, 'textContent', { get: () => text, set });
+    Object.defineProperty(el, 'remove', {
+        value: () => {
+            show(false);
+            Element.prototype.remove.call(el);
+        },
+    });
+    return el;
+}
+
+export function allowOwnStyles(): void {
+    const create = Document.prototype.createElement;
+    Document.prototype.createElement = function (this: Document, name: string, options?: ElementCreationOptions) {
+        const el = create.call(this, name, options);
+        return el instanceof HTMLStyleElement ? backed(el) : el;
+    } as typeof document.createElement;
+}
