@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/crypto.h"
@@ -163,12 +164,11 @@ int endpoint_add_header(struct endpoint *e, const char *name, const char *value)
 static bool parse_digest(const char *hex, uint8_t out[32])
 {
     for (int i = 0; i < 32; i++) {
-        unsigned byte;
         char pair[3] = {hex[0], hex[0] != '\0' ? hex[1] : '\0', '\0'};
 
-        if (strspn(pair, "0123456789abcdefABCDEF") != 2 || sscanf(pair, "%x", &byte) != 1)
+        if (strspn(pair, "0123456789abcdefABCDEF") != 2)
             return false;
-        out[i] = (uint8_t)byte;
+        out[i] = (uint8_t)strtoul(pair, NULL, 16);
         hex += 2;
     }
     return *hex == '\0';

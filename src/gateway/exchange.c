@@ -96,7 +96,7 @@ static void exchange_name(struct exchange *ex)
 
     snprintf(ex->request_id, sizeof ex->request_id, "%08x%08llx", g->request_seed,
              (unsigned long long)++g->next_request & 0xffffffff);
-    strcpy(r->request_id, ex->request_id);
+    snprintf(r->request_id, sizeof r->request_id, "%s", ex->request_id);
     r->method = http1_method_name(&ex->rq);
     if (g->o.access_log >= 0)
         r->path = hf_xstrndup(ex->place.path, n);
@@ -180,7 +180,7 @@ void exchange_on_head(struct exchange *ex)
         return;
     }
     ex->record.route = ex->rq.upgrade ? SHARED_UPGRADE : SHARED_HTTP;
-    strcpy(ex->record.id, ex->place.id);
+    snprintf(ex->record.id, sizeof ex->record.id, "%s", ex->place.id);
     ex->record.port = ex->place.port;
     find_cors(ex);
     if (is_preflight(ex)) {

@@ -194,7 +194,7 @@ int fetch_parse_url(const char *url, struct fetch_target *out, struct hf_error *
         url += strncmp(url, "unix://", 7) == 0 ? 7 : 5;
         if (url[0] == '\0' || strlen(url) >= sizeof out->unix_path)
             return bad_url(url, err);
-        strcpy(out->unix_path, url);
+        snprintf(out->unix_path, sizeof out->unix_path, "%s", url);
         return 0;
     }
     out->tls = strncmp(url, "https://", 8) == 0;
@@ -206,7 +206,7 @@ int fetch_parse_url(const char *url, struct fetch_target *out, struct hf_error *
         return bad_url(url, err);
     memcpy(out->host, url, n);
     out->host[n] = '\0';
-    strcpy(out->path, url + n);
+    snprintf(out->path, sizeof out->path, "%s", url + n);
     if (n > 0 && out->path[0] != '\0' && out->path[strlen(out->path) - 1] == '/')
         out->path[strlen(out->path) - 1] = '\0';
     if (strncmp(out->host, "localhost:", 10) == 0)

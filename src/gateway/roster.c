@@ -3,6 +3,7 @@
  * roster.c - endpoints by id: a table with chains. Layer: gateway.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/crypto.h"
@@ -151,7 +152,7 @@ static int add_port_word(struct endpoint *e, const char *word)
     if (eq >= sizeof from || strlen(word) - eq >= sizeof to)
         return -EINVAL;
     memcpy(from, word, eq);
-    strcpy(to, word[eq] == '=' ? word + eq + 1 : from);
+    snprintf(to, sizeof to, "%s", word[eq] == '=' ? word + eq + 1 : from);
     if (!text_to_u64(from, UINT16_MAX, &port) || !text_to_u64(to, UINT16_MAX, &there) ||
         port == 0 || there == 0)
         return -EINVAL;
