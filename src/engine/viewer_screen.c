@@ -18,7 +18,7 @@
 
 static bool may_answer(const struct viewer *v)
 {
-    return !v->internal && !v->read_only && v->process->rec.head->pty;
+    return v->terminal && !v->internal && !v->read_only;
 }
 
 static void answerer_is(struct viewer *v)
@@ -56,7 +56,8 @@ void viewer_screen_attach(struct viewer *v, const struct viewer_options *o)
 {
     struct process *p = v->process;
 
-    v->terminal = o->terminal && p->rec.head->pty;
+    v->terminal =
+        p->rec.head->pty && !o->verbatim && (o->terminal || (!o->internal && !o->read_only));
     v->quiet_until = v->replay_until;
     if (p->answerer == NULL && may_answer(v))
         answerer_is(v);

@@ -19,7 +19,7 @@ withDaemon('cuts', {}, (d) => {
     /** One attachment by WebSocket from `at`, cut after `take` bytes; where it got to, and the exit. */
     async function byWebSocket(id, seed, at, take) {
         const v = await Viewer.attach(d, id, {
-            query: { since: String(at) },
+            query: { since: String(at), terminal: '0' },
             keep: false,
             onBytes: (o, b) => checkBytes(seed, o, b, 'websocket'),
         });
@@ -103,7 +103,7 @@ withDaemon('cuts', {}, (d) => {
                 history_bytes: ring,
             });
             const early = await Viewer.attach(d, p.id, {
-                query: { since: '0' },
+                query: { since: '0', terminal: '0' },
                 onBytes: (o, b) => checkBytes(seed, o, b),
             });
             await (await open(fifo, 'w')).close();
@@ -115,7 +115,7 @@ withDaemon('cuts', {}, (d) => {
             const { first } = (await d.get(p.id)).output;
             assert.ok(total - first <= ring, 'the ring holds more than it is');
             const late = await Viewer.attach(d, p.id, {
-                query: { since: String(at) },
+                query: { since: String(at), terminal: '0' },
                 onBytes: (o, b) => checkBytes(seed, o, b),
             });
             await late.message('replay_done');
@@ -137,12 +137,12 @@ withDaemon('cuts', {}, (d) => {
             history_bytes: 256 * 1024,
         });
         const fast = await Viewer.attach(d, p.id, {
-            query: { since: '0' },
+            query: { since: '0', terminal: '0' },
             keep: false,
             onBytes: (o, b) => checkBytes(seed, o, b),
         });
         const slow = await Viewer.attach(d, p.id, {
-            query: { since: '0' },
+            query: { since: '0', terminal: '0' },
             keep: false,
             onBytes: (o, b) => checkBytes(seed, o, b),
         });

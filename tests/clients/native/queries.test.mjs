@@ -6,7 +6,7 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import { Viewer } from '../../lib/client.mjs';
+import { refusedHandshake, Viewer } from '../../lib/client.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { scaled } from '../../lib/scale.mjs';
 import { it } from '../../lib/test.mjs';
@@ -64,6 +64,20 @@ withDaemon('queries', {}, (d) => {
             if (since === '0') assert.equal(v.output.length, raw.length);
             assert.equal(await v.detach(), 1000);
         }
+        await d.remove(p.id);
+    });
+
+    it('who is no terminal gets the bytes as they are, and the daemon answers', async () => {
+        const p = await d.sh(`stty raw -echo; echo READY; dd bs=1 count=1 2>/dev/null; printf '\\033[5n'; exec od -An -v -tx1 -w1`, { pty: true });
+        await d.outputHas(p.id, 'READY');
+        const v = await Viewer.attach(d, p.id, { query: { terminal: '0', since: '0' } });
+        await v.send('x');
+        await v.until(() => v.output.toString().match(/1b\s+5b\s+30\s+6e/), 10000, 'the answer');
+        assert.ok(v.output.includes('\x1b[5n') && v.snapshots.length === 0);
+        assert.ok((await d.output(p.id)).equals(v.output));
+        const r = await refusedHandshake(d, p.id, { query: { terminal: '0', since: 'screen' } });
+        assert.equal(r.problem.code, 'bad_query');
+        v.cut();
         await d.remove(p.id);
     });
 
