@@ -58,7 +58,7 @@ export class Store {
         for await (const e of this.sandbox.events({ all: true })) {
             if (e.type === 'reset') await this.reload().catch(() => undefined);
             else if (e.type === 'process.deleted') this.processes.delete(e.process.id);
-            else this.processes.set(e.process.id, e.process);
+            else if ('process' in e) this.processes.set(e.process.id, e.process);
             this.#changed();
         }
     }
