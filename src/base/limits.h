@@ -87,8 +87,14 @@
 #define LEASE_GRACE_MS 5000                  /* for its holder to come back */
 #define LIMIT_DURATION_MS (366LL * 24 * 3600 * 1000)
 #define TERMINAL_SIZE_MAX 4096
-#define SIZE_DEBOUNCE_MS 50             /* a dragged window sizes the terminal this often */
-#define SIZE_LEAVE_MS 250               /* for a reconnect, before the windows of others count */
+#define SIZE_DEBOUNCE_MS 50         /* a dragged window sizes the terminal this often */
+#define SIZE_LEAVE_MS 250           /* for a reconnect, before the windows of others count */
+#define SCREEN_IDLE_MS 60000        /* a built screen that nobody wants any more is dropped */
+#define LIMIT_SCROLLBACK_LINES 1000 /* of a built screen; xterm.js's own default */
+#define LIMIT_SCROLLBACK_BYTES (4 * 1024 * 1024) /* of its cells: fewer lines of a wide one */
+#define LIMIT_SCREEN_TEXTS 4096         /* characters with combining marks, different ones */
+#define LIMIT_SCREEN_LINKS 512          /* OSC 8, different ones */
+#define LIMIT_SCREEN_LINK_BYTES 2048    /* of one */
 #define VIEWER_SLICE_BYTES (256 * 1024) /* largest frame */
 #define EXIT_QUIET_MS 20                /* output silent this long after exit: done */
 #define EXIT_DRAIN_MAX_MS 250           /* whatever still writes, the exit is told by then */

@@ -102,6 +102,7 @@ static struct process *adopt_one(struct engine *e, const struct keeper_entry *k)
     p->out_fd[1] = k->stderr_fd;
     p->side_fd = k->side_fd;
     journal_init(&p->journal, &p->rec, &e->state.head->slip, e->exact);
+    tracker_init(&p->tracker, &p->rec.head->tracker, p->rec.tracker, p->rec.head->ring_bytes);
     input_recover(p);
     registry_add(e, p);
     process_unref(p);
@@ -120,6 +121,7 @@ static void resume(struct process *p, const struct keeper_entry *k)
         h->created_told = 1;
     }
     attention_start(p);
+    terminal_recover(p);
     await_on_crash(p);
     output_start(p);
     if (!process_is_running(p)) {

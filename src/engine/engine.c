@@ -116,6 +116,7 @@ void engine_free(struct engine *e)
         registry_remove(e, p);
     }
     record_fini(&e->spare);
+    buf_fini(&e->filtered);
     task_cancel(&e->events.wake);
     timer_close(e->retention);
     ports_free(e);

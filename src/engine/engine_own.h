@@ -18,6 +18,7 @@
 #include "engine/record.h"
 #include "engine/share.h"
 #include "engine/shared.h"
+#include "engine/tracker.h"
 #include "engine/viewer.h"
 
 #define PROCESS_ID_LEN 25 /* "proc_" and 20 characters */
@@ -47,6 +48,7 @@ struct engine {
     struct record spare; /* made ahead, while a child is on its way; fd -1: none */
     struct task spare_task;
     size_t viewers;
+    struct buf filtered; /* a slice without queries, while it is sent; see viewer_screen.c */
     share_end_fn *share_end;
     void *share_end_arg;
     struct list sessions; /* struct session, newest first */
@@ -147,6 +149,10 @@ struct process {
     bool in_closed;
 
     struct attention *attention; /* terminals only */
+    struct tracker tracker;      /* likewise; always on */
+    struct screen *screen;       /* NULL: not built, or dropped */
+    struct answers *answers;     /* to queries, while nobody watches; NULL: none yet */
+    struct viewer *answerer;     /* whose terminal answers queries; NULL: ours */
     /* links, see share.c */
     struct list shares;
     struct timer *share_timer;
@@ -181,8 +187,14 @@ struct viewer {
     int8_t only_stream;
     enum viewer_role role;
     int64_t since_ms; /* wall clock */
-    bool internal, lossless, ack, read_only;
+    bool internal, lossless, ack, read_only, terminal;
     bool replayed, exited, dead, pumping, stalled, leaving;
+
+    /* see viewer_screen.c */
+    uint64_t quiet_until;        /* queries in front of this are not for it */
+    struct query_filter *filter; /* NULL: nothing was filtered yet */
+    bool snapshot_due;
+    struct buf snapshot; /* being sent */
 };
 
 /* registry.c */
@@ -255,6 +267,28 @@ void viewers_drop(struct process *p); /* the process is deleted */
 void viewers_mark_stalled(struct process *p, uint64_t held_ms);
 /* What must not be overwritten yet; the end of the output if nothing. */
 uint64_t viewers_hold(struct process *p);
+
+/* viewer_screen.c: what a viewer with a terminal gets beside plain bytes. */
+void viewer_screen_attach(struct viewer *v, const struct viewer_options *o);
+void viewer_screen_free(struct viewer *v);
+/* Something of a snapshot is due: 1 sent, 0 later, -1 nothing of the kind. */
+int viewer_screen_step(struct viewer *v);
+/* How much of the next bytes may go in one piece, and the bytes themselves without the
+ * queries that are not for this viewer. */
+size_t viewer_screen_most(const struct viewer *v);
+void viewer_screen_filter(struct viewer *v, struct slice *s);
+void answerer_left(struct process *p, const struct viewer *v);
+void answerer_typed(struct viewer *v);
+
+/* screen.c */
+void terminal_took(struct process *p, size_t len); /* so much was just read of it */
+void terminal_resized(struct process *p);
+void terminal_recover(struct process *p);
+void screen_free(struct process *p);
+
+/* answers.c */
+void answers_ask(struct process *p, const struct query *q, const struct modes *m);
+void answers_free(struct process *p);
 
 /* attention.c */
 void attention_start(struct process *p);

@@ -343,7 +343,11 @@ ssize_t process_input_from(struct process *p, const char *client, const void *by
 
 ssize_t viewer_input(struct viewer *v, const void *bytes, size_t len, struct hf_error *err)
 {
-    return input_from(v->process, v, v->client, bytes, len, err);
+    ssize_t n = input_from(v->process, v, v->client, bytes, len, err);
+
+    if (n > 0)
+        answerer_typed(v);
+    return n;
 }
 
 void viewer_input_pass(struct viewer *v, size_t len)
@@ -387,5 +391,5 @@ int viewer_input_eof(struct viewer *v, struct hf_error *err)
 
 bool process_app_cursor(struct process *p)
 {
-    return journal_last_is(&p->journal, "\x1b[?1h", "\x1b[?1l");
+    return p->rec.head->pty && modes_on(&tracker_state(&p->tracker)->modes, MODE_APP_CURSOR);
 }

@@ -226,6 +226,7 @@ static bool tty_took(struct process *p, struct burst *b, size_t n)
 {
     p->tty_retry_ms = 0;
     attention_output(p);
+    terminal_took(p, n);
     b->total += n;
     b->unsent += n;
     if (b->unsent >= GATHER_BYTES) {

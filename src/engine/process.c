@@ -67,6 +67,8 @@ void process_unref(struct process *p)
     timer_close(p->end_timer);
     timer_close(p->deadline);
     attention_free(p);
+    answers_free(p);
+    screen_free(p);
     size_fini(p);
     meta_free(p);
     if (p->forgotten)

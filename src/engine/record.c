@@ -15,7 +15,9 @@
 
 /* The first marks share the header's page: most processes never need more of them. */
 #define HEAD_BYTES 3072
-#define BEHIND_BYTES (LIMIT_INPUT_BYTES + 2 * (size_t)RECORD_META_BYTES) /* input and metadata */
+#define TRACKER_BYTES ((sizeof(struct tracker_room) + 4095) & ~(size_t)4095)
+/* Input, metadata and the tracker's room. */
+#define BEHIND_BYTES (LIMIT_INPUT_BYTES + 2 * (size_t)RECORD_META_BYTES + TRACKER_BYTES)
 
 _Static_assert(sizeof(struct record_head) <= HEAD_BYTES, "record header fits");
 _Static_assert(sizeof(struct mark) == 24, "marks have no hidden padding");
@@ -81,6 +83,7 @@ static int record_map_fixed(struct record *r, uint64_t mark_slots)
     r->input = mem + input_at(mark_slots);
     r->meta[0] = r->input + LIMIT_INPUT_BYTES;
     r->meta[1] = r->meta[0] + RECORD_META_BYTES;
+    r->tracker = (struct tracker_room *)(r->meta[1] + RECORD_META_BYTES);
     return 0;
 }
 
@@ -91,6 +94,7 @@ static void record_head_init(struct record_head *h, size_t ring_bytes, uint64_t 
     h->mark_slots = mark_slots;
     h->eof_at = INPUT_NO_EOF;
     h->commit[0].client = -1;
+    tracker_start(&h->tracker);
 }
 
 /* A fresh file of r->fd, all zero and of the right size, becomes a record. */

@@ -12,6 +12,7 @@
  *   3 KiB        marks    mark_slots x struct mark
  *                input    LIMIT_INPUT_BYTES
  *                meta     2 x RECORD_META_BYTES, one current (see meta.h)
+ *                tracker  struct tracker_room
  *                ring     ring_bytes, mapped twice in a row
  *                extra    extra_bytes: the log of a session whose shell this is (session_log.h)
  *
@@ -29,9 +30,10 @@
 
 #include "base/limits.h"
 #include "engine/process.h"
+#include "engine/tracker.h"
 
 #define RECORD_MAGIC 0x68667231u
-#define RECORD_LAYOUT 1
+#define RECORD_LAYOUT 2
 #define RECORD_MARKS 16384        /* of a ring in memory */
 #define RECORD_BYTES_PER_MARK 256 /* a file has a mark for so many bytes of its ring */
 #define RECORD_META_BYTES (LIMIT_JSON_BODY_BYTES + 256 * 1024)
@@ -111,6 +113,8 @@ struct record_head {
     uint64_t extra_bytes; /* behind the ring */
     uint64_t mark_slots;  /* 0: RECORD_MARKS */
     uint8_t on_disk;      /* the ring is in a file */
+
+    struct tracker_head tracker; /* terminals only */
 };
 
 struct record {
@@ -118,6 +122,7 @@ struct record {
     struct mark *marks;
     char *input;
     char *meta[2];
+    struct tracker_room *tracker;
     char *ring;
     char *extra; /* NULL: none */
     int fd;

@@ -48,6 +48,7 @@ static void size_set(struct process *p, uint16_t rows, uint16_t cols, const char
     h->rows = rows;
     h->cols = cols;
     journal_mark_size(&p->journal, rows, cols);
+    terminal_resized(p);
     viewers_notice(p, &n);
     process_updated(p);
     attention_activity(p);

@@ -233,6 +233,7 @@ static struct process *reserve(struct engine *e, const struct spawn_spec *s, con
         return NULL;
     }
     journal_init(&p->journal, &p->rec, &e->state.head->slip, e->exact);
+    tracker_init(&p->tracker, &p->rec.head->tracker, p->rec.tracker, p->rec.head->ring_bytes);
     copy_meta(p, s);
     copy_life(p->rec.head, s);
     if (s->input_len > 0)

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "engine/engine_own.h"
 
-/* The default for a terminal until there are snapshots: enough for a screen and some history. */
+/* Where snapshots are not wanted: enough for a screen and some history. */
 #define DEFAULT_TTY_BYTES 65536
 
 /* --- pumping ------------------------------------------------------------------ */
@@ -17,6 +17,7 @@ static void viewer_free(struct viewer *v)
 {
     struct process *p = v->process;
 
+    viewer_screen_free(v);
     free(v->client);
     free(v->name);
     free(v);
@@ -29,7 +30,8 @@ static bool pump_bytes(struct viewer *v, struct journal *j)
 
     if (v->ack && v->at - v->acked >= VIEWER_ACK_WINDOW_BYTES)
         return false;
-    s = journal_slice(j, v->at, VIEWER_SLICE_BYTES);
+    s = journal_slice(j, v->at, viewer_screen_most(v));
+    viewer_screen_filter(v, &s);
     v->at += s.len;
     v->moved_ms = loop_now_ms(v->process->engine->loop);
     if (v->stalled && journal_next(j) - v->at < v->process->rec.head->ring_bytes / 2)
@@ -45,14 +47,19 @@ static bool pump_step(struct viewer *v)
     struct process *p = v->process;
     struct journal *j = &p->journal;
     uint64_t first = journal_first(j), from = v->at;
+    int step;
 
     if (v->dead || v->exited || !v->ops->ready(v->arg))
         return false;
-    if (v->at < first) {
+    if (v->at < first && v->snapshot.len == 0 && !v->snapshot_due) {
         v->at = v->acked = first; /* nobody can acknowledge what never came */
+        v->snapshot_due = v->terminal && v->ops->snapshot != NULL;
         v->ops->gap(v->arg, from, first);
         return true;
     }
+    step = viewer_screen_step(v);
+    if (step >= 0)
+        return step;
     if (!v->replayed && v->at >= v->replay_until) {
         v->replayed = true;
         if (v->ops->replay_done != NULL)
@@ -196,6 +203,7 @@ static int viewer_start(const struct process *p, const struct viewer_options *o,
     case SINCE_NOW: *at = next; return 0;
     case SINCE_LAST: *at = journal_tail_bytes(j, o->offset, p->rec.head->pty); return 0;
     case SINCE_DEFAULT:
+    case SINCE_SCREEN:
         *at = p->rec.head->pty ? journal_tail_bytes(j, DEFAULT_TTY_BYTES, true) : 0;
         return 0;
     default:
@@ -286,6 +294,7 @@ int viewer_attach(struct process *p, const struct viewer_options *o, const struc
         tell_coming_and_going(v, "viewer.joined");
     }
     list_append(&p->viewers, &v->link);
+    viewer_screen_attach(v, o);
     await_note(p);
     lease_on_attach(v);
     if (o->rows > 0)
@@ -307,6 +316,7 @@ void viewer_detach(struct viewer *v)
         p->pump_next = v->link.next;
     list_remove(&v->link);
     lease_on_detach(v);
+    answerer_left(p, v);
     if (!v->internal) {
         p->viewer_count--;
         p->engine->viewers--;

@@ -28,7 +28,9 @@ struct viewer;
 enum viewer_role { VIEWER_WATCH = 1, VIEWER_TYPE, VIEWER_OWN };
 const char *viewer_role_name(enum viewer_role r); /* "watch" */
 
-enum since_kind { SINCE_DEFAULT, SINCE_OFFSET, SINCE_LAST, SINCE_NOW };
+/* SINCE_SCREEN, and SINCE_DEFAULT of a terminal: a snapshot, then what follows. Without the
+ * ops for snapshots it is the last 64 KiB. */
+enum since_kind { SINCE_DEFAULT, SINCE_OFFSET, SINCE_LAST, SINCE_NOW, SINCE_SCREEN };
 
 struct viewer_options {
     enum since_kind since;
@@ -42,6 +44,12 @@ struct viewer_options {
     const char *name;      /* as it called itself, else its address; for the list */
     int64_t rows, cols;    /* this viewer's window; 0: none */
     int only_stream;       /* -1: all; else enum stream: others are skipped in silence */
+    /*
+     * A terminal shows the bytes and answers the queries in them. Those in what is replayed are
+     * blanked, and new ones too unless it is this terminal that answers (query.h). Who may type is
+     * taken for one, unless it says that it wants the bytes as they are.
+     */
+    bool terminal, verbatim;
 };
 
 enum notice_kind {
@@ -63,8 +71,12 @@ struct viewer_ops {
     bool (*ready)(void *arg);
     /* Send these bytes (all of them: what does not fit is yours to hold). */
     void (*bytes)(void *arg, const struct slice *s);
-    void (*gap)(void *arg, uint64_t from, uint64_t to);       /* [from, to) is gone */
-    void (*replay_done)(void *arg, uint64_t offset);          /* NULL: not wanted */
+    void (*gap)(void *arg, uint64_t from, uint64_t to); /* [from, to) is gone */
+    void (*replay_done)(void *arg, uint64_t offset);    /* NULL: not wanted */
+    /* What follows a snapshot of `len` bytes is the output from this offset on. After a gap
+     * too. Both NULL: not wanted. */
+    void (*snapshot)(void *arg, uint64_t offset, size_t len);
+    void (*snapshot_bytes)(void *arg, const char *bytes, size_t len);
     void (*exited)(void *arg, const struct exit_record *x);   /* after the last byte; once */
     void (*notice)(void *arg, const struct viewer_notice *n); /* NULL: not wanted */
 };

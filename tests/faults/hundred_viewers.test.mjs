@@ -38,7 +38,7 @@ withDaemon('a hundred viewers', {}, (d) => {
         await d.remove(alone.id);
 
         const p = await d.spawn(body(TOTAL));
-        const warm = await Viewer.attach(d, p.id, { query: { since: '0' } });
+        const warm = await Viewer.attach(d, p.id, { query: { since: '0', terminal: '0' } });
         warm.cut();
         await waitUntil(async () => (await d.get(p.id)).viewers === 0, 'a quiet start');
         const before = proc.anonBytes(d.workerPid());
@@ -46,16 +46,16 @@ withDaemon('a hundred viewers', {}, (d) => {
             assert.ok(want.compare(bytes, 0, bytes.length, at, at + bytes.length) === 0, `wrong bytes at ${at}`);
         const fast = [];
         for (let i = 0; i < 80; i++)
-            fast.push(await Viewer.attach(d, p.id, { query: { since: '0' }, keep: false, onBytes: same }));
+            fast.push(await Viewer.attach(d, p.id, { query: { since: '0', terminal: '0' }, keep: false, onBytes: same }));
         const stuck = [];
         for (let i = 0; i < 10; i++) {
-            const v = await Viewer.attach(d, p.id, { query: { since: '0' }, keep: false, onBytes: same });
+            const v = await Viewer.attach(d, p.id, { query: { since: '0', terminal: '0' }, keep: false, onBytes: same });
             v.ws.pause();
             stuck.push(v);
         }
         const drip = [];
         for (let i = 0; i < 10; i++) {
-            const w = await WsRaw.open(d, `/v1/processes/${p.id}/connect?since=0&raw=1`);
+            const w = await WsRaw.open(d, `/v1/processes/${p.id}/connect?since=0&raw=1&terminal=0`);
             w.conn.socket.removeAllListeners('data');
             w.conn.socket.pause();
             drip.push(w);
@@ -100,7 +100,7 @@ withDaemon('a hundred viewers', {}, (d) => {
             args: ['-n', String(32 << 20), '-s', '6', '-c', '65536', '-w'],
             stdin: 'pipe',
         });
-        const v = await Viewer.attach(d, p.id, { query: { since: '0' } });
+        const v = await Viewer.attach(d, p.id, { query: { since: '0', terminal: '0' } });
         v.ws.pause();
         await go(p.id);
         await d.exitOf(p.id, 60000);

@@ -22,7 +22,7 @@ withDaemon('cuts', {}, (d) => {
     /** One attachment by WebSocket from `at`, cut after `take` bytes; where it got to, and the exit. */
     async function byWebSocket(id, seed, at, take) {
         const v = await Viewer.attach(d, id, {
-            query: { since: String(at) },
+            query: { since: String(at), terminal: '0' },
             keep: false,
             onBytes: (o, b) => checkBytes(seed, o, b, 'websocket'),
         });
@@ -106,7 +106,7 @@ withDaemon('cuts', {}, (d) => {
                 history_bytes: ring,
             });
             const early = await Viewer.attach(d, p.id, {
-                query: { since: '0' },
+                query: { since: '0', terminal: '0' },
                 onBytes: (o, b) => checkBytes(seed, o, b),
             });
             await (await open(fifo, 'w')).close();
@@ -118,7 +118,7 @@ withDaemon('cuts', {}, (d) => {
             const { first } = (await d.get(p.id)).output;
             assert.ok(total - first <= ring, 'the ring holds more than it is');
             const late = await Viewer.attach(d, p.id, {
-                query: { since: String(at) },
+                query: { since: String(at), terminal: '0' },
                 onBytes: (o, b) => checkBytes(seed, o, b),
             });
             await late.message('replay_done');
@@ -140,12 +140,12 @@ withDaemon('cuts', {}, (d) => {
             history_bytes: 256 * 1024,
         });
         const fast = await Viewer.attach(d, p.id, {
-            query: { since: '0' },
+            query: { since: '0', terminal: '0' },
             keep: false,
             onBytes: (o, b) => checkBytes(seed, o, b),
         });
         const slow = await Viewer.attach(d, p.id, {
-            query: { since: '0' },
+            query: { since: '0', terminal: '0' },
             keep: false,
             onBytes: (o, b) => checkBytes(seed, o, b),
         });

@@ -30,6 +30,8 @@ export class Viewer {
         this.parts = [];
         this.bytes = 0;
         this.gaps = [];
+        this.snapshots = [];
+        this.snapshotLeft = 0;
         this.streams = { stdout: [], stderr: [] };
         this.stream = null;
         this.hello = null;
@@ -111,6 +113,7 @@ export class Viewer {
         this.messages.push(m);
         if (m.type === 'hello') this.#onHello(m);
         else if (m.type === 'gap') this.#onGapMessage(m);
+        else if (m.type === 'snapshot') this.#onSnapshot(m);
         else if (m.type === 'stream') this.stream = m.name;
         else if (m.type === 'replay_done') assert.equal(m.offset, this.at, 'replay_done is not where the bytes are');
         else if (m.type === 'exit') this.#onExit(m);
@@ -131,11 +134,26 @@ export class Viewer {
         this.onGap?.(m);
     }
 
+    /** What follows, `bytes` long, redraws the screen; the output goes on at `offset`. */
+    #onSnapshot(m) {
+        assert.equal(this.snapshotLeft, 0, 'a snapshot inside a snapshot');
+        assert.ok(m.bytes > 0 && m.offset >= 0, `empty snapshot ${JSON.stringify(m)}`);
+        this.snapshots.push({ offset: m.offset, parts: [] });
+        this.snapshotLeft = m.bytes;
+        this.at = m.offset;
+    }
+
     #onBinary(data) {
         assert.ok(this.hello, 'bytes before hello');
         assert.ok(!this.exit, 'bytes after exit');
         assert.ok(data.length > 0, 'empty binary frame');
         assert.ok(data.length <= FRAME_MAX, `frame of ${data.length} bytes`);
+        if (this.snapshotLeft > 0) {
+            assert.ok(data.length <= this.snapshotLeft, 'a frame of more than the snapshot');
+            this.snapshots.at(-1).parts.push(data);
+            this.snapshotLeft -= data.length;
+            return;
+        }
         if (this.keep) {
             this.parts.push(data);
             if (this.stream) this.streams[this.stream].push(data);
@@ -157,6 +175,11 @@ export class Viewer {
     /** Everything received, in one piece. */
     get output() {
         return Buffer.concat(this.parts);
+    }
+
+    /** The last snapshot, or nothing. */
+    get snapshot() {
+        return Buffer.concat(this.snapshots.at(-1)?.parts ?? []);
     }
 
     bytesOf(stream) {
@@ -194,7 +217,8 @@ export class Viewer {
     }
 
     outputHas(text, ms) {
-        return this.until(() => this.output.includes(text), ms, `output ${JSON.stringify(text)}`);
+        const there = () => this.output.includes(text) || this.snapshot.includes(text);
+        return this.until(there, ms, `output ${JSON.stringify(text)}`);
     }
 
     /** To the exit and the close behind it. */

@@ -22,7 +22,7 @@ class Stream {
     async run() {
         while (!this.over) {
             const v = new Viewer(this.d, this.process.id, {
-                query: { since: String(this.at) },
+                query: { since: String(this.at), terminal: '0' },
                 keep: false,
                 onBytes: (at, bytes) => this.#bytes(v, at, bytes),
                 onGap: (g) => this.#gap(g),

@@ -30,11 +30,6 @@ static const struct {
 };
 #define METHODS (sizeof methods / sizeof *methods)
 
-static bool is_documented_route(const struct route *r)
-{
-    return r->handler != not_implemented_handle;
-}
-
 /* Is the word one of those in the list, which are separated by spaces? */
 static bool has_word(const char *list, const char *word)
 {
@@ -83,7 +78,7 @@ TEST(openapi_has_every_route_with_its_query)
     for (size_t i = 0; i < native_route_count; i++) {
         const struct route *r = &native_route_list[i];
 
-        for (size_t m = 0; m < METHODS && is_documented_route(r); m++) {
+        for (size_t m = 0; m < METHODS; m++) {
             json_t *op;
 
             if (!(r->methods & methods[m].method))

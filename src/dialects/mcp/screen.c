@@ -4,20 +4,30 @@
  */
 #include "dialects/mcp/screen.h"
 
+#include "engine/screen.h"
+
 bool mcp_has_screens(void)
 {
-    return false;
+    return true;
 }
 
 int mcp_screen_text(struct process *p, struct mcp_screen *s, struct hf_error *err)
 {
-    struct process_view v;
+    const struct term *t = process_screen_at_once(p);
+    struct screen_view v;
 
-    (void)s;
-    process_view(p, &v);
-    if (!v.pty)
+    if (t == NULL)
         return hf_fail(err, HF_E_not_a_terminal, "this process has no terminal; use read_output");
-    return hf_fail(err, HF_E_not_implemented, "screens are not in this build; use read_output");
+    screen_view(p, t, &v);
+    screen_text(t, 0, &s->text);
+    buf_puts(&s->title, v.title);
+    s->rows = v.rows;
+    s->cols = v.cols;
+    s->cursor_row = v.y;
+    s->cursor_col = v.x;
+    s->alternate = v.alternate;
+    s->offset = v.offset;
+    return 0;
 }
 
 void mcp_screen_fini(struct mcp_screen *s)

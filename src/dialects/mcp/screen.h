@@ -17,7 +17,7 @@ struct mcp_screen {
 };
 
 bool mcp_has_screens(void);
-/* What a person would see. 0; or an error: not_a_terminal, not_implemented. Call
+/* What a person would see. 0; or an error: not_a_terminal. Call
  * mcp_screen_fini() either way; *s starts as {0}. */
 int mcp_screen_text(struct process *p, struct mcp_screen *s, struct hf_error *err);
 void mcp_screen_fini(struct mcp_screen *s);

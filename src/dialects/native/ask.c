@@ -119,7 +119,7 @@ int ask_since(const struct http_request *rq, struct since *out, struct hf_error 
     if (strcmp(text, "now") == 0)
         *out = (struct since){SINCE_NOW, 0};
     else if (strcmp(text, "screen") == 0)
-        *out = (struct since){SINCE_DEFAULT, 0};
+        *out = (struct since){SINCE_SCREEN, 0};
     else if (text[0] == '-' && text_to_u64(text + 1, INT64_MAX, &n))
         *out = (struct since){SINCE_LAST, n};
     else if (text_to_u64(text, INT64_MAX, &n))

@@ -59,12 +59,16 @@ int connect_ask(const struct http_request *rq, struct connect_ask *a, struct hf_
     static const char *const modes[] = {"rw", "ro", NULL};
     int mode = 0;
 
-    *a = (struct connect_ask){.since = {SINCE_DEFAULT, 0}, .output = true};
+    *a = (struct connect_ask){.since = {SINCE_DEFAULT, 0}, .output = true, .terminal = true};
     if (ask_since(rq, &a->since, err) < 0 || ask_choice(rq, "mode", modes, &mode, err) < 0 ||
         ask_bool(rq, "ack", &a->ack, err) < 0 || ask_bool(rq, "raw", &a->raw, err) < 0 ||
+        ask_bool(rq, "terminal", &a->terminal, err) < 0 ||
         ask_bool(rq, "output", &a->output, err) < 0 || ask_client(rq, &a->client, err) < 0 ||
         ask_name(rq, &a->name, err) < 0 || ask_size(rq, &a->rows, &a->cols, err) < 0)
         return -1;
+    if (!a->terminal && a->since.kind == SINCE_SCREEN)
+        return hf_fail_field(err, HF_E_bad_query, "since",
+                             "a snapshot is for a terminal; leave out \"since\" or \"terminal\"");
     a->read_only = mode == 1 || http_role(rq) < ROLE_TYPE;
     if (a->read_only)
         a->rows = a->cols = 0; /* who only watches does not size the terminal */
@@ -178,6 +182,24 @@ static void connect_replay_done(void *arg, uint64_t offset)
     connect_send(c, &o);
 }
 
+static void connect_snapshot(void *arg, uint64_t offset, size_t len)
+{
+    struct connect *c = arg;
+    struct json_out o = connect_message(c, "snapshot");
+
+    json_ku64(&o, "offset", offset);
+    json_ku64(&o, "bytes", len);
+    connect_send(c, &o);
+}
+
+static void connect_snapshot_bytes(void *arg, const char *bytes, size_t len)
+{
+    struct connect *c = arg;
+    struct iovec iov = {(void *)(uintptr_t)bytes, len};
+
+    ws_send(c->ws, WS_BINARY, &iov, 1);
+}
+
 static void connect_exited(void *arg, const struct exit_record *x)
 {
     struct connect *c = arg;
@@ -226,6 +248,8 @@ static const struct viewer_ops viewer_ops = {
     .bytes = connect_bytes,
     .gap = connect_gap,
     .replay_done = connect_replay_done,
+    .snapshot = connect_snapshot,
+    .snapshot_bytes = connect_snapshot_bytes,
     .exited = connect_exited,
     .notice = connect_notice,
 };
@@ -408,6 +432,8 @@ static int connect_attach(struct connect *c, const struct connect_ask *a, const 
         .rows = a->rows,
         .cols = a->cols,
         .only_stream = a->output ? -1 : STREAM_NONE,
+        .terminal = a->output && a->terminal,
+        .verbatim = !a->terminal,
     };
 
     return viewer_attach(c->process, &o, &viewer_ops, c, &c->viewer, err);

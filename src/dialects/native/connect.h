@@ -16,14 +16,15 @@
 #include "transport/ws.h"
 
 #define CONNECT_PROTOCOL "holdfast.v1"
-#define CONNECT_QUERY "since mode client name rows cols ack output raw"
+#define CONNECT_QUERY "since mode client name rows cols ack output raw terminal"
 
 /* The query of a connection; `client` and `name` are borrowed from the request. */
 struct connect_ask {
     struct since since;
     bool since_given;
     bool read_only, ack, raw;
-    bool output; /* false: only input goes through it, and it is no viewer */
+    bool terminal; /* what shows the bytes is one */
+    bool output;   /* false: only input goes through it, and it is no viewer */
     const char *client, *name;
     int64_t rows, cols;
 };

@@ -22,6 +22,7 @@ http_handler resize_handle;          /* resize.c */
 http_handler input_handle;           /* input.c */
 http_handler output_handle;          /* output.c */
 http_handler recording_handle;       /* recording.c */
+http_handler screen_handle;          /* screen.c */
 http_handler wait_exit_handle;       /* wait_exit.c */
 http_handler wait_handle;            /* wait.c */
 http_handler connect_handle;         /* connect.c */
@@ -33,7 +34,6 @@ http_handler info_handle;            /* info.c */
 http_handler activity_handle;        /* info.c */
 http_handler openapi_handle;         /* info.c */
 http_handler upgrade_handle;         /* info.c */
-http_handler not_implemented_handle; /* info.c */
 http_handler links_make_handle;      /* links.c */
 http_handler links_list_handle;      /* links.c */
 http_handler links_remove_handle;    /* links.c */

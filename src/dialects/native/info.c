@@ -99,7 +99,7 @@ static void write_features(const struct native *n, struct json_out *o)
     json_kbool(o, "exact_recovery", s.exact_recovery);
     json_kbool(o, "tls", n->info.tls);
     json_kbool(o, "compress", n->info.compress);
-    json_kbool(o, "screen", false);
+    json_kbool(o, "screen", true);
     json_kbool(o, "recording", true);
     json_kbool(o, "links", true);
     json_kbool(o, "sessions", true);
@@ -178,13 +178,4 @@ void upgrade_handle(struct http_request *rq)
     } else {
         reply_status(rq, 202, "upgrading");
     }
-}
-
-void not_implemented_handle(struct http_request *rq)
-{
-    struct hf_error err;
-
-    hf_fail(&err, HF_E_not_implemented,
-            "this version of the daemon does not serve this call; see features in /v1/info");
-    http_reply_error(rq, &err);
 }

@@ -129,7 +129,8 @@ static uint64_t wished_start(const struct output_ask *a, const struct journal *j
     switch (a->since.kind) {
     case SINCE_NOW: return next;
     case SINCE_LAST: return tail_bytes(j, a->since.n, only_stream);
-    case SINCE_DEFAULT: /* "screen": there are no snapshots yet, so everything */
+    case SINCE_DEFAULT:
+    case SINCE_SCREEN: /* a range of bytes has no snapshot in front of it, so everything */
         return journal_first(j);
     default: return a->since.n;
     }

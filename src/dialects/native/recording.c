@@ -274,7 +274,8 @@ static int recording_resolve(struct recording_ask *a, struct process *p, struct 
     switch (a->since.kind) {
     case SINCE_NOW: a->from = next; break;
     case SINCE_LAST: a->from = journal_tail_bytes(j, a->since.n, v.pty); break;
-    case SINCE_DEFAULT: a->from = first; break;
+    case SINCE_DEFAULT:
+    case SINCE_SCREEN: a->from = first; break;
     default: a->from = a->since.n;
     }
     if (a->from > next)

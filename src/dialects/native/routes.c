@@ -16,10 +16,6 @@
 #define GET HTTP_GET_M
 #define POST HTTP_POST_M
 #define TERMINAL_QUERY CONNECT_QUERY " command args cwd user tag label session_id on_detach"
-#define LATER(methods, pattern, role, flags)                                                       \
-    {                                                                                              \
-        methods, pattern, not_implemented_handle, role, ROUTE_ANY_QUERY | (flags), 0, NULL         \
-    }
 
 const struct route native_route_list[] = {
     {GET, "/healthz", healthz_handle, ROLE_NONE, ROUTE_PUBLIC | ROUTE_NO_BODY, 0, NULL},
@@ -45,6 +41,8 @@ const struct route native_route_list[] = {
      LIMIT_INPUT_BODY_BYTES, "eof"},
     {GET, ONE "/output", output_handle, ROLE_WATCH, ROUTE_SCOPED | ROUTE_NO_BODY, 0,
      "since until tail_lines tail_bytes stream follow"},
+    {GET, ONE "/screen", screen_handle, ROLE_WATCH, ROUTE_SCOPED | ROUTE_NO_BODY, 0,
+     "format scrollback"},
     {GET, ONE "/recording", recording_handle, ROLE_WATCH, ROUTE_SCOPED | ROUTE_NO_BODY, 0,
      "since until follow"},
     {GET, ONE "/wait", wait_exit_handle, ROLE_WATCH, ROUTE_SCOPED | ROUTE_NO_BODY, 0, "timeout_ms"},
@@ -65,9 +63,6 @@ const struct route native_route_list[] = {
     {POST, S "/{id}/run", session_run_handle, ROLE_OWN, 0, 0, NULL},
     {GET, S "/{id}/transcript", session_transcript_handle, ROLE_WATCH, ROUTE_NO_BODY, 0,
      "limit format"},
-
-    /* Named by the protocol, not served yet. */
-    LATER(GET, ONE "/screen", ROLE_WATCH, ROUTE_SCOPED),
 };
 
 const size_t native_route_count = sizeof native_route_list / sizeof *native_route_list;

@@ -155,8 +155,11 @@ static void terminal_on_spawned(void *arg, struct process *p, const struct hf_er
         refuse(rq, err);
     else if (connect_ask(rq, &ask, &why) < 0)
         http_reply_error(rq, &why);
-    else
+    else {
+        if (ask.since.kind == SINCE_DEFAULT) /* it has just begun: all of it, as it comes */
+            ask.since = (struct since){SINCE_OFFSET, 0};
         connect_open(rq, p, &ask);
+    }
 }
 
 static int terminal_begin(struct http_request *rq, const struct spawn_spec *spec,

@@ -262,6 +262,20 @@ withDaemon('mcp tools', { args: ['--journal-bytes', '65536'] }, (d) => {
     );
 
     it(
+        'read_screen shows what a person would see',
+        using(async (c) => {
+            const command = `printf 'gone\\rseen \\033[1mbold\\033[m\\n\\033]2;a title\\007'; exec sleep 300`;
+            const { process_id } = await call(c, 'start_process', { command, pty: true });
+            await call(c, 'wait_for', { process_id, text: 'a title' });
+            const s = await call(c, 'read_screen', { process_id });
+            assert.equal(s.text, 'seen bold\n');
+            assert.equal(s.title, 'a title');
+            assert.deepEqual([s.cursor_row, s.cursor_col, s.alternate], [1, 0, false]);
+            await call(c, 'stop', { process_id });
+        }),
+    );
+
+    it(
         'bad arguments are errors of the tool, in clear words',
         using(async (c) => {
             const { process_id } = await call(c, 'run_command', { command: 'true' });

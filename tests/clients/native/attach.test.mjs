@@ -91,14 +91,14 @@ withDaemon('attach', {}, (d) => {
         await d.remove(p.id);
     });
 
-    it('the default for a terminal begins at a safe boundary', async () => {
-        // More than the default of 64 KiB, made of characters and sequences that must not be torn.
+    it('the last bytes of a terminal begin at a safe boundary', async () => {
+        // More than 64 KiB, made of characters and sequences that must not be torn.
         const p = await d.sh(
             `i=0; while [ $i -lt 6000 ]; do printf '\\033[38;5;%dm\\342\\202\\254\\360\\237\\230\\200' $((i % 256)); i=$((i+1)); done; echo END; sleep 300`,
             { pty: true },
         );
         await d.outputHas(p.id, 'END', 30000);
-        const v = await Viewer.attach(d, p.id);
+        const v = await Viewer.attach(d, p.id, { query: { since: '-65536' } });
         await v.message('replay_done');
         const end = (await d.get(p.id)).output.next;
         assert.ok(

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { it } from '../../lib/test.mjs';
+import { Viewer } from '../../lib/client.mjs';
 import { checkProblem, withDaemon } from '../../lib/daemon.mjs';
 import { codes } from '../../lib/codes.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
@@ -140,13 +141,10 @@ withDaemon('meta', {}, (d) => {
 
     it('what later versions bring says not_implemented, not not_found', async () => {
         const p = await d.sh('sleep 300', { pty: true });
-        const routes = [
-            ['GET', `/v1/processes/${p.id}/screen`],
-        ];
-        for (const [m, path] of routes) {
-            const a = await d.request(m, path, { json: m === 'POST' ? {} : undefined });
-            checkProblem(a, 'not_implemented', `${m} ${path}`);
-        }
+        const v = await Viewer.attach(d, p.id);
+        v.control({ type: 'role' });
+        assert.equal((await v.message('error')).code, 'not_implemented');
+        v.cut();
         await d.remove(p.id);
     });
 

@@ -111,11 +111,11 @@ withDaemon('the xterm addon', {}, (d) => {
      */
     it('does not answer questions of the past, and does answer those of the present', async () => {
         const t = await start(
-            `printf 'old:\\e[c\\e[6n\\e]11;?\\a'; stty raw -echo; IFS= read -r -n 1 key; printf 'got %q\\r\\n' "$key"; ` +
+            `stty raw -echo; printf 'old:\\e[c\\e[6n\\e]11;?\\a'; IFS= read -r -d $'\\a' daemon; printf taken; ` +
+                `IFS= read -r -n 1 key; printf 'got %q\\r\\n' "$key"; ` +
                 `printf '\\e[c'; IFS= read -r -d c answer; printf 'answer %q\\r\\n' "$answer"; sleep 60`,
         );
-        await t.waitFor({ text: 'old:' });
-        await t.waitFor({ quietMs: 100 });
+        await t.waitFor({ text: 'taken' }); // by the daemon, while nobody was there
         const { term, addon } = open();
         addon.connect(t.id);
         await waitUntil(() => addon.state === 'connected', 'connected');
