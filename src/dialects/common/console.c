@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dialects/common/console.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+
+struct console {
+    struct pending pending;
+    const struct console_ops *ops;
+    void *user;
+    struct process *process; /* referenced */
+    struct viewer *viewer;
+    struct ws *ws;
+    struct input_waiter waiter;
+    struct buf held; /* one text frame's input that the queue has no room for */
+    bool may_type, closing;
+};
+
+static void console_detach(struct console *c)
+{
+    struct viewer *v = c->viewer;
+
+    c->viewer = NULL;
+    input_waiter_cancel(&c->waiter);
+    viewer_detach(v);
+}
+
+static void console_end(struct console *c, int code)
+{
+    console_detach(c);
+    if (c->ws != NULL && c->ops->closed != NULL)
+        c->ops->closed(c, code);
+    process_unref(c->process);
+    buf_fini(&c->held);
+    pending_fini(&c->pending);
+    free(c);
+}
+
+static void console_free(struct pending *p)
+{
+    console_end(list_entry(p, struct console, pending), 0);
+}
+
+/* A going server closes its WebSockets itself, with 1001. */
+static const struct pending_kind console_kind = {.drain = NULL, .free = console_free};
+
+void console_close(struct console *c, int code, const char *reason)
+{
+    if (c->closing)
+        return;
+    c->closing = true;
+    console_detach(c);
+    ws_close(c->ws, code, reason);
+}
+
+/* --- to the client -------------------------------------------------------------------- */
+
+static bool on_ready(void *arg)
+{
+    struct console *c = arg;
+
+    return c->ws != NULL && ws_ready(c->ws);
+}
+
+static void on_bytes(void *arg, const struct slice *s)
+{
+    struct console *c = arg;
+    struct iovec iov = {(void *)(uintptr_t)s->bytes, s->len};
+
+    if (c->ops->bytes != NULL)
+        c->ops->bytes(c, s);
+    else
+        ws_send(c->ws, WS_BINARY, &iov, 1);
+}
+
+static void on_gap(void *arg, uint64_t from, uint64_t to)
+{
+    struct console *c = arg;
+
+    if (c->ops->gap != NULL)
+        c->ops->gap(c, from, to);
+}
+
+static void on_replay_done(void *arg, uint64_t offset)
+{
+    struct console *c = arg;
+
+    if (c->ops->replay_done != NULL)
+        c->ops->replay_done(c, offset);
+}
+
+static void on_snapshot(void *arg, uint64_t offset, size_t len)
+{
+    struct console *c = arg;
+
+    c->ops->snapshot(c, offset, len);
+}
+
+static void on_snapshot_bytes(void *arg, const char *bytes, size_t len)
+{
+    struct console *c = arg;
+
+    c->ops->snapshot_bytes(c, bytes, len);
+}
+
+static void on_exited(void *arg, const struct exit_record *x)
+{
+    struct console *c = arg;
+
+    if (c->ops->exited != NULL)
+        c->ops->exited(c, x);
+    else
+        console_close(c, 1000, "exit");
+}
+
+static void on_notice(void *arg, const struct viewer_notice *n)
+{
+    struct console *c = arg;
+
+    if (c->ops->notice != NULL)
+        c->ops->notice(c, n);
+}
+
+#define CONSOLE_OPS                                                                                \
+    .ready = on_ready, .bytes = on_bytes, .gap = on_gap, .replay_done = on_replay_done,            \
+    .exited = on_exited, .notice = on_notice
+
+static const struct viewer_ops plain_ops = {CONSOLE_OPS};
+static const struct viewer_ops snapshot_ops = {
+    CONSOLE_OPS,
+    .snapshot = on_snapshot,
+    .snapshot_bytes = on_snapshot_bytes,
+};
+
+/* --- from the client ------------------------------------------------------------------- */
+
+static ssize_t take(struct console *c, const void *bytes, size_t len, struct hf_error *err)
+{
+    if (!c->may_type)
+        return hf_fail(err, HF_E_forbidden, "this connection may only watch");
+    return len > 0 ? viewer_input(c->viewer, bytes, len, err) : 0;
+}
+
+/* Input that cannot be taken is passed over, and told once per message. */
+size_t console_type(struct console *c, const void *bytes, size_t len, bool last)
+{
+    struct hf_error err;
+    ssize_t n;
+
+    if (c->closing)
+        return len;
+    n = take(c, bytes, len, &err);
+    if (n < 0) {
+        if (last && c->ops->refused != NULL)
+            c->ops->refused(c, &err);
+        return len;
+    }
+    if ((size_t)n < len)
+        process_wait_for_room(c->process, &c->waiter);
+    return (size_t)n;
+}
+
+void console_type_all(struct console *c, const void *bytes, size_t len)
+{
+    size_t n = console_type(c, bytes, len, true);
+
+    if (n == len || c->closing)
+        return;
+    buf_put(&c->held, (const char *)bytes + n, len - n);
+    ws_pause(c->ws);
+}
+
+static void console_on_room(void *arg)
+{
+    struct console *c = arg;
+
+    if (c->held.len > 0) {
+        buf_drop(&c->held, console_type(c, buf_data(&c->held), c->held.len, true));
+        if (c->held.len > 0)
+            return; /* console_type() waits for room again */
+        buf_fini(&c->held);
+        c->held = (struct buf){0};
+    }
+    if (!c->closing)
+        ws_resume(c->ws);
+}
+
+static void console_on_text(void *arg, const char *text, size_t len)
+{
+    struct console *c = arg;
+
+    if (c->closing)
+        return;
+    if (c->ops->text != NULL)
+        c->ops->text(c, text, len);
+    else
+        console_type_all(c, text, len);
+}
+
+static size_t console_on_binary(void *arg, const void *bytes, size_t len, bool last)
+{
+    struct console *c = arg;
+
+    if (c->closing)
+        return len;
+    return c->ops->binary != NULL ? c->ops->binary(c, bytes, len, last)
+                                  : console_type(c, bytes, len, last);
+}
+
+static void console_on_drain(void *arg)
+{
+    struct console *c = arg;
+
+    if (c->viewer != NULL)
+        viewer_pump(c->viewer);
+}
+
+static void console_on_closed(void *arg, int code)
+{
+    console_end(arg, code);
+}
+
+static const struct ws_ops ws_ops = {
+    .on_text = console_on_text,
+    .on_binary = console_on_binary,
+    .on_drain = console_on_drain,
+    .on_closed = console_on_closed,
+};
+
+/* --- the beginning ------------------------------------------------------------------------ */
+
+static struct console *console_new(struct http_request *rq, const struct console_open *o)
+{
+    struct console *c = hf_xalloc(sizeof *c);
+
+    c->ops = o->ops;
+    c->user = o->user;
+    c->process = process_ref(o->process);
+    c->may_type = http_role(rq) >= ROLE_TYPE && !o->viewer.read_only;
+    list_init(&c->waiter.link);
+    c->waiter.fn = console_on_room;
+    c->waiter.arg = c;
+    pending_init(&c->pending, o->pending, &console_kind);
+    return c;
+}
+
+static int console_attach(struct http_request *rq, struct console *c, const struct console_open *o,
+                          struct hf_error *err)
+{
+    struct viewer_options v = o->viewer;
+
+    v.read_only = !c->may_type;
+    if (v.role == 0)
+        v.role = (enum viewer_role)http_role(rq);
+    if (v.name == NULL)
+        v.name = http_peer(rq);
+    return viewer_attach(c->process, &v,
+                         o->ops->snapshot_bytes != NULL ? &snapshot_ops : &plain_ops, c, &c->viewer,
+                         err);
+}
+
+struct console *console_open(struct http_request *rq, const struct console_open *o,
+                             struct hf_error *err)
+{
+    struct console *c = console_new(rq, o);
+
+    *err = (struct hf_error){0};
+    if (console_attach(rq, c, o, err) < 0) {
+        console_end(c, 0);
+        return NULL;
+    }
+    c->ws = ws_accept(rq, o->protocol, &ws_ops, c);
+    if (c->ws == NULL) {
+        console_end(c, 0);
+        return NULL;
+    }
+    if (o->text_max > 0)
+        ws_allow_text(c->ws, o->text_max);
+    return c;
+}
+
+void *console_user(const struct console *c)
+{
+    return c->user;
+}
+
+struct process *console_process(const struct console *c)
+{
+    return c->process;
+}
+
+struct viewer *console_viewer(const struct console *c)
+{
+    return c->viewer;
+}
+
+struct ws *console_ws(const struct console *c)
+{
+    return c->ws;
+}
+
+bool console_is_closing(const struct console *c)
+{
+    return c->closing;
+}
