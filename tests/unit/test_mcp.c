@@ -114,7 +114,8 @@ TEST(a_command_alone_is_a_line_for_the_shell)
 /* The table and the descriptions are two lists; they must be the same one. */
 TEST(every_tool_is_described_in_the_order_of_the_table)
 {
-    json_t *tools = tools_describe();
+    struct mcp m = {0};
+    const json_t *tools = tools_describe(&m);
 
     EXPECT_U64(json_array_size(tools), mcp_tool_count);
     for (size_t i = 0; i < mcp_tool_count; i++) {
@@ -126,5 +127,5 @@ TEST(every_tool_is_described_in_the_order_of_the_table)
         EXPECT(json_is_true(json_object_get(json_object_get(t, "annotations"), "readOnlyHint")) ==
                (mcp_tool_list[i].role == ROLE_WATCH));
     }
-    json_decref(tools);
+    json_decref(m.tools);
 }
