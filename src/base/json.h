@@ -79,6 +79,9 @@ struct json_field {
 /* The target starts zeroed or with defaults; fields not given are untouched. */
 int json_decode(const json_t *object, const struct json_field *fields, size_t n, void *target,
                 struct hf_error *err);
+/* The same for bodies that clients of others make: what the table does not name is passed over. */
+int json_decode_known(const json_t *object, const struct json_field *fields, size_t n, void *target,
+                      struct hf_error *err);
 /* A string without NUL, or err. `field` names it in the message. */
 const char *json_text(const json_t *v, const char *field, struct hf_error *err);
 
