@@ -201,6 +201,16 @@ static void mark_for_read(struct journal *j, enum stream stream)
     mark_append(j, &m);
 }
 
+/*
+ * The read brought nothing, so the run before it may go on: it may stand inside a character. Not
+ * if the new mark has pushed out the oldest one.
+ */
+static void mark_take_back(struct journal *j, uint64_t count)
+{
+    if (mark_count(j) > count && count < j->rec->mark_slots)
+        atomic_store_explicit(&j->rec->head->mark_next, count, memory_order_release);
+}
+
 void journal_mark_size(struct journal *j, uint16_t rows, uint16_t cols)
 {
     struct mark m = {.at = journal_next(j), .time_ms = clock_wall_ms(), .rows = rows, .cols = cols};
@@ -347,7 +357,7 @@ ssize_t journal_read(struct journal *j, int fd, enum stream stream, size_t max)
 {
     struct record_head *h = j->rec->head;
     size_t cap = j->exact ? h->ring_bytes : JOURNAL_WINDOW_BYTES;
-    uint64_t at = journal_next(j);
+    uint64_t at = journal_next(j), marks = mark_count(j);
     ssize_t n;
 
     if (max > cap)
@@ -359,6 +369,8 @@ ssize_t journal_read(struct journal *j, int fd, enum stream stream, size_t max)
     n = hf_read(fd, j->rec->ring + at % h->ring_bytes, max);
     if (n > 0)
         journal_commit(j, (size_t)n);
+    else
+        mark_take_back(j, marks);
     slip_clear(j->slip);
     return n;
 }

@@ -39,10 +39,8 @@ static bool run_take(struct viewer *v, struct journal *j, struct slice *s)
 {
     if (v->run < journal_run_first(j))
         v->run = journal_run_first(j); /* those in between were empty */
-    if (v->open_char_over)
-        journal_cut(j);
-    else if (process_is_running(v->process))
-        journal_cut_text(j);
+    if (journal_run_may_grow(j, v->run) && process_is_running(v->process))
+        v->open_char_over ? journal_cut(j) : journal_cut_text(j);
     if (journal_run_may_grow(j, v->run) && process_is_running(v->process)) {
         if (v->open_char == NULL)
             v->open_char = timer_new(v->process->engine->loop, open_char_on_timer, v);

@@ -23,7 +23,7 @@ struct viewer;
 #define VIEWER_PATIENCE_MS 1000
 #define VIEWER_STALL_MS 10000
 #define VIEWER_ACK_WINDOW_BYTES (512 * 1024)
-#define VIEWER_OPEN_CHAR_MS 50 /* the rest of a character comes at once or not at all */
+#define VIEWER_OPEN_CHAR_MS 1000 /* then half a character is given as it is */
 
 /* What one may do, as the transport decided. */
 enum viewer_role { VIEWER_WATCH = 1, VIEWER_TYPE, VIEWER_OWN };

@@ -380,6 +380,20 @@ TEST(a_run_does_not_end_inside_a_character)
     teardown(&f);
 }
 
+/* A look at the other stream that finds nothing ends no run. */
+TEST(a_read_that_brings_nothing_leaves_no_mark)
+{
+    struct fixture f;
+
+    setup(&f, 4096, true);
+    feed(&f, "a\xe2\x82", 3, STREAM_STDOUT);
+    EXPECT_INT(journal_read(&f.j, f.pipe[0], STREAM_STDERR, 65536), -EAGAIN);
+    feed(&f, "\xac", 1, STREAM_STDOUT);
+    EXPECT_U64(journal_run_count(&f.j), 1);
+    EXPECT_U64(journal_run(&f.j, 0).len, 4);
+    teardown(&f);
+}
+
 /* What was cut off by force or by the other stream stays as it was given. */
 TEST(a_character_that_was_cut_is_not_put_together_again)
 {
