@@ -116,9 +116,9 @@ withDaemon('hyperbrowser: faults', {}, (d) => {
         const c = await RawConn.connect(d);
         const body = JSON.stringify({ command: 'sleep 100' });
         c.send(`POST ${BASE}/exec HTTP/1.1\r\nHost: ${d.host}:${d.port}\r\nAuthorization: Bearer ${d.token}\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
-        const [p] = await waitUntil(async () => (await d.list('?status=running')).slice(0, 1), 'the command');
+        const p = await waitUntil(async () => (await d.list('?status=running'))[0], 'the command');
         c.destroy();
-        assert.equal((await d.exitOf((await waitUntil(() => p, 'one')).id)).exit.by, 'detach');
+        assert.equal((await d.exitOf(p.id)).exit.by, 'detach');
         const t = await d.spawn({ command: 'cat', pty: true });
         const ws = socket(t.id);
         await opened(ws);
@@ -156,13 +156,13 @@ withDaemon('hyperbrowser: faults', {}, (d) => {
     });
 
     it('a terminal that is not read holds nobody, and its numbers show the gap', async () => {
-        const t = await d.spawn({ command: `stty raw; read x; yes | head -c ${FLOOD_BYTES}`, shell: true, pty: true });
+        const t = await d.spawn({ command: `stty raw; echo up; read x; yes | head -c ${FLOOD_BYTES}`, shell: true, pty: true });
         const slow = socket(t.id);
         const seen = [];
         slow.on('message', (m) => seen.push(JSON.parse(m)));
         await opened(slow);
-        slow.send('{"type":"input","data":"\\n"}');
         await waitUntil(() => seen.length > 0, 'the first of it');
+        slow.send('{"type":"input","data":"\\n"}');
         slow.pause();
         assert.ok((await within(fastReader(t.id), 60000, 'the fast one')) > 0);
         await d.exitOf(t.id);

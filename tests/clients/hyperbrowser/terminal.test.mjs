@@ -158,12 +158,13 @@ withDaemon('hyperbrowser: terminals', { args: ['--dialect', 'hyperbrowser=127.0.
 
     it('a large output arrives whole, in order, in whole characters', async () => {
         const sb = await sandbox();
-        const t = await sb.terminal.create(sh("stty raw -echo; read x; yes 'あ€😀' | head -n 150000"));
+        const t = await sb.terminal.create(sh("stty raw -echo; echo up; read x; yes 'あ€😀' | head -n 150000"));
         const s = await attach(t);
+        await s.sees('up\n'); // before that, what is typed would be echoed
         await s.connection.write('\n');
         await s.closed;
-        assert.equal(s.raw.length, 150000 * 11);
-        assert.ok(s.pieces.map((e) => e.data).join('') === 'あ€😀\n'.repeat(150000));
+        assert.equal(s.raw.length, 3 + 150000 * 11);
+        assert.ok(s.pieces.map((e) => e.data).join('') === `up\n${'あ€😀\n'.repeat(150000)}`);
         dense(s.seqs);
     });
 
