@@ -38,6 +38,10 @@ void json_bool(struct json_out *o, bool v);
 void json_nil(struct json_out *o); /* jansson owns the name json_null */
 void json_raw(struct json_out *o, const char *json, size_t len); /* already JSON */
 void json_value(struct json_out *o, const json_t *v);            /* a jansson tree */
+/* The inside of a string, for one that is written piece by piece between quotes of the caller's. */
+void json_put_text(struct buf *b, const char *s, size_t len);
+/* JSON text again, with escapes for all that is not ASCII: for readers that decode it in pieces. */
+void json_put_ascii(struct buf *b, const char *json, size_t len);
 /* key and value in one call */
 void json_kstr(struct json_out *o, const char *key, const char *s);
 void json_kint(struct json_out *o, const char *key, int64_t v);
@@ -79,6 +83,9 @@ struct json_field {
 /* The target starts zeroed or with defaults; fields not given are untouched. */
 int json_decode(const json_t *object, const struct json_field *fields, size_t n, void *target,
                 struct hf_error *err);
+/* The same for bodies that clients of others make: what the table does not name is passed over. */
+int json_decode_known(const json_t *object, const struct json_field *fields, size_t n, void *target,
+                      struct hf_error *err);
 /* A string without NUL, or err. `field` names it in the message. */
 const char *json_text(const json_t *v, const char *field, struct hf_error *err);
 

@@ -188,8 +188,8 @@ static int check_required(const json_t *object, const struct json_field *fields,
     return 0;
 }
 
-int json_decode(const json_t *object, const struct json_field *fields, size_t n, void *target,
-                struct hf_error *err)
+static int decode(const json_t *object, const struct json_field *fields, size_t n, bool strict,
+                  void *target, struct hf_error *err)
 {
     const char *key;
     json_t *v;
@@ -201,14 +201,26 @@ int json_decode(const json_t *object, const struct json_field *fields, size_t n,
     json_object_foreach ((json_t *)object, key, v) {
         const struct json_field *f = find_field(fields, n, key);
 
-        if (f == NULL)
+        if (f == NULL && strict)
             return hf_fail_field(err, HF_E_unknown_field, key,
                                  "\"%.64s\" is not a field of this call; check its spelling", key);
-        if (f->nullable && json_is_null(v))
+        if (f == NULL || (f->nullable && json_is_null(v)))
             continue;
         rc = decode_field(v, f, target, err);
         if (rc < 0)
             return rc;
     }
     return check_required(object, fields, n, err);
+}
+
+int json_decode(const json_t *object, const struct json_field *fields, size_t n, void *target,
+                struct hf_error *err)
+{
+    return decode(object, fields, n, true, target, err);
+}
+
+int json_decode_known(const json_t *object, const struct json_field *fields, size_t n, void *target,
+                      struct hf_error *err)
+{
+    return decode(object, fields, n, false, target, err);
 }

@@ -117,11 +117,10 @@ static void put_escaped(struct buf *b, uint8_t c)
     }
 }
 
-static void put_string(struct buf *b, const char *s, size_t len)
+void json_put_text(struct buf *b, const char *s, size_t len)
 {
     const uint8_t *p = (const uint8_t *)s;
 
-    buf_putc(b, '"');
     while (len > 0) {
         size_t n = clean_run(p, len);
 
@@ -131,6 +130,47 @@ static void put_string(struct buf *b, const char *s, size_t len)
         p += n;
         len -= n;
     }
+}
+
+/* The character that these bytes are; U+FFFD if they are none. *len: how many they are. */
+static uint32_t char_of(const uint8_t *p, size_t *len)
+{
+    size_t n = utf8_char_len(p, *len);
+    uint32_t c = p[0] & (0xffu >> (n + 1));
+
+    *len = n > 0 ? n : 1;
+    for (size_t i = 1; i < n; i++)
+        c = c << 6 | (p[i] & 0x3f);
+    return n > 0 ? c : 0xfffd;
+}
+
+void json_put_ascii(struct buf *b, const char *json, size_t len)
+{
+    const uint8_t *p = (const uint8_t *)json;
+    size_t n;
+
+    for (size_t i = 0; i < len; i += n) {
+        uint32_t c;
+
+        for (n = 0; i + n < len && p[i + n] < 0x80; n++)
+            ;
+        buf_put(b, p + i, n);
+        i += n;
+        n = len - i;
+        if (n == 0)
+            break;
+        c = char_of(p + i, &n);
+        if (c > 0xffff)
+            buf_printf(b, "\\u%04x\\u%04x", 0xd7c0 + (c >> 10), 0xdc00 + (c & 0x3ff));
+        else
+            buf_printf(b, "\\u%04x", c);
+    }
+}
+
+static void put_string(struct buf *b, const char *s, size_t len)
+{
+    buf_putc(b, '"');
+    json_put_text(b, s, len);
     buf_putc(b, '"');
 }
 

@@ -121,4 +121,11 @@
 #define LIMIT_MCP_OUTPUT_MAX_BYTES (1024 * 1024)
 #define MCP_PROGRESS_MS 1000 /* between two notifications of progress */
 
+/* --- hyperbrowser --- */
+#define LIMIT_HYPER_HISTORY_BYTES (16LL << 20) /* of a process: its result has all of it */
+#define LIMIT_HYPER_REPLAY_BYTES (8LL << 20)   /* how far back from_seq goes */
+#define LIMIT_HYPER_OUTPUT_BYTES (1024 * 1024) /* in the status of a terminal */
+#define LIMIT_HYPER_FRAME_BYTES (1024 * 1024)  /* of JSON, as other bodies */
+#define LIMIT_HYPER_LIST 1000                  /* processes in one answer */
+
 #endif

@@ -7,16 +7,18 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "dialects/hyperbrowser/hyper.h"
 #include "dialects/sandbox-agent/agent.h"
 
 /* In the order in which /v1/info names them. */
 const struct dialect *const dialects_all[] = {
     &sandbox_agent_dialect,
+    &hyperbrowser_dialect,
     NULL,
 };
 
 struct dialects {
-    void *self[DIALECTS_MAX];
+    void *self[DIALECTS_MAX]; /* NULL: not wanted */
 };
 
 int dialect_find(const char *name, size_t len)
@@ -57,11 +59,14 @@ int dialect_parse(const char *text, int *which, char *address, struct hf_error *
     return 0;
 }
 
-struct dialects *dialects_new(const struct dialect_host *host, struct http_server *server)
+struct dialects *dialects_new(const struct dialect_host *host, struct http_server *server,
+                              const bool *wanted)
 {
     struct dialects *d = hf_xalloc(sizeof *d);
 
     for (int i = 0; dialects_all[i] != NULL; i++) {
+        if (!wanted[i])
+            continue;
         d->self[i] = dialects_all[i]->make(host);
         http_server_mount(server, dialects_all[i]->routes(d->self[i]));
     }
@@ -76,7 +81,7 @@ const struct route_table *dialects_routes(const struct dialects *d, int which)
 void dialects_drain(struct dialects *d)
 {
     for (int i = 0; dialects_all[i] != NULL; i++)
-        if (dialects_all[i]->drain != NULL)
+        if (d->self[i] != NULL && dialects_all[i]->drain != NULL)
             dialects_all[i]->drain(d->self[i]);
 }
 
@@ -85,6 +90,7 @@ void dialects_free(struct dialects *d)
     if (d == NULL)
         return;
     for (int i = 0; dialects_all[i] != NULL; i++)
-        dialects_all[i]->free(d->self[i]);
+        if (d->self[i] != NULL)
+            dialects_all[i]->free(d->self[i]);
     free(d);
 }

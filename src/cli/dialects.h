@@ -22,9 +22,10 @@ int dialect_find(const char *name, size_t len);
 #define DIALECT_ADDRESS_BYTES 160
 int dialect_parse(const char *text, int *which, char *address, struct hf_error *err);
 
-/* All of them, made and mounted; opaque to the worker. */
+/* Those that are wanted, by their places in dialects_all, made and mounted; opaque to the worker. */
 struct dialects;
-struct dialects *dialects_new(const struct dialect_host *host, struct http_server *server);
+struct dialects *dialects_new(const struct dialect_host *host, struct http_server *server,
+                              const bool *wanted);
 const struct route_table *dialects_routes(const struct dialects *d, int which);
 void dialects_drain(struct dialects *d);
 void dialects_free(struct dialects *d); /* NULL is fine; the server must be gone */

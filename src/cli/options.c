@@ -28,6 +28,8 @@ static const struct option_row rows[] = {
      "where to listen: HOST:PORT, [IPV6]:PORT, unix:PATH, none; may be repeated (127.0.0.1:7070)"},
     {"--dialect", OPTION_LIST, AT(dialect), 0, 0, "NAME[=ADDRESS]",
      "speak a platform's protocol at an address of its own (its usual port on loopback); may be repeated"},
+    {"--no-dialects", OPTION_FLAG, AT(no_dialects), 0, 0, NULL,
+     "speak no platform's protocol but those that --dialect names"},
     {"--token-file", OPTION_TEXT, AT(token_file), 0, 0, "FILE",
      "tokens, one a line: TOKEN or ROLE TOKEN (own, type, watch); else HOLDFAST_TOKEN, else one is made"},
     {"--no-auth", OPTION_FLAG, AT(no_auth), 0, 0, NULL,

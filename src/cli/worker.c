@@ -39,6 +39,7 @@ struct worker {
     struct native_info info;
     struct dialect_host host;
     struct dialects *dialects;
+    bool wanted[DIALECTS_MAX];
     const char *names[DIALECTS_MAX + 2];
     struct mcp *mcp;
     struct auth *auth;
@@ -140,6 +141,18 @@ static int worker_make_engine(struct worker *w, const struct keeper_boot *boot)
     return 0;
 }
 
+/* With --no-dialects only those that have a listener. */
+static void worker_choose_dialects(struct worker *w)
+{
+    const struct serve *s = w->serve;
+
+    for (size_t i = 0; dialects_all[i] != NULL; i++)
+        w->wanted[i] = !s->options.no_dialects;
+    for (size_t i = 0; i < s->listener_count; i++)
+        if (s->dialect[i] >= 0)
+            w->wanted[s->dialect[i]] = true;
+}
+
 static size_t worker_name_dialects(struct worker *w)
 {
     size_t n = 0;
@@ -147,7 +160,8 @@ static size_t worker_name_dialects(struct worker *w)
     w->names[n++] = "native";
     w->names[n++] = "mcp";
     for (size_t i = 0; dialects_all[i] != NULL; i++)
-        w->names[n++] = dialects_all[i]->name;
+        if (w->wanted[i])
+            w->names[n++] = dialects_all[i]->name;
     return n;
 }
 
@@ -171,6 +185,7 @@ static void worker_make_server(struct worker *w)
     serve_options_http(&s->options, &w->http);
     w->http.auth = w->auth;
     w->http.origin = w->origin;
+    worker_choose_dialects(w);
     w->server = http_server_new(w->loop, &w->http);
     w->info = (struct native_info){
         .version = HF_VERSION,
@@ -186,7 +201,7 @@ static void worker_make_server(struct worker *w)
     w->native = native_new(w->engine, w->auth, &w->info);
     http_server_mount(w->server, native_routes(w->native));
     w->host = (struct dialect_host){.engine = w->engine, .loop = w->loop, .version = HF_VERSION};
-    w->dialects = dialects_new(&w->host, w->server);
+    w->dialects = dialects_new(&w->host, w->server, w->wanted);
     worker_make_mcp(w);
     for (i = 0; i < s->listener_count; i++)
         http_server_listen(w->server, s->listeners[i].fd, s->listeners[i].kind,

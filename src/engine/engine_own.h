@@ -177,7 +177,8 @@ struct viewer {
     struct list link;
     const struct viewer_ops *ops;
     void *arg;
-    uint64_t at; /* the cursor: next byte to send */
+    uint64_t at;  /* the cursor: next byte to send */
+    uint64_t run; /* and, where whole runs are wanted, the next one */
     uint64_t replay_until;
     uint64_t acked;
     uint64_t moved_ms; /* the loop's clock, when it last took something */
@@ -187,8 +188,10 @@ struct viewer {
     int8_t only_stream;
     enum viewer_role role;
     int64_t since_ms; /* wall clock */
-    bool internal, lossless, ack, read_only, terminal;
+    bool internal, lossless, ack, read_only, terminal, runs;
     bool replayed, exited, dead, pumping, stalled, leaving;
+    bool open_char_over;     /* the rest of a character was waited for long enough */
+    struct timer *open_char; /* NULL: nobody ever waited for one */
 
     /* see viewer_screen.c */
     uint64_t quiet_until;        /* queries in front of this are not for it */

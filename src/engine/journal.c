@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/text.h"
 #include "engine/safecut.h"
 
 #define PATTERN_BYTES 4096
@@ -30,6 +31,7 @@
 #define MARK_TTY_MS 10
 #define MARK_PIPE_MS 100
 #define MARK_BYTES (256 * 1024)           /* a run is not longer than this and one read */
+#define OPEN_CHAR_BYTES 3                 /* at most, of a character that is not complete */
 #define LOOK_BACK_BYTES (4 * 1024 * 1024) /* for a mode: a long history is not read through */
 
 static unsigned char pattern[PATTERN_BYTES];
@@ -163,6 +165,18 @@ static void mark_append(struct journal *j, const struct mark *m)
     atomic_store_explicit(&h->mark_next, n + 1, memory_order_release);
 }
 
+/* The end of what is whole under the last mark: a character that is still open comes after it. */
+static uint64_t whole_end(const struct journal *j, const struct mark *last)
+{
+    uint64_t next = journal_next(j), first = journal_first(j), from = last->at;
+
+    if (from < first)
+        from = first;
+    if (next - from > OPEN_CHAR_BYTES)
+        from = next - OPEN_CHAR_BYTES;
+    return next - utf8_open_tail(journal_bytes(j, from), (size_t)(next - from));
+}
+
 /* Called before each read: the stream must be known before its bytes count. */
 static void mark_for_read(struct journal *j, enum stream stream)
 {
@@ -181,8 +195,20 @@ static void mark_for_read(struct journal *j, enum stream stream)
         if (last->stream == m.stream && mark_same_size(last, &m) && now - last->time_ms < every &&
             now >= last->time_ms && m.at - last->at < MARK_BYTES)
             return;
+        if (last->stream == m.stream)
+            m.at = whole_end(j, last);
     }
     mark_append(j, &m);
+}
+
+/*
+ * The read brought nothing, so the run before it may go on: it may stand inside a character. Not
+ * if the new mark has pushed out the oldest one.
+ */
+static void mark_take_back(struct journal *j, uint64_t count)
+{
+    if (mark_count(j) > count && count < j->rec->mark_slots)
+        atomic_store_explicit(&j->rec->head->mark_next, count, memory_order_release);
 }
 
 void journal_mark_size(struct journal *j, uint16_t rows, uint16_t cols)
@@ -268,20 +294,36 @@ struct slice journal_run(const struct journal *j, uint64_t number)
         .len = end > at ? (size_t)(end - at) : 0,
         .stream = m->stream,
         .time_ms = m->time_ms,
+        .number = number,
     };
+}
+
+bool journal_run_may_grow(const struct journal *j, uint64_t number)
+{
+    return number + 1 >= mark_count(j);
+}
+
+static void cut_at(struct journal *j, uint64_t at)
+{
+    struct mark m = *mark_slot(j, mark_count(j) - 1);
+
+    if (m.at >= at)
+        return;
+    m.at = at;
+    m.time_ms = clock_wall_ms();
+    mark_append(j, &m);
 }
 
 void journal_cut(struct journal *j)
 {
-    uint64_t n = mark_count(j);
-    struct mark m;
+    if (mark_count(j) > 0)
+        cut_at(j, journal_next(j));
+}
 
-    if (n == 0 || mark_slot(j, n - 1)->at == journal_next(j))
-        return;
-    m = *mark_slot(j, n - 1);
-    m.at = journal_next(j);
-    m.time_ms = clock_wall_ms();
-    mark_append(j, &m);
+void journal_cut_text(struct journal *j)
+{
+    if (mark_count(j) > 0)
+        cut_at(j, whole_end(j, mark_slot(j, mark_count(j) - 1)));
 }
 
 /* --- writing ---------------------------------------------------------------- */
@@ -315,7 +357,7 @@ ssize_t journal_read(struct journal *j, int fd, enum stream stream, size_t max)
 {
     struct record_head *h = j->rec->head;
     size_t cap = j->exact ? h->ring_bytes : JOURNAL_WINDOW_BYTES;
-    uint64_t at = journal_next(j);
+    uint64_t at = journal_next(j), marks = mark_count(j);
     ssize_t n;
 
     if (max > cap)
@@ -327,6 +369,8 @@ ssize_t journal_read(struct journal *j, int fd, enum stream stream, size_t max)
     n = hf_read(fd, j->rec->ring + at % h->ring_bytes, max);
     if (n > 0)
         journal_commit(j, (size_t)n);
+    else
+        mark_take_back(j, marks);
     slip_clear(j->slip);
     return n;
 }

@@ -31,6 +31,7 @@ struct slice {
     size_t len;
     enum stream stream;
     int64_t time_ms; /* wall clock of the mark it is under */
+    uint64_t number; /* of the run, where it is one */
 };
 
 uint64_t journal_first(const struct journal *j);
@@ -41,12 +42,17 @@ struct slice journal_slice(const struct journal *j, uint64_t at, size_t max);
 /*
  * Runs, for platforms that number pieces of output: what lies under one mark, numbered
  * densely from 0 for all time. The last one may still grow; journal_cut() ends it, so
- * that whoever has been given it may ask for those that follow.
+ * that whoever has been given it may ask for those that follow. A run does not end inside
+ * a character unless its stream does or it was cut there; it is empty if only the size changed.
  */
 uint64_t journal_run_first(const struct journal *j); /* the oldest that is held, even if in part */
 uint64_t journal_run_count(const struct journal *j); /* ever; an empty last one does not count */
 struct slice journal_run(const struct journal *j, uint64_t number); /* in [first, count) */
+/* Is it the last one, or to come? */
+bool journal_run_may_grow(const struct journal *j, uint64_t number);
 void journal_cut(struct journal *j);
+/* The same in front of a character that is not complete: that begins the next run. */
+void journal_cut_text(struct journal *j);
 /* All streams together: plain contiguous bytes. */
 const char *journal_bytes(const struct journal *j, uint64_t at);
 

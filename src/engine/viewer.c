@@ -18,10 +18,41 @@ static void viewer_free(struct viewer *v)
     struct process *p = v->process;
 
     viewer_screen_free(v);
+    timer_close(v->open_char);
     free(v->client);
     free(v->name);
     free(v);
     process_unref(p);
+}
+
+static void open_char_on_timer(struct timer *t, void *arg)
+{
+    struct viewer *v = arg;
+
+    (void)t;
+    v->open_char_over = true;
+    viewer_pump(v);
+}
+
+/* The next run, which no longer grows. False: all there is of it is the beginning of a character. */
+static bool run_take(struct viewer *v, struct journal *j, struct slice *s)
+{
+    if (v->run < journal_run_first(j))
+        v->run = journal_run_first(j); /* those in between were empty */
+    if (journal_run_may_grow(j, v->run) && process_is_running(v->process))
+        v->open_char_over ? journal_cut(j) : journal_cut_text(j);
+    if (journal_run_may_grow(j, v->run) && process_is_running(v->process)) {
+        if (v->open_char == NULL)
+            v->open_char = timer_new(v->process->engine->loop, open_char_on_timer, v);
+        if (!timer_is_active(v->open_char))
+            timer_start(v->open_char, VIEWER_OPEN_CHAR_MS);
+        return false;
+    }
+    v->open_char_over = false;
+    if (v->open_char != NULL)
+        timer_stop(v->open_char);
+    *s = journal_run(j, v->run++);
+    return true;
 }
 
 static bool pump_bytes(struct viewer *v, struct journal *j)
@@ -30,9 +61,12 @@ static bool pump_bytes(struct viewer *v, struct journal *j)
 
     if (v->ack && v->at - v->acked >= VIEWER_ACK_WINDOW_BYTES)
         return false;
-    s = journal_slice(j, v->at, viewer_screen_most(v));
+    if (!v->runs)
+        s = journal_slice(j, v->at, viewer_screen_most(v));
+    else if (!run_take(v, j, &s))
+        return false;
     viewer_screen_filter(v, &s);
-    v->at += s.len;
+    v->at = s.at + s.len;
     v->moved_ms = loop_now_ms(v->process->engine->loop);
     if (v->stalled && journal_next(j) - v->at < v->process->rec.head->ring_bytes / 2)
         v->stalled = false;
@@ -41,18 +75,27 @@ static bool pump_bytes(struct viewer *v, struct journal *j)
     return true;
 }
 
+/* The first byte that this viewer can still be given. */
+static uint64_t pump_first(const struct viewer *v, const struct journal *j)
+{
+    uint64_t first = journal_first(j), run = journal_run_first(j);
+
+    return v->runs && run > v->run && run < journal_run_count(j) ? journal_run(j, run).at : first;
+}
+
 /* One thing that is due, in order. False: nothing, or no room. */
 static bool pump_step(struct viewer *v)
 {
     struct process *p = v->process;
     struct journal *j = &p->journal;
-    uint64_t first = journal_first(j), from = v->at;
+    uint64_t first = pump_first(v, j), from = v->at;
     int step;
 
     if (v->dead || v->exited || !v->ops->ready(v->arg))
         return false;
     if (v->at < first && v->snapshot.len == 0 && !v->snapshot_due) {
         v->at = v->acked = first; /* nobody can acknowledge what never came */
+        v->run = journal_run_first(j);
         v->snapshot_due = v->terminal && v->ops->snapshot != NULL;
         v->ops->gap(v->arg, from, first);
         return true;
@@ -207,13 +250,26 @@ static int viewer_start(const struct process *p, const struct viewer_options *o,
         *at = p->rec.head->pty ? journal_tail_bytes(j, DEFAULT_TTY_BYTES, true) : 0;
         return 0;
     default:
-        if (o->offset > next)
+        if (o->runs && o->offset <= journal_run_count(j)) {
+            *at = o->offset < journal_run_count(j) ? journal_run(j, o->offset).at : next;
+            return 0;
+        }
+        if (o->runs || o->offset > next)
             return hf_fail_field(err, HF_E_range_not_satisfiable, "since",
                                  "offset %llu is beyond the output, which ends at %llu",
                                  (unsigned long long)o->offset, (unsigned long long)next);
         *at = o->offset;
         return 0;
     }
+}
+
+/* Where whole runs are wanted: the first of them. One that others are given from now on is ended. */
+static uint64_t viewer_first_run(struct journal *j, const struct viewer_options *o)
+{
+    if (o->since == SINCE_OFFSET && o->offset < journal_run_count(j))
+        return o->offset;
+    journal_cut(j);
+    return journal_run_count(j);
 }
 
 static int check_window(const struct viewer_options *o, struct hf_error *err)
@@ -279,6 +335,9 @@ int viewer_attach(struct process *p, const struct viewer_options *o, const struc
     v->replay_until = journal_next(&p->journal);
     v->only_stream = (int8_t)o->only_stream;
     v->internal = o->internal;
+    v->runs = o->runs;
+    if (v->runs)
+        v->run = viewer_first_run(&p->journal, o);
     v->lossless = o->lossless || p->rec.head->delivery == DELIVERY_LOSSLESS;
     v->ack = o->ack;
     v->read_only = o->read_only;

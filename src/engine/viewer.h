@@ -23,6 +23,7 @@ struct viewer;
 #define VIEWER_PATIENCE_MS 1000
 #define VIEWER_STALL_MS 10000
 #define VIEWER_ACK_WINDOW_BYTES (512 * 1024)
+#define VIEWER_OPEN_CHAR_MS 1000 /* then half a character is given as it is */
 
 /* What one may do, as the transport decided. */
 enum viewer_role { VIEWER_WATCH = 1, VIEWER_TYPE, VIEWER_OWN };
@@ -44,6 +45,12 @@ struct viewer_options {
     const char *name;      /* as it called itself, else its address; for the list */
     int64_t rows, cols;    /* this viewer's window; 0: none */
     int only_stream;       /* -1: all; else enum stream: others are skipped in silence */
+    /*
+     * Each slice is a whole run of the journal, with its number, and ends with a whole character
+     * unless the rest of it does not come for a while. `offset` of SINCE_OFFSET is a number then,
+     * one that is held.
+     */
+    bool runs;
     /*
      * A terminal shows the bytes and answers the queries in them. Those in what is replayed are
      * blanked, and new ones too unless it is this terminal that answers (query.h). Who may type is

@@ -171,13 +171,18 @@ void viewer_screen_filter(struct viewer *v, struct slice *s)
     struct buf *out = &p->engine->filtered;
     bool focus =
         v->at >= v->replay_until || modes_on(&tracker_state(&p->tracker)->modes, MODE_FOCUS);
+    size_t quiet = s->len; /* a whole run may go on behind what is to be quiet */
 
     if (!is_quiet(v))
         return;
+    if (p->answerer == v && v->quiet_until - v->at < quiet)
+        quiet = (size_t)(v->quiet_until - v->at);
     if (v->filter == NULL)
         v->filter = hf_xalloc(sizeof *v->filter);
     if (v->filter->vt.at != s->at)
         query_filter_start(v->filter, s->at);
-    if (query_filter_run(v->filter, s->bytes, s->len, focus, out))
-        s->bytes = buf_data(out);
+    if (!query_filter_run(v->filter, s->bytes, quiet, focus, out))
+        return;
+    buf_put(out, s->bytes + quiet, s->len - quiet);
+    s->bytes = buf_data(out);
 }

@@ -27,6 +27,7 @@ struct ws_ops {
      * than len stops the reading until ws_resume(); the rest comes again. */
     size_t (*on_binary)(void *arg, const void *bytes, size_t len, bool last);
     void (*on_drain)(void *arg); /* what was held is sent */
+    void (*on_pong)(void *arg);  /* the answer to a ws_ping(), or another pong; NULL: not wanted */
     /* The end, once: peer's close code, or 1006 when the connection broke. ws is dead after. */
     void (*on_closed)(void *arg, int code);
 };
@@ -44,6 +45,7 @@ bool ws_ready(const struct ws *ws);  /* nothing held: room for output */
 size_t ws_held(const struct ws *ws); /* bytes held */
 void ws_send(struct ws *ws, enum ws_opcode opcode, const struct iovec *iov, int count);
 void ws_send_text(struct ws *ws, const char *text, size_t len);
+void ws_ping(struct ws *ws); /* beside those that keep the connection alive */
 /* Longer text messages than LIMIT_WS_TEXT_BYTES, for a platform whose input comes as text. */
 void ws_allow_text(struct ws *ws, size_t bytes);
 /* Nothing more is read, and no callback brings data, until ws_resume(): for text, which comes whole. */

@@ -113,6 +113,12 @@ void ws_send_text(struct ws *ws, const char *text, size_t len)
     ws_send(ws, WS_TEXT, &iov, 1);
 }
 
+void ws_ping(struct ws *ws)
+{
+    if (!ws->closing && !ws->c->ended)
+        ws_send_frame(ws, WS_OP_PING, false, NULL, 0);
+}
+
 bool ws_ready(const struct ws *ws)
 {
     return !ws->c->blocked && !ws->c->ended && !ws->closing;
@@ -411,12 +417,15 @@ static enum taking ws_on_close_frame(struct ws *ws, const struct ws_piece *piece
 static enum taking ws_on_control(struct ws *ws, const struct ws_piece *piece)
 {
     struct iovec iov = {piece->bytes, piece->len};
+    struct conn *c = ws->c;
 
     if (piece->opcode == WS_OP_CLOSE)
         return ws_on_close_frame(ws, piece);
     if (piece->opcode == WS_OP_PING && !ws->closing)
         ws_send_frame(ws, WS_OP_PONG, false, &iov, 1);
-    return ws->c->ended ? DEAD : TAKEN;
+    if (piece->opcode == WS_OP_PONG && !ws->closing && ws->ops->on_pong != NULL)
+        ws->ops->on_pong(ws->arg);
+    return ws_is_gone(ws, c) ? DEAD : TAKEN;
 }
 
 /* One frame, or what there is of it. *used grows; WAITS also means: more bytes are needed. */

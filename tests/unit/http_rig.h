@@ -52,6 +52,7 @@ struct rig {
     struct raw *raw;
     int gone, closed_code, drained;
     size_t take;
+    bool pings, pong_cuts;
     struct buf seen;
     int open[8];
 };

@@ -36,6 +36,11 @@ static void echo_text(void *arg, const char *text, size_t len)
         http_server_drain(r->server, 5000, echo_drain, r);
     } else if (strcmp(text, "pause") == 0) {
         ws_pause(r->ws);
+    } else if (strcmp(text, "ping") == 0) {
+        r->pings = true;
+        ws_ping(r->ws);
+    } else if (strcmp(text, "cut") == 0) {
+        r->pong_cuts = true;
     } else if (strncmp(text, "take ", 5) == 0) {
         r->take = (size_t)atoi(text + 5);
     } else {
@@ -75,7 +80,27 @@ static void echo_closed(void *arg, int code)
     r->ws = NULL;
 }
 
-static const struct ws_ops echo_ops = {echo_text, echo_binary, echo_drain, echo_closed};
+/* Only for a test that asked; the owner may cut the connection there. */
+static void echo_pong(void *arg)
+{
+    struct rig *r = arg;
+
+    if (r->pong_cuts) {
+        ws_abort(r->ws);
+        r->ws = NULL;
+        return;
+    }
+    if (r->pings)
+        ws_send_text(r->ws, "pong", 4);
+}
+
+static const struct ws_ops echo_ops = {
+    .on_text = echo_text,
+    .on_binary = echo_binary,
+    .on_drain = echo_drain,
+    .on_pong = echo_pong,
+    .on_closed = echo_closed,
+};
 
 static void on_ws(struct http_request *rq)
 {
@@ -246,6 +271,28 @@ static void client_echo(struct rig *r)
 TEST(messages_are_echoed_whole)
 {
     run(client_echo);
+}
+
+static void client_pong(struct rig *r)
+{
+    int fd = rig_ws_connect(r, "/ws", "");
+    char *rest;
+
+    rig_ws_frame(fd, 0x81, "ping", 4);
+    expect_frame(fd, 0x89, "");
+    rig_ws_frame(fd, 0x8a, "", 0);
+    expect_frame(fd, 0x81, "pong");
+    rig_ws_frame(fd, 0x81, "cut", 3);
+    rig_ws_frame(fd, 0x8a, "", 0);
+    rest = rig_read_all(fd);
+    EXPECT_STR(rest, "");
+    free(rest);
+    close(fd);
+}
+
+TEST(the_owner_may_ping_and_hears_the_pong)
+{
+    run(client_pong);
 }
 
 /* The bytes of a client that does not wait for the 101 come with its request. */

@@ -355,6 +355,64 @@ TEST(a_run_that_was_cut_does_not_grow)
     teardown(&f);
 }
 
+/* Platforms that number pieces of text decode each of them by itself. */
+TEST(a_run_does_not_end_inside_a_character)
+{
+    struct fixture f;
+    struct slice s;
+
+    setup(&f, 4096, true);
+    feed(&f, "a\xe2\x82", 3, STREAM_STDOUT);
+    journal_cut_text(&f.j);
+    journal_cut_text(&f.j);
+    EXPECT_U64(journal_run_count(&f.j), 2);
+    EXPECT_U64(journal_run(&f.j, 0).len, 1);
+    EXPECT(journal_run_may_grow(&f.j, 1));
+    feed(&f, "\xac\xf0\x9f", 3, STREAM_STDOUT);
+    f.rec.marks[1].time_ms -= 5000; /* so that the next read makes a mark of its own */
+    feed(&f, "\x98\x80", 2, STREAM_STDOUT);
+    s = journal_run(&f.j, 1);
+    EXPECT_BYTES(s.bytes, s.len, "\xe2\x82\xac");
+    s = journal_run(&f.j, 2);
+    EXPECT_BYTES(s.bytes, s.len, "\xf0\x9f\x98\x80");
+    EXPECT_U64(s.number, 2);
+    EXPECT_U64(journal_run_count(&f.j), 3);
+    teardown(&f);
+}
+
+/* A look at the other stream that finds nothing ends no run. */
+TEST(a_read_that_brings_nothing_leaves_no_mark)
+{
+    struct fixture f;
+
+    setup(&f, 4096, true);
+    feed(&f, "a\xe2\x82", 3, STREAM_STDOUT);
+    EXPECT_INT(journal_read(&f.j, f.pipe[0], STREAM_STDERR, 65536), -EAGAIN);
+    feed(&f, "\xac", 1, STREAM_STDOUT);
+    EXPECT_U64(journal_run_count(&f.j), 1);
+    EXPECT_U64(journal_run(&f.j, 0).len, 4);
+    teardown(&f);
+}
+
+/* What was cut off by force or by the other stream stays as it was given. */
+TEST(a_character_that_was_cut_is_not_put_together_again)
+{
+    struct fixture f;
+
+    setup(&f, 4096, true);
+    feed(&f, "a\xe2", 2, STREAM_STDOUT);
+    journal_cut(&f.j);
+    f.rec.marks[1].time_ms -= 5000;
+    feed(&f, "\x82\xac\xc3", 3, STREAM_STDOUT);
+    feed(&f, "err", 3, STREAM_STDERR);
+    feed(&f, "\xa4", 1, STREAM_STDOUT);
+    EXPECT_U64(journal_run_count(&f.j), 4);
+    EXPECT_U64(journal_run(&f.j, 0).len, 2);
+    EXPECT_U64(journal_run(&f.j, 1).len, 3);
+    EXPECT_U64(journal_run(&f.j, 3).len, 1);
+    teardown(&f);
+}
+
 /* A resize happened when it did, although the program wrote only later. */
 TEST(journal_keeps_the_time_of_a_size_that_nothing_was_written_under)
 {

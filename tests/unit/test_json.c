@@ -107,6 +107,17 @@ TEST(every_byte_at_every_place_reads_back)
     }
 }
 
+/* A client that decodes each packet by itself breaks characters that are in two of them. */
+TEST(json_can_be_written_again_in_ascii)
+{
+    static const char json[] = "{\"a\\n\":\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80z\xff\"}";
+    struct buf b = {0};
+
+    json_put_ascii(&b, json, sizeof json - 1);
+    EXPECT_STR(buf_cstr(&b), "{\"a\\n\":\"\\u00e4\\u20ac\\ud83d\\ude00z\\ufffd\"}");
+    buf_fini(&b);
+}
+
 TEST(a_tree_is_written_as_it_was_read)
 {
     static const char text[] = "{\"a\":[1,-2,0.1,1e+300,true,false,null,\"\\u0000x\"],\"b\":{}}";
@@ -281,6 +292,26 @@ TEST(a_bad_body_names_the_field)
 }
 
 /* A name that a peer chose is cut to fit, and what is left is still text. */
+TEST(clients_of_others_may_send_fields_that_we_do_not_know)
+{
+    struct hf_error err = {0};
+    struct {
+        const char *known;
+    } t = {0};
+    const struct json_field fields[] = {
+        {.name = "known", .kind = JSON_F_STR, .required = true, .nullable = true},
+    };
+    json_auto_t *body = json_parse("{\"new\":1,\"known\":\"k\"}", 21, &err);
+    json_auto_t *none = json_parse("{\"new\":1}", 9, &err);
+
+    EXPECT_INT(json_decode_known(body, fields, 1, &t, &err), 0);
+    EXPECT_STR(t.known, "k");
+    EXPECT(json_decode_known(none, fields, 1, &t, &err) < 0);
+    EXPECT_INT(err.code, HF_E_missing_field);
+    EXPECT(json_decode(body, fields, 1, &t, &err) < 0);
+    EXPECT_INT(err.code, HF_E_unknown_field);
+}
+
 TEST(an_absurd_field_name_is_cut)
 {
     struct body b = {0};

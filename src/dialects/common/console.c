@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "engine/engine.h"
 
 struct console {
     struct pending pending;
@@ -14,7 +15,8 @@ struct console {
     struct viewer *viewer;
     struct ws *ws;
     struct input_waiter waiter;
-    struct buf held; /* one text frame's input that the queue has no room for */
+    struct buf held;    /* one text frame's input that the queue has no room for */
+    struct timer *gate; /* NULL: the client listens */
     bool may_type, closing;
 };
 
@@ -33,6 +35,7 @@ static void console_end(struct console *c, int code)
     if (c->ws != NULL && c->ops->closed != NULL)
         c->ops->closed(c, code);
     process_unref(c->process);
+    timer_close(c->gate);
     buf_fini(&c->held);
     pending_fini(&c->pending);
     free(c);
@@ -61,7 +64,7 @@ static bool on_ready(void *arg)
 {
     struct console *c = arg;
 
-    return c->ws != NULL && ws_ready(c->ws);
+    return c->ws != NULL && c->gate == NULL && ws_ready(c->ws);
 }
 
 static void on_bytes(void *arg, const struct slice *s)
@@ -217,6 +220,25 @@ static void console_on_drain(void *arg)
         viewer_pump(c->viewer);
 }
 
+static void console_on_pong(void *arg)
+{
+    struct console *c = arg;
+
+    if (c->gate == NULL)
+        return;
+    timer_close(c->gate);
+    c->gate = NULL;
+    if (c->viewer != NULL)
+        viewer_pump(c->viewer);
+}
+
+/* Some clients never answer a ping. */
+static void console_on_gate(struct timer *t, void *arg)
+{
+    (void)t;
+    console_on_pong(arg);
+}
+
 static void console_on_closed(void *arg, int code)
 {
     console_end(arg, code);
@@ -226,6 +248,7 @@ static const struct ws_ops ws_ops = {
     .on_text = console_on_text,
     .on_binary = console_on_binary,
     .on_drain = console_on_drain,
+    .on_pong = console_on_pong,
     .on_closed = console_on_closed,
 };
 
@@ -261,6 +284,13 @@ static int console_attach(struct http_request *rq, struct console *c, const stru
                          err);
 }
 
+static void console_shut_gate(struct console *c)
+{
+    c->gate = timer_new(engine_loop(process_engine(c->process)), console_on_gate, c);
+    timer_start(c->gate, CONSOLE_GATE_MS);
+    ws_ping(c->ws);
+}
+
 struct console *console_open(struct http_request *rq, const struct console_open *o,
                              struct hf_error *err)
 {
@@ -278,6 +308,8 @@ struct console *console_open(struct http_request *rq, const struct console_open 
     }
     if (o->text_max > 0)
         ws_allow_text(c->ws, o->text_max);
+    if (o->gate)
+        console_shut_gate(c);
     return c;
 }
 

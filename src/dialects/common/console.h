@@ -17,6 +17,8 @@
 
 struct console;
 
+#define CONSOLE_GATE_MS 250
+
 /* Each may be NULL: then what is said in brackets. */
 struct console_ops {
     /* Output [a binary frame of the bytes as they are]. */
@@ -49,6 +51,9 @@ struct console_open {
     struct list *pending; /* of the dialect */
     size_t text_max;      /* longer text frames than usual; 0: as usual */
     const char *protocol; /* one that was offered, or NULL */
+    /* Nothing is sent before the client has answered a ping, or CONSOLE_GATE_MS: for clients that
+     * begin to listen only some time after the 101, and lose what came with it. */
+    bool gate;
 };
 
 /*

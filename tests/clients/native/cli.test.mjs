@@ -30,6 +30,7 @@ test('every option of serve is in its help', async () => {
         'listen',
         'token-file',
         'no-auth',
+        'no-dialects',
         'max-processes',
         'max-viewers',
         'max-connections',

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hyper.h - Hyperbrowser's sandbox runtime, and as much of its control plane as a client needs
+ *
+ * Facts: docs/dialects/hyperbrowser.md. Ids of processes and terminals are the daemon's own, so
+ * what is started here is seen everywhere and the other way round. Pieces of output are the
+ * journal's runs, whose numbers hold for all time; a client's `seq` is a run's number
+ * plus one, and its cursor the last seq that it has. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_HYPERBROWSER_HYPER_H
+#define HF_DIALECTS_HYPERBROWSER_HYPER_H
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "dialects/common/dialect.h"
+#include "dialects/common/pending.h"
+#include "dialects/hyperbrowser/ask.h"
+
+extern const struct dialect hyperbrowser_dialect;
+
+struct hyper {
+    struct engine *engine;
+    struct loop *loop;
+    struct route_table table;
+    struct list pending;
+    size_t waits; /* requests that wait for an exit */
+    struct buf scratch;
+};
+
+static inline struct hyper *hyper_of(const struct http_request *rq)
+{
+    return http_context(rq);
+}
+
+/* hyper.c: answers */
+struct json_out hyper_answer(struct hyper *h); /* begins an object in the scratch buffer */
+void hyper_send(struct http_request *rq, int status, struct json_out *o);
+void hyper_error(struct http_request *rq, const struct hf_error *err); /* in their shape */
+
+/* hyper.c: what is asked. NULL or false: the request has been answered. */
+json_t *hyper_body(struct http_request *rq); /* no body at all is an empty object */
+struct process *hyper_process(struct http_request *rq);
+bool hyper_number(struct http_request *rq, const char *name, uint64_t *out); /* of the query */
+
+/* write.c */
+const char *hyper_status(const struct process_view *v);
+void hyper_write_process(struct json_out *o, struct process *p);
+void hyper_write_terminal(struct json_out *o, struct process *p, bool output);
+/* "exit_code" and "error" in the spelling of their object, where there is something to tell. */
+void hyper_write_end(struct json_out *o, const struct process_view *v, const char *exit_code);
+/* One run as {"type"?, "stream"?, "seq", "data", "timestamp"}. */
+void hyper_write_run(struct json_out *o, const char *type, const struct slice *s);
+void hyper_reply_process(struct http_request *rq, struct process *p);
+void hyper_reply_terminal(struct http_request *rq, struct process *p, bool output);
+
+/* look.c: the number of the first run that one who has all up to `seq` is to be given. */
+bool hyper_cursor(struct http_request *rq, struct process *p, const char *name, uint64_t window,
+                  uint64_t *run);
+
+/* wait.c: answers when the process has ended. */
+enum hyper_wait_kind { HYPER_RESULT, HYPER_TERMINAL };
+struct hyper_wait_options {
+    enum hyper_wait_kind kind;
+    struct hyper_wait_ask ask;
+    bool end_if_gone;
+};
+void hyper_wait(struct http_request *rq, struct process *p, const struct hyper_wait_options *o);
+
+/* handlers */
+void hyper_exec(struct http_request *rq);
+void hyper_start(struct http_request *rq);
+void hyper_list(struct http_request *rq);
+void hyper_get(struct http_request *rq);
+void hyper_kill(struct http_request *rq);
+void hyper_signal(struct http_request *rq);
+void hyper_stdin(struct http_request *rq);
+void hyper_wait_result(struct http_request *rq);
+void hyper_stream(struct http_request *rq);
+
+void hyper_terminal_create(struct http_request *rq);
+void hyper_terminal_get(struct http_request *rq);
+void hyper_terminal_wait(struct http_request *rq);
+void hyper_terminal_kill(struct http_request *rq);
+void hyper_terminal_resize(struct http_request *rq);
+void hyper_terminal_connect(struct http_request *rq);
+
+void hyper_sandbox_create(struct http_request *rq);
+void hyper_sandbox_get(struct http_request *rq);
+void hyper_sandbox_list(struct http_request *rq);
+void hyper_sandbox_stop(struct http_request *rq);
+
+#endif

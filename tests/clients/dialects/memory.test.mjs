@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all dialects together cost a daemon that nobody talks to: each with a listener of its own,
+// beside a daemon that has none of them.
+//
+// Which dialects there are is asked of the binary, so one that is added later is measured too.
+// Both run at the same time, because pages of the program that they share count by halves.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import { binary, daemonFor, releaseBinary } from '../../lib/daemon.mjs';
+import { test } from '../../lib/test.mjs';
+import { waitUntil } from '../../lib/wait.mjs';
+
+const LIMIT_KIB = 300;
+
+const pssOf = (pid) => Number(/^Pss:\s+(\d+) kB/m.exec(fs.readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))[1]);
+const pss = (d) => pssOf(d.keeperPid()) + pssOf(d.workerPid());
+
+/** The same twice in a row: what a start leaves to be done is done. */
+async function settled(daemons) {
+    let last = [];
+    return waitUntil(
+        () => {
+            const now = daemons.map(pss);
+            const same = now.every((n, i) => n === last[i]);
+            last = now;
+            return same ? now : null;
+        },
+        'memory to settle',
+        20000,
+        250,
+    );
+}
+
+/** The release where there is one: a sanitizer keeps books of its own about each allocation. */
+const bin = releaseBinary() ?? binary();
+
+/** All names, from the complaint about one that is none. */
+function names() {
+    const { stderr } = spawnSync(bin, ['serve', '--dialect', '?'], { encoding: 'utf8' });
+    return /there are: (.*)/.exec(stderr)[1].split(', ');
+}
+
+const start = (args, body) => daemonFor({ bin, args, fdBaseline: false }, body);
+const dialectsOf = async (d) => {
+    const { dialects } = (await d.request('GET', '/v1/info')).json;
+    return dialects.filter((name) => name !== 'native' && name !== 'mcp');
+};
+
+test('--no-dialects speaks none but those that are named', () =>
+    start(['--no-dialects', '--dialect', `${names()[0]}=127.0.0.1:0`], async (d) => {
+        const [first, ...others] = names();
+        assert.deepEqual(await dialectsOf(d), [first]);
+        for (const name of others) assert.equal((await d.request('GET', `/dialects/${name}/`)).json.code, 'not_found');
+    }));
+
+test(`all dialects together cost an idle daemon less than ${LIMIT_KIB} KiB`, () =>
+    start(['--no-dialects'], (plain) =>
+        start(names().flatMap((name) => ['--dialect', `${name}=127.0.0.1:0`]), async (all) => {
+            // Both have answered the same, or the first answer's memory would be the difference.
+            assert.deepEqual(await dialectsOf(plain), []);
+            assert.deepEqual(await dialectsOf(all), names());
+            const listeners = () => (all.stdout + all.stderr).match(/listening on /g).length;
+            await waitUntil(() => listeners() === 1 + names().length, 'a listener for each');
+            for (const d of [plain, all]) d.agent.destroy();
+            const [without, withAll] = await settled([plain, all]);
+            const cost = withAll - without;
+            console.log(`# ${names().length} dialects: ${cost} KiB (${without} -> ${withAll})`);
+            assert.ok(cost < LIMIT_KIB, `${names().join(', ')} cost ${cost} KiB: ${without} -> ${withAll} KiB`);
+        }),
+    ));
