@@ -44,6 +44,7 @@ struct viewer_options {
     const char *name;      /* as it called itself, else its address; for the list */
     int64_t rows, cols;    /* this viewer's window; 0: none */
     int only_stream;       /* -1: all; else enum stream: others are skipped in silence */
+    size_t slice_bytes; /* at most so many at once, for a platform's frames; 0: as many as usual */
     /*
      * A terminal shows the bytes and answers the queries in them. Those in what is replayed are
      * blanked, and new ones too unless it is this terminal that answers (query.h). Who may type is
