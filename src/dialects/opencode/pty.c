@@ -319,7 +319,7 @@ static void create_spawn(struct http_request *rq, struct wish *w)
 
 void oc_pty_create(struct http_request *rq)
 {
-    json_auto_t *body = oc_body(rq, false);
+    json_auto_t *body = oc_body(rq, true); /* create({}) of the SDK sends none */
     struct wish *w;
 
     if (body == NULL)
@@ -356,7 +356,7 @@ static int ask_size(struct http_request *rq, const json_t *body, int64_t *rows, 
 void oc_pty_update(struct http_request *rq)
 {
     struct process *p = oc_process(rq);
-    json_auto_t *body = p == NULL ? NULL : oc_body(rq, false);
+    json_auto_t *body = p == NULL ? NULL : oc_body(rq, true);
     struct process_patch patch = {0};
     int64_t rows = 0, cols = 0;
     struct hf_error err;
