@@ -76,7 +76,17 @@ static void posed_parse(struct posed *p, int argc, char **argv)
     }
 }
 
-/* Out of the environment, which every child would inherit. False: it is too short. */
+/* The password is the daemon's token, and what is good for one is good for the other. */
+static bool password_is_good(const char *text)
+{
+    struct auth *a = auth_new();
+    bool ok = auth_add_token(a, text, strlen(text), ROLE_OWN) == 0;
+
+    auth_free(a);
+    return ok;
+}
+
+/* Out of the environment, which every child would inherit. False: it cannot be one. */
 static bool take_password(struct posed *p)
 {
     char *password = getenv(PASSWORD_ENV);
@@ -84,7 +94,7 @@ static bool take_password(struct posed *p)
 
     if (password != NULL && password[0] != '\0') {
         p->with_password = true;
-        ok = strlen(password) >= AUTH_TOKEN_MIN;
+        ok = password_is_good(password);
         setenv(TOKEN_ENV, password, 1);
         hf_wipe(password, strlen(password));
     }
@@ -93,14 +103,15 @@ static bool take_password(struct posed *p)
     return ok;
 }
 
-/* As it was, with the mark that there was a password. Lives as long as the daemon. */
+/* As it was, with the mark that there was a password. The caller frees it. */
 static char **real_argv(const struct posed *p, int argc, char **argv, bool resumed)
 {
+    static char mark[] = PASSWORD_MARK;
     char **out = hf_xalloc(((size_t)argc + 2) * sizeof *out);
 
     memcpy(out, argv, (size_t)argc * sizeof *out);
     if (p->with_password && !resumed)
-        out[argc] = hf_xstrdup(PASSWORD_MARK);
+        out[argc] = mark;
     return out;
 }
 
@@ -108,7 +119,7 @@ static int serve(struct posed *p, int argc, char **argv, bool resumed)
 {
     bool v6 = strchr(p->host, ':') != NULL && p->host[0] != '[';
     const char *as[10 + 2 * CORS_MAX] = {argv[0], "serve", "--listen", "none", "--dialect"};
-    char dialect[160];
+    char dialect[160], **real = real_argv(p, argc, argv, resumed);
     int n = 6;
 
     snprintf(dialect, sizeof dialect, "opencode=%s%.100s%s:%.8s", v6 ? "[" : "", p->host,
@@ -124,7 +135,9 @@ static int serve(struct posed *p, int argc, char **argv, bool resumed)
         as[n++] = "--cors-origin";
         as[n++] = p->cors[i];
     }
-    return serve_main_as(n, (char **)(uintptr_t)as, real_argv(p, argc, argv, resumed));
+    n = serve_main_as(n, (char **)(uintptr_t)as, real);
+    free(real);
+    return n;
 }
 
 int pose_opencode(int argc, char **argv)
@@ -142,7 +155,9 @@ int pose_opencode(int argc, char **argv)
     }
     posed_parse(&p, argc, argv);
     if (!take_password(&p)) {
-        fprintf(stderr, "opencode serve: " PASSWORD_ENV " must have at least %d characters\n",
+        fprintf(stderr,
+                "opencode serve: " PASSWORD_ENV
+                " must have at least %d printable characters, and no space\n",
                 AUTH_TOKEN_MIN);
         return 2;
     }

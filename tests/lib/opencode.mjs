@@ -13,6 +13,9 @@ import { waitUntil, within } from './wait.mjs';
 export const basic = (password, user = 'opencode') =>
     `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 
+/** No connection is kept: the daemon's end would wait for those that fetch() still holds. */
+const once = (request) => fetch(request, { headers: { ...Object.fromEntries(request.headers), connection: 'close' } });
+
 /** Both clients and attachments for a daemon, in a directory (its own unless told otherwise). */
 export class OpenCode {
     constructor(d, { directory = d.dir, role = 'own', base = `${d.url}/dialects/opencode` } = {}) {
@@ -20,7 +23,7 @@ export class OpenCode {
         this.base = base;
         this.directory = directory;
         this.headers = role === null ? {} : { Authorization: basic(d.tokens[role]) };
-        const options = { baseUrl: base, directory, headers: this.headers };
+        const options = { baseUrl: base, directory, fetch: once };
         this.v1 = createV1({ ...options, headers: { ...this.headers } });
         this.v2 = createV2({ ...options, headers: { ...this.headers } });
     }

@@ -65,13 +65,14 @@ static void drop_taken(struct oc *oc)
         entry_drop(oc);
 }
 
-static struct entry *entry_at(struct oc *oc, uint64_t number)
+/* One behind the last if there is none. */
+static const struct list *entry_at(const struct oc *oc, uint64_t number)
 {
-    struct list *l = oc->entries.next;
+    const struct list *l = oc->entries.next;
 
     for (uint64_t n = oc->entry_first; n < number; n++)
         l = l->next;
-    return list_entry(l, struct entry, link);
+    return l;
 }
 
 /* --- a listener ------------------------------------------------------------------------ */
@@ -139,14 +140,16 @@ static void listener_pump(void *arg)
 {
     struct listener *s = arg;
     struct oc *oc = s->oc;
+    const struct list *at;
 
     if (s->next < oc->entry_first) {
         http_stream_abort(s->http);
         listener_free(&s->pending);
         return;
     }
-    while (s->next < oc->entry_next && http_stream_ready(s->http)) {
-        const struct entry *e = entry_at(oc, s->next++);
+    at = entry_at(oc, s->next);
+    for (; s->next < oc->entry_next && http_stream_ready(s->http); s->next++, at = at->next) {
+        const struct entry *e = list_entry(at, struct entry, link);
 
         if (listener_wants(s, e))
             listener_send(s, buf_data(&e->text), e->text.len,
@@ -255,7 +258,6 @@ void oc_events(struct http_request *rq)
 
     http_add_header(rq, "Cache-Control", "no-cache, no-transform");
     http_add_header(rq, "X-Accel-Buffering", "no");
-    http_add_header(rq, "X-Content-Type-Options", "nosniff");
     if (http_method(rq) == HTTP_HEAD_M) {
         http_reply(rq, 200, SSE_TYPE, "", 0);
         return;
