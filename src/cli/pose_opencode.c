@@ -39,13 +39,17 @@ bool pose_is_opencode(const char *argv0)
 /* "--name=value" or "--name value"; NULL: it is another. */
 static const char *option(const char *name, int argc, char **argv, int *i)
 {
+    const char *next = *i + 1 < argc ? argv[*i + 1] : NULL;
     size_t len = strlen(name);
 
     if (strncmp(argv[*i], name, len) != 0)
         return NULL;
     if (argv[*i][len] == '=')
         return argv[*i] + len + 1;
-    return argv[*i][len] == '\0' && *i + 1 < argc ? argv[++*i] : NULL;
+    if (argv[*i][len] != '\0' || next == NULL)
+        return NULL;
+    ++*i;
+    return next;
 }
 
 static void set_level(struct posed *p, const char *name)
