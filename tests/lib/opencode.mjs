@@ -13,17 +13,26 @@ import { waitUntil, within } from './wait.mjs';
 export const basic = (password, user = 'opencode') =>
     `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 
-/** No connection is kept: the daemon's end would wait for those that fetch() still holds. */
-const once = (request) => fetch(request, { headers: { ...Object.fromEntries(request.headers), connection: 'close' } });
+/** fetch() holds its connections for some seconds, and the daemon's end would wait for them. */
+function dropConnectionsAtTheEnd(d) {
+    if (d.dropsConnections) return;
+    d.dropsConnections = true;
+    const stop = d.stop.bind(d);
+    d.stop = async (...args) => {
+        await globalThis[Symbol.for('undici.globalDispatcher.1')]?.destroy();
+        return stop(...args);
+    };
+}
 
 /** Both clients and attachments for a daemon, in a directory (its own unless told otherwise). */
 export class OpenCode {
     constructor(d, { directory = d.dir, role = 'own', base = `${d.url}/dialects/opencode` } = {}) {
         this.d = d;
+        dropConnectionsAtTheEnd(d);
         this.base = base;
         this.directory = directory;
         this.headers = role === null ? {} : { Authorization: basic(d.tokens[role]) };
-        const options = { baseUrl: base, directory, fetch: once };
+        const options = { baseUrl: base, directory };
         this.v1 = createV1({ ...options, headers: { ...this.headers } });
         this.v2 = createV2({ ...options, headers: { ...this.headers } });
     }
@@ -47,7 +56,8 @@ export class OpenCode {
     /** The events of a listener as they come; `until` waits for one. */
     async listen(client = this.v2) {
         const cut = new AbortController();
-        const sub = await client.event.subscribe(undefined, { signal: cut.signal });
+        const options = { signal: cut.signal };
+        const sub = await (client === this.v1 ? client.event.subscribe(options) : client.event.subscribe(undefined, options));
         return collect(sub, cut);
     }
 }
