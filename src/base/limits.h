@@ -109,6 +109,22 @@
 #define KILL_GRACE_MS 5000
 #define KILL_VERIFY_MS 2000 /* after SIGKILL, until survivors are named */
 
+/* --- opencode --- */
+#define LIMIT_OC_TICKETS 1024               /* open ones; the oldest goes */
+#define OC_TICKET_MS 60000                  /* as its clients are told */
+#define LIMIT_OC_INPUT_BYTES (4 << 20)      /* one text frame: a paste comes whole */
+#define LIMIT_OC_BUS_BYTES (2 << 20)        /* events that a slow reader has not taken yet */
+#define OC_REPLAY_UNITS 2097152             /* of UTF-16, at most, on attach: as the original */
+#define OC_RING_BYTES (4 << 20)             /* holds them at two bytes a unit */
+#define OC_FRAME_UNITS 65536                /* of one text frame */
+#define OC_ANSWER_BYTES (1024 * 1024)       /* of a command's output in its own answer */
+#define OC_MESSAGE_BYTES (64 * 1024)        /* in events and in the list of messages */
+#define LIMIT_OC_MESSAGES_BYTES (8LL << 20) /* of all of them in one list; the newest count */
+#define OC_CHUNK_MS 100                     /* between two events of a command's output */
+#define OC_HEARTBEAT_MS 10000
+#define OC_PTY_GRACE_MS 2000   /* between TERM and KILL for a PTY that is removed */
+#define OC_ABORT_GRACE_MS 3000 /* the same for a command */
+
 /* --- mcp --- */
 #define LIMIT_MCP_BODY_BYTES LIMIT_JSON_BODY_BYTES
 #define LIMIT_MCP_SESSIONS 256 /* beyond it the one idle for longest goes */

@@ -7,38 +7,9 @@
 #include <limits.h>
 #include <string.h>
 
-/*
- * What may follow a first byte: how many bytes, and the range of the second.
- * The narrowed ranges keep out overlong forms (E0, F0), surrogates (ED) and
- * what lies above U+10FFFF (F4). Third and fourth bytes are always 80..BF.
- */
-static bool utf8_start(uint8_t c, struct utf8_check *next)
+size_t utf8_ascii_run(const void *bytes, size_t len)
 {
-    next->lo = 0x80;
-    next->hi = 0xbf;
-    if (c >= 0xc2 && c <= 0xdf) {
-        next->need = 1;
-    } else if (c >= 0xe0 && c <= 0xef) {
-        next->need = 2;
-        if (c == 0xe0)
-            next->lo = 0xa0;
-        if (c == 0xed)
-            next->hi = 0x9f;
-    } else if (c >= 0xf0 && c <= 0xf4) {
-        next->need = 3;
-        if (c == 0xf0)
-            next->lo = 0x90;
-        if (c == 0xf4)
-            next->hi = 0x8f;
-    } else {
-        return false;
-    }
-    return true;
-}
-
-/* Length of the run of ASCII at p, eight bytes at a time while it lasts. */
-static size_t ascii_run(const uint8_t *p, size_t len)
-{
+    const uint8_t *p = bytes;
     size_t i = 0;
 
     while (len - i >= 8) {
@@ -61,7 +32,7 @@ bool utf8_check_feed(struct utf8_check *c, const void *bytes, size_t len)
 
     while (i < len) {
         if (c->need == 0) {
-            i += ascii_run(p + i, len - i);
+            i += utf8_ascii_run(p + i, len - i);
             if (i < len && !utf8_start(p[i++], c))
                 return false;
         } else {

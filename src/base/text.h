@@ -19,9 +19,40 @@
 struct utf8_check {
     uint8_t need, lo, hi;
 };
+/*
+ * What may follow a first byte: how many bytes, and the range of the second.
+ * The narrowed ranges keep out overlong forms (E0, F0), surrogates (ED) and
+ * what lies above U+10FFFF (F4). Third and fourth bytes are always 80..BF.
+ */
+static inline bool utf8_start(uint8_t c, struct utf8_check *next)
+{
+    next->lo = 0x80;
+    next->hi = 0xbf;
+    if (c >= 0xc2 && c <= 0xdf) {
+        next->need = 1;
+    } else if (c >= 0xe0 && c <= 0xef) {
+        next->need = 2;
+        if (c == 0xe0)
+            next->lo = 0xa0;
+        if (c == 0xed)
+            next->hi = 0x9f;
+    } else if (c >= 0xf0 && c <= 0xf4) {
+        next->need = 3;
+        if (c == 0xf0)
+            next->lo = 0x90;
+        if (c == 0xf4)
+            next->hi = 0x8f;
+    } else {
+        return false;
+    }
+    return true;
+}
+
 bool utf8_check_feed(struct utf8_check *c, const void *bytes, size_t len);
 bool utf8_check_done(const struct utf8_check *c);
 bool utf8_is_valid(const void *bytes, size_t len);
+/* Length of the run of ASCII here, eight bytes at a time while it lasts. */
+size_t utf8_ascii_run(const void *bytes, size_t len);
 /* Length of the valid character that starts here (1..4); 0 if there is none. */
 size_t utf8_char_len(const void *bytes, size_t len);
 /* How many bytes at the end of the run begin a character that is not complete (0..3). */

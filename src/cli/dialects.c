@@ -8,12 +8,14 @@
 
 #include "base/mem.h"
 #include "dialects/hyperbrowser/hyper.h"
+#include "dialects/opencode/opencode.h"
 #include "dialects/sandbox-agent/agent.h"
 
 /* In the order in which /v1/info names them. */
 const struct dialect *const dialects_all[] = {
     &sandbox_agent_dialect,
     &hyperbrowser_dialect,
+    &opencode_dialect,
     NULL,
 };
 

@@ -65,6 +65,8 @@ int main(int argc, char **argv)
     const char *name = argc > 1 ? argv[1] : "";
     size_t i;
 
+    if (argc > 0 && pose_is_opencode(argv[0]) && strcmp(name, "upgrade-check") != 0)
+        return pose_opencode(argc, argv);
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
         name = "help";
     if (strcmp(name, "--version") == 0)

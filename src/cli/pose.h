@@ -8,7 +8,14 @@
 #ifndef HF_CLI_POSE_H
 #define HF_CLI_POSE_H
 
+#include <stdbool.h>
+
 /* `server --host H --port P --token T | --no-token`: sandbox-agent. */
 int pose_sandbox_agent(int argc, char **argv);
+
+/* Called by the name `opencode`: `serve --hostname=H --port=P [--cors=ORIGIN]`, the password in
+ * OPENCODE_SERVER_PASSWORD; without one everybody who reaches it may come in, as there. */
+bool pose_is_opencode(const char *argv0);
+int pose_opencode(int argc, char **argv);
 
 #endif

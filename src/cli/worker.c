@@ -209,6 +209,13 @@ static void worker_make_server(struct worker *w)
                            s->listeners[i].kind == LISTEN_TCP ? w->tls : NULL);
 }
 
+static const char *announced_as(int which)
+{
+    const struct dialect *d = which < 0 ? NULL : dialects_all[which];
+
+    return d == NULL ? "" : d->announce != NULL ? d->announce : d->name;
+}
+
 /* Told once in the daemon's life, on standard output, for whoever started it. */
 static void worker_announce(const struct worker *w, const struct keeper_boot *boot)
 {
@@ -221,9 +228,8 @@ static void worker_announce(const struct worker *w, const struct keeper_boot *bo
         const char *url = w->serve->listeners[i].url;
         bool tls = w->tls != NULL && strncmp(url, "http://", 7) == 0;
         int which = w->serve->dialect[i];
-        int n = snprintf(line, sizeof line, "%s%slistening on %s%s\n",
-                         which < 0 ? "" : dialects_all[which]->name, which < 0 ? "" : " ",
-                         tls ? "https://" : "", tls ? url + 7 : url);
+        int n = snprintf(line, sizeof line, "%s%slistening on %s%s\n", announced_as(which),
+                         which < 0 ? "" : " ", tls ? "https://" : "", tls ? url + 7 : url);
         io_write_all(STDOUT_FILENO, line, (size_t)n);
     }
 }

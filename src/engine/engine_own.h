@@ -186,6 +186,7 @@ struct viewer {
     uint16_t rows, cols;
     uint64_t sized; /* turn of its last change */
     int8_t only_stream;
+    size_t slice_bytes;
     enum viewer_role role;
     int64_t since_ms; /* wall clock */
     bool internal, lossless, ack, read_only, terminal, runs;

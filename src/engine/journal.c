@@ -362,6 +362,7 @@ ssize_t journal_read(struct journal *j, int fd, enum stream stream, size_t max)
 
     if (max > cap)
         max = cap;
+    units_keep(j, &max);
     mark_for_read(j, stream);
     if (!j->exact)
         pattern_fill(j);

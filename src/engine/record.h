@@ -31,6 +31,7 @@
 #include "base/limits.h"
 #include "engine/process.h"
 #include "engine/tracker.h"
+#include "engine/units.h"
 
 #define RECORD_MAGIC 0x68667231u
 #define RECORD_LAYOUT 2
@@ -115,6 +116,7 @@ struct record_head {
     uint8_t on_disk;      /* the ring is in a file */
 
     struct tracker_head tracker; /* terminals only */
+    struct units_head units;
 };
 
 struct record {

@@ -105,6 +105,7 @@ static void session_free(struct session *s)
     free(s->env);
     free((char *)s->spec.cwd);
     free((char *)s->spec.shell);
+    free((char *)s->spec.metadata);
     free(s->shell_name);
     free(s->cwd);
     free(s->id);
@@ -250,6 +251,9 @@ static int check_spec(struct engine *e, const struct session_spec *spec, struct 
         return hf_fail_field(err, HF_E_session_exists, "id",
                              "there is a session '%.64s' already; use it or delete it first",
                              spec->id);
+    if (spec->metadata != NULL && strlen(spec->metadata) > LIMIT_METADATA_BYTES)
+        return hf_fail_field(err, HF_E_bad_value, "metadata", "metadata is longer than %d bytes",
+                             LIMIT_METADATA_BYTES);
     if (e->session_count < LIMIT_SESSIONS)
         return 0;
     rc = hf_fail(err, HF_E_too_many_sessions, "there are %d sessions; delete one first",
@@ -281,6 +285,7 @@ int session_create(struct engine *e, const struct session_spec *spec, session_do
     s = session_new(e, spec->id != NULL ? spec->id : id);
     s->spec.cwd = hf_xstrdup(spec->cwd);
     s->spec.shell = hf_xstrdup(spec->shell);
+    s->spec.metadata = hf_xstrdup(spec->metadata);
     s->shell_name = hf_xstrdup(spec->shell != NULL ? spec->shell : "bash");
     session_set_env(s, spec->env, spec->env_count);
     s->created = done;
@@ -319,6 +324,36 @@ struct session *session_next(struct engine *e, const struct session *after)
 const char *session_id(const struct session *s)
 {
     return s->id;
+}
+
+const char *session_cwd(const struct session *s)
+{
+    return s->spec.cwd;
+}
+
+int64_t session_created_ms(const struct session *s)
+{
+    return s->created_wall_ms;
+}
+
+bool session_is_busy(const struct session *s)
+{
+    return s->current != NULL || s->queued > 0;
+}
+
+const char *session_metadata(const struct session *s)
+{
+    return s->spec.metadata != NULL ? s->spec.metadata : "";
+}
+
+int session_set_metadata(struct session *s, const char *json, struct hf_error *err)
+{
+    if (strlen(json) > LIMIT_METADATA_BYTES)
+        return hf_fail_field(err, HF_E_bad_value, "metadata", "metadata is longer than %d bytes",
+                             LIMIT_METADATA_BYTES);
+    free((char *)s->spec.metadata);
+    s->spec.metadata = hf_xstrdup(json);
+    return shell_redefine(s, err);
 }
 
 const struct session_log *session_commands(const struct session *s)

@@ -28,7 +28,8 @@ struct session_spec {
     const char *cwd; /* NULL: the daemon's */
     const struct spec_env *env;
     size_t env_count;
-    const char *shell; /* NULL: bash where there is one, else sh */
+    const char *shell;    /* NULL: bash where there is one, else sh */
+    const char *metadata; /* of whoever made it, as JSON; NULL: none */
 };
 
 /* As engine_spawn(): 0 and `done` later, once; or a negative errno and err. */
@@ -41,6 +42,12 @@ struct session *session_find(struct engine *e, const char *id, struct hf_error *
 /* Newest first: NULL gives the newest, NULL comes after the oldest. */
 struct session *session_next(struct engine *e, const struct session *after);
 const char *session_id(const struct session *s);
+const char *session_cwd(const struct session *s); /* it was made with; NULL: the daemon's */
+int64_t session_created_ms(const struct session *s);
+bool session_is_busy(const struct session *s); /* a command runs in its shell */
+/* What a dialect wants to remember of it; "" if nothing. Kept for the next worker. */
+const char *session_metadata(const struct session *s);
+int session_set_metadata(struct session *s, const char *json, struct hf_error *err);
 void session_write_json(struct session *s, struct json_out *o);
 /* The commands so far; good until the next return to the loop. */
 const struct session_log *session_commands(const struct session *s);

@@ -33,6 +33,7 @@ static struct session *adopt_new(struct engine *e, const json_t *o, const char *
     s->listed = true;
     s->spec.cwd = take_string(o, "cwd");
     s->spec.shell = take_string(o, "shell");
+    s->spec.metadata = take_string(o, "metadata");
     s->shell_name = take_string(o, "name");
     s->created_wall_ms = json_integer_value(json_object_get(o, "created_ms"));
     adopt_env(s, json_object_get(o, "env"));

@@ -98,6 +98,7 @@ void session_tell(struct session *s, const char *type, const struct session_run 
 int shell_start(struct session *s, struct hf_error *err);
 void shell_attach(struct session *s, struct process *p); /* becomes the session's */
 void shell_detach(struct session *s);
+int shell_redefine(struct session *s, struct hf_error *err); /* what the session is has changed */
 bool shell_is_alive(const struct session *s);
 void shell_read(struct session *s); /* what it has reported */
 void shell_read_on(struct session *s);

@@ -184,6 +184,7 @@ static void write_definition(const struct session *s, struct buf *out)
     json_kstr(&o, "cwd", s->spec.cwd);
     json_kstr(&o, "shell", s->spec.shell);
     json_kstr(&o, "name", s->shell_name);
+    json_kstr(&o, "metadata", s->spec.metadata);
     json_key(&o, "env");
     json_open(&o, '{');
     for (size_t i = 0; i < s->spec.env_count; i++)
@@ -191,6 +192,20 @@ static void write_definition(const struct session *s, struct buf *out)
     json_shut(&o, '}');
     json_shut(&o, '}');
     buf_putc(out, '\0');
+}
+
+int shell_redefine(struct session *s, struct hf_error *err)
+{
+    struct process *p = s->shell;
+    struct buf definition = {0};
+
+    if (p == NULL)
+        return 0; /* the first shell will have it */
+    write_definition(s, &definition);
+    free(p->session_json);
+    p->session_json = hf_xstrdup(buf_data(&definition));
+    buf_wipe(&definition);
+    return meta_store(p, err);
 }
 
 static void shell_failed(struct session *s, const struct hf_error *why)

@@ -334,6 +334,7 @@ int viewer_attach(struct process *p, const struct viewer_options *o, const struc
     v->at = v->acked = at;
     v->replay_until = journal_next(&p->journal);
     v->only_stream = (int8_t)o->only_stream;
+    v->slice_bytes = o->slice_bytes > 0 ? o->slice_bytes : VIEWER_SLICE_BYTES;
     v->internal = o->internal;
     v->runs = o->runs;
     if (v->runs)

@@ -45,6 +45,7 @@ struct viewer_options {
     const char *name;      /* as it called itself, else its address; for the list */
     int64_t rows, cols;    /* this viewer's window; 0: none */
     int only_stream;       /* -1: all; else enum stream: others are skipped in silence */
+    size_t slice_bytes; /* at most so many at once, for a platform's frames; 0: as many as usual */
     /*
      * Each slice is a whole run of the journal, with its number, and ends with a whole character
      * unless the rest of it does not come for a while. `offset` of SINCE_OFFSET is a number then,

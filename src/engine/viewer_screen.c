@@ -160,9 +160,9 @@ size_t viewer_screen_most(const struct viewer *v)
 {
     uint64_t left = v->quiet_until - v->at;
 
-    if (v->terminal && v->at < v->quiet_until && left < VIEWER_SLICE_BYTES)
+    if (v->terminal && v->at < v->quiet_until && left < v->slice_bytes)
         return (size_t)left;
-    return VIEWER_SLICE_BYTES;
+    return v->slice_bytes;
 }
 
 void viewer_screen_filter(struct viewer *v, struct slice *s)

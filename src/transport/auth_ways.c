@@ -13,10 +13,11 @@
 #define NAME_MAX_BYTES 64
 
 typedef const char *find_fn(const struct http_request *rq, const char *name);
+typedef enum role role_fn(const struct auth *a, const char *text, size_t len);
 
 /* The best role that any of the named values gives. */
 static enum role names_role(const struct auth *a, const struct http_request *rq, const char *names,
-                            find_fn *find)
+                            find_fn *find, role_fn *role_of)
 {
     enum role best = ROLE_NONE;
 
@@ -31,7 +32,7 @@ static enum role names_role(const struct auth *a, const struct http_request *rq,
             memcpy(name, names, len);
             name[len] = '\0';
             value = find(rq, name);
-            role = value == NULL ? ROLE_NONE : auth_token_role(a, value, strlen(value));
+            role = value == NULL ? ROLE_NONE : role_of(a, value, strlen(value));
             best = role > best ? role : best;
         }
         names += len + strspn(names + len, " ");
@@ -40,16 +41,13 @@ static enum role names_role(const struct auth *a, const struct http_request *rq,
 }
 
 /* "USER:PASSWORD" in base64. Which of the two is the token differs, so either may be. */
-static enum role basic_role(const struct auth *a, const struct http_request *rq)
+static enum role pair_role(const struct auth *a, const char *text, size_t len)
 {
-    const char *header = http_header(rq, "Authorization"), *colon;
     enum role role = ROLE_NONE;
     struct buf plain = {0};
+    const char *colon;
 
-    if (header == NULL || strncasecmp(header, "Basic ", 6) != 0)
-        return ROLE_NONE;
-    header += 6 + strspn(header + 6, " ");
-    if (base64_decode(&plain, header, strlen(header)) &&
+    if (base64_decode(&plain, text, len) &&
         (colon = memchr(buf_data(&plain), ':', plain.len)) != NULL) {
         size_t user = (size_t)(colon - buf_data(&plain));
 
@@ -61,6 +59,16 @@ static enum role basic_role(const struct auth *a, const struct http_request *rq)
     return role;
 }
 
+static enum role basic_role(const struct auth *a, const struct http_request *rq)
+{
+    const char *header = http_header(rq, "Authorization");
+
+    if (header == NULL || strncasecmp(header, "Basic ", 6) != 0)
+        return ROLE_NONE;
+    header += 6 + strspn(header + 6, " ");
+    return pair_role(a, header, strlen(header));
+}
+
 enum role auth_ways_role(const struct auth *a, const struct http_request *rq)
 {
     const struct auth_ways *w = rq->table == NULL ? NULL : rq->table->ways;
@@ -68,11 +76,15 @@ enum role auth_ways_role(const struct auth *a, const struct http_request *rq)
 
     if (w == NULL)
         return ROLE_NONE;
-    role = names_role(a, rq, w->headers, http_header);
+    role = names_role(a, rq, w->headers, http_header, auth_token_role);
     if (role == ROLE_NONE)
-        role = names_role(a, rq, w->query, http_query);
+        role = names_role(a, rq, w->query, http_query, auth_token_role);
+    if (role == ROLE_NONE)
+        role = names_role(a, rq, w->basic_query, http_query, pair_role);
     if (role == ROLE_NONE && http_header(rq, "Upgrade") != NULL)
-        role = names_role(a, rq, w->upgrade_query, http_query);
+        role = names_role(a, rq, w->upgrade_query, http_query, auth_token_role);
+    if (role == ROLE_NONE && w->upgrade_own != NULL && http_is_websocket(rq))
+        role = w->upgrade_own(rq);
     if (role == ROLE_NONE && w->basic)
         role = basic_role(a, rq);
     return role;

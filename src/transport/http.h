@@ -81,7 +81,11 @@ struct auth_ways {
     const char *headers;       /* whose value is a token, names separated by spaces; NULL: none */
     const char *query;         /* the same for query parameters, where a client can do no other */
     const char *upgrade_query; /* and those that count for an upgrade only */
-    bool basic;                /* Authorization: Basic, the token as user or as password */
+    const char *basic_query; /* parameters that hold what follows "Basic "; implies nothing else */
+    bool basic;              /* Authorization: Basic, the token as user or as password */
+    /* Credentials of the platform's own making, such as tickets; ROLE_NONE: none of them. Asked
+     * for an upgrade only, because nothing else is in need of it. */
+    enum role (*upgrade_own)(const struct http_request *rq);
 };
 
 /* One dialect's routes under one prefix ("" for the root). */

@@ -265,8 +265,21 @@ TEST(a_cookie_changes_nothing_for_another_site)
 
 /* --- where a platform's clients put it ------------------------------------------ */
 
+/* A ticket of the platform's own: it knows who may come in by it. */
+static enum role ticket_role(const struct http_request *rq)
+{
+    const char *ticket = http_query(rq, "ticket");
+
+    return ticket != NULL && strcmp(ticket, "good") == 0 ? ROLE_TYPE : ROLE_NONE;
+}
+
 static const struct auth_ways ways = {
-    .headers = "X-Access-Token X-Api-Key", .query = "access_token", .basic = true};
+    .headers = "X-Access-Token X-Api-Key",
+    .query = "access_token",
+    .basic = true,
+    .basic_query = "auth_token",
+    .upgrade_own = ticket_role,
+};
 
 static enum role ask_platform(const struct auth *a, const char *target, const char *headers)
 {
@@ -307,6 +320,28 @@ TEST(a_platform_may_have_its_token_in_the_query_or_as_basic)
                ROLE_WATCH);
     EXPECT_INT(ask_platform(a, "/", "Authorization: Basic bm8gY29sb24=\r\n"), ROLE_NONE);
     EXPECT_INT(ask_platform(a, "/", "Authorization: Basic !\r\n"), ROLE_NONE);
+    auth_free(a);
+}
+
+TEST(a_platform_may_have_basic_credentials_in_the_query)
+{
+    struct auth *a = new_auth();
+
+    EXPECT_INT(ask_platform(a, "/x?auth_token=dXNlcjpvd24tdG9rZW4tMDEyMzQ1Njc4OQ%3D%3D", ""),
+               ROLE_OWN);
+    EXPECT_INT(ask_platform(a, "/x?auth_token=" OWN, ""), ROLE_NONE);
+    EXPECT_INT(ask_platform(a, "/x?auth_token=bm8gY29sb24%3D", ""), ROLE_NONE);
+    auth_free(a);
+}
+
+TEST(a_platform_may_have_tickets_of_its_own_for_an_upgrade)
+{
+    static const char upgrade[] = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
+    struct auth *a = new_auth();
+
+    EXPECT_INT(ask_platform(a, "/x?ticket=good", upgrade), ROLE_TYPE);
+    EXPECT_INT(ask_platform(a, "/x?ticket=bad", upgrade), ROLE_NONE);
+    EXPECT_INT(ask_platform(a, "/x?ticket=good", ""), ROLE_NONE);
     auth_free(a);
 }
 

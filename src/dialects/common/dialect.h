@@ -26,6 +26,8 @@ struct dialect_host {
 struct dialect {
     const char *name;
     uint16_t port; /* the platform's usual one, where no address is given */
+    /* In front of "listening on URL", where a client waits for certain words; NULL: the name. */
+    const char *announce;
     void *(*make)(const struct dialect_host *host);
     /* Its prefix is "/dialects/NAME", or another that its clients insist on. */
     const struct route_table *(*routes)(void *self);

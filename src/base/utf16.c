@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * utf16.c - UTF-8 as JavaScript counts it. Layer: base.
+ */
+#include "base/utf16.h"
+
+#include "base/text.h"
+
+struct token {
+    size_t len; /* 0: its rest is still to come */
+    unsigned units;
+    bool broken;
+};
+
+static struct token token_at(const uint8_t *p, size_t len, bool end)
+{
+    struct utf8_check c = {0};
+    struct token t = {.len = 1, .units = 1};
+    size_t whole;
+
+    if (p[0] < 0x80)
+        return t;
+    if (!utf8_start(p[0], &c)) {
+        t.broken = true;
+        return t;
+    }
+    whole = 1 + (size_t)c.need;
+    while (t.len < whole && t.len < len && p[t.len] >= c.lo && p[t.len] <= c.hi) {
+        t.len++;
+        c.lo = 0x80;
+        c.hi = 0xbf;
+    }
+    if (t.len == whole)
+        t.units = whole == 4 ? 2 : 1;
+    else if (t.len == len && !end)
+        t.len = 0;
+    else
+        t.broken = true;
+    return t;
+}
+
+size_t utf16_count(const void *bytes, size_t len, bool end, uint64_t *units)
+{
+    const uint8_t *p = bytes;
+    size_t at = 0;
+
+    *units = 0;
+    while (at < len) {
+        size_t run = utf8_ascii_run(p + at, len - at);
+        struct token t;
+
+        at += run;
+        *units += run;
+        if (at == len)
+            break;
+        t = token_at(p + at, len - at, end);
+        if (t.len == 0)
+            break;
+        at += t.len;
+        *units += t.units;
+    }
+    return at;
+}
+
+size_t utf16_fit(const void *bytes, size_t len, uint64_t most, uint64_t *units)
+{
+    const uint8_t *p = bytes;
+    size_t at = 0;
+
+    *units = 0;
+    while (at < len && *units < most) {
+        uint64_t left = most - *units;
+        size_t run = utf8_ascii_run(p + at, left < len - at ? (size_t)left : len - at);
+        struct token t;
+
+        at += run;
+        *units += run;
+        if (at == len || *units == most)
+            break;
+        t = token_at(p + at, len - at, false);
+        if (t.len == 0 || t.units > most - *units)
+            break;
+        at += t.len;
+        *units += t.units;
+    }
+    return at;
+}
+
+/*
+ * A byte that continues nothing begins a token. Of those that may continue something, three can
+ * belong to one that began before; the fourth cannot.
+ */
+size_t utf8_to_border(const void *bytes, size_t len)
+{
+    const uint8_t *p = bytes;
+    size_t n = 0;
+
+    while (n < len && n < UTF8_OPEN_MAX && (p[n] & 0xc0) == 0x80)
+        n++;
+    return n;
+}
+
+size_t utf8_repair(struct buf *out, const void *bytes, size_t len, bool end)
+{
+    const uint8_t *p = bytes;
+    size_t at = 0, kept = 0;
+
+    while (at < len) {
+        struct token t;
+
+        at += utf8_ascii_run(p + at, len - at);
+        if (at == len)
+            break;
+        t = token_at(p + at, len - at, end);
+        if (t.len == 0)
+            break;
+        if (t.broken) {
+            buf_put(out, p + kept, at - kept);
+            buf_puts(out, "\xef\xbf\xbd");
+            kept = at + t.len;
+        }
+        at += t.len;
+    }
+    buf_put(out, p + kept, at - kept);
+    return at;
+}

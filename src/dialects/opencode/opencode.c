@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * opencode.c - birth and end of the dialect, its routes, and the calls that only look. Layer: dialects.
+ */
+#include "dialects/opencode/opencode.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "dialects/opencode/ticket.h"
+
+/* --- small ones ------------------------------------------------------------------------ */
+
+static void reply_fixed(struct http_request *rq, const char *json)
+{
+    struct json_out o = oc_answer(oc_of(rq));
+
+    buf_puts(o.buf, json);
+    oc_send(rq, 200, &o);
+}
+
+static void health(struct http_request *rq)
+{
+    reply_fixed(rq, "{\"healthy\":true,\"version\":\"" OC_VERSION "\"}");
+}
+
+/* A number as "pid" here would tell the web application to speak another protocol. */
+static void api_health(struct http_request *rq)
+{
+    reply_fixed(rq, "{\"healthy\":true}");
+}
+
+static void empty_object(struct http_request *rq)
+{
+    reply_fixed(rq, "{}");
+}
+
+static void empty_list(struct http_request *rq)
+{
+    reply_fixed(rq, "[]");
+}
+
+static void project(struct http_request *rq)
+{
+    reply_fixed(rq, "{\"id\":\"global\",\"worktree\":\"/\",\"time\":{\"created\":0,\"updated\":0},"
+                    "\"sandboxes\":[]}");
+}
+
+static void projects(struct http_request *rq)
+{
+    reply_fixed(rq, "[{\"id\":\"global\",\"worktree\":\"/\",\"time\":{\"created\":0,"
+                    "\"updated\":0},\"sandboxes\":[]}]");
+}
+
+static void providers(struct http_request *rq)
+{
+    reply_fixed(rq, "{\"providers\":[],\"default\":{}}");
+}
+
+#define AGENT(name, mode)                                                                          \
+    "{\"name\":\"" name "\",\"mode\":\"" mode "\",\"native\":true,\"permission\":[],"              \
+    "\"options\":{}}"
+
+/* The names that /session/{id}/shell takes; nobody thinks behind them. */
+static void agents(struct http_request *rq)
+{
+    reply_fixed(rq, "[" AGENT("build", "primary") "," AGENT("plan", "primary") "," AGENT(
+                        "general", "subagent") "]");
+}
+
+static void paths(struct http_request *rq)
+{
+    struct json_out o = oc_answer(oc_of(rq));
+    const char *home = getenv("HOME");
+    char directory[PATH_MAX], path[PATH_MAX];
+
+    if (home == NULL)
+        home = "/";
+    json_open(&o, '{');
+    json_kstr(&o, "home", home);
+    snprintf(path, sizeof path, "%s/.local/state/opencode", home);
+    json_kstr(&o, "state", path);
+    snprintf(path, sizeof path, "%s/.config/opencode", home);
+    json_kstr(&o, "config", path);
+    json_kstr(&o, "worktree", "/");
+    json_kstr(&o, "directory", oc_directory(rq, directory));
+    json_shut(&o, '}');
+    oc_send(rq, 200, &o);
+}
+
+/* --- routes ------------------------------------------------------------------------------- */
+
+#define LOOK(path, handler)                                                                        \
+    {                                                                                              \
+        HTTP_GET_M, path, handler, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL                            \
+    }
+#define ACT(method, path, handler, role)                                                           \
+    {                                                                                              \
+        method, path, handler, role, ROUTE_ANY_QUERY, 0, NULL                                      \
+    }
+#define CONNECT(path)                                                                              \
+    {                                                                                              \
+        HTTP_GET_M, path, oc_pty_connect, ROLE_WATCH, ROUTE_UPGRADE | ROUTE_ANY_QUERY, 0, NULL     \
+    }
+
+static const struct route routes[] = {
+    LOOK("/global/health", health),
+    LOOK("/global/event", oc_events),
+    LOOK("/global/config", empty_object),
+    LOOK("/event", oc_events),
+    LOOK("/path", paths),
+    LOOK("/project", projects),
+    LOOK("/project/current", project),
+    LOOK("/config", empty_object),
+    LOOK("/config/providers", providers),
+    LOOK("/agent", agents),
+    LOOK("/command", empty_list),
+    LOOK("/vcs", empty_object),
+    ACT(HTTP_POST_M, "/instance/dispose", oc_dispose, ROLE_OWN),
+    LOOK("/pty/shells", oc_shells),
+    LOOK("/pty", oc_pty_list),
+    ACT(HTTP_POST_M, "/pty", oc_pty_create, ROLE_OWN),
+    LOOK("/pty/{id}", oc_pty_get),
+    ACT(HTTP_PUT_M, "/pty/{id}", oc_pty_update, ROLE_TYPE),
+    ACT(HTTP_DELETE_M, "/pty/{id}", oc_pty_remove, ROLE_OWN),
+    ACT(HTTP_POST_M, "/pty/{id}/connect-token", oc_pty_token, ROLE_WATCH),
+    CONNECT("/pty/{id}/connect"),
+    LOOK("/api/health", api_health),
+    LOOK("/api/pty", oc_pty_list),
+    ACT(HTTP_POST_M, "/api/pty", oc_pty_create, ROLE_OWN),
+    LOOK("/api/pty/{id}", oc_pty_get),
+    ACT(HTTP_PUT_M, "/api/pty/{id}", oc_pty_update, ROLE_TYPE),
+    ACT(HTTP_DELETE_M, "/api/pty/{id}", oc_pty_remove, ROLE_OWN),
+    ACT(HTTP_POST_M, "/api/pty/{id}/connect-token", oc_pty_token, ROLE_WATCH),
+    CONNECT("/api/pty/{id}/connect"),
+    LOOK("/session", oc_session_list),
+    ACT(HTTP_POST_M, "/session", oc_session_create, ROLE_OWN),
+    LOOK("/session/status", oc_session_status),
+    LOOK("/session/{id}", oc_session_get),
+    ACT(HTTP_PATCH_M, "/session/{id}", oc_session_update, ROLE_OWN),
+    ACT(HTTP_DELETE_M, "/session/{id}", oc_session_delete, ROLE_OWN),
+    LOOK("/session/{id}/children", oc_session_children),
+    LOOK("/session/{id}/todo", empty_list),
+    LOOK("/session/{id}/message", oc_session_messages),
+    LOOK("/session/{id}/message/{message}", oc_session_message),
+    ACT(HTTP_POST_M, "/session/{id}/abort", oc_session_abort, ROLE_OWN),
+    ACT(HTTP_POST_M, "/session/{id}/shell", oc_session_shell, ROLE_OWN),
+    ACT(HTTP_POST_M, "/session/{id}/command", oc_session_command, ROLE_OWN),
+};
+
+static const struct auth_ways ways = {
+    .basic = true,
+    .basic_query = "auth_token",
+    .upgrade_own = oc_ticket_role,
+};
+
+/* --- life ----------------------------------------------------------------------------------- */
+
+static void *oc_make(const struct dialect_host *host)
+{
+    struct oc *oc = hf_xalloc(sizeof *oc);
+
+    oc->engine = host->engine;
+    oc->loop = host->loop;
+    list_init(&oc->pending);
+    list_init(&oc->tickets);
+    list_init(&oc->streams);
+    list_init(&oc->entries);
+    list_init(&oc->chatter);
+    if (getcwd(oc->cwd, sizeof oc->cwd) == NULL)
+        snprintf(oc->cwd, sizeof oc->cwd, "/");
+    oc->table = (struct route_table){
+        .prefix = "/dialects/opencode",
+        .routes = routes,
+        .count = sizeof routes / sizeof *routes,
+        .error = oc_error,
+        .context = oc,
+        .ways = &ways,
+    };
+    return oc;
+}
+
+static const struct route_table *oc_routes(void *self)
+{
+    return &((struct oc *)self)->table;
+}
+
+static void oc_drain(void *self)
+{
+    pending_drain(&((struct oc *)self)->pending);
+}
+
+static void oc_free(void *self)
+{
+    struct oc *oc = self;
+
+    pending_free(&oc->pending);
+    oc_tell_stop(oc);
+    oc_tickets_free(oc);
+    buf_fini(&oc->scratch);
+    free(oc);
+}
+
+const struct dialect opencode_dialect = {
+    .name = "opencode",
+    .port = 4096,
+    .announce = "opencode server",
+    .make = oc_make,
+    .routes = oc_routes,
+    .drain = oc_drain,
+    .free = oc_free,
+};

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shell.c - POST /session/{id}/shell and …/command, and …/abort
+ *
+ * Each command is a process of the session with a shell of its own, as in the original: what
+ * it changes in its environment is gone afterwards. The answer comes when it has ended.
+ * /command names a program in PATH here: there is no model to write a prompt for. Layer: dialects.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "dialects/opencode/message.h"
+
+struct run {
+    struct pending pending;
+    struct http_request *rq; /* NULL: the client has gone */
+    struct oc *oc;
+    char *session;
+    struct process *process; /* referenced; NULL until it was started */
+    struct exit_waiter waiter;
+};
+
+static void run_free(struct pending *p)
+{
+    struct run *r = list_entry(p, struct run, pending);
+
+    exit_waiter_cancel(&r->waiter);
+    process_unref(r->process);
+    pending_fini(p);
+    free(r->session);
+    free(r);
+}
+
+/* The command goes on without us; whoever serves next has its messages. */
+static void run_drain(struct pending *p)
+{
+    struct run *r = list_entry(p, struct run, pending);
+    struct hf_error err;
+
+    if (r->rq != NULL) {
+        hf_fail(&err, HF_E_shutting_down, "the daemon goes; the command does not");
+        oc_error(r->rq, &err);
+        r->rq = NULL;
+    }
+    if (r->process != NULL)
+        run_free(p);
+}
+
+static const struct pending_kind run_kind = {.drain = run_drain, .free = run_free};
+
+static void run_on_gone(void *user)
+{
+    ((struct run *)user)->rq = NULL;
+}
+
+/* One that is about to be started counts, too. */
+static bool is_starting(const struct oc *oc, const struct session *s)
+{
+    for (const struct list *l = oc->pending.next; l != &oc->pending; l = l->next) {
+        const struct pending *p = list_entry(l, struct pending, link);
+
+        if (p->kind == &run_kind &&
+            strcmp(list_entry(p, struct run, pending)->session, session_id(s)) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* --- the end ---------------------------------------------------------------------------- */
+
+static void run_answer(struct run *r, struct http_request *rq)
+{
+    struct hf_error err;
+    struct session *s = session_find(r->oc->engine, r->session, &err);
+    struct oc_command c;
+    struct json_out o;
+
+    if (s == NULL) {
+        oc_error(rq, &err);
+        return;
+    }
+    oc_command_of_process(&c, r->oc, s, r->process, OC_ANSWER_BYTES);
+    o = oc_answer(r->oc);
+    oc_write_answer(&o, &c);
+    oc_send(rq, 200, &o);
+    oc_command_fini(&c);
+}
+
+static void run_on_exit(void *arg, struct process *p)
+{
+    struct run *r = arg;
+
+    (void)p;
+    if (r->rq != NULL)
+        run_answer(r, r->rq);
+    run_free(&r->pending);
+}
+
+static void run_on_spawned(void *arg, struct process *p, const struct hf_error *err)
+{
+    struct run *r = arg;
+
+    if (p != NULL && r->rq != NULL) {
+        r->process = process_ref(p);
+        process_wait_exit(p, &r->waiter);
+        return;
+    }
+    if (r->rq != NULL)
+        oc_error(r->rq, err);
+    run_free(&r->pending);
+}
+
+/* --- the beginning ------------------------------------------------------------------------ */
+
+struct order {
+    const char *agent, *command, *arguments, *message_id; /* arguments NULL: of /shell */
+    const char *provider, *model;
+    struct buf text; /* what the shell runs: its last argument, where message.c finds it again */
+};
+
+/*
+ * Both streams are one, so that their order is what it was. The user's own settings
+ * are read as for a terminal, since aliases and PATH are often made there.
+ */
+static const char script[] = "exec 2>&1\n"
+                             "[ -z \"$BASH_VERSION\" ] || { shopt -s expand_aliases\n"
+                             "[ ! -f ~/.bashrc ] || . ~/.bashrc >/dev/null 2>&1 || :; }\n"
+                             "[ -z \"$ZSH_VERSION\" ] || [ ! -f \"${ZDOTDIR:-$HOME}/.zshrc\" ] ||\n"
+                             ". \"${ZDOTDIR:-$HOME}/.zshrc\" >/dev/null 2>&1 || :\n"
+                             "eval \"$1\"";
+
+static void put_metadata(struct buf *out, const struct order *w, const char *directory)
+{
+    struct json_out o;
+
+    json_out_init(&o, out);
+    json_open(&o, '{');
+    json_key(&o, "opencode");
+    json_open(&o, '{');
+    json_kstr(&o, "directory", directory);
+    json_kstr(&o, "agent", w->agent);
+    if (w->message_id != NULL)
+        json_kstr(&o, "messageID", w->message_id);
+    if (w->provider != NULL && w->model != NULL) {
+        json_kstr(&o, "providerID", w->provider);
+        json_kstr(&o, "modelID", w->model);
+    }
+    if (w->arguments != NULL)
+        json_kstr(&o, "name", w->command);
+    json_shut(&o, '}');
+    json_shut(&o, '}');
+}
+
+static int spawn(struct run *r, struct session *s, struct order *w, struct hf_error *err)
+{
+    static const struct spec_env env[] = {{"TERM", "dumb"}};
+    char shell[PATH_MAX];
+    const char *fish = strstr(oc_shell(shell), "fish");
+    const char *const args[] = {"-l", "-c", script, "opencode", buf_cstr(&w->text)};
+    const char *const plain[] = {"-l", "-c", buf_cstr(&w->text)};
+    struct buf metadata = {0};
+    struct spawn_spec spec;
+    int rc;
+
+    put_metadata(&metadata, w, oc_session_directory(r->oc, s));
+    spec_init(&spec);
+    spec.command = shell;
+    spec.args = fish != NULL ? plain : args;
+    spec.arg_count = fish != NULL ? 3 : 5;
+    spec.cwd = oc_session_directory(r->oc, s);
+    spec.env = env;
+    spec.env_count = 1;
+    spec.stdin_mode = STDIN_NULL;
+    spec.session_id = session_id(s);
+    spec.source = SOURCE_USER_SHELL;
+    spec.grace_ms = OC_ABORT_GRACE_MS;
+    spec.metadata_json = buf_cstr(&metadata);
+    rc = engine_spawn(r->oc->engine, &spec, run_on_spawned, r, err);
+    buf_fini(&metadata);
+    return rc;
+}
+
+static void run_begin(struct http_request *rq, struct session *s, struct order *w)
+{
+    struct oc *oc = oc_of(rq);
+    struct run *r = hf_xalloc(sizeof *r);
+    struct hf_error err;
+
+    r->rq = rq;
+    r->oc = oc;
+    r->session = hf_xstrdup(session_id(s));
+    list_init(&r->waiter.link);
+    r->waiter.fn = run_on_exit;
+    r->waiter.arg = r;
+    pending_init(&r->pending, &oc->pending, &run_kind);
+    http_set_user(rq, r, run_on_gone);
+    if (spawn(r, s, w, &err) < 0) {
+        http_set_user(rq, NULL, NULL);
+        run_free(&r->pending);
+        oc_error(rq, &err);
+    }
+}
+
+/* --- what is asked ---------------------------------------------------------------------------- */
+
+static bool refuse_busy(struct http_request *rq, struct session *s)
+{
+    char message[200];
+
+    if (!is_starting(oc_of(rq), s) && !oc_session_is_busy(oc_of(rq), s))
+        return false;
+    snprintf(message, sizeof message, "Session is busy: %.100s", session_id(s));
+    oc_tagged(rq, 409, "SessionBusyError", "sessionID", session_id(s), message);
+    return true;
+}
+
+/* What is not known here is told to the caller and to all who listen. */
+static bool fail(struct http_request *rq, struct session *s, const char *what, const char *name)
+{
+    char message[200];
+
+    snprintf(message, sizeof message, "%s not found: \"%.100s\"", what, name);
+    oc_tell_failure(oc_of(rq), s, message);
+    oc_named(rq, 500, "UnknownError", message);
+    return false;
+}
+
+static bool check_agent(struct http_request *rq, struct session *s, const char *agent)
+{
+    static const char *const known[] = {"build", "plan", "general"};
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(agent, known[i]) == 0)
+            return true;
+    return fail(rq, s, "Agent", agent);
+}
+
+static bool ask_message_id(struct http_request *rq, const json_t *body, struct order *w)
+{
+    if (!oc_text(rq, body, "messageID", false, &w->message_id))
+        return false;
+    if (w->message_id == NULL ||
+        (strncmp(w->message_id, "msg", 3) == 0 && strlen(w->message_id) < OC_ID_BYTES))
+        return true;
+    oc_invalid(rq, "Payload", "Expected a string starting with \"msg\"\n  at [\"messageID\"]");
+    return false;
+}
+
+static bool ask_shell(struct http_request *rq, struct session *s, const json_t *body,
+                      struct order *w)
+{
+    const json_t *model = json_object_get(body, "model");
+
+    if (!oc_text(rq, body, "agent", true, &w->agent) ||
+        !oc_text(rq, body, "command", true, &w->command) || !ask_message_id(rq, body, w))
+        return false;
+    if (model != NULL && (!oc_text(rq, model, "providerID", true, &w->provider) ||
+                          !oc_text(rq, model, "modelID", true, &w->model)))
+        return false;
+    buf_puts(&w->text, w->command);
+    return check_agent(rq, s, w->agent);
+}
+
+static bool ask_command(struct http_request *rq, struct session *s, const json_t *body,
+                        struct order *w)
+{
+    char path[PATH_MAX];
+
+    w->agent = "build";
+    if (!oc_text(rq, body, "command", true, &w->command) ||
+        !oc_text(rq, body, "arguments", true, &w->arguments) ||
+        !oc_text(rq, body, "agent", false, &w->agent) || !ask_message_id(rq, body, w) ||
+        !check_agent(rq, s, w->agent))
+        return false;
+    if (strspn(w->command, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-") !=
+            strlen(w->command) ||
+        !oc_find_program(w->command, path))
+        return fail(rq, s, "Command", w->command);
+    buf_printf(&w->text, "%s %s", w->command, w->arguments);
+    return true;
+}
+
+typedef bool ask_fn(struct http_request *rq, struct session *s, const json_t *body,
+                    struct order *w);
+
+static void handle(struct http_request *rq, ask_fn *ask)
+{
+    struct session *s = oc_session(rq);
+    json_auto_t *body = s == NULL ? NULL : oc_body(rq, false);
+    struct order w = {0};
+
+    if (body == NULL)
+        return;
+    if (ask(rq, s, body, &w) && !refuse_busy(rq, s)) {
+        buf_cstr(&w.text);
+        run_begin(rq, s, &w);
+    }
+    buf_fini(&w.text);
+}
+
+void oc_session_shell(struct http_request *rq)
+{
+    handle(rq, ask_shell);
+}
+
+void oc_session_command(struct http_request *rq)
+{
+    handle(rq, ask_command);
+}
+
+/* --- abort ------------------------------------------------------------------------------------- */
+
+static void ignore_end(void *arg, struct process *p, const struct survivors *s)
+{
+    (void)arg, (void)p, (void)s;
+}
+
+void oc_session_abort(struct http_request *rq)
+{
+    struct session *s = oc_session(rq);
+    struct process *p = NULL;
+
+    if (s == NULL)
+        return;
+    while ((p = engine_next(oc_of(rq)->engine, p)) != NULL)
+        if (process_is_running(p) && session_has_process(s, p))
+            process_end(p, OC_ABORT_GRACE_MS, "api", ignore_end, NULL);
+    oc_send_true(rq);
+}
