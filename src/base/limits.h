@@ -109,6 +109,9 @@
 #define KILL_GRACE_MS 5000
 #define KILL_VERIFY_MS 2000 /* after SIGKILL, until survivors are named */
 
+/* --- e2b --- */
+#define LIMIT_E2B_MESSAGE_BYTES (4 * 1024 * 1024) /* one message, which is held whole */
+
 /* --- mcp --- */
 #define LIMIT_MCP_BODY_BYTES LIMIT_JSON_BODY_BYTES
 #define LIMIT_MCP_SESSIONS 256 /* beyond it the one idle for longest goes */

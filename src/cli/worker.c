@@ -184,7 +184,12 @@ static void worker_make_server(struct worker *w)
     };
     w->native = native_new(w->engine, w->auth, &w->info);
     http_server_mount(w->server, native_routes(w->native));
-    w->host = (struct dialect_host){.engine = w->engine, .loop = w->loop, .version = HF_VERSION};
+    w->host = (struct dialect_host){
+        .engine = w->engine,
+        .loop = w->loop,
+        .version = HF_VERSION,
+        .auth = w->auth,
+    };
     w->dialects = dialects_new(&w->host, w->server);
     worker_make_mcp(w);
     for (i = 0; i < s->listener_count; i++)

@@ -21,6 +21,7 @@ struct dialect_host {
     struct engine *engine;
     struct loop *loop;
     const char *version;
+    const struct auth *auth; /* for platforms that send a token inside a body */
 };
 
 struct dialect {

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sandbox.c - the one sandbox that the daemon is: its name, its defaults, its users. Layer: dialects.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "dialects/e2b/e2b.h"
+
+#define DEFAULT_ID "holdfast"
+
+static bool id_is_plain(const char *id)
+{
+    return id[0] != '\0' && strlen(id) < E2B_ID_BYTES &&
+           id[strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")] ==
+               '\0';
+}
+
+/* E2B's own machines have the name in the environment; ours may be given one the same way. */
+void e2b_sandbox_init(struct e2b_sandbox *s)
+{
+    const char *id = getenv("E2B_SANDBOX_ID"), *template = getenv("E2B_TEMPLATE_ID");
+
+    snprintf(s->id, sizeof s->id, "%s", id != NULL && id_is_plain(id) ? id : DEFAULT_ID);
+    s->template = hf_xstrdup(template != NULL && id_is_plain(template) ? template : "base");
+    e2b_sandbox_set_env(s, json_object());
+    s->metadata = json_object();
+    s->started_ms = clock_wall_ms();
+}
+
+void e2b_sandbox_fini(struct e2b_sandbox *s)
+{
+    json_decref(s->env);
+    json_decref(s->metadata);
+    free(s->user);
+    free(s->workdir);
+    free(s->template);
+}
+
+/* What the sandbox says of itself stays, whatever is set. */
+void e2b_sandbox_set_env(struct e2b_sandbox *s, json_t *env)
+{
+    json_object_set_new(env, "E2B_SANDBOX", json_string("true"));
+    json_object_set_new(env, "E2B_SANDBOX_ID", json_string(s->id));
+    json_object_set_new(env, "E2B_TEMPLATE_ID", json_string(s->template));
+    json_decref(s->env);
+    s->env = env;
+}
+
+json_t *e2b_strings(const json_t *object)
+{
+    json_t *copy, *value;
+    const char *name;
+
+    if (!json_is_object(object) || json_object_size(object) > LIMIT_ENV)
+        return NULL;
+    copy = json_object();
+    json_object_foreach ((json_t *)(uintptr_t)object, name, value) {
+        if (!json_is_string(value) ||
+            strlen(json_string_value(value)) != json_string_length(value)) {
+            json_decref(copy);
+            return NULL;
+        }
+        json_object_set(copy, name, value);
+    }
+    return copy;
+}
+
+/* --- users ------------------------------------------------------------------------------- */
+
+/* The name in "Basic NAME:"; the password means nothing, and other schemes are not ours. */
+static bool basic_name(const struct http_request *rq, char *out, size_t size)
+{
+    const char *header = http_header(rq, "Authorization");
+    struct buf plain = {0};
+    bool found = false;
+
+    if (header == NULL || strncasecmp(header, "Basic ", 6) != 0)
+        return false;
+    header += 6 + strspn(header + 6, " ");
+    if (base64_decode(&plain, header, strlen(header)) && plain.len > 0) {
+        const char *name = buf_cstr(&plain);
+        size_t len = strcspn(name, ":");
+
+        snprintf(out, size, "%.*s", (int)(len < size ? len : size - 1), name);
+        found = out[0] != '\0';
+    }
+    buf_fini(&plain);
+    return found;
+}
+
+/* The daemon's own user is who its environment says. */
+static void own_user(struct user *u)
+{
+    const char *home = getenv("HOME"), *name = getenv("USER");
+
+    memset(u, 0, sizeof *u);
+    snprintf(u->home, sizeof u->home, "%s", home != NULL && home[0] == '/' ? home : "/");
+    snprintf(u->name, sizeof u->name, "%s", name != NULL ? name : "");
+}
+
+int e2b_user(const struct http_request *rq, struct user *u, bool *given, struct hf_error *err)
+{
+    const char *fallback = e2b_of(rq)->sandbox.user;
+    char name[64] = "";
+    int rc;
+
+    *given = false;
+    if (!basic_name(rq, name, sizeof name)) {
+        if (fallback == NULL) {
+            own_user(u);
+            return 0;
+        }
+        snprintf(name, sizeof name, "%s", fallback);
+    }
+    rc = user_find(name, u, NULL);
+    if (rc < 0)
+        return hf_fail_field(err, HF_E_user_unknown, "user", "invalid username: '%s'", name);
+    if (u->name[0] == '\0') /* a number without an entry */
+        snprintf(u->name, sizeof u->name, "%s", name);
+    if (u->home[0] != '/')
+        snprintf(u->home, sizeof u->home, "/");
+    /* The worker is as whom the daemon runs, unless that is root: then it is somebody
+     * whom nobody names. To become oneself needs no right, and no call. */
+    *given = u->uid != getuid();
+    return 0;
+}
+
+void e2b_path(const struct user *u, const char *path, char *out, size_t size)
+{
+    if (path[0] == '/')
+        snprintf(out, size, "%s", path);
+    else if (path[0] == '\0' || strcmp(path, "~") == 0)
+        snprintf(out, size, "%s", u->home);
+    else
+        snprintf(out, size, "%s/%s", u->home, strncmp(path, "~/", 2) == 0 ? path + 2 : path);
+}
+
+/* --- times ------------------------------------------------------------------------------- */
+
+/* Days from 1970-01-01. By hand: the C library reads the time zone's file, see clock.h. */
+static int64_t days_of(int64_t y, int m, int d)
+{
+    static const int before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
+    int64_t past = m > 2 ? y : y - 1; /* years whose February is over */
+
+    return y * 365 + past / 4 - past / 100 + past / 400 + before[m - 1] + d - 1 - 719527;
+}
+
+/* "2026-01-02T03:04:05[.678][Z|+01:00]" */
+bool e2b_time_parse(const char *text, int64_t *wall_ms)
+{
+    int y, mo, d, h, mi, s, n = 0, oh = 0, om = 0, fraction = 0, scale = 100;
+
+    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &y, &mo, &d, &h, &mi, &s, &n) != 6 || y < 1970 ||
+        mo < 1 || mo > 12 || d < 1 || d > 31 || h < 0 || h > 23 || mi < 0 || mi > 59 || s < 0 ||
+        s > 60)
+        return false;
+    text += n;
+    for (text += *text == '.'; *text >= '0' && *text <= '9'; text++, scale /= 10)
+        fraction += (*text - '0') * scale;
+    if (*text == '+' || *text == '-') {
+        if (sscanf(text + 1, "%2d:%2d", &oh, &om) != 2 || strlen(text) != 6 || oh < 0 || om < 0)
+            return false;
+        om = (oh * 60 + om) * (*text == '-' ? 1 : -1);
+    } else if (strcmp(text, "Z") != 0) {
+        return false;
+    }
+    *wall_ms = (((days_of(y, mo, d) * 24 + h) * 60 + mi + om) * 60 + s) * 1000 + fraction;
+    return true;
+}
