@@ -104,7 +104,10 @@ static bool create_apply(struct http_request *rq, const json_t *body)
     if (s->killed)
         s->started_ms = clock_wall_ms();
     s->killed = false;
-    return true;
+    if (e2b_sandbox_save(e2b_of(rq)) == 0)
+        return true;
+    e2b_plain_error(rq, 400, "envVars and metadata are too large to be kept");
+    return false;
 }
 
 void e2b_sandbox_create(struct http_request *rq)
@@ -224,11 +227,12 @@ static void killing_on_end(void *arg, struct process *p, const struct survivors 
     killing_check(k);
 }
 
-static void sandbox_forget(struct e2b_sandbox *s)
+static void sandbox_forget(struct e2b *e)
 {
-    e2b_sandbox_set_env(s, json_object());
-    json_object_clear(s->metadata);
-    s->killed = true;
+    e2b_sandbox_fini(&e->sandbox);
+    e2b_sandbox_init(&e->sandbox);
+    e->sandbox.killed = true;
+    (void)e2b_sandbox_save(e); /* smaller than before */
 }
 
 void e2b_sandbox_kill(struct http_request *rq)
@@ -249,7 +253,7 @@ void e2b_sandbox_kill(struct http_request *rq)
             k->left++;
             process_end(p, 0, "api", killing_on_end, k);
         }
-    sandbox_forget(&e->sandbox);
+    sandbox_forget(e);
     k->left--;
     killing_check(k);
 }

@@ -127,7 +127,7 @@ static void *e2b_make(const struct dialect_host *host)
     list_init(&e->pending);
     list_init(&e->typing);
     list_init(&e->notes);
-    e2b_sandbox_init(&e->sandbox);
+    e2b_sandbox_load(e);
     e->table = (struct route_table){
         .prefix = PREFIX,
         .routes = routes,

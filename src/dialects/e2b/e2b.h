@@ -60,6 +60,9 @@ json_t *e2b_body(struct http_request *rq);
 /* sandbox.c */
 void e2b_sandbox_init(struct e2b_sandbox *s);
 void e2b_sandbox_fini(struct e2b_sandbox *s);
+/* After a change. 0, or -ENOSPC: it is too large, and the sandbox is as it was. */
+int e2b_sandbox_save(struct e2b *e);
+void e2b_sandbox_load(struct e2b *e);
 void e2b_sandbox_set_env(struct e2b_sandbox *s, json_t *env); /* takes it */
 /* A copy of an object of strings without NUL; NULL: it is not one, or too large. */
 json_t *e2b_strings(const json_t *object);

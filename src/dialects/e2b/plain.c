@@ -189,6 +189,10 @@ static void init_apply(struct http_request *rq, const struct init_ask *ask)
         replace(&s->workdir, ask->workdir);
     }
     json_decref(env);
+    if (e2b_sandbox_save(e2b_of(rq)) < 0) {
+        e2b_plain_error(rq, 400, "envVars are too large to be kept");
+        return;
+    }
     http_add_header(rq, "X-Envd-Version", E2B_ENVD_VERSION);
     http_reply_empty(rq, 204);
 }

@@ -2,6 +2,7 @@
 /*
  * sandbox.c - the one sandbox that the daemon is: its name, its defaults, its users. Layer: dialects.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +14,10 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "dialects/e2b/e2b.h"
+#include "engine/notes.h"
 
 #define DEFAULT_ID "holdfast"
+#define NOTE "e2b"
 
 static bool id_is_plain(const char *id)
 {
@@ -33,6 +36,8 @@ void e2b_sandbox_init(struct e2b_sandbox *s)
     e2b_sandbox_set_env(s, json_object());
     s->metadata = json_object();
     s->started_ms = clock_wall_ms();
+    s->init_ms = 0;
+    s->killed = false;
 }
 
 void e2b_sandbox_fini(struct e2b_sandbox *s)
@@ -42,6 +47,7 @@ void e2b_sandbox_fini(struct e2b_sandbox *s)
     free(s->user);
     free(s->workdir);
     free(s->template);
+    memset(s, 0, sizeof *s);
 }
 
 /* What the sandbox says of itself stays, whatever is set. */
@@ -71,6 +77,68 @@ json_t *e2b_strings(const json_t *object)
         json_object_set(copy, name, value);
     }
     return copy;
+}
+
+/* --- for the next worker ----------------------------------------------------------------- */
+
+int e2b_sandbox_save(struct e2b *e)
+{
+    const struct e2b_sandbox *s = &e->sandbox;
+    struct json_out o = e2b_answer(e);
+    int rc;
+
+    json_key(&o, "env");
+    json_value(&o, s->env);
+    json_key(&o, "metadata");
+    json_value(&o, s->metadata);
+    json_kstr(&o, "user", s->user);
+    json_kstr(&o, "workdir", s->workdir);
+    json_kstr(&o, "template", s->template);
+    json_kint(&o, "started_ms", s->started_ms);
+    json_kint(&o, "init_ms", s->init_ms);
+    json_kbool(&o, "killed", s->killed);
+    json_shut(&o, '}');
+    rc = engine_note_set(e->engine, NOTE, buf_data(&e->scratch), e->scratch.len);
+    buf_wipe(&e->scratch);
+    if (rc == -ENOSPC)
+        e2b_sandbox_load(e); /* as it was */
+    return rc == -ENOTSUP ? 0 : rc;
+}
+
+static void take_text(char **at, const json_t *v)
+{
+    free(*at);
+    *at = hf_xstrdup(json_string_value(v));
+}
+
+static void take_object(json_t **at, json_t *v)
+{
+    if (!json_is_object(v))
+        return;
+    json_decref(*at);
+    *at = json_incref(v);
+}
+
+void e2b_sandbox_load(struct e2b *e)
+{
+    struct e2b_sandbox *s = &e->sandbox;
+    size_t len = 0;
+    const char *text = engine_note(e->engine, NOTE, &len);
+    json_auto_t *o = text == NULL ? NULL : json_parse(text, len, NULL);
+
+    e2b_sandbox_fini(s);
+    e2b_sandbox_init(s);
+    if (o == NULL)
+        return;
+    take_object(&s->env, json_object_get(o, "env"));
+    take_object(&s->metadata, json_object_get(o, "metadata"));
+    take_text(&s->user, json_object_get(o, "user"));
+    take_text(&s->workdir, json_object_get(o, "workdir"));
+    if (json_is_string(json_object_get(o, "template")))
+        take_text(&s->template, json_object_get(o, "template"));
+    s->started_ms = json_integer_value(json_object_get(o, "started_ms"));
+    s->init_ms = json_integer_value(json_object_get(o, "init_ms"));
+    s->killed = json_is_true(json_object_get(o, "killed"));
 }
 
 /* --- users ------------------------------------------------------------------------------- */
