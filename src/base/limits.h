@@ -110,6 +110,12 @@
 #define KILL_GRACE_MS 5000
 #define KILL_VERIFY_MS 2000 /* after SIGKILL, until survivors are named */
 
+/* --- files, for dialects that have them --- */
+#define LIMIT_FILE_LIST 10000                     /* entries of one listing */
+#define LIMIT_FILE_DEPTH 64                       /* and how deep it goes */
+#define LIMIT_FILE_ANSWER_BYTES (8 * 1024 * 1024) /* what such entries take */
+#define LIMIT_FILE_BYTES (1LL << 40)              /* an upload is streamed, so large */
+
 /* --- e2b --- */
 #define LIMIT_E2B_MESSAGE_BYTES (4 * 1024 * 1024) /* one message, which is held whole */
 

@@ -189,6 +189,7 @@ static void worker_make_server(struct worker *w)
         .loop = w->loop,
         .version = HF_VERSION,
         .auth = w->auth,
+        .tokens = &s->tokens,
     };
     w->dialects = dialects_new(&w->host, w->server);
     worker_make_mcp(w);

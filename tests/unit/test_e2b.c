@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "dialects/e2b/envelope.h"
 #include "dialects/e2b/event.h"
+#include "dialects/e2b/files.h"
 
 #define WIRE(literal) literal, sizeof literal - 1
 
@@ -240,6 +241,29 @@ TEST(a_message_without_end_is_refused_by_its_head)
     EXPECT_INT(e2b_envelope_feed(&e, "\0\xff\xff\xff\xff", 5, &used, &err), ENVELOPE_ERROR);
     EXPECT_INT(err.code, HF_E_body_too_large);
     e2b_envelope_fini(&e);
+}
+
+/* --- signatures ------------------------------------------------------------------------------- */
+
+TEST(a_signature_is_good_for_one_path_direction_user_and_time)
+{
+    static const char lines[] = "# tokens\nwatch tokW\n  own   tokR  \n";
+    const struct buf tokens = {.mem = (char *)(uintptr_t)lines, .len = sizeof lines - 1};
+    const char *good = "v1_Eur66ovx92dfc+GwotMbBrIym6ZK9iZDYyuJQDxiTEw";
+
+    EXPECT(e2b_signature_ok(&tokens, "", "write", "", NULL, good, 100));
+    EXPECT(!e2b_signature_ok(&tokens, "/x", "write", "", NULL, good, 100));
+    EXPECT(!e2b_signature_ok(&tokens, "", "read", "", NULL, good, 100));
+    EXPECT(!e2b_signature_ok(&tokens, "", "write", "u", NULL, good, 100));
+    EXPECT(!e2b_signature_ok(&tokens, "", "write", "", "200", good, 100));
+    EXPECT(!e2b_signature_ok(&tokens, "", "write", "", NULL, "v1_", 100));
+    good = "v1_7DTTpMp+786fvS+4IWc1A1jGWHENIsxfsMK+Yv4LIBg";
+    EXPECT(e2b_signature_ok(&tokens, "/a", "read", "u", "200", good, 100));
+    EXPECT(!e2b_signature_ok(&tokens, "/a", "read", "u", "200", good, 201));
+    EXPECT(!e2b_signature_ok(&tokens, "/a", "read", "u", "x", good, 100));
+    /* As tokW would sign, which may only watch. */
+    EXPECT(!e2b_signature_ok(&tokens, "/a", "read", "u", "200",
+                             "v1_KzQDNlHVLnhTB/3RQ2tHt4Igs+4wjD05BhuQQLkFzzU", 100));
 }
 
 /* --- times ------------------------------------------------------------------------------------ */

@@ -79,6 +79,7 @@ json_t *e2b_body(struct http_request *rq)
 /* --- routes ----------------------------------------------------------------------------- */
 
 #define PROCESS "/process.Process/"
+#define FILES "/filesystem.Filesystem/"
 #define RPC(method, handler, role)                                                                 \
     {                                                                                              \
         HTTP_POST_M, method, handler, role, ROUTE_ANY_QUERY, LIMIT_E2B_MESSAGE_BYTES, NULL         \
@@ -94,6 +95,16 @@ static const struct route routes[] = {
     RPC(PROCESS "SendSignal", e2b_send_signal, ROLE_TYPE),
     {HTTP_POST_M, PROCESS "StreamInput", e2b_stream_input, ROLE_TYPE,
      ROUTE_ANY_QUERY | ROUTE_STREAM_BODY, LIMIT_INPUT_BODY_BYTES, NULL},
+
+    RPC(FILES "Stat", e2b_fs_stat, ROLE_OWN),
+    RPC(FILES "ListDir", e2b_fs_list, ROLE_OWN),
+    RPC(FILES "MakeDir", e2b_fs_mkdir, ROLE_OWN),
+    RPC(FILES "Move", e2b_fs_move, ROLE_OWN),
+    RPC(FILES "Remove", e2b_fs_remove, ROLE_OWN),
+    /* A signature lets in too, so these look for themselves who asks. */
+    {HTTP_GET_M, "/files", e2b_files_get, ROLE_NONE, ROUTE_PUBLIC | ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_POST_M, "/files", e2b_files_post, ROLE_NONE,
+     ROUTE_PUBLIC | ROUTE_ANY_QUERY | ROUTE_STREAM_BODY, LIMIT_FILE_BYTES, NULL},
 
     {HTTP_GET_M, "/health", e2b_health, ROLE_NONE, ROUTE_PUBLIC | ROUTE_ANY_QUERY, 0, NULL},
     {HTTP_GET_M, "/metrics", e2b_metrics, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
@@ -124,6 +135,7 @@ static void *e2b_make(const struct dialect_host *host)
     e->engine = host->engine;
     e->loop = host->loop;
     e->auth = host->auth;
+    e->tokens = host->tokens;
     list_init(&e->pending);
     list_init(&e->typing);
     list_init(&e->notes);

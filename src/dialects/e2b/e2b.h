@@ -34,6 +34,7 @@ struct e2b {
     struct engine *engine;
     struct loop *loop;
     const struct auth *auth;
+    const struct buf *tokens;
     struct route_table table;
     struct list pending;
     struct list typing; /* input.c: SendInput under way, in order */
@@ -70,6 +71,7 @@ bool e2b_time_parse(const char *text, int64_t *wall_ms); /* RFC 3339 */
 /* Whom a request names by "Authorization: Basic", or the default; 0, or err. *given: not the
  * daemon's own user, so the process must become this one. */
 int e2b_user(const struct http_request *rq, struct user *u, bool *given, struct hf_error *err);
+int e2b_user_named(const char *name, struct user *u, bool *given, struct hf_error *err);
 /* `path` of a request as an absolute one: "~" and relative ones are under the user's home. */
 void e2b_path(const struct user *u, const char *path, char *out, size_t size);
 
@@ -86,6 +88,13 @@ void e2b_stream_input(struct http_request *rq);
 void e2b_close_stdin(struct http_request *rq);
 void e2b_update(struct http_request *rq);
 void e2b_send_signal(struct http_request *rq);
+void e2b_fs_stat(struct http_request *rq);
+void e2b_fs_list(struct http_request *rq);
+void e2b_fs_mkdir(struct http_request *rq);
+void e2b_fs_move(struct http_request *rq);
+void e2b_fs_remove(struct http_request *rq);
+void e2b_files_get(struct http_request *rq);
+void e2b_files_post(struct http_request *rq);
 void e2b_health(struct http_request *rq);
 void e2b_metrics(struct http_request *rq);
 void e2b_envs(struct http_request *rq);

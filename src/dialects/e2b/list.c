@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "dialects/common/file_op.h"
 #include "dialects/e2b/rpc.h"
 
 struct note {
@@ -108,9 +109,9 @@ void e2b_list(struct http_request *rq)
     while ((p = engine_next(e->engine, p)) != NULL) {
         struct process_view v;
 
-        if (!process_is_running(p))
-            continue;
         process_view(p, &v);
+        if (!v.running || file_op_is(&v))
+            continue;
         json_open(&o, '{');
         write_config(&o, &v, note_of(e, p), http_role(rq));
         json_kint(&o, "pid", v.pid);

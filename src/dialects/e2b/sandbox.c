@@ -174,11 +174,24 @@ static void own_user(struct user *u)
     snprintf(u->name, sizeof u->name, "%s", name != NULL ? name : "");
 }
 
+int e2b_user_named(const char *name, struct user *u, bool *given, struct hf_error *err)
+{
+    if (user_find(name, u, NULL) < 0)
+        return hf_fail_field(err, HF_E_user_unknown, "user", "invalid username: '%.64s'", name);
+    if (u->name[0] == '\0') /* a number without an entry */
+        snprintf(u->name, sizeof u->name, "%.63s", name);
+    if (u->home[0] != '/')
+        snprintf(u->home, sizeof u->home, "/");
+    /* The worker is as whom the daemon runs, unless that is root: then it is somebody
+     * whom nobody names. To become oneself needs no right, and no call. */
+    *given = u->uid != getuid();
+    return 0;
+}
+
 int e2b_user(const struct http_request *rq, struct user *u, bool *given, struct hf_error *err)
 {
     const char *fallback = e2b_of(rq)->sandbox.user;
     char name[64] = "";
-    int rc;
 
     *given = false;
     if (!basic_name(rq, name, sizeof name)) {
@@ -188,17 +201,7 @@ int e2b_user(const struct http_request *rq, struct user *u, bool *given, struct 
         }
         snprintf(name, sizeof name, "%s", fallback);
     }
-    rc = user_find(name, u, NULL);
-    if (rc < 0)
-        return hf_fail_field(err, HF_E_user_unknown, "user", "invalid username: '%s'", name);
-    if (u->name[0] == '\0') /* a number without an entry */
-        snprintf(u->name, sizeof u->name, "%s", name);
-    if (u->home[0] != '/')
-        snprintf(u->home, sizeof u->home, "/");
-    /* The worker is as whom the daemon runs, unless that is root: then it is somebody
-     * whom nobody names. To become oneself needs no right, and no call. */
-    *given = u->uid != getuid();
-    return 0;
+    return e2b_user_named(name, u, given, err);
 }
 
 void e2b_path(const struct user *u, const char *path, char *out, size_t size)
