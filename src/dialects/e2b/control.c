@@ -65,7 +65,7 @@ static void write_detail(struct json_out *o, struct http_request *rq)
     /* It does not end by itself, but the field must be there: as late as can be said. */
     json_ktime(o, "endAt", clock_wall_ms() + LIMIT_DURATION_MS);
     json_kstr(o, "state", "running");
-    json_kint(o, "cpuCount", get_nprocs());
+    json_kint(o, "cpuCount", e2b_cpu_count());
     json_kint(o, "memoryMB", (int64_t)(si.totalram / 1048576 * si.mem_unit));
     json_kint(o, "diskSizeMB", 0);
     json_key(o, "metadata");

@@ -75,6 +75,9 @@ int e2b_user_named(const char *name, struct user *u, bool *given, struct hf_erro
 /* `path` of a request as an absolute one: "~" and relative ones are under the user's home. */
 void e2b_path(const struct user *u, const char *path, char *out, size_t size);
 
+/* plain.c */
+int e2b_cpu_count(void);
+
 /* list.c */
 void e2b_note(struct e2b *e, struct process *p, const json_t *envs, const char *cwd);
 void e2b_notes_free(struct e2b *e);

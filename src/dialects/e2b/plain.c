@@ -2,11 +2,11 @@
 /*
  * plain.c - envd's plain routes: health, metrics, variables, init. Layer: dialects.
  */
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <sys/sysinfo.h>
 
 #include "base/clock.h"
 #include "base/io.h"
@@ -23,6 +23,14 @@ void e2b_health(struct http_request *rq)
         e2b_plain_error(rq, 502, "the sandbox was killed; create it again");
     else
         http_reply_empty(rq, 204);
+}
+
+/* Not by the C library, which reads a file for it that base/io.h would not know of. */
+int e2b_cpu_count(void)
+{
+    cpu_set_t set;
+
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 /* --- metrics --------------------------------------------------------------------------- */
@@ -92,7 +100,7 @@ void e2b_metrics(struct http_request *rq)
     int n = snprintf(percent, sizeof percent, "%.2f", cpu_percent(e));
 
     json_kint(&o, "ts", clock_wall_ms() / 1000);
-    json_kint(&o, "cpu_count", get_nprocs());
+    json_kint(&o, "cpu_count", e2b_cpu_count());
     json_key(&o, "cpu_used_pct");
     json_raw(&o, percent, (size_t)n);
     write_memory(&o);

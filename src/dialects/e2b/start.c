@@ -252,6 +252,10 @@ void e2b_start(struct http_request *rq)
 
     if (message == NULL || !e2b_stream_ask(rq, &ask))
         return;
+    if (e2b_of(rq)->sandbox.killed) {
+        e2b_rpc_fail(rq, "unavailable", "the sandbox was killed; create it again");
+        return;
+    }
     plan = hf_xalloc(sizeof *plan);
     if (plan_make(plan, rq, message, &ask, &err) < 0)
         e2b_rpc_error(rq, &err);

@@ -99,7 +99,7 @@ static void on_gap(void *arg, uint64_t from, uint64_t to)
     char why[160];
 
     snprintf(why, sizeof why,
-             "output from byte %llu to %llu is no longer held: this reader was too slow",
+             "output from byte %llu on is no longer held; connect again with Holdfast-Since: %llu",
              (unsigned long long)from, (unsigned long long)to);
     stream_end(s, scratch(s), "data_loss", why);
 }

@@ -10,7 +10,7 @@ import { base, envelope, processService, stream, unary } from '../../lib/e2b.mjs
 import { it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 
-withDaemon('e2b: protobuf', {}, (d) => {
+withDaemon('e2b: protobuf', { fdBaseline: false }, (d) => {
     const service = processService();
     let made;
     const client = () =>

@@ -182,7 +182,7 @@ withDaemon('e2b: commands', { args: ['--dialect', 'e2b=127.0.0.1:0'] }, (d) => {
 });
 
 it('debug mode: no control API, no token', async () => {
-    await daemonFor({ auth: false, args: ['--no-auth'] }, async (d) => {
+    await daemonFor({ auth: false, fdBaseline: false, args: ['--no-auth'] }, async (d) => {
         const s = await Sandbox.create({ debug: true, sandboxUrl: base(d) });
         assert.equal(s.sandboxId, 'debug_sandbox_id');
         assert.equal((await s.commands.run('echo debug')).stdout, 'debug\n');

@@ -77,6 +77,7 @@ withDaemon('e2b: control', { env: { E2B_SANDBOX_ID: 'box1' } }, (d) => {
         await assert.rejects(c.wait(), (err) => err.exitCode === -1);
         assert.equal((await d.get(p.id)).status, 'exited');
         assert.equal(await s.isRunning(), false);
+        await throwsA(s.commands.run('true'), SandboxNotFoundError);
         await throwsA(Sandbox.connect('box1', options(d)), SandboxNotFoundError);
         const again = await create(d);
         assert.equal(await again.isRunning(), true);
@@ -126,7 +127,7 @@ withDaemon('e2b: control', { env: { E2B_SANDBOX_ID: 'box1' } }, (d) => {
 
 // What create() set must not be gone because the part that faces the network was replaced.
 it('the sandbox is the same after its worker was killed', async () => {
-    await daemonFor({}, async (d) => {
+    await daemonFor({ fdBaseline: false }, async (d) => {
         const s = await create(d, { envs: { KEPT: 'yes' }, metadata: { app: 'x' } });
         const old = d.workerPid();
         process.kill(old, 'SIGKILL');

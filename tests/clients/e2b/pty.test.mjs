@@ -8,7 +8,7 @@ import { create, direct, throwsA } from '../../lib/e2b.mjs';
 import { it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 
-withDaemon('e2b: terminals', {}, (d) => {
+withDaemon('e2b: terminals', { fdBaseline: false }, (d) => {
     let made;
     const sandbox = () => (made ??= create(d));
     const bytes = (text) => new TextEncoder().encode(text);
