@@ -72,8 +72,9 @@ bool e2b_time_parse(const char *text, int64_t *wall_ms); /* RFC 3339 */
  * daemon's own user, so the process must become this one. */
 int e2b_user(const struct http_request *rq, struct user *u, bool *given, struct hf_error *err);
 int e2b_user_named(const char *name, struct user *u, bool *given, struct hf_error *err);
-/* `path` of a request as an absolute one: "~" and relative ones are under the user's home. */
-void e2b_path(const struct user *u, const char *path, char *out, size_t size);
+/* `path` of a request as an absolute one: "~" and relative ones are under the user's home.
+ * False: it is too long. */
+bool e2b_path(const struct user *u, const char *path, char *out, size_t size);
 
 /* plain.c */
 int e2b_cpu_count(void);

@@ -18,11 +18,10 @@
 int e2b_file_path(const struct user *u, const char *text, size_t len, char *out,
                   struct hf_error *err)
 {
-    if (len == 0 || strlen(text) != len || len + sizeof u->home + 2 > PATH_MAX)
-        return hf_fail_field(err, HF_E_bad_value, "path",
-                             "path must be a path without NUL, and not too long");
-    e2b_path(u, text, out, PATH_MAX);
-    return 0;
+    if (len > 0 && strlen(text) == len && e2b_path(u, text, out, PATH_MAX))
+        return 0;
+    return hf_fail_field(err, HF_E_bad_value, "path",
+                         "path must be a path without NUL, and not too long");
 }
 
 void e2b_file_fault(struct file_fault *f, const char *text, size_t len)

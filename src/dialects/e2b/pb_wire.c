@@ -292,12 +292,14 @@ void e2b_pb_to_wire(const struct pb_message *m, const json_t *tree, struct buf *
 
         if (v == NULL)
             continue;
-        if (f->kind == PB_MAP)
+        if (f->kind == PB_MAP) {
             put_map(f, v, out);
-        else if (f->many)
-            json_array_foreach (v, k, one)
+        } else if (f->many) {
+            json_array_foreach (v, k, one) {
                 put_value(f, one, out);
-        else
+            }
+        } else {
             put_value(f, v, out);
+        }
     }
 }

@@ -117,8 +117,9 @@ void e2b_envs(struct http_request *rq)
     const char *name;
     json_t *value;
 
-    json_object_foreach (e->sandbox.env, name, value)
+    json_object_foreach (e->sandbox.env, name, value) {
         json_kstr(&o, name, json_string_value(value));
+    }
     e2b_send(rq, 200, &o);
 }
 

@@ -204,14 +204,17 @@ int e2b_user(const struct http_request *rq, struct user *u, bool *given, struct 
     return e2b_user_named(name, u, given, err);
 }
 
-void e2b_path(const struct user *u, const char *path, char *out, size_t size)
+bool e2b_path(const struct user *u, const char *path, char *out, size_t size)
 {
+    int n;
+
     if (path[0] == '/')
-        snprintf(out, size, "%s", path);
+        n = snprintf(out, size, "%s", path);
     else if (path[0] == '\0' || strcmp(path, "~") == 0)
-        snprintf(out, size, "%s", u->home);
+        n = snprintf(out, size, "%s", u->home);
     else
-        snprintf(out, size, "%s/%s", u->home, strncmp(path, "~/", 2) == 0 ? path + 2 : path);
+        n = snprintf(out, size, "%s/%s", u->home, strncmp(path, "~/", 2) == 0 ? path + 2 : path);
+    return n >= 0 && (size_t)n < size;
 }
 
 /* --- times ------------------------------------------------------------------------------- */
@@ -225,25 +228,58 @@ static int64_t days_of(int64_t y, int m, int d)
     return y * 365 + past / 4 - past / 100 + past / 400 + before[m - 1] + d - 1 - 719527;
 }
 
-/* "2026-01-02T03:04:05[.678][Z|+01:00]" */
+/* So many digits and then this character, if it is one; -1: something else. */
+static int digits(const char **text, int count, char then)
+{
+    int v = 0;
+
+    for (; count > 0; count--, ++*text) {
+        if (**text < '0' || **text > '9')
+            return -1;
+        v = v * 10 + (**text - '0');
+    }
+    if (then == '\0')
+        return v;
+    return *(*text)++ == then ? v : -1;
+}
+
+/* "Z" or "+01:00", in minutes before the text's own time. */
+static bool zone_parse(const char *text, int *minutes)
+{
+    int sign = *text == '-' ? 1 : -1, h, m;
+
+    *minutes = 0;
+    if (strcmp(text, "Z") == 0)
+        return true;
+    if ((*text != '+' && *text != '-') || strlen(text) != 6)
+        return false;
+    text++;
+    h = digits(&text, 2, ':');
+    m = digits(&text, 2, '\0');
+    *minutes = sign * (h * 60 + m);
+    return h >= 0 && m >= 0;
+}
+
+/* "2026-01-02T03:04:05[.678]" and a zone. */
 bool e2b_time_parse(const char *text, int64_t *wall_ms)
 {
-    int y, mo, d, h, mi, s, n = 0, oh = 0, om = 0, fraction = 0, scale = 100;
+    static const struct {
+        int count, min, max;
+        char then;
+    } parts[] = {{4, 1970, 9999, '-'}, {2, 1, 12, '-'}, {2, 1, 31, 'T'},
+                 {2, 0, 23, ':'},      {2, 0, 59, ':'}, {2, 0, 60, '\0'}};
+    int v[6], fraction = 0, scale = 100, zone;
 
-    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &y, &mo, &d, &h, &mi, &s, &n) != 6 || y < 1970 ||
-        mo < 1 || mo > 12 || d < 1 || d > 31 || h < 0 || h > 23 || mi < 0 || mi > 59 || s < 0 ||
-        s > 60)
-        return false;
-    text += n;
+    for (int i = 0; i < 6; i++) {
+        v[i] = digits(&text, parts[i].count, parts[i].then);
+        if (v[i] < parts[i].min || v[i] > parts[i].max)
+            return false;
+    }
     for (text += *text == '.'; *text >= '0' && *text <= '9'; text++, scale /= 10)
         fraction += (*text - '0') * scale;
-    if (*text == '+' || *text == '-') {
-        if (sscanf(text + 1, "%2d:%2d", &oh, &om) != 2 || strlen(text) != 6 || oh < 0 || om < 0)
-            return false;
-        om = (oh * 60 + om) * (*text == '-' ? 1 : -1);
-    } else if (strcmp(text, "Z") != 0) {
+    if (!zone_parse(text, &zone))
         return false;
-    }
-    *wall_ms = (((days_of(y, mo, d) * 24 + h) * 60 + mi + om) * 60 + s) * 1000 + fraction;
+    *wall_ms = (((days_of(v[0], v[1], v[2]) * 24 + v[3]) * 60 + v[4] + zone) * 60 + v[5]) * 1000 +
+               fraction;
     return true;
 }

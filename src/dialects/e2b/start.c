@@ -82,8 +82,9 @@ static int plan_env(struct plan *p, const struct e2b *e, json_t *own, struct hf_
             return -1;
         p->env[p->spec.env_count++] = (struct spec_env){name, json_string_value(value)};
     }
-    json_object_foreach (all, name, value)
+    json_object_foreach (all, name, value) {
         env_add(p, own, name, json_string_value(value));
+    }
     for (size_t i = 0; i < 3; i++)
         if (json_object_get(all, user[i]) == NULL)
             env_add(p, own, user[i], i == 0 ? p->user.home : p->user.name);
@@ -107,13 +108,14 @@ static int plan_cwd(struct plan *p, const struct e2b *e, const json_t *cwd, stru
 
     if (has_nul(cwd, "cwd", err) < 0)
         return -1;
-    if (asked == NULL || asked[0] == '\0')
+    if (asked != NULL && asked[0] == '\0')
         asked = NULL;
-    e2b_path(&p->user,
-             asked != NULL                ? asked
-             : e->sandbox.workdir != NULL ? e->sandbox.workdir
-                                          : "~",
-             p->cwd, sizeof p->cwd);
+    if (!e2b_path(&p->user,
+                  asked != NULL                ? asked
+                  : e->sandbox.workdir != NULL ? e->sandbox.workdir
+                                               : "~",
+                  p->cwd, sizeof p->cwd))
+        return hf_fail_field(err, HF_E_bad_value, "cwd", "cwd is too long for a path");
     if (asked == NULL && is_missing(p->cwd))
         snprintf(p->cwd, sizeof p->cwd, "/");
     p->spec.cwd = p->cwd;

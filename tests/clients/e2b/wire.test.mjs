@@ -98,6 +98,7 @@ withDaemon('e2b: wire', {}, (d) => {
             [envelope({ process: { cmd: 'sh', envs: { 'A=': 'x' } } }), 'invalid_argument'],
             [envelope({ process: { cmd: 'sh', args: Array(5000).fill('x') } }), 'invalid_argument'],
             [envelope({ process: { cmd: '/no/such/program' } }), 'invalid_argument'],
+            [envelope({ process: { cmd: '/bin/sh', cwd: `/usr${'/'.repeat(5000)}x` } }), 'invalid_argument'],
             [envelope({ process: { cmd: '/bin/sh' }, pty: { size: { cols: 70000, rows: 1 } } }), 'invalid_argument'],
             [envelope({ process: { cmd: '/bin/sh' }, tag: 'x'.repeat(200) }), 'invalid_argument'],
         ];
