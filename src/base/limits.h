@@ -63,6 +63,7 @@
 #define LIMIT_LABEL_BYTES 1024
 #define LIMIT_METADATA_BYTES (16 * 1024)
 #define LIMIT_EVENT_LOG_BYTES (256 * 1024)
+#define LIMIT_NOTES_BYTES (64 * 1024)        /* what platforms' clients set on the daemon */
 #define LIMIT_WAITS 1024                     /* requests that wait at once */
 #define LIMIT_RUN_OUTPUT_BYTES (1024 * 1024) /* default of max_output_bytes */
 #define LIMIT_RUN_OUTPUT_MAX_BYTES (64LL << 20)
@@ -124,6 +125,14 @@
 #define OC_HEARTBEAT_MS 10000
 #define OC_PTY_GRACE_MS 2000   /* between TERM and KILL for a PTY that is removed */
 #define OC_ABORT_GRACE_MS 3000 /* the same for a command */
+/* --- files, for dialects that have them --- */
+#define LIMIT_FILE_LIST 10000                     /* entries of one listing */
+#define LIMIT_FILE_DEPTH 64                       /* and how deep it goes */
+#define LIMIT_FILE_ANSWER_BYTES (8 * 1024 * 1024) /* what such entries take */
+#define LIMIT_FILE_BYTES (1LL << 40)              /* an upload is streamed, so large */
+
+/* --- e2b --- */
+#define LIMIT_E2B_MESSAGE_BYTES (4 * 1024 * 1024) /* one message, which is held whole */
 
 /* --- mcp --- */
 #define LIMIT_MCP_BODY_BYTES LIMIT_JSON_BODY_BYTES

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "dialects/hyperbrowser/hyper.h"
 #include "dialects/opencode/opencode.h"
+#include "dialects/e2b/e2b.h"
 #include "dialects/sandbox-agent/agent.h"
 
 /* In the order in which /v1/info names them. */
@@ -16,6 +17,7 @@ const struct dialect *const dialects_all[] = {
     &sandbox_agent_dialect,
     &hyperbrowser_dialect,
     &opencode_dialect,
+    &e2b_dialect,
     NULL,
 };
 

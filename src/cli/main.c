@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "cli/client/command.h"
+#include "cli/file_op.h"
 #include "cli/gateway.h"
 #include "cli/pose.h"
 #include "cli/serve.h"
@@ -42,6 +43,7 @@ static const struct builtin {
     {"version", version_main, "print the version"},
     {"help", help_main, "this text; holdfast COMMAND --help has more"},
     {"upgrade-check", upgrade_check_main, NULL},
+    {"file-op", file_op_main, NULL},
     {"server", pose_sandbox_agent, NULL},
 };
 #define BUILTINS (sizeof builtins / sizeof builtins[0])

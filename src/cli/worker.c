@@ -200,7 +200,13 @@ static void worker_make_server(struct worker *w)
     };
     w->native = native_new(w->engine, w->auth, &w->info);
     http_server_mount(w->server, native_routes(w->native));
-    w->host = (struct dialect_host){.engine = w->engine, .loop = w->loop, .version = HF_VERSION};
+    w->host = (struct dialect_host){
+        .engine = w->engine,
+        .loop = w->loop,
+        .version = HF_VERSION,
+        .auth = w->auth,
+        .tokens = &s->tokens,
+    };
     w->dialects = dialects_new(&w->host, w->server, w->wanted);
     worker_make_mcp(w);
     for (i = 0; i < s->listener_count; i++)

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/limits.h"
 
 /* The header has a page of its own, so the ring may grow a field beside it. */
 #define SHARED_HEAD_BYTES 4096
@@ -14,7 +16,7 @@ _Static_assert(sizeof(struct shared_head) <= SHARED_HEAD_BYTES, "state header fi
 
 size_t shared_bytes(size_t event_log_bytes)
 {
-    return SHARED_HEAD_BYTES + event_log_bytes;
+    return SHARED_HEAD_BYTES + event_log_bytes + 2 * (size_t)LIMIT_NOTES_BYTES;
 }
 
 static void shared_init(struct shared_head *h, size_t event_log_bytes)
@@ -29,12 +31,16 @@ static void shared_init(struct shared_head *h, size_t event_log_bytes)
 int shared_map(struct shared *s, int fd, size_t event_log_bytes)
 {
     size_t len = shared_bytes(event_log_bytes);
+    struct stat st;
     void *mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
     if (mem == MAP_FAILED)
         return -errno;
     s->head = mem;
     s->events = (char *)mem + SHARED_HEAD_BYTES;
+    /* After an upgrade the memory is as large as the older binary made it. */
+    s->notes =
+        fstat(fd, &st) == 0 && (uint64_t)st.st_size >= len ? s->events + event_log_bytes : NULL;
     s->mapped_bytes = len;
     if (s->head->magic == 0)
         shared_init(s->head, event_log_bytes);

@@ -2,7 +2,7 @@
 /*
  * shared.h - memory that all workers share, one after the other
  *
- * The keeper holds it as a memfd. It has counters, the event log's ring, and
+ * The keeper holds it as a memfd. It has counters, the event log's ring, notes (notes.h), and
  * the slip: one note of the transfer that is under way. There is one thread,
  * so there is at most one read(2) from a process or write(2) to one at any
  * time. Before it, the worker notes which process, at which offset, and how
@@ -45,11 +45,13 @@ struct shared_head {
     uint64_t events_first;             /* oldest id held */
     uint64_t events_next;              /* id of the next event */
     uint64_t events_tail, events_head; /* absolute byte positions in the ring */
+    _Atomic uint32_t notes_which;      /* which of the two areas of notes counts */
 };
 
 struct shared {
     struct shared_head *head;
     char *events; /* the ring */
+    char *notes;  /* two areas of LIMIT_NOTES_BYTES; NULL: memory of an older daemon */
     size_t mapped_bytes;
 };
 

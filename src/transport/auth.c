@@ -106,22 +106,32 @@ static size_t trim(const char **s, size_t len)
     return len;
 }
 
-static int auth_add_line(struct auth *a, const char *s, size_t len)
+bool auth_line_parse(const char *s, size_t len, const char **token, size_t *token_len,
+                     enum role *role)
 {
-    enum role role = ROLE_OWN;
     size_t word;
 
+    *role = ROLE_OWN;
     len = trim(&s, len);
     if (len == 0 || *s == '#')
-        return 0;
+        return false;
     for (word = 0; word < len && !isspace((unsigned char)s[word]); word++)
         ;
     if (word < len) {
-        role = role_from_name(s, word);
+        *role = role_from_name(s, word);
         s += word;
         len = trim(&s, len - word);
     }
-    return auth_add_token(a, s, len, role);
+    *token = s;
+    *token_len = len;
+    return true;
+}
+
+static int auth_add_line(struct auth *a, const char *s, size_t len)
+{
+    enum role role;
+
+    return auth_line_parse(s, len, &s, &len, &role) ? auth_add_token(a, s, len, role) : 0;
 }
 
 int auth_add_tokens(struct auth *a, const char *text, size_t len, struct hf_error *err)

@@ -22,6 +22,9 @@ void auth_allow_all(struct auth *a); /* --no-auth */
 int auth_add_token(struct auth *a, const char *token, size_t len, enum role role);
 /* Lines of "TOKEN" or "ROLE TOKEN", at least one of them; '#' comments. */
 int auth_add_tokens(struct auth *a, const char *text, size_t len, struct hf_error *err);
+/* One such line; false: there is no token on it. Borrows from the line. */
+bool auth_line_parse(const char *s, size_t len, const char **token, size_t *token_len,
+                     enum role *role);
 void auth_set_uid(struct auth *a, uid_t own);
 
 #define AUTH_COOKIE "holdfast"

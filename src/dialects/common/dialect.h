@@ -21,6 +21,8 @@ struct dialect_host {
     struct engine *engine;
     struct loop *loop;
     const char *version;
+    const struct auth *auth;  /* for platforms that send a token inside a body */
+    const struct buf *tokens; /* as lines of text, for those that sign with it; see auth.h */
 };
 
 struct dialect {

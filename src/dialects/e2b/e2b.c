@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * e2b.c - birth and end of the dialect, its routes, plain answers and errors. Layer: dialects.
+ */
+#include "dialects/e2b/e2b.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "dialects/e2b/rpc.h"
+
+#define PREFIX "/dialects/e2b"
+
+/* --- answers ------------------------------------------------------------------------- */
+
+struct json_out e2b_answer(struct e2b *e)
+{
+    struct json_out o;
+
+    buf_clear(&e->scratch);
+    json_out_init(&o, &e->scratch);
+    json_open(&o, '{');
+    return o;
+}
+
+void e2b_send(struct http_request *rq, int status, struct json_out *o)
+{
+    json_shut(o, '}');
+    http_reply_json(rq, status, o->buf);
+}
+
+void e2b_plain_error(struct http_request *rq, int status, const char *message)
+{
+    struct json_out o = e2b_answer(e2b_of(rq));
+
+    json_kint(&o, "code", status);
+    json_kstr(&o, "message", message);
+    e2b_send(rq, status, &o);
+}
+
+static bool is_rpc(const struct http_request *rq)
+{
+    const char *path = http_path(rq);
+
+    return strstr(path, "/process.Process/") != NULL ||
+           strstr(path, "/filesystem.Filesystem/") != NULL;
+}
+
+/*
+ * What never reached a call is told by status alone, as the original does: the SDK
+ * tells by that whether a token is wrong. What a call itself refuses is Connect's.
+ */
+void e2b_error(struct http_request *rq, const struct hf_error *err)
+{
+    int status = hf_code_status(err->code);
+
+    if (is_rpc(rq) && status != 401 && status != 404 && status != 405 && status != 505)
+        e2b_rpc_error(rq, err);
+    else
+        e2b_plain_error(rq, status, err->detail);
+}
+
+json_t *e2b_body(struct http_request *rq)
+{
+    struct hf_error err = {0};
+    size_t len;
+    const char *text = http_body(rq, &len);
+    json_t *body = len == 0 ? json_object() : json_parse(text, len, &err);
+
+    if (json_is_object(body))
+        return body;
+    e2b_plain_error(rq, 400, body == NULL ? err.detail : "the body must be a JSON object");
+    json_decref(body);
+    return NULL;
+}
+
+/* --- routes ----------------------------------------------------------------------------- */
+
+#define PROCESS "/process.Process/"
+#define FILES "/filesystem.Filesystem/"
+#define RPC(method, handler, role)                                                                 \
+    {                                                                                              \
+        HTTP_POST_M, method, handler, role, ROUTE_ANY_QUERY, LIMIT_E2B_MESSAGE_BYTES, NULL         \
+    }
+
+static const struct route routes[] = {
+    RPC(PROCESS "Start", e2b_start, ROLE_OWN),
+    RPC(PROCESS "Connect", e2b_connect, ROLE_WATCH),
+    RPC(PROCESS "List", e2b_list, ROLE_WATCH),
+    RPC(PROCESS "SendInput", e2b_send_input, ROLE_TYPE),
+    RPC(PROCESS "CloseStdin", e2b_close_stdin, ROLE_TYPE),
+    RPC(PROCESS "Update", e2b_update, ROLE_TYPE),
+    RPC(PROCESS "SendSignal", e2b_send_signal, ROLE_TYPE),
+    {HTTP_POST_M, PROCESS "StreamInput", e2b_stream_input, ROLE_TYPE,
+     ROUTE_ANY_QUERY | ROUTE_STREAM_BODY, LIMIT_INPUT_BODY_BYTES, NULL},
+
+    RPC(FILES "Stat", e2b_fs_stat, ROLE_OWN),
+    RPC(FILES "ListDir", e2b_fs_list, ROLE_OWN),
+    RPC(FILES "MakeDir", e2b_fs_mkdir, ROLE_OWN),
+    RPC(FILES "Move", e2b_fs_move, ROLE_OWN),
+    RPC(FILES "Remove", e2b_fs_remove, ROLE_OWN),
+    /* A signature lets in too, so these look for themselves who asks. */
+    {HTTP_GET_M, "/files", e2b_files_get, ROLE_NONE, ROUTE_PUBLIC | ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_POST_M, "/files", e2b_files_post, ROLE_NONE,
+     ROUTE_PUBLIC | ROUTE_ANY_QUERY | ROUTE_STREAM_BODY, LIMIT_FILE_BYTES, NULL},
+
+    {HTTP_GET_M, "/health", e2b_health, ROLE_NONE, ROUTE_PUBLIC | ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/metrics", e2b_metrics, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/envs", e2b_envs, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_POST_M, "/init", e2b_init, ROLE_NONE, ROUTE_PUBLIC | ROUTE_ANY_QUERY, 0, NULL},
+
+    {HTTP_POST_M, "/sandboxes", e2b_sandbox_create, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_POST_M, "/v2/sandboxes", e2b_sandbox_create, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/sandboxes", e2b_sandbox_list, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/v2/sandboxes", e2b_sandbox_list, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/sandboxes/{id}", e2b_sandbox_get, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_DELETE_M, "/sandboxes/{id}", e2b_sandbox_kill, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_POST_M, "/sandboxes/{id}/timeout", e2b_sandbox_timeout, ROLE_OWN, ROUTE_ANY_QUERY, 0,
+     NULL},
+    {HTTP_POST_M, "/sandboxes/{id}/connect", e2b_sandbox_connect, ROLE_WATCH, ROUTE_ANY_QUERY, 0,
+     NULL},
+    {HTTP_POST_M, "/v2/sandboxes/{id}/connect", e2b_sandbox_connect, ROLE_WATCH, ROUTE_ANY_QUERY, 0,
+     NULL},
+};
+
+/* Authorization names a user of the machine, so the token is in headers of its own. */
+static const struct auth_ways ways = {.headers = "X-Access-Token X-API-KEY"};
+
+static void *e2b_make(const struct dialect_host *host)
+{
+    struct e2b *e = hf_xalloc(sizeof *e);
+
+    e->engine = host->engine;
+    e->loop = host->loop;
+    e->auth = host->auth;
+    e->tokens = host->tokens;
+    list_init(&e->pending);
+    list_init(&e->typing);
+    list_init(&e->notes);
+    e2b_sandbox_load(e);
+    e->table = (struct route_table){
+        .prefix = PREFIX,
+        .routes = routes,
+        .count = sizeof routes / sizeof *routes,
+        .error = e2b_error,
+        .context = e,
+        .ways = &ways,
+    };
+    return e;
+}
+
+static const struct route_table *e2b_routes(void *self)
+{
+    return &((struct e2b *)self)->table;
+}
+
+static void e2b_drain(void *self)
+{
+    pending_drain(&((struct e2b *)self)->pending);
+}
+
+static void e2b_free(void *self)
+{
+    struct e2b *e = self;
+
+    pending_free(&e->pending);
+    e2b_notes_free(e);
+    e2b_sandbox_fini(&e->sandbox);
+    buf_fini(&e->scratch);
+    free(e);
+}
+
+const struct dialect e2b_dialect = {
+    .name = "e2b",
+    .port = 49983,
+    .make = e2b_make,
+    .routes = e2b_routes,
+    .drain = e2b_drain,
+    .free = e2b_free,
+};

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * e2b.h - E2B's envd and as much of its control API as its SDK needs for one sandbox
+ *
+ * Facts: docs/dialects/e2b.md. The daemon is the one sandbox. Processes are
+ * selected by pid or tag, and all that the engine has are seen. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_E2B_E2B_H
+#define HF_DIALECTS_E2B_E2B_H
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "dialects/common/dialect.h"
+#include "dialects/common/pending.h"
+#include "engine/users.h"
+
+extern const struct dialect e2b_dialect;
+
+/* What the SDK unlocks features by; that of the envd whose behaviour this is. */
+#define E2B_ENVD_VERSION "0.6.13"
+#define E2B_ID_BYTES 64
+
+/* What /init and the control API set; see sandbox.c. */
+struct e2b_sandbox {
+    char id[E2B_ID_BYTES];
+    json_t *env, *metadata; /* objects of strings */
+    char *user, *workdir;   /* defaults of processes; NULL: none set */
+    char *template;
+    int64_t started_ms, init_ms; /* init_ms: time stamp of the last /init */
+    bool killed;
+};
+
+struct e2b {
+    struct engine *engine;
+    struct loop *loop;
+    const struct auth *auth;
+    const struct buf *tokens;
+    struct route_table table;
+    struct list pending;
+    struct list typing; /* input.c: SendInput under way, in order */
+    struct list notes;  /* list.c: the variables that processes were started with */
+    struct e2b_sandbox sandbox;
+    struct buf scratch;
+    uint64_t cpu_busy, cpu_total; /* of the last look at /metrics */
+};
+
+static inline struct e2b *e2b_of(const struct http_request *rq)
+{
+    return http_context(rq);
+}
+
+/* e2b.c: plain routes answer {"code":404,"message":"…"} */
+void e2b_plain_error(struct http_request *rq, int status, const char *message);
+void e2b_error(struct http_request *rq, const struct hf_error *err); /* any error of ours */
+struct json_out e2b_answer(struct e2b *e); /* begins an object in the scratch buffer */
+void e2b_send(struct http_request *rq, int status, struct json_out *o);
+
+/* The body, or an empty object where there is none; NULL: answered. */
+json_t *e2b_body(struct http_request *rq);
+
+/* sandbox.c */
+void e2b_sandbox_init(struct e2b_sandbox *s);
+void e2b_sandbox_fini(struct e2b_sandbox *s);
+/* After a change. 0, or -ENOSPC: it is too large, and the sandbox is as it was. */
+int e2b_sandbox_save(struct e2b *e);
+void e2b_sandbox_load(struct e2b *e);
+void e2b_sandbox_set_env(struct e2b_sandbox *s, json_t *env); /* takes it */
+/* A copy of an object of strings without NUL; NULL: it is not one, or too large. */
+json_t *e2b_strings(const json_t *object);
+bool e2b_time_parse(const char *text, int64_t *wall_ms); /* RFC 3339 */
+/* Whom a request names by "Authorization: Basic", or the default; 0, or err. *given: not the
+ * daemon's own user, so the process must become this one. */
+int e2b_user(const struct http_request *rq, struct user *u, bool *given, struct hf_error *err);
+int e2b_user_named(const char *name, struct user *u, bool *given, struct hf_error *err);
+/* `path` of a request as an absolute one: "~" and relative ones are under the user's home.
+ * False: it is too long. */
+bool e2b_path(const struct user *u, const char *path, char *out, size_t size);
+
+/* plain.c */
+int e2b_cpu_count(void);
+
+/* list.c */
+void e2b_note(struct e2b *e, struct process *p, const json_t *envs, const char *cwd);
+void e2b_notes_free(struct e2b *e);
+
+/* handlers */
+void e2b_start(struct http_request *rq);
+void e2b_connect(struct http_request *rq);
+void e2b_list(struct http_request *rq);
+void e2b_send_input(struct http_request *rq);
+void e2b_stream_input(struct http_request *rq);
+void e2b_close_stdin(struct http_request *rq);
+void e2b_update(struct http_request *rq);
+void e2b_send_signal(struct http_request *rq);
+void e2b_fs_stat(struct http_request *rq);
+void e2b_fs_list(struct http_request *rq);
+void e2b_fs_mkdir(struct http_request *rq);
+void e2b_fs_move(struct http_request *rq);
+void e2b_fs_remove(struct http_request *rq);
+void e2b_files_get(struct http_request *rq);
+void e2b_files_post(struct http_request *rq);
+void e2b_health(struct http_request *rq);
+void e2b_metrics(struct http_request *rq);
+void e2b_envs(struct http_request *rq);
+void e2b_init(struct http_request *rq);
+void e2b_sandbox_create(struct http_request *rq);
+void e2b_sandbox_connect(struct http_request *rq);
+void e2b_sandbox_get(struct http_request *rq);
+void e2b_sandbox_list(struct http_request *rq);
+void e2b_sandbox_timeout(struct http_request *rq);
+void e2b_sandbox_kill(struct http_request *rq);
+
+#endif

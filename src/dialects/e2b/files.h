@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * files.h - what the file calls have in common. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_E2B_FILES_H
+#define HF_DIALECTS_E2B_FILES_H
+
+#include <limits.h>
+
+#include "dialects/common/file_op.h"
+#include "dialects/e2b/rpc.h"
+
+/* A path of a request, and as whom it is to be taken. */
+struct file_ask {
+    struct user user;
+    bool given; /* the user is another than the daemon's own */
+    char path[PATH_MAX], to[PATH_MAX];
+};
+
+static inline const char *file_user(const struct file_ask *f)
+{
+    return f->given ? f->user.name : NULL;
+}
+
+/* 0, or err: no text, a NUL, too long. */
+int e2b_file_path(const struct user *u, const char *text, size_t len, char *out,
+                  struct hf_error *err);
+/* Why a file-op failed, from what it wrote on standard error. */
+struct file_fault {
+    const char *code; /* Connect's */
+    int status;       /* of the plain routes */
+    char message[400];
+};
+void e2b_file_fault(struct file_fault *f, const char *text, size_t len);
+
+/* files.c: who asks for GET and POST /files, and for what. False: answered. */
+bool e2b_files_ask(struct http_request *rq, const char *operation, struct file_ask *ask);
+/* signature.c: is this what a holder of one of the daemon's tokens has signed? */
+bool e2b_signature_ok(const struct buf *tokens, const char *path, const char *operation,
+                      const char *user, const char *expires, const char *given, int64_t now_s);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pb.h - messages by table: protobuf's wire format and its JSON form, as one tree
+ *
+ * A message is a list of fields. Both decoders give the same tree: only known
+ * fields, absent ones left out, enums as numbers, bytes as they are (a JSON string
+ * may hold any bytes here). So a handler reads a request without knowing how it
+ * was sent. Messages do not nest in themselves, which bounds the depth; repeated
+ * fields are bounded by PB_MANY_MAX. Pure: bytes in, a tree out. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_E2B_PB_H
+#define HF_DIALECTS_E2B_PB_H
+
+#include "base/json.h"
+
+enum pb_kind { PB_U32, PB_I64, PB_BOOL, PB_ENUM, PB_TEXT, PB_BYTES, PB_MESSAGE, PB_MAP };
+
+#define PB_MANY_MAX 4096 /* elements of a repeated field or a map; as LIMIT_ARGS */
+
+struct pb_name {
+    const char *name;
+    int value;
+};
+
+struct pb_message;
+
+struct pb_field {
+    uint32_t number;
+    const char *name, *snake; /* lowerCamel, and the other spelling where it differs */
+    enum pb_kind kind;
+    bool many;                        /* repeated; texts and messages only */
+    uint8_t oneof;                    /* members with the same number exclude each other; 0: none */
+    const struct pb_message *message; /* PB_MESSAGE */
+    const struct pb_name *names;      /* PB_ENUM; ends with NULL */
+};
+
+struct pb_message {
+    const struct pb_field *fields;
+    size_t count;
+};
+
+/* NULL: err says what is wrong. The caller owns the tree. */
+json_t *e2b_pb_from_wire(const struct pb_message *m, const void *bytes, size_t len,
+                         struct hf_error *err);
+json_t *e2b_pb_from_json(const struct pb_message *m, const json_t *value, struct hf_error *err);
+/* `tree` is one that a decoder gave. */
+void e2b_pb_to_wire(const struct pb_message *m, const json_t *tree, struct buf *out);
+
+/* Parts of the wire format, for what is written by hand. */
+size_t e2b_pb_varint(char *out, uint64_t v); /* at most 10 bytes; how many */
+void e2b_pb_put_varint(struct buf *out, uint64_t v);
+void e2b_pb_put_bytes(struct buf *out, uint32_t number, const void *bytes, size_t len);
+void e2b_pb_put_number(struct buf *out, uint32_t number, uint64_t v);
+
+#endif

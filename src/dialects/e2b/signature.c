@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * signature.c - links to files that whoever has a token may hand out. Layer: dialects.
+ */
+#include <string.h>
+
+#include "base/crypto.h"
+#include "base/text.h"
+#include "dialects/e2b/files.h"
+#include "transport/auth.h"
+
+/* "v1_" and SHA-256 of path:operation:user:token[:expires], in base64 without padding. */
+static bool fits(const char *token, size_t len, const char *const *parts, const char *given)
+{
+    struct buf text = {0}, want = {0};
+    uint8_t digest[32];
+    bool same;
+
+    for (size_t i = 0; i < 3; i++) {
+        buf_puts(&text, parts[i]);
+        buf_putc(&text, ':');
+    }
+    buf_put(&text, token, len);
+    if (parts[3] != NULL) {
+        buf_putc(&text, ':');
+        buf_puts(&text, parts[3]);
+    }
+    sha256(buf_data(&text), text.len, digest);
+    buf_wipe(&text);
+    buf_puts(&want, "v1_");
+    base64_encode(&want, digest, sizeof digest);
+    want.len--; /* 32 bytes end with one sign of padding */
+    same = strlen(given) == want.len && bytes_equal_ct(buf_data(&want), given, want.len);
+    buf_fini(&want);
+    return same;
+}
+
+bool e2b_signature_ok(const struct buf *tokens, const char *path, const char *operation,
+                      const char *user, const char *expires, const char *given, int64_t now_s)
+{
+    const char *parts[] = {path, operation, user, expires}, *at = buf_data(tokens);
+    size_t left = tokens->len;
+    int64_t end = 0;
+    bool ok = false;
+
+    if (expires != NULL && (!text_to_i64(expires, 0, INT64_MAX, &end) || end < now_s))
+        return false;
+    while (left > 0) {
+        const char *next = memchr(at, '\n', left), *token;
+        size_t n = next != NULL ? (size_t)(next - at) + 1 : left, len;
+        enum role role;
+
+        if (auth_line_parse(at, n, &token, &len, &role) && role >= ROLE_OWN)
+            ok |= fits(token, len, parts, given);
+        at += n;
+        left -= n;
+    }
+    return ok;
+}

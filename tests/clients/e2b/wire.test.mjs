@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// E2B's protocol byte by byte: odd but legal requests, and what is refused.
+
+import assert from 'node:assert/strict';
+import { withDaemon } from '../../lib/daemon.mjs';
+import { envelope, envelopes, stream, unary } from '../../lib/e2b.mjs';
+import { RawConn, exchange, requestBytes } from '../../lib/raw.mjs';
+import { it } from '../../lib/test.mjs';
+import { holdsFor, waitUntil } from '../../lib/wait.mjs';
+
+const STREAM = { 'Content-Type': 'application/connect+json' };
+const rpc = (method) => `POST /dialects/e2b/process.Process/${method}`;
+const message = (line) => ({ process: { cmd: '/bin/sh', args: ['-c', line], future: 1 }, unknown: { a: [1] } });
+
+withDaemon('e2b: wire', {}, (d) => {
+    const chunked = (body, size) => {
+        const parts = [];
+        for (let at = 0; at < body.length; at += size) {
+            const piece = body.subarray(at, at + size);
+            parts.push(Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n'));
+        }
+        return Buffer.concat([...parts, Buffer.from('0\r\n\r\n')]);
+    };
+    const stdoutOf = (body) =>
+        envelopes(body)
+            .filter((e) => e.flags === 0)
+            .map((e) => JSON.parse(e.body).event.data?.stdout ?? '')
+            .map((t) => Buffer.from(t, 'base64').toString())
+            .join('');
+
+    it('byte by byte', async () => {
+        const c = await RawConn.connect(d);
+        for (const byte of requestBytes(d, rpc('Start'), { headers: STREAM, body: envelope(message('echo slow')) })) c.send(Buffer.from([byte]));
+        const a = await c.response();
+        c.destroy();
+        assert.equal(a.status, 200);
+        assert.equal(a.headers['content-type'], 'application/connect+json');
+        assert.equal(stdoutOf(a.body), 'slow\n');
+    });
+
+    it('chunked, indented, with identity as encoding and fields that nobody knows', async () => {
+        const body = envelope(JSON.stringify(message('echo odd'), null, 4));
+        const headers = { ...STREAM, 'Transfer-Encoding': 'chunked', 'Connect-Content-Encoding': 'identity', 'Connect-Protocol-Version': '1' };
+        const a = await exchange(d, Buffer.concat([requestBytes(d, rpc('Start'), { headers }), chunked(body, 7)]));
+        assert.equal(stdoutOf(a.body), 'odd\n');
+        const list = await unary(d, 'List', '{\n  "x": null\n}', { headers: { 'Content-Type': 'application/json; charset=utf-8', 'Content-Encoding': 'identity' } });
+        assert.deepEqual(list.json, { processes: [] });
+    });
+
+    it('numbers as text, enums as numbers, snake_case, null as absent', async () => {
+        const p = await d.spawn({ command: 'sleep', args: ['100'] });
+        assert.equal((await unary(d, 'CloseStdin', { process: { pid: String(p.pid), tag: null } })).status, 200);
+        assert.equal((await unary(d, 'SendSignal', { process: { pid: p.pid }, signal: 2 })).text, '{}');
+        assert.equal((await d.exitOf(p.id)).exit.signal, 'SIGINT');
+    });
+
+    it('any process can be chosen by the id that the daemon gave it', async () => {
+        const p = await d.spawn({ command: 'sleep', args: ['100'] });
+        assert.equal((await unary(d, 'SendSignal', { process: { tag: p.id }, signal: 'SIGNAL_SIGTERM' })).status, 200);
+        assert.equal((await d.exitOf(p.id)).exit.signal, 'SIGTERM');
+    });
+
+    it('unary errors have a status, a code and a sentence', async () => {
+        const cases = [
+            ['SendInput', '', 400, 'invalid_argument'],
+            ['SendInput', '[]', 400, 'invalid_argument'],
+            ['SendInput', '{"process":{"pid":1,"tag":"x"}}', 400, 'invalid_argument'],
+            ['SendInput', '{"process":{"pid":-1}}', 400, 'invalid_argument'],
+            ['SendInput', '{"process":{"pid":4294967296}}', 400, 'invalid_argument'],
+            ['SendInput', '{"process":{"pid":1.5}}', 400, 'invalid_argument'],
+            ['SendInput', '{"process":{"pid":999999},"input":{"stdin":"!"}}', 400, 'invalid_argument'],
+            ['SendInput', '{"process":{"pid":999999}}', 404, 'not_found'],
+            ['SendInput', '{"process":{"tag":"no\\u0000ne"}}', 404, 'not_found'],
+            ['SendInput', `{"process":{"tag":"${'x'.repeat(5000)}"}}`, 404, 'not_found'],
+            ['SendInput', '{}', 501, 'unimplemented'],
+            ['SendSignal', '{"process":{"pid":1},"signal":"SIGNAL_SIGHUP"}', 400, 'invalid_argument'],
+            ['Update', '{"process":{"tag":"none"}}', 404, 'not_found'],
+        ];
+        for (const [method, body, status, code] of cases) {
+            const a = await unary(d, method, body);
+            assert.equal(a.status, status, `${method} ${body}: ${a.text}`);
+            assert.equal(a.json.code, code, `${method} ${body}: ${a.text}`);
+            assert.ok(a.json.message.length > 5);
+        }
+    });
+
+    it('stream errors come with status 200 in the last envelope', async () => {
+        const cases = [
+            [Buffer.alloc(0), 'invalid_argument'],
+            [Buffer.from([0, 0, 0]), 'invalid_argument'],
+            [Buffer.from([0, 0, 0, 0, 9, 1]), 'invalid_argument'],
+            [Buffer.concat([envelope({}), envelope({})]), 'invalid_argument'],
+            [envelope({}, 1), 'invalid_argument'],
+            [envelope('{'), 'invalid_argument'],
+            [envelope({ process: { cmd: 'a\0b' } }), 'invalid_argument'],
+            [envelope({ process: { cmd: 'sh', args: ['\0'] } }), 'invalid_argument'],
+            [envelope({ process: { cmd: 'sh', envs: { A: 1 } } }), 'invalid_argument'],
+            [envelope({ process: { cmd: 'sh', envs: { 'A=': 'x' } } }), 'invalid_argument'],
+            [envelope({ process: { cmd: 'sh', args: Array(5000).fill('x') } }), 'invalid_argument'],
+            [envelope({ process: { cmd: '/no/such/program' } }), 'invalid_argument'],
+            [envelope({ process: { cmd: '/bin/sh', cwd: `/usr${'/'.repeat(5000)}x` } }), 'invalid_argument'],
+            [envelope({ process: { cmd: '/bin/sh' }, pty: { size: { cols: 70000, rows: 1 } } }), 'invalid_argument'],
+            [envelope({ process: { cmd: '/bin/sh' }, tag: 'x'.repeat(200) }), 'invalid_argument'],
+        ];
+        for (const [body, code] of cases) {
+            const { end, raw } = await stream(d, 'Start', null, { body });
+            assert.equal(end.error?.code, code, `${body.subarray(0, 80)}: ${JSON.stringify(end)}`);
+            assert.equal(raw.length, 0);
+        }
+        assert.deepEqual(await d.list('?status=running'), []);
+    });
+
+    it('a tag has one process', async () => {
+        const p = await d.spawn({ command: 'sleep', args: ['100'], tag: 'mine' });
+        assert.equal((await stream(d, 'Start', { process: { cmd: 'true' }, tag: 'mine' })).end.error.code, 'already_exists');
+        await d.remove(p.id);
+    });
+
+    it('methods, paths and types that are none', async () => {
+        const get = await d.request('GET', '/dialects/e2b/process.Process/List');
+        assert.equal(get.status, 405);
+        assert.match(get.headers.allow, /POST/);
+        const none = await unary(d, 'Nothing', '{}');
+        assert.equal(none.status, 404);
+        assert.equal(none.json.code, 404);
+        for (const [method, type] of [['List', 'text/plain'], ['List', 'application/connect+json'], ['Start', 'application/json'], ['List', 'application/jsonx']]) {
+            const a = await unary(d, method, '{}', { headers: { 'Content-Type': type } });
+            assert.equal(a.status, 415, `${method} ${type}`);
+            assert.ok(a.headers['accept-post']);
+        }
+        assert.equal((await unary(d, 'List', '{}', { headers: { 'Content-Encoding': 'gzip' } })).json.code, 'unimplemented');
+    });
+
+    it('a wrong token is refused by status, whatever is asked', async () => {
+        for (const role of [null, 'wrong-wrong-wrong-wrong']) {
+            const a = await unary(d, 'List', '{}', { role });
+            assert.equal(a.status, 401);
+            assert.equal(a.json.code, 401);
+        }
+        const ok = await unary(d, 'List', '{}', { role: null, headers: { 'X-Access-Token': d.token } });
+        assert.equal(ok.status, 200);
+    });
+
+    it('a message that is too large is refused and costs nothing', async () => {
+        const a = await exchange(d, requestBytes(d, rpc('SendInput'), { headers: { 'Content-Length': 5000000, 'Content-Type': 'application/json' } }));
+        assert.equal(a.status, 429);
+        assert.equal(JSON.parse(a.body).code, 'resource_exhausted');
+        const c = await RawConn.connect(d);
+        c.send(requestBytes(d, rpc('StreamInput'), { headers: { ...STREAM, 'Transfer-Encoding': 'chunked' } }), '5\r\n\0\xff\xff\xff\xff\r\n');
+        const b = await c.response();
+        assert.equal(JSON.parse(envelopes(b.body)[0].body).error.code, 'resource_exhausted');
+        c.destroy();
+    });
+
+    it('StreamInput waits for a process that reads slowly, and goes away with its client', async () => {
+        const p = await d.spawn({ command: 'sleep', args: ['100'], stdin: 'pipe' });
+        const c = await RawConn.connect(d);
+        const part = (m) => {
+            const e = envelope(m);
+            return [Buffer.from(`${e.length.toString(16)}\r\n`), e, Buffer.from('\r\n')];
+        };
+        c.send(requestBytes(d, rpc('StreamInput'), { headers: { ...STREAM, 'Transfer-Encoding': 'chunked' } }));
+        c.send(...part({ start: { process: { pid: p.pid } } }));
+        const data = { data: { input: { stdin: Buffer.alloc(100000, 'x').toString('base64') } } };
+        for (let i = 0; i < 5; i++) c.send(...part(data));
+        await holdsFor(200, () => c.held.length === 0, 'no answer while the process does not read');
+        c.send('0\r\n\r\n');
+        await holdsFor(100, () => c.held.length === 0, 'no answer yet');
+        await unary(d, 'SendSignal', { process: { pid: p.pid }, signal: 'SIGNAL_SIGKILL' });
+        const a = await c.response();
+        // Which of the two comes first, the end of its input or its own, is the kernel's affair.
+        assert.match(JSON.parse(envelopes(a.body)[0].body).error.code, /^(not_found|internal)$/);
+        c.destroy();
+        const q = await d.spawn({ command: 'sleep', args: ['100'], stdin: 'pipe' });
+        const gone = await RawConn.connect(d);
+        gone.send(requestBytes(d, rpc('StreamInput'), { headers: { ...STREAM, 'Transfer-Encoding': 'chunked' } }));
+        gone.send(...part({ start: { process: { pid: q.pid } } }));
+        for (let i = 0; i < 5; i++) gone.send(...part(data));
+        gone.reset();
+        await waitUntil(async () => (await d.request('GET', '/healthz')).status === 200, 'the daemon to be well');
+        await d.remove(q.id);
+    });
+});
