@@ -7,6 +7,7 @@
 
 import assert from 'node:assert/strict';
 import { ConnectionConfig, Sandbox, SandboxApiException } from '@alibaba-group/opensandbox';
+import http from 'node:http';
 import WebSocket from 'ws';
 import { Daemon } from './daemon.mjs';
 import { openConnections } from './raw.mjs';
@@ -19,10 +20,10 @@ export const PREFIX = '/dialects/opensandbox';
 export const domainOf = (d) => `${d.host}:${d.port}${PREFIX}`;
 
 /** The SDK, with the daemon as its control plane. */
-export const connect = (d, { token = d.token, domain = domainOf(d), sandboxId = 'any', ...rest } = {}) =>
+export const connect = (d, { domain = domainOf(d), sandboxId = 'any', ...rest } = {}) =>
     Sandbox.connect({
         sandboxId,
-        connectionConfig: new ConnectionConfig({ domain, apiKey: token, disableMetrics: true, ...rest.config }),
+        connectionConfig: new ConnectionConfig({ domain, apiKey: 'token' in rest ? rest.token : d.token, disableMetrics: true, ...rest.config }),
         readyTimeoutSeconds: 10,
         ...rest,
     });
@@ -39,6 +40,22 @@ export function withSandbox(title, options, body) {
         });
         body(d, () => (connected ??= connect(d)));
     });
+}
+
+/** A control plane that only knows where execd is. `seen` has the paths that were asked. */
+export async function controlPlane(endpoint, token) {
+    const seen = [];
+    const server = http.createServer((q, r) => {
+        seen.push(q.url);
+        r.setHeader('content-type', 'application/json');
+        r.end(JSON.stringify({ endpoint, headers: { 'X-EXECD-ACCESS-TOKEN': token } }));
+    });
+    await new Promise((ok) => server.listen(0, '127.0.0.1', ok));
+    const close = () => {
+        server.closeAllConnections();
+        server.close();
+    };
+    return { domain: `127.0.0.1:${server.address().port}`, seen, close };
 }
 
 export const texts = (logs) => logs.map((m) => m.text);
@@ -71,6 +88,7 @@ export const ptyStatus = async (d, id) => (await call(d, 'GET', `/pty/${id}`)).j
 export class Pty {
     constructor(d, path, { query = {}, token = d.token, base, headers, protocols } = {}) {
         const q = new URLSearchParams(query).toString();
+        this.start = Number(query.since) || 0;
         this.messages = [];
         this.frames = [];
         this.parts = [];
@@ -140,8 +158,9 @@ export class Pty {
             if (this.at !== undefined && this.at !== at) (this.gaps ??= []).push([this.at, at]);
             this.at = at;
         }
-        this.from ??= this.at ?? 0;
-        this.at = (this.at ?? 0) + bytes.length;
+        this.at ??= this.start; /* nothing was replayed: it goes on where we were */
+        this.from ??= this.at;
+        this.at += bytes.length;
         this.frames.push({ op, length: bytes.length, before: this.messages.length });
         this.streams[op].push(bytes);
         this.parts.push(bytes);

@@ -152,21 +152,38 @@ int osb_decode(const json_t *body, const struct json_field *fields, size_t n, vo
 
 /* --- processes ---------------------------------------------------------------------- */
 
+/* The living one, else the latest. One that is just being started has no number and no output yet:
+ * until it has, the one before it is what there is, where engine_find() would find neither. */
+static struct process *find_tag(struct osb *o, const char *tag)
+{
+    struct process *p = NULL, *latest = NULL;
+
+    while ((p = engine_next(o->engine, p)) != NULL) {
+        struct process_view v;
+
+        process_view(p, &v);
+        if (v.tag == NULL || strcmp(v.tag, tag) != 0)
+            continue;
+        if (v.running)
+            return p;
+        if (latest == NULL)
+            latest = p;
+    }
+    return latest;
+}
+
 struct process *osb_find(struct osb *o, const char *id, struct hf_error *err)
 {
-    bool named = strncmp(id, "tag:", 4) == 0 || strncmp(id, "pid:", 4) == 0;
     struct process *p = engine_find(o->engine, id, err);
-    char ref[160];
+    char ref[24];
     uint64_t pid;
 
-    if (p != NULL || named || strlen(id) >= sizeof ref - 4)
-        return p;
-    snprintf(ref, sizeof ref, "tag:%s", id);
-    p = engine_find(o->engine, ref, NULL);
+    if (p == NULL)
+        p = find_tag(o, strncmp(id, "tag:", 4) == 0 ? id + 4 : id);
     if (p != NULL || !text_to_u64(id, INT32_MAX, &pid))
         return p;
-    snprintf(ref, sizeof ref, "pid:%s", id);
-    return engine_find(o->engine, ref, NULL);
+    snprintf(ref, sizeof ref, "pid:%llu", (unsigned long long)pid);
+    return engine_find(o->engine, ref, err);
 }
 
 bool osb_is(const struct process_view *v, const char *kind)

@@ -15,6 +15,9 @@
 #include "dialects/opensandbox/session_told.h"
 #include "engine/events.h"
 
+/* A time-out is a time-out: TERM is only a courtesy, of which bash makes fewer words than of KILL. */
+#define RUN_GRACE_MS 100
+
 struct srun {
     struct pending pending;
     struct feed feed;
@@ -160,7 +163,11 @@ static void srun_on_done(void *arg, const struct session_result *x, const struct
 
 static void srun_start(struct srun *r)
 {
-    struct session_run_spec spec = {.source = SOURCE_AGENT, .timeout_ms = r->timeout_ms};
+    struct session_run_spec spec = {
+        .source = SOURCE_AGENT,
+        .timeout_ms = r->timeout_ms,
+        .grace_ms = RUN_GRACE_MS,
+    };
     struct http_request *rq = r->rq;
     struct buf text = {0};
     struct hf_error err;

@@ -2,9 +2,8 @@
 // The published OpenSandbox SDK, unchanged, against the real binary: connecting and commands.
 
 import assert from 'node:assert/strict';
-import { ConnectionConfig, Sandbox, SandboxReadyTimeoutException } from '@alibaba-group/opensandbox';
-import http from 'node:http';
-import { call, domainOf, refused, texts, withSandbox } from '../../lib/opensandbox.mjs';
+import { SandboxReadyTimeoutException } from '@alibaba-group/opensandbox';
+import { call, connect, controlPlane, domainOf, refused, texts, withSandbox } from '../../lib/opensandbox.mjs';
 import * as proc from '../../lib/proc.mjs';
 import { it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
@@ -13,24 +12,16 @@ withSandbox('opensandbox: commands', {}, (d, sandbox) => {
     const run = async (...args) => (await sandbox()).commands.run(...args);
 
     it('connects with what a control plane says; a wrong token is never ready', async () => {
-        const seen = [];
-        let token = d.token;
-        const plane = http.createServer((q, r) => {
-            seen.push(q.url);
-            r.setHeader('content-type', 'application/json');
-            r.end(JSON.stringify({ endpoint: domainOf(d), headers: { 'X-EXECD-ACCESS-TOKEN': token } }));
-        });
-        await new Promise((ok) => plane.listen(0, '127.0.0.1', ok));
-        const config = () => new ConnectionConfig({ domain: `127.0.0.1:${plane.address().port}`, disableMetrics: true });
-        const s = await Sandbox.connect({ sandboxId: 'any', connectionConfig: config() });
+        const plane = await controlPlane(domainOf(d), d.token);
+        const s = await connect(d, { domain: plane.domain });
         assert.deepEqual(texts((await s.commands.run('echo in')).logs.stdout), ['in']);
-        assert.ok(seen.some((u) => u.includes('/endpoints/44772')) && seen.some((u) => u.includes('/endpoints/18080')));
+        for (const port of [44772, 18080]) assert.ok(plane.seen.some((u) => u.startsWith(`/v1/sandboxes/any/endpoints/${port}`)));
         await s.close();
-        token = 'wrong-wrong-wrong-wrong';
-        const wrong = Sandbox.connect({ sandboxId: 'any', connectionConfig: config(), readyTimeoutSeconds: 0.6 });
-        await assert.rejects(wrong, SandboxReadyTimeoutException);
-        plane.closeAllConnections();
         plane.close();
+        const liar = await controlPlane(domainOf(d), 'wrong-wrong-wrong-wrong');
+        const wrong = connect(d, { domain: liar.domain, token: undefined, readyTimeoutSeconds: 0.6 });
+        await assert.rejects(wrong, SandboxReadyTimeoutException);
+        liar.close();
     });
 
     it('run: both streams, an id, exit codes, signals, a missing binary', async () => {
