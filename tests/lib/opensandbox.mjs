@@ -86,7 +86,7 @@ export async function newPty(d, body, options) {
 export const ptyStatus = async (d, id) => (await call(d, 'GET', `/pty/${id}`)).json;
 
 export class Pty {
-    constructor(d, path, { query = {}, token = d.token, base, headers, protocols } = {}) {
+    constructor(d, path, { query = {}, token = d?.token, base, headers, protocols } = {}) {
         const q = new URLSearchParams(query).toString();
         this.start = Number(query.since) || 0;
         this.messages = [];

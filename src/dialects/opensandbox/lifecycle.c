@@ -104,11 +104,14 @@ void osb_lifecycle_metrics(struct http_request *rq)
 
 /* --- where it is --------------------------------------------------------------------- */
 
-/* The token that this very client has shown; execd's calls want it in a header of their own. */
+/* The token that this very client has shown; execd's calls want it in a header of their own. Behind
+ * a gateway it may be the gateway's, which is not to be given away. */
 static const char *shown_token(const struct http_request *rq)
 {
     const char *token = http_header(rq, "X-EXECD-ACCESS-TOKEN");
 
+    if (http_header(rq, "X-Forwarded-For") != NULL || http_header(rq, "X-Forwarded-Host") != NULL)
+        return NULL;
     if (token == NULL)
         token = http_header(rq, "OPEN-SANDBOX-API-KEY");
     if (token == NULL) {
