@@ -94,7 +94,8 @@ static void logs_answer(struct http_request *rq, struct process *p, uint64_t cur
         bytes = journal_bytes(process_journal(p), cursor);
         len = log_length(&v, bytes, cursor);
     }
-    snprintf(next, sizeof next, "%llu", (unsigned long long)(cursor + len));
+    cursor += len;
+    snprintf(next, sizeof next, "%llu", (unsigned long long)cursor);
     http_add_header(rq, CURSOR_HEADER, next);
     http_reply(rq, 200, OSB_TEXT, bytes, len);
 }

@@ -16,6 +16,7 @@ struct making {
     struct pending pending;
     struct http_request *rq; /* NULL: the client has gone */
     struct osb *osb;
+    struct told told;
     char *cwd, *id;
 };
 
@@ -83,8 +84,9 @@ static void making_on_created(void *arg, struct session *s, const struct hf_erro
         return;
     }
     m->id = hf_xstrdup(session_id(s));
+    m->told = (struct told){making_on_told, m};
     if (osb_session_tell_prelude(s, true, m->cwd != NULL ? PRELUDE_MAKE : PRELUDE_STAY, m->cwd,
-                                 making_on_told, m, &why) < 0)
+                                 &m->told, &why) < 0)
         making_refuse(m, &why);
 }
 

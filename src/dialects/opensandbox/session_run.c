@@ -24,6 +24,7 @@ struct srun {
     struct http_request *rq; /* until the stream begins */
     struct session_run *run; /* NULL: not queued yet, or done */
     struct event_subscriber events;
+    struct told told;
     char *id, *command;
     int64_t timeout_ms;
     bool waits; /* for a prelude, which will call back */
@@ -131,7 +132,7 @@ static void heal(struct srun *r)
     struct session *s = srun_session(r, NULL);
 
     if (s != NULL && osb_prelude_is_due(session_commands(s)))
-        (void)osb_session_tell_prelude(s, true, PRELUDE_STAY, NULL, NULL, NULL, NULL);
+        (void)osb_session_tell_prelude(s, true, PRELUDE_STAY, NULL, NULL, NULL);
 }
 
 static void srun_on_done(void *arg, const struct session_result *x, const struct hf_error *err)
@@ -243,8 +244,9 @@ static void srun_begin(struct http_request *rq, struct session *s, const struct 
     }
     r->waits = true;
     http_set_user(rq, r, srun_on_gone);
+    r->told = (struct told){srun_on_told, r};
     if (osb_session_tell_prelude(s, due, a->cwd != NULL ? PRELUDE_CD : PRELUDE_STAY, a->cwd,
-                                 srun_on_told, r, &err) < 0)
+                                 &r->told, &err) < 0)
         srun_on_told(r, &err);
 }
 

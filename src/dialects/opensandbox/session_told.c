@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dialects/opensandbox/session_told.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#include "base/mem.h"
 
 #define PRELUDE_MS 30000 /* a directory on a file system that does not answer */
 #define WORDS_BYTES 400
-
-struct told {
-    told_fn *done;
-    void *arg;
-};
 
 /* The first line that the shell said. */
 static void refuse(const struct session_result *r, struct hf_error *err)
@@ -32,38 +24,33 @@ static void refuse(const struct session_result *r, struct hf_error *err)
 
 static void told_on_done(void *arg, const struct session_result *r, const struct hf_error *why)
 {
-    struct told t = *(struct told *)arg;
+    const struct told *t = arg;
     struct hf_error err = {0};
 
-    free(arg);
+    if (t == NULL)
+        return;
     if (r != NULL && r->exit.code != 0) {
         refuse(r, &err);
         why = &err;
     }
-    if (t.done != NULL)
-        t.done(t.arg, r != NULL && r->exit.code == 0 ? NULL : why);
+    t->done(t->arg, r != NULL && r->exit.code == 0 ? NULL : why);
 }
 
 int osb_session_tell_prelude(struct session *s, bool due, enum prelude_cd what, const char *cwd,
-                             told_fn *done, void *arg, struct hf_error *err)
+                             struct told *t, struct hf_error *err)
 {
     struct session_run_spec spec = {
         .source = SOURCE_SYSTEM,
         .timeout_ms = PRELUDE_MS,
         .max_output_bytes = 2 * WORDS_BYTES,
     };
-    struct told *t = hf_xalloc(sizeof *t);
     struct session_run *run;
     struct buf text = {0};
     int rc;
 
-    t->done = done;
-    t->arg = arg;
     osb_prelude_write(&text, due, what, cwd);
     spec.command = buf_cstr(&text);
     rc = session_run(s, &spec, told_on_done, t, &run, err);
     buf_fini(&text);
-    if (rc < 0)
-        free(t);
     return rc;
 }

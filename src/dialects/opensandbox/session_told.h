@@ -8,10 +8,14 @@
 #include "dialects/opensandbox/prelude.h"
 #include "engine/session.h"
 
-/* err NULL: done. bad_value: the directory cannot be entered, with the shell's words. */
-typedef void told_fn(void *arg, const struct hf_error *err);
-/* 0 and `done` later, once; or a negative errno and err. done NULL: nobody waits. */
+/* Embedded by who waits. err NULL: done. bad_value: the directory cannot be entered, with the
+ * shell's words. */
+struct told {
+    void (*done)(void *arg, const struct hf_error *err);
+    void *arg;
+};
+/* 0 and t->done later, once; or a negative errno and err. t NULL: nobody waits. */
 int osb_session_tell_prelude(struct session *s, bool due, enum prelude_cd what, const char *cwd,
-                             told_fn *done, void *arg, struct hf_error *err);
+                             struct told *t, struct hf_error *err);
 
 #endif

@@ -6,7 +6,6 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "dialects/common/checks.h"
 #include "dialects/opensandbox/frame.h"
 
@@ -286,28 +285,6 @@ static const struct console_ops ops = {
 };
 
 /* --- the beginning ------------------------------------------------------------------------ */
-
-static bool key_is_valid(const char *key)
-{
-    struct buf raw = {0};
-    bool ok = key != NULL && base64_decode(&raw, key, strlen(key)) && raw.len == 16;
-
-    buf_fini(&raw);
-    return ok;
-}
-
-/* The gate does not look, because a plain request must first hear of unknown ids and of holders. */
-bool osb_terminal_is_upgrade(struct http_request *rq)
-{
-    const char *version = http_header(rq, "Sec-WebSocket-Version");
-    struct hf_error err = {.code = HF_E_upgrade_required};
-
-    if (http_is_websocket(rq) && version != NULL && strcmp(version, "13") == 0 &&
-        key_is_valid(http_header(rq, "Sec-WebSocket-Key")))
-        return true;
-    osb_error(rq, &err);
-    return false;
-}
 
 void osb_terminal_open(struct osb_terminal *t, struct process *p)
 {

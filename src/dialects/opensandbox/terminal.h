@@ -32,8 +32,6 @@ struct osb_terminal {
 /* terminal.c */
 struct osb_terminal *osb_terminal_new(struct http_request *rq, const char *key);
 void osb_terminal_free(struct osb_terminal *t);
-/* May it be upgraded? False: answered. */
-bool osb_terminal_is_upgrade(struct http_request *rq);
 struct osb_terminal *osb_terminal_holder(struct osb *o, const char *key); /* NULL: nobody */
 void osb_terminal_take_over(struct osb_terminal *t);
 /* Answers 101 and attaches; takes t. */

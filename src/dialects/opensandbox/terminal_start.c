@@ -13,6 +13,28 @@
 #include "dialects/opensandbox/ask.h"
 #include "dialects/opensandbox/terminal.h"
 
+static bool key_is_valid(const char *key)
+{
+    struct buf raw = {0};
+    bool ok = key != NULL && base64_decode(&raw, key, strlen(key)) && raw.len == 16;
+
+    buf_fini(&raw);
+    return ok;
+}
+
+/* False: answered. The gate does not look, because a plain request must first hear of unknown ids and of holders. */
+static bool is_upgrade(struct http_request *rq)
+{
+    const char *version = http_header(rq, "Sec-WebSocket-Version");
+    struct hf_error err = {.code = HF_E_upgrade_required};
+
+    if (http_is_websocket(rq) && version != NULL && strcmp(version, "13") == 0 &&
+        key_is_valid(http_header(rq, "Sec-WebSocket-Key")))
+        return true;
+    osb_error(rq, &err);
+    return false;
+}
+
 static void on_gone(void *user)
 {
     struct osb_terminal *t = user;
@@ -72,7 +94,7 @@ static void attach_begin(struct http_request *rq, const struct attach *a)
     bool start = a->session && !process_is_running(a->process);
     struct osb_terminal *t;
 
-    if (!osb_terminal_is_upgrade(rq) || (start && !may_start(rq)))
+    if (!is_upgrade(rq) || (start && !may_start(rq)))
         return;
     t = osb_terminal_new(rq, a->key);
     t->id = hf_xstrdup(http_param(rq, "id"));
@@ -98,7 +120,7 @@ static void attach_hold(struct http_request *rq, const struct attach *a)
         osb_refuse(rq, 409, "ALREADY_CONNECTED", "another client is just starting this session");
         return;
     }
-    if (holder != NULL && osb_terminal_is_upgrade(rq))
+    if (holder != NULL && is_upgrade(rq))
         osb_terminal_take_over(holder);
     else if (holder != NULL)
         return;
@@ -193,7 +215,7 @@ void osb_terminal_command(struct http_request *rq)
     struct command_ask a;
     struct hf_error err;
 
-    if (!osb_terminal_is_upgrade(rq) || !may_start(rq))
+    if (!is_upgrade(rq) || !may_start(rq))
         return;
     json_object_del(body, "background"); /* it is watched, but it stays when nobody does */
     if (osb_command_ask_decode(&a, body, &err) < 0) {
@@ -214,7 +236,7 @@ void osb_terminal(struct http_request *rq)
     struct command_ask a;
     struct hf_error err;
 
-    if (!osb_terminal_is_upgrade(rq) || !may_start(rq))
+    if (!is_upgrade(rq) || !may_start(rq))
         return;
     json_object_set_new(body, "tty", json_true());
     if ((command == NULL || command[0] == '\0') && json_object_get(body, "argv") == NULL) {

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
-import { call, PREFIX, refused, texts, withSandbox } from '../../lib/opensandbox.mjs';
+import { call, PREFIX, Pty, refused, texts, withSandbox } from '../../lib/opensandbox.mjs';
 import { it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 
@@ -203,7 +203,10 @@ withSandbox('opensandbox: background', {}, (d, sandbox) => {
         rq.end(JSON.stringify({ command: `yes 0123456789 | head -c 30000000; touch ${done}; echo; echo end` }));
         const res = await response;
         res.pause();
+        const [{ session: id }] = (await call(d, 'GET', '/command?running=true&limit=1')).json.commands;
+        const other = await Pty.attach(d, id, { mode: 'viewer' }); /* alone it would be given longer */
         await waitUntil(() => fs.existsSync(done), 'the process to go on', 40000, 50);
+        await other.end();
         let text = '';
         for await (const b of res) text += b;
         const events = text.trim().split('\n\n').map((l) => JSON.parse(l));
