@@ -76,6 +76,16 @@ export const call = (d, method, path, options = {}) =>
         headers: { 'X-EXECD-ACCESS-TOKEN': options.token ?? d.token, ...options.headers },
     });
 
+/** A call on a connection of its own: {rq, response}, for those that are cut or not read. */
+export function bare(d, method, path, body) {
+    const headers = { 'X-EXECD-ACCESS-TOKEN': d.token };
+    const rq = http.request(`${d.url}${PREFIX}${path}`, { method, headers, agent: false });
+    const response = new Promise((done, failed) => rq.on('response', done).on('error', failed));
+    response.catch(() => {});
+    rq.end(body === undefined ? undefined : JSON.stringify(body));
+    return { rq, response };
+}
+
 export async function newPty(d, body, options) {
     const a = await call(d, 'POST', '/pty', { json: body, ...options });
     assert.equal(a.status, 201, a.text);

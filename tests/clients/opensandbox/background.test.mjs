@@ -4,9 +4,8 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import http from 'node:http';
 import path from 'node:path';
-import { call, PREFIX, Pty, refused, texts, withSandbox } from '../../lib/opensandbox.mjs';
+import { bare, call, Pty, refused, texts, withSandbox } from '../../lib/opensandbox.mjs';
 import { it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 
@@ -112,22 +111,17 @@ withSandbox('opensandbox: background', {}, (d, sandbox) => {
     /** A stream read by hand: [request, events so far]. */
     const stream = (method, where, body) => {
         const events = [];
-        const rq = http.request(`${d.url}${PREFIX}${where}`, { method, headers: { 'X-EXECD-ACCESS-TOKEN': d.token } });
-        const ended = new Promise((done) => {
-            rq.on('error', () => done());
-            rq.on('response', (res) => {
-                let text = '';
-                res.on('data', (b) => {
-                    text += b;
-                    const parts = text.split('\n\n');
-                    text = parts.pop();
-                    events.push(...parts.map((p) => JSON.parse(p)));
-                });
-                res.on('error', () => done());
-                res.on('end', () => done(events));
-            });
-        });
-        rq.end(body === undefined ? undefined : JSON.stringify(body));
+        const { rq, response } = bare(d, method, where, body);
+        const ended = (async () => {
+            let text = '';
+            for await (const b of await response) {
+                const parts = (text + b).split('\n\n');
+                text = parts.pop();
+                events.push(...parts.map((p) => JSON.parse(p)));
+            }
+            return events;
+        })();
+        ended.catch(() => {}); /* of those that are cut */
         return { rq, events, ended };
     };
 
@@ -198,9 +192,7 @@ withSandbox('opensandbox: background', {}, (d, sandbox) => {
 
     it('a client that reads nothing holds nobody for ever, and is told what it missed', async () => {
         const done = path.join(d.dir, 'written');
-        const rq = http.request(`${d.url}${PREFIX}/command`, { method: 'POST', headers: { 'X-EXECD-ACCESS-TOKEN': d.token } });
-        const response = new Promise((ok) => rq.on('response', ok));
-        rq.end(JSON.stringify({ command: `yes 0123456789 | head -c 30000000; touch ${done}; echo; echo end` }));
+        const { response } = bare(d, 'POST', '/command', { command: `yes 0123456789 | head -c 30000000; touch ${done}; echo; echo end` });
         const res = await response;
         res.pause();
         const [{ session: id }] = (await call(d, 'GET', '/command?running=true&limit=1')).json.commands;

@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { ConnectionConfig, Sandbox, SandboxApiException } from '@alibaba-group/opensandbox';
-import { call, connect, controlPlane, domainOf, newPty, PREFIX, Pty, texts, withSandbox } from '../../lib/opensandbox.mjs';
+import { bare, call, connect, controlPlane, domainOf, newPty, PREFIX, Pty, texts, withSandbox } from '../../lib/opensandbox.mjs';
 import { daemonFor } from '../../lib/daemon.mjs';
 import { it, test } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
@@ -103,16 +103,16 @@ withSandbox('opensandbox: doors', {}, (d, sandbox) => {
         assert.ok(m.cpuCount >= 1 && m.memoryTotalMiB > 0 && m.memoryUsedMiB > 0 && m.memoryUsedMiB <= m.memoryTotalMiB);
         assert.ok(m.cpuUsedPercentage >= 0 && m.cpuUsedPercentage <= 100);
         assert.ok(Math.abs(m.timestamp - Date.now()) < 60000);
-        const abort = new AbortController();
-        const r = await fetch(`${d.url}${PREFIX}/metrics/watch`, { headers: { 'X-EXECD-ACCESS-TOKEN': d.token }, signal: abort.signal });
-        assert.match(r.headers.get('content-type'), /^text\/event-stream/);
+        const { rq, response } = bare(d, 'GET', '/metrics/watch');
+        const stream = await response;
+        assert.match(stream.headers['content-type'], /^text\/event-stream/);
         let text = '';
-        for await (const b of r.body) {
-            text += Buffer.from(b);
+        for await (const b of stream) {
+            text += b;
             if (text.split('\n').length > 2) break;
         }
         for (const line of text.trim().split('\n')) assert.ok(JSON.parse(line).mem_total_mib > 0);
-        abort.abort();
+        rq.destroy();
     });
 
     it('what is not served says so', async () => {
