@@ -152,5 +152,13 @@
 #define LIMIT_HYPER_OUTPUT_BYTES (1024 * 1024) /* in the status of a terminal */
 #define LIMIT_HYPER_FRAME_BYTES (1024 * 1024)  /* of JSON, as other bodies */
 #define LIMIT_HYPER_LIST 1000                  /* processes in one answer */
+/* --- opensandbox --- */
+#define LIMIT_OSB_LINE_BYTES (64 * 1024) /* of a line in one event; the Go client takes 4 MiB */
+#define LIMIT_OSB_LIST 100               /* commands in one answer */
+#define LIMIT_OSB_LOG_BYTES (8LL << 20)  /* kept of a background command, for its logs */
+#define OSB_PING_MS 3000                 /* as execd; clients give a silent stream up after 300 s */
+#define OSB_PARTIAL_MS 1000              /* a line that does not end is shown after this silence */
+#define OSB_KILL_GRACE_MS 3000           /* of an interrupt, as execd's */
+#define OSB_READ_ONLY_MAX 5              /* a viewer that types so often is sent away */
 
 #endif

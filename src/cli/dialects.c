@@ -10,6 +10,7 @@
 #include "dialects/hyperbrowser/hyper.h"
 #include "dialects/opencode/opencode.h"
 #include "dialects/e2b/e2b.h"
+#include "dialects/opensandbox/osb.h"
 #include "dialects/sandbox-agent/agent.h"
 
 /* In the order in which /v1/info names them. */
@@ -18,6 +19,7 @@ const struct dialect *const dialects_all[] = {
     &hyperbrowser_dialect,
     &opencode_dialect,
     &e2b_dialect,
+    &opensandbox_dialect,
     NULL,
 };
 

@@ -64,7 +64,9 @@ static bool on_ready(void *arg)
 {
     struct console *c = arg;
 
-    return c->ws != NULL && c->gate == NULL && ws_ready(c->ws);
+    if (c->ws == NULL || c->gate != NULL || !ws_ready(c->ws))
+        return false;
+    return c->ops->ahead == NULL || (c->ops->ahead(c) && ws_ready(c->ws));
 }
 
 static void on_bytes(void *arg, const struct slice *s)

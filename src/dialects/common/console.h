@@ -21,6 +21,9 @@ struct console;
 
 /* Each may be NULL: then what is said in brackets. */
 struct console_ops {
+    /* What has to be sent before the output goes on; asked whenever there is room. False: it
+     * stopped because there is none any more [nothing is]. */
+    bool (*ahead)(struct console *c);
     /* Output [a binary frame of the bytes as they are]. */
     void (*bytes)(struct console *c, const struct slice *s);
     /* [from, to) is gone [nothing is said: give this one]. */

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fuzz_opensandbox.c - every decoder of the OpenSandbox dialect
+ *
+ * Lines must come out the same however the bytes are cut, and hold all of them but their ends.
+ * Whatever a body or a frame is taken for obeys the ranges that the engine relies on.
+ */
+#include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "dialects/opensandbox/ask.h"
+#include "dialects/opensandbox/expand.h"
+#include "dialects/opensandbox/frame.h"
+#include "dialects/opensandbox/lines.h"
+#include "dialects/opensandbox/metrics.h"
+#include "dialects/opensandbox/prelude.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(int ok)
+{
+    if (!ok)
+        abort();
+}
+
+static void put_line(void *arg, const char *text, size_t len, bool more)
+{
+    struct buf *out = arg;
+
+    check(len > 0 && len <= LIMIT_OSB_LINE_BYTES);
+    check(memchr(text, '\r', len) == NULL);
+    check(memchr(text, '\n', len) == NULL || (len == 1 && !more));
+    buf_put(out, text, len);
+    if (!more)
+        buf_putc(out, '\0');
+}
+
+static void cut(struct buf *out, const char *text, size_t len, size_t chunk)
+{
+    struct lines l = {0};
+
+    for (size_t i = 0; i < len; i += chunk)
+        osb_lines_feed(&l, text + i, chunk < len - i ? chunk : len - i, put_line, out);
+    osb_lines_end(&l, put_line, out);
+    check(!osb_lines_holds(&l));
+    osb_lines_fini(&l);
+}
+
+static void try_lines(const char *text, size_t len)
+{
+    struct buf whole = {0}, pieces = {0};
+
+    cut(&whole, text, len, len > 0 ? len : 1);
+    cut(&pieces, text, len, 1 + (len > 0 ? (unsigned char)text[0] % 7 : 0));
+    check(whole.len == pieces.len);
+    check(whole.len == 0 || memcmp(buf_data(&whole), buf_data(&pieces), whole.len) == 0);
+    buf_fini(&whole);
+    buf_fini(&pieces);
+}
+
+static const char *look_up(const char *name)
+{
+    return name[0] == 'H' ? "/home" : name[0] == 'L' ? "a-long-value-of-some-variable" : NULL;
+}
+
+static void try_path(const char *text)
+{
+    struct buf out = {0};
+    struct hf_error err = {0};
+
+    if (osb_expand(text, look_up, &out, &err) == 0)
+        check(out.len < PATH_MAX && strlen(buf_cstr(&out)) == out.len);
+    else
+        check(err.code == HF_E_bad_value && err.detail[0] != '\0');
+    buf_fini(&out);
+}
+
+static void try_frame(const char *text, size_t len)
+{
+    struct frame f;
+
+    osb_frame_decode(&f, text, len);
+    if (f.kind == FRAME_RESIZE)
+        check((f.rows == 0) == (f.cols == 0) && f.rows >= 0 && f.rows <= TERMINAL_SIZE_MAX &&
+              f.cols >= 0 && f.cols <= TERMINAL_SIZE_MAX);
+    check(f.kind != FRAME_SIGNAL || f.signum > 0);
+    check(f.kind != FRAME_STDIN || f.data != NULL);
+    check(f.kind != FRAME_BAD || f.wrong != NULL);
+    osb_frame_fini(&f);
+}
+
+static void try_bodies(const char *text, size_t len)
+{
+    json_auto_t *body = json_parse(text, len, NULL);
+    struct hf_error err = {0};
+    struct command_ask c;
+    struct session_ask s;
+
+    if (!json_is_object(body))
+        return;
+    if (osb_command_ask_decode(&c, body, &err) == 0)
+        check(c.spec.command[0] != '\0' && c.spec.timeout_ms >= 0 &&
+              (c.spec.cwd == NULL || c.spec.cwd[0] != '\0'));
+    else
+        check(err.detail[0] != '\0');
+    osb_command_ask_fini(&c);
+    if (osb_session_ask_decode(&s, body, true, &err) == 0)
+        check(s.command[0] != '\0' && s.timeout >= 0);
+    osb_session_ask_fini(&s);
+}
+
+static void try_words(const char *text)
+{
+    struct osb_load l;
+    struct metrics_memory m;
+    struct buf out = {0};
+
+    if (osb_metrics_parse_cpu(text, &l))
+        check(l.total > 0);
+    if (osb_metrics_parse_memory(text, &m))
+        check(m.available_kib <= m.total_kib);
+    osb_prelude_wrap(&out, text);
+    check(out.len >= strlen(text) && strlen(buf_cstr(&out)) == out.len);
+    buf_fini(&out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = malloc(size + 1);
+
+    check(text != NULL);
+    memcpy(text, data, size);
+    text[size] = '\0';
+    try_lines(text, size);
+    try_path(text);
+    try_frame(text, size);
+    try_bodies(text, size);
+    try_words(text);
+    free(text);
+    return 0;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * osb.c - birth and end of the dialect, and its routes
+ *
+ * execd is also reached through its own proxy and through that of the control plane, which behind
+ * a port mapping are the only ways there are. Their paths lead to the same handlers: what a request
+ * for our own port would be sent through is left out. Layer: dialects.
+ */
+#include "dialects/opensandbox/osb.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "dialects/opensandbox/terminal.h"
+
+#define ALL_METHODS (HTTP_GET_M | HTTP_POST_M | HTTP_PUT_M | HTTP_PATCH_M | HTTP_DELETE_M)
+
+static void ping(struct http_request *rq)
+{
+    http_reply_empty(rq, 200);
+}
+
+static void no_isolation(struct http_request *rq)
+{
+    struct json_out j = osb_answer(osb_of(rq));
+
+    json_kbool(&j, "available", false);
+    json_kbool(&j, "commit_supported", false);
+    json_kbool(&j, "diff_supported", false);
+    osb_send(rq, 200, &j);
+}
+
+static void not_supported(struct http_request *rq)
+{
+    osb_refuse(rq, 501, "NOT_SUPPORTED",
+               "processes and terminals are served here, and nothing else");
+}
+
+/* The worker may open no connection, so that whoever takes it over cannot either. */
+static void no_proxy(struct http_request *rq)
+{
+    osb_refuse(rq, 501, "NOT_SUPPORTED",
+               "the daemon is a proxy for itself (port 44772) only; other ports are reached "
+               "directly, or through holdfast gateway");
+}
+
+/* execd's; each is served below every prefix. */
+static const struct route execd[] = {
+    {HTTP_GET_M, "/ping", ping, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_POST_M, "/command", osb_command_post, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/command", osb_command_get, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_DELETE_M, "/command", osb_command_delete, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/command/status/{id}", osb_command_status, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/command/{id}/logs", osb_command_logs, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/command/{id}/resume", osb_command_resume, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_POST_M, "/session", osb_session_post, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_POST_M, "/session/{id}/run", osb_session_run, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_DELETE_M, "/session/{id}", osb_session_delete, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_POST_M, "/pty", osb_pty_post, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/pty/{id}", osb_pty_get, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_DELETE_M, "/pty/{id}", osb_pty_delete, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/pty/{id}/ws", osb_pty_ws, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/terminal", osb_terminal, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/metrics", osb_metrics, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/metrics/watch", osb_metrics_watch, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/v1/isolated/capabilities", no_isolation, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
+    {ALL_METHODS, "/v1/isolated", not_supported, ROLE_WATCH, ROUTE_PREFIX | ROUTE_ANY_QUERY, 0,
+     NULL},
+    {ALL_METHODS, "/files", not_supported, ROLE_WATCH, ROUTE_PREFIX | ROUTE_ANY_QUERY, 0, NULL},
+    {ALL_METHODS, "/directories", not_supported, ROLE_WATCH, ROUTE_PREFIX | ROUTE_ANY_QUERY, 0,
+     NULL},
+    {ALL_METHODS, "/code", not_supported, ROLE_WATCH, ROUTE_PREFIX | ROUTE_ANY_QUERY, 0, NULL},
+};
+#define EXECD (sizeof execd / sizeof *execd)
+
+static const char *const prefixes[] = {
+    "/proxy/44772",
+    "/sandboxes/{sandbox}/proxy/44772",
+    "/v1/sandboxes/{sandbox}/proxy/44772",
+};
+#define PREFIXES (sizeof prefixes / sizeof *prefixes)
+
+/* The control plane's. */
+static const struct route plane[] = {
+    {HTTP_POST_M, "/v1/sandboxes", osb_sandbox_create, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/v1/sandboxes", osb_sandbox_list, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/v1/sandboxes/{sandbox}", osb_sandbox_get, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_DELETE_M, "/v1/sandboxes/{sandbox}", osb_sandbox_delete, ROLE_OWN, ROUTE_ANY_QUERY, 0,
+     NULL},
+    {HTTP_GET_M, "/v1/sandboxes/{sandbox}/endpoints/{port}", osb_sandbox_endpoint, ROLE_WATCH,
+     ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_POST_M, "/v1/metrics/events", osb_lifecycle_metrics, ROLE_WATCH, ROUTE_ANY_QUERY, 0,
+     NULL},
+    {ALL_METHODS, "/proxy/{port}", no_proxy, ROLE_WATCH, ROUTE_PREFIX | ROUTE_ANY_QUERY, 0, NULL},
+    {ALL_METHODS, "/sandboxes/{sandbox}/proxy/{port}", no_proxy, ROLE_WATCH,
+     ROUTE_PREFIX | ROUTE_ANY_QUERY, 0, NULL},
+    {ALL_METHODS, "/v1/sandboxes/{sandbox}/proxy/{port}", no_proxy, ROLE_WATCH,
+     ROUTE_PREFIX | ROUTE_ANY_QUERY, 0, NULL},
+    {ALL_METHODS, "/v1/sandboxes/{sandbox}", not_supported, ROLE_WATCH,
+     ROUTE_PREFIX | ROUTE_ANY_QUERY, 0, NULL},
+};
+#define PLANE (sizeof plane / sizeof *plane)
+
+static void make_rows(struct osb *o)
+{
+    size_t n = EXECD;
+
+    o->rows = hf_xalloc((EXECD * (1 + PREFIXES) + PLANE) * sizeof *o->rows);
+    o->patterns = hf_xalloc(EXECD * PREFIXES * sizeof *o->patterns);
+    memcpy(o->rows, execd, sizeof execd);
+    for (size_t i = 0; i < EXECD * PREFIXES; i++) {
+        const char *prefix = prefixes[i / EXECD];
+        const struct route *r = &execd[i % EXECD];
+        size_t size = strlen(prefix) + strlen(r->pattern) + 1;
+        char *pattern = hf_xalloc(size);
+
+        snprintf(pattern, size, "%s%s", prefix, r->pattern);
+        o->patterns[o->pattern_count++] = pattern;
+        o->rows[n] = *r;
+        o->rows[n++].pattern = pattern;
+    }
+    memcpy(o->rows + n, plane, sizeof plane);
+    o->table.routes = o->rows;
+    o->table.count = n + PLANE;
+}
+
+/* Browsers can set no header of a WebSocket, so the query will do, as it does nowhere else. */
+static const struct auth_ways ways = {
+    .headers = "X-EXECD-ACCESS-TOKEN OPEN-SANDBOX-API-KEY",
+    .upgrade_query = "token",
+};
+
+static void *osb_make(const struct dialect_host *host)
+{
+    struct osb *o = hf_xalloc(sizeof *o);
+
+    o->engine = host->engine;
+    o->loop = host->loop;
+    o->began_wall_ms = clock_wall_ms();
+    list_init(&o->pending);
+    list_init(&o->terminals);
+    o->table = (struct route_table){
+        .prefix = OSB_PREFIX,
+        .error = osb_error,
+        .context = o,
+        .ways = &ways,
+    };
+    make_rows(o);
+    return o;
+}
+
+static const struct route_table *osb_routes(void *self)
+{
+    return &((struct osb *)self)->table;
+}
+
+static void osb_drain(void *self)
+{
+    struct osb *o = self;
+
+    o->draining = true;
+    pending_drain(&o->pending);
+}
+
+static void osb_free(void *self)
+{
+    struct osb *o = self;
+
+    pending_free(&o->pending);
+    while (!list_is_empty(&o->terminals)) /* those that were still being opened */
+        osb_terminal_free(list_entry(o->terminals.next, struct osb_terminal, link));
+    for (size_t i = 0; i < o->pattern_count; i++)
+        free(o->patterns[i]);
+    free(o->patterns);
+    free(o->rows);
+    buf_fini(&o->scratch);
+    free(o);
+}
+
+const struct dialect opensandbox_dialect = {
+    .name = "opensandbox",
+    .port = OSB_PORT,
+    .make = osb_make,
+    .routes = osb_routes,
+    .drain = osb_drain,
+    .free = osb_free,
+};

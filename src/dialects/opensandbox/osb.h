@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * osb.h - OpenSandbox: execd as its clients know it, and what the SDK asks of the control plane
+ *
+ * Facts: docs/dialects/opensandbox.md. A command is a process and its id is the process's; a bash
+ * session is the engine's session; a PTY session is a tag, under which one process after the
+ * other runs (pty.h). Everything that outlives a connection is in their records. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_OPENSANDBOX_OSB_H
+#define HF_DIALECTS_OPENSANDBOX_OSB_H
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "dialects/common/dialect.h"
+#include "dialects/common/pending.h"
+
+extern const struct dialect opensandbox_dialect;
+
+#define OSB_PORT 44772
+#define OSB_PREFIX "/dialects/opensandbox"
+#define OSB_JSON "application/json; charset=utf-8"
+#define OSB_TEXT "text/plain; charset=utf-8"
+
+/* A look at the processor's counters; metrics.c. */
+struct osb_load {
+    uint64_t busy, total;
+    uint64_t at_ms; /* monotonic; 0: never looked */
+};
+
+struct osb {
+    struct engine *engine;
+    struct loop *loop;
+    struct route_table table;
+    struct route *rows; /* of the table, with the patterns below */
+    char **patterns;    /* made, not literal */
+    size_t pattern_count;
+    struct list pending;
+    struct list terminals; /* struct osb_terminal: open or being opened */
+    struct osb_load load;
+    int64_t began_wall_ms;
+    bool draining;
+    struct buf scratch;
+};
+
+static inline struct osb *osb_of(const struct http_request *rq)
+{
+    return http_context(rq);
+}
+
+/* --- answer.c ---------------------------------------------------------------- */
+struct json_out osb_answer(struct osb *o); /* begins an object in the scratch buffer */
+void osb_send(struct http_request *rq, int status, struct json_out *j);
+/* {"code","message"} */
+void osb_refuse(struct http_request *rq, int status, const char *code, const char *message);
+/* Any error of ours, as execd would tell it. */
+void osb_error(struct http_request *rq, const struct hf_error *err);
+/* The same as 500 RUNTIME_ERROR, which is what execd says where it does not look for the cause. */
+void osb_runtime_error(struct http_request *rq, const struct hf_error *err);
+bool osb_is_open(struct http_request *rq); /* false: the daemon goes; answered */
+
+/* A body, where none is the same as {}; NULL: answered. */
+json_t *osb_body(struct http_request *rq);
+/* Decodes the members that the table names and leaves out all others, as execd does. */
+int osb_decode(const json_t *body, const struct json_field *fields, size_t n, void *target,
+               struct hf_error *err);
+
+/* By id, tag or pid: what any dialect has started. NULL and no_such_process. */
+struct process *osb_find(struct osb *o, const char *id, struct hf_error *err);
+/* Is the metadata's "opensandbox" this word? */
+bool osb_is(const struct process_view *v, const char *kind);
+const char *osb_shell(void); /* "bash" where there is one, else "sh" */
+/* Words for how something ended, as Go has them: "exit status 3", "signal: killed"; false: it
+ * ended well. */
+#define OSB_END_BYTES 64
+bool osb_end_words(const struct exit_record *x, char *out);
+
+/* --- handlers ------------------------------------------------------------------ */
+void osb_command_post(struct http_request *rq);
+void osb_command_get(struct http_request *rq);
+void osb_command_delete(struct http_request *rq);
+void osb_command_status(struct http_request *rq);
+void osb_command_logs(struct http_request *rq);
+void osb_command_resume(struct http_request *rq);
+void osb_session_post(struct http_request *rq);
+void osb_session_run(struct http_request *rq);
+void osb_session_delete(struct http_request *rq);
+void osb_pty_post(struct http_request *rq);
+void osb_pty_get(struct http_request *rq);
+void osb_pty_delete(struct http_request *rq);
+void osb_pty_ws(struct http_request *rq);
+void osb_terminal(struct http_request *rq);
+void osb_metrics(struct http_request *rq);
+void osb_metrics_watch(struct http_request *rq);
+void osb_sandbox_create(struct http_request *rq);
+void osb_sandbox_list(struct http_request *rq);
+void osb_sandbox_get(struct http_request *rq);
+void osb_sandbox_delete(struct http_request *rq);
+void osb_sandbox_endpoint(struct http_request *rq);
+void osb_lifecycle_metrics(struct http_request *rq);
+
+#endif

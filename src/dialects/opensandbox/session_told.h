@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_told.h - running a prelude. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_OPENSANDBOX_SESSION_TOLD_H
+#define HF_DIALECTS_OPENSANDBOX_SESSION_TOLD_H
+
+#include "dialects/opensandbox/prelude.h"
+#include "engine/session.h"
+
+/* Embedded by who waits. err NULL: done. bad_value: the directory cannot be entered, with the
+ * shell's words. */
+struct told {
+    void (*done)(void *arg, const struct hf_error *err);
+    void *arg;
+};
+/* 0 and t->done later, once; or a negative errno and err. t NULL: nobody waits. */
+int osb_session_tell_prelude(struct session *s, bool due, enum prelude_cd what, const char *cwd,
+                             struct told *t, struct hf_error *err);
+
+#endif

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bash sessions of the published OpenSandbox SDK, on the engine's sessions.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { bare, call, refused, texts, withSandbox } from '../../lib/opensandbox.mjs';
+import * as proc from '../../lib/proc.mjs';
+import { it } from '../../lib/test.mjs';
+import { waitUntil } from '../../lib/wait.mjs';
+
+withSandbox('opensandbox: sessions', {}, (d, sandbox) => {
+    const open = async (options) => {
+        const s = await sandbox();
+        const id = await s.commands.createSession(options);
+        const run = async (command, o) => {
+            const a = await s.commands.runInSession(id, command, o);
+            return Object.assign(a, { out: texts(a.logs.stdout) });
+        };
+        return { s, id, run, close: () => s.commands.deleteSession(id) };
+    };
+
+    it('directory and exports stay, functions too; streams come in order, as stdout', async () => {
+        const x = await open();
+        const a = await x.run('cd /usr; export A=1; f() { echo "f $1"; }');
+        assert.equal(a.exitCode, 0);
+        assert.equal(a.id, x.id);
+        assert.deepEqual((await x.run('pwd; echo $A; f 2')).out, ['/usr', '1', 'f 2']);
+        const b = await x.run('for i in 1 2 3; do echo o$i; echo e$i >&2; done');
+        assert.deepEqual(b.out, ['o1', 'e1', 'o2', 'e2', 'o3', 'e3']);
+        assert.deepEqual(b.logs.stderr, []);
+        assert.deepEqual((await x.run("echo 'it'\\''s'; echo \"a\\\\b\"")).out, ["it's", 'a\\b']);
+        assert.equal((await x.run('false')).exitCode, 1);
+        await x.close();
+        await refused(x.close(), 404, 'CONTEXT_NOT_FOUND');
+        await refused(x.run('echo x'), 500, 'RUNTIME_ERROR');
+    });
+
+    it('exit reports its status, and the session lives on with its state', async () => {
+        const x = await open();
+        await x.run('cd /usr/lib; export KEPT="a b"; export QUOTE="it\'s"');
+        const a = await x.run('echo before; exit 4; echo never');
+        assert.equal(a.exitCode, 4);
+        assert.deepEqual(a.out, ['before']);
+        assert.deepEqual((await x.run('pwd; echo "$KEPT $QUOTE"')).out, ['/usr/lib', "a b it's"]);
+        assert.equal((await x.run('set -e; false; echo never')).exitCode, 1);
+        assert.deepEqual((await x.run('pwd; echo "$KEPT"; true')).out, ['/usr/lib', 'a b']);
+        await x.close();
+        assert.deepEqual(fs.readdirSync(d.dir).filter((f) => f.startsWith('.sess')), [], 'files left behind');
+    });
+
+    it('a directory for the session is made, one for a command must be there and sticks', async () => {
+        const deep = path.join(d.dir, "it's/deep dir");
+        const x = await open({ workingDirectory: deep });
+        assert.deepEqual((await x.run('pwd')).out, [deep]);
+        assert.deepEqual((await x.run('pwd', { workingDirectory: '/usr' })).out, ['/usr']);
+        assert.deepEqual((await x.run('pwd')).out, ['/usr']);
+        await refused(x.run('pwd', { workingDirectory: '/no/such' }), 400, 'INVALID_REQUEST_BODY');
+        assert.deepEqual((await x.run('pwd')).out, ['/usr']);
+        await refused(open({ workingDirectory: '/proc/no/such' }), 500, 'RUNTIME_ERROR');
+        await x.close();
+    });
+
+    it('a time-out is a time-out: the command goes, the session stays', async () => {
+        const x = await open();
+        await x.run('export A=1');
+        const t = performance.now();
+        const a = await x.run('echo a; sleep 4; echo never', { timeoutSeconds: 0.5 });
+        assert.ok(performance.now() - t < 3500);
+        assert.equal(a.exitCode, -1);
+        assert.deepEqual(a.out.filter((l) => l !== 'Terminated'), ['a']); /* which bash says of the sleep */
+        assert.deepEqual((await x.run('echo $A')).out, ['1']);
+        assert.ok(!proc.descendantsOf(d.pid).some((p) => p.name === 'sleep'));
+        await x.close();
+    });
+
+    it('output comes as it is written, markers of other protocols too', async () => {
+        const x = await open();
+        const go = path.join(d.dir, 'session-go');
+        const seen = [];
+        for await (const ev of x.s.commands.runInSessionStream(x.id, `echo first; until test -e ${go}; do sleep 0.01; done; echo __EXIT_CODE__:7; echo __PWD__:/x; echo; echo last`)) {
+            seen.push(ev.type === 'stdout' ? ev.text : ev.type);
+            if (ev.text === 'first') fs.writeFileSync(go, '');
+        }
+        assert.deepEqual(seen.filter((t) => t !== 'ping'), ['init', 'first', '__EXIT_CODE__:7', '__PWD__:/x', '\n', 'last', 'execution_complete']);
+        const many = await x.run('seq 1 50000');
+        assert.equal(many.out.length, 50000);
+        assert.equal(many.out.at(-1), '50000');
+        await x.close();
+    });
+
+    it('a client that goes ends its command; deleting ends all', async () => {
+        const x = await open();
+        const cut = bare(d, 'POST', `/session/${x.id}/run`, { command: 'sleep 63' });
+        await waitUntil(() => proc.descendantsOf(d.pid).some((p) => p.name === 'sleep'), 'the command');
+        cut.rq.destroy();
+        await waitUntil(() => !proc.descendantsOf(d.pid).some((p) => p.name === 'sleep'), 'the end of the command');
+        assert.deepEqual((await x.run('echo alive')).out, ['alive']);
+        const left = x.run('sleep 64');
+        await waitUntil(() => proc.descendantsOf(d.pid).some((p) => p.name === 'sleep'), 'the next one');
+        await x.close();
+        assert.equal((await left).exitCode, -1);
+        await waitUntil(() => !proc.descendantsOf(d.pid).some((p) => p.name === 'sleep'), 'the end of all');
+    });
+
+    it('is the same session as the native one, and the other way round', async () => {
+        const x = await open();
+        await x.run('export A=shared');
+        const native = await d.api('POST', `/v1/sessions/${x.id}/run`, { json: { command: 'echo $A' }, expect: 200 });
+        assert.equal(native.json.stdout, 'shared\n');
+        await x.close();
+        const made = (await d.api('POST', '/v1/sessions', { json: { id: 'mine' }, expect: 201 })).json;
+        const s = await sandbox();
+        assert.deepEqual(texts((await s.commands.runInSession(made.id, 'echo here; exit 3')).logs.stdout), ['here']);
+        await s.commands.interrupt(made.id);
+        assert.equal((await d.request('GET', `/v1/sessions/${made.id}`)).status, 404);
+    });
+
+    it('bad bodies are refused', async () => {
+        const x = await open();
+        for (const json of [{}, { command: '' }, { command: 'x', timeout: -1 }, { command: 5 }, '{', '[]']) {
+            const a = await call(d, 'POST', `/session/${x.id}/run`, { json });
+            assert.equal(a.status, 400, JSON.stringify(json));
+            assert.equal(a.json.code, 'INVALID_REQUEST_BODY');
+        }
+        assert.equal((await call(d, 'POST', '/session', { json: { cwd: 5 } })).status, 400);
+        assert.equal((await call(d, 'DELETE', '/session/nothing')).status, 404);
+        await x.close();
+    });
+});
