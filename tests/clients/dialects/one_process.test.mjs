@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// One process, every protocol: begun through one platform's client, used through the others',
+// and all of them see the same bytes.
+
+import assert from 'node:assert/strict';
+import { Hyperbrowser } from '@hyperbrowser/sdk';
+import http from 'node:http';
+import { SandboxAgent } from 'sandbox-agent';
+import { Viewer } from '../../lib/client.mjs';
+import { withDaemon } from '../../lib/daemon.mjs';
+import * as e2b from '../../lib/e2b.mjs';
+import { OpenCode } from '../../lib/opencode.mjs';
+import { Pty } from '../../lib/opensandbox.mjs';
+import { SseReader } from '../../lib/sse.mjs';
+import { after, it } from '../../lib/test.mjs';
+import { waitUntil } from '../../lib/wait.mjs';
+
+withDaemon('one process, every protocol', { fdBaseline: false }, (d) => {
+    after(() => http.globalAgent.destroy());
+
+    it('E2B starts it, execd and OpenCode watch and type, Hyperbrowser sizes it, sandbox-agent ends it', async () => {
+        const events = new SseReader(await d.open('GET', '/v1/events'));
+
+        // A terminal by E2B's SDK: it answers with a pid, which is the engine's.
+        const box = await e2b.create(d);
+        let seenByE2b = '';
+        const made = await box.pty.create({
+            cols: 80,
+            rows: 24,
+            timeoutMs: 0,
+            onData: (b) => (seenByE2b += Buffer.from(b).toString('latin1')),
+        });
+        const typeByE2b = (text) => box.pty.sendInput(made.pid, new TextEncoder().encode(text));
+        const p = (await d.list()).find((x) => x.pid === made.pid);
+        assert.ok(p?.pty, 'it is in the native list');
+        const watcher = await Viewer.attach(d, p.id, { query: { since: '0', mode: 'ro', terminal: '0' } });
+        await typeByE2b("PS1='> '; stty -echo; echo from-e2b\r");
+        await waitUntil(() => seenByE2b.includes('from-e2b\r\n'), 'E2B to see its own');
+
+        // execd's WebSocket, from the middle of it on.
+        const since = (await d.get(p.id)).output.next;
+        const execd = await Pty.attach(d, p.id, { since, mode: 'viewer' });
+
+        // OpenCode's terminal types; what was there before is its replay.
+        const opencode = new OpenCode(d);
+        const typist = opencode.attach(p.id, { cursor: '0' });
+        assert.match(await typist.replay(), /from-e2b/);
+        typist.send('echo from-opencode: h\u00e9\r');
+        await typist.sees('from-opencode: h\u00e9');
+        await execd.until(() => execd.text.includes('from-opencode: h\u00e9\r\n'), 'execd to see it');
+
+        // Hyperbrowser's client finds it by its id and sizes it.
+        const hyper = new Hyperbrowser({ apiKey: d.token, baseUrl: `${d.url}/dialects/hyperbrowser` });
+        const sandbox = await hyper.sandboxes.connect('local');
+        const sized = await sandbox.terminal.get(p.id);
+        await sized.resize(33, 111);
+        await typeByE2b('echo "size $(stty size)"\r');
+        await typist.sees('size 33 111');
+        assert.deepEqual([(await d.get(p.id)).rows, (await d.get(p.id)).cols], [33, 111]);
+
+        // And sandbox-agent's ends it, for all.
+        const agent = await SandboxAgent.connect({ baseUrl: `${d.url}/dialects/sandbox-agent`, token: d.token });
+        assert.ok((await agent.listProcesses()).processes.some((x) => x.id === p.id));
+        await agent.killProcess(p.id);
+        await assert.rejects(made.wait(), (err) => err.exitCode === -1, 'E2B is told how it ended');
+        await execd.closed;
+        await typist.closed;
+        await waitUntil(() => watcher.exit, 'the native viewer to be told');
+        assert.equal(execd.exit?.type, 'exit');
+
+        // The same bytes, everywhere.
+        const all = (await d.output(p.id)).toString('latin1');
+        assert.equal(watcher.output.toString('latin1'), all);
+        assert.equal(seenByE2b, all);
+        assert.equal(execd.output.toString('latin1'), all.slice(since));
+        assert.equal(Buffer.from(typist.text).toString('latin1'), all);
+        const told = [];
+        while (told.at(-1) !== 'process.exited') {
+            const e = await events.next();
+            if (JSON.parse(e.data).process?.id === p.id) told.push(e.event);
+        }
+        assert.equal(told[0], 'process.created');
+        assert.ok(told.includes('process.updated'), told.join());
+        events.close?.();
+        await agent.dispose?.();
+    });
+});
