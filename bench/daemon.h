@@ -12,9 +12,10 @@
 
 /* What bench/run found and made before the driver began. */
 struct env {
-    const char *daemon; /* binary under test */
-    const char *dir;    /* our own programs */
-    const char *tmp;    /* removed by bench/run */
+    const char *daemon;    /* binary under test */
+    const char *untracked; /* the same without the tracker; NULL: it was not built */
+    const char *dir;       /* our own programs */
+    const char *tmp;       /* removed by bench/run */
     const char *token;
     const char *token_file;
     const char *ttyd;   /* NULL: not on this machine */

@@ -19,9 +19,9 @@ static const struct part {
     const char *name;
     void (*run)(const struct env *env, unsigned round);
 } parts[] = {
-    {"echo", part_echo},   {"bulk_pty", part_bulk_pty}, {"bulk_pipe", part_bulk_pipe},
-    {"spawn", part_spawn}, {"fanout", part_fanout},     {"memory", part_memory},
-    {"start", part_start}, {"size", part_size},
+    {"echo", part_echo},     {"bulk_pty", part_bulk_pty}, {"bulk_pipe", part_bulk_pipe},
+    {"spawn", part_spawn},   {"fanout", part_fanout},     {"memory", part_memory},
+    {"screen", part_screen}, {"start", part_start},       {"size", part_size},
 };
 
 #define PART_COUNT (sizeof(parts) / sizeof(parts[0]))
@@ -45,6 +45,7 @@ static const char *maybe(const char *name)
 static void env_read(struct env *env)
 {
     env->daemon = need("BENCH_DAEMON");
+    env->untracked = maybe("BENCH_UNTRACKED");
     env->dir = need("BENCH_DIR");
     env->tmp = need("BENCH_TMP");
     env->token = need("BENCH_TOKEN");

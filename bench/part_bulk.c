@@ -6,16 +6,14 @@
  * clock runs from the starting gun to the last byte; CPU is that of what
  * stands between writer and client, never of these two.
  */
+#include "bulk.h"
 #include "parts.h"
 #include "results.h"
-#include "term.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define PASSES 3 /* in each round, the ways taking turns */
-#define PTY_BYTES (48u << 20)
-#define PTY_BYTES_QUICK (20u << 20)
 #define PIPE_BYTES (768u << 20)
 #define PIPE_BYTES_QUICK (384u << 20)
 
@@ -34,12 +32,6 @@ static void on_bytes(void *arg, const uint8_t *p, size_t n, bool start)
         die("bulk: wrong bytes at offset %llu", (unsigned long long)*at);
     *at += n;
 }
-
-struct tally {
-    uint64_t bytes;
-    uint64_t wall_ns;
-    uint64_t cpu_ns;
-};
 
 /* From the starting gun to the last byte; then to the end, where no more may come. */
 static uint64_t bulk_read(struct term *t, uint64_t bytes, struct tally *sum)
@@ -61,7 +53,7 @@ static uint64_t bulk_read(struct term *t, uint64_t bytes, struct tally *sum)
     return at;
 }
 
-static void bulk(const struct env *env, enum way way, bool pty, uint64_t bytes, struct tally *sum)
+void bulk(const struct env *env, enum way way, bool pty, uint64_t bytes, struct tally *sum)
 {
     char path[PATH_BYTES];
     char count[32];
@@ -79,6 +71,11 @@ static void bulk(const struct env *env, enum way way, bool pty, uint64_t bytes, 
     term_close(&t);
 }
 
+uint64_t bulk_pty_bytes(const struct env *env)
+{
+    return (env->quick ? 20u : 48u) << 20;
+}
+
 static void report(const char *part, const struct tally *sums)
 {
     for (unsigned way = 0; way < WAY_COUNT; way++) {
@@ -94,7 +91,7 @@ static void report(const char *part, const struct tally *sums)
 void part_bulk_pty(const struct env *env, unsigned round)
 {
     struct tally sums[WAY_COUNT] = {{0, 0, 0}};
-    uint64_t bytes = env->quick ? PTY_BYTES_QUICK : PTY_BYTES;
+    uint64_t bytes = bulk_pty_bytes(env);
 
     for (unsigned i = 0; i < PASSES * WAY_COUNT; i++) {
         enum way way = (i + round) % WAY_COUNT;

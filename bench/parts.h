@@ -16,6 +16,7 @@ void part_bulk_pipe(const struct env *env, unsigned round);
 void part_spawn(const struct env *env, unsigned round);
 void part_fanout(const struct env *env, unsigned round);
 void part_memory(const struct env *env, unsigned round);
+void part_screen(const struct env *env, unsigned round);
 void part_start(const struct env *env, unsigned round);
 void part_size(const struct env *env, unsigned round);
 

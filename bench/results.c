@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEYS_MAX 128
+#define KEYS_MAX 160
 #define SAMPLES_MAX 64
 
 struct series {
@@ -84,6 +84,14 @@ static const struct bar bars[] = {
     {"memory, keeper + worker idle", "memory.idle_kib", NULL, AT_MOST, 2000000.0 / 1024, "KiB"},
     {"memory, each idle PTY with a viewer", "memory.pty_kib", NULL, AT_MOST, 16, "KiB"},
     {"memory, each further viewer", "memory.viewer_kib", NULL, AT_MOST, 4, "KiB"},
+    {"PTY bulk with the tracker, beside without", "screen.mb_s.tracked", "screen.mb_s.untracked",
+     AT_LEAST, 0.97, "MB/s"},
+    {"PTY bulk CPU with the tracker, beside without", "screen.cpu_s_gb.tracked",
+     "screen.cpu_s_gb.untracked", NO_BAR, 0, "s/GB"},
+    {"memory, an idle terminal with the tracker, beside without", "screen.terminal_kib.tracked",
+     "screen.terminal_kib.untracked", NO_BAR, 0, "KiB"},
+    {"memory, tracker of an idle terminal", "screen.tracker_kib", NULL, AT_MOST, 2, "KiB"},
+    {"memory, a built screen of 80x24", "screen.built_kib", NULL, AT_MOST, 64, "KiB"},
     {"start, exec to first answer", "start.ms", NULL, AT_MOST, 5, "ms"},
     {"size of the binary", "size.mb", NULL, AT_MOST, 3, "MB"},
 };

@@ -15,7 +15,6 @@
 #include "dialects/mcp/resource.h"
 #include "dialects/mcp/revision.h"
 #include "dialects/mcp/rpc.h"
-#include "dialects/mcp/search.h"
 #include "dialects/mcp/tool_spawn.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -49,31 +48,6 @@ static void try_spawn(const json_t *arguments, bool run)
     tool_spawn_fini(&t);
 }
 
-/* The search is fed the pattern itself, in two pieces. */
-static void try_search(const json_t *arguments)
-{
-    const json_t *text = json_object_get(arguments, "text"),
-                 *regex = json_object_get(arguments, "regex");
-    struct search_text t = {json_string_value(text), json_string_length(text)},
-                       r = {json_string_value(regex), json_string_length(regex)};
-    struct hf_error err = {0};
-    struct search_match m;
-    struct search *s;
-    size_t half = r.len / 2;
-
-    if ((t.bytes != NULL && (t.len == 0 || t.len > LIMIT_TEXT_BYTES)) || r.len > 512)
-        return;
-    s = search_new(t, r, 100, -1, &err);
-    check(s != NULL || err.code != HF_OK);
-    if (s == NULL)
-        return;
-    if (r.bytes != NULL &&
-        (search_feed(s, r.bytes, half, &m) || search_feed(s, r.bytes + half, r.len - half, &m) ||
-         search_at_end(s, &m)))
-        check(m.start >= 100 && m.start <= m.end && m.end <= 100 + r.len);
-    search_free(s);
-}
-
 static void try_uri(const char *uri)
 {
     enum resource_kind kind;
@@ -91,7 +65,6 @@ static void try_params(const struct rpc_message *m)
     if (json_is_object(arguments)) {
         try_spawn(arguments, true);
         try_spawn(arguments, false);
-        try_search(arguments);
     }
     if (json_is_string(uri)) {
         try_uri(json_string_value(uri));

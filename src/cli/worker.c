@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/program.h"
 #include "cli/confine.h"
 #include "cli/dialects.h"
 #include "cli/serve.h"
@@ -288,6 +289,7 @@ int worker_main(const struct keeper_boot *boot, void *arg)
     if (rc == 0) {
         engine_ready(w.engine);
         worker_announce(&w, boot);
+        program_give_back();
         loop_run(w.loop);
     }
     worker_fini(&w);

@@ -57,11 +57,6 @@ enum query_kind query_of_esc(uint32_t id)
     return id == 'Z' ? QUERY_OTHER : QUERY_NONE; /* DECID */
 }
 
-enum query_kind query_of_control(uint8_t c)
-{
-    return c == 0x05 ? QUERY_OTHER : QUERY_NONE; /* ENQ */
-}
-
 /* --- strings ----------------------------------------------------------------------------- */
 
 enum { IN_NUMBER, AT_ITEM, AFTER_MARK, IN_ITEM, NOT_A_NUMBER };
@@ -204,14 +199,6 @@ static void run_esc(void *arg, const struct vt *v, uint32_t id)
         blank(arg, v->token_at, v->at);
 }
 
-static void run_control(void *arg, uint8_t c)
-{
-    struct run *r = arg;
-
-    if (query_of_control(c) != QUERY_NONE)
-        *copy_at(r, r->f->vt.at - 1) = '\0';
-}
-
 static void run_string_begin(void *arg, const struct vt *v, enum vt_string kind, uint32_t id)
 {
     struct run *r = arg;
@@ -237,7 +224,6 @@ static void run_string_end(void *arg, const struct vt *v, bool ok, uint8_t end)
 }
 
 static const struct vt_ops run_ops = {
-    .control = run_control,
     .csi = run_csi,
     .esc = run_esc,
     .string_begin = run_string_begin,

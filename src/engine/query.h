@@ -45,7 +45,6 @@ struct query_string {
 
 enum query_kind query_of_csi(const struct vt *v, uint32_t id);
 enum query_kind query_of_esc(uint32_t id);
-enum query_kind query_of_control(uint8_t c);
 void query_string_begin(struct query_string *s, enum vt_string kind, uint32_t id);
 void query_string_put(struct query_string *s, const char *bytes, size_t len);
 enum query_kind query_string_end(const struct query_string *s);

@@ -260,6 +260,8 @@ void terminal_took(struct process *p, size_t len)
 {
     uint64_t at = journal_next(&p->journal) - len;
 
+    if (!HF_TRACKER)
+        return;
     tracker_feed(&p->tracker, journal_bytes(&p->journal, at), len, p->rec.head->rows, on_query, p);
     keep_in_sight(p);
 }

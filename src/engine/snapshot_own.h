@@ -15,7 +15,7 @@ struct writer {
     struct pen pen;
 };
 
-void writer_pen(struct writer *w, const struct pen *p);
+void writer_pen(struct writer *w, const struct pen *wanted);
 void writer_plain(struct writer *w); /* the default pen */
 void writer_text(struct writer *w, const struct row *r, int col);
 /* All lines of a screen, from the cursor's home on; scrolls where the screen ends. */

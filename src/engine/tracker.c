@@ -38,7 +38,6 @@ static void on_control(void *arg, uint8_t c)
     struct feeding *f = arg;
 
     modes_control(&f->s->modes, c);
-    ask(f, query_of_control(c), 0, c);
 }
 
 static void on_csi(void *arg, const struct vt *v, uint32_t id)

@@ -19,6 +19,11 @@
 
 #include "engine/query.h"
 
+/* 0: a build without it, which bench/ measures beside the usual one. */
+#ifndef HF_TRACKER
+#define HF_TRACKER 1
+#endif
+
 #define TRACKER_CHECKPOINTS 16
 /* So far back a screen is built at most, however much is held: half a second's work. */
 #define TRACKER_REACH_BYTES (4 * 1024 * 1024)

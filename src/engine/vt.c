@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#define BEL 0x07
 #define ESC 0x1b
 #define CAN 0x18
 #define SUB 0x1a
@@ -420,12 +421,12 @@ static bool block_has_special(const uint8_t *p)
     uint64_t half[2];
 
     memcpy(&b, p, sizeof b);
-    hit = (block)((b | 1) == 0x0f) | (block)((b | 2) == 0x07) | (block)(b == ESC);
+    hit = (block)((b | 1) == 0x0f) | (block)(b == BEL) | (block)(b == ESC);
     memcpy(half, &hit, sizeof half);
     return (half[0] | half[1]) != 0;
 }
 
-/* How many bytes hold nothing of BEL, SO, SI, ENQ, ESC. */
+/* How many bytes hold nothing of BEL, SO, SI, ESC. */
 static size_t skip_text(const uint8_t *p, size_t len)
 {
     size_t i = 0;
@@ -436,7 +437,7 @@ static size_t skip_text(const uint8_t *p, size_t len)
     while (len - i >= 16 && !block_has_special(p + i))
         i += 16;
     for (; i < len; i++)
-        if ((p[i] | 1) == 0x0f || (p[i] | 2) == 0x07 || p[i] == ESC)
+        if ((p[i] | 1) == 0x0f || p[i] == BEL || p[i] == ESC)
             break;
     return i;
 }

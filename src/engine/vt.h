@@ -70,7 +70,7 @@ struct vt_ops {
     void (*string_end)(void *arg, const struct vt *v, bool ok, uint8_t end);
     /*
      * With neither text nor print wanted, text is passed over at the speed of
-     * memory: only BEL, SO, SI, ENQ and ESC are looked for, and `control` hears of no others.
+     * memory: only BEL, SO, SI and ESC are looked for, and `control` hears of no others.
      */
 };
 

@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/program.h"
 #include "keeper/core.h"
 #include "keeper/spawn.h"
 #include "keeper/state.h"
@@ -327,6 +328,7 @@ int keeper_run(const struct keeper_options *options, int resume_fd)
     /* Who died while an older keeper was being replaced. */
     reap_children(&k);
     worker_step(&k, clock_mono_ms());
+    program_give_back();
     loop_run(&k);
     if (options->pid_file != NULL)
         (void)unlink(options->pid_file);

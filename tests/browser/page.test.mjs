@@ -110,6 +110,7 @@ withBrowser('the page in a browser', {}, (d, visit, browser) => {
         await u.shows('written');
         const id = (await d.list('?status=running'))[0].id;
         await u.type(':q\n');
+        await u.shows('vim -u NONE'); // the shell's screen: vim would swallow what is typed before
         await u.type('exit\n');
         await u.page.locator('.banner', { hasText: 'done' }).waitFor();
         assert.equal((await d.get(id)).exit_code, 0);

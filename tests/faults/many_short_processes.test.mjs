@@ -64,7 +64,7 @@ withDaemon('many short processes', { args: ['--retain-count', '4000'] }, (d) => 
     const doors = {
         async websocket(p) {
             const id = await start(p);
-            const v = await Viewer.attach(d, id, { query: { since: '0' } });
+            const v = await Viewer.attach(d, id, { query: { since: '0', terminal: '0' } });
             await killWhenWritten(p, id);
             checkExit(p, await v.finish(60000));
             checkOutput(p, v.output, 'websocket');

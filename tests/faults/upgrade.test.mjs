@@ -70,6 +70,8 @@ for (const [name, ask] of Object.entries(ways)) {
             const done = await d.sh('echo was here; exit 4');
             await d.exitOf(done.id);
             await d.outputHas(p.id, 'started');
+            // Whether it waits for input is found out a little later, and is no matter of the upgrade.
+            await waitUntil(async () => (await d.get(p.id)).echo_off !== null, 'the first look at the terminal');
             const before = await d.get(p.id);
             const worker = d.workerPid();
             const ino = d.placeOther(1);

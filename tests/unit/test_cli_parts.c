@@ -194,6 +194,9 @@ TEST(fields_in_a_line)
     EXPECT_INT(format_check("{id"), -1);
     EXPECT_INT(format_check("id}"), -1);
     EXPECT_INT(format_check("{a{b}}"), -1);
+    EXPECT_INT(format_check("\\{{x"), -1); /* an escaped brace is no half of a pair */
+    EXPECT_INT(format_check("\\{{id}\\}"), 0);
+    EXPECT_INT(format_check("{}"), -1);
 }
 
 TEST(times_on_the_command_line)

@@ -9,7 +9,6 @@
 #include "dialects/mcp/resource.h"
 #include "dialects/mcp/revision.h"
 #include "dialects/mcp/rpc.h"
-#include "dialects/mcp/search.h"
 #include "dialects/mcp/tool_spawn.h"
 #include "dialects/mcp/tools.h"
 
@@ -94,29 +93,6 @@ TEST(a_uri_names_a_process_and_what_of_it)
     EXPECT(resource_uri_parse(longest, &kind, id) < 0);
 }
 
-/* What ends first wins, wherever the output was cut. */
-TEST(a_search_finds_the_text_or_the_regex_that_ends_first)
-{
-    static const char output[] = "one two ready> three";
-    struct hf_error err = {0};
-    struct search_match m;
-
-    for (size_t cut = 0; cut <= sizeof output - 1; cut++) {
-        struct search *s = search_new((struct search_text){"three", 5},
-                                      (struct search_text){"r\\w+>", 5}, 1000, -1, &err);
-        bool found = search_feed(s, output, cut, &m) ||
-                     search_feed(s, output + cut, sizeof output - 1 - cut, &m);
-
-        EXPECT(found);
-        EXPECT(m.kind == SEARCH_REGEX);
-        EXPECT_U64(m.start, 1008);
-        EXPECT_U64(m.end, 1014);
-        search_free(s);
-    }
-    EXPECT(search_new((struct search_text){0}, (struct search_text){"(", 1}, 0, -1, &err) == NULL);
-    EXPECT(err.code == HF_E_bad_regex);
-}
-
 TEST(a_command_alone_is_a_line_for_the_shell)
 {
     json_t *line = json_pack("{s:s}", "command", "a | b");
@@ -138,7 +114,8 @@ TEST(a_command_alone_is_a_line_for_the_shell)
 /* The table and the descriptions are two lists; they must be the same one. */
 TEST(every_tool_is_described_in_the_order_of_the_table)
 {
-    json_t *tools = tools_describe();
+    struct mcp m = {0};
+    const json_t *tools = tools_describe(&m);
 
     EXPECT_U64(json_array_size(tools), mcp_tool_count);
     for (size_t i = 0; i < mcp_tool_count; i++) {
@@ -150,5 +127,5 @@ TEST(every_tool_is_described_in_the_order_of_the_table)
         EXPECT(json_is_true(json_object_get(json_object_get(t, "annotations"), "readOnlyHint")) ==
                (mcp_tool_list[i].role == ROLE_WATCH));
     }
-    json_decref(tools);
+    json_decref(m.tools);
 }

@@ -7,7 +7,7 @@
 #include "dialects/common/input_ask.h"
 #include "dialects/native/control.h"
 #include "dialects/native/patch.h"
-#include "dialects/native/wait_ask.h"
+#include "dialects/common/wait_ask.h"
 
 static json_t *parse(const char *text)
 {

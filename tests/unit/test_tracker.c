@@ -137,7 +137,7 @@ TEST(query_filter_blanks_what_terminals_answer_and_nothing_else)
     blanked("\x1b]10;?\x07x\x1b]4;1;?\x1b\\y", "_______x_______\x1b\\y");
     blanked("\x1b]2;what?\x07\x1b]0;?\x07", "\x1b]2;what?\x07\x1b]0;?\x07");
     blanked("\x1b]52;c;?\x07\x1b]52;c;aGk=\x07", "_________\x1b]52;c;aGk=\x07");
-    blanked("\x1bP$qm\x1b\\\x1bZ\x05.", "_____\x1b\\___.");
+    blanked("\x1bP$qm\x1b\\\x1bZ\x05.", "_____\x1b\\__\x05.");
     blanked("\x1b[18t\x1b[8;24;80t", "_____\x1b[8;24;80t");
 }
 

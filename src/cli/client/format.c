@@ -36,49 +36,62 @@ static const json_t *look_up(const json_t *object, char *path)
     return object;
 }
 
-int format_check(const char *format)
-{
-    const char *p = format;
-
-    while ((p = strpbrk(p, "{}")) != NULL) {
-        if (p[0] == p[1]) {
-            p += 2;
-        } else {
-            const char *end = strpbrk(p + 1, "{}");
-
-            if (*p == '}' || end == NULL || *end == '{' || end == p + 1)
-                return -1;
-            p = end + 1;
-        }
-    }
-    return 0;
-}
-
 static char escaped(char c)
 {
     return c == 'n' ? '\n' : c == 't' ? '\t' : c;
 }
 
+/* One character as it is, or a field by its path. */
+struct piece {
+    const char *field; /* NULL: it is a character */
+    size_t field_len;
+    char c;
+};
+
+/* Behind the piece that begins at p, which is not the end; NULL: a brace is alone. */
+static const char *next_piece(const char *p, struct piece *out)
+{
+    size_t len;
+
+    *out = (struct piece){.c = *p};
+    if (*p == '\\' && p[1] != '\0') {
+        out->c = escaped(p[1]);
+        return p + 2;
+    }
+    if (*p != '{' && *p != '}')
+        return p + 1;
+    if (p[1] == *p)
+        return p + 2;
+    len = strcspn(p + 1, "{}");
+    if (*p == '}' || len == 0 || p[1 + len] != '}')
+        return NULL;
+    out->field = p + 1;
+    out->field_len = len;
+    return p + len + 2;
+}
+
+int format_check(const char *format)
+{
+    struct piece piece;
+
+    while (format != NULL && *format != '\0')
+        format = next_piece(format, &piece);
+    return format != NULL ? 0 : -1;
+}
+
 void format_write(struct buf *out, const char *format, const json_t *object)
 {
-    const char *p = format;
+    struct piece piece;
 
-    while (*p != '\0') {
-        if (*p == '\\' && p[1] != '\0') {
-            buf_putc(out, escaped(p[1]));
-            p += 2;
-        } else if ((*p == '{' || *p == '}') && p[1] == *p) {
-            buf_putc(out, *p);
-            p += 2;
-        } else if (*p == '{') {
-            size_t len = strcspn(p, "}");
-            char *path = hf_xstrndup(p + 1, len - 1);
+    while (format != NULL && *format != '\0') {
+        format = next_piece(format, &piece);
+        if (format != NULL && piece.field != NULL) {
+            char *path = hf_xstrndup(piece.field, piece.field_len);
 
             put_value(out, look_up(object, path));
             free(path);
-            p += len + 1;
-        } else {
-            buf_putc(out, *p++);
+        } else if (format != NULL) {
+            buf_putc(out, piece.c);
         }
     }
     buf_putc(out, '\n');

@@ -14,7 +14,7 @@ struct mcp {
     struct engine *engine;
     struct mcp_options options;
     struct route_table table;
-    json_t *tools;         /* descriptions as embedded, in the order of the table */
+    json_t *tools;         /* tools_describe(); NULL until they are asked for */
     struct list sessions;  /* struct session, the one used longest ago first */
     struct list exchanges; /* struct exchange: POSTs that are not answered yet */
     struct list feeds;     /* struct feed: streams of notifications */

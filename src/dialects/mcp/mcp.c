@@ -18,7 +18,6 @@ struct mcp *mcp_new(struct engine *e, const struct mcp_options *o)
 
     m->engine = e;
     m->options = *o;
-    m->tools = tools_describe();
     list_init(&m->sessions);
     list_init(&m->exchanges);
     list_init(&m->feeds);

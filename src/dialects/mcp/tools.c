@@ -29,19 +29,21 @@ const struct tool mcp_tool_list[] = {
 };
 const size_t mcp_tool_count = sizeof mcp_tool_list / sizeof *mcp_tool_list;
 
-json_t *tools_describe(void)
+/* As a tree it takes 200 KiB, so it is one only once somebody speaks MCP. */
+const json_t *tools_describe(struct mcp *m)
 {
     uintptr_t start = (uintptr_t)embed_mcp_tools_json_start;
-    json_t *tools = json_parse(embed_mcp_tools_json_start,
-                               (size_t)((uintptr_t)embed_mcp_tools_json_end - start), NULL);
 
-    assert(json_array_size(tools) == mcp_tool_count);
-    return tools;
+    if (m->tools == NULL)
+        m->tools = json_parse(embed_mcp_tools_json_start,
+                              (size_t)((uintptr_t)embed_mcp_tools_json_end - start), NULL);
+    assert(json_array_size(m->tools) == mcp_tool_count);
+    return m->tools;
 }
 
 void tools_list(struct call *c, const json_t *params)
 {
-    const struct mcp *m = call_mcp(c);
+    const json_t *tools = tools_describe(call_mcp(c));
     struct json_out o;
 
     if (json_object_get(params, "cursor") != NULL) {
@@ -53,7 +55,7 @@ void tools_list(struct call *c, const json_t *params)
     json_open(&o, '[');
     for (size_t i = 0; i < mcp_tool_count; i++) {
         if (c->exchange->role >= mcp_tool_list[i].role)
-            json_value(&o, json_array_get(m->tools, i));
+            json_value(&o, json_array_get(tools, i));
     }
     json_shut(&o, ']');
     server_write_cache(c, &o, TOOLS_TTL_MS);
@@ -104,8 +106,8 @@ void tools_call(struct call *c, const json_t *params)
                   role_name(mcp_tool_list[i].role), role_name(c->exchange->role));
     } else if (arguments != NULL && !json_is_object(arguments)) {
         call_fail(c, RPC_INVALID_PARAMS, NULL, "\"arguments\" must be an object");
-    } else if (check_arguments(json_array_get(call_mcp(c)->tools, (size_t)i), arguments, &err) <
-               0) {
+    } else if (check_arguments(json_array_get(tools_describe(call_mcp(c)), (size_t)i), arguments,
+                               &err) < 0) {
         tool_fail(c, &err);
     } else {
         mcp_tool_list[i].fn(c, arguments != NULL ? arguments : none);

@@ -25,7 +25,7 @@ struct tool {
 extern const struct tool mcp_tool_list[];
 extern const size_t mcp_tool_count;
 
-json_t *tools_describe(void); /* the array of mcp_tools.json; owned by the caller */
+const json_t *tools_describe(struct mcp *m); /* the array of mcp_tools.json */
 void tools_list(struct call *c, const json_t *params);
 void tools_call(struct call *c, const json_t *params);
 

@@ -1,323 +1,157 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wait.c - POST /v1/processes/{id}/wait: the first of several things
+ * wait.c - POST /v1/processes/{id}/wait: the question, and the answer to it
  *
- * The one who waits is an internal viewer that holds the process rather than
- * miss a byte. A search that is slow for its pattern is fed a bounded piece
- * per turn of the loop; meanwhile the viewer is not ready. Pauses are found by one
- * timer that is not restarted by output: when it fires, it looks how long ago
- * the last byte was and sleeps for the rest. Layer: dialects.
+ * Which condition it was, where, and the output in between. What waits is common/wait.h. Layer: dialects.
  */
-#include "dialects/native/wait.h"
+#include "dialects/common/wait.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "dialects/native/answer.h"
 #include "dialects/native/ask.h"
+#include "dialects/native/context.h"
 #include "dialects/native/handlers.h"
 
-/* Output silent this long may be a prompt: "$" of a regex is then tried at its end. */
-#define WAIT_PAUSE_MS 100
+#define WAIT_OUTPUT_BYTES LIMIT_RUN_OUTPUT_BYTES
 
-void wait_free(struct wait *w)
+struct waiting {
+    struct op op;
+    struct http_request *rq;
+    struct wait *wait;
+};
+
+static void waiting_free(struct waiting *w)
 {
-    wait_facts_stop(w);
-    viewer_detach(w->viewer);
-    scan_free(w->scan);
-    buf_fini(&w->pending);
-    timer_close(w->turn);
-    timer_close(w->timeout);
-    timer_close(w->idle);
+    wait_cancel(w->wait);
     native_wait_end(w->op.native);
     op_fini(&w->op);
-    process_unref(w->process);
     free(w);
 }
 
-static void wait_on_gone(void *user)
+static void waiting_on_gone(void *user)
 {
-    wait_free(user);
+    waiting_free(user);
 }
 
-static void wait_on_going(struct op *op)
+static void waiting_on_going(struct op *op)
 {
-    struct wait *w = list_entry(op, struct wait, op);
+    struct waiting *w = list_entry(op, struct waiting, op);
     struct hf_error err;
 
     native_check_open(op->native, &err);
     http_reply_error(w->rq, &err);
-    wait_free(w);
+    waiting_free(w);
 }
 
-static void wait_on_free(struct op *op)
+static void waiting_on_free(struct op *op)
 {
-    wait_free(list_entry(op, struct wait, op));
+    waiting_free(list_entry(op, struct waiting, op));
 }
 
-static const struct op_kind wait_kind = {.on_drain = wait_on_going, .on_free = wait_on_free};
-
-uint64_t wait_searched(const struct wait *w)
-{
-    return viewer_offset(w->viewer) - w->pending.len;
-}
-
-bool wait_is_behind(const struct wait *w)
-{
-    return w->pending.len > 0 ||
-           viewer_offset(w->viewer) < journal_next(process_journal(w->process));
-}
-
-/* --- output ----------------------------------------------------------------------- */
-
-/* Searches what this turn still allows. The number searched, or -1 when it has ended. */
-static ssize_t wait_search(struct wait *w, const char *bytes, size_t len)
-{
-    struct scan_match m;
-    size_t n = len < w->turn_left ? len : w->turn_left;
-
-    w->turn_left -= n;
-    if (!scan_is_empty(w->scan) && scan_feed(w->scan, bytes, n, &m)) {
-        wait_finish_match(w, &m);
-        return -1;
-    }
-    return (ssize_t)n;
-}
-
-/* Time was up while output that counts was still to be searched. */
-static bool wait_is_expired(struct wait *w)
-{
-    if (w->expires_at > wait_searched(w))
-        return false;
-    wait_finish_none(w, true);
-    return true;
-}
-
-static void wait_idle_arm(struct wait *w);
-
-static void wait_bytes(void *arg, const struct slice *s)
-{
-    struct wait *w = arg;
-    ssize_t n;
-
-    w->last_ms = loop_now_ms(http_loop(w->rq));
-    w->pause_asked = false;
-    wait_facts_output(w);
-    n = wait_search(w, s->bytes, s->len);
-    if (n < 0)
-        return;
-    buf_put(&w->pending, s->bytes + n, s->len - (size_t)n);
-    if (!wait_is_expired(w))
-        wait_idle_arm(w);
-}
-
-static bool wait_ready(void *arg)
-{
-    struct wait *w = arg;
-
-    if (w->turn_left > 0 && w->pending.len == 0)
-        return true;
-    if (!timer_is_active(w->turn))
-        timer_start(w->turn, 0);
-    return false;
-}
-
-/* A new turn: more may be searched. */
-static void wait_on_turn(struct timer *t, void *arg)
-{
-    struct wait *w = arg;
-    ssize_t n;
-
-    w->turn_left = scan_turn_bytes(w->scan);
-    n = wait_search(w, buf_data(&w->pending), w->pending.len);
-    if (n < 0)
-        return;
-    buf_drop(&w->pending, (size_t)n);
-    if (wait_is_expired(w))
-        return;
-    if (w->pending.len > 0)
-        timer_start(t, 0);
-    else
-        viewer_pump(w->viewer);
-}
-
-/* A viewer that holds the process misses nothing it was promised at its start. */
-static void wait_gap(void *arg, uint64_t from, uint64_t to)
-{
-    (void)arg, (void)from, (void)to;
-}
-
-static void wait_exited(void *arg, const struct exit_record *x)
-{
-    struct wait *w = arg;
-    struct scan_match m;
-
-    (void)x;
-    if (scan_at_end(w->scan, true, &m))
-        wait_finish_match(w, &m);
-    else if (wait_wants(w, WAIT_EXIT))
-        wait_finish_kind(w, WAIT_EXIT, w->index[WAIT_EXIT]);
-    else
-        wait_finish_none(w, false);
-}
-
-static const struct viewer_ops wait_ops = {
-    .ready = wait_ready,
-    .bytes = wait_bytes,
-    .gap = wait_gap,
-    .exited = wait_exited,
+static const struct op_kind waiting_kind = {
+    .on_drain = waiting_on_going,
+    .on_free = waiting_on_free,
 };
 
-/* --- time ---------------------------------------------------------------------------- */
+/* --- the answer ----------------------------------------------------------------------- */
 
-static uint64_t wait_silent_ms(const struct wait *w)
+/* The output in between: the end of it if it is long, from a whole character on. */
+static void write_between(const struct wait_result *r, struct json_out *o)
 {
-    return loop_now_ms(http_loop(w->rq)) - w->last_ms;
+    const struct journal *j = process_journal(r->process);
+    uint64_t first = journal_first(j), start = r->from, end = r->end;
+
+    if (end - start > WAIT_OUTPUT_BYTES)
+        start = end - WAIT_OUTPUT_BYTES;
+    if (start < first)
+        start = first < end ? first : end;
+    for (int i = 0; i < 3 && start > r->from && start < end &&
+                    ((unsigned char)*journal_bytes(j, start) & 0xC0) == 0x80;
+         i++)
+        start++;
+    json_key(o, "output");
+    json_open(o, '{');
+    json_ku64(o, "offset", start);
+    write_data(o, journal_bytes(j, start), (size_t)(end - start));
+    json_shut(o, '}');
+    json_ku64(o, "omitted_bytes", start - r->from);
 }
 
-/* Sleeps until the next thing that silence would bring, if there is one. */
-static void wait_idle_arm(struct wait *w)
+static void write_range(struct json_out *o, const struct scan_match *m)
 {
-    uint64_t silent = wait_silent_ms(w), due = UINT64_MAX;
-
-    if (w->idle == NULL || timer_is_active(w->idle))
-        return;
-    if (w->quiet_ms > 0)
-        due = (uint64_t)w->quiet_ms;
-    if (scan_asks_pauses(w->scan) && !w->pause_asked && due > WAIT_PAUSE_MS)
-        due = WAIT_PAUSE_MS;
-    if (due != UINT64_MAX)
-        timer_start(w->idle, due > silent ? due - silent : 0);
+    json_key(o, "match");
+    json_open(o, '{');
+    json_ku64(o, "from", m->start);
+    json_ku64(o, "to", m->end);
+    json_shut(o, '}');
 }
 
-static void wait_on_idle(struct timer *t, void *arg)
+static void write_prompt(struct json_out *o, const struct scan_match *m)
 {
-    struct wait *w = arg;
-    uint64_t silent = wait_silent_ms(w);
-    bool behind = wait_is_behind(w);
-    struct scan_match m;
-
-    (void)t;
-    if (!behind && silent >= WAIT_PAUSE_MS && !w->pause_asked) {
-        w->pause_asked = true;
-        if (scan_at_end(w->scan, false, &m)) {
-            wait_finish_match(w, &m);
-            return;
-        }
-    }
-    if (!behind && w->quiet_ms > 0 && silent >= (uint64_t)w->quiet_ms) {
-        wait_finish_kind(w, WAIT_QUIET, w->index[WAIT_QUIET]);
-        return;
-    }
-    if (behind)
-        w->last_ms = loop_now_ms(http_loop(w->rq)); /* there is output, so it is not silent */
-    wait_idle_arm(w);
+    json_key(o, "prompt");
+    json_open(o, '{');
+    if (m->exit_code >= 0)
+        json_kint(o, "exit_code", m->exit_code);
+    else
+        json_knull(o, "exit_code");
+    json_shut(o, '}');
 }
 
-static void wait_on_timeout(struct timer *t, void *arg)
+static void write_matched(struct json_out *o, const struct wait_result *r)
 {
-    struct wait *w = arg;
+    bool met = r->index != WAIT_NO_INDEX;
 
-    (void)t;
-    w->expires_at = journal_next(process_journal(w->process));
-    wait_is_expired(w);
+    json_kstr(o, "matched", met ? wait_kind_name(r->kind) : NULL);
+    if (met)
+        json_ku64(o, "index", r->index);
+    else
+        json_knull(o, "index");
+    if (r->match != NULL)
+        write_range(o, r->match);
+    else
+        json_knull(o, "match");
+    if (r->match != NULL && r->kind == WAIT_PROMPT)
+        write_prompt(o, r->match);
+    else
+        json_knull(o, "prompt");
 }
 
-/* --- the start ------------------------------------------------------------------------- */
-
-static int wait_resolve_from(const struct wait_ask *ask, const struct journal *j, uint64_t *from,
-                             struct hf_error *err)
+static void waiting_done(void *arg, const struct wait_result *r)
 {
-    uint64_t first = journal_first(j), next = journal_next(j);
+    struct waiting *w = arg;
+    struct json_out o = answer_open(w->op.native);
+    struct process_view v;
 
-    *from = ask->from < 0 ? first : (uint64_t)ask->from;
-    if (*from > next)
-        return hf_fail_field(err, HF_E_range_not_satisfiable, "from",
-                             "offset %llu is beyond the output, which ends at %llu",
-                             (unsigned long long)*from, (unsigned long long)next);
-    if (*from < first)
-        return hf_fail_field(err, HF_E_offset_gone, "from",
-                             "output before %llu is gone; wait from there on",
-                             (unsigned long long)first);
-    return 0;
+    process_view(r->process, &v);
+    write_matched(&o, r);
+    json_kbool(&o, "timed_out", r->timed_out);
+    json_kstr(&o, "status", v.running ? "running" : "exited");
+    write_exit(&o, exit_of(&v));
+    json_ku64(&o, "from", r->from);
+    json_ku64(&o, "next", r->end);
+    write_between(r, &o);
+    answer_send(w->rq, 200, &o);
+    w->wait = NULL; /* it ends itself */
+    waiting_free(w);
 }
 
-/* The first of each kind stands for all; of silences it is the shortest. */
-static void wait_note_conditions(struct wait *w, const struct wait_ask *ask)
+/* --- the question ---------------------------------------------------------------------- */
+
+static int waiting_begin(struct http_request *rq, struct process *p, const struct wait_ask *ask,
+                         struct hf_error *err)
 {
-    for (size_t i = 0; i <= WAIT_ECHO_OFF; i++)
-        w->index[i] = WAIT_NO_INDEX;
-    for (size_t i = 0; i < ask->count; i++) {
-        const struct wait_condition *c = &ask->until[i];
-        bool shorter = c->kind == WAIT_QUIET && c->quiet_ms < w->quiet_ms;
+    struct waiting *w;
 
-        if (!shorter && wait_wants(w, c->kind))
-            continue;
-        w->index[c->kind] = i;
-        if (c->kind == WAIT_QUIET)
-            w->quiet_ms = c->quiet_ms;
-    }
-}
-
-static void wait_start_timers(struct wait *w, const struct wait_ask *ask, struct loop *loop)
-{
-    w->last_ms = loop_now_ms(loop);
-    w->expires_at = UINT64_MAX;
-    w->turn = timer_new(loop, wait_on_turn, w);
-    if (w->quiet_ms > 0 || scan_asks_pauses(w->scan))
-        w->idle = timer_new(loop, wait_on_idle, w);
-    wait_idle_arm(w);
-    if (ask->timeout_ms >= 0) {
-        w->timeout = timer_new(loop, wait_on_timeout, w);
-        timer_start(w->timeout, (uint64_t)ask->timeout_ms);
-    }
-}
-
-static int wait_attach(struct wait *w, struct hf_error *err)
-{
-    const struct viewer_options o = {
-        .since = SINCE_OFFSET,
-        .offset = w->from,
-        .internal = true,
-        .lossless = true,
-        .read_only = true,
-        .only_stream = -1,
-    };
-
-    return viewer_attach(w->process, &o, &wait_ops, w, &w->viewer, err);
-}
-
-static int wait_begin(struct http_request *rq, struct process *p, const struct wait_ask *ask,
-                      struct hf_error *err)
-{
-    struct journal *j = process_journal(p);
-    uint64_t from = 0;
-    struct scan *scan;
-    struct wait *w;
-    int before;
-
-    if (wait_facts_check(p, ask, err) < 0 || wait_resolve_from(ask, j, &from, err) < 0)
+    if (native_wait_begin(native_of(rq), err) < 0)
         return -1;
-    before = from > journal_first(j) ? (unsigned char)*journal_bytes(j, from - 1) : -1;
-    scan = scan_new(ask, from, before, err);
-    if (scan == NULL)
-        return -1;
-    if (native_wait_begin(native_of(rq), err) < 0) {
-        scan_free(scan);
-        return -1;
-    }
     w = hf_xalloc(sizeof *w);
-    op_init(&w->op, native_of(rq), &wait_kind);
+    op_init(&w->op, native_of(rq), &waiting_kind);
     w->rq = rq;
-    w->process = process_ref(p);
-    w->scan = scan;
-    w->from = from;
-    w->turn_left = scan_turn_bytes(scan);
-    wait_note_conditions(w, ask);
-    if (wait_attach(w, err) < 0) {
-        wait_free(w);
+    if (wait_start(p, ask, waiting_done, w, &w->wait, err) < 0) {
+        waiting_free(w);
         return -1;
     }
-    http_set_user(rq, w, wait_on_gone);
-    wait_start_timers(w, ask, http_loop(rq));
-    wait_facts_start(w, ask);
+    http_set_user(rq, w, waiting_on_gone);
     return 0;
 }
 
@@ -331,6 +165,7 @@ void wait_handle(struct http_request *rq)
     if (p == NULL)
         return;
     body = ask_json(rq, &err);
-    if (body == NULL || wait_ask_decode(body, &ask, &err) < 0 || wait_begin(rq, p, &ask, &err) < 0)
+    if (body == NULL || wait_ask_decode(body, &ask, &err) < 0 ||
+        waiting_begin(rq, p, &ask, &err) < 0)
         http_reply_error(rq, &err);
 }

@@ -215,6 +215,35 @@ withDaemon('mcp tools', { args: ['--journal-bytes', '65536'] }, (d) => {
     );
 
     it(
+        'wait_for: what a terminal does and what listens',
+        using(async (c) => {
+            const asks = await call(c, 'start_process', {
+                command: 'stty -echo; printf "password: "; read p; stty echo; printf "name: "; read n; echo "$p $n"',
+                pty: true,
+            });
+            const { process_id } = asks;
+            const hidden = await call(c, 'wait_for', { process_id, echo_off: true });
+            assert.equal(hidden.matched, 'echo_off');
+            await call(c, 'send_input', { process_id, text: 'secret\n' });
+            await call(c, 'wait_for', { process_id, text: 'name: ' });
+            const blocked = await call(c, 'wait_for', { process_id, blocked_on_tty: true, prompt: false });
+            assert.equal(blocked.matched, 'blocked_on_tty');
+            await call(c, 'send_input', { process_id, text: 'Ada\n' });
+            assert.match((await call(c, 'wait_for', { process_id, exit: true })).output, /secret Ada/);
+            const server = await call(c, 'start_process', {
+                command: process.execPath,
+                args: ['-e', 'const s = require("net").createServer().listen(0, "127.0.0.1", () => console.log(s.address().port))'],
+            });
+            const port = Number((await call(c, 'wait_for', { process_id: server.process_id, regex: '\\d+\\n' })).output);
+            const listens = await call(c, 'wait_for', { process_id: server.process_id, port });
+            assert.equal(listens.matched, 'port');
+            await callFails(c, 'not_a_terminal', 'wait_for', { process_id: server.process_id, blocked_on_tty: true });
+            await callFails(c, 'bad_value', 'wait_for', { process_id: server.process_id, port: 0 });
+            await call(c, 'stop', { process_id: server.process_id });
+        }),
+    );
+
+    it(
         'read_output: ranges, tails, streams, gaps',
         using(async (c) => {
             const { process_id } = await call(c, 'run_command', {

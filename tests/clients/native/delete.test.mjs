@@ -132,7 +132,7 @@ for (const [how, env] of [
             const marker = 73737;
             const p = await d.sh(`setsid sleep ${marker}1 >/dev/null 2>&1 & sleep ${marker}2 >/dev/null 2>&1 & exit 0`);
             await d.exitOf(p.id);
-            assert.equal(sleepers(marker).length, 2);
+            await waitUntil(() => sleepers(marker).length === 2, 'both to be what they are called');
             await d.remove(p.id, '?grace_ms=300');
             assert.deepEqual(sleepers(marker), []);
         });

@@ -19,7 +19,7 @@ withDaemon('exit order', {}, (d) => {
                     args: ['-n', String(n), '-s', String(n), '-c', '65536', '-x', '5'],
                     pty,
                 });
-                const v = await Viewer.attach(d, p.id, { query: { since: '0' } });
+                const v = await Viewer.attach(d, p.id, { query: { since: '0', terminal: '0' } });
                 assert.equal((await v.finish()).exit_code, 5);
                 assert.equal(v.at, n);
                 checkBytes(n, 0, v.output);

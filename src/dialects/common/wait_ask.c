@@ -2,7 +2,7 @@
 /*
  * wait_ask.c - the body of POST …/wait. Layer: dialects.
  */
-#include "dialects/native/wait_ask.h"
+#include "dialects/common/wait_ask.h"
 
 #include <string.h>
 
@@ -137,24 +137,35 @@ static const char *name_of(const json_t *v, struct wait_condition *c, struct hf_
     return name;
 }
 
-static int decode_condition(const json_t *v, struct wait_condition *c, struct hf_error *err)
+int wait_ask_add(struct wait_ask *a, const char *name, const json_t *value, struct hf_error *err)
 {
-    const char *name;
-    int kind;
+    struct wait_condition *c = &a->until[a->count];
+    int kind = kind_of(name);
 
-    if (!json_is_object(v))
-        return hf_fail_field(err, HF_E_bad_type, "until", "each condition must be an object");
-    name = name_of(v, c, err);
-    if (name == NULL)
-        return -1;
-    kind = kind_of(name);
+    if (a->count == WAIT_CONDITIONS_MAX)
+        return hf_fail_field(err, HF_E_bad_value, "until", "\"until\" must have 1 to %d conditions",
+                             WAIT_CONDITIONS_MAX);
     if (kind < 0)
         return hf_fail_field(err, HF_E_unknown_field, name,
                              "\"%.40s\" is no condition; use text, regex, quiet_ms, prompt, exit, "
                              "port, blocked_on_tty or echo_off",
                              name);
     c->kind = (enum wait_kind)kind;
-    return decode_value(json_object_get(v, name), c, err);
+    if (decode_value(value, c, err) < 0)
+        return -1;
+    a->count++;
+    return 0;
+}
+
+static int decode_condition(const json_t *v, struct wait_ask *a, struct hf_error *err)
+{
+    struct wait_condition *c = &a->until[a->count];
+    const char *name;
+
+    if (!json_is_object(v))
+        return hf_fail_field(err, HF_E_bad_type, "until", "each condition must be an object");
+    name = name_of(v, c, err);
+    return name == NULL ? -1 : wait_ask_add(a, name, json_object_get(v, name), err);
 }
 
 int wait_ask_decode(const json_t *body, struct wait_ask *out, struct hf_error *err)
@@ -170,10 +181,9 @@ int wait_ask_decode(const json_t *body, struct wait_ask *out, struct hf_error *e
         return hf_fail_field(err, HF_E_bad_value, "until", "\"until\" must have 1 to %d conditions",
                              WAIT_CONDITIONS_MAX);
     for (size_t i = 0; i < n; i++) {
-        if (decode_condition(json_array_get(b.until, i), &out->until[i], err) < 0)
+        if (decode_condition(json_array_get(b.until, i), out, err) < 0)
             return -1;
     }
-    out->count = n;
     out->from = b.from;
     out->timeout_ms = b.timeout_ms;
     return 0;

@@ -5,10 +5,10 @@
  * The first match is the one that ends first; at the same place, the one that
  * stands first in the list. Pure: bytes in, a match out. Layer: dialects.
  */
-#ifndef HF_DIALECTS_NATIVE_SCAN_H
-#define HF_DIALECTS_NATIVE_SCAN_H
+#ifndef HF_DIALECTS_COMMON_SCAN_H
+#define HF_DIALECTS_COMMON_SCAN_H
 
-#include "dialects/native/wait_ask.h"
+#include "dialects/common/wait_ask.h"
 
 struct scan;
 

@@ -2,7 +2,7 @@
 /*
  * scan.c - several texts, regular expressions and prompts at once. Layer: dialects.
  */
-#include "dialects/native/scan.h"
+#include "dialects/common/scan.h"
 
 #include "base/mem.h"
 #include "engine/promptscan.h"

@@ -2,7 +2,7 @@
 /*
  * Several texts and expressions at once: the first in the output wins, not the first in the list.
  */
-#include "dialects/native/scan.h"
+#include "dialects/common/scan.h"
 #include "test.h"
 
 static struct scan *scan_of(const char *body, uint64_t at, int before, struct hf_error *err)

@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wait.h - one POST …/wait under way, for the files that carry it out
+ * wait_own.h - one wait under way, for the files that carry it out
  *
  * wait.c has the output and the clock, wait_facts.c what is not in the output (terminal and
- * ports), wait_answer.c the answer. Layer: dialects.
+ * ports). Layer: dialects.
  */
-#ifndef HF_DIALECTS_NATIVE_WAIT_H
-#define HF_DIALECTS_NATIVE_WAIT_H
+#ifndef HF_DIALECTS_COMMON_WAIT_OWN_H
+#define HF_DIALECTS_COMMON_WAIT_OWN_H
 
-#include "dialects/native/context.h"
-#include "dialects/native/scan.h"
+#include "base/buf.h"
+#include "dialects/common/wait.h"
 #include "engine/attention.h"
 #include "engine/ports.h"
 #include "engine/viewer.h"
 
-#define WAIT_NO_INDEX SIZE_MAX
-
 struct wait {
-    struct op op;
-    struct http_request *rq;
+    wait_fn *fn;
+    void *arg;
     struct process *process; /* referenced */
     struct viewer *viewer;
     struct scan *scan;
@@ -41,14 +39,9 @@ static inline bool wait_wants(const struct wait *w, enum wait_kind kind)
 }
 
 /* wait.c */
-bool wait_is_behind(const struct wait *w);    /* there is output that was not searched yet */
-uint64_t wait_searched(const struct wait *w); /* up to where it was */
-void wait_free(struct wait *w);
-
-/* wait_answer.c: each answers and frees. */
-void wait_finish_match(struct wait *w, const struct scan_match *m);
+bool wait_is_behind(const struct wait *w); /* there is output that was not searched yet */
+/* A condition that has no place in the output is met; w is gone after. */
 void wait_finish_kind(struct wait *w, enum wait_kind kind, size_t index);
-void wait_finish_none(struct wait *w, bool timed_out);
 
 /* wait_facts.c */
 int wait_facts_check(const struct process *p, const struct wait_ask *ask, struct hf_error *err);

@@ -5,8 +5,10 @@
  * Whether a terminal is waited at and whether it echoes comes from looks (attention.h),
  * each of which has read the output that was there. A port is listened on or not (ports.h). Layer: dialects.
  */
+#include <stdlib.h>
+
 #include "base/mem.h"
-#include "dialects/native/wait.h"
+#include "dialects/common/wait_own.h"
 
 int wait_facts_check(const struct process *p, const struct wait_ask *ask, struct hf_error *err)
 {

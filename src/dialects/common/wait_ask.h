@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wait_ask.h - the body of POST …/wait: what to wait for. Pure. Layer: dialects.
+ * wait_ask.h - what to wait for, as clients write it: the body of POST …/wait. Pure. Layer: dialects.
  */
-#ifndef HF_DIALECTS_NATIVE_WAIT_ASK_H
-#define HF_DIALECTS_NATIVE_WAIT_ASK_H
+#ifndef HF_DIALECTS_COMMON_WAIT_ASK_H
+#define HF_DIALECTS_COMMON_WAIT_ASK_H
 
 #include "base/json.h"
 
@@ -37,6 +37,8 @@ struct wait_ask {
     int64_t timeout_ms; /* -1: none */
 };
 
+/* One more condition by its name, as in {"text":"ready"}. */
+int wait_ask_add(struct wait_ask *a, const char *name, const json_t *value, struct hf_error *err);
 int wait_ask_decode(const json_t *body, struct wait_ask *out, struct hf_error *err);
 
 #endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/program.h"
+
+#include <link.h>
+#include <stdint.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+extern const char __executable_start; /* the linker's */
+
+static void give_back(uintptr_t from, uintptr_t to, uintptr_t page)
+{
+    from = (from + page - 1) & ~(page - 1);
+    to &= ~(page - 1);
+    if (from < to)
+        (void)madvise((void *)from, to - from, MADV_DONTNEED); /* a wish, no more */
+}
+
+void program_give_back(void)
+{
+    const ElfW(Phdr) *h = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+    size_t count = getauxval(AT_PHNUM), i;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), base = 0;
+
+    for (i = count; i-- > 0;)
+        if (h[i].p_type == PT_LOAD) /* the first of them is the lowest */
+            base = (uintptr_t)&__executable_start - h[i].p_vaddr;
+    for (i = 0; i < count; i++)
+        if (h[i].p_type == PT_LOAD && !(h[i].p_flags & PF_W))
+            give_back(base + h[i].p_vaddr, base + h[i].p_vaddr + h[i].p_filesz, page);
+}
