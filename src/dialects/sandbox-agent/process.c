@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "dialects/common/starting.h"
 #include "dialects/sandbox-agent/agent.h"
 
 /* --- the object ------------------------------------------------------------------ */
@@ -129,35 +130,11 @@ void agent_spec_fini(struct agent_spec *s)
     free(s->env);
 }
 
-struct creation {
-    struct pending pending;
-    struct http_request *rq; /* NULL: the client has gone; the process stays */
-};
-
-static void creation_free(struct pending *p)
+static void create_done(struct http_request *rq, struct process *p, const struct hf_error *err)
 {
-    struct creation *c = list_entry(p, struct creation, pending);
-
-    pending_fini(p);
-    free(c);
-}
-
-static const struct pending_kind creation_kind = {.drain = NULL, .free = creation_free};
-
-static void creation_on_gone(void *user)
-{
-    ((struct creation *)user)->rq = NULL;
-}
-
-static void creation_on_spawned(void *arg, struct process *p, const struct hf_error *err)
-{
-    struct creation *c = arg;
-    struct http_request *rq = c->rq;
-
-    creation_free(&c->pending);
-    if (rq != NULL && p != NULL)
+    if (p != NULL)
         answer_info(rq, p);
-    else if (rq != NULL)
+    else
         agent_error(rq, err);
 }
 
@@ -183,22 +160,12 @@ static bool create_options(struct http_request *rq, const json_t *body, struct s
 static void create_spawn(struct http_request *rq, const struct spawn_spec *spec)
 {
     struct agent *a = agent_of(rq);
-    struct creation *c;
-    struct hf_error err;
+    const struct starting_options o = {.pending = &a->pending, .done = create_done};
 
-    if (!has_room(a)) {
+    if (has_room(a))
+        starting_begin(rq, a->engine, spec, &o);
+    else
         agent_conflict(rq, "max concurrent process limit reached");
-        return;
-    }
-    c = hf_xalloc(sizeof *c);
-    c->rq = rq;
-    pending_init(&c->pending, &a->pending, &creation_kind);
-    http_set_user(rq, c, creation_on_gone);
-    if (engine_spawn(a->engine, spec, creation_on_spawned, c, &err) < 0) {
-        http_set_user(rq, NULL, NULL);
-        creation_free(&c->pending);
-        agent_error(rq, &err);
-    }
 }
 
 void agent_create(struct http_request *rq)
