@@ -245,25 +245,40 @@ TEST(a_message_without_end_is_refused_by_its_head)
 
 /* --- signatures ------------------------------------------------------------------------------- */
 
-TEST(a_signature_is_good_for_one_path_direction_user_and_time)
+static const char *refusal(const char *path, const char *operation, const char *user,
+                           const char *expires, const char *given, int64_t now_s)
 {
     static const char lines[] = "# tokens\nwatch tokW\n  own   tokR  \n";
     const struct buf tokens = {.mem = (char *)(uintptr_t)lines, .len = sizeof lines - 1};
-    const char *good = "v1_Eur66ovx92dfc+GwotMbBrIym6ZK9iZDYyuJQDxiTEw";
+    const char *const parts[] = {path, operation, user, expires};
+    const char *wrong = e2b_signature_refusal(&tokens, parts, given, now_s);
 
-    EXPECT(e2b_signature_ok(&tokens, "", "write", "", NULL, good, 100));
-    EXPECT(!e2b_signature_ok(&tokens, "/x", "write", "", NULL, good, 100));
-    EXPECT(!e2b_signature_ok(&tokens, "", "read", "", NULL, good, 100));
-    EXPECT(!e2b_signature_ok(&tokens, "", "write", "u", NULL, good, 100));
-    EXPECT(!e2b_signature_ok(&tokens, "", "write", "", "200", good, 100));
-    EXPECT(!e2b_signature_ok(&tokens, "", "write", "", NULL, "v1_", 100));
+    return wrong != NULL ? wrong : "";
+}
+
+TEST(a_signature_is_good_for_one_path_direction_user_and_time)
+{
+    const char *good = "v1_Eur66ovx92dfc+GwotMbBrIym6ZK9iZDYyuJQDxiTEw",
+               *wrong = "invalid signature";
+
+    EXPECT_STR(refusal("", "write", "", NULL, good, 100), "");
+    EXPECT_STR(refusal("/x", "write", "", NULL, good, 100), wrong);
+    EXPECT_STR(refusal("", "read", "", NULL, good, 100), wrong);
+    EXPECT_STR(refusal("", "write", "u", NULL, good, 100), wrong);
+    EXPECT_STR(refusal("", "write", "", "200", good, 100), wrong);
+    EXPECT_STR(refusal("", "write", "", NULL, "v1_", 100), wrong);
     good = "v1_7DTTpMp+786fvS+4IWc1A1jGWHENIsxfsMK+Yv4LIBg";
-    EXPECT(e2b_signature_ok(&tokens, "/a", "read", "u", "200", good, 100));
-    EXPECT(!e2b_signature_ok(&tokens, "/a", "read", "u", "200", good, 201));
-    EXPECT(!e2b_signature_ok(&tokens, "/a", "read", "u", "x", good, 100));
-    /* As tokW would sign, which may only watch. */
-    EXPECT(!e2b_signature_ok(&tokens, "/a", "read", "u", "200",
-                             "v1_KzQDNlHVLnhTB/3RQ2tHt4Igs+4wjD05BhuQQLkFzzU", 100));
+    EXPECT_STR(refusal("/a", "read", "u", "200", good, 100), "");
+    EXPECT_STR(refusal("/a", "read", "u", "200", good, 201), "signature is already expired");
+    EXPECT_STR(refusal("/a", "read", "u", "x", good, 100), wrong);
+}
+
+/* A token that may only watch signs nothing. */
+TEST(only_owners_sign)
+{
+    EXPECT_STR(
+        refusal("/a", "read", "u", "200", "v1_KzQDNlHVLnhTB/3RQ2tHt4Igs+4wjD05BhuQQLkFzzU", 100),
+        "invalid signature");
 }
 
 /* --- times ------------------------------------------------------------------------------------ */

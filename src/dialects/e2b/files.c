@@ -67,19 +67,22 @@ static bool files_user(struct http_request *rq, struct file_ask *ask)
 static bool files_allowed(struct http_request *rq, const char *operation)
 {
     const char *given = http_query(rq, "signature"), *path = http_query(rq, "path"),
-               *user = http_query(rq, "username");
-    const struct buf *tokens = e2b_of(rq)->tokens;
+               *user = http_query(rq, "username"), *wrong;
+    const char *const parts[] = {
+        [SIGNED_PATH] = path != NULL ? path : "",
+        [SIGNED_OPERATION] = operation,
+        [SIGNED_USER] = user != NULL ? user : "",
+        [SIGNED_EXPIRES] = http_query(rq, "signature_expiration"),
+    };
 
     if (http_role(rq) >= ROLE_OWN)
         return true;
-    if (given != NULL && tokens != NULL &&
-        e2b_signature_ok(tokens, path != NULL ? path : "", operation, user != NULL ? user : "",
-                         http_query(rq, "signature_expiration"), given, clock_wall_ms() / 1000))
-        return true;
-    e2b_plain_error(rq, 401,
-                    given != NULL ? "the signature is wrong or too old"
-                                  : "a token or a signature is required");
-    return false;
+    wrong = given == NULL
+                ? "a token or a signature is required"
+                : e2b_signature_refusal(e2b_of(rq)->tokens, parts, given, clock_wall_ms() / 1000);
+    if (wrong != NULL)
+        e2b_plain_error(rq, 401, wrong);
+    return wrong == NULL;
 }
 
 bool e2b_files_ask(struct http_request *rq, const char *operation, struct file_ask *ask)

@@ -35,8 +35,10 @@ void e2b_file_fault(struct file_fault *f, const char *text, size_t len);
 
 /* files.c: who asks for GET and POST /files, and for what. False: answered. */
 bool e2b_files_ask(struct http_request *rq, const char *operation, struct file_ask *ask);
-/* signature.c: is this what a holder of one of the daemon's tokens has signed? */
-bool e2b_signature_ok(const struct buf *tokens, const char *path, const char *operation,
-                      const char *user, const char *expires, const char *given, int64_t now_s);
+/* signature.c: has a holder of one of the daemon's tokens signed this? NULL: yes; else what is
+ * wrong, in the original's words. */
+const char *e2b_signature_refusal(const struct buf *tokens, const char *const parts[4],
+                                  const char *given, int64_t now_s);
+enum { SIGNED_PATH, SIGNED_OPERATION, SIGNED_USER, SIGNED_EXPIRES }; /* expires: NULL for never */
 
 #endif

@@ -35,16 +35,12 @@ static bool fits(const char *token, size_t len, const char *const *parts, const 
     return same;
 }
 
-bool e2b_signature_ok(const struct buf *tokens, const char *path, const char *operation,
-                      const char *user, const char *expires, const char *given, int64_t now_s)
+static bool any_fits(const struct buf *tokens, const char *const *parts, const char *given)
 {
-    const char *parts[] = {path, operation, user, expires}, *at = buf_data(tokens);
+    const char *at = buf_data(tokens);
     size_t left = tokens->len;
-    int64_t end = 0;
     bool ok = false;
 
-    if (expires != NULL && (!text_to_i64(expires, 0, INT64_MAX, &end) || end < now_s))
-        return false;
     while (left > 0) {
         const char *next = memchr(at, '\n', left), *token;
         size_t n = next != NULL ? (size_t)(next - at) + 1 : left, len;
@@ -56,4 +52,16 @@ bool e2b_signature_ok(const struct buf *tokens, const char *path, const char *op
         left -= n;
     }
     return ok;
+}
+
+const char *e2b_signature_refusal(const struct buf *tokens, const char *const parts[4],
+                                  const char *given, int64_t now_s)
+{
+    const char *expires = parts[SIGNED_EXPIRES];
+    int64_t end = 0;
+
+    if (!any_fits(tokens, parts, given) ||
+        (expires != NULL && !text_to_i64(expires, INT64_MIN, INT64_MAX, &end)))
+        return "invalid signature";
+    return expires != NULL && end < now_s ? "signature is already expired" : NULL;
 }

@@ -109,6 +109,11 @@ static void on_exited(void *arg, const struct exit_record *x)
     struct e2b_stream *s = arg;
     struct buf *b = scratch(s);
 
+    if (s->e2b->sandbox.killed) { /* with the machine; the SDK asks /health and says so */
+        http_stream_abort(s->http);
+        stream_free(&s->pending);
+        return;
+    }
     if (s->starter && x->kind == EXIT_TIMED_OUT) {
         stream_end(s, b, "deadline_exceeded", "context deadline exceeded");
         return;

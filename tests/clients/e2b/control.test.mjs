@@ -2,7 +2,7 @@
 // The control API of E2B and envd's plain routes.
 
 import assert from 'node:assert/strict';
-import { AuthenticationError, Sandbox, SandboxNotFoundError } from 'e2b';
+import { AuthenticationError, Sandbox, SandboxNotFoundError, TimeoutError } from 'e2b';
 import { daemonFor, withDaemon } from '../../lib/daemon.mjs';
 import { create, direct, options, throwsA } from '../../lib/e2b.mjs';
 import { it } from '../../lib/test.mjs';
@@ -74,7 +74,7 @@ withDaemon('e2b: control', { env: { E2B_SANDBOX_ID: 'box1' } }, (d) => {
         const c = await s.commands.run('sleep 100', { background: true });
         const p = await d.spawn({ command: 'sleep', args: ['100'] });
         assert.equal(await s.kill(), true);
-        await assert.rejects(c.wait(), (err) => err.exitCode === -1);
+        await throwsA(c.wait(), TimeoutError, /killed/);
         assert.equal((await d.get(p.id)).status, 'exited');
         assert.equal(await s.isRunning(), false);
         await throwsA(s.commands.run('true'), SandboxNotFoundError);

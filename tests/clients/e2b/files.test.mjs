@@ -16,7 +16,7 @@ withDaemon('e2b: files', { args: ['--dialect', 'e2b=127.0.0.1:0'] }, (d) => {
     let made;
     const sandbox = () => (made ??= create(d));
     const at = (name) => path.join(d.dir, name);
-    const idle = async () => assert.deepEqual(await d.list(), [], 'no process is left of it');
+    const idle = () => waitUntil(async () => (await d.list()).length === 0, 'no process to be left of it');
 
     it('write and read: text, bytes, directories on the way, and over what was there', async () => {
         const { files } = await sandbox();
