@@ -41,6 +41,12 @@ struct session *session_find(struct engine *e, const char *id, struct hf_error *
 /* Newest first: NULL gives the newest, NULL comes after the oldest. */
 struct session *session_next(struct engine *e, const struct session *after);
 const char *session_id(const struct session *s);
+/* What it was made with; borrowed. */
+const struct session_spec *session_definition(const struct session *s);
+/* Of its shell, as far as it was told; NULL: unknown. */
+const char *session_cwd(const struct session *s);
+/* The shell that it has now, dead or alive; NULL until the first is there. */
+struct process *session_shell(const struct session *s);
 void session_write_json(struct session *s, struct json_out *o);
 /* The commands so far; good until the next return to the loop. */
 const struct session_log *session_commands(const struct session *s);
