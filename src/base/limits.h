@@ -121,4 +121,10 @@
 #define LIMIT_MCP_OUTPUT_MAX_BYTES (1024 * 1024)
 #define MCP_PROGRESS_MS 1000 /* between two notifications of progress */
 
+/* --- cloudflare --- */
+#define LIMIT_CF_OUTPUT_BYTES (16 * 1024 * 1024) /* of each stream in the answer to an execute */
+#define LIMIT_CF_CALLS 64                        /* requests under way in one multiplex */
+#define LIMIT_CF_CALL_ID_BYTES 128               /* their ids; the client's have 25 */
+#define LIMIT_CF_FRAME_BYTES (LIMIT_JSON_BODY_BYTES + 64 * 1024) /* one of its messages */
+
 #endif

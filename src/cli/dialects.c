@@ -7,11 +7,13 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "dialects/cloudflare/cf.h"
 #include "dialects/sandbox-agent/agent.h"
 
 /* In the order in which /v1/info names them. */
 const struct dialect *const dialects_all[] = {
     &sandbox_agent_dialect,
+    &cloudflare_dialect,
     NULL,
 };
 
