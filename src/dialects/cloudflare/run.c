@@ -18,6 +18,7 @@ struct cf_run {
     struct cf_launch *launch;      /* or a process is being made */
     struct process *process;       /* referenced: which runs it */
     struct viewer *viewer;
+    bool grouped; /* it belongs to a session */
 };
 
 static void run_free(struct cf_run *r)
@@ -139,13 +140,14 @@ static void run_in_session(struct cf_run *r, const struct cf_run_ask *a)
 
 /* --- as a process ------------------------------------------------------------------------------- */
 
-/* Nobody knows its id. */
+/* Nobody knows its id. One that belongs to a session is kept: what it left behind ends with that. */
 static void run_exited(void *arg, const struct exit_record *x)
 {
     struct cf_run *r = arg;
     struct session_followed f = {.exit = *x};
 
-    process_forget(r->process);
+    if (!r->grouped)
+        process_forget(r->process);
     run_done(r, &f);
 }
 
@@ -213,6 +215,7 @@ void cf_run(struct cf *cf, const struct cf_run_ask *ask, const struct cf_run_ops
     r->ops = ops;
     r->arg = arg;
     r->timeout_ms = ask->timeout_ms;
+    r->grouped = ask->group != NULL;
     r->want = (struct cf_want){.fn = run_on_session, .arg = r};
     *out = r;
     if (ask->session != NULL)

@@ -225,6 +225,7 @@ struct creation {
     struct cf_want want;
     struct cf_session_ask ask; /* of the call's body */
     struct session *dead;      /* whose shell has ended: it goes first */
+    struct task next;
 };
 
 static void creation_gone(void *arg, enum cf_gone why)
@@ -234,6 +235,7 @@ static void creation_gone(void *arg, enum cf_gone why)
     (void)why;
     if (n->dead != NULL)
         session_delete_leave(n->dead, n);
+    task_cancel(&n->next);
     cf_want_cancel(&n->want);
     free(n);
 }
@@ -265,13 +267,21 @@ static void creation_done(void *arg, struct session *s, const struct hf_error *e
     cf_send(c, 200, &o);
 }
 
+static void creation_make(void *arg)
+{
+    struct creation *n = arg;
+
+    cf_session_make(cf_call_cf(n->call), &n->ask, &n->want);
+}
+
+/* It is still there until this returns. */
 static void creation_on_deleted(void *arg, const struct survivors *v, size_t ended)
 {
     struct creation *n = arg;
 
     (void)v, (void)ended;
     n->dead = NULL;
-    cf_session_make(cf_call_cf(n->call), &n->ask, &n->want);
+    loop_defer(cf_call_cf(n->call)->loop, &n->next);
 }
 
 static bool creation_ask(struct cf_call *c, struct cf_session_ask *ask)
@@ -302,6 +312,7 @@ void cf_session_create(struct cf_call *c)
     n->call = c;
     n->ask = ask;
     n->want = (struct cf_want){.fn = creation_done, .arg = n};
+    n->next = (struct task){.fn = creation_make, .arg = n};
     list_init(&n->want.link);
     cf_wait(c, &creation_ops, n);
     old = ask.id != NULL ? session_find(cf_call_cf(c)->engine, ask.id, NULL) : NULL;
@@ -310,7 +321,7 @@ void cf_session_create(struct cf_call *c)
         session_delete(old, 0, creation_on_deleted, n);
         return;
     }
-    cf_session_make(cf_call_cf(c), &ask, &n->want);
+    creation_make(n);
 }
 
 /* --- list, delete ---------------------------------------------------------------------------------- */
