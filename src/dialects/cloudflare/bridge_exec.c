@@ -196,17 +196,6 @@ static const struct cf_run_ops run_ops = {
 
 /* --- what is asked ---------------------------------------------------------------------------------- */
 
-static bool is_argv(const json_t *v)
-{
-    size_t i;
-    json_t *word;
-
-    json_array_foreach (v, i, word)
-        if (!json_is_string(word) || strlen(json_string_value(word)) != json_string_length(word))
-            return false;
-    return json_array_size(v) > 0 && json_string_length(json_array_get(v, 0)) > 0;
-}
-
 /* In the workspace, and not out of it again. */
 static bool is_inside(const char *path)
 {
@@ -229,7 +218,7 @@ static bool exec_ask(struct http_request *rq, const json_t *body, struct cf_run_
                  *cwd = json_object_get(body, "cwd");
 
     a->argv = json_object_get(body, "argv");
-    if (!is_argv(a->argv)) {
+    if (!cf_is_argv(a->argv)) {
         bridge_error(rq, 400, "invalid_request", "argv must be a list of words");
         return false;
     }

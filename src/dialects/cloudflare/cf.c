@@ -108,6 +108,10 @@ static const struct route routes[] = {
      0, NULL},
     {HTTP_DELETE_M, "/v1/sandbox/{id}/session/{session}", cf_bridge_session_delete, ROLE_OWN,
      ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/v1/sandbox/{id}/file/", cf_bridge_file_get, ROLE_OWN,
+     ROUTE_PREFIX | ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_PUT_M, "/v1/sandbox/{id}/file/", cf_bridge_file_put, ROLE_OWN,
+     ROUTE_PREFIX | ROUTE_ANY_QUERY | ROUTE_STREAM_BODY, LIMIT_INPUT_BODY_BYTES, NULL},
 };
 
 /* The addons can send no header. */

@@ -57,6 +57,8 @@ void cf_bridge_exec(struct http_request *rq);
 void cf_bridge_pty(struct http_request *rq);
 void cf_bridge_session_create(struct http_request *rq);
 void cf_bridge_session_delete(struct http_request *rq);
+void cf_bridge_file_get(struct http_request *rq);
+void cf_bridge_file_put(struct http_request *rq);
 
 /* Answers err in the shape of the part that was asked: JSON of the routes, of the bridge, or text. */
 void cf_http_error(struct http_request *rq, const struct hf_error *err);

@@ -96,12 +96,9 @@ static const char *shell_name(const struct cf_launch *l, const struct session *s
 /* The program itself behind what comes before it: argv, a line for a shell, or a terminal's shell. */
 static void put_program(struct plan *p, const struct cf_launch_ask *a, const char *shell)
 {
-    size_t i;
-    json_t *word;
-
     if (a->argv != NULL) {
-        json_array_foreach (a->argv, i, word)
-            put_arg(p, json_string_value(word));
+        for (size_t i = 0; i < json_array_size(a->argv); i++)
+            put_arg(p, json_string_value(json_array_get(a->argv, i)));
         return;
     }
     put_arg(p, a->command == NULL && a->shell != NULL ? a->shell : shell);
@@ -191,7 +188,7 @@ static int plan_make(struct plan *p, const struct cf_launch *l, struct hf_error 
     p->spec.cols = a->cols;
     p->spec.history_bytes = a->history_bytes;
     p->spec.on_detach = a->kill_on_detach ? DETACH_KILL : DETACH_KEEP;
-    p->spec.stdin_mode = a->pty ? STDIN_DEFAULT : STDIN_NULL;
+    p->spec.stdin_mode = a->pty ? STDIN_DEFAULT : a->stdin_pipe ? STDIN_PIPE : STDIN_NULL;
     return 0;
 }
 

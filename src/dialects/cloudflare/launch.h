@@ -24,7 +24,8 @@ struct cf_launch_ask {
     int64_t timeout_ms;
     const char *tag, *metadata;
     bool pty, kill_on_detach;
-    bool impatient; /* does not wait for a command that runs in the session */
+    bool stdin_pipe; /* input will come; else there is none */
+    bool impatient;  /* does not wait for a command that runs in the session */
     int64_t rows, cols, history_bytes;
 };
 

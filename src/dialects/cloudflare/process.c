@@ -169,17 +169,6 @@ void cf_process_start(struct cf_call *c)
 
 /* --- terminals of the next generation: made here, watched at /ws/terminal ---------------------------- */
 
-static bool is_argv(const json_t *v)
-{
-    size_t i;
-    json_t *word;
-
-    json_array_foreach (v, i, word)
-        if (!json_is_string(word) || strlen(json_string_value(word)) != json_string_length(word))
-            return false;
-    return json_array_size(v) > 0 && json_string_length(json_array_get(v, 0)) > 0;
-}
-
 static bool ask_command(struct cf_call *c, const json_t *body, struct cf_launch_ask *a)
 {
     const json_t *command = json_object_get(body, "command");
@@ -189,7 +178,7 @@ static bool ask_command(struct cf_call *c, const json_t *body, struct cf_launch_
     if (json_is_string(command))
         return cf_text(c, "command", true, &a->command);
     a->argv = command;
-    if (is_argv(command))
+    if (cf_is_argv(command))
         return true;
     cf_fail(c, 400, "VALIDATION_FAILED", "command must be a line or a list of words");
     return false;

@@ -109,13 +109,10 @@ static void run_on_session(void *arg, struct session *s, const struct hf_error *
 /* A program and its arguments become a line: the shell is to run them, not to read them. */
 static void quote_argv(struct buf *out, const json_t *argv)
 {
-    size_t i;
-    json_t *word;
-
-    json_array_foreach (argv, i, word) {
+    for (size_t i = 0; i < json_array_size(argv); i++) {
         if (i > 0)
             buf_putc(out, ' ');
-        cf_quote(out, json_string_value(word));
+        cf_quote(out, json_string_value(json_array_get(argv, i)));
     }
 }
 

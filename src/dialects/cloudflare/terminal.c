@@ -245,6 +245,9 @@ static void terminal_open(struct http_request *rq, struct process *p, const char
     struct hf_error err;
 
     t->cf = cf_of(rq);
+    cf_query_size(rq, &o.viewer.cols, &o.viewer.rows);
+    if (o.viewer.cols == 0 || o.viewer.rows == 0 || http_role(rq) < ROLE_TYPE)
+        o.viewer.cols = o.viewer.rows = 0;
     t->resumed = cursor != NULL && cursor[0] != '\0';
     if (!ask_cursor(cursor, &o.viewer))
         hf_fail(&err, HF_E_bad_value, "this is no cursor of this terminal");

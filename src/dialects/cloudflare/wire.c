@@ -90,6 +90,17 @@ enum cf_control cf_control_decode(const char *text, size_t len, int64_t *cols, i
     return CF_CONTROL_UNKNOWN;
 }
 
+bool cf_is_argv(const json_t *v)
+{
+    for (size_t i = 0; i < json_array_size(v); i++) {
+        const json_t *word = json_array_get(v, i);
+
+        if (!json_is_string(word) || strlen(json_string_value(word)) != json_string_length(word))
+            return false;
+    }
+    return json_array_size(v) > 0 && json_string_length(json_array_get(v, 0)) > 0;
+}
+
 /* --- shells ------------------------------------------------------------------------------------ */
 
 void cf_quote(struct buf *out, const char *text)

@@ -30,6 +30,9 @@ enum cf_control {
 };
 enum cf_control cf_control_decode(const char *text, size_t len, int64_t *cols, int64_t *rows);
 
+/* A list of words that can be a program and its arguments. */
+bool cf_is_argv(const json_t *v);
+
 /* --- shells --- */
 /* 'a b' for the shell; quotes inside are kept. */
 void cf_quote(struct buf *out, const char *text);

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import http from 'node:http';
 import { Manifest } from '@openai/agents-core/sandbox';
 import { CloudflareSandboxClient } from '@openai/agents-extensions/sandbox/cloudflare';
 import WebSocket from 'ws';
@@ -61,14 +62,15 @@ withDaemon('cloudflare: the bridge', {}, (d) => {
 
     it('a terminal: ready, output, what is typed, exit code and the end', async () => {
         const s = await create();
-        const r = await s.execCommand({ cmd: 'echo tty-$((1)); read x; echo "got $x"; [ -t 0 ] && echo is-a-tty', tty: true, yieldTimeMs: 3000 });
-        assert.match(r, /tty-1/);
-        const id = Number(/session ID (\d+)/i.exec(r)[1]);
-        const next = await s.writeStdin({ sessionId: id, chars: 'word\n', yieldTimeMs: 1500 });
-        assert.match(next, /got word/);
-        assert.match(next, /is-a-tty/);
-        const end = await s.writeStdin({ sessionId: id, chars: 'exit 6\n', yieldTimeMs: 3000 });
-        assert.match(end, /exited with code 6/);
+        let all = await s.execCommand({ cmd: 'echo tty-$((1)); read x; echo "got $x"; [ -t 0 ] && echo is-a-tty', tty: true, yieldTimeMs: 250 });
+        const sessionId = Number(/session ID (\d+)/i.exec(all)[1]);
+        const say = async (chars, want) => {
+            all += await s.writeStdin({ sessionId, chars, yieldTimeMs: 250 });
+            await waitUntil(async () => want.test(all) || (all += await s.writeStdin({ sessionId, chars: '', yieldTimeMs: 250 })) === '', `${want} in ${all}`);
+        };
+        await say('', /tty-1/);
+        await say('word\n', /got word[^]*is-a-tty/);
+        await say('exit 6\n', /exited with code 6/);
         await s.close();
     });
 
@@ -112,6 +114,37 @@ withDaemon('cloudflare: the bridge', {}, (d) => {
         for (const id of ['a/b', '..', 'a..b', 'x'.repeat(200), '']) {
             assert.equal((await ask('POST', `${box}/session`, { json: { id } })).status, 400, id);
         }
+        await s.close();
+    });
+
+    it('files of a manifest and of the client are written and read, whole or not at all', async () => {
+        const client = new CloudflareSandboxClient({ workerUrl: base(), apiKey: d.token });
+        const s = await client.create(new Manifest({ root: WORKSPACE, entries: { 'deep/in/manifest.txt': { type: 'file', content: 'from the manifest' } } }));
+        assert.equal(fs.readFileSync(`${WORKSPACE}/deep/in/manifest.txt`, 'utf8'), 'from the manifest');
+        assert.equal(Buffer.from(await s.readFile({ path: 'deep/in/manifest.txt' })).toString(), 'from the manifest');
+        await assert.rejects(s.readFile({ path: 'nothing.txt' }), (e) => e.constructor.name === 'SandboxWorkspaceReadNotFoundError');
+        const file = (name) => `/v1/sandbox/${s.state.sandboxId}/file/${name}`;
+        const bytes = Buffer.from(Array.from({ length: 3 << 20 }, (_, i) => (i * 7) & 255));
+        assert.deepEqual((await ask('PUT', file('workspace/new%20dir/%C3%A4.bin'), { body: bytes })).json, { ok: true });
+        assert.ok(fs.readFileSync(`${WORKSPACE}/new dir/ä.bin`).equals(bytes));
+        assert.ok((await ask('GET', file('workspace/new%20dir/%C3%A4.bin'))).body.equals(bytes));
+        assert.deepEqual((await ask('PUT', file('workspace/empty'), { body: Buffer.alloc(0) })).json, { ok: true });
+        const empty = await ask('GET', file('workspace/empty'));
+        assert.deepEqual([empty.status, empty.body.length], [200, 0]);
+        assert.equal((await ask('GET', file('workspace'))).status, 400, 'a directory');
+        assert.equal((await ask('GET', file('workspace/none'))).status, 404);
+        assert.equal((await ask('PUT', file('workspace/empty/below'), { body: 'x' })).status, 500);
+        assert.equal((await ask('PUT', file('workspace/new%20dir'), { body: 'x' })).status, 500);
+        assert.equal((await ask('GET', file(''))).status, 400);
+        assert.equal((await ask('PUT', file('workspace/x'), { body: 'x', role: 'type' })).status, 403);
+        const parts = () => fs.readdirSync(WORKSPACE).filter((f) => f.endsWith('.part'));
+        assert.deepEqual(parts(), []);
+        const half = http.request(`${base()}${file('workspace/half')}`, { method: 'PUT', headers: { ...d.authHeaders(), 'Content-Length': 100 } });
+        half.on('error', () => {}).write('half');
+        await waitUntil(() => parts().length === 1, 'the beginning');
+        half.destroy();
+        await waitUntil(() => parts().length === 0, 'nothing to be left of it');
+        assert.ok(!fs.existsSync(`${WORKSPACE}/half`));
         await s.close();
     });
 
