@@ -13,6 +13,7 @@
 
 #define CAPTURE_TIMEOUT_MS 10000
 #define CAPTURE_MAX_BYTES 4096 /* a path */
+#define DETACH_MS 500          /* not at once: a worker that is replaced detaches everybody */
 
 /*
  * Arguments: the file, the names of what must stay as it is in this process, and the
@@ -187,7 +188,8 @@ static int plan_make(struct plan *p, const struct cf_launch *l, struct hf_error 
     p->spec.rows = a->rows;
     p->spec.cols = a->cols;
     p->spec.history_bytes = a->history_bytes;
-    p->spec.on_detach = a->kill_on_detach ? DETACH_KILL : DETACH_KEEP;
+    p->spec.on_detach = a->kill_on_detach ? DETACH_KILL_AFTER : DETACH_KEEP;
+    p->spec.detach_ms = DETACH_MS;
     p->spec.stdin_mode = a->pty ? STDIN_DEFAULT : a->stdin_pipe ? STDIN_PIPE : STDIN_NULL;
     return 0;
 }
