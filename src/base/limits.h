@@ -152,6 +152,7 @@
 #define LIMIT_HYPER_OUTPUT_BYTES (1024 * 1024) /* in the status of a terminal */
 #define LIMIT_HYPER_FRAME_BYTES (1024 * 1024)  /* of JSON, as other bodies */
 #define LIMIT_HYPER_LIST 1000                  /* processes in one answer */
+
 /* --- opensandbox --- */
 #define LIMIT_OSB_LINE_BYTES (64 * 1024) /* of a line in one event; the Go client takes 4 MiB */
 #define LIMIT_OSB_LIST 100               /* commands in one answer */
@@ -160,5 +161,11 @@
 #define OSB_PARTIAL_MS 1000              /* a line that does not end is shown after this silence */
 #define OSB_KILL_GRACE_MS 3000           /* of an interrupt, as execd's */
 #define OSB_READ_ONLY_MAX 5              /* a viewer that types so often is sent away */
+
+/* --- cloudflare --- */
+#define LIMIT_CF_OUTPUT_BYTES (16 * 1024 * 1024) /* of each stream in the answer to an execute */
+#define LIMIT_CF_CALLS 64                        /* requests under way in one multiplex */
+#define LIMIT_CF_CALL_ID_BYTES 128               /* their ids; the client's have 25 */
+#define LIMIT_CF_FRAME_BYTES (LIMIT_JSON_BODY_BYTES + 64 * 1024) /* one of its messages */
 
 #endif

@@ -11,6 +11,7 @@
 #include "dialects/opencode/opencode.h"
 #include "dialects/e2b/e2b.h"
 #include "dialects/opensandbox/osb.h"
+#include "dialects/cloudflare/cf.h"
 #include "dialects/sandbox-agent/agent.h"
 
 /* In the order in which /v1/info names them. */
@@ -20,6 +21,7 @@ const struct dialect *const dialects_all[] = {
     &opencode_dialect,
     &e2b_dialect,
     &opensandbox_dialect,
+    &cloudflare_dialect,
     NULL,
 };
 

@@ -48,7 +48,7 @@ void session_write_json(struct session *s, struct json_out *o)
         json_int(o, p->pid);
     else
         json_nil(o);
-    json_kstr(o, "cwd", s->cwd != NULL ? s->cwd : p != NULL ? p->cwd : s->spec.cwd);
+    json_kstr(o, "cwd", session_cwd(s));
     json_ku64(o, "commands", p != NULL ? session_log_next_number(shell_log(p)) - 1 : 0);
     json_ku64(o, "queued", s->queued);
     json_key(o, "running");
@@ -326,9 +326,21 @@ const char *session_id(const struct session *s)
     return s->id;
 }
 
+const struct session_spec *session_definition(const struct session *s)
+{
+    return &s->spec;
+}
+
 const char *session_cwd(const struct session *s)
 {
-    return s->spec.cwd;
+    if (s->cwd != NULL)
+        return s->cwd;
+    return s->shell != NULL ? s->shell->cwd : s->spec.cwd;
+}
+
+struct process *session_shell(const struct session *s)
+{
+    return s->shell;
 }
 
 int64_t session_created_ms(const struct session *s)

@@ -42,7 +42,12 @@ struct session *session_find(struct engine *e, const char *id, struct hf_error *
 /* Newest first: NULL gives the newest, NULL comes after the oldest. */
 struct session *session_next(struct engine *e, const struct session *after);
 const char *session_id(const struct session *s);
-const char *session_cwd(const struct session *s); /* it was made with; NULL: the daemon's */
+/* What it was made with; borrowed. */
+const struct session_spec *session_definition(const struct session *s);
+/* Of its shell, as far as it was told; NULL: unknown. */
+const char *session_cwd(const struct session *s);
+/* The shell that it has now, dead or alive; NULL until the first is there. */
+struct process *session_shell(const struct session *s);
 int64_t session_created_ms(const struct session *s);
 bool session_is_busy(const struct session *s); /* a command runs in its shell */
 /* What a dialect wants to remember of it; "" if nothing. Kept for the next worker. */

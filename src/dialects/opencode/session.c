@@ -13,7 +13,7 @@
 
 const char *oc_session_directory(const struct oc *oc, const struct session *s)
 {
-    const char *cwd = session_cwd(s);
+    const char *cwd = session_definition(s)->cwd;
 
     return cwd != NULL ? cwd : oc->cwd;
 }

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cf.c - birth and end of the dialect, its routes and its errors. Layer: dialects.
+ */
+#include "dialects/cloudflare/cf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "dialects/cloudflare/bridge.h"
+#include "dialects/cloudflare/pty.h"
+
+#define PREFIX "/dialects/cloudflare"
+
+struct json_out cf_answer(struct cf *cf)
+{
+    struct json_out o;
+
+    buf_clear(&cf->scratch);
+    json_out_init(&o, &cf->scratch);
+    json_open(&o, '{');
+    return o;
+}
+
+struct process *cf_find(struct cf *cf, const char *id)
+{
+    struct process *p = engine_find(cf->engine, id, NULL);
+    char tag[LIMIT_TAG_BYTES + 8];
+
+    if (p != NULL || strlen(id) > LIMIT_TAG_BYTES)
+        return p;
+    snprintf(tag, sizeof tag, "tag:%s", id);
+    return engine_find(cf->engine, tag, NULL);
+}
+
+/* --- errors ------------------------------------------------------------------------------------ */
+
+static void api_error(struct http_request *rq, const struct hf_error *err)
+{
+    int status = hf_code_status(err->code);
+    bool unknown = err->code == HF_E_not_found;
+    struct json_out o = cf_answer(cf_of(rq));
+
+    json_kstr(&o, "code",
+              unknown || status == 405 ? "UNKNOWN_ERROR"
+              : status == 401          ? "UNAUTHORIZED"
+              : status == 403          ? "PERMISSION_DENIED"
+              : status < 500           ? "VALIDATION_FAILED"
+                                       : "INTERNAL_ERROR");
+    json_kstr(&o, "message", unknown ? "The requested endpoint was not found" : err->detail);
+    json_key(&o, "context");
+    json_open(&o, '{');
+    json_shut(&o, '}');
+    json_kint(&o, "httpStatus", status);
+    json_ktime(&o, "timestamp", clock_wall_ms());
+    json_shut(&o, '}');
+    http_reply_json(rq, status, o.buf);
+}
+
+void cf_http_error(struct http_request *rq, const struct hf_error *err)
+{
+    const char *path = http_path(rq);
+
+    if (strncmp(path, PREFIX, strlen(PREFIX)) == 0)
+        path += strlen(PREFIX);
+    if (strncmp(path, "/v1/", 4) == 0)
+        bridge_error(rq, hf_code_status(err->code), hf_code_name(err->code), err->detail);
+    else if (strncmp(path, "/ws", 3) == 0)
+        cf_refuse_text(rq, hf_code_status(err->code), err->detail);
+    else
+        api_error(rq, err);
+}
+
+/* --- routes --------------------------------------------------------------------------------------- */
+
+static void greet(struct http_request *rq)
+{
+    cf_refuse_text(rq, 200, "holdfast speaks Cloudflare Sandbox here\n");
+}
+
+static void health(struct http_request *rq)
+{
+    http_reply(rq, 200, "application/json", "{\"ok\":true}", 11);
+}
+
+#define ALL_METHODS (HTTP_GET_M | HTTP_POST_M | HTTP_PUT_M | HTTP_DELETE_M)
+#define SOCKET (ROUTE_UPGRADE | ROUTE_ANY_QUERY)
+
+static const struct route routes[] = {
+    {HTTP_GET_M, "/", greet, ROLE_WATCH, 0, 0, NULL},
+    {HTTP_GET_M, "/health", health, ROLE_NONE, ROUTE_PUBLIC, 0, NULL},
+    {HTTP_GET_M, "/ws", cf_mux, ROLE_WATCH, SOCKET, 0, NULL},
+    {HTTP_GET_M, "/api/ws", cf_mux, ROLE_WATCH, SOCKET, 0, NULL},
+    {HTTP_GET_M, "/ws/pty", cf_pty, ROLE_WATCH, SOCKET, 0, NULL},
+    {HTTP_GET_M, "/ws/terminal", cf_terminal, ROLE_WATCH, SOCKET, 0, NULL},
+    {ALL_METHODS, "/api/", cf_api, ROLE_WATCH, ROUTE_PREFIX | ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_POST_M, "/v1/sandbox", cf_bridge_create, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_DELETE_M, "/v1/sandbox/{id}", cf_bridge_delete, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/v1/sandbox/{id}/running", cf_bridge_running, ROLE_WATCH, ROUTE_ANY_QUERY, 0,
+     NULL},
+    {HTTP_POST_M, "/v1/sandbox/{id}/exec", cf_bridge_exec, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/v1/sandbox/{id}/pty", cf_bridge_pty, ROLE_WATCH, SOCKET, 0, NULL},
+    {HTTP_POST_M, "/v1/sandbox/{id}/session", cf_bridge_session_create, ROLE_OWN, ROUTE_ANY_QUERY,
+     0, NULL},
+    {HTTP_DELETE_M, "/v1/sandbox/{id}/session/{session}", cf_bridge_session_delete, ROLE_OWN,
+     ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/v1/sandbox/{id}/file/", cf_bridge_file_get, ROLE_OWN,
+     ROUTE_PREFIX | ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_PUT_M, "/v1/sandbox/{id}/file/", cf_bridge_file_put, ROLE_OWN,
+     ROUTE_PREFIX | ROUTE_ANY_QUERY | ROUTE_STREAM_BODY, LIMIT_INPUT_BODY_BYTES, NULL},
+};
+
+/* The addons can send no header. */
+static const struct auth_ways ways = {.upgrade_query = "access_token token"};
+
+static void *cf_make(const struct dialect_host *host)
+{
+    struct cf *cf = hf_xalloc(sizeof *cf);
+
+    cf->engine = host->engine;
+    cf->loop = host->loop;
+    cf->version = host->version;
+    list_init(&cf->pending);
+    list_init(&cf->works);
+    list_init(&cf->makings);
+    list_init(&cf->starts);
+    cf->table = (struct route_table){
+        .prefix = PREFIX,
+        .routes = routes,
+        .count = sizeof routes / sizeof *routes,
+        .error = cf_http_error,
+        .context = cf,
+        .ways = &ways,
+    };
+    return cf;
+}
+
+static const struct route_table *cf_routes(void *self)
+{
+    return &((struct cf *)self)->table;
+}
+
+static void cf_drain(void *self)
+{
+    struct cf *cf = self;
+
+    cf->draining = true;
+    pending_drain(&cf->pending);
+}
+
+static void cf_free(void *self)
+{
+    struct cf *cf = self;
+
+    pending_free(&cf->pending);
+    pending_free(&cf->works);
+    buf_fini(&cf->scratch);
+    buf_fini(&cf->frame);
+    free(cf);
+}
+
+const struct dialect cloudflare_dialect = {
+    .name = "cloudflare",
+    .port = 3000,
+    .make = cf_make,
+    .routes = cf_routes,
+    .drain = cf_drain,
+    .free = cf_free,
+};

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cf.h - Cloudflare Sandbox, as its SDK, its xterm addons and its bridge's clients speak it
+ *
+ * Facts: docs/dialects/cloudflare.md. Sessions are the engine's sessions; processes
+ * and terminals are its processes, named by the engine's id or by their tag. The terminal of a
+ * session is the process of it whose metadata is CF_TERMINAL_METADATA. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_CLOUDFLARE_CF_H
+#define HF_DIALECTS_CLOUDFLARE_CF_H
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "dialects/common/dialect.h"
+#include "dialects/common/pending.h"
+
+extern const struct dialect cloudflare_dialect;
+
+#define CF_WORKSPACE "/workspace"
+#define CF_DEFAULT_SESSION "default"
+#define CF_NO_SESSION "__DISABLE_SESSION__" /* the client's word for "a fresh shell each time" */
+#define CF_TERMINAL_METADATA "{\"cloudflare\":\"terminal\"}"
+
+struct cf {
+    struct engine *engine;
+    struct loop *loop;
+    const char *version;
+    struct route_table table;
+    struct list pending;
+    struct list works;   /* struct pending: what the engine will call back, whoever waits */
+    struct list makings; /* sessions that are being made; session.c */
+    struct list starts;  /* terminals of sessions that are being started; pty.c */
+    struct buf scratch;  /* one answer or event */
+    struct buf frame;    /* and what goes around it */
+    bool draining;
+};
+
+static inline struct cf *cf_of(const struct http_request *rq)
+{
+    return http_context(rq);
+}
+
+/* An object is begun in the scratch buffer. */
+struct json_out cf_answer(struct cf *cf);
+/* The process of an id, "pid:N" or tag; NULL. */
+struct process *cf_find(struct cf *cf, const char *id);
+
+/* Handlers of plain routes. */
+void cf_api(struct http_request *rq);      /* api.c: everything under /api/ */
+void cf_mux(struct http_request *rq);      /* mux.c */
+void cf_pty(struct http_request *rq);      /* pty.c */
+void cf_terminal(struct http_request *rq); /* terminal.c */
+void cf_bridge_create(struct http_request *rq);
+void cf_bridge_delete(struct http_request *rq);
+void cf_bridge_running(struct http_request *rq);
+void cf_bridge_exec(struct http_request *rq);
+void cf_bridge_pty(struct http_request *rq);
+void cf_bridge_session_create(struct http_request *rq);
+void cf_bridge_session_delete(struct http_request *rq);
+void cf_bridge_file_get(struct http_request *rq);
+void cf_bridge_file_put(struct http_request *rq);
+
+/* Answers err in the shape of the part that was asked: JSON of the routes, of the bridge, or text. */
+void cf_http_error(struct http_request *rq, const struct hf_error *err);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dialects/common/session_follow.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "engine/events.h"
+
+struct session_follow {
+    struct engine *engine;
+    struct session *session;
+    const struct session_follow_ops *ops;
+    void *arg;
+    struct session_run *run; /* NULL: it has ended */
+    struct viewer *viewer;   /* NULL: it still waits */
+    struct event_subscriber subscriber;
+    struct session_followed result;
+    uint64_t to;     /* where its output ends, once `run` is NULL */
+    bool shell_gone; /* nothing more can come */
+};
+
+static void follow_free(struct session_follow *f)
+{
+    events_unsubscribe(&f->subscriber);
+    viewer_detach(f->viewer);
+    free(f);
+}
+
+static void follow_finish(struct session_follow *f)
+{
+    f->ops->done(f->arg, &f->result);
+    follow_free(f);
+}
+
+static bool follow_ready(void *arg)
+{
+    struct session_follow *f = arg;
+
+    return f->ops->ready(f->arg);
+}
+
+/* Commands that came after it write into the same journal. */
+static void follow_bytes(void *arg, const struct slice *s)
+{
+    struct session_follow *f = arg;
+    struct slice mine = *s;
+    bool last = f->run == NULL && s->at + s->len >= f->to;
+
+    if (last)
+        mine.len = f->to > s->at ? (size_t)(f->to - s->at) : 0;
+    if (mine.len > 0)
+        f->ops->bytes(f->arg, &mine);
+    if (last)
+        follow_finish(f);
+}
+
+static void follow_gap(void *arg, uint64_t from, uint64_t to)
+{
+    struct session_follow *f = arg;
+
+    f->ops->gap(f->arg, from, to);
+    if (f->run == NULL && to >= f->to)
+        follow_finish(f);
+}
+
+static void follow_exited(void *arg, const struct exit_record *x)
+{
+    struct session_follow *f = arg;
+
+    (void)x;
+    f->shell_gone = true;
+    if (f->run == NULL)
+        follow_finish(f);
+}
+
+static const struct viewer_ops viewer_ops = {
+    .ready = follow_ready,
+    .bytes = follow_bytes,
+    .gap = follow_gap,
+    .exited = follow_exited,
+};
+
+static void follow_attach(struct session_follow *f, const char *process_id, uint64_t from)
+{
+    const struct viewer_options o = {
+        .since = SINCE_OFFSET,
+        .offset = from,
+        .internal = true,
+        .lossless = true,
+        .read_only = true,
+        .verbatim = true,
+        .only_stream = -1,
+    };
+    struct process *p = engine_find(f->engine, process_id, NULL);
+
+    events_unsubscribe(&f->subscriber);
+    if (f->ops->started != NULL)
+        f->ops->started(f->arg);
+    if (p == NULL || viewer_attach(p, &o, &viewer_ops, f, &f->viewer, NULL) < 0)
+        f->shell_gone = true;
+}
+
+/* The session tells that a command has begun: if it is ours, its output begins in the journal. */
+static void follow_on_event(void *arg)
+{
+    struct session_follow *f = arg;
+    struct session_command c;
+
+    if (session_run_number(f->run) != 0 && session_log_last(session_commands(f->session), &c) &&
+        c.begin.number == session_run_number(f->run))
+        follow_attach(f, c.begin.process_id, c.begin.from);
+}
+
+static void follow_on_done(void *arg, const struct session_result *r, const struct hf_error *err)
+{
+    struct session_follow *f = arg;
+    const struct process *p;
+
+    f->run = NULL;
+    if (r == NULL) {
+        f->ops->failed(f->arg, err);
+        follow_free(f);
+        return;
+    }
+    p = engine_find(f->engine, r->process_id, NULL);
+    f->result = (struct session_followed){r->exit, p == NULL || !process_is_running(p)};
+    f->to = r->to;
+    if (f->viewer == NULL && !f->shell_gone)
+        follow_attach(f, r->process_id, r->from);
+    if (f->shell_gone || viewer_offset(f->viewer) >= f->to)
+        follow_finish(f);
+}
+
+int session_follow_start(struct engine *e, struct session *s, struct session_run_spec *spec,
+                         const struct session_follow_ops *ops, void *arg,
+                         struct session_follow **out, struct hf_error *err)
+{
+    struct session_follow *f = hf_xalloc(sizeof *f);
+    int rc;
+
+    f->engine = e;
+    f->session = s;
+    f->ops = ops;
+    f->arg = arg;
+    f->subscriber = (struct event_subscriber){.fn = follow_on_event, .arg = f};
+    list_init(&f->subscriber.link);
+    spec->max_output_bytes = 0;
+    rc = session_run(s, spec, follow_on_done, f, &f->run, err);
+    if (rc < 0) {
+        free(f);
+        return rc;
+    }
+    events_subscribe(engine_events(e), &f->subscriber);
+    *out = f;
+    return 0;
+}
+
+void session_follow_pump(struct session_follow *f)
+{
+    if (f->viewer != NULL)
+        viewer_pump(f->viewer);
+}
+
+void session_follow_leave(struct session_follow *f, bool cancel)
+{
+    if (f->run != NULL)
+        session_run_leave(f->run, cancel);
+    follow_free(f);
+}
