@@ -86,6 +86,8 @@ void conn_new(struct http_server *s, const struct listener *l, int fd, const str
  */
 struct conn *conn_dial(struct http_server *s, const struct sockaddr *to, socklen_t len,
                        const struct conn_proto *proto, void *owner, int *errnum);
+/* No delay, and keep-alives that notice a peer that vanished without a word. */
+void conn_tune_tcp(int fd);
 /* A connection of our own housekeeping: a server that drains does not wait for it. */
 void conn_set_background(struct conn *c, bool background);
 /* Right after conn_dial(); takes t. */
