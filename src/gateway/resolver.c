@@ -10,6 +10,8 @@
 static const struct resolver_class *const classes[] = {
     &resolver_file,
     &resolver_redis,
+    &resolver_docker,
+    &resolver_kubernetes,
 };
 
 struct resolver *resolver_open(struct http_server *s, const char *url, struct hf_error *err)
