@@ -23,6 +23,7 @@
 
 #define TUNNEL_FLOOD 2  /* full buffers in a row before a pipe is worth it */
 #define TUNNEL_ROUNDS 4 /* in one turn; then others have theirs */
+#define TUNNEL_SMALL_BYTES 1024
 #define TUNNEL_PIPE_BYTES (512 * 1024)
 #define TUNNEL_PIPES_IDLE 16 /* kept for the next flood */
 
@@ -191,6 +192,8 @@ static void direction_send(struct direction *d, const char *bytes, size_t len)
     conn_send(d->to, &iov, 1);
     if (d->to->blocked)
         conn_pause(d->from);
+    else if (len <= TUNNEL_SMALL_BYTES)
+        loop_expect(t->g->loop); /* a key and its echo: being woken costs more than looking */
 }
 
 /* True: there may be more. */
