@@ -4,7 +4,8 @@
  *
  * Label `holdfast.sandbox` is the id ("" stands for the container's own), `holdfast.ports` what may be
  * reached, `holdfast.tokens` who lets in. The engine's events say when to look again: first
- * the events are asked for, then the list, so nothing can happen in between. Layer: gateway.
+ * the events are asked for, then the list, so nothing can happen in between. A container in
+ * the host's network has no address of its own: it is reached at the engine's. Layer: gateway.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "gateway/fetch.h"
+#include "gateway/head.h"
 #include "gateway/label_ports.h"
 #include "gateway/resolver.h"
 #include "transport/server.h"
@@ -26,6 +28,7 @@ struct docker {
     struct resolver r;
     struct http_server *server;
     struct fetch_target target;
+    char host[INET6_ADDRSTRLEN]; /* of the engine, as it looks from here */
     struct fetch *events, *list;
     struct timer *timer;
     struct buf text; /* of the list */
@@ -46,8 +49,9 @@ static const char *text_of(const json_t *o, const char *key)
 }
 
 /* The first address it has in any network. */
-static const char *address_of(const json_t *container)
+static const char *address_of(const struct docker *d, const json_t *container)
 {
+    const char *mode = text_of(json_object_get(container, "HostConfig"), "NetworkMode");
     json_t *networks = json_object_get(json_object_get(container, "NetworkSettings"), "Networks"),
            *net;
     const char *name;
@@ -60,14 +64,14 @@ static const char *address_of(const json_t *container)
         if (v6 != NULL && v6[0] != '\0')
             return v6;
     }
-    return NULL;
+    return mode != NULL && strcmp(mode, "host") == 0 ? d->host : NULL;
 }
 
-static void take_container(struct roster *t, const json_t *c)
+static void take_container(const struct docker *d, struct roster *t, const json_t *c)
 {
     const json_t *labels = json_object_get(c, "Labels");
     const char *id = text_of(labels, DOCKER_LABEL), *own = text_of(c, "Id");
-    const char *address = address_of(c);
+    const char *address = address_of(d, c);
     char name[PLACE_ID_BYTES + 1];
     struct endpoint *e;
 
@@ -108,7 +112,7 @@ static void docker_take_list(struct docker *d)
 
     for (i = 0; i < json_array_size(list); i++) {
         c = json_array_get(list, i);
-        take_container(fresh, c);
+        take_container(d, fresh, c);
     }
     if (json_is_array(list)) {
         roster_swap(d->known, fresh);
@@ -215,6 +219,15 @@ static void docker_on_timer(struct timer *t, void *arg)
 
 /* --- the resolver -------------------------------------------------------------------------- */
 
+static void name_host(struct docker *d)
+{
+    char text[64] = "127.0.0.1:0";
+
+    if (d->target.to.len > 0)
+        address_text(&d->target.to, text, sizeof text);
+    head_peer_ip(text, d->host, sizeof d->host);
+}
+
 static struct resolver *docker_open(struct http_server *s, const char *url, struct hf_error *err)
 {
     struct docker *d;
@@ -237,6 +250,7 @@ static struct resolver *docker_open(struct http_server *s, const char *url, stru
     d = hf_xalloc(sizeof *d);
     d->server = s;
     d->target = target;
+    name_host(d);
     d->known = roster_new();
     d->timer = timer_new(s->loop, docker_on_timer, d);
     docker_begin(d);
