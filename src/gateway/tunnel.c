@@ -8,29 +8,29 @@
  * the bytes never come to us. A pipe goes back as soon as it is empty and the flood is over, so
  * an idle tunnel is two connections and this struct.
  *
+ * Of a WebSocket's way down the lengths of the frames are followed (frames.h), so that a worker that
+ * must go can say so between two of them. A flood of large frames is spliced frame by frame: a look
+ * at each header is what that costs.
+ *
  * What a sink has no room for stays in the sink's `out` or in the pipe, and its source is not read
  * meanwhile. An end of stream is passed on by itself: the other direction goes on. Layer: gateway.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "base/io.h"
 #include "base/mem.h"
 #include "gateway/exchange.h"
+#include "gateway/frames.h"
+#include "gateway/tunnel_pipe.h"
+#include "transport/ws_codec.h"
 
 #define TUNNEL_FLOOD 2  /* full buffers in a row before a pipe is worth it */
 #define TUNNEL_ROUNDS 4 /* in one turn; then others have theirs */
 #define TUNNEL_SMALL_BYTES 1024
-#define TUNNEL_PIPE_BYTES (512 * 1024)
-#define TUNNEL_PIPES_IDLE 16 /* kept for the next flood */
-
-struct pipe_pair {
-    struct list link;
-    int in, out;
-};
+#define TUNNEL_FRAME_BYTES (16 * 1024) /* smaller frames: many in one buffer cost less */
 
 struct direction {
     struct conn *from, *to;
@@ -38,8 +38,9 @@ struct direction {
     size_t in_pipe;
     unsigned full; /* full buffers in a row */
     uint64_t *moved;
-    bool eof;  /* from has ended */
-    bool shut; /* and `to` was told */
+    struct frames *frames; /* followed; NULL: not, or not of a WebSocket */
+    bool eof;              /* from has ended */
+    bool shut;             /* and `to` was told */
 };
 
 struct tunnel {
@@ -48,65 +49,22 @@ struct tunnel {
     struct record record;
     struct quota_hold hold;
     char *upstream;
-    bool quiet; /* nothing moved since the deadline was set */
+    struct frames frames; /* of `down` */
+    bool quiet;           /* nothing moved since the deadline was set */
+    bool going;           /* the client is to be told 1001, between two frames */
+    bool told;            /* it was: what the sandbox still says is dropped */
 };
 
 static const struct conn_proto tunnel_proto;
 
-/* --- pipes ------------------------------------------------------------------------- */
-
-static struct pipe_pair *pipe_take(struct gateway *g)
-{
-    struct pipe_pair *p;
-    int fds[2];
-
-    if (!list_is_empty(&g->pipes)) {
-        p = list_entry(g->pipes.next, struct pipe_pair, link);
-        list_remove(&p->link);
-        g->pipe_count--;
-        return p;
-    }
-    if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) < 0)
-        return NULL;
-    fcntl(fds[1], F_SETPIPE_SZ, TUNNEL_PIPE_BYTES); /* what it may be is good enough */
-    p = hf_xalloc(sizeof *p);
-    *p = (struct pipe_pair){.in = fds[1], .out = fds[0]};
-    list_init(&p->link);
-    return p;
-}
-
-static void pipe_close(struct pipe_pair *p)
-{
-    close(p->in);
-    close(p->out);
-    free(p);
-}
-
 static void direction_drop_pipe(struct gateway *g, struct direction *d)
 {
-    struct pipe_pair *p = d->pipe;
-
-    if (p == NULL)
+    if (d->pipe == NULL)
         return;
+    pipe_give(g, d->pipe, d->in_pipe == 0);
     d->pipe = NULL;
     d->full = 0;
-    if (d->in_pipe > 0 || g->pipe_count >= TUNNEL_PIPES_IDLE) {
-        pipe_close(p);
-    } else {
-        list_append(&g->pipes, &p->link);
-        g->pipe_count++;
-    }
     d->in_pipe = 0;
-}
-
-void tunnel_free_pipes(struct gateway *g)
-{
-    while (!list_is_empty(&g->pipes)) {
-        struct pipe_pair *p = list_entry(g->pipes.next, struct pipe_pair, link);
-
-        list_remove(&p->link);
-        pipe_close(p);
-    }
 }
 
 /* --- the end ------------------------------------------------------------------------ */
@@ -182,14 +140,40 @@ static void direction_update_shut(struct direction *d)
 
 /* --- by the scratch buffer -------------------------------------------------------------- */
 
-static void direction_send(struct direction *d, const char *bytes, size_t len)
+/* Says 1001 if this is a place where that can be said. */
+static void tunnel_update_going(struct tunnel *t)
 {
-    struct iovec iov = {(void *)(uintptr_t)bytes, len};
+    static char close_frame[] = {(char)(0x80 | WS_OP_CLOSE), 2, WS_CODE_GOING >> 8,
+                                 (char)(WS_CODE_GOING & 0xff)};
+    struct iovec iov = {close_frame, sizeof close_frame};
+
+    if (!t->going || t->told || t->frames.closed || t->down.in_pipe > 0 ||
+        !frames_is_between(&t->frames))
+        return;
+    t->told = true;
+    conn_send(t->down.to, &iov, 1);
+}
+
+/* What of the bytes may pass. */
+static size_t direction_follow(struct direction *d, const char *bytes, size_t len)
+{
     struct tunnel *t = d->from->owner;
 
-    *d->moved += len;
+    return t->told ? 0 : frames_follow(d->frames, bytes, len, t->going);
+}
+
+static void direction_send(struct direction *d, const char *bytes, size_t len)
+{
+    struct tunnel *t = d->from->owner;
+    size_t n = d->frames != NULL ? direction_follow(d, bytes, len) : len;
+    struct iovec iov = {(void *)(uintptr_t)bytes, n};
+
+    *d->moved += n;
     t->quiet = false;
-    conn_send(d->to, &iov, 1);
+    if (n > 0)
+        conn_send(d->to, &iov, 1);
+    if (t->going)
+        tunnel_update_going(t);
     if (d->to->blocked)
         conn_pause(d->from);
     else if (len <= TUNNEL_SMALL_BYTES)
@@ -247,17 +231,39 @@ static bool direction_empty_pipe(struct direction *d)
     return true;
 }
 
+/* How much may be moved unseen: the rest of a frame. 0: the buffer is the better way. */
+static size_t direction_span(struct direction *d)
+{
+    struct frames *f = d->frames;
+    char head[FRAMES_HEAD_MAX];
+    uint64_t size;
+    ssize_t n;
+
+    if (f == NULL)
+        return TUNNEL_PIPE_BYTES;
+    if (frames_is_between(f)) {
+        n = recv(d->from->fd, head, sizeof head, MSG_PEEK | MSG_DONTWAIT);
+        size = n > 0 ? frames_measure(head, (size_t)n) : 0;
+        if (size >= TUNNEL_FRAME_BYTES)
+            frames_begin(f, head, size);
+    }
+    return f->left < TUNNEL_PIPE_BYTES ? (size_t)f->left : TUNNEL_PIPE_BYTES;
+}
+
 static bool direction_splice(struct direction *d)
 {
     struct conn *c = d->from;
     struct tunnel *t = c->owner;
+    size_t span;
     ssize_t n;
 
     if (d->to->out.len > 0) /* it has to go first */
         return false;
+    span = direction_span(d);
+    if (span == 0)
+        return direction_copy(d);
     do
-        n = splice(c->fd, NULL, d->pipe->in, NULL, TUNNEL_PIPE_BYTES,
-                   SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+        n = splice(c->fd, NULL, d->pipe->in, NULL, span, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
     while (n < 0 && errno == EINTR);
     if (n < 0 && errno == EAGAIN) {
         direction_drop_pipe(t->g, d);
@@ -276,6 +282,8 @@ static bool direction_splice(struct direction *d)
     *d->moved += (size_t)n;
     t->quiet = false;
     d->in_pipe = (size_t)n;
+    if (d->frames != NULL)
+        frames_pass(d->frames, (size_t)n);
     return direction_empty_pipe(d);
 }
 
@@ -291,7 +299,9 @@ static void tunnel_on_readable(struct conn *c)
     for (int i = 0; i < TUNNEL_ROUNDS; i++) {
         if (d->to->ended || d->to->connecting)
             return;
-        if (d->pipe == NULL && d->full >= TUNNEL_FLOOD && d->to->tls == NULL)
+        if (t->going)
+            direction_drop_pipe(t->g, d); /* it is empty, or nothing would be read */
+        else if (d->pipe == NULL && d->full >= TUNNEL_FLOOD && d->to->tls == NULL)
             d->pipe = pipe_take(t->g);
         if (d->pipe != NULL ? !direction_splice(d) : !direction_copy(d))
             return;
@@ -331,6 +341,7 @@ static void tunnel_on_writable(struct conn *c)
     conn_set_blocked(c, false);
     if (d->in_pipe > 0 && !direction_empty_pipe(d))
         return;
+    tunnel_update_going(d->from->owner);
     if (d->from->paused)
         conn_resume(d->from);
     direction_update_shut(d);
@@ -355,10 +366,26 @@ static void tunnel_on_deadline(struct conn *c, enum deadline_kind kind)
     conn_set_deadline(c, DEADLINE_QUIET);
 }
 
-/* A stream may end by itself; if it does not, the server cuts it when it must go. */
+/* A stream may end by itself; if it does not, tunnel_on_cut() is called when it must. */
 static void tunnel_on_leave(struct conn *c)
 {
     (void)c;
+}
+
+/*
+ * The time is over. A client with a WebSocket is told 1001; its answer goes up as if the close had
+ * been its own, and the sandbox ends the connection. Other protocols have no such word here.
+ */
+static void tunnel_on_cut(struct conn *c)
+{
+    struct tunnel *t = c->owner;
+
+    if (t->down.frames == NULL) {
+        conn_end(c);
+        return;
+    }
+    t->going = true;
+    tunnel_update_going(t);
 }
 
 static const struct conn_proto tunnel_proto = {
@@ -370,7 +397,16 @@ static const struct conn_proto tunnel_proto = {
     .on_readable = tunnel_on_readable,
     .on_writable = tunnel_on_writable,
     .on_leave = tunnel_on_leave,
+    .on_cut = tunnel_on_cut,
 };
+
+static bool is_websocket(const struct exchange *ex)
+{
+    size_t at = 0;
+    const char *to = http1_header(&ex->rs, "Upgrade", &at);
+
+    return to != NULL && strcasecmp(to, "websocket") == 0;
+}
 
 void tunnel_begin(struct exchange *ex)
 {
@@ -386,6 +422,8 @@ void tunnel_begin(struct exchange *ex)
     ex->up = NULL;
     t->up = (struct direction){.from = client, .to = up, .moved = &t->record.bytes_up};
     t->down = (struct direction){.from = up, .to = client, .moved = &t->record.bytes_down};
+    if (is_websocket(ex))
+        t->down.frames = &t->frames;
     t->record.route = SHARED_UPGRADE;
     t->g->shared->seats[t->g->o.worker].gauges.tunnels++;
     exchange_free(ex);

@@ -40,6 +40,7 @@ struct conn_proto {
     void (*on_readable)(struct conn *c); /* instead of on_bytes */
     void (*on_writable)(struct conn *c); /* instead of sending `out` and on_drain */
     void (*on_leave)(struct conn *c);    /* the server drains: come to an end, soon or now */
+    void (*on_cut)(struct conn *c); /* the time for that is over: last words, instead of the end */
 };
 
 struct conn {
