@@ -47,6 +47,7 @@ void exchange_free(struct exchange *ex)
 
     lookup_cancel(&ex->lookup);
     access_cancel(ex);
+    bulk_drop_pipe(ex);
     quota_give(g->shared, g->o.worker, &ex->hold.sandbox);
     quota_give(g->shared, g->o.worker, &ex->hold.peer);
     endpoint_unref(ex->endpoint);
