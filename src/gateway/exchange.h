@@ -37,6 +37,8 @@ struct gateway {
     struct buf head; /* being built */
     struct auth *auth;
     struct route_table admin;
+    struct address last_to; /* and its text: see exchange.c */
+    char last_text[64];
     uint64_t next_request;
     uint32_t request_seed;
 };

@@ -291,18 +291,8 @@ static size_t upstream_on_bytes(struct conn *up, char *bytes, size_t len)
     return used;
 }
 
-/* What follows the body was not read with it, but must be known of all the same. */
-static bool has_more(const struct conn *up)
-{
-    char byte;
-
-    return recv(up->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
-}
-
 void upstream_moved(struct exchange *ex)
 {
-    if (has_more(ex->up))
-        ex->rs.keep_alive = false;
     conn_become(ex->up, &upstream_proto, ex);
     upstream_on_done(ex);
 }
