@@ -250,6 +250,36 @@ static size_t direction_span(struct direction *d)
     return f->left < TUNNEL_PIPE_BYTES ? (size_t)f->left : TUNNEL_PIPE_BYTES;
 }
 
+/* As splice(2), of one span. */
+static ssize_t direction_fill(struct direction *d, size_t span)
+{
+    struct tunnel *t = d->from->owner;
+    ssize_t n;
+
+    do
+        n = splice(d->from->fd, NULL, d->pipe->in, NULL, span, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    while (n < 0 && errno == EINTR);
+    if (n <= 0)
+        return n;
+    *d->moved += (size_t)n;
+    t->quiet = false;
+    d->in_pipe += (size_t)n;
+    if (d->frames != NULL)
+        frames_pass(d->frames, (size_t)n);
+    return n;
+}
+
+/* Frame after frame as far as they are here and the pipe has room. As splice(2). */
+static ssize_t direction_fill_more(struct direction *d, size_t span)
+{
+    ssize_t first = direction_fill(d, span), n = first;
+
+    while (d->frames != NULL && n == (ssize_t)span && d->in_pipe < TUNNEL_PIPE_BYTES / 2 &&
+           (span = direction_span(d)) > 0)
+        n = direction_fill(d, span);
+    return first; /* an end or an error behind it comes again */
+}
+
 static bool direction_splice(struct direction *d)
 {
     struct conn *c = d->from;
@@ -260,11 +290,11 @@ static bool direction_splice(struct direction *d)
     if (d->to->out.len > 0) /* it has to go first */
         return false;
     span = direction_span(d);
-    if (span == 0)
+    if (span == 0) {
+        direction_drop_pipe(t->g, d);
         return direction_copy(d);
-    do
-        n = splice(c->fd, NULL, d->pipe->in, NULL, span, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-    while (n < 0 && errno == EINTR);
+    }
+    n = direction_fill_more(d, span);
     if (n < 0 && errno == EAGAIN) {
         direction_drop_pipe(t->g, d);
         return false;
@@ -279,11 +309,6 @@ static bool direction_splice(struct direction *d)
         direction_update_shut(d);
         return false;
     }
-    *d->moved += (size_t)n;
-    t->quiet = false;
-    d->in_pipe = (size_t)n;
-    if (d->frames != NULL)
-        frames_pass(d->frames, (size_t)n);
     return direction_empty_pipe(d);
 }
 
