@@ -3,13 +3,15 @@
  * fuzz_gateway.c - a request as the gateway reads and rewrites it, and an answer likewise
  *
  * What it lets through is parsed again: it must be one request, with the framing that was judged and
- * nothing behind it.
+ * nothing behind it. Also lists of sandboxes, labels of containers and the lengths of frames.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateway/frames.h"
 #include "gateway/head.h"
+#include "gateway/label_ports.h"
 #include "gateway/link.h"
 #include "gateway/resolver.h"
 
@@ -95,6 +97,45 @@ static void feed(struct http1 *p, const char *bytes, size_t size, void (*on_head
     http1_fini(p);
 }
 
+/* In pieces of any size it comes to the same place as at once; and stops are at ends of frames. */
+static void follow(const char *bytes, size_t size)
+{
+    struct frames whole = {0}, pieces = {0}, steps = {0};
+    size_t at = 0;
+
+    check(frames_follow(&whole, bytes, size, false) == size);
+    for (size_t i = 0, n = 1; i < size; i += n, n = n % 7 + 1) {
+        n = n < size - i ? n : size - i;
+        check(frames_follow(&pieces, bytes + i, n, false) == n);
+    }
+    while (at < size) {
+        uint64_t length = frames_measure(bytes + at, size - at);
+        size_t n = frames_follow(&steps, bytes + at, size - at, true);
+
+        check(n > 0 && (at + n == size || frames_is_between(&steps)));
+        check(!frames_is_between(&steps) || n == length);
+        at += n;
+    }
+    check(whole.left == pieces.left && whole.have == pieces.have);
+    check(whole.left == steps.left && whole.closed == steps.closed);
+}
+
+/* An address, ports and tokens as labels have them, a line each. */
+static void take_labels(const uint8_t *data, size_t size)
+{
+    char text[512], *save = NULL, *address;
+
+    size = size < sizeof text - 1 ? size : sizeof text - 1;
+    memcpy(text, data, size);
+    text[size] = '\0';
+    address = strtok_r(text, "\n", &save);
+    if (address != NULL) {
+        char *ports = strtok_r(NULL, "\n", &save);
+
+        endpoint_unref(endpoint_from_labels(address, ports, strtok_r(NULL, "\n", &save)));
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct roster *t;
@@ -102,16 +143,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size == 0)
         return 0;
-    switch (data[0] % 4) {
+    switch (data[0] % 8) {
     case 0:
         http1_init(&p, &limits);
         feed(&p, (const char *)data + 1, size - 1, on_request);
         break;
     case 1:
     case 2:
-        http1_init_response(&p, &limits, data[0] % 4 == 2);
+        http1_init_response(&p, &limits, data[0] % 8 == 2);
         feed(&p, (const char *)data + 1, size - 1, on_answer);
         break;
+    case 4: follow((const char *)data + 1, size - 1); break;
+    case 5: take_labels(data + 1, size - 1); break;
     default:
         t = roster_new();
         roster_parse(t, (const char *)data + 1, size - 1, NULL);

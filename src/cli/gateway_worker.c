@@ -148,6 +148,7 @@ static void worker_on_signal(struct watch *watch, int events, void *arg)
     (void)watch, (void)events;
     while (hf_read(w->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
         if (w->leaving) {
+            gateway_cut(w->gateway);
             loop_stop(w->loop); /* asked twice: now */
             return;
         }

@@ -154,10 +154,22 @@ static void client_on_drain(struct conn *c)
 {
     struct exchange *ex = c->owner;
 
+    if (ex != NULL && !bulk_on_room(ex))
+        return;
     if (ex != NULL && ex->up != NULL && ex->up->paused)
         conn_resume(ex->up);
     if (ex == NULL || ex->state == EXCHANGE_ANSWERED)
         conn_resume(c);
+}
+
+/* What bulk.c moves is not in `out`, so only we know that there is room. */
+static void client_on_writable(struct conn *c)
+{
+    conn_flush(c);
+    if (c->ended || c->out.len > 0)
+        return;
+    conn_set_blocked(c, false);
+    client_on_drain(c);
 }
 
 static void client_on_deadline(struct conn *c, enum deadline_kind kind)
@@ -203,5 +215,6 @@ const struct conn_proto client_proto = {
     .on_drain = client_on_drain,
     .on_deadline = client_on_deadline,
     .on_end = client_on_end,
+    .on_writable = client_on_writable,
     .on_leave = client_on_leave,
 };

@@ -8,13 +8,14 @@
  */
 #include "gateway/exchange.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "transport/origin.h"
 
 static void exchange_on_lookup(struct lookup *l, int rc, struct endpoint *e);
@@ -47,6 +48,7 @@ void exchange_free(struct exchange *ex)
 
     lookup_cancel(&ex->lookup);
     access_cancel(ex);
+    bulk_drop_pipe(ex);
     quota_give(g->shared, g->o.worker, &ex->hold.sandbox);
     quota_give(g->shared, g->o.worker, &ex->hold.peer);
     endpoint_unref(ex->endpoint);
@@ -92,11 +94,11 @@ static void exchange_name(struct exchange *ex)
 {
     struct gateway *g = ex->g;
     struct record *r = &ex->record;
+    uint32_t name[2] = {htonl(g->request_seed), htonl((uint32_t)++g->next_request)};
     size_t n = strcspn(ex->place.path, "?");
 
-    snprintf(ex->request_id, sizeof ex->request_id, "%08x%08llx", g->request_seed,
-             (unsigned long long)++g->next_request & 0xffffffff);
-    snprintf(r->request_id, sizeof r->request_id, "%s", ex->request_id);
+    hex_encode(ex->request_id, name, sizeof name);
+    memcpy(r->request_id, ex->request_id, sizeof r->request_id);
     r->method = http1_method_name(&ex->rq);
     if (g->o.access_log >= 0)
         r->path = hf_xstrndup(ex->place.path, n);
@@ -180,7 +182,7 @@ void exchange_on_head(struct exchange *ex)
         return;
     }
     ex->record.route = ex->rq.upgrade ? SHARED_UPGRADE : SHARED_HTTP;
-    snprintf(ex->record.id, sizeof ex->record.id, "%s", ex->place.id);
+    memcpy(ex->record.id, ex->place.id, sizeof ex->record.id);
     ex->record.port = ex->place.port;
     find_cors(ex);
     if (is_preflight(ex)) {
@@ -247,6 +249,18 @@ static int take_quota(struct exchange *ex, struct hf_error *err)
                    "This sandbox, or your address, has as many requests as it may have.");
 }
 
+/* Mostly it is the same one as before, whose text is known. */
+static void name_upstream(struct exchange *ex)
+{
+    struct gateway *g = ex->g;
+
+    if (!address_equal(&g->last_to, &ex->to)) {
+        g->last_to = ex->to;
+        address_text(&ex->to, g->last_text, sizeof g->last_text);
+    }
+    memcpy(ex->upstream, g->last_text, sizeof ex->upstream);
+}
+
 void exchange_permitted(struct exchange *ex)
 {
     struct hf_error err = {0};
@@ -266,7 +280,7 @@ void exchange_permitted(struct exchange *ex)
         answer_error(ex, &err);
         return;
     }
-    address_text(&ex->to, ex->upstream, sizeof ex->upstream);
+    name_upstream(ex);
     ex->state = EXCHANGE_RELAY;
     upstream_begin(ex);
 }

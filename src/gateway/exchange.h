@@ -37,6 +37,8 @@ struct gateway {
     struct buf head; /* being built */
     struct auth *auth;
     struct route_table admin;
+    struct address last_to; /* and its text: see exchange.c */
+    char last_text[64];
     uint64_t next_request;
     uint32_t request_seed;
 };
@@ -55,6 +57,8 @@ struct exchange {
     struct quota_hold hold;
     struct record record;
     struct address to;
+    struct pipe_pair *pipe; /* bulk.c's; NULL */
+    size_t in_pipe;
     char upstream[64];       /* "10.0.0.5:80" */
     const char *cors_origin; /* in rq; NULL */
     char request_id[24];
@@ -89,6 +93,12 @@ void exchange_permitted(struct exchange *ex); /* access.c's yes */
 void upstream_begin(struct exchange *ex);
 void upstream_send_body(struct exchange *ex, const char *bytes, size_t len);
 void upstream_end_body(struct exchange *ex);
+void upstream_moved(struct exchange *ex); /* bulk.c has moved the whole body */
+
+/* bulk.c */
+bool bulk_begin(struct exchange *ex);   /* nothing is held of the answer; false: it does not pay */
+bool bulk_on_room(struct exchange *ex); /* at the client; false: it was not enough */
+void bulk_drop_pipe(struct exchange *ex);
 
 /* answer.c: what the gateway says itself. */
 void answer_error(struct exchange *ex, const struct hf_error *err);

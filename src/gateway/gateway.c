@@ -116,6 +116,11 @@ void gateway_drain(struct gateway *g, uint32_t ms, task_fn *done, void *arg)
     http_server_drain(g->server, ms, done, arg);
 }
 
+void gateway_cut(struct gateway *g)
+{
+    server_cut(g->server);
+}
+
 bool gateway_is_ready(const struct gateway *g)
 {
     return !g->server->draining && resolver_is_ready(g->resolver);

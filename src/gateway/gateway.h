@@ -53,8 +53,9 @@ void gateway_free(struct gateway *g);
 void gateway_listen(struct gateway *g, const struct listen_socket *l, struct tls_context *tls);
 /* /metrics, /healthz, /readyz, for those who run it. */
 void gateway_listen_admin(struct gateway *g, const struct listen_socket *l);
-/* Streams may end by themselves for `ms`; then they are cut. */
+/* Streams may end by themselves for `ms`; then WebSockets are told 1001 and others are cut. */
 void gateway_drain(struct gateway *g, uint32_t ms, task_fn *done, void *arg);
+void gateway_cut(struct gateway *g); /* that, now */
 bool gateway_is_ready(const struct gateway *g);
 
 #endif

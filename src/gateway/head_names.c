@@ -102,3 +102,17 @@ bool head_name_is_token(const char *name)
     }
     return true;
 }
+
+void head_put_length(struct buf *out, uint64_t length)
+{
+    char digits[24];
+    size_t at = sizeof digits;
+
+    digits[--at] = '\n';
+    digits[--at] = '\r';
+    do
+        digits[--at] = (char)('0' + length % 10);
+    while ((length /= 10) > 0);
+    buf_puts(out, "Content-Length: ");
+    buf_put(out, digits + at, sizeof digits - at);
+}

@@ -6,6 +6,9 @@
 #define HF_GATEWAY_HEAD_NAMES_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
 
 enum head_kind {
     HEAD_PLAIN,     /* goes on as it came */
@@ -25,5 +28,7 @@ enum head_kind {
 enum head_kind head_kind_of(const char *name);
 bool head_value_is_clean(const char *value);
 bool head_name_is_token(const char *name);
+
+void head_put_length(struct buf *out, uint64_t length); /* "Content-Length: 5\r\n" */
 
 #endif

@@ -201,7 +201,7 @@ static void put_framing(struct writer *w)
     if (rq->chunked)
         buf_puts(w->out, "Transfer-Encoding: chunked\r\n");
     else if (rq->has_length)
-        buf_printf(w->out, "Content-Length: %llu\r\n", (unsigned long long)rq->length);
+        head_put_length(w->out, rq->length);
     if (http1_has_body(rq) && rq->http11 && http1_header(rq, "Expect", &at) != NULL)
         buf_puts(w->out, "Expect: 100-continue\r\n");
     if (!rq->upgrade)
@@ -221,6 +221,23 @@ static bool has_header(const struct http1 *rq, const char *name)
     return http1_header(rq, name, &at) != NULL;
 }
 
+/* Written in parts: this is on the way of every request. */
+static void put_forwarded_own(struct buf *out, const char *ip, const char *proto, const char *host)
+{
+    bool v6 = strchr(ip, ':') != NULL;
+
+    buf_puts(out, v6 ? "for=\"[" : "for=");
+    buf_puts(out, ip);
+    buf_puts(out, v6 ? "]\";proto=" : ";proto=");
+    buf_puts(out, proto);
+    if (host[0] != '\0') {
+        buf_puts(out, ";host=\"");
+        buf_puts(out, host);
+        buf_putc(out, '"');
+    }
+    buf_put(out, "\r\n", 2);
+}
+
 /* Who asks, as this socket knows it. What the client said itself counts only from a proxy of ours. */
 static void put_forwarded(struct writer *w)
 {
@@ -234,23 +251,22 @@ static void put_forwarded(struct writer *w)
     buf_puts(w->out, "X-Forwarded-For: ");
     while (trust && (old = http1_header(h->rq, "X-Forwarded-For", &at)) != NULL)
         buf_printf(w->out, "%s, ", old);
-    buf_printf(w->out, "%s\r\n", ip);
+    buf_puts(w->out, ip);
+    buf_put(w->out, "\r\n", 2);
     if (!trust || !has_header(h->rq, "X-Forwarded-Proto"))
         put_line(w->out, "X-Forwarded-Proto", proto);
     if ((!trust || !has_header(h->rq, "X-Forwarded-Host")) && h->place->host[0] != '\0')
         put_line(w->out, "X-Forwarded-Host", h->place->host);
-    if (h->place->prefix_len > 0)
-        buf_printf(w->out, "X-Forwarded-Prefix: %.*s\r\n", (int)h->place->prefix_len,
-                   h->place->path);
+    if (h->place->prefix_len > 0) {
+        buf_puts(w->out, "X-Forwarded-Prefix: ");
+        buf_put(w->out, h->place->path, h->place->prefix_len);
+        buf_put(w->out, "\r\n", 2);
+    }
     buf_puts(w->out, "Forwarded: ");
     at = 0;
     while (trust && (old = http1_header(h->rq, "Forwarded", &at)) != NULL)
         buf_printf(w->out, "%s, ", old);
-    buf_printf(w->out, strchr(ip, ':') != NULL ? "for=\"[%s]\";proto=%s" : "for=%s;proto=%s", ip,
-               proto);
-    if (h->place->host[0] != '\0')
-        buf_printf(w->out, ";host=\"%s\"", h->place->host);
-    buf_put(w->out, "\r\n", 2);
+    put_forwarded_own(w->out, ip, proto, h->place->host);
 }
 
 int head_put_request(struct buf *out, const struct head_rules *rules, const struct head_request *h,

@@ -19,7 +19,11 @@ static void put_line(struct buf *out, const char *name, const char *value)
 
 static void put_status(struct buf *out, const struct http1 *rs)
 {
-    buf_printf(out, "HTTP/1.1 %u ", rs->status);
+    const char status[] = {(char)('0' + rs->status / 100 % 10), (char)('0' + rs->status / 10 % 10),
+                           (char)('0' + rs->status % 10), ' '};
+
+    buf_puts(out, "HTTP/1.1 ");
+    buf_put(out, status, sizeof status);
     buf_put(out, buf_data(&rs->reason), rs->reason.len);
     buf_put(out, "\r\n", 2);
 }
@@ -135,7 +139,7 @@ static void put_framing(struct buf *out, const struct head_response *h)
     if (h->chunked)
         buf_puts(out, "Transfer-Encoding: chunked\r\n");
     else if (rs->has_length && rs->status != 204)
-        buf_printf(out, "Content-Length: %llu\r\n", (unsigned long long)rs->length);
+        head_put_length(out, rs->length);
     if (h->close)
         buf_puts(out, "Connection: close\r\n");
     else if (h->http10)

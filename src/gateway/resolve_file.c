@@ -2,14 +2,18 @@
 /*
  * resolve_file.c - sandboxes in a file, which is read again when it changes
  *
- * The directory is watched, not the file: whoever changes a file well writes a new one and
- * renames it. A file that cannot be read or understood leaves what was known. Layer: gateway.
+ * The directory is watched, not the file: whoever changes a file well writes a new one and renames it, or
+ * another that it leads to (mounted ConfigMaps). Most of what happens there may be others' business, so
+ * the file is read only when it looks different. One that cannot be read or understood leaves what
+ * was known. Layer: gateway.
  */
 #include <errno.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -17,22 +21,51 @@
 #include "transport/server.h"
 
 #define FILE_MAX_BYTES (16 << 20)
+/* A file may change again without a new time of change, for as long as that time is new. */
+#define FILE_FRESH_MS 2000
 
 struct file_resolver {
     struct resolver r;
     struct roster *roster;
     struct watch *watch;
     char *path;
+    struct stat read; /* what it looked like when it was read last; {0}: it could not be */
     int fd;
+    bool fresh; /* it had just been changed then */
     bool loaded;
 };
+
+static int64_t changed_ms(const struct stat *st)
+{
+    return (int64_t)st->st_ctim.tv_sec * 1000 + st->st_ctim.tv_nsec / 1000000;
+}
+
+/* Before it is read: a change after this is seen next time. */
+static void file_note(struct file_resolver *f)
+{
+    if (stat(f->path, &f->read) < 0)
+        f->read = (struct stat){0};
+    f->fresh = clock_wall_ms() - changed_ms(&f->read) < FILE_FRESH_MS;
+}
+
+static bool file_looks_the_same(const struct file_resolver *f)
+{
+    const struct stat *was = &f->read;
+    struct stat now;
+
+    return !f->fresh && stat(f->path, &now) == 0 && now.st_dev == was->st_dev &&
+           now.st_ino == was->st_ino && now.st_size == was->st_size &&
+           now.st_ctim.tv_sec == was->st_ctim.tv_sec && now.st_ctim.tv_nsec == was->st_ctim.tv_nsec;
+}
 
 static int file_load(struct file_resolver *f, struct hf_error *err)
 {
     struct roster *fresh = roster_new();
     struct buf text = {0};
-    int rc = io_read_file(f->path, FILE_MAX_BYTES, &text);
+    int rc;
 
+    file_note(f);
+    rc = io_read_file(f->path, FILE_MAX_BYTES, &text);
     if (rc < 0)
         hf_fail(err, HF_E_bad_value, "Cannot read %s: %s.", f->path, strerror(-rc));
     else
@@ -55,6 +88,8 @@ static void file_on_change(struct watch *w, int events, void *arg)
     (void)w, (void)events;
     while (hf_read(f->fd, bytes, sizeof bytes) > 0)
         ;
+    if (file_looks_the_same(f))
+        return;
     if (file_load(f, &err) < 0)
         log_warn("sandboxes stay as they were: %s", err.detail);
     else

@@ -4,12 +4,13 @@
  */
 #include "gateway/resolver.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static const struct resolver_class *const classes[] = {
     &resolver_file,
     &resolver_redis,
+    &resolver_docker,
+    &resolver_kubernetes,
 };
 
 struct resolver *resolver_open(struct http_server *s, const char *url, struct hf_error *err)
@@ -46,7 +47,8 @@ void resolver_find(struct resolver *r, struct lookup *l, const char *id, lookup_
 {
     lookup_cancel(l);
     list_init(&l->link);
-    snprintf(l->id, sizeof l->id, "%s", id);
+    l->id[sizeof l->id - 1] = '\0';
+    memccpy(l->id, id, '\0', sizeof l->id - 1);
     l->done = done;
     l->open = true;
     r->class->find(r, l);

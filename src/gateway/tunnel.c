@@ -8,105 +8,18 @@
  * the bytes never come to us. A pipe goes back as soon as it is empty and the flood is over, so
  * an idle tunnel is two connections and this struct.
  *
+ * Of a WebSocket's way down the lengths of the frames are followed (frames.h), so that a worker that
+ * must go can say so between two of them. A flood of large frames is spliced frame by frame: a look
+ * at each header is what that costs.
+ *
  * What a sink has no room for stays in the sink's `out` or in the pipe, and its source is not read
  * meanwhile. An end of stream is passed on by itself: the other direction goes on. Layer: gateway.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include <strings.h>
 
-#include "base/io.h"
 #include "base/mem.h"
-#include "gateway/exchange.h"
-
-#define TUNNEL_FLOOD 2  /* full buffers in a row before a pipe is worth it */
-#define TUNNEL_ROUNDS 4 /* in one turn; then others have theirs */
-#define TUNNEL_PIPE_BYTES (512 * 1024)
-#define TUNNEL_PIPES_IDLE 16 /* kept for the next flood */
-
-struct pipe_pair {
-    struct list link;
-    int in, out;
-};
-
-struct direction {
-    struct conn *from, *to;
-    struct pipe_pair *pipe; /* NULL: by the scratch buffer */
-    size_t in_pipe;
-    unsigned full; /* full buffers in a row */
-    uint64_t *moved;
-    bool eof;  /* from has ended */
-    bool shut; /* and `to` was told */
-};
-
-struct tunnel {
-    struct gateway *g;
-    struct direction up, down;
-    struct record record;
-    struct quota_hold hold;
-    char *upstream;
-    bool quiet; /* nothing moved since the deadline was set */
-};
-
-static const struct conn_proto tunnel_proto;
-
-/* --- pipes ------------------------------------------------------------------------- */
-
-static struct pipe_pair *pipe_take(struct gateway *g)
-{
-    struct pipe_pair *p;
-    int fds[2];
-
-    if (!list_is_empty(&g->pipes)) {
-        p = list_entry(g->pipes.next, struct pipe_pair, link);
-        list_remove(&p->link);
-        g->pipe_count--;
-        return p;
-    }
-    if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) < 0)
-        return NULL;
-    fcntl(fds[1], F_SETPIPE_SZ, TUNNEL_PIPE_BYTES); /* what it may be is good enough */
-    p = hf_xalloc(sizeof *p);
-    *p = (struct pipe_pair){.in = fds[1], .out = fds[0]};
-    list_init(&p->link);
-    return p;
-}
-
-static void pipe_close(struct pipe_pair *p)
-{
-    close(p->in);
-    close(p->out);
-    free(p);
-}
-
-static void direction_drop_pipe(struct gateway *g, struct direction *d)
-{
-    struct pipe_pair *p = d->pipe;
-
-    if (p == NULL)
-        return;
-    d->pipe = NULL;
-    d->full = 0;
-    if (d->in_pipe > 0 || g->pipe_count >= TUNNEL_PIPES_IDLE) {
-        pipe_close(p);
-    } else {
-        list_append(&g->pipes, &p->link);
-        g->pipe_count++;
-    }
-    d->in_pipe = 0;
-}
-
-void tunnel_free_pipes(struct gateway *g)
-{
-    while (!list_is_empty(&g->pipes)) {
-        struct pipe_pair *p = list_entry(g->pipes.next, struct pipe_pair, link);
-
-        list_remove(&p->link);
-        pipe_close(p);
-    }
-}
+#include "gateway/tunnel_own.h"
 
 /* --- the end ------------------------------------------------------------------------ */
 
@@ -162,137 +75,12 @@ static struct direction *direction_to(struct conn *c)
     return c == t->up.to ? &t->up : &t->down;
 }
 
-/* Passes the end on once everything before it is gone. */
-static void direction_update_shut(struct direction *d)
-{
-    struct tunnel *t = d->to->owner;
-
-    if (!d->eof || d->shut || d->to->blocked || d->to->ended || d->in_pipe > 0)
-        return;
-    d->shut = true;
-    direction_drop_pipe(t->g, d);
-    conn_flush(d->to);
-    conn_shutdown_write(d->to);
-    if (t->up.shut && t->down.shut) {
-        conn_end(t->up.from);
-        conn_end(t->up.to);
-    }
-}
-
-/* --- by the scratch buffer -------------------------------------------------------------- */
-
-static void direction_send(struct direction *d, const char *bytes, size_t len)
-{
-    struct iovec iov = {(void *)(uintptr_t)bytes, len};
-    struct tunnel *t = d->from->owner;
-
-    *d->moved += len;
-    t->quiet = false;
-    conn_send(d->to, &iov, 1);
-    if (d->to->blocked)
-        conn_pause(d->from);
-}
-
-/* True: there may be more. */
-static bool direction_copy(struct direction *d)
-{
-    struct conn *c = d->from;
-    ssize_t n;
-
-    do
-        n = recv(c->fd, c->server->scratch, SERVER_SCRATCH_BYTES, MSG_DONTWAIT);
-    while (n < 0 && errno == EINTR);
-    if (n < 0 && errno == EAGAIN)
-        return false;
-    if (n < 0) {
-        conn_end(c);
-        return false;
-    }
-    if (n == 0) {
-        d->eof = true;
-        conn_set_eof(c);
-        direction_update_shut(d);
-        return false;
-    }
-    d->full = n == SERVER_SCRATCH_BYTES ? d->full + 1 : 0;
-    direction_send(d, c->server->scratch, (size_t)n);
-    return n == SERVER_SCRATCH_BYTES && !c->ended && !d->to->ended && !d->to->blocked;
-}
-
-/* --- by a pipe ---------------------------------------------------------------------------- */
-
-/* False: the sink has no room, or is gone. */
-static bool direction_empty_pipe(struct direction *d)
-{
-    while (d->in_pipe > 0) {
-        ssize_t n = splice(d->pipe->out, NULL, d->to->fd, NULL, d->in_pipe,
-                           SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0 && errno == EAGAIN) {
-            conn_set_blocked(d->to, true);
-            conn_pause(d->from);
-            return false;
-        }
-        if (n <= 0) {
-            conn_end(d->to);
-            return false;
-        }
-        d->in_pipe -= (size_t)n;
-    }
-    return true;
-}
-
-static bool direction_splice(struct direction *d)
-{
-    struct conn *c = d->from;
-    struct tunnel *t = c->owner;
-    ssize_t n;
-
-    if (d->to->out.len > 0) /* it has to go first */
-        return false;
-    do
-        n = splice(c->fd, NULL, d->pipe->in, NULL, TUNNEL_PIPE_BYTES,
-                   SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-    while (n < 0 && errno == EINTR);
-    if (n < 0 && errno == EAGAIN) {
-        direction_drop_pipe(t->g, d);
-        return false;
-    }
-    if (n < 0) {
-        conn_end(c);
-        return false;
-    }
-    if (n == 0) {
-        d->eof = true;
-        conn_set_eof(c);
-        direction_update_shut(d);
-        return false;
-    }
-    *d->moved += (size_t)n;
-    t->quiet = false;
-    d->in_pipe = (size_t)n;
-    return direction_empty_pipe(d);
-}
-
 /* --- the connections' events ----------------------------------------------------------------- */
 
 static void tunnel_on_readable(struct conn *c)
 {
-    struct direction *d = direction_from(c);
-    struct tunnel *t = c->owner;
-
-    if (c->in.len > 0)
-        return; /* what came before is on its way by tunnel_on_bytes() */
-    for (int i = 0; i < TUNNEL_ROUNDS; i++) {
-        if (d->to->ended || d->to->connecting)
-            return;
-        if (d->pipe == NULL && d->full >= TUNNEL_FLOOD && d->to->tls == NULL)
-            d->pipe = pipe_take(t->g);
-        if (d->pipe != NULL ? !direction_splice(d) : !direction_copy(d))
-            return;
-    }
+    if (c->in.len == 0) /* else what came before is on its way by tunnel_on_bytes() */
+        direction_move(direction_from(c));
 }
 
 /* What came in before it was a tunnel, and everything that came by TLS. */
@@ -328,6 +116,7 @@ static void tunnel_on_writable(struct conn *c)
     conn_set_blocked(c, false);
     if (d->in_pipe > 0 && !direction_empty_pipe(d))
         return;
+    tunnel_update_going(d->from->owner);
     if (d->from->paused)
         conn_resume(d->from);
     direction_update_shut(d);
@@ -352,10 +141,26 @@ static void tunnel_on_deadline(struct conn *c, enum deadline_kind kind)
     conn_set_deadline(c, DEADLINE_QUIET);
 }
 
-/* A stream may end by itself; if it does not, the server cuts it when it must go. */
+/* A stream may end by itself; if it does not, tunnel_on_cut() is called when it must. */
 static void tunnel_on_leave(struct conn *c)
 {
     (void)c;
+}
+
+/*
+ * The time is over. A client with a WebSocket is told 1001; its answer goes up as if the close had
+ * been its own, and the sandbox ends the connection. Other protocols have no such word here.
+ */
+static void tunnel_on_cut(struct conn *c)
+{
+    struct tunnel *t = c->owner;
+
+    if (t->down.frames == NULL) {
+        conn_end(c);
+        return;
+    }
+    t->going = true;
+    tunnel_update_going(t);
 }
 
 static const struct conn_proto tunnel_proto = {
@@ -367,7 +172,16 @@ static const struct conn_proto tunnel_proto = {
     .on_readable = tunnel_on_readable,
     .on_writable = tunnel_on_writable,
     .on_leave = tunnel_on_leave,
+    .on_cut = tunnel_on_cut,
 };
+
+static bool is_websocket(const struct exchange *ex)
+{
+    size_t at = 0;
+    const char *to = http1_header(&ex->rs, "Upgrade", &at);
+
+    return to != NULL && strcasecmp(to, "websocket") == 0;
+}
 
 void tunnel_begin(struct exchange *ex)
 {
@@ -383,6 +197,8 @@ void tunnel_begin(struct exchange *ex)
     ex->up = NULL;
     t->up = (struct direction){.from = client, .to = up, .moved = &t->record.bytes_up};
     t->down = (struct direction){.from = up, .to = client, .moved = &t->record.bytes_down};
+    if (is_websocket(ex))
+        t->down.frames = &t->frames;
     t->record.route = SHARED_UPGRADE;
     t->g->shared->seats[t->g->o.worker].gauges.tunnels++;
     exchange_free(ex);

@@ -286,7 +286,15 @@ static size_t upstream_on_bytes(struct conn *up, char *bytes, size_t len)
 
     while (up->proto == &upstream_proto && !up->ended && upstream_round(up, bytes, len, &used))
         ;
+    if (up->proto == &upstream_proto && !up->ended && used == len)
+        bulk_begin(up->owner);
     return used;
+}
+
+void upstream_moved(struct exchange *ex)
+{
+    conn_become(ex->up, &upstream_proto, ex);
+    upstream_on_done(ex);
 }
 
 /* --- trouble --------------------------------------------------------------------------- */

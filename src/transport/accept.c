@@ -112,6 +112,15 @@ static void set_option(int fd, int level, int name, int value)
         log_debug("setsockopt(%d, %d): %s", level, name, hf_errno_name(errno));
 }
 
+void conn_tune_tcp(int fd)
+{
+    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_STEP_S);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_COUNT);
+}
+
 static struct listener *listener_new(struct http_server *s, int fd, enum listen_kind kind,
                                      struct tls_context *tls)
 {
@@ -122,13 +131,8 @@ static struct listener *listener_new(struct http_server *s, int fd, enum listen_
     l->kind = kind;
     l->tls = tls;
     l->proto = &http_proto;
-    if (kind == LISTEN_TCP) {
-        set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-        set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-        set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
-        set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_STEP_S);
-        set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_COUNT);
-    }
+    if (kind == LISTEN_TCP)
+        conn_tune_tcp(fd);
     list_append(&s->listeners, &l->link);
     l->watch = watch_new(s->loop, fd, listener_on_readable, l);
     if (l->watch == NULL)

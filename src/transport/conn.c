@@ -110,17 +110,15 @@ static struct conn *conn_new_dialled(struct http_server *s, int fd, const struct
 struct conn *conn_dial(struct http_server *s, const struct sockaddr *to, socklen_t len,
                        const struct conn_proto *proto, void *owner, int *errnum)
 {
-    int fd = socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1;
+    int fd = socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     struct conn *c;
 
     if (fd < 0) {
         *errnum = errno;
         return NULL;
     }
-    if (to->sa_family != AF_UNIX) {
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    }
+    if (to->sa_family != AF_UNIX)
+        conn_tune_tcp(fd);
     if (connect(fd, to, len) < 0 && errno != EINPROGRESS) {
         *errnum = errno;
         close(fd);

@@ -40,6 +40,7 @@ struct conn_proto {
     void (*on_readable)(struct conn *c); /* instead of on_bytes */
     void (*on_writable)(struct conn *c); /* instead of sending `out` and on_drain */
     void (*on_leave)(struct conn *c);    /* the server drains: come to an end, soon or now */
+    void (*on_cut)(struct conn *c); /* the time for that is over: last words, instead of the end */
 };
 
 struct conn {
@@ -86,6 +87,8 @@ void conn_new(struct http_server *s, const struct listener *l, int fd, const str
  */
 struct conn *conn_dial(struct http_server *s, const struct sockaddr *to, socklen_t len,
                        const struct conn_proto *proto, void *owner, int *errnum);
+/* No delay, and keep-alives that notice a peer that vanished without a word. */
+void conn_tune_tcp(int fd);
 /* A connection of our own housekeeping: a server that drains does not wait for it. */
 void conn_set_background(struct conn *c, bool background);
 /* Right after conn_dial(); takes t. */

@@ -183,14 +183,26 @@ void server_conn_gone(struct http_server *s)
     server_check_drained(s);
 }
 
-static void on_drain_timer(struct timer *t, void *arg)
+void server_cut(struct http_server *s)
 {
-    struct http_server *s = arg;
+    bool over = s->drain_over;
     struct list *it, *tmp;
 
-    (void)t;
-    list_for_each (it, tmp, &s->conns)
-        conn_end(list_entry(it, struct conn, link));
+    s->drain_over = true;
+    list_for_each (it, tmp, &s->conns) {
+        struct conn *c = list_entry(it, struct conn, link);
+
+        if (over || c->proto->on_cut == NULL)
+            conn_end(c);
+        else
+            c->proto->on_cut(c);
+    }
+}
+
+static void on_drain_timer(struct timer *t, void *arg)
+{
+    server_cut(arg);
+    timer_start(t, SERVER_LAST_WORDS_MS);
 }
 
 void http_server_drain(struct http_server *s, uint32_t ms, task_fn *done, void *arg)

@@ -18,6 +18,7 @@
 #define SERVER_TABLES_MAX 32
 #define SERVER_ACCEPT_BURST 32     /* accepted in one turn */
 #define SERVER_REFUSE_MAX 64       /* beyond max_connections: told 429; then the backlog waits */
+#define SERVER_LAST_WORDS_MS 2000  /* after a drain, for those that have some */
 #define SERVER_ACCEPT_PAUSE_MS 100 /* out of descriptors: look again */
 
 struct deflater;
@@ -54,7 +55,7 @@ struct http_server {
     struct timer *accept_timer; /* NULL until first needed */
     bool accept_paused, accept_failing, full_logged;
 
-    bool draining;
+    bool draining, drain_over; /* over: the time for it is, and last words are said */
     struct timer *drain_timer;
     struct task drain_task;
     task_fn *drain_done;
@@ -76,6 +77,8 @@ void listener_free(struct listener *l);
 void server_update_accept(struct http_server *s);
 
 /* server.c */
+/* Whoever has last words says them now; the others are ended. */
+void server_cut(struct http_server *s);
 void server_conn_gone(struct http_server *s); /* after a connection was taken from the list */
 const char *server_date(struct http_server *s);
 /* NULL: no table is mounted. */

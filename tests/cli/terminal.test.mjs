@@ -282,7 +282,7 @@ test('a daemon that was started anew does not know the process: said, and the te
         await d.exit;
         d.exited = undefined;
         d.stdout = d.stderr = '';
-        d.options.listen = [`127.0.0.1:${d.port}`];
+        d.options.listen = [`127.0.0.1:${d.directPort ?? d.port}`];
         await d.start();
         await t.endsWith('exit 125');
         assert.match(t.text, /process is gone/);

@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
+import fs from 'node:fs';
 import http from 'node:http';
 import zlib from 'node:zlib';
 import { noteCode } from '../lib/codes.mjs';
@@ -262,6 +263,28 @@ describe('HTTP through the gateway', () => {
         const { fresh, ...rest } = gw.g.sandboxes;
         gw.g.write(rest);
         await waitUntil(async () => (await ask(gw.g.url('fresh', 80))).status === 404, 'it to be gone');
+    });
+
+    it('does not read the file again for what others do beside it', async () => {
+        const reads = () => gw.g.stderr.split('\n').filter((l) => l.includes(' sandboxes in ')).length;
+        gw.g.write(gw.g.sandboxes);
+        await waitUntil(() => reads() > 0, 'a read');
+        await waitUntil(
+            async () => {
+                /* A file that has just changed is read to be sure; once it is older, it is not. */
+                const was = reads();
+                for (let i = 0; i < 5; i++) {
+                    fs.writeFileSync(`${gw.g.dir}/other`, String(i));
+                    await ask(gw.g.url('a', 80));
+                }
+                return reads() === was;
+            },
+            'others to be left alone',
+            15000,
+            500,
+        );
+        gw.g.write({ ...gw.g.sandboxes, late: gw.g.sandboxes.a });
+        await waitUntil(async () => (await ask(gw.g.url('late', 80))).status === 200, 'a change after that');
     });
 
     it('says how it is', async () => {

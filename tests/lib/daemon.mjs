@@ -118,11 +118,16 @@ export class Daemon {
     /** HF_TEST_GATEWAY=1: the same tests with a gateway in front, which must not be noticed. */
     async #putGateway() {
         if (!this.port || this.tls || this.options.gateway === false) return;
+        if (this.gateway) return this.#showGateway(); // started again at the same port
         const { Gateway } = await import('./gateway.mjs');
         this.gateway = await new Gateway({
             sandboxes: { d: { ports: { 1: `127.0.0.1:${this.port}` } } },
             args: ['--default-sandbox', 'd:1', '--preserve-host', '--forward', 'authorization', '--forward', 'cookie', '--drain-ms', '0', '--pool-timeout-ms', '50'],
         }).start();
+        this.#showGateway();
+    }
+
+    #showGateway() {
         this.directPort = this.port;
         this.port = this.gateway.port;
         this.url = `http://127.0.0.1:${this.port}`;
@@ -391,7 +396,7 @@ export class Daemon {
 
     /** Asks for the end with SIGTERM and checks what is left: nothing. */
     async stop({ signal = 'SIGTERM', ms = 10000, code = 0 } = {}) {
-        if (!this.child) return;
+        if (!this.child && !this.gateway) return;
         const problems = [];
         const attempt = async (fn) => {
             try {
@@ -404,7 +409,9 @@ export class Daemon {
             await attempt(() => this.gateway.stop());
             this.port = this.directPort;
             this.url = `http://127.0.0.1:${this.port}`;
+            this.gateway = null;
         }
+        if (!this.child) return this.#end(problems);
         if (!this.exited) {
             await attempt(() => this.checkDescriptors());
             if (!this.exited) process.kill(this.keeperPid() ?? this.pid, signal);
@@ -422,6 +429,10 @@ export class Daemon {
         await attempt(() => this.checkReports());
         this.agent?.destroy();
         this.kill();
+        this.#end(problems);
+    }
+
+    #end(problems) {
         if (problems.length) assert.fail(`at the end of the daemon:\n- ${problems.join('\n- ')}`);
     }
 

@@ -56,9 +56,16 @@ export class Gateway {
         ];
         this.child = spawn(this.bin ?? binary(), args, {
             cwd: this.dir,
-            env: { PATH: process.env.PATH, ASAN_OPTIONS: 'detect_leaks=1:exitcode=99', UBSAN_OPTIONS: 'halt_on_error=1' },
+            env: {
+                PATH: process.env.PATH,
+                ASAN_OPTIONS: 'detect_leaks=1:exitcode=99',
+                UBSAN_OPTIONS: 'halt_on_error=1',
+                HF_TEST_RUN: process.env.HF_TEST_TMP ?? 'none',
+            },
             stdio: ['ignore', 'pipe', 'pipe'],
         });
+        /* One that a failed test left behind does not keep the file from ending. */
+        [this.child, this.child.stdout, this.child.stderr].forEach((h) => h.unref());
         running.add(this);
         this.exit = new Promise((done) => this.child.once('close', (code, signal) => done({ code, signal })));
         this.exit.then((e) => (this.exited = e));

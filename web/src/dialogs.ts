@@ -5,6 +5,7 @@
 import { type Process, Sandbox } from '@holdfast/sdk';
 import { encode } from 'uqr';
 import type { App } from './app.js';
+import { base } from './base.js';
 import { copyText, dialog, failed, h, icon, qrSvg, toast } from './dom.js';
 import { type Settings, THEMES } from './settings.js';
 import { nameOf } from './store.js';
@@ -83,12 +84,14 @@ function linkView(url: string, note: string): HTMLElement {
 }
 
 const HOUR = 3_600_000;
+/** The daemon does not know what it stands behind: its paths are below our prefix. */
+const fromHere = (url: string) => (url.startsWith('/') ? base + url : url);
 /** A daemon without links still has tickets: one browser, one minute. */
 async function makeLink(app: App, t: Process, role: string, ms: number): Promise<HTMLElement> {
     if (app.store.features.links) {
         const link = await t.links.create({ role: role as 'watch', expiresInMs: ms });
         const end = new Date(Date.now() + ms).toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' });
-        return linkView(new URL(String(link.url), location.origin).href, `For this terminal only, until ${end}. Whoever has it may ${role === 'type' ? 'type' : 'watch'}.`);
+        return linkView(fromHere(String(link.url)), `For this terminal only, until ${end}. Whoever has it may ${role === 'type' ? 'type' : 'watch'}.`);
     }
     const ticket = await app.store.sandbox.ticket({ role: role as 'watch' });
     return linkView(`${ticket.url}#${t.id}`, 'Works once, within a minute, and opens the whole page in this role.');
@@ -158,8 +161,8 @@ export function signIn(reason: string): HTMLElement {
             class: 'card',
             onsubmit: (e: Event) => {
                 e.preventDefault();
-                new Sandbox({ token: token.value.trim() }).ticket().then(
-                    (t) => location.assign(String(t.url) + location.hash),
+                new Sandbox({ url: base, token: token.value.trim() }).ticket().then(
+                    (t) => location.assign(fromHere(String(t.url)) + location.hash),
                     (err: Error) => (note.textContent = err.message),
                 );
             },

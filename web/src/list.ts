@@ -4,6 +4,7 @@
 
 import type { ProcessStatus } from '@holdfast/sdk';
 import type { App } from './app.js';
+import { base } from './base.js';
 import { h, icon } from './dom.js';
 import { age, exitText, nameOf } from './store.js';
 
@@ -105,7 +106,7 @@ export class List {
         const open = this.#app.paneOf(id);
         let text = open?.text();
         if (text === undefined && this.#app.store.features.screen) {
-            text = await fetch(`/v1/processes/${id}/screen?format=text`).then((r) => (r.ok ? r.text() : undefined)).catch(() => undefined);
+            text = await fetch(`${base}/v1/processes/${id}/screen?format=text`).then((r) => (r.ok ? r.text() : undefined)).catch(() => undefined);
         }
         if (text === undefined) return;
         const lines = text.replace(/\s+$/, '').split('\n').map((l) => l.slice(0, 80));

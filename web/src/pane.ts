@@ -13,6 +13,7 @@ import { WebglAddon } from '@xterm/addon-webgl';
 import { Terminal } from '@xterm/xterm';
 import type { App } from './app.js';
 import { Banner } from './banner.js';
+import { base } from './base.js';
 import { copyText, h, icon, iconButton, toast } from './dom.js';
 import { SearchBar } from './searchbar.js';
 import { THEMES } from './settings.js';
@@ -156,7 +157,7 @@ export class Pane {
     connect(): void {
         this.#addon?.dispose();
         const addon = new HoldfastAddon({
-            url: location.origin,
+            url: base,
             mode: this.readOnly ? 'ro' : 'rw',
             client: this.#app.clientName(),
             focus: false,

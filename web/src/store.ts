@@ -3,11 +3,12 @@
 // store.ts - what the daemon has, kept up to date by its events
 
 import { AuthError, type Process, type ProcessStatus, Sandbox, Terminal } from '@holdfast/sdk';
+import { base } from './base.js';
 
 export type Role = 'own' | 'type' | 'watch';
 
 export class Store {
-    readonly sandbox = new Sandbox();
+    readonly sandbox = new Sandbox({ url: base });
     readonly processes = new Map<string, ProcessStatus>();
     features: Record<string, boolean> = {};
     role: Role = 'watch';

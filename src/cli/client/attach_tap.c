@@ -44,6 +44,12 @@ static void write_query(struct attach *a, const struct tap *l, struct buf *out)
         buf_printf(out, "&rows=%u&cols=%u", rows, cols);
 }
 
+/* Busy, or a proxy that does not reach the daemon at present: it may be back soon. */
+static bool may_pass_over(int status)
+{
+    return status == 429 || status == 502 || status == 503 || status == 504;
+}
+
 /* 0, -EAGAIN (try again), or an exit code > 0 after the complaint. */
 static int tap_open(struct attach *a, struct tap *l, struct hf_error *err)
 {
@@ -58,8 +64,11 @@ static int tap_open(struct attach *a, struct tap *l, struct hf_error *err)
         return 0;
     if (refusal.status == 0)
         return -EAGAIN;
-    rc = refusal.status == 503 || refusal.status == 429 ? -EAGAIN : CLI_NO_DAEMON;
-    if (rc != -EAGAIN || !a->placed) {
+    if (a->placed && may_pass_over(refusal.status)) {
+        rc = -EAGAIN;
+        snprintf(err->detail, sizeof err->detail, "%s answers %d", a->call->place.url,
+                 refusal.status);
+    } else {
         rc = CLI_NO_DAEMON;
         console_restore();
         tell_problem(a->call, &refusal);

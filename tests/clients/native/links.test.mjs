@@ -200,7 +200,7 @@ withDaemon('links', {}, (d) => {
             res.resume();
         }
         const waiting = d.request('GET', `/v1/processes/${p.id}/wait`, { role: token, agent: false }).then(
-            () => 'answered',
+            (a) => (d.gateway && a.status === 502 ? 'cut' : 'answered'), // a gateway can still say so
             () => 'cut',
         );
         await waitUntil(async () => (await list(p.id))[0].uses === 5, 'the wait to have begun');

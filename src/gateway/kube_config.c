@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kube_config.c - where the API server is and who we are to it. Layer: gateway.
+ */
+#include "gateway/kube_config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "base/mem.h"
+#include "transport/server.h"
+
+#define KUBE_SECRETS "/var/run/secrets/kubernetes.io/serviceaccount"
+
+static void set_text(char **to, const char *text)
+{
+    free(*to);
+    *to = hf_xstrdup(text);
+}
+
+static bool name_is_fine(const char *s)
+{
+    return s[0] != '\0' && s[strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-.")] == '\0';
+}
+
+/* "namespace=x&token_file=…&ca_file=…" */
+static int take_query(struct kube_config *k, char *query, char **ca_file, struct hf_error *err)
+{
+    char *save = NULL, *pair;
+
+    for (pair = strtok_r(query, "&", &save); pair != NULL; pair = strtok_r(NULL, "&", &save)) {
+        if (strncmp(pair, "namespace=", 10) == 0 && name_is_fine(pair + 10))
+            set_text(&k->namespace, pair + 10);
+        else if (strncmp(pair, "token_file=", 11) == 0)
+            set_text(&k->token_file, pair + 11);
+        else if (strncmp(pair, "ca_file=", 8) == 0)
+            set_text(ca_file, pair + 8);
+        else
+            return hf_fail(err, HF_E_bad_value,
+                           "kubernetes: takes ?namespace=, token_file= and ca_file=.");
+    }
+    return 0;
+}
+
+/* What every pod with a service account has. */
+static int in_cluster(struct kube_config *k, char *url, size_t room, char **ca_file,
+                      struct hf_error *err)
+{
+    const char *host = getenv("KUBERNETES_SERVICE_HOST"), *port = getenv("KUBERNETES_SERVICE_PORT");
+    struct buf namespace = {0};
+
+    if (host == NULL || port == NULL)
+        return hf_fail(err, HF_E_bad_value, "kubernetes: outside of a cluster give its URL.");
+    snprintf(url, room, strchr(host, ':') != NULL ? "https://[%s]:%s" : "https://%s:%s", host,
+             port);
+    set_text(&k->token_file, KUBE_SECRETS "/token");
+    set_text(ca_file, KUBE_SECRETS "/ca.crt");
+    if (io_read_file(KUBE_SECRETS "/namespace", 256, &namespace) == 0 &&
+        name_is_fine(buf_cstr(&namespace)))
+        set_text(&k->namespace, buf_cstr(&namespace));
+    buf_fini(&namespace);
+    return 0;
+}
+
+int kube_config_parse(struct kube_config *k, const char *where, struct hf_error *err)
+{
+    hf_autofree char *copy = hf_xstrdup(where), *ca_file = NULL;
+    char url[512], *query = strchr(copy, '?');
+    int rc = 0;
+
+    if (query != NULL)
+        *query++ = '\0';
+    snprintf(url, sizeof url, "%s", copy);
+    if (copy[0] == '\0')
+        rc = in_cluster(k, url, sizeof url, &ca_file, err);
+    if (rc == 0 && query != NULL)
+        rc = take_query(k, query, &ca_file, err);
+    if (rc == 0)
+        rc = fetch_parse_url(url, &k->target, err);
+    if (rc == 0 && k->target.tls) {
+        k->trust = tls_client_context_new(ca_file, err);
+        k->target.trust = k->trust;
+        rc = k->trust != NULL ? 0 : -EINVAL;
+    }
+    return rc;
+}
+
+void kube_config_fini(struct kube_config *k)
+{
+    tls_context_free(k->trust);
+    free(k->token_file);
+    free(k->namespace);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kube_config.h - where the API server is and who we are to it
+ *
+ * From "[URL][?namespace=NAME&token_file=FILE&ca_file=FILE]"; without a URL what every pod with a
+ * service account finds around itself. Layer: gateway.
+ */
+#ifndef HF_GATEWAY_KUBE_CONFIG_H
+#define HF_GATEWAY_KUBE_CONFIG_H
+
+#include "gateway/fetch.h"
+
+struct kube_config {
+    struct fetch_target target;
+    struct tls_context *trust;
+    char *token_file; /* NULL: none; read for each request, because it is replaced now and then */
+    char *namespace;  /* NULL: all of them */
+};
+
+/* {0} before; to be given to kube_config_fini() whatever it returns. */
+int kube_config_parse(struct kube_config *k, const char *where, struct hf_error *err);
+void kube_config_fini(struct kube_config *k);
+
+#endif

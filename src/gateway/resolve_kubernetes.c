@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * resolve_kubernetes.c - pods, by label, from the API server: list, then watch
+ *
+ * As client-go's reflector does it: a list in pages, a watch from the version the list had, with
+ * bookmarks; a watch that ends goes on from the last version seen, and one whose version is gone
+ * (410) begins with a list again. The token is read for each request, because it is replaced
+ * now and then. Label `holdfast.dev/sandbox` is the id ("" stands for the pod's name), annotation
+ * `holdfast.dev/ports` what may be reached, `holdfast.dev/tokens` who lets in. Layer: gateway.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "gateway/kube_config.h"
+#include "gateway/label_ports.h"
+#include "gateway/resolver.h"
+#include "transport/server.h"
+
+#define KUBE_LABEL "holdfast.dev/sandbox"
+#define KUBE_SELECTOR "holdfast.dev%2Fsandbox"
+#define KUBE_RETRY_MIN_MS 200
+#define KUBE_RETRY_MAX_MS 10000
+#define KUBE_WATCH_S 300
+#define KUBE_TEXT_MAX_BYTES (16 << 20) /* a page of 500 pods, or one event */
+
+struct kube {
+    struct resolver r;
+    struct http_server *server;
+    struct kube_config at;
+    struct fetch *fetch; /* the list's or the watch's */
+    struct timer *timer;
+    struct buf text;
+    struct roster *known, *fresh; /* fresh: while pages come in */
+    char *version, *more;
+    uint32_t pause_ms;
+    int status;
+    bool expired; /* the version was: the next list must not be an old one either */
+    bool loaded, complained;
+};
+
+static void kube_list(struct kube *k);
+static void kube_watch(struct kube *k);
+
+static void set_text(char **to, const char *text)
+{
+    free(*to);
+    *to = hf_xstrdup(text);
+}
+
+/* --- pods ----------------------------------------------------------------------------- */
+
+static const json_t *part(const json_t *o, const char *a, const char *b)
+{
+    return json_object_get(json_object_get(o, a), b);
+}
+
+static bool pod_id(const json_t *pod, char *out)
+{
+    const json_t *labels = part(pod, "metadata", "labels");
+    const char *id = json_string_value(json_object_get(labels, KUBE_LABEL));
+    const char *name = json_string_value(part(pod, "metadata", "name"));
+
+    if (id == NULL || name == NULL)
+        return false;
+    snprintf(out, PLACE_ID_BYTES + 1, "%s", id[0] != '\0' ? id : name);
+    return place_id_is_valid(out, strlen(out));
+}
+
+/* NULL: it does not run, or not for long. */
+static struct endpoint *pod_endpoint(const json_t *pod)
+{
+    const json_t *notes = part(pod, "metadata", "annotations");
+    const char *ip = json_string_value(part(pod, "status", "podIP"));
+    const char *phase = json_string_value(part(pod, "status", "phase"));
+
+    if (ip == NULL || phase == NULL || strcmp(phase, "Running") != 0 ||
+        part(pod, "metadata", "deletionTimestamp") != NULL)
+        return NULL;
+    return endpoint_from_labels(ip, json_string_value(json_object_get(notes, "holdfast.dev/ports")),
+                                json_string_value(json_object_get(notes, "holdfast.dev/tokens")));
+}
+
+static void take_pod(struct roster *t, const json_t *pod, bool gone)
+{
+    char id[PLACE_ID_BYTES + 1];
+    struct endpoint *e;
+
+    if (!pod_id(pod, id))
+        return;
+    e = gone ? NULL : pod_endpoint(pod);
+    if (e != NULL)
+        roster_put(t, id, e);
+    else
+        roster_remove(t, id);
+}
+
+static void note_version(struct kube *k, const json_t *o)
+{
+    const char *version = json_string_value(part(o, "metadata", "resourceVersion"));
+
+    if (version != NULL && strlen(version) < 128 && version[strspn(version, "0123456789")] == '\0')
+        set_text(&k->version, version);
+}
+
+/* --- requests ----------------------------------------------------------------------------- */
+
+static void put_head(struct kube *k, struct buf *head, const char *query)
+{
+    struct buf token = {0};
+
+    buf_printf(head, "GET %s/api/v1", k->at.target.path);
+    if (k->at.namespace != NULL)
+        buf_printf(head, "/namespaces/%s", k->at.namespace);
+    buf_printf(head, "/pods?%s HTTP/1.1\r\nHost: %s\r\n", query, k->at.target.host);
+    buf_puts(head, "User-Agent: holdfast/" HF_VERSION "\r\nAccept: application/json\r\n");
+    if (k->at.token_file != NULL && io_read_file(k->at.token_file, 65536, &token) == 0) {
+        char *text = (char *)(uintptr_t)buf_cstr(&token);
+
+        text[strcspn(text, "\r\n")] = '\0';
+        buf_printf(head, "Authorization: Bearer %s\r\n", text);
+    }
+    buf_wipe(&token);
+    buf_puts(head, "\r\n");
+}
+
+static void retry_later(struct kube *k)
+{
+    timer_start(k->timer, k->pause_ms);
+    k->pause_ms = k->pause_ms * 2 < KUBE_RETRY_MAX_MS ? k->pause_ms * 2 : KUBE_RETRY_MAX_MS;
+}
+
+static void complain(struct kube *k, const char *why)
+{
+    if (!k->complained)
+        log_warn("kubernetes: %s", why);
+    k->complained = true;
+}
+
+static void kube_get(struct kube *k, const char *query, const struct fetch_ops *ops)
+{
+    struct buf head = {0};
+    struct hf_error err = {0};
+
+    buf_fini(&k->text);
+    k->status = 0;
+    put_head(k, &head, query);
+    k->fetch = fetch_start(k->server, &k->at.target, &head, ops, k, &err);
+    buf_wipe(&head);
+    if (k->fetch == NULL) {
+        complain(k, err.detail);
+        retry_later(k);
+    }
+}
+
+static void on_head(void *arg, const struct http1 *rs)
+{
+    ((struct kube *)arg)->status = rs->status;
+}
+
+static bool keep_text(struct kube *k, const char *bytes, size_t len)
+{
+    if (k->text.len + len > KUBE_TEXT_MAX_BYTES || buf_reserve(&k->text, len) < 0)
+        return false;
+    buf_put(&k->text, bytes, len);
+    return true;
+}
+
+/* The next step after a failure: a version that is gone is of no use. */
+static void kube_failed(struct kube *k, int rc)
+{
+    char why[128];
+
+    snprintf(why, sizeof why, "the API server %s",
+             rc < 0             ? strerror(-rc)
+             : k->status == 401 ? "does not know our token"
+                                : "refuses");
+    complain(k, why);
+    retry_later(k);
+}
+
+/* --- the list ------------------------------------------------------------------------------- */
+
+static void list_on_body(void *arg, const char *bytes, size_t len)
+{
+    keep_text(arg, bytes, len);
+}
+
+static bool take_page(struct kube *k)
+{
+    json_t *list = json_parse(buf_data(&k->text), k->text.len, NULL), *pod;
+    json_t *items = json_object_get(list, "items");
+    const char *more = json_string_value(part(list, "metadata", "continue"));
+    size_t i;
+    bool ok = json_is_array(items);
+
+    for (i = 0; i < json_array_size(items); i++) {
+        pod = json_array_get(items, i);
+        take_pod(k->fresh, pod, false);
+    }
+    if (ok)
+        note_version(k, list);
+    free(k->more);
+    k->more = more != NULL && more[0] != '\0' && strlen(more) < 4096 ? hf_xstrdup(more) : NULL;
+    json_decref(list);
+    return ok;
+}
+
+static void put_escaped(struct buf *out, const char *s)
+{
+    for (; *s != '\0'; s++) {
+        if ((*s >= '0' && *s <= '9') || (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') ||
+            strchr("-_.~", *s) != NULL)
+            buf_putc(out, *s);
+        else
+            buf_printf(out, "%%%02X", (unsigned char)*s);
+    }
+}
+
+static void list_on_done(void *arg, int rc);
+static const struct fetch_ops list_ops = {on_head, list_on_body, list_on_done};
+
+static void kube_list_page(struct kube *k)
+{
+    struct buf query = {0};
+
+    if (k->more != NULL) {
+        buf_puts(&query, "continue=");
+        put_escaped(&query, k->more);
+        buf_puts(&query, "&labelSelector=" KUBE_SELECTOR "&limit=500");
+    } else {
+        buf_puts(&query, "labelSelector=" KUBE_SELECTOR "&limit=500");
+        buf_puts(&query, k->expired ? "" : "&resourceVersion=0");
+    }
+    kube_get(k, buf_cstr(&query), &list_ops);
+    buf_fini(&query);
+}
+
+static void list_on_done(void *arg, int rc)
+{
+    struct kube *k = arg;
+
+    k->fetch = NULL;
+    if (rc < 0 || k->status != 200 || !take_page(k)) {
+        set_text(&k->version, NULL);
+        set_text(&k->more, NULL);
+        kube_failed(k, rc);
+        return;
+    }
+    if (k->more != NULL) {
+        kube_list_page(k);
+        return;
+    }
+    roster_swap(k->known, k->fresh);
+    if (k->complained)
+        log_info("kubernetes is back");
+    k->complained = k->expired = false;
+    k->loaded = true;
+    k->pause_ms = KUBE_RETRY_MIN_MS;
+    kube_watch(k);
+}
+
+static void kube_list(struct kube *k)
+{
+    roster_free(k->fresh);
+    k->fresh = roster_new();
+    set_text(&k->more, NULL);
+    kube_list_page(k);
+}
+
+static void version_is_gone(struct kube *k)
+{
+    set_text(&k->version, NULL);
+    k->expired = true;
+}
+
+/* --- the watch ------------------------------------------------------------------------------- */
+
+/* An ERROR in the stream is a Status; 410 means that our version is too old. */
+static void take_event(struct kube *k, const json_t *event)
+{
+    const char *type = json_string_value(json_object_get(event, "type"));
+    const json_t *object = json_object_get(event, "object");
+
+    if (type == NULL)
+        return;
+    if (strcmp(type, "ERROR") == 0) {
+        if (json_integer_value(json_object_get(object, "code")) == 410)
+            version_is_gone(k);
+        return;
+    }
+    k->pause_ms = KUBE_RETRY_MIN_MS;
+    note_version(k, object);
+    if (strcmp(type, "BOOKMARK") != 0)
+        take_pod(k->known, object, strcmp(type, "DELETED") == 0);
+}
+
+static void watch_on_body(void *arg, const char *bytes, size_t len)
+{
+    struct kube *k = arg;
+    const char *end;
+
+    if (k->status != 200)
+        return;
+    if (!keep_text(k, bytes, len)) {
+        set_text(&k->version, NULL); /* an event was lost: begin again */
+        fetch_cancel(k->fetch);
+        k->fetch = NULL;
+        retry_later(k);
+        return;
+    }
+    while (k->text.len > 0 && (end = memchr(buf_data(&k->text), '\n', k->text.len)) != NULL) {
+        size_t n = (size_t)(end - buf_data(&k->text));
+        json_t *event = json_parse(buf_data(&k->text), n, NULL);
+
+        take_event(k, event);
+        json_decref(event);
+        buf_drop(&k->text, n + 1);
+    }
+}
+
+static void watch_on_done(void *arg, int rc)
+{
+    struct kube *k = arg;
+
+    k->fetch = NULL;
+    if (k->status == 410)
+        version_is_gone(k);
+    if (k->status == 200 || k->status == 410)
+        retry_later(k); /* the usual end of a watch: go on from where it was */
+    else
+        kube_failed(k, rc);
+}
+
+static const struct fetch_ops watch_ops = {on_head, watch_on_body, watch_on_done};
+
+static void kube_watch(struct kube *k)
+{
+    char query[320];
+
+    snprintf(query, sizeof query,
+             "allowWatchBookmarks=true&labelSelector=%s&resourceVersion=%s&"
+             "timeoutSeconds=%d&watch=true",
+             KUBE_SELECTOR, k->version != NULL ? k->version : "0", KUBE_WATCH_S);
+    kube_get(k, query, &watch_ops);
+}
+
+static void kube_on_timer(struct timer *t, void *arg)
+{
+    struct kube *k = arg;
+
+    (void)t;
+    if (k->loaded && k->version != NULL)
+        kube_watch(k);
+    else
+        kube_list(k);
+}
+
+/* --- the resolver ------------------------------------------------------------------------------ */
+
+static void kube_close(struct resolver *r)
+{
+    struct kube *k = (struct kube *)r;
+
+    fetch_cancel(k->fetch);
+    timer_close(k->timer);
+    roster_free(k->known);
+    roster_free(k->fresh);
+    buf_fini(&k->text);
+    kube_config_fini(&k->at);
+    free(k->version);
+    free(k->more);
+    free(k);
+}
+
+static struct resolver *kube_open(struct http_server *s, const char *url, struct hf_error *err)
+{
+    struct kube *k = hf_xalloc(sizeof *k);
+
+    k->server = s;
+    k->known = roster_new();
+    k->pause_ms = KUBE_RETRY_MIN_MS;
+    k->timer = timer_new(s->loop, kube_on_timer, k);
+    if (kube_config_parse(&k->at, url + sizeof "kubernetes:" - 1, err) < 0) {
+        kube_close(&k->r);
+        return NULL;
+    }
+    kube_list(k);
+    return &k->r;
+}
+
+static void kube_find(struct resolver *r, struct lookup *l)
+{
+    const struct kube *k = (const struct kube *)r;
+    struct endpoint *e = roster_get(k->known, l->id);
+
+    lookup_answer(l, e != NULL ? 0 : k->loaded ? -ENOENT : -EAGAIN, e);
+}
+
+static bool kube_is_ready(const struct resolver *r)
+{
+    return ((const struct kube *)r)->loaded;
+}
+
+const struct resolver_class resolver_kubernetes = {
+    .scheme = "kubernetes",
+    .open = kube_open,
+    .close = kube_close,
+    .find = kube_find,
+    .is_ready = kube_is_ready,
+};

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tunnel_move.c - the bytes of a tunnel: by the scratch buffer, or by a pipe in a flood
+ *
+ * Layer: gateway.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include "gateway/tunnel_own.h"
+#include "transport/ws_codec.h"
+
+#define TUNNEL_FLOOD 2  /* full buffers in a row before a pipe is worth it */
+#define TUNNEL_ROUNDS 4 /* in one turn; then others have theirs */
+#define TUNNEL_SMALL_BYTES 1024
+#define TUNNEL_FRAME_BYTES (16 * 1024) /* smaller frames: many in one buffer cost less */
+
+void direction_drop_pipe(struct gateway *g, struct direction *d)
+{
+    if (d->pipe == NULL)
+        return;
+    pipe_give(g, d->pipe, d->in_pipe == 0);
+    d->pipe = NULL;
+    d->full = 0;
+    d->in_pipe = 0;
+}
+
+void direction_update_shut(struct direction *d)
+{
+    struct tunnel *t = d->to->owner;
+
+    if (!d->eof || d->shut || d->to->blocked || d->to->ended || d->in_pipe > 0)
+        return;
+    d->shut = true;
+    direction_drop_pipe(t->g, d);
+    conn_flush(d->to);
+    conn_shutdown_write(d->to);
+    if (t->up.shut && t->down.shut) {
+        conn_end(t->up.from);
+        conn_end(t->up.to);
+    }
+}
+
+/* --- by the scratch buffer -------------------------------------------------------------- */
+
+void tunnel_update_going(struct tunnel *t)
+{
+    static char close_frame[] = {(char)(0x80 | WS_OP_CLOSE), 2, WS_CODE_GOING >> 8,
+                                 (char)(WS_CODE_GOING & 0xff)};
+    struct iovec iov = {close_frame, sizeof close_frame};
+
+    if (!t->going || t->told || t->frames.closed || t->down.in_pipe > 0 ||
+        !frames_is_between(&t->frames))
+        return;
+    t->told = true;
+    conn_send(t->down.to, &iov, 1);
+}
+
+/* What of the bytes may pass. */
+static size_t direction_follow(struct direction *d, const char *bytes, size_t len)
+{
+    struct tunnel *t = d->from->owner;
+
+    return t->told ? 0 : frames_follow(d->frames, bytes, len, t->going);
+}
+
+void direction_send(struct direction *d, const char *bytes, size_t len)
+{
+    struct tunnel *t = d->from->owner;
+    size_t n = d->frames != NULL ? direction_follow(d, bytes, len) : len;
+    struct iovec iov = {(void *)(uintptr_t)bytes, n};
+
+    *d->moved += n;
+    t->quiet = false;
+    if (n > 0)
+        conn_send(d->to, &iov, 1);
+    if (t->going)
+        tunnel_update_going(t);
+    if (d->to->blocked)
+        conn_pause(d->from);
+    else if (len <= TUNNEL_SMALL_BYTES)
+        loop_expect(t->g->loop); /* a key and its echo: being woken costs more than looking */
+}
+
+/* True: there may be more. */
+static bool direction_copy(struct direction *d)
+{
+    struct conn *c = d->from;
+    ssize_t n;
+
+    do
+        n = recv(c->fd, c->server->scratch, SERVER_SCRATCH_BYTES, MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    if (n < 0 && errno == EAGAIN)
+        return false;
+    if (n < 0) {
+        conn_end(c);
+        return false;
+    }
+    if (n == 0) {
+        d->eof = true;
+        conn_set_eof(c);
+        direction_update_shut(d);
+        return false;
+    }
+    d->full = n == SERVER_SCRATCH_BYTES ? d->full + 1 : 0;
+    direction_send(d, c->server->scratch, (size_t)n);
+    return n == SERVER_SCRATCH_BYTES && !c->ended && !d->to->ended && !d->to->blocked;
+}
+
+/* --- by a pipe ---------------------------------------------------------------------------- */
+
+bool direction_empty_pipe(struct direction *d)
+{
+    while (d->in_pipe > 0) {
+        ssize_t n = splice(d->pipe->out, NULL, d->to->fd, NULL, d->in_pipe,
+                           SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN) {
+            conn_set_blocked(d->to, true);
+            conn_pause(d->from);
+            return false;
+        }
+        if (n <= 0) {
+            conn_end(d->to);
+            return false;
+        }
+        d->in_pipe -= (size_t)n;
+    }
+    return true;
+}
+
+/* How much may be moved unseen: the rest of a frame. 0: the buffer is the better way. */
+static size_t direction_span(struct direction *d)
+{
+    struct frames *f = d->frames;
+    char head[FRAMES_HEAD_MAX];
+    uint64_t size;
+    ssize_t n;
+
+    if (f == NULL)
+        return TUNNEL_PIPE_BYTES;
+    if (frames_is_between(f)) {
+        n = recv(d->from->fd, head, sizeof head, MSG_PEEK | MSG_DONTWAIT);
+        size = n > 0 ? frames_measure(head, (size_t)n) : 0;
+        if (size >= TUNNEL_FRAME_BYTES)
+            frames_begin(f, head, size);
+    }
+    return f->left < TUNNEL_PIPE_BYTES ? (size_t)f->left : TUNNEL_PIPE_BYTES;
+}
+
+/* As splice(2), of one span. */
+static ssize_t direction_fill(struct direction *d, size_t span)
+{
+    struct tunnel *t = d->from->owner;
+    ssize_t n;
+
+    do
+        n = splice(d->from->fd, NULL, d->pipe->in, NULL, span, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    while (n < 0 && errno == EINTR);
+    if (n <= 0)
+        return n;
+    *d->moved += (size_t)n;
+    t->quiet = false;
+    d->in_pipe += (size_t)n;
+    if (d->frames != NULL)
+        frames_pass(d->frames, (size_t)n);
+    return n;
+}
+
+/* Frame after frame as far as they are here and the pipe has room. As splice(2). */
+static ssize_t direction_fill_more(struct direction *d, size_t span)
+{
+    ssize_t first = direction_fill(d, span), n = first;
+
+    while (d->frames != NULL && n == (ssize_t)span && d->in_pipe < TUNNEL_PIPE_BYTES / 2 &&
+           (span = direction_span(d)) > 0)
+        n = direction_fill(d, span);
+    return first; /* an end or an error behind it comes again */
+}
+
+static bool direction_splice(struct direction *d)
+{
+    struct conn *c = d->from;
+    struct tunnel *t = c->owner;
+    size_t span;
+    ssize_t n;
+
+    if (d->to->out.len > 0) /* it has to go first */
+        return false;
+    span = direction_span(d);
+    if (span == 0) {
+        direction_drop_pipe(t->g, d);
+        return direction_copy(d);
+    }
+    n = direction_fill_more(d, span);
+    if (n < 0 && errno == EAGAIN) {
+        direction_drop_pipe(t->g, d);
+        return false;
+    }
+    if (n < 0) {
+        conn_end(c);
+        return false;
+    }
+    if (n == 0) {
+        d->eof = true;
+        conn_set_eof(c);
+        direction_update_shut(d);
+        return false;
+    }
+    return direction_empty_pipe(d);
+}
+
+void direction_move(struct direction *d)
+{
+    struct tunnel *t = d->from->owner;
+
+    for (int i = 0; i < TUNNEL_ROUNDS; i++) {
+        if (d->to->ended || d->to->connecting)
+            return;
+        if (t->going)
+            direction_drop_pipe(t->g, d); /* it is empty, or nothing would be read */
+        else if (d->pipe == NULL && d->full >= TUNNEL_FLOOD && d->to->tls == NULL)
+            d->pipe = pipe_take(t->g);
+        if (d->pipe != NULL ? !direction_splice(d) : !direction_copy(d))
+            return;
+    }
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// engines.test.mjs - sandboxes as the Docker engine and the Kubernetes API server tell of them
+//
+// Both are doubles that answer as the real ones do on the wire: list, events or watch, bookmarks, 410.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import http from 'node:http';
+import path from 'node:path';
+import { Gateway, ask, httpUpstream } from '../lib/gateway.mjs';
+import { after, before, describe, it } from '../lib/test.mjs';
+import { waitUntil } from '../lib/wait.mjs';
+
+const up = {};
+before(async () => Object.assign(up, await httpUpstream((req, res) => res.end('here'))));
+after(() => up.close());
+
+describe('docker:', () => {
+    const engine = { containers: [], lists: 0, events: new Set() };
+    let gw;
+
+    const container = (name, label, ip = '127.0.0.1') => ({
+        Id: `${name}${'0'.repeat(64)}`.slice(0, 64),
+        Names: [`/${name}`],
+        State: 'running',
+        Labels: { 'holdfast.sandbox': label, 'holdfast.ports': `80=${up.port}` },
+        NetworkSettings: { Networks: { none: { IPAddress: '' }, bridge: { IPAddress: ip } } },
+    });
+    const event = (action) => engine.events.forEach((res) => res.write(`${JSON.stringify({ Type: 'container', Action: action })}\n`));
+
+    before(async () => {
+        gw = new Gateway();
+        engine.path = path.join(gw.dir, 'docker.sock');
+        gw.resolver = `docker:${engine.path}`;
+        engine.start = () =>
+            new Promise((done) => {
+                engine.server = http.createServer((req, res) => {
+                    const url = new URL(req.url, 'http://docker');
+                    const filters = JSON.parse(url.searchParams.get('filters'));
+                    assert.deepEqual(filters.label, ['holdfast.sandbox']);
+                    if (url.pathname === '/events') {
+                        assert.deepEqual(filters.type, ['container']);
+                        res.writeHead(200, { 'content-type': 'application/json' });
+                        res.flushHeaders();
+                        engine.events.add(res);
+                        res.on('close', () => engine.events.delete(res));
+                        return;
+                    }
+                    assert.equal(url.pathname, '/containers/json');
+                    assert.deepEqual(filters.status, ['running']);
+                    engine.lists++;
+                    res.setHeader('content-type', 'application/json');
+                    res.end(JSON.stringify(engine.containers));
+                });
+                engine.server.listen(engine.path, done);
+            });
+        engine.stop = () =>
+            new Promise((done) => {
+                engine.server.closeAllConnections();
+                engine.server.close(done);
+            });
+        engine.containers = [container('c1', 'alpha'), container('c2', '')];
+        await engine.start();
+        await gw.start();
+    });
+    after(async () => {
+        await gw.stop();
+        await engine.stop();
+    });
+    const status = async (id) => (await ask(gw.url(id, 80))).status;
+
+    it('finds containers by label, or by their own id', async () => {
+        await waitUntil(async () => (await status('alpha')) === 200, 'the list');
+        assert.equal(await status('c20000000000'), 200);
+        assert.equal(await status('beta'), 404);
+    });
+
+    it('sees one come and go at once', async () => {
+        engine.containers.push(container('c3', 'beta'));
+        event('start');
+        await waitUntil(async () => (await status('beta')) === 200, 'the new container');
+        engine.containers = engine.containers.filter((c) => c.Labels['holdfast.sandbox'] !== 'alpha');
+        event('die');
+        await waitUntil(async () => (await status('alpha')) === 404, 'it to be gone');
+    });
+
+    it('keeps what it knows while the engine is away, and looks again when it is back', async () => {
+        await engine.stop();
+        assert.equal(await status('beta'), 200);
+        engine.containers = [container('c4', 'gamma')];
+        await engine.start();
+        await waitUntil(async () => (await status('gamma')) === 200, 'the list after the return');
+        assert.equal(await status('beta'), 404);
+    });
+});
+
+describe('kubernetes:', () => {
+    const api = { pods: new Map(), version: 10, watches: new Set(), requests: [], token: 'first', gone: false };
+    let gw;
+
+    const pod = (name, { label = name, phase = 'Running', ip = '127.0.0.1', ports = `80=${up.port}`, deletion } = {}) => ({
+        metadata: {
+            name,
+            labels: { 'holdfast.dev/sandbox': label },
+            annotations: { 'holdfast.dev/ports': ports },
+            resourceVersion: String(++api.version),
+            ...(deletion ? { deletionTimestamp: deletion } : {}),
+        },
+        status: { phase, podIP: ip },
+    });
+    const tell = (type, object) => api.watches.forEach((res) => res.write(`${JSON.stringify({ type, object })}\n`));
+    const put = (p, type = 'ADDED') => {
+        api.pods.set(p.metadata.name, p);
+        tell(type, p);
+    };
+
+    before(async () => {
+        gw = new Gateway();
+        fs.writeFileSync(path.join(gw.dir, 'token'), 'first\n');
+        api.server = await httpUpstream((req, res) => {
+            const url = new URL(req.url, 'http://k8s');
+            const q = url.searchParams;
+            api.requests.push({ url: req.url, headers: req.headers });
+            res.setHeader('content-type', 'application/json');
+            if (req.headers.authorization !== `Bearer ${api.token}`) {
+                res.statusCode = 401;
+                res.end('{"kind":"Status","code":401}');
+                return;
+            }
+            assert.equal(url.pathname, '/api/v1/namespaces/boxes/pods');
+            assert.equal(q.get('labelSelector'), 'holdfast.dev/sandbox');
+            if (q.get('watch') === 'true') {
+                assert.equal(q.get('allowWatchBookmarks'), 'true');
+                assert.match(q.get('resourceVersion'), /^\d+$/);
+                if (api.gone) {
+                    api.gone = false;
+                    res.write('{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}\n');
+                    res.end();
+                    return;
+                }
+                res.flushHeaders();
+                api.watches.add(res);
+                res.on('close', () => api.watches.delete(res));
+                return;
+            }
+            const all = [...api.pods.values()];
+            const from = Number(q.get('continue')?.slice(5) ?? 0);
+            const metadata = { resourceVersion: String(api.version) };
+            if (from + 2 < all.length) metadata.continue = `page/${from + 2}`;
+            res.end(JSON.stringify({ kind: 'PodList', metadata, items: all.slice(from, from + 2) }));
+        });
+        gw.resolver = `kubernetes:http://127.0.0.1:${api.server.port}?namespace=boxes&token_file=${gw.dir}/token`;
+        for (const name of ['a', 'b', 'c', 'd', 'e']) api.pods.set(name, pod(name));
+        api.pods.set('p', pod('p', { phase: 'Pending' }));
+        await gw.start();
+    });
+    after(async () => {
+        await gw.stop();
+        await api.server.close();
+    });
+    const status = async (id) => (await ask(gw.url(id, 80))).status;
+    const endWatches = () => {
+        const all = [...api.watches];
+        api.watches.clear();
+        all.forEach((res) => res.end());
+    };
+    const watching = () => waitUntil(() => api.watches.size === 1, 'a watch');
+
+    it('lists in pages, then watches from there', async () => {
+        await watching();
+        for (const id of ['a', 'c', 'e']) assert.equal(await status(id), 200, id);
+        assert.equal(await status('p'), 404, 'one that does not run yet');
+        const [first, second] = api.requests;
+        assert.equal(first.url, '/api/v1/namespaces/boxes/pods?labelSelector=holdfast.dev%2Fsandbox&limit=500&resourceVersion=0');
+        assert.equal(second.url, '/api/v1/namespaces/boxes/pods?continue=page%2F2&labelSelector=holdfast.dev%2Fsandbox&limit=500');
+        assert.equal(first.headers.accept, 'application/json');
+    });
+
+    it('follows what happens: added, modified, leaving, deleted', async () => {
+        put(pod('new', { phase: 'Pending' }));
+        put(pod('new'), 'MODIFIED');
+        await waitUntil(async () => (await status('new')) === 200, 'the new pod');
+        put(pod('new', { deletion: '2026-01-01T00:00:00Z' }), 'MODIFIED');
+        await waitUntil(async () => (await status('new')) === 404, 'the one that leaves');
+        const a = api.pods.get('a');
+        api.pods.delete('a');
+        tell('DELETED', a);
+        await waitUntil(async () => (await status('a')) === 404, 'the deleted one');
+    });
+
+    it('goes on from the version of a bookmark when a watch ends', async () => {
+        tell('BOOKMARK', { kind: 'Pod', metadata: { resourceVersion: '4711' } });
+        api.version = 4711;
+        await waitUntil(() => api.watches.size === 1, 'a watch');
+        const was = api.requests.length;
+        endWatches();
+        await waitUntil(() => api.requests.length > was, 'the next watch');
+        assert.match(api.requests[was].url, /resourceVersion=4711.*watch=true/);
+        await watching();
+    });
+
+    it('begins again with a list when its version is gone', async () => {
+        const was = api.requests.length;
+        api.gone = true;
+        api.pods.delete('b');
+        api.pods.set('late', pod('late'));
+        endWatches();
+        await waitUntil(async () => (await status('late')) === 200, 'a new list');
+        assert.equal(await status('b'), 404);
+        const list = api.requests.slice(was).find((r) => !r.url.includes('watch=true'));
+        assert.equal(list.url, '/api/v1/namespaces/boxes/pods?labelSelector=holdfast.dev%2Fsandbox&limit=500', 'not an old one from a cache');
+        await watching();
+    });
+
+    it('takes a new token from its file', async () => {
+        api.token = 'second';
+        fs.writeFileSync(path.join(gw.dir, 'token'), 'second');
+        endWatches();
+        await watching();
+        put(pod('after'));
+        await waitUntil(async () => (await status('after')) === 200, 'a pod after the change');
+    });
+
+    it('serves what it knows while the API server is away', async () => {
+        api.watches.forEach((res) => res.destroy());
+        api.token = 'nobody has this';
+        await waitUntil(() => api.requests.at(-1).headers.authorization === 'Bearer second', 'a refusal');
+        assert.equal(await status('late'), 200);
+    });
+});
