@@ -12,13 +12,13 @@
 
 #include "base/limits.h"
 #include "dialects/common/input_ask.h"
+#include "dialects/common/scan.h"
 #include "dialects/common/spawn_ask.h"
+#include "dialects/common/wait_ask.h"
 #include "dialects/native/control.h"
 #include "dialects/native/links.h"
 #include "dialects/native/patch.h"
-#include "dialects/common/scan.h"
 #include "dialects/native/session_ask.h"
-#include "dialects/common/wait_ask.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

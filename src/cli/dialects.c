@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "dialects/cloudflare/cf.h"
+#include "dialects/e2b/e2b.h"
 #include "dialects/hyperbrowser/hyper.h"
 #include "dialects/opencode/opencode.h"
-#include "dialects/e2b/e2b.h"
 #include "dialects/opensandbox/osb.h"
-#include "dialects/cloudflare/cf.h"
 #include "dialects/sandbox-agent/agent.h"
 
 /* In the order in which /v1/info names them. */

@@ -5,9 +5,9 @@
 #include "test.h"
 
 #include "dialects/common/input_ask.h"
+#include "dialects/common/wait_ask.h"
 #include "dialects/native/control.h"
 #include "dialects/native/patch.h"
-#include "dialects/common/wait_ask.h"
 
 static json_t *parse(const char *text)
 {
