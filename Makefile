@@ -158,8 +158,8 @@ WEB_SRC := $(wildcard web/src/*) web/build.mjs web/tsconfig.json web/package.jso
 	$(filter-out %.gen.ts,$(wildcard sdk/typescript/src/*.ts))
 
 web: $(PAGE)
-web/dist/page.csp: web/dist/page.html.gz
-web/dist/page.html.gz: $(WEB_SRC) web/node_modules/.package-lock.json
+# One recipe makes both: the policy has the hash of the page's script.
+web/dist/page.html.gz web/dist/page.csp &: $(WEB_SRC) web/node_modules/.package-lock.json
 	cd web && npm run -s build
 
 # --- tests ----------------------------------------------------------------
