@@ -45,7 +45,7 @@ static void follow_write(struct follow *f, const char *event, const char *id,
     struct buf frame = {0}, ascii = {0};
     struct iovec iov;
 
-    if (event != NULL) {
+    if (data != NULL) {
         json_put_ascii(&ascii, buf_data(data), data->len);
         sse_event(&frame, event, id, buf_data(&ascii), ascii.len);
     } else {

@@ -231,26 +231,6 @@ const char *agent_decode(const char *data, size_t len, const char *encoding, con
     return base64_decode(out, data, len) ? NULL : "data is not valid base64";
 }
 
-/* --- config and health ------------------------------------------------------------------ */
-
-static const struct {
-    const char *name;
-    size_t offset;
-} config_fields[] = {
-    {"maxConcurrentProcesses", offsetof(struct agent_config, max_concurrent)},
-    {"defaultRunTimeoutMs", offsetof(struct agent_config, default_run_ms)},
-    {"maxRunTimeoutMs", offsetof(struct agent_config, max_run_ms)},
-    {"maxOutputBytes", offsetof(struct agent_config, max_output)},
-    {"maxLogBytesPerProcess", offsetof(struct agent_config, max_log)},
-    {"maxInputBytesPerRequest", offsetof(struct agent_config, max_input)},
-};
-#define CONFIG_FIELDS (sizeof config_fields / sizeof *config_fields)
-
-static int64_t *config_at(struct agent_config *c, size_t i)
-{
-    return (int64_t *)(void *)((char *)c + config_fields[i].offset);
-}
-
 static void health(struct http_request *rq)
 {
     struct json_out o = agent_answer(agent_of(rq));
@@ -259,45 +239,12 @@ static void health(struct http_request *rq)
     agent_send(rq, 200, &o);
 }
 
-static void config_get(struct http_request *rq)
-{
-    struct agent *a = agent_of(rq);
-    struct json_out o = agent_answer(a);
-
-    for (size_t i = 0; i < CONFIG_FIELDS; i++)
-        json_kint(&o, config_fields[i].name, *config_at(&a->config, i));
-    agent_send(rq, 200, &o);
-}
-
-static void config_set(struct http_request *rq)
-{
-    json_auto_t *body = agent_body(rq);
-    struct agent_config c = {0};
-
-    if (body == NULL)
-        return;
-    for (size_t i = 0; i < CONFIG_FIELDS; i++) {
-        if (!agent_int(rq, body, config_fields[i].name, true, config_at(&c, i)))
-            return;
-        if (*config_at(&c, i) == 0) {
-            agent_invalid(rq, 400, "every limit must be greater than zero");
-            return;
-        }
-    }
-    if (c.default_run_ms > c.max_run_ms)
-        c.default_run_ms = c.max_run_ms;
-    if (c.max_run_ms > LIMIT_DURATION_MS)
-        c.max_run_ms = LIMIT_DURATION_MS;
-    agent_of(rq)->config = c;
-    config_get(rq);
-}
-
 /* --- routes --------------------------------------------------------------------------------- */
 
 static const struct route routes[] = {
     {HTTP_GET_M, "/v1/health", health, ROLE_WATCH, 0, 0, NULL},
-    {HTTP_GET_M, "/v1/processes/config", config_get, ROLE_WATCH, 0, 0, NULL},
-    {HTTP_POST_M, "/v1/processes/config", config_set, ROLE_OWN, 0, 0, NULL},
+    {HTTP_GET_M, "/v1/processes/config", agent_config_get, ROLE_WATCH, 0, 0, NULL},
+    {HTTP_POST_M, "/v1/processes/config", agent_config_set, ROLE_OWN, 0, 0, NULL},
     {HTTP_POST_M, "/v1/processes/run", agent_run, ROLE_OWN, 0, 0, NULL},
     {HTTP_GET_M, "/v1/processes", agent_list, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
     {HTTP_POST_M, "/v1/processes", agent_create, ROLE_OWN, 0, 0, NULL},
@@ -322,6 +269,7 @@ static void *agent_make(const struct dialect_host *host)
     a->engine = host->engine;
     a->loop = host->loop;
     a->config = (struct agent_config){64, 30000, 300000, 1 << 20, 10 << 20, 1 << 16};
+    agent_config_recall(a);
     list_init(&a->pending);
     a->table = (struct route_table){
         .prefix = "/dialects/sandbox-agent",

@@ -83,6 +83,11 @@ void agent_run(struct http_request *rq);
 void agent_logs(struct http_request *rq);
 void agent_terminal(struct http_request *rq);
 
+/* config.c */
+void agent_config_get(struct http_request *rq);
+void agent_config_set(struct http_request *rq);
+void agent_config_recall(struct agent *a); /* as the last worker had it */
+
 /* logs.c, follow.c: which runs are wanted */
 struct log_filter {
     int stream;       /* enum stream, or LOG_COMBINED, or LOG_NONE */

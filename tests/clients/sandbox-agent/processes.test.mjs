@@ -200,6 +200,10 @@ withDaemon('sandbox-agent: processes', {}, (d) => {
         const again = await c.createProcess({ command: 'sleep', args: ['100'] });
         for (const p of [b, again]) await c.killProcess(p.id);
         for (const p of [a, b, again]) await c.deleteProcess(p.id);
+        const worker = d.workerPid();
+        process.kill(worker, 'SIGKILL');
+        await d.nextWorker(worker);
+        assert.equal((await c.getProcessConfig()).maxConcurrentProcesses, 2, 'it outlives the worker');
         await c.setProcessConfig(config);
     });
 
