@@ -21,10 +21,17 @@
 
 static const char reading[] =
     "[ -e \"$1\" ] || exit 44; [ -f \"$1\" ] || exit 45; exec cat <\"$1\"";
+/*
+ * A shell that waits for a child in the foreground looks at no signal until that has ended, and a
+ * signal that meets the child between fork and exec is lost. So the child is in the
+ * background, and is seen to by the shell before the part is removed.
+ */
 static const char writing[] =
-    "t=$1.$$.part; trap 'rm -f -- \"$t\"' EXIT; trap 'exit 1' HUP INT TERM; "
-    "mkdir -p -- \"$(dirname -- \"$1\")\" && "
-    "[ ! -d \"$1\" ] && cat >\"$t\" && mv -f -- \"$t\" \"$1\"";
+    "t=$1.$$.part; c=; trap 'trap \"\" HUP INT TERM; "
+    "if [ -n \"$c\" ]; then kill -9 $!; wait; fi 2>/dev/null; rm -f -- \"$t\"' EXIT; "
+    "trap 'exit 1' HUP INT TERM; exec 3<&0; "
+    "mkdir -p -- \"$(dirname -- \"$1\")\" && [ ! -d \"$1\" ] || exit 1; "
+    "c=1; cat <&3 >\"$t\" 3<&- & wait $! || exit 1; c=; mv -f -- \"$t\" \"$1\"";
 
 /* "/bin/sh -c SCRIPT sh /PATH" of the request; NULL: answered. */
 static json_t *file_argv(struct http_request *rq, const char *script)
