@@ -265,6 +265,8 @@ void deadline_on_detach(struct process *p)
 {
     struct record_head *h = p->rec.head;
 
+    if (p->engine->retiring)
+        return; /* nobody left: the next worker gives them time to come back, as after a crash */
     h->watched = 0;
     if (!process_is_running(p) || h->on_detach == DETACH_KEEP)
         return;

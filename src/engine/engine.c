@@ -57,6 +57,7 @@ static void engine_on_retire(void *arg)
 {
     struct engine *e = arg;
 
+    e->retiring = true;
     if (e->hooks.on_retire != NULL)
         e->hooks.on_retire(e->hooks.arg);
 }

@@ -58,6 +58,7 @@ struct engine {
     struct ports *ports;      /* NULL until somebody waits for one */
     uint32_t generation;
     bool has_cgroup, exact, stopping;
+    bool retiring; /* another worker takes over; connections end, and nobody has left */
     /* engine_end_all */
     size_t ends_open;
     task_fn *ended;

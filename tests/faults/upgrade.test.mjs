@@ -6,6 +6,7 @@ import { execFile } from 'node:child_process';
 import fs from 'node:fs';
 import { test } from '../lib/test.mjs';
 import { promisify } from 'node:util';
+import { Viewer } from '../lib/client.mjs';
 import { Daemon, binary } from '../lib/daemon.mjs';
 import { Flood } from '../lib/flood.mjs';
 import { runSeed, seededRandom } from '../lib/gen.mjs';
@@ -118,6 +119,31 @@ test('twenty floods go on over upgrades', () =>
         for (const e of exits) assert.equal((await d.exitOf(e.id)).exit_code, e.code);
         flood.report(`${times} upgrades`);
         await flood.stop();
+    }));
+
+test('who is cut off by an upgrade has not left: on_detach waits for the return', () =>
+    fromCopy(async (d) => {
+        const kinds = ['kill', { kill_after_ms: 1 }];
+        const all = [];
+        for (const on_detach of kinds) {
+            const p = await d.sh('echo on; exec sleep 300', { pty: true, on_detach });
+            const v = await Viewer.attach(d, p.id, { query: { since: '0' } });
+            await v.outputHas('on');
+            all.push({ p, v });
+        }
+        const worker = d.workerPid();
+        d.placeOther(1);
+        process.kill(d.pid, 'SIGHUP');
+        await d.nextWorker(worker);
+        d.agent.destroy();
+        for (const { p, v } of all) {
+            await v.closed;
+            const back = await Viewer.attach(d, p.id, { query: { since: '0' } });
+            assert.equal((await d.get(p.id)).status, 'running');
+            assert.equal((await d.get(p.id)).pid, p.pid);
+            back.cut();
+            assert.equal((await d.exitOf(p.id)).exit.by, 'detach', 'and now nobody is there');
+        }
     }));
 
 test('a binary that cannot take over is refused, and the old one goes on', () =>
