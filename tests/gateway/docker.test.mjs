@@ -111,17 +111,17 @@ describe('docker: with a real engine', { skip }, () => {
     });
 
     it('a cut terminal comes back with since, to the byte', async () => {
-        const t = terminal('beta', '&client=me');
+        const t = terminal('beta', '&client=me&terminal=0'); // the shell asks where the cursor is: bytes as they are
         const { process } = await t.hello;
         t.type('i=0; while [ $i -lt 3000 ]; do echo "line $i of the output"; i=$((i+1)); done; echo all-is-said\n');
         await t.has('line 100 ');
         t.ws.terminate();
         await t.closed;
         const got = t.bytes;
-        const url = gw.ws('beta', 7070, `/v1/processes/${process.id}/connect?client=me`);
+        const url = gw.ws('beta', 7070, `/v1/processes/${process.id}/connect?client=me&terminal=0`);
         const rest = new Screen(`${url}&since=${got.length}`);
         await rest.has('\nall-is-said');
-        const whole = new Screen(`${gw.ws('beta', 7070, `/v1/processes/${process.id}/connect`)}?since=0`);
+        const whole = new Screen(`${gw.ws('beta', 7070, `/v1/processes/${process.id}/connect`)}?since=0&terminal=0`);
         await waitUntil(() => whole.bytes.length >= got.length + rest.bytes.length, 'the whole output');
         assert.ok(Buffer.concat([got, rest.bytes]).equals(whole.bytes.subarray(0, got.length + rest.bytes.length)));
         rest.ws.terminate();

@@ -43,6 +43,12 @@ export interface RequestOptions {
 
 const isAbort = (err: unknown, signal?: AbortSignal) => signal?.aborted === true || (err as Error)?.name === 'AbortError';
 
+/** The daemon's worker is being replaced, or a gateway says so in its own words. */
+function isPassing(err: unknown): boolean {
+    const { code, status } = err as HoldfastError;
+    return err instanceof ConnectionError || code === 'shutting_down' || status === 502 || status === 504;
+}
+
 export class HttpClient {
     readonly base: string;
     readonly token?: string;
@@ -89,8 +95,7 @@ export class HttpClient {
             try {
                 return await this.#once(method, path, options);
             } catch (err) {
-                const again = err instanceof ConnectionError || (err as HoldfastError).code === 'shutting_down';
-                if (!again || attempt >= most) throw err;
+                if (!isPassing(err) || attempt >= most) throw err;
             }
             await sleep(backoffDelay(attempt, this.#retry), options.signal);
         }

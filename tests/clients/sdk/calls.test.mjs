@@ -2,6 +2,7 @@
 // The calls beside the terminal: processes, events, errors, and AbortSignals that end what is long.
 
 import assert from 'node:assert/strict';
+import http from 'node:http';
 import { it } from '../../lib/test.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import * as sdk from '../../lib/sdk.mjs';
@@ -84,6 +85,26 @@ withDaemon('the SDK', {}, (d) => {
         assert.equal((await denied).code, 'unauthorized');
         await p.remove({ graceMs: 0 });
         await assert.rejects(p.attach(), (e) => e instanceof sdk.NotFoundError && e.code === 'no_such_process');
+    });
+
+    it('what a gateway says while the worker is replaced is asked again, and only what may be', async () => {
+        const answers = [502, 504, 200];
+        const asked = [];
+        const door = http.createServer((q, r) => {
+            asked.push(q.method);
+            r.statusCode = q.method === 'GET' ? answers.shift() : 502;
+            r.end(JSON.stringify({ version: 'of the door' }));
+        });
+        await new Promise((ok) => door.listen(0, '127.0.0.1', ok));
+        try {
+            const s = new sdk.Sandbox({ url: `http://127.0.0.1:${door.address().port}`, token: d.token, retry: { baseMs: 1 } });
+            assert.equal((await s.info()).version, 'of the door');
+            await assert.rejects(s.processes.run({ command: 'true' }), (e) => e.status === 502 && e.retryable);
+            assert.deepEqual(asked, ['GET', 'GET', 'GET', 'POST']);
+        } finally {
+            door.closeAllConnections();
+            door.close();
+        }
     });
 
     it('a viewer with the role to watch may not type', async () => {
