@@ -345,7 +345,8 @@ ssize_t viewer_input(struct viewer *v, const void *bytes, size_t len, struct hf_
 {
     ssize_t n = input_from(v->process, v, v->client, bytes, len, err);
 
-    if (n > 0)
+    /* An answer still under way when another one typed makes nobody the answering one again. */
+    if (n > 0 && !query_is_answer(bytes, len))
         answerer_typed(v);
     return n;
 }

@@ -304,3 +304,18 @@ bool query_answer(struct buf *out, const struct query *q, const struct modes *m,
     default: return false;
     }
 }
+
+bool query_is_answer(const char *bytes, size_t len)
+{
+    size_t i = 2;
+
+    if (len < 3 || bytes[0] != '\x1b')
+        return false;
+    if (bytes[1] == ']' || bytes[1] == 'P') /* colours; modes and capabilities */
+        return true;
+    if (bytes[1] != '[')
+        return false;
+    while (i < len && bytes[i] >= 0x20 && bytes[i] <= 0x3f)
+        i++;
+    return i > 2 && i < len && bytes[i] != '\0' && strchr("cnRxyt", bytes[i]) != NULL;
+}

@@ -71,5 +71,7 @@ bool query_filter_run(struct query_filter *f, const char *bytes, size_t len, boo
 
 /* What our terminal says; x and y are the cursor's, from 0. False: nothing. */
 bool query_answer(struct buf *out, const struct query *q, const struct modes *m, int x, int y);
+/* Does input begin with what a terminal says by itself? A few keys look the same (F3 as CSI 1;2R). */
+bool query_is_answer(const char *bytes, size_t len);
 
 #endif

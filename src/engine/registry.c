@@ -68,6 +68,8 @@ struct process *registry_find_tag(struct engine *e, const char *tag, bool living
         struct process *p = list_entry(it, struct process, link);
         if (p->tag == NULL || strcmp(p->tag, tag) != 0)
             continue;
+        if (!living_only && p->entry == 0)
+            continue; /* just being started: until it is there, the one before it is meant */
         if (process_is_running(p))
             return p;
         if (latest == NULL)

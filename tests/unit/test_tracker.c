@@ -169,3 +169,20 @@ TEST(query_filter_ends_a_query_whose_beginning_was_sent)
         buf_fini(&whole);
     }
 }
+
+TEST(what_a_terminal_says_by_itself_is_not_typed)
+{
+    static const char *const answers[] = {"\x1b[0n",
+                                          "\x1b[?1;2c",
+                                          "\x1b[24;80R",
+                                          "\x1b[?25;1$y",
+                                          "\x1b]11;rgb:0000/0000/0000\x07",
+                                          "\x1bP1$r0m\x1b\\"};
+    static const char *const keys[] = {"y",        "\x1b",   "\x1b[A", "\x1bOP",
+                                       "\x1b[15~", "\x1b[c", "\x1b[",  "\x1b[200~text\x1b[201~"};
+
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
+        EXPECT(query_is_answer(answers[i], strlen(answers[i])));
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        EXPECT(!query_is_answer(keys[i], strlen(keys[i])));
+}

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "base/text.h"
 #include "dialects/opensandbox/osb.h"
 
@@ -152,38 +153,20 @@ int osb_decode(const json_t *body, const struct json_field *fields, size_t n, vo
 
 /* --- processes ---------------------------------------------------------------------- */
 
-/* The living one, else the latest. One that is just being started has no number and no output yet:
- * until it has, the one before it is what there is, where engine_find() would find neither. */
-static struct process *find_tag(struct osb *o, const char *tag)
-{
-    struct process *p = NULL, *latest = NULL;
-
-    while ((p = engine_next(o->engine, p)) != NULL) {
-        struct process_view v;
-
-        process_view(p, &v);
-        if (v.tag == NULL || strcmp(v.tag, tag) != 0)
-            continue;
-        if (v.running)
-            return p;
-        if (latest == NULL)
-            latest = p;
-    }
-    return latest;
-}
-
 struct process *osb_find(struct osb *o, const char *id, struct hf_error *err)
 {
-    struct process *p = engine_find(o->engine, id, err);
-    char ref[24];
-    uint64_t pid;
+    static const char *const prefixes[] = {"", "tag:", "pid:"};
+    struct process *p = NULL;
 
+    for (size_t i = 0; p == NULL && i < sizeof prefixes / sizeof *prefixes; i++) {
+        char ref[LIMIT_TAG_BYTES + 8];
+
+        if ((size_t)snprintf(ref, sizeof ref, "%s%s", prefixes[i], id) < sizeof ref)
+            p = engine_find(o->engine, ref, err);
+    }
     if (p == NULL)
-        p = find_tag(o, strncmp(id, "tag:", 4) == 0 ? id + 4 : id);
-    if (p != NULL || !text_to_u64(id, INT32_MAX, &pid))
-        return p;
-    snprintf(ref, sizeof ref, "pid:%llu", (unsigned long long)pid);
-    return engine_find(o->engine, ref, err);
+        hf_fail(err, HF_E_no_such_process, "no process '%.64s'", id);
+    return p;
 }
 
 bool osb_is(const struct process_view *v, const char *kind)

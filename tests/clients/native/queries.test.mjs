@@ -89,15 +89,34 @@ withDaemon('queries', {}, (d) => {
         const c = await attachTerminal(d, p.id, { mode: 'ro' });
         for (const [who, others, key] of [[a, [b, c], 'x'], [b, [a, c], 'y'], [a, [b, c], 'z']]) {
             [a, b, c].forEach((v) => (v.sent = ''));
-            const before = a.at;
             await who.send(key);
             await who.until(() => who.sent.length >= 4, 10000, 'its answer');
             assert.equal(who.sent.slice(0, 4), `${ESC}[0n`);
+            // What another was asked before the key came, it may still have answered; from here on nothing.
+            const mark = who.at;
+            for (const v of others) await v.until(() => v.at >= mark, 10000, 'the same output');
+            others.forEach((v) => (v.sent = ''));
             // The answer is read byte by byte, and each byte makes the next question: enough is enough.
-            await who.until(() => who.at > before + 40, 10000, 'some output');
+            await who.until(() => who.at > mark + 40, 10000, 'some output');
             for (const v of others) assert.equal(v.sent, '', 'another one answered');
         }
         for (const v of [a, b, c]) v.cut();
+        await d.remove(p.id);
+    });
+
+    it('an answer that comes late does not make its terminal the one that answers', async () => {
+        const p = await d.sh(`stty raw -echo; echo READY; dd bs=1 count=5 of=/dev/null 2>&1; printf 'now\\033[5n'; sleep 300`, { pty: true });
+        await d.outputHas(p.id, 'READY');
+        const a = await Viewer.attach(d, p.id, { query: { since: '0' } });
+        const b = await Viewer.attach(d, p.id, { query: { since: '0' } });
+        await b.send('y');
+        await waitUntil(async () => (await d.get(p.id)).last_input_at !== null, 'the key');
+        await a.send(`${ESC}[0n`);
+        await a.outputHas('now');
+        await b.until(() => b.output.includes(`now${ESC}[5n`), 10000, 'the question');
+        await a.until(() => a.at === b.at, 10000, 'as many bytes');
+        assert.ok(!a.output.includes(`${ESC}[5n`), 'both were asked');
+        for (const v of [a, b]) v.cut();
         await d.remove(p.id);
     });
 
