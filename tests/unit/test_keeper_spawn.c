@@ -552,25 +552,25 @@ TEST(a_quiet_start_of_a_short_program_is_told_with_its_exit)
     struct rig r;
     struct rig_worker w;
     struct rig_spec s;
-    int fds[8], alone = 0;
+    int fds[8], together = 0;
 
     rig_begin(&r, &w);
     rig_spec_init(&s, SH("exit 7"));
     s.m.quiet = 1;
-    for (int i = 0; i < 20; i++) {
+    /* A busy machine may need longer than the quiet lasts, even many times in a row. */
+    for (int i = 0; i < 20 || (together == 0 && i < 2000); i++) {
         struct k_exited x;
 
         rig_spawn(&w, &s);
         EXPECT_INT(rig_spawned(&w, fds).error, 0);
-        alone += !w.has_exit;
+        together += w.has_exit;
         x = rig_exited(&w);
         EXPECT_INT(WEXITSTATUS(x.status), 7);
         rig_forget(&w, x.entry);
         close(fds[0]);
         close(fds[1]);
     }
-    /* A slow machine may need longer than the quiet lasts, but not every time. */
-    EXPECT(alone < 20);
+    EXPECT(together > 0);
     rig_end(&r, &w);
 }
 
