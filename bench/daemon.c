@@ -209,6 +209,14 @@ void daemon_create(struct daemon *d, const char *const argv[], bool pty, char *i
         die("no process id in %s", answer);
 }
 
+void daemon_forget(struct daemon *d, const char *id)
+{
+    char path[ID_BYTES + 64];
+
+    snprintf(path, sizeof(path), "/v1/processes/%s?grace_ms=0", id);
+    daemon_ask(d, "DELETE", path, NULL, 200);
+}
+
 void daemon_view(struct daemon *d, const char *id, const char *query, struct ws *w)
 {
     char path[ID_BYTES + 128];

@@ -47,6 +47,8 @@ const char *daemon_ask(struct daemon *d, const char *method, const char *path, c
                        int status);
 /* POST /v1/processes; `id` has ID_BYTES. */
 void daemon_create(struct daemon *d, const char *const argv[], bool pty, char *id);
+/* DELETE, at once. */
+void daemon_forget(struct daemon *d, const char *id);
 void daemon_view(struct daemon *d, const char *id, const char *query, struct ws *w);
 /* The body of a create or run request. */
 void json_command(char *out, size_t size, const char *const argv[], const char *more);

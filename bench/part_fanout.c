@@ -110,7 +110,7 @@ static void crowd_open(struct crowd *c, struct daemon *d, const char *id, unsign
         struct epoll_event ev = {.events = EPOLLIN, .data.ptr = &c->viewer[i]};
 
         c->viewer[i].bytes = bytes;
-        daemon_view(d, id, "since=0", &c->viewer[i].ws);
+        daemon_view(d, id, "since=0&terminal=0", &c->viewer[i].ws);
         if (epoll_ctl(c->loop, EPOLL_CTL_ADD, c->viewer[i].ws.fd, &ev) != 0)
             die("epoll_ctl: %s", strerror(errno));
     }
@@ -206,7 +206,7 @@ static void flat_out(const struct env *env, unsigned slow_count)
     daemon_start(&d, env);
     daemon_create(&d, argv, true, id);
     for (unsigned i = 0; i < slow_count; i++)
-        daemon_view(&d, id, "since=0", &s.ws[i]);
+        daemon_view(&d, id, "since=0&terminal=0", &s.ws[i]);
     crowd_open(&c, &d, id, FLAT_VIEWERS, FLAT_BYTES);
     wall = now_ns();
     ws_send(&c.viewer[0].ws, WS_BINARY, "g", 1);

@@ -79,8 +79,8 @@ void units_keep(struct journal *j, size_t *max)
     uint64_t next = journal_next(j), ahead;
     struct units_point p;
 
-    if (which_of(j) == 0 && !h->pty)
-        return;
+    if (which_of(j) == 0)
+        return; /* nobody has asked: others do not pay for it */
     p = point_of(j);
     if (*max > h->ring_bytes / 2)
         *max = h->ring_bytes / 2;

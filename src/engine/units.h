@@ -3,15 +3,15 @@
  * units.h - places of a journal in UTF-16 units, for platforms that count output so
  *
  * One point is kept in the record: a border between two characters (utf16.h) and the number of
- * units in front of it, back to the first byte ever written. It never falls out of the
- * ring: a terminal's moves on before that, in steps of UNITS_STEP_BYTES, so little output
+ * units in front of it, back to the first byte ever written. From the first question on it never
+ * falls out of the ring: it moves on before that, in steps of UNITS_STEP_BYTES, so little output
  * costs nothing and a flood one look at each byte while it is in the cache. Every other
  * place is found from it by counting forwards or, because a border can be found
  * anywhere, backwards; so what is near the end is near. The point is in shared memory and
  * changed by one store: places mean the same after a crash of the worker.
  *
- * A process without a terminal is counted from the first question on; if bytes were gone by
- * then, each of them is taken as one unit. Layer: engine.
+ * If bytes were gone by the first question, each of them is taken as one unit: whoever starts a
+ * process that is to be counted from its first byte asks at once. Layer: engine.
  */
 #ifndef HF_ENGINE_UNITS_H
 #define HF_ENGINE_UNITS_H

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "dialects/common/checks.h"
 #include "dialects/opencode/ticket.h"
+#include "engine/units.h"
 
 /* --- what is known of one --------------------------------------------------------- */
 
@@ -187,6 +188,8 @@ static void creation_on_spawned(void *arg, struct process *p, const struct hf_er
     struct http_request *rq = c->rq;
 
     creation_free(&c->pending);
+    if (p != NULL)
+        (void)units_end(process_journal(p)); /* counted from its first byte on */
     if (rq != NULL && p != NULL)
         answer_pty(rq, p);
     else if (rq != NULL)

@@ -183,12 +183,14 @@ withDaemon('opencode: the WebSocket', {}, (d) => {
         const p = (
             await d.spawn({
                 command: 'sh',
-                args: ['-c', `stty raw -echo; for i in $(seq 40); do cat ${file('part', line.repeat(200))}; done; cat`],
+                args: ['-c', `stty raw -echo; dd bs=1 count=1 of=/dev/null 2>/dev/null; for i in $(seq 40); do cat ${file('part', line.repeat(200))}; done; cat`],
                 pty: true,
                 history_bytes: 262144,
             })
         );
         const total = 40 * 200;
+        assert.deepEqual(await replayOf(p), ['', 0]); // asked about once, it is counted
+        await d.api('POST', `/v1/processes/${p.id}/input`, { json: { data: 'g' }, expect: 200 });
         await waitUntil(async () => (await d.get(p.id)).output.next === total * Buffer.byteLength(line), 'all', 30000);
         const units = total * line.length;
         const [tail, end] = await replayOf(p);
