@@ -51,8 +51,8 @@ static int log_open(const struct env *env)
 
 void daemon_exec(struct daemon *d, const struct env *env)
 {
-    const char *argv[] = {env->daemon,    "serve",         "--listen", "127.0.0.1:0",
-                          "--token-file", env->token_file, NULL};
+    const char *argv[] = {env->daemon,    "serve",         "--listen",    "127.0.0.1:0",
+                          "--token-file", env->token_file, env->argument, NULL};
     char line[256];
     const char *at;
     int out[2];

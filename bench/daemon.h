@@ -23,6 +23,7 @@ struct env {
     const char *node;   /* NULL: node, node-pty or ws is missing */
     const char *node_server;
     bool quick;
+    const char *argument; /* one more for the daemon; NULL: none */
 };
 
 struct daemon {

@@ -21,7 +21,8 @@ static const struct part {
 } parts[] = {
     {"echo", part_echo},     {"bulk_pty", part_bulk_pty}, {"bulk_pipe", part_bulk_pipe},
     {"spawn", part_spawn},   {"fanout", part_fanout},     {"memory", part_memory},
-    {"screen", part_screen}, {"start", part_start},       {"size", part_size},
+    {"screen", part_screen}, {"dialects", part_dialects}, {"start", part_start},
+    {"size", part_size},
 };
 
 #define PART_COUNT (sizeof(parts) / sizeof(parts[0]))
@@ -54,6 +55,7 @@ static void env_read(struct env *env)
     env->ttyd_writable = maybe("BENCH_TTYD_WRITABLE") != NULL;
     env->node = maybe("BENCH_NODE");
     env->node_server = maybe("BENCH_NODE_SERVER");
+    env->argument = NULL;
     env->quick = maybe("BENCH_QUICK") != NULL;
     /* The daemon's children must not find any of this in their environment. */
     env->token = strdup(env->token);

@@ -17,6 +17,7 @@ void part_spawn(const struct env *env, unsigned round);
 void part_fanout(const struct env *env, unsigned round);
 void part_memory(const struct env *env, unsigned round);
 void part_screen(const struct env *env, unsigned round);
+void part_dialects(const struct env *env, unsigned round);
 void part_start(const struct env *env, unsigned round);
 void part_size(const struct env *env, unsigned round);
 

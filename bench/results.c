@@ -92,6 +92,9 @@ static const struct bar bars[] = {
      "screen.terminal_kib.untracked", NO_BAR, 0, "KiB"},
     {"memory, tracker of an idle terminal", "screen.tracker_kib", NULL, AT_MOST, 2, "KiB"},
     {"memory, a built screen of 80x24", "screen.built_kib", NULL, AT_MOST, 64, "KiB"},
+    {"a native call with all dialects, beside none", "dialects.call_us.all",
+     "dialects.call_us.none", AT_MOST, 1.05, "us"},
+    {"memory, all dialects, idle", "dialects.memory_kib", NULL, AT_MOST, 300, "KiB"},
     {"start, exec to first answer", "start.ms", NULL, AT_MOST, 5, "ms"},
     {"size of the binary", "size.mb", NULL, AT_MOST, 3, "MB"},
 };

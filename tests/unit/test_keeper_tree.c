@@ -340,7 +340,10 @@ TEST(recent_children_are_told_from_older_ones_by_their_age)
     rig_expect(&w, K_SIGNALED, &a, sizeof a, fds, &count);
     EXPECT_INT(a.error, 0);
     EXPECT_U64(a.count, 2);
-    EXPECT_U64(rig_survey(&w, s.m.entry).total, 3); /* the leader, the old one and its late child */
+    /* The leader, the old one and its late child; what was killed may be on its way out still. */
+    for (int i = 0; i < 500 && rig_survey(&w, s.m.entry).total != 3; i++)
+        usleep(10000);
+    EXPECT_U64(rig_survey(&w, s.m.entry).total, 3);
     rig_signal(&w, s.m.entry, SIGKILL, K_TREE);
     EXPECT_INT(rig_exited(&w).status, SIGKILL);
     finish(&s);
