@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An agent that has nothing but HTTP edits a file in vim: keys and waits, and no sleep anywhere.
+// An agent that has nothing but HTTP edits a file in vim: keys, waits and the screen, and no sleep anywhere.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -19,7 +19,7 @@ withDaemon('an agent in vim', {}, (d) => {
     it('opens vim, writes a file, saves and quits', { skip: !has('vim') && 'no vim here' }, async () => {
         const rounds = scaled(100, 5);
         for (let i = 0; i < rounds; i++) {
-            const file = `${d.dir}/written-${i}`;
+            const file = `${d.dir}/file-${i}`;
             const p = await d.spawn({
                 command: 'vim',
                 args: ['-u', 'NONE', '-N', '-n', '--', file],
@@ -39,6 +39,8 @@ withDaemon('an agent in vim', {}, (d) => {
             w = await wait(p.id, [{ text: 'written' }, { exit: true }], w.next);
             assert.equal(w.matched, 'text', JSON.stringify(w));
             assert.equal(fs.readFileSync(file, 'utf8'), `line one of ${i}!\nline two\n`);
+            const screen = (await d.request('GET', `/v1/processes/${p.id}/screen?format=text`)).text;
+            assert.deepEqual(screen.split('\n').slice(0, 3), [`line one of ${i}!`, 'line two', '~']);
             await type(p.id, { data: ':q', keys: ['Enter'] });
             w = await wait(p.id, [{ exit: true }], w.next);
             assert.deepEqual([w.matched, w.exit_code], ['exit', 0], JSON.stringify(w));
