@@ -147,6 +147,30 @@ withDaemon('screen', {}, (d) => {
         await d.remove(p.id);
     });
 
+    it('a top of 200x50 is right after a flood', async () => {
+        const bytes = scaled(1_000_000_000, 20_000_000);
+        const line = 'x'.repeat(99);
+        const p = await d.sh(`yes ${line} | head -c ${bytes}; echo; echo flood""over; exec top -d 1000`, {
+            pty: { rows: 50, cols: 200 },
+            env: { TERM: 'xterm-256color' },
+        });
+        const wait = async (until, from) =>
+            (await d.api('POST', `/v1/processes/${p.id}/wait`, { json: { until, from, timeout_ms: 200000 }, expect: 200, timeoutMs: 210000 })).json;
+        const over = await wait([{ text: 'floodover' }]);
+        assert.ok(over.match.to > bytes, 'all of it');
+        await wait([{ text: 'COMMAND' }], over.next);
+        await wait([{ quiet_ms: 300 }], over.next);
+        const seen = (await text(p.id)).trimEnd().split('\n');
+        const term = new Reference(50, 200); // top clears the screen, so what came before does not matter
+        term.write(await d.output(p.id, `?since=${over.match.to}`));
+        const buffer = term.term.buffer.active;
+        const want = Array.from({ length: 50 }, (_, y) => buffer.getLine(buffer.baseY + y).translateToString(true).trimEnd());
+        assert.match(want.join('\n'), /^top - .*PID USER/s);
+        assert.deepEqual(seen.map((l) => l.trimEnd()), want.join('\n').trimEnd().split('\n'));
+        term.dispose();
+        await d.remove(p.id);
+    });
+
     it('modes set before the ring turned over are known', async () => {
         const p = await d.sh(
             `printf '\\033[?1049h\\033[?1000h\\033[?1006h\\033[?2004h\\033[?1h\\033=\\033[?25l\\033]2;kept\\007'; i=0; while [ $i -lt 3000 ]; do printf '\\033[H%0200d' $i; i=$((i+1)); done; printf END; exec sleep 300`,
