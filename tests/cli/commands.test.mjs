@@ -260,15 +260,32 @@ withDaemon('commands', { listen: ['127.0.0.1:0', 'unix:DIR/s.sock'] }, (d) => {
         await fails(d, 1, /forbidden.*role/, ['upgrade'], { env: { HOLDFAST_TOKEN: d.tokens.watch } });
     });
 
-    it('what this daemon does not have yet is told in its own words', async () => {
-        const p = await d.sh('echo shown; exec sleep 1000', { pty: true });
-        await d.outputHas(p.id, 'shown');
-        for (const args of [['screen', p.id], ['screen', '-o', 'html', p.id], ['record', p.id], ['share', p.id], ['share', '--list', p.id],
-            ['session', 'ls'], ['session', 'create', 'x'], ['session', 'show', 'x'], ['session', 'transcript', 'x']]) {
-            const r = await cli(d, args);
-            if (r.code !== 0) assert.match(r.stderr, /^holdfast \w+: .+ \([a-z_]+\)/, args.join(' '));
-        }
+    it('screen, record and share of a terminal', async () => {
+        const p = await d.sh('printf "shown \\033[31mred\\033[0m"; exec sleep 1000', { pty: true });
+        await d.outputHas(p.id, 'red');
+        assert.equal(await ok(d, ['screen', p.id]), 'shown red\n');
+        assert.match(await ok(d, ['screen', '-o', 'html', p.id]), /^<!doctype html>[^]*shown[^]*red/);
+        const cast = (await ok(d, ['record', p.id])).trim().split('\n').map((l) => JSON.parse(l));
+        assert.equal(cast[0].version, 2);
+        assert.equal(cast.slice(1).map((e) => e[2]).join(''), 'shown \x1b[31mred\x1b[0m');
+        assert.match((await ok(d, ['share', p.id])).trim(), /^http.*\?link=hfl_/);
+        const link = /(link_\w+) +watch +0 /.exec(await ok(d, ['share', '--list', p.id]))[1];
+        await ok(d, ['share', '--revoke', link, p.id]);
+        assert.ok(!(await ok(d, ['share', '--list', p.id])).includes(link));
+        await fails(d, 1, /no process has the tag or the id/, ['screen', 'proc_missing']);
         await d.remove(p.id);
+    });
+
+    it('sessions: made, used, listed, told and removed', async () => {
+        await ok(d, ['session', 'create', 'cli']);
+        assert.equal(await ok(d, ['session', 'run', 'cli', 'cd /; X=kept; echo one']), 'one\n');
+        assert.equal(await ok(d, ['session', 'run', 'cli', 'pwd; echo $X']), '/\nkept\n');
+        assert.equal((await cli(d, ['session', 'run', 'cli', 'false'])).code, 1);
+        assert.match(await ok(d, ['session', 'ls']), /cli +idle/);
+        assert.match(await ok(d, ['session', 'transcript', 'cli']), /pwd; echo \$X[^]*exit 0[^]*kept/);
+        await ok(d, ['session', 'rm', 'cli']);
+        assert.ok(!(await ok(d, ['session', 'ls'])).includes('cli'));
+        await fails(d, 1, /no_such_session/, ['session', 'show', 'cli']);
     });
 
     it('where the daemon is: --url, HOLDFAST_URL, a socket without a token, token files', async () => {

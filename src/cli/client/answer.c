@@ -41,6 +41,10 @@ static int on_headers_complete(llhttp_t *ll)
     a->status = ll->status_code;
     a->has_length = (ll->flags & F_CONTENT_LENGTH) != 0 && (ll->flags & F_CHUNKED) == 0;
     a->left = a->has_length ? ll->content_length : 0;
+    if (a->status == 204 || a->status == 304) { /* these have no body, whatever they say */
+        a->has_length = true;
+        a->left = 0;
+    }
     return pause_with(a, ANSWER_HEAD);
 }
 
