@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/common/checks.h"
+#include "dialects/common/starting.h"
 #include "dialects/opencode/ticket.h"
 #include "engine/units.h"
 
@@ -164,36 +165,14 @@ void oc_pty_token(struct http_request *rq)
 
 /* --- create --------------------------------------------------------------------------- */
 
-struct creation {
-    struct pending pending;
-    struct http_request *rq; /* NULL: the client has gone */
-};
-
-static void creation_free(struct pending *p)
+static void creation_done(struct http_request *rq, struct process *p, const struct hf_error *err)
 {
-    pending_fini(p);
-    free(list_entry(p, struct creation, pending));
-}
-
-static void creation_on_gone(void *user)
-{
-    ((struct creation *)user)->rq = NULL;
-}
-
-static const struct pending_kind creation_kind = {.free = creation_free};
-
-static void creation_on_spawned(void *arg, struct process *p, const struct hf_error *err)
-{
-    struct creation *c = arg;
-    struct http_request *rq = c->rq;
-
-    creation_free(&c->pending);
-    if (p != NULL)
-        (void)units_end(process_journal(p)); /* counted from its first byte on */
-    if (rq != NULL && p != NULL)
-        answer_pty(rq, p);
-    else if (rq != NULL)
+    if (p == NULL) {
         oc_error(rq, err);
+        return;
+    }
+    (void)units_end(process_journal(p)); /* counted from its first byte on */
+    answer_pty(rq, p);
 }
 
 /* What a create body says; strings are borrowed from it. */
@@ -292,9 +271,8 @@ static bool wish_take(struct http_request *rq, const json_t *body, struct wish *
 static void create_spawn(struct http_request *rq, struct wish *w)
 {
     struct oc *oc = oc_of(rq);
-    struct creation *c;
+    const struct starting_options o = {.pending = &oc->pending, .done = creation_done};
     struct spawn_spec spec;
-    struct hf_error err;
 
     spec_init(&spec);
     spec.command = w->command;
@@ -309,15 +287,7 @@ static void create_spawn(struct http_request *rq, struct wish *w)
     spec.cols = 80;
     spec.history_bytes = OC_RING_BYTES;
     spec.metadata_json = buf_cstr(&w->metadata);
-    c = hf_xalloc(sizeof *c);
-    c->rq = rq;
-    pending_init(&c->pending, &oc->pending, &creation_kind);
-    http_set_user(rq, c, creation_on_gone);
-    if (engine_spawn(oc->engine, &spec, creation_on_spawned, c, &err) < 0) {
-        http_set_user(rq, NULL, NULL);
-        creation_free(&c->pending);
-        oc_error(rq, &err);
-    }
+    starting_begin(rq, oc->engine, &spec, &o);
 }
 
 void oc_pty_create(struct http_request *rq)
