@@ -150,6 +150,7 @@ export class HoldfastAddon {
 
     disconnect(): void {
         clearTimeout(this.#resizeTimer);
+        this.#resizeTimer = undefined;
         const connection = this.#connection;
         this.#connection = undefined;
         if (!connection) return;
