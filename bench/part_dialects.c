@@ -3,13 +3,17 @@
  * part_dialects.c - what the protocols of other platforms cost whoever does not use them
  *
  * Two daemons beside each other, one with --no-dialects. A native call is asked of
- * both in turns. Its time and its CPU depend on where the scheduler has put the two: with the same
- * daemon twice they differ as much, so neither has a bar. Memory is that of daemons nobody has asked anything.
+ * both in turns. Asking and answering share one CPU: else the time of a call is that of
+ * waking another CPU, which depends on where the scheduler has put the two and is
+ * several times what the call itself takes. Memory is that of daemons nobody has asked anything.
  */
 #include "parts.h"
 #include "results.h"
 
+#include <errno.h>
+#include <sched.h>
 #include <stdio.h>
+#include <string.h>
 
 #define TURNS 20
 #define ASKS 200 /* in each turn */
@@ -25,13 +29,31 @@ static void start(struct daemon *d, struct env *e, const struct env *env, unsign
     daemon_start(d, e);
 }
 
+/* The first CPU that we may use, for us and all that we start; `before` is where we were. */
+static void share_one_cpu(cpu_set_t *before)
+{
+    cpu_set_t one;
+    int cpu = 0;
+
+    if (sched_getaffinity(0, sizeof(*before), before) != 0)
+        die("sched_getaffinity: %s", strerror(errno));
+    while (!CPU_ISSET(cpu, before))
+        cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    if (sched_setaffinity(0, sizeof(one), &one) != 0)
+        die("sched_setaffinity: %s", strerror(errno));
+}
+
 static void calls(const struct env *env, unsigned round)
 {
     static double us[2][TURNS * ASKS];
     struct daemon d[2];
     struct env e[2];
+    cpu_set_t before;
     uint64_t cpu[2];
 
+    share_one_cpu(&before);
     for (unsigned kind = 0; kind < 2; kind++) {
         start(&d[kind], &e[kind], env, kind);
         cpu[kind] = daemon_cpu_ns(&d[kind]);
@@ -52,6 +74,7 @@ static void calls(const struct env *env, unsigned round)
                    "dialects.call_cpu_us.%s", kinds[kind]);
         daemon_stop(&d[kind]);
     }
+    sched_setaffinity(0, sizeof(before), &before);
 }
 
 static double idle_kib(const struct env *env, unsigned kind)
