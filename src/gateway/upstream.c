@@ -214,7 +214,7 @@ static void upstream_on_head(struct exchange *ex)
         upstream_on_switch(ex);
     else if (ex->rs.status < 200)
         upstream_on_interim(ex);
-    else
+    else if (!answer_refusal(ex))
         upstream_on_final(ex);
 }
 
