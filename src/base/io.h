@@ -29,8 +29,7 @@ ssize_t hf_write(int fd, const void *from, size_t len);
 struct io_count io_counted(void); /* by this process so far */
 /*
  * Sets the count from /proc/self/io; false if this kernel does not tell. To be
- * called after loop_new(), in which libuv writes a byte of its own, and before
- * the process changes its user, after which the file is no longer its own.
+ * called before the process changes its user, after which the file is no longer its own.
  */
 bool io_count_sync(void);
 /* What the kernel counted for a (dead, unreaped) process. `uid`/`gid`: whose it was; the file

@@ -1,63 +1,117 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loop.c - the event loop: a thin skin over libuv
+ * loop.c - the event loop, by epoll
  *
- * A turn of uv_run() is: timers, prepare, sleep in epoll, watches, check. Tasks
- * are run in prepare (for what timers deferred) and in check (for what watches
+ * A turn is: timers that are due, tasks, changes of interest, sleep in epoll, watches, tasks. Tasks
+ * are run before the sleep (for what timers deferred) and after the watches (for what these
  * deferred), so none waits through a sleep.
  *
- * A change of interest costs libuv two calls of epoll_ctl, so watch_set() only
- * notes it and the changes are made once per turn, in prepare; what a watch
- * no longer wants is filtered out until then. A watch that is closed before that
- * (the pipes of a program that has already ended) was never libuv's at all. Layer: base.
+ * watch_set() only notes a change; it is made once per turn, before the sleep, and what a watch
+ * no longer wants is filtered out until then. A watch that is closed before that (the pipes of a program
+ * that has already ended, a connection of one short request) was never epoll's at all. One that is closed
+ * while its event may be waiting in the array of this turn is freed at the turn's end. Layer: base.
  */
 #include "base/loop.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <uv.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/spin.h"
+#include "base/timers.h"
 
 #define LOOP_LOOK_NS                                                                               \
-    100000 /* a program's answer to a key takes half of it; a sleep costs as much */
+    100000              /* a program's answer to a key takes half of it; a sleep costs as much */
+#define LOOP_EVENTS 256 /* taken at once; what is left comes next turn */
 
 struct loop {
-    uv_loop_t uv;
-    uv_prepare_t prepare;
-    uv_check_t check;
     struct list tasks;
     struct list idle;    /* tasks that can wait */
-    struct list changed; /* watches whose libuv interest is not the wanted one */
+    struct list changed; /* watches whose interest in epoll is not the wanted one */
+    struct list watches; /* all that are open */
+    struct list closed;  /* watches that go with this turn */
+    struct list timers;  /* all */
+    struct due_heap due;
     struct spin spin;
+    uint64_t now_ms;
     uint64_t events;        /* watches that were called, ever */
     uint64_t look_until_ns; /* 0: nothing is expected */
+    int fd;                 /* epoll's */
     bool stopped;
 };
 
 struct watch {
-    uv_poll_t uv;
+    struct list all;  /* in loop->watches or loop->closed */
     struct list link; /* in loop->changed, or alone */
     struct loop *loop;
     watch_fn *fn;
     void *arg;
     int fd;
-    int want;   /* by our user */
-    int armed;  /* in libuv */
-    bool known; /* to libuv */
+    int want;  /* by our user */
+    int armed; /* in epoll; 0: it does not know the fd */
     bool closed;
 };
 
 struct timer {
-    uv_timer_t uv;
+    struct list all;
+    struct due due;
+    struct loop *loop;
     timer_fn *fn;
     void *arg;
 };
 
-static void watch_arm(struct watch *w);
+/* --- life ------------------------------------------------------------------------ */
+
+struct loop *loop_new(void)
+{
+    struct loop *l = hf_xalloc(sizeof *l);
+
+    l->fd = epoll_create1(EPOLL_CLOEXEC);
+    if (l->fd < 0) {
+        free(l);
+        return NULL;
+    }
+    list_init(&l->tasks);
+    list_init(&l->idle);
+    list_init(&l->changed);
+    list_init(&l->watches);
+    list_init(&l->closed);
+    list_init(&l->timers);
+    spin_init(&l->spin);
+    l->now_ms = clock_mono_ms();
+    return l;
+}
+
+static void free_watches(struct list *all)
+{
+    while (!list_is_empty(all)) {
+        struct watch *w = list_entry(all->next, struct watch, all);
+
+        list_remove(&w->all);
+        free(w);
+    }
+}
+
+/* Watches and timers whose owner is gone without closing them go with the loop. */
+void loop_free(struct loop *l)
+{
+    if (l == NULL)
+        return;
+    free_watches(&l->watches);
+    free_watches(&l->closed);
+    while (!list_is_empty(&l->timers))
+        timer_close(list_entry(l->timers.next, struct timer, all));
+    due_heap_fini(&l->due);
+    close(l->fd);
+    free(l);
+}
+
+/* --- turns ------------------------------------------------------------------------- */
 
 static void run_tasks(struct list *tasks)
 {
@@ -70,11 +124,36 @@ static void run_tasks(struct list *tasks)
     }
 }
 
-static void loop_on_prepare(uv_prepare_t *handle)
+/* Those that the callbacks start wait for the next turn, even if they are due at once. */
+static void run_timers(struct loop *l)
 {
-    struct loop *l = handle->data;
+    uint64_t end = l->due.next_order;
+    struct due *d;
 
-    run_tasks(&l->tasks);
+    while ((d = due_first(&l->due)) != NULL && d->at_ms <= l->now_ms && d->order < end) {
+        struct timer *t = list_entry(d, struct timer, due);
+
+        due_remove(&l->due, d);
+        t->fn(t, t->arg); /* may close t */
+    }
+}
+
+static void watch_arm(struct watch *w)
+{
+    struct epoll_event e = {.data.ptr = w};
+    int op = w->armed == 0 ? EPOLL_CTL_ADD : w->want == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD, rc;
+
+    if (w->want == w->armed)
+        return;
+    e.events = (w->want & LOOP_READ ? EPOLLIN : 0) | (w->want & LOOP_WRITE ? EPOLLOUT : 0);
+    rc = epoll_ctl(w->loop->fd, op, w->fd, &e);
+    assert(rc == 0); /* a regular file, or two watches of one fd: our own mistake */
+    (void)rc;
+    w->armed = w->want;
+}
+
+static void arm_changed(struct loop *l)
+{
     while (!list_is_empty(&l->changed)) {
         struct watch *w = list_entry(l->changed.next, struct watch, link);
 
@@ -83,73 +162,48 @@ static void loop_on_prepare(uv_prepare_t *handle)
     }
 }
 
-static void loop_on_check(uv_check_t *handle)
+static void watch_on_events(struct watch *w, uint32_t events)
 {
-    struct loop *l = handle->data;
+    int got = 0;
 
+    if (w->closed)
+        return;
+    if (events & (EPOLLERR | EPOLLHUP))
+        got = LOOP_READ | LOOP_WRITE;
+    if (events & EPOLLIN)
+        got |= LOOP_READ;
+    if (events & EPOLLOUT)
+        got |= LOOP_WRITE;
+    got &= w->want;
+    w->loop->events++;
+    if (got != 0)
+        w->fn(w, got, w->arg); /* may close w */
+}
+
+static int sleep_ms(const struct loop *l)
+{
+    const struct due *d = due_first(&l->due);
+
+    if (l->stopped || (d != NULL && d->at_ms <= l->now_ms))
+        return 0;
+    return d == NULL ? -1 : d->at_ms - l->now_ms < INT_MAX ? (int)(d->at_ms - l->now_ms) : INT_MAX;
+}
+
+static void loop_turn(struct loop *l, bool may_sleep)
+{
+    struct epoll_event got[LOOP_EVENTS];
+    int n;
+
+    l->now_ms = clock_mono_ms();
+    run_timers(l);
     run_tasks(&l->tasks);
-}
-
-struct loop *loop_new(void)
-{
-    struct loop *l = hf_xalloc(sizeof *l);
-
-    if (uv_loop_init(&l->uv) < 0) {
-        free(l);
-        return NULL;
-    }
-    list_init(&l->tasks);
-    list_init(&l->idle);
-    list_init(&l->changed);
-    spin_init(&l->spin);
-    uv_prepare_init(&l->uv, &l->prepare);
-    uv_check_init(&l->uv, &l->check);
-    l->prepare.data = l->check.data = l;
-    /* Both count as active, so uv_run() does not end by itself. */
-    uv_prepare_start(&l->prepare, loop_on_prepare);
-    uv_check_start(&l->check, loop_on_check);
-    return l;
-}
-
-static void free_handle(uv_handle_t *handle)
-{
-    free(handle->data);
-}
-
-static void close_leftover(uv_handle_t *handle, void *arg)
-{
-    struct loop *l = arg;
-
-    if (uv_is_closing(handle))
-        return;
-    if (handle == (uv_handle_t *)&l->prepare || handle == (uv_handle_t *)&l->check)
-        uv_close(handle, NULL);
-    else
-        uv_close(handle, free_handle);
-}
-
-/* Watches and timers whose owner is gone without closing them go with the loop. */
-void loop_free(struct loop *l)
-{
-    int rc;
-
-    if (l == NULL)
-        return;
-    while (!list_is_empty(&l->changed)) {
-        struct watch *w = list_entry(l->changed.next, struct watch, link);
-
-        if (w->known)
-            list_remove(&w->link); /* libuv knows it: below */
-        else
-            watch_close(w);
-    }
-    uv_walk(&l->uv, close_leftover, l);
-    while (uv_run(&l->uv, UV_RUN_DEFAULT) != 0)
-        ; /* the first time may only have heard of an earlier loop_stop() */
-    rc = uv_loop_close(&l->uv);
-    assert(rc == 0);
-    (void)rc;
-    free(l);
+    arm_changed(l);
+    n = epoll_wait(l->fd, got, LOOP_EVENTS, may_sleep ? sleep_ms(l) : 0);
+    l->now_ms = clock_mono_ms();
+    for (int i = 0; i < n; i++) /* -1: interrupted */
+        watch_on_events(got[i].data.ptr, got[i].events);
+    run_tasks(&l->tasks);
+    free_watches(&l->closed);
 }
 
 void loop_expect(struct loop *l)
@@ -194,7 +248,7 @@ void loop_run(struct loop *l)
 
         if (chores)
             sched_yield();
-        uv_run(&l->uv, looks || chores ? UV_RUN_NOWAIT : UV_RUN_ONCE);
+        loop_turn(l, !looks && !chores);
         if (chores && l->events == before)
             run_tasks(&l->idle);
         looks = loop_looks(l, until, l->events != before);
@@ -204,64 +258,23 @@ void loop_run(struct loop *l)
 void loop_stop(struct loop *l)
 {
     l->stopped = true;
-    uv_stop(&l->uv);
 }
 
 uint64_t loop_now_ms(struct loop *l)
 {
-    return uv_now(&l->uv);
+    return l->now_ms;
 }
 
-static void watch_on_poll(uv_poll_t *handle, int status, int events)
-{
-    struct watch *w = handle->data;
-    int got = 0;
-
-    if (w->closed)
-        return;
-    if (status < 0) {
-        /* libuv has stopped watching; as long as somebody wants to, go on. */
-        w->armed = 0;
-        list_remove(&w->link);
-        list_append(&w->loop->changed, &w->link);
-        got = LOOP_READ | LOOP_WRITE;
-    }
-    if (events & UV_READABLE)
-        got |= LOOP_READ;
-    if (events & UV_WRITABLE)
-        got |= LOOP_WRITE;
-    got &= w->want;
-    w->loop->events++;
-    if (got != 0)
-        w->fn(w, got, w->arg); /* may close w */
-}
-
-static void watch_arm(struct watch *w)
-{
-    int events = (w->want & LOOP_READ ? UV_READABLE : 0) | (w->want & LOOP_WRITE ? UV_WRITABLE : 0);
-    int rc;
-
-    if (w->want == w->armed)
-        return;
-    if (!w->known) {
-        rc = uv_poll_init(&w->loop->uv, &w->uv, w->fd);
-        assert(rc == 0); /* a regular file: our own mistake as well */
-        w->known = true;
-    }
-    rc = events == 0 ? uv_poll_stop(&w->uv) : uv_poll_start(&w->uv, events, watch_on_poll);
-    assert(rc == 0); /* two watches of one fd: our own mistake */
-    (void)rc;
-    w->armed = w->want;
-}
+/* --- watches ------------------------------------------------------------------------ */
 
 struct watch *watch_new(struct loop *l, int fd, watch_fn *fn, void *arg)
 {
     struct watch *w = hf_xalloc(sizeof *w);
 
     list_init(&w->link);
+    list_append(&l->watches, &w->all);
     w->fd = fd;
     w->loop = l;
-    w->uv.data = w;
     w->fn = fn;
     w->arg = arg;
     return w;
@@ -276,62 +289,75 @@ void watch_set(struct watch *w, int events)
         list_append(&w->loop->changed, &w->link);
 }
 
-/* uv_close() takes the fd out of epoll at once, and what epoll has already told of it. */
+/* Its memory may still be in the array of this turn's events if epoll knew of it. */
+static void watch_release(struct watch *w)
+{
+    w->closed = true;
+    w->want = 0;
+    list_remove(&w->link);
+    list_remove(&w->all);
+    if (w->armed != 0)
+        list_append(&w->loop->closed, &w->all);
+    else
+        free(w);
+}
+
 void watch_close(struct watch *w)
 {
     if (w == NULL)
         return;
     assert(!w->closed);
-    w->closed = true;
-    w->want = 0;
-    list_remove(&w->link);
-    if (w->known)
-        uv_close((uv_handle_t *)&w->uv, free_handle);
-    else
-        free(w);
+    if (w->armed != 0)
+        epoll_ctl(w->loop->fd, EPOLL_CTL_DEL, w->fd, NULL);
+    watch_release(w);
 }
 
-static void timer_on_fire(uv_timer_t *handle)
+void watch_close_with_fd(struct watch *w)
 {
-    struct timer *t = handle->data;
-
-    t->fn(t, t->arg); /* may close t */
+    assert(!w->closed);
+    close(w->fd);
+    watch_release(w);
 }
+
+/* --- timers ------------------------------------------------------------------------- */
 
 struct timer *timer_new(struct loop *l, timer_fn *fn, void *arg)
 {
     struct timer *t = hf_xalloc(sizeof *t);
 
-    uv_timer_init(&l->uv, &t->uv);
-    t->uv.data = t;
+    list_append(&l->timers, &t->all);
+    t->loop = l;
     t->fn = fn;
     t->arg = arg;
     return t;
 }
 
-/* libuv counts from the start of this turn, which may be a while ago. */
+/* From now: this turn may have begun a while ago. */
 void timer_start(struct timer *t, uint64_t ms)
 {
-    uint64_t now = clock_mono_ms(), turn = uv_now(t->uv.loop);
-
-    uv_timer_start(&t->uv, timer_on_fire, ms + (now > turn ? now - turn : 0), 0);
+    due_put(&t->loop->due, &t->due, clock_mono_ms() + ms);
 }
 
 void timer_stop(struct timer *t)
 {
-    uv_timer_stop(&t->uv);
+    due_remove(&t->loop->due, &t->due);
 }
 
 bool timer_is_active(const struct timer *t)
 {
-    return uv_is_active((const uv_handle_t *)&t->uv);
+    return t->due.place != 0;
 }
 
 void timer_close(struct timer *t)
 {
-    if (t != NULL)
-        uv_close((uv_handle_t *)&t->uv, free_handle);
+    if (t == NULL)
+        return;
+    timer_stop(t);
+    list_remove(&t->all);
+    free(t);
 }
+
+/* --- tasks -------------------------------------------------------------------------- */
 
 static void defer_to(struct list *tasks, struct task *t)
 {

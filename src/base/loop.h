@@ -2,9 +2,8 @@
 /*
  * loop.h - the event loop: descriptors, timers, and "at the end of this turn"
  *
- * A thin skin over libuv (uv_poll, uv_timer, uv_prepare, uv_check) so that the rest says what it wants
- * in our words. One loop, one thread. A closed watch or timer never calls
- * back again; its memory goes when libuv is done with it. Layer: base.
+ * One loop, one thread, one process: no child may use it. A closed watch or timer never calls
+ * back again. Layer: base.
  */
 #ifndef HF_BASE_LOOP_H
 #define HF_BASE_LOOP_H
@@ -25,7 +24,7 @@ typedef void timer_fn(struct timer *t, void *arg);
 typedef void task_fn(void *arg);
 
 struct loop *loop_new(void);
-void loop_free(struct loop *l); /* runs pending closes first */
+void loop_free(struct loop *l); /* and what nobody has closed */
 void loop_run(struct loop *l);  /* until loop_stop() */
 void loop_stop(struct loop *l);
 uint64_t loop_now_ms(struct loop *l); /* monotonic, as of this turn */
@@ -39,6 +38,9 @@ void loop_expect(struct loop *l);
 struct watch *watch_new(struct loop *l, int fd, watch_fn *fn, void *arg);
 void watch_set(struct watch *w, int events); /* no-op when unchanged */
 void watch_close(struct watch *w);           /* NULL is fine; then close(fd) is safe */
+/* Both in one call of the system, for an fd that no other process and no dup(2) has: epoll forgets
+ * it by itself then, and only then. */
+void watch_close_with_fd(struct watch *w);
 
 struct timer *timer_new(struct loop *l, timer_fn *fn, void *arg);
 void timer_start(struct timer *t, uint64_t ms); /* once; restarts */

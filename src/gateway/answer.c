@@ -2,18 +2,14 @@
 /*
  * answer.c - what the gateway says itself. Layer: gateway.
  */
-#include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
-#include "base/crypto.h"
 #include "base/json.h"
-#include "base/text.h"
 #include "gateway/exchange.h"
 #include "gateway/head_names.h"
 #include "transport/request.h"
-
-#define WS_GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+#include "transport/ws_accept.h"
+#include "transport/ws_codec.h"
 
 static void put_cors(struct exchange *ex, struct buf *out)
 {
@@ -24,16 +20,31 @@ static void put_cors(struct exchange *ex, struct buf *out)
                    ex->cors_origin);
 }
 
+/* Whatever was under way for this request is not any more; g->head is empty. */
+static void answer_begin(struct exchange *ex)
+{
+    exchange_drop_up(ex, false);
+    lookup_cancel(&ex->lookup);
+    access_cancel(ex);
+    buf_clear(&ex->g->head);
+}
+
+static void answer_end(struct exchange *ex, int status)
+{
+    ex->rs_begun = true;
+    ex->record.status = (uint16_t)status;
+    conn_cork(ex->client, buf_data(&ex->g->head), ex->g->head.len);
+    exchange_answered(ex);
+}
+
 static void answer(struct exchange *ex, int status, const char *extra, const char *type,
                    const struct buf *body)
 {
     struct buf *out = &ex->g->head;
 
-    exchange_drop_up(ex, false);
-    lookup_cancel(&ex->lookup);
+    answer_begin(ex);
     if (!ex->rq_done || ex->rq.failed)
         ex->close = true;
-    buf_clear(out);
     buf_printf(out, "HTTP/1.1 %d %s\r\nDate: %s\r\n%s", status, status_text(status),
                server_date(ex->g->server), extra);
     put_cors(ex, out);
@@ -47,10 +58,7 @@ static void answer(struct exchange *ex, int status, const char *extra, const cha
     buf_puts(out, "\r\n");
     if (ex->rq.method != HTTP_HEAD_M && status != 204)
         buf_put(out, buf_data(body), body->len);
-    ex->rs_begun = true;
-    ex->record.status = (uint16_t)status;
-    conn_cork(ex->client, buf_data(out), out->len);
-    exchange_answered(ex);
+    answer_end(ex, status);
 }
 
 /* --- refusals ----------------------------------------------------------------------- */
@@ -65,58 +73,56 @@ static const char *headers_for(int status)
     }
 }
 
-/* 1008: it is the request's fault; 1011: it is ours or the sandbox's. */
-static int close_code_for(int status)
-{
-    return status < 500 ? 1008 : 1011;
-}
-
-static bool is_websocket(const struct exchange *ex)
+/* A page's WebSocket is not shown the status of a refusal, but it is shown a close code. */
+static bool is_shown_codes(const struct exchange *ex)
 {
     size_t at = 0;
     const char *upgrade = http1_header(&ex->rq, "Upgrade", &at);
 
     at = 0;
-    return ex->rq.upgrade && http1_has_token(upgrade, "websocket") &&
+    return ex->g->o.close_codes && ex->rq_done && ex->rq.upgrade &&
+           http1_has_token(upgrade, "websocket") &&
            http1_header(&ex->rq, "Sec-WebSocket-Key", &at) != NULL;
 }
 
 static void put_accept(struct exchange *ex, struct buf *out)
 {
-    struct buf text = {0};
-    uint8_t digest[20];
-    size_t at = 0;
+    size_t key = 0, offered = 0;
+    const char *protocols = http1_header(&ex->rq, "Sec-WebSocket-Protocol", &offered);
+    char protocol[64];
 
-    buf_puts(&text, http1_header(&ex->rq, "Sec-WebSocket-Key", &at));
-    buf_puts(&text, WS_GUID);
-    sha1(buf_data(&text), text.len, digest);
-    buf_fini(&text);
     buf_puts(out, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
                   "Upgrade: websocket\r\nSec-WebSocket-Accept: ");
-    base64_encode(out, digest, sizeof digest);
+    ws_put_accept(out, http1_header(&ex->rq, "Sec-WebSocket-Key", &key));
+    if (protocols != NULL && ws_pick_protocol(protocols, protocol, sizeof protocol) != NULL &&
+        head_value_is_clean(protocol))
+        buf_printf(out, "\r\nSec-WebSocket-Protocol: %s", protocol);
     buf_puts(out, "\r\n\r\n");
 }
 
-/* A page's WebSocket is not shown the status of a refusal, but it is shown a close code. */
-static void answer_close(struct exchange *ex, int status, const char *code)
+/* `status` is what it would have been: for the log. */
+static void answer_close(struct exchange *ex, int status, int code, const char *reason)
 {
     struct buf *out = &ex->g->head;
-    int close = close_code_for(status);
-    size_t len = strlen(code);
+    size_t len = strlen(reason);
 
-    exchange_drop_up(ex, false);
-    ex->close = true;
-    buf_clear(out);
+    answer_begin(ex);
+    ex->close = ex->farewell = true;
     put_accept(ex, out);
-    buf_putc(out, (char)0x88);
+    buf_putc(out, (char)(0x80 | WS_OP_CLOSE));
     buf_putc(out, (char)(len + 2));
-    buf_putc(out, (char)(close >> 8));
-    buf_putc(out, (char)(close & 0xff));
-    buf_puts(out, code);
-    ex->rs_begun = true;
-    ex->record.status = (uint16_t)status;
-    conn_cork(ex->client, buf_data(out), out->len);
-    exchange_answered(ex);
+    buf_putc(out, (char)(code >> 8));
+    buf_putc(out, (char)(code & 0xff));
+    buf_puts(out, reason);
+    answer_end(ex, status);
+}
+
+bool answer_refusal(struct exchange *ex)
+{
+    if (!is_shown_codes(ex))
+        return false;
+    answer_close(ex, ex->rs.status, WS_CODE_POLICY, "");
+    return true;
 }
 
 static void put_problem(struct buf *out, const struct hf_error *err)
@@ -142,8 +148,10 @@ void answer_error(struct exchange *ex, const struct hf_error *err)
     ex->record.code = err->code;
     if (status == 400)
         ex->close = true; /* what follows may not be what it seems to be either */
-    if (ex->g->o.close_codes && ex->rq_done && is_websocket(ex)) {
-        answer_close(ex, status, hf_code_name(err->code));
+    if (is_shown_codes(ex)) {
+        /* The request's fault, or ours and the sandbox's. */
+        answer_close(ex, status, status < 500 ? WS_CODE_POLICY : WS_CODE_INTERNAL,
+                     hf_code_name(err->code));
         return;
     }
     put_problem(&body, err);

@@ -16,7 +16,7 @@ static struct gateway *gateway_of(const struct conn *c)
 /* The answer is complete. False: room is needed first, or it is over. */
 static bool client_next(struct conn *c, struct exchange *ex, bool more)
 {
-    bool keep = !ex->close, drain = !ex->rq_done || more;
+    bool keep = !ex->close, drain = !ex->rq_done || ex->farewell || more;
 
     if (c->blocked)
         return false;

@@ -71,6 +71,7 @@ struct exchange {
     bool chunked;     /* to the client */
     bool until_close; /* to the client */
     bool close;       /* no further request on this connection */
+    bool farewell;    /* it ends with a close frame, which the client answers */
     bool no_sandbox;
 };
 
@@ -102,6 +103,8 @@ void bulk_drop_pipe(struct exchange *ex);
 
 /* answer.c: what the gateway says itself. */
 void answer_error(struct exchange *ex, const struct hf_error *err);
+/* The sandbox has answered an upgrade by something else. False: the client may see what. */
+bool answer_refusal(struct exchange *ex);
 void answer_text(struct exchange *ex, int status, const char *type, const char *body);
 void answer_preflight(struct exchange *ex);
 bool answer_own(struct exchange *ex); /* /healthz, /readyz; false: not one of ours */

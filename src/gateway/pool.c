@@ -4,6 +4,7 @@
  */
 #include "gateway/pool.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/crypto.h"
@@ -133,15 +134,14 @@ void pool_put(struct pool *p, struct conn *c, const struct address *to)
     conn_set_deadline(c, DEADLINE_POOL);
 }
 
-/* Its end may be waiting in the socket without the loop having been there yet. */
-static bool is_alive(const struct conn *c)
+static bool is_silent(const struct conn *c)
 {
     char byte;
 
-    return !c->ended && recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
+    return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-struct conn *pool_take(struct pool *p, const struct address *to)
+struct conn *pool_take(struct pool *p, const struct address *to, bool sure)
 {
     struct list *chain = chain_of(p, to), *it, *tmp;
 
@@ -151,7 +151,7 @@ struct conn *pool_take(struct pool *p, const struct address *to)
 
         if (!address_equal(&i->to, to))
             continue;
-        if (!is_alive(c)) {
+        if (c->ended || (sure && !is_silent(c))) {
             conn_end(c);
             continue;
         }

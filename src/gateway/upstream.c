@@ -29,6 +29,14 @@ static void fail(struct exchange *ex, enum hf_code code, const char *why)
     answer_error(ex, &err);
 }
 
+/* Asking twice is the same as asking once. */
+static bool may_ask_again(const struct exchange *ex)
+{
+    const unsigned safe = HTTP_GET_M | HTTP_HEAD_M | HTTP_OPTIONS_M | HTTP_PUT_M | HTTP_DELETE_M;
+
+    return (ex->rq.method & safe) != 0 && !http1_has_body(&ex->rq);
+}
+
 /* --- up ------------------------------------------------------------------------------ */
 
 static int upstream_put_head(struct exchange *ex, struct hf_error *err)
@@ -69,7 +77,7 @@ static struct conn *upstream_dial(struct exchange *ex)
 
 static struct conn *upstream_reuse(struct exchange *ex)
 {
-    struct conn *up = ex->retried ? NULL : pool_take(ex->g->pool, &ex->to);
+    struct conn *up = ex->retried ? NULL : pool_take(ex->g->pool, &ex->to, !may_ask_again(ex));
 
     if (up == NULL)
         return NULL;
@@ -206,7 +214,7 @@ static void upstream_on_head(struct exchange *ex)
         upstream_on_switch(ex);
     else if (ex->rs.status < 200)
         upstream_on_interim(ex);
-    else
+    else if (!answer_refusal(ex))
         upstream_on_final(ex);
 }
 
@@ -299,13 +307,9 @@ void upstream_moved(struct exchange *ex)
 
 /* --- trouble --------------------------------------------------------------------------- */
 
-/* Asking twice must be the same as asking once, and nothing may have been answered. */
 static bool may_retry(const struct exchange *ex)
 {
-    const unsigned safe = HTTP_GET_M | HTTP_HEAD_M | HTTP_OPTIONS_M | HTTP_PUT_M | HTTP_DELETE_M;
-
-    return ex->reused && !ex->retried && !ex->rs_bytes && (ex->rq.method & safe) != 0 &&
-           !http1_has_body(&ex->rq);
+    return ex->reused && !ex->retried && !ex->rs_bytes && may_ask_again(ex);
 }
 
 static void upstream_broken(struct exchange *ex)

@@ -6,16 +6,10 @@
  * Layer: transport.
  */
 #include <assert.h>
-#include <string.h>
-#include <strings.h>
 
-#include "base/crypto.h"
-#include "base/text.h"
-#include "transport/auth.h"
 #include "transport/deflate.h"
+#include "transport/ws_accept.h"
 #include "transport/ws_conn.h"
-
-#define WS_GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 const char *ws_offered(const struct http_request *rq)
 {
@@ -31,23 +25,11 @@ bool ws_is_offered(const struct http_request *rq, const char *protocol)
 
 static void add_accept_key(struct http_request *rq)
 {
-    const char *key = http_header(rq, "Sec-WebSocket-Key");
     struct buf text = {0};
-    uint8_t digest[20];
 
-    buf_puts(&text, key);
-    buf_puts(&text, WS_GUID);
-    sha1(buf_data(&text), text.len, digest);
-    buf_clear(&text);
-    base64_encode(&text, digest, sizeof digest);
+    ws_put_accept(&text, http_header(rq, "Sec-WebSocket-Key"));
     http_add_header(rq, "Sec-WebSocket-Accept", buf_cstr(&text));
     buf_fini(&text);
-}
-
-/* A token must not come back in the answer: proxies log headers. */
-static bool is_secret(const char *protocol)
-{
-    return strncasecmp(protocol, AUTH_SUBPROTOCOL, sizeof AUTH_SUBPROTOCOL - 1) == 0;
 }
 
 struct ws *ws_accept(struct http_request *rq, const char *protocol, const struct ws_ops *ops,
@@ -63,7 +45,7 @@ struct ws *ws_accept(struct http_request *rq, const char *protocol, const struct
     http_add_header(rq, "Connection", "Upgrade");
     http_add_header(rq, "Upgrade", "websocket");
     add_accept_key(rq);
-    if (protocol != NULL && !is_secret(protocol)) {
+    if (protocol != NULL && !ws_protocol_is_secret(protocol)) {
         assert(ws_is_offered(rq, protocol));
         http_add_header(rq, "Sec-WebSocket-Protocol", protocol);
     }
@@ -79,27 +61,6 @@ struct ws *ws_accept(struct http_request *rq, const char *protocol, const struct
     return ws;
 }
 
-/* Browsers fail a connection that answers none of the protocols they offered, and then do not
- * show the close code: the first one that is no token will do. */
-static const char *pick_protocol(const struct http_request *rq, char *out, size_t room)
-{
-    const char *s = ws_offered(rq);
-
-    while (*s != '\0') {
-        size_t len;
-
-        s += strspn(s, ", \t");
-        len = strcspn(s, ", \t");
-        if (len > 0 && len < room && !is_secret(s)) {
-            memcpy(out, s, len);
-            out[len] = '\0';
-            return out;
-        }
-        s += len;
-    }
-    return NULL;
-}
-
 static void refused_on_closed(void *arg, int code)
 {
     (void)arg, (void)code;
@@ -111,5 +72,6 @@ void ws_refuse(struct http_request *rq, int code, const char *reason)
     static const struct ws_ops ops = {.on_closed = refused_on_closed}; /* nothing else comes */
     char protocol[64];
 
-    ws_fail(ws_accept(rq, pick_protocol(rq, protocol, sizeof protocol), &ops, NULL), code, reason);
+    ws_fail(ws_accept(rq, ws_pick_protocol(ws_offered(rq), protocol, sizeof protocol), &ops, NULL),
+            code, reason);
 }

@@ -6,7 +6,6 @@ import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import WebSocket, { WebSocketServer } from 'ws';
-import { noteCode } from '../lib/codes.mjs';
 import { Gateway, httpUpstream, rawUpstream, useGateway } from '../lib/gateway.mjs';
 import { RawConn } from '../lib/raw.mjs';
 import { after, before, describe, it } from '../lib/test.mjs';
@@ -22,10 +21,6 @@ before(async () => {
         handleProtocols: (offered) => (offered.has('b') ? 'b' : false),
     });
     u.server.on('upgrade', (req, socket, head) => {
-        if (req.url.startsWith('/refuse')) {
-            socket.end('HTTP/1.1 409 Conflict\r\nContent-Length: 5\r\nX-Why: taken\r\n\r\ntaken');
-            return;
-        }
         if (req.url.startsWith('/raw')) {
             socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: bytes\r\n\r\n');
             up.raw = socket;
@@ -54,22 +49,13 @@ const open = (url, protocols, options) =>
         const ws = new WebSocket(url, protocols, { maxPayload: 64 << 20, perMessageDeflate: false, ...options });
         ws.once('open', () => resolve(ws));
         ws.once('error', reject);
-        ws.once('unexpected-response', (req, res) => {
-            let text = '';
-            res.on('data', (d) => (text += d));
-            res.on('end', () => {
-                req.destroy();
-                reject(Object.assign(new Error(`refused: ${res.statusCode}`), { status: res.statusCode, text, headers: res.headers }));
-            });
-        });
     });
 const message = (ws) => within(new Promise((done) => ws.once('message', (data, binary) => done({ data, binary }))), 20000, 'a message');
 const closed = (ws) => within(new Promise((done) => ws.once('close', (code, reason) => done([code, reason.toString()]))), 20000, 'a close');
-const refusal = (url, options) => open(url, undefined, options).then(() => assert.fail('accepted'), (err) => err);
 
 describe('WebSocket through the gateway', () => {
     const gw = useGateway(() => ({
-        sandboxes: { a: { address: '127.0.0.1', ports: { 80: up.port, 81: 1 } } },
+        sandboxes: { a: { address: '127.0.0.1', ports: { 80: up.port } } },
         args: ['--access-log', 'DIR/log'],
     }));
 
@@ -122,20 +108,6 @@ describe('WebSocket through the gateway', () => {
             assert.deepEqual(await there, [code, 'mine']);
         });
     }
-
-    it('answers before it accepts: unknown, forbidden, dead, refused', async () => {
-        for (const [url, status, code] of [
-            [gw.g.ws('nobody', 80), 404, 'no_such_sandbox'],
-            [gw.g.ws('a', 99), 403, 'port_not_allowed'],
-            [gw.g.ws('a', 81), 502, 'upstream_unreachable'],
-        ]) {
-            const err = await refusal(url);
-            assert.deepEqual([err.status, JSON.parse(err.text).code], [status, code]);
-            noteCode(code);
-        }
-        const err = await refusal(gw.g.ws('a', 80, '/refuse'));
-        assert.deepEqual([err.status, err.text, err.headers['x-why']], [409, 'taken', 'taken']);
-    });
 
     it('passes bytes that come with the handshake in their order', async () => {
         const c = await RawConn.connect(gw.g);
@@ -208,24 +180,6 @@ describe('WebSocket through the gateway', () => {
         assert.ok(!log.includes('very-secret'));
         const line = JSON.parse(log.split('\n').find((l) => l.includes('proxy/80/x')));
         assert.deepEqual([line.sandbox, line.port, line.status, line.upgrade, line.method], ['a', 80, 101, true, 'GET']);
-    });
-});
-
-describe('--websocket-close-codes', () => {
-    const gw = useGateway(() => ({
-        sandboxes: { a: { address: '127.0.0.1', ports: { 80: up.port, 81: 1 } } },
-        args: ['--websocket-close-codes'],
-    }));
-
-    it('accepts what it refuses, and closes it with 1008 or 1011', async () => {
-        for (const [url, code, reason] of [
-            [gw.g.ws('nobody', 80), 1008, 'no_such_sandbox'],
-            [gw.g.ws('a', 99), 1008, 'port_not_allowed'],
-            [gw.g.ws('a', 81), 1011, 'upstream_unreachable'],
-        ]) {
-            const ws = await open(url);
-            assert.deepEqual(await closed(ws), [code, reason]);
-        }
     });
 });
 

@@ -22,7 +22,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <uv.h>
 
 #define TEST_SECONDS 30
 
@@ -157,21 +156,10 @@ static inline int test_count_fds(void)
     return n;
 }
 
-/* The first loop makes libuv open a pipe that it keeps, which is not a leak. */
-static inline void test_warm_up(void)
-{
-    uv_loop_t loop;
-
-    if (uv_loop_init(&loop) == 0)
-        uv_loop_close(&loop);
-}
-
 static inline void test_run_child(const struct test_case *t)
 {
-    int fds, left;
+    int fds = test_count_fds(), left;
 
-    test_warm_up();
-    fds = test_count_fds();
     test_now = t->name;
     alarm(TEST_SECONDS);
     t->fn();

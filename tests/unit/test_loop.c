@@ -204,7 +204,7 @@ static void count_errors(struct watch *w, int events, void *arg)
 }
 
 /*
- * The reader of a pipe is gone: epoll says "error" and libuv stops watching.
+ * The reader of a pipe is gone: epoll says "error", whatever was asked.
  * The writer must hear of it, and again, until it does something about it.
  */
 TEST(an_error_is_every_direction_of_interest_and_stays)
@@ -280,6 +280,92 @@ TEST(a_watch_that_is_closed_before_the_loop_runs_never_was)
     loop_run(s.loop);
     EXPECT_STR(s.told, "T");
     loop_free(s.loop);
+}
+
+static void close_other_with_fd(struct watch *w, int events, void *arg)
+{
+    struct story *s = arg;
+
+    (void)events;
+    tell(s, 'o');
+    watch_close_with_fd(w == s->watch ? s->other : s->watch);
+    watch_close_with_fd(w);
+    s->task = (struct task){.fn = stop_on_task, .arg = s};
+    loop_defer(s->loop, &s->task);
+}
+
+/* Both are ready in the same turn, and the number of the fd is another's at once. */
+TEST(a_watch_that_is_closed_with_its_fd_is_silent_and_its_number_is_free)
+{
+    struct story s;
+    int p[2], q[2];
+
+    story_init(&s);
+    make_pair(p);
+    s.watch = watch_new(s.loop, p[0], close_other_with_fd, &s);
+    s.other = watch_new(s.loop, p[1], close_other_with_fd, &s);
+    watch_set(s.watch, LOOP_WRITE);
+    watch_set(s.other, LOOP_WRITE);
+    loop_run(s.loop);
+    EXPECT_STR(s.told, "oT");
+    make_pair(q);
+    EXPECT_INT(q[0], p[0]);
+    s.watch = watch_new(s.loop, q[0], on_ready, &s);
+    watch_set(s.watch, LOOP_WRITE);
+    loop_run(s.loop);
+    EXPECT_STR(s.told, "oTwT");
+    watch_close_with_fd(s.watch);
+    io_close(&q[1]);
+    loop_free(s.loop);
+}
+
+static void start_again(struct timer *t, void *arg)
+{
+    struct story *s = arg;
+
+    tell(s, 'a');
+    if (--s->left > 0)
+        timer_start(t, 0);
+    else
+        loop_stop(s->loop);
+}
+
+/* One that starts itself again at once must not keep everything else from its turn. */
+TEST(a_timer_started_by_a_timer_waits_for_the_next_turn)
+{
+    struct story s;
+    int p[2];
+
+    story_init(&s);
+    make_pair(p);
+    s.left = 3;
+    s.timer = timer_new(s.loop, start_again, &s);
+    timer_start(s.timer, 0);
+    s.fd = p[0];
+    watch_set(watch_new(s.loop, p[0], close_on_ready_and_go_on, &s), LOOP_WRITE);
+    loop_run(s.loop);
+    EXPECT_STR(s.told, "acaa");
+    timer_close(s.timer);
+    io_close(&p[1]);
+    loop_free(s.loop);
+}
+
+/* Whoever went without closing them must not make the loop leak. */
+TEST(what_nobody_has_closed_goes_with_the_loop)
+{
+    struct story s;
+    int p[2];
+
+    story_init(&s);
+    make_pair(p);
+    watch_set(watch_new(s.loop, p[0], on_ready, &s), LOOP_WRITE);
+    timer_start(timer_new(s.loop, on_timer, &s), 100000);
+    timer_new(s.loop, on_timer, &s);
+    loop_run(s.loop);
+    watch_new(s.loop, p[1], on_ready, &s);
+    loop_free(s.loop);
+    io_close(&p[0]);
+    io_close(&p[1]);
 }
 
 /* What nobody waits for comes after what has happened, and still before the sleep. */

@@ -9,9 +9,9 @@
 #include "base/crypto.h"
 #include "base/limits.h"
 #include "base/text.h"
+#include "transport/ws_accept.h"
 
 #define KEY_BYTES 16
-#define GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 /* --- handshake ------------------------------------------------------------------- */
 
@@ -27,12 +27,9 @@ static bool accept_is_right(const struct answer *a, struct buf *key)
 {
     const char *got = answer_header(a, "Sec-WebSocket-Accept");
     struct buf want = {0};
-    uint8_t hash[20];
     bool right;
 
-    buf_puts(key, GUID);
-    sha1(buf_data(key), key->len, hash);
-    base64_encode(&want, hash, sizeof hash);
+    ws_put_accept(&want, buf_cstr(key));
     right = got != NULL && strcmp(got, buf_cstr(&want)) == 0;
     buf_fini(&want);
     return right;

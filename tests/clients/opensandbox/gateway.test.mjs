@@ -68,6 +68,8 @@ describe('opensandbox: behind a gateway', () => {
         assert.deepEqual(await b.end(), { code: 1000, reason: 'process exited' });
         assert.equal(b.exit.exit_code, 5);
         const nobody = Pty.at(null, id, {}, { base: base.replace('beta', 'gamma'), token: '' });
-        assert.ok([1008, 1011].includes((await nobody.end()).code));
+        assert.deepEqual(await nobody.end(), { code: 1008, reason: 'no_such_sandbox' });
+        const gone = Pty.at(null, 'no-such-terminal', {}, { base, token: '' });
+        assert.deepEqual(await gone.end(), { code: 1008, reason: '' });
     });
 });

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ws_accept.c - what a WebSocket's handshake is answered with. Layer: transport.
+ */
+#include "transport/ws_accept.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/crypto.h"
+#include "base/text.h"
+#include "transport/auth.h"
+
+#define WS_GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11" /* RFC 6455, 1.3 */
+
+void ws_put_accept(struct buf *out, const char *key)
+{
+    struct buf text = {0};
+    uint8_t digest[20];
+
+    buf_puts(&text, key);
+    buf_puts(&text, WS_GUID);
+    sha1(buf_data(&text), text.len, digest);
+    buf_fini(&text);
+    base64_encode(out, digest, sizeof digest);
+}
+
+bool ws_protocol_is_secret(const char *protocol)
+{
+    return strncasecmp(protocol, AUTH_SUBPROTOCOL, sizeof AUTH_SUBPROTOCOL - 1) == 0;
+}
+
+const char *ws_pick_protocol(const char *offered, char *out, size_t room)
+{
+    const char *s = offered;
+
+    while (*s != '\0') {
+        size_t len;
+
+        s += strspn(s, ", \t");
+        len = strcspn(s, ", \t");
+        if (len > 0 && len < room && !ws_protocol_is_secret(s)) {
+            memcpy(out, s, len);
+            out[len] = '\0';
+            return out;
+        }
+        s += len;
+    }
+    return NULL;
+}
