@@ -84,17 +84,27 @@ static void end_on_survey(void *arg, const void *packet, size_t len, int *fds, s
     process_unref(p);
 }
 
+/* Before its exit nobody is asked about, and the exit is told (end_on_exit). Only after SIGKILL it
+ * is worth looking whom that has missed. */
 static void survey(struct process *p)
 {
     struct k_simple m = {.type = K_SURVEY, .entry = p->entry};
 
     if (p->survey_open)
         return;
+    if (p->end_phase == END_TERM && process_is_running(p)) {
+        uint64_t now = clock_mono_ms();
+
+        timer_start(p->end_timer, p->end_kill_at_ms > now ? p->end_kill_at_ms - now : 0);
+        return;
+    }
     process_ref(p);
     p->survey_open =
         line_send(p->engine->line, &m, sizeof m, NULL, 0, NULL, 0, end_on_survey, p) == 0;
-    if (!p->survey_open)
-        process_unref(p);
+    if (p->survey_open)
+        return;
+    timer_start(p->end_timer, SURVEY_MAX_MS); /* the line is full: many are ending */
+    process_unref(p);
 }
 
 static void end_on_timer(struct timer *t, void *arg)

@@ -15,7 +15,7 @@
 #include "base/mem.h"
 
 #define LINE_FDS_MAX 4
-#define LINE_QUEUE_MAX 4096 /* packets; the keeper reads all the time, so this is not met */
+#define LINE_QUEUE_MAX 16384 /* packets of some 100 bytes; ending a process takes three or four */
 #define LINE_PACKET_MAX (sizeof(struct k_surveyed))
 #define LINE_TURN 64 /* packets handled before others have a turn */
 

@@ -21,6 +21,7 @@
 #include <sys/types.h>
 
 #include "base/list.h"
+#include "keeper/census.h"
 #include "keeper/cgroup.h"
 #include "keeper/keeper.h"
 #include "keeper/link.h"
@@ -106,6 +107,8 @@ struct keeper {
     struct ending ending;
     struct upgrade upgrade;
     struct chores chores;
+    struct census census;
+    struct list volley; /* signals to trees that this turn has to send */
     struct pollfd *polls;
     size_t poll_cap;
 };
@@ -115,6 +118,7 @@ void requests_read(struct keeper *k);
 /* The last words of a worker that is dead: everything but spawning still counts. */
 void requests_drain(struct keeper *k);
 void requests_tell_exit(struct keeper *k, const struct entry *e);
+void requests_tell_signaled(struct keeper *k, const struct k_signal *m, int rc, uint32_t count);
 void requests_tell_spawned(struct keeper *k, uint32_t req, const struct entry *e);
 void requests_tell_spawn_failed(struct keeper *k, uint32_t req, uint32_t stage, int error,
                                 uint32_t path);

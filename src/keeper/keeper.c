@@ -28,6 +28,7 @@
 #include "keeper/core.h"
 #include "keeper/spawn.h"
 #include "keeper/state.h"
+#include "keeper/volley.h"
 
 #define FDS_MARK_MAX 65536 /* without close_range(2): how far inherited ones are looked for */
 
@@ -153,6 +154,7 @@ static int setup(struct keeper *k, const struct keeper_options *options, int res
     cgroup_resume(&k->cgroup, "", 0);
     spawns_init(k);
     chores_init(k);
+    volley_init(k);
     worker_init(k);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     rc = setup_signals(k);

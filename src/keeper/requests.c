@@ -16,6 +16,7 @@
 #include "keeper/message.h"
 #include "keeper/spawn.h"
 #include "keeper/tree.h"
+#include "keeper/volley.h"
 
 #define REQUESTS_PER_TURN 64 /* then signals and children have their turn */
 
@@ -78,15 +79,28 @@ void requests_tell_exit(struct keeper *k, const struct entry *e)
     requests_send(k, &m, sizeof m, NULL, 0);
 }
 
+void requests_tell_signaled(struct keeper *k, const struct k_signal *m, int rc, uint32_t count)
+{
+    struct k_signaled answer = {
+        .type = K_SIGNALED, .req = m->req, .entry = m->entry, .error = -rc, .count = count};
+
+    requests_send(k, &answer, sizeof answer, NULL, 0);
+}
+
 static const char *request_signal(struct keeper *k, const struct k_signal *m)
 {
     struct entry *e = table_find(&k->table, m->entry);
-    struct k_signaled answer = {.type = K_SIGNALED, .req = m->req, .entry = m->entry};
+    uint32_t count;
+    int rc;
 
     if (e == NULL || e->spawn != NULL)
         return "entry";
-    answer.error = -tree_signal(k, e, m, &answer.count);
-    requests_send(k, &answer, sizeof answer, NULL, 0);
+    if (m->target == K_TREE || m->target == K_RECENT) {
+        volley_add(k, m);
+        return NULL;
+    }
+    rc = tree_signal(k, e, m, &count);
+    requests_tell_signaled(k, m, rc, count);
     return NULL;
 }
 
@@ -208,7 +222,14 @@ static const char *request_handle(struct keeper *k, const void *bytes, struct li
     return fault;
 }
 
-void requests_read(struct keeper *k)
+/* What is asked in one turn is found in one look at /proc, and signals to trees go out at its end. */
+static void requests_end_turn(struct keeper *k)
+{
+    volley_fire(k);
+    census_end(k);
+}
+
+static void requests_read_some(struct keeper *k)
 {
     struct link_packet p;
 
@@ -229,6 +250,12 @@ void requests_read(struct keeper *k)
     }
 }
 
+void requests_read(struct keeper *k)
+{
+    requests_read_some(k);
+    requests_end_turn(k);
+}
+
 void requests_drain(struct keeper *k)
 {
     struct link_packet p;
@@ -236,6 +263,7 @@ void requests_drain(struct keeper *k)
     while (k->worker.link.fd >= 0 &&
            link_receive(&k->worker.link, &request_room, sizeof request_room, &p) > 0) {
         if (request_handle(k, &request_room, &p, true) != NULL)
-            return;
+            break;
     }
+    requests_end_turn(k);
 }

@@ -16,7 +16,6 @@
 #include "keeper/procfs.h"
 #include "keeper/spawn.h"
 
-#define TREE_ROUNDS_MAX 16 /* a tree that forks faster than that is left to the next call */
 #define TREE_PTS_MAJOR 136 /* terminals of /dev/pts */
 
 /* What struct proc's mark says while a tree is being found. */
@@ -143,24 +142,23 @@ static void tree_mark_closure(struct proc_list *l)
     }
 }
 
-/* 0 or -errno. On success l is the caller's and its members are marked TREE_MEMBER. */
-static int tree_find(const struct keeper *k, const struct entry *e, struct proc_list *l)
+int tree_find(struct keeper *k, const struct entry *e, struct proc_list **out)
 {
-    int rc = proc_list_read(l);
+    struct proc_list *l;
+    int rc = census_look(k, &l);
 
-    if (rc < 0) {
-        proc_list_fini(l);
+    if (rc < 0)
         return rc;
-    }
     tree_mark_descent(k, e, l);
     tree_mark_strays(k, e, l);
     if (e->slot != NULL)
         tree_mark_cgroup(k, e->slot, l);
     tree_mark_closure(l);
+    *out = l;
     return 0;
 }
 
-static bool tree_is_living_member(const struct proc *p)
+bool tree_is_living_member(const struct proc *p)
 {
     return p->mark == TREE_MEMBER && p->state != 'Z' && p->state != 'X';
 }
@@ -175,8 +173,8 @@ static int tree_kill(pid_t pid, int signum, uint32_t *count)
     return 0;
 }
 
-/* Without /proc. A reaped leader's pid in use again says that the number is not ours. */
-static int tree_signal_group_blind(const struct entry *e, int signum, uint32_t *count)
+/* A reaped leader's pid in use again says that the number is not ours. */
+int tree_signal_group_blind(const struct entry *e, int signum, uint32_t *count)
 {
     if (e->pub.exited && (kill(e->pub.pid, 0) == 0 || errno != ESRCH))
         return -ESRCH;
@@ -185,18 +183,17 @@ static int tree_signal_group_blind(const struct entry *e, int signum, uint32_t *
 
 static int tree_signal_group(struct keeper *k, struct entry *e, int signum, uint32_t *count)
 {
-    struct proc_list l;
+    struct proc_list *l;
     int rc = -ESRCH;
 
     if (!e->pub.exited)
         return tree_kill(-e->pub.pid, signum, count);
     if (tree_find(k, e, &l) < 0)
         return tree_signal_group_blind(e, signum, count);
-    for (size_t i = 0; i < l.count && rc == -ESRCH; i++) {
-        if (tree_is_living_member(&l.procs[i]) && l.procs[i].pgrp == e->pub.pid)
+    for (size_t i = 0; i < l->count && rc == -ESRCH; i++) {
+        if (tree_is_living_member(&l->procs[i]) && l->procs[i].pgrp == e->pub.pid)
             rc = tree_kill(-e->pub.pid, signum, count);
     }
-    proc_list_fini(&l);
     return rc;
 }
 
@@ -210,12 +207,9 @@ static int tree_signal_foreground(struct keeper *k, struct entry *e, int signum,
     return tree_signal_group(k, e, signum, count);
 }
 
-/*
- * Does the member stand below the leader through a child that was started since
- * then? What lost its parents counts by the oldest that is left of them.
- */
-static bool tree_is_recent(const struct entry *e, const struct proc_list *l, const struct proc *p,
-                           uint64_t since_ticks)
+/* What lost its parents counts by the oldest that is left of them. */
+bool tree_is_recent(const struct entry *e, const struct proc_list *l, const struct proc *p,
+                    uint64_t since_ticks)
 {
     if (p->pid == e->pub.pid)
         return false;
@@ -229,70 +223,6 @@ static bool tree_is_recent(const struct entry *e, const struct proc_list *l, con
     return p->start_ticks >= since_ticks;
 }
 
-/* Whom a signal is for: all members, or only the recent ones. */
-struct tree_aim {
-    const struct entry *entry;
-    int signum;
-    bool recent;
-    uint64_t since_ticks;
-};
-
-/* Those of `l` that were not members in `before`; returns how many there were. */
-static size_t tree_signal_new(const struct tree_aim *aim, const struct proc_list *l,
-                              const struct proc_list *before, uint32_t *count, int *rc)
-{
-    size_t fresh = 0;
-
-    for (size_t i = 0; i < l->count; i++) {
-        const struct proc *p = &l->procs[i];
-        const struct proc *old = proc_list_find(before, p->pid);
-        int one;
-
-        if (!tree_is_living_member(p) ||
-            (aim->recent && !tree_is_recent(aim->entry, l, p, aim->since_ticks)))
-            continue;
-        if (old != NULL && old->mark == TREE_MEMBER && old->start_ticks == p->start_ticks)
-            continue;
-        fresh++;
-        one = tree_kill(p->pid, aim->signum, count);
-        if (one < 0 && one != -ESRCH)
-            *rc = one;
-    }
-    return fresh;
-}
-
-/*
- * Looks again until nobody new is found, as members may fork while others are
- * being signalled. SIGKILL goes to the cgroup at once, which forking cannot escape.
- */
-static int tree_signal_all(struct keeper *k, struct entry *e, const struct k_signal *m,
-                           uint32_t *count)
-{
-    const struct tree_aim aim = {e, m->signum, m->target == K_RECENT, m->since_ticks};
-    struct proc_list before = {0}, now;
-    bool seeing = true;
-    int rc = 0;
-
-    for (int round = 0; round < TREE_ROUNDS_MAX && seeing; round++) {
-        size_t fresh;
-
-        seeing = tree_find(k, e, &now) == 0;
-        if (!seeing)
-            break;
-        if (m->signum == SIGKILL && !aim.recent && e->slot != NULL)
-            (void)cgroup_kill(&k->cgroup, e->slot);
-        fresh = tree_signal_new(&aim, &now, &before, count, &rc);
-        proc_list_fini(&before);
-        before = now;
-        if (fresh == 0)
-            break;
-    }
-    proc_list_fini(&before);
-    if (!seeing && *count == 0)
-        return aim.recent ? -ESRCH : tree_signal_group_blind(e, m->signum, count);
-    return *count > 0 ? 0 : rc < 0 ? rc : -ESRCH;
-}
-
 int tree_signal(struct keeper *k, struct entry *e, const struct k_signal *m, uint32_t *count)
 {
     *count = 0;
@@ -301,14 +231,14 @@ int tree_signal(struct keeper *k, struct entry *e, const struct k_signal *m, uin
     case K_GROUP: return tree_signal_group(k, e, m->signum, count);
     case K_FOREGROUND: return tree_signal_foreground(k, e, m->signum, count);
     case K_TREE:
-    case K_RECENT: return tree_signal_all(k, e, m, count);
+    case K_RECENT: break; /* volley.h */
     }
     return -EINVAL;
 }
 
 void tree_survey(struct keeper *k, struct entry *e, struct k_surveyed *out)
 {
-    struct proc_list l;
+    struct proc_list *l;
 
     if (tree_find(k, e, &l) < 0) {
         uint32_t count = 0;
@@ -319,8 +249,8 @@ void tree_survey(struct keeper *k, struct entry *e, struct k_surveyed *out)
         }
         return;
     }
-    for (size_t i = 0; i < l.count; i++) {
-        const struct proc *p = &l.procs[i];
+    for (size_t i = 0; i < l->count; i++) {
+        const struct proc *p = &l->procs[i];
 
         if (!tree_is_living_member(p))
             continue;
@@ -331,19 +261,17 @@ void tree_survey(struct keeper *k, struct entry *e, struct k_surveyed *out)
         memcpy(out->list[out->count].comm, p->comm, sizeof p->comm);
         out->count++;
     }
-    proc_list_fini(&l);
 }
 
 bool tree_any(struct keeper *k, struct entry *e, bool (*fn)(void *arg, pid_t pid), void *arg)
 {
-    struct proc_list l;
+    struct proc_list *l;
     bool found = false;
 
     if (tree_find(k, e, &l) < 0)
         return fn(arg, e->pub.pid);
-    for (size_t i = 0; i < l.count && !found; i++)
-        found = tree_is_living_member(&l.procs[i]) && fn(arg, l.procs[i].pid);
-    proc_list_fini(&l);
+    for (size_t i = 0; i < l->count && !found; i++)
+        found = tree_is_living_member(&l->procs[i]) && fn(arg, l->procs[i].pid);
     return found;
 }
 

@@ -28,9 +28,22 @@
 
 struct keeper;
 struct entry;
+struct proc;
+struct proc_list;
 
-/* 0 or -errno (-ESRCH: nobody there); *count is who got it. */
+/* 0 or -errno. On success the members are marked in *out, which is the census' (census.h). */
+int tree_find(struct keeper *k, const struct entry *e, struct proc_list **out);
+bool tree_is_living_member(const struct proc *p);
+/* Does the member stand below the leader through a child that was started since then? */
+bool tree_is_recent(const struct entry *e, const struct proc_list *l, const struct proc *p,
+                    uint64_t since_ticks);
+
+/* To the leader or to a group: 0 or -errno (-ESRCH: nobody there); *count is who got it. Whole
+ * trees are volley.h's. */
 int tree_signal(struct keeper *k, struct entry *e, const struct k_signal *m, uint32_t *count);
+
+/* Without /proc: the leader's group. */
+int tree_signal_group_blind(const struct entry *e, int signum, uint32_t *count);
 
 /* Fills total, count and list with those alive. */
 void tree_survey(struct keeper *k, struct entry *e, struct k_surveyed *out);

@@ -2,23 +2,13 @@
 // An idle daemon with idle terminals makes no system call.
 
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
-import fs from 'node:fs';
 import { test } from '../lib/test.mjs';
 import { daemonFor } from '../lib/daemon.mjs';
 import { report, scaled } from '../lib/scale.mjs';
+import { canStrace, strace } from '../lib/strace.mjs';
 import { inParallel, waitUntil } from '../lib/wait.mjs';
 
-const can = () => {
-    try {
-        execFileSync('strace', ['-o', '/dev/null', 'true'], { stdio: 'ignore' });
-        return true;
-    } catch {
-        return false;
-    }
-};
-
-test('no system call in ten seconds', { skip: !can() && 'no strace here' }, () =>
+test('no system call in ten seconds', { skip: !canStrace() && 'no strace here' }, () =>
     daemonFor({}, async (d) => {
         const count = scaled(100, 40);
         const seconds = scaled(10, 5);
@@ -29,22 +19,11 @@ test('no system call in ten seconds', { skip: !can() && 'no strace here' }, () =
         await waitUntil(() => d.fdCounts().worker < d.baseline.worker + count * 8, 'connections to close');
         const file = `${d.dir}/trace`;
         const watched = [d.pid, d.workerPid()];
-        const s = spawn('strace', ['-f', '-ttt', '-o', file, ...watched.flatMap((p) => ['-p', String(p)])], {
-            stdio: 'ignore',
-        });
-        const ended = new Promise((done) => s.once('exit', done));
         // Being attached to interrupts a sleep once; what counts begins when that is over.
-        await waitUntil(
-            () => watched.every((p) => fs.readFileSync(`/proc/${p}/status`, 'utf8').includes(`TracerPid:\t${s.pid}`)),
-            'strace to attach',
-        );
+        const trace = await strace(watched, file);
         const from = Date.now() / 1000 + 1;
         await waitUntil(() => Date.now() / 1000 > from + seconds, 'the time to pass', (seconds + 5) * 1000, 200);
-        s.kill('SIGINT');
-        await ended;
-        const calls = fs
-            .readFileSync(file, 'utf8')
-            .split('\n')
+        const calls = (await trace.lines())
             .filter((l) => {
                 const m = /^\d+\s+(\d+\.\d+) /.exec(l);
                 return m && Number(m[1]) > from && Number(m[1]) < from + seconds;

@@ -349,3 +349,45 @@ TEST(recent_children_are_told_from_older_ones_by_their_age)
     finish(&s);
     rig_end(&r, &w);
 }
+
+/* What is asked while the keeper does something else is answered in one turn, with one look. */
+TEST(signals_and_surveys_of_several_trees_in_one_turn)
+{
+    struct rig r;
+    struct rig_worker w;
+    struct started s[3];
+    static const char *const ids[] = {"proc_one", "proc_two", "proc_three"};
+    struct k_signal m = {.type = K_SIGNAL, .req = 20, .signum = SIGTERM, .target = K_TREE};
+    struct k_simple survey = {.type = K_SURVEY, .req = 30};
+    struct k_signaled a;
+    struct k_surveyed v;
+    size_t count;
+    int fds[8];
+
+    rig_begin(&r, &w);
+    for (int i = 0; i < 3; i++)
+        s[i] = start(&w, ids[i], "sleep 61 & echo $!; echo up; wait", 1, false);
+    REQUIRE(kill(r.keeper, SIGSTOP) == 0);
+    for (int i = 0; i < 3; i++) {
+        survey.entry = m.entry = s[i].m.entry;
+        rig_send(w.link, &survey, sizeof survey, NULL, 0);
+        rig_send(w.link, &m, sizeof m, NULL, 0);
+    }
+    REQUIRE(kill(r.keeper, SIGCONT) == 0);
+    for (int i = 0; i < 3; i++) {
+        rig_expect(&w, K_SURVEYED, &v, sizeof v, fds, &count);
+        EXPECT_U64(v.entry, s[i].m.entry);
+        EXPECT_U64(v.total, 2);
+    }
+    for (int i = 0; i < 3; i++) {
+        rig_expect(&w, K_SIGNALED, &a, sizeof a, fds, &count);
+        EXPECT_INT(a.error, 0);
+        EXPECT_U64(a.count, 2);
+    }
+    for (int i = 0; i < 3; i++) {
+        EXPECT_INT(rig_exited(&w).status, SIGTERM);
+        EXPECT(rig_gone(s[i].pids[0]));
+        finish(&s[i]);
+    }
+    rig_end(&r, &w);
+}
