@@ -17,7 +17,7 @@ static const struct optparse_row rows[] = {
     {"--admin", OPTPARSE_LIST, AT(admin), 0, 0, "ADDRESS",
      "where /metrics, /healthz and /readyz are; may be repeated"},
     {"--resolver", OPTPARSE_TEXT, AT(resolver), 0, 0, "URL",
-     "where sandboxes are: file:PATH, redis://HOST:PORT, docker:[SOCKET], kubernetes:[URL]"},
+     "where sandboxes are: file:PATH, redis[s]://IP:PORT, docker:[SOCKET], kubernetes:[URL]"},
     {"--domain", OPTPARSE_TEXT, AT(domain), 0, 0, "NAME", "answer to PORT-ID.NAME in Host as well"},
     {"--default-sandbox", OPTPARSE_TEXT, AT(default_sandbox), 0, 0, "ID:PORT",
      "where requests go that name no sandbox"},

@@ -69,8 +69,8 @@ static int take_pair(struct registrar *r, const char *name, const char *value, s
             return bad(err, "ttl_ms is 300 to 3600000");
     } else if (strcmp(name, "share_token") == 0) {
         r->share_token = strcmp(value, "1") == 0;
-    } else {
-        return bad(err, "only id, address, ports, ttl_ms and share_token are known");
+    } else if (strcmp(name, "ca_file") != 0) { /* which redis_parse_url() has taken */
+        return bad(err, "only id, address, ports, ttl_ms, share_token and ca_file are known");
     }
     return 0;
 }
@@ -104,11 +104,16 @@ static int parse(struct registrar *r, const char *url, struct hf_error *err)
     return rc;
 }
 
-int register_check(const char *url, struct hf_error *err)
+/* The child that registers could only log it. */
+static int check_trust(const struct redis_url *url, struct hf_error *err)
 {
-    struct registrar r = {0};
+    struct tls_context *trust;
 
-    return parse(&r, url, err);
+    if (!url->tls)
+        return 0;
+    trust = tls_client_context_new(url->ca_file[0] != '\0' ? url->ca_file : NULL, err);
+    tls_context_free(trust);
+    return trust != NULL ? 0 : -EINVAL;
 }
 
 /* The first TCP listener: its port, and its address unless that is every one. */
@@ -259,6 +264,7 @@ static int watch_signals(void)
 static void registrar_main(struct registrar *r)
 {
     struct http_options o;
+    struct hf_error err = {0};
     struct watch *w;
 
     log_set_part("register");
@@ -268,7 +274,11 @@ static void registrar_main(struct registrar *r)
     o.connect_ms = GATEWAY_CONNECT_MS;
     r->server = http_server_new(r->loop, &o);
     r->timer = timer_new(r->loop, on_timer, r);
-    r->redis = redis_new(r->server, &r->url, &ops, r);
+    r->redis = redis_new(r->server, &r->url, &ops, r, &err);
+    if (r->redis == NULL) {
+        log_error("--register: %s", err.detail);
+        return;
+    }
     w = watch_new(r->loop, r->signal_fd, on_signal, r);
     watch_set(w, LOOP_READ);
     loop_run(r->loop);
@@ -305,6 +315,8 @@ int register_start(const struct serve *s, struct hf_error *err)
     pid_t keeper = getpid(), pid;
     int rc = parse(&r, s->options.register_url, err);
 
+    if (rc == 0)
+        rc = check_trust(&r.url, err);
     if (rc == 0)
         rc = from_listeners(&r, s, err);
     if (rc < 0)

@@ -11,9 +11,10 @@
 #include "base/error.h"
 #include "cli/serve.h"
 
-/* "redis://[:PASSWORD@]IP:PORT[/DB][?id=ID&address=IP&ports=80,81&ttl_ms=N&share_token=1]" */
-int register_check(const char *url, struct hf_error *err);
-/* Forks; the listeners tell address and port where the URL does not. */
+/*
+ * By "redis[s]://[:PASSWORD@]IP:PORT[/DB][?id=ID&address=IP&ports=80,81&ttl_ms=N&share_token=1&ca_file=F]".
+ * Forks; the listeners tell address and port where the URL does not.
+ */
 int register_start(const struct serve *s, struct hf_error *err);
 
 #endif

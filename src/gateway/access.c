@@ -4,6 +4,7 @@
  */
 #include "gateway/access.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -11,6 +12,7 @@
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "gateway/exchange.h"
@@ -31,7 +33,9 @@ struct access {
     size_t token_count;
     struct buf link_key;
     struct fetch_target hook;
+    struct tls_context *trust; /* of an https:// hook; NULL */
     bool has_hook;
+    bool complained; /* of the hook */
     uint32_t cache_ms;
     struct cached cache[LIMIT_AUTH_CACHE]; /* by hash; a newer answer takes the place */
 };
@@ -61,6 +65,17 @@ static int add_tokens(struct access *a, const struct buf *text, struct hf_error 
     return 0;
 }
 
+/* Whose certificate is good for https:// is the system's business, or SSL_CERT_FILE's. */
+static int set_hook(struct access *a, const char *url, struct hf_error *err)
+{
+    int rc = fetch_parse_url(url, &a->hook, err);
+
+    if (rc < 0 || !a->hook.tls)
+        return rc;
+    a->hook.trust = a->trust = tls_client_context_new(NULL, err);
+    return a->trust != NULL ? 0 : -EINVAL;
+}
+
 struct access *access_new(const struct gateway_options *o, struct hf_error *err)
 {
     struct access *a = hf_xalloc(sizeof *a);
@@ -69,7 +84,7 @@ struct access *access_new(const struct gateway_options *o, struct hf_error *err)
     a->has_hook = o->auth_hook != NULL;
     a->cache_ms = o->auth_cache_ms;
     if (rc == 0 && a->has_hook)
-        rc = fetch_parse_url(o->auth_hook, &a->hook, err);
+        rc = set_hook(a, o->auth_hook, err);
     if (rc == 0 && o->link_key.len > 0 && o->link_key.len < 32)
         rc = hf_fail(err, HF_E_bad_value, "The key of signed links has at least 32 bytes.");
     buf_put(&a->link_key, buf_data(&o->link_key), o->link_key.len);
@@ -85,6 +100,7 @@ void access_free(struct access *a)
     if (a == NULL)
         return;
     buf_wipe(&a->link_key);
+    tls_context_free(a->trust);
     free(a);
 }
 
@@ -243,6 +259,9 @@ static void hook_on_done(void *arg, int rc)
     struct hf_error err = {0};
     int status = rc == 0 ? ex->ask.status : 0;
 
+    if (rc < 0 && !a->complained)
+        log_warn("the auth hook: %s", fetch_why(ex->ask.fetch, rc));
+    a->complained = rc < 0;
     ex->ask.fetch = NULL;
     if (rc == 0 && (status / 100 == 2 || status == 401 || status == 403)) {
         struct cached *c = cache_slot(a, ex->ask.key);

@@ -168,6 +168,11 @@ struct fetch *fetch_start(struct http_server *s, const struct fetch_target *t,
     return f;
 }
 
+const char *fetch_why(const struct fetch *f, int rc)
+{
+    return f->done ? strerror(-rc) : conn_why(f->c);
+}
+
 void fetch_cancel(struct fetch *f)
 {
     if (f == NULL)

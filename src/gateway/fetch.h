@@ -20,7 +20,7 @@ struct fetch_target {
     char host[160]; /* for Host and, with TLS, for the certificate */
     char path[512]; /* of the URL, no '/' at its end; "" */
     bool tls;
-    struct tls_context *trust; /* with TLS; the caller's */
+    struct tls_context *trust; /* with TLS, which cannot do without; the caller's */
 };
 /* "http://10.0.0.1:80/x", "https://…", "unix:/run/docker.sock". No names: no DNS. */
 int fetch_parse_url(const char *url, struct fetch_target *out, struct hf_error *err);
@@ -36,6 +36,8 @@ struct fetch_ops {
 struct fetch *fetch_start(struct http_server *s, const struct fetch_target *t,
                           const struct buf *head, const struct fetch_ops *ops, void *arg,
                           struct hf_error *err);
+/* In on_done, of a negative rc: why, in words. */
+const char *fetch_why(const struct fetch *f, int rc);
 void fetch_cancel(struct fetch *f); /* NULL is fine; no callback after this */
 
 #endif

@@ -51,6 +51,7 @@ static int in_cluster(struct kube_config *k, char *url, size_t room, char **ca_f
 {
     const char *host = getenv("KUBERNETES_SERVICE_HOST"), *port = getenv("KUBERNETES_SERVICE_PORT");
     struct buf namespace = {0};
+    char *text;
 
     if (host == NULL || port == NULL)
         return hf_fail(err, HF_E_bad_value, "kubernetes: outside of a cluster give its URL.");
@@ -58,9 +59,12 @@ static int in_cluster(struct kube_config *k, char *url, size_t room, char **ca_f
              port);
     set_text(&k->token_file, KUBE_SECRETS "/token");
     set_text(ca_file, KUBE_SECRETS "/ca.crt");
-    if (io_read_file(KUBE_SECRETS "/namespace", 256, &namespace) == 0 &&
-        name_is_fine(buf_cstr(&namespace)))
-        set_text(&k->namespace, buf_cstr(&namespace));
+    if (io_read_file(KUBE_SECRETS "/namespace", 256, &namespace) == 0) {
+        text = (char *)(uintptr_t)buf_cstr(&namespace);
+        text[strcspn(text, " \r\n")] = '\0';
+        if (name_is_fine(text))
+            set_text(&k->namespace, text);
+    }
     buf_fini(&namespace);
     return 0;
 }

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "gateway/head.h"
 #include "transport/conn.h"
 
 #define RETRY_MIN_MS 50
@@ -21,11 +22,13 @@ struct redis {
     struct conn *c; /* NULL: between two attempts */
     struct timer *timer;
     struct redis_reader *reader;
+    struct tls_context *trust; /* NULL: without TLS */
     struct redis_url url;
     const struct redis_ops *ops; /* NULL: freed as soon as its connection is gone */
     void *arg;
     uint32_t pause_ms;
     unsigned greeting; /* replies that are ours: AUTH, SELECT */
+    size_t owed;       /* replies that must come, each within the time for connecting */
     bool up, complained;
 };
 
@@ -36,53 +39,85 @@ static void redis_dial(struct redis *r);
 static int bad_url(struct hf_error *err)
 {
     return hf_fail(err, HF_E_bad_value,
-                   "Redis is given as redis://[:PASSWORD@]IP:PORT[/DB], with an address.");
+                   "Redis is given as redis://[:PASSWORD@]IP:PORT[/DB], or rediss:// for TLS, "
+                   "with an address.");
+}
+
+/* "[USER:PASSWORD@]": what stands behind it; NULL: not so. */
+static const char *take_password(const char *s, struct redis_url *out)
+{
+    const char *at = strchr(s, '@'), *colon;
+
+    if (at == NULL)
+        return s;
+    colon = memchr(s, ':', (size_t)(at - s));
+    if (colon == NULL || (size_t)(at - colon) > sizeof out->password)
+        return NULL;
+    memcpy(out->password, colon + 1, (size_t)(at - colon) - 1);
+    return at + 1;
+}
+
+static bool take_address(const char *host, struct redis_url *out)
+{
+    char name[64];
+
+    if (strncmp(host, "localhost", 9) != 0 || (host[9] != '\0' && host[9] != ':'))
+        return address_parse(host, 6379, &out->to);
+    snprintf(name, sizeof name, "127.0.0.1%.20s", host + 9);
+    return address_parse(name, 6379, &out->to);
+}
+
+static bool take_db(const char *s, const char *end, struct redis_url *out)
+{
+    for (; s < end; s++) {
+        if (*s < '0' || *s > '9' || out->db > 1000)
+            return false;
+        out->db = out->db * 10 + (unsigned)(*s - '0');
+    }
+    return true;
+}
+
+/* The one parameter that is about the connection; others are their reader's. */
+static bool take_query(const char *query, struct redis_url *out)
+{
+    const char *s = query;
+    size_t n;
+
+    if (strlen(query) >= sizeof out->query)
+        return false;
+    memcpy(out->query, query, strlen(query) + 1);
+    while (s != NULL && strncmp(s, "ca_file=", 8) != 0)
+        s = (s = strchr(s, '&')) != NULL ? s + 1 : NULL;
+    if (s == NULL)
+        return true;
+    n = strcspn(s + 8, "&");
+    if (n >= sizeof out->ca_file || !out->tls)
+        return false;
+    memcpy(out->ca_file, s + 8, n);
+    return true;
 }
 
 int redis_parse_url(const char *url, struct redis_url *out, struct hf_error *err)
 {
-    const char *at, *mark;
+    const char *query;
     char host[64];
-    uint64_t db = 0;
     size_t n;
 
-    *out = (struct redis_url){0};
-    if (strncmp(url, "redis://", 8) != 0)
+    *out = (struct redis_url){.tls = strncmp(url, "rediss://", 9) == 0};
+    if (!out->tls && strncmp(url, "redis://", 8) != 0)
         return bad_url(err);
-    url += 8;
-    at = strchr(url, '@');
-    if (at != NULL) {
-        const char *colon = memchr(url, ':', (size_t)(at - url));
-
-        if (colon == NULL || (size_t)(at - colon) > sizeof out->password)
-            return bad_url(err);
-        memcpy(out->password, colon + 1, (size_t)(at - colon) - 1);
-        url = at + 1;
-    }
-    n = strcspn(url, "/?");
+    url = take_password(url + (out->tls ? 9 : 8), out);
+    n = url != NULL ? strcspn(url, "/?") : 0;
     if (n == 0 || n >= sizeof host)
         return bad_url(err);
     memcpy(host, url, n);
     host[n] = '\0';
     url += n;
-    mark = url + strcspn(url, "?");
-    if (*mark == '?')
-        snprintf(out->query, sizeof out->query, "%s", mark + 1);
-    if (*url == '/' && mark > url + 1) {
-        for (const char *s = url + 1; s < mark; s++) {
-            if (*s < '0' || *s > '9' || db > 1000)
-                return bad_url(err);
-            db = db * 10 + (uint64_t)(*s - '0');
-        }
-    }
-    out->db = (unsigned)db;
-    if (strncmp(host, "localhost", 9) == 0 && (host[9] == '\0' || host[9] == ':')) {
-        char name[64];
-
-        snprintf(name, sizeof name, "127.0.0.1%.20s", host + 9);
-        return address_parse(name, 6379, &out->to) ? 0 : bad_url(err);
-    }
-    return address_parse(host, 6379, &out->to) ? 0 : bad_url(err);
+    query = url + strcspn(url, "?");
+    if (!take_address(host, out) || (*url == '/' && !take_db(url + 1, query, out)) ||
+        (*query == '?' && !take_query(query + 1, out)))
+        return bad_url(err);
+    return 0;
 }
 
 /* --- the connection ------------------------------------------------------------------ */
@@ -119,8 +154,18 @@ static void redis_on_drain(struct conn *c)
     r->ops->on_up(r->arg);
 }
 
+/* One that has taken a question and says nothing is as good as gone. */
+static void redis_update_deadline(struct redis *r)
+{
+    conn_set_deadline(r->c, r->owed > 0 ? DEADLINE_CONNECT : DEADLINE_NONE);
+}
+
 static void redis_give(struct redis *r, struct redis_reply *reply)
 {
+    if (r->owed > 0) { /* else a message that was subscribed to */
+        r->owed--;
+        redis_update_deadline(r);
+    }
     if (r->greeting > 0) {
         r->greeting--;
         if (reply->type == REDIS_FAILURE)
@@ -166,6 +211,7 @@ static void redis_on_deadline(struct conn *c, enum deadline_kind kind)
 static void redis_release(struct redis *r)
 {
     redis_reader_free(r->reader);
+    tls_context_free(r->trust);
     timer_close(r->timer);
     hf_wipe(&r->url, sizeof r->url);
     free(r);
@@ -178,12 +224,13 @@ static void redis_on_end(struct conn *c)
 
     r->c = NULL;
     r->up = false;
+    r->owed = 0;
     if (r->ops == NULL) {
         redis_release(r);
         return;
     }
     if (!r->complained)
-        log_warn("redis at %s does not answer", c->peer);
+        log_warn("redis at %s does not answer: %s", c->peer, conn_why(c));
     r->complained = true;
     redis_reader_free(r->reader);
     r->reader = redis_reader_new();
@@ -200,6 +247,15 @@ static const struct conn_proto redis_proto = {
     .on_end = redis_on_end,
 };
 
+/* The certificate must be one of the address that we call. */
+static void redis_dial_tls(struct redis *r)
+{
+    char ip[INET6_ADDRSTRLEN];
+
+    head_peer_ip(r->c->peer, ip, sizeof ip);
+    conn_dial_tls(r->c, tls_client_new(r->trust, ip));
+}
+
 static void redis_dial(struct redis *r)
 {
     int errnum = 0;
@@ -210,6 +266,8 @@ static void redis_dial(struct redis *r)
         timer_start(r->timer, r->pause_ms);
         return;
     }
+    if (r->trust != NULL)
+        redis_dial_tls(r);
     conn_set_background(r->c, true);
     conn_set_deadline(r->c, DEADLINE_CONNECT);
 }
@@ -221,10 +279,18 @@ static void redis_on_timer(struct timer *t, void *arg)
 }
 
 struct redis *redis_new(struct http_server *s, const struct redis_url *url,
-                        const struct redis_ops *ops, void *arg)
+                        const struct redis_ops *ops, void *arg, struct hf_error *err)
 {
-    struct redis *r = hf_xalloc(sizeof *r);
+    struct tls_context *trust = NULL;
+    struct redis *r;
 
+    if (url->tls) {
+        trust = tls_client_context_new(url->ca_file[0] != '\0' ? url->ca_file : NULL, err);
+        if (trust == NULL)
+            return NULL;
+    }
+    r = hf_xalloc(sizeof *r);
+    r->trust = trust;
     r->server = s;
     r->url = *url;
     r->ops = ops;
@@ -269,6 +335,8 @@ void redis_command(struct redis *r, int count, const char *const *words)
     for (int i = 0; i < count; i++)
         buf_printf(&out, "$%zu\r\n%s\r\n", strlen(words[i]), words[i]);
     iov = (struct iovec){buf_data(&out), out.len};
+    if (r->owed++ == 0)
+        redis_update_deadline(r);
     conn_send(r->c, &iov, 1);
     buf_wipe(&out);
 }

@@ -22,9 +22,11 @@ struct redis_url {
     struct address to;
     char password[128]; /* "" */
     unsigned db;
-    char query[512]; /* behind '?', raw */
+    bool tls;
+    char ca_file[256]; /* of its certificate; "": those that the system trusts */
+    char query[512];   /* behind '?', raw */
 };
-/* "redis://[:PASSWORD@]IP:PORT[/DB][?...]". No names: no DNS. */
+/* "redis[s]://[:PASSWORD@]IP:PORT[/DB][?...ca_file=FILE...]". No names: no DNS. */
 int redis_parse_url(const char *url, struct redis_url *out, struct hf_error *err);
 
 struct redis_ops {
@@ -32,8 +34,9 @@ struct redis_ops {
     void (*on_down)(void *arg); /* what was asked will not be answered */
     void (*on_reply)(void *arg, const struct redis_reply *r);
 };
+/* NULL: err; what a rediss:// needs is not there. */
 struct redis *redis_new(struct http_server *s, const struct redis_url *url,
-                        const struct redis_ops *ops, void *arg);
+                        const struct redis_ops *ops, void *arg, struct hf_error *err);
 void redis_free(struct redis *r); /* NULL is fine; no callback after this */
 bool redis_is_up(const struct redis *r);
 int redis_fd(const struct redis *r); /* to ask what its socket knows; -1 */

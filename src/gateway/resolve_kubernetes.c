@@ -171,14 +171,15 @@ static bool keep_text(struct kube *k, const char *bytes, size_t len)
 }
 
 /* The next step after a failure: a version that is gone is of no use. */
-static void kube_failed(struct kube *k, int rc)
+static void kube_failed(struct kube *k, const struct fetch *f, int rc)
 {
-    char why[128];
+    char why[256];
 
-    snprintf(why, sizeof why, "the API server %s",
-             rc < 0             ? strerror(-rc)
-             : k->status == 401 ? "does not know our token"
-                                : "refuses");
+    if (rc < 0)
+        snprintf(why, sizeof why, "the API server at %s: %s", k->at.target.host, fetch_why(f, rc));
+    else
+        snprintf(why, sizeof why, "the API server %s (status %d)",
+                 k->status == 401 ? "does not know our token" : "refuses", k->status);
     complain(k, why);
     retry_later(k);
 }
@@ -243,12 +244,13 @@ static void kube_list_page(struct kube *k)
 static void list_on_done(void *arg, int rc)
 {
     struct kube *k = arg;
+    const struct fetch *f = k->fetch;
 
     k->fetch = NULL;
     if (rc < 0 || k->status != 200 || !take_page(k)) {
         set_text(&k->version, NULL);
         set_text(&k->more, NULL);
-        kube_failed(k, rc);
+        kube_failed(k, f, rc);
         return;
     }
     if (k->more != NULL) {
@@ -326,6 +328,7 @@ static void watch_on_body(void *arg, const char *bytes, size_t len)
 static void watch_on_done(void *arg, int rc)
 {
     struct kube *k = arg;
+    const struct fetch *f = k->fetch;
 
     k->fetch = NULL;
     if (k->status == 410)
@@ -333,7 +336,7 @@ static void watch_on_done(void *arg, int rc)
     if (k->status == 200 || k->status == 410)
         retry_later(k); /* the usual end of a watch: go on from where it was */
     else
-        kube_failed(k, rc);
+        kube_failed(k, f, rc);
 }
 
 static const struct fetch_ops watch_ops = {on_head, watch_on_body, watch_on_done};

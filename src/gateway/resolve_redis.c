@@ -76,6 +76,7 @@ static void question_on_time(struct redis_resolver *rr, struct question *q,
     uint64_t now = clock_mono_ms();
     int64_t ttl = r->type == REDIS_NUMBER ? r->number : -2;
 
+    q->failed = q->failed || r->type != REDIS_NUMBER;
     if (q->found == NULL || ttl == -2) {
         roster_remove(rr->known, q->id);
         endpoint_unref(q->found);
@@ -148,23 +149,6 @@ static const struct redis_ops hears_ops = {hears_on_up, hears_on_down, hears_on_
 
 /* --- the resolver ----------------------------------------------------------------------- */
 
-static struct resolver *redis_resolver_open(struct http_server *s, const char *url,
-                                            struct hf_error *err)
-{
-    struct redis_resolver *rr;
-    struct redis_url parsed;
-
-    if (redis_parse_url(url, &parsed, err) < 0)
-        return NULL;
-    rr = hf_xalloc(sizeof *rr);
-    rr->known = roster_new();
-    list_init(&rr->questions);
-    rr->asks = redis_new(s, &parsed, &asks_ops, rr);
-    rr->hears = redis_new(s, &parsed, &hears_ops, rr);
-    hf_wipe(&parsed, sizeof parsed);
-    return &rr->r;
-}
-
 static void redis_resolver_close(struct resolver *r)
 {
     struct redis_resolver *rr = (struct redis_resolver *)r;
@@ -182,6 +166,26 @@ static void redis_resolver_close(struct resolver *r)
     }
     roster_free(rr->known);
     free(rr);
+}
+
+static struct resolver *redis_resolver_open(struct http_server *s, const char *url,
+                                            struct hf_error *err)
+{
+    struct redis_resolver *rr;
+    struct redis_url parsed;
+
+    if (redis_parse_url(url, &parsed, err) < 0)
+        return NULL;
+    rr = hf_xalloc(sizeof *rr);
+    rr->known = roster_new();
+    list_init(&rr->questions);
+    rr->asks = redis_new(s, &parsed, &asks_ops, rr, err);
+    rr->hears = rr->asks != NULL ? redis_new(s, &parsed, &hears_ops, rr, err) : NULL;
+    hf_wipe(&parsed, sizeof parsed);
+    if (rr->hears != NULL)
+        return &rr->r;
+    redis_resolver_close(&rr->r);
+    return NULL;
 }
 
 static bool is_fresh(const struct redis_resolver *rr, const struct endpoint *e, uint64_t now)
@@ -247,6 +251,14 @@ static bool redis_resolver_is_ready(const struct resolver *r)
 
 const struct resolver_class resolver_redis = {
     .scheme = "redis",
+    .open = redis_resolver_open,
+    .close = redis_resolver_close,
+    .find = redis_resolver_find,
+    .is_ready = redis_resolver_is_ready,
+};
+/* With TLS; the URL says which. */
+const struct resolver_class resolver_rediss = {
+    .scheme = "rediss",
     .open = redis_resolver_open,
     .close = redis_resolver_close,
     .find = redis_resolver_find,

@@ -7,10 +7,7 @@
 #include <string.h>
 
 static const struct resolver_class *const classes[] = {
-    &resolver_file,
-    &resolver_redis,
-    &resolver_docker,
-    &resolver_kubernetes,
+    &resolver_file, &resolver_redis, &resolver_rediss, &resolver_docker, &resolver_kubernetes,
 };
 
 struct resolver *resolver_open(struct http_server *s, const char *url, struct hf_error *err)
@@ -31,7 +28,7 @@ struct resolver *resolver_open(struct http_server *s, const char *url, struct hf
         return r;
     }
     hf_fail(err, HF_E_bad_value,
-            "'%s' does not say where sandboxes are: give file:PATH, redis://HOST:PORT, "
+            "'%s' does not say where sandboxes are: give file:PATH, redis[s]://HOST:PORT, "
             "docker:[SOCKET] or kubernetes:[URL].",
             url);
     return NULL;

@@ -65,7 +65,7 @@ void roster_swap(struct roster *t, struct roster *from);
 /* Text of a file: JSON ({"sandboxes": {ID: {...}}}) or lines "ADDRESS ID [PORT[=PORT]...]". */
 int roster_parse(struct roster *t, const char *text, size_t len, struct hf_error *err);
 
-extern const struct resolver_class resolver_file, resolver_redis, resolver_docker,
+extern const struct resolver_class resolver_file, resolver_redis, resolver_rediss, resolver_docker,
     resolver_kubernetes;
 
 #endif

@@ -143,6 +143,15 @@ void conn_dial_tls(struct conn *c, struct tls *t)
     c->tls = t;
 }
 
+const char *conn_why(const struct conn *c)
+{
+    if (c->errnum != 0)
+        return strerror(c->errnum);
+    if (c->connecting)
+        return "no answer in time";
+    return c->tls != NULL && !tls_is_ready(c->tls) ? tls_why(c->tls) : "the connection was cut";
+}
+
 /* The last step: nothing that knows c is on the stack. */
 static void conn_destroy(struct conn *c)
 {

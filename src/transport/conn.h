@@ -94,6 +94,8 @@ void conn_tune_tcp(int fd);
 void conn_set_background(struct conn *c, bool background);
 /* Right after conn_dial(); takes t. */
 void conn_dial_tls(struct conn *c, struct tls *t);
+/* One that we dialled has ended: the reason, in words. */
+const char *conn_why(const struct conn *c);
 void conn_free(struct conn *c); /* at once, after on_end; for the server's own end */
 
 void conn_become(struct conn *c, const struct conn_proto *proto, void *owner);

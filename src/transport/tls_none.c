@@ -39,7 +39,7 @@ struct tls_context *tls_client_context_new(const char *ca_file, struct hf_error 
 {
     (void)ca_file;
     hf_fail(err, HF_E_not_implemented,
-            "this binary was built without TLS; build it with TLS=1, or use http:// or unix:");
+            "this binary was built without TLS; build it with TLS=1, or do without TLS");
     return NULL;
 }
 

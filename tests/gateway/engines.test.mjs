@@ -9,6 +9,7 @@ import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import { Gateway, ask, httpUpstream } from '../lib/gateway.mjs';
+import { KubeApi } from '../lib/kube_api.mjs';
 import { after, before, describe, it } from '../lib/test.mjs';
 import { waitUntil } from '../lib/wait.mjs';
 
@@ -96,75 +97,27 @@ describe('docker:', () => {
 });
 
 describe('kubernetes:', () => {
-    const api = { pods: new Map(), version: 10, watches: new Set(), requests: [], token: 'first', gone: false };
+    const api = new KubeApi();
     let gw;
-
-    const pod = (name, { label = name, phase = 'Running', ip = '127.0.0.1', ports = `80=${up.port}`, deletion } = {}) => ({
-        metadata: {
-            name,
-            labels: { 'holdfast.dev/sandbox': label },
-            annotations: { 'holdfast.dev/ports': ports },
-            resourceVersion: String(++api.version),
-            ...(deletion ? { deletionTimestamp: deletion } : {}),
-        },
-        status: { phase, podIP: ip },
-    });
-    const tell = (type, object) => api.watches.forEach((res) => res.write(`${JSON.stringify({ type, object })}\n`));
-    const put = (p, type = 'ADDED') => {
-        api.pods.set(p.metadata.name, p);
-        tell(type, p);
-    };
+    const pod = (name, options) => api.pod(name, { ports: `80=${up.port}`, ...options });
+    const put = (p, type) => api.put(p, type);
+    const tell = (type, object) => api.tell(type, object);
 
     before(async () => {
         gw = new Gateway();
         fs.writeFileSync(path.join(gw.dir, 'token'), 'first\n');
-        api.server = await httpUpstream((req, res) => {
-            const url = new URL(req.url, 'http://k8s');
-            const q = url.searchParams;
-            api.requests.push({ url: req.url, headers: req.headers });
-            res.setHeader('content-type', 'application/json');
-            if (req.headers.authorization !== `Bearer ${api.token}`) {
-                res.statusCode = 401;
-                res.end('{"kind":"Status","code":401}');
-                return;
-            }
-            assert.equal(url.pathname, '/api/v1/namespaces/boxes/pods');
-            assert.equal(q.get('labelSelector'), 'holdfast.dev/sandbox');
-            if (q.get('watch') === 'true') {
-                assert.equal(q.get('allowWatchBookmarks'), 'true');
-                assert.match(q.get('resourceVersion'), /^\d+$/);
-                if (api.gone) {
-                    api.gone = false;
-                    res.write('{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}\n');
-                    res.end();
-                    return;
-                }
-                res.flushHeaders();
-                api.watches.add(res);
-                res.on('close', () => api.watches.delete(res));
-                return;
-            }
-            const all = [...api.pods.values()];
-            const from = Number(q.get('continue')?.slice(5) ?? 0);
-            const metadata = { resourceVersion: String(api.version) };
-            if (from + 2 < all.length) metadata.continue = `page/${from + 2}`;
-            res.end(JSON.stringify({ kind: 'PodList', metadata, items: all.slice(from, from + 2) }));
-        });
-        gw.resolver = `kubernetes:http://127.0.0.1:${api.server.port}?namespace=boxes&token_file=${gw.dir}/token`;
+        await api.start();
+        gw.resolver = `kubernetes:http://127.0.0.1:${api.port}?namespace=boxes&token_file=${gw.dir}/token`;
         for (const name of ['a', 'b', 'c', 'd', 'e']) api.pods.set(name, pod(name));
         api.pods.set('p', pod('p', { phase: 'Pending' }));
         await gw.start();
     });
     after(async () => {
         await gw.stop();
-        await api.server.close();
+        await api.close();
     });
     const status = async (id) => (await ask(gw.url(id, 80))).status;
-    const endWatches = () => {
-        const all = [...api.watches];
-        api.watches.clear();
-        all.forEach((res) => res.end());
-    };
+    const endWatches = () => api.endWatches();
     const watching = () => waitUntil(() => api.watches.size === 1, 'a watch');
 
     it('lists in pages, then watches from there', async () => {
@@ -175,6 +128,11 @@ describe('kubernetes:', () => {
         assert.equal(first.url, '/api/v1/namespaces/boxes/pods?labelSelector=holdfast.dev%2Fsandbox&limit=500&resourceVersion=0');
         assert.equal(second.url, '/api/v1/namespaces/boxes/pods?continue=page%2F2&labelSelector=holdfast.dev%2Fsandbox&limit=500');
         assert.equal(first.headers.accept, 'application/json');
+        const watch = api.requests.find((r) => r.url.includes('watch='));
+        assert.equal(
+            watch.url,
+            `/api/v1/namespaces/boxes/pods?allowWatchBookmarks=true&labelSelector=holdfast.dev%2Fsandbox&resourceVersion=${api.version}&timeoutSeconds=300&watch=true`,
+        );
     });
 
     it('follows what happens: added, modified, leaving, deleted', async () => {
@@ -223,9 +181,24 @@ describe('kubernetes:', () => {
     });
 
     it('serves what it knows while the API server is away', async () => {
-        api.watches.forEach((res) => res.destroy());
+        const was = api.requests.length;
         api.token = 'nobody has this';
-        await waitUntil(() => api.requests.at(-1).headers.authorization === 'Bearer second', 'a refusal');
+        api.endWatches();
+        await waitUntil(() => /does not know our token \(status 401\)/.test(gw.stderr), 'a refusal to be told');
+        assert.ok(api.requests.length > was);
         assert.equal(await status('late'), 200);
+        await api.close();
+        assert.equal(await status('late'), 200);
+    });
+
+    it('finds back by itself when it is there again, and takes what has changed', async () => {
+        api.token = 'second';
+        api.pods.delete('late');
+        api.pods.set('later', pod('later'));
+        api.gone = true; // it has forgotten the versions from before
+        await api.start();
+        await waitUntil(async () => (await status('later')) === 200, 'a new list', 30000);
+        assert.equal(await status('late'), 404);
+        assert.match(gw.stderr, /kubernetes is back/);
     });
 });

@@ -3,59 +3,14 @@
 // redis.test.mjs - daemons that register in a real Redis, and gateways that find them there
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import fs from 'node:fs';
-import net from 'node:net';
-import os from 'node:os';
-import path from 'node:path';
 import WebSocket from 'ws';
 import { Daemon } from '../lib/daemon.mjs';
 import { Gateway, ask } from '../lib/gateway.mjs';
+import { Redis, noRedis } from '../lib/redis.mjs';
 import { after, before, describe, it } from '../lib/test.mjs';
 import { waitUntil, within } from '../lib/wait.mjs';
 
-const have = (name) => process.env.PATH.split(':').some((d) => fs.existsSync(path.join(d, name)));
-const freePort = () =>
-    new Promise((done) => {
-        const s = net.createServer().listen(0, '127.0.0.1', () => {
-            const { port } = s.address();
-            s.close(() => done(port));
-        });
-    });
-
-class Redis {
-    async start() {
-        this.port ??= await freePort();
-        this.dir ??= fs.mkdtempSync(path.join(os.tmpdir(), 'hf-redis-'));
-        this.child = spawn('redis-server', ['--port', String(this.port), '--bind', '127.0.0.1', '--save', '', '--dir', this.dir, '--requirepass', 'pw'], { stdio: 'ignore' });
-        this.exit = new Promise((done) => this.child.once('exit', done));
-        await waitUntil(() => this.ask('PING').then((t) => t.includes('PONG')), 'redis');
-        return this;
-    }
-
-    /** One command in its inline form, the raw reply. */
-    ask(command) {
-        return new Promise((resolve, reject) => {
-            const s = net.connect(this.port, '127.0.0.1');
-            let text = '';
-            s.on('error', reject);
-            s.on('data', (d) => (text += d));
-            s.on('close', () => resolve(text));
-            s.write(`AUTH pw\r\n${command}\r\nQUIT\r\n`);
-        });
-    }
-
-    async stop(signal = 'SIGTERM') {
-        this.child.kill(signal);
-        await this.exit;
-    }
-
-    get url() {
-        return `redis://:pw@127.0.0.1:${this.port}`;
-    }
-}
-
-describe('registration in Redis', { skip: !have('redis-server') }, () => {
+describe('registration in Redis', { skip: noRedis }, () => {
     const redis = new Redis();
     const daemons = {};
     const gateways = [];
@@ -73,7 +28,6 @@ describe('registration in Redis', { skip: !have('redis-server') }, () => {
         for (const g of gateways) await g.stop();
         for (const id of ['two', 'three']) if (daemons[id] && !daemons[id].exited) await daemons[id].stop();
         await redis.stop();
-        fs.rmSync(redis.dir, { recursive: true, force: true });
     });
 
     it('each gateway reaches each daemon, with the token it shared', async () => {
@@ -115,7 +69,7 @@ describe('registration in Redis', { skip: !have('redis-server') }, () => {
         let text = '';
         ws.on('message', (data, binary) => binary && (text += data));
         await within(new Promise((done, fail) => (ws.once('open', done), ws.once('error', fail))), 10000, 'the stream');
-        await redis.stop('SIGKILL');
+        await redis.end('SIGKILL');
         ws.send(Buffer.from('without redis\n'));
         await waitUntil(() => text.includes('without redis'), 'the echo');
         await waitUntil(async () => (await ask(g.url('four', 80))).json?.code === 'resolver_unavailable', 'it to be noticed');
@@ -125,6 +79,18 @@ describe('registration in Redis', { skip: !have('redis-server') }, () => {
         await waitUntil(() => text.includes('with redis'), 'the echo');
         for (const x of gateways) await waitUntil(async () => (await status(x, 'three')) === 200, 'a new look-up', 20000);
         ws.terminate();
+    });
+
+    /* It once held a request until TCP gave up on a Redis that had vanished without a word. */
+    it('a Redis that takes questions and says nothing is as good as gone', async () => {
+        const g = await new Gateway({ resolver: redis.url, args: ['--connect-timeout-ms', '500'] }).start();
+        await waitUntil(async () => (await status(g, 'two')) === 200, 'two');
+        redis.child.kill('SIGSTOP');
+        const res = await within(ask(g.url('five', 80)), 10000, 'an answer');
+        assert.deepEqual([res.status, res.json.code], [503, 'resolver_unavailable']);
+        redis.child.kill('SIGCONT');
+        await waitUntil(async () => (await ask(g.url('five', 80))).status === 404, 'it to be back');
+        await g.stop();
     });
 
     it('what stands in Redis and is no endpoint is no sandbox', async () => {

@@ -23,8 +23,8 @@ const running = new Set();
 process.on('exit', () => running.forEach((g) => g.kill()));
 
 export class Gateway {
-    constructor({ sandboxes = {}, args = [], resolver, auth = false, bin, workers = 1, listen, files = {} } = {}) {
-        Object.assign(this, { sandboxes, args, resolver, auth, bin, workers, listen });
+    constructor({ sandboxes = {}, args = [], resolver, auth = false, bin, workers = 1, listen, files = {}, env = {}, via = [] } = {}) {
+        Object.assign(this, { sandboxes, args, resolver, auth, bin, workers, listen, env, via });
         this.stdout = '';
         this.stderr = '';
         this.dir = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-gw-'));
@@ -42,6 +42,8 @@ export class Gateway {
 
     async start() {
         const args = [
+            ...this.via, // what it is started by, say unshare
+            this.bin ?? binary(),
             'gateway',
             '--listen',
             this.listen ?? '127.0.0.1:0',
@@ -54,13 +56,14 @@ export class Gateway {
             ...(this.auth ? [] : ['--no-auth']),
             ...this.args.map((a) => a.replace('DIR', this.dir)),
         ];
-        this.child = spawn(this.bin ?? binary(), args, {
+        this.child = spawn(args[0], args.slice(1), {
             cwd: this.dir,
             env: {
                 PATH: process.env.PATH,
                 ASAN_OPTIONS: 'detect_leaks=1:exitcode=99',
                 UBSAN_OPTIONS: 'halt_on_error=1',
                 HF_TEST_RUN: process.env.HF_TEST_TMP ?? 'none',
+                ...this.env,
             },
             stdio: ['ignore', 'pipe', 'pipe'],
         });

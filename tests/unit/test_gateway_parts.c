@@ -189,6 +189,16 @@ TEST(redis_url_is_an_address)
     EXPECT(redis_parse_url("redis://name:1", &u, &err) < 0);
     EXPECT(redis_parse_url("redis://1.2.3.4/x", &u, &err) < 0);
     EXPECT(redis_parse_url("http://1.2.3.4", &u, &err) < 0);
+    EXPECT(redis_parse_url("redis://1.2.3.4/12345", &u, &err) < 0);
+    EXPECT(!u.tls);
+    EXPECT_INT(redis_parse_url("rediss://u:p@[::1]:7/1?id=a&ca_file=/x/y&ttl_ms=3", &u, &err), 0);
+    EXPECT(u.tls && u.db == 1);
+    EXPECT_STR(u.password, "p");
+    EXPECT_STR(u.ca_file, "/x/y");
+    EXPECT_STR(u.query, "id=a&ca_file=/x/y&ttl_ms=3");
+    EXPECT_INT(redis_parse_url("rediss://1.2.3.4?x_ca_file=/no", &u, &err), 0);
+    EXPECT_STR(u.ca_file, "");
+    EXPECT(redis_parse_url("redis://1.2.3.4?ca_file=/x", &u, &err) < 0);
 }
 
 TEST(redis_replies_come_whole_or_not_at_all)
