@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "dialects/opencode/body.h"
 #include "dialects/opencode/opencode.h"
 
 /* --- what is known of one ------------------------------------------------------------ */
@@ -177,15 +178,19 @@ void oc_session_create(struct http_request *rq)
 {
     json_auto_t *body = oc_body(rq, true);
     char id[OC_ID_BYTES], directory[PATH_MAX];
-    const char *title = NULL, *parent = NULL;
+    struct oc_session_ask a = {0};
     struct buf metadata = {0};
     struct session_spec spec = {.id = id};
+    struct hf_error err;
 
-    if (body == NULL || !oc_text(rq, body, "title", false, &title) ||
-        !oc_text(rq, body, "parentID", false, &parent))
+    if (body == NULL)
         return;
+    if (oc_session_ask_decode(&a, body, &err) < 0) {
+        oc_error(rq, &err);
+        return;
+    }
     oc_new_id("ses", true, id);
-    put_metadata(&metadata, title, parent);
+    put_metadata(&metadata, a.title, a.parent);
     spec.cwd = oc_directory(rq, directory);
     spec.metadata = buf_cstr(&metadata);
     create_begin(rq, &spec);
@@ -265,14 +270,16 @@ void oc_session_update(struct http_request *rq)
     struct session *s = oc_session(rq);
     json_auto_t *body = s == NULL ? NULL : oc_body(rq, false);
     json_auto_t *meta = s == NULL ? NULL : oc_meta(session_metadata(s));
-    const char *title = oc_meta_text(meta, "title");
+    struct oc_session_ask a = {.title = oc_meta_text(meta, "title")};
     struct buf metadata = {0};
     struct hf_error err;
+    int rc;
 
-    if (body == NULL || !oc_text(rq, body, "title", false, &title))
+    if (body == NULL)
         return;
-    put_metadata(&metadata, title, oc_meta_text(meta, "parentID"));
-    if (session_set_metadata(s, buf_cstr(&metadata), &err) < 0) {
+    rc = oc_session_ask_decode(&a, body, &err);
+    put_metadata(&metadata, a.title, oc_meta_text(meta, "parentID")); /* which nothing changes */
+    if (rc < 0 || session_set_metadata(s, buf_cstr(&metadata), &err) < 0) {
         oc_error(rq, &err);
     } else {
         oc_tell_session(oc_of(rq), "session.updated", s);

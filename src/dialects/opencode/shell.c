@@ -12,6 +12,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "dialects/opencode/body.h"
 #include "dialects/opencode/message.h"
 
 struct run {
@@ -115,12 +116,6 @@ static void run_on_spawned(void *arg, struct process *p, const struct hf_error *
 
 /* --- the beginning ------------------------------------------------------------------------ */
 
-struct order {
-    const char *agent, *command, *arguments, *message_id; /* arguments NULL: of /shell */
-    const char *provider, *model;
-    struct buf text; /* what the shell runs: its last argument, where message.c finds it again */
-};
-
 /*
  * Both streams are one, so that their order is what it was. The user's own settings
  * are read as for a terminal, since aliases and PATH are often made there.
@@ -132,7 +127,7 @@ static const char script[] = "exec 2>&1\n"
                              ". \"${ZDOTDIR:-$HOME}/.zshrc\" >/dev/null 2>&1 || :\n"
                              "eval \"$1\"";
 
-static void put_metadata(struct buf *out, const struct order *w, const char *directory)
+static void put_metadata(struct buf *out, const struct oc_order *w, const char *directory)
 {
     struct json_out o;
 
@@ -154,13 +149,15 @@ static void put_metadata(struct buf *out, const struct order *w, const char *dir
     json_shut(&o, '}');
 }
 
-static int spawn(struct run *r, struct session *s, struct order *w, struct hf_error *err)
+/* text: what the shell runs, its last argument, where message.c finds it again. */
+static int spawn(struct run *r, struct session *s, const struct oc_order *w, const char *text,
+                 struct hf_error *err)
 {
     static const struct spec_env env[] = {{"TERM", "dumb"}};
     char shell[PATH_MAX];
     const char *fish = strstr(oc_shell(shell), "fish");
-    const char *const args[] = {"-l", "-c", script, "opencode", buf_cstr(&w->text)};
-    const char *const plain[] = {"-l", "-c", buf_cstr(&w->text)};
+    const char *const args[] = {"-l", "-c", script, "opencode", text};
+    const char *const plain[] = {"-l", "-c", text};
     struct buf metadata = {0};
     struct spawn_spec spec;
     int rc;
@@ -183,7 +180,8 @@ static int spawn(struct run *r, struct session *s, struct order *w, struct hf_er
     return rc;
 }
 
-static void run_begin(struct http_request *rq, struct session *s, struct order *w)
+static void run_begin(struct http_request *rq, struct session *s, const struct oc_order *w,
+                      const char *text)
 {
     struct oc *oc = oc_of(rq);
     struct run *r = hf_xalloc(sizeof *r);
@@ -197,7 +195,7 @@ static void run_begin(struct http_request *rq, struct session *s, struct order *
     r->waiter.arg = r;
     pending_init(&r->pending, &oc->pending, &run_kind);
     http_set_user(rq, r, run_on_gone);
-    if (spawn(r, s, w, &err) < 0) {
+    if (spawn(r, s, w, text, &err) < 0) {
         http_set_user(rq, NULL, NULL);
         run_free(&r->pending);
         oc_error(rq, &err);
@@ -238,77 +236,50 @@ static bool check_agent(struct http_request *rq, struct session *s, const char *
     return fail(rq, s, "Agent", agent);
 }
 
-static bool ask_message_id(struct http_request *rq, const json_t *body, struct order *w)
+/* /command names a program; a line of the shell's would be more than was asked for. */
+static bool check_name(struct http_request *rq, struct session *s, const char *name)
 {
-    if (!oc_text(rq, body, "messageID", false, &w->message_id))
-        return false;
-    if (w->message_id == NULL ||
-        (strncmp(w->message_id, "msg", 3) == 0 && strlen(w->message_id) < OC_ID_BYTES))
-        return true;
-    oc_invalid(rq, "Payload", "Expected a string starting with \"msg\"\n  at [\"messageID\"]");
-    return false;
-}
-
-static bool ask_shell(struct http_request *rq, struct session *s, const json_t *body,
-                      struct order *w)
-{
-    const json_t *model = json_object_get(body, "model");
-
-    if (!oc_text(rq, body, "agent", true, &w->agent) ||
-        !oc_text(rq, body, "command", true, &w->command) || !ask_message_id(rq, body, w))
-        return false;
-    if (model != NULL && (!oc_text(rq, model, "providerID", true, &w->provider) ||
-                          !oc_text(rq, model, "modelID", true, &w->model)))
-        return false;
-    buf_puts(&w->text, w->command);
-    return check_agent(rq, s, w->agent);
-}
-
-static bool ask_command(struct http_request *rq, struct session *s, const json_t *body,
-                        struct order *w)
-{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-";
     char path[PATH_MAX];
 
-    w->agent = "build";
-    if (!oc_text(rq, body, "command", true, &w->command) ||
-        !oc_text(rq, body, "arguments", true, &w->arguments) ||
-        !oc_text(rq, body, "agent", false, &w->agent) || !ask_message_id(rq, body, w) ||
-        !check_agent(rq, s, w->agent))
-        return false;
-    if (strspn(w->command, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-") !=
-            strlen(w->command) ||
-        !oc_find_program(w->command, path))
-        return fail(rq, s, "Command", w->command);
-    buf_printf(&w->text, "%s %s", w->command, w->arguments);
-    return true;
+    if (strspn(name, letters) == strlen(name) && oc_find_program(name, path))
+        return true;
+    return fail(rq, s, "Command", name);
 }
 
-typedef bool ask_fn(struct http_request *rq, struct session *s, const json_t *body,
-                    struct order *w);
-
-static void handle(struct http_request *rq, ask_fn *ask)
+static void handle(struct http_request *rq, bool shell)
 {
     struct session *s = oc_session(rq);
     json_auto_t *body = s == NULL ? NULL : oc_body(rq, false);
-    struct order w = {0};
+    struct buf text = {0};
+    struct oc_order w;
+    struct hf_error err;
 
     if (body == NULL)
         return;
-    if (ask(rq, s, body, &w) && !refuse_busy(rq, s)) {
-        buf_cstr(&w.text);
-        run_begin(rq, s, &w);
+    if (oc_order_decode(&w, body, shell, &err) < 0) {
+        oc_error(rq, &err);
+        return;
     }
-    buf_fini(&w.text);
+    if (!check_agent(rq, s, w.agent) || (!shell && !check_name(rq, s, w.command)) ||
+        refuse_busy(rq, s))
+        return;
+    buf_puts(&text, w.command);
+    if (!shell)
+        buf_printf(&text, " %s", w.arguments);
+    run_begin(rq, s, &w, buf_cstr(&text));
+    buf_fini(&text);
 }
 
 void oc_session_shell(struct http_request *rq)
 {
-    handle(rq, ask_shell);
+    handle(rq, true);
 }
 
 void oc_session_command(struct http_request *rq)
 {
-    handle(rq, ask_command);
+    handle(rq, false);
 }
 
 /* --- abort ------------------------------------------------------------------------------------- */
