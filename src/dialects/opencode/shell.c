@@ -22,6 +22,7 @@ struct run {
     char *session;
     struct process *process; /* referenced; NULL until it was started */
     struct exit_waiter waiter;
+    bool aborted; /* before it was started */
 };
 
 static void run_free(struct pending *p)
@@ -57,17 +58,17 @@ static void run_on_gone(void *user)
     ((struct run *)user)->rq = NULL;
 }
 
-/* One that is about to be started counts, too. */
-static bool is_starting(const struct oc *oc, const struct session *s)
+/* What somebody waits for, even if it is only about to be started. */
+static struct run *run_of(const struct oc *oc, const struct session *s)
 {
-    for (const struct list *l = oc->pending.next; l != &oc->pending; l = l->next) {
-        const struct pending *p = list_entry(l, struct pending, link);
+    for (struct list *l = oc->pending.next; l != &oc->pending; l = l->next) {
+        struct pending *p = list_entry(l, struct pending, link);
+        struct run *r = p->kind == &run_kind ? list_entry(p, struct run, pending) : NULL;
 
-        if (p->kind == &run_kind &&
-            strcmp(list_entry(p, struct run, pending)->session, session_id(s)) == 0)
-            return true;
+        if (r != NULL && strcmp(r->session, session_id(s)) == 0)
+            return r;
     }
-    return false;
+    return NULL;
 }
 
 /* --- the end ---------------------------------------------------------------------------- */
@@ -100,10 +101,17 @@ static void run_on_exit(void *arg, struct process *p)
     run_free(&r->pending);
 }
 
+static void ignore_end(void *arg, struct process *p, const struct survivors *s)
+{
+    (void)arg, (void)p, (void)s;
+}
+
 static void run_on_spawned(void *arg, struct process *p, const struct hf_error *err)
 {
     struct run *r = arg;
 
+    if (p != NULL && r->aborted)
+        process_end(p, OC_ABORT_GRACE_MS, "api", ignore_end, NULL);
     if (p != NULL && r->rq != NULL) {
         r->process = process_ref(p);
         process_wait_exit(p, &r->waiter);
@@ -208,7 +216,7 @@ static bool refuse_busy(struct http_request *rq, struct session *s)
 {
     char message[200];
 
-    if (!is_starting(oc_of(rq), s) && !oc_session_is_busy(oc_of(rq), s))
+    if (run_of(oc_of(rq), s) == NULL && !oc_session_is_busy(oc_of(rq), s))
         return false;
     snprintf(message, sizeof message, "Session is busy: %.100s", session_id(s));
     oc_tagged(rq, 409, "SessionBusyError", "sessionID", session_id(s), message);
@@ -284,18 +292,17 @@ void oc_session_command(struct http_request *rq)
 
 /* --- abort ------------------------------------------------------------------------------------- */
 
-static void ignore_end(void *arg, struct process *p, const struct survivors *s)
-{
-    (void)arg, (void)p, (void)s;
-}
-
 void oc_session_abort(struct http_request *rq)
 {
     struct session *s = oc_session(rq);
     struct process *p = NULL;
+    struct run *r;
 
     if (s == NULL)
         return;
+    r = run_of(oc_of(rq), s);
+    if (r != NULL)
+        r->aborted = true;
     while ((p = engine_next(oc_of(rq)->engine, p)) != NULL)
         if (process_is_running(p) && session_has_process(s, p))
             process_end(p, OC_ABORT_GRACE_MS, "api", ignore_end, NULL);

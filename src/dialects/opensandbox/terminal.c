@@ -357,12 +357,25 @@ static void ignore_end(void *arg, struct process *p, const struct survivors *s)
     (void)arg, (void)p, (void)s;
 }
 
+static void forget_end(void *arg, struct process *p, const struct survivors *s)
+{
+    (void)arg, (void)s;
+    process_forget(p);
+}
+
 void osb_terminal_on_spawned(void *arg, struct process *p, const struct hf_error *err)
 {
     struct osb_terminal *t = arg;
 
     if (t->rq != NULL)
         http_set_user(t->rq, NULL, NULL);
+    if (p != NULL && t->removed) {
+        process_end(p, 0, "api", forget_end, NULL);
+        if (t->rq != NULL)
+            osb_refuse(t->rq, 404, "CONTEXT_NOT_FOUND", "the session was deleted");
+        osb_terminal_free(t);
+        return;
+    }
     if (p != NULL && t->rq != NULL) {
         struct pty_plan plan;
         struct process_view v;
