@@ -110,7 +110,7 @@ static void run_on_spawned(void *arg, struct process *p, const struct hf_error *
 {
     struct run *r = arg;
 
-    if (p != NULL && r->aborted)
+    if (p != NULL && (r->aborted || session_find(r->oc->engine, r->session, NULL) == NULL))
         process_end(p, OC_ABORT_GRACE_MS, "api", ignore_end, NULL);
     if (p != NULL && r->rq != NULL) {
         r->process = process_ref(p);

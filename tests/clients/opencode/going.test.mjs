@@ -64,6 +64,20 @@ withDaemon('opencode: going', {}, (d) => {
         assert.deepEqual((await oc().v2.session.status()).data, {});
     });
 
+    it('a command whose session is deleted before it has started does not outlive it', async () => {
+        const s = await session();
+        const { run, gone } = await whileHeld(d, async () => {
+            const answer = shell(s, 'sleep 1000');
+            await settle(d);
+            const deletion = oc().v2.session.delete({ sessionID: s.id });
+            await settle(d);
+            return { run: answer, gone: deletion };
+        });
+        assert.equal((await gone).data, true);
+        assert.equal((await run).error.name, 'NotFoundError');
+        await waitUntil(async () => (await running()).length === 0, 'nobody to be left');
+    });
+
     it('frames that are no text: what is in them is typed, a broken text ends the connection', async () => {
         const p = await oc().sh("stty raw -echo; echo up; od -An -tx1 -v -w1 | head -n 4 | tr -d ' \\n'; cat");
         const a = oc().attach(p.id);
