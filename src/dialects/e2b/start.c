@@ -209,11 +209,6 @@ static void starting_failed(struct starting *s, const struct hf_error *err)
     e2b_rpc_fail(s->rq, "invalid_argument", why);
 }
 
-static void ignore_end(void *arg, struct process *p, const struct survivors *s)
-{
-    (void)arg, (void)p, (void)s;
-}
-
 static void starting_on_spawned(void *arg, struct process *p, const struct hf_error *err)
 {
     const struct viewer_options all = {.since = SINCE_OFFSET, .offset = 0};
@@ -227,7 +222,7 @@ static void starting_on_spawned(void *arg, struct process *p, const struct hf_er
     else if (s->rq != NULL)
         starting_failed(s, err);
     if (p != NULL && s->e2b->sandbox.killed) /* which did not see this one yet */
-        process_end(p, 0, "api", ignore_end, NULL);
+        process_end(p, 0, "api", NULL, NULL);
     starting_free(&s->pending);
 }
 

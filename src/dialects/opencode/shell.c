@@ -101,17 +101,12 @@ static void run_on_exit(void *arg, struct process *p)
     run_free(&r->pending);
 }
 
-static void ignore_end(void *arg, struct process *p, const struct survivors *s)
-{
-    (void)arg, (void)p, (void)s;
-}
-
 static void run_on_spawned(void *arg, struct process *p, const struct hf_error *err)
 {
     struct run *r = arg;
 
     if (p != NULL && (r->aborted || session_find(r->oc->engine, r->session, NULL) == NULL))
-        process_end(p, OC_ABORT_GRACE_MS, "api", ignore_end, NULL);
+        process_end(p, OC_ABORT_GRACE_MS, "api", NULL, NULL);
     if (p != NULL && r->rq != NULL) {
         r->process = process_ref(p);
         process_wait_exit(p, &r->waiter);
@@ -305,6 +300,6 @@ void oc_session_abort(struct http_request *rq)
         r->aborted = true;
     while ((p = engine_next(oc_of(rq)->engine, p)) != NULL)
         if (process_is_running(p) && session_has_process(s, p))
-            process_end(p, OC_ABORT_GRACE_MS, "api", ignore_end, NULL);
+            process_end(p, OC_ABORT_GRACE_MS, "api", NULL, NULL);
     oc_send_true(rq);
 }

@@ -352,11 +352,6 @@ static void start_failed(struct osb *o, struct http_request *rq, const struct hf
     ws_close(ws, 1011, "START_FAILED");
 }
 
-static void ignore_end(void *arg, struct process *p, const struct survivors *s)
-{
-    (void)arg, (void)p, (void)s;
-}
-
 static void forget_end(void *arg, struct process *p, const struct survivors *s)
 {
     (void)arg, (void)s;
@@ -390,7 +385,7 @@ void osb_terminal_on_spawned(void *arg, struct process *p, const struct hf_error
         return;
     }
     if (p != NULL && t->end_unseen)
-        process_end(p, -1, "detach", ignore_end, NULL);
+        process_end(p, -1, "detach", NULL, NULL);
     else if (p == NULL && t->rq != NULL)
         start_failed(t->osb, t->rq, err);
     osb_terminal_free(t);
