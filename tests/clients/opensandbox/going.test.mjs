@@ -62,7 +62,7 @@ withSandbox('opensandbox: going', {}, (d, sandbox) => {
         assert.equal((await gone).status, 200);
         await assert.rejects(p.opened, (err) => err.status === 404);
         await left(0);
-        assert.equal((await call(d, 'GET', `/pty/${id}`)).status, 404);
+        await waitUntil(async () => (await call(d, 'GET', `/pty/${id}`)).status === 404, 'it to be forgotten');
     });
 
     it('a frame of JSON that is too large ends its connection, and nothing else; bytes have no such bound', async () => {
