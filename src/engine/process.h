@@ -128,7 +128,7 @@ typedef void end_done_fn(void *arg, struct process *p, const struct survivors *s
 /*
  * Ends the whole tree: TERM, after grace_ms (-1: the process's own) KILL, then
  * looks who is left. Also for a process that has exited: its children go. Each caller's
- * done runs once, after the exit record is made.
+ * done runs once, after the exit record is made; NULL: the caller does not wait for it.
  */
 void process_end(struct process *p, int64_t grace_ms, const char *by, end_done_fn *done, void *arg);
 void process_end_cancel(struct process *p, void *arg); /* the caller is gone; the end goes on */

@@ -10,7 +10,6 @@
 #include <strings.h>
 
 #include "base/limits.h"
-#include "base/text.h"
 #include "transport/auth.h"
 #include "transport/origin.h"
 #include "transport/request.h"
@@ -225,19 +224,8 @@ static bool gate_query(struct http_request *rq)
     return true;
 }
 
-static bool key_is_valid(const char *key)
-{
-    struct buf raw = {0};
-    bool ok = key != NULL && base64_decode(&raw, key, strlen(key)) && raw.len == 16;
-
-    buf_fini(&raw);
-    return ok;
-}
-
 static bool gate_upgrade(struct http_request *rq)
 {
-    const char *version = http_header(rq, "Sec-WebSocket-Version");
-
     if (!(rq->match.route->flags & ROUTE_UPGRADE))
         return true;
     if (!rq->parser.upgrade || (!http_is_websocket(rq) && !(rq->match.route->flags & ROUTE_RAW))) {
@@ -247,11 +235,11 @@ static bool gate_upgrade(struct http_request *rq)
     }
     if (!http_is_websocket(rq))
         return true;
-    if (version == NULL || strcmp(version, "13") != 0) {
+    if (!ws_version_is_ours(rq)) {
         http_add_header(rq, "Sec-WebSocket-Version", "13");
         return refuse_code(rq, HF_E_upgrade_required, "Use version 13 of the WebSocket protocol.");
     }
-    if (!key_is_valid(http_header(rq, "Sec-WebSocket-Key")))
+    if (!ws_key_is_valid(rq))
         return refuse_code(rq, HF_E_bad_request, "Sec-WebSocket-Key must be 16 bytes in base64.");
     return true;
 }

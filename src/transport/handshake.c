@@ -2,7 +2,8 @@
 /*
  * handshake.c - from a request to a WebSocket
  *
- * The gate has checked version and key before the handler was called.
+ * Version and key are checked before the handler is called, by the gate, or by the handler of a
+ * route that has other answers too.
  * Layer: transport.
  */
 #include <assert.h>
@@ -21,6 +22,23 @@ const char *ws_offered(const struct http_request *rq)
 bool ws_is_offered(const struct http_request *rq, const char *protocol)
 {
     return http1_has_token(ws_offered(rq), protocol);
+}
+
+bool ws_version_is_ours(const struct http_request *rq)
+{
+    const char *version = http_header(rq, "Sec-WebSocket-Version");
+
+    return version != NULL && strcmp(version, "13") == 0;
+}
+
+bool ws_key_is_valid(const struct http_request *rq)
+{
+    const char *key = http_header(rq, "Sec-WebSocket-Key");
+    struct buf raw = {0};
+    bool ok = key != NULL && base64_decode(&raw, key, strlen(key)) && raw.len == 16;
+
+    buf_fini(&raw);
+    return ok;
 }
 
 static void add_accept_key(struct http_request *rq)

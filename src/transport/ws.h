@@ -35,6 +35,9 @@ struct ws_ops {
 /* Subprotocols the peer offers, comma separated as sent; "" if none. */
 const char *ws_offered(const struct http_request *rq);
 bool ws_is_offered(const struct http_request *rq, const char *protocol);
+/* Can the handshake be answered? The gate has asked where a route is for upgrades only. */
+bool ws_version_is_ours(const struct http_request *rq);
+bool ws_key_is_valid(const struct http_request *rq);
 /* Answers 101. `protocol` must be one that was offered, or NULL. */
 struct ws *ws_accept(struct http_request *rq, const char *protocol, const struct ws_ops *ops,
                      void *arg);

@@ -64,8 +64,10 @@ export class OpenCode {
 
 export function collect(sub, cut) {
     const events = [];
+    const times = []; // when each of them came
     const seen = {
         events,
+        times,
         ended: false,
         types: () => events.map((e) => e.type),
         until: (fits, what) => waitUntil(() => events.find(fits), what ?? `an event; seen: ${events.map((e) => e.type)}`, 15000),
@@ -73,7 +75,7 @@ export function collect(sub, cut) {
     };
     seen.done = (async () => {
         try {
-            for await (const e of sub.stream) events.push(e);
+            for await (const e of sub.stream) times.push(Date.now()) && events.push(e);
             seen.ended = true;
         } catch (err) {
             seen.error = err;

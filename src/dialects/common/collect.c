@@ -36,11 +36,6 @@ struct process *collect_process(const struct collect *c)
     return c->process;
 }
 
-static void ignore_end(void *arg, struct process *p, const struct survivors *s)
-{
-    (void)arg, (void)p, (void)s;
-}
-
 static bool is_ready(void *arg)
 {
     (void)arg;
@@ -110,11 +105,11 @@ static void on_spawned(void *arg, struct process *p, const struct hf_error *why)
         c->process = process_ref(p);
     if (c->ops == NULL) {
         if (p != NULL && c->end)
-            process_end(p, -1, "detach", ignore_end, NULL);
+            process_end(p, -1, "detach", NULL, NULL);
     } else if (p == NULL) {
         c->ops->failed(c->arg, why);
     } else if (viewer_attach(p, &o, &viewer_ops, c, &c->viewer, &err) < 0) {
-        process_end(p, -1, "api", ignore_end, NULL);
+        process_end(p, -1, "api", NULL, NULL);
         c->ops->failed(c->arg, &err);
     } else {
         return;
@@ -148,6 +143,6 @@ void collect_abandon(struct collect *c, bool end)
     if (c->starting)
         return; /* on_spawned() sees to it */
     if (end)
-        process_end(c->process, -1, "detach", ignore_end, NULL);
+        process_end(c->process, -1, "detach", NULL, NULL);
     collect_free(c);
 }

@@ -27,11 +27,6 @@ static void starting_on_gone(void *user)
     ((struct starting *)user)->rq = NULL;
 }
 
-static void ignore_end(void *arg, struct process *p, const struct survivors *s)
-{
-    (void)arg, (void)p, (void)s;
-}
-
 static void starting_on_spawned(void *arg, struct process *p, const struct hf_error *err)
 {
     struct starting s = *(struct starting *)arg;
@@ -42,7 +37,7 @@ static void starting_on_spawned(void *arg, struct process *p, const struct hf_er
     if (s.rq != NULL)
         s.done(s.rq, p, err);
     else if (p != NULL && s.end_if_gone)
-        process_end(p, -1, "detach", ignore_end, NULL);
+        process_end(p, -1, "detach", NULL, NULL);
 }
 
 void starting_begin(struct http_request *rq, struct engine *e, const struct spawn_spec *spec,

@@ -114,7 +114,7 @@ struct download {
     struct buf line, err; /* the entry before the bytes; what went wrong */
 };
 
-static void ignore_end(void *arg, struct process *p, const struct survivors *s)
+static void forget_end(void *arg, struct process *p, const struct survivors *s)
 {
     (void)arg, (void)s;
     process_forget(p);
@@ -136,7 +136,7 @@ static void download_free(struct pending *p)
 static void download_give_up(struct download *d)
 {
     if (d->process != NULL)
-        process_end(d->process, 0, "detach", ignore_end, NULL);
+        process_end(d->process, 0, "detach", forget_end, NULL);
     download_free(&d->pending);
 }
 

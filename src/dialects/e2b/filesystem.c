@@ -157,6 +157,8 @@ static void call_ended(void *arg, const struct collected *all)
 
     if (all->exit->exit_code == 0 && all->out_total == all->out->len) {
         call_answer(c, all);
+    } else if (all->exit->exit_code == 0) {
+        e2b_rpc_fail(c->rq, "resource_exhausted", "the list is too long for one answer");
     } else {
         e2b_file_fault(&f, buf_data(all->err), all->err->len);
         e2b_rpc_fail(c->rq, f.code, f.message);

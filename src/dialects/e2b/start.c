@@ -221,6 +221,8 @@ static void starting_on_spawned(void *arg, struct process *p, const struct hf_er
         e2b_stream_begin(s->rq, p, &s->ask, &all, true);
     else if (s->rq != NULL)
         starting_failed(s, err);
+    if (p != NULL && s->e2b->sandbox.killed) /* which did not see this one yet */
+        process_end(p, 0, "api", NULL, NULL);
     starting_free(&s->pending);
 }
 

@@ -46,7 +46,7 @@ struct upload {
 
 /* --- the end ------------------------------------------------------------------------------- */
 
-static void ignore_end(void *arg, struct process *p, const struct survivors *s)
+static void forget_end(void *arg, struct process *p, const struct survivors *s)
 {
     (void)arg, (void)s;
     process_forget(p);
@@ -73,7 +73,7 @@ static void upload_stop(struct upload *u)
     if (u->stage == STARTING)
         return;
     if (u->process != NULL)
-        process_end(u->process, 0, "detach", ignore_end, NULL);
+        process_end(u->process, 0, "detach", forget_end, NULL);
     upload_free(&u->pending);
 }
 

@@ -31,30 +31,6 @@ json_t *oc_body(struct http_request *rq, bool may_be_absent)
     return body;
 }
 
-static bool refuse(struct http_request *rq, const char *name, const char *what)
-{
-    char message[200];
-
-    snprintf(message, sizeof message, "%s\n  at [\"%s\"]", what, name);
-    oc_invalid(rq, "Payload", message);
-    return false;
-}
-
-bool oc_text(struct http_request *rq, const json_t *body, const char *name, bool required,
-             const char **out)
-{
-    const json_t *v = json_object_get(body, name);
-
-    if (v == NULL)
-        return !required || refuse(rq, name, "Missing key");
-    if (!json_is_string(v))
-        return refuse(rq, name, "Expected string");
-    if (strlen(json_string_value(v)) != json_string_length(v))
-        return refuse(rq, name, "Expected a string without NUL");
-    *out = json_string_value(v);
-    return true;
-}
-
 bool oc_limit(struct http_request *rq, int64_t *out)
 {
     const char *text = http_query(rq, "limit");

@@ -180,7 +180,8 @@ void oc_streams_end(struct oc *oc, const char *directory)
     list_for_each (it, tmp, &oc->streams) {
         struct listener *s = list_entry(it, struct listener, link);
 
-        s->ending = s->directory != NULL && strcmp(s->directory, directory) == 0;
+        if (s->directory != NULL && strcmp(s->directory, directory) == 0)
+            s->ending = true; /* for good: another directory may be ended before it has had all */
     }
     pump_all(oc);
 }

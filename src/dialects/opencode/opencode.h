@@ -63,8 +63,6 @@ bool oc_is_api(const struct http_request *rq); /* the newer surface, /api/... */
 
 /* --- ask.c: what is asked. NULL or false: the request has been answered --------------- */
 json_t *oc_body(struct http_request *rq, bool may_be_absent);
-bool oc_text(struct http_request *rq, const json_t *body, const char *name, bool required,
-             const char **out);
 bool oc_limit(struct http_request *rq, int64_t *out); /* left alone when it is not given */
 /* The directory that a request belongs to, without a slash at its end. */
 const char *oc_directory(const struct http_request *rq, char out[PATH_MAX]);

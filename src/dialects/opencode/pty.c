@@ -8,8 +8,8 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "dialects/common/checks.h"
 #include "dialects/common/starting.h"
+#include "dialects/opencode/body.h"
 #include "dialects/opencode/ticket.h"
 #include "engine/units.h"
 
@@ -175,66 +175,17 @@ static void creation_done(struct http_request *rq, struct process *p, const stru
     answer_pty(rq, p);
 }
 
-/* What a create body says; strings are borrowed from it. */
+/* What a create body says, and what goes without saying. */
 struct wish {
-    const char *command, *cwd, *title;
-    const char **args;
-    struct spec_env *env;
-    size_t arg_count, env_count;
+    struct oc_pty_ask ask;
     char shell[PATH_MAX], directory[PATH_MAX];
     struct buf metadata;
 };
 
 static void wish_fini(struct wish *w)
 {
-    free(w->args);
-    free(w->env);
+    oc_pty_ask_fini(&w->ask);
     buf_fini(&w->metadata);
-}
-
-static bool wish_args(struct http_request *rq, const json_t *body, struct wish *w)
-{
-    const json_t *args = json_object_get(body, "args"), *v;
-    size_t i;
-
-    w->args = hf_xalloc((json_array_size(args) + 2) * sizeof *w->args);
-    if (args != NULL && !json_is_array(args)) {
-        oc_invalid(rq, "Payload", "Expected array\n  at [\"args\"]");
-        return false;
-    }
-    json_array_foreach (args, i, v) {
-        if (!json_is_string(v) || strlen(json_string_value(v)) != json_string_length(v)) {
-            oc_invalid(rq, "Payload", "Expected strings without NUL\n  at [\"args\"]");
-            return false;
-        }
-        w->args[w->arg_count++] = json_string_value(v);
-    }
-    return true;
-}
-
-/* Which terminal it is and whose is not for the caller to say. */
-static bool wish_env(struct http_request *rq, const json_t *body, struct wish *w)
-{
-    json_t *env = json_object_get(body, "env");
-    const char *name;
-    json_t *v;
-
-    w->env = hf_xalloc((json_object_size(env) + 3) * sizeof *w->env);
-    if (env != NULL && !json_is_object(env)) {
-        oc_invalid(rq, "Payload", "Expected object\n  at [\"env\"]");
-        return false;
-    }
-    json_object_foreach (env, name, v) {
-        if (!json_is_string(v) || strlen(json_string_value(v)) != json_string_length(v)) {
-            oc_invalid(rq, "Payload", "Expected strings without NUL\n  at [\"env\"]");
-            return false;
-        }
-        if (strcmp(name, "TERM") != 0 && strcmp(name, "OPENCODE_TERMINAL") != 0)
-            w->env[w->env_count++] = (struct spec_env){name, json_string_value(v)};
-    }
-    w->env[w->env_count++] = (struct spec_env){"TERM", "xterm-256color"};
-    w->env[w->env_count++] = (struct spec_env){"OPENCODE_TERMINAL", "1"};
-    return true;
 }
 
 static void wish_metadata(struct wish *w)
@@ -250,22 +201,18 @@ static void wish_metadata(struct wish *w)
     json_shut(&o, '}');
 }
 
-static bool wish_take(struct http_request *rq, const json_t *body, struct wish *w)
+static void wish_complete(struct http_request *rq, struct wish *w)
 {
-    if (!oc_text(rq, body, "command", false, &w->command) ||
-        !oc_text(rq, body, "cwd", false, &w->cwd) ||
-        !oc_text(rq, body, "title", false, &w->title) || !wish_args(rq, body, w) ||
-        !wish_env(rq, body, w))
-        return false;
+    struct oc_pty_ask *a = &w->ask;
+
     oc_directory(rq, w->directory);
-    if (w->command == NULL || w->command[0] == '\0')
-        w->command = oc_shell(w->shell);
-    if (oc_is_shell(w->command))
-        w->args[w->arg_count++] = "-l";
-    if (w->cwd == NULL || w->cwd[0] == '\0')
-        w->cwd = w->directory;
+    if (a->command == NULL || a->command[0] == '\0')
+        a->command = oc_shell(w->shell);
+    if (oc_is_shell(a->command))
+        a->args[a->arg_count++] = "-l";
+    if (a->cwd == NULL || a->cwd[0] == '\0')
+        a->cwd = w->directory;
     wish_metadata(w);
-    return true;
 }
 
 static void create_spawn(struct http_request *rq, struct wish *w)
@@ -275,13 +222,13 @@ static void create_spawn(struct http_request *rq, struct wish *w)
     struct spawn_spec spec;
 
     spec_init(&spec);
-    spec.command = w->command;
-    spec.args = w->args;
-    spec.arg_count = w->arg_count;
-    spec.cwd = w->cwd;
-    spec.env = w->env;
-    spec.env_count = w->env_count;
-    spec.label = w->title;
+    spec.command = w->ask.command;
+    spec.args = w->ask.args;
+    spec.arg_count = w->ask.arg_count;
+    spec.cwd = w->ask.cwd;
+    spec.env = w->ask.env;
+    spec.env_count = w->ask.env_count;
+    spec.label = w->ask.title;
     spec.pty = true;
     spec.rows = 24;
     spec.cols = 80;
@@ -293,56 +240,42 @@ static void create_spawn(struct http_request *rq, struct wish *w)
 void oc_pty_create(struct http_request *rq)
 {
     json_auto_t *body = oc_body(rq, true); /* create({}) of the SDK sends none */
+    struct hf_error err;
     struct wish *w;
 
     if (body == NULL)
         return;
     w = hf_xalloc(sizeof *w);
-    if (wish_take(rq, body, w))
+    if (oc_pty_ask_decode(&w->ask, body, &err) < 0) {
+        oc_error(rq, &err);
+    } else {
+        wish_complete(rq, w);
         create_spawn(rq, w);
+    }
     wish_fini(w);
     free(w);
 }
 
 /* --- update ----------------------------------------------------------------------------- */
 
-/* 1: there is a size, 0: there is none, -1: answered. */
-static int ask_size(struct http_request *rq, const json_t *body, int64_t *rows, int64_t *cols)
-{
-    const json_t *size = json_object_get(body, "size"), *r = json_object_get(size, "rows"),
-                 *c = json_object_get(size, "cols");
-    struct hf_error err;
-
-    if (size == NULL)
-        return 0;
-    *rows = json_integer_value(r);
-    *cols = json_integer_value(c);
-    if (!json_is_integer(r) || !json_is_integer(c))
-        oc_invalid(rq, "Payload", "Expected whole numbers\n  at [\"size\"]");
-    else if (check_size(*rows, *cols, &err) < 0)
-        oc_invalid(rq, "Payload", err.detail);
-    else
-        return 1;
-    return -1;
-}
-
 void oc_pty_update(struct http_request *rq)
 {
     struct process *p = oc_process(rq);
     json_auto_t *body = p == NULL ? NULL : oc_body(rq, true);
     struct process_patch patch = {0};
-    int64_t rows = 0, cols = 0;
+    struct oc_pty_change c;
     struct hf_error err;
-    int size;
 
-    if (body == NULL || !oc_text(rq, body, "title", false, &patch.label))
-        return;
-    size = ask_size(rq, body, &rows, &cols);
-    if (size < 0)
+    if (body == NULL)
         return;
     /* A PTY that has exited has no size any more, and its clients are told nothing of it. */
-    if ((size > 0 && process_is_running(p) && process_resize(p, rows, cols, "api", &err) < 0) ||
-        (patch.label != NULL && process_patch(p, &patch, &err) < 0)) {
+    if (oc_pty_change_decode(&c, body, &err) < 0 ||
+        (c.sized && process_is_running(p) && process_resize(p, c.rows, c.cols, "api", &err) < 0)) {
+        oc_error(rq, &err);
+        return;
+    }
+    patch.label = c.title;
+    if (c.title != NULL && process_patch(p, &patch, &err) < 0) {
         oc_error(rq, &err);
         return;
     }

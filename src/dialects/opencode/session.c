@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "dialects/opencode/body.h"
 #include "dialects/opencode/opencode.h"
 
 /* --- what is known of one ------------------------------------------------------------ */
@@ -112,30 +113,47 @@ static void answer_session(struct http_request *rq, struct session *s)
 
 /* --- create ----------------------------------------------------------------------------- */
 
-struct creation {
+/* A request that is answered when the engine is done, if the client is still there. */
+struct later {
     struct pending pending;
     struct http_request *rq; /* NULL: the client has gone */
 };
 
-static void creation_free(struct pending *p)
+static void later_free(struct pending *p)
 {
     pending_fini(p);
-    free(list_entry(p, struct creation, pending));
+    free(list_entry(p, struct later, pending));
 }
 
-static void creation_on_gone(void *user)
+static void later_on_gone(void *user)
 {
-    ((struct creation *)user)->rq = NULL;
+    ((struct later *)user)->rq = NULL;
 }
 
-static const struct pending_kind creation_kind = {.free = creation_free};
+static struct later *later_new(struct http_request *rq)
+{
+    static const struct pending_kind kind = {.free = later_free};
+    struct later *l = hf_xalloc(sizeof *l);
+
+    l->rq = rq;
+    pending_init(&l->pending, &oc_of(rq)->pending, &kind);
+    http_set_user(rq, l, later_on_gone);
+    return l;
+}
+
+/* Whom to answer now; NULL: nobody. */
+static struct http_request *later_end(struct later *l)
+{
+    struct http_request *rq = l->rq;
+
+    later_free(&l->pending);
+    return rq;
+}
 
 static void creation_done(void *arg, struct session *s, const struct hf_error *err)
 {
-    struct creation *c = arg;
-    struct http_request *rq = c->rq;
+    struct http_request *rq = later_end(arg);
 
-    creation_free(&c->pending);
     if (rq != NULL && s != NULL)
         answer_session(rq, s);
     else if (rq != NULL)
@@ -158,37 +176,29 @@ static void put_metadata(struct buf *out, const char *title, const char *parent)
     json_shut(&o, '}');
 }
 
-static void create_begin(struct http_request *rq, const struct session_spec *spec)
-{
-    struct creation *c = hf_xalloc(sizeof *c);
-    struct hf_error err;
-
-    c->rq = rq;
-    pending_init(&c->pending, &oc_of(rq)->pending, &creation_kind);
-    http_set_user(rq, c, creation_on_gone);
-    if (session_create(oc_of(rq)->engine, spec, creation_done, c, &err) < 0) {
-        http_set_user(rq, NULL, NULL);
-        creation_free(&c->pending);
-        oc_error(rq, &err);
-    }
-}
-
 void oc_session_create(struct http_request *rq)
 {
     json_auto_t *body = oc_body(rq, true);
     char id[OC_ID_BYTES], directory[PATH_MAX];
-    const char *title = NULL, *parent = NULL;
+    struct oc_session_ask a = {0};
     struct buf metadata = {0};
     struct session_spec spec = {.id = id};
+    struct hf_error err;
+    struct later *l;
 
-    if (body == NULL || !oc_text(rq, body, "title", false, &title) ||
-        !oc_text(rq, body, "parentID", false, &parent))
+    if (body == NULL)
         return;
+    if (oc_session_ask_decode(&a, body, &err) < 0) {
+        oc_error(rq, &err);
+        return;
+    }
     oc_new_id("ses", true, id);
-    put_metadata(&metadata, title, parent);
+    put_metadata(&metadata, a.title, a.parent);
     spec.cwd = oc_directory(rq, directory);
     spec.metadata = buf_cstr(&metadata);
-    create_begin(rq, &spec);
+    l = later_new(rq);
+    if (session_create(oc_of(rq)->engine, &spec, creation_done, l, &err) < 0)
+        creation_done(l, NULL, &err);
     buf_fini(&metadata);
 }
 
@@ -265,14 +275,16 @@ void oc_session_update(struct http_request *rq)
     struct session *s = oc_session(rq);
     json_auto_t *body = s == NULL ? NULL : oc_body(rq, false);
     json_auto_t *meta = s == NULL ? NULL : oc_meta(session_metadata(s));
-    const char *title = oc_meta_text(meta, "title");
+    struct oc_session_ask a = {.title = oc_meta_text(meta, "title")};
     struct buf metadata = {0};
     struct hf_error err;
+    int rc;
 
-    if (body == NULL || !oc_text(rq, body, "title", false, &title))
+    if (body == NULL)
         return;
-    put_metadata(&metadata, title, oc_meta_text(meta, "parentID"));
-    if (session_set_metadata(s, buf_cstr(&metadata), &err) < 0) {
+    rc = oc_session_ask_decode(&a, body, &err);
+    put_metadata(&metadata, a.title, oc_meta_text(meta, "parentID")); /* which nothing changes */
+    if (rc < 0 || session_set_metadata(s, buf_cstr(&metadata), &err) < 0) {
         oc_error(rq, &err);
     } else {
         oc_tell_session(oc_of(rq), "session.updated", s);
@@ -285,11 +297,9 @@ void oc_session_update(struct http_request *rq)
 
 static void deletion_done(void *arg, const struct survivors *v, size_t ended)
 {
-    struct creation *c = arg;
-    struct http_request *rq = c->rq;
+    struct http_request *rq = later_end(arg);
 
     (void)v, (void)ended;
-    creation_free(&c->pending);
     if (rq != NULL)
         oc_send_true(rq);
 }
@@ -297,13 +307,7 @@ static void deletion_done(void *arg, const struct survivors *v, size_t ended)
 void oc_session_delete(struct http_request *rq)
 {
     struct session *s = oc_session(rq);
-    struct creation *c;
 
-    if (s == NULL)
-        return;
-    c = hf_xalloc(sizeof *c);
-    c->rq = rq;
-    pending_init(&c->pending, &oc_of(rq)->pending, &creation_kind);
-    http_set_user(rq, c, creation_on_gone);
-    session_delete(s, -1, deletion_done, c);
+    if (s != NULL)
+        session_delete(s, -1, deletion_done, later_new(rq));
 }

@@ -12,6 +12,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "dialects/opencode/body.h"
 #include "dialects/opencode/message.h"
 
 struct run {
@@ -21,6 +22,7 @@ struct run {
     char *session;
     struct process *process; /* referenced; NULL until it was started */
     struct exit_waiter waiter;
+    bool aborted; /* before it was started */
 };
 
 static void run_free(struct pending *p)
@@ -56,17 +58,17 @@ static void run_on_gone(void *user)
     ((struct run *)user)->rq = NULL;
 }
 
-/* One that is about to be started counts, too. */
-static bool is_starting(const struct oc *oc, const struct session *s)
+/* What somebody waits for, even if it is only about to be started. */
+static struct run *run_of(const struct oc *oc, const struct session *s)
 {
-    for (const struct list *l = oc->pending.next; l != &oc->pending; l = l->next) {
-        const struct pending *p = list_entry(l, struct pending, link);
+    for (struct list *l = oc->pending.next; l != &oc->pending; l = l->next) {
+        struct pending *p = list_entry(l, struct pending, link);
+        struct run *r = p->kind == &run_kind ? list_entry(p, struct run, pending) : NULL;
 
-        if (p->kind == &run_kind &&
-            strcmp(list_entry(p, struct run, pending)->session, session_id(s)) == 0)
-            return true;
+        if (r != NULL && strcmp(r->session, session_id(s)) == 0)
+            return r;
     }
-    return false;
+    return NULL;
 }
 
 /* --- the end ---------------------------------------------------------------------------- */
@@ -103,6 +105,8 @@ static void run_on_spawned(void *arg, struct process *p, const struct hf_error *
 {
     struct run *r = arg;
 
+    if (p != NULL && (r->aborted || session_find(r->oc->engine, r->session, NULL) == NULL))
+        process_end(p, OC_ABORT_GRACE_MS, "api", NULL, NULL);
     if (p != NULL && r->rq != NULL) {
         r->process = process_ref(p);
         process_wait_exit(p, &r->waiter);
@@ -115,12 +119,6 @@ static void run_on_spawned(void *arg, struct process *p, const struct hf_error *
 
 /* --- the beginning ------------------------------------------------------------------------ */
 
-struct order {
-    const char *agent, *command, *arguments, *message_id; /* arguments NULL: of /shell */
-    const char *provider, *model;
-    struct buf text; /* what the shell runs: its last argument, where message.c finds it again */
-};
-
 /*
  * Both streams are one, so that their order is what it was. The user's own settings
  * are read as for a terminal, since aliases and PATH are often made there.
@@ -132,7 +130,7 @@ static const char script[] = "exec 2>&1\n"
                              ". \"${ZDOTDIR:-$HOME}/.zshrc\" >/dev/null 2>&1 || :\n"
                              "eval \"$1\"";
 
-static void put_metadata(struct buf *out, const struct order *w, const char *directory)
+static void put_metadata(struct buf *out, const struct oc_order *w, const char *directory)
 {
     struct json_out o;
 
@@ -154,13 +152,15 @@ static void put_metadata(struct buf *out, const struct order *w, const char *dir
     json_shut(&o, '}');
 }
 
-static int spawn(struct run *r, struct session *s, struct order *w, struct hf_error *err)
+/* text: what the shell runs, its last argument, where message.c finds it again. */
+static int spawn(struct run *r, struct session *s, const struct oc_order *w, const char *text,
+                 struct hf_error *err)
 {
     static const struct spec_env env[] = {{"TERM", "dumb"}};
     char shell[PATH_MAX];
     const char *fish = strstr(oc_shell(shell), "fish");
-    const char *const args[] = {"-l", "-c", script, "opencode", buf_cstr(&w->text)};
-    const char *const plain[] = {"-l", "-c", buf_cstr(&w->text)};
+    const char *const args[] = {"-l", "-c", script, "opencode", text};
+    const char *const plain[] = {"-l", "-c", text};
     struct buf metadata = {0};
     struct spawn_spec spec;
     int rc;
@@ -183,7 +183,8 @@ static int spawn(struct run *r, struct session *s, struct order *w, struct hf_er
     return rc;
 }
 
-static void run_begin(struct http_request *rq, struct session *s, struct order *w)
+static void run_begin(struct http_request *rq, struct session *s, const struct oc_order *w,
+                      const char *text)
 {
     struct oc *oc = oc_of(rq);
     struct run *r = hf_xalloc(sizeof *r);
@@ -197,7 +198,7 @@ static void run_begin(struct http_request *rq, struct session *s, struct order *
     r->waiter.arg = r;
     pending_init(&r->pending, &oc->pending, &run_kind);
     http_set_user(rq, r, run_on_gone);
-    if (spawn(r, s, w, &err) < 0) {
+    if (spawn(r, s, w, text, &err) < 0) {
         http_set_user(rq, NULL, NULL);
         run_free(&r->pending);
         oc_error(rq, &err);
@@ -210,7 +211,7 @@ static bool refuse_busy(struct http_request *rq, struct session *s)
 {
     char message[200];
 
-    if (!is_starting(oc_of(rq), s) && !oc_session_is_busy(oc_of(rq), s))
+    if (run_of(oc_of(rq), s) == NULL && !oc_session_is_busy(oc_of(rq), s))
         return false;
     snprintf(message, sizeof message, "Session is busy: %.100s", session_id(s));
     oc_tagged(rq, 409, "SessionBusyError", "sessionID", session_id(s), message);
@@ -238,95 +239,67 @@ static bool check_agent(struct http_request *rq, struct session *s, const char *
     return fail(rq, s, "Agent", agent);
 }
 
-static bool ask_message_id(struct http_request *rq, const json_t *body, struct order *w)
+/* /command names a program; a line of the shell's would be more than was asked for. */
+static bool check_name(struct http_request *rq, struct session *s, const char *name)
 {
-    if (!oc_text(rq, body, "messageID", false, &w->message_id))
-        return false;
-    if (w->message_id == NULL ||
-        (strncmp(w->message_id, "msg", 3) == 0 && strlen(w->message_id) < OC_ID_BYTES))
-        return true;
-    oc_invalid(rq, "Payload", "Expected a string starting with \"msg\"\n  at [\"messageID\"]");
-    return false;
-}
-
-static bool ask_shell(struct http_request *rq, struct session *s, const json_t *body,
-                      struct order *w)
-{
-    const json_t *model = json_object_get(body, "model");
-
-    if (!oc_text(rq, body, "agent", true, &w->agent) ||
-        !oc_text(rq, body, "command", true, &w->command) || !ask_message_id(rq, body, w))
-        return false;
-    if (model != NULL && (!oc_text(rq, model, "providerID", true, &w->provider) ||
-                          !oc_text(rq, model, "modelID", true, &w->model)))
-        return false;
-    buf_puts(&w->text, w->command);
-    return check_agent(rq, s, w->agent);
-}
-
-static bool ask_command(struct http_request *rq, struct session *s, const json_t *body,
-                        struct order *w)
-{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-";
     char path[PATH_MAX];
 
-    w->agent = "build";
-    if (!oc_text(rq, body, "command", true, &w->command) ||
-        !oc_text(rq, body, "arguments", true, &w->arguments) ||
-        !oc_text(rq, body, "agent", false, &w->agent) || !ask_message_id(rq, body, w) ||
-        !check_agent(rq, s, w->agent))
-        return false;
-    if (strspn(w->command, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-") !=
-            strlen(w->command) ||
-        !oc_find_program(w->command, path))
-        return fail(rq, s, "Command", w->command);
-    buf_printf(&w->text, "%s %s", w->command, w->arguments);
-    return true;
+    if (strspn(name, letters) == strlen(name) && oc_find_program(name, path))
+        return true;
+    return fail(rq, s, "Command", name);
 }
 
-typedef bool ask_fn(struct http_request *rq, struct session *s, const json_t *body,
-                    struct order *w);
-
-static void handle(struct http_request *rq, ask_fn *ask)
+static void handle(struct http_request *rq, bool shell)
 {
     struct session *s = oc_session(rq);
     json_auto_t *body = s == NULL ? NULL : oc_body(rq, false);
-    struct order w = {0};
+    struct buf text = {0};
+    struct oc_order w;
+    struct hf_error err;
 
     if (body == NULL)
         return;
-    if (ask(rq, s, body, &w) && !refuse_busy(rq, s)) {
-        buf_cstr(&w.text);
-        run_begin(rq, s, &w);
+    if (oc_order_decode(&w, body, shell, &err) < 0) {
+        oc_error(rq, &err);
+        return;
     }
-    buf_fini(&w.text);
+    if (!check_agent(rq, s, w.agent) || (!shell && !check_name(rq, s, w.command)) ||
+        refuse_busy(rq, s))
+        return;
+    buf_puts(&text, w.command);
+    if (!shell)
+        buf_printf(&text, " %s", w.arguments);
+    run_begin(rq, s, &w, buf_cstr(&text));
+    buf_fini(&text);
 }
 
 void oc_session_shell(struct http_request *rq)
 {
-    handle(rq, ask_shell);
+    handle(rq, true);
 }
 
 void oc_session_command(struct http_request *rq)
 {
-    handle(rq, ask_command);
+    handle(rq, false);
 }
 
 /* --- abort ------------------------------------------------------------------------------------- */
-
-static void ignore_end(void *arg, struct process *p, const struct survivors *s)
-{
-    (void)arg, (void)p, (void)s;
-}
 
 void oc_session_abort(struct http_request *rq)
 {
     struct session *s = oc_session(rq);
     struct process *p = NULL;
+    struct run *r;
 
     if (s == NULL)
         return;
+    r = run_of(oc_of(rq), s);
+    if (r != NULL)
+        r->aborted = true;
     while ((p = engine_next(oc_of(rq)->engine, p)) != NULL)
         if (process_is_running(p) && session_has_process(s, p))
-            process_end(p, OC_ABORT_GRACE_MS, "api", ignore_end, NULL);
+            process_end(p, OC_ABORT_GRACE_MS, "api", NULL, NULL);
     oc_send_true(rq);
 }

@@ -203,7 +203,8 @@ static void on_command_of(struct oc *oc, struct process *p, const struct process
     oc_command_of_process(&c, oc, s, p, OC_MESSAGE_BYTES);
     if (began) {
         tell_began(oc, &c);
-        oc_chatter_start(oc, p);
+        if (oc_is_heard(oc)) /* the last one may just have been cut off */
+            oc_chatter_start(oc, p);
     } else {
         oc_chatter_stop(oc, v->id);
         tell_ended(oc, &c);

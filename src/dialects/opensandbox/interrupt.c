@@ -9,7 +9,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/opensandbox/osb.h"
-#include "dialects/opensandbox/pty.h"
+#include "dialects/opensandbox/terminal.h"
 #include "engine/session.h"
 
 struct ending {
@@ -138,6 +138,7 @@ void osb_pty_delete(struct http_request *rq)
 {
     struct hf_error err;
     struct process *p = osb_find(osb_of(rq), http_param(rq, "id"), &err);
+    struct osb_terminal *t;
     struct process_view v;
 
     if (p == NULL) {
@@ -145,5 +146,8 @@ void osb_pty_delete(struct http_request *rq)
         return;
     }
     process_view(p, &v);
+    t = v.tag != NULL ? osb_terminal_holder(osb_of(rq), v.tag) : NULL;
+    if (t != NULL)
+        t->removed = true; /* its shell may be on its way, and goes as soon as it comes */
     end_process(rq, p, 0, v.tag != NULL ? v.tag : "");
 }

@@ -352,9 +352,10 @@ static void start_failed(struct osb *o, struct http_request *rq, const struct hf
     ws_close(ws, 1011, "START_FAILED");
 }
 
-static void ignore_end(void *arg, struct process *p, const struct survivors *s)
+static void forget_end(void *arg, struct process *p, const struct survivors *s)
 {
-    (void)arg, (void)p, (void)s;
+    (void)arg, (void)s;
+    process_forget(p);
 }
 
 void osb_terminal_on_spawned(void *arg, struct process *p, const struct hf_error *err)
@@ -363,6 +364,13 @@ void osb_terminal_on_spawned(void *arg, struct process *p, const struct hf_error
 
     if (t->rq != NULL)
         http_set_user(t->rq, NULL, NULL);
+    if (p != NULL && t->removed) {
+        process_end(p, 0, "api", forget_end, NULL);
+        if (t->rq != NULL)
+            osb_refuse(t->rq, 404, "CONTEXT_NOT_FOUND", "the session was deleted");
+        osb_terminal_free(t);
+        return;
+    }
     if (p != NULL && t->rq != NULL) {
         struct pty_plan plan;
         struct process_view v;
@@ -377,7 +385,7 @@ void osb_terminal_on_spawned(void *arg, struct process *p, const struct hf_error
         return;
     }
     if (p != NULL && t->end_unseen)
-        process_end(p, -1, "detach", ignore_end, NULL);
+        process_end(p, -1, "detach", NULL, NULL);
     else if (p == NULL && t->rq != NULL)
         start_failed(t->osb, t->rq, err);
     osb_terminal_free(t);

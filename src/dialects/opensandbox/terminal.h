@@ -23,6 +23,7 @@ struct osb_terminal {
     bool live;               /* the replay is over */
     bool jumped;             /* bytes were missed: the next frame has an offset */
     bool end_unseen;         /* nobody knows the process before the client is told its id */
+    bool removed;            /* the session was deleted before its shell had started */
     uint64_t since;          /* in the session's offsets */
     uint64_t base;           /* the session's offset of the process's first byte */
     unsigned refusals;       /* of one who may not type */

@@ -13,23 +13,12 @@
 #include "dialects/opensandbox/ask.h"
 #include "dialects/opensandbox/terminal.h"
 
-static bool key_is_valid(const char *key)
-{
-    struct buf raw = {0};
-    bool ok = key != NULL && base64_decode(&raw, key, strlen(key)) && raw.len == 16;
-
-    buf_fini(&raw);
-    return ok;
-}
-
 /* False: answered. The gate does not look, because a plain request must first hear of unknown ids and of holders. */
 static bool is_upgrade(struct http_request *rq)
 {
-    const char *version = http_header(rq, "Sec-WebSocket-Version");
     struct hf_error err = {.code = HF_E_upgrade_required};
 
-    if (http_is_websocket(rq) && version != NULL && strcmp(version, "13") == 0 &&
-        key_is_valid(http_header(rq, "Sec-WebSocket-Key")))
+    if (http_is_websocket(rq) && ws_version_is_ours(rq) && ws_key_is_valid(rq))
         return true;
     osb_error(rq, &err);
     return false;
@@ -188,34 +177,46 @@ static void query_env(json_t *envs, const char *value)
     free(name);
 }
 
-static json_t *query_body(const struct http_request *rq)
+static bool is_text(const char *value)
+{
+    return utf8_is_valid(value, strlen(value));
+}
+
+/* NULL: answered. What is no text would be left out in silence by the tree. */
+static json_t *query_body(struct http_request *rq)
 {
     json_t *body = json_object(), *argv = json_array(), *envs = json_object();
     const char *name, *value;
+    bool ok = true;
     size_t i = 0;
 
-    while (http_query_each(rq, &i, &name, &value)) {
-        if (strcmp(name, "argv") == 0)
+    while (ok && http_query_each(rq, &i, &name, &value)) {
+        ok = is_text(name) && is_text(value);
+        if (ok && strcmp(name, "argv") == 0)
             json_array_append_new(argv, json_string(value));
-        else if (strcmp(name, "env") == 0)
+        else if (ok && strcmp(name, "env") == 0)
             query_env(envs, value);
-        else
+        else if (ok)
             json_object_set_new(body, name, query_value(name, value));
     }
     if (json_array_size(argv) > 0)
         json_object_set(body, "argv", argv);
     json_object_set_new(body, "envs", envs);
     json_decref(argv);
-    return body;
+    if (ok)
+        return body;
+    json_decref(body);
+    osb_refuse(rq, 400, "INVALID_QUERY", "the query must be UTF-8");
+    return NULL;
 }
 
 void osb_terminal_command(struct http_request *rq)
 {
-    json_auto_t *body = query_body(rq);
+    json_auto_t *body = is_upgrade(rq) && may_start(rq) ? query_body(rq) : NULL;
     struct command_ask a;
     struct hf_error err;
 
-    if (!is_upgrade(rq) || !may_start(rq))
+    if (body == NULL)
         return;
     json_object_del(body, "background"); /* it is watched, but it stays when nobody does */
     if (osb_command_ask_decode(&a, body, &err) < 0) {
@@ -232,11 +233,11 @@ void osb_terminal_command(struct http_request *rq)
 void osb_terminal(struct http_request *rq)
 {
     const char *command = http_query(rq, "command");
-    json_auto_t *body = query_body(rq);
+    json_auto_t *body = is_upgrade(rq) && may_start(rq) ? query_body(rq) : NULL;
     struct command_ask a;
     struct hf_error err;
 
-    if (!is_upgrade(rq) || !may_start(rq))
+    if (body == NULL)
         return;
     json_object_set_new(body, "tty", json_true());
     if ((command == NULL || command[0] == '\0') && json_object_get(body, "argv") == NULL) {

@@ -95,7 +95,7 @@ withDaemon('e2b: commands', { args: ['--dialect', 'e2b=127.0.0.1:0'] }, (d) => {
         const { tag: _, ...one } = list.find((p) => p.pid === c.pid);
         assert.deepEqual(one, { pid: c.pid, cmd: '/bin/bash', args: ['-l', '-c', 'sleep 100'], envs: { A: '1' }, cwd: '/usr' });
         const term = list.find((p) => p.pid === t.pid);
-        assert.deepEqual(term.args, ['-i', '-l']);
+        assert.deepEqual([term.cmd, term.args], ['/bin/bash', ['-i', '-l']]);
         assert.equal(term.envs.TERM, 'xterm-256color');
         await c.kill();
         await t.kill();

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
-import { AuthenticationError, FileNotFoundError, InvalidArgumentError } from 'e2b';
+import { AuthenticationError, FileNotFoundError, InvalidArgumentError, RateLimitError } from 'e2b';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { create, direct, throwsA } from '../../lib/e2b.mjs';
 import { RawConn, exchange, requestBytes } from '../../lib/raw.mjs';
@@ -81,6 +81,18 @@ withDaemon('e2b: files', { args: ['--dialect', 'e2b=127.0.0.1:0'] }, (d) => {
         await files.remove(at('dir'));
         assert.equal(fs.existsSync(at('dir')), false);
         await files.remove(at('dir'));
+        await idle();
+    });
+
+    it('a list that is too long says so', async () => {
+        const { files } = await sandbox();
+        const deep = at(Array.from({ length: 4 }, () => 'd'.repeat(240)).join('/'));
+        fs.mkdirSync(deep, { recursive: true });
+        for (let i = 0; i < 9000; i++) fs.writeFileSync(`${deep}/${i}`, '');
+        await throwsA(files.list(deep), RateLimitError, /too long for one answer/);
+        for (let i = 9000; i < 10001; i++) fs.writeFileSync(`${deep}/${i}`, '');
+        await throwsA(files.list(deep), InvalidArgumentError);
+        fs.rmSync(at('d'.repeat(240)), { recursive: true });
         await idle();
     });
 

@@ -26,6 +26,7 @@ withDaemon('e2b: terminals', { fdBaseline: false }, (d) => {
     it('a prompt, its size, a resize, the type of the terminal, and the exit', async () => {
         const s = await sandbox();
         const t = await open(s);
+        await waitUntil(() => /[$#] $/.test(t.text), 'a prompt before anything is typed');
         await t.type('echo "size: $(tput cols)"; echo "term: $TERM"\r');
         await t.sees('size: 80');
         await t.sees('term: xterm-256color');

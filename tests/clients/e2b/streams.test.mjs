@@ -7,6 +7,7 @@ import { NotFoundError } from 'e2b';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { OpenStream, create, direct, stream, throwsA } from '../../lib/e2b.mjs';
 import * as proc from '../../lib/proc.mjs';
+import { scaled } from '../../lib/scale.mjs';
 import { it } from '../../lib/test.mjs';
 import { inParallel, waitUntil } from '../../lib/wait.mjs';
 
@@ -41,6 +42,13 @@ withDaemon('e2b: streams', {}, (d) => {
             const o = await stream(d, 'Start', sh('true'), { headers: { 'Keepalive-Ping-Interval': odd } }).catch((e) => e);
             assert.equal(o.events?.at(-1).end.exitCode, 0, `interval ${odd}`);
         }
+    });
+
+    // The SDK asks for one every 50 s. At full scale the silence is longer than its patience.
+    it('a silent command of the SDK returns', async () => {
+        const s = await sandbox();
+        const r = await s.commands.run(`sleep ${scaled(400, 2)}; echo done`, { timeoutMs: 0 });
+        assert.deepEqual([r.exitCode, r.stdout], [0, 'done\n']);
     });
 
     it('a deadline ends the process and says so; others are told why it ended', async () => {

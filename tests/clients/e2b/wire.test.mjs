@@ -47,6 +47,41 @@ withDaemon('e2b: wire', {}, (d) => {
         assert.deepEqual(list.json, { processes: [] });
     });
 
+    it('every call: byte by byte, in chunks, indented, with fields that nobody knows', async () => {
+        const p = await d.spawn({ command: 'sh', args: ['-c', 'cat; exit 3'], stdin: 'pipe' });
+        const t = await d.spawn({ command: 'sleep', args: ['100'], pty: true });
+        const of = (pid) => ({ process: { pid, new: 1 }, newer: [{}] });
+        const spaced = (m) => JSON.stringify(m, null, 4);
+        const input = (text) => ({ input: { stdin: Buffer.from(text).toString('base64'), odd: null } });
+        const whole = async (method, body, headers, size) => {
+            const all = { 'Transfer-Encoding': 'chunked', 'Connect-Protocol-Version': '1', ...headers };
+            const c = await RawConn.connect(d);
+            for (const byte of Buffer.concat([requestBytes(d, rpc(method), { headers: all }), chunked(body, size)])) c.send(Buffer.from([byte]));
+            const a = await c.response();
+            c.destroy();
+            assert.equal(a.status, 200, `${method}: ${a.body}`);
+            return a.body;
+        };
+        const one = async (method, m) => JSON.parse(await whole(method, Buffer.from(spaced(m)), { 'Content-Type': 'application/json', 'Content-Encoding': 'identity' }, 3));
+        const streamed = (method, ...messages) => whole(method, Buffer.concat(messages.map((m) => envelope(spaced(m)))), { ...STREAM, 'Connect-Content-Encoding': 'identity' }, 2);
+
+        assert.deepEqual((await one('List', { x: 1 })).processes.map((x) => x.pid).sort(), [p.pid, t.pid].sort());
+        assert.deepEqual(await one('SendInput', { ...of(p.pid), ...input('one ') }), {});
+        const typed = envelopes(await streamed('StreamInput', { start: of(p.pid) }, { keepalive: {} }, { data: input('two') }));
+        assert.deepEqual(typed.map((e) => [e.flags, e.body.toString()]), [[0, '{}'], [2, '{}']]);
+        await d.outputHas(p.id, 'one two');
+        assert.deepEqual(await one('CloseStdin', of(p.pid)), {});
+        await d.exitOf(p.id);
+        const events = envelopes(await streamed('Connect', of(p.pid))).filter((e) => e.flags === 0).map((e) => JSON.parse(e.body).event);
+        assert.deepEqual([events[0].start.pid, events.at(-1).end.exitCode], [p.pid, 3]);
+        assert.deepEqual(await one('Update', { ...of(t.pid), pty: { size: { cols: 99, rows: 33 }, x: 0 } }), {});
+        assert.deepEqual([(await d.get(t.id)).cols, (await d.get(t.id)).rows], [99, 33]);
+        assert.deepEqual(await one('SendSignal', { ...of(t.pid), signal: 'SIGNAL_SIGKILL' }), {});
+        assert.equal((await d.exitOf(t.id)).exit.signal, 'SIGKILL');
+        assert.equal(stdoutOf(await streamed('Start', message('echo start'))), 'start\n');
+        await d.removeAll();
+    });
+
     it('numbers as text, enums as numbers, snake_case, null as absent', async () => {
         const p = await d.spawn({ command: 'sleep', args: ['100'] });
         assert.equal((await unary(d, 'CloseStdin', { process: { pid: String(p.pid), tag: null } })).status, 200);

@@ -116,6 +116,8 @@ withDaemon('opencode: PTYs', {}, (d) => {
         await refused('PUT', `/pty/${p.id}`, { size: { rows: 1.5, cols: 80 } });
         await refused('PUT', `/pty/${p.id}`, { size: { rows: 70000, cols: 80 } });
         await refused('PUT', `/pty/${p.id}`, { title: 7 });
+        await refused('PUT', `/pty/${p.id}`, { title: 'x'.repeat(1025), size: { rows: 9, cols: 9 } });
+        assert.equal((await d.list())[0].rows, 24, 'half of an update is none');
         assert.equal((await refused('POST', '/api/pty', { command: 5 }))._tag, 'InvalidRequestError');
         assert.equal((await raw('POST', '/pty', { body: '{' })).status, 400);
         assert.equal((await raw('POST', '/pty', { json: [] })).status, 400);

@@ -137,7 +137,11 @@ withDaemon('opensandbox: pty', {}, (d) => {
         assert.equal(p.stream(1), 'out\n<abc>\n');
         assert.equal(p.stream(2), 'err\n');
         assert.equal(p.exit.exit_code, 5);
+        const again = await Pty.attach(d, id, { pty: 0, since: p.at });
         await remove(id);
+        assert.deepEqual(await again.end(), { code: 1000, reason: 'process exited' });
+        assert.equal(again.exit.exit_code, -1);
+        assert.equal((await call(d, 'GET', `/pty/${id}`)).status, 404);
     });
 
     it('a directory is made for it; one that cannot be is told', async () => {
