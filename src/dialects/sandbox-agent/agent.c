@@ -130,6 +130,14 @@ void agent_send(struct http_request *rq, int status, struct json_out *o)
     http_reply_json(rq, status, o->buf);
 }
 
+void agent_write_code(struct json_out *o, const struct exit_record *x)
+{
+    if (x->code >= 0)
+        json_kint(o, "exitCode", x->code);
+    else
+        json_knull(o, "exitCode");
+}
+
 /* --- what is asked ----------------------------------------------------------------- */
 
 json_t *agent_body(struct http_request *rq)

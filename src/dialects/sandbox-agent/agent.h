@@ -43,6 +43,7 @@ void agent_send(struct http_request *rq, int status, struct json_out *o);
 void agent_error(struct http_request *rq, const struct hf_error *err); /* any error of ours */
 void agent_invalid(struct http_request *rq, int status, const char *detail);
 void agent_conflict(struct http_request *rq, const char *message);
+void agent_write_code(struct json_out *o, const struct exit_record *x); /* null: by a signal */
 
 /* agent.c: what is asked. NULL or false: the request has been answered. */
 json_t *agent_body(struct http_request *rq);

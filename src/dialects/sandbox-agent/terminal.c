@@ -58,10 +58,7 @@ static void terminal_exited(struct console *c, const struct exit_record *x)
     struct json_out o = agent_answer(console_user(c));
 
     json_kstr(&o, "type", "exit");
-    if (x->code >= 0)
-        json_kint(&o, "exitCode", x->code);
-    else
-        json_knull(&o, "exitCode");
+    agent_write_code(&o, x);
     send_json(c, &o);
     console_close(c, 1000, "exit");
 }
