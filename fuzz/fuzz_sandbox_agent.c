@@ -60,8 +60,9 @@ static void try_rest(const json_t *tree)
     check_refusal(rc, &err);
     for (size_t i = 0; rc == 0 && i < AGENT_CONFIG_FIELDS; i++)
         check(*agent_config_at(&c, i) > 0);
-    check(rc < 0 || (c.default_run_ms <= c.max_run_ms && c.max_run_ms <= LIMIT_DURATION_MS &&
-                     c.max_output <= LIMIT_RUN_OUTPUT_MAX_BYTES));
+    check(rc < 0 ||
+          (c.default_run_ms <= c.max_run_ms && c.max_run_ms <= LIMIT_DURATION_MS &&
+           c.max_output <= LIMIT_RUN_OUTPUT_MAX_BYTES && c.max_log <= LIMIT_RUN_OUTPUT_MAX_BYTES));
     err = (struct hf_error){0};
     rc = agent_ask_input(tree, INPUT_MAX, &bytes, &err);
     check_refusal(rc, &err);

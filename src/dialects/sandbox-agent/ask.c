@@ -38,7 +38,7 @@ static void lower(int64_t *value, int64_t max)
         *value = max;
 }
 
-/* What a run has written is held until it is answered, so there is a bound that no client moves. */
+/* What is in one answer is held in memory, so there is a bound that no client moves. */
 int agent_ask_config(struct agent_config *c, const json_t *body, struct hf_error *err)
 {
     int rc = json_decode_known(body, agent_config_fields, AGENT_CONFIG_FIELDS, c, err);
@@ -48,6 +48,7 @@ int agent_ask_config(struct agent_config *c, const json_t *body, struct hf_error
     lower(&c->max_run_ms, LIMIT_DURATION_MS);
     lower(&c->default_run_ms, c->max_run_ms);
     lower(&c->max_output, LIMIT_RUN_OUTPUT_MAX_BYTES);
+    lower(&c->max_log, LIMIT_RUN_OUTPUT_MAX_BYTES);
     return 0;
 }
 

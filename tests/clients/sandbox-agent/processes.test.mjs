@@ -115,6 +115,19 @@ withDaemon('sandbox-agent: processes', {}, (d) => {
         await c.deleteProcess(p.id);
     });
 
+    it('logs are no longer than maxLogBytesPerProcess; the oldest entries are left out', async () => {
+        const c = await client();
+        const config = await c.getProcessConfig();
+        const p = await d.sh('yes 123456789 | head -c 14000000', { history_bytes: 32 << 20 });
+        await d.exitOf(p.id);
+        const { entries } = await c.getProcessLogs(p.id);
+        const bytes = entries.reduce((n, e) => n + Buffer.from(e.data, 'base64').length, 0);
+        assert.ok(bytes <= config.maxLogBytesPerProcess && bytes > config.maxLogBytesPerProcess / 2, `${bytes}`);
+        assert.ok(entries[0].sequence > 1);
+        entries.forEach((e, i) => assert.equal(e.sequence, entries[0].sequence + i));
+        await c.deleteProcess(p.id);
+    });
+
     it('input: base64 by default, text on request, bounded, refused after the exit', async () => {
         const c = await client();
         const p = await c.createProcess({ command: 'cat' });
