@@ -233,10 +233,7 @@ static const struct route_table *agent_routes(void *self)
 
 static void agent_drain(void *self)
 {
-    struct agent *a = self;
-
-    a->draining = true;
-    pending_drain(&a->pending);
+    pending_drain(&((struct agent *)self)->pending);
 }
 
 static void agent_free(void *self)

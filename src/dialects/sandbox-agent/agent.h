@@ -24,7 +24,6 @@ struct agent {
     struct agent_config config;
     struct list pending;
     size_t runs; /* under way; they do not count as concurrent processes */
-    bool draining;
     struct buf scratch;
 };
 

@@ -152,6 +152,10 @@ withDaemon('cloudflare: beneath the clients', { args: ['--dialect', 'cloudflare=
         assert.deepEqual(await code('GET', '/ping', { role: null }), [401, 'UNAUTHORIZED', 401]);
         assert.deepEqual(await code('POST', '/execute', { json: { command: 'true' }, role: 'watch' }), [403, 'PERMISSION_DENIED', 403]);
         assert.equal((await api('GET', '/process/list', { role: 'watch' })).status, 200);
+        assert.deepEqual(await code('POST', '/port-watch', { json: { port: 80, mode: 'http' }, role: 'watch' }), [403, 'PERMISSION_DENIED', 403]);
+        const watch = await d.open('POST', '/dialects/cloudflare/api/port-watch', { body: JSON.stringify({ port: d.port, mode: 'tcp' }), headers: json, role: 'watch' });
+        assert.equal(watch.statusCode, 200);
+        watch.destroy();
         const ws = await mux('watch');
         ws.ask('x', 'POST', '/api/execute', { command: 'true' });
         assert.equal((await ws.answer('x')).status, 403);
