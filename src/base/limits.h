@@ -163,7 +163,7 @@
 #define OSB_READ_ONLY_MAX 5              /* a viewer that types so often is sent away */
 
 /* --- cloudflare --- */
-#define LIMIT_CF_OUTPUT_BYTES (16 * 1024 * 1024) /* of each stream in the answer to an execute */
+#define LIMIT_CF_OUTPUT_BYTES (16 * 1024 * 1024) /* of each stream in an execute, of a log */
 #define LIMIT_CF_CALLS 64                        /* requests under way in one multiplex */
 #define LIMIT_CF_CALL_ID_BYTES 128               /* their ids; the client's have 25 */
 #define LIMIT_CF_FRAME_BYTES (LIMIT_JSON_BODY_BYTES + 64 * 1024) /* one of its messages */

@@ -262,7 +262,7 @@ struct slice journal_slice(const struct journal *j, uint64_t at, size_t max)
     i = mark_search(j, at);
     s.stream = mark_slot(j, i)->stream;
     s.time_ms = mark_slot(j, i)->time_ms;
-    while (++i < n && mark_slot(j, i)->at < end && mark_slot(j, i)->at < at + max)
+    while (++i < n && mark_slot(j, i)->at < end && mark_slot(j, i)->at - at < max)
         if (mark_slot(j, i)->stream != (uint8_t)s.stream)
             end = mark_slot(j, i)->at;
     s.len = end - at < max ? (size_t)(end - at) : max;

@@ -35,9 +35,9 @@ export function stableSdk() {
 }
 
 /** Its client of the routes, by HTTP or through the multiplex. */
-export async function clientOf(d, { websocket = false, base = `${d.url}/dialects/cloudflare`, role = 'own' } = {}) {
+export async function clientOf(d, { websocket = false, base = `${d.url}/dialects/cloudflare`, role = 'own', socket = WebSocket } = {}) {
     const { SandboxClient } = await stableSdk();
-    globalThis.WebSocket = WebSocket;
+    globalThis.WebSocket = socket;
     return new SandboxClient({
         baseUrl: base,
         defaultHeaders: { Authorization: `Bearer ${d.tokens[role]}` },

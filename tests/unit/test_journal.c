@@ -70,6 +70,8 @@ TEST(journal_slices_end_where_the_stream_changes)
     EXPECT_INT(s.stream, STREAM_STDERR);
     s = journal_slice(&f.j, 9, 100);
     EXPECT_U64(s.len, 0);
+    s = journal_slice(&f.j, 1, SIZE_MAX); /* "as much as there is" once went over the change */
+    EXPECT_BYTES(s.bytes, s.len, "ut");
     teardown(&f);
 }
 

@@ -166,27 +166,34 @@ void cf_bridge_create(struct http_request *rq)
     making_begin(rq, &ask, id);
 }
 
+/* What is there must be a text, or null. */
+static bool is_text(const json_t *v)
+{
+    return v == NULL || json_is_null(v) ||
+           (json_is_string(v) && strlen(json_string_value(v)) == json_string_length(v));
+}
+
 void cf_bridge_session_create(struct http_request *rq)
 {
     const char *sandbox = bridge_sandbox(rq), *name;
     json_auto_t *body = sandbox == NULL ? NULL : bridge_body(rq);
+    const json_t *asked = json_object_get(body, "id"), *cwd = json_object_get(body, "cwd");
     char made[2 * SANDBOX_ID_BYTES], id[BRIDGE_ID_BYTES];
-    struct cf_session_ask ask = {0};
+    struct cf_session_ask ask = {.cwd = json_string_value(cwd)};
 
     if (body == NULL)
         return;
-    random_id(made);
-    name = json_string_value(json_object_get(body, "id"));
-    if (name == NULL)
-        name = made;
-    ask.id = bridge_session(rq, sandbox, name, id);
-    if (ask.id == NULL)
-        return;
-    ask.cwd = json_string_value(json_object_get(body, "cwd"));
     ask.env = json_object_get(body, "env");
-    if (ask.env != NULL && !json_is_object(ask.env))
-        bridge_error(rq, 400, "invalid_request", "env must be an object of strings");
-    else
+    if (json_is_null(ask.env))
+        ask.env = NULL;
+    if (!is_text(asked) || !is_text(cwd) || (ask.env != NULL && !json_is_object(ask.env))) {
+        bridge_error(rq, 400, "invalid_request", "id and cwd are texts, env an object of strings");
+        return;
+    }
+    random_id(made);
+    name = json_is_string(asked) ? json_string_value(asked) : made;
+    ask.id = bridge_session(rq, sandbox, name, id);
+    if (ask.id != NULL)
         making_begin(rq, &ask, name);
 }
 

@@ -243,7 +243,7 @@ static void writer_free(struct writer *w)
 static void writer_leave(struct writer *w)
 {
     if (w->launch != NULL)
-        cf_launch_leave(w->launch);
+        cf_launch_leave(w->launch, true);
     if (w->process != NULL)
         process_end(w->process, -1, "detach", ignore_end, NULL);
     writer_free(w);
@@ -328,8 +328,9 @@ static void writer_on_room(void *arg)
 
 static void writer_on_launched(void *arg, struct process *p, const struct hf_error *err)
 {
-    const struct viewer_options o = {
-        .since = SINCE_OFFSET, .internal = true, .read_only = true, .only_stream = -1};
+    /* Not an internal one: whoever brings the bytes is gone with a worker that dies, and the end of
+     * them would never come. */
+    const struct viewer_options o = {.since = SINCE_OFFSET, .read_only = true, .only_stream = -1};
     struct writer *w = arg;
     struct http_request *rq = w->rq;
     struct hf_error why;
@@ -352,7 +353,7 @@ static void writer_on_launched(void *arg, struct process *p, const struct hf_err
 void cf_bridge_file_put(struct http_request *rq)
 {
     json_auto_t *argv = bridge_sandbox(rq) == NULL ? NULL : file_argv(rq, writing);
-    const struct cf_launch_ask ask = {.argv = argv, .stdin_pipe = true};
+    const struct cf_launch_ask ask = {.argv = argv, .stdin_pipe = true, .kill_on_detach = true};
     struct cf *cf = cf_of(rq);
     struct writer *w;
 

@@ -28,6 +28,7 @@ struct cf_launch {
     struct pending pending; /* in cf.works */
     struct cf *cf;
     cf_launch_fn *fn; /* NULL: nobody waits */
+    bool end;         /* and nobody wants the process */
     void *arg;
     struct cf_launch_ask ask; /* strings are its own */
     json_t *tree;             /* which hold them */
@@ -53,10 +54,17 @@ static void launch_free(struct pending *p)
 
 static const struct pending_kind launch_kind = {.drain = NULL, .free = launch_free};
 
+static void ignore_end(void *arg, struct process *p, const struct survivors *s)
+{
+    (void)arg, (void)p, (void)s;
+}
+
 static void launch_over(struct cf_launch *l, struct process *p, const struct hf_error *err)
 {
     if (l->fn != NULL)
         l->fn(l->arg, p, err);
+    else if (p != NULL && l->end)
+        process_end(p, -1, "detach", ignore_end, NULL);
     launch_free(&l->pending);
 }
 
@@ -373,9 +381,10 @@ void cf_launch(struct cf *cf, const struct cf_launch_ask *ask, cf_launch_fn *fn,
         launch_now(l);
 }
 
-void cf_launch_leave(struct cf_launch *l)
+void cf_launch_leave(struct cf_launch *l, bool end)
 {
     l->fn = NULL;
+    l->end = end;
 }
 
 /* --- telling -------------------------------------------------------------------------------------------- */

@@ -34,8 +34,8 @@ typedef void cf_launch_fn(void *arg, struct process *p, const struct hf_error *e
 /* fn runs once, maybe before this returns; *out is set before that. Copies what it needs. */
 void cf_launch(struct cf *cf, const struct cf_launch_ask *ask, cf_launch_fn *fn, void *arg,
                struct cf_launch **out);
-/* Nobody waits any more; what was asked for is done all the same. */
-void cf_launch_leave(struct cf_launch *l);
+/* Nobody waits any more. `end`: what is started by then is ended; else it goes on all the same. */
+void cf_launch_leave(struct cf_launch *l, bool end);
 
 /* The line that a process was started with here, whatever stands around it; else its command. */
 void cf_write_command(struct json_out *o, const char *key, const struct process_view *v);

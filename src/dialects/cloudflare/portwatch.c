@@ -213,6 +213,11 @@ static bool watching_ask(struct cf_call *c, struct watching *w)
         cf_fail(c, 400, "VALIDATION_FAILED", "a port, mode http or tcp, and a path are needed");
         return false;
     }
+    /* Who may only watch starts no process, and asks nobody's server anything. */
+    if (strcmp(mode, "http") == 0 && cf_call_role(c) < ROLE_OWN) {
+        cf_fail(c, 403, "PERMISSION_DENIED", "this token may watch in mode tcp only");
+        return false;
+    }
     w->port.port = (uint16_t)port;
     w->path = strcmp(mode, "http") == 0 ? hf_xstrdup(path) : NULL;
     if (process == NULL)

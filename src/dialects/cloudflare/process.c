@@ -93,7 +93,7 @@ static void start_gone(void *arg, enum cf_gone why)
     struct start *s = arg;
 
     if (why != CF_FREED)
-        cf_launch_leave(s->launch);
+        cf_launch_leave(s->launch, false);
     free(s);
 }
 
@@ -239,11 +239,12 @@ void cf_process_get(struct cf_call *c)
 
 /* --- logs --------------------------------------------------------------------------------------------- */
 
-static void write_stream(struct json_out *o, const char *key, const struct journal *j, bool is_err)
+static void write_stream(struct json_out *o, const char *key, const struct journal *j, uint64_t at,
+                         bool is_err)
 {
     struct buf all = {0};
 
-    for (uint64_t at = journal_first(j); at < journal_next(j);) {
+    while (at < journal_next(j)) {
         struct slice s = journal_slice(j, at, SIZE_MAX);
 
         if ((s.stream == STREAM_STDERR) == is_err)
@@ -260,15 +261,19 @@ void cf_process_logs(struct cf_call *c)
     struct process *p = cf_process_of(c);
     const struct journal *j;
     struct json_out o;
+    uint64_t from;
 
     if (p == NULL)
         return;
     j = process_journal(p);
+    from = journal_first(j);
+    if (journal_next(j) - from > LIMIT_CF_OUTPUT_BYTES)
+        from = journal_next(j) - LIMIT_CF_OUTPUT_BYTES; /* a long history is no single answer */
     o = cf_ok(c);
     json_kstr(&o, "processId", cf_process_id(cf_call_cf(c), p));
-    write_stream(&o, "stdout", j, false);
-    write_stream(&o, "stderr", j, true);
-    if (journal_first(j) > 0)
-        json_ku64(&o, "omittedBytes", journal_first(j));
+    write_stream(&o, "stdout", j, from, false);
+    write_stream(&o, "stderr", j, from, true);
+    if (from > 0)
+        json_ku64(&o, "omittedBytes", from);
     cf_send(c, 200, &o);
 }

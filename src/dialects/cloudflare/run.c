@@ -232,7 +232,7 @@ void cf_run_pump(struct cf_run *r)
 void cf_run_leave(struct cf_run *r, bool end)
 {
     if (r->launch != NULL)
-        cf_launch_leave(r->launch);
+        cf_launch_leave(r->launch, end);
     if (r->follow != NULL)
         session_follow_leave(r->follow, end);
     if (r->process != NULL && end)

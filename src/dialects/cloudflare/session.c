@@ -293,6 +293,8 @@ static bool creation_ask(struct cf_call *c, struct cf_session_ask *ask)
         !cf_int(c, "commandTimeoutMs", 0, LIMIT_DURATION_MS, &ask->timeout_ms))
         return false;
     ask->env = json_object_get(body, "env");
+    if (json_is_null(ask->env))
+        ask->env = NULL;
     if (ask->env == NULL || json_is_object(ask->env))
         return true;
     cf_fail(c, 400, "VALIDATION_FAILED", "env must be an object of strings");

@@ -80,7 +80,7 @@ int spawn_ask_encoding(const char *name, const char *field, bool *base64, struct
     return bad_choice(err, field, "utf8 or base64");
 }
 
-static int decode_args(struct spawn_ask *a, const json_t *args, struct hf_error *err)
+int spawn_ask_args(const json_t *args, const char ***out, size_t *count, struct hf_error *err)
 {
     size_t i, n = json_array_size(args);
     json_t *v;
@@ -90,15 +90,22 @@ static int decode_args(struct spawn_ask *a, const json_t *args, struct hf_error 
                              LIMIT_ARGS);
     if (n == 0)
         return 0;
-    a->args = hf_xalloc(n * sizeof *a->args);
+    *out = hf_xalloc(n * sizeof **out);
     json_array_foreach ((json_t *)args, i, v) {
-        a->args[i] = json_text(v, "args", err);
-        if (a->args[i] == NULL)
+        (*out)[i] = json_text(v, "args", err);
+        if ((*out)[i] == NULL)
             return -1;
     }
-    a->spec.args = a->args;
-    a->spec.arg_count = n;
+    *count = n;
     return 0;
+}
+
+static int decode_args(struct spawn_ask *a, const json_t *args, struct hf_error *err)
+{
+    int rc = spawn_ask_args(args, &a->args, &a->spec.arg_count, err);
+
+    a->spec.args = a->args;
+    return rc;
 }
 
 static int decode_variable(struct spec_env *var, const char *name, const json_t *v,

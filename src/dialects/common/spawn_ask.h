@@ -29,7 +29,9 @@ struct spawn_ask {
 int spawn_ask_decode(struct spawn_ask *a, const json_t *body, bool run, struct hf_error *err);
 void spawn_ask_fini(struct spawn_ask *a);
 
-/* `env` as variables that borrow from the tree; *out is malloc'd, also on failure. */
+/* `args` as words, `env` as variables, that borrow from the tree; *out is malloc'd, also on failure,
+ * and untouched where there are none. */
+int spawn_ask_args(const json_t *args, const char ***out, size_t *count, struct hf_error *err);
 int spawn_ask_env(const json_t *env, struct spec_env **out, size_t *count, struct hf_error *err);
 /* "utf8" (false, also for NULL) or "base64" (true). */
 int spawn_ask_encoding(const char *name, const char *field, bool *base64, struct hf_error *err);

@@ -68,24 +68,6 @@ static int ask_timeout(const json_t *ms, const json_t *sec, int64_t *out, struct
     return rc < 0 ? rc : ask_duration(ms, "timeoutMs", 1, out, err);
 }
 
-static int ask_args(struct hyper_ask *a, const json_t *args, struct hf_error *err)
-{
-    size_t n = json_array_size(args);
-
-    if (n > LIMIT_ARGS)
-        return hf_fail_field(err, HF_E_bad_value, "args", "\"args\" has more than %d elements",
-                             LIMIT_ARGS);
-    a->args = hf_xalloc((n + 1) * sizeof *a->args);
-    for (size_t i = 0; i < n; i++) {
-        a->args[i] = json_text(json_array_get(args, i), "args", err);
-        if (a->args[i] == NULL)
-            return -1;
-    }
-    a->spec.args = a->args;
-    a->spec.arg_count = n;
-    return 0;
-}
-
 static void put_quoted(struct buf *out, const char *word)
 {
     const char *quote;
@@ -118,12 +100,13 @@ static void make_line(struct hyper_ask *a)
 static int ask_start(struct hyper_ask *a, const struct body *b, struct hf_error *err)
 {
     struct spawn_spec *s = &a->spec;
-    int rc = ask_args(a, b->args, err);
+    int rc = spawn_ask_args(b->args, &a->args, &s->arg_count, err);
 
     if (rc < 0 || (rc = ask_timeout(b->timeout_ms, b->timeout_sec, &s->timeout_ms, err)) < 0)
         return rc;
-    if (b->env != NULL && (rc = spawn_ask_env(b->env, &a->env, &s->env_count, err)) < 0)
+    if ((rc = spawn_ask_env(b->env, &a->env, &s->env_count, err)) < 0)
         return rc;
+    s->args = a->args;
     s->env = a->env;
     s->command = b->command;
     s->cwd = b->cwd;

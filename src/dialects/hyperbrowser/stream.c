@@ -7,214 +7,119 @@
  * break the characters that are in two. Layer: dialects.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "dialects/common/run_stream.h"
 #include "dialects/hyperbrowser/hyper.h"
 #include "dialects/hyperbrowser/result.h"
-#include "engine/viewer.h"
-#include "transport/sse.h"
 
 struct follow {
-    struct pending pending;
+    struct run_stream stream; /* first: freed as this */
     struct hyper *hyper;
-    struct process *process; /* referenced */
-    struct viewer *viewer;
-    struct http_stream *stream;
-    struct timer *keepalive;
     struct result result;
     uint64_t next; /* number of the run that is to come */
     bool missing, sending;
 };
 
-static void follow_free(struct pending *p)
+static struct follow *follow_of(struct run_stream *r)
 {
-    struct follow *f = list_entry(p, struct follow, pending);
-
-    viewer_detach(f->viewer);
-    timer_close(f->keepalive);
-    process_unref(f->process);
-    pending_fini(p);
-    free(f);
+    return list_entry(r, struct follow, stream);
 }
 
-static void follow_write(struct follow *f, const char *event, const char *id,
-                         const struct buf *data)
+static void send_ascii(struct run_stream *r, const char *event, uint64_t id, struct json_out *o)
 {
-    struct buf frame = {0}, ascii = {0};
-    struct iovec iov;
+    struct buf ascii = {0};
 
-    if (data != NULL) {
-        json_put_ascii(&ascii, buf_data(data), data->len);
-        sse_event(&frame, event, id, buf_data(&ascii), ascii.len);
-    } else {
-        sse_comment(&frame, "");
-    }
-    iov = (struct iovec){buf_data(&frame), frame.len};
-    http_stream_write(f->stream, &iov, 1);
-    timer_start(f->keepalive, SSE_KEEPALIVE_MS);
-    buf_fini(&frame);
+    json_shut(o, '}');
+    json_put_ascii(&ascii, buf_data(o->buf), o->buf->len);
+    run_stream_send(r, event, id, &ascii);
     buf_fini(&ascii);
 }
 
-/* A stream that ends without `done` is not at its end: newer clients want to know why. */
-static void follow_drain(struct pending *p)
+static void send_output(struct run_stream *r, const char *stream, const struct slice *s)
 {
-    struct follow *f = list_entry(p, struct follow, pending);
+    struct follow *f = follow_of(r);
     struct json_out o = hyper_answer(f->hyper);
-
-    json_kstr(&o, "error", "the daemon is going; stream again from the last seq");
-    json_kstr(&o, "code", "shutting_down");
-    json_shut(&o, '}');
-    if (!f->sending)
-        follow_write(f, "error", NULL, o.buf);
-    http_stream_end(f->stream);
-    follow_free(p);
-}
-
-static const struct pending_kind follow_kind = {.drain = follow_drain, .free = follow_free};
-
-/* --- output ------------------------------------------------------------------------------ */
-
-static bool follow_ready(void *arg)
-{
-    struct follow *f = arg;
-
-    return f->stream != NULL && http_stream_ready(f->stream);
-}
-
-static void follow_send(struct follow *f, const char *stream, const struct slice *s)
-{
-    struct json_out o = hyper_answer(f->hyper);
-    char id[24];
 
     json_kstr(&o, "stream", stream);
     json_ku64(&o, "seq", s->number + 1);
     json_key(&o, "data");
     json_strn(&o, s->bytes, s->len);
     json_kint(&o, "timestamp", s->time_ms);
-    json_shut(&o, '}');
-    snprintf(id, sizeof id, "%llu", (unsigned long long)s->number + 1);
-    follow_write(f, "output", id, o.buf);
+    send_ascii(r, "output", s->number + 1, &o);
 }
 
-static void follow_bytes(void *arg, const struct slice *s)
+/* Nothing is missing in silence. */
+static void send_missing(struct run_stream *r, const struct slice *s)
 {
-    struct follow *f = arg;
+    char text[100];
+    int n =
+        snprintf(text, sizeof text, "[output up to seq %llu is gone: it was not taken in time]\n",
+                 (unsigned long long)s->number);
+    const struct slice note = {
+        .bytes = text, .len = (size_t)n, .number = s->number - 1, .time_ms = s->time_ms};
 
-    if (f->next < s->number && f->missing) {
-        char text[100];
-        int n = snprintf(text, sizeof text,
-                         "[output up to seq %llu is gone: it was not taken in time]\n",
-                         (unsigned long long)s->number);
-        const struct slice note = {
-            .bytes = text, .len = (size_t)n, .number = s->number - 1, .time_ms = s->time_ms};
+    send_output(r, "system", &note);
+}
 
-        follow_send(f, "system", &note);
+static void follow_run(struct run_stream *r, const struct slice *s)
+{
+    struct follow *f = follow_of(r);
+
+    if (s->number > f->next) {
+        f->missing = true;
+        send_missing(r, s);
     }
     f->next = s->number + 1;
-    follow_send(f, s->stream == STREAM_STDERR ? "stderr" : "stdout", s);
+    send_output(r, s->stream == STREAM_STDERR ? "stderr" : "stdout", s);
 }
 
-static void follow_gap(void *arg, uint64_t from, uint64_t to)
+static bool follow_end(struct run_stream *r)
 {
-    (void)from, (void)to;
-    ((struct follow *)arg)->missing = true;
+    struct follow *f = follow_of(r);
+
+    if (!f->sending) {
+        result_init(&f->result, r->process, "event: done\ndata: ", "\n\n");
+        f->result.missing = f->missing;
+        f->result.ascii = true;
+        f->sending = true;
+    }
+    return result_pump(&f->result, r->out, &f->hyper->scratch);
 }
 
-/* --- the end -------------------------------------------------------------------------------- */
-
-static void follow_pump(struct follow *f)
+/* A stream that ends without `done` is not at its end: newer clients want to know why. */
+static void follow_going(struct run_stream *r)
 {
-    if (!result_pump(&f->result, f->stream, &f->hyper->scratch))
-        return;
-    http_stream_end(f->stream);
-    follow_free(&f->pending);
+    struct follow *f = follow_of(r);
+    struct json_out o = hyper_answer(f->hyper);
+
+    json_kstr(&o, "error", "the daemon is going; stream again from the last seq");
+    json_kstr(&o, "code", "shutting_down");
+    send_ascii(r, "error", 0, &o);
 }
 
-static void follow_exited(void *arg, const struct exit_record *x)
-{
-    struct follow *f = arg;
-
-    (void)x;
-    viewer_detach(f->viewer);
-    f->viewer = NULL;
-    timer_stop(f->keepalive);
-    result_init(&f->result, f->process, "event: done\ndata: ", "\n\n");
-    f->result.missing = f->missing;
-    f->result.ascii = true;
-    f->sending = true;
-    follow_pump(f);
-}
-
-static const struct viewer_ops viewer_ops = {
-    .ready = follow_ready,
-    .bytes = follow_bytes,
-    .gap = follow_gap,
-    .exited = follow_exited,
+static const struct run_stream_ops follow_ops = {
+    .run = follow_run,
+    .end = follow_end,
+    .going = follow_going,
 };
 
-static void follow_on_drain(void *arg)
-{
-    struct follow *f = arg;
-
-    if (f->sending)
-        follow_pump(f);
-    else
-        viewer_pump(f->viewer);
-}
-
-static void follow_on_gone(void *arg)
-{
-    follow_free(&((struct follow *)arg)->pending);
-}
-
-static const struct http_stream_ops stream_ops = {.on_drain = follow_on_drain,
-                                                  .on_gone = follow_on_gone};
-
-static void follow_on_keepalive(struct timer *t, void *arg)
-{
-    struct follow *f = arg;
-
-    timer_start(t, SSE_KEEPALIVE_MS);
-    if (http_stream_ready(f->stream))
-        follow_write(f, NULL, NULL, NULL);
-}
-
-/* --- the beginning ---------------------------------------------------------------------------- */
-
-static void follow_open(struct http_request *rq, struct process *p, uint64_t run)
-{
-    const struct viewer_options o = {.since = SINCE_OFFSET,
-                                     .offset = run,
-                                     .runs = true,
-                                     .read_only = true,
-                                     .name = http_peer(rq),
-                                     .only_stream = -1};
-    struct follow *f = hf_xalloc(sizeof *f);
-    struct hf_error err = {0};
-
-    f->hyper = hyper_of(rq);
-    f->process = process_ref(p);
-    f->next = run;
-    f->keepalive = timer_new(f->hyper->loop, follow_on_keepalive, f);
-    pending_init(&f->pending, &f->hyper->pending, &follow_kind);
-    if (viewer_attach(p, &o, &viewer_ops, f, &f->viewer, &err) < 0) {
-        follow_free(&f->pending);
-        hyper_error(rq, &err);
-        return;
-    }
-    http_add_header(rq, "Cache-Control", "no-cache");
-    f->stream = http_stream_start(rq, 200, SSE_TYPE, &stream_ops, f);
-    timer_start(f->keepalive, SSE_KEEPALIVE_MS);
-}
-
+/* Who says no seq, or 0, has nothing, and is told if the beginning is gone. */
 void hyper_stream(struct http_request *rq)
 {
     struct process *p = hyper_process(rq);
-    uint64_t run;
+    struct hyper *h = hyper_of(rq);
+    struct hf_error err = {0};
+    struct follow *f;
+    uint64_t seen = 0, run;
 
-    if (p != NULL && hyper_cursor(rq, p, "from_seq", LIMIT_HYPER_REPLAY_BYTES, &run))
-        follow_open(rq, p, run);
+    if (p == NULL || !hyper_number(rq, "from_seq", &seen) ||
+        !hyper_cursor(rq, p, "from_seq", LIMIT_HYPER_REPLAY_BYTES, &run))
+        return;
+    f = hf_xalloc(sizeof *f);
+    f->hyper = h;
+    f->next = seen;
+    if (run_stream_begin(&f->stream, &follow_ops, rq, p, run, &h->pending, &err) < 0)
+        hyper_error(rq, &err);
 }

@@ -102,6 +102,8 @@ void agent_error(struct http_request *rq, const struct hf_error *err)
     case HF_E_no_pty: stream_error(rq, err); return;
     case HF_E_too_many_processes:
     case HF_E_journal_memory_full: agent_conflict(rq, err->detail); return;
+    case HF_E_bad_type:
+    case HF_E_missing_field: agent_invalid(rq, 422, err->detail); return;
     default: break;
     }
     if (status == 409)
@@ -130,6 +132,14 @@ void agent_send(struct http_request *rq, int status, struct json_out *o)
     http_reply_json(rq, status, o->buf);
 }
 
+void agent_write_code(struct json_out *o, const struct exit_record *x)
+{
+    if (x->code >= 0)
+        json_kint(o, "exitCode", x->code);
+    else
+        json_knull(o, "exitCode");
+}
+
 /* --- what is asked ----------------------------------------------------------------- */
 
 json_t *agent_body(struct http_request *rq)
@@ -139,13 +149,8 @@ json_t *agent_body(struct http_request *rq)
     const char *text = http_body(rq, &len);
     json_t *body = json_parse(text, len, &err);
 
-    if (body == NULL) {
-        agent_invalid(rq, 400, err.detail);
-    } else if (!json_is_object(body)) {
-        agent_invalid(rq, 422, "the body must be an object");
-        json_decref(body);
-        body = NULL;
-    }
+    if (body == NULL)
+        agent_error(rq, &err);
     return body;
 }
 
@@ -168,67 +173,6 @@ bool agent_number(struct http_request *rq, const char *name, int64_t max, int64_
     snprintf(detail, sizeof detail, "query parameter %s must be a number", name);
     agent_invalid(rq, 400, detail);
     return false;
-}
-
-static bool refuse(struct http_request *rq, const char *name, const char *what)
-{
-    char detail[200];
-
-    snprintf(detail, sizeof detail, "field `%s` %s", name, what);
-    agent_invalid(rq, 422, detail);
-    return false;
-}
-
-bool agent_text(struct http_request *rq, const json_t *body, const char *name, bool required,
-                const char **out)
-{
-    const json_t *v = json_object_get(body, name);
-
-    if (v == NULL || json_is_null(v))
-        return !required || refuse(rq, name, "is missing");
-    if (!json_is_string(v) || strlen(json_string_value(v)) != json_string_length(v))
-        return refuse(rq, name, "must be a string without NUL");
-    *out = json_string_value(v);
-    return true;
-}
-
-bool agent_int(struct http_request *rq, const json_t *body, const char *name, bool required,
-               int64_t *out)
-{
-    const json_t *v = json_object_get(body, name);
-
-    if (v == NULL || json_is_null(v))
-        return !required || refuse(rq, name, "is missing");
-    if (!json_is_integer(v) || json_integer_value(v) < 0)
-        return refuse(rq, name, "must be a number that is not negative");
-    *out = json_integer_value(v);
-    return true;
-}
-
-bool agent_bool(struct http_request *rq, const json_t *body, const char *name, bool *out)
-{
-    const json_t *v = json_object_get(body, name);
-
-    if (v == NULL || json_is_null(v))
-        return true;
-    if (!json_is_boolean(v))
-        return refuse(rq, name, "must be true or false");
-    *out = json_is_true(v);
-    return true;
-}
-
-const char *agent_decode(const char *data, size_t len, const char *encoding, const char *fallback,
-                         struct buf *out)
-{
-    if (encoding == NULL)
-        encoding = fallback;
-    if (strcmp(encoding, "utf8") == 0 || strcmp(encoding, "text") == 0) {
-        buf_put(out, data, len);
-        return NULL;
-    }
-    if (strcmp(encoding, "base64") != 0)
-        return "encoding must be base64, utf8 or text";
-    return base64_decode(out, data, len) ? NULL : "data is not valid base64";
 }
 
 static void health(struct http_request *rq)
@@ -289,10 +233,7 @@ static const struct route_table *agent_routes(void *self)
 
 static void agent_drain(void *self)
 {
-    struct agent *a = self;
-
-    a->draining = true;
-    pending_drain(&a->pending);
+    pending_drain(&((struct agent *)self)->pending);
 }
 
 static void agent_free(void *self)

@@ -13,13 +13,9 @@
 #include "base/json.h"
 #include "dialects/common/dialect.h"
 #include "dialects/common/pending.h"
+#include "dialects/sandbox-agent/ask.h"
 
 extern const struct dialect sandbox_agent_dialect;
-
-/* What POST /v1/processes/config sets; as the original's. */
-struct agent_config {
-    int64_t max_concurrent, default_run_ms, max_run_ms, max_output, max_log, max_input;
-};
 
 struct agent {
     struct engine *engine;
@@ -28,7 +24,6 @@ struct agent {
     struct agent_config config;
     struct list pending;
     size_t runs; /* under way; they do not count as concurrent processes */
-    bool draining;
     struct buf scratch;
 };
 
@@ -43,32 +38,16 @@ void agent_send(struct http_request *rq, int status, struct json_out *o);
 void agent_error(struct http_request *rq, const struct hf_error *err); /* any error of ours */
 void agent_invalid(struct http_request *rq, int status, const char *detail);
 void agent_conflict(struct http_request *rq, const char *message);
+void agent_write_code(struct json_out *o, const struct exit_record *x); /* null: by a signal */
 
 /* agent.c: what is asked. NULL or false: the request has been answered. */
 json_t *agent_body(struct http_request *rq);
 struct process *agent_process(struct http_request *rq);
 /* A query parameter that is a number; `out` is left alone when it is not given. */
 bool agent_number(struct http_request *rq, const char *name, int64_t max, int64_t *out);
-/* A member of the body; `required` ones must be there, wrong types are refused. */
-bool agent_text(struct http_request *rq, const json_t *body, const char *name, bool required,
-                const char **out);
-bool agent_int(struct http_request *rq, const json_t *body, const char *name, bool required,
-               int64_t *out);
-bool agent_bool(struct http_request *rq, const json_t *body, const char *name, bool *out);
-/* "base64", "utf8" or "text" (`fallback` when NULL) into `out`; or what is wrong. */
-const char *agent_decode(const char *data, size_t len, const char *encoding, const char *fallback,
-                         struct buf *out);
 
 /* process.c */
 void write_info(struct json_out *o, struct process *p);
-/* The command of a create or run body; false: answered. Borrows from the body. */
-struct agent_spec {
-    struct spawn_spec spec;
-    const char **args;
-    struct spec_env *env;
-};
-bool agent_spec(struct http_request *rq, const json_t *body, struct agent_spec *s);
-void agent_spec_fini(struct agent_spec *s);
 
 /* handlers */
 void agent_create(struct http_request *rq);

@@ -2,8 +2,6 @@
 /*
  * input.c - POST …/input: answered when all of it is in the process's queue. Layer: dialects.
  */
-#include <stdio.h>
-
 #include "dialects/common/typing.h"
 #include "dialects/sandbox-agent/agent.h"
 
@@ -20,37 +18,20 @@ static void input_done(struct http_request *rq, size_t taken, const struct hf_er
     agent_send(rq, 200, &o);
 }
 
-/* False: answered. */
-static bool input_ask(struct http_request *rq, struct buf *bytes)
-{
-    json_auto_t *body = agent_body(rq);
-    int64_t max = agent_of(rq)->config.max_input;
-    const char *data = NULL, *encoding = NULL, *wrong;
-    char detail[100];
-
-    if (body == NULL || !agent_text(rq, body, "data", true, &data) ||
-        !agent_text(rq, body, "encoding", false, &encoding))
-        return false;
-    wrong = agent_decode(data, json_string_length(json_object_get(body, "data")), encoding,
-                         "base64", bytes);
-    if (wrong == NULL && bytes->len <= (size_t)max)
-        return true;
-    snprintf(detail, sizeof detail, "input payload exceeds maxInputBytesPerRequest (%lld)",
-             (long long)max);
-    agent_invalid(rq, wrong != NULL ? 400 : 413, wrong != NULL ? wrong : detail);
-    return false;
-}
-
 void agent_input(struct http_request *rq)
 {
     struct process *p = agent_process(rq);
+    json_auto_t *body = p == NULL ? NULL : agent_body(rq);
+    struct hf_error err = {0};
     struct buf bytes = {0};
 
-    if (p != NULL && input_ask(rq, &bytes)) {
-        if (process_is_running(p))
-            typing_take(rq, p, &bytes, false, &agent_of(rq)->pending, input_done);
-        else
-            agent_conflict(rq, "process is not running");
-    }
+    if (body == NULL)
+        return;
+    if (agent_ask_input(body, agent_of(rq)->config.max_input, &bytes, &err) < 0)
+        agent_error(rq, &err);
+    else if (!process_is_running(p))
+        agent_conflict(rq, "process is not running");
+    else
+        typing_take(rq, p, &bytes, false, &agent_of(rq)->pending, input_done);
     buf_fini(&bytes);
 }

@@ -103,10 +103,25 @@ static bool ask_since(struct http_request *rq, struct log_filter *f)
     return true;
 }
 
+/* The first of the last runs from `begin` on that together are not too much for one answer. */
+static uint64_t log_fit(const struct journal *j, uint64_t begin, uint64_t max)
+{
+    uint64_t n = journal_run_count(j), total = 0;
+
+    while (n > begin) {
+        total += journal_run(j, n - 1).len;
+        if (total > max)
+            break;
+        n--;
+    }
+    return n;
+}
+
 static void logs_answer(struct http_request *rq, struct process *p, const struct log_filter *f)
 {
     struct json_out o = agent_answer(agent_of(rq));
     struct journal *j = process_journal(p);
+    uint64_t max = (uint64_t)agent_of(rq)->config.max_log;
     struct process_view v;
 
     journal_cut(j); /* what comes now is another entry */
@@ -115,7 +130,7 @@ static void logs_answer(struct http_request *rq, struct process *p, const struct
     json_kstr(&o, "stream", f->name);
     json_key(&o, "entries");
     json_open(&o, '[');
-    for (uint64_t i = log_begin(f, j); i < journal_run_count(j); i++) {
+    for (uint64_t i = log_fit(j, log_begin(f, j), max); i < journal_run_count(j); i++) {
         struct slice s = journal_run(j, i);
 
         if (log_wants(f, &s))

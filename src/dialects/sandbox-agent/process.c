@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/common/starting.h"
 #include "dialects/sandbox-agent/agent.h"
@@ -61,75 +60,6 @@ static void answer_info(struct http_request *rq, struct process *p)
 
 /* --- create -------------------------------------------------------------------------- */
 
-static bool spec_args(struct http_request *rq, const json_t *body, struct agent_spec *s)
-{
-    const json_t *args = json_object_get(body, "args");
-    size_t n = json_array_size(args);
-
-    if (args != NULL && !json_is_null(args) && !json_is_array(args)) {
-        agent_invalid(rq, 422, "field `args` must be an array of strings");
-        return false;
-    }
-    s->args = hf_xalloc((n + 1) * sizeof *s->args);
-    for (size_t i = 0; i < n; i++) {
-        const json_t *v = json_array_get(args, i);
-
-        if (!json_is_string(v) || strlen(json_string_value(v)) != json_string_length(v)) {
-            agent_invalid(rq, 422, "field `args` must be an array of strings without NUL");
-            return false;
-        }
-        s->args[i] = json_string_value(v);
-    }
-    s->spec.args = s->args;
-    s->spec.arg_count = n;
-    return true;
-}
-
-static bool spec_env(struct http_request *rq, json_t *body, struct agent_spec *s)
-{
-    json_t *env = json_object_get(body, "env"), *value;
-    const char *name;
-    size_t n = 0;
-
-    if (env != NULL && !json_is_null(env) && !json_is_object(env)) {
-        agent_invalid(rq, 422, "field `env` must be an object of strings");
-        return false;
-    }
-    s->env = hf_xalloc((json_object_size(env) + 1) * sizeof *s->env);
-    json_object_foreach (env, name, value) {
-        if (!json_is_string(value) ||
-            strlen(json_string_value(value)) != json_string_length(value)) {
-            agent_invalid(rq, 422, "field `env` must be an object of strings without NUL");
-            return false;
-        }
-        s->env[n++] = (struct spec_env){name, json_string_value(value)};
-    }
-    s->spec.env = s->env;
-    s->spec.env_count = n;
-    return true;
-}
-
-bool agent_spec(struct http_request *rq, const json_t *body, struct agent_spec *s)
-{
-    memset(s, 0, sizeof *s);
-    spec_init(&s->spec);
-    s->spec.source = SOURCE_AGENT;
-    if (!agent_text(rq, body, "command", true, &s->spec.command) ||
-        !agent_text(rq, body, "cwd", false, &s->spec.cwd))
-        return false;
-    if (s->spec.command[0] == '\0') {
-        agent_invalid(rq, 400, "command must not be empty");
-        return false;
-    }
-    return spec_args(rq, body, s) && spec_env(rq, (json_t *)(uintptr_t)body, s);
-}
-
-void agent_spec_fini(struct agent_spec *s)
-{
-    free(s->args);
-    free(s->env);
-}
-
 static void create_done(struct http_request *rq, struct process *p, const struct hf_error *err)
 {
     if (p != NULL)
@@ -146,17 +76,6 @@ static bool has_room(struct agent *a)
     return stats.running < a->runs || stats.running - a->runs < (size_t)a->config.max_concurrent;
 }
 
-static bool create_options(struct http_request *rq, const json_t *body, struct spawn_spec *s)
-{
-    bool interactive = false;
-
-    if (!agent_bool(rq, body, "tty", &s->pty) || !agent_bool(rq, body, "interactive", &interactive))
-        return false;
-    s->metadata_json = interactive ? "{\"interactive\":true}" : NULL;
-    s->stdin_mode = s->pty ? STDIN_DEFAULT : STDIN_PIPE;
-    return true;
-}
-
 static void create_spawn(struct http_request *rq, const struct spawn_spec *spec)
 {
     struct agent *a = agent_of(rq);
@@ -171,13 +90,16 @@ static void create_spawn(struct http_request *rq, const struct spawn_spec *spec)
 void agent_create(struct http_request *rq)
 {
     json_auto_t *body = agent_body(rq);
-    struct agent_spec s;
+    struct hf_error err = {0};
+    struct agent_ask ask;
 
     if (body == NULL)
         return;
-    if (agent_spec(rq, body, &s) && create_options(rq, body, &s.spec))
-        create_spawn(rq, &s.spec);
-    agent_spec_fini(&s);
+    if (agent_ask_create(&ask, body, &err) < 0)
+        agent_error(rq, &err);
+    else
+        create_spawn(rq, &ask.spec);
+    agent_ask_fini(&ask);
 }
 
 /* --- list, get, delete -------------------------------------------------------------------- */
@@ -267,15 +189,14 @@ void agent_resize(struct http_request *rq)
 {
     struct process *p = agent_process(rq);
     json_auto_t *body = p == NULL ? NULL : agent_body(rq);
-    int64_t rows = 0, cols = 0;
-    struct hf_error err;
+    struct hf_error err = {0};
+    int64_t rows, cols;
     struct json_out o;
 
-    if (body == NULL || !agent_int(rq, body, "cols", true, &cols) ||
-        !agent_int(rq, body, "rows", true, &rows))
+    if (body == NULL)
         return;
-    if (rows > UINT16_MAX || cols > UINT16_MAX) {
-        agent_invalid(rq, 422, "cols and rows must fit 16 bits");
+    if (agent_ask_size(body, &rows, &cols, &err) < 0) {
+        agent_error(rq, &err);
         return;
     }
     /* A zero leaves that side as it is: programs divide by it. */

@@ -9,8 +9,6 @@
 #include "dialects/common/collect.h"
 #include "dialects/sandbox-agent/agent.h"
 
-#define RUN_GRACE_MS 50 /* a time-out is a time-out: TERM is only a courtesy */
-
 struct run {
     struct pending pending;
     struct http_request *rq;
@@ -89,27 +87,6 @@ static void run_ended(void *arg, const struct collected *c)
 
 static const struct collect_ops run_ops = {.failed = run_failed, .done = run_ended};
 
-/* False: answered. */
-static bool run_options(struct http_request *rq, const json_t *body, struct spawn_spec *s,
-                        int64_t *max)
-{
-    const struct agent_config *c = &agent_of(rq)->config;
-    int64_t timeout = 0;
-
-    *max = c->max_output;
-    if (!agent_int(rq, body, "timeoutMs", false, &timeout) ||
-        !agent_int(rq, body, "maxOutputBytes", false, max))
-        return false;
-    s->timeout_ms = timeout == 0 ? c->default_run_ms : timeout;
-    if (s->timeout_ms > c->max_run_ms)
-        s->timeout_ms = c->max_run_ms;
-    if (*max > c->max_output)
-        *max = c->max_output;
-    s->grace_ms = RUN_GRACE_MS;
-    s->stdin_mode = STDIN_NULL;
-    return true;
-}
-
 static void run_begin(struct http_request *rq, struct spawn_spec *spec, int64_t max)
 {
     struct agent *a = agent_of(rq);
@@ -132,12 +109,14 @@ static void run_begin(struct http_request *rq, struct spawn_spec *spec, int64_t 
 void agent_run(struct http_request *rq)
 {
     json_auto_t *body = agent_body(rq);
-    struct agent_spec s;
-    int64_t max;
+    struct hf_error err = {0};
+    struct agent_ask ask;
 
     if (body == NULL)
         return;
-    if (agent_spec(rq, body, &s) && run_options(rq, body, &s.spec, &max))
-        run_begin(rq, &s.spec, max);
-    agent_spec_fini(&s);
+    if (agent_ask_run(&ask, body, &agent_of(rq)->config, &err) < 0)
+        agent_error(rq, &err);
+    else
+        run_begin(rq, &ask.spec, ask.max_output);
+    agent_ask_fini(&ask);
 }

@@ -7,7 +7,6 @@
  * after `ready`, which is what its React component shows as history. Layer: dialects.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "dialects/common/console.h"
 #include "dialects/sandbox-agent/agent.h"
@@ -58,10 +57,7 @@ static void terminal_exited(struct console *c, const struct exit_record *x)
     struct json_out o = agent_answer(console_user(c));
 
     json_kstr(&o, "type", "exit");
-    if (x->code >= 0)
-        json_kint(&o, "exitCode", x->code);
-    else
-        json_knull(&o, "exitCode");
+    agent_write_code(&o, x);
     send_json(c, &o);
     console_close(c, 1000, "exit");
 }
@@ -78,58 +74,40 @@ static void terminal_refused(struct console *c, const struct hf_error *err)
     send_error(c, may_type(c) ? err->detail : "this token may only watch");
 }
 
-static void frame_input(struct console *c, const json_t *frame)
+static void frame_resize(struct console *c, const struct agent_frame *f)
 {
-    const struct agent *agent = console_user(c);
-    const json_t *data = json_object_get(frame, "data");
-    const char *wrong = "invalid terminal frame: missing field `data`";
-    struct buf bytes = {0};
-    char detail[100];
-
-    if (json_is_string(data))
-        wrong = agent_decode(json_string_value(data), json_string_length(data),
-                             json_string_value(json_object_get(frame, "encoding")), "utf8", &bytes);
-    if (wrong == NULL && bytes.len > (size_t)agent->config.max_input) {
-        snprintf(detail, sizeof detail, "input payload exceeds maxInputBytesPerRequest (%lld)",
-                 (long long)agent->config.max_input);
-        wrong = detail;
-    }
-    if (wrong != NULL)
-        send_error(c, wrong);
-    else
-        console_type_all(c, buf_data(&bytes), bytes.len);
-    buf_fini(&bytes);
-}
-
-static void frame_resize(struct console *c, const json_t *frame)
-{
-    const json_t *rows = json_object_get(frame, "rows"), *cols = json_object_get(frame, "cols");
     struct hf_error err;
 
-    if (!json_is_integer(rows) || !json_is_integer(cols))
-        send_error(c, "invalid terminal frame: cols and rows must be numbers");
-    else if (!may_type(c))
+    if (!may_type(c))
         send_error(c, "this token may only watch");
-    else if (viewer_resize(console_viewer(c), json_integer_value(rows), json_integer_value(cols),
-                           &err) < 0)
+    else if (viewer_resize(console_viewer(c), f->rows, f->cols, &err) < 0)
         send_error(c, err.detail);
+}
+
+static void frame_wrong(struct console *c, const struct hf_error *err)
+{
+    char text[400];
+
+    snprintf(text, sizeof text, "%s%s",
+             err->code == HF_E_body_too_large ? "" : "invalid terminal frame: ", err->detail);
+    send_error(c, text);
 }
 
 static void terminal_text(struct console *c, const char *text, size_t len)
 {
-    struct hf_error err;
-    json_auto_t *frame = json_parse(text, len, &err);
-    const char *type = json_string_value(json_object_get(frame, "type"));
+    const struct agent *agent = console_user(c);
+    struct hf_error err = {0};
+    struct agent_frame f;
 
-    if (type != NULL && strcmp(type, "input") == 0)
-        frame_input(c, frame);
-    else if (type != NULL && strcmp(type, "resize") == 0)
-        frame_resize(c, frame);
-    else if (type != NULL && strcmp(type, "close") == 0)
-        console_close(c, 1000, "detached");
+    if (agent_ask_frame(&f, text, len, agent->config.max_input, &err) < 0)
+        frame_wrong(c, &err);
+    else if (f.kind == AGENT_FRAME_INPUT)
+        console_type_all(c, buf_data(&f.bytes), f.bytes.len);
+    else if (f.kind == AGENT_FRAME_RESIZE)
+        frame_resize(c, &f);
     else
-        send_error(c, frame == NULL ? "invalid terminal frame: not JSON"
-                                    : "invalid terminal frame: unknown type");
+        console_close(c, 1000, "detached");
+    buf_fini(&f.bytes);
 }
 
 static size_t terminal_binary(struct console *c, const void *bytes, size_t len, bool last)

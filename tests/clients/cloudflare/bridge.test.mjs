@@ -10,6 +10,7 @@ import WebSocket from 'ws';
 import { closeAll, Socket } from '../../lib/cloudflare.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import * as proc from '../../lib/proc.mjs';
+import { RawConn } from '../../lib/raw.mjs';
 import { after, afterEach, before, it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 
@@ -17,11 +18,7 @@ const WORKSPACE = '/workspace'; // the client takes no other
 const made = !fs.existsSync(WORKSPACE);
 
 withDaemon('cloudflare: the bridge', {}, (d) => {
-    let silent; // begun first and looked at last, so that nobody waits for it alone
-    before(async () => {
-        if (made) fs.mkdirSync(WORKSPACE);
-        silent = await d.open('POST', '/dialects/cloudflare/v1/sandbox/silent/exec', { body: JSON.stringify({ argv: ['sleep', '16.5'] }) });
-    });
+    before(() => made && fs.mkdirSync(WORKSPACE));
     after(() => made && fs.rmSync(WORKSPACE, { recursive: true }));
     afterEach(closeAll);
     const base = () => `${d.url}/dialects/cloudflare`;
@@ -114,6 +111,9 @@ withDaemon('cloudflare: the bridge', {}, (d) => {
         for (const id of ['a/b', '..', 'a..b', 'x'.repeat(200), '']) {
             assert.equal((await ask('POST', `${box}/session`, { json: { id } })).status, 400, id);
         }
+        for (const body of [{ id: 7 }, { cwd: 7 }, { env: 'A=b' }]) {
+            assert.equal((await ask('POST', `${box}/session`, { json: body })).status, 400, JSON.stringify(body));
+        }
         await s.close();
     });
 
@@ -192,6 +192,40 @@ withDaemon('cloudflare: the bridge', {}, (d) => {
         await s.close();
     });
 
+    /* Who went before the process was there once left it running, and a file's writer for ever. */
+    it('whoever goes away before a command has begun ends it, or it never begins', async () => {
+        const s = await create();
+        const send = async (method, url, body, length = body.length) => {
+            const c = await RawConn.connect(d);
+            c.send(`${method} /dialects/cloudflare/v1/sandbox/${s.state.sandboxId}/${url} HTTP/1.1\r\nHost: ${d.host}:${d.port}\r\nAuthorization: Bearer ${d.token}\r\nContent-Length: ${length}\r\n\r\n${body}`);
+            c.destroy();
+        };
+        for (let i = 0; i < 10; i++) {
+            await send('POST', 'exec', JSON.stringify({ argv: ['sleep', '399.75'] }));
+            await send('PUT', `file/workspace/gone-${i}`, 'half', 100);
+        }
+        await waitUntil(async () => (await d.list('?status=running&limit=100')).every((p) => p.session_id === s.state.sandboxId && !p.args.includes('399.75')), 'all to end');
+        assert.equal(alive('sleep 399.75'), 0);
+        assert.deepEqual(fs.readdirSync(WORKSPACE).filter((f) => f.startsWith('gone-')), []);
+        await s.close();
+    });
+
+    /* Nobody is left who would bring the rest, so its writer would wait for ever. */
+    it('a worker that dies in the middle of a file leaves nothing of it', async () => {
+        const s = await create();
+        const parts = () => fs.readdirSync(WORKSPACE).filter((f) => f.startsWith('torn'));
+        const half = http.request(`${base()}/v1/sandbox/${s.state.sandboxId}/file/workspace/torn`, { method: 'PUT', headers: { ...d.authHeaders(), 'Content-Length': 100 } });
+        half.on('error', () => {}).write('half');
+        await waitUntil(() => parts().length === 1, 'the beginning');
+        const old = d.workerPid();
+        process.kill(old, 'SIGKILL');
+        await d.nextWorker(old);
+        await waitUntil(() => parts().length === 0, 'its end', 30000);
+        half.destroy();
+        await waitUntil(async () => (await d.list('?status=running')).every((p) => p.session_id === s.state.sandboxId), 'the writer to be gone');
+        await s.close();
+    });
+
     it('tokens and wrong requests', async () => {
         await assert.rejects(create({ apiKey: 'wrong-wrong-wrong-wrong' }), /unauthorized/);
         assert.deepEqual((await ask('GET', '/health', { role: null })).json, { ok: true });
@@ -206,12 +240,5 @@ withDaemon('cloudflare: the bridge', {}, (d) => {
         assert.equal((await ask('GET', '/v1/sandbox/x/pty')).status, 426);
         const watch = new WebSocket(`${base().replace('http', 'ws')}/v1/sandbox/x/pty`, { headers: d.authHeaders('watch') });
         assert.equal(await new Promise((done) => watch.on('close', done)), 1008);
-    });
-
-    it('a silent command is kept alive by comments and ends with its code', async () => {
-        let body = '';
-        for await (const piece of silent) body += piece;
-        assert.match(body, /^:/m, 'a comment after 15 s');
-        assert.match(body, /event: exit\ndata: \{"exit_code":0\}/);
     });
 });

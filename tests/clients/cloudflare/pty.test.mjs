@@ -2,12 +2,15 @@
 // The published SandboxAddon 0.12 on /ws/pty: what it shows, types and does when the line breaks.
 
 import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
 import { SandboxAddon } from 'cf-sandbox/xterm';
 import WebSocket from 'ws';
 import { clientOf, closeAll, page, Socket } from '../../lib/cloudflare.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { afterEach, it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
+
+const MD5_OF_AS = crypto.createHash('md5').update(Buffer.alloc(3000000, 'a')).digest('hex');
 
 withDaemon('cloudflare: terminals of the stable generation', {}, (d) => {
     afterEach(closeAll);
@@ -41,7 +44,7 @@ withDaemon('cloudflare: terminals of the stable generation', {}, (d) => {
         assert.equal((await terminalOf('s1')).status, 'running', 'the shell outlives the page');
     });
 
-    it('after a forced drop it is back within 1.1 s or so, and shows what it showed', async () => {
+    it('after a forced drop it is back at its first attempt, and shows what it showed', async () => {
         const a = open('s2');
         await a.connected();
         a.type("PS1='> '; printf '\\033[31mred\\033[0m and more'; echo; echo $((40 + 2))\n");
@@ -49,10 +52,12 @@ withDaemon('cloudflare: terminals of the stable generation', {}, (d) => {
         const before = a.text();
         for (let i = 2; i < 4; i++) {
             const cut = Date.now();
+            const dials = Socket.all.length;
             a.socket().terminate();
             await waitUntil(() => a.states.at(-1) === 'disconnected', 'the cut');
             await a.connected(i);
             assert.ok(Date.now() - cut >= 1000, 'the addon waits a second by itself');
+            assert.equal(Socket.all.length, dials + 1, 'its first attempt, 1.0 to 1.1 s after the drop, was enough');
             await waitUntil(() => a.text() === before, 'the same screen').catch(() => assert.equal(a.text(), before));
             const order = a.socket().received.map((m) => (Buffer.isBuffer(m) ? 'bytes' : m.type));
             assert.deepEqual(order.slice(0, 2), ['bytes', 'ready']);
@@ -171,6 +176,23 @@ withDaemon('cloudflare: terminals of the stable generation', {}, (d) => {
         assert.deepEqual(await ws.closed, [1011, 'this process has no terminal']);
     });
 
+    it('frames that are too long end the connection and not the shell', async () => {
+        const ws = raw('&sessionId=s12&shell=sh');
+        await ws.says('ready');
+        ws.send(JSON.stringify({ type: 'resize', cols: 80, rows: 24, more: 'x'.repeat(1 << 20) }));
+        assert.equal((await ws.closed)[0], 1009);
+        assert.equal((await terminalOf('s12')).status, 'running');
+        // Input is streamed, so a paste has no such end: all of it arrives.
+        const again = raw('&sessionId=s12');
+        await again.says('ready');
+        again.send(Buffer.from('stty raw -echo; head -c 3000000 | md5sum; stty sane\n'));
+        await waitUntil(async () => /raw -echo/.test(again.bytes()), 'the line');
+        await d.outputHas((await terminalOf('s12')).id, 'stty sane');
+        again.send(Buffer.alloc(3000000, 'a'));
+        await again.sees(MD5_OF_AS);
+        again.terminate();
+    });
+
     const status = (url, headers = {}) =>
         new Promise((done) => {
             const ws = new WebSocket(`${d.url.replace('http', 'ws')}/dialects/cloudflare${url}`, { headers });
@@ -183,7 +205,9 @@ withDaemon('cloudflare: terminals of the stable generation', {}, (d) => {
         assert.equal(await status(`/ws/pty?access_token=${d.token}`), 400);
         assert.equal(await status(`/ws/pty?sessionId=&access_token=${d.token}`), 400);
         assert.equal(await status('/ws/pty?sessionId=x'), 401);
-        assert.equal(await status('/ws/pty?sessionId=x&access_token=wrong-wrong-wrong-wrong'), 401);
+        for (const url of ['/ws/pty?sessionId=x&', '/ws/terminal?terminalId=x&', '/ws?', '/api/ws?', '/v1/sandbox/x/pty?']) {
+            assert.equal(await status(`${url}access_token=wrong-wrong-wrong-wrong`), 401, url);
+        }
         const plain = await d.request('GET', '/dialects/cloudflare/ws/pty?sessionId=x');
         assert.equal(plain.status, 426);
         assert.equal(plain.type, 'text/plain');

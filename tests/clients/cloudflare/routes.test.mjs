@@ -177,6 +177,24 @@ for (const websocket of [false, true]) {
             assert.equal((await d.get(p.id)).exit.by, 'api');
         });
 
+        /* Commands that read their input hung once, and what could not start was listed as running. */
+        it('a command has no input to wait for; what cannot start is not there', async () => {
+            const c = await client();
+            assert.deepEqual([(await c.commands.execute('cat; echo end', 's1')).stdout, (await c.commands.execute('cat; echo end', '__DISABLE_SESSION__')).stdout], ['end\n', 'end\n']);
+            await assert.rejects(c.processes.startProcess('true', 's1', { cwd: '/no/such/dir', processId: 'never' }), { code: 'PROCESS_ERROR' });
+            assert.ok(!(await c.processes.listProcesses()).processes.some((p) => p.id === 'never'));
+        });
+
+        it('a log is no longer than one answer may be, and says what it leaves out', async () => {
+            const c = await client();
+            const p = await d.sh('yes 123456789 | head -c 20000000; echo end >&2', { history_bytes: 32 << 20 });
+            await d.exitOf(p.id);
+            const a = (await d.request('GET', `/dialects/cloudflare/api/process/${p.id}/logs`)).json;
+            assert.deepEqual([a.stdout.length + a.stderr.length, a.stderr, a.omittedBytes], [16 << 20, 'end\n', 20000004 - (16 << 20)]);
+            assert.equal((await c.processes.getProcessLogs(p.id)).stdout, a.stdout);
+            await d.remove(p.id);
+        });
+
         it('what is not there: ProcessNotFoundError, UNKNOWN_ERROR', async () => {
             const c = await client();
             for (const call of [() => c.processes.getProcess('nope'), () => c.processes.killProcess('nope'), () => c.processes.getProcessLogs('nope')]) {

@@ -83,6 +83,23 @@ withDaemon('cloudflare: terminals of the next generation', {}, (d) => {
         assert.ok(!fresh.received.some((m) => m.type === 'truncated'));
     });
 
+    it('a reader that stands still holds nobody; its chunks are right, and what is gone is told', async () => {
+        const t = await create({ command: ['sh', '-c', 'stty -echo; echo up; read x; seq 1 600000; echo last; cat'] });
+        const [own, slow] = [raw(`&terminalId=${t.terminalId}`), raw(`&terminalId=${t.terminalId}`)];
+        await Promise.all([own.sees('up'), slow.sees('up')]);
+        slow.pause();
+        own.send(Buffer.from('\n'));
+        await waitUntil(() => own.bytes().includes('last'), 'the end of the flood', 60000);
+        checkChunks(own.received);
+        slow.resume();
+        await waitUntil(() => slow.bytes().includes('last'), 'the slow one', 60000);
+        const told = slow.received.findLastIndex((m) => m.type === 'truncated');
+        if (told < 0) checkChunks(slow.received); // the system held all of it
+        else assert.ok(Buffer.concat(slow.received.slice(told).filter(Buffer.isBuffer)).includes('600000'));
+        const end = slow.received.findLast((m) => m.type === 'chunk').cursor;
+        assert.equal(end, own.received.findLast((m) => m.type === 'chunk').cursor, 'both are at the same place');
+    });
+
     it('after the exit it is disconnected with the exit, and stays so', async () => {
         const t = await create({ command: ['sh', '-c', 'echo bye; exit 5'] });
         const a = open(t.terminalId);

@@ -84,6 +84,34 @@ withDaemon('cloudflare: beneath the clients', { args: ['--dialect', 'cloudflare=
         assert.equal(ws.received.length, count + 2, 'nothing of the stream came after');
     });
 
+    it('the client that cancels a stream says so, and nothing of it comes any more', async () => {
+        const c = await clientOf(d, { websocket: true, socket: Socket });
+        const stream = await c.commands.executeStream('i=0; while [ ! -e halt ]; do echo $i; i=$((i + 1)); sleep 0.01; done; rm halt; echo end > halted', 'm5');
+        const ws = Socket.all.at(-1);
+        const reader = stream.getReader();
+        await reader.read();
+        const { id } = ws.received.find((m) => m.type === 'stream');
+        await waitUntil(() => ws.received.filter((m) => m.id === id).length > 3, 'the stream');
+        await reader.cancel();
+        await waitUntil(() => ws.sent.some((m) => JSON.parse(m).type === 'cancel' && JSON.parse(m).id === id), 'the cancel');
+        await c.utils.ping();
+        const count = ws.received.filter((m) => m.id === id).length;
+        await c.commands.execute('touch halt', 'm6');
+        assert.equal((await c.commands.execute('cat halted; rm halted', 'm5')).stdout, 'end\n');
+        assert.equal(ws.received.filter((m) => m.id === id).length, count);
+    });
+
+    it('a message that is too long ends the multiplex and what it asked for goes on', async () => {
+        const ws = await mux();
+        ws.ask('begun', 'POST', '/api/execute', { command: 'while [ ! -e long ]; do sleep 0.02; done; rm long; echo over > long-over', sessionId: 'm7' });
+        await waitUntil(async () => (await d.api('GET', '/v1/sessions/m7')).json.status === 'running', 'the command');
+        ws.ask('long', 'POST', '/api/execute', { command: 'x'.repeat(2 << 20) });
+        assert.equal(await ws.closed, 1009);
+        const c = await clientOf(d);
+        await c.commands.execute('touch long', 'm8');
+        assert.equal((await c.commands.execute('cat long-over; rm long-over', 'm7')).stdout, 'over\n');
+    });
+
     it('a reader that stands still gets everything later, and large answers do not break the line', async () => {
         const ws = await mux();
         ws.pause();
@@ -124,6 +152,10 @@ withDaemon('cloudflare: beneath the clients', { args: ['--dialect', 'cloudflare=
         assert.deepEqual(await code('GET', '/ping', { role: null }), [401, 'UNAUTHORIZED', 401]);
         assert.deepEqual(await code('POST', '/execute', { json: { command: 'true' }, role: 'watch' }), [403, 'PERMISSION_DENIED', 403]);
         assert.equal((await api('GET', '/process/list', { role: 'watch' })).status, 200);
+        assert.deepEqual(await code('POST', '/port-watch', { json: { port: 80, mode: 'http' }, role: 'watch' }), [403, 'PERMISSION_DENIED', 403]);
+        const watch = await d.open('POST', '/dialects/cloudflare/api/port-watch', { body: JSON.stringify({ port: d.port, mode: 'tcp' }), headers: json, role: 'watch' });
+        assert.equal(watch.statusCode, 200);
+        watch.destroy();
         const ws = await mux('watch');
         ws.ask('x', 'POST', '/api/execute', { command: 'true' });
         assert.equal((await ws.answer('x')).status, 403);

@@ -155,6 +155,22 @@ withDaemon('hyperbrowser: faults', {}, (d) => {
         await d.remove(p.id);
     });
 
+    /* It once began in the middle as if that were the beginning, and denied that anything was missing. */
+    it('a stream that comes when the beginning is gone is told so', async () => {
+        const p = await d.sh('yes | head -c 3000000');
+        await d.exitOf(p.id);
+        const events = new SseReader(await d.open('GET', `${BASE}/processes/${p.id}/stream`));
+        const all = [];
+        for (let e; (e = await events.next()); ) all.push({ event: e.event, ...JSON.parse(e.data) });
+        assert.equal(all[0].stream, 'system');
+        assert.match(all[0].data, new RegExp(`up to seq ${all[0].seq} is gone`));
+        assert.deepEqual(all.slice(0, -1).map((e) => e.seq), all.slice(0, -1).map((_, i) => all[0].seq + i));
+        assert.deepEqual([all.at(-1).event, all.at(-1).output_truncated], ['done', true]);
+        const seen = await collect((await (await sandboxOf('own')).getProcess(p.id)).stream());
+        assert.deepEqual([seen[0].type, seen.at(-1).type], ['system', 'exit']);
+        await d.remove(p.id);
+    });
+
     it('a terminal that is not read holds nobody, and its numbers show the gap', async () => {
         const t = await d.spawn({ command: `stty raw; echo up; read x; yes | head -c ${FLOOD_BYTES}`, shell: true, pty: true });
         const slow = socket(t.id);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same calls wherever the runtime is: at the root of a listener of its own, below /sandbox/ID,
-// behind the client's proxy override, behind a gateway.
+// The same calls at the root of a listener of its own, behind a gateway, without a token. The
+// whole suites of processes and terminals run below /sandbox/ID and behind the client's proxy override too.
 
 import assert from 'node:assert/strict';
 import http from 'node:http';
@@ -8,7 +8,7 @@ import { Hyperbrowser } from '@hyperbrowser/sdk';
 import { daemonFor, withDaemon } from '../../lib/daemon.mjs';
 import { Gateway } from '../../lib/gateway.mjs';
 import { afterEach, it } from '../../lib/test.mjs';
-import { collect, refused } from './client.mjs';
+import { collect, ownListener, refused } from './client.mjs';
 
 /** One of each: plain calls, a stream, a terminal, errors of both. */
 async function everything(sb) {
@@ -29,41 +29,14 @@ async function everything(sb) {
     await refused(sb.getProcess('proc_missing'), 404, { text: 'not found' });
 }
 
-/** A control plane that knows one sandbox and says where its runtime is. */
-async function withControl(detail, body) {
-    const server = http.createServer((rq, rs) => {
-        rs.setHeader('content-type', 'application/json');
-        rs.end(JSON.stringify({ id: 'one', status: 'active', tokenExpiresAt: null, ...detail }));
-    });
-    await new Promise((done) => server.listen(0, '127.0.0.1', done));
-    try {
-        await body(`http://127.0.0.1:${server.address().port}`);
-    } finally {
-        server.closeAllConnections();
-        server.close();
-    }
-}
-
 withDaemon('hyperbrowser: places', { listen: ['127.0.0.1:0'], args: ['--dialect', 'hyperbrowser=127.0.0.1:0'] }, (d) => {
     afterEach(() => http.globalAgent.destroy());
-    const own = () => [...(d.stdout + d.stderr).matchAll(/listening on (http\S+)/g)].map((m) => new URL(m[1]).origin)[1];
-    const connect = (baseUrl, more = {}, id = 'local') =>
-        new Hyperbrowser({ apiKey: d.token, baseUrl, ...more }).sandboxes.connect(id);
+    const connect = (baseUrl) => new Hyperbrowser({ apiKey: d.token, baseUrl }).sandboxes.connect('local');
 
     it('a listener of its own', async () => {
-        assert.ok(own() && own() !== d.url, d.stdout + d.stderr);
-        await everything(await connect(own()));
+        assert.notEqual(ownListener(d), d.url);
+        await everything(await connect(ownListener(d)));
     });
-
-    it('a runtime address that ends in /sandbox/ID', () =>
-        withControl({ token: d.token, runtime: { transport: 'regional_proxy', host: 'x', baseUrl: `${own()}/sandbox/one` } }, async (control) =>
-            everything(await connect(control, {}, 'one')),
-        ));
-
-    it('through runtimeProxyOverride', () =>
-        withControl({ token: d.token, runtime: { transport: 'regional_proxy', host: 'x', baseUrl: 'http://localhost/sandbox/one' } }, async (control) =>
-            everything(await connect(control, { runtimeProxyOverride: own() }, 'one')),
-        ));
 
     it('behind a gateway, which is what the runtime address then names', async () => {
         const g = await new Gateway({ sandboxes: { s: { ports: { 1: new URL(d.url).host } } }, args: ['--forward', 'authorization'] }).start();

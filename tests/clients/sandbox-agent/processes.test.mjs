@@ -5,31 +5,17 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { SandboxAgent, SandboxAgentError } from 'sandbox-agent';
+import { SandboxAgent } from 'sandbox-agent';
 import { local } from 'sandbox-agent/local';
 import { binary, withDaemon } from '../../lib/daemon.mjs';
 import * as proc from '../../lib/proc.mjs';
 import { it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
-
-const text = (entry) => Buffer.from(entry.data, 'base64').toString();
-const sh = (line) => ({ command: 'sh', args: ['-c', line] });
+import { BASE, clientOf, exited, killAndDelete, refused, sh, text } from './client.mjs';
 
 withDaemon('sandbox-agent: processes', {}, (d) => {
-    const baseUrl = () => `${d.url}/dialects/sandbox-agent`;
-    let connected;
-    const client = () => (connected ??= SandboxAgent.connect({ baseUrl: baseUrl(), token: d.token }));
-    const refused = (promise, status, check = () => {}) =>
-        assert.rejects(promise, (err) => {
-            assert.ok(err instanceof SandboxAgentError, String(err));
-            assert.equal(err.status, status, JSON.stringify(err.problem));
-            check(err.problem);
-            return true;
-        });
-    const exited = async (c, id) => {
-        await waitUntil(async () => (await c.getProcess(id)).status === 'exited', 'the exit');
-        return c.getProcess(id);
-    };
+    const baseUrl = () => d.url + BASE;
+    const client = clientOf(d);
 
     it('connects and lists; a wrong token is told as such', async () => {
         const c = await client();
@@ -42,23 +28,34 @@ withDaemon('sandbox-agent: processes', {}, (d) => {
         await assert.rejects(wrong.listProcesses(), /Token Invalid/);
     });
 
-    it('run: exit code, both streams, time-out with grandchildren, truncation, signals', async () => {
+    it('run: exit code, both streams, truncation, signals', async () => {
         const c = await client();
         const a = await c.runProcess(sh('echo o; echo e >&2; exit 3'));
         assert.equal(a.exitCode, 3);
         assert.equal(a.stdout, 'o\n');
         assert.equal(a.stderr, 'e\n');
         assert.equal(a.timedOut, false);
-        const t = await c.runProcess({ ...sh('echo a; sleep 60 & sleep 60'), timeoutMs: 300 });
-        assert.equal(t.timedOut, true);
-        assert.equal(t.exitCode, null);
-        assert.equal(t.stdout, 'a\n');
-        assert.ok(t.durationMs < 20000);
         const cut = await c.runProcess({ ...sh('printf 1234567890'), maxOutputBytes: 5 });
         assert.equal(cut.stdout, '12345');
         assert.equal(cut.stdoutTruncated, true);
         assert.equal(cut.stderrTruncated, false);
         assert.equal((await c.runProcess(sh('kill -9 $$'))).exitCode, null);
+    });
+
+    /* The original ends the leader only and answers when its grandchildren have closed the pipe. */
+    it('run: a time-out is answered within 300 ms, with grandchildren too, and leaves none', async () => {
+        const c = await client();
+        let best = Infinity; // what else the machine does may hold up one of them, not all
+        for (let i = 0; i < 5 && best >= 600; i++) {
+            const began = Date.now();
+            const t = await c.runProcess({ ...sh('echo a; sleep 60 & echo $!; sleep 60'), timeoutMs: 300 });
+            best = Math.min(best, Date.now() - began);
+            assert.deepEqual([t.timedOut, t.exitCode], [true, null]);
+            const [a, child] = t.stdout.split('\n');
+            assert.equal(a, 'a');
+            await waitUntil(() => !proc.isAlive(Number(child)), 'the grandchild to be gone');
+        }
+        assert.ok(best >= 300 && best < 600, `${best} ms`);
     });
 
     it('what cannot be started or asked is refused', async () => {
@@ -82,9 +79,11 @@ withDaemon('sandbox-agent: processes', {}, (d) => {
         const c = await client();
         const p = await c.createProcess(sh('echo one; sleep 0.05; echo two >&2; sleep 0.05; echo three'));
         assert.match(p.id, /^proc_/);
-        assert.equal(p.tty, false);
-        assert.equal(p.owner, 'user');
-        await exited(c, p.id);
+        assert.deepEqual([p.tty, p.interactive, p.owner, p.status], [false, false, 'user', 'running']);
+        assert.ok(proc.cmdline(p.pid).length > 0, 'its pid is one');
+        const end = await exited(c, p.id);
+        assert.deepEqual([end.exitCode, 'pid' in end], [0, false]);
+        assert.ok(end.exitedAtMs >= end.createdAtMs);
         const all = await c.getProcessLogs(p.id);
         assert.equal(all.processId, p.id);
         assert.equal(all.stream, 'combined');
@@ -116,6 +115,19 @@ withDaemon('sandbox-agent: processes', {}, (d) => {
         await c.deleteProcess(p.id);
     });
 
+    it('logs are no longer than maxLogBytesPerProcess; the oldest entries are left out', async () => {
+        const c = await client();
+        const config = await c.getProcessConfig();
+        const p = await d.sh('yes 123456789 | head -c 14000000', { history_bytes: 32 << 20 });
+        await d.exitOf(p.id);
+        const { entries } = await c.getProcessLogs(p.id);
+        const bytes = entries.reduce((n, e) => n + Buffer.from(e.data, 'base64').length, 0);
+        assert.ok(bytes <= config.maxLogBytesPerProcess && bytes > config.maxLogBytesPerProcess / 2, `${bytes}`);
+        assert.ok(entries[0].sequence > 1);
+        entries.forEach((e, i) => assert.equal(e.sequence, entries[0].sequence + i));
+        await c.deleteProcess(p.id);
+    });
+
     it('input: base64 by default, text on request, bounded, refused after the exit', async () => {
         const c = await client();
         const p = await c.createProcess({ command: 'cat' });
@@ -135,47 +147,31 @@ withDaemon('sandbox-agent: processes', {}, (d) => {
         await c.deleteProcess(p.id);
     });
 
-    it('delete takes exited ones only; stop and kill take the whole tree and wait', async () => {
+    it('stop waits for 2 s and leaves what does not listen; kill takes the whole tree', async () => {
         const c = await client();
         const p = await c.createProcess(sh('trap "" TERM; sleep 100 & echo $!; while :; do sleep 0.1; done'));
-        await refused(c.deleteProcess(p.id), 409);
         await waitUntil(async () => (await c.getProcessLogs(p.id)).entries.length > 0, 'its child');
         const child = Number(text((await c.getProcessLogs(p.id)).entries[0]));
-        assert.equal((await c.stopProcess(p.id, { waitMs: 200 })).status, 'running');
+        const began = Date.now();
+        assert.equal((await c.stopProcess(p.id)).status, 'running');
+        assert.ok(Date.now() - began >= 1990, 'it was waited for');
+        assert.equal((await c.stopProcess(p.id, { waitMs: 1 })).status, 'running');
         const dead = await c.killProcess(p.id, { waitMs: 10000 });
         assert.equal(dead.status, 'exited');
         assert.ok(!('exitCode' in dead) && !('pid' in dead));
         await waitUntil(() => !proc.isAlive(child), 'the child to be gone too');
         assert.equal((await c.killProcess(p.id)).status, 'exited');
+        assert.equal((await c.stopProcess(p.id)).status, 'exited');
+        await c.deleteProcess(p.id);
+    });
+
+    it('delete takes exited ones only, and then there is none', async () => {
+        const c = await client();
+        const p = await c.createProcess({ command: 'sleep', args: ['100'] });
+        await refused(c.deleteProcess(p.id), 409, (x) => assert.match(x.detail, /still running; stop or kill it before delete/));
+        assert.equal((await c.stopProcess(p.id, { waitMs: 10000 })).status, 'exited');
         assert.equal(await c.deleteProcess(p.id), undefined);
-        await refused(c.getProcess(p.id), 404);
-        const q = await c.createProcess({ command: 'sleep', args: ['100'] });
-        assert.equal((await c.stopProcess(q.id)).status, 'exited');
-        await c.deleteProcess(q.id);
-    });
-
-    it('follow: the backlog, then live, in order, and it ends with the process', async () => {
-        const c = await client();
-        const p = await c.createProcess(sh('echo a; read x; for i in 1 2 3 4 5; do echo $i; sleep 0.02; done'));
-        await waitUntil(async () => (await c.getProcessLogs(p.id)).entries.length === 1, 'the first');
-        const seen = [];
-        const sub = await c.followProcessLogs(p.id, (entry) => seen.push(entry));
-        await c.sendProcessInput(p.id, { data: '\n', encoding: 'text' });
-        await sub.closed;
-        assert.equal(seen.map(text).join(''), 'a\n1\n2\n3\n4\n5\n');
-        seen.forEach((e, i) => assert.equal(e.sequence, i + 1));
-        await c.deleteProcess(p.id);
-    });
-
-    it('follow: a large output arrives whole', async () => {
-        const c = await client();
-        const p = await c.createProcess(sh('read x; head -c 3000000 /dev/zero'));
-        let bytes = 0;
-        const sub = await c.followProcessLogs(p.id, (e) => (bytes += Buffer.from(e.data, 'base64').length));
-        await c.sendProcessInput(p.id, { data: '\n', encoding: 'text' });
-        await sub.closed;
-        assert.equal(bytes, 3000000);
-        await c.deleteProcess(p.id);
+        await refused(c.getProcess(p.id), 404, (x) => assert.deepEqual(x.details, { id: p.id, resource: 'process' }));
     });
 
     it('the config is kept and counts', async () => {
@@ -198,8 +194,7 @@ withDaemon('sandbox-agent: processes', {}, (d) => {
         assert.equal((await c.runProcess({ command: 'true' })).exitCode, 0);
         await c.killProcess(a.id);
         const again = await c.createProcess({ command: 'sleep', args: ['100'] });
-        for (const p of [b, again]) await c.killProcess(p.id);
-        for (const p of [a, b, again]) await c.deleteProcess(p.id);
+        await killAndDelete(c, a, b, again);
         const worker = d.workerPid();
         process.kill(worker, 'SIGKILL');
         await d.nextWorker(worker);
@@ -220,16 +215,26 @@ withDaemon('sandbox-agent: processes', {}, (d) => {
         await refused(c.getProcess(theirs.id), 404);
     });
 
-    it('start({sandbox: local()}) runs our binary as its server', async () => {
+    /* The original leaves all that it started running as orphans. */
+    it('start({sandbox: local()}) runs our binary as its server; its end takes all along', async () => {
         const bin = path.join(d.dir, 'sandbox-agent');
         fs.copyFileSync(binary(), bin);
         fs.chmodSync(bin, 0o755);
         const s = await SandboxAgent.start({ sandbox: local({ binaryPath: bin, log: 'silent' }) });
+        let began;
+        const left = [];
         try {
             assert.equal((await s.runProcess(sh('echo here'))).stdout, 'here\n');
             assert.equal((await s.runProcess(sh('env'))).stdout.includes('HOLDFAST_TOKEN'), false);
+            for (const tty of [false, true]) left.push((await s.createProcess({ ...sh('sleep 100 & wait'), tty })).pid);
+            left.push(...left.flatMap((pid) => proc.childrenOf(pid).map((x) => x.pid)));
         } finally {
+            began = Date.now();
             await s.destroySandbox();
         }
+        assert.ok(Date.now() - began < 5000, 'the client would have killed it after 5 s');
+        assert.deepEqual(proc.pids().filter((pid) => proc.exe(pid) === bin), [], 'no keeper, no worker');
+        assert.ok(left.length >= 2);
+        for (const pid of left) assert.equal(proc.isAlive(pid), false, `${pid}`);
     });
 });

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// sandbox-agent's API with clients that are not allowed to, name what is not there, send too much or
+// go away; and with a worker that dies.
+
+import assert from 'node:assert/strict';
+import { withDaemon } from '../../lib/daemon.mjs';
+import { RawConn } from '../../lib/raw.mjs';
+import { it } from '../../lib/test.mjs';
+import { waitUntil } from '../../lib/wait.mjs';
+import { BASE, clientOf, killAndDelete, refused, Session, sh, text } from './client.mjs';
+
+withDaemon('sandbox-agent: faults', {}, (d) => {
+    const client = clientOf(d);
+    const ask = (method, path, options = {}) => d.request(method, BASE + path, options);
+    const problem = (a, status, code) => {
+        assert.equal(a.status, status, a.text);
+        assert.equal(a.type, 'application/problem+json');
+        assert.equal(a.json.type, `urn:sandbox-agent:error:${code}`);
+        assert.equal(a.json.status, status);
+    };
+
+    it('no token and wrong ones: every call is refused in the same shape', async () => {
+        const p = await d.spawn({ command: 'cat', pty: true });
+        for (const role of [null, 'wrong-wrong-wrong-wrong']) {
+            for (const [method, path] of [
+                ['GET', '/v1/health'],
+                ['GET', '/v1/processes'],
+                ['POST', '/v1/processes'],
+                ['POST', '/v1/processes/run'],
+                ['GET', '/v1/processes/config'],
+                ['POST', `/v1/processes/${p.id}/kill`],
+                ['POST', `/v1/processes/${p.id}/input`],
+                ['GET', `/v1/processes/${p.id}/logs?follow=true`],
+                ['DELETE', `/v1/processes/${p.id}`],
+            ]) {
+                const a = await ask(method, path, { role, json: method === 'POST' ? {} : undefined });
+                problem(a, 401, 'token_invalid');
+                assert.deepEqual([a.json.title, a.json.details.message], ['Token Invalid', 'missing or invalid bearer token']);
+            }
+        }
+        await d.remove(p.id);
+    });
+
+    it('roles hold: who watches does not type, who types does not end', async () => {
+        const own = await client();
+        const p = await own.createProcess({ command: 'cat', tty: true });
+        const watch = await clientOf(d, { token: d.tokens.watch })();
+        assert.equal((await watch.getProcess(p.id)).status, 'running');
+        await refused(watch.createProcess({ command: 'true' }), 403);
+        await refused(watch.sendProcessInput(p.id, { data: '' }), 403);
+        const seen = new Session(watch, p.id);
+        await seen.ready();
+        seen.t.sendInput('no\n');
+        seen.t.resize({ cols: 33, rows: 11 });
+        await waitUntil(() => seen.errors.length === 2, 'two refusals');
+        const type = await clientOf(d, { token: d.tokens.type })();
+        await refused(type.killProcess(p.id), 403);
+        await type.sendProcessInput(p.id, { data: 'yes\n', encoding: 'text' });
+        await seen.sees('yes\r\nyes');
+        assert.ok(!seen.data.includes('no'));
+        assert.equal((await d.get(p.id)).cols, 80);
+        seen.t.close();
+        await killAndDelete(own, p);
+    });
+
+    it('what is not there: every call says so', async () => {
+        const c = await client();
+        const id = 'proc_nothing';
+        for (const call of [
+            () => c.getProcess(id),
+            () => c.deleteProcess(id),
+            () => c.stopProcess(id),
+            () => c.killProcess(id),
+            () => c.getProcessLogs(id),
+            () => c.followProcessLogs(id, () => {}),
+            () => c.sendProcessInput(id, { data: '' }),
+            () => c.resizeProcessTerminal(id, { cols: 80, rows: 24 }),
+        ]) {
+            await refused(call(), 404, (x) => {
+                assert.match(x.type, /:not_found$/);
+                assert.deepEqual(x.details, { id, resource: 'process' });
+            });
+        }
+        problem(await ask('GET', '/v1/nothing'), 404, 'invalid_request');
+        problem(await ask('PUT', '/v1/processes'), 405, 'invalid_request');
+    });
+
+    /* The original has four shapes of errors, and none in some. */
+    it('calls that are none are refused in one shape and change nothing', async () => {
+        const c = await client();
+        const p = await c.createProcess({ command: 'cat', tty: true });
+        for (const [path, body, status] of [
+            ['/v1/processes', '{', 400],
+            ['/v1/processes', '[]', 422],
+            ['/v1/processes', '{"command":7}', 422],
+            ['/v1/processes', '{"command":"x","env":{"A=B":"x"}}', 400],
+            ['/v1/processes', '{"command":"x","tty":"yes"}', 422],
+            ['/v1/processes', `{"command":"${'x'.repeat(2 << 20)}"}`, 413],
+            ['/v1/processes/run', '{"command":"x","timeoutMs":-1}', 400],
+            ['/v1/processes/run', '{"command":"x","timeoutMs":"1"}', 422],
+            ['/v1/processes/config', '{"maxOutputBytes":1}', 422],
+            [`/v1/processes/${p.id}/input`, '{}', 422],
+            [`/v1/processes/${p.id}/input`, '{"data":7}', 422],
+            [`/v1/processes/${p.id}/terminal/resize`, '{"cols":80}', 422],
+            [`/v1/processes/${p.id}/terminal/resize`, '{"cols":70000,"rows":1}', 422],
+            [`/v1/processes/${p.id}/stop?waitMs=x`, '', 400],
+        ]) {
+            problem(await ask('POST', path, { body, headers: { 'Content-Type': 'application/json' } }), status, 'invalid_request');
+        }
+        for (const query of ['since=x', 'tail=-1', 'stream=both', 'follow=1']) problem(await ask('GET', `/v1/processes/${p.id}/logs?${query}`), 400, 'invalid_request');
+        problem(await ask('GET', '/v1/processes?owner=me'), 400, 'invalid_request');
+        assert.deepEqual((await d.list('?status=running')).map((x) => [x.id, x.cols, x.output.bytes_total]), [[p.id, 80, 0]]);
+        await killAndDelete(c, p);
+    });
+
+    it('a frame that is too long for any input ends the connection and not the process', async () => {
+        const c = await client();
+        const p = await c.createProcess({ command: 'cat', tty: true });
+        const s = new Session(c, p.id);
+        await s.ready();
+        const code = new Promise((done) => s.socket.on('close', done));
+        s.socket.send(JSON.stringify({ type: 'input', data: 'x'.repeat(2 << 20) }));
+        assert.equal(await code, 1009);
+        assert.equal((await c.getProcess(p.id)).status, 'running');
+        await killAndDelete(c, p);
+    });
+
+    it('text input may hold any character', async () => {
+        const c = await client();
+        const p = await c.createProcess(sh('head -c 6 | od -An -c'));
+        assert.deepEqual(await c.sendProcessInput(p.id, { data: 'a\0€\n', encoding: 'utf8' }), { bytesWritten: 6 });
+        await waitUntil(async () => /a +\\0 +342/.test((await c.getProcessLogs(p.id)).entries.map(text).join('')), 'them');
+        await killAndDelete(c, p);
+    });
+
+    it('who asked for a run and went takes it along', async () => {
+        const conn = await RawConn.connect(d);
+        const body = JSON.stringify({ command: 'sleep', args: ['100'] });
+        conn.send(`POST ${BASE}/v1/processes/run HTTP/1.1\r\nHost: ${d.host}:${d.port}\r\nAuthorization: Bearer ${d.token}\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+        const p = await waitUntil(async () => (await d.list('?status=running'))[0], 'the command');
+        conn.destroy();
+        assert.equal((await d.exitOf(p.id)).exit.by, 'detach');
+        await d.remove(p.id);
+    });
+
+    it('who asked for stop and went is not waited for; the process gets its signal', async () => {
+        const p = await d.sh('trap "echo got it" TERM; echo up; while :; do sleep 0.02; done');
+        await d.outputHas(p.id, 'up');
+        const conn = await RawConn.connect(d);
+        conn.send(`POST ${BASE}/v1/processes/${p.id}/stop?waitMs=600000 HTTP/1.1\r\nHost: ${d.host}:${d.port}\r\nAuthorization: Bearer ${d.token}\r\nContent-Length: 0\r\n\r\n`);
+        await d.outputHas(p.id, 'got it');
+        conn.destroy();
+        await d.remove(p.id);
+    });
+
+    it('a worker that dies loses nothing: entries keep their numbers, terminals go on', async () => {
+        const c = await client();
+        const p = await c.createProcess(sh('for i in 1 2 3; do echo $i; read x; done'));
+        const t = await c.createProcess({ command: 'cat', tty: true, interactive: true });
+        const first = new Session(c, t.id);
+        await first.ready();
+        first.t.sendInput('before\n');
+        await first.sees('before\r\nbefore');
+        await waitUntil(async () => (await c.getProcessLogs(p.id)).entries.length === 1, 'the first');
+        const old = d.workerPid();
+        process.kill(old, 'SIGKILL');
+        await d.nextWorker(old);
+        await first.closed;
+        await waitUntil(() => d.request('GET', '/healthz').then((a) => a.status === 200), 'the next worker');
+        for (let n = 2; n <= 3; n++) {
+            await c.sendProcessInput(p.id, { data: '\n', encoding: 'text' });
+            await waitUntil(async () => (await c.getProcessLogs(p.id)).entries.length === n, `${n}`);
+        }
+        assert.deepEqual((await c.getProcessLogs(p.id, { since: 1 })).entries.map((e) => [e.sequence, text(e)]), [[2, '2\n'], [3, '3\n']]);
+        assert.equal((await c.getProcess(t.id)).interactive, true);
+        const again = new Session(c, t.id);
+        await again.sees('before\r\nbefore');
+        again.t.sendInput('after\n');
+        await again.sees('after\r\nafter');
+        again.t.close();
+        await killAndDelete(c, p, t);
+    });
+});
