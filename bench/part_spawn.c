@@ -5,6 +5,10 @@
  * The floor is posix_spawn, a pipe for the output that is read to its end,
  * and waitid. The daemon does that, keeps a record and answers over HTTP.
  * Floor, small daemon and a daemon with a worker of 500 MB take turns.
+ *
+ * One at a time there is a second floor: the same spawn behind two processes that do nothing
+ * but pass a message on and its answer back, as worker and keeper must. What it loses beside the
+ * first is the price of waking processes on another CPU, which no program can get below.
  */
 #include "parts.h"
 #include "results.h"
@@ -15,6 +19,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -93,6 +98,75 @@ static uint64_t bare_run(struct bare *b, unsigned total, unsigned in_flight)
                 bare_spawn(b, i), started++;
         }
     }
+    return now_ns() - begin;
+}
+
+/* --- the floor behind two processes ------------------------------------------- */
+
+#define HOP_BYTES 300 /* about what a request has */
+
+struct hops {
+    pid_t pid[2];
+    int fd;
+};
+
+/* Passes on what comes, and the answer back; `next` < 0: spawns instead. */
+static void hop_serve(struct bare *b, int from, int next)
+{
+    char message[HOP_BYTES];
+
+    while (read(from, message, sizeof(message)) == HOP_BYTES) {
+        if (next < 0)
+            bare_run(b, 1, 1);
+        else if (write(next, message, sizeof(message)) != HOP_BYTES ||
+                 read(next, message, sizeof(message)) != HOP_BYTES)
+            break;
+        if (write(from, message, sizeof(message)) != HOP_BYTES)
+            break;
+    }
+    _exit(0);
+}
+
+/* A hop in a process of its own; returns our end. */
+static int hop_start(struct bare *b, int next, pid_t *pid)
+{
+    int pair[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0 || (*pid = fork()) < 0)
+        die("a hop: %s", strerror(errno));
+    if (*pid == 0) {
+        close(pair[0]);
+        hop_serve(b, pair[1], next);
+    }
+    close(pair[1]);
+    return pair[0];
+}
+
+/* They end when nobody is left to ask them. */
+static void hops_start(struct hops *h, struct bare *b)
+{
+    int keeper = hop_start(b, -1, &h->pid[0]);
+
+    h->fd = hop_start(b, keeper, &h->pid[1]);
+    close(keeper);
+}
+
+static void hops_stop(struct hops *h)
+{
+    close(h->fd);
+    waitpid(h->pid[1], NULL, 0);
+    waitpid(h->pid[0], NULL, 0);
+}
+
+static uint64_t hops_run(struct hops *h, unsigned total)
+{
+    uint64_t begin = now_ns();
+    char message[HOP_BYTES] = {0};
+
+    for (unsigned i = 0; i < total; i++)
+        if (write(h->fd, message, sizeof(message)) != HOP_BYTES ||
+            read(h->fd, message, sizeof(message)) != HOP_BYTES)
+            die("a hop has ended");
     return now_ns() - begin;
 }
 
@@ -204,16 +278,23 @@ static void measure(struct spawners *s, const char *name, const char *program, u
     uint64_t bare = 0;
     uint64_t small = 0;
     uint64_t large = 0;
+    uint64_t hops = 0;
+    struct hops h;
 
     s->bare.program = program;
+    hops_start(&h, &s->bare);
     asked_prepare(&s->small, program);
     asked_prepare(&s->large, program);
     for (unsigned i = 0; i < SLICES; i++) {
         bare += bare_run(&s->bare, s->slice, in_flight);
+        hops += in_flight == 1 ? hops_run(&h, s->slice) : 0;
         small += asked_run(&s->small, s->slice, in_flight);
         large += asked_run(&s->large, s->slice, in_flight);
     }
+    hops_stop(&h);
     result_add(total / (double)bare, "spawn.%s_%u.bare", name, in_flight);
+    if (hops > 0)
+        result_add(total / (double)hops, "spawn.%s_%u.hops", name, in_flight);
     result_add(total / (double)small, "spawn.%s_%u.daemon", name, in_flight);
     result_add(total / (double)large, "spawn.%s_%u.large", name, in_flight);
 }
