@@ -76,13 +76,12 @@ static const char *headers_for(int status)
 /* A page's WebSocket is not shown the status of a refusal, but it is shown a close code. */
 static bool is_shown_codes(const struct exchange *ex)
 {
-    size_t at = 0;
-    const char *upgrade = http1_header(&ex->rq, "Upgrade", &at);
+    size_t upgrade = 0, key = 0;
 
-    at = 0;
+    /* Of a head that failed no header can be asked for: it is never `rq_done`. */
     return ex->g->o.close_codes && ex->rq_done && ex->rq.upgrade &&
-           http1_has_token(upgrade, "websocket") &&
-           http1_header(&ex->rq, "Sec-WebSocket-Key", &at) != NULL;
+           http1_has_token(http1_header(&ex->rq, "Upgrade", &upgrade), "websocket") &&
+           http1_header(&ex->rq, "Sec-WebSocket-Key", &key) != NULL;
 }
 
 static void put_accept(struct exchange *ex, struct buf *out)

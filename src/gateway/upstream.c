@@ -10,6 +10,8 @@
 
 #include "gateway/exchange.h"
 
+#define UPSTREAM_SMALL_BYTES 2048 /* copied for less than a call costs */
+
 static const struct conn_proto upstream_proto;
 
 static struct shared_counters *counters(const struct exchange *ex)
@@ -92,7 +94,6 @@ void upstream_begin(struct exchange *ex)
 {
     struct http1_limits limits = ex->rs.limits;
     struct hf_error err = {0};
-    struct iovec iov;
 
     if (upstream_put_head(ex, &err) < 0) {
         answer_error(ex, &err);
@@ -104,11 +105,9 @@ void upstream_begin(struct exchange *ex)
     ex->reused = ex->up != NULL;
     if (ex->up == NULL && (ex->up = upstream_dial(ex)) == NULL)
         return;
-    iov = (struct iovec){buf_data(&ex->g->head), ex->g->head.len};
-    if (ex->rq_done)
-        conn_send(ex->up, &iov, 1);
-    else
-        conn_cork(ex->up, iov.iov_base, iov.iov_len); /* the body may be here already */
+    /* The body may be here already; and requests that came together go together, so that their
+     * sandbox is woken once. */
+    conn_cork(ex->up, buf_data(&ex->g->head), ex->g->head.len);
     if (!ex->client->delivering)
         conn_resume(ex->client);
 }
@@ -225,7 +224,9 @@ static void upstream_on_body(struct exchange *ex, const char *bytes, size_t len)
         {.iov_base = size}, {(void *)(uintptr_t)bytes, len}, {(void *)(uintptr_t) "\r\n", 2}};
 
     ex->record.bytes_down += len;
-    if (ex->chunked) {
+    if (!ex->chunked && len <= UPSTREAM_SMALL_BYTES && ex->rs.length == len) {
+        conn_cork(ex->client, bytes, len); /* the whole answer, with those of others */
+    } else if (ex->chunked) {
         iov[0].iov_len = (size_t)snprintf(size, sizeof size, "%zx\r\n", len);
         conn_send(ex->client, iov, 3);
     } else {
@@ -254,8 +255,9 @@ static void upstream_on_done(struct exchange *ex)
         iov = (struct iovec){buf_data(out), out->len};
         conn_send(ex->client, &iov, 1);
     }
+    /* One that answers before it was asked is not asked again. */
     exchange_drop_up(ex, ex->rs.keep_alive && !ex->rs.until_close && ex->rq_done && !ex->up->mute &&
-                             !ex->up->blocked);
+                             !ex->up->blocked && ex->up->out.len == 0);
     exchange_answered(ex);
 }
 

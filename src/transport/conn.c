@@ -225,11 +225,13 @@ void conn_set_deadline(struct conn *c, enum deadline_kind kind)
 
 static ssize_t conn_sendmsg(struct conn *c, struct iovec *iov, size_t count)
 {
+    const int flags = MSG_NOSIGNAL | MSG_DONTWAIT;
     struct msghdr msg = {.msg_iov = iov, .msg_iovlen = count};
     ssize_t n;
 
-    do
-        n = sendmsg(c->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+    do /* one part needs no look at a table of them */
+        n = count == 1 ? send(c->fd, iov->iov_base, iov->iov_len, flags)
+                       : sendmsg(c->fd, &msg, flags);
     while (n < 0 && errno == EINTR);
     if (n < 0 && (errno == EAGAIN || errno == ENOBUFS))
         return 0;

@@ -124,6 +124,13 @@ describe('a refused WebSocket with --websocket-close-codes', () => {
         await c.expectEnd();
     });
 
+    it('a request that is none is a status: nobody knows what it wanted', async () => {
+        const c = await RawConn.connect(gw.g);
+        c.send('GET /sandboxes/a/proxy/80/ HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n');
+        assert.equal((await c.response()).status, 400);
+        await c.rest();
+    });
+
     it('other upgrades and plain requests see the answer itself', async () => {
         const c = await RawConn.connect(gw.g);
         c.send('GET /sandboxes/a/proxy/80/409 HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: bytes\r\n\r\n');
