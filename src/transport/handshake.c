@@ -7,7 +7,9 @@
  * Layer: transport.
  */
 #include <assert.h>
+#include <string.h>
 
+#include "base/text.h"
 #include "transport/deflate.h"
 #include "transport/ws_accept.h"
 #include "transport/ws_conn.h"
