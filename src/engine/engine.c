@@ -116,7 +116,7 @@ void engine_free(struct engine *e)
             list_remove(&p->exited_link);
         registry_remove(e, p);
     }
-    record_fini(&e->spare);
+    spare_fini(e);
     buf_fini(&e->filtered);
     task_cancel(&e->events.wake);
     timer_close(e->retention);

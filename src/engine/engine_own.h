@@ -45,7 +45,9 @@ struct engine {
     size_t running, starting, retained;
     uint64_t ring_bytes; /* of all rings in memory */
     uint64_t disk_bytes; /* of those in files */
-    struct record spare; /* made ahead, while a child is on its way; fd -1: none */
+    /* Made ahead, while a child is on its way, or left by processes that are forgotten. */
+    struct record spares[RECORD_SPARES];
+    size_t spare_count;
     struct task spare_task;
     size_t viewers;
     struct buf filtered; /* a slice without queries, while it is sent; see viewer_screen.c */
@@ -211,6 +213,7 @@ struct process *registry_find_tag(struct engine *e, const char *tag, bool living
 void retention_add(struct engine *e, struct process *p);
 void retention_run(struct engine *e);
 void spare_init(struct engine *e);
+void spare_fini(struct engine *e);
 void spare_offer(struct engine *e, struct record *r); /* takes it in any case */
 void retention_change(struct process *p);             /* its retain_ms is another */
 /* Drops the oldest exited records until `need` more bytes of ring fit, in memory or on disk;

@@ -135,27 +135,34 @@ static void queue_input(struct process *p, const struct spawn_spec *s)
 static void spare_fill(void *arg)
 {
     struct engine *e = arg;
+    struct record *r = &e->spares[0];
 
-    if (e->spare.fd >= 0 ||
-        record_create(&e->spare, journal_ring_bytes(e->options.journal_bytes, e->exact), 0) < 0)
+    if (e->spare_count > 0 ||
+        record_create(r, journal_ring_bytes(e->options.journal_bytes, e->exact), 0) < 0)
         return;
     /* The pages that every process needs, before it needs them. */
-    e->spare.marks[0].at = 0;
-    e->spare.meta[0][0] = '\0';
+    r->marks[0].at = 0;
+    r->meta[0][0] = '\0';
+    e->spare_count = 1;
 }
 
 void spare_init(struct engine *e)
 {
-    e->spare.fd = -1;
     e->spare_task = (struct task){.fn = spare_fill, .arg = e};
+}
+
+void spare_fini(struct engine *e)
+{
+    while (e->spare_count > 0)
+        record_fini(&e->spares[--e->spare_count]);
 }
 
 void spare_offer(struct engine *e, struct record *r)
 {
-    if (e->spare.fd < 0 && r->fd >= 0 &&
+    if (e->spare_count < RECORD_SPARES && r->fd >= 0 &&
         r->head->ring_bytes == journal_ring_bytes(e->options.journal_bytes, e->exact) &&
         record_recycle(r)) {
-        e->spare = *r;
+        e->spares[e->spare_count++] = *r;
         *r = (struct record){.fd = -1};
     }
     record_fini(r);
@@ -163,17 +170,11 @@ void spare_offer(struct engine *e, struct record *r)
 
 static int spare_take(struct engine *e, struct record *r, size_t ring, size_t extra)
 {
-    int rc = 0;
-
-    if (extra == 0 && e->spare.fd >= 0 &&
-        e->spare.head->ring_bytes == ((ring + 4095) & ~(size_t)4095)) {
-        *r = e->spare;
-        memset(&e->spare, 0, sizeof e->spare);
-        e->spare.fd = -1;
-    } else {
-        rc = record_create(r, ring, extra);
-    }
-    return rc;
+    if (extra > 0 || e->spare_count == 0 ||
+        e->spares[e->spare_count - 1].head->ring_bytes != ((ring + 4095) & ~(size_t)4095))
+        return record_create(r, ring, extra);
+    *r = e->spares[--e->spare_count];
+    return 0;
 }
 
 static bool make_room(struct engine *e, size_t ring, bool on_disk, struct hf_error *err)

@@ -19,7 +19,7 @@
 #include "keeper/high.h"
 
 #define STACK_GUARD_BYTES (64 * 1024) /* the largest page size that Linux knows */
-#define STACKS_IDLE_MAX 8
+#define STACKS_IDLE_MAX 16
 
 /* --- stacks --------------------------------------------------------------- */
 

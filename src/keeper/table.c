@@ -197,6 +197,8 @@ void entry_close(struct entry *e, uint32_t which)
 void entry_move_high(struct entry *e)
 {
     high_move(&e->pub.record_fd);
+    if (e->pub.exited)
+        return; /* the worker is about to close what it has read to the end */
     high_move(&e->pub.tty_fd);
     high_move(&e->pub.stdin_fd);
     high_move(&e->pub.stdout_fd);
