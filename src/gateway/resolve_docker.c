@@ -127,10 +127,12 @@ static void list_on_done(void *arg, int rc)
     struct docker *d = arg;
 
     d->list = NULL;
-    if (rc == 0 && d->list_status == 200)
+    if (rc == 0 && d->list_status == 200) {
         docker_take_list(d);
-    else
+    } else {
         log_warn("docker: the list of containers failed: %s", rc < 0 ? strerror(-rc) : "refused");
+        timer_start(d->timer, DOCKER_RETRY_MS);
+    }
     buf_fini(&d->text);
     if (d->again)
         docker_list(d);
@@ -165,6 +167,8 @@ static void docker_list(struct docker *d)
                          "/containers/json?filters=%7B%22label%22%3A%5B%22" DOCKER_LABEL
                          "%22%5D%2C%22status%22%3A%5B%22running%22%5D%7D",
                          &list_ops);
+    if (d->list == NULL)
+        timer_start(d->timer, DOCKER_RETRY_MS); /* what has happened is not told again */
 }
 
 /* --- events ------------------------------------------------------------------------------ */
@@ -213,8 +217,13 @@ static void docker_begin(struct docker *d)
 
 static void docker_on_timer(struct timer *t, void *arg)
 {
+    struct docker *d = arg;
+
     (void)t;
-    docker_begin(arg);
+    if (d->events == NULL)
+        docker_begin(d);
+    else
+        docker_list(d);
 }
 
 /* --- the resolver -------------------------------------------------------------------------- */

@@ -18,7 +18,7 @@ before(async () => Object.assign(up, await httpUpstream((req, res) => res.end('h
 after(() => up.close());
 
 describe('docker:', () => {
-    const engine = { containers: [], lists: 0, events: new Set() };
+    const engine = { containers: [], lists: 0, fails: 0, events: new Set() };
     let gw;
 
     const container = (name, label, ip = '127.0.0.1') => ({
@@ -51,6 +51,7 @@ describe('docker:', () => {
                     assert.equal(url.pathname, '/containers/json');
                     assert.deepEqual(filters.status, ['running']);
                     engine.lists++;
+                    if (engine.fails-- > 0) return res.writeHead(500).end('{"message":"busy"}');
                     res.setHeader('content-type', 'application/json');
                     res.end(JSON.stringify(engine.containers));
                 });
@@ -84,6 +85,15 @@ describe('docker:', () => {
         engine.containers = engine.containers.filter((c) => c.Labels['holdfast.sandbox'] !== 'alpha');
         event('die');
         await waitUntil(async () => (await status('alpha')) === 404, 'it to be gone');
+    });
+
+    /* An event comes once: a list that failed after it once left the gateway with what it knew before. */
+    it('asks again for a list that failed', async () => {
+        engine.fails = 2;
+        engine.containers.push(container('c5', 'delta'));
+        event('start');
+        await waitUntil(async () => (await status('delta')) === 200, 'the list after two failures');
+        assert.match(gw.stderr, /the list of containers failed: refused/);
     });
 
     it('keeps what it knows while the engine is away, and looks again when it is back', async () => {
