@@ -174,6 +174,8 @@ static void attention_on_looked(void *arg, const void *packet, size_t len, int *
     struct list *it, *tmp;
 
     (void)len, (void)fds, (void)fd_count;
+    if (m == NULL)
+        return;
     list_for_each (it, tmp, &e->processes) {
         struct process *p = list_entry(it, struct process, link);
 

@@ -41,6 +41,18 @@ static void end_finish(struct process *p, const struct survivors *s)
     process_unref(p);
 }
 
+/* The worker leaves before the end has come; nobody is told. */
+void end_free(struct process *p)
+{
+    timer_close(p->end_timer);
+    while (!list_is_empty(&p->end_waiters)) {
+        struct end_waiter *w = list_entry(p->end_waiters.next, struct end_waiter, link);
+
+        list_remove(&w->link);
+        free(w);
+    }
+}
+
 static void end_signal(struct process *p, int signum)
 {
     process_signal(p, signum, TARGET_TREE, NULL, NULL, NULL);
@@ -60,12 +72,16 @@ static void end_on_survey(void *arg, const void *packet, size_t len, int *fds, s
 {
     struct process *p = arg;
     const struct k_surveyed *m = packet;
-    struct survivors s = {.total = m->total};
+    struct survivors s = {.total = m != NULL ? m->total : 0};
     bool late = p->end_phase == END_KILL && clock_mono_ms() >= p->end_verify_until_ms;
     uint32_t i;
 
     (void)len, (void)fds, (void)fd_count;
     p->survey_open = false;
+    if (m == NULL) {
+        process_unref(p);
+        return;
+    }
     for (i = 0; i < m->count && i < SURVIVORS_MAX; i++) {
         s.list[i].pid = m->list[i].pid;
         memcpy(s.list[i].comm, m->list[i].comm, sizeof s.list[i].comm);

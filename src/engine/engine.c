@@ -116,12 +116,12 @@ void engine_free(struct engine *e)
             list_remove(&p->exited_link);
         registry_remove(e, p);
     }
+    line_free(e->line);
     spare_fini(e);
     buf_fini(&e->filtered);
     task_cancel(&e->events.wake);
     timer_close(e->retention);
     ports_free(e);
-    line_free(e->line);
     if (e->exact) {
         struct io_count now = io_counted();
         e->state.head->final_read_bytes = now.read_bytes;

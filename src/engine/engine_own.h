@@ -48,6 +48,8 @@ struct engine {
     /* Made ahead, while a child is on its way, or left by processes that are forgotten. */
     struct record spares[RECORD_SPARES];
     size_t spare_count;
+    bool spares_wanted;         /* one was taken since the timer was started */
+    struct timer *spares_timer; /* lets go of all but one when nobody wants them */
     struct task spare_task;
     size_t viewers;
     struct buf filtered; /* a slice without queries, while it is sent; see viewer_screen.c */
@@ -248,6 +250,7 @@ void exit_lost(struct process *p); /* never invented: the kernel's answer is not
 
 /* end.c */
 void end_on_exit(struct process *p);
+void end_free(struct process *p);
 void deadline_arm(struct process *p);
 void deadline_on_detach(struct process *p);
 void deadline_on_attach(struct process *p);

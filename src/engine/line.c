@@ -308,13 +308,14 @@ void line_free(struct line *l)
 {
     if (l == NULL)
         return;
-    while (!list_is_empty(&l->queue))
-        queued_free(l, list_entry(l->queue.next, struct queued, link));
     while (!list_is_empty(&l->requests)) {
         struct request *r = list_entry(l->requests.next, struct request, link);
         list_remove(&r->link);
+        r->fn(r->arg, NULL, 0, NULL, 0);
         free(r);
     }
+    while (!list_is_empty(&l->queue))
+        queued_free(l, list_entry(l->queue.next, struct queued, link));
     watch_close(l->watch);
     timer_close(l->later_timer);
     buf_fini(&l->later);

@@ -23,9 +23,10 @@ struct line_ops {
 };
 
 struct line *line_new(struct loop *loop, int fd, const struct line_ops *ops, void *arg);
-void line_free(struct line *l); /* open requests are dropped without an answer */
+void line_free(struct line *l); /* open requests are answered with a packet of NULL */
 
-/* An answer: the packet and the descriptors that came with it (to be taken: set to -1). */
+/* An answer: the packet and the descriptors that came with it (to be taken: set to -1). NULL: none
+ * will come, the worker leaves; what was kept for it is to be freed, and nobody told. */
 typedef void line_answer_fn(void *arg, const void *packet, size_t len, int *fds, size_t fd_count);
 
 /* A packet that nobody waits for: it goes after LINE_LATER_MS with all that have gathered, or when

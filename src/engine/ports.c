@@ -108,6 +108,8 @@ static void ports_on_held(void *arg, const void *packet, size_t len, int *fds, s
     struct list *it, *tmp;
 
     (void)len, (void)fds, (void)fd_count;
+    if (m == NULL)
+        return;
     list_for_each (it, tmp, &ps->watches) {
         struct port_watch *w = list_entry(it, struct port_watch, link);
 

@@ -64,7 +64,7 @@ void process_unref(struct process *p)
     timer_close(p->stall);
     timer_close(p->tty_retry);
     timer_close(p->drain);
-    timer_close(p->end_timer);
+    end_free(p);
     timer_close(p->deadline);
     attention_free(p);
     answers_free(p);
@@ -181,7 +181,7 @@ static void signal_on_answer(void *arg, const void *packet, size_t len, int *fds
     struct hf_error err = {0};
 
     (void)len, (void)fds, (void)fd_count;
-    if (c->done != NULL) {
+    if (c->done != NULL && m != NULL) {
         if (m->error == ESRCH)
             hf_fail(&err, HF_E_not_running, "nobody is left to be signalled");
         else if (m->error != 0)

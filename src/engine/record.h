@@ -141,6 +141,7 @@ void record_name(struct record *r, const char *id);
  * cheaper than another. False: it has used too much memory, and is as it was. */
 #define RECORD_RECYCLE_BYTES (64 * 1024) /* pages that are worth keeping */
 #define RECORD_SPARES 16                 /* as many at once; a burst of short programs takes them */
+#define RECORD_SPARES_MS 500             /* without one being taken: one is enough */
 bool record_recycle(struct record *r);
 /* One that an earlier worker made; takes fd on success. -EPROTO: not of our layout. */
 int record_adopt(struct record *r, int fd);

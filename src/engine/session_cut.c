@@ -30,7 +30,9 @@ static void signal_on_answer(void *arg, const void *packet, size_t len, int *fds
 {
     struct session *s = arg;
 
-    (void)packet, (void)len, (void)fds, (void)fd_count;
+    (void)len, (void)fds, (void)fd_count;
+    if (packet == NULL)
+        return; /* the sessions are gone already */
     s->signals_open--;
     session_step_later(s);
 }

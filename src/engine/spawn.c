@@ -146,13 +146,26 @@ static void spare_fill(void *arg)
     e->spare_count = 1;
 }
 
+static void spares_on_timer(struct timer *t, void *arg)
+{
+    struct engine *e = arg;
+
+    if (e->spares_wanted)
+        timer_start(t, RECORD_SPARES_MS);
+    e->spares_wanted = false;
+    while (!timer_is_active(t) && e->spare_count > 1)
+        record_fini(&e->spares[--e->spare_count]);
+}
+
 void spare_init(struct engine *e)
 {
     e->spare_task = (struct task){.fn = spare_fill, .arg = e};
+    e->spares_timer = timer_new(e->loop, spares_on_timer, e);
 }
 
 void spare_fini(struct engine *e)
 {
+    timer_close(e->spares_timer);
     while (e->spare_count > 0)
         record_fini(&e->spares[--e->spare_count]);
 }
@@ -164,6 +177,8 @@ void spare_offer(struct engine *e, struct record *r)
         record_recycle(r)) {
         e->spares[e->spare_count++] = *r;
         *r = (struct record){.fd = -1};
+        if (!timer_is_active(e->spares_timer))
+            timer_start(e->spares_timer, RECORD_SPARES_MS);
     }
     record_fini(r);
 }
@@ -174,6 +189,7 @@ static int spare_take(struct engine *e, struct record *r, size_t ring, size_t ex
         e->spares[e->spare_count - 1].head->ring_bytes != ((ring + 4095) & ~(size_t)4095))
         return record_create(r, ring, extra);
     *r = e->spares[--e->spare_count];
+    e->spares_wanted = true;
     return 0;
 }
 
@@ -323,7 +339,9 @@ static void spawn_on_answer(void *arg, const void *packet, size_t len, int *fds,
     struct hf_error err = {0};
 
     p->engine->starting--;
-    if (m->entry == 0) {
+    if (m == NULL) {
+        ; /* whoever asked is gone before the engine */
+    } else if (m->entry == 0) {
         p->engine->state.head->spawn_failed_total++;
         explain(sp, m, &err);
         registry_remove(p->engine, p);
