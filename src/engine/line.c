@@ -158,12 +158,32 @@ static void line_on_later(struct timer *t, void *arg)
     line_send_held(arg);
 }
 
+/* The streams of a process mostly end together: one packet closes them all. */
+static bool line_joins_last(struct line *l, const struct later_packet *p)
+{
+    struct later_packet *last;
+    struct k_close a, b;
+
+    if (l->later.len < sizeof *last || p->len != sizeof a)
+        return false;
+    last = (struct later_packet *)(void *)(buf_data(&l->later) + l->later.len - sizeof *last);
+    memcpy(&a, last->bytes, sizeof a);
+    memcpy(&b, p->bytes, sizeof b);
+    if (last->len != p->len || a.type != K_CLOSE || b.type != K_CLOSE || a.entry != b.entry)
+        return false;
+    a.which |= b.which;
+    memcpy(last->bytes, &a, sizeof a);
+    return true;
+}
+
 void line_send_later(struct line *l, const void *packet, size_t len)
 {
     struct later_packet p = {.len = (uint32_t)len};
 
     assert(len <= sizeof p.bytes);
     memcpy(p.bytes, packet, len);
+    if (line_joins_last(l, &p))
+        return;
     if (l->later.len == 0)
         timer_start(l->later_timer, LINE_LATER_MS);
     buf_put(&l->later, &p, sizeof p);

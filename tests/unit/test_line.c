@@ -62,3 +62,33 @@ TEST(a_request_is_answered_or_told_that_it_will_not_be)
     close(pair[0]);
     close(pair[1]);
 }
+
+/* What goes later goes together, and what ends together in one packet. */
+TEST(closes_of_one_process_are_one_packet)
+{
+    struct told t = {0};
+    struct k_close a = {.type = K_CLOSE, .entry = 7, .which = K_FD_STDOUT}, got;
+    struct line *l;
+    int pair[2];
+
+    REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
+    t.loop = loop_new();
+    l = line_new(t.loop, pair[0], &no_ops, NULL);
+    line_send_later(l, &a, sizeof a);
+    a.which = K_FD_STDERR;
+    line_send_later(l, &a, sizeof a);
+    for (uint32_t i = 0; i < LINE_LATER_MAX; i++) { /* of others, until they must go */
+        a.entry = 100 + i;
+        line_send_later(l, &a, sizeof a);
+    }
+    REQUIRE(recv(pair[1], &got, sizeof got, 0) == sizeof got);
+    EXPECT_U64(got.entry, 7);
+    EXPECT_U64(got.which, K_FD_STDOUT | K_FD_STDERR);
+    REQUIRE(recv(pair[1], &got, sizeof got, 0) == sizeof got);
+    EXPECT_U64(got.entry, 100);
+    EXPECT_U64(got.which, K_FD_STDERR);
+    line_free(l);
+    loop_free(t.loop);
+    close(pair[0]);
+    close(pair[1]);
+}
