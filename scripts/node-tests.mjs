@@ -2,11 +2,10 @@
 //
 // node-tests.mjs - runs the tests against the real binary by Node's own runner
 //
-// Usage: node scripts/node-tests.mjs TAP_FILE [TEST_FILE...]
+// Usage: node scripts/node-tests.mjs TAP_FILE [FILE or FOLDER...]
 //
-// One file at a time: the tests measure time-outs and count descriptors and
-// share the processors with the daemon. The check that every error code was met
-// comes last, after all others have noted what they met. People get the `spec`
+// Two files at a time: they mostly wait, each for a daemon of its own. The check that
+// every error code was met comes last and waits until the other of the two has ended. People get the `spec`
 // report on standard output; TAP_FILE gets the same as TAP, closing lines included.
 
 import fs from 'node:fs';
@@ -17,6 +16,7 @@ import { run } from 'node:test';
 import { spec as Spec, tap } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
 
+const FILES_AT_ONCE = 2;
 const tests = path.join(path.dirname(fileURLToPath(import.meta.url)), '../tests');
 const [tapFile, ...asked] = process.argv.slice(2).map((arg) => path.resolve(arg));
 
@@ -30,7 +30,7 @@ function testFilesBelow(dir) {
         });
 }
 
-const files = asked.length > 0 ? asked : testFilesBelow(tests);
+const files = (asked.length > 0 ? asked : [tests]).flatMap((at) => (fs.statSync(at).isDirectory() ? testFilesBelow(at) : [at]));
 const lastCheck = path.join(tests, 'codes.check.mjs');
 if (asked.length === 0 && fs.existsSync(lastCheck)) files.push(lastCheck);
 
@@ -47,7 +47,7 @@ const stop = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => stop.abort());
 
 // Half an hour for one file is long even at full scale: it hangs.
-const stream = run({ files, concurrency: 1, timeout: 30 * 60 * 1000, signal: stop.signal });
+const stream = run({ files, concurrency: FILES_AT_ONCE, timeout: 30 * 60 * 1000, signal: stop.signal });
 stream.on('test:fail', (event) => {
     if (!event.todo) process.exitCode = 1;
 });
