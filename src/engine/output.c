@@ -20,7 +20,7 @@
 #define DRAIN_BYTES (2 * 1024 * 1024)
 #define TTY_SMALL_BYTES 1024 /* less came than a terminal can give: it is empty now */
 #define PIPE_READ_BYTES (256 * 1024)
-#define PIPE_GATHER_BYTES (64 * 1024)
+#define PIPE_GATHER_BYTES (256 * 1024)
 #define GATHER_BYTES (128 * 1024) /* of a flooding terminal, before they are sent */
 #define PIPE_GROWN_BYTES (1024 * 1024)
 #define TTY_RETRY_MIN_MS 10
