@@ -225,7 +225,7 @@ void conn_set_deadline(struct conn *c, enum deadline_kind kind)
 
 static ssize_t conn_sendmsg(struct conn *c, struct iovec *iov, size_t count)
 {
-    const int flags = MSG_NOSIGNAL | MSG_DONTWAIT;
+    const int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (c->parting ? MSG_MORE : 0);
     struct msghdr msg = {.msg_iov = iov, .msg_iovlen = count};
     ssize_t n;
 

@@ -73,6 +73,7 @@ struct conn {
     bool dialled;    /* we connected to the peer */
     bool connecting; /* and it has not answered yet: what is sent waits */
     bool mute;       /* dialled: the peer takes no more, but what it has said is still read */
+    bool parting;    /* its end follows what is sent now: one packet takes both */
 };
 
 #define CONN_IOV_MAX 32

@@ -55,6 +55,7 @@ void conn_finish(struct conn *c, bool drain)
         return;
     buf_wipe(&c->in);
     conn_become(c, &ending_proto, drain && !c->eof ? c : NULL);
+    c->parting = true;
     if (!c->blocked)
         conn_flush(c);
     if (c->blocked)

@@ -209,30 +209,17 @@ export class Daemon {
         return proc.descendantsOf(this.pid).find((s) => s.name === 'holdfast')?.pid;
     }
 
-    /** The worker is the keeper's child that runs the same program and is no spawned process. */
+    /** By its name: a child between clone and exec runs the same program, but has the keeper's. */
     workerPid() {
-        const keeper = this.keeperPid();
-        const mine = proc.exe(keeper);
-        const base = this.options.workerExe ?? path.basename(mine ?? '');
-        return (
-            proc.childrenOf(keeper).find((s) => {
-                if (s.state === 'Z') return false;
-                const exe = proc.exe(s.pid);
-                if (!exe || (exe !== mine && path.basename(exe) !== base)) return false;
-                return !(proc.environ(s.pid) ?? []).some((e) => e.startsWith('HOLDFAST_PROCESS_ID='));
-            })?.pid ?? null
-        );
+        const worker = proc.childrenOf(this.keeperPid()).find((s) => s.state !== 'Z' && s.name === 'holdfast-worker');
+        return worker?.pid ?? null;
     }
 
-    /** A worker other than `old`; seen twice, because a child between fork and exec looks like one for a moment. */
     async nextWorker(old, ms = 10000) {
-        let last = null;
         return waitUntil(
             () => {
                 const now = this.workerPid();
-                const same = now !== null && now !== old && now === last;
-                last = now;
-                return same ? now : null;
+                return now === old ? null : now;
             },
             'a new worker',
             ms,
