@@ -27,6 +27,7 @@
 #include "keeper/link.h"
 #include "keeper/streams.h"
 #include "keeper/table.h"
+#include "keeper/tree.h"
 
 #define DEADLINE_NONE UINT64_MAX
 
@@ -71,6 +72,7 @@ struct ending {
     enum ending_phase phase;
     uint64_t deadline_ms;
     bool orderly; /* the worker did what it was asked */
+    struct farewell farewell;
     int code;
 };
 

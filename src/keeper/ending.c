@@ -14,11 +14,12 @@
 
 #define ENDING_WORKER_MS 3000 /* beyond the grace: clients are told, exits are written down */
 #define ENDING_LOOK_MS 20     /* between two looks at what SIGKILL has left */
+#define ENDING_OBEY_MS 100    /* between two looks at who has not heard of the end yet */
 
 /* Init ends whatever there is, whoever started it. */
 static void ending_signal(struct keeper *k, int signum)
 {
-    (void)tree_signal_every(k, signum);
+    (void)tree_signal_every(k, signum, signum == SIGTERM ? &k->ending.farewell : NULL);
     if (k->pid == 1)
         (void)kill(-1, signum);
 }
@@ -84,7 +85,7 @@ static void ending_finish(struct keeper *k, size_t alive)
 /* SIGKILL goes out at every look: somebody may have forked just then. */
 static void ending_step_kill(struct keeper *k, uint64_t now_ms)
 {
-    size_t alive = tree_signal_every(k, SIGKILL);
+    size_t alive = tree_signal_every(k, SIGKILL, NULL);
 
     if ((alive == 0 && k->worker.pid == 0) || now_ms >= k->ending.deadline_ms)
         ending_finish(k, alive);
@@ -102,7 +103,8 @@ void ending_step(struct keeper *k, uint64_t now_ms)
             ending_term(k);
         break;
     case ENDING_TERM:
-        if (late || tree_signal_every(k, 0) == 0)
+        /* A process in the middle of an exec cannot be told from others' by its environment. */
+        if (late || tree_signal_every(k, SIGTERM, &k->ending.farewell) == 0)
             ending_kill(k);
         break;
     case ENDING_KILL: ending_step_kill(k, now_ms); break;
@@ -114,8 +116,12 @@ void ending_step(struct keeper *k, uint64_t now_ms)
 uint64_t ending_deadline(const struct keeper *k)
 {
     switch (k->ending.phase) {
-    case ENDING_ASKED:
-    case ENDING_TERM: return k->ending.deadline_ms;
+    case ENDING_ASKED: return k->ending.deadline_ms;
+    case ENDING_TERM: {
+        uint64_t look = clock_mono_ms() + ENDING_OBEY_MS;
+
+        return look < k->ending.deadline_ms ? look : k->ending.deadline_ms;
+    }
     case ENDING_KILL: return clock_mono_ms() + ENDING_LOOK_MS;
     default: return DEADLINE_NONE;
     }

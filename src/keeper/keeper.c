@@ -315,6 +315,7 @@ static void teardown(struct keeper *k)
     io_close(&k->signal_fd);
     io_close(&k->state_fd);
     free(k->polls);
+    farewell_fini(&k->ending.farewell);
 }
 
 int keeper_run(const struct keeper_options *options, int resume_fd)

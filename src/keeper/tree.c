@@ -13,6 +13,7 @@
 #include <sys/sysmacros.h>
 
 #include "keeper/core.h"
+#include "keeper/hits.h"
 #include "keeper/procfs.h"
 #include "keeper/spawn.h"
 
@@ -304,9 +305,14 @@ static void tree_kill_cgroups(const struct keeper *k, const struct list *slots)
 }
 
 /* Without /proc: the groups of those leaders that are not reaped. */
-static size_t tree_signal_every_blind(struct keeper *k, int signum)
+static size_t tree_signal_every_blind(struct keeper *k, int signum, struct farewell *f)
 {
     uint32_t alive = 0;
+
+    if (f != NULL && f->begun)
+        signum = 0;
+    if (f != NULL)
+        f->begun = true;
 
     for (struct entry *e = table_first(&k->table); e != NULL; e = table_next(&k->table, e)) {
         if (!e->pub.exited)
@@ -315,7 +321,23 @@ static size_t tree_signal_every_blind(struct keeper *k, int signum)
     return alive;
 }
 
-size_t tree_signal_every(struct keeper *k, int signum)
+static void farewell_begin(struct farewell *f, const struct proc_list *l)
+{
+    if (f == NULL || f->begun)
+        return;
+    f->begun = true;
+    for (size_t i = 0; i < l->count; i++)
+        (void)hits_add(&f->there, &l->procs[i]);
+    hits_sort(&f->there);
+}
+
+void farewell_fini(struct farewell *f)
+{
+    hits_fini(&f->there);
+    hits_fini(&f->told);
+}
+
+size_t tree_signal_every(struct keeper *k, int signum, struct farewell *f)
 {
     struct proc_list l;
     uint32_t alive = 0;
@@ -324,15 +346,24 @@ size_t tree_signal_every(struct keeper *k, int signum)
         tree_kill_cgroups(k, &k->cgroup.lingering);
     if (proc_list_read(&l) < 0) {
         proc_list_fini(&l);
-        return tree_signal_every_blind(k, signum);
+        return tree_signal_every_blind(k, signum, f);
     }
+    farewell_begin(f, &l);
     tree_mark_descent(k, NULL, &l);
     tree_mark_every_stray(k, &l);
     tree_mark_closure(&l);
     for (size_t i = 0; i < l.count; i++) {
-        if (tree_is_living_member(&l.procs[i]))
-            (void)tree_kill(l.procs[i].pid, signum, &alive);
+        const struct proc *p = &l.procs[i];
+        bool meant = f == NULL || (hits_has(&f->there, p) && !hits_has(&f->told, p));
+
+        if (!tree_is_living_member(p))
+            continue;
+        (void)tree_kill(p->pid, meant ? signum : 0, &alive);
+        if (f != NULL && meant)
+            (void)hits_add(&f->told, p);
     }
+    if (f != NULL)
+        hits_sort(&f->told);
     proc_list_fini(&l);
     return alive;
 }

@@ -24,6 +24,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "keeper/hits.h"
 #include "keeper/proto.h"
 
 struct keeper;
@@ -51,7 +52,15 @@ void tree_survey(struct keeper *k, struct entry *e, struct k_surveyed *out);
 /* Is fn true for one of those alive? */
 bool tree_any(struct keeper *k, struct entry *e, bool (*fn)(void *arg, pid_t pid), void *arg);
 
-/* To every process of every tree; 0 sends nothing. Returns how many are alive. */
-size_t tree_signal_every(struct keeper *k, int signum);
+/* To every process of every tree; 0 sends nothing. Returns how many are alive. With `farewell`, which
+ * begins empty, each gets it once: at the first look, or, if it could not be told from others'
+ * then, at a later one. Who was not there at the first look does not get it: programs start
+ * others in order to end well. */
+struct farewell {
+    struct hits there, told;
+    bool begun;
+};
+size_t tree_signal_every(struct keeper *k, int signum, struct farewell *farewell);
+void farewell_fini(struct farewell *f);
 
 #endif

@@ -9,22 +9,15 @@
 #include <stdlib.h>
 
 #include "keeper/core.h"
+#include "keeper/hits.h"
 #include "keeper/tree.h"
 
 #define ROUNDS_MAX 16 /* a tree that forks faster than that is left to the next call */
 
-/* A process that has had its signal; the pid alone may be somebody else's by now. */
-struct hit {
-    pid_t pid;
-    uint64_t start_ticks;
-};
-
 struct shot {
     struct list link;
     struct k_signal m; /* the entry by its number: it may be forgotten before it is its turn */
-    struct hit *hits;  /* by pid, but for those of this round at the end */
-    size_t hit_count;
-    size_t hits_sorted;
+    struct hits hits;
     uint32_t count; /* who got it */
     int rc;         /* of the last that did not */
 };
@@ -50,41 +43,8 @@ static void shot_end(struct keeper *k, struct shot *s, int rc)
 {
     list_remove(&s->link);
     requests_tell_signaled(k, &s->m, rc, s->count);
-    free(s->hits);
+    hits_fini(&s->hits);
     free(s);
-}
-
-static int hit_compare(const void *a, const void *b)
-{
-    pid_t pa = ((const struct hit *)a)->pid, pb = ((const struct hit *)b)->pid;
-
-    return (pa > pb) - (pa < pb);
-}
-
-/* Whoever is new is noted as well. Without memory to note it, it may be hit again. */
-static bool shot_is_new(struct shot *s, const struct proc *p)
-{
-    struct hit key = {p->pid, p->start_ticks}, *old = NULL;
-
-    if (s->hits_sorted > 0)
-        old = bsearch(&key, s->hits, s->hits_sorted, sizeof key, hit_compare);
-    if (old != NULL && old->start_ticks == p->start_ticks)
-        return false;
-    if (old != NULL) {
-        *old = key;
-        return true;
-    }
-    /* Powers of two from 1 on. */
-    if ((s->hit_count & (s->hit_count - 1)) == 0) {
-        size_t cap = s->hit_count == 0 ? 1 : s->hit_count * 2;
-        struct hit *more = realloc(s->hits, cap * sizeof *more);
-
-        if (more == NULL)
-            return true;
-        s->hits = more;
-    }
-    s->hits[s->hit_count++] = key;
-    return true;
 }
 
 static void shot_at(struct shot *s, const struct proc *p)
@@ -105,14 +65,12 @@ static size_t shot_at_new(struct shot *s, const struct entry *e, const struct pr
 
         if (!tree_is_living_member(p) ||
             (s->m.target == K_RECENT && !tree_is_recent(e, l, p, s->m.since_ticks)) ||
-            !shot_is_new(s, p))
+            !hits_add(&s->hits, p))
             continue;
         shot_at(s, p);
         fresh++;
     }
-    if (s->hit_count > s->hits_sorted)
-        qsort(s->hits, s->hit_count, sizeof *s->hits, hit_compare);
-    s->hits_sorted = s->hit_count;
+    hits_sort(&s->hits);
     return fresh;
 }
 

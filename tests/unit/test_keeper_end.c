@@ -11,18 +11,26 @@
 
 #define SH(line) ((const char *const[]){"/bin/sh", "-c", (line), NULL})
 
-static struct k_spawned start(struct rig_worker *w, const char *line)
+/* A shell line that has said "up"; its pipes are the caller's. */
+static struct k_spawned start_with(struct rig_worker *w, const char *line, int fds[8])
 {
     struct rig_spec s;
     struct k_spawned m;
     char out[64];
-    int fds[8];
 
     rig_spec_init(&s, SH(line));
     rig_spawn(w, &s);
     m = rig_spawned(w, fds);
     REQUIRE(m.error == 0);
     rig_read_until(fds[0], out, sizeof out, "up");
+    return m;
+}
+
+static struct k_spawned start(struct rig_worker *w, const char *line)
+{
+    int fds[8];
+    struct k_spawned m = start_with(w, line, fds);
+
     close(fds[0]);
     close(fds[1]);
     return m;
@@ -91,6 +99,37 @@ TEST(when_all_obey_nobody_waits_for_the_grace)
     rig_kill_worker(&w);
     EXPECT_INT(rig_wait_keeper(&r), 0);
     EXPECT(clock_mono_ms() - at < 10000);
+}
+
+/*
+ * Who could not be told from others' when SIGTERM went out gets it as soon as it can; and what
+ * a program starts in order to end well does not get it.
+ */
+TEST(who_was_overlooked_hears_of_the_end_later)
+{
+    struct rig r;
+    struct rig_worker w;
+    uint64_t at = clock_mono_ms();
+    char out[64] = "";
+    int fds[8];
+
+    rig_init(&r);
+    r.options.grace_ms = 20000;
+    rig_start(&r);
+    rig_worker(&r, &w);
+    start(&w, "(setsid env -i sh -c 'sleep 0.3; exec env HOLDFAST_PROCESS_ID=x sleep 60' &);"
+              "echo up");
+    EXPECT_INT(rig_exited(&w).status, 0);
+    start_with(&w, "trap 'sleep 1 && echo well; exit' TERM; sleep 60 & echo up; wait", fds);
+    kill(r.keeper, SIGTERM);
+    expect_stop(&w, 20000);
+    rig_kill_worker(&w);
+    EXPECT_INT(rig_wait_keeper(&r), 0);
+    EXPECT(clock_mono_ms() - at < 10000);
+    rig_read_until(fds[0], out, sizeof out, "well");
+    EXPECT(strstr(out, "well") != NULL);
+    close(fds[0]);
+    close(fds[1]);
 }
 
 TEST(the_second_signal_ends_at_once)

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hits.h - who has had a signal, so that nobody gets it twice
+ *
+ * Looks follow one another, and each may find somebody whom the last did not. Layer: keeper.
+ */
+#ifndef HF_KEEPER_HITS_H
+#define HF_KEEPER_HITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct proc;
+
+struct hits {
+    struct hit {
+        pid_t pid;
+        uint64_t start_ticks; /* the pid alone may be somebody else's by now */
+    } * list;                 /* by pid, but for those of this look at the end */
+    size_t count, sorted;
+};
+
+/* Is it its first time? Noted as well; without memory for that, it may be told so again. */
+bool hits_add(struct hits *h, const struct proc *p);
+bool hits_has(const struct hits *h, const struct proc *p);
+/* After each look. */
+void hits_sort(struct hits *h);
+void hits_fini(struct hits *h);
+
+#endif
