@@ -150,10 +150,12 @@ static void spares_on_timer(struct timer *t, void *arg)
 {
     struct engine *e = arg;
 
-    if (e->spares_wanted)
+    if (e->spares_wanted) {
+        e->spares_wanted = false;
         timer_start(t, RECORD_SPARES_MS);
-    e->spares_wanted = false;
-    while (!timer_is_active(t) && e->spare_count > 1)
+        return;
+    }
+    while (e->spare_count > 1)
         record_fini(&e->spares[--e->spare_count]);
 }
 

@@ -313,7 +313,6 @@ static size_t tree_signal_every_blind(struct keeper *k, int signum, struct farew
         signum = 0;
     if (f != NULL)
         f->begun = true;
-
     for (struct entry *e = table_first(&k->table); e != NULL; e = table_next(&k->table, e)) {
         if (!e->pub.exited)
             (void)tree_kill(-e->pub.pid, signum, &alive);
