@@ -11,9 +11,14 @@ struct feeding {
     void *arg;
 };
 
-const struct tracker_state *tracker_state(const struct tracker *t)
+static struct tracker_state *current(const struct tracker *t)
 {
     return &t->head->state[atomic_load_explicit(&t->head->which, memory_order_acquire) & 1];
+}
+
+const struct tracker_state *tracker_state(const struct tracker *t)
+{
+    return current(t);
 }
 
 uint64_t tracker_at(const struct tracker *t)
@@ -142,13 +147,20 @@ static void put_aside(struct tracker *t, const struct tracker_state *s)
 void tracker_feed(struct tracker *t, const void *bytes, size_t len, unsigned rows,
                   tracker_query_fn *fn, void *arg)
 {
-    struct feeding f = {t, spare(t), rows, fn, arg};
-    uint64_t before = f.s->vt.at;
+    struct tracker_state *s = current(t);
+    uint64_t before = s->vt.at;
 
-    vt_feed(&f.s->vt, &ops, &f, bytes, len);
-    make_it_count(t);
-    if (t->every > 0 && before / t->every != f.s->vt.at / t->every)
-        put_aside(t, f.s);
+    if (vt_is_plain(&s->vt, bytes, len)) {
+        s->vt.at += len; /* one store: the rest stays as it is, so no copy is needed */
+    } else {
+        struct feeding f = {t, spare(t), rows, fn, arg};
+
+        s = f.s;
+        vt_feed(&s->vt, &ops, &f, bytes, len);
+        make_it_count(t);
+    }
+    if (t->every > 0 && before / t->every != s->vt.at / t->every)
+        put_aside(t, s);
 }
 
 void tracker_resized(struct tracker *t)

@@ -477,6 +477,11 @@ static size_t take_run(struct feed *f, const uint8_t *p, size_t len)
     return n;
 }
 
+bool vt_is_plain(const struct vt *v, const void *bytes, size_t len)
+{
+    return v->state == VT_GROUND && v->need == 0 && skip_text(bytes, len) == len;
+}
+
 void vt_feed(struct vt *v, const struct vt_ops *ops, void *arg, const void *bytes, size_t len)
 {
     struct feed f = {v, ops, arg};

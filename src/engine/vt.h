@@ -74,6 +74,9 @@ struct vt_ops {
      */
 };
 
+/* Nothing in it but text, for one who does not look at text: it only moves v->at on. */
+bool vt_is_plain(const struct vt *v, const void *bytes, size_t len);
+
 void vt_feed(struct vt *v, const struct vt_ops *ops, void *arg, const void *bytes, size_t len);
 /* Is a token open? Then it began at token_at. */
 bool vt_is_open(const struct vt *v);
