@@ -216,7 +216,7 @@ export class Daemon {
     }
 
     async nextWorker(old, ms = 10000) {
-        return waitUntil(
+        const worker = await waitUntil(
             () => {
                 const now = this.workerPid();
                 return now === old ? null : now;
@@ -225,6 +225,9 @@ export class Daemon {
             ms,
             2,
         );
+        // It may be there before Node has heard that the idle connections to the old one ended.
+        for (const socket of Object.values(this.agent?.freeSockets ?? {}).flat()) socket.destroy();
+        return worker;
     }
 
     // --- requests ---
