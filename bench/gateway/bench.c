@@ -2,8 +2,8 @@
 /*
  * bench.c - the same work through each proxy: echo, bulk, requests, connections, idle tunnels
  *
- * Usage: bench upstream PORT                    serves until it is killed
- *        bench measure PORT PREFIX HOST [PID…]  one line of numbers; PIDs are the proxy's processes
+ * Usage: bench upstream PORT                         serves until it is killed
+ *        bench measure WORK PORT PREFIX HOST [PID…]  what it brings and costs; PIDs are the proxy's
  *
  * The upstream answers "/" with two bytes, "/bulk" with BULK bytes by length, "/echo" with a 101 and
  * then each byte, "/source" with a 101 and then BULK bytes of WebSocket frames of 64 KiB. One thread,
@@ -403,26 +403,36 @@ static double tunnel_bytes(void)
     return (now - was) * 1024 / TUNNELS;
 }
 
-/* What the work costs the proxy, beside what it brings. */
-static double cpu_of(double (*work)(void), double *out)
+static double idle_bytes(void)
 {
-    double was = cpu_s();
-
-    *out = work();
-    return cpu_s() - was;
+    return pid_count > 0 ? tunnel_bytes() : 0;
 }
 
-static int measure(void)
-{
-    double idle = pid_count > 0 ? tunnel_bytes() : 0, echo, tunnel, bulk, requests, connections;
-    double gb = (double)BULK / 1e9, ec = cpu_of(echo_us, &echo), tc = cpu_of(tunnel_mbs, &tunnel);
-    double hc = cpu_of(http_mbs, &bulk), rc = cpu_of(requests_s, &requests);
-    double cc = cpu_of(connections_s, &connections);
+static const struct work {
+    const char *name;
+    double (*run)(void);
+    double units; /* in one run: the CPU is told for one of them */
+    double cpu_scale;
+} works[] = {
+    {"idle", idle_bytes, TUNNELS, 1e6},      {"echo", echo_us, ROUNDS, 1e6},
+    {"tunnel", tunnel_mbs, BULK / 1e9, 1},   {"http", http_mbs, BULK / 1e9, 1},
+    {"requests", requests_s, REQUESTS, 1e6}, {"connections", connections_s, CONNECTIONS, 1e6},
+};
 
-    printf("%.1f %.1f %.0f %.2f %.0f %.2f %.0f %.1f %.0f %.1f %.0f\n", echo, ec / ROUNDS * 1e6,
-           tunnel, tc / gb, bulk, hc / gb, requests, rc / REQUESTS * 1e6, connections,
-           cc / CONNECTIONS * 1e6, idle);
-    return 0;
+/* What the work brings, and what it costs the proxy. */
+static int measure(const char *name)
+{
+    for (size_t i = 0; i < sizeof works / sizeof *works; i++) {
+        const struct work *w = &works[i];
+        double was = cpu_s(), result;
+
+        if (strcmp(w->name, name) != 0)
+            continue;
+        result = w->run();
+        printf("%.1f %.3f\n", result, (cpu_s() - was) / w->units * w->cpu_scale);
+        return 0;
+    }
+    return 2;
 }
 
 int main(int argc, char **argv)
@@ -430,12 +440,12 @@ int main(int argc, char **argv)
     fill_block();
     if (argc == 3 && strcmp(argv[1], "upstream") == 0)
         upstream(atoi(argv[2]));
-    if (argc < 5 || strcmp(argv[1], "measure") != 0)
+    if (argc < 6 || strcmp(argv[1], "measure") != 0)
         return 2;
-    port_g = atoi(argv[2]);
-    prefix_g = argv[3];
-    host_g = argv[4];
-    pids = argv + 5;
-    pid_count = argc - 5;
-    return measure();
+    port_g = atoi(argv[3]);
+    prefix_g = argv[4];
+    host_g = argv[5];
+    pids = argv + 6;
+    pid_count = argc - 6;
+    return measure(argv[2]);
 }

@@ -62,12 +62,19 @@ int buf_reserve(struct buf *b, size_t more)
     return buf_grow(b, b->len + more) ? 0 : -ENOMEM;
 }
 
-static void buf_want(struct buf *b, size_t more)
+static void buf_need(struct buf *b, size_t more)
 {
     if (buf_reserve(b, more) < 0) {
         fprintf(stderr, "holdfast: out of memory (%zu bytes)\n", more);
         abort();
     }
+}
+
+/* Mostly there is room, and then it costs nothing. */
+static inline void buf_want(struct buf *b, size_t more)
+{
+    if (b->cap - b->off - b->len < more)
+        buf_need(b, more);
 }
 
 void buf_put(struct buf *b, const void *bytes, size_t len)
@@ -77,11 +84,6 @@ void buf_put(struct buf *b, const void *bytes, size_t len)
     buf_want(b, len);
     memcpy(b->mem + b->off + b->len, bytes, len);
     b->len += len;
-}
-
-void buf_puts(struct buf *b, const char *s)
-{
-    buf_put(b, s, strlen(s));
 }
 
 void buf_putc(struct buf *b, char c)
@@ -144,4 +146,11 @@ void buf_wipe(struct buf *b)
     if (b->mem != NULL)
         hf_wipe(b->mem, b->cap);
     buf_fini(b);
+}
+
+void buf_scrub(struct buf *b)
+{
+    if (b->mem != NULL)
+        hf_wipe(b->mem, b->off + b->len);
+    buf_clear(b);
 }

@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 struct buf {
     char *mem;
@@ -22,7 +23,6 @@ struct buf {
 void buf_fini(struct buf *b);                /* frees; b is {0} after */
 int buf_reserve(struct buf *b, size_t more); /* 0 or -ENOMEM */
 void buf_put(struct buf *b, const void *bytes, size_t len);
-void buf_puts(struct buf *b, const char *s);
 void buf_putc(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_drop(struct buf *b, size_t len); /* from the front */
@@ -30,6 +30,12 @@ void buf_clear(struct buf *b);            /* keeps small memory */
 char *buf_data(const struct buf *b);      /* first byte; may be NULL when empty */
 /* NUL-terminates (not counted in len) and returns the data. */
 const char *buf_cstr(struct buf *b);
-void buf_wipe(struct buf *b); /* zero, then free: secrets */
+void buf_wipe(struct buf *b);  /* zero, then free: secrets */
+void buf_scrub(struct buf *b); /* the same, but keeps small memory */
+
+static inline void buf_puts(struct buf *b, const char *s)
+{
+    buf_put(b, s, strlen(s)); /* known for a literal */
+}
 
 #endif

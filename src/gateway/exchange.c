@@ -25,19 +25,46 @@ static struct shared_counters *counters(const struct exchange *ex)
     return &ex->g->shared->seats[ex->g->o.worker].counters;
 }
 
-struct exchange *exchange_new(struct gateway *g, struct conn *client)
+static struct exchange *exchange_alloc(const struct http_options *o)
 {
-    const struct http_options *o = &g->o.http;
     struct http1_limits limits = {o->header_bytes, o->header_count, o->uri_bytes};
     struct exchange *ex = hf_xalloc(sizeof *ex);
+
+    http1_init(&ex->rq, &limits);
+    http1_init_response(&ex->rs, &limits, false);
+    return ex;
+}
+
+static void exchange_keep(struct gateway *g, struct exchange *ex)
+{
+    memset(ex, 0, offsetof(struct exchange, rq));
+    http1_again(&ex->rq, false);
+    http1_again(&ex->rs, false);
+    g->spare[g->spares++] = ex;
+}
+
+static void exchange_release(struct exchange *ex)
+{
+    http1_fini(&ex->rq);
+    http1_fini(&ex->rs);
+    free(ex);
+}
+
+void exchange_free_spares(struct gateway *g)
+{
+    while (g->spares > 0)
+        exchange_release(g->spare[--g->spares]);
+}
+
+struct exchange *exchange_new(struct gateway *g, struct conn *client)
+{
+    struct exchange *ex = g->spares > 0 ? g->spare[--g->spares] : exchange_alloc(&g->o.http);
 
     ex->g = g;
     ex->client = client;
     ex->record.started_ns = clock_mono_ns();
     ex->record.method = "";
     ex->record.route = SHARED_OWN;
-    http1_init(&ex->rq, &limits);
-    http1_init_response(&ex->rs, &limits, false);
     g->shared->seats[g->o.worker].gauges.exchanges++;
     return ex;
 }
@@ -52,11 +79,12 @@ void exchange_free(struct exchange *ex)
     quota_give(g->shared, g->o.worker, &ex->hold.sandbox);
     quota_give(g->shared, g->o.worker, &ex->hold.peer);
     endpoint_unref(ex->endpoint);
-    http1_fini(&ex->rq);
-    http1_fini(&ex->rs);
     free(ex->record.path);
     g->shared->seats[g->o.worker].gauges.exchanges--;
-    free(ex);
+    if (g->spares < EXCHANGE_SPARES)
+        exchange_keep(g, ex);
+    else
+        exchange_release(ex);
 }
 
 void exchange_drop_up(struct exchange *ex, bool keep)

@@ -24,6 +24,8 @@
 #include "gateway/resolver.h"
 #include "transport/conn.h"
 
+#define EXCHANGE_SPARES 16 /* kept for the next requests, with what their heads were held in */
+
 struct gateway {
     struct loop *loop;
     struct http_server *server;
@@ -34,6 +36,8 @@ struct gateway {
     struct gateway_shared *shared;
     struct list pipes; /* idle ones of tunnels */
     size_t pipe_count;
+    struct exchange *spare[EXCHANGE_SPARES];
+    size_t spares;
     struct buf head; /* being built */
     struct auth *auth;
     struct route_table admin;
@@ -49,7 +53,6 @@ struct exchange {
     struct gateway *g;
     struct conn *client;
     struct conn *up; /* NULL: not called yet, or done with */
-    struct http1 rq, rs;
     struct place place;
     struct endpoint *endpoint;
     struct lookup lookup;
@@ -73,6 +76,7 @@ struct exchange {
     bool close;       /* no further request on this connection */
     bool farewell;    /* it ends with a close frame, which the client answers */
     bool no_sandbox;
+    struct http1 rq, rs; /* last: what is before them is zeroed for each request */
 };
 
 /* client.c */
@@ -81,6 +85,7 @@ extern const struct conn_proto client_proto;
 /* exchange.c */
 struct exchange *exchange_new(struct gateway *g, struct conn *client);
 void exchange_free(struct exchange *ex);
+void exchange_free_spares(struct gateway *g);
 void exchange_on_head(struct exchange *ex);
 /* The client's connection is gone. */
 void exchange_abandon(struct exchange *ex);

@@ -35,8 +35,6 @@ static void fetch_finish(struct fetch *f, int rc)
 /* True: go on. */
 static bool fetch_step(struct fetch *f, const char *bytes, size_t len, size_t *used)
 {
-    struct http1_limits limits = f->rs.limits;
-
     switch (http1_feed(&f->rs, bytes, len, used)) {
     case HTTP1_HEAD:
         if (f->rs.status >= 200)
@@ -48,8 +46,7 @@ static bool fetch_step(struct fetch *f, const char *bytes, size_t len, size_t *u
             fetch_finish(f, 0);
             return false;
         }
-        http1_fini(&f->rs);
-        http1_init_response(&f->rs, &limits, false);
+        http1_again(&f->rs, false);
         return true;
     case HTTP1_ERROR: fetch_finish(f, -EPROTO); return false;
     default: return *used < len;

@@ -95,6 +95,7 @@ void gateway_free(struct gateway *g)
     access_free(g->access);
     pool_free(g->pool);
     tunnel_free_pipes(g);
+    exchange_free_spares(g);
     auth_free(g->auth);
     buf_wipe(&g->head);
     free(g);

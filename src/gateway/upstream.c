@@ -92,15 +92,13 @@ static struct conn *upstream_reuse(struct exchange *ex)
 
 void upstream_begin(struct exchange *ex)
 {
-    struct http1_limits limits = ex->rs.limits;
     struct hf_error err = {0};
 
     if (upstream_put_head(ex, &err) < 0) {
         answer_error(ex, &err);
         return;
     }
-    http1_fini(&ex->rs);
-    http1_init_response(&ex->rs, &limits, ex->rq.method == HTTP_HEAD_M);
+    http1_again(&ex->rs, ex->rq.method == HTTP_HEAD_M);
     ex->up = upstream_reuse(ex);
     ex->reused = ex->up != NULL;
     if (ex->up == NULL && (ex->up = upstream_dial(ex)) == NULL)
@@ -238,13 +236,11 @@ static void upstream_on_body(struct exchange *ex, const char *bytes, size_t len)
 
 static void upstream_on_done(struct exchange *ex)
 {
-    struct http1_limits limits = ex->rs.limits;
     struct buf *out = &ex->g->head;
     struct iovec iov;
 
     if (ex->rs.status < 200) {
-        http1_fini(&ex->rs);
-        http1_init_response(&ex->rs, &limits, ex->rq.method == HTTP_HEAD_M);
+        http1_again(&ex->rs, ex->rq.method == HTTP_HEAD_M);
         return;
     }
     if (ex->chunked) {

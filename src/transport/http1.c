@@ -197,6 +197,24 @@ void http1_fini(struct http1 *p)
     buf_fini(&p->reason);
 }
 
+void http1_again(struct http1 *p, bool to_head)
+{
+    struct http1_limits limits = p->limits;
+    struct buf target = p->target, headers = p->headers, reason = p->reason;
+
+    buf_scrub(&target);
+    buf_scrub(&headers);
+    buf_clear(&reason);
+    buf_fini(&p->trailers);
+    if (p->response)
+        http1_init_response(p, &limits, to_head);
+    else
+        http1_init(p, &limits);
+    p->target = target;
+    p->headers = headers;
+    p->reason = reason;
+}
+
 static unsigned method_of(const llhttp_t *ll)
 {
     switch (ll->method) {
@@ -219,18 +237,20 @@ static unsigned method_of(const llhttp_t *ll)
  */
 static int check_lines(struct http1 *p, const char *bytes, size_t len)
 {
-    char last = p->last;
+    unsigned char last = (unsigned char)p->last;
 
     for (size_t i = 0; i < len; i++) {
-        char c = bytes[i];
+        unsigned char c = (unsigned char)bytes[i], before = last;
 
-        if (c == '\0' || (c == '\n') != (last == '\r'))
-            return fail(p, HF_E_bad_request, "The request has a bad line end or a NUL.");
-        if (last == '\n' && (c == ' ' || c == '\t'))
-            return fail(p, HF_E_bad_request, "The request has a folded line.");
         last = c;
+        if (c > '\r' && before > '\r')
+            continue; /* nearly always */
+        if (c == '\0' || (c == '\n') != (before == '\r'))
+            return fail(p, HF_E_bad_request, "The request has a bad line end or a NUL.");
+        if (before == '\n' && (c == ' ' || c == '\t'))
+            return fail(p, HF_E_bad_request, "The request has a folded line.");
     }
-    p->last = last;
+    p->last = (char)last;
     return 0;
 }
 

@@ -72,6 +72,8 @@ void http1_init(struct http1 *p, const struct http1_limits *limits);
 /* For the answer to a request; to_head: to a HEAD, so that no body follows. */
 void http1_init_response(struct http1 *p, const struct http1_limits *limits, bool to_head);
 void http1_fini(struct http1 *p); /* wipes: heads hold tokens */
+/* For the next message of its kind: as fini and init, but small memory is kept. */
+void http1_again(struct http1 *p, bool to_head);
 
 /* Consumes up to len bytes and stops behind the first event. */
 enum http1_event http1_feed(struct http1 *p, const char *bytes, size_t len, size_t *used);

@@ -7,11 +7,8 @@
 // everything after it wrong, and one comparison finds it.
 
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, renameSync, statSync } from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { compile } from './compile.mjs';
 
 function mix(x) {
     x = Math.imul(x ^ (x >>> 16), 0x85ebca6b);
@@ -53,29 +50,7 @@ export function runSeed() {
     return seed;
 }
 
-const here = path.dirname(fileURLToPath(import.meta.url));
-let emitPath;
+const source = fileURLToPath(new URL('emit.c', import.meta.url));
 
 /** Path of the built emit helper; compiled on first use. */
-export function emit() {
-    if (emitPath) return emitPath;
-    const source = path.join(here, 'emit.c');
-    const dir = process.env.HF_TEST_TMP ?? path.join(os.tmpdir(), `holdfast-tests-${process.getuid()}`);
-    const out = path.join(dir, 'emit');
-    if (!existsSync(out) || statSync(out).mtimeMs < statSync(source).mtimeMs) {
-        const work = mkdtempSync(path.join(os.tmpdir(), 'hf-emit-'));
-        execFileSync('mkdir', ['-p', dir]);
-        execFileSync(process.env.CC ?? 'cc', [
-            '-O2',
-            '-Wall',
-            '-Wextra',
-            '-static',
-            '-o',
-            path.join(work, 'emit'),
-            source,
-        ]);
-        renameSync(path.join(work, 'emit'), out);
-    }
-    emitPath = out;
-    return out;
-}
+export const emit = () => compile('emit', [source], ['-O2', '-static']);

@@ -3,31 +3,14 @@
 // pty.mjs - a program on a real terminal (ptybox.c), as seen and typed by a test
 
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, renameSync, statSync } from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
+import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { compile } from './compile.mjs';
 import { openConnections } from './raw.mjs';
 import { waitUntil, within } from './wait.mjs';
 
-const here = path.dirname(fileURLToPath(import.meta.url));
-let boxPath;
-
-function box() {
-    if (boxPath) return boxPath;
-    const source = path.join(here, 'ptybox.c');
-    const dir = process.env.HF_TEST_TMP ?? path.join(os.tmpdir(), `holdfast-tests-${process.getuid()}`);
-    const out = path.join(dir, 'ptybox');
-    if (!existsSync(out) || statSync(out).mtimeMs < statSync(source).mtimeMs) {
-        const work = mkdtempSync(path.join(os.tmpdir(), 'hf-pty-'));
-        mkdirSync(dir, { recursive: true });
-        execFileSync(process.env.CC ?? 'cc', ['-O1', '-Wall', '-Wextra', '-o', path.join(work, 'box'), source, '-lutil']);
-        renameSync(path.join(work, 'box'), out);
-    }
-    boxPath = out;
-    return out;
-}
+const source = fileURLToPath(new URL('ptybox.c', import.meta.url));
+const box = () => compile('ptybox', [source], ['-O1', '-lutil']);
 
 /** As a shell leaves it to programs. */
 export const COOKED = 'icanon=1 echo=1 isig=1 opost=1 icrnl=1';

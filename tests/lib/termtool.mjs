@@ -5,35 +5,23 @@
 // So that snapshots can be taken at any byte of a recorded session, which a running
 // daemon gives only of the present.
 
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
+import { compile } from './compile.mjs';
 import { root } from './daemon.mjs';
 
-const PARTS = ['vt', 'modes', 'snapshot', 'snapshot_row'];
-
-let built;
+const PARTS = /^(term(_\w+)?|vt|modes|snapshot|snapshot_row)\.c$/;
 
 function build() {
-    if (built) return built;
-    const dir = fs.mkdtempSync(path.join(process.env.HF_TEST_TMP ?? os.tmpdir(), 'hf-term-'));
     const engine = path.join(root, 'src/engine');
-    const sources = fs.readdirSync(engine).filter((f) => /^term(_\w+)?\.c$/.test(f) || PARTS.includes(f.slice(0, -2)));
-    built = path.join(dir, 'term');
-    execFileSync(process.env.CC ?? 'cc', [
-        '-std=gnu11',
-        '-O1',
-        '-D_GNU_SOURCE',
-        `-I${path.join(root, 'src')}`,
-        '-o',
-        built,
+    const parts = fs.readdirSync(engine).filter((f) => PARTS.test(f));
+    const sources = [
         path.join(root, 'tests/lib/term.c'),
-        ...sources.filter((f) => f.endsWith('.c')).map((f) => path.join(engine, f)),
+        ...parts.map((f) => path.join(engine, f)),
         ...['mem', 'buf'].map((f) => path.join(root, `src/base/${f}.c`)),
-    ]);
-    process.on('exit', () => fs.rmSync(dir, { recursive: true, force: true }));
-    return built;
+    ];
+    return compile('term', sources, ['-std=gnu11', '-O1', '-D_GNU_SOURCE', `-I${path.join(root, 'src')}`]);
 }
 
 /**

@@ -131,3 +131,19 @@ TEST(wipe_leaves_an_empty_buffer)
     EXPECT(b.mem == NULL && b.len == 0);
     buf_wipe(&b);
 }
+
+TEST(scrub_leaves_memory_without_what_was_in_it)
+{
+    struct buf b = {0};
+
+    buf_puts(&b, "secret one");
+    buf_drop(&b, 7);
+    buf_scrub(&b);
+    REQUIRE(b.mem != NULL);
+    EXPECT_INT(b.len, 0);
+    for (size_t i = 0; i < sizeof "secret one" - 1; i++)
+        EXPECT_INT(b.mem[i], 0);
+    REQUIRE(buf_reserve(&b, 1 << 20) == 0);
+    buf_scrub(&b);
+    EXPECT(b.mem == NULL);
+}
