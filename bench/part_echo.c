@@ -58,7 +58,7 @@ static void echo_open(struct echo *e, enum way way, const struct env *env)
 
     e->n = 0;
     /* A spinning reader of one byte measures nothing new. */
-    e->here = way != WAY_SPIN && way_is_here(way, env);
+    e->here = way != WAY_SPIN && way != WAY_HASTE && way_is_here(way, env);
     if (!e->here)
         return;
     term_open(&e->term, way, env, true, argv);

@@ -18,7 +18,7 @@
 
 const char *way_name(enum way way)
 {
-    static const char *const names[WAY_COUNT] = {"sleep",  "spin", "relay",
+    static const char *const names[WAY_COUNT] = {"sleep",  "spin", "relay", "haste",
                                                  "daemon", "ttyd", "node"};
 
     return names[way];
@@ -65,10 +65,11 @@ static int server_start(struct term *t, const char *const argv[])
     return atoi(line);
 }
 
-static void open_relay(struct term *t, const struct env *env, bool pty, const char *const argv[])
+static void open_relay(struct term *t, const struct env *env, const char *kind,
+                       const char *const argv[])
 {
     char path[PATH_BYTES];
-    const char *first[] = {bench_program(env, "relay", path), pty ? "pty" : "pipe", NULL};
+    const char *first[] = {bench_program(env, "relay", path), kind, NULL};
 
     t->fd = tcp_connect(server_start(t, join(first, argv)));
 }
@@ -140,7 +141,8 @@ void term_open(struct term *t, enum way way, const struct env *env, bool pty,
         if (way == WAY_SPIN)
             fd_set_nonblocking(t->fd);
         break;
-    case WAY_RELAY: open_relay(t, env, pty, argv); break;
+    case WAY_RELAY: open_relay(t, env, pty ? "pty" : "pipe", argv); break;
+    case WAY_HASTE: open_relay(t, env, "spin", argv); break;
     case WAY_DAEMON: open_daemon(t, env, pty, argv); break;
     case WAY_TTYD: open_ttyd(t, env, argv); break;
     default: open_node(t, env, argv);

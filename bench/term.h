@@ -14,6 +14,7 @@ enum way {
     WAY_SLEEP,  /* this process reads the terminal itself and sleeps in read */
     WAY_SPIN,   /* the same, but it never sleeps */
     WAY_RELAY,  /* relay.c in between, over a loopback socket */
+    WAY_HASTE,  /* the same, but it does not sleep in a flood */
     WAY_DAEMON, /* holdfast, over a WebSocket */
     WAY_TTYD,   /* peers, over theirs */
     WAY_NODE,
