@@ -15,7 +15,7 @@ import { waitUntil } from './wait.mjs';
 
 class Stream {
     constructor(d, process, seed, mayGap) {
-        Object.assign(this, { d, process, seed, mayGap, at: 0, marked: null, refused: 0, reconnects: 0, resumes: [] });
+        Object.assign(this, { d, process, seed, mayGap, at: 0, marked: null, lastAt: 0, refused: 0, reconnects: 0, resumes: [] });
     }
 
     /** Attaches, and again whenever the connection ends, from where it was. */
@@ -40,7 +40,6 @@ class Stream {
             }
             if (v.exit && !this.over) this.failure = new Error(`process ended: ${JSON.stringify(v.exit)}`);
             if (v.exit || v.closeCode === 4404) return;
-            this.cutAt = performance.now();
             this.reconnects++;
         }
     }
@@ -49,11 +48,13 @@ class Stream {
         if (at < this.at) throw new Error(`bytes came twice: at ${at}, already at ${this.at}`);
         checkBytes(this.seed, at, bytes, `flood ${this.seed}`);
         this.at = at + bytes.length;
+        const now = performance.now();
         if (this.marked !== null && v !== this.markedViewer) {
-            // A flooded client still has megabytes to read when the worker dies; its time begins when it sees the cut.
-            this.resumes.push(performance.now() - (this.mayGap ? Math.max(this.marked, this.cutAt) : this.marked));
+            // What was on its way still comes after the fault, and all goes on while an upgrade is prepared.
+            this.resumes.push(now - Math.max(this.marked, this.lastAt));
             this.marked = null;
         }
+        this.lastAt = now;
     }
 
     /** For the report of a stream that does not go on. */
@@ -153,7 +154,7 @@ export class Flood {
         };
         const mb = this.streams.reduce((n, s) => n + s.at, 0) / 1e6;
         console.log(
-            `measured ${what}: ${mb.toFixed(0)} MB; streams went on again: paced (from the kill) ${times(false)}; floods (from the cut) ${times(true)}`,
+            `measured ${what}: ${mb.toFixed(0)} MB; nothing came for: paced ${times(false)}; floods ${times(true)}`,
         );
     }
 
