@@ -276,7 +276,8 @@ static void hook_on_done(void *arg, int rc)
         answer_error(ex, &err);
 }
 
-static const struct fetch_ops hook_ops = {hook_on_head, hook_on_body, hook_on_done};
+static const struct fetch_ops hook_ops = {
+    .on_head = hook_on_head, .on_body = hook_on_body, .on_done = hook_on_done};
 
 static enum access_verdict by_hook(struct exchange *ex, struct hf_error *err)
 {

@@ -60,7 +60,7 @@ static size_t fetch_on_bytes(struct conn *c, char *bytes, size_t len)
 
     if (f->ops == NULL || f->done)
         return len;
-    conn_set_deadline(c, DEADLINE_NONE);
+    conn_set_deadline(c, f->ops->lasts ? DEADLINE_NONE : DEADLINE_ANSWER);
     while (at < len || http1_is_complete(&f->rs)) {
         size_t used = 0;
         bool more = fetch_step(f, bytes + at, len - at, &used);

@@ -30,6 +30,7 @@ struct fetch_ops {
     void (*on_head)(void *arg, const struct http1 *rs);
     void (*on_body)(void *arg, const char *bytes, size_t len);
     void (*on_done)(void *arg, int rc);
+    bool lasts; /* a watch: once it has begun to answer, silence means that nothing happens */
 };
 /* `head`: the whole, with its empty line. on_done is never called before this returns;
  * NULL: err says why it cannot be tried. */

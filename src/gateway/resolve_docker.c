@@ -138,7 +138,8 @@ static void list_on_done(void *arg, int rc)
         docker_list(d);
 }
 
-static const struct fetch_ops list_ops = {list_on_head, list_on_body, list_on_done};
+static const struct fetch_ops list_ops = {
+    .on_head = list_on_head, .on_body = list_on_body, .on_done = list_on_done};
 
 static struct fetch *docker_get(struct docker *d, const char *path, const struct fetch_ops *ops)
 {
@@ -202,7 +203,8 @@ static void events_on_done(void *arg, int rc)
     timer_start(d->timer, DOCKER_RETRY_MS);
 }
 
-static const struct fetch_ops events_ops = {events_on_head, events_on_body, events_on_done};
+static const struct fetch_ops events_ops = {
+    .on_head = events_on_head, .on_body = events_on_body, .on_done = events_on_done, .lasts = true};
 
 static void docker_begin(struct docker *d)
 {

@@ -223,7 +223,8 @@ static void put_escaped(struct buf *out, const char *s)
 }
 
 static void list_on_done(void *arg, int rc);
-static const struct fetch_ops list_ops = {on_head, list_on_body, list_on_done};
+static const struct fetch_ops list_ops = {
+    .on_head = on_head, .on_body = list_on_body, .on_done = list_on_done};
 
 static void kube_list_page(struct kube *k)
 {
@@ -339,7 +340,8 @@ static void watch_on_done(void *arg, int rc)
         kube_failed(k, f, rc);
 }
 
-static const struct fetch_ops watch_ops = {on_head, watch_on_body, watch_on_done};
+static const struct fetch_ops watch_ops = {
+    .on_head = on_head, .on_body = watch_on_body, .on_done = watch_on_done, .lasts = true};
 
 static void kube_watch(struct kube *k)
 {

@@ -108,10 +108,11 @@ describe('the auth hook', () => {
         hook.server = await httpUpstream((req, res) => {
             hook.asked.push(req.headers);
             const who = req.headers.authorization;
+            if (who === 'Bearer slow') return res.writeHead(200, { 'content-length': 9 }).write('half');
             res.statusCode = who === 'Bearer good' ? 204 : who === 'Bearer odd' ? 500 : who ? 403 : 401;
             res.end();
         });
-        return { sandboxes: sandboxes(), auth: true, args: ['--auth-hook', `http://127.0.0.1:${hook.server.port}/check`] };
+        return { sandboxes: sandboxes(), auth: true, args: ['--auth-hook', `http://127.0.0.1:${hook.server.port}/check`, '--answer-timeout-ms', '500'] };
     });
     after(() => hook.server.close());
 
@@ -127,6 +128,10 @@ describe('the auth hook', () => {
         assert.equal((await ask(gw.g.url('a', 80))).json.code, 'unauthorized');
         assert.equal((await ask(gw.g.url('a', 80), bearer('odd'))).json.code, 'auth_unavailable');
         assert.equal((await ask(gw.g.url('nobody', 80), bearer('good'))).status, 404);
+    });
+
+    it('that stands still in the middle of its answer lets nobody in', async () => {
+        assert.equal((await ask(gw.g.url('a', 80), bearer('slow'))).json.code, 'auth_unavailable');
     });
 
     it('that does not answer lets nobody in', async () => {

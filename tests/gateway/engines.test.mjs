@@ -18,7 +18,7 @@ before(async () => Object.assign(up, await httpUpstream((req, res) => res.end('h
 after(() => up.close());
 
 describe('docker:', () => {
-    const engine = { containers: [], lists: 0, fails: 0, events: new Set() };
+    const engine = { containers: [], lists: 0, fails: 0, stalls: 0, events: new Set() };
     let gw;
 
     const container = (name, label, ip = '127.0.0.1') => ({
@@ -31,7 +31,7 @@ describe('docker:', () => {
     const event = (action) => engine.events.forEach((res) => res.write(`${JSON.stringify({ Type: 'container', Action: action })}\n`));
 
     before(async () => {
-        gw = new Gateway();
+        gw = new Gateway({ args: ['--answer-timeout-ms', '300'] });
         engine.path = path.join(gw.dir, 'docker.sock');
         gw.resolver = `docker:${engine.path}`;
         engine.start = () =>
@@ -53,6 +53,7 @@ describe('docker:', () => {
                     engine.lists++;
                     if (engine.fails-- > 0) return res.writeHead(500).end('{"message":"busy"}');
                     res.setHeader('content-type', 'application/json');
+                    if (engine.stalls-- > 0) return res.write('[{"Id":');
                     res.end(JSON.stringify(engine.containers));
                 });
                 engine.server.listen(engine.path, done);
@@ -94,6 +95,17 @@ describe('docker:', () => {
         event('start');
         await waitUntil(async () => (await status('delta')) === 200, 'the list after two failures');
         assert.match(gw.stderr, /the list of containers failed: refused/);
+    });
+
+    it('gives up a list that stands still in the middle, and asks again', async () => {
+        engine.containers.push(container('c8', 'slow'));
+        engine.stalls = 1;
+        event('start');
+        await waitUntil(async () => (await status('slow')) === 200, 'the next list');
+        assert.ok(engine.stalls < 0);
+        engine.containers.pop();
+        event('die');
+        await waitUntil(async () => (await status('slow')) === 404, 'it to be gone');
     });
 
     it('keeps what it knows while the engine is away, and looks again when it is back', async () => {
