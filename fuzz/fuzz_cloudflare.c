@@ -48,7 +48,7 @@ static void try_quote(const char *text)
     struct buf out = {0}, back = {0};
     bool inside = false;
 
-    cf_quote(&out, text);
+    buf_put_quoted(&out, text);
     for (const char *p = buf_cstr(&out); *p != '\0'; p++) {
         if (*p == '\'')
             inside = !inside;

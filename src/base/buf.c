@@ -112,6 +112,20 @@ void buf_printf(struct buf *b, const char *fmt, ...)
     b->len += (size_t)len;
 }
 
+void buf_put_quoted(struct buf *b, const char *s)
+{
+    const char *quote;
+
+    buf_putc(b, '\'');
+    while ((quote = strchr(s, '\'')) != NULL) {
+        buf_put(b, s, (size_t)(quote - s));
+        buf_puts(b, "'\\''");
+        s = quote + 1;
+    }
+    buf_puts(b, s);
+    buf_putc(b, '\'');
+}
+
 void buf_drop(struct buf *b, size_t len)
 {
     if (len >= b->len) {

@@ -25,9 +25,10 @@ int buf_reserve(struct buf *b, size_t more); /* 0 or -ENOMEM */
 void buf_put(struct buf *b, const void *bytes, size_t len);
 void buf_putc(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void buf_drop(struct buf *b, size_t len); /* from the front */
-void buf_clear(struct buf *b);            /* keeps small memory */
-char *buf_data(const struct buf *b);      /* first byte; may be NULL when empty */
+void buf_put_quoted(struct buf *b, const char *s); /* one word of a shell: 'it'\''s' */
+void buf_drop(struct buf *b, size_t len);          /* from the front */
+void buf_clear(struct buf *b);                     /* keeps small memory */
+char *buf_data(const struct buf *b);               /* first byte; may be NULL when empty */
 /* NUL-terminates (not counted in len) and returns the data. */
 const char *buf_cstr(struct buf *b);
 void buf_wipe(struct buf *b);  /* zero, then free: secrets */

@@ -223,6 +223,17 @@ void hex_encode(char *out, const void *bytes, size_t len)
     *out = '\0';
 }
 
+int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
 bool text_to_u64(const char *s, uint64_t max, uint64_t *out)
 {
     uint64_t v = 0;

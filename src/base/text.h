@@ -64,6 +64,7 @@ bool base64_decode(struct buf *out, const char *text, size_t len);
 /* Lower-case a-z2-7, no padding; writes len*8/5 rounded up characters and NUL. */
 void base32_encode(char *out, const void *bytes, size_t len);
 void hex_encode(char *out, const void *bytes, size_t len); /* and NUL */
+int hex_digit(char c);                                     /* its value; -1: none */
 
 /* Whole text is a decimal number in [min, max], no sign but '-', no spaces. */
 bool text_to_i64(const char *s, int64_t min, int64_t max, int64_t *out);

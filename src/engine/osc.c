@@ -54,17 +54,6 @@ static bool host_is_ours(const char *host, size_t len)
     return strlen(name) == len && memcmp(name, host, len) == 0;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 /* In place; the new length, or 0 if it is no path. A '%' that is no escape stands for itself. */
 static size_t decode_path(char *s, size_t len)
 {

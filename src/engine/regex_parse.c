@@ -105,25 +105,14 @@ static uint32_t take_char(struct parser *ps)
     return cp;
 }
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 /* After "\x": two digits, or one to six in braces. A code point or an error. */
 static int parse_hex(struct parser *ps, const char *where)
 {
     bool braces = take(ps, "{");
     int most = braces ? 6 : 2, count = 0, cp = 0;
 
-    while (count < most && ps->p < ps->end && hex_value(*ps->p) >= 0) {
-        cp = cp * 16 + hex_value(*ps->p++);
+    while (count < most && ps->p < ps->end && hex_digit(*ps->p) >= 0) {
+        cp = cp * 16 + hex_digit(*ps->p++);
         count++;
     }
     if ((braces && (count == 0 || !take(ps, "}"))) || (!braces && count != 2))

@@ -97,14 +97,7 @@ static const struct viewer_ops run_ops = {
 
 static int run_attach(struct session_run *r, struct hf_error *err)
 {
-    const struct viewer_options o = {
-        .since = SINCE_OFFSET,
-        .offset = r->begin.from,
-        .internal = true,
-        .lossless = true,
-        .read_only = true,
-        .only_stream = -1,
-    };
+    const struct viewer_options o = viewer_own(r->begin.from);
 
     return viewer_attach(r->session->shell, &o, &run_ops, r, &r->viewer, err);
 }

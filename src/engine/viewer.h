@@ -89,6 +89,19 @@ struct viewer_ops {
     void (*notice)(void *arg, const struct viewer_notice *n); /* NULL: not wanted */
 };
 
+/* For the daemon itself: every byte from an offset on, for which the process waits. */
+static inline struct viewer_options viewer_own(uint64_t from)
+{
+    return (struct viewer_options){
+        .since = SINCE_OFFSET,
+        .offset = from,
+        .internal = true,
+        .lossless = true,
+        .read_only = true,
+        .only_stream = -1,
+    };
+}
+
 /* 0, or too_many_viewers, or range_not_satisfiable for an offset beyond the output. No op is
  * called before viewer_attach() has returned; the first pump comes in the same turn. */
 int viewer_attach(struct process *p, const struct viewer_options *o, const struct viewer_ops *ops,

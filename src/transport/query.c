@@ -8,16 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
+#include "base/text.h"
 
 ssize_t percent_decode(const char *s, size_t len, bool plus, char *out)
 {

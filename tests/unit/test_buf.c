@@ -48,6 +48,25 @@ TEST(printf_longer_than_the_room_is_whole)
     buf_fini(&b);
 }
 
+TEST(a_quoted_word_is_one_to_a_shell)
+{
+    static const struct {
+        const char *word, *quoted;
+    } cases[] = {{"", "''"},
+                 {"a b", "'a b'"},
+                 {"it's", "'it'\\''s'"},
+                 {"''", "''\\'''\\'''"},
+                 {"it's $HOME `x` \"y\" \\ \n", "'it'\\''s $HOME `x` \"y\" \\ \n'"}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct buf b = {0};
+
+        buf_put_quoted(&b, cases[i].word);
+        EXPECT_STR(buf_cstr(&b), cases[i].quoted);
+        buf_fini(&b);
+    }
+}
+
 TEST(the_front_is_dropped_without_moving_the_rest)
 {
     struct buf b = {0};

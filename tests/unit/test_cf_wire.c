@@ -84,16 +84,6 @@ TEST(control_messages_of_a_terminal)
     EXPECT_INT(control("x"), CF_CONTROL_BAD);
 }
 
-/* A shell must see exactly the word, whatever is in it. */
-TEST(a_quoted_word_is_one_word)
-{
-    struct buf out = {0};
-
-    cf_quote(&out, "it's $HOME `x` \"y\" \\ \n");
-    EXPECT_STR(buf_cstr(&out), "'it'\\''s $HOME `x` \"y\" \\ \n'");
-    buf_fini(&out);
-}
-
 TEST(only_names_that_a_shell_takes_are_names)
 {
     EXPECT(cf_is_name("_a9"));

@@ -214,7 +214,7 @@ static void drop_file(struct cf_launch *l)
     if (l->file == NULL || s == NULL)
         return;
     buf_puts(&line, "command -p rm -f -- ");
-    cf_quote(&line, l->file);
+    buf_put_quoted(&line, l->file);
     spec.command = buf_cstr(&line);
     if (session_run(s, &spec, NULL, NULL, &run, NULL) == 0)
         session_run_leave(run, false);

@@ -112,7 +112,7 @@ static void quote_argv(struct buf *out, const json_t *argv)
     for (size_t i = 0; i < json_array_size(argv); i++) {
         if (i > 0)
             buf_putc(out, ' ');
-        cf_quote(out, json_string_value(json_array_get(argv, i)));
+        buf_put_quoted(out, json_string_value(json_array_get(argv, i)));
     }
 }
 
@@ -162,14 +162,7 @@ static void ignore_end(void *arg, struct process *p, const struct survivors *s)
 
 static void run_on_launched(void *arg, struct process *p, const struct hf_error *err)
 {
-    const struct viewer_options o = {
-        .since = SINCE_OFFSET,
-        .internal = true,
-        .lossless = true,
-        .read_only = true,
-        .verbatim = true,
-        .only_stream = -1,
-    };
+    const struct viewer_options o = viewer_own(0);
     struct cf_run *r = arg;
     struct hf_error why;
 

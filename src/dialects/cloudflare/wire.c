@@ -103,18 +103,6 @@ bool cf_is_argv(const json_t *v)
 
 /* --- shells ------------------------------------------------------------------------------------ */
 
-void cf_quote(struct buf *out, const char *text)
-{
-    buf_putc(out, '\'');
-    for (; *text != '\0'; text++) {
-        if (*text == '\'')
-            buf_puts(out, "'\\''");
-        else
-            buf_putc(out, *text);
-    }
-    buf_putc(out, '\'');
-}
-
 bool cf_is_name(const char *text)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
@@ -132,7 +120,7 @@ static void wrap_env(struct buf *before, struct buf *behind, const json_t *env)
     json_object_foreach ((json_t *)(uintptr_t)env, name, value) {
         buf_printf(before, "__hf_had_%s=${%s+1} __hf_was_%s=${%s-}; export %s=", name, name, name,
                    name, name);
-        cf_quote(before, json_string_value(value));
+        buf_put_quoted(before, json_string_value(value));
         buf_puts(before, "; ");
         buf_printf(
             behind,
@@ -152,12 +140,12 @@ void cf_wrap_command(struct buf *out, const char *command, const char *cwd, cons
     }
     if (cwd != NULL) {
         buf_puts(out, "__hf_dir=$PWD; command cd -- ");
-        cf_quote(out, cwd);
+        buf_put_quoted(out, cwd);
         buf_puts(out, " && { ");
     }
     wrap_env(out, &behind, env);
     buf_puts(out, "command eval ");
-    cf_quote(out, command);
+    buf_put_quoted(out, command);
     buf_puts(out, "; __hf_end=$?; ");
     buf_put(out, buf_data(&behind), behind.len);
     if (cwd != NULL)

@@ -34,8 +34,6 @@ enum cf_control cf_control_decode(const char *text, size_t len, int64_t *cols, i
 bool cf_is_argv(const json_t *v);
 
 /* --- shells --- */
-/* 'a b' for the shell; quotes inside are kept. */
-void cf_quote(struct buf *out, const char *text);
 bool cf_is_name(const char *text); /* of a variable that a shell takes */
 /*
  * A command with a directory and variables of its own, in a shell that keeps neither afterwards

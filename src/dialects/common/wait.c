@@ -289,14 +289,7 @@ static void wait_start_timers(struct wait *w, const struct wait_ask *ask, struct
 
 static int wait_attach(struct wait *w, struct hf_error *err)
 {
-    const struct viewer_options o = {
-        .since = SINCE_OFFSET,
-        .offset = w->from,
-        .internal = true,
-        .lossless = true,
-        .read_only = true,
-        .only_stream = -1,
-    };
+    const struct viewer_options o = viewer_own(w->from);
 
     return viewer_attach(w->process, &o, &wait_ops, w, &w->viewer, err);
 }

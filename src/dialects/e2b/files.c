@@ -248,13 +248,7 @@ static const struct viewer_ops viewer_ops = {
 
 static void on_spawned(void *arg, struct process *p, const struct hf_error *why)
 {
-    const struct viewer_options o = {
-        .since = SINCE_OFFSET,
-        .internal = true,
-        .lossless = true,
-        .read_only = true,
-        .only_stream = -1,
-    };
+    const struct viewer_options o = viewer_own(0);
     struct download *d = arg;
     struct hf_error err;
 

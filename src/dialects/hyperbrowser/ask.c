@@ -68,28 +68,14 @@ static int ask_timeout(const json_t *ms, const json_t *sec, int64_t *out, struct
     return rc < 0 ? rc : ask_duration(ms, "timeoutMs", 1, out, err);
 }
 
-static void put_quoted(struct buf *out, const char *word)
-{
-    const char *quote;
-
-    buf_putc(out, '\'');
-    while ((quote = strchr(word, '\'')) != NULL) {
-        buf_put(out, word, (size_t)(quote - word));
-        buf_puts(out, "'\\''");
-        word = quote + 1;
-    }
-    buf_puts(out, word);
-    buf_putc(out, '\'');
-}
-
 /* A program with arguments, as a line that means the same. */
 static void make_line(struct hyper_ask *a)
 {
     if (a->spec.arg_count > 0) {
-        put_quoted(&a->line, a->spec.command);
+        buf_put_quoted(&a->line, a->spec.command);
         for (size_t i = 0; i < a->spec.arg_count; i++) {
             buf_putc(&a->line, ' ');
-            put_quoted(&a->line, a->args[i]);
+            buf_put_quoted(&a->line, a->args[i]);
         }
         a->spec.command = buf_cstr(&a->line);
         a->spec.arg_count = 0;

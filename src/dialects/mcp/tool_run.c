@@ -122,13 +122,7 @@ static void run_started(struct run *r, struct call *c)
 
 static int run_attach(struct run *r, struct hf_error *err)
 {
-    const struct viewer_options o = {
-        .since = SINCE_OFFSET,
-        .internal = true,
-        .lossless = true,
-        .read_only = true,
-        .only_stream = -1,
-    };
+    const struct viewer_options o = viewer_own(0);
 
     return viewer_attach(r->process, &o, &run_ops, r, &r->viewer, err);
 }

@@ -36,14 +36,7 @@ static void put_word(struct buf *out, const char *s)
         buf_puts(out, s);
         return;
     }
-    buf_putc(out, '\'');
-    for (; *s != '\0'; s++) {
-        if (*s == '\'')
-            buf_puts(out, "'\\''");
-        else
-            buf_putc(out, *s);
-    }
-    buf_putc(out, '\'');
+    buf_put_quoted(out, s);
 }
 
 /* A shell line is shown as it was given; it has no arguments and need not be quoted. */

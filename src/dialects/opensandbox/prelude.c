@@ -42,18 +42,6 @@ bool osb_prelude_is_due(const struct session_log *log)
     return ours && !told;
 }
 
-static void put_quoted(struct buf *out, const char *text)
-{
-    buf_putc(out, '\'');
-    for (; *text != '\0'; text++) {
-        if (*text == '\'')
-            buf_puts(out, "'\\''");
-        else
-            buf_putc(out, *text);
-    }
-    buf_putc(out, '\'');
-}
-
 void osb_prelude_write(struct buf *out, bool due, enum prelude_cd what, const char *cwd)
 {
     if (due)
@@ -62,16 +50,16 @@ void osb_prelude_write(struct buf *out, bool due, enum prelude_cd what, const ch
         return;
     if (what == PRELUDE_MAKE) {
         buf_puts(out, "command -p mkdir -p -- ");
-        put_quoted(out, cwd);
+        buf_put_quoted(out, cwd);
         buf_puts(out, " && ");
     }
     buf_puts(out, "command cd -- ");
-    put_quoted(out, cwd);
+    buf_put_quoted(out, cwd);
 }
 
 void osb_prelude_wrap(struct buf *out, const char *command)
 {
     buf_puts(out, "command eval ");
-    put_quoted(out, command);
+    buf_put_quoted(out, command);
     buf_puts(out, " 2>&1");
 }
