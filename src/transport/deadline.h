@@ -29,7 +29,7 @@ enum deadline_kind {
     DEADLINE_CLOSE,   /* WebSocket: the peer's close frame */
     DEADLINE_LINGER,  /* after our last byte: what the peer still sends */
     DEADLINE_CONNECT, /* a peer that we call: until it is there */
-    DEADLINE_ANSWER,  /* and then: until it begins to answer */
+    DEADLINE_ANSWER,  /* and then: until it begins to answer; of our own questions, to go on */
     DEADLINE_POOL,    /* one that we hold for the next request */
     DEADLINE_QUIET,   /* a tunnel through which nothing goes */
     DEADLINE_KINDS,
