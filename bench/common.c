@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -55,18 +56,40 @@ void sleep_ms(unsigned ms)
         ;
 }
 
+#define PATTERN_LINE 78
+
 static uint8_t pattern[PATTERN_PERIOD + PATTERN_RUN];
+
+/* A line in ten is coloured. */
+static size_t pattern_line(uint8_t *at, size_t room, uint64_t *noise, unsigned number)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 .";
+    char line[PATTERN_LINE + 16];
+    size_t n = 0;
+
+    if (number % 10 == 0)
+        n += (size_t)sprintf(line, "\033[%um", 31 + number / 10 % 7);
+    while (n < PATTERN_LINE) {
+        *noise ^= *noise << 13;
+        *noise ^= *noise >> 7;
+        *noise ^= *noise << 17;
+        line[n++] = letters[*noise >> 32 & 63];
+    }
+    n += (size_t)sprintf(line + n, number % 10 == 0 ? "\033[m\r\n" : "\r\n");
+    if (n > room)
+        n = room;
+    memcpy(at, line, n);
+    return n;
+}
 
 static void pattern_fill(void)
 {
-    uint64_t x = 88172645463325252ULL;
+    uint64_t noise = 88172645463325252ULL;
+    unsigned number = 0;
 
-    for (size_t i = 0; i < PATTERN_PERIOD; i++) {
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        pattern[i] = (uint8_t)(x >> 32);
-    }
+    for (size_t i = 0; i < PATTERN_PERIOD; number++)
+        i += pattern_line(pattern + i, PATTERN_PERIOD - i, &noise, number);
     for (size_t i = PATTERN_PERIOD; i < sizeof(pattern); i++)
         pattern[i] = pattern[i - PATTERN_PERIOD];
 }

@@ -27,9 +27,10 @@ void sleep_ms(unsigned ms);
 
 /* --- the known stream ------------------------------------------------------- */
 /*
- * All writers write the same endless stream of noise, so that a reader can
- * tell a lost, doubled or moved byte by looking at its offset alone. Its
- * period is a prime, so that no block size hides a shift.
+ * All writers write the same endless stream, so that a reader can tell a lost, doubled or
+ * moved byte by looking at its offset alone. Its period is a prime, so that no block
+ * size hides a shift. It is what programs write to a terminal: lines of noise in
+ * letters, some of them coloured.
  */
 #define PATTERN_PERIOD 65521
 #define PATTERN_RUN (64 * 1024) /* contiguous bytes that pattern_at() gives */

@@ -13,6 +13,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "engine/engine_own.h"
+#include "engine/flood.h"
 
 #define TURN_BYTES (512 * 1024) /* then other descriptors have a turn */
 /* More than a pipe or a terminal can hold: whatever still writes into it, what
@@ -44,6 +45,8 @@ static void burst_done(struct process *p, size_t total, uint8_t bit, bool empty)
         p->dry |= bit;
     if (total == 0)
         return;
+    spin_burst(&p->engine->spin, p, total);
+    flood_took(p, total, spin_in_flood(&p->engine->spin, p));
     if (p->reaped)
         p->drained_bytes += total;
     p->engine->state.head->output_bytes_total += total;
@@ -259,7 +262,6 @@ static void tty_burst(struct process *p)
             more = false;
         }
     }
-    spin_burst(&p->engine->spin, p, b.total);
     burst_done(p, b.total, K_FD_TTY, empty);
 }
 
@@ -330,7 +332,6 @@ static void pipe_burst(struct process *p, int i)
     }
     if (unsent > 0)
         viewers_pump(p);
-    spin_burst(&p->engine->spin, p, total);
     burst_done(p, total, out_bit[i], empty);
 }
 

@@ -63,6 +63,7 @@ void process_unref(struct process *p)
     task_cancel(&p->input_room);
     timer_close(p->stall);
     timer_close(p->tty_retry);
+    timer_close(p->flood);
     timer_close(p->drain);
     end_free(p);
     timer_close(p->deadline);

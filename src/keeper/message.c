@@ -99,6 +99,7 @@ static size_t message_size(uint32_t type)
     case K_SIGNAL: return sizeof(struct k_signal);
     case K_CLOSE: return sizeof(struct k_close);
     case K_HOLDS: return sizeof(struct k_holds);
+    case K_FLOOD: return sizeof(struct k_flood);
     default: return 0;
     }
 }
@@ -128,6 +129,8 @@ const char *message_fault(const void *bytes, size_t len, size_t fd_count)
         if (m->count < 1 || m->count > K_HOLDS_MAX)
             return "count";
     }
+    if (type == K_FLOOD && ((const struct k_flood *)bytes)->on > 1)
+        return "flag";
     if (type == K_CLOSE) {
         const struct k_close *m = bytes;
 

@@ -36,6 +36,7 @@ enum k_type {
     K_UPGRADE,   /* struct k_simple: replace the binary, as SIGHUP does */
     K_LOOK,      /* struct k_simple: what goes on at its terminal? answered by K_LOOKED */
     K_HOLDS,     /* struct k_holds: whose is this socket? answered by K_HELD */
+    K_FLOOD,     /* struct k_flood: it writes as fast as it can, or no more */
     /* keeper -> worker */
     K_SPAWNED,  /* struct k_spawned; fds: master, or [stdin] stdout stderr; [side] */
     K_EXITED,   /* struct k_exited; once per entry, after its K_SPAWNED */
@@ -154,6 +155,13 @@ struct k_close {
     uint32_t type;
     uint32_t entry;
     uint32_t which; /* K_FD_* bits */
+};
+
+struct k_flood {
+    uint32_t type;
+    uint32_t req;
+    uint32_t entry;
+    uint32_t on; /* 0 or 1 */
 };
 
 struct k_survivor {

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "keeper/core.h"
+#include "keeper/ease.h"
 #include "keeper/look.h"
 #include "keeper/message.h"
 #include "keeper/spawn.h"
@@ -158,6 +159,16 @@ static const char *request_close(struct keeper *k, const struct k_close *m)
     return NULL;
 }
 
+static const char *request_flood(struct keeper *k, const struct k_flood *m)
+{
+    struct entry *e = table_find(&k->table, m->entry);
+
+    if (e == NULL || e->spawn != NULL)
+        return "entry";
+    ease_set(e, m->on != 0);
+    return NULL;
+}
+
 static const char *request_forget(struct keeper *k, const struct k_simple *m)
 {
     struct entry *e = table_find(&k->table, m->entry);
@@ -194,6 +205,7 @@ static const char *request_carry_out(struct keeper *k, const void *bytes, struct
     case K_UPGRADE: upgrade_begin(k); return NULL;
     case K_LOOK: return request_look(k, bytes);
     case K_HOLDS: return request_holds(k, bytes);
+    case K_FLOOD: return request_flood(k, bytes);
     default: return "type";
     }
 }

@@ -22,6 +22,7 @@
 #include "base/mem.h"
 #include "base/signals.h"
 #include "keeper/core.h"
+#include "keeper/ease.h"
 #include "keeper/proto.h"
 #include "keeper/spawn.h"
 
@@ -255,6 +256,7 @@ void worker_on_exit(struct keeper *k, int status)
     pid_t pid = w->pid;
 
     requests_drain(k);
+    ease_end(k);
     link_close(&w->link);
     w->pid = 0;
     if (k->ending.phase != ENDING_NOT || k->upgrade.phase == UPGRADE_RETIRE) {

@@ -127,6 +127,16 @@ TEST(a_question_for_sockets_names_some_and_not_too_many)
     EXPECT_STR(message_fault(&h, sizeof h, 0), "count");
 }
 
+TEST(a_flood_is_there_or_not)
+{
+    struct k_flood f = {.type = K_FLOOD, .on = 1};
+
+    EXPECT_STR(message_fault(&f, sizeof f, 0), NULL);
+    EXPECT_STR(message_fault(&f, sizeof f - 4, 0), "length");
+    f.on = 2;
+    EXPECT_STR(message_fault(&f, sizeof f, 0), "flag");
+}
+
 TEST(what_a_process_sleeps_in_is_read_from_proc)
 {
     struct look_call c;

@@ -270,6 +270,7 @@ TEST(malformed_messages_end_the_worker_and_not_the_keeper)
     struct k_simple simple = {.type = K_READY};
     struct k_signal signal_m = {.type = K_SIGNAL, .signum = SIGTERM, .target = K_TREE, .entry = 9};
     struct k_close close_m = {.type = K_CLOSE, .entry = 9, .which = 1};
+    struct k_flood flood_m = {.type = K_FLOOD, .entry = 9, .on = 1};
     char junk[64];
 
     begin_quiet(&r, &w);
@@ -294,6 +295,8 @@ TEST(malformed_messages_end_the_worker_and_not_the_keeper)
     live_a_while(&w);
     simple.type = K_LOOK;
     expect_killed(&r, &w, &simple, sizeof simple, 0);
+    live_a_while(&w);
+    expect_killed(&r, &w, &flood_m, sizeof flood_m, 0);
     live_a_while(&w);
     /* What only the keeper may send. */
     simple.type = K_RETIRE;

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ease.h - a flood gives way to those who carry it
+ *
+ * A terminal's bytes are carried by a thread of the kernel, which the writer wakes with every piece.
+ * Where the scheduler shares CPUs among sessions (autogroups: a machine whose processes are in
+ * no cpu cgroup, as in a microVM), the writer's session has a whole CPU's weight and
+ * is not interrupted for that thread: it fills the small buffer and sleeps, the
+ * thread empties it and sleeps, and every piece costs two CPUs waking each other. With a
+ * little less weight for the session the thread goes first, nobody sleeps, and
+ * the same flood is up to 1.8 times as fast. Pipes gain some percent.
+ *
+ * The weight counts only where CPUs are wanted by several, is that of the session
+ * (nice(2) of its processes stays as it is), and is given back when the flood is over. A
+ * session whose weight somebody else has set keeps it. Layer: keeper.
+ */
+#ifndef HF_KEEPER_EASE_H
+#define HF_KEEPER_EASE_H
+
+#include <stdbool.h>
+
+#define EASE_NICE 3 /* half the weight; 1 is not enough */
+
+struct keeper;
+struct entry;
+
+void ease_set(struct entry *e, bool on);
+/* The one who asked for it is gone: all are as they were. */
+void ease_end(struct keeper *k);
+
+/* The line of /proc/PID/autogroup: "/autogroup-7 nice 0". */
+bool ease_parse(const char *text, int *nice);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_keeper_ease.c - a session gives way while it floods, and only then
+ *
+ * Where the kernel has no autogroups there is nothing to see: then asking for it must do no harm.
+ */
+#include "test.h"
+
+#include "keeper_rig.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#include "keeper/ease.h"
+
+#define NO_GROUPS (-100)
+
+/* The weight of a process's session, as nice(2) counts it. */
+static int weight_of(pid_t pid)
+{
+    char path[64], text[64];
+    int fd, nice = NO_GROUPS;
+    ssize_t n;
+
+    snprintf(path, sizeof path, "/proc/%d/autogroup", (int)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (n > 0) {
+        text[n] = '\0';
+        if (!ease_parse(text, &nice))
+            nice = NO_GROUPS;
+    }
+    if (fd >= 0)
+        close(fd);
+    return nice;
+}
+
+static void weight_set(pid_t pid, const char *nice)
+{
+    char path[64];
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/%d/autogroup", (int)pid);
+    fd = open(path, O_WRONLY | O_CLOEXEC);
+    REQUIRE(fd >= 0);
+    REQUIRE(write(fd, nice, strlen(nice)) > 0);
+    close(fd);
+}
+
+static bool weight_becomes(pid_t pid, int nice)
+{
+    for (int i = 0; i < 2000 && weight_of(pid) != nice; i++)
+        usleep(1000);
+    return weight_of(pid) == nice;
+}
+
+static void tell(struct rig_worker *w, uint32_t entry, uint32_t on)
+{
+    struct k_flood m = {.type = K_FLOOD, .entry = entry, .on = on};
+
+    rig_send(w->link, &m, sizeof m, NULL, 0);
+}
+
+static struct k_spawned start(struct rig_worker *w, int fds[8])
+{
+    struct rig_spec s;
+
+    rig_spec_init(&s, (const char *const[]){"/bin/sleep", "1000", NULL});
+    rig_spawn(w, &s);
+    return rig_spawned(w, fds);
+}
+
+static void close_all(int fds[8])
+{
+    for (int i = 0; i < 8; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+}
+
+TEST(the_line_of_a_session_is_understood)
+{
+    int nice = 7;
+
+    EXPECT(ease_parse("/autogroup-78 nice 0\n", &nice));
+    EXPECT_INT(nice, 0);
+    EXPECT(ease_parse("/autogroup-1 nice -20\n", &nice));
+    EXPECT_INT(nice, -20);
+    EXPECT(!ease_parse("/autogroup-1 nice x\n", &nice));
+    EXPECT(!ease_parse("/autogroup-1 nice 20\n", &nice));
+    EXPECT(!ease_parse("/autogroup-1\n", &nice));
+    EXPECT(!ease_parse("/cgroup nice 3\n", &nice));
+    EXPECT(!ease_parse("", &nice));
+    EXPECT_INT(nice, -20);
+}
+
+TEST(a_flood_gives_way_while_it_lasts)
+{
+    struct rig r;
+    struct rig_worker w;
+    struct k_spawned m;
+    int fds[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    int none;
+
+    rig_begin(&r, &w);
+    m = start(&w, fds);
+    none = weight_of(m.pid) == NO_GROUPS;
+    for (int i = 0; i < 2; i++) {
+        tell(&w, m.entry, 1);
+        tell(&w, m.entry, 1);
+        EXPECT(none || weight_becomes(m.pid, EASE_NICE));
+        tell(&w, m.entry, 0);
+        EXPECT(none || weight_becomes(m.pid, 0));
+    }
+    /* The processes' own nice values are not touched. */
+    tell(&w, m.entry, 1);
+    EXPECT(none || weight_becomes(m.pid, EASE_NICE));
+    EXPECT_INT(getpriority(PRIO_PROCESS, (id_t)m.pid), 0);
+    close_all(fds);
+    rig_end(&r, &w);
+}
+
+TEST(a_worker_that_dies_leaves_nobody_eased)
+{
+    struct rig r;
+    struct rig_worker w;
+    struct k_spawned m;
+    int fds[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    bool none;
+
+    rig_begin(&r, &w);
+    rig_ready(&w);
+    m = start(&w, fds);
+    none = weight_of(m.pid) == NO_GROUPS;
+    tell(&w, m.entry, 1);
+    EXPECT(none || weight_becomes(m.pid, EASE_NICE));
+    rig_kill_worker(&w);
+    rig_worker(&r, &w);
+    EXPECT(none || weight_becomes(m.pid, 0));
+    close_all(fds);
+    rig_end(&r, &w);
+}
+
+TEST(a_weight_that_somebody_else_chose_stays)
+{
+    struct rig r;
+    struct rig_worker w;
+    struct k_spawned m;
+    int fds[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
+
+    rig_begin(&r, &w);
+    m = start(&w, fds);
+    if (weight_of(m.pid) != NO_GROUPS) {
+        weight_set(m.pid, "5");
+        tell(&w, m.entry, 1);
+        (void)rig_survey(&w, m.entry); /* answered after it */
+        EXPECT_INT(weight_of(m.pid), 5);
+        /* And one chosen meanwhile is not taken away. */
+        weight_set(m.pid, "0");
+        tell(&w, m.entry, 1);
+        EXPECT(weight_becomes(m.pid, EASE_NICE));
+        weight_set(m.pid, "7");
+        tell(&w, m.entry, 0);
+        (void)rig_survey(&w, m.entry);
+        EXPECT_INT(weight_of(m.pid), 7);
+    }
+    close_all(fds);
+    rig_end(&r, &w);
+}
+
+TEST(the_dead_are_left_alone)
+{
+    struct rig r;
+    struct rig_worker w;
+    struct rig_spec s;
+    struct k_spawned m;
+    int fds[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    int next[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
+
+    rig_begin(&r, &w);
+    rig_spec_init(&s, (const char *const[]){"/bin/true", NULL});
+    rig_spawn(&w, &s);
+    m = rig_spawned(&w, fds);
+    EXPECT_INT(rig_exited(&w).status, 0);
+    tell(&w, m.entry, 1);
+    tell(&w, m.entry, 0);
+    rig_forget(&w, m.entry);
+    m = start(&w, next);
+    EXPECT(m.error == 0);
+    close_all(fds);
+    close_all(next);
+    rig_end(&r, &w);
+}
