@@ -11,6 +11,10 @@
 
 #include "common.h"
 
+/* Read at once, whatever the way: more than anybody sends at once, so that the few bytes that
+ * a frame has around it are no call and no wake-up of their own. */
+#define CLIENT_BYTES (1024 * 1024)
+
 struct http {
     int fd;
     size_t len;

@@ -181,7 +181,7 @@ static void spin_until_readable(int fd)
 
 static ssize_t pump_fd(struct term *t, ws_sink sink, void *arg)
 {
-    static uint8_t buf[256 * 1024];
+    static uint8_t buf[CLIENT_BYTES];
     ssize_t n;
 
     do {

@@ -177,7 +177,7 @@ static size_t feed(struct ws *w, const uint8_t *p, size_t n, ws_sink sink, void 
 
 ssize_t ws_pump(struct ws *w, int flags, ws_sink sink, void *arg)
 {
-    static uint8_t buf[256 * 1024];
+    static uint8_t buf[CLIENT_BYTES];
     ssize_t n;
 
     if (w->closed)

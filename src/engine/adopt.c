@@ -11,6 +11,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "engine/engine_own.h"
+#include "engine/siding.h"
 
 /* What the last worker's last call moved; -1 when the kernel does not say. */
 static int64_t slip_moved(const struct slip *s, const struct keeper_boot *boot, uint32_t kind)
@@ -167,6 +168,7 @@ void adopt_all(struct engine *e, const struct keeper_boot *boot)
     for (i = 0; i < boot->entry_count; i++)
         adopt_one(e, &boot->entries[i]);
     recover_slip(e, boot);
+    siding_recover(e, boot);
     for (i = 0; i < boot->entry_count; i++) {
         struct process *p = registry_find(e, boot->entries[i].id);
         if (p != NULL)

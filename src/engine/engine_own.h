@@ -38,6 +38,7 @@ struct engine {
     struct events events;
     struct line *line;
     struct spin spin;
+    int siding[2];          /* siding.h; -1: none */
     struct list processes;  /* struct process.link, newest first */
     struct list exited;     /* struct process.exited_link, oldest exit first */
     struct process **by_id; /* open hash table; see registry.c */

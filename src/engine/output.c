@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "engine/engine_own.h"
 #include "engine/flood.h"
+#include "engine/siding.h"
 
 #define TURN_BYTES (512 * 1024) /* then other descriptors have a turn */
 /* More than a pipe or a terminal can hold: whatever still writes into it, what
@@ -310,6 +311,18 @@ static bool pipe_took(struct process *p, int i, size_t n, size_t want, size_t *u
     return flood && flood_has_more(p, p->out_fd[i], PIPE_GATHER_BYTES);
 }
 
+/* *want becomes what was asked for, at most. */
+static ssize_t pipe_read(struct process *p, int i, enum stream stream, size_t *want)
+{
+    bool flood = p->pipe_grown[i] && !p->reaped && spin_in_flood(&p->engine->spin, p);
+    size_t most = flood ? SIDING_BYTES : PIPE_READ_BYTES;
+
+    if (*want > most)
+        *want = most;
+    return flood ? siding_read(p, p->out_fd[i], stream, *want)
+                 : journal_read(&p->journal, p->out_fd[i], stream, *want);
+}
+
 static void pipe_burst(struct process *p, int i)
 {
     enum stream stream = i == 0 ? STREAM_STDOUT : STREAM_STDERR;
@@ -317,8 +330,8 @@ static void pipe_burst(struct process *p, int i)
     bool more = true, empty = false;
 
     while (more && p->out_fd[i] >= 0 && total < most && (room = room_now(p)) > 0) {
-        size_t want = room < PIPE_READ_BYTES ? room : PIPE_READ_BYTES;
-        ssize_t n = journal_read(&p->journal, p->out_fd[i], stream, want);
+        size_t want = room;
+        ssize_t n = pipe_read(p, i, stream, &want);
         if (n > 0) {
             total += (size_t)n;
             p->read_bytes[i] += (size_t)n;

@@ -33,6 +33,13 @@ struct slip {
     uint64_t moved_before; /* io_counted() before the call */
 };
 
+/* Whose bytes are in the siding; see siding.h. */
+struct siding_note {
+    _Atomic uint32_t on;
+    uint32_t stream;
+    char id[32];
+};
+
 struct shared_head {
     uint32_t magic, layout;
     struct slip slip;
@@ -46,6 +53,7 @@ struct shared_head {
     uint64_t events_next;              /* id of the next event */
     uint64_t events_tail, events_head; /* absolute byte positions in the ring */
     _Atomic uint32_t notes_which;      /* which of the two areas of notes counts */
+    struct siding_note siding;
 };
 
 struct shared {

@@ -100,6 +100,7 @@ struct keeper {
     pid_t pid;
     int signal_fd;
     int state_fd;
+    int siding[2];        /* holds what a worker was copying when it died; -1: none */
     bool dumpable;        /* as we were started */
     struct rlimit nofile; /* as we were started: what children get */
     struct table table;

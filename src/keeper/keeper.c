@@ -125,6 +125,16 @@ static int setup_state(struct keeper *k)
     return ftruncate(k->state_fd, (off_t)k->options->state_bytes) < 0 ? -errno : 0;
 }
 
+/* Without it floods are read as anything else is. */
+static void setup_siding(struct keeper *k)
+{
+    if (pipe2(k->siding, O_CLOEXEC | O_NONBLOCK) == 0 &&
+        fcntl(k->siding[0], F_SETPIPE_SZ, KEEPER_SIDING_BYTES) > 0)
+        return;
+    io_close(&k->siding[0]);
+    io_close(&k->siding[1]);
+}
+
 static void setup_pid_file(const struct keeper *k)
 {
     const char *path = k->options->pid_file;
@@ -144,7 +154,11 @@ static int setup(struct keeper *k, const struct keeper_options *options, int res
 {
     int rc;
 
-    *k = (struct keeper){.options = options, .pid = getpid(), .signal_fd = -1, .state_fd = -1};
+    *k = (struct keeper){.options = options,
+                         .pid = getpid(),
+                         .signal_fd = -1,
+                         .state_fd = -1,
+                         .siding = {-1, -1}};
     log_set_part("keeper");
     setup_standard_fds();
     setup_inherited_fds();
@@ -167,8 +181,10 @@ static int setup(struct keeper *k, const struct keeper_options *options, int res
     }
     if (rc == 0)
         rc = setup_state(k);
-    if (rc == 0)
+    if (rc == 0) {
+        setup_siding(k);
         setup_pid_file(k);
+    }
     return rc;
 }
 
@@ -314,6 +330,8 @@ static void teardown(struct keeper *k)
     cgroup_fini(&k->cgroup, true);
     io_close(&k->signal_fd);
     io_close(&k->state_fd);
+    io_close(&k->siding[0]);
+    io_close(&k->siding[1]);
     free(k->polls);
     farewell_fini(&k->ending.farewell);
 }

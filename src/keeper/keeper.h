@@ -23,6 +23,7 @@
 
 #define KEEPER_ENTRIES_MAX 65536
 #define KEEPER_CARRY_FDS_MAX 64
+#define KEEPER_SIDING_BYTES (1024 * 1024)
 
 /* One process, living or exited and not yet forgotten. Read-only for the worker, at boot. */
 struct keeper_entry {
@@ -43,6 +44,8 @@ struct keeper_entry {
 struct keeper_boot {
     int link_fd;  /* SOCK_SEQPACKET to the keeper; non-blocking */
     int state_fd; /* memfd of state_bytes, shared over all workers */
+    int siding
+        [2]; /* a pipe of KEEPER_SIDING_BYTES that a worker's death does not empty; -1: none */
     const struct keeper_entry *entries;
     size_t entry_count;
     uint32_t generation; /* 1 for the first worker */

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -103,8 +104,11 @@ bool upgrade_on_exit(struct keeper *k, pid_t pid, int status)
 static int upgrade_exec(struct keeper *k)
 {
     char number[16];
-    int fd, rc;
+    int fd, rc, left = 0;
 
+    /* The last worker died, and only the next one can bring home what it was copying. */
+    if (k->siding[0] >= 0 && ioctl(k->siding[0], FIONREAD, &left) == 0 && left > 0)
+        return -EBUSY;
     rc = state_save(k, &fd);
     if (rc < 0)
         return rc;

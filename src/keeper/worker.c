@@ -110,6 +110,7 @@ __attribute__((noreturn)) static void worker_run(struct keeper *k, int link_fd)
     struct keeper_boot boot = {
         .link_fd = link_fd,
         .state_fd = k->state_fd,
+        .siding = {k->siding[0], k->siding[1]},
         .entry_count = k->table.count,
         .generation = k->worker.generation,
         .prev_io_known = k->worker.prev_io_known,
