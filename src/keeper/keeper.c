@@ -154,11 +154,8 @@ static int setup(struct keeper *k, const struct keeper_options *options, int res
 {
     int rc;
 
-    *k = (struct keeper){.options = options,
-                         .pid = getpid(),
-                         .signal_fd = -1,
-                         .state_fd = -1,
-                         .siding = {-1, -1}};
+    *k = (struct keeper){
+        .options = options, .pid = getpid(), .signal_fd = -1, .state_fd = -1, .siding = {-1, -1}};
     log_set_part("keeper");
     setup_standard_fds();
     setup_inherited_fds();
