@@ -6,9 +6,10 @@
  * and waitid. The daemon does that, keeps a record and answers over HTTP.
  * Floor, small daemon and a daemon with a worker of 500 MB take turns.
  *
- * One at a time there is a second floor: the same spawn behind two processes that do nothing
- * but pass a message on and its answer back, as worker and keeper must. What it loses beside the
- * first is the price of waking processes on another CPU, which no program can get below.
+ * One at a time there is a second floor: the same spawn, in a session of its own, behind two
+ * processes that do nothing but pass a message on and its answer back, as worker and keeper
+ * must. What it loses beside the first is the price of a session and of waking processes, which
+ * no program with these properties can get below.
  */
 #include "parts.h"
 #include "results.h"
@@ -38,6 +39,7 @@ extern char **environ;
 struct bare {
     const char *program;
     int null;
+    bool session; /* gets one of its own */
     pid_t pid[IN_FLIGHT];
     struct pollfd out[IN_FLIGHT];
 };
@@ -46,18 +48,23 @@ static void bare_spawn(struct bare *b, unsigned slot)
 {
     const char *argv[] = {b->program, NULL};
     posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
     int out[2];
     int rc;
 
     if (pipe2(out, O_CLOEXEC) != 0)
         die("pipe: %s", strerror(errno));
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, b->session ? POSIX_SPAWN_SETSID : 0);
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, b->null, 0);
     posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-    rc = posix_spawn(&b->pid[slot], b->program, &actions, NULL, (char *const *)argv, environ);
+    rc =
+        posix_spawn(&b->pid[slot], b->program, &actions, &attributes, (char *const *)argv, environ);
     if (rc != 0)
         die("posix_spawn %s: %s", b->program, strerror(rc));
     posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
     close(out[1]);
     b->out[slot] = (struct pollfd){.fd = out[0], .events = POLLIN};
 }
@@ -115,6 +122,7 @@ static void hop_serve(struct bare *b, int from, int next)
 {
     char message[HOP_BYTES];
 
+    b->session = true; /* in this process alone */
     while (read(from, message, sizeof(message)) == HOP_BYTES) {
         if (next < 0)
             bare_run(b, 1, 1);
