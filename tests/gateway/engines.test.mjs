@@ -126,7 +126,7 @@ describe('kubernetes:', () => {
     const tell = (type, object) => api.tell(type, object);
 
     before(async () => {
-        gw = new Gateway();
+        gw = new Gateway({ args: ['--answer-timeout-ms', '1000'] });
         fs.writeFileSync(path.join(gw.dir, 'token'), 'first\n');
         await api.start();
         gw.resolver = `kubernetes:http://127.0.0.1:${api.port}?namespace=boxes&token_file=${gw.dir}/token`;
@@ -190,6 +190,16 @@ describe('kubernetes:', () => {
         assert.equal(await status('b'), 404);
         const list = api.requests.slice(was).find((r) => !r.url.includes('watch=true'));
         assert.equal(list.url, '/api/v1/namespaces/boxes/pods?labelSelector=holdfast.dev%2Fsandbox&limit=500', 'not an old one from a cache');
+        await watching();
+    });
+
+    it('gives up a list that stands still in the middle, and asks again', async () => {
+        api.gone = true;
+        api.stalls = 1;
+        api.pods.set('slow', pod('slow'));
+        endWatches();
+        await waitUntil(async () => (await status('slow')) === 200, 'the next list', 30000);
+        assert.equal(api.stalls, 0);
         await watching();
     });
 

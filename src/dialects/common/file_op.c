@@ -32,6 +32,31 @@ bool file_op_is(const struct process_view *v)
     return v->source == SOURCE_SYSTEM && strcmp(v->command, OWN_BINARY) == 0;
 }
 
+static void file_op_on_end(void *arg, struct process *p, const struct survivors *s)
+{
+    (void)arg, (void)s;
+    process_forget(p);
+}
+
+void file_op_end(struct process *p)
+{
+    process_end(p, 0, "detach", file_op_on_end, NULL);
+}
+
+void file_op_end_all(struct engine *e)
+{
+    struct process *p = engine_next(e, NULL), *next;
+
+    for (; p != NULL; p = next) {
+        struct process_view v;
+
+        next = engine_next(e, p);
+        process_view(p, &v);
+        if (file_op_is(&v))
+            file_op_end(p);
+    }
+}
+
 int file_op_errno(const char *text, size_t len)
 {
     static const struct {

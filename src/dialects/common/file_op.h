@@ -16,6 +16,7 @@
 #ifndef HF_DIALECTS_COMMON_FILE_OP_H
 #define HF_DIALECTS_COMMON_FILE_OP_H
 
+#include "engine/engine.h"
 #include "engine/process.h"
 
 #define FILE_OP_ARGS 4
@@ -26,6 +27,10 @@ void file_op_spec(struct spawn_spec *s, const char **args, const char *user, con
                   const char *a, const char *b);
 /* Such a process is the daemon's own affair: a platform's list may leave it out. */
 bool file_op_is(const struct process_view *v);
+/* Ends it, whatever it does, and forgets it. */
+void file_op_end(struct process *p);
+/* Those that the last worker left: whoever asked for them is gone with it. */
+void file_op_end_all(struct engine *e);
 /* The errno that a failed one told on standard error; 0: it told none. */
 int file_op_errno(const char *text, size_t len);
 

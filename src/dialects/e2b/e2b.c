@@ -9,6 +9,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "dialects/common/file_op.h"
 #include "dialects/e2b/rpc.h"
 
 #define PREFIX "/dialects/e2b"
@@ -140,6 +141,7 @@ static void *e2b_make(const struct dialect_host *host)
     list_init(&e->typing);
     list_init(&e->notes);
     e2b_sandbox_load(e);
+    file_op_end_all(e->engine);
     e->table = (struct route_table){
         .prefix = PREFIX,
         .routes = routes,

@@ -114,12 +114,6 @@ struct download {
     struct buf line, err; /* the entry before the bytes; what went wrong */
 };
 
-static void forget_end(void *arg, struct process *p, const struct survivors *s)
-{
-    (void)arg, (void)s;
-    process_forget(p);
-}
-
 /* Nobody wants the rest: the reader goes too. */
 static void download_free(struct pending *p)
 {
@@ -136,7 +130,7 @@ static void download_free(struct pending *p)
 static void download_give_up(struct download *d)
 {
     if (d->process != NULL)
-        process_end(d->process, 0, "detach", forget_end, NULL);
+        file_op_end(d->process);
     download_free(&d->pending);
 }
 

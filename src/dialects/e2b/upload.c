@@ -46,12 +46,6 @@ struct upload {
 
 /* --- the end ------------------------------------------------------------------------------- */
 
-static void forget_end(void *arg, struct process *p, const struct survivors *s)
-{
-    (void)arg, (void)s;
-    process_forget(p);
-}
-
 static void upload_free(struct pending *p)
 {
     struct upload *u = list_entry(p, struct upload, pending);
@@ -73,7 +67,7 @@ static void upload_stop(struct upload *u)
     if (u->stage == STARTING)
         return;
     if (u->process != NULL)
-        process_end(u->process, 0, "detach", forget_end, NULL);
+        file_op_end(u->process);
     upload_free(&u->pending);
 }
 

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import net from 'node:net';
 import path from 'node:path';
 import { Sandbox } from 'e2b';
 import { withDaemon } from '../../lib/daemon.mjs';
@@ -73,6 +74,26 @@ withDaemon('e2b: going', {}, (d) => {
         assert.ok((await run) instanceof Error);
         await waitUntil(async () => (await d.list('?status=running')).length === 0, 'nobody to be left');
         await create(d);
+    });
+
+    // The writer waits for the rest of a body that no worker will ever read.
+    it('a worker that dies in the middle of an upload or a download leaves no helper', async () => {
+        fs.writeFileSync(path.join(d.dir, 'large'), Buffer.alloc(64 << 20));
+        const half = net.connect(new URL(d.url).port, '127.0.0.1');
+        const head = `Host: 127.0.0.1\r\nX-Access-Token: ${d.token}\r\n`;
+        half.on('error', () => {});
+        half.write(`${file('POST', 'half')} HTTP/1.1\r\n${head}Content-Type: application/octet-stream\r\nContent-Length: 1000000\r\n\r\nhalf`);
+        const unread = net.connect(new URL(d.url).port, '127.0.0.1');
+        unread.on('error', () => {});
+        unread.pause();
+        unread.write(`${file('GET', 'large')} HTTP/1.1\r\n${head}\r\n`);
+        await waitUntil(async () => (await d.list('?status=running')).length === 2, 'a writer and a reader');
+        const old = d.workerPid();
+        process.kill(old, 'SIGKILL');
+        await d.nextWorker(old);
+        await waitUntil(async () => (await d.list('?status=running')).length === 0, 'no helper to be left');
+        half.destroy();
+        unread.destroy();
     });
 
     it('replaced: no end is invented, and what ran is connected to again', async () => {
