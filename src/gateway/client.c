@@ -78,6 +78,7 @@ static bool client_round(struct conn *c, const char *bytes, size_t len, size_t *
         if (*used == len || c->blocked)
             return false;
         ex = c->owner = exchange_new(gateway_of(c), c);
+        c->asked = true;
         conn_set_deadline(c, DEADLINE_HEAD);
     }
     switch (ex->state) {
@@ -197,6 +198,7 @@ static void client_on_end(struct conn *c)
 }
 
 /* The worker goes: what is under way is finished, nothing more is begun. */
+/* Who has just come has sent its request by now, or is about to; no other worker would answer it. */
 static void client_on_leave(struct conn *c)
 {
     struct exchange *ex = c->owner;
@@ -205,6 +207,8 @@ static void client_on_leave(struct conn *c)
         ex->close = true;
     else if (c->blocked)
         conn_finish(c, false);
+    else if (!c->asked)
+        conn_set_deadline(c, DEADLINE_LINGER);
     else
         conn_end(c);
 }

@@ -67,6 +67,7 @@ struct conn {
     bool eof;
     bool ended;
     bool delivering; /* on_bytes is on the stack */
+    bool asked;      /* a request has come, or a part of one: set by whoever takes it */
     bool fresh;      /* accepted in this turn: what it wants may have come with it */
     bool tls_open;   /* handshake is done: something was decrypted */
     bool over_limit; /* may only be told that there are too many */

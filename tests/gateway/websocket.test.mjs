@@ -214,6 +214,27 @@ describe('idle time and the end of a worker', () => {
         await g.stop();
     });
 
+    it('who came before SIGHUP and asks after it is answered, once', async () => {
+        const g = await new Gateway({ sandboxes: { a: { address: '127.0.0.1', ports: { 80: up.port } } } }).start();
+        const workers = () => fs.readFileSync(`/proc/${g.pid}/task/${g.pid}/children`, 'utf8').trim().split(' ');
+        const [old] = workers();
+        const request = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
+        const silent = await RawConn.connect(g);
+        const used = await RawConn.connect(g);
+        used.send(request);
+        assert.match((await used.readUntil('\r\n\r\n')).toString(), /^HTTP\/1.1 200 /);
+        g.child.kill('SIGHUP');
+        await used.rest(); // it was between two requests: closed
+        silent.send(request);
+        assert.match((await silent.rest()).toString(), /^HTTP\/1.1 200 [^]*\r\nConnection: close\r\n/);
+        await waitUntil(() => !workers().includes(old), 'the old worker to leave');
+        // And one that never asks holds nobody up for long.
+        const mute = await RawConn.connect(g);
+        g.child.kill('SIGTERM');
+        assert.deepEqual(await within(g.exit, 10000, 'the end'), { code: 0, signal: null });
+        await mute.expectEnd();
+    });
+
     it('SIGTERM lets a stream end by itself', async () => {
         const g = await new Gateway({ sandboxes: { a: { address: '127.0.0.1', ports: { 80: up.port } } } }).start();
         const ws = await open(g.ws('a', 80));
