@@ -51,8 +51,10 @@ static const struct conn_proto ending_proto = {
 
 void conn_finish(struct conn *c, bool drain)
 {
-    if (c->ended)
+    if (c->ended) { /* in its owner's last words: there is nobody any more to be told of it */
+        conn_become(c, &ending_proto, NULL);
         return;
+    }
     buf_wipe(&c->in);
     conn_become(c, &ending_proto, drain && !c->eof ? c : NULL);
     c->parting = true;

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import fs from 'node:fs';
+import net from 'node:net';
 import { it, test } from '../lib/test.mjs';
 import { promisify } from 'node:util';
 import { daemonFor, withDaemon } from '../lib/daemon.mjs';
@@ -50,6 +51,28 @@ withDaemon('unix socket', { listen: ['unix:DIR/hf.sock', '127.0.0.1:0'] }, (d) =
         assert.equal(await askAs(65534, d.unixPath), '401');
         assert.equal(await askAs(65534, d.unixPath, d.token), '200');
         assert.equal(await askAs(0, d.unixPath), '200');
+    });
+
+    // Here, unlike by TCP, the answer to its close frame finds it gone at once.
+    it('a WebSocket whose peer says goodbye and is gone harms nobody', async () => {
+        const p = await d.sh('sleep 30', { pty: true });
+        const worker = d.workerPid();
+        for (let i = 0; i < 20; i++) {
+            const s = net.connect(d.unixPath);
+            const key = Buffer.alloc(16, i).toString('base64');
+            s.write(
+                `GET /v1/processes/${p.id}/connect HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
+                    `Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\n\r\n`,
+            );
+            const head = await new Promise((done) => s.once('data', done));
+            assert.match(head.toString('latin1'), /^HTTP\/1.1 101 /);
+            s.pause();
+            s.write(Buffer.from([0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8])); // close, 1000
+            s.destroy();
+        }
+        await waitUntil(async () => (await d.get(p.id)).viewers === 0, 'all to have left');
+        assert.equal(d.workerPid(), worker);
+        await d.remove(p.id);
     });
 
     it('takes large requests and gives large answers as TCP does', async () => {
