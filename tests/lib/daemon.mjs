@@ -460,7 +460,7 @@ export function checkProblem(answer, code, what = '') {
 /** A describe() block with its daemon: started before, stopped and checked after. */
 export function withDaemon(title, options, body) {
     const d = new Daemon(options);
-    describe(title, () => {
+    describe(title, { skip: options.skip ?? false }, () => {
         before(() => d.start());
         after(() => d.stop());
         body(d);

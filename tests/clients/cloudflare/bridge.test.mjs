@@ -11,18 +11,14 @@ import { closeAll, Socket } from '../../lib/cloudflare.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import * as proc from '../../lib/proc.mjs';
 import { RawConn } from '../../lib/raw.mjs';
-import { after, afterEach, before, it } from '../../lib/test.mjs';
+import { afterEach, it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
+import { withWorkspace, workspaceOf } from '../../lib/workspace.mjs';
 
-const WORKSPACE = '/workspace'; // the client takes no other
-const made = !fs.existsSync(WORKSPACE);
-
-withDaemon('cloudflare: the bridge', {}, (d) => {
-    before(() => made && fs.mkdirSync(WORKSPACE));
-    after(() => made && fs.rmSync(WORKSPACE, { recursive: true }));
+withDaemon('cloudflare: the bridge', withWorkspace, (d) => {
     afterEach(closeAll);
     const base = () => `${d.url}/dialects/cloudflare`;
-    const create = (options = {}) => new CloudflareSandboxClient({ workerUrl: base(), apiKey: d.token, ...options }).create(new Manifest({ root: WORKSPACE }));
+    const create = (options = {}) => new CloudflareSandboxClient({ workerUrl: base(), apiKey: d.token, ...options }).create(new Manifest({ root: '/workspace' }));
     const ask = (method, url, options = {}) => d.request(method, `/dialects/cloudflare${url}`, options);
     const open = (url, headers = d.authHeaders()) => {
         const ws = new Socket(`${base().replace('http', 'ws')}${url}`, { headers });
@@ -119,14 +115,14 @@ withDaemon('cloudflare: the bridge', {}, (d) => {
 
     it('files of a manifest and of the client are written and read, whole or not at all', async () => {
         const client = new CloudflareSandboxClient({ workerUrl: base(), apiKey: d.token });
-        const s = await client.create(new Manifest({ root: WORKSPACE, entries: { 'deep/in/manifest.txt': { type: 'file', content: 'from the manifest' } } }));
-        assert.equal(fs.readFileSync(`${WORKSPACE}/deep/in/manifest.txt`, 'utf8'), 'from the manifest');
+        const s = await client.create(new Manifest({ root: '/workspace', entries: { 'deep/in/manifest.txt': { type: 'file', content: 'from the manifest' } } }));
+        assert.equal(fs.readFileSync(`${workspaceOf(d)}/deep/in/manifest.txt`, 'utf8'), 'from the manifest');
         assert.equal(Buffer.from(await s.readFile({ path: 'deep/in/manifest.txt' })).toString(), 'from the manifest');
         await assert.rejects(s.readFile({ path: 'nothing.txt' }), (e) => e.constructor.name === 'SandboxWorkspaceReadNotFoundError');
         const file = (name) => `/v1/sandbox/${s.state.sandboxId}/file/${name}`;
         const bytes = Buffer.from(Array.from({ length: 3 << 20 }, (_, i) => (i * 7) & 255));
         assert.deepEqual((await ask('PUT', file('workspace/new%20dir/%C3%A4.bin'), { body: bytes })).json, { ok: true });
-        assert.ok(fs.readFileSync(`${WORKSPACE}/new dir/ä.bin`).equals(bytes));
+        assert.ok(fs.readFileSync(`${workspaceOf(d)}/new dir/ä.bin`).equals(bytes));
         assert.ok((await ask('GET', file('workspace/new%20dir/%C3%A4.bin'))).body.equals(bytes));
         assert.deepEqual((await ask('PUT', file('workspace/empty'), { body: Buffer.alloc(0) })).json, { ok: true });
         const empty = await ask('GET', file('workspace/empty'));
@@ -137,14 +133,14 @@ withDaemon('cloudflare: the bridge', {}, (d) => {
         assert.equal((await ask('PUT', file('workspace/new%20dir'), { body: 'x' })).status, 500);
         assert.equal((await ask('GET', file(''))).status, 400);
         assert.equal((await ask('PUT', file('workspace/x'), { body: 'x', role: 'type' })).status, 403);
-        const parts = () => fs.readdirSync(WORKSPACE).filter((f) => f.endsWith('.part'));
+        const parts = () => fs.readdirSync(workspaceOf(d)).filter((f) => f.endsWith('.part'));
         assert.deepEqual(parts(), []);
         const half = http.request(`${base()}${file('workspace/half')}`, { method: 'PUT', headers: { ...d.authHeaders(), 'Content-Length': 100 } });
         half.on('error', () => {}).write('half');
         await waitUntil(() => parts().length === 1, 'the beginning');
         half.destroy();
         await waitUntil(() => parts().length === 0, 'nothing to be left of it');
-        assert.ok(!fs.existsSync(`${WORKSPACE}/half`));
+        assert.ok(!fs.existsSync(`${workspaceOf(d)}/half`));
         await s.close();
     });
 
@@ -175,7 +171,7 @@ withDaemon('cloudflare: the bridge', {}, (d) => {
         assert.equal((await exec({ argv: ['true'], timeout_ms: -1 })).status, 400);
         assert.equal((await exec({ argv: ['true'], cwd: 7 })).status, 400);
         for (const cwd of ['/etc', '/workspace/../etc', '/workspaces', '..', 'a/../../etc']) assert.equal((await exec({ argv: ['true'], cwd })).status, 403, cwd);
-        fs.mkdirSync(`${WORKSPACE}/sub`, { recursive: true });
+        fs.mkdirSync(`${workspaceOf(d)}/sub`, { recursive: true });
         for (const cwd of ['/workspace/sub', 'sub']) {
             const events = parse((await exec({ argv: ['pwd'], cwd })).body);
             assert.equal(Buffer.from(events[0].data, 'base64').toString(), '/workspace/sub\n');
@@ -211,14 +207,14 @@ withDaemon('cloudflare: the bridge', {}, (d) => {
             since = (await over()) ? (since ?? Date.now()) : null;
             return since !== null && Date.now() - since > 300;
         }, 'all to end');
-        assert.deepEqual(fs.readdirSync(WORKSPACE).filter((f) => f.startsWith('gone-')), []);
+        assert.deepEqual(fs.readdirSync(workspaceOf(d)).filter((f) => f.startsWith('gone-')), []);
         await s.close();
     });
 
     /* Nobody is left who would bring the rest, so its writer would wait for ever. */
     it('a worker that dies in the middle of a file leaves nothing of it', async () => {
         const s = await create();
-        const parts = () => fs.readdirSync(WORKSPACE).filter((f) => f.startsWith('torn'));
+        const parts = () => fs.readdirSync(workspaceOf(d)).filter((f) => f.startsWith('torn'));
         const half = http.request(`${base()}/v1/sandbox/${s.state.sandboxId}/file/workspace/torn`, { method: 'PUT', headers: { ...d.authHeaders(), 'Content-Length': 100 } });
         half.on('error', () => {}).write('half');
         await waitUntil(() => parts().length === 1, 'the beginning');

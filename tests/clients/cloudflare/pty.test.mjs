@@ -9,10 +9,11 @@ import { clientOf, closeAll, page, Socket } from '../../lib/cloudflare.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { afterEach, it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
+import { withWorkspace } from '../../lib/workspace.mjs';
 
 const MD5_OF_AS = crypto.createHash('md5').update(Buffer.alloc(3000000, 'a')).digest('hex');
 
-withDaemon('cloudflare: terminals of the stable generation', {}, (d) => {
+withDaemon('cloudflare: terminals of the stable generation', withWorkspace, (d) => {
     afterEach(closeAll);
     const open = (session, size) => {
         const p = page(SandboxAddon, d, (q) => `/ws/pty?sessionId=${q.sessionId}&shell=sh&cols=${size?.cols ?? 80}&rows=${size?.rows ?? 24}`, size);

@@ -7,6 +7,7 @@ import { withDaemon } from '../../lib/daemon.mjs';
 import * as proc from '../../lib/proc.mjs';
 import { it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
+import { withWorkspace } from '../../lib/workspace.mjs';
 
 const types = (events) => events.map((e) => e.type);
 const text = (events, type) => events.filter((e) => e.type === type).map((e) => e.data).join('');
@@ -14,7 +15,7 @@ const text = (events, type) => events.filter((e) => e.type === type).map((e) => 
 for (const websocket of [false, true]) {
     const way = websocket ? 'through the multiplex' : 'by HTTP';
 
-    withDaemon(`cloudflare: routes ${way}`, {}, (d) => {
+    withDaemon(`cloudflare: routes ${way}`, withWorkspace, (d) => {
         const client = () => clientOf(d, { websocket });
         const alive = (mark) => proc.pids().filter((p) => proc.cmdline(p).join(' ') === mark).length;
 

@@ -4,24 +4,21 @@
 // HF_TEST_SCALE=full waits for the ten minutes that are promised, else for one keep-alive.
 
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
 import { Manifest } from '@openai/agents-core/sandbox';
 import { CloudflareSandboxClient } from '@openai/agents-extensions/sandbox/cloudflare';
 import { clientOf, closeAll, eventsOf, Socket } from '../../lib/cloudflare.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { scaled } from '../../lib/scale.mjs';
 import { after, before, it } from '../../lib/test.mjs';
+import { withWorkspace } from '../../lib/workspace.mjs';
 
 const SILENT_S = scaled(600, 16.5);
 const SIGNS = Math.floor(SILENT_S / 15.5); // one in 15 s, and a timer is never early
-const WORKSPACE = '/workspace'; // OpenAI's client takes no other
-const made = !fs.existsSync(WORKSPACE);
 
-withDaemon('cloudflare: silence', {}, (d) => {
+withDaemon('cloudflare: silence', withWorkspace, (d) => {
     const calls = {};
     let bridge;
     before(async () => {
-        if (made) fs.mkdirSync(WORKSPACE);
         const base = `${d.url}/dialects/cloudflare`;
         const line = `sleep ${SILENT_S}; exit 3`;
         const c = await clientOf(d);
@@ -32,7 +29,7 @@ withDaemon('cloudflare: silence', {}, (d) => {
             return body;
         };
         const open = (url, json) => d.open('POST', `/dialects/cloudflare${url}`, { body: JSON.stringify(json), headers: { 'Content-Type': 'application/json' } });
-        bridge = await new CloudflareSandboxClient({ workerUrl: base, apiKey: d.token }).create(new Manifest({ root: WORKSPACE }));
+        bridge = await new CloudflareSandboxClient({ workerUrl: base, apiKey: d.token }).create(new Manifest({ root: '/workspace' }));
         const p = await c.processes.startProcess(line, '__DISABLE_SESSION__');
         calls.client = bridge.execCommand({ cmd: line });
         calls.bridge = text(open('/v1/sandbox/silent/exec', { argv: ['sh', '-c', line] }));
@@ -42,10 +39,7 @@ withDaemon('cloudflare: silence', {}, (d) => {
         calls.mux = eventsOf(m.commands.executeStream(`(${line})`, 'c'));
         for (const call of Object.values(calls)) call.catch(() => {}); // until it is looked at
     });
-    after(() => {
-        closeAll();
-        if (made) fs.rmSync(WORKSPACE, { recursive: true });
-    });
+    after(closeAll);
 
     it("the bridge, by OpenAI's client", async () => {
         assert.match(await calls.client, /exited with code 3/);

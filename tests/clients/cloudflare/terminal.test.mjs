@@ -7,8 +7,9 @@ import { closeAll, page, Socket } from '../../lib/cloudflare.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { afterEach, it } from '../../lib/test.mjs';
 import { holdsFor, waitUntil } from '../../lib/wait.mjs';
+import { withWorkspace } from '../../lib/workspace.mjs';
 
-withDaemon('cloudflare: terminals of the next generation', {}, (d) => {
+withDaemon('cloudflare: terminals of the next generation', withWorkspace, (d) => {
     afterEach(closeAll);
     const create = async (body) => (await d.request('POST', '/dialects/cloudflare/api/terminal/create', { json: body })).json;
     const open = (id) => {

@@ -9,8 +9,9 @@ import { withDaemon } from '../../lib/daemon.mjs';
 import * as proc from '../../lib/proc.mjs';
 import { afterEach, it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
+import { withWorkspace } from '../../lib/workspace.mjs';
 
-withDaemon('cloudflare: beneath the clients', { args: ['--dialect', 'cloudflare=127.0.0.1:0'] }, (d) => {
+withDaemon('cloudflare: beneath the clients', { ...withWorkspace, args: ['--dialect', 'cloudflare=127.0.0.1:0'] }, (d) => {
     afterEach(closeAll);
     const mux = async (role = 'own', path = '/ws') => {
         const ws = new Socket(`${d.url.replace('http', 'ws')}/dialects/cloudflare${path}?access_token=${d.tokens[role]}`);
