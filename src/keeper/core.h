@@ -110,6 +110,7 @@ struct keeper {
     struct ending ending;
     struct upgrade upgrade;
     struct chores chores;
+    uint64_t ease_at_ms; /* DEADLINE_NONE: every session has the weight it should; ease.c */
     struct census census;
     struct list volley; /* signals to trees that this turn has to send */
     struct pollfd *polls;

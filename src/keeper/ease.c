@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "keeper/ease.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "keeper/core.h"
 
@@ -36,33 +38,55 @@ static bool ease_read(int fd, int *nice)
     return ease_parse(text, nice);
 }
 
-/* From one value to the other; false: it had neither, or there are no autogroups. */
-static bool ease_change(pid_t pid, int from, int to)
+/* From one value to the other; 0 or -errno, ENOENT: it had neither, or there are no autogroups. */
+static int ease_change(pid_t pid, int from, int to)
 {
     hf_autoclose int fd = -1;
     char text[32];
+    ssize_t n;
     int nice;
 
     snprintf(text, sizeof text, "/proc/%d/autogroup", (int)pid);
     fd = open(text, O_RDWR | O_CLOEXEC);
     if (fd < 0 || !ease_read(fd, &nice) || nice != from)
-        return false;
+        return -ENOENT;
     snprintf(text, sizeof text, "%d", to);
-    return hf_write(fd, text, strlen(text)) > 0;
+    n = hf_write(fd, text, strlen(text));
+    return n < 0 ? (int)n : 0;
 }
 
-void ease_set(struct entry *e, bool on)
+/* Without CAP_SYS_ADMIN the kernel takes one change in 100 ms, whoever's: the others wait. */
+static void ease_apply(struct keeper *k, struct entry *e)
 {
-    if (e->eased == on || e->pub.exited)
+    int rc;
+
+    if (e->eased == e->flooding || e->pub.exited)
         return;
-    if (on)
-        e->eased = ease_change(e->pub.pid, 0, EASE_NICE);
+    rc =
+        e->flooding ? ease_change(e->pub.pid, 0, EASE_NICE) : ease_change(e->pub.pid, EASE_NICE, 0);
+    if (rc == -EAGAIN)
+        k->ease_at_ms = clock_mono_ms() + EASE_RETRY_MS;
     else
-        e->eased = !ease_change(e->pub.pid, EASE_NICE, 0);
+        e->eased = e->flooding = e->flooding && rc == 0;
+}
+
+void ease_set(struct keeper *k, struct entry *e, bool on)
+{
+    e->flooding = on;
+    ease_apply(k, e);
 }
 
 void ease_end(struct keeper *k)
 {
     for (struct entry *e = table_first(&k->table); e != NULL; e = table_next(&k->table, e))
-        ease_set(e, false);
+        ease_set(k, e, false);
+}
+
+void ease_step(struct keeper *k, uint64_t now_ms)
+{
+    if (k->ease_at_ms > now_ms)
+        return;
+    k->ease_at_ms = DEADLINE_NONE;
+    for (struct entry *e = table_first(&k->table); e != NULL; e = table_next(&k->table, e))
+        ease_apply(k, e);
 }

@@ -18,15 +18,19 @@
 #define HF_KEEPER_EASE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #define EASE_NICE 3 /* half the weight; 1 is not enough */
+#define EASE_RETRY_MS 110
 
 struct keeper;
 struct entry;
 
-void ease_set(struct entry *e, bool on);
+void ease_set(struct keeper *k, struct entry *e, bool on);
 /* The one who asked for it is gone: all are as they were. */
 void ease_end(struct keeper *k);
+/* What the kernel did not take at once, from k->ease_at_ms on. */
+void ease_step(struct keeper *k, uint64_t now_ms);
 
 /* The line of /proc/PID/autogroup: "/autogroup-7 nice 0". */
 bool ease_parse(const char *text, int *nice);

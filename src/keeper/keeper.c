@@ -26,6 +26,7 @@
 #include "base/mem.h"
 #include "base/program.h"
 #include "keeper/core.h"
+#include "keeper/ease.h"
 #include "keeper/spawn.h"
 #include "keeper/state.h"
 #include "keeper/volley.h"
@@ -154,8 +155,12 @@ static int setup(struct keeper *k, const struct keeper_options *options, int res
 {
     int rc;
 
-    *k = (struct keeper){
-        .options = options, .pid = getpid(), .signal_fd = -1, .state_fd = -1, .siding = {-1, -1}};
+    *k = (struct keeper){.options = options,
+                         .pid = getpid(),
+                         .signal_fd = -1,
+                         .state_fd = -1,
+                         .siding = {-1, -1},
+                         .ease_at_ms = DEADLINE_NONE};
     log_set_part("keeper");
     setup_standard_fds();
     setup_inherited_fds();
@@ -250,7 +255,7 @@ static int loop_timeout(const struct keeper *k)
     uint64_t now;
 
     deadline = earlier(deadline, chores_deadline(k));
-
+    deadline = earlier(deadline, k->ease_at_ms);
     if (k->worker.link.stalled)
         deadline = earlier(deadline, clock_mono_ms() + LINK_RETRY_MS);
     if (k->spawns.count > 0)
@@ -304,6 +309,7 @@ static void loop_run(struct keeper *k)
         now = clock_mono_ms();
         spawns_step(k, now);
         chores_step(k, now);
+        ease_step(k, now);
         ending_step(k, now);
         upgrade_step(k, now);
         worker_step(k, now);

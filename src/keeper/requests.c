@@ -165,7 +165,7 @@ static const char *request_flood(struct keeper *k, const struct k_flood *m)
 
     if (e == NULL || e->spawn != NULL)
         return "entry";
-    ease_set(e, m->on != 0);
+    ease_set(k, e, m->on != 0);
     return NULL;
 }
 

@@ -27,7 +27,7 @@ struct entry {
     struct entry *next_pid;
     struct spawn *spawn;      /* not NULL: execve has not happened yet */
     struct cgroup_slot *slot; /* NULL: none, or given back because it was empty */
-    bool eased;               /* its session gives way; ease.c */
+    bool flooding, eased;     /* its session should give way, and does; ease.c */
     struct list chore;        /* in keeper.chores, or alone; chores.c */
 };
 

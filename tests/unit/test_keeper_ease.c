@@ -9,7 +9,9 @@
 #include "keeper_rig.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 #include "keeper/ease.h"
 
@@ -116,6 +118,58 @@ TEST(a_flood_gives_way_while_it_lasts)
     EXPECT(none || weight_becomes(m.pid, EASE_NICE));
     EXPECT_INT(getpriority(PRIO_PROCESS, (id_t)m.pid), 0);
     close_all(fds);
+    rig_end(&r, &w);
+}
+
+#define FLOODS 4
+
+/* Of this process and those it starts; root has it, others never had. */
+static void administer(bool may)
+{
+    struct __user_cap_header_struct h = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct d[2];
+    uint32_t bit = 1u << CAP_SYS_ADMIN;
+
+    REQUIRE(syscall(SYS_capget, &h, d) == 0);
+    d[0].effective = may ? d[0].effective | (d[0].permitted & bit) : d[0].effective & ~bit;
+    REQUIRE(syscall(SYS_capset, &h, d) == 0);
+}
+
+static void all_become(const struct k_spawned *m, int nice)
+{
+    for (int i = 0; i < FLOODS; i++)
+        EXPECT(weight_of(m[i].pid) == NO_GROUPS || weight_becomes(m[i].pid, nice));
+}
+
+/* The kernel then takes one change in 100 ms. */
+TEST(many_floods_of_a_keeper_that_may_not_administer)
+{
+    struct rig r;
+    struct rig_worker w;
+    struct k_spawned m[FLOODS];
+    int fds[FLOODS][8];
+
+    memset(fds, -1, sizeof fds);
+    administer(false);
+    rig_begin(&r, &w);
+    administer(true);
+    rig_ready(&w);
+    for (int i = 0; i < FLOODS; i++)
+        m[i] = start(&w, fds[i]);
+    for (int i = 0; i < FLOODS; i++)
+        tell(&w, m[i].entry, 1);
+    all_become(m, EASE_NICE);
+    for (int i = 0; i < FLOODS; i++)
+        tell(&w, m[i].entry, 0);
+    all_become(m, 0);
+    for (int i = 0; i < FLOODS; i++)
+        tell(&w, m[i].entry, 1);
+    all_become(m, EASE_NICE);
+    rig_kill_worker(&w);
+    rig_worker(&r, &w);
+    all_become(m, 0);
+    for (int i = 0; i < FLOODS; i++)
+        close_all(fds[i]);
     rig_end(&r, &w);
 }
 
