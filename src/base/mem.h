@@ -16,6 +16,16 @@ char *hf_xstrdup(const char *s); /* NULL gives NULL */
 char *hf_xstrndup(const char *s, size_t len);
 void hf_wipe(void *p, size_t len); /* not optimised away */
 
+/* What is kept to be used again is nobody's meanwhile: AddressSanitizer reports who touches it. */
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#define mem_hide(p, len) __asan_poison_memory_region(p, len)
+#define mem_show(p, len) __asan_unpoison_memory_region(p, len)
+#else
+#define mem_hide(p, len) ((void)(p), (void)(len))
+#define mem_show(p, len) ((void)(p), (void)(len))
+#endif
+
 static inline void hf_autofree_fn(void *p);
 #define hf_autofree __attribute__((cleanup(hf_autofree_fn)))
 

@@ -40,7 +40,16 @@ static void exchange_keep(struct gateway *g, struct exchange *ex)
     memset(ex, 0, offsetof(struct exchange, rq));
     http1_again(&ex->rq, false);
     http1_again(&ex->rs, false);
+    mem_hide(ex, sizeof *ex);
     g->spare[g->spares++] = ex;
+}
+
+static struct exchange *exchange_kept(struct gateway *g)
+{
+    struct exchange *ex = g->spare[--g->spares];
+
+    mem_show(ex, sizeof *ex);
+    return ex;
 }
 
 static void exchange_release(struct exchange *ex)
@@ -53,12 +62,12 @@ static void exchange_release(struct exchange *ex)
 void exchange_free_spares(struct gateway *g)
 {
     while (g->spares > 0)
-        exchange_release(g->spare[--g->spares]);
+        exchange_release(exchange_kept(g));
 }
 
 struct exchange *exchange_new(struct gateway *g, struct conn *client)
 {
-    struct exchange *ex = g->spares > 0 ? g->spare[--g->spares] : exchange_alloc(&g->o.http);
+    struct exchange *ex = g->spares > 0 ? exchange_kept(g) : exchange_alloc(&g->o.http);
 
     ex->g = g;
     ex->client = client;
