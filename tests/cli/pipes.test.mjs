@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
+import net from 'node:net';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { it } from '../lib/test.mjs';
@@ -199,6 +200,41 @@ withDaemon('pipes', {}, (d) => {
         assert.match(r.stderr, /connected again/);
         await d.nextWorker(0);
     });
+
+    /** In front of the daemon, and cuts the first connections to a process before they are answered. */
+    const cutting = async (times, body) => {
+        let cuts = 0;
+        const server = net.createServer((from) => {
+            const to = net.connect(d.port, d.host);
+            from.on('error', () => to.destroy()).on('close', () => to.destroy());
+            to.on('error', () => from.destroy()).pipe(from);
+            from.on('data', (bytes) => {
+                if (bytes.includes('/connect?') && cuts < times) {
+                    cuts++;
+                    from.resetAndDestroy();
+                } else {
+                    to.write(bytes);
+                }
+            });
+        });
+        await new Promise((done) => server.listen(0, '127.0.0.1', done));
+        await Promise.resolve(body({ url: `http://127.0.0.1:${server.address().port}`, token: d.token })).finally(() => server.close());
+        assert.equal(cuts, times);
+    };
+
+    it('a worker that dies over the first connection to a process that runs already is no failure', () =>
+        cutting(3, async (door) => {
+            const r = await cli(door, ['run', '-i', 'sh', '-c', 'cat; exit 5'], { input: 'all of it' });
+            assert.deepEqual([r.code, r.text], [5, 'all of it']);
+        }));
+
+    it('and neither is it to those who attach', () =>
+        cutting(2, async (door) => {
+            const p = await d.sh('echo here; exit 6');
+            await d.exitOf(p.id);
+            const r = await cli(door, ['attach', p.id]);
+            assert.deepEqual([r.code, r.text], [6, 'here\n']);
+        }));
 
     it('an upgrade in the middle of it is no more than a line', async () => {
         const fifo = path.join(d.dir, 'fifo');

@@ -50,7 +50,7 @@ static bool may_pass_over(int status)
     return status == 429 || status == 502 || status == 503 || status == 504;
 }
 
-/* 0, -EAGAIN (try again), or an exit code > 0 after the complaint. */
+/* 0, -errno (try again), or an exit code > 0 after the complaint. */
 static int tap_open(struct attach *a, struct tap *l, struct hf_error *err)
 {
     struct fetch_reply refusal;
@@ -63,9 +63,8 @@ static int tap_open(struct attach *a, struct tap *l, struct hf_error *err)
     if (rc == 0)
         return 0;
     if (refusal.status == 0)
-        return -EAGAIN;
-    if (a->placed && may_pass_over(refusal.status)) {
-        rc = -EAGAIN;
+        return rc;
+    if ((a->placed || a->o->owner) && may_pass_over(refusal.status)) {
         snprintf(err->detail, sizeof err->detail, "%s answers %d", a->call->place.url,
                  refusal.status);
     } else {
@@ -87,6 +86,12 @@ static void make_client_name(char *out, size_t size)
     snprintf(out, size, "cli-%s", hex);
 }
 
+/* Who has started the process knows that there is a daemon, and so does who was cut off by one. */
+static bool is_worth_another(const struct attach *a, int rc)
+{
+    return a->o->owner || rc == -ECONNRESET || rc == -EPIPE;
+}
+
 int tap_open_first(struct attach *a)
 {
     struct hf_error err = {0};
@@ -95,8 +100,12 @@ int tap_open_first(struct attach *a)
     make_client_name(a->client, sizeof a->client);
     for (i = 0; i < a->tap_count && rc == 0; i++) {
         rc = tap_open(a, &a->taps[i], &err);
-        if (rc == -EAGAIN)
+        if (rc < 0 && is_worth_another(a, rc)) {
+            tap_lost(a, &a->taps[i]);
+            rc = 0;
+        } else if (rc < 0) {
             rc = tell_unreachable(a->call, &err);
+        }
     }
     for (i = 0; i < a->tap_count && rc == 0; i++)
         tap_take_all(a, &a->taps[i]);
