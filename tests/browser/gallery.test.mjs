@@ -27,7 +27,7 @@ withBrowser('a screen with work on it', {}, (d, visit) => {
         await u.page.keyboard.press('Control+Shift+E');
         await u.page.locator('.view:visible .pane[data-state=connected]').nth(1).waitFor();
         await u.type("PS1='\\[\\e[36m\\]holdfast\\[\\e[0m\\] $ '; clear\n");
-        await u.type('vim -u NONE -N -c "syntax on" -c "set number" /etc/profile\n');
+        await u.type('vim -u NONE -n -N -c "syntax on" -c "set number" /etc/profile\n');
         await u.shows('profile');
         await u.page.locator('.preview:visible').nth(1).waitFor();
         await u.picture('page');

@@ -7,6 +7,7 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import WebSocket, { WebSocketServer } from 'ws';
 import { Gateway, httpUpstream, rawUpstream, useGateway } from '../lib/gateway.mjs';
+import * as proc from '../lib/proc.mjs';
 import { RawConn } from '../lib/raw.mjs';
 import { after, before, describe, it } from '../lib/test.mjs';
 import { waitUntil, within } from '../lib/wait.mjs';
@@ -203,8 +204,11 @@ describe('idle time and the end of a worker', () => {
         const workers = () => fs.readFileSync(`/proc/${g.pid}/task/${g.pid}/children`, 'utf8').trim().split(' ').sort();
         const old = workers();
         const ws = await open(g.ws('a', 80));
+        const doors = (pid) => proc.listening(pid, g.port).length;
+        const both = doors(old[0]); // its own, and its neighbour's, which it does not look at
         g.child.kill('SIGHUP');
         await waitUntil(() => workers().filter((p) => !old.includes(p)).length === 2, 'new workers');
+        await waitUntil(() => old.every((p) => doors(p) < both), 'the old ones to close their doors');
         const fresh = await open(g.ws('a', 80));
         ws.send('still');
         assert.equal((await message(ws)).data.toString(), 'still');

@@ -20,7 +20,11 @@ import { waitUntil, within } from './wait.mjs';
 
 const SANITIZER = /ERROR: AddressSanitizer|runtime error:|LeakSanitizer|UndefinedBehaviorSanitizer/;
 const running = new Set();
-process.on('exit', () => running.forEach((g) => g.kill()));
+const made = new Set(); // directories: some gateways end by themselves, and stop() is not called
+process.on('exit', () => {
+    running.forEach((g) => g.kill());
+    made.forEach((dir) => fs.rmSync(dir, { recursive: true, force: true }));
+});
 
 export class Gateway {
     constructor({ sandboxes = {}, args = [], resolver, auth = false, bin, workers = 1, listen, files = {}, env = {}, via = [] } = {}) {
@@ -28,6 +32,7 @@ export class Gateway {
         this.stdout = '';
         this.stderr = '';
         this.dir = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-gw-'));
+        made.add(this.dir);
         this.file = path.join(this.dir, 'sandboxes.json');
         this.write(sandboxes);
         for (const [name, text] of Object.entries(files)) fs.writeFileSync(path.join(this.dir, name), text);
@@ -121,7 +126,6 @@ export class Gateway {
         const e = await within(this.exit, 40000, 'the gateway to end');
         assert.ok(!SANITIZER.test(this.stderr), this.stderr);
         assert.deepEqual(e, { code: 0, signal: null }, this.stderr);
-        fs.rmSync(this.dir, { recursive: true, force: true });
     }
 }
 

@@ -97,6 +97,14 @@ export function fds(pid) {
     return out;
 }
 
+/** Its descriptors that listen at this port of IPv4. */
+export function listening(pid, port) {
+    const at = `:${port.toString(16).toUpperCase().padStart(4, '0')} 00000000:0000 0A`;
+    const lines = (text('/proc/net/tcp') ?? '').split('\n').filter((line) => line.includes(at));
+    const sockets = lines.map((line) => `socket:[${line.trim().split(/\s+/)[9]}]`);
+    return Object.values(fds(pid) ?? {}).filter((to) => sockets.includes(to));
+}
+
 export const fdCount = (pid) => Object.keys(fds(pid) ?? {}).length;
 
 /** A number of /proc/PID/status, in its own unit (kB for Vm*). */
