@@ -58,9 +58,9 @@ async function killInFlood(d, id, kills) {
     }
 }
 
-const flooding = (body) =>
+const flooding = (body, options = {}) =>
     withFile((file, bytes) =>
-        daemonFor({}, async (d) => {
+        daemonFor(options, async (d) => {
             const p = await d.sh(`while :; do cat ${file}; done`);
             await body(d, p, bytes, file);
         }),
@@ -98,6 +98,29 @@ test('a worker that dies between the moving and the copying', { skip: canStrace(
         assert.ok(timesHome(d) >= times / 2, `only ${timesHome(d)} of ${times} had something in the siding`);
         assert.doesNotMatch(d.stderr, /belong to nobody|does not fit|uncounted/);
     }));
+
+// The leak check at a worker's end reads files, which we have not counted, and does not work below strace.
+const NO_LEAK_CHECK = { env: { ASAN_OPTIONS: 'detect_leaks=0:exitcode=99' } };
+
+// Stopped right after the moving, it cannot leave for the upgrade and is killed for that.
+test('an upgrade that finds bytes in it is not made, and the next one is', { skip: canStrace() ? false : 'no strace' }, () =>
+    flooding(async (d, p, bytes, file) => {
+        const old = d.workerPid();
+        await strace([old], `${file}.trace`, ['-e', 'trace=splice', '-e', 'inject=splice:signal=SIGSTOP:when=40']);
+        await waitUntil(() => fs.readFileSync(`${file}.trace`, 'utf8').includes('stopped by SIGSTOP'), 'it to be stopped');
+        process.kill(d.pid, 'SIGHUP');
+        await d.nextWorker(old, 30000);
+        await waitUntil(() => /upgrade: .*Device or resource busy; going on with the old binary/.test(d.stderr), 'the refusal');
+        await waitUntil(() => timesHome(d) === 1, 'the bytes to be brought home');
+        await checkTail(d, p.id, bytes);
+        const next = d.workerPid();
+        process.kill(d.pid, 'SIGHUP');
+        await d.nextWorker(next, 30000);
+        await waitUntil(() => d.stderr.match(/upgrade: executing/g).length === 2, 'the second upgrade');
+        assert.equal(d.stderr.match(/going on with the old binary/g).length, 1);
+        await checkTail(d, p.id, bytes);
+        assert.doesNotMatch(d.stderr, /belong to nobody|does not fit|uncounted/);
+    }, NO_LEAK_CHECK));
 
 test('a process that ends while its bytes are in it is whole', () =>
     flooding(async (d, endless, bytes, file) => {
