@@ -49,16 +49,7 @@ static void tunnel_on_end(struct conn *c)
         conn_end(other); /* the pipe goes with the tunnel: a clean end would be a lie */
     tunnel_free(t, peer);
     free(peer);
-    if (other->ended)
-        conn_become(other, c->proto, NULL);
-    else
-        conn_finish(other, false);
-}
-
-static void tunnel_on_end_any(struct conn *c)
-{
-    if (c->owner != NULL)
-        tunnel_on_end(c);
+    conn_finish(other, false);
 }
 
 static struct direction *direction_from(struct conn *c)
@@ -168,7 +159,7 @@ static const struct conn_proto tunnel_proto = {
     .on_eof = tunnel_on_eof,
     .on_drain = tunnel_on_drain,
     .on_deadline = tunnel_on_deadline,
-    .on_end = tunnel_on_end_any,
+    .on_end = tunnel_on_end,
     .on_readable = tunnel_on_readable,
     .on_writable = tunnel_on_writable,
     .on_leave = tunnel_on_leave,
