@@ -287,8 +287,10 @@ void conn_flush(struct conn *c)
     }
     buf_drop(&c->out, (size_t)n);
     c->blocked = c->out.len > 0;
-    if (!c->blocked)
+    if (!c->blocked) {
         buf_fini(&c->out);
+        c->behind = 0;
+    }
     c->progress |= n > 0;
     if (n > 0 && c->deadline.kind == DEADLINE_STALL)
         conn_set_deadline(c, DEADLINE_STALL);
@@ -336,11 +338,20 @@ static int conn_encrypt(struct conn *c, const struct iovec *iov, int count)
     return 0;
 }
 
+/* What had no room may be as long as its sender likes; only what is put behind it is counted. */
+static bool conn_is_overfull(struct conn *c, const struct iovec *iov, int count)
+{
+    if (!c->blocked)
+        return false;
+    c->behind += iov_total(iov, count);
+    return c->behind > LIMIT_CONN_OUT_BYTES;
+}
+
 void conn_send(struct conn *c, const struct iovec *iov, int count)
 {
     if (c->ended || c->mute)
         return;
-    if (c->blocked && c->out.len + iov_total(iov, count) > LIMIT_CONN_OUT_BYTES) {
+    if (conn_is_overfull(c, iov, count)) {
         log_info("peer %s takes nothing and is cut", c->peer);
         conn_end(c);
     } else if (c->tls != NULL) {
@@ -382,6 +393,8 @@ void conn_shutdown_write(struct conn *c)
 void conn_set_blocked(struct conn *c, bool blocked)
 {
     c->blocked = blocked;
+    if (!blocked)
+        c->behind = 0;
     conn_update_interest(c);
 }
 
@@ -531,6 +544,7 @@ static void conn_on_connected(struct conn *c)
         return;
     }
     c->connecting = c->blocked = false;
+    c->behind = 0;
     if (c->tls != NULL)
         conn_on_cipher(c, 0); /* says hello */
     else

@@ -55,6 +55,7 @@ struct conn {
     char *grant;     /* of the link its last request came by; NULL */
     struct buf in;   /* received, not consumed */
     struct buf out;  /* to be sent */
+    size_t behind;   /* put into `out` since it is blocked */
     struct deadline deadline;
     struct task task;
     int fd;

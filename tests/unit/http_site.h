@@ -133,6 +133,21 @@ static inline void on_stream(struct http_request *rq)
     http_stream_end(st);
 }
 
+#define LONG_BYTES ((size_t)16 * 1024 * 1024) /* more than a socket holds */
+
+/* All in one piece, and then the end, whether or not that has gone. */
+static inline void on_long(struct http_request *rq)
+{
+    struct rig *r = http_context(rq);
+    struct http_stream *st = http_stream_start(rq, 200, "text/plain", &stream_ops, r);
+    char *bytes = calloc(1, LONG_BYTES);
+
+    http_stream_write(st, &(struct iovec){bytes, LONG_BYTES}, 1);
+    EXPECT(!http_stream_ready(st));
+    http_stream_end(st);
+    free(bytes);
+}
+
 static inline void on_endless(struct http_request *rq)
 {
     struct rig *r = http_context(rq);
@@ -155,6 +170,7 @@ static const struct route routes[] = {
     {HTTP_POST_M, "/upload", on_upload, ROLE_OWN, ROUTE_STREAM_BODY, 1 << 30, NULL},
     {HTTP_POST_M, "/refuse", on_refuse_upload, ROLE_OWN, ROUTE_STREAM_BODY, 1 << 30, NULL},
     {HTTP_GET_M, "/stream", on_stream, ROLE_OWN, 0, 0, NULL},
+    {HTTP_GET_M, "/long", on_long, ROLE_OWN, 0, 0, NULL},
     {HTTP_GET_M, "/endless", on_endless, ROLE_OWN, 0, 0, NULL},
     {HTTP_GET_M, "/ws", on_hello, ROLE_OWN, ROUTE_UPGRADE, 0, NULL},
 };

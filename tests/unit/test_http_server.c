@@ -348,6 +348,29 @@ TEST(a_stream_is_chunked_and_gives_the_connection_back)
     run(client_stream);
 }
 
+/* The peer reads, only not as fast as we write: that is no reason to cut it. */
+static void client_long(struct rig *r)
+{
+    int fd = rig_connect(r);
+    char *body, room[4096], last[5];
+    size_t n = 0;
+
+    rig_puts(fd, "GET /long HTTP/1.1\r\n" A "\r\n");
+    body = rig_read_until(fd, "\r\n\r\n1000000\r\n");
+    free(body);
+    for (; n < LONG_BYTES; n += sizeof room)
+        rig_read_exact(fd, room, sizeof room);
+    rig_read_exact(fd, room, 2);
+    rig_read_exact(fd, last, sizeof last);
+    EXPECT_MEM(last, sizeof last, "0\r\n\r\n", 5);
+    close(fd);
+}
+
+TEST(the_end_of_a_stream_finds_room_behind_a_long_piece)
+{
+    run(client_long);
+}
+
 static void client_gone(struct rig *r)
 {
     char *answer = NULL;
