@@ -9,6 +9,7 @@
 
 #include "base/io.h"
 #include "base/signals.h"
+#include "base/text.h"
 #include "engine/attention.h"
 #include "engine/engine_own.h"
 
@@ -141,22 +142,35 @@ static void write_terminal(struct process *p, struct json_out *o, const struct p
     json_ku64(o, "bell", a.bells);
 }
 
-void process_write_json(struct process *p, struct json_out *o)
+#define ABRIDGED_COMMAND_BYTES 1024
+
+static void write_command(struct json_out *o, const struct process_view *v, bool abridged)
+{
+    size_t len = abridged ? strnlen(v->command, ABRIDGED_COMMAND_BYTES) : strlen(v->command);
+
+    json_key(o, "command");
+    json_strn(o, v->command, len - utf8_open_tail(v->command, len));
+    json_key(o, "args");
+    json_open(o, '[');
+    for (size_t i = 0; i < v->arg_count && !abridged; i++)
+        json_str(o, v->args[i]);
+    json_shut(o, ']');
+    if (abridged)
+        json_kbool(o, "abridged", true);
+}
+
+static void write_process(struct process *p, struct json_out *o, bool abridged)
 {
     struct process_view v;
-    size_t i;
+    const char *metadata;
 
     process_view(p, &v);
+    metadata = abridged ? "{}" : v.metadata_json;
     json_open(o, '{');
     json_kstr(o, "id", v.id);
     json_kstr(o, "tag", v.tag);
     json_kstr(o, "label", v.label);
-    json_kstr(o, "command", v.command);
-    json_key(o, "args");
-    json_open(o, '[');
-    for (i = 0; i < v.arg_count; i++)
-        json_str(o, v.args[i]);
-    json_shut(o, ']');
+    write_command(o, &v, abridged);
     json_kstr(o, "cwd", v.cwd);
     json_kint(o, "pid", v.pid);
     write_terminal(p, o, &v);
@@ -170,7 +184,7 @@ void process_write_json(struct process *p, struct json_out *o)
     json_kstr(o, "session_id", v.session_id);
     json_kstr(o, "source", source_name(v.source));
     json_key(o, "metadata");
-    json_raw(o, v.metadata_json, strlen(v.metadata_json));
+    json_raw(o, metadata, strlen(metadata));
     json_kstr(o, "title", v.title);
     json_kstr(o, "size_policy", size_policy_name(v.size_policy));
     json_kint(o, "retain_ms", v.retain_ms);
@@ -181,4 +195,14 @@ void process_write_json(struct process *p, struct json_out *o)
     json_ktime(o, "last_input_at", v.last_input_ms);
     json_ktime(o, "last_output_at", v.last_output_ms);
     json_shut(o, '}');
+}
+
+void process_write_json(struct process *p, struct json_out *o)
+{
+    write_process(p, o, false);
+}
+
+void process_write_abridged(struct process *p, struct json_out *o)
+{
+    write_process(p, o, true);
 }

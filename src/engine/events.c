@@ -66,6 +66,21 @@ static void events_forget_oldest(struct events *ev)
     h->events_tail = entry_next(ev, pos);
 }
 
+/* Its id is used up: who has not come so far is told that something is missing. */
+static void events_skip(struct events *ev)
+{
+    struct shared_head *h = ev->state->head;
+
+    h->events_next++;
+    h->events_tail = h->events_head;
+    h->events_first = h->events_next;
+}
+
+static size_t events_most(const struct events *ev)
+{
+    return ev->state->head->events_bytes / 2;
+}
+
 static void events_store(struct events *ev, const char *type, const char *json, size_t len)
 {
     struct shared_head *h = ev->state->head;
@@ -73,8 +88,10 @@ static void events_store(struct events *ev, const char *type, const char *json, 
     uint64_t at = h->events_head, end;
     struct entry *e;
 
-    if (need > h->events_bytes / 2)
+    if (need > events_most(ev)) {
+        events_skip(ev);
         return;
+    }
     end = edge < need ? at + edge + need : at + need;
     while (end - h->events_tail > h->events_bytes)
         events_forget_oldest(ev);
@@ -105,22 +122,35 @@ static void events_on_wake(void *arg)
     }
 }
 
-void events_append(struct events *ev, const char *type, struct process *p, const char *extra_json)
+static void write_event(struct buf *text, const char *type, struct process *p, const char *extra,
+                        bool abridged)
 {
-    struct buf text = {0};
     struct json_out o;
 
-    json_out_init(&o, &text);
+    buf_clear(text);
+    json_out_init(&o, text);
     json_open(&o, '{');
     json_kstr(&o, "type", type);
     json_ktime(&o, "time", clock_wall_ms());
     json_key(&o, "process");
-    process_write_json(p, &o);
-    if (extra_json != NULL) {
+    if (abridged)
+        process_write_abridged(p, &o);
+    else
+        process_write_json(p, &o);
+    if (extra != NULL) {
         json_key(&o, "detail");
-        json_raw(&o, extra_json, strlen(extra_json));
+        json_raw(&o, extra, strlen(extra));
     }
     json_shut(&o, '}');
+}
+
+void events_append(struct events *ev, const char *type, struct process *p, const char *extra_json)
+{
+    struct buf text = {0};
+
+    write_event(&text, type, p, extra_json, false);
+    if (entry_bytes(text.len) > events_most(ev))
+        write_event(&text, type, p, extra_json, true);
     events_append_text(ev, type, buf_data(&text), text.len);
     buf_fini(&text);
 }

@@ -65,6 +65,8 @@ struct process_view {
 void process_view(struct process *p, struct process_view *v);
 /* The process object of API.md: the one description that every client of ours sees. */
 void process_write_json(struct process *p, struct json_out *o);
+/* In some KiB whatever it was started with: no arguments, no metadata, the command's beginning. */
+void process_write_abridged(struct process *p, struct json_out *o);
 /* Program that holds the terminal right now, from the kernel; "" if unknown. */
 void process_foreground(struct process *p, char *out, size_t size);
 

@@ -439,7 +439,7 @@ static int connect_attach(struct connect *c, const struct connect_ask *a, const 
     return viewer_attach(c->process, &o, &viewer_ops, c, &c->viewer, err);
 }
 
-void connect_open(struct http_request *rq, struct process *p, const struct connect_ask *a)
+bool connect_open(struct http_request *rq, struct process *p, const struct connect_ask *a)
 {
     struct connect *c;
     struct hf_error err;
@@ -450,15 +450,16 @@ void connect_open(struct http_request *rq, struct process *p, const struct conne
     if (connect_attach(c, a, http_peer(rq), &err) < 0) {
         connect_free(c);
         http_reply_error(rq, &err);
-        return;
+        return false;
     }
     c->ws =
         ws_accept(rq, ws_is_offered(rq, CONNECT_PROTOCOL) ? CONNECT_PROTOCOL : NULL, &ws_ops, c);
     if (c->ws == NULL) {
         connect_free(c);
-        return;
+        return false;
     }
     connect_send_hello(c);
+    return true;
 }
 
 void connect_handle(struct http_request *rq)

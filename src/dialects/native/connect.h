@@ -34,7 +34,7 @@ int connect_ask(const struct http_request *rq, struct connect_ask *a, struct hf_
 void connect_end_grant(struct native *n, const char *grant);
 
 /* Attaches and answers the request: 101 and hello, or an error. */
-void connect_open(struct http_request *rq, struct process *p, const struct connect_ask *a);
+bool connect_open(struct http_request *rq, struct process *p, const struct connect_ask *a);
 
 struct connect {
     struct op op;

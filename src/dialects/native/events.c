@@ -158,7 +158,8 @@ static int watcher_ask_start(struct watcher *w, const struct http_request *rq, s
     if (last == NULL && since == NULL)
         return 0;
     if (!text_to_u64(last != NULL ? last : since, INT64_MAX, &id))
-        return hf_fail_field(err, HF_E_bad_query, last != NULL ? "Last-Event-ID" : "since",
+        return hf_fail_field(err, last != NULL ? HF_E_bad_request : HF_E_bad_query,
+                             last != NULL ? "Last-Event-ID" : "since",
                              "an event is named by the number in its id");
     w->next = id + 1;
     w->reset = w->next > events_next(ev);

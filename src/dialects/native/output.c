@@ -23,8 +23,8 @@ struct output_ask {
     enum shape shape;
 };
 
-/* Last-Event-ID wins over `since`: a browser that reconnects repeats its first URL. */
-static int ask_last_id(const struct http_request *rq, struct since *out, struct hf_error *err)
+/* Last-Event-ID wins over where it was to begin: a browser that reconnects repeats its first URL. */
+static int ask_last_id(const struct http_request *rq, struct output_ask *a, struct hf_error *err)
 {
     const char *id = http_header(rq, "Last-Event-ID");
     uint64_t n;
@@ -34,7 +34,8 @@ static int ask_last_id(const struct http_request *rq, struct since *out, struct 
     if (!text_to_u64(id, INT64_MAX, &n))
         return hf_fail_field(err, HF_E_bad_request, "Last-Event-ID",
                              "Last-Event-ID must be an offset as given by the id of an event");
-    *out = (struct since){SINCE_OFFSET, n};
+    a->since = (struct since){SINCE_OFFSET, n};
+    a->tail_lines = a->tail_bytes = -1;
     return 0;
 }
 
@@ -114,7 +115,7 @@ static int output_ask(const struct http_request *rq, struct output_ask *a, struc
     if (ask_start(rq, a, err) < 0 || ask_choice(rq, "stream", streams, &a->stream, err) < 0 ||
         ask_shape(rq, a, err) < 0)
         return -1;
-    return a->shape == SHAPE_SSE ? ask_last_id(rq, &a->since, err) : 0;
+    return a->shape == SHAPE_SSE ? ask_last_id(rq, a, err) : 0;
 }
 
 /* Where the wish begins, whether or not that is still held. */

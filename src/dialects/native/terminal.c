@@ -113,6 +113,9 @@ static int terminal_ask(const struct http_request *rq, struct terminal_ask *a,
     if (s->command[0] == '\0' || (s->tag != NULL && s->tag[0] == '\0'))
         return hf_fail_field(err, HF_E_bad_query, s->command[0] == '\0' ? "command" : "tag",
                              "\"command\" and \"tag\" must not be empty");
+    if (c->since.kind == SINCE_OFFSET && c->since.n > 0)
+        return hf_fail_field(err, HF_E_bad_query, "since",
+                             "a terminal that is yet to be started begins at 0");
     if (ask_on_detach(rq, s, err) < 0)
         return -1;
     return ask_args(a, http_query(rq, "args"), err);
@@ -123,6 +126,12 @@ static int terminal_ask(const struct http_request *rq, struct terminal_ask *a,
 static void ignore_end(void *arg, struct process *p, const struct survivors *s)
 {
     (void)arg, (void)p, (void)s;
+}
+
+/* Nobody has learnt of it. */
+static void end_unseen(struct process *p)
+{
+    process_end(p, -1, "detach", ignore_end, NULL);
 }
 
 /* A browser sees nothing but the close: code first, then as much of the reason as fits. */
@@ -137,29 +146,32 @@ static void refuse(struct http_request *rq, const struct hf_error *err)
     ws_refuse(rq, 1011, reason);
 }
 
+static bool attach_first(struct http_request *rq, struct process *p)
+{
+    struct connect_ask ask;
+    struct hf_error err;
+
+    if (connect_ask(rq, &ask, &err) < 0) {
+        http_reply_error(rq, &err);
+        return false;
+    }
+    if (ask.since.kind == SINCE_DEFAULT) /* it has just begun: all of it, as it comes */
+        ask.since = (struct since){SINCE_OFFSET, 0};
+    return connect_open(rq, p, &ask);
+}
+
 static void terminal_on_spawned(void *arg, struct process *p, const struct hf_error *err)
 {
     struct terminal *t = arg;
     struct http_request *rq = t->rq;
-    struct connect_ask ask;
-    struct hf_error why;
 
     terminal_free(t);
-    if (rq == NULL) {
-        if (p != NULL)
-            process_end(p, -1, "detach", ignore_end, NULL);
-        return;
-    }
-    http_set_user(rq, NULL, NULL);
-    if (p == NULL)
+    if (rq != NULL)
+        http_set_user(rq, NULL, NULL);
+    if (p == NULL && rq != NULL)
         refuse(rq, err);
-    else if (connect_ask(rq, &ask, &why) < 0)
-        http_reply_error(rq, &why);
-    else {
-        if (ask.since.kind == SINCE_DEFAULT) /* it has just begun: all of it, as it comes */
-            ask.since = (struct since){SINCE_OFFSET, 0};
-        connect_open(rq, p, &ask);
-    }
+    else if (p != NULL && (rq == NULL || !attach_first(rq, p)))
+        end_unseen(p);
 }
 
 static int terminal_begin(struct http_request *rq, const struct spawn_spec *spec,

@@ -118,7 +118,26 @@ withDaemon('events', {}, (d) => {
     it('bad queries', async () => {
         for (const q of ['?since=x', '?since=-1', '?all=2x', '?foo=1', '?status=dead'])
             await d.refused('bad_query', 'GET', `/v1/events${q}`);
+        await d.refused('bad_request', 'GET', '/v1/events', { headers: { 'Last-Event-ID': 'x' } });
         await d.refused('not_acceptable', 'GET', '/v1/events', { headers: { Accept: 'application/json' } });
+    });
+
+    it('a process that is too long for the log is told abridged, and nothing of it is left out', async () => {
+        const api = await d.openapi();
+        const s = await follow(d);
+        const long = 'ä'.repeat(60000);
+        const p = await d.spawn({ command: `true ${long}`, args: [long], shell: true, metadata: { some: 'thing' } });
+        await d.exitOf(p.id);
+        for (const type of ['process.created', 'process.exited']) {
+            const ev = await s.find((e) => e.event === type);
+            const told = body(ev).process;
+            api.checkSchema('Process', told);
+            assert.deepEqual([told.id, told.abridged, told.args, told.metadata], [p.id, true, [], {}]);
+            assert.match(told.command, /^true ä+$/);
+        }
+        assert.equal((await d.get(p.id)).abridged, undefined);
+        s.close();
+        await d.remove(p.id);
     });
 
     it('the log outlives the worker', async () => {

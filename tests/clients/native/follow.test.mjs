@@ -73,6 +73,18 @@ withDaemon('follow', {}, (d) => {
         assert.deepEqual(by, { stdout: 'out\n', stderr: 'err\n' });
     });
 
+    it('events: who comes back goes on where he was, however his URL began', async () => {
+        const p = await d.sh('printf "1\\n2\\n3\\n4\\n5\\n"');
+        await d.exitOf(p.id);
+        for (const begin of ['tail_lines=3', 'tail_bytes=4', 'since=0', 'since=now']) {
+            const url = `/v1/processes/${p.id}/output?follow=1&${begin}`;
+            const s = new SseReader(await d.open('GET', url, { headers: { ...SSE, 'Last-Event-ID': '8' } }));
+            const ev = await s.next();
+            assert.deepEqual([ev.event, JSON.parse(ev.data).data], ['output', '5\n'], begin);
+            s.close();
+        }
+    });
+
     it('events: a gap is an event of its own', async () => {
         const p = await d.spawn({ command: emit(), args: ['-n', '500000', '-s', '72'], history_bytes: 65536 });
         await d.exitOf(p.id);

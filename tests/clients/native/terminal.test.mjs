@@ -64,6 +64,7 @@ withDaemon('terminal', {}, (d) => {
         assert.equal(await v.closed, 1011);
         assert.match(v.closeReason, /^spawn_failed: /);
         assert.equal(await code({ command: 'sh', nope: '1' }), 'bad_query');
+        assert.equal(await code({ command: 'sh', since: '1' }), 'bad_query', 'there is nothing behind 0 yet');
         await d.refused('upgrade_required', 'GET', '/v1/terminal?command=sh');
         assert.equal((await d.list()).length, before);
     });
