@@ -24,6 +24,12 @@ struct end_waiter {
     void *arg;
 };
 
+bool end_is_under_way(const struct process *p)
+{
+    return p->end_phase == END_TERM || p->end_phase == END_KILL;
+}
+
+/* Whoever wanted it dropped meanwhile had to wait: its children had yet to be ended. */
 static void end_finish(struct process *p, const struct survivors *s)
 {
     process_ref(p);
@@ -38,6 +44,8 @@ static void end_finish(struct process *p, const struct survivors *s)
         free(w);
     }
     p->end_phase = END_NONE;
+    if (p->rec.head->deleting && !process_is_running(p))
+        process_forget(p);
     process_unref(p);
 }
 
@@ -128,6 +136,10 @@ static void end_on_timer(struct timer *t, void *arg)
     struct process *p = arg;
 
     (void)t;
+    if (p->forgotten) {
+        end_finish(p, &(struct survivors){0});
+        return;
+    }
     if (p->end_phase == END_TERM && clock_mono_ms() >= p->end_kill_at_ms)
         end_kill(p);
     survey(p);
@@ -141,6 +153,11 @@ static void end_begin(struct process *p, int64_t grace_ms)
         p->end_timer = timer_new(p->engine->loop, end_on_timer, p);
     p->end_wait_ms = SURVEY_MIN_MS;
     p->end_kill_at_ms = clock_mono_ms() + (uint64_t)grace_ms;
+    if (p->forgotten) { /* nobody is left that we could ask for */
+        p->end_phase = END_KILL;
+        timer_start(p->end_timer, 0);
+        return;
+    }
     if (grace_ms == 0) {
         end_kill(p);
     } else {
@@ -203,7 +220,7 @@ void process_end_cancel(struct process *p, void *arg)
 /* The exit is known: look at once who is left. */
 void end_on_exit(struct process *p)
 {
-    if (p->end_phase == END_TERM || p->end_phase == END_KILL) {
+    if (end_is_under_way(p)) {
         p->end_wait_ms = SURVEY_MIN_MS;
         survey(p);
     }

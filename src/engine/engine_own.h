@@ -131,8 +131,9 @@ struct process {
     int status;
     bool oom;
     int64_t reaped_wall_ms;
-    uint64_t drain_until_ms, drained_next, drained_bytes;
-    uint8_t dry; /* K_FD_* bits: found empty after the child was reaped */
+    uint64_t drain_until_ms, drained_next;
+    uint64_t drained_bytes[2]; /* since it was reaped; the second is standard error */
+    uint8_t dry;               /* K_FD_* bits: found empty after the child was reaped */
     struct timer *drain;
     struct list exit_waiters;
 
@@ -188,6 +189,7 @@ struct viewer {
     uint64_t at;  /* the cursor: next byte to send */
     uint64_t run; /* and, where whole runs are wanted, the next one */
     uint64_t replay_until;
+    uint64_t end; /* it came after the exit: what there was then; else 0 */
     uint64_t acked;
     uint64_t moved_ms; /* the loop's clock, when it last took something */
     char *client, *name;
@@ -253,6 +255,7 @@ void exit_lost(struct process *p); /* never invented: the kernel's answer is not
 
 /* end.c */
 void end_on_exit(struct process *p);
+bool end_is_under_way(const struct process *p); /* its tree is being ended */
 void end_free(struct process *p);
 void deadline_arm(struct process *p);
 void deadline_on_detach(struct process *p);

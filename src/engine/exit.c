@@ -94,6 +94,13 @@ static void exit_finish(struct process *p)
     exit_tell(p);
 }
 
+/* They must catch up before the last words of the child can be read; they come back here. What a
+ * grandchild says after those is not worth waiting for. */
+static bool waits_for_viewers(const struct process *p)
+{
+    return p->held && !output_is_dry(p);
+}
+
 static void drain_on_timer(struct timer *t, void *arg)
 {
     struct process *p = arg;
@@ -102,8 +109,8 @@ static void drain_on_timer(struct timer *t, void *arg)
     if (!p->reaped || !process_is_running(p))
         return;
     output_read_rest(p);
-    if (p->held && output_is_open(p))
-        return; /* viewers must catch up first; they come back here */
+    if (!process_is_running(p) || waits_for_viewers(p))
+        return;
     if (!output_is_dry(p) ||
         (journal_next(&p->journal) != p->drained_next && clock_mono_ms() < p->drain_until_ms))
         exit_check(p);
@@ -118,11 +125,13 @@ void exit_check(struct process *p)
     if (!p->reaped || !process_is_running(p))
         return;
     output_read_rest(p);
+    if (!process_is_running(p))
+        return;
     if (!output_is_open(p)) {
         exit_finish(p);
         return;
     }
-    if (p->held)
+    if (waits_for_viewers(p))
         return;
     now = clock_mono_ms();
     left = p->drain_until_ms > now ? p->drain_until_ms - now : 0;

@@ -94,15 +94,6 @@ const char *journal_bytes(const struct journal *j, uint64_t at)
     return j->rec->ring + at % j->rec->head->ring_bytes;
 }
 
-size_t journal_room(const struct journal *j, uint64_t hold)
-{
-    const struct record_head *h = j->rec->head;
-    uint64_t end = hold + h->ring_bytes - (j->exact ? 0 : JOURNAL_WINDOW_BYTES);
-    uint64_t next = journal_next(j);
-
-    return end > next ? (size_t)(end - next) : 0;
-}
-
 /* --- marks ---------------------------------------------------------------- */
 
 static struct mark *mark_slot(const struct journal *j, uint64_t index)
@@ -144,23 +135,42 @@ static bool mark_is_void(const struct journal *j, uint64_t n, const struct mark 
     return n < 2 || !mark_same_size(last, m) || mark_same_size(last, mark_slot(j, n - 2));
 }
 
+/* Where bytes are no longer held when one more mark comes: their stream would be a lie. 0: nowhere. */
+static uint64_t mark_next_floor(const struct journal *j)
+{
+    uint64_t n = mark_count(j);
+    const struct mark *old, *heir;
+
+    if (n < j->rec->mark_slots)
+        return 0;
+    old = mark_slot(j, n - j->rec->mark_slots);
+    heir = mark_slot(j, n - j->rec->mark_slots + 1);
+    return old->stream != heir->stream ? heir->at : 0;
+}
+
+/* Room is what can be read without taking anything from behind `hold`, bytes or the marks on them. */
+size_t journal_room(const struct journal *j, uint64_t hold)
+{
+    const struct record_head *h = j->rec->head;
+    uint64_t end = hold + h->ring_bytes - (j->exact ? 0 : JOURNAL_WINDOW_BYTES);
+    uint64_t next = journal_next(j);
+
+    return end > next && mark_next_floor(j) <= hold ? (size_t)(end - next) : 0;
+}
+
 static void mark_append(struct journal *j, const struct mark *m)
 {
     struct record_head *h = j->rec->head;
-    uint64_t n = mark_count(j);
+    uint64_t n = mark_count(j), floor;
 
     if (mark_is_void(j, n, m)) {
         *mark_slot(j, n - 1) = *m;
         return;
     }
-    /* The oldest mark goes. Bytes under it take their stream from the next
-     * one; where that would be a lie they are no longer held. */
-    if (n >= j->rec->mark_slots) {
-        const struct mark *old = mark_slot(j, n - j->rec->mark_slots);
-        const struct mark *heir = mark_slot(j, n - j->rec->mark_slots + 1);
-        if (old->stream != heir->stream && heir->at > h->floor)
-            h->floor = heir->at;
-    }
+    /* The oldest mark goes. Bytes under it take their stream from the next one, or are gone. */
+    floor = mark_next_floor(j);
+    if (floor > h->floor)
+        h->floor = floor;
     *mark_slot(j, n) = *m;
     atomic_store_explicit(&h->mark_next, n + 1, memory_order_release);
 }
@@ -356,7 +366,7 @@ static void journal_commit(struct journal *j, size_t n)
 ssize_t journal_read(struct journal *j, int fd, enum stream stream, size_t max)
 {
     struct record_head *h = j->rec->head;
-    size_t cap = j->exact ? h->ring_bytes : JOURNAL_WINDOW_BYTES;
+    size_t cap = j->exact ? JOURNAL_READ_BYTES : JOURNAL_WINDOW_BYTES;
     uint64_t at = journal_next(j), marks = mark_count(j);
     ssize_t n;
 

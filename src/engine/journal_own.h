@@ -13,6 +13,7 @@
 
 /* In pattern mode this much of the ring in front of `next` is the pattern's. */
 #define JOURNAL_WINDOW_BYTES (64 * 1024)
+#define JOURNAL_READ_BYTES ((size_t)1 << 30) /* at once; the slip counts in 32 bits */
 
 struct journal {
     struct record *rec; /* borrowed from the process */

@@ -30,13 +30,16 @@
 
 static const uint8_t out_bit[2] = {K_FD_STDOUT, K_FD_STDERR};
 
+static bool stream_is_dry(const struct process *p, int fd, uint8_t bit)
+{
+    return fd < 0 || (p->dry & bit) || p->drained_bytes[bit == K_FD_STDERR] >= DRAIN_BYTES;
+}
+
 /* Has all been read that was there when the child was reaped? */
 bool output_is_dry(const struct process *p)
 {
-    return !output_is_open(p) || p->drained_bytes >= DRAIN_BYTES ||
-           ((p->tty_fd < 0 || (p->dry & K_FD_TTY)) &&
-            (p->out_fd[0] < 0 || (p->dry & K_FD_STDOUT)) &&
-            (p->out_fd[1] < 0 || (p->dry & K_FD_STDERR)));
+    return stream_is_dry(p, p->tty_fd, K_FD_TTY) && stream_is_dry(p, p->out_fd[0], K_FD_STDOUT) &&
+           stream_is_dry(p, p->out_fd[1], K_FD_STDERR);
 }
 
 /* Bookkeeping of one burst; `empty`: it ended because nothing was left. */
@@ -49,7 +52,7 @@ static void burst_done(struct process *p, size_t total, uint8_t bit, bool empty)
     spin_burst(&p->engine->spin, p, total);
     flood_took(p, total, spin_in_flood(&p->engine->spin, p));
     if (p->reaped)
-        p->drained_bytes += total;
+        p->drained_bytes[bit == K_FD_STDERR] += total;
     p->engine->state.head->output_bytes_total += total;
     process_touch(p);
     if (p->typed) { /* a program that types answers this with the next key */
@@ -125,10 +128,12 @@ static void stall_on_timer(struct timer *t, void *arg)
     (void)t;
     if (!p->held)
         return;
+    process_ref(p); /* going on may be its end, and that the record's */
     viewers_mark_stalled(p, clock_mono_ms() - p->held_since_ms);
     output_update(p);
     if (p->held)
         timer_start(p->stall, VIEWER_PATIENCE_MS);
+    process_unref(p);
 }
 
 static void hold(struct process *p)
@@ -365,14 +370,30 @@ static void pipe_on_event(struct watch *w, int events, void *arg)
 
 /* --- both -------------------------------------------------------------------------------- */
 
+/* Without room nothing is read, and a pipe in which there is nothing has been read all the same. */
+static void look_if_dry(struct process *p)
+{
+    for (int i = 0; i < 2; i++) {
+        int there = 0;
+
+        if (p->out_fd[i] >= 0 && ioctl(p->out_fd[i], FIONREAD, &there) == 0 && there == 0)
+            p->dry |= out_bit[i];
+    }
+}
+
+/* The one that may still hold words of the child comes first: a flood in the other takes all room. */
 void output_read_rest(struct process *p)
 {
+    int first = p->reaped && stream_is_dry(p, p->out_fd[0], K_FD_STDOUT) ? 1 : 0;
+
     if (p->tty_fd >= 0)
         tty_burst(p);
-    if (p->out_fd[0] >= 0)
-        pipe_burst(p, 0);
-    if (p->out_fd[1] >= 0)
-        pipe_burst(p, 1);
+    if (p->out_fd[first] >= 0)
+        pipe_burst(p, first);
+    if (p->out_fd[!first] >= 0)
+        pipe_burst(p, !first);
+    if (p->reaped && p->held)
+        look_if_dry(p);
     viewers_pump(p);
 }
 

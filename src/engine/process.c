@@ -201,6 +201,8 @@ int process_signal(struct process *p, int signum, enum signal_target target, sig
     struct signal_call *c;
     int rc;
 
+    if (p->forgotten) /* by the keeper, too: it does not know of whom we speak */
+        return hf_fail(err, HF_E_not_running, "the process has exited and was dropped");
     if (p->reaped && target != TARGET_TREE)
         return hf_fail(err, HF_E_not_running,
                        "the process has exited; only target 'tree' can still be signalled");
@@ -241,7 +243,7 @@ void process_forget(struct process *p)
 
     if (!p->in_table)
         return;
-    if (process_is_running(p) || p->session != NULL) {
+    if (process_is_running(p) || p->session != NULL || end_is_under_way(p)) {
         if (!p->rec.head->deleting)
             p->rec.head->deleting = 1; /* dropped as soon as it can be */
         return;

@@ -28,14 +28,20 @@ static void retention_arm(struct engine *e, int64_t due, int64_t now)
     timer_start(e->retention, due > now ? (uint64_t)(due - now) : 0);
 }
 
-/* The oldest that no session needs. False: there is none. */
+/* Now, that is: no session needs it, and nobody of its children has yet to be ended. */
+static bool may_go(const struct process *p)
+{
+    return p->session == NULL && !end_is_under_way(p);
+}
+
+/* The oldest that may go. False: there is none. */
 static bool forget_one(struct engine *e)
 {
     struct list *it, *tmp;
 
     list_for_each (it, tmp, &e->exited) {
         struct process *p = list_entry(it, struct process, exited_link);
-        if (p->session != NULL)
+        if (!may_go(p))
             continue;
         process_forget(p);
         return true;
@@ -82,7 +88,7 @@ static struct process *oldest_of(struct engine *e, bool on_disk)
 
     list_for_each (it, tmp, &e->exited) {
         struct process *p = list_entry(it, struct process, exited_link);
-        if (p->session == NULL && (p->rec.head->on_disk != 0) == on_disk)
+        if (may_go(p) && (p->rec.head->on_disk != 0) == on_disk)
             return p;
     }
     return NULL;

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/io.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "engine/engine_own.h"
@@ -333,6 +334,23 @@ static void spawn_free(struct spawn *sp)
     free(sp);
 }
 
+/*
+ * It runs, but the kernel had no descriptor left for some of its streams: what it says would be
+ * lost, so it is as if it had not been started. The record goes with its end.
+ */
+static void spawn_undo(struct spawn *sp, const struct k_spawned *m, struct hf_error *err)
+{
+    hf_fail(err, HF_E_spawn_failed,
+            "the daemon has no descriptor left for its streams: %s; raise the limit of open files",
+            strerror(EMFILE));
+    err->errno_name = hf_errno_name(EMFILE);
+    sp->process->rec.head->deleting = 1;
+    process_end(sp->process, 0, "descriptors", NULL, NULL);
+    sp->process->engine->state.head->spawn_failed_total++;
+    log_error("%s: only some of the streams of process %d could be taken over; it is ended",
+              sp->process->rec.head->id, (int)m->pid);
+}
+
 static void spawn_on_answer(void *arg, const void *packet, size_t len, int *fds, size_t fd_count)
 {
     struct spawn *sp = arg;
@@ -353,7 +371,9 @@ static void spawn_on_answer(void *arg, const void *packet, size_t len, int *fds,
         p->pid = m->pid;
         take_fds(p, m->fds, fds, fd_count);
         begin(p);
-        sp->done(sp->arg, p, NULL);
+        if ((size_t)__builtin_popcount(m->fds) > fd_count)
+            spawn_undo(sp, m, &err);
+        sp->done(sp->arg, err.code == HF_OK ? p : NULL, &err);
         if (len >= sizeof(struct k_ran)) {
             const struct k_exited *x = &((const struct k_ran *)packet)->exited;
 

@@ -55,16 +55,32 @@ static bool run_take(struct viewer *v, struct journal *j, struct slice *s)
     return true;
 }
 
-static bool pump_bytes(struct viewer *v, struct journal *j)
+/*
+ * Where its output ends: behind the last byte of the process itself, or behind all that was there
+ * when this viewer came. Children that live on may write for ever, and faster than it reads.
+ */
+static uint64_t pump_end(const struct viewer *v, const struct journal *j)
 {
+    uint64_t exit = v->process->rec.head->exit.offset;
+
+    if (process_is_running(v->process))
+        return journal_next(j);
+    return v->end > exit ? v->end : exit;
+}
+
+static bool pump_bytes(struct viewer *v, struct journal *j, uint64_t end)
+{
+    size_t most = viewer_screen_most(v);
     struct slice s;
 
     if (v->ack && v->at - v->acked >= VIEWER_ACK_WINDOW_BYTES)
         return false;
     if (!v->runs)
-        s = journal_slice(j, v->at, viewer_screen_most(v));
+        s = journal_slice(j, v->at, most < end - v->at ? most : (size_t)(end - v->at));
     else if (!run_take(v, j, &s))
         return false;
+    if (s.len > end - s.at)
+        s.len = (size_t)(end - s.at);
     viewer_screen_filter(v, &s);
     v->at = s.at + s.len;
     v->moved_ms = loop_now_ms(v->process->engine->loop);
@@ -109,8 +125,8 @@ static bool pump_step(struct viewer *v)
             v->ops->replay_done(v->arg, v->at);
         return true;
     }
-    if (v->at < journal_next(j))
-        return pump_bytes(v, j);
+    if (v->at < pump_end(v, j))
+        return pump_bytes(v, j, pump_end(v, j));
     if (!process_is_running(p)) {
         v->exited = true;
         v->ops->exited(v->arg, &p->rec.head->exit);
@@ -173,8 +189,10 @@ void viewer_pump(struct viewer *v)
 
 void viewer_ack(struct viewer *v, uint64_t offset)
 {
-    if (offset > v->acked && offset <= v->at)
+    if (offset > v->acked && offset <= v->at) {
         v->acked = offset;
+        v->moved_ms = loop_now_ms(v->process->engine->loop);
+    }
     await_note(v->process);
     viewer_pump(v);
 }
@@ -192,6 +210,12 @@ void viewers_notice(struct process *p, const struct viewer_notice *n)
 
 /* --- pace ------------------------------------------------------------------------ */
 
+/* It is to be dropped, or the daemon ends: nobody is waited for who does not take what there is. */
+static bool is_going(const struct process *p)
+{
+    return p->engine->stopping || p->rec.head->deleting;
+}
+
 /* The offset of the slowest that counts; the end of the output if there is none. */
 uint64_t viewers_hold(struct process *p)
 {
@@ -201,10 +225,10 @@ uint64_t viewers_hold(struct process *p)
     list_for_each (it, tmp, &p->viewers) {
         const struct viewer *v = list_entry(it, struct viewer, link);
         uint64_t needs = await_needs(v);
-        if ((v->lossless || !v->stalled) && !v->exited && needs < hold)
+        if (!v->stalled && !v->exited && needs < hold)
             hold = needs;
     }
-    return await_hold(p, hold);
+    return is_going(p) ? hold : await_hold(p, hold);
 }
 
 static uint64_t fastest_at(struct process *p)
@@ -228,8 +252,10 @@ void viewers_mark_stalled(struct process *p, uint64_t held_ms)
 
     list_for_each (it, tmp, &p->viewers) {
         struct viewer *v = list_entry(it, struct viewer, link);
-        bool still = now - v->moved_ms >= VIEWER_PATIENCE_MS && v->at < journal_next(&p->journal);
-        if (!v->lossless && still && (v->at < fastest || held_ms >= VIEWER_STALL_MS))
+        bool still =
+            now - v->moved_ms >= VIEWER_PATIENCE_MS && await_needs(v) < journal_next(&p->journal);
+        bool vain = v->at < fastest || held_ms >= VIEWER_STALL_MS;
+        if (still && (is_going(p) || (vain && !v->lossless)))
             v->stalled = true;
     }
 }
@@ -333,6 +359,7 @@ int viewer_attach(struct process *p, const struct viewer_options *o, const struc
     v->arg = arg;
     v->at = v->acked = at;
     v->replay_until = journal_next(&p->journal);
+    v->end = process_is_running(p) ? 0 : v->replay_until;
     v->only_stream = (int8_t)o->only_stream;
     v->slice_bytes = o->slice_bytes > 0 ? o->slice_bytes : VIEWER_SLICE_BYTES;
     v->internal = o->internal;

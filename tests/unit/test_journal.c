@@ -287,6 +287,26 @@ TEST(journal_room_stops_before_what_is_held)
 
 /* --- used again --------------------------------------------------------------- */
 
+/* A mark more would take the oldest, and with it the stream of bytes that somebody has yet to see. */
+TEST(journal_room_stops_before_a_mark_that_is_held)
+{
+    struct fixture f;
+    uint64_t slots, n = 0;
+
+    setup(&f, 1 << 20, true);
+    slots = f.rec.mark_slots;
+    while (n < slots) {
+        EXPECT(journal_room(&f.j, 0) > 0);
+        feed(&f, "x", 1, n++ % 2 == 0 ? STREAM_STDOUT : STREAM_STDERR);
+    }
+    EXPECT_U64(journal_room(&f.j, 0), 0);
+    EXPECT(journal_room(&f.j, 1) > 0);
+    EXPECT_U64(journal_first(&f.j), 0);
+    feed(&f, "x", 1, STREAM_STDOUT);
+    EXPECT_U64(journal_first(&f.j), 1);
+    teardown(&f);
+}
+
 TEST(a_recycled_record_is_as_good_as_a_fresh_one)
 {
     struct record fresh;

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from '../../lib/test.mjs';
 import { Viewer } from '../../lib/client.mjs';
 import { checkProblem, daemonFor } from '../../lib/daemon.mjs';
+import { RawConn } from '../../lib/raw.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 
 test('processes: the living count, the dead do not', () =>
@@ -87,6 +88,28 @@ test('the default ring is what was asked for', () =>
         await d.exitOf(p.id);
         const o = (await d.get(p.id)).output;
         assert.ok(o.next - o.first <= 131072 && o.next - o.first >= 65536, JSON.stringify(o));
+    }));
+
+test('no descriptor left for the streams of a process that was started: it is refused, and nothing of it stays', () =>
+    daemonFor({ before: ['prlimit', '--nofile=100:100'], fdBaseline: false }, async (d) => {
+        const conns = [];
+        let refused = 0;
+        for (let i = 0; i < 100; i++) {
+            const a = await d.request('POST', '/v1/processes', { json: { command: 'echo out; echo err >&2; sleep 300', shell: true } });
+            if (a.status === 201) {
+                await d.outputHas(a.json.id, 'out');
+                await d.outputHas(a.json.id, 'err');
+                await d.api('DELETE', `/v1/processes/${a.json.id}?grace_ms=0`, { expect: 200 });
+            } else {
+                checkProblem(a, a.json.code);
+                refused += /no descriptor left/.test(a.json.detail);
+            }
+            if (refused > 0) break;
+            conns.push(await RawConn.connect(d)); // each takes one of the worker's
+        }
+        assert.equal(refused, 1);
+        conns.forEach((c) => c.destroy());
+        await waitUntil(async () => (await d.list()).length === 0, 'nothing to be left of it');
     }));
 
 test('no terminal left', { skip: process.getuid() !== 0 && 'needs root' }, async (t) => {
