@@ -68,7 +68,7 @@
 #define LIMIT_RUN_OUTPUT_BYTES (1024 * 1024) /* default of max_output_bytes */
 #define LIMIT_RUN_OUTPUT_MAX_BYTES (64LL << 20)
 #define LIMIT_SESSIONS 128
-#define LIMIT_SESSION_QUEUE 16                   /* commands of one session that wait */
+#define LIMIT_SESSION_QUEUE 64                   /* commands of one session that wait */
 #define LIMIT_SESSION_COMMAND_BYTES (128 * 1024) /* one command, and its input: both, with */
 #define LIMIT_SESSION_INPUT_BYTES (128 * 1024)   /* escapes, lie in the shell's input queue */
 #define SESSION_LOG_BYTES (1024 * 1024)          /* the transcript of one session */

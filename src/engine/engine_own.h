@@ -199,7 +199,7 @@ struct viewer {
     size_t slice_bytes;
     enum viewer_role role;
     int64_t since_ms; /* wall clock */
-    bool internal, lossless, ack, read_only, terminal, runs;
+    bool internal, lossless, patient, ack, read_only, terminal, runs;
     bool replayed, exited, dead, pumping, stalled, leaving;
     bool open_char_over;     /* the rest of a character was waited for long enough */
     struct timer *open_char; /* NULL: nobody ever waited for one */

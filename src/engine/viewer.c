@@ -254,8 +254,9 @@ void viewers_mark_stalled(struct process *p, uint64_t held_ms)
         struct viewer *v = list_entry(it, struct viewer, link);
         bool still =
             now - v->moved_ms >= VIEWER_PATIENCE_MS && await_needs(v) < journal_next(&p->journal);
-        bool vain = v->at < fastest || held_ms >= VIEWER_STALL_MS;
-        if (still && (is_going(p) || (vain && !v->lossless)))
+        bool vain = !v->lossless && (v->at < fastest || held_ms >= VIEWER_STALL_MS);
+        bool lost = v->patient && now - v->moved_ms >= VIEWER_STALL_MS;
+        if (still && (vain || lost || is_going(p)))
             v->stalled = true;
     }
 }
@@ -367,6 +368,7 @@ int viewer_attach(struct process *p, const struct viewer_options *o, const struc
     if (v->runs)
         v->run = viewer_first_run(&p->journal, o);
     v->lossless = o->lossless || p->rec.head->delivery == DELIVERY_LOSSLESS;
+    v->patient = o->patient;
     v->ack = o->ack;
     v->read_only = o->read_only;
     v->role = o->role != 0 ? o->role : VIEWER_WATCH;

@@ -38,6 +38,7 @@ struct viewer_options {
     uint64_t offset; /* SINCE_OFFSET: first byte; SINCE_LAST: how many bytes */
     bool internal;   /* run, wait: not counted or listed, does not matter for on_detach */
     bool lossless;   /* holds the process (also when the process was made so) */
+    bool patient;    /* and lossless: until it has taken nothing for VIEWER_STALL_MS */
     bool ack;        /* sends at most VIEWER_ACK_WINDOW_BYTES beyond viewer_ack() */
     bool read_only;
     enum viewer_role role; /* 0: VIEWER_WATCH */
@@ -100,6 +101,15 @@ static inline struct viewer_options viewer_own(uint64_t from)
         .read_only = true,
         .only_stream = -1,
     };
+}
+
+/* The same on behalf of a client, who may stop reading: after VIEWER_STALL_MS it is waited for no more. */
+static inline struct viewer_options viewer_own_client(uint64_t from)
+{
+    struct viewer_options o = viewer_own(from);
+
+    o.patient = true;
+    return o;
 }
 
 /* 0, or too_many_viewers, or range_not_satisfiable for an offset beyond the output. No op is

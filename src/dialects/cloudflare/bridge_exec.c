@@ -212,10 +212,17 @@ static bool is_inside(const char *path)
 }
 
 /* False: answered. */
+/* null is as good as nothing, as it is to the routes. */
+static const json_t *given(const json_t *body, const char *key)
+{
+    const json_t *value = json_object_get(body, key);
+
+    return json_is_null(value) ? NULL : value;
+}
+
 static bool exec_ask(struct http_request *rq, const json_t *body, struct cf_run_ask *a)
 {
-    const json_t *timeout = json_object_get(body, "timeout_ms"),
-                 *cwd = json_object_get(body, "cwd");
+    const json_t *timeout = given(body, "timeout_ms"), *cwd = given(body, "cwd");
 
     a->argv = json_object_get(body, "argv");
     if (!cf_is_argv(a->argv)) {

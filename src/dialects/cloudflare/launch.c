@@ -20,8 +20,13 @@
  * program. The marker by which the daemon knows its processes is one of those names.
  */
 static const char boot[] =
-    "for n in $2; do eval \"__hf_$n=\\${$n-}\"; done; . \"$1\"; command -p rm -f -- \"$1\"; "
-    "for n in $2; do eval \"export $n=\\\"\\$__hf_$n\\\"; unset __hf_$n\"; done; unset n; "
+    "for __hf_n in $2; do "
+    "eval \"__hf_had_$__hf_n=\\${$__hf_n+1} __hf_was_$__hf_n=\\${$__hf_n-}\"; done; "
+    ". \"$1\"; command -p rm -f -- \"$1\"; "
+    "for __hf_n in $2; do "
+    "eval \"if [ -n \\\"\\$__hf_had_$__hf_n\\\" ]; then "
+    "export $__hf_n=\\\"\\$__hf_was_$__hf_n\\\"; else unset $__hf_n; fi; "
+    "unset __hf_had_$__hf_n __hf_was_$__hf_n\"; done; unset __hf_n; "
     "shift 2; exec \"$@\"";
 
 struct cf_launch {

@@ -162,7 +162,7 @@ static void ignore_end(void *arg, struct process *p, const struct survivors *s)
 
 static void run_on_launched(void *arg, struct process *p, const struct hf_error *err)
 {
-    const struct viewer_options o = viewer_own(0);
+    const struct viewer_options o = viewer_own_client(0);
     struct cf_run *r = arg;
     struct hf_error why;
 

@@ -111,16 +111,17 @@ bool cf_is_name(const char *text)
            !(text[0] >= '0' && text[0] <= '9');
 }
 
-/* Each variable is put aside, set, and put back as it was, or removed where there was none. */
+/* Each variable is put aside, set or (null) removed, and put back as it was, or removed where there was none. */
 static void wrap_env(struct buf *before, struct buf *behind, const json_t *env)
 {
     const char *name;
     json_t *value;
 
     json_object_foreach ((json_t *)(uintptr_t)env, name, value) {
-        buf_printf(before, "__hf_had_%s=${%s+1} __hf_was_%s=${%s-}; export %s=", name, name, name,
-                   name, name);
-        buf_put_quoted(before, json_string_value(value));
+        buf_printf(before, "__hf_had_%s=${%s+1} __hf_was_%s=${%s-}; ", name, name, name, name);
+        buf_printf(before, json_is_string(value) ? "export %s=" : "unset %s", name);
+        if (json_is_string(value))
+            buf_put_quoted(before, json_string_value(value));
         buf_puts(before, "; ");
         buf_printf(
             behind,

@@ -82,7 +82,7 @@ static const struct viewer_ops viewer_ops = {
 
 static void follow_attach(struct session_follow *f, const char *process_id, uint64_t from)
 {
-    const struct viewer_options o = viewer_own(from);
+    const struct viewer_options o = viewer_own_client(from);
     struct process *p = engine_find(f->engine, process_id, NULL);
 
     events_unsubscribe(&f->subscriber);

@@ -170,6 +170,7 @@ withDaemon('cloudflare: the bridge', withWorkspace, (d) => {
         for (const argv of [[], 'ls', [1], ['a\0b'], ['']]) assert.equal((await exec({ argv })).status, 400, JSON.stringify(argv));
         assert.equal((await exec({ argv: ['true'], timeout_ms: -1 })).status, 400);
         assert.equal((await exec({ argv: ['true'], cwd: 7 })).status, 400);
+        assert.equal((await exec({ argv: ['true'], cwd: null, timeout_ms: null })).status, 200);
         for (const cwd of ['/etc', '/workspace/../etc', '/workspaces', '..', 'a/../../etc']) assert.equal((await exec({ argv: ['true'], cwd })).status, 403, cwd);
         fs.mkdirSync(`${workspaceOf(d)}/sub`, { recursive: true });
         for (const cwd of ['/workspace/sub', 'sub']) {

@@ -53,6 +53,23 @@ for (const websocket of [false, true]) {
             await assert.rejects(c.commands.execute('true', 'once', { env: { 'A B': 'x' } }), { code: 'VALIDATION_FAILED' });
         });
 
+        it('null takes a variable away, for one command or one process', async () => {
+            const c = await client();
+            await c.commands.execute('export A=kept n=also', 'nulls');
+            const r = await c.commands.execute('echo "${A-none} $n"', 'nulls', { env: { A: null } });
+            assert.equal(r.stdout, 'none also\n');
+            assert.equal((await c.commands.execute('echo "$A"', 'nulls')).stdout, 'kept\n');
+            const p = await c.processes.startProcess('echo "${A-none} $n"', 'nulls', { env: { A: null } });
+            const events = await eventsOf(c.processes.streamProcessLogs(p.processId));
+            assert.equal(text(events, 'stdout'), 'none also\n');
+        });
+
+        it('many commands at once wait for each other', async () => {
+            const c = await client();
+            const all = await Promise.all(Array.from({ length: 40 }, (_, i) => c.commands.execute(`echo ${i}`, 'queue')));
+            assert.deepEqual(all.map((r) => r.stdout), all.map((_, i) => `${i}\n`));
+        });
+
         it('a stream: start, output in order, the true exit code, the end', async () => {
             const c = await client();
             const events = await eventsOf(c.commands.executeStream('echo one; sleep 0.05; echo two >&2; sleep 0.05; printf three; exit_code() { return 9; }; exit_code', 's1'));

@@ -7,12 +7,26 @@ import { SandboxAddon as NextAddon } from 'cf-sandbox-next/xterm';
 import { clientOf, closeAll, eventsOf, page, Socket } from '../../lib/cloudflare.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import * as proc from '../../lib/proc.mjs';
+import { RawConn } from '../../lib/raw.mjs';
 import { afterEach, it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 import { withWorkspace } from '../../lib/workspace.mjs';
 
-withDaemon('cloudflare: beneath the clients', { ...withWorkspace, args: ['--dialect', 'cloudflare=127.0.0.1:0'] }, (d) => {
+withDaemon('cloudflare: beneath the clients', { ...withWorkspace, listen: ['127.0.0.1:0', 'unix:DIR/socket'], args: ['--dialect', 'cloudflare=127.0.0.1:0'] }, (d) => {
     afterEach(closeAll);
+
+    /* He is waited for for ten seconds, and not by those who come after him. */
+    it('a client that stops reading holds neither the end of its command nor the session', async () => {
+        const c = await clientOf(d);
+        const body = JSON.stringify({ command: 'yes 0123456789012345678901234567890123456789', sessionId: 'stuck', timeoutMs: 1500 });
+        const deaf = await RawConn.connect({ socketPath: d.unixPath }); // which holds little
+        deaf.socket.pause();
+        deaf.send(`POST /dialects/cloudflare/api/execute/stream HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${d.token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+        await waitUntil(async () => (await d.api('GET', '/v1/sessions/stuck')).json?.status === 'running', 'the command');
+        assert.equal((await c.commands.execute('echo next', 'stuck')).stdout, 'next\n');
+        deaf.destroy();
+    });
+
     const mux = async (role = 'own', path = '/ws') => {
         const ws = new Socket(`${d.url.replace('http', 'ws')}/dialects/cloudflare${path}?access_token=${d.tokens[role]}`);
         await new Promise((done, fail) => ws.on('open', done).on('error', fail));
