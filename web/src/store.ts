@@ -7,6 +7,12 @@ import { base } from './base.js';
 
 export type Role = 'own' | 'type' | 'watch';
 
+/** No event has this number; asked for what follows it, the daemon tells at once where it stands. */
+const NO_SUCH_EVENT = Number.MAX_SAFE_INTEGER;
+
+/** A list and an event may tell of one process out of order; none that has ended runs again. */
+const later = (known: ProcessStatus | undefined, told: ProcessStatus) => (known && !known.running && told.running ? known : told);
+
 export class Store {
     readonly sandbox = new Sandbox({ url: base });
     readonly processes = new Map<string, ProcessStatus>();
@@ -44,29 +50,50 @@ export class Store {
             this.features = { screen: true, recording: true };
             return;
         }
+        void this.#listen(await this.#begin());
+    }
+
+    /** The list, and the event after which it was asked for: what happened since then is told by the stream. */
+    async #begin(): Promise<number> {
+        let place = 0;
+        for await (const e of this.sandbox.events({ since: NO_SUCH_EVENT })) {
+            if (e.type !== 'reset') continue;
+            place = Math.max(0, e.next - 1);
+            break;
+        }
         await this.reload();
-        void this.#listen();
+        return place;
     }
 
     async reload(): Promise<void> {
         const list = await this.sandbox.processes.list({ limit: 1000 });
+        const known = new Map(this.processes);
         this.processes.clear();
-        for (const p of list) this.processes.set(p.id, p.current);
+        for (const p of list) this.processes.set(p.id, later(known.get(p.id), p.current));
         this.#changed();
     }
 
-    async #listen(): Promise<void> {
-        for await (const e of this.sandbox.events({ all: true })) {
-            if (e.type === 'reset') await this.reload().catch(() => undefined);
-            else if (e.type === 'process.deleted') this.processes.delete(e.process.id);
-            else if ('process' in e) this.processes.set(e.process.id, e.process);
-            this.#changed();
+    async #listen(place: number): Promise<void> {
+        let next = place + 1;
+        for await (const e of this.sandbox.events({ all: true, since: place })) {
+            if (e.type === 'reset') {
+                await this.reload().catch(() => undefined);
+                ({ next } = e);
+            } else if (e.id >= next) {
+                if (e.type === 'process.deleted') this.processes.delete(e.process.id);
+                else if ('process' in e) this.#set(e.process);
+                this.#changed();
+            }
         }
+    }
+
+    #set(status: ProcessStatus): void {
+        this.processes.set(status.id, later(this.processes.get(status.id), status));
     }
 
     /** What the daemon told on another way is as good as an event. */
     learn(status: ProcessStatus): void {
-        this.processes.set(status.id, status);
+        this.#set(status);
         this.#changed();
     }
 
