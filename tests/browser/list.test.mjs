@@ -43,4 +43,44 @@ withBrowser('the list of the page', {}, (d, visit) => {
         await u.leave();
         await d.remove(p.id);
     });
+
+    const killWorker = async () => {
+        const worker = d.workerPid();
+        process.kill(worker, 'SIGKILL');
+        await d.nextWorker(worker);
+    };
+
+    it('whose cookie has ended is asked for the token, and is back where it was', async () => {
+        const p = await d.spawn({ command: 'sh', pty: true, label: 'a shell of mine' });
+        const u = await visit({ hash: `#${p.id}` });
+        await u.page.waitForSelector('.pane[data-state=connected]');
+        await item(u, 'a shell of mine').waitFor();
+        await u.context.clearCookies();
+        await killWorker();
+        await u.page.getByRole('alert').filter({ hasText: 'signed out' }).waitFor();
+        const other = await sleeper('made meanwhile');
+        await u.page.getByLabel('Token').fill(d.token);
+        await u.page.getByRole('button', { name: 'Enter' }).click();
+        await item(u, 'made meanwhile').waitFor();
+        await u.page.locator('.tab', { hasText: 'a shell of mine' }).waitFor();
+        await u.leave();
+        await d.remove(p.id);
+        await d.remove(other.id);
+    });
+
+    it('says when it cannot be kept up to date, and is again as soon as it can', async () => {
+        const u = await visit();
+        await u.page.locator('.list').waitFor();
+        const problem = { type: 'about:blank', title: 'internal', status: 500, code: 'internal', detail: 'something is broken' };
+        await u.page.route('**/v1/events?**', (route) => route.fulfill({ status: 500, json: problem }));
+        await killWorker();
+        const trouble = u.page.getByRole('status').filter({ hasText: 'may be out of date: something is broken' });
+        await trouble.waitFor();
+        const p = await sleeper('made behind its back');
+        await u.page.unrouteAll({ behavior: 'wait' });
+        await item(u, 'made behind its back').waitFor();
+        await trouble.waitFor({ state: 'hidden' });
+        await u.leave();
+        await d.remove(p.id);
+    });
 });

@@ -21,6 +21,10 @@ async function main(): Promise<void> {
         return;
     }
     const app = new App(store);
+    store.onDenied = (reason) => {
+        app.stop();
+        root.replaceChildren(signIn(`You have been signed out: ${reason}`));
+    };
     root.replaceChildren(app.el);
     app.start();
 }

@@ -9,6 +9,7 @@ export type Role = 'own' | 'type' | 'watch';
 
 /** No event has this number; asked for what follows it, the daemon tells at once where it stands. */
 const NO_SUCH_EVENT = Number.MAX_SAFE_INTEGER;
+const RETRY_MS = { first: 500, most: 30_000 };
 
 /** A list and an event may tell of one process out of order; none that has ended runs again. */
 const later = (known: ProcessStatus | undefined, told: ProcessStatus) => (known && !known.running && told.running ? known : told);
@@ -21,6 +22,10 @@ export class Store {
     version = '';
     /** Came by a link for one process: there is no list for us. */
     guest = false;
+    /** Why the list may be out of date; empty while it is not. */
+    trouble = '';
+    /** The daemon does not know us any more. */
+    onDenied: ((reason: string) => void) | undefined;
     #listeners = new Set<() => void>();
 
     onChange(listener: () => void): void {
@@ -50,7 +55,7 @@ export class Store {
             this.features = { screen: true, recording: true };
             return;
         }
-        void this.#listen(await this.#begin());
+        void this.#follow(await this.#begin());
     }
 
     /** The list, and the event after which it was asked for: what happened since then is told by the stream. */
@@ -73,11 +78,11 @@ export class Store {
         this.#changed();
     }
 
-    async #listen(place: number): Promise<void> {
+    async #listen(place: number): Promise<never> {
         let next = place + 1;
         for await (const e of this.sandbox.events({ all: true, since: place })) {
             if (e.type === 'reset') {
-                await this.reload().catch(() => undefined);
+                await this.reload();
                 ({ next } = e);
             } else if (e.id >= next) {
                 if (e.type === 'process.deleted') this.processes.delete(e.process.id);
@@ -85,6 +90,30 @@ export class Store {
                 this.#changed();
             }
         }
+        throw new Error('the events have ended');
+    }
+
+    /** For as long as the page lives: what ends the stream for good is told, and the list begun anew. */
+    async #follow(place: number): Promise<void> {
+        for (let ms = RETRY_MS.first; ; ms = Math.min(2 * ms, RETRY_MS.most)) {
+            const began = performance.now();
+            try {
+                if (this.trouble) place = await this.#begin();
+                this.#troubled('');
+                await this.#listen(place);
+            } catch (err) {
+                if (err instanceof AuthError) return this.onDenied?.(err.message);
+                this.#troubled((err as Error).message);
+            }
+            if (performance.now() - began > RETRY_MS.most) ms = RETRY_MS.first;
+            await new Promise((done) => setTimeout(done, ms / 2 + (ms / 2) * Math.random()));
+        }
+    }
+
+    #troubled(why: string): void {
+        if (why === this.trouble) return;
+        this.trouble = why;
+        this.#changed();
     }
 
     #set(status: ProcessStatus): void {
