@@ -5,6 +5,7 @@
 // A tab is a row or a column of panes; a pane is one view of one process. Which
 // tabs are open is kept for this browser tab, so a reload finds them again.
 
+import { fromHash } from './base.js';
 import * as dialogs from './dialogs.js';
 import { failed, h, icon, iconButton, toast } from './dom.js';
 import { KeyBar } from './keybar.js';
@@ -108,7 +109,7 @@ export class App {
     }
 
     #fromHash(): void {
-        const id = decodeURIComponent(location.hash.slice(1));
+        const id = fromHash();
         if (this.store.processes.has(id) && this.current?.id !== id) this.show(id);
     }
 
