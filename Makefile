@@ -39,6 +39,7 @@ LLHTTP_FLAGS := -DLLHTTP_STRICT_MODE=1 -std=gnu11 -w
 UNIT := $(sort $(wildcard tests/unit/test_*.c))
 FUZZ := $(sort $(wildcard fuzz/fuzz_*.c))
 MAN := $(sort $(wildcard docs/man/*.1))
+UNITS := $(sort $(wildcard deploy/*.service))
 
 CPPFLAGS_ALL = -Isrc -I$(LLHTTP_INC) -D_GNU_SOURCE -DHF_VERSION='"$(VERSION)"' $(CPPFLAGS)
 CFLAGS_ALL = -std=gnu11 -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes \
@@ -56,7 +57,7 @@ SAN_FLAGS = -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: all objects release asan unit unit-build layers fuzz fuzz-build lint \
-	lint-format lint-tidy lint-cppcheck format test bench install clean embed sdk web lint-web
+	lint-format lint-tidy lint-cppcheck format test bench install install-units clean embed sdk web lint-web
 
 all: $(BUILD)/holdfast
 
@@ -243,11 +244,18 @@ format:
 
 # --- the rest -------------------------------------------------------------
 
-install: $(BUILD)/holdfast
+install: $(BUILD)/holdfast install-units
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(BUILD)/holdfast $(DESTDIR)$(PREFIX)/bin/holdfast
 	for page in $(MAN); do \
 	    install -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man1/ || exit 1; done
+
+# The units name the binary where the default PREFIX has it.
+install-units:
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	for unit in $(notdir $(UNITS)); do \
+	    sed 's|=/usr/local/bin/holdfast |=$(PREFIX)/bin/holdfast |' deploy/$$unit \
+	        > $(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit || exit 1; done
 
 clean:
 	rm -rf $(BUILD)

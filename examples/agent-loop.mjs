@@ -3,8 +3,9 @@
 // agent-loop.mjs - what an agent does all day
 //
 // Starts a server, waits until it says that it listens, uses it, reads what it
-// logged, and ends it with all its children. Nothing here polls or sleeps, and a
-// restart of the daemon in between is not noticed.
+// logged, and ends it with all its children. Nothing here polls or sleeps. A restart
+// of the daemon ends nothing: a start and a wait that it cuts are asked for again. What
+// might be done twice by that, as `exec` and `remove`, fails with a ConnectionError.
 //
 //   HOLDFAST_URL=http://127.0.0.1:7070 HOLDFAST_TOKEN=… node examples/agent-loop.mjs
 

@@ -26,8 +26,8 @@ function tell() {
 
 /** One viewer of the daemon's for each browser: a slow one holds up nobody. */
 async function join(ws, name) {
-    people.set(name, ws);
-    const connection = await terminal.attach({ since: 0, client: name });
+    const connection = terminal.connect({ since: 0, client: name });
+    // Before anything is waited for: a browser may go, or type, while we are still attaching.
     ws.on('message', (data, isBinary) => {
         if (!isBinary) writer = name;
         else if (writer === name) connection.write(data).catch(() => {});
@@ -38,6 +38,7 @@ async function join(ws, name) {
         void connection.close();
         tell();
     });
+    people.set(name, ws);
     tell();
     for await (const event of connection.events()) {
         if (event.type === 'output') ws.send(event.data);

@@ -27,6 +27,18 @@ withBrowser('the page in a browser', {}, (d, visit, browser) => {
         await b.close();
     });
 
+    it('an address that points at nothing, and not even well, is the page without a terminal', async () => {
+        const u = await visit({ hash: '#100%' });
+        await u.page.getByRole('heading', { name: 'Hold fast.' }).waitFor();
+        const p = await d.spawn({ command: 'cat', pty: true });
+        await u.page.evaluate(() => (location.hash = '#%E0%A4'));
+        await u.page.locator(`li[data-id=${p.id}]`).waitFor();
+        await u.page.evaluate((id) => (location.hash = `#${id}`), p.id);
+        await u.page.waitForSelector('.pane[data-state=connected]');
+        await u.leave();
+        await d.remove(p.id);
+    });
+
     it('starts a terminal, types into it, and shows it in the list', async () => {
         const u = await visit();
         await u.newTerminal();

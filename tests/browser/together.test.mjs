@@ -125,25 +125,53 @@ withBrowser('the page with several people', {}, (d, visit, browser) => {
         await d.remove(p.id);
     });
 
+    const drop = async (u, name, text, times = 1) => {
+        const files = await u.page.evaluateHandle(([n, t, count]) => {
+            const data = new DataTransfer();
+            data.items.add(new File([t.repeat(count)], n));
+            return data;
+        }, [name, text, times]);
+        await u.page.dispatchEvent('.pane', 'dragenter', { dataTransfer: files });
+        await u.page.dispatchEvent('.pane', 'drop', { dataTransfer: files });
+    };
+
     it('a file that is dropped on a terminal is uploaded into its directory', async () => {
         const p = await shell({ cwd: d.dir });
         const a = await visit({ hash: `#${p.id}` });
         await a.shows('$ ');
-        const drop = async (name, text) => {
-            const files = await a.page.evaluateHandle(([n, t]) => {
-                const data = new DataTransfer();
-                data.items.add(new File([t], n));
-                return data;
-            }, [name, text]);
-            await a.page.dispatchEvent('.pane', 'dragenter', { dataTransfer: files });
-            await a.page.dispatchEvent('.pane', 'drop', { dataTransfer: files });
-        };
-        await drop('new file.txt', 'its content');
+        await drop(a, 'new file.txt', 'its content');
         await a.page.getByText(`Uploaded to ${d.dir}/new file.txt`).waitFor();
         assert.equal(fs.readFileSync(`${d.dir}/new file.txt`, 'utf8'), 'its content');
-        await drop('new file.txt', 'other');
+        await drop(a, 'new file.txt', 'other');
         await a.page.getByText('is there already').waitFor();
         assert.equal(fs.readFileSync(`${d.dir}/new file.txt`, 'utf8'), 'its content', 'nothing is overwritten');
+        await a.leave();
+        await d.remove(p.id);
+    });
+
+    it('an upload that is cut says so, and leaves neither half a file nor a shell that waits', async () => {
+        const p = await shell({ cwd: d.dir });
+        const a = await visit({ hash: `#${p.id}` });
+        await a.shows('$ ');
+        const file = `${d.dir}/large.bin`;
+        const size = 30_000_000;
+        await drop(a, 'large.bin', '0123456789', size / 10);
+        await waitUntil(() => fs.existsSync(file) && fs.statSync(file).size > 0, 'the beginning of the file', 30000, 1);
+        const worker = d.workerPid();
+        process.kill(worker, 'SIGKILL');
+        assert.ok(fs.statSync(file).size < size, 'the worker was killed before the end');
+        await d.nextWorker(worker);
+        const leavesNothing = async (name) => {
+            await a.page.getByText(`${name}: not uploaded`).waitFor();
+            assert.ok(!fs.existsSync(`${d.dir}/${name}`), 'no half of a file');
+            await waitUntil(async () => (await d.list()).every((q) => q.id === p.id), 'nothing that waits for the rest');
+        };
+        await leavesNothing('large.bin');
+        // A browser may send the request again by itself, as above, or not.
+        await a.page.route('**/input?**', (route) => route.abort('connectionreset'));
+        await drop(a, 'small.txt', 'its content');
+        await leavesNothing('small.txt');
+        await a.page.unrouteAll({ behavior: 'wait' });
         await a.leave();
         await d.remove(p.id);
     });

@@ -31,11 +31,31 @@ describe('deploy/', () => {
             const tool = spawnSync('systemd-analyze', ['--version']);
             if (tool.error) return;
             const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-unit-'));
-            fs.writeFileSync(path.join(dir, unit), text.replace('/usr/bin/holdfast', binary()));
+            fs.writeFileSync(path.join(dir, unit), text.replace(/^ExecStart=\S+/m, `ExecStart=${binary()}`));
             const r = spawnSync('systemd-analyze', ['verify', '--man=no', path.join(dir, unit)], { encoding: 'utf8' });
             const ours = r.stderr.split('\n').filter((l) => l.includes(unit));
             fs.rmSync(dir, { recursive: true });
             assert.deepEqual(ours, []);
+        });
+    }
+
+    for (const prefix of [undefined, '/usr']) {
+        it(`the units start the binary that make install puts below ${prefix ?? 'the default prefix'}`, () => {
+            const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-install-'));
+            const words = [`DESTDIR=${dir}`, ...(prefix ? [`PREFIX=${prefix}`] : [])];
+            const env = { ...process.env, MAKEFLAGS: '' };
+            delete env.PREFIX;
+            const make = (...args) => spawnSync('make', ['-s', '-C', root, ...words, ...args], { encoding: 'utf8', env });
+            const plan = make('-n', 'install').stdout;
+            const put = /install -m 755 \S+\/holdfast (\S+)/.exec(plan)[1].slice(dir.length);
+            const r = make('install-units');
+            assert.equal(r.status, 0, r.stderr);
+            const units = path.join(dir, prefix ?? '/usr/local', 'lib/systemd/system');
+            for (const unit of ['holdfast.service', 'holdfast-gateway.service']) {
+                const [, program] = /^ExecStart=(\S+)/m.exec(fs.readFileSync(path.join(units, unit), 'utf8'));
+                assert.equal(program, put, unit);
+            }
+            fs.rmSync(dir, { recursive: true });
         });
     }
 

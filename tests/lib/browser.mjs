@@ -64,7 +64,7 @@ async function visit(browser, d, { role = 'own', hash = '', url, ...options } = 
     page.on('console', (m) => m.type() === 'error' && !/WebSocket connection|Failed to load resource|ERR_/.test(m.text()) && wrong.push(m.text()));
     page.on('pageerror', (e) => wrong.push(e.stack ?? e.message));
     page.on('request', (r) => {
-        if (!r.url().startsWith(d.url) && !/^(data|blob):/.test(r.url())) wrong.push(`asked ${r.url()}`);
+        if (!r.url().startsWith(d.url) && !/^(data|blob|about):/.test(r.url())) wrong.push(`asked ${r.url()}`);
     });
     await page.goto(url ?? (await ticketUrl(d, role, hash)));
     const user = {

@@ -5,6 +5,7 @@
 // A tab is a row or a column of panes; a pane is one view of one process. Which
 // tabs are open is kept for this browser tab, so a reload finds them again.
 
+import { fromHash } from './base.js';
 import * as dialogs from './dialogs.js';
 import { failed, h, icon, iconButton, toast } from './dom.js';
 import { KeyBar } from './keybar.js';
@@ -40,6 +41,7 @@ export class App {
     readonly #views = h('main', { class: 'views' });
     readonly #keyBar = new KeyBar(() => this.current);
     readonly #welcome: HTMLElement;
+    readonly #end = new AbortController();
     #list: List | undefined;
     #active: Tab | undefined;
 
@@ -69,9 +71,10 @@ export class App {
         this.el.append(this.#views, this.#keyBar.el);
         if (matchMedia('(max-width: 720px)').matches) this.el.classList.add('no-list');
         this.applySettings(this.settings);
-        addEventListener('keydown', (e) => this.key(e) || e.preventDefault());
-        addEventListener('online', () => this.#tabs.forEach((t) => t.panes.forEach((p) => p.connection?.retryNow())));
-        addEventListener('hashchange', () => this.#fromHash());
+        const { signal } = this.#end;
+        addEventListener('keydown', (e) => this.key(e) || e.preventDefault(), { signal });
+        addEventListener('online', () => this.#tabs.forEach((t) => t.panes.forEach((p) => p.connection?.retryNow())), { signal });
+        addEventListener('hashchange', () => this.#fromHash(), { signal });
         // What is drawn by WebGL is in no element: tests and curious people read it here.
         (window as { holdfastText?: () => string }).holdfastText = () => this.#active?.panes.map((p) => p.text()).join('\n') ?? '';
     }
@@ -97,8 +100,16 @@ export class App {
         this.#fromHash();
     }
 
+    /** Gives the page away; which tabs were open stays known for whoever comes back. */
+    stop(): void {
+        this.#end.abort();
+        document.querySelectorAll('dialog').forEach((d) => d.close());
+        this.#tabs.forEach((t) => t.panes.forEach((p) => p.dispose()));
+        document.title = 'holdfast';
+    }
+
     #fromHash(): void {
-        const id = decodeURIComponent(location.hash.slice(1));
+        const id = fromHash();
         if (this.store.processes.has(id) && this.current?.id !== id) this.show(id);
     }
 

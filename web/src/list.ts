@@ -26,6 +26,7 @@ export class List {
     readonly #ended = h('ul', { class: 'items' });
     readonly #endedBox: HTMLDetailsElement;
     readonly #empty: HTMLElement;
+    readonly #trouble = h('p', { class: 'trouble', role: 'status', hidden: true });
     readonly #filter: HTMLInputElement;
     readonly #items = new Map<string, Item>();
     #drawn = false;
@@ -35,7 +36,7 @@ export class List {
         this.#filter = h('input', { type: 'search', placeholder: 'Filter', 'aria-label': 'Filter the processes', oninput: () => this.draw() });
         this.#endedBox = h('details', { class: 'ended' }, h('summary', {}, 'Ended'), this.#ended);
         this.#empty = h('p', { class: 'empty' }, 'Nothing runs yet.');
-        this.el = h('nav', { class: 'list', 'aria-label': 'Processes' }, this.#filter, this.#running, this.#empty, this.#endedBox);
+        this.el = h('nav', { class: 'list', 'aria-label': 'Processes' }, this.#filter, this.#trouble, this.#running, this.#empty, this.#endedBox);
         app.store.onChange(() => this.#soon());
         setInterval(() => document.visibilityState === 'visible' && void this.#previews(), PREVIEW_MS);
         this.draw();
@@ -65,6 +66,9 @@ export class List {
         this.#endedBox.hidden = ended.length === 0;
         this.#endedBox.querySelector('summary')!.textContent = `Ended (${ended.length})`;
         this.#empty.hidden = running.length > 0;
+        const { trouble } = this.#app.store;
+        this.#trouble.hidden = trouble === '';
+        if (trouble) this.#trouble.textContent = `This list may be out of date: ${trouble}. It is tried again.`;
         for (const id of this.#items.keys()) if (!this.#app.store.processes.has(id)) this.#items.delete(id);
     }
 

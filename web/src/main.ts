@@ -4,6 +4,7 @@
 
 import { AuthError } from '@holdfast/sdk';
 import { App } from './app.js';
+import { fromHash } from './base.js';
 import { signIn } from './dialogs.js';
 import { h } from './dom.js';
 import { Store } from './store.js';
@@ -14,13 +15,17 @@ async function main(): Promise<void> {
     const root = document.getElementById('app')!;
     const store = new Store();
     try {
-        await store.start(decodeURIComponent(location.hash.slice(1)) || undefined);
+        await store.start(fromHash() || undefined);
     } catch (err) {
         const denied = err instanceof AuthError;
         root.replaceChildren(denied ? signIn('') : h('main', { class: 'sign-in' }, h('div', { class: 'card' }, h('h1', {}, 'holdfast'), h('p', {}, (err as Error).message), h('button', { class: 'primary', onclick: () => location.reload() }, 'Try again'))));
         return;
     }
     const app = new App(store);
+    store.onDenied = (reason) => {
+        app.stop();
+        root.replaceChildren(signIn(`You have been signed out: ${reason}`));
+    };
     root.replaceChildren(app.el);
     app.start();
 }

@@ -7,6 +7,13 @@ import { base } from './base.js';
 
 export type Role = 'own' | 'type' | 'watch';
 
+/** No event has this number; asked for what follows it, the daemon tells at once where it stands. */
+const NO_SUCH_EVENT = Number.MAX_SAFE_INTEGER;
+const RETRY_MS = { first: 500, most: 30_000 };
+
+/** A list and an event may tell of one process out of order; none that has ended runs again. */
+const later = (known: ProcessStatus | undefined, told: ProcessStatus) => (known && !known.running && told.running ? known : told);
+
 export class Store {
     readonly sandbox = new Sandbox({ url: base });
     readonly processes = new Map<string, ProcessStatus>();
@@ -15,6 +22,10 @@ export class Store {
     version = '';
     /** Came by a link for one process: there is no list for us. */
     guest = false;
+    /** Why the list may be out of date; empty while it is not. */
+    trouble = '';
+    /** The daemon does not know us any more. */
+    onDenied: ((reason: string) => void) | undefined;
     #listeners = new Set<() => void>();
 
     onChange(listener: () => void): void {
@@ -44,29 +55,74 @@ export class Store {
             this.features = { screen: true, recording: true };
             return;
         }
+        void this.#follow(await this.#begin());
+    }
+
+    /** The list, and the event after which it was asked for: what happened since then is told by the stream. */
+    async #begin(): Promise<number> {
+        let place = 0;
+        for await (const e of this.sandbox.events({ since: NO_SUCH_EVENT })) {
+            if (e.type !== 'reset') continue;
+            place = Math.max(0, e.next - 1);
+            break;
+        }
         await this.reload();
-        void this.#listen();
+        return place;
     }
 
     async reload(): Promise<void> {
         const list = await this.sandbox.processes.list({ limit: 1000 });
+        const known = new Map(this.processes);
         this.processes.clear();
-        for (const p of list) this.processes.set(p.id, p.current);
+        for (const p of list) this.processes.set(p.id, later(known.get(p.id), p.current));
         this.#changed();
     }
 
-    async #listen(): Promise<void> {
-        for await (const e of this.sandbox.events({ all: true })) {
-            if (e.type === 'reset') await this.reload().catch(() => undefined);
-            else if (e.type === 'process.deleted') this.processes.delete(e.process.id);
-            else if ('process' in e) this.processes.set(e.process.id, e.process);
-            this.#changed();
+    async #listen(place: number): Promise<never> {
+        let next = place + 1;
+        for await (const e of this.sandbox.events({ all: true, since: place })) {
+            if (e.type === 'reset') {
+                await this.reload();
+                ({ next } = e);
+            } else if (e.id >= next) {
+                if (e.type === 'process.deleted') this.processes.delete(e.process.id);
+                else if ('process' in e) this.#set(e.process);
+                this.#changed();
+            }
         }
+        throw new Error('the events have ended');
+    }
+
+    /** For as long as the page lives: what ends the stream for good is told, and the list begun anew. */
+    async #follow(place: number): Promise<void> {
+        for (let ms = RETRY_MS.first; ; ms = Math.min(2 * ms, RETRY_MS.most)) {
+            const began = performance.now();
+            try {
+                if (this.trouble) place = await this.#begin();
+                this.#troubled('');
+                await this.#listen(place);
+            } catch (err) {
+                if (err instanceof AuthError) return this.onDenied?.(err.message);
+                this.#troubled((err as Error).message);
+            }
+            if (performance.now() - began > RETRY_MS.most) ms = RETRY_MS.first;
+            await new Promise((done) => setTimeout(done, ms / 2 + (ms / 2) * Math.random()));
+        }
+    }
+
+    #troubled(why: string): void {
+        if (why === this.trouble) return;
+        this.trouble = why;
+        this.#changed();
+    }
+
+    #set(status: ProcessStatus): void {
+        this.processes.set(status.id, later(this.processes.get(status.id), status));
     }
 
     /** What the daemon told on another way is as good as an event. */
     learn(status: ProcessStatus): void {
-        this.processes.set(status.id, status);
+        this.#set(status);
         this.#changed();
     }
 

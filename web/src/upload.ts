@@ -2,6 +2,7 @@
 //
 // upload.ts - a file dropped on a terminal goes into its directory, beside the stream and not through it
 
+import type { Process } from '@holdfast/sdk';
 import { h, toast } from './dom.js';
 import type { Store } from './store.js';
 
@@ -11,25 +12,52 @@ interface Target {
     may: boolean;
 }
 
+/**
+ * noclobber: a file that is there already is not overwritten. One that is not written as it was meant is removed, whoever
+ * ends the shell: itself, this page, or the daemon because nothing comes any more. The size is looked at because a
+ * browser sends a request again by itself when the connection breaks, behind what has been taken of it before.
+ */
+const SCRIPT = `set -C
+: > "$1" || exit 1
+gone() { rm -f -- "$1"; exit 1; }
+trap 'gone "$1"' HUP INT TERM
+cat >> "$1" || gone "$1"
+[ "$(wc -c < "$1")" -eq "$2" ] || { echo "not uploaded: the connection was cut"; gone "$1"; }
+printf %s "$PWD/$1"`;
+const IDLE_MS = 120_000;
+const WRITTEN_MS = 600_000;
+/** Its end is asked for at once, but a busy page may be late. */
+const RETAIN_MS = 60_000;
+/** How long a shell whose input was refused or cut has to end by itself. */
+const END_MS = 2000;
+
+/** Where the shell has written it. */
+async function write(p: Process, bytes: Uint8Array): Promise<string> {
+    const cut = await p.input(bytes, { eof: true }).then(() => undefined, (err: Error) => err);
+    const result = await p.wait({ timeoutMs: cut ? END_MS : WRITTEN_MS, includeOutput: true }).catch((err: Error) => {
+        throw cut ? new Error(`not uploaded: ${cut.message}`) : err;
+    });
+    if (result.exitCode !== 0) throw new Error(result.text?.includes('exists') ? 'a file of that name is there already' : result.text?.trim() || 'not written');
+    return result.text ?? '';
+}
+
 async function upload(file: File, { store, cwd }: Target): Promise<void> {
-    // noclobber: a file that is there already is not overwritten.
+    const bytes = new Uint8Array(await file.arrayBuffer());
     const p = await store.sandbox.processes.start({
         command: 'sh',
-        args: ['-c', 'set -C; cat > "$1" && printf %s "$PWD/$1"', 'sh', file.name],
+        args: ['-c', SCRIPT, 'sh', file.name, String(bytes.length)],
         cwd,
         stdin: 'pipe',
         source: 'system',
         label: `upload of ${file.name}`,
-        retainMs: 1000,
+        idleTimeoutMs: IDLE_MS,
+        retainMs: RETAIN_MS,
     });
     try {
-        await p.input(new Uint8Array(await file.arrayBuffer()), { eof: true });
-    } catch {
-        // The shell had a reason to stop reading, and tells it below.
+        toast(`Uploaded to ${await write(p, bytes)}`);
+    } finally {
+        await p.remove().catch(() => undefined);
     }
-    const result = await p.wait({ timeoutMs: 600_000, includeOutput: true });
-    if (result.exitCode !== 0) throw new Error(result.text?.includes('exists') ? 'a file of that name is there already' : (result.text ?? 'not written'));
-    toast(`Uploaded to ${result.text}`);
 }
 
 export function acceptFiles(el: HTMLElement, target: () => Target): void {

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import path from 'node:path';
 import { it } from '../../lib/test.mjs';
 import { root, withDaemon } from '../../lib/daemon.mjs';
@@ -19,17 +20,26 @@ withDaemon('the examples', {}, (d) => {
         assert.match(stdout, /it answered hello agent\nit logged GET \/agent\nended by SIGTERM survivors 0/);
     });
 
-    it('together.mjs has several people at one terminal, one of whom types', async () => {
+    /** The server of together.mjs for as long as `body` runs; `join` is one more browser. */
+    async function together(body) {
         const child = spawn('node', [example('together.mjs')], { env: env(), stdio: ['ignore', 'pipe', 'inherit'] });
         let out = '';
         child.stdout.on('data', (b) => (out += b));
         try {
             const url = await waitUntil(() => /http:\/\/\S+/.exec(out)?.[0], 'the address');
-            const join = () => {
+            await body(() => {
                 const person = { text: '', news: null, ws: new WebSocket(url.replace('http', 'ws')) };
                 person.ws.on('message', (data, isBinary) => (isBinary ? (person.text += data) : (person.news = JSON.parse(data))));
                 return person;
-            };
+            });
+        } finally {
+            child.kill('SIGTERM');
+            await new Promise((done) => child.once('exit', done));
+        }
+    }
+
+    it('together.mjs has several people at one terminal, one of whom types', () =>
+        together(async (join) => {
             const a = join();
             await waitUntil(() => a.news?.writer === 'guest-1', 'the first');
             const b = join();
@@ -44,9 +54,27 @@ withDaemon('the examples', {}, (d) => {
             assert.ok(!a.text.includes('not mine'));
             a.ws.close();
             b.ws.close();
-        } finally {
-            child.kill('SIGTERM');
-            await new Promise((done) => child.once('exit', done));
-        }
-    });
+        }));
+
+    it('together.mjs forgets who goes before the daemon has answered, and keeps what was typed by then', () =>
+        together(async (join) => {
+            const worker = d.workerPid();
+            process.kill(worker, 'SIGSTOP');
+            let b;
+            try {
+                const a = join();
+                await once(a.ws, 'open');
+                a.ws.close();
+                await once(a.ws, 'close');
+                b = join();
+                await once(b.ws, 'open');
+                b.ws.send('take');
+                b.ws.send(Buffer.from('echo early$((1))\r'));
+            } finally {
+                process.kill(worker, 'SIGCONT');
+            }
+            await waitUntil(() => b.text.includes('early1'), 'what was typed early');
+            assert.deepEqual(b.news, { people: ['guest-2'], writer: 'guest-2' });
+            b.ws.close();
+        }));
 });
