@@ -312,6 +312,13 @@ void osb_feed_stop_at(struct feed *f, uint64_t until)
     (void)feed_run(f);
 }
 
+void osb_feed_say(struct feed *f, const char *text)
+{
+    buf_clear(&f->osb->scratch);
+    put_text_event(f, "stdout", text);
+    feed_write(f);
+}
+
 static void feed_close(struct feed *f)
 {
     struct http_stream *stream = f->stream;

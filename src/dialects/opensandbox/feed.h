@@ -52,6 +52,8 @@ void osb_feed_begin(struct feed *f, struct http_request *rq, const char *id);
 int osb_feed_attach(struct feed *f, struct process *p, uint64_t from, struct hf_error *err);
 /* No byte from here on; ops->over comes when those before are sent, maybe at once. */
 void osb_feed_stop_at(struct feed *f, uint64_t until);
+/* A line that no process wrote. */
+void osb_feed_say(struct feed *f, const char *text);
 /* The last event, and the end of the answer. x NULL: it ended well, as far as anybody knows. */
 void osb_feed_end(struct feed *f, const struct exit_record *x);
 /* The same where no process says why. */
