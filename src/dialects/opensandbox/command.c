@@ -164,14 +164,14 @@ void osb_command_post(struct http_request *rq)
 /* --- take up again ------------------------------------------------------------------- */
 
 /* Lines are cut anew from the first byte that is held, so that they are the same as before; those
- * that the client has are left out. */
+ * that the client has are left out. What is gone is told, so the feed then begins in front of it. */
 void osb_command_resume(struct http_request *rq)
 {
     const char *text = http_query(rq, "after_eid");
     struct hf_error err;
     struct process *p = osb_find(osb_of(rq), http_param(rq, "id"), &err);
     struct command *c;
-    uint64_t after = 0;
+    uint64_t after = 0, first;
 
     if (p == NULL) {
         osb_error(rq, &err);
@@ -179,7 +179,8 @@ void osb_command_resume(struct http_request *rq)
         osb_refuse(rq, 400, "INVALID_QUERY", "after_eid must be a number");
     } else {
         c = command_new(rq);
-        c->feed.after = after;
-        command_stream(c, p, journal_first(process_journal(p)));
+        first = journal_first(process_journal(p));
+        osb_feed_resume(&c->feed, after);
+        command_stream(c, p, osb_eid_offset(after) < first ? osb_eid_offset(after) : first);
     }
 }
