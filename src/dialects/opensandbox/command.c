@@ -31,7 +31,7 @@ static void command_free(struct pending *p)
     free(c);
 }
 
-/* The engine will still call back about one that is being started. */
+/* The engine will still call back about one that is being started; see command_stream(). */
 static void command_drain(struct pending *p)
 {
     struct command *c = list_entry(p, struct command, pending);
@@ -99,6 +99,8 @@ static void command_stream(struct command *c, struct process *p, uint64_t from)
     }
     process_view(p, &v);
     osb_feed_begin(&c->feed, rq, v.id);
+    if (c->feed.osb->draining) /* it came too late for that; now its client knows where to look */
+        command_drain(&c->pending);
 }
 
 static void command_on_spawned(void *arg, struct process *p, const struct hf_error *err)
