@@ -128,6 +128,7 @@ static void queue_step(struct session *s)
         timer_is_active(s->pause))
         return;
     if (shell_is_alive(s)) {
+        run_put_ahead(s);
         run_start(s);
         return;
     }

@@ -60,6 +60,13 @@ const struct session_log *session_commands(const struct session *s);
 bool session_has_process(const struct session *s, struct process *p);
 
 /* --- commands ----------------------------------------------------------------- */
+/*
+ * Asked once, when a command's turn has come: what the shell of that moment has to be told
+ * first. That runs right in front of it, as a command of its own with the source "system".
+ * Nothing written: nothing has to be.
+ */
+typedef void session_ahead_fn(const struct session_log *log, struct buf *out);
+
 struct session_run_spec {
     const char *command;
     enum process_source source;
@@ -68,6 +75,7 @@ struct session_run_spec {
     const void *input;  /* NULL: /dev/null */
     size_t input_len;
     uint64_t max_output_bytes; /* kept of each stream and of both */
+    session_ahead_fn *ahead;   /* NULL: nothing */
 };
 
 /* What came of a command. Borrowed for the call. */

@@ -13,6 +13,8 @@
 /* How often a command that is to be given up is told so, at first. */
 #define SESSION_CUT_MIN_MS 20
 #define SESSION_CUT_MAX_MS 500
+/* What is put in front of a command is never long at work; a file system may not answer. */
+#define SESSION_AHEAD_MS 20000
 
 /*
  * A command on its way: it waits in the session's queue, then it is the
@@ -30,6 +32,7 @@ struct session_run {
     size_t input_len;
     enum process_source source;
     int64_t timeout_ms, grace_ms;
+    session_ahead_fn *ahead; /* NULL: nothing, or it was asked already */
 
     /* while it runs */
     struct viewer *viewer;
@@ -104,6 +107,7 @@ void shell_read(struct session *s); /* what it has reported */
 void shell_read_on(struct session *s);
 
 /* session_run.c */
+void run_put_ahead(struct session *s);
 void run_start(struct session *s);
 void run_resume(struct session *s, const struct session_command *c);
 void run_report(struct session_run *r, int status, const char *cwd, size_t cwd_len);

@@ -18,6 +18,16 @@
 #include "engine/session_own.h"
 #include "engine/session_script.h"
 
+static struct session_run *run_new(struct session *s)
+{
+    struct session_run *r = hf_xalloc(sizeof *r);
+
+    r->session = s;
+    list_init(&r->link);
+    headtail_init(&r->log, SESSION_LOG_OUTPUT_BYTES);
+    return r;
+}
+
 void run_free(struct session_run *r)
 {
     if (r->session->current == r)
@@ -149,6 +159,29 @@ static int run_send(struct session_run *r, struct hf_error *err)
     return rc;
 }
 
+/* What the next of the queue wants to be told to this shell becomes the next itself. */
+void run_put_ahead(struct session *s)
+{
+    struct session_run *r = list_entry(s->queue.next, struct session_run, link), *first;
+    session_ahead_fn *ahead = r->ahead;
+    struct buf text = {0};
+
+    r->ahead = NULL;
+    if (ahead == NULL)
+        return;
+    ahead(shell_log(s->shell), &text);
+    if (text.len > 0) {
+        first = run_new(s);
+        first->command = hf_xstrdup(buf_cstr(&text));
+        first->source = SOURCE_SYSTEM;
+        first->timeout_ms = SESSION_AHEAD_MS;
+        first->grace_ms = KILL_GRACE_MS;
+        list_prepend(&s->queue, &first->link);
+        s->queued++;
+    }
+    buf_fini(&text);
+}
+
 /* The next of the queue; there is a shell, and nothing runs in it. */
 void run_start(struct session *s)
 {
@@ -255,16 +288,6 @@ void run_finish(struct session_run *r)
 
 /* --- after another worker --------------------------------------------------------- */
 
-static struct session_run *run_new(struct session *s)
-{
-    struct session_run *r = hf_xalloc(sizeof *r);
-
-    r->session = s;
-    list_init(&r->link);
-    headtail_init(&r->log, SESSION_LOG_OUTPUT_BYTES);
-    return r;
-}
-
 /* What the last worker began: it goes on, or it was never sent and is said to be lost. */
 void run_resume(struct session *s, const struct session_command *c)
 {
@@ -330,6 +353,7 @@ int session_run(struct session *s, const struct session_run_spec *spec, session_
     }
     r->source = spec->source;
     r->timeout_ms = spec->timeout_ms;
+    r->ahead = spec->ahead;
     r->grace_ms = spec->grace_ms >= 0 ? spec->grace_ms : KILL_GRACE_MS;
     headtail_init(&r->all, spec->max_output_bytes);
     headtail_init(&r->out, spec->max_output_bytes);

@@ -50,6 +50,12 @@ static void refuse_token(struct http_request *rq)
     osb_send(rq, 401, &j);
 }
 
+/* A second one makes what follows the name of a host, to browsers also when it is a backslash. */
+static bool names_host(const char *path)
+{
+    return path[0] == '/' && (path[1] == '/' || path[1] == '\\');
+}
+
 /* A path with a slash too many is sent to the one without; all others lead nowhere. */
 static void refuse_path(struct http_request *rq)
 {
@@ -58,7 +64,7 @@ static void refuse_path(struct http_request *rq)
     size_t len = strlen(path);
     struct buf to = {0};
 
-    if (len < 2 || path[len - 1] != '/' || path[len - 2] == '/') {
+    if (len < 2 || path[len - 1] != '/' || path[len - 2] == '/' || names_host(path)) {
         http_reply(rq, 404, OSB_TEXT, text, sizeof text - 1);
         return;
     }

@@ -31,7 +31,7 @@ static void command_free(struct pending *p)
     free(c);
 }
 
-/* The engine will still call back about one that is being started. */
+/* The engine will still call back about one that is being started; see command_stream(). */
 static void command_drain(struct pending *p)
 {
     struct command *c = list_entry(p, struct command, pending);
@@ -99,6 +99,8 @@ static void command_stream(struct command *c, struct process *p, uint64_t from)
     }
     process_view(p, &v);
     osb_feed_begin(&c->feed, rq, v.id);
+    if (c->feed.osb->draining) /* it came too late for that; now its client knows where to look */
+        command_drain(&c->pending);
 }
 
 static void command_on_spawned(void *arg, struct process *p, const struct hf_error *err)
@@ -164,14 +166,14 @@ void osb_command_post(struct http_request *rq)
 /* --- take up again ------------------------------------------------------------------- */
 
 /* Lines are cut anew from the first byte that is held, so that they are the same as before; those
- * that the client has are left out. */
+ * that the client has are left out. What is gone is told, so the feed then begins in front of it. */
 void osb_command_resume(struct http_request *rq)
 {
     const char *text = http_query(rq, "after_eid");
     struct hf_error err;
     struct process *p = osb_find(osb_of(rq), http_param(rq, "id"), &err);
     struct command *c;
-    uint64_t after = 0;
+    uint64_t after = 0, first;
 
     if (p == NULL) {
         osb_error(rq, &err);
@@ -179,7 +181,8 @@ void osb_command_resume(struct http_request *rq)
         osb_refuse(rq, 400, "INVALID_QUERY", "after_eid must be a number");
     } else {
         c = command_new(rq);
-        c->feed.after = after;
-        command_stream(c, p, journal_first(process_journal(p)));
+        first = journal_first(process_journal(p));
+        osb_feed_resume(&c->feed, after);
+        command_stream(c, p, osb_eid_offset(after) < first ? osb_eid_offset(after) : first);
     }
 }

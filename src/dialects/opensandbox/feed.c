@@ -10,6 +10,9 @@
 
 #define FEED_SLICE_BYTES 8192 /* of newlines only it becomes half a megabyte of events */
 
+/* What is behind the offset in an eid: a bit for each stream, twice. */
+enum { EID_OUT = 1, EID_ERR = 2, EID_ENDED = 4, EID_STATES = 16 };
+
 /* --- events --------------------------------------------------------------------- */
 
 static struct json_out event_open(struct feed *f, const char *type)
@@ -48,28 +51,36 @@ static void put_text_event(struct feed *f, const char *type, const char *text)
     event_shut(&j);
 }
 
+static bool is_begun(const struct feed *f, const struct lines *l, bool more)
+{
+    return f->telling == l && !f->ending ? more : l->begun;
+}
+
+/* The number of the event being written; `more`: its line goes on. */
+static uint64_t eid_now(const struct feed *f, bool more)
+{
+    unsigned begun =
+        (is_begun(f, &f->out, more) ? EID_OUT : 0) | (is_begun(f, &f->err, more) ? EID_ERR : 0);
+
+    return f->place * EID_STATES + f->ended * EID_ENDED + begun;
+}
+
 static void put_line(void *arg, const char *text, size_t len, bool more)
 {
     struct feed *f = arg;
     struct json_out j;
 
-    if (f->eid <= f->after)
+    if (f->ending)
+        f->ended |= f->telling == &f->err ? EID_ERR : EID_OUT;
+    if (f->skipping)
         return;
-    j = event_open(f, f->telling);
+    j = event_open(f, f->telling == &f->err ? "stderr" : "stdout");
     json_key(&j, "text");
     json_strn(&j, text, len);
-    json_ku64(&j, "eid", f->eid);
+    json_ku64(&j, "eid", eid_now(f, more));
     if (more)
         json_kbool(&j, "partial", true);
     event_shut(&j);
-}
-
-static struct lines *lines_of(struct feed *f, enum stream s)
-{
-    bool err = s == STREAM_STDERR && !f->merged;
-
-    f->telling = err ? "stderr" : "stdout";
-    return err ? &f->err : &f->out;
 }
 
 /* --- output ---------------------------------------------------------------------- */
@@ -84,46 +95,130 @@ static size_t line_length(const char *bytes, size_t len)
     return n < len ? n + 1 : n;
 }
 
-/* Line by line, so that each event has the number of its own end. */
+/* As much as ends one event at most, so that each has the place of its own end. */
+static size_t piece_length(const struct lines *l, const char *bytes, size_t len)
+{
+    size_t room = LIMIT_OSB_LINE_BYTES - l->part.len;
+
+    return line_length(bytes, len < room ? len : room);
+}
+
+typedef void tell_fn(struct lines *l, line_fn *fn, void *arg);
+
+static void tell(struct feed *f, struct lines *l, tell_fn *fn)
+{
+    f->telling = l;
+    fn(l, put_line, f);
+}
+
+/* A line that was told in part is told up to here before the other stream goes on: its number could
+ * not say where between the two it stands. */
 static void feed_slice(struct feed *f, const struct slice *s)
 {
-    struct lines *l = lines_of(f, s->stream);
+    bool err = s->stream == STREAM_STDERR && !f->merged;
+    struct lines *l = err ? &f->err : &f->out, *other = err ? &f->out : &f->err;
     const char *at = s->bytes, *end = s->bytes + s->len;
 
+    f->place = s->at;
+    if (other->begun)
+        tell(f, other, osb_lines_flush);
+    f->telling = l;
     while (at < end) {
-        size_t n = line_length(at, (size_t)(end - at));
+        size_t n = piece_length(l, at, (size_t)(end - at));
 
-        f->eid = 2 * (s->at + (uint64_t)(at + n - s->bytes));
+        f->place += n;
         osb_lines_feed(l, at, n, put_line, f);
         at += n;
     }
 }
 
-static void flush_both(struct feed *f, void (*fn)(struct lines *, line_fn *, void *))
+/* One that was told in part comes first: at most one such holds anything, see feed_slice(). */
+static void tell_both(struct feed *f, tell_fn *fn)
 {
-    fn(lines_of(f, STREAM_STDOUT), put_line, f);
-    fn(lines_of(f, STREAM_STDERR), put_line, f);
+    struct lines *first = f->err.begun ? &f->err : &f->out;
+
+    f->place = f->at;
+    tell(f, first, fn);
+    tell(f, first == &f->out ? &f->err : &f->out, fn);
 }
 
-/* How far the next slice goes: a line that the client was told in part is cut there again. */
+/* --- where another stream of events has ended --------------------------------------- */
+
+void osb_feed_resume(struct feed *f, uint64_t after)
+{
+    f->after = after;
+    f->skipping = true;
+}
+
+uint64_t osb_eid_offset(uint64_t eid)
+{
+    return eid / EID_STATES;
+}
+
+static void line_resume(struct lines *l, unsigned state)
+{
+    bool ended = state & EID_ENDED;
+
+    if (ended || state & 1)
+        osb_lines_told(l, ended);
+}
+
+/* Everything in front has been cut into lines, as it was for the client; now what it has of those
+ * that are open. */
+static void feed_take_up(struct feed *f)
+{
+    unsigned state = f->after % EID_STATES;
+
+    if (!f->skipping || f->at < osb_eid_offset(f->after))
+        return;
+    f->skipping = false;
+    line_resume(&f->out, state / EID_OUT);
+    line_resume(&f->err, state / EID_ERR);
+}
+
+/* How far the next slice goes. */
 static uint64_t slice_end(const struct feed *f, const struct journal *j)
 {
-    uint64_t end = journal_next(j), cut = f->after / 2;
+    uint64_t end = journal_next(j), cut = osb_eid_offset(f->after);
 
-    if (f->at < cut && cut < end)
+    if (f->skipping && cut < end)
         end = cut;
     return f->until < end ? f->until : end;
 }
 
+/* No more comes of the lines that are open. */
+static void tell_rest(struct feed *f)
+{
+    f->ending = true;
+    tell_both(f, osb_lines_end);
+    f->ending = false;
+    f->ended = 0;
+}
+
 /* Clients have no word for it, but their users may look. */
+static void put_gap(struct feed *f, uint64_t to)
+{
+    char text[120];
+
+    snprintf(text, sizeof text,
+             "%llu bytes of output are gone, from offset %llu on: they were not read in time",
+             (unsigned long long)(to - f->at), (unsigned long long)f->at);
+    put_text_event(f, "status", text);
+}
+
+/* What is held of a line has lost its other half; what the client has is not missed. */
 static void skip_gap(struct feed *f, uint64_t to)
 {
-    char text[80];
+    uint64_t has = f->skipping ? osb_eid_offset(f->after) : 0;
 
-    snprintf(text, sizeof text, "%llu bytes of output are gone: the client was too slow",
-             (unsigned long long)(to - f->at));
     buf_clear(&f->osb->scratch);
-    put_text_event(f, "status", text);
+    tell_rest(f);
+    if (f->at < has)
+        f->at = has < to ? has : to;
+    if (f->at < to) {
+        put_gap(f, to);
+        f->skipping = false;
+    }
     feed_write(f);
     f->at = to;
 }
@@ -137,6 +232,7 @@ static bool feed_step(struct feed *f)
         skip_gap(f, journal_first(j));
     if (f->at < journal_first(j))
         return false;
+    feed_take_up(f);
     while (f->at < slice_end(f, j)) {
         uint64_t left = slice_end(f, j) - f->at;
         struct slice s;
@@ -147,8 +243,7 @@ static bool feed_step(struct feed *f)
         buf_clear(&f->osb->scratch);
         feed_slice(f, &s);
         f->at += s.len;
-        if (f->after == 2 * f->at + 1)
-            flush_both(f, osb_lines_flush);
+        feed_take_up(f);
         if (f->osb->scratch.len > 0)
             feed_write(f);
         timer_start(f->flush, OSB_PARTIAL_MS);
@@ -249,8 +344,7 @@ static void feed_on_flush(struct timer *t, void *arg)
         return;
     }
     buf_clear(&f->osb->scratch);
-    f->eid = 2 * f->at + 1;
-    flush_both(f, osb_lines_flush);
+    tell_both(f, osb_lines_flush);
     if (f->osb->scratch.len > 0)
         feed_write(f);
 }
@@ -312,6 +406,13 @@ void osb_feed_stop_at(struct feed *f, uint64_t until)
     (void)feed_run(f);
 }
 
+void osb_feed_say(struct feed *f, const char *text)
+{
+    buf_clear(&f->osb->scratch);
+    put_text_event(f, "stdout", text);
+    feed_write(f);
+}
+
 static void feed_close(struct feed *f)
 {
     struct http_stream *stream = f->stream;
@@ -352,8 +453,7 @@ static void put_complete(struct feed *f)
 static void feed_rest(struct feed *f)
 {
     buf_clear(&f->osb->scratch);
-    f->eid = 2 * f->at + 1;
-    flush_both(f, osb_lines_end);
+    tell_rest(f);
 }
 
 void osb_feed_end(struct feed *f, const struct exit_record *x)

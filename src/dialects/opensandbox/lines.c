@@ -83,6 +83,14 @@ void osb_lines_end(struct lines *l, line_fn *fn, void *arg)
     l->begun = l->cr = false;
 }
 
+void osb_lines_told(struct lines *l, bool whole)
+{
+    size_t open = whole ? 0 : utf8_open_tail(buf_data(&l->part), l->part.len);
+
+    buf_drop(&l->part, l->part.len - open);
+    l->begun = true;
+}
+
 bool osb_lines_holds(const struct lines *l)
 {
     return l->part.len > 0;

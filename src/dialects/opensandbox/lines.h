@@ -29,6 +29,8 @@ void osb_lines_feed(struct lines *l, const char *bytes, size_t len, line_fn *fn,
 void osb_lines_flush(struct lines *l, line_fn *fn, void *arg);
 /* The same at the end of all output: nothing stays. */
 void osb_lines_end(struct lines *l, line_fn *fn, void *arg);
+/* What is held was told already, by another stream of events; whole: an incomplete character too. */
+void osb_lines_told(struct lines *l, bool whole);
 bool osb_lines_holds(const struct lines *l);
 void osb_lines_fini(struct lines *l);
 

@@ -57,6 +57,12 @@ void osb_prelude_write(struct buf *out, bool due, enum prelude_cd what, const ch
     buf_put_quoted(out, cwd);
 }
 
+void osb_prelude_ahead(const struct session_log *log, struct buf *out)
+{
+    if (osb_prelude_is_due(log))
+        osb_prelude_write(out, true, PRELUDE_STAY, NULL);
+}
+
 void osb_prelude_wrap(struct buf *out, const char *command)
 {
     buf_puts(out, "command eval ");

@@ -23,6 +23,8 @@ enum prelude_cd {
 
 /* Is it one of the session's shells that has to be told first? */
 bool osb_prelude_is_due(const struct session_log *log);
+/* A session_ahead_fn: what a shell has to be told before it runs a command of ours. */
+void osb_prelude_ahead(const struct session_log *log, struct buf *out);
 /* The command; its status is 0 unless the directory cannot be entered. */
 void osb_prelude_write(struct buf *out, bool due, enum prelude_cd what, const char *cwd);
 /* A user's command: both streams in the order in which they are written. */

@@ -84,7 +84,7 @@ static void making_on_created(void *arg, struct session *s, const struct hf_erro
         return;
     }
     m->id = hf_xstrdup(session_id(s));
-    m->told = (struct told){making_on_told, m};
+    m->told = (struct told){.done = making_on_told, .arg = m};
     if (osb_session_tell_prelude(s, true, m->cwd != NULL ? PRELUDE_MAKE : PRELUDE_STAY, m->cwd,
                                  &m->told, &why) < 0)
         making_refuse(m, &why);

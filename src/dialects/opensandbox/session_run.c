@@ -4,7 +4,8 @@
  *
  * Unlike that of /command, such a run ends when its client goes. The output is read off the
  * shell's journal: from where the session's log says the command began to where
- * its result says it ended. Layer: dialects.
+ * its result says it ended. A directory is entered by a command of its own right in front of it,
+ * which is never begun when that fails. Layer: dialects.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -22,13 +23,11 @@ struct srun {
     struct pending pending;
     struct feed feed;
     struct http_request *rq; /* until the stream begins */
-    struct session_run *run; /* NULL: not queued yet, or done */
+    struct session_run *run; /* NULL: not queued, or done */
+    struct told cd;          /* in front of it, if it has a directory */
     struct event_subscriber events;
-    struct told told;
-    char *id, *command;
-    int64_t timeout_ms;
-    bool waits; /* for a prelude, which will call back */
-    bool done;  /* exit is what came of it */
+    char *id;
+    bool done; /* exit is what came of it */
     struct exit_record exit;
 };
 
@@ -40,16 +39,21 @@ static void srun_free(struct pending *p)
     osb_feed_fini(&r->feed);
     pending_fini(p);
     free(r->id);
-    free(r->command);
     free(r);
+}
+
+/* What has not begun never will; what runs is ended, or goes on without us. */
+static void srun_leave(struct srun *r, bool end)
+{
+    osb_session_told_leave(&r->cd);
+    if (r->run != NULL)
+        session_run_leave(r->run, end || session_run_number(r->run) == 0);
+    r->run = NULL;
 }
 
 static void srun_on_free(struct pending *p)
 {
-    struct srun *r = list_entry(p, struct srun, pending);
-
-    if (r->run != NULL)
-        session_run_leave(r->run, false);
+    srun_leave(list_entry(p, struct srun, pending), false);
     srun_free(p);
 }
 
@@ -58,10 +62,11 @@ static void srun_drain(struct pending *p)
 {
     struct srun *r = list_entry(p, struct srun, pending);
 
-    if (r->waits)
-        return;
-    if (r->run != NULL)
-        session_run_leave(r->run, session_run_number(r->run) == 0);
+    srun_leave(r, false);
+    if (r->rq != NULL) {
+        http_set_user(r->rq, NULL, NULL);
+        osb_refuse(r->rq, 503, "RUNTIME_ERROR", "the daemon is going; the command was not run");
+    }
     srun_free(p);
 }
 
@@ -83,8 +88,7 @@ static void srun_gone(struct feed *f)
 {
     struct srun *r = srun_of(f);
 
-    if (r->run != NULL)
-        session_run_leave(r->run, true);
+    srun_leave(r, true);
     srun_free(&r->pending);
 }
 
@@ -162,68 +166,60 @@ static void srun_on_done(void *arg, const struct session_result *x, const struct
 
 /* --- the beginning ------------------------------------------------------------------------ */
 
-static void srun_start(struct srun *r)
+static void srun_stream(struct srun *r)
 {
-    struct session_run_spec spec = {
-        .source = SOURCE_AGENT,
-        .timeout_ms = r->timeout_ms,
-        .grace_ms = RUN_GRACE_MS,
-    };
     struct http_request *rq = r->rq;
-    struct buf text = {0};
-    struct hf_error err;
-    struct session *s = srun_session(r, &err);
-    int rc = -1;
 
-    osb_prelude_wrap(&text, r->command);
-    spec.command = buf_cstr(&text);
-    if (s != NULL)
-        rc = session_run(s, &spec, srun_on_done, r, &r->run, &err);
-    buf_fini(&text);
     r->rq = NULL;
-    if (rc < 0) {
-        osb_runtime_error(rq, &err);
-        srun_free(&r->pending);
-        return;
-    }
     osb_feed_begin(&r->feed, rq, r->id);
     events_subscribe(engine_events(r->feed.osb->engine), &r->events);
 }
 
-static void srun_on_told(void *arg, const struct hf_error *err)
+/* Who was promised an answer gets it as the command's own: the shell's words, and a status. */
+static void srun_fail_cd(struct srun *r, const struct hf_error *err)
+{
+    const struct exit_record failed = {.kind = EXIT_EXITED, .exit_code = 1, .code = 1};
+
+    if (r->rq != NULL) {
+        http_set_user(r->rq, NULL, NULL);
+        osb_error(r->rq, err);
+    } else if (err->code == HF_E_bad_value) {
+        osb_feed_say(&r->feed, err->detail);
+        osb_feed_end(&r->feed, &failed);
+    } else {
+        osb_feed_fail(&r->feed, err->detail);
+    }
+}
+
+static void srun_on_cd(void *arg, const struct hf_error *err)
 {
     struct srun *r = arg;
 
-    r->waits = false;
-    if (r->rq == NULL) {
+    if (err != NULL) {
+        srun_leave(r, true);
+        srun_fail_cd(r, err);
         srun_free(&r->pending);
-        return;
+    } else if (r->rq != NULL) {
+        http_set_user(r->rq, NULL, NULL);
+        srun_stream(r);
     }
-    http_set_user(r->rq, NULL, NULL);
-    if (err == NULL) {
-        srun_start(r);
-        return;
-    }
-    osb_error(r->rq, err);
-    srun_free(&r->pending);
 }
 
 static void srun_on_gone(void *user)
 {
     struct srun *r = user;
 
-    r->rq = NULL;
+    srun_leave(r, true);
+    srun_free(&r->pending);
 }
 
-static struct srun *srun_new(struct http_request *rq, const struct session_ask *a)
+static struct srun *srun_new(struct http_request *rq)
 {
     struct osb *o = osb_of(rq);
     struct srun *r = hf_xalloc(sizeof *r);
 
     r->rq = rq;
     r->id = hf_xstrdup(http_param(rq, "id"));
-    r->command = hf_xstrdup(a->command);
-    r->timeout_ms = a->timeout;
     osb_feed_init(&r->feed, o, &srun_feed);
     r->feed.merged = true;
     r->events = (struct event_subscriber){.fn = srun_on_event, .arg = r};
@@ -232,22 +228,56 @@ static struct srun *srun_new(struct http_request *rq, const struct session_ask *
     return r;
 }
 
+static int srun_queue_command(struct srun *r, struct session *s, const struct session_ask *a,
+                              struct hf_error *err)
+{
+    struct session_run_spec spec = {
+        .source = SOURCE_AGENT,
+        .timeout_ms = a->timeout,
+        .grace_ms = RUN_GRACE_MS,
+        .ahead = osb_prelude_ahead,
+    };
+    struct buf text = {0};
+    int rc;
+
+    osb_prelude_wrap(&text, a->command);
+    spec.command = buf_cstr(&text);
+    rc = session_run(s, &spec, srun_on_done, r, &r->run, err);
+    buf_fini(&text);
+    return rc;
+}
+
+/* Both at once, so that nobody's command gets between the directory and the command. */
+static int srun_queue(struct srun *r, struct session *s, const struct session_ask *a,
+                      struct hf_error *err)
+{
+    int rc = 0;
+
+    r->cd = (struct told){.done = srun_on_cd, .arg = r};
+    if (a->cwd != NULL)
+        rc = osb_session_tell_prelude(s, false, PRELUDE_CD, a->cwd, &r->cd, err);
+    if (rc == 0)
+        rc = srun_queue_command(r, s, a, err);
+    return rc;
+}
+
+/* A directory that cannot be entered is refused where that is known at once. Behind other commands
+ * it is not, and nobody waits so long for the head of an answer. */
 static void srun_begin(struct http_request *rq, struct session *s, const struct session_ask *a)
 {
-    bool due = osb_prelude_is_due(session_commands(s));
-    struct srun *r = srun_new(rq, a);
+    bool known_soon = !session_is_busy(s);
+    struct srun *r = srun_new(rq);
     struct hf_error err;
 
-    if (!due && a->cwd == NULL) {
-        srun_start(r);
-        return;
+    if (srun_queue(r, s, a, &err) < 0) {
+        srun_leave(r, true);
+        osb_runtime_error(rq, &err);
+        srun_free(&r->pending);
+    } else if (a->cwd != NULL && known_soon) {
+        http_set_user(rq, r, srun_on_gone);
+    } else {
+        srun_stream(r);
     }
-    r->waits = true;
-    http_set_user(rq, r, srun_on_gone);
-    r->told = (struct told){srun_on_told, r};
-    if (osb_session_tell_prelude(s, due, a->cwd != NULL ? PRELUDE_CD : PRELUDE_STAY, a->cwd,
-                                 &r->told, &err) < 0)
-        srun_on_told(r, &err);
 }
 
 void osb_session_run(struct http_request *rq)

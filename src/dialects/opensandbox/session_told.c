@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#define PRELUDE_MS 30000 /* a directory on a file system that does not answer */
+/* A directory on a file system that does not answer: clients wait 30 s for the head of an answer. */
+#define PRELUDE_MS 20000
 #define WORDS_BYTES 400
 
 /* The first line that the shell said. */
@@ -24,11 +25,12 @@ static void refuse(const struct session_result *r, struct hf_error *err)
 
 static void told_on_done(void *arg, const struct session_result *r, const struct hf_error *why)
 {
-    const struct told *t = arg;
+    struct told *t = arg;
     struct hf_error err = {0};
 
     if (t == NULL)
         return;
+    t->run = NULL;
     if (r != NULL && r->exit.code != 0) {
         refuse(r, &err);
         why = &err;
@@ -43,6 +45,7 @@ int osb_session_tell_prelude(struct session *s, bool due, enum prelude_cd what, 
         .source = SOURCE_SYSTEM,
         .timeout_ms = PRELUDE_MS,
         .max_output_bytes = 2 * WORDS_BYTES,
+        .ahead = due ? NULL : osb_prelude_ahead,
     };
     struct session_run *run;
     struct buf text = {0};
@@ -52,5 +55,14 @@ int osb_session_tell_prelude(struct session *s, bool due, enum prelude_cd what, 
     spec.command = buf_cstr(&text);
     rc = session_run(s, &spec, told_on_done, t, &run, err);
     buf_fini(&text);
+    if (rc == 0 && t != NULL)
+        t->run = run;
     return rc;
+}
+
+void osb_session_told_leave(struct told *t)
+{
+    if (t->run != NULL)
+        session_run_leave(t->run, session_run_number(t->run) == 0);
+    t->run = NULL;
 }

@@ -31,6 +31,7 @@ struct osb_terminal *osb_terminal_new(struct http_request *rq, const char *key)
 void osb_terminal_free(struct osb_terminal *t)
 {
     list_remove(&t->link);
+    free(t->filter);
     free(t->key);
     free(t->id);
     free(t);
@@ -135,6 +136,25 @@ static void terminal_gap(struct console *c, uint64_t from, uint64_t to)
     t->jumped = true;
 }
 
+/* A terminal would answer into the present life what a program asked in an earlier one. Between pipes
+ * there is no terminal, and bytes are what they are. */
+static void ahead_filter(struct console *c, struct process *life, struct slice *s)
+{
+    struct osb_terminal *t = console_user(c);
+    struct process_view now, then;
+
+    process_view(console_process(c), &now);
+    process_view(life, &then);
+    if (!now.pty && !then.pty)
+        return;
+    if (t->filter == NULL)
+        t->filter = hf_xalloc(sizeof *t->filter);
+    if (t->filter->vt.at != t->since)
+        query_filter_start(t->filter, t->since);
+    if (query_filter_run(t->filter, s->bytes, s->len, false, &t->osb->scratch))
+        s->bytes = buf_data(&t->osb->scratch);
+}
+
 /* What earlier lives of the session have left. */
 static bool terminal_ahead(struct console *c)
 {
@@ -150,10 +170,13 @@ static bool terminal_ahead(struct console *c)
         if (!ws_ready(console_ws(c)))
             return false;
         s = journal_slice(process_journal(p), t->since - life_base, FRAME_BYTES);
+        ahead_filter(c, p, &s);
         send_bytes(c, OP_REPLAY, t->since, s.bytes, s.len);
         t->since += s.len;
     }
     t->since = UINT64_MAX;
+    free(t->filter);
+    t->filter = NULL;
     return true;
 }
 

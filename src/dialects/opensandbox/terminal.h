@@ -11,6 +11,7 @@
 
 #include "dialects/common/console.h"
 #include "dialects/opensandbox/pty.h"
+#include "engine/query.h"
 
 struct osb_terminal {
     struct list link; /* in osb->terminals */
@@ -28,6 +29,8 @@ struct osb_terminal {
     uint64_t base;           /* the session's offset of the process's first byte */
     unsigned refusals;       /* of one who may not type */
     bool in_frame, typing;   /* of a binary frame */
+    /* for what earlier lives have left, while that is sent */
+    struct query_filter *filter;
 };
 
 /* terminal.c */

@@ -159,6 +159,82 @@ withSandbox('opensandbox: background', {}, (d, sandbox) => {
         assert.equal((await call(d, 'GET', `/command/${id}/resume?after_eid=x`)).status, 400);
     });
 
+    /** All that was told of each stream; line ends are not. */
+    const told = (events) => ['stdout', 'stderr'].map((t) => events.filter((e) => e.type === t).map((e) => e.text).join(''));
+    const resume = (id, eid) => stream('GET', `/command/${id}/resume?after_eid=${eid}`).ended;
+    const numbered = (events) => {
+        const eids = events.filter((e) => e.eid !== undefined).map((e) => e.eid);
+        eids.forEach((n, i) => assert.ok(Number.isSafeInteger(n) && (i === 0 || n > eids[i - 1]), `${n} behind ${eids[i - 1]}`));
+        return events.filter((e) => e.eid !== undefined);
+    };
+
+    /* Two events had one number, and a line told in part was told again after any number behind it. */
+    it('whichever event was the last, the next stream goes on right behind it, also under the next worker', async () => {
+        const pause = 'sleep 1.3';
+        const first = await stream('POST', '/command', {
+            command: [
+                `printf A; printf B >&2; ${pause}; printf C; printf D >&2; sleep 0.1; printf E; ${pause}`,
+                `echo F; sleep 0.1; echo; printf 'G\\342' >&2; ${pause}; echo one; sleep 0.1; printf '\\202\\254' >&2`,
+                `head -c 70000 /dev/zero | tr '\\0' x; printf H >&2; sleep 0.1; echo y; printf I; ${pause}; printf J; printf 'K\\342' >&2`,
+            ].join('; '),
+        }).ended;
+        const events = numbered(first);
+        const [id, all] = [first[0].text, told(first)];
+        assert.deepEqual(all, [`ACEF\none${'x'.repeat(70000)}yIJ`, 'BDG\u20acHK\ufffd']);
+        assert.ok(events.filter((e) => e.partial).length >= 6, 'not many lines were told in part');
+        const check = async () => {
+            for (const e of events) {
+                const rest = await resume(id, e.eid);
+                assert.equal(rest.at(-1).type, 'execution_complete');
+                assert.ok(numbered(rest).every((n) => n.eid > e.eid));
+                const both = told([...first.slice(0, first.indexOf(e) + 1), ...rest]);
+                assert.deepEqual(both, all, `after ${JSON.stringify({ ...e, text: e.text.slice(-20) })}`);
+            }
+        };
+        await check();
+        const old = d.workerPid();
+        process.kill(old, 'SIGKILL');
+        await d.nextWorker(old);
+        await check();
+    });
+
+    /* A stream that was taken up too late began with half a line, as if nothing had been in front. */
+    it('what the ring has forgotten between the two streams is told: where, and how much', async () => {
+        const first = await stream('POST', '/command', { command: 'seq 1 400000' }).ended;
+        const events = numbered(first);
+        assert.equal(events.length, 400000);
+        const all = events.map((e) => `${e.text}\n`).join('');
+        for (const n of [0, 10, 100]) {
+            const had = events.slice(0, n).map((e) => `${e.text}\n`).join('').length;
+            const rest = await resume(first[0].text, n ? events[n - 1].eid : 0);
+            const gap = rest.find((e) => e.type === 'status');
+            const [, gone, from] = /^(\d+) bytes of output are gone, from offset (\d+) on/.exec(gap.text).map(Number);
+            assert.ok(rest.indexOf(gap) < rest.findIndex((e) => e.eid), 'before what is left');
+            assert.equal(from, had);
+            assert.equal(numbered(rest).map((e) => `${e.text}\n`).join(''), all.slice(from + gone));
+        }
+        const late = await resume(first[0].text, events.at(-10).eid);
+        assert.deepEqual(texts(numbered(late)), texts(events.slice(-9)));
+        assert.ok(!late.some((e) => e.type === 'status'));
+    });
+
+    /* Pieces were cut anew from the first byte held, so that their ends moved when it did. */
+    it('a line longer than the ring is taken up inside, to the byte', async () => {
+        const first = await stream('POST', '/command', { command: 'seq -s, 1 400000' }).ended;
+        const events = numbered(first);
+        const all = texts(events).join('');
+        let [had, whole] = [0, 0];
+        for (const e of events) {
+            had += e.text.length;
+            const rest = await resume(first[0].text, e.eid);
+            const gap = rest.find((x) => x.type === 'status');
+            const gone = gap ? Number(/^\d+/.exec(gap.text)[0]) : 0;
+            assert.ok(told(rest)[0] === all.slice(had + gone), `after ${had} bytes, ${gone} gone`);
+            whole += !gap;
+        }
+        assert.ok(whole > 2 && whole < events.length);
+    });
+
     it('lists what there is, page by page, whoever started it', async () => {
         const other = await d.spawn({ command: 'sleep', args: ['100'] });
         const page = async (query) => {

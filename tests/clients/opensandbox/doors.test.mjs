@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { ConnectionConfig, Sandbox, SandboxApiException } from '@alibaba-group/opensandbox';
 import { bare, call, connect, controlPlane, domainOf, newPty, PREFIX, Pty, texts, withSandbox } from '../../lib/opensandbox.mjs';
 import { daemonFor } from '../../lib/daemon.mjs';
+import { exchange, requestBytes } from '../../lib/raw.mjs';
 import { it, test } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 
@@ -127,10 +128,28 @@ withSandbox('opensandbox: doors', {}, (d, sandbox) => {
     });
 });
 
-test('opensandbox: a listener of its own, at its root, and a daemon that goes', () =>
+const withOwnListener = (body) =>
     daemonFor({ args: ['--dialect', 'opensandbox=127.0.0.1:0'], fdBaseline: false }, async (d) => {
         await waitUntil(() => [...(d.stdout + d.stderr).matchAll(/listening on (\S+)/g)].length === 2, 'both listeners');
-        const port = [...(d.stdout + d.stderr).matchAll(/listening on http:\/\/[^:]+:(\d+)/g)].map((m) => Number(m[1])).find((p) => p !== d.port);
+        const ports = [...(d.stdout + d.stderr).matchAll(/listening on http:\/\/[^:]+:(\d+)/g)].map((m) => Number(m[1]));
+        await body(d, ports.find((p) => p !== d.port));
+    });
+
+/* "//evil.example" in a Location is the name of a host: whoever followed it was led away. */
+test('opensandbox: a redirect never leads to another host', () =>
+    withOwnListener(async (d, port) => {
+        const get = (path) => exchange({ port }, requestBytes(d, `GET ${path}`, { headers: { Host: `127.0.0.1:${port}` } }));
+        for (const path of ['//evil.example/', '///evil.example/', '/\\evil.example/', '//evil.example/ping/?a=1']) {
+            const a = await get(path);
+            assert.ok([400, 404].includes(a.status), `${path}: ${a.status}`);
+            assert.equal(a.headers.location, undefined, path);
+        }
+        const slash = await get('/ping/?a=1');
+        assert.deepEqual([slash.status, slash.headers.location], [301, '/ping?a=1']);
+    }));
+
+test('opensandbox: a listener of its own, at its root, and a daemon that goes', () =>
+    withOwnListener(async (d, port) => {
         const domain = `127.0.0.1:${port}`;
         const s = await connect(d, { domain });
         assert.deepEqual(texts((await s.commands.run('echo root')).logs.stdout), ['root']);

@@ -2,9 +2,10 @@
 // Clients of execd that go, frames that are too large, and a daemon that is replaced, in the middle of everything.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import { askAndVanish, settle, whileHeld } from '../../lib/held.mjs';
 import { bare, call, newPty, PREFIX, Pty, ptyStatus, refused, refusedPty, texts, withSandbox } from '../../lib/opensandbox.mjs';
-import { exchange, requestBytes } from '../../lib/raw.mjs';
+import { exchange, RawConn, requestBytes } from '../../lib/raw.mjs';
 import { it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 
@@ -113,6 +114,41 @@ withSandbox('opensandbox: going', {}, (d, sandbox) => {
         await s.commands.interrupt(one.session);
         await s.commands.deleteSession(session);
         await refused(s.commands.runInSession(session, 'echo x'), 500, 'RUNTIME_ERROR');
+        await d.removeAll();
+    });
+
+    /** Both in one turn of the worker: these requests, and then that it is to go. */
+    const askAndRetire = async (calls) => {
+        const worker = d.workerPid();
+        const conns = await Promise.all(calls.map(() => RawConn.connect(d)));
+        for (const c of conns) await c.send(requestBytes(d, at('GET', '/ping'))).response(); /* it is accepted */
+        process.kill(worker, 'SIGSTOP');
+        conns.forEach((c, i) => c.send(requestBytes(d, ...calls[i])));
+        /* Page faults of children that were reaped: the keeper lets go of its worker when its check of the program has ended. */
+        const reaped = () => Number(fs.readFileSync(`/proc/${d.keeperPid()}/stat`, 'latin1').split(') ').pop().split(' ')[8]);
+        const before = reaped();
+        process.kill(d.keeperPid(), 'SIGHUP');
+        await waitUntil(() => reaped() > before, 'the end of the check', 10000, 1);
+        process.kill(worker, 'SIGCONT');
+        await d.nextWorker(worker);
+        for (const c of conns) await waitUntil(() => c.ended, 'the end of a connection');
+        return conns.map((c) => c.held.toString());
+    };
+
+    it('asked in the moment of leaving: whoever was started for is told its id, and no end', async () => {
+        const session = await (await sandbox()).commands.createSession();
+        const [fore, back, inside] = await askAndRetire([
+            [at('POST', '/command'), json({ command: 'echo out; sleep 1000' })],
+            [at('POST', '/command'), json({ command: 'sleep 1001', background: true })],
+            [at('POST', `/session/${session}/run`), json({ command: 'echo out; sleep 1002', cwd: '/usr' })],
+        ]);
+        assert.match(fore, /^HTTP\/1.1 200 .*"init","text":"proc_/s);
+        assert.doesNotMatch(fore, /"out"|execution_complete|"error"|\r\n0\r\n/, 'it went on when its worker was leaving');
+        assert.match(back, /^HTTP\/1.1 200 .*"init","text":"proc_.*execution_complete.*\r\n0\r\n\r\n$/s);
+        assert.match(inside, /^HTTP\/1.1 503 .*RUNTIME_ERROR/s);
+        assert.deepEqual((await left(2)).map((p) => p.args.at(-1)).sort(), ['echo out; sleep 1000', 'sleep 1001']);
+        const log = (await d.api('GET', `/v1/sessions/${session}/transcript`)).text;
+        assert.ok(!log.includes('1002'), 'what was refused was run');
         await d.removeAll();
     });
 

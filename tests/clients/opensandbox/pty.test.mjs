@@ -128,6 +128,30 @@ withDaemon('opensandbox: pty', {}, (d) => {
         assert.equal((await d.api('GET', '/v1/processes')).json.processes.filter((x) => x.tag === id).length, 0);
     });
 
+    /* What an earlier life had asked came back as it was, so the client's terminal typed its answers into the next one. */
+    it('no query of an earlier life is asked again, and every byte keeps its place', async () => {
+        const spaces = 32762; /* a frame ends inside the second query */
+        const id = await newPty(d, { command: `printf 'A\\033[c%${spaces}s\\033[6nB\\033]11;?\\007C\\033[?1004hD\\033P$qm\\033\\\\E\\033[31mred\\n' ''` });
+        const first = Pty.at(d, id);
+        await first.end();
+        assert.ok(['\x1b[c', '\x1b[6n', '\x1b]11;?\x07', '\x1b[31mred'].every((q) => first.text.includes(q)), 'the first to see it may answer');
+        const next = Pty.at(d, id, { since: 0 });
+        await next.end();
+        assert.deepEqual([next.from, next.stream(3).length], [0, first.at]);
+        const seen = next.stream(3).replaceAll(' ', '').replaceAll('\0', '');
+        assert.match(seen, /^A(\x1b\[\x18)?BCD\x1b\\E\x1b\[31mred\r\n$/, 'CAN breaks off what was sent of one');
+        await remove(id);
+    });
+
+    it('bytes of an earlier life in pipes are what they were', async () => {
+        const id = await newPty(d, { command: "printf 'A\\033[cB'" });
+        await Pty.at(d, id, { pty: 0 }).end();
+        const next = Pty.at(d, id, { pty: 0 });
+        await next.end();
+        assert.equal(next.stream(3), 'A\x1b[cB');
+        await remove(id);
+    });
+
     it('pipe mode keeps the streams apart', async () => {
         const id = await newPty(d, { command: 'echo out; echo err >&2; read x; echo "<$x>"; exit 5' });
         const p = await Pty.attach(d, id, { pty: 0 });

@@ -61,6 +61,77 @@ withSandbox('opensandbox: sessions', {}, (d, sandbox) => {
         await x.close();
     });
 
+    /* The directory was entered in one turn and the command queued in another: runs at once printed each other's. */
+    it('commands that are asked for at once run each in its own directory', async () => {
+        const x = await open();
+        const dirs = ['/tmp', '/usr', '/etc', '/var', '/'];
+        for (let i = 0; i < 5; i++) {
+            const all = await Promise.all(dirs.map((workingDirectory) => x.run('pwd', { workingDirectory })));
+            assert.deepEqual(all.map((a) => a.out[0]), dirs);
+        }
+        await x.close();
+    });
+
+    /** Holds the session until it is let go. */
+    const holdBack = async (x, name) => {
+        const go = path.join(d.dir, name);
+        const held = x.run(`until test -e ${go}; do sleep 0.01; done`);
+        await waitUntil(async () => (await d.api('GET', `/v1/sessions/${x.id}`)).json.status === 'running', 'the command in front');
+        return () => (fs.writeFileSync(go, ''), held);
+    };
+
+    /* The head came when the queue had been worked off; the SDK gives up after 30 s without one. */
+    it('who waits behind another command is answered at once, and a directory that is not there then is the result', async () => {
+        const x = await open();
+        const soon = path.join(d.dir, 'made-meanwhile');
+        const letGo = await holdBack(x, 'queue-go');
+        const [made, missing] = [soon, '/no/such'].map((cwd) => bare(d, 'POST', `/session/${x.id}/run`, { command: 'pwd; echo ran', cwd }));
+        const heads = await Promise.all([made.response, missing.response]);
+        assert.deepEqual(heads.map((r) => r.statusCode), [200, 200]);
+        fs.mkdirSync(soon);
+        await letGo();
+        const [a, b] = await Promise.all(
+            heads.map(async (r) => {
+                let text = '';
+                for await (const part of r) text += part;
+                return text.trim().split('\n\n').map((l) => JSON.parse(l)).filter((e) => e.type !== 'ping');
+            }),
+        );
+        assert.deepEqual(a.map((e) => e.text ?? e.type), [x.id, soon, 'ran', 'execution_complete']);
+        assert.deepEqual(b.map((e) => e.type), ['init', 'stdout', 'error']);
+        assert.match(b[1].text, /\/no\/such/);
+        assert.deepEqual([b[2].error.evalue, b[2].error.traceback], ['1', ['exit status 1']]);
+        assert.deepEqual((await x.run('pwd')).out, [soon], 'the session is where it was');
+        await x.close();
+    });
+
+    it('who goes while it waits is passed over, its directory too', async () => {
+        const x = await open({ workingDirectory: d.dir });
+        const letGo = await holdBack(x, 'gone-go');
+        const gone = bare(d, 'POST', `/session/${x.id}/run`, { command: 'echo never >never', cwd: '/usr' });
+        await gone.response;
+        gone.rq.destroy();
+        await waitUntil(async () => (await d.api('GET', `/v1/sessions/${x.id}`)).json.queued === 0, 'it to be dropped');
+        await letGo();
+        assert.deepEqual((await x.run('pwd; ls never 2>/dev/null')).out, [d.dir]);
+        await x.close();
+    });
+
+    /* The next shell was told of the last one's state behind all that waited already. */
+    it('what waits behind an exit has the state of the shell before, whoever asked for the exit', async () => {
+        const x = await open();
+        const left = x.run('cd /usr/lib; export KEPT=1; exit 3');
+        const next = x.run('pwd; echo "$KEPT"');
+        assert.equal((await left).exitCode, 3);
+        assert.deepEqual((await next).out, ['/usr/lib', '1']);
+        const native = d.api('POST', `/v1/sessions/${x.id}/run`, { json: { command: 'cd /usr; sleep 0.2; exit 4' }, expect: 200 });
+        await waitUntil(async () => (await d.api('GET', `/v1/sessions/${x.id}`)).json.status === 'running', 'the exit');
+        const [a, b] = await Promise.all([x.run('pwd; echo "$KEPT"'), x.run('pwd; echo "$KEPT"', { workingDirectory: 'lib' })]);
+        assert.equal((await native).json.exit_code, 4);
+        assert.deepEqual([a.out, b.out], [['/usr', '1'], ['/usr/lib', '1']]);
+        await x.close();
+    });
+
     it('a time-out is a time-out: the command goes, the session stays', async () => {
         const x = await open();
         await x.run('export A=1');
