@@ -137,6 +137,7 @@ static void *e2b_make(const struct dialect_host *host)
     e->loop = host->loop;
     e->auth = host->auth;
     e->tokens = host->tokens;
+    e->own_uid = host->own_uid;
     list_init(&e->pending);
     list_init(&e->typing);
     list_init(&e->notes);

@@ -35,6 +35,7 @@ struct e2b {
     struct loop *loop;
     const struct auth *auth;
     const struct buf *tokens;
+    uid_t own_uid; /* see dialect.h */
     struct route_table table;
     struct list pending;
     struct list typing; /* input.c: SendInput under way, in order */
@@ -71,7 +72,8 @@ bool e2b_time_parse(const char *text, int64_t *wall_ms); /* RFC 3339 */
 /* Whom a request names by "Authorization: Basic", or the default; 0, or err. *given: not the
  * daemon's own user, so the process must become this one. */
 int e2b_user(const struct http_request *rq, struct user *u, bool *given, struct hf_error *err);
-int e2b_user_named(const char *name, struct user *u, bool *given, struct hf_error *err);
+int e2b_user_named(const struct e2b *e, const char *name, struct user *u, bool *given,
+                   struct hf_error *err);
 /* `path` of a request as an absolute one: "~" and relative ones are under the user's home.
  * False: it is too long. */
 bool e2b_path(const struct user *u, const char *path, char *out, size_t size);

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/limits.h"
@@ -174,7 +173,8 @@ static void own_user(struct user *u)
     snprintf(u->name, sizeof u->name, "%s", name != NULL ? name : "");
 }
 
-int e2b_user_named(const char *name, struct user *u, bool *given, struct hf_error *err)
+int e2b_user_named(const struct e2b *e, const char *name, struct user *u, bool *given,
+                   struct hf_error *err)
 {
     if (user_find(name, u, NULL) < 0)
         return hf_fail_field(err, HF_E_user_unknown, "user", "invalid username: '%.64s'", name);
@@ -182,9 +182,9 @@ int e2b_user_named(const char *name, struct user *u, bool *given, struct hf_erro
         snprintf(u->name, sizeof u->name, "%.63s", name);
     if (u->home[0] != '/')
         snprintf(u->home, sizeof u->home, "/");
-    /* The worker is as whom the daemon runs, unless that is root: then it is somebody
-     * whom nobody names. To become oneself needs no right, and no call. */
-    *given = u->uid != getuid();
+    /* To become oneself needs no right, and no call. Oneself is the keeper, whose child it will
+     * be: this worker may run as somebody else, who is a user like any other. */
+    *given = u->uid != e->own_uid;
     return 0;
 }
 
@@ -201,7 +201,7 @@ int e2b_user(const struct http_request *rq, struct user *u, bool *given, struct 
         }
         snprintf(name, sizeof name, "%s", fallback);
     }
-    return e2b_user_named(name, u, given, err);
+    return e2b_user_named(e2b_of(rq), name, u, given, err);
 }
 
 bool e2b_path(const struct user *u, const char *path, char *out, size_t size)
