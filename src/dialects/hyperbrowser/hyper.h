@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "dialects/common/dialect.h"
 #include "dialects/common/pending.h"
+#include "dialects/common/typing.h"
 #include "dialects/hyperbrowser/ask.h"
 
 extern const struct dialect hyperbrowser_dialect;
@@ -23,6 +24,7 @@ struct hyper {
     struct loop *loop;
     struct route_table table;
     struct list pending;
+    struct typing_queue typing;
     size_t waits; /* requests that wait for an exit */
     struct buf scratch;
 };
