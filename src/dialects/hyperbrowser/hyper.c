@@ -161,7 +161,10 @@ static const struct route_table *hyper_routes(void *self)
 
 static void hyper_drain(void *self)
 {
-    pending_drain(&((struct hyper *)self)->pending);
+    struct hyper *h = self;
+
+    h->draining = true;
+    pending_drain(&h->pending);
 }
 
 static void hyper_free(void *self)

@@ -25,7 +25,8 @@ struct hyper {
     struct route_table table;
     struct list pending;
     struct typing_queue typing;
-    size_t waits; /* requests that wait for an exit */
+    size_t waits;  /* requests that wait for an exit */
+    bool draining; /* the daemon goes */
     struct buf scratch;
 };
 
@@ -64,8 +65,11 @@ enum hyper_wait_kind { HYPER_RESULT, HYPER_TERMINAL };
 struct hyper_wait_options {
     enum hyper_wait_kind kind;
     struct hyper_wait_ask ask;
-    bool end_if_gone;
+    bool started; /* by the same request: ends with it if the client goes */
 };
+/* Is there room for one more? False: refused. Asked before anything is begun: what is refused
+ * must not happen, so hyper_wait() itself refuses nobody. */
+bool hyper_wait_admit(struct http_request *rq);
 void hyper_wait(struct http_request *rq, struct process *p, const struct hyper_wait_options *o);
 
 /* handlers */

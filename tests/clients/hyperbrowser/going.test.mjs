@@ -6,7 +6,8 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { withDaemon } from '../../lib/daemon.mjs';
-import { settle } from '../../lib/held.mjs';
+import { settle, whileHeld } from '../../lib/held.mjs';
+import { RawConn, requestBytes } from '../../lib/raw.mjs';
 import { it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 import { clientsOf, refused } from './client.mjs';
@@ -50,6 +51,71 @@ withDaemon('hyperbrowser: going', {}, (d) => {
         await replace();
         await Promise.all([first, second]);
         await (await (await sandbox()).getProcess(p.id)).kill();
+    });
+
+    /** The only one that ran is known by the answer, and its end and output can be had. */
+    const goesOn = async (id, name) => {
+        assert.deepEqual((await d.list('?status=running')).map((p) => p.id), [id]);
+        allow(name);
+        const { stdout, status } = await (await (await sandbox()).getProcess(id)).wait();
+        assert.deepEqual([stdout, status], ['begun\nended\n', 'exited']);
+        await d.remove(id);
+    };
+    const command = (name) => `echo begun; ${until(name)}; echo ended`;
+    const idIn = (err) => /goes on as process (proc_\w+)/.exec(err.message)?.[1];
+
+    it('exec: who is told that the daemon goes is told that the command stays, and not to try again', async () => {
+        const answer = (await sandbox()).exec(command('a')).catch((err) => err);
+        const p = await waitUntil(async () => (await d.list('?status=running'))[0], 'the command');
+        await replace();
+        const err = await answer;
+        assert.deepEqual([err.statusCode, err.retryable, idIn(err)], [500, false, p.id], String(err));
+        await goesOn(p.id, 'a');
+    });
+
+    it('exec: the same for one whose answer has begun', async () => {
+        const res = await d.open('POST', '/dialects/hyperbrowser/sandbox/exec', { body: JSON.stringify({ command: command('b') }) });
+        await replace();
+        const { result } = JSON.parse(Buffer.concat(await res.toArray()));
+        assert.deepEqual([result.status, result.stdout, result.output_truncated, 'exit_code' in result], ['running', '', true, false]);
+        await goesOn(result.id, 'b');
+    });
+
+    it('exec: the same for one that is about to begin', async () => {
+        const old = d.workerPid();
+        const answer = await whileHeld(d, async () => {
+            const asked = (await sandbox()).exec(command('c')).catch((err) => err);
+            await settle(d);
+            process.kill(d.keeperPid(), 'SIGHUP');
+            return { asked };
+        });
+        const err = await answer.asked;
+        await d.nextWorker(old);
+        assert.deepEqual([err.statusCode, err.retryable], [500, false], String(err));
+        await waitUntil(() => d.request('GET', '/healthz', { agent: false }).then((a) => a.status === 200), 'the next worker');
+        await goesOn(idIn(err), 'c');
+    });
+
+    it('exec: a worker that dies leaves the command to the next one', async () => {
+        const answer = (await sandbox()).exec(command('d')).catch((err) => err);
+        const p = await waitUntil(async () => (await d.list('?status=running'))[0], 'the command');
+        const old = d.workerPid();
+        process.kill(old, 'SIGKILL');
+        assert.ok((await answer) instanceof Error);
+        await d.nextWorker(old);
+        await goesOn(p.id, 'd');
+    });
+
+    it('exec: what is refused because too many wait is not run', async () => {
+        const sb = await sandbox();
+        const p = await d.spawn({ command: 'sleep', args: ['1000'] });
+        const waiting = await Promise.all(Array.from({ length: 1024 }, () => RawConn.connect(d)));
+        for (const c of waiting) c.send(requestBytes(d, `POST /dialects/hyperbrowser/sandbox/processes/${p.id}/wait`, { body: '{}' }));
+        await waitUntil(async () => (await d.request('POST', `/dialects/hyperbrowser/sandbox/processes/${p.id}/wait`, { json: { timeoutMs: 1 } })).status === 429, 'no room');
+        await refused(sb.exec('sleep 1000'), 429, { code: 'too_many_waits', retryable: true });
+        assert.deepEqual((await d.list('?status=running')).map((q) => q.id), [p.id]);
+        for (const c of waiting) c.reset();
+        await d.remove(p.id);
     });
 
     it('writes at once are taken one after the other, and the end comes behind all', async () => {
