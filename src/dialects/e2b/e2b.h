@@ -68,7 +68,6 @@ void e2b_sandbox_load(struct e2b *e);
 void e2b_sandbox_set_env(struct e2b_sandbox *s, json_t *env); /* takes it */
 /* A copy of an object of strings without NUL; NULL: it is not one, or too large. */
 json_t *e2b_strings(const json_t *object);
-bool e2b_time_parse(const char *text, int64_t *wall_ms); /* RFC 3339 */
 /* Whom a request names by "Authorization: Basic", or the default; 0, or err. *given: not the
  * daemon's own user, so the process must become this one. */
 int e2b_user(const struct http_request *rq, struct user *u, bool *given, struct hf_error *err);

@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/common/collect.h"
 #include "dialects/e2b/files.h"
+#include "dialects/e2b/times.h"
 
 /* --- entries ---------------------------------------------------------------------------- */
 
@@ -32,6 +34,16 @@ static void permissions(char *out, const char *type, int64_t mode)
     out[10] = '\0';
 }
 
+/* Files may be of any time; what cannot be said is told as the nearest that can. */
+static void write_time(struct json_out *o, int64_t ms)
+{
+    char text[CLOCK_RFC3339_LEN + 1];
+
+    ms = ms < E2B_TIME_MIN_MS ? E2B_TIME_MIN_MS : ms > E2B_TIME_MAX_MS ? E2B_TIME_MAX_MS : ms;
+    clock_rfc3339(ms, text);
+    json_kstr(o, "modifiedTime", text);
+}
+
 static void write_entry(struct json_out *o, const json_t *e)
 {
     const char *type = json_string_value(json_object_get(e, "type"));
@@ -51,7 +63,7 @@ static void write_entry(struct json_out *o, const json_t *e)
     json_kstr(o, "permissions", text);
     json_kstr(o, "owner", json_string_value(json_object_get(e, "owner")));
     json_kstr(o, "group", json_string_value(json_object_get(e, "group")));
-    json_ktime(o, "modifiedTime", json_integer_value(json_object_get(e, "modified_ms")));
+    write_time(o, json_integer_value(json_object_get(e, "modified_ms")));
     if (target != NULL)
         json_kstr(o, "symlinkTarget", target);
     json_shut(o, '}');

@@ -12,6 +12,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "dialects/e2b/e2b.h"
+#include "dialects/e2b/times.h"
 #include "transport/auth.h"
 
 #define PROC_FILE_BYTES (64 * 1024)
@@ -174,8 +175,8 @@ static bool init_is_newer(struct e2b_sandbox *s, const struct init_ask *ask)
 {
     int64_t at;
 
-    if (ask->timestamp == NULL || !e2b_time_parse(ask->timestamp, &at))
-        return true;
+    if (ask->timestamp == NULL || !e2b_time_parse(ask->timestamp, &at) || at < 0)
+        return true; /* the year 1 is how Go says "none" */
     if (at < s->init_ms)
         return false;
     s->init_ms = at;
