@@ -316,6 +316,41 @@ TEST(only_owners_sign)
         "invalid signature");
 }
 
+/* --- paths ------------------------------------------------------------------------------------ */
+
+static const char *path_of(const char *home, const char *path)
+{
+    static char out[64];
+    struct user u = {0};
+
+    snprintf(u.home, sizeof u.home, "%s", home);
+    return e2b_path(&u, path, out, sizeof out) ? out : "too long";
+}
+
+TEST(a_path_is_absolute_and_clean)
+{
+    EXPECT_STR(path_of("/home/u", "/a/b"), "/a/b");
+    EXPECT_STR(path_of("/home/u", "/a/b/"), "/a/b");
+    EXPECT_STR(path_of("/home/u", "//a///b//"), "/a/b");
+    EXPECT_STR(path_of("/home/u", "/a/./b/."), "/a/b");
+    EXPECT_STR(path_of("/home/u", "/a/../b"), "/b");
+    EXPECT_STR(path_of("/home/u", "/a/b/../../c/.."), "/");
+    EXPECT_STR(path_of("/home/u", "/../../a"), "/a");
+    EXPECT_STR(path_of("/home/u", "/"), "/");
+    EXPECT_STR(path_of("/home/u", "/..."), "/...");
+    EXPECT_STR(path_of("/home/u", "/.a/..b/c."), "/.a/..b/c.");
+    EXPECT_STR(path_of("/home/u", "x/"), "/home/u/x");
+    EXPECT_STR(path_of("/home/u", "../v"), "/home/v");
+    EXPECT_STR(path_of("/home/u", "~"), "/home/u");
+    EXPECT_STR(path_of("/home/u", "~/x"), "/home/u/x");
+    EXPECT_STR(path_of("/home/u", ""), "/home/u");
+    EXPECT_STR(path_of("/", "x"), "/x");
+    EXPECT_STR(path_of("/home/u/", "."), "/home/u");
+    EXPECT_STR(path_of("/home/u",
+                       "/0123456789012345678901234567890123456789012345678901234567890123456789"),
+               "too long");
+}
+
 /* --- times ------------------------------------------------------------------------------------ */
 
 TEST(times_are_read_with_and_without_fraction_and_zone)

@@ -73,8 +73,8 @@ json_t *e2b_strings(const json_t *object);
 int e2b_user(const struct http_request *rq, struct user *u, bool *given, struct hf_error *err);
 int e2b_user_named(const struct e2b *e, const char *name, struct user *u, bool *given,
                    struct hf_error *err);
-/* `path` of a request as an absolute one: "~" and relative ones are under the user's home.
- * False: it is too long. */
+/* `path` of a request as an absolute one without "." and "..", nor a '/' too many: "~" and
+ * relative ones are under the user's home. False: it is too long. */
 bool e2b_path(const struct user *u, const char *path, char *out, size_t size);
 
 /* plain.c */

@@ -204,6 +204,33 @@ int e2b_user(const struct http_request *rq, struct user *u, bool *given, struct 
     return e2b_user_named(e2b_of(rq), name, u, given, err);
 }
 
+/* An absolute path, as Go's filepath.Clean: by the text alone, so that what is answered is what
+ * clients compare it with. */
+static void path_clean(char *path)
+{
+    const char *at = path;
+    char *to = path; /* behind what is done; each name has a '/' before it, so it is never ahead */
+
+    while (*at != '\0') {
+        size_t len;
+
+        at += strspn(at, "/");
+        len = strcspn(at, "/");
+        if (len == 2 && memcmp(at, "..", 2) == 0) {
+            while (to > path && *--to != '/')
+                ;
+        } else if (len > 1 || (len == 1 && *at != '.')) {
+            *to++ = '/';
+            memmove(to, at, len);
+            to += len;
+        }
+        at += len;
+    }
+    if (to == path)
+        *to++ = '/';
+    *to = '\0';
+}
+
 bool e2b_path(const struct user *u, const char *path, char *out, size_t size)
 {
     int n;
@@ -214,5 +241,8 @@ bool e2b_path(const struct user *u, const char *path, char *out, size_t size)
         n = snprintf(out, size, "%s", u->home);
     else
         n = snprintf(out, size, "%s/%s", u->home, strncmp(path, "~/", 2) == 0 ? path + 2 : path);
-    return n >= 0 && (size_t)n < size;
+    if (n < 0 || (size_t)n >= size)
+        return false;
+    path_clean(out);
+    return true;
 }
