@@ -68,6 +68,11 @@ void e2b_sandbox_load(struct e2b *e);
 void e2b_sandbox_set_env(struct e2b_sandbox *s, json_t *env); /* takes it */
 /* A copy of an object of strings without NUL; NULL: it is not one, or too large. */
 json_t *e2b_strings(const json_t *object);
+/* The same for variables: also NULL for a name that none can have, as no process could be started
+ * with it. */
+json_t *e2b_variables(const json_t *object);
+#define E2B_VARIABLES_REFUSED                                                                      \
+    "envVars must be an object of strings; a name is not empty and has no '='"
 /* Whom a request names by "Authorization: Basic", or the default; 0, or err. *given: not the
  * daemon's own user, so the process must become this one. */
 int e2b_user(const struct http_request *rq, struct user *u, bool *given, struct hf_error *err);

@@ -188,8 +188,8 @@ static void init_apply(struct http_request *rq, const struct init_ask *ask)
     struct e2b_sandbox *s = &e2b_of(rq)->sandbox;
     json_t *env = NULL;
 
-    if (ask->env != NULL && (env = e2b_strings(ask->env)) == NULL) {
-        e2b_plain_error(rq, 400, "envVars must be an object of strings");
+    if (ask->env != NULL && (env = e2b_variables(ask->env)) == NULL) {
+        e2b_plain_error(rq, 400, E2B_VARIABLES_REFUSED);
         return;
     }
     if (init_is_newer(s, ask)) {

@@ -78,6 +78,20 @@ json_t *e2b_strings(const json_t *object)
     return copy;
 }
 
+json_t *e2b_variables(const json_t *object)
+{
+    json_t *copy = e2b_strings(object), *value;
+    const char *name;
+
+    json_object_foreach (copy, name, value) {
+        if (name[0] == '\0' || strchr(name, '=') != NULL) {
+            json_decref(copy);
+            return NULL;
+        }
+    }
+    return copy;
+}
+
 /* --- for the next worker ----------------------------------------------------------------- */
 
 int e2b_sandbox_save(struct e2b *e)
