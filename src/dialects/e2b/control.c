@@ -104,13 +104,13 @@ static bool create_apply(struct http_request *rq, const json_t *body)
         json_decref(env);
         return false;
     }
-    e2b_sandbox_set_env(s, env);
     json_decref(s->metadata);
     s->metadata = metadata;
     if (template != NULL && template[0] != '\0') {
         free(s->template);
         s->template = hf_xstrdup(template);
     }
+    e2b_sandbox_set_env(s, env); /* which tells of the template */
     if (s->killed)
         s->started_ms = clock_wall_ms();
     s->killed = false;

@@ -32,6 +32,13 @@ withDaemon('e2b: control', { env: { E2B_SANDBOX_ID: 'box1' } }, (d) => {
         assert.deepEqual(await list({ state: ['paused'] }), []);
     });
 
+    it('the template is that of the last create, also for what runs in it', async () => {
+        for (const template of ['first', 'second']) {
+            const s = await Sandbox.create(template, options(d));
+            assert.equal((await s.commands.run('echo $E2B_TEMPLATE_ID')).stdout, `${template}\n`);
+        }
+    });
+
     it('a sandbox of another name is not there', async () => {
         await throwsA(Sandbox.connect('other', options(d)), SandboxNotFoundError);
         assert.equal(await Sandbox.kill('other', options(d)), false);
