@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "dialects/common/dialect.h"
 #include "dialects/common/pending.h"
+#include "dialects/common/typing.h"
 #include "engine/users.h"
 
 extern const struct dialect e2b_dialect;
@@ -38,8 +39,8 @@ struct e2b {
     uid_t own_uid; /* see dialect.h */
     struct route_table table;
     struct list pending;
-    struct list typing; /* input.c: SendInput under way, in order */
-    struct list notes;  /* list.c: the variables that processes were started with */
+    struct typing_queue typing; /* input.c: SendInput and CloseStdin under way */
+    struct list notes;          /* list.c: the variables that processes were started with */
     struct e2b_sandbox sandbox;
     struct buf scratch;
     uint64_t cpu_busy, cpu_total; /* of the last look at /metrics */
