@@ -94,7 +94,7 @@ enum answer { ANSWER_ENTRY, ANSWER_ENTRIES, ANSWER_NONE };
 
 struct call {
     struct pending pending;
-    struct http_request *rq;
+    struct http_request *rq; /* NULL: nobody waits for the answer any more */
     enum rpc_codec codec;
     enum answer answer;
     struct collect *collect;
@@ -118,26 +118,25 @@ static void call_drain(struct pending *p)
 {
     struct call *c = list_entry(p, struct call, pending);
 
-    e2b_rpc_fail(c->rq, "unavailable", "the daemon is going");
-    collect_abandon(c->collect, false);
-    call_done(c);
+    if (c->rq != NULL)
+        e2b_rpc_fail(c->rq, "unavailable", "the daemon is going");
+    c->rq = NULL;
 }
 
 static const struct pending_kind call_kind = {.drain = call_drain, .free = call_free};
 
+/* What was asked for is done all the same, and its helper forgotten afterwards. */
 static void call_on_gone(void *user)
 {
-    struct call *c = user;
-
-    collect_abandon(c->collect, false);
-    call_done(c);
+    ((struct call *)user)->rq = NULL;
 }
 
 static void call_failed(void *arg, const struct hf_error *err)
 {
     struct call *c = arg;
 
-    e2b_rpc_error(c->rq, err);
+    if (c->rq != NULL)
+        e2b_rpc_error(c->rq, err);
     call_done(c);
 }
 
@@ -162,9 +161,8 @@ static void call_answer(struct call *c, const struct collected *all)
                   c->codec, &e->scratch);
 }
 
-static void call_ended(void *arg, const struct collected *all)
+static void call_tell(struct call *c, const struct collected *all)
 {
-    struct call *c = arg;
     struct file_fault f;
 
     if (all->exit->exit_code == 0 && all->out_total == all->out->len) {
@@ -175,6 +173,14 @@ static void call_ended(void *arg, const struct collected *all)
         e2b_file_fault(&f, buf_data(all->err), all->err->len);
         e2b_rpc_fail(c->rq, f.code, f.message);
     }
+}
+
+static void call_ended(void *arg, const struct collected *all)
+{
+    struct call *c = arg;
+
+    if (c->rq != NULL)
+        call_tell(c, all);
     process_forget(all->process);
     call_done(c);
 }

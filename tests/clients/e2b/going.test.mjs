@@ -37,7 +37,8 @@ withDaemon('e2b: going', {}, (d) => {
             [file('POST', 'form'), { headers: { 'Content-Type': 'multipart/form-data; boundary=b' }, body: '--b\r\nContent-Disposition: form-data; name="file"\r\n\r\ny\r\n--b--' }],
         ]);
         await waitUntil(async () => (await running()).join() === 'sleep 1001', 'what was asked for to have happened');
-        await waitUntil(async () => (await d.list('?status=running')).length === 1, 'no helper to be left');
+        await waitUntil(async () => (await d.list()).every((q) => q.source !== 'system'), 'no helper to be left, nor what is known of it');
+        assert.ok(fs.statSync(path.join(d.dir, 'made')).isDirectory());
         await d.removeAll();
     });
 
