@@ -78,13 +78,13 @@ static json_t *from_map(const struct pb_field *f, const json_t *v, struct hf_err
 
 static json_t *from_time(const struct pb_field *f, const json_t *v, struct hf_error *err)
 {
-    int64_t ms = 0, rest;
+    json_int_t rest;
+    int64_t ms = 0;
 
     if (!json_is_string(v) || !e2b_time_parse(json_string_value(v), &ms))
         return wrong(f, "a time as 2026-01-02T03:04:05Z", err);
     rest = (ms % 1000 + 1000) % 1000; /* nanos count forwards, also before 1970 */
-    return json_pack("{s:I,s:I}", "seconds", (json_int_t)((ms - rest) / 1000), "nanos",
-                     (json_int_t)(rest * 1000000));
+    return json_pack("{s:I,s:I}", "seconds", (ms - rest) / 1000, "nanos", rest * 1000000);
 }
 
 static json_t *from_one(const struct pb_field *f, const json_t *v, struct hf_error *err)
