@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "dialects/e2b/envelope.h"
 #include "dialects/e2b/rpc.h"
+#include "dialects/e2b/times.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -99,7 +100,7 @@ static void try_time(const char *bytes, size_t len)
     memcpy(text, bytes, len);
     text[len] = '\0';
     if (e2b_time_parse(text, &ms))
-        check(ms > -100000000 && ms < 400000000000000);
+        check(ms > E2B_TIME_MIN_MS - 400000000 && ms < E2B_TIME_MAX_MS + 400000000);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -206,6 +206,7 @@ static void worker_make_server(struct worker *w)
         .version = HF_VERSION,
         .auth = w->auth,
         .tokens = &s->tokens,
+        .own_uid = geteuid(), /* still the keeper's: confine() comes later */
     };
     w->dialects = dialects_new(&w->host, w->server, w->wanted);
     worker_make_mcp(w);

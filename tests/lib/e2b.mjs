@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileDesc, serviceDesc } from '@bufbuild/protobuf/codegenv2';
+import { file_google_protobuf_timestamp } from '@bufbuild/protobuf/wkt';
 import { Sandbox } from 'e2b';
 import * as httpc from './http.mjs';
 
@@ -26,13 +27,16 @@ export const throwsA = (promise, kind, message = /./) =>
         return true;
     });
 
-/** process.Process as the npm package itself describes it. */
-export function processService() {
+/** A service as the npm package itself describes it. */
+function service(file, needs) {
     const bundle = fs.readFileSync(resolve('e2b'), 'utf8');
     const found = [...bundle.matchAll(/fileDesc\)?\(\s*["']([A-Za-z0-9+/=]+)["']/g)].map((m) => m[1]);
-    const text = found.find((t) => Buffer.from(t, 'base64').includes('process/process.proto'));
-    return serviceDesc(fileDesc(text), 0);
+    const text = found.find((t) => Buffer.from(t, 'base64').includes(file));
+    return serviceDesc(fileDesc(text, needs), 0);
 }
+
+export const processService = () => service('process/process.proto', []);
+export const filesystemService = () => service('filesystem/filesystem.proto', [file_google_protobuf_timestamp]);
 
 // --- by hand ---
 

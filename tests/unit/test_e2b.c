@@ -10,6 +10,7 @@
 #include "dialects/e2b/envelope.h"
 #include "dialects/e2b/event.h"
 #include "dialects/e2b/files.h"
+#include "dialects/e2b/times.h"
 
 #define WIRE(literal) literal, sizeof literal - 1
 
@@ -124,6 +125,40 @@ TEST(a_list_without_end_is_refused)
     EXPECT_INT(err.code, HF_E_bad_value);
     buf_fini(&inner);
     buf_fini(&all);
+}
+
+/* A directory has as many entries as it has: the bound is for what a peer sends. */
+TEST(an_answer_may_have_more_elements_than_a_request)
+{
+    json_t *list = json_array(), *all = json_pack("{s:o}", "entries", list), *tree;
+    struct hf_error err = {0};
+
+    for (int i = 0; i <= PB_MANY_MAX; i++)
+        json_array_append_new(list, json_object());
+    tree = e2b_pb_from_json(&e2b_entries_response, all, &err);
+    EXPECT_U64(json_array_size(json_object_get(tree, "entries")), PB_MANY_MAX + 1);
+    json_decref(tree);
+    json_decref(all);
+}
+
+TEST(a_time_is_seconds_and_nanos_on_the_wire)
+{
+    const char *both = "{\"entry\":{\"modifiedTime\":{\"nanos\":500000000,\"seconds\":%s}}}";
+    char want[100];
+
+    snprintf(want, sizeof want, both, "1767323045");
+    EXPECT_STR(
+        from_json(&e2b_entry_response, "{\"entry\":{\"modifiedTime\":\"2026-01-02T03:04:05.5Z\"}}"),
+        want);
+    EXPECT_STR(from_wire(&e2b_entry_response,
+                         WIRE("\x0a\x0e\x4a\x0c\x08\xa5\xeb\xdc\xca\x06\x10\x80\xca\xb5\xee\x01")),
+               want);
+    snprintf(want, sizeof want, both, "-1");
+    EXPECT_STR(from_json(&e2b_entry_response,
+                         "{\"entry\":{\"modified_time\":\"1969-12-31T23:59:59.5Z\"}}"),
+               want);
+    EXPECT_STR(from_json(&e2b_entry_response, "{\"entry\":{\"modifiedTime\":\"now\"}}"),
+               "modifiedTime must be a time as 2026-01-02T03:04:05Z");
 }
 
 TEST(a_list_of_processes_is_written_as_the_original_does)
@@ -281,6 +316,41 @@ TEST(only_owners_sign)
         "invalid signature");
 }
 
+/* --- paths ------------------------------------------------------------------------------------ */
+
+static const char *path_of(const char *home, const char *path)
+{
+    static char out[64];
+    struct user u = {0};
+
+    snprintf(u.home, sizeof u.home, "%s", home);
+    return e2b_path(&u, path, out, sizeof out) ? out : "too long";
+}
+
+TEST(a_path_is_absolute_and_clean)
+{
+    EXPECT_STR(path_of("/home/u", "/a/b"), "/a/b");
+    EXPECT_STR(path_of("/home/u", "/a/b/"), "/a/b");
+    EXPECT_STR(path_of("/home/u", "//a///b//"), "/a/b");
+    EXPECT_STR(path_of("/home/u", "/a/./b/."), "/a/b");
+    EXPECT_STR(path_of("/home/u", "/a/../b"), "/b");
+    EXPECT_STR(path_of("/home/u", "/a/b/../../c/.."), "/");
+    EXPECT_STR(path_of("/home/u", "/../../a"), "/a");
+    EXPECT_STR(path_of("/home/u", "/"), "/");
+    EXPECT_STR(path_of("/home/u", "/..."), "/...");
+    EXPECT_STR(path_of("/home/u", "/.a/..b/c."), "/.a/..b/c.");
+    EXPECT_STR(path_of("/home/u", "x/"), "/home/u/x");
+    EXPECT_STR(path_of("/home/u", "../v"), "/home/v");
+    EXPECT_STR(path_of("/home/u", "~"), "/home/u");
+    EXPECT_STR(path_of("/home/u", "~/x"), "/home/u/x");
+    EXPECT_STR(path_of("/home/u", ""), "/home/u");
+    EXPECT_STR(path_of("/", "x"), "/x");
+    EXPECT_STR(path_of("/home/u/", "."), "/home/u");
+    EXPECT_STR(path_of("/home/u",
+                       "/0123456789012345678901234567890123456789012345678901234567890123456789"),
+               "too long");
+}
+
 /* --- times ------------------------------------------------------------------------------------ */
 
 TEST(times_are_read_with_and_without_fraction_and_zone)
@@ -295,6 +365,10 @@ TEST(times_are_read_with_and_without_fraction_and_zone)
     EXPECT_U64((uint64_t)ms, 1709243999123ULL);
     EXPECT(e2b_time_parse("2000-03-01T00:00:00-00:30", &ms));
     EXPECT_U64((uint64_t)ms, 951870600000ULL);
+    EXPECT(e2b_time_parse("0001-01-01T00:00:00.000Z", &ms));
+    EXPECT(ms == E2B_TIME_MIN_MS);
+    EXPECT(e2b_time_parse("9999-12-31T23:59:59.999Z", &ms));
+    EXPECT(ms == E2B_TIME_MAX_MS);
     EXPECT(!e2b_time_parse("", &ms));
     EXPECT(!e2b_time_parse("2026-13-02T03:04:05Z", &ms));
     EXPECT(!e2b_time_parse("2026-01-02T03:04:05", &ms));

@@ -12,6 +12,7 @@
 #define HF_DIALECTS_COMMON_DIALECT_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "engine/engine.h"
 #include "transport/http.h"
@@ -23,6 +24,7 @@ struct dialect_host {
     const char *version;
     const struct auth *auth;  /* for platforms that send a token inside a body */
     const struct buf *tokens; /* as lines of text, for those that sign with it; see auth.h */
+    uid_t own_uid;            /* the keeper's: as whom children run where no user is named */
 };
 
 struct dialect {

@@ -8,9 +8,11 @@
 
 struct typing {
     struct pending pending;
+    struct list link;
+    struct typing_queue *queue;
     struct http_request *rq;
-    struct process *process; /* referenced */
-    struct input_waiter waiter;
+    struct process *process;    /* referenced */
+    struct input_waiter waiter; /* armed for the first one of a process only */
     struct buf bytes;
     size_t taken;
     bool eof;
@@ -22,6 +24,7 @@ static void typing_free(struct pending *p)
     struct typing *t = list_entry(p, struct typing, pending);
 
     input_waiter_cancel(&t->waiter);
+    list_remove(&t->link);
     process_unref(t->process);
     buf_fini(&t->bytes);
     pending_fini(p);
@@ -39,9 +42,9 @@ static void typing_end(struct typing *t, const struct hf_error *err)
     done(rq, taken, err);
 }
 
-static void typing_step(void *arg)
+/* False: it waits for room. Else it is over and gone. */
+static bool typing_step(struct typing *t)
 {
-    struct typing *t = arg;
     struct hf_error err;
 
     while (t->taken < t->bytes.len) {
@@ -50,39 +53,90 @@ static void typing_step(void *arg)
 
         if (n < 0) {
             typing_end(t, &err);
-            return;
+            return true;
         }
         t->taken += (size_t)n;
         if (n == 0) {
+            input_waiter_cancel(&t->waiter);
             process_wait_for_room(t->process, &t->waiter);
-            return;
+            return false;
         }
     }
     if (t->eof && process_input_eof(t->process, &err) < 0)
         typing_end(t, &err);
     else
         typing_end(t, NULL);
+    return true;
 }
 
-/* What was not taken goes with the client. */
+static struct typing *typing_first(struct typing_queue *q, const struct process *p)
+{
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &q->all) {
+        struct typing *t = list_entry(it, struct typing, link);
+
+        if (t->process == p)
+            return t;
+    }
+    return NULL;
+}
+
+/* One after the other until one has to wait: thousands may have been waiting for the same end,
+ * so none is begun from within another. */
+static void typing_run(struct typing_queue *q, struct process *p)
+{
+    struct typing *t;
+
+    process_ref(p);
+    while ((t = typing_first(q, p)) != NULL && typing_step(t))
+        ;
+    process_unref(p);
+}
+
+static void typing_on_room(void *arg)
+{
+    struct typing *t = arg;
+
+    typing_run(t->queue, t->process);
+}
+
+/* What was not taken goes with the client, and the next one may begin. */
 static void typing_on_gone(void *user)
 {
-    typing_free(&((struct typing *)user)->pending);
+    struct typing *t = user;
+    struct typing_queue *q = t->queue;
+    struct process *p = process_ref(t->process);
+
+    typing_free(&t->pending);
+    typing_run(q, p);
+    process_unref(p);
 }
 
-/* What has been taken was taken: the answer may say how much. */
-static void typing_drain(struct pending *p)
+/* What has been taken was taken: who hears that all of it may be sent again would send it twice. */
+static void typing_drain(struct pending *pending)
 {
-    typing_end(list_entry(p, struct typing, pending), NULL);
+    struct typing *t = list_entry(pending, struct typing, pending);
+    struct hf_error err = {0};
+
+    if (t->taken == 0)
+        hf_fail(&err, HF_E_shutting_down, "the daemon is going; none of the input was taken");
+    else
+        hf_fail(&err, HF_E_internal,
+                "the daemon is going; %zu of %zu bytes of the input were taken", t->taken,
+                t->bytes.len);
+    typing_end(t, &err);
 }
 
 static const struct pending_kind typing_kind = {.drain = typing_drain, .free = typing_free};
 
-void typing_take(struct http_request *rq, struct process *p, struct buf *bytes, bool eof,
-                 struct list *pending, typing_fn *done)
+void typing_take(struct typing_queue *q, struct http_request *rq, struct process *p,
+                 struct buf *bytes, bool eof, typing_fn *done)
 {
+    bool first = typing_first(q, p) == NULL;
     struct typing *t = hf_xalloc(sizeof *t);
 
+    t->queue = q;
     t->rq = rq;
     t->process = process_ref(p);
     t->bytes = *bytes;
@@ -90,9 +144,11 @@ void typing_take(struct http_request *rq, struct process *p, struct buf *bytes, 
     t->eof = eof;
     t->done = done;
     list_init(&t->waiter.link);
-    t->waiter.fn = typing_step;
+    t->waiter.fn = typing_on_room;
     t->waiter.arg = t;
-    pending_init(&t->pending, pending, &typing_kind);
+    list_append(&q->all, &t->link);
+    pending_init(&t->pending, q->pending, &typing_kind);
     http_set_user(rq, t, typing_on_gone);
-    typing_step(t);
+    if (first)
+        typing_run(q, p);
 }

@@ -2,7 +2,9 @@
 /*
  * typing.h - input that a request brings: answered when the process's queue has all of it
  *
- * Nothing is lost in silence: where there is no room the request waits. Layer: dialects.
+ * Nothing is lost in silence: where there is no room the request waits. The bytes of one request
+ * stay together: another for the same process begins when the one before has been taken whole.
+ * Layer: dialects.
  */
 #ifndef HF_DIALECTS_COMMON_TYPING_H
 #define HF_DIALECTS_COMMON_TYPING_H
@@ -12,12 +14,24 @@
 #include "engine/process.h"
 #include "transport/http.h"
 
-/* How many bytes were taken; err NULL: all of them (or the daemon goes). */
+/* A dialect's requests of this kind that are under way, in the order they came. */
+struct typing_queue {
+    struct list all;
+    struct list *pending; /* of the dialect */
+};
+
+static inline void typing_queue_init(struct typing_queue *q, struct list *pending)
+{
+    list_init(&q->all);
+    q->pending = pending;
+}
+
+/* How many bytes were taken; err NULL: all of them, and the end if there was to be one. */
 typedef void typing_fn(struct http_request *rq, size_t taken, const struct hf_error *err);
 
 /* Takes the bytes in any case. `eof`: the end of input follows them. `done` comes exactly once,
  * now or later, unless the client goes before. */
-void typing_take(struct http_request *rq, struct process *p, struct buf *bytes, bool eof,
-                 struct list *pending, typing_fn *done);
+void typing_take(struct typing_queue *q, struct http_request *rq, struct process *p,
+                 struct buf *bytes, bool eof, typing_fn *done);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * change.c - CloseStdin, Update, SendSignal: what is done to a process that runs. Layer: dialects.
+ * change.c - Update, SendSignal: what is done to a process that runs. Layer: dialects.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -11,25 +11,6 @@
 
 /* Whoever kills looks next whether it is gone; the answer waits this long for it to be so. */
 #define KILL_WAIT_MS 1000
-
-void e2b_close_stdin(struct http_request *rq)
-{
-    enum rpc_codec codec;
-    json_auto_t *message = e2b_rpc_request(rq, &e2b_select_request, false, &codec);
-    struct process *p = message == NULL ? NULL : e2b_rpc_process(rq, message, true);
-    struct process_view v;
-    struct hf_error err;
-
-    if (p == NULL)
-        return;
-    process_view(p, &v);
-    if (v.pty)
-        e2b_rpc_fail(rq, "unknown", "a terminal has no end; send its EOF character, 0x04");
-    else if (process_input_eof(p, &err) < 0 && err.code != HF_E_stdin_closed)
-        e2b_rpc_error(rq, &err);
-    else
-        e2b_rpc_reply_empty(rq, codec); /* closing what is closed is no error */
-}
 
 void e2b_update(struct http_request *rq)
 {

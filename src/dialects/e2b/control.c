@@ -29,13 +29,23 @@ static bool is_ours(struct http_request *rq)
 }
 
 /* What a create asks for; false: answered. */
-static bool strings_of(struct http_request *rq, const json_t *body, const char *name, json_t **out)
+static bool env_of(struct http_request *rq, const json_t *body, json_t **out)
 {
-    const json_t *v = json_object_get(body, name);
+    const json_t *v = json_object_get(body, "envVars");
+
+    *out = v == NULL || json_is_null(v) ? json_object() : e2b_variables(v);
+    if (*out == NULL)
+        e2b_plain_error(rq, 400, E2B_VARIABLES_REFUSED);
+    return *out != NULL;
+}
+
+static bool metadata_of(struct http_request *rq, const json_t *body, json_t **out)
+{
+    const json_t *v = json_object_get(body, "metadata");
 
     *out = v == NULL || json_is_null(v) ? json_object() : e2b_strings(v);
     if (*out == NULL)
-        e2b_plain_error(rq, 400, "envVars and metadata must be objects of strings");
+        e2b_plain_error(rq, 400, "metadata must be an object of strings");
     return *out != NULL;
 }
 
@@ -88,19 +98,19 @@ static bool create_apply(struct http_request *rq, const json_t *body)
     const char *template = json_string_value(json_object_get(body, "templateID"));
     json_t *env, *metadata;
 
-    if (!strings_of(rq, body, "envVars", &env))
+    if (!env_of(rq, body, &env))
         return false;
-    if (!strings_of(rq, body, "metadata", &metadata)) {
+    if (!metadata_of(rq, body, &metadata)) {
         json_decref(env);
         return false;
     }
-    e2b_sandbox_set_env(s, env);
     json_decref(s->metadata);
     s->metadata = metadata;
     if (template != NULL && template[0] != '\0') {
         free(s->template);
         s->template = hf_xstrdup(template);
     }
+    e2b_sandbox_set_env(s, env); /* which tells of the template */
     if (s->killed)
         s->started_ms = clock_wall_ms();
     s->killed = false;

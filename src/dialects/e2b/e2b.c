@@ -137,8 +137,9 @@ static void *e2b_make(const struct dialect_host *host)
     e->loop = host->loop;
     e->auth = host->auth;
     e->tokens = host->tokens;
+    e->own_uid = host->own_uid;
     list_init(&e->pending);
-    list_init(&e->typing);
+    typing_queue_init(&e->typing, &e->pending);
     list_init(&e->notes);
     e2b_sandbox_load(e);
     file_op_end_all(e->engine);

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "dialects/common/dialect.h"
 #include "dialects/common/pending.h"
+#include "dialects/common/typing.h"
 #include "engine/users.h"
 
 extern const struct dialect e2b_dialect;
@@ -35,10 +36,11 @@ struct e2b {
     struct loop *loop;
     const struct auth *auth;
     const struct buf *tokens;
+    uid_t own_uid; /* see dialect.h */
     struct route_table table;
     struct list pending;
-    struct list typing; /* input.c: SendInput under way, in order */
-    struct list notes;  /* list.c: the variables that processes were started with */
+    struct typing_queue typing; /* input.c: SendInput and CloseStdin under way */
+    struct list notes;          /* list.c: the variables that processes were started with */
     struct e2b_sandbox sandbox;
     struct buf scratch;
     uint64_t cpu_busy, cpu_total; /* of the last look at /metrics */
@@ -67,13 +69,18 @@ void e2b_sandbox_load(struct e2b *e);
 void e2b_sandbox_set_env(struct e2b_sandbox *s, json_t *env); /* takes it */
 /* A copy of an object of strings without NUL; NULL: it is not one, or too large. */
 json_t *e2b_strings(const json_t *object);
-bool e2b_time_parse(const char *text, int64_t *wall_ms); /* RFC 3339 */
+/* The same for variables: also NULL for a name that none can have, as no process could be started
+ * with it. */
+json_t *e2b_variables(const json_t *object);
+#define E2B_VARIABLES_REFUSED                                                                      \
+    "envVars must be an object of strings; a name is not empty and has no '='"
 /* Whom a request names by "Authorization: Basic", or the default; 0, or err. *given: not the
  * daemon's own user, so the process must become this one. */
 int e2b_user(const struct http_request *rq, struct user *u, bool *given, struct hf_error *err);
-int e2b_user_named(const char *name, struct user *u, bool *given, struct hf_error *err);
-/* `path` of a request as an absolute one: "~" and relative ones are under the user's home.
- * False: it is too long. */
+int e2b_user_named(const struct e2b *e, const char *name, struct user *u, bool *given,
+                   struct hf_error *err);
+/* `path` of a request as an absolute one without "." and "..", nor a '/' too many: "~" and
+ * relative ones are under the user's home. False: it is too long. */
 bool e2b_path(const struct user *u, const char *path, char *out, size_t size);
 
 /* plain.c */

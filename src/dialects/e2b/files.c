@@ -57,7 +57,7 @@ static bool files_user(struct http_request *rq, struct file_ask *ask)
     if (name == NULL || name[0] == '\0') {
         if (e2b_user(rq, &ask->user, &ask->given, &err) == 0)
             return true;
-    } else if (e2b_user_named(name, &ask->user, &ask->given, &err) == 0) {
+    } else if (e2b_user_named(e2b_of(rq), name, &ask->user, &ask->given, &err) == 0) {
         return true;
     }
     e2b_plain_error(rq, 401, err.detail);

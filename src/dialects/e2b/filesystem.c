@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/common/collect.h"
 #include "dialects/e2b/files.h"
+#include "dialects/e2b/times.h"
 
 /* --- entries ---------------------------------------------------------------------------- */
 
@@ -32,6 +34,16 @@ static void permissions(char *out, const char *type, int64_t mode)
     out[10] = '\0';
 }
 
+/* Files may be of any time; what cannot be said is told as the nearest that can. */
+static void write_time(struct json_out *o, int64_t ms)
+{
+    char text[CLOCK_RFC3339_LEN + 1];
+
+    ms = ms < E2B_TIME_MIN_MS ? E2B_TIME_MIN_MS : ms > E2B_TIME_MAX_MS ? E2B_TIME_MAX_MS : ms;
+    clock_rfc3339(ms, text);
+    json_kstr(o, "modifiedTime", text);
+}
+
 static void write_entry(struct json_out *o, const json_t *e)
 {
     const char *type = json_string_value(json_object_get(e, "type"));
@@ -51,7 +63,7 @@ static void write_entry(struct json_out *o, const json_t *e)
     json_kstr(o, "permissions", text);
     json_kstr(o, "owner", json_string_value(json_object_get(e, "owner")));
     json_kstr(o, "group", json_string_value(json_object_get(e, "group")));
-    json_ktime(o, "modifiedTime", json_integer_value(json_object_get(e, "modified_ms")));
+    write_time(o, json_integer_value(json_object_get(e, "modified_ms")));
     if (target != NULL)
         json_kstr(o, "symlinkTarget", target);
     json_shut(o, '}');
@@ -82,7 +94,7 @@ enum answer { ANSWER_ENTRY, ANSWER_ENTRIES, ANSWER_NONE };
 
 struct call {
     struct pending pending;
-    struct http_request *rq;
+    struct http_request *rq; /* NULL: nobody waits for the answer any more */
     enum rpc_codec codec;
     enum answer answer;
     struct collect *collect;
@@ -106,26 +118,25 @@ static void call_drain(struct pending *p)
 {
     struct call *c = list_entry(p, struct call, pending);
 
-    e2b_rpc_fail(c->rq, "unavailable", "the daemon is going");
-    collect_abandon(c->collect, false);
-    call_done(c);
+    if (c->rq != NULL)
+        e2b_rpc_fail(c->rq, "unavailable", "the daemon is going");
+    c->rq = NULL;
 }
 
 static const struct pending_kind call_kind = {.drain = call_drain, .free = call_free};
 
+/* What was asked for is done all the same, and its helper forgotten afterwards. */
 static void call_on_gone(void *user)
 {
-    struct call *c = user;
-
-    collect_abandon(c->collect, false);
-    call_done(c);
+    ((struct call *)user)->rq = NULL;
 }
 
 static void call_failed(void *arg, const struct hf_error *err)
 {
     struct call *c = arg;
 
-    e2b_rpc_error(c->rq, err);
+    if (c->rq != NULL)
+        e2b_rpc_error(c->rq, err);
     call_done(c);
 }
 
@@ -150,9 +161,8 @@ static void call_answer(struct call *c, const struct collected *all)
                   c->codec, &e->scratch);
 }
 
-static void call_ended(void *arg, const struct collected *all)
+static void call_tell(struct call *c, const struct collected *all)
 {
-    struct call *c = arg;
     struct file_fault f;
 
     if (all->exit->exit_code == 0 && all->out_total == all->out->len) {
@@ -163,6 +173,14 @@ static void call_ended(void *arg, const struct collected *all)
         e2b_file_fault(&f, buf_data(all->err), all->err->len);
         e2b_rpc_fail(c->rq, f.code, f.message);
     }
+}
+
+static void call_ended(void *arg, const struct collected *all)
+{
+    struct call *c = arg;
+
+    if (c->rq != NULL)
+        call_tell(c, all);
     process_forget(all->process);
     call_done(c);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * input.c - SendInput: answered when all of it is in the process's queue
+ * input.c - SendInput and CloseStdin: answered when all of it is in the process's queue
  *
- * The bytes of one call stay together: a second call to the same process begins
- * when the first has been taken whole. Layer: dialects.
+ * The bytes of one call stay together (dialects/common/typing.h). Layer: dialects.
  */
 #include "dialects/e2b/input.h"
-
-#include <stdlib.h>
-
-#include "base/mem.h"
 
 /* --- the right kind of input --------------------------------------------------------- */
 
@@ -41,121 +36,23 @@ const char *e2b_input_refusal(const struct hf_error *err)
                : err->detail;
 }
 
-/* --- SendInput ------------------------------------------------------------------------- */
+/* --- SendInput and CloseStdin ----------------------------------------------------------- */
 
-struct typing {
-    struct pending pending;
-    struct list link; /* in e2b->typing, in the order they came */
-    struct e2b *e2b;
-    struct http_request *rq;
-    enum rpc_codec codec;
-    struct process *process; /* referenced */
-    struct input_waiter waiter;
-    json_t *bytes;
-    size_t taken;
-};
-
-static void typing_step(void *arg);
-
-static struct typing *typing_first(struct e2b *e, const struct process *p)
+static void answer(struct http_request *rq)
 {
-    struct list *it, *tmp;
+    struct rpc_form form;
 
-    list_for_each (it, tmp, &e->typing) {
-        struct typing *t = list_entry(it, struct typing, link);
-        if (t->process == p)
-            return t;
-    }
-    return NULL;
+    if (e2b_rpc_form_of(http_header(rq, "Content-Type"), false, &form))
+        e2b_rpc_reply_empty(rq, form.codec);
 }
 
-static void typing_free(struct pending *p)
+static void on_typed(struct http_request *rq, size_t taken, const struct hf_error *err)
 {
-    struct typing *t = list_entry(p, struct typing, pending);
-
-    input_waiter_cancel(&t->waiter);
-    list_remove(&t->link);
-    process_unref(t->process);
-    json_decref(t->bytes);
-    pending_fini(p);
-    free(t);
-}
-
-/* Leaves, and lets the next one of the same process begin. */
-static void typing_done(struct typing *t)
-{
-    struct process *p = process_ref(t->process);
-    struct e2b *e = t->e2b;
-    struct typing *next;
-
-    typing_free(&t->pending);
-    next = typing_first(e, p);
-    if (next != NULL && next->taken == 0)
-        typing_step(next);
-    process_unref(p);
-}
-
-static void typing_step(void *arg)
-{
-    struct typing *t = arg;
-    const char *bytes = json_string_value(t->bytes);
-    size_t len = json_string_length(t->bytes);
-
-    while (t->taken < len) {
-        struct hf_error err;
-        ssize_t n = process_input(t->process, bytes + t->taken, len - t->taken, &err);
-
-        if (n < 0) {
-            e2b_rpc_fail(t->rq, e2b_rpc_code(&err), e2b_input_refusal(&err));
-            typing_done(t);
-            return;
-        }
-        t->taken += (size_t)n;
-        if (n == 0) {
-            input_waiter_cancel(&t->waiter);
-            process_wait_for_room(t->process, &t->waiter);
-            return;
-        }
-    }
-    e2b_rpc_reply_empty(t->rq, t->codec);
-    typing_done(t);
-}
-
-static void typing_on_gone(void *user)
-{
-    typing_done(user);
-}
-
-static void typing_drain(struct pending *p)
-{
-    struct typing *t = list_entry(p, struct typing, pending);
-
-    e2b_rpc_fail(t->rq, "unavailable", "the daemon is going; not all of the input was taken");
-    typing_free(p);
-}
-
-static const struct pending_kind typing_kind = {.drain = typing_drain, .free = typing_free};
-
-static void typing_begin(struct http_request *rq, enum rpc_codec codec, struct process *p,
-                         const json_t *bytes)
-{
-    struct e2b *e = e2b_of(rq);
-    bool first = typing_first(e, p) == NULL;
-    struct typing *t = hf_xalloc(sizeof *t);
-
-    t->e2b = e;
-    t->rq = rq;
-    t->codec = codec;
-    t->process = process_ref(p);
-    t->bytes = json_incref((json_t *)(uintptr_t)bytes);
-    list_init(&t->waiter.link);
-    t->waiter.fn = typing_step;
-    t->waiter.arg = t;
-    list_append(&e->typing, &t->link);
-    pending_init(&t->pending, &e->pending, &typing_kind);
-    http_set_user(rq, t, typing_on_gone);
-    if (first)
-        typing_step(t);
+    (void)taken;
+    if (err != NULL)
+        e2b_rpc_fail(rq, e2b_rpc_code(err), e2b_input_refusal(err));
+    else
+        answer(rq);
 }
 
 void e2b_send_input(struct http_request *rq)
@@ -163,14 +60,44 @@ void e2b_send_input(struct http_request *rq)
     enum rpc_codec codec;
     json_auto_t *message = e2b_rpc_request(rq, &e2b_input_request, false, &codec);
     struct process *p = message == NULL ? NULL : e2b_rpc_process(rq, message, true);
+    struct buf typed = {0};
     const char *code, *why;
     const json_t *bytes;
 
     if (p == NULL)
         return;
     bytes = e2b_input_bytes(p, json_object_get(message, "input"), &code, &why);
-    if (bytes == NULL)
+    if (bytes == NULL) {
         e2b_rpc_fail(rq, code, why);
+        return;
+    }
+    buf_put(&typed, json_string_value(bytes), json_string_length(bytes));
+    typing_take(&e2b_of(rq)->typing, rq, p, &typed, false, on_typed);
+}
+
+static void on_closed(struct http_request *rq, size_t taken, const struct hf_error *err)
+{
+    (void)taken;
+    if (err != NULL && err->code != HF_E_stdin_closed)
+        e2b_rpc_error(rq, err);
     else
-        typing_begin(rq, codec, p, bytes);
+        answer(rq); /* closing what is closed is no error */
+}
+
+/* Behind what is being typed: the end must not cut it off. */
+void e2b_close_stdin(struct http_request *rq)
+{
+    enum rpc_codec codec;
+    json_auto_t *message = e2b_rpc_request(rq, &e2b_select_request, false, &codec);
+    struct process *p = message == NULL ? NULL : e2b_rpc_process(rq, message, true);
+    struct process_view v;
+    struct buf none = {0};
+
+    if (p == NULL)
+        return;
+    process_view(p, &v);
+    if (v.pty)
+        e2b_rpc_fail(rq, "unknown", "a terminal has no end; send its EOF character, 0x04");
+    else
+        typing_take(&e2b_of(rq)->typing, rq, p, &none, true, on_closed);
 }

@@ -5,15 +5,16 @@
  * A message is a list of fields. Both decoders give the same tree: only known
  * fields, absent ones left out, enums as numbers, bytes as they are (a JSON string
  * may hold any bytes here). So a handler reads a request without knowing how it
- * was sent. Messages do not nest in themselves, which bounds the depth; repeated
- * fields are bounded by PB_MANY_MAX. Pure: bytes in, a tree out. Layer: dialects.
+ * was sent. A Timestamp is an object of seconds and nanos. Messages do not nest in themselves,
+ * which bounds the depth; repeated fields of requests are bounded by PB_MANY_MAX. Pure: bytes in, a tree out.
+ * Layer: dialects.
  */
 #ifndef HF_DIALECTS_E2B_PB_H
 #define HF_DIALECTS_E2B_PB_H
 
 #include "base/json.h"
 
-enum pb_kind { PB_U32, PB_I64, PB_BOOL, PB_ENUM, PB_TEXT, PB_BYTES, PB_MESSAGE, PB_MAP };
+enum pb_kind { PB_U32, PB_I64, PB_BOOL, PB_ENUM, PB_TEXT, PB_BYTES, PB_MESSAGE, PB_MAP, PB_TIME };
 
 #define PB_MANY_MAX 4096 /* elements of a repeated field or a map; as LIMIT_ARGS */
 
@@ -29,8 +30,9 @@ struct pb_field {
     const char *name, *snake; /* lowerCamel, and the other spelling where it differs */
     enum pb_kind kind;
     bool many;                        /* repeated; texts and messages only */
+    bool ours;                        /* only in answers: as many as there are */
     uint8_t oneof;                    /* members with the same number exclude each other; 0: none */
-    const struct pb_message *message; /* PB_MESSAGE */
+    const struct pb_message *message; /* PB_MESSAGE; PB_TIME: its two numbers */
     const struct pb_name *names;      /* PB_ENUM; ends with NULL */
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "dialects/e2b/pb.h"
+#include "dialects/e2b/times.h"
 
 static json_t *wrong(const struct pb_field *f, const char *what, struct hf_error *err)
 {
@@ -75,6 +76,17 @@ static json_t *from_map(const struct pb_field *f, const json_t *v, struct hf_err
     return map;
 }
 
+static json_t *from_time(const struct pb_field *f, const json_t *v, struct hf_error *err)
+{
+    json_int_t rest;
+    int64_t ms = 0;
+
+    if (!json_is_string(v) || !e2b_time_parse(json_string_value(v), &ms))
+        return wrong(f, "a time as 2026-01-02T03:04:05Z", err);
+    rest = (ms % 1000 + 1000) % 1000; /* nanos count forwards, also before 1970 */
+    return json_pack("{s:I,s:I}", "seconds", (ms - rest) / 1000, "nanos", rest * 1000000);
+}
+
 static json_t *from_one(const struct pb_field *f, const json_t *v, struct hf_error *err)
 {
     int64_t n = 0;
@@ -94,6 +106,7 @@ static json_t *from_one(const struct pb_field *f, const json_t *v, struct hf_err
                                  : wrong(f, "a string", err);
     case PB_BYTES: return from_bytes(f, v, err);
     case PB_MAP: return from_map(f, v, err);
+    case PB_TIME: return from_time(f, v, err);
     default: return e2b_pb_from_json(f->message, v, err);
     }
 }
@@ -103,7 +116,7 @@ static json_t *from_many(const struct pb_field *f, const json_t *v, struct hf_er
     json_t *list, *one;
     size_t i;
 
-    if (!json_is_array(v) || json_array_size(v) > PB_MANY_MAX)
+    if (!json_is_array(v) || (!f->ours && json_array_size(v) > PB_MANY_MAX))
         return wrong(f, "an array, and not too long a one", err);
     list = json_array();
     json_array_foreach (v, i, one) {

@@ -135,10 +135,10 @@ static int wire_bytes(const struct pb_field *f, struct cursor c, json_t *into, s
 
     if (f->kind == PB_MAP)
         return map_entry(f, c, get_or_make(into, f, json_object), err);
-    if (list != NULL && json_array_size(list) >= PB_MANY_MAX)
+    if (list != NULL && !f->ours && json_array_size(list) >= PB_MANY_MAX)
         return hf_fail_field(err, HF_E_bad_value, f->name, "%s has more than %d elements", f->name,
                              PB_MANY_MAX);
-    if (f->kind == PB_MESSAGE) {
+    if (f->kind == PB_MESSAGE || f->kind == PB_TIME) {
         v = list != NULL ? json_object() : json_incref(get_or_make(into, f, json_object));
         rc = wire_message(f->message, c, v, err);
     } else {
@@ -274,6 +274,7 @@ static void put_value(const struct pb_field *f, const json_t *v, struct buf *out
         e2b_pb_put_bytes(out, f->number, json_string_value(v), json_string_length(v));
         break;
     case PB_MESSAGE:
+    case PB_TIME:
         e2b_pb_to_wire(f->message, v, &inner);
         e2b_pb_put_bytes(out, f->number, buf_data(&inner), inner.len);
         buf_fini(&inner);

@@ -12,6 +12,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "dialects/e2b/e2b.h"
+#include "dialects/e2b/times.h"
 #include "transport/auth.h"
 
 #define PROC_FILE_BYTES (64 * 1024)
@@ -174,8 +175,8 @@ static bool init_is_newer(struct e2b_sandbox *s, const struct init_ask *ask)
 {
     int64_t at;
 
-    if (ask->timestamp == NULL || !e2b_time_parse(ask->timestamp, &at))
-        return true;
+    if (ask->timestamp == NULL || !e2b_time_parse(ask->timestamp, &at) || at < 0)
+        return true; /* the year 1 is how Go says "none" */
     if (at < s->init_ms)
         return false;
     s->init_ms = at;
@@ -187,8 +188,8 @@ static void init_apply(struct http_request *rq, const struct init_ask *ask)
     struct e2b_sandbox *s = &e2b_of(rq)->sandbox;
     json_t *env = NULL;
 
-    if (ask->env != NULL && (env = e2b_strings(ask->env)) == NULL) {
-        e2b_plain_error(rq, 400, "envVars must be an object of strings");
+    if (ask->env != NULL && (env = e2b_variables(ask->env)) == NULL) {
+        e2b_plain_error(rq, 400, E2B_VARIABLES_REFUSED);
         return;
     }
     if (init_is_newer(s, ask)) {

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/limits.h"
@@ -75,6 +74,20 @@ json_t *e2b_strings(const json_t *object)
             return NULL;
         }
         json_object_set(copy, name, value);
+    }
+    return copy;
+}
+
+json_t *e2b_variables(const json_t *object)
+{
+    json_t *copy = e2b_strings(object), *value;
+    const char *name;
+
+    json_object_foreach (copy, name, value) {
+        if (name[0] == '\0' || strchr(name, '=') != NULL) {
+            json_decref(copy);
+            return NULL;
+        }
     }
     return copy;
 }
@@ -174,7 +187,8 @@ static void own_user(struct user *u)
     snprintf(u->name, sizeof u->name, "%s", name != NULL ? name : "");
 }
 
-int e2b_user_named(const char *name, struct user *u, bool *given, struct hf_error *err)
+int e2b_user_named(const struct e2b *e, const char *name, struct user *u, bool *given,
+                   struct hf_error *err)
 {
     if (user_find(name, u, NULL) < 0)
         return hf_fail_field(err, HF_E_user_unknown, "user", "invalid username: '%.64s'", name);
@@ -182,9 +196,9 @@ int e2b_user_named(const char *name, struct user *u, bool *given, struct hf_erro
         snprintf(u->name, sizeof u->name, "%.63s", name);
     if (u->home[0] != '/')
         snprintf(u->home, sizeof u->home, "/");
-    /* The worker is as whom the daemon runs, unless that is root: then it is somebody
-     * whom nobody names. To become oneself needs no right, and no call. */
-    *given = u->uid != getuid();
+    /* To become oneself needs no right, and no call. Oneself is the keeper, whose child it will
+     * be: this worker may run as somebody else, who is a user like any other. */
+    *given = u->uid != e->own_uid;
     return 0;
 }
 
@@ -201,7 +215,34 @@ int e2b_user(const struct http_request *rq, struct user *u, bool *given, struct 
         }
         snprintf(name, sizeof name, "%s", fallback);
     }
-    return e2b_user_named(name, u, given, err);
+    return e2b_user_named(e2b_of(rq), name, u, given, err);
+}
+
+/* An absolute path, as Go's filepath.Clean: by the text alone, so that what is answered is what
+ * clients compare it with. */
+static void path_clean(char *path)
+{
+    const char *at = path;
+    char *to = path; /* behind what is done; each name has a '/' before it, so it is never ahead */
+
+    while (*at != '\0') {
+        size_t len;
+
+        at += strspn(at, "/");
+        len = strcspn(at, "/");
+        if (len == 2 && memcmp(at, "..", 2) == 0) {
+            while (to > path && *--to != '/')
+                ;
+        } else if (len > 1 || (len == 1 && *at != '.')) {
+            *to++ = '/';
+            memmove(to, at, len);
+            to += len;
+        }
+        at += len;
+    }
+    if (to == path)
+        *to++ = '/';
+    *to = '\0';
 }
 
 bool e2b_path(const struct user *u, const char *path, char *out, size_t size)
@@ -214,72 +255,8 @@ bool e2b_path(const struct user *u, const char *path, char *out, size_t size)
         n = snprintf(out, size, "%s", u->home);
     else
         n = snprintf(out, size, "%s/%s", u->home, strncmp(path, "~/", 2) == 0 ? path + 2 : path);
-    return n >= 0 && (size_t)n < size;
-}
-
-/* --- times ------------------------------------------------------------------------------- */
-
-/* Days from 1970-01-01. By hand: the C library reads the time zone's file, see clock.h. */
-static int64_t days_of(int64_t y, int m, int d)
-{
-    static const int before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
-    int64_t past = m > 2 ? y : y - 1; /* years whose February is over */
-
-    return y * 365 + past / 4 - past / 100 + past / 400 + before[m - 1] + d - 1 - 719527;
-}
-
-/* So many digits and then this character, if it is one; -1: something else. */
-static int digits(const char **text, int count, char then)
-{
-    int v = 0;
-
-    for (; count > 0; count--, ++*text) {
-        if (**text < '0' || **text > '9')
-            return -1;
-        v = v * 10 + (**text - '0');
-    }
-    if (then == '\0')
-        return v;
-    return *(*text)++ == then ? v : -1;
-}
-
-/* "Z" or "+01:00", in minutes before the text's own time. */
-static bool zone_parse(const char *text, int *minutes)
-{
-    int sign = *text == '-' ? 1 : -1, h, m;
-
-    *minutes = 0;
-    if (strcmp(text, "Z") == 0)
-        return true;
-    if ((*text != '+' && *text != '-') || strlen(text) != 6)
+    if (n < 0 || (size_t)n >= size)
         return false;
-    text++;
-    h = digits(&text, 2, ':');
-    m = digits(&text, 2, '\0');
-    *minutes = sign * (h * 60 + m);
-    return h >= 0 && m >= 0;
-}
-
-/* "2026-01-02T03:04:05[.678]" and a zone. */
-bool e2b_time_parse(const char *text, int64_t *wall_ms)
-{
-    static const struct {
-        int count, min, max;
-        char then;
-    } parts[] = {{4, 1970, 9999, '-'}, {2, 1, 12, '-'}, {2, 1, 31, 'T'},
-                 {2, 0, 23, ':'},      {2, 0, 59, ':'}, {2, 0, 60, '\0'}};
-    int v[6], fraction = 0, scale = 100, zone;
-
-    for (int i = 0; i < 6; i++) {
-        v[i] = digits(&text, parts[i].count, parts[i].then);
-        if (v[i] < parts[i].min || v[i] > parts[i].max)
-            return false;
-    }
-    for (text += *text == '.'; *text >= '0' && *text <= '9'; text++, scale /= 10)
-        fraction += (*text - '0') * scale;
-    if (!zone_parse(text, &zone))
-        return false;
-    *wall_ms = (((days_of(v[0], v[1], v[2]) * 24 + v[3]) * 60 + v[4] + zone) * 60 + v[5]) * 1000 +
-               fraction;
+    path_clean(out);
     return true;
 }

@@ -48,7 +48,8 @@ MESSAGE(stream_input_request, FIELD(1, "start", MESSAGE, .oneof = 1, .message = 
         FIELD(3, "keepalive", MESSAGE, .oneof = 1, .message = &e2b_empty));
 MESSAGE(signal_request, FIELD(1, "process", MESSAGE, .message = &selector),
         FIELD(2, "signal", ENUM, .names = signals), FIELD(3, "descendants", BOOL));
-MESSAGE(list_response, FIELD(1, "processes", MESSAGE, .many = true, .message = &info));
+MESSAGE(list_response,
+        FIELD(1, "processes", MESSAGE, .many = true, .ours = true, .message = &info));
 
 /* --- filesystem.Filesystem --- */
 
@@ -60,13 +61,16 @@ static const struct pb_name types[] = {
     {NULL, 0},
 };
 
+PART(timestamp, FIELD(1, "seconds", I64), FIELD(2, "nanos", U32));
 PART(entry, FIELD(1, "name", TEXT), FIELD(2, "type", ENUM, .names = types), FIELD(3, "path", TEXT),
      FIELD(4, "size", I64), FIELD(5, "mode", U32), FIELD(6, "permissions", TEXT),
      FIELD(7, "owner", TEXT), FIELD(8, "group", TEXT),
+     FIELD(9, "modifiedTime", TIME, .snake = "modified_time", .message = &timestamp),
      FIELD(10, "symlinkTarget", TEXT, .snake = "symlink_target"));
 
 MESSAGE(path_request, FIELD(1, "path", TEXT));
 MESSAGE(list_dir_request, FIELD(1, "path", TEXT), FIELD(2, "depth", U32));
 MESSAGE(move_request, FIELD(1, "source", TEXT), FIELD(2, "destination", TEXT));
 MESSAGE(entry_response, FIELD(1, "entry", MESSAGE, .message = &entry));
-MESSAGE(entries_response, FIELD(1, "entries", MESSAGE, .many = true, .message = &entry));
+MESSAGE(entries_response,
+        FIELD(1, "entries", MESSAGE, .many = true, .ours = true, .message = &entry));

@@ -10,7 +10,6 @@
 
 #include "base/mem.h"
 #include "dialects/common/checks.h"
-#include "dialects/common/typing.h"
 #include "dialects/hyperbrowser/hyper.h"
 
 #define GRACE_MS 1000 /* clients wait 5 s for the end */
@@ -205,6 +204,6 @@ void hyper_stdin(struct http_request *rq)
     if (hyper_ask_stdin(body, &bytes, &eof, &err) < 0)
         hyper_error(rq, &err);
     else
-        typing_take(rq, p, &bytes, eof, &hyper_of(rq)->pending, on_typed);
+        typing_take(&hyper_of(rq)->typing, rq, p, &bytes, eof, on_typed);
     buf_fini(&bytes);
 }

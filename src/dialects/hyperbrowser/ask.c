@@ -128,8 +128,8 @@ int hyper_ask_terminal(struct hyper_ask *a, const json_t *body, struct hf_error 
     if (rc < 0 || (rc = ask_start(a, &b, err)) < 0)
         return rc;
     a->spec.pty = true;
-    a->spec.rows = b.rows;
-    a->spec.cols = b.cols;
+    a->spec.rows = b.rows != 0 ? b.rows : 24; /* either may be left out */
+    a->spec.cols = b.cols != 0 ? b.cols : 80;
     if (b.shell)
         make_line(a);
     return 0;

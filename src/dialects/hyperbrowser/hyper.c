@@ -142,6 +142,7 @@ static void *hyper_make(const struct dialect_host *host)
     h->engine = host->engine;
     h->loop = host->loop;
     list_init(&h->pending);
+    typing_queue_init(&h->typing, &h->pending);
     h->table = (struct route_table){
         .prefix = "/dialects/hyperbrowser",
         .routes = routes,
@@ -160,7 +161,10 @@ static const struct route_table *hyper_routes(void *self)
 
 static void hyper_drain(void *self)
 {
-    pending_drain(&((struct hyper *)self)->pending);
+    struct hyper *h = self;
+
+    h->draining = true;
+    pending_drain(&h->pending);
 }
 
 static void hyper_free(void *self)

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "dialects/common/dialect.h"
 #include "dialects/common/pending.h"
+#include "dialects/common/typing.h"
 #include "dialects/hyperbrowser/ask.h"
 
 extern const struct dialect hyperbrowser_dialect;
@@ -23,7 +24,9 @@ struct hyper {
     struct loop *loop;
     struct route_table table;
     struct list pending;
-    size_t waits; /* requests that wait for an exit */
+    struct typing_queue typing;
+    size_t waits;  /* requests that wait for an exit */
+    bool draining; /* the daemon goes */
     struct buf scratch;
 };
 
@@ -62,8 +65,11 @@ enum hyper_wait_kind { HYPER_RESULT, HYPER_TERMINAL };
 struct hyper_wait_options {
     enum hyper_wait_kind kind;
     struct hyper_wait_ask ask;
-    bool end_if_gone;
+    bool started; /* by the same request: ends with it if the client goes */
 };
+/* Is there room for one more? False: refused. Asked before anything is begun: what is refused
+ * must not happen, so hyper_wait() itself refuses nobody. */
+bool hyper_wait_admit(struct http_request *rq);
 void hyper_wait(struct http_request *rq, struct process *p, const struct hyper_wait_options *o);
 
 /* handlers */

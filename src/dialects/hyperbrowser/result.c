@@ -23,6 +23,12 @@ void result_init(struct result *r, struct process *p, const char *before, const 
     };
 }
 
+void result_leave_out(struct result *r)
+{
+    r->missing = r->end > 0;
+    r->from = r->at = r->end;
+}
+
 uint64_t result_bytes(const struct result *r)
 {
     return r->end - r->from;

@@ -26,6 +26,8 @@ struct result {
 };
 
 void result_init(struct result *r, struct process *p, const char *before, const char *behind);
+/* Of the output it has nothing then, and says that something is missing. */
+void result_leave_out(struct result *r);
 /* Appends the next piece; false: that was all. */
 bool result_piece(struct result *r, struct buf *out);
 /* How many bytes of output it has at most. */

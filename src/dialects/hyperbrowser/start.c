@@ -50,7 +50,7 @@ static void start(struct http_request *rq, ask_fn *decode, enum stdin_mode input
 static void exec_started(struct http_request *rq, struct process *p, const struct hf_error *err)
 {
     const struct hyper_wait_options o = {
-        .kind = HYPER_RESULT, .ask = {.timeout_ms = -1}, .end_if_gone = true};
+        .kind = HYPER_RESULT, .ask = {.timeout_ms = -1}, .started = true};
 
     if (p == NULL)
         hyper_error(rq, err);
@@ -61,7 +61,8 @@ static void exec_started(struct http_request *rq, struct process *p, const struc
 /* Nobody can write to its input, so it has none: what reads it must not hang. */
 void hyper_exec(struct http_request *rq)
 {
-    start(rq, hyper_ask_process, STDIN_NULL, exec_started);
+    if (hyper_wait_admit(rq))
+        start(rq, hyper_ask_process, STDIN_NULL, exec_started);
 }
 
 static void process_started(struct http_request *rq, struct process *p, const struct hf_error *err)

@@ -56,17 +56,6 @@ static void wait_fail(struct wait *w, const struct hf_error *err)
     wait_free(&w->pending);
 }
 
-/* The process goes on under the next worker; who asked is told to ask again. */
-static void wait_drain(struct pending *p)
-{
-    struct hf_error err = {0};
-
-    hf_fail(&err, HF_E_shutting_down, "the daemon is going; ask again in a moment");
-    wait_fail(list_entry(p, struct wait, pending), &err);
-}
-
-static const struct pending_kind wait_kind = {.drain = wait_drain, .free = wait_free};
-
 static void ignore_end(void *arg, struct process *p, const struct survivors *s)
 {
     (void)arg, (void)p, (void)s;
@@ -76,7 +65,7 @@ static void wait_on_gone(void *user)
 {
     struct wait *w = user;
 
-    if (w->o.end_if_gone)
+    if (w->o.started)
         process_end(w->process, -1, "detach", ignore_end, NULL);
     wait_free(&w->pending);
 }
@@ -160,6 +149,50 @@ static void wait_answer(struct wait *w)
         answer_result(w);
 }
 
+/* --- the daemon goes ----------------------------------------------------------------------- */
+
+/* How it stands, without the output: there is no time for it, and the next worker has it. */
+static void answer_state(struct wait *w)
+{
+    struct buf *out = &w->hyper->scratch;
+
+    result_init(&w->result, w->process, BEFORE, BEHIND);
+    result_leave_out(&w->result);
+    buf_clear(out);
+    while (result_piece(&w->result, out))
+        ;
+    http_stream_write(w->stream, &(struct iovec){buf_data(out), out->len}, 1);
+    http_stream_end(w->stream);
+    wait_free(&w->pending);
+}
+
+/*
+ * The process goes on under the next worker. Who only waits may ask again. Who had it started must
+ * not, or it would run twice: no status and no cut that clients take for a reason to try again.
+ */
+static void wait_drain(struct pending *p)
+{
+    struct wait *w = list_entry(p, struct wait, pending);
+    struct hf_error err = {0};
+    struct process_view v;
+
+    process_view(w->process, &v);
+    if (w->o.started && w->sending)
+        return; /* on its way, and soon over or cut */
+    if (w->o.started && w->stream != NULL) {
+        answer_state(w);
+        return;
+    }
+    if (w->o.started)
+        hf_fail(&err, HF_E_internal, "the daemon is going; the command goes on as process %s",
+                v.id);
+    else
+        hf_fail(&err, HF_E_shutting_down, "the daemon is going; ask again in a moment");
+    wait_fail(w, &err);
+}
+
+static const struct pending_kind wait_kind = {.drain = wait_drain, .free = wait_free};
+
 /* --- what it waits for ---------------------------------------------------------------------- */
 
 static void wait_on_exit(void *arg, struct process *p)
@@ -217,17 +250,21 @@ static struct wait *wait_new(struct http_request *rq, struct process *p,
     return w;
 }
 
-void hyper_wait(struct http_request *rq, struct process *p, const struct hyper_wait_options *o)
+bool hyper_wait_admit(struct http_request *rq)
 {
     struct hf_error err = {0};
-    struct wait *w;
 
-    if (hyper_of(rq)->waits >= LIMIT_WAITS) {
-        hf_fail(&err, HF_E_too_many_waits, "%d requests wait already", LIMIT_WAITS);
-        hyper_error(rq, &err);
-        return;
-    }
-    w = wait_new(rq, p, o);
+    if (hyper_of(rq)->waits < LIMIT_WAITS)
+        return true;
+    hf_fail(&err, HF_E_too_many_waits, "%d requests wait already", LIMIT_WAITS);
+    hyper_error(rq, &err);
+    return false;
+}
+
+void hyper_wait(struct http_request *rq, struct process *p, const struct hyper_wait_options *o)
+{
+    struct wait *w = wait_new(rq, p, o);
+
     if (!process_is_running(p)) {
         wait_answer(w);
         return;
@@ -237,6 +274,8 @@ void hyper_wait(struct http_request *rq, struct process *p, const struct hyper_w
         timer_start(w->deadline, (uint64_t)o->ask.timeout_ms);
     if (o->ask.timeout_ms < 0 || o->ask.timeout_ms > PLAIN_MAX_MS)
         timer_start(w->alive, HEAD_MS);
+    if (w->hyper->draining) /* its process was on the way when the others were told */
+        wait_drain(&w->pending);
 }
 
 static void wait_handle(struct http_request *rq, enum hyper_wait_kind kind)
@@ -250,7 +289,7 @@ static void wait_handle(struct http_request *rq, enum hyper_wait_kind kind)
         return;
     if (hyper_ask_wait(&o.ask, body, &err) < 0)
         hyper_error(rq, &err);
-    else
+    else if (hyper_wait_admit(rq))
         hyper_wait(rq, p, &o);
 }
 

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "dialects/common/dialect.h"
 #include "dialects/common/pending.h"
+#include "dialects/common/typing.h"
 #include "dialects/sandbox-agent/ask.h"
 
 extern const struct dialect sandbox_agent_dialect;
@@ -23,6 +24,7 @@ struct agent {
     struct route_table table;
     struct agent_config config;
     struct list pending;
+    struct typing_queue typing;
     size_t runs; /* under way; they do not count as concurrent processes */
     struct buf scratch;
 };

@@ -2,7 +2,6 @@
 /*
  * input.c - POST …/input: answered when all of it is in the process's queue. Layer: dialects.
  */
-#include "dialects/common/typing.h"
 #include "dialects/sandbox-agent/agent.h"
 
 static void input_done(struct http_request *rq, size_t taken, const struct hf_error *err)
@@ -32,6 +31,6 @@ void agent_input(struct http_request *rq)
     else if (!process_is_running(p))
         agent_conflict(rq, "process is not running");
     else
-        typing_take(rq, p, &bytes, false, &agent_of(rq)->pending, input_done);
+        typing_take(&agent_of(rq)->typing, rq, p, &bytes, false, input_done);
     buf_fini(&bytes);
 }

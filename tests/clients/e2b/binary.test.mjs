@@ -3,18 +3,18 @@
 // package.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
 import { withDaemon } from '../../lib/daemon.mjs';
-import { base, envelope, processService, stream, unary } from '../../lib/e2b.mjs';
+import { base, envelope, filesystemService, processService, stream, unary } from '../../lib/e2b.mjs';
 import { it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 
 withDaemon('e2b: protobuf', { fdBaseline: false }, (d) => {
-    const service = processService();
-    let made;
-    const client = () =>
-        (made ??= createClient(
+    const clientOf = (service) =>
+        createClient(
             service,
             createConnectTransport({
                 baseUrl: base(d),
@@ -22,7 +22,9 @@ withDaemon('e2b: protobuf', { fdBaseline: false }, (d) => {
                 useBinaryFormat: true,
                 interceptors: [(next) => (rq) => (rq.header.set('X-Access-Token', d.token), next(rq))],
             }),
-        ));
+        );
+    let made;
+    const client = () => (made ??= clientOf(processService()));
     const sh = (line, more = {}) => ({ process: { cmd: '/bin/sh', args: ['-c', line] }, ...more });
     const byPid = (pid) => ({ selector: { case: 'pid', value: pid } });
     const stdin = (text) => ({ input: { case: 'stdin', value: Buffer.from(text) } });
@@ -133,6 +135,23 @@ withDaemon('e2b: protobuf', { fdBaseline: false }, (d) => {
         await code(client().sendSignal({ process: byPid(f.pid), signal: 200 }), 'Unimplemented');
         await client().sendSignal({ process: byPid(f.pid), signal: 15 });
         assert.equal((await f.done).end.status, 'signal: terminated');
+    });
+
+    it('files: when they were changed, and more of them than a request may list', async () => {
+        const files = clientOf(filesystemService());
+        const dir = path.join(d.dir, 'many');
+        fs.mkdirSync(dir);
+        for (let i = 0; i < 4200; i++) fs.writeFileSync(path.join(dir, `f${i}`), '');
+        const times = { f0: 0, f1: 1767323045.25, f2: -2.5 };
+        for (const [name, s] of Object.entries(times)) fs.utimesSync(path.join(dir, name), 0, new Date(s * 1000));
+        const { entries } = await files.listDir({ path: dir, depth: 1 });
+        assert.equal(entries.length, 4200);
+        for (const [name, s] of Object.entries(times)) {
+            const t = entries.find((e) => e.name === name).modifiedTime;
+            assert.equal(Number(t.seconds) + t.nanos / 1e9, s, name);
+        }
+        const { entry } = await files.stat({ path: path.join(dir, 'f1') });
+        assert.deepEqual([entry.modifiedTime.seconds, entry.modifiedTime.nanos], [1767323045n, 250000000]);
     });
 
     // Taken from real traffic; pid 300.

@@ -32,6 +32,13 @@ withDaemon('e2b: control', { env: { E2B_SANDBOX_ID: 'box1' } }, (d) => {
         assert.deepEqual(await list({ state: ['paused'] }), []);
     });
 
+    it('the template is that of the last create, also for what runs in it', async () => {
+        for (const template of ['first', 'second']) {
+            const s = await Sandbox.create(template, options(d));
+            assert.equal((await s.commands.run('echo $E2B_TEMPLATE_ID')).stdout, `${template}\n`);
+        }
+    });
+
     it('a sandbox of another name is not there', async () => {
         await throwsA(Sandbox.connect('other', options(d)), SandboxNotFoundError);
         assert.equal(await Sandbox.kill('other', options(d)), false);
@@ -58,7 +65,7 @@ withDaemon('e2b: control', { env: { E2B_SANDBOX_ID: 'box1' } }, (d) => {
 
     it('bodies that make no sense are refused, and nothing changes', async () => {
         await create(d, { metadata: { app: 'kept' } });
-        for (const bad of ['{', '[]', '{"metadata":{"a":1}}', '{"envVars":[]}', '{"envVars":"x"}', '{"metadata":{"app":"new"},"envVars":{"A":null}}']) {
+        for (const bad of ['{', '[]', '{"metadata":{"a":1}}', '{"envVars":[]}', '{"envVars":"x"}', '{"metadata":{"app":"new"},"envVars":{"A":null}}', '{"envVars":{"A=B":"x"}}', '{"envVars":{"":"x"}}']) {
             const a = await ask('POST', '/v2/sandboxes', { body: bad });
             assert.equal(a.status, 400, bad);
             assert.equal(a.json.code, 400);
@@ -67,6 +74,7 @@ withDaemon('e2b: control', { env: { E2B_SANDBOX_ID: 'box1' } }, (d) => {
         assert.equal(large.status, 400);
         assert.match(large.json.message, /too large/);
         assert.deepEqual((await ask('GET', '/sandboxes/box1')).json.metadata, { app: 'kept' });
+        assert.equal((await ask('POST', '/v2/sandboxes', { json: { metadata: { 'a=b': 'fine', '': 'x' } } })).status, 201);
     });
 
     it('kill ends all that runs in it; another create begins anew', async () => {
@@ -109,7 +117,7 @@ withDaemon('e2b: control', { env: { E2B_SANDBOX_ID: 'box1' } }, (d) => {
         assert.equal((await init({ accessToken: 'wrong-wrong-wrong-wrong' }, { role: null })).status, 401);
         assert.equal((await init({ accessToken: d.tokens.type }, { role: null })).status, 401);
         assert.equal((await init({ accessToken: d.token }, { role: null })).status, 204);
-        for (const bad of ['{', '7', '{"envVars":{"A":1}}', '{"envVars":[]}', '{"defaultUser":1}']) {
+        for (const bad of ['{', '7', '{"envVars":{"A":1}}', '{"envVars":[]}', '{"envVars":{"A=B":"x"}}', '{"envVars":{"":"x"}}', '{"defaultUser":1}']) {
             assert.equal((await ask('POST', '/init', { body: bad })).status, 400, bad);
         }
     });

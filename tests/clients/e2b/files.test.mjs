@@ -110,6 +110,22 @@ withDaemon('e2b: files', { args: ['--dialect', 'e2b=127.0.0.1:0'] }, (d) => {
         await idle();
     });
 
+    it('paths are answered as they are, however they were written', async () => {
+        const { files } = await sandbox();
+        assert.equal(await files.makeDir(`${at('clean')}/sub/`), true);
+        assert.equal(await files.makeDir(`${at('clean')}//./sub/`), false);
+        const info = await files.write(`${at('clean')}/sub/../file`, 'x');
+        assert.deepEqual([info.name, info.path], ['file', at('clean/file')]);
+        assert.equal(fs.readFileSync(at('clean/file'), 'utf8'), 'x');
+        assert.deepEqual((await files.list(`${at('clean')}/`)).map((e) => e.path), [at('clean/file'), at('clean/sub')]);
+        const dir = await files.getInfo(`${at('clean')}/sub/`);
+        assert.deepEqual([dir.name, dir.path], ['sub', at('clean/sub')]);
+        const moved = await files.rename(`${at('clean')}/sub/`, `${at('clean')}/other/.`);
+        assert.deepEqual([moved.name, moved.path], ['other', at('clean/other')]);
+        assert.equal((await (await sandbox()).commands.run('pwd', { cwd: `${at('clean')}/other/../` })).stdout, `${at('clean')}\n`);
+        await d.removeAll();
+    });
+
     it('it is the user who reads and writes, not the daemon', async () => {
         const { files } = await sandbox();
         await files.write(at('secret'), 'x');

@@ -9,6 +9,7 @@ import { Sandbox } from 'e2b';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { OpenStream, base, create, direct, envelope, options, unary } from '../../lib/e2b.mjs';
 import { askAndVanish, settle, whileHeld } from '../../lib/held.mjs';
+import { RawConn, requestBytes } from '../../lib/raw.mjs';
 import { it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 
@@ -36,7 +37,8 @@ withDaemon('e2b: going', {}, (d) => {
             [file('POST', 'form'), { headers: { 'Content-Type': 'multipart/form-data; boundary=b' }, body: '--b\r\nContent-Disposition: form-data; name="file"\r\n\r\ny\r\n--b--' }],
         ]);
         await waitUntil(async () => (await running()).join() === 'sleep 1001', 'what was asked for to have happened');
-        await waitUntil(async () => (await d.list('?status=running')).length === 1, 'no helper to be left');
+        await waitUntil(async () => (await d.list()).every((q) => q.source !== 'system'), 'no helper to be left, nor what is known of it');
+        assert.ok(fs.statSync(path.join(d.dir, 'made')).isDirectory());
         await d.removeAll();
     });
 
@@ -59,6 +61,18 @@ withDaemon('e2b: going', {}, (d) => {
         await c.closeStdin();
         const n = Number((await c.wait()).stdout);
         assert.ok(n >= 3 && n <= 900003, `${n} bytes`);
+    });
+
+    it('an end that is asked for while input waits for room comes behind it', async () => {
+        const go = path.join(d.dir, 'read-it');
+        const c = await direct(d).commands.run(`read x; echo up; until [ -e ${go} ]; do sleep 0.02; done; wc -c`, { background: true, stdin: true });
+        const typed = c.sendStdin(`x\n${'y'.repeat(600000)}`);
+        await waitUntil(() => c.stdout === 'up\n', 'the first of it');
+        const closed = c.closeStdin();
+        await settle(d);
+        fs.writeFileSync(go, '');
+        await Promise.all([typed, closed]);
+        assert.equal((await c.wait()).stdout, 'up\n600000\n');
     });
 
     it('a process that was on its way when its sandbox was killed is ended as well', async () => {
@@ -115,5 +129,24 @@ withDaemon('e2b: going', {}, (d) => {
         await back.sendStdin('\n');
         await assert.rejects(back.wait(), (err) => err.exitCode === 6);
         assert.equal(await again.pty.kill(t.pid), true);
+    });
+});
+
+// Each was once begun from within the one before, on a stack that holds some thousands of them; here
+// some hundreds.
+withDaemon('e2b: many who wait', { before: ['sh', '-c', 'ulimit -s 256 && exec "$@"', 'sh'] }, (d) => {
+    it('input that waits behind other input is answered when the process ends, all of it', async () => {
+        const p = await d.spawn({ command: 'sleep', args: ['1000'], stdin: 'pipe' });
+        const input = (bytes) => requestBytes(d, 'POST /dialects/e2b/process.Process/SendInput', { headers: { 'X-Access-Token': d.token }, body: JSON.stringify({ process: { pid: p.pid }, input: { stdin: Buffer.from(bytes).toString('base64') } }) });
+        const all = await Promise.all(Array.from({ length: 900 }, () => RawConn.connect(d)));
+        all[0].send(input('x'.repeat(300000)));
+        await settle(d);
+        for (const c of all.slice(1)) c.send(input('y'));
+        await settle(d);
+        const worker = d.workerPid();
+        process.kill(p.pid, 'SIGKILL');
+        await waitUntil(() => all.every((c) => c.held.includes('"code":"not_found"') || c.held.includes('"code":"internal"')), 'all answers');
+        assert.equal(d.workerPid(), worker);
+        for (const c of all) c.destroy();
     });
 });

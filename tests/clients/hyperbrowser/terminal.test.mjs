@@ -204,6 +204,16 @@ for (const [where, place] of Object.entries(PLACES)) {
             await refused(sb.terminal.create({ command: 'sh', rows: 0, cols: 80 }), 400);
         });
 
+        it('a size of which only one side is given', async () => {
+            const sb = await sandbox();
+            for (const [given, rows, cols] of [[{ rows: 10 }, 10, 80], [{ cols: 100 }, 24, 100], [{}, 24, 80]]) {
+                const t = await sb.terminal.create({ command: 'stty', args: ['size'], ...given });
+                assert.deepEqual([t.current.rows, t.current.cols], [rows, cols]);
+                assert.equal(text(await t.wait({ includeOutput: true })), `${rows} ${cols}\r\n`);
+            }
+            await refused(sb.terminal.create({ command: 'sh', rows: 10, cols: 0 }), 400);
+        });
+
         it('terminals that are not there: get and attach say so', async () => {
             const sb = await sandbox();
             await refused(sb.terminal.get('pty_missing'), 404, { text: 'not found', code: 'not_found' });

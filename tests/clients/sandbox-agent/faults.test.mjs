@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { withDaemon } from '../../lib/daemon.mjs';
+import { settle } from '../../lib/held.mjs';
 import { RawConn } from '../../lib/raw.mjs';
 import { it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
@@ -151,6 +152,22 @@ withDaemon('sandbox-agent: faults', {}, (d) => {
         await d.outputHas(p.id, 'got it');
         conn.destroy();
         await d.remove(p.id);
+    });
+
+    it('input that was taken in part when the worker is replaced is not answered as taken', async () => {
+        const c = await client();
+        const p = await c.createProcess({ command: 'sleep', args: ['100'] });
+        const data = 'x'.repeat(60000);
+        for (let i = 0; i < 2; i++) await c.sendProcessInput(p.id, { data, encoding: 'text' });
+        const third = refused(c.sendProcessInput(p.id, { data, encoding: 'text' }), 500, (problem) =>
+            assert.match(problem.detail, / of 60000 bytes of the input were taken/),
+        );
+        await settle(d);
+        const old = d.workerPid();
+        process.kill(d.keeperPid(), 'SIGHUP');
+        await Promise.all([third, d.nextWorker(old)]);
+        await waitUntil(() => d.request('GET', '/healthz').then((a) => a.status === 200), 'the next worker');
+        await killAndDelete(c, p);
     });
 
     it('a worker that dies loses nothing: entries keep their numbers, terminals go on', async () => {
