@@ -215,6 +215,7 @@ void engine_stats(const struct engine *e, struct engine_stats *out)
 
     *out = (struct engine_stats){
         .running = e->running,
+        .starting = e->starting,
         .exited = e->retained,
         .viewers = e->viewers,
         .spawned_total = h->spawned_total,
