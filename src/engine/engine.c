@@ -120,6 +120,7 @@ void engine_free(struct engine *e)
     spare_fini(e);
     buf_fini(&e->filtered);
     task_cancel(&e->events.wake);
+    task_cancel(&e->trim);
     timer_close(e->retention);
     ports_free(e);
     if (e->exact) {
