@@ -67,8 +67,7 @@ struct engine {
     bool retiring; /* another worker takes over; connections end, and nobody has left */
     /* engine_end_all */
     size_t ends_open;
-    task_fn *ended;
-    void *ended_arg;
+    struct task ended;
 };
 
 /* See lease.h. Held without a holder: its client may still come back. */
