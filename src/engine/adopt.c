@@ -127,6 +127,8 @@ static void resume(struct process *p, const struct keeper_entry *k)
     output_start(p);
     if (!process_is_running(p)) {
         p->reaped = true;
+        if (h->deleting) /* what it has left behind goes first, as it was about to */
+            process_end(p, -1, "api", NULL, NULL);
         exit_tell(p);
         return;
     }

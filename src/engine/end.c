@@ -206,6 +206,15 @@ void process_end(struct process *p, int64_t grace_ms, const char *by, end_done_f
         end_hurry(p, grace_ms);
 }
 
+/* The wish is written down before anything is done, so that it outlives us. */
+void process_delete(struct process *p, int64_t grace_ms, const char *by, end_done_fn *done,
+                    void *arg)
+{
+    if (!p->rec.head->deleting)
+        p->rec.head->deleting = 1;
+    process_end(p, grace_ms, by, done, arg);
+}
+
 void process_end_cancel(struct process *p, void *arg)
 {
     struct list *it, *tmp;

@@ -120,6 +120,8 @@ void engine_free(struct engine *e)
     spare_fini(e);
     buf_fini(&e->filtered);
     task_cancel(&e->events.wake);
+    task_cancel(&e->trim);
+    task_cancel(&e->ended);
     timer_close(e->retention);
     ports_free(e);
     if (e->exact) {
@@ -153,13 +155,11 @@ void engine_set_hooks(struct engine *e, const struct engine_hooks *hooks)
 
 /* --- the end of everything --------------------------------------------------------------- */
 
+/* Behind what else follows from the last end, as the end of its session does. */
 static void end_all_check(struct engine *e)
 {
-    if (e->ends_open == 0 && e->ended != NULL) {
-        task_fn *fn = e->ended;
-        e->ended = NULL;
-        fn(e->ended_arg);
-    }
+    if (e->ends_open == 0)
+        loop_defer(e->loop, &e->ended);
 }
 
 static void end_all_on_one(void *arg, struct process *p, const struct survivors *s)
@@ -179,8 +179,8 @@ void engine_end_all(struct engine *e, uint32_t grace_ms, task_fn *done, void *ar
     struct list *it, *tmp;
 
     e->stopping = true;
-    e->ended = done;
-    e->ended_arg = arg;
+    e->ended.fn = done; /* nothing else of it: it may be queued by an earlier call */
+    e->ended.arg = arg;
     /* The exited ones too: what they left behind goes with the daemon. */
     list_for_each (it, tmp, &e->processes) {
         struct process *p = list_entry(it, struct process, link);
@@ -215,6 +215,7 @@ void engine_stats(const struct engine *e, struct engine_stats *out)
 
     *out = (struct engine_stats){
         .running = e->running,
+        .starting = e->starting,
         .exited = e->retained,
         .viewers = e->viewers,
         .spawned_total = h->spawned_total,

@@ -73,6 +73,7 @@ struct loop *engine_loop(struct engine *e);
 
 struct engine_stats {
     size_t running, exited, viewers;
+    size_t starting; /* asked for, and not running yet */
     uint64_t spawned_total, spawn_failed_total, exited_total;
     uint64_t output_bytes_total, input_bytes_total;
     uint64_t journal_bytes;        /* reserved by rings in memory */

@@ -59,6 +59,7 @@ struct engine {
     struct list sessions; /* struct session, newest first */
     size_t session_count;
     struct timer *retention;
+    struct task trim;         /* more exited ones than are kept, whose exit is still to be told */
     int64_t retention_due_ms; /* wall clock */
     struct ports *ports;      /* NULL until somebody waits for one */
     uint32_t generation;
@@ -66,8 +67,7 @@ struct engine {
     bool retiring; /* another worker takes over; connections end, and nobody has left */
     /* engine_end_all */
     size_t ends_open;
-    task_fn *ended;
-    void *ended_arg;
+    struct task ended;
 };
 
 /* See lease.h. Held without a holder: its client may still come back. */

@@ -133,6 +133,10 @@ typedef void end_done_fn(void *arg, struct process *p, const struct survivors *s
  * done runs once, after the exit record is made; NULL: the caller does not wait for it.
  */
 void process_end(struct process *p, int64_t grace_ms, const char *by, end_done_fn *done, void *arg);
+/* The same, and behind it the record is dropped: whether or not somebody waits, and by the next
+ * worker if this one goes before. */
+void process_delete(struct process *p, int64_t grace_ms, const char *by, end_done_fn *done,
+                    void *arg);
 void process_end_cancel(struct process *p, void *arg); /* the caller is gone; the end goes on */
 /* Drops the record (an exited one); viewers still attached keep it until they go. */
 void process_forget(struct process *p);

@@ -94,7 +94,7 @@ struct record_head {
     uint8_t watched;   /* viewers are attached; for the next worker */
     char ended_by[48]; /* who asked for the end; "" nobody */
     uint8_t end_kind;  /* enum exit_kind to report if the end was asked for */
-    uint8_t deleting;
+    uint8_t deleting;  /* dropped when it has exited and its end, if one is under way, is over */
     uint8_t created_told, exit_told; /* the events are in the log */
     _Atomic uint32_t exit_set;
     struct exit_record exit;

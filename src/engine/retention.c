@@ -49,12 +49,30 @@ static bool forget_one(struct engine *e)
     return false;
 }
 
+static void trim(struct engine *e)
+{
+    while (e->retained > e->options.retain_count && forget_one(e))
+        ;
+}
+
+static void retention_on_trim(void *arg)
+{
+    struct engine *e = arg;
+
+    if (e->events.wake.queued)
+        loop_defer(e->loop, &e->trim);
+    else
+        trim(e);
+}
+
+/* Who hears of an exit wants to look at the process, so they are told before it is too many. */
 void retention_add(struct engine *e, struct process *p)
 {
     list_append(&e->exited, &p->exited_link);
     e->retained++;
-    while (e->retained > e->options.retain_count && forget_one(e))
-        ;
+    e->trim.fn = retention_on_trim;
+    e->trim.arg = e;
+    retention_on_trim(e);
     if (p->in_table)
         retention_arm(e, expires_at(p), clock_wall_ms());
 }

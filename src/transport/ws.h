@@ -23,6 +23,9 @@ enum ws_opcode { WS_TEXT = 1, WS_BINARY = 2 };
 struct ws_ops {
     /* A whole text message; the bytes are NUL-terminated and good until return. */
     void (*on_text)(void *arg, const char *text, size_t len);
+    /* A text message that was longer than allowed has been passed over, and nothing of it was
+     * kept; NULL: the connection ends with 1009 instead. */
+    void (*on_text_too_long)(void *arg);
     /* A piece of a binary message; returns how many bytes were taken. Fewer
      * than len stops the reading until ws_resume(); the rest comes again. */
     size_t (*on_binary)(void *arg, const void *bytes, size_t len, bool last);

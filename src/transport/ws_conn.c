@@ -38,6 +38,7 @@ struct ws {
     bool paused;  /* by the owner */
     bool aborted; /* the owner wants to hear no more */
     bool heard;   /* since the last ping */
+    bool passing; /* over a text message that is too long */
     bool rest_last;
     bool more, more_last; /* the inflater has more, though its input is used up */
 };
@@ -259,14 +260,29 @@ static enum taking ws_give_collected(struct ws *ws)
     return rc;
 }
 
+/* A piece of a message that is too long: its owner hears of it when it is over. */
+static enum taking ws_pass_over(struct ws *ws, bool last)
+{
+    struct conn *c = ws->c;
+
+    buf_fini(&ws->text);
+    if (!last)
+        return TAKEN;
+    ws->ops->on_text_too_long(ws->arg);
+    return ws_is_gone(ws, c) ? DEAD : TAKEN;
+}
+
 /* A piece of text, checked as it comes. One that is a whole message is not copied. */
 static enum taking ws_on_text(struct ws *ws, char *bytes, size_t len, bool first, bool last)
 {
     if (ws->closing)
         return TAKEN;
-    if (first)
+    if (first) {
         ws->utf8 = (struct utf8_check){0};
-    if (ws->text.len + len > ws->text_max) {
+        ws->passing = false;
+    }
+    ws->passing |= ws->text.len + len > ws->text_max;
+    if (ws->passing && ws->ops->on_text_too_long == NULL) {
         ws_fail(ws, WS_CODE_SIZE, "text message too long");
         return DEAD;
     }
@@ -274,6 +290,8 @@ static enum taking ws_on_text(struct ws *ws, char *bytes, size_t len, bool first
         ws_fail(ws, WS_CODE_TEXT, "text is not UTF-8");
         return DEAD;
     }
+    if (ws->passing)
+        return ws_pass_over(ws, last);
     if (first && last)
         return ws_give_text(ws, bytes, len);
     buf_put(&ws->text, bytes, len);

@@ -144,6 +144,44 @@ TEST(a_paused_websocket_brings_nothing_until_it_is_resumed)
     run(client_pause);
 }
 
+/* A text over the limit could only end the connection, which some platforms do not do. */
+static void client_too_long(struct rig *r)
+{
+    static char text[3 * LIMIT_WS_TEXT_BYTES];
+    int fd = rig_ws_connect(r, "/lenient", "");
+    char *rest;
+
+    memset(text, 'x', sizeof text);
+    rig_ws_frame(fd, 0x81, text, LIMIT_WS_TEXT_BYTES + 1);
+    expect_frame(fd, 0x81, "too long");
+    rig_ws_frame(fd, 0x01, text, LIMIT_WS_TEXT_BYTES); /* just not, and then it is */
+    rig_ws_frame(fd, 0x89, "p", 1);
+    for (int i = 0; i < 20; i++)
+        rig_ws_frame(fd, 0x00, text, sizeof text);
+    rig_ws_frame(fd, 0x80, "", 0);
+    expect_frame(fd, 0x8a, "p");
+    expect_frame(fd, 0x81, "too long"); /* once */
+    rig_ws_frame(fd, 0x01, "goes ", 5);
+    rig_ws_frame(fd, 0x80, "on", 2);
+    expect_frame(fd, 0x81, "goes on");
+    rig_ws_frame(fd, 0x01, text, sizeof text);
+    rig_ws_frame(fd, 0x00, "\xff", 1); /* what is passed over is text all the same */
+    expect_close(fd, 1007);
+    close(fd);
+    fd = rig_ws_connect(r, "/lenient", "");
+    rig_ws_frame(fd, 0x81, "cut", 3);
+    rig_ws_frame(fd, 0x81, text, sizeof text);
+    rest = rig_read_all(fd);
+    EXPECT_STR(rest, "");
+    free(rest);
+    close(fd);
+}
+
+TEST(a_text_that_is_too_long_is_passed_over_for_who_asks)
+{
+    run(client_too_long);
+}
+
 /* What a paused peer sends waits in its own socket. */
 static void client_pause_flood(struct rig *r)
 {
@@ -314,6 +352,31 @@ static void client_deflate(struct rig *r)
     shutdown(fd, SHUT_WR);
     expect_close(fd, 1007);
     close(fd);
+}
+
+/* A few bytes that become many are inflated, and kept by nobody. */
+static void client_deflate_too_long(struct rig *r)
+{
+    static char bomb[4 << 20];
+    int fd = rig_ws_connect(r, "/lenient", "Sec-WebSocket-Extensions: permessage-deflate\r\n");
+
+    memset(bomb, 'x', sizeof bomb);
+    for (size_t frames = 1; frames < 10; frames += 4) {
+        send_deflated(fd, 0x41, bomb, sizeof bomb, frames);
+        expect_frame(fd, 0x81, "too long");
+        send_deflated(fd, 0x41, "short", 5, frames);
+        expect_frame(fd, 0x81, "short");
+    }
+    close(fd);
+}
+
+TEST(a_compressed_text_that_is_too_long_is_passed_over_too)
+{
+    struct rig r;
+
+    rig_setup(&r, routes, sizeof routes / sizeof *routes);
+    r.options.compress = true;
+    rig_run(&r, client_deflate_too_long);
 }
 
 TEST(compressed_messages_pass_both_ways)

@@ -97,6 +97,33 @@ static const struct ws_ops echo_ops = {
     .on_closed = echo_closed,
 };
 
+/* Tells of a text that was too long; cuts the connection for one who asked for that. */
+static inline void echo_too_long(void *arg)
+{
+    struct rig *r = arg;
+
+    if (r->pong_cuts) {
+        ws_abort(r->ws);
+        r->ws = NULL;
+        return;
+    }
+    ws_send_text(r->ws, "too long", 8);
+}
+
+static inline void on_lenient(struct http_request *rq)
+{
+    static const struct ws_ops ops = {
+        .on_text = echo_text,
+        .on_text_too_long = echo_too_long,
+        .on_binary = echo_binary,
+        .on_drain = echo_drain,
+        .on_closed = echo_closed,
+    };
+    struct rig *r = http_context(rq);
+
+    r->ws = ws_accept(rq, NULL, &ops, r);
+}
+
 static inline void on_ws(struct http_request *rq)
 {
     struct rig *r = http_context(rq);
@@ -133,6 +160,7 @@ static inline void on_resume(struct http_request *rq)
 
 static const struct route routes[] = {
     {HTTP_GET_M, "/ws", on_ws, ROLE_OWN, ROUTE_UPGRADE, 0, NULL},
+    {HTTP_GET_M, "/lenient", on_lenient, ROLE_OWN, ROUTE_UPGRADE, 0, NULL},
     {HTTP_GET_M, "/refuse", on_refuse, ROLE_OWN, ROUTE_UPGRADE, 0, NULL},
     {HTTP_GET_M, "/resume", on_resume, ROLE_OWN, 0, 0, NULL},
     {HTTP_GET_M, "/closed", on_closed, ROLE_OWN, 0, 0, NULL},

@@ -204,6 +204,14 @@ static void console_on_text(void *arg, const char *text, size_t len)
         console_type_all(c, text, len);
 }
 
+static void console_on_too_long(void *arg)
+{
+    struct console *c = arg;
+
+    if (!c->closing)
+        c->ops->too_long(c);
+}
+
 static size_t console_on_binary(void *arg, const void *bytes, size_t len, bool last)
 {
     struct console *c = arg;
@@ -246,12 +254,14 @@ static void console_on_closed(void *arg, int code)
     console_end(arg, code);
 }
 
-static const struct ws_ops ws_ops = {
-    .on_text = console_on_text,
-    .on_binary = console_on_binary,
-    .on_drain = console_on_drain,
-    .on_pong = console_on_pong,
-    .on_closed = console_on_closed,
+#define CONSOLE_WS_OPS                                                                             \
+    .on_text = console_on_text, .on_binary = console_on_binary, .on_drain = console_on_drain,      \
+    .on_pong = console_on_pong, .on_closed = console_on_closed
+
+static const struct ws_ops strict_ops = {CONSOLE_WS_OPS};
+static const struct ws_ops lenient_ops = {
+    CONSOLE_WS_OPS,
+    .on_text_too_long = console_on_too_long,
 };
 
 /* --- the beginning ------------------------------------------------------------------------ */
@@ -303,7 +313,7 @@ struct console *console_open(struct http_request *rq, const struct console_open 
         console_end(c, 0);
         return NULL;
     }
-    c->ws = ws_accept(rq, o->protocol, &ws_ops, c);
+    c->ws = ws_accept(rq, o->protocol, o->ops->too_long != NULL ? &lenient_ops : &strict_ops, c);
     if (c->ws == NULL) {
         console_end(c, 0);
         return NULL;

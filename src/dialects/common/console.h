@@ -38,6 +38,8 @@ struct console_ops {
     void (*notice)(struct console *c, const struct viewer_notice *n);
     /* A text frame [typed]. */
     void (*text)(struct console *c, const char *text, size_t len);
+    /* A text frame was longer than text_max, and has been passed over [it ends with 1009]. */
+    void (*too_long)(struct console *c);
     /* A piece of a binary frame; how many bytes were taken, as in ws.h [typed]. */
     size_t (*binary)(struct console *c, const void *bytes, size_t len, bool last);
     /* Input was not taken: only a watcher, another's lease, standard input closed. */

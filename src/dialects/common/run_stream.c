@@ -23,14 +23,19 @@ static void stream_end(struct run_stream *r)
     stream_free(&r->pending);
 }
 
-/* In the middle of what is behind the output nothing else can be said. */
+/* Where nothing can be said, as in the middle of what is behind the output, it is broken off: in good
+ * order a stream ends with its process only, and that is what clients take it for. */
 static void stream_drain(struct pending *p)
 {
     struct run_stream *r = list_entry(p, struct run_stream, pending);
 
-    if (r->viewer != NULL && r->ops->going != NULL)
+    if (r->viewer != NULL && r->ops->going != NULL) {
         r->ops->going(r);
-    stream_end(r);
+        stream_end(r);
+    } else {
+        http_stream_abort(r->out);
+        stream_free(p);
+    }
 }
 
 static const struct pending_kind stream_kind = {.drain = stream_drain, .free = stream_free};

@@ -23,7 +23,7 @@ struct run_stream_ops {
     /* The process has ended and all of its output is sent: what comes behind it. Asked again
      * whenever there is room, until it says that this is all. */
     bool (*end)(struct run_stream *r);
-    /* The daemon goes, and the stream with it [nothing is said]. */
+    /* The daemon goes, and the stream with it; NULL: nothing can be said, and it is broken off. */
     void (*going)(struct run_stream *r);
 };
 

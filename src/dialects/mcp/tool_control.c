@@ -144,7 +144,6 @@ void tool_signal(struct call *c, const json_t *arguments)
 struct stopping {
     struct job job;
     struct process *process; /* referenced */
-    bool forget;
 };
 
 static void stopping_free(struct stopping *s)
@@ -197,9 +196,7 @@ static void stopping_answer(struct call *c, const struct process_view *v, const 
 static void stopping_on_ended(void *arg, struct process *p, const struct survivors *left)
 {
     struct stopping *s = arg;
-    struct mcp *m = s->job.mcp;
     struct call *c = s->job.call;
-    bool forget = s->forget;
     struct process_view v;
 
     process_ref(p);
@@ -207,9 +204,6 @@ static void stopping_on_ended(void *arg, struct process *p, const struct survivo
     process_view(p, &v);
     if (c != NULL)
         stopping_answer(c, &v, left);
-    /* Only what is in the table can be dropped from it, and only once. */
-    if (forget && !v.running && engine_find(m->engine, v.id, NULL) == p)
-        process_forget(p);
     process_unref(p);
 }
 
@@ -234,6 +228,8 @@ void tool_stop(struct call *c, const json_t *arguments)
         return;
     }
     s->process = process_ref(p);
-    s->forget = a.forget;
-    process_end(p, a.grace_ms, "api", stopping_on_ended, s);
+    if (a.forget)
+        process_delete(p, a.grace_ms, "api", stopping_on_ended, s);
+    else
+        process_end(p, a.grace_ms, "api", stopping_on_ended, s);
 }

@@ -33,8 +33,21 @@ static void removal_on_free(struct op *op)
     removal_free(r);
 }
 
-/* Going waits for it: the end has a bound of its own. */
-static const struct op_kind removal_kind = {.on_drain = NULL, .on_free = removal_on_free};
+/* The end may take longer than we are waited for. It goes on under the next worker. */
+static void removal_on_going(struct op *op)
+{
+    struct removal *r = list_entry(op, struct removal, op);
+    struct hf_error err;
+
+    if (r->rq != NULL) {
+        hf_fail(&err, HF_E_shutting_down, "the daemon is going; what was asked for goes on");
+        http_reply_error(r->rq, &err);
+    }
+    removal_on_free(op);
+}
+
+static const struct op_kind removal_kind = {.on_drain = removal_on_going,
+                                            .on_free = removal_on_free};
 
 static void removal_on_gone(void *user)
 {
@@ -54,23 +67,13 @@ static void removal_answer(struct removal *r, const struct survivors *s)
     answer_send(r->rq, 200, &o);
 }
 
-/* Only what is in the table can be dropped from it, and only once. */
-static void forget(struct engine *e, struct process *p)
-{
-    struct process_view v;
-
-    process_view(p, &v);
-    if (!v.running && engine_find(e, v.id, NULL) == p)
-        process_forget(p);
-}
-
 static void removal_on_ended(void *arg, struct process *p, const struct survivors *s)
 {
     struct removal *r = arg;
 
+    (void)p;
     if (r->rq != NULL)
         removal_answer(r, s);
-    forget(r->op.native->engine, p);
     removal_free(r);
 }
 
@@ -92,5 +95,5 @@ void remove_handle(struct http_request *rq)
     r->rq = rq;
     r->process = process_ref(p);
     http_set_user(rq, r, removal_on_gone);
-    process_end(p, grace_ms, "api", removal_on_ended, r);
+    process_delete(p, grace_ms, "api", removal_on_ended, r);
 }

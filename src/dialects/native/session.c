@@ -52,8 +52,23 @@ static void later_on_free(struct op *op)
     later_free(l);
 }
 
-/* Both have a bound of their own, so going waits for the answer. */
-static const struct op_kind later_kind = {.on_drain = NULL, .on_free = later_on_free};
+/* One that is made is there soon, and going waits for that. An end may take longer than we are
+ * waited for, and goes on under the next worker. */
+static void later_on_going(struct op *op)
+{
+    struct later *l = list_entry(op, struct later, op);
+    struct hf_error err;
+
+    if (l->session == NULL)
+        return;
+    if (l->rq != NULL) {
+        hf_fail(&err, HF_E_shutting_down, "the daemon is going; what was asked for goes on");
+        http_reply_error(l->rq, &err);
+    }
+    later_on_free(op);
+}
+
+static const struct op_kind later_kind = {.on_drain = later_on_going, .on_free = later_on_free};
 
 static void later_on_gone(void *user)
 {

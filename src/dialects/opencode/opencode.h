@@ -84,6 +84,7 @@ void oc_uuid(char out[37]);
 /* The shell of who names none; out: PATH_MAX. */
 const char *oc_shell(char out[PATH_MAX]);
 bool oc_is_shell(const char *path);
+bool oc_is_fish(const char *path);                          /* whose language is another */
 bool oc_find_program(const char *name, char out[PATH_MAX]); /* in PATH, or a path itself */
 
 /* --- pty.c ----------------------------------------------------------------------------------- */

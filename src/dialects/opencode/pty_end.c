@@ -43,6 +43,7 @@ static void removal_on_free(struct pending *p)
     struct removal *r = list_entry(p, struct removal, pending);
     struct dispose *d = r->dispose;
 
+    process_end_cancel(r->process, r);
     removal_free(p);
     if (d != NULL && --d->open == 0) {
         free(d->directory);
@@ -55,7 +56,28 @@ static void removal_on_gone(void *user)
     ((struct removal *)user)->rq = NULL;
 }
 
-static const struct pending_kind removal_kind = {.free = removal_on_free};
+static void answer_going(struct http_request **rq)
+{
+    struct hf_error err;
+
+    if (*rq == NULL)
+        return;
+    http_set_user(*rq, NULL, NULL);
+    hf_fail(&err, HF_E_shutting_down, "the daemon is going; what was asked for goes on");
+    oc_error(*rq, &err);
+    *rq = NULL;
+}
+
+/* The end may take longer than we are waited for. It goes on under the next worker. */
+static void removal_drain(struct pending *p)
+{
+    struct removal *r = list_entry(p, struct removal, pending);
+
+    answer_going(r->dispose != NULL ? &r->dispose->rq : &r->rq);
+    removal_on_free(p);
+}
+
+static const struct pending_kind removal_kind = {.drain = removal_drain, .free = removal_on_free};
 
 bool oc_is_being_removed(const struct oc *oc, const char *id)
 {
@@ -80,6 +102,18 @@ static void removal_answer(struct http_request *rq)
         oc_send_true(rq);
 }
 
+/* Several may remove it at once: who comes first tells the others' clients as well. */
+static void removal_tell(struct oc *oc, struct process *p)
+{
+    struct process_view v;
+
+    process_view(p, &v);
+    if (engine_find(oc->engine, v.id, NULL) != p)
+        return;
+    oc_tell_deleted(oc, &v);
+    process_forget(p);
+}
+
 /* What the engine told of the exit is looked at while the removal is known, so that clients
  * hear that it was deleted and not that it has exited. */
 static void removal_on_ended(void *arg, struct process *p, const struct survivors *s)
@@ -87,13 +121,10 @@ static void removal_on_ended(void *arg, struct process *p, const struct survivor
     struct removal *r = arg;
     struct dispose *d = r->dispose;
     struct http_request *rq = r->rq;
-    struct process_view v;
 
     (void)s;
     oc_tell_now(r->oc);
-    process_view(p, &v);
-    oc_tell_deleted(r->oc, &v);
-    process_forget(p);
+    removal_tell(r->oc, p);
     oc_tell_now(r->oc);
     removal_free(&r->pending);
     if (d != NULL)
@@ -114,7 +145,7 @@ static void removal_begin(struct oc *oc, struct process *p, struct http_request 
     pending_init(&r->pending, &oc->pending, &removal_kind);
     if (rq != NULL)
         http_set_user(rq, r, removal_on_gone);
-    process_end(p, OC_PTY_GRACE_MS, "api", removal_on_ended, r);
+    process_delete(p, OC_PTY_GRACE_MS, "api", removal_on_ended, r);
 }
 
 void oc_pty_remove(struct http_request *rq)

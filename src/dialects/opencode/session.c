@@ -117,12 +117,31 @@ static void answer_session(struct http_request *rq, struct session *s)
 struct later {
     struct pending pending;
     struct http_request *rq; /* NULL: the client has gone */
+    struct session *session; /* of a deletion, until it is done */
 };
 
 static void later_free(struct pending *p)
 {
     pending_fini(p);
     free(list_entry(p, struct later, pending));
+}
+
+/* One that is made is there soon, and going waits for that. An end may take longer than we are
+ * waited for, and goes on under the next worker. */
+static void later_drain(struct pending *p)
+{
+    struct later *l = list_entry(p, struct later, pending);
+    struct hf_error err;
+
+    if (l->session == NULL)
+        return;
+    session_delete_leave(l->session, l);
+    if (l->rq != NULL) {
+        http_set_user(l->rq, NULL, NULL);
+        hf_fail(&err, HF_E_shutting_down, "the daemon is going; what was asked for goes on");
+        oc_error(l->rq, &err);
+    }
+    later_free(p);
 }
 
 static void later_on_gone(void *user)
@@ -132,7 +151,7 @@ static void later_on_gone(void *user)
 
 static struct later *later_new(struct http_request *rq)
 {
-    static const struct pending_kind kind = {.free = later_free};
+    static const struct pending_kind kind = {.drain = later_drain, .free = later_free};
     struct later *l = hf_xalloc(sizeof *l);
 
     l->rq = rq;
@@ -307,7 +326,11 @@ static void deletion_done(void *arg, const struct survivors *v, size_t ended)
 void oc_session_delete(struct http_request *rq)
 {
     struct session *s = oc_session(rq);
+    struct later *l;
 
-    if (s != NULL)
-        session_delete(s, -1, deletion_done, later_new(rq));
+    if (s == NULL)
+        return;
+    l = later_new(rq);
+    l->session = s;
+    session_delete(s, -1, deletion_done, l);
 }

@@ -158,7 +158,7 @@ static int spawn(struct run *r, struct session *s, const struct oc_order *w, con
 {
     static const struct spec_env env[] = {{"TERM", "dumb"}};
     char shell[PATH_MAX];
-    const char *fish = strstr(oc_shell(shell), "fish");
+    bool fish = oc_is_fish(oc_shell(shell)); /* which does not read the script */
     const char *const args[] = {"-l", "-c", script, "opencode", text};
     const char *const plain[] = {"-l", "-c", text};
     struct buf metadata = {0};
@@ -168,8 +168,8 @@ static int spawn(struct run *r, struct session *s, const struct oc_order *w, con
     put_metadata(&metadata, w, oc_session_directory(r->oc, s));
     spec_init(&spec);
     spec.command = shell;
-    spec.args = fish != NULL ? plain : args;
-    spec.arg_count = fish != NULL ? 3 : 5;
+    spec.args = fish ? plain : args;
+    spec.arg_count = fish ? 3 : 5;
     spec.cwd = oc_session_directory(r->oc, s);
     spec.env = env;
     spec.env_count = 1;

@@ -32,6 +32,11 @@ bool oc_is_shell(const char *path)
     return false;
 }
 
+bool oc_is_fish(const char *path)
+{
+    return strcmp(base_name(path), "fish") == 0;
+}
+
 static bool is_program(const char *path)
 {
     struct stat st;

@@ -93,7 +93,10 @@ static void end_process(struct http_request *rq, struct process *p, int64_t grac
 
     e->process = process_ref(p);
     e->tag = hf_xstrdup(tag);
-    process_end(p, grace_ms, "api", ending_on_end, e);
+    if (tag != NULL)
+        process_delete(p, grace_ms, "api", ending_on_end, e);
+    else
+        process_end(p, grace_ms, "api", ending_on_end, e);
 }
 
 static void end_session(struct http_request *rq, struct session *s)

@@ -89,16 +89,18 @@ static bool ask_follow(struct http_request *rq, bool *follow)
     return false;
 }
 
-/* A client that comes back says where it was. */
-static bool ask_since(struct http_request *rq, struct log_filter *f)
+/* A client that comes back says where it was, and goes on there: a tail was for its first request,
+ * and would now leave out what it has missed. */
+static bool ask_begin(struct http_request *rq, struct log_filter *f)
 {
     const char *last = http_header(rq, "Last-Event-ID");
     int64_t since = 0;
 
-    if (!agent_number(rq, "since", INT64_MAX, &since))
+    if (!agent_number(rq, "since", INT64_MAX, &since) ||
+        !agent_number(rq, "tail", INT64_MAX, &f->tail))
         return false;
-    if (last != NULL)
-        (void)text_to_i64(last, 0, INT64_MAX, &since);
+    if (last != NULL && text_to_i64(last, 0, INT64_MAX, &since))
+        f->tail = -1;
     f->since = (uint64_t)since;
     return true;
 }
@@ -146,8 +148,7 @@ void agent_logs(struct http_request *rq)
     struct log_filter f = {.tail = -1};
     bool follow;
 
-    if (p == NULL || !ask_stream(rq, p, &f) || !ask_since(rq, &f) || !ask_follow(rq, &follow) ||
-        !agent_number(rq, "tail", INT64_MAX, &f.tail))
+    if (p == NULL || !ask_stream(rq, p, &f) || !ask_begin(rq, &f) || !ask_follow(rq, &follow))
         return;
     if (follow)
         agent_follow(rq, p, &f);

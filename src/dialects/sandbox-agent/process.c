@@ -68,12 +68,15 @@ static void create_done(struct http_request *rq, struct process *p, const struct
         agent_error(rq, err);
 }
 
+/* Those on their way count, or many that are asked for at once would all find room. */
 static bool has_room(struct agent *a)
 {
     struct engine_stats stats;
+    size_t count;
 
     engine_stats(a->engine, &stats);
-    return stats.running < a->runs || stats.running - a->runs < (size_t)a->config.max_concurrent;
+    count = stats.running + stats.starting;
+    return count < a->runs || count - a->runs < (size_t)a->config.max_concurrent;
 }
 
 static void create_spawn(struct http_request *rq, const struct spawn_spec *spec)

@@ -110,6 +110,14 @@ static void terminal_text(struct console *c, const char *text, size_t len)
     buf_fini(&f.bytes);
 }
 
+static void terminal_too_long(struct console *c)
+{
+    char text[100];
+
+    snprintf(text, sizeof text, "terminal frame exceeds %d bytes", FRAME_BYTES);
+    send_error(c, text);
+}
+
 static size_t terminal_binary(struct console *c, const void *bytes, size_t len, bool last)
 {
     (void)bytes;
@@ -122,6 +130,7 @@ static const struct console_ops ops = {
     .gap = terminal_gap,
     .exited = terminal_exited,
     .text = terminal_text,
+    .too_long = terminal_too_long,
     .binary = terminal_binary,
     .refused = terminal_refused,
 };

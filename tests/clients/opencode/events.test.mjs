@@ -53,6 +53,20 @@ withDaemon('opencode: events', {}, (d) => {
         }
     });
 
+    /* Each of those who waited for the end said so. */
+    it('a PTY that several remove at once is deleted once', async () => {
+        const l = await oc().listen();
+        await l.until((e) => e.type === 'server.connected');
+        const p = await oc().sh('trap "" HUP TERM; echo up; while :; do sleep 0.05; done');
+        await oc().attach(p.id).sees('up');
+        const answers = await Promise.all([1, 2, 3].map(() => oc().v2.pty.remove({ ptyID: p.id })));
+        assert.deepEqual(answers.map((a) => a.data), [true, true, true]);
+        const q = await oc().sh('exit 0'); // behind all that there is to hear
+        await l.until((e) => e.type === 'pty.exited' && e.properties.id === q.id);
+        assert.deepEqual(l.events.filter(of(p.id)).map((e) => e.type), ['pty.created', 'pty.deleted']);
+        l.close();
+    });
+
     it('what others do to terminals is told too', async () => {
         const l = await oc().listen();
         await l.until((e) => e.type === 'server.connected');

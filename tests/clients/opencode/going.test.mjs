@@ -117,4 +117,35 @@ withDaemon('opencode: going', {}, (d) => {
         await oc().v2.pty.remove({ ptyID: p.id });
         await waitUntil(async () => (await running()).length === 0, 'the end of all');
     });
+
+    /* The connections were cut without an answer, and the terminals stayed on /api/pty as exited ones. */
+    it('replaced while terminals and a session are being removed: who asked is told, and they go', async () => {
+        const other = new OpenCode(d, { directory: '/usr' });
+        const line = 'trap "" HUP TERM; echo up; while :; do sleep 0.05; done';
+        const all = [await oc().sh(line), await oc().sh(line), await other.sh(line)];
+        for (const [i, p] of all.entries()) {
+            const a = (i < 2 ? oc() : other).attach(p.id);
+            await a.sees('up');
+            await a.drop();
+        }
+        const s = await session();
+        const run = shell(s, 'trap "" TERM; while :; do sleep 0.05; done');
+        await waitUntil(async () => (await oc().v2.session.status()).data[s.id], 'the session to be busy');
+        const old = d.workerPid();
+        const answers = [
+            oc().v2.pty.remove({ ptyID: all[0].id }),
+            oc().v2.v2.pty.remove({ ptyID: all[1].id }),
+            other.v2.instance.dispose(),
+            oc().v2.session.delete({ sessionID: s.id }),
+        ];
+        for (const a of answers) a.catch(() => {}); // looked at below
+        await settle(d);
+        process.kill(d.keeperPid(), 'SIGHUP');
+        for (const a of answers) assert.equal((await a).response.status, 503);
+        assert.equal((await run).response.status, 503);
+        await d.nextWorker(old);
+        await waitUntil(async () => (await d.list('?pty=true')).length === 0, 'the terminals to go', 20000);
+        await waitUntil(async () => (await running()).length === 0, 'the command to end');
+        assert.equal((await oc().v2.session.get({ sessionID: s.id })).error.name, 'NotFoundError');
+    });
 });

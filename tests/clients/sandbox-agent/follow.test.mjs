@@ -91,6 +91,26 @@ withDaemon('sandbox-agent: follow', {}, (d) => {
         await c.deleteProcess(p.id);
     });
 
+    /* The tail was counted anew, and what came between the last entry and those few was never given. */
+    it('follow: who comes back with Last-Event-ID misses nothing for a tail that it once asked for', async () => {
+        const c = await client();
+        const p = await c.createProcess(sh('for i in 1 2 3 4 5 6; do echo $i; read x; done'));
+        for (let n = 1; n <= 6; n++) {
+            await waitUntil(async () => (await c.getProcessLogs(p.id)).entries.length === n, `${n}`);
+            await enter(c, p);
+        }
+        const ids = async (path, last) => {
+            const a = await d.request('GET', `${BASE}/v1/processes/${p.id}/logs?tail=2${path}`, { headers: { 'Last-Event-ID': last } });
+            return [...a.text.matchAll(/"sequence":(\d+)/g)].map((m) => Number(m[1]));
+        };
+        for (const path of ['&follow=true', '']) {
+            assert.deepEqual(await ids(path, '2'), [3, 4, 5, 6]);
+            assert.deepEqual(await ids(path, '6'), []);
+            assert.deepEqual(await ids(path, 'nonsense'), [5, 6], 'no place to go on at');
+        }
+        await c.deleteProcess(p.id);
+    });
+
     it('follow: deleting what runs ends it; who closes leaves the process alone', async () => {
         const c = await client();
         const p = await c.createProcess({ command: 'cat' });

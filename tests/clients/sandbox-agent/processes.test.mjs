@@ -202,6 +202,19 @@ withDaemon('sandbox-agent: processes', {}, (d) => {
         await c.setProcessConfig(config);
     });
 
+    /* Only those that ran were counted, so all that were asked for at once found room. */
+    it('the config counts for those that are asked for at once', async () => {
+        const c = await client();
+        const config = await c.getProcessConfig();
+        await c.setProcessConfig({ ...config, maxConcurrentProcesses: 2 });
+        const asked = await Promise.allSettled(Array.from({ length: 8 }, () => c.createProcess({ command: 'sleep', args: ['100'] })));
+        const made = asked.filter((a) => a.status === 'fulfilled').map((a) => a.value);
+        assert.equal(made.length, 2);
+        for (const a of asked) if (a.status === 'rejected') await refused(Promise.reject(a.reason), 409);
+        await killAndDelete(c, ...made);
+        await c.setProcessConfig(config);
+    });
+
     it('a process of the native API is seen here, and the other way round', async () => {
         const c = await client();
         const native = await d.spawn({ command: 'sleep', args: ['100'], tag: 'ours' });
