@@ -46,6 +46,7 @@ static void end_finish(struct process *p, const struct survivors *s)
     p->end_phase = END_NONE;
     if (p->rec.head->deleting && !process_is_running(p))
         process_forget(p);
+    retention_trim(p->engine); /* it was passed over meanwhile */
     process_unref(p);
 }
 

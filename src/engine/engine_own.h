@@ -219,6 +219,7 @@ struct process *registry_find_tag(struct engine *e, const char *tag, bool living
 /* retention.c */
 void retention_add(struct engine *e, struct process *p);
 void retention_run(struct engine *e);
+void retention_trim(struct engine *e); /* to as many as are kept */
 void spare_init(struct engine *e);
 void spare_fini(struct engine *e);
 void spare_offer(struct engine *e, struct record *r); /* takes it in any case */

@@ -49,7 +49,7 @@ static bool forget_one(struct engine *e)
     return false;
 }
 
-static void trim(struct engine *e)
+void retention_trim(struct engine *e)
 {
     while (e->retained > e->options.retain_count && forget_one(e))
         ;
@@ -62,7 +62,7 @@ static void retention_on_trim(void *arg)
     if (e->events.wake.queued)
         loop_defer(e->loop, &e->trim);
     else
-        trim(e);
+        retention_trim(e);
 }
 
 /* Who hears of an exit wants to look at the process, so they are told before it is too many. */
