@@ -143,6 +143,30 @@ TEST(a_bad_handshake_is_refused)
     run(client_handshake);
 }
 
+#define LINK "Authorization: Bearer hfl_of_nobody\r\n"
+
+/* Anybody can send this; what a WebSocket cannot be made of was taken for one, and the worker died. */
+static void client_link(struct rig *r)
+{
+    int fd = rig_connect(r);
+
+    rig_puts(fd, "GET /shared HTTP/1.1\r\n" RIG_WS_HEAD LINK "\r\n");
+    free(rig_read_until(fd, "\r\n\r\n"));
+    expect_close(fd, WS_CODE_LINK_ENDED);
+    close(fd);
+    EXPECT_ANSWER(r, "GET /shared HTTP/1.1\r\n" RIG_WS_HEAD LINK "Content-Length: 5\r\n\r\nhello",
+                  401, "unauthorized");
+    EXPECT_ANSWER(r,
+                  "GET /shared HTTP/1.1\r\n" RIG_WS_HEAD LINK
+                  "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+                  401, "unauthorized");
+}
+
+TEST(a_link_of_nobody_is_refused_with_or_without_a_body)
+{
+    run(client_link);
+}
+
 static void client_subprotocol(struct rig *r)
 {
     int fd = rig_connect(r);
