@@ -98,6 +98,11 @@ const char *http1_header(const struct http1 *p, const char *name, size_t *at);
 /* One after the other: start with *at = 0; false: no more. */
 bool http1_next_header(const struct buf *headers, size_t *at, const char **name,
                        const char **value);
+/*
+ * The next of a comma-separated list, without the blanks around it; the list moves on behind it.
+ * NULL: no more. The one way to read such a list: two would not agree on what a peer sent.
+ */
+const char *http1_next_item(const char **list, size_t *len);
 /* Is the token in the comma-separated list (case-insensitive)? NULL list: no. */
 bool http1_has_token(const char *list, const char *token);
 
