@@ -145,7 +145,8 @@ static void watch_arm(struct watch *w)
 
     if (w->want == w->armed)
         return;
-    e.events = (w->want & LOOP_READ ? EPOLLIN : 0) | (w->want & LOOP_WRITE ? EPOLLOUT : 0);
+    e.events = (w->want & LOOP_READ ? EPOLLIN : 0) | (w->want & LOOP_WRITE ? EPOLLOUT : 0) |
+               (w->want & LOOP_LEAVE ? EPOLLRDHUP | EPOLLET : 0);
     rc = epoll_ctl(w->loop->fd, op, w->fd, &e);
     assert(rc == 0); /* a regular file, or two watches of one fd: our own mistake */
     (void)rc;
@@ -169,12 +170,16 @@ static void watch_on_events(struct watch *w, uint32_t events)
     if (w->closed)
         return;
     if (events & (EPOLLERR | EPOLLHUP))
-        got = LOOP_READ | LOOP_WRITE;
+        got = LOOP_READ | LOOP_WRITE | LOOP_LEAVE;
+    if (events & EPOLLRDHUP)
+        got |= LOOP_LEAVE;
     if (events & EPOLLIN)
         got |= LOOP_READ;
     if (events & EPOLLOUT)
         got |= LOOP_WRITE;
     got &= w->want;
+    if ((got & LOOP_LEAVE) && (events & (EPOLLERR | EPOLLHUP)))
+        got |= LOOP_CUT;
     w->loop->events++;
     if (got != 0)
         w->fn(w, got, w->arg); /* may close w */
@@ -282,7 +287,7 @@ struct watch *watch_new(struct loop *l, int fd, watch_fn *fn, void *arg)
 
 void watch_set(struct watch *w, int events)
 {
-    assert(!w->closed);
+    assert(!w->closed && (events == LOOP_LEAVE || (events & ~(LOOP_READ | LOOP_WRITE)) == 0));
     w->want = events;
     list_remove(&w->link);
     if (w->want != w->armed)

@@ -13,6 +13,7 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/io.h"
@@ -28,11 +29,17 @@ static bool conn_is_reading(const struct conn *c)
     return !c->paused && !c->eof && !c->connecting && c->in.len < CONN_KEEP_BYTES;
 }
 
-/* The one place that decides what the loop watches for. */
+/*
+ * The one place that decides what the loop watches for. A peer that is neither read nor written to
+ * may still leave. One that we dialled is paused for the sake of another, which is watched: its own
+ * last words are good whatever has become of it, and its end is noticed when they are read.
+ */
 static void conn_update_interest(struct conn *c)
 {
+    int want = (conn_is_reading(c) ? LOOP_READ : 0) | (c->blocked ? LOOP_WRITE : 0);
+
     if (!c->ended)
-        watch_set(c->watch, (conn_is_reading(c) ? LOOP_READ : 0) | (c->blocked ? LOOP_WRITE : 0));
+        watch_set(c->watch, want == 0 && !c->dialled ? LOOP_LEAVE : want);
 }
 
 static char *peer_name(const struct sockaddr *peer, uid_t uid)
@@ -386,8 +393,10 @@ void conn_shutdown_write(struct conn *c)
         tls_shutdown(c->tls, &c->out);
         conn_flush(c);
     }
-    if (!c->ended && c->out.len == 0)
+    if (!c->ended && c->out.len == 0) {
+        c->shut = true;
         shutdown(c->fd, SHUT_WR);
+    }
 }
 
 void conn_set_blocked(struct conn *c, bool blocked)
@@ -573,11 +582,46 @@ static void conn_on_readable(struct conn *c)
         conn_receive(c);
 }
 
+bool conn_may_bring(const struct conn *c, uint64_t bytes)
+{
+    int unread = 0;
+
+    return c->tls != NULL || ioctl(c->fd, FIONREAD, &unread) < 0 ||
+           c->in.len + (uint64_t)unread >= bytes;
+}
+
+/* Nobody is there any more: an error, or an end of both directions without our having ended ours. */
+static bool conn_is_cut(struct conn *c)
+{
+    socklen_t len = sizeof c->errnum;
+
+    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &c->errnum, &len) < 0)
+        c->errnum = errno;
+    return c->errnum != 0 || !c->shut;
+}
+
+/* The peer leaves while it is not read. What it has sent before may still be wanted. */
+static void conn_on_leave(struct conn *c, int events)
+{
+    if ((events & LOOP_CUT) && conn_is_cut(c))
+        conn_end(c);
+    else if (c->eof)
+        return; /* that is known */
+    else if (!c->paused)
+        conn_on_eof(c); /* as if the little that is held had been followed by it */
+    else if (c->proto->on_last != NULL)
+        c->proto->on_last(c);
+}
+
 static void conn_on_event(struct watch *w, int events, void *arg)
 {
     struct conn *c = arg;
 
     (void)w;
+    if (events & LOOP_LEAVE) {
+        conn_on_leave(c, events);
+        return;
+    }
     if (c->connecting) {
         conn_on_connected(c);
         return;

@@ -159,6 +159,34 @@ describe('WebSocket through the gateway', () => {
         up.raw.destroy();
     });
 
+    it('a client that is held back is missed when it is gone', async () => {
+        const deaf = await rawUpstream((c) => {
+            c.onData = () => {
+                c.onData = null;
+                c.socket.write('HTTP/1.1 101 S\r\nUpgrade: bytes\r\nConnection: Upgrade\r\n\r\n');
+                c.socket.pause();
+            };
+        });
+        const g = new Gateway({ sandboxes: { a: { address: '127.0.0.1', ports: { 80: deaf.port } } } });
+        await g.start();
+        const c = await RawConn.connect(g);
+        c.send('GET /v1/sandboxes/a/proxy/80/ HTTP/1.1\r\nHost: x\r\nUpgrade: bytes\r\nConnection: Upgrade\r\n\r\n');
+        await c.readUntil('\r\n\r\n');
+        c.send(Buffer.alloc(30e6));
+        let before = -1;
+        await waitUntil(() => {
+            const stuck = before === c.socket.bytesWritten - c.socket.writableLength;
+            before = c.socket.bytesWritten - c.socket.writableLength;
+            return stuck && before > 0;
+        }, 'nobody to read any more');
+        assert.equal((await g.metrics()).holdfast_gateway_tunnels, 1);
+        await new Promise((done) => setTimeout(done, 500));
+        c.reset();
+        await waitUntil(async () => (await g.metrics()).holdfast_gateway_tunnels === 0, 'the end of the tunnel');
+        await g.stop();
+        await deaf.close();
+    });
+
     it('ends both sides when one is gone, and leaves no descriptor behind', async () => {
         const workers = () => fs.readFileSync(`/proc/${gw.g.pid}/task/${gw.g.pid}/children`, 'utf8').trim().split(' ');
         const fds = () => workers().reduce((n, pid) => n + fs.readdirSync(`/proc/${pid}/fd`).length, 0);

@@ -258,6 +258,54 @@ TEST(a_hang_up_without_interest_is_no_event)
     loop_free(s.loop);
 }
 
+static void count_leaves(struct watch *w, int events, void *arg)
+{
+    struct story *s = arg;
+
+    (void)w;
+    s->events = events;
+    tell(s, 'l');
+}
+
+static void run_for(struct story *s, uint64_t ms)
+{
+    timer_start(s->timer, ms);
+    loop_run(s->loop);
+}
+
+/* What is unread stays unread, so it must not wake the loop again and again. */
+TEST(who_does_not_read_is_told_once_that_the_peer_leaves)
+{
+    struct story s;
+    int p[2];
+
+    story_init(&s);
+    make_pair(p);
+    s.timer = timer_new(s.loop, on_timer, &s);
+    s.watch = watch_new(s.loop, p[0], count_leaves, &s);
+    watch_set(s.watch, LOOP_LEAVE);
+    REQUIRE(write(p[1], "unread", 6) == 6);
+    run_for(&s, 20);
+    EXPECT_STR(s.told, "tT");
+    shutdown(p[1], SHUT_WR);
+    run_for(&s, 20);
+    EXPECT_STR(s.told, "tTltT");
+    EXPECT_INT(s.events, LOOP_LEAVE);
+    watch_set(s.watch, 0);
+    run_for(&s, 1);
+    watch_set(s.watch, LOOP_LEAVE);
+    run_for(&s, 20);
+    EXPECT_STR(s.told, "tTltTtTltT");
+    io_close(&p[1]);
+    run_for(&s, 20);
+    EXPECT_STR(s.told, "tTltTtTltTltT");
+    EXPECT_INT(s.events, LOOP_LEAVE | LOOP_CUT);
+    watch_close(s.watch);
+    timer_close(s.timer);
+    io_close(&p[0]);
+    loop_free(s.loop);
+}
+
 /* A program that has ended before anybody waited for its output costs no call of epoll. */
 TEST(a_watch_that_is_closed_before_the_loop_runs_never_was)
 {
