@@ -26,7 +26,7 @@ static void conn_on_task(void *arg);
 
 static bool conn_is_reading(const struct conn *c)
 {
-    return !c->paused && !c->eof && !c->connecting && c->in.len < CONN_KEEP_BYTES;
+    return !c->paused && !c->eof && !c->eof_waits && !c->connecting && c->in.len < CONN_KEEP_BYTES;
 }
 
 /*
@@ -472,8 +472,16 @@ static void conn_on_plain(struct conn *c, size_t n)
 static void conn_on_eof(struct conn *c)
 {
     c->eof = true;
+    c->eof_waits = false;
     conn_update_interest(c);
     c->proto->on_eof(c);
+}
+
+/* The end came in one read with what stands before it: that is taken first. */
+static void conn_update_eof(struct conn *c)
+{
+    if (c->eof_waits && !c->paused && !c->ended)
+        conn_on_eof(c);
 }
 
 static void conn_on_cipher(struct conn *c, size_t n)
@@ -504,10 +512,13 @@ static void conn_on_cipher(struct conn *c, size_t n)
         used = conn_deliver(c, buf_data(plain), plain->len);
         conn_keep(c, buf_data(plain) + used, plain->len - used);
     }
-    if (rc == -ECONNRESET && !c->ended)
-        conn_on_eof(c);
-    else if (rc < 0)
+    if (rc == -ECONNRESET) {
+        c->eof_waits = true;
+        conn_update_interest(c);
+        conn_update_eof(c);
+    } else if (rc < 0) {
         conn_end(c);
+    }
 }
 
 /* One recv() per event: less than asked for means that there is no more. */
@@ -605,7 +616,7 @@ static void conn_on_leave(struct conn *c, int events)
 {
     if ((events & LOOP_CUT) && conn_is_cut(c))
         conn_end(c);
-    else if (c->eof)
+    else if (c->eof || c->eof_waits)
         return; /* that is known */
     else if (!c->paused)
         conn_on_eof(c); /* as if the little that is held had been followed by it */
@@ -667,6 +678,7 @@ static void conn_on_task(void *arg)
     if (!c->ended && c->resume) {
         c->resume = c->paused = false;
         conn_on_resume(c);
+        conn_update_eof(c);
     }
     if (!c->ended)
         return;

@@ -68,8 +68,9 @@ struct conn {
     bool resume;   /* it does again: at the end of this turn */
     bool progress; /* the peer took bytes that were held; whoever asks clears it */
     bool eof;
-    bool last; /* on_last was called: what is unread is the last of it; set by whoever cares */
-    bool shut; /* our own direction is at its end */
+    bool eof_waits; /* TLS: it has come, but the owner has not taken all that came before it */
+    bool last;      /* on_last was called: what is unread is the last of it; set by whoever cares */
+    bool shut;      /* our own direction is at its end */
     bool ended;
     bool delivering; /* on_bytes is on the stack */
     bool asked;      /* a request has come, or a part of one: set by whoever takes it */
