@@ -132,6 +132,8 @@ describe('kubernetes:', () => {
         gw.resolver = `kubernetes:http://127.0.0.1:${api.port}?namespace=boxes&token_file=${gw.dir}/token`;
         for (const name of ['a', 'b', 'c', 'd', 'e']) api.pods.set(name, pod(name));
         api.pods.set('p', pod('p', { phase: 'Pending' }));
+        api.pods.set('twin-1', pod('twin-1', { label: 'twin' }));
+        api.pods.set('twin-2', pod('twin-2', { label: 'twin', phase: 'Failed' }));
         await gw.start();
     });
     after(async () => {
@@ -167,6 +169,25 @@ describe('kubernetes:', () => {
         api.pods.delete('a');
         tell('DELETED', a);
         await waitUntil(async () => (await status('a')) === 404, 'the deleted one');
+    });
+
+    it('one that failed or goes takes nothing from another of the same id', async () => {
+        assert.equal(await status('twin'), 200, 'a failed one is listed behind it');
+        put(pod('old', { label: 'moved', ip: '127.0.0.2', ports: '80=1' }));
+        await waitUntil(async () => (await status('moved')) === 502, 'the old pod, where nobody is');
+        put(pod('young', { label: 'moved' }));
+        await waitUntil(async () => (await status('moved')) === 200, 'the one that replaces it');
+        put(pod('old', { label: 'moved', deletion: '2026-01-01T00:00:00Z' }), 'MODIFIED');
+        const old = api.pods.get('old');
+        api.pods.delete('old');
+        tell('DELETED', old);
+        put(pod('after'));
+        await waitUntil(async () => (await status('after')) === 200, 'what was told behind it');
+        assert.equal(await status('moved'), 200);
+        const young = api.pods.get('young');
+        api.pods.delete('young');
+        tell('DELETED', young);
+        await waitUntil(async () => (await status('moved')) === 404, 'its own end');
     });
 
     it('goes on from the version of a bookmark when a watch ends', async () => {
