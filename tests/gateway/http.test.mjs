@@ -3,6 +3,7 @@
 // http.test.mjs - HTTP through the gateway: what arrives is what was sent, and nothing else
 
 import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -425,6 +426,44 @@ describe('upstreams that misbehave', () => {
         });
         assert.equal((await c.response()).body.toString(), 'ok');
         c.destroy();
+    });
+});
+
+describe('an access log that nobody reads', () => {
+    const many = async (g) => {
+        for (let i = 0; i < 400; i++) assert.equal((await ask(g.url('a', 80, `/${'x'.repeat(1500)}`))).status, 200);
+        const dropped = (await g.metrics()).holdfast_gateway_access_log_dropped_total;
+        assert.ok(dropped > 0 && dropped < 400, `${dropped} lines dropped`);
+    };
+
+    it('stops no request: standard output', async () => {
+        const g = await new Gateway({
+            sandboxes: { a: { address: '127.0.0.1', ports: { 80: up.port } } },
+            args: ['--access-log', '-'],
+        }).start();
+        g.child.stdout.pause();
+        await many(g);
+        g.child.stdout.resume();
+        await g.stop();
+        const lines = g.stdout.trim().split('\n').filter((l) => l.startsWith('{'));
+        assert.ok(lines.length > 10 && lines.every((l) => JSON.parse(l).status === 200), 'whole lines');
+    });
+
+    it('stops no request: a fifo, with or without a reader', async () => {
+        const g = new Gateway({
+            sandboxes: { a: { address: '127.0.0.1', ports: { 80: up.port } } },
+            args: ['--access-log', 'DIR/fifo'],
+        });
+        execFileSync('mkfifo', [`${g.dir}/fifo`]);
+        await g.start();
+        await many(g);
+        const reader = spawn('cat', [`${g.dir}/fifo`]);
+        let text = '';
+        reader.stdout.on('data', (d) => (text += d));
+        await waitUntil(() => text.split('\n').length > 10, 'the lines that had room');
+        assert.equal(JSON.parse(text.split('\n')[0]).status, 200);
+        reader.kill();
+        await g.stop();
     });
 });
 
