@@ -18,7 +18,7 @@ before(async () => Object.assign(up, await httpUpstream((req, res) => res.end('h
 after(() => up.close());
 
 describe('docker:', () => {
-    const engine = { containers: [], lists: 0, fails: 0, stalls: 0, events: new Set() };
+    const engine = { containers: [], lists: 0, fails: 0, floods: 0, stalls: 0, events: new Set() };
     let gw;
 
     const container = (name, label, ip = '127.0.0.1') => ({
@@ -53,6 +53,7 @@ describe('docker:', () => {
                     engine.lists++;
                     if (engine.fails-- > 0) return res.writeHead(500).end('{"message":"busy"}');
                     res.setHeader('content-type', 'application/json');
+                    if (engine.floods-- > 0) return res.end(JSON.stringify([...engine.containers, 'x'.repeat(17 << 20)]));
                     if (engine.stalls-- > 0) return res.write('[{"Id":');
                     res.end(JSON.stringify(engine.containers));
                 });
@@ -86,6 +87,16 @@ describe('docker:', () => {
         engine.containers = engine.containers.filter((c) => c.Labels['holdfast.sandbox'] !== 'alpha');
         event('die');
         await waitUntil(async () => (await status('alpha')) === 404, 'it to be gone');
+    });
+
+    it('says so when a list is too long, keeps what it knows, and asks again', async () => {
+        engine.floods = 1;
+        engine.containers.push(container('flood', 'flooded'));
+        event('start');
+        await waitUntil(() => /docker: the list of containers failed: it is too long/.test(gw.stderr), 'the reason');
+        await waitUntil(async () => (await ask(gw.url('flooded', 80))).status === 200, 'the next list');
+        engine.containers.pop();
+        event('die');
     });
 
     /* An event comes once: a list that failed after it once left the gateway with what it knew before. */
