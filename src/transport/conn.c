@@ -418,6 +418,7 @@ void conn_set_eof(struct conn *c)
 void conn_pause(struct conn *c)
 {
     c->paused = true;
+    c->resume = false; /* one that is still to come was for what was before */
     conn_update_interest(c);
 }
 
