@@ -14,6 +14,7 @@
 #include "base/loop.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -26,7 +27,8 @@
 #include "base/timers.h"
 
 #define LOOP_LOOK_NS                                                                               \
-    100000              /* a program's answer to a key takes half of it; a sleep costs as much */
+    100000 /* a program's answer to a key takes half of it; a sleep costs as much */
+#define LOOP_STARVED_MS 100
 #define LOOP_EVENTS 256 /* taken at once; what is left comes next turn */
 
 struct loop {
@@ -138,27 +140,35 @@ static void run_timers(struct loop *l)
     }
 }
 
-static void watch_arm(struct watch *w)
+/* False: the system has no room for it now. Any other failure is our own mistake: a regular file,
+ * or two watches of one fd. */
+static bool watch_arm(struct watch *w)
 {
     struct epoll_event e = {.data.ptr = w};
-    int op = w->armed == 0 ? EPOLL_CTL_ADD : w->want == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD, rc;
+    int op = w->armed == 0 ? EPOLL_CTL_ADD : w->want == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
 
     if (w->want == w->armed)
-        return;
-    e.events = (w->want & LOOP_READ ? EPOLLIN : 0) | (w->want & LOOP_WRITE ? EPOLLOUT : 0);
-    rc = epoll_ctl(w->loop->fd, op, w->fd, &e);
-    assert(rc == 0); /* a regular file, or two watches of one fd: our own mistake */
-    (void)rc;
+        return true;
+    e.events = (w->want & LOOP_READ ? EPOLLIN : 0) | (w->want & LOOP_WRITE ? EPOLLOUT : 0) |
+               (w->want & LOOP_LEAVE ? EPOLLRDHUP | EPOLLET : 0);
+    if (epoll_ctl(w->loop->fd, op, w->fd, &e) < 0) {
+        assert(errno == ENOMEM || errno == ENOSPC);
+        return false;
+    }
     w->armed = w->want;
+    return true;
 }
 
+/* Those for which there is no room stay, and are tried again before the next sleep. */
 static void arm_changed(struct loop *l)
 {
-    while (!list_is_empty(&l->changed)) {
-        struct watch *w = list_entry(l->changed.next, struct watch, link);
+    struct list *it, *tmp;
 
-        list_remove(&w->link);
-        watch_arm(w);
+    list_for_each (it, tmp, &l->changed) {
+        struct watch *w = list_entry(it, struct watch, link);
+
+        if (watch_arm(w))
+            list_remove(&w->link);
     }
 }
 
@@ -169,12 +179,16 @@ static void watch_on_events(struct watch *w, uint32_t events)
     if (w->closed)
         return;
     if (events & (EPOLLERR | EPOLLHUP))
-        got = LOOP_READ | LOOP_WRITE;
+        got = LOOP_READ | LOOP_WRITE | LOOP_LEAVE;
+    if (events & EPOLLRDHUP)
+        got |= LOOP_LEAVE;
     if (events & EPOLLIN)
         got |= LOOP_READ;
     if (events & EPOLLOUT)
         got |= LOOP_WRITE;
     got &= w->want;
+    if ((got & LOOP_LEAVE) && (events & (EPOLLERR | EPOLLHUP)))
+        got |= LOOP_CUT;
     w->loop->events++;
     if (got != 0)
         w->fn(w, got, w->arg); /* may close w */
@@ -183,10 +197,14 @@ static void watch_on_events(struct watch *w, uint32_t events)
 static int sleep_ms(const struct loop *l)
 {
     const struct due *d = due_first(&l->due);
+    bool starved = !list_is_empty(&l->changed); /* all that could be made have been */
+    uint64_t most = starved ? LOOP_STARVED_MS : INT_MAX;
 
     if (l->stopped || (d != NULL && d->at_ms <= l->now_ms))
         return 0;
-    return d == NULL ? -1 : d->at_ms - l->now_ms < INT_MAX ? (int)(d->at_ms - l->now_ms) : INT_MAX;
+    if (d == NULL)
+        return starved ? LOOP_STARVED_MS : -1;
+    return (int)(d->at_ms - l->now_ms < most ? d->at_ms - l->now_ms : most);
 }
 
 static void loop_turn(struct loop *l, bool may_sleep)
@@ -282,7 +300,7 @@ struct watch *watch_new(struct loop *l, int fd, watch_fn *fn, void *arg)
 
 void watch_set(struct watch *w, int events)
 {
-    assert(!w->closed);
+    assert(!w->closed && (events == LOOP_LEAVE || (events & ~(LOOP_READ | LOOP_WRITE)) == 0));
     w->want = events;
     list_remove(&w->link);
     if (w->want != w->armed)

@@ -17,7 +17,12 @@ struct loop;
 struct watch;
 struct timer;
 
-enum { LOOP_READ = 1, LOOP_WRITE = 2 };
+/*
+ * LOOP_LEAVE is for a socket that is not read for now, and stands alone: the peer has said its last
+ * byte. It comes once each time it is set, as what is unread would otherwise wake the loop for ever.
+ * LOOP_CUT is never asked for: it comes with LOOP_LEAVE for an error, or an end of both directions.
+ */
+enum { LOOP_READ = 1, LOOP_WRITE = 2, LOOP_LEAVE = 4, LOOP_CUT = 8 };
 
 typedef void watch_fn(struct watch *w, int events, void *arg);
 typedef void timer_fn(struct timer *t, void *arg);
@@ -33,7 +38,7 @@ uint64_t loop_now_ms(struct loop *l); /* monotonic, as of this turn */
 void loop_expect(struct loop *l);
 
 /* Born with no interest, and costs nothing until it has some. An error or hang-up of
- * the fd is delivered as every direction of interest. The fd stays the caller's, must be one that
+ * the fd is delivered as every interest there is. The fd stays the caller's, must be one that
  * can be waited for (no regular file), and must outlive the watch. */
 struct watch *watch_new(struct loop *l, int fd, watch_fn *fn, void *arg);
 void watch_set(struct watch *w, int events); /* no-op when unchanged */

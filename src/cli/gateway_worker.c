@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/io.h"
@@ -51,19 +52,44 @@ static int read_secret(const char *path, struct buf *out)
     return rc < 0 ? 1 : 0;
 }
 
+/*
+ * A log whose reader stands still must not stop the worker. O_NONBLOCK on standard output would be
+ * everybody's who shares it, so a pipe or terminal is opened anew; a file never blocks, and of a
+ * socket only a call can be told not to.
+ */
+static int open_stdout(void)
+{
+    struct stat st;
+    int fd = -1;
+
+    if (fstat(STDOUT_FILENO, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISSOCK(st.st_mode))
+        fd = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    return fd >= 0 ? fd : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+}
+
+/* A fifo is opened both ways: it need not have a reader yet, and may lose one. */
+static int open_log_file(const char *path)
+{
+    struct stat st;
+    bool fifo = stat(path, &st) == 0 && S_ISFIFO(st.st_mode);
+    int flags = (fifo ? O_RDWR : O_WRONLY | O_CREAT) | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+
+    return open(path, flags, 0640);
+}
+
 static int open_log(struct gateway_worker *w)
 {
     const char *path = w->run->cli.access_log;
+    struct stat st;
 
     w->log_fd = -1;
     if (path == NULL)
         return 0;
-    w->log_fd = strcmp(path, "-") == 0
-                    ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
-                    : open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+    w->log_fd = strcmp(path, "-") == 0 ? open_stdout() : open_log_file(path);
     if (w->log_fd < 0)
         log_error("cannot write %s: %s", path, strerror(errno));
     w->o.access_log = w->log_fd;
+    w->o.access_log_socket = fstat(w->log_fd, &st) == 0 && S_ISSOCK(st.st_mode);
     return w->log_fd < 0 ? 1 : 0;
 }
 

@@ -103,8 +103,8 @@ static void client_update_deadline(struct conn *c)
         kind = DEADLINE_HEAD;
     else if (ex->state == EXCHANGE_ANSWERED)
         kind = DEADLINE_STALL;
-    else if (ex->state == EXCHANGE_RELAY && !ex->rq_done && !ex->rs_begun && ex->up != NULL &&
-             !ex->up->blocked)
+    else if (ex->state == EXCHANGE_RELAY && !ex->rq_done && ex->up != NULL &&
+             (c->last || (!ex->rs_begun && !ex->up->blocked)))
         kind = DEADLINE_BODY;
     if (kind == c->deadline.kind && (kind == DEADLINE_HEAD || kind == DEADLINE_STALL))
         return;
@@ -148,6 +148,18 @@ static void client_on_eof(struct conn *c)
     } else {
         conn_end(c);
     }
+}
+
+/* The sandbox takes no more of the body, and the client sends no more: that may not last. */
+static void client_on_last(struct conn *c)
+{
+    const struct exchange *ex = c->owner;
+
+    c->last = true;
+    if (ex != NULL && !conn_may_bring(c, http1_missing(&ex->rq)))
+        conn_end(c);
+    else
+        client_update_deadline(c);
 }
 
 /* There is room again: for the next request, or for more of the answer. */
@@ -220,5 +232,6 @@ const struct conn_proto client_proto = {
     .on_deadline = client_on_deadline,
     .on_end = client_on_end,
     .on_writable = client_on_writable,
+    .on_last = client_on_last,
     .on_leave = client_on_leave,
 };

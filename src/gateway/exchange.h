@@ -66,7 +66,8 @@ struct exchange {
     const char *cors_origin; /* in rq; NULL */
     char request_id[24];
     enum exchange_state state;
-    bool reused; /* `up` had served others before */
+    unsigned interims; /* answers of 1xx so far */
+    bool reused;       /* `up` had served others before */
     bool retried;
     bool rq_done;     /* received to its end, and sent on */
     bool rs_begun;    /* the client has the head of an answer */

@@ -42,7 +42,8 @@ struct gateway_options {
     const struct origin *origin;                                             /* CORS */
     uint32_t sandbox_connections, sandbox_rate, peer_connections, peer_rate; /* 0: no limit */
     int access_log;                                                          /* fd; -1 */
-    size_t worker;                                                           /* which one this is */
+    bool access_log_socket;
+    size_t worker; /* which one this is */
     struct gateway_shared *shared;
 };
 

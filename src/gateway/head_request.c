@@ -26,8 +26,8 @@ void head_peer_ip(const char *peer, char *out, size_t room)
 
     if (strncmp(peer, "unix:", 5) == 0)
         len = 4;
-    if (from)
-        len -= 2;
+    if (from) /* the colons inside are not a port's, and there may be none behind it */
+        len = strcspn(peer + 1, "]");
     if (len >= room)
         len = room - 1;
     memcpy(out, peer + from, len);

@@ -4,9 +4,10 @@
  */
 #include "gateway/record.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/io.h"
@@ -14,9 +15,11 @@
 #include "gateway/exchange.h"
 
 #define RECORD_PATH_MAX 2048 /* of a path, in the log */
+#define RECORD_PATH_LEAST                                                                          \
+    512 /* of one whose line would be cut in two: six bytes for each at worst */
 
-static void put_line(struct json_out *o, const struct record *r, uint64_t us, const char *peer,
-                     const char *upstream)
+static void put_line(struct json_out *o, const struct record *r, size_t path_max, uint64_t us,
+                     const char *peer, const char *upstream)
 {
     size_t n = strlen(r->path);
 
@@ -28,7 +31,7 @@ static void put_line(struct json_out *o, const struct record *r, uint64_t us, co
     json_kint(o, "port", r->port);
     json_kstr(o, "method", r->method);
     json_key(o, "path");
-    json_strn(o, r->path, n < RECORD_PATH_MAX ? n : RECORD_PATH_MAX);
+    json_strn(o, r->path, n < path_max ? n : path_max);
     json_kint(o, "status", r->status);
     if (r->code != HF_OK)
         json_kstr(o, "code", hf_code_name(r->code));
@@ -40,17 +43,36 @@ static void put_line(struct json_out *o, const struct record *r, uint64_t us, co
     json_shut(o, '}');
 }
 
+static void make_line(struct buf *line, const struct record *r, size_t path_max, uint64_t us,
+                      const char *peer, const char *upstream)
+{
+    struct json_out o;
+
+    buf_clear(line);
+    json_out_init(&o, line);
+    put_line(&o, r, path_max, us, peer, upstream);
+    buf_putc(line, '\n');
+}
+
+/*
+ * One call, of what a pipe takes whole or not at all: lines of workers do not mix. One that has no
+ * room is dropped: the requests of others do not wait for whoever reads the log.
+ */
 static void write_log(const struct gateway *g, const struct record *r, uint64_t us,
                       const char *peer, const char *upstream)
 {
     struct buf line = {0};
-    struct json_out o;
+    ssize_t n;
 
-    json_out_init(&o, &line);
-    put_line(&o, r, us, peer, upstream);
-    buf_putc(&line, '\n');
-    hf_write(g->o.access_log, buf_data(&line),
-             line.len); /* one call: lines of workers do not mix */
+    make_line(&line, r, RECORD_PATH_MAX, us, peer, upstream);
+    if (line.len > PIPE_BUF)
+        make_line(&line, r, RECORD_PATH_LEAST, us, peer, upstream);
+    if (g->o.access_log_socket)
+        n = send(g->o.access_log, buf_data(&line), line.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    else
+        n = hf_write(g->o.access_log, buf_data(&line), line.len);
+    if (n < 0)
+        g->shared->seats[g->o.worker].counters.log_dropped++;
     buf_fini(&line);
 }
 

@@ -35,6 +35,7 @@ struct docker {
     struct roster *known;
     int list_status;
     bool again; /* something happened while the list was on its way */
+    bool cut;   /* the list was longer than we hold */
     bool loaded, complained;
 };
 
@@ -100,37 +101,45 @@ static void list_on_body(void *arg, const char *bytes, size_t len)
 {
     struct docker *d = arg;
 
-    if (d->text.len + len <= DOCKER_LIST_MAX_BYTES && buf_reserve(&d->text, len) == 0)
+    if (d->text.len + len > DOCKER_LIST_MAX_BYTES || buf_reserve(&d->text, len) < 0)
+        d->cut = true;
+    else
         buf_put(&d->text, bytes, len);
 }
 
-static void docker_take_list(struct docker *d)
+/* False: it is no list, and what was known stays. */
+static bool docker_take_list(struct docker *d)
 {
     json_t *list = json_parse(buf_data(&d->text), d->text.len, NULL), *c;
     struct roster *fresh = roster_new();
     size_t i;
+    bool ok = json_is_array(list);
 
     for (i = 0; i < json_array_size(list); i++) {
         c = json_array_get(list, i);
         take_container(d, fresh, c);
     }
-    if (json_is_array(list)) {
+    if (ok) {
         roster_swap(d->known, fresh);
         d->loaded = true;
     }
     roster_free(fresh);
     json_decref(list);
+    return ok;
 }
 
 static void list_on_done(void *arg, int rc)
 {
     struct docker *d = arg;
+    const char *why = rc < 0                  ? strerror(-rc)
+                      : d->list_status != 200 ? "refused"
+                      : d->cut                ? "it is too long"
+                      : !docker_take_list(d)  ? "it is no list"
+                                              : NULL;
 
     d->list = NULL;
-    if (rc == 0 && d->list_status == 200) {
-        docker_take_list(d);
-    } else {
-        log_warn("docker: the list of containers failed: %s", rc < 0 ? strerror(-rc) : "refused");
+    if (why != NULL) {
+        log_warn("docker: the list of containers failed: %s", why);
         timer_start(d->timer, DOCKER_RETRY_MS);
     }
     buf_fini(&d->text);
@@ -163,6 +172,7 @@ static void docker_list(struct docker *d)
     d->again = d->list != NULL;
     if (d->again)
         return;
+    d->cut = false;
     /* {"label":["holdfast.sandbox"],"status":["running"]} */
     d->list = docker_get(d,
                          "/containers/json?filters=%7B%22label%22%3A%5B%22" DOCKER_LABEL

@@ -85,6 +85,14 @@ static struct endpoint *pod_endpoint(const json_t *pod)
                                 json_string_value(json_object_get(notes, "holdfast.dev/tokens")));
 }
 
+/* A pod that replaces another has the same id, may have the same name, and runs beside it for a while. */
+static const char *pod_self(const json_t *pod)
+{
+    const char *uid = json_string_value(part(pod, "metadata", "uid"));
+
+    return uid != NULL ? uid : json_string_value(part(pod, "metadata", "name"));
+}
+
 static void take_pod(struct roster *t, const json_t *pod, bool gone)
 {
     char id[PLACE_ID_BYTES + 1];
@@ -94,9 +102,9 @@ static void take_pod(struct roster *t, const json_t *pod, bool gone)
         return;
     e = gone ? NULL : pod_endpoint(pod);
     if (e != NULL)
-        roster_put(t, id, e);
+        roster_put_of(t, id, pod_self(pod), e);
     else
-        roster_remove(t, id);
+        roster_remove_of(t, id, pod_self(pod));
 }
 
 static void note_version(struct kube *k, const json_t *o)

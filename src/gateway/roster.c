@@ -17,6 +17,7 @@
 struct entry {
     struct entry *next;
     struct endpoint *endpoint;
+    char *of; /* who stands behind it, where more than one may; NULL */
     char id[PLACE_ID_BYTES + 1];
 };
 
@@ -33,6 +34,7 @@ struct roster *roster_new(void)
 static void entry_free(struct entry *e)
 {
     endpoint_unref(e->endpoint);
+    free(e->of);
     free(e);
 }
 
@@ -74,7 +76,7 @@ struct endpoint *roster_get(const struct roster *t, const char *id)
     return e != NULL ? e->endpoint : NULL;
 }
 
-void roster_put(struct roster *t, const char *id, struct endpoint *taken)
+void roster_put_of(struct roster *t, const char *id, const char *of, struct endpoint *taken)
 {
     struct entry **at = roster_link(t, id), *e = *at;
 
@@ -89,13 +91,25 @@ void roster_put(struct roster *t, const char *id, struct endpoint *taken)
     }
     endpoint_unref(e->endpoint);
     e->endpoint = taken;
+    free(e->of);
+    e->of = hf_xstrdup(of);
+}
+
+void roster_put(struct roster *t, const char *id, struct endpoint *taken)
+{
+    roster_put_of(t, id, NULL, taken);
 }
 
 void roster_remove(struct roster *t, const char *id)
 {
+    roster_remove_of(t, id, NULL);
+}
+
+void roster_remove_of(struct roster *t, const char *id, const char *of)
+{
     struct entry **at = roster_link(t, id), *e = *at;
 
-    if (e == NULL)
+    if (e == NULL || (of != NULL && (e->of == NULL || strcmp(e->of, of) != 0)))
         return;
     *at = e->next;
     entry_free(e);

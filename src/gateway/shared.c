@@ -145,6 +145,8 @@ static void put_counters(struct buf *out, const struct shared_counters *c)
     put_number(out, "refused_port_total", "counter", "Requests to a port that is not allowed.",
                c->refused_port);
     put_number(out, "refused_quota_total", "counter", "Requests beyond a limit.", c->refused_quota);
+    put_number(out, "access_log_dropped_total", "counter",
+               "Lines of the access log that nobody took.", c->log_dropped);
 }
 
 static void put_gauges(struct buf *out, const struct shared_gauges *g, size_t workers)

@@ -32,6 +32,7 @@ struct shared_counters {
     uint64_t dialled, reused, dial_failed, retried;
     uint64_t lookups, lookup_misses, lookup_failures;
     uint64_t refused_auth, refused_port, refused_quota;
+    uint64_t log_dropped; /* lines of the access log */
 };
 /* What is, not what was: forgotten with its process. */
 struct shared_gauges {

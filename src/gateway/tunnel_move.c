@@ -111,6 +111,18 @@ static bool direction_copy(struct direction *d)
 
 /* --- by a pipe ---------------------------------------------------------------------------- */
 
+/* As conn_send() would: one that takes no more may have said something that is still unread. */
+static bool direction_is_mute(struct direction *d, int errnum)
+{
+    struct tunnel *t = d->to->owner;
+
+    if (!d->to->dialled || (errnum != EPIPE && errnum != ECONNRESET))
+        return false;
+    d->to->mute = true;
+    direction_drop_pipe(t->g, d);
+    return true;
+}
+
 bool direction_empty_pipe(struct direction *d)
 {
     while (d->in_pipe > 0) {
@@ -124,6 +136,8 @@ bool direction_empty_pipe(struct direction *d)
             conn_pause(d->from);
             return false;
         }
+        if (n < 0 && direction_is_mute(d, errno))
+            return true;
         if (n <= 0) {
             conn_end(d->to);
             return false;

@@ -11,6 +11,7 @@
 #include "gateway/exchange.h"
 
 #define UPSTREAM_SMALL_BYTES 2048 /* copied for less than a call costs */
+#define UPSTREAM_INTERIM_MAX 100  /* answers of 1xx before the one that counts */
 
 static const struct conn_proto upstream_proto;
 
@@ -110,6 +111,14 @@ void upstream_begin(struct exchange *ex)
         conn_resume(ex->client);
 }
 
+/* One that answers already owes nothing but to take what it is sent. */
+static void upstream_update_deadline(struct exchange *ex)
+{
+    conn_set_deadline(ex->up, !ex->rs_begun     ? DEADLINE_ANSWER
+                              : ex->up->blocked ? DEADLINE_STALL
+                                                : DEADLINE_NONE);
+}
+
 void upstream_send_body(struct exchange *ex, const char *bytes, size_t len)
 {
     char size[24];
@@ -117,13 +126,13 @@ void upstream_send_body(struct exchange *ex, const char *bytes, size_t len)
         {.iov_base = size}, {(void *)(uintptr_t)bytes, len}, {(void *)(uintptr_t) "\r\n", 2}};
 
     ex->record.bytes_up += len;
-    conn_set_deadline(ex->up, DEADLINE_ANSWER);
     if (ex->rq.chunked) {
         iov[0].iov_len = (size_t)snprintf(size, sizeof size, "%zx\r\n", len);
         conn_send(ex->up, iov, 3);
     } else {
         conn_send(ex->up, iov + 1, 1);
     }
+    upstream_update_deadline(ex);
 }
 
 void upstream_end_body(struct exchange *ex)
@@ -132,7 +141,7 @@ void upstream_end_body(struct exchange *ex)
     struct iovec iov;
 
     ex->rq_done = true;
-    conn_set_deadline(ex->up, ex->rs_begun ? DEADLINE_NONE : DEADLINE_ANSWER);
+    upstream_update_deadline(ex);
     if (!ex->rq.chunked)
         return;
     buf_clear(out);
@@ -187,6 +196,11 @@ static void upstream_on_interim(struct exchange *ex)
 {
     struct buf *out = &ex->g->head;
 
+    if (++ex->interims > UPSTREAM_INTERIM_MAX) {
+        exchange_drop_up(ex, false);
+        fail(ex, HF_E_upstream_failed, "has much to say before it answers");
+        return;
+    }
     buf_clear(out);
     if (ex->rq.http11 && head_put_interim(out, &ex->rs) == 0)
         conn_cork(ex->client, buf_data(out), out->len);
@@ -264,7 +278,7 @@ static bool upstream_round(struct conn *up, const char *bytes, size_t len, size_
     size_t n = 0;
     bool more = true;
 
-    if (ex->client->blocked && ex->rs_begun) {
+    if (ex->client->blocked) { /* also by interim answers: those take memory too */
         conn_pause(up);
         return false;
     }
@@ -354,6 +368,8 @@ static void upstream_on_drain(struct conn *up)
 
     if (up->deadline.kind == DEADLINE_CONNECT)
         conn_set_deadline(up, DEADLINE_ANSWER);
+    else if (up->deadline.kind == DEADLINE_STALL)
+        conn_set_deadline(up, DEADLINE_NONE);
     conn_resume(ex->client);
 }
 

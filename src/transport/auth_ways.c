@@ -47,7 +47,7 @@ static enum role pair_role(const struct auth *a, const char *text, size_t len)
     struct buf plain = {0};
     const char *colon;
 
-    if (base64_decode(&plain, text, len) &&
+    if (base64_decode(&plain, text, len) && plain.len > 0 &&
         (colon = memchr(buf_data(&plain), ':', plain.len)) != NULL) {
         size_t user = (size_t)(colon - buf_data(&plain));
 

@@ -13,6 +13,7 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/io.h"
@@ -25,14 +26,20 @@ static void conn_on_task(void *arg);
 
 static bool conn_is_reading(const struct conn *c)
 {
-    return !c->paused && !c->eof && !c->connecting && c->in.len < CONN_KEEP_BYTES;
+    return !c->paused && !c->eof && !c->eof_waits && !c->connecting && c->in.len < CONN_KEEP_BYTES;
 }
 
-/* The one place that decides what the loop watches for. */
+/*
+ * The one place that decides what the loop watches for. A peer that is neither read nor written to
+ * may still leave. One that we dialled is paused for the sake of another, which is watched: its own
+ * last words are good whatever has become of it, and its end is noticed when they are read.
+ */
 static void conn_update_interest(struct conn *c)
 {
+    int want = (conn_is_reading(c) ? LOOP_READ : 0) | (c->blocked ? LOOP_WRITE : 0);
+
     if (!c->ended)
-        watch_set(c->watch, (conn_is_reading(c) ? LOOP_READ : 0) | (c->blocked ? LOOP_WRITE : 0));
+        watch_set(c->watch, want == 0 && !c->dialled ? LOOP_LEAVE : want);
 }
 
 static char *peer_name(const struct sockaddr *peer, uid_t uid)
@@ -386,8 +393,10 @@ void conn_shutdown_write(struct conn *c)
         tls_shutdown(c->tls, &c->out);
         conn_flush(c);
     }
-    if (!c->ended && c->out.len == 0)
+    if (!c->ended && c->out.len == 0) {
+        c->shut = true;
         shutdown(c->fd, SHUT_WR);
+    }
 }
 
 void conn_set_blocked(struct conn *c, bool blocked)
@@ -409,6 +418,7 @@ void conn_set_eof(struct conn *c)
 void conn_pause(struct conn *c)
 {
     c->paused = true;
+    c->resume = false; /* one that is still to come was for what was before */
     conn_update_interest(c);
 }
 
@@ -463,8 +473,16 @@ static void conn_on_plain(struct conn *c, size_t n)
 static void conn_on_eof(struct conn *c)
 {
     c->eof = true;
+    c->eof_waits = false;
     conn_update_interest(c);
     c->proto->on_eof(c);
+}
+
+/* The end came in one read with what stands before it: that is taken first. */
+static void conn_update_eof(struct conn *c)
+{
+    if (c->eof_waits && !c->paused && !c->ended)
+        conn_on_eof(c);
 }
 
 static void conn_on_cipher(struct conn *c, size_t n)
@@ -495,10 +513,13 @@ static void conn_on_cipher(struct conn *c, size_t n)
         used = conn_deliver(c, buf_data(plain), plain->len);
         conn_keep(c, buf_data(plain) + used, plain->len - used);
     }
-    if (rc == -ECONNRESET && !c->ended)
-        conn_on_eof(c);
-    else if (rc < 0)
+    if (rc == -ECONNRESET) {
+        c->eof_waits = true;
+        conn_update_interest(c);
+        conn_update_eof(c);
+    } else if (rc < 0) {
         conn_end(c);
+    }
 }
 
 /* One recv() per event: less than asked for means that there is no more. */
@@ -573,11 +594,46 @@ static void conn_on_readable(struct conn *c)
         conn_receive(c);
 }
 
+bool conn_may_bring(const struct conn *c, uint64_t bytes)
+{
+    int unread = 0;
+
+    return c->tls != NULL || ioctl(c->fd, FIONREAD, &unread) < 0 ||
+           c->in.len + (uint64_t)unread >= bytes;
+}
+
+/* Nobody is there any more: an error, or an end of both directions without our having ended ours. */
+static bool conn_is_cut(struct conn *c)
+{
+    socklen_t len = sizeof c->errnum;
+
+    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &c->errnum, &len) < 0)
+        c->errnum = errno;
+    return c->errnum != 0 || !c->shut;
+}
+
+/* The peer leaves while it is not read. What it has sent before may still be wanted. */
+static void conn_on_leave(struct conn *c, int events)
+{
+    if ((events & LOOP_CUT) && conn_is_cut(c))
+        conn_end(c);
+    else if (c->eof || c->eof_waits)
+        return; /* that is known */
+    else if (!c->paused)
+        conn_on_eof(c); /* as if the little that is held had been followed by it */
+    else if (c->proto->on_last != NULL)
+        c->proto->on_last(c);
+}
+
 static void conn_on_event(struct watch *w, int events, void *arg)
 {
     struct conn *c = arg;
 
     (void)w;
+    if (events & LOOP_LEAVE) {
+        conn_on_leave(c, events);
+        return;
+    }
     if (c->connecting) {
         conn_on_connected(c);
         return;
@@ -623,6 +679,7 @@ static void conn_on_task(void *arg)
     if (!c->ended && c->resume) {
         c->resume = c->paused = false;
         conn_on_resume(c);
+        conn_update_eof(c);
     }
     if (!c->ended)
         return;

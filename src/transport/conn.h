@@ -39,7 +39,9 @@ struct conn_proto {
     /* The rest may be NULL. These two move the bytes of a plain socket themselves: */
     void (*on_readable)(struct conn *c); /* instead of on_bytes */
     void (*on_writable)(struct conn *c); /* instead of sending `out` and on_drain */
-    void (*on_leave)(struct conn *c);    /* the server drains: come to an end, soon or now */
+    /* It is paused, and nothing will follow what the peer has sent. Again after each pause. */
+    void (*on_last)(struct conn *c);
+    void (*on_leave)(struct conn *c); /* the server drains: come to an end, soon or now */
     void (*on_cut)(struct conn *c); /* the time for that is over: last words, instead of the end */
 };
 
@@ -66,6 +68,9 @@ struct conn {
     bool resume;   /* it does again: at the end of this turn */
     bool progress; /* the peer took bytes that were held; whoever asks clears it */
     bool eof;
+    bool eof_waits; /* TLS: it has come, but the owner has not taken all that came before it */
+    bool last;      /* on_last was called: what is unread is the last of it; set by whoever cares */
+    bool shut;      /* our own direction is at its end */
     bool ended;
     bool delivering; /* on_bytes is on the stack */
     bool asked;      /* a request has come, or a part of one: set by whoever takes it */
@@ -118,6 +123,8 @@ void conn_end(struct conn *c);
  * deadline, as a close with unread bytes would take our last ones from it.
  */
 void conn_finish(struct conn *c, bool drain);
+/* Of a peer that sends no more: may so many bytes still be unread? With TLS nobody can tell. */
+bool conn_may_bring(const struct conn *c, uint64_t bytes);
 void conn_shutdown_write(struct conn *c); /* FIN, when nothing is held */
 /* For a proto with on_writable: whether to wait for room. */
 void conn_set_blocked(struct conn *c, bool blocked);

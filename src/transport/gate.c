@@ -122,7 +122,8 @@ static bool refuse_link(struct http_request *rq)
 {
     const struct route *r = rq->match.route;
 
-    if (r != NULL && (r->flags & ROUTE_SCOPED) && (r->flags & ROUTE_UPGRADE) &&
+    /* One that announces a body cannot become a WebSocket yet, and no page sends one. */
+    if (r != NULL && (r->flags & ROUTE_SCOPED) && (r->flags & ROUTE_UPGRADE) && rq->body_done &&
         http_is_websocket(rq)) {
         if (gate_upgrade(rq))
             ws_refuse(rq, WS_CODE_LINK_ENDED, "link_ended");

@@ -65,10 +65,8 @@ struct ws *ws_accept(struct http_request *rq, const char *protocol, const struct
     http_add_header(rq, "Connection", "Upgrade");
     http_add_header(rq, "Upgrade", "websocket");
     add_accept_key(rq);
-    if (protocol != NULL && !ws_protocol_is_secret(protocol)) {
-        assert(ws_is_offered(rq, protocol));
+    if (protocol != NULL && !ws_protocol_is_secret(protocol) && ws_is_offered(rq, protocol))
         http_add_header(rq, "Sec-WebSocket-Protocol", protocol);
-    }
     if (deflate)
         http_add_header(rq, "Sec-WebSocket-Extensions", DEFLATE_ANSWER);
     head = response_head(rq, 101, NULL, BODY_UPGRADE, 0);

@@ -93,11 +93,22 @@ static inline bool http1_is_complete(const struct http1 *p)
            (p->bodiless || (!p->chunked && !p->until_close && p->seen == p->length));
 }
 
+/* Bytes of the body that have not come, as far as that is known; 1 if only the end is missing. */
+static inline uint64_t http1_missing(const struct http1 *p)
+{
+    return p->has_length ? p->length - p->seen : p->chunked && p->stage == HTTP1_IN_BODY;
+}
+
 /* Case-insensitive; the first one at or behind *at (start with 0), which moves on. NULL: no more. */
 const char *http1_header(const struct http1 *p, const char *name, size_t *at);
 /* One after the other: start with *at = 0; false: no more. */
 bool http1_next_header(const struct buf *headers, size_t *at, const char **name,
                        const char **value);
+/*
+ * The next of a comma-separated list, without the blanks around it; the list moves on behind it.
+ * NULL: no more. The one way to read such a list: two would not agree on what a peer sent.
+ */
+const char *http1_next_item(const char **list, size_t *len);
 /* Is the token in the comma-separated list (case-insensitive)? NULL list: no. */
 bool http1_has_token(const char *list, const char *token);
 

@@ -205,7 +205,7 @@ static enum deadline_kind http_deadline(const struct conn *c)
         return DEADLINE_IDLE;
     if (rq->parser.stage <= HTTP1_IN_HEAD && !rq->answered)
         return DEADLINE_HEAD;
-    if (rq->body_done || rq->body_waits)
+    if (rq->body_done || (rq->body_waits && !c->last))
         return DEADLINE_NONE; /* it is the handler's turn */
     return DEADLINE_BODY;
 }
@@ -252,6 +252,21 @@ static void http_on_eof(struct conn *c)
     }
 }
 
+/*
+ * The body waits for its handler, and the peer sends no more. If all of it is here that may be a
+ * peer that ends its direction early; but nobody may wait for the answer, so it is not for ever.
+ */
+static void http_on_last(struct conn *c)
+{
+    const struct http_request *rq = c->owner;
+
+    c->last = true;
+    if (rq != NULL && !conn_may_bring(c, http1_missing(&rq->parser) + rq->body_parsed))
+        conn_end(c);
+    else
+        http_update_deadline(c);
+}
+
 static void http_on_drain(struct conn *c)
 {
     conn_resume(c);
@@ -283,6 +298,7 @@ const struct conn_proto http_proto = {
     .on_drain = http_on_drain,
     .on_deadline = http_on_deadline,
     .on_end = http_on_end,
+    .on_last = http_on_last,
 };
 
 void http_body_stream(struct http_request *rq, http_body_fn *on_body)

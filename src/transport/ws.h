@@ -41,7 +41,7 @@ bool ws_is_offered(const struct http_request *rq, const char *protocol);
 /* Can the handshake be answered? The gate has asked where a route is for upgrades only. */
 bool ws_version_is_ours(const struct http_request *rq);
 bool ws_key_is_valid(const struct http_request *rq);
-/* Answers 101. `protocol` must be one that was offered, or NULL. */
+/* Answers 101. `protocol` is NULL, or named in the answer if it was offered. */
 struct ws *ws_accept(struct http_request *rq, const char *protocol, const struct ws_ops *ops,
                      void *arg);
 /* Accepts, then closes with this code and reason: how a refusal reaches a browser. */

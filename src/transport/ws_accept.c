@@ -10,6 +10,7 @@
 #include "base/crypto.h"
 #include "base/text.h"
 #include "transport/auth.h"
+#include "transport/http1.h"
 
 #define WS_GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11" /* RFC 6455, 1.3 */
 
@@ -32,19 +33,16 @@ bool ws_protocol_is_secret(const char *protocol)
 
 const char *ws_pick_protocol(const char *offered, char *out, size_t room)
 {
-    const char *s = offered;
+    const char *item;
+    size_t len;
 
-    while (*s != '\0') {
-        size_t len;
-
-        s += strspn(s, ", \t");
-        len = strcspn(s, ", \t");
-        if (len > 0 && len < room && !ws_protocol_is_secret(s)) {
-            memcpy(out, s, len);
+    while ((item = http1_next_item(&offered, &len)) != NULL) {
+        /* With a blank inside it is not a name that an answer may have. */
+        if (len < room && strcspn(item, " \t") >= len && !ws_protocol_is_secret(item)) {
+            memcpy(out, item, len);
             out[len] = '\0';
             return out;
         }
-        s += len;
     }
     return NULL;
 }

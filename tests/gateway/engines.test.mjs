@@ -18,7 +18,7 @@ before(async () => Object.assign(up, await httpUpstream((req, res) => res.end('h
 after(() => up.close());
 
 describe('docker:', () => {
-    const engine = { containers: [], lists: 0, fails: 0, stalls: 0, events: new Set() };
+    const engine = { containers: [], lists: 0, fails: 0, floods: 0, stalls: 0, events: new Set() };
     let gw;
 
     const container = (name, label, ip = '127.0.0.1') => ({
@@ -53,6 +53,7 @@ describe('docker:', () => {
                     engine.lists++;
                     if (engine.fails-- > 0) return res.writeHead(500).end('{"message":"busy"}');
                     res.setHeader('content-type', 'application/json');
+                    if (engine.floods-- > 0) return res.end(JSON.stringify([...engine.containers, 'x'.repeat(17 << 20)]));
                     if (engine.stalls-- > 0) return res.write('[{"Id":');
                     res.end(JSON.stringify(engine.containers));
                 });
@@ -86,6 +87,16 @@ describe('docker:', () => {
         engine.containers = engine.containers.filter((c) => c.Labels['holdfast.sandbox'] !== 'alpha');
         event('die');
         await waitUntil(async () => (await status('alpha')) === 404, 'it to be gone');
+    });
+
+    it('says so when a list is too long, keeps what it knows, and asks again', async () => {
+        engine.floods = 1;
+        engine.containers.push(container('flood', 'flooded'));
+        event('start');
+        await waitUntil(() => /docker: the list of containers failed: it is too long/.test(gw.stderr), 'the reason');
+        await waitUntil(async () => (await ask(gw.url('flooded', 80))).status === 200, 'the next list');
+        engine.containers.pop();
+        event('die');
     });
 
     /* An event comes once: a list that failed after it once left the gateway with what it knew before. */
@@ -132,6 +143,8 @@ describe('kubernetes:', () => {
         gw.resolver = `kubernetes:http://127.0.0.1:${api.port}?namespace=boxes&token_file=${gw.dir}/token`;
         for (const name of ['a', 'b', 'c', 'd', 'e']) api.pods.set(name, pod(name));
         api.pods.set('p', pod('p', { phase: 'Pending' }));
+        api.pods.set('twin-1', pod('twin-1', { label: 'twin' }));
+        api.pods.set('twin-2', pod('twin-2', { label: 'twin', phase: 'Failed' }));
         await gw.start();
     });
     after(async () => {
@@ -167,6 +180,25 @@ describe('kubernetes:', () => {
         api.pods.delete('a');
         tell('DELETED', a);
         await waitUntil(async () => (await status('a')) === 404, 'the deleted one');
+    });
+
+    it('one that failed or goes takes nothing from another of the same id', async () => {
+        assert.equal(await status('twin'), 200, 'a failed one is listed behind it');
+        put(pod('old', { label: 'moved', ip: '127.0.0.2', ports: '80=1' }));
+        await waitUntil(async () => (await status('moved')) === 502, 'the old pod, where nobody is');
+        put(pod('young', { label: 'moved' }));
+        await waitUntil(async () => (await status('moved')) === 200, 'the one that replaces it');
+        put(pod('old', { label: 'moved', deletion: '2026-01-01T00:00:00Z' }), 'MODIFIED');
+        const old = api.pods.get('old');
+        api.pods.delete('old');
+        tell('DELETED', old);
+        put(pod('after'));
+        await waitUntil(async () => (await status('after')) === 200, 'what was told behind it');
+        assert.equal(await status('moved'), 200);
+        const young = api.pods.get('young');
+        api.pods.delete('young');
+        tell('DELETED', young);
+        await waitUntil(async () => (await status('moved')) === 404, 'its own end');
     });
 
     it('goes on from the version of a bookmark when a watch ends', async () => {

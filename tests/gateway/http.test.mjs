@@ -3,6 +3,7 @@
 // http.test.mjs - HTTP through the gateway: what arrives is what was sent, and nothing else
 
 import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -379,6 +380,39 @@ describe('upstreams that misbehave', () => {
         c.destroy();
     });
 
+    it('passes some interim answers to a client that reads late, and gives up on many', async () => {
+        const hint = `HTTP/1.1 103 Early Hints\r\nLink: <${'a'.repeat(20000)}>\r\n\r\n`;
+        let c = await via((s) => s.write(`${hint.repeat(90)}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`));
+        c.socket.pause();
+        await new Promise((done) => setTimeout(done, 100));
+        c.socket.resume();
+        for (let i = 0; i < 90; i++) assert.equal((await c.response()).status, 103);
+        assert.equal((await c.response()).body.toString(), 'ok');
+        c.destroy();
+        c = await via((s) => s.write('HTTP/1.1 103 Early Hints\r\nX: y\r\n\r\n'.repeat(1000)));
+        let res;
+        let count = 0;
+        do res = await c.response();
+        while (res.status === 103 && ++count < 1000);
+        assert.deepEqual([count, res.status, JSON.parse(res.body).code], [100, 502, 'upstream_failed']);
+        c.destroy();
+    });
+
+    it('an answer that has begun is in time, whatever still goes up', async () => {
+        const post = 'POST /sandboxes/r/proxy/80/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
+        let up;
+        const c = await via((s) => {
+            up = s;
+            s.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n');
+        }, post);
+        await c.readUntil('1\r\na\r\n');
+        c.send('3\r\nabc\r\n');
+        await new Promise((done) => setTimeout(done, 900)); // the answer time-out is 300
+        up.write('1\r\nb\r\n0\r\n\r\n');
+        await c.expect('1\r\nb\r\n0\r\n\r\n');
+        c.destroy();
+    });
+
     it('asks again when a held connection breaks at that moment', async () => {
         const ok = (s) => s.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
         let c = await via(ok);
@@ -392,6 +426,44 @@ describe('upstreams that misbehave', () => {
         });
         assert.equal((await c.response()).body.toString(), 'ok');
         c.destroy();
+    });
+});
+
+describe('an access log that nobody reads', () => {
+    const many = async (g) => {
+        for (let i = 0; i < 400; i++) assert.equal((await ask(g.url('a', 80, `/${'x'.repeat(1500)}`))).status, 200);
+        const dropped = (await g.metrics()).holdfast_gateway_access_log_dropped_total;
+        assert.ok(dropped > 0 && dropped < 400, `${dropped} lines dropped`);
+    };
+
+    it('stops no request: standard output', async () => {
+        const g = await new Gateway({
+            sandboxes: { a: { address: '127.0.0.1', ports: { 80: up.port } } },
+            args: ['--access-log', '-'],
+        }).start();
+        g.child.stdout.pause();
+        await many(g);
+        g.child.stdout.resume();
+        await g.stop();
+        const lines = g.stdout.trim().split('\n').filter((l) => l.startsWith('{'));
+        assert.ok(lines.length > 10 && lines.every((l) => JSON.parse(l).status === 200), 'whole lines');
+    });
+
+    it('stops no request: a fifo, with or without a reader', async () => {
+        const g = new Gateway({
+            sandboxes: { a: { address: '127.0.0.1', ports: { 80: up.port } } },
+            args: ['--access-log', 'DIR/fifo'],
+        });
+        execFileSync('mkfifo', [`${g.dir}/fifo`]);
+        await g.start();
+        await many(g);
+        const reader = spawn('cat', [`${g.dir}/fifo`]);
+        let text = '';
+        reader.stdout.on('data', (d) => (text += d));
+        await waitUntil(() => text.split('\n').length > 10, 'the lines that had room');
+        assert.equal(JSON.parse(text.split('\n')[0]).status, 200);
+        reader.kill();
+        await g.stop();
     });
 });
 

@@ -101,6 +101,22 @@ static inline void on_upload(struct http_request *rq)
     http_body_stream(rq, on_upload_bytes);
 }
 
+/* Takes nothing, as a program that does not read. */
+static inline size_t on_hold_bytes(struct http_request *rq, const void *bytes, size_t len,
+                                   bool last)
+{
+    (void)bytes, (void)len;
+    if (last)
+        http_reply_empty(rq, 204);
+    return 0;
+}
+
+static inline void on_hold(struct http_request *rq)
+{
+    http_set_user(rq, http_context(rq), on_gone);
+    http_body_stream(rq, on_hold_bytes);
+}
+
 static inline void on_refuse_upload(struct http_request *rq)
 {
     http_reply(rq, 409, "text/plain", "no", 2);
@@ -168,6 +184,7 @@ static const struct route routes[] = {
     {HTTP_GET_M, "/gone", on_gone_count, ROLE_OWN, 0, 0, NULL},
     {HTTP_GET_M, "/connections", on_connections, ROLE_OWN, 0, 0, NULL},
     {HTTP_POST_M, "/upload", on_upload, ROLE_OWN, ROUTE_STREAM_BODY, 1 << 30, NULL},
+    {HTTP_POST_M, "/hold", on_hold, ROLE_OWN, ROUTE_STREAM_BODY, 1 << 30, NULL},
     {HTTP_POST_M, "/refuse", on_refuse_upload, ROLE_OWN, ROUTE_STREAM_BODY, 1 << 30, NULL},
     {HTTP_GET_M, "/stream", on_stream, ROLE_OWN, 0, 0, NULL},
     {HTTP_GET_M, "/long", on_long, ROLE_OWN, 0, 0, NULL},

@@ -331,6 +331,8 @@ TEST(a_platform_may_have_basic_credentials_in_the_query)
                ROLE_OWN);
     EXPECT_INT(ask_platform(a, "/x?auth_token=" OWN, ""), ROLE_NONE);
     EXPECT_INT(ask_platform(a, "/x?auth_token=bm8gY29sb24%3D", ""), ROLE_NONE);
+    EXPECT_INT(ask_platform(a, "/x?auth_token=", ""), ROLE_NONE);
+    EXPECT_INT(ask_platform(a, "/x", "Authorization: Basic \r\n"), ROLE_NONE);
     auth_free(a);
 }
 

@@ -7,6 +7,7 @@
 #include "test.h"
 
 #include "gateway/frames.h"
+#include "gateway/head.h"
 #include "gateway/link.h"
 #include "gateway/quota.h"
 #include "gateway/redis.h"
@@ -25,6 +26,23 @@ static const char *where(const char *target, const char *host)
         return hf_code_name(err.code);
     snprintf(text, sizeof text, "%s %u %.*s %s", p.id, p.port, (int)p.rest_len, p.rest, p.query);
     return text;
+}
+
+static const char *ip_of(const char *peer)
+{
+    static char ip[64];
+
+    head_peer_ip(peer, ip, sizeof ip);
+    return ip;
+}
+
+TEST(an_address_is_told_from_its_port)
+{
+    EXPECT_STR(ip_of("127.0.0.1:4711"), "127.0.0.1");
+    EXPECT_STR(ip_of("127.0.0.1"), "127.0.0.1");
+    EXPECT_STR(ip_of("[fd00::1]:4711"), "fd00::1");
+    EXPECT_STR(ip_of("[fd00::1]"), "fd00::1");
+    EXPECT_STR(ip_of("unix:uid=0"), "unix");
 }
 
 TEST(place_reads_both_path_forms)

@@ -123,6 +123,10 @@ TEST(smuggling_shapes_are_refused)
     EXPECT_STORY("POST / HTTP/1.1\r\n" H "Transfer-Encoding: identity\r\n\r\n", "not_implemented");
     EXPECT_STORY("POST / HTTP/1.1\r\n" H "Transfer-Encoding: xchunked\r\n\r\n", "not_implemented");
     EXPECT_STORY("POST / HTTP/1.1\r\n" H "Transfer-Encoding:\r\n\r\n", "not_implemented");
+    EXPECT_STORY("POST / HTTP/1.1\r\n" H "Transfer-Encoding: chunked\t\r\n\r\n0\r\n\r\n",
+                 "not_implemented");
+    EXPECT_STORY("POST / HTTP/1.1\r\n" H "Transfer-Encoding: chunked \t\r\n\r\n0\r\n\r\n",
+                 "not_implemented");
     EXPECT_STORY("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", "bad_request");
     EXPECT_STORY("GET / HTTP/1.1\r\n" H "X: a\r\n b\r\n\r\n", "bad_request");
     EXPECT_STORY("GET / HTTP/1.1\r\n " H "\r\n", "bad_request");

@@ -397,3 +397,91 @@ TEST(handlers_learn_that_the_peer_has_gone)
 {
     run(client_gone);
 }
+
+static bool is_gone_count(struct rig *r, int want)
+{
+    char *answer = rig_ask(r, "GET /gone HTTP/1.1\r\n" C "\r\n"), text[32];
+    bool is;
+
+    snprintf(text, sizeof text, "\r\n\r\n%d", want);
+    is = strstr(answer, text) != NULL;
+    free(answer);
+    return is;
+}
+
+static void expect_gone(struct rig *r, int want)
+{
+    for (int i = 0; i < 1000 && !is_gone_count(r, want); i++)
+        usleep(2000);
+    EXPECT(is_gone_count(r, want));
+}
+
+static void reset(int fd)
+{
+    struct linger at_once = {.l_onoff = 1};
+
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    close(fd);
+}
+
+/* More than is held for a request that has to wait: the rest stays in the socket. */
+static int ask_with_rest(struct rig *r, const char *head, size_t rest)
+{
+    char *bytes = calloc(1, rest);
+    int fd = rig_connect(r);
+
+    memset(bytes, '\n', rest);
+    rig_puts(fd, head);
+    rig_send(fd, bytes, rest);
+    free(bytes);
+    usleep(20000);
+    return fd;
+}
+
+#define HOLD "POST /hold HTTP/1.1\r\n" A
+
+/*
+ * A connection that was not read heard neither an end nor a reset. Nobody else woke it either, so
+ * that clients which gave up took a place each for good.
+ */
+static void client_leaves_unread(struct rig *r)
+{
+    reset(ask_with_rest(r, "GET /wait HTTP/1.1\r\n" A "\r\n", 40000));
+    expect_gone(r, 1);
+    close(ask_with_rest(r, "GET /wait HTTP/1.1\r\n" A "\r\n", 40000));
+    expect_gone(r, 2);
+    reset(ask_with_rest(r, "GET /endless HTTP/1.1\r\n" A "\r\n", 40000));
+    expect_gone(r, 3);
+    close(ask_with_rest(r, "GET /endless HTTP/1.1\r\n" A "\r\n", 40000));
+    expect_gone(r, 4);
+    reset(ask_with_rest(r, HOLD "Content-Length: 30000\r\n\r\n", 30000));
+    expect_gone(r, 5);
+    close(ask_with_rest(r, HOLD "Content-Length: 30001\r\n\r\n", 30000)); /* never whole */
+    expect_gone(r, 6);
+}
+
+TEST(a_peer_that_is_not_read_is_missed_when_it_leaves)
+{
+    run(client_leaves_unread);
+}
+
+/* The whole body is here, so its end may be all that the peer meant; but not for ever. */
+static void client_half_closes_unread(struct rig *r)
+{
+    int fd = ask_with_rest(r, HOLD "Content-Length: 30000\r\n\r\n", 30000);
+
+    shutdown(fd, SHUT_WR);
+    usleep(100000);
+    EXPECT(is_gone_count(r, 0));
+    expect_gone(r, 1);
+    close(fd);
+}
+
+TEST(a_body_that_is_whole_waits_for_its_handler_but_not_for_ever)
+{
+    struct rig r;
+
+    rig_setup(&r, routes, sizeof routes / sizeof *routes);
+    r.options.body_ms = 400;
+    rig_run(&r, client_half_closes_unread);
+}

@@ -143,6 +143,69 @@ TEST(a_bad_handshake_is_refused)
     run(client_handshake);
 }
 
+#define LINK "Authorization: Bearer hfl_of_nobody\r\n"
+
+/* Anybody can send this; what a WebSocket cannot be made of was taken for one, and the worker died. */
+static void client_link(struct rig *r)
+{
+    int fd = rig_connect(r);
+
+    rig_puts(fd, "GET /shared HTTP/1.1\r\n" RIG_WS_HEAD LINK "\r\n");
+    free(rig_read_until(fd, "\r\n\r\n"));
+    expect_close(fd, WS_CODE_LINK_ENDED);
+    close(fd);
+    EXPECT_ANSWER(r, "GET /shared HTTP/1.1\r\n" RIG_WS_HEAD LINK "Content-Length: 5\r\n\r\nhello",
+                  401, "unauthorized");
+    EXPECT_ANSWER(r,
+                  "GET /shared HTTP/1.1\r\n" RIG_WS_HEAD LINK
+                  "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+                  401, "unauthorized");
+}
+
+TEST(a_link_of_nobody_is_refused_with_or_without_a_body)
+{
+    run(client_link);
+}
+
+static void expect_refused_with(struct rig *r, const char *offer, const char *chosen)
+{
+    struct buf b = {0};
+    int fd = rig_connect(r);
+    const char *line;
+    char *answer;
+
+    buf_printf(&b, "GET /shared HTTP/1.1\r\n" RIG_WS_HEAD LINK "Sec-WebSocket-Protocol: %s\r\n\r\n",
+               offer);
+    rig_send(fd, buf_data(&b), b.len);
+    buf_fini(&b);
+    answer = rig_read_until(fd, "\r\n\r\n");
+    EXPECT(strncmp(answer, "HTTP/1.1 101 ", 13) == 0);
+    line = strstr(answer, "\r\nSec-WebSocket-Protocol: ");
+    EXPECT((line != NULL) == (chosen != NULL));
+    if (line != NULL && chosen != NULL)
+        EXPECT(strncmp(strchr(line, ':') + 2, chosen, strlen(chosen)) == 0);
+    free(answer);
+    expect_close(fd, WS_CODE_LINK_ENDED);
+    close(fd);
+}
+
+/* Who picked one and who looked whether it was offered split the list at different places. */
+static void client_odd_offers(struct rig *r)
+{
+    expect_refused_with(r, "a, b", "a\r\n");
+    expect_refused_with(r, "a b", NULL);
+    expect_refused_with(r, "a\tb", NULL);
+    expect_refused_with(r, "a b, c", "c\r\n");
+    expect_refused_with(r, " ,, \t", NULL);
+    expect_refused_with(r, ",\tc ,", "c\r\n");
+    expect_refused_with(r, "holdfast.bearer.x y, holdfast.bearer.z", NULL);
+}
+
+TEST(a_refusal_names_a_subprotocol_only_if_there_is_one)
+{
+    run(client_odd_offers);
+}
+
 static void client_subprotocol(struct rig *r)
 {
     int fd = rig_connect(r);

@@ -7,12 +7,28 @@
  */
 #include "base/loop.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include "base/clock.h"
 #include "base/io.h"
 #include "test.h"
+
+static int epoll_refusals; /* so many fds are not taken */
+
+/* Instead of libc's. */
+int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+    if (op == EPOLL_CTL_ADD && epoll_refusals > 0) {
+        epoll_refusals--;
+        errno = ENOSPC;
+        return -1;
+    }
+    return (int)syscall(SYS_epoll_ctl, epfd, op, fd, event);
+}
 
 struct story {
     struct loop *loop;
@@ -255,6 +271,75 @@ TEST(a_hang_up_without_interest_is_no_event)
     watch_close(s.watch);
     timer_close(s.timer);
     io_close(&p[0]);
+    loop_free(s.loop);
+}
+
+static void count_leaves(struct watch *w, int events, void *arg)
+{
+    struct story *s = arg;
+
+    (void)w;
+    s->events = events;
+    tell(s, 'l');
+}
+
+static void run_for(struct story *s, uint64_t ms)
+{
+    timer_start(s->timer, ms);
+    loop_run(s->loop);
+}
+
+/* What is unread stays unread, so it must not wake the loop again and again. */
+TEST(who_does_not_read_is_told_once_that_the_peer_leaves)
+{
+    struct story s;
+    int p[2];
+
+    story_init(&s);
+    make_pair(p);
+    s.timer = timer_new(s.loop, on_timer, &s);
+    s.watch = watch_new(s.loop, p[0], count_leaves, &s);
+    watch_set(s.watch, LOOP_LEAVE);
+    REQUIRE(write(p[1], "unread", 6) == 6);
+    run_for(&s, 20);
+    EXPECT_STR(s.told, "tT");
+    shutdown(p[1], SHUT_WR);
+    run_for(&s, 20);
+    EXPECT_STR(s.told, "tTltT");
+    EXPECT_INT(s.events, LOOP_LEAVE);
+    watch_set(s.watch, 0);
+    run_for(&s, 1);
+    watch_set(s.watch, LOOP_LEAVE);
+    run_for(&s, 20);
+    EXPECT_STR(s.told, "tTltTtTltT");
+    io_close(&p[1]);
+    run_for(&s, 20);
+    EXPECT_STR(s.told, "tTltTtTltTltT");
+    EXPECT_INT(s.events, LOOP_LEAVE | LOOP_CUT);
+    watch_close(s.watch);
+    timer_close(s.timer);
+    io_close(&p[0]);
+    loop_free(s.loop);
+}
+
+/* The system's limit of watches is shared with others of the same user: it may be reached by them. */
+TEST(a_watch_for_which_there_is_no_room_waits_for_it)
+{
+    struct story s;
+    int p[2];
+
+    story_init(&s);
+    make_pair(p);
+    s.watch = watch_new(s.loop, p[0], on_ready, &s);
+    watch_set(s.watch, LOOP_READ);
+    REQUIRE(write(p[1], "x", 1) == 1);
+    epoll_refusals = 2;
+    loop_run(s.loop);
+    EXPECT_INT(epoll_refusals, 0);
+    EXPECT_STR(s.told, "wT");
+    watch_close(s.watch);
+    io_close(&p[0]);
+    io_close(&p[1]);
     loop_free(s.loop);
 }
 

@@ -162,6 +162,7 @@ static const struct route routes[] = {
     {HTTP_GET_M, "/ws", on_ws, ROLE_OWN, ROUTE_UPGRADE, 0, NULL},
     {HTTP_GET_M, "/lenient", on_lenient, ROLE_OWN, ROUTE_UPGRADE, 0, NULL},
     {HTTP_GET_M, "/refuse", on_refuse, ROLE_OWN, ROUTE_UPGRADE, 0, NULL},
+    {HTTP_GET_M, "/shared", on_ws, ROLE_OWN, ROUTE_UPGRADE | ROUTE_SCOPED, 0, NULL},
     {HTTP_GET_M, "/resume", on_resume, ROLE_OWN, 0, 0, NULL},
     {HTTP_GET_M, "/closed", on_closed, ROLE_OWN, 0, 0, NULL},
 };

@@ -12,6 +12,8 @@ import { Viewer } from '../lib/client.mjs';
 import { Daemon, releaseBinary, withDaemon } from '../lib/daemon.mjs';
 import { checkBytes, emit, expectedBytes } from '../lib/gen.mjs';
 import { RawConn, requestBytes } from '../lib/raw.mjs';
+import { waitUntil } from '../lib/wait.mjs';
+import { OP, WsRaw, frame } from '../lib/wsraw.mjs';
 
 const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-tls-'));
 const cert = path.join(dir, 'cert.pem');
@@ -90,6 +92,21 @@ withDaemon('tls', { args: tlsArgs }, (d) => {
         checkBytes(32, 0, v.output);
         v.control({ type: 'eof' });
         assert.equal((await v.finish()).exit_code, 0);
+    });
+
+    it('input that the end of the stream came with is not lost', async () => {
+        const n = 220000;
+        const slow = 'while x=$(head -c 2048 | wc -c); [ $x -gt 0 ]; do n=$((n + x)); done';
+        const p = await d.sh(`sleep 1; n=0; ${slow}; echo $n; sleep 60`, { stdin: 'pipe' });
+        const w = await WsRaw.open(d, `/v1/processes/${p.id}/connect`);
+        w.conn.send(Buffer.concat([frame(OP.BINARY, Buffer.alloc(n, 0x61)), frame(OP.TEXT, '{"type":"eof"}')]));
+        w.conn.half();
+        const out = await waitUntil(async () => {
+            const a = await d.request('GET', `/v1/processes/${p.id}/output?since=0`);
+            return a.body.length > 0 && a.body.toString();
+        }, 'what the process has counted', 30000);
+        assert.equal(out.trim(), String(n));
+        w.destroy();
     });
 
     it('a stream that follows goes on to the exit', async () => {
