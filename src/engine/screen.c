@@ -46,20 +46,25 @@ static void screen_begin(struct screen *s)
         term_seed(s->term, &c.vt, &c.modes);
 }
 
-/* Changes of size up to where it is; *next_at is where the next one may be. */
+/*
+ * Changes of size up to where it is; *next_at is where the next one may be. Of several between
+ * which nothing was written the last counts: a window that is dragged leaves a great many.
+ */
 static void apply_sizes(struct screen *s, uint64_t *next_at)
 {
-    struct journal_mark m;
+    struct journal_mark m, last = {.rows = 0};
 
     *next_at = UINT64_MAX;
     while (journal_mark_from(&s->process->journal, s->mark, &m)) {
         if (m.at > screen_at(s)) {
             *next_at = m.at;
-            return;
+            break;
         }
-        term_resize(s->term, m.rows, m.cols);
+        last = m;
         s->mark = m.number + 1;
     }
+    if (last.rows > 0)
+        term_resize(s->term, last.rows, last.cols);
 }
 
 bool screen_advance(struct screen *s, uint64_t until, uint64_t budget_ns)
