@@ -9,8 +9,12 @@
 #include "engine/engine_own.h"
 #include "engine/screen_own.h"
 
-/* Not more is fed between two looks at the clock: the worst bytes take about a millisecond. */
+/*
+ * Not more is fed between two looks at the clock, which is well below a millisecond. Three bytes
+ * can touch a whole screen, so a piece also ends where so many cells were touched.
+ */
 #define PIECE_BYTES 4096
+#define PIECE_WORK (64 * 1024)
 
 /* --- feeding ------------------------------------------------------------------------ */
 
@@ -83,7 +87,7 @@ bool screen_advance(struct screen *s, uint64_t until, uint64_t budget_ns)
             end = until;
         if (end - at > PIECE_BYTES)
             end = at + PIECE_BYTES;
-        term_feed(s->term, journal_bytes(j, at), (size_t)(end - at));
+        term_feed_some(s->term, journal_bytes(j, at), (size_t)(end - at), PIECE_WORK);
         if (clock_mono_ns() >= end_ns)
             break;
     }
