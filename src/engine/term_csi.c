@@ -198,9 +198,9 @@ static void shift_columns(struct term *t, int at, int32_t n, bool delete)
 
     if (!in_region(g))
         return;
-    work_lines(t, (size_t)(g->bottom - g->top + 1), (size_t)t->cols);
     for (y = g->top; y <= g->bottom; y++) {
         struct row *r = grid_row(g, g->base + (size_t)y);
+        work_lines(t, 1, (size_t)t->cols);
         if (delete)
             row_delete(r, at, n, term_erase_cell(t));
         else

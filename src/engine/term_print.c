@@ -4,7 +4,12 @@
  */
 #include <string.h>
 
+#include "base/limits.h"
 #include "engine/term_own.h"
+
+/* Of one REP. More than a screen of ordinary text; on a huge one where each line or character moves
+ * others it ends early, because it is the one sequence that cannot be left in the middle. */
+#define REPEAT_WORK (4ULL * LIMIT_SCREEN_CELLS)
 
 static void put(struct term *t, struct row *r, int col, uint32_t content, unsigned width)
 {
@@ -168,6 +173,7 @@ void term_repeat(struct term *t, int32_t times)
     struct row *r = grid_line(t->now);
     char text[CELL_TEXT_MAX];
     struct vt vt = {0};
+    uint64_t end = t->work + REPEAT_WORK;
     uint32_t content;
     uint8_t width;
     size_t n;
@@ -182,7 +188,7 @@ void term_repeat(struct term *t, int32_t times)
     width = t->join;
     r = grid_line(t->now);
     content = row_cell(r, t->now->x - width).content & CELL_HAS_CONTENT;
-    while (n > 0 && --times > 0)
+    while (n > 0 && --times > 0 && t->work < end)
         r = print_in(t, r, content, width);
     term_run_end(t);
 }

@@ -188,6 +188,21 @@ TEST(term_does_little_more_than_it_was_asked_for_in_one_feed)
     }
 }
 
+TEST(term_repeats_within_bounds_on_a_huge_screen_that_moves)
+{
+    struct term *t = shown(128, 4096, "\x1b[41m\x1b[2J");
+    uint64_t before = t->work;
+
+    term_feed(t, "\x1b[4hx\x1b[99999999b", 16);
+    EXPECT(t->work - before < 5 * LIMIT_SCREEN_CELLS);
+    term_free(t);
+    t = shown(4096, 128, "\x1b[2;4096r\x1b[4096H");
+    before = t->work;
+    term_feed(t, "x\x1b[99999999b", 12);
+    EXPECT(t->work - before < 5 * LIMIT_SCREEN_CELLS);
+    term_free(t);
+}
+
 /* Looking for a text among thousands is work as well. */
 TEST(term_counts_the_search_for_texts_with_marks)
 {
