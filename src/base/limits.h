@@ -88,10 +88,15 @@
 #define LEASE_GRACE_MS 5000                  /* for its holder to come back */
 #define LIMIT_DURATION_MS (366LL * 24 * 3600 * 1000)
 #define TERMINAL_SIZE_MAX 4096
-#define SIZE_DEBOUNCE_MS 50         /* a dragged window sizes the terminal this often */
-#define SIZE_LEAVE_MS 250           /* for a reconnect, before the windows of others count */
-#define SCREEN_IDLE_MS 60000        /* a built screen that nobody wants any more is dropped */
-#define LIMIT_SCROLLBACK_LINES 1000 /* of a built screen; xterm.js's own default */
+#define SIZE_DEBOUNCE_MS 50  /* a dragged window sizes the terminal this often */
+#define SIZE_LEAVE_MS 250    /* for a reconnect, before the windows of others count */
+#define SCREEN_IDLE_MS 60000 /* a built screen that nobody wants any more is dropped */
+/*
+ * Of a built screen: a larger terminal is shown with fewer lines. No monitor has half as many, and a
+ * screen with all of them filled, twice over (main and alternate), takes some 20 MB.
+ */
+#define LIMIT_SCREEN_CELLS (512 * 1024)
+#define LIMIT_SCROLLBACK_LINES 1000              /* of a built screen; xterm.js's own default */
 #define LIMIT_SCROLLBACK_BYTES (4 * 1024 * 1024) /* of its cells: fewer lines of a wide one */
 #define LIMIT_SCREEN_TEXTS 4096         /* characters with combining marks, different ones */
 #define LIMIT_SCREEN_LINKS 512          /* OSC 8, different ones */

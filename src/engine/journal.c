@@ -120,8 +120,9 @@ static bool mark_same_size(const struct mark *a, const struct mark *b)
 }
 
 /*
- * Nothing was written under the last mark, so the new one can stand in its place. Not
- * if it told a new size: that happened then, though output came only later.
+ * Nothing was written under the last mark, so the new one can stand in its place, under its
+ * number. Not if it told a new size: that happened then, though output came only later. Nor if the
+ * new one does: whoever has seen the mark with this number does not look at it again.
  */
 static bool mark_is_void(const struct journal *j, uint64_t n, const struct mark *m)
 {
@@ -130,9 +131,9 @@ static bool mark_is_void(const struct journal *j, uint64_t n, const struct mark 
     if (n == 0)
         return false;
     last = mark_slot(j, n - 1);
-    if (last->at != m->at)
+    if (last->at != m->at || !mark_same_size(last, m))
         return false;
-    return n < 2 || !mark_same_size(last, m) || mark_same_size(last, mark_slot(j, n - 2));
+    return n < 2 || mark_same_size(last, mark_slot(j, n - 2));
 }
 
 /* Where bytes are no longer held when one more mark comes: their stream would be a lie. 0: nowhere. */

@@ -9,8 +9,12 @@
 #include "engine/engine_own.h"
 #include "engine/screen_own.h"
 
-/* Not more is fed between two looks at the clock: the worst bytes take about a millisecond. */
+/*
+ * Not more is fed between two looks at the clock, which is well below a millisecond. Three bytes
+ * can touch a whole screen, so a piece also ends where so many cells were touched.
+ */
 #define PIECE_BYTES 4096
+#define PIECE_WORK (64 * 1024)
 
 /* --- feeding ------------------------------------------------------------------------ */
 
@@ -46,20 +50,25 @@ static void screen_begin(struct screen *s)
         term_seed(s->term, &c.vt, &c.modes);
 }
 
-/* Changes of size up to where it is; *next_at is where the next one may be. */
+/*
+ * Changes of size up to where it is; *next_at is where the next one may be. Of several between
+ * which nothing was written the last counts: a window that is dragged leaves a great many.
+ */
 static void apply_sizes(struct screen *s, uint64_t *next_at)
 {
-    struct journal_mark m;
+    struct journal_mark m, last = {.rows = 0};
 
     *next_at = UINT64_MAX;
     while (journal_mark_from(&s->process->journal, s->mark, &m)) {
         if (m.at > screen_at(s)) {
             *next_at = m.at;
-            return;
+            break;
         }
-        term_resize(s->term, m.rows, m.cols);
+        last = m;
         s->mark = m.number + 1;
     }
+    if (last.rows > 0)
+        term_resize(s->term, last.rows, last.cols);
 }
 
 bool screen_advance(struct screen *s, uint64_t until, uint64_t budget_ns)
@@ -78,7 +87,7 @@ bool screen_advance(struct screen *s, uint64_t until, uint64_t budget_ns)
             end = until;
         if (end - at > PIECE_BYTES)
             end = at + PIECE_BYTES;
-        term_feed(s->term, journal_bytes(j, at), (size_t)(end - at));
+        term_feed_some(s->term, journal_bytes(j, at), (size_t)(end - at), PIECE_WORK);
         if (clock_mono_ns() >= end_ns)
             break;
     }

@@ -63,6 +63,7 @@ struct session {
 
     struct process *shell; /* referenced; its session field points back. NULL until the first */
     struct watch *side;
+    bool side_skip; /* what comes belongs to a report that was too long, up to its NUL */
     struct exit_waiter exit_waiter;
     bool starting;   /* a shell is being started */
     bool shell_lost; /* it exited while no command ran, and nobody was told yet */

@@ -24,8 +24,10 @@
  * somebody to write it, and a here-document cannot have NUL bytes.
  */
 /* clang-format off */
+#define TEXT_OF(X) #X
+#define AT_MOST(BYTES) "%." TEXT_OF(BYTES) "s" /* of printf, which counts bytes in any locale */
 #define REPORT(OUT) \
-    "__hf_report() { command printf \"%s %s %s %s\\0\" " \
+    "__hf_report() { command printf \"%s %s %s " AT_MOST(SESSION_CWD_MAX) "\\0\" " \
     "\"$__hf_n\" \"$__hf_rc\" \"${!-}\" \"${PWD-}\" >&" OUT "; }\n"
 #define READ_COMMAND(IN) \
     "IFS= command read -r __hf_n <&" IN " || case $? in 1) exit 0;; *) continue;; esac\n" \
@@ -174,5 +176,7 @@ bool session_report_parse(const char *text, size_t len, struct session_report *o
     out->job_len = (size_t)(space - at);
     out->cwd = space + 1;
     out->cwd_len = (size_t)(end - out->cwd);
+    if (out->cwd_len > SESSION_CWD_MAX)
+        out->cwd_len = SESSION_CWD_MAX;
     return true;
 }

@@ -20,6 +20,11 @@
 #define SESSION_SCRIPT_START "eval \"$" SESSION_SCRIPT_VARIABLE "\""
 /* Makes the shell give up the command that it runs; nothing else uses this signal. */
 #define SESSION_CUT_SIGNAL 16
+/*
+ * Bytes of a directory that a report tells: PATH_MAX, beyond which no system call takes it
+ * anyway. $PWD may be anything, and a report must fit into what is looked at in one go.
+ */
+#define SESSION_CWD_MAX 4096
 
 extern const char session_script[];
 
@@ -31,7 +36,7 @@ struct session_report {
     uint64_t number;
     int status;      /* 0..255 */
     const char *job; /* pid of the last background job, or "" */
-    const char *cwd; /* "" if the shell does not know */
+    const char *cwd; /* "" if the shell does not know; SESSION_CWD_MAX bytes at most */
     size_t job_len, cwd_len;
 };
 /* One report without its NUL; false: it is none. */

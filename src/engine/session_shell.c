@@ -18,7 +18,9 @@
 #include "engine/session_own.h"
 #include "engine/session_script.h"
 
-#define REPORT_MAX 8192 /* a number, a status, a pid and a path */
+/* A number, a status, a pid and a path. What is longer was not written by our script. */
+#define REPORT_MAX 8192
+_Static_assert(REPORT_MAX >= SESSION_CWD_MAX + 128, "a report is seen as a whole");
 
 bool shell_is_alive(const struct session *s)
 {
@@ -44,38 +46,57 @@ static void take_report(struct session *s, const struct session_report *m)
     run_report(r, m->status, m->cwd, m->cwd_len);
 }
 
-/* Takes `len` bytes out of the socket that were looked at before. */
-static void drop_seen(struct session *s, size_t len)
+/*
+ * Looks at the next report: the bytes that are there of it without its NUL (*len, REPORT_MAX at
+ * most) and whether the NUL was among them. False: not there yet, or nothing to come.
+ */
+static bool peek_report(struct session *s, char text[REPORT_MAX], size_t *len, bool *whole)
 {
-    char seen[REPORT_MAX];
+    const char *nul;
+    ssize_t n;
 
-    (void)!recv(s->shell->side_fd, seen, len, MSG_DONTWAIT);
+    do
+        n = recv(s->shell->side_fd, text, REPORT_MAX, MSG_PEEK | MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    if (n == 0 && s->side != NULL)
+        watch_set(s->side, 0); /* closed: the exit tells the rest */
+    if (n <= 0)
+        return false;
+    nul = memchr(text, '\0', (size_t)n);
+    *whole = nul != NULL;
+    *len = nul != NULL ? (size_t)(nul - text) : (size_t)n;
+    return *whole || *len == REPORT_MAX || s->side_skip;
 }
 
-/* Nothing that somebody wrote into it by force can be longer or be taken for one of ours. */
+/* Takes what was looked at out of the socket. The rest of a report that is longer follows. */
+static void drop_report(struct session *s, size_t len, bool whole)
+{
+    char seen[REPORT_MAX + 1];
+
+    (void)!recv(s->shell->side_fd, seen, len + whole, MSG_DONTWAIT);
+    s->side_skip = !whole;
+}
+
+/*
+ * Nothing that somebody wrote into it by force can be taken for one of ours. One that is too
+ * long is: its path is cut, but a command whose end is not seen would never end.
+ */
 void shell_read(struct session *s)
 {
     char text[REPORT_MAX];
+    struct session_report m;
+    size_t len;
+    bool whole;
 
-    while (s->shell != NULL && s->shell->side_fd >= 0) {
-        ssize_t n = recv(s->shell->side_fd, text, sizeof text, MSG_PEEK | MSG_DONTWAIT);
-        const char *nul = n > 0 ? memchr(text, '\0', (size_t)n) : NULL;
-        struct session_report m;
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n == 0 && s->side != NULL)
-            watch_set(s->side, 0); /* closed: the exit tells the rest */
-        if (n <= 0 || (nul == NULL && n < (ssize_t)sizeof text))
-            return;
-        if (nul != NULL && session_report_parse(text, (size_t)(nul - text), &m))
+    while (s->shell != NULL && s->shell->side_fd >= 0 && peek_report(s, text, &len, &whole)) {
+        if (!s->side_skip && session_report_parse(text, len, &m))
             take_report(s, &m);
         if (s->current != NULL && s->current->reported) {
             if (s->side != NULL)
                 watch_set(s->side, 0); /* until run_finish() */
             return;
         }
-        drop_seen(s, nul != NULL ? (size_t)(nul - text) + 1 : (size_t)n);
+        drop_report(s, len, whole);
     }
 }
 
@@ -83,15 +104,13 @@ void shell_read(struct session *s)
 void shell_read_on(struct session *s)
 {
     char text[REPORT_MAX];
-    ssize_t n;
-    const char *nul;
+    size_t len;
+    bool whole;
 
     if (s->shell == NULL || s->shell->side_fd < 0)
         return;
-    n = recv(s->shell->side_fd, text, sizeof text, MSG_PEEK | MSG_DONTWAIT);
-    nul = n > 0 ? memchr(text, '\0', (size_t)n) : NULL;
-    if (nul != NULL)
-        drop_seen(s, (size_t)(nul - text) + 1);
+    if (peek_report(s, text, &len, &whole))
+        drop_report(s, len, whole);
     if (s->side != NULL && shell_is_alive(s))
         watch_set(s->side, LOOP_READ);
 }
@@ -160,6 +179,7 @@ void shell_attach(struct session *s, struct process *p)
     s->shell = process_ref(p);
     p->session = s;
     s->job[0] = '\0';
+    s->side_skip = false;
     s->exit_waiter = (struct exit_waiter){.fn = shell_on_exit, .arg = s};
     if (p->side_fd >= 0) {
         s->side = watch_new(s->engine->loop, p->side_fd, side_on_event, s);

@@ -96,6 +96,14 @@ static ssize_t siding_copy(struct process *p, enum stream stream, size_t len)
     return (ssize_t)done;
 }
 
+/* Nothing was moved, and nothing will be: the kernel has no splice(2) for us, or no memory for it. */
+static void siding_give_up(struct engine *e, int rc)
+{
+    log_warn("output cannot be moved between pipes (%s): it is read as it comes", strerror(-rc));
+    io_close(&e->siding[0]);
+    io_close(&e->siding[1]);
+}
+
 ssize_t siding_read(struct process *p, int fd, enum stream stream, size_t max)
 {
     struct engine *e = p->engine;
@@ -111,5 +119,8 @@ ssize_t siding_read(struct process *p, int fd, enum stream stream, size_t max)
     if (n > 0)
         n = siding_copy(p, stream, (size_t)n);
     atomic_store_explicit(&note->on, 0, memory_order_release);
-    return n;
+    if (n >= 0 || n == -EAGAIN)
+        return n;
+    siding_give_up(e, (int)n);
+    return journal_read(&p->journal, fd, stream, max);
 }

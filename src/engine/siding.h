@@ -27,7 +27,10 @@ struct process;
 /* Takes what the keeper holds, if it does, and what is left in it to where it belongs. */
 void siding_recover(struct engine *e, const struct keeper_boot *boot);
 
-/* As journal_read(), from a pipe that floods. */
+/*
+ * As journal_read(), from a pipe that floods. Where bytes cannot be moved they are read, from then
+ * on all that this worker gets: only reading itself may say that a pipe has come to its end.
+ */
 ssize_t siding_read(struct process *p, int fd, enum stream stream, size_t max);
 
 #endif

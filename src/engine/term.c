@@ -116,6 +116,13 @@ static void on_string_end(void *arg, const struct vt *v, bool ok, uint8_t end)
         t->join = 0;
 }
 
+static bool on_enough(void *arg)
+{
+    const struct term *t = arg;
+
+    return t->work >= t->work_end;
+}
+
 const struct vt_ops term_ops = {
     .text = on_text,
     .print = on_print,
@@ -125,16 +132,28 @@ const struct vt_ops term_ops = {
     .string_begin = on_string_begin,
     .string_put = on_string_put,
     .string_end = on_string_end,
+    .enough = on_enough,
 };
 
 /* --- the whole -------------------------------------------------------------------- */
+
+static void fit(int *rows, int *cols)
+{
+    if (*cols < COLS_MIN)
+        *cols = COLS_MIN;
+    if (*rows > LIMIT_SCREEN_CELLS / *cols)
+        *rows = LIMIT_SCREEN_CELLS / *cols;
+    if (*rows < 1)
+        *rows = 1;
+}
 
 struct term *term_new(int rows, int cols)
 {
     struct term *t = hf_xalloc(sizeof *t);
 
-    t->rows = rows < 1 ? 1 : rows;
-    t->cols = cols < COLS_MIN ? COLS_MIN : cols;
+    fit(&rows, &cols);
+    t->rows = rows;
+    t->cols = cols;
     modes_init(&t->modes);
     grid_init(&t->grid[0], t->rows, t->cols, true);
     grid_init(&t->grid[1], t->rows, t->cols, false);
@@ -157,7 +176,14 @@ void term_free(struct term *t)
 
 void term_feed(struct term *t, const void *bytes, size_t len)
 {
-    vt_feed(&t->vt, &term_ops, t, bytes, len);
+    t->work_end = UINT64_MAX;
+    (void)vt_feed(&t->vt, &term_ops, t, bytes, len);
+}
+
+size_t term_feed_some(struct term *t, const void *bytes, size_t len, uint64_t work)
+{
+    t->work_end = t->work + work;
+    return vt_feed(&t->vt, &term_ops, t, bytes, len);
 }
 
 void term_settle(struct term *t)
@@ -169,8 +195,7 @@ void term_resize(struct term *t, int rows, int cols)
 {
     int old_rows = t->rows, old_cols = t->cols, i;
 
-    rows = rows < 1 ? 1 : rows;
-    cols = cols < COLS_MIN ? COLS_MIN : cols;
+    fit(&rows, &cols);
     if (rows == old_rows && cols == old_cols)
         return;
     term_settle(t);

@@ -100,15 +100,22 @@ struct term {
         char **list;
         size_t count, room;
     } texts, links;
+    /*
+     * Cells that were touched so far, or what costs as much: an upper bound, for one sequence of
+     * three bytes may touch a whole screen. A feed ends where it has reached work_end.
+     */
+    uint64_t work, work_end;
     char *string; /* an OSC 8 that is being read */
     size_t string_len;
     uint8_t string_kind;
 };
 
-/* NULL: no memory. */
+/* A size beyond LIMIT_SCREEN_CELLS loses lines at the bottom, here and in term_resize(). */
 struct term *term_new(int rows, int cols);
 void term_free(struct term *t); /* NULL is fine */
 void term_feed(struct term *t, const void *bytes, size_t len);
+/* Ends after the token with which `work` was done; how many bytes were taken, at least one. */
+size_t term_feed_some(struct term *t, const void *bytes, size_t len, uint64_t work);
 /* Before it is looked at: what the last character leaves behind is done when the next thing comes. */
 void term_settle(struct term *t);
 void term_resize(struct term *t, int rows, int cols);

@@ -11,6 +11,14 @@ struct cell term_erase_cell(const struct term *t)
     return (struct cell){CELL_EMPTY, 0, t->pen.bg & COLOUR_ALL};
 }
 
+/* What a line costs that is made or given back, in cells. */
+#define LINE_WORK 16
+
+static void work_lines(struct term *t, size_t lines, size_t cells_each)
+{
+    t->work += lines * cells_each;
+}
+
 /* --- the cursor ------------------------------------------------------------------ */
 
 static int between(int64_t n, int lo, int hi)
@@ -67,6 +75,7 @@ static void next_tabs(struct term *t, int32_t n)
 
     if (g->x >= t->cols)
         return;
+    work_lines(t, 1, (size_t)t->cols);
     for (n = between(n, 0, t->cols); n > 0; n--)
         g->x = tab_next(g, t->cols);
 }
@@ -77,6 +86,7 @@ static void previous_tabs(struct term *t, int32_t n)
 
     if (g->x >= t->cols)
         return;
+    work_lines(t, 1, (size_t)t->cols);
     for (n = between(n, 0, t->cols); n > 0; n--)
         g->x = tab_previous(g, t->cols);
 }
@@ -111,7 +121,7 @@ static void index_down(struct term *t)
     g->y++;
     if (g->y == g->bottom + 1) {
         g->y--;
-        grid_scroll(g, t->cols, term_erase_cell(t), false);
+        term_scroll(t, false);
     } else if (g->y >= t->rows) {
         g->y = t->rows - 1;
     }
@@ -131,14 +141,24 @@ static void line_feed(struct term *t)
         g->x--;
 }
 
+/* Within [top, bottom] of the screen. */
+static void shift(struct term *t, int top, int bottom, int32_t n, bool by_up, struct cell fill)
+{
+    struct grid *g = t->now;
+    int height = bottom - top + 1;
+
+    work_lines(t, (size_t)height, 1);
+    work_lines(t, (size_t)(n < height ? n : height), (size_t)t->cols + LINE_WORK);
+    grid_shift(g, g->base + (size_t)top, g->base + (size_t)bottom, n, by_up, t->cols, fill);
+}
+
 static void reverse_index(struct term *t)
 {
     struct grid *g = t->now;
 
     keep_inside(t, t->cols - 1);
     if (g->y == g->top) {
-        grid_shift(g, g->base + (size_t)g->top, g->base + (size_t)g->bottom, 1, false, t->cols,
-                   term_erase_cell(t));
+        shift(t, g->top, g->bottom, 1, false, term_erase_cell(t));
     } else {
         g->y--;
         keep_inside(t, t->cols - 1);
@@ -158,18 +178,14 @@ static void shift_lines(struct term *t, int32_t n, bool delete)
     keep_inside(t, t->cols - 1);
     if (!in_region(g))
         return;
-    grid_shift(g, g->base + (size_t)g->y, g->base + (size_t)g->bottom, n, delete, t->cols,
-               term_erase_cell(t));
+    shift(t, g->y, g->bottom, n, delete, term_erase_cell(t));
     g->x = 0;
 }
 
 /* SU and SD; what SD brings in is plain. */
 static void scroll_region(struct term *t, int32_t n, bool by_up)
 {
-    struct grid *g = t->now;
-
-    grid_shift(g, g->base + (size_t)g->top, g->base + (size_t)g->bottom, n, by_up, t->cols,
-               by_up ? term_erase_cell(t) : CELL_NOTHING);
+    shift(t, t->now->top, t->now->bottom, n, by_up, by_up ? term_erase_cell(t) : CELL_NOTHING);
 }
 
 /* --- columns --------------------------------------------------------------------------- */
@@ -184,6 +200,7 @@ static void shift_columns(struct term *t, int at, int32_t n, bool delete)
         return;
     for (y = g->top; y <= g->bottom; y++) {
         struct row *r = grid_row(g, g->base + (size_t)y);
+        work_lines(t, 1, (size_t)t->cols);
         if (delete)
             row_delete(r, at, n, term_erase_cell(t));
         else
@@ -198,6 +215,7 @@ static void erase_in(struct term *t, int y, int from, int to, bool unwrap, bool 
 {
     struct row *r = grid_row(t->now, t->now->base + (size_t)y);
 
+    work_lines(t, 1, (size_t)t->cols);
     row_replace(r, from, to, term_erase_cell(t), keep);
     if (unwrap)
         r->wrapped = false;
@@ -209,6 +227,7 @@ static void erase_lines(struct term *t, int from, int to, bool keep)
 
     for (y = from; y < to; y++) {
         struct row *r = grid_row(t->now, t->now->base + (size_t)y);
+        work_lines(t, 1, (size_t)t->cols);
         row_fill(r, term_erase_cell(t), keep);
         r->wrapped = false;
     }
@@ -231,6 +250,7 @@ static void erase_scrollback(struct term *t)
     struct grid *g = t->now;
     size_t over = g->len > (size_t)t->rows ? g->len - (size_t)t->rows : 0;
 
+    work_lines(t, over, LINE_WORK);
     grid_drop_first(g, over);
     g->base = g->base > over ? g->base - over : 0;
 }
@@ -271,6 +291,7 @@ static void alignment_pattern(struct term *t)
     int y;
 
     go(t, 0, 0);
+    work_lines(t, (size_t)t->rows, (size_t)t->cols);
     for (y = t->now->has_scrollback ? t->now->y : 0; y < t->rows; y++) {
         struct row *r = grid_row(t->now, t->now->base + (size_t)y);
         row_fill(r, e, false);
@@ -282,6 +303,7 @@ static void alignment_pattern(struct term *t)
 static void in_line(struct term *t, int32_t n, void (*change)(struct row *, int, int, struct cell))
 {
     keep_inside(t, t->cols - 1);
+    work_lines(t, 1, (size_t)t->cols);
     change(grid_line(t->now), t->now->x, n, term_erase_cell(t));
 }
 
@@ -298,6 +320,7 @@ static void to_alternate(struct term *t)
 
     if (t->now == alt)
         return;
+    work_lines(t, (size_t)t->rows, (size_t)t->cols + LINE_WORK);
     grid_fill(alt, t->rows, t->cols, term_erase_cell(t));
     alt->x = t->now->x;
     alt->y = t->now->y;
@@ -310,6 +333,7 @@ static void to_main(struct term *t)
         return;
     t->grid[0].x = t->now->x;
     t->grid[0].y = t->now->y;
+    work_lines(t, t->now->len, LINE_WORK);
     grid_clear(t->now, t->rows, t->cols);
     t->now = &t->grid[0];
 }
@@ -384,6 +408,8 @@ static void full_reset(struct term *t)
 {
     int i;
 
+    work_lines(t, t->grid[0].len + t->grid[1].len + (size_t)t->rows, LINE_WORK);
+    work_lines(t, t->texts.count + t->links.count, LINE_WORK);
     for (i = 0; i < 2; i++) {
         grid_fini(&t->grid[i]);
         grid_init(&t->grid[i], t->rows, t->cols, i == 0);
@@ -457,6 +483,7 @@ static void clear_tabs(struct term *t, int32_t what)
 {
     int i;
 
+    work_lines(t, 1, TERMINAL_SIZE_MAX);
     if (what == 0)
         tab_set(t->now, t->now->x, false);
     else if (what == 3)

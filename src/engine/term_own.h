@@ -58,6 +58,8 @@ void term_text(struct term *t, const char *ascii, size_t len);
 void term_print(struct term *t, uint32_t cp);
 void term_run_end(struct term *t);
 void term_repeat(struct term *t, int32_t times);
+/* The region moves up by a line, into the scrollback if it begins at the top. */
+void term_scroll(struct term *t, bool wrapped);
 
 /* term_csi.c */
 void term_csi(struct term *t, const struct vt *v, uint32_t id);

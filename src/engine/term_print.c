@@ -4,10 +4,12 @@
  */
 #include <string.h>
 
+#include "base/limits.h"
 #include "engine/term_own.h"
 
-/* More than any line has: programs repeat to fill a line. */
-#define REPEAT_MAX 8192
+/* Of one REP. More than a screen of ordinary text; on a huge one where each line or character moves
+ * others it ends early, because it is the one sequence that cannot be left in the middle. */
+#define REPEAT_WORK (4ULL * LIMIT_SCREEN_CELLS)
 
 static void put(struct term *t, struct row *r, int col, uint32_t content, unsigned width)
 {
@@ -38,6 +40,15 @@ void term_run_end(struct term *t)
         put(t, r, g->x, 0, 1);
 }
 
+void term_scroll(struct term *t, bool wrapped)
+{
+    const struct grid *g = t->now;
+    bool shifts = g->top != 0 || g->bottom < t->rows - 1;
+
+    t->work += (size_t)t->cols + (shifts ? (size_t)t->rows : 0);
+    grid_scroll(t->now, t->cols, term_erase_cell(t), wrapped);
+}
+
 /* To the beginning of the next line, which goes on from this one. */
 static struct row *wrap(struct term *t, struct row *r)
 {
@@ -48,7 +59,7 @@ static struct row *wrap(struct term *t, struct row *r)
     g->y++;
     if (g->y == g->bottom + 1) {
         g->y--;
-        grid_scroll(g, t->cols, term_erase_cell(t), true);
+        term_scroll(t, true);
     } else {
         if (g->y >= t->rows)
             g->y = t->rows - 1;
@@ -82,6 +93,7 @@ static void insert_room(struct term *t, struct row *r, unsigned width)
     struct cell fill = {CELL_EMPTY, t->pen.fg, t->pen.bg & ~(uint32_t)BG_EXTRA};
     bool torn = row_width(r, r->len - 1 - (int)width) == 2 && r->len - 1 - (int)width >= t->now->x;
 
+    t->work += (size_t)t->cols;
     if (t->now->x > 0 && row_width(r, t->now->x - 1) == 2)
         put(t, r, t->now->x - 1, 0, 1);
     row_insert(r, t->now->x, (int)width, fill);
@@ -91,10 +103,12 @@ static void insert_room(struct term *t, struct row *r, unsigned width)
         put(t, r, t->cols - 1, 0, 1);
 }
 
+/* `cp` may also be the number of a text, with CELL_COMBINED. */
 static struct row *print_in(struct term *t, struct row *r, uint32_t cp, unsigned width)
 {
     struct grid *g = t->now;
 
+    t->work++;
     if (width == 0 && t->join > 0 && g->x > 0) {
         join(t, r, cp);
         return r;
@@ -140,20 +154,41 @@ void term_text(struct term *t, const char *ascii, size_t len)
     }
 }
 
+/*
+ * Programs repeat to fill a line. What goes beyond a screen (in insert mode: a line, for each
+ * character moves the rest of it) leaves nothing else to be seen, if the cursor comes to stand
+ * in the same column.
+ */
+static int32_t repeat_limit(const struct term *t, int32_t times)
+{
+    int32_t most = modes_on(&t->modes, MODE_INSERT) ? t->cols : t->rows * t->cols;
+    int32_t per_line = t->cols / t->join;
+
+    return times > most ? most + (times - most) % per_line : times;
+}
+
 /* REP: the character before the cursor again, if nothing came in between. */
 void term_repeat(struct term *t, int32_t times)
 {
     struct row *r = grid_line(t->now);
     char text[CELL_TEXT_MAX];
     struct vt vt = {0};
+    uint64_t end = t->work + REPEAT_WORK;
+    uint32_t content;
+    uint8_t width;
     size_t n;
 
-    if (t->join == 0)
+    if (t->join == 0 || times < 1)
         return;
+    times = repeat_limit(t, times);
     n = term_cell_text(t, row_cell(r, t->now->x - t->join), text);
-    if (times > REPEAT_MAX)
-        times = REPEAT_MAX;
-    while (n > 0 && times-- > 0)
-        vt_feed(&vt, &term_ops, t, text, n);
+    for (size_t done = 0; done < n;)
+        done += vt_feed(&vt, &term_ops, t, text + done, n - done);
+    /* The others are what the first has become: texts with combining marks are looked up once. */
+    width = t->join;
+    r = grid_line(t->now);
+    content = row_cell(r, t->now->x - width).content & CELL_HAS_CONTENT;
+    while (n > 0 && --times > 0 && t->work < end)
+        r = print_in(t, r, content, width);
     term_run_end(t);
 }

@@ -143,11 +143,12 @@ void texts_free(struct texts *x)
 
 /* The number of a text from 1 on, made if it is new; 0: no room. The last ones are looked
  * through first, because what repeats repeats soon. */
-static uint32_t texts_number(struct texts *x, const char *text, size_t len, size_t most)
+static uint32_t texts_number(struct texts *x, const char *text, size_t len, size_t most,
+                             uint64_t *work)
 {
     size_t i;
 
-    for (i = x->count; i > 0; i--)
+    for (i = x->count; i > 0; i--, (*work)++)
         if (strncmp(x->list[i - 1], text, len) == 0 && x->list[i - 1][len] == '\0')
             return (uint32_t)i;
     if (x->count >= most)
@@ -205,12 +206,12 @@ uint32_t term_text_with(struct term *t, uint32_t content, uint32_t cp)
     n += put_utf8(text + n, cp);
     if (n >= CELL_TEXT_MAX)
         return 0;
-    return texts_number(&t->texts, text, n, LIMIT_SCREEN_TEXTS);
+    return texts_number(&t->texts, text, n, LIMIT_SCREEN_TEXTS, &t->work);
 }
 
 uint32_t term_link_add(struct term *t, const char *text, size_t len)
 {
-    return texts_number(&t->links, text, len, LIMIT_SCREEN_LINKS);
+    return texts_number(&t->links, text, len, LIMIT_SCREEN_LINKS, &t->work);
 }
 
 const char *term_link(const struct term *t, uint32_t link)

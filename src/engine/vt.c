@@ -451,6 +451,8 @@ static size_t ascii_run(const uint8_t *p, size_t len)
     return i;
 }
 
+#define RUN_MAX 128 /* of text between two questions whether it is enough */
+
 /* As many bytes as can be taken at once in the present state; 0: the next one goes alone. */
 static size_t take_run(struct feed *f, const uint8_t *p, size_t len)
 {
@@ -463,6 +465,8 @@ static size_t take_run(struct feed *f, const uint8_t *p, size_t len)
     }
     if (v->need > 0)
         return 0;
+    if (f->ops->enough != NULL && len > RUN_MAX)
+        len = RUN_MAX;
     if (v->state == VT_GROUND) {
         n = ascii_run(p, len);
         if (n > 0)
@@ -482,7 +486,12 @@ bool vt_is_plain(const struct vt *v, const void *bytes, size_t len)
     return v->state == VT_GROUND && v->need == 0 && skip_text(bytes, len) == len;
 }
 
-void vt_feed(struct vt *v, const struct vt_ops *ops, void *arg, const void *bytes, size_t len)
+static bool is_enough(const struct feed *f)
+{
+    return f->ops->enough != NULL && f->ops->enough(f->arg);
+}
+
+size_t vt_feed(struct vt *v, const struct vt_ops *ops, void *arg, const void *bytes, size_t len)
 {
     struct feed f = {v, ops, arg};
     const uint8_t *p = bytes;
@@ -493,7 +502,7 @@ void vt_feed(struct vt *v, const struct vt_ops *ops, void *arg, const void *byte
 
         i += n;
         v->at += n;
-        if (i == len)
+        if (i == len || (n > 0 && is_enough(&f)))
             break;
         v->at++;
         if (p[i] >= 0x80 || v->need > 0)
@@ -501,7 +510,10 @@ void vt_feed(struct vt *v, const struct vt_ops *ops, void *arg, const void *byte
         else
             step(&f, p[i]);
         i++;
+        if (is_enough(&f))
+            break;
     }
+    return i;
 }
 
 bool vt_is_open(const struct vt *v)

@@ -72,12 +72,15 @@ struct vt_ops {
      * With neither text nor print wanted, text is passed over at the speed of
      * memory: only BEL, SO, SI and ESC are looked for, and `control` hears of no others.
      */
+    /* Asked after each token and within long text: true stops the feed. NULL: all is taken. */
+    bool (*enough)(void *arg);
 };
 
 /* Nothing in it but text, for one who does not look at text: it only moves v->at on. */
 bool vt_is_plain(const struct vt *v, const void *bytes, size_t len);
 
-void vt_feed(struct vt *v, const struct vt_ops *ops, void *arg, const void *bytes, size_t len);
+/* How many bytes were taken: all, or at least one if `enough` said so. */
+size_t vt_feed(struct vt *v, const struct vt_ops *ops, void *arg, const void *bytes, size_t len);
 /* Is a token open? Then it began at token_at. */
 bool vt_is_open(const struct vt *v);
 /* To the ground state, as by RIS; the offset stays. */

@@ -294,9 +294,17 @@ struct cgroup_slot *cgroup_take(struct cgroup *c, bool fresh)
     return slot;
 }
 
+/*
+ * What was done to it is not known any more, so it is taken for used up: whoever is born into one
+ * that was killed dies at once, and one that was limited has limits that nobody asked for.
+ */
 struct cgroup_slot *cgroup_reopen(struct cgroup *c, uint32_t number)
 {
-    return c->dir_fd < 0 ? NULL : slot_new(number);
+    struct cgroup_slot *slot = c->dir_fd < 0 ? NULL : slot_new(number);
+
+    if (slot != NULL)
+        slot->used_up = true;
+    return slot;
 }
 
 void cgroup_discard(struct cgroup *c, struct cgroup_slot *slot)
@@ -309,16 +317,19 @@ void cgroup_discard(struct cgroup *c, struct cgroup_slot *slot)
     slot_free(slot);
 }
 
-/* Back among the idle ones; false if it cannot be used again. */
+/*
+ * Back among the idle ones; false if it cannot be used again. The kernel's count of deaths by want
+ * of memory cannot be set back. With none in it the next process needs no count to compare
+ * with, which would have to be carried through every upgrade.
+ */
 static bool cgroup_keep(struct cgroup *c, struct cgroup_slot *slot)
 {
-    if (slot->limited || slot->killed || c->idle_count >= CGROUP_IDLE_MAX)
+    if (slot->used_up || c->idle_count >= CGROUP_IDLE_MAX || cgroup_had_oom(c, slot))
         return false;
     if (slot->dir_fd < 0)
         slot->dir_fd = slot_open_dir(c, slot);
     if (slot->dir_fd < 0)
         return false;
-    cgroup_note_oom(c, slot);
     list_prepend(&c->idle, &slot->link); /* the one used last is warm */
     c->idle_count++;
     return true;

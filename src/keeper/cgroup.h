@@ -5,8 +5,8 @@
  * Nothing leaves a cgroup by forking, setsid or dying parents, so it is the
  * surest way to find a tree. We make holdfast-PID below our own cgroup and in it
  * one directory ("slot") per entry. Making and removing a directory costs
- * more than a tenth of a spawn, so empty slots are kept and used again; a slot
- * that had limits of its own is not. Where no directory can be made, or
+ * more than a tenth of a spawn, so empty slots are kept and used again, but
+ * only those that are as good as new. Where no directory can be made, or
  * children cannot be born into it (clone3), `dir_fd` is -1 and trees are found by other
  * means; see tree.c. Layer: keeper.
  */
@@ -25,12 +25,11 @@
 #define CGROUP_OFF_ENV "HOLDFAST_NO_CGROUP"
 
 struct cgroup_slot {
-    struct list link;   /* among idle or lingering */
-    uint32_t number;    /* its name */
-    int dir_fd;         /* to be born into; -1 once somebody was: copying our table costs */
-    uint64_t oom_kills; /* known when it was handed out */
-    bool limited;
-    bool killed; /* never used again: see cgroup_kill() */
+    struct list link; /* among idle or lingering */
+    uint32_t number;  /* its name */
+    int dir_fd;       /* to be born into; -1 once somebody was: copying our table costs */
+    /* Never used again: it had limits, was killed (see cgroup_kill()), or may have been. */
+    bool used_up;
 };
 
 struct cgroup {
@@ -53,6 +52,7 @@ void cgroup_disable(struct cgroup *c, const char *why);
 
 /* NULL: none to be had. `fresh` slots were never used, so that limits can be set. */
 struct cgroup_slot *cgroup_take(struct cgroup *c, bool fresh);
+/* One that the keeper before has handed out. NULL: none to be had. */
 struct cgroup_slot *cgroup_reopen(struct cgroup *c, uint32_t number);
 /* Open a file of the slot: a descriptor or -1. */
 int cgroup_open(const struct cgroup *c, const struct cgroup_slot *slot, const char *file,
@@ -68,8 +68,8 @@ void cgroup_release_if_empty(struct cgroup *c, struct cgroup_slot **slot);
 int cgroup_limit(struct cgroup *c, struct cgroup_slot *slot, uint64_t memory_bytes,
                  uint64_t processes);
 bool cgroup_is_empty(const struct cgroup *c, const struct cgroup_slot *slot);
+/* Somebody in it was killed for want of memory since it was handed out. */
 bool cgroup_had_oom(const struct cgroup *c, const struct cgroup_slot *slot);
-void cgroup_note_oom(const struct cgroup *c, struct cgroup_slot *slot); /* from now on */
 /* SIGKILL to all in it: 0 or -errno. */
 int cgroup_kill(const struct cgroup *c, struct cgroup_slot *slot);
 /* Pids of its members, malloc'd; NULL and 0 when there are none. */

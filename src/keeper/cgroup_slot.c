@@ -41,11 +41,11 @@ int cgroup_limit(struct cgroup *c, struct cgroup_slot *slot, uint64_t memory_byt
     int rc = 0;
 
     if (memory_bytes != UINT64_MAX && c->has_memory) {
-        slot->limited = true;
+        slot->used_up = true;
         rc = slot_write_number(c, slot, "memory.max", memory_bytes);
     }
     if (rc == 0 && processes != UINT64_MAX && c->has_pids) {
-        slot->limited = true;
+        slot->used_up = true;
         rc = slot_write_number(c, slot, "pids.max", processes);
     }
     return rc;
@@ -80,15 +80,9 @@ static uint64_t slot_oom_kills(const struct cgroup *c, const struct cgroup_slot 
     return at == NULL ? 0 : strtoull(at + strlen("oom_kill "), NULL, 10);
 }
 
-void cgroup_note_oom(const struct cgroup *c, struct cgroup_slot *slot)
-{
-    if (c->has_memory)
-        slot->oom_kills = slot_oom_kills(c, slot);
-}
-
 bool cgroup_had_oom(const struct cgroup *c, const struct cgroup_slot *slot)
 {
-    return c->has_memory && slot_oom_kills(c, slot) > slot->oom_kills;
+    return c->has_memory && slot_oom_kills(c, slot) > 0;
 }
 
 /*
@@ -98,7 +92,7 @@ bool cgroup_had_oom(const struct cgroup *c, const struct cgroup_slot *slot)
  */
 int cgroup_kill(const struct cgroup *c, struct cgroup_slot *slot)
 {
-    slot->killed = true;
+    slot->used_up = true;
     return slot_write(c, slot, "cgroup.kill", "1");
 }
 

@@ -6,10 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/io.h"
 #include "keeper/core.h"
+#include "keeper/procfs.h"
 
 bool ease_parse(const char *text, int *nice)
 {
@@ -55,15 +57,37 @@ static int ease_change(pid_t pid, int from, int to)
     return n < 0 ? (int)n : 0;
 }
 
+/*
+ * Who stands for the session: its leader, and when that is reaped, anybody who is left in it. As long
+ * as there is one the kernel gives the leader's pid to nobody else. 0: all are gone.
+ */
+static pid_t ease_pid(const struct entry *e)
+{
+    struct proc_list all = {0};
+    pid_t found = 0;
+
+    if (!e->pub.exited)
+        return e->pub.pid;
+    if (proc_list_read(&all) < 0)
+        return 0;
+    for (size_t i = 0; i < all.count && found == 0; i++)
+        if (all.procs[i].sid == e->pub.pid)
+            found = all.procs[i].pid;
+    proc_list_fini(&all);
+    return found;
+}
+
 /* Without CAP_SYS_ADMIN the kernel takes one change in 100 ms, whoever's: the others wait. */
 static void ease_apply(struct keeper *k, struct entry *e)
 {
     int rc;
 
-    if (e->eased == e->flooding || e->pub.exited)
+    if (e->pub.exited)
+        e->flooding = false;
+    if (e->eased == e->flooding)
         return;
-    rc =
-        e->flooding ? ease_change(e->pub.pid, 0, EASE_NICE) : ease_change(e->pub.pid, EASE_NICE, 0);
+    rc = e->flooding ? ease_change(ease_pid(e), 0, EASE_NICE)
+                     : ease_change(ease_pid(e), EASE_NICE, 0);
     if (rc == -EAGAIN)
         k->ease_at_ms = clock_mono_ms() + EASE_RETRY_MS;
     else
@@ -74,6 +98,16 @@ void ease_set(struct keeper *k, struct entry *e, bool on)
 {
     e->flooding = on;
     ease_apply(k, e);
+}
+
+/* Whether it has exited is asked of the kernel only for those who are eased. */
+void ease_on_death(struct keeper *k, struct entry *e)
+{
+    siginfo_t info = {0};
+
+    if (e->eased && waitid(P_PID, (id_t)e->pub.pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        info.si_pid == e->pub.pid)
+        ease_set(k, e, false);
 }
 
 void ease_end(struct keeper *k)

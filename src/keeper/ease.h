@@ -27,6 +27,11 @@ struct keeper;
 struct entry;
 
 void ease_set(struct keeper *k, struct entry *e, bool on);
+/*
+ * The leader may have exited and is about to be reaped. Its pid is still its own, so now its session,
+ * in which others may live on, gets its weight back.
+ */
+void ease_on_death(struct keeper *k, struct entry *e);
 /* The one who asked for it is gone: all are as they were. */
 void ease_end(struct keeper *k);
 /* What the kernel did not take at once, from k->ease_at_ms on. */

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "keeper/core.h"
+#include "keeper/ease.h"
 #include "keeper/spawn.h"
 
 static uint64_t time_us(const struct timeval *t)
@@ -52,6 +53,8 @@ static bool reap_one(struct keeper *k, pid_t pid)
 
     if (pid == k->worker.pid)
         worker_note_io(k);
+    if (e != NULL)
+        ease_on_death(k, e);
     if (wait4(pid, &status, WNOHANG, &usage) != pid)
         return false;
     spawns_on_death(k, pid);

@@ -98,6 +98,32 @@ for (const [name, ask] of Object.entries(ways)) {
         }));
 }
 
+/*
+ * The kernel kills at birth whoever is put into a cgroup that was killed once. The
+ * keeper knew that of its cgroups, and forgot it when it executed another binary.
+ */
+test('whoever is born after an upgrade does not die of what was killed before it', () =>
+    fromCopy(async (d) => {
+        const alive = async () => {
+            const { json } = await d.api('POST', '/v1/processes/run', { json: { command: 'echo', args: ['alive'] } });
+            assert.deepEqual([json.exit.kind, json.stdout], ['exited', 'alive\n']);
+        };
+        const p = await d.sh('sleep 300 >/dev/null 2>&1 & echo $!');
+        await d.exitOf(p.id);
+        const left = Number(await d.output(p.id));
+        await alive(); // behind it the keeper has seen that somebody is left
+        await d.api('POST', `/v1/processes/${p.id}/signal`, { json: { signal: 'KILL', target: 'tree' }, expect: 200 });
+        await waitUntil(() => !proc.exists(left), 'the end of what was left');
+        const worker = d.workerPid();
+        const ino = d.placeOther(1);
+        process.kill(d.pid, 'SIGHUP');
+        await waitUntil(() => d.runs(ino), 'the new binary');
+        await d.nextWorker(worker);
+        d.agent.destroy();
+        await d.api('DELETE', `/v1/processes/${p.id}`, { expect: 200 });
+        for (let i = 0; i < 3; i++) await alive();
+    }));
+
 test('twenty floods go on over upgrades', () =>
     fromCopy(async (d) => {
         const random = seededRandom(runSeed());

@@ -435,6 +435,81 @@ TEST(a_character_that_was_cut_is_not_put_together_again)
     teardown(&f);
 }
 
+static void resize(struct fixture *f, uint16_t rows, uint16_t cols)
+{
+    f->rec.head->rows = rows;
+    f->rec.head->cols = cols;
+    journal_mark_size(&f->j, rows, cols);
+}
+
+/*
+ * Readers remember the number of the last mark that they have seen. A second size at the same
+ * offset once took the place of the first under its number, so they never learned of it.
+ */
+TEST(journal_numbers_every_size_also_where_nothing_was_written)
+{
+    struct fixture f;
+    struct journal_mark m;
+    uint64_t next = 0;
+
+    setup(&f, 4096, true);
+    f.rec.head->pty = 1;
+    for (uint16_t i = 1; i <= 6; i++) {
+        if (i == 4)
+            feed(&f, "ab", 2, STREAM_TTY);
+        resize(&f, i, (uint16_t)(10 * i));
+        REQUIRE(journal_mark_from(&f.j, next, &m));
+        while (journal_mark_from(&f.j, next, &m))
+            next = m.number + 1;
+        EXPECT_U64(m.rows, i);
+        EXPECT_U64(m.cols, 10 * i);
+        EXPECT_U64(m.at, i < 4 ? 0 : 2);
+    }
+    /* Back to an earlier size is a change as well. */
+    resize(&f, 5, 50);
+    REQUIRE(journal_mark_from(&f.j, next, &m));
+    EXPECT_U64(m.rows, 5);
+    EXPECT(journal_mark_at(&f.j, 2, &m));
+    EXPECT_U64(m.rows, 5);
+    teardown(&f);
+}
+
+/* Without changes of size, marks under which nothing was written replace each other. */
+TEST(journal_keeps_one_mark_for_many_reads_that_bring_nothing)
+{
+    struct fixture f;
+    struct journal_mark m;
+
+    setup(&f, 4096, true);
+    for (int i = 0; i < 100; i++)
+        journal_mark_size(&f.j, 24, 80);
+    EXPECT(journal_mark_from(&f.j, 0, &m));
+    EXPECT(!journal_mark_from(&f.j, m.number + 1, &m));
+    teardown(&f);
+}
+
+/* They are a ring: sizes without end push out the oldest and cost no output. */
+TEST(journal_holds_the_last_of_very_many_sizes_and_all_output)
+{
+    struct fixture f;
+    struct journal_mark m;
+    uint16_t i;
+
+    setup(&f, 4096, true);
+    f.rec.head->pty = 1;
+    resize(&f, 24, 80);
+    feed(&f, "ab", 2, STREAM_TTY);
+    for (i = 1; i < 2 * RECORD_MARKS; i++)
+        resize(&f, i, 80);
+    EXPECT_U64(journal_first(&f.j), 0);
+    REQUIRE(journal_mark_at(&f.j, 2, &m));
+    EXPECT_U64(m.rows, i - 1);
+    EXPECT(!journal_mark_from(&f.j, m.number + 1, &m));
+    feed(&f, "cd", 2, STREAM_TTY);
+    EXPECT_U64(journal_slice(&f.j, 0, 100).len, 4);
+    teardown(&f);
+}
+
 /* A resize happened when it did, although the program wrote only later. */
 TEST(journal_keeps_the_time_of_a_size_that_nothing_was_written_under)
 {

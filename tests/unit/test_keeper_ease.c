@@ -121,6 +121,52 @@ TEST(a_flood_gives_way_while_it_lasts)
     rig_end(&r, &w);
 }
 
+/* Its leader floods, and leaves behind somebody who does nothing but sleep. */
+static struct k_spawned start_two(struct rig_worker *w, int fds[8], pid_t *left)
+{
+    struct k_spawned m;
+    struct rig_spec s;
+    char out[64];
+
+    rig_spec_init(&s, (const char *const[]){"/bin/sh", "-c",
+                                            "sleep 1000 & echo $! end; exec sleep 1001", NULL});
+    rig_spawn(w, &s);
+    m = rig_spawned(w, fds);
+    rig_read_until(fds[0], out, sizeof out, "end");
+    *left = (pid_t)atoi(out);
+    return m;
+}
+
+/*
+ * A leader that was killed in the middle of its flood left its session at half the weight
+ * for good, and whoever lived on in it had to put up with that.
+ */
+TEST(a_session_gets_its_weight_back_when_its_leader_dies)
+{
+    struct rig r;
+    struct rig_worker w;
+    struct k_spawned m;
+    int fds[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    bool none;
+    pid_t left;
+
+    rig_begin(&r, &w);
+    m = start_two(&w, fds, &left);
+    none = weight_of(left) == NO_GROUPS;
+    tell(&w, m.entry, 1);
+    EXPECT(none || weight_becomes(left, EASE_NICE));
+    kill(m.pid, SIGKILL);
+    EXPECT_INT(WTERMSIG(rig_exited(&w).status), SIGKILL);
+    EXPECT(none || weight_of(left) == 0);
+    /* What the worker says later of one who has exited changes nothing. */
+    tell(&w, m.entry, 1);
+    (void)rig_survey(&w, m.entry);
+    EXPECT(none || weight_of(left) == 0);
+    kill(left, SIGKILL);
+    close_all(fds);
+    rig_end(&r, &w);
+}
+
 #define FLOODS 4
 
 /* Of this process and those it starts; root has it, others never had. */
@@ -170,6 +216,37 @@ TEST(many_floods_of_a_keeper_that_may_not_administer)
     all_become(m, 0);
     for (int i = 0; i < FLOODS; i++)
         close_all(fds[i]);
+    rig_end(&r, &w);
+}
+
+/* Several leaders die at once: all but the first change are refused, and made when there is no leader. */
+TEST(leaders_that_die_together_leave_nobody_eased)
+{
+    struct rig r;
+    struct rig_worker w;
+    struct k_spawned m[FLOODS];
+    int fds[FLOODS][8];
+    pid_t left[FLOODS];
+
+    memset(fds, -1, sizeof fds);
+    administer(false);
+    rig_begin(&r, &w);
+    administer(true);
+    for (int i = 0; i < FLOODS; i++)
+        m[i] = start_two(&w, fds[i], &left[i]);
+    for (int i = 0; i < FLOODS; i++)
+        tell(&w, m[i].entry, 1);
+    all_become(m, EASE_NICE);
+    for (int i = 0; i < FLOODS; i++)
+        kill(m[i].pid, SIGKILL);
+    for (int i = 0; i < FLOODS; i++) {
+        (void)rig_exited(&w);
+        EXPECT(weight_of(left[i]) == NO_GROUPS || weight_becomes(left[i], 0));
+    }
+    for (int i = 0; i < FLOODS; i++) {
+        kill(left[i], SIGKILL);
+        close_all(fds[i]);
+    }
     rig_end(&r, &w);
 }
 

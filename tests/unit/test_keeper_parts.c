@@ -383,14 +383,13 @@ TEST(limits_members_and_deaths_are_those_of_the_slots_files)
     EXPECT(cgroup_is_empty(&c, &slot));
 
     EXPECT_INT(cgroup_limit(&c, &slot, UINT64_MAX, UINT64_MAX), 0);
-    EXPECT(!slot.limited);
+    EXPECT(!slot.used_up);
     EXPECT_INT(cgroup_limit(&c, &slot, 1048576, 10), 0);
-    EXPECT(slot.limited);
+    EXPECT(slot.used_up);
     expect_file(dir, "memory.max", "1048576");
     expect_file(dir, "pids.max", "10");
 
-    put(dir, "memory.events", "low 0\noom 3\noom_kill 2\noom_group_kill 0\n");
-    cgroup_note_oom(&c, &slot);
+    put(dir, "memory.events", "low 0\noom 3\noom_kill 0\noom_group_kill 0\n");
     EXPECT(!cgroup_had_oom(&c, &slot));
     put(dir, "memory.events", "low 0\noom 4\noom_kill 3\noom_group_kill 0\n");
     EXPECT(cgroup_had_oom(&c, &slot));
@@ -411,6 +410,73 @@ TEST(limits_members_and_deaths_are_those_of_the_slots_files)
     unlinkat(c.dir_fd, "p1", AT_REMOVEDIR);
     close(c.dir_fd);
     rmdir(path);
+}
+
+/* A cgroup with one slot, in which nobody is. */
+static void slot_rig(struct cgroup *c, char *path, const char *memory_events)
+{
+    int dir;
+
+    *c = (struct cgroup){.has_memory = true, .last_number = 1};
+    list_init(&c->idle);
+    list_init(&c->lingering);
+    REQUIRE(mkdtemp(path) != NULL);
+    c->dir_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    REQUIRE(mkdirat(c->dir_fd, "p1", 0700) == 0);
+    dir = openat(c->dir_fd, "p1", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    put(dir, "cgroup.events", "populated 0\n");
+    put(dir, "memory.events", memory_events);
+    close(dir);
+}
+
+static void slot_rig_end(struct cgroup *c, const char *path)
+{
+    unlinkat(c->dir_fd, "p1/cgroup.events", 0);
+    unlinkat(c->dir_fd, "p1/memory.events", 0);
+    cgroup_fini(c, false);
+    rmdir(path);
+}
+
+/*
+ * After an upgrade a slot that had been killed was taken for a good one, and the next
+ * process was killed by the kernel at birth.
+ */
+TEST(a_slot_from_before_an_upgrade_is_not_used_again)
+{
+    char path[] = "/tmp/holdfast-slot-XXXXXX";
+    struct cgroup c;
+    struct cgroup_slot *slot;
+
+    slot_rig(&c, path, "oom_kill 0\n");
+    slot = cgroup_reopen(&c, 1);
+    REQUIRE(slot != NULL);
+    cgroup_release_if_empty(&c, &slot);
+    EXPECT(slot == NULL);
+    EXPECT_U64(c.idle_count, 0);
+    cgroup_release(&c, cgroup_reopen(&c, 1));
+    EXPECT_U64(c.idle_count, 0);
+    slot_rig_end(&c, path);
+}
+
+/* Else the next one in it that gets SIGKILL would have died for want of memory. */
+TEST(a_slot_in_which_memory_ran_out_is_not_used_again)
+{
+    char path[] = "/tmp/holdfast-slot-XXXXXX";
+    struct cgroup c;
+    struct cgroup_slot *slot;
+
+    slot_rig(&c, path, "oom_kill 0\n");
+    slot = cgroup_reopen(&c, 1);
+    REQUIRE(slot != NULL);
+    slot->used_up = false;
+    cgroup_release(&c, slot);
+    EXPECT_U64(c.idle_count, 1);
+    slot = cgroup_take(&c, false);
+    REQUIRE(slot != NULL);
+    put(slot->dir_fd, "memory.events", "oom_kill 1\n");
+    cgroup_release(&c, slot);
+    EXPECT_U64(c.idle_count, 0);
+    slot_rig_end(&c, path);
 }
 
 /* --- streams -------------------------------------------------------------- */

@@ -38,6 +38,20 @@ TEST(a_report_has_four_fields)
     EXPECT_U64(m.cwd_len, 0);
 }
 
+/* A shell of an older daemon tells all of $PWD, however long that is. */
+TEST(the_directory_of_a_report_is_cut)
+{
+    char text[SESSION_CWD_MAX + 100];
+    struct session_report m;
+
+    memset(text, 'x', sizeof text);
+    memcpy(text, "7 3  /", 6);
+    REQUIRE(session_report_parse(text, sizeof text, &m));
+    EXPECT_U64(m.number, 7);
+    EXPECT_INT(m.status, 3);
+    EXPECT_U64(m.cwd_len, SESSION_CWD_MAX);
+}
+
 TEST(what_is_no_report_is_not_taken_for_one)
 {
     static const char *const wrong[] = {

@@ -131,6 +131,8 @@ withDaemon('recording', {}, (d) => {
         assert.equal((await d.get(p.id)).viewers, 1);
         await d.api('POST', `/v1/processes/${p.id}/resize`, { json: { rows: 11, cols: 22 }, expect: 200 });
         await waitUntil(() => text.includes('"22x11"'), 'the size at once');
+        await d.api('POST', `/v1/processes/${p.id}/resize`, { json: { rows: 12, cols: 33 }, expect: 200 });
+        await waitUntil(() => text.includes('"33x12"'), 'another, though nothing was written in between');
         await d.api('POST', `/v1/processes/${p.id}/input`, { json: { data: '\r' }, expect: 200 });
         await ended;
         assert.equal(res.complete, true);

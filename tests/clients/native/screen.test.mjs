@@ -117,6 +117,31 @@ withDaemon('screen', {}, (d) => {
         await d.remove(p.id);
     });
 
+    // The second was written over the first, which a screen that had seen that one did not look at again.
+    it('every change of size counts, also while the program writes nothing', async () => {
+        const p = await d.spawn({ command: 'sleep', args: ['300'], pty: { rows: 24, cols: 80 } });
+        for (const [rows, cols] of [[24, 80], [30, 100], [40, 120], [30, 100], [24, 80], [50, 140]]) {
+            await d.api('POST', `/v1/processes/${p.id}/resize`, { json: { rows, cols }, expect: 200 });
+            const s = (await screen(p.id, '?format=json')).json;
+            assert.deepEqual([s.rows, s.cols], [rows, cols]);
+        }
+        await d.remove(p.id);
+    });
+
+    // 60 bytes on it once cost some 400 MB.
+    it('a terminal larger than any screen keeps its size and is shown with fewer lines', async () => {
+        const p = await d.sh(`printf '\\033[41m\\033[2J\\033[?47h\\033[2J\\033[1;1Hhere'; stty size; exec sleep 300`, {
+            pty: { rows: 4096, cols: 4096 },
+        });
+        await d.outputHas(p.id, '4096 4096');
+        const s = (await screen(p.id, '?format=json')).json;
+        assert.deepEqual([s.rows, s.cols], [128, 4096]);
+        assert.match(s.lines[0].text, /^here4096 4096/);
+        const now = await d.get(p.id);
+        assert.deepEqual([now.rows, now.cols], [4096, 4096]);
+        await d.remove(p.id);
+    });
+
     it('refusals', async () => {
         const pipes = await d.sh('exec sleep 300');
         await d.refused('not_a_terminal', 'GET', `/v1/processes/${pipes.id}/screen`);

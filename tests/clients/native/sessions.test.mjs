@@ -242,6 +242,31 @@ for (const shell of ['bash', 'sh']) {
             assert.deepEqual([kept.exit_code, kept.output.head.data], [0, 'done\n']);
         });
 
+        // A report longer than what was looked at in one go was thrown away, and its command never ended.
+        it('a command ends however long $PWD is, and the directory is told in part', async () => {
+            const t = await create({ shell });
+            for (const length of [4097, 9000, 70000]) {
+                const r = await run(t.id, `PWD=/$(printf '%0${length - 1}d' 0); echo ok; (exit 3)`, { timeout_ms: 30000 });
+                assert.deepEqual([r.stdout, r.exit_code, r.shell_replaced], ['ok\n', 3, false]);
+                assert.equal(r.cwd, `/${'0'.repeat(4095)}`);
+            }
+            assert.equal((await run(t.id, 'cd /; echo again', { timeout_ms: 30000 })).cwd, '/');
+            await remove(t.id);
+        });
+
+        // So does one from a shell whose script tells all of it: that of an older daemon.
+        it('a report that is longer than any of ours is taken and the rest of it dropped', async () => {
+            const t = await create({ shell });
+            const out = shell === 'bash' ? 248 : 8;
+            await run(t.id, `__hf_report() { command printf '%s %s %s %s\\0' "$__hf_n" "$__hf_rc" "" "$PWD" >&${out}; }`);
+            for (const length of [8180, 8192, 9000, 70000, 500000]) {
+                const r = await run(t.id, `PWD=/$(printf '%0${length - 1}d' 0); (exit 3)`, { timeout_ms: 30000 });
+                assert.deepEqual([r.exit_code, r.shell_replaced, r.cwd], [3, false, `/${'0'.repeat(4095)}`]);
+            }
+            assert.equal((await run(t.id, 'cd /; echo again', { timeout_ms: 30000 })).stdout, 'again\n');
+            await remove(t.id);
+        });
+
         it('its process takes no other input', async () => {
             await d.refused('stdin_closed', 'POST', `/v1/processes/${(await session(s.id)).process_id}/input`, {
                 json: { data: '1\nexit\n-\n' },
