@@ -153,6 +153,34 @@ withDaemon('commands', { listen: ['127.0.0.1:0', 'unix:DIR/s.sock'] }, (d) => {
         assert.equal(r.stdout.length + Number(gap[1]), 300000);
     });
 
+    /*
+     * A viewer that counts as a terminal gets a snapshot where the ring has turned over, and blanks
+     * where a program asked its terminal something. A file of it then lacked most of what was held.
+     */
+    it('logs of a terminal are the bytes that are held, as they were written', async () => {
+        const p = await d.sh('printf "asks\\033[6n\\033[c"; seq 1 30000; printf "asks\\033[6n\\033[cend"', { pty: true, history_bytes: 65536 });
+        await d.exitOf(p.id);
+        const held = await d.output(p.id);
+        const r = await cli(d, ['logs', p.id]);
+        assert.equal(r.code, 0, r.stderr);
+        assert.ok(held.length >= 60000 && held.includes('asks\x1b[6n\x1b[cend'), held.subarray(-40).toString());
+        assert.ok(r.stdout.equals(held), `${r.stdout.length} bytes of ${held.length}`);
+        assert.match(r.stderr, /bytes of output, 0 to \d+, are no longer held/);
+    });
+
+    it('and at a terminal what is missing is named, and nothing is asked of it', async () => {
+        const p = await d.sh('seq 1 30000; printf "asks\\033[6n\\033[cend"', { pty: true, history_bytes: 65536 });
+        await d.exitOf(p.id);
+        for (const args of [['logs', p.id], ['logs', '-f', p.id]]) {
+            const t = onPty(d, args);
+            await t.endsWith('exit 0');
+            assert.match(t.text, /bytes of output, 0 to \d+, are no longer held/);
+            assert.ok(t.text.includes('\n29999\r') && t.text.includes('\n25000\r'), t.text.slice(0, 200));
+            assert.ok(!t.text.includes('\x1b[6n') && !t.text.includes('\x1b[c'));
+            await t.close();
+        }
+    });
+
     it('send: text, keys, standard input, end of file; and a process that takes none', async () => {
         const p = await d.sh('exec cat', { stdin: 'pipe' });
         await ok(d, ['send', p.id, 'two', 'words', '--enter']);

@@ -24,6 +24,7 @@ struct attach_options {
     bool owner;          /* run: signals are passed on, a broken pipe ends the process */
     bool stop_at_replay; /* logs: no more than what is there */
     bool zero_exit;      /* logs, watch: the process's exit code is not ours */
+    bool as_written;     /* logs: the bytes themselves, never a snapshot in their place */
     bool no_stdout, no_stderr;
     bool quiet; /* no word about lost and found connections */
 };

@@ -38,6 +38,8 @@ static void write_query(struct attach *a, const struct tap *l, struct buf *out)
         buf_printf(out, "&since=%s", a->o->since);
     if (l->output && a->ack)
         buf_puts(out, "&ack=1");
+    if (l->output && a->o->as_written)
+        buf_puts(out, "&terminal=0");
     if (l->input && a->o->input)
         buf_printf(out, "&client=%s", a->client);
     if (l->output && a->o->raw && !a->o->read_only && console_size(&rows, &cols))

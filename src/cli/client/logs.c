@@ -91,6 +91,7 @@ static int logs_main(struct call *call)
         .retry_ms = ATTACH_RETRY_MS,
         .stop_at_replay = !a->follow,
         .zero_exit = true,
+        .as_written = true,
         .no_stdout = a->only_stderr && !a->only_stdout,
         .no_stderr = a->only_stdout && !a->only_stderr,
     };
