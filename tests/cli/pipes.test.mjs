@@ -236,6 +236,19 @@ withDaemon('pipes', {}, (d) => {
             assert.deepEqual([r.code, r.text], [6, 'here\n']);
         }));
 
+    /* The end of our input threw away what was not yet sent: of a file often all, of a large one most. */
+    it('input from a pipe reaches a terminal to the last byte', async () => {
+        const file = path.join(d.dir, 'typed');
+        for (const n of [6, 300000]) {
+            const p = await d.sh(`stty raw -echo; echo up; head -c ${n} > ${file}; exit 3`, { pty: true });
+            await d.outputHas(p.id, 'up');
+            const input = expectedBytes(13, 0, n);
+            const r = await cli(d, ['attach', p.id], { input });
+            assert.equal(r.code, 3, r.stderr);
+            assert.ok(fs.readFileSync(file).equals(input));
+        }
+    });
+
     it('an upgrade in the middle of it is no more than a line', async () => {
         const fifo = path.join(d.dir, 'fifo');
         await promisify(execFile)('mkfifo', [fifo]);

@@ -97,11 +97,12 @@ static void on_stdin(struct attach *a)
     if (n == -EAGAIN)
         return;
     if (n <= 0) {
-        a->typed.eof_wanted = true;
-        if (a->o->pty) /* a terminal has no end; whoever sits there goes on */
-            typed_stop(&a->typed);
-        if (a->o->raw) /* ours has hung up */
+        a->typed.over = true;
+        a->typed.eof_wanted = !a->o->pty; /* a terminal has no end; whoever sits there goes on */
+        if (a->o->raw) {                  /* ours has hung up */
+            attach_send_input(a);
             leave(a);
+        }
         return;
     }
     leaving = means_leave(a, bytes, (size_t)n);
