@@ -156,6 +156,23 @@ withDaemon('pipes', {}, (d) => {
         assert.match(r.stdout.toString(), /^y\ny\n141 0\n$/);
     });
 
+    /* Only the writes in the middle were looked at: a short output into a full disk ended with 0. */
+    it('output that cannot be written is a failure, also at the very end', async () => {
+        const p = await d.sh('echo out; echo err >&2');
+        await d.exitOf(p.id);
+        const t = await d.sh('printf shown', { pty: true });
+        await d.exitOf(t.id);
+        for (const line of ['run echo hi', `logs ${p.id}`, `attach --no-stdin ${p.id}`, 'ps -aq', 'ps -a', 'ps --json', `wait ${p.id}`, 'info', 'help',
+            'version', 'run --help', 'run -d true', `screen ${t.id}`, `record ${p.id}`, 'events --since 0 -n 1', 'session ls']) {
+            const r = await bash(`"$HF" ${line} > /dev/full`);
+            assert.equal(r.code, 1, line);
+            assert.match(r.stderr.toString(), /cannot write.*No space left/, line);
+        }
+        assert.equal((await bash(`"$HF" record -o /dev/full ${p.id}`)).code, 1);
+        assert.equal((await bash(`"$HF" logs --stderr ${p.id} 2> /dev/full`)).code, 1);
+        await d.removeAll();
+    });
+
     it('signals are passed on to it', async () => {
         for (const [name, code] of [['SIGTERM', 10], ['SIGINT', 11], ['SIGHUP', 12], ['SIGUSR1', 13]]) {
             const c = start(d, ['run', 'sh', '-c', 'for s in TERM:10 INT:11 HUP:12 USR1:13; do trap "exit ${s#*:}" ${s%:*}; done; echo up; while :; do sleep 0.05; done']);

@@ -158,13 +158,10 @@ static void on_sink(struct attach *a, int i)
 {
     int rc = sink_flush(&a->sinks[i]);
 
-    if (i == 0 && rc == -EPIPE)
+    if (rc == -EPIPE)
         on_broken_pipe(a);
-    else if (i == 0 && rc < 0 && rc != -EAGAIN) {
-        console_restore();
-        leave(a);
-        a->code = complain(a->call, CLI_FAILED, "cannot write: %s", strerror(-rc));
-    }
+    else if (rc < 0 && rc != -EAGAIN && !a->done)
+        leave(a); /* finish() says why */
 }
 
 /* --- the loop --------------------------------------------------------------------------------------- */
@@ -272,6 +269,30 @@ static int prepare(struct attach *a)
     return 0;
 }
 
+static void drain_sinks(struct attach *a)
+{
+    int i;
+
+    for (i = 0; i < 2; i++)
+        if (sink_drain(&a->sinks[i]) == -EPIPE)
+            a->pipe_broke_ms = 1;
+}
+
+/* Output that did not arrive is no success, though the process may have ended with one. */
+static void tell_unwritten(struct attach *a)
+{
+    int i;
+
+    for (i = 0; i < 2; i++) {
+        int failed = a->sinks[i].failed;
+
+        if (failed == 0 || failed == -EPIPE)
+            continue;
+        complain(a->call, CLI_FAILED, "cannot write: %s", strerror(-failed));
+        a->code = a->code != CLI_OK ? a->code : CLI_FAILED;
+    }
+}
+
 /* Whatever came is written, the terminal is as it was, and only then do we go. */
 static void finish(struct attach *a)
 {
@@ -285,11 +306,10 @@ static void finish(struct attach *a)
         screen_guard_reset(&a->guard, &a->sinks[0].buf);
     if (!console_is_raw())
         console_signals_default();
-    if (sink_drain(&a->sinks[0]) == -EPIPE)
-        a->pipe_broke_ms = 1;
-    sink_drain(&a->sinks[1]);
+    drain_sinks(a);
     console_set_farewell("", 0);
     console_restore();
+    tell_unwritten(a);
     for (i = 0; i < 2; i++) {
         wsock_close(&a->taps[i].ws);
         sink_close(&a->sinks[i]);
