@@ -218,16 +218,18 @@ withDaemon('pipes', {}, (d) => {
         await d.nextWorker(0);
     });
 
-    /** In front of the daemon, and cuts the first connections to a process before they are answered. */
-    const cutting = async (times, body) => {
+    /** In front of the daemon, and cuts the first connections with `what` in them before they are answered. */
+    const cutting = async (times, body, what = '/connect?') => {
         let cuts = 0;
+        const cut = []; // what they asked
         const server = net.createServer((from) => {
             const to = net.connect(d.port, d.host);
             from.on('error', () => to.destroy()).on('close', () => to.destroy());
             to.on('error', () => from.destroy()).pipe(from);
             from.on('data', (bytes) => {
-                if (bytes.includes('/connect?') && cuts < times) {
+                if (bytes.includes(what) && cuts < times) {
                     cuts++;
+                    cut.push(bytes.toString());
                     from.resetAndDestroy();
                 } else {
                     to.write(bytes);
@@ -235,7 +237,7 @@ withDaemon('pipes', {}, (d) => {
             });
         });
         await new Promise((done) => server.listen(0, '127.0.0.1', done));
-        await Promise.resolve(body({ url: `http://127.0.0.1:${server.address().port}`, token: d.token })).finally(() => server.close());
+        await Promise.resolve(body({ url: `http://127.0.0.1:${server.address().port}`, token: d.token }, cut)).finally(() => server.close());
         assert.equal(cuts, times);
     };
 
@@ -252,6 +254,45 @@ withDaemon('pipes', {}, (d) => {
             const r = await cli(door, ['attach', p.id]);
             assert.deepEqual([r.code, r.text], [6, 'here\n']);
         }));
+
+    /* Each ended with 125 because of one worker's death, while the next one was already there to answer. */
+    it('one question that is cut is asked again', async () => {
+        const p = await d.sh('printf shown; exit 6', { pty: true, tag: 'asked' });
+        await d.exitOf(p.id);
+        for (const [line, code] of [['ps -a', 0], ['ps --tag asked -aq', 0], [`logs ${p.id}`, 0], ['logs -n 1 asked', 0], ['wait -e asked', 6],
+            ['wait --text shown asked', 0], ['events --since 0 -n 1', 0], ['screen asked', 0], ['record asked', 0], ['info', 0],
+            ['attach --no-stdin asked', 6], ['watch asked', 0], ['share --list asked', 0], ['session ls', 0]])
+            await cutting(2, async (door) => assert.equal((await cli(door, line.split(' '))).code, code, line), 'HTTP/1.1');
+    });
+
+    it('what changes something is not asked again', () =>
+        cutting(1, (door) => fails(door, 125, /did not answer/, ['session', 'create', 'cut']), 'HTTP/1.1'));
+
+    it('wait goes on over the death of a worker', async () => {
+        const connections = async () => (await d.api('GET', '/v1/activity')).json.connections;
+        const p = await d.sh('read x; echo READY; read x; exit 7', { stdin: 'pipe' });
+        const before = await connections();
+        const waits = [['wait', '-e', p.id], ['wait', '-t', '5m', p.id], ['wait', '--text', 'READY', p.id]].map((args) => start(d, args));
+        await waitUntil(async () => (await connections()) >= before + 3, 'the waits');
+        const old = d.workerPid();
+        process.kill(old, 'SIGKILL');
+        await d.nextWorker(old);
+        await ok(d, ['send', p.id, '--enter']);
+        assert.deepEqual([(await waits[2].done).code, waits[2].printed()], [0, 'text\n']);
+        await ok(d, ['send', p.id, '--enter']);
+        assert.equal((await waits[0].done).code, 7);
+        assert.deepEqual([(await waits[1].done).code, waits[1].printed()], [0, '7\n']);
+    });
+
+    it('and then waits for what is left of its time', async () => {
+        const p = await d.sh('exit 0');
+        for (const more of [[], ['--text', 'x']])
+            await cutting(3, async (door, cut) => {
+                await cli(door, ['wait', '-t', '60s', ...more, p.id]);
+                const times = cut.map((ask) => Number(/timeout_ms"?[=:](\d+)/.exec(ask)[1]));
+                assert.ok(times[0] <= 60000 && times[1] <= times[0] - 100 && times[2] <= times[1] - 100, String(times));
+            }, '/wait');
+    });
 
     /* The end of our input threw away what was not yet sent: of a file often all, of a large one most. */
     it('input from a pipe reaches a terminal to the last byte', async () => {

@@ -17,6 +17,24 @@
 int ask(const struct call *call, const char *method, const char *path, const struct buf *json_body,
         struct fetch_reply *out);
 int ask_with(const struct call *call, const struct fetch_ask *what, struct fetch_reply *out);
+
+/*
+ * A worker that dies takes its connections with it, and the next one answers at once. So
+ * what only asks is asked again a few times; what changes something is not, since it may have happened.
+ * The calls are those of fetch.h otherwise.
+ */
+int ask_call(const struct call *call, const struct fetch_ask *what, struct fetch_reply *out,
+             struct hf_error *err);
+int ask_open(const struct call *call, const struct fetch_ask *what, struct fetch_stream *out,
+             struct hf_error *err);
+/* For those who repeat by themselves. Zeroed at first. */
+struct ask_tries {
+    unsigned count;
+    uint64_t began_ms;
+};
+void ask_begin(struct ask_tries *t);         /* before each request */
+bool ask_again(struct ask_tries *t, int rc); /* after a pause: it was cut, and is worth another */
+
 /* The daemon's problem in words; returns the exit code it means. */
 int tell_problem(const struct call *call, const struct fetch_reply *r);
 /* It could not be reached at all. */

@@ -117,7 +117,7 @@ static int listen_once(struct listening *l, bool first)
 
     write_path(l->call->args, l->last, &path);
     get.path = buf_cstr(&path);
-    rc = fetch_open(&s, &l->call->place, &get, &err);
+    rc = ask_open(l->call, &get, &s, &err);
     buf_fini(&path);
     if (rc < 0)
         return first ? tell_unreachable(l->call, &err) : -EAGAIN;

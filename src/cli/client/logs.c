@@ -37,7 +37,7 @@ static int find_tail(const struct call *call, const char *id, int64_t n, char *s
 
     buf_printf(&path, "/v1/processes/%s/output?tail_lines=%lld", id, (long long)n);
     get.path = buf_cstr(&path);
-    rc = fetch_open(&s, &call->place, &get, &err);
+    rc = ask_open(call, &get, &s, &err);
     buf_fini(&path);
     if (rc < 0)
         return tell_unreachable(call, &err);

@@ -78,7 +78,7 @@ static int fetch(const struct call *call, const char *path)
     struct hf_error err = {0};
     struct fetch_stream s;
     struct fetch_reply r;
-    int rc = fetch_open(&s, &call->place, &get, &err);
+    int rc = ask_open(call, &get, &s, &err);
 
     if (rc < 0)
         return tell_unreachable(call, &err);

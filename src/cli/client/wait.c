@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "cli/client/ask.h"
 #include "cli/client/commands.h"
 #include "cli/client/show.h"
@@ -14,6 +15,7 @@ struct wait_args {
     struct opt_list text, regex;
     const char *timeout;
     int64_t timeout_ms, quiet_ms, port, from;
+    uint64_t end_ms; /* when the time-out is over, for all processes together */
 };
 #define AT(member) offsetof(struct wait_args, member)
 
@@ -33,6 +35,13 @@ static const struct opt opts[] = {
 static bool has_conditions(const struct wait_args *a)
 {
     return a->text.count + a->regex.count > 0 || a->quiet_ms > 0 || a->prompt || a->port > 0;
+}
+
+static int64_t time_left_ms(const struct wait_args *a)
+{
+    uint64_t now = clock_mono_ms();
+
+    return now < a->end_ms ? (int64_t)(a->end_ms - now) : 0;
 }
 
 static void put_condition(struct json_out *o, const char *key, const char *text)
@@ -73,7 +82,7 @@ static void write_body(const struct wait_args *a, struct buf *out)
     if (a->from > 0)
         json_kint(&o, "from", a->from);
     if (a->timeout != NULL)
-        json_kint(&o, "timeout_ms", a->timeout_ms);
+        json_kint(&o, "timeout_ms", time_left_ms(a));
     json_shut(&o, '}');
 }
 
@@ -109,22 +118,62 @@ static void print_answer(const json_t *r, bool conditions)
         printf("%s\n", json_text_of(json_object_get(r, "exit"), "kind"));
 }
 
+/* One request, with what is left of the time: as fetch_call(). */
+static int ask_once(const struct call *call, const char *path, struct fetch_reply *r,
+                    struct hf_error *err)
+{
+    const struct wait_args *a = call->args;
+    struct fetch_ask what = {.method = "GET"};
+    struct buf full = {0}, body = {0};
+    int rc;
+
+    buf_puts(&full, path);
+    if (has_conditions(a)) {
+        write_body(a, &body);
+        what.method = "POST";
+        what.body = buf_data(&body);
+        what.body_len = body.len;
+    } else if (a->timeout != NULL) {
+        buf_printf(&full, "?timeout_ms=%lld", (long long)time_left_ms(a));
+    }
+    what.path = buf_cstr(&full);
+    rc = fetch_call(&call->place, &what, r, err);
+    buf_fini(&full);
+    buf_fini(&body);
+    return rc;
+}
+
+/* To wait changes nothing, and output is searched from where it was: it may be asked for again. */
+static int ask_to_wait(const struct call *call, const char *path, struct fetch_reply *r)
+{
+    struct ask_tries tries = {0};
+    struct hf_error err = {0};
+    int rc;
+
+    do {
+        ask_begin(&tries);
+        rc = ask_once(call, path, r, &err);
+    } while (ask_again(&tries, rc));
+    if (rc < 0)
+        return tell_unreachable(call, &err);
+    if (r->status / 100 == 2)
+        return CLI_OK;
+    rc = tell_problem(call, r);
+    fetch_reply_fini(r);
+    return rc;
+}
+
 static int wait_one(const struct call *call, const char *name)
 {
     const struct wait_args *a = call->args;
     bool conditions = has_conditions(a);
-    struct buf path = {0}, body = {0};
+    struct buf path = {0};
     struct fetch_reply r;
     int rc = process_path(call, name, &path, "/wait");
 
-    if (!conditions && a->timeout != NULL)
-        buf_printf(&path, "?timeout_ms=%lld", (long long)a->timeout_ms);
-    if (conditions)
-        write_body(a, &body);
     if (rc == CLI_OK)
-        rc = ask(call, conditions ? "POST" : "GET", buf_cstr(&path), conditions ? &body : NULL, &r);
+        rc = ask_to_wait(call, buf_cstr(&path), &r);
     buf_fini(&path);
-    buf_fini(&body);
     if (rc != CLI_OK)
         return rc;
     if (!show_value(call, r.json))
@@ -141,6 +190,7 @@ static int wait_main(struct call *call)
 
     if (a->timeout != NULL && !args_time(a->timeout, &a->timeout_ms))
         return complain(call, CLI_USAGE, "--timeout is a time such as 500ms, 30s or 5m");
+    a->end_ms = clock_mono_ms() + (uint64_t)a->timeout_ms;
     for (i = 0; i < call->operand_count && rc == CLI_OK; i++)
         rc = wait_one(call, call->operands[i]);
     return rc;
@@ -152,7 +202,7 @@ const struct command wait_command = {
     .summary = "wait for processes to end, or for something in their output",
     .about =
         "Prints the exit code, or which condition was met first. Ends with 124 when time runs out, and\n"
-        "with 1 if the process ends before what was waited for.\n",
+        "with 1 if the process ends before what was waited for. It goes on over a lost connection.\n",
     COMMAND_OPTS(opts),
     .args_size = sizeof(struct wait_args),
     .min_operands = 1,
