@@ -278,6 +278,33 @@ withDaemon('commands', { listen: ['127.0.0.1:0', 'unix:DIR/s.sock'] }, (d) => {
         await fails(d, 1, /bad_query/, ['events', '--since', 'odd']);
     });
 
+    /* It knew no number before its first event, so the second connection began later than the first had ended. */
+    it('events: nothing is missed over a cut before the first event, or while a proxy is alone', async () => {
+        let [streams, away] = [0, 0];
+        const proxy = http.createServer((req, res) => {
+            const to = http.request({ host: d.host, port: d.port, path: req.url, method: req.method, headers: req.headers }, (answer) => {
+                if (!req.url.includes('since=9223372036854775807') && streams++ === 0) {
+                    // The first stream is cut, something happens, and for a moment nobody is behind the proxy.
+                    d.sh('true', { tag: 'between' }).then(() => ((away = 2), req.socket.destroy()));
+                    return;
+                }
+                res.writeHead(answer.statusCode, answer.headers);
+                answer.pipe(res);
+            });
+            req.on('close', () => to.destroy());
+            to.on('error', () => res.destroy());
+            if (away-- > 0) res.writeHead(502).end();
+            else to.end();
+        });
+        await new Promise((done) => proxy.listen(0, '127.0.0.1', done));
+        const door = { url: `http://127.0.0.1:${proxy.address().port}`, token: d.token };
+        const r = await cli(door, ['events', '-n', '1', '--format', '{type} {process.tag}']).finally(() => {
+            proxy.closeAllConnections();
+            proxy.close();
+        });
+        assert.deepEqual([r.code, r.text, away], [0, 'process.created between\n', -1], r.stderr);
+    });
+
     it('info, by people and by programs', async () => {
         const text = await ok(d, ['info']);
         assert.match(text, /version +\d+\.\d+\.\d+\n/);

@@ -76,6 +76,11 @@ int tell_problem(const struct call *call, const struct fetch_reply *r)
                     hint != NULL ? hint : "");
 }
 
+bool ask_may_pass(int status)
+{
+    return status == 429 || status == 502 || status == 503 || status == 504;
+}
+
 /* --- asking ------------------------------------------------------------------------ */
 
 void ask_begin(struct ask_tries *t)

@@ -35,6 +35,8 @@ struct ask_tries {
 void ask_begin(struct ask_tries *t);         /* before each request */
 bool ask_again(struct ask_tries *t, int rc); /* after a pause: it was cut, and is worth another */
 
+/* Busy, or a proxy that does not reach the daemon at present: it may be back soon. */
+bool ask_may_pass(int status);
 /* The daemon's problem in words; returns the exit code it means. */
 int tell_problem(const struct call *call, const struct fetch_reply *r);
 /* It could not be reached at all. */

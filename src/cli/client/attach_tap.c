@@ -46,12 +46,6 @@ static void write_query(struct attach *a, const struct tap *l, struct buf *out)
         buf_printf(out, "&rows=%u&cols=%u", rows, cols);
 }
 
-/* Busy, or a proxy that does not reach the daemon at present: it may be back soon. */
-static bool may_pass_over(int status)
-{
-    return status == 429 || status == 502 || status == 503 || status == 504;
-}
-
 /* 0, -errno (try again), or an exit code > 0 after the complaint. */
 static int tap_open(struct attach *a, struct tap *l, struct hf_error *err)
 {
@@ -66,7 +60,7 @@ static int tap_open(struct attach *a, struct tap *l, struct hf_error *err)
         return 0;
     if (refusal.status == 0)
         return rc;
-    if ((a->placed || a->o->owner) && may_pass_over(refusal.status)) {
+    if ((a->placed || a->o->owner) && ask_may_pass(refusal.status)) {
         snprintf(err->detail, sizeof err->detail, "%s answers %d", a->call->place.url,
                  refusal.status);
     } else {
