@@ -21,6 +21,10 @@
 #include "base/mem.h"
 #include "cli/client/wire.h"
 
+/* A line that died without a word is noticed after a minute, however long an answer may take. */
+#define KEEPALIVE_IDLE_S 30
+#define KEEPALIVE_INTERVAL_S 10
+#define KEEPALIVE_PROBES 3
 #define HOSTS_FILE_MAX_BYTES (1024 * 1024)
 
 struct target {
@@ -141,10 +145,29 @@ static int finish_connect(int fd, int timeout_ms)
     return -error;
 }
 
+static void set_options(int fd)
+{
+    static const struct {
+        int level, name, value;
+    } options[] = {
+        {IPPROTO_TCP, TCP_NODELAY, 1},
+        {SOL_SOCKET, SO_KEEPALIVE, 1},
+        {IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S},
+        {IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S},
+        {IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES},
+    };
+    size_t i;
+
+    /* Without them it works as well, only less well; a unix socket has none. */
+    for (i = 0; i < sizeof options / sizeof *options; i++)
+        setsockopt(fd, options[i].level, options[i].name, &options[i].value,
+                   sizeof options[i].value);
+}
+
 /* A daemon at its limit of waiting connections on a unix socket says EAGAIN. */
 static int connect_to(const struct target *t, int timeout_ms)
 {
-    int one = 1, rc = 0;
+    int rc = 0;
     int fd = socket(t->addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (fd < 0)
@@ -155,7 +178,7 @@ static int connect_to(const struct target *t, int timeout_ms)
         io_close(&fd);
         return rc;
     }
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    set_options(fd);
     return fd;
 }
 
