@@ -343,6 +343,23 @@ withDaemon('commands', { listen: ['127.0.0.1:0', 'unix:DIR/s.sock'] }, (d) => {
         await fails(d, 1, /no_such_session/, ['session', 'show', 'cli']);
     });
 
+    it('session run: options of the command are its own, and its output comes to the byte', async () => {
+        await ok(d, ['session', 'create', 'opts']);
+        assert.equal(await ok(d, ['session', 'run', 'opts', 'printf', '%s,', '-t', '-w', '--json', '-e', '--']), '-t,-w,--json,-e,--,');
+        assert.equal((await cli(d, ['session', 'run', '-t', '100ms', 'opts', 'sleep', '1000'])).code, 124);
+        assert.equal((await cli(d, ['session', 'run', '--json', '-t', '100ms', 'opts', 'sleep', '1000'])).code, 124);
+        assert.equal((await json(['session', 'run', 'opts', 'printf a'])).stdout, 'a');
+        const b = await cli(d, ['session', 'run', 'opts', 'printf "\\377\\376\\0x"; printf "\\377" >&2']);
+        assert.deepEqual([...b.stdout], [255, 254, 0, 120]);
+        // Each stream has room for it, though not both together: nothing is missing.
+        const two = await cli(d, ['session', 'run', 'opts', 'head -c 700000 /dev/zero; head -c 700000 /dev/zero >&2']);
+        assert.deepEqual([two.stdout.length, two.stderr.length], [700000, 700000]);
+        const long = await cli(d, ['session', 'run', 'opts', 'head -c 3000000 /dev/zero']);
+        const missing = Number(/ (\d+) bytes in the middle of the output are left out/.exec(long.stderr)[1]);
+        assert.equal(long.stdout.length + missing, 3000000);
+        await ok(d, ['session', 'rm', 'opts']);
+    });
+
     it('where the daemon is: --url, HOLDFAST_URL, a socket without a token, token files', async () => {
         const bare = { HOLDFAST_URL: undefined, HOLDFAST_TOKEN: undefined };
         const socket = `unix:${d.unixPath}`;

@@ -163,6 +163,15 @@ static bool is_help(const char *arg)
     return strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0;
 }
 
+/* The last operand was one behind which everything is for another program. */
+static bool ends_options(const struct call *call)
+{
+    const char *verb = call->command->verb_ends;
+
+    return call->command->first_operand_ends ||
+           (verb != NULL && call->operand_count == 2 && strcmp(call->operands[0], verb) == 0);
+}
+
 /* Operands are gathered at the front of argv. */
 int args_parse(struct call *call, int argc, char **argv, bool *help)
 {
@@ -176,7 +185,7 @@ int args_parse(struct call *call, int argc, char **argv, bool *help)
 
         if (only_operands || arg[0] != '-' || arg[1] == '\0') {
             call->operands[call->operand_count++] = arg;
-            only_operands = only_operands || call->command->first_operand_ends;
+            only_operands = only_operands || ends_options(call);
         } else if (strcmp(arg, "--") == 0) {
             only_operands = true;
         } else if (is_help(arg)) {
