@@ -52,11 +52,33 @@ bool args_time(const char *text, int64_t *out_ms)
     return false;
 }
 
+/*
+ * The API speaks JSON, which has no bytes that are not UTF-8: they would arrive as something else.
+ * Names of files of this machine stay here.
+ */
+static int check_text(const struct call *call, const char *what, const char *text)
+{
+    if (utf8_is_valid(text, strlen(text)))
+        return 0;
+    return complain(call, CLI_USAGE,
+                    "%s is not UTF-8 and cannot be sent as it is; such bytes go through standard "
+                    "input or a file",
+                    what);
+}
+
+static bool is_sent(const struct call *call, const struct opt *o, const char *base)
+{
+    return base == (const char *)call->args && (o->kind == OPT_TEXT || o->kind == OPT_LIST) &&
+           strcmp(o->value, "FILE") != 0;
+}
+
 static int store(const struct call *call, const struct opt *o, char *base, const char *value)
 {
     void *to = base + o->offset;
     struct opt_list *list = to;
 
+    if (is_sent(call, o, base) && check_text(call, o->name, value) != 0)
+        return CLI_USAGE;
     switch (o->kind) {
     case OPT_FLAG: *(bool *)to = true; return 0;
     case OPT_TEXT: *(const char **)to = value; return 0;
@@ -150,7 +172,11 @@ static int take_short(struct call *call, struct cursor *k)
 static int check_operands(const struct call *call)
 {
     const struct command *c = call->command;
+    int i;
 
+    for (i = 0; i < call->operand_count && !c->takes_bytes; i++)
+        if (check_text(call, "an argument", call->operands[i]) != 0)
+            return CLI_USAGE;
     if (call->operand_count < c->min_operands)
         return complain(call, CLI_USAGE, "usage: holdfast %s [OPTION...] %s", c->name, c->operands);
     if (c->max_operands >= 0 && call->operand_count > c->max_operands)

@@ -64,6 +64,7 @@ struct command {
     size_t args_size;
     int min_operands, max_operands; /* -1: any number */
     bool first_operand_ends;        /* options: what follows belongs to another program */
+    bool takes_bytes;               /* operands need not be UTF-8 */
     const char *verb_ends; /* a first operand behind which, and one more, it is so: "run" ID ... */
     enum operand_kind operand_kind;
     const char *words; /* "bash|zsh|fish" */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/text.h"
 #include "cli/client/ask.h"
 #include "cli/client/commands.h"
 #include "cli/client/show.h"
@@ -28,6 +29,20 @@ static const struct opt opts[] = {
     {"--eof", 0, OPT_FLAG, AT(eof), 0, 0, NULL, "end the input behind it"},
 };
 
+static void write_data(struct json_out *o, struct buf *data)
+{
+    struct buf text = {0};
+
+    if (utf8_is_valid(buf_data(data), data->len)) {
+        json_kstr(o, "data", buf_cstr(data));
+        return;
+    }
+    base64_encode(&text, buf_data(data), data->len);
+    json_kstr(o, "data", buf_cstr(&text));
+    json_kstr(o, "encoding", "base64");
+    buf_fini(&text);
+}
+
 static void write_body(const struct call *call, const struct send_args *a, struct buf *out)
 {
     struct buf data = {0};
@@ -42,7 +57,7 @@ static void write_body(const struct call *call, const struct send_args *a, struc
     if (a->enter && a->pipe)
         buf_putc(&data, '\n');
     if (data.len > 0)
-        json_kstr(&o, "data", buf_cstr(&data));
+        write_data(&o, &data);
     json_key(&o, "keys");
     json_open(&o, '[');
     for (i = 0; i < a->keys.count; i++)
@@ -137,6 +152,7 @@ const struct command send_command = {
     .args_size = sizeof(struct send_args),
     .min_operands = 1,
     .max_operands = -1,
+    .takes_bytes = true,
     .operand_kind = OPERAND_PROCESS,
     .run = send_main,
 };
