@@ -8,8 +8,8 @@ import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 import { it, test } from '../lib/test.mjs';
-import { cli, fails, ok, onPty, start } from '../lib/cli.mjs';
-import { daemonFor, releaseBinary, withDaemon } from '../lib/daemon.mjs';
+import { cli, cliEnv, fails, ok, onPty, start } from '../lib/cli.mjs';
+import { binary, daemonFor, releaseBinary, withDaemon } from '../lib/daemon.mjs';
 import { waitUntil } from '../lib/wait.mjs';
 
 const COMMANDS = [
@@ -42,7 +42,7 @@ test('the man page has every command and every option', async () => {
 test('mistakes on the command line end with 2 and a sentence', async () => {
     for (const args of [
         ['ps', '--nonsense'], ['ps', '-Z'], ['ps', 'word'], ['ps', '--last'], ['ps', '-n', '0'], ['ps', '--all=1'],
-        ['run'], ['run', '-e'], ['run', '--timeout', 'soon', 'true'], ['run', '-d', '-i', 'true'], ['run', '-d', '--rm', 'true'],
+        ['run'], ['run', '-e'], ['run', '--timeout', 'soon', 'true'], ['run', '-d', '--rm', 'true'], ['run', '-dt', '--rm', 'true'], ['run', '-it', '--json', 'true'],
         ['attach'], ['attach', 'a', 'b'], ['signal', 'x'], ['kill'], ['rm'], ['rm', '--exited', 'x'], ['rm', '--grace', 'x', 'y'],
         ['wait'], ['wait', '-t', 'x', 'y'], ['resize', 'x', '120'], ['resize', 'x', '12x3x4'], ['resize', 'x'],
         ['session'], ['session', 'nonsense'], ['session', 'run', 'x'], ['session', 'rm'],
@@ -198,6 +198,37 @@ withDaemon('commands', { listen: ['127.0.0.1:0', 'unix:DIR/s.sock'] }, (d) => {
         await ok(d, ['send', '--eof', big.id], { input: Buffer.alloc(3000000, 65) });
         await d.exitOf(big.id);
         assert.equal(Number((await d.output(big.id)).toString()), 3000000);
+    });
+
+    it('run -d -i: a process that is given input by send', async () => {
+        const id = (await ok(d, ['run', '-d', '-i', 'sh', '-c', 'cat; exit 4'])).trim();
+        await ok(d, ['send', '--eof', id, 'given later']);
+        assert.equal((await cli(d, ['wait', '-e', id])).code, 4);
+        assert.equal(await ok(d, ['logs', id]), 'given later');
+    });
+
+    it('run --json: -i passes standard input on, --rm forgets it', async () => {
+        const bytes = Buffer.from([0, 255, 10, 65]);
+        const all = async (args, input) => JSON.parse(await ok(d, ['run', '--json', '--rm', ...args], { input }));
+        assert.equal((await all(['-i', 'od', '-An', '-tx1'], bytes)).stdout, ' 00 ff 0a 41\n');
+        assert.equal((await all(['-i', 'cat'], '')).stdout, '');
+        assert.equal((await all(['-i', 'wc', '-c'], Buffer.alloc(700000, 'x'))).stdout, '700000\n');
+        await fails(d, 2, /1 MiB/, ['run', '-i', '--json', 'cat'], { input: Buffer.alloc(1 << 20, 'x') });
+        const before = (await d.list()).length;
+        await d.get((await all(['true'])).process.id).then(() => assert.fail('it is still there'), () => {});
+        assert.equal((await d.list()).length, before);
+    });
+
+    /* They arrived as U+FFFD, and nobody was told. */
+    it('arguments that are not UTF-8: sent as they are, or refused', async () => {
+        const bash = (line) => execFileSync('bash', ['-c', `${line}; echo " $?"`], { env: cliEnv(d, { HF: binary() }), encoding: 'utf8' });
+        const p = await d.sh('od -An -tx1', { stdin: 'pipe' });
+        assert.equal(bash(`"$HF" send --eof ${p.id} $'\\xff\\xfe' '\u00e9'`), ' 0\n');
+        await d.exitOf(p.id);
+        assert.equal(await ok(d, ['logs', p.id]), ' ff fe 20 c3 a9\n');
+        for (const line of [`run echo $'\\xff'`, `run -e A=$'\\xff' true`, `run -w /$'\\xff' true`, `session run x $'\\xff'`, `wait --text $'\\xff' x`])
+            assert.match(bash(`"$HF" ${line} 2>&1`), /is not UTF-8.* 2\n$/s, line);
+        assert.match(bash(`A=$'\\xff' "$HF" run -e A true 2>&1`), /the value of A is not UTF-8.* 2\n$/s);
     });
 
     it('signal and kill', async () => {
