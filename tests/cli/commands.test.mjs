@@ -44,7 +44,7 @@ test('mistakes on the command line end with 2 and a sentence', async () => {
         ['ps', '--nonsense'], ['ps', '-Z'], ['ps', 'word'], ['ps', '--last'], ['ps', '-n', '0'], ['ps', '--all=1'],
         ['run'], ['run', '-e'], ['run', '--timeout', 'soon', 'true'], ['run', '-d', '--rm', 'true'], ['run', '-dt', '--rm', 'true'], ['run', '-it', '--json', 'true'],
         ['attach'], ['attach', 'a', 'b'], ['signal', 'x'], ['kill'], ['rm'], ['rm', '--exited', 'x'], ['rm', '--grace', 'x', 'y'],
-        ['wait'], ['wait', '-t', 'x', 'y'], ['resize', 'x', '120'], ['resize', 'x', '12x3x4'], ['resize', 'x'],
+        ['wait'], ['wait', '-t', 'x', 'y'], ['wait', '--quiet', '0', 'x'], ['resize', 'x', '120'], ['resize', 'x', '12x3x4'], ['resize', 'x'],
         ['session'], ['session', 'nonsense'], ['session', 'run', 'x'], ['session', 'rm'],
         ['completion'], ['completion', 'tcsh'], ['ps', '--format', '{id'], ['ps', '--format', 'id}'], ['ps', '--format', '{}'],
         ['ps', '--url', 'ftp://x'], ['ps', '--url', 'http://'], ['ps', '--url', 'http://u:p@h:1'], ['ps', '--url', 'http://h:99999'],
@@ -69,6 +69,18 @@ test('something else that answers', async () => {
     const env = { HOLDFAST_URL: `http://127.0.0.1:${server.address().port}` };
     await fails(null, 125, /did not open|answered/, ['logs', 'proc_aaaaaaaaaaaaaaaaaaaa'], { env });
     await fails(null, 125, /did not answer/, ['wait', 'proc_aaaaaaaaaaaaaaaaaaaa'], { env });
+    server.close();
+});
+
+/* An exit that nobody knows was taken for 0: a build whose end was lost looked like one that went well. */
+test('an exit that nobody knows is no success', async () => {
+    const exit = { kind: 'lost', code: null, signal: null, by: null, core_dumped: false };
+    const answer = { id: 'proc_aaaaaaaaaaaaaaaaaaaa', status: 'exited', process: {}, stdout: '', stderr: '', output: '', exit, exit_code: null, timed_out: false, omitted_bytes: 0 };
+    const server = http.createServer((req, res) => res.setHeader('Content-Type', 'application/json').end(JSON.stringify(answer)));
+    await new Promise((done) => server.listen(0, '127.0.0.1', done));
+    const env = { HOLDFAST_URL: `http://127.0.0.1:${server.address().port}` };
+    for (const args of [['wait', '-e', answer.id], ['run', '--json', 'true'], ['session', 'run', 'x', 'true'], ['session', 'run', '--json', 'x', 'true']])
+        await fails(null, 125, /nobody knows how/, args, { env });
     server.close();
 });
 
@@ -271,6 +283,19 @@ withDaemon('commands', { listen: ['127.0.0.1:0', 'unix:DIR/s.sock'] }, (d) => {
         assert.deepEqual([r.code, r.text], [6, '6\n']);
         await check('Process', Object.fromEntries(Object.entries(await json(['wait', p.id])).filter(([k]) => k !== 'timed_out')));
         await fails(d, 1, /ended first/, ['wait', '--text', 'never', p.id]);
+    });
+
+    it('wait for several: all of them, the first code that is not 0, one time-out', async () => {
+        const [a, b, c] = [await d.sh('exit 3'), await d.sh('read x; exit 4', { stdin: 'pipe' }), await d.sh('exit 0')];
+        const w = start(d, ['wait', '-e', a.id, b.id, c.id]);
+        await waitUntil(() => w.printed() === '3\n', 'the first');
+        await ok(d, ['send', b.id, '--enter']);
+        const r = await w.done;
+        assert.deepEqual([r.code, r.text], [3, '3\n4\n0\n']);
+        const [e, f] = [await d.sh('exec sleep 1000'), await d.sh('exec sleep 1000')];
+        const t = await cli(d, ['wait', '-t', '300ms', e.id, c.id, f.id]);
+        assert.deepEqual([t.code, t.text], [124, '0\n']);
+        for (const p of [e, f]) await d.remove(p.id);
     });
 
     it('resize, and a process without a terminal', async () => {

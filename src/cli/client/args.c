@@ -88,7 +88,7 @@ static int store(const struct call *call, const struct opt *o, char *base, const
         list->items[list->count++] = value;
         return 0;
     case OPT_TIME:
-        if (args_time(value, to))
+        if (args_time(value, to) && *(int64_t *)to >= o->min)
             return 0;
         return complain(call, CLI_USAGE,
                         "%s is a time such as 1500ms, 30s, 5m or 1h (a bare number is ms)",

@@ -157,6 +157,15 @@ int ask(const struct call *call, const char *method, const char *path, const str
     return ask_with(call, &what, out);
 }
 
+int exit_code_of(const struct call *call, const json_t *ended)
+{
+    const json_t *code = json_object_get(ended, "exit_code");
+
+    if (json_is_integer(code))
+        return (int)json_integer_value(code);
+    return complain(call, CLI_NO_DAEMON, "the process has ended, but nobody knows how");
+}
+
 /* --- names --------------------------------------------------------------------------- */
 
 static bool is_whole(const char *name)

@@ -50,6 +50,8 @@ int name_process(const struct call *call, const char *name, struct buf *out);
 /* "/v1/processes/ID" and, printed behind it, `rest`. */
 int process_path(const struct call *call, const char *name, struct buf *out, const char *rest);
 
+/* Of what has ended; one that nobody knows is no success, and is complained of. */
+int exit_code_of(const struct call *call, const json_t *ended);
 const char *json_text_of(const json_t *object, const char *key); /* "" if it is none */
 int64_t json_number_of(const json_t *object, const char *key);   /* 0 if it is none */
 

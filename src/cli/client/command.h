@@ -40,7 +40,7 @@ struct opt {
     char letter;      /* 'e'; 0: none */
     enum opt_kind kind;
     size_t offset;     /* of the member in the command's struct of arguments */
-    int64_t min, max;  /* OPT_NUMBER; OPT_TIME is milliseconds, 0 .. LIMIT_DURATION_MS */
+    int64_t min, max;  /* OPT_NUMBER; OPT_TIME is milliseconds, min .. LIMIT_DURATION_MS */
     const char *value; /* placeholder in the help; "a|b|c" completes to these; NULL for flags */
     const char *help;
 };

@@ -330,7 +330,7 @@ static int run_as_json(const struct call *call, struct run_args *a)
     show_value(call, r.json);
     if (a->remove)
         forget(call, json_text_of(json_object_get(r.json, "process"), "id"));
-    rc = (int)json_number_of(r.json, "exit_code");
+    rc = exit_code_of(call, r.json);
     fetch_reply_fini(&r);
     return rc;
 }

@@ -176,7 +176,7 @@ static int print_run(const struct call *call, const json_t *answer)
         print_streams(call, answer);
     if (json_is_true(json_object_get(answer, "timed_out")))
         return CLI_TIMED_OUT;
-    return (int)json_number_of(answer, "exit_code");
+    return exit_code_of(call, answer);
 }
 
 static int run(struct call *call)

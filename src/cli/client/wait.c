@@ -21,11 +21,12 @@ struct wait_args {
 
 static const struct opt opts[] = {
     {"--exit-code", 'e', OPT_FLAG, AT(exit_code), 0, 0, NULL,
-     "end with the exit code of the process"},
-    {"--timeout", 't', OPT_TEXT, AT(timeout), 0, 0, "TIME", "give up after this long, with 124"},
+     "end with the exit code of the process; of several, the first that is not 0"},
+    {"--timeout", 't', OPT_TEXT, AT(timeout), 0, 0, "TIME",
+     "give up after this long in all, with 124"},
     {"--text", 0, OPT_LIST, AT(text), 0, 0, "TEXT", "or until this stands in the output"},
     {"--regex", 0, OPT_LIST, AT(regex), 0, 0, "RE", "or until this matches"},
-    {"--quiet", 0, OPT_TIME, AT(quiet_ms), 0, 0, "TIME",
+    {"--quiet", 0, OPT_TIME, AT(quiet_ms), 1, 0, "TIME",
      "or until there was no output for so long"},
     {"--prompt", 0, OPT_FLAG, AT(prompt), 0, 0, NULL, "or until its shell shows a prompt"},
     {"--port", 0, OPT_NUMBER, AT(port), 1, 65535, "N", "or until it listens on this port"},
@@ -90,13 +91,13 @@ static void write_body(const struct wait_args *a, struct buf *out)
 static int verdict(const struct call *call, const json_t *r, bool conditions)
 {
     const struct wait_args *a = call->args;
-    const json_t *code = json_object_get(r, "exit_code");
+    bool ended = strcmp(json_text_of(r, "status"), "exited") == 0;
 
     if (json_is_true(json_object_get(r, "timed_out")))
         return complain(call, CLI_TIMED_OUT, "it has not happened within %s", a->timeout);
-    if (a->exit_code && json_is_integer(code))
-        return (int)json_integer_value(code);
-    if (conditions && strcmp(json_text_of(r, "status"), "exited") == 0 &&
+    if (a->exit_code && ended)
+        return exit_code_of(call, r);
+    if (conditions && ended &&
         (strcmp(json_text_of(r, "matched"), "exit") == 0 ||
          json_is_null(json_object_get(r, "matched"))))
         return complain(call, CLI_FAILED, "the process has ended first");
@@ -178,6 +179,7 @@ static int wait_one(const struct call *call, const char *name)
         return rc;
     if (!show_value(call, r.json))
         print_answer(r.json, conditions);
+    fflush(stdout); /* the next may take long; a failure is found at the end */
     rc = verdict(call, r.json, conditions);
     fetch_reply_fini(&r);
     return rc;
@@ -191,8 +193,11 @@ static int wait_main(struct call *call)
     if (a->timeout != NULL && !args_time(a->timeout, &a->timeout_ms))
         return complain(call, CLI_USAGE, "--timeout is a time such as 500ms, 30s or 5m");
     a->end_ms = clock_mono_ms() + (uint64_t)a->timeout_ms;
-    for (i = 0; i < call->operand_count && rc == CLI_OK; i++)
-        rc = wait_one(call, call->operands[i]);
+    for (i = 0; i < call->operand_count; i++) {
+        int one = wait_one(call, call->operands[i]);
+
+        rc = rc != CLI_OK ? rc : one;
+    }
     return rc;
 }
 
