@@ -156,6 +156,26 @@ withDaemon('commands', { listen: ['127.0.0.1:0', 'unix:DIR/s.sock'] }, (d) => {
         await fails(d, 125, /beyond/, ['logs', '--since', '99999', q.id]);
     });
 
+    it('logs: no lines at all, one stream as JSON, and an offset that is none', async () => {
+        const p = await d.sh('echo out; echo err >&2; read x; echo later', { stdin: 'pipe' });
+        await d.outputHas(p.id, 'err');
+        assert.equal(await ok(d, ['logs', '-n', '0', '--stdout', p.id]), '');
+        for (const name of ['stdout', 'stderr'])
+            assert.deepEqual((await json(['logs', `--${name}`, p.id])).chunks.map((c) => c.stream), [name]);
+        assert.deepEqual((await json(['logs', '-n', '0', p.id])).chunks, []);
+        for (const args of [['logs'], ['logs', '--json'], ['attach', '--no-stdin'], ['record']])
+            for (const since of ['a b', '0&x=1']) {
+                const r = await cli(d, [...args, '--since', since, p.id]);
+                assert.ok([1, 125].includes(r.code), `${args} ${r.code}`);
+                assert.match(r.stderr, /since.*bad_query/, `${args}`);
+            }
+        await fails(d, 2, /--tail/, ['logs', '-n', 'x', p.id]);
+        const f = start(d, ['logs', '-f', '-n', '0', p.id]);
+        await waitUntil(async () => (await d.get(p.id)).viewers === 1, 'the reader');
+        await ok(d, ['send', p.id, '--enter']);
+        assert.equal((await f.done).text, 'later\n');
+    });
+
     it('logs of what is no longer held says which bytes', async () => {
         const p = await d.spawn({ command: 'head', args: ['-c', '300000', '/dev/zero'], history_bytes: 65536 });
         await d.exitOf(p.id);

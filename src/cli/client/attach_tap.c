@@ -40,8 +40,10 @@ static void write_query(struct attach *a, const struct tap *l, struct buf *out)
         buf_puts(out, "&output=0");
     else if (a->placed)
         buf_printf(out, "&since=%llu", (unsigned long long)a->at);
-    else if (a->o->since != NULL)
-        buf_printf(out, "&since=%s", a->o->since);
+    else if (a->o->since != NULL) {
+        buf_puts(out, "&since=");
+        fetch_escape(out, a->o->since);
+    }
     if (l->output && a->ack)
         buf_puts(out, "&ack=1");
     if (l->output && a->o->as_written)
