@@ -56,7 +56,12 @@ withDaemon('pipes', {}, (d) => {
         assert.equal((await cli(d, ['run', 'sh', '-c', 'exit 255'])).code, 255);
         await fails(d, 127, /nosuchprogram/, ['run', 'nosuchprogram']);
         await fails(d, 126, /Permission denied/, ['run', '/etc/passwd']);
-        await fails(d, 126, /./, ['run', '-w', '/etc/passwd', 'true']);
+        for (const how of [[], ['--json'], ['-d']]) {
+            await fails(d, 126, /./, ['run', ...how, '-w', '/etc/passwd', 'true']);
+            await fails(d, 126, /directory \/no\/such/, ['run', ...how, '-w', '/no/such', 'true']);
+        }
+        await fails(d, 127, /nosuchprogram/, ['run', '-w', '/', 'nosuchprogram']);
+        await fails(d, 125, /--history-dir/, ['run', '--history-bytes', '1000000000', 'true']); // for the daemon to say
         await fails(d, 125, /user/, ['run', '-u', 'no-such-user', 'true']);
         await fails(d, 125, /token/, ['run', 'true'], { env: { HOLDFAST_TOKEN: 'a-wrong-token-of-some-length' } });
         await fails(d, 125, /no daemon answers.*holdfast serve/, ['run', 'true'], { env: { HOLDFAST_URL: 'http://127.0.0.1:1' } });

@@ -2,6 +2,7 @@
 #include "cli/client/console.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,8 @@
 #include <sys/signalfd.h>
 #include <termios.h>
 #include <unistd.h>
+
+#include "base/io.h"
 
 static struct termios found;
 static volatile sig_atomic_t is_raw;
@@ -112,6 +115,17 @@ static void signal_set(sigset_t *set)
     sigemptyset(set);
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         sigaddset(set, wanted[i]);
+}
+
+/* Whoever we share it with may have made it non-blocking. */
+ssize_t console_read(void *bytes, size_t size)
+{
+    struct pollfd ready = {.fd = STDIN_FILENO, .events = POLLIN};
+    ssize_t n;
+
+    while ((n = hf_read(STDIN_FILENO, bytes, size)) == -EAGAIN)
+        poll(&ready, 1, -1);
+    return n;
 }
 
 int console_signals(void)

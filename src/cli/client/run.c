@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/crypto.h"
-#include "base/io.h"
 #include "base/limits.h"
 #include "base/text.h"
 #include "cli/client/ask.h"
@@ -53,7 +52,7 @@ static const struct opt opts[] = {
      "end it after this long without input and output"},
     {"--grace", 0, OPT_TIME, AT(grace_ms), 0, 0, "TIME", "between SIGTERM and SIGKILL (5s)"},
     {"--history-bytes", 0, OPT_NUMBER, AT(history_bytes), LIMIT_JOURNAL_MIN_BYTES,
-     LIMIT_JOURNAL_MAX_BYTES, "N", "output kept for those who come late"},
+     LIMIT_HISTORY_MAX_BYTES, "N", "output kept for those who come late"},
     {"--on-detach", 0, OPT_TEXT, AT(on_detach), 0, 0, "keep|kill", "when the last viewer goes"},
     {"--detach-keys", 0, OPT_TEXT, AT(detach_keys), 0, 0, "KEYS",
      "keys that leave it running (ctrl-p,ctrl-q)"},
@@ -214,9 +213,15 @@ static void write_body(const struct call *call, const struct run_args *a, bool a
 
 /* --- asking for it ------------------------------------------------------------------------ */
 
-/* Refusals are not the command's own exit codes. */
-static int as_refusal(int code)
+/* Refusals are not the command's own exit codes. A directory that is not there is not the command. */
+static int refused(const struct call *call, const struct run_args *a, struct fetch_reply *r)
 {
+    bool of_directory = a->cwd != NULL && strcmp(json_text_of(r->json, "path"), a->cwd) == 0;
+    int code = tell_problem(call, r);
+
+    fetch_reply_fini(r);
+    if (code == CLI_NOT_FOUND && of_directory)
+        return CLI_CANNOT_RUN;
     return code == CLI_FAILED ? CLI_NO_DAEMON : code;
 }
 
@@ -247,9 +252,7 @@ static int create(const struct call *call, const struct buf *body, struct fetch_
         return tell_unreachable(call, &err);
     if (r->status / 100 == 2)
         return CLI_OK;
-    rc = as_refusal(tell_problem(call, r));
-    fetch_reply_fini(r);
-    return rc;
+    return refused(call, call->args, r);
 }
 
 static void forget(const struct call *call, const char *id)
@@ -288,8 +291,7 @@ static int read_input(const struct call *call, struct buf *out)
     char block[16 * 1024];
     ssize_t n;
 
-    while (out->len <= LIMIT_JSON_BODY_BYTES &&
-           (n = hf_read(STDIN_FILENO, block, sizeof block)) != 0) {
+    while (out->len <= LIMIT_JSON_BODY_BYTES && (n = console_read(block, sizeof block)) != 0) {
         if (n < 0)
             return complain(call, CLI_FAILED, "cannot read standard input: %s", strerror((int)-n));
         buf_put(out, block, (size_t)n);
@@ -318,15 +320,22 @@ static int write_whole(const struct call *call, struct run_args *a, struct buf *
 /* --json without -d: the whole answer when it has ended. */
 static int run_as_json(const struct call *call, struct run_args *a)
 {
+    struct fetch_ask post = {.method = "POST", .path = "/v1/processes/run"};
+    struct hf_error err = {0};
     struct fetch_reply r;
     struct buf body = {0};
     int rc = write_whole(call, a, &body);
 
-    if (rc == CLI_OK)
-        rc = as_refusal(ask(call, "POST", "/v1/processes/run", &body, &r));
+    if (rc == CLI_OK) {
+        post.body = buf_data(&body);
+        post.body_len = body.len;
+        rc = ask_call(call, &post, &r, &err);
+    }
     buf_fini(&body);
     if (rc != CLI_OK)
-        return rc;
+        return rc < 0 ? tell_unreachable(call, &err) : rc;
+    if (r.status / 100 != 2)
+        return refused(call, a, &r);
     show_value(call, r.json);
     if (a->remove)
         forget(call, json_text_of(json_object_get(r.json, "process"), "id"));
