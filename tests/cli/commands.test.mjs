@@ -44,7 +44,7 @@ test('mistakes on the command line end with 2 and a sentence', async () => {
         ['ps', '--nonsense'], ['ps', '-Z'], ['ps', 'word'], ['ps', '--last'], ['ps', '-n', '0'], ['ps', '--all=1'],
         ['run'], ['run', '-e'], ['run', '--timeout', 'soon', 'true'], ['run', '-d', '--rm', 'true'], ['run', '-dt', '--rm', 'true'], ['run', '-it', '--json', 'true'],
         ['attach'], ['attach', 'a', 'b'], ['signal', 'x'], ['kill'], ['rm'], ['rm', '--exited', 'x'], ['rm', '--grace', 'x', 'y'],
-        ['wait'], ['wait', '-t', 'x', 'y'], ['wait', '--quiet', '0', 'x'], ['resize', 'x', '120'], ['resize', 'x', '12x3x4'], ['resize', 'x'],
+        ['wait'], ['wait', '-t', 'x', 'y'], ['wait', '--quiet', '0', 'x'], ['resize', 'x', '120'], ['resize', 'x', '12x3x4'], ['resize', 'x', '4294967376x24'], ['resize', 'x', '80x'], ['resize', 'x', 'x24'], ['resize', 'x', '-1x24'], ['resize', 'x'],
         ['session'], ['session', 'nonsense'], ['session', 'run', 'x'], ['session', 'rm'],
         ['completion'], ['completion', 'tcsh'], ['ps', '--format', '{id'], ['ps', '--format', 'id}'], ['ps', '--format', '{}'],
         ['ps', '--url', 'ftp://x'], ['ps', '--url', 'http://'], ['ps', '--url', 'http://u:p@h:1'], ['ps', '--url', 'http://h:99999'],
@@ -232,6 +232,15 @@ withDaemon('commands', { listen: ['127.0.0.1:0', 'unix:DIR/s.sock'] }, (d) => {
         assert.equal(Number((await d.output(big.id)).toString()), 3000000);
     });
 
+    it('send: an input that cannot be read is a failure', async () => {
+        const p = await d.sh('exec cat', { stdin: 'pipe' });
+        const fd = fs.openSync('/', 'r');
+        await fails(d, 1, /cannot read standard input/, ['send', '--eof', p.id], { stdio: [fd, 'pipe', 'pipe'] });
+        fs.closeSync(fd);
+        assert.equal((await d.get(p.id)).status, 'running');
+        await d.remove(p.id);
+    });
+
     it('run -d -i: a process that is given input by send', async () => {
         const id = (await ok(d, ['run', '-d', '-i', 'sh', '-c', 'cat; exit 4'])).trim();
         await ok(d, ['send', '--eof', id, 'given later']);
@@ -381,6 +390,16 @@ withDaemon('commands', { listen: ['127.0.0.1:0', 'unix:DIR/s.sock'] }, (d) => {
         assert.deepEqual([r.code, r.text, away], [0, 'process.created between\n', -1], r.stderr);
     });
 
+    it('events of sessions name the session and its command', async () => {
+        await ok(d, ['session', 'create', 'told']);
+        assert.equal((await cli(d, ['session', 'run', 'told', '(exit 3)'])).code, 3);
+        const text = await ok(d, ['events', '-a', '--session', 'told', '--since', '0', '-n', '4']);
+        assert.match(text, / session\.created told\n/);
+        assert.match(text, / session\.command_started told \(exit 3\)\n/);
+        assert.match(text, / session\.command_finished told \(exit 3\) exit 3\n/);
+        await ok(d, ['session', 'rm', 'told']);
+    });
+
     it('info, by people and by programs', async () => {
         const text = await ok(d, ['info']);
         assert.match(text, /version +\d+\.\d+\.\d+\n/);
@@ -400,6 +419,7 @@ withDaemon('commands', { listen: ['127.0.0.1:0', 'unix:DIR/s.sock'] }, (d) => {
         assert.equal(cast[0].version, 2);
         assert.equal(cast.slice(1).map((e) => e[2]).join(''), 'shown \x1b[31mred\x1b[0m');
         assert.match((await ok(d, ['share', p.id])).trim(), /^http.*\?link=hfl_/);
+        assert.match((await ok(d, ['share', '--url', `${d.url}//`, p.id])).trim(), /^http:\/\/[^/]+\/\?link=hfl_/);
         const link = /(link_\w+) +watch +0 /.exec(await ok(d, ['share', '--list', p.id]))[1];
         await ok(d, ['share', '--revoke', link, p.id]);
         assert.ok(!(await ok(d, ['share', '--list', p.id])).includes(link));

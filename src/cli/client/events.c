@@ -44,9 +44,28 @@ struct listening {
     bool done;
 };
 
+/* What it is about: a process, or a session and perhaps a command of it. */
+static void put_subject(struct buf *line, const json_t *e)
+{
+    const json_t *p = json_object_get(e, "process"), *command = json_object_get(e, "command");
+    const json_t *code;
+
+    if (p == NULL) {
+        buf_puts(line, json_text_of(json_object_get(e, "session"), "id"));
+        p = command;
+    } else {
+        buf_puts(line, json_text_of(p, "id"));
+    }
+    code = json_object_get(p, "exit_code");
+    if (p != NULL)
+        buf_putc(line, ' ');
+    put_plain(line, json_text_of(p, "command"));
+    if (json_is_integer(code))
+        buf_printf(line, " exit %lld", (long long)json_integer_value(code));
+}
+
 static void print_event(const struct listening *l, const char *name, const json_t *e)
 {
-    const json_t *p = json_object_get(e, "process");
     bool colour = use_colour(STDOUT_FILENO);
     struct buf line = {0};
     char *text;
@@ -58,11 +77,9 @@ static void print_event(const struct listening *l, const char *name, const json_
     } else if (l->call->format != NULL) {
         format_write(&line, l->call->format, e);
     } else {
-        buf_printf(&line, "%s %s%s%s %s ", json_text_of(e, "time"), colour ? "\033[1m" : "", name,
-                   colour ? "\033[0m" : "", json_text_of(p, "id"));
-        put_plain(&line, json_text_of(p, "command"));
-        if (json_is_integer(json_object_get(p, "exit_code")))
-            buf_printf(&line, " exit %lld", (long long)json_number_of(p, "exit_code"));
+        buf_printf(&line, "%s %s%s%s ", json_text_of(e, "time"), colour ? "\033[1m" : "", name,
+                   colour ? "\033[0m" : "");
+        put_subject(&line, e);
         buf_putc(&line, '\n');
     }
     print_buf(&line);

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/io.h"
 #include "base/text.h"
 #include "cli/client/ask.h"
 #include "cli/client/commands.h"
+#include "cli/client/console.h"
 #include "cli/client/show.h"
 
 #define BLOCK_BYTES (256 * 1024)
@@ -104,8 +104,11 @@ static int send_stdin(const struct call *call, struct buf *path, bool eof, int64
     int rc = CLI_OK;
     ssize_t n;
 
-    while (rc == CLI_OK && (n = hf_read(STDIN_FILENO, block, sizeof block)) > 0)
+    while (rc == CLI_OK && (n = console_read(block, sizeof block)) != 0) {
+        if (n < 0)
+            return complain(call, CLI_FAILED, "cannot read standard input: %s", strerror((int)-n));
         rc = post(call, buf_cstr(path), block, (size_t)n, "application/octet-stream", accepted);
+    }
     if (rc == CLI_OK && eof) {
         buf_puts(path, "?eof=1");
         rc = post(call, buf_cstr(path), "", 0, "application/octet-stream", accepted);
