@@ -467,6 +467,10 @@ withDaemon('commands', { listen: ['127.0.0.1:0', 'unix:DIR/s.sock'] }, (d) => {
         const state = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-state-'));
         fs.writeFileSync(path.join(state, 'token'), `${d.token}\n`, { mode: 0o600 });
         assert.match(await ok(d, ['info', '--url', d.url], { env: { ...bare, HOLDFAST_STATE_DIR: state } }), /own/);
+        for (const text of [`${d.token} \t\r\n`, `# mine\nwatch ${d.tokens.watch}\n\n  own\t ${d.token}  \n`]) {
+            fs.writeFileSync(path.join(state, 'blanks'), text, { mode: 0o600 });
+            assert.match(await ok(d, ['info', '--url', d.url, '--token-file', path.join(state, 'blanks')], { env: bare }), /your role +own/);
+        }
         const run = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-run-'));
         fs.symlinkSync(d.unixPath, path.join(run, 'holdfast.sock'));
         assert.match(await ok(d, ['info'], { env: { ...bare, XDG_RUNTIME_DIR: run } }), /holdfast\.sock/);
@@ -492,6 +496,13 @@ withDaemon('commands', { listen: ['127.0.0.1:0', 'unix:DIR/s.sock'] }, (d) => {
         fs.rmSync(state, { recursive: true });
         assert.equal(seen[0], `Bearer ${d.token}`);
         for (const s of seen.slice(2)) assert.equal(s, undefined);
+    });
+});
+
+/* Only the first was tried, and a daemon that listens at ::1 was not found by its name. */
+test('every address of a name is tried', async () => {
+    await daemonFor({ listen: ['[::1]:0'], fdBaseline: false }, async (d) => {
+        assert.match(await ok(d, ['info', '--url', `http://localhost:${d.port}`]), /your role +own/);
     });
 });
 

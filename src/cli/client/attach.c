@@ -329,7 +329,7 @@ int attach_run(const struct call *call, const struct attach_options *o)
 
     if (rc == 0)
         rc = tap_open_first(&a);
-    if (rc == 0 && o->raw && console_raw() < 0)
+    if (rc == 0 && o->raw && console_raw(!o->pty) < 0)
         rc = complain(call, CLI_FAILED, "the terminal cannot be made raw: %s", strerror(errno));
     if (rc == 0)
         loop(&a);

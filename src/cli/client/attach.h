@@ -18,7 +18,7 @@ struct attach_options {
     const char *detach_keys; /* NULL: the default */
     int64_t retry_ms;
     bool pty;            /* the process has a terminal */
-    bool raw;            /* ours is to be raw: both have one */
+    bool raw;            /* ours is to be raw: both have one, or keys leave */
     bool input;          /* standard input is passed on */
     bool read_only;      /* watch: leave on q or ctrl-c */
     bool owner;          /* run: signals are passed on, a broken pipe ends the process */

@@ -15,6 +15,7 @@
 
 static struct termios found;
 static volatile sig_atomic_t is_raw;
+static bool keeps_lines;
 static char farewell[512];
 static volatile size_t farewell_len;
 
@@ -71,16 +72,19 @@ int console_raw_again(void)
     cfmakeraw(&raw);
     raw.c_cc[VMIN] = 1;
     raw.c_cc[VTIME] = 0;
+    if (keeps_lines)
+        raw.c_oflag = found.c_oflag;
     if (!is_raw || tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0)
         return 0;
     is_raw = 0;
     return -errno;
 }
 
-int console_raw(void)
+int console_raw(bool lines)
 {
     static bool guarded;
 
+    keeps_lines = lines;
     if (is_raw)
         return 0;
     if (tcgetattr(STDIN_FILENO, &found) < 0)
@@ -167,7 +171,7 @@ void console_stop_self(void)
     console_restore();
     kill(getpid(), SIGSTOP);
     if (raw)
-        console_raw();
+        console_raw(keeps_lines);
 }
 
 void console_die_of(int signum)

@@ -16,8 +16,8 @@
 
 #include "base/buf.h"
 
-/* Raw mode on standard input; 0 or -errno. */
-int console_raw(void);
+/* Raw mode on standard input; 0 or -errno. With `lines`, a line feed still begins a line. */
+int console_raw(bool lines);
 int console_raw_again(void); /* somebody changed the modes while we were stopped */
 void console_restore(void);  /* any time, any number of times */
 bool console_is_raw(void);
