@@ -104,19 +104,22 @@ static int verdict(const struct call *call, const json_t *r, bool conditions)
     return CLI_OK;
 }
 
+/* At once, not with what stdio gathers: the next may take long. */
 static void print_answer(const json_t *r, bool conditions)
 {
     const json_t *code = json_object_get(r, "exit_code");
     const char *matched = json_text_of(r, "matched");
+    struct buf line = {0};
 
     if (json_is_true(json_object_get(r, "timed_out")))
         return;
     if (conditions && matched[0] != '\0')
-        printf("%s\n", matched);
+        buf_printf(&line, "%s\n", matched);
     else if (json_is_integer(code))
-        printf("%lld\n", (long long)json_integer_value(code));
+        buf_printf(&line, "%lld\n", (long long)json_integer_value(code));
     else
-        printf("%s\n", json_text_of(json_object_get(r, "exit"), "kind"));
+        buf_printf(&line, "%s\n", json_text_of(json_object_get(r, "exit"), "kind"));
+    print_buf(&line);
 }
 
 /* One request, with what is left of the time: as fetch_call(). */
@@ -179,7 +182,6 @@ static int wait_one(const struct call *call, const char *name)
         return rc;
     if (!show_value(call, r.json))
         print_answer(r.json, conditions);
-    fflush(stdout); /* the next may take long; a failure is found at the end */
     rc = verdict(call, r.json, conditions);
     fetch_reply_fini(&r);
     return rc;
