@@ -72,6 +72,12 @@ static bool is_sent(const struct call *call, const struct opt *o, const char *ba
            strcmp(o->value, "FILE") != 0;
 }
 
+static void set_flag(const struct opt *o, char *base)
+{
+    *(bool *)(void *)(base + o->offset) = true;
+}
+
+/* Of an option that has a value. */
 static int store(const struct call *call, const struct opt *o, char *base, const char *value)
 {
     void *to = base + o->offset;
@@ -80,7 +86,6 @@ static int store(const struct call *call, const struct opt *o, char *base, const
     if (is_sent(call, o, base) && check_text(call, o->name, value) != 0)
         return CLI_USAGE;
     switch (o->kind) {
-    case OPT_FLAG: *(bool *)to = true; return 0;
     case OPT_TEXT: *(const char **)to = value; return 0;
     case OPT_LIST:
         if (list->count >= OPT_LIST_MAX)
@@ -137,7 +142,11 @@ static int take_long(struct call *call, struct cursor *k)
         return mistake(call, "unknown option", arg);
     if (f.opt->kind == OPT_FLAG && value != NULL)
         return mistake(call, "no value is taken by", f.opt->name);
-    if (f.opt->kind != OPT_FLAG && value == NULL) {
+    if (f.opt->kind == OPT_FLAG) {
+        set_flag(f.opt, f.base);
+        return 0;
+    }
+    if (value == NULL) {
         if (k->at + 1 >= k->argc)
             return mistake(call, "a value is missing for", f.opt->name);
         value = k->argv[++k->at];
@@ -158,7 +167,7 @@ static int take_short(struct call *call, struct cursor *k)
         if (f.opt == NULL)
             return mistake(call, "unknown option", arg);
         if (f.opt->kind == OPT_FLAG) {
-            store(call, f.opt, f.base, NULL);
+            set_flag(f.opt, f.base);
             continue;
         }
         if (value == NULL && k->at + 1 >= k->argc)

@@ -57,16 +57,14 @@ static int copy_body(const struct call *call, struct fetch_stream *s, int fd)
 
 static int copy_to_file(const struct call *call, struct fetch_stream *s, const char *name)
 {
-    hf_autoclose int file = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    int fd, rc;
+    int file = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int rc;
 
     if (file < 0)
         return complain(call, CLI_FAILED, "cannot write %s: %s", name, strerror(errno));
     rc = copy_body(call, s, file);
-    fd = file;
-    file = -1;
     /* Some file systems tell only now that there was no room. */
-    if (close(fd) < 0 && rc == CLI_OK)
+    if (close(file) < 0 && rc == CLI_OK)
         rc = complain(call, CLI_FAILED, "cannot write %s: %s", name, strerror(errno));
     return rc;
 }
