@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "cli/client/command.h"
+#include "cli/client/show.h"
 #include "cli/file_op.h"
 #include "cli/gateway.h"
 #include "cli/pose.h"
@@ -17,7 +18,7 @@ static int version_main(int argc, char **argv)
 {
     (void)argc, (void)argv;
     puts("holdfast " HF_VERSION);
-    return 0;
+    return print_done(0);
 }
 
 /* Asked by a running keeper before it lets us take over. */
@@ -59,7 +60,7 @@ static int help_main(int argc, char **argv)
     for (i = 0; i < BUILTINS; i++)
         if (builtins[i].help != NULL)
             printf("  %-12s %s\n", builtins[i].name, builtins[i].help);
-    return 0;
+    return print_done(0);
 }
 
 int main(int argc, char **argv)

@@ -8,9 +8,8 @@ import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 import { it, test } from '../lib/test.mjs';
-import { cli, fails, ok, onPty, start } from '../lib/cli.mjs';
-import { daemonFor, releaseBinary, withDaemon } from '../lib/daemon.mjs';
-import { waitUntil } from '../lib/wait.mjs';
+import { cli, cliEnv, fails, ok, onPty } from '../lib/cli.mjs';
+import { binary, daemonFor, releaseBinary, withDaemon } from '../lib/daemon.mjs';
 
 const COMMANDS = [
     'run', 'attach', 'ps', 'logs', 'send', 'signal', 'kill', 'rm', 'wait', 'resize',
@@ -42,9 +41,9 @@ test('the man page has every command and every option', async () => {
 test('mistakes on the command line end with 2 and a sentence', async () => {
     for (const args of [
         ['ps', '--nonsense'], ['ps', '-Z'], ['ps', 'word'], ['ps', '--last'], ['ps', '-n', '0'], ['ps', '--all=1'],
-        ['run'], ['run', '-e'], ['run', '--timeout', 'soon', 'true'], ['run', '-d', '-i', 'true'], ['run', '-d', '--rm', 'true'],
+        ['run'], ['run', '-e'], ['run', '--timeout', 'soon', 'true'], ['run', '-d', '--rm', 'true'], ['run', '-dt', '--rm', 'true'], ['run', '-it', '--json', 'true'],
         ['attach'], ['attach', 'a', 'b'], ['signal', 'x'], ['kill'], ['rm'], ['rm', '--exited', 'x'], ['rm', '--grace', 'x', 'y'],
-        ['wait'], ['wait', '-t', 'x', 'y'], ['resize', 'x', '120'], ['resize', 'x', '12x3x4'], ['resize', 'x'],
+        ['wait'], ['wait', '-t', 'x', 'y'], ['wait', '--quiet', '0', 'x'], ['resize', 'x', '120'], ['resize', 'x', '12x3x4'], ['resize', 'x', '4294967376x24'], ['resize', 'x', '80x'], ['resize', 'x', 'x24'], ['resize', 'x', '-1x24'], ['resize', 'x'],
         ['session'], ['session', 'nonsense'], ['session', 'run', 'x'], ['session', 'rm'],
         ['completion'], ['completion', 'tcsh'], ['ps', '--format', '{id'], ['ps', '--format', 'id}'], ['ps', '--format', '{}'],
         ['ps', '--url', 'ftp://x'], ['ps', '--url', 'http://'], ['ps', '--url', 'http://u:p@h:1'], ['ps', '--url', 'http://h:99999'],
@@ -69,6 +68,18 @@ test('something else that answers', async () => {
     const env = { HOLDFAST_URL: `http://127.0.0.1:${server.address().port}` };
     await fails(null, 125, /did not open|answered/, ['logs', 'proc_aaaaaaaaaaaaaaaaaaaa'], { env });
     await fails(null, 125, /did not answer/, ['wait', 'proc_aaaaaaaaaaaaaaaaaaaa'], { env });
+    server.close();
+});
+
+/* An exit that nobody knows was taken for 0: a build whose end was lost looked like one that went well. */
+test('an exit that nobody knows is no success', async () => {
+    const exit = { kind: 'lost', code: null, signal: null, by: null, core_dumped: false };
+    const answer = { id: 'proc_aaaaaaaaaaaaaaaaaaaa', status: 'exited', process: {}, stdout: '', stderr: '', output: '', exit, exit_code: null, timed_out: false, omitted_bytes: 0 };
+    const server = http.createServer((req, res) => res.setHeader('Content-Type', 'application/json').end(JSON.stringify(answer)));
+    await new Promise((done) => server.listen(0, '127.0.0.1', done));
+    const env = { HOLDFAST_URL: `http://127.0.0.1:${server.address().port}` };
+    for (const args of [['wait', '-e', answer.id], ['run', '--json', 'true'], ['session', 'run', 'x', 'true'], ['session', 'run', '--json', 'x', 'true']])
+        await fails(null, 125, /nobody knows how/, args, { env });
     server.close();
 });
 
@@ -123,36 +134,6 @@ withDaemon('commands', { listen: ['127.0.0.1:0', 'unix:DIR/s.sock'] }, (d) => {
         assert.equal(await ok(d, ['run', 'echo', '-d', '--help']), '-d --help\n');
     });
 
-    it('logs: all, the last lines, one stream, from an offset, follow, JSON', async () => {
-        const p = await d.sh('for i in 1 2 3 4 5; do echo out $i; echo err $i >&2; sleep 0.02; done');
-        await d.exitOf(p.id);
-        const r = await cli(d, ['logs', p.id]);
-        assert.deepEqual([r.text, r.stderr], ['out 1\nout 2\nout 3\nout 4\nout 5\n', 'err 1\nerr 2\nerr 3\nerr 4\nerr 5\n']);
-        assert.equal((await cli(d, ['logs', '--stderr', p.id])).text, '');
-        const t = await cli(d, ['logs', '-n', '2', p.id]);
-        assert.equal((t.text + t.stderr).split('\n').length - 1, 2);
-        assert.equal((await cli(d, ['logs', '--stdout', '--since', '12', p.id])).text, 'out 2\nout 3\nout 4\nout 5\n');
-        const j = await json(['logs', p.id]);
-        await check('OutputChunks', j).catch(() => assert.ok(Array.isArray(j.chunks)));
-        assert.equal((await ok(d, ['logs', '--format', '{next}', p.id])).trim(), String(j.next));
-        const q = await d.sh('echo first; read x; echo "second $x"', { stdin: 'pipe' });
-        const f = start(d, ['logs', '-f', q.id]);
-        await waitUntil(() => f.printed() === 'first\n', 'the first line');
-        await ok(d, ['send', q.id, 'go', '--enter']);
-        const e = await f.done;
-        assert.deepEqual([e.code, e.text], [0, 'first\nsecond go\n']);
-        await fails(d, 125, /beyond/, ['logs', '--since', '99999', q.id]);
-    });
-
-    it('logs of what is no longer held says which bytes', async () => {
-        const p = await d.spawn({ command: 'head', args: ['-c', '300000', '/dev/zero'], history_bytes: 65536 });
-        await d.exitOf(p.id);
-        const r = await cli(d, ['logs', p.id]);
-        assert.equal(r.code, 0);
-        const gap = /(\d+) bytes of output, 0 to (\d+), are no longer held/.exec(r.stderr);
-        assert.equal(r.stdout.length + Number(gap[1]), 300000);
-    });
-
     it('send: text, keys, standard input, end of file; and a process that takes none', async () => {
         const p = await d.sh('exec cat', { stdin: 'pipe' });
         await ok(d, ['send', p.id, 'two', 'words', '--enter']);
@@ -170,6 +151,46 @@ withDaemon('commands', { listen: ['127.0.0.1:0', 'unix:DIR/s.sock'] }, (d) => {
         await ok(d, ['send', '--eof', big.id], { input: Buffer.alloc(3000000, 65) });
         await d.exitOf(big.id);
         assert.equal(Number((await d.output(big.id)).toString()), 3000000);
+    });
+
+    it('send: an input that cannot be read is a failure', async () => {
+        const p = await d.sh('exec cat', { stdin: 'pipe' });
+        const fd = fs.openSync('/', 'r');
+        await fails(d, 1, /cannot read standard input/, ['send', '--eof', p.id], { stdio: [fd, 'pipe', 'pipe'] });
+        fs.closeSync(fd);
+        assert.equal((await d.get(p.id)).status, 'running');
+        await d.remove(p.id);
+    });
+
+    it('run -d -i: a process that is given input by send', async () => {
+        const id = (await ok(d, ['run', '-d', '-i', 'sh', '-c', 'cat; exit 4'])).trim();
+        await ok(d, ['send', '--eof', id, 'given later']);
+        assert.equal((await cli(d, ['wait', '-e', id])).code, 4);
+        assert.equal(await ok(d, ['logs', id]), 'given later');
+    });
+
+    it('run --json: -i passes standard input on, --rm forgets it', async () => {
+        const bytes = Buffer.from([0, 255, 10, 65]);
+        const all = async (args, input) => JSON.parse(await ok(d, ['run', '--json', '--rm', ...args], { input }));
+        assert.equal((await all(['-i', 'od', '-An', '-tx1'], bytes)).stdout, ' 00 ff 0a 41\n');
+        assert.equal((await all(['-i', 'cat'], '')).stdout, '');
+        assert.equal((await all(['-i', 'wc', '-c'], Buffer.alloc(700000, 'x'))).stdout, '700000\n');
+        await fails(d, 2, /1 MiB/, ['run', '-i', '--json', 'cat'], { input: Buffer.alloc(1 << 20, 'x') });
+        const before = (await d.list()).length;
+        await d.get((await all(['true'])).process.id).then(() => assert.fail('it is still there'), () => {});
+        assert.equal((await d.list()).length, before);
+    });
+
+    /* They arrived as U+FFFD, and nobody was told. */
+    it('arguments that are not UTF-8: sent as they are, or refused', async () => {
+        const bash = (line) => execFileSync('bash', ['-c', `${line}; echo " $?"`], { env: cliEnv(d, { HF: binary() }), encoding: 'utf8' });
+        const p = await d.sh('od -An -tx1', { stdin: 'pipe' });
+        assert.equal(bash(`"$HF" send --eof ${p.id} $'\\xff\\xfe' '\u00e9'`), ' 0\n');
+        await d.exitOf(p.id);
+        assert.equal(await ok(d, ['logs', p.id]), ' ff fe 20 c3 a9\n');
+        for (const line of [`run echo $'\\xff'`, `run -e A=$'\\xff' true`, `run -w /$'\\xff' true`, `session run x $'\\xff'`, `wait --text $'\\xff' x`])
+            assert.match(bash(`"$HF" ${line} 2>&1`), /is not UTF-8.* 2\n$/s, line);
+        assert.match(bash(`A=$'\\xff' "$HF" run -e A true 2>&1`), /the value of A is not UTF-8.* 2\n$/s);
     });
 
     it('signal and kill', async () => {
@@ -198,22 +219,6 @@ withDaemon('commands', { listen: ['127.0.0.1:0', 'unix:DIR/s.sock'] }, (d) => {
         assert.deepEqual(await d.list('?status=exited'), []);
     });
 
-    it('wait: exit code printed or passed on, time-out, conditions', async () => {
-        const p = await d.sh('echo ready on 80; read x; exit 6', { stdin: 'pipe' });
-        assert.equal(await ok(d, ['wait', '--text', 'ready', p.id]), 'text\n');
-        assert.equal(await ok(d, ['wait', '--regex', 'on [0-9]+', '--quiet', '1h', p.id]), 'regex\n');
-        assert.equal((await json(['wait', '--text', 'nothing', '--text', 'ready', p.id])).index, 1);
-        await fails(d, 124, /within 50ms/, ['wait', '-t', '50ms', p.id]);
-        await fails(d, 124, /within 50ms/, ['wait', '-t', '50ms', '--text', 'never', p.id]);
-        await fails(d, 1, /bad_regex/, ['wait', '--regex', '(', p.id]);
-        await ok(d, ['send', p.id, '--enter']);
-        assert.equal(await ok(d, ['wait', p.id]), '6\n');
-        const r = await cli(d, ['wait', '-e', p.id]);
-        assert.deepEqual([r.code, r.text], [6, '6\n']);
-        await check('Process', Object.fromEntries(Object.entries(await json(['wait', p.id])).filter(([k]) => k !== 'timed_out')));
-        await fails(d, 1, /ended first/, ['wait', '--text', 'never', p.id]);
-    });
-
     it('resize, and a process without a terminal', async () => {
         const p = await d.sh('exec sleep 1000', { pty: true });
         await ok(d, ['resize', p.id, '123x45']);
@@ -228,26 +233,6 @@ withDaemon('commands', { listen: ['127.0.0.1:0', 'unix:DIR/s.sock'] }, (d) => {
         const r = await d.sh('exec sleep 1000');
         await fails(d, 1, /not_a_terminal/, ['resize', r.id, '80x24']);
         await d.remove(r.id);
-    });
-
-    it('events: as lines, as JSON, from the log, and over a killed worker', async () => {
-        const c = start(d, ['events', '--count', '4', '--json']);
-        await waitUntil(async () => {
-            await d.exitOf((await d.sh('true')).id);
-            return c.printed().split('\n').length > 1;
-        }, 'the first events');
-        process.kill(d.workerPid(), 'SIGKILL');
-        await d.nextWorker(0);
-        const timer = setInterval(() => d.request('POST', '/v1/processes', { json: { command: 'true' }, agent: false }).catch(() => {}), 100);
-        const r = await c.done.finally(() => clearInterval(timer));
-        assert.equal(r.code, 0, r.stderr);
-        const lines = r.text.trim().split('\n').map((l) => JSON.parse(l));
-        assert.equal(lines.length, 4);
-        for (const e of lines) assert.match(e.type, /^process\./);
-        const text = await ok(d, ['events', '--since', '0', '-n', '2']);
-        assert.match(text, /^\d{4}-.*Z process\.created proc_\w+ /);
-        assert.equal(await ok(d, ['events', '--since', '0', '-n', '1', '--format', '{type}']), 'process.created\n');
-        await fails(d, 1, /bad_query/, ['events', '--since', 'odd']);
     });
 
     it('info, by people and by programs', async () => {
@@ -269,6 +254,7 @@ withDaemon('commands', { listen: ['127.0.0.1:0', 'unix:DIR/s.sock'] }, (d) => {
         assert.equal(cast[0].version, 2);
         assert.equal(cast.slice(1).map((e) => e[2]).join(''), 'shown \x1b[31mred\x1b[0m');
         assert.match((await ok(d, ['share', p.id])).trim(), /^http.*\?link=hfl_/);
+        assert.match((await ok(d, ['share', '--url', `${d.url}//`, p.id])).trim(), /^http:\/\/[^/]+\/\?link=hfl_/);
         const link = /(link_\w+) +watch +0 /.exec(await ok(d, ['share', '--list', p.id]))[1];
         await ok(d, ['share', '--revoke', link, p.id]);
         assert.ok(!(await ok(d, ['share', '--list', p.id])).includes(link));
@@ -288,6 +274,23 @@ withDaemon('commands', { listen: ['127.0.0.1:0', 'unix:DIR/s.sock'] }, (d) => {
         await fails(d, 1, /no_such_session/, ['session', 'show', 'cli']);
     });
 
+    it('session run: options of the command are its own, and its output comes to the byte', async () => {
+        await ok(d, ['session', 'create', 'opts']);
+        assert.equal(await ok(d, ['session', 'run', 'opts', 'printf', '%s,', '-t', '-w', '--json', '-e', '--']), '-t,-w,--json,-e,--,');
+        assert.equal((await cli(d, ['session', 'run', '-t', '100ms', 'opts', 'sleep', '1000'])).code, 124);
+        assert.equal((await cli(d, ['session', 'run', '--json', '-t', '100ms', 'opts', 'sleep', '1000'])).code, 124);
+        assert.equal((await json(['session', 'run', 'opts', 'printf a'])).stdout, 'a');
+        const b = await cli(d, ['session', 'run', 'opts', 'printf "\\377\\376\\0x"; printf "\\377" >&2']);
+        assert.deepEqual([...b.stdout], [255, 254, 0, 120]);
+        // Each stream has room for it, though not both together: nothing is missing.
+        const two = await cli(d, ['session', 'run', 'opts', 'head -c 700000 /dev/zero; head -c 700000 /dev/zero >&2']);
+        assert.deepEqual([two.stdout.length, two.stderr.length], [700000, 700000]);
+        const long = await cli(d, ['session', 'run', 'opts', 'head -c 3000000 /dev/zero']);
+        const missing = Number(/ (\d+) bytes in the middle of the output are left out/.exec(long.stderr)[1]);
+        assert.equal(long.stdout.length + missing, 3000000);
+        await ok(d, ['session', 'rm', 'opts']);
+    });
+
     it('where the daemon is: --url, HOLDFAST_URL, a socket without a token, token files', async () => {
         const bare = { HOLDFAST_URL: undefined, HOLDFAST_TOKEN: undefined };
         const socket = `unix:${d.unixPath}`;
@@ -299,6 +302,10 @@ withDaemon('commands', { listen: ['127.0.0.1:0', 'unix:DIR/s.sock'] }, (d) => {
         const state = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-state-'));
         fs.writeFileSync(path.join(state, 'token'), `${d.token}\n`, { mode: 0o600 });
         assert.match(await ok(d, ['info', '--url', d.url], { env: { ...bare, HOLDFAST_STATE_DIR: state } }), /own/);
+        for (const text of [`${d.token} \t\r\n`, `# mine\nwatch ${d.tokens.watch}\n\n  own\t ${d.token}  \n`]) {
+            fs.writeFileSync(path.join(state, 'blanks'), text, { mode: 0o600 });
+            assert.match(await ok(d, ['info', '--url', d.url, '--token-file', path.join(state, 'blanks')], { env: bare }), /your role +own/);
+        }
         const run = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-run-'));
         fs.symlinkSync(d.unixPath, path.join(run, 'holdfast.sock'));
         assert.match(await ok(d, ['info'], { env: { ...bare, XDG_RUNTIME_DIR: run } }), /holdfast\.sock/);
@@ -324,6 +331,13 @@ withDaemon('commands', { listen: ['127.0.0.1:0', 'unix:DIR/s.sock'] }, (d) => {
         fs.rmSync(state, { recursive: true });
         assert.equal(seen[0], `Bearer ${d.token}`);
         for (const s of seen.slice(2)) assert.equal(s, undefined);
+    });
+});
+
+/* Only the first was tried, and a daemon that listens at ::1 was not found by its name. */
+test('every address of a name is tried', async () => {
+    await daemonFor({ listen: ['[::1]:0'], fdBaseline: false }, async (d) => {
+        assert.match(await ok(d, ['info', '--url', `http://localhost:${d.port}`]), /your role +own/);
     });
 });
 

@@ -56,7 +56,12 @@ withDaemon('pipes', {}, (d) => {
         assert.equal((await cli(d, ['run', 'sh', '-c', 'exit 255'])).code, 255);
         await fails(d, 127, /nosuchprogram/, ['run', 'nosuchprogram']);
         await fails(d, 126, /Permission denied/, ['run', '/etc/passwd']);
-        await fails(d, 126, /./, ['run', '-w', '/etc/passwd', 'true']);
+        for (const how of [[], ['--json'], ['-d']]) {
+            await fails(d, 126, /./, ['run', ...how, '-w', '/etc/passwd', 'true']);
+            await fails(d, 126, /directory \/no\/such/, ['run', ...how, '-w', '/no/such', 'true']);
+        }
+        await fails(d, 127, /nosuchprogram/, ['run', '-w', '/', 'nosuchprogram']);
+        await fails(d, 125, /--history-dir/, ['run', '--history-bytes', '1000000000', 'true']); // for the daemon to say
         await fails(d, 125, /user/, ['run', '-u', 'no-such-user', 'true']);
         await fails(d, 125, /token/, ['run', 'true'], { env: { HOLDFAST_TOKEN: 'a-wrong-token-of-some-length' } });
         await fails(d, 125, /no daemon answers.*holdfast serve/, ['run', 'true'], { env: { HOLDFAST_URL: 'http://127.0.0.1:1' } });
@@ -156,6 +161,23 @@ withDaemon('pipes', {}, (d) => {
         assert.match(r.stdout.toString(), /^y\ny\n141 0\n$/);
     });
 
+    /* Only the writes in the middle were looked at: a short output into a full disk ended with 0. */
+    it('output that cannot be written is a failure, also at the very end', async () => {
+        const p = await d.sh('echo out; echo err >&2');
+        await d.exitOf(p.id);
+        const t = await d.sh('printf shown', { pty: true });
+        await d.exitOf(t.id);
+        for (const line of ['run echo hi', `logs ${p.id}`, `attach --no-stdin ${p.id}`, 'ps -aq', 'ps -a', 'ps --json', `wait ${p.id}`, 'info', 'help',
+            'version', 'run --help', 'run -d true', `screen ${t.id}`, `record ${p.id}`, 'events --since 0 -n 1', 'session ls']) {
+            const r = await bash(`"$HF" ${line} > /dev/full`);
+            assert.equal(r.code, 1, line);
+            assert.match(r.stderr.toString(), /cannot write.*No space left/, line);
+        }
+        assert.equal((await bash(`"$HF" record -o /dev/full ${p.id}`)).code, 1);
+        assert.equal((await bash(`"$HF" logs --stderr ${p.id} 2> /dev/full`)).code, 1);
+        await d.removeAll();
+    });
+
     it('signals are passed on to it', async () => {
         for (const [name, code] of [['SIGTERM', 10], ['SIGINT', 11], ['SIGHUP', 12], ['SIGUSR1', 13]]) {
             const c = start(d, ['run', 'sh', '-c', 'for s in TERM:10 INT:11 HUP:12 USR1:13; do trap "exit ${s#*:}" ${s%:*}; done; echo up; while :; do sleep 0.05; done']);
@@ -201,16 +223,18 @@ withDaemon('pipes', {}, (d) => {
         await d.nextWorker(0);
     });
 
-    /** In front of the daemon, and cuts the first connections to a process before they are answered. */
-    const cutting = async (times, body) => {
+    /** In front of the daemon, and cuts the first connections with `what` in them before they are answered. */
+    const cutting = async (times, body, what = '/connect?') => {
         let cuts = 0;
+        const cut = []; // what they asked
         const server = net.createServer((from) => {
             const to = net.connect(d.port, d.host);
             from.on('error', () => to.destroy()).on('close', () => to.destroy());
             to.on('error', () => from.destroy()).pipe(from);
             from.on('data', (bytes) => {
-                if (bytes.includes('/connect?') && cuts < times) {
+                if (bytes.includes(what) && cuts < times) {
                     cuts++;
+                    cut.push(bytes.toString());
                     from.resetAndDestroy();
                 } else {
                     to.write(bytes);
@@ -218,7 +242,7 @@ withDaemon('pipes', {}, (d) => {
             });
         });
         await new Promise((done) => server.listen(0, '127.0.0.1', done));
-        await Promise.resolve(body({ url: `http://127.0.0.1:${server.address().port}`, token: d.token })).finally(() => server.close());
+        await Promise.resolve(body({ url: `http://127.0.0.1:${server.address().port}`, token: d.token }, cut)).finally(() => server.close());
         assert.equal(cuts, times);
     };
 
@@ -235,6 +259,58 @@ withDaemon('pipes', {}, (d) => {
             const r = await cli(door, ['attach', p.id]);
             assert.deepEqual([r.code, r.text], [6, 'here\n']);
         }));
+
+    /* Each ended with 125 because of one worker's death, while the next one was already there to answer. */
+    it('one question that is cut is asked again', async () => {
+        const p = await d.sh('printf shown; exit 6', { pty: true, tag: 'asked' });
+        await d.exitOf(p.id);
+        for (const [line, code] of [['ps -a', 0], ['ps --tag asked -aq', 0], [`logs ${p.id}`, 0], ['logs -n 1 asked', 0], ['wait -e asked', 6],
+            ['wait --text shown asked', 0], ['events --since 0 -n 1', 0], ['screen asked', 0], ['record asked', 0], ['info', 0],
+            ['attach --no-stdin asked', 6], ['watch asked', 0], ['share --list asked', 0], ['session ls', 0]])
+            await cutting(2, async (door) => assert.equal((await cli(door, line.split(' '))).code, code, line), 'HTTP/1.1');
+    });
+
+    it('what changes something is not asked again', () =>
+        cutting(1, (door) => fails(door, 125, /did not answer/, ['session', 'create', 'cut']), 'HTTP/1.1'));
+
+    it('wait goes on over the death of a worker', async () => {
+        const connections = async () => (await d.api('GET', '/v1/activity')).json.connections;
+        const p = await d.sh('read x; echo READY; read x; exit 7', { stdin: 'pipe' });
+        const before = await connections();
+        const waits = [['wait', '-e', p.id], ['wait', '-t', '5m', p.id], ['wait', '--text', 'READY', p.id]].map((args) => start(d, args));
+        await waitUntil(async () => (await connections()) >= before + 3, 'the waits');
+        const old = d.workerPid();
+        process.kill(old, 'SIGKILL');
+        await d.nextWorker(old);
+        await ok(d, ['send', p.id, '--enter']);
+        assert.deepEqual([(await waits[2].done).code, waits[2].printed()], [0, 'text\n']);
+        await ok(d, ['send', p.id, '--enter']);
+        assert.equal((await waits[0].done).code, 7);
+        assert.deepEqual([(await waits[1].done).code, waits[1].printed()], [0, '7\n']);
+    });
+
+    it('and then waits for what is left of its time', async () => {
+        const p = await d.sh('exit 0');
+        for (const more of [[], ['--text', 'x']])
+            await cutting(3, async (door, cut) => {
+                await cli(door, ['wait', '-t', '60s', ...more, p.id]);
+                const times = cut.map((ask) => Number(/timeout_ms"?[=:](\d+)/.exec(ask)[1]));
+                assert.ok(times[0] <= 60000 && times[1] <= times[0] - 100 && times[2] <= times[1] - 100, String(times));
+            }, '/wait');
+    });
+
+    /* The end of our input threw away what was not yet sent: of a file often all, of a large one most. */
+    it('input from a pipe reaches a terminal to the last byte', async () => {
+        const file = path.join(d.dir, 'typed');
+        for (const n of [6, 300000]) {
+            const p = await d.sh(`stty raw -echo; echo up; head -c ${n} > ${file}; exit 3`, { pty: true });
+            await d.outputHas(p.id, 'up');
+            const input = expectedBytes(13, 0, n);
+            const r = await cli(d, ['attach', p.id], { input });
+            assert.equal(r.code, 3, r.stderr);
+            assert.ok(fs.readFileSync(file).equals(input));
+        }
+    });
 
     it('an upgrade in the middle of it is no more than a line', async () => {
         const fifo = path.join(d.dir, 'fifo');

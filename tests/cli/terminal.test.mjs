@@ -108,6 +108,19 @@ withDaemon('the terminal', {}, (d) => {
         await d.removeAll();
     });
 
+    it('q leaves watch also where there is no terminal to look at', async () => {
+        const p = await d.sh('echo one; echo two; exec sleep 1000');
+        for (const key of ['q', '\x03', '\x10\x11']) {
+            const t = onPty(d, ['watch', p.id]);
+            await t.shows('one\r\ntwo\r\n'); // lines begin at the left
+            t.type(key);
+            await t.exit();
+            assert.equal((await d.get(p.id)).status, 'running');
+            await t.close();
+        }
+        await d.remove(p.id);
+    });
+
     it('what is replayed asks our terminal nothing', async () => {
         const ask = 'printf "\\033[c\\033[6n\\033]11;?\\007shown"; stty raw -echo; exec cat';
         const p = await d.sh(ask, { pty: true });

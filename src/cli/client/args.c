@@ -52,13 +52,40 @@ bool args_time(const char *text, int64_t *out_ms)
     return false;
 }
 
+/*
+ * The API speaks JSON, which has no bytes that are not UTF-8: they would arrive as something else.
+ * Names of files of this machine stay here.
+ */
+static int check_text(const struct call *call, const char *what, const char *text)
+{
+    if (utf8_is_valid(text, strlen(text)))
+        return 0;
+    return complain(call, CLI_USAGE,
+                    "%s is not UTF-8 and cannot be sent as it is; such bytes go through standard "
+                    "input or a file",
+                    what);
+}
+
+static bool is_sent(const struct call *call, const struct opt *o, const char *base)
+{
+    return base == (const char *)call->args && (o->kind == OPT_TEXT || o->kind == OPT_LIST) &&
+           strcmp(o->value, "FILE") != 0;
+}
+
+static void set_flag(const struct opt *o, char *base)
+{
+    *(bool *)(void *)(base + o->offset) = true;
+}
+
+/* Of an option that has a value. */
 static int store(const struct call *call, const struct opt *o, char *base, const char *value)
 {
     void *to = base + o->offset;
     struct opt_list *list = to;
 
+    if (is_sent(call, o, base) && check_text(call, o->name, value) != 0)
+        return CLI_USAGE;
     switch (o->kind) {
-    case OPT_FLAG: *(bool *)to = true; return 0;
     case OPT_TEXT: *(const char **)to = value; return 0;
     case OPT_LIST:
         if (list->count >= OPT_LIST_MAX)
@@ -66,7 +93,7 @@ static int store(const struct call *call, const struct opt *o, char *base, const
         list->items[list->count++] = value;
         return 0;
     case OPT_TIME:
-        if (args_time(value, to))
+        if (args_time(value, to) && *(int64_t *)to >= o->min)
             return 0;
         return complain(call, CLI_USAGE,
                         "%s is a time such as 1500ms, 30s, 5m or 1h (a bare number is ms)",
@@ -115,7 +142,11 @@ static int take_long(struct call *call, struct cursor *k)
         return mistake(call, "unknown option", arg);
     if (f.opt->kind == OPT_FLAG && value != NULL)
         return mistake(call, "no value is taken by", f.opt->name);
-    if (f.opt->kind != OPT_FLAG && value == NULL) {
+    if (f.opt->kind == OPT_FLAG) {
+        set_flag(f.opt, f.base);
+        return 0;
+    }
+    if (value == NULL) {
         if (k->at + 1 >= k->argc)
             return mistake(call, "a value is missing for", f.opt->name);
         value = k->argv[++k->at];
@@ -136,7 +167,7 @@ static int take_short(struct call *call, struct cursor *k)
         if (f.opt == NULL)
             return mistake(call, "unknown option", arg);
         if (f.opt->kind == OPT_FLAG) {
-            store(call, f.opt, f.base, NULL);
+            set_flag(f.opt, f.base);
             continue;
         }
         if (value == NULL && k->at + 1 >= k->argc)
@@ -150,7 +181,11 @@ static int take_short(struct call *call, struct cursor *k)
 static int check_operands(const struct call *call)
 {
     const struct command *c = call->command;
+    int i;
 
+    for (i = 0; i < call->operand_count && !c->takes_bytes; i++)
+        if (check_text(call, "an argument", call->operands[i]) != 0)
+            return CLI_USAGE;
     if (call->operand_count < c->min_operands)
         return complain(call, CLI_USAGE, "usage: holdfast %s [OPTION...] %s", c->name, c->operands);
     if (c->max_operands >= 0 && call->operand_count > c->max_operands)
@@ -161,6 +196,15 @@ static int check_operands(const struct call *call)
 static bool is_help(const char *arg)
 {
     return strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0;
+}
+
+/* The last operand was one behind which everything is for another program. */
+static bool ends_options(const struct call *call)
+{
+    const char *verb = call->command->verb_ends;
+
+    return call->command->first_operand_ends ||
+           (verb != NULL && call->operand_count == 2 && strcmp(call->operands[0], verb) == 0);
 }
 
 /* Operands are gathered at the front of argv. */
@@ -176,7 +220,7 @@ int args_parse(struct call *call, int argc, char **argv, bool *help)
 
         if (only_operands || arg[0] != '-' || arg[1] == '\0') {
             call->operands[call->operand_count++] = arg;
-            only_operands = only_operands || call->command->first_operand_ends;
+            only_operands = only_operands || ends_options(call);
         } else if (strcmp(arg, "--") == 0) {
             only_operands = true;
         } else if (is_help(arg)) {

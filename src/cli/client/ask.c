@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/client/ask.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 #define ID_LENGTH 25 /* "proc_" and 20 more */
+#define ASK_TRIES 6
+#define ASK_AGAIN_MS 100
+#define ASK_LASTED_MS 2000 /* a connection that held so long was no part of the last trouble */
 
 const char *json_text_of(const json_t *object, const char *key)
 {
@@ -69,12 +76,65 @@ int tell_problem(const struct call *call, const struct fetch_reply *r)
                     hint != NULL ? hint : "");
 }
 
+bool ask_may_pass(int status)
+{
+    return status == 429 || status == 502 || status == 503 || status == 504;
+}
+
 /* --- asking ------------------------------------------------------------------------ */
+
+void ask_begin(struct ask_tries *t)
+{
+    t->began_ms = clock_mono_ms();
+}
+
+bool ask_again(struct ask_tries *t, int rc)
+{
+    if (rc != -ECONNRESET && rc != -EPIPE)
+        return false;
+    if (clock_mono_ms() - t->began_ms >= ASK_LASTED_MS)
+        t->count = 0;
+    if (++t->count >= ASK_TRIES)
+        return false;
+    poll(NULL, 0, ASK_AGAIN_MS);
+    return true;
+}
+
+static bool only_asks(const struct fetch_ask *what)
+{
+    return strcmp(what->method, "GET") == 0 || strcmp(what->method, "HEAD") == 0;
+}
+
+int ask_call(const struct call *call, const struct fetch_ask *what, struct fetch_reply *out,
+             struct hf_error *err)
+{
+    struct ask_tries tries = {0};
+    int rc;
+
+    do {
+        ask_begin(&tries);
+        rc = fetch_call(&call->place, what, out, err);
+    } while (only_asks(what) && ask_again(&tries, rc));
+    return rc;
+}
+
+int ask_open(const struct call *call, const struct fetch_ask *what, struct fetch_stream *out,
+             struct hf_error *err)
+{
+    struct ask_tries tries = {0};
+    int rc;
+
+    do {
+        ask_begin(&tries);
+        rc = fetch_open(out, &call->place, what, err);
+    } while (only_asks(what) && ask_again(&tries, rc));
+    return rc;
+}
 
 int ask_with(const struct call *call, const struct fetch_ask *what, struct fetch_reply *out)
 {
     struct hf_error err = {0};
-    int rc = fetch_call(&call->place, what, out, &err);
+    int rc = ask_call(call, what, out, &err);
 
     if (rc < 0)
         return tell_unreachable(call, &err);
@@ -95,6 +155,15 @@ int ask(const struct call *call, const char *method, const char *path, const str
         what.body_len = json_body->len;
     }
     return ask_with(call, &what, out);
+}
+
+int exit_code_of(const struct call *call, const json_t *ended)
+{
+    const json_t *code = json_object_get(ended, "exit_code");
+
+    if (json_is_integer(code))
+        return (int)json_integer_value(code);
+    return complain(call, CLI_NO_DAEMON, "the process has ended, but nobody knows how");
 }
 
 /* --- names --------------------------------------------------------------------------- */
@@ -162,7 +231,7 @@ int name_process(const struct call *call, const char *name, struct buf *out)
     buf_puts(&path, "/v1/processes/tag:");
     fetch_escape(&path, name);
     get.path = buf_cstr(&path);
-    rc = fetch_call(&call->place, &get, &r, &err);
+    rc = ask_call(call, &get, &r, &err);
     buf_fini(&path);
     if (rc < 0)
         return tell_unreachable(call, &err);

@@ -17,6 +17,26 @@
 int ask(const struct call *call, const char *method, const char *path, const struct buf *json_body,
         struct fetch_reply *out);
 int ask_with(const struct call *call, const struct fetch_ask *what, struct fetch_reply *out);
+
+/*
+ * A worker that dies takes its connections with it, and the next one answers at once. So
+ * what only asks is asked again a few times; what changes something is not, since it may have happened.
+ * The calls are those of fetch.h otherwise.
+ */
+int ask_call(const struct call *call, const struct fetch_ask *what, struct fetch_reply *out,
+             struct hf_error *err);
+int ask_open(const struct call *call, const struct fetch_ask *what, struct fetch_stream *out,
+             struct hf_error *err);
+/* For those who repeat by themselves. Zeroed at first. */
+struct ask_tries {
+    unsigned count;
+    uint64_t began_ms;
+};
+void ask_begin(struct ask_tries *t);         /* before each request */
+bool ask_again(struct ask_tries *t, int rc); /* after a pause: it was cut, and is worth another */
+
+/* Busy, or a proxy that does not reach the daemon at present: it may be back soon. */
+bool ask_may_pass(int status);
 /* The daemon's problem in words; returns the exit code it means. */
 int tell_problem(const struct call *call, const struct fetch_reply *r);
 /* It could not be reached at all. */
@@ -30,6 +50,8 @@ int name_process(const struct call *call, const char *name, struct buf *out);
 /* "/v1/processes/ID" and, printed behind it, `rest`. */
 int process_path(const struct call *call, const char *name, struct buf *out, const char *rest);
 
+/* Of what has ended; one that nobody knows is no success, and is complained of. */
+int exit_code_of(const struct call *call, const json_t *ended);
 const char *json_text_of(const json_t *object, const char *key); /* "" if it is none */
 int64_t json_number_of(const json_t *object, const char *key);   /* 0 if it is none */
 

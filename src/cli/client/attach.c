@@ -97,11 +97,12 @@ static void on_stdin(struct attach *a)
     if (n == -EAGAIN)
         return;
     if (n <= 0) {
-        a->typed.eof_wanted = true;
-        if (a->o->pty) /* a terminal has no end; whoever sits there goes on */
-            typed_stop(&a->typed);
-        if (a->o->raw) /* ours has hung up */
+        a->typed.over = true;
+        a->typed.eof_wanted = !a->o->pty; /* a terminal has no end; whoever sits there goes on */
+        if (a->o->raw) {                  /* ours has hung up */
+            attach_send_input(a);
             leave(a);
+        }
         return;
     }
     leaving = means_leave(a, bytes, (size_t)n);
@@ -157,13 +158,10 @@ static void on_sink(struct attach *a, int i)
 {
     int rc = sink_flush(&a->sinks[i]);
 
-    if (i == 0 && rc == -EPIPE)
+    if (rc == -EPIPE)
         on_broken_pipe(a);
-    else if (i == 0 && rc < 0 && rc != -EAGAIN) {
-        console_restore();
-        leave(a);
-        a->code = complain(a->call, CLI_FAILED, "cannot write: %s", strerror(-rc));
-    }
+    else if (rc < 0 && rc != -EAGAIN && !a->done)
+        leave(a); /* finish() says why */
 }
 
 /* --- the loop --------------------------------------------------------------------------------------- */
@@ -188,6 +186,8 @@ static void set_interest(struct attach *a, struct pollfd *p)
         struct wire *w = &a->taps[i].ws.wire;
         short events = (short)((may_read ? POLLIN : 0) | (w->out.len > 0 ? POLLOUT : 0));
 
+        if (!may_read)
+            tap_is_heard(&a->taps[i]); /* the silence is ours */
         want(&p[POLL_TAPS + i], w->fd, i < a->tap_count && w->fd >= 0 ? events : 0);
     }
 }
@@ -271,6 +271,30 @@ static int prepare(struct attach *a)
     return 0;
 }
 
+static void drain_sinks(struct attach *a)
+{
+    int i;
+
+    for (i = 0; i < 2; i++)
+        if (sink_drain(&a->sinks[i]) == -EPIPE)
+            a->pipe_broke_ms = 1;
+}
+
+/* Output that did not arrive is no success, though the process may have ended with one. */
+static void tell_unwritten(struct attach *a)
+{
+    int i;
+
+    for (i = 0; i < 2; i++) {
+        int failed = a->sinks[i].failed;
+
+        if (failed == 0 || failed == -EPIPE)
+            continue;
+        complain(a->call, CLI_FAILED, "cannot write: %s", strerror(-failed));
+        a->code = a->code != CLI_OK ? a->code : CLI_FAILED;
+    }
+}
+
 /* Whatever came is written, the terminal is as it was, and only then do we go. */
 static void finish(struct attach *a)
 {
@@ -284,11 +308,10 @@ static void finish(struct attach *a)
         screen_guard_reset(&a->guard, &a->sinks[0].buf);
     if (!console_is_raw())
         console_signals_default();
-    if (sink_drain(&a->sinks[0]) == -EPIPE)
-        a->pipe_broke_ms = 1;
-    sink_drain(&a->sinks[1]);
+    drain_sinks(a);
     console_set_farewell("", 0);
     console_restore();
+    tell_unwritten(a);
     for (i = 0; i < 2; i++) {
         wsock_close(&a->taps[i].ws);
         sink_close(&a->sinks[i]);
@@ -306,7 +329,7 @@ int attach_run(const struct call *call, const struct attach_options *o)
 
     if (rc == 0)
         rc = tap_open_first(&a);
-    if (rc == 0 && o->raw && console_raw() < 0)
+    if (rc == 0 && o->raw && console_raw(!o->pty) < 0)
         rc = complain(call, CLI_FAILED, "the terminal cannot be made raw: %s", strerror(errno));
     if (rc == 0)
         loop(&a);

@@ -18,12 +18,13 @@ struct attach_options {
     const char *detach_keys; /* NULL: the default */
     int64_t retry_ms;
     bool pty;            /* the process has a terminal */
-    bool raw;            /* ours is to be raw: both have one */
+    bool raw;            /* ours is to be raw: both have one, or keys leave */
     bool input;          /* standard input is passed on */
     bool read_only;      /* watch: leave on q or ctrl-c */
     bool owner;          /* run: signals are passed on, a broken pipe ends the process */
     bool stop_at_replay; /* logs: no more than what is there */
     bool zero_exit;      /* logs, watch: the process's exit code is not ours */
+    bool as_written;     /* logs: the bytes themselves, never a snapshot in their place */
     bool no_stdout, no_stderr;
     bool quiet; /* no word about lost and found connections */
 };

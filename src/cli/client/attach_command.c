@@ -82,7 +82,9 @@ static int go(struct call *call, bool read_only)
     o.id = json_text_of(p, "id");
     o.pty = json_is_true(json_object_get(p, "pty"));
     o.input = !read_only && !a->no_stdin;
-    o.raw = o.pty && isatty(STDIN_FILENO) && (o.input || read_only);
+    /* Lines may be read by a pager, whose keys are then not for us. */
+    o.raw =
+        isatty(STDIN_FILENO) && (o.pty ? o.input || read_only : read_only && isatty(STDOUT_FILENO));
     code = attach_run(call, &o);
     json_decref(p);
     return code;

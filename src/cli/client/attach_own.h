@@ -25,6 +25,8 @@ struct tap {
     bool input, output;
     unsigned tries;
     uint64_t retry_at_ms;
+    uint64_t heard_ms; /* when the last byte came */
+    bool asked;        /* for a sign of life, since then */
 };
 
 struct attach {
@@ -62,6 +64,7 @@ int tap_open_first(struct attach *a);        /* 0, or an exit code */
 void taps_maintain(struct attach *a);        /* opens what is down and due */
 int taps_timeout_ms(const struct attach *a); /* until the next thing is due; -1: nothing */
 void tap_receive(struct attach *a, struct tap *l);
+void tap_is_heard(struct tap *l); /* something came, or we do not listen at present */
 void tap_lost(struct attach *a, struct tap *l);
 void tap_send_message(struct tap *l, struct buf *json); /* and frees it */
 void attach_send_signal(struct attach *a, const char *name, const char *target);

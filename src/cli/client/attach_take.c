@@ -127,7 +127,8 @@ static void on_gap(struct attach *a, const json_t *m)
     uint64_t from = (uint64_t)json_number_of(m, "from"), to = (uint64_t)json_number_of(m, "to");
 
     a->at = a->acked = to;
-    if (!a->guarded)
+    /* Where a snapshot follows, the screen tells all that a terminal can still show. */
+    if (!a->guarded || a->o->as_written)
         attach_say(a, "%llu bytes of output, %llu to %llu, are no longer held",
                    (unsigned long long)(to - from), (unsigned long long)from,
                    (unsigned long long)to);
@@ -159,7 +160,8 @@ static void on_error(struct attach *a, const json_t *m)
 
 static void on_replay_done(struct attach *a)
 {
-    a->guard.replaying = false;
+    /* As written means with all questions; to them our terminal is never the one to answer. */
+    a->guard.replaying = a->guarded && a->o->as_written;
     if (a->o->stop_at_replay)
         attach_end(a, CLI_OK);
 }

@@ -18,6 +18,12 @@
 #define RETRY_FIRST_MS 20
 #define RETRY_MOST_MS 1000
 #define PATIENCE_MS 1000 /* a cut shorter than this is told when it is over */
+/*
+ * A line that died without a word is only known by its silence. The daemon pings every 20 s; should
+ * a proxy keep that to itself, our own ping is answered by the proxy.
+ */
+#define SILENCE_ASK_MS 30000
+#define SILENCE_MS 45000
 #define INPUT_FRAME_BYTES (32 * 1024)
 
 static void tap_take_all(struct attach *a, struct tap *l);
@@ -34,20 +40,18 @@ static void write_query(struct attach *a, const struct tap *l, struct buf *out)
         buf_puts(out, "&output=0");
     else if (a->placed)
         buf_printf(out, "&since=%llu", (unsigned long long)a->at);
-    else if (a->o->since != NULL)
-        buf_printf(out, "&since=%s", a->o->since);
+    else if (a->o->since != NULL) {
+        buf_puts(out, "&since=");
+        fetch_escape(out, a->o->since);
+    }
     if (l->output && a->ack)
         buf_puts(out, "&ack=1");
+    if (l->output && a->o->as_written)
+        buf_puts(out, "&terminal=0");
     if (l->input && a->o->input)
         buf_printf(out, "&client=%s", a->client);
     if (l->output && a->o->raw && !a->o->read_only && console_size(&rows, &cols))
         buf_printf(out, "&rows=%u&cols=%u", rows, cols);
-}
-
-/* Busy, or a proxy that does not reach the daemon at present: it may be back soon. */
-static bool may_pass_over(int status)
-{
-    return status == 429 || status == 502 || status == 503 || status == 504;
 }
 
 /* 0, -errno (try again), or an exit code > 0 after the complaint. */
@@ -60,11 +64,12 @@ static int tap_open(struct attach *a, struct tap *l, struct hf_error *err)
     write_query(a, l, &path);
     rc = wsock_open(&l->ws, &a->call->place, buf_cstr(&path), OPEN_MS, &refusal, err);
     buf_fini(&path);
+    tap_is_heard(l);
     if (rc == 0)
         return 0;
     if (refusal.status == 0)
         return rc;
-    if ((a->placed || a->o->owner) && may_pass_over(refusal.status)) {
+    if ((a->placed || a->o->owner) && ask_may_pass(refusal.status)) {
         snprintf(err->detail, sizeof err->detail, "%s answers %d", a->call->place.url,
                  refusal.status);
     } else {
@@ -161,6 +166,31 @@ static void tap_try(struct attach *a, struct tap *l, uint64_t now)
     }
 }
 
+static uint64_t silent_ms(const struct tap *l)
+{
+    return clock_mono_ms() - l->heard_ms;
+}
+
+/* What waits in the socket counts as heard: we may have been stopped for longer than that. */
+static void tap_check_silence(struct attach *a, struct tap *l)
+{
+    if (silent_ms(l) >= SILENCE_ASK_MS)
+        tap_receive(a, l);
+    if (l->ws.wire.fd < 0 || silent_ms(l) < SILENCE_ASK_MS)
+        return;
+    if (silent_ms(l) >= SILENCE_MS) {
+        tap_lost(a, l);
+    } else if (!l->asked) {
+        l->asked = true;
+        wsock_send(&l->ws, WS_OP_PING, "", 0);
+    }
+}
+
+static uint64_t silence_due_ms(const struct tap *l)
+{
+    return l->heard_ms + (l->asked ? SILENCE_MS : SILENCE_ASK_MS);
+}
+
 void taps_maintain(struct attach *a)
 {
     uint64_t now = clock_mono_ms();
@@ -169,7 +199,9 @@ void taps_maintain(struct attach *a)
     for (i = 0; i < a->tap_count && !a->done; i++) {
         struct tap *l = &a->taps[i];
 
-        if (l->ws.wire.fd < 0 && !l->ended && now >= l->retry_at_ms)
+        if (l->ws.wire.fd >= 0)
+            tap_check_silence(a, l);
+        else if (!l->ended && now >= l->retry_at_ms)
             tap_try(a, l, now);
     }
     if (!a->done && a->down_ms != 0 && !a->told_down && now - a->down_ms >= PATIENCE_MS) {
@@ -183,9 +215,14 @@ int taps_timeout_ms(const struct attach *a)
     uint64_t now = clock_mono_ms(), due = UINT64_MAX;
     int i;
 
-    for (i = 0; i < a->tap_count; i++)
-        if (a->taps[i].ws.wire.fd < 0 && !a->taps[i].ended && a->taps[i].retry_at_ms < due)
-            due = a->taps[i].retry_at_ms;
+    for (i = 0; i < a->tap_count; i++) {
+        const struct tap *l = &a->taps[i];
+        uint64_t at = l->ws.wire.fd >= 0 ? silence_due_ms(l)
+                      : !l->ended        ? l->retry_at_ms
+                                         : UINT64_MAX;
+
+        due = at < due ? at : due;
+    }
     if (a->down_ms != 0 && !a->told_down && a->down_ms + PATIENCE_MS < due)
         due = a->down_ms + PATIENCE_MS;
     if (due == UINT64_MAX)
@@ -213,14 +250,22 @@ static void tap_take_all(struct attach *a, struct tap *l)
     }
 }
 
+void tap_is_heard(struct tap *l)
+{
+    l->heard_ms = clock_mono_ms();
+    l->asked = false;
+}
+
 void tap_receive(struct attach *a, struct tap *l)
 {
     int rc = wire_receive(&l->ws.wire);
 
-    if (rc > 0)
+    if (rc > 0) {
+        tap_is_heard(l);
         tap_take_all(a, l);
-    else if (rc != -EAGAIN)
+    } else if (rc != -EAGAIN) {
         tap_lost(a, l);
+    }
 }
 
 /* --- sending ---------------------------------------------------------------------------------- */

@@ -40,7 +40,7 @@ struct opt {
     char letter;      /* 'e'; 0: none */
     enum opt_kind kind;
     size_t offset;     /* of the member in the command's struct of arguments */
-    int64_t min, max;  /* OPT_NUMBER; OPT_TIME is milliseconds, 0 .. LIMIT_DURATION_MS */
+    int64_t min, max;  /* OPT_NUMBER; OPT_TIME is milliseconds, min .. LIMIT_DURATION_MS */
     const char *value; /* placeholder in the help; "a|b|c" completes to these; NULL for flags */
     const char *help;
 };
@@ -64,6 +64,8 @@ struct command {
     size_t args_size;
     int min_operands, max_operands; /* -1: any number */
     bool first_operand_ends;        /* options: what follows belongs to another program */
+    bool takes_bytes;               /* operands need not be UTF-8 */
+    const char *verb_ends; /* a first operand behind which, and one more, it is so: "run" ID ... */
     enum operand_kind operand_kind;
     const char *words; /* "bash|zsh|fish" */
     int (*run)(struct call *call);

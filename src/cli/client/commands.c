@@ -75,7 +75,5 @@ int command_main(const struct command *c, int argc, char **argv)
     }
     reach_fini(&call.place);
     free(call.args);
-    if (fflush(stdout) != 0 && rc == 0)
-        rc = CLI_FAILED;
-    return rc;
+    return print_done(rc);
 }

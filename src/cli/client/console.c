@@ -2,6 +2,7 @@
 #include "cli/client/console.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,11 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "base/io.h"
+
 static struct termios found;
 static volatile sig_atomic_t is_raw;
+static bool keeps_lines;
 static char farewell[512];
 static volatile size_t farewell_len;
 
@@ -68,16 +72,19 @@ int console_raw_again(void)
     cfmakeraw(&raw);
     raw.c_cc[VMIN] = 1;
     raw.c_cc[VTIME] = 0;
+    if (keeps_lines)
+        raw.c_oflag = found.c_oflag;
     if (!is_raw || tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0)
         return 0;
     is_raw = 0;
     return -errno;
 }
 
-int console_raw(void)
+int console_raw(bool lines)
 {
     static bool guarded;
 
+    keeps_lines = lines;
     if (is_raw)
         return 0;
     if (tcgetattr(STDIN_FILENO, &found) < 0)
@@ -112,6 +119,17 @@ static void signal_set(sigset_t *set)
     sigemptyset(set);
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         sigaddset(set, wanted[i]);
+}
+
+/* Whoever we share it with may have made it non-blocking. */
+ssize_t console_read(void *bytes, size_t size)
+{
+    struct pollfd ready = {.fd = STDIN_FILENO, .events = POLLIN};
+    ssize_t n;
+
+    while ((n = hf_read(STDIN_FILENO, bytes, size)) == -EAGAIN)
+        poll(&ready, 1, -1);
+    return n;
 }
 
 int console_signals(void)
@@ -153,7 +171,7 @@ void console_stop_self(void)
     console_restore();
     kill(getpid(), SIGSTOP);
     if (raw)
-        console_raw();
+        console_raw(keeps_lines);
 }
 
 void console_die_of(int signum)

@@ -12,11 +12,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 
-/* Raw mode on standard input; 0 or -errno. */
-int console_raw(void);
+/* Raw mode on standard input; 0 or -errno. With `lines`, a line feed still begins a line. */
+int console_raw(bool lines);
 int console_raw_again(void); /* somebody changed the modes while we were stopped */
 void console_restore(void);  /* any time, any number of times */
 bool console_is_raw(void);
@@ -24,6 +25,9 @@ bool console_is_raw(void);
 void console_set_farewell(const char *bytes, size_t len);
 /* Of standard output, else of standard input; false: neither is a terminal. */
 bool console_size(uint16_t *rows, uint16_t *cols);
+
+/* The next bytes of standard input, waited for; 0: its end; -errno. */
+ssize_t console_read(void *bytes, size_t size);
 
 /* INT, TERM, HUP, QUIT, WINCH, TSTP, CONT, USR1, USR2 become readable here. */
 int console_signals(void);          /* the descriptor, or -errno */

@@ -18,6 +18,9 @@
 #define SILENCE_MS 45000 /* a comment comes every 15 s */
 #define AGAIN_MS 500
 #define TRIES_MOST 120 /* a minute */
+/* No daemon has given it out: the answer begins with a reset, which tells where the events stand. */
+#define NO_EVENT_YET "9223372036854775807"
+#define LEARN_MS 5000
 
 struct events_args {
     bool all;
@@ -41,9 +44,28 @@ struct listening {
     bool done;
 };
 
+/* What it is about: a process, or a session and perhaps a command of it. */
+static void put_subject(struct buf *line, const json_t *e)
+{
+    const json_t *p = json_object_get(e, "process"), *command = json_object_get(e, "command");
+    const json_t *code;
+
+    if (p == NULL) {
+        buf_puts(line, json_text_of(json_object_get(e, "session"), "id"));
+        p = command;
+    } else {
+        buf_puts(line, json_text_of(p, "id"));
+    }
+    code = json_object_get(p, "exit_code");
+    if (p != NULL)
+        buf_putc(line, ' ');
+    put_plain(line, json_text_of(p, "command"));
+    if (json_is_integer(code))
+        buf_printf(line, " exit %lld", (long long)json_integer_value(code));
+}
+
 static void print_event(const struct listening *l, const char *name, const json_t *e)
 {
-    const json_t *p = json_object_get(e, "process");
     bool colour = use_colour(STDOUT_FILENO);
     struct buf line = {0};
     char *text;
@@ -55,14 +77,18 @@ static void print_event(const struct listening *l, const char *name, const json_
     } else if (l->call->format != NULL) {
         format_write(&line, l->call->format, e);
     } else {
-        buf_printf(&line, "%s %s%s%s %s ", json_text_of(e, "time"), colour ? "\033[1m" : "", name,
-                   colour ? "\033[0m" : "", json_text_of(p, "id"));
-        put_plain(&line, json_text_of(p, "command"));
-        if (json_is_integer(json_object_get(p, "exit_code")))
-            buf_printf(&line, " exit %lld", (long long)json_number_of(p, "exit_code"));
+        buf_printf(&line, "%s %s%s%s ", json_text_of(e, "time"), colour ? "\033[1m" : "", name,
+                   colour ? "\033[0m" : "");
+        put_subject(&line, e);
         buf_putc(&line, '\n');
     }
     print_buf(&line);
+}
+
+static void keep_last(struct listening *l, char *id)
+{
+    free(l->last);
+    l->last = id;
 }
 
 static void on_event(void *arg, const char *name, const char *data, const char *id)
@@ -72,10 +98,8 @@ static void on_event(void *arg, const char *name, const char *data, const char *
 
     if (l->done || e == NULL)
         return;
-    if (id[0] != '\0') {
-        free(l->last);
-        l->last = hf_xstrdup(id);
-    }
+    if (id[0] != '\0')
+        keep_last(l, hf_xstrdup(id));
     if (strcmp(name, "reset") == 0) {
         complain(l->call, 0, "some events are no longer kept; holdfast ps -a shows what there is");
         return;
@@ -103,33 +127,44 @@ static void write_path(const struct events_args *a, const char *last, struct buf
     }
 }
 
-/* One connection: CLI_OK when it has ended and is to be opened again, or an exit code. */
-static int listen_once(struct listening *l, bool first)
+/* --- one connection ---------------------------------------------------------------- */
+
+/* Opens it behind event `since`. CLI_OK, -errno and err, or an exit code after the complaint. */
+static int open_stream(struct listening *l, const char *since, bool again, struct fetch_stream *s,
+                       struct hf_error *err)
 {
     struct fetch_ask get = {.method = "GET", .accept = "text/event-stream"};
-    struct events_in in = {.on_event = on_event, .arg = l};
-    struct fetch_stream s;
-    struct hf_error err = {0};
+    struct fetch_reply r;
     struct buf path = {0};
-    const char *piece;
-    ssize_t n;
     int rc;
 
-    write_path(l->call->args, l->last, &path);
+    write_path(l->call->args, since, &path);
     get.path = buf_cstr(&path);
-    rc = fetch_open(&s, &l->call->place, &get, &err);
+    rc = ask_open(l->call, &get, s, err);
     buf_fini(&path);
+    if (rc < 0 || rc == 200)
+        return rc < 0 ? rc : CLI_OK;
+    fetch_rest(s, &r);
+    rc = again && ask_may_pass(r.status) ? -EAGAIN : tell_problem(l->call, &r);
+    fetch_reply_fini(&r);
+    fetch_close(s);
+    return rc;
+}
+
+/* CLI_OK when it has ended and is to be opened again; -EAGAIN if it cannot be yet; or an exit code. */
+static int listen_once(struct listening *l, bool first)
+{
+    struct events_in in = {.on_event = on_event, .arg = l};
+    struct hf_error err = {0};
+    struct fetch_stream s;
+    const char *piece;
+    ssize_t n;
+    int rc = open_stream(l, l->last, !first, &s, &err);
+
     if (rc < 0)
         return first ? tell_unreachable(l->call, &err) : -EAGAIN;
-    if (rc != 200) {
-        struct fetch_reply r;
-
-        fetch_rest(&s, &r);
-        rc = tell_problem(l->call, &r);
-        fetch_reply_fini(&r);
-        fetch_close(&s);
+    if (rc != CLI_OK)
         return rc;
-    }
     while (!l->done && !in.failed && (n = fetch_next(&s, &piece, SILENCE_MS)) > 0)
         events_in_feed(&in, piece, (size_t)n);
     events_in_fini(&in);
@@ -137,16 +172,62 @@ static int listen_once(struct listening *l, bool first)
     return CLI_OK;
 }
 
+static void on_newest(void *arg, const char *name, const char *data, const char *id)
+{
+    struct listening *l = arg;
+    json_auto_t *e = json_parse(data, strlen(data), NULL);
+    struct buf newest = {0};
+
+    (void)id;
+    if (strcmp(name, "reset") != 0 || l->last != NULL)
+        return;
+    buf_printf(&newest, "%lld", (long long)json_number_of(e, "next") - 1);
+    keep_last(l, hf_xstrdup(buf_cstr(&newest)));
+    buf_fini(&newest);
+}
+
+/*
+ * Events begin now. Unless we know the number of the newest, a connection that breaks
+ * before the first event would begin later, and what happened in between be missed.
+ */
+static int learn_newest(struct listening *l)
+{
+    struct events_in in = {.on_event = on_newest, .arg = l};
+    struct ask_tries tries = {0};
+    struct hf_error err = {0};
+    struct fetch_stream s;
+    const char *piece;
+    ssize_t n = 0;
+    int rc;
+
+    do {
+        ask_begin(&tries);
+        rc = open_stream(l, NO_EVENT_YET, false, &s, &err);
+        if (rc != CLI_OK)
+            return rc < 0 ? tell_unreachable(l->call, &err) : rc;
+        while (l->last == NULL && !in.failed && (n = fetch_next(&s, &piece, LEARN_MS)) > 0)
+            events_in_feed(&in, piece, (size_t)n);
+        events_in_fini(&in);
+        fetch_close(&s);
+        in = (struct events_in){.on_event = on_newest, .arg = l};
+    } while (l->last == NULL && ask_again(&tries, (int)n));
+    if (l->last == NULL)
+        complain(l->call, CLI_OK,
+                 "this daemon does not tell where its events stand; if the connection breaks, some "
+                 "may be missing");
+    return CLI_OK;
+}
+
 static int events_main(struct call *call)
 {
     const struct events_args *a = call->args;
     struct listening l = {.call = call, .left = a->count};
-    int rc = CLI_OK, tries = 0;
+    int rc = a->since != NULL ? CLI_OK : learn_newest(&l), tries = 0;
 
     while (!l.done && (rc == CLI_OK || rc == -EAGAIN) && tries < TRIES_MOST) {
         if (tries++ > 0)
             poll(NULL, 0, AGAIN_MS);
-        rc = listen_once(&l, tries == 1);
+        rc = listen_once(&l, tries == 1 && a->since != NULL); /* else it has answered before */
         if (rc == CLI_OK)
             tries = 1;
     }

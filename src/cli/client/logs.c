@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/client/ask.h"
 #include "cli/client/attach.h"
 #include "cli/client/commands.h"
@@ -12,32 +13,41 @@
 
 struct logs_args {
     bool follow, only_stdout, only_stderr;
-    const char *since;
-    int64_t tail;
+    const char *since, *tail;
 };
 #define AT(member) offsetof(struct logs_args, member)
 
 static const struct opt opts[] = {
     {"--follow", 'f', OPT_FLAG, AT(follow), 0, 0, NULL, "go on as it comes, until the exit"},
-    {"--tail", 'n', OPT_NUMBER, AT(tail), 0, 1000000000, "N", "only the last N lines"},
+    {"--tail", 'n', OPT_TEXT, AT(tail), 0, 0, "N", "only the last N lines; 0: only what follows"},
     {"--since", 0, OPT_TEXT, AT(since), 0, 0, "OFFSET", "from an offset on; -N: the last N bytes"},
     {"--stdout", 0, OPT_FLAG, AT(only_stdout), 0, 0, NULL, "only standard output"},
     {"--stderr", 0, OPT_FLAG, AT(only_stderr), 0, 0, NULL, "only standard error"},
 };
 
-/* Where the last n lines begin. */
-static int find_tail(const struct call *call, const char *id, int64_t n, char *since, size_t size)
+#define TAIL_MOST_LINES 1000000000
+
+/* Where the last lines begin. */
+static int find_tail(const struct call *call, const char *id, const char *lines, char *since,
+                     size_t size)
 {
     struct fetch_stream s;
     struct hf_error err = {0};
     struct fetch_ask get = {.method = "HEAD"};
     struct buf path = {0};
     const char *offset = NULL;
+    int64_t n;
     int rc;
 
+    if (!text_to_i64(lines, 0, TAIL_MOST_LINES, &n))
+        return complain(call, CLI_USAGE, "--tail must be a number from 0 to %d", TAIL_MOST_LINES);
+    if (n == 0) {
+        snprintf(since, size, "now");
+        return CLI_OK;
+    }
     buf_printf(&path, "/v1/processes/%s/output?tail_lines=%lld", id, (long long)n);
     get.path = buf_cstr(&path);
-    rc = fetch_open(&s, &call->place, &get, &err);
+    rc = ask_open(call, &get, &s, &err);
     buf_fini(&path);
     if (rc < 0)
         return tell_unreachable(call, &err);
@@ -49,14 +59,17 @@ static int find_tail(const struct call *call, const char *id, int64_t n, char *s
 }
 
 /* --json: the chunks, with times and streams, as the daemon gives them. */
-static int logs_as_json(const struct call *call, const char *id, const char *since)
+static int logs_as_json(const struct call *call, const struct attach_options *o)
 {
     struct fetch_ask get = {.method = "GET", .accept = "application/json"};
     struct fetch_reply r;
     struct buf path = {0};
     int rc;
 
-    buf_printf(&path, "/v1/processes/%s/output?since=%s", id, since);
+    buf_printf(&path, "/v1/processes/%s/output?since=", o->id);
+    fetch_escape(&path, o->since);
+    if (o->no_stdout || o->no_stderr)
+        buf_printf(&path, "&stream=%s", o->no_stdout ? "stderr" : "stdout");
     get.path = buf_cstr(&path);
     rc = ask_with(call, &get, &r);
     buf_fini(&path);
@@ -91,6 +104,7 @@ static int logs_main(struct call *call)
         .retry_ms = ATTACH_RETRY_MS,
         .stop_at_replay = !a->follow,
         .zero_exit = true,
+        .as_written = true,
         .no_stdout = a->only_stderr && !a->only_stdout,
         .no_stderr = a->only_stdout && !a->only_stderr,
     };
@@ -98,13 +112,12 @@ static int logs_main(struct call *call)
     char since[24] = "0";
     int rc = get_process(call, &id, &o.pty);
 
-    if (rc == CLI_OK && a->tail > 0)
+    if (rc == CLI_OK && a->tail != NULL)
         rc = find_tail(call, buf_cstr(&id), a->tail, since, sizeof since);
     if (rc == CLI_OK) {
         o.id = buf_cstr(&id);
         o.since = a->since != NULL ? a->since : since;
-        rc = call->json || call->format != NULL ? logs_as_json(call, o.id, o.since)
-                                                : attach_run(call, &o);
+        rc = call->json || call->format != NULL ? logs_as_json(call, &o) : attach_run(call, &o);
     }
     buf_fini(&id);
     return rc;

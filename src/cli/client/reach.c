@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "cli/token.h"
+#include "transport/auth.h"
 
 #define DEFAULT_URL "http://127.0.0.1:7070"
 #define TOKEN_FILE_MAX_BYTES 65536
@@ -116,22 +117,26 @@ static bool find_socket(char *out, size_t size)
     return false;
 }
 
-/* The first token of the file that is for everything, else the first of all. */
+/*
+ * The first token of the file that is for everything, else the first of all, read as the daemon
+ * reads it. Cuts the text; NULL: there is none.
+ */
 static char *first_token(char *text)
 {
     char *line, *save = NULL, *any = NULL;
 
-    for (line = strtok_r(text, "\r\n", &save); line != NULL; line = strtok_r(NULL, "\r\n", &save)) {
-        char *space = strchr(line, ' ');
+    for (line = strtok_r(text, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
+        const char *token;
+        enum role role;
+        size_t len;
 
-        if (line[0] == '#' || line[0] == '\0')
+        if (!auth_line_parse(line, strlen(line), &token, &len, &role) || len == 0)
             continue;
-        if (space == NULL)
-            return line;
-        if (strncmp(line, "own ", 4) == 0)
-            return space + 1;
+        line[(size_t)(token - line) + len] = '\0';
+        if (role == ROLE_OWN)
+            return line + (token - line);
         if (any == NULL)
-            any = space + 1;
+            any = line + (token - line);
     }
     return any;
 }

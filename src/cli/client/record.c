@@ -55,6 +55,20 @@ static int copy_body(const struct call *call, struct fetch_stream *s, int fd)
     return CLI_OK;
 }
 
+static int copy_to_file(const struct call *call, struct fetch_stream *s, const char *name)
+{
+    int file = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int rc;
+
+    if (file < 0)
+        return complain(call, CLI_FAILED, "cannot write %s: %s", name, strerror(errno));
+    rc = copy_body(call, s, file);
+    /* Some file systems tell only now that there was no room. */
+    if (close(file) < 0 && rc == CLI_OK)
+        rc = complain(call, CLI_FAILED, "cannot write %s: %s", name, strerror(errno));
+    return rc;
+}
+
 static int fetch(const struct call *call, const char *path)
 {
     const struct record_args *a = call->args;
@@ -62,8 +76,7 @@ static int fetch(const struct call *call, const char *path)
     struct hf_error err = {0};
     struct fetch_stream s;
     struct fetch_reply r;
-    hf_autoclose int file = -1;
-    int rc = fetch_open(&s, &call->place, &get, &err);
+    int rc = ask_open(call, &get, &s, &err);
 
     if (rc < 0)
         return tell_unreachable(call, &err);
@@ -72,10 +85,7 @@ static int fetch(const struct call *call, const char *path)
         rc = tell_problem(call, &r);
         fetch_reply_fini(&r);
     } else if (a->output != NULL && strcmp(a->output, "-") != 0) {
-        file = open(a->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-        rc = file >= 0
-                 ? copy_body(call, &s, file)
-                 : complain(call, CLI_FAILED, "cannot write %s: %s", a->output, strerror(errno));
+        rc = copy_to_file(call, &s, a->output);
     } else {
         rc = copy_body(call, &s, STDOUT_FILENO);
     }

@@ -2,26 +2,27 @@
 /*
  * resize.c - `holdfast resize`: the size of a process's terminal
  */
-#include <stdlib.h>
+#include <string.h>
 
+#include "base/mem.h"
+#include "base/text.h"
 #include "cli/client/ask.h"
 #include "cli/client/commands.h"
 #include "cli/client/console.h"
 #include "cli/client/show.h"
 
 /* "120x40"; without one, the size of the terminal we sit at. */
-static int find_size(const struct call *call, unsigned *cols, unsigned *rows)
+static int find_size(const struct call *call, uint64_t *cols, uint64_t *rows)
 {
     uint16_t own_rows, own_cols;
 
     if (call->operand_count == 2) {
         const char *text = call->operands[1];
-        char *x, *end;
+        size_t n = strcspn(text, "x");
+        hf_autofree char *first = hf_xstrndup(text, n);
 
-        *cols = (unsigned)strtoul(text, &x, 10);
-        *rows = (unsigned)strtoul(*x == 'x' ? x + 1 : x, &end, 10);
-        if (text[0] >= '0' && text[0] <= '9' && *x == 'x' && x[1] >= '0' && x[1] <= '9' &&
-            *end == '\0')
+        if (text[n] == 'x' && text_to_u64(first, UINT16_MAX, cols) &&
+            text_to_u64(text + n + 1, UINT16_MAX, rows))
             return CLI_OK;
         return complain(call, CLI_USAGE, "the size is COLUMNSxROWS, such as 120x40");
     }
@@ -35,14 +36,15 @@ static int find_size(const struct call *call, unsigned *cols, unsigned *rows)
 static int resize_main(struct call *call)
 {
     struct buf path = {0}, body = {0};
-    unsigned rows = 0, cols = 0;
+    uint64_t rows = 0, cols = 0;
     struct fetch_reply r;
     int rc = find_size(call, &cols, &rows);
 
     if (rc == CLI_OK)
         rc = process_path(call, call->operands[0], &path, "/resize");
     if (rc == CLI_OK) {
-        buf_printf(&body, "{\"rows\":%u,\"cols\":%u}", rows, cols);
+        buf_printf(&body, "{\"rows\":%llu,\"cols\":%llu}", (unsigned long long)rows,
+                   (unsigned long long)cols);
         rc = ask(call, "POST", buf_cstr(&path), &body, &r);
     }
     if (rc == CLI_OK) {

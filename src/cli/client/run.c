@@ -26,6 +26,8 @@ struct run_args {
     const char *tag, *label, *cwd, *user, *session, *source, *detach_keys, *on_detach;
     struct opt_list env;
     int64_t timeout_ms, idle_timeout_ms, grace_ms, history_bytes, retry_ms;
+    bool reads_all;   /* --json: standard input is read to its end first */
+    struct buf input; /* and is here */
 };
 #define AT(member) offsetof(struct run_args, member)
 
@@ -50,7 +52,7 @@ static const struct opt opts[] = {
      "end it after this long without input and output"},
     {"--grace", 0, OPT_TIME, AT(grace_ms), 0, 0, "TIME", "between SIGTERM and SIGKILL (5s)"},
     {"--history-bytes", 0, OPT_NUMBER, AT(history_bytes), LIMIT_JOURNAL_MIN_BYTES,
-     LIMIT_JOURNAL_MAX_BYTES, "N", "output kept for those who come late"},
+     LIMIT_HISTORY_MAX_BYTES, "N", "output kept for those who come late"},
     {"--on-detach", 0, OPT_TEXT, AT(on_detach), 0, 0, "keep|kill", "when the last viewer goes"},
     {"--detach-keys", 0, OPT_TEXT, AT(detach_keys), 0, 0, "KEYS",
      "keys that leave it running (ctrl-p,ctrl-q)"},
@@ -71,6 +73,21 @@ static void write_variable(struct json_out *o, const char *text)
     if (name != NULL && value != NULL)
         json_kstr(o, name, value);
     free(name);
+}
+
+/* Those with a value were looked at when the options were read. */
+static int check_own_variables(const struct call *call, const struct opt_list *env)
+{
+    size_t i;
+
+    for (i = 0; i < env->count; i++) {
+        const char *value = getenv(env->items[i]);
+
+        if (value != NULL && !utf8_is_valid(value, strlen(value)))
+            return complain(call, CLI_USAGE, "the value of %s is not UTF-8 and cannot be sent",
+                            env->items[i]);
+    }
+    return CLI_OK;
 }
 
 static bool names_variable(const struct opt_list *env, const char *name)
@@ -125,6 +142,17 @@ static void write_number(struct json_out *o, const char *key, int64_t value)
         json_kint(o, key, value);
 }
 
+/* Standard input as a whole: the process gets it, and the end behind it. */
+static void write_input(struct json_out *o, const struct buf *input)
+{
+    struct buf text = {0};
+
+    base64_encode(&text, buf_data(input), input->len);
+    json_kstr(o, "input", buf_cstr(&text));
+    json_kstr(o, "input_encoding", "base64");
+    buf_fini(&text);
+}
+
 static void write_streams(struct json_out *o, const struct run_args *a, bool attached)
 {
     uint16_t rows = 24, cols = 80;
@@ -136,7 +164,9 @@ static void write_streams(struct json_out *o, const struct run_args *a, bool att
         json_kint(o, "rows", rows);
         json_kint(o, "cols", cols);
         json_shut(o, '}');
-    } else if (a->interactive) {
+    } else if (a->interactive && a->input.len > 0) {
+        write_input(o, &a->input);
+    } else if (a->interactive && !a->reads_all) {
         json_kstr(o, "stdin", "pipe");
     }
     if (!attached)
@@ -183,9 +213,15 @@ static void write_body(const struct call *call, const struct run_args *a, bool a
 
 /* --- asking for it ------------------------------------------------------------------------ */
 
-/* Refusals are not the command's own exit codes. */
-static int as_refusal(int code)
+/* Refusals are not the command's own exit codes. A directory that is not there is not the command. */
+static int refused(const struct call *call, const struct run_args *a, struct fetch_reply *r)
 {
+    bool of_directory = a->cwd != NULL && strcmp(json_text_of(r->json, "path"), a->cwd) == 0;
+    int code = tell_problem(call, r);
+
+    fetch_reply_fini(r);
+    if (code == CLI_NOT_FOUND && of_directory)
+        return CLI_CANNOT_RUN;
     return code == CLI_FAILED ? CLI_NO_DAEMON : code;
 }
 
@@ -216,9 +252,7 @@ static int create(const struct call *call, const struct buf *body, struct fetch_
         return tell_unreachable(call, &err);
     if (r->status / 100 == 2)
         return CLI_OK;
-    rc = as_refusal(tell_problem(call, r));
-    fetch_reply_fini(r);
-    return rc;
+    return refused(call, call->args, r);
 }
 
 static void forget(const struct call *call, const char *id)
@@ -252,34 +286,74 @@ static int stay(const struct call *call, const struct run_args *a, const char *i
     return code;
 }
 
-/* --json without -d: the whole answer when it has ended. */
-static int run_as_json(const struct call *call, const struct run_args *a)
+static int read_input(const struct call *call, struct buf *out)
 {
+    char block[16 * 1024];
+    ssize_t n;
+
+    while (out->len <= LIMIT_JSON_BODY_BYTES && (n = console_read(block, sizeof block)) != 0) {
+        if (n < 0)
+            return complain(call, CLI_FAILED, "cannot read standard input: %s", strerror((int)-n));
+        buf_put(out, block, (size_t)n);
+    }
+    return CLI_OK;
+}
+
+/* Everything is in one request, also what it is to read. */
+static int write_whole(const struct call *call, struct run_args *a, struct buf *body)
+{
+    int rc = CLI_OK;
+
+    a->reads_all = a->interactive;
+    if (a->reads_all)
+        rc = read_input(call, &a->input);
+    if (rc == CLI_OK)
+        write_body(call, a, false, body);
+    buf_fini(&a->input);
+    if (rc == CLI_OK && body->len > LIMIT_JSON_BODY_BYTES)
+        rc = complain(call, CLI_USAGE,
+                      "with --json, command and standard input go in one request of 1 MiB at most; "
+                      "leave out --json for more");
+    return rc;
+}
+
+/* --json without -d: the whole answer when it has ended. */
+static int run_as_json(const struct call *call, struct run_args *a)
+{
+    struct fetch_ask post = {.method = "POST", .path = "/v1/processes/run"};
+    struct hf_error err = {0};
     struct fetch_reply r;
     struct buf body = {0};
-    int rc;
+    int rc = write_whole(call, a, &body);
 
-    write_body(call, a, false, &body);
-    rc = as_refusal(ask(call, "POST", "/v1/processes/run", &body, &r));
+    if (rc == CLI_OK) {
+        post.body = buf_data(&body);
+        post.body_len = body.len;
+        rc = ask_call(call, &post, &r, &err);
+    }
     buf_fini(&body);
     if (rc != CLI_OK)
-        return rc;
+        return rc < 0 ? tell_unreachable(call, &err) : rc;
+    if (r.status / 100 != 2)
+        return refused(call, a, &r);
     show_value(call, r.json);
-    rc = (int)json_number_of(r.json, "exit_code");
+    if (a->remove)
+        forget(call, json_text_of(json_object_get(r.json, "process"), "id"));
+    rc = exit_code_of(call, r.json);
     fetch_reply_fini(&r);
     return rc;
 }
 
 static int check(const struct call *call, const struct run_args *a)
 {
-    if (a->detach && (a->interactive || a->remove) && !a->tty)
-        return complain(call, CLI_USAGE,
-                        a->remove ? "--rm needs us to stay; leave out --detach"
-                                  : "-i and -d do not go together; holdfast send gives it input");
+    if (a->detach && a->remove)
+        return complain(call, CLI_USAGE, "--rm needs us to stay; leave out --detach");
+    if (a->tty && a->interactive && !a->detach && (call->json || call->format != NULL))
+        return complain(call, CLI_USAGE, "with --json nobody sits at its terminal; leave out -i");
     if (a->tty && a->interactive && !a->detach && !isatty(STDIN_FILENO))
         return complain(call, CLI_USAGE,
                         "standard input is no terminal; leave out -t to pass it on as it is");
-    return 0;
+    return check_own_variables(call, &a->env);
 }
 
 static int run_main(struct call *call)
@@ -318,7 +392,8 @@ const struct command run_command = {
         "With -it it is a terminal session: ctrl-p ctrl-q leaves it running. Without -t, standard\n"
         "input (-i), output and error are three pipes, byte for byte. The exit code is the\n"
         "command's own; 127 if it is not there, 126 if it cannot be executed, 125 if the daemon\n"
-        "refuses or cannot be reached. With --json the answer comes when it has ended.\n",
+        "refuses or cannot be reached. With --json the answer comes when it has ended; what\n"
+        "-i passes on is then read to its end first. With -d and -i, holdfast send gives it input.\n",
     COMMAND_OPTS(opts),
     .args_size = sizeof(struct run_args),
     .min_operands = 1,

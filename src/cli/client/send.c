@@ -6,9 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/io.h"
+#include "base/text.h"
 #include "cli/client/ask.h"
 #include "cli/client/commands.h"
+#include "cli/client/console.h"
 #include "cli/client/show.h"
 
 #define BLOCK_BYTES (256 * 1024)
@@ -28,6 +29,20 @@ static const struct opt opts[] = {
     {"--eof", 0, OPT_FLAG, AT(eof), 0, 0, NULL, "end the input behind it"},
 };
 
+static void write_data(struct json_out *o, struct buf *data)
+{
+    struct buf text = {0};
+
+    if (utf8_is_valid(buf_data(data), data->len)) {
+        json_kstr(o, "data", buf_cstr(data));
+        return;
+    }
+    base64_encode(&text, buf_data(data), data->len);
+    json_kstr(o, "data", buf_cstr(&text));
+    json_kstr(o, "encoding", "base64");
+    buf_fini(&text);
+}
+
 static void write_body(const struct call *call, const struct send_args *a, struct buf *out)
 {
     struct buf data = {0};
@@ -42,7 +57,7 @@ static void write_body(const struct call *call, const struct send_args *a, struc
     if (a->enter && a->pipe)
         buf_putc(&data, '\n');
     if (data.len > 0)
-        json_kstr(&o, "data", buf_cstr(&data));
+        write_data(&o, &data);
     json_key(&o, "keys");
     json_open(&o, '[');
     for (i = 0; i < a->keys.count; i++)
@@ -89,8 +104,11 @@ static int send_stdin(const struct call *call, struct buf *path, bool eof, int64
     int rc = CLI_OK;
     ssize_t n;
 
-    while (rc == CLI_OK && (n = hf_read(STDIN_FILENO, block, sizeof block)) > 0)
+    while (rc == CLI_OK && (n = console_read(block, sizeof block)) != 0) {
+        if (n < 0)
+            return complain(call, CLI_FAILED, "cannot read standard input: %s", strerror((int)-n));
         rc = post(call, buf_cstr(path), block, (size_t)n, "application/octet-stream", accepted);
+    }
     if (rc == CLI_OK && eof) {
         buf_puts(path, "?eof=1");
         rc = post(call, buf_cstr(path), "", 0, "application/octet-stream", accepted);
@@ -137,6 +155,7 @@ const struct command send_command = {
     .args_size = sizeof(struct send_args),
     .min_operands = 1,
     .max_operands = -1,
+    .takes_bytes = true,
     .operand_kind = OPERAND_PROCESS,
     .run = send_main,
 };

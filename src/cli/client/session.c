@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/client/ask.h"
 #include "cli/client/commands.h"
 #include "cli/client/show.h"
@@ -130,24 +131,52 @@ static void write_command(const struct call *call, struct buf *out)
         json_kstr(&o, "source", a->source);
     if (a->timeout_ms > 0)
         json_kint(&o, "timeout_ms", a->timeout_ms);
+    if (!call->json && call->format == NULL) /* printed: to the byte */
+        json_kstr(&o, "output_encoding", "base64");
     json_shut(&o, '}');
     buf_fini(&line);
 }
 
-/* Output and error where they belong; the exit code is the command's. */
-static int print_run(const json_t *answer)
+static void take_bytes(const json_t *answer, const char *key, struct buf *out)
 {
-    const json_t *out = json_object_get(answer, "stdout"), *err = json_object_get(answer, "stderr");
+    const json_t *text = json_object_get(answer, key);
 
-    if (out == NULL)
-        out = json_object_get(answer, "output");
-    if (json_is_string(out))
-        print_out(json_string_value(out), json_string_length(out));
-    if (json_is_string(err))
-        fwrite(json_string_value(err), 1, json_string_length(err), stderr);
+    if (json_is_string(text))
+        base64_decode(out, json_string_value(text), json_string_length(text));
+}
+
+/* Output and error where they belong, and how much of them the daemon has left out. */
+static void print_streams(const struct call *call, const json_t *answer)
+{
+    struct buf both = {0}, out = {0}, err = {0};
+    int64_t missing;
+
+    take_bytes(answer, "output", &both);
+    take_bytes(answer, "stdout", &out);
+    take_bytes(answer, "stderr", &err);
+    /* omitted_bytes is of both together, while each of the two has room of its own. */
+    missing = (int64_t)both.len + json_number_of(answer, "omitted_bytes") - (int64_t)out.len -
+              (int64_t)err.len;
+    print_buf(&out);
+    if (err.len > 0)
+        fwrite(buf_data(&err), 1, err.len, stderr);
+    if (missing > 0)
+        complain(call, CLI_OK,
+                 "%lld bytes in the middle of the output are left out; write to a file what is so "
+                 "long",
+                 (long long)missing);
+    buf_fini(&both);
+    buf_fini(&err);
+}
+
+/* The exit code is the command's. */
+static int print_run(const struct call *call, const json_t *answer)
+{
+    if (!show_value(call, answer))
+        print_streams(call, answer);
     if (json_is_true(json_object_get(answer, "timed_out")))
         return CLI_TIMED_OUT;
-    return (int)json_number_of(answer, "exit_code");
+    return exit_code_of(call, answer);
 }
 
 static int run(struct call *call)
@@ -165,7 +194,7 @@ static int run(struct call *call)
     buf_fini(&body);
     if (rc != CLI_OK)
         return rc == CLI_FAILED ? CLI_NO_DAEMON : rc;
-    rc = show_value(call, r.json) ? (int)json_number_of(r.json, "exit_code") : print_run(r.json);
+    rc = print_run(call, r.json);
     fetch_reply_fini(&r);
     return rc;
 }
@@ -241,13 +270,15 @@ const struct command session_command = {
     .operands = "ls | create [ID] | run ID COMMAND | show ID | transcript ID | rm ID",
     .summary = "shells that remember, one for each conversation",
     .about =
-        "run prints the output of a line in the session's shell and ends with its exit code; transcript\n"
-        "is every command so far, as Markdown or with --json.\n",
+        "run prints the output of a line in the session's shell and ends with its exit code; everything\n"
+        "behind ID is the line, options go before it. Of more than 1 MiB the middle is left out, and\n"
+        "named on standard error. transcript is every command so far, as Markdown or with --json.\n",
     COMMAND_OPTS(opts),
     .args_size = sizeof(struct session_args),
     .min_operands = 1,
     .max_operands = -1,
     .operand_kind = OPERAND_WORDS,
     .words = "ls|create|run|show|transcript|rm",
+    .verb_ends = "run",
     .run = session_main,
 };

@@ -46,8 +46,11 @@ static void print_link(const struct call *call, const json_t *link)
 {
     const char *url = json_text_of(link, "url");
     bool whole = strstr(url, "://") != NULL || call->place.unix_path != NULL;
+    size_t len = whole ? 0 : strlen(call->place.url);
 
-    printf("%s%s\n", whole ? "" : call->place.url, url);
+    while (len > 0 && call->place.url[len - 1] == '/')
+        len--;
+    printf("%.*s%s\n", (int)len, call->place.url, url);
     fprintf(stderr, "holdfast: may %s until %s; holdfast share --revoke %s %s ends it\n",
             json_text_of(link, "role"), json_text_of(link, "expires_at"), json_text_of(link, "id"),
             call->operands[0]);

@@ -25,16 +25,33 @@ static void die_of_broken_pipe(void)
     _exit(128 + SIGPIPE);
 }
 
+static void tell_unwritten(int rc)
+{
+    if (rc == -EPIPE)
+        die_of_broken_pipe();
+    fprintf(stderr, "holdfast: cannot write: %s\n", strerror(-rc));
+}
+
 void print_out(const void *bytes, size_t len)
 {
     int rc = io_write_all(STDOUT_FILENO, bytes, len);
 
-    if (rc == -EPIPE)
-        die_of_broken_pipe();
     if (rc < 0) {
-        fprintf(stderr, "holdfast: cannot write: %s\n", strerror(-rc));
+        tell_unwritten(rc);
         exit(CLI_FAILED);
     }
+}
+
+int print_done(int code)
+{
+    /* An earlier write may have failed, of which only the mark is left. */
+    bool failed = ferror(stdout) != 0;
+    int rc = fflush(stdout) != 0 ? -errno : failed ? -EIO : 0;
+
+    if (rc == 0)
+        return code;
+    tell_unwritten(rc);
+    return code != CLI_OK ? code : CLI_FAILED;
 }
 
 void print_buf(struct buf *b)

@@ -48,5 +48,7 @@ int64_t time_from_rfc3339(const char *text); /* wall ms; -1 if it is none */
 /* All of it to standard output; exits quietly with SIGPIPE's code when nobody reads. */
 void print_out(const void *bytes, size_t len);
 void print_buf(struct buf *b); /* and frees it */
+/* What stdio still holds goes out: `code`, or a complaint and never 0 if it cannot. */
+int print_done(int code);
 
 #endif

@@ -46,7 +46,7 @@ void sink_close(struct sink *s)
 
 void sink_put(struct sink *s, const void *bytes, size_t len)
 {
-    if (!s->failed)
+    if (s->failed == 0)
         buf_put(&s->buf, bytes, len);
 }
 
@@ -69,9 +69,9 @@ int sink_flush(struct sink *s)
         if (done == -EAGAIN)
             return -EAGAIN;
         if (done < 0) {
-            s->failed = true;
+            s->failed = (int)done;
             buf_clear(&s->buf);
-            return (int)done;
+            return s->failed;
         }
         buf_drop(&s->buf, (size_t)done);
     }

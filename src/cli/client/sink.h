@@ -17,7 +17,8 @@ struct sink {
     int fd;
     size_t most; /* bytes of one write(2) */
     struct buf buf;
-    bool reopened, failed;
+    bool reopened;
+    int failed; /* -errno of the write that failed */
 };
 
 void sink_open(struct sink *s, int fd);

@@ -11,7 +11,7 @@ void typed_put(struct typed *t, const void *bytes, size_t len)
 
 bool typed_has_room(const struct typed *t)
 {
-    return !t->dead && !t->eof_wanted && t->pending.len < LIMIT_CLIENT_INPUT_BYTES;
+    return !t->dead && !t->over && t->pending.len < LIMIT_CLIENT_INPUT_BYTES;
 }
 
 /* Everything below `at` was taken. */

@@ -19,6 +19,7 @@ struct typed {
     struct buf pending;
     uint64_t base, sent;
     uint64_t shift; /* the daemon counts from here: it had forgotten this client */
+    bool over;      /* no more will be typed; what is pending goes out all the same */
     bool eof_wanted, eof_sent, dead;
 };
 

@@ -118,6 +118,13 @@ int wire_flush_all(struct wire *w, int timeout_ms)
     return rc;
 }
 
+/* Keep-alive has found the line dead: to the caller that is a cut as any other. */
+static int lost_as_reset(int error)
+{
+    return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH ? -ECONNRESET
+                                                                               : -error;
+}
+
 static int receive_tls(struct wire *w)
 {
     char cipher[32 * 1024];
@@ -125,7 +132,7 @@ static int receive_tls(struct wire *w)
     int rc;
 
     if (n <= 0)
-        return n == 0 ? 0 : -errno;
+        return n == 0 ? 0 : lost_as_reset(errno);
     rc = tls_receive(w->tls, cipher, (size_t)n, &w->in, &w->out);
     if (rc == -ECONNRESET)
         return w->in.len > 0 ? (int)n : 0;
@@ -142,7 +149,7 @@ int wire_receive(struct wire *w)
         return -ENOMEM;
     n = recv(w->fd, buf_data(&w->in) + w->in.len, WIRE_READ_BYTES, 0);
     if (n < 0)
-        return errno == EINTR ? -EAGAIN : -errno;
+        return errno == EINTR ? -EAGAIN : lost_as_reset(errno);
     w->in.len += (size_t)n;
     return (int)n;
 }
