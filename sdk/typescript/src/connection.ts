@@ -259,8 +259,9 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
                 signal?.throwIfAborted();
                 const event = this.#queue.shift();
                 if (event) {
-                    yield event;
+                    // Before it is handed over: a loop that is left with this event does not come back to here.
                     this.#consumed(event);
+                    yield event;
                     if (event.type === 'exit') return;
                 } else if (this.#state === 'closed') {
                     if (this.#failure) throw this.#failure;
