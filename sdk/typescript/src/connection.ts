@@ -14,7 +14,7 @@ import type * as api from './api.gen.js';
 import { type BackoffOptions, backoffDelay } from './backoff.js';
 import { concat, encode, randomName } from './bytes.js';
 import { camelize } from './camel.js';
-import { AuthError, ConnectionError, errorOfClose, HoldfastError, NotFoundError, ProtocolError } from './errors.js';
+import { AuthError, ConnectionError, errorOfClose, HoldfastError, InvalidRequestError, NotFoundError, ProtocolError } from './errors.js';
 import type { ConnectionEvent, ListenerEvent, Role, Stream, Viewer } from './events.js';
 import { HIGH_WATER_BYTES, InputQueue } from './input.js';
 import { Socket, type WebSocketClass } from './socket.js';
@@ -56,8 +56,38 @@ export interface Dialer {
     protocols: string[];
     /** `id` is known after the first hello. */
     url(query: Record<string, string>, id: string | undefined): string;
-    /** Asks why a handshake was refused, which a WebSocket does not tell; throws the reason. */
-    probe?(id: string | undefined): Promise<void>;
+    /** Asks why a handshake with this query was refused, which a WebSocket does not tell; throws the reason. */
+    probe?(id: string | undefined, query: Record<string, string>): Promise<void>;
+}
+
+/**
+ * What a plain request for a process is refused for, a handshake is refused for too; `since` is judged by the output,
+ * of which nothing is asked. (A plain request for the WebSocket itself is answered by 426, whatever its query is.)
+ */
+export function probePath(process: string, since = 'screen'): string {
+    if (/^(screen|now|-\d+)$/.test(since)) return process;
+    const at = encodeURIComponent(since);
+    return `${process}/output?since=${at}${/^\d+$/.test(since) ? `&until=${at}` : ''}`;
+}
+
+const SIZE_MAX = 4096;
+const isSize = (n: number) => Number.isInteger(n) && n >= 1 && n <= SIZE_MAX;
+
+function refusal(field: string, message: string, code = 'bad_query'): InvalidRequestError {
+    return new InvalidRequestError(`${message} (${code})`, { code, status: 400, problem: { code, field, detail: message, status: 400 } });
+}
+
+/** The rest of a query that a daemon refuses: no plain request has these, so nobody else would tell. */
+function refusalOf(query: Record<string, string>): InvalidRequestError | null {
+    if (!/^[!-~]{1,128}$/.test(query.client ?? '-')) {
+        return refusal('client', '"client" is 1 to 128 visible ASCII characters, without spaces');
+    }
+    return query.rows === undefined ? null : refusalOfSize(Number(query.rows), Number(query.cols));
+}
+
+function refusalOfSize(rows: number, cols: number): InvalidRequestError | null {
+    if (isSize(rows) && isSize(cols)) return null;
+    return refusal(isSize(rows) ? 'cols' : 'rows', `rows and cols are 1 to ${SIZE_MAX}`, 'bad_size');
 }
 
 type ServerMessage = { type: string } & Record<string, unknown>;
@@ -218,6 +248,8 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
 
     /** This viewer's window; the size policy of the terminal decides what comes of it. */
     async resize(rows: number, cols: number): Promise<void> {
+        const wrong = refusalOfSize(rows, cols);
+        if (wrong) throw wrong; // it would be asked for again after a cut, and no socket would open
         this.#window = { rows, cols };
         this.#control({ type: 'resize', rows, cols });
     }
@@ -327,6 +359,11 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         const query: Record<string, string> = { since: this.#since(), client: this.client, ack: '1' };
         if (this.#options.mode === 'ro') query.mode = 'ro';
         if (this.#window) Object.assign(query, { rows: String(this.#window.rows), cols: String(this.#window.cols) });
+        const wrong = refusalOf(query);
+        if (wrong) {
+            this.#finish(wrong);
+            return;
+        }
         this.#greeted = false;
         this.#stream = undefined;
         this.#snapshot = null;
@@ -335,7 +372,7 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
             this.#socket = new Socket(this.#dialer.WebSocket!, this.#dialer.url(query, this.#id), this.#dialer.protocols, {
                 onText: (text) => this.#guard(() => this.#onMessage(JSON.parse(text) as ServerMessage)),
                 onBytes: (bytes) => this.#guard(() => this.#onBytes(bytes)),
-                onClose: (code, reason, opened) => this.#onClose(code, reason, opened),
+                onClose: (code, reason, opened) => this.#onClose(code, reason, opened, query),
             });
         } catch (err) {
             this.#finish(err as Error);
@@ -351,7 +388,7 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         }
     }
 
-    #onClose(code: number, reason: string, opened: boolean): void {
+    #onClose(code: number, reason: string, opened: boolean, query: Record<string, string> = {}): void {
         this.#socket = null;
         this.#greeted = false;
         if (this.#state === 'closed') return;
@@ -366,16 +403,16 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         }
         this.#lastError = new ConnectionError(`the connection was lost (${code}${reason ? ` ${reason}` : ''})`, { code: 'lost' });
         if (opened || !this.#dialer.probe) this.#retry();
-        else void this.#ask(this.#dialer.probe.bind(this.#dialer));
+        else void this.#ask(query);
     }
 
     /** A refused handshake has a reason that only an ordinary request tells. */
-    async #ask(probe: NonNullable<Dialer['probe']>): Promise<void> {
+    async #ask(query: Record<string, string>): Promise<void> {
         try {
-            await probe(this.#id);
+            await this.#dialer.probe!(this.#id, query);
         } catch (err) {
             const status = (err as HoldfastError).status;
-            if (status !== undefined && [400, 401, 403, 404, 410].includes(status)) {
+            if (status !== undefined && [400, 401, 403, 404, 410, 416].includes(status)) {
                 this.#finish(err as Error);
                 return;
             }

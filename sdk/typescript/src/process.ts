@@ -5,7 +5,7 @@
 import type * as api from './api.gen.js';
 import { concat, decode, encode } from './bytes.js';
 import { type Camel, camelize } from './camel.js';
-import { type AttachOptions, Connection, type Dialer } from './connection.js';
+import { type AttachOptions, Connection, type Dialer, probePath } from './connection.js';
 import { ConnectionError, WaitTimeoutError } from './errors.js';
 import type { HttpClient } from './http.js';
 import { chunkOf, type OutputChunk, type ProcessStatus, type ProcessStatusWithOutput, statusOf } from './status.js';
@@ -147,8 +147,8 @@ export class Process {
             WebSocket: http.WebSocket,
             protocols: http.protocols,
             url: (query) => http.webSocketUrl(`${path}/connect`, query),
-            probe: async () => {
-                await http.request('GET', path, { repeat: false });
+            probe: async (_, { since }) => {
+                await http.request('GET', probePath(path, since), { repeat: false });
             },
         };
     }

@@ -8,7 +8,8 @@
 // and what a terminal would answer to queries in the replayed past is kept back.
 
 import { base64Url, encode } from './bytes.js';
-import { Connection, type ConnectionState as CoreState, type Dialer, type StateInfo } from './connection.js';
+import { Connection, type ConnectionState as CoreState, type Dialer, probePath, type StateInfo } from './connection.js';
+import { errorOfAnswer } from './errors.js';
 import type { ListenerEvent } from './events.js';
 import type { WebSocketClass } from './socket.js';
 import type { ProcessStatus } from './status.js';
@@ -172,7 +173,7 @@ export class HoldfastAddon {
             WebSocket: o.WebSocket ?? (globalThis as { WebSocket?: WebSocketClass }).WebSocket,
             protocols: ['holdfast.v1', ...(o.token ? [`holdfast.bearer.${base64Url(o.token)}`] : [])],
             url: (query, id) => this.#url(query, id),
-            probe: o.getWebSocketUrl ? undefined : (id) => this.#probe(id),
+            probe: o.getWebSocketUrl ? undefined : (id, { since }) => this.#probe(id, since),
         };
     }
 
@@ -198,14 +199,14 @@ export class HoldfastAddon {
         return url.href;
     }
 
-    async #probe(id: string | undefined): Promise<void> {
+    async #probe(id: string | undefined, since: string | undefined): Promise<void> {
         const process = id ?? this.#target.processId;
         const { token } = this.#options;
-        const path = process ? `/v1/processes/${encodeURIComponent(process)}` : '/v1/info';
+        const path = process ? probePath(`/v1/processes/${encodeURIComponent(process)}`, since) : '/v1/info';
         const answer = await fetch(this.#base().replace(/^ws/, 'http') + path, {
             headers: token ? { Authorization: `Bearer ${token}` } : {},
         });
-        if (!answer.ok) throw Object.assign(new Error(`the daemon answered ${answer.status}`), { status: answer.status });
+        if (!answer.ok) throw errorOfAnswer(answer.status, await answer.text());
     }
 
     // --- states ---
@@ -313,7 +314,7 @@ export class HoldfastAddon {
         this.#resizeTimer = setTimeout(() => {
             this.#resizeTimer = undefined;
             const terminal = this.#terminal;
-            if (terminal && !this.#connection?.readOnly) void this.#connection?.resize(terminal.rows, terminal.cols);
+            if (terminal && !this.#connection?.readOnly) this.#connection?.resize(terminal.rows, terminal.cols).catch(() => undefined);
         }, this.#options.resizeDelayMs ?? 100);
     }
 }

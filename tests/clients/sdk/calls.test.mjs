@@ -87,6 +87,24 @@ withDaemon('the SDK', {}, (d) => {
         await assert.rejects(p.attach(), (e) => e instanceof sdk.NotFoundError && e.code === 'no_such_process');
     });
 
+    it('an attachment that is refused for what it asks rejects with the reason', async () => {
+        const p = await sandbox().processes.start('sleep 60');
+        const wrong = [
+            [{ since: 99_999 }, 'range_not_satisfiable', 416],
+            [{ since: 'foo' }, 'bad_query', 400],
+            [{ client: 'with space' }, 'bad_query', 400],
+            [{ rows: 9999, cols: 80 }, 'bad_size', 400],
+        ];
+        for (const [options, code, status] of wrong) {
+            const attaching = p.attach({ ...options, reconnect: { baseMs: 5, maxMs: 5 }, signal: AbortSignal.timeout(10_000) });
+            await assert.rejects(attaching, (e) => e instanceof sdk.InvalidRequestError && e.code === code && e.status === status, code);
+        }
+        const c = await p.attach({ since: 'now', rows: 24, cols: 80 });
+        await assert.rejects(c.resize(0, 80), (e) => e instanceof sdk.InvalidRequestError && e.code === 'bad_size');
+        await c.close();
+        await p.kill();
+    });
+
     it('what a gateway says while the worker is replaced is asked again, and only what may be', async () => {
         const answers = [502, 504, 200];
         const asked = [];
