@@ -4,15 +4,14 @@
 
 import type * as api from './api.gen.js';
 import { backoffDelay, sleep } from './backoff.js';
-import { randomName } from './bytes.js';
 import { type Camel, camelize } from './camel.js';
 import { ConnectionError, HoldfastError } from './errors.js';
 import { type ClientOptions, HttpClient } from './http.js';
 import { type CallOptions, Process, Terminal } from './process.js';
+import { run, type RunOptions, type RunResult, start, type StartOptions } from './run.js';
 import { serverSentEvents } from './sse.js';
 import { type ProcessStatus, type ProcessStatusWithOutput, statusOf } from './status.js';
 
-export type StartOptions = Camel<api.CreateRequest> & CallOptions;
 export type TerminalOptions = Omit<StartOptions, 'command' | 'pty' | 'stdin'> & {
     /** `/bin/sh` by default. */
     command?: string;
@@ -20,8 +19,6 @@ export type TerminalOptions = Omit<StartOptions, 'command' | 'pty' | 'stdin'> & 
     rows?: number;
     cols?: number;
 };
-export type RunOptions = Camel<api.RunRequest> & CallOptions;
-export type RunResult = Omit<Camel<api.RunAnswer>, 'process'> & { process: ProcessStatus };
 export interface ListOptions extends CallOptions {
     status?: 'running' | 'exited';
     pty?: boolean;
@@ -61,12 +58,6 @@ async function* pages(http: HttpClient, { signal, sessionId, ...filters }: ListO
         left -= page.processes.length;
         after = page.next ?? undefined;
     } while (after && left > 0);
-}
-
-/** A start may be asked for again when the answer was lost: the key makes it one start. */
-async function start(http: HttpClient, { signal, ...json }: StartOptions): Promise<api.Process> {
-    const headers = { 'Idempotency-Key': randomName('sdk-') };
-    return http.json<api.Process>('POST', '/v1/processes', { json, headers, signal, repeat: true });
 }
 
 export class Terminals {
@@ -111,11 +102,13 @@ export class Processes {
         return this.#wrap(await start(this.#http, o));
     }
 
-    /** Runs to the end: output and exit in one answer. A string is a shell line. An exit code is no error. */
+    /**
+     * Runs to the end, however long that takes: output and exit in one answer. A string is a shell line. An exit code is
+     * no error. If the signal is aborted, or nobody listens for half a minute, the command is ended, unless
+     * `onDetach` is `keep`.
+     */
     async run(options: RunOptions | string, more: Omit<RunOptions, 'command'> = {}): Promise<RunResult> {
-        const { signal, ...json } = typeof options === 'string' ? { shell: true, ...more, command: options } : options;
-        const answer = await this.#http.json<api.RunAnswer>('POST', '/v1/processes/run', { json, signal });
-        return { ...(camelize(answer) as Camel<api.RunAnswer>), process: statusOf(answer.process) };
+        return run(this.#http, typeof options === 'string' ? { shell: true, ...more, command: options } : options);
     }
 
     async get(id: string, includeOutput = false, options: CallOptions = {}): Promise<Process> {
@@ -160,6 +153,10 @@ export class Session {
         return `/v1/sessions/${encodeURIComponent(this.id)}`;
     }
 
+    /**
+     * Runs in the shell, to the end. It is one request, and the daemon has no call to come back to it: where fetch gives
+     * up without an answer (Node's after five minutes), so does this.
+     */
     async run(command: string, options: CallOptions & { timeoutMs?: number; source?: string } = {}): Promise<SessionRunResult> {
         const { signal, ...rest } = options;
         return camelize(await this.#http.json<SessionRunResult>('POST', `${this.#path}/run`, { json: { command, ...rest }, signal })) as SessionRunResult;
@@ -273,4 +270,4 @@ function eventOf(name: string, data: string, id: number): SandboxEvent {
     return { type, id, time, process: statusOf(process as api.Process) } as SandboxEvent;
 }
 
-export type { ProcessStatus, ProcessStatusWithOutput };
+export type { ProcessStatus, ProcessStatusWithOutput, RunOptions, RunResult, StartOptions };

@@ -117,7 +117,7 @@ withDaemon('the SDK', {}, (d) => {
         try {
             const s = new sdk.Sandbox({ url: `http://127.0.0.1:${door.address().port}`, token: d.token, retry: { baseMs: 1 } });
             assert.equal((await s.info()).version, 'of the door');
-            await assert.rejects(s.processes.run({ command: 'true' }), (e) => e.status === 502 && e.retryable);
+            await assert.rejects(s.sessions.create(), (e) => e.status === 502 && e.retryable);
             assert.deepEqual(asked, ['GET', 'GET', 'GET', 'POST']);
         } finally {
             door.closeAllConnections();
