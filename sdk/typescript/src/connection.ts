@@ -44,6 +44,8 @@ export interface AttachOptions {
     /** false: the first cut is the end. */
     reconnect?: boolean | BackoffOptions;
     onStateChange?: (state: ConnectionState, info: StateInfo) => void;
+    /** A line on which nothing was heard for about so long, not even an answer, is lost; 45000, 0: never. */
+    silenceMs?: number;
     /** Closes the connection; the process goes on. */
     signal?: AbortSignal;
     /** Gets every event at once instead of events(); acknowledge with ack(). */
@@ -94,6 +96,16 @@ type ServerMessage = { type: string } & Record<string, unknown>;
 type Hello = Extract<api.WebSocketServerMessage, { type: 'hello' }>;
 
 const ACK_EVERY_BYTES = 64 * 1024;
+const SILENCE_MS = 45_000;
+/** So often is a silent line asked before it is given up. */
+const SILENT_TICKS = 3;
+/**
+ * A daemon whose process does not read its input does not read the socket either, nor answer. More than what is
+ * typed by hand on its way explains a silence, and is no sign of a dead line.
+ */
+const HELD_INPUT_BYTES = 4096;
+/** Pings of the protocol cannot be seen in a browser; a message that the daemon does not know is answered. */
+const PING = JSON.stringify({ type: 'ping' });
 /** A new socket brings up to a window of output more; it is not opened before the consumer has come this far. */
 const QUEUE_MAX_BYTES = 4 * 1024 * 1024;
 
@@ -122,6 +134,9 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
     readonly #ended = deferred<ProcessStatus | null>();
     #socket: Socket | null = null;
     #timer: ReturnType<typeof setTimeout> | undefined;
+    #watch: ReturnType<typeof setInterval> | undefined;
+    #heard = false;
+    #silentTicks = 0;
     #state: ConnectionState = 'connecting';
     #attempt = 0;
     #lastError: Error | undefined;
@@ -370,13 +385,51 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         this.#eofSent = false;
         try {
             this.#socket = new Socket(this.#dialer.WebSocket!, this.#dialer.url(query, this.#id), this.#dialer.protocols, {
-                onText: (text) => this.#guard(() => this.#onMessage(JSON.parse(text) as ServerMessage)),
-                onBytes: (bytes) => this.#guard(() => this.#onBytes(bytes)),
+                onText: (text) => {
+                    this.#heard = true;
+                    this.#guard(() => this.#onMessage(JSON.parse(text) as ServerMessage));
+                },
+                onBytes: (bytes) => {
+                    this.#heard = true;
+                    this.#guard(() => this.#onBytes(bytes));
+                },
                 onClose: (code, reason, opened) => this.#onClose(code, reason, opened, query),
             });
         } catch (err) {
             this.#finish(err as Error);
+            return;
         }
+        this.#listen();
+    }
+
+    /**
+     * A line may die without a word: a laptop that slept, a middlebox that forgot it. Ticks are counted and not
+     * time, so that a page whose timers are held back asks before it judges.
+     */
+    #listen(): void {
+        const { silenceMs = SILENCE_MS } = this.#options;
+        this.#deafen();
+        if (silenceMs <= 0) return;
+        this.#watch = setInterval(() => this.#tick(silenceMs), silenceMs / SILENT_TICKS);
+        (this.#watch as { unref?(): void }).unref?.();
+    }
+
+    #deafen(): void {
+        clearInterval(this.#watch);
+        this.#heard = false;
+        this.#silentTicks = 0;
+    }
+
+    #tick(silenceMs: number): void {
+        const quiet = !this.#heard && this.#input.pending <= HELD_INPUT_BYTES;
+        this.#heard = false;
+        this.#silentTicks = quiet ? this.#silentTicks + 1 : 0;
+        if (this.#silentTicks < SILENT_TICKS) {
+            if (this.#greeted) this.#socket?.send(PING);
+            return;
+        }
+        this.#socket?.drop();
+        this.#onClose(1006, `nothing was heard for ${silenceMs} ms`, true);
     }
 
     /** Frames that make no sense end the connection: going on would make up output. */
@@ -391,6 +444,7 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
     #onClose(code: number, reason: string, opened: boolean, query: Record<string, string> = {}): void {
         this.#socket = null;
         this.#greeted = false;
+        this.#deafen();
         if (this.#state === 'closed') return;
         const final = this.#deleted
             ? new NotFoundError('the process was deleted', { code: 'no_such_process', status: 404 })
@@ -501,7 +555,9 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
             case 'notice':
                 if (m.code === 'deleted') this.#deleted = true;
                 return this.#emit({ ...m, type: 'notice', code: String(m.code) });
-            case 'error': return this.#onRefusal(String(m.code), String(m.detail ?? ''));
+            case 'error':
+                if (m.field === 'type') return; // the answer to our ping
+                return this.#onRefusal(String(m.code), String(m.detail ?? ''));
             case 'exit': return this.#onExit(m);
             default: // A newer daemon may say more than we know.
         }
@@ -583,6 +639,7 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
     #finish(failure: Error | null, status: ProcessStatus | null = null): void {
         if (this.#state === 'closed') return;
         clearTimeout(this.#timer);
+        this.#deafen();
         this.#stopSignal?.();
         this.#failure = failure;
         this.#greeted = false;

@@ -47,6 +47,8 @@ export interface HoldfastAddonOptions {
     /** true by default. */
     reconnect?: boolean;
     onStateChange?: (state: ConnectionState, error?: Error, info?: StateInfo) => void;
+    /** A line on which nothing was heard for about so long is lost; 45000, 0: never. */
+    silenceMs?: number;
     /** `ro` only watches. */
     mode?: 'rw' | 'ro';
     /** Where to begin; `screen` by default. */
@@ -141,6 +143,7 @@ export class HoldfastAddon {
             mode: this.#options.mode,
             client: this.#options.client,
             reconnect: this.#options.reconnect ?? true,
+            silenceMs: this.#options.silenceMs,
             rows,
             cols,
             onStateChange: (state, info) => epoch === this.#epoch && this.#changed(state, info),
