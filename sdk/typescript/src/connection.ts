@@ -96,6 +96,7 @@ type ServerMessage = { type: string } & Record<string, unknown>;
 type Hello = Extract<api.WebSocketServerMessage, { type: 'hello' }>;
 
 const ACK_EVERY_BYTES = 64 * 1024;
+const FLUSH_MS = 2000;
 const SILENCE_MS = 45_000;
 /** So often is a silent line asked before it is given up. */
 const SILENT_TICKS = 3;
@@ -132,6 +133,7 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
     readonly #input = new InputQueue();
     readonly #ready = deferred<void>();
     readonly #ended = deferred<ProcessStatus | null>();
+    #hello: Deferred<void> | null = null;
     #socket: Socket | null = null;
     #timer: ReturnType<typeof setTimeout> | undefined;
     #watch: ReturnType<typeof setInterval> | undefined;
@@ -247,7 +249,7 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
     /** Until the daemon has taken all that was written. */
     flush(options: { signal?: AbortSignal } = {}): Promise<void> {
         if (this.#state === 'closed' && this.#input.pending > 0) {
-            return Promise.reject(this.#failure ?? new ConnectionError('the connection is closed', { code: 'closed' }));
+            return Promise.reject(this.#closed());
         }
         return this.#input.taken(this.#input.end, options.signal);
     }
@@ -269,15 +271,24 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         this.#control({ type: 'resize', rows, cols });
     }
 
+    /** Sent as soon as there is a line; rejects if there will be none. */
     async signal(signal: string | number, target?: 'group' | 'leader' | 'foreground' | 'tree'): Promise<void> {
-        await this.ready;
+        while (!this.#greeted) await this.#nextHello();
         this.#control({ type: 'signal', signal, ...(target ? { target } : {}) });
     }
 
+    #nextHello(): Promise<void> {
+        if (this.#state === 'closed') return Promise.reject(this.#closed());
+        this.#hello ??= deferred<void>();
+        return this.#hello.promise;
+    }
+
+    #closed(): Error {
+        return this.#failure ?? new ConnectionError('the connection is closed', { code: 'closed' });
+    }
+
     #mayWrite(): void {
-        if (this.#state === 'closed') {
-            throw this.#failure ?? new ConnectionError('the connection is closed', { code: 'closed' });
-        }
+        if (this.#state === 'closed') throw this.#closed();
         if (this.readOnly) throw new AuthError('this connection may only watch', { code: 'forbidden', status: 403 });
     }
 
@@ -598,6 +609,8 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         }
         this.ack(this.#ackable);
         this.#ready.resolve();
+        this.#hello?.resolve();
+        this.#hello = null;
         this.#pump();
     }
 
@@ -645,20 +658,25 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         this.#greeted = false;
         this.#socket?.drop();
         this.#socket = null;
-        const closed = failure ?? new ConnectionError('the connection is closed', { code: 'closed' });
+        const closed = this.#closed();
         this.#input.fail(closed);
         this.#ready.reject(closed);
+        this.#hello?.reject(closed);
         if (failure && !status) this.#ended.reject(failure);
         else this.#ended.resolve(status);
         this.#setState('closed', failure ? { error: failure } : {});
         this.#wake?.();
     }
 
-    /** Ends the connection; the process goes on. Input that was written is sent first, for at most two seconds. */
-    async close(): Promise<void> {
-        if (this.#state === 'connected' && this.#input.pending > 0) {
+    /**
+     * Ends the connection; the process goes on. Input that was written is sent first, for at most `flushMs` (2000), also
+     * when the line is down just now.
+     */
+    async close({ flushMs = FLUSH_MS }: { flushMs?: number } = {}): Promise<void> {
+        if (this.#state !== 'closed' && this.#input.pending > 0 && flushMs > 0) {
             const stop = new AbortController();
-            const timer = setTimeout(() => stop.abort(), 2000);
+            const timer = setTimeout(() => stop.abort(), flushMs);
+            this.retryNow();
             await this.flush({ signal: stop.signal }).catch(() => undefined);
             clearTimeout(timer);
         }

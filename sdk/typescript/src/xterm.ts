@@ -159,7 +159,8 @@ export class HoldfastAddon {
         this.#connection = undefined;
         if (!connection) return;
         this.#epoch++;
-        void connection.close();
+        // One that is not connected would come back beside its successor, which has the same name, and replace it.
+        void connection.close(connection.state === 'connected' ? {} : { flushMs: 0 });
         this.#setState('disconnected');
     }
 
