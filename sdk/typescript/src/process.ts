@@ -3,7 +3,7 @@
 // process.ts - one process of a sandbox, with or without a terminal
 
 import type * as api from './api.gen.js';
-import { concat, decode, encode } from './bytes.js';
+import { base64, concat, decode, encode } from './bytes.js';
 import { type Camel, camelize } from './camel.js';
 import { type AttachOptions, Connection, type Dialer, probePath } from './connection.js';
 import { ConnectionError, WaitTimeoutError } from './errors.js';
@@ -56,8 +56,8 @@ export interface LinkOptions extends CallOptions {
 }
 export type Link = Record<string, unknown> & { id?: string; url?: string };
 
-/** One request waits no longer than this: undici and most proxies give up at five minutes. */
-const WAIT_SLICE_MS = 60_000;
+/** waitFor() asks for longer at a time: a search begins anew with each request. */
+const WAIT_FOR_SLICES = 4;
 /** What DELETE and kill() give a process to go. */
 const KILL_WAIT_MS = 5000;
 
@@ -100,7 +100,7 @@ export class Process {
         const { timeoutMs, includeOutput = false, signal } = options;
         const end = timeoutMs === undefined ? Infinity : Date.now() + timeoutMs;
         for (;;) {
-            const slice = Math.max(0, Math.min(WAIT_SLICE_MS, end - Date.now()));
+            const slice = Math.max(0, Math.min(this.http.waitSliceMs, end - Date.now()));
             const p = await this.http.json<api.WaitedProcess>('GET', `${this.path}/wait`, { query: { timeout_ms: Math.ceil(slice) }, signal });
             const { timed_out: timedOut, ...process } = p as api.Process & { timed_out: boolean };
             if (!timedOut) return this.#update(process, includeOutput, signal);
@@ -115,10 +115,27 @@ export class Process {
     async waitFor(until: WaitCondition | WaitCondition[], options: WaitForOptions = {}): Promise<WaitForResult> {
         const { from, timeoutMs, signal } = options;
         const end = timeoutMs === undefined ? Infinity : Date.now() + timeoutMs;
+        const sliceMs = this.http.waitSliceMs;
+        const conditions = [until].flat();
+        // The shortest silence is the first to be met. One that is too long for a request is put together from several,
+        // each counting from where the last one ended.
+        const quietMs = Math.min(...conditions.map((c) => ('quietMs' in c ? c.quietMs : Infinity)));
+        let quiet = 0;
+        let next: number | undefined;
         for (;;) {
-            const slice = Math.max(0, Math.min(4 * WAIT_SLICE_MS, end - Date.now()));
-            const json = { until: [until].flat(), from, timeoutMs: Math.ceil(slice) };
+            const slice = Math.max(0, Math.min(WAIT_FOR_SLICES * sliceMs, end - Date.now()));
+            const part = Math.min(quietMs - quiet, sliceMs);
+            const asked = conditions.map((c) => ('quietMs' in c ? { quietMs: part } : c));
+            const json = { until: asked, from, timeoutMs: Math.ceil(slice) };
             const answer = await this.http.json<api.WaitAnswer>('POST', `${this.path}/wait`, { json, signal, repeat: true });
+            if (answer.matched === 'quiet_ms') {
+                quiet = (answer.next === next ? quiet : 0) + part;
+                next = answer.next;
+                if (quiet < quietMs) continue;
+                answer.index = conditions.findIndex((c) => 'quietMs' in c && c.quietMs === quietMs);
+            } else {
+                quiet = 0;
+            }
             if (!answer.timed_out || Date.now() >= end) return camelize(answer) as WaitForResult;
         }
     }
@@ -184,7 +201,7 @@ export class Process {
         const { keys, eof, signal } = options;
         const answer = keys
             ? await this.http.json<api.InputAnswer>('POST', `${this.path}/input`, {
-                  json: { data: typeof data === 'string' ? data : decode(data), keys, ...(eof ? { eof } : {}) },
+                  json: { ...(typeof data === 'string' ? { data } : { data: base64(data), encoding: 'base64' }), keys, ...(eof ? { eof } : {}) },
                   signal,
               })
             : await this.http.json<api.InputAnswer>('POST', `${this.path}/input`, {

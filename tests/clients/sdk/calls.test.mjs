@@ -53,6 +53,26 @@ withDaemon('the SDK', {}, (d) => {
         assert.equal(removed.exit.by, 'api');
     });
 
+    it('types bytes that are no text with keys behind them', async () => {
+        const t = await sandbox().terminal.create({ command: 'sh', args: ['-c', 'stty raw -echo; echo ready; head -c 3 | od -An -tx1'] });
+        await t.waitFor({ text: 'ready' });
+        assert.equal((await t.input(new Uint8Array([0xff, 0xfe]), { keys: ['Enter'] })).acceptedBytes, 3);
+        assert.match((await t.wait({ includeOutput: true })).text, /ff fe 0d/);
+    });
+
+    it('waits for a silence that is longer than a request may take', async () => {
+        const s = sandboxOf(d, { fetch: sdk.impatient(1000), waitSliceMs: 200 });
+        const p = await s.processes.start('for i in 1 2 3; do sleep 0.3; echo $i; done; exec sleep 60');
+        const began = Date.now();
+        const until = [{ text: 'never' }, { quietMs: 9000 }, { quietMs: 1500 }];
+        const met = await p.waitFor(until, { timeoutMs: 20_000 });
+        assert.deepEqual([met.matched, met.index, met.output.data], ['quiet_ms', 2, '1\n2\n3\n']);
+        assert.ok(Date.now() - began >= 2400, 'counted from the last byte');
+        const late = await p.waitFor({ quietMs: 5000 }, { timeoutMs: 700 });
+        assert.deepEqual([late.matched, late.timedOut], [null, true]);
+        await p.kill();
+    });
+
     it('tells of processes as they come and go', async () => {
         const stop = new AbortController();
         const seen = [];

@@ -4,22 +4,8 @@
 import assert from 'node:assert/strict';
 import { it } from '../../lib/test.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
-import { InvalidRequestError, sandboxOf } from '../../lib/sdk.mjs';
+import { impatient, InvalidRequestError, sandboxOf } from '../../lib/sdk.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
-
-/** A fetch that gives up when there is no answer for so long: Node's does after 5 minutes, and so do proxies. */
-const impatient = (ms) => async (url, options) => {
-    const stop = new AbortController();
-    const timer = setTimeout(() => stop.abort(), ms);
-    const signal = AbortSignal.any([stop.signal, ...(options.signal ? [options.signal] : [])]);
-    try {
-        return await fetch(url, { ...options, signal });
-    } catch (err) {
-        throw stop.signal.aborted ? new TypeError('fetch failed', { cause: new Error('Headers Timeout Error') }) : err;
-    } finally {
-        clearTimeout(timer);
-    }
-};
 
 withDaemon('run and exec', {}, (d) => {
     const named = (tag) => sandboxOf(d).processes.get(`tag:${tag}`);
