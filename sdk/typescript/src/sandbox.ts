@@ -237,14 +237,21 @@ export class Sandbox {
         return { ...camelize(t), url: this.#http.base + t.url } as Camel<api.Ticket>;
     }
 
-    /** What happens to processes, for as long as you listen; survives cuts without missing an event. */
+    /**
+     * What happens to processes, for as long as you listen; survives cuts without missing an event. Throws if there is
+     * no daemon to begin with.
+     */
     async *events(options: EventsOptions = {}): AsyncGenerator<SandboxEvent, void, void> {
         const { signal, sessionId, all, ...filters } = options;
         let since = options.since;
+        let listened = false;
         for (let attempt = 0; ; attempt++) {
             try {
                 const query = { ...filters, session_id: sessionId, all: all ? 1 : undefined, since };
-                const answer = await this.#http.request('GET', '/v1/events', { query, headers: { Accept: 'text/event-stream' }, signal, repeat: false });
+                const headers = { Accept: 'text/event-stream' };
+                // Where nobody has ever answered nobody may be; that is told like the failure of any other call.
+                const answer = await this.#http.request('GET', '/v1/events', { query, headers, signal, repeat: !listened });
+                listened = true;
                 for await (const e of serverSentEvents(answer.body!)) {
                     attempt = 0;
                     since = e.id === undefined ? since : Number(e.id);
@@ -253,7 +260,7 @@ export class Sandbox {
             } catch (err) {
                 signal?.throwIfAborted();
                 const cut = !(err instanceof HoldfastError) || err instanceof ConnectionError || err.retryable;
-                if (!cut) throw err;
+                if (!cut || !listened) throw err;
             }
             // Without a place to go on from, what happens until the stream is back would be missed in silence.
             if (since === undefined) yield { type: 'reset', id: 0, first: 0, next: 0 };

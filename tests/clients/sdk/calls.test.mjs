@@ -100,6 +100,7 @@ withDaemon('the SDK', {}, (d) => {
         await assert.rejects(p.input('x'), (e) => e instanceof sdk.ConflictError && e.code === 'stdin_closed');
         const nobody = new sdk.Sandbox({ url: 'http://127.0.0.1:9', retry: { maxAttempts: 1, baseMs: 1 } });
         await assert.rejects(nobody.info(), (e) => e instanceof sdk.ConnectionError && e.retryable);
+        await assert.rejects(nobody.events().next(), (e) => e instanceof sdk.ConnectionError);
         // The handshake's refusal is not shown by a WebSocket; the reason is asked for.
         const denied = wrong.terminal.get.call(wrong.terminal, p.id).catch((e) => e);
         assert.equal((await denied).code, 'unauthorized');
