@@ -32,12 +32,19 @@ export interface StateInfo {
 }
 
 export interface AttachOptions {
-    /** Where to begin: an offset, `-N` for the last N bytes, `now`, or `screen`. 0 by default: all that is held. */
+    /**
+     * Where to begin: an offset, `-N` for the last N bytes, `now`, or `screen`. 0 by default: all that is held, except
+     * of a terminal whose first bytes are gone: the rest could not be drawn, and a snapshot comes instead.
+     */
     since?: number | string;
+    /** Whoever reads is no terminal: the bytes as they were written, queries included, and never a snapshot. */
+    verbatim?: boolean;
     /** `ro` only watches. */
     mode?: 'rw' | 'ro';
     /** A name that stays the same over reconnects; random by default. */
     client?: string;
+    /** What this viewer is called in the list of viewers; its address by default. */
+    name?: string;
     /** The window of this viewer. */
     rows?: number;
     cols?: number;
@@ -84,6 +91,11 @@ function refusalOf(query: Record<string, string>): InvalidRequestError | null {
     if (!/^[!-~]{1,128}$/.test(query.client ?? '-')) {
         return refusal('client', '"client" is 1 to 128 visible ASCII characters, without spaces');
     }
+    const { name = '-' } = query;
+    if (name === '' || encode(name).length > 128 || /[\0-\x1f\x7f]/.test(name)) {
+        return refusal('name', '"name" is 1 to 128 bytes of text without control characters');
+    }
+    if (query.terminal === '0' && query.since === 'screen') return refusal('since', 'a screen is a snapshot, which "verbatim" leaves out');
     return query.rows === undefined ? null : refusalOfSize(Number(query.rows), Number(query.cols));
 }
 
@@ -167,7 +179,8 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
 
     #queue: ConnectionEvent[] = [];
     #queuedBytes = 0;
-    #wake: (() => void) | null = null;
+    /** Of the loops that wait; there may be several. */
+    #wakers = new Set<() => void>();
     #stopSignal: (() => void) | undefined;
 
     constructor(dialer: Dialer, options: AttachOptions = {}) {
@@ -307,10 +320,13 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
 
     // --- the way out ---
 
-    /** Events in order, the exit last. Leaving the loop keeps the connection; events() goes on where it was. */
+    /**
+     * Events in order, the exit last. Leaving the loop keeps the connection; events() goes on where it was. Of several
+     * loops at a time each event goes to one, and the end to all.
+     */
     async *events(options: { signal?: AbortSignal } = {}): AsyncGenerator<ConnectionEvent, void, void> {
         const { signal } = options;
-        const stop = () => this.#wake?.();
+        const stop = () => this.#wake();
         signal?.addEventListener('abort', stop, { once: true });
         try {
             for (;;) {
@@ -325,12 +341,18 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
                     if (this.#failure) throw this.#failure;
                     return;
                 } else {
-                    await new Promise<void>((wake) => (this.#wake = wake));
+                    await new Promise<void>((wake) => this.#wakers.add(wake));
                 }
             }
         } finally {
             signal?.removeEventListener('abort', stop);
         }
+    }
+
+    #wake(): void {
+        const waiting = [...this.#wakers];
+        this.#wakers.clear();
+        waiting.forEach((wake) => wake());
     }
 
     [Symbol.asyncIterator](): AsyncGenerator<ConnectionEvent, void, void> {
@@ -361,7 +383,7 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         if (event.type === 'hello' || event.type === 'replay_done') return;
         if (event.type === 'output' || event.type === 'snapshot') this.#queuedBytes += event.data.length;
         this.#queue.push(event);
-        this.#wake?.();
+        this.#wake();
     }
 
     // --- sockets ---
@@ -384,6 +406,8 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         this.#setState(this.#everGreeted || this.#attempt > 0 ? 'reconnecting' : 'connecting', { error: this.#lastError });
         const query: Record<string, string> = { since: this.#since(), client: this.client, ack: '1' };
         if (this.#options.mode === 'ro') query.mode = 'ro';
+        if (this.#options.name !== undefined) query.name = this.#options.name;
+        if (this.#options.verbatim) query.terminal = '0';
         if (this.#window) Object.assign(query, { rows: String(this.#window.rows), cols: String(this.#window.cols) });
         const wrong = refusalOf(query);
         if (wrong) {
@@ -665,7 +689,7 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         if (failure && !status) this.#ended.reject(failure);
         else this.#ended.resolve(status);
         this.#setState('closed', failure ? { error: failure } : {});
-        this.#wake?.();
+        this.#wake();
     }
 
     /**

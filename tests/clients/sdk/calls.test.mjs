@@ -115,15 +115,31 @@ withDaemon('the SDK', {}, (d) => {
             [{ since: 'foo' }, 'bad_query', 400],
             [{ client: 'with space' }, 'bad_query', 400],
             [{ rows: 9999, cols: 80 }, 'bad_size', 400],
+            [{ name: 'two\nlines' }, 'bad_query', 400],
+            [{ since: 'screen', verbatim: true }, 'bad_query', 400],
         ];
         for (const [options, code, status] of wrong) {
             const attaching = p.attach({ ...options, reconnect: { baseMs: 5, maxMs: 5 }, signal: AbortSignal.timeout(10_000) });
             await assert.rejects(attaching, (e) => e instanceof sdk.InvalidRequestError && e.code === code && e.status === status, code);
         }
-        const c = await p.attach({ since: 'now', rows: 24, cols: 80 });
+        const c = await p.attach({ since: 'now', rows: 24, cols: 80, name: 'the one who looks' });
+        assert.equal(c.viewers[0].name, 'the one who looks');
         await assert.rejects(c.resize(0, 80), (e) => e instanceof sdk.InvalidRequestError && e.code === 'bad_size');
         await c.close();
         await p.kill();
+    });
+
+    it('of a terminal whose first bytes are gone, gives a snapshot, or all that is held to who asks for the bytes', async () => {
+        const t = await sandbox().terminal.create({ command: 'seq', args: ['100000'], historyBytes: 64 * 1024 });
+        const { first, next } = (await t.wait()).outputRange;
+        assert.ok(first > 0);
+        const drawn = await collect(await t.attach());
+        assert.ok(drawn.seen.some((e) => e.type === 'snapshot'));
+        const { bytes, seen } = await collect(await t.attach({ verbatim: true }));
+        assert.deepEqual(seen.find((e) => e.type === 'gap'), { type: 'gap', from: 0, to: first });
+        assert.ok(!seen.some((e) => e.type === 'snapshot'));
+        assert.equal(bytes.length, next - first);
+        assert.equal(Buffer.compare(bytes, await t.output()), 0);
     });
 
     it('what a gateway says while the worker is replaced is asked again, and only what may be', async () => {

@@ -35,6 +35,22 @@ withDaemon('the loop over events', {}, (d) => {
         assert.equal(got, SIZE);
     });
 
+    it('ends every loop there is when the connection is closed, or the process has ended', async () => {
+        const loops = (c) => [0, 1, 2].map(() => take(c, Infinity));
+        const p = await sandboxOf(d).processes.start({ command: 'cat', stdin: 'pipe' });
+        const closed = await p.attach();
+        const waiting = loops(closed);
+        await closed.close();
+        await within(Promise.all(waiting), 5000, 'all loops to end after close()');
+        const ended = await p.attach();
+        const reading = loops(ended);
+        await ended.write('x');
+        await ended.eof();
+        const events = (await within(Promise.all(reading), 5000, 'all loops to end with the process')).flat();
+        assert.equal(bytesOf(events), 1);
+        assert.equal(events.filter((e) => e.type === 'exit').length, 1);
+    });
+
     it('comes back after a cut, however often the loop was left', async () => {
         const command = `head -c ${4 * SIZE} /dev/zero; read line; echo "$line"`;
         const p = await sandboxOf(d, { WebSocket: CuttableWebSocket }).processes.start({ command, shell: true, stdin: 'pipe', holdMs: 10_000 });
