@@ -18,14 +18,7 @@ export interface WaitOptions extends CallOptions {
     timeoutMs?: number;
     includeOutput?: boolean;
 }
-export type WaitCondition =
-    | { text: string }
-    | { regex: string }
-    | { quietMs: number }
-    | { exit: true }
-    | { prompt: true }
-    | { port: number }
-    | { blockedOnTty: true };
+export type WaitCondition = Camel<api.WaitCondition>;
 export interface WaitForOptions extends CallOptions {
     /** Where the search begins; by default at the oldest byte that is held. */
     from?: number;
@@ -48,13 +41,14 @@ export interface OutputOptions extends CallOptions {
 export interface ScreenOptions extends CallOptions {
     /** `text` by default. */
     format?: 'text' | 'ansi' | 'html' | 'svg';
+    /** So many lines that have scrolled away, in front. */
+    scrollback?: number;
 }
 export type UpdateOptions = Camel<api.PatchRequest>;
-export interface LinkOptions extends CallOptions {
-    role?: 'own' | 'type' | 'watch';
-    [key: string]: unknown;
-}
-export type Link = Record<string, unknown> & { id?: string; url?: string };
+export type LinkOptions = Camel<api.LinkRequest> & CallOptions;
+export type Link = Camel<api.Link>;
+/** The only time that `token` and `url` are told. */
+export type NewLink = Camel<api.NewLink>;
 
 /** waitFor() asks for longer at a time: a search begins anew with each request. */
 const WAIT_FOR_SLICES = 4;
@@ -248,13 +242,14 @@ export class Process {
 
     /** What a person would see. */
     async screen(options: ScreenOptions = {}): Promise<string> {
-        const { format = 'text', signal } = options;
-        return (await this.http.request('GET', `${this.path}/screen`, { query: { format }, signal })).text();
+        const { format = 'text', scrollback, signal } = options;
+        return (await this.http.request('GET', `${this.path}/screen`, { query: { format, scrollback }, signal })).text();
     }
 
     /** The same with cursor, title, size and offset. */
-    async screenState(options: CallOptions = {}): Promise<Record<string, unknown>> {
-        return camelize(await this.http.json<Record<string, unknown>>('GET', `${this.path}/screen`, { query: { format: 'json' }, ...options }));
+    async screenState(options: CallOptions & { scrollback?: number } = {}): Promise<Camel<api.Screen>> {
+        const { scrollback, signal } = options;
+        return camelize(await this.http.json<api.Screen>('GET', `${this.path}/screen`, { query: { format: 'json', scrollback }, signal }));
     }
 
     /** An asciicast of the output that is held. */
@@ -264,10 +259,10 @@ export class Process {
 
     /** Links that let others in. */
     readonly links = {
-        create: async ({ signal, ...json }: LinkOptions = {}): Promise<Link> =>
-            camelize(await this.http.json<Link>('POST', `${this.path}/links`, { json, signal })) as Link,
+        create: async ({ signal, ...json }: LinkOptions): Promise<NewLink> =>
+            camelize(await this.http.json<api.NewLink>('POST', `${this.path}/links`, { json, signal })),
         list: async (options: CallOptions = {}): Promise<Link[]> =>
-            (camelize(await this.http.json<{ links: Link[] }>('GET', `${this.path}/links`, options)) as { links: Link[] }).links,
+            camelize(await this.http.json<api.LinkList>('GET', `${this.path}/links`, options)).links,
         revoke: async (id: string, options: CallOptions = {}): Promise<void> => {
             await this.http.request('DELETE', `${this.path}/links/${encodeURIComponent(id)}`, options);
         },

@@ -128,14 +128,10 @@ export class Processes {
     }
 }
 
-export interface SessionOptions extends CallOptions {
-    id?: string;
-    cwd?: string;
-    env?: Record<string, string | null>;
-    shell?: string;
-}
-export type SessionStatus = { id: string } & Record<string, unknown>;
-export type SessionRunResult = { exitCode?: number | null; output?: string } & Record<string, unknown>;
+export type SessionOptions = Camel<api.SessionCreateRequest> & CallOptions;
+export type SessionStatus = Camel<api.Session>;
+export type SessionRunOptions = Omit<Camel<api.SessionRunRequest>, 'command'> & CallOptions;
+export type SessionRunResult = Camel<api.SessionRunAnswer>;
 
 /** A group of processes with a shell that stays: directory, variables and functions outlive a command. */
 export class Session {
@@ -157,9 +153,9 @@ export class Session {
      * Runs in the shell, to the end. It is one request, and the daemon has no call to come back to it: where fetch gives
      * up without an answer (Node's after five minutes), so does this.
      */
-    async run(command: string, options: CallOptions & { timeoutMs?: number; source?: string } = {}): Promise<SessionRunResult> {
+    async run(command: string, options: SessionRunOptions = {}): Promise<SessionRunResult> {
         const { signal, ...rest } = options;
-        return camelize(await this.#http.json<SessionRunResult>('POST', `${this.#path}/run`, { json: { command, ...rest }, signal })) as SessionRunResult;
+        return camelize(await this.#http.json<api.SessionRunAnswer>('POST', `${this.#path}/run`, { json: { command, ...rest }, signal }));
     }
 
     /** Every command with its output and exit, as text for people and models. */
@@ -181,17 +177,17 @@ export class Sessions {
     }
 
     async create({ signal, ...json }: SessionOptions = {}): Promise<Session> {
-        return new Session(this.#http, camelize(await this.#http.json<SessionStatus>('POST', '/v1/sessions', { json, signal })) as SessionStatus);
+        return new Session(this.#http, camelize(await this.#http.json<api.Session>('POST', '/v1/sessions', { json, signal })));
     }
 
     async get(id: string, options: CallOptions = {}): Promise<Session> {
-        const s = await this.#http.json<SessionStatus>('GET', `/v1/sessions/${encodeURIComponent(id)}`, options);
-        return new Session(this.#http, camelize(s) as SessionStatus);
+        const s = await this.#http.json<api.Session>('GET', `/v1/sessions/${encodeURIComponent(id)}`, options);
+        return new Session(this.#http, camelize(s));
     }
 
     async list(options: CallOptions = {}): Promise<Session[]> {
-        const { sessions } = await this.#http.json<{ sessions: SessionStatus[] }>('GET', '/v1/sessions', options);
-        return sessions.map((s) => new Session(this.#http, camelize(s) as SessionStatus));
+        const { sessions } = await this.#http.json<api.SessionList>('GET', '/v1/sessions', options);
+        return sessions.map((s) => new Session(this.#http, camelize(s)));
     }
 }
 

@@ -142,6 +142,15 @@ withDaemon('the SDK', {}, (d) => {
         assert.equal(Buffer.compare(bytes, await t.output()), 0);
     });
 
+    it('shows what has scrolled away, as far as it is asked for', async () => {
+        const t = await sandbox().terminal.create({ command: 'seq', args: ['100'], rows: 10, cols: 20 });
+        await t.wait();
+        assert.equal((await t.screen()).split('\n')[0], '92');
+        assert.equal((await t.screen({ scrollback: 50 })).split('\n')[0], '42');
+        const { lines } = await t.screenState({ scrollback: 5 });
+        assert.equal(lines[0].text, '87');
+    });
+
     it('what a gateway says while the worker is replaced is asked again, and only what may be', async () => {
         const answers = [502, 504, 200];
         const asked = [];
