@@ -11,98 +11,19 @@
 // the daemon allows and no more.
 
 import type * as api from './api.gen.js';
+import type { AttachOptions, ConnectionState, Dialer, StateInfo } from './attach.js';
 import { type BackoffOptions, backoffDelay } from './backoff.js';
 import { concat, encode, randomName } from './bytes.js';
 import { camelize } from './camel.js';
-import { AuthError, ConnectionError, errorOfClose, HoldfastError, InvalidRequestError, NotFoundError, ProtocolError } from './errors.js';
+import { AuthError, ConnectionError, errorOfClose, HoldfastError, NotFoundError, ProtocolError } from './errors.js';
 import type { ConnectionEvent, ListenerEvent, Role, Stream, Viewer } from './events.js';
+import { refusalOf, refusalOfSize } from './handshake.js';
 import { HIGH_WATER_BYTES, InputQueue } from './input.js';
-import { Socket, type WebSocketClass } from './socket.js';
+import { Silence } from './silence.js';
+import { Socket } from './socket.js';
 import { type ProcessStatus, statusOf } from './status.js';
 
-export type ConnectionState = 'connecting' | 'connected' | 'reconnecting' | 'closed';
-
-export interface StateInfo {
-    /** Attempts in a row that have failed. */
-    attempt: number;
-    /** `reconnecting`: until the next attempt. */
-    delayMs?: number;
-    /** What ended the last socket, or the connection. */
-    error?: Error;
-}
-
-export interface AttachOptions {
-    /**
-     * Where to begin: an offset, `-N` for the last N bytes, `now`, or `screen`. 0 by default: all that is held, except
-     * of a terminal whose first bytes are gone: the rest could not be drawn, and a snapshot comes instead.
-     */
-    since?: number | string;
-    /** Whoever reads is no terminal: the bytes as they were written, queries included, and never a snapshot. */
-    verbatim?: boolean;
-    /** `ro` only watches. */
-    mode?: 'rw' | 'ro';
-    /** A name that stays the same over reconnects; random by default. */
-    client?: string;
-    /** What this viewer is called in the list of viewers; its address by default. */
-    name?: string;
-    /** The window of this viewer. */
-    rows?: number;
-    cols?: number;
-    /** false: the first cut is the end. */
-    reconnect?: boolean | BackoffOptions;
-    onStateChange?: (state: ConnectionState, info: StateInfo) => void;
-    /** A line on which nothing was heard for about so long, not even an answer, is lost; 45000, 0: never. */
-    silenceMs?: number;
-    /** Closes the connection; the process goes on. */
-    signal?: AbortSignal;
-    /** Gets every event at once instead of events(); acknowledge with ack(). */
-    onEvent?: (event: ListenerEvent) => void;
-}
-
-/** How sockets are made; apart from it a connection knows nothing of where the daemon is. */
-export interface Dialer {
-    WebSocket: WebSocketClass | undefined;
-    protocols: string[];
-    /** `id` is known after the first hello. */
-    url(query: Record<string, string>, id: string | undefined): string;
-    /** Asks why a handshake with this query was refused, which a WebSocket does not tell; throws the reason. */
-    probe?(id: string | undefined, query: Record<string, string>): Promise<void>;
-}
-
-/**
- * What a plain request for a process is refused for, a handshake is refused for too; `since` is judged by the output,
- * of which nothing is asked. (A plain request for the WebSocket itself is answered by 426, whatever its query is.)
- */
-export function probePath(process: string, since = 'screen'): string {
-    if (/^(screen|now|-\d+)$/.test(since)) return process;
-    const at = encodeURIComponent(since);
-    return `${process}/output?since=${at}${/^\d+$/.test(since) ? `&until=${at}` : ''}`;
-}
-
-const SIZE_MAX = 4096;
-const isSize = (n: number) => Number.isInteger(n) && n >= 1 && n <= SIZE_MAX;
-
-function refusal(field: string, message: string, code = 'bad_query'): InvalidRequestError {
-    return new InvalidRequestError(`${message} (${code})`, { code, status: 400, problem: { code, field, detail: message, status: 400 } });
-}
-
-/** The rest of a query that a daemon refuses: no plain request has these, so nobody else would tell. */
-function refusalOf(query: Record<string, string>): InvalidRequestError | null {
-    if (!/^[!-~]{1,128}$/.test(query.client ?? '-')) {
-        return refusal('client', '"client" is 1 to 128 visible ASCII characters, without spaces');
-    }
-    const { name = '-' } = query;
-    if (name === '' || encode(name).length > 128 || /[\0-\x1f\x7f]/.test(name)) {
-        return refusal('name', '"name" is 1 to 128 bytes of text without control characters');
-    }
-    if (query.terminal === '0' && query.since === 'screen') return refusal('since', 'a screen is a snapshot, which "verbatim" leaves out');
-    return query.rows === undefined ? null : refusalOfSize(Number(query.rows), Number(query.cols));
-}
-
-function refusalOfSize(rows: number, cols: number): InvalidRequestError | null {
-    if (isSize(rows) && isSize(cols)) return null;
-    return refusal(isSize(rows) ? 'cols' : 'rows', `rows and cols are 1 to ${SIZE_MAX}`, 'bad_size');
-}
+export type { AttachOptions, ConnectionState, Dialer, StateInfo } from './attach.js';
 
 type ServerMessage = { type: string } & Record<string, unknown>;
 type Hello = Extract<api.WebSocketServerMessage, { type: 'hello' }>;
@@ -110,8 +31,6 @@ type Hello = Extract<api.WebSocketServerMessage, { type: 'hello' }>;
 const ACK_EVERY_BYTES = 64 * 1024;
 const FLUSH_MS = 2000;
 const SILENCE_MS = 45_000;
-/** So often is a silent line asked before it is given up. */
-const SILENT_TICKS = 3;
 /**
  * A daemon whose process does not read its input does not read the socket either, nor answer. More than what is
  * typed by hand on its way explains a silence, and is no sign of a dead line.
@@ -143,14 +62,12 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
     readonly #options: AttachOptions;
     readonly #backoff: BackoffOptions | null;
     readonly #input = new InputQueue();
+    readonly #silence: Silence;
     readonly #ready = deferred<void>();
     readonly #ended = deferred<ProcessStatus | null>();
     #hello: Deferred<void> | null = null;
     #socket: Socket | null = null;
     #timer: ReturnType<typeof setTimeout> | undefined;
-    #watch: ReturnType<typeof setInterval> | undefined;
-    #heard = false;
-    #silentTicks = 0;
     #state: ConnectionState = 'connecting';
     #attempt = 0;
     #lastError: Error | undefined;
@@ -189,6 +106,11 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         this.client = options.client ?? randomName('sdk-');
         this.#backoff = options.reconnect === false ? null : typeof options.reconnect === 'object' ? options.reconnect : {};
         this.#needsScreen = options.since === 'screen';
+        this.#silence = new Silence(options.silenceMs ?? SILENCE_MS, {
+            ask: () => this.#greeted && this.#socket?.send(PING),
+            excused: () => this.#input.pending > HELD_INPUT_BYTES,
+            lost: (reason) => this.#drop(reason),
+        });
         if (options.rows && options.cols) this.#window = { rows: options.rows, cols: options.cols };
         if (!dialer.WebSocket) {
             throw new TypeError('no WebSocket here: give one, as in new Sandbox({ url, token, WebSocket }) with that of the package "ws"');
@@ -421,11 +343,11 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         try {
             this.#socket = new Socket(this.#dialer.WebSocket!, this.#dialer.url(query, this.#id), this.#dialer.protocols, {
                 onText: (text) => {
-                    this.#heard = true;
+                    this.#silence.heard();
                     this.#guard(() => this.#onMessage(JSON.parse(text) as ServerMessage));
                 },
                 onBytes: (bytes) => {
-                    this.#heard = true;
+                    this.#silence.heard();
                     this.#guard(() => this.#onBytes(bytes));
                 },
                 onClose: (code, reason, opened) => this.#onClose(code, reason, opened, query),
@@ -434,37 +356,7 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
             this.#finish(err as Error);
             return;
         }
-        this.#listen();
-    }
-
-    /**
-     * A line may die without a word: a laptop that slept, a middlebox that forgot it. Ticks are counted and not
-     * time, so that a page whose timers are held back asks before it judges.
-     */
-    #listen(): void {
-        const { silenceMs = SILENCE_MS } = this.#options;
-        this.#deafen();
-        if (silenceMs <= 0) return;
-        this.#watch = setInterval(() => this.#tick(silenceMs), silenceMs / SILENT_TICKS);
-        (this.#watch as { unref?(): void }).unref?.();
-    }
-
-    #deafen(): void {
-        clearInterval(this.#watch);
-        this.#heard = false;
-        this.#silentTicks = 0;
-    }
-
-    #tick(silenceMs: number): void {
-        const quiet = !this.#heard && this.#input.pending <= HELD_INPUT_BYTES;
-        this.#heard = false;
-        this.#silentTicks = quiet ? this.#silentTicks + 1 : 0;
-        if (this.#silentTicks < SILENT_TICKS) {
-            if (this.#greeted) this.#socket?.send(PING);
-            return;
-        }
-        this.#socket?.drop();
-        this.#onClose(1006, `nothing was heard for ${silenceMs} ms`, true);
+        this.#silence.start();
     }
 
     /** Frames that make no sense end the connection: going on would make up output. */
@@ -479,7 +371,7 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
     #onClose(code: number, reason: string, opened: boolean, query: Record<string, string> = {}): void {
         this.#socket = null;
         this.#greeted = false;
-        this.#deafen();
+        this.#silence.stop();
         if (this.#state === 'closed') return;
         const final = this.#deleted
             ? new NotFoundError('the process was deleted', { code: 'no_such_process', status: 404 })
@@ -532,8 +424,12 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
     /** Gives up this socket and goes on with a new one, as after a cut. */
     reconnect(): void {
         if (this.#state === 'closed' || !this.#socket) return this.retryNow();
-        this.#socket.drop();
-        this.#onClose(1006, 'reconnect', true);
+        this.#drop('reconnect');
+    }
+
+    #drop(reason: string): void {
+        this.#socket?.drop();
+        this.#onClose(1006, reason, true);
     }
 
     // --- messages ---
@@ -676,7 +572,7 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
     #finish(failure: Error | null, status: ProcessStatus | null = null): void {
         if (this.#state === 'closed') return;
         clearTimeout(this.#timer);
-        this.#deafen();
+        this.#silence.stop();
         this.#stopSignal?.();
         this.#failure = failure;
         this.#greeted = false;

@@ -5,8 +5,9 @@
 import type * as api from './api.gen.js';
 import { base64, concat, decode, encode } from './bytes.js';
 import { type Camel, camelize } from './camel.js';
-import { type AttachOptions, Connection, type Dialer, probePath } from './connection.js';
+import { type AttachOptions, Connection, type Dialer } from './connection.js';
 import { ConnectionError, WaitTimeoutError } from './errors.js';
+import { probePath } from './handshake.js';
 import type { HttpClient } from './http.js';
 import { chunkOf, type OutputChunk, type ProcessStatus, type ProcessStatusWithOutput, statusOf } from './status.js';
 

@@ -28,6 +28,8 @@ const OUTAGE_MS = 30_000;
 const RETAIN_MS = 60_000;
 const GRACE_MS = 5000;
 
+const pathOf = (p: api.Process) => `/v1/processes/${encodeURIComponent(p.id)}`;
+
 /** A start may be asked for again when the answer was lost: the key makes it one start. */
 export async function start(http: HttpClient, { signal, ...json }: StartOptions): Promise<api.Process> {
     const headers = { 'Idempotency-Key': randomName('sdk-') };
@@ -118,24 +120,36 @@ async function end(http: HttpClient, path: string, graceMs: number): Promise<voi
     if (stays) await send('KILL');
 }
 
+/** The record at the end; kept for as long as was asked for from here on. */
+async function recordOf(http: HttpClient, started: api.Process, last: api.SseExit, retainMs?: number): Promise<api.Process> {
+    const path = pathOf(started);
+    try {
+        if (retainMs === undefined) return await http.json<api.Process>('GET', path);
+        return await http.json<api.Process>('PATCH', path, { json: { retainMs }, repeat: true });
+    } catch (err) {
+        // Somebody has dropped it meanwhile; how it ended is known all the same.
+        if (err instanceof NotFoundError) return { ...started, status: 'exited', exit: last.exit, exit_code: last.exit_code };
+        throw err;
+    }
+}
+
+function checkLimits(maxOutputBytes: number, outputEncoding: string): void {
+    const fits = Number.isInteger(maxOutputBytes) && maxOutputBytes >= 0 && maxOutputBytes <= OUTPUT_MAX_BYTES;
+    check(fits, 'max_output_bytes', `"max_output_bytes" is 0 to ${OUTPUT_MAX_BYTES}`);
+    check(outputEncoding === 'utf8' || outputEncoding === 'base64', 'output_encoding', '"output_encoding" is utf8 or base64');
+}
+
 export async function run(http: HttpClient, options: RunOptions): Promise<RunResult> {
     const { signal, maxOutputBytes = OUTPUT_BYTES, outputEncoding = 'utf8', onDetach = 'kill', retainMs, ...spec } = options;
-    check(
-        Number.isInteger(maxOutputBytes) && maxOutputBytes >= 0 && maxOutputBytes <= OUTPUT_MAX_BYTES,
-        'max_output_bytes',
-        `"max_output_bytes" is 0 to ${OUTPUT_MAX_BYTES}`,
-    );
-    check(outputEncoding === 'utf8' || outputEncoding === 'base64', 'output_encoding', '"output_encoding" is utf8 or base64');
+    checkLimits(maxOutputBytes, outputEncoding);
     signal?.throwIfAborted();
-
-    const pathOf = (p: api.Process) => `/v1/processes/${encodeURIComponent(p.id)}`;
     const stop = (p: api.Process) => {
         if (onDetach === 'kill') end(http, pathOf(p), spec.graceMs ?? GRACE_MS).catch(() => undefined);
     };
     const short = retainMs !== undefined && retainMs < RETAIN_MS;
     // The start is not given the signal: what was started has to be known to be ended.
     const starting = start(http, {
-        delivery: 'lossless',
+        delivery: 'lossless', // the answer has all of it, or the head and the tail: never a hole where we were slow
         holdMs: OUTAGE_MS,
         ...spec,
         onDetach: onDetach === 'kill' ? { killAfterMs: OUTAGE_MS } : onDetach,
@@ -150,18 +164,9 @@ export async function run(http: HttpClient, options: RunOptions): Promise<RunRes
         if (signal?.aborted) stop(started);
         throw err;
     }
-    const ended = await (
-        short
-            ? http.json<api.Process>('PATCH', pathOf(started), { json: { retainMs }, repeat: true, signal })
-            : http.json<api.Process>('GET', pathOf(started), { signal })
-    ).catch((err: unknown) => {
-        // Somebody has dropped the record meanwhile; how it ended is known all the same.
-        if (err instanceof NotFoundError) return { ...started, status: 'exited' as const, exit: last.exit, exit_code: last.exit_code };
-        throw err;
-    });
     return {
         ...gathered.result(outputEncoding),
-        process: statusOf(ended),
+        process: statusOf(await recordOf(http, started, last, short ? retainMs : undefined)),
         exit: camelize(last.exit),
         exitCode: last.exit_code,
         timedOut: last.exit.kind === 'timed_out',

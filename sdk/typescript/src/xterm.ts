@@ -8,9 +8,10 @@
 // and what a terminal would answer to queries in the replayed past is kept back.
 
 import { base64Url, encode } from './bytes.js';
-import { Connection, type ConnectionState as CoreState, type Dialer, probePath, type StateInfo } from './connection.js';
+import { Connection, type ConnectionState as CoreState, type Dialer, type StateInfo } from './connection.js';
 import { errorOfAnswer } from './errors.js';
 import type { ListenerEvent } from './events.js';
+import { probePath } from './handshake.js';
 import type { WebSocketClass } from './socket.js';
 import type { ProcessStatus } from './status.js';
 

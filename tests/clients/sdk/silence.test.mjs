@@ -71,4 +71,15 @@ withDaemon('the SDK on silent lines', {}, (d) => {
         await reading;
         await t.kill();
     });
+
+    it('a process that does not read is not taken for a dead line', async () => {
+        const p = await sandboxOf(d).processes.start({ command: 'sleep', args: ['60'], stdin: 'pipe' });
+        const states = [];
+        const c = await p.attach({ silenceMs, onStateChange: (state) => states.push(state) });
+        await c.write(new Uint8Array(500_000));
+        await holdsFor(3000, () => !states.includes('reconnecting'), 'the connection');
+        assert.ok(c.pendingInput > 0);
+        await c.close({ flushMs: 0 });
+        await p.kill();
+    });
 });
