@@ -26,6 +26,20 @@ export class CuttableWebSocket extends WebSocket {
 export const sandboxOf = (d, { role = 'own', ...more } = {}) =>
     new sdk.Sandbox({ url: d.url, token: d.tokens[role], WebSocket, ...more });
 
+/** A fetch that gives up when there is no answer for so long: Node's does after 5 minutes, and so do proxies. */
+export const impatient = (ms) => async (url, options) => {
+    const stop = new AbortController();
+    const timer = setTimeout(() => stop.abort(), ms);
+    const signal = AbortSignal.any([stop.signal, ...(options.signal ? [options.signal] : [])]);
+    try {
+        return await fetch(url, { ...options, signal });
+    } catch (err) {
+        throw stop.signal.aborted ? new TypeError('fetch failed', { cause: new Error('Headers Timeout Error') }) : err;
+    } finally {
+        clearTimeout(timer);
+    }
+};
+
 /** Everything up to the exit: bytes, exits, and what else came. */
 export async function collect(connection) {
     const parts = [];

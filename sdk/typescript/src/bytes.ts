@@ -3,7 +3,8 @@
 // bytes.ts - text and bytes, without Node's Buffer
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder();
+// A byte order mark is a character like any other: bytes of the middle may begin with one.
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 export const encode = (text: string): Uint8Array => encoder.encode(text);
 export const decode = (bytes: Uint8Array): string => decoder.decode(bytes);
@@ -17,10 +18,14 @@ export function bytesOf(data: string, encoding: string): Uint8Array {
     return out;
 }
 
+export function base64(bytes: Uint8Array): string {
+    const parts: string[] = [];
+    for (let i = 0; i < bytes.length; i += 8192) parts.push(String.fromCharCode(...bytes.subarray(i, i + 8192)));
+    return btoa(parts.join(''));
+}
+
 export function base64Url(text: string): string {
-    let binary = '';
-    for (const b of encode(text)) binary += String.fromCharCode(b);
-    return btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
+    return base64(encode(text)).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
 }
 
 export function concat(parts: readonly Uint8Array[]): Uint8Array {

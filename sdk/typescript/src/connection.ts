@@ -11,59 +11,33 @@
 // the daemon allows and no more.
 
 import type * as api from './api.gen.js';
+import type { AttachOptions, ConnectionState, Dialer, StateInfo } from './attach.js';
 import { type BackoffOptions, backoffDelay } from './backoff.js';
 import { concat, encode, randomName } from './bytes.js';
 import { camelize } from './camel.js';
 import { AuthError, ConnectionError, errorOfClose, HoldfastError, NotFoundError, ProtocolError } from './errors.js';
 import type { ConnectionEvent, ListenerEvent, Role, Stream, Viewer } from './events.js';
+import { refusalOf, refusalOfSize } from './handshake.js';
 import { HIGH_WATER_BYTES, InputQueue } from './input.js';
-import { Socket, type WebSocketClass } from './socket.js';
+import { Silence } from './silence.js';
+import { Socket } from './socket.js';
 import { type ProcessStatus, statusOf } from './status.js';
 
-export type ConnectionState = 'connecting' | 'connected' | 'reconnecting' | 'closed';
-
-export interface StateInfo {
-    /** Attempts in a row that have failed. */
-    attempt: number;
-    /** `reconnecting`: until the next attempt. */
-    delayMs?: number;
-    /** What ended the last socket, or the connection. */
-    error?: Error;
-}
-
-export interface AttachOptions {
-    /** Where to begin: an offset, `-N` for the last N bytes, `now`, or `screen`. 0 by default: all that is held. */
-    since?: number | string;
-    /** `ro` only watches. */
-    mode?: 'rw' | 'ro';
-    /** A name that stays the same over reconnects; random by default. */
-    client?: string;
-    /** The window of this viewer. */
-    rows?: number;
-    cols?: number;
-    /** false: the first cut is the end. */
-    reconnect?: boolean | BackoffOptions;
-    onStateChange?: (state: ConnectionState, info: StateInfo) => void;
-    /** Closes the connection; the process goes on. */
-    signal?: AbortSignal;
-    /** Gets every event at once instead of events(); acknowledge with ack(). */
-    onEvent?: (event: ListenerEvent) => void;
-}
-
-/** How sockets are made; apart from it a connection knows nothing of where the daemon is. */
-export interface Dialer {
-    WebSocket: WebSocketClass | undefined;
-    protocols: string[];
-    /** `id` is known after the first hello. */
-    url(query: Record<string, string>, id: string | undefined): string;
-    /** Asks why a handshake was refused, which a WebSocket does not tell; throws the reason. */
-    probe?(id: string | undefined): Promise<void>;
-}
+export type { AttachOptions, ConnectionState, Dialer, StateInfo } from './attach.js';
 
 type ServerMessage = { type: string } & Record<string, unknown>;
 type Hello = Extract<api.WebSocketServerMessage, { type: 'hello' }>;
 
 const ACK_EVERY_BYTES = 64 * 1024;
+const FLUSH_MS = 2000;
+const SILENCE_MS = 45_000;
+/**
+ * A daemon whose process does not read its input does not read the socket either, nor answer. More than what is
+ * typed by hand on its way explains a silence, and is no sign of a dead line.
+ */
+const HELD_INPUT_BYTES = 4096;
+/** Pings of the protocol cannot be seen in a browser; a message that the daemon does not know is answered. */
+const PING = JSON.stringify({ type: 'ping' });
 /** A new socket brings up to a window of output more; it is not opened before the consumer has come this far. */
 const QUEUE_MAX_BYTES = 4 * 1024 * 1024;
 
@@ -88,8 +62,10 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
     readonly #options: AttachOptions;
     readonly #backoff: BackoffOptions | null;
     readonly #input = new InputQueue();
+    readonly #silence: Silence;
     readonly #ready = deferred<void>();
     readonly #ended = deferred<ProcessStatus | null>();
+    #hello: Deferred<void> | null = null;
     #socket: Socket | null = null;
     #timer: ReturnType<typeof setTimeout> | undefined;
     #state: ConnectionState = 'connecting';
@@ -120,7 +96,8 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
 
     #queue: ConnectionEvent[] = [];
     #queuedBytes = 0;
-    #wake: (() => void) | null = null;
+    /** Of the loops that wait; there may be several. */
+    #wakers = new Set<() => void>();
     #stopSignal: (() => void) | undefined;
 
     constructor(dialer: Dialer, options: AttachOptions = {}) {
@@ -129,6 +106,11 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         this.client = options.client ?? randomName('sdk-');
         this.#backoff = options.reconnect === false ? null : typeof options.reconnect === 'object' ? options.reconnect : {};
         this.#needsScreen = options.since === 'screen';
+        this.#silence = new Silence(options.silenceMs ?? SILENCE_MS, {
+            ask: () => this.#greeted && this.#socket?.send(PING),
+            excused: () => this.#input.pending > HELD_INPUT_BYTES,
+            lost: (reason) => this.#drop(reason),
+        });
         if (options.rows && options.cols) this.#window = { rows: options.rows, cols: options.cols };
         if (!dialer.WebSocket) {
             throw new TypeError('no WebSocket here: give one, as in new Sandbox({ url, token, WebSocket }) with that of the package "ws"');
@@ -202,7 +184,7 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
     /** Until the daemon has taken all that was written. */
     flush(options: { signal?: AbortSignal } = {}): Promise<void> {
         if (this.#state === 'closed' && this.#input.pending > 0) {
-            return Promise.reject(this.#failure ?? new ConnectionError('the connection is closed', { code: 'closed' }));
+            return Promise.reject(this.#closed());
         }
         return this.#input.taken(this.#input.end, options.signal);
     }
@@ -218,19 +200,30 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
 
     /** This viewer's window; the size policy of the terminal decides what comes of it. */
     async resize(rows: number, cols: number): Promise<void> {
+        const wrong = refusalOfSize(rows, cols);
+        if (wrong) throw wrong; // it would be asked for again after a cut, and no socket would open
         this.#window = { rows, cols };
         this.#control({ type: 'resize', rows, cols });
     }
 
+    /** Sent as soon as there is a line; rejects if there will be none. */
     async signal(signal: string | number, target?: 'group' | 'leader' | 'foreground' | 'tree'): Promise<void> {
-        await this.ready;
+        while (!this.#greeted) await this.#nextHello();
         this.#control({ type: 'signal', signal, ...(target ? { target } : {}) });
     }
 
+    #nextHello(): Promise<void> {
+        if (this.#state === 'closed') return Promise.reject(this.#closed());
+        this.#hello ??= deferred<void>();
+        return this.#hello.promise;
+    }
+
+    #closed(): Error {
+        return this.#failure ?? new ConnectionError('the connection is closed', { code: 'closed' });
+    }
+
     #mayWrite(): void {
-        if (this.#state === 'closed') {
-            throw this.#failure ?? new ConnectionError('the connection is closed', { code: 'closed' });
-        }
+        if (this.#state === 'closed') throw this.#closed();
         if (this.readOnly) throw new AuthError('this connection may only watch', { code: 'forbidden', status: 403 });
     }
 
@@ -249,29 +242,39 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
 
     // --- the way out ---
 
-    /** Events in order, the exit last. Leaving the loop keeps the connection; events() goes on where it was. */
+    /**
+     * Events in order, the exit last. Leaving the loop keeps the connection; events() goes on where it was. Of several
+     * loops at a time each event goes to one, and the end to all.
+     */
     async *events(options: { signal?: AbortSignal } = {}): AsyncGenerator<ConnectionEvent, void, void> {
         const { signal } = options;
-        const stop = () => this.#wake?.();
+        const stop = () => this.#wake();
         signal?.addEventListener('abort', stop, { once: true });
         try {
             for (;;) {
                 signal?.throwIfAborted();
                 const event = this.#queue.shift();
                 if (event) {
-                    yield event;
+                    // Before it is handed over: a loop that is left with this event does not come back to here.
                     this.#consumed(event);
+                    yield event;
                     if (event.type === 'exit') return;
                 } else if (this.#state === 'closed') {
                     if (this.#failure) throw this.#failure;
                     return;
                 } else {
-                    await new Promise<void>((wake) => (this.#wake = wake));
+                    await new Promise<void>((wake) => this.#wakers.add(wake));
                 }
             }
         } finally {
             signal?.removeEventListener('abort', stop);
         }
+    }
+
+    #wake(): void {
+        const waiting = [...this.#wakers];
+        this.#wakers.clear();
+        waiting.forEach((wake) => wake());
     }
 
     [Symbol.asyncIterator](): AsyncGenerator<ConnectionEvent, void, void> {
@@ -302,7 +305,7 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         if (event.type === 'hello' || event.type === 'replay_done') return;
         if (event.type === 'output' || event.type === 'snapshot') this.#queuedBytes += event.data.length;
         this.#queue.push(event);
-        this.#wake?.();
+        this.#wake();
     }
 
     // --- sockets ---
@@ -325,20 +328,35 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         this.#setState(this.#everGreeted || this.#attempt > 0 ? 'reconnecting' : 'connecting', { error: this.#lastError });
         const query: Record<string, string> = { since: this.#since(), client: this.client, ack: '1' };
         if (this.#options.mode === 'ro') query.mode = 'ro';
+        if (this.#options.name !== undefined) query.name = this.#options.name;
+        if (this.#options.verbatim) query.terminal = '0';
         if (this.#window) Object.assign(query, { rows: String(this.#window.rows), cols: String(this.#window.cols) });
+        const wrong = refusalOf(query);
+        if (wrong) {
+            this.#finish(wrong);
+            return;
+        }
         this.#greeted = false;
         this.#stream = undefined;
         this.#snapshot = null;
         this.#eofSent = false;
         try {
             this.#socket = new Socket(this.#dialer.WebSocket!, this.#dialer.url(query, this.#id), this.#dialer.protocols, {
-                onText: (text) => this.#guard(() => this.#onMessage(JSON.parse(text) as ServerMessage)),
-                onBytes: (bytes) => this.#guard(() => this.#onBytes(bytes)),
-                onClose: (code, reason, opened) => this.#onClose(code, reason, opened),
+                onText: (text) => {
+                    this.#silence.heard();
+                    this.#guard(() => this.#onMessage(JSON.parse(text) as ServerMessage));
+                },
+                onBytes: (bytes) => {
+                    this.#silence.heard();
+                    this.#guard(() => this.#onBytes(bytes));
+                },
+                onClose: (code, reason, opened) => this.#onClose(code, reason, opened, query),
             });
         } catch (err) {
             this.#finish(err as Error);
+            return;
         }
+        this.#silence.start();
     }
 
     /** Frames that make no sense end the connection: going on would make up output. */
@@ -350,9 +368,10 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         }
     }
 
-    #onClose(code: number, reason: string, opened: boolean): void {
+    #onClose(code: number, reason: string, opened: boolean, query: Record<string, string> = {}): void {
         this.#socket = null;
         this.#greeted = false;
+        this.#silence.stop();
         if (this.#state === 'closed') return;
         const final = this.#deleted
             ? new NotFoundError('the process was deleted', { code: 'no_such_process', status: 404 })
@@ -365,16 +384,16 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         }
         this.#lastError = new ConnectionError(`the connection was lost (${code}${reason ? ` ${reason}` : ''})`, { code: 'lost' });
         if (opened || !this.#dialer.probe) this.#retry();
-        else void this.#ask(this.#dialer.probe.bind(this.#dialer));
+        else void this.#ask(query);
     }
 
     /** A refused handshake has a reason that only an ordinary request tells. */
-    async #ask(probe: NonNullable<Dialer['probe']>): Promise<void> {
+    async #ask(query: Record<string, string>): Promise<void> {
         try {
-            await probe(this.#id);
+            await this.#dialer.probe!(this.#id, query);
         } catch (err) {
             const status = (err as HoldfastError).status;
-            if (status !== undefined && [400, 401, 403, 404, 410].includes(status)) {
+            if (status !== undefined && [400, 401, 403, 404, 410, 416].includes(status)) {
                 this.#finish(err as Error);
                 return;
             }
@@ -405,8 +424,12 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
     /** Gives up this socket and goes on with a new one, as after a cut. */
     reconnect(): void {
         if (this.#state === 'closed' || !this.#socket) return this.retryNow();
-        this.#socket.drop();
-        this.#onClose(1006, 'reconnect', true);
+        this.#drop('reconnect');
+    }
+
+    #drop(reason: string): void {
+        this.#socket?.drop();
+        this.#onClose(1006, reason, true);
     }
 
     // --- messages ---
@@ -463,7 +486,9 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
             case 'notice':
                 if (m.code === 'deleted') this.#deleted = true;
                 return this.#emit({ ...m, type: 'notice', code: String(m.code) });
-            case 'error': return this.#onRefusal(String(m.code), String(m.detail ?? ''));
+            case 'error':
+                if (m.field === 'type') return; // the answer to our ping
+                return this.#onRefusal(String(m.code), String(m.detail ?? ''));
             case 'exit': return this.#onExit(m);
             default: // A newer daemon may say more than we know.
         }
@@ -504,6 +529,8 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         }
         this.ack(this.#ackable);
         this.#ready.resolve();
+        this.#hello?.resolve();
+        this.#hello = null;
         this.#pump();
     }
 
@@ -545,25 +572,31 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
     #finish(failure: Error | null, status: ProcessStatus | null = null): void {
         if (this.#state === 'closed') return;
         clearTimeout(this.#timer);
+        this.#silence.stop();
         this.#stopSignal?.();
         this.#failure = failure;
         this.#greeted = false;
         this.#socket?.drop();
         this.#socket = null;
-        const closed = failure ?? new ConnectionError('the connection is closed', { code: 'closed' });
+        const closed = this.#closed();
         this.#input.fail(closed);
         this.#ready.reject(closed);
+        this.#hello?.reject(closed);
         if (failure && !status) this.#ended.reject(failure);
         else this.#ended.resolve(status);
         this.#setState('closed', failure ? { error: failure } : {});
-        this.#wake?.();
+        this.#wake();
     }
 
-    /** Ends the connection; the process goes on. Input that was written is sent first, for at most two seconds. */
-    async close(): Promise<void> {
-        if (this.#state === 'connected' && this.#input.pending > 0) {
+    /**
+     * Ends the connection; the process goes on. Input that was written is sent first, for at most `flushMs` (2000), also
+     * when the line is down just now.
+     */
+    async close({ flushMs = FLUSH_MS }: { flushMs?: number } = {}): Promise<void> {
+        if (this.#state !== 'closed' && this.#input.pending > 0 && flushMs > 0) {
             const stop = new AbortController();
-            const timer = setTimeout(() => stop.abort(), 2000);
+            const timer = setTimeout(() => stop.abort(), flushMs);
+            this.retryNow();
             await this.flush({ signal: stop.signal }).catch(() => undefined);
             clearTimeout(timer);
         }

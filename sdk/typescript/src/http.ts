@@ -25,6 +25,8 @@ export interface ClientOptions {
     headers?: Record<string, string>;
     /** How often and how fast calls that may be repeated are repeated; 6 times by default. */
     retry?: BackoffOptions;
+    /** One request of wait() waits for so long, 60000, and one of waitFor() four times that: fetch on Node and most proxies give up at five minutes. */
+    waitSliceMs?: number;
 }
 
 type QueryValue = string | number | boolean | null | undefined;
@@ -53,6 +55,7 @@ export class HttpClient {
     readonly base: string;
     readonly token?: string;
     readonly WebSocket?: WebSocketClass;
+    readonly waitSliceMs: number;
     readonly #fetch: typeof fetch;
     readonly #headers: Record<string, string>;
     readonly #retry: BackoffOptions;
@@ -64,6 +67,7 @@ export class HttpClient {
         this.base = url.replace(/\/+$/, '');
         this.token = options.token;
         this.WebSocket = options.WebSocket ?? (globalThis as { WebSocket?: WebSocketClass }).WebSocket;
+        this.waitSliceMs = options.waitSliceMs ?? 60_000;
         this.#fetch = options.fetch ?? ((...args) => globalThis.fetch(...args));
         this.#headers = { ...(options.token ? { Authorization: `Bearer ${options.token}` } : {}), ...options.headers };
         this.#retry = { baseMs: 50, maxMs: 2000, maxAttempts: 6, ...options.retry };

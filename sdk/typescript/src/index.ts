@@ -10,7 +10,9 @@ export type {
     RunResult,
     SandboxEvent,
     SessionOptions,
+    SessionRunOptions,
     SessionRunResult,
+    SessionStatus,
     StartOptions,
     TerminalOptions,
 } from './sandbox.js';
@@ -20,6 +22,7 @@ export type {
     InputOptions,
     Link,
     LinkOptions,
+    NewLink,
     OutputOptions,
     ScreenOptions,
     UpdateOptions,

@@ -3,10 +3,11 @@
 // process.ts - one process of a sandbox, with or without a terminal
 
 import type * as api from './api.gen.js';
-import { concat, decode, encode } from './bytes.js';
+import { base64, concat, decode, encode } from './bytes.js';
 import { type Camel, camelize } from './camel.js';
 import { type AttachOptions, Connection, type Dialer } from './connection.js';
 import { ConnectionError, WaitTimeoutError } from './errors.js';
+import { probePath } from './handshake.js';
 import type { HttpClient } from './http.js';
 import { chunkOf, type OutputChunk, type ProcessStatus, type ProcessStatusWithOutput, statusOf } from './status.js';
 
@@ -18,14 +19,7 @@ export interface WaitOptions extends CallOptions {
     timeoutMs?: number;
     includeOutput?: boolean;
 }
-export type WaitCondition =
-    | { text: string }
-    | { regex: string }
-    | { quietMs: number }
-    | { exit: true }
-    | { prompt: true }
-    | { port: number }
-    | { blockedOnTty: true };
+export type WaitCondition = Camel<api.WaitCondition>;
 export interface WaitForOptions extends CallOptions {
     /** Where the search begins; by default at the oldest byte that is held. */
     from?: number;
@@ -48,16 +42,17 @@ export interface OutputOptions extends CallOptions {
 export interface ScreenOptions extends CallOptions {
     /** `text` by default. */
     format?: 'text' | 'ansi' | 'html' | 'svg';
+    /** So many lines that have scrolled away, in front. */
+    scrollback?: number;
 }
 export type UpdateOptions = Camel<api.PatchRequest>;
-export interface LinkOptions extends CallOptions {
-    role?: 'own' | 'type' | 'watch';
-    [key: string]: unknown;
-}
-export type Link = Record<string, unknown> & { id?: string; url?: string };
+export type LinkOptions = Camel<api.LinkRequest> & CallOptions;
+export type Link = Camel<api.Link>;
+/** The only time that `token` and `url` are told. */
+export type NewLink = Camel<api.NewLink>;
 
-/** One request waits no longer than this: undici and most proxies give up at five minutes. */
-const WAIT_SLICE_MS = 60_000;
+/** waitFor() asks for longer at a time: a search begins anew with each request. */
+const WAIT_FOR_SLICES = 4;
 /** What DELETE and kill() give a process to go. */
 const KILL_WAIT_MS = 5000;
 
@@ -100,7 +95,7 @@ export class Process {
         const { timeoutMs, includeOutput = false, signal } = options;
         const end = timeoutMs === undefined ? Infinity : Date.now() + timeoutMs;
         for (;;) {
-            const slice = Math.max(0, Math.min(WAIT_SLICE_MS, end - Date.now()));
+            const slice = Math.max(0, Math.min(this.http.waitSliceMs, end - Date.now()));
             const p = await this.http.json<api.WaitedProcess>('GET', `${this.path}/wait`, { query: { timeout_ms: Math.ceil(slice) }, signal });
             const { timed_out: timedOut, ...process } = p as api.Process & { timed_out: boolean };
             if (!timedOut) return this.#update(process, includeOutput, signal);
@@ -115,10 +110,27 @@ export class Process {
     async waitFor(until: WaitCondition | WaitCondition[], options: WaitForOptions = {}): Promise<WaitForResult> {
         const { from, timeoutMs, signal } = options;
         const end = timeoutMs === undefined ? Infinity : Date.now() + timeoutMs;
+        const sliceMs = this.http.waitSliceMs;
+        const conditions = [until].flat();
+        // The shortest silence is the first to be met. One that is too long for a request is put together from several,
+        // each counting from where the last one ended.
+        const quietMs = Math.min(...conditions.map((c) => ('quietMs' in c ? c.quietMs : Infinity)));
+        let quiet = 0;
+        let next: number | undefined;
         for (;;) {
-            const slice = Math.max(0, Math.min(4 * WAIT_SLICE_MS, end - Date.now()));
-            const json = { until: [until].flat(), from, timeoutMs: Math.ceil(slice) };
+            const slice = Math.max(0, Math.min(WAIT_FOR_SLICES * sliceMs, end - Date.now()));
+            const part = Math.min(quietMs - quiet, sliceMs);
+            const asked = conditions.map((c) => ('quietMs' in c ? { quietMs: part } : c));
+            const json = { until: asked, from, timeoutMs: Math.ceil(slice) };
             const answer = await this.http.json<api.WaitAnswer>('POST', `${this.path}/wait`, { json, signal, repeat: true });
+            if (answer.matched === 'quiet_ms') {
+                quiet = (answer.next === next ? quiet : 0) + part;
+                next = answer.next;
+                if (quiet < quietMs) continue;
+                answer.index = conditions.findIndex((c) => 'quietMs' in c && c.quietMs === quietMs);
+            } else {
+                quiet = 0;
+            }
             if (!answer.timed_out || Date.now() >= end) return camelize(answer) as WaitForResult;
         }
     }
@@ -147,8 +159,8 @@ export class Process {
             WebSocket: http.WebSocket,
             protocols: http.protocols,
             url: (query) => http.webSocketUrl(`${path}/connect`, query),
-            probe: async () => {
-                await http.request('GET', path, { repeat: false });
+            probe: async (_, { since }) => {
+                await http.request('GET', probePath(path, since), { repeat: false });
             },
         };
     }
@@ -184,7 +196,7 @@ export class Process {
         const { keys, eof, signal } = options;
         const answer = keys
             ? await this.http.json<api.InputAnswer>('POST', `${this.path}/input`, {
-                  json: { data: typeof data === 'string' ? data : decode(data), keys, ...(eof ? { eof } : {}) },
+                  json: { ...(typeof data === 'string' ? { data } : { data: base64(data), encoding: 'base64' }), keys, ...(eof ? { eof } : {}) },
                   signal,
               })
             : await this.http.json<api.InputAnswer>('POST', `${this.path}/input`, {
@@ -231,13 +243,14 @@ export class Process {
 
     /** What a person would see. */
     async screen(options: ScreenOptions = {}): Promise<string> {
-        const { format = 'text', signal } = options;
-        return (await this.http.request('GET', `${this.path}/screen`, { query: { format }, signal })).text();
+        const { format = 'text', scrollback, signal } = options;
+        return (await this.http.request('GET', `${this.path}/screen`, { query: { format, scrollback }, signal })).text();
     }
 
     /** The same with cursor, title, size and offset. */
-    async screenState(options: CallOptions = {}): Promise<Record<string, unknown>> {
-        return camelize(await this.http.json<Record<string, unknown>>('GET', `${this.path}/screen`, { query: { format: 'json' }, ...options }));
+    async screenState(options: CallOptions & { scrollback?: number } = {}): Promise<Camel<api.Screen>> {
+        const { scrollback, signal } = options;
+        return camelize(await this.http.json<api.Screen>('GET', `${this.path}/screen`, { query: { format: 'json', scrollback }, signal }));
     }
 
     /** An asciicast of the output that is held. */
@@ -247,10 +260,10 @@ export class Process {
 
     /** Links that let others in. */
     readonly links = {
-        create: async ({ signal, ...json }: LinkOptions = {}): Promise<Link> =>
-            camelize(await this.http.json<Link>('POST', `${this.path}/links`, { json, signal })) as Link,
+        create: async ({ signal, ...json }: LinkOptions): Promise<NewLink> =>
+            camelize(await this.http.json<api.NewLink>('POST', `${this.path}/links`, { json, signal })),
         list: async (options: CallOptions = {}): Promise<Link[]> =>
-            (camelize(await this.http.json<{ links: Link[] }>('GET', `${this.path}/links`, options)) as { links: Link[] }).links,
+            camelize(await this.http.json<api.LinkList>('GET', `${this.path}/links`, options)).links,
         revoke: async (id: string, options: CallOptions = {}): Promise<void> => {
             await this.http.request('DELETE', `${this.path}/links/${encodeURIComponent(id)}`, options);
         },

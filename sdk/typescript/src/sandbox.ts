@@ -4,15 +4,14 @@
 
 import type * as api from './api.gen.js';
 import { backoffDelay, sleep } from './backoff.js';
-import { randomName } from './bytes.js';
 import { type Camel, camelize } from './camel.js';
 import { ConnectionError, HoldfastError } from './errors.js';
 import { type ClientOptions, HttpClient } from './http.js';
 import { type CallOptions, Process, Terminal } from './process.js';
+import { run, type RunOptions, type RunResult, start, type StartOptions } from './run.js';
 import { serverSentEvents } from './sse.js';
 import { type ProcessStatus, type ProcessStatusWithOutput, statusOf } from './status.js';
 
-export type StartOptions = Camel<api.CreateRequest> & CallOptions;
 export type TerminalOptions = Omit<StartOptions, 'command' | 'pty' | 'stdin'> & {
     /** `/bin/sh` by default. */
     command?: string;
@@ -20,8 +19,6 @@ export type TerminalOptions = Omit<StartOptions, 'command' | 'pty' | 'stdin'> & 
     rows?: number;
     cols?: number;
 };
-export type RunOptions = Camel<api.RunRequest> & CallOptions;
-export type RunResult = Omit<Camel<api.RunAnswer>, 'process'> & { process: ProcessStatus };
 export interface ListOptions extends CallOptions {
     status?: 'running' | 'exited';
     pty?: boolean;
@@ -61,12 +58,6 @@ async function* pages(http: HttpClient, { signal, sessionId, ...filters }: ListO
         left -= page.processes.length;
         after = page.next ?? undefined;
     } while (after && left > 0);
-}
-
-/** A start may be asked for again when the answer was lost: the key makes it one start. */
-async function start(http: HttpClient, { signal, ...json }: StartOptions): Promise<api.Process> {
-    const headers = { 'Idempotency-Key': randomName('sdk-') };
-    return http.json<api.Process>('POST', '/v1/processes', { json, headers, signal, repeat: true });
 }
 
 export class Terminals {
@@ -111,11 +102,13 @@ export class Processes {
         return this.#wrap(await start(this.#http, o));
     }
 
-    /** Runs to the end: output and exit in one answer. A string is a shell line. An exit code is no error. */
+    /**
+     * Runs to the end, however long that takes: output and exit in one answer. A string is a shell line. An exit code is
+     * no error. If the signal is aborted, or nobody listens for half a minute, the command is ended, unless
+     * `onDetach` is `keep`.
+     */
     async run(options: RunOptions | string, more: Omit<RunOptions, 'command'> = {}): Promise<RunResult> {
-        const { signal, ...json } = typeof options === 'string' ? { shell: true, ...more, command: options } : options;
-        const answer = await this.#http.json<api.RunAnswer>('POST', '/v1/processes/run', { json, signal });
-        return { ...(camelize(answer) as Camel<api.RunAnswer>), process: statusOf(answer.process) };
+        return run(this.#http, typeof options === 'string' ? { shell: true, ...more, command: options } : options);
     }
 
     async get(id: string, includeOutput = false, options: CallOptions = {}): Promise<Process> {
@@ -135,14 +128,10 @@ export class Processes {
     }
 }
 
-export interface SessionOptions extends CallOptions {
-    id?: string;
-    cwd?: string;
-    env?: Record<string, string | null>;
-    shell?: string;
-}
-export type SessionStatus = { id: string } & Record<string, unknown>;
-export type SessionRunResult = { exitCode?: number | null; output?: string } & Record<string, unknown>;
+export type SessionOptions = Camel<api.SessionCreateRequest> & CallOptions;
+export type SessionStatus = Camel<api.Session>;
+export type SessionRunOptions = Omit<Camel<api.SessionRunRequest>, 'command'> & CallOptions;
+export type SessionRunResult = Camel<api.SessionRunAnswer>;
 
 /** A group of processes with a shell that stays: directory, variables and functions outlive a command. */
 export class Session {
@@ -160,9 +149,13 @@ export class Session {
         return `/v1/sessions/${encodeURIComponent(this.id)}`;
     }
 
-    async run(command: string, options: CallOptions & { timeoutMs?: number; source?: string } = {}): Promise<SessionRunResult> {
+    /**
+     * Runs in the shell, to the end. It is one request, and the daemon has no call to come back to it: where fetch gives
+     * up without an answer (Node's after five minutes), so does this.
+     */
+    async run(command: string, options: SessionRunOptions = {}): Promise<SessionRunResult> {
         const { signal, ...rest } = options;
-        return camelize(await this.#http.json<SessionRunResult>('POST', `${this.#path}/run`, { json: { command, ...rest }, signal })) as SessionRunResult;
+        return camelize(await this.#http.json<api.SessionRunAnswer>('POST', `${this.#path}/run`, { json: { command, ...rest }, signal }));
     }
 
     /** Every command with its output and exit, as text for people and models. */
@@ -184,17 +177,17 @@ export class Sessions {
     }
 
     async create({ signal, ...json }: SessionOptions = {}): Promise<Session> {
-        return new Session(this.#http, camelize(await this.#http.json<SessionStatus>('POST', '/v1/sessions', { json, signal })) as SessionStatus);
+        return new Session(this.#http, camelize(await this.#http.json<api.Session>('POST', '/v1/sessions', { json, signal })));
     }
 
     async get(id: string, options: CallOptions = {}): Promise<Session> {
-        const s = await this.#http.json<SessionStatus>('GET', `/v1/sessions/${encodeURIComponent(id)}`, options);
-        return new Session(this.#http, camelize(s) as SessionStatus);
+        const s = await this.#http.json<api.Session>('GET', `/v1/sessions/${encodeURIComponent(id)}`, options);
+        return new Session(this.#http, camelize(s));
     }
 
     async list(options: CallOptions = {}): Promise<Session[]> {
-        const { sessions } = await this.#http.json<{ sessions: SessionStatus[] }>('GET', '/v1/sessions', options);
-        return sessions.map((s) => new Session(this.#http, camelize(s) as SessionStatus));
+        const { sessions } = await this.#http.json<api.SessionList>('GET', '/v1/sessions', options);
+        return sessions.map((s) => new Session(this.#http, camelize(s)));
     }
 }
 
@@ -240,14 +233,21 @@ export class Sandbox {
         return { ...camelize(t), url: this.#http.base + t.url } as Camel<api.Ticket>;
     }
 
-    /** What happens to processes, for as long as you listen; survives cuts without missing an event. */
+    /**
+     * What happens to processes, for as long as you listen; survives cuts without missing an event. Throws if there is
+     * no daemon to begin with.
+     */
     async *events(options: EventsOptions = {}): AsyncGenerator<SandboxEvent, void, void> {
         const { signal, sessionId, all, ...filters } = options;
         let since = options.since;
+        let listened = false;
         for (let attempt = 0; ; attempt++) {
             try {
                 const query = { ...filters, session_id: sessionId, all: all ? 1 : undefined, since };
-                const answer = await this.#http.request('GET', '/v1/events', { query, headers: { Accept: 'text/event-stream' }, signal, repeat: false });
+                const headers = { Accept: 'text/event-stream' };
+                // Where nobody has ever answered nobody may be; that is told like the failure of any other call.
+                const answer = await this.#http.request('GET', '/v1/events', { query, headers, signal, repeat: !listened });
+                listened = true;
                 for await (const e of serverSentEvents(answer.body!)) {
                     attempt = 0;
                     since = e.id === undefined ? since : Number(e.id);
@@ -256,7 +256,7 @@ export class Sandbox {
             } catch (err) {
                 signal?.throwIfAborted();
                 const cut = !(err instanceof HoldfastError) || err instanceof ConnectionError || err.retryable;
-                if (!cut) throw err;
+                if (!cut || !listened) throw err;
             }
             // Without a place to go on from, what happens until the stream is back would be missed in silence.
             if (since === undefined) yield { type: 'reset', id: 0, first: 0, next: 0 };
@@ -273,4 +273,4 @@ function eventOf(name: string, data: string, id: number): SandboxEvent {
     return { type, id, time, process: statusOf(process as api.Process) } as SandboxEvent;
 }
 
-export type { ProcessStatus, ProcessStatusWithOutput };
+export type { ProcessStatus, ProcessStatusWithOutput, RunOptions, RunResult, StartOptions };

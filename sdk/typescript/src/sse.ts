@@ -8,7 +8,22 @@ export interface ServerSentEvent {
     id: string | undefined;
 }
 
-/** Events as they come; ends with the stream, throws when it is cut. */
+/** The daemon says something every 15 s; who is silent for three of these is gone, whatever the system thinks. */
+const SILENCE_MS = 45_000;
+
+async function read(reader: ReadableStreamDefaultReader<Uint8Array>) {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<never>((_, reject) => {
+        timer = setTimeout(() => reject(new Error(`nothing was heard for ${SILENCE_MS} ms`)), SILENCE_MS);
+    });
+    try {
+        return await Promise.race([reader.read(), late]);
+    } finally {
+        clearTimeout(timer);
+    }
+}
+
+/** Events as they come; ends with the stream, throws when it is cut or silent. */
 export async function* serverSentEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerSentEvent> {
     const reader = body.getReader();
     const decoder = new TextDecoder();
@@ -18,7 +33,7 @@ export async function* serverSentEvents(body: ReadableStream<Uint8Array>): Async
     let id: string | undefined;
     try {
         for (;;) {
-            const { done, value } = await reader.read();
+            const { done, value } = await read(reader);
             if (done) return;
             rest += decoder.decode(value, { stream: true });
             // A lone \r at the end may be the half of a \r\n that is still to come.

@@ -9,7 +9,9 @@
 
 import { base64Url, encode } from './bytes.js';
 import { Connection, type ConnectionState as CoreState, type Dialer, type StateInfo } from './connection.js';
+import { errorOfAnswer } from './errors.js';
 import type { ListenerEvent } from './events.js';
+import { probePath } from './handshake.js';
 import type { WebSocketClass } from './socket.js';
 import type { ProcessStatus } from './status.js';
 
@@ -46,6 +48,8 @@ export interface HoldfastAddonOptions {
     /** true by default. */
     reconnect?: boolean;
     onStateChange?: (state: ConnectionState, error?: Error, info?: StateInfo) => void;
+    /** A line on which nothing was heard for about so long is lost; 45000, 0: never. */
+    silenceMs?: number;
     /** `ro` only watches. */
     mode?: 'rw' | 'ro';
     /** Where to begin; `screen` by default. */
@@ -140,6 +144,7 @@ export class HoldfastAddon {
             mode: this.#options.mode,
             client: this.#options.client,
             reconnect: this.#options.reconnect ?? true,
+            silenceMs: this.#options.silenceMs,
             rows,
             cols,
             onStateChange: (state, info) => epoch === this.#epoch && this.#changed(state, info),
@@ -155,7 +160,8 @@ export class HoldfastAddon {
         this.#connection = undefined;
         if (!connection) return;
         this.#epoch++;
-        void connection.close();
+        // One that is not connected would come back beside its successor, which has the same name, and replace it.
+        void connection.close(connection.state === 'connected' ? {} : { flushMs: 0 });
         this.#setState('disconnected');
     }
 
@@ -172,7 +178,7 @@ export class HoldfastAddon {
             WebSocket: o.WebSocket ?? (globalThis as { WebSocket?: WebSocketClass }).WebSocket,
             protocols: ['holdfast.v1', ...(o.token ? [`holdfast.bearer.${base64Url(o.token)}`] : [])],
             url: (query, id) => this.#url(query, id),
-            probe: o.getWebSocketUrl ? undefined : (id) => this.#probe(id),
+            probe: o.getWebSocketUrl ? undefined : (id, { since }) => this.#probe(id, since),
         };
     }
 
@@ -198,14 +204,14 @@ export class HoldfastAddon {
         return url.href;
     }
 
-    async #probe(id: string | undefined): Promise<void> {
+    async #probe(id: string | undefined, since: string | undefined): Promise<void> {
         const process = id ?? this.#target.processId;
         const { token } = this.#options;
-        const path = process ? `/v1/processes/${encodeURIComponent(process)}` : '/v1/info';
+        const path = process ? probePath(`/v1/processes/${encodeURIComponent(process)}`, since) : '/v1/info';
         const answer = await fetch(this.#base().replace(/^ws/, 'http') + path, {
             headers: token ? { Authorization: `Bearer ${token}` } : {},
         });
-        if (!answer.ok) throw Object.assign(new Error(`the daemon answered ${answer.status}`), { status: answer.status });
+        if (!answer.ok) throw errorOfAnswer(answer.status, await answer.text());
     }
 
     // --- states ---
@@ -313,7 +319,7 @@ export class HoldfastAddon {
         this.#resizeTimer = setTimeout(() => {
             this.#resizeTimer = undefined;
             const terminal = this.#terminal;
-            if (terminal && !this.#connection?.readOnly) void this.#connection?.resize(terminal.rows, terminal.cols);
+            if (terminal && !this.#connection?.readOnly) this.#connection?.resize(terminal.rows, terminal.cols).catch(() => undefined);
         }, this.#options.resizeDelayMs ?? 100);
     }
 }

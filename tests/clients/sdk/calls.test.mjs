@@ -53,6 +53,26 @@ withDaemon('the SDK', {}, (d) => {
         assert.equal(removed.exit.by, 'api');
     });
 
+    it('types bytes that are no text with keys behind them', async () => {
+        const t = await sandbox().terminal.create({ command: 'sh', args: ['-c', 'stty raw -echo; echo ready; head -c 3 | od -An -tx1'] });
+        await t.waitFor({ text: 'ready' });
+        assert.equal((await t.input(new Uint8Array([0xff, 0xfe]), { keys: ['Enter'] })).acceptedBytes, 3);
+        assert.match((await t.wait({ includeOutput: true })).text, /ff fe 0d/);
+    });
+
+    it('waits for a silence that is longer than a request may take', async () => {
+        const s = sandboxOf(d, { fetch: sdk.impatient(1000), waitSliceMs: 200 });
+        const p = await s.processes.start('for i in 1 2 3; do sleep 0.3; echo $i; done; exec sleep 60');
+        const began = Date.now();
+        const until = [{ text: 'never' }, { quietMs: 9000 }, { quietMs: 1500 }];
+        const met = await p.waitFor(until, { timeoutMs: 20_000 });
+        assert.deepEqual([met.matched, met.index, met.output.data], ['quiet_ms', 2, '1\n2\n3\n']);
+        assert.ok(Date.now() - began >= 2400, 'counted from the last byte');
+        const late = await p.waitFor({ quietMs: 5000 }, { timeoutMs: 700 });
+        assert.deepEqual([late.matched, late.timedOut], [null, true]);
+        await p.kill();
+    });
+
     it('tells of processes as they come and go', async () => {
         const stop = new AbortController();
         const seen = [];
@@ -80,11 +100,55 @@ withDaemon('the SDK', {}, (d) => {
         await assert.rejects(p.input('x'), (e) => e instanceof sdk.ConflictError && e.code === 'stdin_closed');
         const nobody = new sdk.Sandbox({ url: 'http://127.0.0.1:9', retry: { maxAttempts: 1, baseMs: 1 } });
         await assert.rejects(nobody.info(), (e) => e instanceof sdk.ConnectionError && e.retryable);
+        await assert.rejects(nobody.events().next(), (e) => e instanceof sdk.ConnectionError);
         // The handshake's refusal is not shown by a WebSocket; the reason is asked for.
         const denied = wrong.terminal.get.call(wrong.terminal, p.id).catch((e) => e);
         assert.equal((await denied).code, 'unauthorized');
         await p.remove({ graceMs: 0 });
         await assert.rejects(p.attach(), (e) => e instanceof sdk.NotFoundError && e.code === 'no_such_process');
+    });
+
+    it('an attachment that is refused for what it asks rejects with the reason', async () => {
+        const p = await sandbox().processes.start('sleep 60');
+        const wrong = [
+            [{ since: 99_999 }, 'range_not_satisfiable', 416],
+            [{ since: 'foo' }, 'bad_query', 400],
+            [{ client: 'with space' }, 'bad_query', 400],
+            [{ rows: 9999, cols: 80 }, 'bad_size', 400],
+            [{ name: 'two\nlines' }, 'bad_query', 400],
+            [{ since: 'screen', verbatim: true }, 'bad_query', 400],
+        ];
+        for (const [options, code, status] of wrong) {
+            const attaching = p.attach({ ...options, reconnect: { baseMs: 5, maxMs: 5 }, signal: AbortSignal.timeout(10_000) });
+            await assert.rejects(attaching, (e) => e instanceof sdk.InvalidRequestError && e.code === code && e.status === status, code);
+        }
+        const c = await p.attach({ since: 'now', rows: 24, cols: 80, name: 'the one who looks' });
+        assert.equal(c.viewers[0].name, 'the one who looks');
+        await assert.rejects(c.resize(0, 80), (e) => e instanceof sdk.InvalidRequestError && e.code === 'bad_size');
+        await c.close();
+        await p.kill();
+    });
+
+    it('of a terminal whose first bytes are gone, gives a snapshot, or all that is held to who asks for the bytes', async () => {
+        const t = await sandbox().terminal.create({ command: 'seq', args: ['100000'], historyBytes: 64 * 1024 });
+        const { first, next } = (await t.wait()).outputRange;
+        assert.ok(first > 0);
+        const drawn = await collect(await t.attach());
+        assert.ok(drawn.seen.some((e) => e.type === 'snapshot'));
+        const { bytes, seen } = await collect(await t.attach({ verbatim: true }));
+        assert.deepEqual(seen.find((e) => e.type === 'gap'), { type: 'gap', from: 0, to: first });
+        assert.ok(!seen.some((e) => e.type === 'snapshot'));
+        assert.equal(bytes.length, next - first);
+        assert.equal(Buffer.compare(bytes, await t.output()), 0);
+    });
+
+    it('shows what has scrolled away, as far as it is asked for', async () => {
+        const t = await sandbox().terminal.create({ command: 'seq', args: ['100'], rows: 10, cols: 20 });
+        await t.wait();
+        assert.equal((await t.screen()).split('\n')[0], '92');
+        assert.equal((await t.screen({ scrollback: 50 })).split('\n')[0], '42');
+        const { lines } = await t.screenState({ scrollback: 5 });
+        assert.equal(lines[0].text, '87');
     });
 
     it('what a gateway says while the worker is replaced is asked again, and only what may be', async () => {
@@ -99,7 +163,7 @@ withDaemon('the SDK', {}, (d) => {
         try {
             const s = new sdk.Sandbox({ url: `http://127.0.0.1:${door.address().port}`, token: d.token, retry: { baseMs: 1 } });
             assert.equal((await s.info()).version, 'of the door');
-            await assert.rejects(s.processes.run({ command: 'true' }), (e) => e.status === 502 && e.retryable);
+            await assert.rejects(s.sessions.create(), (e) => e.status === 502 && e.retryable);
             assert.deepEqual(asked, ['GET', 'GET', 'GET', 'POST']);
         } finally {
             door.closeAllConnections();

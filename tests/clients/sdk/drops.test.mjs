@@ -144,6 +144,32 @@ withDaemon('the SDK over broken lines', {}, (d) => {
         await t.kill();
     });
 
+    it('a signal that is sent while the line is down arrives when it is back, or is refused', async () => {
+        const command = 'trap "echo interrupted; exit 3" INT; echo ready; while :; do sleep 0.05; done';
+        const p = await sandboxOf(d, { WebSocket: CuttableWebSocket }).processes.start({ command, shell: true });
+        await p.waitFor({ text: 'ready' });
+        const c = await p.attach({ reconnect: { baseMs: 100, maxMs: 100 } });
+        CuttableWebSocket.cutAll();
+        await waitUntil(() => c.state === 'reconnecting', 'the cut to be seen');
+        await c.signal('INT');
+        assert.equal((await p.wait({ timeoutMs: 10_000 })).exitCode, 3);
+        await c.close();
+        await assert.rejects(c.signal('INT'), { code: 'closed' });
+    });
+
+    it('close() sends what was written while the line was down', async () => {
+        const p = await sandboxOf(d, { WebSocket: CuttableWebSocket }).processes.start({ command: 'cat', stdin: 'pipe' });
+        // The delay is longer than close() waits: it does not wait for the rest of it.
+        const c = await p.attach({ reconnect: { baseMs: 60_000, maxMs: 60_000 } });
+        CuttableWebSocket.cutAll();
+        await waitUntil(() => c.state === 'reconnecting', 'the cut to be seen');
+        await c.write('precious\n');
+        await c.close();
+        assert.equal(c.pendingInput, 0);
+        assert.equal((await p.waitFor({ text: 'precious' }, { timeoutMs: 10_000 })).matched, 'text');
+        await p.kill();
+    });
+
     it('events of the sandbox go on over kills, none missed and none doubled', async () => {
         const s = sandboxOf(d);
         const stop = new AbortController();

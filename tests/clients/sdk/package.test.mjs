@@ -67,15 +67,23 @@ withDaemon('the package', {}, (d) => {
                  if (e.type === 'output') { const b: Uint8Array = e.data; void b; }
                  else if (e.type === 'exit') { const r: boolean = e.status.running; void r; }
              }
+             await t.attach({ name: 'me', verbatim: true, silenceMs: 0 });
+             await t.waitFor([{ echoOff: true }, { port: 80, any: true }, { quietMs: 5 }]);
+             const screen: string = await t.screen({ format: 'text', scrollback: 100 });
+             const { token }: { token: string } = await t.links.create({ role: 'watch', maxUses: 1, expiresInMs: 1000 });
+             const session = await s.sessions.create({ cwd: '/' });
+             const shell: string = session.current.processId;
+             const ran = await session.run('cat', { stdin: 'x', maxOutputBytes: 5, onDetach: 'keep' });
+             const replaced: boolean = ran.shellReplaced;
+             void [screen, token, shell, replaced];
              const p: api.Process | undefined = undefined;
              const a: SandboxAddon = new HoldfastAddon({ getWebSocketUrl: ({ sandboxId, sessionId, origin }) => origin + sandboxId + sessionId });
              a.connect({ sandboxId: 'x', sessionId: 'y' });
              void [code, p];`,
         );
-        assert.throws(
-            () => check('bad.ts', `import { Sandbox } from '@holdfast/sdk'; await new Sandbox().terminal.create({ timoutMs: 5 });`),
-            /timoutMs/,
-        );
+        const bad = (call) => () => check('bad.ts', `import { Sandbox } from '@holdfast/sdk'; const s = new Sandbox(); ${call};`);
+        assert.throws(bad('await s.terminal.create({ timoutMs: 5 })'), /timoutMs/);
+        assert.throws(bad(`await (await s.terminal.get('x')).links.create({ role: 'own' })`), /own/);
     });
 
     it('the generated types are those of the daemon\'s own document', async () => {

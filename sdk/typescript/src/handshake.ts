@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// handshake.ts - why a handshake was refused, which a WebSocket does not tell
+
+import { encode } from './bytes.js';
+import { InvalidRequestError } from './errors.js';
+
+/**
+ * What a plain request for a process is refused for, a handshake is refused for too; `since` is judged by the output,
+ * of which nothing is asked. (A plain request for the WebSocket itself is answered by 426, whatever its query is.)
+ */
+export function probePath(process: string, since = 'screen'): string {
+    if (/^(screen|now|-\d+)$/.test(since)) return process;
+    const at = encodeURIComponent(since);
+    return `${process}/output?since=${at}${/^\d+$/.test(since) ? `&until=${at}` : ''}`;
+}
+
+const SIZE_MAX = 4096;
+const isSize = (n: number) => Number.isInteger(n) && n >= 1 && n <= SIZE_MAX;
+
+function refusal(field: string, message: string, code = 'bad_query'): InvalidRequestError {
+    return new InvalidRequestError(`${message} (${code})`, { code, status: 400, problem: { code, field, detail: message, status: 400 } });
+}
+
+/** The rest of a query that a daemon refuses: no plain request has these, so nobody else would tell. */
+export function refusalOf(query: Record<string, string>): InvalidRequestError | null {
+    if (!/^[!-~]{1,128}$/.test(query.client ?? '-')) {
+        return refusal('client', '"client" is 1 to 128 visible ASCII characters, without spaces');
+    }
+    const { name = '-' } = query;
+    if (name === '' || encode(name).length > 128 || /[\0-\x1f\x7f]/.test(name)) {
+        return refusal('name', '"name" is 1 to 128 bytes of text without control characters');
+    }
+    if (query.terminal === '0' && query.since === 'screen') return refusal('since', 'a screen is a snapshot, which "verbatim" leaves out');
+    return query.rows === undefined ? null : refusalOfSize(Number(query.rows), Number(query.cols));
+}
+
+export function refusalOfSize(rows: number, cols: number): InvalidRequestError | null {
+    if (isSize(rows) && isSize(cols)) return null;
+    return refusal(isSize(rows) ? 'cols' : 'rows', `rows and cols are 1 to ${SIZE_MAX}`, 'bad_size');
+}
