@@ -282,6 +282,10 @@ struct slice journal_slice(const struct journal *j, uint64_t at, size_t max)
 
 uint64_t journal_run_first(const struct journal *j)
 {
+    /* While nothing is gone the first ones count, though a change of size may have left them
+     * empty. */
+    if (journal_first(j) == 0)
+        return mark_oldest(j);
     return mark_count(j) == 0 ? 0 : mark_search(j, journal_first(j));
 }
 

@@ -474,6 +474,23 @@ TEST(journal_numbers_every_size_also_where_nothing_was_written)
     teardown(&f);
 }
 
+/* A size before the first output makes an empty run; readers count from it, and miss no number. */
+TEST(journal_counts_runs_from_the_first_although_it_is_empty)
+{
+    struct fixture f;
+
+    setup(&f, 4096, true);
+    f.rec.head->pty = 1;
+    resize(&f, 24, 80);
+    resize(&f, 30, 100);
+    EXPECT_U64(journal_run_first(&f.j), 0);
+    feed(&f, "ab", 2, STREAM_TTY);
+    EXPECT_U64(journal_run_first(&f.j), 0);
+    EXPECT_U64(journal_run(&f.j, 0).len, 0);
+    EXPECT_U64(journal_run(&f.j, journal_run_count(&f.j) - 1).len, 2);
+    teardown(&f);
+}
+
 /* Without changes of size, marks under which nothing was written replace each other. */
 TEST(journal_keeps_one_mark_for_many_reads_that_bring_nothing)
 {

@@ -107,6 +107,19 @@ for (const [where, place] of Object.entries(PLACES)) {
             await pipe.kill();
         });
 
+        it('sizes that come before any output cost no number', async () => {
+            const sb = await sandbox();
+            const t = await sb.terminal.create({ command: 'cat' });
+            const s = await attach(t);
+            await t.resize(32, 110);
+            await t.resize(30, 100);
+            await s.connection.write('typed\n');
+            await s.sees('typed');
+            dense(s.seqs);
+            await s.connection.close();
+            await t.kill();
+        });
+
         it('output only where it is asked for, and then all of it', async () => {
             const sb = await sandbox();
             const t = await sb.terminal.create(sh("printf 'one '; read x; printf '\\377two'; read x"));
