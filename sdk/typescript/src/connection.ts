@@ -487,7 +487,7 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
                 if (m.code === 'deleted') this.#deleted = true;
                 return this.#emit({ ...m, type: 'notice', code: String(m.code) });
             case 'error':
-                if (m.field === 'type') return; // the answer to our ping
+                if (m.field === 'type') return; // how a daemon that does not know our ping answers it
                 return this.#onRefusal(String(m.code), String(m.detail ?? ''));
             case 'exit': return this.#onExit(m);
             default: // A newer daemon may say more than we know.

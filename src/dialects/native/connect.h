@@ -66,6 +66,7 @@ void connect_close(struct connect *c, int code, const char *reason);
 struct json_out connect_message(struct connect *c, const char *type);
 void connect_send(struct connect *c, struct json_out *o);
 void connect_send_error(struct connect *c, const struct hf_error *err);
+void connect_send_pong(struct connect *c);
 void connect_send_hello(struct connect *c);
 /* `by` may be NULL. One that does not read gets no more of them. */
 void connect_send_notice(struct connect *c, const char *code, const char *detail, const char *by);

@@ -39,6 +39,16 @@ void connect_send_error(struct connect *c, const struct hf_error *err)
     connect_send(c, &o);
 }
 
+void connect_send_pong(struct connect *c)
+{
+    struct json_out o;
+
+    if (!ws_ready(c->ws))
+        return;
+    o = connect_message(c, "pong");
+    connect_send(c, &o);
+}
+
 void connect_send_notice(struct connect *c, const char *code, const char *detail, const char *by)
 {
     struct json_out o;

@@ -53,6 +53,7 @@ static const struct {
     [CONTROL_ACK] = ROW("ack", ack_fields),
     [CONTROL_DETACH] = ROW("detach", plain_fields),
     [CONTROL_LEASE] = ROW("lease", lease_fields),
+    [CONTROL_PING] = ROW("ping", plain_fields),
 };
 #define TYPE_COUNT (sizeof types / sizeof *types)
 
@@ -76,9 +77,9 @@ static int find_type(const json_t *tree, struct hf_error *err)
     if (strcmp(name, "role") == 0)
         return hf_fail_field(err, HF_E_not_implemented, "type",
                              "this version has no \"%s\" requests", name);
-    return hf_fail_field(err, HF_E_bad_value, "type",
-                         "\"%.40s\" is no message; use resize, signal, eof, ack, lease or detach",
-                         name);
+    return hf_fail_field(
+        err, HF_E_bad_value, "type",
+        "\"%.40s\" is no message; use resize, signal, eof, ack, lease, ping or detach", name);
 }
 
 static int lease_decode(const char *name, enum lease_action *out, struct hf_error *err)
@@ -173,6 +174,7 @@ static int control_apply(struct connect *c, const struct control *m, struct hf_e
     case CONTROL_EOF: return control_eof(c, err);
     case CONTROL_LEASE: return control_lease(c, m, err);
     case CONTROL_ACK: viewer_ack(c->viewer, (uint64_t)m->offset); return 0;
+    case CONTROL_PING: connect_send_pong(c); return 0;
     case CONTROL_DETACH:
         viewer_leave(c->viewer);
         connect_close(c, 1000, "detached");

@@ -14,7 +14,8 @@ enum control_type {
     CONTROL_EOF,
     CONTROL_ACK,
     CONTROL_DETACH,
-    CONTROL_LEASE
+    CONTROL_LEASE,
+    CONTROL_PING
 };
 
 enum lease_action { LEASE_TAKE, LEASE_RELEASE, LEASE_REQUEST };

@@ -171,6 +171,16 @@ withDaemon('attach', {}, (d) => {
         await d.remove(p.id);
     });
 
+    it('ping is answered by pong', async () => {
+        const p = await d.sh('sleep 300');
+        const v = await Viewer.attach(d, p.id, {});
+        v.control({ type: 'ping' });
+        await waitUntil(() => v.messages.find((m) => m.type === 'pong'), 'the answer');
+        assert.ok(!v.messages.some((m) => m.type === 'error'));
+        v.ws.terminate();
+        await d.remove(p.id);
+    });
+
     it('detach closes with 1000 and the process lives', async () => {
         const p = await d.sh('sleep 300');
         const v = await Viewer.attach(d, p.id);
