@@ -120,9 +120,9 @@ struct process {
     uint64_t held_since_ms;
     bool pipe_grown[2];
     struct timer *stall;
-    struct timer *flood; /* is it over? NULL: there was none yet */
-    uint64_t flood_bytes;
-    struct timer *tty_retry; /* nobody has the terminal open, but somebody may again */
+    struct timer *flood;                  /* is it over? NULL: there was none yet */
+    uint64_t flood_bytes, flood_since_ms; /* see flood.h */
+    struct timer *tty_retry;              /* nobody has the terminal open, but somebody may again */
     unsigned tty_retry_ms;
     struct task pump; /* viewers that were attached in this turn */
 

@@ -24,13 +24,14 @@ static void flood_on_timer(struct timer *t, void *arg)
         flood_tell(p, false);
 }
 
-void flood_took(struct process *p, size_t n, bool on)
+void flood_took(struct process *p, size_t n)
 {
     bool told = p->flood != NULL && timer_is_active(p->flood);
+    uint64_t now = loop_now_ms(p->engine->loop);
 
-    if (!on && !told) {
+    if (!told && now - p->flood_since_ms > FLOOD_MS) {
+        p->flood_since_ms = now;
         p->flood_bytes = 0;
-        return;
     }
     p->flood_bytes += n;
     if (told || p->reaped || p->flood_bytes < FLOOD_BYTES)

@@ -9,16 +9,19 @@
 #ifndef HF_ENGINE_FLOOD_H
 #define HF_ENGINE_FLOOD_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
-#define FLOOD_BYTES (1024 * 1024) /* without a pause: it is one */
+#define FLOOD_BYTES (1024 * 1024) /* within FLOOD_MS: it is one */
+#define FLOOD_MS 500
 #define FLOOD_LOOK_MS 1000
-#define FLOOD_KEEP_BYTES (8 * 1024 * 1024) /* less than this since the last look: it is over */
+#define FLOOD_KEEP_BYTES (2 * 1024 * 1024) /* less than this since the last look: it is over */
 
 struct process;
 
-/* A burst of so many bytes was read; `on`: as one of many without a pause between them. */
-void flood_took(struct process *p, size_t n, bool on);
+/*
+ * A burst of so many bytes was read. How large bursts are says nothing: a flood whose sides take
+ * turns sleeping comes in small pieces, and is the one that most needs help.
+ */
+void flood_took(struct process *p, size_t n);
 
 #endif

@@ -50,7 +50,7 @@ static void burst_done(struct process *p, size_t total, uint8_t bit, bool empty)
     if (total == 0)
         return;
     spin_burst(&p->engine->spin, p, total);
-    flood_took(p, total, spin_in_flood(&p->engine->spin, p));
+    flood_took(p, total);
     if (p->reaped)
         p->drained_bytes[bit == K_FD_STDERR] += total;
     p->engine->state.head->output_bytes_total += total;

@@ -16,7 +16,7 @@ withDaemon('dropped', {}, (d) => {
     it('retention that comes in the middle of an end waits for it', async () => {
         const worker = d.workerPid();
         const file = path.join(d.dir, 'asked');
-        const p = await d.sh(`(trap "touch ${file}" TERM; touch ${file}.up; while :; do sleep 0.02; done) & while [ ! -e ${file}.up ]; do sleep 0.01; done`);
+        const p = await d.sh(`(trap ": > ${file}" TERM; : > ${file}.up; while :; do sleep 0.02; done) & while [ ! -e ${file}.up ]; do sleep 0.01; done`);
         await d.exitOf(p.id);
         const ended = d.request('DELETE', `/v1/processes/${p.id}?grace_ms=1000`, { agent: false });
         await waitUntil(() => fs.existsSync(file), 'the end to have begun');
