@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define CAN '\x18'
+#define ESC 0x1b
 
 /* --- which they are ------------------------------------------------------------------ */
 
@@ -214,13 +215,13 @@ static void run_string_put(void *arg, const char *bytes, size_t len)
     query_string_put(&r->f->string, bytes, len);
 }
 
-/* The ESC of ST stays: alone with its backslash it does nothing. */
+/* The ESC of ST stays: alone with its backslash it does nothing. BEL and the ST of one character go. */
 static void run_string_end(void *arg, const struct vt *v, bool ok, uint8_t end)
 {
     struct run *r = arg;
 
     if (ok && query_string_end(&r->f->string) != QUERY_NONE)
-        blank(r, v->token_at, end == 0x07 ? v->at : v->at - 1);
+        blank(r, v->token_at, end == ESC ? v->at - 1 : v->at);
 }
 
 static const struct vt_ops run_ops = {

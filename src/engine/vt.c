@@ -156,10 +156,11 @@ static void string_put_cp(struct feed *f, uint32_t cp)
 static void token_begin(struct feed *f, uint32_t cp)
 {
     uint8_t state = f->v->state;
+    bool in_string = state == VT_OSC || state == VT_DCS || state == VT_STRING;
 
-    f->v->broke = state == VT_GROUND                                         ? VT_BROKE_NOTHING
-                  : state == VT_OSC || state == VT_DCS || state == VT_STRING ? VT_BROKE_STRING
-                                                                             : VT_BROKE_SEQUENCE;
+    f->v->broke = state == VT_GROUND       ? VT_BROKE_NOTHING
+                  : in_string && cp == ESC ? VT_BROKE_STRING /* which counts all the same */
+                                           : VT_BROKE_SEQUENCE;
     f->v->token_at = f->v->at - (cp >= 0x80 ? 2 : 1); /* a C1 control has two bytes in UTF-8 */
     f->v->executed = 0;
     params_clear(f->v);

@@ -139,12 +139,16 @@ TEST(query_filter_blanks_what_terminals_answer_and_nothing_else)
     blanked("\x1b]52;c;?\x07\x1b]52;c;aGk=\x07", "_________\x1b]52;c;aGk=\x07");
     blanked("\x1bP$qm\x1b\\\x1bZ\x05.", "_____\x1b\\__\x05.");
     blanked("\x1b[18t\x1b[8;24;80t", "_____\x1b[8;24;80t");
+    /* An ST of one character ends a string; a CSI of one breaks it off, so it must not be made to count. */
+    blanked("\x1bP$qm\xc2\x9cx", "_______x");
+    blanked("\x1b]21;?\xc2\x9b"
+            "cx",
+            "\x1b]21;?\x18__x");
 }
 
-TEST(query_filter_ends_a_query_whose_beginning_was_sent)
+static void cut_everywhere(const char *all)
 {
-    static const char all[] = "x\x1b]11;?\x07y\x1b[6nz";
-    size_t cut, len = sizeof all - 1;
+    size_t cut, len = strlen(all);
 
     for (cut = 0; cut <= len; cut++) {
         struct query_filter f;
@@ -168,6 +172,14 @@ TEST(query_filter_ends_a_query_whose_beginning_was_sent)
         buf_fini(&out);
         buf_fini(&whole);
     }
+}
+
+TEST(query_filter_ends_a_query_whose_beginning_was_sent)
+{
+    cut_everywhere("x\x1b]11;?\x07y\x1b[6nz");
+    cut_everywhere("x\x1bP$qm\xc2\x9cz");
+    cut_everywhere("x\x1b]21;?\xc2\x9b"
+                   "cz");
 }
 
 TEST(what_a_terminal_says_by_itself_is_not_typed)

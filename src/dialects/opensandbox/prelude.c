@@ -60,7 +60,7 @@ void osb_prelude_write(struct buf *out, bool due, enum prelude_cd what, const ch
 void osb_prelude_ahead(const struct session_log *log, struct buf *out)
 {
     if (osb_prelude_is_due(log))
-        osb_prelude_write(out, true, PRELUDE_STAY, NULL);
+        buf_puts(out, setup);
 }
 
 void osb_prelude_wrap(struct buf *out, const char *command)
