@@ -56,7 +56,7 @@ async function killingWorkers(d, signal, times) {
     );
 }
 
-test('SIGKILL', () => daemonFor({}, (d) => killingWorkers(d, 'SIGKILL', scaled(200, 20))));
+test('SIGKILL', () => daemonFor({}, (d) => killingWorkers(d, 'SIGKILL', scaled(200, 10))));
 
 // The sanitizer must not catch the signal: this is about a worker that really dies of it.
 test('SIGSEGV', () =>
