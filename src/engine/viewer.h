@@ -8,7 +8,8 @@
  * last byte. Nothing is queued per viewer; one that is not ready is passed over
  * and catches up later from the ring.
  *
- * Pace: the process waits for the viewers that keep up, lossless ones always. One that
+ * Pace: the process waits for the viewers that keep up, and for lossless ones until it is to be
+ * dropped or the daemon ends (those who are `patient`: for VIEWER_STALL_MS). One that
  * takes nothing for VIEWER_PATIENCE_MS while the ring is full for its sake stops
  * counting until it has caught up, so the slow hold nobody; the fastest of
  * all gets VIEWER_STALL_MS, so that somebody who is there misses nothing. Owned by the connection. Layer: engine.
