@@ -2,6 +2,8 @@
 // Clients of OpenCode that go, and a daemon that is replaced, in the middle of everything.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { askAndVanish, settle, whileHeld } from '../../lib/held.mjs';
 import { OpenCode } from '../../lib/opencode.mjs';
@@ -121,16 +123,18 @@ withDaemon('opencode: going', {}, (d) => {
     /* The connections were cut without an answer, and the terminals stayed on /api/pty as exited ones. */
     it('replaced while terminals and a session are being removed: who asked is told, and they go', async () => {
         const other = new OpenCode(d, { directory: '/usr' });
-        const line = 'trap "" HUP TERM; echo up; while :; do sleep 0.05; done';
-        const all = [await oc().sh(line), await oc().sh(line), await other.sh(line)];
+        const told = path.join(d.dir, 'told'); // a mark of each that was asked to end, and did not
+        fs.mkdirSync(told);
+        const stays = (name) => `trap ': > ${told}/${name}' HUP TERM; echo up; while :; do sleep 0.05; done`;
+        const all = [await oc().sh(stays('a')), await oc().sh(stays('b')), await other.sh(stays('c'))];
         for (const [i, p] of all.entries()) {
             const a = (i < 2 ? oc() : other).attach(p.id);
             await a.sees('up');
             await a.drop();
         }
         const s = await session();
-        const run = shell(s, 'trap "" TERM; while :; do sleep 0.05; done');
-        await waitUntil(async () => (await oc().v2.session.status()).data[s.id], 'the session to be busy');
+        const run = shell(s, `${stays('d')} > ${told}/../up`);
+        await waitUntil(() => fs.existsSync(path.join(d.dir, 'up')), 'the command to run');
         const old = d.workerPid();
         const answers = [
             oc().v2.pty.remove({ ptyID: all[0].id }),
@@ -139,7 +143,7 @@ withDaemon('opencode: going', {}, (d) => {
             oc().v2.session.delete({ sessionID: s.id }),
         ];
         for (const a of answers) a.catch(() => {}); // looked at below
-        await settle(d);
+        await waitUntil(() => fs.readdirSync(told).length === 4, 'all to be asked to end');
         process.kill(d.keeperPid(), 'SIGHUP');
         for (const a of answers) assert.equal((await a).response.status, 503);
         assert.equal((await run).response.status, 503);
