@@ -195,6 +195,9 @@ struct http_stream_ops {
 struct http_stream *http_stream_start(struct http_request *rq, int status, const char *type,
                                       const struct http_stream_ops *ops, void *arg);
 bool http_stream_ready(const struct http_stream *st);
+/* These bytes, which are borrowed, are written when nothing else was for so long and there is room:
+ * whoever is in between must not take silence for the end. NULL: no more. */
+void http_stream_keep_alive(struct http_stream *st, const char *bytes, uint64_t ms);
 void http_stream_write(struct http_stream *st, const struct iovec *iov, int count);
 void http_stream_end(struct http_stream *st);   /* st is dead after this */
 void http_stream_abort(struct http_stream *st); /* cuts the connection; dead after this */

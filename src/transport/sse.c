@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sse.c - one server-sent event as bytes. Layer: transport.
+ * sse.c - server-sent events: as bytes, and as an answer that goes on. Layer: transport.
  */
 #include "transport/sse.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* A field's value ends at its line; the stream must not be broken by what a name holds. */
@@ -51,8 +52,48 @@ void sse_event(struct buf *out, const char *event, const char *id, const char *d
     buf_putc(out, '\n');
 }
 
-void sse_comment(struct buf *out, const char *text)
+struct http_stream *sse_start(struct http_request *rq, const struct http_stream_ops *ops, void *arg)
 {
-    put_field(out, ": ", text);
-    buf_putc(out, '\n');
+    struct http_stream *st = http_stream_start(rq, 200, SSE_TYPE, ops, arg);
+
+    http_stream_keep_alive(st, ": keep-alive\n\n", SSE_KEEPALIVE_MS);
+    return st;
+}
+
+static void send_copy(struct http_stream *st, const char *event, const char *id, const char *data,
+                      size_t len)
+{
+    struct buf whole = {0};
+    struct iovec iov;
+
+    sse_event(&whole, event, id, data, len);
+    iov = (struct iovec){buf_data(&whole), whole.len};
+    http_stream_write(st, &iov, 1);
+    buf_fini(&whole);
+}
+
+static int field_length(const char *value)
+{
+    return value == NULL ? 0 : (int)strcspn(value, "\r\n");
+}
+
+/* One line of data, as JSON always is, goes as it lies there. */
+void sse_send(struct http_stream *st, const char *event, const char *id, const char *data,
+              size_t len)
+{
+    char head[128];
+    int n = snprintf(head, sizeof head, "%s%.*s%s%s%.*s%sdata: ", event != NULL ? "event: " : "",
+                     field_length(event), event != NULL ? event : "", event != NULL ? "\n" : "",
+                     id != NULL ? "id: " : "", field_length(id), id != NULL ? id : "",
+                     id != NULL ? "\n" : "");
+    struct iovec iov[] = {
+        {head, (size_t)n},
+        {(void *)(uintptr_t)data, len},
+        {(void *)(uintptr_t) "\n\n", 2},
+    };
+
+    if ((size_t)n < sizeof head && line_length(data, len) == len)
+        http_stream_write(st, iov, 3);
+    else
+        send_copy(st, event, id, data, len);
 }

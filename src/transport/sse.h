@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sse.h - one server-sent event as bytes. Layer: transport.
+ * sse.h - server-sent events: as bytes, and as an answer that goes on. Layer: transport.
  */
 #ifndef HF_TRANSPORT_SSE_H
 #define HF_TRANSPORT_SSE_H
 
 #include "base/buf.h"
+#include "transport/http.h"
 
 #define SSE_TYPE "text/event-stream"
-#define SSE_KEEPALIVE_MS 15000 /* a comment line now and then keeps proxies from closing */
+#define SSE_KEEPALIVE_MS 15000 /* of silence: proxies must not take it for the end */
 
 /* Appends "event:", "id:" and "data:" lines; event and id may be NULL. Line ends
  * inside data become further data: lines. */
 void sse_event(struct buf *out, const char *event, const char *id, const char *data, size_t len);
-void sse_comment(struct buf *out, const char *text);
+
+/* Answers 200 with a stream of events, and comments while there are none. */
+struct http_stream *sse_start(struct http_request *rq, const struct http_stream_ops *ops,
+                              void *arg);
+/* One event; not copied unless the data has more than one line. */
+void sse_send(struct http_stream *st, const char *event, const char *id, const char *data,
+              size_t len);
 
 #endif

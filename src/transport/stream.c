@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "transport/request.h"
@@ -20,6 +21,10 @@ struct http_stream {
     bool chunked, head_only;
     bool close;  /* the connection ends with it */
     bool unread; /* the request's body was not read to its end */
+
+    struct timer *alive; /* NULL: silence needs no sign */
+    const char *alive_bytes;
+    uint64_t alive_ms, written_ms;
 };
 
 static size_t stream_on_bytes(struct conn *c, char *bytes, size_t len)
@@ -48,6 +53,7 @@ static void stream_on_deadline(struct conn *c, enum deadline_kind kind)
 static void stream_free(struct http_stream *st)
 {
     task_cancel(&st->head_task);
+    timer_close(st->alive);
     free(st);
 }
 
@@ -149,7 +155,38 @@ void http_stream_write(struct http_stream *st, const struct iovec *iov, int coun
         parts[n++] = iov[i];
     if (st->chunked)
         parts[n++] = (struct iovec){(void *)(uintptr_t) "\r\n", 2};
+    if (st->alive != NULL)
+        st->written_ms = loop_now_ms(st->c->server->loop);
     conn_send(st->c, parts, n);
+}
+
+/* What was written meanwhile did not touch the timer, so that it costs next to nothing. */
+static void stream_on_alive(struct timer *t, void *arg)
+{
+    struct http_stream *st = arg;
+    uint64_t silent = loop_now_ms(st->c->server->loop) - st->written_ms;
+    struct iovec iov = {(void *)(uintptr_t)st->alive_bytes, strlen(st->alive_bytes)};
+
+    if (silent < st->alive_ms) {
+        timer_start(t, st->alive_ms - silent);
+        return;
+    }
+    timer_start(t, st->alive_ms);
+    if (http_stream_ready(st))
+        http_stream_write(st, &iov, 1);
+}
+
+void http_stream_keep_alive(struct http_stream *st, const char *bytes, uint64_t ms)
+{
+    timer_close(st->alive);
+    st->alive = NULL;
+    if (bytes == NULL)
+        return;
+    st->alive = timer_new(st->c->server->loop, stream_on_alive, st);
+    st->alive_bytes = bytes;
+    st->alive_ms = ms;
+    st->written_ms = loop_now_ms(st->c->server->loop);
+    timer_start(st->alive, ms);
 }
 
 void http_stream_end(struct http_stream *st)

@@ -37,12 +37,3 @@ TEST(names_cannot_break_out_of_their_line)
 {
     expect_event("x\ndata: evil", "1\r\n\r\ndata: evil", "y", "event: x\nid: 1\ndata: y\n\n");
 }
-
-TEST(a_comment_is_no_event)
-{
-    struct buf b = {0};
-
-    sse_comment(&b, "keep-alive");
-    EXPECT_STR(buf_cstr(&b), ": keep-alive\n\n");
-    buf_fini(&b);
-}

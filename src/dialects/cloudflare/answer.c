@@ -129,13 +129,6 @@ static void stream_on_gone(void *arg)
 static const struct http_stream_ops stream_ops = {.on_drain = stream_on_drain,
                                                   .on_gone = stream_on_gone};
 
-static void stream_write(struct cf_call *c, const struct buf *frame)
-{
-    struct iovec iov = {buf_data(frame), frame->len};
-
-    http_stream_write(c->stream, &iov, 1);
-}
-
 static void mux_chunk(struct cf_call *c, const char *data, size_t len)
 {
     struct json_out o = mux_open(c, "stream");
@@ -146,33 +139,26 @@ static void mux_chunk(struct cf_call *c, const char *data, size_t len)
 }
 
 /* The client gives a stream up that is silent for too long; it skips what is empty. */
-static void call_on_keepalive(struct timer *t, void *arg)
+static void mux_on_keepalive(struct timer *t, void *arg)
 {
     struct cf_call *c = arg;
 
     timer_start(t, SSE_KEEPALIVE_MS);
-    if (!cf_stream_ready(c))
-        return;
-    if (c->mux != NULL) {
+    if (cf_stream_ready(c))
         mux_chunk(c, "", 0);
-        return;
-    }
-    buf_clear(&c->cf->frame);
-    sse_comment(&c->cf->frame, "");
-    stream_write(c, &c->cf->frame);
 }
 
 void cf_stream_begin(struct cf_call *c)
 {
     if (c->mux != NULL) {
         c->streams = true;
+        c->keepalive = timer_new(c->cf->loop, mux_on_keepalive, c);
+        timer_start(c->keepalive, SSE_KEEPALIVE_MS);
     } else {
         http_add_header(c->rq, "Cache-Control", "no-cache");
-        c->stream = http_stream_start(c->rq, 200, SSE_TYPE, &stream_ops, c);
+        c->stream = sse_start(c->rq, &stream_ops, c);
         c->rq = NULL;
     }
-    c->keepalive = timer_new(c->cf->loop, call_on_keepalive, c);
-    timer_start(c->keepalive, SSE_KEEPALIVE_MS);
 }
 
 bool cf_stream_ready(const struct cf_call *c)
@@ -194,14 +180,12 @@ void cf_event_send(struct cf_call *c, struct json_out *o)
 {
     json_ktime(o, "timestamp", clock_wall_ms());
     json_shut(o, '}');
-    timer_start(c->keepalive, SSE_KEEPALIVE_MS);
-    if (c->mux != NULL) {
-        mux_chunk(c, buf_data(o->buf), o->buf->len);
+    if (c->mux == NULL) {
+        sse_send(c->stream, NULL, NULL, buf_data(o->buf), o->buf->len);
         return;
     }
-    buf_clear(&c->cf->frame);
-    sse_event(&c->cf->frame, NULL, NULL, buf_data(o->buf), o->buf->len);
-    stream_write(c, &c->cf->frame);
+    timer_start(c->keepalive, SSE_KEEPALIVE_MS);
+    mux_chunk(c, buf_data(o->buf), o->buf->len);
 }
 
 void cf_stream_end(struct cf_call *c)

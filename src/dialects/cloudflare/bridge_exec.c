@@ -22,14 +22,12 @@ struct exec {
     struct cf *cf;
     struct http_request *rq; /* until it is begun */
     struct http_stream *stream;
-    struct timer *keepalive;
     struct cf_run *run;
     struct cf_text text;
 };
 
 static void exec_free(struct exec *e)
 {
-    timer_close(e->keepalive);
     pending_fini(&e->pending);
     free(e);
 }
@@ -67,19 +65,9 @@ static void exec_on_gone(void *arg)
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-static void write_frame(struct exec *e)
-{
-    struct iovec iov = {buf_data(&e->cf->frame), e->cf->frame.len};
-
-    http_stream_write(e->stream, &iov, 1);
-    timer_start(e->keepalive, SSE_KEEPALIVE_MS);
-}
-
 static void send_event(struct exec *e, const char *event, const struct buf *data)
 {
-    buf_clear(&e->cf->frame);
-    sse_event(&e->cf->frame, event, NULL, buf_data(data), data->len);
-    write_frame(e);
+    sse_send(e->stream, event, NULL, buf_data(data), data->len);
 }
 
 static void send_bytes(struct exec *e, bool is_err, const struct buf *bytes)
@@ -89,18 +77,6 @@ static void send_bytes(struct exec *e, bool is_err, const struct buf *bytes)
     buf_clear(&e->cf->scratch);
     base64_encode(&e->cf->scratch, buf_data(bytes), bytes->len);
     send_event(e, is_err ? "stderr" : "stdout", &e->cf->scratch);
-}
-
-static void exec_on_keepalive(struct timer *t, void *arg)
-{
-    struct exec *e = arg;
-
-    timer_start(t, SSE_KEEPALIVE_MS);
-    if (!http_stream_ready(e->stream))
-        return;
-    buf_clear(&e->cf->frame);
-    sse_comment(&e->cf->frame, "");
-    write_frame(e);
 }
 
 static void stream_on_drain(void *arg)
@@ -117,10 +93,8 @@ static void exec_started(void *arg)
 {
     struct exec *e = arg;
 
-    e->keepalive = timer_new(e->cf->loop, exec_on_keepalive, e);
-    timer_start(e->keepalive, SSE_KEEPALIVE_MS);
     http_add_header(e->rq, "Cache-Control", "no-cache");
-    e->stream = http_stream_start(e->rq, 200, SSE_TYPE, &stream_ops, e);
+    e->stream = sse_start(e->rq, &stream_ops, e);
 }
 
 static bool exec_ready(void *arg)
@@ -211,7 +185,6 @@ static bool is_inside(const char *path)
            (strncmp(path, CF_WORKSPACE, len) == 0 && (path[len] == '/' || path[len] == '\0'));
 }
 
-/* False: answered. */
 /* null is as good as nothing, as it is to the routes. */
 static const json_t *given(const json_t *body, const char *key)
 {
@@ -220,6 +193,7 @@ static const json_t *given(const json_t *body, const char *key)
     return json_is_null(value) ? NULL : value;
 }
 
+/* False: answered. */
 static bool exec_ask(struct http_request *rq, const json_t *body, struct cf_run_ask *a)
 {
     const json_t *timeout = given(body, "timeout_ms"), *cwd = given(body, "cwd");

@@ -11,7 +11,6 @@ static void stream_free(struct pending *p)
     struct run_stream *r = list_entry(p, struct run_stream, pending);
 
     viewer_detach(r->viewer);
-    timer_close(r->keepalive);
     process_unref(r->process);
     pending_fini(p);
     free(r);
@@ -40,36 +39,12 @@ static void stream_drain(struct pending *p)
 
 static const struct pending_kind stream_kind = {.drain = stream_drain, .free = stream_free};
 
-static void stream_write(struct run_stream *r, const struct buf *frame)
-{
-    struct iovec iov = {buf_data(frame), frame->len};
-
-    http_stream_write(r->out, &iov, 1);
-    timer_start(r->keepalive, SSE_KEEPALIVE_MS);
-}
-
 void run_stream_send(struct run_stream *r, const char *event, uint64_t id, const struct buf *data)
 {
-    struct buf frame = {0};
     char text[24];
 
     snprintf(text, sizeof text, "%llu", (unsigned long long)id);
-    sse_event(&frame, event, id > 0 ? text : NULL, buf_data(data), data->len);
-    stream_write(r, &frame);
-    buf_fini(&frame);
-}
-
-static void stream_on_keepalive(struct timer *t, void *arg)
-{
-    struct run_stream *r = arg;
-    struct buf frame = {0};
-
-    timer_start(t, SSE_KEEPALIVE_MS);
-    if (!http_stream_ready(r->out))
-        return;
-    sse_comment(&frame, "");
-    stream_write(r, &frame);
-    buf_fini(&frame);
+    sse_send(r->out, event, id > 0 ? text : NULL, buf_data(data), data->len);
 }
 
 /* --- what the viewer says ---------------------------------------------------------------- */
@@ -97,10 +72,8 @@ static void stream_gap(void *arg, uint64_t from, uint64_t to)
 /* What comes now may be one event in many pieces, so no comment may come between them. */
 static void stream_pump_end(struct run_stream *r)
 {
-    bool over = r->ops->end(r);
-
-    timer_stop(r->keepalive);
-    if (over)
+    http_stream_keep_alive(r->out, NULL, 0);
+    if (r->ops->end(r))
         stream_end(r);
 }
 
@@ -155,7 +128,6 @@ int run_stream_begin(struct run_stream *r, const struct run_stream_ops *ops,
 
     r->ops = ops;
     r->process = process_ref(p);
-    r->keepalive = timer_new(http_loop(rq), stream_on_keepalive, r);
     pending_init(&r->pending, pending, &stream_kind);
     rc = viewer_attach(p, &o, &viewer_ops, r, &r->viewer, err);
     if (rc < 0) {
@@ -163,7 +135,6 @@ int run_stream_begin(struct run_stream *r, const struct run_stream_ops *ops,
         return rc;
     }
     http_add_header(rq, "Cache-Control", "no-cache");
-    r->out = http_stream_start(rq, 200, SSE_TYPE, &out_ops, r);
-    timer_start(r->keepalive, SSE_KEEPALIVE_MS);
+    r->out = sse_start(rq, &out_ops, r);
     return 0;
 }

@@ -33,7 +33,6 @@ struct run_stream {
     struct process *process; /* referenced */
     struct viewer *viewer;   /* NULL: the process has ended */
     struct http_stream *out;
-    struct timer *keepalive;
 };
 
 /* Answers 200 and goes on at this run: one that is held, or the one to come. Or a negative errno

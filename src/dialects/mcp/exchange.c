@@ -48,8 +48,6 @@ static void exchange_on_drain(void *arg)
 static const struct http_stream_ops stream_ops = {.on_drain = exchange_on_drain,
                                                   .on_gone = exchange_on_gone};
 
-static void exchange_on_timer(struct timer *t, void *arg);
-
 struct exchange *mcp_exchange_new(struct http_request *rq, struct session *s,
                                   const struct revision *rev)
 {
@@ -117,7 +115,7 @@ void exchange_make_stream(struct exchange *x)
     x->rq = NULL;
     http_add_header(rq, "Cache-Control", "no-store");
     http_add_header(rq, "X-Accel-Buffering", "no");
-    x->stream = http_stream_start(rq, 200, SSE_TYPE, &stream_ops, x);
+    x->stream = sse_start(rq, &stream_ops, x);
     write_held(x);
 }
 
@@ -199,21 +197,11 @@ void exchange_check_done(struct exchange *x)
         exchange_free(x);
 }
 
-/* Nothing was sent for a while: a sign of life, so that nobody in between gives up. */
+/* Nothing was said for a while: a stream shows signs of life, so that nobody in between gives up. */
 static void exchange_on_timer(struct timer *t, void *arg)
 {
-    struct exchange *x = arg;
-    struct buf *frame = &x->mcp->frame;
-    struct iovec iov;
-
-    timer_start(t, SSE_KEEPALIVE_MS);
-    exchange_make_stream(x);
-    if (x->stream == NULL || x->out.len > 0 || !http_stream_ready(x->stream))
-        return;
-    buf_clear(frame);
-    sse_comment(frame, "keep-alive");
-    iov = (struct iovec){buf_data(frame), frame->len};
-    http_stream_write(x->stream, &iov, 1);
+    (void)t;
+    exchange_make_stream(arg);
 }
 
 void exchange_opened(struct exchange *x)

@@ -25,13 +25,7 @@ struct subscription {
 
 void feed_write(struct feed *f, const struct buf *message)
 {
-    struct buf *frame = &f->mcp->frame;
-    struct iovec iov;
-
-    buf_clear(frame);
-    sse_event(frame, "message", NULL, buf_data(message), message->len);
-    iov = (struct iovec){buf_data(frame), frame->len};
-    http_stream_write(f->stream, &iov, 1);
+    sse_send(f->stream, "message", NULL, buf_data(message), message->len);
 }
 
 /* uri NULL: none. */
@@ -112,21 +106,6 @@ static void feed_on_drain(void *arg)
 
     if (feed_has_changes(f))
         feed_arm(f);
-}
-
-static void feed_on_keepalive(struct timer *t, void *arg)
-{
-    struct feed *f = arg;
-    struct buf *frame = &f->mcp->frame;
-    struct iovec iov;
-
-    timer_start(t, SSE_KEEPALIVE_MS);
-    if (!http_stream_ready(f->stream))
-        return;
-    buf_clear(frame);
-    sse_comment(frame, "keep-alive");
-    iov = (struct iovec){buf_data(frame), frame->len};
-    http_stream_write(f->stream, &iov, 1);
 }
 
 /* --- what changes ----------------------------------------------------------------- */
@@ -255,8 +234,7 @@ static void feed_forget_stream(struct feed *f)
     f->stream = NULL;
     events_unsubscribe(&f->subscriber);
     timer_close(f->spacing);
-    timer_close(f->keepalive);
-    f->spacing = f->keepalive = NULL;
+    f->spacing = NULL;
 }
 
 static void feed_on_gone(void *arg)
@@ -306,9 +284,7 @@ void feed_start(struct feed *f, struct http_request *rq)
     f->subscriber = (struct event_subscriber){.fn = feed_on_events, .arg = f};
     events_subscribe(engine_events(e), &f->subscriber);
     f->spacing = timer_new(engine_loop(e), feed_on_spacing, f);
-    f->keepalive = timer_new(engine_loop(e), feed_on_keepalive, f);
-    timer_start(f->keepalive, SSE_KEEPALIVE_MS);
-    f->stream = http_stream_start(rq, 200, SSE_TYPE, &feed_ops, f);
+    f->stream = sse_start(rq, &feed_ops, f);
     if (feed_has_changes(f))
         feed_arm(f);
 }

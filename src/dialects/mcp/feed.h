@@ -26,7 +26,7 @@ struct feed {
     size_t subscription_count;
     struct event_subscriber subscriber; /* while there is a stream */
     uint64_t next_event;
-    struct timer *spacing, *keepalive; /* while there is a stream */
+    struct timer *spacing; /* while there is a stream */
     json_t *tag;                       /* owned; id of the listening request, or NULL */
     bool wants_list, list_changed;
 };

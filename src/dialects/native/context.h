@@ -26,9 +26,8 @@ struct native {
     size_t waits;         /* of LIMIT_WAITS */
     bool closed;          /* nothing new may begin */
     bool draining;        /* and what is under way must end */
-    /* Free between handlers: the JSON being written, the event it is put into, and
-     * bytes that had to be put together first. */
-    struct buf scratch, frame, joined;
+    /* Free between handlers: the JSON being written, and bytes that had to be put together first. */
+    struct buf scratch, joined;
 };
 
 struct op;

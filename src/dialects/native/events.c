@@ -23,7 +23,6 @@ struct watcher {
     struct op op;
     struct http_stream *stream;
     struct event_subscriber subscriber;
-    struct timer *keepalive;
     struct filter filter;
     uint64_t next; /* id of the event to send next */
     bool all;      /* viewer.* and session.* too */
@@ -34,7 +33,6 @@ static void watcher_free(struct watcher *w)
 {
     if (w->subscriber.fn != NULL)
         events_unsubscribe(&w->subscriber);
-    timer_close(w->keepalive);
     filter_fini(&w->filter);
     op_fini(&w->op);
     free(w);
@@ -56,24 +54,13 @@ static void watcher_on_free(struct op *op)
 static const struct op_kind watcher_kind = {.on_drain = watcher_on_going,
                                             .on_free = watcher_on_free};
 
-static void watcher_write(struct watcher *w)
-{
-    struct buf *frame = &w->op.native->frame;
-    struct iovec iov = {buf_data(frame), frame->len};
-
-    http_stream_write(w->stream, &iov, 1);
-}
-
 static void watcher_send(struct watcher *w, const char *type, uint64_t id, const char *json,
                          size_t len)
 {
-    struct buf *frame = &w->op.native->frame;
     char text[24];
 
     snprintf(text, sizeof text, "%llu", (unsigned long long)id);
-    buf_clear(frame);
-    sse_event(frame, type, text, json, len);
-    watcher_write(w);
+    sse_send(w->stream, type, text, json, len);
 }
 
 /* The id is that of the event before the first, so that resuming there is right. */
@@ -132,18 +119,6 @@ static void watcher_on_gone(void *arg)
 static const struct http_stream_ops watcher_ops = {.on_drain = watcher_pump,
                                                    .on_gone = watcher_on_gone};
 
-static void watcher_on_keepalive(struct timer *t, void *arg)
-{
-    struct watcher *w = arg;
-
-    timer_start(t, SSE_KEEPALIVE_MS);
-    if (!http_stream_ready(w->stream))
-        return;
-    buf_clear(&w->op.native->frame);
-    sse_comment(&w->op.native->frame, "keep-alive");
-    watcher_write(w);
-}
-
 /*
  * Both name the last event that was seen. One that this daemon has not given out
  * yet is from another life of it: everything is new then.
@@ -169,12 +144,10 @@ static int watcher_ask_start(struct watcher *w, const struct http_request *rq, s
 static void watcher_start(struct watcher *w, struct http_request *rq)
 {
     http_add_header(rq, "Cache-Control", "no-store");
-    w->keepalive = timer_new(http_loop(rq), watcher_on_keepalive, w);
-    timer_start(w->keepalive, SSE_KEEPALIVE_MS);
     w->subscriber.fn = watcher_pump;
     w->subscriber.arg = w;
     events_subscribe(engine_events(w->op.native->engine), &w->subscriber);
-    w->stream = http_stream_start(rq, 200, SSE_TYPE, &watcher_ops, w);
+    w->stream = sse_start(rq, &watcher_ops, w);
     watcher_pump(w);
 }
 

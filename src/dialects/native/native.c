@@ -51,7 +51,6 @@ void native_free(struct native *n)
     }
     assert(list_is_empty(&n->ops));
     buf_fini(&n->scratch);
-    buf_fini(&n->frame);
     buf_fini(&n->joined);
     free(n);
 }

@@ -20,7 +20,6 @@ struct events_out {
     struct op op;
     struct http_stream *stream;
     struct viewer *viewer;
-    struct timer *keepalive;
     uint64_t held_at;
     enum stream held_stream;
     uint8_t held_len;
@@ -30,7 +29,6 @@ struct events_out {
 static void sse_free(struct events_out *x)
 {
     viewer_detach(x->viewer);
-    timer_close(x->keepalive);
     op_fini(&x->op);
     free(x);
 }
@@ -52,18 +50,13 @@ static void sse_on_free(struct op *op)
 static const struct op_kind sse_kind = {.on_drain = sse_on_going, .on_free = sse_on_free};
 
 /* Sends the JSON that stands in the scratch buffer as one event. */
-static void sse_send(struct events_out *x, const char *event, uint64_t id)
+static void send_event(struct events_out *x, const char *event, uint64_t id)
 {
-    struct native *n = x->op.native;
-    struct buf *frame = &n->frame;
-    struct iovec iov;
+    const struct native *n = x->op.native;
     char text[24];
 
     snprintf(text, sizeof text, "%llu", (unsigned long long)id);
-    buf_clear(frame);
-    sse_event(frame, event, text, buf_data(&n->scratch), n->scratch.len);
-    iov = (struct iovec){buf_data(frame), frame->len};
-    http_stream_write(x->stream, &iov, 1);
+    sse_send(x->stream, event, text, buf_data(&n->scratch), n->scratch.len);
 }
 
 static void sse_send_output(struct events_out *x, uint64_t at, enum stream stream,
@@ -75,7 +68,7 @@ static void sse_send_output(struct events_out *x, uint64_t at, enum stream strea
     json_kstr(&o, "stream", stream_name(stream));
     write_data(&o, bytes, len);
     json_shut(&o, '}');
-    sse_send(x, "output", at + len);
+    send_event(x, "output", at + len);
 }
 
 /* What is held will not be completed: it goes as it is. */
@@ -134,7 +127,7 @@ static void sse_gap(void *arg, uint64_t from, uint64_t to)
     json_ku64(&o, "from", from);
     json_ku64(&o, "to", to);
     json_shut(&o, '}');
-    sse_send(x, "gap", to);
+    send_event(x, "gap", to);
 }
 
 static void sse_exited(void *arg, const struct exit_record *e)
@@ -148,7 +141,7 @@ static void sse_exited(void *arg, const struct exit_record *e)
     write_exit(&o, e);
     json_ku64(&o, "offset", at);
     json_shut(&o, '}');
-    sse_send(x, "exit", at);
+    send_event(x, "exit", at);
     http_stream_end(x->stream);
     sse_free(x);
 }
@@ -174,21 +167,6 @@ static void sse_on_gone(void *arg)
 
 static const struct http_stream_ops stream_ops = {.on_drain = sse_on_drain, .on_gone = sse_on_gone};
 
-static void sse_on_keepalive(struct timer *t, void *arg)
-{
-    struct events_out *x = arg;
-    struct buf *frame = &x->op.native->frame;
-    struct iovec iov;
-
-    timer_start(t, SSE_KEEPALIVE_MS);
-    if (!http_stream_ready(x->stream))
-        return;
-    buf_clear(frame);
-    sse_comment(frame, "keep-alive");
-    iov = (struct iovec){buf_data(frame), frame->len};
-    http_stream_write(x->stream, &iov, 1);
-}
-
 void output_sse(struct http_request *rq, struct process *p, const struct output_range *r)
 {
     const struct viewer_options o = {
@@ -213,7 +191,5 @@ void output_sse(struct http_request *rq, struct process *p, const struct output_
         http_reply_error(rq, &err);
         return;
     }
-    x->keepalive = timer_new(http_loop(rq), sse_on_keepalive, x);
-    timer_start(x->keepalive, SSE_KEEPALIVE_MS);
-    x->stream = http_stream_start(rq, 200, SSE_TYPE, &stream_ops, x);
+    x->stream = sse_start(rq, &stream_ops, x);
 }

@@ -108,8 +108,7 @@ static void listener_on_gone(void *arg)
 
 static void listener_send(struct listener *s, const char *json, size_t len, const char *directory)
 {
-    struct buf frame = {0}, wrapped = {0};
-    struct iovec iov;
+    struct buf wrapped = {0};
 
     if (s->directory == NULL) {
         struct json_out o;
@@ -124,10 +123,7 @@ static void listener_send(struct listener *s, const char *json, size_t len, cons
         json = buf_data(&wrapped);
         len = wrapped.len;
     }
-    sse_event(&frame, NULL, NULL, json, len);
-    iov = (struct iovec){buf_data(&frame), frame.len};
-    http_stream_write(s->http, &iov, 1);
-    buf_fini(&frame);
+    sse_send(s->http, NULL, NULL, json, len);
     buf_fini(&wrapped);
 }
 
