@@ -67,6 +67,9 @@ bool session_has_process(const struct session *s, struct process *p);
  */
 typedef void session_ahead_fn(const struct session_log *log, struct buf *out);
 
+/* Its turn has come: where its output begins, before the first byte of it. With the arg of `done`. */
+typedef void session_began_fn(void *arg, const struct session_begin *b);
+
 struct session_run_spec {
     const char *command;
     enum process_source source;
@@ -76,6 +79,7 @@ struct session_run_spec {
     size_t input_len;
     uint64_t max_output_bytes; /* kept of each stream and of both */
     session_ahead_fn *ahead;   /* NULL: nothing */
+    session_began_fn *began;   /* NULL: who asked does not care */
 };
 
 /* What came of a command. Borrowed for the call. */

@@ -25,7 +25,8 @@
 struct session_run {
     struct session *session;
     struct list link; /* in session.queue while it waits */
-    session_run_fn *done;
+    session_run_fn *done; /* NULL: who asked has gone */
+    session_began_fn *began;
     void *arg;
     char *command;
     void *input; /* NULL: none */

@@ -203,6 +203,8 @@ void run_start(struct session *s)
     if (run_send(r, &err) < 0)
         run_cut(r, EXIT_KILLED, "api");
     session_tell(s, "session.command_started", r);
+    if (r->done != NULL && r->began != NULL)
+        r->began(r->arg, &r->begin);
 }
 
 /* --- end ---------------------------------------------------------------------------- */
@@ -344,6 +346,7 @@ int session_run(struct session *s, const struct session_run_spec *spec, session_
         return rc;
     r = run_new(s);
     r->done = done;
+    r->began = spec->began;
     r->arg = arg;
     r->command = hf_xstrdup(spec->command);
     if (spec->input != NULL) {

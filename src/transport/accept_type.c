@@ -91,19 +91,19 @@ bool http_accepts(const struct http_request *rq, const char *type)
 }
 
 /* Only when it is named and nothing else that is named is liked better. */
-bool http_wants_json(const struct http_request *rq)
+bool http_wants(const struct http_request *rq, const char *type)
 {
     const char *s = http_header(rq, "Accept");
-    int json = 0, other = 0;
+    int wanted = 0, other = 0;
     struct range r;
 
     while (s != NULL && (s = next_range(s, &r)) != NULL) {
-        int fit = range_fits(&r, "application/json");
+        int fit = range_fits(&r, type);
 
-        if (fit == 3 && r.quality > json)
-            json = r.quality;
+        if (fit == 3 && r.quality > wanted)
+            wanted = r.quality;
         else if (fit == 0 && r.quality > other)
             other = r.quality;
     }
-    return json > 0 && json >= other;
+    return wanted > 0 && wanted >= other;
 }

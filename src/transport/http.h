@@ -156,7 +156,7 @@ bool http_is_websocket(const struct http_request *rq); /* asks for an upgrade to
 const char *http_peer(const struct http_request *rq);  /* "127.0.0.1:4711", "unix:uid=0" */
 void *http_context(const struct http_request *rq);
 struct loop *http_loop(const struct http_request *rq);
-bool http_wants_json(const struct http_request *rq); /* Accept prefers application/json */
+bool http_wants(const struct http_request *rq, const char *type); /* Accept prefers it by name */
 bool http_accepts(const struct http_request *rq, const char *type);
 
 /* The handler's own data; on_gone runs at most once, never after the answer was begun. */

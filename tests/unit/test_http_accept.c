@@ -29,7 +29,7 @@ static void expect_accept(const char *accept, bool json, bool sse)
 
     snprintf(header, sizeof header, "Accept: %s\r\n", accept);
     rq = request_with(header);
-    if (http_wants_json(rq) != json || http_accepts(rq, "text/event-stream") != sse)
+    if (http_wants(rq, "application/json") != json || http_accepts(rq, "text/event-stream") != sse)
         EXPECT_STR(accept, NULL);
     request_free(rq);
 }
@@ -38,7 +38,7 @@ TEST(json_is_wanted_when_it_is_named_and_liked_best)
 {
     struct http_request *rq = request_with("");
 
-    EXPECT(!http_wants_json(rq) && http_accepts(rq, "text/event-stream"));
+    EXPECT(!http_wants(rq, "application/json") && http_accepts(rq, "text/event-stream"));
     request_free(rq);
     expect_accept("*/*", false, true);
     expect_accept("application/json", true, false);

@@ -9,6 +9,7 @@ import { ConnectionError, HoldfastError } from './errors.js';
 import { type ClientOptions, HttpClient } from './http.js';
 import { type CallOptions, Process, Terminal } from './process.js';
 import { run, type RunOptions, type RunResult, start, type StartOptions } from './run.js';
+import { runInSession, type SessionRunOptions } from './session_run.js';
 import { serverSentEvents } from './sse.js';
 import { type ProcessStatus, type ProcessStatusWithOutput, statusOf } from './status.js';
 
@@ -130,7 +131,6 @@ export class Processes {
 
 export type SessionOptions = Camel<api.SessionCreateRequest> & CallOptions;
 export type SessionStatus = Camel<api.Session>;
-export type SessionRunOptions = Omit<Camel<api.SessionRunRequest>, 'command'> & CallOptions;
 export type SessionRunResult = Camel<api.SessionRunAnswer>;
 
 /** A group of processes with a shell that stays: directory, variables and functions outlive a command. */
@@ -150,12 +150,11 @@ export class Session {
     }
 
     /**
-     * Runs in the shell, to the end. It is one request, and the daemon has no call to come back to it: where fetch gives
-     * up without an answer (Node's after five minutes), so does this.
+     * Runs in the shell, to the end, however long that takes. An exit code is no error. If the signal is aborted or the
+     * connection is cut, the command is ended, unless `onDetach` is `keep`: then it is found in the transcript.
      */
     async run(command: string, options: SessionRunOptions = {}): Promise<SessionRunResult> {
-        const { signal, ...rest } = options;
-        return camelize(await this.#http.json<api.SessionRunAnswer>('POST', `${this.#path}/run`, { json: { command, ...rest }, signal }));
+        return camelize(await runInSession(this.#http, this.#path, command, options));
     }
 
     /** Every command with its output and exit, as text for people and models. */
@@ -185,9 +184,16 @@ export class Sessions {
         return new Session(this.#http, camelize(s));
     }
 
-    async list(options: CallOptions = {}): Promise<Session[]> {
-        const { sessions } = await this.#http.json<api.SessionList>('GET', '/v1/sessions', options);
-        return sessions.map((s) => new Session(this.#http, camelize(s)));
+    /** All of them, newest first. */
+    async list({ signal }: CallOptions = {}): Promise<Session[]> {
+        const out: Session[] = [];
+        let after: string | undefined;
+        do {
+            const page = await this.#http.json<api.SessionList>('GET', '/v1/sessions', { query: { after }, signal });
+            out.push(...page.sessions.map((s) => new Session(this.#http, camelize(s))));
+            after = page.next ?? undefined;
+        } while (after);
+        return out;
     }
 }
 
@@ -273,4 +279,4 @@ function eventOf(name: string, data: string, id: number): SandboxEvent {
     return { type, id, time, process: statusOf(process as api.Process) } as SandboxEvent;
 }
 
-export type { ProcessStatus, ProcessStatusWithOutput, RunOptions, RunResult, StartOptions };
+export type { ProcessStatus, ProcessStatusWithOutput, RunOptions, RunResult, SessionRunOptions, StartOptions };

@@ -4,16 +4,13 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "engine/events.h"
 
 struct session_follow {
     struct engine *engine;
-    struct session *session;
     const struct session_follow_ops *ops;
     void *arg;
     struct session_run *run; /* NULL: it has ended */
     struct viewer *viewer;   /* NULL: it still waits */
-    struct event_subscriber subscriber;
     struct session_followed result;
     uint64_t to;     /* where its output ends, once `run` is NULL */
     bool shell_gone; /* nothing more can come */
@@ -21,7 +18,6 @@ struct session_follow {
 
 static void follow_free(struct session_follow *f)
 {
-    events_unsubscribe(&f->subscriber);
     viewer_detach(f->viewer);
     free(f);
 }
@@ -80,27 +76,16 @@ static const struct viewer_ops viewer_ops = {
     .exited = follow_exited,
 };
 
-static void follow_attach(struct session_follow *f, const char *process_id, uint64_t from)
+static void follow_began(void *arg, const struct session_begin *b)
 {
-    const struct viewer_options o = viewer_own_client(from);
-    struct process *p = engine_find(f->engine, process_id, NULL);
+    const struct viewer_options o = viewer_own_client(b->from);
+    struct session_follow *f = arg;
+    struct process *p = engine_find(f->engine, b->process_id, NULL);
 
-    events_unsubscribe(&f->subscriber);
     if (f->ops->started != NULL)
         f->ops->started(f->arg);
     if (p == NULL || viewer_attach(p, &o, &viewer_ops, f, &f->viewer, NULL) < 0)
         f->shell_gone = true;
-}
-
-/* The session tells that a command has begun: if it is ours, its output begins in the journal. */
-static void follow_on_event(void *arg)
-{
-    struct session_follow *f = arg;
-    struct session_command c;
-
-    if (session_run_number(f->run) != 0 && session_log_last(session_commands(f->session), &c) &&
-        c.begin.number == session_run_number(f->run))
-        follow_attach(f, c.begin.process_id, c.begin.from);
 }
 
 static void follow_on_done(void *arg, const struct session_result *r, const struct hf_error *err)
@@ -117,8 +102,6 @@ static void follow_on_done(void *arg, const struct session_result *r, const stru
     p = engine_find(f->engine, r->process_id, NULL);
     f->result = (struct session_followed){r->exit, p == NULL || !process_is_running(p)};
     f->to = r->to;
-    if (f->viewer == NULL && !f->shell_gone)
-        follow_attach(f, r->process_id, r->from);
     if (f->shell_gone || viewer_offset(f->viewer) >= f->to)
         follow_finish(f);
 }
@@ -131,18 +114,15 @@ int session_follow_start(struct engine *e, struct session *s, struct session_run
     int rc;
 
     f->engine = e;
-    f->session = s;
     f->ops = ops;
     f->arg = arg;
-    f->subscriber = (struct event_subscriber){.fn = follow_on_event, .arg = f};
-    list_init(&f->subscriber.link);
     spec->max_output_bytes = 0;
+    spec->began = follow_began;
     rc = session_run(s, spec, follow_on_done, f, &f->run, err);
     if (rc < 0) {
         free(f);
         return rc;
     }
-    events_subscribe(engine_events(e), &f->subscriber);
     *out = f;
     return 0;
 }

@@ -92,7 +92,7 @@ static int ask_shape(const struct http_request *rq, struct output_ask *a, struct
         return hf_fail_field(err, HF_E_bad_query, "until", "\"until\" does not go with \"follow\"");
     if (follow && events)
         a->shape = SHAPE_SSE;
-    else if (!follow && http_wants_json(rq))
+    else if (!follow && http_wants(rq, "application/json"))
         a->shape = SHAPE_JSON;
     else if (http_accepts(rq, "application/octet-stream"))
         a->shape = follow ? SHAPE_FOLLOW : SHAPE_RAW;

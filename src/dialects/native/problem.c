@@ -19,7 +19,7 @@ static void write_extras(struct json_out *o, const struct hf_error *err)
         json_kstr(o, "path", err->path);
 }
 
-static void write_problem(struct json_out *o, const struct hf_error *err)
+void problem_write(struct json_out *o, const struct hf_error *err)
 {
     json_kstr(o, "type", "about:blank");
     json_kstr(o, "title", hf_code_title(err->code));
@@ -53,7 +53,7 @@ static void reply(struct http_request *rq, const struct hf_error *err, const uin
     buf_clear(out);
     json_out_init(&o, out);
     json_open(&o, '{');
-    write_problem(&o, err);
+    problem_write(&o, err);
     if (accepted != NULL)
         json_ku64(&o, "accepted_bytes", *accepted);
     json_shut(&o, '}');

@@ -10,6 +10,8 @@
 
 #define PROBLEM_TYPE "application/problem+json"
 
+/* The members, into an object that is open. */
+void problem_write(struct json_out *o, const struct hf_error *err);
 void problem_reply(struct http_request *rq, const struct hf_error *err);
 /* The same for input that stopped half way: tells how much was taken. */
 void problem_reply_accepted(struct http_request *rq, const struct hf_error *err,

@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_run.c - POST /v1/sessions/{id}/run: a command in the session's shell. Layer: dialects.
+ * session_run.c - POST /v1/sessions/{id}/run: a command in the session's shell
+ *
+ * One answer at the end, or, for those who cannot wait in silence for as long as a command may
+ * take, events: `started` when its turn has come, then `finished` or `error`. Layer: dialects.
  */
 #include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/native/answer.h"
 #include "dialects/native/ask.h"
 #include "dialects/native/handlers.h"
+#include "dialects/native/problem.h"
 #include "dialects/native/session_ask.h"
+#include "transport/sse.h"
 
 struct asked {
     struct op op;
-    struct http_request *rq;
-    struct session_run *run; /* NULL: it has ended */
+    struct http_request *rq;    /* NULL: it is answered by the stream */
+    struct http_stream *stream; /* NULL: one answer at the end */
+    struct session_run *run;
     char *session_id;
     bool base64, keep;
 };
@@ -25,40 +31,43 @@ static void asked_free(struct asked *a)
     free(a);
 }
 
-static void asked_on_free(struct op *op)
-{
-    struct asked *a = list_entry(op, struct asked, op);
+/* --- what is said -------------------------------------------------------------------------- */
 
-    session_run_leave(a->run, false);
+static void send_event(struct asked *a, const char *event, struct json_out *o)
+{
+    json_shut(o, '}');
+    sse_send(a->stream, event, NULL, buf_data(o->buf), o->buf->len);
+}
+
+static void asked_fail(struct asked *a, const struct hf_error *err)
+{
+    struct json_out o;
+
+    if (a->stream == NULL) {
+        http_reply_error(a->rq, err);
+    } else {
+        o = answer_open(a->op.native);
+        problem_write(&o, err);
+        send_event(a, "error", &o);
+        http_stream_end(a->stream);
+    }
     asked_free(a);
 }
 
-/* The command goes on, if it has begun: whoever replaces this worker has it. */
-static void asked_on_going(struct op *op)
+static void asked_began(void *arg, const struct session_begin *b)
 {
-    struct asked *a = list_entry(op, struct asked, op);
-    uint64_t number = session_run_number(a->run);
-    struct hf_error err;
+    struct asked *a = arg;
+    struct json_out o;
 
-    session_run_leave(a->run, number == 0);
-    if (number == 0)
-        hf_fail(&err, HF_E_shutting_down, "the daemon is going; the command was not begun");
-    else
-        hf_fail(&err, HF_E_shutting_down,
-                "the daemon is going; look for command %llu in the transcript afterwards",
-                (unsigned long long)number);
-    http_reply_error(a->rq, &err);
-    asked_free(a);
-}
-
-static const struct op_kind asked_kind = {.on_drain = asked_on_going, .on_free = asked_on_free};
-
-static void asked_on_gone(void *user)
-{
-    struct asked *a = user;
-
-    session_run_leave(a->run, !a->keep);
-    asked_free(a);
+    if (a->stream == NULL)
+        return;
+    o = answer_open(a->op.native);
+    json_kstr(&o, "session_id", a->session_id);
+    json_ku64(&o, "number", b->number);
+    json_kstr(&o, "process_id", b->process_id);
+    json_ku64(&o, "offset", b->from);
+    json_ktime(&o, "started_at", b->started_wall_ms);
+    send_event(a, "started", &o);
 }
 
 static void write_result(struct asked *a, struct json_out *o, const struct session_result *r)
@@ -91,20 +100,78 @@ static void write_result(struct asked *a, struct json_out *o, const struct sessi
 static void asked_on_done(void *arg, const struct session_result *r, const struct hf_error *err)
 {
     struct asked *a = arg;
-    struct http_request *rq = a->rq;
+    struct json_out o;
 
-    if (r != NULL) {
-        struct json_out o = answer_open(a->op.native);
-
-        write_result(a, &o, r);
-        answer_send(rq, 200, &o);
+    if (r == NULL) {
+        asked_fail(a, err);
+        return;
+    }
+    o = answer_open(a->op.native);
+    write_result(a, &o, r);
+    if (a->stream != NULL) {
+        send_event(a, "finished", &o);
+        http_stream_end(a->stream);
     } else {
-        http_reply_error(rq, err);
+        answer_send(a->rq, 200, &o);
     }
     asked_free(a);
 }
 
-static int asked_begin(struct asked *a, struct session *s, const struct session_run_ask *ask,
+/* --- the others go ------------------------------------------------------------------------- */
+
+static void asked_on_free(struct op *op)
+{
+    struct asked *a = list_entry(op, struct asked, op);
+
+    session_run_leave(a->run, false);
+    asked_free(a);
+}
+
+/* The command goes on, if it has begun: whoever replaces this worker has it. */
+static void asked_on_going(struct op *op)
+{
+    struct asked *a = list_entry(op, struct asked, op);
+    uint64_t number = session_run_number(a->run);
+    struct hf_error err;
+
+    session_run_leave(a->run, number == 0);
+    if (number == 0)
+        hf_fail(&err, HF_E_shutting_down, "the daemon is going; the command was not begun");
+    else
+        hf_fail(&err, HF_E_shutting_down,
+                "the daemon is going; look for command %llu in the transcript afterwards",
+                (unsigned long long)number);
+    asked_fail(a, &err);
+}
+
+static const struct op_kind asked_kind = {.on_drain = asked_on_going, .on_free = asked_on_free};
+
+static void asked_on_gone(void *user)
+{
+    struct asked *a = user;
+
+    session_run_leave(a->run, !a->keep);
+    asked_free(a);
+}
+
+static void stream_on_room(void *arg)
+{
+    (void)arg; /* nothing waits for it: what is said is little, but for the last */
+}
+
+static const struct http_stream_ops stream_ops = {.on_drain = stream_on_room,
+                                                  .on_gone = asked_on_gone};
+
+/* --- asking ---------------------------------------------------------------------------------- */
+
+static void asked_make_stream(struct asked *a)
+{
+    http_add_header(a->rq, "Cache-Control", "no-store");
+    a->stream = sse_start(a->rq, &stream_ops, a);
+    a->rq = NULL;
+}
+
+static int asked_begin(struct asked *a, struct session *s, struct session_run_ask *ask,
                        struct hf_error *err)
 {
     int rc;
@@ -112,10 +179,14 @@ static int asked_begin(struct asked *a, struct session *s, const struct session_
     a->base64 = ask->base64;
     a->keep = ask->keep;
     a->session_id = hf_xstrdup(session_id(s));
+    ask->spec.began = asked_began;
     rc = session_run(s, &ask->spec, asked_on_done, a, &a->run, err);
-    if (rc == 0)
-        http_set_user(a->rq, a, asked_on_gone);
-    return rc;
+    if (rc < 0)
+        return rc;
+    http_set_user(a->rq, a, asked_on_gone);
+    if (http_wants(a->rq, SSE_TYPE) && !http_wants(a->rq, "application/json"))
+        asked_make_stream(a);
+    return 0;
 }
 
 static int run_begin(struct http_request *rq, struct hf_error *err)

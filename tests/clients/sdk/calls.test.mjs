@@ -222,4 +222,15 @@ withDaemon('the SDK', {}, (d) => {
         assert.ok([1, 'no_such_process'].includes(await ending), 'an exit or an error, and no silence');
         assert.equal(c.state, 'closed');
     });
+
+    /* Only the first page was. */
+    it('sessions are listed, whatever the page has room for', async () => {
+        const small = (url, o) => fetch(o.method === 'GET' ? `${url}${url.includes('?') ? '&' : '?'}limit=2` : url, o);
+        const s = sandboxOf(d, { fetch: small });
+        const made = [];
+        for (let i = 0; i < 5; i++) made.unshift((await s.sessions.create()).id);
+        assert.deepEqual((await s.sessions.list()).map((x) => x.id), made);
+        for (const x of await s.sessions.list()) await x.remove();
+        assert.deepEqual(await s.sessions.list(), []);
+    });
 });

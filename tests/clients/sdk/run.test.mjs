@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { it } from '../../lib/test.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
-import { impatient, InvalidRequestError, sandboxOf } from '../../lib/sdk.mjs';
+import { ConnectionError, impatient, InvalidRequestError, NotFoundError, sandboxOf } from '../../lib/sdk.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 
 withDaemon('run and exec', {}, (d) => {
@@ -107,5 +107,47 @@ withDaemon('run and exec', {}, (d) => {
         assert.equal(result.stdout, 'short\n');
         assert.equal(result.process.retainMs, 0);
         await waitUntil(() => sandboxOf(d).processes.get(result.process.id).then(() => false, (e) => e.status === 404), 'the record to be dropped');
+    });
+
+    /* It was one request that was answered at the end. */
+    it('a command in a session waits for longer than one request may take', async () => {
+        const session = await sandboxOf(d, { fetch: impatient(1000) }).sessions.create();
+        const first = session.run('cd /; sleep 3; echo finished; exit 4');
+        const second = session.run('pwd; echo err >&2; (exit 5)', { maxOutputBytes: 2 });
+        const { stdout, exitCode, exit, shellReplaced, number } = await first;
+        assert.deepEqual([stdout, exitCode, exit.kind, shellReplaced, number], ['finished\n', 4, 'exited', true, 1]);
+        const result = await second;
+        assert.deepEqual([result.exitCode, result.number, result.stderr.length], [5, 2, 2]);
+        await session.remove();
+    });
+
+    it('a command in a session that is given up is ended, and refusals are errors', async () => {
+        const session = await sandboxOf(d).sessions.create();
+        const stop = new AbortController();
+        const running = session.run('sleep 1000', { signal: stop.signal });
+        await waitUntil(async () => (await sandboxOf(d).sessions.get(session.id)).current.status === 'running', 'it to run');
+        stop.abort(new Error('enough'));
+        await assert.rejects(running, /enough/);
+        await waitUntil(async () => (await sandboxOf(d).sessions.get(session.id)).current.status === 'idle', 'its end');
+        await assert.rejects(session.run(''), (e) => e instanceof InvalidRequestError && e.code === 'bad_value');
+        const [ends, waits] = [session.run('sleep 1000'), session.run('echo never')];
+        await waitUntil(async () => (await sandboxOf(d).sessions.get(session.id)).current.queued === 1, 'both to be there');
+        const refused = assert.rejects(waits, (e) => e instanceof NotFoundError && e.code === 'no_such_session');
+        await session.remove();
+        await refused;
+        assert.equal((await ends).exit.by, 'api');
+    });
+
+    it('a command in a session whose line is cut fails, and is kept if it was to be', async () => {
+        const session = await sandboxOf(d).sessions.create();
+        const running = session.run('sleep 2; echo kept', { onDetach: 'keep' });
+        const failed = assert.rejects(running, (e) => e instanceof ConnectionError && e.code === 'no_answer');
+        await waitUntil(async () => (await sandboxOf(d).sessions.get(session.id)).current.status === 'running', 'it to run');
+        const old = d.workerPid();
+        process.kill(old, 'SIGKILL');
+        await failed;
+        await d.nextWorker(old);
+        await waitUntil(async () => (await session.transcript()).includes('kept\n'), 'it to be in the transcript');
+        await session.remove();
     });
 });

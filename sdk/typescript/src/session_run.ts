@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// session_run.ts - a command in a session's shell, to its end
+//
+// The answer comes as events: one that came at the end alone would be given up by fetch on Node after five minutes
+// of silence, and by many proxies.
+
+import type * as api from './api.gen.js';
+import type { Camel } from './camel.js';
+import { ConnectionError, errorOfAnswer, HoldfastError } from './errors.js';
+import type { HttpClient } from './http.js';
+import { serverSentEvents } from './sse.js';
+
+export type SessionRunOptions = Omit<Camel<api.SessionRunRequest>, 'command'> & { signal?: AbortSignal };
+
+/** What the stream says of the end; undefined: nothing, it was cut. */
+async function readEnd(body: ReadableStream<Uint8Array>): Promise<api.SessionRunAnswer | undefined> {
+    for await (const e of serverSentEvents(body)) {
+        if (e.event === 'finished') return JSON.parse(e.data) as api.SessionRunAnswer;
+        if (e.event === 'error') throw errorOfAnswer((JSON.parse(e.data) as api.Problem).status, e.data);
+    }
+    return undefined;
+}
+
+export async function runInSession(http: HttpClient, path: string, command: string, options: SessionRunOptions): Promise<api.SessionRunAnswer> {
+    const { signal, ...rest } = options;
+    const headers = { Accept: 'text/event-stream' };
+    const answer = await http.request('POST', `${path}/run`, { json: { command, ...rest }, headers, signal });
+    let cause: unknown;
+    try {
+        const end = await readEnd(answer.body!);
+        if (end) return end;
+    } catch (err) {
+        signal?.throwIfAborted();
+        if (err instanceof HoldfastError) throw err;
+        cause = err;
+    }
+    throw new ConnectionError(`POST ${path}/run: cut before the command had ended`, { code: 'no_answer', cause });
+}
