@@ -58,7 +58,7 @@ static void check_head(struct http_request *rq, struct buf *story)
         CHECK(rq->match.route == NULL || (rq->match.allow & p->method));
     }
     http_query(rq, "q");
-    http_wants_json(rq);
+    http_wants(rq, "application/json");
     http_accepts(rq, "text/event-stream");
     http_is_websocket(rq);
     http_header(rq, "Cookie");
