@@ -34,6 +34,7 @@ export type {
 export { Connection } from './connection.js';
 export type { AttachOptions, ConnectionState, Dialer, StateInfo } from './connection.js';
 export type * from './events.js';
+export type { OutputListener } from './output_listener.js';
 export type { OutputChunk, ProcessStatus, ProcessStatusWithOutput } from './status.js';
 export type { ClientOptions } from './http.js';
 export type { BackoffOptions } from './backoff.js';

@@ -8,16 +8,18 @@
 
 import type * as api from './api.gen.js';
 import { backoffDelay, sleep } from './backoff.js';
-import { base64, bytesOf, decode, randomName } from './bytes.js';
+import { base64, decode, randomName } from './bytes.js';
 import { type Camel, camelize } from './camel.js';
 import { ConnectionError, HoldfastError, InvalidRequestError, NotFoundError } from './errors.js';
+import type { GapEvent, OutputEvent } from './events.js';
 import { HeadTail } from './headtail.js';
 import type { HttpClient } from './http.js';
+import { ListenerFailure, outputEventOf, type OutputListener, tell } from './output_listener.js';
 import { serverSentEvents } from './sse.js';
 import { type ProcessStatus, statusOf } from './status.js';
 
 export type StartOptions = Camel<api.CreateRequest> & { signal?: AbortSignal };
-export type RunOptions = Camel<api.RunRequest> & { signal?: AbortSignal };
+export type RunOptions = Camel<api.RunRequest> & { signal?: AbortSignal; onOutput?: OutputListener };
 export type RunResult = Omit<Camel<api.RunAnswer>, 'process'> & { process: ProcessStatus };
 
 const OUTPUT_BYTES = 1024 * 1024;
@@ -64,13 +66,13 @@ class Gathered {
         [this.#all, this.#out, this.#err] = [new HeadTail(maxBytes), new HeadTail(maxBytes), new HeadTail(maxBytes)];
     }
 
-    add(stream: string, bytes: Uint8Array): void {
-        this.#all.push(bytes);
-        (stream === 'stderr' ? this.#err : this.#out).push(bytes);
-    }
-
-    miss(count: number): void {
-        this.#all.miss(count);
+    add(event: OutputEvent | GapEvent): void {
+        if (event.type === 'gap') {
+            this.#all.miss(event.to - event.from);
+            return;
+        }
+        this.#all.push(event.data);
+        (event.stream === 'stderr' ? this.#err : this.#out).push(event.data);
     }
 
     result(encoding: 'utf8' | 'base64') {
@@ -81,7 +83,7 @@ class Gathered {
 }
 
 /** Everything that is written, up to the exit. */
-async function follow(http: HttpClient, path: string, gathered: Gathered, signal?: AbortSignal): Promise<api.SseExit> {
+async function follow(http: HttpClient, path: string, take: OutputListener, signal?: AbortSignal): Promise<api.SseExit> {
     let at = 0;
     let heard = Date.now();
     for (let attempt = 0; ; attempt++) {
@@ -93,15 +95,14 @@ async function follow(http: HttpClient, path: string, gathered: Gathered, signal
             open = true;
             for await (const e of serverSentEvents(answer.body!)) {
                 attempt = 0;
-                const data = JSON.parse(e.data) as api.SseOutput & api.SseExit & api.Gap;
-                if (e.event === 'exit') return data;
-                if (e.event === 'gap') gathered.miss(data.to - data.from);
-                if (e.event === 'output') gathered.add(data.stream, bytesOf(data.data, data.encoding));
+                if (e.event === 'exit') return JSON.parse(e.data) as api.SseExit;
+                const event = outputEventOf(e);
+                if (event) take(event);
                 at = Number(e.id);
             }
         } catch (err) {
             signal?.throwIfAborted();
-            if (err instanceof HoldfastError && !err.retryable) throw err;
+            if (err instanceof ListenerFailure || (err instanceof HoldfastError && !err.retryable)) throw err;
             failure = err;
         }
         if (open) heard = Date.now();
@@ -140,7 +141,7 @@ function checkLimits(maxOutputBytes: number, outputEncoding: string): void {
 }
 
 export async function run(http: HttpClient, options: RunOptions): Promise<RunResult> {
-    const { signal, maxOutputBytes = OUTPUT_BYTES, outputEncoding = 'utf8', onDetach = 'kill', retainMs, ...spec } = options;
+    const { signal, maxOutputBytes = OUTPUT_BYTES, outputEncoding = 'utf8', onDetach = 'kill', retainMs, onOutput, ...spec } = options;
     checkLimits(maxOutputBytes, outputEncoding);
     signal?.throwIfAborted();
     const stop = (p: api.Process) => {
@@ -159,10 +160,18 @@ export async function run(http: HttpClient, options: RunOptions): Promise<RunRes
     const gathered = new Gathered(maxOutputBytes);
     let last: api.SseExit;
     try {
-        last = await follow(http, pathOf(started), gathered, signal);
+        last = await follow(
+            http,
+            pathOf(started),
+            (event) => {
+                gathered.add(event);
+                tell(onOutput, event);
+            },
+            signal,
+        );
     } catch (err) {
-        if (signal?.aborted) stop(started);
-        throw err;
+        if (signal?.aborted || err instanceof ListenerFailure) stop(started);
+        throw err instanceof ListenerFailure ? err.reason : err;
     }
     return {
         ...gathered.result(outputEncoding),

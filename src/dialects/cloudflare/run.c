@@ -38,10 +38,11 @@ static void run_failed(void *arg, const struct hf_error *err)
     run_free(r);
 }
 
-static void run_started(void *arg)
+static void run_started(void *arg, const struct session_begin *b)
 {
     struct cf_run *r = arg;
 
+    (void)b;
     r->ops->started(r->arg);
 }
 

@@ -83,7 +83,7 @@ static void follow_began(void *arg, const struct session_begin *b)
     struct process *p = engine_find(f->engine, b->process_id, NULL);
 
     if (f->ops->started != NULL)
-        f->ops->started(f->arg);
+        f->ops->started(f->arg, b);
     if (p == NULL || viewer_attach(p, &o, &viewer_ops, f, &f->viewer, NULL) < 0)
         f->shell_gone = true;
 }
@@ -99,6 +99,8 @@ static void follow_on_done(void *arg, const struct session_result *r, const stru
         follow_free(f);
         return;
     }
+    if (f->ops->result != NULL)
+        f->ops->result(f->arg, r);
     p = engine_find(f->engine, r->process_id, NULL);
     f->result = (struct session_followed){r->exit, p == NULL || !process_is_running(p)};
     f->to = r->to;
@@ -106,19 +108,19 @@ static void follow_on_done(void *arg, const struct session_result *r, const stru
         follow_finish(f);
 }
 
-int session_follow_start(struct engine *e, struct session *s, struct session_run_spec *spec,
+int session_follow_start(struct engine *e, struct session *s, const struct session_run_spec *spec,
                          const struct session_follow_ops *ops, void *arg,
                          struct session_follow **out, struct hf_error *err)
 {
     struct session_follow *f = hf_xalloc(sizeof *f);
+    struct session_run_spec mine = *spec;
     int rc;
 
     f->engine = e;
     f->ops = ops;
     f->arg = arg;
-    spec->max_output_bytes = 0;
-    spec->began = follow_began;
-    rc = session_run(s, spec, follow_on_done, f, &f->run, err);
+    mine.began = follow_began;
+    rc = session_run(s, &mine, follow_on_done, f, &f->run, err);
     if (rc < 0) {
         free(f);
         return rc;

@@ -20,17 +20,20 @@ struct session_followed {
 };
 
 struct session_follow_ops {
-    void (*started)(void *arg); /* before the first byte; NULL: not wanted */
+    /* Before the first byte. NULL: not wanted. */
+    void (*started)(void *arg, const struct session_begin *b);
     bool (*ready)(void *arg);
     void (*bytes)(void *arg, const struct slice *s);
     void (*gap)(void *arg, uint64_t from, uint64_t to);
+    /* It has ended; not all of its output may have been taken yet. NULL: not wanted. */
+    void (*result)(void *arg, const struct session_result *r);
     /* Exactly one of these comes, after the last byte; the follower is gone after it. */
     void (*failed)(void *arg, const struct hf_error *err); /* it was never run */
     void (*done)(void *arg, const struct session_followed *f);
 };
 
-/* max_output_bytes of the spec does not count. 0, or err and nothing was begun. */
-int session_follow_start(struct engine *e, struct session *s, struct session_run_spec *spec,
+/* `began` of the spec does not count. 0, or err and nothing was begun. */
+int session_follow_start(struct engine *e, struct session *s, const struct session_run_spec *spec,
                          const struct session_follow_ops *ops, void *arg,
                          struct session_follow **out, struct hf_error *err);
 void session_follow_pump(struct session_follow *f); /* there is room again */

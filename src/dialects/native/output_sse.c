@@ -2,28 +2,19 @@
 /*
  * output_sse.c - output as server-sent events: output, gap, exit
  *
- * The id of each event is the offset of the byte behind it, so a client that
- * comes back with Last-Event-ID misses nothing and gets nothing twice. Bytes of a
- * character that is not complete yet are held (three at most) until the rest
- * comes, and the id does not count them. Layer: dialects.
+ * A client that comes back with Last-Event-ID misses nothing and gets nothing twice. Layer: dialects.
  */
-#include <stdio.h>
-
 #include "base/mem.h"
-#include "base/text.h"
 #include "dialects/native/answer.h"
 #include "dialects/native/output.h"
+#include "dialects/native/output_events.h"
 #include "engine/viewer.h"
 #include "transport/sse.h"
 
 struct events_out {
     struct op op;
-    struct http_stream *stream;
     struct viewer *viewer;
-    uint64_t held_at;
-    enum stream held_stream;
-    uint8_t held_len;
-    char held[4];
+    struct output_events events;
 };
 
 static void sse_free(struct events_out *x)
@@ -38,7 +29,7 @@ static void sse_on_going(struct op *op)
 {
     struct events_out *x = list_entry(op, struct events_out, op);
 
-    http_stream_end(x->stream);
+    http_stream_end(x->events.stream);
     sse_free(x);
 }
 
@@ -49,85 +40,21 @@ static void sse_on_free(struct op *op)
 
 static const struct op_kind sse_kind = {.on_drain = sse_on_going, .on_free = sse_on_free};
 
-/* Sends the JSON that stands in the scratch buffer as one event. */
-static void send_event(struct events_out *x, const char *event, uint64_t id)
-{
-    const struct native *n = x->op.native;
-    char text[24];
-
-    snprintf(text, sizeof text, "%llu", (unsigned long long)id);
-    sse_send(x->stream, event, text, buf_data(&n->scratch), n->scratch.len);
-}
-
-static void sse_send_output(struct events_out *x, uint64_t at, enum stream stream,
-                            const char *bytes, size_t len)
-{
-    struct json_out o = answer_open(x->op.native);
-
-    json_ku64(&o, "offset", at);
-    json_kstr(&o, "stream", stream_name(stream));
-    write_data(&o, bytes, len);
-    json_shut(&o, '}');
-    send_event(x, "output", at + len);
-}
-
-/* What is held will not be completed: it goes as it is. */
-static void sse_flush_held(struct events_out *x)
-{
-    if (x->held_len > 0)
-        sse_send_output(x, x->held_at, x->held_stream, x->held, x->held_len);
-    x->held_len = 0;
-}
-
-/* Sends all but an open character at the end, which is held. */
-static void sse_put(struct events_out *x, uint64_t at, enum stream stream, const char *bytes,
-                    size_t len)
-{
-    size_t open = utf8_open_tail(bytes, len);
-
-    if (open < len)
-        sse_send_output(x, at, stream, bytes, len - open);
-    memcpy(x->held, bytes + len - open, open);
-    x->held_len = (uint8_t)open;
-    x->held_at = at + len - open;
-    x->held_stream = stream;
-}
-
 static bool sse_ready(void *arg)
 {
     struct events_out *x = arg;
 
-    return http_stream_ready(x->stream);
+    return http_stream_ready(x->events.stream);
 }
 
 static void sse_bytes(void *arg, const struct slice *s)
 {
-    struct events_out *x = arg;
-    struct buf *joined = &x->op.native->joined;
-
-    if (x->held_len > 0 && (x->held_stream != s->stream || x->held_at + x->held_len != s->at))
-        sse_flush_held(x);
-    if (x->held_len == 0) {
-        sse_put(x, s->at, s->stream, s->bytes, s->len);
-        return;
-    }
-    buf_clear(joined);
-    buf_put(joined, x->held, x->held_len);
-    buf_put(joined, s->bytes, s->len);
-    sse_put(x, x->held_at, s->stream, buf_data(joined), joined->len);
+    output_events_bytes(&((struct events_out *)arg)->events, s);
 }
 
 static void sse_gap(void *arg, uint64_t from, uint64_t to)
 {
-    struct events_out *x = arg;
-    struct json_out o;
-
-    sse_flush_held(x);
-    o = answer_open(x->op.native);
-    json_ku64(&o, "from", from);
-    json_ku64(&o, "to", to);
-    json_shut(&o, '}');
-    send_event(x, "gap", to);
+    output_events_gap(&((struct events_out *)arg)->events, from, to);
 }
 
 static void sse_exited(void *arg, const struct exit_record *e)
@@ -136,13 +63,13 @@ static void sse_exited(void *arg, const struct exit_record *e)
     uint64_t at = viewer_offset(x->viewer);
     struct json_out o;
 
-    sse_flush_held(x);
+    output_events_flush(&x->events);
     o = answer_open(x->op.native);
     write_exit(&o, e);
     json_ku64(&o, "offset", at);
     json_shut(&o, '}');
-    send_event(x, "exit", at);
-    http_stream_end(x->stream);
+    output_events_send(&x->events, "exit", at);
+    http_stream_end(x->events.stream);
     sse_free(x);
 }
 
@@ -191,5 +118,6 @@ void output_sse(struct http_request *rq, struct process *p, const struct output_
         http_reply_error(rq, &err);
         return;
     }
-    x->stream = sse_start(rq, &stream_ops, x);
+    x->events.native = native_of(rq);
+    x->events.stream = sse_start(rq, &stream_ops, x);
 }

@@ -60,7 +60,7 @@ const struct route native_route_list[] = {
     {GET, S, session_list_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, "limit after"},
     {GET, S "/{id}", session_get_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
     {HTTP_DELETE_M, S "/{id}", session_delete_handle, ROLE_OWN, ROUTE_NO_BODY, 0, "grace_ms"},
-    {POST, S "/{id}/run", session_run_handle, ROLE_OWN, 0, 0, NULL},
+    {POST, S "/{id}/run", session_run_handle, ROLE_OWN, 0, 0, "output"},
     {GET, S "/{id}/transcript", session_transcript_handle, ROLE_WATCH, ROUTE_NO_BODY, 0,
      "limit format"},
 };

@@ -2,6 +2,8 @@
 // run() and exec(): a command from its start to its end, however long it takes and whatever happens to the line.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { it } from '../../lib/test.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { ConnectionError, impatient, InvalidRequestError, NotFoundError, sandboxOf } from '../../lib/sdk.mjs';
@@ -107,6 +109,44 @@ withDaemon('run and exec', {}, (d) => {
         assert.equal(result.stdout, 'short\n');
         assert.equal(result.process.retainMs, 0);
         await waitUntil(() => sandboxOf(d).processes.get(result.process.id).then(() => false, (e) => e.status === 404), 'the record to be dropped');
+    });
+
+    it('onOutput has every byte with its stream as it comes, of a command and of one in a session', async () => {
+        const session = await sandboxOf(d).sessions.create();
+        const ways = {
+            exec: (line, options) => sandboxOf(d).exec(line, options),
+            session: (line, options) => session.run(line, options),
+        };
+        for (const [way, call] of Object.entries(ways)) {
+            const go = path.join(d.dir, `go ${way}`);
+            const told = { stdout: [], stderr: [] };
+            const running = call(`printf 'a\\377'; echo err >&2; until [ -e '${go}' ]; do sleep 0.05; done; seq 30000`, {
+                maxOutputBytes: 100,
+                onOutput: (e) => told[e.stream].push(Buffer.from(e.data)),
+            });
+            const text = (stream) => Buffer.concat(told[stream]);
+            await waitUntil(() => text('stdout').length === 2 && text('stderr').length === 4, `output of ${way} while it runs`);
+            fs.writeFileSync(go, '');
+            const { omittedBytes, stderr } = await running;
+            const all = Buffer.from(`a?${Array.from({ length: 30_000 }, (_, i) => `${i + 1}\n`).join('')}`);
+            all[1] = 0xff;
+            assert.ok(text('stdout').equals(all), way);
+            assert.equal(stderr, 'err\n');
+            assert.ok(omittedBytes > all.length - 100);
+        }
+        await session.remove();
+    });
+
+    it('an onOutput that throws ends the command, and the call with what it threw', async () => {
+        const session = await sandboxOf(d).sessions.create();
+        const onOutput = () => {
+            throw new RangeError('no more');
+        };
+        await assert.rejects(sandboxOf(d).exec('echo one; sleep 1000', { tag: 'thrown', onOutput }), RangeError);
+        assert.equal((await (await named('thrown')).wait({ timeoutMs: 10_000 })).exit.signal, 'SIGTERM');
+        await assert.rejects(session.run('echo one; sleep 1000', { onOutput }), RangeError);
+        await waitUntil(async () => (await sandboxOf(d).sessions.get(session.id)).current.status === 'idle', 'its end');
+        await session.remove();
     });
 
     /* It was one request that was answered at the end. */
