@@ -59,6 +59,7 @@ withDaemon('history in a file', { args }, (d) => {
         assert.ok(all.subarray(0, 3000000).every((b) => b === 120));
         assert.equal(all.subarray(3000000).toString(), 'end\n');
         await d.remove(p.id);
+        await waitUntil(() => held(d) === 0, 'the file to be gone');
     });
 
     it('is bounded: for one, and for all, and the exited make room', async () => {
