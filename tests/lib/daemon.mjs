@@ -42,6 +42,15 @@ export function releaseBinary() {
     return bin && fs.existsSync(bin) ? path.resolve(bin) : null;
 }
 
+/** fetch() begins anew: it may not have heard yet that a connection which it holds for later has ended. */
+const DISPATCHER = Symbol.for('undici.globalDispatcher.1');
+function dropIdleFetches() {
+    const old = globalThis[DISPATCHER];
+    if (!old) return;
+    globalThis[DISPATCHER] = new old.constructor();
+    old.close(); // what is under way is waited for
+}
+
 /** Daemons that a failed test left behind do not keep the file from ending, and end with it. */
 const running = new Set();
 process.on('exit', () => running.forEach((d) => d.kill()));
@@ -227,6 +236,7 @@ export class Daemon {
         );
         // It may be there before Node has heard that the idle connections to the old one ended.
         for (const socket of Object.values(this.agent?.freeSockets ?? {}).flat()) socket.destroy();
+        dropIdleFetches();
         return worker;
     }
 
