@@ -24,7 +24,7 @@
  */
 struct session_run {
     struct session *session;
-    struct list link; /* in session.queue while it waits */
+    struct list link;     /* in session.queue while it waits */
     session_run_fn *done; /* NULL: who asked has gone */
     session_began_fn *began;
     void *arg;

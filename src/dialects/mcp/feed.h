@@ -27,7 +27,7 @@ struct feed {
     struct event_subscriber subscriber; /* while there is a stream */
     uint64_t next_event;
     struct timer *spacing; /* while there is a stream */
-    json_t *tag;                       /* owned; id of the listening request, or NULL */
+    json_t *tag;           /* owned; id of the listening request, or NULL */
     bool wants_list, list_changed;
 };
 
