@@ -15,6 +15,7 @@
 #include "base/io.h"
 
 #define ENVIRON_MAX (4 * 1024 * 1024)
+#define STATUS_MAX (64 * 1024) /* some 1.5 KB, and the list of groups */
 
 /* Numbers of the stat line, counted from the state letter: the places that we read. */
 enum { STAT_PPID, STAT_PGRP, STAT_SID, STAT_TTY_NR, STAT_START = 18, STAT_COUNT };
@@ -168,4 +169,27 @@ int proc_has_env(pid_t pid, const char *prefix, const char *value)
         found = proc_find_env(buf_data(&text), text.len, prefix, value);
     buf_fini(&text);
     return found;
+}
+
+bool proc_status_catches(const char *text, int signum)
+{
+    static const char name[] = "\nSigCgt:";
+    const char *at = strstr(text, name);
+
+    return at != NULL && (strtoull(at + sizeof name - 1, NULL, 16) >> (signum - 1) & 1) != 0;
+}
+
+bool proc_catches(pid_t pid, int signum)
+{
+    struct buf text = {0};
+    char path[40];
+    bool catches = false;
+
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    if (io_read_file(path, STATUS_MAX, &text) == 0) {
+        buf_putc(&text, '\0');
+        catches = proc_status_catches(buf_data(&text), signum);
+    }
+    buf_fini(&text);
+    return catches;
 }

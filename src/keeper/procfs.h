@@ -41,4 +41,9 @@ int proc_has_env(pid_t pid, const char *prefix, const char *value);
 /* The same in the bytes of an environment; */
 int proc_find_env(const char *bytes, size_t len, const char *prefix, const char *value);
 
+/* Has it a handler for this signal? false also if it may not be asked. */
+bool proc_catches(pid_t pid, int signum);
+/* The same in the text of /proc/PID/status. */
+bool proc_status_catches(const char *text, int signum);
+
 #endif

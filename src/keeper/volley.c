@@ -10,6 +10,7 @@
 
 #include "keeper/core.h"
 #include "keeper/hits.h"
+#include "keeper/procfs.h"
 #include "keeper/tree.h"
 
 #define ROUNDS_MAX 16 /* a tree that forks faster than that is left to the next call */
@@ -55,6 +56,27 @@ static void shot_at(struct shot *s, const struct proc *p)
         s->rc = -errno;
 }
 
+/*
+ * Was it started by the handler of somebody who had the signal at an earlier look? Then it is part
+ * of the answer: the rm of `trap 'rm …' TERM` must not be ended by the TERM that it obeys. Who has
+ * no handler is on its way out, and what it had just forked is meant as well.
+ */
+static bool is_answer(const struct shot *s, const struct proc_list *l, const struct proc *p)
+{
+    const struct proc *parent = p;
+
+    if (s->m.signum == SIGKILL)
+        return false;
+    for (size_t depth = 0; depth < l->count; depth++) {
+        parent = proc_list_find(l, parent->ppid);
+        if (parent == NULL)
+            return false;
+        if (hits_has(&s->hits, parent))
+            return proc_catches(parent->pid, s->m.signum);
+    }
+    return false;
+}
+
 /* To those who have not had it; returns how many there were. */
 static size_t shot_at_new(struct shot *s, const struct entry *e, const struct proc_list *l)
 {
@@ -65,8 +87,9 @@ static size_t shot_at_new(struct shot *s, const struct entry *e, const struct pr
 
         if (!tree_is_living_member(p) ||
             (s->m.target == K_RECENT && !tree_is_recent(e, l, p, s->m.since_ticks)) ||
-            !hits_add(&s->hits, p))
+            hits_has(&s->hits, p) || is_answer(s, l, p))
             continue;
+        (void)hits_add(&s->hits, p);
         shot_at(s, p);
         fresh++;
     }

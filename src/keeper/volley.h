@@ -3,7 +3,8 @@
  * volley.h - signals to whole trees, all that were asked for in one turn
  *
  * Members may fork while others are being signalled, so a tree is looked at again until nobody
- * new is found. Those looks are shared: every round reads /proc once, for all trees. Layer: keeper.
+ * new is found; what a handler of the signal has started is left alone. Those looks are shared:
+ * every round reads /proc once, for all trees. Layer: keeper.
  */
 #ifndef HF_KEEPER_VOLLEY_H
 #define HF_KEEPER_VOLLEY_H

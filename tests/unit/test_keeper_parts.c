@@ -302,6 +302,29 @@ TEST(a_stat_line_is_read_whatever_the_program_calls_itself)
     EXPECT(!proc_parse_stat(")(", 2, &p));
 }
 
+static void abort_on_signal(int signum)
+{
+    (void)signum;
+    abort();
+}
+
+TEST(status_tells_which_signals_have_a_handler)
+{
+    static const char text[] = "Name:\tSigCgt: ffff\nSigIgn:\tffffffffffffffff\n"
+                               "SigCgt:\t8000000000004002\nCapInh:\t0\n";
+
+    EXPECT(proc_status_catches(text, SIGINT) && proc_status_catches(text, SIGTERM));
+    EXPECT(proc_status_catches(text, 64));
+    EXPECT(!proc_status_catches(text, SIGHUP) && !proc_status_catches(text, SIGUSR1));
+    EXPECT(!proc_status_catches("Name:\tx\n", SIGTERM));
+    EXPECT(!proc_catches(getpid(), SIGUSR2));
+    signal(SIGUSR2, SIG_IGN);
+    EXPECT(!proc_catches(getpid(), SIGUSR2));
+    signal(SIGUSR2, abort_on_signal);
+    EXPECT(proc_catches(getpid(), SIGUSR2));
+    signal(SIGUSR2, SIG_DFL);
+}
+
 TEST(an_environment_is_searched_by_whole_variables)
 {
     static const char env[] = "X_ID=1\0ID=proc_1\0ID=proc_2";

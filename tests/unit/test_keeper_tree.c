@@ -110,6 +110,35 @@ TEST(a_tree_on_a_terminal_dies_with_all_its_daemons)
     kill_family(true);
 }
 
+/*
+ * A tree is looked at again after a signal, for whoever was being forked meanwhile. What a handler
+ * had started by then was taken for such a one: an upload that was ended kept half of its file,
+ * because the rm of its trap got the signal, too. The many children make the looks long.
+ */
+TEST(what_a_handler_starts_does_not_get_the_signal)
+{
+    static const char line[] =
+        "trap 'sh -c \"sleep 0.1; sleep 0.1; echo cleaned\"; exit 3' TERM; i=0;"
+        "while [ $i -lt 150 ]; do sleep 61 & i=$((i+1)); done; echo up; wait";
+    struct rig r;
+    struct rig_worker w;
+
+    rig_begin(&r, &w);
+    for (int i = 0; i < 5; i++) {
+        struct started s = start(&w, "proc_trap", line, 0, false);
+        struct k_signaled a = rig_signal(&w, s.m.entry, SIGTERM, K_TREE);
+        char out[64];
+
+        EXPECT(a.error == 0 && a.count >= 151);
+        rig_read_until(s.fds[0], out, sizeof out, "cleaned");
+        EXPECT(strstr(out, "cleaned") != NULL);
+        EXPECT_INT(rig_exited(&w).status, 3 << 8);
+        (void)rig_signal(&w, s.m.entry, SIGKILL, K_TREE); /* who was still the shell when it came */
+        finish(&s);
+    }
+    rig_end(&r, &w);
+}
+
 TEST(a_tree_dies_with_all_its_daemons_without_cgroups)
 {
     setenv("HOLDFAST_NO_CGROUP", "1", 1);
