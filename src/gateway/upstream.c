@@ -201,6 +201,7 @@ static void upstream_on_interim(struct exchange *ex)
         fail(ex, HF_E_upstream_failed, "has much to say before it answers");
         return;
     }
+    upstream_update_deadline(ex); /* it is at work, and tells so */
     buf_clear(out);
     if (ex->rq.http11 && head_put_interim(out, &ex->rs) == 0)
         conn_cork(ex->client, buf_data(out), out->len);

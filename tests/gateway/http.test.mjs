@@ -297,7 +297,8 @@ describe('HTTP through the gateway', () => {
     });
 });
 
-describe('upstreams that misbehave', () => {
+/** A gateway before an upstream whose bytes each test writes itself: via(answer) asks, and answer(socket) says. */
+function useRawUpstream(answerMs) {
     const held = {};
     const gw = useGateway(async () => {
         held.raw = await rawUpstream((c) => {
@@ -305,7 +306,7 @@ describe('upstreams that misbehave', () => {
         });
         return {
             sandboxes: { r: { address: '127.0.0.1', ports: { 80: held.raw.port } } },
-            args: ['--answer-timeout-ms', '300'],
+            args: ['--answer-timeout-ms', String(answerMs)],
         };
     });
     after(() => held.raw.close());
@@ -320,6 +321,44 @@ describe('upstreams that misbehave', () => {
         c.send(version ? request.replace('1.1', version) : request);
         return c;
     };
+    return { via, held };
+}
+
+describe('interim answers', () => {
+    const { via } = useRawUpstream(2000);
+
+    it('passes some interim answers to a client that reads late, and gives up on many', async () => {
+        const hint = `HTTP/1.1 103 Early Hints\r\nLink: <${'a'.repeat(20000)}>\r\n\r\n`;
+        let c = await via((s) => s.write(`${hint.repeat(90)}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`));
+        c.socket.pause();
+        await new Promise((done) => setTimeout(done, 100));
+        c.socket.resume();
+        for (let i = 0; i < 90; i++) assert.equal((await c.response()).status, 103);
+        assert.equal((await c.response()).body.toString(), 'ok');
+        c.destroy();
+        c = await via((s) => s.write('HTTP/1.1 103 Early Hints\r\nX: y\r\n\r\n'.repeat(1000)));
+        let res;
+        let count = 0;
+        do res = await c.response();
+        while (res.status === 103 && ++count < 1000);
+        assert.deepEqual([count, res.status, JSON.parse(res.body).code], [100, 502, 'upstream_failed']);
+        c.destroy();
+    });
+
+    /* The time to answer ran from the question on, whatever was said in between. */
+    it('give whoever sends them more time', async () => {
+        let left = 3;
+        const c = await via((s) => {
+            const say = () => s.write(left-- > 0 ? 'HTTP/1.1 102 Processing\r\n\r\n' : 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n', () => left >= 0 && setTimeout(say, 900));
+            say();
+        });
+        for (const status of [102, 102, 102, 200]) assert.equal((await c.response()).status, status);
+        c.destroy();
+    });
+});
+
+describe('upstreams that misbehave', () => {
+    const { via, held } = useRawUpstream(300);
 
     for (const [name, bytes] of [
         ['no HTTP at all', 'SSH-2.0-x\r\n'],
@@ -377,24 +416,6 @@ describe('upstreams that misbehave', () => {
         c.send('GET /sandboxes/r/proxy/80/ HTTP/1.1\r\nHost: x\r\n\r\n');
         assert.equal((await c.response()).body.toString(), 'a');
         assert.equal(held.raw.conns.length, before + 1);
-        c.destroy();
-    });
-
-    it('passes some interim answers to a client that reads late, and gives up on many', async () => {
-        const hint = `HTTP/1.1 103 Early Hints\r\nLink: <${'a'.repeat(20000)}>\r\n\r\n`;
-        let c = await via((s) => s.write(`${hint.repeat(90)}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`));
-        c.socket.pause();
-        await new Promise((done) => setTimeout(done, 100));
-        c.socket.resume();
-        for (let i = 0; i < 90; i++) assert.equal((await c.response()).status, 103);
-        assert.equal((await c.response()).body.toString(), 'ok');
-        c.destroy();
-        c = await via((s) => s.write('HTTP/1.1 103 Early Hints\r\nX: y\r\n\r\n'.repeat(1000)));
-        let res;
-        let count = 0;
-        do res = await c.response();
-        while (res.status === 103 && ++count < 1000);
-        assert.deepEqual([count, res.status, JSON.parse(res.body).code], [100, 502, 'upstream_failed']);
         c.destroy();
     });
 
