@@ -135,6 +135,7 @@
 #define LIMIT_FILE_DEPTH 64                       /* and how deep it goes */
 #define LIMIT_FILE_ANSWER_BYTES (8 * 1024 * 1024) /* what such entries take */
 #define LIMIT_FILE_BYTES (1LL << 40)              /* an upload is streamed, so large */
+#define LIMIT_TAR_ENTRIES 100000                  /* of an archive that is unpacked */
 
 /* --- e2b --- */
 #define LIMIT_E2B_MESSAGE_BYTES (4 * 1024 * 1024) /* one message, which is held whole */
