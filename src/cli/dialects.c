@@ -13,6 +13,7 @@
 #include "dialects/opencode/opencode.h"
 #include "dialects/opensandbox/osb.h"
 #include "dialects/sandbox-agent/agent.h"
+#include "dialects/vercel/vercel.h"
 
 /* In the order in which /v1/info names them. */
 const struct dialect *const dialects_all[] = {
@@ -22,6 +23,7 @@ const struct dialect *const dialects_all[] = {
     &e2b_dialect,
     &opensandbox_dialect,
     &cloudflare_dialect,
+    &vercel_dialect,
     NULL,
 };
 
