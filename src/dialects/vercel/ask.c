@@ -266,11 +266,13 @@ int vc_ask_signal(const json_t *body, int *signum, struct hf_error *err)
 
 int vc_ask_path(const json_t *body, const char *cwd, char out[PATH_MAX], struct hf_error *err)
 {
-    const json_t *other = json_object_get(body, "cwd");
-    const char *path = json_text(json_object_get(body, "path"), "path", err);
+    const json_t *other = json_object_get(body, "cwd"), *given = json_object_get(body, "path");
+    const char *path;
     int len;
 
-    if (path == NULL)
+    if (given == NULL)
+        return hf_fail_field(err, HF_E_missing_field, "path", "\"path\" is required");
+    if ((path = json_text(given, "path", err)) == NULL)
         return -1;
     if (other != NULL && !json_is_null(other) && (cwd = json_text(other, "cwd", err)) == NULL)
         return -1;
