@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/crypto.h"
+#include "base/mem.h"
 #include "base/text.h"
 #include "engine/engine.h"
 #include "engine/notes.h"
@@ -64,9 +66,17 @@ static int64_t take_int(const json_t *o, const char *key)
     return json_integer_value(json_object_get(o, key));
 }
 
+/* The place behind the last. Most daemons never have a single one. */
+static struct box *next_place(struct boxes *all)
+{
+    if (all->list == NULL)
+        all->list = hf_xalloc(LIMIT_VERCEL_SANDBOXES * sizeof *all->list);
+    return &all->list[all->count];
+}
+
 static void read_box(struct boxes *all, const json_t *o)
 {
-    struct box *b = &all->list[all->count];
+    struct box *b = next_place(all);
 
     *b = (struct box){
         .created_ms = take_int(o, "created"),
@@ -91,6 +101,7 @@ void boxes_init(struct boxes *all, struct engine *e)
     json_t *o;
 
     all->engine = e;
+    all->list = NULL;
     all->count = 0;
     json_array_foreach (kept, i, o) {
         if (all->count < LIMIT_VERCEL_SANDBOXES)
@@ -102,6 +113,7 @@ void boxes_fini(struct boxes *all)
 {
     while (all->count > 0)
         json_decref(all->list[--all->count].env);
+    free(all->list);
 }
 
 /* --- find -------------------------------------------------------------------------------------- */
@@ -208,7 +220,8 @@ struct box *box_new(struct boxes *all, const struct vc_create *ask, struct hf_er
                 LIMIT_VERCEL_SANDBOXES);
         return NULL;
     }
-    b = &all->list[all->count++];
+    b = next_place(all);
+    all->count++;
     *b = (struct box){.created_ms = now,
                       .usual_ms = ask->timeout_ms > 0 ? ask->timeout_ms : VERCEL_TIMEOUT_MS};
     if (ask->name != NULL)

@@ -35,7 +35,7 @@ struct box {
 /* Pointers to a box are good until the next one is made or removed. */
 struct boxes {
     struct engine *engine;
-    struct box list[LIMIT_VERCEL_SANDBOXES];
+    struct box *list; /* room for LIMIT_VERCEL_SANDBOXES; NULL: there was none yet */
     size_t count;
 };
 
