@@ -135,6 +135,7 @@
 #define LIMIT_FILE_DEPTH 64                       /* and how deep it goes */
 #define LIMIT_FILE_ANSWER_BYTES (8 * 1024 * 1024) /* what such entries take */
 #define LIMIT_FILE_BYTES (1LL << 40)              /* an upload is streamed, so large */
+#define LIMIT_TAR_ENTRIES 100000                  /* of an archive that is unpacked */
 
 /* --- e2b --- */
 #define LIMIT_E2B_MESSAGE_BYTES (4 * 1024 * 1024) /* one message, which is held whole */
@@ -157,6 +158,17 @@
 #define LIMIT_HYPER_OUTPUT_BYTES (1024 * 1024) /* in the status of a terminal */
 #define LIMIT_HYPER_FRAME_BYTES (1024 * 1024)  /* of JSON, as other bodies */
 #define LIMIT_HYPER_LIST 1000                  /* processes in one answer */
+
+/* --- vercel --- */
+#define LIMIT_VERCEL_SANDBOXES 64               /* names; then those that have stopped go */
+#define LIMIT_VERCEL_NAME_BYTES 128             /* of one */
+#define LIMIT_VERCEL_ENV_BYTES (8 * 1024)       /* of the variables that are a sandbox's own */
+#define LIMIT_VERCEL_HISTORY_BYTES (32LL << 20) /* of a command: its logs are asked for later */
+#define LIMIT_VERCEL_LINE_BYTES (32 * 1024)     /* of output in one line, before it is escaped */
+#define VERCEL_TIMEOUT_MS 300000                /* of a session, where none is asked for */
+#define VERCEL_TOKEN_MS 60000                   /* to open the WebSocket of a terminal */
+#define VERCEL_START_MS 30000                   /* and to say there what is to be started */
+#define VERCEL_HEAD_MS 20000                    /* a wait that takes longer begins its answer */
 
 /* --- opensandbox --- */
 #define LIMIT_OSB_LINE_BYTES (64 * 1024) /* of a line in one event; the Go client takes 4 MiB */

@@ -13,16 +13,12 @@
 #include "dialects/opencode/opencode.h"
 #include "dialects/opensandbox/osb.h"
 #include "dialects/sandbox-agent/agent.h"
+#include "dialects/vercel/vercel.h"
 
 /* In the order in which /v1/info names them. */
 const struct dialect *const dialects_all[] = {
-    &sandbox_agent_dialect,
-    &hyperbrowser_dialect,
-    &opencode_dialect,
-    &e2b_dialect,
-    &opensandbox_dialect,
-    &cloudflare_dialect,
-    NULL,
+    &sandbox_agent_dialect, &hyperbrowser_dialect, &opencode_dialect, &e2b_dialect,
+    &opensandbox_dialect,   &cloudflare_dialect,   &vercel_dialect,   NULL,
 };
 
 struct dialects {

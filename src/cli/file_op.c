@@ -23,12 +23,13 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/text.h"
+#include "cli/file_op_own.h"
 #include "engine/users.h"
 
 #define COPY_BYTES (64 * 1024)
 #define GROUP_FILE_BYTES (4 * 1024 * 1024)
 
-static int fail(int errnum, const char *path)
+int file_op_fail(int errnum, const char *path)
 {
     fprintf(stderr, "%s %s: %s\n", hf_errno_name(errnum), path, strerror(errnum));
     return 1;
@@ -92,7 +93,7 @@ static int show(const char *path)
     const char *base = strrchr(path, '/');
 
     if (lstat(path, &link) < 0)
-        return fail(errno, path);
+        return file_op_fail(errno, path);
     if (!S_ISLNK(link.st_mode) || stat(path, &st) < 0)
         st = link;
     json_out_init(&o, &line);
@@ -115,8 +116,7 @@ static int show(const char *path)
 
 /* --- operations ----------------------------------------------------------------------------- */
 
-/* With all directories above it. EEXIST only if it was there already. */
-static int make_dirs(const char *path)
+int file_op_make_dirs(const char *path)
 {
     char part[PATH_MAX];
     size_t len = strlen(path);
@@ -134,7 +134,7 @@ static int make_dirs(const char *path)
     return mkdir(part, 0777) < 0 ? -errno : 0;
 }
 
-static int make_parent(const char *path)
+int file_op_make_parent(const char *path)
 {
     char part[PATH_MAX];
     int rc;
@@ -142,29 +142,29 @@ static int make_parent(const char *path)
     if (strlen(path) >= sizeof part)
         return -ENAMETOOLONG;
     snprintf(part, sizeof part, "%s", path);
-    rc = make_dirs(dirname(part));
+    rc = file_op_make_dirs(dirname(part));
     return rc == -EEXIST ? 0 : rc;
 }
 
 static int op_mkdir(char **args)
 {
     struct stat st;
-    int rc = make_dirs(args[0]);
+    int rc = file_op_make_dirs(args[0]);
 
     if (rc == -EEXIST && stat(args[0], &st) == 0 && !S_ISDIR(st.st_mode))
         rc = -ENOTDIR;
-    return rc < 0 ? fail(-rc, args[0]) : show(args[0]);
+    return rc < 0 ? file_op_fail(-rc, args[0]) : show(args[0]);
 }
 
 static int op_move(char **args)
 {
     struct stat st;
-    int rc = lstat(args[0], &st) < 0 ? -errno : make_parent(args[1]);
+    int rc = lstat(args[0], &st) < 0 ? -errno : file_op_make_parent(args[1]);
 
     if (rc < 0)
-        return fail(-rc, args[0]);
+        return file_op_fail(-rc, args[0]);
     if (rename(args[0], args[1]) < 0)
-        return fail(errno, args[0]);
+        return file_op_fail(errno, args[0]);
     return show(args[1]);
 }
 
@@ -181,7 +181,7 @@ static int op_remove(char **args)
 
     if (rc < 0)
         rc = errno;
-    return rc == 0 || rc == ENOENT ? 0 : fail(rc, args[0]);
+    return rc == 0 || rc == ENOENT ? 0 : file_op_fail(rc, args[0]);
 }
 
 static int list_dir(const char *path, int64_t depth, int *left)
@@ -190,7 +190,7 @@ static int list_dir(const char *path, int64_t depth, int *left)
     int n = scandir(path, &names, NULL, alphasort), rc = 0;
 
     if (n < 0)
-        return fail(errno, path);
+        return file_op_fail(errno, path);
     for (int i = 0; i < n; i++) {
         const char *name = names[i]->d_name;
         char full[PATH_MAX];
@@ -199,7 +199,7 @@ static int list_dir(const char *path, int64_t depth, int *left)
 
         if (rc == 0 && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
             len < (int)sizeof full && lstat(full, &st) == 0) {
-            rc = --*left < 0 ? fail(EFBIG, path) : show(full);
+            rc = --*left < 0 ? file_op_fail(EFBIG, path) : show(full);
             if (rc == 0 && depth > 1 && S_ISDIR(st.st_mode) && access(full, R_OK | X_OK) == 0)
                 rc = list_dir(full, depth - 1, left);
         }
@@ -215,7 +215,7 @@ static int op_list(char **args)
     int left = LIMIT_FILE_LIST;
 
     if (!text_to_i64(args[1], 1, LIMIT_FILE_DEPTH, &depth))
-        return fail(EINVAL, args[0]);
+        return file_op_fail(EINVAL, args[0]);
     return list_dir(args[0], depth, &left);
 }
 
@@ -232,12 +232,12 @@ static int copy(int from, int to, const char *path)
         ssize_t n = hf_read(from, block, sizeof block);
 
         if (n < 0)
-            return fail((int)-n, path);
+            return file_op_fail((int)-n, path);
         if (n == 0)
             return 0;
         n = io_write_all(to, block, (size_t)n);
         if (n < 0)
-            return fail((int)-n, path);
+            return file_op_fail((int)-n, path);
     }
 }
 
@@ -248,9 +248,9 @@ static int op_read(char **args)
     struct stat st;
 
     if (fd < 0 || fstat(fd, &st) < 0)
-        return fail(errno, args[0]);
+        return file_op_fail(errno, args[0]);
     if (!S_ISREG(st.st_mode))
-        return fail(S_ISDIR(st.st_mode) ? EISDIR : EINVAL, args[0]);
+        return file_op_fail(S_ISDIR(st.st_mode) ? EISDIR : EINVAL, args[0]);
     if (show(args[0]) != 0)
         return 1;
     fflush(stdout);
@@ -260,15 +260,24 @@ static int op_read(char **args)
 static int op_write(char **args)
 {
     hf_autoclose int fd = -1;
-    int rc = make_parent(args[0]);
+    int rc = file_op_make_parent(args[0]);
 
     if (rc < 0)
-        return fail(-rc, args[0]);
+        return file_op_fail(-rc, args[0]);
     fd = open(args[0], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
     if (fd < 0)
-        return fail(errno, args[0]);
+        return file_op_fail(errno, args[0]);
     rc = copy(STDIN_FILENO, fd, args[0]);
     return rc == 0 ? show(args[0]) : rc;
+}
+
+/* What could not be started, as a process that says so: for platforms whose clients take it like that. */
+static int op_fail(char **args)
+{
+    int64_t status = 1;
+
+    fprintf(stderr, "%s\n", args[0]);
+    return text_to_i64(args[1], 0, 255, &status) ? (int)status : 1;
 }
 
 static const struct {
@@ -276,8 +285,9 @@ static const struct {
     int args;
     int (*run)(char **args);
 } ops[] = {
-    {"stat", 1, op_stat},     {"list", 2, op_list}, {"mkdir", 1, op_mkdir}, {"move", 2, op_move},
-    {"remove", 1, op_remove}, {"read", 1, op_read}, {"write", 1, op_write},
+    {"stat", 1, op_stat},   {"list", 2, op_list},        {"mkdir", 1, op_mkdir},
+    {"move", 2, op_move},   {"remove", 1, op_remove},    {"read", 1, op_read},
+    {"write", 1, op_write}, {"untar", 1, file_op_untar}, {"fail", 2, op_fail},
 };
 
 int file_op_main(int argc, char **argv)

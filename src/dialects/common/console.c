@@ -11,7 +11,7 @@ struct console {
     struct pending pending;
     const struct console_ops *ops;
     void *user;
-    struct process *process; /* referenced */
+    struct process *process; /* referenced; NULL: not yet */
     struct viewer *viewer;
     struct ws *ws;
     struct input_waiter waiter;
@@ -156,6 +156,8 @@ size_t console_type(struct console *c, const void *bytes, size_t len, bool last)
 
     if (c->closing)
         return len;
+    if (c->process == NULL)
+        return 0; /* console_begin() goes on */
     n = take(c, bytes, len, &err);
     if (n < 0) {
         if (last && c->ops->refused != NULL)
@@ -272,7 +274,7 @@ static struct console *console_new(struct http_request *rq, const struct console
 
     c->ops = o->ops;
     c->user = o->user;
-    c->process = process_ref(o->process);
+    c->process = o->process != NULL ? process_ref(o->process) : NULL;
     c->may_type = http_role(rq) >= ROLE_TYPE && !o->viewer.read_only;
     list_init(&c->waiter.link);
     c->waiter.fn = console_on_room;
@@ -309,7 +311,7 @@ struct console *console_open(struct http_request *rq, const struct console_open 
     struct console *c = console_new(rq, o);
 
     *err = (struct hf_error){0};
-    if (console_attach(rq, c, o, err) < 0) {
+    if (o->process != NULL && console_attach(rq, c, o, err) < 0) {
         console_end(c, 0);
         return NULL;
     }
@@ -320,9 +322,29 @@ struct console *console_open(struct http_request *rq, const struct console_open 
     }
     if (o->text_max > 0)
         ws_allow_text(c->ws, o->text_max);
-    if (o->gate)
+    if (o->gate && o->process != NULL)
         console_shut_gate(c);
     return c;
+}
+
+int console_begin(struct console *c, struct process *p, const struct viewer_options *viewer,
+                  struct hf_error *err)
+{
+    struct viewer_options v = *viewer;
+    int rc;
+
+    v.read_only = !c->may_type;
+    if (v.role == 0)
+        v.role = (enum viewer_role)ws_role(c->ws);
+    if (v.name == NULL)
+        v.name = ws_peer(c->ws);
+    rc = viewer_attach(p, &v, c->ops->snapshot_bytes != NULL ? &snapshot_ops : &plain_ops, c,
+                       &c->viewer, err);
+    if (rc < 0)
+        return rc;
+    c->process = process_ref(p);
+    console_on_room(c);
+    return 0;
 }
 
 void *console_user(const struct console *c)

@@ -49,7 +49,7 @@ struct console_ops {
 };
 
 struct console_open {
-    struct process *process;
+    struct process *process;      /* NULL: there is none yet; see console_begin() */
     struct viewer_options viewer; /* read_only and role follow the token unless set */
     const struct console_ops *ops;
     void *user;
@@ -69,9 +69,17 @@ struct console_open {
 struct console *console_open(struct http_request *rq, const struct console_open *o,
                              struct hf_error *err);
 
+/*
+ * For a console that was opened without a process, because its client says what is to be started:
+ * attaches. What is typed before is held, in the peer's own hands as far as it is binary. 0, or a
+ * negative errno with err: it is still without.
+ */
+int console_begin(struct console *c, struct process *p, const struct viewer_options *viewer,
+                  struct hf_error *err);
+
 void *console_user(const struct console *c);
-struct process *console_process(const struct console *c);
-struct viewer *console_viewer(const struct console *c); /* NULL once it is closing */
+struct process *console_process(const struct console *c); /* NULL: not yet */
+struct viewer *console_viewer(const struct console *c);   /* NULL once it is closing, or not yet */
 struct ws *console_ws(const struct console *c);
 
 /* How many of these bytes were taken; the rest comes again (for `binary`). */

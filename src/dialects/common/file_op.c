@@ -24,7 +24,7 @@ void file_op_spec(struct spawn_spec *s, const char **args, const char *user, con
     s->user = user;
     s->source = SOURCE_SYSTEM;
     s->label = "file";
-    s->stdin_mode = strcmp(op, "write") == 0 ? STDIN_PIPE : STDIN_NULL;
+    s->stdin_mode = strcmp(op, "write") == 0 || strcmp(op, "untar") == 0 ? STDIN_PIPE : STDIN_NULL;
 }
 
 bool file_op_is(const struct process_view *v)

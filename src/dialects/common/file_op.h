@@ -9,6 +9,8 @@
  *   stat PATH, list PATH DEPTH, mkdir PATH, move FROM TO, remove PATH
  *   read PATH    the entry, then the bytes, on standard output
  *   write PATH   the bytes from standard input
+ *   untar PATH   a gzipped tar from standard input, unpacked below that directory
+ *   fail TEXT STATUS   nothing but to say why something could not be started
  *
  * An entry is a line of JSON: name, path, type (file, dir, symlink, other), size, mode, owner,
  * group, modified_ms, and target of a link. Layer: dialects.

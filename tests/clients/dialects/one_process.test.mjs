@@ -14,6 +14,7 @@ import { Pty } from '../../lib/opensandbox.mjs';
 import { SseReader } from '../../lib/sse.mjs';
 import { after, it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
+import * as vercel from '../vercel/client.mjs';
 
 withDaemon('one process, every protocol', { fdBaseline: false }, (d) => {
     after(() => http.globalAgent.destroy());
@@ -58,6 +59,13 @@ withDaemon('one process, every protocol', { fdBaseline: false }, (d) => {
         await typist.sees('size 33 111');
         assert.deepEqual([(await d.get(p.id)).rows, (await d.get(p.id)).cols], [33, 111]);
 
+        // Vercel's reads all of it as logs of a command, where it can be loaded.
+        let logs = [];
+        if (!vercel.skip) {
+            const box = await vercel.Sandbox.get({ name: 'local', ...vercel.at(d) });
+            logs = vercel.collect((await box.getCommand(p.id)).logs());
+        }
+
         // And sandbox-agent's ends it, for all.
         const agent = await SandboxAgent.connect({ baseUrl: `${d.url}/dialects/sandbox-agent`, token: d.token });
         assert.ok((await agent.listProcesses()).processes.some((x) => x.id === p.id));
@@ -74,6 +82,7 @@ withDaemon('one process, every protocol', { fdBaseline: false }, (d) => {
         assert.equal(seenByE2b, all);
         assert.equal(execd.output.toString('latin1'), all.slice(since));
         assert.equal(Buffer.from(typist.text).toString('latin1'), all);
+        if (!vercel.skip) assert.equal(Buffer.from(vercel.textOf(await logs, 'stdout')).toString('latin1'), all);
         const told = [];
         while (told.at(-1) !== 'process.exited') {
             const e = await events.next();

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vercel.c - birth and end of the dialect, its routes, answers and errors. Layer: dialects.
+ */
+#include "dialects/vercel/vercel.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+
+/* --- answers --------------------------------------------------------------------- */
+
+struct json_out vc_answer(struct vercel *v)
+{
+    struct json_out o;
+
+    buf_clear(&v->scratch);
+    json_out_init(&o, &v->scratch);
+    json_open(&o, '{');
+    return o;
+}
+
+void vc_send(struct http_request *rq, int status, struct json_out *o)
+{
+    json_shut(o, '}');
+    http_reply_json(rq, status, o->buf);
+}
+
+static void refuse(struct http_request *rq, int status, const char *code, const char *message,
+                   const char *field)
+{
+    struct json_out o = vc_answer(vc_of(rq));
+
+    json_key(&o, "error");
+    json_open(&o, '{');
+    json_kstr(&o, "code", code);
+    json_kstr(&o, "message", message);
+    if (field[0] != '\0')
+        json_kstr(&o, "field", field);
+    json_shut(&o, '}');
+    vc_send(rq, status, &o);
+}
+
+void vc_refuse(struct http_request *rq, int status, const char *code, const char *message)
+{
+    refuse(rq, status, code, message, "");
+}
+
+/* The codes that clients may know by the names of the original. */
+static const char *code_of(enum hf_code code)
+{
+    switch (code) {
+    case HF_E_no_such_process:
+    case HF_E_no_such_sandbox: return "not_found";
+    case HF_E_too_many_processes:
+    case HF_E_too_many_waits: return "rate_limited";
+    default: return hf_code_name(code);
+    }
+}
+
+void vc_error(struct http_request *rq, const struct hf_error *err)
+{
+    refuse(rq, hf_code_status(err->code), code_of(err->code),
+           err->detail[0] != '\0' ? err->detail : hf_code_title(err->code), err->field);
+}
+
+/* --- what is asked ----------------------------------------------------------------- */
+
+json_t *vc_body(struct http_request *rq)
+{
+    struct hf_error err = {0};
+    size_t len;
+    const char *text = http_body(rq, &len);
+    json_t *body = len == 0 ? json_object() : json_parse(text, len, &err);
+
+    if (body != NULL && json_is_object(body))
+        return body;
+    if (body != NULL) {
+        json_decref(body);
+        hf_fail(&err, HF_E_bad_type, "the body must be a JSON object");
+    }
+    vc_error(rq, &err);
+    return NULL;
+}
+
+/*
+ * 410 makes clients ask for the sandbox's session of now and then try once more. So it is
+ * also the answer for ids that only look like ours: another daemon may have given them.
+ */
+static void refuse_session(struct http_request *rq, const char *id)
+{
+    char message[200];
+
+    snprintf(message, sizeof message, "there is no session %.60s%s", id,
+             box_is_session_id(id) ? " any more: it was stopped, or the daemon is another" : "");
+    if (box_is_session_id(id))
+        vc_refuse(rq, 410, "sandbox_stopped", message);
+    else
+        vc_refuse(rq, 404, "not_found", message);
+}
+
+struct box *vc_session(struct http_request *rq)
+{
+    const char *id = http_param(rq, "session");
+    struct box *b = box_of_session(&vc_of(rq)->boxes, id);
+
+    if (b != NULL && !b->stopped)
+        return b;
+    refuse_session(rq, id);
+    return NULL;
+}
+
+/* What has run stays readable when its session is over. */
+struct process *vc_command(struct http_request *rq)
+{
+    const char *id = http_param(rq, "id"), *session = http_param(rq, "session");
+    struct process *p = engine_find(vc_of(rq)->engine, id, NULL);
+    struct box *b = box_of_session(&vc_of(rq)->boxes, session);
+    char message[200];
+
+    if (p != NULL)
+        return p;
+    if (b == NULL || b->stopped) {
+        refuse_session(rq, session);
+        return NULL;
+    }
+    snprintf(message, sizeof message, "there is no command %.100s", id);
+    vc_refuse(rq, 404, "not_found", message);
+    return NULL;
+}
+
+bool vc_is_v1(const struct http_request *rq)
+{
+    return strstr(http_path(rq), "/api/v1/sandboxes") != NULL;
+}
+
+static void health(struct http_request *rq)
+{
+    struct json_out o = vc_answer(vc_of(rq));
+
+    json_kstr(&o, "status", "ok");
+    vc_send(rq, 200, &o);
+}
+
+/* --- routes --------------------------------------------------------------------------------- */
+
+#define ROUTE(method, path, fn, least, ...)                                                        \
+    {                                                                                              \
+        .methods = (method), .pattern = (path), .handler = (fn), .role = (least), __VA_ARGS__      \
+    }
+#define ANY .flags = ROUTE_ANY_QUERY
+#define UPLOAD .flags = ROUTE_ANY_QUERY | ROUTE_STREAM_BODY, .body_max = LIMIT_FILE_BYTES
+
+/* What hangs on a session; in version 1 a sandbox was one. */
+#define OF_SESSION(base)                                                                           \
+    ROUTE(HTTP_GET_M, base, vc_session_get, ROLE_WATCH, ANY),                                      \
+        ROUTE(HTTP_POST_M, base "/stop", vc_session_stop, ROLE_OWN, ANY),                          \
+        ROUTE(HTTP_POST_M, base "/extend-timeout", vc_session_extend, ROLE_OWN, ANY),              \
+        ROUTE(HTTP_POST_M, base "/cmd", vc_run, ROLE_OWN, ANY),                                    \
+        ROUTE(HTTP_GET_M, base "/cmd/{id}", vc_get, ROLE_WATCH, ANY),                              \
+        ROUTE(HTTP_GET_M, base "/cmd/{id}/logs", vc_logs, ROLE_WATCH, ANY),                        \
+        ROUTE(HTTP_POST_M, base "/fs/mkdir", vc_mkdir, ROLE_OWN, ANY),                             \
+        ROUTE(HTTP_POST_M, base "/fs/read", vc_read, ROLE_OWN, ANY),                               \
+        ROUTE(HTTP_POST_M, base "/fs/write", vc_write, ROLE_OWN, UPLOAD)
+
+#define V1 "/api/v1/sandboxes"
+#define V2 "/api/v2/sandboxes"
+#define V3 "/api/v3/sandboxes"
+
+static const struct route routes[] = {
+    ROUTE(HTTP_GET_M, "/health", health, ROLE_NONE, .flags = ROUTE_PUBLIC | ROUTE_ANY_QUERY),
+    ROUTE(HTTP_POST_M, V3, vc_sandbox_create, ROLE_OWN, ANY),
+    ROUTE(HTTP_POST_M, V2, vc_sandbox_create, ROLE_OWN, ANY),
+    ROUTE(HTTP_GET_M, V2, vc_sandbox_list, ROLE_WATCH, ANY),
+    ROUTE(HTTP_GET_M, V2 "/sessions", vc_session_list, ROLE_WATCH, ANY),
+    OF_SESSION(V2 "/sessions/{session}"),
+    ROUTE(HTTP_POST_M, V2 "/sessions/{session}/cmd/{id}/kill", vc_kill, ROLE_TYPE, ANY),
+    ROUTE(HTTP_POST_M, V2 "/sessions/{session}/interactive", vc_interactive, ROLE_OWN, ANY),
+    ROUTE(HTTP_GET_M, V2 "/{name}", vc_sandbox_get, ROLE_WATCH, ANY),
+    ROUTE(HTTP_DELETE_M, V2 "/{name}", vc_sandbox_delete, ROLE_OWN, ANY),
+
+    ROUTE(HTTP_POST_M, V1, vc_sandbox_create, ROLE_OWN, ANY),
+    ROUTE(HTTP_GET_M, V1, vc_sandbox_list, ROLE_WATCH, ANY),
+    OF_SESSION(V1 "/{session}"),
+    ROUTE(HTTP_POST_M, V1 "/{session}/{id}/kill", vc_kill, ROLE_TYPE, ANY),
+
+    ROUTE(HTTP_GET_M, "/interactive/{session}", vc_terminal, ROLE_OWN,
+          .flags = ROUTE_UPGRADE | ROUTE_ANY_QUERY),
+};
+
+/* The token that opens a terminal comes in the query, because clients send no header there. */
+static const struct auth_ways ways = {.upgrade_own = vc_token_role};
+
+static void *vc_make(const struct dialect_host *host)
+{
+    struct vercel *v = hf_xalloc(sizeof *v);
+
+    v->engine = host->engine;
+    v->loop = host->loop;
+    v->tokens = host->tokens;
+    v->own_uid = host->own_uid;
+    list_init(&v->pending);
+    boxes_init(&v->boxes, v->engine);
+    if (getcwd(v->cwd, sizeof v->cwd) == NULL)
+        snprintf(v->cwd, sizeof v->cwd, "/");
+    v->table = (struct route_table){
+        .prefix = "/dialects/vercel",
+        .routes = routes,
+        .count = sizeof routes / sizeof *routes,
+        .error = vc_error,
+        .context = v,
+        .ways = &ways,
+    };
+    return v;
+}
+
+static const struct route_table *vc_routes(void *self)
+{
+    return &((struct vercel *)self)->table;
+}
+
+static void vc_drain(void *self)
+{
+    struct vercel *v = self;
+
+    v->draining = true;
+    pending_drain(&v->pending);
+}
+
+static void vc_free(void *self)
+{
+    struct vercel *v = self;
+
+    pending_free(&v->pending);
+    boxes_fini(&v->boxes);
+    buf_fini(&v->scratch);
+    free(v);
+}
+
+const struct dialect vercel_dialect = {
+    .name = "vercel",
+    .port = VC_PORT,
+    .make = vc_make,
+    .routes = vc_routes,
+    .drain = vc_drain,
+    .free = vc_free,
+};

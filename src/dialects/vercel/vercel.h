@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vercel.h - Vercel Sandbox: commands, terminals, and as much of the rest as its clients need
+ *
+ * Facts: docs/dialects/vercel.md. Ids of commands are the daemon's own, so what is started here is
+ * seen everywhere and the other way round. Clients send a POST again on every 5xx and on a
+ * connection that breaks before the answer: so nothing that has been started is ever answered with
+ * either. The paths of version 1 lead to the same handlers. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_VERCEL_VERCEL_H
+#define HF_DIALECTS_VERCEL_VERCEL_H
+
+#include <limits.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "dialects/common/dialect.h"
+#include "dialects/common/pending.h"
+#include "dialects/vercel/ask.h"
+#include "dialects/vercel/box.h"
+
+extern const struct dialect vercel_dialect;
+
+#define VC_PORT 8099 /* the original has none: it is a service */
+
+struct vercel {
+    struct engine *engine;
+    struct loop *loop;
+    struct route_table table;
+    struct list pending;
+    const struct buf *tokens; /* of the daemon; empty: none is asked for */
+    struct boxes boxes;
+    uid_t own_uid;
+    size_t waits;  /* requests that wait for an exit */
+    bool draining; /* the daemon goes */
+    char cwd[PATH_MAX];
+    struct buf scratch;
+};
+
+static inline struct vercel *vc_of(const struct http_request *rq)
+{
+    return http_context(rq);
+}
+
+/* vercel.c: answers */
+struct json_out vc_answer(struct vercel *v); /* begins an object in the scratch buffer */
+void vc_send(struct http_request *rq, int status, struct json_out *o);
+void vc_error(struct http_request *rq, const struct hf_error *err); /* in their shape */
+void vc_refuse(struct http_request *rq, int status, const char *code, const char *message);
+
+/* vercel.c: what is asked. NULL: the request has been answered. */
+json_t *vc_body(struct http_request *rq);            /* no body at all is an empty object */
+struct box *vc_session(struct http_request *rq);     /* one that runs */
+struct process *vc_command(struct http_request *rq); /* of whichever session: it stays known */
+bool vc_is_v1(const struct http_request *rq);
+
+/* write.c */
+void vc_write_command(struct json_out *o, struct process *p, const char *session);
+void vc_reply_command(struct http_request *rq, struct process *p);
+/* What a substitute for a program that could not be started has as metadata. NULL: too long. */
+char *vc_substitute_metadata(const struct spawn_spec *wanted);
+
+/* stream.c: lines of JSON. `run`: the command before and behind; `logs`: its output between. Never
+ * refuses. */
+struct vc_stream_options {
+    bool run, logs;
+};
+void vc_stream_begin(struct http_request *rq, struct process *p, const struct vc_stream_options *o);
+
+/* interactive.c */
+enum role vc_token_role(const struct http_request *rq);
+
+/* files.c: why a file-op failed, in their shape. */
+void vc_file_error(struct http_request *rq, const char *text, size_t len);
+
+/* handlers */
+void vc_sandbox_create(struct http_request *rq);
+void vc_sandbox_get(struct http_request *rq);
+void vc_sandbox_list(struct http_request *rq);
+void vc_sandbox_delete(struct http_request *rq);
+void vc_session_list(struct http_request *rq);
+void vc_session_get(struct http_request *rq);
+void vc_session_stop(struct http_request *rq);
+void vc_session_extend(struct http_request *rq);
+
+void vc_run(struct http_request *rq);
+void vc_get(struct http_request *rq);
+void vc_logs(struct http_request *rq);
+void vc_kill(struct http_request *rq);
+
+void vc_mkdir(struct http_request *rq);
+void vc_read(struct http_request *rq);
+void vc_write(struct http_request *rq);
+
+void vc_interactive(struct http_request *rq);
+void vc_terminal(struct http_request *rq);
+
+#endif
