@@ -66,7 +66,7 @@ static void put_command(struct vc_stream *s, struct buf *out)
     buf_fini(&line);
 }
 
-/* What was cut comes first, then what is said now. */
+/* Room for lines, until the next call. */
 static struct buf *stream_text(struct vc_stream *s)
 {
     struct buf *out = &s->vercel->scratch;
