@@ -175,6 +175,27 @@ TEST(a_kill_without_a_signal_is_term)
     EXPECT(vc_ask_signal(bad, &n, &err) < 0);
 }
 
+TEST(what_cannot_be_kept_is_not_promised)
+{
+    static const char *const rows[][2] = {
+        {"{\"source\":{\"type\":\"git\"}}", "source"},
+        {"{\"mounts\":{\"/x\":{\"drive\":\"d\"}}}", "mounts"},
+        {"{\"networkPolicy\":{\"mode\":\"deny-all\"}}", "networkPolicy"},
+        {"{\"networkPolicy\":{\"allow\":[]}}", "networkPolicy"},
+        {"{\"networkPolicy\":{\"mode\":\"allow-all\"},\"mounts\":{},\"source\":null}", ""},
+        {"{\"name\":\"a/b\"}", "name"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_auto_t *body = tree(rows[i][0]);
+        struct hf_error err = {0};
+        struct vc_create c;
+
+        EXPECT_INT(vc_ask_create(&c, body, &err) == 0, rows[i][1][0] == '\0');
+        EXPECT_STR(err.field, rows[i][1]);
+    }
+}
+
 TEST(names_are_such_that_paths_can_hold_them)
 {
     EXPECT(vc_name_is_valid("my-box_1.x"));

@@ -219,6 +219,31 @@ static int check_variables(const json_t *env, struct hf_error *err)
         __VA_ARGS__                                                                                \
     }
 
+static bool is_given(const json_t *v)
+{
+    return v != NULL && !json_is_null(v) && !(json_is_object(v) && json_object_size(v) == 0);
+}
+
+/*
+ * What would be missed in silence: files that are to be there, and a network that is to be closed.
+ * Sizes, images, regions, ports and the like are what they are.
+ */
+static int check_wishes(const json_t *body, struct hf_error *err)
+{
+    const json_t *policy = json_object_get(body, "networkPolicy");
+    const char *mode = json_string_value(json_object_get(policy, "mode"));
+
+    if (is_given(json_object_get(body, "source")))
+        return hf_fail_field(err, HF_E_bad_request, "source",
+                             "a sandbox begins without a source here: bring it by a command");
+    if (is_given(json_object_get(body, "mounts")))
+        return hf_fail_field(err, HF_E_bad_request, "mounts", "there are no drives to mount here");
+    if (is_given(policy) && (mode == NULL || strcmp(mode, "allow-all") != 0))
+        return hf_fail_field(err, HF_E_bad_request, "networkPolicy",
+                             "the network is what it is here: no policy but allow-all is kept");
+    return 0;
+}
+
 int vc_ask_create(struct vc_create *c, const json_t *body, struct hf_error *err)
 {
     static const struct json_field fields[] = {
@@ -230,7 +255,7 @@ int vc_ask_create(struct vc_create *c, const json_t *body, struct hf_error *err)
 
     *c = (struct vc_create){0};
     rc = json_decode_known(body, fields, COUNT(fields), c, err);
-    if (rc < 0)
+    if (rc < 0 || (rc = check_wishes(body, err)) < 0)
         return rc;
     if (c->name != NULL && !vc_name_is_valid(c->name))
         return hf_fail_field(err, HF_E_bad_value, "name",

@@ -230,9 +230,9 @@ struct box *box_new(struct boxes *all, const struct vc_create *ask, struct hf_er
         make_name(b);
     b->env = json_object_size(ask->env) > 0 ? json_deep_copy(ask->env) : NULL;
     new_session(b, now);
-    if (boxes_keep(all) == -ENOSPC && b->env != NULL) {
+    if (boxes_keep(all) == -ENOSPC && strcmp(b->name, BOX_LOCAL) != 0) {
         drop(all, b);
-        hf_fail_field(err, HF_E_bad_request, "env", "there is no room for so many variables");
+        hf_fail(err, HF_E_bad_request, "there is no room for one more sandbox and its variables");
         return NULL;
     }
     return b;

@@ -115,6 +115,8 @@ static void wait_begin(struct http_request *rq, struct process *p)
     http_set_user(rq, w, wait_on_gone);
     process_wait_exit(p, &w->waiter);
     timer_start(w->head, VERCEL_HEAD_MS);
+    if (v->draining)
+        wait_drain(&w->pending);
 }
 
 void vc_get(struct http_request *rq)

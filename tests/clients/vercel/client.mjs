@@ -19,17 +19,19 @@ process.env.VERCEL_SANDBOX_TELEMETRY_DISABLED = '1';
 /** The root of the dialect's own listener. */
 export const ownListener = (d) => /vercel listening on (\S+)/.exec(d.stdout + d.stderr)[1];
 
-/** Options of every static method: a token, and a fetch that goes to the daemon. `log`: what was asked. */
-export function at(d, { base, role = 'own', log, ...more } = {}) {
+/** Options of every static method: a token, and a fetch that goes to the daemon. `log`: what was asked; `answers`: what has begun to be answered. */
+export function at(d, { base, role = 'own', log, answers, ...more } = {}) {
     const root = base ?? `${d.url}/dialects/vercel`;
     return {
         token: d.tokens?.[role] ?? role,
         teamId: 'team_1',
         projectId: 'prj_1',
-        fetch: (url, init) => {
+        fetch: async (url, init) => {
             const { pathname, searchParams } = new URL(url);
             log?.push(`${init.method} ${pathname}${searchParams.has('resume') ? `?resume=${searchParams.get('resume')}` : ''}`);
-            return fetch(String(url).replace('https://vercel.com', root), { ...init, headers: { ...init.headers, connection: 'close' } });
+            const answer = await fetch(String(url).replace('https://vercel.com', root), { ...init, headers: { ...init.headers, connection: 'close' } });
+            answers?.push(`${init.method} ${pathname} ${answer.status}`);
+            return answer;
         },
         ...more,
     };

@@ -40,6 +40,16 @@ withDaemon('vercel: control', { skip }, (d) => {
         await a.delete();
     });
 
+    it('what cannot be kept is not promised: sources, drives and closed networks are refused', async () => {
+        await refused(Sandbox.create({ ...at(d), source: { type: 'git', url: 'https://example.com/x.git' } }), 400, { text: 'source' });
+        await refused(Sandbox.create({ ...at(d), networkPolicy: 'deny-all' }), 400, { text: 'network' });
+        await refused(Sandbox.create({ ...at(d), networkPolicy: { allow: ['example.com'] } }), 400, { text: 'network' });
+        const sb = await Sandbox.create({ ...at(d), networkPolicy: 'allow-all', ports: [3000], resources: { vcpus: 2 }, tags: { a: 'b' } });
+        assert.throws(() => sb.domain(3000), /port/);
+        await sb.delete();
+        assert.deepEqual(await names(), ['local']);
+    });
+
     it("a sandbox's own variables are in its commands, under the command's", async () => {
         const sb = await Sandbox.create({ ...at(d), env: { A: 'box', B: 'box' } });
         const r = await sb.runCommand({ cmd: 'sh', args: ['-c', 'echo $A $B'], env: { B: 'own' } });

@@ -12,8 +12,9 @@ import { at, collect, first, Sandbox, skip, StreamError } from './client.mjs';
 
 withDaemon('vercel: going', { skip }, (d) => {
     const log = [];
+    const answers = [];
     let sb;
-    before(async () => (sb = await Sandbox.get({ ...at(d, { log }), name: 'local' })));
+    before(async () => (sb = await Sandbox.get({ ...at(d, { log, answers }), name: 'local' })));
     const file = (name) => path.join(d.dir, name);
     const script = (name) => ['-c', `echo begun; until [ -e ${file(name)} ]; do sleep 0.02; done; echo ended; exit 5`];
     const replace = async () => {
@@ -48,7 +49,7 @@ withDaemon('vercel: going', { skip }, (d) => {
     it('logs are told the same', async () => {
         const c = await sb.runCommand({ cmd: 'sh', args: script('b'), detached: true });
         const logs = collect(c.logs()).catch((err) => err);
-        await d.outputHas(c.cmdId, 'begun');
+        await waitUntil(() => answers.at(-1).includes('/logs'), 'the answer to have begun');
         await replace();
         assert.equal((await logs).code, 'shutting_down');
         await goesOn(c.cmdId, 'b');
@@ -57,17 +58,17 @@ withDaemon('vercel: going', { skip }, (d) => {
     it('a wait goes on at the next worker by itself', async () => {
         const c = await sb.runCommand({ cmd: 'sh', args: script('c'), detached: true });
         const ended = c.wait();
-        await waitUntil(() => log.at(-1).includes(c.cmdId), 'it to be asked');
+        await waitUntil(() => log.at(-1).includes(c.cmdId), 'it to be asked'); // of this worker or the next
         await replace();
         fs.writeFileSync(file('c'), '');
         assert.equal((await ended).exitCode, 5);
     });
 
     it('version 1: a run whose stream may have no other line is cut, and not begun again', async () => {
-        const old = await first.Sandbox.create(at(d));
+        const old = await first.Sandbox.create(at(d, { answers }));
         const run = old.runCommand('sh', script('d')).catch((err) => err);
         const p = await only();
-        await d.outputHas(p.id, 'begun');
+        await waitUntil(() => answers.at(-1).includes('/cmd'), 'the answer to have begun');
         await replace();
         assert.ok((await run) instanceof Error);
         await goesOn(p.id, 'd', old);

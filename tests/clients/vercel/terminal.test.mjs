@@ -2,8 +2,10 @@
 // The WebSocket behind openInteractive(), frame by frame: what the command line sends, and what it would never.
 
 import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
+import fs from 'node:fs';
 import WebSocket from 'ws';
-import { withDaemon } from '../../lib/daemon.mjs';
+import { Daemon, withDaemon } from '../../lib/daemon.mjs';
 import { whileHeld, settle } from '../../lib/held.mjs';
 import { before, it } from '../../lib/test.mjs';
 import { waitUntil, within } from '../../lib/wait.mjs';
@@ -127,6 +129,24 @@ withDaemon('vercel: terminals', { skip }, (d) => {
         await other.stop();
         await assert.rejects(dial(over.url, over.token).opened, /410/);
         await other.delete();
+    });
+
+    /* The whole file of tokens was the key once: whoever knew a lesser token that stood alone in it had it. */
+    it('a daemon with no token that may do everything signs nothing', async () => {
+        const lesser = new Daemon({ fdBaseline: false }).prepare();
+        fs.writeFileSync(lesser.tokenFile, `watch ${lesser.tokens.watch}\n`, { mode: 0o600 });
+        await lesser.start();
+        try {
+            const local = (await lesser.request('GET', '/dialects/vercel/api/v2/sandboxes/local', { role: 'watch' })).json;
+            const until = Date.now() + 50000;
+            const url = `${lesser.url.replace('http', 'ws')}/dialects/vercel/interactive/${local.session.id}`;
+            for (const key of [fs.readFileSync(lesser.tokenFile), lesser.tokens.watch, '']) {
+                const mac = crypto.createHmac('sha256', key).update(`vercel interactive ${local.session.id} ${until}`).digest('hex');
+                await assert.rejects(dial(url, `${until}.${mac}`).opened, /401/);
+            }
+        } finally {
+            await lesser.stop();
+        }
     });
 
     it('frames that are none close the socket with a reason, and start nothing', async () => {
