@@ -17,6 +17,8 @@
 #include "dialects/common/checks.h"
 #include "dialects/fly/fly.h"
 
+#define SLACK_MS 1000
+
 struct killing {
     struct pending pending;
     struct fly *fly;
@@ -94,6 +96,8 @@ static void killing_on_ended(void *arg, struct process *p, const struct survivor
     killing_free(&k->pending);
 }
 
+/* The time is kept here, so that what is told and what is done are one; the grace is for the case
+ * that nobody is left to do it. */
 static void killing_end(struct killing *k, int64_t grace_ms)
 {
     k->ending = true;
@@ -106,7 +110,7 @@ static void killing_on_exit(void *arg, struct process *p)
 
     (void)p;
     if (!k->ending)
-        killing_end(k, k->timeout_ms);
+        killing_end(k, k->timeout_ms + SLACK_MS);
 }
 
 static void killing_on_timer(struct timer *t, void *arg)
@@ -116,7 +120,9 @@ static void killing_on_timer(struct timer *t, void *arg)
     (void)t;
     say_event(k, "timeout", "it still runs; it is killed", 0);
     say_event(k, "killed", "killing all of it", SIGKILL);
-    if (!k->ending)
+    if (k->ending)
+        process_end(k->process, 0, "api", NULL, NULL);
+    else
         killing_end(k, 0);
 }
 
@@ -174,9 +180,9 @@ static void killing_begin(struct http_request *rq, struct process *p, int signum
     if (process_is_running(p))
         say_event(k, "signal", "signalling the session", signum);
     if (signum == SIGTERM || signum == SIGKILL || !process_is_running(p)) {
-        if (signum == SIGTERM && process_is_running(p))
+        if (signum != SIGKILL)
             timer_start(k->timer, (uint64_t)timeout_ms);
-        killing_end(k, signum == SIGKILL ? 0 : timeout_ms);
+        killing_end(k, signum == SIGKILL ? 0 : timeout_ms + SLACK_MS);
         return;
     }
     timer_start(k->timer, (uint64_t)timeout_ms);

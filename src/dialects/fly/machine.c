@@ -92,14 +92,14 @@ void fly_sprite_get(struct http_request *rq)
 /* It is there already, by whatever name. */
 void fly_sprite_create(struct http_request *rq)
 {
+    static const struct json_field field = {.name = "name", .kind = JSON_F_STR, .required = true};
     json_auto_t *body = fly_body(rq);
     struct hf_error err = {0};
-    const char *name;
+    const char *name = NULL;
 
     if (body == NULL)
         return;
-    name = json_text(json_object_get(body, "name"), "name", &err);
-    if (name == NULL)
+    if (json_decode_known(body, &field, 1, &name, &err) < 0)
         fly_error(rq, &err);
     else
         reply_sprite(rq, 201, name);
