@@ -13,7 +13,7 @@ import { waitUntil } from '../../lib/wait.mjs';
 
 export const FlyClient = createRequire(import.meta.url)('fly-admin/dist/client.js').default;
 
-globalThis.WebSocket = WebSocket;
+if (Number(process.versions.node.split('.')[0]) < 24) globalThis.WebSocket = WebSocket;
 // Connections that fetch() keeps would count as left behind when a file is done.
 setGlobalDispatcher(new Agent({ keepAliveTimeout: 1, keepAliveMaxTimeout: 1 }));
 
