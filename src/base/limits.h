@@ -185,4 +185,21 @@
 #define LIMIT_CF_CALL_ID_BYTES 128               /* their ids; the client's have 25 */
 #define LIMIT_CF_FRAME_BYTES (LIMIT_JSON_BODY_BYTES + 64 * 1024) /* one of its messages */
 
+/* --- fly --- */
+#define LIMIT_FLY_OUTPUT_BYTES (8LL << 20)  /* of each stream in the answer of an exec */
+#define FLY_TIMEOUT_MS 60000                /* of an exec that names none */
+#define FLY_GRACE_MS 250                    /* between TERM and KILL at that deadline: 408 is due */
+#define FLY_WAIT_MAX_S 60                   /* of a wait for a state, as the original's */
+#define FLY_LINGER_MS 10000                 /* what has no terminal runs on so long alone */
+#define FLY_KILL_MS 10000                   /* from a kill's signal to SIGKILL */
+#define FLY_KEEPALIVE_MS 20000              /* clients give up after 45 s without a message */
+#define LIMIT_FLY_REPLAY_BYTES (256 * 1024) /* history of a terminal, at an attach */
+#define LIMIT_FLY_LIST 1000                 /* processes in one answer */
+/* Of an exec by HTTP, whose frames are chunks that must not be torn or joined on their way: */
+#define FLY_BURST_BYTES (48 * 1024) /* together in one read of 64 KiB, with the head */
+#define FLY_CHUNK_BYTES 8000        /* one is in one packet of the loopback, in one record of TLS */
+#define FLY_UNPACK_BYTES 16384      /* Node's zlib gives so many at once */
+#define FLY_CHUNK_GAP_MS 50
+#define LIMIT_FLY_HELD_BYTES (64 * 1024) /* output that waits for its turn */
+
 #endif

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "dialects/cloudflare/cf.h"
 #include "dialects/e2b/e2b.h"
+#include "dialects/fly/fly.h"
 #include "dialects/hyperbrowser/hyper.h"
 #include "dialects/opencode/opencode.h"
 #include "dialects/opensandbox/osb.h"
@@ -17,8 +18,15 @@
 
 /* In the order in which /v1/info names them. */
 const struct dialect *const dialects_all[] = {
-    &sandbox_agent_dialect, &hyperbrowser_dialect, &opencode_dialect, &e2b_dialect,
-    &opensandbox_dialect,   &cloudflare_dialect,   &vercel_dialect,   NULL,
+    &sandbox_agent_dialect,
+    &hyperbrowser_dialect,
+    &opencode_dialect,
+    &e2b_dialect,
+    &opensandbox_dialect,
+    &cloudflare_dialect,
+    &vercel_dialect,
+    &fly_dialect,
+    NULL,
 };
 
 struct dialects {

@@ -69,6 +69,19 @@ static enum role basic_role(const struct auth *a, const struct http_request *rq)
     return pair_role(a, header, strlen(header));
 }
 
+/* "SCHEME TOKEN", the name in any case. */
+static enum role scheme_role(const struct auth *a, const struct http_request *rq,
+                             const char *scheme)
+{
+    const char *header = http_header(rq, "Authorization");
+    size_t len = strlen(scheme);
+
+    if (header == NULL || strncasecmp(header, scheme, len) != 0 || header[len] != ' ')
+        return ROLE_NONE;
+    header += len + strspn(header + len, " ");
+    return auth_token_role(a, header, strlen(header));
+}
+
 enum role auth_ways_role(const struct auth *a, const struct http_request *rq)
 {
     const struct auth_ways *w = rq->table == NULL ? NULL : rq->table->ways;
@@ -87,5 +100,7 @@ enum role auth_ways_role(const struct auth *a, const struct http_request *rq)
         role = w->upgrade_own(rq);
     if (role == ROLE_NONE && w->basic)
         role = basic_role(a, rq);
+    if (role == ROLE_NONE && w->scheme != NULL)
+        role = scheme_role(a, rq, w->scheme);
     return role;
 }

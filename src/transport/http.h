@@ -83,6 +83,7 @@ struct auth_ways {
     const char *upgrade_query; /* and those that count for an upgrade only */
     const char *basic_query; /* parameters that hold what follows "Basic "; implies nothing else */
     bool basic;              /* Authorization: Basic, the token as user or as password */
+    const char *scheme;      /* another name for Bearer in Authorization; NULL: none */
     /* Credentials of the platform's own making, such as tickets; ROLE_NONE: none of them. Asked
      * for an upgrade only, because nothing else is in need of it. */
     enum role (*upgrade_own)(const struct http_request *rq);

@@ -279,6 +279,7 @@ static const struct auth_ways ways = {
     .basic = true,
     .basic_query = "auth_token",
     .upgrade_own = ticket_role,
+    .scheme = "FlyV1",
 };
 
 static enum role ask_platform(const struct auth *a, const char *target, const char *headers)
@@ -320,6 +321,20 @@ TEST(a_platform_may_have_its_token_in_the_query_or_as_basic)
                ROLE_WATCH);
     EXPECT_INT(ask_platform(a, "/", "Authorization: Basic bm8gY29sb24=\r\n"), ROLE_NONE);
     EXPECT_INT(ask_platform(a, "/", "Authorization: Basic !\r\n"), ROLE_NONE);
+    auth_free(a);
+}
+
+TEST(a_platform_may_have_another_name_for_bearer)
+{
+    struct auth *a = new_auth();
+
+    EXPECT_INT(ask_platform(a, "/", "Authorization: FlyV1 " OWN "\r\n"), ROLE_OWN);
+    EXPECT_INT(ask_platform(a, "/", "Authorization: flyv1   " WATCH "\r\n"), ROLE_WATCH);
+    EXPECT_INT(ask_platform(a, "/", "Authorization: FlyV1 nothing\r\n"), ROLE_NONE);
+    EXPECT_INT(ask_platform(a, "/", "Authorization: FlyV1\r\n"), ROLE_NONE);
+    EXPECT_INT(ask_platform(a, "/", "Authorization: FlyV12 " OWN "\r\n"), ROLE_NONE);
+    EXPECT_INT(ask_platform(a, "/", "Authorization: FlyV1" OWN "\r\n"), ROLE_NONE);
+    EXPECT_INT(ask(a, "Authorization: FlyV1 " OWN "\r\n"), ROLE_NONE);
     auth_free(a);
 }
 

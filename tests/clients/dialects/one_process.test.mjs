@@ -15,11 +15,12 @@ import { SseReader } from '../../lib/sse.mjs';
 import { after, it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 import * as vercel from '../vercel/client.mjs';
+import { spritesOf, watched } from '../fly/client.mjs';
 
 withDaemon('one process, every protocol', { fdBaseline: false }, (d) => {
     after(() => http.globalAgent.destroy());
 
-    it('E2B starts it, execd and OpenCode watch and type, Hyperbrowser sizes it, sandbox-agent ends it', async () => {
+    it('E2B starts it, execd and OpenCode watch and type, Hyperbrowser and Fly size it, sandbox-agent ends it', async () => {
         const events = new SseReader(await d.open('GET', '/v1/events'));
 
         // A terminal by E2B's SDK: it answers with a pid, which is the engine's.
@@ -65,6 +66,13 @@ withDaemon('one process, every protocol', { fdBaseline: false }, (d) => {
             const box = await vercel.Sandbox.get({ name: 'local', ...vercel.at(d) });
             logs = vercel.collect((await box.getCommand(p.id)).logs());
         }
+        // Fly's finds it among its sessions, has its history, and sizes it, too.
+        const sprite = spritesOf(d)();
+        assert.ok((await sprite.listSessions()).some((x) => x.id === p.id && x.tty));
+        const fly = watched(sprite.attachSession(p.id));
+        await fly.has('size 33 111\r\n');
+        fly.command.resize(99, 22);
+        await waitUntil(async () => (await d.get(p.id)).cols === 99, 'the size that Fly asked for');
 
         // And sandbox-agent's ends it, for all.
         const agent = await SandboxAgent.connect({ baseUrl: `${d.url}/dialects/sandbox-agent`, token: d.token });
@@ -75,6 +83,8 @@ withDaemon('one process, every protocol', { fdBaseline: false }, (d) => {
         await typist.closed;
         await waitUntil(() => watcher.exit, 'the native viewer to be told');
         assert.equal(execd.exit?.type, 'exit');
+        await fly.ended();
+        assert.equal(fly.messages.at(-1).type, 'exit');
 
         // The same bytes, everywhere.
         const all = (await d.output(p.id)).toString('latin1');
@@ -83,6 +93,7 @@ withDaemon('one process, every protocol', { fdBaseline: false }, (d) => {
         assert.equal(execd.output.toString('latin1'), all.slice(since));
         assert.equal(Buffer.from(typist.text).toString('latin1'), all);
         if (!vercel.skip) assert.equal(Buffer.from(vercel.textOf(await logs, 'stdout')).toString('latin1'), all);
+        assert.equal(Buffer.from(fly.stdout).toString('latin1'), all);
         const told = [];
         while (told.at(-1) !== 'process.exited') {
             const e = await events.next();

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fly.h - exec of Fly.io's machines and of its sprites, as their own clients speak it
+ *
+ * Facts: docs/dialects/fly.md. One daemon is one machine, FLY_MACHINE, in an app of any name, and one sprite of
+ * any name. A machine's exec is a request that is answered at the end; a sprite's is a session that one
+ * attaches to. Both are processes of the daemon with the daemon's ids, so every session
+ * call takes any process. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_FLY_FLY_H
+#define HF_DIALECTS_FLY_FLY_H
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "dialects/common/dialect.h"
+#include "dialects/common/pending.h"
+#include "dialects/fly/ask.h"
+
+extern const struct dialect fly_dialect;
+
+#define FLY_MACHINE "local"
+
+struct fly {
+    struct engine *engine;
+    struct loop *loop;
+    struct route_table table;
+    struct list pending;
+    int64_t created_ms; /* of the machine: when the first worker began */
+    size_t waits;       /* requests that wait for an exit or a state */
+    bool draining;      /* the daemon goes */
+    struct buf scratch;
+};
+
+static inline struct fly *fly_of(const struct http_request *rq)
+{
+    return http_context(rq);
+}
+
+/* fly.c: answers */
+struct json_out fly_answer(struct fly *f); /* begins an object in the scratch buffer */
+void fly_send(struct http_request *rq, int status, struct json_out *o);
+void fly_error(struct http_request *rq, const struct hf_error *err); /* in their shape */
+void fly_say_process(struct http_request *rq, struct process *p);    /* by a header */
+
+/* fly.c: what is asked. NULL or false: the request has been answered. */
+json_t *fly_body(struct http_request *rq);
+bool fly_machine(struct http_request *rq);
+struct process *fly_session(struct http_request *rq);
+/* Is there room for one more request that waits? Asked before anything is begun. */
+bool fly_admit(struct http_request *rq);
+
+/* look.c */
+void fly_command_line(const struct process_view *v,
+                      struct buf *out);         /* words, with blanks between */
+bool fly_is_mine(const struct process_view *v); /* came by this dialect */
+/* What a shell would exit with for a command that could not be started, and what it would
+ * say; 0: it is another error. */
+int fly_exit_of(const struct hf_error *err);
+void fly_put_reason(struct buf *out, const struct hf_error *err);
+
+/* signal.c: those who are meant by a signal's name alone. */
+enum signal_target fly_target(int signum, struct process *p);
+
+/* session.c */
+struct sprite_session; /* one WebSocket */
+void fly_sprite_ask(struct sprite_ask *a, const struct http_request *rq, bool tty,
+                    struct hf_error *err); /* err->code: it was wrong */
+
+/* handlers */
+void fly_app_get(struct http_request *rq);
+void fly_machine_list(struct http_request *rq);
+void fly_machine_get(struct http_request *rq);
+void fly_machine_exec(struct http_request *rq);
+void fly_machine_ps(struct http_request *rq);
+void fly_machine_signal(struct http_request *rq);
+void fly_machine_wait(struct http_request *rq);
+
+void fly_sprite_list(struct http_request *rq);
+void fly_sprite_create(struct http_request *rq);
+void fly_sprite_get(struct http_request *rq);
+void fly_sprite_exec(struct http_request *rq); /* GET: a list, or a WebSocket for a new one */
+void fly_sprite_attach(struct http_request *rq);
+void fly_sprite_run(struct http_request *rq);
+void fly_sprite_kill(struct http_request *rq);
+void fly_session_list(struct http_request *rq);
+
+#endif
