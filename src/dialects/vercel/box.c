@@ -215,6 +215,8 @@ struct box *box_new(struct boxes *all, const struct vc_create *ask, struct hf_er
     int64_t now = clock_wall_ms();
     struct box *b;
 
+    if (ask->name == NULL || strcmp(ask->name, BOX_LOCAL) != 0)
+        (void)box_named(all, BOX_LOCAL); /* its place is taken before there are too many */
     if (!make_room(all, now)) {
         hf_fail(err, HF_E_bad_request, "there are %d sandboxes already; stop or remove one",
                 LIMIT_VERCEL_SANDBOXES);

@@ -11,6 +11,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "dialects/common/file_op.h"
 
 /* --- answers --------------------------------------------------------------------- */
 
@@ -205,6 +206,7 @@ static void *vc_make(const struct dialect_host *host)
     v->own_uid = host->own_uid;
     list_init(&v->pending);
     boxes_init(&v->boxes, v->engine);
+    file_op_end_all(v->engine);
     if (getcwd(v->cwd, sizeof v->cwd) == NULL)
         snprintf(v->cwd, sizeof v->cwd, "/");
     v->table = (struct route_table){

@@ -120,7 +120,7 @@ withDaemon('vercel: commands', { skip }, (d) => {
         for (const signal of ['SIGTERM', 'SIGKILL']) {
             const c = await sh('sleep 62.4 & sleep 62.5 & echo up; wait', { detached: true });
             for await (const l of c.logs()) if (l.data.includes('up')) break;
-            assert.equal(sleepers(['62.4', '62.5']).length, 2);
+            await waitUntil(() => sleepers(['62.4', '62.5']).length === 2, 'both children');
             await c.kill(signal);
             await c.wait();
             await waitUntil(() => sleepers(['62.4', '62.5']).length === 0, 'the children to be gone');

@@ -11,7 +11,7 @@ import { before, it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 import { at, refused, Sandbox, skip } from './client.mjs';
 
-withDaemon('vercel: files', { skip }, (d) => {
+withDaemon('vercel: files', { skip, args: ['--no-dialects', '--dialect', 'vercel=127.0.0.1:0'] }, (d) => {
     let sb;
     let S;
     before(async () => {
@@ -130,20 +130,33 @@ withDaemon('vercel: files', { skip }, (d) => {
         assert.equal(d.workerPid(), before);
     });
 
-    it('who goes while writing leaves no process', async () => {
+    const helpers = async () => (await d.list('?status=running')).filter((p) => p.command === '/proc/self/exe');
+    /** Begins to write, and never sends the rest. */
+    const half = async () => {
         const c = new AbortController();
         let sent = 0;
         const body = new ReadableStream({
             async pull(to) {
                 if (sent++ === 0) to.enqueue(pack(entry('half', { data: 'x' })));
-                else await new Promise(() => {}); // and never the rest
+                else await new Promise(() => {});
             },
         });
         const call = fetch(`${d.url}${S}/fs/write`, { method: 'POST', body, duplex: 'half', signal: c.signal, headers: { ...d.authHeaders(), 'x-cwd': local('in') } });
         call.catch(() => {});
-        const helpers = async () => (await d.list('?status=running')).filter((p) => p.command === '/proc/self/exe');
         await waitUntil(async () => (await helpers()).length === 1, 'the helper');
-        c.abort();
+        return c;
+    };
+
+    it('who goes while writing leaves no process', async () => {
+        (await half()).abort();
+        await waitUntil(async () => (await helpers()).length === 0, 'the helper to be gone');
+    });
+
+    it('neither does a worker that dies meanwhile, though no other dialect looks after it', async () => {
+        await half();
+        const old = d.workerPid();
+        process.kill(old, 'SIGKILL');
+        await d.nextWorker(old);
         await waitUntil(async () => (await helpers()).length === 0, 'the helper to be gone');
     });
 });
