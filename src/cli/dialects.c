@@ -16,6 +16,7 @@
 #include "dialects/sandbox-agent/agent.h"
 
 /* In the order in which /v1/info names them. */
+/* clang-format off */
 const struct dialect *const dialects_all[] = {
     &sandbox_agent_dialect,
     &hyperbrowser_dialect,
@@ -26,6 +27,7 @@ const struct dialect *const dialects_all[] = {
     &fly_dialect,
     NULL,
 };
+/* clang-format on */
 
 struct dialects {
     void *self[DIALECTS_MAX]; /* NULL: not wanted */

@@ -245,7 +245,7 @@ withDaemon('fly: faults', {}, (d) => {
     });
 
     it('a worker that dies leaves an exec to the next one, with its deadline', async () => {
-        const answer = exec({ command: ['sh', '-c', 'echo up; sleep 1000'], timeout: 3 }).catch((err) => err);
+        const answer = exec({ command: ['sh', '-c', 'echo up; sleep 1000'], timeout: 2 }).catch((err) => err);
         const p = await waitUntil(async () => (await d.list('?status=running'))[0], 'the command');
         await d.outputHas(p.id, 'up');
         const old = d.workerPid();
