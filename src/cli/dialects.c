@@ -17,11 +17,13 @@
 #include "dialects/vercel/vercel.h"
 
 /* In the order in which /v1/info names them. */
+/* clang-format off */
 const struct dialect *const dialects_all[] = {
     &sandbox_agent_dialect, &hyperbrowser_dialect, &opencode_dialect,
     &e2b_dialect,           &opensandbox_dialect,  &cloudflare_dialect,
     &vercel_dialect,        &fly_dialect,          NULL,
 };
+/* clang-format on */
 
 struct dialects {
     void *self[DIALECTS_MAX]; /* NULL: not wanted */

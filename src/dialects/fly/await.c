@@ -106,7 +106,7 @@ void fly_machine_wait(struct http_request *rq)
     else if (timeout != NULL && !text_to_i64(timeout, 1, FLY_WAIT_MAX_S, &timeout_s))
         hf_fail_field(&err, HF_E_bad_query, "timeout", "timeout must be from 1 to %d seconds",
                       FLY_WAIT_MAX_S);
-    if (err.code != HF_OK) {
+    if (state == NULL || err.code != HF_OK) {
         fly_error(rq, &err);
     } else if (strcmp(state, "started") == 0) {
         o = fly_answer(fly_of(rq));

@@ -152,7 +152,7 @@ static void exec_drain(struct pending *p)
     struct hf_error err = {0};
 
     if (running != NULL) {
-        answer_error(x, running, HF_E_internal, "the daemon is going, the command goes on");
+        fly_say_going(x->rq, running);
     } else {
         hf_fail(&err, HF_E_internal, "the daemon is going; the command may have been started");
         fly_error(x->rq, &err);

@@ -32,6 +32,7 @@ void fly_send(struct http_request *rq, int status, struct json_out *o)
 {
     json_shut(o, '}');
     http_reply_json(rq, status, o->buf);
+    buf_clear(o->buf); /* an exec's is not kept until the next */
 }
 
 /* Clients name it in their errors, so whoever sees one knows what to look for. */
@@ -77,6 +78,17 @@ void fly_error(struct http_request *rq, const struct hf_error *err)
         json_kstr(&o, "error", text);
     }
     fly_send(rq, status, &o);
+}
+
+void fly_say_going(struct http_request *rq, struct process *p)
+{
+    struct hf_error err = {0};
+    struct process_view v;
+
+    process_view(p, &v);
+    hf_fail(&err, HF_E_internal, "the daemon is going, the command goes on; see process %s", v.id);
+    fly_say_process(rq, p);
+    fly_error(rq, &err);
 }
 
 /* --- what is asked ----------------------------------------------------------------- */

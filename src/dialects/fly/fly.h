@@ -41,6 +41,8 @@ struct json_out fly_answer(struct fly *f); /* begins an object in the scratch bu
 void fly_send(struct http_request *rq, int status, struct json_out *o);
 void fly_error(struct http_request *rq, const struct hf_error *err); /* in their shape */
 void fly_say_process(struct http_request *rq, struct process *p);    /* by a header */
+/* The daemon goes, the process stays: no 503 where it runs, or it would be asked for again. */
+void fly_say_going(struct http_request *rq, struct process *p);
 
 /* fly.c: what is asked. NULL or false: the request has been answered. */
 json_t *fly_body(struct http_request *rq);

@@ -279,22 +279,16 @@ static void run_tell_unstarted(struct http_request *rq, const struct hf_error *e
     run_answer(r, rq);
 }
 
-/* No 503 where it runs: that would be an invitation to run it again. */
 static void run_started(struct http_request *rq, struct process *p, const struct hf_error *err)
 {
-    struct hf_error going = {0};
-
-    if (p != NULL && fly_of(rq)->draining) {
-        hf_fail(&going, HF_E_internal, "the daemon is going, the command goes on");
-        fly_say_process(rq, p);
-        fly_error(rq, &going);
-    } else if (p != NULL) {
+    if (p != NULL && fly_of(rq)->draining)
+        fly_say_going(rq, p);
+    else if (p != NULL)
         run_watch(rq, p);
-    } else if (fly_exit_of(err) != 0) {
+    else if (fly_exit_of(err) != 0)
         run_tell_unstarted(rq, err);
-    } else {
+    else
         fly_error(rq, err);
-    }
 }
 
 /* The body is all of the input. */

@@ -183,7 +183,7 @@ static void take_eof(struct console *c)
 {
     struct hf_error err = {0};
 
-    if (may_type(c) && process_input_eof(console_process(c), &err) < 0 &&
+    if (may_type(c) && viewer_input_eof(console_viewer(c), &err) < 0 &&
         err.code != HF_E_stdin_closed && err.code != HF_E_not_running)
         send_error(c, err.detail);
 }
@@ -346,7 +346,9 @@ static void tell_unstarted(struct http_request *rq, const struct hf_error *err)
 
 static void exec_started(struct http_request *rq, struct process *p, const struct hf_error *err)
 {
-    if (p == NULL && fly_exit_of(err) != 0)
+    if (p != NULL && fly_of(rq)->draining)
+        fly_say_going(rq, p);
+    else if (p == NULL && fly_exit_of(err) != 0)
         tell_unstarted(rq, err);
     else if (p == NULL)
         fly_error(rq, err);

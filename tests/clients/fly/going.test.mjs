@@ -44,19 +44,27 @@ withDaemon('fly: going', {}, (d) => {
         await goesOn(p.id, 'a');
     });
 
-    it('the same for one that is about to begin', async () => {
-        const old = d.workerPid();
-        const { asked } = await whileHeld(d, async () => {
-            const call = exec({ command: command('b') }).catch((err) => err);
-            await settle(d);
-            process.kill(d.keeperPid(), 'SIGHUP');
-            return { asked: call };
-        });
-        const err = await asked;
-        await d.nextWorker(old);
-        assert.match(err.message, /^500: /);
-        await waitUntil(() => d.request('GET', '/healthz', { agent: false }).then((a) => a.status === 200), 'the next worker');
-        await goesOn((await d.list('?status=running'))[0].id, 'b');
+    // The order of start and farewell is the keeper's: either the answer has not begun, or it is broken off.
+    it('the same for those that are about to begin', async () => {
+        const [file, ...args] = command('b');
+        for (const start of [
+            () => exec({ command: command('b') }).then(() => assert.fail('an answer'), (err) => assert.match(err.message, /^500: /)),
+            () => sprite().execFileHTTP(file, args).then(() => assert.fail('an answer'), (err) => assert.ok(err.statusCode === 500 || /terminated|fetch failed|aborted/.test(err.message), String(err))),
+            () => sprite().execFile(file, args).then(() => assert.fail('an answer'), (err) => assert.match(err.message, /WebSocket|exit code -1/)),
+        ]) {
+            const old = d.workerPid();
+            const { asked } = await whileHeld(d, async () => {
+                const call = start();
+                await settle(d);
+                process.kill(d.keeperPid(), 'SIGHUP');
+                return { asked: call };
+            });
+            await asked;
+            await d.nextWorker(old);
+            await waitUntil(() => d.request('GET', '/healthz', { agent: false }).then((a) => a.status === 200), 'the next worker');
+            await goesOn((await d.list('?status=running'))[0].id, 'b');
+            fs.rmSync(at('b'));
+        }
     });
 
     it('by HTTP a sprite\'s answer is broken off: in good order it ends with its exit only', async () => {
