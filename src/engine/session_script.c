@@ -42,10 +42,14 @@
     "IFS= command read -r __hf_c <&" IN "\n" \
     "IFS= command read -r __hf_i <&" IN "\n" \
     "case $__hf_c in *\\\\*) __hf_decode;; esac\n"
-/* $1 ends with e: what is typed is output as well. CLOSE: what the relay has no use for. */
-#define RELAY(OUT, CLOSE) \
+/*
+ * $1 ends with e: what is typed is output as well. CLOSE: what the relay has no use for. It turns to
+ * its ends itself: a shell that does that for a function keeps what was there before, and that is
+ * the pipe on whose end the command substitution waits.
+ */
+#define RELAY(IN, FD, OUT, CLOSE) \
     "__hf_relay() {\n" \
-    "exec " CLOSE "; case $1 in *e) ;; *) exec " OUT ">&-;; esac\n" \
+    "exec <&" IN " >&" FD " " CLOSE "; case $1 in *e) ;; *) exec " OUT ">&-;; esac\n" \
     "while IFS= command read -r __hf_i; do\n" \
     "__hf_i=${__hf_i#+}; __hf_i=${__hf_i%.}\n" \
     "case $1 in *e) command printf %b \"$__hf_i\" >&" OUT ";; esac\n" \
@@ -59,13 +63,13 @@
     "command printf \"holdfast: no place for the input in %s\\n\" \"${TMPDIR:-/tmp}\" >&" ERR "\n" \
     "__hf_rc=1; __hf_report; continue; fi;;\n"
 /* Leaves the input at descriptor FD, or goes on with the next command. */
-#define OPEN_INPUT(FD, IN, ERR) \
+#define OPEN_INPUT(FD, ERR) \
     "__hf_f=${TMPDIR:-/tmp}/.holdfast-$$-$__hf_n\n" \
     "case $__hf_i in\n" \
     "-) exec " FD "</dev/null;;\n" \
     "=*) if ( umask 077; command -p mkfifo \"$__hf_f\" ); then\n" \
     "exec " FD "<>\"$__hf_f\"; command -p rm -f \"$__hf_f\"\n" \
-    "__hf_p=$(__hf_relay \"$__hf_i\" <&" IN " >&" FD " & command printf %s \"$!\")\n" \
+    "__hf_p=$(__hf_relay \"$__hf_i\" & command printf %s \"$!\")\n" \
     NO_PLACE(ERR) \
     "*) if ( umask 077; set -C; command printf %b \"${__hf_i#+}\" >\"$__hf_f\" ); then\n" \
     "exec " FD "<\"$__hf_f\"; command -p rm -f \"$__hf_f\"\n" \
@@ -87,7 +91,7 @@
 #define BASH_LOOP \
     "while :; do\n" \
     READ_COMMAND("249") \
-    OPEN_INPUT("245", "249", "247") \
+    OPEN_INPUT("245", "247") \
     STATUS_BEFORE \
     "command eval \"$__hf_c\" <&245 >&246 2>&247 244<&- 245<&- 246>&- 247>&- 248>&- 249<&-\n" \
     STATUS_BEHIND \
@@ -97,7 +101,7 @@
     "shopt -s expand_aliases\n" \
     "exec 249<&0 248>&3 247>&2 246>&1 </dev/null 3>&- >/dev/null 2>&1\n" \
     REPORT("248") \
-    RELAY("246", "244<&- 245<&- 247>&- 248>&- 249<&-") \
+    RELAY("249", "245", "246", "244<&- 245<&- 247>&- 248>&- 249<&-") \
     "__hf_decode() { printf -v __hf_c %b \"$__hf_c\"; }\n" \
     "__hf_debug() { [ \"$1\" = 0 ] || return 2; }\n" \
     "__hf_loop='" BASH_LOOP "'\n" \
@@ -119,12 +123,12 @@
 #define PLAIN_PART \
     "exec 9<&0 8>&3 7>&2 6>&1 </dev/null 3>&- >/dev/null 2>&1\n" \
     REPORT("8") \
-    RELAY("6", "5<&- 7>&- 8>&- 9<&-") \
+    RELAY("9", "5", "6", "5<&- 7>&- 8>&- 9<&-") \
     "__hf_decode() { __hf_c=$(command printf \"%b.\" \"$__hf_c\"); __hf_c=${__hf_c%.}; }\n" \
     EXIT_WHEN_CUT \
     "while :; do\n" \
     READ_COMMAND("9") \
-    OPEN_INPUT("5", "9", "7") \
+    OPEN_INPUT("5", "7") \
     STATUS_BEFORE \
     "command eval \"$__hf_c\" <&5 >&6 2>&7 5<&- 6>&- 7>&- 8>&- 9<&-\n" \
     STATUS_BEHIND \

@@ -21,6 +21,7 @@ export function clientsOf(d, sdk = now) {
     const made = [];
     afterEach(async () => {
         for (const c of made.splice(0)) await c[Symbol.asyncDispose]();
+        await d.removeAll(); // so that one that fails fails alone
         http.globalAgent.destroy();
     });
     const make = ({ url = `${d.url}${BASE}/api`, role = 'own', ...more } = {}) => {
