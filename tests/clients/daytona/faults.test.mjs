@@ -223,7 +223,7 @@ withDaemon('daytona: faults', {}, (d) => {
 
     it('native sees it all: the list, the events, and an end from there', async () => {
         const p = await client.process();
-        const res = await d.open('GET', '/v1/events');
+        const res = await d.open('GET', '/v1/events?all=1');
         const events = new SseReader(res);
         await p.createSession('seen');
         const id = await startAsync(p, 'seen', 'sleep 1000');
