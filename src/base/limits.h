@@ -179,6 +179,18 @@
 #define OSB_KILL_GRACE_MS 3000           /* of an interrupt, as execd's */
 #define OSB_READ_ONLY_MAX 5              /* a viewer that types so often is sent away */
 
+/* --- daytona --- */
+#define LIMIT_DT_SIZE 1000                 /* rows and columns of a PTY, as the original */
+#define LIMIT_DT_RESULT_BYTES (16LL << 20) /* of what one command wrote, in its answer */
+#define LIMIT_DT_LOG_BYTES (8LL << 20)     /* ring of a session's shell: its commands' logs */
+#define DT_FRAME_BYTES (16 * 1024)         /* of a log; the client fails at 128 KiB */
+#define LIMIT_DT_INPUT_BYTES (1 << 20)     /* one text frame to a PTY: a paste comes whole */
+#define LIMIT_DT_TICKETS 256               /* open ones; the oldest goes */
+#define DT_TICKET_MS 60000                 /* the client uses one at once */
+#define DT_DELETE_GRACE_MS 5000 /* between TERM and KILL for a session, as the original */
+#define DT_PING_MS 25000        /* of Socket.IO, as its server's default */
+#define DT_HELLO_MS 10000       /* for a Socket.IO client to say who it is */
+
 /* --- cloudflare --- */
 #define LIMIT_CF_OUTPUT_BYTES (16 * 1024 * 1024) /* of each stream in an execute, of a log */
 #define LIMIT_CF_CALLS 64                        /* requests under way in one multiplex */

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "dialects/cloudflare/cf.h"
+#include "dialects/daytona/daytona.h"
 #include "dialects/e2b/e2b.h"
 #include "dialects/fly/fly.h"
 #include "dialects/hyperbrowser/hyper.h"
@@ -19,9 +20,16 @@
 /* In the order in which /v1/info names them. */
 /* clang-format off */
 const struct dialect *const dialects_all[] = {
-    &sandbox_agent_dialect, &hyperbrowser_dialect, &opencode_dialect,
-    &e2b_dialect,           &opensandbox_dialect,  &cloudflare_dialect,
-    &vercel_dialect,        &fly_dialect,          NULL,
+    &sandbox_agent_dialect,
+    &hyperbrowser_dialect,
+    &opencode_dialect,
+    &e2b_dialect,
+    &opensandbox_dialect,
+    &cloudflare_dialect,
+    &daytona_dialect,
+    &fly_dialect,
+    &vercel_dialect,
+    NULL,
 };
 /* clang-format on */
 

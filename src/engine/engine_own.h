@@ -271,6 +271,7 @@ void sessions_free(struct engine *e);
 /* input.c */
 /* All of it, into a queue that nobody else writes to; false: no room. */
 bool input_put(struct process *p, const void *bytes, size_t len);
+size_t input_room(const struct process *p);         /* bytes that others than the daemon may put */
 uint64_t input_put_offset(const struct process *p); /* where the next byte put will be */
 void input_start(struct process *p);
 void input_flush(struct process *p);

@@ -288,6 +288,11 @@ bool input_put(struct process *p, const void *bytes, size_t len)
     return true;
 }
 
+size_t input_room(const struct process *p)
+{
+    return p->in_fd >= 0 ? queue_room(p->rec.head) : 0;
+}
+
 uint64_t input_put_offset(const struct process *p)
 {
     return committed(p->rec.head)->head;

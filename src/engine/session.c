@@ -287,6 +287,7 @@ int session_create(struct engine *e, const struct session_spec *spec, session_do
     s->spec.cwd = hf_xstrdup(spec->cwd);
     s->spec.shell = hf_xstrdup(spec->shell);
     s->spec.metadata = hf_xstrdup(spec->metadata);
+    s->spec.history_bytes = spec->history_bytes;
     s->shell_name = hf_xstrdup(spec->shell != NULL ? spec->shell : "bash");
     session_set_env(s, spec->env, spec->env_count);
     s->created = done;

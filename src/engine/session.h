@@ -23,13 +23,16 @@
 struct session;
 struct session_run;
 
+#define SESSION_NAME_MAX 64 /* of a command */
+
 struct session_spec {
     const char *id;  /* NULL: made here */
     const char *cwd; /* NULL: the daemon's */
     const struct spec_env *env;
     size_t env_count;
-    const char *shell;    /* NULL: bash where there is one, else sh */
-    const char *metadata; /* of whoever made it, as JSON; NULL: none */
+    const char *shell;     /* NULL: bash where there is one, else sh */
+    const char *metadata;  /* of whoever made it, as JSON; NULL: none */
+    int64_t history_bytes; /* the ring of its shells; 0: default */
 };
 
 /* As engine_spawn(): 0 and `done` later, once; or a negative errno and err. */
@@ -77,6 +80,9 @@ struct session_run_spec {
     int64_t grace_ms;   /* -1: default */
     const void *input;  /* NULL: /dev/null */
     size_t input_len;
+    bool typed;                /* instead: its input stays open, for session_type() */
+    bool echo;                 /* and what is typed is output as well */
+    const char *name;          /* kept in the log; SESSION_NAME_MAX bytes at most; NULL: none */
     uint64_t max_output_bytes; /* kept of each stream and of both */
     session_ahead_fn *ahead;   /* NULL: nothing */
     session_began_fn *began;   /* NULL: who asked does not care */
@@ -104,6 +110,14 @@ int session_run(struct session *s, const struct session_run_spec *spec, session_
 /* The caller is gone and `done` will not be called. `cancel`: the command is ended, or not begun. */
 void session_run_leave(struct session_run *r, bool cancel);
 uint64_t session_run_number(const struct session_run *r); /* 0: it still waits */
+
+/*
+ * Input for the command that runs, if it is one that is typed to. How many bytes were taken: fewer
+ * when there is no room, for which process_wait_for_room() of the shell waits. -ESRCH: it does not
+ * run, or no longer; -EPIPE: it is not typed to.
+ */
+ssize_t session_type(struct session *s, uint64_t number, const void *bytes, size_t len,
+                     struct hf_error *err);
 
 /* --- the end --------------------------------------------------------------------- */
 /* Ends the shell and all processes of the session, then drops it. `done` runs once. */

@@ -35,6 +35,7 @@ static struct session *adopt_new(struct engine *e, const json_t *o, const char *
     s->spec.shell = take_string(o, "shell");
     s->spec.metadata = take_string(o, "metadata");
     s->shell_name = take_string(o, "name");
+    s->spec.history_bytes = json_integer_value(json_object_get(o, "history_bytes"));
     s->created_wall_ms = json_integer_value(json_object_get(o, "created_ms"));
     adopt_env(s, json_object_get(o, "env"));
     return s;
@@ -56,6 +57,7 @@ static void adopt_shell(struct engine *e, struct process *p)
     if (s->shell != NULL && s->shell_number > number)
         return;
     s->shell_number = number;
+    s->script = (int)json_integer_value(json_object_get(o, "script"));
     shell_attach(s, p);
 }
 

@@ -41,6 +41,7 @@ union log_body {
 };
 
 _Static_assert(sizeof(struct log_entry) % 8 == 0, "what follows is aligned");
+_Static_assert(sizeof(struct session_begin) == 104, "logs of older daemons are read as well");
 
 void session_log_init(struct session_log *l, size_t bytes)
 {
@@ -135,8 +136,10 @@ static void append(struct session_log *l, enum entry_kind kind, const void *body
     atomic_store(&l->head, end);
 }
 
-void session_log_begin(struct session_log *l, const struct session_begin *b, const char *text)
+void session_log_begin(struct session_log *l, const struct session_begin *b, const char *text,
+                       const char *name)
 {
+    const struct session_text named = {name, name != NULL ? strlen(name) : 0};
     size_t len = b->text_len;
 
     assert(b->number == l->next);
@@ -146,7 +149,7 @@ void session_log_begin(struct session_log *l, const struct session_begin *b, con
         len = SESSION_LOG_COMMAND_BYTES;
         len -= utf8_open_tail(text, len);
     }
-    append(l, ENTRY_BEGIN, b, sizeof *b, (const struct session_text[3]){{text, len}});
+    append(l, ENTRY_BEGIN, b, sizeof *b, (const struct session_text[3]){{text, len}, named});
     l->next = b->number + 1;
 }
 
@@ -171,7 +174,7 @@ static void read_texts(const struct log_entry *e, size_t size, struct session_te
 
 static void read_begin(const struct log_entry *e, struct session_command *out)
 {
-    struct session_text *const texts[3] = {&out->text, NULL, NULL};
+    struct session_text *const texts[3] = {&out->text, &out->name, NULL};
 
     *out = (struct session_command){0};
     memcpy(&out->begin, e + 1, sizeof out->begin);
@@ -206,6 +209,21 @@ bool session_log_each(const struct session_log *l, uint64_t *at, struct session_
     }
     *at = pos;
     return true;
+}
+
+bool session_log_find(const struct session_log *l, const char *name, struct session_command *out)
+{
+    struct session_command c;
+    size_t len = strlen(name);
+    uint64_t at = 0;
+    bool found = false;
+
+    while (session_log_each(l, &at, &c))
+        if (c.name.len == len && memcmp(c.name.bytes, name, len) == 0) {
+            *out = c;
+            found = true;
+        }
+    return found;
 }
 
 bool session_log_last(const struct session_log *l, struct session_command *out)

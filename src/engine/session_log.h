@@ -31,8 +31,11 @@ struct session_begin {
     uint64_t input_at;    /* where it lies in the shell's input */
     uint64_t since_ticks; /* what the shell started since then is this command's */
     enum process_source source;
+    uint32_t flags;    /* SESSION_… */
     uint64_t text_len; /* of the whole command; what is held may be less */
 };
+
+#define SESSION_TYPED 1u /* its input stays open: session_type() */
 
 struct session_end {
     uint64_t number;
@@ -54,6 +57,7 @@ struct session_command {
     bool ended; /* the rest is there */
     struct session_end end;
     struct session_text text, head, tail, cwd; /* borrowed from the log */
+    struct session_text name;                  /* what who asked calls it; len 0: nothing */
 };
 
 void session_log_init(struct session_log *l, size_t bytes);
@@ -61,13 +65,17 @@ bool session_log_is_valid(const struct session_log *l, size_t bytes);
 uint64_t session_log_next_number(const struct session_log *l);
 uint64_t session_log_dropped(const struct session_log *l); /* commands that are gone */
 
-/* The number must be session_log_next_number(). Of the text SESSION_LOG_COMMAND_BYTES are kept. */
-void session_log_begin(struct session_log *l, const struct session_begin *b, const char *text);
+/* The number must be session_log_next_number(). Of the text SESSION_LOG_COMMAND_BYTES are kept. The
+ * name may be NULL. */
+void session_log_begin(struct session_log *l, const struct session_begin *b, const char *text,
+                       const char *name);
 void session_log_end(struct session_log *l, const struct session_end *e, struct session_text head,
                      struct session_text tail, struct session_text cwd);
 
 /* Oldest first: start with *at = 0. False: no more. */
 bool session_log_each(const struct session_log *l, uint64_t *at, struct session_command *out);
+/* By its name; the latest, if there are several. */
+bool session_log_find(const struct session_log *l, const char *name, struct session_command *out);
 /* The latest; false: there is none. */
 bool session_log_last(const struct session_log *l, struct session_command *out);
 

@@ -28,9 +28,10 @@ struct session_run {
     session_run_fn *done; /* NULL: who asked has gone */
     session_began_fn *began;
     void *arg;
-    char *command;
+    char *command, *name;
     void *input; /* NULL: none */
     size_t input_len;
+    bool typed, echo;
     enum process_source source;
     int64_t timeout_ms, grace_ms;
     session_ahead_fn *ahead; /* NULL: nothing, or it was asked already */
@@ -60,6 +61,7 @@ struct session {
     struct spec_env *env;
     char *shell_name; /* that was found */
     uint32_t shell_number;
+    int script; /* which one its shell runs: SESSION_SCRIPT_VERSION, or that of an older daemon */
     int64_t created_wall_ms;
 
     struct process *shell; /* referenced; its session field points back. NULL until the first */

@@ -8,6 +8,7 @@
  * delays nothing. The shell's journal is read by an internal viewer.
  * Layer: engine.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@ void run_free(struct session_run *r)
     headtail_fini(&r->out);
     headtail_fini(&r->err);
     free(r->command);
+    free(r->name);
     free(r->input);
     free(r->cwd);
     free(r);
@@ -139,6 +141,7 @@ static void run_fill_begin(struct session_run *r)
         .input_at = input_put_offset(p),
         .since_ticks = ticks_now(),
         .source = r->source,
+        .flags = r->typed && r->session->script >= SESSION_SCRIPT_VERSION ? SESSION_TYPED : 0,
         .text_len = strlen(r->command),
     };
     memcpy(r->begin.process_id, p->rec.head->id, sizeof r->begin.process_id);
@@ -150,9 +153,12 @@ static int run_send(struct session_run *r, struct hf_error *err)
     struct buf wire = {0};
     int rc = 0;
 
-    session_script_encode(&wire, r->begin.number, r->command, r->begin.text_len, r->input,
-                          r->input_len);
-    session_log_begin(shell_log(p), &r->begin, r->command);
+    if (r->begin.flags & SESSION_TYPED)
+        session_script_encode_typed(&wire, r->begin.number, r->command, r->begin.text_len, r->echo);
+    else
+        session_script_encode(&wire, r->begin.number, r->command, r->begin.text_len, r->input,
+                              r->input_len);
+    session_log_begin(shell_log(p), &r->begin, r->command, r->name);
     if (!input_put(p, buf_data(&wire), wire.len))
         rc = hf_fail(err, HF_E_internal, "the shell does not take its commands");
     buf_fini(&wire);
@@ -324,6 +330,7 @@ static int run_check_spec(struct session *s, const struct session_run_spec *spec
     if (spec->input_len > LIMIT_SESSION_INPUT_BYTES)
         return hf_fail_field(err, HF_E_bad_value, "stdin", "stdin is longer than %d bytes",
                              LIMIT_SESSION_INPUT_BYTES);
+    assert(spec->name == NULL || strlen(spec->name) <= SESSION_NAME_MAX);
     if (s->engine->stopping)
         return hf_fail(err, HF_E_shutting_down, "the daemon is shutting down");
     if (s->queued < LIMIT_SESSION_QUEUE)
@@ -354,6 +361,9 @@ int session_run(struct session *s, const struct session_run_spec *spec, session_
         memcpy(r->input, spec->input, spec->input_len);
         r->input_len = spec->input_len;
     }
+    r->typed = spec->typed;
+    r->echo = spec->echo;
+    r->name = hf_xstrdup(spec->name);
     r->source = spec->source;
     r->timeout_ms = spec->timeout_ms;
     r->ahead = spec->ahead;
@@ -371,6 +381,44 @@ int session_run(struct session *s, const struct session_run_spec *spec, session_
 uint64_t session_run_number(const struct session_run *r)
 {
     return r->begin.number;
+}
+
+static int type_check(const struct session *s, uint64_t number, struct hf_error *err)
+{
+    const struct session_run *r = s->current;
+
+    if (r == NULL || r->begin.number != number || r->reported || r->exited || !shell_is_alive(s))
+        return hf_fail(err, HF_E_not_running, "the command does not run and takes no input");
+    if (!(r->begin.flags & SESSION_TYPED))
+        return hf_fail(err, HF_E_stdin_closed, "the command was started without an input");
+    return 0;
+}
+
+/* What the queue has room for after its escapes; one byte always goes, or who waits for room would
+ * be told again and again that there is some. */
+ssize_t session_type(struct session *s, uint64_t number, const void *bytes, size_t len,
+                     struct hf_error *err)
+{
+    size_t taken = 0, room;
+    int rc = type_check(s, number, err);
+
+    if (rc < 0)
+        return rc;
+    while (taken < len && (room = input_room(s->shell)) > 0) {
+        struct buf line = {0};
+        size_t n = room / SESSION_TYPE_FACTOR;
+
+        n = n > SESSION_TYPE_BYTES ? SESSION_TYPE_BYTES : n > 0 ? n : 1;
+        n = n < len - taken ? n : len - taken;
+        session_script_encode_typing(&line, (const char *)bytes + taken, n);
+        if (!input_put(s->shell, buf_data(&line), line.len)) {
+            buf_fini(&line);
+            break;
+        }
+        buf_fini(&line);
+        taken += n;
+    }
+    return (ssize_t)taken;
 }
 
 void session_run_leave(struct session_run *r, bool cancel)

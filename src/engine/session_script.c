@@ -22,6 +22,13 @@
  *
  * Input goes through a file that has no name any more when the command begins: a pipe would need
  * somebody to write it, and a here-document cannot have NUL bytes.
+ *
+ * What is typed while a command runs comes through the shell's own input, where the next command will
+ * come. A relay takes it from there to the command by a pipe that has no name any more. It is started by
+ * a command substitution, or $! would be the relay. Nothing may be reading from the shell's input when
+ * the next command is sent, so the relay must be gone before the end is reported; it is nobody's child
+ * to wait for, and so it is killed until there is nobody to be killed. It may have taken half a line
+ * by then.
  */
 /* clang-format off */
 #define TEXT_OF(X) #X
@@ -31,19 +38,42 @@
     "\"$__hf_n\" \"$__hf_rc\" \"${!-}\" \"${PWD-}\" >&" OUT "; }\n"
 #define READ_COMMAND(IN) \
     "IFS= command read -r __hf_n <&" IN " || case $? in 1) exit 0;; *) continue;; esac\n" \
+    "case $__hf_n in \"\"|*[!0-9]*) continue;; esac\n" \
     "IFS= command read -r __hf_c <&" IN "\n" \
     "IFS= command read -r __hf_i <&" IN "\n" \
     "case $__hf_c in *\\\\*) __hf_decode;; esac\n"
-/* Leaves the input at descriptor FD, or goes on with the next command. */
-#define OPEN_INPUT(FD, ERR) \
-    "case $__hf_i in\n" \
-    "-) exec " FD "</dev/null;;\n" \
-    "*) __hf_f=${TMPDIR:-/tmp}/.holdfast-$$-$__hf_n\n" \
-    "if ( umask 077; set -C; command printf %b \"${__hf_i#+}\" >\"$__hf_f\" ); then\n" \
-    "exec " FD "<\"$__hf_f\"; command -p rm -f \"$__hf_f\"\n" \
+/*
+ * $1 ends with e: what is typed is output as well. CLOSE: what the relay has no use for. It turns to
+ * its ends itself: a shell that does that for a function keeps what was there before, and that is
+ * the pipe on whose end the command substitution waits.
+ */
+#define RELAY(IN, FD, OUT, CLOSE) \
+    "__hf_relay() {\n" \
+    "exec <&" IN " >&" FD " " CLOSE "; case $1 in *e) ;; *) exec " OUT ">&-;; esac\n" \
+    "while IFS= command read -r __hf_i; do\n" \
+    "__hf_i=${__hf_i#+}; __hf_i=${__hf_i%.}\n" \
+    "case $1 in *e) command printf %b \"$__hf_i\" >&" OUT ";; esac\n" \
+    "command printf %b \"$__hf_i\"\n" \
+    "done; }\n" \
+    "__hf_unrelay() {\n" \
+    "while case $__hf_p in \"\") false;; *) command kill -9 \"$__hf_p\";; esac; do :; done\n" \
+    "__hf_p=; }\n"
+#define NO_PLACE(ERR) \
     "else command -p rm -f \"$__hf_f\"\n" \
     "command printf \"holdfast: no place for the input in %s\\n\" \"${TMPDIR:-/tmp}\" >&" ERR "\n" \
-    "__hf_rc=1; __hf_report; continue; fi;;\n" \
+    "__hf_rc=1; __hf_report; continue; fi;;\n"
+/* Leaves the input at descriptor FD, or goes on with the next command. */
+#define OPEN_INPUT(FD, ERR) \
+    "__hf_f=${TMPDIR:-/tmp}/.holdfast-$$-$__hf_n\n" \
+    "case $__hf_i in\n" \
+    "-) exec " FD "</dev/null;;\n" \
+    "=*) if ( umask 077; command -p mkfifo \"$__hf_f\" ); then\n" \
+    "exec " FD "<>\"$__hf_f\"; command -p rm -f \"$__hf_f\"\n" \
+    "__hf_p=$(__hf_relay \"$__hf_i\" & command printf %s \"$!\")\n" \
+    NO_PLACE(ERR) \
+    "*) if ( umask 077; set -C; command printf %b \"${__hf_i#+}\" >\"$__hf_f\" ); then\n" \
+    "exec " FD "<\"$__hf_f\"; command -p rm -f \"$__hf_f\"\n" \
+    NO_PLACE(ERR) \
     "esac\n" \
     "__hf_i=\n"
 /* $? is what the command before has left, but `set -e` must not take that for a failure. */
@@ -53,6 +83,7 @@
 #define STATUS_BEHIND \
     "__hf_rc=$?\n" \
     "__hf_busy=\n" \
+    "__hf_unrelay\n" \
     "__hf_report\n"
 #define EXIT_WHEN_CUT "trap 'case $__hf_busy in 1) exit 143;; esac' 16\n"
 
@@ -70,6 +101,7 @@
     "shopt -s expand_aliases\n" \
     "exec 249<&0 248>&3 247>&2 246>&1 </dev/null 3>&- >/dev/null 2>&1\n" \
     REPORT("248") \
+    RELAY("249", "245", "246", "244<&- 245<&- 247>&- 248>&- 249<&-") \
     "__hf_decode() { printf -v __hf_c %b \"$__hf_c\"; }\n" \
     "__hf_debug() { [ \"$1\" = 0 ] || return 2; }\n" \
     "__hf_loop='" BASH_LOOP "'\n" \
@@ -81,6 +113,7 @@
     "__hf_rc=$?\n" \
     "case $__hf_busy in 2) trap - DEBUG; shopt -u extdebug; __hf_rc=143;; esac\n" \
     "__hf_busy=\n" \
+    "__hf_unrelay\n" \
     "__hf_report\n" \
     "done\n" \
     "fi\n" \
@@ -90,6 +123,7 @@
 #define PLAIN_PART \
     "exec 9<&0 8>&3 7>&2 6>&1 </dev/null 3>&- >/dev/null 2>&1\n" \
     REPORT("8") \
+    RELAY("9", "5", "6", "5<&- 7>&- 8>&- 9<&-") \
     "__hf_decode() { __hf_c=$(command printf \"%b.\" \"$__hf_c\"); __hf_c=${__hf_c%.}; }\n" \
     EXIT_WHEN_CUT \
     "while :; do\n" \
@@ -102,7 +136,7 @@
 
 const char session_script[] =
     "unset " SESSION_SCRIPT_VARIABLE "\n"
-    "__hf_rc=0 __hf_busy=\n"
+    "__hf_rc=0 __hf_busy= __hf_p=\n"
     "__hf_status() { return \"$1\"; }\n"
     "if [ -n \"${BASH_VERSION-}\" ]; then\n"
     BASH_PART
@@ -144,6 +178,21 @@ void session_script_encode(struct buf *out, uint64_t number, const char *command
     if (input != NULL)
         encode_input(out, input, input_len);
     buf_putc(out, '\n');
+}
+
+void session_script_encode_typed(struct buf *out, uint64_t number, const char *command, size_t len,
+                                 bool echo)
+{
+    buf_printf(out, "%llu\n", (unsigned long long)number);
+    encode_command(out, command, len);
+    buf_puts(out, echo ? "\n=e\n" : "\n=\n");
+}
+
+void session_script_encode_typing(struct buf *out, const void *bytes, size_t len)
+{
+    buf_putc(out, '+');
+    encode_input(out, bytes, len);
+    buf_puts(out, ".\n");
 }
 
 /* A word of digits and the space behind it; the rest, or NULL. */

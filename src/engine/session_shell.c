@@ -200,6 +200,8 @@ static void write_definition(const struct session *s, struct buf *out)
     json_open(&o, '{');
     json_kstr(&o, "id", s->id);
     json_kint(&o, "number", s->shell_number);
+    json_kint(&o, "script", s->script);
+    json_kint(&o, "history_bytes", s->spec.history_bytes);
     json_kint(&o, "created_ms", s->created_wall_ms);
     json_kstr(&o, "cwd", s->spec.cwd);
     json_kstr(&o, "shell", s->spec.shell);
@@ -279,6 +281,7 @@ int shell_start(struct session *s, struct hf_error *err)
     int rc;
 
     s->shell_number++;
+    s->script = SESSION_SCRIPT_VERSION;
     write_definition(s, &definition);
     if (s->spec.env_count > 0)
         memcpy(env, s->env, s->spec.env_count * sizeof *env);
@@ -293,6 +296,7 @@ int shell_start(struct session *s, struct hf_error *err)
     spec.env_count = s->spec.env_count + 2;
     spec.stdin_mode = STDIN_PIPE;
     spec.session_id = s->id;
+    spec.history_bytes = s->spec.history_bytes;
     spec.session_json = buf_data(&definition);
     spec.source = SOURCE_SYSTEM;
     s->starting = true;

@@ -176,7 +176,7 @@ static void add(struct session_log *l, const char *text, enum process_source sou
     struct session_end e = {.number = b.number, .shell_replaced = replaced};
     struct session_text none = {0};
 
-    session_log_begin(l, &b, text);
+    session_log_begin(l, &b, text, NULL);
     session_log_end(l, &e, none, none, none);
 }
 

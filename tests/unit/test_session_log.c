@@ -21,7 +21,7 @@ static void begin(struct session_log *l, const char *text)
 {
     struct session_begin b = {.number = session_log_next_number(l), .text_len = strlen(text)};
 
-    session_log_begin(l, &b, text);
+    session_log_begin(l, &b, text, NULL);
 }
 
 static void end(struct session_log *l, uint64_t number, const char *head, const char *tail)
@@ -30,6 +30,31 @@ static void end(struct session_log *l, uint64_t number, const char *head, const 
 
     session_log_end(l, &e, (struct session_text){head, strlen(head)},
                     (struct session_text){tail, strlen(tail)}, (struct session_text){"/", 1});
+}
+
+TEST(a_command_is_found_by_its_name)
+{
+    struct session_log *l = log_new();
+    struct session_begin b = {.number = 1, .flags = SESSION_TYPED};
+    struct session_command c;
+
+    session_log_begin(l, &b, "", "first");
+    end(l, 1, "", "");
+    begin(l, "nameless");
+    end(l, 2, "", "");
+    b.number = 3;
+    session_log_begin(l, &b, "", "second");
+    EXPECT(!session_log_find(l, "third", &c));
+    EXPECT(!session_log_find(l, "", &c) || c.begin.number == 2);
+    REQUIRE(session_log_find(l, "first", &c));
+    EXPECT_U64(c.begin.number, 1);
+    EXPECT(c.ended);
+    EXPECT_BYTES(c.name.bytes, c.name.len, "first");
+    EXPECT_U64(c.begin.flags, SESSION_TYPED);
+    REQUIRE(session_log_find(l, "second", &c));
+    EXPECT_U64(c.begin.number, 3);
+    EXPECT(!c.ended);
+    free(l);
 }
 
 TEST(a_command_is_there_from_its_beginning_on)

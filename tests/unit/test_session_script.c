@@ -24,6 +24,34 @@ TEST(a_command_is_three_lines_whatever_it_holds)
     check_encoded("cat", "a\\b\n\0\xff", 6, "12\ncat\n+a\\0134b\\0012\\0000\\0377\n");
 }
 
+/* The end of a line that the relay had half of must not look like a number. */
+TEST(what_is_typed_is_a_line_of_which_no_end_is_a_number)
+{
+    struct buf out = {0};
+
+    session_script_encode_typed(&out, 12, "read\nx", 6, false);
+    EXPECT_STR(buf_cstr(&out), "12\nread\\nx\n=\n");
+    buf_clear(&out);
+    session_script_encode_typed(&out, 12, "cat", 3, true);
+    EXPECT_STR(buf_cstr(&out), "12\ncat\n=e\n");
+    buf_clear(&out);
+    session_script_encode_typing(&out, "12\n\0\xff", 5);
+    EXPECT_STR(buf_cstr(&out), "+12\\0012\\0000\\0377.\n");
+    for (size_t i = 0; i + 1 < out.len; i++)
+        EXPECT(strspn(buf_cstr(&out) + i, "0123456789") < out.len - 1 - i);
+    buf_fini(&out);
+}
+
+TEST(typing_grows_no_more_than_is_said)
+{
+    char bytes[SESSION_TYPE_BYTES] = {0};
+    struct buf out = {0};
+
+    session_script_encode_typing(&out, bytes, sizeof bytes);
+    EXPECT_U64(out.len, SESSION_TYPE_BYTES * SESSION_TYPE_FACTOR + 3);
+    buf_fini(&out);
+}
+
 TEST(a_report_has_four_fields)
 {
     struct session_report m;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dialects/common/typing.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -11,7 +12,9 @@ struct typing {
     struct list link;
     struct typing_queue *queue;
     struct http_request *rq;
-    struct process *process;    /* referenced */
+    struct process *process; /* referenced; a session's shell for a command in it */
+    char *session;           /* whose; NULL: it is for the process */
+    uint64_t number;
     struct input_waiter waiter; /* armed for the first one of a process only */
     struct buf bytes;
     size_t taken;
@@ -26,6 +29,7 @@ static void typing_free(struct pending *p)
     input_waiter_cancel(&t->waiter);
     list_remove(&t->link);
     process_unref(t->process);
+    free(t->session);
     buf_fini(&t->bytes);
     pending_fini(p);
     free(t);
@@ -42,14 +46,23 @@ static void typing_end(struct typing *t, const struct hf_error *err)
     done(rq, taken, err);
 }
 
+static ssize_t typing_put(struct typing *t, const char *bytes, size_t len, struct hf_error *err)
+{
+    struct session *s;
+
+    if (t->session == NULL)
+        return process_input(t->process, bytes, len, err);
+    s = session_find(process_engine(t->process), t->session, err);
+    return s != NULL ? session_type(s, t->number, bytes, len, err) : -ESRCH;
+}
+
 /* False: it waits for room. Else it is over and gone. */
 static bool typing_step(struct typing *t)
 {
     struct hf_error err;
 
     while (t->taken < t->bytes.len) {
-        ssize_t n = process_input(t->process, buf_data(&t->bytes) + t->taken,
-                                  t->bytes.len - t->taken, &err);
+        ssize_t n = typing_put(t, buf_data(&t->bytes) + t->taken, t->bytes.len - t->taken, &err);
 
         if (n < 0) {
             typing_end(t, &err);
@@ -130,10 +143,9 @@ static void typing_drain(struct pending *pending)
 
 static const struct pending_kind typing_kind = {.drain = typing_drain, .free = typing_free};
 
-void typing_take(struct typing_queue *q, struct http_request *rq, struct process *p,
-                 struct buf *bytes, bool eof, typing_fn *done)
+static struct typing *typing_new(struct typing_queue *q, struct http_request *rq, struct process *p,
+                                 struct buf *bytes, typing_fn *done)
 {
-    bool first = typing_first(q, p) == NULL;
     struct typing *t = hf_xalloc(sizeof *t);
 
     t->queue = q;
@@ -141,7 +153,6 @@ void typing_take(struct typing_queue *q, struct http_request *rq, struct process
     t->process = process_ref(p);
     t->bytes = *bytes;
     *bytes = (struct buf){0};
-    t->eof = eof;
     t->done = done;
     list_init(&t->waiter.link);
     t->waiter.fn = typing_on_room;
@@ -149,6 +160,28 @@ void typing_take(struct typing_queue *q, struct http_request *rq, struct process
     list_append(&q->all, &t->link);
     pending_init(&t->pending, q->pending, &typing_kind);
     http_set_user(rq, t, typing_on_gone);
+    return t;
+}
+
+void typing_take(struct typing_queue *q, struct http_request *rq, struct process *p,
+                 struct buf *bytes, bool eof, typing_fn *done)
+{
+    bool first = typing_first(q, p) == NULL;
+
+    typing_new(q, rq, p, bytes, done)->eof = eof;
+    if (first)
+        typing_run(q, p);
+}
+
+void typing_take_session(struct typing_queue *q, struct http_request *rq, struct session *s,
+                         uint64_t number, struct buf *bytes, typing_fn *done)
+{
+    struct process *p = session_shell(s);
+    bool first = typing_first(q, p) == NULL;
+    struct typing *t = typing_new(q, rq, p, bytes, done);
+
+    t->session = hf_xstrdup(session_id(s));
+    t->number = number;
     if (first)
         typing_run(q, p);
 }

@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/list.h"
-#include "engine/process.h"
+#include "engine/session.h"
 #include "transport/http.h"
 
 /* A dialect's requests of this kind that are under way, in the order they came. */
@@ -33,5 +33,8 @@ typedef void typing_fn(struct http_request *rq, size_t taken, const struct hf_er
  * now or later, unless the client goes before. */
 void typing_take(struct typing_queue *q, struct http_request *rq, struct process *p,
                  struct buf *bytes, bool eof, typing_fn *done);
+/* The same for a command of a session, by its number: one that is typed to. */
+void typing_take_session(struct typing_queue *q, struct http_request *rq, struct session *s,
+                         uint64_t number, struct buf *bytes, typing_fn *done);
 
 #endif

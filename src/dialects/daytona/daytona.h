@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * daytona.h - Daytona's toolbox process API, and as much of its control plane as a client needs
+ *
+ * Facts: docs/dialects/daytona.md. Sessions are the engine's, so every session of the daemon is one
+ * here; a command's id is the name that it has in the session's log. A PTY is a terminal of the
+ * daemon: its id stands in its metadata, and terminals that others made go by the daemon's
+ * own id. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_DAYTONA_DAYTONA_H
+#define HF_DIALECTS_DAYTONA_DAYTONA_H
+
+#include <limits.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "dialects/common/dialect.h"
+#include "dialects/common/pending.h"
+#include "dialects/common/typing.h"
+#include "dialects/daytona/ask.h"
+#include "engine/events.h"
+#include "engine/session.h"
+#include "engine/viewer.h"
+
+extern const struct dialect daytona_dialect;
+
+#define DT_SANDBOX "local"
+#define DT_METADATA "{\"via\":\"daytona\"}"
+
+struct dt {
+    struct engine *engine;
+    struct loop *loop;
+    const struct auth *auth;
+    const char *version;
+    struct route_table table;
+    struct list pending;
+    struct list runs;    /* struct dt_run: commands that this worker was asked for */
+    struct list follows; /* struct follow */
+    struct typing_queue typing;
+    struct list tickets;
+    size_t ticket_count;
+    struct event_subscriber events;
+    bool draining;
+    struct buf scratch;
+    char cwd[PATH_MAX];
+};
+
+static inline struct dt *dt_of(const struct http_request *rq)
+{
+    return http_context(rq);
+}
+
+/* answer.c: answers */
+struct json_out dt_answer(struct dt *dt); /* begins an object in the scratch buffer */
+void dt_send(struct http_request *rq, int status, struct json_out *o);
+void dt_error(struct http_request *rq, const struct hf_error *err); /* any error of ours */
+void dt_fail(struct http_request *rq, int status, const char *code, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* answer.c: what is asked. NULL or false: the request has been answered. */
+json_t *dt_body(struct http_request *rq);
+struct session *dt_session(struct http_request *rq);
+bool dt_upgrade_ok(struct http_request *rq); /* can the handshake be answered? */
+/* What to answer an offer of subprotocols with; NULL: there is none. */
+const char *dt_protocol(const struct http_request *rq, char out[DT_PROTOCOL_BYTES]);
+enum dt_split dt_split_of(const struct http_request *rq);
+
+/* env.c: what POST /env has set, behind which come the request's own. Freed with free(). */
+struct spec_env *dt_env(struct dt *dt, const struct spec_env *own, size_t count, size_t *out_count,
+                        json_t **keep);
+void dt_env_update(struct http_request *rq);
+
+/* one_shot.c */
+void dt_execute(struct http_request *rq);
+void dt_code_run(struct http_request *rq);
+const char *dt_shell(void); /* for commands: bash, or sh where there is none */
+
+/* session.c */
+int64_t dt_history(struct engine *e); /* the ring of a session's shell */
+void dt_session_create(struct http_request *rq);
+void dt_session_list(struct http_request *rq);
+void dt_session_get(struct http_request *rq);
+void dt_session_delete(struct http_request *rq);
+void dt_entrypoint(struct http_request *rq);
+
+/* command.c: a command of a session: begun, or still waiting in this worker. */
+struct dt_command {
+    struct session *session;
+    char id[SESSION_NAME_MAX + 1];
+    bool begun;
+    struct session_command log;  /* if begun; borrowed until the next return to the loop */
+    const struct dt_run *queued; /* else */
+};
+bool dt_command_find(struct dt *dt, const char *session, const char *id, struct dt_command *out);
+bool dt_command(struct http_request *rq, struct dt_command *out); /* false: answered */
+void dt_command_write(struct json_out *o, const struct session_command *c);
+void dt_commands_write(struct json_out *o, struct dt *dt, struct session *s);
+void dt_command_get(struct http_request *rq);
+
+/* run.c: POST …/exec */
+struct dt_run {
+    struct pending pending;
+    struct list link; /* in dt.runs */
+    struct dt *dt;
+    struct http_request *rq; /* NULL: answered, or gone */
+    struct session_run *run;
+    char id[SESSION_NAME_MAX + 1];
+    char *session, *command;
+    bool async, echo, begun;
+    bool promised; /* it was answered before it began */
+};
+void dt_run(struct http_request *rq);
+void dt_runs_recall(struct dt *dt); /* what waited in the last worker */
+
+/* input.c */
+void dt_input(struct http_request *rq);
+
+/* logs.c */
+void dt_logs(struct http_request *rq);
+/* "output", "stdout" and "stderr" of what lies in [from, to) of a process's journal. */
+void dt_output_write(struct json_out *o, struct dt *dt, const struct session_command *c,
+                     enum dt_split split);
+void dt_put_marked(struct buf *out, enum stream stream, const char *bytes, size_t len);
+
+/* follow.c */
+void dt_follow(struct http_request *rq, const struct dt_command *c);
+void dt_follows_look(struct dt *dt); /* something happened to sessions */
+
+/* pty.c, pty_start.c, terminal.c */
+struct process *dt_pty_find(struct dt *dt, const char *id);
+void dt_pty_write(struct json_out *o, struct process *p);
+void dt_pty_list(struct http_request *rq);
+void dt_pty_get(struct http_request *rq);
+void dt_pty_delete(struct http_request *rq);
+void dt_pty_resize(struct http_request *rq);
+void dt_pty_create(struct http_request *rq);
+void dt_pty_create_connect(struct http_request *rq);
+void dt_pty_connect(struct http_request *rq);
+void dt_pty_attach(struct http_request *rq, struct process *p);
+void dt_pty_refuse(struct http_request *rq, const char *reason);
+
+/* control.c, socket.c, ticket.c */
+void dt_sandbox_create(struct http_request *rq);
+void dt_sandbox_get(struct http_request *rq);
+void dt_sandbox_list(struct http_request *rq);
+void dt_sandbox_delete(struct http_request *rq);
+void dt_sandbox_proxy_url(struct http_request *rq);
+void dt_sandbox_preview(struct http_request *rq);
+void dt_socket(struct http_request *rq);
+void dt_ticket_new(struct http_request *rq, char out[DT_TICKET_BYTES]);
+enum role dt_ticket_role(const struct http_request *rq);
+void dt_tickets_free(struct dt *dt);
+
+#endif
