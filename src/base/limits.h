@@ -167,6 +167,21 @@
 #define OSB_KILL_GRACE_MS 3000           /* of an interrupt, as execd's */
 #define OSB_READ_ONLY_MAX 5              /* a viewer that types so often is sent away */
 
+/* --- kubernetes --- */
+#define LIMIT_KUBE_LISTED_ARGS 64            /* of one process in the description of the pod */
+#define LIMIT_KUBE_SMALL_BYTES 1024          /* a message that is no input: a size */
+#define LIMIT_KUBE_TEXT_BYTES (1024 * 1024)  /* one message in base64 */
+#define LIMIT_KUBE_HELD_BYTES (64 * 1024)    /* of input that came before its process */
+#define LIMIT_KUBE_FRAME_BYTES (16 * 1024)   /* one control frame of SPDY; data is streamed */
+#define LIMIT_KUBE_HEADERS_BYTES (64 * 1024) /* one block of SPDY headers, inflated */
+#define LIMIT_KUBE_HEADERS 32                /* in one block */
+#define LIMIT_KUBE_STREAMS 512        /* of one SPDY connection: two for each that is forwarded */
+#define LIMIT_KUBE_PORTS 64           /* in one portforward by WebSocket */
+#define KUBE_SIZE_MS 250              /* a terminal waits so long for its first size */
+#define KUBE_STREAMS_MS 30000         /* for all streams of one exec, as the original */
+#define KUBE_LINGER_MS 1000           /* for the client to end an SPDY connection itself */
+#define KUBE_REPLAY_BYTES (64 * 1024) /* of output on attach, where there is no screen */
+
 /* --- cloudflare --- */
 #define LIMIT_CF_OUTPUT_BYTES (16 * 1024 * 1024) /* of each stream in an execute, of a log */
 #define LIMIT_CF_CALLS 64                        /* requests under way in one multiplex */

@@ -10,6 +10,7 @@
 #include "dialects/cloudflare/cf.h"
 #include "dialects/e2b/e2b.h"
 #include "dialects/hyperbrowser/hyper.h"
+#include "dialects/kubernetes/kube.h"
 #include "dialects/opencode/opencode.h"
 #include "dialects/opensandbox/osb.h"
 #include "dialects/sandbox-agent/agent.h"
@@ -22,6 +23,7 @@ const struct dialect *const dialects_all[] = {
     &e2b_dialect,
     &opensandbox_dialect,
     &cloudflare_dialect,
+    &kubernetes_dialect,
     NULL,
 };
 
