@@ -168,10 +168,11 @@
 #define OSB_READ_ONLY_MAX 5              /* a viewer that types so often is sent away */
 
 /* --- kubernetes --- */
-#define LIMIT_KUBE_LISTED_ARGS 64            /* of one process in the description of the pod */
-#define LIMIT_KUBE_SMALL_BYTES 1024          /* a message that is no input: a size */
-#define LIMIT_KUBE_TEXT_BYTES (1024 * 1024)  /* one message in base64 */
-#define LIMIT_KUBE_HELD_BYTES (64 * 1024)    /* of input that came before its process */
+#define LIMIT_KUBE_LISTED_ARGS 64           /* of one process in the description of the pod */
+#define LIMIT_KUBE_SMALL_BYTES 1024         /* a message that is no input: a size */
+#define LIMIT_KUBE_TEXT_BYTES (1024 * 1024) /* one message in base64 */
+#define LIMIT_KUBE_HELD_BYTES (64 * 1024)   /* of input that its process has no room for */
+#define LIMIT_KUBE_FORWARD_HELD_BYTES (1024 * 1024) /* the same of a forwarded connection */
 #define LIMIT_KUBE_FRAME_BYTES (16 * 1024)   /* one control frame of SPDY; data is streamed */
 #define LIMIT_KUBE_HEADERS_BYTES (64 * 1024) /* one block of SPDY headers, inflated */
 #define LIMIT_KUBE_HEADERS 32                /* in one block */

@@ -322,7 +322,7 @@ void remote_init(struct remote *r, struct kube *k, const struct remote_ops *ops,
     r->ops = ops;
     r->ask = *ask;
     *ask = (struct remote_ask){0};
-    tap_init(&r->tap, &tap_ops, r, r->ask.role >= ROLE_TYPE);
+    tap_init(&r->tap, &tap_ops, r, r->ask.role >= ROLE_TYPE, LIMIT_KUBE_HELD_BYTES);
     r->tap.draw = r->ask.tty && (r->ask.exec || has_terminal(r->ask.process));
     r->size = timer_new(k->loop, on_size_late, r);
     pending_init(&r->pending, &k->pending, &remote_kind);
@@ -347,8 +347,7 @@ static void remote_open(struct http_request *rq, bool exec)
     if (http_is_websocket(rq))
         remote_ws(rq, &ask);
     else
-        kube_refuse(rq, 400, "this protocol is not spoken here: %.100s",
-                    http_header(rq, "Upgrade"));
+        remote_spdy(rq, &ask);
     remote_ask_fini(&ask);
 }
 

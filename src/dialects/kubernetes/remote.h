@@ -67,5 +67,6 @@ void remote_pump(struct remote *r);
 void remote_leave(struct remote *r, bool in_order);
 
 void remote_ws(struct http_request *rq, struct remote_ask *ask);
+void remote_spdy(struct http_request *rq, struct remote_ask *ask);
 
 #endif

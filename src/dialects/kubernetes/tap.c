@@ -113,21 +113,27 @@ static void on_room(void *arg)
         t->ops->room(t->arg);
 }
 
+/* Behind what is held already, as much as may be. */
+static size_t hold(struct tap *t, const char *bytes, size_t len)
+{
+    size_t room = t->held.len < t->hold_max ? t->hold_max - t->held.len : 0;
+    size_t n = len < room ? len : room;
+
+    buf_put(&t->held, bytes, n);
+    return n;
+}
+
 size_t tap_type(struct tap *t, const char *bytes, size_t len)
 {
-    size_t room = t->held.len < LIMIT_KUBE_HELD_BYTES ? LIMIT_KUBE_HELD_BYTES - t->held.len : 0, n;
+    size_t n = 0;
 
-    if (t->viewer == NULL) {
-        n = len < room ? len : room;
-        buf_put(&t->held, bytes, n);
-        return n;
-    }
-    if (t->held.len > 0)
-        return 0; /* on_room() is to come */
-    n = give(t, bytes, len);
-    if (n < len)
+    if (t->viewer != NULL && t->held.len == 0) {
+        n = give(t, bytes, len);
+        if (n == len)
+            return n;
         wait_for_room(t);
-    return n;
+    }
+    return n + hold(t, bytes + n, len - n);
 }
 
 bool tap_type_all(struct tap *t, const char *bytes, size_t len)
@@ -135,7 +141,7 @@ bool tap_type_all(struct tap *t, const char *bytes, size_t len)
     size_t n = tap_type(t, bytes, len);
 
     buf_put(&t->held, bytes + n, len - n);
-    return t->viewer == NULL ? t->held.len < LIMIT_KUBE_HELD_BYTES : t->held.len == 0;
+    return t->held.len < t->hold_max;
 }
 
 void tap_type_eof(struct tap *t)
@@ -221,9 +227,9 @@ void tap_spawn(struct tap *t, struct engine *e, struct list *pending, const stru
         on_spawned(b, NULL, &err);
 }
 
-void tap_init(struct tap *t, const struct tap_ops *ops, void *arg, bool may_type)
+void tap_init(struct tap *t, const struct tap_ops *ops, void *arg, bool may_type, size_t hold_max)
 {
-    *t = (struct tap){.ops = ops, .arg = arg, .may_type = may_type};
+    *t = (struct tap){.ops = ops, .arg = arg, .may_type = may_type, .hold_max = hold_max};
     list_init(&t->waiter.link);
     t->waiter.fn = on_room;
     t->waiter.arg = t;

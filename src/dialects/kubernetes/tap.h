@@ -3,8 +3,7 @@
  * tap.h - a process with its output and its input, for connections of more than one kind
  *
  * What console.h is for WebSockets, without the WebSocket: exec and attach come by WebSocket and by
- * SPDY, and forwarded ports by both as well. Input that comes before the process is there is held, up to
- * LIMIT_KUBE_HELD_BYTES. Embedded in the connection. Layer: dialects.
+ * SPDY, and forwarded ports by both as well. Embedded in the connection. Layer: dialects.
  */
 #ifndef HF_DIALECTS_KUBERNETES_TAP_H
 #define HF_DIALECTS_KUBERNETES_TAP_H
@@ -33,15 +32,17 @@ struct tap {
     struct viewer *viewer;
     struct input_waiter waiter;
     struct buf held;
+    size_t hold_max;
     bool eof, may_type;
     bool draw; /* a terminal that may be shown by its screen */
 };
 
-void tap_init(struct tap *t, const struct tap_ops *ops, void *arg, bool may_type);
+/* So much input is held that the process has no room for, or that came before it. */
+void tap_init(struct tap *t, const struct tap_ops *ops, void *arg, bool may_type, size_t hold_max);
 /* What is being started when the tap goes is ended: nobody has seen it. */
 void tap_fini(struct tap *t);
-/* One of `failed` and (at some time) `ended` comes, never before this has returned... unless the
- * engine refuses at once: then `failed` comes now. The name in `v` must live until then. */
+/* Either `failed` comes (at once, if the engine refuses) or, at some time, `ended`. The name in `v`
+ * must live as long as the tap. */
 void tap_spawn(struct tap *t, struct engine *e, struct list *pending, const struct spawn_spec *spec,
                const struct viewer_options *v);
 /* False: err, and nothing was begun. */
