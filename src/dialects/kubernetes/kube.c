@@ -144,6 +144,7 @@ static const struct route routes[] = {
     GET(POD "/log", kube_log),
     UPGRADE(POD "/exec", kube_exec, ROLE_OWN),
     UPGRADE(POD "/attach", kube_attach, ROLE_WATCH),
+    UPGRADE(POD "/portforward", kube_portforward, ROLE_OWN),
 };
 
 /* A browser's WebSocket can send no header, so the token may be one of the protocols it offers. */

@@ -60,5 +60,6 @@ void kube_pod(struct http_request *rq);
 void kube_exec(struct http_request *rq);
 void kube_attach(struct http_request *rq);
 void kube_log(struct http_request *rq);
+void kube_portforward(struct http_request *rq);
 
 #endif
