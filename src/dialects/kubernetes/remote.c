@@ -279,12 +279,20 @@ static void on_size_late(struct timer *t, void *arg)
     begin(arg);
 }
 
-/* The size comes as the first message, but a program looks at it at once. */
+/* The size comes as the first message, but a program looks at it at once. Not every client has one. */
 void remote_begin(struct remote *r)
 {
-    if (!r->ask.exec || !r->ask.tty || r->rows > 0)
+    if (!r->ask.exec || !r->ask.tty || r->rows > 0) {
         begin(r);
-    else
+        return;
+    }
+    timer_start(r->size, KUBE_ANSWER_MS);
+    r->ops->ping(r);
+}
+
+void remote_heard(struct remote *r)
+{
+    if (timer_is_active(r->size))
         timer_start(r->size, KUBE_SIZE_MS);
 }
 

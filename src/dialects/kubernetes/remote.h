@@ -19,6 +19,7 @@ struct remote_ops {
     bool (*ready)(struct remote *r);
     void (*send)(struct remote *r, enum channel channel, const char *bytes, size_t len);
     void (*room)(struct remote *r); /* input may go on */
+    void (*ping)(struct remote *r); /* remote_heard() when it is answered */
     /* The last word, then the end in good order; the wire frees the remote when that is done.
      * `going`: it is the daemon that goes, not the process. */
     void (*end)(struct remote *r, const struct kube_status *s, bool going);
@@ -62,6 +63,8 @@ size_t remote_type(struct remote *r, const char *bytes, size_t len); /* as tap_t
 bool remote_type_all(struct remote *r, const char *bytes, size_t len);
 void remote_type_eof(struct remote *r);
 void remote_sizes(struct remote *r, const char *text, size_t len);
+/* The client is there: a size that it has is on its way. */
+void remote_heard(struct remote *r);
 void remote_pump(struct remote *r);
 /* The client has gone; in good order: a program that reads its input to the end learns that it has come. */
 void remote_leave(struct remote *r, bool in_order);

@@ -78,6 +78,11 @@ static void wire_room(struct remote *r)
     spdy_conn_resume(wire_of(r)->conn);
 }
 
+static void wire_ping(struct remote *r)
+{
+    spdy_conn_ping(wire_of(r)->conn);
+}
+
 static void wire_free(struct remote *r)
 {
     struct wire *w = wire_of(r);
@@ -90,6 +95,7 @@ static const struct remote_ops remote_ops = {
     .ready = wire_ready,
     .send = wire_send,
     .room = wire_room,
+    .ping = wire_ping,
     .end = wire_end,
     .free = wire_free,
 };
@@ -173,6 +179,11 @@ static void on_drain(void *arg)
     remote_pump(&((struct wire *)arg)->remote);
 }
 
+static void on_pong(void *arg)
+{
+    remote_heard(&((struct wire *)arg)->remote);
+}
+
 static void on_gone(void *arg)
 {
     struct wire *w = arg;
@@ -186,6 +197,7 @@ static const struct spdy_conn_ops conn_ops = {
     .data = on_data,
     .reset = on_reset,
     .drain = on_drain,
+    .pong = on_pong,
     .gone = on_gone,
 };
 

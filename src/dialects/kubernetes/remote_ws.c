@@ -71,10 +71,16 @@ static void wire_room(struct remote *r)
     ws_resume(wire_of(r)->ws);
 }
 
+static void wire_ping(struct remote *r)
+{
+    ws_ping(wire_of(r)->ws);
+}
+
 static const struct remote_ops remote_ops = {
     .ready = wire_ready,
     .send = wire_send,
     .room = wire_room,
+    .ping = wire_ping,
     .end = wire_end,
     .free = wire_free,
 };
@@ -145,6 +151,11 @@ static void wire_on_drain(void *arg)
     remote_pump(&((struct wire *)arg)->remote);
 }
 
+static void wire_on_pong(void *arg)
+{
+    remote_heard(&((struct wire *)arg)->remote);
+}
+
 /* 1006 is a connection that broke: its program may be attached to again, and be typed into. */
 static void wire_on_closed(void *arg, int code)
 {
@@ -158,6 +169,7 @@ static const struct ws_ops ws_ops = {
     .on_text = wire_on_text,
     .on_binary = wire_on_binary,
     .on_drain = wire_on_drain,
+    .on_pong = wire_on_pong,
     .on_closed = wire_on_closed,
 };
 

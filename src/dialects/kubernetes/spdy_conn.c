@@ -9,6 +9,8 @@
 #include "base/mem.h"
 #include "transport/ws.h"
 
+#define OUR_PING 2
+
 struct spdy_conn {
     struct spdy *spdy;
     struct raw *raw; /* one of these two */
@@ -104,6 +106,14 @@ void spdy_conn_send(struct spdy_conn *c, uint32_t id, const char *bytes, size_t 
     conn_write(c, iov, 2);
 }
 
+void spdy_conn_ping(struct spdy_conn *c)
+{
+    struct buf b = {0};
+
+    spdy_put_ping(&b, OUR_PING);
+    conn_write_buf(c, &b);
+}
+
 /* --- from the client ------------------------------------------------------------------------------ */
 
 static void on_syn(void *arg, uint32_t id, const struct spdy_headers *h)
@@ -129,12 +139,19 @@ static void on_rst(void *arg, uint32_t id)
         c->ops->reset(c->arg, id);
 }
 
+/* Odd ones are the client's and are sent back; an even one is ours, and comes back. */
 static void on_ping(void *arg, uint32_t id)
 {
+    struct spdy_conn *c = arg;
     struct buf b = {0};
 
+    if (id % 2 == 0) {
+        if (c->ops->pong != NULL && !c->finished && !c->over)
+            c->ops->pong(c->arg);
+        return;
+    }
     spdy_put_ping(&b, id);
-    conn_write_buf(arg, &b);
+    conn_write_buf(c, &b);
 }
 
 static void on_goaway(void *arg)

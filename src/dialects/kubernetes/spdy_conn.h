@@ -19,6 +19,7 @@ struct spdy_conn_ops {
     size_t (*data)(void *arg, uint32_t id, const char *bytes, size_t len, bool fin); /* spdy.h */
     void (*reset)(void *arg, uint32_t id);
     void (*drain)(void *arg); /* there is room again */
+    void (*pong)(void *arg);  /* a ping of ours was answered; NULL: none is sent */
     void (*gone)(void *arg);  /* once; the connection is dead after it */
 };
 
@@ -39,6 +40,7 @@ void spdy_conn_reset(struct spdy_conn *c, uint32_t id, uint32_t status);
 bool spdy_conn_ready(const struct spdy_conn *c);
 /* All of it is sent; send only while it is ready. */
 void spdy_conn_send(struct spdy_conn *c, uint32_t id, const char *bytes, size_t len, bool fin);
+void spdy_conn_ping(struct spdy_conn *c);
 void spdy_conn_resume(struct spdy_conn *c); /* data that was not taken comes again */
 /* All is said: it ends when the client has ended it, or KUBE_LINGER_MS later. Only `gone` comes. */
 void spdy_conn_finish(struct spdy_conn *c);
