@@ -73,23 +73,29 @@ static uint64_t offset_since(const struct journal *j, int64_t wall_ms)
     return journal_next(j);
 }
 
-static bool ask_range(struct http_request *rq, struct log_ask *a)
+struct log_numbers {
+    int64_t tail, limit, since_ms;
+};
+
+static bool ask_numbers(struct http_request *rq, struct log_numbers *n)
+{
+    n->tail = n->limit = -1;
+    return ask_number(rq, "tailLines", &n->tail) && ask_number(rq, "limitBytes", &n->limit) &&
+           ask_since(rq, &n->since_ms);
+}
+
+static void set_range(struct http_request *rq, struct log_ask *a, const struct log_numbers *n)
 {
     const struct journal *j = process_journal(a->process);
-    int64_t tail = -1, limit = -1, since;
 
-    if (!ask_number(rq, "tailLines", &tail) || !ask_number(rq, "limitBytes", &limit) ||
-        !ask_since(rq, &since))
-        return false;
     a->from = journal_first(j);
-    if (since > 0 && offset_since(j, since) > a->from)
-        a->from = offset_since(j, since);
-    if (tail >= 0 && journal_tail_lines(j, (uint64_t)tail) > a->from)
-        a->from = journal_tail_lines(j, (uint64_t)tail);
-    a->limit = limit > 0 ? (uint64_t)limit : UINT64_MAX;
+    if (n->since_ms > 0 && offset_since(j, n->since_ms) > a->from)
+        a->from = offset_since(j, n->since_ms);
+    if (n->tail >= 0 && journal_tail_lines(j, (uint64_t)n->tail) > a->from)
+        a->from = journal_tail_lines(j, (uint64_t)n->tail);
+    a->limit = n->limit > 0 ? (uint64_t)n->limit : UINT64_MAX;
     a->until = kube_flag(rq, "follow") ? UINT64_MAX : journal_next(j);
     a->timestamps = kube_flag(rq, "timestamps");
-    return true;
 }
 
 static bool ask_process(struct http_request *rq, struct log_ask *a)
@@ -242,9 +248,11 @@ static void log_begin(struct http_request *rq, const struct log_ask *ask)
 void kube_log(struct http_request *rq)
 {
     struct log_ask ask = {0};
+    struct log_numbers numbers;
 
-    if (!kube_is_pod(rq) || !ask_process(rq, &ask) || !ask_range(rq, &ask))
+    if (!kube_is_pod(rq) || !ask_numbers(rq, &numbers) || !ask_process(rq, &ask))
         return;
+    set_range(rq, &ask, &numbers);
     if (ask.from >= ask.until || http_method(rq) == HTTP_HEAD_M)
         http_reply(rq, 200, LOG_TYPE, "", 0);
     else
