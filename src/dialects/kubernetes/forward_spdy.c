@@ -6,6 +6,7 @@
  * that was a failure. One that does not read is held LIMIT_KUBE_FORWARD_HELD_BYTES of, so that
  * the others on the same connection go on. Layer: dialects.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,7 +145,7 @@ static struct pair *pair_new(struct links *l, const char *request, uint16_t port
 
     p->all = l;
     p->port = port;
-    strcpy(p->request, request);
+    snprintf(p->request, sizeof p->request, "%s", request);
     list_append(&l->pairs, &p->link);
     return p;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dialects/kubernetes/log_ask.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -32,37 +31,76 @@ static const char *parse_fraction(const char *s, int64_t *ms)
     return s;
 }
 
+/* Exactly so many digits; false: there are fewer. */
+static bool take_digits(const char **s, int count, int *out)
+{
+    *out = 0;
+    for (; count > 0; count--, (*s)++) {
+        if (**s < '0' || **s > '9')
+            return false;
+        *out = *out * 10 + (**s - '0');
+    }
+    return true;
+}
+
+static bool take_char(const char **s, char c)
+{
+    if (**s != c)
+        return false;
+    (*s)++;
+    return true;
+}
+
 static bool parse_offset(const char *s, int64_t *minutes)
 {
-    int h, m, used = 0;
-    char sign;
+    int h, m, sign = *s == '-' ? -1 : 1;
 
     *minutes = 0;
     if (strcmp(s, "Z") == 0 || strcmp(s, "z") == 0)
         return true;
-    if (sscanf(s, "%c%2d:%2d%n", &sign, &h, &m, &used) != 3 || s[used] != '\0' ||
-        (sign != '+' && sign != '-') || h < 0 || h > 23 || m < 0 || m > 59)
+    if (*s != '+' && *s != '-')
         return false;
-    *minutes = (sign == '-' ? -1 : 1) * (h * 60 + m);
+    s++;
+    if (!take_digits(&s, 2, &h) || !take_char(&s, ':') || !take_digits(&s, 2, &m) || *s != '\0' ||
+        h > 23 || m > 59)
+        return false;
+    *minutes = sign * (h * 60 + m);
+    return true;
+}
+
+static bool parse_date(const char **s, int64_t *days)
+{
+    int y, m, d;
+
+    if (!take_digits(s, 4, &y) || !take_char(s, '-') || !take_digits(s, 2, &m) ||
+        !take_char(s, '-') || !take_digits(s, 2, &d) || y < 1970 || m < 1 || m > 12 || d < 1 ||
+        d > 31)
+        return false;
+    *days = days_of(y, m, d);
+    return true;
+}
+
+static bool parse_clock(const char **s, int64_t *seconds)
+{
+    int h, m, sec;
+
+    if (!take_digits(s, 2, &h) || !take_char(s, ':') || !take_digits(s, 2, &m) ||
+        !take_char(s, ':') || !take_digits(s, 2, &sec) || h > 23 || m > 59 || sec > 60)
+        return false;
+    *seconds = (h * 60 + m) * 60 + sec;
     return true;
 }
 
 bool log_time_parse(const char *text, int64_t *wall_ms)
 {
-    int y, mo, d, h, mi, s, used = 0;
-    int64_t ms, minutes;
-    const char *rest;
+    int64_t days, seconds, ms, minutes;
 
-    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &y, &mo, &d, &h, &mi, &s, &used) != 6 ||
-        used != 19)
+    if (!parse_date(&text, &days) || !take_char(&text, 'T') || !parse_clock(&text, &seconds))
         return false;
-    if (y < 1970 || mo < 1 || mo > 12 || d < 1 || d > 31 || h < 0 || h > 23 || mi < 0 || mi > 59 ||
-        s < 0 || s > 60)
+    text = parse_fraction(text, &ms);
+    if (text == NULL || !parse_offset(text, &minutes))
         return false;
-    rest = parse_fraction(text + used, &ms);
-    if (rest == NULL || !parse_offset(rest, &minutes))
-        return false;
-    *wall_ms = (((days_of(y, mo, d) * 24 + h) * 60 + mi - minutes) * 60 + s) * 1000 + ms;
+    *wall_ms = (days * 86400 + seconds - minutes * 60) * 1000 + ms;
     return true;
 }
 

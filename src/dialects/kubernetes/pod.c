@@ -24,7 +24,8 @@ static void write_time(struct json_out *o, const char *key, int64_t wall_ms)
     char text[CLOCK_RFC3339_LEN + 1];
 
     clock_rfc3339(wall_ms, text);
-    strcpy(text + 19, "Z");
+    text[19] = 'Z';
+    text[20] = '\0';
     json_kstr(o, key, text);
 }
 
@@ -135,13 +136,13 @@ static void write_state(struct json_out *o, bool running, int64_t since_ms,
 static void write_container_status(const struct kube *k, struct json_out *o, const char *name,
                                    struct process *p)
 {
-    bool main = strcmp(name, KUBE_MAIN) == 0, running = main;
-    struct process_view v = {.created_ms = 0};
+    bool main = strcmp(name, KUBE_MAIN) == 0;
+    struct process_view v = {.running = true};
+    bool running;
 
-    if (p != NULL) {
+    if (p != NULL)
         process_view(p, &v);
-        running = main || v.running;
-    }
+    running = main || v.exit == NULL || v.running;
     json_open(o, '{');
     json_kstr(o, "name", name);
     write_state(o, running, main ? k->created_ms : v.created_ms, &v);
