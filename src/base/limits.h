@@ -169,6 +169,7 @@
 
 /* --- kubernetes --- */
 #define LIMIT_KUBE_LISTED_ARGS 64           /* of one process in the description of the pod */
+#define LIMIT_KUBE_COMMAND_BYTES 4096       /* the same of all its words together */
 #define LIMIT_KUBE_SMALL_BYTES 1024         /* a message that is no input: a size */
 #define LIMIT_KUBE_TEXT_BYTES (1024 * 1024) /* one message in base64 */
 #define LIMIT_KUBE_HELD_BYTES (64 * 1024)   /* of input that its process has no room for */

@@ -104,6 +104,7 @@ void forward_begin(struct forward *f, struct kube *k, uint16_t port, const char 
     v.role = VIEWER_OWN;
     v.name = peer;
     tap_init(&f->tap, &tap_ops, f, true, LIMIT_KUBE_FORWARD_HELD_BYTES);
+    f->tap.hold_on = true;
     tap_spawn(&f->tap, k->engine, &k->pending, &spec, &v);
 }
 

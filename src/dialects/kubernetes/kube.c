@@ -16,6 +16,7 @@
 #include "dialects/kubernetes/channel.h"
 #include "engine/notes.h"
 #include "transport/auth.h"
+#include "transport/query.h"
 #include "transport/ws.h"
 
 #define NOTE "kubernetes.pod"
@@ -101,11 +102,16 @@ void kube_error(struct http_request *rq, const struct hf_error *err)
 
 bool kube_is_pod(struct http_request *rq)
 {
-    const char *name = http_param(rq, "name");
+    const char *name = http_param(rq, "name"), *first, *value;
+    size_t i = 0;
 
-    if (strcmp(name, KUBE_POD) == 0)
+    if (strcmp(name, KUBE_POD) != 0)
+        kube_refuse(rq, 404, "pods \"%.253s\" not found", name);
+    else if (http_query_raw(rq)[0] != '\0' && !http_query_each(rq, &i, &first, &value))
+        kube_refuse(rq, 400, "the query is not well-formed, or has more than %d parameters",
+                    QUERY_PAIRS_MAX);
+    else
         return true;
-    kube_refuse(rq, 404, "pods \"%.253s\" not found", name);
     return false;
 }
 

@@ -44,7 +44,7 @@ void kube_refuse(struct http_request *rq, int status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void kube_error(struct http_request *rq, const struct hf_error *err); /* any error of ours */
 const char *kube_reason(int status);                                  /* "NotFound" */
-/* Is the {name} of the path our pod? False: answered. */
+/* Is the {name} of the path our pod, and can the query be read? False: answered. */
 bool kube_is_pod(struct http_request *rq);
 /* Query parameters that are switches: "true" and "1". */
 bool kube_flag(const struct http_request *rq, const char *name);

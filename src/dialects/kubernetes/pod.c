@@ -71,13 +71,24 @@ static void each_container(struct kube *k, struct json_out *o, each_fn *fn)
     }
 }
 
-static void write_texts(struct json_out *o, const char *key, const struct process_view *v)
+static void write_text(struct json_out *o, const char *text, size_t *left)
 {
-    json_key(o, key);
+    size_t len = strnlen(text, *left);
+
+    json_strn(o, text, len);
+    *left -= len;
+}
+
+/* As much of it as tells what it is: a thousand long ones would be an answer of a gigabyte. */
+static void write_command(struct json_out *o, const struct process_view *v)
+{
+    size_t left = LIMIT_KUBE_COMMAND_BYTES;
+
+    json_key(o, "command");
     json_open(o, '[');
-    json_str(o, v->command);
-    for (size_t i = 0; i < v->arg_count && i < LIMIT_KUBE_LISTED_ARGS; i++)
-        json_str(o, v->args[i]);
+    write_text(o, v->command, &left);
+    for (size_t i = 0; i < v->arg_count && i < LIMIT_KUBE_LISTED_ARGS && left > 0; i++)
+        write_text(o, v->args[i], &left);
     json_shut(o, ']');
 }
 
@@ -94,7 +105,7 @@ static void write_spec(const struct kube *k, struct json_out *o, const char *nam
     if (p != NULL) {
         process_view(p, &v);
         if (strcmp(name, KUBE_MAIN) != 0)
-            write_texts(o, "command", &v);
+            write_command(o, &v);
         json_kbool(o, "stdin", true);
         json_kbool(o, "tty", v.pty);
     }

@@ -123,12 +123,16 @@ static void on_failed(void *arg, const struct hf_error *err)
 static void remote_drain(struct pending *p)
 {
     struct remote *r = list_entry(p, struct remote, pending);
-    char name[CONTAINER_NAME_BYTES] = KUBE_MAIN;
+    char name[CONTAINER_NAME_BYTES];
     struct kube_status s;
 
-    if (r->tap.process != NULL)
+    if (r->tap.process == NULL) {
+        kube_status_failure(&s, "the daemon is going; nothing was started");
+    } else {
         container_name(r->kube->engine, r->tap.process, name);
-    kube_status_failure(&s, "the daemon is going; if it is replaced, attach to container %s", name);
+        kube_status_failure(&s, "the daemon is going; if it is replaced, attach to container %s",
+                            name);
+    }
     remote_end(r, &s, true);
 }
 

@@ -113,10 +113,14 @@ static void on_room(void *arg)
         t->ops->room(t->arg);
 }
 
-/* Behind what is held already, as much as may be. */
+/*
+ * Behind what is held already, as much as may be. Where the process is there, input is best left
+ * with the client: what follows it, such as the client's farewell, must not overtake it.
+ */
 static size_t hold(struct tap *t, const char *bytes, size_t len)
 {
-    size_t room = t->held.len < t->hold_max ? t->hold_max - t->held.len : 0;
+    size_t max = t->viewer == NULL || t->hold_on ? t->hold_max : 0;
+    size_t room = t->held.len < max ? max - t->held.len : 0;
     size_t n = len < room ? len : room;
 
     buf_put(&t->held, bytes, n);
@@ -141,7 +145,7 @@ bool tap_type_all(struct tap *t, const char *bytes, size_t len)
     size_t n = tap_type(t, bytes, len);
 
     buf_put(&t->held, bytes + n, len - n);
-    return t->held.len < t->hold_max;
+    return t->viewer == NULL || t->hold_on ? t->held.len < t->hold_max : t->held.len == 0;
 }
 
 void tap_type_eof(struct tap *t)

@@ -34,7 +34,8 @@ struct tap {
     struct buf held;
     size_t hold_max;
     bool eof, may_type;
-    bool draw; /* a terminal that may be shown by its screen */
+    bool hold_on; /* input is held also while the process is there: others use the connection too */
+    bool draw;    /* a terminal that may be shown by its screen */
 };
 
 /* So much input is held that the process has no room for, or that came before it. */

@@ -122,6 +122,15 @@ withDaemon('kubernetes: channels', {}, (d) => {
         await d.remove(p.id);
     });
 
+    it('nor does the close overtake the input that came before it', async () => {
+        const ws = await open('v4.channel.k8s.io', ['sh', '-c', 'sleep 0.3; wc -c']);
+        for (let i = 0; i < 10; i++) ws.send(OP.BINARY, Buffer.concat([Buffer.from([0]), Buffer.alloc(60000)]));
+        ws.send(OP.CLOSE, closePayload(1000));
+        await ws.conn.rest();
+        const p = await waitUntil(async () => (await d.list()).find((x) => x.args[1] === 'sleep 0.3; wc -c'), 'the process');
+        await d.outputHas(p.id, '600000\n');
+    });
+
     it('pings are answered while nothing else is said', async () => {
         const ws = await open('v5.channel.k8s.io', ['sleep', FULL ? '70' : '1'], ['stdout']);
         ws.send(OP.PING, '');

@@ -45,6 +45,8 @@ withDaemon('kubernetes: faults', {}, (d) => {
         await refused('GET', '/api/v1/pods?watch=true', {}, 405, 'MethodNotAllowed');
         await refused('POST', `${POD}/exec`, { body: 'x', headers: { Connection: 'Upgrade', Upgrade: 'SPDY/3.1' } }, 400, 'BadRequest');
         await refused('GET', `${POD}/exec?command=true&stdout=true`, {}, 400, 'BadRequest');
+        await refused('GET', `${POD}/log?%zz`, {}, 400, 'BadRequest');
+        await refused('GET', `${POD}/log?${'a&'.repeat(300)}`, {}, 400, 'BadRequest');
         await refused('GET', `${POD}/log?tailLines=x`, {}, 400, 'BadRequest');
         await refused('GET', `${POD}/log?sinceTime=yesterday`, {}, 400, 'BadRequest');
         await refused('GET', `${POD}/log?limitBytes=-1`, {}, 400, 'BadRequest');
@@ -122,9 +124,10 @@ withDaemon('kubernetes: faults', {}, (d) => {
         let bytes = 0;
         e.out.removeAllListeners('data');
         e.out.on('data', (b) => (bytes += b.length));
+        const p = await waitUntil(running, 'the program');
         assert.deepEqual(await run(kc(), ['echo', 'others']), [0, 'others\n', '']);
         assert.ok(bytes < FLOOD_BYTES);
-        assert.equal((await running())?.status, 'running', 'the program waits for its reader');
+        assert.equal((await d.get(p.id)).status, 'running', 'the program waits for its reader');
         e.ws.resume();
         assert.equal(exitCode((await e.done())[0]), 9);
         assert.equal(bytes, FLOOD_BYTES);

@@ -30,8 +30,12 @@ withDaemon('kubernetes: kubectl', options, (d) => {
             it(`exec by ${wire.name}, at ${place}: both streams, the exit code, input to its end`, async () => {
                 const k = await client(wire, server);
                 const failed = (n) => `command terminated with exit code ${n}\n`;
-                assert.deepEqual(await k.says(['exec', 'sandbox', '--', 'sh', '-c', 'echo o; echo e >&2; exit 7']), [7, 'o\n', `e\n${failed(7)}`]);
-                assert.deepEqual(await k.says(['exec', '-i', 'sandbox', '--', 'sh', '-c', 'cat; echo done; exit 5'], 'a\nb\n'), [5, 'a\nb\ndone\n', failed(5)]);
+                const [streams, input] = await Promise.all([
+                    k.says(['exec', 'sandbox', '--', 'sh', '-c', 'echo o; echo e >&2; exit 7']),
+                    k.says(['exec', '-i', 'sandbox', '--', 'sh', '-c', 'cat; echo done; exit 5'], 'a\nb\n'),
+                ]);
+                assert.deepEqual(streams, [7, 'o\n', `e\n${failed(7)}`]);
+                assert.deepEqual(input, [5, 'a\nb\ndone\n', failed(5)]);
             });
         }
 
@@ -110,8 +114,9 @@ withDaemon('kubernetes: kubectl', options, (d) => {
         it(`exec by ${wire.name}: what cannot be`, async () => {
             const k = await client(wire);
             const before = (await d.list()).length;
-            assert.deepEqual(await k.says(['exec', 'nopod', '--', 'true']), [1, '', 'Error from server (NotFound): pods "nopod" not found\n']);
-            assert.deepEqual(await k.says(['exec', 'sandbox', '-c', 'zz', '--', 'true']), [1, '', 'Error from server (BadRequest): container zz is not valid for pod sandbox\n']);
+            const [pod, container] = await Promise.all([k.says(['exec', 'nopod', '--', 'true']), k.says(['exec', 'sandbox', '-c', 'zz', '--', 'true'])]);
+            assert.deepEqual(pod, [1, '', 'Error from server (NotFound): pods "nopod" not found\n']);
+            assert.deepEqual(container, [1, '', 'Error from server (BadRequest): container zz is not valid for pod sandbox\n']);
             assert.equal((await d.list()).length, before, 'nothing was started');
             assert.deepEqual(await k.says(['exec', 'sandbox', '--', '/nosuch']), [1, '', 'error: cannot execute /nosuch: No such file or directory\n']);
         });
@@ -147,15 +152,20 @@ withDaemon('kubernetes: kubectl', options, (d) => {
 
     it('get pods as a table, a pod as YAML, version', async () => {
         const k = await client();
-        const [, table] = await k.says(['get', 'pods']);
-        assert.match(table, /^NAME +READY +STATUS +RESTARTS +AGE\nsandbox +\d+\/\d+ +Running +0 +\S+\n$/);
-        assert.match((await k.says(['get', 'po', '-A']))[1], /^NAMESPACE +NAME.*\ndefault +sandbox/);
-        const [, yaml] = await k.says(['get', 'pod', 'sandbox', '-o', 'yaml']);
-        assert.match(yaml, /^apiVersion: v1\nkind: Pod\nmetadata:\n/);
-        assert.match(yaml, /containerStatuses:/);
-        const [, version] = await k.says(['version', '-o', 'json']);
-        assert.match(JSON.parse(version).serverVersion.gitVersion, /^v1\.\d+\.0\+holdfast/);
-        assert.match((await k.says(['get', 'pod', 'other']))[2], /pods "other" not found/);
-        assert.match((await k.says(['get', 'services']))[2], /the server doesn't have a resource type "services"/);
+        const [table, all, yaml, version, other, services] = await Promise.all([
+            k.says(['get', 'pods']),
+            k.says(['get', 'po', '-A']),
+            k.says(['get', 'pod', 'sandbox', '-o', 'yaml']),
+            k.says(['version', '-o', 'json']),
+            k.says(['get', 'pod', 'other']),
+            k.says(['get', 'services']),
+        ]);
+        assert.match(table[1], /^NAME +READY +STATUS +RESTARTS +AGE\nsandbox +\d+\/\d+ +Running +0 +\S+\n$/);
+        assert.match(all[1], /^NAMESPACE +NAME.*\ndefault +sandbox/);
+        assert.match(yaml[1], /^apiVersion: v1\nkind: Pod\nmetadata:\n/);
+        assert.match(yaml[1], /containerStatuses:/);
+        assert.match(JSON.parse(version[1]).serverVersion.gitVersion, /^v1\.\d+\.0\+holdfast/);
+        assert.match(other[2], /pods "other" not found/);
+        assert.match(services[2], /the server doesn't have a resource type "services"/);
     });
 });
