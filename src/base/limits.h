@@ -191,6 +191,24 @@
 #define DT_PING_MS 25000        /* of Socket.IO, as its server's default */
 #define DT_HELLO_MS 10000       /* for a Socket.IO client to say who it is */
 
+/* --- kubernetes --- */
+#define LIMIT_KUBE_LISTED_ARGS 64           /* of one process in the description of the pod */
+#define LIMIT_KUBE_COMMAND_BYTES 4096       /* the same of all its words together */
+#define LIMIT_KUBE_SMALL_BYTES 1024         /* a message that is no input: a size */
+#define LIMIT_KUBE_TEXT_BYTES (1024 * 1024) /* one message in base64 */
+#define LIMIT_KUBE_HELD_BYTES (64 * 1024)   /* of input that its process has no room for */
+#define LIMIT_KUBE_FORWARD_HELD_BYTES (1024 * 1024) /* the same of a forwarded connection */
+#define LIMIT_KUBE_FRAME_BYTES (16 * 1024)   /* one control frame of SPDY; data is streamed */
+#define LIMIT_KUBE_HEADERS_BYTES (64 * 1024) /* one block of SPDY headers, inflated */
+#define LIMIT_KUBE_HEADERS 32                /* in one block */
+#define LIMIT_KUBE_STREAMS 512 /* of one SPDY connection: two for each that is forwarded */
+#define LIMIT_KUBE_PORTS 64    /* in one portforward by WebSocket */
+#define KUBE_ANSWER_MS 2000    /* a terminal waits so long for a client that answers no ping, */
+#define KUBE_SIZE_MS 300       /* and behind the answer so long for its first size */
+#define KUBE_STREAMS_MS 30000  /* for all streams of one exec, as the original */
+#define KUBE_LINGER_MS 1000    /* for the client to end an SPDY connection itself */
+#define KUBE_REPLAY_BYTES (64 * 1024) /* of output on attach, where there is no screen */
+
 /* --- cloudflare --- */
 #define LIMIT_CF_OUTPUT_BYTES (16 * 1024 * 1024) /* of each stream in an execute, of a log */
 #define LIMIT_CF_CALLS 64                        /* requests under way in one multiplex */

@@ -12,6 +12,7 @@
 #include "dialects/e2b/e2b.h"
 #include "dialects/fly/fly.h"
 #include "dialects/hyperbrowser/hyper.h"
+#include "dialects/kubernetes/kube.h"
 #include "dialects/opencode/opencode.h"
 #include "dialects/opensandbox/osb.h"
 #include "dialects/sandbox-agent/agent.h"
@@ -27,6 +28,7 @@ const struct dialect *const dialects_all[] = {
     &opensandbox_dialect,
     &cloudflare_dialect,
     &daytona_dialect,
+    &kubernetes_dialect,
     &fly_dialect,
     &vercel_dialect,
     NULL,

@@ -10,6 +10,7 @@
 #include "cli/client/show.h"
 #include "cli/file_op.h"
 #include "cli/gateway.h"
+#include "cli/port_relay.h"
 #include "cli/pose.h"
 #include "cli/serve.h"
 #include "keeper/keeper.h"
@@ -45,6 +46,7 @@ static const struct builtin {
     {"help", help_main, "this text; holdfast COMMAND --help has more"},
     {"upgrade-check", upgrade_check_main, NULL},
     {"file-op", file_op_main, NULL},
+    {"port-relay", port_relay_main, NULL},
     {"server", pose_sandbox_agent, NULL},
 };
 #define BUILTINS (sizeof builtins / sizeof builtins[0])

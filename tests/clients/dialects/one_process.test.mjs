@@ -16,11 +16,12 @@ import { after, it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 import * as vercel from '../vercel/client.mjs';
 import { spritesOf, watched } from '../fly/client.mjs';
+import * as kube from '../kubernetes/client.mjs';
 
 withDaemon('one process, every protocol', { fdBaseline: false }, (d) => {
     after(() => http.globalAgent.destroy());
 
-    it('E2B starts it, execd and OpenCode watch and type, Hyperbrowser and Fly size it, sandbox-agent ends it', async () => {
+    it('E2B starts it, execd, OpenCode and Kubernetes watch and type, Hyperbrowser and Fly size it, sandbox-agent ends it', async () => {
         const events = new SseReader(await d.open('GET', '/v1/events'));
 
         // A terminal by E2B's SDK: it answers with a pid, which is the engine's.
@@ -50,6 +51,12 @@ withDaemon('one process, every protocol', { fdBaseline: false }, (d) => {
         typist.send('echo from-opencode: h\u00e9\r');
         await typist.sees('from-opencode: h\u00e9');
         await execd.until(() => execd.text.includes('from-opencode: h\u00e9\r\n'), 'execd to see it');
+
+        // As a container of the pod, Kubernetes' client shows its screen and types.
+        const pod = await kube.attach(kube.configOf(d), kube.containerOf(p), { size: [24, 80] });
+        await waitUntil(() => pod.out.bytes.includes('from-opencode'), 'the screen in the pod');
+        pod.stdin.write('echo from-kubernetes\r');
+        await typist.sees('from-kubernetes');
 
         // Hyperbrowser's client finds it by its id and sizes it.
         const hyper = new Hyperbrowser({ apiKey: d.token, baseUrl: `${d.url}/dialects/hyperbrowser` });
@@ -81,6 +88,7 @@ withDaemon('one process, every protocol', { fdBaseline: false }, (d) => {
         await assert.rejects(made.wait(), (err) => err.exitCode === -1, 'E2B is told how it ended');
         await execd.closed;
         await typist.closed;
+        await pod.closed;
         await waitUntil(() => watcher.exit, 'the native viewer to be told');
         assert.equal(execd.exit?.type, 'exit');
         await fly.ended();

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kube.c - birth and end of the dialect, its routes, answers and errors. Layer: dialects.
+ */
+#include "dialects/kubernetes/kube.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "dialects/common/file_op.h"
+#include "dialects/kubernetes/channel.h"
+#include "engine/notes.h"
+#include "transport/auth.h"
+#include "transport/query.h"
+#include "transport/ws.h"
+
+#define NOTE "kubernetes.pod"
+
+/* --- answers --------------------------------------------------------------------- */
+
+struct json_out kube_answer(struct kube *k)
+{
+    struct json_out o;
+
+    buf_clear(&k->scratch);
+    json_out_init(&o, &k->scratch);
+    json_open(&o, '{');
+    return o;
+}
+
+void kube_send(struct http_request *rq, int status, struct json_out *o)
+{
+    json_shut(o, '}');
+    http_reply_json(rq, status, o->buf);
+}
+
+/* --- errors ------------------------------------------------------------------ */
+
+const char *kube_reason(int status)
+{
+    switch (status) {
+    case 400: return "BadRequest";
+    case 401: return "Unauthorized";
+    case 403: return "Forbidden";
+    case 404: return "NotFound";
+    case 405: return "MethodNotAllowed";
+    case 406: return "NotAcceptable";
+    case 409: return "Conflict";
+    case 413: return "RequestEntityTooLarge";
+    case 429: return "TooManyRequests";
+    case 503: return "ServiceUnavailable";
+    default: return status >= 500 ? "InternalError" : "BadRequest";
+    }
+}
+
+static void send_status(struct http_request *rq, int status, const char *message)
+{
+    struct json_out o = kube_answer(kube_of(rq));
+
+    json_kstr(&o, "kind", "Status");
+    json_kstr(&o, "apiVersion", "v1");
+    json_key(&o, "metadata");
+    json_open(&o, '{');
+    json_shut(&o, '}');
+    json_kstr(&o, "status", "Failure");
+    json_kstr(&o, "message", message);
+    json_kstr(&o, "reason", kube_reason(status));
+    json_kint(&o, "code", status);
+    kube_send(rq, status, &o);
+}
+
+void kube_refuse(struct http_request *rq, int status, const char *fmt, ...)
+{
+    char text[400];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    send_status(rq, status, text);
+}
+
+void kube_error(struct http_request *rq, const struct hf_error *err)
+{
+    switch (err->code) {
+    /* kubectl turns the reason into its own words, "You must be logged in to the server". */
+    case HF_E_unauthorized: send_status(rq, 401, "Unauthorized"); return;
+    case HF_E_not_found:
+        send_status(rq, 404, "the server could not find the requested resource");
+        return;
+    case HF_E_upgrade_required: send_status(rq, 400, "Upgrade request required"); return;
+    default: send_status(rq, hf_code_status(err->code), err->detail); return;
+    }
+}
+
+/* --- what is asked ----------------------------------------------------------------- */
+
+bool kube_is_pod(struct http_request *rq)
+{
+    const char *name = http_param(rq, "name"), *first, *value;
+    size_t i = 0;
+
+    if (strcmp(name, KUBE_POD) != 0)
+        kube_refuse(rq, 404, "pods \"%.253s\" not found", name);
+    else if (http_query_raw(rq)[0] != '\0' && !http_query_each(rq, &i, &first, &value))
+        kube_refuse(rq, 400, "the query is not well-formed, or has more than %d parameters",
+                    QUERY_PAIRS_MAX);
+    else
+        return true;
+    return false;
+}
+
+bool kube_flag(const struct http_request *rq, const char *name)
+{
+    const char *v = http_query(rq, name);
+
+    return v != NULL && (strcmp(v, "true") == 0 || strcmp(v, "1") == 0);
+}
+
+/* --- routes --------------------------------------------------------------------------------- */
+
+#define POD "/api/v1/namespaces/{ns}/pods/{name}"
+#define GET(path, handler)                                                                         \
+    {                                                                                              \
+        HTTP_GET_M, path, handler, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL                            \
+    }
+/* A WebSocket by GET, SPDY by POST. */
+#define UPGRADE(path, handler, role)                                                               \
+    {                                                                                              \
+        HTTP_GET_M | HTTP_POST_M, path, handler, role,                                             \
+            ROUTE_UPGRADE | ROUTE_RAW | ROUTE_ANY_QUERY | ROUTE_NO_BODY, 0, NULL                   \
+    }
+
+static const struct route routes[] = {
+    GET("/version", kube_version),
+    {HTTP_GET_M, "/healthz", kube_health, ROLE_NONE, ROUTE_PUBLIC | ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/livez", kube_health, ROLE_NONE, ROUTE_PUBLIC | ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/readyz", kube_health, ROLE_NONE, ROUTE_PUBLIC | ROUTE_ANY_QUERY, 0, NULL},
+    GET("/api", kube_api_versions),
+    GET("/apis", kube_api_groups),
+    GET("/api/v1", kube_api_resources),
+    GET("/api/v1/pods", kube_pods),
+    GET("/api/v1/namespaces/{ns}/pods", kube_pods),
+    GET(POD, kube_pod),
+    GET(POD "/log", kube_log),
+    UPGRADE(POD "/exec", kube_exec, ROLE_OWN),
+    UPGRADE(POD "/attach", kube_attach, ROLE_WATCH),
+    UPGRADE(POD "/portforward", kube_portforward, ROLE_OWN),
+};
+
+/* A browser's WebSocket can send no header, so the token may be one of the protocols it offers. */
+static enum role protocol_role(const struct http_request *rq)
+{
+    struct buf token = {0};
+    enum role role = ROLE_NONE;
+
+    if (protocol_token(ws_offered(rq), &token))
+        role = auth_token_role(kube_of(rq)->auth, buf_data(&token), token.len);
+    buf_wipe(&token);
+    return role;
+}
+
+static const struct auth_ways ways = {.upgrade_own = protocol_role};
+
+/* --- birth and end ------------------------------------------------------------------------------ */
+
+static void new_uid(char *out)
+{
+    uint8_t r[16];
+    char hex[33];
+
+    random_bytes(r, sizeof r);
+    r[6] = (uint8_t)((r[6] & 0x0f) | 0x40); /* RFC 4122, version 4 */
+    r[8] = (uint8_t)((r[8] & 0x3f) | 0x80);
+    hex_encode(hex, r, sizeof r);
+    snprintf(out, KUBE_UID_BYTES, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16,
+             hex + 20);
+}
+
+/* One pod is one pod, whatever worker answers: "UID CREATED". */
+static void recall_pod(struct kube *k)
+{
+    size_t len;
+    const char *note = engine_note(k->engine, NOTE, &len);
+    char text[KUBE_UID_BYTES + 24];
+    int n;
+
+    if (note != NULL && len > KUBE_UID_BYTES && len < sizeof text) {
+        memcpy(text, note, len);
+        text[len] = '\0';
+        if (text_to_i64(text + KUBE_UID_BYTES, 0, INT64_MAX, &k->created_ms)) {
+            snprintf(k->uid, sizeof k->uid, "%.36s", text);
+            return;
+        }
+    }
+    new_uid(k->uid);
+    k->created_ms = clock_wall_ms();
+    n = snprintf(text, sizeof text, "%s %lld", k->uid, (long long)k->created_ms);
+    (void)engine_note_set(k->engine, NOTE, text,
+                          (size_t)n); /* else the next worker makes another */
+}
+
+static void *kube_make(const struct dialect_host *host)
+{
+    struct kube *k = hf_xalloc(sizeof *k);
+
+    k->engine = host->engine;
+    k->loop = host->loop;
+    k->auth = host->auth;
+    k->version = host->version;
+    list_init(&k->pending);
+    recall_pod(k);
+    file_op_end_all(
+        k->engine); /* relays of port-forwards whose clients went with the last worker */
+    k->table = (struct route_table){
+        .prefix = "/dialects/kubernetes",
+        .routes = routes,
+        .count = sizeof routes / sizeof *routes,
+        .error = kube_error,
+        .context = k,
+        .ways = &ways,
+    };
+    return k;
+}
+
+static const struct route_table *kube_routes(void *self)
+{
+    return &((struct kube *)self)->table;
+}
+
+static void kube_drain(void *self)
+{
+    pending_drain(&((struct kube *)self)->pending);
+}
+
+static void kube_free(void *self)
+{
+    struct kube *k = self;
+
+    pending_free(&k->pending);
+    buf_fini(&k->scratch);
+    free(k);
+}
+
+const struct dialect kubernetes_dialect = {
+    .name = "kubernetes",
+    .port = 6443,
+    .make = kube_make,
+    .routes = kube_routes,
+    .drain = kube_drain,
+    .free = kube_free,
+};
