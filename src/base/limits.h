@@ -201,12 +201,13 @@
 #define LIMIT_KUBE_FRAME_BYTES (16 * 1024)   /* one control frame of SPDY; data is streamed */
 #define LIMIT_KUBE_HEADERS_BYTES (64 * 1024) /* one block of SPDY headers, inflated */
 #define LIMIT_KUBE_HEADERS 32                /* in one block */
-#define LIMIT_KUBE_STREAMS 512 /* of one SPDY connection: two for each that is forwarded */
-#define LIMIT_KUBE_PORTS 64    /* in one portforward by WebSocket */
-#define KUBE_ANSWER_MS 2000    /* a terminal waits so long for a client that answers no ping, */
-#define KUBE_SIZE_MS 300       /* and behind the answer so long for its first size */
-#define KUBE_STREAMS_MS 30000  /* for all streams of one exec, as the original */
-#define KUBE_LINGER_MS 1000    /* for the client to end an SPDY connection itself */
+#define LIMIT_KUBE_STREAMS 512        /* of one SPDY connection: two for each that is forwarded */
+#define LIMIT_KUBE_PORTS 64           /* in one portforward by WebSocket */
+#define KUBE_ANSWER_MS 1000           /* who answers no ping is waited for no longer, */
+#define KUBE_GATE_MS 20               /* and who does is sent output so much later, */
+#define KUBE_SIZE_MS 300              /* and has its terminal begun without a size after this */
+#define KUBE_STREAMS_MS 30000         /* for all streams of one exec, as the original */
+#define KUBE_LINGER_MS 1000           /* for the client to end an SPDY connection itself */
 #define KUBE_REPLAY_BYTES (64 * 1024) /* of output on attach, where there is no screen */
 
 /* --- cloudflare --- */

@@ -2,6 +2,9 @@
 /*
  * remote_ws.c - exec and attach by WebSocket
  *
+ * Clients of Go begin to read before their streams are there, and drop what comes for those. So nothing
+ * is sent before the client has sent something for a channel, or KUBE_GATE_MS after it answered a ping.
+ *
  * The end is all output, one message on the error channel, close 1000. A close 1000 without that message
  * would be success for kubectl, so nothing else is ever closed in that way. Layer: dialects.
  */
@@ -16,6 +19,11 @@ struct wire {
     const struct protocol *protocol;
     struct ws *ws;
     struct channel_in in;
+    struct timer *gate;
+    bool open;  /* the gate */
+    bool heard; /* its ping was answered */
+    bool last;  /* the end waits for it: */
+    struct kube_status status;
 };
 
 static struct wire *wire_of(struct remote *r)
@@ -27,6 +35,7 @@ static void wire_free(struct remote *r)
 {
     struct wire *w = wire_of(r);
 
+    timer_close(w->gate);
     remote_fini(r);
     free(w);
 }
@@ -35,7 +44,7 @@ static void wire_free(struct remote *r)
 
 static bool wire_ready(struct remote *r)
 {
-    return ws_ready(wire_of(r)->ws);
+    return wire_of(r)->open && ws_ready(wire_of(r)->ws);
 }
 
 static void wire_send(struct remote *r, enum channel channel, const char *bytes, size_t len)
@@ -54,16 +63,53 @@ static void wire_send(struct remote *r, enum channel channel, const char *bytes,
     ws_send_text(w->ws, buf_data(text), text->len);
 }
 
-static void wire_end(struct remote *r, const struct kube_status *s, bool going)
+static void say_last(struct wire *w, const struct kube_status *status, bool going)
 {
-    const struct wire *w = wire_of(r);
     struct buf text = {0};
 
-    kube_status_write(&text, s, w->protocol->status);
+    kube_status_write(&text, status, w->protocol->status);
     if (text.len > 0)
-        wire_send(r, CHANNEL_ERROR, buf_data(&text), text.len);
+        wire_send(&w->remote, CHANNEL_ERROR, buf_data(&text), text.len);
     buf_fini(&text);
     ws_close(w->ws, going ? 1001 : 1000, going ? "the daemon is going" : "");
+}
+
+static void wire_end(struct remote *r, const struct kube_status *s, bool going)
+{
+    struct wire *w = wire_of(r);
+
+    if (w->open || going) {
+        say_last(w, s, going);
+        return;
+    }
+    w->last = true;
+    w->status = *s;
+    ws_resume(w->ws); /* what opens the gate is to be read */
+}
+
+/* "Ready", as the original says it: an empty message on the first channel that is read. */
+static void greet(struct remote *r)
+{
+    wire_send(r, r->ask.out ? CHANNEL_STDOUT : r->ask.err ? CHANNEL_STDERR : CHANNEL_ERROR, "", 0);
+}
+
+static void open_gate(struct wire *w)
+{
+    if (w->open)
+        return;
+    w->open = true;
+    timer_stop(w->gate);
+    greet(&w->remote);
+    if (w->last)
+        say_last(w, &w->status, false);
+    else
+        remote_pump(&w->remote);
+}
+
+static void on_gate(struct timer *t, void *arg)
+{
+    (void)t;
+    open_gate(arg);
 }
 
 static void wire_room(struct remote *r)
@@ -98,6 +144,7 @@ static size_t on_input(void *arg, uint8_t channel, const char *bytes, size_t len
     struct wire *w = arg;
 
     (void)channel;
+    open_gate(w);
     return remote_type(&w->remote, bytes, len);
 }
 
@@ -106,6 +153,7 @@ static void on_small(void *arg, uint8_t channel, const char *bytes, size_t len)
 {
     struct wire *w = arg;
 
+    open_gate(w);
     if (channel == CHANNEL_RESIZE)
         remote_sizes(&w->remote, bytes, len);
     else if (channel == CHANNEL_CLOSE && w->protocol->close && len == 1 &&
@@ -135,6 +183,7 @@ static void wire_on_text(void *arg, const char *text, size_t len)
     struct buf data = {0};
     uint8_t channel;
 
+    open_gate(w);
     if (!w->protocol->base64)
         ws_close(w->ws, 1003, "messages are binary");
     else if (!channel_decode(text, len, &channel, &data))
@@ -153,7 +202,12 @@ static void wire_on_drain(void *arg)
 
 static void wire_on_pong(void *arg)
 {
-    remote_heard(&((struct wire *)arg)->remote);
+    struct wire *w = arg;
+
+    if (!w->open && !w->heard)
+        timer_start(w->gate, KUBE_GATE_MS);
+    w->heard = true;
+    remote_heard(&w->remote);
 }
 
 /* 1006 is a connection that broke: its program may be attached to again, and be typed into. */
@@ -175,12 +229,6 @@ static const struct ws_ops ws_ops = {
 
 /* --- the beginning ----------------------------------------------------------------------------- */
 
-/* "Ready", as the original says it: an empty message on the first channel that is read. */
-static void greet(struct remote *r)
-{
-    wire_send(r, r->ask.out ? CHANNEL_STDOUT : r->ask.err ? CHANNEL_STDERR : CHANNEL_ERROR, "", 0);
-}
-
 void remote_ws(struct http_request *rq, struct remote_ask *ask)
 {
     const struct protocol *protocol = protocol_pick(ws_offered(rq));
@@ -195,7 +243,9 @@ void remote_ws(struct http_request *rq, struct remote_ask *ask)
     remote_init(&w->remote, kube_of(rq), &remote_ops, ask);
     w->ws = ws_accept(rq, protocol->name[0] != '\0' ? protocol->name : NULL, &ws_ops, w);
     ws_allow_text(w->ws, LIMIT_KUBE_TEXT_BYTES);
-    greet(&w->remote);
+    w->gate = timer_new(w->remote.kube->loop, on_gate, w);
+    timer_start(w->gate, KUBE_ANSWER_MS);
+    ws_ping(w->ws);
     /* A client that sends its input and closes has its command run: the close is read after the start. */
     if (w->remote.ask.exec && !w->remote.ask.tty)
         ws_pause(w->ws);

@@ -104,6 +104,19 @@ withDaemon('kubernetes: channels', {}, (d) => {
         assert.deepEqual(await first(['stdout', 'stderr', 'tty', 'stdin']), [1, '']);
     });
 
+    /* kubectl begins to read before its streams are there, and once dropped the first output for that. */
+    it('nothing is said before the client has answered a ping, or sent something', async () => {
+        for (const command of [['echo', 'hi'], ['/nosuch']]) {
+            const ws = await open('v5.channel.k8s.io', command, ['stdout']);
+            const first = await ws.frame();
+            assert.equal(first.opcode, OP.PING);
+            ws.send(OP.PONG, first.payload);
+            const all = await conversation(ws);
+            assert.deepEqual(all[0], [1, '']);
+            assert.equal(all.at(-1)[0], 3);
+        }
+    });
+
     it('a token may be one of the protocols, beside the one that is meant', async () => {
         const bearer = (token) => `base64url.bearer.authorization.k8s.io.${Buffer.from(token).toString('base64url')}`;
         const ws = await open(`${bearer(d.token)}, v5.channel.k8s.io`, ['true'], ['stdout'], { role: null });
