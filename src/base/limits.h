@@ -180,6 +180,7 @@
 #define OSB_READ_ONLY_MAX 5              /* a viewer that types so often is sent away */
 
 /* --- daytona --- */
+#define LIMIT_DT_PTY_ID_BYTES 120          /* of a PTY; with "pty-" it is a tag */
 #define LIMIT_DT_SIZE 1000                 /* rows and columns of a PTY, as the original */
 #define LIMIT_DT_RESULT_BYTES (16LL << 20) /* of what one command wrote, in its answer */
 #define LIMIT_DT_LOG_BYTES (8LL << 20)     /* ring of a session's shell: its commands' logs */

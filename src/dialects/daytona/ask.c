@@ -259,10 +259,11 @@ int dt_ask_side(const char *text, const char *name, int64_t *out, struct hf_erro
 
 int dt_ask_pty_id(const char *id, struct hf_error *err)
 {
-    if (id != NULL && id[0] != '\0' && strlen(id) <= LIMIT_TAG_BYTES &&
+    if (id != NULL && id[0] != '\0' && strlen(id) <= LIMIT_DT_PTY_ID_BYTES &&
         utf8_is_valid(id, strlen(id)))
         return 0;
-    return hf_fail_field(err, HF_E_bad_value, "id", "id must have 1 to %d bytes", LIMIT_TAG_BYTES);
+    return hf_fail_field(err, HF_E_bad_value, "id", "id must have 1 to %d bytes",
+                         LIMIT_DT_PTY_ID_BYTES);
 }
 
 struct pty_body {

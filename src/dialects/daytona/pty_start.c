@@ -18,6 +18,7 @@
 
 #define SHELLS_FILE "/etc/shells"
 #define SHELLS_BYTES 65536
+#define TAKEN "PTY session with this ID already exists"
 
 /* --- which shell --------------------------------------------------------------------------- */
 
@@ -70,6 +71,7 @@ static char *make_metadata(const struct dt_pty_ask *a)
     return copy;
 }
 
+/* The tag is what makes an id one PTY's alone, also while that is being started. */
 static void start(struct http_request *rq, const struct dt_pty_ask *a, starting_fn *done)
 {
     static const char *const args[] = {"-i", "-l"};
@@ -78,8 +80,11 @@ static void start(struct http_request *rq, const struct dt_pty_ask *a, starting_
     struct spawn_spec spec;
     struct spec_env *env;
     char *metadata = make_metadata(a);
+    struct buf tag = {0};
 
+    buf_printf(&tag, "pty-%s", a->id);
     spec_init(&spec);
+    spec.tag = buf_cstr(&tag);
     env = dt_env(dt, a->env, a->env_count, &spec.env_count, &kept);
     spec.command = terminal_shell();
     spec.args = args;
@@ -95,6 +100,7 @@ static void start(struct http_request *rq, const struct dt_pty_ask *a, starting_
                    &(struct starting_options){.pending = &dt->pending, .done = done});
     free(env);
     free(metadata);
+    buf_fini(&tag);
 }
 
 /* --- POST /process/pty ------------------------------------------------------------------------- */
@@ -106,7 +112,10 @@ static void create_done(struct http_request *rq, struct process *p, const struct
     struct process_view v;
 
     if (p == NULL) {
-        dt_error(rq, err);
+        if (err->code == HF_E_tag_in_use)
+            dt_fail(rq, 409, "CONFLICT", TAKEN);
+        else
+            dt_error(rq, err);
         return;
     }
     process_view(p, &v);
@@ -141,7 +150,7 @@ static void connect_done(struct http_request *rq, struct process *p, const struc
     if (p != NULL)
         dt_pty_attach(rq, p);
     else
-        dt_pty_refuse(rq, err->detail);
+        dt_pty_refuse(rq, err->code == HF_E_tag_in_use ? TAKEN : err->detail);
 }
 
 static int ask_connect(struct http_request *rq, struct dt_pty_ask *a, json_t **envs,

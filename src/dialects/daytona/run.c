@@ -302,6 +302,7 @@ void dt_runs_recall(struct dt *dt)
     json_auto_t *all = text != NULL ? json_parse(text, len, NULL) : NULL;
     const json_t *v;
 
-    json_array_foreach (all, i, v)
+    json_array_foreach (all, i, v) {
         run_recall(dt, v);
+    }
 }

@@ -110,6 +110,11 @@ for (const [version, sdk] of Object.entries(SDKS)) {
             if (version === '0.218.0') await refused(p.connectPty('nope', { onData: s.onData }), kind);
             const { t } = await make(p, 'taken');
             await byWords(make(p, 'taken'), /taken.*exists/);
+            // Those that come at once are told apart, too.
+            const many = await Promise.allSettled(Array.from({ length: 5 }, () => make(p, 'once')));
+            assert.deepEqual(many.map((m) => m.status).sort(), ['fulfilled', ...Array(4).fill('rejected')]);
+            assert.ok(many.every((m) => m.status === 'fulfilled' || /exists/.test(m.reason.message)));
+            await p.killPtySession('once');
             await byWords(make(p, 'bad', { cwd: '/nowhere' }), /nowhere/);
             await byWords(make(p, 'bad', { cols: 1001 }), /cols/);
             await byWords(make(p, 'bad', { envs: { 'A B': 'x' } }), /A B/);

@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { Hyperbrowser } from '@hyperbrowser/sdk';
+import { Daytona } from 'daytona-sdk';
 import http from 'node:http';
 import { SandboxAgent } from 'sandbox-agent';
 import { Viewer } from '../../lib/client.mjs';
@@ -21,7 +22,7 @@ import * as kube from '../kubernetes/client.mjs';
 withDaemon('one process, every protocol', { fdBaseline: false }, (d) => {
     after(() => http.globalAgent.destroy());
 
-    it('E2B starts it, execd, OpenCode and Kubernetes watch and type, Hyperbrowser and Fly size it, sandbox-agent ends it', async () => {
+    it('E2B starts it, execd, OpenCode and Kubernetes watch and type, Hyperbrowser, Daytona and Fly size it, sandbox-agent ends it', async () => {
         const events = new SseReader(await d.open('GET', '/v1/events'));
 
         // A terminal by E2B's SDK: it answers with a pid, which is the engine's.
@@ -67,17 +68,29 @@ withDaemon('one process, every protocol', { fdBaseline: false }, (d) => {
         await typist.sees('size 33 111');
         assert.deepEqual([(await d.get(p.id)).rows, (await d.get(p.id)).cols], [33, 111]);
 
+        // Daytona's finds it among its PTYs, types and sizes it back.
+        const daytona = new Daytona({ apiKey: d.token, apiUrl: `${d.url}/dialects/daytona/api`, target: 'us', useDeprecatedPolling: true });
+        const ptys = (await daytona.get('local')).process;
+        assert.ok((await ptys.listPtySessions()).some((x) => x.id === p.id && x.cols === 111));
+        let seenByDaytona = '';
+        const handle = await ptys.connectPty(p.id, { onData: (b) => void (seenByDaytona += Buffer.from(b).toString('latin1')) });
+        await handle.resize(80, 24);
+        await handle.sendInput('echo "from-daytona: $(stty size)"\r');
+        await typist.sees('from-daytona: 24 80');
+        await waitUntil(() => seenByDaytona.includes('from-daytona: 24 80\r\n'), 'Daytona to see it');
+
         // Vercel's reads all of it as logs of a command, where it can be loaded.
         let logs = [];
         if (!vercel.skip) {
             const box = await vercel.Sandbox.get({ name: 'local', ...vercel.at(d) });
             logs = vercel.collect((await box.getCommand(p.id)).logs());
         }
+
         // Fly's finds it among its sessions, has its history, and sizes it, too.
         const sprite = spritesOf(d)();
         assert.ok((await sprite.listSessions()).some((x) => x.id === p.id && x.tty));
         const fly = watched(sprite.attachSession(p.id));
-        await fly.has('size 33 111\r\n');
+        await fly.has('from-daytona: 24 80\r\n');
         fly.command.resize(99, 22);
         await waitUntil(async () => (await d.get(p.id)).cols === 99, 'the size that Fly asked for');
 
@@ -86,6 +99,7 @@ withDaemon('one process, every protocol', { fdBaseline: false }, (d) => {
         assert.ok((await agent.listProcesses()).processes.some((x) => x.id === p.id));
         await agent.killProcess(p.id);
         await assert.rejects(made.wait(), (err) => err.exitCode === -1, 'E2B is told how it ended');
+        assert.equal((await handle.wait()).exitCode, 137);
         await execd.closed;
         await typist.closed;
         await pod.closed;
