@@ -229,8 +229,8 @@
 #define LIMIT_FLY_LIST 1000                 /* processes in one answer */
 /* Of an exec by HTTP, whose frames are chunks that must not be torn or joined on their way: */
 #define FLY_BURST_BYTES (48 * 1024) /* together in one read of 64 KiB, with the head */
-#define FLY_CHUNK_BYTES 8000        /* one is in one packet of the loopback, in one record of TLS */
-#define FLY_UNPACK_BYTES 16384      /* Node's zlib gives so many at once */
+#define FLY_CHUNK_BYTES 8191 /* one packet of the loopback, one record of TLS, half an unpacking */
+#define FLY_UNPACK_BYTES 16384 /* Node's zlib gives so many at once */
 #define FLY_CHUNK_GAP_MS 50
 #define LIMIT_FLY_HELD_BYTES (64 * 1024) /* output that waits for its turn */
 

@@ -64,7 +64,6 @@ void fly_put_reason(struct buf *out, const struct hf_error *err);
 enum signal_target fly_target(int signum, struct process *p);
 
 /* session.c */
-struct sprite_session; /* one WebSocket */
 void fly_sprite_ask(struct sprite_ask *a, const struct http_request *rq, bool tty,
                     struct hf_error *err); /* err->code: it was wrong */
 

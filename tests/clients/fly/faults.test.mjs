@@ -7,6 +7,7 @@ import WebSocket from 'ws';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { askAndVanish } from '../../lib/held.mjs';
 import { RawConn, requestBytes } from '../../lib/raw.mjs';
+import { SseReader } from '../../lib/sse.mjs';
 import { it } from '../../lib/test.mjs';
 import { waitUntil, within } from '../../lib/wait.mjs';
 import { OP, WsRaw } from '../../lib/wsraw.mjs';
@@ -207,6 +208,8 @@ withDaemon('fly: faults', {}, (d) => {
     });
 
     it('the native API sees what came by Fly, types into it and ends it', async () => {
+        const res = await d.open('GET', '/v1/events');
+        const events = new SseReader(res);
         const w = watched(sprite().createSession('cat'));
         const { session_id: id } = await w.info();
         const p = (await d.list()).find((x) => x.id === id);
@@ -217,6 +220,14 @@ withDaemon('fly: faults', {}, (d) => {
         await w.ended();
         assert.equal(w.messages.at(-1).type, 'exit');
         assert.deepEqual([w.exit, w.errors], [1, []]);
+        const told = [];
+        while (told.at(-1) !== 'process.deleted') {
+            const e = await events.next();
+            if (JSON.parse(e.data).process?.id === id) told.push(e.event);
+        }
+        assert.equal(told[0], 'process.created');
+        assert.ok(told.includes('process.exited'), told.join());
+        res.destroy();
         const answer = exec({ command: ['sleep', '1000'] });
         const q = await waitUntil(async () => (await d.list('?status=running'))[0], 'the command');
         await d.api('POST', `/v1/processes/${q.id}/signal`, { json: { signal: 'KILL', target: 'tree' } });

@@ -208,6 +208,9 @@ withDaemon('fly: sprites', {}, (d) => {
         assert.equal((await http('cat')).stdout, '');
         assert.equal((await http('sh', ['-c', 'pwd; echo $A'], { cwd: '/usr', env: { A: 'b', PATH: process.env.PATH } })).stdout, '/usr\nb\n');
         assert.equal((await failed(http('no-such-program-here'))).exitCode, 127);
+        for (const n of [16379, 16380, 16381, 16382]) { // where the client's memory for unpacking ends
+            assert.equal((await http('head', ['-c', String(n), '/dev/zero'])).stdout, '\0'.repeat(n));
+        }
         const long = await http('sh', ['-c', 'seq 1 4000; seq 1 3000 >&2']);
         assert.equal(long.stdout, Array.from({ length: 4000 }, (_, i) => `${i + 1}\n`).join(''));
         assert.equal(long.stderr, Array.from({ length: 3000 }, (_, i) => `${i + 1}\n`).join(''));
