@@ -2,9 +2,9 @@
 /*
  * test_cli_parts.c - the pure parts of the client: keys, modes, input offsets, addresses, lines
  */
+#include "base/detach_keys.h"
 #include "cli/client/answer.h"
 #include "cli/client/command.h"
-#include "cli/client/detach_keys.h"
 #include "cli/client/events_in.h"
 #include "cli/client/reach.h"
 #include "cli/client/screen_guard.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/client/detach_keys.h"
+#include "base/detach_keys.h"
 
 #include <string.h>
 #include <strings.h>
