@@ -64,8 +64,8 @@ static const struct route rows[] = {
 #define ROW_COUNT (sizeof rows / sizeof *rows)
 #define VERSION_PATTERN "/{version}"
 
-/* Every path may have the version in front. Those without stand first: a container may be called
- * "containers". */
+/* Every path may have the version in front (what else may stand there is passed over). Those without
+ * stand first: a container may be called "containers". */
 static void make_routes(struct docker *dk)
 {
     size_t at[ROW_COUNT];
