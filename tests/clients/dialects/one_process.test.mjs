@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { Hyperbrowser } from '@hyperbrowser/sdk';
+import Docker from 'dockerode';
 import http from 'node:http';
 import { SandboxAgent } from 'sandbox-agent';
 import { Viewer } from '../../lib/client.mjs';
@@ -18,7 +19,7 @@ import { waitUntil } from '../../lib/wait.mjs';
 withDaemon('one process, every protocol', { fdBaseline: false }, (d) => {
     after(() => http.globalAgent.destroy());
 
-    it('E2B starts it, execd and OpenCode watch and type, Hyperbrowser sizes it, sandbox-agent ends it', async () => {
+    it('E2B starts it, execd, OpenCode and Docker watch and type, Hyperbrowser sizes it, sandbox-agent ends it', async () => {
         const events = new SseReader(await d.open('GET', '/v1/events'));
 
         // A terminal by E2B's SDK: it answers with a pid, which is the engine's.
@@ -58,6 +59,19 @@ withDaemon('one process, every protocol', { fdBaseline: false }, (d) => {
         await typist.sees('size 33 111');
         assert.deepEqual([(await d.get(p.id)).rows, (await d.get(p.id)).cols], [33, 111]);
 
+        // Docker's clients know it as a container, and have its log from the first byte on.
+        const docker = new Docker({ host: '127.0.0.1', port: d.port, protocol: 'http', headers: d.authHeaders(), version: 'dialects/docker' });
+        assert.ok((await docker.listContainers()).some((x) => x.Names[0] === `/${p.id}`));
+        const container = docker.getContainer(p.id);
+        const log = await container.logs({ follow: true, stdout: true, stderr: true });
+        let seenByDocker = '';
+        log.on('data', (b) => (seenByDocker += b.toString('latin1')));
+        const logEnd = new Promise((done) => log.on('end', done));
+        const typing = await container.attach({ stream: true, stdin: true, hijack: true });
+        typing.write('echo from-docker\r');
+        await typist.sees('from-docker');
+        typing.destroy();
+
         // And sandbox-agent's ends it, for all.
         const agent = await SandboxAgent.connect({ baseUrl: `${d.url}/dialects/sandbox-agent`, token: d.token });
         assert.ok((await agent.listProcesses()).processes.some((x) => x.id === p.id));
@@ -72,6 +86,8 @@ withDaemon('one process, every protocol', { fdBaseline: false }, (d) => {
         const all = (await d.output(p.id)).toString('latin1');
         assert.equal(watcher.output.toString('latin1'), all);
         assert.equal(seenByE2b, all);
+        await logEnd;
+        assert.equal(seenByDocker, all);
         assert.equal(execd.output.toString('latin1'), all.slice(since));
         assert.equal(Buffer.from(typist.text).toString('latin1'), all);
         const told = [];
