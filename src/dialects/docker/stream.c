@@ -348,7 +348,7 @@ int stream_open(struct http_request *rq, const struct stream_ask *ask, struct pr
         stream_free(s);
         return -1;
     }
-    if (p == NULL) {
+    if (p == NULL && created != NULL) {
         s->created = created;
         created->stream_count++;
         list_append(&created->streams, &s->link);

@@ -50,7 +50,8 @@ static void cell_sid(const struct top_row *r, struct buf *out)
 
 static uint64_t cpu_permille(const struct top_row *r)
 {
-    return r->age_ms > 0 ? r->cpu_ms * 1000 / r->age_ms : 0;
+    return r->age_ms > 0 ? r->cpu_ms / r->age_ms * 1000 + r->cpu_ms % r->age_ms * 1000 / r->age_ms
+                         : 0;
 }
 
 static void cell_c(const struct top_row *r, struct buf *out)
@@ -280,32 +281,77 @@ void top_cell(const struct top_columns *c, size_t i, const struct top_row *r, st
 
 /* --- the kernel's words ------------------------------------------------------------------ */
 
+/* Words of the line behind the name, counted as in proc(5), where the name is the second. */
+enum {
+    STAT_PPID = 4,
+    STAT_PGID = 5,
+    STAT_SID = 6,
+    STAT_TTY = 7,
+    STAT_UTIME = 14,
+    STAT_STIME = 15,
+    STAT_NICE = 19,
+    STAT_THREADS = 20,
+    STAT_START = 22,
+    STAT_VSZ = 23,
+    STAT_RSS = 24,
+    STAT_WORDS
+};
+
+/* All the numbers from the fourth word on; false: there are fewer. */
+static bool stat_numbers(const char *text, int64_t *out)
+{
+    for (int i = STAT_PPID; i < STAT_WORDS; i++) {
+        char *end;
+
+        out[i] = strtoll(text, &end, 10);
+        if (end == text || (*end != ' ' && *end != '\n' && *end != '\0'))
+            return false;
+        text = end;
+    }
+    return true;
+}
+
+static uint64_t no_less_than_0(int64_t n)
+{
+    return n > 0 ? (uint64_t)n : 0;
+}
+
+static uint64_t ticks_to_ms(int64_t n, long ticks)
+{
+    return no_less_than_0(n) / (uint64_t)ticks * 1000 +
+           no_less_than_0(n) % (uint64_t)ticks * 1000 / (uint64_t)ticks;
+}
+
+static void stat_name(struct top_row *r, const char *name, size_t len)
+{
+    len = len < sizeof r->comm - 1 ? len : sizeof r->comm - 1;
+    memcpy(r->comm, name, len);
+    r->comm[len] = '\0';
+}
+
 bool top_parse_stat(struct top_row *r, const char *text, long ticks, uint64_t uptime_ms)
 {
     const char *open = strchr(text, '('), *close = strrchr(text, ')');
-    unsigned long long utime, stime, start, vsz;
-    long long rss;
+    int64_t n[STAT_WORDS];
     uint64_t start_ms;
-    size_t len;
 
-    if (open == NULL || close == NULL || close < open || ticks <= 0)
+    if (open == NULL || close == NULL || close < open || ticks <= 0 || close[1] != ' ' ||
+        close[2] == '\0' || !stat_numbers(close + 3, n))
         return false;
-    len = (size_t)(close - open - 1);
-    len = len < sizeof r->comm - 1 ? len : sizeof r->comm - 1;
-    memcpy(r->comm, open + 1, len);
-    r->comm[len] = '\0';
-    r->pid = atoi(text);
-    if (sscanf(close + 1,
-               " %c %d %d %d %u %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %d %d %*d %llu %llu "
-               "%lld",
-               &r->state, &r->ppid, &r->pgid, &r->sid, &r->tty, &utime, &stime, &r->nice,
-               &r->threads, &start, &vsz, &rss) != 12)
-        return false;
-    r->cpu_ms = (utime + stime) * 1000 / (unsigned long)ticks;
-    start_ms = start * 1000 / (unsigned long)ticks;
+    stat_name(r, open + 1, (size_t)(close - open - 1));
+    r->pid = (pid_t)strtol(text, NULL, 10);
+    r->state = close[2];
+    r->ppid = (pid_t)n[STAT_PPID];
+    r->pgid = (pid_t)n[STAT_PGID];
+    r->sid = (pid_t)n[STAT_SID];
+    r->tty = (unsigned)n[STAT_TTY];
+    r->nice = (int)n[STAT_NICE];
+    r->threads = (int)n[STAT_THREADS];
+    r->cpu_ms = ticks_to_ms(n[STAT_UTIME], ticks) + ticks_to_ms(n[STAT_STIME], ticks);
+    start_ms = ticks_to_ms(n[STAT_START], ticks);
     r->age_ms = uptime_ms > start_ms ? uptime_ms - start_ms : 0;
     r->start_wall_ms = clock_wall_ms() - (int64_t)r->age_ms;
-    r->vsz_kib = vsz / 1024;
-    r->rss_kib = rss > 0 ? (uint64_t)rss * ((uint64_t)sysconf(_SC_PAGESIZE) / 1024) : 0;
+    r->vsz_kib = no_less_than_0(n[STAT_VSZ]) / 1024;
+    r->rss_kib = no_less_than_0(n[STAT_RSS]) * ((uint64_t)sysconf(_SC_PAGESIZE) / 1024);
     return true;
 }
