@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/detach_keys.h"
 #include "cli/client/answer.h"
-#include "cli/client/detach_keys.h"
 #include "cli/client/events_in.h"
 #include "cli/client/screen_guard.h"
 #include "cli/client/show.h"

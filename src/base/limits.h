@@ -170,6 +170,17 @@
 #define VERCEL_START_MS 30000                   /* and to say there what is to be started */
 #define VERCEL_HEAD_MS 20000                    /* a wait that takes longer begins its answer */
 
+/* --- docker --- */
+#define LIMIT_DOCKER_CREATED 64 /* containers that were created and not started */
+#define LIMIT_DOCKER_EXECS 256  /* execs that were not started or failed; oldest goes */
+#define LIMIT_DOCKER_CREATED_BYTES (16 << 20) /* of what was asked for with all of these */
+#define LIMIT_DOCKER_STREAMS 64               /* attached to one container before its start */
+#define LIMIT_DOCKER_NOTE_BYTES (32 * 1024)   /* of them, the newest are kept for the next worker */
+#define LIMIT_DOCKER_NOTE_ITEM_BYTES (8 * 1024)
+#define LIMIT_DOCKER_FILTER_VALUES 64 /* of one filter of a list */
+#define LIMIT_DOCKER_TOP 4096         /* processes in one answer */
+#define DOCKER_STOP_MS 10000          /* between TERM and KILL, unless told otherwise */
+
 /* --- opensandbox --- */
 #define LIMIT_OSB_LINE_BYTES (64 * 1024) /* of a line in one event; the Go client takes 4 MiB */
 #define LIMIT_OSB_LIST 100               /* commands in one answer */

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "dialects/cloudflare/cf.h"
 #include "dialects/daytona/daytona.h"
+#include "dialects/docker/docker.h"
 #include "dialects/e2b/e2b.h"
 #include "dialects/fly/fly.h"
 #include "dialects/hyperbrowser/hyper.h"
@@ -28,6 +29,7 @@ const struct dialect *const dialects_all[] = {
     &opensandbox_dialect,
     &cloudflare_dialect,
     &daytona_dialect,
+    &docker_dialect,
     &kubernetes_dialect,
     &fly_dialect,
     &vercel_dialect,

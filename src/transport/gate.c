@@ -48,7 +48,7 @@ static bool gate_route(struct http_request *rq)
         rq->close = true;
         return refuse(rq, &err);
     }
-    if (rq->host != NULL && !origin_host_is_valid(rq->host)) {
+    if (rq->host != NULL && !is_unix(rq) && !origin_host_is_valid(rq->host)) {
         rq->close = true;
         return refuse_code(rq, HF_E_bad_request, "The Host is not a name or address with a port.");
     }

@@ -203,7 +203,7 @@ void http_stream_write(struct http_stream *st, const struct iovec *iov, int coun
 void http_stream_end(struct http_stream *st);   /* st is dead after this */
 void http_stream_abort(struct http_stream *st); /* cuts the connection; dead after this */
 
-/* --- raw upgrade (later dialects) --------------------------------------------- */
+/* --- raw upgrade ----------------------------------------------------------------- */
 struct raw;
 struct raw_ops {
     size_t (*on_data)(void *arg, const void *bytes, size_t len); /* taken; fewer pauses */
@@ -218,6 +218,7 @@ bool raw_ready(const struct raw *r);
 void raw_write(struct raw *r, const struct iovec *iov, int count);
 void raw_resume(struct raw *r);
 void raw_shutdown(struct raw *r); /* half-close after what is held */
-void raw_close(struct raw *r);    /* after what is held; dead after this */
+/* After what is held; dead after this. What the peer still sends is read and dropped for a while. */
+void raw_close(struct raw *r);
 
 #endif

@@ -134,5 +134,6 @@ void raw_close(struct raw *r)
         return;
     }
     free(r);
-    conn_finish(c, false);
+    /* A peer that is still sending must get our last bytes, which a close with unread ones takes. */
+    conn_finish(c, true);
 }

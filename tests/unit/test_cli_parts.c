@@ -2,9 +2,9 @@
 /*
  * test_cli_parts.c - the pure parts of the client: keys, modes, input offsets, addresses, lines
  */
+#include "base/detach_keys.h"
 #include "cli/client/answer.h"
 #include "cli/client/command.h"
-#include "cli/client/detach_keys.h"
 #include "cli/client/events_in.h"
 #include "cli/client/reach.h"
 #include "cli/client/screen_guard.h"
@@ -57,6 +57,8 @@ TEST(detach_keys_that_are_no_keys_are_refused)
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         EXPECT(!detach_keys_parse(&d, bad[i]));
+    EXPECT(detach_keys_parse(&d, "DEL,del"));
+    EXPECT_INT(d.keys[0], 127);
     EXPECT(detach_keys_parse(&d, "CTRL-@,ctrl-[,~"));
     EXPECT_INT(d.keys[0], 0);
     EXPECT_INT(d.keys[1], 27);

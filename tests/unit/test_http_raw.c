@@ -84,3 +84,65 @@ TEST(a_raw_upgrade_carries_bytes_and_half_closes)
     rig_setup(&r, routes, sizeof routes / sizeof *routes);
     rig_run(&r, client_raw);
 }
+
+/* --- the end while the peer still sends ----------------------------------------------- */
+
+static size_t last_data(void *arg, const void *bytes, size_t len)
+{
+    struct rig *r = arg;
+
+    (void)bytes, (void)len;
+    if (r->raw == NULL)
+        return len;
+    raw_write(r->raw, &(struct iovec){(void *)(uintptr_t) "last words", 10}, 1);
+    raw_close(r->raw);
+    r->raw = NULL;
+    return 0;
+}
+
+static const struct raw_ops last_ops = {last_data, raw_eof, raw_drain, raw_gone};
+
+static void on_last(struct http_request *rq)
+{
+    struct rig *r = http_context(rq);
+
+    r->raw = raw_accept(rq, "tcp", &last_ops, r);
+}
+
+static const struct route last_routes[] = {
+    {HTTP_POST_M, "/raw", on_last, ROLE_OWN, 0, 0, NULL},
+};
+
+static void client_still_sends(struct rig *r)
+{
+    static char more[8 << 20]; /* more than the buffers of a socket */
+    char *answer;
+    int fd = rig_connect(r);
+
+    rig_puts(fd, "POST /raw HTTP/1.1\r\nHost: localhost\r\n" RIG_AUTH
+                 "Upgrade: tcp\r\nConnection: Upgrade\r\n\r\n");
+    answer = rig_read_until(fd, "\r\n\r\n");
+    free(answer);
+    for (size_t sent = 0; sent < sizeof more;) {
+        ssize_t n = send(fd, more + sent, sizeof more - sent, MSG_NOSIGNAL);
+
+        REQUIRE(n > 0);
+        sent += (size_t)n;
+    }
+    answer = rig_read_all(fd);
+    EXPECT_STR(answer, "last words");
+    free(answer);
+    close(fd);
+}
+
+/*
+ * A program that ends before it has read all its input: a close with unread bytes is a reset, and that
+ * took the program's last output from a client that had not read it yet.
+ */
+TEST(a_peer_that_still_sends_gets_the_last_bytes)
+{
+    struct rig r;
+
+    rig_setup(&r, last_routes, sizeof last_routes / sizeof *last_routes);
+    rig_run(&r, client_still_sends);
+}

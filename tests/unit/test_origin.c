@@ -45,6 +45,8 @@ TEST(only_addresses_and_known_names_are_our_host)
     EXPECT(!origin_host_ok(o, "a.box.example", false));
     EXPECT(!origin_host_ok(o, "", false));
     EXPECT(origin_host_ok(o, "whatever", true)); /* no DNS leads to a unix socket */
+    EXPECT(origin_host_ok(o, "/run/docker.sock", true));
+    EXPECT(!origin_host_ok(o, "/run/docker.sock", false));
     origin_free(o);
 }
 

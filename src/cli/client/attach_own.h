@@ -10,9 +10,9 @@
 #ifndef HF_CLI_CLIENT_ATTACH_OWN_H
 #define HF_CLI_CLIENT_ATTACH_OWN_H
 
+#include "base/detach_keys.h"
 #include "cli/client/ask.h"
 #include "cli/client/attach.h"
-#include "cli/client/detach_keys.h"
 #include "cli/client/screen_guard.h"
 #include "cli/client/sink.h"
 #include "cli/client/typed.h"

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { Hyperbrowser } from '@hyperbrowser/sdk';
 import { Daytona } from 'daytona-sdk';
+import Docker from 'dockerode';
 import http from 'node:http';
 import { SandboxAgent } from 'sandbox-agent';
 import { Viewer } from '../../lib/client.mjs';
@@ -22,7 +23,7 @@ import * as kube from '../kubernetes/client.mjs';
 withDaemon('one process, every protocol', { fdBaseline: false }, (d) => {
     after(() => http.globalAgent.destroy());
 
-    it('E2B starts it, execd, OpenCode and Kubernetes watch and type, Hyperbrowser, Daytona and Fly size it, sandbox-agent ends it', async () => {
+    it('E2B starts it, execd, OpenCode, Kubernetes and Docker watch and type, Hyperbrowser, Daytona and Fly size it, sandbox-agent ends it', async () => {
         const events = new SseReader(await d.open('GET', '/v1/events'));
 
         // A terminal by E2B's SDK: it answers with a pid, which is the engine's.
@@ -94,6 +95,19 @@ withDaemon('one process, every protocol', { fdBaseline: false }, (d) => {
         fly.command.resize(99, 22);
         await waitUntil(async () => (await d.get(p.id)).cols === 99, 'the size that Fly asked for');
 
+        // Docker's clients know it as a container, and have its log from the first byte on.
+        const docker = new Docker({ host: '127.0.0.1', port: d.port, protocol: 'http', headers: d.authHeaders(), version: 'dialects/docker' });
+        assert.ok((await docker.listContainers()).some((x) => x.Names[0] === `/${p.id}`));
+        const container = docker.getContainer(p.id);
+        const log = await container.logs({ follow: true, stdout: true, stderr: true });
+        let seenByDocker = '';
+        log.on('data', (b) => (seenByDocker += b.toString('latin1')));
+        const logEnd = new Promise((done) => log.on('end', done));
+        const typing = await container.attach({ stream: true, stdin: true, hijack: true });
+        typing.write('echo from-docker\r');
+        await typist.sees('from-docker');
+        typing.destroy();
+
         // And sandbox-agent's ends it, for all.
         const agent = await SandboxAgent.connect({ baseUrl: `${d.url}/dialects/sandbox-agent`, token: d.token });
         assert.ok((await agent.listProcesses()).processes.some((x) => x.id === p.id));
@@ -112,6 +126,8 @@ withDaemon('one process, every protocol', { fdBaseline: false }, (d) => {
         const all = (await d.output(p.id)).toString('latin1');
         assert.equal(watcher.output.toString('latin1'), all);
         assert.equal(seenByE2b, all);
+        await logEnd;
+        assert.equal(seenByDocker, all);
         assert.equal(execd.output.toString('latin1'), all.slice(since));
         assert.equal(Buffer.from(typist.text).toString('latin1'), all);
         if (!vercel.skip) assert.equal(Buffer.from(vercel.textOf(await logs, 'stdout')).toString('latin1'), all);

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/client/detach_keys.h"
+#include "base/detach_keys.h"
 
 #include <string.h>
 #include <strings.h>
 
-/* "ctrl-a", "ctrl-@ [ \ ] ^ _", or one visible character. */
+/* "ctrl-a", "ctrl-@ [ \ ] ^ _", "DEL", or one visible character. */
 static bool parse_key(const char *text, size_t len, char *out)
 {
     char c;
 
     if (len == 1 && text[0] > ' ' && text[0] <= '~') {
         *out = text[0];
+        return true;
+    }
+    if (len == 3 && strncasecmp(text, "DEL", 3) == 0) {
+        *out = 127;
         return true;
     }
     if (len != 6 || strncasecmp(text, "ctrl-", 5) != 0)

@@ -3,10 +3,10 @@
  * detach_keys.h - finds the keys that mean "leave" in what is typed
  *
  * "ctrl-p,ctrl-q" as docker writes it. Keys that begin the sequence are kept
- * back until the next one decides, and passed on if it was something else. Pure. Layer: cli.
+ * back until the next one decides, and passed on if it was something else. Pure. Layer: base.
  */
-#ifndef HF_CLI_CLIENT_DETACH_KEYS_H
-#define HF_CLI_CLIENT_DETACH_KEYS_H
+#ifndef HF_BASE_DETACH_KEYS_H
+#define HF_BASE_DETACH_KEYS_H
 
 #include <stdbool.h>
 #include <stddef.h>

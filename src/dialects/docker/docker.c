@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * docker.c - birth and end of the dialect, its routes. Layer: dialects.
+ */
+#include "dialects/docker/docker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "dialects/docker/created.h"
+#include "dialects/docker/launch.h"
+#include "engine/notes.h"
+
+#define BEGAN_NOTE "docker.began"
+
+/* --- routes -------------------------------------------------------------------------- */
+
+#define ROW(method, pattern, handler, role)                                                        \
+    {                                                                                              \
+        HTTP_##method##_M, pattern, handler, ROLE_##role, ROUTE_ANY_QUERY, 0, NULL                 \
+    }
+
+static const struct route rows[] = {
+    ROW(GET, "/_ping", docker_ping, WATCH),
+    ROW(GET, "/version", docker_get_version, WATCH),
+    ROW(GET, "/info", docker_info, WATCH),
+    ROW(GET, "/containers/json", docker_list, WATCH),
+    ROW(POST, "/containers/create", docker_create, OWN),
+    ROW(POST, "/containers/prune", docker_unserved, OWN),
+    ROW(GET, "/containers/{id}/json", docker_inspect, WATCH),
+    ROW(GET, "/containers/{id}/top", docker_top, WATCH),
+    ROW(GET, "/containers/{id}/logs", docker_logs, WATCH),
+    ROW(POST, "/containers/{id}/start", docker_start, OWN),
+    ROW(POST, "/containers/{id}/stop", docker_stop, OWN),
+    ROW(POST, "/containers/{id}/kill", docker_kill, TYPE),
+    ROW(POST, "/containers/{id}/wait", docker_wait, WATCH),
+    ROW(POST, "/containers/{id}/resize", docker_resize, TYPE),
+    ROW(POST, "/containers/{id}/exec", docker_exec_create, OWN),
+    ROW(POST, "/containers/{id}/attach", docker_attach, WATCH),
+    {HTTP_GET_M, "/containers/{id}/attach/ws", docker_attach_ws, ROLE_WATCH,
+     ROUTE_ANY_QUERY | ROUTE_UPGRADE, 0, NULL},
+    ROW(POST, "/containers/{id}/restart", docker_unserved, OWN),
+    ROW(POST, "/containers/{id}/pause", docker_unserved, OWN),
+    ROW(POST, "/containers/{id}/unpause", docker_unserved, OWN),
+    ROW(POST, "/containers/{id}/rename", docker_unserved, OWN),
+    ROW(POST, "/containers/{id}/update", docker_unserved, OWN),
+    ROW(GET, "/containers/{id}/stats", docker_unserved, WATCH),
+    ROW(GET, "/containers/{id}/changes", docker_unserved, WATCH),
+    ROW(GET, "/containers/{id}/export", docker_unserved, WATCH),
+    ROW(GET, "/containers/{id}/archive", docker_unserved, WATCH),
+    ROW(PUT, "/containers/{id}/archive", docker_unserved, OWN),
+    ROW(DELETE, "/containers/{id}", docker_remove, OWN),
+    ROW(POST, "/exec/{id}/start", docker_exec_start, OWN),
+    ROW(POST, "/exec/{id}/resize", docker_exec_resize, TYPE),
+    ROW(GET, "/exec/{id}/json", docker_exec_inspect, WATCH),
+    ROW(GET, "/events", docker_unserved, WATCH),
+};
+#define ROW_COUNT (sizeof rows / sizeof *rows)
+#define VERSION_PATTERN "/{version}"
+
+/* Every path may have the version in front (what else may stand there is passed over). Those without
+ * stand first: a container may be called "containers". */
+static void make_routes(struct docker *dk)
+{
+    size_t at[ROW_COUNT];
+
+    dk->routes = hf_xalloc(2 * sizeof rows);
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        at[i] = dk->patterns.len;
+        buf_printf(&dk->patterns, VERSION_PATTERN "%s", rows[i].pattern);
+        buf_putc(&dk->patterns, '\0');
+    }
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        dk->routes[i] = dk->routes[ROW_COUNT + i] = rows[i];
+        dk->routes[ROW_COUNT + i].pattern = buf_data(&dk->patterns) + at[i];
+    }
+    dk->table = (struct route_table){
+        .prefix = "/dialects/docker",
+        .routes = dk->routes,
+        .count = 2 * ROW_COUNT,
+        .error = docker_error,
+        .context = dk,
+    };
+}
+
+/* --- birth and end ------------------------------------------------------------------------ */
+
+/* The same for every worker of this sandbox, and after a restart. */
+static void name_sandbox(struct docker *dk)
+{
+    char text[sizeof dk->hostname + 32];
+    uint8_t digest[32];
+    struct utsname u;
+
+    uname(&u);
+    snprintf(dk->hostname, sizeof dk->hostname, "%s", u.nodename);
+    snprintf(text, sizeof text, "holdfast sandbox %s", dk->hostname);
+    sha256(text, strlen(text), digest);
+    hex_encode(dk->sandbox_id, digest, sizeof digest);
+}
+
+/* When the sandbox began to be served, for whichever worker is asked. */
+static void recall_began(struct docker *dk)
+{
+    size_t len = 0;
+    const char *note = engine_note(dk->engine, BEGAN_NOTE, &len);
+    char text[24];
+
+    snprintf(text, sizeof text, "%.*s", (int)(len < 20 ? len : 20), note != NULL ? note : "");
+    if (text_to_i64(text, 1, INT64_MAX, &dk->began_ms))
+        return;
+    dk->began_ms = clock_wall_ms();
+    snprintf(text, sizeof text, "%lld", (long long)dk->began_ms);
+    (void)engine_note_set(dk->engine, BEGAN_NOTE, text, strlen(text));
+}
+
+static void *docker_make(const struct dialect_host *host)
+{
+    struct docker *dk = hf_xalloc(sizeof *dk);
+
+    dk->engine = host->engine;
+    dk->loop = host->loop;
+    dk->version = host->version;
+    dk->own_uid = host->own_uid;
+    list_init(&dk->pending);
+    list_init(&dk->created);
+    name_sandbox(dk);
+    make_routes(dk);
+    recall_began(dk);
+    created_recall(dk);
+    auto_remove_all(dk);
+    return dk;
+}
+
+static const struct route_table *docker_routes(void *self)
+{
+    return &((struct docker *)self)->table;
+}
+
+static void docker_drain(void *self)
+{
+    pending_drain(&((struct docker *)self)->pending);
+}
+
+static void docker_free(void *self)
+{
+    struct docker *dk = self;
+
+    pending_free(&dk->pending);
+    created_free_all(dk);
+    free(dk->routes);
+    buf_fini(&dk->patterns);
+    buf_fini(&dk->scratch);
+    free(dk);
+}
+
+const struct dialect docker_dialect = {
+    .name = "docker",
+    .port = 2375,
+    .make = docker_make,
+    .routes = docker_routes,
+    .drain = docker_drain,
+    .free = docker_free,
+};

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * docker.h - Docker's Engine API: the sandbox is a container, and so is each of its processes
+ *
+ * Facts: docs/dialects/docker.md. `docker exec` starts a process in the container "sandbox", `docker run` one
+ * that is a container of its own; both, and those that others have started, are listed, attached to,
+ * signalled and waited for by the same calls. A container's id is kept with its process (as
+ * its idempotency key) where Docker's client was told it before there was a process; else it is made
+ * from the process's own. Its name is the process's tag. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_DOCKER_DOCKER_H
+#define HF_DIALECTS_DOCKER_DOCKER_H
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "dialects/common/dialect.h"
+#include "dialects/common/pending.h"
+#include "dialects/docker/ask.h"
+
+extern const struct dialect docker_dialect;
+
+#define DOCKER_API_MINOR 51 /* of version 1; the client takes the smaller of its own and this */
+#define DOCKER_ID_LEN 64
+#define DOCKER_SANDBOX "sandbox"
+
+struct docker {
+    struct engine *engine;
+    struct loop *loop;
+    const char *version;
+    uid_t own_uid;
+    struct route_table table;
+    struct route *routes;     /* each twice: with the version in front, and without */
+    struct buf patterns;      /* of those with it */
+    struct list pending;      /* what is under way */
+    struct list created;      /* newest first; created.h */
+    size_t containers, execs; /* of those */
+    size_t created_bytes;
+    size_t waits;
+    struct buf scratch;
+    char hostname[256];
+    char sandbox_id[DOCKER_ID_LEN + 1];
+    int64_t began_ms;
+};
+
+static inline struct docker *docker_of(const struct http_request *rq)
+{
+    return http_context(rq);
+}
+
+/* answer.c */
+void docker_headers(struct http_request *rq);     /* those that every answer has */
+struct json_out docker_answer(struct docker *dk); /* begins an object in the scratch buffer */
+void docker_send(struct http_request *rq, int status, struct json_out *o);
+void docker_empty(struct http_request *rq, int status);
+void docker_error(struct http_request *rq, const struct hf_error *err); /* any error of ours */
+void docker_fail(struct http_request *rq, int status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* A process that could not be started: Docker's words for it, and the exit code they stand for. */
+int docker_spawn_error(const struct hf_error *err, const json_t *config, char *text, size_t size);
+
+/* answer.c: what is asked. */
+int docker_minor(const struct http_request *rq);
+/* The body; NULL with *ok true: there is none. *ok false: it was answered. */
+json_t *docker_body(struct http_request *rq, bool *ok);
+bool docker_query(const struct http_request *rq, const char *name);
+
+/* Handlers: system.c */
+void docker_ping(struct http_request *rq);
+void docker_get_version(struct http_request *rq);
+void docker_info(struct http_request *rq);
+/* list.c, inspect.c, top.c, logs.c */
+void docker_list(struct http_request *rq);
+void docker_inspect(struct http_request *rq);
+void docker_top(struct http_request *rq);
+void docker_logs(struct http_request *rq);
+/* container.c */
+void docker_create(struct http_request *rq);
+void docker_start(struct http_request *rq);
+void docker_remove(struct http_request *rq);
+void docker_resize(struct http_request *rq);
+void docker_unserved(struct http_request *rq);
+/* exec.c */
+int docker_check_user(const json_t *config, struct hf_error *err);
+void docker_exec_create(struct http_request *rq);
+void docker_exec_start(struct http_request *rq);
+void docker_exec_resize(struct http_request *rq);
+void docker_exec_inspect(struct http_request *rq);
+/* attach.c */
+void docker_attach(struct http_request *rq);
+void docker_attach_ws(struct http_request *rq);
+/* wait.c, ending.c */
+void docker_wait(struct http_request *rq);
+void docker_kill(struct http_request *rq);
+void docker_stop(struct http_request *rq);
+
+#endif
