@@ -21,6 +21,14 @@
 #define LIMIT_STALL_MS 60000              /* a peer that takes nothing of its answer is cut */
 #define LIMIT_LINGER_MS 2000              /* what a refused peer still sends is read and dropped */
 #define LIMIT_CONN_OUT_BYTES (512 * 1024) /* unsent control data before a peer is given up */
+#define LIMIT_H2_STREAMS 128              /* requests at once on one connection of HTTP/2 */
+#define LIMIT_H2_STREAM_WINDOW_BYTES (256 * 1024) /* of a body, held for a reader that pauses */
+#define LIMIT_H2_WINDOW_BYTES (1024 * 1024)       /* of all bodies of a connection, in flight */
+#define LIMIT_H2_OUT_BYTES (64 * 1024)            /* of an answer or a socket; then writers wait */
+#define LIMIT_H2_QUEUE 1024               /* frames for a peer that takes nothing: it is cut */
+#define LIMIT_H2_ACKS 1000                /* of them answers to PING and SETTINGS */
+#define LIMIT_H2_RESETS 1000              /* requests that a peer takes back in one go */
+#define LIMIT_H2_RESETS_PER_S 33          /* and over time */
 #define LIMIT_WS_TEXT_BYTES (64 * 1024)   /* one text message */
 #define LIMIT_WS_FRAME_BYTES (64LL << 20) /* one binary frame; streamed, never held whole */
 #define WS_PING_MS 20000                  /* under the 60 s that proxies allow, twice over */
