@@ -166,6 +166,13 @@
 #define LIMIT_HYPER_FRAME_BYTES (1024 * 1024)  /* of JSON, as other bodies */
 #define LIMIT_HYPER_LIST 1000                  /* processes in one answer */
 
+/* --- gitpod --- */
+#define LIMIT_GITPOD_MESSAGE_BYTES (4 * 1024 * 1024) /* one message, as gRPC's clients take */
+#define LIMIT_GITPOD_LIST_BYTES (3 * 1024 * 1024)    /* of terminals in one answer, below that */
+#define GITPOD_DATA_BYTES (16 * 1024)                /* of one message of output */
+#define GITPOD_TITLE_MS 200                          /* between two looks at who holds a terminal */
+#define GITPOD_GRACE_MS 500                          /* of a shutdown, before the tree is killed */
+
 /* --- opensandbox --- */
 #define LIMIT_OSB_LINE_BYTES (64 * 1024) /* of a line in one event; the Go client takes 4 MiB */
 #define LIMIT_OSB_LIST 100               /* commands in one answer */

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "dialects/cloudflare/cf.h"
 #include "dialects/e2b/e2b.h"
+#include "dialects/gitpod/gitpod.h"
 #include "dialects/hyperbrowser/hyper.h"
 #include "dialects/opencode/opencode.h"
 #include "dialects/opensandbox/osb.h"
@@ -22,6 +23,7 @@ const struct dialect *const dialects_all[] = {
     &e2b_dialect,
     &opensandbox_dialect,
     &cloudflare_dialect,
+    &gitpod_dialect,
     NULL,
 };
 

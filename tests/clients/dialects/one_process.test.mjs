@@ -14,8 +14,9 @@ import { Pty } from '../../lib/opensandbox.mjs';
 import { SseReader } from '../../lib/sse.mjs';
 import { after, it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
+import { OPTIONS, Terminals } from '../gitpod/client.mjs';
 
-withDaemon('one process, every protocol', { fdBaseline: false }, (d) => {
+withDaemon('one process, every protocol', { ...OPTIONS, fdBaseline: false }, (d) => {
     after(() => http.globalAgent.destroy());
 
     it('E2B starts it, execd and OpenCode watch and type, Hyperbrowser sizes it, sandbox-agent ends it', async () => {
@@ -57,6 +58,16 @@ withDaemon('one process, every protocol', { fdBaseline: false }, (d) => {
         await typeByE2b('echo "size $(stty size)"\r');
         await typist.sees('size 33 111');
         assert.deepEqual([(await d.get(p.id)).rows, (await d.get(p.id)).cols], [33, 111]);
+
+        // Gitpod's listens by gRPC, from the start, and types.
+        const gitpod = new Terminals(d);
+        const heard = gitpod.listen(p.id);
+        await heard.sees('size 33 111');
+        await gitpod.write(p.id, 'echo from-"gitpod"\r');
+        await typist.sees('from-gitpod');
+        await heard.sees('from-gitpod\r\n');
+        heard.call.cancel();
+        gitpod.close();
 
         // And sandbox-agent's ends it, for all.
         const agent = await SandboxAgent.connect({ baseUrl: `${d.url}/dialects/sandbox-agent`, token: d.token });
