@@ -45,8 +45,8 @@ CPPFLAGS_ALL = -Isrc -I$(LLHTTP_INC) -D_GNU_SOURCE -DHF_VERSION='"$(VERSION)"' $
 CFLAGS_ALL = -std=gnu11 -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes \
 	-Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla \
 	-fstack-protector-strong $(CFLAGS)
-LIBS_DYNAMIC := -ljansson -lz -lhiredis -lpthread
-LIBS_STATIC := -l:libjansson.a -l:libz.a -l:libhiredis.a -lpthread
+LIBS_DYNAMIC := -ljansson -lz -lhiredis -lnghttp2 -lpthread
+LIBS_STATIC := -l:libjansson.a -l:libz.a -l:libhiredis.a -l:libnghttp2.a -lpthread
 LIBS_TLS := -lssl -lcrypto
 LIBS_TLS_STATIC := -l:libssl.a -l:libcrypto.a
 

@@ -46,11 +46,11 @@ static void round_trip(const struct pb_message *m, json_t *tree, enum rpc_codec 
     struct hf_error err = {0};
     json_t *again;
 
-    e2b_pb_to_wire(m, tree, &once);
-    again = e2b_pb_from_wire(m, once.len > 0 ? buf_data(&once) : "", once.len, &err);
+    pb_to_wire(m, tree, &once);
+    again = pb_from_wire(m, once.len > 0 ? buf_data(&once) : "", once.len, &err);
     check(again != NULL);
     check(codec == RPC_JSON || json_equal(tree, again));
-    e2b_pb_to_wire(m, again, &twice);
+    pb_to_wire(m, again, &twice);
     check(once.len == twice.len &&
           (once.len == 0 || memcmp(buf_data(&once), buf_data(&twice), once.len) == 0));
     json_decref(again);

@@ -93,6 +93,10 @@ const char *json_text(const json_t *v, const char *field, struct hf_error *err)
 {
     const char *s = json_string_value(v);
 
+    if (v == NULL) {
+        hf_fail_field(err, HF_E_missing_field, field, "\"%s\" is required", field);
+        return NULL;
+    }
     if (s == NULL) {
         fail_type(err, field, "a string", v);
         return NULL;

@@ -21,6 +21,14 @@
 #define LIMIT_STALL_MS 60000              /* a peer that takes nothing of its answer is cut */
 #define LIMIT_LINGER_MS 2000              /* what a refused peer still sends is read and dropped */
 #define LIMIT_CONN_OUT_BYTES (512 * 1024) /* unsent control data before a peer is given up */
+#define LIMIT_H2_STREAMS 128              /* requests at once on one connection of HTTP/2 */
+#define LIMIT_H2_STREAM_WINDOW_BYTES (256 * 1024) /* of a body, held for a reader that pauses */
+#define LIMIT_H2_WINDOW_BYTES (1024 * 1024)       /* of all bodies of a connection, in flight */
+#define LIMIT_H2_OUT_BYTES (64 * 1024)            /* of an answer or a socket; then writers wait */
+#define LIMIT_H2_QUEUE 1024               /* frames for a peer that takes nothing: it is cut */
+#define LIMIT_H2_ACKS 1000                /* of them answers to PING and SETTINGS */
+#define LIMIT_H2_RESETS 1000              /* requests that a peer takes back in one go */
+#define LIMIT_H2_RESETS_PER_S 33          /* and over time */
 #define LIMIT_WS_TEXT_BYTES (64 * 1024)   /* one text message */
 #define LIMIT_WS_FRAME_BYTES (64LL << 20) /* one binary frame; streamed, never held whole */
 #define WS_PING_MS 20000                  /* under the 60 s that proxies allow, twice over */
@@ -180,6 +188,13 @@
 #define LIMIT_DOCKER_FILTER_VALUES 64 /* of one filter of a list */
 #define LIMIT_DOCKER_TOP 4096         /* processes in one answer */
 #define DOCKER_STOP_MS 10000          /* between TERM and KILL, unless told otherwise */
+
+/* --- gitpod --- */
+#define LIMIT_GITPOD_MESSAGE_BYTES (4 * 1024 * 1024) /* one message, as gRPC's clients take */
+#define LIMIT_GITPOD_LIST_BYTES (3 * 1024 * 1024)    /* of terminals in one answer, below that */
+#define GITPOD_DATA_BYTES (16 * 1024)                /* of one message of output */
+#define GITPOD_TITLE_MS 200                          /* between two looks at who holds a terminal */
+#define GITPOD_GRACE_MS 500                          /* of a shutdown, before the tree is killed */
 
 /* --- opensandbox --- */
 #define LIMIT_OSB_LINE_BYTES (64 * 1024) /* of a line in one event; the Go client takes 4 MiB */

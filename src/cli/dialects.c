@@ -12,6 +12,7 @@
 #include "dialects/docker/docker.h"
 #include "dialects/e2b/e2b.h"
 #include "dialects/fly/fly.h"
+#include "dialects/gitpod/gitpod.h"
 #include "dialects/hyperbrowser/hyper.h"
 #include "dialects/kubernetes/kube.h"
 #include "dialects/opencode/opencode.h"
@@ -31,6 +32,7 @@ const struct dialect *const dialects_all[] = {
     &daytona_dialect,
     &docker_dialect,
     &kubernetes_dialect,
+    &gitpod_dialect,
     &fly_dialect,
     &vercel_dialect,
     NULL,

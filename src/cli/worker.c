@@ -122,9 +122,12 @@ static int worker_make_tls(struct worker *w)
     if (o->tls_cert == NULL)
         return 0;
     w->tls = tls_context_new(o->tls_cert, o->tls_key, &err);
-    if (w->tls == NULL)
+    if (w->tls == NULL) {
         log_error("%s", err.detail);
-    return w->tls != NULL ? 0 : -1;
+        return -1;
+    }
+    tls_context_offer_h2(w->tls);
+    return 0;
 }
 
 static int worker_make_engine(struct worker *w, const struct keeper_boot *boot)

@@ -211,21 +211,10 @@ void conn_become(struct conn *c, const struct conn_proto *proto, void *owner)
     conn_update_interest(c);
 }
 
-static void conn_on_timer_needed(struct http_server *s)
-{
-    uint64_t now = loop_now_ms(s->loop), at = s->deadlines.armed_ms;
-
-    timer_start(s->timer, at > now ? at - now : 0);
-}
-
 void conn_set_deadline(struct conn *c, enum deadline_kind kind)
 {
-    struct http_server *s = c->server;
-
-    if (s->deadlines.length_ms[kind] == 0)
-        kind = DEADLINE_NONE;
-    if (!c->ended && deadline_set(&s->deadlines, &c->deadline, kind, loop_now_ms(s->loop)))
-        conn_on_timer_needed(s);
+    if (!c->ended)
+        server_set_deadline(c->server, &c->deadline, kind);
 }
 
 /* --- sending ------------------------------------------------------------------ */

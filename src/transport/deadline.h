@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * deadline.h - one time-out per connection, one timer for all of them
+ * deadline.h - one time-out per connection or stream, one timer for all of them
  *
  * Every kind of deadline has one fixed length, so its entries stand in a list
  * in the order in which they come due: setting one is an append, and the next due
@@ -32,6 +32,9 @@ enum deadline_kind {
     DEADLINE_ANSWER,  /* and then: until it begins to answer; of our own questions, to go on */
     DEADLINE_POOL,    /* one that we hold for the next request */
     DEADLINE_QUIET,   /* a tunnel through which nothing goes */
+    /* Of one stream of HTTP/2, and these two only: BODY and STALL of a request among others. */
+    DEADLINE_STREAM_BODY,
+    DEADLINE_STREAM_STALL,
     DEADLINE_KINDS,
 };
 

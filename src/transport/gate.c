@@ -11,6 +11,7 @@
 
 #include "base/limits.h"
 #include "transport/auth.h"
+#include "transport/h2.h"
 #include "transport/origin.h"
 #include "transport/request.h"
 #include "transport/ws.h"
@@ -289,7 +290,9 @@ static void gate_pass(struct http_request *rq)
 
     if (grant != NULL)
         auth_grant_use(rq->server->o.auth, &rq->grant);
-    if (grant != NULL || rq->c->grant != NULL)
+    if (rq->h2 != NULL)
+        h2_set_grant(rq->h2, grant);
+    else if (grant != NULL || rq->c->grant != NULL)
         conn_set_grant(rq->c, grant);
 }
 

@@ -5,8 +5,10 @@
  * A route's handler gets a request and must answer it exactly once, now or
  * in a later turn: http_reply*(), http_stream_start(), ws_accept() or
  * raw_accept(). If the peer goes away first, the request's on_gone callback is
- * called instead and the request is dead. Requests on one connection are
- * handled one after the other (pipelined ones wait, unparsed).
+ * called instead and the request is dead. Requests on one connection of HTTP/1.1
+ * are handled one after the other (pipelined ones wait, unparsed), those of HTTP/2 at once. A
+ * handler need not know by which of the two a request came; only WebSockets and raw
+ * bytes are of HTTP/1.1 alone.
  *
  * The server knows no process and no platform: route tables bring handlers
  * and the shape of errors. Layer: transport; includes base only.
@@ -183,7 +185,7 @@ void http_reply_empty(struct http_request *rq, int status);
 void http_reply_error(struct http_request *rq, const struct hf_error *err);
 
 /*
- * A body of unknown length: chunked (HTTP/1.0: until close). write() takes
+ * A body of unknown length: chunked (HTTP/1.0: until close; HTTP/2: in frames). write() takes
  * everything; what the socket has no room for is copied and held, so write only while
  * http_stream_ready() says that nothing is held, and go on in on_drain. After on_gone
  * the stream is dead. http_stream_end() finishes it and gives the connection back.
@@ -200,8 +202,10 @@ bool http_stream_ready(const struct http_stream *st);
  * whoever is in between must not take silence for the end. NULL: no more. */
 void http_stream_keep_alive(struct http_stream *st, const char *bytes, uint64_t ms);
 void http_stream_write(struct http_stream *st, const struct iovec *iov, int count);
+/* Follows the body; the value must be one line of text. A peer of HTTP/1.0 does not get it. */
+void http_stream_trailer(struct http_stream *st, const char *name, const char *value);
 void http_stream_end(struct http_stream *st);   /* st is dead after this */
-void http_stream_abort(struct http_stream *st); /* cuts the connection; dead after this */
+void http_stream_abort(struct http_stream *st); /* cuts the connection, or HTTP/2's stream; dead */
 
 /* --- raw upgrade ----------------------------------------------------------------- */
 struct raw;

@@ -16,102 +16,21 @@
 
 #include <string.h>
 
-#include "base/limits.h"
+#include "transport/h2.h"
 
 bool request_is_idle(const struct conn *c)
 {
     return c->proto == &http_proto && c->owner == NULL && !c->blocked;
 }
 
-/* Framing is lost or the peer is too slow: whatever it sends is not a request any more. */
-static void http_give_up(struct http_request *rq, const struct hf_error *err)
-{
-    rq->close = true;
-    if (rq->answered)
-        return;
-    if (rq->handling)
-        conn_end(rq->c); /* the answer is the handler's: it learns that the peer is gone */
-    else
-        http_reply_error(rq, err);
-}
-
-static void http_call_handler(struct http_request *rq)
-{
-    rq->handling = true;
-    rq->match.route->handler(rq);
-}
-
-static bool is_streamed(const struct http_request *rq)
-{
-    return rq->match.route != NULL && (rq->match.route->flags & ROUTE_STREAM_BODY) != 0;
-}
-
-static void http_on_head(struct http_request *rq)
-{
-    struct hf_error err;
-
-    rq->server->stats.requests_total++;
-    rq->body_done = !http1_has_body(&rq->parser);
-    rq->expect = !rq->body_done && rq->parser.http11 && http_header(rq, "Expect") != NULL;
-    if (rq->c->over_limit) {
-        hf_fail(&err, HF_E_too_many_connections, "The daemon serves %zu connections already.",
-                rq->server->o.max_connections);
-        err.limit = "connections";
-        http_give_up(rq, &err);
-        return;
-    }
-    if (!gate_admit(rq))
-        return;
-    if (is_streamed(rq) || rq->body_done)
-        http_call_handler(rq);
-    else
-        request_send_continue(rq);
-}
-
-/* A piece of the body for whoever wants it; returns how much was taken. */
-static size_t http_give_body(struct http_request *rq, const char *bytes, size_t len)
-{
-    const struct route *r = rq->match.route;
-    struct hf_error err;
-    size_t taken;
-
-    if (rq->answered)
-        return len;
-    if (is_streamed(rq)) {
-        rq->body_waits = true; /* unless http_body_resume() is called meanwhile */
-        taken = rq->on_body(rq, bytes, len, false);
-        if (taken >= len)
-            rq->body_waits = false;
-        return taken < len ? taken : len;
-    }
-    if (rq->body.len + len > (r->body_max > 0 ? r->body_max : LIMIT_JSON_BODY_BYTES)) {
-        hf_fail(&err, HF_E_body_too_large, "The body is larger than is taken here.");
-        err.limit = "body_bytes";
-        http_give_up(rq, &err);
-    } else if (buf_reserve(&rq->body, len) < 0) {
-        hf_fail(&err, HF_E_no_memory, "No memory for the body.");
-        http_give_up(rq, &err);
-    } else {
-        buf_put(&rq->body, bytes, len);
-    }
-    return len;
-}
-
 /* Body that was parsed in an earlier turn but not taken then. */
 static size_t http_give_parsed(struct http_request *rq, const char *bytes, size_t len)
 {
     size_t n = rq->body_parsed < len ? rq->body_parsed : len;
-    size_t taken = http_give_body(rq, bytes, n);
+    size_t taken = request_give_body(rq, bytes, n);
 
     rq->body_parsed -= taken;
     return taken;
-}
-
-static void http_on_done(struct http_request *rq)
-{
-    rq->body_done = true;
-    if (!rq->answered && !is_streamed(rq))
-        http_call_handler(rq);
 }
 
 /* Parses up to the next event and acts on it; returns what was consumed. */
@@ -124,16 +43,16 @@ static size_t http_step(struct http_request *rq, const char *bytes, size_t len)
         return http_give_parsed(rq, bytes, len);
     switch (http1_feed(p, bytes, len, &used)) {
     case HTTP1_MORE: break;
-    case HTTP1_HEAD: http_on_head(rq); break;
+    case HTTP1_HEAD: request_on_head(rq); break;
     case HTTP1_BODY:
         rq->expect = false;
-        taken = http_give_body(rq, p->body, p->body_len);
+        taken = request_give_body(rq, p->body, p->body_len);
         rq->body_parsed = p->body_len - taken;
         used -= rq->body_parsed;
         break;
-    case HTTP1_DONE: http_on_done(rq); break;
+    case HTTP1_DONE: request_on_done(rq); break;
     case HTTP1_ERROR:
-        http_give_up(rq, &p->error);
+        request_give_up(rq, &p->error);
         used = len;
         break;
     }
@@ -182,7 +101,7 @@ static bool http_round(struct conn *c, char *bytes, size_t len, size_t *used)
     if (rq->answered && (rq->body_done || rq->close))
         return http_next_request(c, rq, *used < len);
     if (rq->handling && !rq->answered) {
-        if (!is_streamed(rq) || rq->body_waits)
+        if (!request_is_streamed(rq) || rq->body_waits)
             return false;
         if (!http_step_stream(rq))
             return false;
@@ -220,10 +139,28 @@ static void http_update_deadline(struct conn *c)
     conn_set_deadline(c, kind);
 }
 
+/* The first bytes say whether it is HTTP/2. True: they do, or more of them are needed to tell. */
+static bool http_is_h2(struct conn *c, const char *bytes, size_t len)
+{
+    if (len == 0)
+        return false;
+    if (!h2_is_preface(bytes, len)) {
+        c->asked = true;
+        return false;
+    }
+    if (len >= H2_PREFACE_BYTES)
+        h2_begin(c);
+    else if (c->deadline.kind != DEADLINE_HEAD)
+        conn_set_deadline(c, DEADLINE_HEAD);
+    return true;
+}
+
 static size_t http_on_bytes(struct conn *c, char *bytes, size_t len)
 {
     size_t used = 0;
 
+    if (!c->asked && http_is_h2(c, bytes, len))
+        return 0;
     while (http_round(c, bytes, len, &used)) {
         if (c->ended || c->proto != &http_proto)
             return used;
@@ -283,7 +220,7 @@ static void http_on_deadline(struct conn *c, enum deadline_kind kind)
     }
     hf_fail(&err, HF_E_request_timeout, "The request's %s did not arrive in time.",
             kind == DEADLINE_BODY ? "body" : "head");
-    http_give_up(rq, &err);
+    request_give_up(rq, &err);
 }
 
 static void http_on_end(struct conn *c)
@@ -300,21 +237,3 @@ const struct conn_proto http_proto = {
     .on_end = http_on_end,
     .on_last = http_on_last,
 };
-
-void http_body_stream(struct http_request *rq, http_body_fn *on_body)
-{
-    rq->on_body = on_body;
-    if (rq->c == NULL)
-        return;
-    if (!rq->body_done)
-        request_send_continue(rq);
-    if (rq->body_waits)
-        http_body_resume(rq);
-}
-
-void http_body_resume(struct http_request *rq)
-{
-    rq->body_waits = false;
-    if (rq->c != NULL)
-        conn_resume(rq->c);
-}

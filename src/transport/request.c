@@ -62,6 +62,7 @@ void request_release(struct http_request *rq)
     if (rq->c != NULL && rq->c->owner == rq)
         rq->c->owner = NULL;
     rq->c = NULL;
+    rq->h2 = NULL;
     list_remove(&rq->link);
     list_append(&s->requests, &rq->link);
     loop_defer(s->loop, &rq->free_task);
@@ -81,8 +82,10 @@ void request_orphan(struct http_request *rq)
         on_gone(rq->user);
         return;
     }
-    rq->c->owner = NULL;
+    if (rq->c->owner == rq)
+        rq->c->owner = NULL;
     rq->c = NULL;
+    rq->h2 = NULL;
     list_append(&rq->server->requests, &rq->link);
 }
 

@@ -3,7 +3,7 @@
  * request.h - a request from its first byte to the end of its answer
  *
  * Private to the server's files. A request belongs to its connection (c->owner) while
- * HTTP is spoken there. When it is answered, or its connection is gone, it moves to the
+ * HTTP/1.1 is spoken there, or to its stream (h2) of a connection that speaks HTTP/2. When it is answered, or its connection is gone, it moves to the
  * server's list and is freed at the end of the turn, so that a handler may look at it
  * until it returns. A request whose peer went away before the answer, and whose handler
  * set no on_gone, stays on that list until the handler answers into the void.
@@ -21,15 +21,17 @@
  * dropped to keep the connection. */
 #define REQUEST_DRAIN_BYTES (64 * 1024)
 
+struct h2_stream;    /* h2.h */
 struct request_text; /* strings made for the request */
 
 struct http_request {
     struct list link; /* in server->requests once it has no connection */
     struct task free_task;
     struct http_server *server;
-    struct conn *c; /* NULL: gone */
+    struct conn *c;       /* NULL: gone */
+    struct h2_stream *h2; /* NULL: it came by HTTP/1.1 */
 
-    struct http1 parser;
+    struct http1 parser;                 /* of HTTP/2 only what it found: h2_head.c fills it in */
     const char *path, *query_raw, *host; /* host: of the target or the header; NULL */
     struct path segments;
     struct query query;
@@ -74,6 +76,15 @@ bool request_parse_query(struct http_request *rq, struct hf_error *err);
 /* gate.c: everything between the head and the handler. False: it is answered. */
 bool gate_admit(struct http_request *rq);
 
+/* serve.c: what follows the head, by whichever way it came */
+bool request_is_streamed(const struct http_request *rq);
+void request_on_head(struct http_request *rq);
+/* A piece of the body for whoever wants it; returns how much was taken. */
+size_t request_give_body(struct http_request *rq, const char *bytes, size_t len);
+void request_on_done(struct http_request *rq); /* the body is complete */
+/* Framing is lost or the peer is too slow: whatever it sends is not a request any more. */
+void request_give_up(struct http_request *rq, const struct hf_error *err);
+
 /* http_conn.c */
 extern const struct conn_proto http_proto;
 bool request_is_idle(const struct conn *c); /* between two requests */
@@ -84,10 +95,16 @@ bool request_is_idle(const struct conn *c); /* between two requests */
 enum body_form { BODY_LENGTH, BODY_CHUNKED, BODY_UNTIL_CLOSE, BODY_UPGRADE };
 struct buf *response_head(struct http_request *rq, int status, const char *type,
                           enum body_form form, uint64_t length);
+/* The fields that every answer has, but for those that say how its body is framed. */
+void response_put_fields(struct http_request *rq, struct buf *out, const char *type);
 bool request_keeps_connection(const struct http_request *rq);
 /* The answer is begun: on_gone will not be called any more. */
 void request_answered(struct http_request *rq);
 void request_send_continue(struct http_request *rq);
+
+/* stream.c: its stream of HTTP/2 has room, or is gone; st is dead after the latter. */
+void stream_on_room(struct http_stream *st);
+void stream_on_gone(struct http_stream *st);
 const char *status_text(int status);
 
 #endif

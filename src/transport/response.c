@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/log.h"
+#include "transport/h2.h"
 #include "transport/request.h"
 
 const char *status_text(int status)
@@ -149,6 +150,31 @@ static void put_length(struct buf *out, enum body_form form, int status, uint64_
     }
 }
 
+static void put_date_and_type(struct http_request *rq, struct buf *out, const char *type)
+{
+    buf_puts(out, "Date: ");
+    buf_puts(out, server_date(rq->server));
+    buf_puts(out, "\r\n");
+    if (type != NULL) {
+        buf_puts(out, "Content-Type: ");
+        buf_puts(out, type);
+        buf_puts(out, "\r\n");
+    }
+}
+
+static void put_promises(const struct http_request *rq, struct buf *out)
+{
+    buf_puts(out, "X-Content-Type-Options: nosniff\r\n");
+    if (!rq->sets_cache)
+        buf_puts(out, "Cache-Control: no-store\r\n");
+}
+
+void response_put_fields(struct http_request *rq, struct buf *out, const char *type)
+{
+    put_date_and_type(rq, out, type);
+    put_promises(rq, out);
+}
+
 struct buf *response_head(struct http_request *rq, int status, const char *type,
                           enum body_form form, uint64_t length)
 {
@@ -164,20 +190,12 @@ struct buf *response_head(struct http_request *rq, int status, const char *type,
     buf_clear(out);
     buf_put(out, line, (size_t)snprintf(line, sizeof line, "HTTP/1.1 %d ", status));
     buf_puts(out, status_text(status));
-    buf_puts(out, "\r\nDate: ");
-    buf_puts(out, server_date(s));
     buf_puts(out, "\r\n");
-    if (type != NULL) {
-        buf_puts(out, "Content-Type: ");
-        buf_puts(out, type);
-        buf_puts(out, "\r\n");
-    }
+    put_date_and_type(rq, out, type);
     put_length(out, form, status, length);
     if (form != BODY_UPGRADE) {
         put_connection(rq, out);
-        buf_puts(out, "X-Content-Type-Options: nosniff\r\n");
-        if (!rq->sets_cache)
-            buf_puts(out, "Cache-Control: no-store\r\n");
+        put_promises(rq, out);
     }
     buf_put(out, buf_data(&rq->extra), rq->extra.len);
     buf_puts(out, "\r\n");
@@ -202,7 +220,10 @@ void request_send_continue(struct http_request *rq)
     if (!rq->expect)
         return;
     rq->expect = false;
-    conn_send(rq->c, &iov, 1);
+    if (rq->h2 != NULL)
+        h2_send_continue(rq->h2);
+    else
+        conn_send(rq->c, &iov, 1);
 }
 
 /* --- whole answers ---------------------------------------------------------------------- */
@@ -217,6 +238,10 @@ void http_reply(struct http_request *rq, int status, const char *type, const voi
     if (c == NULL) { /* the peer has gone and the handler did not care to know */
         request_answered(rq);
         request_release(rq);
+        return;
+    }
+    if (rq->h2 != NULL) {
+        h2_reply(rq, status, type, body, len);
         return;
     }
     head = response_head(rq, status, bare ? NULL : type, BODY_LENGTH, len);

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "transport/conn.h"
 #include "transport/deflate.h"
+#include "transport/h2.h"
 #include "transport/request.h"
 #include "transport/ws_conn.h"
 
@@ -43,11 +44,26 @@ static void server_on_timer(struct timer *t, void *arg)
     while ((e = deadlines_pop(&s->deadlines, now, &kind)) != NULL) {
         struct conn *c = list_entry(e, struct conn, deadline);
 
-        c->proto->on_deadline(c, kind);
+        if (kind >= DEADLINE_STREAM_BODY)
+            h2_on_stream_deadline(e, kind);
+        else
+            c->proto->on_deadline(c, kind);
     }
     next = deadlines_next(&s->deadlines);
     if (next != DEADLINE_NEVER)
         timer_start(t, next > now ? next - now : 0);
+}
+
+void server_set_deadline(struct http_server *s, struct deadline *e, enum deadline_kind kind)
+{
+    uint64_t now = loop_now_ms(s->loop), at;
+
+    if (s->deadlines.length_ms[kind] == 0)
+        kind = DEADLINE_NONE;
+    if (!deadline_set(&s->deadlines, e, kind, now))
+        return;
+    at = s->deadlines.armed_ms;
+    timer_start(s->timer, at > now ? at - now : 0);
 }
 
 static void server_set_lengths(struct http_server *s)
@@ -56,6 +72,8 @@ static void server_set_lengths(struct http_server *s)
 
     d->length_ms[DEADLINE_HEAD] = s->o.head_ms;
     d->length_ms[DEADLINE_BODY] = s->o.body_ms;
+    d->length_ms[DEADLINE_STREAM_BODY] = s->o.body_ms;
+    d->length_ms[DEADLINE_STREAM_STALL] = s->o.stall_ms;
     d->length_ms[DEADLINE_IDLE] = s->o.keepalive_ms;
     d->length_ms[DEADLINE_STALL] = s->o.stall_ms;
     d->length_ms[DEADLINE_PING] = s->o.ping_ms > 0 ? s->o.ping_ms : WS_PING_MS;
@@ -238,7 +256,9 @@ void http_server_cut(struct http_server *s, const char *grant)
     list_for_each (it, tmp, &s->conns) {
         struct conn *c = list_entry(it, struct conn, link);
 
-        if (c->grant != NULL && strcmp(c->grant, grant) == 0)
+        if (c->proto == &h2_proto)
+            h2_cut(c, grant);
+        else if (c->grant != NULL && strcmp(c->grant, grant) == 0)
             conn_end(c);
     }
 }

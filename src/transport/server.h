@@ -79,6 +79,8 @@ void server_update_accept(struct http_server *s);
 /* server.c */
 /* Whoever has last words says them now; the others are ended. */
 void server_cut(struct http_server *s);
+/* DEADLINE_NONE clears. Once the entry's owner is gone it must be cleared. */
+void server_set_deadline(struct http_server *s, struct deadline *e, enum deadline_kind kind);
 void server_conn_gone(struct http_server *s); /* after a connection was taken from the list */
 const char *server_date(struct http_server *s);
 /* NULL: no table is mounted. */

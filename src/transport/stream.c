@@ -11,16 +11,20 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "transport/h2.h"
 #include "transport/request.h"
 
 struct http_stream {
     struct conn *c;
+    struct h2_stream *h2;              /* NULL: HTTP/1.1, and the connection is ours */
     const struct http_stream_ops *ops; /* NULL: the owner has given it up */
     void *arg;
     struct task head_task; /* HEAD: there is nothing to stream */
     bool chunked, head_only;
     bool close;  /* the connection ends with it */
     bool unread; /* the request's body was not read to its end */
+
+    struct buf trailers; /* lines, each with its end */
 
     struct timer *alive; /* NULL: silence needs no sign */
     const char *alive_bytes;
@@ -54,7 +58,19 @@ static void stream_free(struct http_stream *st)
 {
     task_cancel(&st->head_task);
     timer_close(st->alive);
+    buf_fini(&st->trailers);
     free(st);
+}
+
+void stream_on_room(struct http_stream *st)
+{
+    st->ops->on_drain(st->arg);
+}
+
+void stream_on_gone(struct http_stream *st)
+{
+    st->ops->on_gone(st->arg);
+    stream_free(st);
 }
 
 static void stream_on_end(struct conn *c)
@@ -80,6 +96,11 @@ static void stream_finish(struct http_stream *st)
     struct conn *c = st->c;
     bool close = st->close, drain = st->unread || c->in.len > 0;
 
+    if (st->h2 != NULL) {
+        h2_end(st->h2, &st->trailers);
+        stream_free(st);
+        return;
+    }
     stream_free(st);
     conn_become(c, &http_proto, NULL);
     if (close)
@@ -96,9 +117,18 @@ static void stream_on_head_task(void *arg)
     void *owner = st->arg;
 
     if (st->c->ended)
-        return; /* on_end tells the owner */
+        return; /* on_end tells the owner, or the end of the HTTP/2 */
     stream_finish(st);
     ops->on_gone(owner);
+}
+
+static struct http_stream *stream_begun(struct http_stream *st)
+{
+    if (st->head_only) {
+        st->head_task = (struct task){.fn = stream_on_head_task, .arg = st};
+        loop_defer(st->c->server->loop, &st->head_task);
+    }
+    return st;
 }
 
 struct http_stream *http_stream_start(struct http_request *rq, int status, const char *type,
@@ -113,6 +143,11 @@ struct http_stream *http_stream_start(struct http_request *rq, int status, const
     st->ops = ops;
     st->arg = arg;
     st->head_only = rq->parser.method == HTTP_HEAD_M;
+    if (rq->h2 != NULL) {
+        st->h2 = rq->h2;
+        h2_start(rq, status, type, st);
+        return stream_begun(st);
+    }
     st->chunked = rq->parser.http11;
     head = response_head(rq, status, type, st->chunked ? BODY_CHUNKED : BODY_UNTIL_CLOSE, 0);
     st->unread = !rq->body_done;
@@ -122,16 +157,12 @@ struct http_stream *http_stream_start(struct http_request *rq, int status, const
     conn_become(c, &stream_proto, st);
     conn_set_deadline(c, DEADLINE_NONE);
     request_release(rq);
-    if (st->head_only) {
-        st->head_task = (struct task){.fn = stream_on_head_task, .arg = st};
-        loop_defer(c->server->loop, &st->head_task);
-    }
-    return st;
+    return stream_begun(st);
 }
 
 bool http_stream_ready(const struct http_stream *st)
 {
-    return !st->c->blocked && !st->c->ended;
+    return st->h2 != NULL ? h2_ready(st->h2) : !st->c->blocked && !st->c->ended;
 }
 
 void http_stream_write(struct http_stream *st, const struct iovec *iov, int count)
@@ -146,6 +177,12 @@ void http_stream_write(struct http_stream *st, const struct iovec *iov, int coun
         total += iov[i].iov_len;
     if (total == 0 || st->head_only)
         return; /* an empty chunk would be the last */
+    if (st->alive != NULL)
+        st->written_ms = loop_now_ms(st->c->server->loop);
+    if (st->h2 != NULL) {
+        h2_write(st->h2, iov, count);
+        return;
+    }
     if (st->chunked) {
         int len = snprintf(size, sizeof size, "%zx\r\n", total);
 
@@ -155,8 +192,6 @@ void http_stream_write(struct http_stream *st, const struct iovec *iov, int coun
         parts[n++] = iov[i];
     if (st->chunked)
         parts[n++] = (struct iovec){(void *)(uintptr_t) "\r\n", 2};
-    if (st->alive != NULL)
-        st->written_ms = loop_now_ms(st->c->server->loop);
     conn_send(st->c, parts, n);
 }
 
@@ -189,13 +224,31 @@ void http_stream_keep_alive(struct http_stream *st, const char *bytes, uint64_t 
     timer_start(st->alive, ms);
 }
 
-void http_stream_end(struct http_stream *st)
+void http_stream_trailer(struct http_stream *st, const char *name, const char *value)
+{
+    buf_puts(&st->trailers, name);
+    buf_puts(&st->trailers, ": ");
+    buf_puts(&st->trailers, value);
+    buf_puts(&st->trailers, "\r\n");
+}
+
+static void stream_send_end(struct http_stream *st)
 {
     struct iovec last = {(void *)(uintptr_t) "0\r\n\r\n", 5};
 
+    if (st->trailers.len > 0) {
+        conn_cork(st->c, "0\r\n", 3);
+        buf_puts(&st->trailers, "\r\n");
+        last = (struct iovec){buf_data(&st->trailers), st->trailers.len};
+    }
+    conn_send(st->c, &last, 1);
+}
+
+void http_stream_end(struct http_stream *st)
+{
     if (st->chunked && !st->head_only)
-        conn_send(st->c, &last, 1);
-    if (st->c->ended)
+        stream_send_end(st);
+    if (st->c->ended && st->h2 == NULL)
         st->ops = NULL; /* freed with its connection, in silence */
     else
         stream_finish(st);
@@ -203,6 +256,11 @@ void http_stream_end(struct http_stream *st)
 
 void http_stream_abort(struct http_stream *st)
 {
+    if (st->h2 != NULL) {
+        h2_give_up(st->h2);
+        stream_free(st);
+        return;
+    }
     st->ops = NULL;
     conn_end(st->c);
 }

@@ -37,16 +37,18 @@ static const char *tls_reason(void)
     return text != NULL ? text : "unknown reason";
 }
 
-/* HTTP/1.1 is the only protocol spoken. */
+/* HTTP/2 before HTTP/1.1, where it is spoken. */
 static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_len,
                    const unsigned char *in, unsigned in_len, void *arg)
 {
-    static const unsigned char ours[] = "\x08http/1.1";
+    static const unsigned char both[] = "\x02h2\x08http/1.1";
+    const struct tls_context *c = arg;
+    const unsigned skip = c->h2 ? 0 : 3;
     unsigned char *chosen;
 
-    (void)ssl, (void)arg;
-    if (SSL_select_next_proto(&chosen, out_len, ours, sizeof ours - 1, in, in_len) !=
-        OPENSSL_NPN_NEGOTIATED)
+    (void)ssl;
+    if (SSL_select_next_proto(&chosen, out_len, both + skip, (unsigned)sizeof both - 1 - skip, in,
+                              in_len) != OPENSSL_NPN_NEGOTIATED)
         return SSL_TLSEXT_ERR_ALERT_FATAL;
     *out = chosen;
     return SSL_TLSEXT_ERR_OK;
@@ -77,7 +79,7 @@ int tls_context_reload(struct tls_context *c, struct hf_error *err)
                                  SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_IGNORE_UNEXPECTED_EOF);
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                               SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    SSL_CTX_set_alpn_select_cb(ctx, on_alpn, NULL);
+    SSL_CTX_set_alpn_select_cb(ctx, on_alpn, c);
     rc = load_files(ctx, c, err);
     io_count_sync(); /* OpenSSL reads files, its own configuration too, without telling */
     if (rc < 0) {
@@ -101,6 +103,11 @@ struct tls_context *tls_context_new(const char *cert_file, const char *key_file,
         return NULL;
     }
     return c;
+}
+
+void tls_context_offer_h2(struct tls_context *c)
+{
+    c->h2 = true;
 }
 
 void tls_context_free(struct tls_context *c)

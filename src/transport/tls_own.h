@@ -12,6 +12,7 @@
 struct tls_context {
     SSL_CTX *ctx; /* connections hold their own reference: a reload leaves them alone */
     char *cert_file, *key_file;
+    bool h2; /* may be agreed on */
 };
 
 struct tls {

@@ -30,7 +30,7 @@ static const char *from_wire(const struct pb_message *m, const char *bytes, size
 {
     struct hf_error err = {0};
 
-    return shown(e2b_pb_from_wire(m, bytes, len, &err), &err);
+    return shown(pb_from_wire(m, bytes, len, &err), &err);
 }
 
 static const char *from_json(const struct pb_message *m, const char *text)
@@ -120,8 +120,8 @@ TEST(a_list_without_end_is_refused)
 
     for (int i = 0; i <= PB_MANY_MAX; i++)
         buf_put(&inner, "\x12\x00", 2);
-    e2b_pb_put_bytes(&all, 1, buf_data(&inner), inner.len);
-    EXPECT(e2b_pb_from_wire(&e2b_start_request, buf_data(&all), all.len, &err) == NULL);
+    pb_put_bytes(&all, 1, buf_data(&inner), inner.len);
+    EXPECT(pb_from_wire(&e2b_start_request, buf_data(&all), all.len, &err) == NULL);
     EXPECT_INT(err.code, HF_E_bad_value);
     buf_fini(&inner);
     buf_fini(&all);
@@ -171,7 +171,7 @@ TEST(a_list_of_processes_is_written_as_the_original_does)
     json_t *tree = e2b_pb_from_json(&e2b_list_response, v, &err);
     struct buf out = {0};
 
-    e2b_pb_to_wire(&e2b_list_response, tree, &out);
+    pb_to_wire(&e2b_list_response, tree, &out);
     EXPECT_BYTES(buf_data(&out), out.len,
                  "\x0a\x23\x0a\x1b\x0a\x07/bin/sh\x12\x02-c\x12\x01x\x1a\x06\x0a\x01"
                  "A\x12\x01"

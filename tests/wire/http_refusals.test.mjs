@@ -50,7 +50,7 @@ withDaemon('http refusals', {}, (d) => {
                 v,
             );
         }
-        const preface = await refusal('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+        const preface = await refusal('PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n');
         noteCode(JSON.parse(preface.body).code);
         assert.ok([400, 505].includes(preface.status));
     });

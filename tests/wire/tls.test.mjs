@@ -11,6 +11,7 @@ import tls from 'node:tls';
 import { Viewer } from '../lib/client.mjs';
 import { Daemon, releaseBinary, withDaemon } from '../lib/daemon.mjs';
 import { checkBytes, emit, expectedBytes } from '../lib/gen.mjs';
+import { h2ask, h2connect } from '../lib/http2.mjs';
 import { RawConn, requestBytes } from '../lib/raw.mjs';
 import { waitUntil } from '../lib/wait.mjs';
 import { OP, WsRaw, frame } from '../lib/wsraw.mjs';
@@ -63,6 +64,21 @@ withDaemon('tls', { args: tlsArgs }, (d) => {
                 ).on('error', no);
             }),
         );
+    });
+
+    it('HTTP/2 is agreed on with who offers it, HTTP/1.1 with the others', async () => {
+        const s = await h2connect(d);
+        assert.equal(s.alpnProtocol, 'h2');
+        const a = await h2ask(s, d, 'POST', '/v1/processes/run', { json: { command: 'echo', args: ['tls'] } });
+        assert.equal(a.json.stdout, 'tls\n');
+        s.destroy();
+        const chosen = await new Promise((ok, no) => {
+            const c = tls.connect({ port: d.port, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] }, () => {
+                ok(c.alpnProtocol);
+                c.destroy();
+            }).on('error', no);
+        });
+        assert.equal(chosen, 'http/1.1');
     });
 
     it('plain HTTP on the TLS port gets no secrets and no hang', async () => {

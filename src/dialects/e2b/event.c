@@ -117,8 +117,8 @@ static void wire_event(struct buf *out, uint32_t number, const struct buf *messa
 {
     struct buf event = {0};
 
-    e2b_pb_put_bytes(&event, number, buf_data(message), message->len);
-    e2b_pb_put_bytes(out, 1, buf_data(&event), event.len);
+    pb_put_bytes(&event, number, buf_data(message), message->len);
+    pb_put_bytes(out, 1, buf_data(&event), event.len);
     buf_fini(&event);
 }
 
@@ -128,12 +128,12 @@ static void wire_end(struct buf *out, const struct end_text *t)
     int32_t code = t->exit_code;
 
     if (code != 0) /* a signed number in zigzag form */
-        e2b_pb_put_number(&end, END_EXIT_CODE, ((uint32_t)code << 1) ^ (code < 0 ? UINT32_MAX : 0));
+        pb_put_number(&end, END_EXIT_CODE, ((uint32_t)code << 1) ^ (code < 0 ? UINT32_MAX : 0));
     if (t->exited)
-        e2b_pb_put_number(&end, END_EXITED, 1);
-    e2b_pb_put_bytes(&end, END_STATUS, t->status, strlen(t->status));
+        pb_put_number(&end, END_EXITED, 1);
+    pb_put_bytes(&end, END_STATUS, t->status, strlen(t->status));
     if (t->error[0] != '\0')
-        e2b_pb_put_bytes(&end, END_ERROR, t->error, strlen(t->error));
+        pb_put_bytes(&end, END_ERROR, t->error, strlen(t->error));
     wire_event(out, EVENT_END, &end);
     buf_fini(&end);
 }
@@ -142,7 +142,7 @@ static void wire_start(struct buf *out, pid_t pid)
 {
     struct buf start = {0};
 
-    e2b_pb_put_number(&start, 1, (uint32_t)pid);
+    pb_put_number(&start, 1, (uint32_t)pid);
     wire_event(out, EVENT_START, &start);
     buf_fini(&start);
 }
@@ -196,11 +196,11 @@ static bool wire_data(struct buf *out, const struct slice *s)
     size_t n, d, v;
 
     inner[0] = fields[s->stream];
-    n = 1 + e2b_pb_varint(inner + 1, s->len);
+    n = 1 + pb_varint(inner + 1, s->len);
     data[0] = EVENT_DATA << 3 | 2;
-    d = 1 + e2b_pb_varint(data + 1, n + s->len);
+    d = 1 + pb_varint(data + 1, n + s->len);
     event[0] = 1 << 3 | 2;
-    v = 1 + e2b_pb_varint(event + 1, d + n + s->len);
+    v = 1 + pb_varint(event + 1, d + n + s->len);
     e2b_rpc_head(head, 0, v + d + n + s->len);
     buf_put(out, head, sizeof head);
     buf_put(out, event, v);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "dialects/e2b/pb.h"
+#include "dialects/e2b/pb_json.h"
 #include "dialects/e2b/times.h"
 
 static json_t *wrong(const struct pb_field *f, const char *what, struct hf_error *err)

@@ -172,7 +172,7 @@ void e2b_rpc_reply(struct http_request *rq, const struct pb_message *m, enum rpc
         e2b_rpc_fail(rq, "internal", "the answer cannot be written as protobuf");
         return;
     }
-    e2b_pb_to_wire(m, tree, &wire);
+    pb_to_wire(m, tree, &wire);
     http_reply(rq, 200, unary_type(codec), buf_data(&wire), wire.len);
     buf_fini(&wire);
 }
@@ -215,7 +215,7 @@ json_t *e2b_rpc_decode(const struct pb_message *m, enum rpc_codec codec, const v
     json_auto_t *text = NULL;
 
     if (codec == RPC_PROTO)
-        return e2b_pb_from_wire(m, bytes, len, err);
+        return pb_from_wire(m, bytes, len, err);
     text = json_parse(bytes, len, err);
     return text == NULL ? NULL : e2b_pb_from_json(m, text, err);
 }

@@ -5,7 +5,7 @@
 #ifndef HF_DIALECTS_E2B_SCHEMA_H
 #define HF_DIALECTS_E2B_SCHEMA_H
 
-#include "dialects/e2b/pb.h"
+#include "dialects/e2b/pb_json.h"
 
 extern const struct pb_message e2b_empty;
 extern const struct pb_message e2b_start_request;

@@ -19,11 +19,12 @@ import { waitUntil } from '../../lib/wait.mjs';
 import * as vercel from '../vercel/client.mjs';
 import { spritesOf, watched } from '../fly/client.mjs';
 import * as kube from '../kubernetes/client.mjs';
+import { OPTIONS, Terminals } from '../gitpod/client.mjs';
 
-withDaemon('one process, every protocol', { fdBaseline: false }, (d) => {
+withDaemon('one process, every protocol', { ...OPTIONS, fdBaseline: false }, (d) => {
     after(() => http.globalAgent.destroy());
 
-    it('E2B starts it, execd, OpenCode, Kubernetes and Docker watch and type, Hyperbrowser, Daytona and Fly size it, sandbox-agent ends it', async () => {
+    it('E2B starts it, execd, OpenCode, Kubernetes, Docker and Gitpod watch and type, Hyperbrowser, Daytona and Fly size it, sandbox-agent ends it', async () => {
         const events = new SseReader(await d.open('GET', '/v1/events'));
 
         // A terminal by E2B's SDK: it answers with a pid, which is the engine's.
@@ -107,6 +108,16 @@ withDaemon('one process, every protocol', { fdBaseline: false }, (d) => {
         typing.write('echo from-docker\r');
         await typist.sees('from-docker');
         typing.destroy();
+
+        // Gitpod's listens by gRPC, from the start, and types.
+        const gitpod = new Terminals(d);
+        const heard = gitpod.listen(p.id);
+        await heard.sees('size 33 111');
+        await gitpod.write(p.id, 'echo from-"gitpod"\r');
+        await typist.sees('from-gitpod');
+        await heard.sees('from-gitpod\r\n');
+        heard.call.cancel();
+        gitpod.close();
 
         // And sandbox-agent's ends it, for all.
         const agent = await SandboxAgent.connect({ baseUrl: `${d.url}/dialects/sandbox-agent`, token: d.token });

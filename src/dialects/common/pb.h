@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pb.h - messages by table: protobuf's wire format and its JSON form, as one tree
+ * pb.h - messages by table: protobuf's wire format as a tree
  *
- * A message is a list of fields. Both decoders give the same tree: only known
- * fields, absent ones left out, enums as numbers, bytes as they are (a JSON string
- * may hold any bytes here). So a handler reads a request without knowing how it
- * was sent. A Timestamp is an object of seconds and nanos. Messages do not nest in themselves,
+ * A message is a list of fields. Every decoder gives the same tree (e2b has one for the JSON
+ * form): only known fields, absent ones left out, enums as numbers, bytes as they are (a JSON
+ * string may hold any bytes here). So a handler reads a request without knowing how it was sent. A Timestamp is an object of seconds and nanos. Messages do not nest in themselves,
  * which bounds the depth; repeated fields of requests are bounded by PB_MANY_MAX. Pure: bytes in, a tree out.
  * Layer: dialects.
  */
-#ifndef HF_DIALECTS_E2B_PB_H
-#define HF_DIALECTS_E2B_PB_H
+#ifndef HF_DIALECTS_COMMON_PB_H
+#define HF_DIALECTS_COMMON_PB_H
 
 #include "base/json.h"
 
@@ -42,16 +41,15 @@ struct pb_message {
 };
 
 /* NULL: err says what is wrong. The caller owns the tree. */
-json_t *e2b_pb_from_wire(const struct pb_message *m, const void *bytes, size_t len,
-                         struct hf_error *err);
-json_t *e2b_pb_from_json(const struct pb_message *m, const json_t *value, struct hf_error *err);
+json_t *pb_from_wire(const struct pb_message *m, const void *bytes, size_t len,
+                     struct hf_error *err);
 /* `tree` is one that a decoder gave. */
-void e2b_pb_to_wire(const struct pb_message *m, const json_t *tree, struct buf *out);
+void pb_to_wire(const struct pb_message *m, const json_t *tree, struct buf *out);
 
 /* Parts of the wire format, for what is written by hand. */
-size_t e2b_pb_varint(char *out, uint64_t v); /* at most 10 bytes; how many */
-void e2b_pb_put_varint(struct buf *out, uint64_t v);
-void e2b_pb_put_bytes(struct buf *out, uint32_t number, const void *bytes, size_t len);
-void e2b_pb_put_number(struct buf *out, uint32_t number, uint64_t v);
+size_t pb_varint(char *out, uint64_t v); /* at most 10 bytes; how many */
+void pb_put_varint(struct buf *out, uint64_t v);
+void pb_put_bytes(struct buf *out, uint32_t number, const void *bytes, size_t len);
+void pb_put_number(struct buf *out, uint32_t number, uint64_t v);
 
 #endif

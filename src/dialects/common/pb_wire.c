@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "dialects/e2b/pb.h"
+#include "dialects/common/pb.h"
 
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
 
@@ -204,8 +204,8 @@ static int wire_message(const struct pb_message *m, struct cursor c, json_t *int
     return rc;
 }
 
-json_t *e2b_pb_from_wire(const struct pb_message *m, const void *bytes, size_t len,
-                         struct hf_error *err)
+json_t *pb_from_wire(const struct pb_message *m, const void *bytes, size_t len,
+                     struct hf_error *err)
 {
     struct cursor c = {bytes, (const uint8_t *)bytes + len};
     json_t *tree = json_object();
@@ -219,7 +219,7 @@ json_t *e2b_pb_from_wire(const struct pb_message *m, const void *bytes, size_t l
 
 /* --- out ----------------------------------------------------------------------- */
 
-size_t e2b_pb_varint(char *out, uint64_t v)
+size_t pb_varint(char *out, uint64_t v)
 {
     size_t n = 0;
 
@@ -229,23 +229,23 @@ size_t e2b_pb_varint(char *out, uint64_t v)
     return n;
 }
 
-void e2b_pb_put_varint(struct buf *out, uint64_t v)
+void pb_put_varint(struct buf *out, uint64_t v)
 {
     char text[10];
 
-    buf_put(out, text, e2b_pb_varint(text, v));
+    buf_put(out, text, pb_varint(text, v));
 }
 
-void e2b_pb_put_number(struct buf *out, uint32_t number, uint64_t v)
+void pb_put_number(struct buf *out, uint32_t number, uint64_t v)
 {
-    e2b_pb_put_varint(out, (uint64_t)number << 3 | WIRE_VARINT);
-    e2b_pb_put_varint(out, v);
+    pb_put_varint(out, (uint64_t)number << 3 | WIRE_VARINT);
+    pb_put_varint(out, v);
 }
 
-void e2b_pb_put_bytes(struct buf *out, uint32_t number, const void *bytes, size_t len)
+void pb_put_bytes(struct buf *out, uint32_t number, const void *bytes, size_t len)
 {
-    e2b_pb_put_varint(out, (uint64_t)number << 3 | WIRE_BYTES);
-    e2b_pb_put_varint(out, len);
+    pb_put_varint(out, (uint64_t)number << 3 | WIRE_BYTES);
+    pb_put_varint(out, len);
     buf_put(out, bytes, len);
 }
 
@@ -257,9 +257,9 @@ static void put_map(const struct pb_field *f, json_t *map, struct buf *out)
     json_object_foreach (map, key, value) {
         struct buf entry = {0};
 
-        e2b_pb_put_bytes(&entry, 1, key, strlen(key));
-        e2b_pb_put_bytes(&entry, 2, json_string_value(value), json_string_length(value));
-        e2b_pb_put_bytes(out, f->number, buf_data(&entry), entry.len);
+        pb_put_bytes(&entry, 1, key, strlen(key));
+        pb_put_bytes(&entry, 2, json_string_value(value), json_string_length(value));
+        pb_put_bytes(out, f->number, buf_data(&entry), entry.len);
         buf_fini(&entry);
     }
 }
@@ -270,21 +270,19 @@ static void put_value(const struct pb_field *f, const json_t *v, struct buf *out
 
     switch (f->kind) {
     case PB_TEXT:
-    case PB_BYTES:
-        e2b_pb_put_bytes(out, f->number, json_string_value(v), json_string_length(v));
-        break;
+    case PB_BYTES: pb_put_bytes(out, f->number, json_string_value(v), json_string_length(v)); break;
     case PB_MESSAGE:
     case PB_TIME:
-        e2b_pb_to_wire(f->message, v, &inner);
-        e2b_pb_put_bytes(out, f->number, buf_data(&inner), inner.len);
+        pb_to_wire(f->message, v, &inner);
+        pb_put_bytes(out, f->number, buf_data(&inner), inner.len);
         buf_fini(&inner);
         break;
-    case PB_BOOL: e2b_pb_put_number(out, f->number, json_is_true(v)); break;
-    default: e2b_pb_put_number(out, f->number, (uint64_t)json_integer_value(v)); break;
+    case PB_BOOL: pb_put_number(out, f->number, json_is_true(v)); break;
+    default: pb_put_number(out, f->number, (uint64_t)json_integer_value(v)); break;
     }
 }
 
-void e2b_pb_to_wire(const struct pb_message *m, const json_t *tree, struct buf *out)
+void pb_to_wire(const struct pb_message *m, const json_t *tree, struct buf *out)
 {
     for (size_t i = 0; i < m->count; i++) {
         const struct pb_field *f = &m->fields[i];

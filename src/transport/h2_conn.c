@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * h2_conn.c - HTTP/2 on a connection: frames in, frames out, time-outs, the end
+ *
+ * Bytes go into nghttp2 as they come, and its callbacks step the streams. All that leaves does so
+ * from the task at the end of the turn: it gives bodies to their readers, tells owners what has
+ * become of their streams, then fetches frames while the socket has room. A connection whose
+ * session wants neither to read nor to write is over. Layer: transport.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "transport/h2_own.h"
+
+bool h2_is_preface(const char *bytes, size_t len)
+{
+    return memcmp(bytes, NGHTTP2_CLIENT_MAGIC, len < H2_PREFACE_BYTES ? len : H2_PREFACE_BYTES) ==
+           0;
+}
+
+void h2_wake(struct h2 *h2)
+{
+    loop_defer(h2->c->server->loop, &h2->task);
+}
+
+/* --- what nghttp2 tells ------------------------------------------------------------------- */
+
+static int on_begin_headers(nghttp2_session *ng, const nghttp2_frame *frame, void *arg)
+{
+    struct h2 *h2 = arg;
+    struct h2_stream *s;
+
+    if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
+        return 0; /* trailers: nobody asks for them */
+    s = h2_stream_new(h2, frame->hd.stream_id);
+    h2->head_of = s;
+    nghttp2_session_set_stream_user_data(ng, s->id, s);
+    return 0;
+}
+
+/* The stream whose request head this frame is. */
+static struct h2_stream *head_stream(nghttp2_session *ng, const nghttp2_frame *frame)
+{
+    if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
+        return NULL;
+    return nghttp2_session_get_stream_user_data(ng, frame->hd.stream_id);
+}
+
+static int on_header(nghttp2_session *ng, const nghttp2_frame *frame, const uint8_t *name,
+                     size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,
+                     void *arg)
+{
+    struct h2_stream *s = head_stream(ng, frame);
+
+    (void)flags, (void)arg;
+    if (s != NULL && s->rq != NULL)
+        h2_head_field(&s->rq->parser, (const char *)name, name_len, (const char *)value, value_len);
+    return 0;
+}
+
+static int on_bad_header(nghttp2_session *ng, const nghttp2_frame *frame, const uint8_t *name,
+                         size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,
+                         void *arg)
+{
+    struct h2_stream *s = head_stream(ng, frame);
+
+    (void)name, (void)name_len, (void)value, (void)value_len, (void)flags, (void)arg;
+    if (s != NULL && s->rq != NULL)
+        h2_head_refuse(&s->rq->parser);
+    return 0;
+}
+
+static void on_frame_of_stream(struct h2_stream *s, const nghttp2_frame *frame)
+{
+    bool last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+
+    if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
+        h2_stream_on_head(s, last);
+    else if (last)
+        h2_stream_on_last(s);
+}
+
+static int on_frame(nghttp2_session *ng, const nghttp2_frame *frame, void *arg)
+{
+    struct h2 *h2 = arg;
+    struct h2_stream *s;
+
+    if (frame->hd.type == NGHTTP2_SETTINGS)
+        h2->greeted = true;
+    if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)
+        return 0;
+    s = nghttp2_session_get_stream_user_data(ng, frame->hd.stream_id);
+    if (s != NULL && !s->is_reset)
+        on_frame_of_stream(s, frame);
+    return 0;
+}
+
+static int on_data(nghttp2_session *ng, uint8_t flags, int32_t id, const uint8_t *bytes, size_t len,
+                   void *arg)
+{
+    struct h2_stream *s = nghttp2_session_get_stream_user_data(ng, id);
+
+    (void)flags, (void)arg;
+    nghttp2_session_consume_connection(ng, len);
+    if (s != NULL)
+        h2_stream_on_data(s, (const char *)bytes, len);
+    return 0;
+}
+
+/* An answer that did not wait for the whole request: the rest of that is not wanted. */
+static int on_frame_sent(nghttp2_session *ng, const nghttp2_frame *frame, void *arg)
+{
+    struct h2_stream *s;
+
+    (void)arg;
+    if ((frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) ||
+        !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
+        return 0;
+    s = nghttp2_session_get_stream_user_data(ng, frame->hd.stream_id);
+    if (s != NULL && !s->got_all && !s->is_reset)
+        nghttp2_submit_rst_stream(ng, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_NO_ERROR);
+    return 0;
+}
+
+static int on_stream_close(nghttp2_session *ng, int32_t id, uint32_t code, void *arg)
+{
+    struct h2_stream *s = nghttp2_session_get_stream_user_data(ng, id);
+
+    (void)code, (void)arg;
+    if (s != NULL) {
+        h2_stream_tell_gone(s);
+        h2_stream_free(s);
+    }
+    return 0;
+}
+
+/* --- the session ---------------------------------------------------------------------------- */
+
+static nghttp2_session_callbacks *new_callbacks(void)
+{
+    nghttp2_session_callbacks *cb = NULL;
+
+    if (nghttp2_session_callbacks_new(&cb) < 0)
+        return NULL;
+    nghttp2_session_callbacks_set_on_begin_headers_callback(cb, on_begin_headers);
+    nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
+    nghttp2_session_callbacks_set_on_invalid_header_callback(cb, on_bad_header);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data);
+    nghttp2_session_callbacks_set_on_frame_send_callback(cb, on_frame_sent);
+    nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_stream_close);
+    return cb;
+}
+
+static nghttp2_option *new_option(void)
+{
+    nghttp2_option *o = NULL;
+
+    if (nghttp2_option_new(&o) < 0)
+        return NULL;
+    nghttp2_option_set_no_auto_window_update(o, 1);
+    nghttp2_option_set_no_closed_streams(o, 1);
+    nghttp2_option_set_max_outbound_ack(o, LIMIT_H2_ACKS);
+    nghttp2_option_set_stream_reset_rate_limit(o, LIMIT_H2_RESETS, LIMIT_H2_RESETS_PER_S);
+    return o;
+}
+
+/* NULL: no memory. */
+static nghttp2_session *new_session(struct h2 *h2)
+{
+    nghttp2_session_callbacks *cb = new_callbacks();
+    nghttp2_option *o = new_option();
+    nghttp2_session *ng = NULL;
+
+    if (cb != NULL && o != NULL && nghttp2_session_server_new2(&ng, cb, h2, o) < 0)
+        ng = NULL;
+    nghttp2_session_callbacks_del(cb);
+    nghttp2_option_del(o);
+    return ng;
+}
+
+static void greet(struct h2 *h2)
+{
+    const nghttp2_settings_entry ours[] = {
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, LIMIT_H2_STREAMS},
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, LIMIT_H2_STREAM_WINDOW_BYTES},
+        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, (uint32_t)h2->c->server->o.header_bytes},
+        {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
+    };
+
+    if (nghttp2_submit_settings(h2->ng, NGHTTP2_FLAG_NONE, ours, sizeof ours / sizeof *ours) < 0 ||
+        nghttp2_session_set_local_window_size(h2->ng, NGHTTP2_FLAG_NONE, 0, LIMIT_H2_WINDOW_BYTES) <
+            0)
+        conn_end(h2->c);
+}
+
+static void h2_free(struct h2 *h2)
+{
+    struct list *it, *tmp;
+
+    task_cancel(&h2->task);
+    list_for_each (it, tmp, &h2->streams)
+        h2_stream_tell_gone(list_entry(it, struct h2_stream, link));
+    while (!list_is_empty(&h2->streams))
+        h2_stream_free(list_entry(h2->streams.next, struct h2_stream, link));
+    task_cancel(&h2->task); /* last words may have woken it */
+    nghttp2_session_del(h2->ng);
+    free(h2);
+}
+
+/* --- the end of a turn ------------------------------------------------------------------------ */
+
+/* Somebody who may pause for as long as it likes. */
+static bool has_viewer(const struct h2 *h2)
+{
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &h2->streams) {
+        if (list_entry(it, struct h2_stream, link)->st != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* Head and stall are timed as a whole, silence since the last step. */
+static void update_deadline(struct h2 *h2)
+{
+    struct conn *c = h2->c;
+    enum deadline_kind kind = DEADLINE_NONE;
+
+    if (!h2->greeted || h2->head_of != NULL)
+        kind = DEADLINE_HEAD;
+    else if (c->blocked && !has_viewer(h2))
+        kind = DEADLINE_STALL;
+    else if (list_is_empty(&h2->streams))
+        kind = DEADLINE_IDLE;
+    if (kind != c->deadline.kind || kind == DEADLINE_IDLE)
+        conn_set_deadline(c, kind);
+}
+
+static void turn_streams(struct h2 *h2)
+{
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &h2->streams)
+        h2_stream_on_turn(list_entry(it, struct h2_stream, link));
+}
+
+/* Frames, while there are any and the socket has room, many in one call. */
+static void pump(struct h2 *h2)
+{
+    struct conn *c = h2->c;
+    const uint8_t *bytes;
+    ssize_t n = 1;
+
+    while (!c->ended && !c->blocked && n > 0) {
+        n = nghttp2_session_mem_send(h2->ng, &bytes);
+        if (n > 0)
+            conn_cork(c, bytes, (size_t)n);
+        if (n <= 0 || c->out.len >= LIMIT_H2_OUT_BYTES)
+            conn_flush(c);
+    }
+    if (n < 0)
+        conn_end(c);
+}
+
+static void finish(struct h2 *h2)
+{
+    struct conn *c = h2->c;
+
+    h2_free(h2);
+    conn_finish(c, true);
+}
+
+static bool is_over(const struct h2 *h2)
+{
+    return !nghttp2_session_want_read(h2->ng) && !nghttp2_session_want_write(h2->ng);
+}
+
+static void on_task(void *arg)
+{
+    struct h2 *h2 = arg;
+
+    if (h2->c->ended)
+        return;
+    turn_streams(h2);
+    pump(h2);
+    if (h2->c->ended)
+        return;
+    if (h2->broken || is_over(h2))
+        finish(h2);
+    else
+        update_deadline(h2);
+}
+
+/* --- the connection ------------------------------------------------------------------------------ */
+
+/* What waits to be sent is bounded, frame by frame: a peer that takes nothing may not ask on. */
+static bool is_overfull(const struct h2 *h2)
+{
+    return h2->c->blocked && nghttp2_session_get_outbound_queue_size(h2->ng) > LIMIT_H2_QUEUE;
+}
+
+static size_t on_bytes(struct conn *c, char *bytes, size_t len)
+{
+    struct h2 *h2 = c->owner;
+
+    if (len == 0 || h2->broken)
+        return len;
+    if (nghttp2_session_mem_recv(h2->ng, (const uint8_t *)bytes, len) < 0) {
+        h2->broken = true; /* a flood, or no memory: nothing after it can be read */
+        nghttp2_session_terminate_session(h2->ng, NGHTTP2_ENHANCE_YOUR_CALM);
+    } else if (is_overfull(h2)) {
+        log_info("peer %s takes nothing and is cut", c->peer);
+        conn_end(c);
+    }
+    if (!c->ended)
+        h2_wake(h2);
+    return len;
+}
+
+static void on_eof(struct conn *c)
+{
+    conn_end(c);
+}
+
+static void on_drain(struct conn *c)
+{
+    h2_wake(c->owner);
+}
+
+static void on_deadline(struct conn *c, enum deadline_kind kind)
+{
+    struct h2 *h2 = c->owner;
+
+    if (kind == DEADLINE_IDLE) {
+        nghttp2_session_terminate_session(h2->ng, NGHTTP2_NO_ERROR);
+        h2_wake(h2);
+    } else {
+        conn_end(c);
+    }
+}
+
+static void on_end(struct conn *c)
+{
+    h2_free(c->owner);
+}
+
+/* The streams that are open go on, new ones are not taken, and then it is over. */
+static void leave(struct h2 *h2)
+{
+    nghttp2_submit_goaway(h2->ng, NGHTTP2_FLAG_NONE,
+                          nghttp2_session_get_last_proc_stream_id(h2->ng), NGHTTP2_NO_ERROR, NULL,
+                          0);
+    h2_wake(h2);
+}
+
+static void on_leave(struct conn *c)
+{
+    leave(c->owner);
+}
+
+const struct conn_proto h2_proto = {
+    .on_bytes = on_bytes,
+    .on_eof = on_eof,
+    .on_drain = on_drain,
+    .on_deadline = on_deadline,
+    .on_end = on_end,
+    .on_leave = on_leave,
+};
+
+void h2_begin(struct conn *c)
+{
+    struct h2 *h2 = hf_xalloc(sizeof *h2);
+
+    h2->c = c;
+    h2->task = (struct task){.fn = on_task, .arg = h2};
+    list_init(&h2->streams);
+    h2->ng = new_session(h2);
+    conn_become(c, &h2_proto, h2);
+    if (h2->ng == NULL) {
+        conn_end(c);
+        return;
+    }
+    conn_set_deadline(c, DEADLINE_HEAD);
+    greet(h2);
+    if (c->server->draining || c->over_limit)
+        leave(h2);
+    h2_wake(h2);
+}
+
+/* --- for the others ------------------------------------------------------------------------------- */
+
+void h2_on_stream_deadline(struct deadline *e, enum deadline_kind kind)
+{
+    struct h2_stream *s = list_entry(e, struct h2_stream, deadline);
+
+    h2_stream_on_late(s, kind);
+}
+
+void h2_cut(struct conn *c, const char *grant)
+{
+    const struct h2 *h2 = c->owner;
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &h2->streams) {
+        struct h2_stream *s = list_entry(it, struct h2_stream, link);
+
+        if (s->grant != NULL && strcmp(s->grant, grant) == 0)
+            h2_reset(s);
+    }
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * h2_own.h - what the files of HTTP/2 share
+ *
+ * The connection (struct h2) owns its streams. A stream lives from its first header to the end of
+ * both directions, or a reset. It has a request until that is answered, then perhaps a struct
+ * http_stream, and in the end only bytes that the peer has not taken yet.
+ *
+ * Whoever owns a request or an answer is never told of its end from inside a call of its own:
+ * h2_reset() only marks the stream, and the connection's task tells. Layer: transport.
+ */
+#ifndef HF_TRANSPORT_H2_OWN_H
+#define HF_TRANSPORT_H2_OWN_H
+
+#include <nghttp2/nghttp2.h>
+
+#include "transport/h2.h"
+
+struct h2 {
+    struct conn *c;
+    nghttp2_session *ng;
+    struct list streams;
+    struct task task;                /* feeds, tells and sends what this turn has brought */
+    const struct h2_stream *head_of; /* whose header block is not complete; NULL */
+    bool greeted;                    /* the peer's settings have come */
+    bool broken;                     /* says its last words and ends */
+};
+
+struct h2_stream {
+    struct list link;
+    struct h2 *h2;
+    struct http_request *rq; /* NULL: answered */
+    struct http_stream *st;  /* NULL: none, or its owner is done with it */
+    char *grant;             /* of the link it came by; NULL */
+    struct buf in;           /* body that was not taken; at most the stream's window */
+    struct buf out;          /* of the answer, not sent */
+    struct buf trailers;
+    size_t behind; /* put into `out` since it is full */
+    struct deadline deadline;
+    int32_t id;
+    bool got_all;  /* the peer sends no more on it */
+    bool full;     /* whoever writes has to wait */
+    bool has_room; /* and now it has: to be told */
+    bool whole;    /* all of the answer is in `out` */
+    bool is_reset;
+};
+
+/* h2_conn.c */
+void h2_wake(struct h2 *h2); /* the task, at the end of this turn */
+
+/* h2_stream.c */
+struct h2_stream *h2_stream_new(struct h2 *h2, int32_t id);
+void h2_stream_free(struct h2_stream *s); /* silently */
+void h2_stream_tell_gone(struct h2_stream *s);
+void h2_stream_on_head(struct h2_stream *s, bool last);
+void h2_stream_on_data(struct h2_stream *s, const char *bytes, size_t len);
+void h2_stream_on_last(struct h2_stream *s);
+void h2_stream_on_turn(struct h2_stream *s); /* feeds its reader, tells its owner */
+void h2_stream_set_deadline(struct h2_stream *s);
+void h2_stream_on_late(struct h2_stream *s, enum deadline_kind kind);
+
+/* h2_head.c: pure */
+/* One field of a request's head; what is wrong with it is noted in p. */
+void h2_head_field(struct http1 *p, const char *name, size_t name_len, const char *value,
+                   size_t value_len);
+void h2_head_refuse(struct http1 *p); /* a field was malformed */
+void h2_head_finish(struct http1 *p, bool last);
+/* "Name: value\r\n" lines, in place: names in lower case, without those of the connection. */
+struct h2_fields {
+    nghttp2_nv *list; /* hf_xalloc()ed */
+    size_t count;
+};
+void h2_fields_init(struct h2_fields *f, const char *status, struct buf *lines);
+void h2_fields_fini(struct h2_fields *f);
+
+#endif
