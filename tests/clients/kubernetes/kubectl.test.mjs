@@ -21,7 +21,8 @@ const options = {
 
 withDaemon('kubernetes: kubectl', options, (d) => {
     const own = () => waitUntil(() => /kubernetes listening on (\S+)/.exec(d.stdout + d.stderr)?.[1], 'the own listener');
-    const places = { 'a listener of its own': own, 'a path in the server': async () => d.url + PREFIX };
+    const prefixed = async () => d.url + PREFIX;
+    const places = { 'a listener of its own': own, 'a path in the server': prefixed };
     const client = async (wire = WIRES[0], server = own) => new Kubectl(d, { server: await server(), env: wire.env });
     const running = async () => (await d.list('?status=running'))[0];
 
@@ -41,13 +42,13 @@ withDaemon('kubernetes: kubectl', options, (d) => {
 
         it(`exec by ${wire.name}: 3 MB through cat are the same bytes`, async () => {
             const bytes = crypto.randomBytes(3000000);
-            const r = await (await client(wire)).run(['exec', '-i', 'sandbox', '--', 'cat'], bytes);
+            const r = await (await client(wire, prefixed)).run(['exec', '-i', 'sandbox', '--', 'cat'], bytes);
             assert.equal(r.code, 0, r.err);
             assert.ok(r.out.equals(bytes), `${r.out.length} bytes`);
         });
 
         it(`exec by ${wire.name}: a terminal has the right size at once and after a change; Ctrl-C; the exit code`, async () => {
-            const k = await client(wire);
+            const k = await client(wire, prefixed);
             const pty = new Pty('kubectl', [...k.args, 'exec', '-it', 'sandbox', '--', 'sh'], { rows: 31, cols: 97, env: k.env });
             pty.type("PS1='> '; stty size\r");
             await pty.shows('31 97');
