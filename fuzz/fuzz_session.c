@@ -73,6 +73,19 @@ static void try_encode(const char *text, size_t len)
     buf_fini(&out);
 }
 
+/* One line that ends with a dot, so that no end of it is a number; nothing in it but ASCII. */
+static void try_typing(const char *text, size_t len)
+{
+    struct buf out = {0};
+
+    session_script_encode_typing(&out, text, len);
+    check(out.len >= 3 && out.len <= len * SESSION_TYPE_FACTOR + 3);
+    check(memcmp(buf_data(&out) + out.len - 2, ".\n", 2) == 0);
+    for (size_t i = 0; i + 1 < out.len; i++)
+        check(buf_data(&out)[i] >= ' ' && buf_data(&out)[i] < 0x7f);
+    buf_fini(&out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *text = size > 0 ? (const char *)data : "";
@@ -80,5 +93,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_report(text, size);
     try_markdown(text, size);
     try_encode(text, size);
+    try_typing(text, size);
     return 0;
 }

@@ -4,7 +4,6 @@
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import * as now from 'daytona-sdk';
-import * as before199 from 'daytona-sdk-196';
 import { afterEach } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 
@@ -12,9 +11,6 @@ export const BASE = '/dialects/daytona';
 
 /** The root of the dialect's own listener. */
 export const ownListener = (d) => /daytona listening on (\S+)/.exec(d.stdout + d.stderr)[1];
-
-/** By version: since 0.199 a PTY is made and connected to in one call. */
-export const SDKS = { '0.218.0': now, '0.196.0': before199 };
 
 /** Makes clients of a daemon; what they keep open is closed after each test. */
 export function clientsOf(d, sdk = now) {

@@ -26,7 +26,7 @@ async function everything(p) {
     await refused(p.getSession('all'), 'DaytonaProcessNotFoundError', /all/);
 }
 
-withDaemon('daytona: sandbox', { listen: ['127.0.0.1:0'], args: ['--dialect', 'daytona=127.0.0.1:0'] }, (d) => {
+withDaemon('daytona: sandbox', { gateway: false, listen: ['127.0.0.1:0'], args: ['--dialect', 'daytona=127.0.0.1:0'] }, (d) => {
     const client = clientsOf(d);
 
     it('get, create, list and the address of the toolbox', async () => {
