@@ -187,6 +187,7 @@
 #define LIMIT_DOCKER_NOTE_ITEM_BYTES (8 * 1024)
 #define LIMIT_DOCKER_FILTER_VALUES 64 /* of one filter of a list */
 #define LIMIT_DOCKER_TOP 4096         /* processes in one answer */
+#define DOCKER_SIZE_MS 200            /* an old client's size is waited for before the start */
 #define DOCKER_STOP_MS 10000          /* between TERM and KILL, unless told otherwise */
 
 /* --- gitpod --- */

@@ -124,6 +124,7 @@ static void size_created(struct http_request *rq, struct created *c, int64_t row
     json_object_set_new(c->config, "cols", json_integer(cols));
     c->rows = rows;
     c->cols = cols;
+    launch_sized(c);
     docker_empty(rq, 200);
 }
 

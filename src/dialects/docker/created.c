@@ -48,6 +48,7 @@ static void created_drop(struct created *c)
         dk->execs--;
     else
         dk->containers--;
+    timer_close(c->hold);
     json_decref(c->config);
     free(c);
 }

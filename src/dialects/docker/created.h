@@ -25,6 +25,7 @@ struct created {
     char error[400];
     int64_t created_ms;
     int64_t rows, cols; /* asked for while it was being started; 0: not */
+    struct timer *hold; /* its start waits for the size of its terminal; NULL: it does not */
     struct list streams, waits;
     size_t stream_count;
 };

@@ -109,6 +109,9 @@ static void exec_run(struct http_request *rq, struct created *c, const struct do
         launch_begin(c, rq, 200);
     else if (open_stream(rq, c, start, &err) < 0)
         docker_error(rq, &err);
+    else if (docker_minor(rq) < 42 && docker_flag(c->config, "tty") &&
+             docker_int(c->config, "rows") == 0)
+        launch_hold(c);
     else
         launch_begin(c, NULL, 0);
 }

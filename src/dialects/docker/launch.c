@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/docker/box.h"
 #include "dialects/docker/stream.h"
@@ -104,4 +105,26 @@ void launch_begin(struct created *c, struct http_request *rq, int status)
     if (engine_spawn(dk->engine, &s.spec, launch_on_spawned, l, &err) < 0)
         launch_on_spawned(l, NULL, &err);
     docker_spec_fini(&s);
+}
+
+void launch_sized(struct created *c)
+{
+    if (c->hold == NULL)
+        return;
+    timer_close(c->hold);
+    c->hold = NULL;
+    launch_begin(c, NULL, 0);
+}
+
+static void launch_on_held(struct timer *t, void *arg)
+{
+    (void)t;
+    launch_sized(arg);
+}
+
+void launch_hold(struct created *c)
+{
+    c->state = CREATED_STARTING;
+    c->hold = timer_new(c->docker->loop, launch_on_held, c);
+    timer_start(c->hold, DOCKER_SIZE_MS);
 }

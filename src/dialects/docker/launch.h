@@ -13,6 +13,11 @@
  */
 void launch_begin(struct created *c, struct http_request *rq, int status);
 
+/* Clients of before API 1.42 tell the size of their terminal after the start only, at once: the program
+ * is to find it, so it is waited for, for DOCKER_SIZE_MS. */
+void launch_hold(struct created *c);
+void launch_sized(struct created *c); /* here it is; nothing if it was not waited for */
+
 /* auto_remove.c: it is forgotten when it has exited, as --rm asks; by the next worker too. */
 void auto_remove(struct docker *dk, struct process *p);
 void auto_remove_all(struct docker *dk);

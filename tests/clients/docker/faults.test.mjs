@@ -260,10 +260,13 @@ withDaemon('docker: faults', {}, (d) => {
         assert.equal((await ask('POST', '/containers/kept/start')).status, 204);
         assert.deepEqual((await ask('POST', '/containers/kept/wait')).json, { StatusCode: 2 });
         const end = await hijack('', { path: '/containers/rm/attach?stream=1&stdin=1&stdout=1' });
-        const removed = ask('POST', '/containers/rm/wait?condition=removed', { agent: false });
+        const removed = await RawConn.connect(d);
+        removed.send(requestBytes(d, `POST ${BASE}/containers/rm/wait?condition=removed`));
+        assert.match((await removed.readUntil('\r\n\r\n')).toString(), /^HTTP\/1\.1 200 /); // before there is anything to tell
         end.c.half();
         await end.c.rest();
-        assert.deepEqual((await removed).json, { StatusCode: 0 });
+        assert.deepEqual(JSON.parse(await removed.chunks()), { StatusCode: 0 });
+        removed.destroy();
         assert.equal((await ask('GET', '/containers/rm/json')).status, 404);
     });
 
