@@ -17,14 +17,8 @@
 
 /* In the order in which /v1/info names them. */
 const struct dialect *const dialects_all[] = {
-    &sandbox_agent_dialect,
-    &hyperbrowser_dialect,
-    &opencode_dialect,
-    &e2b_dialect,
-    &opensandbox_dialect,
-    &cloudflare_dialect,
-    &gitpod_dialect,
-    NULL,
+    &sandbox_agent_dialect, &hyperbrowser_dialect, &opencode_dialect, &e2b_dialect,
+    &opensandbox_dialect,   &cloudflare_dialect,   &gitpod_dialect,   NULL,
 };
 
 struct dialects {
