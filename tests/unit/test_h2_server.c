@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_h2_server.c - HTTP/2 over a real loopback socket, frame by frame: answers, trailers,
+ * streams that stall, peers that go
+ */
+#include "http_site.h"
+
+enum { F_DATA = 0, F_HEADERS = 1, F_RST = 3, F_SETTINGS = 4 };
+enum { END_STREAM = 1, END_HEADERS = 4 };
+
+static void put_frame(struct buf *out, int type, int flags, int id, const void *bytes, size_t len)
+{
+    const unsigned char head[9] = {
+        (unsigned char)(len >> 16),
+        (unsigned char)(len >> 8),
+        (unsigned char)len,
+        (unsigned char)type,
+        (unsigned char)flags,
+        0,
+        0,
+        (unsigned char)(id >> 8),
+        (unsigned char)id,
+    };
+
+    buf_put(out, head, sizeof head);
+    buf_put(out, bytes, len);
+}
+
+/* A literal, never indexed, without Huffman codes. */
+static void put_field(struct buf *out, const char *name, const char *value)
+{
+    buf_putc(out, 0x10);
+    buf_putc(out, (char)strlen(name));
+    buf_puts(out, name);
+    buf_putc(out, (char)strlen(value));
+    buf_puts(out, value);
+}
+
+static void send_request(int fd, int id, const char *method, const char *path, bool last)
+{
+    struct buf block = {0}, out = {0};
+
+    put_field(&block, ":method", method);
+    put_field(&block, ":scheme", "http");
+    put_field(&block, ":path", path);
+    put_field(&block, ":authority", "localhost");
+    put_field(&block, "authorization", "Bearer " RIG_TOKEN);
+    put_frame(&out, F_HEADERS, END_HEADERS | (last ? END_STREAM : 0), id, buf_data(&block),
+              block.len);
+    rig_send(fd, buf_data(&out), out.len);
+    buf_fini(&block);
+    buf_fini(&out);
+}
+
+static void send_data(int fd, int id, const void *bytes, size_t len, bool last)
+{
+    struct buf out = {0};
+
+    put_frame(&out, F_DATA, last ? END_STREAM : 0, id, bytes, len);
+    rig_send(fd, buf_data(&out), out.len);
+    buf_fini(&out);
+}
+
+/* `window`: of each stream, for what the server sends; < 0: the usual. */
+static int h2_connect(struct rig *r, int window)
+{
+    const unsigned char setting[6] = {
+        0, 4, 0, 0, (unsigned char)(window >> 8), (unsigned char)window};
+    int fd = rig_connect(r);
+    struct buf out = {0};
+
+    buf_puts(&out, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    put_frame(&out, F_SETTINGS, 0, 0, setting, window >= 0 ? sizeof setting : 0);
+    rig_send(fd, buf_data(&out), out.len);
+    buf_fini(&out);
+    return fd;
+}
+
+struct frame {
+    int type, flags, id;
+    size_t len;
+    char bytes[16384 + 1];
+};
+
+/* The next frame of this stream. */
+static void next_frame(int fd, int id, struct frame *f)
+{
+    unsigned char head[9];
+
+    do {
+        rig_read_exact(fd, head, sizeof head);
+        f->len = (size_t)head[0] << 16 | (size_t)head[1] << 8 | head[2];
+        f->type = head[3];
+        f->flags = head[4];
+        f->id = head[7] << 8 | head[8];
+        REQUIRE(f->len < sizeof f->bytes);
+        rig_read_exact(fd, f->bytes, f->len);
+        f->bytes[f->len] = '\0';
+    } while (f->id != id);
+}
+
+static void client_exchange(struct rig *r)
+{
+    int fd = h2_connect(r, -1);
+    struct frame f;
+
+    send_request(fd, 1, "GET", "/hello", true);
+    next_frame(fd, 1, &f);
+    EXPECT(f.type == F_HEADERS && f.bytes[0] == (char)0x88); /* :status 200 */
+    next_frame(fd, 1, &f);
+    EXPECT(f.type == F_DATA && (f.flags & END_STREAM));
+    EXPECT_STR(f.bytes, "hello");
+    send_request(fd, 3, "POST", "/echo", false);
+    send_data(fd, 3, "abc", 3, false);
+    send_data(fd, 3, "def", 3, true);
+    next_frame(fd, 3, &f);
+    next_frame(fd, 3, &f);
+    EXPECT_STR(f.bytes, "abcdef");
+    close(fd);
+}
+
+TEST(an_exchange_carries_head_and_body)
+{
+    run(client_exchange);
+}
+
+/* A waiting request holds up no other, and its handler learns that the peer has gone. */
+static void client_many(struct rig *r)
+{
+    int fd = h2_connect(r, -1);
+    struct frame f;
+
+    send_request(fd, 1, "GET", "/wait", true);
+    send_request(fd, 3, "GET", "/hello", true);
+    next_frame(fd, 3, &f);
+    EXPECT(f.type == F_HEADERS);
+    send_request(fd, 5, "GET", "/release", true);
+    next_frame(fd, 1, &f);
+    EXPECT(f.type == F_HEADERS);
+    send_request(fd, 7, "GET", "/wait", true);
+    send_request(fd, 9, "GET", "/endless", true);
+    next_frame(fd, 9, &f);
+    close(fd);
+    for (int i = 0; i < 500; i++) {
+        char *answer = rig_ask(r, "GET /gone HTTP/1.1\r\n" C "\r\n");
+        bool both = strstr(answer, "\r\n\r\n2") != NULL;
+
+        free(answer);
+        if (both)
+            return;
+        usleep(10000);
+    }
+    EXPECT(!"both handlers are told");
+}
+
+TEST(requests_of_one_connection_are_handled_at_once)
+{
+    run(client_many);
+}
+
+/* The reader of the body takes three bytes at a time: the rest comes again. */
+static void client_upload(struct rig *r)
+{
+    int fd = h2_connect(r, -1);
+    struct frame f;
+
+    r->take = 3;
+    send_request(fd, 1, "POST", "/upload", false);
+    send_data(fd, 1, "0123456789", 10, false);
+    send_data(fd, 1, "abcdefgh", 8, true);
+    next_frame(fd, 1, &f);
+    EXPECT(f.type == F_HEADERS);
+    next_frame(fd, 1, &f);
+    EXPECT_STR(f.bytes, "0123456789abcdefgh");
+    close(fd);
+}
+
+TEST(a_streamed_body_is_given_in_pieces)
+{
+    run(client_upload);
+}
+
+static void client_early(struct rig *r)
+{
+    int fd = h2_connect(r, -1);
+    struct frame f;
+
+    send_request(fd, 1, "POST", "/refuse", false);
+    next_frame(fd, 1, &f);
+    EXPECT(f.type == F_HEADERS);
+    next_frame(fd, 1, &f);
+    EXPECT_STR(f.bytes, "no");
+    next_frame(fd, 1, &f);
+    EXPECT(f.type == F_RST && memcmp(f.bytes, "\0\0\0\0", 4) == 0); /* NO_ERROR */
+    close(fd);
+}
+
+TEST(an_answer_before_the_end_of_the_body_asks_for_no_more)
+{
+    run(client_early);
+}
+
+/* A peer whose window is shut takes nothing: the stream ends, the connection goes on. */
+static void client_stall(struct rig *r)
+{
+    int fd = h2_connect(r, 0);
+    struct frame f;
+
+    send_request(fd, 1, "GET", "/hello", true);
+    next_frame(fd, 1, &f);
+    EXPECT(f.type == F_HEADERS);
+    next_frame(fd, 1, &f);
+    EXPECT(f.type == F_RST);
+    send_request(fd, 3, "GET", "/release", true);
+    next_frame(fd, 3, &f);
+    EXPECT(f.type == F_HEADERS && f.bytes[0] == (char)0x89); /* :status 204 */
+    close(fd);
+}
+
+TEST(an_answer_that_nobody_takes_ends_in_time)
+{
+    struct rig r;
+
+    rig_setup(&r, routes, sizeof routes / sizeof *routes);
+    r.options.stall_ms = 100;
+    rig_run(&r, client_stall);
+}
+
+/* --- trailers -------------------------------------------------------------------------------- */
+
+static void on_trail(struct http_request *rq)
+{
+    struct rig *r = http_context(rq);
+    struct http_stream *st = http_stream_start(rq, 200, "text/plain", &stream_ops, r);
+
+    http_stream_write(st, &(struct iovec){(void *)(uintptr_t) "body", 4}, 1);
+    http_stream_trailer(st, "grpc-status", "0");
+    http_stream_trailer(st, "X-Sum", "1");
+    http_stream_end(st);
+}
+
+static const struct route trail_routes[] = {
+    {HTTP_GET_M, "/trail", on_trail, ROLE_OWN, 0, 0, NULL},
+};
+
+static void client_trailers(struct rig *r)
+{
+    int fd = h2_connect(r, -1);
+    struct frame f;
+    char *answer;
+
+    send_request(fd, 1, "GET", "/trail", true);
+    next_frame(fd, 1, &f);
+    next_frame(fd, 1, &f);
+    EXPECT(f.type == F_DATA);
+    EXPECT_STR(f.bytes, "body");
+    do
+        next_frame(fd, 1, &f);
+    while (f.type == F_DATA); /* an empty one may come between */
+    EXPECT(f.type == F_HEADERS && (f.flags & END_STREAM));
+    close(fd);
+    answer = rig_ask(r, "GET /trail HTTP/1.1\r\n" C "\r\n");
+    EXPECT(strstr(answer, "\r\n4\r\nbody\r\n0\r\ngrpc-status: 0\r\nX-Sum: 1\r\n\r\n") != NULL);
+    free(answer);
+    answer = rig_ask(r, "GET /trail HTTP/1.0\r\n" RIG_AUTH "\r\n");
+    EXPECT(strstr(answer, "\r\n\r\nbody") != NULL && strstr(answer, "grpc-status") == NULL);
+    free(answer);
+}
+
+TEST(trailers_follow_the_body)
+{
+    struct rig r;
+
+    rig_setup(&r, trail_routes, 1);
+    rig_run(&r, client_trailers);
+}
