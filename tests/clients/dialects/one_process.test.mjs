@@ -16,7 +16,7 @@ import { after, it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 import { OPTIONS, Terminals } from '../gitpod/client.mjs';
 
-withDaemon('one process, every protocol', { ...OPTIONS, fdBaseline: false }, (d) => {
+withDaemon('one process, every protocol', { args: OPTIONS.args, fdBaseline: false }, (d) => {
     after(() => http.globalAgent.destroy());
 
     it('E2B starts it, execd and OpenCode watch and type, Hyperbrowser sizes it, sandbox-agent ends it', async () => {
