@@ -21,7 +21,7 @@ import { spritesOf, watched } from '../fly/client.mjs';
 import * as kube from '../kubernetes/client.mjs';
 import { OPTIONS, Terminals } from '../gitpod/client.mjs';
 
-withDaemon('one process, every protocol', { ...OPTIONS, fdBaseline: false }, (d) => {
+withDaemon('one process, every protocol', { args: OPTIONS.args, fdBaseline: false }, (d) => {
     after(() => http.globalAgent.destroy());
 
     it('E2B starts it, execd, OpenCode, Kubernetes, Docker and Gitpod watch and type, Hyperbrowser, Daytona and Fly size it, sandbox-agent ends it', async () => {
