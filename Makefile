@@ -16,8 +16,6 @@ BUILD ?= build
 PREFIX ?= /usr/local
 DESTDIR ?=
 CLANG ?= clang
-LLHTTP_SRC ?= /usr/share/llhttp
-LLHTTP_INC ?= /usr/share/include/llhttp
 FUZZ_SECONDS ?= 20
 VERSION ?= 0.1.0
 
@@ -34,19 +32,25 @@ WEB ?= $(if $(shell command -v npm),1,0)
 PAGE := web/dist/page.html.gz web/dist/page.csp
 EMBED := $(sort $(wildcard src/dialects/native/openapi.json src/dialects/mcp/mcp_tools.json \
 	src/engine/shell/*)) $(if $(filter 1,$(WEB)),$(PAGE))
-LLHTTP := api http llhttp
+
+# llhttp is a library where the distribution has it as one (Debian 13: libllhttp-dev).
+# Debian 12 ships only its C source, in node-llhttp; there the source is compiled.
+LLHTTP_SRC ?= $(if $(wildcard /usr/include/llhttp.h),,/usr/share/llhttp)
+LLHTTP := $(if $(LLHTTP_SRC),api http llhttp)
 LLHTTP_FLAGS := -DLLHTTP_STRICT_MODE=1 -std=gnu11 -w
+LLHTTP_INC ?= $(if $(LLHTTP_SRC),-I/usr/share/include/llhttp)
+LLHTTP_LIB := $(if $(LLHTTP_SRC),,-l:libllhttp.a)
 UNIT := $(sort $(wildcard tests/unit/test_*.c))
 FUZZ := $(sort $(wildcard fuzz/fuzz_*.c))
 MAN := $(sort $(wildcard docs/man/*.1))
 UNITS := $(sort $(wildcard deploy/*.service))
 
-CPPFLAGS_ALL = -Isrc -I$(LLHTTP_INC) -D_GNU_SOURCE -DHF_VERSION='"$(VERSION)"' $(CPPFLAGS)
+CPPFLAGS_ALL = -Isrc $(LLHTTP_INC) -D_GNU_SOURCE -DHF_VERSION='"$(VERSION)"' $(CPPFLAGS)
 CFLAGS_ALL = -std=gnu11 -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes \
 	-Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla \
 	-fstack-protector-strong $(CFLAGS)
-LIBS_DYNAMIC := -ljansson -lz -lhiredis -lnghttp2 -lpthread
-LIBS_STATIC := -l:libjansson.a -l:libz.a -l:libhiredis.a -l:libnghttp2.a -lpthread
+LIBS_DYNAMIC := $(LLHTTP_LIB) -ljansson -lz -lhiredis -lnghttp2 -lpthread
+LIBS_STATIC := $(LLHTTP_LIB) -l:libjansson.a -l:libz.a -l:libhiredis.a -l:libnghttp2.a -lpthread
 LIBS_TLS := -lssl -lcrypto
 LIBS_TLS_STATIC := -l:libssl.a -l:libcrypto.a
 
@@ -76,7 +80,7 @@ $(2)/src/%.o: src/%.c $(2)/flags
 
 $(2)/llhttp/%.o: $$(LLHTTP_SRC)/%.c $(2)/flags
 	@mkdir -p $$(@D)
-	$(3) -I$$(LLHTTP_INC) $$(LLHTTP_FLAGS) $(4) -c -o $$@ $$<
+	$(3) $$(LLHTTP_INC) $$(LLHTTP_FLAGS) $(4) -c -o $$@ $$<
 
 # A file becomes the bytes between two symbols named after it, as in
 # base/embed.h: openapi.json -> embed_openapi_json_start, embed_openapi_json_end.
