@@ -37,6 +37,21 @@ static int on_message_begin(llhttp_t *ll)
     return 0;
 }
 
+/* Some versions of llhttp know methods that others do not: the ones that all know are known here. */
+static int on_method_complete(llhttp_t *ll)
+{
+    return ll->method <= HTTP_FLUSH ? 0
+                                    : fail(ll->data, HF_E_bad_request, "The method is unknown.");
+}
+
+static int on_version_complete(llhttp_t *ll)
+{
+    struct http1 *p = ll->data;
+
+    p->has_version = true;
+    return ll->http_major == 1 ? 0 : fail(p, HF_E_http_version_not_supported, "Use HTTP/1.1.");
+}
+
 static bool is_visible(char c)
 {
     return (unsigned char)c > 0x20 && (unsigned char)c < 0x7f;
@@ -85,17 +100,41 @@ static int on_header_field(llhttp_t *ll, const char *at, size_t len)
     return on_header_bytes(ll, at, len);
 }
 
+/*
+ * Where the body ends is said once and in the head: servers that meet both ways of saying it,
+ * or either of them behind the body, do not agree on which one counts. The name alone decides,
+ * before llhttp judges it, whose versions do so at different places and with different errors.
+ */
+static int check_framing_name(struct http1 *p, const char *name)
+{
+    if (strcasecmp(name, "Content-Length") == 0)
+        p->says_length = true;
+    else if (strcasecmp(name, "Transfer-Encoding") == 0)
+        p->says_coding = true;
+    else
+        return 0;
+    if (p->stage != HTTP1_IN_HEAD)
+        return fail(p, HF_E_bad_request, "Trailers cannot say where the body ends.");
+    if (p->says_length && p->says_coding)
+        return fail(p, HF_E_bad_request,
+                    "Content-Length and Transfer-Encoding exclude each other.");
+    return 0;
+}
+
 static int on_header_field_complete(llhttp_t *ll)
 {
     struct http1 *p = ll->data;
     struct buf *fields = fields_of(p);
+    size_t start = fields->len;
 
-    if (fields->len == 0 || buf_data(fields)[fields->len - 1] == '\0')
+    while (start > 0 && buf_data(fields)[start - 1] != '\0')
+        start--;
+    if (start == fields->len)
         return fail(p, HF_E_bad_request, "A header has no name.");
     if (++p->header_count > p->limits.header_count)
         return fail(p, HF_E_headers_too_large, "There are too many headers.");
     buf_putc(fields, '\0');
-    return 0;
+    return check_framing_name(p, buf_data(fields) + start);
 }
 
 static void trim_value_end(struct buf *b)
@@ -127,6 +166,16 @@ static int on_status(llhttp_t *ll, const char *at, size_t len)
             return fail(p, HF_E_bad_request, "The status line has a control character.");
     }
     buf_put(&p->reason, at, len);
+    return 0;
+}
+
+/* Three digits; not each llhttp counts them, and an answer below 200 would have no body. */
+static int on_status_complete(llhttp_t *ll)
+{
+    struct http1 *p = ll->data;
+
+    if (p->response && (ll->status_code < 100 || ll->status_code > 999))
+        return fail(p, HF_E_bad_request, "The status is not a number of three digits.");
     return 0;
 }
 
@@ -164,8 +213,11 @@ static int on_message_complete(llhttp_t *ll)
 
 static const llhttp_settings_t settings = {
     .on_message_begin = on_message_begin,
+    .on_method_complete = on_method_complete,
     .on_url = on_url,
+    .on_version_complete = on_version_complete,
     .on_status = on_status,
+    .on_status_complete = on_status_complete,
     .on_header_field = on_header_field,
     .on_header_field_complete = on_header_field_complete,
     .on_header_value = on_header_bytes,
@@ -272,9 +324,6 @@ static int check_framing(struct http1 *p)
 
     if (coding == NULL)
         return 0;
-    if (p->has_length)
-        return fail(p, HF_E_bad_request,
-                    "Content-Length and Transfer-Encoding exclude each other.");
     if (!p->http11)
         return fail(p, HF_E_bad_request, "HTTP/1.0 has no Transfer-Encoding.");
     /* llhttp has its own idea of a blank at the end: what it does not read as chunks is not. */
@@ -325,7 +374,8 @@ static int finish_head(struct http1 *p)
 
 static void fail_parse(struct http1 *p, llhttp_errno_t rc)
 {
-    if (rc == HPE_INVALID_VERSION || rc == HPE_PAUSED_H2_UPGRADE)
+    /* What stands wrongly behind a version that is right is no matter of versions. */
+    if (rc == HPE_INVALID_VERSION && !p->has_version)
         fail(p, HF_E_http_version_not_supported, "Use HTTP/1.1.");
     else if (rc == HPE_INVALID_TRANSFER_ENCODING)
         fail(p, HF_E_not_implemented, "The only transfer coding known here is chunked.");

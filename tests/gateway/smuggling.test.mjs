@@ -84,6 +84,8 @@ const brokenBodies = [
     ['a bare LF in a chunk extension', `3;a\nb\r\nabc\r\n0\r\n\r\n`],
     ['endless chunk extensions', `3;${'a'.repeat(50000)}\r\nabc\r\n0\r\n\r\n`],
     ['a folded trailer', '0\r\nX: a\r\n b\r\n\r\n'],
+    ['a length as a trailer', '0\r\nContent-Length: 30\r\n\r\n'],
+    ['a coding as a trailer', '0\r\nX: a\r\ntransfer-encoding: chunked\r\n\r\n'],
 ];
 
 describe('requests that could be read in two ways', () => {
