@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/detach_keys.h"
-#include "cli/client/answer.h"
 #include "cli/client/events_in.h"
+#include "cli/client/fetch.h"
 #include "cli/client/screen_guard.h"
 #include "cli/client/show.h"
 #include "cli/client/wsock.h"
@@ -28,25 +28,29 @@ typedef void parse_fn(struct buf *story, const char *bytes, size_t len, size_t c
 
 static void parse_answer(struct buf *story, const char *bytes, size_t len, size_t cut)
 {
-    struct answer a;
-    enum answer_event e = ANSWER_MORE;
+    struct http1 a;
+    enum http1_event e = HTTP1_MORE;
     size_t at = 0;
 
-    answer_init(&a);
-    while (at < len && e != ANSWER_DONE && e != ANSWER_ERROR) {
+    fetch_expect(&a, false);
+    while (at < len && e != HTTP1_DONE && e != HTTP1_ERROR) {
         size_t n = len - at < cut ? len - at : cut, used;
 
-        e = answer_feed(&a, bytes + at, n, &used);
+        e = http1_feed(&a, bytes + at, n, &used);
         CHECK(used <= n);
         at += used;
-        if (e == ANSWER_HEAD)
+        if (e == HTTP1_HEAD) {
+            size_t from = 0;
+
             buf_printf(story, "head %d %s\n", a.status,
-                       answer_header(&a, "Content-Type") != NULL ? "typed" : "");
-        else if (e == ANSWER_BODY)
+                       http1_header(&a, "Content-Type", &from) != NULL ? "typed" : "");
+        } else if (e == HTTP1_BODY) {
             buf_put(story, a.body, a.body_len);
+        }
     }
-    buf_printf(story, "\nend %d\n", e == ANSWER_ERROR ? 0 : answer_ends(&a));
-    answer_fini(&a);
+    buf_printf(story, "\nend %d\n",
+               e == HTTP1_ERROR ? 0 : http1_finish(&a) || http1_is_complete(&a));
+    http1_fini(&a);
 }
 
 static void on_event(void *arg, const char *name, const char *data, const char *id)

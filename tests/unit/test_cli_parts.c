@@ -3,9 +3,9 @@
  * test_cli_parts.c - the pure parts of the client: keys, modes, input offsets, addresses, lines
  */
 #include "base/detach_keys.h"
-#include "cli/client/answer.h"
 #include "cli/client/command.h"
 #include "cli/client/events_in.h"
+#include "cli/client/fetch.h"
 #include "cli/client/reach.h"
 #include "cli/client/screen_guard.h"
 #include "cli/client/show.h"
@@ -243,15 +243,15 @@ TEST(server_sent_events)
 TEST(an_answer_that_breaks_off_is_not_complete)
 {
     const char *text = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc";
-    struct answer a;
+    struct http1 a;
     size_t used, at = 0;
 
-    answer_init(&a);
+    fetch_expect(&a, false);
     while (at < strlen(text)) {
-        answer_feed(&a, text + at, strlen(text) - at, &used);
+        http1_feed(&a, text + at, strlen(text) - at, &used);
         at += used;
     }
     EXPECT_INT(a.status, 200);
-    EXPECT(!answer_ends(&a));
-    answer_fini(&a);
+    EXPECT(!http1_finish(&a));
+    http1_fini(&a);
 }

@@ -68,7 +68,7 @@ static int send_ask(struct wire *w, const struct reach *p, const struct fetch_as
     return rc == -EPIPE || rc == -ECONNRESET ? 0 : rc;
 }
 
-/* The next event; bytes are fetched as needed. The end of the connection is ANSWER_DONE or ANSWER_ERROR. */
+/* The next event; bytes are fetched as needed. The end of the connection is HTTP1_DONE or HTTP1_ERROR. */
 static int next_event(struct fetch_stream *s, int timeout_ms)
 {
     struct wire *w = &s->wire;
@@ -76,11 +76,11 @@ static int next_event(struct fetch_stream *s, int timeout_ms)
     buf_drop(&w->in, s->taken);
     s->taken = 0;
     for (;;) {
-        enum answer_event e =
-            answer_feed(&s->answer, w->in.len > 0 ? buf_data(&w->in) : "", w->in.len, &s->taken);
+        enum http1_event e =
+            http1_feed(&s->answer, w->in.len > 0 ? buf_data(&w->in) : "", w->in.len, &s->taken);
         int rc;
 
-        if (e != ANSWER_MORE)
+        if (e != HTTP1_MORE)
             return (int)e;
         buf_drop(&w->in, s->taken);
         s->taken = 0;
@@ -90,16 +90,23 @@ static int next_event(struct fetch_stream *s, int timeout_ms)
         if (rc == -ETIMEDOUT)
             return rc;
         if (rc <= 0)
-            return answer_ends(&s->answer) ? ANSWER_DONE : rc < 0 ? rc : -ECONNRESET;
+            return http1_finish(&s->answer) ? HTTP1_DONE : rc < 0 ? rc : -ECONNRESET;
     }
 }
 
 static int no_answer(const struct reach *p, int rc, struct hf_error *err)
 {
     hf_fail(err, HF_E_bad_value, "%s %s: %s; is it a holdfast daemon, and is it running?", p->url,
-            rc == ANSWER_ERROR ? "does not answer in HTTP" : "did not answer",
+            rc == HTTP1_ERROR ? "does not answer in HTTP" : "did not answer",
             rc < 0 ? strerror(-rc) : "bad answer");
     return rc < 0 ? rc : -EPROTO;
+}
+
+void fetch_expect(struct http1 *answer, bool to_head)
+{
+    static const struct http1_limits limits = {LIMIT_HEADER_BYTES, LIMIT_HEADER_COUNT, 0};
+
+    http1_init_response(answer, &limits, to_head);
 }
 
 int fetch_open(struct fetch_stream *s, const struct reach *p, const struct fetch_ask *ask,
@@ -108,14 +115,14 @@ int fetch_open(struct fetch_stream *s, const struct reach *p, const struct fetch
     int rc;
 
     *s = (struct fetch_stream){.wire.fd = -1};
-    answer_init(&s->answer);
+    fetch_expect(&s->answer, strcmp(ask->method, "HEAD") == 0);
     rc = wire_open(&s->wire, p, FETCH_DIAL_MS, err);
     if (rc < 0)
         return rc;
     rc = send_ask(&s->wire, p, ask);
     if (rc == 0)
         rc = next_event(s, -1);
-    if (rc == ANSWER_HEAD)
+    if (rc == HTTP1_HEAD)
         return s->answer.status;
     rc = no_answer(p, rc, err);
     fetch_close(s);
@@ -126,9 +133,9 @@ ssize_t fetch_next(struct fetch_stream *s, const char **piece, int timeout_ms)
 {
     int rc = next_event(s, timeout_ms);
 
-    if (rc == ANSWER_DONE)
+    if (rc == HTTP1_DONE)
         return 0;
-    if (rc != ANSWER_BODY)
+    if (rc != HTTP1_BODY)
         return rc < 0 ? rc : -EPROTO;
     *piece = s->answer.body;
     return (ssize_t)s->answer.body_len;
@@ -137,16 +144,17 @@ ssize_t fetch_next(struct fetch_stream *s, const char **piece, int timeout_ms)
 void fetch_close(struct fetch_stream *s)
 {
     wire_close(&s->wire);
-    answer_fini(&s->answer);
+    http1_fini(&s->answer);
 }
 
-static json_t *parse_json(const struct fetch_reply *r)
+static json_t *parse_json(const struct http1 *answer, const struct buf *body)
 {
-    const char *type = answer_header(&r->head, "Content-Type");
+    size_t at = 0;
+    const char *type = http1_header(answer, "Content-Type", &at);
 
-    if (type == NULL || strstr(type, "json") == NULL || r->body.len == 0)
+    if (type == NULL || strstr(type, "json") == NULL || body->len == 0)
         return NULL;
-    return json_parse(buf_data(&r->body), r->body.len, NULL);
+    return json_parse(buf_data(body), body->len, NULL);
 }
 
 int fetch_rest(struct fetch_stream *s, struct fetch_reply *out)
@@ -160,9 +168,7 @@ int fetch_rest(struct fetch_stream *s, struct fetch_reply *out)
             return -EMSGSIZE;
         buf_put(&out->body, piece, (size_t)n);
     }
-    out->head = s->answer;
-    s->answer.headers = (struct buf){0};
-    out->json = parse_json(out);
+    out->json = parse_json(&s->answer, &out->body);
     return (int)n;
 }
 
@@ -188,6 +194,5 @@ void fetch_reply_fini(struct fetch_reply *r)
 {
     json_decref(r->json);
     buf_wipe(&r->body);
-    answer_fini(&r->head);
     *r = (struct fetch_reply){0};
 }

@@ -10,8 +10,8 @@
 
 #include <jansson.h>
 
-#include "cli/client/answer.h"
 #include "cli/client/wire.h"
+#include "transport/http1.h"
 
 #define FETCH_DIAL_MS 10000
 
@@ -27,16 +27,17 @@ struct fetch_ask {
 struct fetch_reply {
     int status;
     struct buf body;
-    struct answer head;
     json_t *json; /* the body, if it is JSON */
 };
 
 struct fetch_stream {
     struct wire wire;
-    struct answer answer;
+    struct http1 answer;
     size_t taken; /* of wire.in by the last piece */
 };
 
+/* Makes a parser ready for what a daemon answers; to_head: to a HEAD. */
+void fetch_expect(struct http1 *answer, bool to_head);
 /* 0 if there is an answer, whatever it says; else -errno and err. Free with fetch_reply_fini(). */
 int fetch_call(const struct reach *p, const struct fetch_ask *ask, struct fetch_reply *out,
                struct hf_error *err);

@@ -36,6 +36,7 @@ static int find_tail(const struct call *call, const char *id, const char *lines,
     struct fetch_ask get = {.method = "HEAD"};
     struct buf path = {0};
     const char *offset = NULL;
+    size_t at = 0;
     int64_t n;
     int rc;
 
@@ -52,7 +53,7 @@ static int find_tail(const struct call *call, const char *id, const char *lines,
     if (rc < 0)
         return tell_unreachable(call, &err);
     if (rc == 200)
-        offset = answer_header(&s.answer, "Holdfast-Offset");
+        offset = http1_header(&s.answer, "Holdfast-Offset", &at);
     snprintf(since, size, "%s", offset != NULL ? offset : "now");
     fetch_close(&s);
     return CLI_OK;

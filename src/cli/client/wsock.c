@@ -23,9 +23,10 @@ static void make_key(struct buf *key)
     base64_encode(key, raw, sizeof raw);
 }
 
-static bool accept_is_right(const struct answer *a, struct buf *key)
+static bool accept_is_right(const struct http1 *answer, struct buf *key)
 {
-    const char *got = answer_header(a, "Sec-WebSocket-Accept");
+    size_t at = 0;
+    const char *got = http1_header(answer, "Sec-WebSocket-Accept", &at);
     struct buf want = {0};
     bool right;
 
@@ -59,15 +60,15 @@ static int await_head(struct fetch_stream *s, uint64_t end)
 
     for (;;) {
         size_t used;
-        enum answer_event e =
-            answer_feed(&s->answer, w->in.len > 0 ? buf_data(&w->in) : "", w->in.len, &used);
+        enum http1_event e =
+            http1_feed(&s->answer, w->in.len > 0 ? buf_data(&w->in) : "", w->in.len, &used);
         uint64_t now = clock_mono_ms();
         int rc;
 
         buf_drop(&w->in, used);
-        if (e == ANSWER_HEAD)
+        if (e == HTTP1_HEAD)
             return 0;
-        if (e != ANSWER_MORE)
+        if (e != HTTP1_MORE)
             return -EPROTO;
         rc = wire_receive(w);
         if (rc == -EAGAIN)
@@ -97,7 +98,7 @@ int wsock_open(struct wsock *ws, const struct reach *p, const char *path, int ti
     *refusal = (struct fetch_reply){0};
     if (rc < 0)
         return rc;
-    answer_init(&s.answer);
+    fetch_expect(&s.answer, false);
     make_key(&key);
     rc = send_upgrade(&s.wire, p, path, &key);
     if (rc == 0)
@@ -114,7 +115,7 @@ int wsock_open(struct wsock *ws, const struct reach *p, const char *path, int ti
     if (rc < 0)
         return fail_open(&s, p, rc, err);
     ws->wire = s.wire;
-    answer_fini(&s.answer);
+    http1_fini(&s.answer);
     return 0;
 }
 
