@@ -45,7 +45,7 @@ static void try_markdown(const char *text, size_t len)
     struct session_text head = {text, len / 2}, tail = {text + len / 2, len - len / 2};
     struct buf out = {0};
     const char *p, *fence;
-    size_t ticks;
+    size_t ticks, run;
 
     markdown_put_block(&out, "text", head, tail, len % 3);
     check(utf8_is_valid(buf_data(&out), out.len));
@@ -55,8 +55,10 @@ static void try_markdown(const char *text, size_t len)
     check(ticks >= 3);
     fence = p + out.len - 1 - ticks;
     check(strncmp(fence, p, ticks) == 0 && fence[-1] == '\n');
-    for (p += ticks; p<fence; p += strspn(p, "`")> 0 ? strspn(p, "`") : 1)
-        check(strspn(p, "`") < ticks);
+    for (p += ticks; p < fence; p += run == 0 ? 1 : run) {
+        run = strspn(p, "`");
+        check(run < ticks);
+    }
     buf_fini(&out);
 }
 

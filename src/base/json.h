@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/braces.h"
 #include "base/buf.h"
 #include "base/error.h"
 
@@ -77,9 +78,7 @@ struct json_field {
     bool nullable; /* null is taken as "not given" */
 };
 #define JSON_FIELD(k, type, member, ...)                                                           \
-    {                                                                                              \
-        .name = #member, .kind = JSON_F_##k, .offset = offsetof(type, member), __VA_ARGS__         \
-    }
+    BRACES(.name = #member, .kind = JSON_F_##k, .offset = offsetof(type, member), __VA_ARGS__)
 /* The target starts zeroed or with defaults; fields not given are untouched. */
 int json_decode(const json_t *object, const struct json_field *fields, size_t n, void *target,
                 struct hf_error *err);

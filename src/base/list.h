@@ -45,7 +45,7 @@ static inline void list_remove(struct list *e)
     list_init(e);
 }
 
-#define list_entry(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+#define list_entry(ptr, type, member) ((type *)(((char *)(ptr)) - offsetof(type, member)))
 /* The element may be removed (not its neighbour) inside the body. */
 #define list_for_each(it, tmp, head)                                                               \
     for ((it) = (head)->next, (tmp) = (it)->next; (it) != (head); (it) = (tmp), (tmp) = (it)->next)

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/braces.h"
 #include "base/crypto.h"
 #include "base/embed.h"
 #include "base/io.h"
@@ -24,10 +25,7 @@ struct file {
     const char *name;
     const char *start, *end;
 };
-#define FILE_OF(name, symbol)                                                                      \
-    {                                                                                              \
-        name, embed_##symbol##_start, embed_##symbol##_end                                         \
-    }
+#define FILE_OF(name, symbol) BRACES(name, embed_##symbol##_start, embed_##symbol##_end)
 static const struct file files[] = {
     FILE_OF("integration.bash", integration_bash),
     FILE_OF("rc.bash", rc_bash),

@@ -301,7 +301,7 @@ void tab_set(struct grid *g, int col, bool on)
     if (on)
         g->tabs[col / 8] |= (uint8_t)(1u << (col % 8));
     else
-        g->tabs[col / 8] &= (uint8_t) ~(1u << (col % 8));
+        g->tabs[col / 8] &= (uint8_t)(~(1u << (col % 8)));
 }
 
 void tabs_default(struct grid *g, int cols)

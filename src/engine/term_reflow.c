@@ -179,12 +179,14 @@ static void widen(struct grid *g, int old_cols, int rows, int cols)
 
 /* --- narrower -------------------------------------------------------------------------- */
 
+struct insert {
+    size_t behind; /* the line that they follow, plus one */
+    size_t count;
+    struct row **lines;
+};
+
 struct inserts {
-    struct insert {
-        size_t behind; /* the line that they follow, plus one */
-        size_t count;
-        struct row **lines;
-    } * list;
+    struct insert *list;
     size_t len, room, lines;
 };
 

@@ -123,7 +123,7 @@ void upstream_send_body(struct exchange *ex, const char *bytes, size_t len)
 {
     char size[24];
     struct iovec iov[3] = {
-        {.iov_base = size}, {(void *)(uintptr_t)bytes, len}, {(void *)(uintptr_t) "\r\n", 2}};
+        {.iov_base = size}, {(void *)(uintptr_t)bytes, len}, {(void *)(uintptr_t)("\r\n"), 2}};
 
     ex->record.bytes_up += len;
     if (ex->rq.chunked) {
@@ -234,7 +234,7 @@ static void upstream_on_body(struct exchange *ex, const char *bytes, size_t len)
 {
     char size[24];
     struct iovec iov[3] = {
-        {.iov_base = size}, {(void *)(uintptr_t)bytes, len}, {(void *)(uintptr_t) "\r\n", 2}};
+        {.iov_base = size}, {(void *)(uintptr_t)bytes, len}, {(void *)(uintptr_t)("\r\n"), 2}};
 
     ex->record.bytes_down += len;
     if (!ex->chunked && len <= UPSTREAM_SMALL_BYTES && ex->rs.length == len) {

@@ -14,11 +14,13 @@
 
 struct proc;
 
+struct hit {
+    pid_t pid;
+    uint64_t start_ticks; /* the pid alone may be somebody else's by now */
+};
+
 struct hits {
-    struct hit {
-        pid_t pid;
-        uint64_t start_ticks; /* the pid alone may be somebody else's by now */
-    } * list;                 /* by pid, but for those of this look at the end */
+    struct hit *list; /* by pid, but for those of this look at the end */
     size_t count, sorted;
 };
 

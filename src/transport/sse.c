@@ -89,7 +89,7 @@ void sse_send(struct http_stream *st, const char *event, const char *id, const c
     struct iovec iov[] = {
         {head, (size_t)n},
         {(void *)(uintptr_t)data, len},
-        {(void *)(uintptr_t) "\n\n", 2},
+        {(void *)(uintptr_t)("\n\n"), 2},
     };
 
     if ((size_t)n < sizeof head && line_length(data, len) == len)

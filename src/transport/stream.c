@@ -191,7 +191,7 @@ void http_stream_write(struct http_stream *st, const struct iovec *iov, int coun
     for (int i = 0; i < count; i++)
         parts[n++] = iov[i];
     if (st->chunked)
-        parts[n++] = (struct iovec){(void *)(uintptr_t) "\r\n", 2};
+        parts[n++] = (struct iovec){(void *)(uintptr_t)("\r\n"), 2};
     conn_send(st->c, parts, n);
 }
 
@@ -234,7 +234,7 @@ void http_stream_trailer(struct http_stream *st, const char *name, const char *v
 
 static void stream_send_end(struct http_stream *st)
 {
-    struct iovec last = {(void *)(uintptr_t) "0\r\n\r\n", 5};
+    struct iovec last = {(void *)(uintptr_t)("0\r\n\r\n"), 5};
 
     if (st->trailers.len > 0) {
         conn_cork(st->c, "0\r\n", 3);

@@ -143,9 +143,9 @@ static inline void on_stream(struct http_request *rq)
     struct http_stream *st = http_stream_start(rq, 200, "text/plain", &stream_ops, r);
 
     EXPECT(http_stream_ready(st));
-    http_stream_write(st, &(struct iovec){(void *)(uintptr_t) "one ", 4}, 1);
+    http_stream_write(st, &(struct iovec){(void *)(uintptr_t)("one "), 4}, 1);
     http_stream_write(
-        st, (struct iovec[]){{(void *)(uintptr_t) "t", 1}, {(void *)(uintptr_t) "wo", 2}}, 2);
+        st, (struct iovec[]){{(void *)(uintptr_t)("t"), 1}, {(void *)(uintptr_t)("wo"), 2}}, 2);
     http_stream_end(st);
 }
 

@@ -233,7 +233,7 @@ static void on_trail(struct http_request *rq)
     struct rig *r = http_context(rq);
     struct http_stream *st = http_stream_start(rq, 200, "text/plain", &stream_ops, r);
 
-    http_stream_write(st, &(struct iovec){(void *)(uintptr_t) "body", 4}, 1);
+    http_stream_write(st, &(struct iovec){(void *)(uintptr_t)("body"), 4}, 1);
     http_stream_trailer(st, "grpc-status", "0");
     http_stream_trailer(st, "X-Sum", "1");
     http_stream_end(st);

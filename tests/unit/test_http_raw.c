@@ -19,7 +19,7 @@ static void raw_eof(void *arg)
 {
     struct rig *r = arg;
 
-    raw_write(r->raw, &(struct iovec){(void *)(uintptr_t) "bye", 3}, 1);
+    raw_write(r->raw, &(struct iovec){(void *)(uintptr_t)("bye"), 3}, 1);
     raw_shutdown(r->raw);
     raw_close(r->raw);
     r->raw = NULL;
@@ -94,7 +94,7 @@ static size_t last_data(void *arg, const void *bytes, size_t len)
     (void)bytes, (void)len;
     if (r->raw == NULL)
         return len;
-    raw_write(r->raw, &(struct iovec){(void *)(uintptr_t) "last words", 10}, 1);
+    raw_write(r->raw, &(struct iovec){(void *)(uintptr_t)("last words"), 10}, 1);
     raw_close(r->raw);
     r->raw = NULL;
     return 0;

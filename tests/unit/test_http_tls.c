@@ -109,8 +109,8 @@ static void client_tls(struct rig *r)
     SSL *ssl = tls_connect(r, ctx, &fd);
 
     memset(body, 'x', len);
-    text = (char *)(uintptr_t) "GET /hello HTTP/1.1\r\n" HEAD "\r\nPOST /echo HTTP/1.1\r\n" LAST
-                               "Content-Length: 3145728\r\n\r\n";
+    text = (char *)(uintptr_t)("GET /hello HTTP/1.1\r\n" HEAD "\r\nPOST /echo HTTP/1.1\r\n" LAST
+                               "Content-Length: 3145728\r\n\r\n");
     REQUIRE(SSL_write(ssl, text, (int)strlen(text)) > 0);
     REQUIRE(SSL_write(ssl, body, (int)len) == (int)len);
     tls_read_all(ssl, &b);

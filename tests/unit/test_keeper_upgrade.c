@@ -12,7 +12,7 @@
 #define SH(line) ((const char *const[]){"/bin/sh", "-c", (line), NULL})
 
 static char exe[PATH_MAX];
-static char *exe_argv[] = {exe, (char *)(uintptr_t) "new-keeper", NULL};
+static char *exe_argv[] = {exe, (char *)(uintptr_t)("new-keeper"), NULL};
 
 /* Runs before main() of test.h: the executed binary never gets there. */
 __attribute__((constructor)) static void be_new_keeper(int argc, char **argv)

@@ -4,6 +4,7 @@
  */
 #include <unistd.h>
 
+#include "base/braces.h"
 #include "cli/client/ask.h"
 #include "cli/client/attach.h"
 #include "cli/client/commands.h"
@@ -17,21 +18,14 @@ struct attach_args {
 #define AT(member) offsetof(struct attach_args, member)
 
 #define SHARED_OPTS                                                                                \
-    {"--since", 0, OPT_TEXT, AT(since),                                                            \
-     0,         0, "OFFSET", "begin there: an offset, -N for the last N bytes, now, screen"},      \
-        {"--detach-keys",                                                                          \
-         0,                                                                                        \
-         OPT_TEXT,                                                                                 \
-         AT(detach_keys),                                                                          \
-         0,                                                                                        \
-         0,                                                                                        \
-         "KEYS",                                                                                   \
-         "keys that leave it running (ctrl-p,ctrl-q)"},                                            \
-        {"--retry", 0, OPT_TIME, AT(retry_ms),                                                     \
-         0,         0, "TIME",   "how long a lost connection is tried again (60s)"},               \
-    {                                                                                              \
-        "--quiet", 'q', OPT_FLAG, AT(quiet), 0, 0, NULL, "say nothing about lost connections"      \
-    }
+    BRACES("--since", 0, OPT_TEXT, AT(since), 0, 0, "OFFSET",                                      \
+           "begin there: an offset, -N for the last N bytes, now, screen"),                        \
+        BRACES("--detach-keys", 0, OPT_TEXT, AT(detach_keys), 0, 0, "KEYS",                        \
+               "keys that leave it running (ctrl-p,ctrl-q)"),                                      \
+        BRACES("--retry", 0, OPT_TIME, AT(retry_ms), 0, 0, "TIME",                                 \
+               "how long a lost connection is tried again (60s)"),                                 \
+        BRACES("--quiet", 'q', OPT_FLAG, AT(quiet), 0, 0, NULL,                                    \
+               "say nothing about lost connections")
 
 static const struct opt attach_opts[] = {
     {"--no-stdin", 0, OPT_FLAG, AT(no_stdin), 0, 0, NULL, "do not pass standard input on"},

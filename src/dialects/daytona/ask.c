@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/braces.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -12,9 +13,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 #define FIELD(t, n, k, m, ...)                                                                     \
-    {                                                                                              \
-        .name = n, .kind = JSON_F_##k, .offset = offsetof(t, m), .nullable = true, __VA_ARGS__     \
-    }
+    BRACES(.name = n, .kind = JSON_F_##k, .offset = offsetof(t, m), .nullable = true, __VA_ARGS__)
 
 /* --- versions ---------------------------------------------------------------------------- */
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/braces.h"
 #include "base/detach_keys.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -22,10 +23,8 @@ struct body {
 };
 
 #define FIELD(json_name, k, member)                                                                \
-    {                                                                                              \
-        .name = json_name, .kind = JSON_F_##k, .offset = offsetof(struct body, member),            \
-        .nullable = true                                                                           \
-    }
+    BRACES(.name = json_name, .kind = JSON_F_##k, .offset = offsetof(struct body, member),         \
+           .nullable = true)
 
 static const struct json_field fields[] = {
     FIELD("Cmd", ANY, cmd),

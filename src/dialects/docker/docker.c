@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "base/braces.h"
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/mem.h"
@@ -22,9 +23,7 @@
 /* --- routes -------------------------------------------------------------------------- */
 
 #define ROW(method, pattern, handler, role)                                                        \
-    {                                                                                              \
-        HTTP_##method##_M, pattern, handler, ROLE_##role, ROUTE_ANY_QUERY, 0, NULL                 \
-    }
+    BRACES(HTTP_##method##_M, pattern, handler, ROLE_##role, ROUTE_ANY_QUERY, 0, NULL)
 
 static const struct route rows[] = {
     ROW(GET, "/_ping", docker_ping, WATCH),

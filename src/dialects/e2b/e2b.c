@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/braces.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/common/file_op.h"
@@ -82,9 +83,7 @@ json_t *e2b_body(struct http_request *rq)
 #define PROCESS "/process.Process/"
 #define FILES "/filesystem.Filesystem/"
 #define RPC(method, handler, role)                                                                 \
-    {                                                                                              \
-        HTTP_POST_M, method, handler, role, ROUTE_ANY_QUERY, LIMIT_E2B_MESSAGE_BYTES, NULL         \
-    }
+    BRACES(HTTP_POST_M, method, handler, role, ROUTE_ANY_QUERY, LIMIT_E2B_MESSAGE_BYTES, NULL)
 
 static const struct route routes[] = {
     RPC(PROCESS "Start", e2b_start, ROLE_OWN),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dialects/e2b/schema.h"
 
+#include "base/braces.h"
+
 #define MESSAGE(name, ...)                                                                         \
     static const struct pb_field name##_fields[] = {__VA_ARGS__};                                  \
     const struct pb_message e2b_##name = {name##_fields,                                           \
@@ -9,10 +11,7 @@
     static const struct pb_field name##_fields[] = {__VA_ARGS__};                                  \
     static const struct pb_message name = {name##_fields,                                          \
                                            sizeof name##_fields / sizeof *name##_fields}
-#define FIELD(n, text, k, ...)                                                                     \
-    {                                                                                              \
-        .number = (n), .name = (text), .kind = PB_##k, __VA_ARGS__                                 \
-    }
+#define FIELD(n, text, k, ...) BRACES(.number = (n), .name = (text), .kind = PB_##k, __VA_ARGS__)
 
 const struct pb_message e2b_empty = {NULL, 0};
 

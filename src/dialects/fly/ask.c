@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/braces.h"
 #include "base/limits.h"
 #include "dialects/common/spawn_ask.h"
 
@@ -17,10 +18,8 @@ struct body {
 };
 
 #define FIELD(n, k, m, ...)                                                                        \
-    {                                                                                              \
-        .name = n, .kind = JSON_F_##k, .offset = offsetof(struct body, m), .nullable = true,       \
-        __VA_ARGS__                                                                                \
-    }
+    BRACES(.name = n, .kind = JSON_F_##k, .offset = offsetof(struct body, m), .nullable = true,    \
+           __VA_ARGS__)
 static const struct json_field fields[] = {
     FIELD("command", ARRAY, command),
     FIELD("cmd", STR, cmd),

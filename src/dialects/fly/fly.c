@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/braces.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -151,9 +152,7 @@ bool fly_admit(struct http_request *rq)
 /* --- routes --------------------------------------------------------------------------------- */
 
 #define ROUTE(method, path, handler, role, flags)                                                  \
-    {                                                                                              \
-        method, path, handler, role, (flags) | ROUTE_ANY_QUERY, 0, NULL                            \
-    }
+    BRACES(method, path, handler, role, (flags) | ROUTE_ANY_QUERY, 0, NULL)
 #define MACHINE "/v1/apps/{app}/machines/{machine}"
 #define SPRITE "/v1/sprites/{sprite}"
 

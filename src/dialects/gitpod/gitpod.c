@@ -6,14 +6,13 @@
 
 #include <stdlib.h>
 
+#include "base/braces.h"
 #include "base/limits.h"
 #include "base/mem.h"
 
 #define RPC(method, handler, role)                                                                 \
-    {                                                                                              \
-        HTTP_POST_M, "/supervisor.TerminalService/" method, handler, role, ROUTE_ANY_QUERY,        \
-            LIMIT_GITPOD_MESSAGE_BYTES, NULL                                                       \
-    }
+    BRACES(HTTP_POST_M, "/supervisor.TerminalService/" method, handler, role, ROUTE_ANY_QUERY,     \
+           LIMIT_GITPOD_MESSAGE_BYTES, NULL)
 /* The gateway, with the prefix that the outside has and without. */
 #define REST(methods, path, handler, role)                                                         \
     {methods, "/_supervisor/v1/terminal/" path, handler, role, ROUTE_ANY_QUERY, 0, NULL},          \

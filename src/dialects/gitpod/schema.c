@@ -4,14 +4,13 @@
  */
 #include "dialects/gitpod/gitpod.h"
 
+#include "base/braces.h"
+
 #define MESSAGE(name, ...)                                                                         \
     static const struct pb_field name##_fields[] = {__VA_ARGS__};                                  \
     const struct pb_message gitpod_##name = {name##_fields,                                        \
                                              sizeof name##_fields / sizeof *name##_fields}
-#define FIELD(n, text, k, ...)                                                                     \
-    {                                                                                              \
-        .number = (n), .name = (text), .kind = PB_##k, __VA_ARGS__                                 \
-    }
+#define FIELD(n, text, k, ...) BRACES(.number = (n), .name = (text), .kind = PB_##k, __VA_ARGS__)
 
 const struct pb_message gitpod_none = {NULL, 0};
 

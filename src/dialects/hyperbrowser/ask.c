@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/braces.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -23,10 +24,8 @@ struct body {
 };
 
 #define FIELD(n, k, m, ...)                                                                        \
-    {                                                                                              \
-        .name = n, .kind = JSON_F_##k, .offset = offsetof(struct body, m), .nullable = true,       \
-        __VA_ARGS__                                                                                \
-    }
+    BRACES(.name = n, .kind = JSON_F_##k, .offset = offsetof(struct body, m), .nullable = true,    \
+           __VA_ARGS__)
 #define FIELDS_OF_BOTH                                                                             \
     FIELD("command", STR, command, .required = true, .min = 1), FIELD("cwd", STR, cwd, .min = 1),  \
         FIELD("runAs", STR, user, .min = 1), FIELD("args", ARRAY, args),                           \

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/braces.h"
 #include "base/mem.h"
 #include "base/text.h"
 
@@ -99,14 +100,11 @@ bool hyper_number(struct http_request *rq, const char *name, uint64_t *out)
 
 /* The runtime's paths stand below /sandbox, or below /sandbox/ID where one door leads to many. */
 #define BOTH(method, path, handler, role, flags)                                                   \
-    {method, "/sandbox" path, handler, role, (flags) | ROUTE_ANY_QUERY, 0, NULL},                  \
-    {                                                                                              \
-        method, "/sandbox/{sandbox}" path, handler, role, (flags) | ROUTE_ANY_QUERY, 0, NULL       \
-    }
+    BRACES(method, "/sandbox" path, handler, role, (flags) | ROUTE_ANY_QUERY, 0, NULL),            \
+        BRACES(method, "/sandbox/{sandbox}" path, handler, role, (flags) | ROUTE_ANY_QUERY, 0,     \
+               NULL)
 #define CONTROL(method, path, handler, role)                                                       \
-    {                                                                                              \
-        method, "/api" path, handler, role, ROUTE_ANY_QUERY, 0, NULL                               \
-    }
+    BRACES(method, "/api" path, handler, role, ROUTE_ANY_QUERY, 0, NULL)
 
 static const struct route routes[] = {
     CONTROL(HTTP_POST_M, "/sandbox", hyper_sandbox_create, ROLE_OWN),

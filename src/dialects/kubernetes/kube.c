@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/braces.h"
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/mem.h"
@@ -125,16 +126,11 @@ bool kube_flag(const struct http_request *rq, const char *name)
 /* --- routes --------------------------------------------------------------------------------- */
 
 #define POD "/api/v1/namespaces/{ns}/pods/{name}"
-#define GET(path, handler)                                                                         \
-    {                                                                                              \
-        HTTP_GET_M, path, handler, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL                            \
-    }
+#define GET(path, handler) BRACES(HTTP_GET_M, path, handler, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL)
 /* A WebSocket by GET, SPDY by POST. */
 #define UPGRADE(path, handler, role)                                                               \
-    {                                                                                              \
-        HTTP_GET_M | HTTP_POST_M, path, handler, role,                                             \
-            ROUTE_UPGRADE | ROUTE_RAW | ROUTE_ANY_QUERY | ROUTE_NO_BODY, 0, NULL                   \
-    }
+    BRACES(HTTP_GET_M | HTTP_POST_M, path, handler, role,                                          \
+           ROUTE_UPGRADE | ROUTE_RAW | ROUTE_ANY_QUERY | ROUTE_NO_BODY, 0, NULL)
 
 static const struct route routes[] = {
     GET("/version", kube_version),

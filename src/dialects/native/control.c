@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/braces.h"
 #include "dialects/native/ask.h"
 #include "dialects/native/connect.h"
 
@@ -38,10 +39,7 @@ static const struct json_field ack_fields[] = {
 static const struct json_field lease_fields[] = {F_TYPE, F(STR, action, .required = true)};
 #undef F
 
-#define ROW(name, fields)                                                                          \
-    {                                                                                              \
-        name, fields, sizeof(fields) / sizeof *(fields)                                            \
-    }
+#define ROW(name, fields) BRACES(name, fields, sizeof(fields) / sizeof *(fields))
 static const struct {
     const char *name;
     const struct json_field *fields;

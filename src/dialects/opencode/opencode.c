@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/braces.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/opencode/ticket.h"
@@ -93,18 +94,11 @@ static void paths(struct http_request *rq)
 
 /* --- routes ------------------------------------------------------------------------------- */
 
-#define LOOK(path, handler)                                                                        \
-    {                                                                                              \
-        HTTP_GET_M, path, handler, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL                            \
-    }
+#define LOOK(path, handler) BRACES(HTTP_GET_M, path, handler, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL)
 #define ACT(method, path, handler, role)                                                           \
-    {                                                                                              \
-        method, path, handler, role, ROUTE_ANY_QUERY, 0, NULL                                      \
-    }
+    BRACES(method, path, handler, role, ROUTE_ANY_QUERY, 0, NULL)
 #define CONNECT(path)                                                                              \
-    {                                                                                              \
-        HTTP_GET_M, path, oc_pty_connect, ROLE_WATCH, ROUTE_UPGRADE | ROUTE_ANY_QUERY, 0, NULL     \
-    }
+    BRACES(HTTP_GET_M, path, oc_pty_connect, ROLE_WATCH, ROUTE_UPGRADE | ROUTE_ANY_QUERY, 0, NULL)
 
 static const struct route routes[] = {
     LOOK("/global/health", health),

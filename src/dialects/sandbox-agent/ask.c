@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/braces.h"
 #include "base/limits.h"
 #include "base/text.h"
 #include "dialects/common/spawn_ask.h"
@@ -14,10 +15,8 @@
 /* --- limits -------------------------------------------------------------------------------- */
 
 #define LIMIT_OF(n, m)                                                                             \
-    {                                                                                              \
-        .name = n, .kind = JSON_F_INT, .offset = offsetof(struct agent_config, m), .min = 1,       \
-        .max = INT64_MAX, .required = true                                                         \
-    }
+    BRACES(.name = n, .kind = JSON_F_INT, .offset = offsetof(struct agent_config, m), .min = 1,    \
+           .max = INT64_MAX, .required = true)
 const struct json_field agent_config_fields[AGENT_CONFIG_FIELDS] = {
     LIMIT_OF("maxConcurrentProcesses", max_concurrent),
     LIMIT_OF("defaultRunTimeoutMs", default_run_ms),
@@ -62,10 +61,8 @@ struct body {
 };
 
 #define FIELD(n, k, m, ...)                                                                        \
-    {                                                                                              \
-        .name = n, .kind = JSON_F_##k, .offset = offsetof(struct body, m), .nullable = true,       \
-        __VA_ARGS__                                                                                \
-    }
+    BRACES(.name = n, .kind = JSON_F_##k, .offset = offsetof(struct body, m), .nullable = true,    \
+           __VA_ARGS__)
 #define FIELDS_OF_BOTH                                                                             \
     FIELD("command", STR, command, .required = true, .min = 1), FIELD("cwd", STR, cwd),            \
         FIELD("args", ARRAY, args), FIELD("env", OBJECT, env)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/braces.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/common/checks.h"
@@ -23,10 +24,8 @@ struct body {
 };
 
 #define FIELD(n, k, m, ...)                                                                        \
-    {                                                                                              \
-        .name = n, .kind = JSON_F_##k, .offset = offsetof(struct body, m), .nullable = true,       \
-        __VA_ARGS__                                                                                \
-    }
+    BRACES(.name = n, .kind = JSON_F_##k, .offset = offsetof(struct body, m), .nullable = true,    \
+           __VA_ARGS__)
 #define FIELDS_OF_BOTH                                                                             \
     FIELD("command", STR, command, .required = true, .min = 1), FIELD("cwd", STR, cwd),            \
         FIELD("args", ARRAY, args)
@@ -214,10 +213,8 @@ static int check_variables(const json_t *env, struct hf_error *err)
 }
 
 #define CREATE_FIELD(n, k, m, ...)                                                                 \
-    {                                                                                              \
-        .name = n, .kind = JSON_F_##k, .offset = offsetof(struct vc_create, m), .nullable = true,  \
-        __VA_ARGS__                                                                                \
-    }
+    BRACES(.name = n, .kind = JSON_F_##k, .offset = offsetof(struct vc_create, m),                 \
+           .nullable = true, __VA_ARGS__)
 
 static bool is_given(const json_t *v)
 {

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/braces.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/common/file_op.h"
@@ -150,9 +151,7 @@ static void health(struct http_request *rq)
 /* --- routes --------------------------------------------------------------------------------- */
 
 #define ROUTE(method, path, fn, least, ...)                                                        \
-    {                                                                                              \
-        .methods = (method), .pattern = (path), .handler = (fn), .role = (least), __VA_ARGS__      \
-    }
+    BRACES(.methods = (method), .pattern = (path), .handler = (fn), .role = (least), __VA_ARGS__)
 #define ANY .flags = ROUTE_ANY_QUERY
 #define UPLOAD .flags = ROUTE_ANY_QUERY | ROUTE_STREAM_BODY, .body_max = LIMIT_FILE_BYTES
 
