@@ -80,7 +80,8 @@ bool quota_take(struct gateway_shared *s, size_t seat, char kind, const char *na
     *slot = 0;
     if (limits->connections == 0 && limits->rate == 0)
         return true;
-    key = hash_bytes(text, (size_t)snprintf(text, sizeof text, "%c%.100s", kind, name)) | 1;
+    snprintf(text, sizeof text, "%c%.100s", kind, name);
+    key = hash_bytes(text, strlen(text)) | 1;
     quota_lock(s);
     q = slot_find(s, key, limits->rate, now_ms);
     if (q != NULL) {

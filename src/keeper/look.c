@@ -135,7 +135,7 @@ static size_t read_memory(const struct subject *s, uint64_t at, void *to, size_t
 static bool in_poll(const struct subject *s, uint64_t at, uint64_t count)
 {
     struct pollfd polls[LOOK_FDS_MAX];
-    int fds[LOOK_FDS_MAX];
+    int fds[LOOK_FDS_MAX] = {0};
     size_t n = 0, got;
 
     if (count > LOOK_FDS_MAX)
@@ -151,7 +151,7 @@ static bool in_poll(const struct subject *s, uint64_t at, uint64_t count)
 static bool in_select(const struct subject *s, uint64_t count, uint64_t at)
 {
     unsigned char set[LOOK_SELECT_MAX / 8];
-    int fds[LOOK_FDS_MAX];
+    int fds[LOOK_FDS_MAX] = {0};
     size_t n = 0, got;
 
     if (at == 0)
@@ -170,11 +170,13 @@ static bool in_epoll(const struct subject *s, int epoll)
 {
     char path[56], text[4096];
     int fds[LOOK_FDS_MAX];
+    size_t n;
 
     snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", (int)s->pid, epoll);
     if (read_text(path, text, sizeof text) <= 0)
         return false;
-    return any_is_terminal(s, fds, look_parse_epoll(text, fds, LOOK_FDS_MAX));
+    n = look_parse_epoll(text, fds, LOOK_FDS_MAX);
+    return any_is_terminal(s, fds, n);
 }
 
 static bool call_waits(const struct subject *s, const struct look_call *c)

@@ -38,6 +38,7 @@ void volley_add(struct keeper *k, const struct k_signal *m)
     }
     s->m = *m;
     list_append(&k->volley, &s->link);
+    /* cppcheck-suppress memleak ; it is the list's now */
 }
 
 static void shot_end(struct keeper *k, struct shot *s, int rc)

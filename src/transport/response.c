@@ -188,7 +188,8 @@ struct buf *response_head(struct http_request *rq, int status, const char *type,
     if (rq->parser.upgrade && status >= 400)
         rq->close = true;
     buf_clear(out);
-    buf_put(out, line, (size_t)snprintf(line, sizeof line, "HTTP/1.1 %d ", status));
+    snprintf(line, sizeof line, "HTTP/1.1 %d ", status);
+    buf_puts(out, line);
     buf_puts(out, status_text(status));
     buf_puts(out, "\r\n");
     put_date_and_type(rq, out, type);

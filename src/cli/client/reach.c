@@ -92,8 +92,10 @@ int reach_parse(struct reach *p, const char *url, struct hf_error *err)
 
 bool reach_is_local(const struct reach *p)
 {
-    return p->unix_path != NULL || strncmp(p->host, "127.", 4) == 0 ||
-           strcmp(p->host, "::1") == 0 || strcmp(p->host, "localhost") == 0;
+    if (p->unix_path != NULL || p->host == NULL)
+        return p->unix_path != NULL;
+    return strncmp(p->host, "127.", 4) == 0 || strcmp(p->host, "::1") == 0 ||
+           strcmp(p->host, "localhost") == 0;
 }
 
 /* A socket that exists where people put it. */

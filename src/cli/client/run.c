@@ -238,6 +238,7 @@ static int create(const struct call *call, const struct buf *body, struct fetch_
     struct hf_error err = {0};
     int tries, rc = -EIO;
 
+    *r = (struct fetch_reply){0};
     random_bytes(raw, sizeof raw);
     hex_encode(hex, raw, sizeof raw);
     snprintf(header, sizeof header, "Idempotency-Key: %s", hex);

@@ -232,8 +232,9 @@ size_t pb_varint(char *out, uint64_t v)
 void pb_put_varint(struct buf *out, uint64_t v)
 {
     char text[10];
+    size_t n = pb_varint(text, v);
 
-    buf_put(out, text, pb_varint(text, v));
+    buf_put(out, text, n);
 }
 
 void pb_put_number(struct buf *out, uint32_t number, uint64_t v)
