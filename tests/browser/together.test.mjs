@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { it } from '../lib/test.mjs';
 import { withBrowser } from '../lib/browser.mjs';
+import * as proc from '../lib/proc.mjs';
 import { waitUntil } from '../lib/wait.mjs';
 
 withBrowser('the page with several people', {}, (d, visit, browser) => {
@@ -24,8 +25,10 @@ withBrowser('the page with several people', {}, (d, visit, browser) => {
         await b.type('echo never\n');
         await b.page.locator('.read-only').waitFor();
         await a.page.locator('.people .chip.ro').waitFor();
-        await a.type('echo still here\n');
-        await b.shows('still here\n');
+        await a.type('echo still $((40 + 3))\n');
+        // With the prompt behind it: nothing more comes, so that both screens stay as they are.
+        await a.shows('still 43\n$ ');
+        await b.shows('still 43\n$ ');
         assert.ok(!(await a.text()).includes('never'));
         assert.equal(await b.page.getByRole('button', { name: /New terminal/ }).count(), 0);
         assert.equal((await b.text()).trim(), (await a.text()).trim(), 'the same screen');
@@ -154,13 +157,22 @@ withBrowser('the page with several people', {}, (d, visit, browser) => {
         const a = await visit({ hash: `#${p.id}` });
         await a.shows('$ ');
         const file = `${d.dir}/large.bin`;
-        const size = 30_000_000;
+        const size = 5_000_000;
+        // What writes the file stands still before the first byte is sent: the end cannot come before the cut.
+        let writer;
+        await a.page.route('**/input?**', async (route) => {
+            const uploader = (await d.list()).find((q) => q.label === 'upload of large.bin');
+            writer = await waitUntil(() => proc.childrenOf(uploader.pid).find((s) => s.name === 'cat'), 'what writes the file');
+            process.kill(writer.pid, 'SIGSTOP');
+            await route.continue();
+        }, { times: 1 });
         await drop(a, 'large.bin', '0123456789', size / 10);
-        await waitUntil(() => fs.existsSync(file) && fs.statSync(file).size > 0, 'the beginning of the file', 30000, 1);
+        await waitUntil(async () => (await d.list()).some((q) => q.label === 'upload of large.bin' && q.last_input_at), 'the first of the bytes', 30000);
         const worker = d.workerPid();
         process.kill(worker, 'SIGKILL');
-        assert.ok(fs.statSync(file).size < size, 'the worker was killed before the end');
         await d.nextWorker(worker);
+        assert.ok(fs.statSync(file).size < size, 'the worker was killed before the end');
+        process.kill(writer.pid, 'SIGCONT');
         const leavesNothing = async (name) => {
             await a.page.getByText(`${name}: not uploaded`).waitFor();
             assert.ok(!fs.existsSync(`${d.dir}/${name}`), 'no half of a file');

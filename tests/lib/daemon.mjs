@@ -42,12 +42,22 @@ export function releaseBinary() {
     return bin && fs.existsSync(bin) ? path.resolve(bin) : null;
 }
 
-/** fetch() begins anew: it may not have heard yet that a connection which it holds for later has ended. */
-const DISPATCHER = Symbol.for('undici.globalDispatcher.1');
+/**
+ * fetch() begins anew: it may not have heard yet that a connection which it holds for later has ended.
+ * Where undici 8 is loaded, as by e2b's client from Node.js 22.19 on, Node's own fetch() goes through
+ * undici's dispatcher in a wrapper.
+ */
+const [DISPATCHER, INNER_DISPATCHER] = [1, 2].map((version) => Symbol.for(`undici.globalDispatcher.${version}`));
 function dropIdleFetches() {
     const old = globalThis[DISPATCHER];
     if (!old) return;
-    globalThis[DISPATCHER] = new old.constructor();
+    if (old.constructor.name === 'Dispatcher1Wrapper') {
+        const inner = new globalThis[INNER_DISPATCHER].constructor();
+        globalThis[INNER_DISPATCHER] = inner;
+        globalThis[DISPATCHER] = new old.constructor(inner);
+    } else {
+        globalThis[DISPATCHER] = new old.constructor();
+    }
     old.close(); // what is under way is waited for
 }
 
