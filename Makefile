@@ -52,7 +52,8 @@ CFLAGS_ALL = -std=gnu11 -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes \
 LIBS_DYNAMIC := $(LLHTTP_LIB) -ljansson -lz -lhiredis -lnghttp2 -lpthread
 LIBS_STATIC := $(LLHTTP_LIB) -l:libjansson.a -l:libz.a -l:libhiredis.a -l:libnghttp2.a -lpthread
 LIBS_TLS := -lssl -lcrypto
-LIBS_TLS_STATIC := -l:libssl.a -l:libcrypto.a
+# The libcrypto.a of Debian 13 compresses with zstd (libzstd-dev), that of Debian 12 does not.
+LIBS_TLS_STATIC = -l:libssl.a -l:libcrypto.a $(filter /%,$(shell $(CC) -print-file-name=libzstd.a))
 
 # SAN: sanitizers of the asan flavour and of the unit tests.
 SAN ?= address,undefined

@@ -148,7 +148,7 @@ struct fetch *fetch_start(struct http_server *s, const struct fetch_target *t,
     f = hf_xalloc(sizeof *f);
     f->c = fetch_dial(s, t, f, &errnum);
     if (f->c == NULL) {
-        tls_free(tls);
+        tls_discard(tls);
         free(f);
         hf_fail(err, HF_E_upstream_unreachable, "Cannot call %s: %s.", t->host, strerror(errnum));
         return NULL;

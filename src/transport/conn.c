@@ -169,7 +169,7 @@ static void conn_destroy(struct conn *c)
     list_remove(&c->link);
     if (!c->dialled)
         s->stats.connections--;
-    tls_free(c->tls);
+    tls_discard(c->tls);
     buf_wipe(&c->in);
     buf_fini(&c->out);
     free(c->peer);

@@ -138,7 +138,7 @@ struct tls *tls_new(struct tls_context *c)
     return t;
 }
 
-void tls_free(struct tls *t)
+void tls_discard(struct tls *t)
 {
     if (t == NULL)
         return;

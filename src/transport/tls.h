@@ -31,7 +31,7 @@ bool tls_is_ready(const struct tls *t);   /* the handshake is done */
 const char *tls_why(const struct tls *t); /* it failed: the reason, in words */
 
 struct tls *tls_new(struct tls_context *c);
-void tls_free(struct tls *t);
+void tls_discard(struct tls *t); /* static OpenSSL has a tls_free() of its own */
 /* Ciphertext in; plaintext appended to *plain, ciphertext to send appended to *wire.
  * 0, or -EPROTO (alert is in *wire), or -ECONNRESET after the peer's close_notify. */
 int tls_receive(struct tls *t, const void *bytes, size_t len, struct buf *plain, struct buf *wire);

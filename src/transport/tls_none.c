@@ -72,7 +72,7 @@ struct tls *tls_new(struct tls_context *c)
     return NULL;
 }
 
-void tls_free(struct tls *t)
+void tls_discard(struct tls *t)
 {
     (void)t;
 }

@@ -77,7 +77,7 @@ int wire_open(struct wire *w, const struct reach *p, int timeout_ms, struct hf_e
 void wire_close(struct wire *w)
 {
     if (w->tls != NULL)
-        tls_free(w->tls);
+        tls_discard(w->tls);
     if (w->tls_context != NULL)
         tls_context_free(w->tls_context);
     if (w->fd >= 0)
