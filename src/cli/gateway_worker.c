@@ -86,11 +86,13 @@ static int open_log(struct gateway_worker *w)
     if (path == NULL)
         return 0;
     w->log_fd = strcmp(path, "-") == 0 ? open_stdout() : open_log_file(path);
-    if (w->log_fd < 0)
+    if (w->log_fd < 0) {
         log_error("cannot write %s: %s", path, strerror(errno));
+        return 1;
+    }
     w->o.access_log = w->log_fd;
     w->o.access_log_socket = fstat(w->log_fd, &st) == 0 && S_ISSOCK(st.st_mode);
-    return w->log_fd < 0 ? 1 : 0;
+    return 0;
 }
 
 static int make_origin(struct gateway_worker *w)

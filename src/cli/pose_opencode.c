@@ -97,10 +97,15 @@ static bool take_password(struct posed *p)
     bool ok = true;
 
     if (password != NULL && password[0] != '\0') {
+        char *copy = hf_xstrdup(password); /* setenv() may move what getenv() gave */
+        size_t len = strlen(password);
+
         p->with_password = true;
-        ok = password_is_good(password);
-        setenv(TOKEN_ENV, password, 1);
-        hf_wipe(password, strlen(password));
+        ok = password_is_good(copy);
+        hf_wipe(password, len);
+        setenv(TOKEN_ENV, copy, 1);
+        hf_wipe(copy, len);
+        free(copy);
     }
     unsetenv(PASSWORD_ENV);
     unsetenv(CONFIG_ENV);
