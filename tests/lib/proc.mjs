@@ -44,6 +44,9 @@ export function isAlive(pid) {
 
 export const exists = (pid) => stat(pid) !== null;
 
+/** Nobody is alive in the session that this process began: who is killed has to get a processor to die. */
+export const sessionIsGone = (pid) => !pids().some((p) => stat(p)?.session === pid && isAlive(p));
+
 export function childrenOf(pid) {
     return pids()
         .map(stat)

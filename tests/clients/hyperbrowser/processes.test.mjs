@@ -124,9 +124,11 @@ for (const [where, place] of Object.entries(PLACES)) {
             assert.equal((await p.wait({ timeoutMs: 3000 })).status, 'killed');
             const q = await sb.processes.start('trap "" TERM; sleep 100 & echo $!; while :; do sleep 0.1; done');
             const child = Number(await d.outputHas(q.id, '\n'));
+            const { pid } = await d.get(q.id);
+            assert.equal(proc.stat(child).session, pid);
             const killed = await q.kill();
             assert.equal(killed.status, 'killed');
-            await waitUntil(() => !proc.isAlive(child), 'the child to be gone too');
+            await waitUntil(() => proc.sessionIsGone(pid), 'its children to be gone too');
             await refused(q.signal('TERM'), 409, { code: 'not_running' });
             await refused(q.signal('NONSENSE'), 400, { code: 'bad_signal' });
             const r = await sb.processes.start('sleep 30');

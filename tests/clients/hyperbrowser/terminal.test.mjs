@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { withDaemon } from '../../lib/daemon.mjs';
+import * as proc from '../../lib/proc.mjs';
 import { it } from '../../lib/test.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 import { clientsOf, PLACES, refused } from './client.mjs';
@@ -194,12 +195,14 @@ for (const [where, place] of Object.entries(PLACES)) {
             await s.closed;
             assert.equal(s.exit.running, false);
             const u = await sb.terminal.create(sh('trap "echo caught" INT; echo up; while :; do sleep 0.1; done'));
+            const { pid } = await d.get(u.id);
             const w = await attach(u);
             await w.sees('up');
             assert.equal((await u.signal('INT')).running, true);
             await w.sees('caught');
             await refused(u.wait({ timeoutMs: 100 }), 408, { text: 'timed out' });
             assert.equal((await u.kill('KILL')).running, false);
+            await waitUntil(() => proc.sessionIsGone(pid), 'its child to be gone too');
             await refused(u.signal('TERM'), 409);
             const out = await sb.terminal.create({ command: 'sleep', args: ['100'], timeoutMs: 200 });
             const late = await out.wait();
