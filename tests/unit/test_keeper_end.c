@@ -85,7 +85,7 @@ TEST(when_all_obey_nobody_waits_for_the_grace)
 {
     struct rig r;
     struct rig_worker w;
-    uint64_t at = clock_mono_ms();
+    uint64_t at;
 
     rig_init(&r);
     r.options.grace_ms = 20000;
@@ -94,11 +94,12 @@ TEST(when_all_obey_nobody_waits_for_the_grace)
     start(&w, "echo up; exec sleep 60");
     start(&w, "(setsid sleep 60 &); echo up");
     EXPECT_INT(rig_exited(&w).status, 0);
+    at = clock_mono_ms();
     kill(r.keeper, SIGTERM);
     expect_stop(&w, 20000);
     rig_kill_worker(&w);
     EXPECT_INT(rig_wait_keeper(&r), 0);
-    EXPECT(clock_mono_ms() - at < 10000);
+    EXPECT(clock_mono_ms() - at < r.options.grace_ms);
 }
 
 /*
@@ -109,7 +110,7 @@ TEST(who_was_overlooked_hears_of_the_end_later)
 {
     struct rig r;
     struct rig_worker w;
-    uint64_t at = clock_mono_ms();
+    uint64_t at;
     char out[64] = "";
     int fds[8];
 
@@ -121,11 +122,12 @@ TEST(who_was_overlooked_hears_of_the_end_later)
               "echo up");
     EXPECT_INT(rig_exited(&w).status, 0);
     start_with(&w, "trap 'sleep 1 && echo well; exit' TERM; sleep 60 & echo up; wait", fds);
+    at = clock_mono_ms();
     kill(r.keeper, SIGTERM);
     expect_stop(&w, 20000);
     rig_kill_worker(&w);
     EXPECT_INT(rig_wait_keeper(&r), 0);
-    EXPECT(clock_mono_ms() - at < 10000);
+    EXPECT(clock_mono_ms() - at < r.options.grace_ms);
     rig_read_until(fds[0], out, sizeof out, "well");
     EXPECT(strstr(out, "well") != NULL);
     close(fds[0]);
@@ -137,18 +139,19 @@ TEST(the_second_signal_ends_at_once)
     struct rig r;
     struct rig_worker w;
     struct k_spawned m;
-    uint64_t at = clock_mono_ms();
+    uint64_t at;
 
     rig_init(&r);
     r.options.grace_ms = 20000;
     rig_start(&r);
     rig_worker(&r, &w);
     m = start(&w, "trap '' TERM; echo up; sleep 60; sleep 60");
+    at = clock_mono_ms();
     kill(r.keeper, SIGTERM);
     expect_stop(&w, 20000);
     kill(r.keeper, SIGTERM);
     EXPECT_INT(rig_wait_keeper(&r), 0);
-    EXPECT(clock_mono_ms() - at < 10000);
+    EXPECT(clock_mono_ms() - at < r.options.grace_ms);
     EXPECT_INT(rig_state(m.pid), 0);
     rig_drop(&w);
 }
