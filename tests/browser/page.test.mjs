@@ -13,10 +13,17 @@ withBrowser('the page in a browser', {}, (d, visit, browser) => {
         await a.page.getByRole('heading', { name: 'Hold fast.' }).waitFor();
         assert.equal(new URL(a.page.url()).search, '', 'the ticket stays in no address');
         await a.picture('welcome');
+        await a.page.goto(url);
+        await a.page.getByRole('heading', { name: 'Hold fast.' }).waitFor();
+        assert.equal(new URL(a.page.url()).search, '', 'who is in already stays in');
         await a.leave();
         const b = await browser().newContext();
         const page = await b.newPage();
         assert.equal((await page.goto(url)).status(), 401, 'a second time');
+        await page.getByRole('alert').filter({ hasText: 'This link has expired or was already used.' }).waitFor();
+        assert.equal(new URL(page.url()).search, '', 'nor does one that is spent');
+        assert.equal((await page.goto(`${d.url}/?link=hfl_none`)).status(), 401);
+        await page.getByRole('alert').filter({ hasText: 'was revoked or is used up' }).waitFor();
         await page.goto(d.url);
         await page.getByLabel('Token').fill('wrong');
         await page.getByRole('button', { name: 'Enter' }).click();
