@@ -259,6 +259,8 @@ static void worker_announce(const struct worker *w, const struct keeper_boot *bo
                          which < 0 ? "" : " ", w->urls[i]);
         io_write_all(STDOUT_FILENO, line, (size_t)n);
     }
+    if (w->serve->greeting != NULL)
+        greeting_print(w->serve->greeting, w->auth, w->main_urls, w->main_count);
 }
 
 static void worker_fini(struct worker *w)

@@ -34,6 +34,8 @@ struct native_info {
 struct native *native_new(struct engine *e, struct auth *auth, const struct native_info *info);
 void native_free(struct native *n);
 const struct route_table *native_routes(struct native *n);
+/* Is the page for browsers in this binary? */
+bool native_has_page(void);
 
 /* The daemon is about to go: /readyz says so and nothing new is started. What is
  * under way goes on, so that waits and streams still tell the exits to come. */

@@ -83,3 +83,8 @@ void page_handle(struct http_request *rq)
     }
     page_file_send(rq, 200);
 }
+
+bool native_has_page(void)
+{
+    return page_file_is_there();
+}
