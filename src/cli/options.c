@@ -34,6 +34,8 @@ static const struct option_row rows[] = {
      "tokens, one a line: TOKEN or ROLE TOKEN (own, type, watch); else HOLDFAST_TOKEN, else one is made"},
     {"--no-auth", OPTION_FLAG, AT(no_auth), 0, 0, NULL,
      "everybody may do everything; only for trusted networks"},
+    {"--print-link", OPTION_FLAG, AT(print_link), 0, 0, NULL,
+     "print a one-time link that signs a browser in, as is done on a terminal"},
     {"--cors-origin", OPTION_LIST, AT(cors_origin), 0, 0, "ORIGIN",
      "let pages of this origin in; may be repeated"},
     {"--allow-host", OPTION_LIST, AT(allow_host), 0, 0, "NAME",

@@ -28,7 +28,7 @@ struct serve_options {
     struct option_list listen, dialect, cors_origin, allow_host;
     const char *token_file, *tls_cert, *tls_key, *log_level, *pid_file, *worker_user, *history_dir,
         *register_url;
-    bool no_auth, no_dialects, compress;
+    bool no_auth, no_dialects, compress, print_link;
     int64_t max_processes, max_viewers, max_connections, journal_bytes, journal_memory_bytes;
     int64_t history_disk_bytes;
     int64_t retain_ms, retain_count, event_log_bytes;

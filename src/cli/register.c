@@ -125,7 +125,8 @@ static int from_listeners(struct registrar *r, const struct serve *s, struct hf_
         if (s->listeners[i].kind != LISTEN_TCP || strncmp(url, "http://", 7) != 0)
             continue;
         r->port = strtol(colon + 1, NULL, 10);
-        if (r->address[0] == '\0' && strncmp(url + 7, "0.0.0.0:", 8) != 0)
+        if (r->address[0] == '\0' && strncmp(url + 7, "0.0.0.0:", 8) != 0 &&
+            strncmp(url + 7, "[::]:", 5) != 0)
             snprintf(r->address, sizeof r->address, "%.*s", (int)(colon - url - 7), url + 7);
         return 0;
     }

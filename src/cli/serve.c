@@ -232,6 +232,14 @@ static const char *own_path(const char *argv0, char *out)
 
 /* --- the command ----------------------------------------------------------------------- */
 
+/* A log keeps what is printed, so a secret goes to a terminal or to who has asked for it. Who took
+ * us for another program expects that program's words. */
+static void prepare_greeting(struct serve *s, bool posed)
+{
+    if (s->options.print_link || (!posed && isatty(STDOUT_FILENO)))
+        s->greeting = greeting_new(&s->options);
+}
+
 static int prepare(struct serve *s, int resume_fd)
 {
     struct hf_error err = {0};
@@ -274,8 +282,12 @@ int serve_main_as(int argc, char **argv, char **real)
         buf_fini(&text);
         return rc;
     }
-    if (rc != 0 || (rc = set_log_level(s.options.log_level)) != 0 ||
-        (rc = prepare(&s, resume_fd)) != 0) {
+    if (rc != 0 || (rc = set_log_level(s.options.log_level)) != 0)
+        return rc;
+    if (resume_fd < 0)
+        prepare_greeting(&s, argv != real);
+    if ((rc = prepare(&s, resume_fd)) != 0) {
+        greeting_free(s.greeting);
         buf_wipe(&s.tokens);
         return rc;
     }
@@ -289,6 +301,7 @@ int serve_main_as(int argc, char **argv, char **real)
     k.worker_gid = s.worker_gid;
     k.pid_file = s.options.pid_file;
     rc = keeper_run(&k, resume_fd);
+    greeting_free(s.greeting);
     buf_wipe(&text);
     buf_wipe(&s.tokens);
     return rc;

@@ -7,6 +7,7 @@
 
 #include <limits.h>
 
+#include "cli/greeting.h"
 #include "cli/options.h"
 #include "transport/listen.h"
 
@@ -23,6 +24,7 @@ struct serve {
     gid_t worker_gid;
     char history_dir[PATH_MAX]; /* resolved; options point to it */
     bool resumed;               /* an older binary handed over */
+    struct greeting *greeting;  /* NULL: nobody is greeted */
 };
 
 int serve_main(int argc, char **argv);

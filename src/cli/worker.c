@@ -37,6 +37,9 @@ struct worker {
     struct http_options http;
     struct native *native;
     struct native_info info;
+    char urls[SERVE_LISTEN_MAX][sizeof((struct listen_socket *)NULL)->url + 1];
+    const char *main_urls[SERVE_LISTEN_MAX]; /* those of them that serve everything */
+    size_t main_count;
     struct dialect_host host;
     struct dialects *dialects;
     bool wanted[DIALECTS_MAX];
@@ -180,11 +183,25 @@ static void worker_make_mcp(struct worker *w)
     http_server_mount(w->server, mcp_routes(w->mcp));
 }
 
+/* As a client writes them: a TCP socket with a certificate speaks https. */
+static void worker_name_listeners(struct worker *w)
+{
+    for (size_t i = 0; i < w->serve->listener_count; i++) {
+        const char *url = w->serve->listeners[i].url;
+        bool tls = w->tls != NULL && strncmp(url, "http://", 7) == 0;
+
+        snprintf(w->urls[i], sizeof w->urls[i], "%s%s", tls ? "https://" : "", tls ? url + 7 : url);
+        if (w->serve->dialect[i] < 0)
+            w->main_urls[w->main_count++] = w->urls[i];
+    }
+}
+
 static void worker_make_server(struct worker *w)
 {
     const struct serve *s = w->serve;
     size_t i;
 
+    worker_name_listeners(w);
     serve_options_http(&s->options, &w->http);
     w->http.auth = w->auth;
     w->http.origin = w->origin;
@@ -195,6 +212,8 @@ static void worker_make_server(struct worker *w)
         .started_ms = clock_wall_ms(),
         .dialects = w->names,
         .dialect_count = worker_name_dialects(w),
+        .listeners = w->main_urls,
+        .listener_count = w->main_count,
         .tls = tls_is_built_in(),
         .compress = s->options.compress,
         .secure_cookie = w->tls != NULL,
@@ -235,13 +254,13 @@ static void worker_announce(const struct worker *w, const struct keeper_boot *bo
     if (boot->generation != 1 || w->serve->resumed)
         return;
     for (i = 0; i < w->serve->listener_count; i++) {
-        const char *url = w->serve->listeners[i].url;
-        bool tls = w->tls != NULL && strncmp(url, "http://", 7) == 0;
         int which = w->serve->dialect[i];
-        int n = snprintf(line, sizeof line, "%s%slistening on %s%s\n", announced_as(which),
-                         which < 0 ? "" : " ", tls ? "https://" : "", tls ? url + 7 : url);
+        int n = snprintf(line, sizeof line, "%s%slistening on %s\n", announced_as(which),
+                         which < 0 ? "" : " ", w->urls[i]);
         io_write_all(STDOUT_FILENO, line, (size_t)n);
     }
+    if (w->serve->greeting != NULL)
+        greeting_print(w->serve->greeting, w->auth, w->main_urls, w->main_count);
 }
 
 static void worker_fini(struct worker *w)

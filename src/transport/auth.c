@@ -179,7 +179,8 @@ enum role auth_token_role(const struct auth *a, const char *token, size_t len)
 
 /* --- tickets ----------------------------------------------------------------------------- */
 
-int auth_ticket_new(struct auth *a, enum role role, char *out, int64_t *expires_wall_ms)
+int auth_ticket_new(struct auth *a, enum role role, int64_t lasts_ms, char *out,
+                    int64_t *expires_wall_ms)
 {
     int64_t now = clock_wall_ms();
     uint8_t random[TICKET_RANDOM];
@@ -193,7 +194,7 @@ int auth_ticket_new(struct auth *a, enum role role, char *out, int64_t *expires_
         base32_encode(out, random, sizeof random);
         sha256(out, strlen(out), t->digest);
         t->role = role;
-        t->end_wall_ms = *expires_wall_ms = now + AUTH_TICKET_MS;
+        t->end_wall_ms = *expires_wall_ms = now + lasts_ms;
         hf_wipe(random, sizeof random);
         return 0;
     }

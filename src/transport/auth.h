@@ -32,11 +32,14 @@ void auth_set_uid(struct auth *a, uid_t own);
 #define AUTH_TOKEN_MIN 16
 #define AUTH_TOKEN_MAX 512
 #define AUTH_TOKENS_MAX 64
-#define AUTH_TICKET_MS 60000
+#define AUTH_TICKET_MS 60000        /* one that somebody has just asked for */
+#define AUTH_TICKET_START_MS 600000 /* the one that `serve` prints: its reader may be elsewhere */
 #define AUTH_COOKIE_MS (12LL * 3600 * 1000)
 #define AUTH_TICKETS_MAX 64
-/* A single-use ticket for a role, good for AUTH_TICKET_MS. out holds 40 bytes. -EAGAIN: too many open. */
-int auth_ticket_new(struct auth *a, enum role role, char *out, int64_t *expires_wall_ms);
+#define AUTH_TICKET_BYTES 40
+/* A single-use ticket for a role. out holds AUTH_TICKET_BYTES. -EAGAIN: too many open. */
+int auth_ticket_new(struct auth *a, enum role role, int64_t lasts_ms, char *out,
+                    int64_t *expires_wall_ms);
 /* Spends it; ROLE_NONE if unknown, spent or too old. */
 enum role auth_ticket_spend(struct auth *a, const char *ticket);
 /* Value of a Set-Cookie header for this role. out: 256 bytes. */

@@ -58,7 +58,17 @@ static bool is_loopback(const union address *a)
     return IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr);
 }
 
-static void describe_inet(const union address *a, struct listen_socket *out)
+/* Every interface by both protocols is shown as the older one: everybody can type that address. */
+static bool is_every_one(int fd, const union address *a)
+{
+    socklen_t len = sizeof(int);
+    int v6only = 0;
+
+    return IN6_IS_ADDR_UNSPECIFIED(&a->v6.sin6_addr) &&
+           getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only, &len) == 0 && !v6only;
+}
+
+static void describe_inet(int fd, const union address *a, struct listen_socket *out)
 {
     char host[INET6_ADDRSTRLEN] = "?";
 
@@ -66,7 +76,7 @@ static void describe_inet(const union address *a, struct listen_socket *out)
     if (a->any.sa_family == AF_INET) {
         inet_ntop(AF_INET, &a->v4.sin_addr, host, sizeof host);
         snprintf(out->url, sizeof out->url, "http://%s:%u", host, ntohs(a->v4.sin_port));
-    } else if (IN6_IS_ADDR_UNSPECIFIED(&a->v6.sin6_addr)) {
+    } else if (is_every_one(fd, a)) {
         snprintf(out->url, sizeof out->url, "http://0.0.0.0:%u", ntohs(a->v6.sin6_port));
     } else {
         inet_ntop(AF_INET6, &a->v6.sin6_addr, host, sizeof host);
@@ -87,7 +97,7 @@ int listen_describe(int fd, struct listen_socket *out)
         return -EINVAL;
     *out = (struct listen_socket){.fd = fd, .loopback = is_loopback(&a)};
     if (a.any.sa_family == AF_INET || a.any.sa_family == AF_INET6) {
-        describe_inet(&a, out);
+        describe_inet(fd, &a, out);
         return 0;
     }
     if (a.any.sa_family != AF_UNIX)

@@ -14,7 +14,9 @@
 struct listen_socket {
     int fd;
     enum listen_kind kind;
-    char url[160]; /* "http://127.0.0.1:41234", "unix:/run/holdfast.sock" */
+    /* "http://127.0.0.1:41234", "unix:/run/holdfast.sock"; every interface is 0.0.0.0, or [::] where
+     * the socket takes IPv6 alone. */
+    char url[160];
     bool loopback; /* reachable from this machine only */
 };
 

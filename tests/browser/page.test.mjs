@@ -6,6 +6,25 @@ import { it } from '../lib/test.mjs';
 import { ticketUrl, withBrowser } from '../lib/browser.mjs';
 import { waitUntil } from '../lib/wait.mjs';
 
+withBrowser('the link that serve prints', { args: ['--print-link'], gateway: false }, (d, visit, browser) => {
+    it('signs a browser in, once', async () => {
+        const url = (await waitUntil(() => /^open (http:\S+)\n/m.exec(d.stdout), 'the link'))[1];
+        const u = await visit({ url });
+        await u.page.getByRole('heading', { name: 'Hold fast.' }).waitFor();
+        await u.newTerminal();
+        await u.type('echo $((6 * 7))\n');
+        await u.shows('42');
+        await u.leave();
+        const other = await browser().newContext();
+        const page = await other.newPage();
+        assert.equal((await page.goto(url)).status(), 401);
+        await page.getByRole('alert').filter({ hasText: 'run “holdfast open” for a fresh link' }).waitFor();
+        await page.getByLabel('Token').waitFor();
+        await other.close();
+        for (const p of await d.list()) await d.remove(p.id);
+    });
+});
+
 withBrowser('the page in a browser', {}, (d, visit, browser) => {
     it('is let in by a ticket, once; who has none is asked for the token', async () => {
         const url = await ticketUrl(d);
@@ -13,10 +32,17 @@ withBrowser('the page in a browser', {}, (d, visit, browser) => {
         await a.page.getByRole('heading', { name: 'Hold fast.' }).waitFor();
         assert.equal(new URL(a.page.url()).search, '', 'the ticket stays in no address');
         await a.picture('welcome');
+        await a.page.goto(url);
+        await a.page.getByRole('heading', { name: 'Hold fast.' }).waitFor();
+        assert.equal(new URL(a.page.url()).search, '', 'who is in already stays in');
         await a.leave();
         const b = await browser().newContext();
         const page = await b.newPage();
         assert.equal((await page.goto(url)).status(), 401, 'a second time');
+        await page.getByRole('alert').filter({ hasText: 'This link has expired or was already used.' }).waitFor();
+        assert.equal(new URL(page.url()).search, '', 'nor does one that is spent');
+        assert.equal((await page.goto(`${d.url}/?link=hfl_none`)).status(), 401);
+        await page.getByRole('alert').filter({ hasText: 'was revoked or is used up' }).waitFor();
         await page.goto(d.url);
         await page.getByLabel('Token').fill('wrong');
         await page.getByRole('button', { name: 'Enter' }).click();

@@ -172,7 +172,7 @@ export class Daemon {
         if (tcp) {
             const u = new URL(tcp);
             this.url = u.origin;
-            this.host = u.hostname;
+            this.host = u.hostname.replace(/^\[|\]$/g, '');
             this.port = Number(u.port);
             this.tls = u.protocol === 'https:';
         }

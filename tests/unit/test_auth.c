@@ -8,6 +8,7 @@
 
 #include "test.h"
 
+#include "base/clock.h"
 #include "transport/request.h"
 
 #define OWN "own-token-0123456789"
@@ -167,14 +168,29 @@ TEST(a_ticket_is_good_once)
     char ticket[40], other[40];
     int64_t end;
 
-    REQUIRE(auth_ticket_new(a, ROLE_TYPE, ticket, &end) == 0);
-    REQUIRE(auth_ticket_new(a, ROLE_OWN, other, &end) == 0);
+    REQUIRE(auth_ticket_new(a, ROLE_TYPE, AUTH_TICKET_MS, ticket, &end) == 0);
+    REQUIRE(auth_ticket_new(a, ROLE_OWN, AUTH_TICKET_MS, other, &end) == 0);
     EXPECT_INT((int64_t)strlen(ticket), 39);
     EXPECT_INT(auth_ticket_spend(a, "nonsense"), ROLE_NONE);
     EXPECT_INT(auth_ticket_spend(a, ""), ROLE_NONE);
     EXPECT_INT(auth_ticket_spend(a, ticket), ROLE_TYPE);
     EXPECT_INT(auth_ticket_spend(a, ticket), ROLE_NONE);
     EXPECT_INT(auth_ticket_spend(a, other), ROLE_OWN);
+    auth_free(a);
+}
+
+TEST(a_ticket_lasts_as_long_as_it_was_made_for)
+{
+    struct auth *a = new_auth();
+    char ticket[AUTH_TICKET_BYTES];
+    int64_t end, before = clock_wall_ms();
+
+    REQUIRE(auth_ticket_new(a, ROLE_OWN, AUTH_TICKET_START_MS, ticket, &end) == 0);
+    EXPECT(end >= before + AUTH_TICKET_START_MS);
+    EXPECT(end <= clock_wall_ms() + AUTH_TICKET_START_MS);
+    EXPECT_INT(auth_ticket_spend(a, ticket), ROLE_OWN);
+    REQUIRE(auth_ticket_new(a, ROLE_OWN, 0, ticket, &end) == 0);
+    EXPECT_INT(auth_ticket_spend(a, ticket), ROLE_NONE);
     auth_free(a);
 }
 
@@ -185,10 +201,10 @@ TEST(open_tickets_are_bounded)
     int64_t end;
 
     for (int i = 0; i < AUTH_TICKETS_MAX; i++)
-        REQUIRE(auth_ticket_new(a, ROLE_OWN, ticket, &end) == 0);
-    EXPECT_INT(auth_ticket_new(a, ROLE_OWN, (char[40]){0}, &end), -EAGAIN);
+        REQUIRE(auth_ticket_new(a, ROLE_OWN, AUTH_TICKET_MS, ticket, &end) == 0);
+    EXPECT_INT(auth_ticket_new(a, ROLE_OWN, AUTH_TICKET_MS, (char[40]){0}, &end), -EAGAIN);
     EXPECT_INT(auth_ticket_spend(a, ticket), ROLE_OWN);
-    EXPECT_INT(auth_ticket_new(a, ROLE_OWN, ticket, &end), 0);
+    EXPECT_INT(auth_ticket_new(a, ROLE_OWN, AUTH_TICKET_MS, ticket, &end), 0);
     auth_free(a);
 }
 

@@ -41,6 +41,18 @@ TEST(internet_addresses_are_opened)
     expect_open("0.0.0.0:0", "http://0.0.0.0:", false);
 }
 
+/* A socket for IPv6 alone was announced as 0.0.0.0, where nobody answers. */
+TEST(every_interface_of_ipv6_alone_is_announced_as_such)
+{
+    struct listen_socket s;
+
+    if (listen_open("[::1]:0", &s, NULL) < 0)
+        return; /* a machine without IPv6 */
+    io_close(&s.fd);
+    expect_open("[::1]:0", "http://[::1]:", true);
+    expect_open("[::]:0", "http://[::]:", false);
+}
+
 TEST(what_is_no_address_is_refused_without_a_look_up)
 {
     static const char *const bad[] = {

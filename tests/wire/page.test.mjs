@@ -25,6 +25,21 @@ withDaemon('the page', {}, (d) => {
         assert.equal(Number(head.headers['content-length']), packed.body.length);
     });
 
+    it('a link that is good no more is a problem to a program, and to a browser the page, which says so', async () => {
+        const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+        for (const path of ['/?ticket=spent', '/?link=hfl_ended']) {
+            await d.refused('unauthorized', 'GET', path, { role: null });
+            await d.refused('unauthorized', 'GET', path, { role: null, headers: { Accept: 'application/json' } });
+            const a = await d.api('GET', path, { role: null, headers: { Accept: accept } });
+            assert.equal(a.status, 401);
+            assert.equal(a.headers['set-cookie'], undefined);
+            if (!(await get()).headers.vary) continue; // Without the page there is nobody to say it.
+            assert.match(a.headers['content-type'], /^text\/html/);
+            assert.equal(a.headers['cache-control'], 'no-store');
+            assert.ok(a.body.equals((await get()).body));
+        }
+    });
+
     it('runs one script and one style sheet, which its policy names, and asks nobody else', async () => {
         const { body, headers } = await get();
         const html = body.toString('utf8');

@@ -14,3 +14,19 @@ export function fromHash(): string {
         return '';
     }
 }
+
+/** In words, by the secret that the daemon has refused. */
+const REFUSED: Record<string, string> = {
+    ticket: "This link has expired or was already used. Enter the daemon's token, or run “holdfast open” for a fresh link.",
+    link: "This link has expired, was revoked or is used up. Ask for a new one, or enter the daemon's token.",
+};
+
+/**
+ * Why the link that led here does not let anybody in; '' if nothing is wrong. A good one leads on to an address
+ * without it, so what is still there was refused. It is taken away, so that a reload asks without it.
+ */
+export function takeRefusal(): string {
+    const key = Object.keys(REFUSED).find((k) => new URLSearchParams(location.search).has(k));
+    if (key) history.replaceState(null, '', location.pathname + location.hash);
+    return key ? REFUSED[key]! : '';
+}

@@ -4,7 +4,7 @@
 
 import { AuthError } from '@holdfast/sdk';
 import { App } from './app.js';
-import { fromHash } from './base.js';
+import { fromHash, takeRefusal } from './base.js';
 import { signIn } from './dialogs.js';
 import { h } from './dom.js';
 import { Store } from './store.js';
@@ -14,11 +14,12 @@ async function main(): Promise<void> {
     allowOwnStyles();
     const root = document.getElementById('app')!;
     const store = new Store();
+    const refusal = takeRefusal();
     try {
         await store.start(fromHash() || undefined);
     } catch (err) {
         const denied = err instanceof AuthError;
-        root.replaceChildren(denied ? signIn('') : h('main', { class: 'sign-in' }, h('div', { class: 'card' }, h('h1', {}, 'holdfast'), h('p', {}, (err as Error).message), h('button', { class: 'primary', onclick: () => location.reload() }, 'Try again'))));
+        root.replaceChildren(denied ? signIn(refusal) : h('main', { class: 'sign-in' }, h('div', { class: 'card' }, h('h1', {}, 'holdfast'), h('p', {}, (err as Error).message), h('button', { class: 'primary', onclick: () => location.reload() }, 'Try again'))));
         return;
     }
     const app = new App(store);

@@ -107,12 +107,12 @@ static void write_features(const struct native *n, struct json_out *o)
     json_shut(o, '}');
 }
 
-static void write_dialects(const struct native *n, struct json_out *o)
+static void write_names(struct json_out *o, const char *key, const char *const *names, size_t count)
 {
-    json_key(o, "dialects");
+    json_key(o, key);
     json_open(o, '[');
-    for (size_t i = 0; i < n->info.dialect_count; i++)
-        json_str(o, n->info.dialects[i]);
+    for (size_t i = 0; i < count; i++)
+        json_str(o, names[i]);
     json_shut(o, ']');
 }
 
@@ -129,7 +129,10 @@ void info_handle(struct http_request *rq)
     json_ktime(&o, "started_at", n->info.started_ms);
     json_ku64(&o, "generation", s.generation);
     json_kstr(&o, "role", role_name(http_role(rq)));
-    write_dialects(n, &o);
+    write_names(&o, "dialects", n->info.dialects, n->info.dialect_count);
+    /* Paths and inner addresses are no matter of those who may only look. */
+    if (http_role(rq) == ROLE_OWN)
+        write_names(&o, "listeners", n->info.listeners, n->info.listener_count);
     write_features(n, &o);
     write_limits(n, &o);
     answer_send(rq, 200, &o);

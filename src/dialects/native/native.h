@@ -23,6 +23,8 @@ struct native_info {
     int64_t started_ms;          /* wall clock: start of this worker */
     const char *const *dialects; /* names that are served, "native" among them */
     size_t dialect_count;
+    const char *const *listeners; /* URLs at which all of this is served; told to `own` only */
+    size_t listener_count;
     bool tls, compress;              /* features as built and asked for */
     bool secure_cookie;              /* every TCP listener speaks TLS */
     const struct http_options *http; /* limits of the transport; NULL: the defaults */
@@ -32,6 +34,8 @@ struct native_info {
 struct native *native_new(struct engine *e, struct auth *auth, const struct native_info *info);
 void native_free(struct native *n);
 const struct route_table *native_routes(struct native *n);
+/* Is the page for browsers in this binary? */
+bool native_has_page(void);
 
 /* The daemon is about to go: /readyz says so and nothing new is started. What is
  * under way goes on, so that waits and streams still tell the exits to come. */

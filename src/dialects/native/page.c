@@ -11,18 +11,32 @@
 #include "dialects/native/page_file.h"
 #include "transport/auth.h"
 
+/*
+ * A browser gets the page, which sees that the secret is still in its address and says in words
+ * what that means; a program gets the problem.
+ */
+static void page_refuse(struct http_request *rq, const char *detail)
+{
+    struct hf_error err;
+
+    if (page_file_is_there() && http_wants(rq, "text/html")) {
+        http_add_header(rq, "Cache-Control", "no-store");
+        page_file_send(rq, 401);
+        return;
+    }
+    hf_fail(&err, HF_E_unauthorized, "%s", detail);
+    http_reply_error(rq, &err);
+}
+
 /* The answer leads to the page without the ticket, so that it stays in no history. */
 static void page_enter(struct http_request *rq, const char *ticket)
 {
     struct native *n = native_of(rq);
     enum role role = auth_ticket_spend(n->auth, ticket);
     char cookie[256];
-    struct hf_error err;
 
     if (role == ROLE_NONE) {
-        hf_fail(&err, HF_E_unauthorized,
-                "this link was used already or is too old; ask for a new one");
-        http_reply_error(rq, &err);
+        page_refuse(rq, "this link was used already or is too old; ask for a new one");
         return;
     }
     auth_cookie(n->auth, role, http_is_tls(rq) || n->info.secure_cookie, cookie);
@@ -40,12 +54,9 @@ static void page_follow_link(struct http_request *rq, const char *secret)
     struct native *n = native_of(rq);
     char cookie[AUTH_LINK_COOKIE_MAX], grant[AUTH_GRANT_MAX + 1], where[64];
     bool secure = http_is_tls(rq) || n->info.secure_cookie;
-    struct hf_error err;
 
     if (auth_link_open(n->auth, secret, secure, cookie, grant) == ROLE_NONE) {
-        hf_fail(&err, HF_E_unauthorized,
-                "this link was revoked, has ended or is used up; ask for a new one");
-        http_reply_error(rq, &err);
+        page_refuse(rq, "this link was revoked, has ended or is used up; ask for a new one");
         return;
     }
     snprintf(where, sizeof where, "/#proc_%.20s", grant);
@@ -70,5 +81,10 @@ void page_handle(struct http_request *rq)
         page_follow_link(rq, link);
         return;
     }
-    page_file_send(rq);
+    page_file_send(rq, 200);
+}
+
+bool native_has_page(void)
+{
+    return page_file_is_there();
 }

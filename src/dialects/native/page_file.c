@@ -84,7 +84,7 @@ static char *unpack(const char *gz, size_t len, size_t *size)
     return out;
 }
 
-static void send_unpacked(struct http_request *rq, const char *gz, size_t len)
+static void send_unpacked(struct http_request *rq, int status, const char *gz, size_t len)
 {
     struct hf_error err;
     size_t size = 0;
@@ -95,30 +95,42 @@ static void send_unpacked(struct http_request *rq, const char *gz, size_t len)
         http_reply_error(rq, &err);
         return;
     }
-    http_reply(rq, 200, "text/html; charset=utf-8", text, size);
+    http_reply(rq, status, "text/html; charset=utf-8", text, size);
     free(text);
 }
 
-void page_file_send(struct http_request *rq)
+/* Of the compressed page; 0: it is not in this binary. */
+static size_t page_bytes(void)
 {
     uintptr_t start = (uintptr_t)embed_page_html_gz_start;
     size_t len = (size_t)((uintptr_t)embed_page_html_gz_end - start);
-    bool has_page = start != 0 && len > GZIP_TRAILER_BYTES;
+
+    return start != 0 && len > GZIP_TRAILER_BYTES ? len : 0;
+}
+
+bool page_file_is_there(void)
+{
+    return page_bytes() > 0;
+}
+
+void page_file_send(struct http_request *rq, int status)
+{
+    size_t len = page_bytes();
 
     http_add_header(rq, "Content-Security-Policy",
-                    has_page ? embed_page_csp_start
-                             : "default-src 'none'; base-uri 'none'; form-action 'none'; "
-                               "frame-ancestors 'none'");
+                    len > 0 ? embed_page_csp_start
+                            : "default-src 'none'; base-uri 'none'; form-action 'none'; "
+                              "frame-ancestors 'none'");
     http_add_header(rq, "Referrer-Policy", "no-referrer");
-    if (!has_page) {
-        http_reply(rq, 200, "text/html; charset=utf-8", no_page, sizeof no_page - 1);
+    if (len == 0) {
+        http_reply(rq, status, "text/html; charset=utf-8", no_page, sizeof no_page - 1);
         return;
     }
     http_add_header(rq, "Vary", "Accept-Encoding");
     if (!accepts_gzip(rq)) {
-        send_unpacked(rq, embed_page_html_gz_start, len);
+        send_unpacked(rq, status, embed_page_html_gz_start, len);
         return;
     }
     http_add_header(rq, "Content-Encoding", "gzip");
-    http_reply(rq, 200, "text/html; charset=utf-8", embed_page_html_gz_start, len);
+    http_reply(rq, status, "text/html; charset=utf-8", embed_page_html_gz_start, len);
 }

@@ -7,7 +7,8 @@
 
 #include "transport/http.h"
 
+bool page_file_is_there(void);
 /* Answers with the page, or with a few words where the binary was built without it. */
-void page_file_send(struct http_request *rq);
+void page_file_send(struct http_request *rq, int status);
 
 #endif

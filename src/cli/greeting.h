@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * greeting.h - what `holdfast serve` tells the person who started it
+ *
+ * Where the token is, how to call the client commands, and as the last line a link that signs a
+ * browser in. The worker prints it, but by then it may be another user who can look nothing up.
+ * So the keeper notes everything beforehand. Layer: cli.
+ */
+#ifndef HF_CLI_GREETING_H
+#define HF_CLI_GREETING_H
+
+#include <stddef.h>
+
+#include "cli/options.h"
+#include "transport/auth.h"
+
+struct greeting;
+
+/* To be called before the tokens are loaded, which takes HOLDFAST_TOKEN from the environment.
+ * Borrows the options. */
+struct greeting *greeting_new(const struct serve_options *o);
+void greeting_free(struct greeting *g);
+/* On standard output. `urls`: of the listeners that serve everything. */
+void greeting_print(const struct greeting *g, struct auth *auth, const char *const *urls,
+                    size_t count);
+
+#endif
