@@ -5,12 +5,15 @@
 #   make            $(BUILD)/holdfast: optimised, dynamic, with TLS
 #   make release    $(BUILD)/release/holdfast: static, stripped, without TLS (TLS=1 adds it)
 #   make asan       $(BUILD)/asan/holdfast: with AddressSanitizer and UBSan
+#   make check      layers, unit, wire and native tests against one flavour: the quick circle
 #   make test       layers, fuzz, unit and the tests against the real binary
 #   make sdk | web  the TypeScript SDK and the page of the binary, by npm (WEB=0: a binary without the page)
 #   make unit | layers | fuzz | lint | format | bench | install | clean
 #
 # Each flavour has object files of its own, so that changing from one to the
 # other builds nothing twice. All of them assert: NDEBUG is never defined.
+#
+# A line is printed for each file; V=1 prints whole commands, -s nothing.
 
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -18,6 +21,14 @@ DESTDIR ?=
 CLANG ?= clang
 FUZZ_SECONDS ?= 20
 VERSION ?= 0.1.0
+
+# The tools that scripts/setup installed for this checkout come first.
+export PATH := $(CURDIR)/.tools/bin:$(PATH)
+
+# $(call say,WHAT,FILE) prints the short line, and Q hides the whole command behind it.
+Q := $(if $(filter 1,$(V)),,@)
+QUIET := $(findstring s,$(filter-out --%,$(firstword -$(MAKEFLAGS))))
+say = $(if $(Q),$(if $(QUIET),,@printf '  %-5s %s\n' '$(1)' '$(2)'))
 
 # The quick binary has TLS, the release has not: static OpenSSL weighs more
 # than all the rest together. Either can be told otherwise by TLS=0 or TLS=1.
@@ -28,7 +39,7 @@ SRC := $(sort $(wildcard src/*/*.c src/*/*/*.c))
 HDR := $(sort $(wildcard src/*/*.h src/*/*/*.h))
 
 # The page is built where npm is; without it the binary says where to get it.
-WEB ?= $(if $(shell command -v npm),1,0)
+WEB ?= $(if $(shell PATH='$(PATH)' command -v npm),1,0)
 PAGE := web/dist/page.html.gz web/dist/page.csp
 EMBED := $(sort $(wildcard src/dialects/native/openapi.json src/dialects/mcp/mcp_tools.json \
 	src/engine/shell/*)) $(if $(filter 1,$(WEB)),$(PAGE))
@@ -62,7 +73,7 @@ SAN_FLAGS = -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: all objects release asan unit unit-build layers fuzz fuzz-build lint \
-	lint-format lint-tidy lint-cppcheck format test bench install install-units clean embed sdk web lint-web
+	lint-format lint-tidy lint-cppcheck format check test go-tests bench install install-units clean embed sdk web lint-web
 
 all: $(BUILD)/holdfast
 
@@ -77,17 +88,20 @@ $(1)_LIB := $$(filter-out $(2)/src/cli/main.o,$$($(1)_OBJ))
 
 $(2)/src/%.o: src/%.c $(2)/flags
 	@mkdir -p $$(@D)
-	$(3) $$(CPPFLAGS_ALL) -DHF_TLS=$(5) $$(CFLAGS_ALL) $(4) -MMD -MP -c -o $$@ $$<
+	$$(call say,CC,$$@)
+	$$(Q)$(3) $$(CPPFLAGS_ALL) -DHF_TLS=$(5) $$(CFLAGS_ALL) $(4) -MMD -MP -c -o $$@ $$<
 
 $(2)/llhttp/%.o: $$(LLHTTP_SRC)/%.c $(2)/flags
 	@mkdir -p $$(@D)
-	$(3) $$(LLHTTP_INC) $$(LLHTTP_FLAGS) $(4) -c -o $$@ $$<
+	$$(call say,CC,$$@)
+	$$(Q)$(3) $$(LLHTTP_INC) $$(LLHTTP_FLAGS) $(4) -c -o $$@ $$<
 
 # A file becomes the bytes between two symbols named after it, as in
 # base/embed.h: openapi.json -> embed_openapi_json_start, embed_openapi_json_end.
 $$(EMBED:%=$(2)/%.o): $(2)/%.o: % $(2)/flags
 	@mkdir -p $$(@D)
-	printf '%s\n' '.section .rodata' '.balign 16' \
+	$$(call say,EMBED,$$@)
+	$$(Q)printf '%s\n' '.section .rodata' '.balign 16' \
 	    '.global embed_$$(subst -,_,$$(subst .,_,$$(notdir $$*)))_start' \
 	    '.global embed_$$(subst -,_,$$(subst .,_,$$(notdir $$*)))_end' \
 	    'embed_$$(subst -,_,$$(subst .,_,$$(notdir $$*)))_start: .incbin "$$<"' \
@@ -127,11 +141,13 @@ RELEASE_LIBS := $(if $(filter 1,$(TLS_RELEASE)),$(LIBS_TLS_STATIC)) $(LIBS_STATI
 objects: $(DYNAMIC_OBJ)
 
 $(BUILD)/holdfast: $(DYNAMIC_OBJ)
-	$(CC) $(LDFLAGS) -o $@ $(DYNAMIC_OBJ) $(DYNAMIC_LIBS)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(DYNAMIC_OBJ) $(DYNAMIC_LIBS)
 
 asan: $(BUILD)/asan/holdfast
 $(BUILD)/asan/holdfast: $(ASAN_OBJ)
-	$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(ASAN_OBJ) $(DYNAMIC_LIBS)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(ASAN_OBJ) $(DYNAMIC_LIBS)
 
 # A static glibc cannot look up users or hosts without the shared libraries
 # of the machine it runs on, so our own objects must not ask it to.
@@ -141,7 +157,8 @@ release: $(BUILD)/release/holdfast
 $(BUILD)/release/holdfast: $(RELEASE_OBJ)
 	@if nm -A --undefined-only $(RELEASE_OBJ) | grep -E ' U ($(NSS_CALLS))$$'; then \
 	    echo 'release: the calls above do not work in a static binary' >&2; exit 1; fi
-	$(CC) -static $(LDFLAGS) -Wl,--gc-sections -Wl,-Map,$@.map -s -o $@ $(RELEASE_OBJ) $(RELEASE_LIBS)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -static $(LDFLAGS) -Wl,--gc-sections -Wl,-Map,$@.map -s -o $@ $(RELEASE_OBJ) $(RELEASE_LIBS)
 
 embed: $(EMBED:%=$(BUILD)/obj/%.o)
 
@@ -151,7 +168,8 @@ embed: $(EMBED:%=$(BUILD)/obj/%.o)
 NPM_CI := npm ci --no-audit --no-fund --loglevel=error
 
 %/node_modules/.package-lock.json: %/package-lock.json
-	cd $* && $(NPM_CI)
+	$(call say,NPM,$*)
+	$(Q)cd $* && $(NPM_CI)
 	@touch $@
 
 SDK_SRC := $(filter-out %.gen.ts,$(wildcard sdk/typescript/src/*.ts)) $(wildcard sdk/typescript/scripts/*) \
@@ -159,7 +177,8 @@ SDK_SRC := $(filter-out %.gen.ts,$(wildcard sdk/typescript/src/*.ts)) $(wildcard
 
 sdk: sdk/typescript/dist/index.js
 sdk/typescript/dist/index.js: $(SDK_SRC) sdk/typescript/node_modules/.package-lock.json
-	cd sdk/typescript && npm run -s build
+	$(call say,TSC,$@)
+	$(Q)cd sdk/typescript && npm run -s build
 	@touch $@
 
 WEB_SRC := $(wildcard web/src/*) web/build.mjs web/tsconfig.json web/package.json \
@@ -168,7 +187,8 @@ WEB_SRC := $(wildcard web/src/*) web/build.mjs web/tsconfig.json web/package.jso
 web: $(PAGE)
 # One recipe makes both: the policy has the hash of the page's script.
 web/dist/page.html.gz web/dist/page.csp &: $(WEB_SRC) web/node_modules/.package-lock.json
-	cd web && npm run -s build
+	$(call say,PAGE,web/dist/page.html.gz)
+	$(Q)cd web && npm run -s build
 
 # --- tests ----------------------------------------------------------------
 # Each tests/unit/test_x.c is a program of its own, linked with what it uses of
@@ -176,17 +196,20 @@ web/dist/page.html.gz web/dist/page.csp &: $(WEB_SRC) web/node_modules/.package-
 
 $(BUILD)/asan/lib.a: $(ASAN_LIB)
 	@rm -f $@
-	ar rcs $@ $(ASAN_LIB)
+	$(call say,AR,$@)
+	$(Q)ar rcs $@ $(ASAN_LIB)
 
 $(BUILD)/fuzz/lib.a: $(FUZZ_LIB)
 	@rm -f $@
-	ar rcs $@ $(FUZZ_LIB)
+	$(call say,AR,$@)
+	$(Q)ar rcs $@ $(FUZZ_LIB)
 
 UNIT_BIN := $(UNIT:tests/unit/%.c=$(BUILD)/unit/%)
 
 $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/asan/lib.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) -Itests/unit -DHF_TLS=$(TLS_DYNAMIC) $(CFLAGS_ALL) $(ASAN_CFLAGS) \
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests/unit -DHF_TLS=$(TLS_DYNAMIC) $(CFLAGS_ALL) $(ASAN_CFLAGS) \
 	    -MMD -MP -MF $@.d -o $@ $< $(BUILD)/asan/lib.a $(DYNAMIC_LIBS)
 -include $(UNIT_BIN:%=%.d)
 
@@ -202,7 +225,8 @@ FUZZ_BIN := $(FUZZ:fuzz/%.c=$(BUILD)/fuzz/%)
 
 $(BUILD)/fuzz/fuzz_%: fuzz/fuzz_%.c $(BUILD)/fuzz/lib.a
 	@mkdir -p $(@D)
-	$(CLANG) $(CPPFLAGS_ALL) -DHF_TLS=$(TLS_DYNAMIC) $(CFLAGS_ALL) -O1 -g \
+	$(call say,CC,$@)
+	$(Q)$(CLANG) $(CPPFLAGS_ALL) -DHF_TLS=$(TLS_DYNAMIC) $(CFLAGS_ALL) -O1 -g \
 	    -fsanitize=fuzzer,$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer \
 	    -MMD -MP -MF $@.d -o $@ $< $(BUILD)/fuzz/lib.a $(DYNAMIC_LIBS)
 -include $(FUZZ_BIN:%=%.d)
@@ -211,8 +235,24 @@ fuzz-build: $(FUZZ_BIN)
 fuzz: fuzz-build
 	@scripts/fuzz $(BUILD)/fuzz $(FUZZ_SECONDS)
 
-test: all asan release unit-build fuzz-build sdk
-	@scripts/run-tests $(BUILD) $(FUZZ_SECONDS)
+# Each folder of tests/go is one program. Modules and Go's build cache stay in this checkout.
+GO_TESTS := $(sort $(wildcard tests/go/*/*_test.go))
+GO_BIN := $(patsubst tests/go/%/,$(BUILD)/go/%.test,$(sort $(dir $(GO_TESTS))))
+GO_ENV := GOTOOLCHAIN=local GOFLAGS='-mod=readonly -modcacherw' \
+	GOPATH='$(CURDIR)/.tools/go-cache/path' GOCACHE='$(CURDIR)/.tools/go-cache/build'
+
+go-tests: $(GO_BIN)
+$(BUILD)/go/%.test: $(GO_TESTS) tests/go/go.mod tests/go/go.sum
+	@mkdir -p $(@D)
+	$(call say,GO,$@)
+	$(Q)cd tests/go && $(GO_ENV) go test -c -vet=off -o $(abspath $@) ./$*
+
+# What to run after each change: one flavour, no browser, no other platform's client.
+check: asan unit-build tests/node_modules/.package-lock.json
+	@scripts/run-tests $(BUILD) quick
+
+test: all asan release unit-build fuzz-build go-tests sdk tests/node_modules/.package-lock.json
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/run-tests $(BUILD) all
 
 bench: all release
 	bench/run
@@ -228,13 +268,14 @@ lint-web: sdk web/node_modules/.package-lock.json
 	cd web && npm run -s check
 
 lint-format:
-	clang-format --dry-run -Werror $(FORMATTED)
+	$(Q)clang-format --dry-run -Werror $(FORMATTED)
 
 # clang-tidy is slow, so a file is looked at again only when it or a header has changed.
 lint-tidy: $(SRC:%.c=$(BUILD)/tidy/%.ok)
 $(BUILD)/tidy/%.ok: %.c $(HDR) .clang-tidy
 	@mkdir -p $(@D)
-	clang-tidy --quiet $< -- $(CPPFLAGS_ALL) -DHF_TLS=1 -std=gnu11 2>$@.log || { cat $@.log; false; }
+	$(call say,TIDY,$<)
+	$(Q)clang-tidy --quiet $< -- $(CPPFLAGS_ALL) -DHF_TLS=1 -std=gnu11 2>$@.log || { cat $@.log; false; }
 	@touch $@
 
 # comparePointers: the size of an embedded file is the distance of two symbols.
@@ -243,7 +284,7 @@ $(BUILD)/tidy/%.ok: %.c $(HDR) .clang-tidy
 # __asm__(x): nor do they know a variable that is bound to a register.
 lint-cppcheck:
 	@mkdir -p $(BUILD)/cppcheck
-	cppcheck --quiet --std=c11 --language=c --enable=warning,performance,portability \
+	$(Q)cppcheck --quiet --std=c11 --language=c --enable=warning,performance,portability \
 	    --inline-suppr --suppress=comparePointers --suppress=internalAstError \
 	    --suppress=normalCheckLevelMaxBranches '-D__asm__(x)=' \
 	    --error-exitcode=1 --cppcheck-build-dir=$(BUILD)/cppcheck \

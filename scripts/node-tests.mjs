@@ -2,11 +2,12 @@
 //
 // node-tests.mjs - runs the tests against the real binary by Node's own runner
 //
-// Usage: node scripts/node-tests.mjs TAP_FILE [FILE or FOLDER...]
+// Usage: node scripts/node-tests.mjs OUT [FILE or FOLDER...]
 //
 // Two files at a time: they mostly wait, each for a daemon of its own. The check that
 // every error code was met comes last and waits until the other of the two has ended. People get the `spec`
-// report on standard output; TAP_FILE gets the same as TAP, closing lines included.
+// report on standard output. The folder OUT gets node.tap, the same as TAP with its closing
+// lines, and skipped.txt, a line for each skipped test with the reason.
 
 import fs from 'node:fs';
 import os from 'node:os';
@@ -18,7 +19,7 @@ import { fileURLToPath } from 'node:url';
 
 const FILES_AT_ONCE = 2;
 const tests = path.join(path.dirname(fileURLToPath(import.meta.url)), '../tests');
-const [tapFile, ...asked] = process.argv.slice(2).map((arg) => path.resolve(arg));
+const [out, ...asked] = process.argv.slice(2).map((arg) => path.resolve(arg));
 
 function testFilesBelow(dir) {
     return fs.readdirSync(dir, { withFileTypes: true })
@@ -34,7 +35,7 @@ const files = (asked.length > 0 ? asked : [tests]).flatMap((at) => (fs.statSync(
 const lastCheck = path.join(tests, 'codes.check.mjs');
 if (asked.length === 0 && fs.existsSync(lastCheck)) files.push(lastCheck);
 
-for (const name of ['HOLDFAST_BIN', 'HOLDFAST_RELEASE']) {
+for (const name of ['HOLDFAST_BIN', 'HOLDFAST_RELEASE', 'HF_BUILD']) {
     if (process.env[name]) process.env[name] = path.resolve(process.env[name]);
 }
 const tmp = fs.mkdtempSync(path.join(os.tmpdir(), 'holdfast-tests-'));
@@ -51,7 +52,14 @@ const stream = run({ files, concurrency: FILES_AT_ONCE, timeout: 30 * 60 * 1000,
 stream.on('test:fail', (event) => {
     if (!event.todo) process.exitCode = 1;
 });
-const report = fs.createWriteStream(tapFile);
+const skipped = [];
+stream.on('test:pass', ({ skip, name, file }) => {
+    if (skip === undefined || skip === false) return;
+    skipped.push(`skipped: ${path.relative(tests, file ?? tests)}: ${name}: ${skip === true ? 'no reason given' : skip}\n`);
+});
+fs.mkdirSync(out, { recursive: true });
+const report = fs.createWriteStream(path.join(out, 'node.tap'));
 stream.compose(tap).pipe(report);
 stream.compose(new Spec()).pipe(process.stdout);
 await finished(report);
+fs.writeFileSync(path.join(out, 'skipped.txt'), skipped.join(''));

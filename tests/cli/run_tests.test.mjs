@@ -25,9 +25,9 @@ describe('scripts/test', () => {
     /** A tree of its own with the scripts and stand-ins for all that it starts. */
     function start(node) {
         dir = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-run-tests-'));
-        for (const name of ['scripts', 'tests/unit', 'bin']) fs.mkdirSync(path.join(dir, name), { recursive: true });
+        for (const name of ['scripts', 'src', 'tests/unit', 'bin']) fs.mkdirSync(path.join(dir, name), { recursive: true });
         const write = (name, body) => fs.writeFileSync(path.join(dir, name), body, { mode: 0o755 });
-        for (const name of ['test', 'run-tests']) write(`scripts/${name}`, fs.readFileSync(path.join(root, 'scripts', name)));
+        for (const name of ['test', 'run-tests', 'progress', 'tools-path.sh']) write(`scripts/${name}`, fs.readFileSync(path.join(root, 'scripts', name)));
         for (const name of ['setup', 'layers', 'unit', 'fuzz']) write(`scripts/${name}`, WORKS);
         write('bin/make', LINT_WAITS);
         write('bin/node', node);
@@ -54,7 +54,7 @@ describe('scripts/test', () => {
     }
 
     it('counts a lint that was killed as one that has failed', async () => {
-        start('#!/bin/sh\necho "# pass 1" > "$2"\n');
+        start('#!/bin/sh\necho "# pass 1" > "$2/node.tap"\n');
         process.kill(await pidOf('make'), 'SIGKILL');
         assert.deepEqual(await within(once(child, 'close'), 20000, 'its end'), [1, null]);
         assert.match(text, /^FAILED: lint$/m);

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// languages.mjs - published clients in other languages, each in a program of its own
+//
+// scripts/setup installs them below .tools/: the Python clients of tests/python/requirements.txt in
+// a virtual environment, and a Go toolchain where the machine has none that is new enough. A
+// program of a client is a suite in its own language; its runner's closing line says
+// how many tests it ran, so a program that ran none does not pass.
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { root } from './daemon.mjs';
+
+const run = promisify(execFile);
+const HANGS_MS = 240000;
+const venv = path.join(root, '.tools/clients/bin/python');
+
+async function output(program, args, options) {
+    try {
+        const { stdout, stderr } = await run(program, args, { timeout: HANGS_MS, killSignal: 'SIGKILL', maxBuffer: 1 << 24, ...options });
+        return stdout + stderr;
+    } catch (err) {
+        assert.fail(`${path.basename(program)} ${args.join(' ')}: ${err.message}\n${err.stdout}${err.stderr}`);
+    }
+}
+
+/** Runs a unittest file with the pinned Python clients; `env` tells it where the daemon is. */
+export async function pythonTests(file, env) {
+    const text = await output(venv, ['-m', 'unittest', '-v', path.basename(file)], {
+        cwd: path.dirname(file),
+        env: { PATH: process.env.PATH, HOME: env.HOME, LANG: 'C.UTF-8', PYTHONDONTWRITEBYTECODE: '1', ...env },
+    });
+    assert.match(text, /^Ran [1-9]\d* tests? in /m, text);
+    assert.match(text, /^OK$/m, text); // "OK (skipped=1)" is not what we want
+}
+
+/** Runs the tests of one folder of tests/go, which `make go-tests` has compiled. */
+export async function goTests(folder, env) {
+    const program = path.join(process.env.HF_BUILD ?? path.join(root, 'build'), 'go', `${folder}.test`);
+    assert.ok(fs.existsSync(program), `${program} is missing: make go-tests`);
+    const text = await output(program, ['-test.v'], { env: { PATH: process.env.PATH, ...env } });
+    assert.match(text, /^--- PASS: Test/m, text);
+    assert.doesNotMatch(text, /^--- SKIP/m, text);
+}
