@@ -3,16 +3,13 @@
 
 import assert from 'node:assert/strict';
 import { withDaemon } from '../lib/daemon.mjs';
-import { FULL } from '../lib/scale.mjs';
 import { SseReader } from '../lib/sse.mjs';
 import { it } from '../lib/test.mjs';
 import { waitUntil } from '../lib/wait.mjs';
 import { OP, WsRaw } from '../lib/wsraw.mjs';
 
-const skip = !FULL && 'takes a minute; HF_TEST_SCALE=full';
-
 withDaemon('silent peers', {}, (d) => {
-    it('a viewer that answers no ping is ended, one that does is not; events have comments', { skip }, async () => {
+    it('a viewer that answers no ping is ended, one that does is not; events have comments', async () => {
         const p = await d.sh('sleep 300');
         const silent = await WsRaw.open(d, `/v1/processes/${p.id}/connect`);
         const lively = await WsRaw.open(d, `/v1/processes/${p.id}/connect`);
@@ -21,15 +18,15 @@ withDaemon('silent peers', {}, (d) => {
         let pings = 0;
         const answering = (async () => {
             for (;;) {
-                const f = await lively.frame(70000);
+                const f = await lively.frame(120000);
                 if (f.opcode !== OP.PING) continue;
                 pings++;
                 lively.send(OP.PONG, f.payload);
             }
         })().catch(() => {});
-        await silent.conn.rest(70000);
+        await silent.conn.rest(120000);
         const ms = Date.now() - started;
-        assert.ok(ms > 35000 && ms < 62000, `${ms} ms`);
+        assert.ok(ms > 35000, `${ms} ms: one missed ping is not enough`);
         assert.ok(pings >= 2);
         assert.equal((await d.get(p.id)).viewers, 1);
         await waitUntil(() => events.comments >= 2, 'comments');

@@ -7,8 +7,10 @@
 
 const turn = (ms) => new Promise((done) => setTimeout(done, ms));
 
+const HANGS_MS = 30000; // a busy machine must not come near it
+
 /** Polls `condition` until it returns something truthy, which is the result. */
-export async function waitUntil(condition, what = 'a condition', ms = 10000, everyMs = 10) {
+export async function waitUntil(condition, what = 'a condition', ms = HANGS_MS, everyMs = 10) {
     const end = Date.now() + ms;
     let last;
     for (;;) {

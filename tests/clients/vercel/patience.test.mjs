@@ -1,35 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands that take long and say nothing: streams live, and a wait is one request. HF_TEST_SCALE=full only:
-// the client's own limit is five minutes.
+// Commands that take long and say nothing: streams live, and a wait is one request. Only HF_TEST_SCALE=full
+// goes beyond the client's own limit of five minutes.
 
 import assert from 'node:assert/strict';
 import { withDaemon } from '../../lib/daemon.mjs';
-import { FULL } from '../../lib/scale.mjs';
+import { scaled } from '../../lib/scale.mjs';
 import { before, it } from '../../lib/test.mjs';
 import { at, first, Sandbox, skip } from './client.mjs';
 
-withDaemon('vercel: patience', { skip: skip || (!FULL && 'only at full scale') }, (d) => {
+const WAIT_S = scaled(330, 45);
+const RUN_S = scaled(120, 40);
+const FIRST_S = scaled(40, 25);
+
+withDaemon('vercel: patience', { skip }, (d) => {
     const log = [];
     const calls = {};
     let sb;
     before(async () => {
         sb = await Sandbox.get({ ...at(d, { log }), name: 'local' });
         const old = await first.Sandbox.create(at(d));
-        const c = await sb.runCommand({ cmd: 'sh', args: ['-c', 'sleep 330; exit 3'], detached: true });
+        const c = await sb.runCommand({ cmd: 'sh', args: ['-c', `sleep ${WAIT_S}; exit 3`], detached: true });
         calls.wait = c.wait();
         calls.logs = c.output();
-        calls.run = sb.runCommand('sh', ['-c', 'sleep 120; echo done; exit 4']);
-        calls.first = old.runCommand('sh', ['-c', 'sleep 40; exit 5']);
+        calls.run = sb.runCommand('sh', ['-c', `sleep ${RUN_S}; echo done; exit 4`]);
+        calls.first = old.runCommand('sh', ['-c', `sleep ${FIRST_S}; exit 5`]);
         for (const call of Object.values(calls)) call.catch(() => {}); // until it is looked at
     });
 
-    it('a run of 120 s of silence keeps its stream, and so does one of version 1', async () => {
+    it(`a run of ${RUN_S} s of silence keeps its stream, and so does one of version 1`, async () => {
         assert.equal((await calls.first).exitCode, 5);
         const r = await calls.run;
         assert.deepEqual([r.exitCode, await r.stdout()], [4, 'done\n']);
     });
 
-    it('a wait of 330 s is one request, and logs end with the command', async () => {
+    it(`a wait of ${WAIT_S} s is one request, and logs end with the command`, async () => {
         assert.equal((await calls.wait).exitCode, 3);
         assert.equal(await calls.logs, '');
         assert.equal(log.filter((l) => /\/cmd\/proc_\w+$/.test(l)).length, 1);
