@@ -478,31 +478,6 @@ static inline int rig_count_fds(pid_t pid)
     return n;
 }
 
-/* The number once it has come to rest. */
-static inline int rig_steady_fds(pid_t pid)
-{
-    int count = rig_count_fds(pid), same = 0;
-
-    for (int i = 0; i < 1000 && same < 10; i++) {
-        int now = rig_count_fds(pid);
-
-        same = now == count ? same + 1 : 0;
-        count = now;
-        usleep(1000);
-    }
-    return count;
-}
-
-/* So many, within the usual wait. */
-static inline bool rig_has_fds(pid_t pid, int count)
-{
-    uint64_t until = clock_mono_ms() + RIG_WAIT_MS / 4;
-
-    while (rig_count_fds(pid) != count && clock_mono_ms() < until)
-        usleep(1000);
-    return rig_count_fds(pid) == count;
-}
-
 /* The state letter of /proc/PID/stat; 0: no such process. */
 static inline char rig_state(pid_t pid)
 {
@@ -522,6 +497,32 @@ static inline char rig_state(pid_t pid)
     text[n] = '\0';
     at = strrchr(text, ')');
     return at == NULL ? 0 : at[2];
+}
+
+/* The number once it has come to rest: it waits, and was not only kept from running. */
+static inline int rig_steady_fds(pid_t pid)
+{
+    uint64_t until = clock_mono_ms() + RIG_WAIT_MS / 4;
+    int count = rig_count_fds(pid), same = 0;
+
+    while (same < 10 && clock_mono_ms() < until) {
+        int now = rig_count_fds(pid);
+
+        same = now == count && rig_state(pid) == 'S' ? same + 1 : 0;
+        count = now;
+        usleep(1000);
+    }
+    return count;
+}
+
+/* No more than so many, within the usual wait. */
+static inline bool rig_has_fds(pid_t pid, int count)
+{
+    uint64_t until = clock_mono_ms() + RIG_WAIT_MS / 4;
+
+    while (rig_count_fds(pid) > count && clock_mono_ms() < until)
+        usleep(1000);
+    return rig_count_fds(pid) <= count;
 }
 
 /* Asleep, within the usual wait: alive, and with nothing to do. */
