@@ -7,10 +7,11 @@
  * error, then ends as told. On a terminal the output is put in raw mode first, so
  * that what is read is what was written.
  *
- *   emit -n BYTES [-s SEED] [-c CHUNK] [-d DELAY_US] [-e] [-x CODE] [-k SIGNAL] [-w] [-W FIFO] [-H] [-f]
+ *   emit -n BYTES [-s SEED] [-c CHUNK] [-d DELAY_US] [-e] [-x CODE] [-k SIGNAL] [-w] [-W FIFO] [-g BYTES] [-H] [-f]
  *     -e  the same amount to standard error too, chunk by chunk
  *     -w  wait for one byte (or the end) of standard input first
  *     -W  the same with this FIFO: a terminal would echo what is typed before it is raw
+ *     -g  wait for one byte of standard input before every so many bytes, a multiple of CHUNK
  *     -H  stay alive at the end until a signal comes
  *     -f  for ever: -n is ignored
  */
@@ -78,7 +79,7 @@ static void raw_terminal(int fd)
 int main(int argc, char **argv)
 {
     static unsigned char chunk[CHUNK_MAX];
-    uint64_t total = 0, done = 0;
+    uint64_t total = 0, done = 0, grant = 0;
     uint32_t seed = 1;
     size_t step = 4096;
     long delay_us = 0;
@@ -86,7 +87,7 @@ int main(int argc, char **argv)
     const char *fifo = NULL;
     char one;
 
-    while ((opt = getopt(argc, argv, "n:s:c:d:x:k:W:ewHf")) != -1) {
+    while ((opt = getopt(argc, argv, "n:s:c:d:x:k:W:g:ewHf")) != -1) {
         switch (opt) {
         case 'n': total = strtoull(optarg, NULL, 10); break;
         case 's': seed = (uint32_t)strtoul(optarg, NULL, 10); break;
@@ -97,6 +98,7 @@ int main(int argc, char **argv)
         case 'e': both = 1; break;
         case 'w': wait_first = 1; break;
         case 'W': fifo = optarg; break;
+        case 'g': grant = strtoull(optarg, NULL, 10); break;
         case 'H': hold = 1; break;
         case 'f': forever = 1; break;
         default: return 98;
@@ -112,6 +114,8 @@ int main(int argc, char **argv)
     while (forever || done < total) {
         size_t n = forever || total - done > step ? step : (size_t)(total - done);
 
+        if (grant > 0 && done % grant == 0 && read(0, &one, 1) < 0)
+            return 97;
         fill(chunk, seed, done, n);
         write_all(1, chunk, n);
         if (both) {

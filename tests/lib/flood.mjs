@@ -5,7 +5,8 @@
 // Half of them write as fast as they can with the usual ring: there a gap is
 // allowed, but every byte must be the one of its offset, so a byte lost or doubled
 // anywhere shows in all that follow. The other half write at a pace for which
-// their ring is large: there no gap is allowed at all.
+// their ring is large: there no gap is allowed at all. It holds what they write in the
+// minute after which a stream that does not go on has failed anyway.
 
 import assert from 'node:assert/strict';
 import { Viewer } from './client.mjs';
@@ -81,7 +82,7 @@ export class Flood {
         for (let i = 0; i < count; i++) {
             const mayGap = i % 2 === 0;
             const seed = 9000 + i;
-            const args = ['-f', '-s', String(seed), ...(mayGap ? ['-c', '4096'] : ['-c', '1500', '-d', '2000'])];
+            const args = ['-f', '-s', String(seed), ...(mayGap ? ['-c', '4096'] : ['-c', '1500', '-d', '10000'])];
             const p = await d.spawn({
                 command: emit(),
                 args,

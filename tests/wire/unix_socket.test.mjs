@@ -13,7 +13,7 @@ import { waitUntil } from '../lib/wait.mjs';
 const run = promisify(execFile);
 const root = process.getuid() === 0;
 
-/** The status that a client with another uid gets; it becomes that only then, as it may not be let in to where node is. */
+/** The status that a client with another uid gets. It changes by itself: Node.js may lie where only root may read. */
 const ask = `
 const [uid, path, token] = process.argv.slice(1);
 process.setgroups([]);

@@ -194,44 +194,7 @@ static void console_on_room(void *arg)
         ws_resume(c->ws);
 }
 
-static void console_on_text(void *arg, const char *text, size_t len)
-{
-    struct console *c = arg;
-
-    if (c->closing)
-        return;
-    if (c->ops->text != NULL)
-        c->ops->text(c, text, len);
-    else
-        console_type_all(c, text, len);
-}
-
-static void console_on_too_long(void *arg)
-{
-    struct console *c = arg;
-
-    if (!c->closing)
-        c->ops->too_long(c);
-}
-
-static size_t console_on_binary(void *arg, const void *bytes, size_t len, bool last)
-{
-    struct console *c = arg;
-
-    if (c->closing)
-        return len;
-    return c->ops->binary != NULL ? c->ops->binary(c, bytes, len, last)
-                                  : console_type(c, bytes, len, last);
-}
-
-static void console_on_drain(void *arg)
-{
-    struct console *c = arg;
-
-    if (c->viewer != NULL)
-        viewer_pump(c->viewer);
-}
-
+/* It answers the ping, or says something by itself: it listens. */
 static void console_on_pong(void *arg)
 {
     struct console *c = arg;
@@ -249,6 +212,47 @@ static void console_on_gate(struct timer *t, void *arg)
 {
     (void)t;
     console_on_pong(arg);
+}
+
+static void console_on_text(void *arg, const char *text, size_t len)
+{
+    struct console *c = arg;
+
+    console_on_pong(c);
+    if (c->closing)
+        return;
+    if (c->ops->text != NULL)
+        c->ops->text(c, text, len);
+    else
+        console_type_all(c, text, len);
+}
+
+static void console_on_too_long(void *arg)
+{
+    struct console *c = arg;
+
+    console_on_pong(c);
+    if (!c->closing)
+        c->ops->too_long(c);
+}
+
+static size_t console_on_binary(void *arg, const void *bytes, size_t len, bool last)
+{
+    struct console *c = arg;
+
+    console_on_pong(c);
+    if (c->closing)
+        return len;
+    return c->ops->binary != NULL ? c->ops->binary(c, bytes, len, last)
+                                  : console_type(c, bytes, len, last);
+}
+
+static void console_on_drain(void *arg)
+{
+    struct console *c = arg;
+
+    if (c->viewer != NULL)
+        viewer_pump(c->viewer);
 }
 
 static void console_on_closed(void *arg, int code)

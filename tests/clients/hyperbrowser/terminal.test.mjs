@@ -5,7 +5,8 @@ import assert from 'node:assert/strict';
 import { withDaemon } from '../../lib/daemon.mjs';
 import * as proc from '../../lib/proc.mjs';
 import { it } from '../../lib/test.mjs';
-import { waitUntil } from '../../lib/wait.mjs';
+import { holdsFor, waitUntil } from '../../lib/wait.mjs';
+import { OP, WsRaw } from '../../lib/wsraw.mjs';
 import { clientsOf, PLACES, refused } from './client.mjs';
 
 /** Reads a connection as it goes: text, numbers and the exit. */
@@ -80,6 +81,23 @@ for (const [where, place] of Object.entries(PLACES)) {
                 await s.connection.close();
             }
             assert.equal((await t.kill()).running, false);
+        });
+
+        // A client that is not yet listening loses what comes, however long it takes it to get a processor.
+        it('the first bytes wait for a client that is late: for its pong, or for what it says', async () => {
+            const sb = await sandbox();
+            const t = await sb.terminal.create(sh("printf 'the prompt> '; read x"));
+            await d.outputHas(t.id, 'prompt> ');
+            for (const say of [(ws, ping) => ws.send(OP.PONG, ping.payload), (ws) => ws.sendJson({ type: 'resize', rows: 30, cols: 100 })]) {
+                const ws = await WsRaw.open(d, `/dialects/hyperbrowser/sandbox/pty/${t.id}/ws`);
+                const ping = await ws.frame();
+                assert.equal(ping.opcode, OP.PING);
+                await holdsFor(600, () => ws.conn.held.length === 0, 'nothing is sent');
+                say(ws, ping);
+                assert.equal(Buffer.from(JSON.parse((await ws.frame()).payload).data, 'base64').toString(), 'the prompt> ');
+                ws.destroy();
+            }
+            await t.kill();
         });
 
         it('resize by frame and by call is there for all who look', async () => {

@@ -29,7 +29,7 @@ withDaemon('time-outs', {}, (d) => {
 
     it('grace_ms, then SIGKILL', async () => {
         const p = await d.sh(`trap '' TERM; echo ready; while :; do sleep 0.05; done`, {
-            timeout_ms: 300,
+            timeout_ms: 2000, // for the trap to be there, also on a busy machine
             grace_ms: 300,
         });
         const e = await d.exitOf(p.id);
@@ -43,23 +43,24 @@ withDaemon('time-outs', {}, (d) => {
     });
 
     it('a process that ends itself on the signal of the time-out keeps its own code', async () => {
-        const p = await d.sh('trap "exit 9" TERM; echo ready; while :; do sleep 0.05; done', { timeout_ms: 300 });
+        const p = await d.sh('trap "exit 9" TERM; echo ready; while :; do sleep 0.05; done', { timeout_ms: 2000 });
         const e = await d.exitOf(p.id);
         assert.equal(e.exit.kind, 'timed_out');
         assert.equal(e.exit.code, 9);
     });
 
     it('idle_timeout_ms counts silence, and output or input starts it again', async () => {
-        const p = await d.sh('for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.1; done; sleep 300', {
-            idle_timeout_ms: 500,
+        // Silence of a fifth of it each time, so that a busy machine does not make it the whole.
+        const p = await d.sh('for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.4; done; sleep 300', {
+            idle_timeout_ms: 2000,
         });
         const e = await d.exitOf(p.id);
         assert.equal(e.exit.kind, 'timed_out');
         assert.equal(e.exit.by, 'idle_timeout');
         assert.ok((await d.output(p.id)).includes('8'), 'it was ended while it spoke');
-        const q = await d.sh('cat >/dev/null', { stdin: 'pipe', idle_timeout_ms: 500 });
+        const q = await d.sh('cat >/dev/null', { stdin: 'pipe', idle_timeout_ms: 2000 });
         for (let i = 0; i < 8; i++) {
-            await holdsFor(150, () => true, '');
+            await holdsFor(400, () => true, '');
             await d.api('POST', `/v1/processes/${q.id}/input`, { json: { data: 'x' }, expect: 200 });
         }
         assert.ok(await running(q.id));
@@ -81,15 +82,15 @@ withDaemon('time-outs', {}, (d) => {
     });
 
     it('on_detach kill_after_ms: whoever comes back in time saves it', async () => {
-        const p = await d.sh('sleep 300', { on_detach: { kill_after_ms: 400 } });
+        const p = await d.sh('sleep 300', { on_detach: { kill_after_ms: 1500 } });
         for (let i = 0; i < 3; i++) {
             const v = await Viewer.attach(d, p.id);
             v.cut();
             await waitUntil(async () => (await d.get(p.id)).viewers === 0, 'nobody');
-            await holdsFor(150, () => running(p.id), 'still in time');
+            await holdsFor(600, () => running(p.id), 'still in time');
         }
         const v = await Viewer.attach(d, p.id);
-        await holdsFor(600, () => running(p.id), 'watched, it lives');
+        await holdsFor(1800, () => running(p.id), 'watched, it lives');
         v.cut();
         assert.equal((await d.exitOf(p.id)).exit.by, 'detach');
     });

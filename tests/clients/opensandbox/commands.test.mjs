@@ -2,6 +2,8 @@
 // The published OpenSandbox SDK, unchanged, against the real binary: connecting and commands.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { SandboxReadyTimeoutException } from '@alibaba-group/opensandbox';
 import { call, connect, controlPlane, domainOf, refused, texts, withSandbox } from '../../lib/opensandbox.mjs';
 import * as proc from '../../lib/proc.mjs';
@@ -57,16 +59,13 @@ withSandbox('opensandbox: commands', {}, (d, sandbox) => {
 
     it('a short command is answered at once, and nobody waits for what it left behind', async () => {
         await run('echo x');
-        const best = [];
-        for (let i = 0; i < 5; i++) {
+        // What else the machine does may hold up some of them, not all.
+        await waitUntil(async () => {
             const t = performance.now();
             await run('echo x');
-            best.push(performance.now() - t);
-        }
-        assert.ok(Math.min(...best) < 100, `took ${best}`);
-        const t = performance.now();
-        assert.deepEqual(texts((await run('sleep 4 & echo hi')).logs.stdout), ['hi']);
-        assert.ok(performance.now() - t < 3500);
+            return performance.now() - t < 100;
+        }, 'one that takes less than 100 ms', 30000);
+        assert.deepEqual(texts((await run('sleep 1000 & echo hi')).logs.stdout), ['hi']);
     });
 
     it('directory, environment and user take effect; a wrong directory is refused', async () => {
@@ -86,9 +85,7 @@ withSandbox('opensandbox: commands', {}, (d, sandbox) => {
     });
 
     it('a time-out ends the whole group, in time', async () => {
-        const t = performance.now();
-        const a = await run('echo a; sleep 71 & sleep 72', { timeoutSeconds: 0.5 });
-        assert.ok(performance.now() - t < 4000);
+        const a = await run('echo a; sleep 71 & sleep 72', { timeoutSeconds: 2 });
         assert.deepEqual(texts(a.logs.stdout), ['a']);
         assert.equal(a.exitCode, -1);
         assert.deepEqual(a.error.traceback, ['signal: killed']);
@@ -100,17 +97,18 @@ withSandbox('opensandbox: commands', {}, (d, sandbox) => {
         const s = await sandbox();
         const types = [];
         const seen = [];
-        const began = Date.now();
-        for await (const ev of s.commands.runStream(`printf "name? "; sleep ${scaled(400, 4.5)}; echo; echo end`)) {
+        const go = path.join(d.dir, 'go-on');
+        for await (const ev of s.commands.runStream(`printf "name? "; sleep ${scaled(400, 0)}; until [ -e ${go} ]; do sleep 0.05; done; echo; echo end`)) {
             types.push(ev.type);
-            if (ev.type === 'stdout') seen.push([ev.text, Date.now() - began, ev.partial]);
+            if (ev.type === 'stdout') seen.push([ev.text, ev.partial]);
+            // It goes on only when it was shown, and silent for a while.
+            if (seen.length > 0 && types.slice(2).includes('ping')) fs.writeFileSync(go, '');
         }
         assert.equal(types[0], 'init');
         assert.equal(types[1], 'ping');
         assert.ok(types.slice(2).includes('ping'), types.join(' '));
         assert.equal(seen[0][0], 'name? ');
-        assert.equal(seen[0][2], true);
-        assert.ok(seen[0][1] < 4200, `shown after ${seen[0][1]} ms`);
+        assert.equal(seen[0][1], true);
         assert.deepEqual(seen.slice(1).map((x) => x[0]), ['end']);
         assert.equal(types.at(-1), 'execution_complete');
     });
