@@ -238,6 +238,30 @@ TEST(redis_replies_come_whole_or_not_at_all)
     redis_reader_free(r);
 }
 
+/* Nobody says HELLO 3, so what only RESP3 has is no answer, alone or in a list. */
+TEST(redis_replies_are_those_of_resp2)
+{
+    static const char *const bad[] = {",-1\r\n",
+                                      "#t\r\n",
+                                      "%1\r\n:1\r\n:2\r\n",
+                                      "~1\r\n:1\r\n",
+                                      "(12\r\n",
+                                      "=5\r\ntxt:a\r\n",
+                                      ">1\r\n:1\r\n",
+                                      "*1\r\n,1\r\n",
+                                      "*1\r\n#f\r\n",
+                                      "*2\r\n:1\r\n~1\r\n:1\r\n"};
+
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct redis_reader *r = redis_reader_new();
+        struct redis_reply *v;
+
+        EXPECT_INT(redis_reader_feed(r, bad[i], strlen(bad[i])), 0);
+        EXPECT_INT(redis_reader_next(r, &v), -EPROTO);
+        redis_reader_free(r);
+    }
+}
+
 /* --- frames ------------------------------------------------------------------------- */
 
 /* Where the bytes stand after each of them: '.' inside of a frame, '|' between two. */
