@@ -21,8 +21,19 @@ withDaemon('opencode: the WebSocket', {}, (d) => {
         fs.writeFileSync(at, content);
         return at;
     };
+    /** A line that makes a terminal raw, and what waits for that: what is typed before would be echoed. */
+    let rawCount = 0;
+    const raw = () => {
+        const up = path.join(d.dir, `raw-${rawCount++}`);
+        return { line: `stty raw -echo; : > ${up}; `, done: () => waitUntil(() => fs.existsSync(up), 'a raw terminal') };
+    };
     /** A PTY without echo that prints what it is told to, as it is. */
-    const printer = (line) => oc().sh(`stty raw -echo; ${line}`);
+    const printer = async (line) => {
+        const first = raw();
+        const p = await oc().sh(`${first.line}${line}`);
+        await first.done();
+        return p;
+    };
     const settled = async (p, bytes) => {
         const own = (await d.list()).find((x) => x.pid === p.pid);
         await waitUntil(async () => (await d.get(own.id)).output.next >= bytes, `${bytes} bytes`, 30000);
@@ -180,16 +191,18 @@ withDaemon('opencode: the WebSocket', {}, (d) => {
 
     it('cursors stay exact when the ring has turned over many times, and after a crash', async () => {
         const line = `${'äöü€😀'.repeat(20)}\n`;
+        const first = raw();
         const p = (
             await d.spawn({
                 command: 'sh',
-                args: ['-c', `stty raw -echo; dd bs=1 count=1 of=/dev/null 2>/dev/null; for i in $(seq 40); do cat ${file('part', line.repeat(200))}; done; cat`],
+                args: ['-c', `${first.line}dd bs=1 count=1 of=/dev/null 2>/dev/null; for i in $(seq 40); do cat ${file('part', line.repeat(200))}; done; cat`],
                 pty: true,
                 history_bytes: 262144,
             })
         );
         const total = 40 * 200;
         assert.deepEqual(await replayOf(p), ['', 0]); // asked about once, it is counted
+        await first.done();
         await d.api('POST', `/v1/processes/${p.id}/input`, { json: { data: 'g' }, expect: 200 });
         await waitUntil(async () => (await d.get(p.id)).output.next === total * Buffer.byteLength(line), 'all', 30000);
         const units = total * line.length;
@@ -265,11 +278,13 @@ withDaemon('opencode: the WebSocket', {}, (d) => {
 
     it('a reader that takes nothing holds nobody up, and is told where it is afterwards', async () => {
         const big = file('big', `x${'é'.repeat(32768)}`);
-        const line = `stty raw -echo; read x; for i in $(seq 250); do cat ${big}; done; echo END; cat`;
+        const first = raw();
+        const line = `${first.line}read x; for i in $(seq 250); do cat ${big}; done; echo END; cat`;
         const p = await d.spawn({ command: 'sh', args: ['-c', line], pty: true, history_bytes: 65536 });
         const [slow, fast] = [oc().attach(p.id), oc().attach(p.id)];
         await Promise.all([slow.replay(), fast.replay()]);
         slow.ws.pause();
+        await first.done();
         fast.send('\n');
         const total = 250 * 32769 + 4;
         await waitUntil(() => fast.text.endsWith('END\n'), 'the fast one to have it all', 60000);
