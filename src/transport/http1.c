@@ -46,10 +46,8 @@ static int on_method_complete(llhttp_t *ll)
 
 static int on_version_complete(llhttp_t *ll)
 {
-    struct http1 *p = ll->data;
-
-    p->has_version = true;
-    return ll->http_major == 1 ? 0 : fail(p, HF_E_http_version_not_supported, "Use HTTP/1.1.");
+    return ll->http_major == 1 ? 0
+                               : fail(ll->data, HF_E_http_version_not_supported, "Use HTTP/1.1.");
 }
 
 static bool is_visible(char c)
@@ -374,8 +372,8 @@ static int finish_head(struct http1 *p)
 
 static void fail_parse(struct http1 *p, llhttp_errno_t rc)
 {
-    /* What stands wrongly behind a version that is right is no matter of versions. */
-    if (rc == HPE_INVALID_VERSION && !p->has_version)
+    /* A CR that stands alone is a bad line end, wherever llhttp met it. */
+    if (rc == HPE_INVALID_VERSION && p->last != '\r')
         fail(p, HF_E_http_version_not_supported, "Use HTTP/1.1.");
     else if (rc == HPE_INVALID_TRANSFER_ENCODING)
         fail(p, HF_E_not_implemented, "The only transfer coding known here is chunked.");

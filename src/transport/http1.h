@@ -55,7 +55,6 @@ struct http1 {
     bool failed;
     bool response;
     bool to_head;                  /* it answers a HEAD */
-    bool has_version;              /* it was read, and is one of HTTP/1 */
     bool says_length, says_coding; /* its headers name Content-Length, Transfer-Encoding */
     /* From the head on: */
     bool bodiless;    /* an answer that has no body, whatever its headers say */

@@ -192,7 +192,8 @@ TEST(hosts_versions_and_methods_are_checked)
     EXPECT_STORY("GET / HTTP/0.9\r\nHost: a\r\n\r\n", "http_version_not_supported");
     EXPECT_STORY("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "http_version_not_supported");
     EXPECT_STORY("GET / HTTP/1.2\r\nHost: a\r\n\r\n", "http_version_not_supported");
-    EXPECT_STORY("GET / HTTP/1.1 \r\nHost: a\r\n\r\n", "bad_request");
+    EXPECT_STORY("GET / HTTP/1.1 \r\nHost: a\r\n\r\n", "http_version_not_supported");
+    EXPECT_STORY("GET / HTTP/1.1x\r\nHost: a\r\n\r\n", "http_version_not_supported");
     EXPECT_STORY("GET / HTTP/1.1\r\r\nHost: a\r\n\r\n", "bad_request");
     EXPECT_STORY("FOO / HTTP/1.1\r\nHost: a\r\n\r\n", "bad_request");
     EXPECT_STORY("QUERY / HTTP/1.1\r\nHost: a\r\n\r\n", "bad_request"); /* not each llhttp has it */
