@@ -5,7 +5,7 @@
 #   make            $(BUILD)/holdfast: optimised, dynamic, with TLS
 #   make release    $(BUILD)/release/holdfast: static, stripped, without TLS (TLS=1 adds it)
 #   make asan       $(BUILD)/asan/holdfast: with AddressSanitizer and UBSan
-#   make check      layers, unit, wire and native tests against one flavour: the quick circle
+#   make check      layers, unit, wire and native tests against one flavour: the quick tests
 #   make test       layers, fuzz, unit and the tests against the real binary
 #   make sdk | web  the TypeScript SDK and the page of the binary, by npm (WEB=0: a binary without the page)
 #   make unit | layers | fuzz | lint | format | bench | install | clean
@@ -24,6 +24,7 @@ VERSION ?= 0.1.0
 
 # The tools that scripts/setup installed for this checkout come first.
 export PATH := $(CURDIR)/.tools/bin:$(PATH)
+export npm_config_cache := $(CURDIR)/.tools/npm-cache
 
 # $(call say,WHAT,FILE) prints the short line, and Q hides the whole command behind it.
 Q := $(if $(filter 1,$(V)),,@)
@@ -165,7 +166,8 @@ embed: $(EMBED:%=$(BUILD)/obj/%.o)
 # --- what npm builds ------------------------------------------------------
 # npm leaves a copy of the lock file behind when it is done.
 
-NPM_CI := npm ci --no-audit --no-fund --loglevel=error
+NPM_LOG ?= error
+NPM_CI := npm ci --no-audit --no-fund --loglevel=$(NPM_LOG)
 
 %/node_modules/.package-lock.json: %/package-lock.json
 	$(call say,NPM,$*)
@@ -239,13 +241,14 @@ fuzz: fuzz-build
 GO_TESTS := $(sort $(wildcard tests/go/*/*_test.go))
 GO_BIN := $(patsubst tests/go/%/,$(BUILD)/go/%.test,$(sort $(dir $(GO_TESTS))))
 GO_ENV := GOTOOLCHAIN=local GOFLAGS='-mod=readonly -modcacherw' \
+	GOENV="$${XDG_CONFIG_HOME:-$$HOME/.config}/go/env" XDG_CONFIG_HOME='$(CURDIR)/.tools/go-cache' \
 	GOPATH='$(CURDIR)/.tools/go-cache/path' GOCACHE='$(CURDIR)/.tools/go-cache/build'
 
 go-tests: $(GO_BIN)
 $(BUILD)/go/%.test: $(GO_TESTS) tests/go/go.mod tests/go/go.sum
 	@mkdir -p $(@D)
 	$(call say,GO,$@)
-	$(Q)cd tests/go && $(GO_ENV) go test -c -vet=off -o $(abspath $@) ./$*
+	$(Q)cd tests/go && $(GO_ENV) go test -c -vet=off -o '$(abspath $@)' ./$*
 
 # What to run after each change: one flavour, no browser, no other platform's client.
 check: asan unit-build tests/node_modules/.package-lock.json

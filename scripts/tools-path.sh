@@ -2,4 +2,5 @@
 #
 # tools-path.sh - puts the tools of this checkout in front of PATH. Sourced from its root.
 PATH=$PWD/.tools/bin:$PATH
-export PATH
+npm_config_cache=$PWD/.tools/npm-cache
+export PATH npm_config_cache
