@@ -128,7 +128,8 @@ describe('requests that could be read in two ways', () => {
             const got = held.up.conns.slice(before).map((x) => x.text);
             for (const text of got) {
                 assert.ok(!text.includes('evil'), text);
-                assert.ok(!text.endsWith('0\r\n\r\n'), text);
+                const body = text.slice(text.indexOf('\r\n\r\n') + 4); // the last header may end in 0 as well
+                assert.ok(!body.endsWith('0\r\n\r\n'), text);
             }
         });
     }

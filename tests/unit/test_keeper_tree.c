@@ -225,6 +225,7 @@ static void fork_storm(void)
     struct rig r;
     struct rig_worker w;
     struct started s;
+    uint64_t until;
 
     rig_begin(&r, &w);
     s = start(
@@ -233,8 +234,12 @@ static void fork_storm(void)
         false);
     rig_signal(&w, s.m.entry, SIGKILL, K_TREE);
     EXPECT_INT(rig_exited(&w).status, SIGKILL);
-    for (int i = 0; i < 50 && rig_survey(&w, s.m.entry).total > 0; i++)
+    /* Killed is not dead yet: each of them must run once more for that. */
+    for (until = clock_mono_ms() + RIG_WAIT_MS / 4; clock_mono_ms() < until; usleep(1000)) {
+        if (rig_survey(&w, s.m.entry).total == 0)
+            break;
         rig_signal(&w, s.m.entry, SIGKILL, K_TREE);
+    }
     EXPECT_U64(rig_survey(&w, s.m.entry).total, 0);
     finish(&s);
     rig_end(&r, &w);

@@ -5,6 +5,7 @@
  * The engine's log of events is read while somebody listens. So a terminal that any
  * dialect made is announced here, and a command's messages are told whoever ran it. Layer: dialects.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -212,14 +213,33 @@ static void on_command_of(struct oc *oc, struct process *p, const struct process
     oc_command_fini(&c);
 }
 
+/* Another dialect may remove it in the turn in which it exits; what is left of it is in the event. */
+static void on_exited_and_gone(struct oc *oc, const char *id, const json_t *process)
+{
+    const json_t *code = json_object_get(process, "exit_code");
+    struct exit_record x = {.exit_code =
+                                json_is_integer(code) ? (int)json_integer_value(code) : -1};
+    char *meta = json_dumps(json_object_get(process, "metadata"), JSON_COMPACT);
+    struct process_view v = {.id = id, .metadata_json = meta != NULL ? meta : "{}", .exit = &x};
+
+    if (json_is_true(json_object_get(process, "pty")))
+        tell_end(oc, "pty.exited", &v);
+    free(meta);
+}
+
 static void on_process(struct oc *oc, const char *type, const json_t *event)
 {
-    const char *id = json_string_value(json_object_get(json_object_get(event, "process"), "id"));
+    const json_t *process = json_object_get(event, "process");
+    const char *id = json_string_value(json_object_get(process, "id"));
     struct process *p = id != NULL ? engine_find(oc->engine, id, NULL) : NULL;
     bool created = strcmp(type, "process.created") == 0;
     struct process_view v;
 
-    if (p == NULL || (!created && strcmp(type, "process.exited") != 0))
+    if (id == NULL || (!created && strcmp(type, "process.exited") != 0))
+        return;
+    if (p == NULL && !created)
+        on_exited_and_gone(oc, id, process);
+    if (p == NULL)
         return;
     process_view(p, &v);
     if (v.pty && created)

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { collect, OpenCode } from '../../lib/opencode.mjs';
 import { it } from '../../lib/test.mjs';
-import { waitUntil, within } from '../../lib/wait.mjs';
+import { inParallel, waitUntil, within } from '../../lib/wait.mjs';
 
 withDaemon('opencode: events', {}, (d) => {
     let made;
@@ -75,6 +75,17 @@ withDaemon('opencode: events', {}, (d) => {
         assert.equal(created.properties.info.pid, p.pid);
         await d.remove(p.id);
         await l.until((e) => e.type === 'pty.exited' && e.properties.id === created.properties.info.id);
+        l.close();
+    });
+
+    /* Of many, some are removed in the turn in which they exit. */
+    it('each of many that others remove has exited', async () => {
+        const l = await oc().listen();
+        await l.until((e) => e.type === 'server.connected');
+        await inParallel(96, 8, async () => d.remove((await d.spawn({ command: 'cat', pty: true })).id));
+        const ids = (type) => l.events.filter((e) => e.type === type).map((e) => e.properties.info?.id ?? e.properties.id);
+        await waitUntil(() => ids('pty.exited').length >= 96, 'all exits');
+        assert.deepEqual(ids('pty.exited').sort(), ids('pty.created').sort());
         l.close();
     });
 
