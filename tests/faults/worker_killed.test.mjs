@@ -203,12 +203,20 @@ test('everything of a process survives: tag, label, metadata, times, session, si
         const q = await d.sh('exit 9', { label: 'dead' });
         await d.exitOf(q.id);
         await d.outputHas(p.id, 'x');
-        const before = [await d.get(p.id), await d.get(q.id)];
+        // Each worker learns anew, and in the background, whether a terminal's program waits for input.
+        const both = async () => {
+            const terminal = await waitUntil(async () => {
+                const now = await d.get(p.id);
+                return now.waiting_for_input !== null && now;
+            }, 'a look at the terminal');
+            return [terminal, await d.get(q.id)];
+        };
+        const before = await both();
         const old = d.workerPid();
         process.kill(old, 'SIGKILL');
         await d.nextWorker(old);
         d.agent.destroy();
-        assert.deepEqual([await d.get(p.id), await d.get(q.id)], before);
+        assert.deepEqual(await both(), before);
         assert.equal((await d.get('tag:kept')).id, p.id);
         await d.refused('tag_in_use', 'POST', '/v1/processes', { json: { command: 'true', tag: 'kept' } });
         assert.equal((await d.output(p.id)).toString(), 'x\r\n');
