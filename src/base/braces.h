@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * braces.h - a braced initialiser that a macro stands for
+ * braces.h - a braced initialiser as the body of a macro
  *
- * #define ROW(name) BRACES(name, 0): written as bare braces, the versions of clang-format
- * do not agree whether they are a block or a list. Layer: base.
+ * #define ROW(name) BRACES(name, 0). Versions of clang-format format bare braces in a macro
+ * differently: some as a block, some as a list. Layer: base.
  */
 #ifndef HF_BASE_BRACES_H
 #define HF_BASE_BRACES_H

@@ -15,7 +15,7 @@
 #include "dialects/native/native.h"
 
 #define PROGRAM "holdfast"
-#define CLIENT_URL "http://127.0.0.1:7070" /* where client commands look without being told */
+#define CLIENT_URL "http://127.0.0.1:7070" /* the default of client commands */
 #define MINUTE_MS 60000
 
 struct greeting {
@@ -41,18 +41,19 @@ static bool is_on_path(void)
     const char *path = getenv("PATH");
     char file[PATH_MAX];
 
-    while (path != NULL && *path != '\0') {
+    while (path != NULL) {
         size_t len = strcspn(path, ":");
 
-        snprintf(file, sizeof file, "%.*s/" PROGRAM, (int)len, len > 0 ? path : ".");
+        /* An empty element is the working directory. */
+        snprintf(file, sizeof file, "%.*s/" PROGRAM, len > 0 ? (int)len : 1, len > 0 ? path : ".");
         if (access(file, X_OK) == 0)
             return is_this_binary(file);
-        path += len + (path[len] == ':');
+        path = path[len] == ':' ? path + len + 1 : NULL;
     }
     return false;
 }
 
-/* Below the working directory a path is short without it, but a bare name needs "./". */
+/* Makes a path below the working directory relative; a bare name needs "./". */
 static const char *shorten(const char *file, char *out, size_t size)
 {
     char dir[PATH_MAX];
@@ -68,7 +69,7 @@ static const char *shorten(const char *file, char *out, size_t size)
     return out;
 }
 
-/* Quoted only where a shell would take it for something else. */
+/* Quoted only if it has characters that are special to a shell. */
 static void put_word(struct buf *out, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -131,7 +132,7 @@ static void put_token(const struct greeting *g, struct buf *out)
                  "The token came from " TOKEN_ENV ". Client commands take it from there, too.\n");
 }
 
-/* "holdfast ps", and the options without which it would not get to this daemon. */
+/* "holdfast ps", with the options that it needs to reach this daemon. */
 static void put_command(const struct greeting *g, struct buf *out, const char *name,
                         const char *url)
 {
@@ -146,7 +147,7 @@ static void put_command(const struct greeting *g, struct buf *out, const char *n
         buf_puts(out, " --url ");
         put_word(out, buf_cstr(&local));
     }
-    /* On a unix socket the user is known without. */
+    /* On a unix socket the daemon knows the user without a token. */
     if (file != NULL && !g->options->no_auth && link_rank(url) > 0) {
         buf_puts(out, " --token-file ");
         put_word(out, file);
@@ -175,7 +176,7 @@ static void put_page(const struct greeting *g, struct buf *out, struct auth *aut
 {
     if (!native_has_page()) {
         buf_puts(out, "This binary was built without the page for browsers, so there is no link. "
-                      "To have it, install npm and run: make web all\n");
+                      "To have it, run scripts/setup start, then make.\n");
         return;
     }
     if (url == NULL) {

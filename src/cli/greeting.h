@@ -3,8 +3,8 @@
  * greeting.h - what `holdfast serve` tells the person who started it
  *
  * Where the token is, how to call the client commands, and as the last line a link that signs a
- * browser in. The worker prints it, but by then it may be another user who can look nothing up.
- * So the keeper notes everything beforehand. Layer: cli.
+ * browser in. The worker prints it, but it may run as a user who cannot look these up, so the
+ * keeper collects them first. Layer: cli.
  */
 #ifndef HF_CLI_GREETING_H
 #define HF_CLI_GREETING_H
@@ -16,7 +16,7 @@
 
 struct greeting;
 
-/* To be called before the tokens are loaded, which takes HOLDFAST_TOKEN from the environment.
+/* Call it before the tokens are loaded: that removes HOLDFAST_TOKEN from the environment.
  * Borrows the options. */
 struct greeting *greeting_new(const struct serve_options *o);
 void greeting_free(struct greeting *g);

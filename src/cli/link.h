@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * link.h - the address by which a browser of this machine reaches the page
+ * link.h - the address at which a browser on this machine reaches the page
  *
- * A daemon tells the URLs of its listeners. Not all of them can be opened: a unix socket cannot,
- * and "every interface" is no address to go to. Layer: cli.
+ * Of the URLs of a daemon's listeners, a browser cannot open a unix socket, and "every interface"
+ * is not an address to connect to. Layer: cli.
  */
 #ifndef HF_CLI_LINK_H
 #define HF_CLI_LINK_H
@@ -16,7 +16,7 @@
 int link_rank(const char *url);
 /* The best of them, the first among equals; NULL: none can be opened. */
 const char *link_choose(const char *const *urls, size_t count);
-/* Appends the URL with loopback in the place of "every interface", and without slashes at its end. */
+/* Appends the URL with loopback instead of "every interface" and without trailing slashes. */
 void link_put(struct buf *out, const char *url);
 
 #endif

@@ -232,8 +232,8 @@ static const char *own_path(const char *argv0, char *out)
 
 /* --- the command ----------------------------------------------------------------------- */
 
-/* A log keeps what is printed, so a secret goes to a terminal or to who has asked for it. Who took
- * us for another program expects that program's words. */
+/* A log keeps what is printed, so a secret is printed only on a terminal or with --print-link. When
+ * the daemon stands in for another program, it prints only what that program would. */
 static void prepare_greeting(struct serve *s, bool posed)
 {
     if (s->options.print_link || (!posed && isatty(STDOUT_FILENO)))

@@ -24,7 +24,7 @@ struct serve {
     gid_t worker_gid;
     char history_dir[PATH_MAX]; /* resolved; options point to it */
     bool resumed;               /* an older binary handed over */
-    struct greeting *greeting;  /* NULL: nobody is greeted */
+    struct greeting *greeting;  /* NULL: none is printed */
 };
 
 int serve_main(int argc, char **argv);

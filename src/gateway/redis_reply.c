@@ -18,12 +18,13 @@ struct redis_reader {
     size_t fed; /* since a reply was whole */
 };
 
-/* NULL for what RESP3 brought: the reader fails, as that of hiredis 0 does. Nobody asked for it. */
+/* NULL for the types of RESP3, which we never ask for: the reader then fails, as hiredis 0 does. */
 static struct redis_reply *reply_new(const redisReadTask *task, enum redis_type type)
 {
     struct redis_reply *r, *parent;
 
-    if (task->type > REDIS_REPLY_ERROR)
+    /* The nil of RESP2 is a string or a list of length -1. */
+    if (task->type > REDIS_REPLY_ERROR || task->type == REDIS_REPLY_NIL)
         return NULL;
     r = hf_xalloc(sizeof *r);
     r->type = type;
@@ -82,7 +83,7 @@ static void *make_number(const redisReadTask *task, long long value)
 }
 
 #if HIREDIS_MAJOR >= 1
-/* Without these two, the reader would give the number of the type for a reply. */
+/* Without these two functions, the reader would return the number of the type as the reply. */
 static void *make_double(const redisReadTask *task, double value, char *text, size_t len)
 {
     (void)task, (void)value, (void)text, (void)len;

@@ -16,7 +16,7 @@ struct proc;
 
 struct hit {
     pid_t pid;
-    uint64_t start_ticks; /* the pid alone may be somebody else's by now */
+    uint64_t start_ticks; /* the pid may have been reused */
 };
 
 struct hits {

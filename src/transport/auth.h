@@ -33,7 +33,7 @@ void auth_set_uid(struct auth *a, uid_t own);
 #define AUTH_TOKEN_MAX 512
 #define AUTH_TOKENS_MAX 64
 #define AUTH_TICKET_MS 60000        /* one that somebody has just asked for */
-#define AUTH_TICKET_START_MS 600000 /* the one that `serve` prints: its reader may be elsewhere */
+#define AUTH_TICKET_START_MS 600000 /* the one that `serve` prints: it may be read later */
 #define AUTH_COOKIE_MS (12LL * 3600 * 1000)
 #define AUTH_TICKETS_MAX 64
 #define AUTH_TICKET_BYTES 40

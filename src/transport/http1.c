@@ -37,7 +37,7 @@ static int on_message_begin(llhttp_t *ll)
     return 0;
 }
 
-/* Some versions of llhttp know methods that others do not: the ones that all know are known here. */
+/* Accept only the methods that every version of llhttp knows. */
 static int on_method_complete(llhttp_t *ll)
 {
     return ll->method <= HTTP_FLUSH ? 0
@@ -99,9 +99,9 @@ static int on_header_field(llhttp_t *ll, const char *at, size_t len)
 }
 
 /*
- * Where the body ends is said once and in the head: servers that meet both ways of saying it,
- * or either of them behind the body, do not agree on which one counts. The name alone decides,
- * before llhttp judges it, whose versions do so at different places and with different errors.
+ * Refuses Content-Length together with Transfer-Encoding, and either of them in a trailer:
+ * servers do not agree on which one counts. The name alone decides, before llhttp looks at the
+ * value, because its versions check this at different places and report different errors.
  */
 static int check_framing_name(struct http1 *p, const char *name)
 {
@@ -167,7 +167,7 @@ static int on_status(llhttp_t *ll, const char *at, size_t len)
     return 0;
 }
 
-/* Three digits; not each llhttp counts them, and an answer below 200 would have no body. */
+/* Three digits. Not every llhttp checks that, and a response below 200 would have no body. */
 static int on_status_complete(llhttp_t *ll)
 {
     struct http1 *p = ll->data;
@@ -372,7 +372,7 @@ static int finish_head(struct http1 *p)
 
 static void fail_parse(struct http1 *p, llhttp_errno_t rc)
 {
-    /* A CR that stands alone is a bad line end, wherever llhttp met it. */
+    /* A CR without LF is a bad line end, wherever llhttp finds it. */
     if (rc == HPE_INVALID_VERSION && p->last != '\r')
         fail(p, HF_E_http_version_not_supported, "Use HTTP/1.1.");
     else if (rc == HPE_INVALID_TRANSFER_ENCODING)

@@ -54,8 +54,8 @@ struct http1 {
     uint8_t event;   /* private */
     bool failed;
     bool response;
-    bool to_head;                  /* it answers a HEAD */
-    bool says_length, says_coding; /* its headers name Content-Length, Transfer-Encoding */
+    bool to_head;                  /* the response to a HEAD request */
+    bool says_length, says_coding; /* the head has Content-Length, Transfer-Encoding */
     /* From the head on: */
     bool bodiless;    /* an answer that has no body, whatever its headers say */
     bool until_close; /* an answer whose body ends with the connection */

@@ -58,7 +58,7 @@ static bool is_loopback(const union address *a)
     return IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr);
 }
 
-/* Every interface by both protocols is shown as the older one: everybody can type that address. */
+/* A socket for every interface in both protocols is shown as 0.0.0.0, which all clients accept. */
 static bool is_every_one(int fd, const union address *a)
 {
     socklen_t len = sizeof(int);

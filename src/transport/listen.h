@@ -14,8 +14,8 @@
 struct listen_socket {
     int fd;
     enum listen_kind kind;
-    /* "http://127.0.0.1:41234", "unix:/run/holdfast.sock"; every interface is 0.0.0.0, or [::] where
-     * the socket takes IPv6 alone. */
+    /* "http://127.0.0.1:41234", "unix:/run/holdfast.sock"; every interface is 0.0.0.0, or [::] if
+     * the socket accepts only IPv6. */
     char url[160];
     bool loopback; /* reachable from this machine only */
 };

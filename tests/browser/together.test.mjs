@@ -26,7 +26,7 @@ withBrowser('the page with several people', {}, (d, visit, browser) => {
         await b.page.locator('.read-only').waitFor();
         await a.page.locator('.people .chip.ro').waitFor();
         await a.type('echo still $((40 + 3))\n');
-        // With the prompt behind it: nothing more comes, so that both screens stay as they are.
+        // Wait for the prompt as well: nothing follows it, so both screens stay as they are.
         await a.shows('still 43\n$ ');
         await b.shows('still 43\n$ ');
         assert.ok(!(await a.text()).includes('never'));
@@ -158,7 +158,7 @@ withBrowser('the page with several people', {}, (d, visit, browser) => {
         await a.shows('$ ');
         const file = `${d.dir}/large.bin`;
         const size = 5_000_000;
-        // What writes the file stands still before the first byte is sent: the end cannot come before the cut.
+        // The process that writes the file is stopped before the first byte is sent, so the upload cannot finish before the cut.
         let writer;
         await a.page.route('**/input?**', async (route) => {
             const uploader = (await d.list()).find((q) => q.label === 'upload of large.bin');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What serve tells the person who started it: the token, the commands, and a link as the last line; once, and nobody else.
+// What serve tells the person who started it: the token, the commands, and a link as the last line; it is printed once.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -13,7 +13,7 @@ import { Pty } from '../lib/pty.mjs';
 import { waitUntil } from '../lib/wait.mjs';
 
 const options = (more = {}) => ({ gateway: false, ...more, args: ['--print-link', ...(more.args ?? [])] });
-/** All that follows the "listening on" lines, once the last of it is there. */
+/** All lines after the "listening on" lines, once the last one is there. */
 const greeting = async (d) => {
     const lines = () => d.stdout.split('\n').filter((l) => l && !/listening on/.test(l));
     await waitUntil(() => d.stdout.endsWith('\n') && /^(open |This binary|The daemon )/.test(lines().at(-1) ?? ''), 'the greeting');
@@ -102,7 +102,7 @@ test('every interface of IPv6 alone is [::1]', async (t) => {
     if (!d.port) return d.kill();
     try {
         const lines = await greeting(d);
-        assert.ok(lines[1].includes(` ps --url 'http://[::1]:${d.port}' `), 'quoted, for brackets are special to some shells');
+        assert.ok(lines[1].includes(` ps --url 'http://[::1]:${d.port}' `), 'quoted, because brackets are special to some shells');
         assert.match(lines.at(-1), await last(d, new RegExp(`^open http://\\[::1\\]:${d.port}/\\?ticket=`)));
     } finally {
         await d.stop();
@@ -129,6 +129,9 @@ test('the program is spelled as one types it where the daemon was started', asyn
     assert.equal(await calledAs('holdfast'), './holdfast');
     assert.equal(await calledAs('a b/it'), "'a b/it'");
     assert.equal(await calledAs('build/holdfast', (dir) => ({ PATH: `/no/such:${dir}/build:${process.env.PATH}` })), 'holdfast');
+    for (const PATH of [`:${process.env.PATH}`, `/no/such::${process.env.PATH}`, '/no/such:', ''])
+        assert.equal(await calledAs('holdfast', { PATH }), 'holdfast', `an empty element of '${PATH}' is the working directory`);
+    assert.equal(await calledAs('build/holdfast', { PATH: ':/no/such' }), 'build/holdfast');
     const other = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-other-'));
     fs.writeFileSync(path.join(other, 'holdfast'), '#!/bin/sh\n', { mode: 0o755 });
     const behind = (dir) => ({ PATH: `${other}:${dir}/build:${process.env.PATH}` });
@@ -136,7 +139,7 @@ test('the program is spelled as one types it where the daemon was started', asyn
     fs.rmSync(other, { recursive: true });
 });
 
-test('a log has no ticket that nobody asked for', () =>
+test('a log has no ticket without --print-link', () =>
     daemonFor({ gateway: false }, async (d) => {
         await d.api('GET', '/v1/info', { expect: 200 });
         assert.equal(d.stdout, `listening on ${d.url}\n`);
@@ -180,7 +183,7 @@ async function onTerminal(name, args, text) {
     return t.text.replaceAll('\r', '');
 }
 
-test('on a terminal it greets without being asked to, but not in the place of another program', async () => {
+test('on a terminal it greets without being asked to, but not when it stands in for another program', async () => {
     const shown = await onTerminal('holdfast', ['serve', '--listen', '127.0.0.1:0'], /\n(open http:\S+\?ticket=\w+|This binary was built[^\n]+)\r?\n/);
     assert.match(shown, /The token came from HOLDFAST_TOKEN/);
     const posed = await onTerminal('opencode', ['serve', '--port', '0'], /listening on http:\S+/);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// holdfast open: a whole link for a browser, whatever way the daemon was reached, and the browser itself.
+// holdfast open: a complete link for a browser, however the daemon is reached, and the browser itself.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -16,7 +16,7 @@ import { waitUntil } from '../lib/wait.mjs';
 const LINK = /^https?:\/\/[^/]+\/\?ticket=[a-z2-7]+$/;
 const byUnix = (d) => ({ url: `unix:${d.unixPath}`, token: undefined });
 
-/** What a browser gets that follows the link. */
+/** The response to a browser that follows the link. */
 const follow = (d, link) => d.request('GET', new URL(link).pathname + new URL(link).search, { role: null, agent: false });
 const roleOf = async (d, link) => {
     const a = await follow(d, link);
@@ -26,7 +26,7 @@ const roleOf = async (d, link) => {
 };
 
 withDaemon('open', {}, (d) => {
-    it('prints the whole link alone, and beside it for how long and how often it works', async () => {
+    it('prints only the link on stdout, and on stderr how long and how often it works', async () => {
         const r = await cli(d, ['open']);
         assert.equal(r.code, 0, r.stderr);
         const link = r.text.trimEnd();
@@ -57,14 +57,14 @@ withDaemon('open', {}, (d) => {
         assert.match((await ok(d, ['open', '--format', '{role} {url}'])).trim(), /^own http:\S+\?ticket=\w+$/);
     });
 
-    it('an address that was given with slashes, or as every interface, becomes one to go to', async () => {
+    it('an address with trailing slashes, or of every interface, becomes one that a browser can open', async () => {
         const link = await ok(d, ['open', '--url', `${d.url}//`]);
         assert.match(link, new RegExp(`^${d.url}/\\?ticket=`));
         const every = await ok(d, ['open', '--url', d.url.replace('127.0.0.1', '0.0.0.0')]);
         assert.match(every, new RegExp(`^${d.url}/\\?ticket=`));
     });
 
-    it('who may only watch gets none', async () => {
+    it('a client that may only watch gets no link', async () => {
         await fails({ ...d, url: d.url, token: d.tokens.watch }, 1, /forbidden/, ['open']);
         assert.equal((await d.api('GET', '/v1/info', { role: 'watch', expect: 200 })).json.listeners, undefined);
     });
@@ -72,7 +72,7 @@ withDaemon('open', {}, (d) => {
     // --- a browser ---
 
     const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-open-'));
-    /** A program in the place of a browser: notes its arguments and what it was given. */
+    /** A program instead of a browser: it records its arguments, the token that it sees and its descriptors. */
     const browser = (name, note) => {
         const file = path.join(dir, name);
         const lines = [
@@ -193,14 +193,14 @@ test('a daemon that listens only on a unix socket says so, and makes no ticket',
         assert.equal(r.text, '');
     }));
 
-test('what is no daemon, or one that does not tell, gives no half of a link', async () => {
+test('no incomplete link is printed if the server is not a daemon or does not say where it listens', async () => {
     const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-open-'));
     const answers = { 'POST /v1/tickets': { ticket: 'x', url: '/?ticket=x', role: 'own', expires_at: '2000-01-01T00:00:00Z' }, 'GET /v1/info': {} };
     const server = http.createServer((req, res) => res.setHeader('Content-Type', 'application/json').end(JSON.stringify(answers[`${req.method} ${req.url}`])));
     await new Promise((done) => server.listen(path.join(dir, 's'), done));
     const unix = { url: `unix:${path.join(dir, 's')}`, token: undefined };
     assert.equal((await fails(unix, 1, /does not say where it listens.*--url/, ['open'])).text, '');
-    // A clock far from ours: no seconds are counted.
+    // The daemon's clock differs from ours, so the time is not shown in seconds.
     answers['GET /v1/info'] = { listeners: ['http://192.0.2.1:7', 'http://127.0.0.1:8', 'http://0.0.0.0:9'] };
     const r = await cli(unix, ['open']);
     assert.equal(r.text, 'http://127.0.0.1:8/?ticket=x\n');

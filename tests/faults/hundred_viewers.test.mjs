@@ -39,7 +39,7 @@ withDaemon('a hundred viewers', {}, (d) => {
         const fast = [];
         for (let i = 0; i < 80; i++)
             fast.push(await Viewer.attach(d, p.id, { query: { since: '0', terminal: '0' }, keep: false, onBytes: same }));
-        // The process goes on when all who read have what came before: they take it at the pace of this machine.
+        // The process writes on only when all readers have what it wrote before, so a slow machine loses nothing.
         let granted = 0;
         const upTo = async (end) => {
             const began = Date.now();

@@ -23,12 +23,13 @@ async function output(program, args, options) {
         const { stdout, stderr } = await run(program, args, { timeout: HANGS_MS, killSignal: 'SIGKILL', maxBuffer: 1 << 24, ...options });
         return stdout + stderr;
     } catch (err) {
-        assert.fail(`${path.basename(program)} ${args.join(' ')}: ${err.message}\n${err.stdout}${err.stderr}`);
+        assert.fail(`${path.basename(program)} ${args.join(' ')}: ${err.message}\n${err.stdout ?? ''}${err.stderr ?? ''}`);
     }
 }
 
 /** Runs a unittest file with the pinned Python clients; `env` tells it where the daemon is. */
 export async function pythonTests(file, env) {
+    assert.ok(fs.existsSync(venv), `${venv} is missing: run scripts/setup test`);
     const text = await output(venv, ['-m', 'unittest', '-v', path.basename(file)], {
         cwd: path.dirname(file),
         env: { PATH: process.env.PATH, HOME: env.HOME, LANG: 'C.UTF-8', PYTHONDONTWRITEBYTECODE: '1', ...env },
@@ -40,7 +41,7 @@ export async function pythonTests(file, env) {
 /** Runs the tests of one folder of tests/go, which `make go-tests` has compiled. */
 export async function goTests(folder, env) {
     const program = path.join(process.env.HF_BUILD ?? path.join(root, 'build'), 'go', `${folder}.test`);
-    assert.ok(fs.existsSync(program), `${program} is missing: make go-tests`);
+    assert.ok(fs.existsSync(program), `${program} is missing: run make go-tests`);
     const text = await output(program, ['-test.v'], { env: { PATH: process.env.PATH, ...env } });
     assert.match(text, /^--- PASS: Test/m, text);
     assert.doesNotMatch(text, /^--- SKIP/m, text);

@@ -44,7 +44,7 @@ export function isAlive(pid) {
 
 export const exists = (pid) => stat(pid) !== null;
 
-/** Nobody is alive in the session that this process began: who is killed has to get a processor to die. */
+/** No process of the session that this process began is alive. A killed process may take a while to die on a busy machine. */
 export const sessionIsGone = (pid) => !pids().some((p) => stat(p)?.session === pid && isAlive(p));
 
 export function childrenOf(pid) {

@@ -86,7 +86,10 @@ export class RawConn {
     async until(ready, ms = 10000, what = 'bytes') {
         const end = Date.now() + ms;
         while (!ready()) {
-            if (this.ended) throw new Error(`peer closed while waiting for ${what}; held ${show(this.held)}`);
+            if (this.ended) {
+                const err = new Error(`peer closed while waiting for ${what}; held ${show(this.held)}`);
+                throw Object.assign(err, { lost: true });
+            }
             const left = end - Date.now();
             if (left <= 0) throw new Error(`gave up after ${ms} ms waiting for ${what}; held ${show(this.held)}`);
             await new Promise((done) => {

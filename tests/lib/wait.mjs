@@ -30,6 +30,22 @@ export async function waitUntil(condition, what = 'a condition', ms = HANGS_MS, 
     }
 }
 
+/**
+ * Repeats an attempt that a short limit of the daemon may cut off when a busy machine delays the test. Only an error
+ * marked `lost` (RawConn marks that of a closed connection) is repeated, and only once the limit can have passed. Any
+ * other error is fatal.
+ */
+export const despiteLimit = (limitMs, attempt, what) =>
+    waitUntil(async () => {
+        const start = Date.now(); // the daemon's clock cannot start earlier
+        try {
+            return await attempt();
+        } catch (err) {
+            if (!err.lost || Date.now() - start < limitMs * 0.7) err.fatal = true;
+            throw err;
+        }
+    }, what);
+
 /** The promise, or an error that says what did not happen in time. */
 export function within(promise, ms, what = 'an answer') {
     let timer;

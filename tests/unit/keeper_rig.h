@@ -499,7 +499,7 @@ static inline char rig_state(pid_t pid)
     return at == NULL ? 0 : at[2];
 }
 
-/* The number once it has come to rest: it waits, and was not only kept from running. */
+/* The number once the process sleeps, so that it cannot be one that waits for a processor. */
 static inline int rig_steady_fds(pid_t pid)
 {
     uint64_t until = clock_mono_ms() + RIG_WAIT_MS / 4;
@@ -515,14 +515,14 @@ static inline int rig_steady_fds(pid_t pid)
     return count;
 }
 
-/* No more than so many, within the usual wait. */
+/* Exactly so many, within the usual wait. */
 static inline bool rig_has_fds(pid_t pid, int count)
 {
     uint64_t until = clock_mono_ms() + RIG_WAIT_MS / 4;
 
-    while (rig_count_fds(pid) > count && clock_mono_ms() < until)
+    while (rig_count_fds(pid) != count && clock_mono_ms() < until)
         usleep(1000);
-    return rig_count_fds(pid) <= count;
+    return rig_count_fds(pid) == count;
 }
 
 /* Asleep, within the usual wait: alive, and with nothing to do. */

@@ -238,7 +238,7 @@ TEST(redis_replies_come_whole_or_not_at_all)
     redis_reader_free(r);
 }
 
-/* Nobody says HELLO 3, so what only RESP3 has is no answer, alone or in a list. */
+/* We never send HELLO 3, so a type that only RESP3 has is an error, alone or in a list. */
 TEST(redis_replies_are_those_of_resp2)
 {
     static const char *const bad[] = {",-1\r\n",
@@ -250,7 +250,9 @@ TEST(redis_replies_are_those_of_resp2)
                                       ">1\r\n:1\r\n",
                                       "*1\r\n,1\r\n",
                                       "*1\r\n#f\r\n",
-                                      "*2\r\n:1\r\n~1\r\n:1\r\n"};
+                                      "*2\r\n:1\r\n~1\r\n:1\r\n",
+                                      "_\r\n",
+                                      "*1\r\n_\r\n"};
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct redis_reader *r = redis_reader_new();

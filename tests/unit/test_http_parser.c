@@ -196,7 +196,7 @@ TEST(hosts_versions_and_methods_are_checked)
     EXPECT_STORY("GET / HTTP/1.1x\r\nHost: a\r\n\r\n", "http_version_not_supported");
     EXPECT_STORY("GET / HTTP/1.1\r\r\nHost: a\r\n\r\n", "bad_request");
     EXPECT_STORY("FOO / HTTP/1.1\r\nHost: a\r\n\r\n", "bad_request");
-    EXPECT_STORY("QUERY / HTTP/1.1\r\nHost: a\r\n\r\n", "bad_request"); /* not each llhttp has it */
+    EXPECT_STORY("QUERY / HTTP/1.1\r\nHost: a\r\n\r\n", "bad_request"); /* some llhttp know it */
     EXPECT_STORY("\x16\x03\x01\x02\x00", "bad_request");
     EXPECT_STORY("CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n", "not_implemented");
     EXPECT_STORY("GET /\x80 HTTP/1.1\r\nHost: a\r\n\r\n", "bad_request");
@@ -275,7 +275,7 @@ static const char *code_of_answer(const char *text)
     return fine ? "fine" : hf_code_name(p.error.code);
 }
 
-/* One below 200 has no body, so what is no status must not become a small one. */
+/* A response below 200 has no body, so a malformed status must not be read as such a number. */
 TEST(a_status_has_three_digits)
 {
     static const char *const bad[] = {"HTTP/1.1 20 OK",  "HTTP/1.1 2",      "HTTP/1.1  200 OK",

@@ -121,7 +121,7 @@ TEST(who_was_overlooked_hears_of_the_end_later)
     start(&w, "(setsid env -i sh -c 'sleep 0.3; exec env HOLDFAST_PROCESS_ID=x sleep 60' &);"
               "echo up");
     EXPECT_INT(rig_exited(&w).status, 0);
-    /* Until it is sleep, the child may still have the trap, and the signal would be lost with it. */
+    /* Before it executes sleep, the child still has the shell's trap, which would lose the signal. */
     start_with(&w,
                "trap 'sleep 1 && echo well; exit' TERM; sleep 60 &"
                "until grep -q sleep /proc/$!/comm; do :; done; echo up; wait",

@@ -41,7 +41,7 @@ TEST(internet_addresses_are_opened)
     expect_open("0.0.0.0:0", "http://0.0.0.0:", false);
 }
 
-/* A socket for IPv6 alone was announced as 0.0.0.0, where nobody answers. */
+/* A socket that accepts only IPv6 was announced as 0.0.0.0, where it cannot be reached. */
 TEST(every_interface_of_ipv6_alone_is_announced_as_such)
 {
     struct listen_socket s;

@@ -25,7 +25,7 @@ withDaemon('the page', {}, (d) => {
         assert.equal(Number(head.headers['content-length']), packed.body.length);
     });
 
-    it('a link that is good no more is a problem to a program, and to a browser the page, which says so', async () => {
+    it('a link that is no longer valid gives a program a problem, and a browser the page, which says so', async () => {
         const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
         for (const path of ['/?ticket=spent', '/?link=hfl_ended']) {
             await d.refused('unauthorized', 'GET', path, { role: null });
@@ -33,7 +33,7 @@ withDaemon('the page', {}, (d) => {
             const a = await d.api('GET', path, { role: null, headers: { Accept: accept } });
             assert.equal(a.status, 401);
             assert.equal(a.headers['set-cookie'], undefined);
-            if (!(await get()).headers.vary) continue; // Without the page there is nobody to say it.
+            if (!(await get()).headers.vary) continue; // This binary was built without the page.
             assert.match(a.headers['content-type'], /^text\/html/);
             assert.equal(a.headers['cache-control'], 'no-store');
             assert.ok(a.body.equals((await get()).body));

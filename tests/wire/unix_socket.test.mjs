@@ -13,7 +13,7 @@ import { waitUntil } from '../lib/wait.mjs';
 const run = promisify(execFile);
 const root = process.getuid() === 0;
 
-/** The status that a client with another uid gets. It changes its uid itself: Node.js may lie where only root may read. */
+/** The status that a client with another uid gets. It changes its uid itself, because Node.js may be installed where only root can read. */
 const ask = `
 const [uid, path, token] = process.argv.slice(1);
 process.setgroups([]);

@@ -30,7 +30,7 @@ const char *browser_way(void)
     return is_set("DISPLAY") || is_set("WAYLAND_DISPLAY") ? "xdg-open" : NULL;
 }
 
-/* "firefox --new-window %s": words, without a shell. Where no word is %s, the link comes last. */
+/* "firefox --new-window %s": words, without a shell. If no word is %s, the link comes last. */
 static void become(char *line, char *url)
 {
     char *argv[BROWSER_WORDS_MAX + 2], *save = NULL, *word;
@@ -52,7 +52,7 @@ static void become(char *line, char *url)
     execvp(argv[0], argv);
 }
 
-/* $BROWSER is a list with colons between the programs; the first that can be executed counts. */
+/* $BROWSER is a list of programs separated by colons; the first that can be executed is used. */
 static void become_any(const char *list, const char *url)
 {
     hf_autofree char *lines = hf_xstrdup(list), *link = hf_xstrdup(url);
@@ -63,7 +63,7 @@ static void become_any(const char *list, const char *url)
         become(line, link);
 }
 
-/* The browser has no use for our token, and everything it starts would have it as well. */
+/* The browser does not need our token, and all that it starts would inherit it. */
 static void leave_behind(void)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);

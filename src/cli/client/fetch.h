@@ -36,7 +36,7 @@ struct fetch_stream {
     size_t taken; /* of wire.in by the last piece */
 };
 
-/* Makes a parser ready for what a daemon answers; to_head: to a HEAD. */
+/* Prepares a parser for a daemon's response; to_head: to a HEAD request. */
 void fetch_expect(struct http1 *answer, bool to_head);
 /* 0 if there is an answer, whatever it says; else -errno and err. Free with fetch_reply_fini(). */
 int fetch_call(const struct reach *p, const struct fetch_ask *ask, struct fetch_reply *out,

@@ -14,7 +14,7 @@
 #include "cli/client/show.h"
 #include "cli/link.h"
 
-/* A daemon whose clock is further from ours than this makes our count of seconds worthless. */
+/* If a link seems to last longer, the daemon's clock differs from ours: show its time instead. */
 #define LASTS_MOST_MS (3600 * 1000)
 
 struct open_args {
@@ -24,14 +24,14 @@ struct open_args {
 #define AT(member) offsetof(struct open_args, member)
 
 static const struct opt opts[] = {
-    {"--print", 'p', OPT_FLAG, AT(print), 0, 0, NULL, "only print the link, open no browser"},
+    {"--print", 'p', OPT_FLAG, AT(print), 0, 0, NULL, "only print the link; do not open a browser"},
     {"--role", 0, OPT_TEXT, AT(role), 0, 0, "own|type|watch",
      "what the browser may do (all that you may)"},
 };
 
 /* --- where the page is ---------------------------------------------------------------- */
 
-/* Of the daemon's own list; NULL: it has none that a browser can open. */
+/* From the daemon's list; NULL: a browser can open none of them. */
 static const char *best_listener(const json_t *listeners)
 {
     const char *best = NULL;
@@ -47,8 +47,8 @@ static const char *best_listener(const json_t *listeners)
     return best;
 }
 
-/* A daemon that we reached by its socket is asked where a browser reaches it. It tells only who
- * may make tickets, so `out` stays empty for others, whose request for one is refused anyway. */
+/* Asks a daemon that we reached by its unix socket for an address for browsers. It tells only
+ * clients that may make tickets. For others `out` stays empty, and the ticket is refused anyway. */
 static int ask_for_address(const struct call *call, struct buf *out)
 {
     struct fetch_reply r;
@@ -147,7 +147,7 @@ static void tell_how_long(const json_t *ticket)
         fprintf(stderr, "holdfast: the link works once, until %s, with the role %s\n", end, role);
 }
 
-/* Somebody sits here, and it is not for a program. */
+/* Only on a terminal, where a person reads the output. */
 static void open_for_person(const struct call *call, const char *url)
 {
     const struct open_args *a = call->args;
@@ -195,8 +195,8 @@ const struct command open_command = {
     .name = "open",
     .operands = "",
     .summary = "print a link that signs a browser in, and open it",
-    .about = "The link works once, for a minute. On a terminal it is also opened, by $BROWSER or\n"
-             "xdg-open, where there is one.\n",
+    .about = "The link works once, for a minute. On a terminal the command also opens it, with\n"
+             "$BROWSER or xdg-open, if there is one.\n",
     COMMAND_OPTS(opts),
     .args_size = sizeof(struct open_args),
     .run = open_main,

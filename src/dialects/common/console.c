@@ -194,7 +194,7 @@ static void console_on_room(void *arg)
         ws_resume(c->ws);
 }
 
-/* It answers the ping, or says something by itself: it listens. */
+/* The client listens: it has answered the ping or sent a message. */
 static void console_on_pong(void *arg)
 {
     struct console *c = arg;

@@ -17,7 +17,7 @@
 
 struct console;
 
-#define CONSOLE_GATE_MS 5000 /* a busy client answers late: no reason to lose what it waits for */
+#define CONSOLE_GATE_MS 5000 /* long enough for a client on a busy machine */
 
 /* Each may be NULL: then what is said in brackets. */
 struct console_ops {
@@ -56,8 +56,8 @@ struct console_open {
     struct list *pending; /* of the dialect */
     size_t text_max;      /* longer text frames than usual; 0: as usual */
     const char *protocol; /* one that was offered, or NULL */
-    /* Nothing is sent before the client has answered a ping or said something, or CONSOLE_GATE_MS:
-     * for clients that begin to listen only some time after the 101, and lose what came with it. */
+    /* Send nothing until the client has answered a ping or sent a message, CONSOLE_GATE_MS at most:
+     * some clients begin to listen only some time after the 101, and lose what came before. */
     bool gate;
 };
 

@@ -130,7 +130,7 @@ void info_handle(struct http_request *rq)
     json_ku64(&o, "generation", s.generation);
     json_kstr(&o, "role", role_name(http_role(rq)));
     write_names(&o, "dialects", n->info.dialects, n->info.dialect_count);
-    /* Paths and inner addresses are no matter of those who may only look. */
+    /* Clients that may only watch must not see paths and internal addresses. */
     if (http_role(rq) == ROLE_OWN)
         write_names(&o, "listeners", n->info.listeners, n->info.listener_count);
     write_features(n, &o);

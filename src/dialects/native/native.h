@@ -23,7 +23,7 @@ struct native_info {
     int64_t started_ms;          /* wall clock: start of this worker */
     const char *const *dialects; /* names that are served, "native" among them */
     size_t dialect_count;
-    const char *const *listeners; /* URLs at which all of this is served; told to `own` only */
+    const char *const *listeners; /* URLs at which all of this is served; only `own` sees them */
     size_t listener_count;
     bool tls, compress;              /* features as built and asked for */
     bool secure_cookie;              /* every TCP listener speaks TLS */

@@ -12,8 +12,8 @@
 #include "transport/auth.h"
 
 /*
- * A browser gets the page, which sees that the secret is still in its address and says in words
- * what that means; a program gets the problem.
+ * A browser gets the page, which finds the secret still in its address and explains that the link
+ * is no longer valid; a program gets the problem.
  */
 static void page_refuse(struct http_request *rq, const char *detail)
 {

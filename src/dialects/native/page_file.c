@@ -33,7 +33,7 @@ static const char no_page[] =
     "<h1>holdfast</h1>\n"
     "<p>This is the process and terminal daemon of this machine. It serves an API; the page to "
     "use it from a browser is not in this binary, because there was no npm when it was built. "
-    "Install npm and build it again: <code>make web all</code>.</p>\n"
+    "To have it, run <code>scripts/setup start</code>, then <code>make</code>.</p>\n"
     "<ul>\n"
     "<li><a href=\"/openapi.json\">openapi.json</a>: every call and its answers</li>\n"
     "<li><a href=\"/v1/processes\">processes</a></li>\n"

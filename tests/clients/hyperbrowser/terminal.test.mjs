@@ -83,7 +83,7 @@ for (const [where, place] of Object.entries(PLACES)) {
             assert.equal((await t.kill()).running, false);
         });
 
-        // A client that is not yet listening loses what comes, however long it takes it to get a processor.
+        // A client that is not listening yet would lose output, even if a busy machine delays it for long.
         it('the first bytes wait for a client that is late: for its pong, or for what it says', async () => {
             const sb = await sandbox();
             const t = await sb.terminal.create(sh("printf 'the prompt> '; read x"));

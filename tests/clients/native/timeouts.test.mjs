@@ -29,7 +29,7 @@ withDaemon('time-outs', {}, (d) => {
 
     it('grace_ms, then SIGKILL', async () => {
         const p = await d.sh(`trap '' TERM; echo ready; while :; do sleep 0.05; done`, {
-            timeout_ms: 2000, // for the trap to be there, also on a busy machine
+            timeout_ms: 2000, // enough to set the trap, even on a busy machine
             grace_ms: 300,
         });
         const e = await d.exitOf(p.id);
@@ -50,7 +50,7 @@ withDaemon('time-outs', {}, (d) => {
     });
 
     it('idle_timeout_ms counts silence, and output or input starts it again', async () => {
-        // Silence of a fifth of it each time, so that a busy machine does not make it the whole.
+        // Each silence is a fifth of the limit, so that a busy machine does not stretch it to the whole.
         const p = await d.sh('for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.4; done; sleep 300', {
             idle_timeout_ms: 2000,
         });

@@ -21,7 +21,7 @@ withDaemon('opencode: the WebSocket', {}, (d) => {
         fs.writeFileSync(at, content);
         return at;
     };
-    /** A line that makes a terminal raw, and what waits for that: what is typed before would be echoed. */
+    /** A line that makes a terminal raw, and a wait for that: a terminal that is not raw yet would echo what is typed. */
     let rawCount = 0;
     const raw = () => {
         const up = path.join(d.dir, `raw-${rawCount++}`);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands that take long and say nothing: streams live, and a wait is one request. Only HF_TEST_SCALE=full
+// Long, silent commands: streams stay open, and a wait is one request. Only HF_TEST_SCALE=full
 // goes beyond the client's own limit of five minutes.
 
 import assert from 'node:assert/strict';
