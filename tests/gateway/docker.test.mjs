@@ -113,13 +113,15 @@ describe('docker: with a real engine', { skip }, () => {
     it('a cut terminal comes back with since, to the byte', async () => {
         const t = terminal('beta', '&client=me&terminal=0'); // the shell asks where the cursor is: bytes as they are
         const { process } = await t.hello;
-        t.type('i=0; while [ $i -lt 3000 ]; do echo "line $i of the output"; i=$((i+1)); done; echo all-is-said\n');
+        t.type('i=0; count() { while [ $i -lt $1 ]; do echo "line $i of the output"; i=$((i+1)); done; }; count 1500; read go; count 3000; echo all-is-said\n');
         await t.has('line 100 ');
         t.ws.terminate();
         await t.closed;
         const got = t.bytes;
         const url = gw.ws('beta', 7070, `/v1/processes/${process.id}/connect?client=me&terminal=0`);
         const rest = new Screen(`${url}&since=${got.length}`);
+        await rest.hello;
+        rest.type('\n'); // the shell waits for it, so that a slow client has not had all of it before the cut
         await rest.has('\nall-is-said');
         const whole = new Screen(`${gw.ws('beta', 7070, `/v1/processes/${process.id}/connect`)}?since=0&terminal=0`);
         await waitUntil(() => whole.bytes.length >= got.length + rest.bytes.length, 'the whole output');
