@@ -35,7 +35,7 @@ static bool is_this_binary(const char *path)
            self.st_dev == there.st_dev && self.st_ino == there.st_ino;
 }
 
-/* Does a shell that is told "holdfast" run this very binary? */
+/* Does the command "holdfast" in a shell run this binary? */
 static bool is_on_path(void)
 {
     const char *path = getenv("PATH");

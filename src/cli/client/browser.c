@@ -74,7 +74,7 @@ static void leave_behind(void)
     signal(SIGPIPE, SIG_DFL);
 }
 
-/* In the grandchild, which nobody waits for. `told` closes when the program begins. */
+/* Runs in the grandchild, which is never waited for. `told` closes when the program starts. */
 static void begin(const char *url, int told)
 {
     int reason;

@@ -105,7 +105,7 @@ withSandbox('opensandbox: commands', {}, (d, sandbox) => {
         for await (const ev of s.commands.runStream(`printf "name? "; sleep ${scaled(400, 0)}; until [ -e ${go} ]; do sleep 0.05; done; echo; echo end`)) {
             types.push(ev.type);
             if (ev.type === 'stdout') seen.push([ev.text, ev.partial]);
-            // The command goes on only after its line was shown and a ping followed.
+            // The command continues only after its line was shown and a ping followed.
             if (seen.length > 0 && types.slice(2).includes('ping')) fs.writeFileSync(go, '');
         }
         assert.equal(types[0], 'init');
