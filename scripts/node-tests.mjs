@@ -2,11 +2,11 @@
 //
 // node-tests.mjs - runs the tests against the real binary by Node's own runner
 //
-// Usage: node scripts/node-tests.mjs OUT [FILE or FOLDER...]
+// Usage: node scripts/node-tests.mjs FILES_AT_ONCE OUT [FILE or FOLDER...]
 //
-// Two files at a time: they mostly wait, each for a daemon of its own. The check that
-// every error code was met comes last and waits until the other of the two has ended. People get the `spec`
-// report on standard output. The folder OUT gets node.tap, the same as TAP with its closing
+// Several files run at a time: they mostly wait, each for a daemon of its own. The check that
+// every error code was met comes last and waits until the others have ended. People get the
+// `spec` report on standard output. The folder OUT gets node.tap, the same as TAP with its closing
 // lines, and skipped.txt, a line for each skipped test with the reason.
 
 import fs from 'node:fs';
@@ -17,9 +17,9 @@ import { run } from 'node:test';
 import { spec as Spec, tap } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
 
-const FILES_AT_ONCE = 2;
 const tests = path.join(path.dirname(fileURLToPath(import.meta.url)), '../tests');
-const [out, ...asked] = process.argv.slice(2).map((arg) => path.resolve(arg));
+const concurrency = Number(process.argv[2]);
+const [out, ...asked] = process.argv.slice(3).map((arg) => path.resolve(arg));
 
 function testFilesBelow(dir) {
     return fs.readdirSync(dir, { withFileTypes: true })
@@ -48,7 +48,7 @@ const stop = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => stop.abort());
 
 // Half an hour for one file is long even at full scale: it hangs.
-const stream = run({ files, concurrency: FILES_AT_ONCE, timeout: 30 * 60 * 1000, signal: stop.signal });
+const stream = run({ files, concurrency, timeout: 30 * 60 * 1000, signal: stop.signal });
 stream.on('test:fail', (event) => {
     if (!event.todo) process.exitCode = 1;
 });

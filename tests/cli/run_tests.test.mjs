@@ -55,7 +55,7 @@ describe('scripts/test', () => {
     }
 
     it('counts a lint that was killed as one that has failed', async () => {
-        start('#!/bin/sh\necho "# pass 1" > "$2/node.tap"\n');
+        start('#!/bin/sh\necho "# pass 1" > "$3/node.tap"\n');
         process.kill(await pidOf('make'), 'SIGKILL');
         assert.deepEqual(await within(once(child, 'close'), HANGS_MS, 'its end'), [1, null]);
         assert.match(text, /^FAILED: lint$/m);
