@@ -3,7 +3,7 @@
  * fuzz_gateway.c - a request as the gateway reads and rewrites it, and an answer likewise
  *
  * What it lets through is parsed again: it must be one request, with the framing that was judged and
- * nothing behind it. Also lists of sandboxes, labels of containers and the lengths of frames.
+ * nothing behind it. Also lists of sandboxes and of pods, labels of containers and the lengths of frames.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 
 #include "gateway/frames.h"
 #include "gateway/head.h"
+#include "gateway/json_items.h"
 #include "gateway/label_ports.h"
 #include "gateway/link.h"
 #include "gateway/resolver.h"
@@ -136,6 +137,36 @@ static void take_labels(const uint8_t *data, size_t size)
     }
 }
 
+static void hash_item(void *arg, const char *bytes, size_t len)
+{
+    size_t *sum = arg;
+
+    for (size_t i = 0; i < len; i++)
+        *sum = *sum * 31 + (unsigned char)bytes[i];
+    *sum = *sum * 31 + 256;
+}
+
+/* The same document in one piece and byte by byte has the same elements and the same rest. */
+static void split_list(const char *bytes, size_t len)
+{
+    size_t sum[2] = {0}, rest[2];
+    struct json_items s[2];
+    bool ok = true, ok_bytewise = true;
+
+    for (int i = 0; i < 2; i++)
+        s[i] = (struct json_items){
+            .item_max = 64, .frame_max = 256, .on_item = hash_item, .arg = &sum[i]};
+    ok = json_items_feed(&s[0], bytes, len);
+    for (size_t i = 0; ok_bytewise && i < len; i++)
+        ok_bytewise = json_items_feed(&s[1], bytes + i, 1);
+    check(ok == ok_bytewise && sum[0] == sum[1] && s[0].skipped == s[1].skipped);
+    check(!ok || memcmp(json_items_frame(&s[0], &rest[0]), json_items_frame(&s[1], &rest[1]),
+                        s[0].frame.len) == 0);
+    check(!ok || rest[0] == rest[1]);
+    json_items_fini(&s[0]);
+    json_items_fini(&s[1]);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct roster *t;
@@ -155,6 +186,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     case 4: follow((const char *)data + 1, size - 1); break;
     case 5: take_labels(data + 1, size - 1); break;
+    case 6: split_list((const char *)data + 1, size - 1); break;
     default:
         t = roster_new();
         roster_parse(t, (const char *)data + 1, size - 1, NULL);

@@ -11,8 +11,10 @@
 
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "transport/server.h"
 
+#define KUBE_SILENCE_MAX_S 86400
 #define KUBE_SECRETS "/var/run/secrets/kubernetes.io/serviceaccount"
 
 static void set_text(char **to, const char *text)
@@ -26,7 +28,17 @@ static bool name_is_fine(const char *s)
     return s[0] != '\0' && s[strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-.")] == '\0';
 }
 
-/* "namespace=x&token_file=…&ca_file=…" */
+static bool take_silence(struct kube_config *k, const char *text)
+{
+    uint64_t seconds;
+
+    if (!text_to_u64(text, KUBE_SILENCE_MAX_S, &seconds) || seconds == 0)
+        return false;
+    k->silence_ms = (uint32_t)seconds * 1000;
+    return true;
+}
+
+/* "namespace=x&token_file=…&ca_file=…&silence_s=…" */
 static int take_query(struct kube_config *k, char *query, char **ca_file, struct hf_error *err)
 {
     char *save = NULL, *pair;
@@ -38,9 +50,9 @@ static int take_query(struct kube_config *k, char *query, char **ca_file, struct
             set_text(&k->token_file, pair + 11);
         else if (strncmp(pair, "ca_file=", 8) == 0)
             set_text(ca_file, pair + 8);
-        else
+        else if (strncmp(pair, "silence_s=", 10) != 0 || !take_silence(k, pair + 10))
             return hf_fail(err, HF_E_bad_value,
-                           "kubernetes: takes ?namespace=, token_file= and ca_file=.");
+                           "kubernetes: takes ?namespace=, token_file=, ca_file= and silence_s=.");
     }
     return 0;
 }
@@ -75,6 +87,7 @@ int kube_config_parse(struct kube_config *k, const char *where, struct hf_error 
     char url[512], *query = strchr(copy, '?');
     int rc = 0;
 
+    k->silence_ms = KUBE_SILENCE_S * 1000;
     if (query != NULL)
         *query++ = '\0';
     snprintf(url, sizeof url, "%s", copy);

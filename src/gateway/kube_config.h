@@ -2,7 +2,7 @@
 /*
  * kube_config.h - where the API server is and who we are to it
  *
- * From "[URL][?namespace=NAME&token_file=FILE&ca_file=FILE]"; without a URL what every pod with a
+ * From "[URL][?namespace=NAME&token_file=FILE&ca_file=FILE&silence_s=N]"; without a URL what every pod with a
  * service account finds around itself. Layer: gateway.
  */
 #ifndef HF_GATEWAY_KUBE_CONFIG_H
@@ -10,11 +10,14 @@
 
 #include "gateway/fetch.h"
 
+#define KUBE_SILENCE_S 150 /* a watch without an event or a bookmark, which come each minute */
+
 struct kube_config {
     struct fetch_target target;
     struct tls_context *trust;
     char *token_file; /* NULL: none; read for each request, because it is replaced now and then */
     char *namespace;  /* NULL: all of them */
+    uint32_t silence_ms; /* a watch that is silent for so long is opened again */
 };
 
 /* {0} before; to be given to kube_config_fini() whatever it returns. */

@@ -4,8 +4,10 @@
  *
  * As client-go's reflector does it: a list in pages, a watch from the version the list had, with
  * bookmarks; a watch that ends goes on from the last version seen, and one whose version is gone
- * (410) begins with a list again. The token is read for each request, because it is replaced
- * now and then. Label `holdfast.dev/sandbox` is the id ("" stands for the pod's name), annotation
+ * (410) begins with a list again. A page is read pod by pod, because a server may ignore the limit
+ * that was asked for. A watch that stays silent is opened again: bookmarks come every minute, and a
+ * proxy can hold a dead watch open for hours. The token is read for each request, because it is
+ * replaced now and then. Label `holdfast.dev/sandbox` is the id ("" stands for the pod's name), annotation
  * `holdfast.dev/ports` what may be reached, `holdfast.dev/tokens` who lets in. Layer: gateway.
  */
 #include <errno.h>
@@ -16,7 +18,9 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "gateway/json_items.h"
 #include "gateway/kube_config.h"
+#include "gateway/kube_pods.h"
 #include "gateway/label_ports.h"
 #include "gateway/resolver.h"
 #include "transport/server.h"
@@ -26,21 +30,22 @@
 #define KUBE_RETRY_MIN_MS 200
 #define KUBE_RETRY_MAX_MS 10000
 #define KUBE_WATCH_S 300
-#define KUBE_TEXT_MAX_BYTES (16 << 20) /* a page of 500 pods, or one event */
+#define KUBE_POD_MAX_BYTES (4 << 20)   /* one pod; etcd takes no object over 1.5 MiB */
+#define KUBE_FRAME_MAX_BYTES (1 << 20) /* of a list without its pods */
 
 struct kube {
     struct resolver r;
     struct http_server *server;
     struct kube_config at;
-    struct fetch *fetch; /* the list's or the watch's */
-    struct timer *timer;
-    struct buf text;
-    struct roster *known, *fresh; /* fresh: while pages come in */
+    struct fetch *fetch;             /* the list's or the watch's */
+    struct timer *timer;             /* to try again, or for a silent watch */
+    struct buf event;                /* of the watch: its last, incomplete line */
+    struct json_items page;          /* of the list */
+    struct kube_pods *known, *fresh; /* fresh: while pages come in */
     char *version, *more;
     uint32_t pause_ms;
     int status;
-    bool expired; /* the version was: the next list must not be an old one either */
-    bool loaded, complained;
+    bool loaded, complained, full_logged;
 };
 
 static void kube_list(struct kube *k);
@@ -85,26 +90,58 @@ static struct endpoint *pod_endpoint(const json_t *pod)
                                 json_string_value(json_object_get(notes, "holdfast.dev/tokens")));
 }
 
-/* A pod that replaces another has the same id, may have the same name, and runs beside it for a while. */
-static const char *pod_self(const json_t *pod)
+/* A pod that replaces another has the same id and may have the same name, but never the same uid. */
+static const char *pod_uid(const json_t *pod)
 {
     const char *uid = json_string_value(part(pod, "metadata", "uid"));
 
     return uid != NULL ? uid : json_string_value(part(pod, "metadata", "name"));
 }
 
-static void take_pod(struct roster *t, const json_t *pod, bool gone)
+static bool pod_is_ready(const json_t *pod)
+{
+    const json_t *conditions = part(pod, "status", "conditions"), *c;
+    const char *type, *status;
+
+    for (size_t i = 0; i < json_array_size(conditions); i++) {
+        c = json_array_get(conditions, i);
+        type = json_string_value(json_object_get(c, "type"));
+        status = json_string_value(json_object_get(c, "status"));
+        if (type != NULL && status != NULL && strcmp(type, "Ready") == 0)
+            return strcmp(status, "True") == 0;
+    }
+    return true; /* the server does not say */
+}
+
+static void pod_keep(struct kube *k, struct kube_pods *t, const json_t *pod,
+                     const struct kube_pod *facts)
+{
+    struct endpoint *e = pod_endpoint(pod);
+
+    if (e == NULL) {
+        kube_pods_remove(t, facts->uid);
+    } else if (!kube_pods_put(t, facts, e) && !k->full_logged) {
+        log_warn("kubernetes: ignoring pods beyond the first %d", KUBE_PODS_MAX);
+        k->full_logged = true;
+    }
+}
+
+/* A pod that has lost its label, or has one that is no id, leaves the id it had. */
+static void pod_update(struct kube *k, struct kube_pods *t, const json_t *pod, bool deleted)
 {
     char id[PLACE_ID_BYTES + 1];
-    struct endpoint *e;
+    const char *created = json_string_value(part(pod, "metadata", "creationTimestamp"));
+    struct kube_pod facts = {.uid = pod_uid(pod),
+                             .id = id,
+                             .created = created != NULL ? created : "",
+                             .ready = pod_is_ready(pod)};
 
-    if (!pod_id(pod, id))
+    if (facts.uid == NULL)
         return;
-    e = gone ? NULL : pod_endpoint(pod);
-    if (e != NULL)
-        roster_put_of(t, id, pod_self(pod), e);
+    if (deleted || !pod_id(pod, id))
+        kube_pods_remove(t, facts.uid);
     else
-        roster_remove_of(t, id, pod_self(pod));
+        pod_keep(k, t, pod, &facts);
 }
 
 static void note_version(struct kube *k, const json_t *o)
@@ -154,7 +191,8 @@ static void kube_get(struct kube *k, const char *query, const struct fetch_ops *
     struct buf head = {0};
     struct hf_error err = {0};
 
-    buf_fini(&k->text);
+    buf_fini(&k->event);
+    json_items_fini(&k->page);
     k->status = 0;
     put_head(k, &head, query);
     k->fetch = fetch_start(k->server, &k->at.target, &head, ops, k, &err);
@@ -165,17 +203,16 @@ static void kube_get(struct kube *k, const char *query, const struct fetch_ops *
     }
 }
 
-static void on_head(void *arg, const struct http1 *rs)
+static void list_on_head(void *arg, const struct http1 *rs)
 {
     ((struct kube *)arg)->status = rs->status;
 }
 
-static bool keep_text(struct kube *k, const char *bytes, size_t len)
+static void recovered(struct kube *k)
 {
-    if (k->text.len + len > KUBE_TEXT_MAX_BYTES || buf_reserve(&k->text, len) < 0)
-        return false;
-    buf_put(&k->text, bytes, len);
-    return true;
+    if (k->complained)
+        log_info("kubernetes is back");
+    k->complained = false;
 }
 
 /* The next step after a failure: a version that is gone is of no use. */
@@ -194,25 +231,53 @@ static void kube_failed(struct kube *k, const struct fetch *f, int rc)
 
 /* --- the list ------------------------------------------------------------------------------- */
 
-static void list_on_body(void *arg, const char *bytes, size_t len)
+static void list_forget(struct kube *k)
 {
-    keep_text(arg, bytes, len);
+    set_text(&k->version, NULL);
+    set_text(&k->more, NULL);
 }
 
-static bool take_page(struct kube *k)
+static void list_failed(struct kube *k, const char *why)
 {
-    json_t *list = json_parse(buf_data(&k->text), k->text.len, NULL), *pod;
-    json_t *items = json_object_get(list, "items");
-    const char *more = json_string_value(part(list, "metadata", "continue"));
-    size_t i;
-    bool ok = json_is_array(items);
+    list_forget(k);
+    complain(k, why);
+    retry_later(k);
+}
 
-    for (i = 0; i < json_array_size(items); i++) {
-        pod = json_array_get(items, i);
-        take_pod(k->fresh, pod, false);
-    }
+static void list_on_pod(void *arg, const char *bytes, size_t len)
+{
+    struct kube *k = arg;
+    json_t *pod = json_parse(bytes, len, NULL);
+
+    pod_update(k, k->fresh, pod, false);
+    json_decref(pod);
+}
+
+static void list_on_body(void *arg, const char *bytes, size_t len)
+{
+    struct kube *k = arg;
+
+    if (k->status != 200 || json_items_feed(&k->page, bytes, len))
+        return;
+    fetch_cancel(k->fetch);
+    k->fetch = NULL;
+    list_failed(k, "the API server's list of pods is too large");
+}
+
+/* What is left of a page when its pods have been taken out. */
+static bool page_end(struct kube *k)
+{
+    size_t len;
+    const char *text = json_items_frame(&k->page, &len);
+    json_t *list = json_parse(text, len, NULL);
+    const char *more = json_string_value(part(list, "metadata", "continue"));
+    bool ok = json_is_array(json_object_get(list, "items"));
+
     if (ok)
         note_version(k, list);
+    if (k->page.skipped > 0)
+        log_warn("kubernetes: ignoring %zu pods of over %d bytes", k->page.skipped,
+                 KUBE_POD_MAX_BYTES);
     free(k->more);
     k->more = more != NULL && more[0] != '\0' && strlen(more) < 4096 ? hf_xstrdup(more) : NULL;
     json_decref(list);
@@ -232,8 +297,9 @@ static void put_escaped(struct buf *out, const char *s)
 
 static void list_on_done(void *arg, int rc);
 static const struct fetch_ops list_ops = {
-    .on_head = on_head, .on_body = list_on_body, .on_done = list_on_done};
+    .on_head = list_on_head, .on_body = list_on_body, .on_done = list_on_done};
 
+/* Without a resourceVersion: the API server ignores `limit` where it answers from its cache. */
 static void kube_list_page(struct kube *k)
 {
     struct buf query = {0};
@@ -241,11 +307,9 @@ static void kube_list_page(struct kube *k)
     if (k->more != NULL) {
         buf_puts(&query, "continue=");
         put_escaped(&query, k->more);
-        buf_puts(&query, "&labelSelector=" KUBE_SELECTOR "&limit=500");
-    } else {
-        buf_puts(&query, "labelSelector=" KUBE_SELECTOR "&limit=500");
-        buf_puts(&query, k->expired ? "" : "&resourceVersion=0");
+        buf_putc(&query, '&');
     }
+    buf_puts(&query, "labelSelector=" KUBE_SELECTOR "&limit=500");
     kube_get(k, buf_cstr(&query), &list_ops);
     buf_fini(&query);
 }
@@ -256,20 +320,21 @@ static void list_on_done(void *arg, int rc)
     const struct fetch *f = k->fetch;
 
     k->fetch = NULL;
-    if (rc < 0 || k->status != 200 || !take_page(k)) {
-        set_text(&k->version, NULL);
-        set_text(&k->more, NULL);
+    if (rc < 0 || k->status != 200) {
+        list_forget(k);
         kube_failed(k, f, rc);
+        return;
+    }
+    if (!page_end(k)) {
+        list_failed(k, "the API server's reply is not a list of pods");
         return;
     }
     if (k->more != NULL) {
         kube_list_page(k);
         return;
     }
-    roster_swap(k->known, k->fresh);
-    if (k->complained)
-        log_info("kubernetes is back");
-    k->complained = k->expired = false;
+    kube_pods_swap(k->known, k->fresh);
+    recovered(k);
     k->loaded = true;
     k->pause_ms = KUBE_RETRY_MIN_MS;
     kube_watch(k);
@@ -277,16 +342,10 @@ static void list_on_done(void *arg, int rc)
 
 static void kube_list(struct kube *k)
 {
-    roster_free(k->fresh);
-    k->fresh = roster_new();
+    kube_pods_free(k->fresh);
+    k->fresh = kube_pods_new();
     set_text(&k->more, NULL);
     kube_list_page(k);
-}
-
-static void version_is_gone(struct kube *k)
-{
-    set_text(&k->version, NULL);
-    k->expired = true;
 }
 
 /* --- the watch ------------------------------------------------------------------------------- */
@@ -301,13 +360,38 @@ static void take_event(struct kube *k, const json_t *event)
         return;
     if (strcmp(type, "ERROR") == 0) {
         if (json_integer_value(json_object_get(object, "code")) == 410)
-            version_is_gone(k);
+            set_text(&k->version, NULL);
         return;
     }
     k->pause_ms = KUBE_RETRY_MIN_MS;
     note_version(k, object);
     if (strcmp(type, "BOOKMARK") != 0)
-        take_pod(k->known, object, strcmp(type, "DELETED") == 0);
+        pod_update(k, k->known, object, strcmp(type, "DELETED") == 0);
+}
+
+static void watch_on_head(void *arg, const struct http1 *rs)
+{
+    struct kube *k = arg;
+
+    k->status = rs->status;
+    if (rs->status == 200) {
+        recovered(k);
+        timer_start(k->timer, k->at.silence_ms);
+    }
+}
+
+static void watch_stop(struct kube *k)
+{
+    fetch_cancel(k->fetch);
+    k->fetch = NULL;
+}
+
+static bool event_put(struct kube *k, const char *bytes, size_t len)
+{
+    if (k->event.len + len > KUBE_POD_MAX_BYTES || buf_reserve(&k->event, len) < 0)
+        return false;
+    buf_put(&k->event, bytes, len);
+    return true;
 }
 
 static void watch_on_body(void *arg, const char *bytes, size_t len)
@@ -317,20 +401,20 @@ static void watch_on_body(void *arg, const char *bytes, size_t len)
 
     if (k->status != 200)
         return;
-    if (!keep_text(k, bytes, len)) {
+    timer_start(k->timer, k->at.silence_ms);
+    if (!event_put(k, bytes, len)) {
         set_text(&k->version, NULL); /* an event was lost: begin again */
-        fetch_cancel(k->fetch);
-        k->fetch = NULL;
+        watch_stop(k);
         retry_later(k);
         return;
     }
-    while (k->text.len > 0 && (end = memchr(buf_data(&k->text), '\n', k->text.len)) != NULL) {
-        size_t n = (size_t)(end - buf_data(&k->text));
-        json_t *event = json_parse(buf_data(&k->text), n, NULL);
+    while (k->event.len > 0 && (end = memchr(buf_data(&k->event), '\n', k->event.len)) != NULL) {
+        size_t n = (size_t)(end - buf_data(&k->event));
+        json_t *event = json_parse(buf_data(&k->event), n, NULL);
 
         take_event(k, event);
         json_decref(event);
-        buf_drop(&k->text, n + 1);
+        buf_drop(&k->event, n + 1);
     }
 }
 
@@ -341,7 +425,7 @@ static void watch_on_done(void *arg, int rc)
 
     k->fetch = NULL;
     if (k->status == 410)
-        version_is_gone(k);
+        set_text(&k->version, NULL);
     if (k->status == 200 || k->status == 410)
         retry_later(k); /* the usual end of a watch: go on from where it was */
     else
@@ -349,7 +433,7 @@ static void watch_on_done(void *arg, int rc)
 }
 
 static const struct fetch_ops watch_ops = {
-    .on_head = on_head, .on_body = watch_on_body, .on_done = watch_on_done, .lasts = true};
+    .on_head = watch_on_head, .on_body = watch_on_body, .on_done = watch_on_done, .lasts = true};
 
 static void kube_watch(struct kube *k)
 {
@@ -367,6 +451,7 @@ static void kube_on_timer(struct timer *t, void *arg)
     struct kube *k = arg;
 
     (void)t;
+    watch_stop(k); /* the timer runs beside a watch only, and a fetch that is over is NULL */
     if (k->loaded && k->version != NULL)
         kube_watch(k);
     else
@@ -381,9 +466,10 @@ static void kube_close(struct resolver *r)
 
     fetch_cancel(k->fetch);
     timer_close(k->timer);
-    roster_free(k->known);
-    roster_free(k->fresh);
-    buf_fini(&k->text);
+    kube_pods_free(k->known);
+    kube_pods_free(k->fresh);
+    buf_fini(&k->event);
+    json_items_fini(&k->page);
     kube_config_fini(&k->at);
     free(k->version);
     free(k->more);
@@ -395,7 +481,11 @@ static struct resolver *kube_open(struct http_server *s, const char *url, struct
     struct kube *k = hf_xalloc(sizeof *k);
 
     k->server = s;
-    k->known = roster_new();
+    k->known = kube_pods_new();
+    k->page = (struct json_items){.item_max = KUBE_POD_MAX_BYTES,
+                                  .frame_max = KUBE_FRAME_MAX_BYTES,
+                                  .on_item = list_on_pod,
+                                  .arg = k};
     k->pause_ms = KUBE_RETRY_MIN_MS;
     k->timer = timer_new(s->loop, kube_on_timer, k);
     if (kube_config_parse(&k->at, url + sizeof "kubernetes:" - 1, err) < 0) {
@@ -409,7 +499,7 @@ static struct resolver *kube_open(struct http_server *s, const char *url, struct
 static void kube_find(struct resolver *r, struct lookup *l)
 {
     const struct kube *k = (const struct kube *)r;
-    struct endpoint *e = roster_get(k->known, l->id);
+    struct endpoint *e = kube_pods_get(k->known, l->id);
 
     lookup_answer(l, e != NULL ? 0 : k->loaded ? -ENOENT : -EAGAIN, e);
 }

@@ -58,10 +58,6 @@ void roster_free(struct roster *t);
 struct endpoint *roster_get(const struct roster *t, const char *id);         /* borrowed; NULL */
 void roster_put(struct roster *t, const char *id, struct endpoint *e_taken); /* replaces */
 void roster_remove(struct roster *t, const char *id);
-/* The same where two may stand for one id, say while one replaces the other: the entry is the one's
- * that was put last, and goes only with that one. */
-void roster_put_of(struct roster *t, const char *id, const char *of, struct endpoint *e_taken);
-void roster_remove_of(struct roster *t, const char *id, const char *of);
 size_t roster_count(const struct roster *t);
 /* Moves every entry of `from` into place of what t had. */
 void roster_swap(struct roster *t, struct roster *from);

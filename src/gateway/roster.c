@@ -17,7 +17,6 @@
 struct entry {
     struct entry *next;
     struct endpoint *endpoint;
-    char *of; /* who stands behind it, where more than one may; NULL */
     char id[PLACE_ID_BYTES + 1];
 };
 
@@ -34,7 +33,6 @@ struct roster *roster_new(void)
 static void entry_free(struct entry *e)
 {
     endpoint_unref(e->endpoint);
-    free(e->of);
     free(e);
 }
 
@@ -76,7 +74,7 @@ struct endpoint *roster_get(const struct roster *t, const char *id)
     return e != NULL ? e->endpoint : NULL;
 }
 
-void roster_put_of(struct roster *t, const char *id, const char *of, struct endpoint *taken)
+void roster_put(struct roster *t, const char *id, struct endpoint *taken)
 {
     struct entry **at = roster_link(t, id), *e = *at;
 
@@ -91,25 +89,13 @@ void roster_put_of(struct roster *t, const char *id, const char *of, struct endp
     }
     endpoint_unref(e->endpoint);
     e->endpoint = taken;
-    free(e->of);
-    e->of = hf_xstrdup(of);
-}
-
-void roster_put(struct roster *t, const char *id, struct endpoint *taken)
-{
-    roster_put_of(t, id, NULL, taken);
 }
 
 void roster_remove(struct roster *t, const char *id)
 {
-    roster_remove_of(t, id, NULL);
-}
-
-void roster_remove_of(struct roster *t, const char *id, const char *of)
-{
     struct entry **at = roster_link(t, id), *e = *at;
 
-    if (e == NULL || (of != NULL && (e->of == NULL || strcmp(e->of, of) != 0)))
+    if (e == NULL)
         return;
     *at = e->next;
     entry_free(e);

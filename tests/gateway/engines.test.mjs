@@ -162,7 +162,7 @@ describe('kubernetes:', () => {
         for (const id of ['a', 'c', 'e']) assert.equal(await status(id), 200, id);
         assert.equal(await status('p'), 404, 'one that does not run yet');
         const [first, second] = api.requests;
-        assert.equal(first.url, '/api/v1/namespaces/boxes/pods?labelSelector=holdfast.dev%2Fsandbox&limit=500&resourceVersion=0');
+        assert.equal(first.url, '/api/v1/namespaces/boxes/pods?labelSelector=holdfast.dev%2Fsandbox&limit=500', 'a resourceVersion would make the server ignore the limit');
         assert.equal(second.url, '/api/v1/namespaces/boxes/pods?continue=page%2F2&labelSelector=holdfast.dev%2Fsandbox&limit=500');
         assert.equal(first.headers.accept, 'application/json');
         const watch = api.requests.find((r) => r.url.includes('watch='));
@@ -186,9 +186,9 @@ describe('kubernetes:', () => {
 
     it('one that failed or goes takes nothing from another of the same id', async () => {
         assert.equal(await status('twin'), 200, 'a failed one is listed behind it');
-        put(pod('old', { label: 'moved', ip: '127.0.0.2', ports: '80=1' }));
+        put(pod('old', { label: 'moved', ip: '127.0.0.2', ports: '80=1', created: '2026-01-01T00:00:00Z' }));
         await waitUntil(async () => (await status('moved')) === 502, 'the old pod, where nobody is');
-        put(pod('young', { label: 'moved' }));
+        put(pod('young', { label: 'moved', created: '2026-01-02T00:00:00Z' }));
         await waitUntil(async () => (await status('moved')) === 200, 'the one that replaces it');
         put(pod('old', { label: 'moved', deletion: '2026-01-01T00:00:00Z' }), 'MODIFIED');
         const old = api.pods.get('old');
@@ -201,6 +201,34 @@ describe('kubernetes:', () => {
         api.pods.delete('young');
         tell('DELETED', young);
         await waitUntil(async () => (await status('moved')) === 404, 'its own end');
+    });
+
+    it('a pod whose label changes leaves its old id at once, also when it is deleted later', async () => {
+        put(pod('wanderer', { label: 'first' }));
+        await waitUntil(async () => (await status('first')) === 200, 'its first id');
+        put(pod('wanderer', { label: 'second' }), 'MODIFIED');
+        await waitUntil(async () => (await status('second')) === 200, 'its second id');
+        assert.equal(await status('first'), 404);
+        const last = api.pods.get('wanderer');
+        api.pods.delete('wanderer');
+        tell('DELETED', last);
+        await waitUntil(async () => (await status('second')) === 404, 'its end');
+        assert.equal(await status('first'), 404);
+    });
+
+    it('of two running pods of one id the ready one serves, and the other when that one leaves', async () => {
+        const nowhere = { ip: '127.0.0.2', ports: '80=1' };
+        put(pod('keeps', { label: 'pair', created: '2026-01-01T00:00:00Z' }));
+        put(pod('replaces', { label: 'pair', created: '2026-01-02T00:00:00Z', ready: false, ...nowhere }));
+        put(pod('marker-1'));
+        await waitUntil(async () => (await status('marker-1')) === 200, 'what was told behind them');
+        assert.equal(await status('pair'), 200, 'the newer one is not ready');
+        put(pod('replaces', { label: 'pair', created: '2026-01-02T00:00:00Z', ready: true, ...nowhere }), 'MODIFIED');
+        await waitUntil(async () => (await status('pair')) === 502, 'the newer one, where nobody is');
+        const leaves = api.pods.get('replaces');
+        api.pods.delete('replaces');
+        tell('DELETED', leaves);
+        await waitUntil(async () => (await status('pair')) === 200, 'the one that still runs');
     });
 
     it('goes on from the version of a bookmark when a watch ends', async () => {
@@ -237,6 +265,17 @@ describe('kubernetes:', () => {
         await watching();
     });
 
+    it('reads a list of any size, also from a server that ignores the limit', async () => {
+        const note = 'x'.repeat(60000);
+        for (let i = 0; i < 300; i++) api.pods.set(`many-${i}`, pod(`many-${i}`, { note })); // 18 MB
+        api.gone = api.ignoresLimit = true;
+        endWatches();
+        await waitUntil(async () => (await status('many-299')) === 200, 'the last of them', 30000);
+        for (let i = 0; i < 300; i++) api.pods.delete(`many-${i}`);
+        api.ignoresLimit = false;
+        await watching();
+    });
+
     it('takes a new token from its file', async () => {
         api.token = 'second';
         fs.writeFileSync(path.join(gw.dir, 'token'), 'second');
@@ -246,11 +285,20 @@ describe('kubernetes:', () => {
         await waitUntil(async () => (await status('after')) === 200, 'a pod after the change');
     });
 
+    const logged = (text) => gw.stderr.split(text).length - 1;
+
     it('serves what it knows while the API server is away', async () => {
         const was = api.requests.length;
+        const backs = logged('kubernetes is back');
         api.token = 'nobody has this';
         api.endWatches();
         await waitUntil(() => /does not know our token \(status 401\)/.test(gw.stderr), 'a refusal to be told');
+        api.token = 'second';
+        await waitUntil(() => logged('kubernetes is back') === backs + 1, 'a watch that works again', 30000);
+        await watching();
+        api.token = 'nobody has this';
+        api.endWatches();
+        await waitUntil(() => logged('does not know our token') === 2, 'the next refusal', 30000);
         assert.ok(api.requests.length > was);
         assert.equal(await status('late'), 200);
         await api.close();
@@ -258,6 +306,7 @@ describe('kubernetes:', () => {
     });
 
     it('finds back by itself when it is there again, and takes what has changed', async () => {
+        const backs = logged('kubernetes is back');
         api.token = 'second';
         api.pods.delete('late');
         api.pods.set('later', pod('later'));
@@ -265,6 +314,27 @@ describe('kubernetes:', () => {
         await api.start();
         await waitUntil(async () => (await status('later')) === 200, 'a new list', 30000);
         assert.equal(await status('late'), 404);
-        assert.match(gw.stderr, /kubernetes is back/);
+        assert.equal(logged('kubernetes is back'), backs + 1);
+    });
+});
+
+describe('kubernetes: a watch behind a hop that stays open', () => {
+    it('is opened again from the last version when it has been silent for too long', async () => {
+        const api = await new KubeApi().start();
+        api.token = 'same';
+        api.pods.set('a', api.pod('a', { ports: `80=${up.port}` }));
+        const gw = new Gateway();
+        fs.writeFileSync(path.join(gw.dir, 'token'), 'same');
+        gw.resolver = `kubernetes:http://127.0.0.1:${api.port}?namespace=boxes&token_file=${gw.dir}/token&silence_s=1`;
+        await gw.start();
+        try {
+            await waitUntil(() => api.watches.size === 1, 'a watch');
+            const [first] = api.watches;
+            await waitUntil(() => api.watches.size === 1 && !api.watches.has(first), 'another watch in its place', 30000);
+            assert.match(api.requests.at(-1).url, new RegExp(`resourceVersion=${api.version}&.*watch=true`));
+        } finally {
+            await gw.stop();
+            await api.close();
+        }
     });
 });

@@ -18,6 +18,7 @@ export class KubeApi {
     token = 'first';
     gone = false;
     stalls = 0; // so many lists end in their middle, and their connections do not
+    ignoresLimit = false; // as the real one does where it answers from its cache
 
     constructor({ namespace = 'boxes', tls } = {}) {
         Object.assign(this, { namespace, tls });
@@ -42,16 +43,18 @@ export class KubeApi {
         });
     }
 
-    pod(name, { label = name, phase = 'Running', ip = '127.0.0.1', ports, deletion } = {}) {
+    pod(name, { label = name, phase = 'Running', ip = '127.0.0.1', ports, deletion, uid = name, created, ready, note } = {}) {
         return {
             metadata: {
                 name,
+                uid: `uid-of-${uid}`,
+                ...(created ? { creationTimestamp: created } : {}),
                 labels: { 'holdfast.dev/sandbox': label },
-                annotations: { 'holdfast.dev/ports': ports },
+                annotations: { 'holdfast.dev/ports': ports, ...(note ? { note } : {}) },
                 resourceVersion: String(++this.version),
                 ...(deletion ? { deletionTimestamp: deletion } : {}),
             },
-            status: { phase, podIP: ip },
+            status: { phase, podIP: ip, ...(ready === undefined ? {} : { conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] }) },
         };
     }
 
@@ -104,8 +107,9 @@ export class KubeApi {
         const all = [...this.pods.values()];
         const from = Number(q.get('continue')?.slice(5) ?? 0);
         const metadata = { resourceVersion: String(this.version) };
-        if (from + 2 < all.length) metadata.continue = `page/${from + 2}`;
-        const list = JSON.stringify({ kind: 'PodList', metadata, items: all.slice(from, from + 2) });
+        const page = this.ignoresLimit ? all.length : 2;
+        if (from + page < all.length) metadata.continue = `page/${from + page}`;
+        const list = JSON.stringify({ kind: 'PodList', metadata, items: all.slice(from, from + page) });
         if (this.stalls > 0) {
             this.stalls--;
             res.write(list.slice(0, list.length / 2));
