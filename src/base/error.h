@@ -74,6 +74,7 @@
     X(resolver_unavailable, 503, EAGAIN, "Nobody can tell where sandboxes are")                    \
     X(upstream_timeout, 504, ETIMEDOUT, "Sandbox took too long")                                   \
     X(shutting_down, 503, ESHUTDOWN, "Daemon is shutting down")                                    \
+    X(overloaded, 503, EAGAIN, "Too many unfinished requests")                                     \
     X(no_memory, 503, ENOMEM, "Out of memory")                                                     \
     X(history_unavailable, 503, EIO, "No file for the history")                                    \
     X(no_pty, 503, ENODEV, "No terminal available")                                                \

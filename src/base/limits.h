@@ -15,7 +15,34 @@
 #define LIMIT_JSON_BODY_BYTES (1024 * 1024) /* JSON bodies; 413 beyond */
 #define LIMIT_INPUT_BODY_BYTES (1LL << 40)  /* raw input is streamed, so large */
 #define LIMIT_CONNECTIONS 4096
-#define LIMIT_REQUEST_HEAD_MS 10000       /* first byte to end of headers */
+/* Of these, for callers with the role own, so that weaker ones cannot lock them out. At most an
+ * eighth of the limit. */
+#define LIMIT_CONNECTIONS_RESERVED 64
+/* Beyond the limit, for root and the daemon's own user at a unix socket: the way in when all else
+ * is taken. */
+#define LIMIT_CONNECTIONS_LOCAL 64
+/* When connections run short, an address that has more than this part of them (one in so many)
+ * without a token loses its own first. */
+#define LIMIT_ADDRESS_PART 4
+/* At most this part of the descriptors is for connections; processes need the others. */
+#define LIMIT_DESCRIPTOR_PART 2
+/*
+ * Memory that peers make the server hold: heads and bodies of unfinished requests, unread replies,
+ * messages in parts. All peers together; beyond it a caller with the role own gets 503 for a body.
+ */
+#define LIMIT_HELD_BYTES (64 << 20)
+/* Of callers with weaker roles: beyond it the connection that holds most of it is closed. */
+#define LIMIT_HELD_WEAK_BYTES (16 << 20)
+#define LIMIT_HELD_UNTRUSTED_BYTES (8 << 20) /* the same of peers that have shown no token */
+#define LIMIT_PUBLIC_BODY_BYTES (64 * 1024)  /* a body from somebody without a token */
+#define LIMIT_WATCH_BODY_BYTES (64 * 1024)   /* from the role watch: a question, never data */
+#define LIMIT_TYPE_BODY_BYTES (1024 * 1024)  /* from the role type, where it is not streamed */
+/* What TLS and HTTP/2 take for one connection, measured and rounded up; counted as held until the
+ * peer is trusted. */
+#define TLS_CONNECTION_BYTES (48 * 1024)
+#define H2_CONNECTION_BYTES (16 * 1024)
+#define INFLATE_BYTES (44 * 1024)         /* of zlib, for a stream that comes in compressed */
+#define LIMIT_REQUEST_HEAD_MS 10000       /* accept, or first byte, to the end of the headers */
 #define LIMIT_REQUEST_BODY_MS 30000       /* without progress in the body */
 #define LIMIT_KEEPALIVE_MS 75000          /* idle between requests */
 #define LIMIT_STALL_MS 60000              /* a peer that takes nothing of its answer is cut */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -111,6 +112,17 @@ static int make_origin(struct gateway_worker *w)
     return 0;
 }
 
+/* Two descriptors per request; nothing else in this process needs the old limit. */
+static void raise_descriptors(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 /* Everything but sockets. */
 static int worker_make(struct gateway_worker *w, size_t seat)
 {
@@ -118,6 +130,8 @@ static int worker_make(struct gateway_worker *w, size_t seat)
     struct hf_error err = {0};
     int rc = gateway_cli_options(cli, &w->o);
 
+    raise_descriptors();
+    http_options_fit(&w->o.http);
     w->log_fd = w->signal_fd = -1;
     w->o.worker = seat;
     w->o.shared = w->run->shared;

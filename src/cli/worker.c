@@ -205,6 +205,7 @@ static void worker_make_server(struct worker *w)
     serve_options_http(&s->options, &w->http);
     w->http.auth = w->auth;
     w->http.origin = w->origin;
+    http_options_fit(&w->http);
     worker_choose_dialects(w);
     w->server = http_server_new(w->loop, &w->http);
     w->info = (struct native_info){

@@ -23,6 +23,7 @@ static bool client_next(struct conn *c, struct exchange *ex, bool more)
     record_finish(ex->g, &ex->record, c->peer, ex->upstream);
     c->owner = NULL;
     exchange_free(ex);
+    conn_set_trust(c, ROLE_NONE); /* idle: its place may go to another */
     if (!keep)
         conn_finish(c, drain);
     return keep;
@@ -79,7 +80,7 @@ static bool client_round(struct conn *c, const char *bytes, size_t len, size_t *
             return false;
         ex = c->owner = exchange_new(gateway_of(c), c);
         c->asked = true;
-        conn_set_deadline(c, DEADLINE_HEAD);
+        conn_time_head(c);
     }
     switch (ex->state) {
     case EXCHANGE_HEAD: more = client_head(ex, bytes + *used, len - *used, &n); break;
@@ -98,7 +99,7 @@ static void client_update_deadline(struct conn *c)
     enum deadline_kind kind = DEADLINE_NONE;
 
     if (ex == NULL)
-        kind = c->blocked ? DEADLINE_STALL : DEADLINE_IDLE;
+        kind = c->blocked ? DEADLINE_STALL : c->asked ? DEADLINE_IDLE : DEADLINE_HEAD;
     else if (ex->state == EXCHANGE_HEAD)
         kind = DEADLINE_HEAD;
     else if (ex->state == EXCHANGE_ANSWERED)

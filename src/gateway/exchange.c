@@ -171,7 +171,7 @@ static bool is_preflight(const struct exchange *ex)
 
 static int check_over_limit(const struct exchange *ex, struct hf_error *err)
 {
-    if (!ex->client->over_limit)
+    if (admission_allows(ex->client, ROLE_OWN, false))
         return 0;
     return hf_fail(err, HF_E_too_many_connections, "The gateway serves %zu connections already.",
                    ex->g->o.http.max_connections);
@@ -200,6 +200,7 @@ void exchange_on_head(struct exchange *ex)
     const char *host = http1_header(&ex->rq, "Host", &at);
     int rc = place_parse(buf_cstr(&ex->rq.target), host, ex->g->o.domain, &ex->place, &err);
 
+    admission_progress(ex->client);
     ex->rq_done = !http1_has_body(&ex->rq);
     ex->close = !ex->rq.keep_alive || ex->g->server->draining;
     exchange_name(ex);
@@ -317,6 +318,7 @@ void exchange_permitted(struct exchange *ex)
         answer_error(ex, &err);
         return;
     }
+    conn_set_trust(ex->client, ROLE_OWN); /* while it lasts */
     name_upstream(ex);
     ex->state = EXCHANGE_RELAY;
     upstream_begin(ex);

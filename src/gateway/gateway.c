@@ -47,9 +47,12 @@ static void admin_ready(struct http_request *rq)
 }
 
 static const struct route admin_routes[] = {
-    {HTTP_GET_M, "/metrics", admin_metrics, ROLE_NONE, ROUTE_PUBLIC | ROUTE_ANY_QUERY, 0, NULL},
-    {HTTP_GET_M, "/healthz", admin_health, ROLE_NONE, ROUTE_PUBLIC | ROUTE_ANY_QUERY, 0, NULL},
-    {HTTP_GET_M, "/readyz", admin_ready, ROLE_NONE, ROUTE_PUBLIC | ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/metrics", admin_metrics, ROLE_NONE, ROUTE_PUBLIC | ROUTE_PROBE | ROUTE_ANY_QUERY,
+     0, NULL},
+    {HTTP_GET_M, "/healthz", admin_health, ROLE_NONE, ROUTE_PUBLIC | ROUTE_PROBE | ROUTE_ANY_QUERY,
+     0, NULL},
+    {HTTP_GET_M, "/readyz", admin_ready, ROLE_NONE, ROUTE_PUBLIC | ROUTE_PROBE | ROUTE_ANY_QUERY, 0,
+     NULL},
 };
 
 /* --- life ---------------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "transport/conn.h"
@@ -23,26 +24,28 @@
 #define KEEPALIVE_STEP_S 15
 #define KEEPALIVE_COUNT 4
 
-static bool server_may_accept(const struct http_server *s)
+/* Those beyond the limit are told so; beyond that, a unix socket has places of its own. */
+static bool listener_may_accept(const struct listener *l)
 {
-    return !s->draining && !s->accept_failing &&
-           s->stats.connections < s->o.max_connections + SERVER_REFUSE_MAX;
+    const struct http_server *s = l->server;
+    size_t more = SERVER_REFUSE_MAX + (l->kind == LISTEN_UNIX ? LIMIT_CONNECTIONS_LOCAL : 0);
+
+    return !s->draining && !s->accept_failing && s->stats.connections < s->o.max_connections + more;
+}
+
+static void listener_update(struct listener *l)
+{
+    l->paused = !listener_may_accept(l);
+    if (l->watch != NULL)
+        watch_set(l->watch, l->paused ? 0 : LOOP_READ);
 }
 
 void server_update_accept(struct http_server *s)
 {
-    bool pause = !server_may_accept(s);
     struct list *it, *tmp;
 
-    if (pause == s->accept_paused)
-        return;
-    s->accept_paused = pause;
-    list_for_each (it, tmp, &s->listeners) {
-        struct listener *l = list_entry(it, struct listener, link);
-
-        if (l->watch != NULL)
-            watch_set(l->watch, pause ? 0 : LOOP_READ);
-    }
+    list_for_each (it, tmp, &s->listeners)
+        listener_update(list_entry(it, struct listener, link));
 }
 
 static void on_accept_timer(struct timer *t, void *arg)
@@ -77,8 +80,8 @@ static bool listener_accept_one(struct listener *l)
     if (fd >= 0) {
         l->server->full_logged = false;
         conn_new(l->server, l, fd, (struct sockaddr *)&peer, l->proto);
-        server_update_accept(l->server);
-        return !l->server->accept_paused;
+        listener_update(l);
+        return !l->paused;
     }
     switch (errno) {
     case EAGAIN: return false;
@@ -88,7 +91,11 @@ static bool listener_accept_one(struct listener *l)
     case EMFILE:
     case ENFILE:
     case ENOBUFS:
-    case ENOMEM: server_accept_failed(l->server, errno); return false;
+    case ENOMEM:
+        if (admission_evict(l->server))
+            return true; /* its descriptor is free now */
+        server_accept_failed(l->server, errno);
+        return false;
     default: /* network errors of one connection come out here as well */
         log_debug("accept: %s", hf_errno_name(errno));
         return false;
@@ -138,7 +145,7 @@ static struct listener *listener_new(struct http_server *s, int fd, enum listen_
     if (l->watch == NULL)
         log_error("cannot watch listening socket %d", fd);
     else
-        watch_set(l->watch, s->accept_paused ? 0 : LOOP_READ);
+        listener_update(l);
     return l;
 }
 

@@ -51,6 +51,11 @@ void auth_set_uid(struct auth *a, uid_t own)
     a->own = own;
 }
 
+bool auth_uid_is_own(const struct auth *a, uid_t uid)
+{
+    return uid != (uid_t)-1 && (uid == 0 || uid == a->own);
+}
+
 /* --- tokens ------------------------------------------------------------------------------ */
 
 /* Mixes the new digest in; the order of the tokens counts and is the same in every worker. */
@@ -368,7 +373,7 @@ enum role auth_role(const struct auth *a, const struct http_request *rq, uid_t u
     role = any_cookie_role(a, rq, g);
     if (role == ROLE_NONE && http_is_websocket(rq))
         role = subprotocol_role(a, http_header(rq, "Sec-WebSocket-Protocol"), g);
-    if (role == ROLE_NONE && uid != (uid_t)-1 && (uid == 0 || uid == a->own)) {
+    if (role == ROLE_NONE && auth_uid_is_own(a, uid)) {
         *g = (struct auth_grant){0};
         role = ROLE_OWN;
     }

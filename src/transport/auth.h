@@ -26,6 +26,7 @@ int auth_add_tokens(struct auth *a, const char *text, size_t len, struct hf_erro
 bool auth_line_parse(const char *s, size_t len, const char **token, size_t *token_len,
                      enum role *role);
 void auth_set_uid(struct auth *a, uid_t own);
+bool auth_uid_is_own(const struct auth *a, uid_t uid); /* of a unix peer: it needs no token */
 
 #define AUTH_COOKIE "holdfast"
 #define AUTH_SUBPROTOCOL "holdfast.bearer." /* followed by the token in base64url */

@@ -24,6 +24,20 @@
 static void conn_on_event(struct watch *w, int events, void *arg);
 static void conn_on_task(void *arg);
 
+/* Called wherever bytes were put aside or have gone. */
+static void conn_count_held(struct conn *c)
+{
+    size_t own = c->trust == ROLE_NONE && !c->dialled ? c->own_bytes : 0;
+
+    held_set(&c->held, c, c->in.cap + c->out.cap + own);
+}
+
+void conn_add_own_bytes(struct conn *c, size_t bytes)
+{
+    c->own_bytes += bytes;
+    conn_count_held(c);
+}
+
 static bool conn_is_reading(const struct conn *c)
 {
     return !c->paused && !c->eof && !c->eof_waits && !c->connecting && c->in.len < CONN_KEEP_BYTES;
@@ -89,12 +103,13 @@ void conn_new(struct http_server *s, const struct listener *l, int fd, const str
     c->tls = l->tls != NULL ? tls_new(l->tls) : NULL;
     c->task.fn = conn_on_task;
     c->task.arg = c;
-    c->over_limit = s->stats.connections >= s->o.max_connections;
+    held_account_init(&c->account);
+    admission_enter(c, peer);
     list_append(&s->conns, &c->link);
     s->stats.connections++;
     s->stats.connections_total++;
     conn_become(c, proto, NULL);
-    conn_set_deadline(c, c->tls != NULL ? DEADLINE_HEAD : DEADLINE_IDLE);
+    conn_time_head(c);
     conn_update_interest(c);
     c->fresh = true;
     loop_defer(s->loop, &c->task);
@@ -112,6 +127,7 @@ static struct conn *conn_new_dialled(struct http_server *s, int fd, const struct
     c->task.fn = conn_on_task;
     c->task.arg = c;
     c->dialled = c->connecting = c->blocked = true;
+    held_account_init(&c->account);
     list_append(&s->conns, &c->link);
     return c;
 }
@@ -167,11 +183,11 @@ static void conn_destroy(struct conn *c)
     task_cancel(&c->task);
     deadline_clear(&c->deadline);
     list_remove(&c->link);
-    if (!c->dialled)
-        s->stats.connections--;
     tls_discard(c->tls);
     buf_wipe(&c->in);
     buf_fini(&c->out);
+    held_clear(&c->held);
+    assert(c->account.bytes == 0);
     free(c->peer);
     free(c->grant);
     free(c);
@@ -182,7 +198,12 @@ void conn_end(struct conn *c)
 {
     if (c->ended)
         return;
+    held_account_out(c);
     c->ended = true;
+    held_account_in(c);
+    admission_leave(c);
+    if (!c->dialled)
+        c->server->stats.connections--;
     deadline_clear(&c->deadline);
     watch_close_with_fd(c->watch);
     c->watch = NULL;
@@ -203,18 +224,36 @@ void conn_set_grant(struct conn *c, const char *grant)
     c->grant = hf_xstrdup(grant);
 }
 
+void conn_set_trust(struct conn *c, enum role role)
+{
+    if (c->ended || c->dialled || c->trust == role)
+        return;
+    held_account_out(c);
+    c->trust = role;
+    held_account_in(c);
+    admission_update(c);
+    conn_count_held(c);
+}
+
 void conn_become(struct conn *c, const struct conn_proto *proto, void *owner)
 {
     c->proto = proto;
     c->owner = owner;
     c->paused = false;
     conn_update_interest(c);
+    conn_count_held(c);
 }
 
 void conn_set_deadline(struct conn *c, enum deadline_kind kind)
 {
     if (!c->ended)
         server_set_deadline(c->server, &c->deadline, kind);
+}
+
+void conn_time_head(struct conn *c)
+{
+    if (c->deadline.kind != DEADLINE_HEAD)
+        conn_set_deadline(c, DEADLINE_HEAD);
 }
 
 /* --- sending ------------------------------------------------------------------ */
@@ -291,6 +330,7 @@ void conn_flush(struct conn *c)
     if (n > 0 && c->deadline.kind == DEADLINE_STALL)
         conn_set_deadline(c, DEADLINE_STALL);
     conn_update_interest(c);
+    conn_count_held(c);
 }
 
 /* What is corked and the caller's parts in one call; the rest is held. */
@@ -311,6 +351,7 @@ static void conn_send_now(struct conn *c, const struct iovec *iov, int count)
     sent = (size_t)n;
     if (sent == corked + iov_total(iov, count)) {
         buf_fini(&c->out);
+        conn_count_held(c);
         return;
     }
     if (buf_put_iov(&c->out, iov, count, sent > corked ? sent - corked : 0) < 0) {
@@ -321,6 +362,7 @@ static void conn_send_now(struct conn *c, const struct iovec *iov, int count)
         buf_drop(&c->out, sent < corked ? sent : corked);
     c->blocked = true;
     conn_update_interest(c);
+    conn_count_held(c);
 }
 
 static int conn_encrypt(struct conn *c, const struct iovec *iov, int count)
@@ -355,9 +397,13 @@ void conn_send(struct conn *c, const struct iovec *iov, int count)
             conn_end(c);
         else if (!c->blocked)
             conn_flush(c);
+        else
+            conn_count_held(c);
     } else if (c->blocked) {
         if (buf_put_iov(&c->out, iov, count, 0) < 0)
             conn_end(c);
+        else
+            conn_count_held(c);
     } else {
         conn_send_now(c, iov, count);
     }
@@ -374,6 +420,7 @@ void conn_cork(struct conn *c, const void *bytes, size_t len)
     else if (conn_encrypt(c, &iov, 1) < 0)
         conn_end(c);
     loop_defer(c->server->loop, &c->task);
+    conn_count_held(c);
 }
 
 void conn_shutdown_write(struct conn *c)
@@ -446,6 +493,7 @@ static void conn_keep(struct conn *c, const char *bytes, size_t len)
     }
     buf_put(&c->in, bytes, len);
     conn_update_interest(c);
+    conn_count_held(c);
 }
 
 /* What is held goes before the new bytes, both in the scratch buffer. */
@@ -480,11 +528,16 @@ static void conn_on_cipher(struct conn *c, size_t n)
     size_t used;
     int rc;
 
+    if (c->own_bytes == 0)
+        conn_add_own_bytes(c, TLS_CONNECTION_BYTES); /* from here on it has a session */
+    if (c->ended)
+        return;
     plain->off = plain->len = 0; /* its memory is kept for the next */
     buf_put(plain, buf_data(&c->in), c->in.len);
     rc = tls_receive(c->tls, c->server->scratch, n, plain, &c->out);
     if (!c->blocked)
         conn_flush(c); /* handshake, alerts */
+    conn_count_held(c);
     if (c->ended)
         return;
     if (c->dialled && !c->tls_open && tls_is_ready(c->tls)) {
@@ -494,8 +547,6 @@ static void conn_on_cipher(struct conn *c, size_t n)
             return;
     }
     if (plain->len > c->in.len) {
-        if (!c->tls_open)
-            conn_set_deadline(c, DEADLINE_NONE);
         c->tls_open = true;
         buf_fini(&c->in);
         buf_cstr(plain); /* room for a NUL */
@@ -653,6 +704,7 @@ static void conn_on_resume(struct conn *c)
         c->in = held;
     }
     conn_update_interest(c);
+    conn_count_held(c);
 }
 
 static void conn_on_task(void *arg)

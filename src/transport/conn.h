@@ -24,6 +24,8 @@
 
 #include <sys/socket.h>
 
+#include "transport/admission.h"
+#include "transport/held.h"
 #include "transport/server.h"
 
 struct conn;
@@ -60,6 +62,11 @@ struct conn {
     size_t behind;   /* put into `out` since it is blocked */
     struct deadline deadline;
     struct task task;
+    struct admitted admitted;
+    struct held_account account; /* what all of its parts hold */
+    struct held held;            /* of that: in, out and own_bytes */
+    size_t own_bytes;            /* of TLS and HTTP/2, while the peer is untrusted */
+    enum role trust;             /* the best role that was proved on it; ROLE_NONE: untrusted */
     int fd;
     int errnum;    /* why it ended, where that is known; 0 */
     uid_t uid;     /* of a unix peer; (uid_t)-1 */
@@ -76,7 +83,7 @@ struct conn {
     bool asked;      /* a request has come, or a part of one: set by whoever takes it */
     bool fresh;      /* accepted in this turn: what it wants may have come with it */
     bool tls_open;   /* handshake is done: something was decrypted */
-    bool over_limit; /* may only be told that there are too many */
+    bool crowded;    /* came when there was no room for everybody: admission_allows() */
     bool dialled;    /* we connected to the peer */
     bool connecting; /* and it has not answered yet: what is sent waits */
     bool mute;       /* dialled: the peer takes no more, but what it has said is still read */
@@ -115,7 +122,13 @@ void conn_flush(struct conn *c); /* what is corked or held, as far as the socket
 void conn_pause(struct conn *c);
 void conn_resume(struct conn *c); /* on_bytes with what is held, by the end of this turn */
 void conn_set_deadline(struct conn *c, enum deadline_kind kind); /* DEADLINE_NONE clears */
-void conn_set_grant(struct conn *c, const char *grant);          /* NULL: none */
+/* A head is timed from the accept or from its first byte; a clock that runs is left alone. */
+void conn_time_head(struct conn *c);
+void conn_set_grant(struct conn *c, const char *grant); /* NULL: none */
+/* Its protocol takes so much memory of its own. */
+void conn_add_own_bytes(struct conn *c, size_t bytes);
+/* A credential was accepted on it; ROLE_NONE takes that back. */
+void conn_set_trust(struct conn *c, enum role role);
 void conn_end(struct conn *c);
 /*
  * The owner is done: what is held is sent, then the connection ends. `drain`: the

@@ -103,7 +103,29 @@ static enum role find_role(struct http_request *rq)
 {
     const struct auth *a = rq->server->o.auth;
 
-    return a == NULL ? ROLE_OWN : auth_role(a, rq, rq->c->uid, &rq->grant);
+    if (!rq->role_found) /* once: a ticket may be spent by it */
+        rq->found_role = a == NULL ? ROLE_OWN : auth_role(a, rq, rq->c->uid, &rq->grant);
+    rq->role_found = true;
+    return rq->found_role;
+}
+
+/* Beyond the limit of connections only some are served; the others are told so. */
+static bool gate_room(struct http_request *rq)
+{
+    const struct route *r = rq->match.route;
+    bool probe = r != NULL && (r->flags & ROUTE_PROBE);
+    struct hf_error err = {0};
+
+    if (!rq->c->crowded)
+        return true;
+    rq->close |= probe;
+    if (admission_allows(rq->c, probe ? ROLE_NONE : find_role(rq), probe))
+        return true;
+    hf_fail(&err, HF_E_too_many_connections, "The daemon serves %zu connections already.",
+            rq->server->o.max_connections);
+    err.limit = "connections";
+    rq->close = true;
+    return refuse(rq, &err);
 }
 
 /* Health probes come from anywhere; if the caller is known all the same, it is noted. */
@@ -114,6 +136,7 @@ static void gate_public(struct http_request *rq, const char *origin)
     if (rq->grant.id[0] != '\0')
         rq->role = ROLE_NONE; /* a link is good for one thing, and not for this */
     rq->grant = (struct auth_grant){0};
+    http_set_trusted(rq, rq->role);
 }
 
 static bool gate_upgrade(struct http_request *rq);
@@ -150,6 +173,7 @@ static bool gate_caller(struct http_request *rq, const char *origin)
         http_add_header(rq, "WWW-Authenticate", "Bearer");
         return refuse_code(rq, HF_E_unauthorized, "Send the token: Authorization: Bearer TOKEN.");
     }
+    http_set_trusted(rq, rq->role);
     return true;
 }
 
@@ -246,9 +270,21 @@ static bool gate_upgrade(struct http_request *rq)
     return true;
 }
 
-static size_t body_max(const struct route *r)
+/* What is held whole is bounded by the role as well: who may do little has little to say. */
+size_t gate_body_max(const struct http_request *rq)
 {
-    return r->body_max > 0 ? r->body_max : LIMIT_JSON_BODY_BYTES;
+    static const size_t by_role[] = {
+        [ROLE_NONE] = LIMIT_PUBLIC_BODY_BYTES,
+        [ROLE_WATCH] = LIMIT_WATCH_BODY_BYTES,
+        [ROLE_TYPE] = LIMIT_TYPE_BODY_BYTES,
+        [ROLE_OWN] = SIZE_MAX,
+    };
+    const struct route *r = rq->match.route;
+    size_t max = r->body_max > 0 ? r->body_max : LIMIT_JSON_BODY_BYTES;
+
+    if (request_is_streamed(rq) || max < by_role[rq->role])
+        return max;
+    return by_role[rq->role];
 }
 
 static bool gate_body(struct http_request *rq)
@@ -265,8 +301,9 @@ static bool gate_body(struct http_request *rq)
         return refuse_code(rq, HF_E_bad_request, "This call takes no body.");
     if (wants_body && !p->http11 && !p->has_length && !(r->flags & ROUTE_NO_BODY))
         return refuse_code(rq, HF_E_length_required, "HTTP/1.0 requires a Content-Length here.");
-    if (p->length > body_max(r)) {
-        hf_fail(&err, HF_E_body_too_large, "At most %zu bytes are taken here.", body_max(r));
+    if (p->length > gate_body_max(rq)) {
+        hf_fail(&err, HF_E_body_too_large, "The request body exceeds the limit of %zu bytes.",
+                gate_body_max(rq));
         err.limit = "body_bytes";
         return refuse(rq, &err);
     }
@@ -301,7 +338,7 @@ bool gate_admit(struct http_request *rq)
     const char *origin = http_header(rq, "Origin");
     const struct route *r;
 
-    if (!gate_route(rq))
+    if (!gate_route(rq) || !gate_room(rq))
         return false;
     if (is_preflight(rq, origin))
         return gate_preflight(rq, origin);

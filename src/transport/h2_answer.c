@@ -34,6 +34,7 @@ static ssize_t on_read(nghttp2_session *ng, int32_t id, uint8_t *to, size_t max,
     if (n > 0) {
         memcpy(to, buf_data(&s->out), n);
         buf_drop(&s->out, n);
+        h2_stream_count_held(s);
         h2_stream_set_deadline(s);
     }
     if (s->full && s->out.len <= LIMIT_H2_OUT_BYTES / 4) {
@@ -112,6 +113,7 @@ void h2_reply(struct http_request *rq, int status, const char *type, const void 
         h2_reset(s);
     else if (has_body)
         buf_put(&s->out, body, len);
+    h2_stream_count_held(s);
     submit_head(rq, status, bare ? NULL : type, !bare && len > 0 ? (long long)len : -1, has_body);
     leave_request(rq);
 }
@@ -156,6 +158,7 @@ void h2_write(struct h2_stream *s, const struct iovec *iov, int count)
     }
     for (int i = 0; i < count; i++)
         buf_put(&s->out, iov[i].iov_base, iov[i].iov_len);
+    h2_stream_count_held(s);
     s->full |= s->out.len >= LIMIT_H2_OUT_BYTES;
     go_on(s);
 }

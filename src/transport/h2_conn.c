@@ -37,6 +37,7 @@ static int on_begin_headers(nghttp2_session *ng, const nghttp2_frame *frame, voi
         return 0; /* trailers: nobody asks for them */
     s = h2_stream_new(h2, frame->hd.stream_id);
     h2->head_of = s;
+    h2->c->asked = true;
     nghttp2_session_set_stream_user_data(ng, s->id, s);
     return 0;
 }
@@ -56,8 +57,10 @@ static int on_header(nghttp2_session *ng, const nghttp2_frame *frame, const uint
     struct h2_stream *s = head_stream(ng, frame);
 
     (void)flags, (void)arg;
-    if (s != NULL && s->rq != NULL)
+    if (s != NULL && s->rq != NULL) {
         h2_head_field(&s->rq->parser, (const char *)name, name_len, (const char *)value, value_len);
+        request_count_held(s->rq);
+    }
     return 0;
 }
 
@@ -231,7 +234,7 @@ static void update_deadline(struct h2 *h2)
     struct conn *c = h2->c;
     enum deadline_kind kind = DEADLINE_NONE;
 
-    if (!h2->greeted || h2->head_of != NULL)
+    if (!h2->greeted || !c->asked || h2->head_of != NULL)
         kind = DEADLINE_HEAD;
     else if (c->blocked && !has_viewer(h2))
         kind = DEADLINE_STALL;
@@ -336,7 +339,7 @@ static void on_deadline(struct conn *c, enum deadline_kind kind)
 {
     struct h2 *h2 = c->owner;
 
-    if (kind == DEADLINE_IDLE) {
+    if (kind == DEADLINE_IDLE || (h2->greeted && !c->asked)) {
         nghttp2_session_terminate_session(h2->ng, NGHTTP2_NO_ERROR);
         h2_wake(h2);
     } else {
@@ -385,9 +388,12 @@ void h2_begin(struct conn *c)
         conn_end(c);
         return;
     }
-    conn_set_deadline(c, DEADLINE_HEAD);
+    conn_time_head(c);
+    conn_add_own_bytes(c, H2_CONNECTION_BYTES);
+    if (c->ended)
+        return;
     greet(h2);
-    if (c->server->draining || c->over_limit)
+    if (c->server->draining)
         leave(h2);
     h2_wake(h2);
 }

@@ -35,7 +35,8 @@ struct h2_stream {
     struct buf in;           /* body that was not taken; at most the stream's window */
     struct buf out;          /* of the answer, not sent */
     struct buf trailers;
-    size_t behind; /* put into `out` since it is full */
+    struct held held; /* of the three */
+    size_t behind;    /* put into `out` since it is full */
     struct deadline deadline;
     int32_t id;
     bool got_all;  /* the peer sends no more on it */
@@ -55,7 +56,8 @@ void h2_stream_tell_gone(struct h2_stream *s);
 void h2_stream_on_head(struct h2_stream *s, bool last);
 void h2_stream_on_data(struct h2_stream *s, const char *bytes, size_t len);
 void h2_stream_on_last(struct h2_stream *s);
-void h2_stream_on_turn(struct h2_stream *s); /* feeds its reader, tells its owner */
+void h2_stream_count_held(struct h2_stream *s); /* after `in` or `out` has changed */
+void h2_stream_on_turn(struct h2_stream *s);    /* feeds its reader, tells its owner */
 void h2_stream_set_deadline(struct h2_stream *s);
 void h2_stream_on_late(struct h2_stream *s, enum deadline_kind kind);
 

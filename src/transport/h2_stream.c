@@ -24,8 +24,14 @@ struct h2_stream *h2_stream_new(struct h2 *h2, int32_t id)
     return s;
 }
 
+void h2_stream_count_held(struct h2_stream *s)
+{
+    held_set(&s->held, s->h2->c, s->in.cap + s->out.cap + s->trailers.cap);
+}
+
 void h2_stream_free(struct h2_stream *s)
 {
+    held_clear(&s->held);
     if (s->h2->head_of == s)
         s->h2->head_of = NULL;
     deadline_clear(&s->deadline);
@@ -149,6 +155,7 @@ static void feed(struct h2_stream *s)
         if (taken == 0)
             return;
         buf_drop(&s->in, taken);
+        h2_stream_count_held(s);
         h2_stream_set_deadline(s);
     }
 }
@@ -199,6 +206,7 @@ void h2_stream_on_data(struct h2_stream *s, const char *bytes, size_t len)
         h2_reset(s);
     else
         buf_put(&s->in, bytes + taken, len - taken);
+    h2_stream_count_held(s);
     h2_stream_set_deadline(s);
     if (taken < len && s->rq != NULL && !s->rq->body_waits)
         h2_wake(s->h2); /* it was resumed meanwhile */
@@ -223,6 +231,7 @@ void h2_stream_on_turn(struct h2_stream *s)
     if (s->is_reset) {
         h2_stream_tell_gone(s);
         buf_fini(&s->out);
+        h2_stream_count_held(s);
         return;
     }
     feed(s);

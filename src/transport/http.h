@@ -63,6 +63,7 @@ enum {
     ROUTE_PREFIX = 32,     /* pattern is a prefix; rest by http_param(rq, "*"), not decoded */
     ROUTE_SCOPED = 128,    /* whoever came by a link may ask here, if the link fits */
     ROUTE_RAW = 64,        /* with ROUTE_UPGRADE: other protocols than websocket may be asked for */
+    ROUTE_PROBE = 256,     /* a health probe: answered even beyond the limit of connections */
 };
 
 struct route {
@@ -104,6 +105,7 @@ struct route_table {
 
 struct http_options {
     size_t header_bytes, header_count, uri_bytes, max_connections;
+    size_t held_bytes, held_weak_bytes, held_untrusted_bytes; /* held.h */
     uint32_t head_ms, body_ms, keepalive_ms;
     uint32_t stall_ms; /* a peer that takes nothing of its answer */
     uint32_t ping_ms;  /* WebSocket ping; 0: WS_PING_MS */
@@ -114,6 +116,8 @@ struct http_options {
     const struct origin *origin;
 };
 void http_options_default(struct http_options *o);
+/* Lowers max_connections to what the limit of descriptors leaves room for. */
+void http_options_fit(struct http_options *o);
 
 struct http_server *http_server_new(struct loop *loop, const struct http_options *o);
 void http_server_free(struct http_server *s); /* closes everything at once */
@@ -137,6 +141,9 @@ void http_server_cut(struct http_server *s, const char *grant);
 struct http_stats {
     uint64_t connections, connections_total, requests_total, responses_by_class[6];
     uint64_t bytes_in, bytes_out;
+    uint64_t connections_evicted_total; /* untrusted ones, closed to make room for others */
+    uint64_t overloaded_total;          /* closed or refused because too many bytes were held */
+    uint64_t held_untrusted, held_weak, held_own; /* bytes, by whose they are */
 };
 void http_server_stats(const struct http_server *s, struct http_stats *out);
 
@@ -153,6 +160,9 @@ bool http_query_each(const struct http_request *rq, size_t *i, const char **name
 const char *http_header(const struct http_request *rq, const char *name);
 const char *http_body(const struct http_request *rq, size_t *len); /* whole, non-stream routes */
 enum role http_role(const struct http_request *rq);
+/* The handler of a public route has checked a credential of its own, such as a signature: the
+ * connection is not closed to make room for others. */
+void http_set_trusted(struct http_request *rq, enum role role);
 const char *http_grant(const struct http_request *rq); /* of the link it came by; NULL: none */
 bool http_is_tls(const struct http_request *rq);
 bool http_is_websocket(const struct http_request *rq); /* asks for an upgrade to WebSocket */
@@ -221,6 +231,8 @@ struct raw *raw_accept(struct http_request *rq, const char *protocol, const stru
 bool raw_ready(const struct raw *r);
 void raw_write(struct raw *r, const struct iovec *iov, int count);
 void raw_resume(struct raw *r);
+/* Memory that its owner has for this peer, as held.h counts it. May cut the connection. */
+void raw_set_held(struct raw *r, size_t bytes);
 void raw_shutdown(struct raw *r); /* half-close after what is held */
 /* After what is held; dead after this. What the peer still sends is read and dropped for a while. */
 void raw_close(struct raw *r);

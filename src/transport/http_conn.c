@@ -96,7 +96,7 @@ static bool http_round(struct conn *c, char *bytes, size_t len, size_t *used)
         if (*used == len || c->blocked)
             return false;
         rq = c->owner = request_new(c->server, c);
-        conn_set_deadline(c, DEADLINE_HEAD);
+        conn_time_head(c);
     }
     if (rq->answered && (rq->body_done || rq->close))
         return http_next_request(c, rq, *used < len);
@@ -121,7 +121,7 @@ static enum deadline_kind http_deadline(const struct conn *c)
     if (c->blocked && (rq == NULL || rq->answered))
         return DEADLINE_STALL;
     if (rq == NULL)
-        return DEADLINE_IDLE;
+        return c->asked ? DEADLINE_IDLE : DEADLINE_HEAD;
     if (rq->parser.stage <= HTTP1_IN_HEAD && !rq->answered)
         return DEADLINE_HEAD;
     if (rq->body_done || (rq->body_waits && !c->last))
@@ -150,8 +150,8 @@ static bool http_is_h2(struct conn *c, const char *bytes, size_t len)
     }
     if (len >= H2_PREFACE_BYTES)
         h2_begin(c);
-    else if (c->deadline.kind != DEADLINE_HEAD)
-        conn_set_deadline(c, DEADLINE_HEAD);
+    else
+        conn_time_head(c);
     return true;
 }
 
@@ -168,8 +168,11 @@ static size_t http_on_bytes(struct conn *c, char *bytes, size_t len)
     if (c->ended || c->proto != &http_proto)
         return used;
     http_update_deadline(c);
-    if (c->owner != NULL && ((struct http_request *)c->owner)->body_waits)
-        conn_pause(c);
+    if (c->owner != NULL) {
+        request_count_held(c->owner);
+        if (((struct http_request *)c->owner)->body_waits)
+            conn_pause(c);
+    }
     return used;
 }
 

@@ -12,7 +12,8 @@ struct raw {
     struct conn *c;
     const struct raw_ops *ops; /* NULL: the owner has closed it */
     void *arg;
-    bool shut; /* half-closed by us, once all is sent */
+    struct held held; /* the owner's memory for this peer */
+    bool shut;        /* half-closed by us, once all is sent */
 };
 
 static const struct conn_proto raw_proto;
@@ -62,6 +63,7 @@ static void raw_on_end(struct conn *c)
 
     if (r->ops != NULL)
         r->ops->on_gone(r->arg);
+    held_clear(&r->held);
     free(r);
 }
 
@@ -110,6 +112,12 @@ void raw_write(struct raw *r, const struct iovec *iov, int count)
     conn_send(r->c, iov, count);
 }
 
+void raw_set_held(struct raw *r, size_t bytes)
+{
+    if (!r->c->ended)
+        held_set(&r->held, r->c, bytes);
+}
+
 void raw_resume(struct raw *r)
 {
     conn_resume(r->c);
@@ -133,6 +141,7 @@ void raw_close(struct raw *r)
         r->ops = NULL; /* freed with its connection, in silence */
         return;
     }
+    held_clear(&r->held);
     free(r);
     /* A peer that is still sending must get our last bytes, which a close with unread ones takes. */
     conn_finish(c, true);

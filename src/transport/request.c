@@ -37,8 +37,17 @@ struct http_request *request_new(struct http_server *s, struct conn *c)
     return rq;
 }
 
+void request_count_held(struct http_request *rq)
+{
+    if (rq->c != NULL)
+        held_set(&rq->held, rq->c,
+                 sizeof *rq + rq->parser.target.cap + rq->parser.headers.cap +
+                     rq->parser.trailers.cap + rq->body.cap);
+}
+
 void request_free(struct http_request *rq)
 {
+    held_clear(&rq->held);
     task_cancel(&rq->free_task);
     list_remove(&rq->link);
     http1_fini(&rq->parser);
@@ -55,14 +64,20 @@ void request_free(struct http_request *rq)
     free(rq);
 }
 
-void request_release(struct http_request *rq)
+static void request_part(struct http_request *rq)
 {
-    struct http_server *s = rq->server;
-
+    held_part(&rq->held);
     if (rq->c != NULL && rq->c->owner == rq)
         rq->c->owner = NULL;
     rq->c = NULL;
     rq->h2 = NULL;
+}
+
+void request_release(struct http_request *rq)
+{
+    struct http_server *s = rq->server;
+
+    request_part(rq);
     list_remove(&rq->link);
     list_append(&s->requests, &rq->link);
     loop_defer(s->loop, &rq->free_task);
@@ -82,10 +97,7 @@ void request_orphan(struct http_request *rq)
         on_gone(rq->user);
         return;
     }
-    if (rq->c->owner == rq)
-        rq->c->owner = NULL;
-    rq->c = NULL;
-    rq->h2 = NULL;
+    request_part(rq);
     list_append(&rq->server->requests, &rq->link);
 }
 
@@ -261,6 +273,12 @@ const char *http_grant(const struct http_request *rq)
 enum role http_role(const struct http_request *rq)
 {
     return rq->role;
+}
+
+void http_set_trusted(struct http_request *rq, enum role role)
+{
+    if (rq->c != NULL && role > rq->c->trust)
+        conn_set_trust(rq->c, role);
 }
 
 bool http_is_tls(const struct http_request *rq)

@@ -37,11 +37,12 @@ struct http_request {
     struct query query;
     struct route_match match;
     const struct route_table *table; /* shape of errors */
-    enum role role;
+    enum role role, found_role;
     struct auth_grant grant;
     struct request_text *texts;
 
     struct buf body;
+    struct held held;   /* of the head and the body */
     size_t body_parsed; /* in front of what the connection holds: body that was not taken */
     http_body_fn *on_body;
 
@@ -50,6 +51,7 @@ struct http_request {
     void (*on_gone)(void *user);
 
     bool query_parsed;
+    bool role_found; /* auth was asked; found_role is what it said */
     bool expect;     /* the peer waits for a 100 */
     bool body_done;  /* received to the end */
     bool body_waits; /* the handler takes nothing for now */
@@ -68,6 +70,8 @@ void request_release(struct http_request *rq);
 /* The connection is gone before the answer: tells the handler. */
 void request_orphan(struct http_request *rq);
 void request_free(struct http_request *rq);
+/* After its head or body has grown. May end the connection. */
+void request_count_held(struct http_request *rq);
 void request_free_all(struct http_server *s);
 /* A string that lives as long as the request. */
 const char *request_keep_text(struct http_request *rq, const char *text, size_t len);
@@ -75,6 +79,7 @@ bool request_parse_query(struct http_request *rq, struct hf_error *err);
 
 /* gate.c: everything between the head and the handler. False: it is answered. */
 bool gate_admit(struct http_request *rq);
+size_t gate_body_max(const struct http_request *rq);
 
 /* serve.c: what follows the head, by whichever way it came */
 bool request_is_streamed(const struct http_request *rq);

@@ -3,7 +3,8 @@
  * serve.c - from a head to its handler: what HTTP/1.1 and HTTP/2 do alike
  *
  * Both bring a request's head and body here in their own time; what they differ in is how
- * bytes come and go. Layer: transport.
+ * bytes come and go. HTTP/2 may bring more after the connection has ended, as one read has many
+ * frames: nothing of that counts. Layer: transport.
  */
 #include "base/limits.h"
 #include "transport/h2.h"
@@ -35,18 +36,13 @@ bool request_is_streamed(const struct http_request *rq)
 
 void request_on_head(struct http_request *rq)
 {
-    struct hf_error err;
-
     rq->server->stats.requests_total++;
+    request_count_held(rq);
+    if (rq->c->ended)
+        return;
+    admission_progress(rq->c);
     rq->body_done = !http1_has_body(&rq->parser);
     rq->expect = !rq->body_done && rq->parser.http11 && http_header(rq, "Expect") != NULL;
-    if (rq->c->over_limit) {
-        hf_fail(&err, HF_E_too_many_connections, "The daemon serves %zu connections already.",
-                rq->server->o.max_connections);
-        err.limit = "connections";
-        request_give_up(rq, &err);
-        return;
-    }
     if (!gate_admit(rq))
         return;
     if (request_is_streamed(rq) || rq->body_done)
@@ -57,11 +53,10 @@ void request_on_head(struct http_request *rq)
 
 size_t request_give_body(struct http_request *rq, const char *bytes, size_t len)
 {
-    const struct route *r = rq->match.route;
-    struct hf_error err;
-    size_t taken;
+    size_t room = rq->body.cap - rq->body.off - rq->body.len, taken;
+    struct hf_error err = {0};
 
-    if (rq->answered)
+    if (rq->answered || rq->c->ended)
         return len;
     if (request_is_streamed(rq)) {
         rq->body_waits = true; /* unless http_body_resume() is called meanwhile */
@@ -70,15 +65,23 @@ size_t request_give_body(struct http_request *rq, const char *bytes, size_t len)
             rq->body_waits = false;
         return taken < len ? taken : len;
     }
-    if (rq->body.len + len > (r->body_max > 0 ? r->body_max : LIMIT_JSON_BODY_BYTES)) {
-        hf_fail(&err, HF_E_body_too_large, "The body is larger than is taken here.");
+    if (rq->body.len + len > gate_body_max(rq)) {
+        hf_fail(&err, HF_E_body_too_large, "The request body exceeds the limit of %zu bytes.",
+                gate_body_max(rq));
         err.limit = "body_bytes";
+        request_give_up(rq, &err);
+    } else if (len > room && !held_has_room(rq->c, len)) {
+        rq->server->stats.overloaded_total++;
+        hf_fail(&err, HF_E_overloaded,
+                "The daemon holds too much of unfinished requests and unread replies; try again.");
+        err.limit = "held_bytes";
         request_give_up(rq, &err);
     } else if (buf_reserve(&rq->body, len) < 0) {
         hf_fail(&err, HF_E_no_memory, "No memory for the body.");
         request_give_up(rq, &err);
     } else {
         buf_put(&rq->body, bytes, len);
+        request_count_held(rq);
     }
     return len;
 }
@@ -86,7 +89,7 @@ size_t request_give_body(struct http_request *rq, const char *bytes, size_t len)
 void request_on_done(struct http_request *rq)
 {
     rq->body_done = true;
-    if (!rq->answered && !request_is_streamed(rq))
+    if (!rq->answered && !rq->c->ended && !request_is_streamed(rq))
         call_handler(rq);
 }
 

@@ -10,9 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "transport/conn.h"
 #include "transport/deflate.h"
@@ -27,11 +29,29 @@ void http_options_default(struct http_options *o)
         .header_count = LIMIT_HEADER_COUNT,
         .uri_bytes = LIMIT_URI_BYTES,
         .max_connections = LIMIT_CONNECTIONS,
+        .held_bytes = LIMIT_HELD_BYTES,
+        .held_weak_bytes = LIMIT_HELD_WEAK_BYTES,
+        .held_untrusted_bytes = LIMIT_HELD_UNTRUSTED_BYTES,
         .head_ms = LIMIT_REQUEST_HEAD_MS,
         .body_ms = LIMIT_REQUEST_BODY_MS,
         .keepalive_ms = LIMIT_KEEPALIVE_MS,
         .stall_ms = LIMIT_STALL_MS,
     };
+}
+
+void http_options_fit(struct http_options *o)
+{
+    struct rlimit limit;
+    size_t room;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+        return;
+    room = (size_t)limit.rlim_cur / LIMIT_DESCRIPTOR_PART;
+    if (o->max_connections <= room)
+        return;
+    log_warn("at most %zu connections instead of %zu: the limit of open files is %zu", room,
+             o->max_connections, (size_t)limit.rlim_cur);
+    o->max_connections = room;
 }
 
 static void server_on_timer(struct timer *t, void *arg)
@@ -98,6 +118,8 @@ struct http_server *http_server_new(struct loop *loop, const struct http_options
     list_init(&s->conns);
     list_init(&s->background);
     list_init(&s->requests);
+    admission_init(&s->admission);
+    held_totals_init(&s->held);
     deadlines_init(&s->deadlines);
     server_set_lengths(s);
     s->timer = timer_new(loop, server_on_timer, s);
@@ -154,6 +176,9 @@ const struct route_table *server_default_table(const struct http_server *s,
 void http_server_stats(const struct http_server *s, struct http_stats *out)
 {
     *out = s->stats;
+    out->held_untrusted = s->held.bytes[HELD_UNTRUSTED];
+    out->held_weak = s->held.bytes[HELD_WEAK];
+    out->held_own = s->held.bytes[HELD_OWN];
 }
 
 /*

@@ -10,7 +10,9 @@
 #define HF_TRANSPORT_SERVER_H
 
 #include "base/list.h"
+#include "transport/admission.h"
 #include "transport/deadline.h"
+#include "transport/held.h"
 #include "transport/http.h"
 #include "transport/tls.h"
 
@@ -32,6 +34,7 @@ struct listener {
     const struct conn_proto *proto; /* what connections begin with */
     void *owner;                    /* listener_owner() of the proto */
     enum listen_kind kind;
+    bool paused; /* what comes waits in the backlog */
     int fd;
 };
 
@@ -41,6 +44,8 @@ struct http_server {
     struct list listeners, conns;
     struct list background; /* connections that a drain does not wait for */
     struct list requests;   /* those that no connection has any more, but somebody may know */
+    struct admission admission;
+    struct held_totals held;
     const struct route_table *tables[SERVER_TABLES_MAX];
     size_t table_count;
     struct http_stats stats;
@@ -53,7 +58,7 @@ struct http_server {
     struct deadlines deadlines;
     struct timer *timer;        /* for the deadlines */
     struct timer *accept_timer; /* NULL until first needed */
-    bool accept_paused, accept_failing, full_logged;
+    bool accept_failing, full_logged;
 
     bool draining, drain_over; /* over: the time for it is, and last words are said */
     struct timer *drain_timer;

@@ -123,19 +123,26 @@ void tls_context_free(struct tls_context *c)
 struct tls *tls_new(struct tls_context *c)
 {
     struct tls *t = hf_xalloc(sizeof *t);
+
+    t->from = c;
+    return t;
+}
+
+void tls_begin(struct tls *t)
+{
     BIO *in = BIO_new(BIO_s_mem()), *out = BIO_new(BIO_s_mem());
 
-    t->ssl = SSL_new(c->ctx);
+    t->ssl = SSL_new(t->from->ctx);
+    t->from = NULL;
     if (t->ssl == NULL || in == NULL || out == NULL) {
         BIO_free(in);
         BIO_free(out);
         SSL_free(t->ssl);
         t->ssl = NULL; /* every use of it fails, which ends the connection */
-        return t;
+        return;
     }
     SSL_set_bio(t->ssl, in, out);
     SSL_set_accept_state(t->ssl);
-    return t;
 }
 
 void tls_discard(struct tls *t)
@@ -189,6 +196,8 @@ int tls_receive(struct tls *t, const void *bytes, size_t len, struct buf *plain,
 {
     int rc, wrc;
 
+    if (t->from != NULL)
+        tls_begin(t);
     if (t->ssl == NULL || (len > 0 && BIO_write(SSL_get_rbio(t->ssl), bytes, (int)len) != (int)len))
         return -EPROTO;
     rc = read_plain(t, plain); /* does the handshake on the way */

@@ -59,6 +59,7 @@ struct tls *tls_client_new(struct tls_context *c, const char *host)
 {
     struct tls *t = tls_new(c);
 
+    tls_begin(t);
     if (t->ssl != NULL) {
         expect_host(t->ssl, host);
         SSL_set_connect_state(t->ssl);

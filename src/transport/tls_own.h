@@ -16,8 +16,11 @@ struct tls_context {
 };
 
 struct tls {
+    struct tls_context *from; /* not begun: a peer that says nothing costs no session */
     SSL *ssl;
     char why[160]; /* of the last failure; "" */
 };
+
+void tls_begin(struct tls *t); /* makes the session, once */
 
 #endif

@@ -54,6 +54,8 @@ void ws_send_text(struct ws *ws, const char *text, size_t len);
 void ws_ping(struct ws *ws); /* beside those that keep the connection alive */
 /* Longer text messages than LIMIT_WS_TEXT_BYTES, for a platform whose input comes as text. */
 void ws_allow_text(struct ws *ws, size_t bytes);
+/* The peer has shown a token in a message; as http_set_trusted(). */
+void ws_set_trusted(struct ws *ws, enum role role);
 /* Nothing more is read, and no callback brings data, until ws_resume(): for text, which comes whole. */
 void ws_pause(struct ws *ws);
 void ws_resume(struct ws *ws);

@@ -31,6 +31,7 @@ struct ws {
     size_t text_max;           /* for one message */
     struct inflater *inflater; /* of the message that is coming in */
     struct buf rest;           /* inflated binary that was not taken */
+    struct held held;          /* of the message, the rest and the inflater */
     enum role role;
     uint8_t silent; /* pings without a sign of life */
     bool deflate;   /* agreed */
@@ -52,6 +53,7 @@ static bool ws_is_gone(const struct ws *ws, const struct conn *c)
 
 static void ws_free(struct ws *ws)
 {
+    held_clear(&ws->held);
     buf_fini(&ws->text);
     buf_fini(&ws->rest);
     inflater_free(ws->inflater);
@@ -164,9 +166,17 @@ void ws_abort(struct ws *ws)
     conn_end(ws->c);
 }
 
+/* Who may not type has no long messages to send. */
 void ws_allow_text(struct ws *ws, size_t bytes)
 {
-    ws->text_max = bytes;
+    if (ws->role >= ROLE_TYPE || bytes < ws->text_max)
+        ws->text_max = bytes;
+}
+
+void ws_set_trusted(struct ws *ws, enum role role)
+{
+    if (role > ws->c->trust)
+        conn_set_trust(ws->c, role);
 }
 
 void ws_pause(struct ws *ws)
@@ -481,7 +491,11 @@ static size_t ws_on_bytes(struct conn *c, char *bytes, size_t len)
         rc = ws_give_rest(ws);
     while (rc == TAKEN && !ws->paused)
         rc = ws_on_frame(ws, bytes, len, &used);
-    return rc == DEAD ? len : used;
+    if (rc == DEAD)
+        return len;
+    held_set(&ws->held, c,
+             ws->text.cap + ws->rest.cap + (ws->inflater != NULL ? INFLATE_BYTES : 0));
+    return used;
 }
 
 /* --- events ------------------------------------------------------------------------------ */

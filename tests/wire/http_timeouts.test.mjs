@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { it } from '../lib/test.mjs';
 import { checkProblem, withDaemon } from '../lib/daemon.mjs';
+import { PREFACE, TYPE, frame } from '../lib/http2.mjs';
 import { RawConn, requestBytes } from '../lib/raw.mjs';
 import { despiteLimit } from '../lib/wait.mjs';
 
@@ -64,6 +65,25 @@ const waits = async (d) => {
 };
 
 withDaemon('little time for headers', short('header'), (d) => {
+    it('a connection that says nothing is closed without a word', async () => {
+        assert.equal(await timed(d, () => 0), '');
+    });
+
+    it('so is one that says hello in HTTP/2 and asks for nothing', async () => {
+        const said = await timed(d, (c) => c.send(PREFACE, frame(TYPE.SETTINGS, 0, 0)) && 0);
+        assert.ok(Buffer.from(said, 'latin1').includes(Buffer.from([TYPE.GOAWAY, 0, 0, 0, 0, 0])), 'no GOAWAY');
+    });
+
+    it('the time of the first request runs from the accept: silence before it counts', async () => {
+        const start = Date.now();
+        const said = await timed(d, (c) => {
+            const half = setTimeout(() => c.send('GET /healthz HTTP/1.1\r\nX: '), LIMIT / 2);
+            return half;
+        });
+        problemIn(said, 'request_timeout');
+        assert.ok(Date.now() - start < LIMIT * 50, 'far too late');
+    });
+
     it('headers that stop get 408', async () => {
         problemIn(await timed(d, (c) => c.send('GET /healthz HTTP/1.1\r\nHost: loc') && 0), 'request_timeout');
     });
@@ -104,10 +124,6 @@ withDaemon('little time for bodies', short('body'), (d) => {
 });
 
 withDaemon('little time for silence', short('keepalive'), (d) => {
-    it('an idle connection is closed without a word', async () => {
-        assert.equal(await timed(d, () => 0), '');
-    });
-
     it('a kept connection is closed when it has been idle', async () => {
         // Repeated if the limit expired before the daemon got the request.
         const ms = await despiteLimit(LIMIT, async () => {

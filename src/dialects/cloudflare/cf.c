@@ -92,7 +92,7 @@ static void health(struct http_request *rq)
 
 static const struct route routes[] = {
     {HTTP_GET_M, "/", greet, ROLE_WATCH, 0, 0, NULL},
-    {HTTP_GET_M, "/health", health, ROLE_NONE, ROUTE_PUBLIC, 0, NULL},
+    {HTTP_GET_M, "/health", health, ROLE_NONE, ROUTE_PUBLIC | ROUTE_PROBE, 0, NULL},
     {HTTP_GET_M, "/ws", cf_mux, ROLE_WATCH, SOCKET, 0, NULL},
     {HTTP_GET_M, "/api/ws", cf_mux, ROLE_WATCH, SOCKET, 0, NULL},
     {HTTP_GET_M, "/ws/pty", cf_pty, ROLE_WATCH, SOCKET, 0, NULL},

@@ -106,7 +106,8 @@ static const struct route routes[] = {
     {HTTP_POST_M, "/files", e2b_files_post, ROLE_NONE,
      ROUTE_PUBLIC | ROUTE_ANY_QUERY | ROUTE_STREAM_BODY, LIMIT_FILE_BYTES, NULL},
 
-    {HTTP_GET_M, "/health", e2b_health, ROLE_NONE, ROUTE_PUBLIC | ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/health", e2b_health, ROLE_NONE, ROUTE_PUBLIC | ROUTE_PROBE | ROUTE_ANY_QUERY, 0,
+     NULL},
     {HTTP_GET_M, "/metrics", e2b_metrics, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
     {HTTP_GET_M, "/envs", e2b_envs, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
     {HTTP_POST_M, "/init", e2b_init, ROLE_NONE, ROUTE_PUBLIC | ROUTE_ANY_QUERY, 0, NULL},

@@ -134,9 +134,12 @@ bool kube_flag(const struct http_request *rq, const char *name)
 
 static const struct route routes[] = {
     GET("/version", kube_version),
-    {HTTP_GET_M, "/healthz", kube_health, ROLE_NONE, ROUTE_PUBLIC | ROUTE_ANY_QUERY, 0, NULL},
-    {HTTP_GET_M, "/livez", kube_health, ROLE_NONE, ROUTE_PUBLIC | ROUTE_ANY_QUERY, 0, NULL},
-    {HTTP_GET_M, "/readyz", kube_health, ROLE_NONE, ROUTE_PUBLIC | ROUTE_ANY_QUERY, 0, NULL},
+    {HTTP_GET_M, "/healthz", kube_health, ROLE_NONE, ROUTE_PUBLIC | ROUTE_PROBE | ROUTE_ANY_QUERY,
+     0, NULL},
+    {HTTP_GET_M, "/livez", kube_health, ROLE_NONE, ROUTE_PUBLIC | ROUTE_PROBE | ROUTE_ANY_QUERY, 0,
+     NULL},
+    {HTTP_GET_M, "/readyz", kube_health, ROLE_NONE, ROUTE_PUBLIC | ROUTE_PROBE | ROUTE_ANY_QUERY, 0,
+     NULL},
     GET("/api", kube_api_versions),
     GET("/apis", kube_api_groups),
     GET("/api/v1", kube_api_resources),

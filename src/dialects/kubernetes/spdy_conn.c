@@ -316,6 +316,7 @@ struct spdy_conn *spdy_conn_raw(struct http_request *rq, const char *protocol,
 
     http_add_header(rq, SPDY_HEADER, protocol);
     c->raw = raw_accept(rq, "SPDY/3.1", &raw_ops, c);
+    raw_set_held(c->raw, INFLATE_BYTES); /* headers come compressed */
     return c;
 }
 

@@ -48,6 +48,15 @@ static void write_transport(struct buf *b, const struct http_stats *h)
 
     gauge(b, "connections", "Open connections.", h->connections);
     counter(b, "connections_total", "Connections accepted.", h->connections_total);
+    counter(b, "connections_evicted_total", "Untrusted connections closed to make room.",
+            h->connections_evicted_total);
+    head(b, "held_bytes", "gauge", "Unfinished requests and unread replies, by the peer's role.");
+    buf_printf(b, "holdfast_held_bytes{role=\"none\"} %llu\n",
+               (unsigned long long)h->held_untrusted);
+    buf_printf(b, "holdfast_held_bytes{role=\"weak\"} %llu\n", (unsigned long long)h->held_weak);
+    buf_printf(b, "holdfast_held_bytes{role=\"own\"} %llu\n", (unsigned long long)h->held_own);
+    counter(b, "overloaded_total", "Requests refused and connections closed to bound held_bytes.",
+            h->overloaded_total);
     counter(b, "requests_total", "Requests received.", h->requests_total);
     head(b, "responses_total", "counter", "Answers by class of status.");
     for (int i = 1; i <= 5; i++)
@@ -65,6 +74,10 @@ static void write_limits(struct buf *b, const struct native *n)
     buf_printf(b, "holdfast_limit{name=\"processes\"} %zu\n", e->max_processes);
     buf_printf(b, "holdfast_limit{name=\"viewers\"} %zu\n", e->max_viewers);
     buf_printf(b, "holdfast_limit{name=\"connections\"} %zu\n", n->http.max_connections);
+    buf_printf(b, "holdfast_limit{name=\"held_bytes\"} %zu\n", n->http.held_bytes);
+    buf_printf(b, "holdfast_limit{name=\"held_weak_bytes\"} %zu\n", n->http.held_weak_bytes);
+    buf_printf(b, "holdfast_limit{name=\"held_untrusted_bytes\"} %zu\n",
+               n->http.held_untrusted_bytes);
     buf_printf(b, "holdfast_limit{name=\"journal_memory_bytes\"} %llu\n",
                (unsigned long long)e->journal_memory_bytes);
     buf_printf(b, "holdfast_limit{name=\"retained\"} %zu\n", e->retain_count);

@@ -18,8 +18,9 @@
 #define TERMINAL_QUERY CONNECT_QUERY " command args cwd user tag label session_id on_detach"
 
 const struct route native_route_list[] = {
-    {GET, "/healthz", healthz_handle, ROLE_NONE, ROUTE_PUBLIC | ROUTE_NO_BODY, 0, NULL},
-    {GET, "/readyz", readyz_handle, ROLE_NONE, ROUTE_PUBLIC | ROUTE_NO_BODY, 0, NULL},
+    {GET, "/healthz", healthz_handle, ROLE_NONE, ROUTE_PUBLIC | ROUTE_PROBE | ROUTE_NO_BODY, 0,
+     NULL},
+    {GET, "/readyz", readyz_handle, ROLE_NONE, ROUTE_PUBLIC | ROUTE_PROBE | ROUTE_NO_BODY, 0, NULL},
     {GET, "/metrics", metrics_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
     {GET, "/openapi.json", openapi_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
     {GET, "/v1/info", info_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},

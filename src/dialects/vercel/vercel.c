@@ -172,7 +172,8 @@ static void health(struct http_request *rq)
 #define V3 "/api/v3/sandboxes"
 
 static const struct route routes[] = {
-    ROUTE(HTTP_GET_M, "/health", health, ROLE_NONE, .flags = ROUTE_PUBLIC | ROUTE_ANY_QUERY),
+    ROUTE(HTTP_GET_M, "/health", health, ROLE_NONE,
+          .flags = ROUTE_PUBLIC | ROUTE_PROBE | ROUTE_ANY_QUERY),
     ROUTE(HTTP_POST_M, V3, vc_sandbox_create, ROLE_OWN, ANY),
     ROUTE(HTTP_POST_M, V2, vc_sandbox_create, ROLE_OWN, ANY),
     ROUTE(HTTP_GET_M, V2, vc_sandbox_list, ROLE_WATCH, ANY),
