@@ -14,6 +14,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "transport/origin.h"
@@ -177,7 +178,7 @@ static int check_over_limit(const struct exchange *ex, struct hf_error *err)
                    ex->g->o.http.max_connections);
 }
 
-/* The whole path is the sandbox's, as if its name stood in Host. */
+/* The whole path is the sandbox's. The host is not: pages of the path form are there, too. */
 static int use_default(struct exchange *ex)
 {
     const struct gateway_options *o = &ex->g->o;
@@ -187,7 +188,6 @@ static int use_default(struct exchange *ex)
         return -ENOENT;
     memcpy(p->id, o->default_id, sizeof p->id);
     p->port = o->default_port;
-    p->by_host = true;
     p->rest = p->path;
     p->rest_len = (size_t)(p->query - p->path);
     return 0;
@@ -228,6 +228,12 @@ void exchange_on_head(struct exchange *ex)
         return;
     }
     ex->state = EXCHANGE_ASK;
+    if (access_is_hopeless(ex)) {
+        counters(ex)->refused_auth++;
+        access_check(ex, &err);
+        answer_error(ex, &err);
+        return;
+    }
     counters(ex)->lookups++;
     resolver_find(ex->g->resolver, &ex->lookup, ex->place.id, exchange_on_lookup);
 }
@@ -299,6 +305,23 @@ static void name_upstream(struct exchange *ex)
     memcpy(ex->upstream, g->last_text, sizeof ex->upstream);
 }
 
+/* Who registers a sandbox decides where the gateway calls: not anywhere it can reach. */
+static int check_address(struct exchange *ex, struct hf_error *err)
+{
+    struct gateway *g = ex->g;
+    char text[64];
+
+    if (g->resolver->class->is_operators || networks_allow(&g->o.networks, &ex->to))
+        return 0;
+    address_text(&ex->to, text, sizeof text);
+    if (!ex->endpoint->complained)
+        log_warn("not calling sandbox %s at %s: the address is not allowed; see --allow-address",
+                 ex->place.id, text);
+    ex->endpoint->complained = true;
+    return hf_fail(err, HF_E_upstream_unreachable,
+                   "Sandbox %s is at an address that this gateway does not call.", ex->place.id);
+}
+
 void exchange_permitted(struct exchange *ex)
 {
     struct hf_error err = {0};
@@ -312,7 +335,8 @@ void exchange_permitted(struct exchange *ex)
         rc = hf_fail(&err, HF_E_port_not_allowed, "Port %u of sandbox %s may not be reached.",
                      ex->place.port, ex->place.id);
     } else {
-        rc = take_quota(ex, &err);
+        rc = check_address(ex, &err);
+        rc = rc == 0 ? take_quota(ex, &err) : rc;
     }
     if (rc < 0) {
         answer_error(ex, &err);

@@ -21,21 +21,23 @@
 struct head_rules {
     const char *forward[HEAD_FORWARD_MAX]; /* secrets that may pass: "authorization", "cookie" */
     size_t forward_count;
-    bool preserve_host;   /* the client's Host, not the sandbox's address */
-    bool trust_forwarded; /* the client is a proxy of ours: X-Forwarded-* go on */
+    bool preserve_host;     /* the client's Host, not the sandbox's address */
+    bool trust_forwarded;   /* the client is a proxy of ours: X-Forwarded-* go on */
+    bool trust_path_origin; /* sandboxes that share the gateway's host trust each other's pages */
 };
 
 struct head_request {
     const struct http1 *rq;
     const struct place *place;
     const struct endpoint *endpoint;
-    const char *upstream;   /* "10.0.0.5:80" */
-    const char *peer;       /* "127.0.0.1:4711" */
-    const char *request_id; /* used if the client brings none */
+    const struct buf *headers; /* of the endpoint, for this port: they replace the client's */
+    const char *upstream;      /* "10.0.0.5:80" */
+    const char *peer;          /* "127.0.0.1:4711" */
+    const char *request_id;    /* used if the client brings none */
     bool tls;
     bool spent_authorization; /* it opened the gateway: not the sandbox's business */
     bool spent_protocol;      /* the same with holdfast.bearer. */
-    bool spent_link;          /* and with hf_link= in the query or the cookie */
+    bool strip_link;          /* hf_link= is the gateway's, in the query and in Referer */
 };
 
 /* 0, or err when a header cannot be sent on. */
