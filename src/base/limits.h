@@ -46,6 +46,11 @@
 #define LIMIT_AUTH_CACHE 4096     /* answers of the auth hook */
 #define GATEWAY_AUTH_CACHE_MS 5000
 #define LIMIT_GATEWAY_CONNECTIONS 65536 /* of one worker */
+/* --- heavy work (base/work.h) --- */
+#define WORK_TURN_US                                                                               \
+    4000 /* of all of it in one turn: several turns fit into the 50 ms of a probe */
+#define WORK_SLICE_US 1000 /* of one item of it: four take turns in a turn */
+#define TURN_LONG_MS 5     /* a turn that took so long calls no further handlers of requests */
 /* --- the command line --- */
 #define LIMIT_CLIENT_REPLY_BYTES (64 << 20)   /* an answer held whole: a list, a screen */
 #define LIMIT_CLIENT_INPUT_BYTES (256 * 1024) /* typed or piped, not yet taken by the daemon */
