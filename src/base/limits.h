@@ -78,6 +78,7 @@
 #define LIMIT_EVENT_LOG_BYTES (256 * 1024)
 #define LIMIT_NOTES_BYTES (64 * 1024)        /* what platforms' clients set on the daemon */
 #define LIMIT_WAITS 1024                     /* requests that wait at once */
+#define WAIT_OVERTIME_MS 250                 /* to search what was there when its time was up */
 #define LIMIT_RUN_OUTPUT_BYTES (1024 * 1024) /* default of max_output_bytes */
 #define LIMIT_RUN_OUTPUT_MAX_BYTES (64LL << 20)
 #define LIMIT_SESSIONS 128

@@ -199,10 +199,12 @@ struct viewer {
     size_t slice_bytes;
     enum viewer_role role;
     int64_t since_ms; /* wall clock */
-    bool internal, lossless, patient, ack, read_only, terminal, runs;
+    bool internal, lossless, patient, never_holds, heavy, ack, read_only, terminal, runs;
     bool replayed, exited, dead, pumping, stalled, leaving;
     bool open_char_over;     /* the rest of a character was waited for long enough */
     struct timer *open_char; /* NULL: nobody ever waited for one */
+    size_t pumped;           /* bytes of this pump, and some for each step */
+    struct task work;        /* goes on pumping when there is time again */
 
     /* see viewer_screen.c */
     uint64_t quiet_until;        /* queries in front of this are not for it */
