@@ -210,7 +210,8 @@ struct viewer {
     uint64_t quiet_until;        /* queries in front of this are not for it */
     struct query_filter *filter; /* NULL: nothing was filtered yet */
     bool snapshot_due;
-    struct buf snapshot; /* being sent */
+    uint64_t snapshot_until; /* the screen has to be as far as this for it; 0: not asked yet */
+    struct buf snapshot;     /* being sent */
 };
 
 /* registry.c */
@@ -294,6 +295,7 @@ void viewer_screen_attach(struct viewer *v, const struct viewer_options *o);
 void viewer_screen_free(struct viewer *v);
 /* Something of a snapshot is due: 1 sent, 0 later, -1 nothing of the kind. */
 int viewer_screen_step(struct viewer *v);
+bool viewer_has_time(struct viewer *v); /* for heavy work; false: it pumps again when there is */
 /* How much of the next bytes may go in one piece, and the bytes themselves without the
  * queries that are not for this viewer. */
 size_t viewer_screen_most(const struct viewer *v);

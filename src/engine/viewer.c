@@ -105,16 +105,21 @@ static void viewer_on_work(void *arg)
 }
 
 /* Heavy work goes on while this turn has time for it, and else in a later one. */
-static bool pump_has_time(struct viewer *v)
+bool viewer_has_time(struct viewer *v)
 {
     struct loop *loop = v->process->engine->loop;
 
-    if (!v->heavy && v->at >= v->replay_until && v->pumped < PUMP_LIGHT_BYTES)
-        return true;
     if (loop_has_time(loop))
         return true;
     loop_defer_work(loop, &v->work);
     return false;
+}
+
+static bool pump_may_go_on(struct viewer *v)
+{
+    bool light = !v->heavy && v->at >= v->replay_until && v->pumped < PUMP_LIGHT_BYTES;
+
+    return light || viewer_has_time(v);
 }
 
 /* The first byte that this viewer can still be given. */
@@ -152,7 +157,7 @@ static bool pump_step(struct viewer *v)
         return true;
     }
     if (v->at < pump_end(v, j))
-        return pump_has_time(v) && pump_bytes(v, j, pump_end(v, j));
+        return pump_may_go_on(v) && pump_bytes(v, j, pump_end(v, j));
     if (!process_is_running(p)) {
         v->exited = true;
         v->ops->exited(v->arg, &p->rec.head->exit);
