@@ -78,6 +78,11 @@
 #define GATEWAY_MISS_MS 1000            /* for so long, unless a message names them */
 #define REGISTRATION_TTL_MAX_MS 3600000 /* an entry in Redis says where a sandbox is for so long */
 #define REGISTRATION_SKEW_MS 60000      /* clocks of sandbox and gateway may differ by so much */
+/* --- heavy work (base/work.h) --- */
+#define WORK_TURN_US                                                                               \
+    4000 /* of all of it in one turn: several turns fit into the 50 ms of a probe */
+#define WORK_SLICE_US 1000 /* of one item of it: four take turns in a turn */
+#define TURN_LONG_MS 5     /* a turn that took so long calls no further handlers of requests */
 /* --- the command line --- */
 #define LIMIT_CLIENT_REPLY_BYTES (64 << 20)   /* an answer held whole: a list, a screen */
 #define LIMIT_CLIENT_INPUT_BYTES (256 * 1024) /* typed or piped, not yet taken by the daemon */
@@ -105,6 +110,7 @@
 #define LIMIT_EVENT_LOG_BYTES (256 * 1024)
 #define LIMIT_NOTES_BYTES (64 * 1024)        /* what platforms' clients set on the daemon */
 #define LIMIT_WAITS 1024                     /* requests that wait at once */
+#define WAIT_OVERTIME_MS 250                 /* to search what was there when its time was up */
 #define LIMIT_RUN_OUTPUT_BYTES (1024 * 1024) /* default of max_output_bytes */
 #define LIMIT_RUN_OUTPUT_MAX_BYTES (64LL << 20)
 #define LIMIT_SESSIONS 128

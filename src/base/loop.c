@@ -2,9 +2,10 @@
 /*
  * loop.c - the event loop, by epoll
  *
- * A turn is: timers that are due, tasks, changes of interest, sleep in epoll, watches, tasks. Tasks
- * are run before the sleep (for what timers deferred) and after the watches (for what these
- * deferred), so none waits through a sleep.
+ * A turn is: timers that are due, tasks, changes of interest, sleep in epoll, watches, tasks, heavy work,
+ * tasks. Tasks are run before the sleep (for what timers deferred) and after the watches and the work (for
+ * what these deferred), so none waits through a sleep. While there is work the loop does not sleep: it
+ * polls between two turns.
  *
  * watch_set() only notes a change; it is made once per turn, before the sleep, and what a watch
  * no longer wants is filtered out until then. A watch that is closed before that (the pipes of a program
@@ -22,9 +23,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "base/spin.h"
 #include "base/timers.h"
+#include "base/work.h"
 
 #define LOOP_LOOK_NS                                                                               \
     100000 /* a program's answer to a key takes half of it; a sleep costs as much */
@@ -33,7 +36,8 @@
 
 struct loop {
     struct list tasks;
-    struct list idle;    /* tasks that can wait */
+    struct list idle; /* tasks that can wait */
+    struct work_queue work;
     struct list changed; /* watches whose interest in epoll is not the wanted one */
     struct list watches; /* all that are open */
     struct list closed;  /* watches that go with this turn */
@@ -80,6 +84,7 @@ struct loop *loop_new(void)
     }
     list_init(&l->tasks);
     list_init(&l->idle);
+    work_init(&l->work);
     list_init(&l->changed);
     list_init(&l->watches);
     list_init(&l->closed);
@@ -200,7 +205,7 @@ static int sleep_ms(const struct loop *l)
     bool starved = !list_is_empty(&l->changed); /* all that could be made have been */
     uint64_t most = starved ? LOOP_STARVED_MS : INT_MAX;
 
-    if (l->stopped || (d != NULL && d->at_ms <= l->now_ms))
+    if (l->stopped || !list_is_empty(&l->work.items) || (d != NULL && d->at_ms <= l->now_ms))
         return 0;
     if (d == NULL)
         return starved ? LOOP_STARVED_MS : -1;
@@ -218,8 +223,11 @@ static void loop_turn(struct loop *l, bool may_sleep)
     arm_changed(l);
     n = epoll_wait(l->fd, got, LOOP_EVENTS, may_sleep ? sleep_ms(l) : 0);
     l->now_ms = clock_mono_ms();
+    work_new_turn(&l->work);
     for (int i = 0; i < n; i++) /* -1: interrupted */
         watch_on_events(got[i].data.ptr, got[i].events);
+    run_tasks(&l->tasks);
+    work_run(&l->work);
     run_tasks(&l->tasks);
     free_watches(&l->closed);
 }
@@ -261,7 +269,7 @@ void loop_run(struct loop *l)
 
     l->stopped = false;
     while (!l->stopped) {
-        bool chores = !looks && !list_is_empty(&l->idle);
+        bool chores = !looks && !list_is_empty(&l->idle) && list_is_empty(&l->work.items);
         uint64_t before = l->events, until = l->look_until_ns;
 
         if (chores)
@@ -393,6 +401,21 @@ void loop_defer(struct loop *l, struct task *t)
 void loop_defer_idle(struct loop *l, struct task *t)
 {
     defer_to(&l->idle, t);
+}
+
+void loop_defer_work(struct loop *l, struct task *t)
+{
+    defer_to(&l->work.items, t);
+}
+
+bool loop_has_time(struct loop *l)
+{
+    return work_has_time(&l->work, clock_mono_ns());
+}
+
+bool loop_is_late(const struct loop *l)
+{
+    return clock_mono_ms() - l->now_ms >= TURN_LONG_MS;
 }
 
 void task_cancel(struct task *t)

@@ -65,6 +65,14 @@ void loop_defer(struct loop *l, struct task *t);
 /* The same for what nobody waits for: when nothing else is left to do and whoever
  * else wanted the CPU has had it. A loop that is never idle never runs it. */
 void loop_defer_idle(struct loop *l, struct task *t);
+/* The same for a piece of heavy work: in a later turn, under the time that all such work shares
+ * (work.h). It runs until loop_has_time() says no, and then defers itself again. */
+void loop_defer_work(struct loop *l, struct task *t);
 void task_cancel(struct task *t);
+
+/* May heavy work go on in this turn? Reads the clock: ask after every piece of some 50 us or more. */
+bool loop_has_time(struct loop *l);
+/* This turn has taken so long (TURN_LONG_MS) that what can wait for the next one should. */
+bool loop_is_late(const struct loop *l);
 
 #endif

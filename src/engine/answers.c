@@ -20,8 +20,7 @@ struct answer {
 
 struct answers {
     struct process *process;
-    struct task task;
-    struct timer *later;
+    struct task task, later; /* later: when there is time for the screen again */
     size_t count;
     struct answer list[ANSWERS_MAX];
 };
@@ -40,7 +39,7 @@ static bool answer_first(struct process *p, const struct answer *a)
 
     if (needs_cursor(&a->q)) {
         s = screen_use(p);
-        if (!screen_advance(s, a->q.to, SCREEN_SLICE_NS))
+        if (!screen_advance(s, a->q.to))
             return false;
         x = s->term->now->x < s->term->cols ? s->term->now->x : s->term->cols - 1;
         y = s->term->now->y;
@@ -58,7 +57,7 @@ static void answers_run(struct answers *a)
 
     while (a->count > 0 && process_is_running(p)) {
         if (!answer_first(p, &a->list[0])) {
-            timer_start(a->later, 0);
+            loop_defer_work(p->engine->loop, &a->later);
             break;
         }
         a->count--;
@@ -72,12 +71,6 @@ static void answers_on_task(void *arg)
     answers_run(arg);
 }
 
-static void answers_on_timer(struct timer *t, void *arg)
-{
-    (void)t;
-    answers_run(arg);
-}
-
 void answers_ask(struct process *p, const struct query *q, const struct modes *m)
 {
     struct answers *a = p->answers;
@@ -88,7 +81,7 @@ void answers_ask(struct process *p, const struct query *q, const struct modes *m
         a = p->answers = hf_xalloc(sizeof *a);
         a->process = p;
         a->task = (struct task){.fn = answers_on_task, .arg = a};
-        a->later = timer_new(p->engine->loop, answers_on_timer, a);
+        a->later = a->task;
     }
     if (a->count == ANSWERS_MAX)
         return;
@@ -101,7 +94,7 @@ void answers_free(struct process *p)
     if (p->answers == NULL)
         return;
     task_cancel(&p->answers->task);
-    timer_close(p->answers->later);
+    task_cancel(&p->answers->later);
     free(p->answers);
     p->answers = NULL;
 }

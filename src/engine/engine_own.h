@@ -199,16 +199,19 @@ struct viewer {
     size_t slice_bytes;
     enum viewer_role role;
     int64_t since_ms; /* wall clock */
-    bool internal, lossless, patient, ack, read_only, terminal, runs;
+    bool internal, lossless, patient, never_holds, heavy, ack, read_only, terminal, runs;
     bool replayed, exited, dead, pumping, stalled, leaving;
     bool open_char_over;     /* the rest of a character was waited for long enough */
     struct timer *open_char; /* NULL: nobody ever waited for one */
+    size_t pumped;           /* bytes of this pump, and some for each step */
+    struct task work;        /* goes on pumping when there is time again */
 
     /* see viewer_screen.c */
     uint64_t quiet_until;        /* queries in front of this are not for it */
     struct query_filter *filter; /* NULL: nothing was filtered yet */
     bool snapshot_due;
-    struct buf snapshot; /* being sent */
+    uint64_t snapshot_until; /* the screen has to be as far as this for it; 0: not asked yet */
+    struct buf snapshot;     /* being sent */
 };
 
 /* registry.c */
@@ -292,6 +295,7 @@ void viewer_screen_attach(struct viewer *v, const struct viewer_options *o);
 void viewer_screen_free(struct viewer *v);
 /* Something of a snapshot is due: 1 sent, 0 later, -1 nothing of the kind. */
 int viewer_screen_step(struct viewer *v);
+bool viewer_has_time(struct viewer *v); /* for heavy work; false: it pumps again when there is */
 /* How much of the next bytes may go in one piece, and the bytes themselves without the
  * queries that are not for this viewer. */
 size_t viewer_screen_most(const struct viewer *v);

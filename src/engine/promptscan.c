@@ -19,11 +19,16 @@ struct promptscan *promptscan_new(uint64_t at)
 {
     struct promptscan *s = calloc(1, sizeof *s);
 
-    if (s == NULL)
-        return NULL;
-    osc_init(&s->osc, at);
-    s->match.exit_code = -1;
+    if (s != NULL)
+        promptscan_restart(s, at);
     return s;
+}
+
+void promptscan_restart(struct promptscan *s, uint64_t at)
+{
+    osc_init(&s->osc, at);
+    s->open = false;
+    s->match.exit_code = -1;
 }
 
 void promptscan_free(struct promptscan *s)

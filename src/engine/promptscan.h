@@ -23,6 +23,8 @@ struct promptscan_match {
 struct promptscan *promptscan_new(uint64_t at); /* offset of the first byte to come; NULL: memory */
 void promptscan_free(struct promptscan *s);     /* NULL is fine */
 
+/* Begins anew: what is fed next stands at `at`. Not after a match. */
+void promptscan_restart(struct promptscan *s, uint64_t at);
 /* True: found; the scan is over and repeats this answer. */
 bool promptscan_feed(struct promptscan *s, const void *bytes, size_t len,
                      struct promptscan_match *out);

@@ -49,10 +49,7 @@ enum regex_result {
 struct regex *regex_new(const char *pattern, size_t len, struct hf_error *err);
 void regex_free(struct regex *re); /* NULL is fine */
 
-/*
- * How many bytes to feed in one turn of the loop at most: a few milliseconds
- * of work in the worst case for this pattern.
- */
+/* How many bytes to feed at once at most: half a millisecond in the worst case for this pattern. */
 size_t regex_slice_bytes(const struct regex *re);
 
 /* `at` is the offset of the first byte that will be fed. NULL: out of memory. */
@@ -61,6 +58,9 @@ void regex_run_free(struct regex_run *run); /* NULL is fine */
 
 /* Names the byte before `at`, for ^ and \b. Only before the first feed. */
 void regex_run_set_before(struct regex_run *run, unsigned char byte);
+
+/* Begins anew, with nothing before it: what is fed next stands at `at`. Not after a match. */
+void regex_run_restart(struct regex_run *run, uint64_t at);
 
 enum regex_result regex_run_feed(struct regex_run *run, const void *bytes, size_t len,
                                  struct regex_match *out);

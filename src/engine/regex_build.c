@@ -6,6 +6,9 @@
  * match the node and then go on at `next`, and returns the first of them. A
  * repetition with bounds is written out, so it counts against the limit.
  *
+ * Before anything is built, what it takes is counted: a class once, though it stands in a repetition.
+ * So a pattern that is refused costs as much as it is long, and not as much as the limit allows.
+ *
  * A class of code points becomes a small trie of bytes: one state for the
  * lead byte and one for each kind of rest. Rests that take any continuation
  * bytes are shared, which makes 8 states of a dot. Layer: engine.
@@ -22,6 +25,7 @@ struct builder {
     const struct regex_tree *t;
     uint32_t state_cap, edge_cap;
     uint32_t any_tail[4]; /* of one class: takes k continuation bytes; 0: not made yet */
+    bool counts;          /* states and edges are counted and not made */
     bool too_large;
 };
 
@@ -41,6 +45,8 @@ static uint32_t add_state(struct builder *b, enum regex_op op, uint32_t a, uint3
         b->too_large = true;
         return 0;
     }
+    if (b->counts)
+        return re->state_count++;
     if (re->state_count == b->state_cap) {
         b->state_cap = b->state_cap ? b->state_cap * 2 : 16;
         re->states = hf_xrealloc(re->states, b->state_cap * sizeof *re->states);
@@ -58,12 +64,13 @@ static uint32_t add_bytes_state(struct builder *b, const struct edge_list *list)
         b->too_large = true;
         return 0;
     }
-    while (from + list->count > b->edge_cap) {
+    while (!b->counts && from + list->count > b->edge_cap) {
         b->edge_cap = b->edge_cap ? b->edge_cap * 2 : 16;
         re->edges = hf_xrealloc(re->edges, b->edge_cap * sizeof *re->edges);
     }
-    for (size_t i = 0; i < list->count; i++)
-        re->edges[re->edge_count++] = list->edges[i];
+    for (size_t i = 0; i < list->count && !b->counts; i++)
+        re->edges[from + i] = list->edges[i];
+    re->edge_count += (uint32_t)list->count;
     return add_state(b, REGEX_OP_BYTES, from, (uint32_t)list->count);
 }
 
@@ -154,9 +161,18 @@ static const struct utf8_form {
 static void emit_leads(struct builder *b, const struct regex_node *class, const struct utf8_form *f,
                        struct edge_list *list)
 {
-    uint32_t span = 1u << (6 * f->tail);
+    uint32_t span = 1u << (6 * f->tail), from = f->lead_lo, to = f->lead_hi;
+    const struct regex_range *first = b->t->ranges + class->range,
+                             *last = first + class->range_count - 1;
 
-    for (uint32_t lead = f->lead_lo; lead <= f->lead_hi && !b->too_large; lead++) {
+    /* Most classes are one character, so only leads between its ends are looked at. */
+    if (class->range_count == 0 || last->hi < f->least)
+        return;
+    if (first->lo >= f->least && first->lo / span > (from & f->mask))
+        from += first->lo / span - (from & f->mask);
+    if (last->hi / span < (to & f->mask))
+        to -= (to & f->mask) - last->hi / span;
+    for (uint32_t lead = from; lead <= to && !b->too_large; lead++) {
         uint32_t lo = (lead & f->mask) * span;
         enum cover cover = class_cover(b, class, lo, lo + span - 1, f->least);
 
@@ -285,12 +301,99 @@ static void find_first(struct regex *re)
     free(seen);
 }
 
+/* --- what it takes --- */
+
+struct cost {
+    uint64_t states, edges; /* neither beyond COST_MAX */
+};
+#define COST_MAX UINT32_MAX
+
+static struct cost cost_sum(struct cost a, struct cost b, uint64_t times)
+{
+    struct cost sum = {a.states + b.states * times, a.edges + b.edges * times};
+
+    sum.states = sum.states < COST_MAX ? sum.states : COST_MAX;
+    sum.edges = sum.edges < COST_MAX ? sum.edges : COST_MAX;
+    return sum;
+}
+
+static bool cost_is_too_large(struct cost c)
+{
+    return c.states > LIMIT_REGEX_STATES || c.edges > REGEX_EDGES_MAX;
+}
+
+static struct cost class_cost(const struct regex_tree *t, const struct regex_node *class)
+{
+    struct regex counted = {.state_count = 1}; /* no state of a class has the number 0 */
+    struct builder b = {.re = &counted, .t = t, .counts = true};
+
+    emit_class(&b, class, 0);
+    return b.too_large ? (struct cost){COST_MAX, COST_MAX}
+                       : (struct cost){counted.state_count - 1, counted.edge_count};
+}
+
+static struct cost node_cost(const struct regex_tree *t, uint32_t node);
+
+/* Written out as emit_repeat() does it. */
+static struct cost repeat_cost(const struct regex_tree *t, const struct regex_node *rep)
+{
+    const struct cost child = node_cost(t, rep->child), split = {1, 0}, none = {0, 0};
+    uint64_t may = rep->max == REGEX_ENDLESS ? 0 : (uint64_t)rep->max - rep->min;
+
+    if (rep->max == REGEX_ENDLESS)
+        return cost_sum(split, child, rep->min > 0 ? rep->min : 1);
+    return cost_sum(cost_sum(none, child, rep->min), cost_sum(child, split, 1), may);
+}
+
+/* Of an alternation, all but the first have a split in front of them. */
+static struct cost children_cost(const struct regex_tree *t, const struct regex_node *parent)
+{
+    const struct cost split = {1, 0};
+    struct cost sum = {0, 0};
+
+    for (uint32_t n = parent->child; n != 0 && !cost_is_too_large(sum); n = t->nodes[n].next) {
+        if (parent->kind == REGEX_ALT && n != parent->child)
+            sum = cost_sum(sum, split, 1);
+        sum = cost_sum(sum, node_cost(t, n), 1);
+    }
+    return sum;
+}
+
+static struct cost node_cost(const struct regex_tree *t, uint32_t node)
+{
+    const struct regex_node *n = &t->nodes[node];
+
+    switch (n->kind) {
+    case REGEX_EMPTY: break;
+    case REGEX_CLASS: return class_cost(t, n);
+    case REGEX_ASSERT: return (struct cost){1, 0};
+    case REGEX_CAT:
+    case REGEX_ALT: return children_cost(t, n);
+    case REGEX_REPEAT: return repeat_cost(t, n);
+    }
+    return (struct cost){0, 0};
+}
+
+static struct cost tree_cost(const struct regex_tree *t)
+{
+    const struct cost accept = {1, 0};
+
+    return cost_sum(accept, node_cost(t, t->root), 1);
+}
+
+uint64_t regex_states_needed(const struct regex_tree *t)
+{
+    return tree_cost(t).states;
+}
+
 int regex_build(struct regex *re, const struct regex_tree *t, struct hf_error *err)
 {
-    struct builder b = {.re = re, .t = t};
+    struct builder b = {.re = re, .t = t, .too_large = cost_is_too_large(tree_cost(t))};
 
-    add_state(&b, REGEX_OP_ACCEPT, 0, 0);
-    re->start = emit(&b, t->root, 0);
+    if (!b.too_large) {
+        add_state(&b, REGEX_OP_ACCEPT, 0, 0);
+        re->start = emit(&b, t->root, 0);
+    }
     if (b.too_large)
         return hf_fail(err, HF_E_bad_regex,
                        "The regular expression is too large when its repetitions are written out; "

@@ -99,6 +99,8 @@ struct regex {
     bool may_be_empty; /* some match may take no byte: nothing can be skipped */
 };
 
+/* How many states regex_build() would make; more than LIMIT_REGEX_STATES: it makes none. */
+uint64_t regex_states_needed(const struct regex_tree *t);
 /* Fills states, edges and start; 0 or hf_fail's answer. */
 int regex_build(struct regex *re, const struct regex_tree *t, struct hf_error *err);
 

@@ -10,7 +10,7 @@
 #include "engine/screen_own.h"
 
 /*
- * Not more is fed between two looks at the clock, which is well below a millisecond. Three bytes
+ * Not more is fed between two readings of the clock, which is well below a millisecond. Three bytes
  * can touch a whole screen, so a piece also ends where so many cells were touched.
  */
 #define PIECE_BYTES 4096
@@ -71,25 +71,23 @@ static void apply_sizes(struct screen *s, uint64_t *next_at)
         term_resize(s->term, last.rows, last.cols);
 }
 
-bool screen_advance(struct screen *s, uint64_t until, uint64_t budget_ns)
+bool screen_advance(struct screen *s, uint64_t until)
 {
     const struct journal *j = &s->process->journal;
-    uint64_t end_ns = clock_mono_ns() + budget_ns, at, end;
+    uint64_t at, end;
 
     if (s->term == NULL || screen_at(s) < journal_first(j))
         screen_begin(s);
     for (;;) {
         apply_sizes(s, &end);
         at = screen_at(s);
-        if (at >= until)
+        if (at >= until || !loop_has_time(s->process->engine->loop))
             break;
         if (end > until)
             end = until;
         if (end - at > PIECE_BYTES)
             end = at + PIECE_BYTES;
         term_feed_some(s->term, journal_bytes(j, at), (size_t)(end - at), PIECE_WORK);
-        if (clock_mono_ns() >= end_ns)
-            break;
     }
     term_settle(s->term);
     return screen_at(s) >= until;
@@ -138,27 +136,28 @@ static uint64_t wanted_until(const struct screen *s)
     return until;
 }
 
-/* A slice; then others have a turn, and viewers that wait for a snapshot are asked. */
-static void screen_on_work(struct timer *t, void *arg)
+/* As much as there is time for; then viewers that wait for a snapshot are asked. */
+static void screen_on_work(void *arg)
 {
     struct screen *s = arg;
     struct process *p = process_ref(s->process);
-    bool done = screen_advance(s, wanted_until(s), SCREEN_SLICE_NS);
+    bool done = screen_advance(s, wanted_until(s));
 
     run_waiters(s);
     if (p->screen == s && (!done || !list_is_empty(&s->waiters)))
-        timer_start(t, 0);
+        loop_defer_work(p->engine->loop, &s->work);
     viewers_pump(p);
     output_update(p);
     process_unref(p);
 }
 
+/* Begun at an idle time; the rest of it is work like any other. */
 static void screen_on_idle(void *arg)
 {
     struct screen *s = arg;
 
-    if (!screen_advance(s, journal_next(&s->process->journal), SCREEN_SLICE_NS))
-        loop_defer_idle(s->process->engine->loop, &s->idle);
+    if (!screen_advance(s, journal_next(&s->process->journal)))
+        loop_defer_work(s->process->engine->loop, &s->idle);
 }
 
 static struct screen *screen_get(struct process *p)
@@ -170,7 +169,7 @@ static struct screen *screen_get(struct process *p)
     s = hf_xalloc(sizeof *s);
     s->process = p;
     s->idle = (struct task){.fn = screen_on_idle, .arg = s};
-    s->work = timer_new(p->engine->loop, screen_on_work, s);
+    s->work = (struct task){.fn = screen_on_work, .arg = s};
     s->drop = timer_new(p->engine->loop, screen_on_drop, s);
     list_init(&s->waiters);
     p->screen = s;
@@ -193,7 +192,7 @@ void screen_free(struct process *p)
         return;
     p->screen = NULL;
     task_cancel(&s->idle);
-    timer_close(s->work);
+    task_cancel(&s->work);
     timer_close(s->drop);
     term_free(s->term);
     free(s);
@@ -203,8 +202,7 @@ void screen_work(struct screen *s, uint64_t until)
 {
     if (until > s->wanted)
         s->wanted = until;
-    if (!timer_is_active(s->work))
-        timer_start(s->work, 0);
+    loop_defer_work(s->process->engine->loop, &s->work);
 }
 
 const struct term *process_screen(struct process *p)
@@ -214,19 +212,12 @@ const struct term *process_screen(struct process *p)
     if (!p->rec.head->pty)
         return NULL;
     s = screen_use(p);
-    return screen_advance(s, journal_next(&p->journal), SCREEN_SLICE_NS) ? s->term : NULL;
+    return screen_advance(s, journal_next(&p->journal)) ? s->term : NULL;
 }
 
-const struct term *process_screen_at_once(struct process *p)
+const struct term *screen_as_it_is(const struct process *p)
 {
-    struct screen *s;
-
-    if (!p->rec.head->pty)
-        return NULL;
-    s = screen_use(p);
-    while (!screen_advance(s, journal_next(&p->journal), SCREEN_SLICE_NS))
-        ;
-    return s->term;
+    return p->screen != NULL ? p->screen->term : NULL;
 }
 
 void screen_wait(struct process *p, struct screen_waiter *w)

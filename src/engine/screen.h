@@ -20,16 +20,15 @@
 
 /*
  * The screen as of all output that was read so far; borrowed until the next
- * return to the loop. NULL: no terminal, or so much is new that it has to be
- * read in slices: use screen_wait().
+ * return to the loop. NULL: no terminal, or more is new than this turn has time for
+ * (base/work.h): use screen_wait().
  */
 const struct term *process_screen(struct process *p);
 
-/* The same however much is new, which may take some tens of milliseconds; NULL: no terminal. */
-const struct term *process_screen_at_once(struct process *p);
-
-/* `fn` runs once, in a later turn, when the screen is at least as far as the output was at
- * this call; process_screen() is then good, or worth another wait. Terminals only. */
+/*
+ * `fn` runs once, in a later turn, when the screen is at least as far as the output was at
+ * this call; screen_as_it_is() is then good. Terminals only.
+ */
 struct screen_waiter {
     struct list link;
     uint64_t until; /* filled in */
@@ -38,6 +37,8 @@ struct screen_waiter {
 };
 void screen_wait(struct process *p, struct screen_waiter *w);
 void screen_waiter_cancel(struct screen_waiter *w); /* fine if it was never begun */
+/* For `fn`: not read any further, so that it comes to an end though output never does. Borrowed. */
+const struct term *screen_as_it_is(const struct process *p);
 
 /* What stands around the cells. */
 struct screen_view {

@@ -8,23 +8,21 @@
 #include "base/loop.h"
 #include "engine/screen.h"
 
-#define SCREEN_SLICE_NS (4 * 1000 * 1000ULL) /* then others have a turn */
-
 struct screen {
     struct process *process; /* its owner */
     struct term *term;       /* NULL: not begun */
     uint64_t mark;           /* number of the next one to look at */
     uint64_t wanted;         /* as far as somebody asked for */
     struct list waiters;
-    struct timer *work, *drop;
-    struct task idle;
+    struct timer *drop;
+    struct task work, idle;
 };
 
 /* The process's, made if there is none, and kept for a while from now on. */
 struct screen *screen_use(struct process *p);
-/* True: it is at `until` or beyond. False: the time is over. */
-bool screen_advance(struct screen *s, uint64_t until, uint64_t budget_ns);
-/* Goes on in slices until it is there; viewers are pumped after each. */
+/* True: it is at `until` or beyond. False: this turn has no time left for heavy work. */
+bool screen_advance(struct screen *s, uint64_t until);
+/* Goes on in later turns until it is there; viewers are pumped after each. */
 void screen_work(struct screen *s, uint64_t until);
 
 #endif

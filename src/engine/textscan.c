@@ -66,6 +66,12 @@ void textscan_free(struct textscan *s)
     free(s);
 }
 
+void textscan_restart(struct textscan *s, uint64_t at)
+{
+    s->at = at;
+    s->held = 0;
+}
+
 static void take_byte(struct textscan *s, uint8_t byte)
 {
     while (s->held > 0 && s->text[s->held] != byte)

@@ -30,6 +30,9 @@ enum textscan_result {
 struct textscan *textscan_new(const void *text, size_t len, uint64_t at);
 void textscan_free(struct textscan *s); /* NULL is fine */
 
+/* Begins anew: what is fed next stands at `at`. Not after a match. */
+void textscan_restart(struct textscan *s, uint64_t at);
+
 enum textscan_result textscan_feed(struct textscan *s, const void *bytes, size_t len,
                                    struct textscan_match *out);
 

@@ -10,6 +10,12 @@
 
 /* Where snapshots are not wanted: enough for a screen and some history. */
 #define DEFAULT_TTY_BYTES 65536
+/*
+ * New output is sent at once, as much as comes in a turn. Beyond that a viewer catches up, which is heavy
+ * work, and a step costs about as much as so many bytes even if a filter passes them over.
+ */
+#define PUMP_LIGHT_BYTES (512 * 1024)
+#define PUMP_STEP_BYTES 4096
 
 /* --- pumping ------------------------------------------------------------------ */
 
@@ -18,6 +24,7 @@ static void viewer_free(struct viewer *v)
     struct process *p = v->process;
 
     viewer_screen_free(v);
+    task_cancel(&v->work);
     timer_close(v->open_char);
     free(v->client);
     free(v->name);
@@ -83,12 +90,36 @@ static bool pump_bytes(struct viewer *v, struct journal *j, uint64_t end)
         s.len = (size_t)(end - s.at);
     viewer_screen_filter(v, &s);
     v->at = s.at + s.len;
+    v->pumped += s.len + PUMP_STEP_BYTES;
     v->moved_ms = loop_now_ms(v->process->engine->loop);
     if (v->stalled && journal_next(j) - v->at < v->process->rec.head->ring_bytes / 2)
         v->stalled = false;
     if (v->only_stream < 0 || v->only_stream == (int)s.stream)
         v->ops->bytes(v->arg, &s);
     return true;
+}
+
+static void viewer_on_work(void *arg)
+{
+    viewer_pump(arg);
+}
+
+/* Heavy work goes on while this turn has time for it, and else in a later one. */
+bool viewer_has_time(struct viewer *v)
+{
+    struct loop *loop = v->process->engine->loop;
+
+    if (loop_has_time(loop))
+        return true;
+    loop_defer_work(loop, &v->work);
+    return false;
+}
+
+static bool pump_may_go_on(struct viewer *v)
+{
+    bool light = !v->heavy && v->at >= v->replay_until && v->pumped < PUMP_LIGHT_BYTES;
+
+    return light || viewer_has_time(v);
 }
 
 /* The first byte that this viewer can still be given. */
@@ -126,7 +157,7 @@ static bool pump_step(struct viewer *v)
         return true;
     }
     if (v->at < pump_end(v, j))
-        return pump_bytes(v, j, pump_end(v, j));
+        return pump_may_go_on(v) && pump_bytes(v, j, pump_end(v, j));
     if (!process_is_running(p)) {
         v->exited = true;
         v->ops->exited(v->arg, &p->rec.head->exit);
@@ -139,6 +170,7 @@ static void pump_one(struct viewer *v)
     if (v->pumping)
         return;
     v->pumping = true;
+    v->pumped = 0;
     while (pump_step(v))
         ;
     v->pumping = false;
@@ -225,7 +257,7 @@ uint64_t viewers_hold(struct process *p)
     list_for_each (it, tmp, &p->viewers) {
         const struct viewer *v = list_entry(it, struct viewer, link);
         uint64_t needs = await_needs(v);
-        if (!v->stalled && !v->exited && needs < hold)
+        if (!v->stalled && !v->exited && !v->never_holds && needs < hold)
             hold = needs;
     }
     return is_going(p) ? hold : await_hold(p, hold);
@@ -238,7 +270,7 @@ static uint64_t fastest_at(struct process *p)
 
     list_for_each (it, tmp, &p->viewers) {
         const struct viewer *v = list_entry(it, struct viewer, link);
-        if (!v->lossless && !v->stalled && v->at > fastest)
+        if (!v->lossless && !v->stalled && !v->never_holds && v->at > fastest)
             fastest = v->at;
     }
     return fastest;
@@ -369,6 +401,9 @@ int viewer_attach(struct process *p, const struct viewer_options *o, const struc
         v->run = viewer_first_run(&p->journal, o);
     v->lossless = o->lossless || p->rec.head->delivery == DELIVERY_LOSSLESS;
     v->patient = o->patient;
+    v->never_holds = o->never_holds;
+    v->heavy = o->heavy;
+    v->work = (struct task){.fn = viewer_on_work, .arg = v};
     v->ack = o->ack;
     v->read_only = o->read_only;
     v->role = o->role != 0 ? o->role : VIEWER_WATCH;

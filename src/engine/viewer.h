@@ -6,7 +6,8 @@
  * called because the transport has room again, it calls the ops below in order:
  * gap (if bytes were missed), bytes, replay_done once, and exited after the
  * last byte. Nothing is queued per viewer; one that is not ready is passed over
- * and catches up later from the ring.
+ * and catches up later from the ring. What was there before a viewer came, or came while it was not
+ * ready, is heavy work (base/work.h): it is pushed as far as this turn has time, and goes on in the next.
  *
  * Pace: the process waits for the viewers that keep up, and for lossless ones until it is to be
  * dropped or the daemon ends (those who are `patient`: for VIEWER_STALL_MS). One that
@@ -36,11 +37,13 @@ enum since_kind { SINCE_DEFAULT, SINCE_OFFSET, SINCE_LAST, SINCE_NOW, SINCE_SCRE
 
 struct viewer_options {
     enum since_kind since;
-    uint64_t offset; /* SINCE_OFFSET: first byte; SINCE_LAST: how many bytes */
-    bool internal;   /* run, wait: not counted or listed, does not matter for on_detach */
-    bool lossless;   /* holds the process (also when the process was made so) */
-    bool patient;    /* and lossless: until it has taken nothing for VIEWER_STALL_MS */
-    bool ack;        /* sends at most VIEWER_ACK_WINDOW_BYTES beyond viewer_ack() */
+    uint64_t offset;  /* SINCE_OFFSET: first byte; SINCE_LAST: how many bytes */
+    bool internal;    /* run, wait: not counted or listed, does not matter for on_detach */
+    bool lossless;    /* holds the process (also when the process was made so) */
+    bool patient;     /* and lossless: until it has taken nothing for VIEWER_STALL_MS */
+    bool never_holds; /* output never waits for it, lossless or not: it gets a gap */
+    bool heavy;       /* what it does with bytes takes long: new output waits for time, too */
+    bool ack;         /* sends at most VIEWER_ACK_WINDOW_BYTES beyond viewer_ack() */
     bool read_only;
     enum viewer_role role; /* 0: VIEWER_WATCH */
     const char *client;    /* stable id, or NULL */

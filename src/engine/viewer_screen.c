@@ -108,18 +108,26 @@ static uint64_t snapshot_end(struct buf *out, const struct process *p, const str
     return vt->token_at;
 }
 
-/* 1: it is begun. 0: the screen is not there yet, and will pump when it is. */
+/*
+ * 1: it is begun. 0: the screen is not there yet, and will pump when it is. What comes after the snapshot
+ * was wanted need not be in it: a process that writes faster than screens are built would put it off for ever.
+ */
 static int snapshot_begin(struct viewer *v)
 {
     struct process *p = v->process;
     struct screen *s = screen_use(p);
 
-    if (!screen_advance(s, journal_next(&p->journal), SCREEN_SLICE_NS)) {
+    if (v->snapshot_until == 0)
+        v->snapshot_until = journal_next(&p->journal);
+    if (!screen_advance(s, v->snapshot_until)) {
         v->at = s->term->vt.at; /* so far it need not be held any more */
         v->moved_ms = loop_now_ms(p->engine->loop);
-        screen_work(s, journal_next(&p->journal));
+        screen_work(s, v->snapshot_until);
         return 0;
     }
+    if (!viewer_has_time(v))
+        return 0;
+    v->snapshot_until = 0;
     snapshot_write(&v->snapshot, s->term, p->rec.head->osc_title);
     v->at = v->acked = snapshot_end(&v->snapshot, p, &s->term->vt);
     v->snapshot_due = false;

@@ -172,6 +172,13 @@ struct loop *http_loop(const struct http_request *rq);
 bool http_wants(const struct http_request *rq, const char *type); /* Accept prefers it by name */
 bool http_accepts(const struct http_request *rq, const char *type);
 
+/*
+ * The handler has more to do before it can answer than this turn has time for (loop_has_time()): it is
+ * called again with the same request in a later one. What it has found so far it may keep in memory that
+ * is zero at first, the same at each call, and goes with the request.
+ */
+void http_call_again(struct http_request *rq);
+void *http_keep(struct http_request *rq, size_t bytes);
 /* The handler's own data; on_gone runs at most once, never after the answer was begun. */
 void http_set_user(struct http_request *rq, void *user, void (*on_gone)(void *user));
 void *http_user(const struct http_request *rq);

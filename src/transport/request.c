@@ -49,12 +49,14 @@ void request_free(struct http_request *rq)
 {
     held_clear(&rq->held);
     task_cancel(&rq->free_task);
+    request_cancel_call(rq);
     list_remove(&rq->link);
     http1_fini(&rq->parser);
     path_fini(&rq->segments);
     query_fini(&rq->query);
     buf_wipe(&rq->body);
     buf_wipe(&rq->extra);
+    free(rq->kept);
     while (rq->texts != NULL) {
         struct request_text *t = rq->texts;
 
@@ -66,6 +68,7 @@ void request_free(struct http_request *rq)
 
 static void request_part(struct http_request *rq)
 {
+    request_cancel_call(rq);
     held_part(&rq->held);
     if (rq->c != NULL && rq->c->owner == rq)
         rq->c->owner = NULL;
@@ -87,7 +90,7 @@ void request_orphan(struct http_request *rq)
 {
     void (*on_gone)(void *) = rq->on_gone;
 
-    if (!rq->handling || rq->answered) {
+    if (!rq->handling || rq->answered || rq->in_line) {
         request_release(rq);
         return;
     }
@@ -311,6 +314,13 @@ void http_set_user(struct http_request *rq, void *user, void (*on_gone)(void *us
 {
     rq->user = user;
     rq->on_gone = on_gone;
+}
+
+void *http_keep(struct http_request *rq, size_t bytes)
+{
+    if (rq->kept == NULL)
+        rq->kept = hf_xalloc(bytes);
+    return rq->kept;
 }
 
 void *http_user(const struct http_request *rq)

@@ -27,6 +27,7 @@ struct request_text; /* strings made for the request */
 struct http_request {
     struct list link; /* in server->requests once it has no connection */
     struct task free_task;
+    struct task call_task; /* the handler is called in a later turn */
     struct http_server *server;
     struct conn *c;       /* NULL: gone */
     struct h2_stream *h2; /* NULL: it came by HTTP/1.1 */
@@ -50,6 +51,7 @@ struct http_request {
     void *user;
     void (*on_gone)(void *user);
 
+    void *kept; /* http_keep() */
     bool query_parsed;
     bool role_found; /* auth was asked; found_role is what it said */
     bool expect;     /* the peer waits for a 100 */
@@ -58,6 +60,7 @@ struct http_request {
     bool last_told;  /* the stream handler knows that the body is done */
     bool handling;   /* the handler was called */
     bool answered;   /* an answer was begun */
+    bool in_line;    /* call_task is its first call: counted by the server */
     bool close;      /* no further request on this connection */
     bool sets_cache; /* extra has a Cache-Control */
 };
@@ -84,6 +87,7 @@ size_t gate_body_max(const struct http_request *rq);
 /* serve.c: what follows the head, by whichever way it came */
 bool request_is_streamed(const struct http_request *rq);
 void request_on_head(struct http_request *rq);
+void request_cancel_call(struct http_request *rq); /* nobody is left to be answered */
 /* A piece of the body for whoever wants it; returns how much was taken. */
 size_t request_give_body(struct http_request *rq, const char *bytes, size_t len);
 void request_on_done(struct http_request *rq); /* the body is complete */

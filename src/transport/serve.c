@@ -23,11 +23,62 @@ void request_give_up(struct http_request *rq, const struct hf_error *err)
         conn_end(rq->c);
 }
 
+/* --- the handler's turn ------------------------------------------------------------ */
+
+static void request_on_call(void *arg)
+{
+    struct http_request *rq = arg;
+
+    request_cancel_call(rq); /* no longer in line */
+    rq->match.route->handler(rq);
+}
+
+static void call_later(struct http_request *rq)
+{
+    rq->call_task.fn = request_on_call;
+    rq->call_task.arg = rq;
+    loop_defer_work(rq->server->loop, &rq->call_task);
+}
+
+void http_call_again(struct http_request *rq)
+{
+    if (rq->c != NULL)
+        call_later(rq);
+}
+
+void request_cancel_call(struct http_request *rq)
+{
+    task_cancel(&rq->call_task);
+    rq->server->in_line -= rq->in_line;
+    rq->in_line = false;
+}
+
+/*
+ * Handlers are short, but a client may ask for a great many in one turn. Beyond TURN_LONG_MS they stand
+ * in line with the heavy work. Not those for everybody: probes of a daemon that is busy are among them.
+ */
+static bool must_stand_in_line(const struct http_request *rq)
+{
+    const unsigned at_once = ROUTE_PUBLIC | ROUTE_STREAM_BODY | ROUTE_UPGRADE;
+
+    if (rq->match.route->flags & at_once)
+        return false;
+    return rq->server->in_line > 0 || loop_is_late(rq->server->loop);
+}
+
 static void call_handler(struct http_request *rq)
 {
     rq->handling = true;
-    rq->match.route->handler(rq);
+    if (!must_stand_in_line(rq)) {
+        rq->match.route->handler(rq);
+        return;
+    }
+    rq->in_line = true;
+    rq->server->in_line++;
+    call_later(rq);
 }
+
+/* --- head and body ----------------------------------------------------------------- */
 
 bool request_is_streamed(const struct http_request *rq)
 {

@@ -43,6 +43,7 @@ struct http_server {
     struct http_options o;
     struct list listeners, conns;
     struct list background; /* connections that a drain does not wait for */
+    size_t in_line;         /* requests whose handlers wait for a turn with time */
     struct list requests;   /* those that no connection has any more, but somebody may know */
     struct admission admission;
     struct held_totals held;

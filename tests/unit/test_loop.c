@@ -603,6 +603,69 @@ TEST(a_task_may_free_itself)
     loop_free(s.loop);
 }
 
+static void work_on_and_on(void *arg)
+{
+    struct story *s = arg;
+
+    while (loop_has_time(s->loop))
+        ;
+    if (s->told[0] == '\0')
+        loop_defer_work(s->loop, &s->task);
+}
+
+static void stop_on_ready(struct watch *w, int events, void *arg)
+{
+    struct story *s = arg;
+
+    (void)events;
+    tell(s, 'w');
+    watch_set(w, 0);
+    loop_stop(s->loop);
+}
+
+TEST(descriptors_have_their_turn_while_there_is_work_without_end)
+{
+    struct story s;
+    int p[2];
+
+    story_init(&s);
+    make_pair(p);
+    s.task = (struct task){.fn = work_on_and_on, .arg = &s};
+    s.watch = watch_new(s.loop, p[0], stop_on_ready, &s);
+    loop_defer_work(s.loop, &s.task);
+    watch_set(s.watch, LOOP_READ);
+    EXPECT_INT(send(p[1], "x", 1, 0), 1);
+    loop_run(s.loop);
+    EXPECT_STR(s.told, "w");
+    task_cancel(&s.task);
+    watch_close(s.watch);
+    io_close(&p[0]);
+    io_close(&p[1]);
+    loop_free(s.loop);
+}
+
+static void stop_after_work(void *arg)
+{
+    struct story *s = arg;
+
+    tell(s, 'h');
+    s->task = (struct task){.fn = stop_on_task, .arg = s};
+    loop_defer(s->loop, &s->task);
+}
+
+TEST(work_runs_without_an_event_and_its_tasks_in_the_same_turn)
+{
+    struct task work = {.fn = stop_after_work};
+    struct story s;
+
+    story_init(&s);
+    work.arg = &s;
+    loop_defer_work(s.loop, &work);
+    loop_run(s.loop);
+    EXPECT_STR(s.told, "hT");
+    loop_free(s.loop);
+}
+
 TEST(what_is_left_goes_with_the_loop)
 {
     struct story s;

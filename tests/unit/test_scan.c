@@ -103,7 +103,7 @@ TEST(scan_of_nothing_is_empty)
     EXPECT(scan_is_empty(s));
     EXPECT(!feed(s, "x", &m));
     EXPECT(!scan_at_end(s, false, &m));
-    EXPECT(scan_turn_bytes(s) > 0);
+    EXPECT(scan_piece_bytes(s) > 0);
     scan_free(s);
 }
 

@@ -9,7 +9,7 @@
 #include "engine/regex.h"
 #include "engine/textscan.h"
 
-#define SCAN_TURN_BYTES (256 * 1024) /* of plain texts: well under a millisecond */
+#define SCAN_PIECE_BYTES (64 * 1024) /* of one plain text or prompt */
 
 struct needle {
     size_t index;
@@ -22,7 +22,7 @@ struct needle {
 
 struct scan {
     struct needle needles[WAIT_CONDITIONS_MAX];
-    size_t count, regexes, prompts, turn_bytes;
+    size_t count, regexes, prompts, piece_bytes;
 };
 
 static int needle_init(struct needle *n, const struct wait_condition *c, uint64_t at, int before,
@@ -46,17 +46,15 @@ static int needle_init(struct needle *n, const struct wait_condition *c, uint64_
     return 0;
 }
 
-static void scan_set_turn(struct scan *s)
+static void scan_set_piece(struct scan *s)
 {
-    s->turn_bytes = SCAN_TURN_BYTES;
+    s->piece_bytes = SCAN_PIECE_BYTES;
     for (size_t i = 0; i < s->count; i++) {
-        size_t bytes;
+        const struct regex *re = s->needles[i].regex;
+        size_t bytes = (re != NULL ? regex_slice_bytes(re) : SCAN_PIECE_BYTES) / s->count;
 
-        if (s->needles[i].regex == NULL)
-            continue;
-        bytes = regex_slice_bytes(s->needles[i].regex) / s->regexes;
-        if (bytes < s->turn_bytes)
-            s->turn_bytes = bytes > 0 ? bytes : 1;
+        if (bytes < s->piece_bytes)
+            s->piece_bytes = bytes > 0 ? bytes : 1;
     }
 }
 
@@ -79,7 +77,7 @@ struct scan *scan_new(const struct wait_ask *ask, uint64_t at, int before, struc
             return NULL;
         }
     }
-    scan_set_turn(s);
+    scan_set_piece(s);
     return s;
 }
 
@@ -115,9 +113,23 @@ bool scan_asks_pauses(const struct scan *s)
     return s->regexes + s->prompts > 0;
 }
 
-size_t scan_turn_bytes(const struct scan *s)
+size_t scan_piece_bytes(const struct scan *s)
 {
-    return s->turn_bytes;
+    return s->piece_bytes;
+}
+
+void scan_skip(struct scan *s, uint64_t at)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const struct needle *n = &s->needles[i];
+
+        if (n->text != NULL)
+            textscan_restart(n->text, at);
+        else if (n->prompt != NULL)
+            promptscan_restart(n->prompt, at);
+        else
+            regex_run_restart(n->run, at);
+    }
 }
 
 static bool needle_feed(const struct needle *n, const void *bytes, size_t len,

@@ -25,7 +25,10 @@ void scan_free(struct scan *s);
 enum wait_kind scan_kind(const struct scan *s, size_t index); /* of a condition that matched */
 bool scan_is_empty(const struct scan *s);                     /* nothing to search for */
 bool scan_asks_pauses(const struct scan *s);                  /* a pause may be a match */
-size_t scan_turn_bytes(const struct scan *s);                 /* to be fed in one turn at most */
+/* To be fed at once at most: half a millisecond in the worst case for these conditions. */
+size_t scan_piece_bytes(const struct scan *s);
+/* What is fed next begins at `at`: the output in between is gone, and nothing matches across. */
+void scan_skip(struct scan *s, uint64_t at);
 
 bool scan_feed(struct scan *s, const void *bytes, size_t len, struct scan_match *out);
 /* Would something match if the output ended here? May be asked in any pause; `exited`: it is the

@@ -2,14 +2,15 @@
 /*
  * wait.c - the output and the clock of a wait (wait.h)
  *
- * The one who waits is an internal viewer that holds the process rather than
- * miss a byte. A search that is slow for its pattern is fed a bounded piece
- * per turn of the loop; meanwhile the viewer is not ready. Pauses are found by one
+ * The one who waits is an internal viewer, whose bytes come in small pieces and under the time that all
+ * heavy work shares (base/work.h). Whether the process waits for a slow search is the caller's right;
+ * if not, the search begins anew behind what it missed. Pauses are found by one
  * timer that is not restarted by output: when it fires, it looks how long ago
  * the last byte was and sleeps for the rest. Layer: dialects.
  */
 #include <stdlib.h>
 
+#include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/common/wait_own.h"
 #include "engine/engine.h"
@@ -24,8 +25,6 @@ void wait_cancel(struct wait *w)
     wait_facts_stop(w);
     viewer_detach(w->viewer);
     scan_free(w->scan);
-    buf_fini(&w->pending);
-    timer_close(w->turn);
     timer_close(w->timeout);
     timer_close(w->idle);
     process_unref(w->process);
@@ -37,15 +36,9 @@ static uint64_t wait_now(const struct wait *w)
     return loop_now_ms(engine_loop(process_engine(w->process)));
 }
 
-static uint64_t wait_searched(const struct wait *w)
-{
-    return viewer_offset(w->viewer) - w->pending.len;
-}
-
 bool wait_is_behind(const struct wait *w)
 {
-    return w->pending.len > 0 ||
-           viewer_offset(w->viewer) < journal_next(process_journal(w->process));
+    return viewer_offset(w->viewer) < journal_next(process_journal(w->process));
 }
 
 /* --- the end --------------------------------------------------------------------------- */
@@ -60,7 +53,8 @@ static void wait_finish(struct wait *w, size_t index, enum wait_kind kind,
         .match = m,
         .timed_out = timed_out,
         .from = w->from,
-        .end = m != NULL ? m->end : wait_searched(w),
+        .end = m != NULL ? m->end : viewer_offset(w->viewer),
+        .missed = w->missed,
     };
 
     w->fn(w->arg, &r);
@@ -84,24 +78,10 @@ static void wait_finish_none(struct wait *w, bool timed_out)
 
 /* --- output ----------------------------------------------------------------------- */
 
-/* Searches what this turn still allows. The number searched, or -1 when it has ended. */
-static ssize_t wait_search(struct wait *w, const char *bytes, size_t len)
-{
-    struct scan_match m;
-    size_t n = len < w->turn_left ? len : w->turn_left;
-
-    w->turn_left -= n;
-    if (!scan_is_empty(w->scan) && scan_feed(w->scan, bytes, n, &m)) {
-        wait_finish_match(w, &m);
-        return -1;
-    }
-    return (ssize_t)n;
-}
-
-/* Time was up while output that counts was still to be searched. */
+/* Time was up while output that counts was still to be searched; now it has been. */
 static bool wait_is_expired(struct wait *w)
 {
-    if (w->expires_at > wait_searched(w))
+    if (w->expires_at > viewer_offset(w->viewer))
         return false;
     wait_finish_none(w, true);
     return true;
@@ -112,53 +92,30 @@ static void wait_idle_arm(struct wait *w);
 static void wait_bytes(void *arg, const struct slice *s)
 {
     struct wait *w = arg;
-    ssize_t n;
+    struct scan_match m;
 
     w->last_ms = wait_now(w);
     w->pause_asked = false;
     wait_facts_output(w);
-    n = wait_search(w, s->bytes, s->len);
-    if (n < 0)
-        return;
-    buf_put(&w->pending, s->bytes + n, s->len - (size_t)n);
-    if (!wait_is_expired(w))
+    if (scan_feed(w->scan, s->bytes, s->len, &m))
+        wait_finish_match(w, &m);
+    else if (!wait_is_expired(w))
         wait_idle_arm(w);
 }
 
 static bool wait_ready(void *arg)
 {
-    struct wait *w = arg;
-
-    if (w->turn_left > 0 && w->pending.len == 0)
-        return true;
-    if (!timer_is_active(w->turn))
-        timer_start(w->turn, 0);
-    return false;
+    (void)arg;
+    return true;
 }
 
-/* A new turn: more may be searched. */
-static void wait_on_turn(struct timer *t, void *arg)
-{
-    struct wait *w = arg;
-    ssize_t n;
-
-    w->turn_left = scan_turn_bytes(w->scan);
-    n = wait_search(w, buf_data(&w->pending), w->pending.len);
-    if (n < 0)
-        return;
-    buf_drop(&w->pending, (size_t)n);
-    if (wait_is_expired(w))
-        return;
-    if (w->pending.len > 0)
-        timer_start(t, 0);
-    else
-        viewer_pump(w->viewer);
-}
-
-/* A viewer that holds the process misses nothing it was promised at its start. */
 static void wait_gap(void *arg, uint64_t from, uint64_t to)
 {
-    (void)arg, (void)from, (void)to;
+    struct wait *w = arg;
+
+    w->missed += to - from;
+    scan_skip(w->scan, to);
+    wait_is_expired(w);
 }
 
 static void wait_exited(void *arg, const struct exit_record *x)
@@ -228,13 +185,18 @@ static void wait_on_idle(struct timer *t, void *arg)
     wait_idle_arm(w);
 }
 
+/* What was there when time was up still counts, if it can be searched in a moment. */
 static void wait_on_timeout(struct timer *t, void *arg)
 {
     struct wait *w = arg;
 
-    (void)t;
+    if (w->expires_at != UINT64_MAX) {
+        wait_finish_none(w, true);
+        return;
+    }
     w->expires_at = journal_next(process_journal(w->process));
-    wait_is_expired(w);
+    if (!wait_is_expired(w))
+        timer_start(t, WAIT_OVERTIME_MS);
 }
 
 /* --- the start ------------------------------------------------------------------------- */
@@ -277,7 +239,6 @@ static void wait_start_timers(struct wait *w, const struct wait_ask *ask, struct
 {
     w->last_ms = loop_now_ms(loop);
     w->expires_at = UINT64_MAX;
-    w->turn = timer_new(loop, wait_on_turn, w);
     if (w->quiet_ms > 0 || scan_asks_pauses(w->scan))
         w->idle = timer_new(loop, wait_on_idle, w);
     wait_idle_arm(w);
@@ -287,10 +248,14 @@ static void wait_start_timers(struct wait *w, const struct wait_ask *ask, struct
     }
 }
 
-static int wait_attach(struct wait *w, struct hf_error *err)
+static int wait_attach(struct wait *w, bool holds, struct hf_error *err)
 {
-    const struct viewer_options o = viewer_own(w->from);
+    struct viewer_options o = viewer_own(w->from);
 
+    o.never_holds = !holds;
+    o.heavy = !scan_is_empty(w->scan);
+    if (o.heavy)
+        o.slice_bytes = scan_piece_bytes(w->scan);
     return viewer_attach(w->process, &o, &wait_ops, w, &w->viewer, err);
 }
 
@@ -315,9 +280,8 @@ int wait_start(struct process *p, const struct wait_ask *ask, wait_fn *fn, void 
     w->arg = arg;
     w->scan = scan;
     w->from = from;
-    w->turn_left = scan_turn_bytes(scan);
     wait_note_conditions(w, ask);
-    if (wait_attach(w, err) < 0) {
+    if (wait_attach(w, ask->holds, err) < 0) {
         wait_cancel(w);
         return -1;
     }

@@ -3,7 +3,9 @@
  * wait.h - the first of several things a process may do
  *
  * Text, matches and prompts in its output, silence, its end, a port, a terminal that is read or does not
- * echo. Nothing is missed between two waits: the second begins where the first ended. Layer: dialects.
+ * echo. Nothing is missed between two waits: the second begins where the first ended. Within one, output is
+ * missed if the process overtakes the search by a whole ring; it waits for the search only where the
+ * caller may hold it (wait_ask.holds). Layer: dialects.
  */
 #ifndef HF_DIALECTS_COMMON_WAIT_H
 #define HF_DIALECTS_COMMON_WAIT_H
@@ -22,6 +24,7 @@ struct wait_result {
     const struct scan_match *match; /* NULL: it has no place in the output */
     bool timed_out;                 /* none was met in time; else the process has exited */
     uint64_t from, end;             /* searched; `end` is the `from` for going on */
+    uint64_t missed;                /* bytes in between that were gone before they were searched */
 };
 typedef void wait_fn(void *arg, const struct wait_result *r);
 

@@ -35,6 +35,7 @@ struct wait_ask {
     size_t count;
     int64_t from;       /* -1: from the oldest byte held */
     int64_t timeout_ms; /* -1: none */
+    bool holds;         /* the process waits for the search rather than outrun it */
 };
 
 /* One more condition by its name, as in {"text":"ready"}. */

@@ -8,7 +8,6 @@
 #ifndef HF_DIALECTS_COMMON_WAIT_OWN_H
 #define HF_DIALECTS_COMMON_WAIT_OWN_H
 
-#include "base/buf.h"
 #include "dialects/common/wait.h"
 #include "engine/attention.h"
 #include "engine/ports.h"
@@ -20,10 +19,9 @@ struct wait {
     struct process *process; /* referenced */
     struct viewer *viewer;
     struct scan *scan;
-    struct buf pending; /* got from the viewer, not yet searched */
-    size_t turn_left;   /* bytes that may still be searched in this turn */
-    struct timer *turn, *timeout, *idle;
+    struct timer *timeout, *idle;
     uint64_t from, last_ms; /* last_ms: of the last byte, or the start */
+    uint64_t missed;        /* bytes that were gone before they were searched */
     uint64_t expires_at;    /* time is up, but output up to here counts still; UINT64_MAX: not */
     int64_t quiet_ms;       /* shortest wished silence; 0: none */
     bool pause_asked;

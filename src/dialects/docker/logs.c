@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "dialects/common/tail.h"
 #include "dialects/docker/box.h"
 #include "dialects/docker/log_form.h"
 #include "engine/viewer.h"
@@ -19,6 +20,7 @@ struct logs_ask {
     bool out, err, follow, timestamps;
     int64_t since_ms, until_ms; /* 0: none */
     int64_t tail;               /* lines; -1: all */
+    uint64_t from;              /* where that begins */
 };
 
 struct logs {
@@ -151,13 +153,14 @@ static void logs_on_timer(struct timer *t, void *arg)
 
 /* --- the beginning ------------------------------------------------------------------------ */
 
-static uint64_t logs_start(const struct logs_ask *ask, struct process *p)
+/* False: that takes long, and the request comes again. */
+static bool logs_find_start(struct http_request *rq, struct process *p, struct logs_ask *ask)
 {
-    const struct journal *j = process_journal(p);
+    uint64_t next;
 
-    if (ask->tail < 0)
-        return journal_first(j);
-    return ask->tail == 0 ? journal_next(j) : journal_tail_lines(j, (uint64_t)ask->tail);
+    ask->from = journal_first(process_journal(p));
+    return ask->tail < 0 ||
+           tail_find(rq, p, TAIL_LINES, (uint64_t)ask->tail, -1, &ask->from, &next);
 }
 
 /* The viewer sends nothing before it has returned, so the stream may come after it. */
@@ -165,7 +168,7 @@ static int logs_attach(struct logs *l, struct http_request *rq, struct hf_error 
 {
     const struct viewer_options o = {
         .since = SINCE_OFFSET,
-        .offset = logs_start(&l->ask, l->process),
+        .offset = l->ask.from,
         .read_only = true,
         .verbatim = true,
         .role = (enum viewer_role)http_role(rq),
@@ -268,10 +271,10 @@ void docker_logs(struct http_request *rq)
     if (!docker_box(rq, &b))
         return;
     if (ask_logs(rq, &ask)) {
-        if (b.kind == BOX_PROCESS)
-            logs_begin(rq, &b, &ask);
-        else
+        if (b.kind != BOX_PROCESS)
             logs_none(rq);
+        else if (logs_find_start(rq, b.process, &ask))
+            logs_begin(rq, &b, &ask);
     }
     box_fini(&b);
 }

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "dialects/common/tail.h"
 #include "dialects/kubernetes/container.h"
 #include "dialects/kubernetes/kube.h"
 #include "dialects/kubernetes/log_ask.h"
@@ -62,15 +63,28 @@ static bool ask_since(struct http_request *rq, int64_t *wall_ms)
     return false;
 }
 
-/* The first byte that was written then or later. */
+/*
+ * The first byte that was written then or later. Marks are in the order of their times, but for a clock
+ * that was set back; halving finds a place that is right unless that happened within what is held.
+ */
 static uint64_t offset_since(const struct journal *j, int64_t wall_ms)
 {
+    uint64_t low = 0, high = 0;
     struct journal_mark m;
 
-    for (uint64_t n = 0; journal_mark_from(j, n, &m); n = m.number + 1)
-        if (m.time_ms >= wall_ms)
-            return m.at;
-    return journal_next(j);
+    if (journal_mark_from(j, 0, &m))
+        low = m.number;
+    if (journal_mark_at(j, journal_next(j), &m))
+        high = m.number + 1;
+    while (low < high) {
+        uint64_t mid = low + (high - low) / 2;
+
+        if (journal_mark_from(j, mid, &m) && m.time_ms >= wall_ms)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return journal_mark_from(j, low, &m) ? m.at : journal_next(j);
 }
 
 struct log_numbers {
@@ -84,18 +98,22 @@ static bool ask_numbers(struct http_request *rq, struct log_numbers *n)
            ask_since(rq, &n->since_ms);
 }
 
-static void set_range(struct http_request *rq, struct log_ask *a, const struct log_numbers *n)
+/* False: finding the last lines takes long, and the request comes again. */
+static bool set_range(struct http_request *rq, struct log_ask *a, const struct log_numbers *n)
 {
     const struct journal *j = process_journal(a->process);
+    uint64_t tail = 0, since, next = journal_next(j);
 
+    if (n->tail >= 0 && !tail_find(rq, a->process, TAIL_LINES, (uint64_t)n->tail, -1, &tail, &next))
+        return false;
+    since = n->since_ms > 0 ? offset_since(j, n->since_ms) : 0;
     a->from = journal_first(j);
-    if (n->since_ms > 0 && offset_since(j, n->since_ms) > a->from)
-        a->from = offset_since(j, n->since_ms);
-    if (n->tail >= 0 && journal_tail_lines(j, (uint64_t)n->tail) > a->from)
-        a->from = journal_tail_lines(j, (uint64_t)n->tail);
+    a->from = since > a->from ? since : a->from;
+    a->from = tail > a->from ? tail : a->from;
     a->limit = n->limit > 0 ? (uint64_t)n->limit : UINT64_MAX;
-    a->until = kube_flag(rq, "follow") ? UINT64_MAX : journal_next(j);
+    a->until = kube_flag(rq, "follow") ? UINT64_MAX : next;
     a->timestamps = kube_flag(rq, "timestamps");
+    return true;
 }
 
 static bool ask_process(struct http_request *rq, struct log_ask *a)
@@ -252,7 +270,8 @@ void kube_log(struct http_request *rq)
 
     if (!kube_is_pod(rq) || !ask_numbers(rq, &numbers) || !ask_process(rq, &ask))
         return;
-    set_range(rq, &ask, &numbers);
+    if (!set_range(rq, &ask, &numbers))
+        return;
     if (ask.from >= ask.until || http_method(rq) == HTTP_HEAD_M)
         http_reply(rq, 200, LOG_TYPE, "", 0);
     else

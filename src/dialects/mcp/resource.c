@@ -196,38 +196,42 @@ static struct process *ask_uri(struct call *c, const json_t *params, const char 
     return p;
 }
 
-void resources_read(struct call *c, const json_t *params)
+/* Of its output if there is no screen. */
+static void send_contents(struct call *c, struct process *p, const struct mcp_screen *screen,
+                          const char *uri)
 {
-    const char *uri;
-    enum resource_kind kind = RESOURCE_OUTPUT;
-    struct process *p = ask_uri(c, params, &uri, &kind);
-    struct mcp_screen screen = {0};
-    struct process_view v;
-    struct hf_error err = {0};
     struct json_out o;
+    struct process_view v;
 
-    if (p == NULL)
-        return;
-    if (kind == RESOURCE_SCREEN && mcp_screen_text(p, &screen, &err) < 0) {
-        mcp_screen_fini(&screen);
-        fail_uri(c, &err);
-        return;
-    }
     process_view(p, &v);
     o = call_open(c);
     json_key(&o, "contents");
     json_open(&o, '[');
     json_open(&o, '{');
     json_kstr(&o, "uri", uri);
-    if (kind == RESOURCE_SCREEN)
-        write_contents(&o, buf_data(&screen.text), screen.text.len);
+    if (screen != NULL)
+        write_contents(&o, buf_data(&screen->text), screen->text.len);
     else
         write_output(&o, p, &v);
     json_shut(&o, '}');
     json_shut(&o, ']');
     server_write_cache(c, &o, 0);
-    mcp_screen_fini(&screen);
     call_send(c, &o);
+}
+
+void resources_read(struct call *c, const json_t *params)
+{
+    const char *uri;
+    enum resource_kind kind = RESOURCE_OUTPUT;
+    struct process *p = ask_uri(c, params, &uri, &kind);
+    struct hf_error err = {0};
+
+    if (p == NULL)
+        return;
+    if (kind != RESOURCE_SCREEN)
+        send_contents(c, p, NULL, uri);
+    else if (mcp_screen_get(c, p, uri, send_contents, &err) < 0)
+        fail_uri(c, &err);
 }
 
 void resources_subscribe(struct call *c, const json_t *params)

@@ -4,6 +4,9 @@
  */
 #include "dialects/mcp/screen.h"
 
+#include <stdlib.h>
+
+#include "base/mem.h"
 #include "engine/screen.h"
 
 bool mcp_has_screens(void)
@@ -11,27 +14,95 @@ bool mcp_has_screens(void)
     return true;
 }
 
-int mcp_screen_text(struct process *p, struct mcp_screen *s, struct hf_error *err)
+static void deliver(struct call *c, struct process *p, const struct term *t, mcp_screen_fn *fn,
+                    const char *uri)
 {
-    const struct term *t = process_screen_at_once(p);
+    struct mcp_screen s = {0};
     struct screen_view v;
 
-    if (t == NULL)
-        return hf_fail(err, HF_E_not_a_terminal, "this process has no terminal; use read_output");
     screen_view(p, t, &v);
-    screen_text(t, 0, &s->text);
-    buf_puts(&s->title, v.title);
-    s->rows = v.rows;
-    s->cols = v.cols;
-    s->cursor_row = v.y;
-    s->cursor_col = v.x;
-    s->alternate = v.alternate;
-    s->offset = v.offset;
+    screen_text(t, 0, &s.text);
+    buf_puts(&s.title, v.title);
+    s.rows = v.rows;
+    s.cols = v.cols;
+    s.cursor_row = v.y;
+    s.cursor_col = v.x;
+    s.alternate = v.alternate;
+    s.offset = v.offset;
+    fn(c, p, &s, uri);
+    buf_fini(&s.text);
+    buf_fini(&s.title);
+}
+
+/* --- one that takes more than a turn ---------------------------------------------------- */
+
+struct screen_job {
+    struct job job;
+    struct screen_waiter waiter;
+    struct process *process; /* referenced */
+    mcp_screen_fn *fn;
+    char *uri;
+};
+
+static void screen_job_free(struct screen_job *x)
+{
+    screen_waiter_cancel(&x->waiter);
+    process_unref(x->process);
+    job_fini(&x->job);
+    free(x->uri);
+    free(x);
+}
+
+static void screen_job_end(struct job *j, enum call_end why)
+{
+    (void)why;
+    screen_job_free(list_entry(j, struct screen_job, job));
+}
+
+static const struct job_kind screen_job_kind = {.end = screen_job_end};
+
+static void screen_job_done(void *arg, struct process *p)
+{
+    struct screen_job *x = arg;
+    struct call *c = x->job.call;
+    mcp_screen_fn *fn = x->fn;
+    char *uri = x->uri;
+
+    x->uri = NULL;
+    screen_job_free(x); /* before the answer, which ends the call */
+    deliver(c, p, screen_as_it_is(p), fn, uri);
+    free(uri);
+}
+
+static int screen_job_begin(struct call *c, struct process *p, const char *uri, mcp_screen_fn *fn,
+                            struct hf_error *err)
+{
+    struct screen_job *x = hf_xalloc(sizeof *x);
+
+    if (job_begin(&x->job, c, &screen_job_kind, err) < 0) {
+        free(x);
+        return -1;
+    }
+    x->process = process_ref(p);
+    x->fn = fn;
+    x->uri = hf_xstrdup(uri);
+    x->waiter.fn = screen_job_done;
+    x->waiter.arg = x;
+    screen_wait(p, &x->waiter);
     return 0;
 }
 
-void mcp_screen_fini(struct mcp_screen *s)
+int mcp_screen_get(struct call *c, struct process *p, const char *uri, mcp_screen_fn *fn,
+                   struct hf_error *err)
 {
-    buf_fini(&s->text);
-    buf_fini(&s->title);
+    const struct term *t = process_screen(p);
+    struct process_view v;
+
+    process_view(p, &v);
+    if (!v.pty)
+        return hf_fail(err, HF_E_not_a_terminal, "this process has no terminal; use read_output");
+    if (t == NULL)
+        return screen_job_begin(c, p, uri, fn, err);
+    deliver(c, p, t, fn, uri);
+    return 0;
 }

@@ -6,6 +6,7 @@
 #define HF_DIALECTS_MCP_SCREEN_H
 
 #include "base/buf.h"
+#include "dialects/mcp/call.h"
 #include "engine/process.h"
 
 struct mcp_screen {
@@ -17,9 +18,13 @@ struct mcp_screen {
 };
 
 bool mcp_has_screens(void);
-/* What a person would see. 0; or an error: not_a_terminal. Call
- * mcp_screen_fini() either way; *s starts as {0}. */
-int mcp_screen_text(struct process *p, struct mcp_screen *s, struct hf_error *err);
-void mcp_screen_fini(struct mcp_screen *s);
+/*
+ * `fn` gets what a person would see, now or in a later turn: building it may take long. It answers the
+ * call. `uri` is passed on. 0; or an error, and fn is not called: not_a_terminal, too_many_waits.
+ */
+typedef void mcp_screen_fn(struct call *c, struct process *p, const struct mcp_screen *s,
+                           const char *uri);
+int mcp_screen_get(struct call *c, struct process *p, const char *uri, mcp_screen_fn *fn,
+                   struct hf_error *err);
 
 #endif

@@ -9,12 +9,13 @@ struct ask {
     const char *process_id;
 };
 
-static void answer(struct call *c, struct process *p, struct mcp_screen *s)
+static void answer(struct call *c, struct process *p, const struct mcp_screen *s, const char *uri)
 {
     struct json_out o = tool_open(c);
     struct buf *text = &call_mcp(c)->text;
     struct process_view v;
 
+    (void)uri;
     process_view(p, &v);
     json_kstr(&o, "process_id", v.id);
     json_key(&o, "text");
@@ -37,14 +38,11 @@ void tool_read_screen(struct call *c, const json_t *arguments)
     static const struct json_field fields[] = {
         JSON_FIELD(STR, struct ask, process_id, .min = 1, .required = true)};
     struct ask a = {0};
-    struct mcp_screen s = {0};
     struct hf_error err = {0};
     struct process *p;
 
     if (json_decode(arguments, fields, 1, &a, &err) < 0 ||
-        (p = tool_process(c, a.process_id, &err)) == NULL || mcp_screen_text(p, &s, &err) < 0)
+        (p = tool_process(c, a.process_id, &err)) == NULL ||
+        mcp_screen_get(c, p, NULL, answer, &err) < 0)
         tool_fail(c, &err);
-    else
-        answer(c, p, &s);
-    mcp_screen_fini(&s);
 }

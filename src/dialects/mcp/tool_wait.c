@@ -89,6 +89,7 @@ static void waiting_done(void *arg, const struct wait_result *r)
     json_kbool(&o, "timed_out", r->timed_out);
     json_ku64(&o, "from", r->from);
     json_ku64(&o, "next", r->end);
+    json_ku64(&o, "missed_bytes", r->missed);
     write_between(w, r, &o, text);
     tool_put_state(text, &v);
     buf_printf(text, r->timed_out ? "\n[timed out]" : "\n[matched: %s]",
@@ -106,9 +107,9 @@ static int take(struct wait_ask *out, const char *name, const json_t *value, str
     return value == NULL || json_is_false(value) ? 0 : wait_ask_add(out, name, value, err);
 }
 
-static int take_all(const struct ask *a, struct wait_ask *out, struct hf_error *err)
+static int take_all(const struct ask *a, bool holds, struct wait_ask *out, struct hf_error *err)
 {
-    *out = (struct wait_ask){.from = a->from, .timeout_ms = a->timeout_ms};
+    *out = (struct wait_ask){.from = a->from, .timeout_ms = a->timeout_ms, .holds = holds};
     if (take(out, "text", a->text, err) < 0 || take(out, "regex", a->regex, err) < 0 ||
         take(out, "quiet_ms", a->quiet_ms, err) < 0 || take(out, "exit", a->exit, err) < 0 ||
         take(out, "prompt", a->prompt, err) < 0 || take(out, "port", a->port, err) < 0 ||
@@ -128,7 +129,7 @@ static int waiting_begin(struct call *c, struct process *p, const struct ask *a,
     struct wait_ask until;
     struct waiting *w;
 
-    if (take_all(a, &until, err) < 0)
+    if (take_all(a, c->exchange->role == ROLE_OWN, &until, err) < 0)
         return -1;
     w = hf_xalloc(sizeof *w);
     if (job_begin(&w->job, c, &waiting_kind, err) < 0) {

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "dialects/common/tail.h"
 #include "dialects/native/ask.h"
 #include "dialects/native/handlers.h"
-#include "dialects/native/tail.h"
 #include "transport/sse.h"
 
 enum shape { SHAPE_RAW, SHAPE_JSON, SHAPE_FOLLOW, SHAPE_SSE };
@@ -118,23 +118,28 @@ static int output_ask(const struct http_request *rq, struct output_ask *a, struc
     return a->shape == SHAPE_SSE ? ask_last_id(rq, a, err) : 0;
 }
 
-/* Where the wish begins, whether or not that is still held. */
-static uint64_t wished_start(const struct output_ask *a, const struct journal *j, int only_stream)
+/* Where the wish begins, whether or not that is still held, and where the output ends. False: that takes
+ * long, and the request comes again. */
+static bool wished_start(struct http_request *rq, const struct output_ask *a, struct process *p,
+                         int only_stream, uint64_t *from, uint64_t *next)
 {
-    uint64_t next = journal_next(j);
+    const struct journal *j = process_journal(p);
 
     if (a->tail_lines >= 0)
-        return tail_lines(j, (uint64_t)a->tail_lines, only_stream);
+        return tail_find(rq, p, TAIL_LINES, (uint64_t)a->tail_lines, only_stream, from, next);
     if (a->tail_bytes >= 0)
-        return tail_bytes(j, (uint64_t)a->tail_bytes, only_stream);
+        return tail_find(rq, p, TAIL_BYTES, (uint64_t)a->tail_bytes, only_stream, from, next);
+    *next = journal_next(j);
     switch (a->since.kind) {
-    case SINCE_NOW: return next;
-    case SINCE_LAST: return tail_bytes(j, a->since.n, only_stream);
+    case SINCE_NOW: *from = *next; break;
+    case SINCE_LAST: return tail_find(rq, p, TAIL_BYTES, a->since.n, only_stream, from, next);
     case SINCE_DEFAULT:
     case SINCE_SCREEN: /* a range of bytes has no snapshot in front of it, so everything */
-        return journal_first(j);
-    default: return a->since.n;
+        *from = journal_first(j);
+        break;
+    default: *from = a->since.n;
     }
+    return true;
 }
 
 /* A terminal has one stream, and that is its output; it has no errors of its own. */
@@ -145,16 +150,11 @@ static int stream_filter(int asked, bool pty)
     return asked == 0 ? STREAM_STDOUT : STREAM_STDERR;
 }
 
-static int output_resolve(const struct output_ask *a, struct process *p, struct output_range *r,
-                          struct hf_error *err)
+/* r->from is where the wish begins. */
+static int output_resolve(const struct output_ask *a, uint64_t first, uint64_t next,
+                          struct output_range *r, struct hf_error *err)
 {
-    struct journal *j = process_journal(p);
-    uint64_t first = journal_first(j), next = journal_next(j);
-    struct process_view v;
-
-    process_view(p, &v);
-    r->only_stream = stream_filter(a->stream, v.pty);
-    r->gap_from = r->from = wished_start(a, j, r->only_stream);
+    r->gap_from = r->from;
     if (r->from > next)
         return hf_fail_field(err, HF_E_range_not_satisfiable, "since",
                              "offset %llu is beyond the output, which ends at %llu",
@@ -193,11 +193,21 @@ void output_handle(struct http_request *rq)
     struct process *p = ask_process(rq);
     struct output_ask ask;
     struct output_range r;
+    struct process_view v;
     struct hf_error err;
+    uint64_t next;
 
     if (p == NULL)
         return;
-    if (output_ask(rq, &ask, &err) < 0 || output_resolve(&ask, p, &r, &err) < 0)
+    if (output_ask(rq, &ask, &err) < 0) {
+        http_reply_error(rq, &err);
+        return;
+    }
+    process_view(p, &v);
+    r.only_stream = stream_filter(ask.stream, v.pty);
+    if (!wished_start(rq, &ask, p, r.only_stream, &r.from, &next))
+        return;
+    if (output_resolve(&ask, journal_first(process_journal(p)), next, &r, &err) < 0)
         http_reply_error(rq, &err);
     else
         shapes[ask.shape](rq, p, &r);

@@ -3,7 +3,7 @@
  * output_raw.c - a range of output as plain bytes
  *
  * A small range is one answer. A large one is sent slice by slice out of the
- * ring as the socket takes it, so nothing is copied; if the process overtakes
+ * ring as the socket takes it and the loop has time for it, so nothing is copied; if the process overtakes
  * the reader, the connection is cut (plain bytes cannot tell a gap) and the
  * client goes on at Holdfast-Offset plus what it got. Layer: dialects.
  */
@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "dialects/native/context.h"
 #include "dialects/native/output.h"
+#include "engine/engine.h"
 
 #define RAW_TYPE "application/octet-stream"
 #define RAW_SMALL_BYTES (256 * 1024)
@@ -22,10 +23,12 @@ struct raw_range {
     struct http_stream *stream;
     struct process *process; /* referenced */
     struct output_range r;   /* r.from is the next byte */
+    struct task work;        /* goes on when there is time again */
 };
 
 static void raw_free(struct raw_range *x)
 {
+    task_cancel(&x->work);
     op_fini(&x->op);
     process_unref(x->process);
     free(x);
@@ -67,10 +70,15 @@ static void raw_pump(void *arg)
 {
     struct raw_range *x = arg;
     struct journal *j = process_journal(x->process);
+    struct loop *loop = engine_loop(process_engine(x->process));
 
     while (x->r.from < x->r.to && http_stream_ready(x->stream)) {
         if (x->r.from < journal_first(j)) {
             raw_abort(x);
+            return;
+        }
+        if (!loop_has_time(loop)) {
+            loop_defer_work(loop, &x->work);
             return;
         }
         raw_step(x, j);
@@ -86,12 +94,16 @@ static const struct http_stream_ops raw_ops = {.on_drain = raw_pump, .on_gone = 
 static void reply_stream(struct http_request *rq, struct process *p, const struct output_range *r)
 {
     struct raw_range *x = hf_xalloc(sizeof *x);
+    bool head =
+        http_method(rq) == HTTP_HEAD_M; /* nothing is streamed, and the stream ends itself */
 
     op_init(&x->op, native_of(rq), &raw_kind);
     x->process = process_ref(p);
     x->r = *r;
+    x->work = (struct task){.fn = raw_pump, .arg = x};
     x->stream = http_stream_start(rq, 200, RAW_TYPE, &raw_ops, x);
-    raw_pump(x);
+    if (!head)
+        raw_pump(x);
 }
 
 static void reply_filtered(struct http_request *rq, const struct journal *j,
@@ -118,7 +130,9 @@ void output_raw(struct http_request *rq, struct process *p, const struct output_
     output_add_headers(rq, r);
     snprintf(text, sizeof text, "%llu", (unsigned long long)r->to);
     http_add_header(rq, "Holdfast-Next", text);
-    if (r->to - r->from > RAW_SMALL_BYTES && http_method(rq) != HTTP_HEAD_M)
+    /* How long a large one of one stream is, only a walk through all of it would tell. */
+    if (r->to - r->from > RAW_SMALL_BYTES &&
+        (http_method(rq) != HTTP_HEAD_M || r->only_stream >= 0))
         reply_stream(rq, p, r);
     else if (r->only_stream >= 0)
         reply_filtered(rq, j, r);

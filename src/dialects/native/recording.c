@@ -3,7 +3,7 @@
  * recording.c - GET /v1/processes/{id}/recording: a range of output as asciicast v2
  *
  * The journal's marks have the times and sizes. A range is written slice by slice as
- * the socket takes it; with `follow` it is a viewer, and goes on to the exit.
+ * the socket takes it and the loop has time for it; with `follow` it is a viewer, and goes on to the exit.
  * Output that went meanwhile is told by a marker. Layer: dialects.
  */
 #include <stdio.h>
@@ -13,10 +13,11 @@
 #include "dialects/native/ask.h"
 #include "dialects/native/context.h"
 #include "dialects/native/handlers.h"
+#include "engine/engine.h"
 #include "engine/viewer.h"
 
 #define CAST_TYPE "application/x-asciicast"
-#define CAST_SLICE_BYTES (64 * 1024) /* escapes make up to six times that */
+#define CAST_SLICE_BYTES (16 * 1024) /* half a millisecond; escapes make up to six times that */
 #define PIPE_ROWS 24                 /* what a recording without a terminal is played in */
 #define PIPE_COLS 80
 
@@ -28,6 +29,7 @@ struct recording {
     struct asciicast cast;
     uint64_t at, to;         /* without follow: what is still to be written */
     struct journal_mark now; /* holds at the next byte */
+    struct task work;        /* goes on with a range when there is time again */
 };
 
 struct recording_ask {
@@ -48,6 +50,17 @@ static void sync_marks(struct recording *x, uint64_t at)
         x->now = m;
         asciicast_resize(&x->cast, m.time_ms, m.rows, m.cols);
     }
+}
+
+/* Behind a gap only the last of them counts, and there may be a great many. */
+static void skip_marks(struct recording *x, uint64_t at)
+{
+    struct journal_mark m;
+
+    if (!journal_mark_at(process_journal(x->process), at, &m) || m.number + 1 <= x->now.number + 1)
+        return;
+    x->now = m;
+    asciicast_resize(&x->cast, m.time_ms, m.rows, m.cols);
 }
 
 static void feed(struct recording *x, const struct slice *s)
@@ -87,6 +100,7 @@ static void lines_send(struct recording *x)
 static void recording_free(struct recording *x)
 {
     viewer_detach(x->viewer);
+    task_cancel(&x->work);
     op_fini(&x->op);
     process_unref(x->process);
     free(x);
@@ -139,6 +153,7 @@ static void range_step(struct recording *x, const struct journal *j)
 
         asciicast_gap(&x->cast, x->at, to);
         x->at = to;
+        skip_marks(x, to);
     }
     left = x->to - x->at;
     s = journal_slice(j, x->at, left < CAST_SLICE_BYTES ? left : CAST_SLICE_BYTES);
@@ -153,9 +168,15 @@ static void range_pump(void *arg)
 {
     struct recording *x = arg;
     const struct journal *j = process_journal(x->process);
+    struct loop *loop = engine_loop(process_engine(x->process));
 
-    while (x->at < x->to && http_stream_ready(x->stream))
+    while (x->at < x->to && http_stream_ready(x->stream)) {
+        if (!loop_has_time(loop)) {
+            loop_defer_work(loop, &x->work);
+            return;
+        }
         range_step(x, j);
+    }
     if (x->at == x->to)
         recording_end(x);
 }
@@ -187,6 +208,7 @@ static void follow_gap(void *arg, uint64_t from, uint64_t to)
 
     lines_begin(x);
     asciicast_gap(&x->cast, from, to);
+    skip_marks(x, to);
     lines_send(x);
 }
 
@@ -235,6 +257,8 @@ static int follow_attach(struct recording *x, const char *peer, uint64_t from, s
         .read_only = true,
         .name = peer,
         .only_stream = -1,
+        .slice_bytes = CAST_SLICE_BYTES,
+        .heavy = true,
     };
 
     return viewer_attach(x->process, &o, &viewer_ops, x, &x->viewer, err);
@@ -356,6 +380,7 @@ static void recording_start(struct http_request *rq, struct process *p,
     x->process = process_ref(p);
     x->at = a->from;
     x->to = a->to;
+    x->work = (struct task){.fn = range_pump, .arg = x};
     cast_init(x, a->from);
     if (a->follow && follow_attach(x, http_peer(rq), a->from, &err) < 0) {
         recording_free(x);

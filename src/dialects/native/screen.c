@@ -94,13 +94,8 @@ static void reply(struct http_request *rq, struct process *p, const struct term 
 static void ask_on_screen(void *arg, struct process *p)
 {
     struct screen_ask *a = arg;
-    const struct term *t = process_screen(p);
 
-    if (t == NULL) { /* more came meanwhile than fits in a turn */
-        screen_wait(p, &a->waiter);
-        return;
-    }
-    reply(a->rq, p, t, a->format, a->lines);
+    reply(a->rq, p, screen_as_it_is(p), a->format, a->lines);
     ask_free(a);
 }
 

@@ -75,6 +75,7 @@ static void write_between(const struct wait_result *r, struct json_out *o)
     write_data(o, journal_bytes(j, start), (size_t)(end - start));
     json_shut(o, '}');
     json_ku64(o, "omitted_bytes", start - r->from);
+    json_ku64(o, "missed_bytes", r->missed);
 }
 
 static void write_range(struct json_out *o, const struct scan_match *m)
@@ -155,6 +156,13 @@ static int waiting_begin(struct http_request *rq, struct process *p, const struc
     return 0;
 }
 
+/* Who only watches, or came by a link, does not slow the process down. */
+static const struct wait_ask *ask_with_rights(struct wait_ask *ask, const struct http_request *rq)
+{
+    ask->holds = http_role(rq) == ROLE_OWN && http_grant(rq) == NULL;
+    return ask;
+}
+
 void wait_handle(struct http_request *rq)
 {
     struct process *p = ask_process(rq);
@@ -166,6 +174,6 @@ void wait_handle(struct http_request *rq)
         return;
     body = ask_json(rq, &err);
     if (body == NULL || wait_ask_decode(body, &ask, &err) < 0 ||
-        waiting_begin(rq, p, &ask, &err) < 0)
+        waiting_begin(rq, p, ask_with_rights(&ask, rq), &err) < 0)
         http_reply_error(rq, &err);
 }
