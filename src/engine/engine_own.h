@@ -192,7 +192,10 @@ struct viewer {
     uint64_t end; /* it came after the exit: what there was then; else 0 */
     uint64_t acked;
     uint64_t moved_ms; /* the loop's clock, when it last took something */
-    char *client, *name;
+    char *client;      /* its key (client.h); NULL: none */
+    char *client_id;   /* as it was given */
+    char *name;
+    bool owner; /* came with the role `own`, whatever it asked for here */
     uint16_t rows, cols;
     uint64_t sized; /* turn of its last change */
     int8_t only_stream;
@@ -280,6 +283,10 @@ void input_wake(struct process *p);
 void input_recover(struct process *p);
 
 /* viewer.c */
+#define VIEWER_LABEL_BYTES 130
+/* How a client is called towards this viewer; reader NULL: towards everybody. */
+const char *viewer_client_for(const struct process *p, const char *key, const struct viewer *reader,
+                              char label[VIEWER_LABEL_BYTES]);
 void viewers_pump(struct process *p);
 void viewers_notice(struct process *p, const struct viewer_notice *n);
 void viewers_drop(struct process *p); /* the process is deleted */

@@ -52,10 +52,10 @@ int meta_store(struct process *p, struct hf_error *err)
     int rc = 0;
 
     meta_write(p, &text);
-    if (text.len > RECORD_META_BYTES) {
+    if (text.len > RECORD_META_MAX) {
         rc = hf_fail(err, HF_E_body_too_large,
                      "command, arguments and metadata are larger than %d bytes together",
-                     RECORD_META_BYTES);
+                     RECORD_META_MAX);
     } else {
         memcpy(p->rec.meta[which - 1], buf_data(&text), text.len);
         h->meta_len[which - 1] = (uint32_t)text.len;

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "engine/client.h"
 #include "engine/engine_own.h"
 
 /* Where snapshots are not wanted: enough for a screen and some history. */
@@ -20,6 +21,7 @@ static void viewer_free(struct viewer *v)
     viewer_screen_free(v);
     timer_close(v->open_char);
     free(v->client);
+    free(v->client_id);
     free(v->name);
     free(v);
     process_unref(p);
@@ -197,6 +199,18 @@ void viewer_ack(struct viewer *v, uint64_t offset)
     viewer_pump(v);
 }
 
+static void notice_send(struct viewer *v, const struct viewer_notice *n)
+{
+    char label[VIEWER_LABEL_BYTES];
+    struct viewer_notice mine = *n;
+
+    if (n->from != NULL && n->from->client != NULL)
+        mine.by = viewer_client_for(v->process, n->from->client, v, label);
+    else if (n->from != NULL)
+        mine.by = n->from->name;
+    v->ops->notice(v->arg, &mine);
+}
+
 void viewers_notice(struct process *p, const struct viewer_notice *n)
 {
     struct list *it, *tmp;
@@ -204,7 +218,7 @@ void viewers_notice(struct process *p, const struct viewer_notice *n)
     list_for_each (it, tmp, &p->viewers) {
         struct viewer *v = list_entry(it, struct viewer, link);
         if (v->ops->notice != NULL && !v->exited)
-            v->ops->notice(v->arg, n);
+            notice_send(v, n);
     }
 }
 
@@ -308,10 +322,29 @@ static int check_window(const struct viewer_options *o, struct hf_error *err)
     return 0;
 }
 
-static void write_viewer(const struct viewer *v, struct json_out *o)
+/*
+ * The owner sees the ids of all that is the owner's, and each viewer its own: a reconnect must be
+ * able to find itself. An id that another grant brought is of no use to anyone else.
+ */
+const char *viewer_client_for(const struct process *p, const char *key, const struct viewer *reader,
+                              char label[VIEWER_LABEL_BYTES])
 {
+    if (key == NULL)
+        return NULL;
+    if (reader != NULL && reader->client != NULL && strcmp(reader->client, key) == 0)
+        return reader->client_id;
+    if (reader != NULL && reader->owner && client_is_owners(key) && key[0] > ' ')
+        return key;
+    client_shown(p->rec.head->id, key, label);
+    return label;
+}
+
+static void write_viewer(const struct viewer *v, const struct viewer *reader, struct json_out *o)
+{
+    char label[VIEWER_LABEL_BYTES];
+
     json_open(o, '{');
-    json_kstr(o, "client", v->client);
+    json_kstr(o, "client", viewer_client_for(v->process, v->client, reader, label));
     json_kstr(o, "name", v->name);
     json_kstr(o, "role", viewer_role_name(v->role));
     json_kbool(o, "read_only", v->read_only);
@@ -331,7 +364,7 @@ static void tell_coming_and_going(const struct viewer *v, const char *type)
     struct json_out o;
 
     json_out_init(&o, &text);
-    write_viewer(v, &o);
+    write_viewer(v, NULL, &o);
     events_append(&p->engine->events, type, p, buf_cstr(&text));
     buf_fini(&text);
     viewers_notice(p, &n);
@@ -373,7 +406,12 @@ int viewer_attach(struct process *p, const struct viewer_options *o, const struc
     v->read_only = o->read_only;
     v->role = o->role != 0 ? o->role : VIEWER_WATCH;
     v->since_ms = clock_wall_ms();
-    v->client = hf_xstrdup(o->client);
+    v->owner = o->principal == NULL;
+    if (o->client != NULL) {
+        v->client = hf_xalloc(CLIENT_KEY_BYTES);
+        client_key(o->principal, o->client, v->client);
+    }
+    v->client_id = hf_xstrdup(o->client);
     v->name = hf_xstrdup(o->name);
     if (!v->internal) {
         p->viewer_count++;
@@ -459,7 +497,15 @@ size_t process_viewer_count(const struct process *p)
     return p->viewer_count;
 }
 
-void process_write_viewers(struct process *p, struct json_out *o)
+bool viewer_has_client(const struct viewer *v, const char *principal, const char *client)
+{
+    char key[CLIENT_KEY_BYTES];
+
+    client_key(principal, client, key);
+    return v->client != NULL && strcmp(v->client, key) == 0;
+}
+
+void process_write_viewers(struct process *p, const struct viewer *reader, struct json_out *o)
 {
     struct list *it, *tmp;
 
@@ -467,7 +513,7 @@ void process_write_viewers(struct process *p, struct json_out *o)
     list_for_each (it, tmp, &p->viewers) {
         const struct viewer *v = list_entry(it, struct viewer, link);
         if (!v->internal)
-            write_viewer(v, o);
+            write_viewer(v, reader, o);
     }
     json_shut(o, ']');
 }

@@ -43,7 +43,8 @@ struct viewer_options {
     bool ack;        /* sends at most VIEWER_ACK_WINDOW_BYTES beyond viewer_ack() */
     bool read_only;
     enum viewer_role role; /* 0: VIEWER_WATCH */
-    const char *client;    /* stable id, or NULL */
+    const char *client;    /* stable id, or NULL; it belongs to the principal (client.h) */
+    const char *principal; /* who brings it; NULL: the owner */
     const char *name;      /* as it called itself, else its address; for the list */
     int64_t rows, cols;    /* this viewer's window; 0: none */
     int only_stream;       /* -1: all; else enum stream: others are skipped in silence */
@@ -74,6 +75,7 @@ struct viewer_notice {
     enum notice_kind kind;
     uint16_t rows, cols;
     const char *by;
+    const struct viewer *from; /* engine's own: `by` is how each viewer may call this one */
 };
 
 struct viewer_ops {
@@ -127,8 +129,10 @@ int viewer_resize(struct viewer *v, int64_t rows, int64_t cols,
 uint64_t viewer_offset(const struct viewer *v); /* next byte it will get */
 uint64_t viewer_replay_until(const struct viewer *v);
 struct process *viewer_process(const struct viewer *v);
-/* For hello and `viewers`: writes [{"client","name","role","read_only","rows","cols","since"}…] */
-void process_write_viewers(struct process *p, struct json_out *o);
+bool viewer_has_client(const struct viewer *v, const char *principal, const char *client);
+/* For hello and `viewers`: writes [{"client","name","role","read_only","rows","cols","since"}…] as
+ * `reader` may see it: client ids of other grants are replaced by what client_shown() gives. */
+void process_write_viewers(struct process *p, const struct viewer *reader, struct json_out *o);
 size_t process_viewer_count(const struct process *p);
 
 #endif
