@@ -108,6 +108,7 @@ struct process {
     char **args;
     size_t arg_count;
     enum process_source source;
+    bool helper; /* see spec.h */
     enum size_policy size_policy;
     int64_t retain_ms;
 

@@ -36,6 +36,8 @@ static void meta_write(const struct process *p, struct buf *out)
     if (p->session_json != NULL)
         json_kstr(&o, "session", p->session_json);
     json_kint(&o, "source", p->source);
+    if (p->helper)
+        json_kbool(&o, "helper", true);
     json_kint(&o, "size_policy", p->size_policy);
     json_kint(&o, "retain_ms", p->retain_ms);
     if (!list_is_empty(&p->shares))
@@ -103,6 +105,7 @@ int meta_load(struct process *p)
     p->request_hash = take_string(o, "request_hash");
     p->session_json = take_string(o, "session");
     p->source = (enum process_source)json_integer_value(json_object_get(o, "source"));
+    p->helper = json_is_true(json_object_get(o, "helper"));
     p->size_policy = (enum size_policy)json_integer_value(json_object_get(o, "size_policy"));
     p->retain_ms = json_integer_value(json_object_get(o, "retain_ms"));
     share_load(p, json_object_get(o, "links"));

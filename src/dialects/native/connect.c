@@ -478,7 +478,7 @@ void connect_handle(struct http_request *rq)
         http_reply_error(rq, &err);
         return;
     }
-    p = engine_find(native_of(rq)->engine, http_param(rq, "id"), &err);
+    p = ask_find(rq, http_param(rq, "id"), &err);
     if (p == NULL)
         ws_refuse(rq, 4404, "no_such_process");
     else
