@@ -54,6 +54,7 @@
 /* --- engine --- */
 #define LIMIT_PROCESSES 1024              /* living ones */
 #define LIMIT_VIEWERS 1024                /* of one process */
+#define LIMIT_VIEWERS_KEPT_PART 8         /* an eighth of them is not for links and watchers */
 #define LIMIT_JOURNAL_BYTES (1024 * 1024) /* ring of one process, default */
 #define LIMIT_JOURNAL_MIN_BYTES (64 * 1024)
 #define LIMIT_JOURNAL_MAX_BYTES (256LL << 20)

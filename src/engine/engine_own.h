@@ -172,6 +172,7 @@ struct process {
     struct list *pump_next; /* where the walk over them goes on */
     bool pumping, pump_again;
     size_t viewer_count; /* those that are not internal */
+    size_t guest_count;  /* and of them, guests */
     struct viewer *size_owner;
     char *size_owner_client;         /* of the one that left last */
     uint64_t size_turn, size_called; /* changes of windows and calls are numbered */
@@ -203,7 +204,7 @@ struct viewer {
     size_t slice_bytes;
     enum viewer_role role;
     int64_t since_ms; /* wall clock */
-    bool internal, lossless, patient, ack, read_only, terminal, runs;
+    bool internal, lossless, patient, never_holds, guest, ack, read_only, terminal, runs;
     bool replayed, exited, dead, pumping, stalled, leaving;
     bool open_char_over;     /* the rest of a character was waited for long enough */
     struct timer *open_char; /* NULL: nobody ever waited for one */
@@ -288,6 +289,7 @@ void input_recover(struct process *p);
 /* How a client is called towards this viewer; reader NULL: towards everybody. */
 const char *viewer_client_for(const struct process *p, const char *key, const struct viewer *reader,
                               char label[VIEWER_LABEL_BYTES]);
+size_t viewers_members(const struct process *p); /* those that count: neither internal nor guests */
 void viewers_pump(struct process *p);
 void viewers_notice(struct process *p, const struct viewer_notice *n);
 void viewers_drop(struct process *p); /* the process is deleted */

@@ -239,7 +239,7 @@ uint64_t viewers_hold(struct process *p)
     list_for_each (it, tmp, &p->viewers) {
         const struct viewer *v = list_entry(it, struct viewer, link);
         uint64_t needs = await_needs(v);
-        if (!v->stalled && !v->exited && needs < hold)
+        if (!v->never_holds && !v->stalled && !v->exited && needs < hold)
             hold = needs;
     }
     return is_going(p) ? hold : await_hold(p, hold);
@@ -252,7 +252,7 @@ static uint64_t fastest_at(struct process *p)
 
     list_for_each (it, tmp, &p->viewers) {
         const struct viewer *v = list_entry(it, struct viewer, link);
-        if (!v->lossless && !v->stalled && v->at > fastest)
+        if (!v->never_holds && !v->lossless && !v->stalled && v->at > fastest)
             fastest = v->at;
     }
     return fastest;
@@ -370,6 +370,29 @@ static void tell_coming_and_going(const struct viewer *v, const char *type)
     viewers_notice(p, &n);
 }
 
+size_t viewers_members(const struct process *p)
+{
+    return p->viewer_count - p->guest_count;
+}
+
+/* Guests leave some places free, so that they cannot lock the owner out of its process. */
+static int check_count(const struct process *p, const struct viewer_options *o,
+                       struct hf_error *err)
+{
+    size_t most = p->engine->options.max_viewers;
+    size_t kept = (most + LIMIT_VIEWERS_KEPT_PART - 1) / LIMIT_VIEWERS_KEPT_PART;
+    int rc;
+
+    if (o->internal || (p->viewer_count < most && (!o->guest || p->guest_count + kept < most)))
+        return 0;
+    rc = hf_fail(err, HF_E_too_many_viewers,
+                 "this process has %zu viewers, the most that --max-viewers allows%s",
+                 p->viewer_count, p->viewer_count < most ? " to links and watchers" : "");
+    if (err != NULL)
+        err->limit = "max_viewers";
+    return rc;
+}
+
 int viewer_attach(struct process *p, const struct viewer_options *o, const struct viewer_ops *ops,
                   void *arg, struct viewer **out, struct hf_error *err)
 {
@@ -379,14 +402,9 @@ int viewer_attach(struct process *p, const struct viewer_options *o, const struc
 
     if (rc < 0 || (rc = viewer_start(p, o, &at, err)) < 0)
         return rc;
-    if (!o->internal && p->viewer_count >= p->engine->options.max_viewers) {
-        rc = hf_fail(err, HF_E_too_many_viewers,
-                     "this process has %zu viewers, the most that --max-viewers allows",
-                     p->viewer_count);
-        if (err != NULL)
-            err->limit = "max_viewers";
+    rc = check_count(p, o, err);
+    if (rc < 0)
         return rc;
-    }
     v = hf_xalloc(sizeof *v);
     v->process = process_ref(p);
     v->ops = ops;
@@ -400,7 +418,9 @@ int viewer_attach(struct process *p, const struct viewer_options *o, const struc
     v->runs = o->runs;
     if (v->runs)
         v->run = viewer_first_run(&p->journal, o);
-    v->lossless = o->lossless || p->rec.head->delivery == DELIVERY_LOSSLESS;
+    v->guest = o->guest;
+    v->never_holds = o->never_holds || o->guest;
+    v->lossless = !v->never_holds && (o->lossless || p->rec.head->delivery == DELIVERY_LOSSLESS);
     v->patient = o->patient;
     v->ack = o->ack;
     v->read_only = o->read_only;
@@ -415,8 +435,10 @@ int viewer_attach(struct process *p, const struct viewer_options *o, const struc
     v->name = hf_xstrdup(o->name);
     if (!v->internal) {
         p->viewer_count++;
+        p->guest_count += v->guest;
         p->engine->viewers++;
-        deadline_on_attach(p);
+        if (!v->guest)
+            deadline_on_attach(p);
         process_touch(p);
         tell_coming_and_going(v, "viewer.joined");
     }
@@ -446,11 +468,12 @@ void viewer_detach(struct viewer *v)
     answerer_left(p, v);
     if (!v->internal) {
         p->viewer_count--;
+        p->guest_count -= v->guest;
         p->engine->viewers--;
         if (p->in_table)
             tell_coming_and_going(v, "viewer.left");
         size_on_detach(v);
-        if (p->viewer_count == 0) {
+        if (!v->guest && viewers_members(p) == 0) {
             await_begin(p, v);
             deadline_on_detach(p);
         }

@@ -8,11 +8,15 @@
  * last byte. Nothing is queued per viewer; one that is not ready is passed over
  * and catches up later from the ring.
  *
- * Pace: the process waits for the viewers that keep up, and for lossless ones until it is to be
+ * Pace: the process waits for the readers that keep up, and for lossless ones until it is to be
  * dropped or the daemon ends (those who are `patient`: for VIEWER_STALL_MS). One that
  * takes nothing for VIEWER_PATIENCE_MS while the ring is full for its sake stops
  * counting until it has caught up, so the slow hold nobody; the fastest of
- * all gets VIEWER_STALL_MS, so that somebody who is there misses nothing. Owned by the connection. Layer: engine.
+ * all gets VIEWER_STALL_MS, so that somebody who is there misses nothing.
+ *
+ * Who only watches is no reader (`never_holds`), however the process is delivered: it gets all as long as
+ * it keeps up by itself, and else a gap. A `guest` came with the role `watch` or by a link: besides,
+ * whether it is there or not means nothing for the process. Owned by the connection. Layer: engine.
  */
 #ifndef HF_ENGINE_VIEWER_H
 #define HF_ENGINE_VIEWER_H
@@ -36,11 +40,13 @@ enum since_kind { SINCE_DEFAULT, SINCE_OFFSET, SINCE_LAST, SINCE_NOW, SINCE_SCRE
 
 struct viewer_options {
     enum since_kind since;
-    uint64_t offset; /* SINCE_OFFSET: first byte; SINCE_LAST: how many bytes */
-    bool internal;   /* run, wait: not counted or listed, does not matter for on_detach */
-    bool lossless;   /* holds the process (also when the process was made so) */
-    bool patient;    /* and lossless: until it has taken nothing for VIEWER_STALL_MS */
-    bool ack;        /* sends at most VIEWER_ACK_WINDOW_BYTES beyond viewer_ack() */
+    uint64_t offset;  /* SINCE_OFFSET: first byte; SINCE_LAST: how many bytes */
+    bool internal;    /* run, wait: not counted or listed, does not matter for on_detach */
+    bool lossless;    /* holds the process (also when the process was made so) */
+    bool patient;     /* and lossless: until it has taken nothing for VIEWER_STALL_MS */
+    bool never_holds; /* output never waits for it, lossless or not: it gets a gap */
+    bool guest;       /* came with the role `watch` or by a link; implies never_holds */
+    bool ack;         /* sends at most VIEWER_ACK_WINDOW_BYTES beyond viewer_ack() */
     bool read_only;
     enum viewer_role role; /* 0: VIEWER_WATCH */
     const char *client;    /* stable id, or NULL; it belongs to the principal (client.h) */

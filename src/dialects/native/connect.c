@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "dialects/common/caller.h"
 #include "dialects/native/answer.h"
 #include "dialects/native/handlers.h"
 
@@ -431,6 +432,8 @@ static int connect_attach(struct connect *c, const struct connect_ask *a,
         .internal = !a->output,
         .ack = a->ack && a->output,
         .read_only = a->read_only,
+        .never_holds = a->read_only,
+        .guest = caller_is_guest(rq),
         .role = (enum viewer_role)c->role,
         .client = a->client,
         .principal = connect_principal(rq),
