@@ -91,6 +91,7 @@
 /* --- engine --- */
 #define LIMIT_PROCESSES 1024              /* living ones */
 #define LIMIT_VIEWERS 1024                /* of one process */
+#define LIMIT_VIEWERS_KEPT_PART 8         /* an eighth of them is not for links and watchers */
 #define LIMIT_JOURNAL_BYTES (1024 * 1024) /* ring of one process, default */
 #define LIMIT_JOURNAL_MIN_BYTES (64 * 1024)
 #define LIMIT_JOURNAL_MAX_BYTES (256LL << 20)
@@ -99,9 +100,10 @@
 #define LIMIT_HISTORY_DISK_BYTES (8LL << 30)   /* all of those together */
 #define LIMIT_INPUT_BYTES (1024 * 1024)        /* `input` of a create request */
 #define LIMIT_INPUT_QUEUE_BYTES (64 * 1024)    /* waiting beyond that; then senders wait */
-#define LIMIT_INPUT_CLIENTS 16                 /* remembered client ids of one process */
-#define LIMIT_RETAINED 256                     /* exited records kept */
-#define LIMIT_RETAIN_MS (60LL * 60 * 1000)     /* and for how long */
+#define LIMIT_INPUT_CLIENTS 16             /* remembered client ids of one process: the owner's, */
+#define LIMIT_INPUT_GUESTS 16              /* and as many of all other grants together */
+#define LIMIT_RETAINED 256                 /* exited records kept */
+#define LIMIT_RETAIN_MS (60LL * 60 * 1000) /* and for how long */
 #define LIMIT_ARGS 4096
 #define LIMIT_ENV 4096
 #define LIMIT_TAG_BYTES 128

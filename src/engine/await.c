@@ -22,7 +22,7 @@ uint64_t await_hold(const struct process *p, uint64_t hold)
 {
     const struct record_head *h = p->rec.head;
 
-    if (h->hold_ms == 0 || p->viewer_count > 0 || h->hold_at >= hold)
+    if (h->hold_ms == 0 || viewers_members(p) > 0 || h->hold_at >= hold)
         return hold;
     /* What is overwritten already cannot be waited for. */
     if (h->hold_at < journal_first(&p->journal) || clock_mono_ms() >= h->hold_until_ms)
@@ -39,7 +39,7 @@ void await_note(struct process *p)
         return;
     list_for_each (it, tmp, &p->viewers) {
         const struct viewer *v = list_entry(it, struct viewer, link);
-        if (!v->internal && await_needs(v) < lowest)
+        if (!v->internal && !v->never_holds && await_needs(v) < lowest)
             lowest = await_needs(v);
     }
     if (lowest != UINT64_MAX)

@@ -61,12 +61,18 @@ typedef void spawn_done_fn(void *arg, struct process *p, const struct hf_error *
 int engine_spawn(struct engine *e, const struct spawn_spec *spec, spawn_done_fn *done, void *arg,
                  struct hf_error *err);
 
-/* "proc_…", "tag:NAME" (the living one, else the latest) or "pid:N"; NULL and err no_such_process. */
+/*
+ * "proc_…", "tag:NAME" (the living one, else the latest) or "pid:N"; NULL and err no_such_process.
+ * Neither this nor engine_next() finds helpers (spec.h), whose output is what `own` reads from files and
+ * ports. The second form finds all, for the owner and for whoever ends everything.
+ */
 struct process *engine_find(struct engine *e, const char *ref, struct hf_error *err);
+struct process *engine_find_all(struct engine *e, const char *ref, struct hf_error *err);
 /* A process made with this Idempotency-Key, or NULL. */
 struct process *engine_find_idempotent(struct engine *e, const char *key);
 /* Newest first: NULL gives the newest, NULL comes after the oldest. */
 struct process *engine_next(struct engine *e, const struct process *after);
+struct process *engine_next_all(struct engine *e, const struct process *after);
 
 struct events *engine_events(struct engine *e);
 struct loop *engine_loop(struct engine *e);

@@ -108,6 +108,7 @@ struct process {
     char **args;
     size_t arg_count;
     enum process_source source;
+    bool helper; /* see spec.h */
     enum size_policy size_policy;
     int64_t retain_ms;
 
@@ -171,6 +172,7 @@ struct process {
     struct list *pump_next; /* where the walk over them goes on */
     bool pumping, pump_again;
     size_t viewer_count; /* those that are not internal */
+    size_t guest_count;  /* and of them, guests */
     struct viewer *size_owner;
     char *size_owner_client;         /* of the one that left last */
     uint64_t size_turn, size_called; /* changes of windows and calls are numbered */
@@ -192,14 +194,17 @@ struct viewer {
     uint64_t end; /* it came after the exit: what there was then; else 0 */
     uint64_t acked;
     uint64_t moved_ms; /* the loop's clock, when it last took something */
-    char *client, *name;
+    char *client;      /* its key (client.h); NULL: none */
+    char *client_id;   /* as it was given */
+    char *name;
+    bool owner; /* came with the role `own`, whatever it asked for here */
     uint16_t rows, cols;
     uint64_t sized; /* turn of its last change */
     int8_t only_stream;
     size_t slice_bytes;
     enum viewer_role role;
     int64_t since_ms; /* wall clock */
-    bool internal, lossless, patient, never_holds, heavy, ack, read_only, terminal, runs;
+    bool internal, lossless, patient, never_holds, guest, heavy, ack, read_only, terminal, runs;
     bool replayed, exited, dead, pumping, stalled, leaving;
     bool open_char_over;     /* the rest of a character was waited for long enough */
     struct timer *open_char; /* NULL: nobody ever waited for one */
@@ -283,6 +288,11 @@ void input_wake(struct process *p);
 void input_recover(struct process *p);
 
 /* viewer.c */
+#define VIEWER_LABEL_BYTES 130
+/* How a client is called towards this viewer; reader NULL: towards everybody. */
+const char *viewer_client_for(const struct process *p, const char *key, const struct viewer *reader,
+                              char label[VIEWER_LABEL_BYTES]);
+size_t viewers_members(const struct process *p); /* those that count: neither internal nor guests */
 void viewers_pump(struct process *p);
 void viewers_notice(struct process *p, const struct viewer_notice *n);
 void viewers_drop(struct process *p); /* the process is deleted */

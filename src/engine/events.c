@@ -17,7 +17,8 @@
 struct entry {
     uint64_t id; /* 0: skip to the beginning of the ring */
     uint32_t len;
-    char type[28];
+    char type[27];
+    uint8_t helper; /* of a process that only the owner sees */
 };
 
 static size_t entry_bytes(size_t len)
@@ -81,7 +82,8 @@ static size_t events_most(const struct events *ev)
     return ev->state->head->events_bytes / 2;
 }
 
-static void events_store(struct events *ev, const char *type, const char *json, size_t len)
+static void events_store(struct events *ev, const char *type, const char *json, size_t len,
+                         bool helper)
 {
     struct shared_head *h = ev->state->head;
     size_t need = entry_bytes(len), edge = to_edge(ev, h->events_head);
@@ -103,6 +105,7 @@ static void events_store(struct events *ev, const char *type, const char *json, 
     e = entry_at(ev, at);
     e->id = h->events_next;
     e->len = (uint32_t)len;
+    e->helper = helper;
     memset(e->type, 0, sizeof e->type);
     strncpy(e->type, type, sizeof e->type - 1);
     memcpy(e + 1, json, len);
@@ -144,6 +147,15 @@ static void write_event(struct buf *text, const char *type, struct process *p, c
     json_shut(&o, '}');
 }
 
+static void append(struct events *ev, const char *type, const char *json, size_t len, bool helper)
+{
+    events_store(ev, type, json, len, helper);
+    ev->wake.fn = events_on_wake;
+    ev->wake.arg = ev;
+    if (!list_is_empty(&ev->subscribers))
+        loop_defer(ev->loop, &ev->wake);
+}
+
 void events_append(struct events *ev, const char *type, struct process *p, const char *extra_json)
 {
     struct buf text = {0};
@@ -151,17 +163,13 @@ void events_append(struct events *ev, const char *type, struct process *p, const
     write_event(&text, type, p, extra_json, false);
     if (entry_bytes(text.len) > events_most(ev))
         write_event(&text, type, p, extra_json, true);
-    events_append_text(ev, type, buf_data(&text), text.len);
+    append(ev, type, buf_data(&text), text.len, p->helper);
     buf_fini(&text);
 }
 
 void events_append_text(struct events *ev, const char *type, const char *json, size_t len)
 {
-    events_store(ev, type, json, len);
-    ev->wake.fn = events_on_wake;
-    ev->wake.arg = ev;
-    if (!list_is_empty(&ev->subscribers))
-        loop_defer(ev->loop, &ev->wake);
+    append(ev, type, json, len, false);
 }
 
 uint64_t events_first(const struct events *ev)
@@ -186,8 +194,11 @@ bool events_get(const struct events *ev, uint64_t id, struct event *out)
         const struct entry *e = entry_at(ev, pos);
         if (e->id < id)
             continue;
-        *out = (struct event){
-            .id = e->id, .type = e->type, .json = (const char *)(e + 1), .len = e->len};
+        *out = (struct event){.id = e->id,
+                              .type = e->type,
+                              .json = (const char *)(e + 1),
+                              .len = e->len,
+                              .helper = e->helper != 0};
         return true;
     }
     return false;

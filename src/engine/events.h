@@ -25,6 +25,7 @@ struct event {
     const char *type; /* static */
     const char *json;
     size_t len;
+    bool helper; /* of a process that engine_find() does not find: for the owner only */
 };
 
 uint64_t events_first(const struct events *ev); /* oldest id held */

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "engine/client.h"
 #include "engine/engine_own.h"
 
 #define QUEUE LIMIT_INPUT_BYTES
@@ -33,20 +34,28 @@ static size_t queue_room(const struct record_head *h)
     return used < LIMIT_INPUT_QUEUE_BYTES ? (size_t)(LIMIT_INPUT_QUEUE_BYTES - used) : 0;
 }
 
-/* Makes `len` bytes behind the head count, and `taken` bytes of the client's with them. */
-static void queue_commit(struct record_head *h, size_t len, int client, size_t taken)
+static struct input_client *client_at(const struct record *r, int64_t index)
 {
+    return index < LIMIT_INPUT_CLIENTS ? &r->head->clients[index]
+                                       : &r->guests[index - LIMIT_INPUT_CLIENTS];
+}
+
+/* Makes `len` bytes behind the head count, and `taken` bytes of the client's with them. */
+static void queue_commit(struct record *r, size_t len, int client, size_t taken)
+{
+    struct record_head *h = r->head;
+    struct input_client *of = client >= 0 ? client_at(r, client) : NULL;
     const struct input_commit *old = committed(h);
     uint32_t which = atomic_load_explicit(&h->commit_which, memory_order_relaxed) ^ 1;
     struct input_commit *c = &h->commit[which & 1];
 
     c->head = old->head + len;
     c->client = client;
-    c->client_offset = client >= 0 ? h->clients[client].offset + taken : 0;
+    c->client_offset = of != NULL ? of->offset + taken : 0;
     atomic_store_explicit(&h->commit_which, which, memory_order_release);
-    if (client >= 0) {
-        h->clients[client].offset = c->client_offset;
-        h->clients[client].used_wall_ms = clock_wall_ms();
+    if (of != NULL) {
+        of->offset = c->client_offset;
+        of->used_wall_ms = clock_wall_ms();
     }
 }
 
@@ -61,41 +70,86 @@ static void queue_copy(struct record *r, const char *bytes, size_t len)
 
 /* --- clients -------------------------------------------------------------------- */
 
-static int client_find(const struct record_head *h, const char *name)
+/* The owner's clients and those of all other grants are kept apart, so that nobody who holds less
+ * than `own` can push out what is remembered of the owner. */
+struct client_room {
+    struct input_client *slots;
+    int count, first; /* index of the first in a commit */
+};
+
+static struct client_room client_room(const struct record *r, const char *key)
 {
+    if (client_is_owners(key))
+        return (struct client_room){r->head->clients, LIMIT_INPUT_CLIENTS, 0};
+    return (struct client_room){r->guests, LIMIT_INPUT_GUESTS, LIMIT_INPUT_CLIENTS};
+}
+
+static int client_find(const struct record *r, const char *key)
+{
+    struct client_room room = client_room(r, key);
     int i;
 
-    for (i = 0; i < LIMIT_INPUT_CLIENTS; i++)
-        if (h->clients[i].name[0] != '\0' &&
-            strncmp(h->clients[i].name, name, RECORD_CLIENT_BYTES - 1) == 0)
-            return i;
+    if (!client_is_owners(key) && !r->head->guests_used)
+        return -1; /* a look would cost a page */
+    for (i = 0; i < room.count; i++)
+        if (strcmp(room.slots[i].name, key) == 0)
+            return room.first + i;
     return -1;
 }
 
-/* The one that was silent longest makes room for a new one. */
-static int client_make(struct record_head *h, const char *name)
+/* How many slots the grant of this one takes. The owner's are all alike. */
+static int client_share(const struct client_room *room, int of)
 {
-    int i, oldest = 0;
+    int i, n = 0;
 
-    for (i = 0; i < LIMIT_INPUT_CLIENTS; i++) {
-        if (h->clients[i].name[0] == '\0') {
-            oldest = i;
-            break;
-        }
-        if (h->clients[i].used_wall_ms < h->clients[oldest].used_wall_ms)
-            oldest = i;
-    }
-    memset(&h->clients[oldest], 0, sizeof h->clients[oldest]);
-    strncpy(h->clients[oldest].name, name, RECORD_CLIENT_BYTES - 1);
-    h->clients[oldest].used_wall_ms = clock_wall_ms();
-    return oldest;
+    for (i = 0; i < room->count; i++)
+        n += client_same_guest(room->slots[i].name, room->slots[of].name);
+    return n;
 }
 
-uint64_t process_input_offset(struct process *p, const char *client)
+/* The one that was silent longest makes room for a new one; among guests, of the grant that takes
+ * most, so that no link pushes out the clients of another. */
+static int client_victim(const struct client_room *room)
 {
-    int i = client_find(p->rec.head, client);
+    int i, victim = 0;
 
-    return i >= 0 ? p->rec.head->clients[i].offset : 0;
+    for (i = 0; i < room->count; i++) {
+        int more = client_share(room, i) - client_share(room, victim);
+
+        if (room->slots[i].name[0] == '\0')
+            return i;
+        if (more > 0 ||
+            (more == 0 && room->slots[i].used_wall_ms < room->slots[victim].used_wall_ms))
+            victim = i;
+    }
+    return victim;
+}
+
+static int client_make(struct record *r, const char *key)
+{
+    struct client_room room = client_room(r, key);
+    struct input_client *c;
+    int i;
+
+    if (!client_is_owners(key)) {
+        if (r->head->meta_len[1] > RECORD_META_MAX)
+            return -1; /* metadata of an older version fills their place: this one is not counted */
+        r->head->guests_used = 1;
+    }
+    i = client_victim(&room);
+    c = &room.slots[i];
+    memset(c, 0, sizeof *c);
+    memcpy(c->name, key, strlen(key));
+    c->used_wall_ms = clock_wall_ms();
+    return room.first + i;
+}
+
+uint64_t viewer_input_offset(const struct viewer *v)
+{
+    const struct record *r = &v->process->rec;
+    int i = v->client != NULL ? client_find(r, v->client) : -1;
+
+    return i >= 0 ? client_at(r, i)->offset : 0;
 }
 
 #define TYPED_BYTES 256 /* so much is a key or a line, and somebody waits for its echo */
@@ -200,11 +254,10 @@ void input_close(struct process *p)
 
 void input_recover(struct process *p)
 {
-    struct record_head *h = p->rec.head;
-    const struct input_commit *c = committed(h);
+    const struct input_commit *c = committed(p->rec.head);
 
-    if (c->client >= 0 && c->client < LIMIT_INPUT_CLIENTS)
-        h->clients[c->client].offset = c->client_offset;
+    if (c->client >= 0 && c->client < LIMIT_INPUT_CLIENTS + LIMIT_INPUT_GUESTS)
+        client_at(&p->rec, c->client)->offset = c->client_offset;
 }
 
 /* --- waiting for room ----------------------------------------------------------------- */
@@ -279,7 +332,7 @@ bool input_put(struct process *p, const void *bytes, size_t len)
     if (len > QUEUE - (committed(h)->head - queue_tail(h)))
         return false;
     queue_copy(&p->rec, bytes, len);
-    queue_commit(h, len, -1, 0);
+    queue_commit(&p->rec, len, -1, 0);
     h->last_input_ms = clock_wall_ms();
     p->engine->state.head->input_bytes_total += len;
     process_touch(p);
@@ -308,7 +361,7 @@ static ssize_t input_take(struct process *p, int client, const void *bytes, size
     if (len == 0)
         return 0;
     queue_copy(&p->rec, bytes, len);
-    queue_commit(h, len, client, len);
+    queue_commit(&p->rec, len, client, len);
     h->last_input_ms = clock_wall_ms();
     p->engine->state.head->input_bytes_total += len;
     process_touch(p);
@@ -318,37 +371,32 @@ static ssize_t input_take(struct process *p, int client, const void *bytes, size
     return (ssize_t)len;
 }
 
-/* Index of the named client, known or new; -1: it has no name. */
-static int client_index(struct process *p, const char *client)
+/* Index of the viewer's client, known or new; -1: it has no name. */
+static int client_index(const struct viewer *v)
 {
-    int i = client != NULL ? client_find(p->rec.head, client) : -1;
+    struct record *r = &v->process->rec;
+    int i = v->client != NULL ? client_find(r, v->client) : -1;
 
-    return client != NULL && i < 0 ? client_make(p->rec.head, client) : i;
+    return v->client != NULL && i < 0 ? client_make(r, v->client) : i;
 }
 
 /* v: the viewer it comes from; NULL: it comes another way. */
-static ssize_t input_from(struct process *p, const struct viewer *v, const char *client,
-                          const void *bytes, size_t len, struct hf_error *err)
+static ssize_t input_from(struct process *p, const struct viewer *v, const void *bytes, size_t len,
+                          struct hf_error *err)
 {
     if (input_check(p, err) < 0 || lease_check(p, v, err) < 0)
         return -EPIPE;
-    return input_take(p, client_index(p, client), bytes, len);
+    return input_take(p, v != NULL ? client_index(v) : -1, bytes, len);
 }
 
 ssize_t process_input(struct process *p, const void *bytes, size_t len, struct hf_error *err)
 {
-    return input_from(p, NULL, NULL, bytes, len, err);
-}
-
-ssize_t process_input_from(struct process *p, const char *client, const void *bytes, size_t len,
-                           struct hf_error *err)
-{
-    return input_from(p, NULL, client, bytes, len, err);
+    return input_from(p, NULL, bytes, len, err);
 }
 
 ssize_t viewer_input(struct viewer *v, const void *bytes, size_t len, struct hf_error *err)
 {
-    ssize_t n = input_from(v->process, v, v->client, bytes, len, err);
+    ssize_t n = input_from(v->process, v, bytes, len, err);
 
     /* An answer still under way when another one typed makes nobody the answering one again. */
     if (n > 0 && !query_is_answer(bytes, len))
@@ -359,7 +407,7 @@ ssize_t viewer_input(struct viewer *v, const void *bytes, size_t len, struct hf_
 void viewer_input_pass(struct viewer *v, size_t len)
 {
     if (v->client != NULL)
-        queue_commit(v->process->rec.head, 0, client_index(v->process, v->client), len);
+        queue_commit(&v->process->rec, 0, client_index(v), len);
 }
 
 static int input_eof(struct process *p, const struct viewer *v, struct hf_error *err)

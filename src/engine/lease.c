@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/lease.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,7 +83,7 @@ static void lease_give(struct viewer *v)
 
 /* --- coming and going ----------------------------------------------------------------- */
 
-/* The same client with the same role comes back in time: nothing has changed for anyone. */
+/* The same client of the same grant comes back in time: nothing has changed for anyone. */
 void lease_on_attach(struct viewer *v)
 {
     struct lease *l = &v->process->lease;
@@ -143,8 +144,7 @@ int viewer_lease_release(struct viewer *v, struct hf_error *err)
 int viewer_lease_request(struct viewer *v, struct hf_error *err)
 {
     struct lease *l = &v->process->lease;
-    struct viewer_notice n = {.kind = NOTICE_LEASE_REQUEST,
-                              .by = v->name != NULL ? v->name : v->client};
+    struct viewer_notice n = {.kind = NOTICE_LEASE_REQUEST, .by = v->name};
 
     if (!l->held)
         return viewer_lease_take(v, err);
@@ -158,19 +158,22 @@ int viewer_lease_request(struct viewer *v, struct hf_error *err)
 bool process_lease(const struct process *p, const struct viewer *v, struct lease_view *out)
 {
     const struct lease *l = &p->lease;
+    char label[VIEWER_LABEL_BYTES];
+    const char *client = viewer_client_for(p, l->client, v, label);
 
-    *out = (struct lease_view){.client = l->client,
+    *out = (struct lease_view){.has_client = client != NULL,
                                .name = l->name,
                                .role = l->role,
                                .since_ms = l->since_ms,
                                .mine = v != NULL && l->holder == v};
+    snprintf(out->client, sizeof out->client, "%s", client != NULL ? client : "");
     return l->held;
 }
 
 int lease_check(const struct process *p, const struct viewer *v, struct hf_error *err)
 {
     const struct lease *l = &p->lease;
-    const char *who = l->name != NULL ? l->name : l->client;
+    const char *who = l->name;
 
     if (!l->held || (v != NULL && l->holder == v))
         return 0;

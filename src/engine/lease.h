@@ -15,7 +15,9 @@
 #include "engine/viewer.h"
 
 struct lease_view {
-    const char *client, *name; /* borrowed; may be NULL */
+    char client[130]; /* as the viewer that asks may see it */
+    bool has_client;
+    const char *name; /* borrowed; may be NULL */
     enum viewer_role role;
     int64_t since_ms;
     bool mine; /* of the viewer that asks */
@@ -37,5 +39,6 @@ ssize_t viewer_input(struct viewer *v, const void *bytes, size_t len, struct hf_
  * that comes back does not send them again, long after they were meant. */
 void viewer_input_pass(struct viewer *v, size_t len);
 int viewer_input_eof(struct viewer *v, struct hf_error *err);
+uint64_t viewer_input_offset(const struct viewer *v); /* taken of its client so far; 0: unknown */
 
 #endif

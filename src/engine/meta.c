@@ -36,6 +36,8 @@ static void meta_write(const struct process *p, struct buf *out)
     if (p->session_json != NULL)
         json_kstr(&o, "session", p->session_json);
     json_kint(&o, "source", p->source);
+    if (p->helper)
+        json_kbool(&o, "helper", true);
     json_kint(&o, "size_policy", p->size_policy);
     json_kint(&o, "retain_ms", p->retain_ms);
     if (!list_is_empty(&p->shares))
@@ -52,10 +54,10 @@ int meta_store(struct process *p, struct hf_error *err)
     int rc = 0;
 
     meta_write(p, &text);
-    if (text.len > RECORD_META_BYTES) {
+    if (text.len > RECORD_META_MAX) {
         rc = hf_fail(err, HF_E_body_too_large,
                      "command, arguments and metadata are larger than %d bytes together",
-                     RECORD_META_BYTES);
+                     RECORD_META_MAX);
     } else {
         memcpy(p->rec.meta[which - 1], buf_data(&text), text.len);
         h->meta_len[which - 1] = (uint32_t)text.len;
@@ -103,6 +105,7 @@ int meta_load(struct process *p)
     p->request_hash = take_string(o, "request_hash");
     p->session_json = take_string(o, "session");
     p->source = (enum process_source)json_integer_value(json_object_get(o, "source"));
+    p->helper = json_is_true(json_object_get(o, "helper"));
     p->size_policy = (enum size_policy)json_integer_value(json_object_get(o, "size_policy"));
     p->retain_ms = json_integer_value(json_object_get(o, "retain_ms"));
     share_load(p, json_object_get(o, "links"));

@@ -99,10 +99,6 @@ int process_signal(struct process *p, int signum, enum signal_target target, sig
 /* Takes as much as the queue has room for and returns it (may be 0); -EPIPE and err
  * when it takes no input (stdin_closed, not_running). */
 ssize_t process_input(struct process *p, const void *bytes, size_t len, struct hf_error *err);
-/* The same for a named client: counted, so that it can go on after a cut. */
-ssize_t process_input_from(struct process *p, const char *client, const void *bytes, size_t len,
-                           struct hf_error *err);
-uint64_t process_input_offset(struct process *p, const char *client); /* 0 if unknown */
 /* End of file after what is queued: closes the pipe, or sends the terminal's EOF character. */
 int process_input_eof(struct process *p, struct hf_error *err);
 bool process_app_cursor(struct process *p); /* DECCKM, for named keys */

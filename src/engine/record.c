@@ -21,6 +21,8 @@
 
 _Static_assert(sizeof(struct record_head) <= HEAD_BYTES, "record header fits");
 _Static_assert(sizeof(struct mark) == 24, "marks have no hidden padding");
+_Static_assert(LIMIT_INPUT_GUESTS * sizeof(struct input_client) <= RECORD_GUESTS_BYTES,
+               "guests fit");
 _Static_assert(BEHIND_BYTES % 4096 == 0, "the ring begins on a page");
 
 static size_t input_at(uint64_t mark_slots)
@@ -83,6 +85,7 @@ static int record_map_fixed(struct record *r, uint64_t mark_slots)
     r->input = mem + input_at(mark_slots);
     r->meta[0] = r->input + LIMIT_INPUT_BYTES;
     r->meta[1] = r->meta[0] + RECORD_META_BYTES;
+    r->guests = (struct input_client *)(r->meta[1] + RECORD_META_MAX);
     r->tracker = (struct tracker_room *)(r->meta[1] + RECORD_META_BYTES);
     return 0;
 }
@@ -190,6 +193,8 @@ bool record_recycle(struct record *r)
         atomic_load(&r->head->mark_next) > RECORD_RECYCLE_BYTES / sizeof(struct mark))
         return false;
     atomic_store(&r->head->magic, 0);
+    if (r->head->guests_used)
+        memset(r->guests, 0, RECORD_GUESTS_BYTES);
     memset(r->head, 0, sizeof *r->head);
     record_head_init(r->head, ring_bytes, r->mark_slots);
     atomic_store(&r->head->magic, RECORD_MAGIC);

@@ -38,6 +38,8 @@
 #define RECORD_MARKS 16384        /* of a ring in memory */
 #define RECORD_BYTES_PER_MARK 256 /* a file has a mark for so many bytes of its ring */
 #define RECORD_META_BYTES (LIMIT_JSON_BODY_BYTES + 256 * 1024)
+#define RECORD_GUESTS_BYTES 4096 /* at the end of the second half of the metadata */
+#define RECORD_META_MAX (RECORD_META_BYTES - RECORD_GUESTS_BYTES)
 #define RECORD_CLIENT_BYTES 64
 #define RECORD_TITLE_BYTES 256
 #define RECORD_CWD_BYTES 512
@@ -52,7 +54,8 @@ struct mark {
     uint16_t rows, cols;
 };
 
-/* How much of a client's input was taken; commits make count and queue move together. */
+/* How much of a client's input was taken; commits make count and queue move together. The name is
+ * its key (client.h). */
 struct input_client {
     char name[RECORD_CLIENT_BYTES];
     uint64_t offset;
@@ -60,7 +63,7 @@ struct input_client {
 };
 struct input_commit {
     uint64_t head;
-    int64_t client; /* index, or -1 */
+    int64_t client; /* index, or -1; those of guests begin at LIMIT_INPUT_CLIENTS */
     uint64_t client_offset;
 };
 
@@ -114,6 +117,7 @@ struct record_head {
     uint64_t extra_bytes; /* behind the ring */
     uint64_t mark_slots;  /* 0: RECORD_MARKS */
     uint8_t on_disk;      /* the ring is in a file */
+    uint8_t guests_used;  /* record.guests is not all zero */
 
     struct tracker_head tracker; /* terminals only */
     struct units_head units;
@@ -124,6 +128,7 @@ struct record {
     struct mark *marks;
     char *input;
     char *meta[2];
+    struct input_client *guests; /* clients of others than the owner */
     struct tracker_room *tracker;
     char *ring;
     char *extra; /* NULL: none */

@@ -93,22 +93,35 @@ static struct process *find_pid(struct engine *e, const char *text)
     return NULL;
 }
 
+static struct process *find_any(struct engine *e, const char *ref)
+{
+    if (strncmp(ref, "tag:", 4) == 0)
+        return registry_find_tag(e, ref + 4, false);
+    if (strncmp(ref, "pid:", 4) == 0)
+        return find_pid(e, ref + 4);
+    return registry_find(e, ref);
+}
+
+/* A helper that is hidden is refused as one that does not exist, in the same words. */
+static struct process *find(struct engine *e, const char *ref, bool helpers, struct hf_error *err)
+{
+    struct process *p = find_any(e, ref);
+
+    if (p != NULL && p->entry != 0 && (helpers || !p->helper))
+        return p;
+    hf_fail(err, HF_E_no_such_process,
+            "no process '%.64s'; GET /v1/processes lists those that are known", ref);
+    return NULL;
+}
+
 struct process *engine_find(struct engine *e, const char *ref, struct hf_error *err)
 {
-    struct process *p;
+    return find(e, ref, false, err);
+}
 
-    if (strncmp(ref, "tag:", 4) == 0)
-        p = registry_find_tag(e, ref + 4, false);
-    else if (strncmp(ref, "pid:", 4) == 0)
-        p = find_pid(e, ref + 4);
-    else
-        p = registry_find(e, ref);
-    if (p == NULL || p->entry == 0) {
-        hf_fail(err, HF_E_no_such_process,
-                "no process '%.64s'; GET /v1/processes lists those that are known", ref);
-        return NULL;
-    }
-    return p;
+struct process *engine_find_all(struct engine *e, const char *ref, struct hf_error *err)
+{
+    return find(e, ref, true, err);
 }
 
 struct process *engine_find_idempotent(struct engine *e, const char *key)
@@ -123,15 +136,25 @@ struct process *engine_find_idempotent(struct engine *e, const char *key)
     return NULL;
 }
 
-struct process *engine_next(struct engine *e, const struct process *after)
+static struct process *next(struct engine *e, const struct process *after, bool helpers)
 {
     const struct list *l = after == NULL ? e->processes.next : after->link.next;
 
     while (l != &e->processes) {
         struct process *p = list_entry(l, struct process, link);
-        if (p->entry != 0)
+        if (p->entry != 0 && (helpers || !p->helper))
             return p;
         l = l->next;
     }
     return NULL;
+}
+
+struct process *engine_next(struct engine *e, const struct process *after)
+{
+    return next(e, after, false);
+}
+
+struct process *engine_next_all(struct engine *e, const struct process *after)
+{
+    return next(e, after, true);
 }

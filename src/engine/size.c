@@ -35,10 +35,13 @@ const char *size_policy_name(enum size_policy p)
     return names[p];
 }
 
-static void size_set(struct process *p, uint16_t rows, uint16_t cols, const char *by)
+/* Of a viewer's window, or as `by` asked for. */
+static void size_set(struct process *p, uint16_t rows, uint16_t cols, const struct viewer *of,
+                     const char *by)
 {
     struct winsize ws = {.ws_row = rows, .ws_col = cols};
-    struct viewer_notice n = {.kind = NOTICE_SIZE, .rows = rows, .cols = cols, .by = by};
+    struct viewer_notice n = {
+        .kind = NOTICE_SIZE, .rows = rows, .cols = cols, .by = by, .from = of};
     struct record_head *h = p->rec.head;
 
     if (p->tty_fd < 0 || (h->rows == rows && h->cols == cols))
@@ -85,7 +88,7 @@ static struct viewer *latest_with_window(struct process *p)
     return latest;
 }
 
-static void size_smallest(struct process *p, const char *by)
+static void size_smallest(struct process *p, const struct viewer *by)
 {
     uint16_t rows = UINT16_MAX, cols = UINT16_MAX;
     struct list *it, *tmp;
@@ -98,13 +101,13 @@ static void size_smallest(struct process *p, const char *by)
         cols = v->cols < cols ? v->cols : cols;
     }
     if (rows != UINT16_MAX)
-        size_set(p, rows, cols, by);
+        size_set(p, rows, cols, by, NULL);
 }
 
 static void size_of(struct process *p, const struct viewer *v)
 {
     if (v != NULL)
-        size_set(p, v->rows, v->cols, v->client != NULL ? v->client : v->name);
+        size_set(p, v->rows, v->cols, v, NULL);
 }
 
 /* The owner has just gone and may come back: nobody takes its place yet. */
@@ -123,11 +126,7 @@ static void size_apply(struct process *p)
     switch (p->size_policy) {
     case SIZE_LATEST: size_of(p, latest); break;
     case SIZE_OWNER: size_of(p, p->size_owner); break;
-    case SIZE_SMALLEST:
-        size_smallest(p, latest == NULL           ? NULL
-                         : latest->client != NULL ? latest->client
-                                                  : latest->name);
-        break;
+    case SIZE_SMALLEST: size_smallest(p, latest); break;
     case SIZE_FIXED: break;
     }
 }
@@ -230,7 +229,7 @@ int process_resize(struct process *p, int64_t rows, int64_t cols, const char *by
     if (p->size_timer != NULL)
         timer_stop(p->size_timer);
     p->size_called = ++p->size_turn;
-    size_set(p, (uint16_t)rows, (uint16_t)cols, by);
+    size_set(p, (uint16_t)rows, (uint16_t)cols, NULL, by);
     return 0;
 }
 

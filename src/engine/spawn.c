@@ -96,6 +96,7 @@ static void copy_meta(struct process *p, const struct spawn_spec *s)
     p->request_hash = hf_xstrdup(s->request_hash);
     p->session_json = hf_xstrdup(s->session_json);
     p->source = s->source;
+    p->helper = s->helper;
     p->size_policy = s->size_policy;
     if (s->retain_ms >= 0)
         p->retain_ms = s->retain_ms;

@@ -44,6 +44,7 @@ struct spawn_spec {
     const char *tag, *label, *session_id, *title;
     const char *metadata_json; /* an object, or NULL */
     enum process_source source;
+    bool helper; /* the daemon's own, and moves what its owner asked for: nobody else may see it */
     int64_t timeout_ms, idle_timeout_ms; /* 0: none */
     int64_t grace_ms;                    /* -1: default */
     bool

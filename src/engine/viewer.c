@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "engine/client.h"
 #include "engine/engine_own.h"
 
 /* Where snapshots are not wanted: enough for a screen and some history. */
@@ -27,6 +28,7 @@ static void viewer_free(struct viewer *v)
     task_cancel(&v->work);
     timer_close(v->open_char);
     free(v->client);
+    free(v->client_id);
     free(v->name);
     free(v);
     process_unref(p);
@@ -229,6 +231,18 @@ void viewer_ack(struct viewer *v, uint64_t offset)
     viewer_pump(v);
 }
 
+static void notice_send(struct viewer *v, const struct viewer_notice *n)
+{
+    char label[VIEWER_LABEL_BYTES];
+    struct viewer_notice mine = *n;
+
+    if (n->from != NULL && n->from->client != NULL)
+        mine.by = viewer_client_for(v->process, n->from->client, v, label);
+    else if (n->from != NULL)
+        mine.by = n->from->name;
+    v->ops->notice(v->arg, &mine);
+}
+
 void viewers_notice(struct process *p, const struct viewer_notice *n)
 {
     struct list *it, *tmp;
@@ -236,7 +250,7 @@ void viewers_notice(struct process *p, const struct viewer_notice *n)
     list_for_each (it, tmp, &p->viewers) {
         struct viewer *v = list_entry(it, struct viewer, link);
         if (v->ops->notice != NULL && !v->exited)
-            v->ops->notice(v->arg, n);
+            notice_send(v, n);
     }
 }
 
@@ -257,7 +271,7 @@ uint64_t viewers_hold(struct process *p)
     list_for_each (it, tmp, &p->viewers) {
         const struct viewer *v = list_entry(it, struct viewer, link);
         uint64_t needs = await_needs(v);
-        if (!v->stalled && !v->exited && !v->never_holds && needs < hold)
+        if (!v->never_holds && !v->stalled && !v->exited && needs < hold)
             hold = needs;
     }
     return is_going(p) ? hold : await_hold(p, hold);
@@ -270,7 +284,7 @@ static uint64_t fastest_at(struct process *p)
 
     list_for_each (it, tmp, &p->viewers) {
         const struct viewer *v = list_entry(it, struct viewer, link);
-        if (!v->lossless && !v->stalled && !v->never_holds && v->at > fastest)
+        if (!v->never_holds && !v->lossless && !v->stalled && v->at > fastest)
             fastest = v->at;
     }
     return fastest;
@@ -340,10 +354,29 @@ static int check_window(const struct viewer_options *o, struct hf_error *err)
     return 0;
 }
 
-static void write_viewer(const struct viewer *v, struct json_out *o)
+/*
+ * The owner sees the ids of all that is the owner's, and each viewer its own: a reconnect must be
+ * able to find itself. An id that another grant brought is of no use to anyone else.
+ */
+const char *viewer_client_for(const struct process *p, const char *key, const struct viewer *reader,
+                              char label[VIEWER_LABEL_BYTES])
 {
+    if (key == NULL)
+        return NULL;
+    if (reader != NULL && reader->client != NULL && strcmp(reader->client, key) == 0)
+        return reader->client_id;
+    if (reader != NULL && reader->owner && client_is_owners(key) && key[0] > ' ')
+        return key;
+    client_shown(p->rec.head->id, key, label);
+    return label;
+}
+
+static void write_viewer(const struct viewer *v, const struct viewer *reader, struct json_out *o)
+{
+    char label[VIEWER_LABEL_BYTES];
+
     json_open(o, '{');
-    json_kstr(o, "client", v->client);
+    json_kstr(o, "client", viewer_client_for(v->process, v->client, reader, label));
     json_kstr(o, "name", v->name);
     json_kstr(o, "role", viewer_role_name(v->role));
     json_kbool(o, "read_only", v->read_only);
@@ -363,10 +396,33 @@ static void tell_coming_and_going(const struct viewer *v, const char *type)
     struct json_out o;
 
     json_out_init(&o, &text);
-    write_viewer(v, &o);
+    write_viewer(v, NULL, &o);
     events_append(&p->engine->events, type, p, buf_cstr(&text));
     buf_fini(&text);
     viewers_notice(p, &n);
+}
+
+size_t viewers_members(const struct process *p)
+{
+    return p->viewer_count - p->guest_count;
+}
+
+/* Guests leave some places free, so that they cannot lock the owner out of its process. */
+static int check_count(const struct process *p, const struct viewer_options *o,
+                       struct hf_error *err)
+{
+    size_t most = p->engine->options.max_viewers;
+    size_t kept = (most + LIMIT_VIEWERS_KEPT_PART - 1) / LIMIT_VIEWERS_KEPT_PART;
+    int rc;
+
+    if (o->internal || (p->viewer_count < most && (!o->guest || p->guest_count + kept < most)))
+        return 0;
+    rc = hf_fail(err, HF_E_too_many_viewers,
+                 "this process has %zu viewers, the most that --max-viewers allows%s",
+                 p->viewer_count, p->viewer_count < most ? " to links and watchers" : "");
+    if (err != NULL)
+        err->limit = "max_viewers";
+    return rc;
 }
 
 int viewer_attach(struct process *p, const struct viewer_options *o, const struct viewer_ops *ops,
@@ -378,14 +434,9 @@ int viewer_attach(struct process *p, const struct viewer_options *o, const struc
 
     if (rc < 0 || (rc = viewer_start(p, o, &at, err)) < 0)
         return rc;
-    if (!o->internal && p->viewer_count >= p->engine->options.max_viewers) {
-        rc = hf_fail(err, HF_E_too_many_viewers,
-                     "this process has %zu viewers, the most that --max-viewers allows",
-                     p->viewer_count);
-        if (err != NULL)
-            err->limit = "max_viewers";
+    rc = check_count(p, o, err);
+    if (rc < 0)
         return rc;
-    }
     v = hf_xalloc(sizeof *v);
     v->process = process_ref(p);
     v->ops = ops;
@@ -399,21 +450,29 @@ int viewer_attach(struct process *p, const struct viewer_options *o, const struc
     v->runs = o->runs;
     if (v->runs)
         v->run = viewer_first_run(&p->journal, o);
-    v->lossless = o->lossless || p->rec.head->delivery == DELIVERY_LOSSLESS;
+    v->guest = o->guest;
+    v->never_holds = o->never_holds || o->guest;
+    v->lossless = !v->never_holds && (o->lossless || p->rec.head->delivery == DELIVERY_LOSSLESS);
     v->patient = o->patient;
-    v->never_holds = o->never_holds;
     v->heavy = o->heavy;
     v->work = (struct task){.fn = viewer_on_work, .arg = v};
     v->ack = o->ack;
     v->read_only = o->read_only;
     v->role = o->role != 0 ? o->role : VIEWER_WATCH;
     v->since_ms = clock_wall_ms();
-    v->client = hf_xstrdup(o->client);
+    v->owner = o->principal == NULL;
+    if (o->client != NULL) {
+        v->client = hf_xalloc(CLIENT_KEY_BYTES);
+        client_key(o->principal, o->client, v->client);
+    }
+    v->client_id = hf_xstrdup(o->client);
     v->name = hf_xstrdup(o->name);
     if (!v->internal) {
         p->viewer_count++;
+        p->guest_count += v->guest;
         p->engine->viewers++;
-        deadline_on_attach(p);
+        if (!v->guest)
+            deadline_on_attach(p);
         process_touch(p);
         tell_coming_and_going(v, "viewer.joined");
     }
@@ -443,11 +502,12 @@ void viewer_detach(struct viewer *v)
     answerer_left(p, v);
     if (!v->internal) {
         p->viewer_count--;
+        p->guest_count -= v->guest;
         p->engine->viewers--;
         if (p->in_table)
             tell_coming_and_going(v, "viewer.left");
         size_on_detach(v);
-        if (p->viewer_count == 0) {
+        if (!v->guest && viewers_members(p) == 0) {
             await_begin(p, v);
             deadline_on_detach(p);
         }
@@ -494,7 +554,15 @@ size_t process_viewer_count(const struct process *p)
     return p->viewer_count;
 }
 
-void process_write_viewers(struct process *p, struct json_out *o)
+bool viewer_has_client(const struct viewer *v, const char *principal, const char *client)
+{
+    char key[CLIENT_KEY_BYTES];
+
+    client_key(principal, client, key);
+    return v->client != NULL && strcmp(v->client, key) == 0;
+}
+
+void process_write_viewers(struct process *p, const struct viewer *reader, struct json_out *o)
 {
     struct list *it, *tmp;
 
@@ -502,7 +570,7 @@ void process_write_viewers(struct process *p, struct json_out *o)
     list_for_each (it, tmp, &p->viewers) {
         const struct viewer *v = list_entry(it, struct viewer, link);
         if (!v->internal)
-            write_viewer(v, o);
+            write_viewer(v, reader, o);
     }
     json_shut(o, ']');
 }

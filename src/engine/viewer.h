@@ -9,11 +9,15 @@
  * and catches up later from the ring. What was there before a viewer came, or came while it was not
  * ready, is heavy work (base/work.h): it is pushed as far as this turn has time, and goes on in the next.
  *
- * Pace: the process waits for the viewers that keep up, and for lossless ones until it is to be
+ * Pace: the process waits for the readers that keep up, and for lossless ones until it is to be
  * dropped or the daemon ends (those who are `patient`: for VIEWER_STALL_MS). One that
  * takes nothing for VIEWER_PATIENCE_MS while the ring is full for its sake stops
  * counting until it has caught up, so the slow hold nobody; the fastest of
- * all gets VIEWER_STALL_MS, so that somebody who is there misses nothing. Owned by the connection. Layer: engine.
+ * all gets VIEWER_STALL_MS, so that somebody who is there misses nothing.
+ *
+ * Who only watches is no reader (`never_holds`), however the process is delivered: it gets all as long as
+ * it keeps up by itself, and else a gap. A `guest` came with the role `watch` or by a link: besides,
+ * whether it is there or not means nothing for the process. Owned by the connection. Layer: engine.
  */
 #ifndef HF_ENGINE_VIEWER_H
 #define HF_ENGINE_VIEWER_H
@@ -43,10 +47,12 @@ struct viewer_options {
     bool patient;     /* and lossless: until it has taken nothing for VIEWER_STALL_MS */
     bool never_holds; /* output never waits for it, lossless or not: it gets a gap */
     bool heavy;       /* what it does with bytes takes long: new output waits for time, too */
+    bool guest;       /* came with the role `watch` or by a link; implies never_holds */
     bool ack;         /* sends at most VIEWER_ACK_WINDOW_BYTES beyond viewer_ack() */
     bool read_only;
     enum viewer_role role; /* 0: VIEWER_WATCH */
-    const char *client;    /* stable id, or NULL */
+    const char *client;    /* stable id, or NULL; it belongs to the principal (client.h) */
+    const char *principal; /* who brings it; NULL: the owner */
     const char *name;      /* as it called itself, else its address; for the list */
     int64_t rows, cols;    /* this viewer's window; 0: none */
     int only_stream;       /* -1: all; else enum stream: others are skipped in silence */
@@ -77,6 +83,7 @@ struct viewer_notice {
     enum notice_kind kind;
     uint16_t rows, cols;
     const char *by;
+    const struct viewer *from; /* engine's own: `by` is how each viewer may call this one */
 };
 
 struct viewer_ops {
@@ -130,8 +137,10 @@ int viewer_resize(struct viewer *v, int64_t rows, int64_t cols,
 uint64_t viewer_offset(const struct viewer *v); /* next byte it will get */
 uint64_t viewer_replay_until(const struct viewer *v);
 struct process *viewer_process(const struct viewer *v);
-/* For hello and `viewers`: writes [{"client","name","role","read_only","rows","cols","since"}…] */
-void process_write_viewers(struct process *p, struct json_out *o);
+bool viewer_has_client(const struct viewer *v, const char *principal, const char *client);
+/* For hello and `viewers`: writes [{"client","name","role","read_only","rows","cols","since"}…] as
+ * `reader` may see it: client ids of other grants are replaced by what client_shown() gives. */
+void process_write_viewers(struct process *p, const struct viewer *reader, struct json_out *o);
 size_t process_viewer_count(const struct process *p);
 
 #endif

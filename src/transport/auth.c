@@ -301,11 +301,24 @@ static bool cookie_may_count(const struct http_request *rq)
 
 /* --- the decision -------------------------------------------------------------------------- */
 
+/* "token.0123456789abcdef": the beginning of the digest of what was shown. */
+static void name_principal(struct auth_grant *g, const char *kind, const char *secret, size_t len)
+{
+    uint8_t digest[DIGEST];
+    char hex[2 * DIGEST + 1];
+
+    sha256(secret, len, digest);
+    hex_encode(hex, digest, sizeof digest);
+    snprintf(g->principal, sizeof g->principal, "%s.%.16s", kind, hex);
+}
+
 static enum role any_token_role(const struct auth *a, const char *token, size_t len,
                                 struct auth_grant *g)
 {
-    return link_is_secret(token, len) ? link_secret_role(a, token, len, g)
-                                      : auth_token_role(a, token, len);
+    if (link_is_secret(token, len))
+        return link_secret_role(a, token, len, g);
+    name_principal(g, "token", token, len);
+    return auth_token_role(a, token, len);
 }
 
 static enum role bearer_role(const struct auth *a, const char *header, struct auth_grant *g)
@@ -353,7 +366,10 @@ static enum role any_cookie_role(const struct auth *a, const struct http_request
     cookie = find_cookie(header, &len);
     if (cookie != NULL)
         role = auth_cookie_role(a, cookie, len);
-    return role != ROLE_NONE ? role : link_cookie_role(a, rq, header, g);
+    if (role == ROLE_NONE)
+        return link_cookie_role(a, rq, header, g);
+    name_principal(g, "cookie", cookie, len);
+    return role;
 }
 
 enum role auth_role(const struct auth *a, const struct http_request *rq, uid_t uid,

@@ -46,10 +46,12 @@ const char *role_name(enum role role); /* "watch" */
 
 /* By which link a request came; see auth.h. */
 #define AUTH_GRANT_MAX 63
+#define AUTH_PRINCIPAL_MAX 63
 struct auth_grant {
-    char id[AUTH_GRANT_MAX + 1]; /* "": none */
-    bool counts;                 /* the secret itself was shown: that is a use */
-    bool refused;                /* it was a link's, but that has ended or never was */
+    char id[AUTH_GRANT_MAX + 1];            /* "": none */
+    char principal[AUTH_PRINCIPAL_MAX + 1]; /* of a token or cookie below `own`; "": none */
+    bool counts;                            /* the secret itself was shown: that is a use */
+    bool refused;                           /* it was a link's, but that has ended or never was */
 };
 
 typedef void http_handler(struct http_request *rq);
@@ -164,6 +166,13 @@ enum role http_role(const struct http_request *rq);
  * connection is not closed to make room for others. */
 void http_set_trusted(struct http_request *rq, enum role role);
 const char *http_grant(const struct http_request *rq); /* of the link it came by; NULL: none */
+/*
+ * Who asks: the same text for the same credential, in every worker and after an upgrade. All
+ * credentials of the role `own` are one principal, HTTP_OWNER, so a new token changes nothing for
+ * them; below it each token, cookie and link is a principal of its own.
+ */
+#define HTTP_OWNER "own"
+const char *http_principal(const struct http_request *rq);
 bool http_is_tls(const struct http_request *rq);
 bool http_is_websocket(const struct http_request *rq); /* asks for an upgrade to WebSocket */
 const char *http_peer(const struct http_request *rq);  /* "127.0.0.1:4711", "unix:uid=0" */

@@ -273,6 +273,15 @@ const char *http_grant(const struct http_request *rq)
     return rq->grant.id[0] != '\0' ? rq->grant.id : NULL;
 }
 
+const char *http_principal(const struct http_request *rq)
+{
+    if (rq->role == ROLE_OWN)
+        return HTTP_OWNER;
+    if (rq->grant.id[0] != '\0')
+        return rq->grant.id;
+    return rq->grant.principal[0] != '\0' ? rq->grant.principal : role_name(rq->role);
+}
+
 enum role http_role(const struct http_request *rq)
 {
     return rq->role;

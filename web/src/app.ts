@@ -129,6 +129,11 @@ export class App {
         return name ? `${name}~${random}` : `web-${random}`;
     }
 
+    /** How others see us in the list of viewers. */
+    viewerName(): string {
+        return this.settings.name.replace(/[\0-\x1f\x7f]/g, '').slice(0, 24) || 'browser';
+    }
+
     /** Shows a process where it is open, or in a new tab. */
     show(id: string, readOnly = false): void {
         const tab = this.#tabs.find((t) => t.panes.some((p) => p.id === id));

@@ -20,8 +20,8 @@ import { THEMES } from './settings.js';
 import { exitText, nameOf } from './store.js';
 import { acceptFiles } from './upload.js';
 
-/** What a viewer calls itself is in front of its client name. */
-const viewerName = (v: Viewer) => (v.client?.includes('~') ? v.client.split('~')[0]! : v.client?.startsWith('web-') ? 'browser' : (v.client ?? v.name ?? '?'));
+/** What a viewer calls itself. Of a client that came by another token or link only a digest is known. */
+const viewerName = (v: Viewer) => (!v.client || /^c_[0-9a-f]{16}$/.test(v.client) ? (v.name ?? '?') : v.client.includes('~') ? v.client.split('~')[0]! : v.client.startsWith('web-') ? 'browser' : v.client);
 
 export class Pane {
     readonly el: HTMLElement;
@@ -160,6 +160,7 @@ export class Pane {
             url: base,
             mode: this.readOnly ? 'ro' : 'rw',
             client: this.#app.clientName(),
+            name: this.#app.viewerName(),
             focus: false,
             onStateChange: (state, error, info) => this.#state(state, error, info),
             onEvent: (e) => this.#event(e),

@@ -56,6 +56,8 @@ export interface HoldfastAddonOptions {
     since?: number | string;
     /** A name that stays the same over reloads. */
     client?: string;
+    /** What others see in the list of viewers; the address by default. */
+    name?: string;
     /** How long the size must stay the same before it is sent; 100. */
     resizeDelayMs?: number;
     /** Follow the terminal's size when another viewer's window decides; true by default. */
@@ -143,6 +145,7 @@ export class HoldfastAddon {
             since: this.#options.since ?? 'screen',
             mode: this.#options.mode,
             client: this.#options.client,
+            name: this.#options.name,
             reconnect: this.#options.reconnect ?? true,
             silenceMs: this.#options.silenceMs,
             rows,

@@ -32,10 +32,13 @@ static void tap_take_all(struct attach *a, struct tap *l);
 
 static void write_query(struct attach *a, const struct tap *l, struct buf *out)
 {
-    bool acts = (l->input && a->o->input) || a->o->owner; /* who started it passes signals on */
+    /* Read-only connections are not waited for. A pipe behind us wants every byte, and who started
+     * the process passes signals on; a terminal that only shows something can skip. */
+    bool reads = !a->o->read_only && (a->o->input || !a->o->pty || a->o->as_written);
     uint16_t rows, cols;
 
-    buf_printf(out, "/v1/processes/%s/connect?mode=%s", a->o->id, acts ? "rw" : "ro");
+    buf_printf(out, "/v1/processes/%s/connect?mode=%s", a->o->id,
+               reads || a->o->owner ? "rw" : "ro");
     if (!l->output)
         buf_puts(out, "&output=0");
     else if (a->placed)

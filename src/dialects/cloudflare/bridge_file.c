@@ -199,7 +199,7 @@ static const struct cf_run_ops reader_ops = {
 void cf_bridge_file_get(struct http_request *rq)
 {
     json_auto_t *argv = bridge_sandbox(rq) == NULL ? NULL : file_argv(rq, reading);
-    const struct cf_run_ask ask = {.argv = argv};
+    const struct cf_run_ask ask = {.argv = argv, .helper = true};
     struct reader *r;
 
     if (argv == NULL)
@@ -353,7 +353,8 @@ static void writer_on_launched(void *arg, struct process *p, const struct hf_err
 void cf_bridge_file_put(struct http_request *rq)
 {
     json_auto_t *argv = bridge_sandbox(rq) == NULL ? NULL : file_argv(rq, writing);
-    const struct cf_launch_ask ask = {.argv = argv, .stdin_pipe = true, .kill_on_detach = true};
+    const struct cf_launch_ask ask = {
+        .argv = argv, .stdin_pipe = true, .kill_on_detach = true, .helper = true};
     struct cf *cf = cf_of(rq);
     struct writer *w;
 

@@ -194,6 +194,7 @@ static int plan_make(struct plan *p, const struct cf_launch *l, struct hf_error 
     plan_cwd(p, l, s);
     plan_program(p, l, shell_name(l, s));
     p->spec.session_id = a->session != NULL ? a->session : a->group;
+    p->spec.helper = a->helper;
     p->spec.tag = a->tag;
     p->spec.metadata_json = a->metadata;
     p->spec.timeout_ms = a->timeout_ms;

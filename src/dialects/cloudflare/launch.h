@@ -26,6 +26,7 @@ struct cf_launch_ask {
     bool pty, kill_on_detach;
     bool stdin_pipe; /* input will come; else there is none */
     bool impatient;  /* does not wait for a command that runs in the session */
+    bool helper;     /* only the owner sees it (spec.h) */
     int64_t rows, cols, history_bytes;
 };
 

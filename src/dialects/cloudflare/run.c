@@ -190,6 +190,7 @@ static void run_as_process(struct cf_run *r, const struct cf_run_ask *a)
         .cwd = a->cwd,
         .env = a->env,
         .timeout_ms = a->timeout_ms,
+        .helper = a->helper,
     };
 
     cf_launch(r->cf, &ask, run_on_launched, r, &r->launch);

@@ -18,6 +18,7 @@ struct cf_run_ask {
     const char *cwd;
     const json_t *env;
     int64_t timeout_ms; /* 0: the session's, if it has one */
+    bool helper;        /* only the owner sees it (spec.h) */
 };
 
 /* As those of session_follow.h. */

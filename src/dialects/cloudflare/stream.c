@@ -157,8 +157,11 @@ static void log_begin(struct log *l)
 
 void cf_process_stream(struct cf_call *c)
 {
-    const struct viewer_options options = {
-        .since = SINCE_OFFSET, .read_only = true, .verbatim = true, .only_stream = -1};
+    const struct viewer_options options = {.since = SINCE_OFFSET,
+                                           .read_only = true,
+                                           .guest = cf_call_role(c) < ROLE_TYPE,
+                                           .verbatim = true,
+                                           .only_stream = -1};
     struct process *p = cf_process_of(c);
     struct hf_error err;
     struct log *l;

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "dialects/common/caller.h"
 #include "engine/engine.h"
 
 struct console {
@@ -293,6 +294,7 @@ static int console_attach(struct http_request *rq, struct console *c, const stru
     struct viewer_options v = o->viewer;
 
     v.read_only = !c->may_type;
+    v.guest = caller_is_guest(rq);
     if (v.role == 0)
         v.role = (enum viewer_role)http_role(rq);
     if (v.name == NULL)
@@ -338,6 +340,7 @@ int console_begin(struct console *c, struct process *p, const struct viewer_opti
     int rc;
 
     v.read_only = !c->may_type;
+    v.guest = ws_role(c->ws) < ROLE_TYPE;
     if (v.role == 0)
         v.role = (enum viewer_role)ws_role(c->ws);
     if (v.name == NULL)

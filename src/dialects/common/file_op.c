@@ -23,6 +23,7 @@ void file_op_spec(struct spawn_spec *s, const char **args, const char *user, con
     s->clear_env = true;
     s->user = user;
     s->source = SOURCE_SYSTEM;
+    s->helper = true;
     s->label = "file";
     s->stdin_mode = strcmp(op, "write") == 0 || strcmp(op, "untar") == 0 ? STDIN_PIPE : STDIN_NULL;
 }
@@ -45,12 +46,12 @@ void file_op_end(struct process *p)
 
 void file_op_end_all(struct engine *e)
 {
-    struct process *p = engine_next(e, NULL), *next;
+    struct process *p = engine_next_all(e, NULL), *next;
 
     for (; p != NULL; p = next) {
         struct process_view v;
 
-        next = engine_next(e, p);
+        next = engine_next_all(e, p);
         process_view(p, &v);
         if (file_op_is(&v))
             file_op_end(p);

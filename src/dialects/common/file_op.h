@@ -4,7 +4,7 @@
  *
  * The worker has no rights, and the kernel is better than we at deciding whose file is whose. So
  * each thing is done by a short process as that user: this binary itself, with the
- * command file-op. It needs no program in the sandbox, and is seen like any other process.
+ * command file-op. It needs no program in the sandbox. Only the owner sees it: its output is the file.
  *
  *   stat PATH, list PATH DEPTH, mkdir PATH, move FROM TO, remove PATH
  *   read PATH    the entry, then the bytes, on standard output

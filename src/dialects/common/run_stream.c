@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "dialects/common/caller.h"
 #include "transport/sse.h"
 
 static void stream_free(struct pending *p)
@@ -122,6 +123,7 @@ int run_stream_begin(struct run_stream *r, const struct run_stream_ops *ops,
                                      .offset = run,
                                      .runs = true,
                                      .read_only = true,
+                                     .guest = caller_is_guest(rq),
                                      .name = http_peer(rq),
                                      .only_stream = -1};
     int rc;

@@ -152,6 +152,7 @@ static void follow_attach(struct follow *f, const struct session_command *c)
         .offset = c->begin.from,
         .internal = true,
         .read_only = true,
+        .guest = ws_role(f->ws) < ROLE_TYPE,
         .only_stream = -1,
         .slice_bytes = DT_FRAME_BYTES - 3,
     };

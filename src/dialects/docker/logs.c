@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "dialects/common/caller.h"
 #include "dialects/common/tail.h"
 #include "dialects/docker/box.h"
 #include "dialects/docker/log_form.h"
@@ -170,6 +171,7 @@ static int logs_attach(struct logs *l, struct http_request *rq, struct hf_error 
         .since = SINCE_OFFSET,
         .offset = l->ask.from,
         .read_only = true,
+        .guest = caller_is_guest(rq),
         .verbatim = true,
         .role = (enum viewer_role)http_role(rq),
         .name = http_peer(rq),

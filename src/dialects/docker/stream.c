@@ -262,6 +262,7 @@ static struct viewer_options watch_options(struct stream_conn *s, struct process
         .offset = journal_first(process_journal(p)),
         .lossless = s->ask.own,
         .read_only = !s->ask.in,
+        .guest = s->role < ROLE_TYPE,
         .role = (enum viewer_role)s->role,
         .name = s->peer,
         .only_stream = -1,

@@ -259,7 +259,7 @@ void e2b_sandbox_kill(struct http_request *rq)
     pending_init(&k->pending, &e->pending, &killing_kind);
     http_set_user(rq, k, killing_on_gone);
     sandbox_forget(e); /* first: streams see by it why their processes end */
-    while ((p = engine_next(e->engine, p)) != NULL)
+    while ((p = engine_next_all(e->engine, p)) != NULL)
         if (process_is_running(p)) {
             k->left++;
             process_end(p, 0, "api", killing_on_end, k);

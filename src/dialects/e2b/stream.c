@@ -16,6 +16,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "dialects/common/caller.h"
 #include "dialects/e2b/event.h"
 
 struct e2b_stream {
@@ -228,6 +229,7 @@ void e2b_stream_begin(struct http_request *rq, struct process *p, const struct s
              : http_role(rq) == ROLE_TYPE ? VIEWER_TYPE
                                           : VIEWER_WATCH;
     o.read_only = o.role == VIEWER_WATCH;
+    o.guest = caller_is_guest(rq);
     o.terminal = v.pty && !o.read_only;
     o.name = http_peer(rq);
     s->e2b = e;

@@ -13,6 +13,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "dialects/common/caller.h"
 #include "dialects/gitpod/gitpod.h"
 #include "engine/viewer.h"
 
@@ -285,6 +286,7 @@ static int attach(struct listen *l, const struct http_request *rq, struct hf_err
         .since = SINCE_OFFSET,
         .role = types ? VIEWER_TYPE : VIEWER_WATCH,
         .read_only = !types,
+        .guest = caller_is_guest(rq),
         .terminal = types,
         .name = http_peer(rq),
         .only_stream = -1,

@@ -98,6 +98,7 @@ void forward_begin(struct forward *f, struct kube *k, uint16_t port, const char 
     spec.cwd = "/";
     spec.clear_env = true;
     spec.source = SOURCE_SYSTEM;
+    spec.helper = true;
     spec.label = "port";
     spec.stdin_mode = STDIN_PIPE;
     v.read_only = false;

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "dialects/common/caller.h"
 #include "dialects/common/tail.h"
 #include "dialects/kubernetes/container.h"
 #include "dialects/kubernetes/kube.h"
@@ -243,6 +244,7 @@ static void log_begin(struct http_request *rq, const struct log_ask *ask)
         .since = SINCE_OFFSET,
         .offset = ask->from,
         .read_only = true,
+        .guest = caller_is_guest(rq),
         .verbatim = true,
         .name = http_peer(rq),
         .only_stream = -1,

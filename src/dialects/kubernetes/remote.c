@@ -223,6 +223,7 @@ static struct viewer_options view(const struct remote *r)
     return (struct viewer_options){
         .only_stream = -1,
         .read_only = r->ask.role < ROLE_TYPE,
+        .guest = r->ask.role < ROLE_TYPE,
         .role = (enum viewer_role)r->ask.role,
         .name = r->ask.peer,
         .rows = r->rows,

@@ -119,6 +119,8 @@ static void feed_on_events(void *arg)
 
     while (events_get(ev, f->next_event, &e)) {
         f->next_event = e.id + 1;
+        if (e.helper)
+            continue; /* it is in nobody's list */
         if (strcmp(e.type, "process.created") == 0 || strcmp(e.type, "process.deleted") == 0)
             f->list_changed = f->wants_list;
     }

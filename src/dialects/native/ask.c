@@ -10,10 +10,17 @@
 #include "base/text.h"
 #include "dialects/native/context.h"
 
+struct process *ask_find(const struct http_request *rq, const char *ref, struct hf_error *err)
+{
+    struct engine *e = native_of(rq)->engine;
+
+    return http_role(rq) == ROLE_OWN ? engine_find_all(e, ref, err) : engine_find(e, ref, err);
+}
+
 struct process *ask_process(struct http_request *rq)
 {
     struct hf_error err;
-    struct process *p = engine_find(native_of(rq)->engine, http_param(rq, "id"), &err);
+    struct process *p = ask_find(rq, http_param(rq, "id"), &err);
 
     if (p == NULL)
         http_reply_error(rq, &err);

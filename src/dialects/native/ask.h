@@ -16,6 +16,8 @@
 
 /* The process of {id}; NULL: the request has been answered. */
 struct process *ask_process(struct http_request *rq);
+/* The process that a reference names, as far as the caller may see it; engine_find(). */
+struct process *ask_find(const struct http_request *rq, const char *ref, struct hf_error *err);
 
 /* The body as JSON; the caller owns the tree. NULL: err says why. */
 json_t *ask_json(struct http_request *rq, struct hf_error *err);

@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "dialects/common/caller.h"
 #include "dialects/native/answer.h"
 #include "dialects/native/handlers.h"
 
@@ -95,7 +96,6 @@ static void connect_free(struct connect *c)
     op_fini(&c->op);
     process_unref(c->process);
     held_free(c);
-    free(c->client);
     free(c->grant);
     free(c);
 }
@@ -267,7 +267,7 @@ static ssize_t take_input(struct connect *c, const void *bytes, size_t len, stru
 static void input_passed(struct connect *c, size_t len, bool last, const struct hf_error *err)
 {
     viewer_input_pass(c->viewer, len);
-    c->owes_ack = c->client != NULL;
+    c->owes_ack = c->has_client;
     connect_send_owed(c);
     if (last)
         connect_send_notice(c, "lease_held", err->detail, NULL);
@@ -289,7 +289,7 @@ static size_t connect_input(struct connect *c, const void *bytes, size_t len, bo
             connect_send_error(c, &err);
         return len;
     }
-    if (n > 0 && c->client != NULL) {
+    if (n > 0 && c->has_client) {
         c->owes_ack = true;
         connect_send_owed(c);
     }
@@ -375,18 +375,25 @@ static const struct ws_ops ws_ops = {
 /*
  * A client that comes again has given up its old connection. Bytes that may
  * still lie unread there must not be taken after input_offset was told, or
- * they would come twice: the old one ends first.
+ * they would come twice: the old one ends first. The same id of another grant is another client.
  */
-static void replace_older(struct native *n, const struct process *p, const char *client)
+static void replace_older(struct native *n, const struct process *p, const char *principal,
+                          const char *client)
 {
     struct list *it, *tmp;
 
     list_for_each (it, tmp, &n->clients) {
         struct connect *c = list_entry(it, struct connect, link);
 
-        if (c->process == p && strcmp(c->client, client) == 0)
+        if (c->process == p && viewer_has_client(c->viewer, principal, client))
             connect_close(c, 1008, "replaced by a newer connection of this client");
     }
+}
+
+/* NULL: the owner. */
+static const char *connect_principal(const struct http_request *rq)
+{
+    return http_role(rq) == ROLE_OWN ? NULL : http_principal(rq);
 }
 
 static struct connect *connect_new(struct http_request *rq, struct process *p,
@@ -410,15 +417,14 @@ static struct connect *connect_new(struct http_request *rq, struct process *p,
     c->stream = -1;
     c->raw = a->raw;
     c->pty = v.pty;
-    if (a->client != NULL) {
-        c->client = hf_xstrdup(a->client);
+    c->has_client = a->client != NULL;
+    if (c->has_client)
         list_append(&n->clients, &c->link);
-    }
     return c;
 }
 
-static int connect_attach(struct connect *c, const struct connect_ask *a, const char *peer,
-                          struct hf_error *err)
+static int connect_attach(struct connect *c, const struct connect_ask *a,
+                          const struct http_request *rq, struct hf_error *err)
 {
     const struct viewer_options o = {
         .since = a->output ? a->since.kind : SINCE_NOW,
@@ -426,9 +432,12 @@ static int connect_attach(struct connect *c, const struct connect_ask *a, const 
         .internal = !a->output,
         .ack = a->ack && a->output,
         .read_only = a->read_only,
+        .never_holds = a->read_only,
+        .guest = caller_is_guest(rq),
         .role = (enum viewer_role)c->role,
         .client = a->client,
-        .name = a->name != NULL ? a->name : peer,
+        .principal = connect_principal(rq),
+        .name = a->name != NULL ? a->name : http_peer(rq),
         .rows = a->rows,
         .cols = a->cols,
         .only_stream = a->output ? -1 : STREAM_NONE,
@@ -445,9 +454,9 @@ bool connect_open(struct http_request *rq, struct process *p, const struct conne
     struct hf_error err;
 
     if (a->client != NULL)
-        replace_older(native_of(rq), p, a->client);
+        replace_older(native_of(rq), p, connect_principal(rq), a->client);
     c = connect_new(rq, p, a);
-    if (connect_attach(c, a, http_peer(rq), &err) < 0) {
+    if (connect_attach(c, a, rq, &err) < 0) {
         connect_free(c);
         http_reply_error(rq, &err);
         return false;
@@ -472,7 +481,7 @@ void connect_handle(struct http_request *rq)
         http_reply_error(rq, &err);
         return;
     }
-    p = engine_find(native_of(rq)->engine, http_param(rq, "id"), &err);
+    p = ask_find(rq, http_param(rq, "id"), &err);
     if (p == NULL)
         ws_refuse(rq, 4404, "no_such_process");
     else

@@ -42,13 +42,13 @@ struct connect {
     struct ws *ws;
     struct viewer *viewer;   /* NULL: after the exit, or replaced */
     struct process *process; /* referenced */
-    char *client;            /* NULL: none */
     char *grant;             /* of the link it came by; NULL: none */
     struct input_waiter waiter;
     struct task tell; /* what is owed, at the end of the turn */
     struct buf *held; /* raw mode: rest of a text, reading is paused; NULL: none */
     enum role role;   /* what it may do here: mode=ro makes a watcher */
     int8_t stream;    /* last one named to the client; -1: none */
+    bool has_client;
     bool raw;
     bool pty;
     bool closing; /* nothing is read or sent any more */

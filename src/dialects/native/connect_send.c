@@ -73,7 +73,7 @@ static void write_lease(struct connect *c, struct json_out *o, const char *key)
         return;
     }
     json_open(o, '{');
-    json_kstr(o, "client", v.client);
+    json_kstr(o, "client", v.has_client ? v.client : NULL);
     json_kstr(o, "name", v.name);
     json_kstr(o, "role", viewer_role_name(v.role));
     json_ktime(o, "since", v.since_ms);
@@ -81,14 +81,14 @@ static void write_lease(struct connect *c, struct json_out *o, const char *key)
     json_shut(o, '}');
 }
 
-static void write_viewer_list(struct process *p, struct json_out *o, const char *key)
+static void write_viewer_list(struct connect *c, struct json_out *o, const char *key)
 {
-    if (process_viewer_count(p) > VIEWERS_LISTED) {
+    if (process_viewer_count(c->process) > VIEWERS_LISTED) {
         json_knull(o, key);
         return;
     }
     json_key(o, key);
-    process_write_viewers(p, o);
+    process_write_viewers(c->process, c->viewer, o);
 }
 
 static void write_size(struct json_out *o, const struct process_view *v)
@@ -113,11 +113,10 @@ void connect_send_hello(struct connect *c)
     process_write_json(c->process, &o);
     json_ku64(&o, "offset", viewer_offset(c->viewer));
     json_ku64(&o, "replay_until", viewer_replay_until(c->viewer));
-    json_ku64(&o, "input_offset",
-              c->client != NULL ? process_input_offset(c->process, c->client) : 0);
+    json_ku64(&o, "input_offset", viewer_input_offset(c->viewer));
     json_kstr(&o, "role", role_name(c->role));
     write_size(&o, &v);
-    write_viewer_list(c->process, &o, "viewers");
+    write_viewer_list(c, &o, "viewers");
     write_lease(c, &o, "lease");
     connect_send(c, &o);
     c->owes_size = c->owes_viewers = c->owes_title = c->owes_lease = false; /* hello told it */
@@ -139,7 +138,7 @@ static void send_viewers(struct connect *c)
     struct json_out o = connect_message(c, "viewers");
 
     json_ku64(&o, "count", process_viewer_count(c->process));
-    write_viewer_list(c->process, &o, "list");
+    write_viewer_list(c, &o, "list");
     connect_send(c, &o);
 }
 
@@ -157,7 +156,7 @@ static void send_ack(struct connect *c)
 {
     struct json_out o = connect_message(c, "input_ack");
 
-    json_ku64(&o, "offset", process_input_offset(c->process, c->client));
+    json_ku64(&o, "offset", viewer_input_offset(c->viewer));
     connect_send(c, &o);
 }
 

@@ -27,6 +27,7 @@ struct watcher {
     uint64_t next; /* id of the event to send next */
     bool all;      /* viewer.* and session.* too */
     bool reset;    /* what it asked for is not there */
+    bool helpers;  /* and what happens to the daemon's own helpers */
 };
 
 static void watcher_free(struct watcher *w)
@@ -80,6 +81,8 @@ static bool watcher_wants(const struct watcher *w, const struct event *e)
 {
     json_auto_t *tree = NULL;
 
+    if (e->helper && !w->helpers)
+        return false;
     if (!w->all && strncmp(e->type, "process.", 8) != 0)
         return false;
     if (filter_is_open(&w->filter))
@@ -164,6 +167,7 @@ void events_handle(struct http_request *rq)
     struct hf_error err;
 
     op_init(&w->op, native_of(rq), &watcher_kind);
+    w->helpers = http_role(rq) == ROLE_OWN;
     if (check_accept(rq, &err) < 0 || filter_ask(&w->filter, rq, &err) < 0 ||
         ask_bool(rq, "all", &w->all, &err) < 0 || watcher_ask_start(w, rq, &err) < 0) {
         watcher_free(w);

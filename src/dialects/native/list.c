@@ -14,6 +14,7 @@ struct page {
     struct filter filter;
     int64_t limit;
     struct process *after; /* NULL: from the newest */
+    bool helpers;          /* those too */
 };
 
 static int page_ask(struct page *pg, const struct http_request *rq, struct hf_error *err)
@@ -21,17 +22,23 @@ static int page_ask(struct page *pg, const struct http_request *rq, struct hf_er
     const char *after = http_query(rq, "after");
 
     pg->limit = LIST_DEFAULT;
+    pg->helpers = http_role(rq) == ROLE_OWN;
     if (filter_ask(&pg->filter, rq, err) < 0 ||
         ask_i64(rq, "limit", 1, LIST_MAX, &pg->limit, err) < 0)
         return -1;
     if (after == NULL)
         return 0;
-    pg->after = engine_find(native_of(rq)->engine, after, NULL);
+    pg->after = ask_find(rq, after, NULL);
     if (pg->after != NULL)
         return 0;
     return hf_fail_field(
         err, HF_E_bad_query, "after",
         "the process of \"after\" is no longer there; begin with the first page again");
+}
+
+static struct process *page_next(const struct page *pg, struct engine *e, struct process *after)
+{
+    return pg->helpers ? engine_next_all(e, after) : engine_next(e, after);
 }
 
 static void page_write(const struct page *pg, struct engine *e, struct json_out *o)
@@ -43,7 +50,7 @@ static void page_write(const struct page *pg, struct engine *e, struct json_out 
 
     json_key(o, "processes");
     json_open(o, '[');
-    while ((p = engine_next(e, p)) != NULL) {
+    while ((p = page_next(pg, e, p)) != NULL) {
         if (!filter_match(&pg->filter, p))
             continue;
         if (count == pg->limit) {

@@ -7,6 +7,7 @@
  * daemon goes) the connection is cut instead. Layer: dialects.
  */
 #include "base/mem.h"
+#include "dialects/common/caller.h"
 #include "dialects/native/context.h"
 #include "dialects/native/output.h"
 #include "engine/viewer.h"
@@ -101,6 +102,7 @@ void output_follow(struct http_request *rq, struct process *p, const struct outp
         .offset = r->from,
         .read_only = true,
         .name = http_peer(rq),
+        .guest = caller_is_guest(rq),
         .only_stream = r->only_stream,
     };
     struct follow *f;

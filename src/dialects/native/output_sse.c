@@ -5,6 +5,7 @@
  * A client that comes back with Last-Event-ID misses nothing and gets nothing twice. Layer: dialects.
  */
 #include "base/mem.h"
+#include "dialects/common/caller.h"
 #include "dialects/native/answer.h"
 #include "dialects/native/output.h"
 #include "dialects/native/output_events.h"
@@ -101,6 +102,7 @@ void output_sse(struct http_request *rq, struct process *p, const struct output_
         .offset = r->gap_from, /* a gap is the first event */
         .read_only = true,
         .name = http_peer(rq),
+        .guest = caller_is_guest(rq),
         .only_stream = r->only_stream,
     };
     struct events_out *x;

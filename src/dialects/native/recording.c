@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "dialects/common/caller.h"
 #include "dialects/native/asciicast.h"
 #include "dialects/native/ask.h"
 #include "dialects/native/context.h"
@@ -249,13 +250,15 @@ static void follow_on_drain(void *arg)
 static const struct http_stream_ops follow_ops = {.on_drain = follow_on_drain,
                                                   .on_gone = recording_on_gone};
 
-static int follow_attach(struct recording *x, const char *peer, uint64_t from, struct hf_error *err)
+static int follow_attach(struct recording *x, const struct http_request *rq, uint64_t from,
+                         struct hf_error *err)
 {
     const struct viewer_options o = {
         .since = SINCE_OFFSET,
         .offset = from,
         .read_only = true,
-        .name = peer,
+        .guest = caller_is_guest(rq),
+        .name = http_peer(rq),
         .only_stream = -1,
         .slice_bytes = CAST_SLICE_BYTES,
         .heavy = true,
@@ -382,7 +385,7 @@ static void recording_start(struct http_request *rq, struct process *p,
     x->to = a->to;
     x->work = (struct task){.fn = range_pump, .arg = x};
     cast_init(x, a->from);
-    if (a->follow && follow_attach(x, http_peer(rq), a->from, &err) < 0) {
+    if (a->follow && follow_attach(x, rq, a->from, &err) < 0) {
         recording_free(x);
         http_reply_error(rq, &err);
         return;

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "dialects/common/caller.h"
 #include "dialects/opensandbox/ask.h"
 #include "dialects/opensandbox/feed.h"
 
@@ -92,6 +93,7 @@ static void command_stream(struct command *c, struct process *p, uint64_t from)
     struct hf_error err;
 
     c->rq = NULL;
+    c->feed.guest = caller_is_guest(rq);
     if (osb_feed_attach(&c->feed, p, from, &err) < 0) {
         osb_error(rq, &err);
         command_free(&c->pending);

@@ -391,6 +391,7 @@ int osb_feed_attach(struct feed *f, struct process *p, uint64_t from, struct hf_
         .offset = from,
         .internal = true,
         .read_only = true,
+        .guest = f->guest,
         .verbatim = true,
         .only_stream = -1,
     };

@@ -42,6 +42,7 @@ struct feed {
     bool skipping;  /* up to that one nothing is told */
     struct lines out, err;
     bool merged; /* stderr is told as stdout */
+    bool guest;  /* whoever follows only watches: viewer_options.guest */
     struct timer *ping, *flush;
     uint64_t began_ms;
     struct lines *telling; /* whose events are being written */

@@ -324,7 +324,7 @@ static void stop(struct http_request *rq, struct box *b, bool removed)
         box_stop(&v->boxes, b);
     pending_init(&s->pending, &v->pending, &stopping_kind);
     http_set_user(rq, s, stopping_on_gone);
-    while ((p = engine_next(v->engine, p)) != NULL) {
+    while ((p = engine_next_all(v->engine, p)) != NULL) {
         struct process_view view;
 
         process_view(p, &view);

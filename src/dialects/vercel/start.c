@@ -109,6 +109,7 @@ static void start_substitute(struct start *s, const struct hf_error *why)
 
     file_op_spec(&spec, args, NULL, "fail", why->detail, missing ? "127" : "126");
     spec.source = SOURCE_AGENT; /* not the daemon's own affair: it is to be seen, and to stay */
+    spec.helper = false;
     spec.label = NULL;
     spec.cwd = NULL;
     spec.session_id = s->session;

@@ -12,6 +12,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "dialects/common/caller.h"
 #include "dialects/vercel/lines.h"
 #include "dialects/vercel/vercel.h"
 #include "engine/viewer.h"
@@ -187,13 +188,16 @@ static const struct http_stream_ops out_ops = {.on_drain = stream_on_room,
 /* --- the beginning ------------------------------------------------------------------------ */
 
 /* A run is waited for like any writer of a pipe would be; whoever reads logs is one of many. */
-static int stream_watch(struct vc_stream *s, const char *name, struct hf_error *err)
+static int stream_watch(struct vc_stream *s, const struct http_request *rq, struct hf_error *err)
 {
     struct viewer_options o = viewer_own_client(0);
 
     if (!s->o.run)
-        o = (struct viewer_options){
-            .since = SINCE_OFFSET, .read_only = true, .name = name, .only_stream = -1};
+        o = (struct viewer_options){.since = SINCE_OFFSET,
+                                    .read_only = true,
+                                    .guest = caller_is_guest(rq),
+                                    .name = http_peer(rq),
+                                    .only_stream = -1};
     o.slice_bytes = SLICE_BYTES;
     return viewer_attach(s->process, &o, &viewer_ops, s, &s->viewer, err);
 }
@@ -236,7 +240,7 @@ void vc_stream_begin(struct http_request *rq, struct process *p, const struct vc
     struct vc_stream *s = stream_new(rq, p, o);
     struct hf_error err = {0};
 
-    if (!o->logs || stream_watch(s, http_peer(rq), &err) == 0) {
+    if (!o->logs || stream_watch(s, rq, &err) == 0) {
         stream_open(rq, s);
         return;
     }

@@ -37,7 +37,8 @@ withDaemon('lease', {}, (d) => {
         lease(a, 'take');
         const [toA, toB] = [await told(a, 'taken'), await told(b, 'taken')];
         assert.deepEqual([toA.holder.mine, toB.holder.mine], [true, false]);
-        assert.deepEqual([toB.holder.client, toB.holder.name, toB.holder.role], ['a', 'Ada', 'own']);
+        assert.deepEqual([toB.holder.name, toB.holder.role], ['Ada', 'own']);
+        assert.match(toB.holder.client, /^c_[0-9a-f]{16}$/, 'the id is shown to nobody else');
         await b.send('two\r');
         assert.equal((await b.message('notice')).code, 'lease_held');
         assert.equal((await b.until(() => last(b, 'input_ack')?.offset === 8 && last(b, 'input_ack'), 5000, 'the ack')).offset, 8);
@@ -89,7 +90,7 @@ withDaemon('lease', {}, (d) => {
         assert.equal((await told(typist, 'taken')).holder.mine, true);
         lease(own, 'take');
         const over = await told(watcher, 'taken_over');
-        assert.deepEqual([over.holder.client, over.holder.role], ['own', 'own']);
+        assert.deepEqual([over.holder.name, over.holder.role], ['Olga', 'own']);
         assert.equal((await told(typist, 'taken_over')).holder.mine, false);
         lease(typist, 'take');
         assert.equal((await typist.message('error')).code, 'lease_held');
