@@ -32,7 +32,7 @@ function drained(socket, until) {
 
 /** Connections of an attacker; all are closed at the end. */
 class Crowd {
-    constructor(d, { lastsMs = LASTS_MS } = {}) {
+    constructor(d, { lastsMs }) {
         this.d = d;
         this.sockets = new Set();
         this.until = Date.now() + lastsMs;
@@ -124,9 +124,9 @@ class Crowd {
     }
 }
 
-/** An attack with its crowd. */
-const attack = (body, options) => async (d, siege) => {
-    const crowd = new Crowd(d, options);
+/** An attack with its crowd; a siege with a pace has shorter or longer ones. */
+const attack = (body, { lastsMs = LASTS_MS } = {}) => async (d, siege) => {
+    const crowd = new Crowd(d, { lastsMs: lastsMs * siege.pace });
     try {
         await body(d, crowd, siege);
     } finally {
@@ -409,7 +409,7 @@ const post = (d, path, json) => {
 const get = (d, path) => head(d, `GET ${path}`, `${watching(d)}Connection: close\r\n\r\n`);
 
 /** A process that has written a lot: `mib` of it are held. */
-async function withHistory(d, body, { mib = 48, pty = false, script = `seq -f '%.0f the quick brown fox jumps over the lazy dog' 1 100000000 | head -c ${mib << 20}` } = {}) {
+async function withHistory(d, body, { mib, pty = false, script = `seq -f '%.0f the quick brown fox jumps over the lazy dog' 1 100000000 | head -c ${mib << 20}` } = {}) {
     const p = await d.spawn({ command: 'sh', args: ['-c', `${script}; exec sleep 100000`], history_bytes: mib << 20, pty });
     try {
         await waitUntil(async () => (await d.get(p.id)).output.bytes_total >= (mib << 20) * 0.99, 'the history', 60000, 100);
@@ -418,7 +418,8 @@ async function withHistory(d, body, { mib = 48, pty = false, script = `seq -f '%
         await d.remove(p.id);
     }
 }
-const prepared = (body, options) => (d, siege) => withHistory(d, (p) => attack((_, crowd) => body(d, crowd, p), { lastsMs: LASTS_MS + 500 })(d, siege), options);
+const prepared = (body, { mib = 48, ...options } = {}) => (d, siege) =>
+    withHistory(d, (p) => attack((_, crowd) => body(d, crowd, p), { lastsMs: LASTS_MS + 500 })(d, siege), { mib: Math.min(mib, siege.historyMiB), ...options });
 
 export const watch = {
     '500 waits for a costly pattern': attack(

@@ -88,9 +88,9 @@ class Witness {
 }
 
 export class Siege {
-    /** `processes` more that sleep; `daemon` are further options. */
-    static async start({ processes = 3, daemon = {} } = {}) {
-        const s = new Siege();
+    /** `processes` more that sleep; `daemon` are further options; `pace` and `historyMiB` make attacks longer and larger. */
+    static async start({ processes = 3, daemon = {}, pace = 1, historyMiB = 64 } = {}) {
+        const s = Object.assign(new Siege(), { pace, historyMiB });
         try {
             await s.#begin(processes, daemon);
         } catch (err) {
@@ -143,6 +143,13 @@ export class Siege {
         console.log(`measured ${line}`);
         assert.equal(this.d.workerPid(), this.worker, `the worker has ended\n${this.d.stderr.slice(-1500)}`);
         assert.deepEqual(this.#complaints(r), [], line);
+        await this.isWhole();
+    }
+
+    /** Runs the attack without ceilings; the daemon only has to survive it. */
+    async survive(name, attack) {
+        await attack(this.d, this).catch((err) => console.log(`${name}: ${err.message.split('\n')[0]}`));
+        assert.equal(this.d.workerPid(), this.worker, `the worker has ended\n${this.d.stderr.slice(-1500)}`);
         await this.isWhole();
     }
 
