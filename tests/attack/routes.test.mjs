@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import * as mcp from '../lib/mcp.mjs';
 import { it, test } from '../lib/test.mjs';
 import { daemonFor, withDaemon } from '../lib/daemon.mjs';
 import { Http1, Http2, RANK, askAndGo, calls, fill, routeTables, upgradeHeaders, upgradesOf } from '../lib/routes.mjs';
@@ -256,6 +257,25 @@ withDaemon('every call', {}, (d) => {
                 return null;
             },
         );
+        await s.isUnchanged();
+    });
+
+    it('through MCP: a role is offered its own tools, and the others are refused', async () => {
+        const s = await state();
+        const offered = async (role) => JSON.parse((await mcp.post(d, mcp.request(1, 'tools/list'), { role, session: await sessionOf(role) })).text).result.tools.map((t) => t.name);
+        const sessionOf = async (role) => (await mcp.post(d, mcp.initialize(), { role })).headers['mcp-session-id'];
+        const every = await offered('own');
+        for (const role of ['watch', 'type']) {
+            const session = await sessionOf(role);
+            const own = await offered(role);
+            const refused = every.filter((t) => !own.includes(t));
+            assert.ok(own.length > 0 && refused.length > 1, `${role}: ${own}`);
+            for (const name of refused) {
+                const call = mcp.request(2, 'tools/call', { name, arguments: { command: 'touch never', process: id, process_id: id, signal: 'KILL', text: 'x', rows: 1, cols: 1 } });
+                const a = await mcp.post(d, call, { role, session });
+                assert.match(a.text, new RegExp(`the tool ${name} needs the role`), `${role} ${name}: ${a.text.slice(0, 200)}`);
+            }
+        }
         await s.isUnchanged();
     });
 
