@@ -12,6 +12,7 @@
 #include "cli/gateway.h"
 #include "cli/port_relay.h"
 #include "cli/pose.h"
+#include "cli/routes.h"
 #include "cli/serve.h"
 #include "keeper/keeper.h"
 
@@ -43,6 +44,7 @@ static const struct builtin {
     {"gateway", gateway_main, "one door to many sandboxes"},
     {"gateway-link", gateway_link_main, "print a signed link through the gateway"},
     {"gateway-key", gateway_key_main, "print the key that one sandbox registers with"},
+    {"routes", routes_main, "list every call of the daemon and the role that it needs"},
     {"version", version_main, "print the version"},
     {"help", help_main, "this text; holdfast COMMAND --help has more"},
     {"upgrade-check", upgrade_check_main, NULL},

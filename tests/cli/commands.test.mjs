@@ -18,7 +18,7 @@ const COMMANDS = [
 
 test('help names every command, and every command has its own', async () => {
     const help = await ok(null, ['help']);
-    for (const c of [...COMMANDS, 'serve', 'version']) assert.match(help, new RegExp(`^  ${c} `, 'm'));
+    for (const c of [...COMMANDS, 'serve', 'routes', 'version']) assert.match(help, new RegExp(`^  ${c} `, 'm'));
     for (const c of COMMANDS) {
         const text = await ok(null, [c, '--help']);
         assert.ok(text.startsWith(`usage: holdfast ${c} [OPTION...]`), text);
@@ -36,6 +36,22 @@ test('the man page has every command and every option', async () => {
         for (const [, o] of help.matchAll(/(--[a-z-]+)/g))
             if (o !== '--help') assert.ok(page.includes(`Fl ${o.slice(1)}`) || page.includes(`\\-${o.slice(1)}`), `${c} ${o}`);
     }
+});
+
+test('routes lists every call with its role, and with --public those without one', async () => {
+    const table = await ok(null, ['routes']);
+    assert.match(table, /^watch +GET +\/v1\/info *$/m);
+    assert.match(table, /^own +POST +\/v1\/processes *$/m);
+    assert.match(table, /^watch +GET +\/v1\/processes\/\{id\}\/connect +websocket *$/m);
+    assert.match(table, /^no token +GET +\/healthz *$/m);
+    const open = (await ok(null, ['routes', '--public'])).trim().split('\n').slice(1);
+    assert.ok(open.length > 5 && open.every((line) => line.startsWith('no token ')), open.join('\n'));
+    assert.equal(table.split('\n').filter((line) => line.startsWith('no token ')).length, open.length);
+    const all = JSON.parse(await ok(null, ['routes', '--json']));
+    assert.deepEqual(all.slice(0, 2).map((t) => t.dialect), ['native', 'mcp']);
+    assert.equal(all.flatMap((t) => t.routes).length, table.trim().split('\n').length - 1);
+    assert.match(await ok(null, ['routes', '--help']), /^usage: holdfast routes \[OPTION\.\.\.\]/);
+    await fails(null, 2, /--nonsense/, ['routes', '--nonsense']);
 });
 
 test('mistakes on the command line end with 2 and a sentence', async () => {

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const header = path.join(path.dirname(fileURLToPath(import.meta.url)), '../../src/base/limits.h');
-const source = fs.readFileSync(header, 'utf8');
+const source = fs.readFileSync(header, 'utf8').replace(/\s*\\\n\s*/g, ' '); // some definitions take two lines
 
 /** The value of a limit: products and shifts of whole numbers only. */
 export function limit(name) {

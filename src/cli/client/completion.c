@@ -12,7 +12,11 @@
 static const struct {
     const char *name, *summary;
 } others[] = {
-    {"serve", "run the daemon"}, {"version", "print the version"}, {"help", "list the commands"}};
+    {"serve", "run the daemon"},
+    {"routes", "list every call of the daemon"},
+    {"version", "print the version"},
+    {"help", "list the commands"},
+};
 #define OTHERS (sizeof others / sizeof *others)
 
 #define PROCESSES "holdfast ps -a --format '{id}\\n{tag}' 2>/dev/null"

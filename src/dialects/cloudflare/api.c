@@ -28,7 +28,7 @@ static void version(struct cf_call *c)
 }
 
 /* The paths are behind "/api"; the handlers stand in the same order below. */
-static const struct route routes[] = {
+const struct route cf_api_rows[CF_API_ROWS] = {
     {HTTP_GET_M, "/ping", NULL, ROLE_WATCH, 0, 0, NULL},
     {HTTP_GET_M, "/version", NULL, ROLE_WATCH, 0, 0, NULL},
     {HTTP_POST_M, "/session/create", NULL, ROLE_OWN, 0, 0, NULL},
@@ -46,7 +46,6 @@ static const struct route routes[] = {
     {HTTP_POST_M, "/terminal/create", NULL, ROLE_OWN, 0, 0, NULL},
     {HTTP_POST_M, "/port-watch", NULL, ROLE_WATCH, 0, 0, NULL},
 };
-#define ROUTES (sizeof routes / sizeof *routes)
 
 static cf_handler *const handlers[] = {
     ping,           version,           cf_session_create, cf_session_list,   cf_session_delete,
@@ -54,9 +53,9 @@ static cf_handler *const handlers[] = {
     cf_process_get, cf_process_kill,   cf_process_logs,   cf_process_stream, cf_terminal_create,
     cf_port_watch,
 };
-_Static_assert(ROUTES == sizeof handlers / sizeof *handlers, "one handler for each route");
+_Static_assert(CF_API_ROWS == sizeof handlers / sizeof *handlers, "one handler for each route");
 
-static const struct route_table table = {.prefix = "", .routes = routes, .count = ROUTES};
+static const struct route_table table = {.prefix = "", .routes = cf_api_rows, .count = CF_API_ROWS};
 
 static unsigned method_of(const char *name)
 {
@@ -108,7 +107,7 @@ void cf_dispatch(struct cf_call *c, const char *method, const char *raw_path)
         else if (cf_call_cf(c)->draining)
             cf_fail(c, 503, "INTERNAL_ERROR", "the daemon is going; ask again");
         else
-            handlers[r - routes](c);
+            handlers[r - cf_api_rows](c);
     }
     free(raw);
 }

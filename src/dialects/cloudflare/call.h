@@ -75,6 +75,10 @@ void cf_call_cancel(struct cf_call *c, enum cf_gone why);
 /* api.c: finds the handler and calls it, or answers. */
 typedef void cf_handler(struct cf_call *c);
 void cf_dispatch(struct cf_call *c, const char *method, const char *raw_path);
+
+/* The calls behind "/api", which cf_dispatch() finds: their handlers are api.c's own. */
+#define CF_API_ROWS 16
+extern const struct route cf_api_rows[CF_API_ROWS];
 struct route_match *cf_call_match(struct cf_call *c);
 struct path *cf_call_path(struct cf_call *c);
 struct query *cf_call_queries(struct cf_call *c);

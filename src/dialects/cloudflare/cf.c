@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/cloudflare/bridge.h"
+#include "dialects/cloudflare/call.h"
 #include "dialects/cloudflare/pty.h"
 
 #define PREFIX "/dialects/cloudflare"
@@ -163,9 +164,18 @@ static void cf_free(void *self)
     free(cf);
 }
 
+static const struct route_group groups[] = {
+    {"", routes, sizeof routes / sizeof *routes},
+    {"/api", cf_api_rows, CF_API_ROWS},
+    {NULL, NULL, 0},
+};
+
 const struct dialect cloudflare_dialect = {
     .name = "cloudflare",
     .port = 3000,
+    .prefix = PREFIX,
+    .groups = groups,
+    .ways = &ways,
     .make = cf_make,
     .routes = cf_routes,
     .drain = cf_drain,

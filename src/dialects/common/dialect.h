@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "engine/engine.h"
+#include "dialects/common/route_group.h"
 #include "transport/http.h"
 
 /* Borrowed; lives longer than the dialect. */
@@ -32,8 +33,12 @@ struct dialect {
     uint16_t port; /* the platform's usual one, where no address is given */
     /* In front of "listening on URL", where a client waits for certain words; NULL: the name. */
     const char *announce;
+    /* What it serves, known without an instance: `holdfast routes` prints it. */
+    const char *prefix; /* "/dialects/NAME", or another that its clients insist on */
+    const struct route_group *groups;
+    const struct auth_ways *ways; /* NULL: only the daemon's own */
     void *(*make)(const struct dialect_host *host);
-    /* Its prefix is "/dialects/NAME", or another that its clients insist on. */
+    /* The same rows as a table that the server can mount. */
     const struct route_table *(*routes)(void *self);
     /* The daemon goes: answer what waits and end what streams. NULL: nothing does. */
     void (*drain)(void *self);

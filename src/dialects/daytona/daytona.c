@@ -162,9 +162,17 @@ static void dt_free(void *self)
     free(dt);
 }
 
+static const struct route_group groups[] = {
+    {"", routes, sizeof routes / sizeof *routes},
+    {NULL, NULL, 0},
+};
+
 const struct dialect daytona_dialect = {
     .name = "daytona",
     .port = 2280,
+    .prefix = "/dialects/daytona",
+    .groups = groups,
+    .ways = &ways,
     .make = dt_make,
     .routes = dt_routes,
     .drain = dt_drain,

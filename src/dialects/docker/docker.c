@@ -61,28 +61,22 @@ static const struct route rows[] = {
     ROW(GET, "/events", docker_unserved, WATCH),
 };
 #define ROW_COUNT (sizeof rows / sizeof *rows)
-#define VERSION_PATTERN "/{version}"
 
 /* Every path may have the version in front (what else may stand there is passed over). Those without
  * stand first: a container may be called "containers". */
-static void make_routes(struct docker *dk)
-{
-    size_t at[ROW_COUNT];
+static const struct route_group groups[] = {
+    {"", rows, ROW_COUNT},
+    {"/{version}", rows, ROW_COUNT},
+    {NULL, NULL, 0},
+};
 
-    dk->routes = hf_xalloc(2 * sizeof rows);
-    for (size_t i = 0; i < ROW_COUNT; i++) {
-        at[i] = dk->patterns.len;
-        buf_printf(&dk->patterns, VERSION_PATTERN "%s", rows[i].pattern);
-        buf_putc(&dk->patterns, '\0');
-    }
-    for (size_t i = 0; i < ROW_COUNT; i++) {
-        dk->routes[i] = dk->routes[ROW_COUNT + i] = rows[i];
-        dk->routes[ROW_COUNT + i].pattern = buf_data(&dk->patterns) + at[i];
-    }
+static void make_table(struct docker *dk)
+{
+    route_rows_make(&dk->rows, groups);
     dk->table = (struct route_table){
         .prefix = "/dialects/docker",
-        .routes = dk->routes,
-        .count = 2 * ROW_COUNT,
+        .routes = dk->rows.rows,
+        .count = dk->rows.count,
         .error = docker_error,
         .context = dk,
     };
@@ -130,7 +124,7 @@ static void *docker_make(const struct dialect_host *host)
     list_init(&dk->pending);
     list_init(&dk->created);
     name_sandbox(dk);
-    make_routes(dk);
+    make_table(dk);
     recall_began(dk);
     created_recall(dk);
     auto_remove_all(dk);
@@ -153,8 +147,7 @@ static void docker_free(void *self)
 
     pending_free(&dk->pending);
     created_free_all(dk);
-    free(dk->routes);
-    buf_fini(&dk->patterns);
+    route_rows_fini(&dk->rows);
     buf_fini(&dk->scratch);
     free(dk);
 }
@@ -162,6 +155,8 @@ static void docker_free(void *self)
 const struct dialect docker_dialect = {
     .name = "docker",
     .port = 2375,
+    .prefix = "/dialects/docker",
+    .groups = groups,
     .make = docker_make,
     .routes = docker_routes,
     .drain = docker_drain,

@@ -29,8 +29,7 @@ struct docker {
     const char *version;
     uid_t own_uid;
     struct route_table table;
-    struct route *routes;     /* each twice: with the version in front, and without */
-    struct buf patterns;      /* of those with it */
+    struct route_rows rows;   /* each twice: without the version in front, and with it */
     struct list pending;      /* what is under way */
     struct list created;      /* newest first; created.h */
     size_t containers, execs; /* of those */

@@ -175,9 +175,17 @@ static void e2b_free(void *self)
     free(e);
 }
 
+static const struct route_group groups[] = {
+    {"", routes, sizeof routes / sizeof *routes},
+    {NULL, NULL, 0},
+};
+
 const struct dialect e2b_dialect = {
     .name = "e2b",
     .port = 49983,
+    .prefix = PREFIX,
+    .groups = groups,
+    .ways = &ways,
     .make = e2b_make,
     .routes = e2b_routes,
     .drain = e2b_drain,

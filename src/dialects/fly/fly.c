@@ -236,9 +236,17 @@ static void fly_free(void *self)
     free(f);
 }
 
+static const struct route_group groups[] = {
+    {"", routes, sizeof routes / sizeof *routes},
+    {NULL, NULL, 0},
+};
+
 const struct dialect fly_dialect = {
     .name = "fly",
     .port = 4280, /* of _api.internal, where machines find it */
+    .prefix = "/dialects/fly",
+    .groups = groups,
+    .ways = &ways,
     .make = fly_make,
     .routes = fly_routes,
     .drain = fly_drain,

@@ -77,9 +77,17 @@ static void gitpod_free(void *self)
     free(g);
 }
 
+static const struct route_group groups[] = {
+    {"", routes, sizeof routes / sizeof *routes},
+    {NULL, NULL, 0},
+};
+
 const struct dialect gitpod_dialect = {
     .name = "gitpod",
     .port = 22999,
+    .prefix = "/dialects/gitpod",
+    .groups = groups,
+    .ways = &ways,
     .make = gitpod_make,
     .routes = gitpod_routes,
     .drain = gitpod_drain,

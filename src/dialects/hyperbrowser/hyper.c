@@ -174,9 +174,17 @@ static void hyper_free(void *self)
     free(h);
 }
 
+static const struct route_group groups[] = {
+    {"", routes, sizeof routes / sizeof *routes},
+    {NULL, NULL, 0},
+};
+
 const struct dialect hyperbrowser_dialect = {
     .name = "hyperbrowser",
     .port = 8090, /* the original has none: it is a service */
+    .prefix = "/dialects/hyperbrowser",
+    .groups = groups,
+    .ways = &ways,
     .make = hyper_make,
     .routes = hyper_routes,
     .drain = hyper_drain,

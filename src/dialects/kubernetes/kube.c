@@ -246,9 +246,17 @@ static void kube_free(void *self)
     free(k);
 }
 
+static const struct route_group groups[] = {
+    {"", routes, sizeof routes / sizeof *routes},
+    {NULL, NULL, 0},
+};
+
 const struct dialect kubernetes_dialect = {
     .name = "kubernetes",
     .port = 6443,
+    .prefix = "/dialects/kubernetes",
+    .groups = groups,
+    .ways = &ways,
     .make = kube_make,
     .routes = kube_routes,
     .drain = kube_drain,

@@ -198,10 +198,18 @@ static void oc_free(void *self)
     free(oc);
 }
 
+static const struct route_group groups[] = {
+    {"", routes, sizeof routes / sizeof *routes},
+    {NULL, NULL, 0},
+};
+
 const struct dialect opencode_dialect = {
     .name = "opencode",
     .port = 4096,
     .announce = "opencode server",
+    .prefix = "/dialects/opencode",
+    .groups = groups,
+    .ways = &ways,
     .make = oc_make,
     .routes = oc_routes,
     .drain = oc_drain,

@@ -76,13 +76,6 @@ static const struct route execd[] = {
 };
 #define EXECD (sizeof execd / sizeof *execd)
 
-static const char *const prefixes[] = {
-    "/proxy/44772",
-    "/sandboxes/{sandbox}/proxy/44772",
-    "/v1/sandboxes/{sandbox}/proxy/44772",
-};
-#define PREFIXES (sizeof prefixes / sizeof *prefixes)
-
 /* The control plane's. */
 static const struct route plane[] = {
     {HTTP_POST_M, "/v1/sandboxes", osb_sandbox_create, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
@@ -104,28 +97,14 @@ static const struct route plane[] = {
 };
 #define PLANE (sizeof plane / sizeof *plane)
 
-static void make_rows(struct osb *o)
-{
-    size_t n = EXECD;
-
-    o->rows = hf_xalloc((EXECD * (1 + PREFIXES) + PLANE) * sizeof *o->rows);
-    o->patterns = hf_xalloc(EXECD * PREFIXES * sizeof *o->patterns);
-    memcpy(o->rows, execd, sizeof execd);
-    for (size_t i = 0; i < EXECD * PREFIXES; i++) {
-        const char *prefix = prefixes[i / EXECD];
-        const struct route *r = &execd[i % EXECD];
-        size_t size = strlen(prefix) + strlen(r->pattern) + 1;
-        char *pattern = hf_xalloc(size);
-
-        snprintf(pattern, size, "%s%s", prefix, r->pattern);
-        o->patterns[o->pattern_count++] = pattern;
-        o->rows[n] = *r;
-        o->rows[n++].pattern = pattern;
-    }
-    memcpy(o->rows + n, plane, sizeof plane);
-    o->table.routes = o->rows;
-    o->table.count = n + PLANE;
-}
+static const struct route_group groups[] = {
+    {"", execd, EXECD},
+    {"/proxy/44772", execd, EXECD},
+    {"/sandboxes/{sandbox}/proxy/44772", execd, EXECD},
+    {"/v1/sandboxes/{sandbox}/proxy/44772", execd, EXECD},
+    {"", plane, PLANE},
+    {NULL, NULL, 0},
+};
 
 /* Browsers can set no header of a WebSocket, so the query will do, as it does nowhere else. */
 static const struct auth_ways ways = {
@@ -142,13 +121,15 @@ static void *osb_make(const struct dialect_host *host)
     o->began_wall_ms = clock_wall_ms();
     list_init(&o->pending);
     list_init(&o->terminals);
+    route_rows_make(&o->rows, groups);
     o->table = (struct route_table){
         .prefix = OSB_PREFIX,
+        .routes = o->rows.rows,
+        .count = o->rows.count,
         .error = osb_error,
         .context = o,
         .ways = &ways,
     };
-    make_rows(o);
     return o;
 }
 
@@ -172,10 +153,7 @@ static void osb_free(void *self)
     pending_free(&o->pending);
     while (!list_is_empty(&o->terminals)) /* those that were still being opened */
         osb_terminal_free(list_entry(o->terminals.next, struct osb_terminal, link));
-    for (size_t i = 0; i < o->pattern_count; i++)
-        free(o->patterns[i]);
-    free(o->patterns);
-    free(o->rows);
+    route_rows_fini(&o->rows);
     buf_fini(&o->scratch);
     free(o);
 }
@@ -183,6 +161,9 @@ static void osb_free(void *self)
 const struct dialect opensandbox_dialect = {
     .name = "opensandbox",
     .port = OSB_PORT,
+    .prefix = OSB_PREFIX,
+    .groups = groups,
+    .ways = &ways,
     .make = osb_make,
     .routes = osb_routes,
     .drain = osb_drain,

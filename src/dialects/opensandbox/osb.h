@@ -31,9 +31,7 @@ struct osb {
     struct engine *engine;
     struct loop *loop;
     struct route_table table;
-    struct route *rows; /* of the table, with the patterns below */
-    char **patterns;    /* made, not literal */
-    size_t pattern_count;
+    struct route_rows rows; /* of the table */
     struct list pending;
     struct list terminals; /* struct osb_terminal: open or being opened */
     struct osb_load load;

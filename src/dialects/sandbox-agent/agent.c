@@ -246,9 +246,17 @@ static void agent_free(void *self)
     free(a);
 }
 
+static const struct route_group groups[] = {
+    {"", routes, sizeof routes / sizeof *routes},
+    {NULL, NULL, 0},
+};
+
 const struct dialect sandbox_agent_dialect = {
     .name = "sandbox-agent",
     .port = 2468,
+    .prefix = "/dialects/sandbox-agent",
+    .groups = groups,
+    .ways = &ways,
     .make = agent_make,
     .routes = agent_routes,
     .drain = agent_drain,

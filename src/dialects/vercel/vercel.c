@@ -243,9 +243,17 @@ static void vc_free(void *self)
     free(v);
 }
 
+static const struct route_group groups[] = {
+    {"", routes, sizeof routes / sizeof *routes},
+    {NULL, NULL, 0},
+};
+
 const struct dialect vercel_dialect = {
     .name = "vercel",
     .port = VC_PORT,
+    .prefix = "/dialects/vercel",
+    .groups = groups,
+    .ways = &ways,
     .make = vc_make,
     .routes = vc_routes,
     .drain = vc_drain,
