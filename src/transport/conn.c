@@ -409,6 +409,37 @@ void conn_send(struct conn *c, const struct iovec *iov, int count)
     }
 }
 
+/* What the socket takes at once; nothing is held. */
+static size_t conn_offer(struct conn *c, struct iovec *iov, size_t count)
+{
+    ssize_t n;
+
+    if (c->ended || c->mute || c->blocked || c->tls != NULL || c->out.len > 0)
+        return 0;
+    n = conn_sendmsg(c, iov, count);
+    if (n < 0)
+        conn_end(c);
+    return n > 0 ? (size_t)n : 0;
+}
+
+size_t conn_send_lent(struct conn *c, const struct iovec *head, const void *lent, size_t len)
+{
+    struct iovec iov[2] = {*head, {(void *)(uintptr_t)lent, len}};
+    size_t sent = conn_offer(c, iov, 2), of_head = sent < head->iov_len ? sent : head->iov_len;
+    size_t of_lent = sent - of_head, held = len - of_lent;
+
+    if (held == 0)
+        return len;
+    if (held > LIMIT_LENT_SLICE_BYTES)
+        held = LIMIT_LENT_SLICE_BYTES;
+    iov[0].iov_base = (char *)head->iov_base + of_head;
+    iov[0].iov_len -= of_head;
+    iov[1].iov_base = (char *)iov[1].iov_base + of_lent;
+    iov[1].iov_len = held;
+    conn_send(c, iov, 2);
+    return of_lent + held;
+}
+
 void conn_cork(struct conn *c, const void *bytes, size_t len)
 {
     struct iovec iov = {(void *)(uintptr_t)bytes, len};
@@ -464,6 +495,14 @@ void conn_resume(struct conn *c)
         return;
     c->resume = true;
     loop_defer(c->server->loop, &c->task);
+}
+
+void conn_resume_later(struct conn *c)
+{
+    if (c->ended)
+        return;
+    c->resume = true;
+    server_defer_later(c->server, &c->task);
 }
 
 /* A protocol that hands over to another leaves it the rest. */

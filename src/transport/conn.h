@@ -116,11 +116,15 @@ void conn_free(struct conn *c); /* at once, after on_end; for the server's own e
 void conn_become(struct conn *c, const struct conn_proto *proto, void *owner);
 /* At most CONN_IOV_MAX - 1 parts. May end the connection. */
 void conn_send(struct conn *c, const struct iovec *iov, int count);
+/* A head, which may be empty, and bytes that are never freed: as much of them as the socket takes
+ * and LIMIT_LENT_SLICE_BYTES more, which are held. Returns how many of them that is. */
+size_t conn_send_lent(struct conn *c, const struct iovec *head, const void *lent, size_t len);
 /* Sent with what follows in this turn, or at its end. */
 void conn_cork(struct conn *c, const void *bytes, size_t len);
 void conn_flush(struct conn *c); /* what is corked or held, as far as the socket has room */
 void conn_pause(struct conn *c);
-void conn_resume(struct conn *c); /* on_bytes with what is held, by the end of this turn */
+void conn_resume(struct conn *c);       /* on_bytes with what is held, by the end of this turn */
+void conn_resume_later(struct conn *c); /* the same in the next turn, after other connections */
 void conn_set_deadline(struct conn *c, enum deadline_kind kind); /* DEADLINE_NONE clears */
 /* A head is timed from the accept or from its first byte; a clock that runs is left alone. */
 void conn_time_head(struct conn *c);

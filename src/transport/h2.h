@@ -32,8 +32,9 @@ void h2_resume(struct h2_stream *s);                       /* the body's reader 
 void h2_reset(struct h2_stream *s);   /* ends it now; its owner is told at the end of the turn */
 void h2_give_up(struct h2_stream *s); /* the same, but its owner knows */
 
-/* h2_answer.c. The request is released by the first two. */
-void h2_reply(struct http_request *rq, int status, const char *type, const void *body, size_t len);
+/* h2_answer.c. The request is released by the first two. `lent`: the body is never freed. */
+void h2_reply(struct http_request *rq, int status, const char *type, const void *body, size_t len,
+              bool lent);
 void h2_start(struct http_request *rq, int status, const char *type, struct http_stream *st);
 void h2_send_continue(struct h2_stream *s);
 bool h2_ready(const struct h2_stream *s);

@@ -2,8 +2,8 @@
 /*
  * h2_answer.c - answers on a stream of HTTP/2: whole ones, those that go on, trailers
  *
- * What is to be sent is copied into the stream's `out`; nghttp2 fetches it from there as the
- * peer's windows and the socket have room. Layer: transport.
+ * What is to be sent is copied into the stream's `out`, unless it was lent; nghttp2 fetches it from
+ * there as the peer's windows and the socket have room. Layer: transport.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,28 +22,42 @@ static void submit_trailers(struct h2_stream *s)
     h2_fields_fini(&f);
 }
 
+/* A stream has bytes of its own to send, or lent ones. */
+static size_t copy_next(struct h2_stream *s, uint8_t *to, size_t max)
+{
+    size_t held = s->out.len > 0 ? s->out.len : s->lent_len, n = held < max ? held : max;
+
+    if (n == 0)
+        return 0;
+    if (s->out.len > 0) {
+        memcpy(to, buf_data(&s->out), n);
+        buf_drop(&s->out, n);
+        h2_stream_count_held(s);
+    } else {
+        memcpy(to, s->lent, n);
+        s->lent += n;
+        s->lent_len -= n;
+    }
+    h2_stream_set_deadline(s);
+    return n;
+}
+
 static ssize_t on_read(nghttp2_session *ng, int32_t id, uint8_t *to, size_t max, uint32_t *flags,
                        nghttp2_data_source *source, void *arg)
 {
     struct h2_stream *s = source->ptr;
-    size_t n = s->out.len < max ? s->out.len : max;
+    size_t n = copy_next(s, to, max);
 
     (void)ng, (void)id, (void)arg;
     if (n == 0 && !s->whole)
         return NGHTTP2_ERR_DEFERRED;
-    if (n > 0) {
-        memcpy(to, buf_data(&s->out), n);
-        buf_drop(&s->out, n);
-        h2_stream_count_held(s);
-        h2_stream_set_deadline(s);
-    }
     if (s->full && s->out.len <= LIMIT_H2_OUT_BYTES / 4) {
         s->full = false;
         s->behind = 0;
         s->has_room = true;
         h2_wake(s->h2);
     }
-    if (s->whole && s->out.len == 0) {
+    if (s->whole && s->out.len == 0 && s->lent_len == 0) {
         *flags |= NGHTTP2_DATA_FLAG_EOF;
         if (s->trailers.len > 0) {
             *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
@@ -102,17 +116,28 @@ static void leave_request(struct http_request *rq)
     h2_wake(s->h2);
 }
 
-void h2_reply(struct http_request *rq, int status, const char *type, const void *body, size_t len)
+static void set_body(struct h2_stream *s, const void *body, size_t len, bool lent)
+{
+    if (lent) {
+        s->lent = body;
+        s->lent_len = len;
+    } else if (buf_reserve(&s->out, len) < 0) {
+        h2_reset(s);
+    } else {
+        buf_put(&s->out, body, len);
+    }
+}
+
+void h2_reply(struct http_request *rq, int status, const char *type, const void *body, size_t len,
+              bool lent)
 {
     struct h2_stream *s = rq->h2;
     bool bare = status == 204 || status == 304, head = rq->parser.method == HTTP_HEAD_M;
     bool has_body = !bare && !head && len > 0;
 
     s->whole = true;
-    if (has_body && buf_reserve(&s->out, len) < 0)
-        h2_reset(s);
-    else if (has_body)
-        buf_put(&s->out, body, len);
+    if (has_body)
+        set_body(s, body, len, lent);
     h2_stream_count_held(s);
     submit_head(rq, status, bare ? NULL : type, !bare && len > 0 ? (long long)len : -1, has_body);
     leave_request(rq);

@@ -244,6 +244,24 @@ static void update_deadline(struct h2 *h2)
         conn_set_deadline(c, kind);
 }
 
+/* The requests that have come, as far as this connection's share of the turn goes. */
+static void begin_requests(struct h2 *h2)
+{
+    size_t left = server_share(h2->c->server, LIMIT_H2_TURN_REQUESTS, 1);
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &h2->streams) {
+        struct h2_stream *s = list_entry(it, struct h2_stream, link);
+
+        if (left == 0 || h2->pending == 0)
+            return;
+        if (s->pending) {
+            h2_stream_begin(s);
+            left--;
+        }
+    }
+}
+
 static void turn_streams(struct h2 *h2)
 {
     struct list *it, *tmp;
@@ -252,22 +270,38 @@ static void turn_streams(struct h2 *h2)
         h2_stream_on_turn(list_entry(it, struct h2_stream, link));
 }
 
-/* Frames, while there are any and the socket has room, many in one call. */
-static void pump(struct h2 *h2)
+/* Frames, while there are any and the socket has room, many in one call. True: its share of
+ * the turn is used up, and there may be more. */
+static bool pump(struct h2 *h2)
 {
     struct conn *c = h2->c;
+    size_t share = server_share(c->server, LIMIT_TURN_BYTES, LIMIT_LENT_SLICE_BYTES), sent = 0;
     const uint8_t *bytes;
     ssize_t n = 1;
 
-    while (!c->ended && !c->blocked && n > 0) {
+    while (!c->ended && !c->blocked && n > 0 && sent < share) {
         n = nghttp2_session_mem_send(h2->ng, &bytes);
-        if (n > 0)
+        if (n > 0) {
             conn_cork(c, bytes, (size_t)n);
-        if (n <= 0 || c->out.len >= LIMIT_H2_OUT_BYTES)
+            sent += (size_t)n;
+        }
+        if (n <= 0 || c->out.len >= LIMIT_H2_OUT_BYTES || sent >= share)
             conn_flush(c);
     }
     if (n < 0)
         conn_end(c);
+    return n > 0 && !c->blocked;
+}
+
+/* A peer whose requests wait for their turn brings no more of them, nor bodies to hold for them. */
+static void update_reading(struct h2 *h2)
+{
+    struct conn *c = h2->c;
+
+    if (h2->pending > 0 && !c->paused)
+        conn_pause(c);
+    else if (h2->pending == 0 && c->paused)
+        conn_resume(c);
 }
 
 static void finish(struct h2 *h2)
@@ -287,16 +321,23 @@ static void on_task(void *arg)
 {
     struct h2 *h2 = arg;
 
+    bool more;
+
     if (h2->c->ended)
         return;
+    begin_requests(h2);
     turn_streams(h2);
-    pump(h2);
+    more = pump(h2);
     if (h2->c->ended)
         return;
-    if (h2->broken || is_over(h2))
+    if (h2->broken || is_over(h2)) {
         finish(h2);
-    else
-        update_deadline(h2);
+        return;
+    }
+    update_deadline(h2);
+    update_reading(h2);
+    if (more || h2->pending > 0)
+        server_defer_later(h2->c->server, &h2->task);
 }
 
 /* --- the connection ------------------------------------------------------------------------------ */

@@ -22,6 +22,7 @@ struct h2 {
     struct list streams;
     struct task task;                /* feeds, tells and sends what this turn has brought */
     const struct h2_stream *head_of; /* whose header block is not complete; NULL */
+    size_t pending;                  /* requests that no handler has seen yet */
     bool greeted;                    /* the peer's settings have come */
     bool broken;                     /* says its last words and ends */
 };
@@ -35,10 +36,14 @@ struct h2_stream {
     struct buf in;           /* body that was not taken; at most the stream's window */
     struct buf out;          /* of the answer, not sent */
     struct buf trailers;
-    struct held held; /* of the three */
+    const char *lent; /* behind `out`, and somebody else's */
+    size_t lent_len;
+    struct held held; /* of the first three */
     size_t behind;    /* put into `out` since it is full */
     struct deadline deadline;
     int32_t id;
+    bool pending;  /* the head is complete; its handler's turn has not come */
+    bool bare;     /* the head was all of the request */
     bool got_all;  /* the peer sends no more on it */
     bool full;     /* whoever writes has to wait */
     bool has_room; /* and now it has: to be told */
@@ -53,7 +58,8 @@ void h2_wake(struct h2 *h2); /* the task, at the end of this turn */
 struct h2_stream *h2_stream_new(struct h2 *h2, int32_t id);
 void h2_stream_free(struct h2_stream *s); /* silently */
 void h2_stream_tell_gone(struct h2_stream *s);
-void h2_stream_on_head(struct h2_stream *s, bool last);
+void h2_stream_on_head(struct h2_stream *s, bool last); /* pending from now on */
+void h2_stream_begin(struct h2_stream *s);              /* no longer: to its handler */
 void h2_stream_on_data(struct h2_stream *s, const char *bytes, size_t len);
 void h2_stream_on_last(struct h2_stream *s);
 void h2_stream_count_held(struct h2_stream *s); /* after `in` or `out` has changed */

@@ -34,6 +34,7 @@ void h2_stream_free(struct h2_stream *s)
     held_clear(&s->held);
     if (s->h2->head_of == s)
         s->h2->head_of = NULL;
+    s->h2->pending -= s->pending;
     deadline_clear(&s->deadline);
     list_remove(&s->link);
     buf_wipe(&s->in);
@@ -175,12 +176,17 @@ static void tell_last(struct h2_stream *s)
     rq->on_body(rq, "", 0, true);
 }
 
+/* Its handler is called by the connection's task: not if a reset stands behind it in the same bytes. */
 void h2_stream_on_head(struct h2_stream *s, bool last)
 {
-    struct http_request *rq = s->rq;
-
     s->h2->head_of = NULL;
-    s->got_all = last;
+    s->got_all = s->bare = last;
+    s->pending = true;
+    s->h2->pending++;
+}
+
+static void admit(struct http_request *rq, bool last)
+{
     h2_head_finish(&rq->parser, last);
     if (rq->parser.failed) {
         rq->server->stats.requests_total++;
@@ -188,6 +194,18 @@ void h2_stream_on_head(struct h2_stream *s, bool last)
     } else {
         request_on_head(rq);
     }
+}
+
+void h2_stream_begin(struct h2_stream *s)
+{
+    s->pending = false;
+    s->h2->pending--;
+    if (s->is_reset)
+        return; /* its owner is told in this turn */
+    admit(s->rq, s->bare);
+    feed(s);
+    if (s->got_all && !s->bare)
+        h2_stream_on_last(s);
     if (s->rq == NULL)
         return;
     tell_last(s);
@@ -200,7 +218,7 @@ void h2_stream_on_data(struct h2_stream *s, const char *bytes, size_t len)
 
     if (s->rq != NULL)
         s->rq->expect = false;
-    if (s->in.len == 0)
+    if (s->in.len == 0 && !s->pending)
         taken = give(s, bytes, len);
     if (taken < len && buf_reserve(&s->in, len - taken) < 0)
         h2_reset(s);
@@ -217,7 +235,7 @@ void h2_stream_on_last(struct h2_stream *s)
     struct http_request *rq = s->rq;
 
     s->got_all = true;
-    if (rq == NULL || rq->body_done)
+    if (rq == NULL || rq->body_done || s->pending)
         return;
     request_on_done(rq);
     if (s->rq == NULL)
@@ -234,6 +252,8 @@ void h2_stream_on_turn(struct h2_stream *s)
         h2_stream_count_held(s);
         return;
     }
+    if (s->pending)
+        return;
     feed(s);
     tell_last(s);
     if (s->has_room && s->st != NULL) {

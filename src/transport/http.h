@@ -205,6 +205,10 @@ void http_body_resume(struct http_request *rq);
 void http_add_header(struct http_request *rq, const char *name, const char *value);
 void http_reply(struct http_request *rq, int status, const char *type, const void *body,
                 size_t len);
+/* The same with bytes that are never freed. They are sent from where they are: a peer that reads
+ * nothing makes the daemon hold at most LIMIT_LENT_SLICE_BYTES of them. */
+void http_reply_lent(struct http_request *rq, int status, const char *type, const void *body,
+                     size_t len);
 void http_reply_json(struct http_request *rq, int status, const struct buf *json);
 void http_reply_empty(struct http_request *rq, int status);
 /* In the shape of the request's route table. */

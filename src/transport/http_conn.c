@@ -16,6 +16,7 @@
 
 #include <string.h>
 
+#include "base/limits.h"
 #include "transport/h2.h"
 
 bool request_is_idle(const struct conn *c)
@@ -64,7 +65,7 @@ static bool http_next_request(struct conn *c, struct http_request *rq, bool more
 {
     bool keep = !rq->close, drain = !rq->body_done || more;
 
-    if (c->blocked)
+    if (c->blocked || c->ended)
         return false;
     request_release(rq);
     if (!keep)
@@ -98,6 +99,8 @@ static bool http_round(struct conn *c, char *bytes, size_t len, size_t *used)
         rq = c->owner = request_new(c->server, c);
         conn_time_head(c);
     }
+    if (rq->answered)
+        request_send_lent(rq);
     if (rq->answered && (rq->body_done || rq->close))
         return http_next_request(c, rq, *used < len);
     if (rq->handling && !rq->answered) {
@@ -157,6 +160,7 @@ static bool http_is_h2(struct conn *c, const char *bytes, size_t len)
 
 static size_t http_on_bytes(struct conn *c, char *bytes, size_t len)
 {
+    uint64_t sent_before = c->server->stats.bytes_out;
     size_t used = 0;
 
     if (!c->asked && http_is_h2(c, bytes, len))
@@ -164,6 +168,10 @@ static size_t http_on_bytes(struct conn *c, char *bytes, size_t len)
     while (http_round(c, bytes, len, &used)) {
         if (c->ended || c->proto != &http_proto)
             return used;
+        if (c->owner == NULL && c->server->stats.bytes_out - sent_before > LIMIT_TURN_BYTES) {
+            conn_resume_later(c); /* a peer that reads fast could pipeline requests for ever */
+            break;
+        }
     }
     if (c->ended || c->proto != &http_proto)
         return used;

@@ -48,6 +48,8 @@ struct http_request {
     http_body_fn *on_body;
 
     struct buf extra; /* headers of the answer */
+    const char *lent; /* rest of its body, which belongs to somebody else */
+    size_t lent_len;
     void *user;
     void (*on_gone)(void *user);
 
@@ -110,6 +112,8 @@ bool request_keeps_connection(const struct http_request *rq);
 /* The answer is begun: on_gone will not be called any more. */
 void request_answered(struct http_request *rq);
 void request_send_continue(struct http_request *rq);
+/* HTTP/1.1: sends on from the lent body, as far as the socket has room. */
+void request_send_lent(struct http_request *rq);
 
 /* stream.c: its stream of HTTP/2 has room, or is gone; st is dead after the latter. */
 void stream_on_room(struct http_stream *st);

@@ -229,29 +229,65 @@ void request_send_continue(struct http_request *rq)
 
 /* --- whole answers ---------------------------------------------------------------------- */
 
-void http_reply(struct http_request *rq, int status, const char *type, const void *body, size_t len)
+/* The head goes with what the socket takes of the body. */
+static void send_lent(struct http_request *rq, const struct iovec *head)
 {
-    struct conn *c = rq->c;
-    bool bare = status == 204 || status == 304;
-    struct iovec iov[2];
-    struct buf *head;
+    size_t taken = conn_send_lent(rq->c, head, rq->lent, rq->lent_len);
 
-    if (c == NULL) { /* the peer has gone and the handler did not care to know */
+    rq->lent += taken;
+    rq->lent_len -= taken;
+}
+
+void request_send_lent(struct http_request *rq)
+{
+    static const struct iovec none = {(void *)(uintptr_t) "", 0};
+
+    while (rq->lent_len > 0 && !rq->c->blocked && !rq->c->ended)
+        send_lent(rq, &none);
+}
+
+static void reply_by_http1(struct http_request *rq, int status, const char *type, const void *body,
+                           size_t len, bool lent)
+{
+    bool bare = status == 204 || status == 304;
+    struct buf *head = response_head(rq, status, bare ? NULL : type, BODY_LENGTH, len);
+    struct iovec iov[2] = {{buf_data(head), head->len}, {(void *)(uintptr_t)body, len}};
+    bool has_body = !bare && len > 0 && rq->parser.method != HTTP_HEAD_M;
+
+    request_answered(rq);
+    if (has_body && lent) {
+        rq->lent = body;
+        rq->lent_len = len;
+        send_lent(rq, iov);
+    } else {
+        conn_send(rq->c, iov, has_body ? 2 : 1);
+    }
+    if (!rq->c->delivering)
+        conn_resume(rq->c);
+}
+
+static void reply(struct http_request *rq, int status, const char *type, const void *body,
+                  size_t len, bool lent)
+{
+    if (rq->c == NULL) { /* the peer has gone and the handler did not care to know */
         request_answered(rq);
         request_release(rq);
-        return;
+    } else if (rq->h2 != NULL) {
+        h2_reply(rq, status, type, body, len, lent);
+    } else {
+        reply_by_http1(rq, status, type, body, len, lent);
     }
-    if (rq->h2 != NULL) {
-        h2_reply(rq, status, type, body, len);
-        return;
-    }
-    head = response_head(rq, status, bare ? NULL : type, BODY_LENGTH, len);
-    request_answered(rq);
-    iov[0] = (struct iovec){buf_data(head), head->len};
-    iov[1] = (struct iovec){(void *)(uintptr_t)body, len};
-    conn_send(c, iov, bare || len == 0 || rq->parser.method == HTTP_HEAD_M ? 1 : 2);
-    if (!c->delivering)
-        conn_resume(c);
+}
+
+void http_reply(struct http_request *rq, int status, const char *type, const void *body, size_t len)
+{
+    reply(rq, status, type, body, len, false);
+}
+
+void http_reply_lent(struct http_request *rq, int status, const char *type, const void *body,
+                     size_t len)
+{
+    reply(rq, status, type, body, len, true);
 }
 
 void http_reply_json(struct http_request *rq, int status, const struct buf *json)

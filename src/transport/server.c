@@ -120,6 +120,7 @@ struct http_server *http_server_new(struct loop *loop, const struct http_options
     list_init(&s->requests);
     admission_init(&s->admission);
     held_totals_init(&s->held);
+    list_init(&s->later);
     deadlines_init(&s->deadlines);
     server_set_lengths(s);
     s->timer = timer_new(loop, server_on_timer, s);
@@ -150,6 +151,7 @@ void http_server_free(struct http_server *s)
     task_cancel(&s->drain_task);
     timer_close(s->timer);
     timer_close(s->accept_timer);
+    timer_close(s->later_timer);
     timer_close(s->drain_timer);
     deflater_free(s->deflater);
     buf_fini(&s->plain);

@@ -59,6 +59,9 @@ struct http_server {
     struct deadlines deadlines;
     struct timer *timer;        /* for the deadlines */
     struct timer *accept_timer; /* NULL until first needed */
+    struct list later;          /* tasks of the next turn */
+    struct timer *later_timer;  /* NULL until first needed */
+    size_t sharers;             /* tasks of this turn that were put off in the last one */
     bool accept_failing, full_logged;
 
     bool draining, drain_over; /* over: the time for it is, and last words are said */
@@ -81,6 +84,13 @@ void listener_stop(struct listener *l); /* closes the socket */
 void listener_free(struct listener *l);
 /* Accepts again if there is room and nothing else speaks against it. */
 void server_update_accept(struct http_server *s);
+
+/* later.c: no connection keeps the loop for long, whatever its peer sends or takes */
+/* Runs t in the next turn, after what other connections have to do in it. */
+void server_defer_later(struct http_server *s, struct task *t);
+/* A part of `whole`, what all connections together may do in a turn: equal ones for those that
+ * were put off, but not under `least`. */
+size_t server_share(const struct http_server *s, size_t whole, size_t least);
 
 /* server.c */
 /* Whoever has last words says them now; the others are ended. */

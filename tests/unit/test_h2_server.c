@@ -3,9 +3,10 @@
  * test_h2_server.c - HTTP/2 over a real loopback socket, frame by frame: answers, trailers,
  * streams that stall, peers that go
  */
+#include "base/limits.h"
 #include "http_site.h"
 
-enum { F_DATA = 0, F_HEADERS = 1, F_RST = 3, F_SETTINGS = 4 };
+enum { F_DATA = 0, F_HEADERS = 1, F_RST = 3, F_SETTINGS = 4, F_WINDOW_UPDATE = 8 };
 enum { END_STREAM = 1, END_HEADERS = 4 };
 
 static void put_frame(struct buf *out, int type, int flags, int id, const void *bytes, size_t len)
@@ -273,4 +274,182 @@ TEST(trailers_follow_the_body)
 
     rig_setup(&r, trail_routes, 1);
     rig_run(&r, client_trailers);
+}
+
+/* --- shares of a turn ------------------------------------------------------------------------ */
+
+#define PAGE_BYTES ((size_t)8 << 20)
+
+static char page[PAGE_BYTES]; /* never freed: it may be lent */
+static int turn_pipe[2];
+static int marks_before_b;     /* requests of A that were begun before B's */
+static uint64_t sent_before_b; /* bytes that the server had sent by then */
+static bool b_came;
+
+static uint64_t bytes_out(struct rig *r)
+{
+    struct http_stats stats;
+
+    http_server_stats(r->server, &stats);
+    return stats.bytes_out;
+}
+
+/* Holds the loop until the client has written all that the next turn is to find. */
+static void on_block(struct http_request *rq)
+{
+    char c;
+
+    REQUIRE(read(turn_pipe[0], &c, 1) == 1);
+    http_reply_empty(rq, 204);
+}
+
+static void on_mark(struct http_request *rq)
+{
+    struct rig *r = http_context(rq);
+    bool is_b = strcmp(http_param(rq, "who"), "b") == 0;
+
+    if (is_b)
+        sent_before_b = bytes_out(r);
+    b_came |= is_b;
+    marks_before_b += !b_came;
+    http_reply_empty(rq, 204);
+}
+
+static void on_page(struct http_request *rq)
+{
+    http_reply_lent(rq, 200, "text/plain", page, sizeof page);
+}
+
+static const struct route turn_routes[] = {
+    {HTTP_GET_M, "/block", on_block, ROLE_OWN, 0, 0, NULL},
+    {HTTP_GET_M, "/mark/{who}", on_mark, ROLE_OWN, 0, 0, NULL},
+    {HTTP_GET_M, "/page", on_page, ROLE_OWN, 0, 0, NULL},
+};
+
+/* Windows so wide that only the socket bounds what the server sends. */
+static int h2_connect_wide(struct rig *r)
+{
+    static const unsigned char setting[6] = {0, 4, 0x7f, 0xff, 0xff, 0xff};
+    static const unsigned char more[4] = {0x7f, 0, 0, 0};
+    int fd = h2_connect(r, -1);
+    struct buf out = {0};
+
+    put_frame(&out, F_SETTINGS, 0, 0, setting, sizeof setting);
+    put_frame(&out, F_WINDOW_UPDATE, 0, 0, more, sizeof more);
+    rig_send(fd, buf_data(&out), out.len);
+    buf_fini(&out);
+    return fd;
+}
+
+/* A's requests and B's one are there when the turn begins. */
+static void ask_in_one_turn(struct rig *r, int a, const char *path, int count)
+{
+    int b = h2_connect(r, -1), c = h2_connect(r, -1);
+    struct frame f;
+
+    send_request(a, 1, "GET", "/mark/a", true);
+    next_frame(a, 1, &f);
+    send_request(b, 1, "GET", "/mark/a", true);
+    next_frame(b, 1, &f);
+    marks_before_b = 0;
+    b_came = false;
+    send_request(c, 1, "GET", "/block", true);
+    for (int i = 0; i < count; i++)
+        send_request(a, 3 + 2 * i, "GET", path, true);
+    send_request(b, 3, "GET", "/mark/b", true);
+    REQUIRE(write(turn_pipe[1], "x", 1) == 1);
+    next_frame(c, 1, &f);
+    next_frame(b, 3, &f);
+    EXPECT(b_came);
+    close(b);
+    close(c);
+}
+
+/* A hundred requests of one connection let another connection's one in between. */
+static void client_turns(struct rig *r)
+{
+    int a = h2_connect(r, -1);
+    struct frame f;
+
+    ask_in_one_turn(r, a, "/mark/a", 100);
+    EXPECT(marks_before_b <= LIMIT_H2_TURN_REQUESTS);
+    next_frame(a, 3 + 2 * 99, &f); /* all are answered in the end */
+    close(a);
+}
+
+TEST(requests_of_one_connection_do_not_keep_the_loop)
+{
+    struct rig r;
+
+    REQUIRE(pipe(turn_pipe) == 0);
+    rig_setup(&r, turn_routes, sizeof turn_routes / sizeof *turn_routes);
+    rig_run(&r, client_turns);
+    close(turn_pipe[0]);
+    close(turn_pipe[1]);
+}
+
+/* The same for bytes: a large body goes out in pieces, and arrives whole. */
+static void client_large(struct rig *r)
+{
+    int a = h2_connect_wide(r);
+    uint64_t before;
+    size_t got = 0;
+    struct frame f = {0};
+
+    before = bytes_out(r);
+    ask_in_one_turn(r, a, "/page", 1);
+    EXPECT(sent_before_b - before <= LIMIT_TURN_BYTES + LIMIT_H2_OUT_BYTES);
+    while (!(f.flags & END_STREAM) || f.type != F_DATA) {
+        next_frame(a, 3, &f);
+        if (f.type != F_DATA)
+            continue;
+        EXPECT(memcmp(f.bytes, page + got, f.len) == 0);
+        got += f.len;
+    }
+    EXPECT(got == sizeof page);
+    close(a);
+}
+
+TEST(a_large_answer_does_not_keep_the_loop)
+{
+    struct rig r;
+
+    for (size_t i = 0; i < sizeof page; i++)
+        page[i] = (char)(i * 7 + i / 251);
+    REQUIRE(pipe(turn_pipe) == 0);
+    rig_setup(&r, turn_routes, sizeof turn_routes / sizeof *turn_routes);
+    rig_run(&r, client_large);
+    close(turn_pipe[0]);
+    close(turn_pipe[1]);
+}
+
+/* By HTTP/1.1: pipelined pages arrive whole, also at a peer that begins to read late. */
+static void client_pipelined(struct rig *r)
+{
+    int fd = rig_connect(r);
+    char *got = malloc(sizeof page);
+
+    for (int i = 0; i < 3; i++)
+        rig_puts(fd, i < 2 ? "GET /page HTTP/1.1\r\n" A "\r\n" : "GET /page HTTP/1.1\r\n" C "\r\n");
+    for (int i = 0; i < 3; i++) {
+        char *head = rig_read_until(fd, "\r\n\r\n");
+
+        EXPECT(strstr(head, "Content-Length: 8388608\r\n") != NULL);
+        free(head);
+        rig_read_exact(fd, got, sizeof page);
+        EXPECT(memcmp(got, page, sizeof page) == 0);
+    }
+    EXPECT(recv(fd, got, 1, 0) == 0);
+    free(got);
+    close(fd);
+}
+
+TEST(lent_bodies_arrive_whole_by_http1)
+{
+    struct rig r;
+
+    memset(page, 'p', sizeof page);
+    page[PAGE_BYTES / 2] = 'q';
+    rig_setup(&r, turn_routes, sizeof turn_routes / sizeof *turn_routes);
+    rig_run(&r, client_pipelined);
 }

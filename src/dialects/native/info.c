@@ -170,8 +170,8 @@ void openapi_handle(struct http_request *rq)
 {
     uintptr_t start = (uintptr_t)embed_openapi_json_start;
 
-    http_reply(rq, 200, "application/json", embed_openapi_json_start,
-               (size_t)((uintptr_t)embed_openapi_json_end - start));
+    http_reply_lent(rq, 200, "application/json", embed_openapi_json_start,
+                    (size_t)((uintptr_t)embed_openapi_json_end - start));
 }
 
 void upgrade_handle(struct http_request *rq)

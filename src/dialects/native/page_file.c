@@ -21,6 +21,8 @@
 #define GZIP_WINDOW (15 + 16)
 #define GZIP_TRAILER_BYTES 8
 
+static const char page_type[] = "text/html; charset=utf-8";
+
 static const char no_page[] =
     "<!doctype html>\n"
     "<html lang=\"en\">\n"
@@ -84,19 +86,33 @@ static char *unpack(const char *gz, size_t len, size_t *size)
     return out;
 }
 
+/*
+ * The page as it is without compression; NULL: no memory. Unpacked for the first peer that wants
+ * it so and then kept: anybody may ask for it, so the work is done once and the memory taken once.
+ */
+static const char *unpacked_page(const char *gz, size_t len, size_t *size)
+{
+    static const char *text;
+    static size_t text_len;
+
+    if (text == NULL)
+        text = unpack(gz, len, &text_len);
+    *size = text_len;
+    return text;
+}
+
 static void send_unpacked(struct http_request *rq, int status, const char *gz, size_t len)
 {
     struct hf_error err;
     size_t size = 0;
-    char *text = unpack(gz, len, &size);
+    const char *text = unpacked_page(gz, len, &size);
 
     if (text == NULL) {
         hf_fail(&err, HF_E_no_memory, "no memory to unpack the page; accept gzip");
         http_reply_error(rq, &err);
         return;
     }
-    http_reply(rq, status, "text/html; charset=utf-8", text, size);
-    free(text);
+    http_reply_lent(rq, status, page_type, text, size);
 }
 
 /* Of the compressed page; 0: it is not in this binary. */
@@ -123,7 +139,7 @@ void page_file_send(struct http_request *rq, int status)
                               "frame-ancestors 'none'");
     http_add_header(rq, "Referrer-Policy", "no-referrer");
     if (len == 0) {
-        http_reply(rq, status, "text/html; charset=utf-8", no_page, sizeof no_page - 1);
+        http_reply_lent(rq, status, page_type, no_page, sizeof no_page - 1);
         return;
     }
     http_add_header(rq, "Vary", "Accept-Encoding");
@@ -132,5 +148,5 @@ void page_file_send(struct http_request *rq, int status)
         return;
     }
     http_add_header(rq, "Content-Encoding", "gzip");
-    http_reply(rq, status, "text/html; charset=utf-8", embed_page_html_gz_start, len);
+    http_reply_lent(rq, status, page_type, embed_page_html_gz_start, len);
 }
