@@ -64,7 +64,7 @@ static void on_timer(struct timer *t, void *arg)
 /* "44" is how a connect is refused. */
 static void connect(struct socket *s, const char *token)
 {
-    s->known = s->known || auth_token_role(s->dt->auth, token, strlen(token)) != ROLE_NONE;
+    s->known = s->known || auth_token_role(s->dt->auth, token, strlen(token), NULL) != ROLE_NONE;
     if (s->known) {
         send_text(s, "40{\"sid\":\"" DT_SANDBOX "\"}");
         timer_start(s->timer, DT_PING_MS);
