@@ -163,7 +163,7 @@ static void put_link(const struct greeting *g, struct buf *out, struct auth *aut
     int64_t end;
 
     if (!g->options->no_auth &&
-        auth_ticket_new(auth, ROLE_OWN, AUTH_TICKET_START_MS, ticket, &end) == 0)
+        auth_ticket_new(auth, ROLE_OWN, 0, AUTH_TICKET_START_MS, ticket, &end) == 0)
         buf_printf(out, "The link below signs one browser in, within %d minutes.\n",
                    AUTH_TICKET_START_MS / MINUTE_MS);
     buf_puts(out, "open ");

@@ -2,8 +2,10 @@
 /*
  * auth.c - who is asking, and what they may do
  *
- * The cookie is "ROLE.END.MAC": its key comes from the tokens, so that a new worker
- * knows it again and new tokens make old cookies worthless. Layer: transport.
+ * The cookie is "ROLE.END.MAC": its key comes from the token whose holder asked for it, so that a
+ * new worker knows it again and it dies with the token. Where no token was shown (a unix socket,
+ * the link that `serve` prints) the first that may do everything stands for it, and if there is
+ * none, all of them together. Layer: transport.
  */
 #include "transport/auth_own.h"
 
@@ -30,6 +32,7 @@ struct auth *auth_new(void)
     struct auth *a = hf_xalloc(sizeof *a);
 
     a->own = (uid_t)-1;
+    random_bytes(a->link_key, sizeof a->link_key);
     return a;
 }
 
@@ -58,18 +61,32 @@ bool auth_uid_is_own(const struct auth *a, uid_t uid)
 
 /* --- tokens ------------------------------------------------------------------------------ */
 
-/* Mixes the new digest in; the order of the tokens counts and is the same in every worker. */
-static void auth_turn_key(struct auth *a, const uint8_t digest[DIGEST])
+/* What signs cookies shows nothing of the token, nor of what signs for another. */
+static void derive_key(const uint8_t from[DIGEST], const uint8_t digest[DIGEST],
+                       uint8_t key[DIGEST])
 {
     static const char label[] = "holdfast cookie";
-    uint8_t mixed[DIGEST + sizeof label], key[DIGEST];
+    uint8_t mixed[DIGEST + sizeof label], out[DIGEST];
 
     memcpy(mixed, digest, DIGEST);
     memcpy(mixed + DIGEST, label, sizeof label);
-    hmac_sha256(a->key, DIGEST, mixed, sizeof mixed, key);
-    memcpy(a->key, key, DIGEST);
+    hmac_sha256(from, DIGEST, mixed, sizeof mixed, out);
+    memcpy(key, out, DIGEST);
     hf_wipe(mixed, sizeof mixed);
-    hf_wipe(key, sizeof key);
+    hf_wipe(out, sizeof out);
+}
+
+/* Mixes the new digest in; the order of the tokens counts and is the same in every worker. */
+void auth_turn_key(struct auth *a, const uint8_t digest[DIGEST])
+{
+    derive_key(a->key, digest, a->key);
+}
+
+void token_set_key(struct token *t)
+{
+    static const uint8_t one[DIGEST] = "one token";
+
+    derive_key(one, t->digest, t->key);
 }
 
 int auth_add_token(struct auth *a, const char *token, size_t len, enum role role)
@@ -82,10 +99,13 @@ int auth_add_token(struct auth *a, const char *token, size_t len, enum role role
         if (token[i] <= 0x20 || token[i] >= 0x7f)
             return -EINVAL;
     }
-    if (a->count == AUTH_TOKENS_MAX)
+    if (a->count == AUTH_TOKENS_MAX || a->retired > 0)
         return -ENOSPC;
+    *t = (struct token){.role = role, .number = ++a->last_number, .place = 1};
+    for (size_t i = 0; i < a->count; i++)
+        t->place += a->tokens[i].role == role;
     sha256(token, len, t->digest);
-    t->role = role;
+    token_set_key(t);
     a->count++;
     auth_turn_key(a, t->digest);
     return 0;
@@ -168,23 +188,47 @@ int auth_add_tokens(struct auth *a, const char *text, size_t len, struct hf_erro
     return 0;
 }
 
+static bool token_is_over(const struct token *t)
+{
+    return t->until_wall_ms != 0 && t->until_wall_ms <= clock_wall_ms();
+}
+
 /* Looks at all of them, whichever fits: time tells nothing. */
-enum role auth_token_role(const struct auth *a, const char *token, size_t len)
+enum role auth_token_role(const struct auth *a, const char *token, size_t len, struct auth_grant *g)
 {
     uint8_t digest[DIGEST];
     enum role role = ROLE_NONE;
 
     sha256(token, len, digest);
-    for (size_t i = 0; i < a->count; i++) {
-        if (bytes_equal_ct(a->tokens[i].digest, digest, DIGEST) && a->tokens[i].role > role)
-            role = a->tokens[i].role;
+    for (size_t i = 0; i < a->count + a->retired; i++) {
+        const struct token *t = &a->tokens[i];
+
+        if (bytes_equal_ct(t->digest, digest, DIGEST) && t->role > role && !token_is_over(t)) {
+            role = t->role;
+            if (g != NULL)
+                g->token = t->number;
+        }
     }
     return role;
 }
 
+static const struct token *token_find(const struct auth *a, uint32_t number)
+{
+    for (size_t i = 0; i < a->count + a->retired; i++) {
+        if (a->tokens[i].number == number && !token_is_over(&a->tokens[i]))
+            return &a->tokens[i];
+    }
+    return NULL;
+}
+
+bool auth_token_lives(const struct auth *a, uint32_t token)
+{
+    return token_find(a, token) != NULL;
+}
+
 /* --- tickets ----------------------------------------------------------------------------- */
 
-int auth_ticket_new(struct auth *a, enum role role, int64_t lasts_ms, char *out,
+int auth_ticket_new(struct auth *a, enum role role, uint32_t token, int64_t lasts_ms, char *out,
                     int64_t *expires_wall_ms)
 {
     int64_t now = clock_wall_ms();
@@ -199,6 +243,7 @@ int auth_ticket_new(struct auth *a, enum role role, int64_t lasts_ms, char *out,
         base32_encode(out, random, sizeof random);
         sha256(out, strlen(out), t->digest);
         t->role = role;
+        t->token = token != 0 ? token : auth_own_token(a);
         t->end_wall_ms = *expires_wall_ms = now + lasts_ms;
         hf_wipe(random, sizeof random);
         return 0;
@@ -206,7 +251,7 @@ int auth_ticket_new(struct auth *a, enum role role, int64_t lasts_ms, char *out,
     return -EAGAIN;
 }
 
-enum role auth_ticket_spend(struct auth *a, const char *ticket)
+enum role auth_ticket_spend(struct auth *a, const char *ticket, uint32_t *token)
 {
     int64_t now = clock_wall_ms();
     uint8_t digest[DIGEST];
@@ -218,8 +263,10 @@ enum role auth_ticket_spend(struct auth *a, const char *ticket)
 
         if (t->role == ROLE_NONE || !bytes_equal_ct(t->digest, digest, DIGEST))
             continue;
-        if (t->end_wall_ms > now)
+        if (t->end_wall_ms > now && (t->token == 0 || auth_token_lives(a, t->token))) {
             role = t->role;
+            *token = t->token;
+        }
         *t = (struct ticket){0};
     }
     return role;
@@ -228,28 +275,54 @@ enum role auth_ticket_spend(struct auth *a, const char *ticket)
 /* --- cookies ----------------------------------------------------------------------------- */
 
 /* "2.18f3c0d5a00." and the MAC of that in hex. */
-static void cookie_value(const struct auth *a, enum role role, int64_t end_wall_ms, char *out)
+static void cookie_value(const uint8_t key[DIGEST], enum role role, int64_t end_wall_ms, char *out)
 {
     uint8_t mac[DIGEST];
     int len = snprintf(out, COOKIE_MAX, "%d.%llx.", (int)role, (unsigned long long)end_wall_ms);
 
-    hmac_sha256(a->key, DIGEST, out, (size_t)len, mac);
+    hmac_sha256(key, DIGEST, out, (size_t)len, mac);
     hex_encode(out + len, mac, sizeof mac);
 }
 
-void auth_cookie(const struct auth *a, enum role role, bool secure, char *out)
+void auth_cookie(const struct auth *a, enum role role, uint32_t token, bool secure, char *out)
 {
+    const struct token *t = token_find(a, token);
     char value[COOKIE_MAX];
 
-    cookie_value(a, role, clock_wall_ms() + AUTH_COOKIE_MS, value);
+    cookie_value(t != NULL ? t->key : a->key, role, clock_wall_ms() + AUTH_COOKIE_MS, value);
     snprintf(out, 256, AUTH_COOKIE "=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Strict%s", value,
              AUTH_COOKIE_MS / 1000, secure ? "; Secure" : "");
 }
 
 /* Makes the cookie that ought to be there and compares: nothing is trusted before. */
-static enum role auth_cookie_role(const struct auth *a, const char *value, size_t len)
+static bool cookie_fits(const uint8_t key[DIGEST], const char *value, size_t len, enum role role,
+                        int64_t end_wall_ms)
 {
-    char copy[COOKIE_MAX], expected[COOKIE_MAX], *behind;
+    char expected[COOKIE_MAX];
+
+    cookie_value(key, role, end_wall_ms, expected);
+    return strlen(expected) == len && bytes_equal_ct(expected, value, len);
+}
+
+/* Whose it is does not stand in it: the key tells. */
+static bool cookie_is_ours(const struct auth *a, const char *value, size_t len, enum role role,
+                           int64_t end_wall_ms, struct auth_grant *g)
+{
+    for (size_t i = 0; i < a->count + a->retired; i++) {
+        const struct token *t = &a->tokens[i];
+
+        if (!token_is_over(t) && cookie_fits(t->key, value, len, role, end_wall_ms)) {
+            g->token = t->number;
+            return true;
+        }
+    }
+    return cookie_fits(a->key, value, len, role, end_wall_ms);
+}
+
+static enum role auth_cookie_role(const struct auth *a, const char *value, size_t len,
+                                  struct auth_grant *g)
+{
+    char copy[COOKIE_MAX], *behind;
     enum role role = len > 2 && value[0] >= '0' + ROLE_WATCH && value[0] <= '0' + ROLE_OWN
                          ? (enum role)(value[0] - '0')
                          : ROLE_NONE;
@@ -260,11 +333,8 @@ static enum role auth_cookie_role(const struct auth *a, const char *value, size_
     memcpy(copy, value, len);
     copy[len] = '\0';
     end_wall_ms = strtoull(copy + 2, &behind, 16);
-    if (*behind != '.' || end_wall_ms > INT64_MAX)
-        return ROLE_NONE;
-    cookie_value(a, role, (int64_t)end_wall_ms, expected);
-    if (strlen(expected) != len || !bytes_equal_ct(expected, copy, len) ||
-        (int64_t)end_wall_ms <= clock_wall_ms())
+    if (*behind != '.' || end_wall_ms > INT64_MAX || (int64_t)end_wall_ms <= clock_wall_ms() ||
+        !cookie_is_ours(a, copy, len, role, (int64_t)end_wall_ms, g))
         return ROLE_NONE;
     return role;
 }
@@ -318,7 +388,7 @@ static enum role any_token_role(const struct auth *a, const char *token, size_t 
     if (link_is_secret(token, len))
         return link_secret_role(a, token, len, g);
     name_principal(g, "token", token, len);
-    return auth_token_role(a, token, len);
+    return auth_token_role(a, token, len, g);
 }
 
 static enum role bearer_role(const struct auth *a, const char *header, struct auth_grant *g)
@@ -365,7 +435,7 @@ static enum role any_cookie_role(const struct auth *a, const struct http_request
         return ROLE_NONE;
     cookie = find_cookie(header, &len);
     if (cookie != NULL)
-        role = auth_cookie_role(a, cookie, len);
+        role = auth_cookie_role(a, cookie, len, g);
     if (role == ROLE_NONE)
         return link_cookie_role(a, rq, header, g);
     name_principal(g, "cookie", cookie, len);
@@ -381,7 +451,7 @@ enum role auth_role(const struct auth *a, const struct http_request *rq, uid_t u
     *g = (struct auth_grant){0};
     if (a->all)
         return ROLE_OWN;
-    role = auth_ways_role(a, rq);
+    role = auth_ways_role(a, rq, g);
     if (role != ROLE_NONE)
         return role;
     if (bearer != NULL)

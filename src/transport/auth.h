@@ -6,7 +6,11 @@
  * ticket set, the WebSocket subprotocol holdfast.bearer.BASE64URL, and on a unix
  * socket the peer's uid (root and the daemon's own uid are `own`). Tokens are
  * kept as SHA-256 digests and compared in constant time; the cookie is an HMAC
- * over its end time, so it survives a new worker. Layer: transport.
+ * over its end time, so it survives a new worker.
+ *
+ * Tokens may be replaced while requests go on. Each has a number, which is never used again by
+ * this struct, and everything that a token let in notes it: tickets and cookies die with their
+ * token, and whoever is told of its end can cut what is left. Layer: transport.
  */
 #ifndef HF_TRANSPORT_AUTH_H
 #define HF_TRANSPORT_AUTH_H
@@ -28,6 +32,32 @@ bool auth_line_parse(const char *s, size_t len, const char **token, size_t *toke
 void auth_set_uid(struct auth *a, uid_t own);
 bool auth_uid_is_own(const struct auth *a, uid_t uid); /* of a unix peer: it needs no token */
 
+/* --- replacing tokens ---------------------------------------------------------------- */
+#define AUTH_KEY_BYTES 32
+/* Of the cookies of links, which outlive tokens; random until it is set. */
+void auth_set_link_key(struct auth *a, const uint8_t key[AUTH_KEY_BYTES]);
+/* One that was replaced and is still good until then. Beyond AUTH_TOKENS_MAX it is not. */
+void auth_add_retired(struct auth *a, const char *token, size_t len, enum role role,
+                      int64_t until_wall_ms);
+typedef void auth_ended_fn(void *arg, uint32_t token);
+/* Takes the tokens of `fresh` in place of its own. Those that stay keep their number, of the
+ * others the end is told. True: something has changed. */
+bool auth_replace_tokens(struct auth *a, const struct auth *fresh, auth_ended_fn *ended, void *arg);
+/* Tells the end of retired ones whose time is over; when the next one's will be, 0: never. */
+int64_t auth_end_retired(struct auth *a, auth_ended_fn *ended, void *arg);
+bool auth_token_lives(const struct auth *a, uint32_t token);
+uint32_t auth_own_token(const struct auth *a); /* the first that may do everything; 0: none */
+
+/* What may be told of a token. Its name is its role and its place among those of that role,
+ * "own-1", so it is the same before and after a rotation. */
+#define AUTH_NAME_MAX 16
+struct auth_token_view {
+    char name[AUTH_NAME_MAX];
+    enum role role;
+    int64_t until_wall_ms; /* 0: it is not retired */
+};
+bool auth_token_at(const struct auth *a, size_t i, struct auth_token_view *out);
+
 #define AUTH_COOKIE "holdfast"
 #define AUTH_SUBPROTOCOL "holdfast.bearer." /* followed by the token in base64url */
 #define AUTH_TOKEN_MIN 16
@@ -38,18 +68,21 @@ bool auth_uid_is_own(const struct auth *a, uid_t uid); /* of a unix peer: it nee
 #define AUTH_COOKIE_MS (12LL * 3600 * 1000)
 #define AUTH_TICKETS_MAX 64
 #define AUTH_TICKET_BYTES 40
-/* A single-use ticket for a role. out holds AUTH_TICKET_BYTES. -EAGAIN: too many open. */
-int auth_ticket_new(struct auth *a, enum role role, int64_t lasts_ms, char *out,
+/* A single-use ticket for a role. `token`: whose holder asks; 0: nobody's, and then it is worth
+ * what auth_own_token() is. out holds AUTH_TICKET_BYTES. -EAGAIN: too many open. */
+int auth_ticket_new(struct auth *a, enum role role, uint32_t token, int64_t lasts_ms, char *out,
                     int64_t *expires_wall_ms);
-/* Spends it; ROLE_NONE if unknown, spent or too old. */
-enum role auth_ticket_spend(struct auth *a, const char *ticket);
-/* Value of a Set-Cookie header for this role. out: 256 bytes. */
-void auth_cookie(const struct auth *a, enum role role, bool secure, char *out);
+/* Spends it, and tells whose it was; ROLE_NONE if unknown, spent or too old. */
+enum role auth_ticket_spend(struct auth *a, const char *ticket, uint32_t *token);
+/* Value of a Set-Cookie header for this role, good for as long as the token. out: 256 bytes. */
+void auth_cookie(const struct auth *a, enum role role, uint32_t token, bool secure, char *out);
 
-/* The role that belongs to a token; every one is compared, in constant time. */
-enum role auth_token_role(const struct auth *a, const char *token, size_t len);
+/* The role that belongs to a token; every one is compared, in constant time. g->token is its
+ * number; g may be NULL. */
+enum role auth_token_role(const struct auth *a, const char *token, size_t len,
+                          struct auth_grant *g);
 /* What the ways of the request's table say; auth_ways.c. */
-enum role auth_ways_role(const struct auth *a, const struct http_request *rq);
+enum role auth_ways_role(const struct auth *a, const struct http_request *rq, struct auth_grant *g);
 /*
  * Links are credentials that somebody else keeps: secrets that begin with
  * AUTH_LINK_PREFIX, each good for one thing. A grant is the keeper's own name for

@@ -5,7 +5,7 @@
  * Who keeps the links is asked through struct auth_links. A browser that has
  * opened one gets a cookie "holdfast-link-GRANT=END.MAC": it proves that the use was
  * counted, so it is not counted again, and it is worth nothing once the link has
- * ended. One cookie per link: two shared terminals can be open side by side.
+ * ended. Its key is none of the tokens': a link outlives the token it was made with. One cookie per link: two shared terminals can be open side by side.
  * Layer: transport.
  */
 #include <stdio.h>
@@ -66,7 +66,7 @@ static void cookie_value(const struct auth *a, const char *grant, int64_t end_wa
     int len = snprintf(out, VALUE_MAX, "%llx.", (unsigned long long)end_wall_ms);
     int n = snprintf(signed_text, sizeof signed_text, "link %s %s", grant, out);
 
-    hmac_sha256(a->key, AUTH_DIGEST, signed_text, (size_t)n, mac);
+    hmac_sha256(a->link_key, AUTH_DIGEST, signed_text, (size_t)n, mac);
     hex_encode(out + len, mac, sizeof mac);
 }
 

@@ -7,28 +7,39 @@
 
 #include "transport/auth.h"
 
-#define AUTH_DIGEST 32
+#define AUTH_DIGEST AUTH_KEY_BYTES
 
 struct token {
     uint8_t digest[AUTH_DIGEST];
+    uint8_t key[AUTH_DIGEST]; /* of the cookies that it has let in */
     enum role role;
+    uint32_t number;
+    uint32_t place;        /* among those of its role, from 1 */
+    int64_t until_wall_ms; /* 0: it is not retired */
 };
 
 struct ticket {
     uint8_t digest[AUTH_DIGEST];
     enum role role; /* ROLE_NONE: free */
+    uint32_t token; /* whose holder asked for it; 0: nobody's */
     int64_t end_wall_ms;
 };
 
 struct auth {
-    struct token tokens[AUTH_TOKENS_MAX];
-    size_t count;
+    struct token tokens[2 * AUTH_TOKENS_MAX]; /* retired ones stand behind the others */
+    size_t count, retired;
+    uint32_t last_number;
     struct ticket tickets[AUTH_TICKETS_MAX];
-    uint8_t key[AUTH_DIGEST]; /* of the cookies */
+    uint8_t key[AUTH_DIGEST]; /* of the cookies that no single token has let in */
+    uint8_t link_key[AUTH_DIGEST];
     uid_t own;
     bool all;
     struct auth_links links;
 };
+
+/* auth.c */
+void token_set_key(struct token *t);
+void auth_turn_key(struct auth *a, const uint8_t digest[AUTH_DIGEST]);
 
 /* auth_link.c */
 bool link_is_secret(const char *token, size_t len);

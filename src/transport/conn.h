@@ -57,6 +57,7 @@ struct conn {
     struct tls *tls; /* NULL: plain */
     char *peer;      /* "127.0.0.1:4711" */
     char *grant;     /* of the link its last request came by; NULL */
+    uint32_t token;  /* number of the token that let its last request in; 0: none */
     struct buf in;   /* received, not consumed */
     struct buf out;  /* to be sent */
     size_t behind;   /* put into `out` since it is blocked */

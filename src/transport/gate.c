@@ -135,7 +135,7 @@ static void gate_public(struct http_request *rq, const char *origin)
     rq->role = host_ok(rq) && origin_ok(rq, origin) ? find_role(rq) : ROLE_NONE;
     if (rq->grant.id[0] != '\0')
         rq->role = ROLE_NONE; /* a link is good for one thing, and not for this */
-    rq->grant = (struct auth_grant){0};
+    rq->grant = (struct auth_grant){.token = rq->role == ROLE_NONE ? 0 : rq->grant.token};
     http_set_trusted(rq, rq->role);
 }
 
@@ -327,9 +327,12 @@ static void gate_pass(struct http_request *rq)
 
     if (grant != NULL)
         auth_grant_use(rq->server->o.auth, &rq->grant);
-    if (rq->h2 != NULL)
-        h2_set_grant(rq->h2, grant);
-    else if (grant != NULL || rq->c->grant != NULL)
+    if (rq->h2 != NULL) {
+        h2_set_grant(rq->h2, grant, rq->grant.token);
+        return;
+    }
+    rq->c->token = rq->grant.token;
+    if (grant != NULL || rq->c->grant != NULL)
         conn_set_grant(rq->c, grant);
 }
 

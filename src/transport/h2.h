@@ -24,11 +24,13 @@ extern const struct conn_proto h2_proto;
 bool h2_is_preface(const char *bytes, size_t len);
 void h2_begin(struct conn *c); /* all further bytes, the preface among them, are h2_proto's */
 void h2_on_stream_deadline(struct deadline *e, enum deadline_kind kind);
-void h2_cut(struct conn *c, const char *grant); /* the streams that came by this link */
+void h2_cut(struct conn *c, const char *grant);    /* the streams that came by this link */
+void h2_cut_token(struct conn *c, uint32_t token); /* those that this token let in */
 
 /* h2_stream.c */
-void h2_set_grant(struct h2_stream *s, const char *grant); /* NULL: none */
-void h2_resume(struct h2_stream *s);                       /* the body's reader takes more */
+/* Who let it in: NULL: no link; 0: no token. */
+void h2_set_grant(struct h2_stream *s, const char *grant, uint32_t token);
+void h2_resume(struct h2_stream *s);  /* the body's reader takes more */
 void h2_reset(struct h2_stream *s);   /* ends it now; its owner is told at the end of the turn */
 void h2_give_up(struct h2_stream *s); /* the same, but its owner knows */
 

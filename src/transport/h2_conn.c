@@ -460,3 +460,17 @@ void h2_cut(struct conn *c, const char *grant)
             h2_reset(s);
     }
 }
+
+/* A reply that is complete, as that to the call which ended the token, is still sent. */
+void h2_cut_token(struct conn *c, uint32_t token)
+{
+    const struct h2 *h2 = c->owner;
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &h2->streams) {
+        struct h2_stream *s = list_entry(it, struct h2_stream, link);
+
+        if (s->token == token && !s->whole)
+            h2_reset(s);
+    }
+}

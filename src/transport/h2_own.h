@@ -33,6 +33,7 @@ struct h2_stream {
     struct http_request *rq; /* NULL: answered */
     struct http_stream *st;  /* NULL: none, or its owner is done with it */
     char *grant;             /* of the link it came by; NULL */
+    uint32_t token;          /* number of the token that let it in; 0: none */
     struct buf in;           /* body that was not taken; at most the stream's window */
     struct buf out;          /* of the answer, not sent */
     struct buf trailers;

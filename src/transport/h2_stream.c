@@ -58,8 +58,9 @@ void h2_stream_tell_gone(struct h2_stream *s)
         stream_on_gone(st);
 }
 
-void h2_set_grant(struct h2_stream *s, const char *grant)
+void h2_set_grant(struct h2_stream *s, const char *grant, uint32_t token)
 {
+    s->token = token;
     free(s->grant);
     s->grant = hf_xstrdup(grant);
 }

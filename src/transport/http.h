@@ -52,6 +52,7 @@ struct auth_grant {
     char principal[AUTH_PRINCIPAL_MAX + 1]; /* of a token or cookie below `own`; "": none */
     bool counts;                            /* the secret itself was shown: that is a use */
     bool refused;                           /* it was a link's, but that has ended or never was */
+    uint32_t token; /* number of the token that let it in; 0: none did; auth.h */
 };
 
 typedef void http_handler(struct http_request *rq);
@@ -91,7 +92,7 @@ struct auth_ways {
     const char *scheme;      /* another name for Bearer in Authorization; NULL: none */
     /* Credentials of the platform's own making, such as tickets; ROLE_NONE: none of them. Asked
      * for an upgrade only, because nothing else is in need of it. */
-    enum role (*upgrade_own)(const struct http_request *rq);
+    enum role (*upgrade_own)(const struct http_request *rq, struct auth_grant *g);
 };
 
 /* One dialect's routes under one prefix ("" for the root). */
@@ -139,6 +140,9 @@ void http_server_drain(struct http_server *s, uint32_t ms, task_fn *done, void *
 /* A link has ended: whatever still goes on that came by it is cut, but WebSockets are
  * their owners' to close. */
 void http_server_cut(struct http_server *s, const char *grant);
+/* A token has ended: whatever still goes on that it let in is cut; WebSockets are closed with
+ * WS_CODE_TOKEN_ENDED. A connection that waits for its next request stays: that is refused. */
+void http_server_cut_token(struct http_server *s, uint32_t token);
 
 struct http_stats {
     uint64_t connections, connections_total, requests_total, responses_by_class[6];
@@ -173,6 +177,7 @@ const char *http_grant(const struct http_request *rq); /* of the link it came by
  */
 #define HTTP_OWNER "own"
 const char *http_principal(const struct http_request *rq);
+uint32_t http_token(const struct http_request *rq); /* number of its token; 0: none */
 bool http_is_tls(const struct http_request *rq);
 bool http_is_websocket(const struct http_request *rq); /* asks for an upgrade to WebSocket */
 const char *http_peer(const struct http_request *rq);  /* "127.0.0.1:4711", "unix:uid=0" */

@@ -268,6 +268,11 @@ const char *http_body(const struct http_request *rq, size_t *len)
     return rq->body.len > 0 ? buf_data(&rq->body) : "";
 }
 
+uint32_t http_token(const struct http_request *rq)
+{
+    return rq->grant.token;
+}
+
 const char *http_grant(const struct http_request *rq)
 {
     return rq->grant.id[0] != '\0' ? rq->grant.id : NULL;

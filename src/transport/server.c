@@ -289,3 +289,18 @@ void http_server_cut(struct http_server *s, const char *grant)
             conn_end(c);
     }
 }
+
+void http_server_cut_token(struct http_server *s, uint32_t token)
+{
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &s->conns) {
+        struct conn *c = list_entry(it, struct conn, link);
+
+        if (c->proto == &h2_proto)
+            h2_cut_token(c, token);
+        else if (c->token == token && !request_is_idle(c) &&
+                 !ws_cut(c, WS_CODE_TOKEN_ENDED, "token_ended"))
+            conn_end(c);
+    }
+}

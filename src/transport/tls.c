@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
@@ -67,21 +68,65 @@ static int load_files(SSL_CTX *ctx, const struct tls_context *c, struct hf_error
     return 0;
 }
 
-int tls_context_reload(struct tls_context *c, struct hf_error *err)
+/* The certificate first, then those that vouch for it. */
+static int load_chain(SSL_CTX *ctx, BIO *in)
+{
+    X509 *x = PEM_read_bio_X509_AUX(in, NULL, NULL, NULL);
+    int ok = x != NULL && SSL_CTX_use_certificate(ctx, x) == 1;
+
+    X509_free(x);
+    while (ok == 1 && (x = PEM_read_bio_X509(in, NULL, NULL, NULL)) != NULL) {
+        ok = SSL_CTX_add0_chain_cert(ctx, x) == 1;
+        if (ok != 1)
+            X509_free(x);
+    }
+    /* The end of the text is told as an error. */
+    if (ok == 1 && ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE)
+        ERR_clear_error();
+    return ok == 1 && ERR_peek_error() == 0;
+}
+
+static int load_pem(SSL_CTX *ctx, const struct buf *cert, const struct buf *key,
+                    struct hf_error *err)
+{
+    BIO *in = BIO_new_mem_buf(buf_data(cert), (int)cert->len);
+    EVP_PKEY *pkey = NULL;
+    int rc = 0;
+
+    ERR_clear_error();
+    if (in == NULL || !load_chain(ctx, in))
+        rc = hf_fail(err, HF_E_bad_value, "Cannot use the certificate: %s.", tls_reason());
+    BIO_free(in);
+    in = BIO_new_mem_buf(buf_data(key), (int)key->len);
+    if (rc == 0 && (in == NULL || (pkey = PEM_read_bio_PrivateKey(in, NULL, NULL, NULL)) == NULL ||
+                    SSL_CTX_use_PrivateKey(ctx, pkey) != 1 || SSL_CTX_check_private_key(ctx) != 1))
+        rc = hf_fail(err, HF_E_bad_value, "Cannot use the private key: %s.", tls_reason());
+    EVP_PKEY_free(pkey);
+    BIO_free(in);
+    return rc;
+}
+
+/* NULL: err. */
+static SSL_CTX *make_ctx(struct tls_context *c, struct hf_error *err)
 {
     SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
-    int rc;
 
-    if (ctx == NULL)
-        return hf_fail(err, HF_E_no_memory, "OpenSSL: %s.", tls_reason());
+    if (ctx == NULL) {
+        hf_fail(err, HF_E_no_memory, "OpenSSL: %s.", tls_reason());
+        return NULL;
+    }
     SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
     SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                  SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_IGNORE_UNEXPECTED_EOF);
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                               SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_alpn_select_cb(ctx, on_alpn, c);
-    rc = load_files(ctx, c, err);
-    io_count_sync(); /* OpenSSL reads files, its own configuration too, without telling */
+    return ctx;
+}
+
+/* In place of the old one, unless loading failed. */
+static int put_ctx(struct tls_context *c, SSL_CTX *ctx, int rc)
+{
     if (rc < 0) {
         SSL_CTX_free(ctx);
         return rc;
@@ -89,6 +134,37 @@ int tls_context_reload(struct tls_context *c, struct hf_error *err)
     SSL_CTX_free(c->ctx);
     c->ctx = ctx;
     return 0;
+}
+
+int tls_context_reload(struct tls_context *c, struct hf_error *err)
+{
+    SSL_CTX *ctx = make_ctx(c, err);
+    int rc = put_ctx(c, ctx, ctx == NULL ? -ENOMEM : load_files(ctx, c, err));
+
+    io_count_sync(); /* OpenSSL reads files, its own configuration too, without telling */
+    return rc;
+}
+
+int tls_context_set_pem(struct tls_context *c, const struct buf *cert, const struct buf *key,
+                        struct hf_error *err)
+{
+    SSL_CTX *ctx = make_ctx(c, err);
+
+    return put_ctx(c, ctx, ctx == NULL ? -ENOMEM : load_pem(ctx, cert, key, err));
+}
+
+struct tls_context *tls_context_from_pem(const struct buf *cert, const struct buf *key,
+                                         struct hf_error *err)
+{
+    struct tls_context *c = hf_xalloc(sizeof *c);
+    int rc = tls_context_set_pem(c, cert, key, err);
+
+    io_count_sync(); /* OpenSSL has read its configuration without telling */
+    if (rc < 0) {
+        tls_context_free(c);
+        return NULL;
+    }
+    return c;
 }
 
 struct tls_context *tls_context_new(const char *cert_file, const char *key_file,

@@ -17,6 +17,12 @@ struct tls;
 bool tls_is_built_in(void);
 struct tls_context *tls_context_new(const char *cert_file, const char *key_file,
                                     struct hf_error *err);
+/* From memory: the chain and its private key in PEM. */
+struct tls_context *tls_context_from_pem(const struct buf *cert, const struct buf *key,
+                                         struct hf_error *err);
+/* Others in their place for new connections; on failure the old ones stay. */
+int tls_context_set_pem(struct tls_context *c, const struct buf *cert, const struct buf *key,
+                        struct hf_error *err);
 /* HTTP/2 is among what a client may choose; without it HTTP/1.1 is all there is. */
 void tls_context_offer_h2(struct tls_context *c);
 void tls_context_free(struct tls_context *c);

@@ -16,7 +16,8 @@
 
 struct ws;
 
-#define WS_CODE_LINK_ENDED 4410 /* the link was revoked or has ended */
+#define WS_CODE_TOKEN_ENDED 4401 /* the token was rotated or taken away */
+#define WS_CODE_LINK_ENDED 4410  /* the link was revoked or has ended */
 
 enum ws_opcode { WS_TEXT = 1, WS_BINARY = 2 };
 

@@ -578,3 +578,11 @@ void ws_drain(struct conn *c)
     if (c->proto == &ws_proto)
         ws_close(c->owner, WS_CODE_GOING, "the daemon is going");
 }
+
+bool ws_cut(struct conn *c, int code, const char *reason)
+{
+    if (c->proto != &ws_proto)
+        return false;
+    ws_close(c->owner, code, reason);
+    return true;
+}

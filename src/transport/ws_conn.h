@@ -20,5 +20,7 @@ struct ws *ws_new(struct conn *c, enum role role, bool deflate, const struct ws_
 void ws_fail(struct ws *ws, int code, const char *reason);
 /* The server is going: a WebSocket is closed with 1001, anything else is left alone. */
 void ws_drain(struct conn *c);
+/* Closes it if it is a WebSocket; false: it is something else. */
+bool ws_cut(struct conn *c, int code, const char *reason);
 
 #endif

@@ -14,6 +14,8 @@
 #define OWN "own-token-0123456789"
 #define WATCH "watch-token-0123456789"
 
+static uint32_t whose;
+
 static struct auth *new_auth(void)
 {
     struct auth *a = auth_new();
@@ -168,14 +170,14 @@ TEST(a_ticket_is_good_once)
     char ticket[40], other[40];
     int64_t end;
 
-    REQUIRE(auth_ticket_new(a, ROLE_TYPE, AUTH_TICKET_MS, ticket, &end) == 0);
-    REQUIRE(auth_ticket_new(a, ROLE_OWN, AUTH_TICKET_MS, other, &end) == 0);
+    REQUIRE(auth_ticket_new(a, ROLE_TYPE, 0, AUTH_TICKET_MS, ticket, &end) == 0);
+    REQUIRE(auth_ticket_new(a, ROLE_OWN, 0, AUTH_TICKET_MS, other, &end) == 0);
     EXPECT_INT((int64_t)strlen(ticket), 39);
-    EXPECT_INT(auth_ticket_spend(a, "nonsense"), ROLE_NONE);
-    EXPECT_INT(auth_ticket_spend(a, ""), ROLE_NONE);
-    EXPECT_INT(auth_ticket_spend(a, ticket), ROLE_TYPE);
-    EXPECT_INT(auth_ticket_spend(a, ticket), ROLE_NONE);
-    EXPECT_INT(auth_ticket_spend(a, other), ROLE_OWN);
+    EXPECT_INT(auth_ticket_spend(a, "nonsense", &whose), ROLE_NONE);
+    EXPECT_INT(auth_ticket_spend(a, "", &whose), ROLE_NONE);
+    EXPECT_INT(auth_ticket_spend(a, ticket, &whose), ROLE_TYPE);
+    EXPECT_INT(auth_ticket_spend(a, ticket, &whose), ROLE_NONE);
+    EXPECT_INT(auth_ticket_spend(a, other, &whose), ROLE_OWN);
     auth_free(a);
 }
 
@@ -185,12 +187,12 @@ TEST(a_ticket_lasts_as_long_as_it_was_made_for)
     char ticket[AUTH_TICKET_BYTES];
     int64_t end, before = clock_wall_ms();
 
-    REQUIRE(auth_ticket_new(a, ROLE_OWN, AUTH_TICKET_START_MS, ticket, &end) == 0);
+    REQUIRE(auth_ticket_new(a, ROLE_OWN, 0, AUTH_TICKET_START_MS, ticket, &end) == 0);
     EXPECT(end >= before + AUTH_TICKET_START_MS);
     EXPECT(end <= clock_wall_ms() + AUTH_TICKET_START_MS);
-    EXPECT_INT(auth_ticket_spend(a, ticket), ROLE_OWN);
-    REQUIRE(auth_ticket_new(a, ROLE_OWN, 0, ticket, &end) == 0);
-    EXPECT_INT(auth_ticket_spend(a, ticket), ROLE_NONE);
+    EXPECT_INT(auth_ticket_spend(a, ticket, &whose), ROLE_OWN);
+    REQUIRE(auth_ticket_new(a, ROLE_OWN, 0, 0, ticket, &end) == 0);
+    EXPECT_INT(auth_ticket_spend(a, ticket, &whose), ROLE_NONE);
     auth_free(a);
 }
 
@@ -201,10 +203,10 @@ TEST(open_tickets_are_bounded)
     int64_t end;
 
     for (int i = 0; i < AUTH_TICKETS_MAX; i++)
-        REQUIRE(auth_ticket_new(a, ROLE_OWN, AUTH_TICKET_MS, ticket, &end) == 0);
-    EXPECT_INT(auth_ticket_new(a, ROLE_OWN, AUTH_TICKET_MS, (char[40]){0}, &end), -EAGAIN);
-    EXPECT_INT(auth_ticket_spend(a, ticket), ROLE_OWN);
-    EXPECT_INT(auth_ticket_new(a, ROLE_OWN, AUTH_TICKET_MS, ticket, &end), 0);
+        REQUIRE(auth_ticket_new(a, ROLE_OWN, 0, AUTH_TICKET_MS, ticket, &end) == 0);
+    EXPECT_INT(auth_ticket_new(a, ROLE_OWN, 0, AUTH_TICKET_MS, (char[40]){0}, &end), -EAGAIN);
+    EXPECT_INT(auth_ticket_spend(a, ticket, &whose), ROLE_OWN);
+    EXPECT_INT(auth_ticket_new(a, ROLE_OWN, 0, AUTH_TICKET_MS, ticket, &end), 0);
     auth_free(a);
 }
 
@@ -214,7 +216,7 @@ static const char *cookie_header(const struct auth *a, enum role role, const cha
     static char header[600];
     char set[256];
 
-    auth_cookie(a, role, false, set);
+    auth_cookie(a, role, 0, false, set);
     set[strcspn(set, ";")] = '\0';
     snprintf(header, sizeof header, "Cookie: a=b; %s; c=d\r\n%s", set, more);
     return header;
@@ -240,7 +242,7 @@ TEST(a_cookie_survives_a_new_worker_but_not_new_tokens)
     strcpy(tampered, header);
     strstr(tampered, "holdfast=2")[11] ^= 1; /* a later end */
     EXPECT_INT(ask(a, tampered), ROLE_NONE);
-    auth_cookie(a, ROLE_OWN, true, set);
+    auth_cookie(a, ROLE_OWN, 0, true, set);
     EXPECT(strstr(set, "; HttpOnly; SameSite=Strict; Secure") != NULL);
     auth_free(a);
     auth_free(same);
@@ -282,10 +284,11 @@ TEST(a_cookie_changes_nothing_for_another_site)
 /* --- where a platform's clients put it ------------------------------------------ */
 
 /* A ticket of the platform's own: it knows who may come in by it. */
-static enum role ticket_role(const struct http_request *rq)
+static enum role ticket_role(const struct http_request *rq, struct auth_grant *g)
 {
     const char *ticket = http_query(rq, "ticket");
 
+    (void)g;
     return ticket != NULL && strcmp(ticket, "good") == 0 ? ROLE_TYPE : ROLE_NONE;
 }
 
@@ -473,9 +476,161 @@ TEST(a_link_does_not_make_less_of_a_better_cookie)
 
     auth_link_open(a, LINK, true, cookie, grant);
     EXPECT(strstr(cookie, "; Secure") != NULL);
-    auth_cookie(a, ROLE_OWN, false, own);
+    auth_cookie(a, ROLE_OWN, 0, false, own);
     snprintf(header, sizeof header, "Cookie: %.*s; %.*s\r\n", (int)strcspn(cookie, ";"), cookie,
              (int)strcspn(own, ";"), own);
     EXPECT_INT(ask(a, header), ROLE_OWN);
     auth_free(a);
+}
+
+/* --- other tokens in place of these ------------------------------------------------ */
+
+#define NEXT "next-token-0123456789"
+
+static char ends[64];
+
+static void note_end(void *arg, uint32_t token)
+{
+    size_t len = strlen(ends);
+
+    (void)arg;
+    snprintf(ends + len, sizeof ends - len, "%u,", (unsigned)token);
+}
+
+static bool replace(struct auth *a, const char *text, const char *retired, int64_t until_ms)
+{
+    struct auth *fresh = auth_new();
+    bool changed;
+
+    REQUIRE(auth_add_tokens(fresh, text, strlen(text), NULL) == 0);
+    if (retired != NULL)
+        auth_add_retired(fresh, retired, strlen(retired), ROLE_OWN, until_ms);
+    ends[0] = '\0';
+    changed = auth_replace_tokens(a, fresh, note_end, NULL);
+    auth_free(fresh);
+    return changed;
+}
+
+static uint32_t number_of(const struct auth *a, const char *token)
+{
+    struct auth_grant g = {0};
+
+    return auth_token_role(a, token, strlen(token), &g) == ROLE_NONE ? 0 : g.token;
+}
+
+TEST(replacing_one_token_leaves_the_others_alone)
+{
+    struct auth *a = new_auth();
+    uint32_t own = number_of(a, OWN), watch = number_of(a, WATCH);
+    char own_page[600], watch_page[600], set[256], own_ticket[40], watch_ticket[40];
+    int64_t end;
+
+    auth_cookie(a, ROLE_OWN, own, false, set);
+    snprintf(own_page, sizeof own_page, "Cookie: %.*s\r\n", (int)strcspn(set, ";"), set);
+    auth_cookie(a, ROLE_WATCH, watch, false, set);
+    snprintf(watch_page, sizeof watch_page, "Cookie: %.*s\r\n", (int)strcspn(set, ";"), set);
+    REQUIRE(auth_ticket_new(a, ROLE_OWN, own, AUTH_TICKET_MS, own_ticket, &end) == 0);
+    REQUIRE(auth_ticket_new(a, ROLE_WATCH, watch, AUTH_TICKET_MS, watch_ticket, &end) == 0);
+    EXPECT_INT(ask(a, own_page), ROLE_OWN);
+    EXPECT_INT(ask(a, watch_page), ROLE_WATCH);
+
+    EXPECT(!replace(a, OWN "\nwatch " WATCH "\n", NULL, 0));
+    EXPECT_STR(ends, "");
+    EXPECT(replace(a, NEXT "\nwatch " WATCH "\n", NULL, 0));
+    EXPECT_STR(ends, "1,");
+    EXPECT_INT(ask(a, own_page), ROLE_NONE);
+    EXPECT_INT(ask(a, watch_page), ROLE_WATCH);
+    EXPECT_INT(auth_ticket_spend(a, own_ticket, &whose), ROLE_NONE);
+    EXPECT_INT(auth_ticket_spend(a, watch_ticket, &whose), ROLE_WATCH);
+    EXPECT_INT(whose, watch);
+    EXPECT_INT(number_of(a, WATCH), watch);
+    EXPECT_INT(number_of(a, OWN), 0);
+    EXPECT(number_of(a, NEXT) > watch); /* a number is never used again */
+    auth_free(a);
+}
+
+TEST(a_name_does_not_depend_on_the_token)
+{
+    struct auth *a = new_auth();
+    struct auth_token_view before, after;
+
+    REQUIRE(auth_token_at(a, 1, &before));
+    EXPECT_STR(before.name, "watch-1");
+    replace(a, OWN "\nown " NEXT "\nwatch other-watch-0123456789\n", NULL, 0);
+    REQUIRE(auth_token_at(a, 1, &after));
+    EXPECT_STR(after.name, "own-2");
+    REQUIRE(auth_token_at(a, 2, &after));
+    EXPECT_STR(after.name, before.name);
+    EXPECT(!auth_token_at(a, 3, &after));
+    auth_free(a);
+}
+
+TEST(a_retired_token_is_good_until_its_time_is_over)
+{
+    struct auth *a = new_auth();
+    int64_t soon = clock_wall_ms() + 60000;
+    uint32_t own = number_of(a, OWN);
+
+    EXPECT(replace(a, NEXT "\nwatch " WATCH "\n", OWN, soon));
+    EXPECT_STR(ends, "");
+    EXPECT_INT(number_of(a, OWN), own);
+    EXPECT_INT(auth_end_retired(a, note_end, NULL), soon);
+    EXPECT_STR(ends, "");
+    EXPECT(auth_own_token(a) != own);
+
+    EXPECT(replace(a, NEXT "\nwatch " WATCH "\n", NULL, 0));
+    EXPECT_STR(ends, "1,");
+    EXPECT_INT(auth_end_retired(a, note_end, NULL), 0);
+    auth_free(a);
+}
+
+TEST(the_end_of_a_retired_token_is_told_once)
+{
+    struct auth *a = new_auth();
+    int64_t next, until = clock_wall_ms() + 30;
+
+    replace(a, NEXT "\nwatch " WATCH "\n", OWN, until);
+    while ((next = auth_end_retired(a, note_end, NULL)) != 0)
+        EXPECT_INT(next, until);
+    EXPECT_STR(ends, "1,");
+    EXPECT(clock_wall_ms() >= until);
+    EXPECT_INT(number_of(a, OWN), 0);
+    EXPECT_INT(auth_end_retired(a, note_end, NULL), 0);
+    EXPECT_STR(ends, "1,");
+    auth_free(a);
+}
+
+TEST(retired_tokens_are_bounded)
+{
+    struct auth *a = new_auth();
+    int64_t later = clock_wall_ms() + 60000;
+    char token[40];
+
+    for (int i = 0; i <= AUTH_TOKENS_MAX; i++) {
+        snprintf(token, sizeof token, "retired-token-%06d", i);
+        auth_add_retired(a, token, strlen(token), ROLE_OWN, later);
+    }
+    EXPECT_INT(number_of(a, token), 0);
+    snprintf(token, sizeof token, "retired-token-%06d", AUTH_TOKENS_MAX - 1);
+    EXPECT(number_of(a, token) != 0);
+    auth_free(a);
+}
+
+TEST(an_opened_link_outlives_the_tokens)
+{
+    struct keeper k = {ROLE_WATCH, ROLE_WATCH, 0};
+    struct auth *a = new_auth_with_links(&k), *next = new_auth_with_links(&k);
+    static const uint8_t key[AUTH_KEY_BYTES] = "carried over";
+    char cookie[AUTH_LINK_COOKIE_MAX], grant[AUTH_GRANT_MAX + 1], header[400];
+
+    auth_set_link_key(a, key);
+    EXPECT_INT(auth_link_open(a, LINK, false, cookie, grant), ROLE_WATCH);
+    snprintf(header, sizeof header, "Cookie: %.*s\r\n", (int)strcspn(cookie, ";"), cookie);
+    replace(a, NEXT "\n", NULL, 0);
+    EXPECT_INT(ask(a, header), ROLE_WATCH);
+    EXPECT_INT(ask(next, header), ROLE_NONE); /* another key */
+    auth_set_link_key(next, key);
+    EXPECT_INT(ask(next, header), ROLE_WATCH); /* the next worker */
+    auth_free(a);
+    auth_free(next);
 }

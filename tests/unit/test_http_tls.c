@@ -6,6 +6,7 @@
 
 #include <sys/un.h>
 
+#include "base/io.h"
 #include "transport/tls.h"
 
 static void on_hello(struct http_request *rq)
@@ -142,6 +143,43 @@ TEST(requests_pass_through_tls)
     rig_run(&r, client_tls);
     tls_context_free(r.tls);
     remove_files();
+}
+
+static void read_pem(const char *file, struct buf *out)
+{
+    REQUIRE(io_read_file(file, 1 << 20, out) == 0);
+}
+
+TEST(a_certificate_may_come_from_memory)
+{
+    struct buf cert = {0}, key = {0}, none = {0}, chain = {0};
+    struct hf_error err = {0};
+    struct tls_context *c;
+
+    make_files();
+    read_pem(cert_file, &cert);
+    read_pem(key_file, &key);
+    remove_files();
+    c = tls_context_from_pem(&cert, &key, &err);
+    REQUIRE(c != NULL);
+    /* What cannot be used leaves what there was. */
+    EXPECT(tls_context_set_pem(c, &none, &key, &err) < 0);
+    EXPECT(strstr(err.detail, "certificate") != NULL);
+    EXPECT(tls_context_set_pem(c, &cert, &none, &err) < 0);
+    EXPECT(strstr(err.detail, "private key") != NULL);
+    EXPECT(tls_context_set_pem(c, &cert, &cert, &err) < 0);
+    /* A chain, with text between its parts; but not with half a part. */
+    buf_put(&chain, buf_data(&cert), cert.len);
+    buf_puts(&chain, "\nintermediate:\n");
+    buf_put(&chain, buf_data(&cert), cert.len);
+    EXPECT_INT(tls_context_set_pem(c, &chain, &key, &err), 0);
+    buf_put(&chain, buf_data(&cert), cert.len / 2);
+    EXPECT(tls_context_set_pem(c, &chain, &key, &err) < 0);
+    EXPECT(tls_context_from_pem(&none, &none, &err) == NULL);
+    tls_context_free(c);
+    buf_fini(&cert);
+    buf_fini(&key);
+    buf_fini(&chain);
 }
 
 TEST(files_that_cannot_be_used_are_named)

@@ -148,7 +148,7 @@ void dt_sandbox_proxy_url(struct http_request *rq);
 void dt_sandbox_preview(struct http_request *rq);
 void dt_socket(struct http_request *rq);
 void dt_ticket_new(struct http_request *rq, char out[DT_TICKET_BYTES]);
-enum role dt_ticket_role(const struct http_request *rq);
+enum role dt_ticket_role(const struct http_request *rq, struct auth_grant *g);
 void dt_tickets_free(struct dt *dt);
 
 #endif

@@ -22,6 +22,7 @@ struct ticket {
     struct list link;
     char text[DT_TICKET_BYTES];
     enum role role;
+    uint32_t token; /* that asked for it; auth.h */
     uint64_t until_ms;
 };
 
@@ -63,13 +64,14 @@ void dt_ticket_new(struct http_request *rq, char out[DT_TICKET_BYTES])
     base32_encode(t->text, raw, sizeof raw);
     memcpy(out, t->text, sizeof t->text);
     t->role = http_role(rq);
+    t->token = http_token(rq);
     t->until_ms = clock_mono_ms() + DT_TICKET_MS;
     list_append(&dt->tickets, &t->link);
     dt->ticket_count++;
 }
 
 /* Asked once for each request, so this is where it is spent. */
-enum role dt_ticket_role(const struct http_request *rq)
+enum role dt_ticket_role(const struct http_request *rq, struct auth_grant *g)
 {
     const char *text = http_query(rq, "DAYTONA_SANDBOX_AUTH_KEY");
     struct dt *dt = dt_of(rq);
@@ -84,6 +86,7 @@ enum role dt_ticket_role(const struct http_request *rq)
         if (!bytes_equal_ct(t->text, text, TEXT_BYTES))
             continue;
         role = t->until_ms > clock_mono_ms() ? t->role : ROLE_NONE;
+        g->token = t->token;
         ticket_free(dt, t);
         return role;
     }

@@ -158,7 +158,7 @@ static bool init_allowed(struct http_request *rq, const struct init_ask *ask)
     enum role role = http_role(rq);
 
     if (role < ROLE_OWN && ask->token != NULL)
-        role = auth_token_role(e2b_of(rq)->auth, ask->token, strlen(ask->token));
+        role = auth_token_role(e2b_of(rq)->auth, ask->token, strlen(ask->token), NULL);
     return role >= ROLE_OWN;
 }
 

@@ -153,13 +153,13 @@ static const struct route routes[] = {
 };
 
 /* A browser's WebSocket can send no header, so the token may be one of the protocols it offers. */
-static enum role protocol_role(const struct http_request *rq)
+static enum role protocol_role(const struct http_request *rq, struct auth_grant *g)
 {
     struct buf token = {0};
     enum role role = ROLE_NONE;
 
     if (protocol_token(ws_offered(rq), &token))
-        role = auth_token_role(kube_of(rq)->auth, buf_data(&token), token.len);
+        role = auth_token_role(kube_of(rq)->auth, buf_data(&token), token.len, g);
     buf_wipe(&token);
     return role;
 }

@@ -32,14 +32,15 @@ static void page_refuse(struct http_request *rq, const char *detail)
 static void page_enter(struct http_request *rq, const char *ticket)
 {
     struct native *n = native_of(rq);
-    enum role role = auth_ticket_spend(n->auth, ticket);
+    uint32_t token = 0;
+    enum role role = auth_ticket_spend(n->auth, ticket, &token);
     char cookie[256];
 
     if (role == ROLE_NONE) {
         page_refuse(rq, "this link was used already or is too old; ask for a new one");
         return;
     }
-    auth_cookie(n->auth, role, http_is_tls(rq) || n->info.secure_cookie, cookie);
+    auth_cookie(n->auth, role, token, http_is_tls(rq) || n->info.secure_cookie, cookie);
     http_add_header(rq, "Set-Cookie", cookie);
     http_add_header(rq, "Location", "/");
     http_add_header(rq, "Cache-Control", "no-store");

@@ -48,7 +48,8 @@ static int tickets_ask(struct http_request *rq, enum role *role, struct hf_error
 static int tickets_make(struct http_request *rq, enum role role, char *ticket, int64_t *expires_ms,
                         struct hf_error *err)
 {
-    int rc = auth_ticket_new(native_of(rq)->auth, role, AUTH_TICKET_MS, ticket, expires_ms);
+    int rc = auth_ticket_new(native_of(rq)->auth, role, http_token(rq), AUTH_TICKET_MS, ticket,
+                             expires_ms);
 
     if (rc < 0) {
         hf_fail(err, HF_E_too_many_tickets,

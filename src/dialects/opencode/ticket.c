@@ -21,6 +21,7 @@ struct ticket {
     char text[37];
     char *process, *directory, *workspace;
     enum role role;
+    uint32_t token; /* that asked for it; auth.h */
     uint64_t until_ms;
 };
 
@@ -67,6 +68,7 @@ void oc_ticket_new(struct http_request *rq, const char *process, char out[37])
     t->directory = hf_xstrdup(oc_directory(rq, directory));
     t->workspace = hf_xstrdup(oc_workspace(rq));
     t->role = http_role(rq);
+    t->token = http_token(rq);
     t->until_ms = clock_mono_ms() + OC_TICKET_MS;
     list_append(&oc->tickets, &t->link);
     oc->ticket_count++;
@@ -88,7 +90,7 @@ static struct ticket *find(struct oc *oc, const char *text)
 }
 
 /* Good for the connect call alone; whether it fits the PTY is asked there. */
-enum role oc_ticket_role(const struct http_request *rq)
+enum role oc_ticket_role(const struct http_request *rq, struct auth_grant *g)
 {
     const char *path = http_path(rq);
     size_t len = strlen(path);
@@ -97,6 +99,7 @@ enum role oc_ticket_role(const struct http_request *rq)
     if (len < 8 || strcmp(path + len - 8, "/connect") != 0)
         return ROLE_NONE;
     t = find(oc_of(rq), http_query(rq, "ticket"));
+    g->token = t != NULL ? t->token : 0;
     return t != NULL ? t->role : ROLE_NONE;
 }
 

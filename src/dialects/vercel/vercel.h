@@ -68,7 +68,7 @@ struct vc_stream_options {
 void vc_stream_begin(struct http_request *rq, struct process *p, const struct vc_stream_options *o);
 
 /* interactive.c */
-enum role vc_token_role(const struct http_request *rq);
+enum role vc_token_role(const struct http_request *rq, struct auth_grant *g);
 
 /* files.c: why a file-op failed, in their shape. */
 void vc_file_error(struct http_request *rq, const char *text, size_t len);
