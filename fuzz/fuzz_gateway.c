@@ -55,10 +55,11 @@ static void on_request(struct http1 *rq)
     struct head_request h = {.rq = rq,
                              .place = &place,
                              .endpoint = e,
+                             .headers = &e->headers,
                              .upstream = "10.0.0.1:80",
                              .peer = "[::1]:1",
                              .request_id = "1",
-                             .spent_link = true,
+                             .strip_link = true,
                              .spent_protocol = true};
 
     if (place_parse(buf_cstr(&rq->target), http1_header(rq, "Host", &at), "d", &place, &err) == 0 &&

@@ -125,13 +125,15 @@ static bool is_known(const struct exchange *ex, const char *token, size_t len)
 static bool by_bearer(struct exchange *ex)
 {
     size_t at = 0;
-    const char *value = http1_header(&ex->rq, "Authorization", &at);
+    const char *value;
 
-    if (value == NULL || strncasecmp(value, "Bearer ", 7) != 0)
-        return false;
-    value += 7;
-    value += strspn(value, " ");
-    ex->ask.spent_authorization = is_known(ex, value, strlen(value));
+    while ((value = http1_header(&ex->rq, "Authorization", &at)) != NULL) {
+        if (strncasecmp(value, "Bearer ", 7) != 0)
+            continue;
+        value += 7;
+        value += strspn(value, " ");
+        ex->ask.spent_authorization |= is_known(ex, value, strlen(value));
+    }
     return ex->ask.spent_authorization;
 }
 
@@ -170,13 +172,13 @@ static bool by_link(struct exchange *ex)
     if (text != NULL && link_is_good(&a->link_key, ex->place.id, ex->place.port, text, len, now_s,
                                      &ex->ask.link_expires_s)) {
         ex->ask.sets_cookie = !ex->rq.upgrade;
-        return ex->ask.spent_link = true;
+        return true;
     }
     while ((cookie = http1_header(&ex->rq, "Cookie", &at)) != NULL) {
         text = link_in_cookie(cookie, &len);
         if (text != NULL && link_is_good(&a->link_key, ex->place.id, ex->place.port, text, len,
                                          now_s, &ex->ask.link_expires_s))
-            return ex->ask.spent_link = true;
+            return true;
     }
     return false;
 }
@@ -303,9 +305,22 @@ void access_cancel(struct exchange *ex)
     ex->ask.fetch = NULL;
 }
 
+bool access_has_links(const struct access *a)
+{
+    return a->link_key.len > 0;
+}
+
+/* All that the client brought is looked at, also behind the first that opens: none of it may go on. */
+static bool has_credentials(struct exchange *ex)
+{
+    bool token = by_bearer(ex), protocol = by_protocol(ex);
+
+    return by_link(ex) || token || protocol;
+}
+
 enum access_verdict access_check(struct exchange *ex, struct hf_error *err)
 {
-    if (ex->g->o.no_auth || by_bearer(ex) || by_protocol(ex) || by_link(ex))
+    if (ex->g->o.no_auth || has_credentials(ex))
         return ACCESS_YES;
     if (ex->g->access->has_hook)
         return by_hook(ex, err);

@@ -21,7 +21,7 @@ struct access_ask {      /* of an exchange; {0} */
     struct fetch *fetch; /* the hook's, while it is asked */
     uint8_t key[32];     /* of its answer in the cache */
     int status;          /* of its answer */
-    bool spent_authorization, spent_protocol, spent_link;
+    bool spent_authorization, spent_protocol;
     bool sets_cookie;
     int64_t link_expires_s;
 };
@@ -32,6 +32,7 @@ struct access *access_new(const struct gateway_options *o, struct hf_error *err)
 void access_free(struct access *a);
 /* NO: err. LATER: exchange_permitted(), or an answer, comes by itself. */
 enum access_verdict access_check(struct exchange *ex, struct hf_error *err);
+bool access_has_links(const struct access *a); /* hf_link= is a secret of this gateway */
 void access_cancel(struct exchange *ex);
 /* "hf_link=…; Path=…" for the client that came by a link; NULL: none. out: 256 bytes. */
 const char *access_cookie(const struct exchange *ex, char *out, size_t room);

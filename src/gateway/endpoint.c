@@ -87,6 +87,21 @@ bool address_equal(const struct address *a, const struct address *b)
     return a->len == b->len && memcmp(&a->any, &b->any, a->len) == 0;
 }
 
+uint16_t address_port(const struct address *a)
+{
+    if (a->len == 0)
+        return 0;
+    return ntohs(a->any.sa_family == AF_INET ? a->v4.sin_port : a->v6.sin6_port);
+}
+
+void address_set_port(struct address *a, uint16_t port)
+{
+    if (a->any.sa_family == AF_INET)
+        a->v4.sin_port = htons(port);
+    else
+        a->v6.sin6_port = htons(port);
+}
+
 /* --- endpoints ------------------------------------------------------------------- */
 
 struct endpoint *endpoint_new(void)
@@ -108,6 +123,8 @@ void endpoint_unref(struct endpoint *e)
     if (e == NULL || --e->refs > 0)
         return;
     buf_wipe(&e->headers);
+    for (size_t i = 0; i < e->port_count; i++)
+        buf_wipe(&e->ports[i].headers);
     free(e->ports);
     free(e->prefix);
     free(e->tokens);
@@ -119,7 +136,7 @@ int endpoint_add_port(struct endpoint *e, uint16_t port, const struct address *t
     if (e->port_count >= ENDPOINT_PORTS_MAX)
         return -ENOSPC;
     e->ports = hf_xrealloc(e->ports, (e->port_count + 1) * sizeof *e->ports);
-    e->ports[e->port_count++] = (struct endpoint_port){port, *to};
+    e->ports[e->port_count++] = (struct endpoint_port){.port = port, .to = *to};
     return 0;
 }
 
@@ -143,7 +160,7 @@ static bool may_be_added(const char *name)
     return true;
 }
 
-int endpoint_add_header(struct endpoint *e, const char *name, const char *value)
+int endpoint_put_header(struct buf *headers, const char *name, const char *value)
 {
     const char *s = name;
 
@@ -155,10 +172,33 @@ int endpoint_add_header(struct endpoint *e, const char *name, const char *value)
         if (((unsigned char)*s < 0x20 && *s != '\t') || *s == 0x7f)
             return -EINVAL;
     }
-    if (e->headers.len + strlen(name) + strlen(value) + 4 > ENDPOINT_HEADERS_MAX)
+    if (headers->len + strlen(name) + strlen(value) + 4 > ENDPOINT_HEADERS_MAX)
         return -ENOSPC;
-    buf_printf(&e->headers, "%s: %s\r\n", name, value);
+    buf_printf(headers, "%s: %s\r\n", name, value);
     return 0;
+}
+
+int endpoint_put_bearer(struct buf *headers, const char *token)
+{
+    char bearer[600];
+    int rc;
+
+    snprintf(bearer, sizeof bearer, "Bearer %s", token);
+    rc = endpoint_put_header(headers, "Authorization", bearer);
+    hf_wipe(bearer, sizeof bearer);
+    return rc;
+}
+
+const struct buf *endpoint_headers(const struct endpoint *e, uint16_t port,
+                                   const struct address *to)
+{
+    static const struct buf none;
+
+    for (size_t i = 0; i < e->port_count; i++) {
+        if (e->ports[i].port == port && e->ports[i].headers.len > 0)
+            return &e->ports[i].headers;
+    }
+    return address_port(&e->address) != 0 && address_equal(&e->address, to) ? &e->headers : &none;
 }
 
 static bool parse_digest(const char *hex, uint8_t out[32])
@@ -213,9 +253,6 @@ bool endpoint_find_port(const struct endpoint *e, uint16_t port, bool allowed, s
     if (e->lists_ports || !allowed || e->address.len == 0)
         return false;
     *out = e->address;
-    if (out->any.sa_family == AF_INET)
-        out->v4.sin_port = htons(port);
-    else
-        out->v6.sin6_port = htons(port);
+    address_set_port(out, port);
     return true;
 }

@@ -32,20 +32,24 @@ struct address {
 bool address_parse(const char *text, uint16_t default_port, struct address *out);
 void address_text(const struct address *a, char *out, size_t room); /* "10.0.0.5:80", "[::1]:80" */
 bool address_equal(const struct address *a, const struct address *b);
+uint16_t address_port(const struct address *a); /* 0: none */
+void address_set_port(struct address *a, uint16_t port);
 
 struct endpoint_port {
     uint16_t port; /* that clients name */
     struct address to;
+    struct buf headers; /* for this port alone */
 };
 
 struct endpoint {
     unsigned refs;
-    struct address address; /* of ports that are not listed; len 0: only the listed ones */
+    /* Of ports that are not listed; len 0: only the listed ones. Its port is the daemon's own. */
+    struct address address;
     struct endpoint_port *ports;
     size_t port_count;
-    bool lists_ports;      /* only those; else what the gateway allows */
-    char *prefix;          /* of every path there; NULL */
-    struct buf headers;    /* "Name: value\r\n" to be added; may hold the sandbox's own token */
+    bool lists_ports;   /* only those; else what the gateway allows */
+    char *prefix;       /* of every path there; NULL */
+    struct buf headers; /* "Name: value\r\n", with its token: for `address` with its port alone */
     uint8_t (*tokens)[32]; /* SHA-256 of those that let clients in */
     size_t token_count;
     uint64_t fetched_ms, until_ms; /* for resolvers that keep what they were told */
@@ -55,17 +59,24 @@ struct endpoint *endpoint_new(void); /* one reference */
 struct endpoint *endpoint_ref(struct endpoint *e);
 void endpoint_unref(struct endpoint *e); /* NULL is fine */
 /*
- * {"address": "10.0.0.5", "ports": [80, 8080] or {"80": 3000, "81": "10.0.0.6:81"},
- *  "token": "sent along as Bearer", "headers": {"X-A": "b"}, "prefix": "/x",
- *  "tokens": ["lets a client in", "sha256:HEX"]}. NULL: err.
+ * {"address": "10.0.0.5:7070", "ports": [80, 8080] or {"80": 3000, "81": "10.0.0.6:81",
+ *  "82": {"to": 3002, "token": "T", "headers": {}}}, "token": "sent along as Bearer",
+ *  "headers": {"X-A": "b"}, "prefix": "/x", "tokens": ["lets a client in", "sha256:HEX"]}.
+ * `token` and `headers` belong to one port: that of `address`, or the only one listed. Every other
+ * port may be an application's, which must not learn the daemon's token. NULL: err.
  */
 struct endpoint *endpoint_from_json(const json_t *o, struct hf_error *err);
 int endpoint_add_port(struct endpoint *e, uint16_t port, const struct address *to);
-int endpoint_add_header(struct endpoint *e, const char *name, const char *value);
+/* To the endpoint's headers or to those of one of its ports. */
+int endpoint_put_header(struct buf *headers, const char *name, const char *value);
+int endpoint_put_bearer(struct buf *headers, const char *token);
 int endpoint_add_token(struct endpoint *e, const char *token);
 
 /* Where this port is; false: it may not be reached. `allowed`: the gateway allows it for all. */
 bool endpoint_find_port(const struct endpoint *e, uint16_t port, bool allowed, struct address *out);
+/* What is sent along to this port, which is at `to`; may be empty. */
+const struct buf *endpoint_headers(const struct endpoint *e, uint16_t port,
+                                   const struct address *to);
 bool endpoint_knows_token(const struct endpoint *e, const uint8_t digest[32]);
 
 #endif

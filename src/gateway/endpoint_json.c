@@ -23,6 +23,17 @@ static const struct json_field table[] = {
     JSON_FIELD(ARRAY, struct fields, tokens, .nullable = true),
 };
 
+struct port_fields {
+    const char *token;
+    json_t *to, *headers;
+};
+
+static const struct json_field port_table[] = {
+    JSON_FIELD(ANY, struct port_fields, to, .nullable = true),
+    JSON_FIELD(STR, struct port_fields, token, .min = 1, .max = 512, .nullable = true),
+    JSON_FIELD(OBJECT, struct port_fields, headers, .nullable = true),
+};
+
 static int bad(struct hf_error *err, const char *field, const char *why)
 {
     return hf_fail_field(err, HF_E_bad_value, field, "%s: %s.", field, why);
@@ -38,29 +49,59 @@ static bool port_from_json(const json_t *v, uint16_t *port)
     return true;
 }
 
-static void set_port(struct address *a, uint16_t port)
+/* A number is a port at the sandbox's address, a text an address with its port. */
+static int find_target(const struct endpoint *e, uint16_t port, const json_t *to,
+                       struct address *out)
 {
-    if (a->any.sa_family == AF_INET)
-        a->v4.sin_port = htons(port);
-    else
-        a->v6.sin6_port = htons(port);
+    uint16_t number = port;
+
+    *out = e->address;
+    if (json_is_string(to))
+        return address_parse(json_string_value(to), port, out) ? 0 : -EINVAL;
+    if ((to != NULL && !port_from_json(to, &number)) || out->len == 0)
+        return -EINVAL;
+    address_set_port(out, number);
+    return 0;
 }
 
-/* A number is a port at the sandbox's address, a text an address with its port. */
-static int add_port(struct endpoint *e, uint16_t port, const json_t *to)
+static int put_headers(struct buf *out, const char *token, json_t *headers, struct hf_error *err)
 {
-    struct address a = e->address;
-    uint16_t number;
+    const char *key;
+    json_t *v;
 
-    if (json_is_string(to)) {
-        if (!address_parse(json_string_value(to), port, &a))
-            return -EINVAL;
-    } else if (port_from_json(to, &number) && a.len > 0) {
-        set_port(&a, number);
-    } else {
-        return -EINVAL;
+    if (token != NULL && endpoint_put_bearer(out, token) < 0)
+        return bad(err, "token", "has characters that no header may have");
+    json_object_foreach (headers, key, v) {
+        if (!json_is_string(v) || strlen(json_string_value(v)) != json_string_length(v) ||
+            endpoint_put_header(out, key, json_string_value(v)) < 0)
+            return bad(err, "headers", "a name or a value cannot be sent");
     }
-    return endpoint_add_port(e, port, &a);
+    return 0;
+}
+
+/* {"to": 3000, "token": "T", "headers": {}}: a port with what is sent to it alone. */
+static int add_port_object(struct endpoint *e, uint16_t port, const json_t *o, struct hf_error *err)
+{
+    struct port_fields f = {0};
+    struct address a;
+    int rc = json_decode(o, port_table, sizeof port_table / sizeof *port_table, &f, err);
+
+    if (rc < 0)
+        return rc;
+    if (find_target(e, port, f.to, &a) < 0 || endpoint_add_port(e, port, &a) < 0)
+        return bad(err, "ports", "`to` is a port or an IP:PORT");
+    return put_headers(&e->ports[e->port_count - 1].headers, f.token, f.headers, err);
+}
+
+static int add_port(struct endpoint *e, uint16_t port, const json_t *to, struct hf_error *err)
+{
+    struct address a;
+
+    if (json_is_object(to))
+        return add_port_object(e, port, to, err);
+    if (find_target(e, port, to, &a) < 0 || endpoint_add_port(e, port, &a) < 0)
+        return bad(err, "ports", "each is a port with a port or an IP:PORT behind it");
+    return 0;
 }
 
 static int take_ports(struct endpoint *e, json_t *ports, struct hf_error *err)
@@ -69,12 +110,13 @@ static int take_ports(struct endpoint *e, json_t *ports, struct hf_error *err)
     json_t *v;
     uint64_t n;
     uint16_t port;
+    int rc = 0;
 
     e->lists_ports = true;
     if (json_is_array(ports)) {
         for (size_t i = 0; i < json_array_size(ports); i++) {
             v = json_array_get(ports, i);
-            if (!port_from_json(v, &port) || add_port(e, port, v) < 0)
+            if (!port_from_json(v, &port) || add_port(e, port, v, err) < 0)
                 return bad(err, "ports", "a list has port numbers, and needs an address");
         }
         return 0;
@@ -82,30 +124,27 @@ static int take_ports(struct endpoint *e, json_t *ports, struct hf_error *err)
     if (!json_is_object(ports))
         return bad(err, "ports", "must be a list or an object");
     json_object_foreach (ports, key, v) {
-        if (!text_to_u64(key, UINT16_MAX, &n) || n == 0 || add_port(e, (uint16_t)n, v) < 0)
+        if (!text_to_u64(key, UINT16_MAX, &n) || n == 0)
             return bad(err, "ports", "each is a port with a port or an IP:PORT behind it");
+        rc = add_port(e, (uint16_t)n, v, err);
+        if (rc < 0)
+            break;
     }
-    return 0;
+    return rc;
 }
 
+/* Sent to every port, the daemon's token would be any application's that listens at one of them. */
 static int take_headers(struct endpoint *e, const struct fields *f, struct hf_error *err)
 {
-    const char *key;
-    json_t *v;
-    char bearer[600];
-
-    if (f->token != NULL) {
-        snprintf(bearer, sizeof bearer, "Bearer %s", f->token);
-        if (endpoint_add_header(e, "Authorization", bearer) < 0)
-            return bad(err, "token", "has characters that no header may have");
-        hf_wipe(bearer, sizeof bearer);
-    }
-    json_object_foreach (f->headers, key, v) {
-        if (!json_is_string(v) || strlen(json_string_value(v)) != json_string_length(v) ||
-            endpoint_add_header(e, key, json_string_value(v)) < 0)
-            return bad(err, "headers", "a name or a value cannot be sent");
-    }
-    return 0;
+    if (f->token == NULL && f->headers == NULL)
+        return 0;
+    if (address_port(&e->address) != 0)
+        return put_headers(&e->headers, f->token, f->headers, err);
+    if (e->lists_ports && e->port_count == 1)
+        return put_headers(&e->ports[0].headers, f->token, f->headers, err);
+    return bad(err, f->token != NULL ? "token" : "headers",
+               "belongs to one port; write the address as IP:PORT, or put it into that port's "
+               "object in `ports`");
 }
 
 static int take_tokens(struct endpoint *e, const json_t *tokens, struct hf_error *err)

@@ -29,13 +29,14 @@ struct head_request {
     const struct http1 *rq;
     const struct place *place;
     const struct endpoint *endpoint;
-    const char *upstream;   /* "10.0.0.5:80" */
-    const char *peer;       /* "127.0.0.1:4711" */
-    const char *request_id; /* used if the client brings none */
+    const struct buf *headers; /* of the endpoint, for this port: they replace the client's */
+    const char *upstream;      /* "10.0.0.5:80" */
+    const char *peer;          /* "127.0.0.1:4711" */
+    const char *request_id;    /* used if the client brings none */
     bool tls;
     bool spent_authorization; /* it opened the gateway: not the sandbox's business */
     bool spent_protocol;      /* the same with holdfast.bearer. */
-    bool spent_link;          /* and with hf_link= in the query or the cookie */
+    bool strip_link;          /* hf_link= is the gateway's, in the query and in Referer */
 };
 
 /* 0, or err when a header cannot be sent on. */

@@ -37,6 +37,7 @@ static const struct row rows[] = {
     {"proxy-authenticate", HEAD_HOP},
     {"proxy-authorization", HEAD_HOP},
     {"proxy-connection", HEAD_HOP},
+    {"referer", HEAD_REFERER},
     {"sec-websocket-accept", HEAD_HANDSHAKE},
     {"sec-websocket-extensions", HEAD_HANDSHAKE},
     {"sec-websocket-key", HEAD_HANDSHAKE},

@@ -52,7 +52,7 @@ static void put_target(struct writer *w)
     if (p->rest_len == 0)
         buf_putc(w->out, '/');
     buf_put(w->out, p->rest, p->rest_len);
-    if (w->h->spent_link)
+    if (w->h->strip_link)
         link_put_query(w->out, p->query);
     else
         buf_puts(w->out, p->query);
@@ -80,10 +80,10 @@ static bool may_forward(const struct writer *w, const char *name)
 }
 
 /* The sandbox's own headers stand instead of the client's. */
-static bool endpoint_has(const struct endpoint *e, const char *name)
+static bool endpoint_has(const struct buf *headers, const char *name)
 {
-    const char *s = buf_data(&e->headers);
-    size_t n = strlen(name), left = e->headers.len;
+    const char *s = buf_data(headers);
+    size_t n = strlen(name), left = headers->len;
 
     while (left > n) {
         const char *end = memchr(s, '\n', left);
@@ -119,6 +119,21 @@ static void put_origin(struct writer *w, const char *value)
         buf_printf(w->out, "Origin: http://%s\r\n", h->upstream);
     else
         put_line(w->out, "Origin", value);
+}
+
+/* The page that was opened by a link: its address has the link, which is not the sandbox's to know. */
+static void put_referer(struct writer *w, const char *value)
+{
+    size_t n = strcspn(value, "?");
+
+    if (!w->h->strip_link) {
+        put_line(w->out, "Referer", value);
+        return;
+    }
+    buf_puts(w->out, "Referer: ");
+    buf_put(w->out, value, n);
+    link_put_query(w->out, value + n);
+    buf_put(w->out, "\r\n", 2);
 }
 
 /* The offered sub-protocols without the one that was a token. */
@@ -166,6 +181,7 @@ static void put_field(struct writer *w, const char *name, const char *value)
             put_protocols(w, name, value);
         break;
     case HEAD_ORIGIN: put_origin(w, value); break;
+    case HEAD_REFERER: put_referer(w, value); break;
     case HEAD_REQUEST_ID:
         w->has_request_id = true;
         put_line(w->out, name, value);
@@ -183,7 +199,7 @@ static int put_fields(struct writer *w, struct hf_error *err)
     while (http1_next_header(&rq->headers, &at, &name, &value)) {
         if (!head_name_is_token(name) || !head_value_is_clean(value))
             return hf_fail(err, HF_E_bad_request, "A header has characters that none may have.");
-        if (endpoint_has(w->h->endpoint, name))
+        if (endpoint_has(w->h->headers, name))
             continue;
         if (is_named_in_connection(rq, name) && head_kind_of(name) != HEAD_HANDSHAKE)
             continue;
@@ -289,7 +305,7 @@ int head_put_request(struct buf *out, const struct head_rules *rules, const stru
     put_forwarded(&w);
     if (!w.has_request_id)
         put_line(out, "X-Request-ID", h->request_id);
-    buf_put(out, buf_data(&h->endpoint->headers), h->endpoint->headers.len);
+    buf_put(out, buf_data(h->headers), h->headers->len);
     buf_put(out, "\r\n", 2);
     return 0;
 }

@@ -21,10 +21,7 @@ static int add_port(struct endpoint *e, char *word)
     if (!text_to_u64(word, UINT16_MAX, &port) || port == 0 ||
         !text_to_u64(eq != NULL ? eq + 1 : word, UINT16_MAX, &there) || there == 0)
         return -EINVAL;
-    if (a.any.sa_family == AF_INET)
-        a.v4.sin_port = htons((uint16_t)there);
-    else
-        a.v6.sin6_port = htons((uint16_t)there);
+    address_set_port(&a, (uint16_t)there);
     return endpoint_add_port(e, (uint16_t)port, &a);
 }
 

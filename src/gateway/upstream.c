@@ -48,13 +48,14 @@ static int upstream_put_head(struct exchange *ex, struct hf_error *err)
         .rq = &ex->rq,
         .place = &ex->place,
         .endpoint = ex->endpoint,
+        .headers = endpoint_headers(ex->endpoint, ex->place.port, &ex->to),
         .upstream = ex->upstream,
         .peer = ex->client->peer,
         .request_id = ex->request_id,
         .tls = conn_is_tls(ex->client),
         .spent_authorization = ex->ask.spent_authorization,
         .spent_protocol = ex->ask.spent_protocol,
-        .spent_link = ex->ask.spent_link,
+        .strip_link = access_has_links(ex->g->access),
     };
 
     buf_clear(&ex->g->head);

@@ -159,7 +159,7 @@ static const char *verdict(const char *json)
 
 TEST(endpoint_refuses_what_could_change_a_request)
 {
-#define ONE(fields) "{\"sandboxes\":{\"a\":{\"address\":\"1.2.3.4\"," fields "}}}"
+#define ONE(fields) "{\"sandboxes\":{\"a\":{\"address\":\"1.2.3.4:7070\"," fields "}}}"
     EXPECT_STR(verdict(ONE("\"ports\":[80]")), "fine");
     EXPECT_STR(verdict(ONE("\"headers\":{\"X\":\"a\\r\\nB: c\"}")),
                "headers: a name or a value cannot be sent.");
