@@ -46,6 +46,8 @@
 #define LIMIT_AUTH_CACHE 4096     /* answers of the auth hook */
 #define GATEWAY_AUTH_CACHE_MS 5000
 #define LIMIT_GATEWAY_CONNECTIONS 65536 /* of one worker */
+#define REGISTRATION_TTL_MAX_MS 3600000 /* an entry in Redis says where a sandbox is for so long */
+#define REGISTRATION_SKEW_MS 60000      /* clocks of sandbox and gateway may differ by so much */
 /* --- the command line --- */
 #define LIMIT_CLIENT_REPLY_BYTES (64 << 20)   /* an answer held whole: a list, a screen */
 #define LIMIT_CLIENT_INPUT_BYTES (256 * 1024) /* typed or piped, not yet taken by the daemon */

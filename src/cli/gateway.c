@@ -23,7 +23,8 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
-#include "gateway/link.h"
+#include "cli/secret.h"
+#include "gateway/redis.h"
 #include "gateway/shared.h"
 
 #define READY_MS 10000 /* for a new worker, before an old one is told to go */
@@ -329,12 +330,16 @@ int gateway_main(int argc, char **argv)
     log_set_part("gateway");
     rc = rc != 0 ? rc : set_log_level(run.cli.log_level);
     rc = rc != 0 ? rc : gateway_cli_options(&run.cli, &check);
+    secret_from_env(REDIS_PASSWORD_ENV, &run.redis_password);
     run.shared = shared_new();
     rc = rc != 0 ? rc : gateway_worker_check(&run);
     rc = rc != 0 ? rc : open_sockets(&run);
     if (rc == 0 && run.cli.no_auth)
         log_warn("--no-auth: whoever reaches this gateway reaches every allowed port");
+    if (rc == 0 && run.cli.unsigned_registrations)
+        log_warn("--unsigned-registrations: whoever can write to Redis can be every sandbox");
     rc = rc != 0 ? rc : run_workers(&run);
+    buf_wipe(&run.redis_password);
     shared_free(run.shared);
     return rc;
 }

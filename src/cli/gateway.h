@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gateway.h - `holdfast gateway` and `holdfast gateway-link`. Layer: cli.
+ * gateway.h - `holdfast gateway`, `holdfast gateway-link` and `holdfast gateway-key`. Layer: cli.
  */
 #ifndef HF_CLI_GATEWAY_H
 #define HF_CLI_GATEWAY_H
@@ -20,10 +20,12 @@ struct gateway_run {
     struct listen_socket admin[GATEWAY_LISTEN_MAX];
     size_t admin_count;
     struct gateway_shared *shared;
+    struct buf redis_password; /* of the environment, which has it no more */
 };
 
 int gateway_main(int argc, char **argv);
 int gateway_link_main(int argc, char **argv);
+int gateway_key_main(int argc, char **argv);
 /* A worker's whole life. `index`: its sockets; `seat`: its numbers; `ready_fd` gets a byte. */
 int gateway_worker_main(struct gateway_run *run, size_t index, size_t seat, int ready_fd);
 /* Would a worker start? Asked once, so that a mistake ends the command. */

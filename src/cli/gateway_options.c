@@ -17,16 +17,24 @@ static const struct optparse_row rows[] = {
     {"--admin", OPTPARSE_LIST, AT(admin), 0, 0, "ADDRESS",
      "where /metrics, /healthz and /readyz are; may be repeated"},
     {"--resolver", OPTPARSE_TEXT, AT(resolver), 0, 0, "URL",
-     "where sandboxes are: file:PATH, redis[s]://IP:PORT, docker:[SOCKET], kubernetes:[URL]"},
+     "where sandboxes are: file:PATH, redis[s]://[USER@]IP:PORT[?password_file=FILE], "
+     "docker:[SOCKET], kubernetes:[URL]"},
     {"--domain", OPTPARSE_TEXT, AT(domain), 0, 0, "NAME", "answer to PORT-ID.NAME in Host as well"},
     {"--default-sandbox", OPTPARSE_TEXT, AT(default_sandbox), 0, 0, "ID:PORT",
      "where requests go that name no sandbox"},
     {"--allow-port", OPTPARSE_LIST, AT(allow_port), 0, 0, "PORT[-PORT]",
      "ports of sandboxes that list none themselves; may be repeated; none by default"},
+    {"--allow-address", OPTPARSE_LIST, AT(allow_address), 0, 0, "IP[/BITS]",
+     "call sandboxes of redis, docker and kubernetes only there; may be repeated; without it anywhere "
+     "but loopback, link-local, multicast and metadata services"},
     {"--token-file", OPTPARSE_TEXT, AT(token_file), 0, 0, "FILE",
      "tokens that open every sandbox, one a line"},
     {"--link-key-file", OPTPARSE_TEXT, AT(link_key_file), 0, 0, "FILE",
      "key of signed links; holdfast gateway-link makes them"},
+    {"--register-key-file", OPTPARSE_TEXT, AT(register_key_file), 0, 0, "FILE",
+     "key that entries in Redis are signed with; holdfast gateway-key makes a sandbox's own from it"},
+    {"--unsigned-registrations", OPTPARSE_FLAG, AT(unsigned_registrations), 0, 0, NULL,
+     "believe everybody who can write to Redis, instead"},
     {"--auth-hook", OPTPARSE_TEXT, AT(auth_hook), 0, 0, "URL",
      "ask there who may pass: 2xx lets in, 401 and 403 do not"},
     {"--auth-cache-ms", OPTPARSE_NUMBER, AT(auth_cache_ms), 0, DAY_MS, "MS",
@@ -144,6 +152,15 @@ static int take_ports(const struct optparse_list *list, struct gateway_options *
     return 0;
 }
 
+static int take_networks(const struct optparse_list *list, struct networks *out)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (!networks_add(out, list->items[i]))
+            return optparse_complain(&table, "not an IP address or network:", list->items[i]);
+    }
+    return 0;
+}
+
 static int take_default(const char *text, struct gateway_options *out)
 {
     const char *colon = text != NULL ? strrchr(text, ':') : NULL;
@@ -200,9 +217,11 @@ int gateway_cli_options(const struct gateway_cli *o, struct gateway_options *out
         .access_log = -1,
     };
     take_http(o, &out->http);
+    out->registration.takes_unsigned = o->unsigned_registrations;
     out->rules.preserve_host = o->preserve_host;
     out->rules.trust_forwarded = o->trust_forwarded;
     rc = take_ports(&o->allow_port, out);
+    rc = rc == 0 ? take_networks(&o->allow_address, &out->networks) : rc;
     rc = rc == 0 ? take_default(o->default_sandbox, out) : rc;
     return rc == 0 ? take_forward(&o->forward, &out->rules) : rc;
 }

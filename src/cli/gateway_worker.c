@@ -123,6 +123,8 @@ static int worker_make(struct gateway_worker *w, size_t seat)
     w->o.shared = w->run->shared;
     rc = rc != 0 ? rc : read_secret(cli->token_file, &w->o.tokens);
     rc = rc != 0 ? rc : read_secret(cli->link_key_file, &w->o.link_key);
+    rc = rc != 0 ? rc : read_secret(cli->register_key_file, &w->o.registration.key);
+    w->o.redis_password = w->run->redis_password.len > 0 ? buf_cstr(&w->run->redis_password) : NULL;
     rc = rc != 0 ? rc : open_log(w);
     rc = rc != 0 ? rc : make_origin(w);
     if (rc == 0 && cli->tls_cert != NULL &&
@@ -144,6 +146,7 @@ static void worker_free(struct gateway_worker *w)
     tls_context_free(w->tls);
     buf_wipe(&w->o.tokens);
     buf_wipe(&w->o.link_key);
+    buf_wipe(&w->o.registration.key);
     io_close(&w->signal_fd);
     io_close(&w->log_fd);
 }

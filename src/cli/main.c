@@ -42,6 +42,7 @@ static const struct builtin {
     {"serve", serve_main, "run the daemon"},
     {"gateway", gateway_main, "one door to many sandboxes"},
     {"gateway-link", gateway_link_main, "print a signed link through the gateway"},
+    {"gateway-key", gateway_key_main, "print the key that one sandbox registers with"},
     {"version", version_main, "print the version"},
     {"help", help_main, "this text; holdfast COMMAND --help has more"},
     {"upgrade-check", upgrade_check_main, NULL},

@@ -75,7 +75,7 @@ static const struct option_row rows[] = {
     {"--worker-user", OPTION_TEXT, AT(worker_user), 0, 0, "USER",
      "the user that faces the network when started as root (" WORKER_UID "); root keeps root"},
     {"--register", OPTION_TEXT, AT(register_url), 0, 0, "URL",
-     "tell gateways where this is: redis://IP:PORT?id=ID (docs/GATEWAY.md)"},
+     "tell gateways where this is: redis://IP:PORT?id=ID&key_file=FILE (docs/GATEWAY.md)"},
     {"--pid-file", OPTION_TEXT, AT(pid_file), 0, 0, "FILE", "write the daemon's process id there"},
     {"--log-level", OPTION_TEXT, AT(log_level), 0, 0, "LEVEL", "error, warn, info or debug"},
 };

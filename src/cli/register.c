@@ -9,35 +9,41 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cli/secret.h"
 #include "gateway/place.h"
 #include "gateway/redis.h"
+#include "gateway/registration.h"
 #include "transport/conn.h"
 #include "transport/query.h"
 
 #define TTL_MS 15000
 #define TTL_MIN_MS 300
 #define LEAVE_MS 500 /* for the last words */
+#define KEY_ENV "HOLDFAST_REGISTER_KEY"
+#define KEY_FILE_BYTES 256 /* of its file, and of its file's name */
 
 struct registrar {
     struct redis_url url;
-    char id[PLACE_ID_BYTES + 1], address[64], ports[256];
+    char id[PLACE_ID_BYTES + 1], address[64], ports[256], key_file[KEY_FILE_BYTES];
     int64_t ttl_ms, port;
-    bool share_token;
-    struct buf value; /* JSON */
-    char token[520];
+    uint8_t key[REGISTRATION_KEY_BYTES];
+    bool share_token, has_key, is_unsigned;
+    struct buf value; /* what stands in Redis */
     struct loop *loop;
     struct http_server *server;
     struct redis *redis;
     struct timer *timer;
-    int signal_fd;
+    int signal_fd, keeper_fd; /* keeper_fd: its pidfd; -1: this kernel has none */
     bool told, leaving;
 };
 
@@ -46,6 +52,18 @@ struct registrar {
 static int bad(struct hf_error *err, const char *what)
 {
     return hf_fail(err, HF_E_bad_value, "--register: %s.", what);
+}
+
+static int take_flag(struct registrar *r, const char *name, const char *value, struct hf_error *err)
+{
+    if (strcmp(name, "share_token") == 0)
+        r->share_token = strcmp(value, "1") == 0;
+    else if (strcmp(name, "unsigned") == 0)
+        r->is_unsigned = strcmp(value, "1") == 0;
+    else if (strcmp(name, "ca_file") != 0 && strcmp(name, "password_file") != 0)
+        return bad(err, "only id, address, ports, ttl_ms, key_file, unsigned, share_token, "
+                        "password_file and ca_file are known");
+    return 0; /* redis_parse_url() has taken those two */
 }
 
 static int take_pair(struct registrar *r, const char *name, const char *value, struct hf_error *err)
@@ -65,12 +83,14 @@ static int take_pair(struct registrar *r, const char *name, const char *value, s
             return bad(err, "ports are numbers with commas between them");
         snprintf(r->ports, sizeof r->ports, "%s", value);
     } else if (strcmp(name, "ttl_ms") == 0) {
-        if (!text_to_i64(value, TTL_MIN_MS, 3600000, &r->ttl_ms))
+        if (!text_to_i64(value, TTL_MIN_MS, REGISTRATION_TTL_MAX_MS, &r->ttl_ms))
             return bad(err, "ttl_ms is 300 to 3600000");
-    } else if (strcmp(name, "share_token") == 0) {
-        r->share_token = strcmp(value, "1") == 0;
-    } else if (strcmp(name, "ca_file") != 0) { /* which redis_parse_url() has taken */
-        return bad(err, "only id, address, ports, ttl_ms, share_token and ca_file are known");
+    } else if (strcmp(name, "key_file") == 0) {
+        if (strlen(value) >= sizeof r->key_file)
+            return bad(err, "the name of key_file is too long");
+        snprintf(r->key_file, sizeof r->key_file, "%s", value);
+    } else {
+        return take_flag(r, name, value, err);
     }
     return 0;
 }
@@ -101,6 +121,57 @@ static int parse(struct registrar *r, const char *url, struct hf_error *err)
         *eq = '\0';
         rc = take_pair(r, pair, eq + 1, err);
     }
+    return rc;
+}
+
+/* --- secrets -------------------------------------------------------------------------- */
+
+static int read_key(struct registrar *r, const struct buf *from_env, struct hf_error *err)
+{
+    struct buf text = {0};
+    int rc = 0;
+
+    if (r->key_file[0] != '\0')
+        rc = io_read_file(r->key_file, KEY_FILE_BYTES, &text);
+    else
+        buf_put(&text, buf_data(from_env), from_env->len);
+    if (rc < 0)
+        rc = hf_fail(err, HF_E_bad_value, "--register: cannot read %s: %s.", r->key_file,
+                     strerror(-rc));
+    else if (text.len > 0 && !registration_key_parse(buf_cstr(&text), text.len, r->key))
+        rc = bad(err, "the key has 64 hex digits; holdfast gateway-key prints it");
+    r->has_key = rc == 0 && text.len > 0;
+    buf_wipe(&text);
+    return rc;
+}
+
+/* Without a key everybody who can write to Redis can be this sandbox: somebody has to want that. */
+static int check_key(const struct registrar *r, struct hf_error *err)
+{
+    if (r->has_key == r->is_unsigned)
+        return bad(err, r->has_key ? "give a key or unsigned=1, not both"
+                                   : "an entry is signed: give key_file=FILE or " KEY_ENV
+                                     " (holdfast gateway-key prints the key), or unsigned=1");
+    if (r->share_token && !r->has_key)
+        return bad(err, "share_token needs a key: the token is made from it and never stored");
+    return 0;
+}
+
+/* Both variables go from the environment, whether the URL needs them or not. */
+static int take_secrets(struct registrar *r, struct hf_error *err)
+{
+    struct buf key = {0}, password = {0};
+    int rc;
+
+    secret_from_env(KEY_ENV, &key);
+    secret_from_env(REDIS_PASSWORD_ENV, &password);
+    rc = redis_url_load(&r->url, password.len > 0 ? buf_cstr(&password) : NULL, err);
+    if (rc == 0)
+        rc = read_key(r, &key, err);
+    if (rc == 0)
+        rc = check_key(r, err);
+    buf_wipe(&key);
+    buf_wipe(&password);
     return rc;
 }
 
@@ -162,19 +233,41 @@ static void put_ports(struct registrar *r, struct json_out *o)
     json_shut(o, ']');
 }
 
+/* "IP:PORT" of the daemon: the one port that may have its token. */
+static void put_address(const struct registrar *r, struct json_out *o)
+{
+    char text[64];
+    struct address a;
+
+    if (!address_parse(r->address, 0, &a))
+        return;
+    address_set_port(&a, (uint16_t)r->port);
+    address_text(&a, text, sizeof text);
+    json_kstr(o, "address", text);
+}
+
+/* Anew for each renewal: the time until which it holds is signed, too. */
 static void make_value(struct registrar *r)
 {
+    struct buf text = {0};
     struct json_out o;
 
-    buf_clear(&r->value);
-    json_out_init(&o, &r->value);
+    json_out_init(&o, &text);
     json_open(&o, '{');
-    json_kstr(&o, "address", r->address);
+    put_address(r, &o);
     put_ports(r, &o);
-    if (r->token[0] != '\0')
-        json_kstr(&o, "token", r->token);
+    if (r->has_key)
+        json_kint(&o, "expires_ms", clock_wall_ms() + r->ttl_ms);
+    if (r->share_token)
+        json_kbool(&o, "share_token", true);
     json_shut(&o, '}');
+    buf_clear(&r->value);
+    if (r->has_key)
+        registration_sign(r->key, r->id, &text, &r->value);
+    else
+        buf_put(&r->value, buf_data(&text), text.len);
     buf_cstr(&r->value);
+    buf_fini(&text);
 }
 
 /* --- telling it ----------------------------------------------------------------------- */
@@ -190,6 +283,7 @@ static void tell(struct registrar *r)
 
     snprintf(key, sizeof key, REDIS_PREFIX "%s", r->id);
     snprintf(ttl, sizeof ttl, "%lld", (long long)r->ttl_ms);
+    make_value(r);
     redis_command(r->redis, 5, (const char *const[]){"SET", key, buf_data(&r->value), "PX", ttl});
     if (!r->told)
         publish(r);
@@ -201,15 +295,21 @@ static void on_up(void *arg)
 {
     struct registrar *r = arg;
 
+    if (r->leaving)
+        return;
     r->told = false;
     address_from_socket(r, redis_fd(r->redis));
-    make_value(r);
     tell(r);
 }
 
+/* Who leaves does not wait for Redis to come back: it would register a daemon that is gone. */
 static void on_down(void *arg)
 {
-    timer_stop(((struct registrar *)arg)->timer);
+    struct registrar *r = arg;
+
+    timer_stop(r->timer);
+    if (r->leaving)
+        loop_stop(r->loop);
 }
 
 static void on_reply(void *arg, const struct redis_reply *reply)
@@ -235,18 +335,29 @@ static void on_timer(struct timer *t, void *arg)
         tell(r);
 }
 
-static void on_signal(struct watch *w, int events, void *arg)
+static void leave(struct registrar *r)
 {
-    struct registrar *r = arg;
     char key[sizeof REDIS_PREFIX + PLACE_ID_BYTES + 1];
 
-    (void)w, (void)events;
-    watch_set(w, 0);
+    if (r->leaving)
+        return;
     r->leaving = true;
+    if (!redis_is_up(r->redis)) {
+        loop_stop(r->loop);
+        return;
+    }
     snprintf(key, sizeof key, REDIS_PREFIX "%s", r->id);
     redis_command(r->redis, 2, (const char *const[]){"DEL", key});
     publish(r);
-    timer_start(r->timer, redis_is_up(r->redis) ? LEAVE_MS : 0);
+    timer_start(r->timer, LEAVE_MS);
+}
+
+/* A signal, or the end of the keeper: its pidfd can be read then. */
+static void on_end(struct watch *w, int events, void *arg)
+{
+    (void)events;
+    watch_set(w, 0);
+    leave(arg);
 }
 
 static int watch_signals(void)
@@ -262,11 +373,22 @@ static int watch_signals(void)
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
+static void registrar_close(struct registrar *r)
+{
+    redis_free(r->redis);
+    http_server_free(r->server);
+    timer_close(r->timer);
+    loop_free(r->loop);
+    buf_wipe(&r->value);
+    hf_wipe(r->key, sizeof r->key);
+    hf_wipe(&r->url, sizeof r->url);
+}
+
 static void registrar_main(struct registrar *r)
 {
     struct http_options o;
     struct hf_error err = {0};
-    struct watch *w;
+    struct watch *signals, *keeper = NULL;
 
     log_set_part("register");
     mallopt(M_ARENA_MAX, 1);
@@ -280,61 +402,76 @@ static void registrar_main(struct registrar *r)
         log_error("--register: %s", err.detail);
         return;
     }
-    w = watch_new(r->loop, r->signal_fd, on_signal, r);
-    watch_set(w, LOOP_READ);
-    loop_run(r->loop);
-    watch_close(w);
-    redis_free(r->redis);
-    http_server_free(r->server);
-    timer_close(r->timer);
-    loop_free(r->loop);
-    buf_wipe(&r->value);
-    hf_wipe(r->token, sizeof r->token);
-}
-
-/* The first token of the role `own`: lines are "TOKEN" or "ROLE TOKEN". */
-static void take_token(struct registrar *r, const struct buf *tokens)
-{
-    hf_autofree char *text = hf_xstrndup(tokens->len > 0 ? buf_data(tokens) : "", tokens->len);
-    char *save = NULL, *line;
-
-    for (line = strtok_r(text, "\n", &save); line != NULL && r->share_token;
-         line = strtok_r(NULL, "\n", &save)) {
-        const char *token = strncmp(line, "own ", 4) == 0 ? line + 4 : line;
-
-        if (line[0] == '#' || line[0] == '\0' || strchr(token, ' ') != NULL)
-            continue;
-        snprintf(r->token, sizeof r->token, "%s", token);
-        break;
+    signals = watch_new(r->loop, r->signal_fd, on_end, r);
+    watch_set(signals, LOOP_READ);
+    if (r->keeper_fd >= 0) {
+        keeper = watch_new(r->loop, r->keeper_fd, on_end, r);
+        watch_set(keeper, LOOP_READ);
     }
-    hf_wipe(text, tokens->len);
+    loop_run(r->loop);
+    watch_close(signals);
+    watch_close(keeper);
+    registrar_close(r);
 }
 
-int register_start(const struct serve *s, struct hf_error *err)
+/* A token of the role `own` that the gateway can make itself, and that no other sandbox has. */
+static void share_token(struct registrar *r, struct buf *tokens)
 {
-    struct registrar r = {.signal_fd = -1};
-    pid_t keeper = getpid(), pid;
-    int rc = parse(&r, s->options.register_url, err);
+    char token[REGISTRATION_HEX_BYTES];
+
+    registration_token(r->key, token);
+    buf_printf(tokens, "\nown %s\n", token);
+    hf_wipe(token, sizeof token);
+}
+
+static int prepare(struct registrar *r, struct serve *s, struct hf_error *err)
+{
+    int rc = parse(r, s->options.register_url, err);
 
     if (rc == 0)
-        rc = check_trust(&r.url, err);
+        rc = take_secrets(r, err);
     if (rc == 0)
-        rc = from_listeners(&r, s, err);
+        rc = check_trust(&r->url, err);
+    if (rc == 0)
+        rc = from_listeners(r, s, err);
     if (rc < 0)
         return rc;
-    take_token(&r, &s->tokens);
-    pid = fork();
-    if (pid < 0)
-        return hf_fail(err, HF_E_no_memory, "--register: fork: %s.", strerror(errno));
-    if (pid > 0) {
-        hf_wipe(r.token, sizeof r.token);
+    if (r->is_unsigned)
+        log_warn("--register with unsigned=1: whoever can write to Redis can be this sandbox");
+    r->share_token = r->share_token && !s->options.no_auth;
+    if (!r->share_token)
         return 0;
-    }
+    share_token(r, &s->tokens);
+    return worker_check(s) == 0 ? 0 : bad(err, "there is no room for one more token");
+}
+
+/* The signal comes with the keeper's death too, but is lost when we change our user. */
+static void registrar_run(struct registrar *r, pid_t keeper)
+{
     close_range(3, ~0U, 0);
-    r.signal_fd = watch_signals();
+    r->signal_fd = watch_signals();
+    r->keeper_fd = (int)syscall(SYS_pidfd_open, keeper, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if (getppid() == keeper)
-        registrar_main(&r);
-    _exit(0);
+        registrar_main(r);
+}
+
+int register_start(struct serve *s, struct hf_error *err)
+{
+    struct registrar r = {.signal_fd = -1, .keeper_fd = -1};
+    pid_t keeper = getpid(), pid = -1;
+    int rc = prepare(&r, s, err);
+
+    if (rc == 0) {
+        pid = fork();
+        if (pid < 0)
+            rc = hf_fail(err, HF_E_no_memory, "--register: fork: %s.", strerror(errno));
+    }
+    if (pid == 0) {
+        registrar_run(&r, keeper);
+        _exit(0);
+    }
+    hf_wipe(&r, sizeof r);
+    return rc;
 }

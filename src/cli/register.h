@@ -12,9 +12,10 @@
 #include "cli/serve.h"
 
 /*
- * By "redis[s]://[:PASSWORD@]IP:PORT[/DB][?id=ID&address=IP&ports=80,81&ttl_ms=N&share_token=1&ca_file=F]".
- * Forks; the listeners tell address and port where the URL does not.
+ * By "redis[s]://[USER@]IP:PORT[/DB][?id=ID&address=IP&ports=80,81&ttl_ms=N&key_file=F&unsigned=1
+ * &share_token=1&password_file=F&ca_file=F]". Forks; the listeners tell address and port where the URL
+ * does not. With share_token a token that gateways can compute is added to the daemon's own.
  */
-int register_start(const struct serve *s, struct hf_error *err);
+int register_start(struct serve *s, struct hf_error *err);
 
 #endif

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cli/secret.h"
 
 #define TOKEN_FILE_MAX_BYTES 65536
 #define TOKEN_RANDOM_BYTES 32
@@ -29,19 +30,6 @@ static int from_file(const char *path, struct buf *out, struct hf_error *err)
     if (stat(path, &st) == 0 && (st.st_mode & 077) != 0)
         log_warn("%s can be read by others; chmod 600 it", path);
     return 0;
-}
-
-static bool from_environment(struct buf *out)
-{
-    char *token = getenv(TOKEN_ENV);
-
-    if (token == NULL || token[0] == '\0')
-        return false;
-    buf_puts(out, token);
-    /* /proc/PID/environ shows the memory the process was started with. */
-    hf_wipe(token, strlen(token));
-    unsetenv(TOKEN_ENV);
-    return true;
 }
 
 static void state_dir_name(char *out, size_t size)
@@ -113,7 +101,7 @@ int token_load(const char *token_file, struct buf *out, struct hf_error *err)
 
     if (token_file != NULL)
         return from_file(token_file, out, err);
-    if (from_environment(out))
+    if (secret_from_env(TOKEN_ENV, out))
         return 0;
     if (!state_dir(dir, sizeof dir))
         return hf_fail(err, HF_E_bad_request,

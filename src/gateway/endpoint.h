@@ -52,6 +52,7 @@ struct endpoint {
     struct buf headers; /* "Name: value\r\n", with its token: for `address` with its port alone */
     uint8_t (*tokens)[32]; /* SHA-256 of those that let clients in */
     size_t token_count;
+    bool complained;               /* that it is where the gateway does not call */
     uint64_t fetched_ms, until_ms; /* for resolvers that keep what they were told */
 };
 

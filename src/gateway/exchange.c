@@ -14,6 +14,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "transport/origin.h"
@@ -298,6 +299,23 @@ static void name_upstream(struct exchange *ex)
     memcpy(ex->upstream, g->last_text, sizeof ex->upstream);
 }
 
+/* Who registers a sandbox decides where the gateway calls: not anywhere it can reach. */
+static int check_address(struct exchange *ex, struct hf_error *err)
+{
+    struct gateway *g = ex->g;
+    char text[64];
+
+    if (g->resolver->class->is_operators || networks_allow(&g->o.networks, &ex->to))
+        return 0;
+    address_text(&ex->to, text, sizeof text);
+    if (!ex->endpoint->complained)
+        log_warn("not calling sandbox %s at %s: the address is not allowed; see --allow-address",
+                 ex->place.id, text);
+    ex->endpoint->complained = true;
+    return hf_fail(err, HF_E_upstream_unreachable,
+                   "Sandbox %s is at an address that this gateway does not call.", ex->place.id);
+}
+
 void exchange_permitted(struct exchange *ex)
 {
     struct hf_error err = {0};
@@ -311,7 +329,8 @@ void exchange_permitted(struct exchange *ex)
         rc = hf_fail(&err, HF_E_port_not_allowed, "Port %u of sandbox %s may not be reached.",
                      ex->place.port, ex->place.id);
     } else {
-        rc = take_quota(ex, &err);
+        rc = check_address(ex, &err);
+        rc = rc == 0 ? take_quota(ex, &err) : rc;
     }
     if (rc < 0) {
         answer_error(ex, &err);

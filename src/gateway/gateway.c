@@ -54,6 +54,14 @@ static const struct route admin_routes[] = {
 
 /* --- life ---------------------------------------------------------------------------------- */
 
+static struct resolver *open_resolver(struct gateway *g, struct hf_error *err)
+{
+    struct resolver_secrets secrets = {.redis_password = g->o.redis_password,
+                                       .trust = &g->o.registration};
+
+    return resolver_open(g->server, g->o.resolver, &secrets, err);
+}
+
 struct gateway *gateway_new(struct loop *loop, const struct gateway_options *o,
                             struct hf_error *err)
 {
@@ -78,7 +86,7 @@ struct gateway *gateway_new(struct loop *loop, const struct gateway_options *o,
     http_server_mount(g->server, &g->admin);
     g->access = access_new(o, err);
     if (g->access != NULL)
-        g->resolver = resolver_open(g->server, o->resolver, err);
+        g->resolver = open_resolver(g, err);
     if (g->resolver == NULL) {
         gateway_free(g);
         return NULL;

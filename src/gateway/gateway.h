@@ -10,6 +10,8 @@
 #define HF_GATEWAY_GATEWAY_H
 
 #include "gateway/head.h"
+#include "gateway/networks.h"
+#include "gateway/registration.h"
 #include "transport/http.h"
 #include "transport/listen.h"
 #include "transport/tls.h"
@@ -32,12 +34,15 @@ struct gateway_options {
     uint16_t default_port;
     struct port_range ports[GATEWAY_PORTS_MAX]; /* that every sandbox may be reached at */
     size_t port_count;
+    struct networks networks; /* where sandboxes may be that others tell of */
     struct head_rules rules;
     bool no_auth;
     bool close_codes;    /* a refused WebSocket is accepted and closed, as browsers can see that */
     struct buf tokens;   /* lines: each opens every sandbox */
     struct buf link_key; /* empty: no signed links */
-    const char *auth_hook; /* "http://127.0.0.1:9000/auth"; NULL */
+    struct registration_trust registration;
+    const char *redis_password; /* of the environment; NULL */
+    const char *auth_hook;      /* "http://127.0.0.1:9000/auth"; NULL */
     uint32_t auth_cache_ms;
     const struct origin *origin;                                             /* CORS */
     uint32_t sandbox_connections, sandbox_rate, peer_connections, peer_rate; /* 0: no limit */

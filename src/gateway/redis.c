@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/io.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -39,22 +40,33 @@ static void redis_dial(struct redis *r);
 static int bad_url(struct hf_error *err)
 {
     return hf_fail(err, HF_E_bad_value,
-                   "Redis is given as redis://[:PASSWORD@]IP:PORT[/DB], or rediss:// for TLS, "
+                   "Redis is given as redis://[USER@]IP:PORT[/DB], or rediss:// for TLS, "
                    "with an address.");
 }
 
-/* "[USER:PASSWORD@]": what stands behind it; NULL: not so. */
-static const char *take_password(const char *s, struct redis_url *out)
+static int bad_password(struct hf_error *err)
 {
-    const char *at = strchr(s, '@'), *colon;
+    return hf_fail(
+        err, HF_E_bad_value,
+        "A password in the URL of Redis can be read by every user of this machine. Write "
+        "?password_file=FILE behind the address, or set " REDIS_PASSWORD_ENV ".");
+}
 
-    if (at == NULL)
-        return s;
-    colon = memchr(s, ':', (size_t)(at - s));
-    if (colon == NULL || (size_t)(at - colon) > sizeof out->password)
-        return NULL;
-    memcpy(out->password, colon + 1, (size_t)(at - colon) - 1);
-    return at + 1;
+/* "[USER@]"; *rest: what stands behind it. */
+static int take_user(const char *s, struct redis_url *out, const char **rest, struct hf_error *err)
+{
+    size_t n = strcspn(s, "@/?");
+
+    *rest = s;
+    if (s[n] != '@')
+        return 0;
+    if (memchr(s, ':', n) != NULL)
+        return bad_password(err);
+    if (n == 0 || n >= sizeof out->user)
+        return bad_url(err);
+    memcpy(out->user, s, n);
+    *rest = s + n + 1;
+    return 0;
 }
 
 static bool take_address(const char *host, struct redis_url *out)
@@ -77,24 +89,33 @@ static bool take_db(const char *s, const char *end, struct redis_url *out)
     return true;
 }
 
-/* The one parameter that is about the connection; others are their reader's. */
-static bool take_query(const char *query, struct redis_url *out)
+/* The value of a parameter; false: it is too long. "" without one. */
+static bool find_parameter(const char *query, const char *name, char *out, size_t room)
 {
+    size_t n, len = strlen(name);
     const char *s = query;
-    size_t n;
 
-    if (strlen(query) >= sizeof out->query)
-        return false;
-    memcpy(out->query, query, strlen(query) + 1);
-    while (s != NULL && strncmp(s, "ca_file=", 8) != 0)
+    while (s != NULL && (strncmp(s, name, len) != 0 || s[len] != '='))
         s = (s = strchr(s, '&')) != NULL ? s + 1 : NULL;
     if (s == NULL)
         return true;
-    n = strcspn(s + 8, "&");
-    if (n >= sizeof out->ca_file || !out->tls)
+    s += len + 1;
+    n = strcspn(s, "&");
+    if (n == 0 || n >= room)
         return false;
-    memcpy(out->ca_file, s + 8, n);
+    memcpy(out, s, n);
     return true;
+}
+
+/* The parameters that are about the connection; others are their reader's. */
+static bool take_query(const char *query, struct redis_url *out)
+{
+    if (strlen(query) >= sizeof out->query)
+        return false;
+    memcpy(out->query, query, strlen(query) + 1);
+    return find_parameter(query, "ca_file", out->ca_file, sizeof out->ca_file) &&
+           find_parameter(query, "password_file", out->password_file, sizeof out->password_file) &&
+           (out->tls || out->ca_file[0] == '\0');
 }
 
 int redis_parse_url(const char *url, struct redis_url *out, struct hf_error *err)
@@ -102,12 +123,15 @@ int redis_parse_url(const char *url, struct redis_url *out, struct hf_error *err
     const char *query;
     char host[64];
     size_t n;
+    int rc;
 
     *out = (struct redis_url){.tls = strncmp(url, "rediss://", 9) == 0};
     if (!out->tls && strncmp(url, "redis://", 8) != 0)
         return bad_url(err);
-    url = take_password(url + (out->tls ? 9 : 8), out);
-    n = url != NULL ? strcspn(url, "/?") : 0;
+    rc = take_user(url + (out->tls ? 9 : 8), out, &url, err);
+    if (rc < 0)
+        return rc;
+    n = strcspn(url, "/?");
     if (n == 0 || n >= sizeof host)
         return bad_url(err);
     memcpy(host, url, n);
@@ -120,6 +144,40 @@ int redis_parse_url(const char *url, struct redis_url *out, struct hf_error *err
     return 0;
 }
 
+static int set_password(struct redis_url *url, const char *text, size_t len, struct hf_error *err)
+{
+    while (len > 0 && (text[len - 1] == '\n' || text[len - 1] == '\r'))
+        len--;
+    if (len >= sizeof url->password || memchr(text, '\0', len) != NULL)
+        return hf_fail(err, HF_E_bad_value, "The password of Redis has at most %zu characters.",
+                       sizeof url->password - 1);
+    memcpy(url->password, text, len);
+    url->password[len] = '\0';
+    return 0;
+}
+
+int redis_url_load(struct redis_url *url, const char *password, struct hf_error *err)
+{
+    struct buf text = {0};
+    int rc = 0;
+
+    if (url->password_file[0] != '\0') {
+        rc = io_read_file(url->password_file, sizeof url->password, &text);
+        if (rc < 0)
+            return hf_fail(err, HF_E_bad_value, "Cannot read %s: %s.", url->password_file,
+                           strerror(-rc));
+        rc = set_password(url, buf_cstr(&text), text.len, err);
+        buf_wipe(&text);
+    } else if (password != NULL) {
+        rc = set_password(url, password, strlen(password), err);
+    }
+    if (rc == 0 && url->user[0] != '\0' && url->password[0] == '\0')
+        return hf_fail(
+            err, HF_E_bad_value,
+            "A user of Redis needs a password: password_file=FILE, or " REDIS_PASSWORD_ENV ".");
+    return rc;
+}
+
 /* --- the connection ------------------------------------------------------------------ */
 
 static void redis_greet(struct redis *r)
@@ -127,7 +185,10 @@ static void redis_greet(struct redis *r)
     char db[16];
 
     r->greeting = 0;
-    if (r->url.password[0] != '\0') {
+    if (r->url.user[0] != '\0') {
+        redis_command(r, 3, (const char *const[]){"AUTH", r->url.user, r->url.password});
+        r->greeting++;
+    } else if (r->url.password[0] != '\0') {
         redis_command(r, 2, (const char *const[]){"AUTH", r->url.password});
         r->greeting++;
     }

@@ -15,19 +15,28 @@
 #define REDIS_PREFIX "holdfast:sandbox:"   /* keys: what endpoint_from_json() reads */
 #define REDIS_CHANNEL "holdfast:sandboxes" /* messages: ids of which something has changed */
 
+#define REDIS_PASSWORD_ENV "HOLDFAST_REDIS_PASSWORD"
+
 struct http_server;
 struct redis;
 
 struct redis_url {
     struct address to;
-    char password[128]; /* "" */
+    char user[64];      /* of Redis' access control list; "": the default one */
+    char password[512]; /* "" until redis_url_load() */
     unsigned db;
     bool tls;
-    char ca_file[256]; /* of its certificate; "": those that the system trusts */
-    char query[512];   /* behind '?', raw */
+    char ca_file[256];       /* of its certificate; "": those that the system trusts */
+    char password_file[256]; /* "" */
+    char query[1024];        /* behind '?', raw */
 };
-/* "redis[s]://[:PASSWORD@]IP:PORT[/DB][?...ca_file=FILE...]". No names: no DNS. */
+/*
+ * "redis[s]://[USER@]IP:PORT[/DB][?...ca_file=FILE&password_file=FILE...]". No names: no DNS. A password in the
+ * URL is refused, because everybody on the machine can read a command line.
+ */
 int redis_parse_url(const char *url, struct redis_url *out, struct hf_error *err);
+/* Its password: the file's, else `password` (of the environment; NULL). */
+int redis_url_load(struct redis_url *url, const char *password, struct hf_error *err);
 
 struct redis_ops {
     void (*on_up)(void *arg);   /* ready for commands */

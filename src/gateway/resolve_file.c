@@ -154,6 +154,7 @@ static bool file_is_ready(const struct resolver *r)
 
 const struct resolver_class resolver_file = {
     .scheme = "file",
+    .is_operators = true,
     .open = file_open,
     .close = file_close,
     .find = file_find,

@@ -2,7 +2,7 @@
 /*
  * resolve_redis.c - sandboxes that register themselves in Redis
  *
- * Each is a key with a time to live (redis.h). What was found is kept until that time, and forgotten
+ * Each is a key with a time to live (redis.h), signed with the key of that sandbox (registration.h). What was found is kept until that time, and forgotten
  * at once when a message names it; while no messages can come, only for a moment. Without Redis
  * what is still known serves, and everything else is answered with "nobody can tell". Layer: gateway.
  */
@@ -26,12 +26,14 @@ struct question {
     struct list lookups;
     char id[PLACE_ID_BYTES + 1];
     struct endpoint *found; /* by the first reply; the second brings its time */
+    int64_t expires_ms;     /* wall clock, as the entry has it; 0: it does not */
     bool has_value, failed;
 };
 
 struct redis_resolver {
     struct resolver r;
     struct redis *asks, *hears;
+    const struct registration_trust *trust;
     struct roster *known;
     struct list questions;
     bool subscribed;
@@ -49,25 +51,32 @@ static void question_end(struct redis_resolver *rr, struct question *q, int rc)
     free(q);
 }
 
-static struct endpoint *parse_value(const struct question *q, const struct redis_reply *r)
+static void question_on_value(struct redis_resolver *rr, struct question *q,
+                              const struct redis_reply *r)
 {
     struct hf_error err = {0};
-    json_t *o = json_parse(r->text, r->len, &err);
-    struct endpoint *e = o != NULL ? endpoint_from_json(o, &err) : NULL;
 
-    if (e == NULL)
-        log_warn("what redis has of sandbox %s is no use: %s", q->id, err.detail);
-    json_decref(o);
-    return e;
+    q->has_value = true;
+    if (r->type != REDIS_TEXT) {
+        q->failed = r->type != REDIS_NIL;
+        return;
+    }
+    q->found =
+        registration_read(rr->trust, q->id, r->text, r->len, clock_wall_ms(), &q->expires_ms, &err);
+    if (q->found == NULL)
+        log_warn("ignoring the Redis entry of sandbox %s: %s", q->id, err.detail);
 }
 
-static void question_on_value(struct question *q, const struct redis_reply *r)
+/* How long the entry holds: Redis' time to live, and never beyond what was signed. */
+static uint64_t question_life(const struct question *q, int64_t ttl)
 {
-    q->has_value = true;
-    if (r->type == REDIS_TEXT)
-        q->found = parse_value(q, r);
-    else if (r->type != REDIS_NIL)
-        q->failed = true;
+    int64_t left = q->expires_ms - clock_wall_ms();
+
+    if (ttl < 0)
+        ttl = KEEP_FOREVER_MS;
+    if (q->expires_ms != 0 && left < ttl)
+        ttl = left;
+    return ttl > 0 ? (uint64_t)ttl : 0;
 }
 
 static void question_on_time(struct redis_resolver *rr, struct question *q,
@@ -85,7 +94,7 @@ static void question_on_time(struct redis_resolver *rr, struct question *q,
         return;
     }
     q->found->fetched_ms = now;
-    q->found->until_ms = now + (ttl < 0 ? KEEP_FOREVER_MS : (uint64_t)ttl);
+    q->found->until_ms = now + question_life(q, ttl);
     roster_put(rr->known, q->id, endpoint_ref(q->found));
     question_end(rr, q, 0);
 }
@@ -99,7 +108,7 @@ static void asks_on_reply(void *arg, const struct redis_reply *r)
         return;
     q = list_entry(rr->questions.next, struct question, link);
     if (!q->has_value)
-        question_on_value(q, r);
+        question_on_value(rr, q, r);
     else
         question_on_time(rr, q, r);
 }
@@ -168,15 +177,34 @@ static void redis_resolver_close(struct resolver *r)
     free(rr);
 }
 
+/* Somebody must say who is believed: one who can write to Redis could else be every sandbox. */
+static int check_trust(const struct registration_trust *t, struct hf_error *err)
+{
+    if (t->key.len == 0 && !t->takes_unsigned)
+        return hf_fail(err, HF_E_bad_value,
+                       "Entries in Redis must be signed: give --register-key-file FILE. Only where "
+                       "everybody who can write to Redis is trusted: --unsigned-registrations.");
+    if (t->key.len > 0 && t->takes_unsigned)
+        return hf_fail(err, HF_E_bad_value,
+                       "Give --register-key-file or --unsigned-registrations, not both.");
+    if (t->key.len > 0 && t->key.len < REGISTRATION_KEY_MIN_BYTES)
+        return hf_fail(err, HF_E_bad_value, "The registration key has at least %d bytes.",
+                       REGISTRATION_KEY_MIN_BYTES);
+    return 0;
+}
+
 static struct resolver *redis_resolver_open(struct http_server *s, const char *url,
+                                            const struct resolver_secrets *secrets,
                                             struct hf_error *err)
 {
     struct redis_resolver *rr;
     struct redis_url parsed;
 
-    if (redis_parse_url(url, &parsed, err) < 0)
+    if (redis_parse_url(url, &parsed, err) < 0 || check_trust(secrets->trust, err) < 0 ||
+        redis_url_load(&parsed, secrets->redis_password, err) < 0)
         return NULL;
     rr = hf_xalloc(sizeof *rr);
+    rr->trust = secrets->trust;
     rr->known = roster_new();
     list_init(&rr->questions);
     rr->asks = redis_new(s, &parsed, &asks_ops, rr, err);
@@ -251,7 +279,7 @@ static bool redis_resolver_is_ready(const struct resolver *r)
 
 const struct resolver_class resolver_redis = {
     .scheme = "redis",
-    .open = redis_resolver_open,
+    .open_registry = redis_resolver_open,
     .close = redis_resolver_close,
     .find = redis_resolver_find,
     .is_ready = redis_resolver_is_ready,
@@ -259,7 +287,7 @@ const struct resolver_class resolver_redis = {
 /* With TLS; the URL says which. */
 const struct resolver_class resolver_rediss = {
     .scheme = "rediss",
-    .open = redis_resolver_open,
+    .open_registry = redis_resolver_open,
     .close = redis_resolver_close,
     .find = redis_resolver_find,
     .is_ready = redis_resolver_is_ready,

@@ -10,7 +10,8 @@ static const struct resolver_class *const classes[] = {
     &resolver_file, &resolver_redis, &resolver_rediss, &resolver_docker, &resolver_kubernetes,
 };
 
-struct resolver *resolver_open(struct http_server *s, const char *url, struct hf_error *err)
+struct resolver *resolver_open(struct http_server *s, const char *url,
+                               const struct resolver_secrets *secrets, struct hf_error *err)
 {
     const char *colon = strchr(url, ':');
 
@@ -20,7 +21,8 @@ struct resolver *resolver_open(struct http_server *s, const char *url, struct hf
         if (strlen(classes[i]->scheme) != (size_t)(colon - url) ||
             strncmp(classes[i]->scheme, url, (size_t)(colon - url)) != 0)
             continue;
-        r = classes[i]->open(s, url, err);
+        r = classes[i]->open_registry != NULL ? classes[i]->open_registry(s, url, secrets, err)
+                                              : classes[i]->open(s, url, err);
         if (r != NULL) {
             r->class = classes[i];
             r->server = s;

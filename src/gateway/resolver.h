@@ -13,6 +13,7 @@
 #include "base/list.h"
 #include "gateway/endpoint.h"
 #include "gateway/place.h"
+#include "gateway/registration.h"
 
 struct http_server;
 struct resolver;
@@ -28,10 +29,20 @@ struct lookup {       /* embedded by whoever asks; {0} before its first use */
     bool open;
 };
 
+/* For a registry. Borrowed while it is opened, except `trust`, which stays. */
+struct resolver_secrets {
+    const char *redis_password; /* of the environment; NULL */
+    const struct registration_trust *trust;
+};
+
 struct resolver_class {
     const char *scheme; /* "file" */
+    bool is_operators;  /* he wrote the addresses himself: any may be called */
     /* url: the whole; NULL: err. */
     struct resolver *(*open)(struct http_server *s, const char *url, struct hf_error *err);
+    /* Instead of `open`, where sandboxes write their own entries. */
+    struct resolver *(*open_registry)(struct http_server *s, const char *url,
+                                      const struct resolver_secrets *secrets, struct hf_error *err);
     void (*close)(struct resolver *r); /* open look-ups are cancelled */
     void (*find)(struct resolver *r, struct lookup *l);
     bool (*is_ready)(const struct resolver *r); /* it knows, or can ask */
@@ -42,7 +53,8 @@ struct resolver { /* the first member of each */
     struct http_server *server;
 };
 
-struct resolver *resolver_open(struct http_server *s, const char *url, struct hf_error *err);
+struct resolver *resolver_open(struct http_server *s, const char *url,
+                               const struct resolver_secrets *secrets, struct hf_error *err);
 void resolver_close(struct resolver *r); /* NULL is fine */
 void resolver_find(struct resolver *r, struct lookup *l, const char *id, lookup_fn *done);
 bool resolver_is_ready(const struct resolver *r);

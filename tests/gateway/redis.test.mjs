@@ -16,13 +16,13 @@ describe('registration in Redis', { skip: noRedis }, () => {
     const gateways = [];
     const TTL = 900;
     const daemon = (id) =>
-        new Daemon({ args: ['--register', `${redis.url}?id=${id}&ttl_ms=${TTL}&share_token=1&ports=1`] }).start();
+        new Daemon({ args: ['--register', redis.register(id, `&ttl_ms=${TTL}&share_token=1&ports=1`)] }).start();
     const status = (g, id) => ask(g.url(id, daemons[id].port, '/v1/info')).then((r) => r.status);
 
     before(async () => {
         await redis.start();
         for (const id of ['one', 'two', 'three']) daemons[id] = await daemon(id);
-        for (let i = 0; i < 2; i++) gateways.push(await new Gateway({ resolver: redis.url }).start());
+        for (let i = 0; i < 2; i++) gateways.push(await new Gateway({ resolver: redis.url, args: redis.trust }).start());
     });
     after(async () => {
         for (const g of gateways) await g.stop();
@@ -83,7 +83,7 @@ describe('registration in Redis', { skip: noRedis }, () => {
 
     /* It once held a request until TCP gave up on a Redis that had vanished without a word. */
     it('a Redis that takes questions and says nothing is as good as gone', async () => {
-        const g = await new Gateway({ resolver: redis.url, args: ['--connect-timeout-ms', '500'] }).start();
+        const g = await new Gateway({ resolver: redis.url, args: [...redis.trust, '--connect-timeout-ms', '500'] }).start();
         await waitUntil(async () => (await status(g, 'two')) === 200, 'two');
         redis.child.kill('SIGSTOP');
         const res = await within(ask(g.url('five', 80)), 10000, 'an answer');
@@ -94,10 +94,11 @@ describe('registration in Redis', { skip: noRedis }, () => {
     });
 
     it('what stands in Redis and is no endpoint is no sandbox', async () => {
-        for (const [id, value] of [['bad1', 'xx'], ['bad2', '{"address":"name"}'], ['bad3', '[]']]) {
-            await redis.ask(`SET holdfast:sandbox:${id} ${JSON.stringify(value).replace(/^"/, "'").replace(/"$/, "'").replaceAll('\\"', '"')}`);
+        const values = ['xx', '{"address":"127.0.0.1"}', redis.entry('bad2', { address: 'name' }), redis.entry('bad3', { address: '127.0.0.1', token: 'in-the-clear-0123456' })];
+        for (const [i, value] of values.entries()) {
+            await redis.set(`bad${i}`, value);
             /* It may not have found back to Redis yet. */
-            await waitUntil(async () => (await ask(gateways[1].url(id, 80))).status === 404, id);
+            await waitUntil(async () => (await ask(gateways[1].url(`bad${i}`, 80))).status === 404, value);
         }
     });
 });

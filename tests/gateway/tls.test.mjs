@@ -105,16 +105,16 @@ describe('what TLS needs is asked for at the start', () => {
     it('a file of authorities that is there and is one', () => {
         assert.match(refusal(binary(), '--resolver', `${url}?ca_file=${dir}/none`), /cannot use the certificates of .*none/);
         assert.match(refusal(binary(), '--resolver', `${url}?ca_file=${good.keyFile}`), /cannot use the certificates of/);
-        assert.match(refusal(binary(), '--resolver', `rediss://127.0.0.1:1?ca_file=${dir}/none`), /cannot use the certificates of .*none/);
+        assert.match(refusal(binary(), '--unsigned-registrations', '--resolver', `rediss://127.0.0.1:1?ca_file=${dir}/none`), /cannot use the certificates of .*none/);
         assert.match(refusal(binary(), '--resolver', `redis://127.0.0.1:1?ca_file=${ours.file}`), /rediss:\/\/ for TLS/);
         assert.match(refusal(binary(), '--resolver', 'kubernetes:'), /outside of a cluster give its URL/);
-        const r = spawnSync(binary(), ['serve', '--listen', '127.0.0.1:0', '--register', `rediss://127.0.0.1:1?ca_file=${dir}/none`, '--no-auth'], { encoding: 'utf8', timeout: 10000 });
+        const r = spawnSync(binary(), ['serve', '--listen', '127.0.0.1:0', '--register', `rediss://127.0.0.1:1?unsigned=1&ca_file=${dir}/none`, '--no-auth'], { encoding: 'utf8', timeout: 10000 });
         assert.match(r.stderr, /cannot use the certificates of .*none/);
     });
 
     it('a binary that has it', { skip: !releaseBinary() && 'no release binary' }, () => {
         for (const resolver of [url, 'rediss://127.0.0.1:1'])
-            assert.match(refusal(releaseBinary(), '--resolver', resolver), /built without TLS/);
+            assert.match(refusal(releaseBinary(), '--unsigned-registrations', '--resolver', resolver), /built without TLS/);
         assert.match(refusal(releaseBinary(), '--resolver', 'file:/dev/null', '--auth-hook', 'https://127.0.0.1:1/'), /built without TLS/);
     });
 });
@@ -157,8 +157,8 @@ describe('rediss:', { skip: noRedis }, () => {
     after(() => redis.stop());
 
     it('daemons register and gateways find them, by TLS', async () => {
-        const d = await new Daemon({ args: ['--register', `${redis.url}?id=safe&ca_file=${ours.file}&share_token=1`], gateway: false }).start();
-        const g = await new Gateway({ resolver: `${redis.url}?ca_file=${ours.file}` }).start();
+        const d = await new Daemon({ args: ['--register', redis.register('safe', `&ca_file=${ours.file}&share_token=1`)], gateway: false }).start();
+        const g = await new Gateway({ resolver: `${redis.url}&ca_file=${ours.file}`, args: redis.trust }).start();
         await waitUntil(async () => (await ask(g.url('safe', d.port, '/v1/info'))).status === 200, 'the daemon');
         await d.stop();
         await waitUntil(async () => (await ask(g.url('safe', d.port, '/v1/info'))).status === 404, 'it to be gone');
@@ -166,7 +166,7 @@ describe('rediss:', { skip: noRedis }, () => {
     });
 
     it('a Redis of another authority is not believed, and not told the password', async () => {
-        const g = await new Gateway({ resolver: `${redis.url}?ca_file=${other.file}` }).start();
+        const g = await new Gateway({ resolver: `${redis.url}&ca_file=${other.file}`, args: redis.trust }).start();
         await waitUntil(() => /redis at 127\.0\.0\.1:\d+ does not answer: /.test(g.stderr), 'the reason');
         assert.match(g.stderr, NOT_TRUSTED);
         assert.equal((await ask(g.url('safe', 80))).json.code, 'resolver_unavailable');

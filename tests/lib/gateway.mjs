@@ -27,8 +27,8 @@ process.on('exit', () => {
 });
 
 export class Gateway {
-    constructor({ sandboxes = {}, args = [], resolver, auth = false, bin, workers = 1, listen, files = {}, env = {}, via = [] } = {}) {
-        Object.assign(this, { sandboxes, args, resolver, auth, bin, workers, listen, env, via });
+    constructor({ sandboxes = {}, args = [], resolver, networks = ['127.0.0.0/8'], auth = false, bin, workers = 1, listen, files = {}, env = {}, via = [] } = {}) {
+        Object.assign(this, { sandboxes, args, resolver, networks, auth, bin, workers, listen, env, via });
         this.stdout = '';
         this.stderr = '';
         this.dir = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-gw-'));
@@ -59,6 +59,7 @@ export class Gateway {
             '--resolver',
             this.resolver ?? `file:${this.file}`,
             ...(this.auth ? [] : ['--no-auth']),
+            ...(this.resolver ? this.networks.flatMap((n) => ['--allow-address', n]) : []), // all of these tests' sandboxes are on loopback
             ...this.args.map((a) => a.replace('DIR', this.dir)),
         ];
         this.child = spawn(args[0], args.slice(1), {

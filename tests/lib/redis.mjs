@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // redis.mjs - a real Redis server with a password, and with `tls` ({ certFile, keyFile, caFile }) by TLS only
+//
+// Also the registration key of its gateways and, made here by what docs/GATEWAY.md says, what follows from it.
 
 import { spawn } from 'node:child_process';
+import crypto from 'node:crypto';
 import fs from 'node:fs';
 import net from 'node:net';
 import os from 'node:os';
@@ -21,9 +24,41 @@ const freePort = () =>
         });
     });
 
+const hmac = (key, text) => crypto.createHmac('sha256', key).update(text).digest();
+
 export class Redis {
-    constructor({ tls: with_ } = {}) {
-        this.tls = with_;
+    constructor({ tls: with_, args = [] } = {}) {
+        Object.assign(this, { tls: with_, args, operatorKey: crypto.randomBytes(32).toString('hex') });
+    }
+
+    #file(name, text) {
+        const file = path.join(this.dir, name);
+        fs.writeFileSync(file, text, { mode: 0o600 });
+        return file;
+    }
+
+    /** Arguments of a gateway that believes signed entries. */
+    get trust() {
+        return ['--register-key-file', this.#file('register.key', this.operatorKey)];
+    }
+
+    key(id) {
+        return hmac(this.operatorKey, `holdfast-sandbox-key-1\n${id}`);
+    }
+
+    token(id) {
+        return hmac(this.key(id), 'holdfast-daemon-token-1\n').toString('hex');
+    }
+
+    /** An entry for `id`, signed with `key`. */
+    entry(id, entry, key = this.key(id)) {
+        const json = JSON.stringify({ expires_ms: Date.now() + 60000, ...entry });
+        return `hf1 ${hmac(key, `holdfast-registration-1\n${id}\n${json}`).toString('hex')} ${json}`;
+    }
+
+    /** What a daemon registers by, with a key of its own. */
+    register(id, more = '') {
+        return `${this.url}&id=${id}&key_file=${this.#file(`${id}.key`, `${this.key(id).toString('hex')}\n`)}${more}`;
     }
 
     async start() {
@@ -33,7 +68,7 @@ export class Redis {
         const door = t
             ? ['--port', '0', '--tls-port', String(this.port), '--tls-cert-file', t.certFile, '--tls-key-file', t.keyFile, '--tls-ca-cert-file', t.caFile, '--tls-auth-clients', 'no']
             : ['--port', String(this.port)];
-        this.child = spawn('redis-server', [...door, '--bind', '127.0.0.1', '--save', '', '--dir', this.dir, '--requirepass', 'pw'], { stdio: 'ignore' });
+        this.child = spawn('redis-server', [...door, '--bind', '127.0.0.1', '--save', '', '--dir', this.dir, '--requirepass', 'pw', ...this.args], { stdio: 'ignore' });
         this.exit = new Promise((done) => this.child.once('exit', done));
         await waitUntil(() => this.ask('PING').then((text) => text.includes('PONG'), () => false), 'redis');
         return this;
@@ -52,6 +87,11 @@ export class Redis {
         });
     }
 
+    /** The reply to SET, whatever the value has in it. */
+    set(id, value, ttl = 60000) {
+        return this.ask(`SET holdfast:sandbox:${id} "${value.replace(/["\\]/g, (c) => `\\${c}`)}" PX ${ttl}`);
+    }
+
     /** Ends it; start() brings it back, empty, at the same port. */
     async end(signal = 'SIGTERM') {
         this.child.kill(signal);
@@ -64,6 +104,6 @@ export class Redis {
     }
 
     get url() {
-        return `redis${this.tls ? 's' : ''}://:pw@127.0.0.1:${this.port}`;
+        return `redis${this.tls ? 's' : ''}://127.0.0.1:${this.port}?password_file=${this.#file('password', 'pw\n')}`;
     }
 }

@@ -6,9 +6,11 @@
 
 #include "test.h"
 
+#include "base/limits.h"
 #include "gateway/frames.h"
 #include "gateway/head.h"
 #include "gateway/link.h"
+#include "gateway/networks.h"
 #include "gateway/quota.h"
 #include "gateway/redis.h"
 #include "gateway/resolver.h"
@@ -199,8 +201,7 @@ TEST(redis_url_is_an_address)
     struct hf_error err = {0};
     struct redis_url u;
 
-    EXPECT_INT(redis_parse_url("redis://:pw@127.0.0.1:6380/3?id=a", &u, &err), 0);
-    EXPECT_STR(u.password, "pw");
+    EXPECT_INT(redis_parse_url("redis://127.0.0.1:6380/3?id=a", &u, &err), 0);
     EXPECT_INT((int)u.db, 3);
     EXPECT_STR(u.query, "id=a");
     EXPECT_INT(redis_parse_url("redis://localhost", &u, &err), 0);
@@ -209,14 +210,130 @@ TEST(redis_url_is_an_address)
     EXPECT(redis_parse_url("http://1.2.3.4", &u, &err) < 0);
     EXPECT(redis_parse_url("redis://1.2.3.4/12345", &u, &err) < 0);
     EXPECT(!u.tls);
-    EXPECT_INT(redis_parse_url("rediss://u:p@[::1]:7/1?id=a&ca_file=/x/y&ttl_ms=3", &u, &err), 0);
+    EXPECT_INT(redis_parse_url("rediss://u@[::1]:7/1?id=a&ca_file=/x/y&ttl_ms=3", &u, &err), 0);
     EXPECT(u.tls && u.db == 1);
-    EXPECT_STR(u.password, "p");
+    EXPECT_STR(u.user, "u");
     EXPECT_STR(u.ca_file, "/x/y");
     EXPECT_STR(u.query, "id=a&ca_file=/x/y&ttl_ms=3");
-    EXPECT_INT(redis_parse_url("rediss://1.2.3.4?x_ca_file=/no", &u, &err), 0);
+    EXPECT_INT(redis_parse_url("rediss://1.2.3.4?x_ca_file=/no&password_file=/p@q", &u, &err), 0);
     EXPECT_STR(u.ca_file, "");
+    EXPECT_STR(u.password_file, "/p@q");
     EXPECT(redis_parse_url("redis://1.2.3.4?ca_file=/x", &u, &err) < 0);
+    EXPECT(redis_parse_url("redis://@1.2.3.4", &u, &err) < 0);
+    EXPECT(redis_parse_url("redis://1.2.3.4?password_file=", &u, &err) < 0);
+}
+
+TEST(redis_url_has_no_password_in_it)
+{
+    struct hf_error err = {0};
+    struct redis_url u;
+
+    EXPECT(redis_parse_url("redis://:pw@127.0.0.1:6380", &u, &err) < 0);
+    EXPECT(strstr(err.detail, "password_file=FILE") != NULL);
+    EXPECT_INT(redis_parse_url("redis://u@1.2.3.4", &u, &err), 0);
+    EXPECT(redis_url_load(&u, NULL, &err) < 0); /* a user without one */
+    EXPECT_INT(redis_url_load(&u, "secret\n", &err), 0);
+    EXPECT_STR(u.password, "secret");
+}
+
+static bool may_call(const struct networks *n, const char *ip)
+{
+    struct address a;
+
+    return address_parse(ip, 80, &a) && networks_allow(n, &a);
+}
+
+TEST(networks_refuse_this_machine_and_its_neighbours)
+{
+    static const char *const bad[] = {"127.0.0.1",
+                                      "127.255.0.1",
+                                      "0.0.0.0",
+                                      "0.1.2.3",
+                                      "169.254.169.254",
+                                      "224.0.0.1",
+                                      "255.255.255.255",
+                                      "100.100.100.200",
+                                      "168.63.129.16",
+                                      "192.0.0.192",
+                                      "::",
+                                      "::1",
+                                      "fe80::1",
+                                      "febf::1",
+                                      "ff02::1",
+                                      "fd00:ec2::254",
+                                      "::ffff:127.0.0.1",
+                                      "::127.0.0.1",
+                                      "64:ff9b::169.254.169.254"};
+    static const char *const fine[] = {"10.0.0.5", "172.30.0.2", "192.168.1.1", "100.64.0.1",
+                                       "8.8.8.8",  "fd00::5",    "2001:db8::1", "fec0::1"};
+    struct networks none = {0};
+
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        EXPECT(!may_call(&none, bad[i]));
+    for (size_t i = 0; i < sizeof fine / sizeof *fine; i++)
+        EXPECT(may_call(&none, fine[i]));
+}
+
+TEST(networks_that_are_listed_are_the_only_ones)
+{
+    struct networks n = {0};
+
+    EXPECT(networks_add(&n, "10.0.0.0/15"));
+    EXPECT(networks_add(&n, "127.0.0.1"));
+    EXPECT(networks_add(&n, "fd00::/9"));
+    EXPECT(may_call(&n, "10.0.0.1") && may_call(&n, "10.1.255.255") && !may_call(&n, "10.2.0.0"));
+    EXPECT(may_call(&n, "127.0.0.1") && !may_call(&n, "127.0.0.2"));
+    EXPECT(may_call(&n, "fd7f::1") && !may_call(&n, "fd80::1") && !may_call(&n, "8.8.8.8"));
+    EXPECT(!networks_add(&n, "10.0.0.0/33") && !networks_add(&n, "name") &&
+           !networks_add(&n, "10.0.0.0:80/8") && !networks_add(&n, "10.0.0.0/"));
+    while (n.count < NETWORKS_MAX)
+        EXPECT(networks_add(&n, "10.0.0.1"));
+    EXPECT(!networks_add(&n, "10.0.0.1"));
+}
+
+static const char *believed(const struct buf *operator_key, const char *id, const char *text,
+                            size_t len, int64_t now_ms)
+{
+    static struct hf_error err;
+    struct registration_trust trust = {.key = *operator_key};
+    int64_t until;
+    struct endpoint *e = registration_read(&trust, id, text, len, now_ms, &until, &err);
+
+    if (e == NULL)
+        return err.detail;
+    endpoint_unref(e);
+    return "yes";
+}
+
+TEST(a_registration_speaks_for_one_sandbox_and_for_a_while)
+{
+#define ENTRY "{\"address\":\"10.0.0.5:7070\",\"expires_ms\":1000000}"
+    struct buf operator_key = {0}, json = {0}, entry = {0};
+    uint8_t key[REGISTRATION_KEY_BYTES];
+    char *text;
+
+    buf_puts(&operator_key, "0123456789abcdef0123456789abcdef");
+    buf_puts(&json, ENTRY);
+    registration_key(&operator_key, "a", key);
+    registration_sign(key, "a", &json, &entry);
+    text = buf_data(&entry);
+    EXPECT_STR(believed(&operator_key, "a", text, entry.len, 1000000), "yes");
+    EXPECT_STR(believed(&operator_key, "b", text, entry.len, 1000000),
+               "it is not signed with the key of this sandbox");
+    EXPECT_STR(believed(&operator_key, "a", text, entry.len, 1000000 + REGISTRATION_SKEW_MS),
+               "it has expired, or a clock is wrong");
+    EXPECT_STR(believed(&operator_key, "a", text, entry.len,
+                        1000000 - REGISTRATION_TTL_MAX_MS - REGISTRATION_SKEW_MS - 1),
+               "it expires too late, or a clock is wrong");
+    for (size_t cut = 0; cut < entry.len; cut += 7)
+        EXPECT_STR(believed(&operator_key, "a", text, cut, 1000000),
+                   "it is not signed with the key of this sandbox");
+    text[entry.len - 2]++;
+    EXPECT_STR(believed(&operator_key, "a", text, entry.len, 1000000),
+               "it is not signed with the key of this sandbox");
+    buf_fini(&operator_key);
+    buf_fini(&json);
+    buf_fini(&entry);
 }
 
 TEST(redis_replies_come_whole_or_not_at_all)

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// registration.test.mjs - a sandbox that registers in Redis can speak for itself and for nobody else
+
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import { Daemon, binary } from '../lib/daemon.mjs';
+import { Gateway, ask, httpUpstream } from '../lib/gateway.mjs';
+import * as proc from '../lib/proc.mjs';
+import { Redis, noRedis } from '../lib/redis.mjs';
+import { after, before, describe, it } from '../lib/test.mjs';
+import { waitUntil } from '../lib/wait.mjs';
+
+const run = (args, env = {}) => spawnSync(binary(), args, { encoding: 'utf8', timeout: 20000, env: { PATH: process.env.PATH, ...env } });
+const serve = (url, env) => run(['serve', '--listen', '127.0.0.1:0', '--no-auth', '--register', url], env);
+const gateway = (...args) => run(['gateway', '--listen', '127.0.0.1:0', '--no-auth', ...args]);
+
+describe('secrets of a registration', () => {
+    it('are not taken from a command line that everybody can read', () => {
+        for (const url of ['redis://:pw@127.0.0.1:1', 'redis://me:pw@127.0.0.1:1']) {
+            for (const r of [serve(`${url}?unsigned=1`), gateway('--unsigned-registrations', '--resolver', url)]) {
+                assert.equal(r.status, 1);
+                assert.match(r.stderr, /can be read by every user of this machine. Write \?password_file=FILE .* or set HOLDFAST_REDIS_PASSWORD/);
+                assert.ok(!r.stderr.includes('pw@'), 'nor said again');
+            }
+        }
+        assert.match(serve('redis://me@127.0.0.1:1?unsigned=1').stderr, /A user of Redis needs a password/);
+        assert.match(serve('redis://127.0.0.1:1?unsigned=1&password_file=/nonexistent').stderr, /Cannot read \/nonexistent/);
+    });
+
+    it('are needed, unless somebody says that they are not', () => {
+        assert.match(gateway('--resolver', 'redis://127.0.0.1:1').stderr, /must be signed: give --register-key-file FILE/);
+        assert.match(serve('redis://127.0.0.1:1').stderr, /give key_file=FILE or HOLDFAST_REGISTER_KEY/);
+        assert.match(serve('redis://127.0.0.1:1?unsigned=1&share_token=1').stderr, /share_token needs a key/);
+        assert.match(serve('redis://127.0.0.1:1?unsigned=1', { HOLDFAST_REGISTER_KEY: 'a'.repeat(64) }).stderr, /a key or unsigned=1, not both/);
+        assert.match(serve('redis://127.0.0.1:1', { HOLDFAST_REGISTER_KEY: 'a'.repeat(63) }).stderr, /the key has 64 hex digits/);
+        assert.match(gateway('--resolver', 'redis://127.0.0.1:1', '--register-key-file', '/dev/null').stderr, /must be signed/);
+    });
+});
+
+describe('registrations', { skip: noRedis }, () => {
+    const redis = new Redis();
+    const app = {};
+    let gw;
+    const status = async (id, port = app.port) => (await ask(gw.url(id, port))).status;
+    const here = () => ({ address: `127.0.0.1:${app.port}`, ports: [app.port] });
+
+    before(async () => {
+        Object.assign(app, await httpUpstream((req, res) => res.end(JSON.stringify(req.headers))));
+        await redis.start();
+        gw = await new Gateway({ resolver: redis.url, args: redis.trust }).start();
+        await waitUntil(async () => (await status('nobody')) === 404, 'redis');
+    });
+    after(async () => {
+        await gw?.stop();
+        await app.close();
+        await redis.stop();
+    });
+
+    it('are signed with a key that gateway-key prints for one sandbox', async () => {
+        const file = redis.trust[1];
+        assert.equal(execFileSync(binary(), ['gateway-key', '--key-file', file, '--id', 'alpha']).toString().trim(), redis.key('alpha').toString('hex'));
+        assert.equal(run(['gateway-key', '--key-file', file, '--id', '..']).status, 2);
+        assert.match(run(['gateway-key', '--key-file', '/dev/null', '--id', 'a']).stderr, /at least 32 bytes/);
+        assert.match(run(['gateway-key', '--help']).stdout, /usage: holdfast gateway-key/);
+    });
+
+    it('count when the sandbox itself has signed them, and only then', async () => {
+        await redis.set('good', redis.entry('good', here()));
+        assert.equal(await status('good'), 200);
+        const later = (ms) => ({ ...here(), expires_ms: Date.now() + ms });
+        const cut = redis.entry('v5', here());
+        const bad = {
+            v0: JSON.stringify(here()), // nobody's
+            v1: redis.entry('v1', here(), redis.key('mallory')), // another sandbox's
+            v2: redis.entry('good', here(), redis.key('good')), // its own, of another id
+            v3: redis.entry('v3', later(-120000)), // what once was true
+            v4: redis.entry('v4', later(7200000)), // and what would be for too long
+            v5: cut.replace(`${app.port}]`, `${app.port},22]`), // changed on its way
+            v6: redis.entry('v6', { ...here(), expires_ms: undefined }),
+        };
+        for (const [id, value] of Object.entries(bad)) {
+            assert.match(await redis.set(id, value), /OK/);
+            assert.equal(await status(id), 404, id);
+            assert.match(gw.stderr, new RegExp(`ignoring the Redis entry of sandbox ${id}: `));
+        }
+    });
+
+    /* One that can write to Redis could send the gateway to its own machine or to a cloud's metadata. */
+    it('lead to no address that only the gateway should reach', async () => {
+        const g = await new Gateway({ resolver: redis.url, args: redis.trust, networks: [] }).start();
+        for (const [i, ip] of ['127.0.0.1', '[::1]', '[::ffff:127.0.0.1]', '169.254.169.254', '0.0.0.0', '[fe80::1]'].entries()) {
+            await redis.set(`net${i}`, redis.entry(`net${i}`, { address: `${ip}:${app.port}`, ports: [app.port] }));
+            const res = await ask(g.url(`net${i}`, app.port));
+            assert.deepEqual([res.status, res.json.code], [502, 'upstream_unreachable'], ip);
+            assert.match(res.json.detail, /an address that this gateway does not call/);
+        }
+        await redis.set('ports', redis.entry('ports', { address: '192.0.2.1:1', ports: { 80: `127.0.0.1:${app.port}` } }));
+        assert.match((await ask(g.url('ports', 80))).json.detail, /does not call/, 'nor by a port’s own address');
+        assert.match(g.stderr, /not calling sandbox net0 at 127\.0\.0\.1:\d+: the address is not allowed/);
+        await g.stop();
+    });
+
+    it('of a daemon hold no token, and the gateway has one all the same, for that daemon’s port', async () => {
+        const d = await new Daemon({ gateway: false, args: ['--register', redis.register('real', `&share_token=1&ports=${app.port}`)] }).start();
+        await waitUntil(async () => (await status('real', d.port)) !== 404, 'the entry');
+        assert.equal((await ask(gw.url('real', d.port, '/v1/info'))).status, 200);
+        assert.equal(JSON.parse((await ask(gw.url('real', app.port))).text).authorization, undefined, 'an application’s port');
+        const value = await redis.ask('GET holdfast:sandbox:real');
+        for (const token of [...Object.values(d.tokens), redis.token('real')]) assert.ok(!value.includes(token));
+        const other = await fetch(`${d.url}/v1/info`, { headers: { authorization: `Bearer ${redis.token('other')}` } });
+        assert.equal(other.status, 401, 'no other sandbox’s token opens it');
+        await d.stop();
+    });
+
+    it('need no secret in what others can see of the processes', async () => {
+        const key = redis.key('env').toString('hex');
+        const d = await new Daemon({
+            gateway: false,
+            args: ['--register', `redis://127.0.0.1:${redis.port}?id=env`],
+            env: { HOLDFAST_REDIS_PASSWORD: 'pw', HOLDFAST_REGISTER_KEY: key },
+        }).start();
+        await waitUntil(async () => (await status('env', d.port)) !== 404, 'the entry');
+        const made = (await d.api('POST', '/v1/processes/run', { json: { command: 'env' } })).json;
+        assert.ok(!/REDIS_PASSWORD|REGISTER_KEY/.test(made.stdout), 'its processes inherit neither');
+        for (const { pid } of [{ pid: d.pid }, ...proc.childrenOf(d.pid)]) {
+            const seen = fs.readFileSync(`/proc/${pid}/environ`, 'latin1') + fs.readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+            assert.ok(!seen.includes(key) && !/PASSWORD=pw/.test(seen), `process ${pid}`);
+        }
+        await d.stop();
+        const g = await new Gateway({ resolver: `redis://127.0.0.1:${redis.port}`, args: redis.trust, env: { HOLDFAST_REDIS_PASSWORD: 'pw' }, workers: 2 }).start();
+        await waitUntil(async () => (await ask(g.url('good', app.port))).status === 200, 'a gateway that has it by the environment');
+        for (const { pid } of [{ pid: g.pid }, ...proc.childrenOf(g.pid)]) assert.ok(!fs.readFileSync(`/proc/${pid}/environ`, 'latin1').includes('PASSWORD=pw'));
+        await g.stop();
+    });
+
+    it('without signatures are believed only where that was asked for, loudly', async () => {
+        const g = await new Gateway({ resolver: redis.url, args: ['--unsigned-registrations'] }).start();
+        assert.match(g.stderr, /whoever can write to Redis can be every sandbox/);
+        const d = await new Daemon({ gateway: false, args: ['--register', `${redis.url}&id=plain&unsigned=1`] }).start();
+        assert.match(d.stderr, /whoever can write to Redis can be this sandbox/);
+        await waitUntil(async () => (await ask(g.url('plain', d.port, '/v1/info'))).status === 401, 'the daemon, which guards itself');
+        assert.equal(await status('plain', d.port), 404, 'the careful gateway');
+        await d.stop();
+        await g.stop();
+        const both = gateway('--resolver', redis.url, '--unsigned-registrations', ...redis.trust);
+        assert.match(both.stderr, /not both/);
+    });
+
+    /* The registrar waited for a Redis that had gone, and told it of a daemon that was gone for long. */
+    it('end with the daemon, also when Redis goes at the same time', async () => {
+        const other = await new Redis().start();
+        const d = await new Daemon({ gateway: false, args: ['--register', `redis://127.0.0.1:${other.port}?id=brief&password_file=${redis.dir}/password&key_file=${redis.dir}/brief.key`] });
+        redis.register('brief'); // writes the files
+        await d.start();
+        await waitUntil(async () => (await other.ask('EXISTS holdfast:sandbox:brief')).includes(':1'), 'the entry');
+        const children = proc.childrenOf(d.pid).map((c) => c.pid);
+        assert.ok(children.length >= 2, 'worker and registrar');
+        other.child.kill('SIGSTOP'); // it takes the last words and does not answer
+        const stopped = d.stop();
+        await waitUntil(() => !proc.isAlive(d.pid), 'the end of the daemon', 30000, 1);
+        await other.end('SIGKILL');
+        await stopped;
+        await waitUntil(() => !children.some(proc.isAlive), 'everybody to be gone');
+        await other.start();
+        await other.stop();
+    });
+});
