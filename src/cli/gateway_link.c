@@ -11,7 +11,7 @@
 #include "gateway/link.h"
 
 struct link_cli {
-    const char *key_file, *id, *url, *path;
+    const char *key_file, *id, *url, *domain, *path;
     int64_t port, seconds;
 };
 
@@ -24,6 +24,8 @@ static const struct optparse_row rows[] = {
     {"--seconds", OPTPARSE_NUMBER, AT(seconds), 1, 366 * 24 * 3600, "N",
      "how long it is good (3600)"},
     {"--url", OPTPARSE_TEXT, AT(url), 0, 0, "URL", "of the gateway (http://127.0.0.1:7071)"},
+    {"--domain", OPTPARSE_TEXT, AT(domain), 0, 0, "NAME",
+     "the gateway's --domain: the sandbox gets a host name of its own, with the scheme and port of --url"},
     {"--path", OPTPARSE_TEXT, AT(path), 0, 0, "PATH", "in the sandbox (/)"},
 };
 
@@ -40,11 +42,39 @@ static void print_help(void)
     buf_fini(&text);
 }
 
+/* Names have no case, so the gateway knows the sandbox by this one. */
+static void print_host(const struct link_cli *o, char *id)
+{
+    const char *host = strstr(o->url, "://");
+    size_t scheme = host != NULL ? (size_t)(host + 3 - o->url) : 0;
+    const char *end = o->url + scheme + strcspn(o->url + scheme, "/");
+    const char *colon = memrchr(o->url + scheme, ':', (size_t)(end - o->url) - scheme);
+
+    if (colon != NULL && memchr(colon, ']', (size_t)(end - colon)) != NULL)
+        colon = NULL; /* inside of an IPv6 address */
+    for (char *s = id; *s != '\0'; s++)
+        *s = (char)(*s >= 'A' && *s <= 'Z' ? *s + 32 : *s);
+    printf("%.*s%lld-%s.%s%.*s", (int)scheme, o->url, (long long)o->port, id, o->domain,
+           colon != NULL ? (int)(end - colon) : 0, colon != NULL ? colon : "");
+}
+
+static void print_link(const struct link_cli *o, const struct buf *key)
+{
+    char text[LINK_TEXT_BYTES], id[PLACE_ID_BYTES + 1];
+
+    snprintf(id, sizeof id, "%s", o->id);
+    if (o->domain != NULL)
+        print_host(o, id);
+    else
+        printf("%s/v1/sandboxes/%s/proxy/%lld", o->url, id, (long long)o->port);
+    link_sign(key, id, (uint16_t)o->port, clock_wall_ms() / 1000 + o->seconds, text);
+    printf("%s%s" LINK_NAME "=%s\n", o->path, strchr(o->path, '?') != NULL ? "&" : "?", text);
+}
+
 int gateway_link_main(int argc, char **argv)
 {
     struct link_cli o = {
         .port = 7070, .seconds = 3600, .url = "http://127.0.0.1:7071", .path = "/"};
-    char text[LINK_TEXT_BYTES];
     struct buf key = {0};
     int rc = optparse_run(&table, argc - 2, argv + 2, &o);
 
@@ -61,9 +91,7 @@ int gateway_link_main(int argc, char **argv)
         fprintf(stderr, "holdfast gateway-link: cannot read %s: %s\n", o.key_file, strerror(-rc));
         return 1;
     }
-    link_sign(&key, o.id, (uint16_t)o.port, clock_wall_ms() / 1000 + o.seconds, text);
-    printf("%s/v1/sandboxes/%s/proxy/%lld%s%s" LINK_NAME "=%s\n", o.url, o.id, (long long)o.port,
-           o.path, strchr(o.path, '?') != NULL ? "&" : "?", text);
+    print_link(&o, &key);
     buf_wipe(&key);
     return 0;
 }

@@ -47,6 +47,8 @@ static const struct optparse_row rows[] = {
      "send the client's Host and Origin on, not the sandbox's address"},
     {"--trust-forwarded", OPTPARSE_FLAG, AT(trust_forwarded), 0, 0, NULL,
      "clients are proxies of ours: X-Forwarded-* of theirs go on"},
+    {"--trust-path-origin", OPTPARSE_FLAG, AT(trust_path_origin), 0, 0, NULL,
+     "sandboxes in the path form trust each other's pages, which all have the gateway's origin"},
     {"--cors-origin", OPTPARSE_LIST, AT(cors_origin), 0, 0, "ORIGIN",
      "let pages of this origin in; may be repeated"},
     {"--websocket-close-codes", OPTPARSE_FLAG, AT(websocket_close_codes), 0, 0, NULL,
@@ -220,6 +222,7 @@ int gateway_cli_options(const struct gateway_cli *o, struct gateway_options *out
     out->registration.takes_unsigned = o->unsigned_registrations;
     out->rules.preserve_host = o->preserve_host;
     out->rules.trust_forwarded = o->trust_forwarded;
+    out->rules.trust_path_origin = o->trust_path_origin;
     rc = take_ports(&o->allow_port, out);
     rc = rc == 0 ? take_networks(&o->allow_address, &out->networks) : rc;
     rc = rc == 0 ? take_default(o->default_sandbox, out) : rc;

@@ -12,7 +12,8 @@ struct gateway_cli {
     struct optparse_list listen, admin, allow_port, allow_address, forward, cors_origin;
     const char *resolver, *domain, *default_sandbox, *token_file, *link_key_file,
         *register_key_file, *auth_hook, *tls_cert, *tls_key, *access_log, *pid_file, *log_level;
-    bool no_auth, unsigned_registrations, preserve_host, trust_forwarded, websocket_close_codes;
+    bool no_auth, unsigned_registrations, preserve_host, trust_forwarded, trust_path_origin,
+        websocket_close_codes;
     int64_t workers, connect_timeout_ms, answer_timeout_ms, idle_timeout_ms, header_timeout_ms,
         body_timeout_ms, keepalive_timeout_ms, pool_timeout_ms, drain_ms, max_connections;
     int64_t sandbox_connections, sandbox_rate, peer_connections, peer_rate, auth_cache_ms;

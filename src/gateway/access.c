@@ -19,6 +19,7 @@
 #include "gateway/fetch.h"
 #include "gateway/link.h"
 #include "transport/auth.h"
+#include "transport/origin.h"
 
 #define ACCESS_TOKENS_MAX 64
 
@@ -159,26 +160,103 @@ static bool by_protocol(struct exchange *ex)
 
 /* --- links ----------------------------------------------------------------------------- */
 
-static bool by_link(struct exchange *ex)
+static const char *header(const struct exchange *ex, const char *name)
+{
+    size_t at = 0;
+
+    return http1_header(&ex->rq, name, &at);
+}
+
+static bool header_is(const struct exchange *ex, const char *name, const char *value)
+{
+    const char *given = header(ex, name);
+
+    return given != NULL && strcasecmp(given, value) == 0;
+}
+
+/* As the client sees it, which may be behind a proxy of ours. */
+static bool client_has_tls(const struct exchange *ex)
+{
+    return conn_is_tls(ex->client) ||
+           (ex->g->o.rules.trust_forwarded && header_is(ex, "X-Forwarded-Proto", "https"));
+}
+
+static bool origin_is_own(const struct exchange *ex, const char *origin)
+{
+    const char *host = ex->g->o.rules.trust_forwarded ? header(ex, "X-Forwarded-Host") : NULL;
+
+    return origin_is_same(origin, host != NULL ? host : ex->place.host, client_has_tls(ex));
+}
+
+/* A page's request that changes something, or opens a stream: the page must be one of the sandbox. */
+static bool page_is_own(const struct exchange *ex)
+{
+    const char *origin = header(ex, "Origin"), *site = header(ex, "Sec-Fetch-Site");
+
+    if (!ex->place.by_host && !ex->g->o.rules.trust_path_origin)
+        return false; /* the pages of all sandboxes have this origin */
+    if (origin != NULL && !origin_is_own(ex, origin))
+        return false;
+    if (site != NULL)
+        return strcasecmp(site, "same-origin") == 0 || strcasecmp(site, "none") == 0;
+    return origin != NULL;
+}
+
+/* A read: also of somebody who followed a link from elsewhere, but not of another page's script. */
+static bool read_is_fine(const struct exchange *ex)
+{
+    const char *origin = header(ex, "Origin"), *site = header(ex, "Sec-Fetch-Site");
+
+    if (origin != NULL && !origin_is_own(ex, origin))
+        return false;
+    if (site == NULL || strcasecmp(site, "same-origin") == 0 || strcasecmp(site, "none") == 0)
+        return true;
+    return header_is(ex, "Sec-Fetch-Mode", "navigate") &&
+           header_is(ex, "Sec-Fetch-Dest", "document");
+}
+
+/* A browser sends a cookie along whoever asks, so a cookie alone does not say that its owner wants it. */
+static bool cookie_counts(const struct exchange *ex)
+{
+    bool reads = !ex->rq.upgrade && (ex->rq.method & (HTTP_GET_M | HTTP_HEAD_M)) != 0;
+
+    if (ex->cors_origin != NULL)
+        return true; /* the operator lets these pages in */
+    return reads ? read_is_fine(ex) : page_is_own(ex);
+}
+
+static bool link_opens(struct exchange *ex, const char *text, size_t len)
 {
     const struct access *a = ex->g->access;
+
+    return text != NULL && link_is_good(&a->link_key, ex->place.id, ex->place.port, text, len,
+                                        clock_wall_ms() / 1000, &ex->ask.link_expires_s);
+}
+
+/* Where a cookie can be bound to this very host it is, so that no other can have set it. */
+static const char *cookie_name(const struct exchange *ex)
+{
+    return ex->place.prefix_len == 0 && client_has_tls(ex) ? LINK_HOST_NAME : LINK_NAME;
+}
+
+static bool by_link(struct exchange *ex)
+{
     size_t len, at = 0;
     const char *text, *cookie;
-    int64_t now_s = clock_wall_ms() / 1000;
 
-    if (a->link_key.len == 0)
+    if (ex->g->access->link_key.len == 0)
         return false;
     text = link_in_query(ex->place.query, &len);
-    if (text != NULL && link_is_good(&a->link_key, ex->place.id, ex->place.port, text, len, now_s,
-                                     &ex->ask.link_expires_s)) {
+    if (link_opens(ex, text, len)) {
         ex->ask.sets_cookie = !ex->rq.upgrade;
         return true;
     }
     while ((cookie = http1_header(&ex->rq, "Cookie", &at)) != NULL) {
-        text = link_in_cookie(cookie, &len);
-        if (text != NULL && link_is_good(&a->link_key, ex->place.id, ex->place.port, text, len,
-                                         now_s, &ex->ask.link_expires_s))
-            return true;
+        text = link_in_cookie(cookie, cookie_name(ex), &len);
+        if (!link_opens(ex, text, len))
+            continue;
+        ex->ask.foreign_page = !cookie_counts(ex);
+        return !ex->ask.foreign_page;
     }
     return false;
 }
@@ -192,9 +270,9 @@ const char *access_cookie(const struct exchange *ex, char *out, size_t room)
     if (!ex->ask.sets_cookie || age <= 0 || p->prefix_len > 140)
         return NULL;
     link_sign(&ex->g->access->link_key, p->id, p->port, ex->ask.link_expires_s, text);
-    snprintf(out, room, LINK_NAME "=%s; Max-Age=%lld; Path=%.*s; HttpOnly; SameSite=Lax%s", text,
-             (long long)age, p->prefix_len > 0 ? (int)p->prefix_len : 1,
-             p->prefix_len > 0 ? p->path : "/", conn_is_tls(ex->client) ? "; Secure" : "");
+    snprintf(out, room, "%s=%s; Max-Age=%lld; Path=%.*s; HttpOnly; SameSite=Lax%s", cookie_name(ex),
+             text, (long long)age, p->prefix_len > 0 ? (int)p->prefix_len : 1,
+             p->prefix_len > 0 ? p->path : "/", client_has_tls(ex) ? "; Secure" : "");
     return out;
 }
 
@@ -325,7 +403,9 @@ enum access_verdict access_check(struct exchange *ex, struct hf_error *err)
     if (ex->g->access->has_hook)
         return by_hook(ex, err);
     hf_fail(err, HF_E_unauthorized,
-            "Give a token of this sandbox as Authorization: Bearer, "
-            "or a signed link.");
+            ex->ask.foreign_page
+                ? "The cookie of a signed link counts only for pages of this sandbox itself, which "
+                  "need a host name of their own."
+                : "Give a token of this sandbox as Authorization: Bearer, or a signed link.");
     return ACCESS_NO;
 }

@@ -5,7 +5,8 @@
  * Nobody, unless one of these says so: a token of the gateway's or the sandbox's own (as Bearer, or
  * as the sub-protocol holdfast.bearer.BASE64URL where a browser cannot set headers), a signed
  * link, or the operator's hook, a sub-request whose answers are kept for a while.
- * What opened the gateway is not told to the sandbox. Layer: gateway.
+ * What opened the gateway is not told to the sandbox. The cookie of a link counts for pages of the
+ * sandbox itself: a browser would send it for other pages' requests, too. Layer: gateway.
  */
 #ifndef HF_GATEWAY_ACCESS_H
 #define HF_GATEWAY_ACCESS_H
@@ -23,6 +24,7 @@ struct access_ask {      /* of an exchange; {0} */
     int status;          /* of its answer */
     bool spent_authorization, spent_protocol;
     bool sets_cookie;
+    bool foreign_page; /* a good cookie, but whose page asks? */
     int64_t link_expires_s;
 };
 

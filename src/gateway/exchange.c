@@ -178,7 +178,7 @@ static int check_over_limit(const struct exchange *ex, struct hf_error *err)
                    ex->g->o.http.max_connections);
 }
 
-/* The whole path is the sandbox's, as if its name stood in Host. */
+/* The whole path is the sandbox's. The host is not: pages of the path form are there, too. */
 static int use_default(struct exchange *ex)
 {
     const struct gateway_options *o = &ex->g->o;
@@ -188,7 +188,6 @@ static int use_default(struct exchange *ex)
         return -ENOENT;
     memcpy(p->id, o->default_id, sizeof p->id);
     p->port = o->default_port;
-    p->by_host = true;
     p->rest = p->path;
     p->rest_len = (size_t)(p->query - p->path);
     return 0;

@@ -21,8 +21,9 @@
 struct head_rules {
     const char *forward[HEAD_FORWARD_MAX]; /* secrets that may pass: "authorization", "cookie" */
     size_t forward_count;
-    bool preserve_host;   /* the client's Host, not the sandbox's address */
-    bool trust_forwarded; /* the client is a proxy of ours: X-Forwarded-* go on */
+    bool preserve_host;     /* the client's Host, not the sandbox's address */
+    bool trust_forwarded;   /* the client is a proxy of ours: X-Forwarded-* go on */
+    bool trust_path_origin; /* sandboxes that share the gateway's host trust each other's pages */
 };
 
 struct head_request {

@@ -38,6 +38,7 @@ static const struct row rows[] = {
     {"proxy-authorization", HEAD_HOP},
     {"proxy-connection", HEAD_HOP},
     {"referer", HEAD_REFERER},
+    {"sec-fetch-site", HEAD_FETCH_SITE},
     {"sec-websocket-accept", HEAD_HANDSHAKE},
     {"sec-websocket-extensions", HEAD_HANDSHAKE},
     {"sec-websocket-key", HEAD_HANDSHAKE},

@@ -17,6 +17,7 @@ enum head_kind {
     HEAD_FORWARDED, /* who the client is: only ours are believed */
     HEAD_HANDSHAKE, /* of a WebSocket: goes on with an upgrade only */
     HEAD_ORIGIN,
+    HEAD_FETCH_SITE, /* a browser's word for how near the page is */
     HEAD_REFERER,
     HEAD_CORS,
     HEAD_LOCATION,

@@ -110,12 +110,29 @@ static void put_secret(struct writer *w, const char *name, const char *value)
         put_line(w->out, name, value);
 }
 
-/* A page of the gateway's own host is a page of the sandbox's own, whose name is another there. */
+static bool origin_is_one_sandbox(const struct writer *w)
+{
+    return w->h->place->by_host || w->rules->trust_path_origin;
+}
+
+/* The same of Sec-Fetch-Site: what is one origin to the browser are many sandboxes here. */
+static void put_fetch_site(struct writer *w, const char *value)
+{
+    bool near = strcasecmp(value, "same-origin") == 0 && !origin_is_one_sandbox(w);
+
+    put_line(w->out, "Sec-Fetch-Site", near ? "same-site" : value);
+}
+
+/*
+ * A page of the sandbox's own host is one of the sandbox, whose name is another there. In the path form
+ * it may be any sandbox's: the origin goes on as it is, so that it does not pass as the sandbox's own.
+ */
 static void put_origin(struct writer *w, const char *value)
 {
     const struct head_request *h = w->h;
 
-    if (!w->rules->preserve_host && origin_is_same(value, h->place->host, h->tls))
+    if (origin_is_one_sandbox(w) && !w->rules->preserve_host &&
+        origin_is_same(value, h->place->host, h->tls))
         buf_printf(w->out, "Origin: http://%s\r\n", h->upstream);
     else
         put_line(w->out, "Origin", value);
@@ -181,6 +198,7 @@ static void put_field(struct writer *w, const char *name, const char *value)
             put_protocols(w, name, value);
         break;
     case HEAD_ORIGIN: put_origin(w, value); break;
+    case HEAD_FETCH_SITE: put_fetch_site(w, value); break;
     case HEAD_REFERER: put_referer(w, value); break;
     case HEAD_REQUEST_ID:
         w->has_request_id = true;

@@ -54,9 +54,11 @@ bool link_is_good(const struct buf *key, const char *id, uint16_t port, const ch
     return bytes_equal_ct(given, want, sizeof given) && *expires_s > now_s;
 }
 
-static bool is_ours(const char *pair, size_t len)
+static bool is_named(const char *pair, size_t len, const char *name)
 {
-    return len > sizeof LINK_NAME - 1 && memcmp(pair, LINK_NAME "=", sizeof LINK_NAME) == 0;
+    size_t n = strlen(name);
+
+    return len > n && memcmp(pair, name, n) == 0 && pair[n] == '=';
 }
 
 /* The next pair of a list; returns its length, *s is moved to it. */
@@ -66,14 +68,15 @@ static size_t next_pair(const char **s, const char *skip, const char *stop)
     return strcspn(*s, stop);
 }
 
-static const char *find(const char *s, const char *skip, const char *stop, size_t *len)
+static const char *find(const char *s, const char *name, const char *skip, const char *stop,
+                        size_t *len)
 {
     while (*s != '\0') {
         size_t n = next_pair(&s, skip, stop);
 
-        if (is_ours(s, n)) {
-            *len = n - sizeof LINK_NAME;
-            return s + sizeof LINK_NAME;
+        if (is_named(s, n, name)) {
+            *len = n - strlen(name) - 1;
+            return s + strlen(name) + 1;
         }
         s += n;
     }
@@ -82,12 +85,12 @@ static const char *find(const char *s, const char *skip, const char *stop, size_
 
 const char *link_in_query(const char *query, size_t *len)
 {
-    return find(query, "?&", "&", len);
+    return find(query, LINK_NAME, "?&", "&", len);
 }
 
-const char *link_in_cookie(const char *cookie, size_t *len)
+const char *link_in_cookie(const char *cookie, const char *name, size_t *len)
 {
-    return find(cookie, "; \t", ";", len);
+    return find(cookie, name, "; \t", ";", len);
 }
 
 /* Every other byte stays where it is, empty pairs too. */
@@ -100,7 +103,7 @@ void link_put_query(struct buf *out, const char *query)
     for (;;) {
         size_t n = strcspn(++query, "&");
 
-        if (!is_ours(query, n)) {
+        if (!is_named(query, n, LINK_NAME)) {
             buf_putc(out, mark);
             buf_put(out, query, n);
             mark = '&';
@@ -118,7 +121,7 @@ void link_put_cookie(struct buf *out, const char *cookie)
     while (*cookie != '\0') {
         size_t n = next_pair(&cookie, "; \t", ";");
 
-        if (n > 0 && !is_ours(cookie, n)) {
+        if (n > 0 && !is_named(cookie, n, LINK_NAME) && !is_named(cookie, n, LINK_HOST_NAME)) {
             buf_puts(out, first ? "Cookie: " : "; ");
             buf_put(out, cookie, n);
             first = false;

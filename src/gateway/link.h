@@ -17,6 +17,7 @@
 #include "base/buf.h"
 
 #define LINK_NAME "hf_link"
+#define LINK_HOST_NAME "__Host-" LINK_NAME /* of a cookie that only this very host can have set */
 #define LINK_TEXT_BYTES 80
 
 /* "EXPIRES.SIGNATURE"; out holds LINK_TEXT_BYTES. */
@@ -24,9 +25,9 @@ void link_sign(const struct buf *key, const char *id, uint16_t port, int64_t exp
 /* The text as it stands in a query or a cookie; compared in constant time. */
 bool link_is_good(const struct buf *key, const char *id, uint16_t port, const char *text,
                   size_t len, int64_t now_s, int64_t *expires_s);
-/* The value in a raw query ("?a=1&hf_link=…") or a Cookie header; NULL. */
+/* The value in a raw query ("?a=1&hf_link=…") or, by its name, a Cookie header; NULL. */
 const char *link_in_query(const char *query, size_t *len);
-const char *link_in_cookie(const char *cookie, size_t *len);
+const char *link_in_cookie(const char *cookie, const char *name, size_t *len);
 /* The same without it: the query (with its '?', if anything is left), the whole Cookie line. */
 void link_put_query(struct buf *out, const char *query);
 void link_put_cookie(struct buf *out, const char *cookie);

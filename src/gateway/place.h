@@ -22,7 +22,7 @@
 struct place {
     char id[PLACE_ID_BYTES + 1];
     uint16_t port;
-    bool by_host;
+    bool by_host;      /* the host names the sandbox, so its pages have an origin of their own */
     const char *path;  /* in the target: behind scheme and host */
     size_t prefix_len; /* of the path: up to and with the port; 0 by host */
     const char *rest;  /* of the path for the sandbox: "" or begins with '/' */

@@ -141,7 +141,7 @@ describe('the auth hook', () => {
 });
 
 describe('pages of other origins', () => {
-    const gw = useGateway(() => ({ sandboxes: sandboxes(), args: ['--cors-origin', 'https://page.example'] }));
+    const gw = useGateway(() => ({ sandboxes: sandboxes(), args: ['--cors-origin', 'https://page.example', '--domain', 'gw.test'] }));
 
     it('are let in when they are listed: preflight and answer', async () => {
         const pre = await ask(gw.g.url('a', 80), {
@@ -155,14 +155,35 @@ describe('pages of other origins', () => {
         assert.equal(res.headers.get('access-control-allow-origin'), 'https://page.example');
     });
 
-    it('are the sandbox’s business otherwise; a page of the gateway itself is one of the sandbox', async () => {
+    it('are the sandbox’s business otherwise; a page of the sandbox’s host is one of the sandbox', async () => {
         const other = await ask(gw.g.url('a', 80), { headers: { origin: 'https://other.example' } });
         assert.equal(other.headers.get('access-control-allow-origin'), 'http://upstream');
         assert.equal(JSON.parse(other.text).headers.origin, 'https://other.example');
         const c = await RawConn.connect(gw.g);
-        c.send(`GET /sandboxes/a/proxy/80/ HTTP/1.1\r\nHost: gw:80\r\nOrigin: http://gw\r\n\r\n`);
-        assert.equal(JSON.parse((await c.response()).body).headers.origin, `http://127.0.0.1:${up.port}`);
+        c.send(`GET / HTTP/1.1\r\nHost: 80-a.gw.test:80\r\nOrigin: http://80-a.gw.test\r\nSec-Fetch-Site: same-origin\r\n\r\n`);
+        const own = JSON.parse((await c.response()).body).headers;
+        assert.deepEqual([own.origin, own['sec-fetch-site']], [`http://127.0.0.1:${up.port}`, 'same-origin']);
         c.destroy();
+    });
+});
+
+describe('pages in the path form', () => {
+    const asked = async (g) => {
+        const c = await RawConn.connect(g);
+        c.send(`GET /sandboxes/a/proxy/80/ HTTP/1.1\r\nHost: gw:80\r\nOrigin: http://gw\r\nSec-Fetch-Site: same-origin\r\n\r\n`);
+        const { origin, 'sec-fetch-site': site } = JSON.parse((await c.response()).body).headers;
+        c.destroy();
+        return [origin, site];
+    };
+
+    /* Their origin is the gateway’s, and was rewritten to the sandbox’s own: a neighbour’s page passed as that. */
+    it('do not pass as the sandbox’s own, unless the operator trusts all of them', async () => {
+        const g = await new Gateway({ sandboxes: sandboxes() }).start();
+        assert.deepEqual(await asked(g), ['http://gw', 'same-site']);
+        await g.stop();
+        const trusting = await new Gateway({ sandboxes: sandboxes(), args: ['--trust-path-origin'] }).start();
+        assert.deepEqual(await asked(trusting), [`http://127.0.0.1:${up.port}`, 'same-origin']);
+        await trusting.stop();
     });
 });
 

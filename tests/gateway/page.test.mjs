@@ -11,7 +11,7 @@ withBrowser('the page in the path form', { gateway: false }, (d, visit) => {
     it('signs in, opens a terminal, and a share link of it works below the prefix', async () => {
         const g = await new Gateway({
             sandboxes: { box: { ports: { 7070: `127.0.0.1:${d.port}` } } },
-            args: ['--forward', 'cookie', '--forward', 'authorization'],
+            args: ['--forward', 'cookie', '--forward', 'authorization', '--trust-path-origin'],
         }).start();
         d.url = g.url('box', 7070, ''); // visit() takes requests to anywhere else for errors
         const user = await visit();
