@@ -46,6 +46,9 @@
 #define LIMIT_AUTH_CACHE 4096     /* answers of the auth hook */
 #define GATEWAY_AUTH_CACHE_MS 5000
 #define LIMIT_GATEWAY_CONNECTIONS 65536 /* of one worker */
+#define LIMIT_GATEWAY_LOOKUPS 256       /* ids that one worker asks Redis for at once; then 503 */
+#define LIMIT_GATEWAY_MISSES 1024       /* ids that it knows to be nobody's */
+#define GATEWAY_MISS_MS 1000            /* for so long, unless a message names them */
 #define REGISTRATION_TTL_MAX_MS 3600000 /* an entry in Redis says where a sandbox is for so long */
 #define REGISTRATION_SKEW_MS 60000      /* clocks of sandbox and gateway may differ by so much */
 /* --- the command line --- */

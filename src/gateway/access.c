@@ -396,6 +396,16 @@ static bool has_credentials(struct exchange *ex)
     return by_link(ex) || token || protocol;
 }
 
+bool access_is_hopeless(const struct exchange *ex)
+{
+    const struct access *a = ex->g->access;
+    size_t len;
+
+    return !ex->g->o.no_auth && !a->has_hook && header(ex, "Authorization") == NULL &&
+           header(ex, "Sec-WebSocket-Protocol") == NULL && header(ex, "Cookie") == NULL &&
+           link_in_query(ex->place.query, &len) == NULL;
+}
+
 enum access_verdict access_check(struct exchange *ex, struct hf_error *err)
 {
     if (ex->g->o.no_auth || has_credentials(ex))

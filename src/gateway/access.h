@@ -32,6 +32,8 @@ enum access_verdict { ACCESS_NO, ACCESS_YES, ACCESS_LATER };
 
 struct access *access_new(const struct gateway_options *o, struct hf_error *err);
 void access_free(struct access *a);
+/* Nothing that could let anybody in: no need to find out where the sandbox is. */
+bool access_is_hopeless(const struct exchange *ex);
 /* NO: err. LATER: exchange_permitted(), or an answer, comes by itself. */
 enum access_verdict access_check(struct exchange *ex, struct hf_error *err);
 bool access_has_links(const struct access *a); /* hf_link= is a secret of this gateway */

@@ -227,6 +227,12 @@ void exchange_on_head(struct exchange *ex)
         return;
     }
     ex->state = EXCHANGE_ASK;
+    if (access_is_hopeless(ex)) {
+        counters(ex)->refused_auth++;
+        access_check(ex, &err);
+        answer_error(ex, &err);
+        return;
+    }
     counters(ex)->lookups++;
     resolver_find(ex->g->resolver, &ex->lookup, ex->place.id, exchange_on_lookup);
 }

@@ -34,10 +34,11 @@ static bool slot_is_free(const struct quota_slot *q, uint64_t now_ms)
     return q->key == 0 || (q->at_ms + QUOTA_FORGET_MS < now_ms && slot_held(q) == 0);
 }
 
+/* NULL: everybody near this hash holds something. */
 static struct quota_slot *slot_find(struct gateway_shared *s, uint64_t key, uint32_t rate,
                                     uint64_t now_ms)
 {
-    struct quota_slot *room = NULL;
+    struct quota_slot *room = NULL, *idle = NULL;
 
     for (uint64_t i = 0; i < QUOTA_PROBES; i++) {
         struct quota_slot *q = &s->quota[(key + i) & (QUOTA_SLOTS - 1)];
@@ -46,7 +47,11 @@ static struct quota_slot *slot_find(struct gateway_shared *s, uint64_t key, uint
             return q;
         if (room == NULL && slot_is_free(q, now_ms))
             room = q;
+        if ((idle == NULL || q->at_ms < idle->at_ms) && slot_held(q) == 0)
+            idle = q;
     }
+    if (room == NULL)
+        room = idle;
     if (room != NULL)
         *room = (struct quota_slot){.key = key, .milli = rate * 1000, .at_ms = now_ms};
     return room;
@@ -74,13 +79,13 @@ bool quota_take(struct gateway_shared *s, size_t seat, char kind, const char *na
 {
     struct quota_slot *q;
     char text[128];
-    bool ok = true;
+    bool ok = false;
     uint64_t key;
 
     *slot = 0;
     if (limits->connections == 0 && limits->rate == 0)
         return true;
-    snprintf(text, sizeof text, "%c%.100s", kind, name);
+    snprintf(text, sizeof text, "%016llx%c%.100s", (unsigned long long)s->seed, kind, name);
     key = hash_bytes(text, strlen(text)) | 1;
     quota_lock(s);
     q = slot_find(s, key, limits->rate, now_ms);

@@ -2,8 +2,9 @@
 /*
  * quota.h - how much one sandbox, or one peer, may have at once and per second
  *
- * Counted in shared memory over all workers. Names are kept as hashes only; when the table has no
- * room near a hash, that name goes uncounted: a limit protects the rest, it is no lock. Layer: gateway.
+ * Counted in shared memory over all workers. Names are kept as hashes only. When the table has no
+ * room near a hash, the name that was idle for longest makes room; if all of them hold something, the
+ * request is refused: nothing goes uncounted. Layer: gateway.
  */
 #ifndef HF_GATEWAY_QUOTA_H
 #define HF_GATEWAY_QUOTA_H

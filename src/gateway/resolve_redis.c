@@ -3,7 +3,9 @@
  * resolve_redis.c - sandboxes that register themselves in Redis
  *
  * Each is a key with a time to live (redis.h), signed with the key of that sandbox (registration.h). What was found is kept until that time, and forgotten
- * at once when a message names it; while no messages can come, only for a moment. Without Redis
+ * at once when a message names it; while no messages can come, only for a moment. That an id is nobody's is
+ * known for a moment as well, and no more than a number of ids is asked for at once, so that a client who
+ * makes up ids does not get all of them through to Redis. Without Redis
  * what is still known serves, and everything else is answered with "nobody can tell". Layer: gateway.
  */
 #include <errno.h>
@@ -11,6 +13,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/crypto.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "gateway/redis.h"
@@ -30,21 +34,58 @@ struct question {
     bool has_value, failed;
 };
 
+struct miss {
+    char id[PLACE_ID_BYTES + 1];
+    uint64_t until_ms;
+};
+
 struct redis_resolver {
     struct resolver r;
     struct redis *asks, *hears;
     const struct registration_trust *trust;
     struct roster *known;
     struct list questions;
+    size_t question_count;
     bool subscribed;
+    struct miss misses[LIMIT_GATEWAY_MISSES]; /* by hash; a newer one takes the place */
 };
+
+static struct miss *miss_slot(struct redis_resolver *rr, const char *id)
+{
+    return &rr->misses[hash_bytes(id, strlen(id)) % LIMIT_GATEWAY_MISSES];
+}
+
+static bool is_missing(struct redis_resolver *rr, const char *id)
+{
+    const struct miss *m = miss_slot(rr, id);
+
+    return clock_mono_ms() < m->until_ms && strcmp(m->id, id) == 0;
+}
+
+static void note_miss(struct redis_resolver *rr, const char *id)
+{
+    struct miss *m = miss_slot(rr, id);
+
+    snprintf(m->id, sizeof m->id, "%s", id);
+    m->until_ms = clock_mono_ms() + GATEWAY_MISS_MS;
+}
+
+/* Something has changed: it may be there now, or be no more. */
+static void forget(struct redis_resolver *rr, const char *id)
+{
+    struct miss *m = miss_slot(rr, id);
+
+    roster_remove(rr->known, id);
+    if (strcmp(m->id, id) == 0)
+        m->until_ms = 0;
+}
 
 static void question_end(struct redis_resolver *rr, struct question *q, int rc)
 {
     struct endpoint *e = q->found;
 
-    (void)rr;
     list_remove(&q->link);
+    rr->question_count--;
     while (!list_is_empty(&q->lookups))
         lookup_answer(list_entry(q->lookups.next, struct lookup, link), rc, e);
     endpoint_unref(e);
@@ -90,6 +131,8 @@ static void question_on_time(struct redis_resolver *rr, struct question *q,
         roster_remove(rr->known, q->id);
         endpoint_unref(q->found);
         q->found = NULL;
+        if (!q->failed)
+            note_miss(rr, q->id);
         question_end(rr, q, q->failed ? -EAGAIN : -ENOENT);
         return;
     }
@@ -150,7 +193,7 @@ static void hears_on_reply(void *arg, const struct redis_reply *r)
         rr->subscribed = true;
     else if (strcmp(r->items[0]->text, "message") == 0 && r->items[2]->type == REDIS_TEXT &&
              r->items[2]->len <= PLACE_ID_BYTES)
-        roster_remove(rr->known, r->items[2]->text);
+        forget(rr, r->items[2]->text);
 }
 
 static const struct redis_ops asks_ops = {asks_on_up, asks_on_down, asks_on_reply};
@@ -245,6 +288,7 @@ static struct question *question_ask(struct redis_resolver *rr, const char *id)
     snprintf(q->id, sizeof q->id, "%s", id);
     snprintf(key, sizeof key, REDIS_PREFIX "%s", id);
     list_append(&rr->questions, &q->link);
+    rr->question_count++;
     redis_command(rr->asks, 2, (const char *const[]){"GET", key});
     redis_command(rr->asks, 2, (const char *const[]){"PTTL", key});
     return q;
@@ -264,7 +308,15 @@ static void redis_resolver_find(struct resolver *r, struct lookup *l)
         lookup_answer(l, -EAGAIN, NULL);
         return;
     }
+    if (is_missing(rr, l->id)) {
+        lookup_answer(l, -ENOENT, NULL);
+        return;
+    }
     q = question_find(rr, l->id);
+    if (q == NULL && rr->question_count >= LIMIT_GATEWAY_LOOKUPS) {
+        lookup_answer(l, -EAGAIN, NULL);
+        return;
+    }
     if (q == NULL)
         q = question_ask(rr, l->id);
     list_append(&q->lookups, &l->link);

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/buf.h"
+#include "base/crypto.h"
 
 const uint32_t shared_bounds_ms[SHARED_BUCKETS - 1] = {1,   2,   5,    10,    25,   50,
                                                        100, 500, 2500, 10000, 60000};
@@ -21,6 +22,7 @@ struct gateway_shared *shared_new(void)
 
     if (s == MAP_FAILED)
         return NULL;
+    random_bytes(&s->seed, sizeof s->seed);
     pthread_mutexattr_init(&attr);
     pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
     pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);

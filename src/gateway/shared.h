@@ -54,6 +54,7 @@ struct quota_slot {
 
 struct gateway_shared {
     pthread_mutex_t lock; /* of the quota; robust, so that a killed worker locks nobody out */
+    uint64_t seed;        /* of the quota's hashes: nobody chooses who is whose neighbour */
     struct shared_seat seats[SHARED_SEATS + 1]; /* the last is of the dead */
     struct quota_slot quota[QUOTA_SLOTS];
 };

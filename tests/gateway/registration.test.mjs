@@ -7,6 +7,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { Daemon, binary } from '../lib/daemon.mjs';
 import { Gateway, ask, httpUpstream } from '../lib/gateway.mjs';
+import { limit } from '../lib/limits.mjs';
 import * as proc from '../lib/proc.mjs';
 import { Redis, noRedis } from '../lib/redis.mjs';
 import { after, before, describe, it } from '../lib/test.mjs';
@@ -146,6 +147,49 @@ describe('registrations', { skip: noRedis }, () => {
         await g.stop();
         const both = gateway('--resolver', redis.url, '--unsigned-registrations', ...redis.trust);
         assert.match(both.stderr, /not both/);
+    });
+
+    const gets = async () => Number(/cmdstat_get:calls=(\d+)/.exec(await redis.ask('INFO commandstats'))?.[1] ?? 0);
+
+    it('that are not there are asked for once a second, and found as soon as they are', async () => {
+        assert.equal(await status('made-up'), 404);
+        const was = await gets();
+        const began = Date.now();
+        for (let i = 0; i < 100; i++) assert.equal(await status('made-up'), 404);
+        const asked = (await gets()) - was;
+        assert.ok(asked <= 1 + (Date.now() - began) / 1000, `${asked} questions`);
+        await redis.set('made-up', redis.entry('made-up', here()));
+        await redis.ask('PUBLISH holdfast:sandboxes made-up');
+        await waitUntil(async () => (await status('made-up')) === 200, 'the new one');
+    });
+
+    it('are not asked for on behalf of somebody who brings nothing', async () => {
+        const g = await new Gateway({ resolver: redis.url, args: [...redis.trust, '--token-file', 'DIR/tokens'], files: { tokens: 'a-token-0123456789' }, auth: true }).start();
+        const bearer = { headers: { authorization: 'Bearer a-token-0123456789' } };
+        await waitUntil(async () => (await ask(g.url('good', app.port), bearer)).status === 200, 'redis');
+        const was = await gets();
+        for (let i = 0; i < 20; i++) assert.equal((await ask(g.url(`id${i}`, 80))).status, 401);
+        assert.equal(await gets(), was);
+        await g.stop();
+    });
+
+    it('are asked for in a bounded number at once', async () => {
+        const lookups = limit('LIMIT_GATEWAY_LOOKUPS');
+        const other = await new Redis().start();
+        const g = await new Gateway({ resolver: other.url, args: [...other.trust, '--connect-timeout-ms', '60000'] }).start();
+        await waitUntil(async () => (await ask(g.url('x', 80))).status === 404, 'redis');
+        const total = async () => (await g.metrics()).holdfast_gateway_lookups_total;
+        const was = await total();
+        other.child.kill('SIGSTOP');
+        const asked = Array.from({ length: lookups }, (_, i) => fetch(g.url(`id${i}`, 80)).then((r) => r.status));
+        await waitUntil(async () => (await total()) >= was + lookups, 'all of them');
+        const res = await ask(g.url('one-more', 80));
+        assert.deepEqual([res.status, res.json.code], [503, 'resolver_unavailable']);
+        const same = fetch(g.url('id0', 80)).then((r) => r.status); // who asks for the same waits with the others
+        other.child.kill('SIGCONT');
+        assert.deepEqual([...new Set(await Promise.all([...asked, same]))], [404]);
+        await g.stop();
+        await other.stop();
     });
 
     /* The registrar waited for a Redis that had gone, and told it of a daemon that was gone for long. */

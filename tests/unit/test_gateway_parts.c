@@ -196,6 +196,43 @@ TEST(quota_counts_over_seats_and_refills)
     shared_free(s);
 }
 
+/* Beyond sixteen neighbours a name once went uncounted. */
+TEST(quota_counts_everybody_or_refuses)
+{
+    struct gateway_shared *s = shared_new();
+    struct quota_limits one = {1, 0};
+    size_t refused = 0;
+    uint32_t slot;
+    char name[16];
+
+    for (int i = 0; i < QUOTA_SLOTS + QUOTA_SLOTS / 2; i++) {
+        snprintf(name, sizeof name, "n%d", i);
+        if (!quota_take(s, 0, 's', name, &one, 1000, &slot))
+            refused++;
+        else
+            EXPECT(slot != 0);
+    }
+    EXPECT(refused >= QUOTA_SLOTS / 2);
+    shared_free(s);
+}
+
+TEST(quota_forgets_the_idle_to_count_the_busy)
+{
+    struct gateway_shared *s = shared_new();
+    struct quota_limits both = {1, 1};
+    uint32_t slot, held;
+    char name[16];
+
+    EXPECT(quota_take(s, 0, 's', "busy", &both, 1000, &held));
+    for (int i = 0; i < 3 * QUOTA_SLOTS; i++) {
+        snprintf(name, sizeof name, "n%d", i);
+        EXPECT(quota_take(s, 0, 's', name, &both, 1000, &slot) && slot != 0);
+        quota_give(s, 0, &slot);
+    }
+    EXPECT(!quota_take(s, 0, 's', "busy", &both, 1000, &slot));
+    shared_free(s);
+}
+
 TEST(redis_url_is_an_address)
 {
     struct hf_error err = {0};
