@@ -24,11 +24,15 @@ const freePort = () =>
         });
     });
 
+const running = new Set();
+process.on('exit', () => running.forEach((r) => r.child.kill('SIGKILL')));
+
 const hmac = (key, text) => crypto.createHmac('sha256', key).update(text).digest();
 
 export class Redis {
-    constructor({ tls: with_, args = [] } = {}) {
-        Object.assign(this, { tls: with_, args, operatorKey: crypto.randomBytes(32).toString('hex') });
+    /** `acl`: { file, user, password } instead of a password for everybody. */
+    constructor({ tls: with_, acl } = {}) {
+        Object.assign(this, { tls: with_, acl, operatorKey: crypto.randomBytes(32).toString('hex') });
     }
 
     #file(name, text) {
@@ -68,14 +72,16 @@ export class Redis {
         const door = t
             ? ['--port', '0', '--tls-port', String(this.port), '--tls-cert-file', t.certFile, '--tls-key-file', t.keyFile, '--tls-ca-cert-file', t.caFile, '--tls-auth-clients', 'no']
             : ['--port', String(this.port)];
-        this.child = spawn('redis-server', [...door, '--bind', '127.0.0.1', '--save', '', '--dir', this.dir, '--requirepass', 'pw', ...this.args], { stdio: 'ignore' });
+        this.child = spawn('redis-server', [...door, '--bind', '127.0.0.1', '--save', '', '--dir', this.dir, ...(this.acl ? ['--aclfile', this.acl.file] : ['--requirepass', 'pw'])], { stdio: 'ignore' });
+        this.child.unref(); // one that a failed test left behind does not keep the file from ending
+        running.add(this);
         this.exit = new Promise((done) => this.child.once('exit', done));
-        await waitUntil(() => this.ask('PING').then((text) => text.includes('PONG'), () => false), 'redis');
+        await waitUntil(() => this.ask('PING').then((text) => /PONG|NOPERM/.test(text), () => false), 'redis');
         return this;
     }
 
     /** One command in its inline form, the raw reply. */
-    ask(command) {
+    ask(command, { user, password } = this.acl ?? { user: '', password: 'pw' }) {
         return new Promise((resolve, reject) => {
             const to = { port: this.port, host: '127.0.0.1' };
             const s = this.tls ? tls.connect({ ...to, rejectUnauthorized: false }) : net.connect(to);
@@ -83,7 +89,7 @@ export class Redis {
             s.on('error', reject);
             s.on('data', (d) => (text += d));
             s.on('close', () => resolve(text));
-            s.write(`AUTH pw\r\n${command}\r\nQUIT\r\n`);
+            s.write(`AUTH ${user} ${password}\r\n${command}\r\nQUIT\r\n`);
         });
     }
 
@@ -94,6 +100,8 @@ export class Redis {
 
     /** Ends it; start() brings it back, empty, at the same port. */
     async end(signal = 'SIGTERM') {
+        running.delete(this);
+        this.child.ref();
         this.child.kill(signal);
         await this.exit;
     }
