@@ -233,6 +233,9 @@ struct http_stream_ops {
 struct http_stream *http_stream_start(struct http_request *rq, int status, const char *type,
                                       const struct http_stream_ops *ops, void *arg);
 bool http_stream_ready(const struct http_stream *st);
+/* For an owner whose writing takes long (base/work.h): may it go on in this turn? False: not, and its
+ * on_drain comes in a later one. */
+bool http_stream_has_time(struct http_stream *st);
 /* These bytes, which are borrowed, are written when nothing else was for so long and there is room:
  * whoever is in between must not take silence for the end. NULL: no more. */
 void http_stream_keep_alive(struct http_stream *st, const char *bytes, uint64_t ms);

@@ -21,8 +21,9 @@ struct http_stream {
     void *arg;
     struct task head_task; /* HEAD: there is nothing to stream */
     bool chunked, head_only;
-    bool close;  /* the connection ends with it */
-    bool unread; /* the request's body was not read to its end */
+    bool close;       /* the connection ends with it */
+    bool unread;      /* the request's body was not read to its end */
+    struct task work; /* the owner writes on when there is time again */
 
     struct buf trailers; /* lines, each with its end */
 
@@ -57,6 +58,7 @@ static void stream_on_deadline(struct conn *c, enum deadline_kind kind)
 static void stream_free(struct http_stream *st)
 {
     task_cancel(&st->head_task);
+    task_cancel(&st->work);
     timer_close(st->alive);
     buf_fini(&st->trailers);
     free(st);
@@ -163,6 +165,26 @@ struct http_stream *http_stream_start(struct http_request *rq, int status, const
 bool http_stream_ready(const struct http_stream *st)
 {
     return st->h2 != NULL ? h2_ready(st->h2) : !st->c->blocked && !st->c->ended;
+}
+
+static void stream_on_work(void *arg)
+{
+    struct http_stream *st = arg;
+
+    if (st->ops != NULL && !st->c->ended)
+        st->ops->on_drain(st->arg);
+}
+
+bool http_stream_has_time(struct http_stream *st)
+{
+    struct loop *loop = st->c->server->loop;
+
+    if (loop_has_time(loop))
+        return true;
+    st->work.fn = stream_on_work;
+    st->work.arg = st;
+    loop_defer_work(loop, &st->work);
+    return false;
 }
 
 void http_stream_write(struct http_stream *st, const struct iovec *iov, int count)

@@ -18,15 +18,24 @@
 /* Output silent this long may be a prompt: "$" of a regex is then tried at its end. */
 #define WAIT_PAUSE_MS 100
 
+/* Nothing calls back any more. */
+static void wait_stop(struct wait *w)
+{
+    wait_facts_stop(w);
+    viewer_detach(w->viewer);
+    timer_close(w->timeout);
+    timer_close(w->idle);
+    w->viewer = NULL;
+    w->timeout = w->idle = NULL;
+}
+
 void wait_cancel(struct wait *w)
 {
     if (w == NULL)
         return;
-    wait_facts_stop(w);
-    viewer_detach(w->viewer);
+    wait_stop(w);
+    task_cancel(&w->deliver);
     scan_free(w->scan);
-    timer_close(w->timeout);
-    timer_close(w->idle);
     process_unref(w->process);
     free(w);
 }
@@ -43,22 +52,43 @@ bool wait_is_behind(const struct wait *w)
 
 /* --- the end --------------------------------------------------------------------------- */
 
+static void wait_deliver(void *arg)
+{
+    struct wait *w = arg;
+
+    w->fn(w->arg, &w->result);
+    wait_cancel(w);
+}
+
+/*
+ * It is over; that is told when there is time, because the answer may hold much output, and an exit or a
+ * time-out may end a great many waits in one turn.
+ */
 static void wait_finish(struct wait *w, size_t index, enum wait_kind kind,
                         const struct scan_match *m, bool timed_out)
 {
-    const struct wait_result r = {
+    struct loop *loop = engine_loop(process_engine(w->process));
+
+    w->result = (struct wait_result){
         .process = w->process,
         .index = index,
         .kind = kind,
-        .match = m,
         .timed_out = timed_out,
         .from = w->from,
         .end = m != NULL ? m->end : viewer_offset(w->viewer),
         .missed = w->missed,
     };
-
-    w->fn(w->arg, &r);
-    wait_cancel(w);
+    if (m != NULL) {
+        w->match = *m;
+        w->result.match = &w->match;
+    }
+    wait_stop(w);
+    if (loop_has_time(loop)) {
+        wait_deliver(w);
+        return;
+    }
+    w->deliver = (struct task){.fn = wait_deliver, .arg = w};
+    loop_defer_work(loop, &w->deliver);
 }
 
 static void wait_finish_match(struct wait *w, const struct scan_match *m)

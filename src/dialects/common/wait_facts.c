@@ -81,6 +81,8 @@ void wait_facts_stop(struct wait *w)
     for (size_t i = 0; i < w->port_count; i++)
         port_watch_cancel(&w->ports[i]);
     free(w->ports);
+    w->ports = NULL;
+    w->port_count = 0;
 }
 
 /* A program that says it is ready is likely to listen. */

@@ -8,6 +8,7 @@
 #ifndef HF_DIALECTS_COMMON_WAIT_OWN_H
 #define HF_DIALECTS_COMMON_WAIT_OWN_H
 
+#include "base/loop.h"
 #include "dialects/common/wait.h"
 #include "engine/attention.h"
 #include "engine/ports.h"
@@ -27,6 +28,9 @@ struct wait {
     bool pause_asked;
     size_t index[WAIT_ECHO_OFF + 1]; /* first condition of a kind, or WAIT_NO_INDEX */
     struct attention_watch attention;
+    struct wait_result result; /* once it is over: what is to be told, and when there is time */
+    struct scan_match match;
+    struct task deliver;
     struct port_watch *ports; /* port_count of them */
     size_t port_count;
 };

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "dialects/hyperbrowser/hyper.h"
 
-#define PIECE_BYTES (64 * 1024)
+#define PIECE_BYTES (64 * 1024) /* some 100 us */
 
 void result_init(struct result *r, struct process *p, const char *before, const char *behind)
 {
@@ -173,7 +173,7 @@ static void send_piece(const struct result *r, struct http_stream *st, const str
 
 bool result_pump(struct result *r, struct http_stream *st, struct buf *scratch)
 {
-    while (r->part != RESULT_OVER && http_stream_ready(st)) {
+    while (r->part != RESULT_OVER && http_stream_ready(st) && http_stream_has_time(st)) {
         buf_clear(scratch);
         result_piece(r, scratch);
         send_piece(r, st, scratch);

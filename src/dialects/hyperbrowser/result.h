@@ -32,7 +32,7 @@ void result_leave_out(struct result *r);
 bool result_piece(struct result *r, struct buf *out);
 /* How many bytes of output it has at most. */
 uint64_t result_bytes(const struct result *r);
-/* Sends as long as there is room; true: all is sent. */
+/* Sends as long as there is room and time, and else from on_drain on; true: all is sent. */
 bool result_pump(struct result *r, struct http_stream *st, struct buf *scratch);
 
 #endif

@@ -13,7 +13,6 @@
 #include "base/mem.h"
 #include "dialects/native/context.h"
 #include "dialects/native/output.h"
-#include "engine/engine.h"
 
 #define RAW_TYPE "application/octet-stream"
 #define RAW_SMALL_BYTES (256 * 1024)
@@ -23,12 +22,10 @@ struct raw_range {
     struct http_stream *stream;
     struct process *process; /* referenced */
     struct output_range r;   /* r.from is the next byte */
-    struct task work;        /* goes on when there is time again */
 };
 
 static void raw_free(struct raw_range *x)
 {
-    task_cancel(&x->work);
     op_fini(&x->op);
     process_unref(x->process);
     free(x);
@@ -70,17 +67,14 @@ static void raw_pump(void *arg)
 {
     struct raw_range *x = arg;
     struct journal *j = process_journal(x->process);
-    struct loop *loop = engine_loop(process_engine(x->process));
 
     while (x->r.from < x->r.to && http_stream_ready(x->stream)) {
         if (x->r.from < journal_first(j)) {
             raw_abort(x);
             return;
         }
-        if (!loop_has_time(loop)) {
-            loop_defer_work(loop, &x->work);
+        if (!http_stream_has_time(x->stream))
             return;
-        }
         raw_step(x, j);
     }
     if (x->r.from == x->r.to) {
@@ -100,7 +94,6 @@ static void reply_stream(struct http_request *rq, struct process *p, const struc
     op_init(&x->op, native_of(rq), &raw_kind);
     x->process = process_ref(p);
     x->r = *r;
-    x->work = (struct task){.fn = raw_pump, .arg = x};
     x->stream = http_stream_start(rq, 200, RAW_TYPE, &raw_ops, x);
     if (!head)
         raw_pump(x);

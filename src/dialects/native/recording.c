@@ -14,7 +14,6 @@
 #include "dialects/native/ask.h"
 #include "dialects/native/context.h"
 #include "dialects/native/handlers.h"
-#include "engine/engine.h"
 #include "engine/viewer.h"
 
 #define CAST_TYPE "application/x-asciicast"
@@ -30,7 +29,6 @@ struct recording {
     struct asciicast cast;
     uint64_t at, to;         /* without follow: what is still to be written */
     struct journal_mark now; /* holds at the next byte */
-    struct task work;        /* goes on with a range when there is time again */
 };
 
 struct recording_ask {
@@ -101,7 +99,6 @@ static void lines_send(struct recording *x)
 static void recording_free(struct recording *x)
 {
     viewer_detach(x->viewer);
-    task_cancel(&x->work);
     op_fini(&x->op);
     process_unref(x->process);
     free(x);
@@ -169,13 +166,10 @@ static void range_pump(void *arg)
 {
     struct recording *x = arg;
     const struct journal *j = process_journal(x->process);
-    struct loop *loop = engine_loop(process_engine(x->process));
 
     while (x->at < x->to && http_stream_ready(x->stream)) {
-        if (!loop_has_time(loop)) {
-            loop_defer_work(loop, &x->work);
+        if (!http_stream_has_time(x->stream))
             return;
-        }
         range_step(x, j);
     }
     if (x->at == x->to)
@@ -383,7 +377,6 @@ static void recording_start(struct http_request *rq, struct process *p,
     x->process = process_ref(p);
     x->at = a->from;
     x->to = a->to;
-    x->work = (struct task){.fn = range_pump, .arg = x};
     cast_init(x, a->from);
     if (a->follow && follow_attach(x, rq, a->from, &err) < 0) {
         recording_free(x);

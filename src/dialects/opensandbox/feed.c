@@ -223,7 +223,7 @@ static void skip_gap(struct feed *f, uint64_t to)
     f->at = to;
 }
 
-/* All that there is, as long as there is room. True: nothing is left. */
+/* All that there is, as long as there is room and time. True: nothing is left. */
 static bool feed_step(struct feed *f)
 {
     struct journal *j = process_journal(f->process);
@@ -238,6 +238,8 @@ static bool feed_step(struct feed *f)
         struct slice s;
 
         if (!http_stream_ready(f->stream))
+            return false;
+        if (!http_stream_has_time(f->stream))
             return false;
         s = journal_slice(j, f->at, left < FEED_SLICE_BYTES ? (size_t)left : FEED_SLICE_BYTES);
         buf_clear(&f->osb->scratch);
