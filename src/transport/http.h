@@ -65,6 +65,7 @@ enum {
     ROUTE_PREFIX = 32,     /* pattern is a prefix; rest by http_param(rq, "*"), not decoded */
     ROUTE_SCOPED = 128,    /* whoever came by a link may ask here, if the link fits */
     ROUTE_RAW = 64,        /* with ROUTE_UPGRADE: other protocols than websocket may be asked for */
+    ROUTE_CHANGES = 256,   /* a GET that changes something: no page of another site may send it */
 };
 
 struct route {
