@@ -120,6 +120,7 @@
 #define LIMIT_NOTES_BYTES (64 * 1024)        /* what platforms' clients set on the daemon */
 #define LIMIT_WAITS 1024                     /* requests that wait at once */
 #define WAIT_OVERTIME_MS 250                 /* to search what was there when its time was up */
+#define LIMIT_WAITS_KEPT_PART 8              /* an eighth of them is not for links and watchers */
 #define LIMIT_RUN_OUTPUT_BYTES (1024 * 1024) /* default of max_output_bytes */
 #define LIMIT_RUN_OUTPUT_MAX_BYTES (64LL << 20)
 #define LIMIT_SESSIONS 128
@@ -197,7 +198,9 @@
 
 /* --- mcp --- */
 #define LIMIT_MCP_BODY_BYTES LIMIT_JSON_BODY_BYTES
-#define LIMIT_MCP_SESSIONS 256 /* beyond it the one idle for longest goes */
+#define LIMIT_MCP_SESSIONS 256       /* of the owner; beyond it the one idle for longest goes */
+#define LIMIT_MCP_GUEST_SESSIONS 192 /* and of all other grants together, */
+#define LIMIT_MCP_GRANT_SESSIONS 64  /* of which one grant has so many at most */
 #define LIMIT_MCP_SESSION_MS                                                                       \
     (60LL * 60 * 1000)                     /* idle sessions are forgotten; clients begin anew */
 #define LIMIT_MCP_CALLS 1024               /* requests under way */

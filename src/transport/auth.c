@@ -22,6 +22,7 @@
 #include "base/text.h"
 #include "transport/http1.h"
 #include "transport/origin.h"
+#include "transport/request.h"
 
 #define DIGEST AUTH_DIGEST
 #define TICKET_RANDOM 24 /* 39 characters of base32 */
@@ -362,7 +363,7 @@ static bool cookie_may_count(const struct http_request *rq)
 {
     const char *origin = http_header(rq, "Origin"), *site = http_header(rq, "Sec-Fetch-Site");
 
-    if ((http_method(rq) & (HTTP_GET_M | HTTP_HEAD_M)) && http_header(rq, "Upgrade") == NULL)
+    if (request_is_plain_read(rq) && http_header(rq, "Upgrade") == NULL)
         return true;
     if (origin != NULL)
         return origin_is_same(origin, http_header(rq, "Host"), http_is_tls(rq));

@@ -17,6 +17,7 @@
 #include "transport/ws.h"
 
 #define CORS_MAX_AGE "600"
+#define ORIGIN_MAX_BYTES 300 /* a host has at most 255 */
 
 static bool refuse(struct http_request *rq, const struct hf_error *err)
 {
@@ -83,9 +84,51 @@ static bool origin_ok(const struct http_request *rq, const char *origin)
     return o == NULL || origin == NULL || origin_origin_ok(o, origin, rq->host, http_is_tls(rq));
 }
 
-static bool is_plain_read(const struct http_request *rq)
+bool request_is_plain_read(const struct http_request *rq)
 {
-    return (rq->parser.method & (HTTP_GET_M | HTTP_HEAD_M)) != 0 && !rq->parser.upgrade;
+    const struct route *r = rq->match.route;
+
+    return (rq->parser.method & (HTTP_GET_M | HTTP_HEAD_M)) != 0 && !rq->parser.upgrade &&
+           (r == NULL || !(r->flags & ROUTE_CHANGES));
+}
+
+/* Scheme and authority of an URL, as they would stand in an Origin. */
+static bool referer_ok(const struct http_request *rq, const char *url)
+{
+    const char *host = strstr(url, "://");
+    char origin[ORIGIN_MAX_BYTES];
+    size_t len;
+
+    if (host == NULL)
+        return false;
+    len = (size_t)(host - url) + 3 + strcspn(host + 3, "/?#");
+    if (len >= sizeof origin)
+        return false;
+    memcpy(origin, url, len);
+    origin[len] = '\0';
+    return origin_ok(rq, origin);
+}
+
+/*
+ * Does one of our own pages ask, or no browser at all? A picture or a link on another site makes a
+ * browser send a GET without an Origin; then the browser's own word counts, or where it comes from.
+ */
+static bool sender_ok(const struct http_request *rq, const char *origin)
+{
+    const char *site = http_header(rq, "Sec-Fetch-Site"), *referer = http_header(rq, "Referer");
+
+    if (origin != NULL)
+        return origin_ok(rq, origin);
+    if (site != NULL)
+        return strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0;
+    return referer == NULL || rq->server->o.origin == NULL || referer_ok(rq, referer);
+}
+
+static bool changes_by_get(const struct http_request *rq)
+{
+    const struct route *r = rq->match.route;
+
+    return r != NULL && (r->flags & ROUTE_CHANGES) != 0;
 }
 
 static void add_cors(struct http_request *rq, const char *origin)
@@ -163,7 +206,7 @@ static bool gate_caller(struct http_request *rq, const char *origin)
         return refuse_code(rq, HF_E_host_refused,
                            "This Host is not one the daemon answers to; allow it by name.");
     add_cors(rq, origin);
-    if (!origin_ok(rq, origin) && !is_plain_read(rq))
+    if (!request_is_plain_read(rq) && !(changes_by_get(rq) ? sender_ok : origin_ok)(rq, origin))
         return refuse_code(rq, HF_E_origin_refused,
                            "Pages of this Origin may not call the daemon; allow it by name.");
     rq->role = find_role(rq);

@@ -67,6 +67,7 @@ enum {
     ROUTE_SCOPED = 128,    /* whoever came by a link may ask here, if the link fits */
     ROUTE_RAW = 64,        /* with ROUTE_UPGRADE: other protocols than websocket may be asked for */
     ROUTE_PROBE = 256,     /* a health probe: answered even beyond the limit of connections */
+    ROUTE_CHANGES = 512,   /* a GET that changes something: no page of another site may send it */
 };
 
 struct route {

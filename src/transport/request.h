@@ -85,6 +85,8 @@ bool request_parse_query(struct http_request *rq, struct hf_error *err);
 /* gate.c: everything between the head and the handler. False: it is answered. */
 bool gate_admit(struct http_request *rq);
 size_t gate_body_max(const struct http_request *rq);
+/* It can change nothing, whoever makes a browser send it. */
+bool request_is_plain_read(const struct http_request *rq);
 
 /* serve.c: what follows the head, by whichever way it came */
 bool request_is_streamed(const struct http_request *rq);

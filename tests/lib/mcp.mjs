@@ -93,13 +93,13 @@ export const initialize = (version = '2025-06-18', id = 0) =>
     });
 
 /** A session made by bare messages: its id. */
-export async function open(d, version = '2025-06-18') {
-    const a = await post(d, initialize(version));
+export async function open(d, version = '2025-06-18', role = 'own') {
+    const a = await post(d, initialize(version), { role });
     assert.equal(a.status, 200, a.text);
     assert.equal(a.json.result.protocolVersion, version);
     const session = a.headers['mcp-session-id'];
     assert.match(session, /^[\x21-\x7e]{32}$/);
-    assert.equal((await post(d, notification('notifications/initialized'), { session, version })).status, 202);
+    assert.equal((await post(d, notification('notifications/initialized'), { session, version, role })).status, 202);
     return session;
 }
 

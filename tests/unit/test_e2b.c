@@ -308,6 +308,15 @@ TEST(a_signature_is_good_for_one_path_direction_user_and_time)
     EXPECT_STR(refusal("/a", "read", "u", "x", good, 100), wrong);
 }
 
+/* The parts are joined by colons, so that of a user could make another path of the same text. */
+TEST(a_signature_of_one_path_is_none_for_a_user_with_a_colon)
+{
+    const char *good = "v1_HqB+iUOO6YTKo12+XbyYbF260lRoXiZ9LaVF6mlJrZQ";
+
+    EXPECT_STR(refusal("/a:read:0", "read", "u", NULL, good, 100), "");
+    EXPECT_STR(refusal("/a", "read", "0:read:u", NULL, good, 100), "invalid signature");
+}
+
 /* A token that may only watch signs nothing. */
 TEST(only_owners_sign)
 {

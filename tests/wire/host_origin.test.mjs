@@ -99,3 +99,56 @@ withDaemon('Host and Origin', { args: ['--allow-host', 'box.example'] }, (d) => 
         assert.equal(r.problem.code, 'host_refused');
     });
 });
+
+withDaemon('A GET that changes something', { auth: false, args: ['--no-auth'] }, (d) => {
+    const own = () => `http://127.0.0.1:${d.port}`;
+    const shutdown = (p, headers, method = 'GET') => d.request(method, `/dialects/gitpod/v1/terminal/shutdown/${p.id}`, { headers });
+    const start = () => d.sh('sleep 300', { pty: true });
+
+    it('is not sent by a page of another site, whatever way it has', async () => {
+        const p = await start();
+        for (const headers of [
+            { Origin: 'https://evil.example' },
+            { Origin: 'null' },
+            { Origin: `http://127.0.0.1:${d.port + 1}` },
+            { 'Sec-Fetch-Site': 'cross-site' },
+            { 'Sec-Fetch-Site': 'same-site' },
+            { 'Sec-Fetch-Site': 'cross-site', Referer: `${own()}/` },
+            { Referer: 'https://evil.example/page' },
+            { Referer: `https://${'x'.repeat(400)}/` },
+            { Referer: 'nonsense' },
+        ]) {
+            for (const method of ['GET', 'HEAD']) {
+                assert.equal((await shutdown(p, headers, method)).status, 403, `${method} ${JSON.stringify(headers)}`);
+            }
+        }
+        assert.equal((await d.get(p.id)).status, 'running');
+        assert.equal((await d.request('GET', '/dialects/gitpod/v1/terminal/list', { headers: { Origin: 'https://evil.example' } })).status, 200);
+        await d.remove(p.id);
+    });
+
+    it('is sent by our own pages, and by what is no browser', async () => {
+        for (const headers of [{}, { Origin: own() }, { 'Sec-Fetch-Site': 'same-origin' }, { 'Sec-Fetch-Site': 'none' }, { Referer: `${own()}/?x` }]) {
+            const p = await start();
+            assert.equal((await shutdown(p, headers)).status, 200, JSON.stringify(headers));
+            await d.exitOf(p.id);
+            await d.remove(p.id);
+        }
+    });
+});
+
+withDaemon('Cookies and a GET that changes something', {}, (d) => {
+    it('count only for pages of our own', async () => {
+        const t = (await d.api('POST', '/v1/tickets', { expect: 201 })).json;
+        const a = await d.request('GET', t.url, { role: null });
+        const Cookie = a.headers['set-cookie'][0].split(';')[0];
+        const p = await d.sh('sleep 300', { pty: true });
+        const shutdown = (headers) => d.request('GET', `/dialects/gitpod/v1/terminal/shutdown/${p.id}`, { role: null, headers: { Cookie, ...headers } });
+        assert.equal((await d.request('GET', '/dialects/gitpod/v1/terminal/list', { role: null, headers: { Cookie } })).status, 200);
+        assert.equal((await shutdown({})).status, 401);
+        assert.equal((await shutdown({ 'Sec-Fetch-Site': 'same-site' })).status, 403);
+        assert.equal((await shutdown({ 'Sec-Fetch-Site': 'same-origin' })).status, 200);
+        await d.exitOf(p.id);
+        await d.remove(p.id);
+    });
+});

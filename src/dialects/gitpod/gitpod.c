@@ -14,10 +14,12 @@
     BRACES(HTTP_POST_M, "/supervisor.TerminalService/" method, handler, role, ROUTE_ANY_QUERY,     \
            LIMIT_GITPOD_MESSAGE_BYTES, NULL)
 /* The gateway, with the prefix that the outside has and without. */
-#define REST(methods, path, handler, role)                                                         \
-    {methods, "/_supervisor/v1/terminal/" path, handler, role, ROUTE_ANY_QUERY, 0, NULL},          \
+#define REST(methods, path, handler, role, flags)                                                  \
     {                                                                                              \
-        methods, "/v1/terminal/" path, handler, role, ROUTE_ANY_QUERY, 0, NULL                     \
+        methods, "/_supervisor/v1/terminal/" path, handler, role, (flags) | ROUTE_ANY_QUERY, 0,    \
+        NULL},                                                                                     \
+    {                                                                                              \
+        methods, "/v1/terminal/" path, handler, role, (flags) | ROUTE_ANY_QUERY, 0, NULL           \
     }
 
 static const struct route routes[] = {
@@ -31,11 +33,11 @@ static const struct route routes[] = {
     RPC("SetTitle", gitpod_set_title, ROLE_OWN),
     RPC("UpdateAnnotations", gitpod_annotate, ROLE_OWN),
 
-    REST(HTTP_GET_M, "list", gitpod_list, ROLE_WATCH),
-    REST(HTTP_GET_M, "get/{alias}", gitpod_get, ROLE_WATCH),
-    REST(HTTP_GET_M, "listen/{alias}", gitpod_listen, ROLE_WATCH),
-    REST(HTTP_POST_M, "write/{alias}", gitpod_write, ROLE_TYPE),
-    REST(HTTP_GET_M, "shutdown/{alias}", gitpod_shutdown, ROLE_OWN),
+    REST(HTTP_GET_M, "list", gitpod_list, ROLE_WATCH, 0),
+    REST(HTTP_GET_M, "get/{alias}", gitpod_get, ROLE_WATCH, 0),
+    REST(HTTP_GET_M, "listen/{alias}", gitpod_listen, ROLE_WATCH, 0),
+    REST(HTTP_POST_M, "write/{alias}", gitpod_write, ROLE_TYPE, 0),
+    REST(HTTP_GET_M, "shutdown/{alias}", gitpod_shutdown, ROLE_OWN, ROUTE_CHANGES),
 };
 
 static const struct auth_ways ways = {.headers = "x-gitpod-owner-token"};

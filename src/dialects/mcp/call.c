@@ -141,10 +141,11 @@ void call_fail(struct call *c, enum rpc_code code, const char *data, const char 
 int job_begin(struct job *j, struct call *c, const struct job_kind *kind, struct hf_error *err)
 {
     struct mcp *m = call_mcp(c);
+    size_t kept = c->exchange->role < ROLE_TYPE ? LIMIT_MCP_CALLS / LIMIT_WAITS_KEPT_PART : 0;
 
-    if (m->call_count > LIMIT_MCP_CALLS) {
-        int rc = hf_fail(err, HF_E_too_many_waits, "%d calls are under way; end some of them first",
-                         LIMIT_MCP_CALLS);
+    if (m->call_count > LIMIT_MCP_CALLS - kept) {
+        int rc = hf_fail(err, HF_E_too_many_waits,
+                         "%zu calls are under way; end some of them first", m->call_count);
 
         err->limit = "mcp_calls";
         return rc;

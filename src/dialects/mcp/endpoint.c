@@ -128,10 +128,10 @@ static void post_initialize(struct http_request *rq, const struct rpc_message *m
         mcp_refuse(rq, &err);
         return;
     }
-    s = mcp_session_new(m, rev, http_role(rq));
+    s = mcp_session_new(m, rev, http_role(rq), http_principal(rq));
     if (s == NULL) {
-        hf_fail(&err, HF_E_too_many_waits, "%d sessions are open; end one of them first",
-                LIMIT_MCP_SESSIONS);
+        hf_fail(&err, HF_E_too_many_waits,
+                "too many sessions are open, and none of them is idle; end one of them first");
         mcp_refuse(rq, &err);
         return;
     }
@@ -145,7 +145,7 @@ static void post_initialize(struct http_request *rq, const struct rpc_message *m
 static struct session *ask_session(struct http_request *rq)
 {
     const char *id = http_header(rq, "Mcp-Session-Id");
-    struct session *s = mcp_session_find(mcp_of(rq), id, http_role(rq));
+    struct session *s = mcp_session_find(mcp_of(rq), id, http_principal(rq));
     struct hf_error err;
 
     if (s != NULL)

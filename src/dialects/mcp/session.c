@@ -5,6 +5,7 @@
 #include "dialects/mcp/session.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/crypto.h"
@@ -18,18 +19,74 @@ static bool session_is_idle(const struct session *s)
     return s->busy == 0 && s->feed.stream == NULL;
 }
 
-/* The list is in order of use, so the first that is idle is the one to go next. */
-static struct session *oldest_idle(struct mcp *m)
+typedef bool session_fits_fn(const struct session *s, const void *arg);
+
+/* The list is in order of use, so the first that is idle is the one to go next. fits NULL: any. */
+static struct session *oldest_idle(struct mcp *m, session_fits_fn *fits, const void *arg)
 {
     struct list *it, *tmp;
 
     list_for_each (it, tmp, &m->sessions) {
         struct session *s = list_entry(it, struct session, link);
 
-        if (session_is_idle(s))
+        if (session_is_idle(s) && (fits == NULL || fits(s, arg)))
             return s;
     }
     return NULL;
+}
+
+static bool is_weaker(const struct session *s, const void *arg)
+{
+    return s->role < *(const enum role *)arg;
+}
+
+static bool is_of_grant(const struct session *s, const void *arg)
+{
+    return strcmp(s->principal, arg) == 0;
+}
+
+static bool is_guests(const struct session *s, const void *arg)
+{
+    (void)arg;
+    return s->role < ROLE_OWN;
+}
+
+static size_t count(struct mcp *m, session_fits_fn *fits, const void *arg)
+{
+    struct list *it, *tmp;
+    size_t n = 0;
+
+    list_for_each (it, tmp, &m->sessions)
+        n += fits(list_entry(it, struct session, link), arg);
+    return n;
+}
+
+/* The one that makes room for a new one; itself NULL and *many: there is none. */
+static struct session *victim(struct mcp *m, enum role role, const char *principal, bool *many)
+{
+    size_t mine = count(m, is_of_grant, principal);
+    struct session *s = NULL;
+
+    *many = mine >= (role < ROLE_OWN ? LIMIT_MCP_GRANT_SESSIONS : LIMIT_MCP_SESSIONS);
+    if (!*many && role < ROLE_OWN && count(m, is_guests, NULL) >= LIMIT_MCP_GUEST_SESSIONS) {
+        *many = true;
+        s = oldest_idle(m, is_weaker, &role);
+    }
+    return *many && s == NULL ? oldest_idle(m, is_of_grant, principal) : s;
+}
+
+/*
+ * Nobody's sessions push out those of a stronger grant, nor those of another one as strong. The owner has
+ * places of its own; of the others' a weaker one makes room, or else one of the same grant.
+ */
+static bool make_room(struct mcp *m, enum role role, const char *principal)
+{
+    bool many;
+    struct session *s = victim(m, role, principal, &many);
+
+    if (s != NULL)
+        session_free(m, s);
+    return !many || s != NULL;
 }
 
 static uint64_t age_ms(const struct mcp *m, const struct session *s)
@@ -39,7 +96,7 @@ static uint64_t age_ms(const struct mcp *m, const struct session *s)
 
 static void expiry_arm(struct mcp *m)
 {
-    const struct session *s = oldest_idle(m);
+    const struct session *s = oldest_idle(m, NULL, NULL);
     uint64_t limit = (uint64_t)m->options.session_ms;
 
     if (s == NULL || timer_is_active(m->expiry))
@@ -53,7 +110,8 @@ static void expiry_on_timer(struct timer *t, void *arg)
     struct session *s;
 
     (void)t;
-    while ((s = oldest_idle(m)) != NULL && age_ms(m, s) >= (uint64_t)m->options.session_ms)
+    while ((s = oldest_idle(m, NULL, NULL)) != NULL &&
+           age_ms(m, s) >= (uint64_t)m->options.session_ms)
         session_free(m, s);
     expiry_arm(m);
 }
@@ -71,21 +129,20 @@ static void on_stream_gone(struct feed *f)
     session_touch(f->mcp, list_entry(f, struct session, feed));
 }
 
-struct session *mcp_session_new(struct mcp *m, const struct revision *rev, enum role role)
+struct session *mcp_session_new(struct mcp *m, const struct revision *rev, enum role role,
+                                const char *principal)
 {
     uint8_t random[SESSION_ID_LEN * 5 / 8];
-    struct session *s = oldest_idle(m);
+    struct session *s;
 
-    if (m->session_count >= LIMIT_MCP_SESSIONS) {
-        if (s == NULL)
-            return NULL;
-        session_free(m, s);
-    }
+    if (!make_room(m, role, principal))
+        return NULL;
     if (m->expiry == NULL)
         m->expiry = timer_new(engine_loop(m->engine), expiry_on_timer, m);
     s = hf_xalloc(sizeof *s);
     s->revision = rev;
     s->role = role;
+    snprintf(s->principal, sizeof s->principal, "%s", principal);
     random_bytes(random, sizeof random);
     base32_encode(s->id, random, sizeof random);
     assert(strlen(s->id) == SESSION_ID_LEN);
@@ -106,7 +163,7 @@ void session_free(struct mcp *m, struct session *s)
     free(s);
 }
 
-struct session *mcp_session_find(struct mcp *m, const char *id, enum role role)
+struct session *mcp_session_find(struct mcp *m, const char *id, const char *principal)
 {
     struct list *it, *tmp;
 
@@ -115,7 +172,7 @@ struct session *mcp_session_find(struct mcp *m, const char *id, enum role role)
     list_for_each (it, tmp, &m->sessions) {
         struct session *s = list_entry(it, struct session, link);
 
-        if (s->role != role || !bytes_equal_ct(s->id, id, SESSION_ID_LEN))
+        if (!is_of_grant(s, principal) || !bytes_equal_ct(s->id, id, SESSION_ID_LEN))
             continue;
         session_touch(m, s);
         return s;

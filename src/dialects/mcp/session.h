@@ -18,18 +18,20 @@
 struct session {
     struct list link; /* mcp.sessions */
     const struct revision *revision;
-    enum role role;   /* of the token that made it; only such a one may use it */
-    struct feed feed; /* its GET stream, and what it subscribed to */
-    uint64_t used_ms; /* monotonic */
-    size_t busy;      /* open exchanges: not idle */
+    enum role role;                         /* of the token that made it */
+    char principal[AUTH_PRINCIPAL_MAX + 1]; /* and who that was: only the same may use it */
+    struct feed feed;                       /* its GET stream, and what it subscribed to */
+    uint64_t used_ms;                       /* monotonic */
+    size_t busy;                            /* open exchanges: not idle */
     char id[SESSION_ID_LEN + 1];
 };
 
-/* NULL: there are too many, and none of them is idle. */
-struct session *mcp_session_new(struct mcp *m, const struct revision *rev, enum role role);
+/* NULL: there are too many, and none of those that this one may push out is idle. */
+struct session *mcp_session_new(struct mcp *m, const struct revision *rev, enum role role,
+                                const char *principal);
 void session_free(struct mcp *m, struct session *s); /* ends its calls and its stream */
-/* NULL: there is none that this role may use. Notes that it is used. */
-struct session *mcp_session_find(struct mcp *m, const char *id, enum role role);
+/* NULL: there is none that this principal may use. Notes that it is used. */
+struct session *mcp_session_find(struct mcp *m, const char *id, const char *principal);
 void session_touch(struct mcp *m, struct session *s); /* it is used, so it lives on */
 void mcp_sessions_free(struct mcp *m);
 

@@ -51,7 +51,7 @@ void op_fini(struct op *op);
 struct native *native_of(const struct http_request *rq);
 
 /* One more request that waits: 0, or too_many_waits. */
-int native_wait_begin(struct native *n, struct hf_error *err);
+int native_wait_begin(struct native *n, const struct http_request *rq, struct hf_error *err);
 void native_wait_end(struct native *n);
 /* 0, or shutting_down when nothing new may begin. */
 int native_check_open(const struct native *n, struct hf_error *err);

@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "dialects/common/caller.h"
 #include "dialects/native/context.h"
 #include "dialects/native/handlers.h"
 #include "dialects/native/links.h"
@@ -95,12 +96,14 @@ void op_fini(struct op *op)
     list_remove(&op->link);
 }
 
-int native_wait_begin(struct native *n, struct hf_error *err)
+int native_wait_begin(struct native *n, const struct http_request *rq, struct hf_error *err)
 {
-    if (n->waits >= LIMIT_WAITS) {
+    size_t kept = caller_is_guest(rq) ? LIMIT_WAITS / LIMIT_WAITS_KEPT_PART : 0;
+
+    if (n->waits >= LIMIT_WAITS - kept) {
         int rc =
             hf_fail(err, HF_E_too_many_waits,
-                    "%d requests wait already; end some of them or try again later", LIMIT_WAITS);
+                    "%zu requests wait already; end some of them or try again later", n->waits);
 
         if (err != NULL)
             err->limit = "waits";

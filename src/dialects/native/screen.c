@@ -148,7 +148,7 @@ void screen_handle(struct http_request *rq)
     t = process_screen(p);
     if (t != NULL)
         reply(rq, p, t, format, lines);
-    else if (native_wait_begin(native_of(rq), &err) < 0)
+    else if (native_wait_begin(native_of(rq), rq, &err) < 0)
         http_reply_error(rq, &err);
     else
         ask_begin(rq, p, format, lines);

@@ -115,7 +115,7 @@ static int run_begin(struct http_request *rq, struct hf_error *err)
         return -1;
     rc = session_run_ask_decode(&ask, body, err);
     if (rc == 0)
-        rc = native_wait_begin(n, err);
+        rc = native_wait_begin(n, rq, err);
     if (rc == 0)
         rc = events ? session_events_begin(rq, s, &ask, err) : asked_begin(rq, s, &ask, err);
     session_run_ask_fini(&ask);

@@ -143,7 +143,7 @@ static int waiting_begin(struct http_request *rq, struct process *p, const struc
 {
     struct waiting *w;
 
-    if (native_wait_begin(native_of(rq), err) < 0)
+    if (native_wait_begin(native_of(rq), rq, err) < 0)
         return -1;
     w = hf_xalloc(sizeof *w);
     op_init(&w->op, native_of(rq), &waiting_kind);

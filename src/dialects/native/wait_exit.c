@@ -109,7 +109,7 @@ void wait_exit_handle(struct http_request *rq)
         http_reply_error(rq, &err);
     } else if (!process_is_running(p) || timeout_ms == 0) {
         exit_wait_answer(rq, p, process_is_running(p));
-    } else if (native_wait_begin(native_of(rq), &err) < 0) {
+    } else if (native_wait_begin(native_of(rq), rq, &err) < 0) {
         http_reply_error(rq, &err);
     } else {
         exit_wait_begin(rq, p, timeout_ms);

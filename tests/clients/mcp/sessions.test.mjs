@@ -2,9 +2,10 @@
 // Sessions of the official client: side by side, cancelled, with progress, ended, expired, lost.
 
 import assert from 'node:assert/strict';
-import { it } from '../../lib/test.mjs';
-import { daemonFor, withDaemon } from '../../lib/daemon.mjs';
-import { call, checkError, connect, notification, open, openPost, post, request, withClient } from '../../lib/mcp.mjs';
+import fs from 'node:fs';
+import { it, test } from '../../lib/test.mjs';
+import { Daemon, daemonFor, withDaemon } from '../../lib/daemon.mjs';
+import { call, checkError, connect, initialize, notification, open, openPost, post, request, withClient } from '../../lib/mcp.mjs';
 import { limit } from '../../lib/limits.mjs';
 import { SseReader } from '../../lib/sse.mjs';
 import { waitUntil, within } from '../../lib/wait.mjs';
@@ -188,6 +189,35 @@ withDaemon('mcp sessions', {}, (d) => {
         await d.remove(p.id);
         assert.equal((await slow).json.result.structuredContent.exit.kind, 'killed');
     });
+});
+
+test("one grant's sessions push out its own, and those of weaker ones, but no others", async () => {
+    const extra = ['a', 'b', 'c'].map((x) => x.repeat(32));
+    const d = new Daemon({}).prepare();
+    fs.appendFileSync(d.tokenFile, extra.map((t) => `watch ${t}\n`).join(''));
+    await d.start();
+    const ping = async (session, role) => (await post(d, request(2, 'ping'), { session, role })).status;
+    const owners = await open(d);
+    const typists = await open(d, undefined, 'type');
+    const first = await open(d, undefined, 'watch');
+    for (let i = 0; i < limit('LIMIT_MCP_GRANT_SESSIONS'); i++) await open(d, undefined, 'watch');
+    assert.equal(await ping(first, 'watch'), 404, 'its own oldest went');
+    assert.deepEqual([await ping(owners), await ping(typists, 'type')], [200, 200]);
+    assert.equal(await ping(owners, 'watch'), 404, 'nobody else may use it');
+    const firsts = [];
+    for (const token of extra.slice(0, 2)) {
+        firsts.push(await open(d, undefined, token));
+        for (let i = 1; i < limit('LIMIT_MCP_GRANT_SESSIONS'); i++) {
+            const a = await post(d, initialize(), { role: token });
+            if (a.status === 429) break; // the typist has one of the places
+        }
+    }
+    checkError(await post(d, initialize(), { role: extra[2] }), 429, -32000, /too many sessions/);
+    assert.equal(await ping(firsts[0], extra[0]), 200);
+    assert.equal(await ping(await open(d, undefined, 'type'), 'type'), 200, 'a stronger one gets a place');
+    for (let i = 0; i < limit('LIMIT_MCP_SESSIONS'); i++) await open(d);
+    assert.deepEqual([await ping(owners), await ping(typists, 'type')], [404, 200], 'the owner has places of its own');
+    await d.stop();
 });
 
 withDaemon('mcp sessions that expire', { args: ['--mcp-session-ms', '1500'] }, (d) => {

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { it } from '../../lib/test.mjs';
 import { checkProblem, withDaemon } from '../../lib/daemon.mjs';
+import { limit } from '../../lib/limits.mjs';
 import { RawConn, requestBytes } from '../../lib/raw.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 
@@ -179,6 +180,11 @@ withDaemon('wait', {}, (d) => {
             const c = await RawConn.connect(d);
             held.push(c);
             c.send(requestBytes(d, `GET /v1/processes/${p.id}/wait`));
+            if (i === limit('LIMIT_WAITS') - limit('LIMIT_WAITS') / limit('LIMIT_WAITS_KEPT_PART')) {
+                const probe = (role) => d.request('GET', `/v1/processes/${p.id}/wait?timeout_ms=1`, { role });
+                await waitUntil(async () => (await probe('watch')).status === 429, 'no more room for who only watches');
+                assert.equal((await probe('own')).status, 200, 'but for the owner');
+            }
             if (i % 64 === 63 || i >= 1020) {
                 const probe = await d.request('GET', `/v1/processes/${p.id}/wait?timeout_ms=1`);
                 if (probe.status === 429) refused = probe;
