@@ -69,6 +69,16 @@
 #define WS_PONG_MS 40000
 #define WS_CLOSE_MS 5000       /* wait for the peer's close frame */
 #define LIMIT_SHUTDOWN_MS 5000 /* streams get this long to end */
+/*
+ * How much is read from a connection in one turn depends on what its bytes cost: thousands of tiny
+ * requests or frames fit into one read, and other connections wait until all of them are handled.
+ */
+#define CONN_READ_FIRST_BYTES 4096 /* the first read: most requests are shorter */
+#define CONN_READ_LEAST_BYTES 256  /* the smallest: some requests, or some dozens of frames */
+#define CONN_READ_FAST_US 250      /* a full read that was handled in less time doubles the next */
+#define CONN_READ_SLOW_US 500      /* one that took longer halves it */
+#define CONN_READ_LATE_MS 5        /* a turn that has taken so long reads only a part of it */
+#define CONN_READ_LATE_PART 8      /* an eighth */
 
 /* --- gateway --- */
 #define LIMIT_POOL 1024           /* held connections to sandboxes */

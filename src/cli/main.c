@@ -41,10 +41,10 @@ static const struct builtin {
     const char *help; /* NULL: not for people */
 } builtins[] = {
     {"serve", serve_main, "run the daemon"},
+    {"routes", routes_main, "list every call of the daemon and the role that it needs"},
     {"gateway", gateway_main, "one door to many sandboxes"},
     {"gateway-link", gateway_link_main, "print a signed link through the gateway"},
     {"gateway-key", gateway_key_main, "print the key that one sandbox registers with"},
-    {"routes", routes_main, "list every call of the daemon and the role that it needs"},
     {"version", version_main, "print the version"},
     {"help", help_main, "this text; holdfast COMMAND --help has more"},
     {"upgrade-check", upgrade_check_main, NULL},

@@ -16,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -96,6 +97,7 @@ void conn_new(struct http_server *s, const struct listener *l, int fd, const str
         return;
     }
     c->server = s;
+    c->read_size = CONN_READ_FIRST_BYTES;
     c->listener = l;
     c->fd = fd;
     c->uid = l->kind == LISTEN_UNIX ? peer_uid(fd) : (uid_t)-1;
@@ -121,6 +123,7 @@ static struct conn *conn_new_dialled(struct http_server *s, int fd, const struct
 
     c->watch = watch_new(s->loop, fd, conn_on_event, c);
     c->server = s;
+    c->read_size = CONN_READ_FIRST_BYTES;
     c->fd = fd;
     c->uid = (uid_t)-1;
     c->peer = peer_name(to, c->uid);
@@ -601,15 +604,47 @@ static void conn_on_cipher(struct conn *c, size_t n)
     }
 }
 
-/* One recv() per event: less than asked for means that there is no more. */
+/* What is left in the socket comes in the next turn, after everybody else's. */
+static size_t conn_read_bytes(const struct conn *c, size_t room, uint64_t now_ns)
+{
+    bool late = now_ns / 1000000 >= loop_now_ms(c->server->loop) + CONN_READ_LATE_MS;
+    size_t want = late ? c->read_size / CONN_READ_LATE_PART : c->read_size;
+
+    want = want > CONN_READ_LEAST_BYTES ? want : CONN_READ_LEAST_BYTES;
+    return want < room ? want : room;
+}
+
+/* The next read is as large as can be handled in a fraction of a millisecond. */
+static void conn_update_read_size(struct conn *c, bool full, uint64_t took_ns)
+{
+    if (took_ns > CONN_READ_SLOW_US * 1000ULL && c->read_size > CONN_READ_LEAST_BYTES)
+        c->read_size /= 2;
+    else if (took_ns < CONN_READ_FAST_US * 1000ULL && full && c->read_size < SERVER_SCRATCH_BYTES)
+        c->read_size *= 2;
+}
+
+/* Whatever came is handled. One recv() per event: less than asked for means that there is no more. */
+static void conn_on_received(struct conn *c, size_t kept, size_t n)
+{
+    c->server->stats.bytes_in += n;
+    if (c->tls != NULL) {
+        conn_on_cipher(c, n);
+        return;
+    }
+    if (kept > 0)
+        memcpy(c->server->scratch, buf_data(&c->in), kept);
+    conn_on_plain(c, n);
+}
+
 static void conn_receive(struct conn *c)
 {
-    char *scratch = c->server->scratch;
     size_t kept = c->tls != NULL ? 0 : c->in.len;
+    uint64_t began_ns = clock_mono_ns();
+    size_t want = conn_read_bytes(c, SERVER_SCRATCH_BYTES - kept, began_ns);
     ssize_t n;
 
     do
-        n = recv(c->fd, scratch + kept, SERVER_SCRATCH_BYTES - kept, MSG_DONTWAIT);
+        n = recv(c->fd, c->server->scratch + kept, want, MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
     if (n < 0) {
         if (errno != EAGAIN) {
@@ -622,14 +657,8 @@ static void conn_receive(struct conn *c)
         conn_on_eof(c);
         return;
     }
-    c->server->stats.bytes_in += (uint64_t)n;
-    if (c->tls != NULL) {
-        conn_on_cipher(c, (size_t)n);
-        return;
-    }
-    if (kept > 0)
-        memcpy(scratch, buf_data(&c->in), kept);
-    conn_on_plain(c, (size_t)n);
+    conn_on_received(c, kept, (size_t)n);
+    conn_update_read_size(c, (size_t)n == want && want >= c->read_size, clock_mono_ns() - began_ns);
 }
 
 /* The peer has answered our call, or refused it. */

@@ -61,6 +61,8 @@ struct conn {
     struct buf in;   /* received, not consumed */
     struct buf out;  /* to be sent */
     size_t behind;   /* put into `out` since it is blocked */
+    /* Of the next recv(): less after bytes that took long to handle. */
+    size_t read_size;
     struct deadline deadline;
     struct task task;
     struct admitted admitted;

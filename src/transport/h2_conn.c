@@ -308,6 +308,10 @@ static void finish(struct h2 *h2)
 {
     struct conn *c = h2->c;
 
+    if (h2->broken && c->blocked) {
+        conn_end(c); /* it floods us and takes nothing: a farewell would wait for ever */
+        return;
+    }
     h2_free(h2);
     conn_finish(c, true);
 }

@@ -3,8 +3,9 @@
 // probe.mjs - a health probe in a process of its own, which no flood of the test delays
 //
 // It asks the daemon under attack and an idle one (the control) at the same moment, each on a new connection, again
-// and again. What both are late for is the machine's doing; what only the first is late for is the daemon's. It also
-// reads the attacked worker's memory. Started with fork(); {start: {port, control, pid}} and {stop: true} are its messages.
+// and again. What both are late for is the machine's doing, and so is the time in which the attacked worker wanted to run
+// and had no processor (the kernel counts it in schedstat). The rest of a delay is the daemon's. It also reads the
+// attacked worker's memory. Started with fork(); {start: {port, control, pid}} and {stop: true} are its messages.
 
 import fs from 'node:fs';
 import net from 'node:net';
@@ -43,12 +44,22 @@ function anonBytes(pid) {
     }
 }
 
+/** Milliseconds that the process has waited for a processor in its life. */
+function waitedMs(pid) {
+    try {
+        return Number(fs.readFileSync(`/proc/${pid}/schedstat`, 'latin1').split(' ')[1]) / 1e6;
+    } catch {
+        return 0;
+    }
+}
+
 let run = null;
 
 async function probe(r) {
     while (!r.over) {
+        const before = waitedMs(r.pid);
         const [daemon, control] = await Promise.all([ask(r.port), ask(r.control)]);
-        r.samples.push([daemon.ms, control.ms]);
+        r.samples.push([daemon.ms, control.ms, waitedMs(r.pid) - before]);
         if (daemon.failure) r.failures.push(daemon.failure);
         r.peak = Math.max(r.peak, anonBytes(r.pid));
         await new Promise((done) => setTimeout(done, EVERY_MS));
@@ -57,7 +68,7 @@ async function probe(r) {
 
 function reportOf(r) {
     const daemon = r.samples.map((s) => s[0]).sort((a, b) => a - b);
-    const excess = r.samples.map((s) => s[0] - s[1]).sort((a, b) => a - b);
+    const excess = r.samples.map(([ms, control, waited]) => ms - Math.max(control, waited)).sort((a, b) => a - b);
     return {
         samples: daemon.length,
         p50: daemon[daemon.length >> 1],
