@@ -34,7 +34,7 @@ const metric = async (d, name, options = {}) => {
 const health = (target, d) => exchange(target, requestBytes(d, 'GET /healthz', { role: null }));
 
 test('one connection too many is answered 429 and closed', () =>
-    daemonFor({ args: ['--max-connections', '8'] }, async (d) => {
+    daemonFor({ gateway: false, args: ['--max-connections', '8'] }, async (d) => {
         const held = [];
         for (let i = 0; i < 8; i++) held.push(await served(d));
         const extra = await RawConn.connect(d);
@@ -60,7 +60,7 @@ test('one connection too many is answered 429 and closed', () =>
     }));
 
 test('weak roles leave places for the owner', () =>
-    daemonFor({ args: ['--max-connections', '16'] }, async (d) => {
+    daemonFor({ gateway: false, args: ['--max-connections', '16'] }, async (d) => {
         const watchers = [];
         for (let i = 0; i < 14; i++) watchers.push(await served(d, 'GET /v1/info', 'watch'));
         const refused = await exchange(d, requestBytes(d, 'GET /v1/info', { role: 'watch' }));
@@ -70,7 +70,7 @@ test('weak roles leave places for the owner', () =>
     }));
 
 test('more silent connections than the limit lock nobody out', () =>
-    daemonFor({ listen: ['127.0.0.1:0', 'unix:DIR/hf.sock'] }, async (d) => {
+    daemonFor({ gateway: false, listen: ['127.0.0.1:0', 'unix:DIR/hf.sock'] }, async (d) => {
         const unix = { socketPath: d.unixPath };
         const known = await served(d, 'GET /v1/info', 'watch');
         const viewer = await d.open('GET', '/v1/events', { role: 'watch' });
@@ -91,7 +91,7 @@ test('more silent connections than the limit lock nobody out', () =>
     }));
 
 test('a unix socket has places of its own', () =>
-    daemonFor({ listen: ['127.0.0.1:0', 'unix:DIR/hf.sock'], args: ['--max-connections', '8'] }, async (d) => {
+    daemonFor({ gateway: false, listen: ['127.0.0.1:0', 'unix:DIR/hf.sock'], args: ['--max-connections', '8'] }, async (d) => {
         const held = [];
         for (let i = 0; i < 8; i++) held.push(await served(d));
         const local = { ...d, socketPath: d.unixPath, authHeaders: () => ({}) };
@@ -101,7 +101,7 @@ test('a unix socket has places of its own', () =>
 
 test('few descriptors leave room for connections and for processes', () =>
     daemonFor(
-        { listen: ['127.0.0.1:0', 'unix:DIR/hf.sock'], before: ['sh', '-c', 'ulimit -n 256; exec "$0" "$@"'] },
+        { gateway: false, listen: ['127.0.0.1:0', 'unix:DIR/hf.sock'], before: ['sh', '-c', 'ulimit -n 256; exec "$0" "$@"'] },
         async (d) => {
             assert.equal(await metric(d, 'limit{name="connections"}'), 128);
             const flood = await silent(d, 400);

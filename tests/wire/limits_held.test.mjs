@@ -39,7 +39,7 @@ async function unfinished(d, path, role, streams, bytes) {
     return f;
 }
 
-withDaemon('bodies', {}, (d) => {
+withDaemon('bodies', { gateway: false }, (d) => {
     it('without a token a public route takes a small body only', async () => {
         const headers = { 'Content-Length': limit('LIMIT_PUBLIC_BODY_BYTES') + 1 };
         const a = await exchange(d, requestBytes(d, 'POST /dialects/e2b/init', { role: null, headers }));
@@ -72,7 +72,7 @@ for (const [role, path, budget] of [
     ['watch', '/mcp', 'LIMIT_HELD_WEAK_BYTES'],
 ]) {
     test(`unfinished bodies of ${role ?? 'nobody'} are bounded for all connections together`, () =>
-        daemonFor({}, async (d) => {
+        daemonFor({ gateway: false }, async (d) => {
             const name = role ? 'weak' : 'none';
             const first = await unfinished(d, path, role, 20, 48 * 1024);
             await waitUntil(async () => (await metrics(d))[name] >= 20 * 48 * 1024, 'the bodies to be counted');
@@ -92,7 +92,7 @@ for (const [role, path, budget] of [
 }
 
 test('replies that nobody reads are bounded for all weak connections together', () =>
-    daemonFor({}, async (d) => {
+    daemonFor({ gateway: false }, async (d) => {
         const p = await d.sh('head -c 1000000 /dev/zero; sleep 1000');
         await waitUntil(async () => (await d.output(p.id)).length === 1000000, 'the output');
         const noWindow = frame(TYPE.SETTINGS, 0, 0, Buffer.from([0, 4, 0, 0, 0, 0]));
@@ -114,7 +114,7 @@ test('replies that nobody reads are bounded for all weak connections together', 
     }));
 
 test('the owner is told when too much is held, and may come again', () =>
-    daemonFor({}, async (d) => {
+    daemonFor({ gateway: false }, async (d) => {
         const size = limit('LIMIT_E2B_MESSAGE_BYTES');
         const path = '/dialects/e2b/process.Process/List';
         const headers = { 'Content-Length': size, 'X-Access-Token': d.tokens.own };
