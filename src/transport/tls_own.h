@@ -20,4 +20,8 @@ struct tls {
     char why[160]; /* of the last failure; "" */
 };
 
+/* What every context has, of a server or a client: nothing older than TLS 1.2, and of its suites
+ * those with forward secrecy and authenticated encryption, which is all that TLS 1.3 has. */
+void tls_harden(SSL_CTX *ctx);
+
 #endif
