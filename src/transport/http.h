@@ -161,6 +161,8 @@ void *http_context(const struct http_request *rq);
 struct loop *http_loop(const struct http_request *rq);
 bool http_wants(const struct http_request *rq, const char *type); /* Accept prefers it by name */
 bool http_accepts(const struct http_request *rq, const char *type);
+/* Is it in the list of this header (Accept, Accept-Encoding) by name, and not with "q=0"? */
+bool http_lists(const struct http_request *rq, const char *header, const char *name);
 
 /* The handler's own data; on_gone runs at most once, never after the answer was begun. */
 void http_set_user(struct http_request *rq, void *user, void (*on_gone)(void *user));
