@@ -244,7 +244,12 @@ GO_ENV := GOTOOLCHAIN=local GOFLAGS='-mod=readonly -modcacherw' \
 	GOENV="$${XDG_CONFIG_HOME:-$$HOME/.config}/go/env" XDG_CONFIG_HOME='$(CURDIR)/.tools/go-cache' \
 	GOPATH='$(CURDIR)/.tools/go-cache/path' GOCACHE='$(CURDIR)/.tools/go-cache/build'
 
-go-tests: $(GO_BIN)
+# h2spec is a program of another module, which tests/go/go.mod pins as a tool.
+go-tests: $(GO_BIN) $(BUILD)/go/h2spec
+$(BUILD)/go/h2spec: tests/go/go.mod tests/go/go.sum
+	@mkdir -p $(@D)
+	$(call say,GO,$@)
+	$(Q)cd tests/go && $(GO_ENV) go build -o '$(abspath $@)' github.com/summerwind/h2spec/cmd/h2spec
 $(BUILD)/go/%.test: $(GO_TESTS) tests/go/go.mod tests/go/go.sum
 	@mkdir -p $(@D)
 	$(call say,GO,$@)

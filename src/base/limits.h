@@ -61,6 +61,7 @@
 #define LIMIT_H2_OUT_BYTES (64 * 1024)            /* of an answer or a socket; then writers wait */
 #define LIMIT_H2_QUEUE 1024               /* frames for a peer that takes nothing: it is cut */
 #define LIMIT_H2_ACKS 1000                /* of them answers to PING and SETTINGS */
+#define LIMIT_H2_CLOSED 64                /* streams of a connection whose end is remembered */
 #define LIMIT_H2_RESETS 128               /* requests taken back in one go: all that may be open */
 #define LIMIT_H2_RESETS_PER_S 33          /* and over time */
 #define LIMIT_WS_TEXT_BYTES (64 * 1024)   /* one text message */

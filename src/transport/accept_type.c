@@ -90,6 +90,19 @@ bool http_accepts(const struct http_request *rq, const char *type)
     return quality > 0;
 }
 
+bool http_lists(const struct http_request *rq, const char *header, const char *name)
+{
+    const char *s = http_header(rq, header);
+    size_t len = strlen(name);
+    struct range r;
+
+    while (s != NULL && (s = next_range(s, &r)) != NULL) {
+        if (r.len == len && strncasecmp(r.type, name, len) == 0)
+            return r.quality > 0;
+    }
+    return false;
+}
+
 /* Only when it is named and nothing else that is named is liked better. */
 bool http_wants(const struct http_request *rq, const char *type)
 {

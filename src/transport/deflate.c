@@ -141,44 +141,89 @@ int inflater_run(struct inflater *i, const char *in, size_t len, bool last, size
 
 /* --- the offer ------------------------------------------------------------------------- */
 
-/* One offer: "permessage-deflate; client_max_window_bits; ...". What asks us to use a
- * smaller window is declined: our compressor is shared. */
-/* A parameter that needs nothing of us, or that we keep anyway. */
-static bool parameter_is_fine(const char *s, size_t len)
+static size_t skip_blanks(const char *s, size_t len)
 {
-    static const char *const known[] = {"server_no_context_takeover", "client_no_context_takeover",
-                                        "client_max_window_bits"};
-    size_t n;
+    size_t n = 0;
 
-    while (len > 0 && (s[0] == ' ' || s[0] == '\t'))
-        s++, len--;
-    for (n = 0; n < len && s[n] != '=' && s[n] != ' ' && s[n] != '\t';)
+    while (n < len && (s[n] == ' ' || s[n] == '\t'))
         n++;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (strlen(known[i]) == n && strncasecmp(s, known[i], n) == 0)
-            return true;
+    return n;
+}
+
+/* 8 to 15, perhaps in quotation marks, without zeros in front. */
+static bool is_window_bits(const char *s, size_t len)
+{
+    if (len >= 2 && s[0] == '"' && s[len - 1] == '"')
+        s++, len -= 2;
+    return (len == 1 && (s[0] == '8' || s[0] == '9')) ||
+           (len == 2 && s[0] == '1' && s[1] >= '0' && s[1] <= '5');
+}
+
+/* Cuts "name = value" apart; returns the length of the name. *value is NULL without one. */
+static size_t split_parameter(const char *s, size_t len, const char **value, size_t *value_len)
+{
+    const char *equals = memchr(s, '=', len);
+    size_t name = equals != NULL ? (size_t)(equals - s) : len, blanks;
+
+    *value = NULL;
+    *value_len = 0;
+    if (equals != NULL) {
+        blanks = skip_blanks(equals + 1, len - name - 1);
+        *value = equals + 1 + blanks;
+        *value_len = len - name - 1 - blanks;
+        while (*value_len > 0 && strchr(" \t", (*value)[*value_len - 1]) != NULL)
+            --*value_len;
+    }
+    while (name > 0 && strchr(" \t", s[name - 1]) != NULL)
+        name--;
+    return name;
+}
+
+/* A parameter that needs nothing of us, or that we keep anyway; once in an offer, which *seen tells.
+ * One that asks us to use a smaller window is declined: our compressor is shared. */
+static bool parameter_is_fine(const char *s, size_t len, unsigned *seen)
+{
+    static const struct {
+        const char *name;
+        bool has_value; /* it may */
+    } known[] = {{"server_no_context_takeover", false},
+                 {"client_no_context_takeover", false},
+                 {"client_max_window_bits", true}};
+    size_t blanks = skip_blanks(s, len), value_len, n;
+    const char *value;
+
+    s += blanks;
+    n = split_parameter(s, len - blanks, &value, &value_len);
+    for (unsigned i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strlen(known[i].name) != n || strncasecmp(s, known[i].name, n) != 0)
+            continue;
+        if ((*seen & 1U << i) != 0)
+            return false;
+        *seen |= 1U << i;
+        return value == NULL || (known[i].has_value && is_window_bits(value, value_len));
     }
     return false;
 }
 
-/* An offer with a parameter that we cannot keep or do not know is declined (RFC 7692, 5.1). */
+/* An offer with a parameter that we cannot keep, do not know or that is malformed is declined (RFC
+ * 7692, 7). */
 static bool offer_is_fine(const char *s, size_t len)
 {
     static const char name[] = "permessage-deflate";
     size_t n = strcspn(s, ";, \t");
+    unsigned seen = 0;
 
     if (n != sizeof name - 1 || strncasecmp(s, name, n) != 0)
         return false;
-    while (n < len && s[n] == ' ')
-        n++;
+    n += skip_blanks(s + n, len - n);
     while (n < len && s[n] == ';') {
         size_t part = strcspn(s + n + 1, ";,");
 
-        if (!parameter_is_fine(s + n + 1, part))
+        if (!parameter_is_fine(s + n + 1, part, &seen))
             return false;
         n += 1 + part;
     }
-    return true;
+    return n == len;
 }
 
 bool deflate_is_offered(const char *extensions)

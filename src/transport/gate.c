@@ -386,6 +386,8 @@ bool gate_admit(struct http_request *rq)
 
     if (!gate_route(rq) || !gate_room(rq))
         return false;
+    if (rq->parser.method == 0)
+        return refuse_code(rq, HF_E_not_implemented, "No call here takes this method.");
     if (is_preflight(rq, origin))
         return gate_preflight(rq, origin);
     r = rq->match.route;

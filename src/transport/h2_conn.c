@@ -134,6 +134,8 @@ static int on_stream_close(nghttp2_session *ng, int32_t id, uint32_t code, void 
 
     (void)code, (void)arg;
     if (s != NULL) {
+        if (s->got_all)
+            h2_frames_close(&s->h2->frames, id);
         h2_stream_tell_gone(s);
         h2_stream_free(s);
     }
@@ -352,15 +354,35 @@ static bool is_overfull(const struct h2 *h2)
     return h2->c->blocked && nghttp2_session_get_outbound_queue_size(h2->ng) > LIMIT_H2_QUEUE;
 }
 
+/* NGHTTP2_NO_ERROR, or why nothing after it can be read. */
+static uint32_t parse(struct h2 *h2, const uint8_t *bytes, size_t len)
+{
+    uint32_t error = NGHTTP2_NO_ERROR;
+
+    while (len > 0 && error == NGHTTP2_NO_ERROR) {
+        size_t n = h2_frames_step(&h2->frames, bytes, len, &error);
+        ssize_t rc = nghttp2_session_mem_recv(h2->ng, bytes, n);
+
+        if (rc < 0) /* a flood, no memory, or no HTTP/2 */
+            return rc == NGHTTP2_ERR_BAD_CLIENT_MAGIC ? NGHTTP2_PROTOCOL_ERROR
+                                                      : NGHTTP2_ENHANCE_YOUR_CALM;
+        bytes += n;
+        len -= n;
+    }
+    return error;
+}
+
 static size_t on_bytes(struct conn *c, char *bytes, size_t len)
 {
     struct h2 *h2 = c->owner;
+    uint32_t error;
 
     if (len == 0 || h2->broken)
         return len;
-    if (nghttp2_session_mem_recv(h2->ng, (const uint8_t *)bytes, len) < 0) {
-        h2->broken = true; /* a flood, or no memory: nothing after it can be read */
-        nghttp2_session_terminate_session(h2->ng, NGHTTP2_ENHANCE_YOUR_CALM);
+    error = parse(h2, (const uint8_t *)bytes, len);
+    if (error != NGHTTP2_NO_ERROR) {
+        h2->broken = true;
+        nghttp2_session_terminate_session(h2->ng, error);
     } else if (is_overfull(h2)) {
         log_info("peer %s takes nothing and is cut", c->peer);
         conn_end(c);
@@ -427,6 +449,7 @@ void h2_begin(struct conn *c)
     h2->c = c;
     h2->task = (struct task){.fn = on_task, .arg = h2};
     list_init(&h2->streams);
+    h2_frames_init(&h2->frames);
     h2->ng = new_session(h2);
     conn_become(c, &h2_proto, h2);
     if (h2->ng == NULL) {

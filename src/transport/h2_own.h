@@ -14,7 +14,17 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include "base/limits.h"
 #include "transport/h2.h"
+
+/* Where a peer's frames begin, and which streams it may no longer use (h2_frames.c). */
+struct h2_frames {
+    size_t skip;                      /* bytes up to the next one */
+    size_t have;                      /* of it in `head` */
+    uint8_t head[13];                 /* and what a PRIORITY frame depends on */
+    uint32_t closed[LIMIT_H2_CLOSED]; /* the last ones that the peer has ended */
+    size_t closed_count;              /* ever */
+};
 
 struct h2 {
     struct conn *c;
@@ -23,8 +33,9 @@ struct h2 {
     struct task task;                /* feeds, tells and sends what this turn has brought */
     const struct h2_stream *head_of; /* whose header block is not complete; NULL */
     size_t pending;                  /* requests that no handler has seen yet */
-    bool greeted;                    /* the peer's settings have come */
-    bool broken;                     /* says its last words and ends */
+    struct h2_frames frames;
+    bool greeted; /* the peer's settings have come */
+    bool broken;  /* says its last words and ends */
 };
 
 struct h2_stream {
@@ -67,6 +78,14 @@ void h2_stream_count_held(struct h2_stream *s); /* after `in` or `out` has chang
 void h2_stream_on_turn(struct h2_stream *s);    /* feeds its reader, tells its owner */
 void h2_stream_set_deadline(struct h2_stream *s);
 void h2_stream_on_late(struct h2_stream *s, enum deadline_kind kind);
+
+/* h2_frames.c: pure */
+void h2_frames_init(struct h2_frames *f);
+/* The peer has ended this stream, and we have. What it has reset is known already. */
+void h2_frames_close(struct h2_frames *f, int32_t id);
+/* Goes on to the end of the next frame's head, or of the bytes; returns how many that are. What that
+ * frame does wrong is *error, one of nghttp2_error_code; nothing can be read after one. */
+size_t h2_frames_step(struct h2_frames *f, const uint8_t *bytes, size_t len, uint32_t *error);
 
 /* h2_head.c: pure */
 /* One field of a request's head; what is wrong with it is noted in p. */

@@ -186,6 +186,8 @@ void *http_context(const struct http_request *rq);
 struct loop *http_loop(const struct http_request *rq);
 bool http_wants(const struct http_request *rq, const char *type); /* Accept prefers it by name */
 bool http_accepts(const struct http_request *rq, const char *type);
+/* Is it in the list of this header (Accept, Accept-Encoding) by name, and not with "q=0"? */
+bool http_lists(const struct http_request *rq, const char *header, const char *name);
 
 /*
  * The handler has more to do before it can answer than this turn has time for (loop_has_time()): it is

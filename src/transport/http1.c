@@ -23,6 +23,11 @@ static int fail(struct http1 *p, enum hf_code code, const char *detail)
     return HPE_USER;
 }
 
+static int fail_method(struct http1 *p)
+{
+    return fail(p, HF_E_not_implemented, "The method is unknown.");
+}
+
 static int pause_with(struct http1 *p, enum http1_event event)
 {
     p->event = (uint8_t)event;
@@ -40,8 +45,7 @@ static int on_message_begin(llhttp_t *ll)
 /* Accept only the methods that every version of llhttp knows. */
 static int on_method_complete(llhttp_t *ll)
 {
-    return ll->method <= HTTP_FLUSH ? 0
-                                    : fail(ll->data, HF_E_bad_request, "The method is unknown.");
+    return ll->method <= HTTP_FLUSH ? 0 : fail_method(ll->data);
 }
 
 static int on_version_complete(llhttp_t *ll)
@@ -370,8 +374,18 @@ static int finish_head(struct http1 *p)
     return 0;
 }
 
-static void fail_parse(struct http1 *p, llhttp_errno_t rc)
+static bool is_in_token(char c)
 {
+    return is_visible(c) && strchr("\"(),/:;<=>?@[\\]{}", c) == NULL;
+}
+
+/* `at`: where llhttp gave up. A method that it does not know is one as long as it is a word. */
+static void fail_parse(struct http1 *p, llhttp_errno_t rc, char at)
+{
+    if (rc == HPE_INVALID_METHOD && (is_in_token(at) || (at == ' ' && is_in_token(p->last)))) {
+        fail_method(p);
+        return;
+    }
     /* A CR without LF is a bad line end, wherever llhttp finds it. */
     if (rc == HPE_INVALID_VERSION && p->last != '\r')
         fail(p, HF_E_http_version_not_supported, "Use HTTP/1.1.");
@@ -416,7 +430,7 @@ static size_t run_parser(struct http1 *p, const char *bytes, size_t len)
     check_consumed(p, bytes, used);
     count_bytes(p, stage, used);
     if (rc != HPE_OK && rc != HPE_PAUSED)
-        fail_parse(p, rc);
+        fail_parse(p, rc, used < len ? bytes[used] : '\0');
     return used;
 }
 

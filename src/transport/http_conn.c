@@ -142,16 +142,21 @@ static void http_update_deadline(struct conn *c)
     conn_set_deadline(c, kind);
 }
 
-/* The first bytes say whether it is HTTP/2. True: they do, or more of them are needed to tell. */
+/*
+ * The first bytes say whether it is HTTP/2. True: they do, or more of them are needed to tell. A
+ * peer that has chosen it by ALPN is held to it: whatever else it sends ends the connection.
+ */
 static bool http_is_h2(struct conn *c, const char *bytes, size_t len)
 {
+    bool chosen = c->tls != NULL && tls_chose_h2(c->tls);
+
     if (len == 0)
         return false;
-    if (!h2_is_preface(bytes, len)) {
+    if (!chosen && !h2_is_preface(bytes, len)) {
         c->asked = true;
         return false;
     }
-    if (len >= H2_PREFACE_BYTES)
+    if (chosen || len >= H2_PREFACE_BYTES)
         h2_begin(c);
     else
         conn_time_head(c);

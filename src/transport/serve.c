@@ -10,6 +10,16 @@
 #include "transport/h2.h"
 #include "transport/request.h"
 
+/* To its handler the peer has gone; the peer still learns why. */
+static void reply_for_handler(struct http_request *rq, const struct hf_error *err)
+{
+    void (*on_gone)(void *) = rq->on_gone;
+
+    rq->on_gone = NULL;
+    on_gone(rq->user);
+    http_reply_error(rq, err);
+}
+
 void request_give_up(struct http_request *rq, const struct hf_error *err)
 {
     rq->close = true;
@@ -19,6 +29,8 @@ void request_give_up(struct http_request *rq, const struct hf_error *err)
         http_reply_error(rq, err);
     else if (rq->h2 != NULL) /* the answer is the handler's: it learns that the peer is gone */
         h2_reset(rq->h2);
+    else if (rq->on_gone != NULL)
+        reply_for_handler(rq, err);
     else
         conn_end(rq->c);
 }

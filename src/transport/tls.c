@@ -106,6 +106,14 @@ static int load_pem(SSL_CTX *ctx, const struct buf *cert, const struct buf *key,
     return rc;
 }
 
+void tls_harden(SSL_CTX *ctx)
+{
+    SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
+    SSL_CTX_set_cipher_list(ctx, "ECDHE+AESGCM:ECDHE+CHACHA20"); /* of TLS 1.2 */
+    SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+                                 SSL_OP_IGNORE_UNEXPECTED_EOF);
+}
+
 /* NULL: err. */
 static SSL_CTX *make_ctx(struct tls_context *c, struct hf_error *err)
 {
@@ -115,9 +123,8 @@ static SSL_CTX *make_ctx(struct tls_context *c, struct hf_error *err)
         hf_fail(err, HF_E_no_memory, "OpenSSL: %s.", tls_reason());
         return NULL;
     }
-    SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
-    SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
-                                 SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_IGNORE_UNEXPECTED_EOF);
+    tls_harden(ctx);
+    SSL_CTX_set_options(ctx, SSL_OP_CIPHER_SERVER_PREFERENCE);
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                               SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_alpn_select_cb(ctx, on_alpn, c);
@@ -219,6 +226,16 @@ void tls_begin(struct tls *t)
     }
     SSL_set_bio(t->ssl, in, out);
     SSL_set_accept_state(t->ssl);
+}
+
+bool tls_chose_h2(const struct tls *t)
+{
+    const unsigned char *name = NULL;
+    unsigned len = 0;
+
+    if (t->ssl != NULL)
+        SSL_get0_alpn_selected(t->ssl, &name, &len);
+    return len == 2 && memcmp(name, "h2", 2) == 0;
 }
 
 void tls_discard(struct tls *t)

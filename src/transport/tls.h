@@ -25,6 +25,7 @@ int tls_context_set_pem(struct tls_context *c, const struct buf *cert, const str
                         struct hf_error *err);
 /* HTTP/2 is among what a client may choose; without it HTTP/1.1 is all there is. */
 void tls_context_offer_h2(struct tls_context *c);
+bool tls_chose_h2(const struct tls *t); /* the client has chosen it */
 void tls_context_free(struct tls_context *c);
 /* Reads the files again; on failure the old ones stay. */
 int tls_context_reload(struct tls_context *c, struct hf_error *err);

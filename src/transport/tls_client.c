@@ -25,9 +25,7 @@ struct tls_context *tls_client_context_new(const char *ca_file, struct hf_error 
         hf_fail(err, HF_E_no_memory, "OpenSSL has no memory");
         return NULL;
     }
-    SSL_CTX_set_min_proto_version(c->ctx, TLS1_2_VERSION);
-    SSL_CTX_set_options(c->ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
-                                    SSL_OP_IGNORE_UNEXPECTED_EOF);
+    tls_harden(c->ctx);
     SSL_CTX_set_mode(c->ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_verify(c->ctx, SSL_VERIFY_PEER, NULL);
     ok = ca_file != NULL ? SSL_CTX_load_verify_locations(c->ctx, ca_file, NULL)

@@ -43,6 +43,12 @@ void tls_context_offer_h2(struct tls_context *c)
     (void)c;
 }
 
+bool tls_chose_h2(const struct tls *t)
+{
+    (void)t;
+    return false;
+}
+
 void tls_context_free(struct tls_context *c)
 {
     (void)c;

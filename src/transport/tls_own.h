@@ -22,5 +22,8 @@ struct tls {
 };
 
 void tls_begin(struct tls *t); /* makes the session, once */
+/* What every context has, of a server or a client: nothing older than TLS 1.2, and of its suites
+ * those with forward secrecy and authenticated encryption, which is all that TLS 1.3 has. */
+void tls_harden(SSL_CTX *ctx);
 
 #endif

@@ -239,9 +239,9 @@ describe('ports and TLS', () => {
             execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', `/CN=${name}`, '-keyout', `${g.dir}/tls-key`, '-out', `${g.dir}/cert`], { stdio: 'ignore' });
         certificate('first');
         await g.start();
-        const get = () =>
+        const get = (options) =>
             new Promise((resolve, reject) => {
-                const r = https.get({ port: g.port, path: '/sandboxes/a/proxy/80/x', rejectUnauthorized: false, agent: false }, (m) => {
+                const r = https.get({ port: g.port, path: '/sandboxes/a/proxy/80/x', rejectUnauthorized: false, agent: false, ...options }, (m) => {
                     const name = m.socket.getPeerCertificate().subject.CN;
                     let text = '';
                     m.on('data', (d) => (text += d));
@@ -252,6 +252,8 @@ describe('ports and TLS', () => {
         const res = await get();
         assert.equal(res.name, 'first');
         assert.equal(res.json.headers['x-forwarded-proto'], 'https');
+        await assert.rejects(get({ maxVersion: 'TLSv1.2', ciphers: 'ECDHE-RSA-AES128-SHA:AES128-GCM-SHA256' }), 'a suite without authenticated encryption or forward secrecy');
+        assert.equal((await get({ maxVersion: 'TLSv1.2' })).name, 'first');
         const ws = new WebSocket(`wss://127.0.0.1:${g.port}/sandboxes/a/proxy/80/`, { rejectUnauthorized: false });
         await new Promise((done, fail) => (ws.once('message', done), ws.once('error', fail)));
         certificate('second');

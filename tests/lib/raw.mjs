@@ -46,12 +46,12 @@ export class RawConn {
     }
 
     /** To a daemon (its first listener), or to {port} / {path}; halfOpen so that FINs are seen apart. */
-    static connect(target, { secure = false } = {}) {
+    static connect(target, { secure = false, alpn } = {}) {
         const where = target.socketPath
             ? { path: target.socketPath }
             : { host: target.host ?? '127.0.0.1', port: target.port };
         return new Promise((resolve, reject) => {
-            const options = { ...where, allowHalfOpen: true, rejectUnauthorized: false };
+            const options = { ...where, allowHalfOpen: true, rejectUnauthorized: false, ALPNProtocols: alpn };
             const socket = secure ? tls.connect(options) : net.connect(options);
             socket.setNoDelay(true);
             socket.once('error', reject);

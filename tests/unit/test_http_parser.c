@@ -195,8 +195,15 @@ TEST(hosts_versions_and_methods_are_checked)
     EXPECT_STORY("GET / HTTP/1.1 \r\nHost: a\r\n\r\n", "http_version_not_supported");
     EXPECT_STORY("GET / HTTP/1.1x\r\nHost: a\r\n\r\n", "http_version_not_supported");
     EXPECT_STORY("GET / HTTP/1.1\r\r\nHost: a\r\n\r\n", "bad_request");
-    EXPECT_STORY("FOO / HTTP/1.1\r\nHost: a\r\n\r\n", "bad_request");
-    EXPECT_STORY("QUERY / HTTP/1.1\r\nHost: a\r\n\r\n", "bad_request"); /* some llhttp know it */
+    EXPECT_STORY("FOO / HTTP/1.1\r\nHost: a\r\n\r\n", "not_implemented");
+    EXPECT_STORY("GETS / HTTP/1.1\r\nHost: a\r\n\r\n", "not_implemented");
+    EXPECT_STORY("PU / HTTP/1.1\r\nHost: a\r\n\r\n", "not_implemented");
+    EXPECT_STORY("get / HTTP/1.1\r\nHost: a\r\n\r\n", "not_implemented"); /* case counts */
+    EXPECT_STORY("QUERY / HTTP/1.1\r\nHost: a\r\n\r\n",
+                 "not_implemented"); /* some llhttp know it */
+    EXPECT_STORY("GET/ HTTP/1.1\r\nHost: a\r\n\r\n", "bad_request");
+    EXPECT_STORY(" GET / HTTP/1.1\r\nHost: a\r\n\r\n", "bad_request");
+    EXPECT_STORY("{}", "bad_request");
     EXPECT_STORY("\x16\x03\x01\x02\x00", "bad_request");
     EXPECT_STORY("CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n", "not_implemented");
     EXPECT_STORY("GET /\x80 HTTP/1.1\r\nHost: a\r\n\r\n", "bad_request");

@@ -104,6 +104,7 @@ withDaemon('http/2', { gateway: false }, (d) => {
             const method = await h2ask(s, d, 'PUT', '/v1/info', { body: '' });
             assert.equal(method.json.code, 'method_not_allowed');
             assert.match(method.headers.allow, /GET/);
+            assert.equal((await h2ask(s, d, 'BREW', '/v1/info', { body: '' })).json.code, 'not_implemented');
             const p = await d.sh('sleep 60');
             const ws = await h2ask(s, d, 'GET', `/v1/processes/${p.id}/connect`);
             assert.equal(ws.json.code, 'upgrade_required');

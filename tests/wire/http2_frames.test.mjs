@@ -147,6 +147,53 @@ withDaemon('http/2 frames', { gateway: false }, (d) => {
         await alive();
     });
 
+    it('a peer that goes on with a stream after its own end is told so, and the connection ends', async () => {
+        const healthz = (id) => get(id, '/healthz');
+        const open = frame(TYPE.HEADERS, END_HEADERS, 1, block(requestFields(d, '/v1/processes/run', [], 'POST')));
+        const data = frame(TYPE.DATA, END_STREAM, 1, Buffer.from('{}'));
+        const reset = frame(TYPE.RST, 0, 1, u32(8));
+        const answered = async (f) => {
+            f.send(healthz(1));
+            while (!((await f.until(TYPE.DATA, 1)).flags & END_STREAM));
+        };
+        const none = async () => {};
+        for (const [name, before, ...frames] of [
+            ['DATA after an exchange', answered, data],
+            ['HEADERS after an exchange', answered, healthz(1)],
+            ['DATA after a reset', none, open, reset, data],
+            ['HEADERS after a reset', none, open, reset, healthz(1)],
+        ]) {
+            const f = await Frames.connect(d);
+            await before(f);
+            f.send(...frames);
+            assert.equal((await f.until(TYPE.GOAWAY)).payload.readUInt32BE(4), 5, name); // STREAM_CLOSED
+            await f.raw.rest();
+            f.destroy();
+        }
+    });
+
+    it('what is still on its way to a stream that the daemon has ended is ignored', async () => {
+        const f = await Frames.connect(d);
+        f.send(frame(TYPE.HEADERS, END_HEADERS, 1, block(requestFields(d, '/v1/nothing', [], 'POST'))));
+        assert.equal((await f.until(TYPE.RST, 1)).payload.readUInt32BE(0), 0);
+        f.send(frame(TYPE.DATA, 0, 1, Buffer.from('x')), frame(TYPE.DATA, END_STREAM, 1, Buffer.from('y')), get(3, '/healthz'));
+        assert.equal(statusOf(await f.until(TYPE.HEADERS, 3)), 200);
+        f.destroy();
+    });
+
+    it('a priority of no stream, or of one on itself, ends the connection; others mean nothing', async () => {
+        const priority = (id, on) => frame(TYPE.PRIORITY, 0, id, Buffer.concat([u32(on), Buffer.from([16])]));
+        for (const bad of [priority(0, 1), priority(3, 3)]) {
+            const f = await Frames.connect(d);
+            f.send(priority(5, 3), priority(3, 5), get(1, '/healthz'));
+            assert.equal(statusOf(await f.until(TYPE.HEADERS, 1)), 200);
+            f.send(bad);
+            assert.equal((await f.until(TYPE.GOAWAY)).payload.readUInt32BE(4), 1); // PROTOCOL_ERROR
+            await f.raw.rest();
+            f.destroy();
+        }
+    });
+
     it('a length that the body does not keep is refused', async () => {
         const f = await Frames.connect(d);
         const fields = requestFields(d, '/v1/processes/run', [['content-length', '5']], 'POST');

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { it } from '../lib/test.mjs';
 import { checkProblem, withDaemon } from '../lib/daemon.mjs';
 import { RawConn, exchange, requestBytes } from '../lib/raw.mjs';
+import { waitUntil } from '../lib/wait.mjs';
 
 const RUN = JSON.stringify({ command: 'echo', args: ['hello'] });
 const JSON_TYPE = { 'Content-Type': 'application/json' };
@@ -178,6 +179,28 @@ withDaemon('http bodies', {}, (d) => {
         }
         for (const type of ['application/json', 'application/json; charset=utf-8', 'APPLICATION/JSON']) {
             await d.api('POST', '/v1/processes/run', { body: RUN, headers: { 'Content-Type': type }, expect: 200 });
+        }
+    });
+});
+
+withDaemon('chunks into a program', { gateway: false }, (d) => {
+    it('malformed ones are answered before the connection ends, and what came before them is taken', async () => {
+        for (const bad of ['zz\r\n', '3\r\nabcdef\r\n', '-1\r\n', '3 \n', '10000000000000000\r\n', '0\r\nContent-Length: 5\r\n\r\n']) {
+            const p = await d.sh('exec cat', { stdin: 'pipe' });
+            const c = await RawConn.connect(d);
+            c.send(requestBytes(d, `POST /v1/processes/${p.id}/input`, {
+                headers: { 'Content-Type': 'application/octet-stream', 'Transfer-Encoding': 'chunked' },
+            }));
+            c.send('5\r\ngood\n\r\n');
+            await waitUntil(async () => (await d.output(p.id)).toString() === 'good\n', 'the good chunk');
+            c.send(bad);
+            const a = await c.response();
+            checkProblem(a, 'bad_request', JSON.stringify(bad));
+            assert.equal(a.headers.connection, 'close');
+            await c.rest();
+            c.destroy();
+            assert.equal((await d.api('GET', `/v1/processes/${p.id}`)).json.status, 'running');
+            await d.remove(p.id);
         }
     });
 });

@@ -20,7 +20,10 @@ withDaemon('the page', {}, (d) => {
         assert.equal(packed.headers['content-encoding'], 'gzip');
         assert.ok(packed.body.length * 3 < plain.body.length);
         assert.ok(zlib.gunzipSync(packed.body).equals(plain.body));
-        assert.equal((await get({ 'Accept-Encoding': 'gzip;q=0' })).headers['content-encoding'], undefined);
+        for (const no of ['gzip;q=0', 'gzip; q=0.000', 'br, GZIP ;Q=0', 'x-gzipped', '*;q=0'])
+            assert.equal((await get({ 'Accept-Encoding': no })).headers['content-encoding'], undefined, no);
+        for (const yes of ['gzip;q=0.5', 'br, gzip; q=1', 'GZIP'])
+            assert.equal((await get({ 'Accept-Encoding': yes })).headers['content-encoding'], 'gzip', yes);
         const head = await get({ 'Accept-Encoding': 'gzip' }, 'HEAD');
         assert.equal(Number(head.headers['content-length']), packed.body.length);
     });

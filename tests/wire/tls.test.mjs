@@ -81,6 +81,31 @@ withDaemon('tls', { args: tlsArgs }, (d) => {
         assert.equal(chosen, 'http/1.1');
     });
 
+    it('who has agreed on HTTP/2 is not answered in HTTP/1.1', async () => {
+        const c = await RawConn.connect(d, { secure: true, alpn: ['h2'] });
+        assert.equal(c.socket.alpnProtocol, 'h2');
+        c.send('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
+        const said = await c.rest();
+        assert.doesNotMatch(said.toString('latin1'), /HTTP\/1/);
+        const goaway = Buffer.from([0, 0, 8, 7, 0, 0, 0, 0, 0]);
+        assert.equal(said.readUInt32BE(said.indexOf(goaway) + 13), 1, 'GOAWAY: PROTOCOL_ERROR');
+        c.destroy();
+    });
+
+    it('TLS 1.2 is taken with forward secrecy and authenticated encryption only', async () => {
+        const handshake = (ciphers) =>
+            new Promise((ok, no) => {
+                const c = tls.connect({ port: d.port, rejectUnauthorized: false, maxVersion: 'TLSv1.2', ciphers }, () => {
+                    ok(c.getCipher().name);
+                    c.destroy();
+                }).on('error', no);
+            });
+        for (const good of ['ECDHE-RSA-AES128-GCM-SHA256', 'ECDHE-RSA-AES256-GCM-SHA384', 'ECDHE-RSA-CHACHA20-POLY1305'])
+            assert.equal(await handshake(good), good);
+        for (const bad of ['AES128-GCM-SHA256', 'AES256-SHA', 'ECDHE-RSA-AES128-SHA', 'ECDHE-RSA-AES256-SHA384', 'DHE-RSA-AES128-GCM-SHA256'])
+            await assert.rejects(handshake(bad), /handshake failure|ECONNRESET/, bad);
+    });
+
     it('plain HTTP on the TLS port gets no secrets and no hang', async () => {
         const c = await RawConn.connect({ port: d.port });
         c.send('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');

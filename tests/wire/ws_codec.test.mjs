@@ -143,6 +143,14 @@ withDaemon('websocket codec', {}, (d) => {
         ],
         'a new message inside another': [frame(OP.BINARY, 'x', { fin: false }), frame(OP.BINARY, 'y')],
         'text inside binary': [frame(OP.BINARY, 'x', { fin: false }), frame(OP.TEXT, 'y')],
+        'a reserved opcode inside a message': [frame(OP.BINARY, 'x', { fin: false }), frame(5, 'y'), frame(OP.CONT, 'z')],
+        'a reserved control opcode inside a message': [frame(OP.BINARY, 'x', { fin: false }), frame(13, ''), frame(OP.CONT, 'z')],
+        'a reserved bit on a continuation': [frame(OP.BINARY, 'x', { fin: false }), frame(OP.CONT, 'y', { rsv: 4 })],
+        'all reserved bits of a close': [frame(OP.CLOSE, closePayload(1000), { rsv: 7 })],
+        'a fragmented pong inside a message': [frame(OP.TEXT, 'x', { fin: false }), frame(OP.PONG, 'p', { fin: false })],
+        'a ping of 126 bytes inside a message': [frame(OP.BINARY, 'x', { fin: false }), frame(OP.PING, Buffer.alloc(126))],
+        'a continuation after a ping alone': [frame(OP.PING, 'p'), frame(OP.CONT, 'x')],
+        'an unmasked continuation': [frame(OP.BINARY, 'x', { fin: false }), frame(OP.CONT, 'y', { mask: false })],
         'a length with its top bit set': [Buffer.from([0x82, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0])],
     };
     for (const op of [3, 4, 5, 6, 7, 11, 12, 13, 14, 15]) breaches[`opcode ${op}`] = [frame(op, 'x')];
@@ -180,6 +188,44 @@ withDaemon('websocket codec', {}, (d) => {
         const w = await talk();
         w.send(OP.TEXT, Buffer.from([0xe2]), { fin: false }).send(OP.CONT, Buffer.from([0x28, 0xa1]));
         await w.expectClose(1007);
+    });
+
+    it('text that went wrong is close 1007 at once, wherever fragments and control frames cut it', async () => {
+        const smile = Buffer.from('\u{1f600}');
+        const bad = Buffer.concat([smile, Buffer.from([0xf4, 0x90]), smile]); // beyond U+10FFFF from the sixth byte on
+        for (let cut = 1; cut < bad.length; cut++) {
+            const w = await talk();
+            w.send(OP.TEXT, bad.subarray(0, cut), { fin: false }).send(OP.PING, 'p');
+            if (cut < 6) w.send(OP.CONT, bad.subarray(cut), { fin: false }); // the message has no end yet
+            await w.expectClose(1007).catch((err) => assert.fail(`cut at ${cut}: ${err.message}`));
+        }
+        const open = await talk();
+        open.send(OP.TEXT, smile.subarray(0, 3), { fin: false }).send(OP.CONT, ''); // a character without its end
+        await open.expectClose(1007);
+    });
+
+    it('a character may be cut by empty fragments and by control frames', async () => {
+        const w = await talk();
+        await w.message('hello');
+        const text = Buffer.from(JSON.stringify({ type: 'κόσμε\u{1f600}' }));
+        w.send(OP.TEXT, '', { fin: false });
+        for (let i = 0; i < text.length; i++) {
+            w.send(OP.PING, String(i)).send(OP.CONT, text.subarray(i, i + 1), { fin: false }).send(OP.CONT, '', { fin: false });
+        }
+        w.send(OP.PONG, 'unasked').send(OP.CONT, '');
+        assert.match((await w.message('error')).detail, /κόσμε|type/);
+        w.send(OP.PING, 'end');
+        assert.ok(await w.find(OP.PONG));
+        w.destroy();
+    });
+
+    it('a close inside a message is answered, and the message never ends', async () => {
+        const w = await echo();
+        w.conn.send(frame(OP.BINARY, 'torn', { fin: false }), frame(OP.CLOSE, closePayload(1001)), frame(OP.CONT, 'end'));
+        const f = await w.find(OP.CLOSE);
+        assert.equal(f.payload.readUInt16BE(), 1001);
+        await w.conn.rest();
+        w.destroy();
     });
 
     it('a text message over 64 KiB is close 1009, whole or in fragments', async () => {

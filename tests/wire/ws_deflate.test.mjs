@@ -107,9 +107,40 @@ withDaemon('websocket compression', { args: ['--compress'] }, (d) => {
             'permessage-deflate; nonsense',
             'permessage-deflate; server_max_window_bits=16',
             'x-webkit-deflate-frame',
+            'permessage-deflate; server_no_context_takeover=1',
+            'permessage-deflate; client_no_context_takeover=""',
+            'permessage-deflate; server_no_context_takeover; server_no_context_takeover',
+            'permessage-deflate; client_max_window_bits=15; client_max_window_bits=15',
+            'permessage-deflate; client_max_window_bits=7',
+            'permessage-deflate; client_max_window_bits=16',
+            'permessage-deflate; client_max_window_bits=08',
+            'permessage-deflate; client_max_window_bits=',
+            'permessage-deflate; client_max_window_bits="1',
+            'permessage-deflate;',
+            'permessage-deflate; client_max_window_bits client_no_context_takeover',
+            'permessage-deflate x',
         ]) {
             const w = await WsRaw.open(d, at, { headers: { 'Sec-WebSocket-Extensions': offer } });
             assert.equal(w.answer.headers['sec-websocket-extensions'], undefined, offer);
+            w.destroy();
+        }
+    });
+
+    it('agrees to the first offer that it can keep', async () => {
+        for (const offer of [
+            'permessage-deflate; client_max_window_bits; server_no_context_takeover; client_no_context_takeover',
+            'permessage-deflate;client_max_window_bits=8',
+            'permessage-deflate ; client_max_window_bits = "15" ',
+            'PerMessage-Deflate; CLIENT_NO_CONTEXT_TAKEOVER',
+            'permessage-deflate; server_no_context_takeover=1, permessage-deflate',
+            'permessage-deflate; server_max_window_bits=10, permessage-deflate; client_max_window_bits',
+        ]) {
+            const w = await WsRaw.open(d, at, { headers: { 'Sec-WebSocket-Extensions': offer } });
+            assert.equal(
+                w.answer.headers['sec-websocket-extensions'],
+                'permessage-deflate; server_no_context_takeover; client_no_context_takeover',
+                offer,
+            );
             w.destroy();
         }
     });

@@ -13,7 +13,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
@@ -228,19 +227,10 @@ static struct run *run_new(struct http_request *rq, struct process *p)
     return r;
 }
 
-/* "gzip;q=0" is a no. */
-static bool accepts_gzip(const struct http_request *rq)
-{
-    const char *list = http_header(rq, "Accept-Encoding");
-    const char *at = list != NULL ? strcasestr(list, "gzip") : NULL;
-
-    return at != NULL && strncasecmp(at + 4, ";q=0", 4) != 0;
-}
-
 /* What has come by the time of the first frame makes fewer of them. */
 static void run_answer(struct run *r, struct http_request *rq)
 {
-    r->zipped = accepts_gzip(rq);
+    r->zipped = http_lists(rq, "Accept-Encoding", "gzip");
     http_add_header(rq, "Vary", "Accept-Encoding");
     if (r->zipped)
         http_add_header(rq, "Content-Encoding", "gzip");

@@ -82,8 +82,7 @@ static int not_acceptable(struct hf_error *err)
  */
 static int ask_shape(const struct http_request *rq, struct output_ask *a, struct hf_error *err)
 {
-    const char *accept = http_header(rq, "Accept");
-    bool events = accept != NULL && strcasestr(accept, SSE_TYPE) != NULL;
+    bool events = http_lists(rq, "Accept", SSE_TYPE);
     bool follow = events;
 
     if (ask_bool(rq, "follow", &follow, err) < 0)

@@ -11,7 +11,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <zlib.h>
 
 #include "base/embed.h"
@@ -46,15 +45,6 @@ static const char no_page[] =
     "(<code>POST /v1/tickets</code>).</p>\n"
     "</body>\n"
     "</html>\n";
-
-static bool accepts_gzip(const struct http_request *rq)
-{
-    const char *list = http_header(rq, "Accept-Encoding");
-    const char *at = list != NULL ? strcasestr(list, "gzip") : NULL;
-
-    /* "gzip;q=0" is a no; whoever sends it has reasons. */
-    return at != NULL && strncasecmp(at + 4, ";q=0", 4) != 0;
-}
 
 /* The end of a gzip file has the size of what is in it, lowest byte first. */
 static size_t size_inside(const unsigned char *gz, size_t len)
@@ -143,7 +133,7 @@ void page_file_send(struct http_request *rq, int status)
         return;
     }
     http_add_header(rq, "Vary", "Accept-Encoding");
-    if (!accepts_gzip(rq)) {
+    if (!http_lists(rq, "Accept-Encoding", "gzip")) {
         send_unpacked(rq, status, embed_page_html_gz_start, len);
         return;
     }

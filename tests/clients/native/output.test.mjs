@@ -157,6 +157,9 @@ withDaemon('output', {}, (d) => {
         }
         await d.refused('no_such_process', 'GET', '/v1/processes/proc_none/output');
         await d.refused('not_acceptable', 'GET', `/v1/processes/${p.id}/output`, { headers: { Accept: 'image/png' } });
+        await d.refused('not_acceptable', 'GET', `/v1/processes/${p.id}/output`, { headers: { Accept: 'text/event-stream;q=0' } });
+        const bytes = await d.api('GET', `/v1/processes/${p.id}/output`, { headers: { Accept: 'text/event-stream;q=0, */*' } });
+        assert.equal(bytes.headers['content-type'], 'application/octet-stream');
         await d.refused('method_not_allowed', 'POST', `/v1/processes/${p.id}/output`, { json: {} });
     });
 
