@@ -11,7 +11,8 @@
 struct gateway_cli {
     struct optparse_list listen, admin, allow_port, forward, cors_origin;
     const char *resolver, *domain, *default_sandbox, *token_file, *link_key_file, *auth_hook,
-        *tls_cert, *tls_key, *access_log, *pid_file, *log_level;
+        *tls_cert, *tls_key, *access_log, *pid_file, *log_level, *worker_user, *confine;
+    bool confine_off; /* what `confine` says */
     bool no_auth, preserve_host, trust_forwarded, websocket_close_codes;
     int64_t workers, connect_timeout_ms, answer_timeout_ms, idle_timeout_ms, header_timeout_ms,
         body_timeout_ms, keepalive_timeout_ms, pool_timeout_ms, drain_ms, max_connections;

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cli/confine.h"
 #include "gateway/place.h"
 #include "gateway/redis.h"
 #include "transport/conn.h"
@@ -39,6 +40,7 @@ struct registrar {
     struct timer *timer;
     int signal_fd;
     bool told, leaving;
+    struct confine_plan confine;
 };
 
 /* --- what to tell ------------------------------------------------------------------- */
@@ -262,6 +264,19 @@ static int watch_signals(void)
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
+static bool registrar_confine(const struct registrar *r)
+{
+    struct confinement done = {0};
+
+    if (confine_user(&r->confine, &done) < 0)
+        return false;
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* which the change of ids undid */
+    if (confine_calls(&r->confine, &done) < 0)
+        return false;
+    confine_report(&r->confine, &done);
+    return true;
+}
+
 static void registrar_main(struct registrar *r)
 {
     struct http_options o;
@@ -280,6 +295,8 @@ static void registrar_main(struct registrar *r)
         log_error("--register: %s", err.detail);
         return;
     }
+    if (!registrar_confine(r))
+        return;
     w = watch_new(r->loop, r->signal_fd, on_signal, r);
     watch_set(w, LOOP_READ);
     loop_run(r->loop);
@@ -323,6 +340,10 @@ int register_start(const struct serve *s, struct hf_error *err)
     if (rc < 0)
         return rc;
     take_token(&r, &s->tokens);
+    r.confine = (struct confine_plan){.role = CONFINE_REGISTRAR,
+                                      .off = s->options.confine_off,
+                                      .uid = s->worker_uid,
+                                      .gid = s->worker_gid};
     pid = fork();
     if (pid < 0)
         return hf_fail(err, HF_E_no_memory, "--register: fork: %s.", strerror(errno));

@@ -59,19 +59,30 @@ static int find_worker_user(struct serve *s)
     return 0;
 }
 
+/* Releases up to 0.1.0 had this number for the worker, and gave it the directory that they made. */
+#define FORMER_WORKER_UID 61777
+
+static void give_history_dir(const struct serve *s, const char *dir)
+{
+    if (geteuid() == 0 && chown(dir, s->worker_uid, s->worker_gid) < 0)
+        log_warn("cannot give %s to user %u: %s", dir, (unsigned)s->worker_uid, strerror(errno));
+}
+
 /* What we make is the worker's, who makes the files. What is there already is left as it is. */
 static int make_history_dir(struct serve *s)
 {
     struct hf_error err = {0};
     const char *dir = s->options.history_dir;
+    struct stat st;
 
     if (dir == NULL)
         return 0;
     if (mkdir(dir, 0700) == 0) {
-        if (geteuid() == 0 && chown(dir, s->worker_uid, s->worker_gid) < 0)
-            log_warn("cannot give %s to user %u: %s", dir, (unsigned)s->worker_uid,
-                     strerror(errno));
-    } else if (errno != EEXIST) {
+        give_history_dir(s, dir);
+    } else if (errno == EEXIST) {
+        if (stat(dir, &st) == 0 && st.st_uid == FORMER_WORKER_UID)
+            give_history_dir(s, dir);
+    } else {
         hf_fail(&err, HF_E_bad_value, "--history-dir %.200s: %s", dir, strerror(errno));
         return fail(&err);
     }

@@ -13,7 +13,6 @@
 #include "base/mem.h"
 #include "transport/server.h"
 
-#define KUBE_SECRETS "/var/run/secrets/kubernetes.io/serviceaccount"
 
 static void set_text(char **to, const char *text)
 {

@@ -10,6 +10,8 @@
 
 #include "gateway/fetch.h"
 
+#define KUBE_SECRETS "/var/run/secrets/kubernetes.io/serviceaccount"
+
 struct kube_config {
     struct fetch_target target;
     struct tls_context *trust;
