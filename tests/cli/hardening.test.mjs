@@ -9,7 +9,7 @@ import { releaseBinary, root } from '../lib/daemon.mjs';
 import { describe, it } from '../lib/test.mjs';
 
 const SIZE_MAX = 3_000_000; /* of a release without TLS */
-const dynamic = path.join(root, process.env.HF_BUILD ?? 'build', 'holdfast');
+const dynamic = path.resolve(root, process.env.HF_BUILD ?? 'build', 'holdfast');
 const readelf = (...args) => execFileSync('readelf', args, { encoding: 'utf8' });
 
 const binaries = { release: releaseBinary(), dynamic: fs.existsSync(dynamic) ? dynamic : null };
