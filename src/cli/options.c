@@ -73,6 +73,10 @@ static const struct option_row rows[] = {
      "an MCP session that is idle for so long is forgotten"},
     {"--worker-user", OPTION_TEXT, AT(worker_user), 0, 0, "USER",
      "the user that faces the network when started as root (" CONFINE_UID "); root keeps root"},
+    {"--spawn-user", OPTION_TEXT, AT(spawn_user), 0, 0, "USER",
+     "the user of processes that name none (the daemon's)"},
+    {"--allow-users", OPTION_TEXT, AT(allow_users), 0, 0, "USER,...",
+     "processes run as one of these and as nobody else (--spawn-user, else anybody)"},
     {"--confine", OPTION_TEXT, AT(confine), 0, 0, "on|off",
      "off: do without the filter of system calls and Landlock (on)"},
     {"--register", OPTION_TEXT, AT(register_url), 0, 0, "URL",
@@ -218,6 +222,7 @@ void serve_options_engine(const struct serve_options *o, struct engine_options *
     out->history_disk_bytes = (uint64_t)o->history_disk_bytes;
     out->retain_count = (size_t)o->retain_count;
     out->retain_ms = o->retain_ms;
+    out->spawn_user = o->spawn_user;
     out->event_log_bytes = ((size_t)o->event_log_bytes + 4095) & ~(size_t)4095;
 }
 

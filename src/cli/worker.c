@@ -233,7 +233,7 @@ static void worker_make_server(struct worker *w)
         .version = HF_VERSION,
         .auth = w->auth,
         .tokens = &s->tokens,
-        .own_uid = geteuid(), /* still the keeper's: confine() comes later */
+        .own_uid = s->spawn_uid,
     };
     w->dialects = dialects_new(&w->host, w->server, w->wanted);
     worker_make_mcp(w);

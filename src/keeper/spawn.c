@@ -311,6 +311,10 @@ bool spawn_request(struct keeper *k, const struct k_spawn *m, const char *inline
         return false;
     if (rc == -E2BIG)
         stage = K_STAGE_EXEC;
+    if (rc == 0 && !spawn_user_is_allowed(k, m)) {
+        stage = K_STAGE_USER;
+        rc = -EPERM;
+    }
     if (rc == 0)
         rc = spawn_begin(k, s, m, &fds[0], &stage);
     if (rc < 0) {
