@@ -3,123 +3,133 @@
 
 #include <errno.h>
 #include <grp.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <signal.h>
-#include <stddef.h>
+#include <linux/capability.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "cli/confine_calls.h"
 
-#if defined(__x86_64__)
-#define CONFINE_ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define CONFINE_ARCH AUDIT_ARCH_AARCH64
-#endif
-
-/* LeakSanitizer traces its own process at exit, so a sanitized worker is not filtered. */
-#if defined(CONFINE_ARCH) && !defined(__SANITIZE_ADDRESS__)
-/* Refused with EPERM. accept4(2) on what listens already is all the networking there is. */
-static const unsigned short refused[] = {
-    SYS_execve,
-    SYS_execveat,
-    SYS_ptrace,
-    SYS_process_vm_readv,
-    SYS_process_vm_writev,
-    SYS_mount,
-    SYS_umount2,
-    SYS_pivot_root,
-    SYS_chroot,
-    SYS_setns,
-    SYS_unshare,
-    SYS_init_module,
-    SYS_finit_module,
-    SYS_delete_module,
-    SYS_kexec_load,
-    SYS_bpf,
-    SYS_perf_event_open,
-    SYS_keyctl,
-    SYS_add_key,
-    SYS_request_key,
-    SYS_open_by_handle_at,
-    SYS_socket,
-    SYS_connect,
-    SYS_bind,
-    SYS_listen,
-    SYS_kill,
-    SYS_tkill,
-    SYS_reboot,
-    SYS_swapon,
-    SYS_userfaultfd,
-    SYS_io_uring_setup,
-    SYS_memfd_secret,
-    SYS_pidfd_getfd,
-    SYS_pidfd_open,
-};
-#define REFUSED (sizeof refused / sizeof refused[0])
-
-static int filter_install(void)
-{
-    struct sock_filter code[REFUSED + 6];
-    struct sock_fprog prog = {.filter = code};
-    size_t n = 0, i;
-
-    code[n++] =
-        (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
-    code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, CONFINE_ARCH, 1, 0);
-    code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-    code[n++] =
-        (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-    for (i = 0; i < REFUSED; i++)
-        code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, refused[i],
-                                                 (__u8)(REFUSED - i), 0);
-    code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-    code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
-    prog.len = (unsigned short)n;
-    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) < 0 ? -errno : 0;
-}
+/* LeakSanitizer traces the process, which an undumpable one does not allow. */
+#ifdef __SANITIZE_ADDRESS__
+#define SANITIZED true
 #else
-static int filter_install(void)
-{
-    return 0;
-}
+#define SANITIZED false
 #endif
+
+static const char *const role_names[] = {
+    [CONFINE_WORKER] = "worker",
+    [CONFINE_REGISTRAR] = "registrar",
+    [CONFINE_GATEWAY] = "gateway's worker",
+};
+
+static int refuse(const struct confine_plan *plan, const char *what, int rc)
+{
+    log_error("the %s cannot be confined: %s: %s; --confine=off starts it without",
+              role_names[plan->role], what, strerror(-rc));
+    return rc;
+}
+
+/* --- the user ------------------------------------------------------------------------------- */
+
+/* Of root's capabilities the one to read any file stays, or none. */
+static int keep_capability(uint32_t which)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[2] = {{0}};
+
+    data[which / 32].effective = data[which / 32].permitted = 1U << which % 32;
+    return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
+}
 
 /*
  * The uid is one that nobody else has, so it is safe to stay dumpable, which a change
  * of ids would end: the keeper reads off a dead worker what it had moved
  * (base/io.h), and without CAP_SYS_PTRACE it may do so only then.
  */
-static int drop_ids(uid_t uid, gid_t gid)
+static int drop_ids(const struct confine_plan *plan)
 {
-    if (geteuid() != 0 || uid == 0)
-        return 0;
-    if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
+    if (plan->read_files)
+        prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
+    if (setgroups(0, NULL) < 0 || setresgid(plan->gid, plan->gid, plan->gid) < 0 ||
+        setresuid(plan->uid, plan->uid, plan->uid) < 0)
         return -errno;
-    prctl(PR_SET_DUMPABLE, 1);
+    if (plan->role == CONFINE_WORKER || SANITIZED)
+        prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    return plan->read_files ? keep_capability(CAP_DAC_READ_SEARCH) : 0;
+}
+
+/* No such user here (a user namespace with one id), or no right to become anybody (no CAP_SETUID). */
+static bool kernel_cannot(int rc)
+{
+    return rc == -EINVAL || rc == -EPERM;
+}
+
+int confine_user(const struct confine_plan *plan, struct confinement *done)
+{
+    int rc = geteuid() == 0 && plan->uid != 0 ? drop_ids(plan) : 0;
+
+    done->user = geteuid() != 0;
+    if (rc < 0 && !plan->off && !kernel_cannot(rc))
+        return refuse(plan, "its user", rc);
     return 0;
 }
 
-int confine(uid_t uid, gid_t gid)
-{
-    int rc = drop_ids(uid, gid);
+/* --- files and calls -------------------------------------------------------------------------- */
 
-    if (rc < 0 && geteuid() == 0) {
-        /* Sandboxes without other users: a user namespace with one id, or no CAP_SETUID. */
-        log_warn("the worker stays root, for it cannot become user %u: %s", (unsigned)uid,
-                 strerror(-rc));
-    } else if (rc < 0) {
-        log_error("the worker is neither root nor user %u: %s", (unsigned)uid, strerror(-rc));
-        return rc;
-    }
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-        log_warn("no_new_privs: %s", strerror(errno));
-    rc = filter_install();
+static int give_up(const struct confine_plan *plan, const char *what, int rc, bool *done)
+{
+    *done = rc == 0;
+    return rc == 0 || rc == -ENOSYS ? 0 : refuse(plan, what, rc);
+}
+
+/* The filter comes last: it refuses the calls of the other. */
+int confine_calls(const struct confine_plan *plan, struct confinement *done)
+{
+    int rc = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
+
+    if (plan->off)
+        return 0;
     if (rc < 0)
-        log_warn("no system call filter: %s", strerror(-rc));
-    return 0;
+        return refuse(plan, "no_new_privs", rc);
+    rc = give_up(plan, "Landlock", landlock_restrict(plan), &done->landlock);
+    if (rc == 0)
+        rc = give_up(plan, "system calls", calls_filter(plan->role), &done->seccomp);
+    return rc;
+}
+
+int confine_check(const struct confine_plan *plan)
+{
+    struct confinement done = {0};
+    int status = 0;
+    pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(confine_user(plan, &done) < 0 || confine_calls(plan, &done) < 0);
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        return -errno;
+    return status == 0 ? 0 : -EPERM;
+}
+
+bool confine_parse(const char *text, bool *off)
+{
+    *off = strcmp(text, "off") == 0;
+    return *off || strcmp(text, "on") == 0;
+}
+
+void confine_report(const struct confine_plan *plan, const struct confinement *done)
+{
+    const char *who = role_names[plan->role];
+
+    if (plan->off)
+        log_warn("--confine=off: the %s may make every system call and open every file", who);
+    else if (!done->seccomp)
+        log_warn("this kernel cannot filter the %s's system calls", who);
+    if (!plan->off && !done->landlock)
+        log_warn("this kernel has no Landlock: the %s may open what its user may", who);
+    if (!done->user && plan->uid != 0)
+        log_warn("the %s stays root: this kernel has no user %u for it", who, (unsigned)plan->uid);
 }

@@ -333,6 +333,7 @@ int gateway_main(int argc, char **argv)
     secret_from_env(REDIS_PASSWORD_ENV, &run.redis_password);
     run.shared = shared_new();
     rc = rc != 0 ? rc : gateway_worker_check(&run);
+    rc = rc != 0 ? rc : gateway_confine_check(&run) < 0;
     rc = rc != 0 ? rc : open_sockets(&run);
     if (rc == 0 && run.cli.no_auth)
         log_warn("--no-auth: whoever reaches this gateway reaches every allowed port");

@@ -21,6 +21,8 @@ struct gateway_run {
     size_t admin_count;
     struct gateway_shared *shared;
     struct buf redis_password; /* of the environment, which has it no more */
+    uid_t worker_uid;          /* 0: workers stay who the parent is */
+    gid_t worker_gid;
 };
 
 int gateway_main(int argc, char **argv);
@@ -28,6 +30,9 @@ int gateway_link_main(int argc, char **argv);
 int gateway_key_main(int argc, char **argv);
 /* A worker's whole life. `index`: its sockets; `seat`: its numbers; `ready_fd` gets a byte. */
 int gateway_worker_main(struct gateway_run *run, size_t index, size_t seat, int ready_fd);
+/* gateway_confine.c: what a worker gives up, and at the start the trial of it. 0 or -errno. */
+int gateway_confine(const struct gateway_run *run, bool report);
+int gateway_confine_check(struct gateway_run *run);
 /* Would a worker start? Asked once, so that a mistake ends the command. */
 int gateway_worker_check(struct gateway_run *run);
 

@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "base/text.h"
+#include "cli/confine.h"
 
 #define AT(member) offsetof(struct gateway_cli, member)
 #define DAY_MS (24LL * 3600 * 1000)
@@ -84,6 +85,10 @@ static const struct optparse_row rows[] = {
      "to hold a sandbox's connection for the next request"},
     {"--drain-ms", OPTPARSE_NUMBER, AT(drain_ms), 0, DAY_MS, "MS",
      "for streams to end when a worker is stopped or replaced"},
+    {"--worker-user", OPTPARSE_TEXT, AT(worker_user), 0, 0, "USER",
+     "the user of the workers when started as root (" CONFINE_UID "); root keeps root"},
+    {"--confine", OPTPARSE_TEXT, AT(confine), 0, 0, "on|off",
+     "off: do without the filter of system calls and Landlock (on)"},
     {"--pid-file", OPTPARSE_TEXT, AT(pid_file), 0, 0, "FILE", "write the process id there"},
     {"--log-level", OPTPARSE_TEXT, AT(log_level), 0, 0, "LEVEL", "error, warn, info or debug"},
 };
@@ -113,10 +118,13 @@ int gateway_cli_parse(struct gateway_cli *o, int argc, char **argv)
         .max_connections = LIMIT_GATEWAY_CONNECTIONS,
         .auth_cache_ms = GATEWAY_AUTH_CACHE_MS,
         .log_level = "info",
+        .confine = "on",
     };
     rc = optparse_run(&table, argc, argv, o);
     if (rc != 0)
         return rc;
+    if (!confine_parse(o->confine, &o->confine_off))
+        return optparse_complain(&table, "--confine is on or off, not", o->confine);
     if ((o->tls_cert == NULL) != (o->tls_key == NULL))
         return optparse_complain(&table, "both are needed:", "--tls-cert and --tls-key");
     if (o->resolver == NULL)

@@ -11,7 +11,9 @@
 struct gateway_cli {
     struct optparse_list listen, admin, allow_port, allow_address, forward, cors_origin;
     const char *resolver, *domain, *default_sandbox, *token_file, *link_key_file,
-        *register_key_file, *auth_hook, *tls_cert, *tls_key, *access_log, *pid_file, *log_level;
+        *register_key_file, *auth_hook, *tls_cert, *tls_key, *access_log, *pid_file, *log_level,
+        *worker_user, *confine;
+    bool confine_off; /* what `confine` says */
     bool no_auth, unsigned_registrations, preserve_host, trust_forwarded, trust_path_origin,
         websocket_close_codes;
     int64_t workers, connect_timeout_ms, answer_timeout_ms, idle_timeout_ms, header_timeout_ms,

@@ -20,6 +20,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "cli/confine.h"
 #include "cli/gateway.h"
 #include "gateway/shared.h"
 #include "transport/origin.h"
@@ -239,6 +240,9 @@ int gateway_worker_main(struct gateway_run *run, size_t index, size_t seat, int 
     if (rc == 0) {
         worker_watch_signals(&w);
         worker_listen(&w, index);
+        rc = gateway_confine(run, seat == 0) < 0 ? 1 : 0;
+    }
+    if (rc == 0) {
         io_write_all(ready_fd, "r", 1);
         close(ready_fd);
         loop_run(w.loop);

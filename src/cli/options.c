@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "base/text.h"
+#include "cli/confine.h"
 
 enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_LIST, OPTION_NUMBER };
 
@@ -19,8 +20,6 @@ struct option_row {
 };
 
 #define AT(member) offsetof(struct serve_options, member)
-/* A number that no distribution gives away: nobody else runs as it. */
-#define WORKER_UID "61777"
 #define DAY_MS (24LL * 3600 * 1000)
 
 static const struct option_row rows[] = {
@@ -73,7 +72,13 @@ static const struct option_row rows[] = {
     {"--mcp-session-ms", OPTION_NUMBER, AT(mcp_session_ms), 10, LIMIT_DURATION_MS, "MS",
      "an MCP session that is idle for so long is forgotten"},
     {"--worker-user", OPTION_TEXT, AT(worker_user), 0, 0, "USER",
-     "the user that faces the network when started as root (" WORKER_UID "); root keeps root"},
+     "the user that faces the network when started as root (" CONFINE_UID "); root keeps root"},
+    {"--spawn-user", OPTION_TEXT, AT(spawn_user), 0, 0, "USER",
+     "the user of processes that name none (the daemon's)"},
+    {"--allow-users", OPTION_TEXT, AT(allow_users), 0, 0, "USER,...",
+     "processes run as one of these and as nobody else (--spawn-user, else anybody)"},
+    {"--confine", OPTION_TEXT, AT(confine), 0, 0, "on|off",
+     "off: do without the filter of system calls and Landlock (on)"},
     {"--register", OPTION_TEXT, AT(register_url), 0, 0, "URL",
      "tell gateways where this is: redis://IP:PORT?id=ID&key_file=FILE (docs/GATEWAY.md)"},
     {"--pid-file", OPTION_TEXT, AT(pid_file), 0, 0, "FILE", "write the daemon's process id there"},
@@ -99,7 +104,8 @@ void serve_options_init(struct serve_options *o)
         .grace_ms = KILL_GRACE_MS,
         .mcp_session_ms = LIMIT_MCP_SESSION_MS,
         .log_level = "info",
-        .worker_user = WORKER_UID,
+        .worker_user = CONFINE_UID,
+        .confine = "on",
     };
 }
 
@@ -166,6 +172,8 @@ int serve_options_parse(struct serve_options *o, int argc, char **argv)
         if (rc != 0)
             return rc;
     }
+    if (!confine_parse(o->confine, &o->confine_off))
+        return complain("--confine is on or off, not", o->confine);
     if ((o->tls_cert == NULL) != (o->tls_key == NULL))
         return complain("both are needed:", "--tls-cert and --tls-key");
     if (o->listen.count == 0)
@@ -214,6 +222,7 @@ void serve_options_engine(const struct serve_options *o, struct engine_options *
     out->history_disk_bytes = (uint64_t)o->history_disk_bytes;
     out->retain_count = (size_t)o->retain_count;
     out->retain_ms = o->retain_ms;
+    out->spawn_user = o->spawn_user;
     out->event_log_bytes = ((size_t)o->event_log_bytes + 4095) & ~(size_t)4095;
 }
 

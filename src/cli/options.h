@@ -27,7 +27,8 @@ struct option_list {
 struct serve_options {
     struct option_list listen, dialect, cors_origin, allow_host;
     const char *token_file, *tls_cert, *tls_key, *log_level, *pid_file, *worker_user, *history_dir,
-        *register_url;
+        *register_url, *confine, *spawn_user, *allow_users;
+    bool confine_off; /* what `confine` says */
     bool no_auth, no_dialects, compress, print_link;
     int64_t max_processes, max_viewers, max_connections, journal_bytes, journal_memory_bytes;
     int64_t history_disk_bytes;

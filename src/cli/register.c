@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cli/confine.h"
 #include "cli/secret.h"
 #include "gateway/place.h"
 #include "gateway/redis.h"
@@ -45,6 +46,7 @@ struct registrar {
     struct timer *timer;
     int signal_fd, keeper_fd; /* keeper_fd: its pidfd; -1: this kernel has none */
     bool told, leaving;
+    struct confine_plan confine;
 };
 
 /* --- what to tell ------------------------------------------------------------------- */
@@ -384,6 +386,19 @@ static void registrar_close(struct registrar *r)
     hf_wipe(&r->url, sizeof r->url);
 }
 
+static bool registrar_confine(const struct registrar *r)
+{
+    struct confinement done = {0};
+
+    if (confine_user(&r->confine, &done) < 0)
+        return false;
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* which the change of ids undid */
+    if (confine_calls(&r->confine, &done) < 0)
+        return false;
+    confine_report(&r->confine, &done);
+    return true;
+}
+
 static void registrar_main(struct registrar *r)
 {
     struct http_options o;
@@ -402,6 +417,8 @@ static void registrar_main(struct registrar *r)
         log_error("--register: %s", err.detail);
         return;
     }
+    if (!registrar_confine(r))
+        return;
     signals = watch_new(r->loop, r->signal_fd, on_end, r);
     watch_set(signals, LOOP_READ);
     if (r->keeper_fd >= 0) {
@@ -438,6 +455,10 @@ static int prepare(struct registrar *r, struct serve *s, struct hf_error *err)
         return rc;
     if (r->is_unsigned)
         log_warn("--register with unsigned=1: whoever can write to Redis can be this sandbox");
+    r->confine = (struct confine_plan){.role = CONFINE_REGISTRAR,
+                                       .off = s->options.confine_off,
+                                       .uid = s->worker_uid,
+                                       .gid = s->worker_gid};
     r->share_token = r->share_token && !s->options.no_auth;
     if (!r->share_token)
         return 0;

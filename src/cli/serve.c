@@ -59,19 +59,63 @@ static int find_worker_user(struct serve *s)
     return 0;
 }
 
+/* --- as whom processes run ------------------------------------------------------- */
+
+_Static_assert(K_GROUPS_MAX <= KEEPER_USER_GROUPS_MAX, "all groups of a user have room");
+
+static int add_user(struct serve *s, const char *name)
+{
+    struct hf_error err = {0};
+    struct keeper_user *to;
+    struct user u;
+
+    if (user_find(name, &u, &err) < 0)
+        return fail(&err);
+    s->users = hf_xrealloc(s->users, (s->user_count + 1) * sizeof *s->users);
+    to = &s->users[s->user_count++];
+    *to = (struct keeper_user){.uid = u.uid, .gid = u.gid, .group_count = (uint32_t)u.group_count};
+    memcpy(to->groups, u.groups, u.group_count * sizeof u.groups[0]);
+    return 0;
+}
+
+static int find_spawn_users(struct serve *s)
+{
+    const char *list = s->options.allow_users, *name = s->options.spawn_user;
+    hf_autofree char *copy = hf_xstrdup(list != NULL ? list : "");
+    char *save = NULL, *word;
+    int rc = name != NULL ? add_user(s, name) : 0;
+
+    s->spawn_uid = rc == 0 && name != NULL ? s->users[0].uid : geteuid();
+    for (word = strtok_r(copy, ",", &save); rc == 0 && word != NULL;
+         word = strtok_r(NULL, ",", &save))
+        rc = add_user(s, word);
+    return rc;
+}
+
+/* Releases up to 0.1.0 had this number for the worker, and gave it the directory that they made. */
+#define FORMER_WORKER_UID 61777
+
+static void give_history_dir(const struct serve *s, const char *dir)
+{
+    if (geteuid() == 0 && chown(dir, s->worker_uid, s->worker_gid) < 0)
+        log_warn("cannot give %s to user %u: %s", dir, (unsigned)s->worker_uid, strerror(errno));
+}
+
 /* What we make is the worker's, who makes the files. What is there already is left as it is. */
 static int make_history_dir(struct serve *s)
 {
     struct hf_error err = {0};
     const char *dir = s->options.history_dir;
+    struct stat st;
 
     if (dir == NULL)
         return 0;
     if (mkdir(dir, 0700) == 0) {
-        if (geteuid() == 0 && chown(dir, s->worker_uid, s->worker_gid) < 0)
-            log_warn("cannot give %s to user %u: %s", dir, (unsigned)s->worker_uid,
-                     strerror(errno));
-    } else if (errno != EEXIST) {
+        give_history_dir(s, dir);
+    } else if (errno == EEXIST) {
+        if (stat(dir, &st) == 0 && st.st_uid == FORMER_WORKER_UID)
+            give_history_dir(s, dir);
+    } else {
         hf_fail(&err, HF_E_bad_value, "--history-dir %.200s: %s", dir, strerror(errno));
         return fail(&err);
     }
@@ -246,6 +290,8 @@ static int prepare(struct serve *s, int resume_fd)
     int rc = find_worker_user(s);
 
     if (rc == 0)
+        rc = find_spawn_users(s);
+    if (rc == 0)
         rc = make_history_dir(s);
     if (rc == 0)
         rc = resume_fd >= 0 ? carry_take(s, resume_fd) : open_listeners(s);
@@ -288,6 +334,7 @@ int serve_main_as(int argc, char **argv, char **real)
         prepare_greeting(&s, argv != real);
     if ((rc = prepare(&s, resume_fd)) != 0) {
         greeting_free(s.greeting);
+        free(s.users);
         buf_wipe(&s.tokens);
         return rc;
     }
@@ -300,7 +347,11 @@ int serve_main_as(int argc, char **argv, char **real)
     k.worker_uid = s.worker_uid;
     k.worker_gid = s.worker_gid;
     k.pid_file = s.options.pid_file;
+    k.users_only = s.options.spawn_user != NULL || s.options.allow_users != NULL;
+    k.users = s.users;
+    k.user_count = s.user_count;
     rc = keeper_run(&k, resume_fd);
+    free(s.users);
     greeting_free(s.greeting);
     buf_wipe(&text);
     buf_wipe(&s.tokens);

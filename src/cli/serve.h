@@ -9,6 +9,7 @@
 
 #include "cli/greeting.h"
 #include "cli/options.h"
+#include "keeper/keeper.h"
 #include "transport/listen.h"
 
 #define SERVE_LISTEN_MAX 32
@@ -22,6 +23,9 @@ struct serve {
     size_t listener_count;
     uid_t worker_uid;
     gid_t worker_gid;
+    struct keeper_user *users; /* as whom processes may run; see --allow-users */
+    size_t user_count;
+    uid_t spawn_uid;            /* of processes that name no user */
     char history_dir[PATH_MAX]; /* resolved; options point to it */
     bool resumed;               /* an older binary handed over */
     struct greeting *greeting;  /* NULL: none is printed */

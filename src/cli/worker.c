@@ -8,6 +8,7 @@
 #include <sanitizer/lsan_interface.h>
 #endif
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -48,6 +49,7 @@ struct worker {
     struct auth *auth;
     struct origin *origin;
     struct tls_context *tls;
+    struct confinement confinement;
 };
 
 /* --- the end ------------------------------------------------------------------- */
@@ -218,6 +220,9 @@ static void worker_make_server(struct worker *w)
         .tls = tls_is_built_in(),
         .compress = s->options.compress,
         .secure_cookie = w->tls != NULL,
+        .seccomp = &w->confinement.seccomp,
+        .landlock = &w->confinement.landlock,
+        .user = &w->confinement.user,
         .http = &w->http,
         .server = w->server,
     };
@@ -229,7 +234,7 @@ static void worker_make_server(struct worker *w)
         .version = HF_VERSION,
         .auth = w->auth,
         .tokens = &s->tokens,
-        .own_uid = geteuid(), /* still the keeper's: confine() comes later */
+        .own_uid = s->spawn_uid,
     };
     w->dialects = dialects_new(&w->host, w->server, w->wanted);
     worker_make_mcp(w);
@@ -279,6 +284,52 @@ static void worker_fini(struct worker *w)
     loop_free(w->loop);
 }
 
+/* --- what it gives up --------------------------------------------------------------- */
+
+#define WRITE_DIRS_MAX 6
+
+/* Long histories, and the places where engine/shell.c looks for room. */
+static void worker_name_dirs(const struct serve *s, const char *dirs[WRITE_DIRS_MAX])
+{
+    const char *const all[] = {s->options.history_dir, getenv("TMPDIR"), "/tmp", "/dev/shm",
+                               "/run"};
+    size_t n = 0;
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i] != NULL)
+            dirs[n++] = all[i];
+    dirs[n] = NULL;
+}
+
+static struct confine_plan worker_confine_plan(const struct serve *s,
+                                               const char *dirs[WRITE_DIRS_MAX])
+{
+    worker_name_dirs(s, dirs);
+    return (struct confine_plan){
+        .role = CONFINE_WORKER,
+        .off = s->options.confine_off,
+        .uid = s->worker_uid,
+        .gid = s->worker_gid,
+        .write_dirs = dirs,
+    };
+}
+
+static int worker_confine(struct worker *w, const struct keeper_boot *boot)
+{
+    const char *dirs[WRITE_DIRS_MAX];
+    struct confine_plan plan = worker_confine_plan(w->serve, dirs);
+    int rc = confine_user(&plan, &w->confinement);
+
+    /* The change of ids made the kernel forget that we go with the keeper. */
+    if (rc == 0)
+        rc = keeper_guard_worker(boot->keeper_pid);
+    if (rc == 0)
+        rc = confine_calls(&plan, &w->confinement);
+    if (rc == 0 && boot->generation == 1)
+        confine_report(&plan, &w->confinement);
+    return rc;
+}
+
 /* A forked child ends by _exit(2), which the sanitizer does not see. */
 static void worker_check_leaks(void)
 {
@@ -289,11 +340,15 @@ static void worker_check_leaks(void)
 
 int worker_check(struct serve *s)
 {
+    const char *dirs[WRITE_DIRS_MAX];
+    struct confine_plan plan = worker_confine_plan(s, dirs);
     struct worker w = {.serve = s};
     int rc = worker_make_auth(&w);
 
     if (rc == 0)
         rc = worker_make_tls(&w);
+    if (rc == 0 && !s->resumed)
+        rc = confine_check(&plan);
     auth_free(w.auth);
     origin_free(w.origin);
     tls_context_free(w.tls);
@@ -317,10 +372,7 @@ int worker_main(const struct keeper_boot *boot, void *arg)
         rc = worker_make_engine(&w, boot);
     if (rc == 0) {
         worker_make_server(&w);
-        rc = confine(w.serve->worker_uid, w.serve->worker_gid);
-        /* The change of ids made the kernel forget that we go with the keeper. */
-        if (rc == 0)
-            rc = keeper_guard_worker(boot->keeper_pid);
+        rc = worker_confine(&w, boot);
     }
     if (rc == 0) {
         engine_ready(w.engine);

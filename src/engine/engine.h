@@ -29,6 +29,7 @@ struct engine_options {
     size_t retain_count;
     int64_t retain_ms;
     size_t event_log_bytes;
+    const char *spawn_user; /* whose processes are that name no user; NULL: the keeper's */
 };
 void engine_options_default(struct engine_options *o);
 

@@ -56,9 +56,8 @@ static int make_dir(int at, const char *name)
 {
     struct stat st;
 
-    if (mkdirat(at, name, 0755) == 0)
-        (void)fchmodat(at, name, 0755, 0); /* whatever the umask is: other users' shells read it */
-    else if (errno != EEXIST)
+    /* Whatever the umask is: other users' shells read it. */
+    if (mkdirat(at, name, 0755) == 0 ? fchmodat(at, name, 0755, 0) < 0 : errno != EEXIST)
         return -errno;
     if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return -errno;

@@ -430,6 +430,8 @@ int engine_spawn(struct engine *e, const struct spawn_spec *spec, spawn_done_fn 
     sp->arg = arg;
     sp->searched = !spec->shell && strchr(spec->command, '/') == NULL;
     rc = shell_plan(spec, &shell, err);
+    if (shell.spec.user == NULL)
+        shell.spec.user = e->options.spawn_user;
     if (rc == 0)
         rc = packet_build(&shell.spec, id, &packet, &sp->strings, err);
     shell_plan_fini(&shell);

@@ -15,7 +15,6 @@
 #include "transport/server.h"
 
 #define KUBE_SILENCE_MAX_S 86400
-#define KUBE_SECRETS "/var/run/secrets/kubernetes.io/serviceaccount"
 
 static void set_text(char **to, const char *text)
 {

@@ -11,6 +11,7 @@
 #include "gateway/fetch.h"
 
 #define KUBE_SILENCE_S 150 /* a watch without an event or a bookmark, which come each minute */
+#define KUBE_SECRETS "/var/run/secrets/kubernetes.io/serviceaccount"
 
 struct kube_config {
     struct fetch_target target;

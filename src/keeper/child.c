@@ -12,6 +12,7 @@
 #include <linux/sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 
 #include "keeper/high.h"
 #include "keeper/proto.h"
@@ -103,11 +104,25 @@ RAW_INLINE void child_session(struct child_plan *p)
         child_must(p, raw_call3(SYS_ioctl, 0, TIOCSCTTY, 0));
 }
 
+/* Of a process that is not dumpable the file is root's: anybody else is it for the opening. The
+ * memory is a copy of the keeper's here, so the keeper is not. */
+RAW_INLINE long child_open_oom(void)
+{
+    bool dump = raw_call3(SYS_geteuid, 0, 0, 0) != 0;
+    long fd;
+
+    if (dump)
+        raw_call5(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0);
+    fd = raw_call5(SYS_openat, AT_FDCWD, (long)"/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC, 0,
+                   0);
+    if (dump)
+        raw_call5(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
+    return fd;
+}
+
 RAW_INLINE void child_oom(struct child_plan *p)
 {
-    long fd = raw_call5(SYS_openat, AT_FDCWD, (long)"/proc/self/oom_score_adj",
-                        O_WRONLY | O_CLOEXEC, 0, 0);
-    long len = 0;
+    long fd = child_open_oom(), len = 0;
 
     child_must(p, fd);
     while (p->oom_score_adj[len] != '\0')

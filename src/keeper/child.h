@@ -9,11 +9,10 @@
  * the report pipe, which it does after it has let go of the memory, at exec and
  * at exit alike.
  *
- * Two things are shared with the memory that must not be: writing
+ * One thing is shared with the memory that must not be: writing
  * oom_score_adj would change the keeper's too, so such a child gets a copy of the
- * memory (`own_memory`); and a change of user makes the memory undumpable,
- * which is what keeps that user's processes from tracing the child. See
- * spawn.c for how it is made dumpable again. Layer: keeper.
+ * memory (`own_memory`). That the keeper's memory is not dumpable (guard.h)
+ * keeps processes of the child's user from tracing the child. Layer: keeper.
  */
 #ifndef HF_KEEPER_CHILD_H
 #define HF_KEEPER_CHILD_H

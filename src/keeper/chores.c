@@ -22,6 +22,11 @@ void chores_add(struct keeper *k, struct entry *e)
 {
     if (list_is_empty(&e->chore))
         list_append(&k->chores.entries, &e->chore);
+    chores_wake(k);
+}
+
+void chores_wake(struct keeper *k)
+{
     if (k->chores.deadline_ms == DEADLINE_NONE)
         k->chores.deadline_ms = clock_mono_ms() + CHORES_MS;
 }
@@ -38,6 +43,7 @@ void chores_run(struct keeper *k)
             cgroup_release_if_empty(&k->cgroup, &e->slot);
     }
     spares_fill(&k->spawns.spares);
+    guard_lower(k);
 }
 
 void chores_step(struct keeper *k, uint64_t now_ms)

@@ -23,6 +23,7 @@
 #include "base/list.h"
 #include "keeper/census.h"
 #include "keeper/cgroup.h"
+#include "keeper/guard.h"
 #include "keeper/keeper.h"
 #include "keeper/link.h"
 #include "keeper/streams.h"
@@ -37,7 +38,6 @@ struct child_stack;
 struct spawns {
     struct list flying; /* struct spawn */
     size_t count;
-    size_t users; /* of them, those that change their user */
     struct child_stack *stacks;
     size_t stack_count; /* idle ones */
     int null_fd;        /* /dev/null for reading, or a pipe at its end */
@@ -100,8 +100,8 @@ struct keeper {
     pid_t pid;
     int signal_fd;
     int state_fd;
-    int siding[2];        /* holds what a worker was copying when it died; -1: none */
-    bool dumpable;        /* as we were started */
+    int siding[2]; /* holds what a worker was copying when it died; -1: none */
+    struct guard guard;
     struct rlimit nofile; /* as we were started: what children get */
     struct table table;
     struct cgroup cgroup;
@@ -138,6 +138,7 @@ void reap_hinted(struct keeper *k, pid_t pid);
  */
 void chores_init(struct keeper *k);
 void chores_add(struct keeper *k, struct entry *e); /* it was executed, or has exited */
+void chores_wake(struct keeper *k);                 /* something can be done soon */
 void chores_run(struct keeper *k);
 void chores_step(struct keeper *k, uint64_t now_ms);
 uint64_t chores_deadline(const struct keeper *k);

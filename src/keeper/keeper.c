@@ -165,7 +165,7 @@ static int setup(struct keeper *k, const struct keeper_options *options, int res
     setup_standard_fds();
     setup_inherited_fds();
     setup_limits(k);
-    k->dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1;
+    guard_begin(k);
     table_init(&k->table);
     cgroup_resume(&k->cgroup, "", 0);
     spawns_init(k);
@@ -331,6 +331,8 @@ static void teardown(struct keeper *k)
     table_fini(&k->table);
     spawns_fini(k);
     cgroup_fini(&k->cgroup, true);
+    guard_end(
+        k); /* LeakSanitizer could not trace us otherwise, and there is nobody left to guard against */
     io_close(&k->signal_fd);
     io_close(&k->state_fd);
     io_close(&k->siding[0]);

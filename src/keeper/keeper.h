@@ -64,6 +64,13 @@ struct keeper_carry {
     size_t fd_count;
 };
 
+/* Somebody as whom processes may run, with the groups that they may have. */
+#define KEEPER_USER_GROUPS_MAX 64
+struct keeper_user {
+    uint32_t uid, gid, group_count;
+    uint32_t groups[KEEPER_USER_GROUPS_MAX];
+};
+
 struct keeper_options {
     /* Runs in the forked child and returns its exit code. */
     int (*worker_main)(const struct keeper_boot *boot, void *arg);
@@ -76,6 +83,9 @@ struct keeper_options {
     uid_t worker_uid;     /* ids the worker drops to, for io_count_of() */
     gid_t worker_gid;
     const char *pid_file; /* NULL: none */
+    bool users_only;      /* processes run as one of `users`, else as anybody */
+    const struct keeper_user *users;
+    size_t user_count;
 };
 
 /*

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -106,6 +105,8 @@ static void spawn_plan_limits(const struct keeper *k, struct spawn *s, const str
         spawn_add_limit(s, RLIMIT_NOFILE, m->open_files, m->open_files);
     else
         spawn_add_limit(s, RLIMIT_NOFILE, k->nofile.rlim_cur, k->nofile.rlim_max);
+    if (k->guard.core.rlim_cur != 0)
+        spawn_add_limit(s, RLIMIT_CORE, k->guard.core.rlim_cur, k->guard.core.rlim_max);
     /* SIGXCPU first, SIGKILL a second later. */
     if (m->cpu_s != K_UNSET)
         spawn_add_limit(s, RLIMIT_CPU, m->cpu_s, m->cpu_s + 1);
@@ -276,24 +277,6 @@ static void spawn_drop_entry(struct keeper *k, struct spawn *s)
     table_remove(&k->table, e);
 }
 
-/*
- * A child that changes its user makes the memory it shares with us undumpable.
- * That protects us: else that user's processes could trace the child, and with
- * it our memory. It is so from before the first such child is started until
- * the last one is executed.
- */
-static void spawn_guard_memory(struct keeper *k, const struct spawn *s)
-{
-    if (s->plan.set_user && k->spawns.users++ == 0)
-        (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-}
-
-static void spawn_unguard_memory(struct keeper *k, const struct spawn *s)
-{
-    if (s->plan.set_user && --k->spawns.users == 0 && k->dumpable)
-        (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-}
-
 /* 0: the child is on its way. Else -errno, and nothing is left. */
 static int spawn_begin(struct keeper *k, struct spawn *s, const struct k_spawn *m, int *record_fd,
                        uint32_t *stage)
@@ -303,10 +286,9 @@ static int spawn_begin(struct keeper *k, struct spawn *s, const struct k_spawn *
     s->entry = table_add(&k->table);
     if (s->entry == NULL)
         return -EAGAIN;
-    spawn_guard_memory(k, s);
+    guard_lift(k);
     rc = spawn_launch(k, s, m, record_fd, stage);
     if (rc < 0) {
-        spawn_unguard_memory(k, s);
         spawn_drop_entry(k, s);
         stack_give(&k->spawns, s->stack);
         return rc;
@@ -329,6 +311,10 @@ bool spawn_request(struct keeper *k, const struct k_spawn *m, const char *inline
         return false;
     if (rc == -E2BIG)
         stage = K_STAGE_EXEC;
+    if (rc == 0 && !spawn_user_is_allowed(k, m)) {
+        stage = K_STAGE_USER;
+        rc = -EPERM;
+    }
     if (rc == 0)
         rc = spawn_begin(k, s, m, &fds[0], &stage);
     if (rc < 0) {
@@ -348,7 +334,7 @@ static void spawn_finish(struct keeper *k, struct spawn *s)
 
     list_remove(&s->link);
     k->spawns.count--;
-    spawn_unguard_memory(k, s);
+    chores_wake(k);
     if (e != NULL && s->reported) {
         requests_tell_spawn_failed(k, s->req, s->report.stage, s->report.error, s->report.path);
         spawn_drop_entry(k, s);

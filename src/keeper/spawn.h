@@ -66,6 +66,9 @@ bool spawn_request(struct keeper *k, const struct k_spawn *m, const char *inline
 int spawn_new(const struct k_spawn *m, const char *strings, int strings_fd, struct spawn **out);
 void spawn_free(struct spawn *s);
 
+/* allowed.c: may it run as that user, with those groups? */
+bool spawn_user_is_allowed(const struct keeper *k, const struct k_spawn *m);
+
 /* When processes are many: all that the entry holds, out of the way of children to come. */
 void spawn_move_high(const struct keeper *k, struct entry *e);
 

@@ -30,7 +30,7 @@ static void state_fill_head(const struct keeper *k, struct state_head *h)
     h->last_number = k->table.last_number;
     h->generation = k->worker.generation;
     h->state_fd = k->state_fd;
-    h->dumpable = k->dumpable;
+    h->dumpable = k->guard.dumpable;
     h->nofile_cur = k->nofile.rlim_cur;
     h->nofile_max = k->nofile.rlim_max;
     h->io_known = k->worker.prev_io_known;
@@ -227,7 +227,7 @@ int state_load(struct keeper *k, int fd)
     k->worker.prev_io_known = h->io_known != 0;
     k->worker.prev_io = (struct io_count){h->io_read, h->io_written};
     k->state_fd = h->state_fd;
-    k->dumpable = h->dumpable != 0;
+    k->guard.dumpable = h->dumpable != 0;
     k->nofile = (struct rlimit){.rlim_cur = h->nofile_cur, .rlim_max = h->nofile_max};
     cgroup_resume(&k->cgroup, h->cgroup_path, h->cgroup_last);
     for (uint32_t i = 0; i < h->entry_count && rc == 0; i++)

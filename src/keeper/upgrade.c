@@ -118,8 +118,10 @@ static int upgrade_exec(struct keeper *k)
         return -ENOMEM;
     }
     state_set_cloexec(k, false);
+    guard_end(k);
     execv(k->options->exe_path, k->options->argv);
     rc = -errno;
+    guard_begin(k);
     state_set_cloexec(k, true);
     unsetenv(KEEPER_RESUME_ENV);
     close(fd);

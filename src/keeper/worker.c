@@ -58,6 +58,7 @@ static void worker_close_inherited(struct keeper *k)
     struct list *it, *tmp;
 
     io_close(&k->signal_fd);
+    io_close(&k->guard.oom_fd);
     link_close(&k->worker.link);
     io_close(&k->spawns.null_fd);
     /* A copy here would keep the output of the process that gets them from ending. */
@@ -124,7 +125,7 @@ __attribute__((noreturn)) static void worker_run(struct keeper *k, int link_fd)
     worker_close_inherited(k);
     worker_set_signals(k);
     /* Our memory is our own now, whatever a child did to the keeper's. */
-    (void)prctl(PR_SET_DUMPABLE, k->dumpable, 0, 0, 0);
+    (void)prctl(PR_SET_DUMPABLE, k->guard.dumpable, 0, 0, 0);
     boot.entries = worker_copy_entries(k);
     _exit(k->options->worker_main(&boot, k->options->arg));
 }
@@ -151,6 +152,7 @@ static void worker_start(struct keeper *k)
         return;
     }
     w->generation++;
+    guard_lift(k);
     pid = fork();
     if (pid == 0)
         worker_run(k, worker_end);

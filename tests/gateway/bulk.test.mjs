@@ -125,7 +125,7 @@ describe('large bodies', () => {
     });
 
     it('arrive as well when there are no descriptors left for a pipe', async () => {
-        const g = await new Gateway({ sandboxes: { a: { address: '127.0.0.1', ports: { 80: up.port } } } }).start();
+        const g = await new Gateway({ sandboxes: { a: { address: '127.0.0.1', ports: { 80: up.port } } }, args: ['--worker-user', 'root'] /* prlimit(1) is for processes of the same user */ }).start();
         const pid = Number(fs.readFileSync(`/proc/${g.pid}/task/${g.pid}/children`, 'utf8'));
         const answer = new Promise((done, fail) => http.get(g.url('a', 80, '/hold'), { agent: false }, done).on('error', fail));
         await waitUntil(() => up.held.length === 1, 'the request');

@@ -93,6 +93,16 @@ static void write_limits(const struct native *n, struct json_out *o)
     json_shut(o, '}');
 }
 
+static void write_confinement(const struct native_info *info, struct json_out *o)
+{
+    json_key(o, "confinement");
+    json_open(o, '{');
+    json_kbool(o, "seccomp", info->seccomp != NULL && *info->seccomp);
+    json_kbool(o, "landlock", info->landlock != NULL && *info->landlock);
+    json_kbool(o, "user", info->user != NULL && *info->user);
+    json_shut(o, '}');
+}
+
 static void write_features(const struct native *n, struct json_out *o)
 {
     struct engine_stats s;
@@ -140,6 +150,7 @@ void info_handle(struct http_request *rq)
     if (http_role(rq) == ROLE_OWN)
         write_names(&o, "listeners", n->info.listeners, n->info.listener_count);
     write_features(n, &o);
+    write_confinement(&n->info, &o);
     write_limits(n, &o);
     answer_send(rq, 200, &o);
 }

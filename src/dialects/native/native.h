@@ -27,6 +27,8 @@ struct native_info {
     size_t listener_count;
     bool tls, compress;              /* features as built and asked for */
     bool secure_cookie;              /* every TCP listener speaks TLS */
+    /* What the worker has given up, known once it serves; NULL: nothing. user: it is not root. */
+    const bool *seccomp, *landlock, *user;
     const struct http_options *http; /* limits of the transport; NULL: the defaults */
     struct http_server *server;      /* NULL: none */
 };

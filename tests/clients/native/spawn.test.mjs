@@ -209,7 +209,7 @@ withDaemon('spawn', { env: { FROM_DAEMON: 'yes', REMOVE_ME: 'here' } }, (d) => {
         assert.match(await stdout({ command: 'umask', shell: true }), /^0?0\d\d\n$/);
         assert.equal(
             await stdout({ command: 'cat', args: ['/proc/self/oom_score_adj'] }),
-            fs.readFileSync(`/proc/${d.pid}/oom_score_adj`, 'utf8'),
+            fs.readFileSync(`/proc/self/oom_score_adj`, 'utf8'),
         );
     });
 

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gateway_confine.c - what a worker of the gateway gives up
+ *
+ * A file of sandboxes and the token of a Kubernetes API are read again while it serves, and may be root's
+ * alone: then the worker keeps the capability to read, and Landlock the directories that this is about. A
+ * unix socket (Docker's) is root's to connect to, so such a worker stays root. The parent does too: it
+ * reads the files of tokens again on SIGHUP, and talks to nobody. Layer: cli.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "cli/confine.h"
+#include "cli/gateway.h"
+#include "engine/users.h"
+#include "gateway/kube_config.h"
+
+#define DIRS_MAX 3
+
+struct read_dirs {
+    char names[DIRS_MAX][PATH_MAX];
+    const char *list[DIRS_MAX + 1];
+    size_t count;
+};
+
+static void add_dir(struct read_dirs *d, const char *dir)
+{
+    snprintf(d->names[d->count], PATH_MAX, "%s", dir);
+    d->list[d->count] = d->names[d->count];
+    d->count++;
+}
+
+/* The directory of a file, and that of what it leads to. */
+static void add_dirs_of(struct read_dirs *d, const char *file, size_t len)
+{
+    char path[PATH_MAX], real[PATH_MAX], *slash;
+
+    snprintf(path, sizeof path, "%.*s", (int)len, file);
+    if (realpath(path, real) != NULL && (slash = strrchr(real, '/')) != NULL) {
+        *slash = '\0';
+        add_dir(d, slash == real ? "/" : real);
+    }
+    slash = strrchr(path, '/');
+    if (slash != NULL)
+        *slash = '\0';
+    add_dir(d, slash == NULL ? "." : slash == path ? "/" : path);
+}
+
+static void find_read_dirs(const char *resolver, struct read_dirs *d)
+{
+    const char *token = strstr(resolver, "token_file=");
+
+    if (strncmp(resolver, "file:", 5) == 0)
+        add_dirs_of(d, resolver + 5, strlen(resolver + 5));
+    if (strncmp(resolver, "kubernetes:", 11) != 0)
+        return;
+    add_dir(d, KUBE_SECRETS);
+    if (token != NULL)
+        add_dirs_of(d, token + 11, strcspn(token + 11, "&"));
+}
+
+static bool is_unix(const char *url)
+{
+    return url != NULL && strstr(url, "unix:") != NULL;
+}
+
+static bool needs_root(const struct gateway_cli *cli)
+{
+    bool docker = strncmp(cli->resolver, "docker:", 7) == 0 && strstr(cli->resolver, "://") == NULL;
+
+    return docker || is_unix(cli->resolver) || is_unix(cli->auth_hook);
+}
+
+static int find_user(struct gateway_run *run)
+{
+    const struct gateway_cli *cli = &run->cli;
+    const char *name = cli->worker_user != NULL ? cli->worker_user
+                       : needs_root(cli)        ? "root"
+                                                : CONFINE_UID;
+    struct hf_error err = {0};
+    struct user u;
+
+    if (geteuid() != 0 || strcmp(name, "root") == 0)
+        return 0;
+    if (user_find(name, &u, &err) < 0) {
+        fprintf(stderr, "holdfast gateway: %s\n", err.detail);
+        return -EINVAL;
+    }
+    run->worker_uid = u.uid;
+    run->worker_gid = u.gid;
+    return 0;
+}
+
+static struct confine_plan plan_of(const struct gateway_run *run, struct read_dirs *d)
+{
+    find_read_dirs(run->cli.resolver, d);
+    return (struct confine_plan){
+        .role = CONFINE_GATEWAY,
+        .off = run->cli.confine_off,
+        .uid = run->worker_uid,
+        .gid = run->worker_gid,
+        .read_files = d->count > 0,
+        .read_paths = d->list,
+    };
+}
+
+int gateway_confine(const struct gateway_run *run, bool report)
+{
+    struct read_dirs dirs = {.count = 0};
+    struct confine_plan plan = plan_of(run, &dirs);
+    struct confinement done = {0};
+    int rc = confine_user(&plan, &done);
+
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* which the change of ids undid */
+    if (rc == 0)
+        rc = confine_calls(&plan, &done);
+    if (rc == 0 && report)
+        confine_report(&plan, &done);
+    return rc;
+}
+
+int gateway_confine_check(struct gateway_run *run)
+{
+    struct read_dirs dirs = {.count = 0};
+    struct confine_plan plan;
+    int rc = find_user(run);
+
+    if (rc < 0)
+        return rc;
+    plan = plan_of(run, &dirs);
+    return confine_check(&plan);
+}

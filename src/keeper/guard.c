@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "keeper/guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/log.h"
+#include "keeper/core.h"
+
+#define OOM_SCORE "/proc/self/oom_score_adj"
+#define OOM_LOW "-900" /* 1000 lower would be never, whatever we did */
+
+static bool set_score(const struct guard *g, const char *score)
+{
+    return pwrite(g->oom_fd, score, strlen(score), 0) > 0;
+}
+
+/* Without CAP_SYS_RESOURCE it can go back to 0 at most, if somebody had raised it. */
+static void spare_from_oom(struct guard *g)
+{
+    ssize_t n;
+
+    g->oom_fd = open(OOM_SCORE, O_RDWR | O_CLOEXEC);
+    n = g->oom_fd < 0 ? -1 : pread(g->oom_fd, g->started, sizeof g->started - 1, 0);
+    if (n <= 0) {
+        io_close(&g->oom_fd);
+        return;
+    }
+    g->started[n] = '\0';
+    g->started[strcspn(g->started, "\n")] = '\0';
+    g->low = OOM_LOW;
+    if (set_score(g, g->low))
+        return;
+    if (errno == EACCES && atoi(g->started) > 0 && set_score(g, g->low = "0"))
+        return;
+    log_info("the keeper's oom_score_adj stays %s: %s", g->started, strerror(errno));
+    io_close(&g->oom_fd);
+}
+
+static void set_core(const struct rlimit *was, bool none)
+{
+    struct rlimit now = *was;
+
+    if (none)
+        now.rlim_cur = 0;
+    (void)setrlimit(RLIMIT_CORE, &now);
+}
+
+/* The score first: /proc/self is not ours any more when we are not dumpable. */
+void guard_begin(struct keeper *k)
+{
+    struct guard *g = &k->guard;
+
+    *g = (struct guard){.oom_fd = -1, .dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1};
+    spare_from_oom(g);
+    if (getrlimit(RLIMIT_CORE, &g->core) == 0)
+        set_core(&g->core, true);
+    (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+void guard_lift(struct keeper *k)
+{
+    struct guard *g = &k->guard;
+
+    if (g->oom_fd < 0 || g->lifted)
+        return;
+    g->lifted = set_score(g, g->started);
+    chores_wake(k);
+}
+
+void guard_lower(struct keeper *k)
+{
+    struct guard *g = &k->guard;
+
+    if (g->lifted && k->spawns.count == 0)
+        g->lifted = !set_score(g, g->low);
+}
+
+void guard_end(struct keeper *k)
+{
+    struct guard *g = &k->guard;
+
+    if (g->oom_fd >= 0)
+        (void)set_score(g, g->started);
+    io_close(&g->oom_fd);
+    set_core(&g->core, false);
+    (void)prctl(PR_SET_DUMPABLE, g->dumpable, 0, 0, 0);
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The keeper holds the tokens and every process: its children cannot read it, no core file has it, and the kernel kills it last.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { Daemon } from '../lib/daemon.mjs';
+import * as proc from '../lib/proc.mjs';
+import { after, before, describe, it } from '../lib/test.mjs';
+import { waitUntil } from '../lib/wait.mjs';
+
+const skip = process.getuid() !== 0 && 'needs root, to start a daemon of another user';
+const USER = 60123; /* nobody; the daemon and its children are */
+const CORE = 4096 * 1024;
+const SCORE = 500;
+const score = (pid) => Number(fs.readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8'));
+
+/** A daemon of an ordinary user, started with a limit of cores and a raised score. */
+function ordinary() {
+    const d = new Daemon({
+        before: ['choom', '-n', String(SCORE), '--', 'prlimit', `--core=${CORE}:${CORE}`, 'setpriv', `--reuid=${USER}`, `--regid=${USER}`, '--clear-groups'],
+        /* The sanitizer would take the limit of cores away by itself. */
+        env: { ASAN_OPTIONS: 'detect_leaks=1:exitcode=99:disable_coredump=0' },
+    }).prepare();
+    for (const f of [d.dir, d.tokenFile]) fs.chownSync(f, USER, USER);
+    return d;
+}
+
+async function says(d, line) {
+    const p = await d.sh(line);
+    await d.exitOf(p.id);
+    const text = (await d.output(p.id)).toString();
+    await d.remove(p.id);
+    return text;
+}
+
+describe('the keeper of an ordinary user', { skip }, () => {
+    let d;
+    before(async () => {
+        d = await ordinary().start();
+    });
+    after(() => d.stop());
+
+    it('is not readable or writable for a child of the same user', async () => {
+        const keeper = d.keeperPid();
+        assert.equal(proc.statusField(keeper, 'Uid').split(/\s+/)[0], String(USER));
+        const text = await says(d, `id -u; for f in mem environ maps; do (: < /proc/${keeper}/$f) 2>/dev/null && echo read $f; done; (: >> /proc/${keeper}/mem) 2>/dev/null && echo write mem; echo end`);
+        assert.equal(text, `${USER}\nend\n`);
+    });
+
+    it('leaves no core, and children get their limit back', async () => {
+        for (const pid of [d.keeperPid(), d.workerPid()])
+            assert.match(fs.readFileSync(`/proc/${pid}/limits`, 'utf8'), new RegExp(`Max core file size +0 +${CORE}`));
+        assert.equal(await says(d, 'ulimit -c'), `${CORE / 512}\n`);
+    });
+
+    it('is spared when memory runs out, children and worker are not', async () => {
+        const p = await d.sh('sleep 300');
+        await waitUntil(() => score(d.keeperPid()) === 0, 'the score of the keeper');
+        assert.equal(score(p.pid), SCORE);
+        assert.equal(score(d.workerPid()), SCORE);
+        await d.remove(p.id);
+    });
+
+    it('a child whose score is asked for has it', async () => {
+        const p = await d.sh('sleep 300', { limits: { oom_score_adj: 700 } });
+        assert.equal(score(p.pid), 700);
+        await waitUntil(() => score(d.keeperPid()) === 0, 'the score of the keeper');
+        await d.remove(p.id);
+    });
+
+    it('all of it holds after an upgrade', async () => {
+        const old = d.workerPid();
+        process.kill(d.keeperPid(), 'SIGHUP');
+        await d.nextWorker(old);
+        d.agent.destroy();
+        await waitUntil(() => score(d.keeperPid()) === 0, 'the score of the keeper');
+        assert.equal(await says(d, 'ulimit -c; cat /proc/self/oom_score_adj'), `${CORE / 512}\n${SCORE}\n`);
+        assert.equal(await says(d, `(: < /proc/${d.keeperPid()}/mem) 2>/dev/null && echo read; echo end`), 'end\n');
+    });
+});
