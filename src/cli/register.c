@@ -322,7 +322,7 @@ int register_start(const struct serve *s, struct hf_error *err)
         rc = from_listeners(&r, s, err);
     if (rc < 0)
         return rc;
-    take_token(&r, &s->tokens);
+    take_token(&r, &s->credentials.tokens);
     pid = fork();
     if (pid < 0)
         return hf_fail(err, HF_E_no_memory, "--register: fork: %s.", strerror(errno));
