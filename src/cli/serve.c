@@ -234,6 +234,8 @@ static void resume_credentials(struct serve *s)
     if (!s->options.no_auth && c->tokens.len == 0 &&
         token_load(s->options.token_file, &c->tokens, c->token_file, &err) < 0)
         shrug(&err, "no token");
+    if (!s->options.no_auth && c->token_file[0] == '\0')
+        token_find(s->options.token_file, &c->tokens, c->token_file);
     if (c->cert.len == 0)
         credentials_reload(c, &s->options, -1);
 }

@@ -150,3 +150,18 @@ int token_load(const char *token_file, struct buf *out, char *path, struct hf_er
         log_info("the token is in %s", path);
     return rc;
 }
+
+void token_find(const char *token_file, const struct buf *tokens, char *path)
+{
+    struct buf text = {0};
+
+    if (token_file != NULL) {
+        absolute(token_file, path);
+        return;
+    }
+    if (!token_default_path(path, PATH_MAX) ||
+        io_read_file(path, TOKEN_FILE_BYTES_MAX, &text) < 0 || text.len != tokens->len ||
+        memcmp(buf_data(&text), buf_data(tokens), text.len) != 0)
+        path[0] = '\0';
+    buf_wipe(&text);
+}

@@ -21,6 +21,9 @@
  * `path` (PATH_MAX bytes) gets the absolute path of the file; "": it was the environment.
  */
 int token_load(const char *token_file, struct buf *out, char *path, struct hf_error *err);
+/* Which file has these tokens, by the same rules? "": none, or they came from the environment. An
+ * older binary carried them over without a word about that. */
+void token_find(const char *token_file, const struct buf *tokens, char *path);
 /* The same file once more. */
 int token_read(const char *path, struct buf *out, struct hf_error *err);
 /* A fresh token and a newline, appended. */

@@ -325,11 +325,32 @@ for (const [name, [script, reason]] of Object.entries(stages)) {
                 const q = await d.sh('exit 3', {}, { agent: false });
                 assert.equal((await d.exitOf(q.id)).exit_code, 3);
                 assert.equal((await d.request('GET', '/v1/info', { role: null, agent: false })).status, 401);
-                if (process.getuid() === 0) assert.match(proc.statusField(d.workerPid(), 'Uid'), /^61777\b/);
+                if (process.getuid() === 0) assert.doesNotMatch(proc.statusField(d.workerPid(), 'Uid'), /^0\b/);
             },
             { args: ['--history-dir', 'history'], fdBaseline: false },
         ));
 }
+
+/** Tokens, sockets and their dialects are all that a binary before credentials were kept hands over. */
+const asOlderBinary = `${process.execPath} -e '
+    const fs = require("fs"), at = "/proc/self/fd/" + process.env.HOLDFAST_RESUME_FD;
+    const text = fs.readFileSync(at, "latin1");
+    const known = ["retired", "tls_cert", "tls_key", "token_file", "link_key", "token_error", "tls_error", "tls",
+        "worker_uid", "worker_gid", "history_dir"];
+    const other = text.replace(new RegExp("\\"(" + known.join("|") + ")\\":", "g"), (key) => key.toUpperCase());
+    fs.writeSync(fs.openSync(at, "r+"), other, 0, "latin1");'`;
+
+test('what an older binary hands over is enough', () =>
+    withCertificate(async (d) => {
+        const p = await d.sh('exec sleep 300');
+        d.placeScript(later(asOlderBinary));
+        await upgraded(d);
+        await alive(d, p);
+        assert.equal(await subject(d), 'first');
+        const told = (await byUnix(d, 'GET', '/v1/token')).json;
+        assert.deepEqual([told.source, told.file, told.tls, told.tls_error], ['file', d.tokenFile, true, null]);
+        assert.equal((await d.request('GET', '/v1/info', { role: 'watch', agent: false })).status, 200);
+    }));
 
 /** With TLS, a unix socket beside it, and a certificate that can be taken away. */
 async function withCertificate(body) {
