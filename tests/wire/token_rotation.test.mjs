@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { it, test } from '../lib/test.mjs';
-import { cli } from '../lib/cli.mjs';
+import { cli, start } from '../lib/cli.mjs';
 import { Viewer } from '../lib/client.mjs';
 import { Daemon, daemonFor, withDaemon } from '../lib/daemon.mjs';
 import { h2ask, h2connect, h2open } from '../lib/http2.mjs';
@@ -56,9 +56,13 @@ test('a rotation replaces one token, ends its connections and nothing else', () 
             return Object.assign(s, { ended: new Promise((done) => s.on('close', () => done('ended'))) }).resume();
         };
         const streams = { own: await follow('own'), watch: await follow('watch') };
+        const attached = start(d, ['attach', '--no-stdin', p.id]);
+        await waitUntil(() => attached.printed().includes('ready'), 'the command to be attached');
         const worker = d.workerPid();
         const old = await rotate(d);
 
+        const said = await within(attached.done, 10000, 'the end of holdfast attach');
+        assert.deepEqual([said.code, /token was replaced/.test(said.stderr)], [125, true], said.stderr);
         assert.equal(await within(own.closed, 10000, 'the close'), 4401);
         assert.equal(own.closeReason, 'token_ended');
         assert.equal(await within(streams.own.ended, 10000, 'the end of the stream'), 'ended');
