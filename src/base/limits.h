@@ -81,6 +81,12 @@
 #define CONN_READ_LATE_MS 5        /* a turn that has taken so long reads only a part of it */
 #define CONN_READ_LATE_PART 8      /* an eighth */
 
+/* --- keeper --- */
+#define LIMIT_RELOAD_MS 5000            /* reading tokens and certificates again: a file may hang */
+#define LIMIT_UPGRADE_CHECK_MS 5000     /* a candidate that has not passed its trial is refused */
+#define LIMIT_UPGRADE_REPORT_BYTES 1024 /* of what it says, in the log; the rest is dropped */
+#define LIMIT_PEM_BYTES (256 * 1024)    /* a certificate chain, a private key */
+
 /* --- gateway --- */
 #define LIMIT_POOL 1024           /* held connections to sandboxes */
 #define LIMIT_POOL_PER_ADDRESS 32 /* of them to one address */

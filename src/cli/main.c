@@ -23,14 +23,25 @@ static int version_main(int argc, char **argv)
     return print_done(0);
 }
 
-/* Asked by a running keeper before it lets us take over. */
+static int dispatch(int argc, char **argv);
+
+/* Asked by a running keeper before it lets us take over: would we start in its place? */
 static int upgrade_check_main(int argc, char **argv)
 {
     uint64_t version;
 
-    if (argc != 3 || !text_to_u64(argv[2], UINT32_MAX, &version))
+    if (argc < 3 || !text_to_u64(argv[2], UINT32_MAX, &version))
         return 2;
-    return version == KEEPER_STATE_VERSION ? KEEPER_CHECK_YES : 1;
+    if (version != KEEPER_STATE_VERSION) {
+        fprintf(stderr, "its state has version %s, and this binary knows %d\n", argv[2],
+                KEEPER_STATE_VERSION);
+        return 1;
+    }
+    /* An older keeper asks for no more. */
+    if (argc == 3)
+        return KEEPER_CHECK_YES;
+    serve_try();
+    return dispatch(argc - 3, argv + 3);
 }
 
 static int help_main(int argc, char **argv);
@@ -56,9 +67,15 @@ static const struct builtin {
 
 static int help_main(int argc, char **argv)
 {
+    const struct command *c = argc > 2 ? command_find(argv[2]) : NULL;
+    struct buf text = {0};
     size_t i;
 
-    (void)argc, (void)argv;
+    if (c != NULL) {
+        command_help(c, &text);
+        print_buf(&text);
+        return print_done(0);
+    }
     puts("usage: holdfast COMMAND [OPTION...]\n\nProcesses and terminals in sandboxes.\n");
     for (i = 0; client_commands[i] != NULL; i++)
         printf("  %-12s %s\n", client_commands[i]->name, client_commands[i]->summary);
@@ -68,7 +85,7 @@ static int help_main(int argc, char **argv)
     return print_done(0);
 }
 
-int main(int argc, char **argv)
+static int dispatch(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
     size_t i;
@@ -89,4 +106,9 @@ int main(int argc, char **argv)
                             : "holdfast: which command?%s see holdfast help\n",
             name);
     return 2;
+}
+
+int main(int argc, char **argv)
+{
+    return dispatch(argc, argv);
 }

@@ -147,38 +147,49 @@ static const struct option_row *row_find(const char *arg, size_t len)
     return NULL;
 }
 
-int serve_options_parse(struct serve_options *o, int argc, char **argv)
+/* The option at argv[*i], and its value. */
+static int parse_one(struct serve_options *o, int argc, char **argv, int *i)
 {
-    int i, rc;
+    const char *arg = argv[*i], *eq = strchr(arg, '='), *value = eq != NULL ? eq + 1 : NULL;
+    const struct option_row *r = row_find(arg, eq != NULL ? (size_t)(eq - arg) : strlen(arg));
 
-    for (i = 0; i < argc; i++) {
-        const char *eq = strchr(argv[i], '=');
-        const struct option_row *r =
-            row_find(argv[i], eq != NULL ? (size_t)(eq - argv[i]) : strlen(argv[i]));
-        const char *value = eq != NULL ? eq + 1 : NULL;
+    if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0)
+        return 1;
+    if (r == NULL)
+        return complain("unknown option", arg);
+    if (r->kind == OPTION_FLAG && value != NULL)
+        return complain("no value is taken by", r->name);
+    if (r->kind != OPTION_FLAG && value == NULL) {
+        if (*i + 1 >= argc)
+            return complain("a value is missing for", r->name);
+        value = argv[++*i];
+    }
+    return store(o, r, value);
+}
 
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            return 1;
-        if (r == NULL)
-            return complain("unknown option", argv[i]);
-        if (r->kind == OPTION_FLAG && value != NULL)
-            return complain("no value is taken by", r->name);
-        if (r->kind != OPTION_FLAG && value == NULL) {
-            if (i + 1 >= argc)
-                return complain("a value is missing for", r->name);
-            value = argv[++i];
-        }
-        rc = store(o, r, value);
-        if (rc != 0)
-            return rc;
+int serve_options_parse(struct serve_options *o, int argc, char **argv, bool resumed)
+{
+    int rc = 0;
+
+    for (int i = 0; i < argc && (rc == 0 || resumed); i++) {
+        int one = parse_one(o, argc, argv, &i);
+
+        /* The value of an option that is not known any more is passed over with it. */
+        if (one != 0 && resumed && i + 1 < argc && argv[i + 1][0] != '-')
+            i++;
+        rc = one != 0 ? one : rc;
+    }
+    if (rc != 0 && !resumed)
+        return rc;
+    if ((o->tls_cert == NULL) != (o->tls_key == NULL)) {
+        rc = complain("both are needed:", "--tls-cert and --tls-key");
+        o->tls_cert = o->tls_key = NULL;
     }
     if (!confine_parse(o->confine, &o->confine_off))
-        return complain("--confine is on or off, not", o->confine);
-    if ((o->tls_cert == NULL) != (o->tls_key == NULL))
-        return complain("both are needed:", "--tls-cert and --tls-key");
+        rc = complain("--confine is on or off, not", o->confine);
     if (o->listen.count == 0)
         o->listen.items[o->listen.count++] = "127.0.0.1:7070";
-    return 0;
+    return rc;
 }
 
 void serve_options_help(struct buf *out)
@@ -198,7 +209,7 @@ void serve_options_help(struct buf *out)
     buf_puts(
         out,
         "\nSIGTERM ends the processes and the daemon; SIGHUP puts a new binary in place without\n"
-        "ending either. docs/OPERATING.md has the rest.\n");
+        "ending either, and reads tokens and certificate again. docs/OPERATING.md has the rest.\n");
 }
 
 bool serve_option_at(size_t i, const char **name, const char **value, const char **help)

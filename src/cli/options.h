@@ -38,8 +38,9 @@ struct serve_options {
 };
 
 void serve_options_init(struct serve_options *o);
-/* 0; or 2 after a message on standard error; or 1 when help was asked for. */
-int serve_options_parse(struct serve_options *o, int argc, char **argv);
+/* 0; or 2 after a message on standard error; or 1 when help was asked for. `resumed`: nobody could
+ * correct it any more, so what cannot be used is only complained of, and the result is still 2. */
+int serve_options_parse(struct serve_options *o, int argc, char **argv, bool resumed);
 void serve_options_help(struct buf *out);
 /* The i-th option, for completions; *value is NULL for flags. False: there are no more. */
 bool serve_option_at(size_t i, const char **name, const char **value, const char **help);

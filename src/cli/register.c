@@ -437,7 +437,7 @@ static void share_token(struct registrar *r, struct buf *tokens)
     char token[REGISTRATION_HEX_BYTES];
 
     registration_token(r->key, token);
-    buf_printf(tokens, "\nown %s\n", token);
+    buf_printf(tokens, "own %s\n", token);
     hf_wipe(token, sizeof token);
 }
 
@@ -462,8 +462,8 @@ static int prepare(struct registrar *r, struct serve *s, struct hf_error *err)
     r->share_token = r->share_token && !s->options.no_auth;
     if (!r->share_token)
         return 0;
-    share_token(r, &s->tokens);
-    return worker_check(s) == 0 ? 0 : bad(err, "there is no room for one more token");
+    share_token(r, &s->credentials.fixed);
+    return credentials_check(&s->credentials, &s->options, err);
 }
 
 /* The signal comes with the keeper's death too, but is lost when we change our user. */

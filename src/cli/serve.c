@@ -6,17 +6,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/crypto.h"
 #include "base/io.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "cli/dialects.h"
 #include "cli/register.h"
 #include "cli/token.h"
+#include "engine/record.h"
+#include "engine/shared.h"
 #include "engine/users.h"
 #include "keeper/keeper.h"
 
@@ -40,20 +43,23 @@ static int set_log_level(const char *name)
     return 2;
 }
 
-static int find_worker_user(struct serve *s)
+static int find_worker_user(struct serve *s, struct hf_error *err)
 {
-    struct hf_error err = {0};
     struct user u;
+    int rc;
 
     if (geteuid() != 0) {
         s->worker_uid = geteuid();
         s->worker_gid = getegid();
         return 0;
     }
-    if (strcmp(s->options.worker_user, "root") == 0)
+    if (strcmp(s->options.worker_user, "root") == 0) {
+        s->worker_uid = s->worker_gid = 0;
         return 0;
-    if (user_find(s->options.worker_user, &u, &err) < 0)
-        return fail(&err);
+    }
+    rc = user_find(s->options.worker_user, &u, err);
+    if (rc < 0)
+        return rc;
     s->worker_uid = u.uid;
     s->worker_gid = u.gid;
     return 0;
@@ -63,14 +69,14 @@ static int find_worker_user(struct serve *s)
 
 _Static_assert(K_GROUPS_MAX <= KEEPER_USER_GROUPS_MAX, "all groups of a user have room");
 
-static int add_user(struct serve *s, const char *name)
+static int add_user(struct serve *s, const char *name, struct hf_error *err)
 {
-    struct hf_error err = {0};
     struct keeper_user *to;
     struct user u;
+    int rc = user_find(name, &u, err);
 
-    if (user_find(name, &u, &err) < 0)
-        return fail(&err);
+    if (rc < 0)
+        return rc;
     s->users = hf_xrealloc(s->users, (s->user_count + 1) * sizeof *s->users);
     to = &s->users[s->user_count++];
     *to = (struct keeper_user){.uid = u.uid, .gid = u.gid, .group_count = (uint32_t)u.group_count};
@@ -78,17 +84,17 @@ static int add_user(struct serve *s, const char *name)
     return 0;
 }
 
-static int find_spawn_users(struct serve *s)
+static int find_spawn_users(struct serve *s, struct hf_error *err)
 {
     const char *list = s->options.allow_users, *name = s->options.spawn_user;
     hf_autofree char *copy = hf_xstrdup(list != NULL ? list : "");
     char *save = NULL, *word;
-    int rc = name != NULL ? add_user(s, name) : 0;
+    int rc = name != NULL ? add_user(s, name, err) : 0;
 
     s->spawn_uid = rc == 0 && name != NULL ? s->users[0].uid : geteuid();
     for (word = strtok_r(copy, ",", &save); rc == 0 && word != NULL;
          word = strtok_r(NULL, ",", &save))
-        rc = add_user(s, word);
+        rc = add_user(s, word, err);
     return rc;
 }
 
@@ -102,27 +108,24 @@ static void give_history_dir(const struct serve *s, const char *dir)
 }
 
 /* What we make is the worker's, who makes the files. What is there already is left as it is. */
-static int make_history_dir(struct serve *s)
+static int make_history_dir(struct serve *s, struct hf_error *err)
 {
-    struct hf_error err = {0};
     const char *dir = s->options.history_dir;
+    char resolved[PATH_MAX];
     struct stat st;
 
     if (dir == NULL)
         return 0;
     if (mkdir(dir, 0700) == 0) {
         give_history_dir(s, dir);
-    } else if (errno == EEXIST) {
-        if (stat(dir, &st) == 0 && st.st_uid == FORMER_WORKER_UID)
-            give_history_dir(s, dir);
-    } else {
-        hf_fail(&err, HF_E_bad_value, "--history-dir %.200s: %s", dir, strerror(errno));
-        return fail(&err);
+    } else if (errno != EEXIST) {
+        return hf_fail(err, HF_E_bad_value, "--history-dir %.200s: %s", dir, strerror(errno));
+    } else if (stat(dir, &st) == 0 && st.st_uid == FORMER_WORKER_UID) {
+        give_history_dir(s, dir);
     }
-    if (realpath(dir, s->history_dir) == NULL) {
-        hf_fail(&err, HF_E_bad_value, "--history-dir %.200s: %s", dir, strerror(errno));
-        return fail(&err);
-    }
+    if (realpath(dir, resolved) == NULL)
+        return hf_fail(err, HF_E_bad_value, "--history-dir %.200s: %s", dir, strerror(errno));
+    memcpy(s->history_dir, resolved, sizeof resolved);
     s->options.history_dir = s->history_dir;
     return 0;
 }
@@ -195,59 +198,6 @@ static void warn_if_open(const struct serve *s)
 
 /* --- hand-over to a newer binary --------------------------------------------------- */
 
-/* The tokens may have come from an environment that is gone by then. */
-static void carry_make(const struct serve *s, struct buf *text, struct keeper_carry *carry)
-{
-    struct json_out o;
-    size_t i;
-
-    json_out_init(&o, text);
-    json_open(&o, '{');
-    json_key(&o, "tokens");
-    json_strn(&o, s->tokens.len > 0 ? buf_data(&s->tokens) : "", s->tokens.len);
-    json_key(&o, "dialects");
-    json_open(&o, '[');
-    for (i = 0; i < s->listener_count; i++)
-        json_str(&o, s->dialect[i] < 0 ? "" : dialects_all[s->dialect[i]]->name);
-    json_shut(&o, ']');
-    json_shut(&o, '}');
-    carry->bytes = buf_data(text);
-    carry->len = text->len;
-    for (i = 0; i < s->listener_count; i++)
-        carry->fds[carry->fd_count++] = s->listeners[i].fd;
-}
-
-static int carry_take(struct serve *s, int resume_fd)
-{
-    int fds[KEEPER_CARRY_FDS_MAX];
-    size_t n = KEEPER_CARRY_FDS_MAX, len = 0, i;
-    void *bytes = NULL;
-    json_t *o = NULL;
-    int rc = keeper_resume_carry(resume_fd, &bytes, &len, fds, &n);
-
-    if (rc == 0 && (o = json_parse(bytes, len, NULL)) == NULL)
-        rc = -EPROTO;
-    if (rc == 0 && n <= SERVE_LISTEN_MAX) {
-        buf_puts(&s->tokens, json_string_value(json_object_get(o, "tokens")));
-        for (i = 0; i < n; i++) {
-            const char *name = json_string_value(json_array_get(json_object_get(o, "dialects"), i));
-
-            listen_describe(fds[i], &s->listeners[i]);
-            /* One that this binary does not know any more answers as the main one does. */
-            s->dialect[i] = name == NULL ? -1 : dialect_find(name, strlen(name));
-        }
-        s->listener_count = n;
-        s->resumed = true;
-    }
-    json_decref(o);
-    if (bytes != NULL)
-        hf_wipe(bytes, len);
-    free(bytes);
-    if (rc < 0)
-        fprintf(stderr, "holdfast serve: the hand-over cannot be read: %s\n", strerror(-rc));
-    return rc < 0 ? 1 : 0;
-}
-
 static int resume_fd_from_env(void)
 {
     const char *text = getenv(KEEPER_RESUME_ENV);
@@ -284,25 +234,197 @@ static void prepare_greeting(struct serve *s, bool posed)
         s->greeting = greeting_new(&s->options);
 }
 
-static int prepare(struct serve *s, int resume_fd)
+/* Into sealed memory, from which workers and newer binaries take them. 0 or -errno. */
+static int save_credentials(struct serve *s)
+{
+    int fd = memfd_create("holdfast-credentials", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int rc = fd < 0 ? -errno : credentials_save(&s->credentials, fd);
+
+    credentials_fini(&s->credentials);
+    s->credentials_fd = fd;
+    return rc;
+}
+
+static int prepare(struct serve *s)
 {
     struct hf_error err = {0};
-    int rc = find_worker_user(s);
+    int rc;
 
-    if (rc == 0)
-        rc = find_spawn_users(s);
-    if (rc == 0)
-        rc = make_history_dir(s);
-    if (rc == 0)
-        rc = resume_fd >= 0 ? carry_take(s, resume_fd) : open_listeners(s);
-    if (rc == 0 && resume_fd < 0 && !s->options.no_auth &&
-        token_load(s->options.token_file, &s->tokens, &err) < 0)
+    if (find_worker_user(s, &err) < 0 || find_spawn_users(s, &err) < 0 ||
+        make_history_dir(s, &err) < 0)
         return fail(&err);
-    if (rc == 0)
-        rc = worker_check(s);
-    /* A newer binary finds the process that does it still there. */
-    if (rc == 0 && resume_fd < 0 && s->options.register_url != NULL && register_start(s, &err) < 0)
+    if ((rc = open_listeners(s)) != 0 || (rc = worker_check(s)) != 0)
+        return rc;
+    if (credentials_load(&s->credentials, &s->options, &err) < 0 ||
+        (s->options.register_url != NULL && register_start(s, &err) < 0))
         return fail(&err);
+    rc = save_credentials(s);
+    if (rc < 0)
+        fprintf(stderr, "holdfast serve: no memory file: %s\n", strerror(-rc));
+    return rc < 0 ? 1 : 0;
+}
+
+/* Nobody is there to go on without us, so what is wrong is logged and what was carried counts. */
+static void shrug(const struct hf_error *err, const char *instead)
+{
+    log_error("%s; going on with %s", err->detail, instead);
+}
+
+/* What was not carried, by an older binary or at all, may still be in the files. */
+static void resume_credentials(struct serve *s)
+{
+    struct credentials *c = &s->credentials;
+    struct hf_error err = {0};
+
+    if (!s->options.no_auth && c->tokens.len == 0 &&
+        token_load(s->options.token_file, &c->tokens, c->token_file, &err) < 0)
+        shrug(&err, "no token");
+    if (!s->options.no_auth && c->token_file[0] == '\0')
+        token_find(s->options.token_file, &c->tokens, c->token_file);
+    if (c->cert.len == 0)
+        credentials_reload(c, &s->options, -1);
+}
+
+/* Behind the exec of an upgrade. Everything was tried before, but the world may have changed. The
+ * registrar, which an earlier binary started, is still there. */
+static int resume(struct serve *s, int resume_fd)
+{
+    struct hf_error err = {0};
+    int rc;
+
+    random_bytes(s->credentials.link_key, sizeof s->credentials.link_key);
+    if ((rc = carry_take(s, resume_fd)) != 0)
+        return rc;
+    if (find_worker_user(s, &err) < 0)
+        shrug(&err, "the worker's user that was found before");
+    if (find_spawn_users(s, &err) < 0)
+        shrug(&err, "the other users that processes may run as");
+    if (make_history_dir(s, &err) < 0) {
+        shrug(&err, "the directory that there was");
+        s->options.history_dir = s->history_dir[0] != '\0' ? s->history_dir : NULL;
+    }
+    resume_credentials(s);
+    (void)worker_check(s);
+    rc = save_credentials(s);
+    if (rc < 0)
+        log_error("no memory file for the credentials: %s", strerror(-rc));
+    return 0;
+}
+
+/* --- a candidate's trial ------------------------------------------------------------------ */
+
+static bool trial;
+
+void serve_try(void)
+{
+    trial = true;
+}
+
+static bool try_record(int fd, void *arg)
+{
+    (void)arg;
+    return record_is_ours(fd);
+}
+
+static bool try_state(int fd, void *arg)
+{
+    const struct engine_options *o = arg;
+
+    return shared_is_ours(fd, o->event_log_bytes);
+}
+
+/* As resume(), but whatever is wrong is a reason against us. */
+static int try_resume(struct serve *s, int resume_fd)
+{
+    struct engine_options engine;
+    struct keeper_trial t = {.record = try_record, .state = try_state, .arg = &engine};
+    struct hf_error err = {0};
+    const char *fault;
+
+    if (carry_take(s, resume_fd) != 0)
+        return 1;
+    /* Files that are not there just now are replaced by what was carried. */
+    credentials_reload(&s->credentials, &s->options, -1);
+    if (find_worker_user(s, &err) < 0 || find_spawn_users(s, &err) < 0 ||
+        make_history_dir(s, &err) < 0 || credentials_check(&s->credentials, &s->options, &err) < 0)
+        return fail(&err);
+    if (worker_check(s) != 0)
+        return 1;
+    serve_options_engine(&s->options, &engine);
+    fault = keeper_try(resume_fd, &t);
+    if (fault != NULL)
+        fprintf(stderr, "holdfast serve: %s\n", fault);
+    return fault == NULL ? KEEPER_CHECK_YES : 1;
+}
+
+/* --- life --------------------------------------------------------------------------------- */
+
+/* In a child of the keeper's. */
+static int reload_read(int fd, int64_t grace_ms, void *arg)
+{
+    struct serve *s = arg;
+    int rc = credentials_open(&s->credentials, s->credentials_fd);
+
+    if (rc == 0) {
+        credentials_reload(&s->credentials, &s->options, grace_ms);
+        rc = credentials_save(&s->credentials, fd);
+    }
+    credentials_fini(&s->credentials);
+    if (rc < 0)
+        log_error("the credentials cannot be kept: %s", strerror(-rc));
+    return rc < 0 ? 1 : 0;
+}
+
+static void reload_take(int fd, void *arg)
+{
+    struct serve *s = arg;
+
+    io_close(&s->credentials_fd);
+    s->credentials_fd = fd;
+}
+
+static void serve_fini(struct serve *s)
+{
+    greeting_free(s->greeting);
+    free(s->users);
+    credentials_fini(&s->credentials);
+    io_close(&s->credentials_fd);
+}
+
+static int serve_run(struct serve *s, const char *argv0, char **real, int resume_fd)
+{
+    struct keeper_options k = {.worker_main = worker_main,
+                               .arg = s,
+                               .argv = real,
+                               .carry_write = carry_write,
+                               .reload = {reload_read, reload_take}};
+    struct engine_options engine;
+    char path[PATH_MAX];
+
+    warn_if_open(s);
+    serve_options_engine(&s->options, &engine);
+    for (size_t i = 0; i < s->listener_count; i++)
+        k.carry.fds[k.carry.fd_count++] = s->listeners[i].fd;
+    k.state_bytes = engine_state_bytes(&engine);
+    k.grace_ms = (uint32_t)s->options.grace_ms;
+    k.exe_path = own_path(argv0, path);
+    k.worker_uid = s->worker_uid;
+    k.worker_gid = s->worker_gid;
+    k.pid_file = s->options.pid_file;
+    k.users_only = s->options.spawn_user != NULL || s->options.allow_users != NULL;
+    k.users = s->users;
+    k.user_count = s->user_count;
+    return keeper_run(&k, resume_fd);
+}
+
+static int print_help(void)
+{
+    struct buf text = {0};
+    int rc;
+
+    serve_options_help(&text);
+    rc = io_write_all(STDOUT_FILENO, buf_data(&text), text.len) < 0;
+    buf_fini(&text);
     return rc;
 }
 
@@ -313,47 +435,23 @@ int serve_main(int argc, char **argv)
 
 int serve_main_as(int argc, char **argv, char **real)
 {
-    struct serve s = {.worker_uid = 0};
-    struct keeper_options k = {.worker_main = worker_main, .arg = &s, .argv = real};
-    struct engine_options engine;
-    struct buf text = {0};
-    char path[PATH_MAX];
+    struct serve s = {.credentials_fd = -1};
     int resume_fd = resume_fd_from_env(), rc;
+    bool resumed = resume_fd >= 0 && !trial;
 
     serve_options_init(&s.options);
-    rc = serve_options_parse(&s.options, argc - 2, argv + 2);
-    if (rc == 1) {
-        serve_options_help(&text);
-        rc = io_write_all(STDOUT_FILENO, buf_data(&text), text.len) < 0;
-        buf_fini(&text);
-        return rc;
-    }
-    if (rc != 0 || (rc = set_log_level(s.options.log_level)) != 0)
+    rc = serve_options_parse(&s.options, argc - 2, argv + 2, resumed);
+    if (rc == 1)
+        return print_help();
+    if (rc == 0)
+        rc = set_log_level(s.options.log_level);
+    if (rc != 0 && !resumed)
         return rc;
     if (resume_fd < 0)
         prepare_greeting(&s, argv != real);
-    if ((rc = prepare(&s, resume_fd)) != 0) {
-        greeting_free(s.greeting);
-        free(s.users);
-        buf_wipe(&s.tokens);
-        return rc;
-    }
-    warn_if_open(&s);
-    serve_options_engine(&s.options, &engine);
-    carry_make(&s, &text, &k.carry);
-    k.state_bytes = engine_state_bytes(&engine);
-    k.grace_ms = (uint32_t)s.options.grace_ms;
-    k.exe_path = own_path(argv[0], path);
-    k.worker_uid = s.worker_uid;
-    k.worker_gid = s.worker_gid;
-    k.pid_file = s.options.pid_file;
-    k.users_only = s.options.spawn_user != NULL || s.options.allow_users != NULL;
-    k.users = s.users;
-    k.user_count = s.user_count;
-    rc = keeper_run(&k, resume_fd);
-    free(s.users);
-    greeting_free(s.greeting);
-    buf_wipe(&text);
-    buf_wipe(&s.tokens);
+    rc = resumed ? resume(&s, resume_fd) : trial ? try_resume(&s, resume_fd) : prepare(&s);
+    if (rc == 0)
+        rc = serve_run(&s, argv[0], real, resume_fd);
+    serve_fini(&s);
     return rc;
 }

@@ -7,6 +7,7 @@
 
 #include <limits.h>
 
+#include "cli/credentials.h"
 #include "cli/greeting.h"
 #include "cli/options.h"
 #include "keeper/keeper.h"
@@ -14,10 +15,11 @@
 
 #define SERVE_LISTEN_MAX 32
 
-/* Everything a worker needs to know; made before the first fork, unchanged after. */
+/* Everything a worker needs to know; made before the first fork. */
 struct serve {
     struct serve_options options;
-    struct buf tokens;
+    struct credentials credentials; /* the keeper wipes them once they are saved */
+    int credentials_fd; /* where: a sealed memory file, replaced when they are read again */
     struct listen_socket listeners[SERVE_LISTEN_MAX];
     int dialect[SERVE_LISTEN_MAX]; /* of the same listener: which of dialects_all; -1: everything */
     size_t listener_count;
@@ -28,6 +30,7 @@ struct serve {
     uid_t spawn_uid;            /* of processes that name no user */
     char history_dir[PATH_MAX]; /* resolved; options point to it */
     bool resumed;               /* an older binary handed over */
+    bool had_tls;               /* and spoke TLS: a TCP socket must not speak less */
     struct greeting *greeting;  /* NULL: none is printed */
 };
 
@@ -35,11 +38,20 @@ int serve_main(int argc, char **argv);
 /* The same under another command line: a newer binary is executed with `real`. */
 int serve_main_as(int argc, char **argv, char **real);
 
+/* A candidate's trial: serve_main() does all but serve, and returns KEEPER_CHECK_YES or a reason
+ * on standard error. */
+void serve_try(void);
+
+/* carry.c: what goes to a newer binary with the listening sockets, and comes back. */
+void carry_write(struct buf *out, void *serve);
+/* Keeps what is not there. Nonzero, after a message: there are no sockets to go on with. */
+int carry_take(struct serve *s, int resume_fd);
+
 /* worker.c: the forked child's whole life. */
 struct keeper_boot;
 int worker_main(const struct keeper_boot *boot, void *arg);
-/* Would a worker start with these options? Asked once, so that a mistake ends
+/* Are the origins that may call valid? Asked once, so that a mistake ends
  * the command instead of one worker after the other. 0 or an exit code. */
-int worker_check(struct serve *s);
+int worker_check(const struct serve *s);
 
 #endif

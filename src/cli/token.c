@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +17,12 @@
 #include "base/text.h"
 #include "cli/secret.h"
 
-#define TOKEN_FILE_MAX_BYTES 65536
 #define TOKEN_RANDOM_BYTES 32
 
-static int from_file(const char *path, struct buf *out, struct hf_error *err)
+int token_read(const char *path, struct buf *out, struct hf_error *err)
 {
     struct stat st;
-    int rc = io_read_file(path, TOKEN_FILE_MAX_BYTES, out);
+    int rc = io_read_file(path, TOKEN_FILE_BYTES_MAX, out);
 
     if (rc < 0)
         return hf_fail(err, HF_E_bad_request, "cannot read the token file %s: %s", path,
@@ -70,10 +70,22 @@ static bool state_dir(char *out, size_t size)
     return mkdir(out, 0700) == 0 || errno == EEXIST;
 }
 
-static int make_file(const char *path, struct hf_error *err)
+void token_make(struct buf *out)
 {
     uint8_t raw[TOKEN_RANDOM_BYTES];
     char text[2 * TOKEN_RANDOM_BYTES + 1];
+
+    random_bytes(raw, sizeof raw);
+    hex_encode(text, raw, sizeof raw);
+    buf_puts(out, text);
+    buf_putc(out, '\n');
+    hf_wipe(text, sizeof text);
+    hf_wipe(raw, sizeof raw);
+}
+
+static int make_file(const char *path, struct hf_error *err)
+{
+    struct buf text = {0};
     hf_autoclose int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     int rc;
 
@@ -83,35 +95,61 @@ static int make_file(const char *path, struct hf_error *err)
                    : hf_fail(err, HF_E_bad_request,
                              "cannot make a token file %s: %s; give --token-file or HOLDFAST_TOKEN",
                              path, strerror(errno));
-    random_bytes(raw, sizeof raw);
-    hex_encode(text, raw, sizeof raw);
-    text[sizeof text - 1] = '\n';
-    rc = io_write_all(fd, text, sizeof text);
-    hf_wipe(text, sizeof text);
-    hf_wipe(raw, sizeof raw);
+    token_make(&text);
+    rc = io_write_all(fd, buf_data(&text), text.len);
+    buf_wipe(&text);
     return rc < 0 ? hf_fail(err, HF_E_bad_request, "cannot write the token file %s: %s", path,
                             strerror(-rc))
                   : 0;
 }
 
-int token_load(const char *token_file, struct buf *out, struct hf_error *err)
+/* Absolute, so that it is the same file wherever somebody asks from. A link in it stays one: it
+ * may lead elsewhere later. */
+static void absolute(const char *file, char *path)
 {
-    char dir[480], path[500];
+    char cwd[PATH_MAX];
+
+    if (file[0] == '/' || getcwd(cwd, sizeof cwd) == NULL ||
+        snprintf(path, PATH_MAX, "%s/%s", cwd, file) >= PATH_MAX)
+        snprintf(path, PATH_MAX, "%s", file);
+}
+
+int token_load(const char *token_file, struct buf *out, char *path, struct hf_error *err)
+{
+    char dir[480];
     int rc;
 
-    if (token_file != NULL)
-        return from_file(token_file, out, err);
+    path[0] = '\0';
+    if (token_file != NULL) {
+        absolute(token_file, path);
+        return token_read(path, out, err);
+    }
     if (secret_from_env(TOKEN_ENV, out))
         return 0;
     if (!state_dir(dir, sizeof dir))
         return hf_fail(err, HF_E_bad_request,
                        "cannot make %s for the token: %s; give --token-file or HOLDFAST_TOKEN", dir,
                        strerror(errno));
-    snprintf(path, sizeof path, "%s/token", dir);
+    snprintf(path, PATH_MAX, "%s/token", dir);
     rc = make_file(path, err);
     if (rc == 0)
-        rc = from_file(path, out, err);
+        rc = token_read(path, out, err);
     if (rc == 0)
         log_info("the token is in %s", path);
     return rc;
+}
+
+void token_find(const char *token_file, const struct buf *tokens, char *path)
+{
+    struct buf text = {0};
+
+    if (token_file != NULL) {
+        absolute(token_file, path);
+        return;
+    }
+    if (!token_default_path(path, PATH_MAX) ||
+        io_read_file(path, TOKEN_FILE_BYTES_MAX, &text) < 0 || text.len != tokens->len ||
+        memcmp(buf_data(&text), buf_data(tokens), text.len) != 0)
+        path[0] = '\0';
+    buf_wipe(&text);
 }

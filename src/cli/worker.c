@@ -49,6 +49,10 @@ struct worker {
     struct auth *auth;
     struct origin *origin;
     struct tls_context *tls;
+    bool waits_for_tls[SERVE_LISTEN_MAX]; /* the listener is not served before there is TLS */
+    struct credentials credentials;
+    struct native_credentials told; /* what may be told of them */
+    struct timer *retired;          /* the end of the next token that is still good for a while */
     struct confinement confinement;
 };
 
@@ -93,53 +97,168 @@ static void worker_on_retire(void *arg)
 
 /* --- the beginning ---------------------------------------------------------------- */
 
-static int worker_make_auth(struct worker *w)
+/* What may be told is told from the copy that is kept. */
+static void worker_note_credentials(struct worker *w)
+{
+    const struct serve *s = w->serve;
+
+    w->told = (struct native_credentials){
+        .needs_token = !s->options.no_auth,
+        .token_file = w->credentials.token_file,
+        .token_error = w->credentials.token_error,
+        .tls = s->options.tls_cert != NULL || s->had_tls,
+        .tls_error = w->credentials.tls_error,
+    };
+}
+
+/* Tokens that cannot be used let nobody in, but root still comes by a unix socket. */
+static void worker_make_auth(struct worker *w)
 {
     const struct serve *s = w->serve;
     struct hf_error err = {0};
-    size_t i;
+    int rc = credentials_open(&w->credentials, s->credentials_fd);
 
+    if (rc < 0)
+        log_error("the credentials cannot be read: %s", strerror(-rc));
     w->auth = auth_new();
     auth_set_uid(w->auth, getuid());
     if (s->options.no_auth)
         auth_allow_all(w->auth);
-    else if (auth_add_tokens(w->auth, buf_data(&s->tokens), s->tokens.len, &err) < 0) {
+    else if (credentials_auth(&w->credentials, w->auth, &err) < 0)
         log_error("%s", err.detail);
-        return -1;
-    }
-    w->origin = origin_new();
-    for (i = 0; i < s->options.allow_host.count; i++)
-        origin_allow_host(w->origin, s->options.allow_host.items[i]);
-    for (i = 0; i < s->options.cors_origin.count; i++)
-        if (origin_allow_origin(w->origin, s->options.cors_origin.items[i]) < 0) {
-            log_error("--cors-origin %s is not an origin; write it like https://example.org:8080",
-                      s->options.cors_origin.items[i]);
-            return -1;
-        }
-    return 0;
+    worker_note_credentials(w);
 }
 
-static int worker_make_tls(struct worker *w)
+static int make_origin(const struct serve *s, struct origin *out)
 {
-    const struct serve_options *o = &w->serve->options;
+    int rc = 0;
+
+    for (size_t i = 0; i < s->options.allow_host.count; i++)
+        origin_allow_host(out, s->options.allow_host.items[i]);
+    for (size_t i = 0; i < s->options.cors_origin.count; i++)
+        if (origin_allow_origin(out, s->options.cors_origin.items[i]) < 0) {
+            log_error("--cors-origin %s is not an origin; write it like https://example.org:8080",
+                      s->options.cors_origin.items[i]);
+            rc = -1;
+        }
+    return rc;
+}
+
+/* Without a certificate that can be used, sockets that ask for none are still served. */
+static void worker_make_tls(struct worker *w)
+{
+    struct credentials *c = &w->credentials;
     struct hf_error err = {0};
 
-    if (o->tls_cert == NULL)
-        return 0;
-    w->tls = tls_context_new(o->tls_cert, o->tls_key, &err);
-    if (w->tls == NULL) {
-        log_error("%s", err.detail);
-        return -1;
+    if (!w->told.tls)
+        return;
+    if (w->tls != NULL) {
+        if (tls_context_set_pem(w->tls, &c->cert, &c->key, &err) < 0)
+            log_error("%s", err.detail);
+    } else {
+        w->tls = tls_context_from_pem(&c->cert, &c->key, &err);
+        if (w->tls == NULL)
+            log_error("%s TCP sockets are not served until there is a certificate.", err.detail);
+        else
+            tls_context_offer_h2(w->tls);
     }
-    tls_context_offer_h2(w->tls);
-    return 0;
+    buf_wipe(&c->cert);
+    buf_wipe(&c->key);
+}
+
+static void worker_on_token_end(void *arg, uint32_t token)
+{
+    struct worker *w = arg;
+
+    http_server_cut_token(w->server, token);
+}
+
+static void worker_on_retired(struct timer *t, void *arg)
+{
+    struct worker *w = arg;
+    int64_t next = auth_end_retired(w->auth, worker_on_token_end, w), now = clock_wall_ms();
+
+    if (next > 0)
+        timer_start(t, next > now ? (uint64_t)(next - now) : 0);
+}
+
+static void worker_listen(struct worker *w, size_t i)
+{
+    const struct serve *s = w->serve;
+    bool tcp = s->listeners[i].kind == LISTEN_TCP;
+
+    w->waits_for_tls[i] = tcp && w->told.tls && w->tls == NULL;
+    if (!w->waits_for_tls[i])
+        http_server_listen(w->server, s->listeners[i].fd, s->listeners[i].kind,
+                           s->dialect[i] < 0 ? NULL : dialects_routes(w->dialects, s->dialect[i]),
+                           tcp ? w->tls : NULL);
+}
+
+/* --- other credentials ------------------------------------------------------------- */
+
+struct ended {
+    uint32_t tokens[2 * AUTH_TOKENS_MAX];
+    size_t count;
+};
+
+static void note_end(void *arg, uint32_t token)
+{
+    struct ended *e = arg;
+
+    e->tokens[e->count++] = token;
+}
+
+static bool worker_take_tokens(struct worker *w, struct ended *ended)
+{
+    struct auth *fresh = auth_new();
+    struct hf_error err = {0};
+    bool changed = false;
+
+    if (w->serve->options.no_auth || credentials_auth(&w->credentials, fresh, &err) < 0)
+        log_debug("%s", err.detail);
+    else
+        changed = auth_replace_tokens(w->auth, fresh, note_end, ended);
+    auth_free(fresh);
+    return changed;
+}
+
+static void worker_take_tls(struct worker *w)
+{
+    worker_make_tls(w);
+    for (size_t i = 0; w->tls != NULL && i < w->serve->listener_count; i++)
+        if (w->waits_for_tls[i])
+            worker_listen(w, i);
+}
+
+/* Whoever asked for it hears of it before the token that it asked with is cut off. */
+static void worker_on_credentials(void *arg, uint32_t req, int error, int fd)
+{
+    struct worker *w = arg;
+    struct ended ended = {.count = 0};
+    bool changed = false;
+
+    if (error == 0 && (error = -credentials_open(&w->credentials, fd)) == 0) {
+        changed = worker_take_tokens(w, &ended);
+        worker_take_tls(w);
+        worker_note_credentials(w);
+        worker_on_retired(w->retired, w);
+    }
+    native_on_reloaded(w->native, req, error, changed);
+    if (changed)
+        log_info("the tokens have changed; %zu ended", ended.count);
+    for (size_t i = 0; i < ended.count; i++)
+        http_server_cut_token(w->server, ended.tokens[i]);
 }
 
 static int worker_make_engine(struct worker *w, const struct keeper_boot *boot)
 {
     struct engine_options o;
     struct engine_hooks hooks = {
-        .on_stop = worker_on_stop, .on_retire = worker_on_retire, .arg = w};
+        .on_stop = worker_on_stop,
+        .on_retire = worker_on_retire,
+        .on_credentials = worker_on_credentials,
+        .arg = w,
+    };
 
     serve_options_engine(&w->serve->options, &o);
     w->engine = engine_new(w->loop, boot, &o);
@@ -190,7 +309,7 @@ static void worker_name_listeners(struct worker *w)
 {
     for (size_t i = 0; i < w->serve->listener_count; i++) {
         const char *url = w->serve->listeners[i].url;
-        bool tls = w->tls != NULL && strncmp(url, "http://", 7) == 0;
+        bool tls = w->told.tls && strncmp(url, "http://", 7) == 0;
 
         snprintf(w->urls[i], sizeof w->urls[i], "%s%s", tls ? "https://" : "", tls ? url + 7 : url);
         if (w->serve->dialect[i] < 0)
@@ -219,12 +338,13 @@ static void worker_make_server(struct worker *w)
         .listener_count = w->main_count,
         .tls = tls_is_built_in(),
         .compress = s->options.compress,
-        .secure_cookie = w->tls != NULL,
+        .secure_cookie = w->told.tls,
         .seccomp = &w->confinement.seccomp,
         .landlock = &w->confinement.landlock,
         .user = &w->confinement.user,
         .http = &w->http,
         .server = w->server,
+        .credentials = &w->told,
     };
     w->native = native_new(w->engine, w->auth, &w->info);
     http_server_mount(w->server, native_routes(w->native));
@@ -233,15 +353,15 @@ static void worker_make_server(struct worker *w)
         .loop = w->loop,
         .version = HF_VERSION,
         .auth = w->auth,
-        .tokens = &s->tokens,
+        .tokens = &w->credentials.tokens,
         .own_uid = s->spawn_uid,
     };
     w->dialects = dialects_new(&w->host, w->server, w->wanted);
     worker_make_mcp(w);
     for (i = 0; i < s->listener_count; i++)
-        http_server_listen(w->server, s->listeners[i].fd, s->listeners[i].kind,
-                           s->dialect[i] < 0 ? NULL : dialects_routes(w->dialects, s->dialect[i]),
-                           s->listeners[i].kind == LISTEN_TCP ? w->tls : NULL);
+        worker_listen(w, i);
+    w->retired = timer_new(w->loop, worker_on_retired, w);
+    worker_on_retired(w->retired, w);
 }
 
 static const char *announced_as(int which)
@@ -281,6 +401,8 @@ static void worker_fini(struct worker *w)
     auth_free(w->auth);
     origin_free(w->origin);
     tls_context_free(w->tls);
+    timer_close(w->retired);
+    credentials_fini(&w->credentials);
     loop_free(w->loop);
 }
 
@@ -338,20 +460,16 @@ static void worker_check_leaks(void)
 #endif
 }
 
-int worker_check(struct serve *s)
+int worker_check(const struct serve *s)
 {
     const char *dirs[WRITE_DIRS_MAX];
     struct confine_plan plan = worker_confine_plan(s, dirs);
-    struct worker w = {.serve = s};
-    int rc = worker_make_auth(&w);
+    struct origin *o = origin_new();
+    int rc = make_origin(s, o);
 
-    if (rc == 0)
-        rc = worker_make_tls(&w);
     if (rc == 0 && !s->resumed)
         rc = confine_check(&plan);
-    auth_free(w.auth);
-    origin_free(w.origin);
-    tls_context_free(w.tls);
+    origin_free(o);
     return rc == 0 ? 0 : 1;
 }
 
@@ -365,11 +483,11 @@ int worker_main(const struct keeper_boot *boot, void *arg)
     mallopt(M_ARENA_MAX, 1);
     mallopt(M_TRIM_THRESHOLD, 256 * 1024);
     w.loop = loop_new();
-    rc = worker_make_auth(&w);
-    if (rc == 0)
-        rc = worker_make_tls(&w);
-    if (rc == 0)
-        rc = worker_make_engine(&w, boot);
+    worker_make_auth(&w);
+    worker_make_tls(&w);
+    w.origin = origin_new();
+    (void)make_origin(w.serve, w.origin); /* the command has checked it */
+    rc = worker_make_engine(&w, boot);
     if (rc == 0) {
         worker_make_server(&w);
         rc = worker_confine(&w, boot);

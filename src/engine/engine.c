@@ -62,10 +62,19 @@ static void engine_on_retire(void *arg)
         e->hooks.on_retire(e->hooks.arg);
 }
 
+static void engine_on_credentials(void *arg, const struct k_credentials *m, int *fd)
+{
+    struct engine *e = arg;
+
+    if (e->hooks.on_credentials != NULL)
+        e->hooks.on_credentials(e->hooks.arg, m->req, m->error, m->error == 0 ? *fd : -1);
+}
+
 static const struct line_ops line_ops = {
     .on_exited = engine_on_exited,
     .on_stop = engine_on_stop,
     .on_retire = engine_on_retire,
+    .on_credentials = engine_on_credentials,
 };
 
 /* --- life ----------------------------------------------------------------------------- */
@@ -144,6 +153,15 @@ void engine_ready(struct engine *e)
 int engine_request_upgrade(struct engine *e)
 {
     struct k_simple m = {.type = K_UPGRADE};
+
+    return line_send(e->line, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
+}
+
+int engine_request_reload(struct engine *e, uint32_t req, int64_t grace_ms)
+{
+    struct k_reload m = {.type = K_RELOAD,
+                         .req = req,
+                         .grace_ms = grace_ms < 0 ? K_GRACE_UNSET : (uint64_t)grace_ms};
 
     return line_send(e->line, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
 }

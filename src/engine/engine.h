@@ -46,12 +46,17 @@ void engine_ready(struct engine *e); /* tells the keeper that we serve */
 struct engine_hooks {
     void (*on_stop)(void *arg, uint32_t grace_ms);
     void (*on_retire)(void *arg);
+    /* Credentials were read again. `req`: the last engine_request_reload() that this answers; 0:
+     * none. error: an errno, and nothing has changed; else fd, borrowed, holds them. */
+    void (*on_credentials)(void *arg, uint32_t req, int error, int fd);
     void *arg;
 };
 void engine_set_hooks(struct engine *e, const struct engine_hooks *hooks);
 /* Ends all processes; done runs when none is left or what is left cannot be ended. */
 void engine_end_all(struct engine *e, uint32_t grace_ms, task_fn *done, void *arg);
 int engine_request_upgrade(struct engine *e);
+/* grace_ms: for tokens that are gone; -1: see K_GRACE_UNSET. 0 or -errno. */
+int engine_request_reload(struct engine *e, uint32_t req, int64_t grace_ms);
 
 /*
  * Starts a process. Returns 0 and calls `done` later, exactly once, with the

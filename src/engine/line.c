@@ -244,6 +244,10 @@ static void line_dispatch(struct line *l, const void *packet, size_t len, int *f
     case K_EXITED: l->ops->on_exited(l->arg, packet); break;
     case K_STOP: l->ops->on_stop(l->arg, ((const struct k_stop *)packet)->grace_ms); break;
     case K_RETIRE: l->ops->on_retire(l->arg); break;
+    case K_CREDENTIALS:
+        if (n == 1 || ((const struct k_credentials *)packet)->error != 0)
+            l->ops->on_credentials(l->arg, packet, fds);
+        break;
     default: line_answer(l, head[1], packet, len, fds, n);
     }
 }

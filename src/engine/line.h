@@ -20,6 +20,8 @@ struct line_ops {
     void (*on_exited)(void *arg, const struct k_exited *m);
     void (*on_stop)(void *arg, uint32_t grace_ms);
     void (*on_retire)(void *arg);
+    /* The descriptor is there unless m->error is set, and is to be taken (set to -1). */
+    void (*on_credentials)(void *arg, const struct k_credentials *m, int *fd);
 };
 
 struct line *line_new(struct loop *loop, int fd, const struct line_ops *ops, void *arg);

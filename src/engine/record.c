@@ -227,6 +227,22 @@ static uint64_t adopt_slots(int fd, uint64_t file_bytes)
     return slots;
 }
 
+bool record_is_ours(int fd)
+{
+    struct record_head *h;
+    struct stat st;
+    bool unmade;
+
+    if (fstat(fd, &st) < 0 || (uint64_t)st.st_size < sizeof *h)
+        return false;
+    h = mmap(NULL, sizeof *h, PROT_READ, MAP_SHARED, fd, 0);
+    if (h == MAP_FAILED)
+        return false;
+    unmade = atomic_load(&h->magic) == 0;
+    munmap(h, sizeof *h);
+    return unmade || adopt_slots(fd, (uint64_t)st.st_size) != 0;
+}
+
 int record_adopt(struct record *r, int fd)
 {
     struct stat st;

@@ -150,6 +150,8 @@ void record_name(struct record *r, const char *id);
 bool record_recycle(struct record *r);
 /* One that an earlier worker made; takes fd on success. -EPROTO: not of our layout. */
 int record_adopt(struct record *r, int fd);
+/* Could it be adopted? Only looks; one that is being made is not in the way. */
+bool record_is_ours(int fd);
 void record_fini(struct record *r);
 
 #endif

@@ -52,6 +52,21 @@ int shared_map(struct shared *s, int fd, size_t event_log_bytes)
     return 0;
 }
 
+bool shared_is_ours(int fd, size_t event_log_bytes)
+{
+    struct shared_head *h = mmap(NULL, sizeof *h, PROT_READ, MAP_SHARED, fd, 0);
+    struct stat st;
+    bool ours;
+
+    if (h == MAP_FAILED)
+        return false;
+    ours = fstat(fd, &st) == 0 && (uint64_t)st.st_size >= sizeof *h &&
+           (h->magic == 0 || (h->magic == SHARED_MAGIC && h->layout == SHARED_LAYOUT &&
+                              h->events_bytes == event_log_bytes));
+    munmap(h, sizeof *h);
+    return ours;
+}
+
 void shared_unmap(struct shared *s)
 {
     if (s->head != NULL)

@@ -65,7 +65,8 @@ struct shared {
 
 size_t shared_bytes(size_t event_log_bytes);
 int shared_map(struct shared *s, int fd,
-               size_t event_log_bytes); /* 0 or -errno; fresh memory is initialised */
+               size_t event_log_bytes);              /* 0 or -errno; fresh memory is initialised */
+bool shared_is_ours(int fd, size_t event_log_bytes); /* could it be mapped? Only looks */
 void shared_unmap(struct shared *s);
 
 void slip_note(struct slip *s, enum slip_kind kind, const char *id, uint64_t at, size_t len,

@@ -33,6 +33,7 @@
 #define DEADLINE_NONE UINT64_MAX
 
 struct child_stack;
+struct k_reload;
 
 /* Children that have been cloned and not yet executed; spawn.c. */
 struct spawns {
@@ -86,7 +87,19 @@ enum upgrade_phase {
 struct upgrade {
     enum upgrade_phase phase;
     pid_t check_pid;
+    int report_fd; /* what the check has to say; -1: none */
     uint64_t deadline_ms;
+};
+
+/* A child that reads the credentials; reload.c. */
+struct reload {
+    pid_t pid; /* 0: none */
+    int fd;    /* what it writes */
+    uint64_t deadline_ms;
+    uint32_t req;      /* the newest request that it answers; 0: none */
+    bool again;        /* asked for once more since it began */
+    int64_t grace_ms;  /* for that: as in struct k_reload, -1: unset */
+    uint32_t next_req; /* for that */
 };
 
 /* What can wait until there is time; chores.c. */
@@ -109,6 +122,7 @@ struct keeper {
     struct worker worker;
     struct ending ending;
     struct upgrade upgrade;
+    struct reload reload;
     struct chores chores;
     uint64_t ease_at_ms; /* DEADLINE_NONE: every session has the weight it should; ease.c */
     struct census census;
@@ -164,5 +178,12 @@ void upgrade_cancel(struct keeper *k);
 bool upgrade_on_exit(struct keeper *k, pid_t pid, int status); /* true: it was the check */
 void upgrade_step(struct keeper *k, uint64_t now_ms);
 uint64_t upgrade_deadline(const struct keeper *k);
+
+/* reload.c */
+void reload_begin(struct keeper *k, const struct k_reload *m); /* NULL: by nobody's request */
+bool reload_on_exit(struct keeper *k, pid_t pid, int status);  /* true: it was the reader */
+void reload_cancel(struct keeper *k);
+void reload_step(struct keeper *k, uint64_t now_ms);
+uint64_t reload_deadline(const struct keeper *k);
 
 #endif

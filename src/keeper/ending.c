@@ -59,6 +59,7 @@ void ending_begin(struct keeper *k)
     case ENDING_NOT:
         log_info("stopping");
         upgrade_cancel(k);
+        reload_cancel(k);
         if (k->worker.pid > 0)
             ending_ask(k);
         else

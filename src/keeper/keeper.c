@@ -119,8 +119,15 @@ static void setup_limits(struct keeper *k)
 
 static int setup_state(struct keeper *k)
 {
-    if (k->state_fd < 0)
-        k->state_fd = memfd_create("holdfast-state", MFD_CLOEXEC);
+    if (k->state_fd >= 0) {
+        if (ftruncate(k->state_fd, (off_t)k->options->state_bytes) == 0)
+            return 0;
+        /* Events and notes are worth less than the processes, which would end with us. */
+        log_error("the state of the keeper before cannot be resized: %s; starting with none",
+                  strerror(errno));
+        io_close(&k->state_fd);
+    }
+    k->state_fd = memfd_create("holdfast-state", MFD_CLOEXEC);
     if (k->state_fd < 0)
         return -errno;
     return ftruncate(k->state_fd, (off_t)k->options->state_bytes) < 0 ? -errno : 0;
@@ -160,6 +167,8 @@ static int setup(struct keeper *k, const struct keeper_options *options, int res
                          .signal_fd = -1,
                          .state_fd = -1,
                          .siding = {-1, -1},
+                         .reload = {.fd = -1},
+                         .upgrade = {.report_fd = -1},
                          .ease_at_ms = DEADLINE_NONE};
     log_set_part("keeper");
     setup_standard_fds();
@@ -210,7 +219,10 @@ static void signal_handle(struct keeper *k, const struct signalfd_siginfo *info,
         break;
     case SIGTERM:
     case SIGINT: ending_begin(k); break;
-    case SIGHUP: upgrade_begin(k); break;
+    case SIGHUP:
+        reload_begin(k, NULL);
+        upgrade_begin(k);
+        break;
     default: signals_forward(k, (int)info->ssi_signo);
     }
 }
@@ -255,6 +267,7 @@ static int loop_timeout(const struct keeper *k)
     uint64_t now;
 
     deadline = earlier(deadline, chores_deadline(k));
+    deadline = earlier(deadline, reload_deadline(k));
     deadline = earlier(deadline, k->ease_at_ms);
     if (k->worker.link.stalled)
         deadline = earlier(deadline, clock_mono_ms() + LINK_RETRY_MS);
@@ -312,6 +325,7 @@ static void loop_run(struct keeper *k)
         ease_step(k, now);
         ending_step(k, now);
         upgrade_step(k, now);
+        reload_step(k, now);
         worker_step(k, now);
     }
 }
@@ -335,6 +349,8 @@ static void teardown(struct keeper *k)
         k); /* LeakSanitizer could not trace us otherwise, and there is nobody left to guard against */
     io_close(&k->signal_fd);
     io_close(&k->state_fd);
+    io_close(&k->reload.fd);
+    io_close(&k->upgrade.report_fd);
     io_close(&k->siding[0]);
     io_close(&k->siding[1]);
     free(k->polls);
@@ -354,6 +370,9 @@ int keeper_run(const struct keeper_options *options, int resume_fd)
     /* Who died while an older keeper was being replaced. */
     reap_children(&k);
     worker_step(&k, clock_mono_ms());
+    /* They may have changed while nobody looked: between the old binary's last look and now. */
+    if (resume_fd >= 0)
+        reload_begin(&k, NULL);
     program_give_back();
     loop_run(&k);
     if (options->pid_file != NULL)

@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/buf.h"
 #include "base/io.h"
 
 #define KEEPER_ENTRIES_MAX 65536
@@ -55,11 +56,8 @@ struct keeper_boot {
     bool has_cgroup; /* trees are held by cgroup v2 */
 };
 
-/* Bytes and descriptors that the command wants to find again after an upgrade
- * (options, token, listening sockets). The keeper does not look inside. */
+/* Descriptors that the command wants to find again after an upgrade (listening sockets). */
 struct keeper_carry {
-    const void *bytes;
-    size_t len;
     int fds[KEEPER_CARRY_FDS_MAX];
     size_t fd_count;
 };
@@ -71,6 +69,17 @@ struct keeper_user {
     uint32_t groups[KEEPER_USER_GROUPS_MAX];
 };
 
+/*
+ * Credentials are files that change while the daemon runs. Reading one may hang, and what is in it
+ * may be wrong, so a forked child reads them: `read` writes what a worker needs to `fd`, an empty
+ * memory file, and returns 0. The keeper then gives the file to `take`, whose it is from then on,
+ * and a copy to the worker (K_CREDENTIALS). Both NULL: there are none.
+ */
+struct keeper_reload {
+    int (*read)(int fd, int64_t grace_ms, void *arg); /* grace_ms: as in struct k_reload */
+    void (*take)(int fd, void *arg);
+};
+
 struct keeper_options {
     /* Runs in the forked child and returns its exit code. */
     int (*worker_main)(const struct keeper_boot *boot, void *arg);
@@ -78,6 +87,10 @@ struct keeper_options {
     size_t state_bytes;
     uint32_t grace_ms; /* SIGTERM: how long processes get */
     struct keeper_carry carry;
+    /* Appends the bytes that the command wants to find again (options, tokens). They may be
+     * secrets, so they are made when an upgrade needs them, and wiped. NULL: none. */
+    void (*carry_write)(struct buf *out, void *arg);
+    struct keeper_reload reload;
     const char *exe_path; /* absolute; what an upgrade executes */
     char *const *argv;    /* with these arguments */
     uid_t worker_uid;     /* ids the worker drops to, for io_count_of() */
@@ -101,13 +114,27 @@ int keeper_run(const struct keeper_options *options, int resume_fd);
 int keeper_resume_carry(int resume_fd, void **bytes, size_t *len, int *fds, size_t *fd_count);
 
 /*
+ * In a candidate that runs beside the old keeper: could this binary go on from there? Reads
+ * everything and changes nothing. The engine is asked about what is its own. NULL, or the fault.
+ */
+struct keeper_trial {
+    bool (*record)(int fd, void *arg); /* of each process */
+    bool (*state)(int fd, void *arg);  /* that all workers share */
+    void *arg;
+};
+const char *keeper_try(int resume_fd, const struct keeper_trial *trial);
+
+/*
  * Asks the kernel to kill the calling worker when the keeper dies; -ESRCH if
  * it is dead already. Done before worker_main(), but the kernel forgets it when a
  * process changes its user, so a worker that drops privileges calls it again.
  */
 int keeper_guard_worker(pid_t keeper_pid);
 
-/* `holdfast upgrade-check VERSION`: can this binary take over state of that version? */
+/*
+ * `holdfast upgrade-check VERSION ARGV...`: can this binary take over state of that version, with
+ * this command line? KEEPER_RESUME_ENV names a copy of the state. An older keeper leaves both out.
+ */
 #define KEEPER_STATE_VERSION 1
 /* Its exit code for yes: not 0, which many programs say to anything. */
 #define KEEPER_CHECK_YES 93

@@ -100,6 +100,7 @@ static size_t message_size(uint32_t type)
     case K_CLOSE: return sizeof(struct k_close);
     case K_HOLDS: return sizeof(struct k_holds);
     case K_FLOOD: return sizeof(struct k_flood);
+    case K_RELOAD: return sizeof(struct k_reload);
     default: return 0;
     }
 }
@@ -131,6 +132,12 @@ const char *message_fault(const void *bytes, size_t len, size_t fd_count)
     }
     if (type == K_FLOOD && ((const struct k_flood *)bytes)->on > 1)
         return "flag";
+    if (type == K_RELOAD) {
+        const struct k_reload *m = bytes;
+
+        if (m->grace_ms != K_GRACE_UNSET && m->grace_ms > LIMIT_DURATION_MS)
+            return "grace";
+    }
     if (type == K_CLOSE) {
         const struct k_close *m = bytes;
 

@@ -37,6 +37,7 @@ enum k_type {
     K_LOOK,      /* struct k_simple: what goes on at its terminal? answered by K_LOOKED */
     K_HOLDS,     /* struct k_holds: whose is this socket? answered by K_HELD */
     K_FLOOD,     /* struct k_flood: it writes as fast as it can, or no more */
+    K_RELOAD,    /* struct k_reload: read the credentials again; answered by K_CREDENTIALS */
     /* keeper -> worker */
     K_SPAWNED,  /* struct k_spawned; fds: master, or [stdin] stdout stderr; [side] */
     K_EXITED,   /* struct k_exited; once per entry, after its K_SPAWNED */
@@ -46,6 +47,8 @@ enum k_type {
     K_RETIRE,   /* struct k_simple: leave at once with exit code 0, end no process */
     K_LOOKED,   /* struct k_looked */
     K_HELD,     /* struct k_held */
+    /* struct k_credentials; fd: the memory file, if there is no error. Also unasked: after SIGHUP */
+    K_CREDENTIALS,
 };
 
 /* Descriptors of an entry, as bits of k_close.which and k_spawned.fds. */
@@ -203,6 +206,19 @@ struct k_held {
     uint32_t req;
     uint32_t entry;
     uint32_t held; /* 1: somebody of the tree has one of them open */
+};
+
+#define K_GRACE_UNSET UINT64_MAX /* what was replaced ends now; earlier ones keep their time */
+struct k_reload {
+    uint32_t type;
+    uint32_t req;
+    uint64_t grace_ms; /* how long replaced tokens stay good; 0 ends earlier ones, too */
+};
+
+struct k_credentials {
+    uint32_t type;
+    uint32_t req;  /* the last K_RELOAD that this answers, and all before it; 0: none */
+    int32_t error; /* errno; 0: the descriptor came along */
 };
 
 struct k_stop {

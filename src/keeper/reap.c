@@ -62,8 +62,8 @@ static bool reap_one(struct keeper *k, pid_t pid)
         reap_leader(k, e, status, &usage);
     else if (pid == k->worker.pid)
         worker_on_exit(k, status);
-    else
-        (void)upgrade_on_exit(k, pid, status);
+    else if (!upgrade_on_exit(k, pid, status))
+        (void)reload_on_exit(k, pid, status);
     return true;
 }
 

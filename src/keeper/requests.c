@@ -202,7 +202,11 @@ static const char *request_carry_out(struct keeper *k, const void *bytes, struct
     case K_SURVEY: return request_survey(k, bytes);
     case K_CLOSE: return request_close(k, bytes);
     case K_FORGET: return request_forget(k, bytes);
-    case K_UPGRADE: upgrade_begin(k); return NULL;
+    case K_UPGRADE:
+        reload_begin(k, NULL);
+        upgrade_begin(k);
+        return NULL;
+    case K_RELOAD: reload_begin(k, bytes); return NULL;
     case K_LOOK: return request_look(k, bytes);
     case K_HOLDS: return request_holds(k, bytes);
     case K_FLOOD: return request_flood(k, bytes);

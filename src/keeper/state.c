@@ -13,13 +13,14 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "keeper/core.h"
 
 #define STATE_BYTES_MAX (64 * 1024 * 1024)
 
 /* --- saving --------------------------------------------------------------- */
 
-static void state_fill_head(const struct keeper *k, struct state_head *h)
+static void state_fill_head(const struct keeper *k, size_t carried, struct state_head *h)
 {
     const struct keeper_carry *carry = &k->options->carry;
 
@@ -39,7 +40,7 @@ static void state_fill_head(const struct keeper *k, struct state_head *h)
     h->cgroup_last = k->cgroup.last_number;
     if (k->cgroup.dir_fd >= 0)
         memcpy(h->cgroup_path, k->cgroup.path, strlen(k->cgroup.path));
-    h->carry_len = (uint32_t)carry->len;
+    h->carry_len = (uint32_t)carried;
     h->carry_fd_count = (uint32_t)carry->fd_count;
     for (size_t i = 0; i < carry->fd_count; i++)
         h->carry_fds[i] = carry->fds[i];
@@ -69,11 +70,13 @@ static void state_fill_entry(const struct entry *e, struct state_entry *out)
 
 static int state_write(const struct keeper *k, int fd)
 {
-    const struct keeper_carry *carry = &k->options->carry;
     struct state_head head;
+    struct buf carried = {0};
     int rc;
 
-    state_fill_head(k, &head);
+    if (k->options->carry_write != NULL)
+        k->options->carry_write(&carried, k->options->arg);
+    state_fill_head(k, carried.len, &head);
     rc = io_write_all(fd, &head, sizeof head);
     for (struct entry *e = table_first(&k->table); e != NULL; e = table_next(&k->table, e)) {
         struct state_entry one;
@@ -82,7 +85,10 @@ static int state_write(const struct keeper *k, int fd)
         if (rc == 0)
             rc = io_write_all(fd, &one, sizeof one);
     }
-    return rc == 0 ? io_write_all(fd, carry->bytes, carry->len) : rc;
+    if (rc == 0 && carried.len > 0)
+        rc = io_write_all(fd, buf_data(&carried), carried.len);
+    buf_wipe(&carried);
+    return rc;
 }
 
 int state_save(const struct keeper *k, int *out_fd)
@@ -122,6 +128,15 @@ void state_set_cloexec(const struct keeper *k, bool on)
     }
 }
 
+void state_lend(const struct keeper *k)
+{
+    fd_set_cloexec(k->state_fd, false);
+    for (size_t i = 0; i < k->options->carry.fd_count; i++)
+        fd_set_cloexec(k->options->carry.fds[i], false);
+    for (struct entry *e = table_first(&k->table); e != NULL; e = table_next(&k->table, e))
+        fd_set_cloexec(e->pub.record_fd, false);
+}
+
 /* --- loading -------------------------------------------------------------- */
 
 static const char *state_entry_fault(const struct state_entry *e)
@@ -154,6 +169,13 @@ const char *state_fault(const void *bytes, size_t len)
     for (uint32_t i = 0; i < h->entry_count && fault == NULL; i++)
         fault = state_entry_fault(&entries[i]);
     return fault;
+}
+
+/* It has the carried bytes in it, which may be secrets. */
+static void state_free(struct state_head *h)
+{
+    hf_wipe(h, sizeof *h + h->entry_count * sizeof(struct state_entry) + h->carry_len);
+    free(h);
 }
 
 /* The whole file, checked and malloc'd; NULL and *rc otherwise. */
@@ -230,11 +252,41 @@ int state_load(struct keeper *k, int fd)
     k->guard.dumpable = h->dumpable != 0;
     k->nofile = (struct rlimit){.rlim_cur = h->nofile_cur, .rlim_max = h->nofile_max};
     cgroup_resume(&k->cgroup, h->cgroup_path, h->cgroup_last);
-    for (uint32_t i = 0; i < h->entry_count && rc == 0; i++)
-        rc = state_load_entry(k, &entries[i]);
-    free(h);
+    /* One process that nobody knows any more is bad; all of them would be worse. */
+    for (uint32_t i = 0; i < h->entry_count; i++) {
+        if (state_load_entry(k, &entries[i]) < 0)
+            log_error("process %d of the keeper before cannot be taken over", (int)entries[i].pid);
+    }
+    state_free(h);
     state_set_cloexec(k, true);
     return rc;
+}
+
+static bool fd_is_open(int fd)
+{
+    return fcntl(fd, F_GETFD) >= 0;
+}
+
+const char *keeper_try(int resume_fd, const struct keeper_trial *trial)
+{
+    int rc;
+    struct state_head *h = state_read(resume_fd, &rc);
+    const struct state_entry *entries;
+    const char *fault = NULL;
+
+    if (h == NULL)
+        return "the state cannot be read";
+    entries = (const struct state_entry *)(h + 1);
+    if (!trial->state(h->state_fd, trial->arg))
+        fault = "the shared state is not of this version";
+    for (uint32_t i = 0; i < h->carry_fd_count && fault == NULL; i++)
+        fault = fd_is_open(h->carry_fds[i]) ? NULL : "a listening socket is missing";
+    for (uint32_t i = 0; i < h->entry_count && fault == NULL; i++) {
+        if (entries[i].record_fd >= 0 && !trial->record(entries[i].record_fd, trial->arg))
+            fault = "the record of a process is not of this version";
+    }
+    state_free(h);
+    return fault;
 }
 
 int keeper_resume_carry(int resume_fd, void **bytes, size_t *len, int *fds, size_t *fd_count)
@@ -247,7 +299,7 @@ int keeper_resume_carry(int resume_fd, void **bytes, size_t *len, int *fds, size
         return rc;
     copy = malloc((size_t)h->carry_len + 1);
     if (copy == NULL) {
-        free(h);
+        state_free(h);
         return -ENOMEM;
     }
     memcpy(copy, (char *)(h + 1) + h->entry_count * sizeof(struct state_entry), h->carry_len);
@@ -256,6 +308,6 @@ int keeper_resume_carry(int resume_fd, void **bytes, size_t *len, int *fds, size
     *fd_count = h->carry_fd_count;
     for (uint32_t i = 0; i < h->carry_fd_count; i++)
         fds[i] = h->carry_fds[i];
-    free(h);
+    state_free(h);
     return 0;
 }

@@ -60,5 +60,8 @@ int state_save(const struct keeper *k, int *out_fd); /* 0 or -errno; *out_fd is 
 int state_load(struct keeper *k, int fd);            /* 0 or -errno */
 /* Whether the descriptors that the new keeper needs are closed by execve(2). */
 void state_set_cloexec(const struct keeper *k, bool on);
+/* The child that is about to execute a candidate keeps what keeper_try() reads. Terminals and
+ * pipes stay out: a copy of one would put off its end. */
+void state_lend(const struct keeper *k);
 
 #endif

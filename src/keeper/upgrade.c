@@ -2,66 +2,127 @@
 /*
  * upgrade.c - the way into another binary, with the same pid and children
  *
- * First the new binary is asked whether it can take over our state; then the
+ * First the new binary goes through a trial: beside us, with a copy of our state, it does all that
+ * it would do in our place before it serves, and says whether it could. Then the
  * worker leaves, children under way finish their exec, and the keeper
  * executes the new binary in its own place. Listening sockets stay open all
  * the time, so whoever connects meanwhile waits in their queue. Whatever
- * fails, the old binary goes on. Layer: keeper.
+ * fails until then, the old binary goes on. Behind the exec there is no old binary: a candidate
+ * that passes its trial and then dies takes everything with it. Layer: keeper.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "keeper/core.h"
 #include "keeper/proto.h"
 #include "keeper/spawn.h"
 #include "keeper/state.h"
 
-#define UPGRADE_CHECK_MS 5000
 #define UPGRADE_RETIRE_MS 1000
 #define UPGRADE_SETTLE_MS 1000
 
-/* In the child. Descriptors beyond 2 are close-on-exec. */
-__attribute__((noreturn)) static void upgrade_exec_check(const struct keeper *k)
+/* `upgrade-check VERSION` and the command line that it would be executed with. */
+static void upgrade_check_argv(const struct keeper *k, char *version, char **out, size_t max)
 {
-    const char *exe = k->options->exe_path;
-    char version[16];
+    static char check[] = "upgrade-check";
+    char *const *argv = k->options->argv;
+    size_t n = 3;
+
+    out[0] = (char *)(uintptr_t)k->options->exe_path;
+    out[1] = check;
+    out[2] = version;
+    while (*argv != NULL && n + 1 < max)
+        out[n++] = *argv++;
+    out[n] = NULL;
+}
+
+static size_t argv_count(char *const *argv)
+{
+    size_t n = 0;
+
+    while (argv[n] != NULL)
+        n++;
+    return n;
+}
+
+/* In the child. It gets a copy of the state and of what belongs to it, our working directory and
+ * our environment: what it does with them is what it would do in our place. */
+__attribute__((noreturn)) static void upgrade_exec_check(const struct keeper *k, int report_fd)
+{
+    size_t max = argv_count(k->options->argv) + 4;
+    char **argv = calloc(max, sizeof *argv);
+    char version[16], number[16];
     sigset_t none;
+    int fd;
 
     snprintf(version, sizeof version, "%d", KEEPER_STATE_VERSION);
     (void)dup2(k->spawns.null_fd, STDIN_FILENO);
-    (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+    (void)dup2(report_fd, STDOUT_FILENO);
+    (void)dup2(report_fd, STDERR_FILENO);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    execl(exe, exe, "upgrade-check", version, (char *)NULL);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (argv == NULL || state_save(k, &fd) < 0)
+        _exit(127);
+    snprintf(number, sizeof number, "%d", fd);
+    if (setenv(KEEPER_RESUME_ENV, number, 1) < 0)
+        _exit(127);
+    state_lend(k);
+    upgrade_check_argv(k, version, argv, max);
+    execv(argv[0], argv);
+    dprintf(STDERR_FILENO, "%s", strerror(errno));
     _exit(127);
+}
+
+/* 0 or -errno. */
+static int upgrade_start_check(struct keeper *k)
+{
+    int ends[2], rc;
+    pid_t pid;
+
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+        return -errno;
+    pid = fork();
+    if (pid == 0)
+        upgrade_exec_check(k, ends[1]);
+    rc = pid < 0 ? -errno : 0;
+    close(ends[1]);
+    if (rc < 0) {
+        close(ends[0]);
+        return rc;
+    }
+    k->upgrade.report_fd = ends[0];
+    k->upgrade.check_pid = pid;
+    return 0;
 }
 
 void upgrade_begin(struct keeper *k)
 {
-    pid_t pid;
+    int rc;
 
     if (k->upgrade.phase != UPGRADE_NOT || k->upgrade.check_pid != 0 ||
         k->ending.phase != ENDING_NOT)
         return;
     log_info("upgrade: asking %s", k->options->exe_path);
-    pid = fork();
-    if (pid == 0)
-        upgrade_exec_check(k);
-    if (pid < 0) {
-        log_error("upgrade: fork: %s", strerror(errno));
+    rc = upgrade_start_check(k);
+    if (rc < 0) {
+        log_error("upgrade: fork: %s", strerror(-rc));
         return;
     }
-    k->upgrade.check_pid = pid;
     k->upgrade.phase = UPGRADE_CHECK;
-    k->upgrade.deadline_ms = clock_mono_ms() + UPGRADE_CHECK_MS;
+    k->upgrade.deadline_ms = clock_mono_ms() + LIMIT_UPGRADE_CHECK_MS;
 }
 
 /* The daemon is to end: a worker that has left already is not missed. */
@@ -84,17 +145,48 @@ static void upgrade_retire_worker(struct keeper *k)
         worker_kill_for_link(k, rc);
 }
 
+/* What the candidate said, line by line: nobody else would see it. The last line is the reason. */
+static void upgrade_read_report(struct keeper *k, char *last, size_t size)
+{
+    char text[LIMIT_UPGRADE_REPORT_BYTES + 1], *line, *save = NULL;
+    ssize_t n = hf_read(k->upgrade.report_fd, text, sizeof text - 1);
+
+    io_close(&k->upgrade.report_fd);
+    text[n > 0 ? n : 0] = '\0';
+    last[0] = '\0';
+    for (line = strtok_r(text, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
+        if (last[0] != '\0')
+            log_warn("upgrade: the candidate: %s", last);
+        snprintf(last, size, "%s", line);
+    }
+}
+
+static void upgrade_refuse(struct keeper *k, int status, const char *said)
+{
+    if (WIFSIGNALED(status))
+        log_error("upgrade: %s died of %s in its trial%s%s; nothing is changed",
+                  k->options->exe_path, signal_name(WTERMSIG(status)), said[0] ? ": " : "", said);
+    else
+        log_error("upgrade: %s cannot take over%s%s; nothing is changed", k->options->exe_path,
+                  said[0] ? ": " : "", said);
+}
+
 bool upgrade_on_exit(struct keeper *k, pid_t pid, int status)
 {
+    char said[LIMIT_UPGRADE_REPORT_BYTES + 1];
+
     if (pid != k->upgrade.check_pid)
         return false;
     k->upgrade.check_pid = 0;
+    upgrade_read_report(k, said, sizeof said);
     if (k->upgrade.phase != UPGRADE_CHECK)
         return true;
     if (WIFEXITED(status) && WEXITSTATUS(status) == KEEPER_CHECK_YES) {
+        if (said[0] != '\0')
+            log_warn("upgrade: the candidate: %s", said);
         upgrade_retire_worker(k);
     } else {
-        log_error("upgrade: %s cannot take over; nothing is changed", k->options->exe_path);
+        upgrade_refuse(k, status, said);
         k->upgrade.phase = UPGRADE_NOT;
     }
     return true;
@@ -133,6 +225,7 @@ static void upgrade_finish(struct keeper *k)
     int rc;
 
     spawns_abandon(k);
+    reload_cancel(k);
     log_info("upgrade: executing %s", k->options->exe_path);
     rc = upgrade_exec(k);
     log_error("upgrade: %s: %s; going on with the old binary", k->options->exe_path, strerror(-rc));
@@ -147,7 +240,8 @@ void upgrade_step(struct keeper *k, uint64_t now_ms)
     switch (k->upgrade.phase) {
     case UPGRADE_CHECK:
         if (late) {
-            log_error("upgrade: %s does not answer; nothing is changed", k->options->exe_path);
+            log_error("upgrade: %s does not come to the end of its trial; nothing is changed",
+                      k->options->exe_path);
             upgrade_cancel(k);
         }
         break;

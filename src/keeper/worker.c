@@ -59,6 +59,8 @@ static void worker_close_inherited(struct keeper *k)
 
     io_close(&k->signal_fd);
     io_close(&k->guard.oom_fd);
+    io_close(&k->reload.fd);
+    io_close(&k->upgrade.report_fd);
     link_close(&k->worker.link);
     io_close(&k->spawns.null_fd);
     /* A copy here would keep the output of the process that gets them from ending. */

@@ -24,6 +24,15 @@ bool request_is_idle(const struct conn *c)
     return c->proto == &http_proto && c->owner == NULL && !c->blocked;
 }
 
+bool request_is_admitted(const struct conn *c)
+{
+    const struct http_request *rq = c->owner;
+
+    if (c->proto != &http_proto || c->blocked)
+        return true;
+    return rq != NULL && rq->parser.stage > HTTP1_IN_HEAD && !rq->answered;
+}
+
 /* Body that was parsed in an earlier turn but not taken then. */
 static size_t http_give_parsed(struct http_request *rq, const char *bytes, size_t len)
 {

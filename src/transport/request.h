@@ -101,6 +101,9 @@ void request_give_up(struct http_request *rq, const struct hf_error *err);
 /* http_conn.c */
 extern const struct conn_proto http_proto;
 bool request_is_idle(const struct conn *c); /* between two requests */
+/* Something is under way that the gate let in: a request without its reply, a reply that is not all
+ * sent, a stream, an upgrade. */
+bool request_is_admitted(const struct conn *c);
 
 /* response.c */
 /* Decides whether the connection stays, writes the head into server->head. length < 0:

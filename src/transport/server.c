@@ -299,7 +299,7 @@ void http_server_cut_token(struct http_server *s, uint32_t token)
 
         if (c->proto == &h2_proto)
             h2_cut_token(c, token);
-        else if (c->token == token && !request_is_idle(c) &&
+        else if (c->token == token && request_is_admitted(c) &&
                  !ws_cut(c, WS_CODE_TOKEN_ENDED, "token_ended"))
             conn_end(c);
     }

@@ -13,7 +13,7 @@ import { binary, daemonFor, releaseBinary, withDaemon } from '../lib/daemon.mjs'
 
 const COMMANDS = [
     'run', 'attach', 'ps', 'logs', 'send', 'signal', 'kill', 'rm', 'wait', 'resize',
-    'screen', 'watch', 'events', 'record', 'share', 'open', 'session', 'info', 'upgrade', 'completion',
+    'screen', 'watch', 'events', 'record', 'share', 'open', 'session', 'info', 'token', 'upgrade', 'completion',
 ];
 
 test('help names every command, and every command has its own', async () => {
@@ -25,6 +25,7 @@ test('help names every command, and every command has its own', async () => {
         for (const o of ['--url', '--token-file', '--json', '--format']) assert.ok(text.includes(o), `${c} ${o}`);
         for (const line of text.split('\n')) assert.ok(line.length <= 140, line);
         assert.equal(await ok(null, [c, '-h']), text);
+        assert.equal(await ok(null, ['help', c]), text);
     }
 });
 
@@ -71,7 +72,7 @@ test('mistakes on the command line end with 2 and a sentence', async () => {
 test('a daemon that is not there: 125, and what to do', async () => {
     for (const args of [['ps'], ['attach', 'x'], ['logs', 'x'], ['send', 'x', 'y'], ['signal', 'x', 'INT'], ['kill', 'x'], ['rm', 'x'],
         ['wait', 'x'], ['resize', 'x', '80x24'], ['screen', 'x'], ['watch', 'x'], ['events'], ['record', 'x'], ['share', 'x'], ['open'],
-        ['session', 'ls'], ['info'], ['upgrade'], ['run', 'true']])
+        ['session', 'ls'], ['info'], ['token'], ['token', 'rotate'], ['upgrade'], ['run', 'true']])
         await fails(null, 125, /no daemon answers at .*holdfast serve.*--url/, args, { env: { HOLDFAST_URL: 'http://127.0.0.1:1' } });
     await fails(null, 125, /no daemon answers/, ['ps', '--url', 'unix:/no/such/socket']);
     await fails(null, 125, /at most \d+ bytes/, ['ps', '--url', `unix:/${'x'.repeat(200)}`]);

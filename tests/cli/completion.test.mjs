@@ -39,6 +39,8 @@ withDaemon('completion', {}, (d) => {
         assert.deepEqual(complete('holdfast', 'attach', p.id.slice(0, 20)), [p.id]);
         assert.deepEqual(complete('holdfast', 'signal', 'x', 'WIN'), ['WINCH']);
         assert.deepEqual(complete('holdfast', 'completion', 'z'), ['zsh']);
+        assert.deepEqual(complete('holdfast', 'token', 'r'), ['rotate']);
+        assert.deepEqual(complete('holdfast', 'token', 'rotate', '--role', 'w'), ['watch']);
         assert.deepEqual(complete('holdfast', 'serve', '--lis'), ['--listen']);
         assert.deepEqual(complete('holdfast', 'ps', '--token-file', `${dir}/scr`), [`${dir}/script`]);
         assert.ok(complete('holdfast', 'run', 'ba').includes('bash'));

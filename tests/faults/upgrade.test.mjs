@@ -2,10 +2,15 @@
 // Another binary is put in place while processes run: they and their streams go on.
 
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import fs from 'node:fs';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import tls from 'node:tls';
 import { test } from '../lib/test.mjs';
 import { promisify } from 'node:util';
+import { Authority } from '../lib/certs.mjs';
 import { Viewer } from '../lib/client.mjs';
 import { Daemon, binary } from '../lib/daemon.mjs';
 import { Flood } from '../lib/flood.mjs';
@@ -15,6 +20,19 @@ import { scaled } from '../lib/scale.mjs';
 import { holdsFor, randomMoment, waitUntil } from '../lib/wait.mjs';
 
 const run = promisify(execFile);
+
+const VERSION = execFileSync(binary(), ['version']).toString().trim().split(' ')[1];
+const versionOf = (n) => String(n).padStart(VERSION.length, '9').slice(-VERSION.length);
+
+/** Another build: the same length, another version, which the daemon then tells of itself. */
+function otherBuild(to, n) {
+    const bytes = fs.readFileSync(binary());
+    const [from, into] = [VERSION, versionOf(n)].map((v) => Buffer.from(v));
+    let count = 0;
+    for (let at = bytes.indexOf(from); at >= 0; at = bytes.indexOf(from, at + 1), count++) into.copy(bytes, at);
+    assert.ok(count > 0, `${binary()} does not name its version`);
+    fs.writeFileSync(to, bytes);
+}
 
 /** A daemon started from a copy, so that the copy can be replaced. */
 async function fromCopy(body, options = {}) {
@@ -28,11 +46,11 @@ async function fromCopy(body, options = {}) {
         fs.renameSync(`${at}.new`, at);
         return fs.statSync(at).ino;
     };
-    // Bytes behind the end of an ELF file change nothing but the file.
-    d.placeOther = (n) =>
+    d.placeOther = (n) => d.place((to) => otherBuild(to, n));
+    /** A script that is asked and executed in the binary's place, with the real one as $real. */
+    d.placeScript = (text) =>
         d.place((to) => {
-            fs.copyFileSync(binary(), to);
-            fs.appendFileSync(to, `another build ${n}`);
+            fs.writeFileSync(to, `#!/bin/sh\nreal=${binary()}\n${text.replaceAll('DIR', d.dir)}\n`);
         });
     d.runs = (ino) => fs.statSync(`/proc/${d.pid}/exe`).ino === ino;
     await d.start();
@@ -82,6 +100,7 @@ for (const [name, ask] of Object.entries(ways)) {
             await d.nextWorker(worker);
             d.agent.destroy();
             assert.ok(proc.exists(d.pid), 'same pid');
+            assert.equal((await d.request('GET', '/v1/info')).json.version, versionOf(1), 'and it is another build');
             assert.deepEqual(await d.get(p.id), before);
             assert.equal((await d.get(done.id)).exit_code, 4);
             assert.equal((await d.output(done.id)).toString(), 'was here\n');
@@ -187,7 +206,7 @@ test('a binary that cannot take over is refused, and the old one goes on', () =>
             d.place(write);
             const before = d.stderr.length;
             process.kill(d.pid, 'SIGHUP');
-            await waitUntil(() => /(WARN|ERROR).*upgrade/i.test(d.stderr.slice(before)), `a word about it (${name})`);
+            await waitUntil(() => /(WARN|ERROR).*upgrade.*nothing is changed/i.test(d.stderr.slice(before)), `a word about it (${name})`);
             assert.ok(d.runs(old), name);
             assert.equal((await d.get(p.id)).status, 'running');
         }
@@ -195,4 +214,249 @@ test('a binary that cannot take over is refused, and the old one goes on', () =>
         process.kill(d.pid, 'SIGHUP');
         await holdsFor(300, () => d.runs(old) && proc.isAlive(p.pid), 'the old one goes on');
         assert.equal((await d.request('GET', '/healthz')).status, 200);
+    }));
+
+/** SIGHUP, until the old one has said what it thinks of it. */
+async function refused(d, pattern) {
+    const before = d.stderr.length;
+    const said = () => d.stderr.slice(before);
+    process.kill(d.pid, 'SIGHUP');
+    await waitUntil(() => /error keeper: upgrade:.*nothing is changed/i.test(said()), 'a word about it', 30000);
+    assert.match(said(), pattern);
+}
+
+/** SIGHUP, until a worker of whatever was executed serves. */
+async function upgraded(d, pattern) {
+    const worker = d.workerPid();
+    const before = d.stderr.length;
+    process.kill(d.pid, 'SIGHUP');
+    await d.nextWorker(worker, 20000);
+    if (pattern) await waitUntil(() => pattern.test(d.stderr.slice(before)), `${pattern} in the log`);
+}
+
+const alive = async (d, p) => {
+    assert.ok(proc.isAlive(p.pid), 'the process lives');
+    assert.equal((await d.request('GET', `/v1/processes/${p.id}`, { agent: false })).json.status, 'running');
+};
+
+/*
+ * After exec the new image read options, looked for the worker's user, made the history
+ * directory and read the certificate, and any of them could end it, and with it every process.
+ * So it does all of that before, beside the old one.
+ */
+test('a candidate that could not start in the daemon’s place is refused, with its reason', () =>
+    fromCopy(
+        async (d) => {
+            const p = await d.sh('exec sleep 300');
+            const old = fs.statSync(`/proc/${d.pid}/exe`).ino;
+            const worker = d.workerPid();
+            const trial = (args) => `[ "$1" = upgrade-check ] || exit 70\nexec "$real" ${args}`;
+            const bad = {
+                'another state': [trial('upgrade-check 99 "$@"'), /version 99/],
+                'an option that it does not know': [trial('"$@" --from-the-future'), /--from-the-future/],
+                'a value that it does not take': [trial('"$@" --max-viewers none'), /--max-viewers/],
+                'an origin that is none': [trial('"$@" --cors-origin nowhere'), /--cors-origin/],
+                'a history directory that cannot be made': [trial('"$@" --history-dir DIR/not/there'), /history-dir/],
+                'a certificate that cannot be used': [trial('"$@" --tls-cert DIR/tokens --tls-key DIR/tokens'), /certificate/],
+                'a crash': ['kill -SEGV $$', /died of SIGSEGV/],
+                'an exit without a word': ['exit 0', /cannot take over/],
+                'records of another layout': [`exec 7</dev/null\nHOLDFAST_RESUME_FD=7 exec "$real" "$@"`, /cannot be read/],
+            };
+            if (process.getuid() === 0) bad['a user that is not known'] = [trial('"$@" --worker-user nobody-knows'), /nobody-knows/];
+            for (const [name, [script, reason]] of Object.entries(bad)) {
+                d.placeScript(script);
+                await refused(d, reason).catch((err) => assert.fail(`${name}: ${err.message}`));
+                assert.ok(d.runs(old), name);
+                assert.equal(d.workerPid(), worker, `${name}: the worker was not even asked to leave`);
+                await alive(d, p);
+            }
+        },
+        { fdBaseline: false },
+    ));
+
+test('a candidate that hangs in its trial is given up, and another may follow', () =>
+    fromCopy(async (d) => {
+        const p = await d.sh('exec sleep 300');
+        const worker = d.workerPid();
+        d.placeScript('exec sleep 1000');
+        await refused(d, /does not come to the end of its trial/);
+        assert.equal(d.workerPid(), worker);
+        await alive(d, p);
+        const ino = d.placeOther(7);
+        // The one that was given up is dead at once, but it must be found dead before.
+        await waitUntil(() => {
+            process.kill(d.pid, 'SIGHUP');
+            return d.runs(ino);
+        }, 'the next one', 20000, 200);
+        await waitUntil(async () => (await d.request('GET', '/v1/info', { agent: false }).catch(() => null))?.json?.version === versionOf(7), 'its version');
+        await alive(d, p);
+    }));
+
+/*
+ * The trial passes, and then, between it and the exec, the world changes. There is no old binary
+ * any more, so nothing may end the new one.
+ */
+const later = (change, args = '"$@"') =>
+    `[ "$1" = upgrade-check ] && exec "$real" "$@"\n${change}\nexec "$real" ${args}`;
+/** The last byte of the state is the last of the carried bytes: they are no JSON any more. */
+const breakCarry = [
+    'state=/proc/self/fd/$HOLDFAST_RESUME_FD',
+    'printf x | dd of=$state bs=1 seek=$(($(stat -Lc %s $state) - 1)) conv=notrunc 2>/dev/null',
+].join('\n');
+const stages = {
+    'an unknown option': [later(':', '"$@" --from-the-future=1 --and-another one --compress'), /--from-the-future.*--and-another/s],
+    'a value out of range': [later(':', '"$@" --max-viewers none'), /--max-viewers/],
+    'a log level': [later(':', '"$@" --log-level loud'), /--log-level/],
+    'an origin': [later(':', '"$@" --cors-origin nowhere'), /--cors-origin/],
+    'half of TLS': [later(':', '"$@" --tls-cert /nowhere'), /--tls-cert/],
+    'the history directory': [later('rm -r DIR/history; ln -s /nowhere/at/all DIR/history'), /history-dir/],
+    'the token file': [later('rm DIR/tokens'), /token file/],
+    'what was carried': [later(breakCarry), /carried over cannot be read/],
+};
+if (process.getuid() === 0) stages['the worker’s user'] = [later(':', '"$@" --worker-user nobody-knows'), /nobody-knows/];
+for (const [name, [script, reason]] of Object.entries(stages)) {
+    test(`what fails after the exec ends nothing: ${name}`, () =>
+        fromCopy(
+            async (d) => {
+                const p = await d.sh('exec sleep 300');
+                d.placeScript(script);
+                await upgraded(d, reason);
+                await alive(d, p);
+                const q = await d.sh('exit 3', {}, { agent: false });
+                assert.equal((await d.exitOf(q.id)).exit_code, 3);
+                assert.equal((await d.request('GET', '/v1/info', { role: null, agent: false })).status, 401);
+                if (process.getuid() === 0) assert.doesNotMatch(proc.statusField(d.workerPid(), 'Uid'), /^0\b/);
+            },
+            { args: ['--history-dir', 'history'], fdBaseline: false },
+        ));
+}
+
+/** Tokens, sockets and their dialects are all that a binary before credentials were kept hands over. */
+const asOlderBinary = `${process.execPath} -e '
+    const fs = require("fs"), at = "/proc/self/fd/" + process.env.HOLDFAST_RESUME_FD;
+    const text = fs.readFileSync(at, "latin1");
+    const known = ["retired", "tls_cert", "tls_key", "token_file", "link_key", "token_error", "tls_error", "tls",
+        "worker_uid", "worker_gid", "history_dir"];
+    const other = text.replace(new RegExp("\\"(" + known.join("|") + ")\\":", "g"), (key) => key.toUpperCase());
+    fs.writeSync(fs.openSync(at, "r+"), other, 0, "latin1");'`;
+
+test('what an older binary hands over is enough', () =>
+    withCertificate(async (d) => {
+        const p = await d.sh('exec sleep 300');
+        d.placeScript(later(asOlderBinary));
+        await upgraded(d);
+        await alive(d, p);
+        assert.equal(await subject(d), 'first');
+        const told = (await byUnix(d, 'GET', '/v1/token')).json;
+        assert.deepEqual([told.source, told.file, told.tls, told.tls_error], ['file', d.tokenFile, true, null]);
+        assert.equal((await d.request('GET', '/v1/info', { role: 'watch', agent: false })).status, 200);
+    }));
+
+/** With TLS, a unix socket beside it, and a certificate that can be taken away. */
+async function withCertificate(body) {
+    const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-cert-'));
+    const authority = new Authority(dir, 'test');
+    const [first, second] = ['first', 'second'].map((n) => authority.issue(n, 'IP:127.0.0.1'));
+    const files = { cert: path.join(dir, 'cert.pem'), key: path.join(dir, 'key.pem') };
+    const put = (c) => {
+        fs.writeFileSync(files.cert, c.cert);
+        fs.writeFileSync(files.key, c.key);
+    };
+    const remove = () => Object.values(files).forEach((f) => fs.rmSync(f));
+    put(first);
+    try {
+        await fromCopy((d) => body(d, { put, remove, second, files }), {
+            args: ['--tls-cert', files.cert, '--tls-key', files.key],
+            listen: ['127.0.0.1:0', 'unix:DIR/socket'],
+            fdBaseline: false,
+        });
+    } finally {
+        fs.rmSync(dir, { recursive: true, force: true });
+    }
+}
+
+/** Whose certificate a new connection is shown; null: nobody answers. */
+const subject = (d) =>
+    new Promise((done) => {
+        const c = tls.connect({ host: '127.0.0.1', port: d.port, rejectUnauthorized: false }, () => {
+            done(c.getPeerCertificate().subject.CN);
+            c.destroy();
+        });
+        c.on('error', () => done(null));
+        c.setTimeout(500, () => {
+            done(null);
+            c.destroy();
+        });
+    });
+const byUnix = (d, method, url, options = {}) =>
+    d.request(method, url, { ...options, target: { socketPath: d.unixPath }, agent: false });
+
+/*
+ * A renewal takes the old certificate away before the new one is there. Whoever needed a new
+ * worker just then had none: it ended at its start, again and again, and the unix socket was as
+ * silent as the rest. And an upgrade in that moment ended the daemon and all its processes.
+ */
+test('a certificate that is away for a while is served from memory, over workers and upgrades', () =>
+    withCertificate(async (d, { put, remove, second }) => {
+        const p = await d.sh('exec sleep 300');
+        assert.equal(await subject(d), 'first');
+        remove();
+        const worker = d.workerPid();
+        process.kill(worker, 'SIGKILL');
+        await d.nextWorker(worker);
+        assert.equal(await subject(d), 'first');
+        assert.equal((await byUnix(d, 'GET', '/healthz')).status, 200);
+        const told = (await byUnix(d, 'POST', '/v1/reload')).json;
+        assert.match(told.tls_error, /certificate/);
+        assert.equal(await subject(d), 'first');
+
+        const ino = d.placeOther(3);
+        await upgraded(d, /going on with the certificate there was/);
+        assert.ok(d.runs(ino));
+        assert.equal(await subject(d), 'first');
+        await alive(d, p);
+
+        put(second);
+        assert.equal((await byUnix(d, 'POST', '/v1/reload')).json.tls_error, null);
+        assert.equal(await subject(d), 'second');
+        await alive(d, p);
+    }));
+
+test('SIGHUP takes a renewed certificate, and connections that are open stay with theirs', () =>
+    withCertificate(async (d, { put, second, files }) => {
+        put(second);
+        d.place((to) => fs.writeFileSync(to, 'no program')); // no upgrade: the worker stays
+        const open = tls.connect({ host: '127.0.0.1', port: d.port, rejectUnauthorized: false });
+        await new Promise((done) => open.once('secureConnect', done));
+        process.kill(d.pid, 'SIGHUP');
+        await waitUntil(async () => (await subject(d)) === 'second', 'the new certificate');
+        open.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
+        const answer = await new Promise((done) => open.once('data', done));
+        assert.match(answer.toString(), /^HTTP\/1.1 200/);
+        assert.equal(open.getPeerCertificate().subject.CN, 'first');
+        open.destroy();
+        // A key that does not belong to it: both stay as they were.
+        fs.writeFileSync(files.key, fs.readFileSync(d.tokenFile));
+        assert.match((await byUnix(d, 'POST', '/v1/reload')).json.tls_error, /private key/);
+        assert.equal(await subject(d), 'second');
+    }));
+
+test('without any certificate the unix socket is served, and TCP is not in the clear', () =>
+    withCertificate(async (d, { put, second, files }) => {
+        const p = await d.sh('exec sleep 300');
+        d.placeScript(later(`${breakCarry}\nrm ${files.cert} ${files.key}`));
+        await upgraded(d, /TCP sockets are not served/);
+        assert.equal((await byUnix(d, 'GET', `/v1/processes/${p.id}`)).json.status, 'running');
+        assert.equal(await subject(d), null);
+        const plain = net.connect(d.port, '127.0.0.1');
+        plain.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
+        let got = '';
+        plain.on('data', (b) => (got += b));
+        plain.on('error', () => {});
+        put(second);
+        assert.equal((await byUnix(d, 'POST', '/v1/reload')).json.tls_error, null);
+        await waitUntil(async () => (await subject(d)) === 'second', 'TCP to be served again');
+        plain.destroy();
+        assert.ok(!got.includes('200'), got);
+        await alive(d, p);
     }));

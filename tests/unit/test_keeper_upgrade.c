@@ -8,11 +8,42 @@
 #include "keeper_rig.h"
 
 #include <limits.h>
+#include <sys/stat.h>
 
 #define SH(line) ((const char *const[]){"/bin/sh", "-c", (line), NULL})
 
 static char exe[PATH_MAX];
 static char *exe_argv[] = {exe, (char *)(uintptr_t)("new-keeper"), NULL};
+
+static void carry(struct buf *out, void *arg)
+{
+    (void)arg;
+    buf_puts(out, "carried");
+}
+
+static bool is_memory(int fd, void *arg)
+{
+    struct stat st;
+
+    (void)arg;
+    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* The candidate's trial: it gets the state, its descriptors, and the command line to come. */
+static int rig_try(int argc, char **argv)
+{
+    const struct keeper_trial t = {.record = is_memory, .state = is_memory};
+    const char *resume = getenv(KEEPER_RESUME_ENV), *fault;
+
+    if (getenv("RIG_REFUSE") != NULL || atoi(argv[2]) != KEEPER_STATE_VERSION)
+        return 1;
+    if (argc != 5 || strcmp(argv[4], "new-keeper") != 0 || resume == NULL)
+        return 2;
+    fault = keeper_try(atoi(resume), &t);
+    if (fault != NULL)
+        fprintf(stderr, "%s\n", fault);
+    return fault == NULL ? KEEPER_CHECK_YES : 1;
+}
 
 /* Runs before main() of test.h: the executed binary never gets there. */
 __attribute__((constructor)) static void be_new_keeper(int argc, char **argv)
@@ -23,10 +54,8 @@ __attribute__((constructor)) static void be_new_keeper(int argc, char **argv)
     size_t len;
     int fd;
 
-    if (argc == 3 && strcmp(argv[1], "upgrade-check") == 0)
-        _exit(getenv("RIG_REFUSE") != NULL || atoi(argv[2]) != KEEPER_STATE_VERSION
-                  ? 1
-                  : KEEPER_CHECK_YES);
+    if (argc >= 3 && strcmp(argv[1], "upgrade-check") == 0)
+        _exit(rig_try(argc, argv));
     if (argc != 2 || strcmp(argv[1], "new-keeper") != 0 || resume == NULL)
         return;
     fd = atoi(resume);
@@ -42,12 +71,10 @@ __attribute__((constructor)) static void be_new_keeper(int argc, char **argv)
             0 ||
         len != 7 || memcmp(carried, "carried", 7) != 0 || r.options.carry.fd_count != 1)
         _exit(99);
-    r.options.carry.bytes = carried;
-    r.options.carry.len = len;
-    r.options.arg = &r.options.carry.fds[0];
-    len = (size_t)keeper_run(&r.options, fd);
     free(carried);
-    exit((int)len);
+    r.options.carry_write = carry;
+    r.options.arg = &r.options.carry.fds[0];
+    exit(keeper_run(&r.options, fd));
 }
 
 static void begin(struct rig *r, struct rig_worker *w)
@@ -59,8 +86,8 @@ static void begin(struct rig *r, struct rig_worker *w)
     rig_init(r);
     r->options.exe_path = exe;
     r->options.argv = exe_argv;
-    r->options.carry =
-        (struct keeper_carry){.bytes = "carried", .len = 7, .fds = {r->workers}, .fd_count = 1};
+    r->options.carry = (struct keeper_carry){.fds = {r->workers}, .fd_count = 1};
+    r->options.carry_write = carry;
     rig_start(r);
     rig_worker(r, w);
 }

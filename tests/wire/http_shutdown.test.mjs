@@ -11,18 +11,21 @@ import { waitUntil, within } from '../lib/wait.mjs';
 
 test('SIGTERM ends processes and tells viewers', () =>
     daemonFor({ fdBaseline: false }, async (d) => {
-        const p = await d.sh('sleep 100 & sleep 100');
+        const p = await d.sh('sleep 100 & echo $!; sleep 100');
+        const left = Number(await d.outputHas(p.id, '\n'));
         const v = await Viewer.attach(d, p.id);
         const events = await d.open('GET', '/v1/events');
+        let told = '';
         const ended = new Promise((done) => events.on('close', done));
-        events.resume();
+        events.on('data', (b) => (told += b));
         process.kill(d.pid, 'SIGTERM');
-        const code = await within(v.closed, 10000, 'close');
-        // Either the exit was still told, or the viewer is asked to come back later.
-        assert.ok(v.exit ? code === 1000 : code === 1001, `close code ${code}`);
+        assert.equal(await within(v.closed, 10000, 'close'), 1000);
+        assert.equal(v.exit.exit.by, 'shutdown');
         await within(ended, 10000, 'the end of the event stream');
+        assert.match(told, /event: process\.exited\n/);
+        assert.match(told, new RegExp(p.id));
         assert.equal((await within(d.exit, 10000, 'exit')).code, 0);
-        assert.ok(!proc.isAlive(p.pid));
+        for (const pid of [p.pid, left]) assert.ok(!proc.isAlive(pid), `${pid}`);
     }));
 
 test('SIGINT does the same', () =>
@@ -35,49 +38,53 @@ test('SIGINT does the same', () =>
 
 /*
  * A process that ignores SIGTERM keeps the daemon for its grace time. Meanwhile new
- * connections are not taken and new processes are refused, but the daemon does not hang.
+ * processes are refused, and what waits for the exits to come goes on. The test ends the process
+ * itself when it has seen that.
  */
 test('while it ends, new work is refused with shutting_down', () =>
-    daemonFor({ fdBaseline: false }, async (d) => {
-        const p = await d.sh(`trap '' TERM; echo ready; while :; do sleep 1; done`, { grace_ms: 3000 });
+    daemonFor({ fdBaseline: false, args: ['--grace-ms', '60000'] }, async (d) => {
+        const p = await d.sh(`trap '' TERM; echo ready; while :; do sleep 0.1; done`);
         await d.outputHas(p.id, 'ready');
-        const c = await RawConn.connect(d);
-        c.send(requestBytes(d, 'GET /readyz'));
-        assert.equal((await c.response()).status, 200);
-        const streaming = await RawConn.connect(d);
-        streaming.send(requestBytes(d, `GET /v1/processes/${p.id}/wait?timeout_ms=60000`));
+        const idle = await RawConn.connect(d);
+        idle.send(requestBytes(d, 'GET /readyz'));
+        assert.equal((await idle.response()).status, 200);
+        const waiting = await RawConn.connect(d);
+        waiting.send(requestBytes(d, `GET /v1/processes/${p.id}/wait?timeout_ms=60000`));
         process.kill(d.pid, 'SIGTERM');
-        // Pipelined behind whatever is going on: the answer must be 503, or the connection was idle and is closed.
-        let refused = null;
-        await waitUntil(
-            async () => {
-                const k = await RawConn.connect(d).catch(() => null);
-                if (!k) return true;
-                k.send(requestBytes(d, 'POST /v1/processes', { body: JSON.stringify({ command: 'true' }) }));
-                const a = await k.response().catch(() => null);
-                k.destroy();
-                if (a && a.status === 503) refused = a;
-                return refused;
-            },
-            'a refusal',
-            3000,
-        );
-        if (refused) checkProblem(refused, 'shutting_down');
-        const answer = await streaming.response({ ms: 10000 }).catch(() => null);
-        if (answer) assert.ok([200, 503].includes(answer.status), `${answer.status}`);
+        await waitUntil(() => d.stderr.includes('worker: stopping'), 'the worker to hear of it');
+
+        // On a connection that there was, and on a new one.
+        idle.send(requestBytes(d, 'GET /readyz'));
+        checkProblem(await idle.response(), 'shutting_down');
+        const body = JSON.stringify({ command: 'true' });
+        const fresh = await RawConn.connect(d);
+        fresh.send(requestBytes(d, 'POST /v1/processes', { body }));
+        checkProblem(await fresh.response(), 'shutting_down');
+        fresh.send(requestBytes(d, 'POST /v1/processes/run', { body }));
+        checkProblem(await fresh.response(), 'shutting_down');
+        fresh.send(requestBytes(d, `GET /v1/processes/${p.id}`));
+        assert.equal(JSON.parse((await fresh.response()).body).status, 'running');
+        assert.ok(proc.isAlive(p.pid), 'it has its grace time');
+
+        process.kill(p.pid, 'SIGKILL');
+        const answer = await waiting.response({ ms: 10000 });
+        assert.equal(answer.status, 200);
+        assert.deepEqual([JSON.parse(answer.body).status, JSON.parse(answer.body).exit.signal], ['exited', 'SIGKILL']);
         assert.equal((await within(d.exit, 12000, 'exit')).code, 0);
         assert.ok(!proc.isAlive(p.pid));
-        c.destroy();
-        streaming.destroy();
+        for (const c of [idle, waiting, fresh]) c.destroy();
+        await assert.rejects(RawConn.connect(d), /ECONNREFUSED/);
     }));
 
-test('a second SIGTERM does not make it worse', () =>
-    daemonFor({ fdBaseline: false }, async (d) => {
-        const p = await d.sh(`trap '' TERM; echo ready; while :; do sleep 1; done`, { grace_ms: 1000 });
+test('a second SIGTERM ends everything at once', () =>
+    daemonFor({ fdBaseline: false, args: ['--grace-ms', '60000'] }, async (d) => {
+        const p = await d.sh(`trap '' TERM; echo ready; while :; do sleep 0.1; done`);
         await d.outputHas(p.id, 'ready');
         process.kill(d.pid, 'SIGTERM');
+        await waitUntil(() => d.stderr.includes('worker: stopping'), 'the first to be heard');
         process.kill(d.pid, 'SIGTERM');
         assert.equal((await within(d.exit, 12000, 'exit')).code, 0);
+        assert.match(d.stderr, /keeper: stopping at once/);
         assert.ok(!proc.isAlive(p.pid));
     }));
 

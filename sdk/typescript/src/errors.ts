@@ -98,6 +98,7 @@ export function errorOfAnswer(status: number, text: string): HoldfastError {
 export function errorOfClose(code: number, reason: string): HoldfastError | null {
     const say = reason ? `: ${reason}` : '';
     switch (code) {
+        case 4401: return new AuthError(`the token was replaced${say}`, { code: 'token_ended', status: 401 });
         case 4404: return new NotFoundError(`no such process${say}`, { code: 'no_such_process', status: 404 });
         case 4410: return new NotFoundError(`the link was revoked or has ended${say}`, { code: 'link_ended', status: 410 });
         case 1008: return new AuthError(`not allowed${say}`, { code: 'replaced', status: 403 });

@@ -225,6 +225,8 @@ void attach_take_close(struct attach *a, struct tap *l, const struct wsock_item 
         ended_by_daemon(a, a->placed ? "the process is gone: the daemon was started anew"
                                      : "there is no such process; holdfast ps -a shows what there "
                                        "is");
+    } else if (item->code == 4401) {
+        ended_by_daemon(a, "the token was replaced; attach again with the new one");
     } else if (item->code == 4410) {
         ended_by_daemon(a, "this link has ended or was revoked; ask for another");
     } else if (item->code == WS_CODE_POLICY || item->code == WS_CODE_INTERNAL ||

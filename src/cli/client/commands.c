@@ -13,13 +13,17 @@
 #include "cli/client/show.h"
 
 const struct command *const client_commands[] = {
-    &run_command,     &attach_command,     &ps_command,
-    &logs_command,    &send_command,       &signal_command,
-    &kill_command,    &rm_command,         &wait_command,
-    &resize_command,  &screen_command,     &watch_command,
-    &events_command,  &record_command,     &share_command,
-    &open_command,    &session_command,    &info_command,
-    &upgrade_command, &completion_command, NULL,
+    &run_command,        &attach_command,
+    &ps_command,         &logs_command,
+    &send_command,       &signal_command,
+    &kill_command,       &rm_command,
+    &wait_command,       &resize_command,
+    &screen_command,     &watch_command,
+    &events_command,     &record_command,
+    &share_command,      &open_command,
+    &session_command,    &info_command,
+    &token_command,      &upgrade_command,
+    &completion_command, NULL,
 };
 
 #define AT(member) offsetof(struct call, member)

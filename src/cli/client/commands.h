@@ -10,6 +10,6 @@
 extern const struct command run_command, attach_command, watch_command, ps_command, logs_command,
     send_command, signal_command, kill_command, rm_command, wait_command, resize_command,
     screen_command, events_command, record_command, share_command, open_command, session_command,
-    info_command, upgrade_command, completion_command;
+    info_command, token_command, upgrade_command, completion_command;
 
 #endif

@@ -23,6 +23,8 @@ struct native {
     struct list ops;      /* struct op, by link */
     struct list spawning; /* creations with an Idempotency-Key that are under way */
     struct list clients;  /* WebSockets that named their client */
+    struct list reloads;  /* requests that wait for credentials to be read again */
+    uint32_t last_reload; /* number of the last */
     size_t waits;         /* of LIMIT_WAITS */
     bool closed;          /* nothing new may begin */
     bool draining;        /* and what is under way must end */

@@ -34,6 +34,8 @@ http_handler info_handle;           /* info.c */
 http_handler activity_handle;       /* info.c */
 http_handler openapi_handle;        /* info.c */
 http_handler upgrade_handle;        /* info.c */
+http_handler token_handle;          /* token.c */
+http_handler reload_handle;         /* token.c */
 http_handler links_make_handle;     /* links.c */
 http_handler links_list_handle;     /* links.c */
 http_handler links_remove_handle;   /* links.c */

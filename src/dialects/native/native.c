@@ -29,6 +29,7 @@ struct native *native_new(struct engine *e, struct auth *auth, const struct nati
     list_init(&n->ops);
     list_init(&n->spawning);
     list_init(&n->clients);
+    list_init(&n->reloads);
     n->table = (struct route_table){
         .prefix = "",
         .routes = native_route_list,

@@ -16,6 +16,15 @@
 
 struct native;
 
+/* Where the daemon's credentials come from; changes when they are read again. */
+struct native_credentials {
+    bool needs_token;        /* false: --no-auth */
+    const char *token_file;  /* ""; they came from the environment */
+    const char *token_error; /* why the file could not be used when it was last read; "" */
+    bool tls;                /* a certificate was asked for */
+    const char *tls_error;   /* why its files could not be used; "" */
+};
+
 /* What /v1/info and /metrics tell beside the engine's own numbers. Borrowed for
  * as long as the native dialect lives. */
 struct native_info {
@@ -25,12 +34,13 @@ struct native_info {
     size_t dialect_count;
     const char *const *listeners; /* URLs at which all of this is served; only `own` sees them */
     size_t listener_count;
-    bool tls, compress;              /* features as built and asked for */
-    bool secure_cookie;              /* every TCP listener speaks TLS */
+    bool tls, compress;                           /* features as built and asked for */
+    bool secure_cookie;                           /* every TCP listener speaks TLS */
+    const struct http_options *http;              /* limits of the transport; NULL: the defaults */
+    struct http_server *server;                   /* NULL: none */
+    const struct native_credentials *credentials; /* NULL: unknown */
     /* What the worker has given up, known once it serves; NULL: nothing. user: it is not root. */
     const bool *seccomp, *landlock, *user;
-    const struct http_options *http; /* limits of the transport; NULL: the defaults */
-    struct http_server *server;      /* NULL: none */
 };
 
 struct native *native_new(struct engine *e, struct auth *auth, const struct native_info *info);
@@ -38,6 +48,10 @@ void native_free(struct native *n);
 const struct route_table *native_routes(struct native *n);
 /* Is the page for browsers in this binary? */
 bool native_has_page(void);
+
+/* Credentials were read again, and `info->credentials` is up to date: whoever waits for `req` or an
+ * earlier request is answered. error: an errno, and nothing was read. */
+void native_on_reloaded(struct native *n, uint32_t req, int error, bool changed);
 
 /* The daemon is about to go: /readyz says so and nothing new is started. What is
  * under way goes on, so that waits and streams still tell the exits to come. */

@@ -28,6 +28,8 @@ const struct route native_route_list[] = {
     {GET, "/", page_handle, ROLE_NONE, ROUTE_PUBLIC | ROUTE_NO_BODY, 0, "ticket link"},
     {POST, "/v1/tickets", tickets_handle, ROLE_OWN, 0, 0, NULL},
     {POST, "/v1/upgrade", upgrade_handle, ROLE_OWN, ROUTE_NO_BODY, 0, NULL},
+    {GET, "/v1/token", token_handle, ROLE_OWN, ROUTE_NO_BODY, 0, NULL},
+    {POST, "/v1/reload", reload_handle, ROLE_OWN, 0, 0, NULL},
     {GET, "/v1/events", events_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, FILTER_QUERY " since all"},
 
     {POST, P, create_handle, ROLE_OWN, 0, 0, NULL},

@@ -9,7 +9,7 @@ import { it } from '../../lib/test.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { checkBytes, emit, expectedBytes } from '../../lib/gen.mjs';
 import { report, scaled } from '../../lib/scale.mjs';
-import { CuttableWebSocket, NotFoundError, sandboxOf } from '../../lib/sdk.mjs';
+import { AuthError, CuttableWebSocket, NotFoundError, sandboxOf } from '../../lib/sdk.mjs';
 import { waitUntil } from '../../lib/wait.mjs';
 
 const DOWN = scaled(100_000_000, 20_000_000);
@@ -213,5 +213,13 @@ withDaemon('the SDK over broken lines', {}, (d) => {
         assert.equal(b.state, 'connected');
         await b.close();
         await replaced.kill();
+        // A token that was taken away opens nothing, so it is not tried again.
+        const kept = fs.readFileSync(d.tokenFile, 'utf8');
+        const u = await (await s.terminal.create({ command: 'sleep', args: ['60'] })).attach({ reconnect });
+        fs.writeFileSync(d.tokenFile, kept.replace(d.tokens.own, 'another-owner-0123456789'));
+        assert.equal((await d.request('POST', '/v1/reload')).json.changed, true);
+        await assert.rejects(u.ended, (e) => e instanceof AuthError && e.code === 'token_ended');
+        fs.writeFileSync(d.tokenFile, kept);
+        await d.request('POST', '/v1/reload', { role: 'another-owner-0123456789' });
     });
 });

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * carry.c - what a newer binary is given beside the keeper's table
+ *
+ * The command line is the same, so options need not be carried. What was found out from them is,
+ * because it may not be found again: tokens from an environment that is gone, a certificate that
+ * is just being renewed, a user who was renamed. Binaries of other versions write and read it, so
+ * any member may be missing. Layer: cli.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/dialects.h"
+#include "cli/serve.h"
+#include "keeper/keeper.h"
+
+void carry_write(struct buf *out, void *serve)
+{
+    const struct serve *s = serve;
+    struct credentials c = {0};
+    struct json_out o;
+
+    if (credentials_open(&c, s->credentials_fd) < 0)
+        log_error("the credentials cannot be carried on");
+    json_out_init(&o, out);
+    json_open(&o, '{');
+    credentials_write(&c, &o);
+    credentials_fini(&c);
+    json_kbool(&o, "tls", s->options.tls_cert != NULL || s->had_tls);
+    json_kint(&o, "worker_uid", s->worker_uid);
+    json_kint(&o, "worker_gid", s->worker_gid);
+    json_kstr(&o, "history_dir", s->history_dir);
+    json_key(&o, "dialects");
+    json_open(&o, '[');
+    for (size_t i = 0; i < s->listener_count; i++)
+        json_str(&o, s->dialect[i] < 0 ? "" : dialects_all[s->dialect[i]]->name);
+    json_shut(&o, ']');
+    json_shut(&o, '}');
+}
+
+static void take_members(struct serve *s, const json_t *o)
+{
+    const json_t *uid = json_object_get(o, "worker_uid"), *gid = json_object_get(o, "worker_gid");
+    const char *dir = json_string_value(json_object_get(o, "history_dir"));
+
+    credentials_read(&s->credentials, o);
+    s->had_tls = json_is_true(json_object_get(o, "tls"));
+    if (json_is_integer(uid) && json_is_integer(gid)) {
+        s->worker_uid = (uid_t)json_integer_value(uid);
+        s->worker_gid = (gid_t)json_integer_value(gid);
+    }
+    if (dir != NULL)
+        snprintf(s->history_dir, sizeof s->history_dir, "%s", dir);
+}
+
+static void take_listeners(struct serve *s, const json_t *o, const int *fds, size_t n)
+{
+    const json_t *names = json_object_get(o, "dialects");
+
+    for (size_t i = 0; i < n && s->listener_count < SERVE_LISTEN_MAX; i++) {
+        const char *name = json_string_value(json_array_get(names, i));
+        struct listen_socket *l = &s->listeners[s->listener_count];
+
+        if (listen_describe(fds[i], l) < 0) {
+            log_error("descriptor %d is no listening socket any more", fds[i]);
+            continue;
+        }
+        /* One that this binary does not know any more answers as the main one does. */
+        s->dialect[s->listener_count++] = name == NULL ? -1 : dialect_find(name, strlen(name));
+    }
+}
+
+int carry_take(struct serve *s, int resume_fd)
+{
+    int fds[KEEPER_CARRY_FDS_MAX];
+    size_t n = KEEPER_CARRY_FDS_MAX, len = 0;
+    void *bytes = NULL;
+    json_t *o = NULL;
+    int rc = keeper_resume_carry(resume_fd, &bytes, &len, fds, &n);
+
+    if (rc < 0) {
+        log_error("the hand-over cannot be read: %s", strerror(-rc));
+        return 1;
+    }
+    o = json_parse(bytes, len, NULL);
+    if (o == NULL)
+        log_error("what the binary before carried over cannot be read; only its sockets are kept");
+    take_members(s, o);
+    take_listeners(s, o, fds, n);
+    s->resumed = true;
+    json_decref(o);
+    hf_wipe(bytes, len);
+    free(bytes);
+    return 0;
+}
