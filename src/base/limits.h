@@ -73,6 +73,9 @@
 #define LIMIT_AUTH_CACHE 4096     /* answers of the auth hook */
 #define GATEWAY_AUTH_CACHE_MS 5000
 #define LIMIT_GATEWAY_CONNECTIONS 65536 /* of one worker */
+/* Heads of requests that were not let in yet, of one worker: room for thousands that wait for the
+ * auth hook. Beyond it the connection that holds most is closed. */
+#define LIMIT_GATEWAY_HELD_BYTES (64 << 20)
 /* --- the command line --- */
 #define LIMIT_CLIENT_REPLY_BYTES (64 << 20)   /* an answer held whole: a list, a screen */
 #define LIMIT_CLIENT_INPUT_BYTES (256 * 1024) /* typed or piped, not yet taken by the daemon */
