@@ -97,6 +97,9 @@
 #define LIMIT_AUTH_CACHE 4096     /* answers of the auth hook */
 #define GATEWAY_AUTH_CACHE_MS 5000
 #define LIMIT_GATEWAY_CONNECTIONS 65536 /* of one worker */
+/* Heads of requests that were not let in yet, of one worker: room for thousands that wait for the
+ * auth hook. Beyond it the connection that holds most is closed. */
+#define LIMIT_GATEWAY_HELD_BYTES (64 << 20)
 #define LIMIT_GATEWAY_LOOKUPS 256       /* ids that one worker asks Redis for at once; then 503 */
 #define LIMIT_GATEWAY_MISSES 1024       /* ids that it knows to be nobody's */
 #define GATEWAY_MISS_MS 1000            /* for so long, unless a message names them */

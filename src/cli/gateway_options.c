@@ -200,6 +200,7 @@ static void take_http(const struct gateway_cli *o, struct http_options *h)
 {
     http_options_default(h);
     h->max_connections = (size_t)o->max_connections;
+    h->held_untrusted_bytes = LIMIT_GATEWAY_HELD_BYTES;
     h->head_ms = (uint32_t)o->header_timeout_ms;
     h->body_ms = (uint32_t)o->body_timeout_ms;
     h->keepalive_ms = (uint32_t)o->keepalive_timeout_ms;

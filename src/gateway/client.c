@@ -134,6 +134,8 @@ static size_t client_on_bytes(struct conn *c, char *bytes, size_t len)
         return used;
     client_update_deadline(c);
     client_update_pause(c);
+    if (c->owner != NULL)
+        exchange_count_held(c->owner);
     return used;
 }
 

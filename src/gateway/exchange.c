@@ -79,10 +79,16 @@ struct exchange *exchange_new(struct gateway *g, struct conn *client)
     return ex;
 }
 
+void exchange_count_held(struct exchange *ex)
+{
+    held_set(&ex->held, ex->client, ex->rq.target.cap + ex->rq.headers.cap + ex->rq.trailers.cap);
+}
+
 void exchange_free(struct exchange *ex)
 {
     struct gateway *g = ex->g;
 
+    held_clear(&ex->held);
     lookup_cancel(&ex->lookup);
     access_cancel(ex);
     bulk_drop_pipe(ex);

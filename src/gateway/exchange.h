@@ -62,6 +62,7 @@ struct exchange {
     struct address to;
     struct pipe_pair *pipe; /* bulk.c's; NULL */
     size_t in_pipe;
+    struct held held;        /* of the request's head */
     char upstream[64];       /* "10.0.0.5:80" */
     const char *cors_origin; /* in rq; NULL */
     char request_id[24];
@@ -88,6 +89,8 @@ struct exchange *exchange_new(struct gateway *g, struct conn *client);
 void exchange_free(struct exchange *ex);
 void exchange_free_spares(struct gateway *g);
 void exchange_on_head(struct exchange *ex);
+/* After its head may have grown. May end the client's connection. */
+void exchange_count_held(struct exchange *ex);
 /* The client's connection is gone. */
 void exchange_abandon(struct exchange *ex);
 /* The sandbox's connection is not this exchange's any more: ended, or kept for the next. */

@@ -71,8 +71,9 @@ static void keep_budget(struct http_server *s, enum held_class class)
         struct conn *c = find_largest(&s->held.holders[class]);
 
         assert(c != NULL);
-        log_info("closing connection to %s: it holds %zu bytes of the server's memory", c->peer,
-                 c->account.bytes);
+        if (class != HELD_UNTRUSTED) /* strangers could fill the log */
+            log_info("closing connection to %s: it holds %zu bytes of the server's memory", c->peer,
+                     c->account.bytes);
         s->stats.overloaded_total++;
         conn_end(c); /* it leaves the class by that */
     }

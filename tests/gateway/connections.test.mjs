@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { rawUpstream, useGateway } from '../lib/gateway.mjs';
+import { limit } from '../lib/limits.mjs';
 import { RawConn } from '../lib/raw.mjs';
 import { after, before, describe, it } from '../lib/test.mjs';
 import { waitUntil } from '../lib/wait.mjs';
@@ -70,5 +71,22 @@ describe('little time for heads', () => {
         const c = await RawConn.connect(gw.g);
         await c.expectEnd(30000);
         c.destroy();
+    });
+});
+
+describe('heads that do not end', () => {
+    const gw = useGateway(() => options('--header-timeout-ms', '120000'));
+
+    it('are bounded for all connections together', async () => {
+        const head = `GET / HTTP/1.1\r\nX: ${'a'.repeat(30000)}`;
+        const held = [];
+        while (held.length < limit('LIMIT_GATEWAY_HELD_BYTES') / 32768 + 100) {
+            const some = await Promise.all(Array.from({ length: 100 }, () => RawConn.connect(gw.g)));
+            some.forEach((c) => c.send(head));
+            held.push(...some);
+        }
+        await waitUntil(() => held.some((c) => c.ended), 'one of them to be closed');
+        (await served(gw.g)).destroy();
+        held.forEach((c) => c.destroy());
     });
 });

@@ -2,6 +2,10 @@
 // What peers make the daemon hold is bounded for all of them together, by how much they are trusted.
 
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import { it, test } from '../lib/test.mjs';
 import { checkProblem, daemonFor, withDaemon } from '../lib/daemon.mjs';
 import { Frames, TYPE, block, frame, requestFields } from '../lib/http2.mjs';
@@ -137,3 +141,39 @@ test('the owner is told when too much is held, and may come again', () =>
         const again = await refusal();
         assert.notEqual(again.status, 503);
     }));
+
+test('what HTTP/2 takes for a connection counts until its peer has shown a token', () =>
+    daemonFor({ gateway: false, args: ['--header-timeout-ms', '120000'] }, async (d) => {
+        const count = limit('LIMIT_HELD_UNTRUSTED_BYTES') / limit('H2_CONNECTION_BYTES') + 20;
+        const known = await Frames.connect(d);
+        known.send(frame(TYPE.HEADERS, 5, 1, block(requestFields(d, '/v1/info'))));
+        await known.until(TYPE.DATA, 1);
+        const open = [];
+        while (open.length < count)
+            open.push(...(await Promise.all(Array.from({ length: Math.min(100, count - open.length) }, () => Frames.connect(d)))));
+        await waitUntil(() => open.filter((f) => f.raw.ended).length >= 20, 'some of them to be closed');
+        assert.equal(known.raw.ended, false);
+        [known, ...open].forEach((f) => f.destroy());
+    }));
+
+test('so does what TLS takes', async () => {
+    const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-held-'));
+    const [cert, key] = ['cert.pem', 'key.pem'].map((name) => path.join(dir, name));
+    const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', '/CN=localhost'];
+    execFileSync('openssl', ['req', '-x509', ...kind, '-keyout', key, '-out', cert], { stdio: 'ignore' });
+    await daemonFor({ gateway: false, args: ['--header-timeout-ms', '120000', '--tls-cert', cert, '--tls-key', key] }, async (d) => {
+        const count = Math.floor(limit('LIMIT_HELD_UNTRUSTED_BYTES') / limit('TLS_CONNECTION_BYTES')) + 20;
+        const known = await RawConn.connect(d, { secure: true });
+        known.send(requestBytes(d, 'GET /v1/info'));
+        assert.equal((await known.response()).status, 200);
+        const open = [];
+        // One that is closed in its handshake is one of those that make room.
+        const one = () => RawConn.connect(d, { secure: true }).catch(() => ({ ended: true, destroy() {} }));
+        while (open.length < count)
+            open.push(...(await Promise.all(Array.from({ length: Math.min(50, count - open.length) }, one))));
+        await waitUntil(() => open.filter((c) => c.ended).length >= 20, 'some of them to be closed');
+        assert.equal(known.ended, false);
+        [known, ...open].forEach((c) => c.destroy());
+    });
+    fs.rmSync(dir, { recursive: true });
+});
