@@ -22,6 +22,7 @@
 #include "dialects/mcp/mcp.h"
 #include "dialects/native/native.h"
 #include "engine/engine.h"
+#include "engine/shell.h"
 #include "keeper/keeper.h"
 #include "transport/auth.h"
 #include "transport/origin.h"
@@ -490,6 +491,8 @@ int worker_main(const struct keeper_boot *boot, void *arg)
     rc = worker_make_engine(&w, boot);
     if (rc == 0) {
         worker_make_server(&w);
+        if (geteuid() == 0 && w.serve->worker_uid != 0)
+            shell_files_prepare();
         rc = worker_confine(&w, boot);
     }
     if (rc == 0) {

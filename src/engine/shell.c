@@ -136,9 +136,7 @@ static void plan_zsh(struct shell_plan *p, const char *dir)
 
 static int find_files(char *dir, struct hf_error *err)
 {
-    const char *tmp = getenv("TMPDIR");
-    const char *const bases[] = {tmp != NULL ? tmp : "/tmp", "/tmp", "/dev/shm", "/run", NULL};
-    int rc = shell_files(bases, dir);
+    int rc = shell_files_find(dir);
 
     if (rc < 0) {
         hf_fail_field(err, HF_E_spawn_failed, "shell_integration",

@@ -4,7 +4,8 @@
  *
  * The user's files are not touched. bash is given another rc file, which reads theirs first; zsh is
  * shown a directory of ours by ZDOTDIR, whose files read theirs and put ZDOTDIR back. These files are in the
- * binary and are written to a directory of the daemon's own when first needed. Layer: engine.
+ * binary and are written to a directory of the daemon's own user, never of the worker's, when first
+ * needed; by a daemon of root at its start. Layer: engine.
  */
 #ifndef HF_ENGINE_SHELL_H
 #define HF_ENGINE_SHELL_H
@@ -29,5 +30,11 @@ void shell_plan_fini(struct shell_plan *p);
 /* Where the files go: DIR/holdfast-shell-UID-HASH below the first of the directories that can be
  * written to. 0 or -errno; `out` has PATH_MAX bytes. */
 int shell_files(const char *const *bases, char *out);
+/* Makes them now, as the user that this still is; from then on they are only looked for. For a
+ * worker that starts processes of users other than the one it becomes. */
+void shell_files_prepare(void);
+/* The directory: of the prepared files, or else of files that are made now. 0 or -errno; `out` has
+ * PATH_MAX bytes. */
+int shell_files_find(char *out);
 
 #endif

@@ -4,13 +4,18 @@
  *
  * The name has a hash of what is in the files, so daemons of different versions do not
  * get into each other's way, and of the same version share it. It stays when the daemon ends: shells may
- * outlive it. A directory of that name that is not ours alone is not used. Layer: engine.
+ * outlive it. A directory of that name that is not ours alone is not used.
+ *
+ * Shells of every user read these files, root's too. So a worker that is about to give up root makes
+ * them before it does: what it can write afterwards, whoever takes it over could write. Layer: engine.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -51,27 +56,38 @@ static uint64_t hash_of_all(void)
     return hash;
 }
 
-/* A directory of ours that nobody else can write to. */
-static int make_dir(int at, const char *name)
+/* Of the keeper's user, once they were made for it; see shell_files_prepare(). */
+static struct {
+    bool done;
+    int rc;
+    uid_t owner;
+    char dir[PATH_MAX];
+} prepared;
+
+static int check_dir(int at, const char *name, uid_t owner)
 {
     struct stat st;
 
+    if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return -errno;
+    return S_ISDIR(st.st_mode) && st.st_uid == owner && (st.st_mode & 022) == 0 ? 0 : -EPERM;
+}
+
+/* A directory of ours that nobody else can write to. */
+static int make_dir(int at, const char *name)
+{
     /* Whatever the umask is: other users' shells read it. */
     if (mkdirat(at, name, 0755) == 0 ? fchmodat(at, name, 0755, 0) < 0 : errno != EEXIST)
         return -errno;
-    if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return -errno;
-    if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 022) != 0)
-        return -EPERM;
-    return 0;
+    return check_dir(at, name, geteuid());
 }
 
-static bool is_there(int dir, const struct file *f)
+static bool is_there(int dir, const struct file *f, uid_t owner)
 {
     struct stat st;
 
     return fstatat(dir, f->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
-           (size_t)st.st_size == size_of(f);
+           st.st_uid == owner && (size_t)st.st_size == size_of(f);
 }
 
 /* Under another name first: a shell that starts meanwhile sees the whole of it or nothing. */
@@ -98,7 +114,7 @@ static int fill(int dir)
     int rc = make_dir(dir, "zsh");
 
     for (size_t i = 0; i < FILES && rc == 0; i++) {
-        if (!is_there(dir, &files[i]))
+        if (!is_there(dir, &files[i], geteuid()))
             rc = make_file(dir, &files[i]);
     }
     return rc;
@@ -130,5 +146,67 @@ int shell_files(const char *const *bases, char *out)
         if (rc == 0)
             return 0;
     }
+    return rc;
+}
+
+/* Shells of every user must get there. */
+static bool is_open_to_all(const char *path)
+{
+    char prefix[PATH_MAX];
+    struct stat st;
+
+    for (size_t len = strlen(path); len > 0 && len < sizeof prefix; len--) {
+        if (path[len] != '/' && path[len] != '\0')
+            continue;
+        memcpy(prefix, path, len);
+        prefix[len] = '\0';
+        if (stat(prefix, &st) < 0 || !(st.st_mode & S_IXOTH))
+            return false;
+    }
+    return path[0] == '/';
+}
+
+void shell_files_prepare(void)
+{
+    const char *const all[] = {getenv("TMPDIR"), "/run", "/tmp", "/dev/shm"};
+    const char *bases[sizeof all / sizeof *all + 1];
+    size_t n = 0;
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i] != NULL && is_open_to_all(all[i]))
+            bases[n++] = all[i];
+    bases[n] = NULL;
+    prepared.owner = geteuid();
+    prepared.rc = shell_files(bases, prepared.dir);
+    prepared.done = true;
+}
+
+static int check_prepared(void)
+{
+    hf_autoclose int dir = -1;
+    int rc = check_dir(AT_FDCWD, prepared.dir, prepared.owner);
+
+    if (rc < 0)
+        return rc;
+    dir = open(prepared.dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir < 0)
+        return -errno;
+    rc = check_dir(dir, "zsh", prepared.owner);
+    for (size_t i = 0; i < FILES && rc == 0; i++)
+        rc = is_there(dir, &files[i], prepared.owner) ? 0 : -ENOENT;
+    return rc;
+}
+
+int shell_files_find(char *out)
+{
+    const char *tmp = getenv("TMPDIR");
+    const char *const bases[] = {tmp != NULL ? tmp : "/tmp", "/tmp", "/dev/shm", "/run", NULL};
+    int rc;
+
+    if (!prepared.done)
+        return shell_files(bases, out);
+    rc = prepared.rc < 0 ? prepared.rc : check_prepared();
+    if (rc == 0)
+        memcpy(out, prepared.dir, sizeof prepared.dir);
     return rc;
 }

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { it } from '../../lib/test.mjs';
 import { Viewer, closeCodeOf, refusedHandshake } from '../../lib/client.mjs';
 import { checkProblem, withDaemon } from '../../lib/daemon.mjs';
+import { RawConn } from '../../lib/raw.mjs';
 import { waitUntil, within } from '../../lib/wait.mjs';
 
 withDaemon('links', {}, (d) => {
@@ -252,6 +253,77 @@ withDaemon('links', {}, (d) => {
             (await list(p.id)).map((l) => l.id),
             [kept.id],
         );
+        await d.remove(p.id);
+    });
+
+    it('is used as often as allowed, however many come at once', async () => {
+        const p = await shell();
+        const { id, token, url } = await make(p.id, { role: 'watch', max_uses: 3 });
+        const get = () => d.request('GET', `/v1/processes/${p.id}`, { role: token, agent: false });
+        const open = () => d.request('GET', url, { role: null, agent: false });
+        const answers = await Promise.all([get(), open(), get(), open(), get(), open(), get(), open()]);
+        assert.equal(answers.filter((a) => a.status === 200 || a.status === 303).length, 3);
+        assert.equal(answers.filter((a) => a.status === 401).length, 5);
+        assert.equal((await list(p.id)).find((l) => l.id === id).uses, 3);
+        await d.remove(p.id);
+    });
+
+    it('revoked: input that is under way is cut, and nothing of it comes later', async () => {
+        const p = await shell();
+        const { id, token } = await make(p.id, { role: 'type' });
+        const c = await RawConn.connect(d);
+        c.send(
+            `POST /v1/processes/${p.id}/input HTTP/1.1\r\nHost: ${d.host}\r\nAuthorization: Bearer ${token}\r\n` +
+                'Content-Type: application/octet-stream\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nfirst\r\r\n',
+        );
+        await d.outputHas(p.id, 'got first');
+        const v = await Viewer.attach(d, p.id, { role: token });
+        await revoke(p.id, id);
+        c.send('7\r\nsecond\r\r\n0\r\n\r\n');
+        v.ws.send(Buffer.from('third\r'));
+        assert.equal(await within(v.closed, 5000, 'the close'), 4410);
+        await waitUntil(() => c.ended, 'the cut');
+        c.destroy();
+        const own = await Viewer.attach(d, p.id, { query: { since: '0' } });
+        await own.send('last\r');
+        await own.outputHas('got last');
+        assert.ok(!own.output.includes('second') && !own.output.includes('third'));
+        own.cut();
+        await d.remove(p.id);
+    });
+
+    it('of the role to type can do what its process is asked for, and nothing about it', async () => {
+        const p = await shell();
+        const { token: role } = await make(p.id, { role: 'type' });
+        for (const [m, path, json] of [
+            ['PATCH', `/v1/processes/${p.id}`, { label: 'x' }],
+            ['POST', `/v1/processes/${p.id}/links`, { role: 'type' }],
+            ['DELETE', `/v1/processes/${p.id}/links/link_x`],
+            ['POST', '/v1/processes', { command: 'true' }],
+            ['POST', '/v1/processes/run', { command: 'true' }],
+            ['POST', '/v1/sessions', {}],
+            ['GET', '/v1/sessions'],
+            ['POST', '/v1/tickets', {}],
+            ['POST', '/v1/upgrade'],
+            ['GET', '/v1/activity'],
+        ]) {
+            checkProblem(await d.request(m, path, { json, role }), 'forbidden', `${m} ${path}`);
+        }
+        for (const [m, path, json] of [
+            ['POST', '/mcp', {}],
+            ['POST', '/dialects/e2b/process.Process/List', {}],
+            ['GET', '/dialects/docker/containers/json'],
+            ['GET', `/dialects/sandbox-agent/v1/processes/${p.id}/logs`],
+            ['GET', '/dialects/gitpod/v1/terminal/list'],
+        ]) {
+            assert.equal((await d.request(m, path, { json, role })).status, 403, `${m} ${path}`);
+        }
+        for (const name of ['X-Access-Token', 'X-Gitpod-Owner-Token', 'X-API-Key']) {
+            for (const path of ['/dialects/e2b/envs', '/dialects/gitpod/v1/terminal/list']) {
+                assert.equal((await d.request('GET', path, { role: null, headers: { [name]: role } })).status, 401, `${name} ${path}`);
+            }
+        }
+        assert.equal((await d.get(p.id)).label, null);
         await d.remove(p.id);
     });
 });

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import { after } from 'node:test';
 import { it } from '../../lib/test.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 
@@ -159,5 +160,45 @@ withDaemon('shell integration', {}, (d) => {
         await d.refused('bad_type', 'POST', '/v1/processes', {
             json: { command: 'bash', pty: true, shell_integration: 1 },
         });
+    });
+});
+
+// A daemon of root, whose shells may be anybody's.
+const place = process.getuid() === 0 ? fs.mkdtempSync('/tmp/hf-shell-') : undefined;
+if (place) fs.chmodSync(place, 0o755);
+after(() => place && fs.rmSync(place, { recursive: true }));
+
+withDaemon('files of the shell integration', { skip: !place, env: { TMPDIR: place } }, (d) => {
+    const dir = () => `${place}/${fs.readdirSync(place).find((f) => f.startsWith('holdfast-shell-'))}`;
+    const workerUid = () => fs.statSync(`/proc/${d.workerPid()}`).uid;
+    const body = { command: 'bash', args: [], pty: true, shell_integration: true };
+    const startsMarked = async () => {
+        const p = await d.spawn(body);
+        await d.outputHas(p.id, '\x1b]133;A');
+        await d.remove(p.id);
+    };
+
+    it("belong to the daemon's user, and the worker cannot write them", async () => {
+        await startsMarked();
+        assert.notEqual(workerUid(), 0);
+        const files = fs.readdirSync(dir(), { recursive: true });
+        assert.equal(files.length, 8);
+        for (const file of ['', ...files]) {
+            const st = fs.statSync(`${dir()}/${file}`);
+            assert.deepEqual([st.uid, st.mode & 0o22], [0, 0], file);
+        }
+    });
+
+    it('are not used if somebody else could have written them, and are made anew', async () => {
+        const file = `${dir()}/rc.bash`;
+        fs.chownSync(file, workerUid(), workerUid());
+        await d.refused('spawn_failed', 'POST', '/v1/processes', { json: body });
+        fs.unlinkSync(file);
+        await d.refused('spawn_failed', 'POST', '/v1/processes', { json: body });
+        const old = d.workerPid();
+        process.kill(old, 'SIGKILL');
+        await d.nextWorker(old);
+        await startsMarked();
+        assert.equal(fs.statSync(file).uid, 0);
     });
 });
