@@ -11,6 +11,7 @@
 void work_init(struct work_queue *q)
 {
     list_init(&q->items);
+    list_init(&q->border);
     work_new_turn(q);
 }
 
@@ -46,20 +47,18 @@ static void run_item(struct work_queue *q, struct task *t, uint64_t now_ns, uint
     q->slice_end_ns = 0;
 }
 
-/* The border keeps those that the items queue, themselves included, for the next turn. */
+/* What the items queue, themselves included, stands behind the border. */
 void work_run(struct work_queue *q)
 {
-    struct list border;
-
     if (list_is_empty(&q->items))
         return;
-    list_append(&q->items, &border);
-    while (q->items.next != &border) {
+    list_append(&q->items, &q->border);
+    while (q->items.next != &q->border) {
         uint64_t now_ns = clock_mono_ns(), end_ns = turn_end(q, now_ns);
 
         if (now_ns >= end_ns)
             break;
         run_item(q, list_entry(q->items.next, struct task, link), now_ns, end_ns);
     }
-    list_remove(&border);
+    list_remove(&q->border);
 }

@@ -21,8 +21,9 @@
 #include "base/list.h"
 
 struct work_queue {
-    struct list items;     /* struct task, the one that has waited longest first */
-    uint64_t began_ns;     /* when this turn did its first heavy work; 0: it did none */
+    struct list items;  /* struct task, the one that has waited longest first */
+    struct list border; /* among them while they run: what is behind it waits for the next turn */
+    uint64_t began_ns;  /* when this turn did its first heavy work; 0: it did none */
     uint64_t slice_end_ns; /* of the item that runs; 0: none does */
 };
 

@@ -433,27 +433,6 @@ uint64_t journal_tail_bytes(const struct journal *j, uint64_t n, bool terminal)
                                from == 0);
 }
 
-uint64_t journal_tail_lines(const struct journal *j, uint64_t n)
-{
-    uint64_t first = journal_first(j), next = journal_next(j), at = next;
-
-    if (n == 0)
-        return next;
-    /* A line end at the very end closes the last line; it does not begin one. */
-    if (at > first && *journal_bytes(j, at - 1) == '\n')
-        at--;
-    while (at > first) {
-        const char *base = journal_bytes(j, first);
-        const char *nl = memrchr(base, '\n', (size_t)(at - first));
-        if (nl == NULL)
-            return first;
-        if (--n == 0)
-            return first + (uint64_t)(nl - base) + 1;
-        at = first + (uint64_t)(nl - base);
-    }
-    return at;
-}
-
 static const char *find_last(const char *hay, size_t len, const char *needle)
 {
     size_t n = strlen(needle);

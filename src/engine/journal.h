@@ -72,7 +72,5 @@ bool journal_mark_at(const struct journal *j, uint64_t at, struct journal_mark *
 
 /* Where to begin for "the last n bytes", not inside an escape sequence (terminals) or a character. */
 uint64_t journal_tail_bytes(const struct journal *j, uint64_t n, bool terminal);
-/* Where the last n lines begin. */
-uint64_t journal_tail_lines(const struct journal *j, uint64_t n);
 
 #endif

@@ -231,21 +231,6 @@ TEST(journal_refuses_a_descriptor_that_is_not_a_record)
     close(fd);
 }
 
-TEST(journal_tail_lines_counts_whole_lines)
-{
-    struct fixture f;
-
-    setup(&f, 4096, true);
-    feed(&f, "one\ntwo\nthree\n", 14, STREAM_STDOUT);
-    EXPECT_U64(journal_tail_lines(&f.j, 0), 14);
-    EXPECT_U64(journal_tail_lines(&f.j, 1), 8);
-    EXPECT_U64(journal_tail_lines(&f.j, 2), 4);
-    EXPECT_U64(journal_tail_lines(&f.j, 99), 0);
-    feed(&f, "open", 4, STREAM_STDOUT);
-    EXPECT_U64(journal_tail_lines(&f.j, 1), 14);
-    teardown(&f);
-}
-
 TEST(journal_tail_bytes_does_not_cut_a_character_or_sequence)
 {
     struct fixture f;

@@ -2,10 +2,13 @@
 /*
  * tool_read.c - read_output: a range, its head and its tail, and what is left out. Layer: dialects.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/mem.h"
 #include "base/text.h"
+#include "dialects/common/tail.h"
 #include "dialects/common/write.h"
 #include "dialects/mcp/tools.h"
 
@@ -52,20 +55,16 @@ static int decode(const json_t *arguments, struct ask *a, struct hf_error *err)
 
 static uint64_t wished_start(const struct ask *a, const struct journal *j, bool pty)
 {
-    if (a->tail_lines >= 0)
-        return journal_tail_lines(j, (uint64_t)a->tail_lines);
     if (a->tail_bytes >= 0)
         return journal_tail_bytes(j, (uint64_t)a->tail_bytes, pty);
     return a->since >= 0 ? (uint64_t)a->since : journal_first(j);
 }
 
+/* r->from is where the wish begins. */
 static int resolve(const struct ask *a, const struct process_view *v, const struct journal *j,
                    struct range *r, struct hf_error *err)
 {
-    *r = (struct range){.only_stream = -1};
-    if (a->stream != NULL && !v->pty)
-        r->only_stream = strcmp(a->stream, "stdout") == 0 ? STREAM_STDOUT : STREAM_STDERR;
-    r->gap_from = r->from = wished_start(a, j, v->pty);
+    r->gap_from = r->from;
     if (r->from > v->next)
         return hf_fail_field(err, HF_E_range_not_satisfiable, "since",
                              "offset %llu is beyond the output, which ends at %llu",
@@ -81,17 +80,6 @@ static int resolve(const struct ask *a, const struct process_view *v, const stru
     return 0;
 }
 
-static void gather(struct headtail *h, const struct journal *j, const struct range *r)
-{
-    for (uint64_t at = r->from; at < r->to;) {
-        struct slice s = journal_slice(j, at, (size_t)(r->to - at));
-
-        if (r->only_stream < 0 || r->only_stream == (int)s.stream)
-            headtail_feed(h, s.bytes, s.len);
-        at += s.len;
-    }
-}
-
 /* Offsets of the middle are known only where every byte between the ends was taken. */
 static void write_omitted(struct json_out *o, struct headtail *h, const struct range *r)
 {
@@ -104,27 +92,159 @@ static void write_omitted(struct json_out *o, struct headtail *h, const struct r
         tool_write_range(o, "omitted", r->from + v.head_len, r->to - v.tail_len);
 }
 
-static void answer(struct call *c, const struct ask *a, const struct process_view *v,
-                   const struct journal *j, const struct range *r)
+/* --- the reading ------------------------------------------------------------------------ */
+
+/* Finding the last lines and picking one stream may take long, and then goes on as a job. */
+struct reading {
+    struct job job; /* begun if this turn had no time for all of it */
+    struct task work;
+    struct call *call;
+    struct process *process; /* referenced */
+    struct ask ask;          /* without its texts */
+    struct tail tail;        /* tail_lines */
+    struct range range;
+    uint64_t at; /* next byte to be gathered */
+    struct headtail text;
+    bool is_job, found;
+};
+
+static void reading_free(struct reading *x)
 {
+    task_cancel(&x->work);
+    headtail_fini(&x->text);
+    process_unref(x->process);
+    if (x->is_job)
+        job_fini(&x->job);
+    free(x);
+}
+
+static void reading_end(struct job *j, enum call_end why)
+{
+    (void)why;
+    reading_free(list_entry(j, struct reading, job));
+}
+
+static const struct job_kind reading_kind = {.end = reading_end};
+
+static void answer(struct reading *x)
+{
+    const struct range *r = &x->range;
+    struct call *c = x->call;
     struct json_out o = tool_open(c);
     struct buf *text = &call_mcp(c)->text;
-    struct headtail h;
+    struct process_view v;
 
-    headtail_init(&h, (size_t)a->max_bytes);
-    gather(&h, j, r);
-    tool_write_state(&o, v);
+    process_view(x->process, &v);
+    tool_write_state(&o, &v);
     json_ku64(&o, "from", r->from);
     json_ku64(&o, "next", r->to);
     tool_write_range(&o, "gap", r->gap_from, r->from);
-    write_omitted(&o, &h, r);
+    write_omitted(&o, &x->text, r);
     if (r->gap_from < r->from)
         buf_printf(text, "[bytes %llu to %llu are no longer held]\n",
                    (unsigned long long)r->gap_from, (unsigned long long)r->from);
-    tool_write_output(&o, text, &h);
-    headtail_fini(&h);
-    tool_put_state(text, v);
+    tool_write_output(&o, text, &x->text);
+    tool_put_state(text, &v);
+    reading_free(x); /* before the answer, which ends the call */
     tool_send(c, &o);
+}
+
+static void fail(struct reading *x, const struct hf_error *err)
+{
+    struct call *c = x->call;
+
+    reading_free(x);
+    tool_fail(c, err);
+}
+
+/* 1: the range is known. 0: it takes longer. */
+static int find_range(struct reading *x, struct hf_error *err)
+{
+    const struct journal *j = process_journal(x->process);
+    struct process_view v;
+
+    if (x->found)
+        return 1;
+    process_view(x->process, &v);
+    if (x->ask.tail_lines >= 0) {
+        while (!tail_step(&x->tail))
+            if (!loop_has_time(call_loop(x->call)))
+                return 0;
+        x->range.from = x->tail.found;
+        v.next = x->tail.next;
+    } else {
+        x->range.from = wished_start(&x->ask, j, v.pty);
+    }
+    if (resolve(&x->ask, &v, j, &x->range, err) < 0)
+        return -1;
+    x->at = x->range.from;
+    x->found = true;
+    return 1;
+}
+
+/* All streams are plain bytes, of which the ends alone are copied. False: it takes longer. */
+static bool gather(struct reading *x)
+{
+    const struct journal *j = process_journal(x->process);
+    const struct range *r = &x->range;
+
+    while (x->at < r->to) {
+        size_t most = r->only_stream < 0 ? SIZE_MAX : VIEWER_SLICE_BYTES;
+        struct slice s;
+
+        if (x->at < journal_first(j)) { /* it went meanwhile */
+            x->text.total += journal_first(j) - x->at;
+            x->at = journal_first(j);
+            continue;
+        }
+        if (!loop_has_time(call_loop(x->call)))
+            return false;
+        most = r->to - x->at < most ? (size_t)(r->to - x->at) : most;
+        s = (struct slice){.bytes = journal_bytes(j, x->at), .len = most};
+        if (r->only_stream >= 0)
+            s = journal_slice(j, x->at, most);
+        if (r->only_stream < 0 || r->only_stream == (int)s.stream)
+            headtail_feed(&x->text, s.bytes, s.len);
+        x->at += s.len;
+    }
+    return true;
+}
+
+static void reading_run(void *arg)
+{
+    struct reading *x = arg;
+    struct hf_error err = {0};
+    int found = find_range(x, &err);
+
+    if (found > 0 && gather(x)) {
+        answer(x);
+        return;
+    }
+    if (found < 0 || (!x->is_job && job_begin(&x->job, x->call, &reading_kind, &err) < 0)) {
+        fail(x, &err);
+        return;
+    }
+    x->is_job = true;
+    loop_defer_work(call_loop(x->call), &x->work);
+}
+
+static void reading_begin(struct call *c, struct process *p, const struct ask *a)
+{
+    struct reading *x = hf_xalloc(sizeof *x);
+    struct process_view v;
+
+    process_view(p, &v);
+    x->call = c;
+    x->process = process_ref(p);
+    x->ask = *a;
+    x->work = (struct task){.fn = reading_run, .arg = x};
+    x->range.only_stream = -1;
+    if (a->stream != NULL && !v.pty)
+        x->range.only_stream = strcmp(a->stream, "stdout") == 0 ? STREAM_STDOUT : STREAM_STDERR;
+    headtail_init(&x->text, (size_t)a->max_bytes);
+    if (a->tail_lines >= 0)
+        tail_begin(&x->tail, process_journal(p), TAIL_LINES, (uint64_t)a->tail_lines, -1);
+    reading_run(x);
 }
 
 void tool_read_output(struct call *c, const json_t *arguments)
@@ -136,16 +256,9 @@ void tool_read_output(struct call *c, const json_t *arguments)
                     .max_bytes = LIMIT_MCP_OUTPUT_BYTES};
     struct hf_error err = {0};
     struct process *p;
-    struct process_view v;
-    struct range r = {0};
 
-    if (decode(arguments, &a, &err) < 0 || (p = tool_process(c, a.process_id, &err)) == NULL) {
-        tool_fail(c, &err);
-        return;
-    }
-    process_view(p, &v);
-    if (resolve(&a, &v, process_journal(p), &r, &err) < 0)
+    if (decode(arguments, &a, &err) < 0 || (p = tool_process(c, a.process_id, &err)) == NULL)
         tool_fail(c, &err);
     else
-        answer(c, &a, &v, process_journal(p), &r);
+        reading_begin(c, p, &a);
 }
