@@ -37,7 +37,6 @@ static int on_begin_headers(nghttp2_session *ng, const nghttp2_frame *frame, voi
         return 0; /* trailers: nobody asks for them */
     s = h2_stream_new(h2, frame->hd.stream_id);
     h2->head_of = s;
-    h2->c->asked = true;
     nghttp2_session_set_stream_user_data(ng, s->id, s);
     return 0;
 }
@@ -236,7 +235,7 @@ static void update_deadline(struct h2 *h2)
     struct conn *c = h2->c;
     enum deadline_kind kind = DEADLINE_NONE;
 
-    if (!h2->greeted || !c->asked || h2->head_of != NULL)
+    if (!h2->greeted || h2->head_of != NULL)
         kind = DEADLINE_HEAD;
     else if (c->blocked && !has_viewer(h2))
         kind = DEADLINE_STALL;
@@ -406,7 +405,7 @@ static void on_deadline(struct conn *c, enum deadline_kind kind)
 {
     struct h2 *h2 = c->owner;
 
-    if (kind == DEADLINE_IDLE || (h2->greeted && !c->asked)) {
+    if (kind == DEADLINE_IDLE) {
         nghttp2_session_terminate_session(h2->ng, NGHTTP2_NO_ERROR);
         h2_wake(h2);
     } else {

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { it } from '../lib/test.mjs';
 import { checkProblem, withDaemon } from '../lib/daemon.mjs';
-import { PREFACE, TYPE, frame } from '../lib/http2.mjs';
+import { Frames, TYPE, block, frame, requestFields } from '../lib/http2.mjs';
 import { RawConn, requestBytes } from '../lib/raw.mjs';
 import { despiteLimit } from '../lib/wait.mjs';
 
@@ -69,9 +69,13 @@ withDaemon('little time for headers', short('header'), (d) => {
         assert.equal(await timed(d, () => 0), '');
     });
 
-    it('so is one that says hello in HTTP/2 and asks for nothing', async () => {
-        const said = await timed(d, (c) => c.send(PREFACE, frame(TYPE.SETTINGS, 0, 0)) && 0);
-        assert.ok(Buffer.from(said, 'latin1').includes(Buffer.from([TYPE.GOAWAY, 0, 0, 0, 0, 0])), 'no GOAWAY');
+    it('one that says hello in HTTP/2 may ask later: clients connect ahead', async () => {
+        const early = await Frames.connect(d);
+        await early.until(TYPE.SETTINGS);
+        await (await RawConn.connect(d)).expectEnd(30000); // the limit has passed since
+        early.send(frame(TYPE.HEADERS, 5, 1, block(requestFields(d))));
+        assert.equal((await early.until(TYPE.DATA, 1)).payload.toString(), '{"status":"ok"}');
+        early.destroy();
     });
 
     it('the time of the first request runs from the accept: silence before it counts', async () => {
