@@ -14,12 +14,21 @@ const CEILING_MS = 200; // of /healthz, in the median
 
 withDaemon('heavy work', {}, (d) => {
     const wait = (id, json, more = {}) => d.api('POST', `/v1/processes/${id}/wait`, { json, expect: 200, timeoutMs: 60000, ...more });
+    const type = (id) => d.api('POST', `/v1/processes/${id}/input`, { json: { data: '\n' }, expect: 200 });
     const probe = () => d.api('GET', '/healthz', { expect: 200 });
 
     /** A process that has written this and sleeps. */
     const written = async (line, bytes, more = {}) => {
         const p = await d.sh(`${line}; sleep 300`, { history_bytes: Math.max(bytes, 65536), ...more });
         await waitUntil(async () => (await d.get(p.id)).output.next >= bytes, `${bytes} bytes`, 60000);
+        return p;
+    };
+
+    /** 8 MiB of lines, and when they have been read, one of stderr: two pipes have no order of their own. */
+    const twoStreams = async () => {
+        const p = await written(`yes | head -c ${8 * MB}; read a; echo z >&2`, 8 * MB, { stdin: 'pipe' });
+        await type(p.id);
+        await waitUntil(async () => (await d.get(p.id)).output.next === 8 * MB + 2, 'the line of stderr');
         return p;
     };
 
@@ -36,7 +45,7 @@ withDaemon('heavy work', {}, (d) => {
     };
 
     it('probes are answered while the last lines of one stream are searched', async () => {
-        const p = await written(`yes | head -c ${8 * MB}; echo z >&2`, 8 * MB + 2);
+        const p = await twoStreams();
         const tail = (method, query) =>
             d.api(method, `/v1/processes/${p.id}/output?${query}`, { expect: 200, timeoutMs: 60000 });
         for (const stream of ['', '&stream=stdout']) {
@@ -52,7 +61,7 @@ withDaemon('heavy work', {}, (d) => {
 
     it('the same by MCP, and a screen of much output', () =>
         withClient(d, {}, async (c) => {
-            const p = await written(`yes | head -c ${8 * MB}; echo z >&2`, 8 * MB + 2);
+            const p = await twoStreams();
             const [count, a] = await probesDuring(
                 call(c, 'read_output', { process_id: p.id, tail_lines: 4 * MB - 9, max_bytes: 8 }),
             );
@@ -106,7 +115,6 @@ withDaemon('heavy work', {}, (d) => {
     });
 
     const flood = (n) => `read a; head -c ${n} /dev/zero | tr "\\0" a; printf "\\nthe end\\n"; read a`;
-    const type = (id) => d.api('POST', `/v1/processes/${id}/input`, { json: { data: '\n' }, expect: 200 });
 
     for (const who of ['watch', 'a link'])
         it(`a wait of ${who} does not hold the process, and tells what it missed`, async () => {
