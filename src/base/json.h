@@ -60,6 +60,11 @@ void json_ktime(struct json_out *o, const char *key, int64_t wall_ms); /* RFC 33
 #define JSON_DEPTH_MAX 64
 json_t *json_parse(const char *text, size_t len, struct hf_error *err);
 
+/* The same for a text with secrets in it: no copy of them stays behind in memory that was freed. The
+ * tree is freed by json_free_secret(). */
+json_t *json_parse_secret(const char *text, size_t len, struct hf_error *err);
+void json_free_secret(json_t *v);
+
 /* One field of a request body: where it goes and what it may be. */
 enum json_kind {
     JSON_F_STR,    /* const char * into the tree; no NUL inside */

@@ -4,9 +4,12 @@
  */
 #include "base/json.h"
 
+#include <malloc.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/crypto.h"
+#include "base/mem.h"
 
 /*
  * Left alone, jansson reads its hash seed from a file at the first object,
@@ -68,6 +71,30 @@ json_t *json_parse(const char *text, size_t len, struct hf_error *err)
     else
         hf_fail(err, HF_E_bad_json, "line %d, column %d: %s", why.line, why.column, why.text);
     return NULL;
+}
+
+static void wipe_and_free(void *p)
+{
+    if (p != NULL)
+        hf_wipe(p, malloc_usable_size(p));
+    free(p);
+}
+
+json_t *json_parse_secret(const char *text, size_t len, struct hf_error *err)
+{
+    json_t *v;
+
+    json_set_alloc_funcs(malloc, wipe_and_free);
+    v = json_parse(text, len, err);
+    json_set_alloc_funcs(malloc, free);
+    return v;
+}
+
+void json_free_secret(json_t *v)
+{
+    json_set_alloc_funcs(malloc, wipe_and_free);
+    json_decref(v);
+    json_set_alloc_funcs(malloc, free);
 }
 
 static const char *json_type_name(const json_t *v)

@@ -87,13 +87,13 @@ int carry_take(struct serve *s, int resume_fd)
         log_error("the hand-over cannot be read: %s", strerror(-rc));
         return 1;
     }
-    o = json_parse(bytes, len, NULL);
+    o = json_parse_secret(bytes, len, NULL);
     if (o == NULL)
         log_error("what the binary before carried over cannot be read; only its sockets are kept");
     take_members(s, o);
     take_listeners(s, o, fds, n);
     s->resumed = true;
-    json_decref(o);
+    json_free_secret(o);
     hf_wipe(bytes, len);
     free(bytes);
     return 0;

@@ -338,11 +338,11 @@ int credentials_open(struct credentials *c, int fd)
     text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (text == MAP_FAILED)
         return -errno;
-    o = json_parse(text, (size_t)st.st_size, NULL);
+    o = json_parse_secret(text, (size_t)st.st_size, NULL);
     munmap(text, (size_t)st.st_size);
     if (o == NULL)
         return -EPROTO;
     credentials_read(c, o);
-    json_decref(o);
+    json_free_secret(o);
     return 0;
 }

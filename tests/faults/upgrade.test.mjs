@@ -422,6 +422,26 @@ test('a certificate that is away for a while is served from memory, over workers
         await alive(d, p);
     }));
 
+/*
+ * The keeper holds the credentials for workers to come. A worker that was taken over must not be able to change
+ * them for the next one, and a process must not get them at all.
+ */
+test('kept credentials are sealed, and no process inherits them', { skip: process.getuid() !== 0 && 'needs root' }, () =>
+    withCertificate(async (d) => {
+        const kept = () => Object.entries(proc.fds(d.pid)).filter(([, to]) => to.includes('memfd:holdfast-credentials'));
+        for (const step of ['start', 'upgrade', 'reload']) {
+            if (step === 'upgrade') await upgraded(d);
+            if (step === 'reload') await byUnix(d, 'POST', '/v1/reload');
+            await waitUntil(() => kept().length === 1, `one file after the ${step}`);
+            const path = `/proc/${d.pid}/fd/${kept()[0][0]}`;
+            assert.throws(() => fs.writeSync(fs.openSync(path, 'r+'), '{}', 0), /EPERM/, step);
+            assert.throws(() => fs.truncateSync(path, 1), /EPERM/, step);
+            const { json } = await byUnix(d, 'POST', '/v1/processes/run', { json: { command: 'ls', args: ['-l', '/proc/self/fd'] } });
+            assert.match(json.stdout, /pipe/);
+            assert.doesNotMatch(json.stdout, /holdfast/, step);
+        }
+    }));
+
 test('SIGHUP takes a renewed certificate, and connections that are open stay with theirs', () =>
     withCertificate(async (d, { put, second, files }) => {
         put(second);
