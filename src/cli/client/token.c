@@ -208,8 +208,9 @@ static void print_tokens(const json_t *told)
     if (json_array_size(list) == 0)
         return;
     columns_init(&c, 2, 1, titles);
-    json_array_foreach ((json_t *)list, i, t)
+    json_array_foreach ((json_t *)list, i, t) {
         columns_add(&c, (const char *[]){json_text_of(t, "name"), json_text_of(t, "expires_at")});
+    }
     columns_print(&c, terminal_columns());
     columns_fini(&c);
 }
