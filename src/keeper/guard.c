@@ -36,7 +36,7 @@ static void spare_from_oom(struct guard *g)
     g->low = OOM_LOW;
     if (set_score(g, g->low))
         return;
-    if (errno == EACCES && atoi(g->started) > 0 && set_score(g, g->low = "0"))
+    if (errno == EACCES && strtol(g->started, NULL, 10) > 0 && set_score(g, g->low = "0"))
         return;
     log_info("the keeper's oom_score_adj stays %s: %s", g->started, strerror(errno));
     io_close(&g->oom_fd);
