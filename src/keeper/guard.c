@@ -42,12 +42,13 @@ static void spare_from_oom(struct guard *g)
     io_close(&g->oom_fd);
 }
 
+/* 1 is less than any core needs, and unlike 0 it also stops one that would go to a program by a pipe. */
 static void set_core(const struct rlimit *was, bool none)
 {
     struct rlimit now = *was;
 
     if (none)
-        now.rlim_cur = 0;
+        now.rlim_cur = now.rlim_max > 0 ? 1 : 0;
     (void)setrlimit(RLIMIT_CORE, &now);
 }
 
