@@ -6,6 +6,7 @@
 #include <linux/capability.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -68,10 +69,26 @@ static bool kernel_cannot(int rc)
     return rc == -EINVAL || rc == -EPERM;
 }
 
+/* They hold tokens: no core of those, and no look into their memory by processes of the same user. The
+ * keeper has seen to the worker's cores. */
+static void hide_memory(const struct confine_plan *plan)
+{
+    struct rlimit core;
+
+    if (plan->role == CONFINE_WORKER || SANITIZED)
+        return;
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    if (getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max > 0) {
+        core.rlim_cur = 1; /* as in keeper/guard.c */
+        setrlimit(RLIMIT_CORE, &core);
+    }
+}
+
 int confine_user(const struct confine_plan *plan, struct confinement *done)
 {
     int rc = geteuid() == 0 && plan->uid != 0 ? drop_ids(plan) : 0;
 
+    hide_memory(plan);
     done->user = geteuid() != 0;
     if (rc < 0 && !plan->off && !kernel_cannot(rc))
         return refuse(plan, "its user", rc);

@@ -53,6 +53,35 @@ static uint64_t entry_settle(const struct events *ev, uint64_t pos)
     return pos;
 }
 
+/* Each entry lies within the ring, ends within it, and the ids rise. */
+static bool entries_are_sound(const struct events *ev)
+{
+    const struct shared_head *h = ev->state->head;
+    uint64_t pos, id = 0;
+
+    for (pos = entry_settle(ev, h->events_tail); pos < h->events_head;
+         pos = entry_settle(ev, entry_next(ev, pos))) {
+        const struct entry *e = entry_at(ev, pos);
+
+        if (pos % 8 != 0 || e->id <= id || e->id >= h->events_next ||
+            e->type[sizeof e->type - 1] != '\0' || entry_bytes(e->len) > to_edge(ev, pos))
+            return false;
+        id = e->id;
+    }
+    return pos == h->events_head;
+}
+
+bool events_are_sound(struct shared *state)
+{
+    const struct events ev = {.state = state};
+    const struct shared_head *h = state->head;
+
+    return h->events_first >= 1 && h->events_first <= h->events_next &&
+           h->events_next <= INT64_MAX && h->events_head <= INT64_MAX &&
+           h->events_tail <= h->events_head && h->events_head - h->events_tail <= h->events_bytes &&
+           entries_are_sound(&ev);
+}
+
 static void events_forget_oldest(struct events *ev)
 {
     struct shared_head *h = ev->state->head;

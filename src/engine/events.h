@@ -45,5 +45,8 @@ void events_unsubscribe(struct event_subscriber *s);
 /* engine's own */
 void events_append(struct events *ev, const char *type, struct process *p, const char *extra_json);
 void events_append_text(struct events *ev, const char *type, const char *json, size_t len);
+/* What an earlier worker left: can it be walked through? */
+struct shared;
+bool events_are_sound(struct shared *state);
 
 #endif

@@ -31,6 +31,22 @@ static bool note_at(const char *notes, size_t at, struct note_head *h)
     return h->name_len > 0;
 }
 
+bool notes_are_sound(const struct shared *s)
+{
+    struct note_head h;
+
+    for (size_t at = 0; note_at(current(s), at, &h); at += sizeof h + h.name_len + h.len)
+        if (h.name_len > LIMIT_NOTES_BYTES || h.len > LIMIT_NOTES_BYTES ||
+            at + sizeof h + h.name_len + h.len > LIMIT_NOTES_BYTES)
+            return false;
+    return true;
+}
+
+void notes_clear(struct shared *s)
+{
+    memset(s->notes, 0, 2 * (size_t)LIMIT_NOTES_BYTES);
+}
+
 static bool note_is(const char *notes, size_t at, const struct note_head *h, const char *name)
 {
     return h->name_len == strlen(name) && memcmp(notes + at + sizeof *h, name, h->name_len) == 0;

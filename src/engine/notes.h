@@ -26,4 +26,8 @@ int engine_note_set(struct engine *e, const char *name, const char *text, size_t
 const char *notes_get(const struct shared *s, const char *name, size_t *len);
 int notes_set(struct shared *s, const char *name, const char *text, size_t len);
 
+/* What an earlier worker left, if there are notes at all: does each lie within its area? */
+bool notes_are_sound(const struct shared *s);
+void notes_clear(struct shared *s);
+
 #endif

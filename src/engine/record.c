@@ -119,6 +119,13 @@ static int record_make(struct record *r, size_t ring_bytes, uint64_t mark_slots,
     return rc;
 }
 
+/* Whoever maps it is not to find it shorter one day, which the kernel answers by SIGBUS. A file on disk
+ * and a record of an older daemon have no seals; nobody else has a descriptor of either. */
+static void record_seal(int fd)
+{
+    (void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+}
+
 int record_create(struct record *r, size_t ring_bytes, size_t extra_bytes)
 {
     int rc;
@@ -126,7 +133,7 @@ int record_create(struct record *r, size_t ring_bytes, size_t extra_bytes)
     memset(r, 0, sizeof *r);
     ring_bytes = (ring_bytes + 4095) & ~(size_t)4095;
     extra_bytes = (extra_bytes + 4095) & ~(size_t)4095;
-    r->fd = memfd_create("holdfast-journal", MFD_CLOEXEC);
+    r->fd = memfd_create("holdfast-journal", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (r->fd < 0)
         return -errno;
     rc = ftruncate(r->fd, (off_t)(fixed_bytes(RECORD_MARKS) + ring_bytes + extra_bytes)) < 0
@@ -134,6 +141,8 @@ int record_create(struct record *r, size_t ring_bytes, size_t extra_bytes)
              : record_make(r, ring_bytes, RECORD_MARKS, extra_bytes, false);
     if (rc < 0)
         record_fini(r);
+    else
+        record_seal(r->fd);
     return rc;
 }
 
@@ -251,6 +260,7 @@ int record_adopt(struct record *r, int fd)
 
     memset(r, 0, sizeof *r);
     r->fd = fd;
+    record_seal(fd); /* the worker that made it may have left that out */
     if (fstat(fd, &st) < 0)
         return -errno;
     slots = adopt_slots(fd, (uint64_t)st.st_size);
@@ -261,6 +271,8 @@ int record_adopt(struct record *r, int fd)
         rc = record_map_ring(r, r->head->ring_bytes);
     if (rc == 0)
         rc = record_map_extra(r);
+    if (rc == 0 && !record_check(r))
+        rc = -EPROTO;
     if (rc < 0) {
         r->fd = -1; /* stays the caller's */
         record_fini(r);

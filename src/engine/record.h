@@ -148,7 +148,9 @@ void record_name(struct record *r, const char *id);
 #define RECORD_SPARES 16                 /* as many at once; a burst of short programs takes them */
 #define RECORD_SPARES_MS 500             /* without one being taken: one is enough */
 bool record_recycle(struct record *r);
-/* One that an earlier worker made; takes fd on success. -EPROTO: not of our layout. */
+/* record_check.c: is what an earlier worker left fit to be used? Small faults are put right. */
+bool record_check(struct record *r);
+/* One that an earlier worker made; takes fd on success. -EPROTO: not of our layout, or damaged. */
 int record_adopt(struct record *r, int fd);
 /* Could it be adopted? Only looks; one that is being made is not in the way. */
 bool record_is_ours(int fd);

@@ -53,12 +53,6 @@ void session_log_init(struct session_log *l, size_t bytes)
     atomic_store(&l->magic, LOG_MAGIC);
 }
 
-bool session_log_is_valid(const struct session_log *l, size_t bytes)
-{
-    return l != NULL && atomic_load(&l->magic) == LOG_MAGIC && l->layout == 1 &&
-           l->ring_bytes == ((bytes - sizeof *l) & ~(size_t)7);
-}
-
 uint64_t session_log_next_number(const struct session_log *l)
 {
     return l->next;
@@ -86,6 +80,42 @@ static uint64_t entry_settle(const struct session_log *l, uint64_t pos)
         (to_edge(l, pos) < sizeof(struct log_entry) || entry_at(l, pos)->kind == ENTRY_SKIP))
         pos += to_edge(l, pos);
     return pos;
+}
+
+static uint64_t texts_of(const struct log_entry *e)
+{
+    return (uint64_t)e->len[0] + e->len[1] + e->len[2];
+}
+
+static bool entries_are_sound(const struct session_log *l)
+{
+    uint64_t head = atomic_load(&l->head), pos = entry_settle(l, atomic_load(&l->tail));
+
+    while (pos < head) {
+        const struct log_entry *e = entry_at(l, pos);
+        size_t body =
+            e->kind == ENTRY_BEGIN ? sizeof(struct session_begin) : sizeof(struct session_end);
+
+        if (pos % 8 != 0 || e->kind > ENTRY_END || e->bytes % 8 != 0 ||
+            e->bytes > to_edge(l, pos) || e->bytes < sizeof *e + body ||
+            texts_of(e) > e->bytes - sizeof *e - body)
+            return false;
+        pos = entry_settle(l, pos + e->bytes);
+    }
+    return pos == head;
+}
+
+bool session_log_is_valid(const struct session_log *l, size_t bytes)
+{
+    uint64_t head, tail;
+
+    if (l == NULL || atomic_load(&l->magic) != LOG_MAGIC || l->layout != 1 ||
+        l->ring_bytes != ((bytes - sizeof *l) & ~(size_t)7))
+        return false;
+    head = atomic_load(&l->head);
+    tail = atomic_load(&l->tail);
+    return tail <= head && head - tail <= l->ring_bytes && l->first >= 1 && l->first <= l->next &&
+           entries_are_sound(l);
 }
 
 static void drop_oldest(struct session_log *l)

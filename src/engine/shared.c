@@ -8,6 +8,9 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "base/log.h"
+#include "engine/events.h"
+#include "engine/notes.h"
 
 /* The header has a page of its own, so the ring may grow a field beside it. */
 #define SHARED_HEAD_BYTES 4096
@@ -28,19 +31,41 @@ static void shared_init(struct shared_head *h, size_t event_log_bytes)
     h->magic = SHARED_MAGIC;
 }
 
+/* What cannot be understood starts anew. Counters need no look: they are only shown. */
+static void shared_repair(struct shared *s)
+{
+    struct shared_head *h = s->head;
+
+    h->slip.id[sizeof h->slip.id - 1] = h->siding.id[sizeof h->siding.id - 1] = '\0';
+    if (!events_are_sound(s)) {
+        log_error("the event log that an earlier worker left is damaged and starts anew");
+        h->events_head = h->events_tail = 0;
+        if (h->events_next < 1 || h->events_next > INT64_MAX)
+            h->events_next = 1;
+        h->events_first = h->events_next;
+    }
+    if (s->notes != NULL && !notes_are_sound(s)) {
+        log_error("the notes that an earlier worker left are damaged and are forgotten");
+        notes_clear(s);
+    }
+}
+
 int shared_map(struct shared *s, int fd, size_t event_log_bytes)
 {
     size_t len = shared_bytes(event_log_bytes);
     struct stat st;
-    void *mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *mem;
 
+    /* Memory that is shorter than what is mapped is answered by SIGBUS. */
+    if (fstat(fd, &st) < 0 || (uint64_t)st.st_size < SHARED_HEAD_BYTES + event_log_bytes)
+        return -EPROTO;
+    mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (mem == MAP_FAILED)
         return -errno;
     s->head = mem;
     s->events = (char *)mem + SHARED_HEAD_BYTES;
     /* After an upgrade the memory is as large as the older binary made it. */
-    s->notes =
-        fstat(fd, &st) == 0 && (uint64_t)st.st_size >= len ? s->events + event_log_bytes : NULL;
+    s->notes = (uint64_t)st.st_size >= len ? s->events + event_log_bytes : NULL;
     s->mapped_bytes = len;
     if (s->head->magic == 0)
         shared_init(s->head, event_log_bytes);
@@ -49,6 +74,7 @@ int shared_map(struct shared *s, int fd, size_t event_log_bytes)
         shared_unmap(s);
         return -EPROTO;
     }
+    shared_repair(s);
     return 0;
 }
 

@@ -56,6 +56,7 @@ struct worker {
     bool refused;         /* the keeper killed it for what it did */
     unsigned faults;      /* deaths in a row at or right after the start that were its own doing */
     unsigned early_ends;  /* the same, whoever's doing */
+    unsigned crashes;     /* of the faults in a row, those by a signal */
     uint64_t start_at_ms; /* DEADLINE_NONE: not waiting to start one */
     bool prev_io_known;
     struct io_count prev_io;
@@ -156,6 +157,11 @@ void chores_wake(struct keeper *k);                 /* something can be done soo
 void chores_run(struct keeper *k);
 void chores_step(struct keeper *k, uint64_t now_ms);
 uint64_t chores_deadline(const struct keeper *k);
+
+/* shared_state.c */
+int keeper_open_state(
+    struct keeper *k); /* makes k->state_fd, or makes it large enough; 0 or -errno */
+void keeper_renew_state(struct keeper *k); /* what was in it is gone */
 
 /* worker.c */
 void worker_init(struct keeper *k);

@@ -36,18 +36,19 @@ static void spare_from_oom(struct guard *g)
     g->low = OOM_LOW;
     if (set_score(g, g->low))
         return;
-    if (errno == EACCES && atoi(g->started) > 0 && set_score(g, g->low = "0"))
+    if (errno == EACCES && strtol(g->started, NULL, 10) > 0 && set_score(g, g->low = "0"))
         return;
     log_info("the keeper's oom_score_adj stays %s: %s", g->started, strerror(errno));
     io_close(&g->oom_fd);
 }
 
+/* 1 is less than any core needs, and unlike 0 it also stops one that would go to a program by a pipe. */
 static void set_core(const struct rlimit *was, bool none)
 {
     struct rlimit now = *was;
 
     if (none)
-        now.rlim_cur = 0;
+        now.rlim_cur = now.rlim_max > 0 ? 1 : 0;
     (void)setrlimit(RLIMIT_CORE, &now);
 }
 

@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -117,22 +116,6 @@ static void setup_limits(struct keeper *k)
     (void)setrlimit(RLIMIT_NOFILE, &raised);
 }
 
-static int setup_state(struct keeper *k)
-{
-    if (k->state_fd >= 0) {
-        if (ftruncate(k->state_fd, (off_t)k->options->state_bytes) == 0)
-            return 0;
-        /* Events and notes are worth less than the processes, which would end with us. */
-        log_error("the state of the keeper before cannot be resized: %s; starting with none",
-                  strerror(errno));
-        io_close(&k->state_fd);
-    }
-    k->state_fd = memfd_create("holdfast-state", MFD_CLOEXEC);
-    if (k->state_fd < 0)
-        return -errno;
-    return ftruncate(k->state_fd, (off_t)k->options->state_bytes) < 0 ? -errno : 0;
-}
-
 /* Without it floods are read as anything else is. */
 static void setup_siding(struct keeper *k)
 {
@@ -191,7 +174,7 @@ static int setup(struct keeper *k, const struct keeper_options *options, int res
         cgroup_init(&k->cgroup, k->pid);
     }
     if (rc == 0)
-        rc = setup_state(k);
+        rc = keeper_open_state(k);
     if (rc == 0) {
         setup_siding(k);
         setup_pid_file(k);

@@ -105,7 +105,7 @@ static void spawn_plan_limits(const struct keeper *k, struct spawn *s, const str
         spawn_add_limit(s, RLIMIT_NOFILE, m->open_files, m->open_files);
     else
         spawn_add_limit(s, RLIMIT_NOFILE, k->nofile.rlim_cur, k->nofile.rlim_max);
-    if (k->guard.core.rlim_cur != 0)
+    if (k->guard.core.rlim_max != 0)
         spawn_add_limit(s, RLIMIT_CORE, k->guard.core.rlim_cur, k->guard.core.rlim_max);
     /* SIGXCPU first, SIGKILL a second later. */
     if (m->cpu_s != K_UNSET)

@@ -30,6 +30,7 @@
 #define WORKER_FAULTS_MAX 3 /* such deaths by its own doing before there is a wait */
 #define WORKER_EARLY_MAX 10 /* such deaths, whoever's doing, before there is one */
 #define WORKER_EARLY_WAIT_MS 50
+#define WORKER_CRASHES_MAX 5 /* so many and it may be what they find: the shared state is renewed */
 #define WORKER_WAIT_MS 100
 #define WORKER_WAIT_MAX_MS 5000
 
@@ -239,14 +240,18 @@ static bool status_is_crash(int status)
 }
 
 /* When the next one is to be started. */
-static void worker_plan_next(struct worker *w, int status, uint64_t now_ms)
+static void worker_plan_next(struct keeper *k, int status, uint64_t now_ms)
 {
+    struct worker *w = &k->worker;
     bool early = !w->ready || now_ms - w->ready_ms < WORKER_FAST_MS;
     bool fault = early && (!w->ready || w->refused || status_is_crash(status));
     unsigned wait;
 
     w->early_ends = early ? w->early_ends + 1 : 0;
     w->faults = fault ? w->faults + 1 : 0;
+    w->crashes = fault && WIFSIGNALED(status) && status_is_crash(status) ? w->crashes + 1 : 0;
+    if (w->crashes == WORKER_CRASHES_MAX)
+        keeper_renew_state(k);
     wait = worker_backoff_ms(w->faults, w->early_ends);
     if (wait > 0)
         log_warn("worker died %u times in a row, waiting %u ms before the next", w->early_ends,
@@ -272,5 +277,5 @@ void worker_on_exit(struct keeper *k, int status)
         return;
     }
     worker_log_exit(pid, status);
-    worker_plan_next(w, status, clock_mono_ms());
+    worker_plan_next(k, status, clock_mono_ms());
 }

@@ -98,3 +98,41 @@ TEST(events_survive_in_their_memory)
     EXPECT_U64(events_next(&f.engine.events), 2);
     teardown(&f);
 }
+
+/* A worker that wrote where it should not left this; the next one walked off the ring. */
+TEST(a_damaged_log_starts_anew_and_ids_go_on)
+{
+    static const uint64_t heads[] = {8, 24, 4096, LOG_BYTES + 8, UINT64_MAX};
+    struct fixture f;
+    struct event e;
+
+    for (size_t i = 0; i < sizeof heads / sizeof *heads + 3; i++) {
+        setup(&f);
+        events_append(&f.engine.events, "process.created", f.p, NULL);
+        if (i < sizeof heads / sizeof *heads)
+            f.engine.state.head->events_head = heads[i];
+        else if (i == sizeof heads / sizeof *heads)
+            memset(f.engine.state.events, 0xff, 64); /* id and length of the first */
+        else
+            ((uint32_t *)(void *)f.engine.state.events)[2] = UINT32_MAX - (uint32_t)i * 8;
+        shared_unmap(&f.engine.state);
+        EXPECT_INT(shared_map(&f.engine.state, f.fd, LOG_BYTES), 0);
+        EXPECT(!events_get(&f.engine.events, 1, &e));
+        events_append(&f.engine.events, "process.exited", f.p, NULL);
+        EXPECT(events_get(&f.engine.events, 1, &e));
+        EXPECT_U64(e.id, 2);
+        teardown(&f);
+    }
+}
+
+TEST(memory_that_was_made_shorter_is_not_mapped)
+{
+    struct fixture f;
+    struct shared s = {0};
+
+    setup(&f);
+    EXPECT_INT(ftruncate(f.fd, 4096), 0);
+    EXPECT(shared_map(&s, f.fd, LOG_BYTES) < 0);
+    EXPECT_INT(ftruncate(f.fd, (off_t)shared_bytes(LOG_BYTES)), 0);
+    teardown(&f);
+}

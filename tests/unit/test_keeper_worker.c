@@ -523,6 +523,36 @@ TEST(workers_that_crash_while_they_serve_are_waited_for)
     rig_end(&r, &w);
 }
 
+/* A worker that truncated the state had every later one die of SIGBUS. */
+TEST(the_shared_state_cannot_be_made_shorter)
+{
+    struct rig r;
+    struct rig_worker w;
+
+    rig_begin(&r, &w);
+    EXPECT(ftruncate(w.state, 0) < 0 && errno == EPERM);
+    EXPECT(ftruncate(w.state, 1 << 30) < 0 && errno == EPERM);
+    rig_end(&r, &w);
+}
+
+/* Perhaps it is what they find that makes them crash. */
+TEST(workers_that_crash_again_and_again_get_fresh_shared_state)
+{
+    struct rig r;
+    struct rig_worker w;
+    char text[8] = "";
+
+    begin_quiet(&r, &w);
+    REQUIRE(pwrite(w.state, "bad", 4, 100) == 4);
+    end_in_a_row(&r, &w, SIGABRT, 4);
+    EXPECT(pread(w.state, text, 4, 100) == 4);
+    EXPECT_STR(text, "bad");
+    end_in_a_row(&r, &w, SIGABRT, 1);
+    EXPECT(pread(w.state, text, 4, 100) == 4);
+    EXPECT_STR(text, "");
+    rig_end(&r, &w);
+}
+
 /* SIGKILL is ours here: what it sent is the worker's own doing. */
 TEST(workers_that_send_nonsense_again_and_again_are_waited_for)
 {

@@ -86,3 +86,26 @@ TEST(memory_of_an_older_daemon_has_no_notes)
     shared_unmap(&s);
     close(fd);
 }
+
+/* A length beyond the area was followed. */
+TEST(damaged_notes_are_forgotten)
+{
+    static const uint32_t lengths[][2] = {
+        {UINT32_MAX, 1}, {3, UINT32_MAX}, {3, LIMIT_NOTES_BYTES}, {LIMIT_NOTES_BYTES, 8}};
+    int fd = memory(shared_bytes(LOG_BYTES));
+    struct shared s = {0};
+    size_t len;
+
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        EXPECT_INT(shared_map(&s, fd, LOG_BYTES), 0);
+        EXPECT_INT(notes_set(&s, "one", "first", 5), 0);
+        memcpy(s.notes + (s.head->notes_which & 1) * (size_t)LIMIT_NOTES_BYTES, lengths[i], 8);
+        shared_unmap(&s);
+        EXPECT_INT(shared_map(&s, fd, LOG_BYTES), 0);
+        EXPECT(notes_get(&s, "one", &len) == NULL);
+        EXPECT_INT(notes_set(&s, "two", "second", 6), 0);
+        expect_note(&s, "two", "second");
+        shared_unmap(&s);
+    }
+    close(fd);
+}

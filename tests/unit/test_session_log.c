@@ -145,3 +145,17 @@ TEST(the_number_of_commands_is_bounded)
     EXPECT_U64(session_log_dropped(l), 20);
     free(l);
 }
+
+/* Lengths are in shared memory: what an earlier worker left is walked through before it is used. */
+TEST(a_damaged_log_is_not_valid)
+{
+    struct session_log *l = log_new();
+    uint32_t *words =
+        (uint32_t *)l; /* magic, layout, ring_bytes, head, tail, first, next; then entries */
+
+    begin(l, "make");
+    EXPECT(session_log_is_valid(l, BYTES));
+    words[12] = UINT32_MAX - 7; /* the size of the first entry */
+    EXPECT(!session_log_is_valid(l, BYTES));
+    free(l);
+}

@@ -49,7 +49,7 @@ describe('the keeper of an ordinary user', { skip }, () => {
 
     it('leaves no core, and children get their limit back', async () => {
         for (const pid of [d.keeperPid(), d.workerPid()])
-            assert.match(fs.readFileSync(`/proc/${pid}/limits`, 'utf8'), new RegExp(`Max core file size +0 +${CORE}`));
+            assert.match(fs.readFileSync(`/proc/${pid}/limits`, 'utf8'), new RegExp(`Max core file size +1 +${CORE}`));
         assert.equal(await says(d, 'ulimit -c'), `${CORE / 512}\n`);
     });
 
