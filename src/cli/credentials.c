@@ -125,8 +125,13 @@ static int read_tls(struct credentials *c, const struct serve_options *o, struct
 {
     struct credentials fresh = {0};
     struct hf_error why = {0};
-    int rc = read_pem(o->tls_cert, "certificate", &fresh.cert, err);
+    int rc = 0;
 
+    if (!tls_is_built_in())
+        rc = hf_fail(err, HF_E_not_implemented,
+                     "This binary was built without TLS; build with TLS=1.");
+    if (rc == 0)
+        rc = read_pem(o->tls_cert, "certificate", &fresh.cert, err);
     if (rc == 0)
         rc = read_pem(o->tls_key, "private key", &fresh.key, err);
     if (rc == 0 && (rc = check_tls(&fresh, &why)) < 0)

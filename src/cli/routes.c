@@ -40,7 +40,8 @@ static const struct {
 } flag_names[] = {
     {ROUTE_PUBLIC, "public"},   {ROUTE_UPGRADE, "websocket"},    {ROUTE_RAW, "raw_upgrade"},
     {ROUTE_PREFIX, "prefix"},   {ROUTE_STREAM_BODY, "streamed"}, {ROUTE_SCOPED, "link"},
-    {ROUTE_NO_BODY, "no_body"}, {ROUTE_ANY_QUERY, "any_query"},
+    {ROUTE_NO_BODY, "no_body"}, {ROUTE_ANY_QUERY, "any_query"},  {ROUTE_PROBE, "probe"},
+    {ROUTE_CHANGES, "changes"},
 };
 #define FLAGS (sizeof flag_names / sizeof *flag_names)
 

@@ -47,7 +47,7 @@ static bool input_is_sound(const struct record_head *h)
     const struct input_commit *c = &h->commit[h->commit_which & 1];
 
     return h->input_tail <= c->head && c->head - h->input_tail <= LIMIT_INPUT_BYTES &&
-           c->client < LIMIT_INPUT_CLIENTS;
+           c->client < LIMIT_INPUT_CLIENTS + LIMIT_INPUT_GUESTS;
 }
 
 static bool numbers_are_sound(const struct record_head *h)
@@ -57,8 +57,11 @@ static bool numbers_are_sound(const struct record_head *h)
            (!h->exit_set || (h->exit.kind <= EXIT_LOST && h->exit.offset <= h->next));
 }
 
-static void terminate_texts(struct record_head *h)
+/* The guests' page stays untouched where there are none. */
+static void terminate_texts(const struct record *r)
 {
+    struct record_head *h = r->head;
+
     TERMINATE(h->id);
     TERMINATE(h->ended_by);
     TERMINATE(h->exit.by);
@@ -66,6 +69,8 @@ static void terminate_texts(struct record_head *h)
     TERMINATE(h->osc_cwd);
     for (size_t i = 0; i < LIMIT_INPUT_CLIENTS; i++)
         TERMINATE(h->clients[i].name);
+    for (size_t i = 0; h->guests_used && i < LIMIT_INPUT_GUESTS; i++)
+        TERMINATE(r->guests[i].name);
 }
 
 /* --- what starts anew ---------------------------------------------------------------- */
@@ -105,7 +110,7 @@ static void repair_rest(struct record_head *h)
 
 bool record_check(struct record *r)
 {
-    terminate_texts(r->head);
+    terminate_texts(r);
     if (!journal_is_sound(r) || !input_is_sound(r->head) || !numbers_are_sound(r->head))
         return false;
     repair_tracker(r);

@@ -79,7 +79,7 @@ static void input_too_long(struct record *r)
 }
 static void input_of_nobody(struct record *r)
 {
-    r->head->commit[0].client = LIMIT_INPUT_CLIENTS;
+    r->head->commit[0].client = LIMIT_INPUT_CLIENTS + LIMIT_INPUT_GUESTS;
 }
 static void exit_behind_end(struct record *r)
 {
