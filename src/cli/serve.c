@@ -348,6 +348,7 @@ static int try_resume(struct serve *s, int resume_fd)
     if (find_worker_user(s, &err) < 0 || find_spawn_users(s, &err) < 0 ||
         make_history_dir(s, &err) < 0 || credentials_check(&s->credentials, &s->options, &err) < 0)
         return fail(&err);
+    s->resumed = false; /* so that the worker's confinement is tried as well */
     if (worker_check(s) != 0)
         return 1;
     serve_options_engine(&s->options, &engine);

@@ -14,8 +14,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "engine/engine.h"
 #include "dialects/common/route_group.h"
+#include "engine/engine.h"
 #include "transport/http.h"
 
 /* Borrowed; lives longer than the dialect. */
