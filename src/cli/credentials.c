@@ -210,11 +210,12 @@ static void retire_all(struct credentials *c, const struct buf *before, int64_t 
 
 static int reload_tokens(struct credentials *c, int64_t grace_ms, struct hf_error *err)
 {
-    struct credentials fresh = {0};
+    struct credentials fresh = {.fixed = c->fixed}; /* which must have room beside the new ones */
     int rc = token_read(c->token_file, &fresh.tokens, err);
 
     if (rc == 0)
         rc = check_tokens(&fresh, err);
+    fresh.fixed = (struct buf){0};
     if (rc == 0) {
         struct buf before = c->tokens;
 

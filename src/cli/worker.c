@@ -215,9 +215,9 @@ static bool worker_take_tokens(struct worker *w, struct ended *ended)
     struct hf_error err = {0};
     bool changed = false;
 
-    if (w->serve->options.no_auth || credentials_auth(&w->credentials, fresh, &err) < 0)
-        log_debug("%s", err.detail);
-    else
+    if (!w->serve->options.no_auth && credentials_auth(&w->credentials, fresh, &err) < 0)
+        log_error("keeping the tokens there were: %s", err.detail);
+    else if (!w->serve->options.no_auth)
         changed = auth_replace_tokens(w->auth, fresh, note_end, ended);
     auth_free(fresh);
     return changed;

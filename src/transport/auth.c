@@ -77,8 +77,11 @@ static void derive_key(const uint8_t from[DIGEST], const uint8_t digest[DIGEST],
     hf_wipe(out, sizeof out);
 }
 
-/* Mixes the new digest in; the order of the tokens counts and is the same in every worker. */
-void auth_turn_key(struct auth *a, const uint8_t digest[DIGEST])
+/*
+ * Mixes the digest of another owner's token in; the order of the tokens counts and is the same in every
+ * worker. Weaker tokens are left out: whoever holds all that a key is made of can sign with it.
+ */
+static void auth_turn_key(struct auth *a, const uint8_t digest[DIGEST])
 {
     derive_key(a->key, digest, a->key);
 }
@@ -108,7 +111,8 @@ int auth_add_token(struct auth *a, const char *token, size_t len, enum role role
     sha256(token, len, t->digest);
     token_set_key(t);
     a->count++;
-    auth_turn_key(a, t->digest);
+    if (role == ROLE_OWN)
+        auth_turn_key(a, t->digest);
     return 0;
 }
 
@@ -285,12 +289,18 @@ static void cookie_value(const uint8_t key[DIGEST], enum role role, int64_t end_
     hex_encode(out + len, mac, sizeof mac);
 }
 
+/* Of cookies that no single token has let in, such as those for root at a unix socket. */
+static const uint8_t *shared_key(const struct auth *a)
+{
+    return auth_own_token(a) != 0 ? a->key : a->link_key;
+}
+
 void auth_cookie(const struct auth *a, enum role role, uint32_t token, bool secure, char *out)
 {
     const struct token *t = token_find(a, token);
     char value[COOKIE_MAX];
 
-    cookie_value(t != NULL ? t->key : a->key, role, clock_wall_ms() + AUTH_COOKIE_MS, value);
+    cookie_value(t != NULL ? t->key : shared_key(a), role, clock_wall_ms() + AUTH_COOKIE_MS, value);
     snprintf(out, 256, AUTH_COOKIE "=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Strict%s", value,
              AUTH_COOKIE_MS / 1000, secure ? "; Secure" : "");
 }
@@ -305,19 +315,23 @@ static bool cookie_fits(const uint8_t key[DIGEST], const char *value, size_t len
     return strlen(expected) == len && bytes_equal_ct(expected, value, len);
 }
 
-/* Whose it is does not stand in it: the key tells. */
+/*
+ * Whose it is does not stand in it: the key tells. Whoever holds a token can make its key, so a cookie is
+ * worth no more than the token is.
+ */
 static bool cookie_is_ours(const struct auth *a, const char *value, size_t len, enum role role,
                            int64_t end_wall_ms, struct auth_grant *g)
 {
     for (size_t i = 0; i < a->count + a->retired; i++) {
         const struct token *t = &a->tokens[i];
 
-        if (!token_is_over(t) && cookie_fits(t->key, value, len, role, end_wall_ms)) {
+        if (role <= t->role && !token_is_over(t) &&
+            cookie_fits(t->key, value, len, role, end_wall_ms)) {
             g->token = t->number;
             return true;
         }
     }
-    return cookie_fits(a->key, value, len, role, end_wall_ms);
+    return cookie_fits(shared_key(a), value, len, role, end_wall_ms);
 }
 
 static enum role auth_cookie_role(const struct auth *a, const char *value, size_t len,

@@ -30,7 +30,7 @@ struct auth {
     size_t count, retired;
     uint32_t last_number;
     struct ticket tickets[AUTH_TICKETS_MAX];
-    uint8_t key[AUTH_DIGEST]; /* of the cookies that no single token has let in */
+    uint8_t key[AUTH_DIGEST]; /* of the cookies that no single token has let in; of all owners' */
     uint8_t link_key[AUTH_DIGEST];
     uid_t own;
     bool all;
@@ -39,7 +39,6 @@ struct auth {
 
 /* auth.c */
 void token_set_key(struct token *t);
-void auth_turn_key(struct auth *a, const uint8_t digest[AUTH_DIGEST]);
 
 /* auth_link.c */
 bool link_is_secret(const char *token, size_t len);

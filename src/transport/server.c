@@ -297,6 +297,8 @@ void http_server_cut_token(struct http_server *s, uint32_t token)
     list_for_each (it, tmp, &s->conns) {
         struct conn *c = list_entry(it, struct conn, link);
 
+        if (c->token == token)
+            conn_set_trust(c, ROLE_NONE); /* an idle one has no more right to its place either */
         if (c->proto == &h2_proto)
             h2_cut_token(c, token);
         else if (c->token == token && request_is_admitted(c) &&

@@ -42,6 +42,25 @@ withDaemon('forged', {}, (d) => {
         assert.equal(await status('POST', '/v1/processes', { Cookie: cookie, Origin: 'https://evil.example' }), 403);
     });
 
+    // Whoever holds a token can make the key of its cookies, so such a cookie is worth what the token is.
+    it('cookies that the holder of a weaker token signs', async () => {
+        const hmac = (key, text) => crypto.createHmac('sha256', key).update(text).digest();
+        const seed = Buffer.alloc(32);
+        seed.write('one token');
+        const end = (Date.now() + 3600000).toString(16);
+        const ranks = { watch: 1, type: 2, own: 3 };
+        for (const [holder, most] of Object.entries(ranks)) {
+            const digest = crypto.createHash('sha256').update(d.tokens[holder]).digest();
+            const material = Buffer.concat([digest, Buffer.from('holdfast cookie\0')]);
+            for (const [role, rank] of Object.entries(ranks)) {
+                const text = `${rank}.${end}.`;
+                const cookie = (key) => ({ Cookie: `holdfast=${text}${hmac(key, text).toString('hex')}` });
+                assert.equal(await status('GET', '/v1/info', cookie(hmac(seed, material))), rank <= most ? 200 : 401, `${role} by ${holder}`);
+                if (holder !== 'own') assert.equal(await status('GET', '/v1/info', cookie(hmac(Buffer.alloc(32), material))), 401, `${role} by ${holder}, the shared key`);
+            }
+        }
+    });
+
     it('tickets', async () => {
         for (const t of ['', 'x', 'A'.repeat(32), '../', crypto.randomBytes(24).toString('base64url')]) assert.equal(await status('GET', `/?ticket=${encodeURIComponent(t)}`), 401, t);
     });

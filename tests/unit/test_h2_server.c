@@ -398,7 +398,8 @@ static void client_large(struct rig *r)
 
     before = bytes_out(r);
     ask_in_one_turn(r, a, "/page", 1);
-    EXPECT(sent_before_b - before <= LIMIT_TURN_BYTES + LIMIT_H2_OUT_BYTES);
+    /* The turn that was blocked is a long one, so B's handler may have its turn in the next. */
+    EXPECT(sent_before_b - before <= 2 * LIMIT_TURN_BYTES + LIMIT_H2_OUT_BYTES);
     while (!(f.flags & END_STREAM) || f.type != F_DATA) {
         next_frame(a, 3, &f);
         if (f.type != F_DATA)
