@@ -12,7 +12,9 @@
 #define SLOW_NS 2000000
 #define MANY 30
 
-static atomic_bool asked; /* the probe is in the socket */
+static atomic_bool asked;     /* the probe is in the socket */
+static atomic_bool gate_shut; /* the loop waits for it */
+static uint64_t came_by_gate; /* requests, that to the gate among them */
 static int slow_count;
 static bool is_cut;       /* everything that the token of the tests let in was cut */
 static int run_after_cut; /* handlers that were called nevertheless */
@@ -27,9 +29,19 @@ static void on_slow(struct http_request *rq)
     http_reply(rq, 200, "text/plain", "slow", 4);
 }
 
+static uint64_t count_requests(void)
+{
+    struct http_stats stats;
+
+    http_server_stats(rig_now->server, &stats);
+    return stats.requests_total;
+}
+
 /* Keeps the loop busy until somebody else has sent a request. */
 static void on_gate(struct http_request *rq)
 {
+    came_by_gate = count_requests();
+    atomic_store(&gate_shut, true);
     while (!atomic_load(&asked))
         ;
     http_reply(rq, 200, "text/plain", "gate", 4);
@@ -70,8 +82,13 @@ static void on_late(struct http_request *rq)
     http_reply(rq, 200, "text/plain", "late", 4);
 }
 
+/* When all three of client_cut() have come: one that comes later is not cut. */
 static void on_cut(struct http_request *rq)
 {
+    if (count_requests() < came_by_gate + 3) {
+        http_call_again(rq);
+        return;
+    }
     is_cut = true;
     http_server_cut_token(rig_now->server, http_token(rq));
     http_reply(rq, 200, "text/plain", "cut", 3);
@@ -114,6 +131,7 @@ static void run(void (*client)(struct rig *r))
     slow_count = run_after_cut = 0;
     is_cut = false;
     atomic_store(&asked, false);
+    atomic_store(&gate_shut, false);
     rig_setup(&r, routes, sizeof routes / sizeof *routes);
     rig_run(&r, client);
 }
@@ -269,6 +287,8 @@ static void client_cut(struct rig *r)
     rig_puts(endless, "GET /endless HTTP/1.1\r\n" A "\r\n");
     wait_until_held(prober, true);
     rig_puts(gate, "GET /gate HTTP/1.1\r\n" A "\r\n");
+    while (!atomic_load(&gate_shut))
+        ;
     rig_puts(late, "GET /late HTTP/1.1\r\n" A "\r\n");
     rig_puts(cut, "GET /cut HTTP/1.1\r\n" A "\r\n");
     rig_puts(cut_off, "GET /run HTTP/1.1\r\n" A "Connection: close\r\n\r\n");
