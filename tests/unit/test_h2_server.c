@@ -3,6 +3,8 @@
  * test_h2_server.c - HTTP/2 over a real loopback socket, frame by frame: answers, trailers,
  * streams that stall, peers that go
  */
+#include <stdatomic.h>
+
 #include "base/clock.h"
 #include "base/limits.h"
 #include "http_site.h"
@@ -290,6 +292,7 @@ TEST(trailers_follow_the_body)
 
 static char page[PAGE_BYTES]; /* never freed: it may be lent */
 static int turn_pipe[2];
+static atomic_bool blocked;    /* the loop waits for turn_pipe */
 static int marks_before_b;     /* requests of A that were begun before B's */
 static uint64_t sent_before_b; /* bytes that the server had sent by then */
 static bool b_came;
@@ -309,6 +312,7 @@ static void on_block(struct http_request *rq)
 {
     char c;
 
+    atomic_store(&blocked, true);
     REQUIRE(read(turn_pipe[0], &c, 1) == 1);
     http_reply_empty(rq, 204);
 }
@@ -389,7 +393,10 @@ static void ask_in_one_turn(struct rig *r, int a, const char *path, int count)
     next_frame(b, 1, &f);
     marks_before_b = 0;
     b_came = false;
+    atomic_store(&blocked, false);
     send_request(c, 1, "GET", "/block", true);
+    while (!atomic_load(&blocked))
+        ;
     for (int i = 0; i < count; i++)
         send_request(a, 3 + 2 * i, "GET", path, true);
     send_request(b, 3, "GET", "/mark/b", true);
