@@ -30,8 +30,9 @@ void h2_cut_token(struct conn *c, uint32_t token); /* those that this token let 
 /* h2_stream.c */
 /* Who let it in: NULL: no link; 0: no token. */
 void h2_set_grant(struct h2_stream *s, const char *grant, uint32_t token);
-void h2_resume(struct h2_stream *s);  /* the body's reader takes more */
-void h2_reset(struct h2_stream *s);   /* ends it now; its owner is told at the end of the turn */
+void h2_resume(struct h2_stream *s); /* the body's reader takes more */
+void h2_reset(struct h2_stream *s);  /* ends it now; its owner is told at the end of the turn */
+bool h2_is_reset(const struct h2_stream *s);
 void h2_give_up(struct h2_stream *s); /* the same, but its owner knows */
 
 /* h2_answer.c. The request is released by the first two. `lent`: the body is never freed. */

@@ -85,6 +85,11 @@ void h2_reset(struct h2_stream *s)
     reset_with(s, NGHTTP2_CANCEL);
 }
 
+bool h2_is_reset(const struct h2_stream *s)
+{
+    return s->is_reset;
+}
+
 void h2_give_up(struct h2_stream *s)
 {
     s->st = NULL;

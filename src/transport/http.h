@@ -192,7 +192,8 @@ bool http_lists(const struct http_request *rq, const char *header, const char *n
 /*
  * The handler has more to do before it can answer than this turn has time for (loop_has_time()): it is
  * called again with the same request in a later one. What it has found so far it may keep in memory that
- * is zero at first, the same at each call, and goes with the request.
+ * is zero at first, the same at each call, and goes with the request. When the peer leaves meanwhile it is
+ * not called any more, and the request is freed.
  */
 void http_call_again(struct http_request *rq);
 void *http_keep(struct http_request *rq, size_t bytes);

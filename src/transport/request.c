@@ -90,7 +90,7 @@ void request_orphan(struct http_request *rq)
 {
     void (*on_gone)(void *) = rq->on_gone;
 
-    if (!rq->handling || rq->answered || rq->in_line) {
+    if (!rq->handling || rq->answered) {
         request_release(rq);
         return;
     }
@@ -98,6 +98,10 @@ void request_orphan(struct http_request *rq)
         rq->on_gone = NULL;
         request_release(rq);
         on_gone(rq->user);
+        return;
+    }
+    if (rq->waits) {
+        request_release(rq);
         return;
     }
     request_part(rq);

@@ -6,7 +6,8 @@
  * HTTP/1.1 is spoken there, or to its stream (h2) of a connection that speaks HTTP/2. When it is answered, or its connection is gone, it moves to the
  * server's list and is freed at the end of the turn, so that a handler may look at it
  * until it returns. A request whose peer went away before the answer, and whose handler
- * set no on_gone, stays on that list until the handler answers into the void.
+ * set no on_gone, stays on that list until the handler answers into the void. One whose handler
+ * waits to be called is not kept: the handler will not be called any more.
  *
  * Layer: transport.
  */
@@ -62,7 +63,8 @@ struct http_request {
     bool last_told;  /* the stream handler knows that the body is done */
     bool handling;   /* the handler was called */
     bool answered;   /* an answer was begun */
-    bool in_line;    /* call_task is its first call: counted by the server */
+    bool waits;      /* its handler is to be called by call_task and knows nothing else of it */
+    bool in_line;    /* of those: call_task is its first call; counted by the server */
     bool close;      /* no further request on this connection */
     bool sets_cache; /* extra has a Cache-Control */
 };

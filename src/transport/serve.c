@@ -37,11 +37,19 @@ void request_give_up(struct http_request *rq, const struct hf_error *err)
 
 /* --- the handler's turn ------------------------------------------------------------ */
 
+/* Its connection has ended, or its stream was reset, since it was put in line. */
+static bool is_cut(const struct http_request *rq)
+{
+    return rq->c == NULL || rq->c->ended || (rq->h2 != NULL && h2_is_reset(rq->h2));
+}
+
 static void request_on_call(void *arg)
 {
     struct http_request *rq = arg;
 
-    request_cancel_call(rq); /* no longer in line */
+    if (is_cut(rq))
+        return; /* it waits on: request_orphan() comes at the end of this turn */
+    request_cancel_call(rq);
     rq->match.route->handler(rq);
 }
 
@@ -49,6 +57,7 @@ static void call_later(struct http_request *rq)
 {
     rq->call_task.fn = request_on_call;
     rq->call_task.arg = rq;
+    rq->waits = true;
     loop_defer_work(rq->server->loop, &rq->call_task);
 }
 
@@ -61,6 +70,7 @@ void http_call_again(struct http_request *rq)
 void request_cancel_call(struct http_request *rq)
 {
     task_cancel(&rq->call_task);
+    rq->waits = false;
     rq->server->in_line -= rq->in_line;
     rq->in_line = false;
 }

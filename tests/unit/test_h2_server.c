@@ -3,6 +3,9 @@
  * test_h2_server.c - HTTP/2 over a real loopback socket, frame by frame: answers, trailers,
  * streams that stall, peers that go
  */
+#include <stdatomic.h>
+
+#include "base/clock.h"
 #include "base/limits.h"
 #include "http_site.h"
 
@@ -37,19 +40,26 @@ static void put_field(struct buf *out, const char *name, const char *value)
     buf_puts(out, value);
 }
 
-static void send_request(int fd, int id, const char *method, const char *path, bool last)
+static void put_request(struct buf *out, int id, const char *method, const char *path, bool last)
 {
-    struct buf block = {0}, out = {0};
+    struct buf block = {0};
 
     put_field(&block, ":method", method);
     put_field(&block, ":scheme", "http");
     put_field(&block, ":path", path);
     put_field(&block, ":authority", "localhost");
     put_field(&block, "authorization", "Bearer " RIG_TOKEN);
-    put_frame(&out, F_HEADERS, END_HEADERS | (last ? END_STREAM : 0), id, buf_data(&block),
+    put_frame(out, F_HEADERS, END_HEADERS | (last ? END_STREAM : 0), id, buf_data(&block),
               block.len);
-    rig_send(fd, buf_data(&out), out.len);
     buf_fini(&block);
+}
+
+static void send_request(int fd, int id, const char *method, const char *path, bool last)
+{
+    struct buf out = {0};
+
+    put_request(&out, id, method, path, last);
+    rig_send(fd, buf_data(&out), out.len);
     buf_fini(&out);
 }
 
@@ -282,9 +292,12 @@ TEST(trailers_follow_the_body)
 
 static char page[PAGE_BYTES]; /* never freed: it may be lent */
 static int turn_pipe[2];
+static atomic_bool blocked;    /* the loop waits for turn_pipe */
 static int marks_before_b;     /* requests of A that were begun before B's */
 static uint64_t sent_before_b; /* bytes that the server had sent by then */
 static bool b_came;
+static bool is_cut;       /* everything that the token of the tests let in was cut */
+static int run_after_cut; /* handlers that were called nevertheless */
 
 static uint64_t bytes_out(struct rig *r)
 {
@@ -299,6 +312,7 @@ static void on_block(struct http_request *rq)
 {
     char c;
 
+    atomic_store(&blocked, true);
     REQUIRE(read(turn_pipe[0], &c, 1) == 1);
     http_reply_empty(rq, 204);
 }
@@ -320,7 +334,33 @@ static void on_page(struct http_request *rq)
     http_reply_lent(rq, 200, "text/plain", page, sizeof page);
 }
 
+/* Whoever asks after it is behind a turn that has taken too long, and stands in line. */
+static void on_late(struct http_request *rq)
+{
+    uint64_t end = clock_mono_ns() + (TURN_LONG_MS + 1) * 1000000ULL;
+
+    while (clock_mono_ns() < end)
+        ;
+    http_reply_empty(rq, 204);
+}
+
+static void on_cut(struct http_request *rq)
+{
+    is_cut = true;
+    http_server_cut_token(rig_now->server, http_token(rq));
+    http_reply_empty(rq, 204);
+}
+
+static void on_run(struct http_request *rq)
+{
+    run_after_cut += is_cut;
+    http_reply_empty(rq, 204);
+}
+
 static const struct route turn_routes[] = {
+    {HTTP_GET_M, "/late", on_late, ROLE_OWN, 0, 0, NULL},
+    {HTTP_GET_M, "/cut", on_cut, ROLE_OWN, 0, 0, NULL},
+    {HTTP_GET_M, "/run", on_run, ROLE_OWN, 0, 0, NULL},
     {HTTP_GET_M, "/block", on_block, ROLE_OWN, 0, 0, NULL},
     {HTTP_GET_M, "/mark/{who}", on_mark, ROLE_OWN, 0, 0, NULL},
     {HTTP_GET_M, "/page", on_page, ROLE_OWN, 0, 0, NULL},
@@ -353,7 +393,10 @@ static void ask_in_one_turn(struct rig *r, int a, const char *path, int count)
     next_frame(b, 1, &f);
     marks_before_b = 0;
     b_came = false;
+    atomic_store(&blocked, false);
     send_request(c, 1, "GET", "/block", true);
+    while (!atomic_load(&blocked))
+        ;
     for (int i = 0; i < count; i++)
         send_request(a, 3 + 2 * i, "GET", path, true);
     send_request(b, 3, "GET", "/mark/b", true);
@@ -386,6 +429,39 @@ TEST(requests_of_one_connection_do_not_keep_the_loop)
     rig_run(&r, client_turns);
     close(turn_pipe[0]);
     close(turn_pipe[1]);
+}
+
+/* They come in one read: the last two are in line when the first of these resets the other. */
+static void client_cut(struct rig *r)
+{
+    int a = h2_connect(r, -1);
+    struct buf out = {0};
+    struct frame f;
+
+    send_request(a, 1, "GET", "/mark/a", true);
+    next_frame(a, 1, &f);
+    put_request(&out, 3, "GET", "/late", true);
+    put_request(&out, 5, "GET", "/cut", true);
+    put_request(&out, 7, "GET", "/run", true);
+    rig_send(a, buf_data(&out), out.len);
+    buf_fini(&out);
+    next_frame(a, 7, &f);
+    EXPECT_INT(f.type, F_RST);
+    EXPECT_INT(run_after_cut, 0);
+    send_request(a, 9, "GET", "/mark/a", true);
+    next_frame(a, 9, &f); /* the connection goes on */
+    EXPECT_INT(f.type, F_HEADERS);
+    close(a);
+}
+
+TEST(a_request_in_line_is_not_handled_when_its_stream_was_reset)
+{
+    struct rig r;
+
+    is_cut = false;
+    run_after_cut = 0;
+    rig_setup(&r, turn_routes, sizeof turn_routes / sizeof *turn_routes);
+    rig_run(&r, client_cut);
 }
 
 /* The same for bytes: a large body goes out in pieces, and arrives whole. */

@@ -117,6 +117,24 @@ withSandbox('opensandbox: going', {}, (d, sandbox) => {
         await d.removeAll();
     });
 
+    const stat = (pid) => fs.readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').pop().split(' ');
+    const children = (pid) => fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').trim().split(' ');
+
+    /**
+     * Until the keeper has told its worker to go. SIGHUP starts two children at once: the trial of the program and the
+     * reading of the credentials. The worker is told when the trial has ended, so both have to be gone. That they
+     * were there is seen by the page faults of children that were reaped.
+     */
+    const retire = async () => {
+        const keeper = d.keeperPid();
+        const reaped = () => Number(stat(keeper)[8]);
+        const [faults, before] = [reaped(), children(keeper)];
+        const areGone = () => children(keeper).every((pid) => before.includes(pid));
+        process.kill(keeper, 'SIGHUP');
+        await waitUntil(() => reaped() > faults && areGone(), 'the end of the trial', 10000, 1);
+        await waitUntil(() => stat(keeper)[0] === 'S', 'the keeper to be done with it', 10000, 1);
+    };
+
     /** Both in one turn of the worker: these requests, and then that it is to go. */
     const askAndRetire = async (calls) => {
         const worker = d.workerPid();
@@ -124,11 +142,7 @@ withSandbox('opensandbox: going', {}, (d, sandbox) => {
         for (const c of conns) await c.send(requestBytes(d, at('GET', '/ping'))).response(); /* it is accepted */
         process.kill(worker, 'SIGSTOP');
         conns.forEach((c, i) => c.send(requestBytes(d, ...calls[i])));
-        /* Page faults of children that were reaped: the keeper lets go of its worker when its check of the program has ended. */
-        const reaped = () => Number(fs.readFileSync(`/proc/${d.keeperPid()}/stat`, 'latin1').split(') ').pop().split(' ')[8]);
-        const before = reaped();
-        process.kill(d.keeperPid(), 'SIGHUP');
-        await waitUntil(() => reaped() > before, 'the end of the check', 10000, 1);
+        await retire();
         process.kill(worker, 'SIGCONT');
         await d.nextWorker(worker);
         for (const c of conns) await waitUntil(() => c.ended, 'the end of a connection');
