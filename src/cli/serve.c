@@ -414,7 +414,7 @@ static int serve_run(struct serve *s, const char *argv0, char **real, int resume
                                .arg = s,
                                .argv = real,
                                .carry_write = carry_write,
-                               .reload = {reload_read, reload_take}};
+                               .reload = {reload_read, reload_take, &s->credentials_fd}};
     struct engine_options engine;
     char path[PATH_MAX];
 
