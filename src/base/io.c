@@ -155,16 +155,17 @@ void io_close(int *fd)
 int io_read_file(const char *path, size_t max, struct buf *out)
 {
     hf_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    size_t start = out->len, chunk = max < 4096 ? max + 1 : 4096;
+    size_t start = out->len, chunk = max < 4096 ? max + 1 : 4096, room = 0;
 
     if (fd < 0)
         return -errno;
     for (;;) {
         ssize_t n;
 
-        if (buf_reserve(out, chunk) < 0)
+        /* Only when it is full: what grows leaves a copy behind, and this may be a secret. */
+        if (room == 0 && buf_reserve(out, room = chunk) < 0)
             return -ENOMEM;
-        n = hf_read(fd, buf_data(out) + out->len, chunk);
+        n = hf_read(fd, buf_data(out) + out->len, room);
         if (n < 0) {
             out->len = start;
             return (int)n;
@@ -172,6 +173,7 @@ int io_read_file(const char *path, size_t max, struct buf *out)
         if (n == 0)
             return 0;
         out->len += (size_t)n;
+        room -= (size_t)n;
         if (out->len - start > max) {
             out->len = start;
             return -EFBIG;

@@ -49,7 +49,7 @@ static const struct call_rule common[] = {
 #ifdef SYS_epoll_wait
     ANY(epoll_wait),
 #endif
-    ONE_OF(ioctl, 1, FIONREAD, TIOCSWINSZ, TIOCGWINSZ, TIOCGPGRP, TCGETS, FIONBIO),
+    ONE_OF(ioctl, 1, FIONREAD, TIOCSWINSZ, TIOCGWINSZ, TIOCGPGRP, TCGETS, TCGETS2, FIONBIO),
     ANY(clock_gettime),
     ANY(close),
     ANY(recvfrom),

@@ -490,6 +490,7 @@ int register_start(struct serve *s, struct hf_error *err)
             rc = hf_fail(err, HF_E_no_memory, "--register: fork: %s.", strerror(errno));
     }
     if (pid == 0) {
+        credentials_fini(&s->credentials); /* its copy: all that it needs is in r */
         registrar_run(&r, keeper);
         _exit(0);
     }

@@ -84,17 +84,33 @@ static int add_user(struct serve *s, const char *name, struct hf_error *err)
     return 0;
 }
 
+/* *rc and *err are those of the last name that failed. An earlier one is logged here. */
+static void try_user(struct serve *s, const char *name, int *rc, struct hf_error *err)
+{
+    struct hf_error own = {0};
+    int failed = add_user(s, name, &own);
+
+    if (failed == 0)
+        return;
+    if (*rc < 0)
+        log_error("%s", err->detail);
+    *rc = failed;
+    *err = own;
+}
+
+/* Goes on after a name that nobody has: an upgrade is no reason to refuse the other users. */
 static int find_spawn_users(struct serve *s, struct hf_error *err)
 {
     const char *list = s->options.allow_users, *name = s->options.spawn_user;
     hf_autofree char *copy = hf_xstrdup(list != NULL ? list : "");
     char *save = NULL, *word;
-    int rc = name != NULL ? add_user(s, name, err) : 0;
+    int rc = 0;
 
+    if (name != NULL)
+        try_user(s, name, &rc, err);
     s->spawn_uid = rc == 0 && name != NULL ? s->users[0].uid : geteuid();
-    for (word = strtok_r(copy, ",", &save); rc == 0 && word != NULL;
-         word = strtok_r(NULL, ",", &save))
-        rc = add_user(s, word, err);
+    for (word = strtok_r(copy, ",", &save); word != NULL; word = strtok_r(NULL, ",", &save))
+        try_user(s, word, &rc, err);
     return rc;
 }
 
@@ -398,7 +414,7 @@ static int serve_run(struct serve *s, const char *argv0, char **real, int resume
                                .arg = s,
                                .argv = real,
                                .carry_write = carry_write,
-                               .reload = {reload_read, reload_take}};
+                               .reload = {reload_read, reload_take, &s->credentials_fd}};
     struct engine_options engine;
     char path[PATH_MAX];
 

@@ -31,6 +31,25 @@ static void shared_init(struct shared_head *h, size_t event_log_bytes)
     h->magic = SHARED_MAGIC;
 }
 
+static bool head_is_ours(const struct shared_head *h, size_t event_log_bytes)
+{
+    return h->magic == SHARED_MAGIC && h->layout == SHARED_LAYOUT &&
+           h->events_bytes == event_log_bytes;
+}
+
+/* Memory of another layout is refused before an upgrade, see shared_is_ours(). So a head that is
+ * not ours here is one that a worker damaged, and each worker after it would fail at it. */
+static void shared_claim(struct shared_head *h, size_t event_log_bytes)
+{
+    if (head_is_ours(h, event_log_bytes))
+        return;
+    if (h->magic != 0) {
+        log_error("the state that an earlier worker left is damaged and starts anew");
+        memset(h, 0, SHARED_HEAD_BYTES);
+    }
+    shared_init(h, event_log_bytes);
+}
+
 /* What cannot be understood starts anew. Counters need no look: they are only shown. */
 static void shared_repair(struct shared *s)
 {
@@ -67,13 +86,7 @@ int shared_map(struct shared *s, int fd, size_t event_log_bytes)
     /* After an upgrade the memory is as large as the older binary made it. */
     s->notes = (uint64_t)st.st_size >= len ? s->events + event_log_bytes : NULL;
     s->mapped_bytes = len;
-    if (s->head->magic == 0)
-        shared_init(s->head, event_log_bytes);
-    if (s->head->magic != SHARED_MAGIC || s->head->layout != SHARED_LAYOUT ||
-        s->head->events_bytes != event_log_bytes) {
-        shared_unmap(s);
-        return -EPROTO;
-    }
+    shared_claim(s->head, event_log_bytes);
     shared_repair(s);
     return 0;
 }
@@ -87,8 +100,7 @@ bool shared_is_ours(int fd, size_t event_log_bytes)
     if (h == MAP_FAILED)
         return false;
     ours = fstat(fd, &st) == 0 && (uint64_t)st.st_size >= sizeof *h &&
-           (h->magic == 0 || (h->magic == SHARED_MAGIC && h->layout == SHARED_LAYOUT &&
-                              h->events_bytes == event_log_bytes));
+           (h->magic == 0 || head_is_ours(h, event_log_bytes));
     munmap(h, sizeof *h);
     return ours;
 }

@@ -64,8 +64,8 @@ struct shared {
 };
 
 size_t shared_bytes(size_t event_log_bytes);
-int shared_map(struct shared *s, int fd,
-               size_t event_log_bytes);              /* 0 or -errno; fresh memory is initialised */
+/* 0 or -errno. Fresh memory is initialised, and so is memory whose head is damaged. */
+int shared_map(struct shared *s, int fd, size_t event_log_bytes);
 bool shared_is_ours(int fd, size_t event_log_bytes); /* could it be mapped? Only looks */
 void shared_unmap(struct shared *s);
 

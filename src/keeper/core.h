@@ -99,8 +99,9 @@ struct reload {
     uint64_t deadline_ms;
     uint32_t req;      /* the newest request that it answers; 0: none */
     bool again;        /* asked for once more since it began */
-    int64_t grace_ms;  /* for that: as in struct k_reload, -1: unset */
-    uint32_t next_req; /* for that */
+    bool cancelled;    /* for an upgrade */
+    int64_t grace_ms;  /* of the newest request: as in struct k_reload, -1: unset */
+    uint32_t next_req; /* for what `again` asks */
 };
 
 /* What can wait until there is time; chores.c. */
@@ -189,6 +190,7 @@ uint64_t upgrade_deadline(const struct keeper *k);
 void reload_begin(struct keeper *k, const struct k_reload *m); /* NULL: by nobody's request */
 bool reload_on_exit(struct keeper *k, pid_t pid, int status);  /* true: it was the reader */
 void reload_cancel(struct keeper *k);
+void reload_restart(struct keeper *k); /* what was cancelled, when nobody has taken over */
 void reload_step(struct keeper *k, uint64_t now_ms);
 uint64_t reload_deadline(const struct keeper *k);
 

@@ -78,6 +78,7 @@ struct keeper_user {
 struct keeper_reload {
     int (*read)(int fd, int64_t grace_ms, void *arg); /* grace_ms: as in struct k_reload */
     void (*take)(int fd, void *arg);
+    const int *keep_fd; /* the one descriptor that `read` finds open, beside its own; NULL: none */
 };
 
 struct keeper_options {

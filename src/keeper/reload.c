@@ -29,11 +29,35 @@ static void reload_answer(struct keeper *k, uint32_t req, int error, int fd)
         worker_kill_for_link(k, rc);
 }
 
+/* All but the standard ones and `kept`, in ascending order. */
+static void reload_close_others(const int kept[2])
+{
+    int from = STDERR_FILENO + 1;
+
+    for (int i = 0; i < 2; i++) {
+        if (kept[i] > from)
+            (void)close_range((unsigned)from, (unsigned)kept[i] - 1, 0);
+        if (kept[i] >= from)
+            from = kept[i] + 1;
+    }
+    (void)close_range((unsigned)from, ~0U, 0);
+}
+
+/* A reader that hangs must not hold the input of a process open, nor a connection or a terminal. */
+static void reload_close_inherited(const struct keeper *k)
+{
+    const int *keep = k->options->reload.keep_fd;
+    int own = k->reload.fd, theirs = keep != NULL ? *keep : -1;
+
+    reload_close_others(own < theirs ? (int[]){own, theirs} : (int[]){theirs, own});
+}
+
 __attribute__((noreturn)) static void reload_child(struct keeper *k, int64_t grace_ms)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     (void)prctl(PR_SET_NAME, "holdfast-reload", 0, 0, 0);
     log_set_part("reload");
+    reload_close_inherited(k);
     _exit(k->options->reload.read(k->reload.fd, grace_ms, k->options->arg));
 }
 
@@ -43,7 +67,8 @@ static void reload_start(struct keeper *k, uint32_t req, int64_t grace_ms)
     int rc;
 
     r->req = req;
-    r->again = false;
+    r->again = r->cancelled = false;
+    r->grace_ms = grace_ms;
     r->fd = memfd_create("holdfast-credentials", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     rc = r->fd < 0 ? errno : 0;
     if (rc == 0) {
@@ -116,7 +141,15 @@ void reload_cancel(struct keeper *k)
         return;
     (void)kill(k->reload.pid, SIGKILL);
     k->reload.pid = 0;
+    k->reload.cancelled = true;
     io_close(&k->reload.fd);
+}
+
+/* The worker that asked has left, so nobody waits for the answer. */
+void reload_restart(struct keeper *k)
+{
+    if (k->reload.cancelled)
+        reload_start(k, 0, k->reload.grace_ms);
 }
 
 void reload_step(struct keeper *k, uint64_t now_ms)

@@ -231,6 +231,7 @@ static void upgrade_finish(struct keeper *k)
     log_error("upgrade: %s: %s; going on with the old binary", k->options->exe_path, strerror(-rc));
     k->upgrade.phase = UPGRADE_NOT;
     k->worker.start_at_ms = 0;
+    reload_restart(k);
 }
 
 void upgrade_step(struct keeper *k, uint64_t now_ms)

@@ -17,6 +17,25 @@ const run = (args, env = {}) => spawnSync(binary(), args, { encoding: 'utf8', ti
 const serve = (url, env) => run(['serve', '--listen', '127.0.0.1:0', '--no-auth', '--register', url], env);
 const gateway = (...args) => run(['gateway', '--listen', '127.0.0.1:0', '--no-auth', ...args]);
 
+/** Whether the memory that a process has written to has the text. */
+function memoryHas(pid, text) {
+    const fd = fs.openSync(`/proc/${pid}/mem`);
+    const areas = fs.readFileSync(`/proc/${pid}/maps`, 'utf8').matchAll(/^(\w+)-(\w+) rw/gm);
+    const found = [...areas].some(([, from, to]) => {
+        const size = Number(BigInt(`0x${to}`) - BigInt(`0x${from}`));
+        if (size > 64 * 1024 * 1024) return false; // the sanitizer's own
+        const bytes = Buffer.alloc(size);
+        try {
+            fs.readSync(fd, bytes, 0, size, BigInt(`0x${from}`));
+        } catch {
+            return false;
+        }
+        return bytes.includes(text);
+    });
+    fs.closeSync(fd);
+    return found;
+}
+
 describe('secrets of a registration', () => {
     it('are not taken from a command line that everybody can read', () => {
         for (const url of ['redis://:pw@127.0.0.1:1', 'redis://me:pw@127.0.0.1:1']) {
@@ -134,6 +153,16 @@ describe('registrations', { skip: noRedis }, () => {
         await waitUntil(async () => (await ask(g.url('good', app.port))).status === 200, 'a gateway that has it by the environment');
         for (const { pid } of [{ pid: g.pid }, ...proc.childrenOf(g.pid)]) assert.ok(!fs.readFileSync(`/proc/${pid}/environ`, 'latin1').includes('PASSWORD=pw'));
         await g.stop();
+    });
+
+    it('are made by a process that does not have the daemon’s tokens', { skip: process.getuid() !== 0 && 'needs root, to read its memory' }, async () => {
+        const d = await new Daemon({ gateway: false, args: ['--register', redis.register('wiped')] }).start();
+        await waitUntil(async () => (await status('wiped', d.port)) !== 404, 'the entry');
+        const registrar = proc.childrenOf(d.pid).find((c) => c.pid !== d.workerPid());
+        const held = (pid) => Object.values(d.tokens).filter((token) => memoryHas(pid, token));
+        assert.equal(held(d.workerPid()).length, 3, 'what is looked for can be found');
+        assert.deepEqual(held(registrar.pid), []);
+        await d.stop();
     });
 
     it('without signatures are believed only where that was asked for, loudly', async () => {

@@ -125,6 +125,32 @@ TEST(a_damaged_log_starts_anew_and_ids_go_on)
     }
 }
 
+/* Each worker would fail at it otherwise, for ever. */
+TEST(a_damaged_head_starts_anew)
+{
+    struct fixture f;
+    struct event e;
+
+    for (int i = 0; i < 3; i++) {
+        setup(&f);
+        events_append(&f.engine.events, "process.created", f.p, NULL);
+        f.engine.state.head->magic += i == 0;
+        f.engine.state.head->layout += i == 1;
+        f.engine.state.head->events_bytes += i == 2;
+        f.engine.state.head->slip.at = 7;
+        EXPECT(!shared_is_ours(f.fd, LOG_BYTES));
+        shared_unmap(&f.engine.state);
+        EXPECT_INT(shared_map(&f.engine.state, f.fd, LOG_BYTES), 0);
+        EXPECT(shared_is_ours(f.fd, LOG_BYTES));
+        EXPECT_U64(f.engine.state.head->slip.at, 0);
+        EXPECT(!events_get(&f.engine.events, 1, &e));
+        events_append(&f.engine.events, "process.exited", f.p, NULL);
+        EXPECT(events_get(&f.engine.events, 1, &e));
+        EXPECT_STR(e.type, "process.exited");
+        teardown(&f);
+    }
+}
+
 TEST(memory_that_was_made_shorter_is_not_mapped)
 {
     struct fixture f;

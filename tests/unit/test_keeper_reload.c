@@ -12,6 +12,7 @@ static struct shared {
     _Atomic int64_t grace_ms;
     _Atomic int code; /* of the reader; -1: it hangs */
     _Atomic bool hold;
+    _Atomic int fds; /* that the reader finds open */
 } * shared;
 
 static int read_files(int fd, int64_t grace_ms, void *arg)
@@ -21,6 +22,7 @@ static int read_files(int fd, int64_t grace_ms, void *arg)
 
     (void)arg;
     shared->grace_ms = grace_ms;
+    shared->fds = rig_count_fds(getpid());
     while (shared->hold)
         usleep(1000);
     if (shared->code == -1)
@@ -35,14 +37,22 @@ static void take_file(int fd, void *arg)
     close(fd);
 }
 
-static void begin(struct rig *r, struct rig_worker *w)
+static void prepare(struct rig *r, const char *exe_path)
 {
+    static char name[] = "false";
+    static char *const argv[] = {name, NULL};
+
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     REQUIRE(shared != MAP_FAILED);
     rig_init(r);
-    r->options.exe_path = "/bin/false";
-    r->options.argv = (char *const[]){(char *)(uintptr_t) "false", NULL};
-    r->options.reload = (struct keeper_reload){read_files, take_file};
+    r->options.exe_path = exe_path;
+    r->options.argv = argv;
+    r->options.reload = (struct keeper_reload){.read = read_files, .take = take_file};
+}
+
+static void begin(struct rig *r, struct rig_worker *w)
+{
+    prepare(r, "/bin/false");
     rig_start(r);
     rig_worker(r, w);
 }
@@ -169,6 +179,48 @@ TEST(a_reader_that_hangs_is_given_up)
     rig_run(&w, &s, out, sizeof out);
     EXPECT_STR(out, "still\n");
     expect_credentials(&w, 1, ETIMEDOUT, NULL);
+    end(&r, &w);
+}
+
+/* While it hangs, the input of a process would not end. */
+TEST(a_reader_has_no_descriptor_of_the_keeper)
+{
+    struct rig r;
+    struct rig_worker w;
+
+    begin(&r, &w);
+    reload(&w, 1, 0);
+    expect_credentials(&w, 1, 0, "reading 1");
+    EXPECT_INT(shared->fds, 2 + 3 + 1 + 1); /* dots, standard, what it writes, what counts */
+    end(&r, &w);
+}
+
+TEST(a_reading_that_was_cancelled_begins_again_when_the_exec_fails)
+{
+    char script[] = "/tmp/holdfast-upgrade-XXXXXX";
+    int fd = mkstemp(script), fds[8];
+    struct rig r;
+    struct rig_worker w;
+    struct k_simple m;
+    size_t count;
+
+    REQUIRE(write(fd, "#!/bin/sh\nexit 93\n", 18) == 18);
+    fchmod(fd, 0755);
+    close(fd);
+    prepare(&r, script);
+    rig_start(&r);
+    rig_worker(&r, &w);
+    shared->hold = true;
+    reload(&w, 1, 77);
+    while (shared->reads == 0)
+        usleep(1000);
+    kill(r.keeper, SIGHUP);
+    rig_expect(&w, K_RETIRE, &m, sizeof m, fds, &count);
+    unlink(script);
+    rig_exit_worker(&r, &w, 0);
+    rig_worker(&r, &w);
+    shared->hold = false;
+    expect_credentials(&w, 0, 0, "reading 2");
     end(&r, &w);
 }
 

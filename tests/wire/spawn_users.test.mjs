@@ -60,3 +60,9 @@ it('a user that is not there stops the start', { skip }, () => {
     assert.equal(ran.status, 1, ran.stderr);
     assert.match(ran.stderr, /no user 'nobody-of-this-name'/);
 });
+
+it('each user that is not there is named, and those that are count', { skip }, () => {
+    const ran = spawnSync(binary(), ['serve', '--listen', '127.0.0.1:0', '--no-auth', '--spawn-user', 'nobody-1', '--allow-users', 'nobody-2,60124,nobody-3'], { encoding: 'utf8', timeout: 20000 });
+    assert.equal(ran.status, 1, ran.stderr);
+    assert.deepEqual([...ran.stderr.matchAll(/no user '(nobody-\d)'/g)].map((m) => m[1]), ['nobody-1', 'nobody-2', 'nobody-3']);
+});
