@@ -3,7 +3,8 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import { Daemon } from '../lib/daemon.mjs';
+import path from 'node:path';
+import { Daemon, binary } from '../lib/daemon.mjs';
 import * as proc from '../lib/proc.mjs';
 import { after, before, describe, it } from '../lib/test.mjs';
 import { waitUntil } from '../lib/wait.mjs';
@@ -21,6 +22,9 @@ function ordinary() {
         /* The sanitizer would take the limit of cores away by itself. */
         env: { ASAN_OPTIONS: 'detect_leaks=1:exitcode=99:disable_coredump=0' },
     }).prepare();
+    /* An upgrade executes a path, which this user must be able to reach: the project may be in /root. */
+    d.options.bin = path.join(d.dir, 'holdfast');
+    fs.copyFileSync(binary(), d.options.bin);
     for (const f of [d.dir, d.tokenFile]) fs.chownSync(f, USER, USER);
     return d;
 }
