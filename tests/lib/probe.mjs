@@ -3,8 +3,8 @@
 // probe.mjs - a health probe in a process of its own, which no flood of the test delays
 //
 // It asks the daemon under attack and an idle one (the control) at the same moment, each on a new connection, again
-// and again. What both are late for is the machine's doing, and so is the time in which the attacked worker wanted to run
-// and had no processor (the kernel counts it in schedstat). The rest of a delay is the daemon's. It also reads the
+// and again. What both are late for is the machine's doing (the probe itself had no processor), and so is the time in which
+// the attacked worker wanted to run and had none (the kernel counts it in schedstat). The rest of a delay is the daemon's. It also reads the
 // attacked worker's memory. Started with fork(); {start: {port, control, pid}} and {stop: true} are its messages.
 
 import fs from 'node:fs';
@@ -68,7 +68,7 @@ async function probe(r) {
 
 function reportOf(r) {
     const daemon = r.samples.map((s) => s[0]).sort((a, b) => a - b);
-    const excess = r.samples.map(([ms, control, waited]) => ms - Math.max(control, waited)).sort((a, b) => a - b);
+    const excess = r.samples.map(([ms, control, waited]) => ms - control - waited).sort((a, b) => a - b);
     return {
         samples: daemon.length,
         p50: daemon[daemon.length >> 1],
