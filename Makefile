@@ -7,7 +7,9 @@
 #   make asan       $(BUILD)/asan/holdfast: with AddressSanitizer and UBSan
 #   make check      layers, unit, wire and native tests against one flavour: the quick tests
 #   make test       layers, fuzz, unit and the tests against the real binary
+#   make coverage   line and branch coverage of keeper, vault and journal, by gcov
 #   make sdk | web  the TypeScript SDK and the page of the binary, by npm (WEB=0: a binary without the page)
+#   make model      explores the protocol of vault, keeper and worker (docs/model): minutes
 #   make unit | layers | fuzz | lint | format | bench | install | clean
 #
 # Each flavour has object files of its own, so that changing from one to the
@@ -74,7 +76,7 @@ SAN_FLAGS = -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: all objects release asan unit unit-build layers fuzz fuzz-build lint \
-	lint-format lint-tidy lint-cppcheck format check test go-tests bench install install-units clean embed sdk web lint-web
+	lint-format lint-tidy lint-cppcheck format model check test faults go-tests coverage coverage-build bench install install-units clean embed sdk web lint-web
 
 all: $(BUILD)/holdfast
 
@@ -133,7 +135,8 @@ RELR_LDFLAGS := $(shell printf '\043include <features.h>\n_Static_assert(__GLIBC
 	$(CC) -Wl,-z,pack-relative-relocs,--fatal-warnings -x c -o /dev/null - 2>/dev/null && echo -Wl,-z,pack-relative-relocs)
 
 DYNAMIC_CFLAGS := -O2 -g $(HARDEN_CFLAGS)
-# Nobody unwinds the stack of a stripped binary: the tables for that would be a tenth of it.
+# Nobody unwinds the stack of a stripped binary: the tables for that would be a tenth of it. The flags keep them out
+# of our own objects, and scripts/release.ld leaves out those of the libraries.
 RELEASE_CFLAGS := -O2 $(HARDEN_CFLAGS) -DHF_STATIC=1 -ffunction-sections -fdata-sections \
 	-fno-asynchronous-unwind-tables -fno-unwind-tables
 ASAN_CFLAGS := -O1 -g $(SAN_FLAGS)
@@ -142,6 +145,14 @@ FUZZ_CFLAGS := -O1 -g -fsanitize=fuzzer-no-link,$(SAN) -fno-sanitize-recover=all
 $(eval $(call flavour,DYNAMIC,$(BUILD)/obj,$$(CC),$$(DYNAMIC_CFLAGS),$(TLS_DYNAMIC)))
 $(eval $(call flavour,RELEASE,$(BUILD)/release/obj,$$(CC),$$(RELEASE_CFLAGS),$(TLS_RELEASE)))
 $(eval $(call flavour,ASAN,$(BUILD)/asan/obj,$$(CC),$$(ASAN_CFLAGS),$(TLS_DYNAMIC)))
+# Only what is measured counts: every process that ends writes the counters of all such files.
+COVERED := $(filter src/keeper/%.c src/vault/%.c src/engine/journal%.c,$(SRC))
+# The child's small functions are measured once rather than at each place that they are inlined at.
+COVER_FLAGS := --coverage -fprofile-update=atomic -fdata-sections '-DRAW_INLINE=RAW_CODE __attribute__((unused)) static'
+COVER_CFLAGS = -O0 -g $(if $(filter $(COVERED:%.c=$(BUILD)/coverage/obj/%.o),$@),$(COVER_FLAGS))
+COVER_LDFLAGS := -Wl,-T,tests/coverage/counters.ld -Wl,--wrap=__gcov_exit -lgcov
+
+$(eval $(call flavour,COVER,$(BUILD)/coverage/obj,$$(CC),$$(COVER_CFLAGS),$(TLS_DYNAMIC)))
 $(eval $(call flavour,FUZZ,$(BUILD)/fuzz/obj,$$(CLANG),$$(FUZZ_CFLAGS),$(TLS_DYNAMIC)))
 
 # --- programs -------------------------------------------------------------
@@ -165,12 +176,17 @@ $(BUILD)/asan/holdfast: $(ASAN_OBJ)
 # of the machine it runs on, so our own objects must not ask it to.
 NSS_CALLS := getpw(nam|uid|ent)(_r)?|getgr(nam|gid|ent)(_r)?|getgrouplist|initgroups|getaddrinfo|gethostby.*|getservby.*|dlopen
 
+# These unwind the stack, for which a release has no tables: a thread ends by returning. The libcrypto of Debian 13
+# has such a call, so with TLS the tables of the libraries stay.
+UNWIND_CALLS := pthread_(exit|cancel)|thrd_exit|backtrace.*|_Unwind_.*
+NO_UNWIND_LDFLAGS := -Wl,--no-eh-frame-hdr -Wl,-T,scripts/release.ld
+
 release: $(BUILD)/release/holdfast
-$(BUILD)/release/holdfast: $(RELEASE_OBJ)
-	@if nm -A --undefined-only $(RELEASE_OBJ) | grep -E ' U ($(NSS_CALLS))$$'; then \
+$(BUILD)/release/holdfast: $(RELEASE_OBJ) scripts/release.ld
+	@if nm -A --undefined-only $(RELEASE_OBJ) | grep -E ' U ($(NSS_CALLS)|$(UNWIND_CALLS))$$'; then \
 	    echo 'release: the calls above do not work in a static binary' >&2; exit 1; fi
 	$(call say,LINK,$@)
-	$(Q)$(CC) -static-pie $(HARDEN_LDFLAGS) $(RELR_LDFLAGS) $(LDFLAGS) -Wl,--gc-sections -Wl,-Map,$@.map -s -o $@ $(RELEASE_OBJ) $(RELEASE_LIBS)
+	$(Q)$(CC) -static-pie $(HARDEN_LDFLAGS) $(RELR_LDFLAGS) $(if $(filter 1,$(TLS_RELEASE)),,$(NO_UNWIND_LDFLAGS)) $(LDFLAGS) -Wl,--gc-sections -Wl,-Map,$@.map -s -o $@ $(RELEASE_OBJ) $(RELEASE_LIBS)
 
 embed: $(EMBED:%=$(BUILD)/obj/%.o)
 
@@ -212,18 +228,26 @@ $(BUILD)/asan/lib.a: $(ASAN_LIB)
 	$(call say,AR,$@)
 	$(Q)ar rcs $@ $(ASAN_LIB)
 
+$(BUILD)/coverage/lib.a: $(COVER_LIB)
+	@rm -f $@
+	$(call say,AR,$@)
+	$(Q)ar rcs $@ $(COVER_LIB)
+
 $(BUILD)/fuzz/lib.a: $(FUZZ_LIB)
 	@rm -f $@
 	$(call say,AR,$@)
 	$(Q)ar rcs $@ $(FUZZ_LIB)
 
 UNIT_BIN := $(UNIT:tests/unit/%.c=$(BUILD)/unit/%)
+# A test that makes calls fail names them in a line "/* Wraps: mmap fork */"; tests/unit/failing.h.
+WRAPS = $(addprefix -Wl$(comma)--wrap=,$(shell sed -n 's|^/\* Wraps: \(.*\) \*/$$|\1|p' $<))
+comma := ,
 
 $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/asan/lib.a
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests/unit -DHF_TLS=$(TLS_DYNAMIC) $(CFLAGS_ALL) $(ASAN_CFLAGS) \
-	    -MMD -MP -MF $@.d -o $@ $< $(BUILD)/asan/lib.a $(DYNAMIC_LIBS)
+	    -MMD -MP -MF $@.d -o $@ $< $(BUILD)/asan/lib.a $(WRAPS) $(DYNAMIC_LIBS)
 -include $(UNIT_BIN:%=%.d)
 
 unit-build: $(UNIT_BIN)
@@ -248,6 +272,28 @@ fuzz-build: $(FUZZ_BIN)
 fuzz: fuzz-build
 	@scripts/fuzz $(BUILD)/fuzz $(FUZZ_SECONDS)
 
+# What the matrix of tests/faults/every_syscall needs: the release, with an allocator in front that can refuse, the program
+# that strikes it, and the programs that it runs.
+FAULTS := $(BUILD)/faults
+FAULTS_SRC := tests/faults/every_syscall
+FAULTS_CFLAGS := -std=gnu11 -O2 -g -D_GNU_SOURCE -Wall -Wextra -Werror -Wshadow
+
+faults: $(FAULTS)/holdfast $(FAULTS)/inject $(FAULTS)/program
+$(FAULTS)/calls.h: Makefile
+	@mkdir -p $(@D)
+	$(Q)echo '#include <sys/syscall.h>' | $(CC) -E -dM -x c - | \
+	    sed -n 's/^#define SYS_\([a-z0-9_]*\) .*/{SYS_\1, "\1"},/p' | sort > $@
+$(FAULTS)/%: $(FAULTS_SRC)/%.c $(FAULTS)/calls.h
+	$(call say,CC,$@)
+	$(Q)$(CC) $(FAULTS_CFLAGS) -I$(FAULTS) -o $@ $<
+$(FAULTS)/alloc.o: $(FAULTS_SRC)/alloc.c $(FAULTS)/calls.h
+	$(call say,CC,$@)
+	$(Q)$(CC) $(FAULTS_CFLAGS) $(HARDEN_CFLAGS) -c -o $@ $<
+$(FAULTS)/holdfast: $(RELEASE_OBJ) $(FAULTS)/alloc.o
+	$(call say,LINK,$@)
+	$(Q)$(CC) -static-pie $(HARDEN_LDFLAGS) $(RELR_LDFLAGS) $(LDFLAGS) -Wl,--gc-sections \
+	    -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=prctl -o $@ $(RELEASE_OBJ) $(FAULTS)/alloc.o $(RELEASE_LIBS)
+
 # Each folder of tests/go is one program. Modules and Go's build cache stay in this checkout.
 GO_TESTS := $(sort $(wildcard tests/go/*/*_test.go))
 GO_BIN := $(patsubst tests/go/%/,$(BUILD)/go/%.test,$(sort $(dir $(GO_TESTS))))
@@ -266,12 +312,43 @@ $(BUILD)/go/%.test: $(GO_TESTS) tests/go/go.mod tests/go/go.sum
 	$(call say,GO,$@)
 	$(Q)cd tests/go && $(GO_ENV) go test -c -vet=off -o '$(abspath $@)' ./$*
 
+# All interleavings of a small system, by SPIN; the tests run a part of it.
+model:
+	@scripts/model $(BUILD) full
+
 # What to run after each change: one flavour, no browser, no other platform's client.
 check: asan unit-build tests/node_modules/.package-lock.json
 	@scripts/run-tests $(BUILD) quick
 
-test: all asan release unit-build fuzz-build go-tests sdk tests/node_modules/.package-lock.json
+test: all asan release faults unit-build fuzz-build go-tests sdk tests/node_modules/.package-lock.json
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/run-tests $(BUILD) all
+
+# --- coverage -------------------------------------------------------------
+# The unit tests and the tests that drive the daemon into these files, without sanitizers and with
+# gcov. tests/coverage/counters.c says how processes count that are killed.
+
+COVER_UNIT := $(patsubst tests/unit/%.c,$(BUILD)/coverage/unit/%,\
+	$(wildcard tests/unit/test_keeper_*.c tests/unit/test_vault_*.c tests/unit/test_journal*.c))
+
+$(BUILD)/coverage/counters.o: tests/coverage/counters.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) -O2 -c -o $@ $<
+
+$(BUILD)/coverage/holdfast: $(COVER_OBJ) $(BUILD)/coverage/counters.o tests/coverage/counters.ld
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(COVER_OBJ) $(BUILD)/coverage/counters.o $(COVER_LDFLAGS) $(DYNAMIC_LIBS)
+
+$(BUILD)/coverage/unit/%: tests/unit/%.c $(BUILD)/coverage/lib.a $(BUILD)/coverage/counters.o tests/coverage/counters.ld
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests/unit -DHF_TLS=$(TLS_DYNAMIC) $(CFLAGS_ALL) -O0 -g \
+	    -MMD -MP -MF $@.d -o $@ $< $(BUILD)/coverage/counters.o $(BUILD)/coverage/lib.a $(WRAPS) $(COVER_LDFLAGS) $(DYNAMIC_LIBS)
+-include $(COVER_UNIT:%=%.d)
+
+coverage-build: $(BUILD)/coverage/holdfast $(COVER_UNIT)
+coverage: coverage-build tests/node_modules/.package-lock.json
+	@scripts/coverage $(BUILD)
 
 bench: all release
 	bench/run
@@ -324,7 +401,7 @@ install: $(BUILD)/holdfast install-units
 install-units:
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	for unit in $(notdir $(UNITS)); do \
-	    sed 's|=/usr/local/bin/holdfast |=$(PREFIX)/bin/holdfast |' deploy/$$unit \
+	    sed 's|/usr/local/bin/holdfast |$(PREFIX)/bin/holdfast |' deploy/$$unit \
 	        > $(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit || exit 1; done
 
 clean:

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/rfc3339.h"
 #include "dialects/e2b/envelope.h"
 #include "dialects/e2b/rpc.h"
-#include "dialects/e2b/times.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -99,8 +99,8 @@ static void try_time(const char *bytes, size_t len)
     len = len < sizeof text - 1 ? len : sizeof text - 1;
     memcpy(text, bytes, len);
     text[len] = '\0';
-    if (e2b_time_parse(text, &ms))
-        check(ms > E2B_TIME_MIN_MS - 400000000 && ms < E2B_TIME_MAX_MS + 400000000);
+    if (rfc3339_parse(text, &ms))
+        check(ms > RFC3339_MIN_MS - 400000000 && ms < RFC3339_MAX_MS + 400000000);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -64,10 +64,8 @@ int buf_reserve(struct buf *b, size_t more)
 
 static void buf_need(struct buf *b, size_t more)
 {
-    if (buf_reserve(b, more) < 0) {
-        fprintf(stderr, "holdfast: out of memory (%zu bytes)\n", more);
-        abort();
-    }
+    if (buf_reserve(b, more) < 0)
+        hf_out_of_memory(more);
 }
 
 /* Mostly there is room, and then it costs nothing. */

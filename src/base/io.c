@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct io_count counted;
@@ -144,6 +145,16 @@ int io_set_nonblocking(int fd, bool on)
 }
 
 /* EINTR is no failure here: Linux has given the descriptor back by then. */
+int io_poll(struct pollfd *fds, size_t count, int timeout_ms)
+{
+    static const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
+    int n = poll(fds, count, timeout_ms);
+
+    if (n < 0 && errno != EINTR)
+        (void)nanosleep(&pause, NULL);
+    return n;
+}
+
 void io_close(int *fd)
 {
     if (*fd >= 0)

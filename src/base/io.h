@@ -12,6 +12,7 @@
 #ifndef HF_BASE_IO_H
 #define HF_BASE_IO_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,7 +39,9 @@ bool io_count_sync(void);
 bool io_count_of(pid_t pid, uid_t uid, gid_t gid, struct io_count *out);
 
 int io_set_nonblocking(int fd, bool on); /* 0 or -errno */
-void io_close(int *fd);                  /* closes if >= 0, sets -1 */
+/* As poll(2). A failure that lasts (no memory) costs a short sleep, so that no loop spins. */
+int io_poll(struct pollfd *fds, size_t count, int timeout_ms);
+void io_close(int *fd); /* closes if >= 0, sets -1 */
 /* Whole small file into *out, at most max bytes (-EFBIG beyond); counted. */
 int io_read_file(const char *path, size_t max, struct buf *out);
 int io_write_all(int fd, const void *from, size_t len);

@@ -59,6 +59,8 @@ void json_ktime(struct json_out *o, const char *key, int64_t wall_ms); /* RFC 33
  */
 #define JSON_DEPTH_MAX 64
 json_t *json_parse(const char *text, size_t len, struct hf_error *err);
+/* A text that we wrote ourselves: NULL only if it is damaged. A lack of memory ends the program, as hf_xalloc() does. */
+json_t *json_parse_own(const char *text, size_t len);
 
 /* The same for a text with secrets in it: no copy of them stays behind in memory that was freed. The
  * tree is freed by json_free_secret(). */

@@ -49,7 +49,29 @@ static bool json_is_too_deep(const char *text, size_t len)
     return false;
 }
 
-json_t *json_parse(const char *text, size_t len, struct hf_error *err)
+/* jansson does not always say that it was memory that it lacked. */
+static bool memory_lacked;
+
+static void *note_lack(size_t len)
+{
+    void *p = malloc(len);
+
+    memory_lacked |= p == NULL;
+    return p;
+}
+
+static json_t *load(const char *text, size_t len, json_error_t *why, void (*release)(void *))
+{
+    json_t *v;
+
+    memory_lacked = false;
+    json_set_alloc_funcs(note_lack, release);
+    v = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, why);
+    json_set_alloc_funcs(malloc, free);
+    return v;
+}
+
+static json_t *parse(const char *text, size_t len, struct hf_error *err, void (*release)(void *))
 {
     json_error_t why;
     json_t *v;
@@ -63,14 +85,29 @@ json_t *json_parse(const char *text, size_t len, struct hf_error *err)
                 JSON_DEPTH_MAX);
         return NULL;
     }
-    v = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &why);
+    v = load(text, len, &why, release);
     if (v != NULL)
         return v;
-    if (json_error_code(&why) == json_error_out_of_memory)
+    if (memory_lacked)
         hf_fail(err, HF_E_no_memory, "no memory for the JSON text");
     else
         hf_fail(err, HF_E_bad_json, "line %d, column %d: %s", why.line, why.column, why.text);
     return NULL;
+}
+
+json_t *json_parse(const char *text, size_t len, struct hf_error *err)
+{
+    return parse(text, len, err, free);
+}
+
+json_t *json_parse_own(const char *text, size_t len)
+{
+    struct hf_error err = {0};
+    json_t *v = parse(text, len, &err, free);
+
+    if (v == NULL && err.code == HF_E_no_memory)
+        hf_out_of_memory(len);
+    return v;
 }
 
 static void wipe_and_free(void *p)
@@ -82,12 +119,7 @@ static void wipe_and_free(void *p)
 
 json_t *json_parse_secret(const char *text, size_t len, struct hf_error *err)
 {
-    json_t *v;
-
-    json_set_alloc_funcs(malloc, wipe_and_free);
-    v = json_parse(text, len, err);
-    json_set_alloc_funcs(malloc, free);
-    return v;
+    return parse(text, len, err, wipe_and_free);
 }
 
 void json_free_secret(json_t *v)

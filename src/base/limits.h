@@ -85,7 +85,8 @@
 #define LIMIT_RELOAD_MS 5000            /* reading tokens and certificates again: a file may hang */
 #define LIMIT_UPGRADE_CHECK_MS 5000     /* a candidate that has not passed its trial is refused */
 #define LIMIT_UPGRADE_REPORT_BYTES 1024 /* of what it says, in the log; the rest is dropped */
-#define LIMIT_PEM_BYTES (256 * 1024)    /* a certificate chain, a private key */
+#define LIMIT_VAULT_SEND_MS 2000     /* the keeper waits so long for a vault that does not read */
+#define LIMIT_PEM_BYTES (256 * 1024) /* a certificate chain, a private key */
 
 /* --- gateway --- */
 #define LIMIT_POOL 1024           /* held connections to sandboxes */
@@ -125,12 +126,17 @@
 #define LIMIT_JOURNAL_MEMORY_BYTES (2LL << 30) /* all rings together */
 #define LIMIT_HISTORY_MAX_BYTES (16LL << 30)   /* ring of one process in a file */
 #define LIMIT_HISTORY_DISK_BYTES (8LL << 30)   /* all of those together */
-#define LIMIT_INPUT_BYTES (1024 * 1024)        /* `input` of a create request */
-#define LIMIT_INPUT_QUEUE_BYTES (64 * 1024)    /* waiting beyond that; then senders wait */
-#define LIMIT_INPUT_CLIENTS 16             /* remembered client ids of one process: the owner's, */
-#define LIMIT_INPUT_GUESTS 16              /* and as many of all other grants together */
-#define LIMIT_RETAINED 256                 /* exited records kept */
-#define LIMIT_RETAIN_MS (60LL * 60 * 1000) /* and for how long */
+#define LIMIT_CLAIM_MS                                                                             \
+    2000 /* a client that was cut is waited for; a reconnect takes less, a person notices more */
+#define LIMIT_CLAIMS 8     /* cut clients of one process that are waited for one by one */
+#define WS_RECEIPT_MS 1000 /* a WebSocket's peer that answers no ping for so long has no answer */
+#define WS_RECEIPT_INPUT_MS 100             /* the same for one whose input waits for room */
+#define LIMIT_INPUT_BYTES (1024 * 1024)     /* `input` of a create request */
+#define LIMIT_INPUT_QUEUE_BYTES (64 * 1024) /* waiting beyond that; then senders wait */
+#define LIMIT_INPUT_CLIENTS 16              /* remembered client ids of one process: the owner's, */
+#define LIMIT_INPUT_GUESTS 16               /* and as many of all other grants together */
+#define LIMIT_RETAINED 256                  /* exited records kept */
+#define LIMIT_RETAIN_MS (60LL * 60 * 1000)  /* and for how long */
 #define LIMIT_ARGS 4096
 #define LIMIT_ENV 4096
 #define LIMIT_TAG_BYTES 128

@@ -6,12 +6,16 @@
 
 #include <stdio.h>
 
+void hf_out_of_memory(size_t size)
+{
+    fprintf(stderr, "holdfast: out of memory (%zu bytes)\n", size);
+    abort();
+}
+
 static void *mem_check(void *p, size_t size)
 {
-    if (p == NULL && size > 0) {
-        fprintf(stderr, "holdfast: out of memory (%zu bytes)\n", size);
-        abort();
-    }
+    if (p == NULL && size > 0)
+        hf_out_of_memory(size);
     return p;
 }
 

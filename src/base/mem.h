@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 
+__attribute__((noreturn)) void hf_out_of_memory(size_t size);
 void *hf_xalloc(size_t size); /* zeroed */
 void *hf_xrealloc(void *p, size_t size);
 char *hf_xstrdup(const char *s); /* NULL gives NULL */

@@ -35,6 +35,9 @@ void carry_write(struct buf *out, void *serve)
     json_kint(&o, "worker_uid", s->worker_uid);
     json_kint(&o, "worker_gid", s->worker_gid);
     json_kstr(&o, "history_dir", s->history_dir);
+    /* For the keeper that a new launcher starts, and not for any after it. */
+    json_kbool(&o, "announce", pickup_is_found(&s->earlier));
+    json_kbool(&o, "greet", pickup_is_found(&s->earlier) && s->greeting != NULL);
     json_key(&o, "dialects");
     json_open(&o, '[');
     for (size_t i = 0; i < s->listener_count; i++)
@@ -50,6 +53,8 @@ static void take_members(struct serve *s, const json_t *o)
 
     credentials_read(&s->credentials, o);
     s->had_tls = json_is_true(json_object_get(o, "tls"));
+    s->announce = json_is_true(json_object_get(o, "announce"));
+    s->greet = json_is_true(json_object_get(o, "greet"));
     if (json_is_integer(uid) && json_is_integer(gid)) {
         s->worker_uid = (uid_t)json_integer_value(uid);
         s->worker_gid = (gid_t)json_integer_value(gid);

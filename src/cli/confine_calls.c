@@ -22,21 +22,14 @@
 #define PROT_EXEC 4
 #endif
 
-#define ANY(name)                                                                                  \
-    {                                                                                              \
-        .nr = SYS_##name, .check = CALL_ANY                                                        \
-    }
+#define ANY(name) BRACES(.nr = SYS_##name, .check = CALL_ANY)
 #define ONE_OF(name, which, ...)                                                                   \
-    {                                                                                              \
-        .nr = SYS_##name, .check = CALL_ONE_OF, .arg = (which),                                    \
-        .count = sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), .values = {                 \
-            __VA_ARGS__                                                                            \
-        }                                                                                          \
-    }
+    BRACES(.nr = SYS_##name, .check = CALL_ONE_OF, .arg = (which),                                 \
+           .count = sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t),                          \
+           .values = BRACES(__VA_ARGS__))
 #define WITHOUT(name, which, bits)                                                                 \
-    {                                                                                              \
-        .nr = SYS_##name, .check = CALL_WITHOUT, .arg = (which), .count = 1, .values = {(bits) }   \
-    }
+    BRACES(.nr = SYS_##name, .check = CALL_WITHOUT, .arg = (which), .count = 1,                    \
+           .values = BRACES(bits))
 
 /* Descriptors held already, memory, time, and the process itself. */
 static const struct call_rule common[] = {
@@ -49,7 +42,8 @@ static const struct call_rule common[] = {
 #ifdef SYS_epoll_wait
     ANY(epoll_wait),
 #endif
-    ONE_OF(ioctl, 1, FIONREAD, TIOCSWINSZ, TIOCGWINSZ, TIOCGPGRP, TCGETS, TCGETS2, FIONBIO),
+    ONE_OF(ioctl, 1, FIONREAD, TIOCOUTQ, TIOCSWINSZ, TIOCGWINSZ, TIOCGPGRP, TCGETS, TCGETS2,
+           FIONBIO),
     ANY(clock_gettime),
     ANY(close),
     ANY(recvfrom),

@@ -84,6 +84,7 @@ static void add_rule(struct filter *f, const struct call_rule *r, uint32_t pid)
 static void make_filter(struct filter *f, enum confine_role role)
 {
     const struct call_rule *rules;
+    uint32_t pid = (uint32_t)getpid();
     size_t count;
 
     add_load(f, offsetof(struct seccomp_data, arch));
@@ -92,7 +93,7 @@ static void make_filter(struct filter *f, enum confine_role role)
     add_load(f, offsetof(struct seccomp_data, nr));
     for (size_t t = 0; (rules = calls_table(role, t, &count)) != NULL; t++)
         for (size_t i = 0; i < count; i++)
-            add_rule(f, &rules[i], (uint32_t)getpid());
+            add_rule(f, &rules[i], pid);
     add(f, BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1);
     add_return(f, SECCOMP_RET_ERRNO | ENOSYS);
     add_return(f, SECCOMP_RET_ERRNO | EPERM);

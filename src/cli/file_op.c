@@ -184,10 +184,16 @@ static int op_remove(char **args)
     return rc == 0 || rc == ENOENT ? 0 : file_op_fail(rc, args[0]);
 }
 
+/* As alphasort() without a locale, which would bring the C library's collation along. */
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
 static int list_dir(const char *path, int64_t depth, int *left)
 {
     struct dirent **names;
-    int n = scandir(path, &names, NULL, alphasort), rc = 0;
+    int n = scandir(path, &names, NULL, by_name), rc = 0;
 
     if (n < 0)
         return file_op_fail(errno, path);

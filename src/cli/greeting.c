@@ -95,14 +95,13 @@ static void find_program(struct buf *out)
     put_word(out, n > 0 ? shorten(file, brief, sizeof brief) : PROGRAM);
 }
 
-struct greeting *greeting_new(const struct serve_options *o)
+struct greeting *greeting_new(const struct serve_options *o, bool token_from_env)
 {
     struct greeting *g = hf_xalloc(sizeof *g);
-    const char *token = getenv(TOKEN_ENV);
 
     g->options = o;
     find_program(&g->program);
-    if (!o->no_auth && o->token_file == NULL && (token == NULL || token[0] == '\0')) {
+    if (!o->no_auth && o->token_file == NULL && !token_from_env) {
         token_default_path(g->token_path, sizeof g->token_path);
         g->token_path_is_own = getenv("HOLDFAST_STATE_DIR") != NULL;
     }

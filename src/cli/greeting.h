@@ -9,6 +9,7 @@
 #ifndef HF_CLI_GREETING_H
 #define HF_CLI_GREETING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "cli/options.h"
@@ -16,9 +17,9 @@
 
 struct greeting;
 
-/* Call it before the tokens are loaded: that removes HOLDFAST_TOKEN from the environment.
+/* token_from_env: the token was in HOLDFAST_TOKEN, which loading it removes from the environment.
  * Borrows the options. */
-struct greeting *greeting_new(const struct serve_options *o);
+struct greeting *greeting_new(const struct serve_options *o, bool token_from_env);
 void greeting_free(struct greeting *g);
 /* On standard output. `urls`: of the listeners that serve everything. */
 void greeting_print(const struct greeting *g, struct auth *auth, const char *const *urls,

@@ -14,6 +14,7 @@
 #include "cli/pose.h"
 #include "cli/routes.h"
 #include "cli/serve.h"
+#include "cli/stop.h"
 #include "keeper/keeper.h"
 
 static int version_main(int argc, char **argv)
@@ -52,6 +53,8 @@ static const struct builtin {
     const char *help; /* NULL: not for people */
 } builtins[] = {
     {"serve", serve_main, "run the daemon"},
+    {"stop", stop_main, "end the daemon and its processes, or with --keep the daemon alone"},
+    {"restart", restart_main, "put a new binary in the daemon's place; no process ends"},
     {"routes", routes_main, "list every call of the daemon and the role that it needs"},
     {"gateway", gateway_main, "one door to many sandboxes"},
     {"gateway-link", gateway_link_main, "print a signed link through the gateway"},

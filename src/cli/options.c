@@ -24,7 +24,8 @@ struct option_row {
 
 static const struct option_row rows[] = {
     {"--listen", OPTION_LIST, AT(listen), 0, 0, "ADDRESS",
-     "where to listen: HOST:PORT, [IPV6]:PORT, unix:PATH, none; may be repeated (127.0.0.1:7070)"},
+     "where to listen: HOST:PORT, [IPV6]:PORT, unix:PATH, none; may be repeated (" SERVE_LISTEN_DEFAULT
+     ")"},
     {"--dialect", OPTION_LIST, AT(dialect), 0, 0, "NAME[=ADDRESS]",
      "speak a platform's protocol at an address of its own (its usual port on loopback); may be repeated"},
     {"--no-dialects", OPTION_FLAG, AT(no_dialects), 0, 0, NULL,
@@ -188,7 +189,7 @@ int serve_options_parse(struct serve_options *o, int argc, char **argv, bool res
     if (!confine_parse(o->confine, &o->confine_off))
         rc = complain("--confine is on or off, not", o->confine);
     if (o->listen.count == 0)
-        o->listen.items[o->listen.count++] = "127.0.0.1:7070";
+        o->listen.items[o->listen.count++] = SERVE_LISTEN_DEFAULT;
     return rc;
 }
 
@@ -209,7 +210,9 @@ void serve_options_help(struct buf *out)
     buf_puts(
         out,
         "\nSIGTERM ends the processes and the daemon; SIGHUP puts a new binary in place without\n"
-        "ending either, and reads tokens and certificate again. docs/OPERATING.md has the rest.\n");
+        "ending either, and reads tokens and certificate again. Ctrl-C ends the daemon and lets\n"
+        "processes live; the next holdfast serve picks them up, holdfast stop ends them.\n"
+        "docs/OPERATING.md has the rest.\n");
 }
 
 bool serve_option_at(size_t i, const char **name, const char **value, const char **help)

@@ -18,6 +18,7 @@
 #include "transport/http.h"
 
 #define OPTION_LIST_MAX 16
+#define SERVE_LISTEN_DEFAULT "127.0.0.1:7070"
 
 struct option_list {
     const char *items[OPTION_LIST_MAX];

@@ -16,12 +16,14 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "cli/dialects.h"
+#include "cli/launcher.h"
 #include "cli/register.h"
 #include "cli/token.h"
 #include "engine/record.h"
 #include "engine/shared.h"
 #include "engine/users.h"
 #include "keeper/keeper.h"
+#include "vault/vault.h"
 
 static int fail(const struct hf_error *err)
 {
@@ -179,15 +181,22 @@ static int open_dialects(struct serve *s)
     return 0;
 }
 
-static int open_listeners(struct serve *s)
+static void take_activated(struct serve *s)
 {
-    int n = listen_activated(s->listeners, SERVE_LISTEN_MAX), rc;
+    int n = listen_activated(s->listeners, SERVE_LISTEN_MAX);
 
     s->listener_count = n > 0 ? (size_t)n : 0;
     for (int i = 0; i < n; i++)
         s->dialect[i] = -1;
-    /* Socket activation decides where the daemon listens; dialects are asked for by name. */
-    for (size_t i = 0; n <= 0 && i < s->options.listen.count; i++)
+}
+
+/* Socket activation decides where the daemon listens; dialects are asked for by name. */
+static int open_listeners(struct serve *s)
+{
+    bool activated = s->listener_count > 0;
+    int rc;
+
+    for (size_t i = 0; !activated && i < s->options.listen.count; i++)
         if (strcmp(s->options.listen.items[i], "none") != 0 &&
             (rc = open_one(s, s->options.listen.items[i], -1)) != 0)
             return rc;
@@ -196,6 +205,86 @@ static int open_listeners(struct serve *s)
         fprintf(stderr, "holdfast serve: --listen none needs a --dialect to serve\n");
         return 2;
     }
+    return rc;
+}
+
+/* --- what an earlier daemon left --------------------------------------------------- */
+
+/* Of the first socket, before it is open. False: there is none, which open_listeners() tells. */
+static bool first_address(const struct serve *s, char out[DIALECT_ADDRESS_BYTES])
+{
+    const struct option_list *listen = &s->options.listen, *dialect = &s->options.dialect;
+    struct hf_error err = {0};
+    int which;
+
+    if (s->listener_count > 0) {
+        snprintf(out, DIALECT_ADDRESS_BYTES, "%s", s->listeners[0].url);
+        return true;
+    }
+    for (size_t i = 0; i < listen->count; i++) {
+        if (strcmp(listen->items[i], "none") == 0)
+            continue;
+        snprintf(out, DIALECT_ADDRESS_BYTES, "%s", listen->items[i]);
+        return true;
+    }
+    return dialect->count > 0 && dialect_parse(dialect->items[0], &which, out, &err) == 0;
+}
+
+static int find_earlier(struct serve *s, const char *address)
+{
+    if (listen_name(address, s->name) == 0)
+        return pickup_find(&s->earlier, s->name);
+    s->name[0] = '\0';
+    return 0;
+}
+
+static int load_credentials(struct serve *s)
+{
+    struct hf_error err = {0};
+
+    if (credentials_load(&s->credentials, &s->options, &err) < 0)
+        return fail(&err);
+    return 0;
+}
+
+/* A daemon that serves without a launcher leaves for us, so all that may fail comes before that. */
+static int settle_earlier(struct serve *s)
+{
+    int rc = load_credentials(s);
+
+    return rc != 0 ? rc : pickup_settle(&s->earlier);
+}
+
+static void say_what_is_held(const struct serve *s)
+{
+    if (pickup_is_found(&s->earlier))
+        fprintf(stderr, "holdfast serve: an earlier daemon's processes (%zu) stay held\n",
+                vault_client_running(&s->earlier.vault));
+}
+
+/* The sockets and the credentials, and what an earlier daemon at the same address left. */
+static int open_all(struct serve *s)
+{
+    char address[DIALECT_ADDRESS_BYTES] = "";
+    int rc = 0;
+
+    take_activated(s);
+    if (first_address(s, address))
+        rc = find_earlier(s, address);
+    if (rc == 0 && pickup_is_found(&s->earlier))
+        rc = settle_earlier(s);
+    if (rc == 0)
+        rc = open_listeners(s);
+    /* Of port 0 and of an inherited socket, the name is known only now. */
+    if (rc == 0 && s->name[0] == '\0') {
+        rc = find_earlier(s, s->listeners[0].url);
+        if (rc == 0 && pickup_is_found(&s->earlier))
+            rc = settle_earlier(s);
+    }
+    if (rc == 0 && !pickup_is_found(&s->earlier))
+        rc = load_credentials(s);
+    if (rc != 0)
+        say_what_is_held(s);
     return rc;
 }
 
@@ -225,6 +314,29 @@ static int resume_fd_from_env(void)
     return (int)fd;
 }
 
+/* How the daemon comes into being: afresh, by the vault, or by an older binary in its own place. */
+struct origin_of_run {
+    int resume_fd; /* -1: afresh */
+    bool has_vault, replaced;
+    struct vault_ends vault;
+};
+
+static struct origin_of_run find_origin(void)
+{
+    struct origin_of_run from = {.resume_fd = resume_fd_from_env()};
+
+    from.replaced = from.resume_fd >= 0;
+    from.has_vault = vault_ends_from_env(&from.vault);
+    if (from.has_vault && !from.replaced) {
+        from.resume_fd = keeper_resume_from_vault(&from.vault);
+        if (from.resume_fd < 0) {
+            log_error("the ledger cannot be read: %s", strerror(-from.resume_fd));
+            exit(1);
+        }
+    }
+    return from;
+}
+
 /* Absolute, and as it was called: an upgrade replaces the file at this path. */
 static const char *own_path(const char *argv0, char *out)
 {
@@ -240,14 +352,33 @@ static const char *own_path(const char *argv0, char *out)
     return out;
 }
 
+/* The vault executes a descriptor, which may have no name any more. */
+static const char *known_path(const struct vault_ends *vault, const char *argv0, char *out)
+{
+    struct ledger *l = ledger_map(vault->ledger_fd);
+
+    out[0] = '\0';
+    if (l != NULL)
+        snprintf(out, PATH_MAX, "%s", l->exe_path);
+    ledger_unmap(l);
+    return out[0] != '\0' ? out : own_path(argv0, out);
+}
+
 /* --- the command ----------------------------------------------------------------------- */
+
+static bool token_is_in_env(void)
+{
+    const char *token = getenv(TOKEN_ENV);
+
+    return token != NULL && token[0] != '\0';
+}
 
 /* A log keeps what is printed, so a secret is printed only on a terminal or with --print-link. When
  * the daemon stands in for another program, it prints only what that program would. */
 static void prepare_greeting(struct serve *s, bool posed)
 {
     if (s->options.print_link || (!posed && isatty(STDOUT_FILENO)))
-        s->greeting = greeting_new(&s->options);
+        s->greeting = greeting_new(&s->options, token_is_in_env());
 }
 
 /* Into sealed memory, from which workers and newer binaries take them. 0 or -errno. */
@@ -269,10 +400,9 @@ static int prepare(struct serve *s)
     if (find_worker_user(s, &err) < 0 || find_spawn_users(s, &err) < 0 ||
         make_history_dir(s, &err) < 0)
         return fail(&err);
-    if ((rc = open_listeners(s)) != 0 || (rc = worker_check(s)) != 0)
+    if ((rc = worker_check(s)) != 0 || (rc = open_all(s)) != 0)
         return rc;
-    if (credentials_load(&s->credentials, &s->options, &err) < 0 ||
-        (s->options.register_url != NULL && register_start(s, &err) < 0))
+    if (s->options.register_url != NULL && register_start(s, &err) < 0)
         return fail(&err);
     rc = save_credentials(s);
     if (rc < 0)
@@ -311,6 +441,8 @@ static int resume(struct serve *s, int resume_fd)
     random_bytes(s->credentials.link_key, sizeof s->credentials.link_key);
     if ((rc = carry_take(s, resume_fd)) != 0)
         return rc;
+    if (s->greet)
+        s->greeting = greeting_new(&s->options, s->credentials.token_file[0] == '\0');
     if (find_worker_user(s, &err) < 0)
         shrug(&err, "the worker's user that was found before");
     if (find_spawn_users(s, &err) < 0)
@@ -406,9 +538,11 @@ static void serve_fini(struct serve *s)
     free(s->users);
     credentials_fini(&s->credentials);
     io_close(&s->credentials_fd);
+    pickup_fini(&s->earlier);
 }
 
-static int serve_run(struct serve *s, const char *argv0, char **real, int resume_fd)
+static int serve_run(struct serve *s, const char *argv0, char **real,
+                     const struct origin_of_run *from)
 {
     struct keeper_options k = {.worker_main = worker_main,
                                .arg = s,
@@ -424,14 +558,18 @@ static int serve_run(struct serve *s, const char *argv0, char **real, int resume
         k.carry.fds[k.carry.fd_count++] = s->listeners[i].fd;
     k.state_bytes = engine_state_bytes(&engine);
     k.grace_ms = (uint32_t)s->options.grace_ms;
-    k.exe_path = own_path(argv0, path);
+    k.exe_path = from->has_vault ? known_path(&from->vault, argv0, path) : own_path(argv0, path);
     k.worker_uid = s->worker_uid;
     k.worker_gid = s->worker_gid;
     k.pid_file = s->options.pid_file;
     k.users_only = s->options.spawn_user != NULL || s->options.allow_users != NULL;
     k.users = s->users;
     k.user_count = s->user_count;
-    return keeper_run(&k, resume_fd);
+    if (from->resume_fd < 0)
+        return launch(&k, s->name, &s->earlier);
+    k.vault = from->has_vault ? &from->vault : NULL;
+    k.replaced = from->replaced;
+    return keeper_run(&k, from->resume_fd);
 }
 
 static int print_help(void)
@@ -452,8 +590,9 @@ int serve_main(int argc, char **argv)
 
 int serve_main_as(int argc, char **argv, char **real)
 {
-    struct serve s = {.credentials_fd = -1};
-    int resume_fd = resume_fd_from_env(), rc;
+    struct serve s = {.credentials_fd = -1, .earlier = {.vault = {.fd = -1}}};
+    struct origin_of_run from = find_origin();
+    int resume_fd = from.resume_fd, rc;
     bool resumed = resume_fd >= 0 && !trial;
 
     serve_options_init(&s.options);
@@ -468,7 +607,7 @@ int serve_main_as(int argc, char **argv, char **real)
         prepare_greeting(&s, argv != real);
     rc = resumed ? resume(&s, resume_fd) : trial ? try_resume(&s, resume_fd) : prepare(&s);
     if (rc == 0)
-        rc = serve_run(&s, argv[0], real, resume_fd);
+        rc = serve_run(&s, argv[0], real, &from);
     serve_fini(&s);
     return rc;
 }

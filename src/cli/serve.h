@@ -10,6 +10,7 @@
 #include "cli/credentials.h"
 #include "cli/greeting.h"
 #include "cli/options.h"
+#include "cli/pickup.h"
 #include "keeper/keeper.h"
 #include "transport/listen.h"
 
@@ -27,11 +28,14 @@ struct serve {
     gid_t worker_gid;
     struct keeper_user *users; /* as whom processes may run; see --allow-users */
     size_t user_count;
-    uid_t spawn_uid;            /* of processes that name no user */
-    char history_dir[PATH_MAX]; /* resolved; options point to it */
-    bool resumed;               /* an older binary handed over */
-    bool had_tls;               /* and spoke TLS: a TCP socket must not speak less */
-    struct greeting *greeting;  /* NULL: none is printed */
+    uid_t spawn_uid;              /* of processes that name no user */
+    char history_dir[PATH_MAX];   /* resolved; options point to it */
+    bool resumed;                 /* an older binary handed over */
+    bool had_tls;                 /* and spoke TLS: a TCP socket must not speak less */
+    struct greeting *greeting;    /* NULL: none is printed */
+    char name[LISTEN_NAME_BYTES]; /* by which the vault is found; "": not known yet */
+    struct pickup earlier;        /* what an earlier daemon at this address left */
+    bool announce, greet; /* a launcher waits to see where we listen, and for the greeting */
 };
 
 int serve_main(int argc, char **argv);

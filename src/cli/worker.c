@@ -372,13 +372,16 @@ static const char *announced_as(int which)
     return d == NULL ? "" : d->announce != NULL ? d->announce : d->name;
 }
 
-/* Told once in the daemon's life, on standard output, for whoever started it. */
+/* Printed once for whoever started or picked up the daemon and waits for it, on standard output: by
+ * the first worker that lives long enough. */
 static void worker_announce(const struct worker *w, const struct keeper_boot *boot)
 {
     char line[256];
     size_t i;
 
-    if (boot->generation != 1 || w->serve->resumed)
+    bool picked_up = w->serve->announce && boot->is_first;
+
+    if (engine_is_announced(w->engine) && !picked_up)
         return;
     for (i = 0; i < w->serve->listener_count; i++) {
         int which = w->serve->dialect[i];
@@ -388,6 +391,7 @@ static void worker_announce(const struct worker *w, const struct keeper_boot *bo
     }
     if (w->serve->greeting != NULL)
         greeting_print(w->serve->greeting, w->auth, w->main_urls, w->main_count);
+    engine_set_announced(w->engine);
 }
 
 static void worker_fini(struct worker *w)

@@ -6,22 +6,39 @@
  */
 #include "engine/adopt.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/io.h"
 #include "base/log.h"
 #include "engine/engine_own.h"
 #include "engine/siding.h"
 
-/* What the last worker's last call moved; -1 when the kernel does not say. */
-static int64_t slip_moved(const struct slip *s, const struct keeper_boot *boot, uint32_t kind)
+/*
+ * The count of the worker that left what we found. It need not be the last one, which may have died
+ * before it could look. One that an earlier keeper had reaped has no pid.
+ */
+static const struct keeper_io *owner_io(const struct engine *e, const struct keeper_boot *boot)
 {
-    uint64_t total = kind == SLIP_READ ? boot->prev_io.read_bytes : boot->prev_io.written_bytes;
+    pid_t owner = e->state.head->owner;
 
-    if (!boot->prev_io_known)
+    for (size_t i = 0; owner != 0 && i < KEEPER_IO_PAST; i++)
+        if (boot->past[i].pid == owner || (boot->past[i].pid == 0 && boot->past[i].known))
+            return &boot->past[i];
+    return &boot->past[0];
+}
+
+/* What the owner's last call moved; -1 when the kernel does not say. */
+static int64_t slip_moved(const struct slip *s, const struct keeper_io *io, uint32_t kind)
+{
+    uint64_t total = kind == SLIP_READ ? io->count.read_bytes : io->count.written_bytes;
+
+    if (!io->known)
         return -1;
     if (total < s->moved_before || total - s->moved_before > s->len) {
-        log_error("the count of the last worker does not fit: %lld bytes of at most %u",
+        log_error("the count of worker %d does not fit: %lld bytes of at most %u", (int)io->pid,
                   (long long)(total - s->moved_before), s->len);
         return 0;
     }
@@ -50,7 +67,7 @@ static void recover_write(struct process *p, const struct slip *s, int64_t moved
         atomic_store(&h->input_tail, s->at + (moved >= 0 ? (uint64_t)moved : s->len));
 }
 
-static void recover_slip(struct engine *e, const struct keeper_boot *boot)
+static void recover_slip(struct engine *e, const struct keeper_io *io)
 {
     struct slip *s = &e->state.head->slip;
     uint32_t kind = atomic_load(&s->kind);
@@ -61,9 +78,9 @@ static void recover_slip(struct engine *e, const struct keeper_boot *boot)
     s->id[sizeof s->id - 1] = '\0';
     p = registry_find(e, s->id);
     if (p != NULL && kind == SLIP_READ)
-        recover_read(p, s, slip_moved(s, boot, kind));
+        recover_read(p, s, slip_moved(s, io, kind));
     else if (p != NULL)
-        recover_write(p, s, slip_moved(s, boot, kind));
+        recover_write(p, s, slip_moved(s, io, kind));
     slip_clear(s);
 }
 
@@ -86,12 +103,24 @@ static void adopt_not(struct engine *e, struct process *p, const struct keeper_e
     process_unref(p);
 }
 
+/*
+ * The record is sound, but there is no memory to map it or the like. To go on without it would be to lose
+ * the process; the next worker may have what we lack. Nothing was changed yet.
+ */
+__attribute__((noreturn)) static void adopt_fail(const struct keeper_entry *k, int rc)
+{
+    log_error("%s cannot be taken over: %s; leaving it to the next worker", k->id, strerror(-rc));
+    _exit(EXIT_FAILURE);
+}
+
 static struct process *adopt_one(struct engine *e, const struct keeper_entry *k)
 {
     struct process *p = process_new(e);
-    int fd = k->record_fd;
+    int rc = record_adopt(&p->rec, k->record_fd);
 
-    if (record_adopt(&p->rec, fd) < 0 || strcmp(p->rec.head->id, k->id) != 0 || meta_load(p) < 0) {
+    if (rc < 0 && rc != -EPROTO)
+        adopt_fail(k, rc);
+    if (rc < 0 || strcmp(p->rec.head->id, k->id) != 0 || meta_load(p) < 0) {
         adopt_not(e, p, k);
         return NULL;
     }
@@ -149,27 +178,29 @@ static void resume(struct process *p, const struct keeper_entry *k)
  * that left in order wrote down what it knew; if the kernel counted otherwise, some
  * call goes past base/io.h, and that must be seen before a crash needs the count.
  */
-static void check_count(struct shared_head *h, const struct keeper_boot *boot)
+static void check_count(struct shared_head *h, const struct keeper_io *io)
 {
-    if (h->final_read_bytes == 0 || !boot->prev_io_known)
+    if (h->final_read_bytes == 0 || !io->known)
         return;
-    if (h->final_read_bytes != boot->prev_io.read_bytes ||
-        h->final_written_bytes != boot->prev_io.written_bytes)
+    if (h->final_read_bytes != io->count.read_bytes ||
+        h->final_written_bytes != io->count.written_bytes)
         log_error("uncounted transfers: read %lld, written %lld more than known",
-                  (long long)(boot->prev_io.read_bytes - h->final_read_bytes),
-                  (long long)(boot->prev_io.written_bytes - h->final_written_bytes));
+                  (long long)(io->count.read_bytes - h->final_read_bytes),
+                  (long long)(io->count.written_bytes - h->final_written_bytes));
     h->final_read_bytes = 0;
 }
 
 void adopt_all(struct engine *e, const struct keeper_boot *boot)
 {
+    const struct keeper_io *io = owner_io(e, boot);
     size_t i;
 
-    check_count(e->state.head, boot);
-
+    check_count(e->state.head, io);
     for (i = 0; i < boot->entry_count; i++)
         adopt_one(e, &boot->entries[i]);
-    recover_slip(e, boot);
+    recover_slip(e, io);
+    /* What is left from here on is ours. */
+    e->state.head->owner = getpid();
     siding_recover(e, boot);
     for (i = 0; i < boot->entry_count; i++) {
         struct process *p = registry_find(e, boot->entries[i].id);

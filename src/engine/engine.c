@@ -150,6 +150,16 @@ void engine_ready(struct engine *e)
     line_send(e->line, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
 }
 
+bool engine_is_announced(const struct engine *e)
+{
+    return e->state.head->announced != 0;
+}
+
+void engine_set_announced(struct engine *e)
+{
+    e->state.head->announced = 1;
+}
+
 int engine_request_upgrade(struct engine *e)
 {
     struct k_simple m = {.type = K_UPGRADE};

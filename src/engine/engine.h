@@ -40,6 +40,9 @@ struct engine *engine_new(struct loop *loop, const struct keeper_boot *boot,
                           const struct engine_options *o);
 void engine_free(struct engine *e);
 void engine_ready(struct engine *e); /* tells the keeper that we serve */
+/* Was it announced that the daemon serves, by this worker or an earlier one? It is noted by the second. */
+bool engine_is_announced(const struct engine *e);
+void engine_set_announced(struct engine *e);
 
 /* Called when the keeper wants this worker to go: stop (end processes first,
  * within grace_ms) or retire (leave them alone). */

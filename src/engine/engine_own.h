@@ -15,6 +15,7 @@
 #include "engine/journal_own.h"
 #include "engine/lease.h"
 #include "engine/line.h"
+#include "engine/receipt.h"
 #include "engine/record.h"
 #include "engine/share.h"
 #include "engine/shared.h"
@@ -119,6 +120,7 @@ struct process {
     struct watch *tty_watch, *out_watch[2], *in_watch;
     bool held; /* not read because viewers must catch up */
     uint64_t held_since_ms;
+    uint32_t hold_look_ms; /* then it is looked again whether more has arrived */
     bool pipe_grown[2];
     struct timer *stall;
     struct timer *flood;                  /* is it over? NULL: there was none yet */
@@ -193,9 +195,11 @@ struct viewer {
     uint64_t replay_until;
     uint64_t end; /* it came after the exit: what there was then; else 0 */
     uint64_t acked;
-    uint64_t moved_ms; /* the loop's clock, when it last took something */
-    char *client;      /* its key (client.h); NULL: none */
-    char *client_id;   /* as it was given */
+    struct receipt receipt; /* where the connection can tell; see await.c */
+    uint64_t from;          /* where it began */
+    uint64_t moved_ms;      /* the loop's clock, when it last took something */
+    char *client;           /* its key (client.h); NULL: none */
+    char *client_id;        /* as it was given */
     char *name;
     bool owner; /* came with the role `own`, whatever it asked for here */
     uint16_t rows, cols;
@@ -206,7 +210,8 @@ struct viewer {
     int64_t since_ms; /* wall clock */
     bool internal, lossless, patient, never_holds, guest, heavy, ack, read_only, terminal, runs;
     bool replayed, exited, dead, pumping, stalled, leaving;
-    bool open_char_over;     /* the rest of a character was waited for long enough */
+    bool resumes;        /* it asked for what follows an offset, and no claim was found for it */
+    bool open_char_over; /* the rest of a character was waited for long enough */
     struct timer *open_char; /* NULL: nobody ever waited for one */
     size_t pumped;           /* bytes of this pump, and some for each step */
     struct task work;        /* goes on pumping when there is time again */
@@ -340,10 +345,21 @@ void share_free_all(struct process *p);
 void share_write(const struct process *p, struct json_out *o); /* for the metadata */
 void share_load(struct process *p, const json_t *links);       /* NULL: none */
 /* await.c */
-uint64_t await_needs(const struct viewer *v);
-uint64_t await_hold(const struct process *p, uint64_t hold); /* lowered if a viewer is awaited */
-void await_note(struct process *p);                          /* a viewer came or acknowledged */
-void await_begin(struct process *p, const struct viewer *last);
+/* A receipt is asked for after so much of the ring: the rest of it is what may be on its way meanwhile. */
+#define AWAIT_RECEIPT_PART 4
+#define AWAIT_UNREAD_PART                                                                          \
+    4 /* and so much behind it is kept for a peer whose kernel alone gives receipts */
+uint64_t await_has(const struct viewer *v);   /* all in front of this has arrived */
+uint64_t await_needs(const struct viewer *v); /* the first byte that it may still ask for */
+void await_sent(struct viewer *v);            /* something was sent to it: a receipt may be due */
+/* Looks what has arrived at its viewers. `ask`: it waits for that, so a receipt is due for all. */
+void await_confirm(struct process *p, bool ask);
+void await_note(struct process *p); /* what they are owed has changed, or who they are */
+uint64_t await_hold(const struct process *p, uint64_t hold); /* lowered if a client is awaited */
+uint64_t await_next_end(const struct process *p);            /* of a claim; 0: there is none */
+void await_first(struct process *p);                         /* it has just been started */
+void await_attached(struct viewer *v, bool resumes); /* it asked for what follows its offset */
+void await_cut(struct viewer *v);                    /* it is no longer in the list */
 void await_on_crash(struct process *p);
 
 /* lease.c */

@@ -17,7 +17,10 @@
 
 static void fill_from_status(struct exit_record *x, const struct process *p)
 {
-    if (WIFSIGNALED(p->status)) {
+    if (p->status == K_STATUS_LOST) {
+        x->kind = EXIT_LOST;
+        x->code = x->exit_code = -1;
+    } else if (WIFSIGNALED(p->status)) {
         x->kind = EXIT_SIGNALED;
         x->signum = WTERMSIG(p->status);
         x->code = -1;
@@ -40,7 +43,7 @@ static struct exit_record make_record(const struct process *p)
     /* Somebody asked for the end: say who, and that it was not its own doing. */
     if (h->ended_by[0] != '\0') {
         snprintf(x.by, sizeof x.by, "%s", h->ended_by);
-        if (x.kind != EXIT_OUT_OF_MEMORY)
+        if (x.kind != EXIT_OUT_OF_MEMORY && x.kind != EXIT_LOST)
             x.kind = h->end_kind;
     }
     return x;

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -73,10 +74,21 @@ static ssize_t send_packet(int fd, struct iovec *iov, int count, const int *fds,
     do
         n = sendmsg(fd, &m, MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);
-    /* Too many descriptors on their way to a keeper that has not read yet: later. */
-    if (n < 0 && errno == ETOOMANYREFS)
+    /* Too many descriptors on their way to a keeper that has not read yet, or no memory for the packet: later. */
+    if (n < 0 && (errno == ETOOMANYREFS || errno == ENOMEM || errno == ENOBUFS))
         return -EAGAIN;
     return n < 0 ? -errno : n;
+}
+
+static void queued_free(struct line *l, struct queued *q)
+{
+    size_t i;
+
+    list_remove(&q->link);
+    l->queue_count--;
+    for (i = 0; i < q->fd_count; i++)
+        io_close(&q->fds[i]);
+    free(q);
 }
 
 /* The descriptors are the caller's and may be closed after line_send(): keep copies. */
@@ -96,23 +108,19 @@ static int queue_packet(struct line *l, const struct iovec *iov, int count, cons
         if (iov[i].iov_len > 0)
             memcpy(to, iov[i].iov_base, iov[i].iov_len);
     q->len = len;
-    for (i = 0; i < fd_count; i++)
-        q->fds[q->fd_count++] = dup(fds[i]);
     list_append(&l->queue, &q->link);
     l->queue_count++;
+    for (i = 0; i < fd_count; i++) {
+        q->fds[q->fd_count] = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
+        if (q->fds[q->fd_count++] < 0) {
+            int rc = -errno;
+
+            queued_free(l, q);
+            return rc;
+        }
+    }
     watch_set(l->watch, LOOP_READ | LOOP_WRITE);
     return 0;
-}
-
-static void queued_free(struct line *l, struct queued *q)
-{
-    size_t i;
-
-    list_remove(&q->link);
-    l->queue_count--;
-    for (i = 0; i < q->fd_count; i++)
-        io_close(&q->fds[i]);
-    free(q);
 }
 
 static void line_flush(struct line *l)
@@ -286,7 +294,7 @@ static bool line_receive(struct line *l)
     size_t n, i;
     ssize_t len = recvmsg(l->fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 
-    if (len < 0 && (errno == EAGAIN || errno == EINTR))
+    if (len < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOMEM))
         return false;
     if (len <= 0) {
         /* The keeper is gone, and with it all that we could serve. */

@@ -90,7 +90,7 @@ int meta_load(struct process *p)
 
     if (which < 1 || which > 2 || h->meta_len[which - 1] > RECORD_META_BYTES)
         return -EPROTO;
-    o = json_parse(p->rec.meta[which - 1], h->meta_len[which - 1], NULL);
+    o = json_parse_own(p->rec.meta[which - 1], h->meta_len[which - 1]);
     if (o == NULL)
         return -EPROTO;
     p->command = take_string(o, "command");

@@ -121,18 +121,37 @@ void output_close(struct process *p)
 
 /* --- pace --------------------------------------------------------------------- */
 
+/*
+ * Until the next look at what it waits for. No event tells that TCP has delivered something, so the first look
+ * comes soon, and each one later than the one before it. A claim ends at its own time.
+ */
+static void hold_on(struct process *p)
+{
+    uint64_t now = clock_mono_ms(), end = await_next_end(p), wait = p->hold_look_ms;
+
+    if (p->hold_look_ms < VIEWER_PATIENCE_MS)
+        p->hold_look_ms *= 2;
+    if (wait > VIEWER_PATIENCE_MS)
+        wait = VIEWER_PATIENCE_MS;
+    if (end > now && end - now < wait)
+        wait = end - now;
+    timer_start(p->stall, wait);
+}
+
 static void stall_on_timer(struct timer *t, void *arg)
 {
     struct process *p = arg;
+    uint64_t held_ms = clock_mono_ms() - p->held_since_ms;
 
     (void)t;
     if (!p->held)
         return;
     process_ref(p); /* going on may be its end, and that the record's */
-    viewers_mark_stalled(p, clock_mono_ms() - p->held_since_ms);
+    if (held_ms >= VIEWER_PATIENCE_MS)
+        viewers_mark_stalled(p, held_ms);
     output_update(p);
     if (p->held)
-        timer_start(p->stall, VIEWER_PATIENCE_MS);
+        hold_on(p);
     process_unref(p);
 }
 
@@ -144,8 +163,16 @@ static void hold(struct process *p)
     p->held_since_ms = clock_mono_ms();
     if (p->stall == NULL)
         p->stall = timer_new(p->engine->loop, stall_on_timer, p);
-    timer_start(p->stall, VIEWER_PATIENCE_MS);
+    p->hold_look_ms = 1;
+    hold_on(p);
     output_interest(p);
+}
+
+/* How much may be read; looks first what has arrived at the viewers. */
+static size_t room_confirmed(struct process *p, bool ask)
+{
+    await_confirm(p, ask);
+    return journal_room(&p->journal, viewers_hold(p));
 }
 
 /* How much may be read now; pumps once if it is nothing. */
@@ -153,9 +180,11 @@ static size_t room_now(struct process *p)
 {
     size_t room = journal_room(&p->journal, viewers_hold(p));
 
+    if (room < p->rec.head->ring_bytes / AWAIT_RECEIPT_PART)
+        room = room_confirmed(p, false);
     if (room == 0) {
         viewers_pump(p);
-        room = journal_room(&p->journal, viewers_hold(p));
+        room = room_confirmed(p, true);
     }
     if (room == 0)
         hold(p);
@@ -164,7 +193,7 @@ static size_t room_now(struct process *p)
 
 void output_update(struct process *p)
 {
-    if (!p->held || journal_room(&p->journal, viewers_hold(p)) == 0)
+    if (!p->held || room_confirmed(p, true) == 0)
         return;
     p->held = false;
     timer_stop(p->stall);

@@ -4,6 +4,7 @@
  */
 #include "engine/ports.h"
 
+#include <ctype.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,23 +28,47 @@ struct ports {
 /* --- the kernel's table --------------------------------------------------------------------- */
 
 /* Begins with " SL: ADDRESS:PORT ADDRESS:PORT STATE TX:RX TR:TM RETRANSMITS UID TIMEOUT INODE". */
-bool ports_parse_line(const char *line, struct listener *out)
-{
-    char local[64], state[8], inode[24];
-    const char *colon;
-    unsigned long port;
-    char *end;
+enum { LOCAL = 1, STATE = 3, INODE = 9, FIELDS };
 
-    if (sscanf(line, " %*[0-9]: %63s %*s %7s %*s %*s %*s %*s %*s %23[0-9]", local, state, inode) !=
-        3)
-        return false;
-    colon = strrchr(local, ':');
-    if (colon == NULL || strcmp(state, LISTENS) != 0)
+struct field {
+    const char *at;
+    size_t len;
+};
+
+/* Not by sscanf(): a static binary would carry its 100 KB for this line alone. */
+static void split_line(const char *line, struct field *out)
+{
+    static const char spaces[] = " \t";
+
+    for (size_t i = 0; i < FIELDS; i++) {
+        line += strspn(line, spaces);
+        out[i] = (struct field){line, strcspn(line, spaces)};
+        line += out[i].len;
+    }
+}
+
+static bool parse_port(const struct field *address, uint16_t *out)
+{
+    const char *colon = memrchr(address->at, ':', address->len);
+    char *end;
+    unsigned long port;
+
+    if (colon == NULL)
         return false;
     port = strtoul(colon + 1, &end, 16);
-    if (end == colon + 1 || *end != '\0' || port == 0 || port > UINT16_MAX)
+    *out = (uint16_t)port;
+    return end == address->at + address->len && port > 0 && port <= UINT16_MAX;
+}
+
+bool ports_parse_line(const char *line, struct listener *out)
+{
+    struct field f[FIELDS];
+
+    split_line(line, f);
+    if (f[STATE].len != strlen(LISTENS) || memcmp(f[STATE].at, LISTENS, f[STATE].len) != 0 ||
+        !isdigit((unsigned char)*f[INODE].at) || !parse_port(&f[LOCAL], &out->port))
         return false;
-    *out = (struct listener){.port = (uint16_t)port, .inode = strtoull(inode, NULL, 10)};
+    out->inode = strtoull(f[INODE].at, NULL, 10);
     return true;
 }
 

@@ -21,8 +21,10 @@
 
 _Static_assert(sizeof(struct record_head) <= HEAD_BYTES, "record header fits");
 _Static_assert(sizeof(struct mark) == 24, "marks have no hidden padding");
-_Static_assert(LIMIT_INPUT_GUESTS * sizeof(struct input_client) <= RECORD_GUESTS_BYTES,
-               "guests fit");
+_Static_assert(LIMIT_INPUT_GUESTS * sizeof(struct input_client) +
+                       LIMIT_CLAIMS * sizeof(struct claim) <=
+                   RECORD_GUESTS_BYTES,
+               "guests and claims fit");
 _Static_assert(BEHIND_BYTES % 4096 == 0, "the ring begins on a page");
 
 static size_t input_at(uint64_t mark_slots)
@@ -86,6 +88,7 @@ static int record_map_fixed(struct record *r, uint64_t mark_slots)
     r->meta[0] = r->input + LIMIT_INPUT_BYTES;
     r->meta[1] = r->meta[0] + RECORD_META_BYTES;
     r->guests = (struct input_client *)(r->meta[1] + RECORD_META_MAX);
+    r->claims = (struct claim *)(r->guests + LIMIT_INPUT_GUESTS);
     r->tracker = (struct tracker_room *)(r->meta[1] + RECORD_META_BYTES);
     return 0;
 }
@@ -202,7 +205,7 @@ bool record_recycle(struct record *r)
         atomic_load(&r->head->mark_next) > RECORD_RECYCLE_BYTES / sizeof(struct mark))
         return false;
     atomic_store(&r->head->magic, 0);
-    if (r->head->guests_used)
+    if (r->head->guests_used || r->head->claims_used)
         memset(r->guests, 0, RECORD_GUESTS_BYTES);
     memset(r->head, 0, sizeof *r->head);
     record_head_init(r->head, ring_bytes, r->mark_slots);
@@ -215,17 +218,17 @@ void record_name(struct record *r, const char *id)
     strncpy(r->head->id, id, sizeof r->head->id - 1);
 }
 
-/* How many marks it has, by its header; 0: it is none of ours, or too small. */
-static uint64_t adopt_slots(int fd, uint64_t file_bytes)
+/* How many marks it has, by its header; -EPROTO: it is none of ours, or too small. */
+static int64_t adopt_slots(int fd, uint64_t file_bytes)
 {
     struct record_head *h;
     uint64_t slots;
 
     if (file_bytes <= fixed_bytes(RECORD_MARKS))
-        return 0;
+        return -EPROTO;
     h = mmap(NULL, sizeof *h, PROT_READ, MAP_SHARED, fd, 0);
     if (h == MAP_FAILED)
-        return 0;
+        return -errno;
     slots = h->mark_slots != 0 ? h->mark_slots : RECORD_MARKS;
     if (h->magic != RECORD_MAGIC || h->layout != RECORD_LAYOUT || slots < RECORD_MARKS ||
         slots > file_bytes / sizeof(struct mark) || fixed_bytes(slots) >= file_bytes ||
@@ -233,7 +236,7 @@ static uint64_t adopt_slots(int fd, uint64_t file_bytes)
         h->ring_bytes != file_bytes - fixed_bytes(slots) - h->extra_bytes)
         slots = 0;
     munmap(h, sizeof *h);
-    return slots;
+    return slots == 0 ? -EPROTO : (int64_t)slots;
 }
 
 bool record_is_ours(int fd)
@@ -249,13 +252,13 @@ bool record_is_ours(int fd)
         return false;
     unmade = atomic_load(&h->magic) == 0;
     munmap(h, sizeof *h);
-    return unmade || adopt_slots(fd, (uint64_t)st.st_size) != 0;
+    return unmade || adopt_slots(fd, (uint64_t)st.st_size) > 0;
 }
 
 int record_adopt(struct record *r, int fd)
 {
     struct stat st;
-    uint64_t slots;
+    int64_t slots;
     int rc;
 
     memset(r, 0, sizeof *r);
@@ -264,9 +267,9 @@ int record_adopt(struct record *r, int fd)
     if (fstat(fd, &st) < 0)
         return -errno;
     slots = adopt_slots(fd, (uint64_t)st.st_size);
-    if (slots == 0)
-        return -EPROTO;
-    rc = record_map_fixed(r, slots);
+    if (slots < 0)
+        return (int)slots;
+    rc = record_map_fixed(r, (uint64_t)slots);
     if (rc == 0)
         rc = record_map_ring(r, r->head->ring_bytes);
     if (rc == 0)

@@ -29,6 +29,7 @@
 #include <stdint.h>
 
 #include "base/limits.h"
+#include "engine/claim.h"
 #include "engine/process.h"
 #include "engine/tracker.h"
 #include "engine/units.h"
@@ -104,7 +105,8 @@ struct record_head {
 
     /* waiting for a viewer: see await.c */
     int64_t hold_ms;
-    uint64_t hold_at, hold_until_ms;
+    uint64_t owed_at;      /* the least offset that viewers may still need */
+    uint64_t owed_clients; /* how many they are */
 
     /* metadata */
     _Atomic uint32_t meta_which; /* 0: none, 1 or 2: the current half */
@@ -118,6 +120,7 @@ struct record_head {
     uint64_t mark_slots;  /* 0: RECORD_MARKS */
     uint8_t on_disk;      /* the ring is in a file */
     uint8_t guests_used;  /* record.guests is not all zero */
+    uint8_t claims_used;  /* nor is record.claims */
 
     struct tracker_head tracker; /* terminals only */
     struct units_head units;
@@ -129,6 +132,7 @@ struct record {
     char *input;
     char *meta[2];
     struct input_client *guests; /* clients of others than the owner */
+    struct claim *claims;        /* LIMIT_CLAIMS, behind them */
     struct tracker_room *tracker;
     char *ring;
     char *extra; /* NULL: none */

@@ -44,7 +44,7 @@ static struct session *adopt_new(struct engine *e, const json_t *o, const char *
 /* A later shell takes over from an earlier one, as it was about to when the worker died. */
 static void adopt_shell(struct engine *e, struct process *p)
 {
-    json_auto_t *o = json_parse(p->session_json, strlen(p->session_json), NULL);
+    json_auto_t *o = json_parse_own(p->session_json, strlen(p->session_json));
     const char *id = json_string_value(json_object_get(o, "id"));
     uint32_t number = (uint32_t)json_integer_value(json_object_get(o, "number"));
     struct session *s;

@@ -54,6 +54,9 @@ struct shared_head {
     uint64_t events_tail, events_head; /* absolute byte positions in the ring */
     _Atomic uint32_t notes_which;      /* which of the two areas of notes counts */
     struct siding_note siding;
+    /* The worker that left the slip and the counts above, or would; 0: the last one. Not in the slip: the layout stays. */
+    int32_t owner;
+    uint32_t announced; /* whoever started the daemon was told where it listens */
 };
 
 struct shared {

@@ -35,19 +35,31 @@ const char *size_policy_name(enum size_policy p)
     return names[p];
 }
 
-/* Of a viewer's window, or as `by` asked for. */
-static void size_set(struct process *p, uint16_t rows, uint16_t cols, const struct viewer *of,
-                     const char *by)
+static int tty_set_size(int fd, uint16_t rows, uint16_t cols)
 {
     struct winsize ws = {.ws_row = rows, .ws_col = cols};
+    int rc;
+
+    do
+        rc = ioctl(fd, TIOCSWINSZ, &ws);
+    while (rc < 0 && errno == EINTR);
+    return rc < 0 ? -errno : 0;
+}
+
+/* Of a viewer's window, or as `by` asked for. 0 or -errno, and nothing has changed. */
+static int size_set(struct process *p, uint16_t rows, uint16_t cols, const struct viewer *of,
+                    const char *by)
+{
     struct viewer_notice n = {
         .kind = NOTICE_SIZE, .rows = rows, .cols = cols, .by = by, .from = of};
     struct record_head *h = p->rec.head;
+    int rc;
 
     if (p->tty_fd < 0 || (h->rows == rows && h->cols == cols))
-        return;
-    if (ioctl(p->tty_fd, TIOCSWINSZ, &ws) < 0)
-        return;
+        return 0;
+    rc = tty_set_size(p->tty_fd, rows, cols);
+    if (rc < 0)
+        return rc;
     h->rows = rows;
     h->cols = cols;
     journal_mark_size(&p->journal, rows, cols);
@@ -55,6 +67,7 @@ static void size_set(struct process *p, uint16_t rows, uint16_t cols, const stru
     viewers_notice(p, &n);
     process_updated(p);
     attention_activity(p);
+    return 0;
 }
 
 /* --- who decides ------------------------------------------------------------------ */
@@ -101,13 +114,13 @@ static void size_smallest(struct process *p, const struct viewer *by)
         cols = v->cols < cols ? v->cols : cols;
     }
     if (rows != UINT16_MAX)
-        size_set(p, rows, cols, by, NULL);
+        (void)size_set(p, rows, cols, by, NULL);
 }
 
 static void size_of(struct process *p, const struct viewer *v)
 {
     if (v != NULL)
-        size_set(p, v->rows, v->cols, v, NULL);
+        (void)size_set(p, v->rows, v->cols, v, NULL);
 }
 
 /* The owner has just gone and may come back: nobody takes its place yet. */
@@ -229,8 +242,10 @@ int process_resize(struct process *p, int64_t rows, int64_t cols, const char *by
     if (p->size_timer != NULL)
         timer_stop(p->size_timer);
     p->size_called = ++p->size_turn;
-    size_set(p, (uint16_t)rows, (uint16_t)cols, NULL, by);
-    return 0;
+    rc = size_set(p, (uint16_t)rows, (uint16_t)cols, NULL, by);
+    return rc == 0 ? 0
+                   : hf_fail(err, HF_E_internal, "the terminal's size cannot be set: %s",
+                             hf_errno_name(-rc));
 }
 
 int viewer_resize(struct viewer *v, int64_t rows, int64_t cols, struct hf_error *err)

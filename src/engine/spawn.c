@@ -112,7 +112,6 @@ static void copy_life(struct record_head *h, const struct spawn_spec *s)
     h->on_detach = (uint8_t)s->on_detach;
     h->detach_ms = s->detach_ms;
     h->hold_ms = s->hold_ms;
-    h->hold_until_ms = s->hold_ms > 0 ? clock_mono_ms() + (uint64_t)s->hold_ms : 0;
     h->grace_ms = s->grace_ms >= 0 ? s->grace_ms : KILL_GRACE_MS;
     h->idle_timeout_ms = s->idle_timeout_ms;
     if (s->timeout_ms > 0)
@@ -257,6 +256,7 @@ static struct process *reserve(struct engine *e, const struct spawn_spec *s, con
     tracker_init(&p->tracker, &p->rec.head->tracker, p->rec.tracker, p->rec.head->ring_bytes);
     copy_meta(p, s);
     copy_life(p->rec.head, s);
+    await_first(p);
     if (s->input_len > 0)
         queue_input(p, s);
     if (meta_store(p, err) < 0) {

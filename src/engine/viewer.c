@@ -94,10 +94,12 @@ static bool pump_bytes(struct viewer *v, struct journal *j, uint64_t end)
     v->at = s.at + s.len;
     v->pumped += s.len + PUMP_STEP_BYTES;
     v->moved_ms = loop_now_ms(v->process->engine->loop);
-    if (v->stalled && journal_next(j) - v->at < v->process->rec.head->ring_bytes / 2)
+    if (v->stalled && journal_next(j) - await_has(v) < v->process->rec.head->ring_bytes / 2)
         v->stalled = false;
     if (v->only_stream < 0 || v->only_stream == (int)s.stream)
         v->ops->bytes(v->arg, &s);
+    if (!v->dead)
+        await_sent(v);
     return true;
 }
 
@@ -144,6 +146,7 @@ static bool pump_step(struct viewer *v)
         return false;
     if (v->at < first && v->snapshot.len == 0 && !v->snapshot_due) {
         v->at = v->acked = first; /* nobody can acknowledge what never came */
+        receipt_reset(&v->receipt, first);
         v->run = journal_run_first(j);
         v->snapshot_due = v->terminal && v->ops->snapshot != NULL;
         v->ops->gap(v->arg, from, first);
@@ -227,7 +230,6 @@ void viewer_ack(struct viewer *v, uint64_t offset)
         v->acked = offset;
         v->moved_ms = loop_now_ms(v->process->engine->loop);
     }
-    await_note(v->process);
     viewer_pump(v);
 }
 
@@ -274,6 +276,7 @@ uint64_t viewers_hold(struct process *p)
         if (!v->never_holds && !v->stalled && !v->exited && needs < hold)
             hold = needs;
     }
+    await_note(p);
     return is_going(p) ? hold : await_hold(p, hold);
 }
 
@@ -284,8 +287,8 @@ static uint64_t fastest_at(struct process *p)
 
     list_for_each (it, tmp, &p->viewers) {
         const struct viewer *v = list_entry(it, struct viewer, link);
-        if (!v->never_holds && !v->lossless && !v->stalled && v->at > fastest)
-            fastest = v->at;
+        if (!v->never_holds && !v->lossless && !v->stalled && await_has(v) > fastest)
+            fastest = await_has(v);
     }
     return fastest;
 }
@@ -299,8 +302,8 @@ void viewers_mark_stalled(struct process *p, uint64_t held_ms)
     list_for_each (it, tmp, &p->viewers) {
         struct viewer *v = list_entry(it, struct viewer, link);
         bool still =
-            now - v->moved_ms >= VIEWER_PATIENCE_MS && await_needs(v) < journal_next(&p->journal);
-        bool vain = !v->lossless && (v->at < fastest || held_ms >= VIEWER_STALL_MS);
+            now - v->moved_ms >= VIEWER_PATIENCE_MS && await_has(v) < journal_next(&p->journal);
+        bool vain = !v->lossless && (await_has(v) < fastest || held_ms >= VIEWER_STALL_MS);
         bool lost = v->patient && now - v->moved_ms >= VIEWER_STALL_MS;
         if (still && (vain || lost || is_going(p)))
             v->stalled = true;
@@ -442,6 +445,7 @@ int viewer_attach(struct process *p, const struct viewer_options *o, const struc
     v->ops = ops;
     v->arg = arg;
     v->at = v->acked = at;
+    receipt_reset(&v->receipt, at);
     v->replay_until = journal_next(&p->journal);
     v->end = process_is_running(p) ? 0 : v->replay_until;
     v->only_stream = (int8_t)o->only_stream;
@@ -478,6 +482,7 @@ int viewer_attach(struct process *p, const struct viewer_options *o, const struc
     }
     list_append(&p->viewers, &v->link);
     viewer_screen_attach(v, o);
+    await_attached(v, o->since == SINCE_OFFSET && !o->runs);
     await_note(p);
     lease_on_attach(v);
     if (o->rows > 0)
@@ -507,11 +512,11 @@ void viewer_detach(struct viewer *v)
         if (p->in_table)
             tell_coming_and_going(v, "viewer.left");
         size_on_detach(v);
-        if (!v->guest && viewers_members(p) == 0) {
-            await_begin(p, v);
+        await_cut(v);
+        if (!v->guest && viewers_members(p) == 0)
             deadline_on_detach(p);
-        }
     }
+    await_note(p);
     if (!v->pumping)
         viewer_free(v);
     output_update(p);

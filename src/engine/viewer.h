@@ -9,7 +9,7 @@
  * and catches up later from the ring. What was there before a viewer came, or came while it was not
  * ready, is heavy work (base/work.h): it is pushed as far as this turn has time, and goes on in the next.
  *
- * Pace: the process waits for the readers that keep up, and for lossless ones until it is to be
+ * Pace: the process waits for the readers that keep up (for what they have got, where their connection can tell), and for lossless ones until it is to be
  * dropped or the daemon ends (those who are `patient`: for VIEWER_STALL_MS). One that
  * takes nothing for VIEWER_PATIENCE_MS while the ring is full for its sake stops
  * counting until it has caught up, so the slow hold nobody; the fastest of
@@ -91,6 +91,14 @@ struct viewer_ops {
     bool (*ready)(void *arg);
     /* Send these bytes (all of them: what does not fit is yours to hold). */
     void (*bytes)(void *arg, const struct slice *s);
+    /*
+     * How many bytes were sent so far, in the connection's own count, and how many of them its peer has certainly
+     * got. `sent` also asks the peer to confirm them, where the protocol has a way; call
+     * viewer_pump() when that comes. Both NULL: what was sent is taken for received.
+     */
+    uint64_t (*sent)(void *arg);
+    uint64_t (*confirmed)(void *arg);
+    bool by_kernel; /* it is the peer's kernel that confirms: its program may have read less */
     void (*gap)(void *arg, uint64_t from, uint64_t to); /* [from, to) is gone */
     void (*replay_done)(void *arg, uint64_t offset);    /* NULL: not wanted */
     /* What follows a snapshot of `len` bytes is the output from this offset on. After a gap
@@ -128,7 +136,8 @@ static inline struct viewer_options viewer_own_client(uint64_t from)
 int viewer_attach(struct process *p, const struct viewer_options *o, const struct viewer_ops *ops,
                   void *arg, struct viewer **out, struct hf_error *err);
 void viewer_detach(struct viewer *v); /* NULL is fine; safe inside its own ops */
-/* It is about to go for good, so output need not wait for its return. */
+/* It is about to go for good, so output need not wait for its return. One that is detached without this was
+ * cut, and may claim what it has missed for LIMIT_CLAIM_MS. */
 void viewer_leave(struct viewer *v);
 void viewer_pump(struct viewer *v); /* the transport has room again */
 void viewer_ack(struct viewer *v, uint64_t offset);

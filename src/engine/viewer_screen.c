@@ -121,6 +121,7 @@ static int snapshot_begin(struct viewer *v)
         v->snapshot_until = journal_next(&p->journal);
     if (!screen_advance(s, v->snapshot_until)) {
         v->at = s->term->vt.at; /* so far it need not be held any more */
+        receipt_reset(&v->receipt, v->at);
         v->moved_ms = loop_now_ms(p->engine->loop);
         screen_work(s, v->snapshot_until);
         return 0;
@@ -130,6 +131,7 @@ static int snapshot_begin(struct viewer *v)
     v->snapshot_until = 0;
     snapshot_write(&v->snapshot, s->term, p->rec.head->osc_title);
     v->at = v->acked = snapshot_end(&v->snapshot, p, &s->term->vt);
+    receipt_reset(&v->receipt, v->at);
     v->snapshot_due = false;
     v->stalled = false;
     free(v->filter);

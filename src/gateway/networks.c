@@ -7,12 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/braces.h"
 #include "base/text.h"
 
 #define V4(a, b, c, d, n)                                                                          \
-    {                                                                                              \
-        {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d}, 96 + (n)                           \
-    }
+    BRACES(BRACES(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d), 96 + (n))
 
 /* Addresses that mean this machine, this link, nobody or many, and clouds' services for machines. */
 static const struct network never[] = {

@@ -204,6 +204,11 @@ static void cgroup_drop_list(struct cgroup *c, struct list *slots)
         cgroup_discard(c, list_entry(it, struct cgroup_slot, link));
 }
 
+void cgroup_abandon(struct cgroup_slot *slot)
+{
+    slot_free(slot);
+}
+
 void cgroup_fini(struct cgroup *c, bool remove)
 {
     cgroup_drop_list(c, &c->idle);

@@ -47,6 +47,8 @@ void cgroup_init(struct cgroup *c, pid_t pid);
 /* Takes over what cgroup_init() of an older keeper made; "" for none. */
 void cgroup_resume(struct cgroup *c, const char *path, uint32_t last_number);
 /* With `remove` the directories go, as far as they are empty. */
+/* Forgets the slot and leaves the cgroup as it is, for the next keeper. */
+void cgroup_abandon(struct cgroup_slot *slot);
 void cgroup_fini(struct cgroup *c, bool remove);
 void cgroup_disable(struct cgroup *c, const char *why);
 

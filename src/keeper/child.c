@@ -197,7 +197,8 @@ RAW_CODE static void child_run(void *arg)
 
 RAW_INLINE long child_shares(const struct child_plan *plan)
 {
-    return (plan->own_memory ? 0 : CLONE_VM) | (plan->share_files ? CLONE_FILES : 0);
+    return (plan->own_memory ? 0 : CLONE_VM) | (plan->share_files ? CLONE_FILES : 0) |
+           (plan->pid_at != NULL ? CLONE_PARENT_SETTID : 0);
 }
 
 /* clone3(2) puts the child into its cgroup at birth: no later move, which is slow. */
@@ -208,10 +209,11 @@ RAW_CODE static pid_t child_start_in_cgroup(struct child_plan *plan, void *stack
         .exit_signal = SIGCHLD,
         .stack = (uintptr_t)stack,
         .stack_size = CHILD_STACK_BYTES,
+        .parent_tid = (uintptr_t)plan->pid_at,
         .cgroup = (uint64_t)cgroup_fd,
     };
 
-    return (pid_t)raw_clone_call(SYS_clone3, (long)&args, sizeof args, child_run, plan);
+    return (pid_t)raw_clone_call(SYS_clone3, (long)&args, sizeof args, 0, child_run, plan);
 }
 
 RAW_CODE pid_t child_start(struct child_plan *plan, void *stack, int cgroup_fd)
@@ -220,6 +222,6 @@ RAW_CODE pid_t child_start(struct child_plan *plan, void *stack, int cgroup_fd)
 
     if (cgroup_fd >= 0)
         return child_start_in_cgroup(plan, stack, cgroup_fd);
-    return (pid_t)raw_clone_call(SYS_clone, flags, (long)stack + CHILD_STACK_BYTES, child_run,
-                                 plan);
+    return (pid_t)raw_clone_call(SYS_clone, flags, (long)stack + CHILD_STACK_BYTES,
+                                 (long)plan->pid_at, child_run, plan);
 }

@@ -60,6 +60,7 @@ struct child_plan {
     char **paths;    /* path_count candidates */
     uint32_t path_count;
     char **argv, **envp;
+    int32_t *pid_at; /* where the kernel stores the pid before the child runs; NULL: nowhere */
     volatile uint32_t stage; /* where the child is, for a keeper that is tired of waiting */
 };
 

@@ -39,11 +39,13 @@ void chores_run(struct keeper *k)
 
         list_remove(&e->chore);
         spawn_move_high(k, e);
+        deposit_chore(k, e);
         if (e->pub.exited)
             cgroup_release_if_empty(&k->cgroup, &e->slot);
     }
     spares_fill(&k->spawns.spares);
-    guard_lower(k);
+    if (k->spawns.count == 0)
+        guard_lower(&k->guard);
 }
 
 void chores_step(struct keeper *k, uint64_t now_ms)

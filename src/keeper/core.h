@@ -23,12 +23,15 @@
 #include "base/list.h"
 #include "keeper/census.h"
 #include "keeper/cgroup.h"
-#include "keeper/guard.h"
+#include "keeper/deposit.h"
+#include "keeper/inherited.h"
 #include "keeper/keeper.h"
 #include "keeper/link.h"
 #include "keeper/streams.h"
 #include "keeper/table.h"
 #include "keeper/tree.h"
+#include "vault/dead.h"
+#include "vault/guard.h"
 
 #define DEADLINE_NONE UINT64_MAX
 
@@ -54,12 +57,12 @@ struct worker {
     uint64_t ready_ms;
     uint32_t generation;
     bool refused;         /* the keeper killed it for what it did */
+    bool inherited;       /* an earlier keeper started it: the vault is its parent */
     unsigned faults;      /* deaths in a row at or right after the start that were its own doing */
     unsigned early_ends;  /* the same, whoever's doing */
     unsigned crashes;     /* of the faults in a row, those by a signal */
     uint64_t start_at_ms; /* DEADLINE_NONE: not waiting to start one */
-    bool prev_io_known;
-    struct io_count prev_io;
+    struct keeper_io past[KEEPER_IO_PAST]; /* those before it, newest first */
 };
 
 /* The way out; ending.c. */
@@ -69,6 +72,7 @@ enum ending_phase {
     ENDING_TERM,  /* it did not: the keeper has sent SIGTERM to the trees itself */
     ENDING_KILL,  /* SIGKILL has been sent; waiting for the dead */
     ENDING_DONE,
+    ENDING_LEFT, /* nothing has ended but the keeper itself */
 };
 struct ending {
     enum ending_phase phase;
@@ -87,6 +91,7 @@ enum upgrade_phase {
 };
 struct upgrade {
     enum upgrade_phase phase;
+    bool leaving; /* into no binary: the vault keeps everything for a later keeper */
     pid_t check_pid;
     int report_fd; /* what the check has to say; -1: none */
     uint64_t deadline_ms;
@@ -113,6 +118,7 @@ struct chores {
 struct keeper {
     const struct keeper_options *options;
     pid_t pid;
+    bool resumed; /* there was a keeper before */
     int signal_fd;
     int state_fd;
     int siding[2]; /* holds what a worker was copying when it died; -1: none */
@@ -128,6 +134,8 @@ struct keeper {
     struct chores chores;
     uint64_t ease_at_ms; /* DEADLINE_NONE: every session has the weight it should; ease.c */
     struct census census;
+    struct deposit deposit;
+    struct inherited inherited;
     struct list volley; /* signals to trees that this turn has to send */
     struct pollfd *polls;
     size_t poll_cap;
@@ -147,6 +155,8 @@ void requests_tell_spawn_failed(struct keeper *k, uint32_t req, uint32_t stage, 
 void reap_children(struct keeper *k);
 /* SIGCHLD named this one: if it is a leader, its exit is told before anything else is done. */
 void reap_hinted(struct keeper *k, pid_t pid);
+/* A child of the vault, which an earlier keeper started. The vault reaps it. */
+void reap_inherited(struct keeper *k, const struct dead *d);
 
 /*
  * chores.c: a new program keeps everybody else waiting for some time. That is when cgroups are
@@ -181,6 +191,7 @@ uint64_t ending_deadline(const struct keeper *k);
 
 /* upgrade.c */
 void upgrade_begin(struct keeper *k);
+void upgrade_leave(struct keeper *k); /* the vault goes on alone */
 void upgrade_cancel(struct keeper *k);
 bool upgrade_on_exit(struct keeper *k, pid_t pid, int status); /* true: it was the check */
 void upgrade_step(struct keeper *k, uint64_t now_ms);

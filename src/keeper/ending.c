@@ -20,7 +20,7 @@
 static void ending_signal(struct keeper *k, int signum)
 {
     (void)tree_signal_every(k, signum, signum == SIGTERM ? &k->ending.farewell : NULL);
-    if (k->pid == 1)
+    if (k->deposit.vault_pid == 1 || k->pid == 1)
         (void)kill(-1, signum);
 }
 
@@ -32,9 +32,9 @@ static void ending_kill(struct keeper *k)
     k->ending.deadline_ms = clock_mono_ms() + KILL_VERIFY_MS;
 }
 
-static void ending_term(struct keeper *k)
+static void ending_term(struct keeper *k, const char *why)
 {
-    worker_kill(k, "it does not end");
+    worker_kill(k, why);
     log_info("ending all processes");
     ending_signal(k, SIGTERM);
     k->ending.phase = ENDING_TERM;
@@ -53,17 +53,25 @@ static void ending_ask(struct keeper *k)
         worker_kill_for_link(k, rc);
 }
 
+/* A worker that is on its way out for an upgrade ends without asking anybody to. */
+static void ending_first(struct keeper *k)
+{
+    bool retiring = k->upgrade.phase == UPGRADE_RETIRE;
+
+    upgrade_cancel(k);
+    reload_cancel(k);
+    if (k->worker.pid > 0 && !retiring)
+        ending_ask(k);
+    else
+        ending_term(k, NULL);
+}
+
 void ending_begin(struct keeper *k)
 {
     switch (k->ending.phase) {
     case ENDING_NOT:
         log_info("stopping");
-        upgrade_cancel(k);
-        reload_cancel(k);
-        if (k->worker.pid > 0)
-            ending_ask(k);
-        else
-            ending_term(k);
+        ending_first(k);
         break;
     case ENDING_ASKED:
     case ENDING_TERM:
@@ -71,7 +79,8 @@ void ending_begin(struct keeper *k)
         ending_kill(k);
         break;
     case ENDING_KILL:
-    case ENDING_DONE: break;
+    case ENDING_DONE:
+    case ENDING_LEFT: break;
     }
 }
 
@@ -101,7 +110,7 @@ void ending_step(struct keeper *k, uint64_t now_ms)
         if (k->worker.pid == 0 && k->ending.orderly)
             ending_kill(k);
         else if (k->worker.pid == 0 || late)
-            ending_term(k);
+            ending_term(k, "it does not end");
         break;
     case ENDING_TERM:
         /* A process in the middle of an exec cannot be told from others' by its environment. */
@@ -110,6 +119,7 @@ void ending_step(struct keeper *k, uint64_t now_ms)
         break;
     case ENDING_KILL: ending_step_kill(k, now_ms); break;
     case ENDING_NOT:
+    case ENDING_LEFT:
     case ENDING_DONE: break;
     }
 }

@@ -30,6 +30,7 @@
 #include "keeper/state.h"
 #include "keeper/volley.h"
 
+#define LOOP_OWN_POLLS 3   /* signals, worker, vault */
 #define FDS_MARK_MAX 65536 /* without close_range(2): how far inherited ones are looked for */
 
 /* --- set-up --------------------------------------------------------------- */
@@ -119,6 +120,9 @@ static void setup_limits(struct keeper *k)
 /* Without it floods are read as anything else is. */
 static void setup_siding(struct keeper *k)
 {
+    deposit_take_siding(k);
+    if (k->siding[0] >= 0)
+        return;
     if (pipe2(k->siding, O_CLOEXEC | O_NONBLOCK) == 0 &&
         fcntl(k->siding[0], F_SETPIPE_SZ, KEEPER_SIDING_BYTES) > 0)
         return;
@@ -136,7 +140,7 @@ static void setup_pid_file(const struct keeper *k)
     if (path == NULL)
         return;
     fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    len = snprintf(text, sizeof text, "%d\n", (int)k->pid);
+    len = snprintf(text, sizeof text, "%d\n", (int)deposit_main_pid(k));
     if (fd < 0 || hf_write(fd, text, (size_t)len) != len)
         log_warn("%s cannot be written: %s", path, strerror(errno));
 }
@@ -147,17 +151,21 @@ static int setup(struct keeper *k, const struct keeper_options *options, int res
 
     *k = (struct keeper){.options = options,
                          .pid = getpid(),
+                         .resumed = resume_fd >= 0,
                          .signal_fd = -1,
                          .state_fd = -1,
                          .siding = {-1, -1},
                          .reload = {.fd = -1},
                          .upgrade = {.report_fd = -1},
-                         .ease_at_ms = DEADLINE_NONE};
+                         .ease_at_ms = DEADLINE_NONE,
+                         .deposit = {.ends = {-1, -1, -1}}};
+    link_init(&k->deposit.link);
     log_set_part("keeper");
+    (void)prctl(PR_SET_NAME, "holdfast-keeper", 0, 0, 0);
     setup_standard_fds();
     setup_inherited_fds();
     setup_limits(k);
-    guard_begin(k);
+    guard_begin(&k->guard);
     table_init(&k->table);
     cgroup_resume(&k->cgroup, "", 0);
     spawns_init(k);
@@ -166,6 +174,8 @@ static int setup(struct keeper *k, const struct keeper_options *options, int res
     worker_init(k);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     rc = setup_signals(k);
+    if (rc == 0)
+        rc = deposit_attach(k, options->vault);
     if (resume_fd >= 0) {
         unsetenv(KEEPER_RESUME_ENV);
         rc = rc < 0 ? rc : state_load(k, resume_fd);
@@ -178,6 +188,8 @@ static int setup(struct keeper *k, const struct keeper_options *options, int res
     if (rc == 0) {
         setup_siding(k);
         setup_pid_file(k);
+        deposit_adopt(k);
+        deposit_daemon(k);
     }
     return rc;
 }
@@ -266,37 +278,47 @@ static int loop_timeout(const struct keeper *k)
     return deadline - now > INT_MAX ? INT_MAX : (int)(deadline - now);
 }
 
-/* Signals, link, then the children under way; returns their number. */
+static struct pollfd loop_link_poll(const struct link *l)
+{
+    return (struct pollfd){.fd = l->fd,
+                           .events = (short)(POLLIN | (link_wants_write(l) ? POLLOUT : 0))};
+}
+
+/* Signals, worker, vault, inherited ones, then the children under way; returns their number. */
 static size_t loop_set_polls(struct keeper *k)
 {
-    size_t count = 2 + k->spawns.count;
-    struct link *l = &k->worker.link;
+    size_t count = LOOP_OWN_POLLS + k->inherited.count + k->spawns.count;
 
     if (count > k->poll_cap) {
         k->poll_cap = count * 2;
         k->polls = hf_xrealloc(k->polls, k->poll_cap * sizeof *k->polls);
     }
     k->polls[0] = (struct pollfd){.fd = k->signal_fd, .events = POLLIN};
-    k->polls[1] = (struct pollfd){.fd = l->fd,
-                                  .events = (short)(POLLIN | (link_wants_write(l) ? POLLOUT : 0))};
-    spawns_poll_set(k, k->polls + 2);
+    k->polls[1] = loop_link_poll(&k->worker.link);
+    k->polls[2] = loop_link_poll(&k->deposit.link);
+    inherited_poll_set(k, k->polls + LOOP_OWN_POLLS);
+    spawns_poll_set(k, k->polls + LOOP_OWN_POLLS + k->inherited.count);
     return count;
 }
 
 static void loop_run(struct keeper *k)
 {
-    while (k->ending.phase != ENDING_DONE) {
-        size_t count = loop_set_polls(k);
+    while (k->ending.phase < ENDING_DONE) {
+        size_t count = loop_set_polls(k), first = LOOP_OWN_POLLS + k->inherited.count;
         uint64_t now;
 
-        if (poll(k->polls, count, loop_timeout(k)) > 0) {
+        if (io_poll(k->polls, count, loop_timeout(k)) > 0) {
             /* In this order: an exec comes before the exit of the same child. */
-            spawns_poll_done(k, k->polls + 2, count - 2);
+            spawns_poll_done(k, k->polls + first, count - first);
             if (k->polls[0].revents != 0)
                 signals_read(k);
             if (k->polls[1].revents != 0)
                 link_on_event(k, k->polls[1].revents);
+            if (k->polls[2].revents != 0)
+                deposit_read(k);
+            inherited_poll_done(k, k->polls + LOOP_OWN_POLLS, first - LOOP_OWN_POLLS);
         }
+        inherited_step(k);
         if (k->worker.link.stalled)
             link_retry(k);
         /* Before another worker is started: is there a word that it should not be? */
@@ -315,21 +337,33 @@ static void loop_run(struct keeper *k)
 
 /* --- the end -------------------------------------------------------------- */
 
+/* The vault keeps everything when we leave, so the cgroups stay as well. */
+static void teardown_cgroups(struct keeper *k)
+{
+    bool left = k->ending.phase == ENDING_LEFT;
+
+    for (struct entry *e = table_first(&k->table); e != NULL; e = table_next(&k->table, e)) {
+        if (e->slot != NULL && !left)
+            cgroup_release(&k->cgroup, e->slot);
+        else if (e->slot != NULL)
+            cgroup_abandon(e->slot);
+        e->slot = NULL;
+    }
+    cgroup_fini(&k->cgroup, !left);
+}
+
 static void teardown(struct keeper *k)
 {
     reap_children(k);
     link_close(&k->worker.link);
     spawns_abandon(k);
-    for (struct entry *e = table_first(&k->table); e != NULL; e = table_next(&k->table, e)) {
-        if (e->slot != NULL)
-            cgroup_release(&k->cgroup, e->slot);
-        e->slot = NULL;
-    }
+    teardown_cgroups(k);
     table_fini(&k->table);
     spawns_fini(k);
-    cgroup_fini(&k->cgroup, true);
+    deposit_detach(k);
+    inherited_fini(k);
     guard_end(
-        k); /* LeakSanitizer could not trace us otherwise, and there is nobody left to guard against */
+        &k->guard); /* LeakSanitizer could not trace us otherwise, and there is nobody left to guard against */
     io_close(&k->signal_fd);
     io_close(&k->state_fd);
     io_close(&k->reload.fd);
@@ -347,11 +381,16 @@ int keeper_run(const struct keeper_options *options, int resume_fd)
 
     if (rc < 0) {
         log_error("the keeper cannot start: %s", strerror(-rc));
+        /* A later one is started again by the vault. */
+        if (resume_fd < 0)
+            deposit_done(&k, 1);
         teardown(&k);
         return 1;
     }
     /* Who died while an older keeper was being replaced. */
     reap_children(&k);
+    if (deposit_is_end_ordered(&k))
+        ending_begin(&k);
     worker_step(&k, clock_mono_ms());
     /* They may have changed while nobody looked: between the old binary's last look and now. */
     if (resume_fd >= 0)
@@ -360,6 +399,10 @@ int keeper_run(const struct keeper_options *options, int resume_fd)
     loop_run(&k);
     if (options->pid_file != NULL)
         (void)unlink(options->pid_file);
+    if (k.ending.phase == ENDING_LEFT)
+        deposit_keep(&k);
+    else
+        deposit_done(&k, k.ending.code);
     teardown(&k);
     return k.ending.code;
 }

@@ -32,13 +32,22 @@ struct keeper_entry {
     char id[32];
     pid_t pid;
     bool exited;
-    int status; /* waitpid status, when exited */
+    int status; /* waitpid status, when exited; K_STATUS_LOST */
     bool oom;
     int64_t exited_wall_ms;
     uint64_t utime_us, stime_us, maxrss_kib;
     int record_fd;                              /* memfd of the process's record and journal */
     int tty_fd, stdin_fd, stdout_fd, stderr_fd; /* -1: none or closed */
     int side_fd;
+};
+
+/* What a dead worker had read and written in its life. */
+#define KEEPER_IO_PAST                                                                             \
+    16 /* workers: so many may die in a row before one has looked at what it found */
+struct keeper_io {
+    pid_t pid; /* 0: an earlier keeper had it reaped */
+    bool known;
+    struct io_count count;
 };
 
 /* What a fresh worker starts from. Descriptors are inherited and the worker's own. */
@@ -49,11 +58,11 @@ struct keeper_boot {
         [2]; /* a pipe of KEEPER_SIDING_BYTES that a worker's death does not empty; -1: none */
     const struct keeper_entry *entries;
     size_t entry_count;
-    uint32_t generation; /* 1 for the first worker */
-    bool prev_io_known;  /* what the last worker had read and written */
-    struct io_count prev_io;
+    uint32_t generation;                   /* 1 for the first worker */
+    struct keeper_io past[KEEPER_IO_PAST]; /* the last worker and those before it, newest first */
     pid_t keeper_pid;
     bool has_cgroup; /* trees are held by cgroup v2 */
+    bool is_first;   /* no worker of this keeper has come up before, as far as a vault knows */
 };
 
 /* Descriptors that the command wants to find again after an upgrade (listening sockets). */
@@ -81,6 +90,8 @@ struct keeper_reload {
     const int *keep_fd; /* the one descriptor that `read` finds open, beside its own; NULL: none */
 };
 
+struct vault_ends;
+
 struct keeper_options {
     /* Runs in the forked child and returns its exit code. */
     int (*worker_main)(const struct keeper_boot *boot, void *arg);
@@ -96,8 +107,10 @@ struct keeper_options {
     char *const *argv;    /* with these arguments */
     uid_t worker_uid;     /* ids the worker drops to, for io_count_of() */
     gid_t worker_gid;
-    const char *pid_file; /* NULL: none */
-    bool users_only;      /* processes run as one of `users`, else as anybody */
+    const char *pid_file;           /* NULL: none */
+    const struct vault_ends *vault; /* NULL: none; a keeper that dies ends everything then */
+    bool replaced; /* executed by the keeper before, in its own place; else started by the vault */
+    bool users_only; /* processes run as one of `users`, else as anybody */
     const struct keeper_user *users;
     size_t user_count;
 };
@@ -108,6 +121,10 @@ struct keeper_options {
  * its table from there.
  */
 int keeper_run(const struct keeper_options *options, int resume_fd);
+
+/* In a keeper that the vault has started: the table as the keeper before left it, in the form that
+ * keeper_run() resumes from. A descriptor or -errno. */
+int keeper_resume_from_vault(const struct vault_ends *ends);
 
 /* After an upgrade: the carried bytes and descriptors, to be read before
  * keeper_run(). *bytes is malloc'd. 0 or -errno. */

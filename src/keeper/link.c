@@ -12,11 +12,10 @@
 #include <sys/socket.h>
 
 #include "base/io.h"
-#include "keeper/message.h"
 
 struct packet {
     struct list link;
-    int fds[MESSAGE_FDS_MAX];
+    int fds[LINK_FDS_MAX];
     size_t fd_count;
     size_t len;
     char bytes[];
@@ -24,7 +23,7 @@ struct packet {
 
 union control {
     struct cmsghdr align;
-    char bytes[CMSG_SPACE(sizeof(int) * MESSAGE_FDS_MAX)];
+    char bytes[CMSG_SPACE(sizeof(int) * LINK_FDS_MAX)];
 };
 
 void link_init(struct link *l)
@@ -138,7 +137,7 @@ int link_send(struct link *l, const void *bytes, size_t len, const int *fds, siz
 {
     int rc = -EAGAIN;
 
-    assert(fd_count <= MESSAGE_FDS_MAX);
+    assert(fd_count <= LINK_FDS_MAX);
     if (l->fd < 0)
         return 0;
     if (l->queued == 0)
@@ -177,7 +176,7 @@ static void link_take_fds(struct msghdr *msg, struct link_packet *out)
 
         if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
             continue;
-        assert(out->fd_count + count <= MESSAGE_FDS_MAX);
+        assert(out->fd_count + count <= LINK_FDS_MAX);
         memcpy(out->fds + out->fd_count, CMSG_DATA(c), count * sizeof(int));
         out->fd_count += count;
     }
@@ -206,11 +205,11 @@ int link_receive(struct link *l, void *to, size_t max, struct link_packet *out)
         n = recvmsg(l->fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
     if (n < 0)
-        return errno == EAGAIN ? 0 : -errno;
+        return errno == EAGAIN || errno == ENOMEM ? 0 : -errno; /* it stays there */
     *out = (struct link_packet){.len = (size_t)n};
     link_take_fds(&msg, out);
     /* All places taken and still more: too many. Fewer, and some lost: our own table is full. */
-    if ((msg.msg_flags & MSG_TRUNC) || (out->fds_lost && out->fd_count == MESSAGE_FDS_MAX))
+    if ((msg.msg_flags & MSG_TRUNC) || (out->fds_lost && out->fd_count == LINK_FDS_MAX))
         return link_refuse(out);
     if (n == 0) {
         link_refuse(out);

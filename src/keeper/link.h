@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * link.h - the keeper's end of the socket to the worker
+ * link.h - the keeper's end of the socket to the worker, and of the one to the vault
  *
  * Packets go out at once while the socket has room and wait in a bounded queue
  * otherwise. A worker that lets it overflow (-ENOBUFS) is ended by the caller. Nothing is
@@ -19,6 +19,7 @@
 #define LINK_QUEUE_MAX 4096 /* packets; the socket itself holds some 200 more */
 
 #define LINK_RETRY_MS 5
+#define LINK_FDS_MAX 6 /* more than any message has, to notice it */
 
 struct link {
     int fd; /* -1: no worker; what is sent is dropped */
@@ -38,7 +39,7 @@ bool link_wants_write(const struct link *l); /* poll(2) can tell when */
 
 struct link_packet {
     size_t len;
-    int fds[4];
+    int fds[LINK_FDS_MAX];
     size_t fd_count;
     bool fds_lost; /* the kernel could not give us all: our table is full */
 };

@@ -15,7 +15,6 @@
 #include "keeper/proto.h"
 
 #define MESSAGE_MAX (sizeof(struct k_spawn) + K_INLINE_MAX)
-#define MESSAGE_FDS_MAX 4 /* more than any message has, to notice it */
 
 /*
  * NULL if `bytes` (aligned for the structs) are a well-formed message of the

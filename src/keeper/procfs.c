@@ -193,3 +193,16 @@ bool proc_catches(pid_t pid, int signum)
     buf_fini(&text);
     return catches;
 }
+
+pid_t proc_parent(pid_t pid)
+{
+    char path[32], text[512];
+    hf_autoclose int fd = -1;
+    struct proc p;
+    ssize_t n;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    n = fd < 0 ? -1 : hf_read(fd, text, sizeof text);
+    return n > 0 && proc_parse_stat(text, (size_t)n, &p) ? p.ppid : 0;
+}

@@ -41,6 +41,8 @@ int proc_has_env(pid_t pid, const char *prefix, const char *value);
 /* The same in the bytes of an environment; */
 int proc_find_env(const char *bytes, size_t len, const char *prefix, const char *value);
 
+pid_t proc_parent(pid_t pid); /* 0: not known */
+
 /* Has it a handler for this signal? false also if it may not be asked. */
 bool proc_catches(pid_t pid, int signum);
 /* The same in the text of /proc/PID/status. */

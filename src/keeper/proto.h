@@ -122,10 +122,13 @@ struct k_spawned {
     uint32_t fds;   /* K_FD_* bits in the order of the descriptors that came along */
 };
 
+/* Nobody could ask the kernel how it ended. waitpid(2) has no such status. */
+#define K_STATUS_LOST (-1)
+
 struct k_exited {
     uint32_t type;
     uint32_t entry;
-    int32_t status; /* as from waitpid(2) */
+    int32_t status; /* as from waitpid(2), or K_STATUS_LOST */
     uint32_t oom;   /* 1: the kernel's OOM killer did it (known from the cgroup only) */
     int64_t at_wall_ms;
     uint64_t utime_us, stime_us, maxrss_kib;

@@ -27,7 +27,10 @@
 #define RAW_CODE __attribute__((no_sanitize("address,undefined")))
 #endif
 
+/* The coverage build has another. */
+#ifndef RAW_INLINE
 #define RAW_INLINE RAW_CODE __attribute__((always_inline)) static inline
+#endif
 
 #if defined(__x86_64__)
 
@@ -48,7 +51,7 @@ RAW_INLINE long raw_call5(long nr, long a, long b, long c, long d, long e)
  * A clone-like call whose child starts on another stack: it runs fn(arg),
  * which never returns. The parent gets the pid or -errno.
  */
-RAW_INLINE long raw_clone_call(long nr, long a, long b, void (*fn)(void *), void *arg)
+RAW_INLINE long raw_clone_call(long nr, long a, long b, long c, void (*fn)(void *), void *arg)
 {
     register void (*start)(void *) __asm__("r12") = fn;
     register void *with __asm__("r13") = arg;
@@ -65,7 +68,7 @@ RAW_INLINE long raw_clone_call(long nr, long a, long b, void (*fn)(void *), void
                      "ud2\n"
                      "1:"
                      : "=a"(rc)
-                     : "0"(nr), "D"(a), "S"(b), "d"(0L), "r"(r10), "r"(r8), "r"(start), "r"(with)
+                     : "0"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(start), "r"(with)
                      : "rcx", "r11", "memory");
     return rc;
 }
@@ -85,12 +88,12 @@ RAW_INLINE long raw_call5(long nr, long a, long b, long c, long d, long e)
     return x0;
 }
 
-RAW_INLINE long raw_clone_call(long nr, long a, long b, void (*fn)(void *), void *arg)
+RAW_INLINE long raw_clone_call(long nr, long a, long b, long c, void (*fn)(void *), void *arg)
 {
     register long x8 __asm__("x8") = nr;
     register long x0 __asm__("x0") = a;
     register long x1 __asm__("x1") = b;
-    register long x2 __asm__("x2") = 0;
+    register long x2 __asm__("x2") = c;
     register long x3 __asm__("x3") = 0;
     register long x4 __asm__("x4") = 0;
     register void (*start)(void *) __asm__("x9") = fn;

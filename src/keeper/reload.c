@@ -118,10 +118,12 @@ static void reload_finish(struct keeper *k, int error)
     if (error != 0)
         log_error("the credentials cannot be read again; going on with those there are");
     reload_answer(k, r->req, error, fd);
-    if (error == 0)
+    if (error == 0) {
         k->options->reload.take(fd, k->options->arg);
-    else
+        deposit_carry(k);
+    } else {
         close(fd);
+    }
     if (r->again && k->ending.phase == ENDING_NOT)
         reload_start(k, r->next_req, r->grace_ms);
 }

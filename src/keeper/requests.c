@@ -156,6 +156,7 @@ static const char *request_close(struct keeper *k, const struct k_close *m)
     if (e == NULL || e->spawn != NULL)
         return "entry";
     entry_close(e, m->which);
+    deposit_closed(k, e, m->which);
     return NULL;
 }
 
@@ -178,6 +179,7 @@ static const char *request_forget(struct keeper *k, const struct k_simple *m)
     if (e->slot != NULL)
         cgroup_release(&k->cgroup, e->slot);
     e->slot = NULL;
+    deposit_forget(k, e);
     table_remove(&k->table, e);
     return NULL;
 }

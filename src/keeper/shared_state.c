@@ -86,4 +86,5 @@ void keeper_renew_state(struct keeper *k)
               "and notes are gone, processes and their output are not");
     io_close(&k->state_fd);
     k->state_fd = fd;
+    deposit_state(k);
 }

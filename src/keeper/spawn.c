@@ -103,7 +103,7 @@ static void spawn_plan_limits(const struct keeper *k, struct spawn *s, const str
     s->plan.limit_count = 0;
     if (m->open_files != K_UNSET)
         spawn_add_limit(s, RLIMIT_NOFILE, m->open_files, m->open_files);
-    else
+    else if (k->nofile.rlim_max != 0) /* else it was never read, nor raised */
         spawn_add_limit(s, RLIMIT_NOFILE, k->nofile.rlim_cur, k->nofile.rlim_max);
     if (k->guard.core.rlim_max != 0)
         spawn_add_limit(s, RLIMIT_CORE, k->guard.core.rlim_cur, k->guard.core.rlim_max);
@@ -274,6 +274,7 @@ static void spawn_drop_entry(struct keeper *k, struct spawn *s)
     if (e->slot != NULL)
         cgroup_release(&k->cgroup, e->slot);
     e->slot = NULL;
+    deposit_forget(k, e);
     table_remove(&k->table, e);
 }
 
@@ -286,8 +287,13 @@ static int spawn_begin(struct keeper *k, struct spawn *s, const struct k_spawn *
     s->entry = table_add(&k->table);
     if (s->entry == NULL)
         return -EAGAIN;
-    guard_lift(k);
-    rc = spawn_launch(k, s, m, record_fd, stage);
+    guard_lift(&k->guard);
+    chores_wake(k);
+    rc = deposit_begin(k, s->entry, m->id);
+    if (rc == 0) {
+        s->plan.pid_at = s->entry->row == NULL ? NULL : &s->entry->row->pid;
+        rc = spawn_launch(k, s, m, record_fd, stage);
+    }
     if (rc < 0) {
         spawn_drop_entry(k, s);
         stack_give(&k->spawns, s->stack);
@@ -321,6 +327,7 @@ bool spawn_request(struct keeper *k, const struct k_spawn *m, const char *inline
         requests_tell_spawn_failed(k, m->req, stage, -rc, 0);
         spawn_free(s);
     } else {
+        deposit_streams(k, s->entry);
         chores_run(k);
     }
     return true;
@@ -340,6 +347,7 @@ static void spawn_finish(struct keeper *k, struct spawn *s)
         spawn_drop_entry(k, s);
     } else if (e != NULL) {
         e->spawn = NULL;
+        deposit_started(k, e);
         requests_tell_spawned(k, s->req, e);
         chores_add(k, e);
     }

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "keeper/core.h"
+#include "vault/vault.h"
 
 #define STATE_BYTES_MAX (64 * 1024 * 1024)
 
@@ -34,9 +35,9 @@ static void state_fill_head(const struct keeper *k, size_t carried, struct state
     h->dumpable = k->guard.dumpable;
     h->nofile_cur = k->nofile.rlim_cur;
     h->nofile_max = k->nofile.rlim_max;
-    h->io_known = k->worker.prev_io_known;
-    h->io_read = k->worker.prev_io.read_bytes;
-    h->io_written = k->worker.prev_io.written_bytes;
+    h->io_known = k->worker.past[0].known;
+    h->io_read = k->worker.past[0].count.read_bytes;
+    h->io_written = k->worker.past[0].count.written_bytes;
     h->cgroup_last = k->cgroup.last_number;
     if (k->cgroup.dir_fd >= 0)
         memcpy(h->cgroup_path, k->cgroup.path, strlen(k->cgroup.path));
@@ -246,8 +247,8 @@ int state_load(struct keeper *k, int fd)
     entries = (const struct state_entry *)(h + 1);
     k->table.last_number = h->last_number;
     k->worker.generation = h->generation;
-    k->worker.prev_io_known = h->io_known != 0;
-    k->worker.prev_io = (struct io_count){h->io_read, h->io_written};
+    k->worker.past[0] =
+        (struct keeper_io){.known = h->io_known != 0, .count = {h->io_read, h->io_written}};
     k->state_fd = h->state_fd;
     k->guard.dumpable = h->dumpable != 0;
     k->nofile = (struct rlimit){.rlim_cur = h->nofile_cur, .rlim_max = h->nofile_max};
@@ -261,6 +262,137 @@ int state_load(struct keeper *k, int fd)
     state_set_cloexec(k, true);
     return rc;
 }
+
+/* --- from the ledger ------------------------------------------------------ */
+
+static void head_from_ledger(const struct ledger *l, const int32_t *index, struct state_head *h)
+{
+    memset(h, 0, sizeof *h);
+    memcpy(h->magic, STATE_MAGIC, sizeof h->magic);
+    h->version = KEEPER_STATE_VERSION;
+    h->last_number = l->last_number;
+    h->generation = l->generation;
+    h->state_fd = index[V_KEY_STATE] - 1;
+    h->dumpable = l->dumpable;
+    h->nofile_cur = l->nofile_cur;
+    h->nofile_max = l->nofile_max;
+    h->io_known = atomic_load(&l->io_known);
+    h->io_read = l->io_read;
+    h->io_written = l->io_written;
+    h->cgroup_last = l->cgroup_last;
+    memcpy(h->cgroup_path, l->cgroup_path, sizeof h->cgroup_path - 1);
+    for (uint32_t i = 0; i < V_LISTENERS; i++) {
+        if (index[V_KEY_LISTENER + i] > 0)
+            h->carry_fds[h->carry_fd_count++] = index[V_KEY_LISTENER + i] - 1;
+    }
+}
+
+static void entry_from_row(const struct ledger_row *r, const int32_t *fds, struct state_entry *out)
+{
+    memset(out, 0, sizeof *out);
+    out->entry = r->entry;
+    out->pid = r->pid;
+    memcpy(out->id, r->id, sizeof out->id);
+    out->exited = row_state(r) == ROW_EXITED;
+    out->slot = r->cgroup;
+    if (out->exited) {
+        out->oom = r->oom;
+        out->status = r->status;
+        out->exited_wall_ms = r->exited_wall_ms;
+        out->utime_us = r->utime_us;
+        out->stime_us = r->stime_us;
+        out->maxrss_kib = r->maxrss_kib;
+    }
+    out->record_fd = fds[V_RECORD] - 1;
+    out->tty_fd = fds[V_TTY] - 1;
+    out->stdin_fd = fds[V_STDIN] - 1;
+    out->stdout_fd = fds[V_STDOUT] - 1;
+    out->stderr_fd = fds[V_STDERR] - 1;
+    out->side_fd = fds[V_SIDE];
+}
+
+/* Entries must come in the order of their numbers; rows are used again. */
+static int compare_entries(const void *a, const void *b)
+{
+    const struct state_entry *x = a, *y = b;
+
+    return x->entry < y->entry ? -1 : x->entry > y->entry;
+}
+
+static void entries_from_rows(const struct ledger *l, const int32_t *index, struct buf *out)
+{
+    size_t used = l->rows_used < LEDGER_ROWS ? l->rows_used : LEDGER_ROWS;
+
+    for (size_t i = 0; i < used; i++) {
+        enum ledger_state state = row_state(&l->rows[i]);
+        struct state_entry e;
+
+        if (state != ROW_RUNNING && state != ROW_EXITED)
+            continue;
+        entry_from_row(&l->rows[i], index + i * V_ROW_KEYS, &e);
+        buf_put(out, &e, sizeof e);
+    }
+}
+
+static int carry_from_vault(int fd, struct buf *out)
+{
+    struct stat st;
+    void *bytes;
+
+    if (fd < 0 || fstat(fd, &st) < 0 || st.st_size == 0 || st.st_size > STATE_BYTES_MAX)
+        return -EBADF;
+    bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    if (bytes == MAP_FAILED)
+        return -errno;
+    buf_put(out, bytes, (size_t)st.st_size);
+    munmap(bytes, (size_t)st.st_size);
+    return 0;
+}
+
+static int state_from_ledger(const struct ledger *l, const int32_t *index, int out_fd)
+{
+    struct buf entries = {0}, carried = {0};
+    struct state_head head;
+    size_t count;
+    int rc;
+
+    head_from_ledger(l, index, &head);
+    entries_from_rows(l, index, &entries);
+    count = entries.len / sizeof(struct state_entry);
+    if (count > 0)
+        qsort(buf_data(&entries), count, sizeof(struct state_entry), compare_entries);
+    rc = carry_from_vault(index[V_KEY_CARRY] - 1, &carried);
+    head.entry_count = (uint32_t)count;
+    head.carry_len = (uint32_t)carried.len;
+    if (rc == 0)
+        rc = io_write_all(out_fd, &head, sizeof head);
+    if (rc == 0)
+        rc = io_write_all(out_fd, buf_data(&entries), entries.len);
+    if (rc == 0)
+        rc = io_write_all(out_fd, buf_data(&carried), carried.len);
+    buf_fini(&entries);
+    buf_wipe(&carried);
+    return rc;
+}
+
+int keeper_resume_from_vault(const struct vault_ends *ends)
+{
+    struct ledger *l = ledger_map(ends->ledger_fd);
+    const int32_t *index = vault_index_map(ends->index_fd);
+    int fd = memfd_create("holdfast-resume", MFD_CLOEXEC);
+    int rc = l == NULL || index == NULL ? -EPROTO : fd < 0 ? -errno : 0;
+
+    if (rc == 0)
+        rc = state_from_ledger(l, index, fd);
+    if (rc < 0)
+        io_close(&fd);
+    ledger_unmap(l);
+    if (index != NULL)
+        vault_index_unmap(index);
+    return rc < 0 ? rc : fd;
+}
+
+/* --- a trial -------------------------------------------------------------- */
 
 static bool fd_is_open(int fd)
 {

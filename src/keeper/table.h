@@ -18,6 +18,7 @@
 #include "keeper/proto.h"
 
 struct cgroup_slot;
+struct ledger_row;
 struct spawn;
 
 struct entry {
@@ -27,6 +28,8 @@ struct entry {
     struct entry *next_pid;
     struct spawn *spawn;      /* not NULL: execve has not happened yet */
     struct cgroup_slot *slot; /* NULL: none, or given back because it was empty */
+    struct ledger_row *row;   /* NULL: there is no vault */
+    uint32_t undropped;       /* K_FD_* that the vault still has, of one that has exited */
     bool flooding, eased;     /* its session should give way, and does; ease.c */
     struct list chore;        /* in keeper.chores, or alone; chores.c */
 };

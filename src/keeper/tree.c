@@ -30,6 +30,12 @@ enum tree_mark {
 
 /* --- finding -------------------------------------------------------------- */
 
+/* Orphans come to us, or, if an earlier keeper started their parents, to the vault. */
+static bool tree_is_reaper(const struct keeper *k, pid_t pid)
+{
+    return pid == k->pid || (pid == k->deposit.vault_pid && pid != 0);
+}
+
 static enum tree_mark tree_mark_of(const struct keeper *k, const struct entry *e,
                                    const struct proc_list *l, const struct proc *p)
 {
@@ -38,11 +44,11 @@ static enum tree_mark tree_mark_of(const struct keeper *k, const struct entry *e
 
     if (leader != NULL)
         return leader == e || e == NULL ? TREE_MEMBER : TREE_OTHER;
-    if (p->pid == k->pid || p->pid == 1)
+    if (p->pid == k->pid || p->pid == k->deposit.vault_pid || p->pid == 1)
         return TREE_OUTSIDE;
     if (p->pid == k->worker.pid || p->pid == k->upgrade.check_pid)
         return TREE_OTHER;
-    if (p->ppid == k->pid)
+    if (tree_is_reaper(k, p->ppid))
         return TREE_STRAY;
     parent = proc_list_find(l, p->ppid);
     return parent == NULL ? TREE_OUTSIDE : (enum tree_mark)parent->mark;
@@ -90,7 +96,7 @@ static bool tree_owns_stray(const struct keeper *k, const struct entry *e, const
     }
     if (tty_nr != 0 && p->tty_nr == tty_nr)
         return true;
-    return p->ppid == k->pid && tree_has_mark(e, p);
+    return tree_is_reaper(k, p->ppid) && tree_has_mark(e, p);
 }
 
 static void tree_mark_strays(const struct keeper *k, const struct entry *e, struct proc_list *l)
@@ -286,7 +292,7 @@ static void tree_mark_every_stray(const struct keeper *k, struct proc_list *l)
 
         if (p->mark != TREE_STRAY)
             continue;
-        if (k->pid == 1 || table_find_pid(&k->table, p->sid) != NULL ||
+        if (k->pid == 1 || k->deposit.vault_pid == 1 || table_find_pid(&k->table, p->sid) != NULL ||
             proc_has_env(p->pid, SPAWN_MARK, "") != -1)
             p->mark = TREE_MEMBER;
     }

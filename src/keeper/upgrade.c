@@ -119,6 +119,7 @@ void upgrade_begin(struct keeper *k)
     rc = upgrade_start_check(k);
     if (rc < 0) {
         log_error("upgrade: fork: %s", strerror(-rc));
+        deposit_refused(k);
         return;
     }
     k->upgrade.phase = UPGRADE_CHECK;
@@ -143,6 +144,17 @@ static void upgrade_retire_worker(struct keeper *k)
     rc = link_send(&k->worker.link, &m, sizeof m, NULL, 0);
     if (rc < 0)
         worker_kill_for_link(k, rc);
+}
+
+/* Nobody may be on the way in while we are on the way out. */
+void upgrade_leave(struct keeper *k)
+{
+    if (k->ending.phase != ENDING_NOT || k->upgrade.phase >= UPGRADE_RETIRE)
+        return;
+    upgrade_cancel(k);
+    log_info("leaving; the vault keeps %zu processes", k->table.count);
+    k->upgrade.leaving = true;
+    upgrade_retire_worker(k);
 }
 
 /* What the candidate said, line by line: nobody else would see it. The last line is the reason. */
@@ -188,6 +200,7 @@ bool upgrade_on_exit(struct keeper *k, pid_t pid, int status)
     } else {
         upgrade_refuse(k, status, said);
         k->upgrade.phase = UPGRADE_NOT;
+        deposit_refused(k);
     }
     return true;
 }
@@ -210,14 +223,25 @@ static int upgrade_exec(struct keeper *k)
         return -ENOMEM;
     }
     state_set_cloexec(k, false);
-    guard_end(k);
+    deposit_trial(k, true);
+    guard_end(&k->guard);
     execv(k->options->exe_path, k->options->argv);
     rc = -errno;
-    guard_begin(k);
+    guard_begin(&k->guard);
+    deposit_trial(k, false);
     state_set_cloexec(k, true);
     unsetenv(KEEPER_RESUME_ENV);
     close(fd);
     return rc;
+}
+
+static void upgrade_stay(struct keeper *k)
+{
+    k->upgrade.phase = UPGRADE_NOT;
+    k->upgrade.leaving = false;
+    k->worker.start_at_ms = 0;
+    deposit_refused(k);
+    reload_restart(k);
 }
 
 static void upgrade_finish(struct keeper *k)
@@ -226,12 +250,18 @@ static void upgrade_finish(struct keeper *k)
 
     spawns_abandon(k);
     reload_cancel(k);
+    if (k->upgrade.leaving) {
+        /* Without a vault nobody would keep anything. */
+        if (k->deposit.link.fd >= 0)
+            k->ending.phase = ENDING_LEFT;
+        else
+            upgrade_stay(k);
+        return;
+    }
     log_info("upgrade: executing %s", k->options->exe_path);
     rc = upgrade_exec(k);
     log_error("upgrade: %s: %s; going on with the old binary", k->options->exe_path, strerror(-rc));
-    k->upgrade.phase = UPGRADE_NOT;
-    k->worker.start_at_ms = 0;
-    reload_restart(k);
+    upgrade_stay(k);
 }
 
 void upgrade_step(struct keeper *k, uint64_t now_ms)
@@ -244,6 +274,7 @@ void upgrade_step(struct keeper *k, uint64_t now_ms)
             log_error("upgrade: %s does not come to the end of its trial; nothing is changed",
                       k->options->exe_path);
             upgrade_cancel(k);
+            deposit_refused(k);
         }
         break;
     case UPGRADE_RETIRE:

@@ -63,6 +63,8 @@ static void worker_close_inherited(struct keeper *k)
     io_close(&k->reload.fd);
     io_close(&k->upgrade.report_fd);
     link_close(&k->worker.link);
+    deposit_detach(k);
+    inherited_fini(k);
     io_close(&k->spawns.null_fd);
     /* A copy here would keep the output of the process that gets them from ending. */
     spares_fini(&k->spawns.spares);
@@ -117,19 +119,20 @@ __attribute__((noreturn)) static void worker_run(struct keeper *k, int link_fd)
         .siding = {k->siding[0], k->siding[1]},
         .entry_count = k->table.count,
         .generation = k->worker.generation,
-        .prev_io_known = k->worker.prev_io_known,
-        .prev_io = k->worker.prev_io,
         .keeper_pid = k->pid,
         .has_cgroup = k->cgroup.dir_fd >= 0,
+        .is_first = !k->deposit.told_well,
     };
 
     (void)prctl(PR_SET_NAME, "holdfast-worker", 0, 0, 0);
     log_set_part("worker");
-    worker_close_inherited(k);
     worker_set_signals(k);
+    deposit_worker_started(k);
+    worker_close_inherited(k);
     /* Our memory is our own now, whatever a child did to the keeper's. */
     (void)prctl(PR_SET_DUMPABLE, k->guard.dumpable, 0, 0, 0);
     boot.entries = worker_copy_entries(k);
+    memcpy(boot.past, k->worker.past, sizeof boot.past);
     _exit(k->options->worker_main(&boot, k->options->arg));
 }
 
@@ -155,7 +158,8 @@ static void worker_start(struct keeper *k)
         return;
     }
     w->generation++;
-    guard_lift(k);
+    guard_lift(&k->guard);
+    chores_wake(k);
     pid = fork();
     if (pid == 0)
         worker_run(k, worker_end);
@@ -167,9 +171,8 @@ static void worker_start(struct keeper *k)
         return;
     }
     w->pid = pid;
-    w->ready = w->refused = false;
+    w->ready = w->refused = w->inherited = false;
     w->start_at_ms = DEADLINE_NONE;
-    w->prev_io_known = false;
     log_debug("worker %d started", (int)pid);
 }
 
@@ -207,12 +210,19 @@ void worker_on_ready(struct keeper *k)
     if (!k->worker.ready)
         k->worker.ready_ms = clock_mono_ms();
     k->worker.ready = true;
+    deposit_well(k);
 }
 
+/* The counts of those before it stay: this one may have died before it looked at what it found. */
 void worker_note_io(struct keeper *k)
 {
-    k->worker.prev_io_known = io_count_of(k->worker.pid, k->options->worker_uid,
-                                          k->options->worker_gid, &k->worker.prev_io);
+    struct worker *w = &k->worker;
+
+    memmove(w->past + 1, w->past, sizeof w->past - sizeof *w->past);
+    w->past[0].pid = w->pid;
+    w->past[0].known =
+        io_count_of(w->pid, k->options->worker_uid, k->options->worker_gid, &w->past[0].count);
+    deposit_worker_io(k);
 }
 
 static void worker_log_exit(pid_t pid, int status)

@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -281,8 +282,10 @@ static ssize_t conn_sendmsg(struct conn *c, struct iovec *iov, size_t count)
     }
     if (n < 0)
         c->errnum = errno;
-    if (n > 0)
+    if (n > 0) {
         c->server->stats.bytes_out += (uint64_t)n;
+        c->sent += (uint64_t)n;
+    }
     return n;
 }
 
@@ -455,6 +458,22 @@ void conn_cork(struct conn *c, const void *bytes, size_t len)
         conn_end(c);
     loop_defer(c->server->loop, &c->task);
     conn_count_held(c);
+}
+
+uint64_t conn_count_sent(const struct conn *c)
+{
+    return c->sent + c->out.len;
+}
+
+/* The kernel does not tell when this grows: whoever cares looks. */
+uint64_t conn_count_taken(struct conn *c)
+{
+    int waiting = 0;
+
+    if (!c->ended && ioctl(c->fd, SIOCOUTQ, &waiting) == 0 && (uint64_t)waiting <= c->sent &&
+        c->sent - (uint64_t)waiting > c->taken)
+        c->taken = c->sent - (uint64_t)waiting;
+    return c->taken;
 }
 
 void conn_shutdown_write(struct conn *c)

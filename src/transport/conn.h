@@ -61,6 +61,8 @@ struct conn {
     struct buf in;   /* received, not consumed */
     struct buf out;  /* to be sent */
     size_t behind;   /* put into `out` since it is blocked */
+    uint64_t sent;   /* taken by the kernel, ever */
+    uint64_t taken;  /* of that, what the peer's kernel had when it was last looked at */
     /* Of the next recv(): less after bytes that took long to handle. */
     size_t read_size;
     struct deadline deadline;
@@ -124,6 +126,10 @@ void conn_send(struct conn *c, const struct iovec *iov, int count);
 size_t conn_send_lent(struct conn *c, const struct iovec *head, const void *lent, size_t len);
 /* Sent with what follows in this turn, or at its end. */
 void conn_cork(struct conn *c, const void *bytes, size_t len);
+/* A count of bytes on the wire: all that was sent and is to be sent, and what the peer's kernel has
+ * acknowledged of it (a unix peer: what it has read). */
+uint64_t conn_count_sent(const struct conn *c);
+uint64_t conn_count_taken(struct conn *c);
 void conn_flush(struct conn *c); /* what is corked or held, as far as the socket has room */
 void conn_pause(struct conn *c);
 void conn_resume(struct conn *c);       /* on_bytes with what is held, by the end of this turn */

@@ -41,6 +41,7 @@ void h2_reply(struct http_request *rq, int status, const char *type, const void 
 void h2_start(struct http_request *rq, int status, const char *type, struct http_stream *st);
 void h2_send_continue(struct h2_stream *s);
 bool h2_ready(const struct h2_stream *s);
+size_t h2_count_unsent(const struct h2_stream *s); /* written, and not given to the connection */
 void h2_write(struct h2_stream *s, const struct iovec *iov, int count);
 /* `trailers`: lines as in a head, "" for none. s knows its http_stream no more. */
 void h2_end(struct h2_stream *s, const struct buf *trailers);

@@ -161,6 +161,11 @@ bool h2_ready(const struct h2_stream *s)
     return !s->full && !s->is_reset && !s->h2->c->ended;
 }
 
+size_t h2_count_unsent(const struct h2_stream *s)
+{
+    return s->out.len;
+}
+
 static void go_on(struct h2_stream *s)
 {
     nghttp2_session_resume_data(s->h2->ng, s->id);

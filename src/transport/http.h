@@ -244,6 +244,9 @@ bool http_stream_has_time(struct http_stream *st);
  * whoever is in between must not take silence for the end. NULL: no more. */
 void http_stream_keep_alive(struct http_stream *st, const char *bytes, uint64_t ms);
 void http_stream_write(struct http_stream *st, const struct iovec *iov, int count);
+/* How much was written, in a count of bytes on the wire, and how much of it the peer's kernel has. */
+uint64_t http_stream_count_sent(const struct http_stream *st);
+uint64_t http_stream_count_taken(struct http_stream *st);
 /* Follows the body; the value must be one line of text. A peer of HTTP/1.0 does not get it. */
 void http_stream_trailer(struct http_stream *st, const char *name, const char *value);
 void http_stream_end(struct http_stream *st);   /* st is dead after this */
@@ -262,6 +265,8 @@ struct raw *raw_accept(struct http_request *rq, const char *protocol, const stru
                        void *arg);
 bool raw_ready(const struct raw *r);
 void raw_write(struct raw *r, const struct iovec *iov, int count);
+uint64_t raw_count_sent(const struct raw *r); /* as http_stream_count_sent() */
+uint64_t raw_count_taken(struct raw *r);
 void raw_resume(struct raw *r);
 /* Memory that its owner has for this peer, as held.h counts it. May cut the connection. */
 void raw_set_held(struct raw *r, size_t bytes);

@@ -9,7 +9,9 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -312,6 +314,48 @@ int listen_open_shared(const char *address, bool shared, struct listen_socket *o
         return fail_system(err, -rc, "listen at", address);
     }
     return 0;
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+static int name_unix(const char *path, char *out)
+{
+    char dir[PATH_MAX] = "";
+    int n;
+
+    if (path[0] == '\0' || (path[0] != '/' && getcwd(dir, sizeof dir) == NULL))
+        return -EINVAL;
+    n = snprintf(out, LISTEN_NAME_BYTES, "unix:%s%s%s", dir, dir[0] != '\0' ? "/" : "", path);
+    return n < LISTEN_NAME_BYTES ? 0 : -EINVAL;
+}
+
+static int name_inet(const char *address, char *out)
+{
+    char host[INET6_ADDRSTRLEN] = "0.0.0.0";
+    union address a;
+    bool both, v6;
+
+    if (parse_inet(address, &a, &both) < 0 || a.v6.sin6_port == 0)
+        return -EINVAL;
+    v6 = a.any.sa_family == AF_INET6 && !both;
+    if (v6)
+        inet_ntop(AF_INET6, &a.v6.sin6_addr, host, sizeof host);
+    else if (!both)
+        inet_ntop(AF_INET, &a.v4.sin_addr, host, sizeof host);
+    snprintf(out, LISTEN_NAME_BYTES, v6 ? "[%s]:%u" : "%s:%u", host, ntohs(a.v6.sin6_port));
+    return 0;
+}
+
+_Static_assert(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port),
+               "a port is at the same place in both");
+
+int listen_name(const char *address, char out[LISTEN_NAME_BYTES])
+{
+    if (strncmp(address, "unix:", 5) == 0)
+        return name_unix(address + 5, out);
+    if (strncmp(address, "http://", 7) == 0)
+        address += 7;
+    return name_inet(address, out);
 }
 
 int listen_activated(struct listen_socket *out, int max)

@@ -26,6 +26,13 @@ int listen_open(const char *address, struct listen_socket *out, struct hf_error 
 /* The same; `shared`: other sockets may listen at the same address (SO_REUSEPORT). */
 int listen_open_shared(const char *address, bool shared, struct listen_socket *out,
                        struct hf_error *err);
+/*
+ * One name for all ways to write the same place: "127.0.0.1:7070" for "localhost:7070" and for the
+ * url of such a socket, "unix:/run/x" for a relative path. 0, or -EINVAL: no such address, or one
+ * that is not known before the socket is open (port 0, fd:N).
+ */
+#define LISTEN_NAME_BYTES 160
+int listen_name(const char *address, char out[LISTEN_NAME_BYTES]);
 /* LISTEN_FDS/LISTEN_PID of socket activation: how many were taken (and unset the variables). */
 int listen_activated(struct listen_socket *out, int max);
 /* Fills kind and url of an existing listening socket. */

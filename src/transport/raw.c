@@ -112,6 +112,16 @@ void raw_write(struct raw *r, const struct iovec *iov, int count)
     conn_send(r->c, iov, count);
 }
 
+uint64_t raw_count_sent(const struct raw *r)
+{
+    return conn_count_sent(r->c);
+}
+
+uint64_t raw_count_taken(struct raw *r)
+{
+    return conn_count_taken(r->c);
+}
+
 void raw_set_held(struct raw *r, size_t bytes)
 {
     if (!r->c->ended)

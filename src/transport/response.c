@@ -240,7 +240,8 @@ static void send_lent(struct http_request *rq, const struct iovec *head)
 
 void request_send_lent(struct http_request *rq)
 {
-    static const struct iovec none = {(void *)(uintptr_t) "", 0};
+    static char nothing[1];
+    static const struct iovec none = {nothing, 0};
 
     while (rq->lent_len > 0 && !rq->c->blocked && !rq->c->ended)
         send_lent(rq, &none);

@@ -30,6 +30,7 @@ struct http_stream {
     struct timer *alive; /* NULL: silence needs no sign */
     const char *alive_bytes;
     uint64_t alive_ms, written_ms;
+    uint64_t written, taken; /* HTTP/2: of its own bytes */
 };
 
 static size_t stream_on_bytes(struct conn *c, char *bytes, size_t len)
@@ -202,6 +203,7 @@ void http_stream_write(struct http_stream *st, const struct iovec *iov, int coun
     if (st->alive != NULL)
         st->written_ms = loop_now_ms(st->c->server->loop);
     if (st->h2 != NULL) {
+        st->written += total;
         h2_write(st->h2, iov, count);
         return;
     }
@@ -215,6 +217,24 @@ void http_stream_write(struct http_stream *st, const struct iovec *iov, int coun
     if (st->chunked)
         parts[n++] = (struct iovec){(void *)(uintptr_t)("\r\n"), 2};
     conn_send(st->c, parts, n);
+}
+
+uint64_t http_stream_count_sent(const struct http_stream *st)
+{
+    return st->h2 != NULL ? st->written : conn_count_sent(st->c);
+}
+
+/* Streams of one HTTP/2 share what waits in the socket: all of it may be this one's. */
+uint64_t http_stream_count_taken(struct http_stream *st)
+{
+    uint64_t waiting;
+
+    if (st->h2 == NULL)
+        return conn_count_taken(st->c);
+    waiting = h2_count_unsent(st->h2) + conn_count_sent(st->c) - conn_count_taken(st->c);
+    if (st->written > waiting && st->written - waiting > st->taken)
+        st->taken = st->written - waiting;
+    return st->taken;
 }
 
 /* What was written meanwhile did not touch the timer, so that it costs next to nothing. */

@@ -17,6 +17,7 @@
 struct ws;
 
 #define WS_CODE_TOKEN_ENDED 4401 /* the token was rotated or taken away */
+#define WS_CODE_GAP 4416         /* bytes are gone, and this connection has no way to tell which */
 #define WS_CODE_LINK_ENDED 4410  /* the link was revoked or has ended */
 
 enum ws_opcode { WS_TEXT = 1, WS_BINARY = 2 };
@@ -32,9 +33,13 @@ struct ws_ops {
     size_t (*on_binary)(void *arg, const void *bytes, size_t len, bool last);
     void (*on_drain)(void *arg); /* what was held is sent */
     void (*on_pong)(void *arg);  /* the answer to a ws_ping(), or another pong; NULL: not wanted */
+    void (*on_receipt)(void *arg); /* ws_count_received() has grown; NULL: not wanted */
     /* The end, once: peer's close code, or 1006 when the connection broke. ws is dead after. */
     void (*on_closed)(void *arg, int code);
 };
+
+/* Is this the close code of a peer that left for good? Else the line was cut, or somebody in between had to go. */
+bool ws_has_left(int code);
 
 /* Subprotocols the peer offers, comma separated as sent; "" if none. */
 const char *ws_offered(const struct http_request *rq);
@@ -53,6 +58,13 @@ size_t ws_held(const struct ws *ws); /* bytes held */
 void ws_send(struct ws *ws, enum ws_opcode opcode, const struct iovec *iov, int count);
 void ws_send_text(struct ws *ws, const char *text, size_t len);
 void ws_ping(struct ws *ws); /* beside those that keep the connection alive */
+/*
+ * How much was sent, in a count of bytes on the wire, and how much of it the peer has certainly got. The first
+ * asks for it by a ping, which peers answer when they have read all before it; of a peer
+ * that answers none for WS_RECEIPT_MS it is what its kernel has acknowledged. on_receipt tells of answers.
+ */
+uint64_t ws_count_sent(struct ws *ws);
+uint64_t ws_count_received(struct ws *ws);
 /* Longer text messages than LIMIT_WS_TEXT_BYTES, for a platform whose input comes as text. */
 void ws_allow_text(struct ws *ws, size_t bytes);
 /* The peer has shown a token in a message; as http_set_trusted(). */

@@ -32,6 +32,8 @@ struct ws {
     struct inflater *inflater; /* of the message that is coming in */
     struct buf rest;           /* inflated binary that was not taken */
     struct held held;          /* of the message, the rest and the inflater */
+    uint64_t asked, received;  /* the peer was asked for a receipt up to here, and gave one */
+    uint64_t asked_ms;         /* the loop's clock, of the oldest unanswered one; 0: none */
     enum role role;
     uint8_t silent; /* pings without a sign of life */
     bool deflate;   /* agreed */
@@ -120,6 +122,58 @@ void ws_ping(struct ws *ws)
 {
     if (!ws->closing && !ws->c->ended)
         ws_send_frame(ws, WS_OP_PING, false, NULL, 0);
+}
+
+/* Sent with what follows, or at the end of the turn. */
+static void ws_ask_receipt(struct ws *ws, uint64_t count)
+{
+    char frame[WS_SEND_HEADER_MAX + sizeof count];
+    size_t head = ws_encode_header(frame, WS_OP_PING, true, false, sizeof count);
+
+    memcpy(frame + head, &count, sizeof count);
+    conn_cork(ws->c, frame, head + sizeof count);
+    ws->asked = count;
+    if (ws->asked_ms == 0)
+        ws->asked_ms = loop_now_ms(ws->c->server->loop);
+}
+
+uint64_t ws_count_sent(struct ws *ws)
+{
+    uint64_t count = conn_count_sent(ws->c);
+
+    if (count > ws->asked && !ws->closing && !ws->c->ended && !ws->c->blocked)
+        ws_ask_receipt(ws, count);
+    return count;
+}
+
+/* A peer that has never answered may never do so. The answer of one whose input waits here lies
+ * behind that input, which may wait for the program to write: neither must hold the program. */
+static bool ws_is_mute(const struct ws *ws)
+{
+    uint64_t patience = ws->received == 0 ? WS_RECEIPT_MS : WS_RECEIPT_INPUT_MS;
+
+    return ws->asked_ms != 0 && (ws->received == 0 || ws->c->paused) &&
+           loop_now_ms(ws->c->server->loop) - ws->asked_ms >= patience;
+}
+
+uint64_t ws_count_received(struct ws *ws)
+{
+    return ws_is_mute(ws) ? conn_count_taken(ws->c) : ws->received;
+}
+
+/* One of our own pings has come back. What the peer makes of it harms nobody else. */
+static bool ws_take_receipt(struct ws *ws, const struct ws_piece *piece)
+{
+    uint64_t count;
+
+    if (piece->len != sizeof count)
+        return false;
+    memcpy(&count, piece->bytes, sizeof count);
+    if (count <= ws->received || count > ws->asked)
+        return false;
+    ws->received = count;
+    ws->asked_ms = count == ws->asked ? 0 : loop_now_ms(ws->c->server->loop);
+    return true;
 }
 
 bool ws_ready(const struct ws *ws)
@@ -442,6 +496,14 @@ static enum taking ws_on_close_frame(struct ws *ws, const struct ws_piece *piece
     return DEAD;
 }
 
+static void ws_on_pong(struct ws *ws, const struct ws_piece *piece)
+{
+    void (*tell)(void *arg) = ws_take_receipt(ws, piece) ? ws->ops->on_receipt : ws->ops->on_pong;
+
+    if (tell != NULL)
+        tell(ws->arg);
+}
+
 static enum taking ws_on_control(struct ws *ws, const struct ws_piece *piece)
 {
     struct iovec iov = {piece->bytes, piece->len};
@@ -451,8 +513,8 @@ static enum taking ws_on_control(struct ws *ws, const struct ws_piece *piece)
         return ws_on_close_frame(ws, piece);
     if (piece->opcode == WS_OP_PING && !ws->closing)
         ws_send_frame(ws, WS_OP_PONG, false, &iov, 1);
-    if (piece->opcode == WS_OP_PONG && !ws->closing && ws->ops->on_pong != NULL)
-        ws->ops->on_pong(ws->arg);
+    if (piece->opcode == WS_OP_PONG && !ws->closing)
+        ws_on_pong(ws, piece);
     return ws_is_gone(ws, c) ? DEAD : TAKEN;
 }
 
@@ -571,6 +633,11 @@ struct ws *ws_new(struct conn *c, enum role role, bool deflate, const struct ws_
     conn_become(c, &ws_proto, ws);
     conn_set_deadline(c, DEADLINE_PING);
     return ws;
+}
+
+bool ws_has_left(int code)
+{
+    return code != WS_CODE_BROKEN && code != WS_CODE_GOING;
 }
 
 void ws_drain(struct conn *c)

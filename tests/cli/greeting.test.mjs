@@ -162,7 +162,7 @@ test('a new worker and a new binary do not greet again', async () => {
         fs.renameSync(`${at}.new`, at);
         const ino = fs.statSync(at).ino;
         process.kill(d.pid, 'SIGHUP');
-        await waitUntil(() => fs.statSync(`/proc/${d.pid}/exe`).ino === ino, 'the new binary');
+        await waitUntil(() => fs.statSync(`/proc/${d.keeperPid()}/exe`).ino === ino, 'the new binary');
         await waitUntil(async () => (await d.request('GET', '/v1/info', { agent: false }).catch(() => null))?.status === 200, 'its worker');
         assert.equal(d.stdout, before);
     } finally {

@@ -269,14 +269,13 @@ withDaemon('the terminal', {}, (d) => {
     });
 });
 
-test('kill -9 of keeper and worker: the terminal is put back and the reason is said', () =>
+test('kill -9 of the whole daemon: the terminal is put back and the reason is said', () =>
     daemonFor({ fdBaseline: false }, async (d) => {
         const draw = 'printf "\\033[?1049h\\033[?25lup"; exec cat';
         const t = onPty(d, ['run', '-it', '--retry', '1500ms', 'sh', '-c', draw]);
         await t.shows('up');
         await t.raw();
-        const pids = [d.workerPid(), d.pid];
-        for (const pid of pids) process.kill(pid, 'SIGKILL');
+        d.crash();
         await t.endsWith('exit 125');
         assert.match(t.text, /connection is lost for good/);
         assert.ok(t.text.includes('\x1b[?1049l') && t.text.includes('\x1b[?25h'));
@@ -291,7 +290,7 @@ test('a daemon that was started anew does not know the process: said, and the te
         const t = onPty(d, ['run', '-it', 'sh', '-c', 'echo up; exec cat']);
         await t.shows('up');
         await t.raw();
-        for (const pid of [d.workerPid(), d.pid]) process.kill(pid, 'SIGKILL');
+        d.crash();
         await d.exit;
         d.exited = undefined;
         d.stdout = d.stderr = '';

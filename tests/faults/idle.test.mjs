@@ -18,7 +18,7 @@ test('no system call in ten seconds', { skip: !canStrace() && 'no strace here' }
         d.agent.destroy();
         await waitUntil(() => d.fdCounts().worker < d.baseline.worker + count * 8, 'connections to close');
         const file = `${d.dir}/trace`;
-        const watched = [d.pid, d.workerPid()];
+        const watched = [d.pid, d.vaultPid(), d.keeperPid(), d.workerPid()];
         // Being attached to interrupts a sleep once; what counts begins when that is over.
         const trace = await strace(watched, file);
         const from = Date.now() / 1000 + 1;

@@ -24,21 +24,21 @@ test('an init that reaps and ends', { skip: !can() && 'no PID namespaces here' }
     try {
         const run = async (line) =>
             (await d.api('POST', '/v1/processes/run', { json: { command: line, shell: true }, expect: 200 })).json;
-        const keeper = d.keeperPid();
-        assert.equal((await run('cat /proc/1/comm')).stdout.trim(), 'holdfast');
+        const init = d.vaultPid(); // all that is left behind becomes a child of PID 1 or of the keeper
+        assert.equal((await run('cat /proc/1/comm')).stdout.trim(), 'holdfast-vault');
         assert.equal((await run('readlink /proc/self/ns/pid')).stdout, (await run('readlink /proc/1/ns/pid')).stdout);
         // Orphans of every kind: children of children whose parents are gone.
         await run(
             '(sleep 0.2 &) ; (setsid sh -c "sleep 0.3 & exit 0" &) ; for i in 1 2 3 4 5 6 7 8 9; do ( (sleep 0.1 &) & ); done; exit 0',
         );
         await waitUntil(
-            () => proc.descendantsOf(keeper).filter((s) => s.name === 'sleep').length === 0,
+            () => proc.descendantsOf(init).filter((s) => s.name === 'sleep').length === 0,
             'the orphans to end',
         );
-        await waitUntil(() => proc.childrenOf(keeper).every((s) => s.state !== 'Z'), 'no zombie', 5000);
+        await waitUntil(() => proc.childrenOf(init).every((s) => s.state !== 'Z'), 'no zombie', 5000);
         const p = await d.sh('setsid sleep 300 & sleep 300', { pty: true });
         await waitUntil(
-            () => proc.descendantsOf(keeper).filter((s) => s.name === 'sleep').length === 2,
+            () => proc.descendantsOf(init).filter((s) => s.name === 'sleep').length === 2,
             'the sleepers',
         );
         assert.equal((await d.get(p.id)).status, 'running');
@@ -48,8 +48,8 @@ test('an init that reaps and ends', { skip: !can() && 'no PID namespaces here' }
         await d.nextWorker(old);
         d.agent.destroy();
         assert.equal((await d.get(p.id)).status, 'running');
-        const all = proc.descendantsOf(keeper).map((s) => s.pid);
-        process.kill(keeper, 'SIGTERM');
+        const all = proc.descendantsOf(init).map((s) => s.pid);
+        process.kill(init, 'SIGTERM');
         const e = await within(d.exit, 10000, 'the end');
         assert.deepEqual(e, { code: 0, signal: null });
         for (const pid of all) assert.ok(!proc.isAlive(pid));

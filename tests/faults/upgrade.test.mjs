@@ -52,7 +52,7 @@ async function fromCopy(body, options = {}) {
         d.place((to) => {
             fs.writeFileSync(to, `#!/bin/sh\nreal=${binary()}\n${text.replaceAll('DIR', d.dir)}\n`);
         });
-    d.runs = (ino) => fs.statSync(`/proc/${d.pid}/exe`).ino === ino;
+    d.runs = (ino) => fs.statSync(`/proc/${d.keeperPid()}/exe`).ino === ino;
     await d.start();
     let failure;
     try {
@@ -113,7 +113,7 @@ for (const [name, ask] of Object.entries(ways)) {
             );
             // The token is still the token, and still nowhere to be seen.
             assert.equal((await d.request('GET', '/v1/info', { role: null })).status, 401);
-            assert.ok(!(proc.environ(d.pid) ?? []).join('\n').includes(d.token));
+            assert.ok(!(proc.environ(d.keeperPid()) ?? []).join('\n').includes(d.token));
         }));
 }
 
@@ -194,7 +194,7 @@ test('who is cut off by an upgrade has not left: on_detach waits for the return'
 test('a binary that cannot take over is refused, and the old one goes on', () =>
     fromCopy(async (d) => {
         const p = await d.sh('sleep 300');
-        const old = fs.statSync(`/proc/${d.pid}/exe`).ino;
+        const old = fs.statSync(`/proc/${d.keeperPid()}/exe`).ino;
         const bad = {
             'no program': (to) => fs.writeFileSync(to, 'not a program\n'),
             'a script': (to) => fs.writeFileSync(to, '#!/bin/sh\nexit 1\n'),
@@ -248,7 +248,7 @@ test('a candidate that could not start in the daemon’s place is refused, with 
     fromCopy(
         async (d) => {
             const p = await d.sh('exec sleep 300');
-            const old = fs.statSync(`/proc/${d.pid}/exe`).ino;
+            const old = fs.statSync(`/proc/${d.keeperPid()}/exe`).ino;
             const worker = d.workerPid();
             const trial = (args) => `[ "$1" = upgrade-check ] || exit 70\nexec "$real" ${args}`;
             const bad = {
@@ -428,12 +428,12 @@ test('a certificate that is away for a while is served from memory, over workers
  */
 test('kept credentials are sealed, and no process inherits them', { skip: process.getuid() !== 0 && 'needs root' }, () =>
     withCertificate(async (d) => {
-        const kept = () => Object.entries(proc.fds(d.pid)).filter(([, to]) => to.includes('memfd:holdfast-credentials'));
+        const kept = () => Object.entries(proc.fds(d.keeperPid())).filter(([, to]) => to.includes('memfd:holdfast-credentials'));
         for (const step of ['start', 'upgrade', 'reload']) {
             if (step === 'upgrade') await upgraded(d);
             if (step === 'reload') await byUnix(d, 'POST', '/v1/reload');
             await waitUntil(() => kept().length === 1, `one file after the ${step}`);
-            const path = `/proc/${d.pid}/fd/${kept()[0][0]}`;
+            const path = `/proc/${d.keeperPid()}/fd/${kept()[0][0]}`;
             assert.throws(() => fs.writeSync(fs.openSync(path, 'r+'), '{}', 0), /EPERM/, step);
             assert.throws(() => fs.truncateSync(path, 1), /EPERM/, step);
             const { json } = await byUnix(d, 'POST', '/v1/processes/run', { json: { command: 'ls', args: ['-l', '/proc/self/fd'] } });
@@ -480,3 +480,39 @@ test('without any certificate the unix socket is served, and TCP is not in the c
         assert.ok(!got.includes('200'), got);
         await alive(d, p);
     }));
+
+/*
+ * A binary that passes its trial and fails behind the exec took every process with it. Now the vault
+ * starts the old one again.
+ */
+const failing = {
+    'exits at once': ['exit 3', /did not come up; going on with the old one/],
+    'is killed at once': ['kill -9 $$', /did not come up; going on with the old one/],
+    'hangs': ['while :; do sleep 1; done', /did not come up in time[^]*going on with the old one/],
+    'crashes after a second': ['(sleep 1; kill -KILL $$) & exec "$real" "$@"', /does not last; going on with the one before/],
+};
+
+for (const [what, [after, said]] of Object.entries(failing))
+    test(`a binary that ${what} is replaced by the one before`, () =>
+        fromCopy(async (d) => {
+            const old = fs.statSync(`/proc/${d.keeperPid()}/exe`).ino;
+            const p = await d.sh('trap "exit 44" USR1; while :; do sleep 0.02; done', { pty: true });
+            const pipe = await d.sh('read x; exit 45', { stdin: 'pipe' });
+            d.placeScript(`[ "$1" = upgrade-check ] && exec "$real" "$@"\n${after}`);
+            process.kill(d.pid, 'SIGHUP');
+            await waitUntil(() => said.test(d.stderr), 'the vault to say so', 40000);
+            await waitUntil(() => d.keeperPid() && d.workerPid() && fs.statSync(`/proc/${d.keeperPid()}/exe`).ino === old, 'the old binary', 20000);
+            d.agent.destroy();
+            await waitUntil(async () => (await d.request('GET', '/healthz', { agent: false }).catch(() => null))?.status === 200, 'an answer', 20000);
+            await alive(d, p);
+            await alive(d, pipe);
+            await d.api('POST', `/v1/processes/${p.id}/signal`, { json: { signal: 'USR1' }, expect: 200 });
+            assert.equal((await d.exitOf(p.id)).exit_code, 44);
+            await d.api('POST', `/v1/processes/${pipe.id}/input`, { json: { data: 'go\n' } });
+            assert.equal((await d.exitOf(pipe.id)).exit_code, 45);
+            // And the next upgrade works.
+            const ino = d.placeOther(2);
+            process.kill(d.pid, 'SIGHUP');
+            await waitUntil(() => d.keeperPid() && d.runs(ino), 'the new binary', 20000);
+            await waitUntil(() => d.workerPid(), 'a worker');
+        }));

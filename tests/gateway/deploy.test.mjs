@@ -83,7 +83,7 @@ describe('deploy/', () => {
 
     it('the daemon’s unit lets its processes live, and takes nothing from them that they need', () => {
         const s = settings(read('holdfast.service'));
-        assert.deepEqual([s.KillMode, s.Delegate, s.OOMPolicy, s.LockPersonality, s.RestrictRealtime], ['mixed', 'yes', 'continue', 'yes', 'yes']);
+        assert.deepEqual([s.KillMode, s.Delegate, s.OOMPolicy, s.LockPersonality, s.RestrictRealtime], ['process', 'yes', 'continue', 'yes', 'yes']);
         assert.ok(Number(s.LimitNOFILE) >= 65536 && Number(s.TasksMax) >= 4096);
         for (const name of ['NoNewPrivileges', 'RestrictSUIDSGID', 'RestrictNamespaces', 'SystemCallFilter', 'PrivateDevices', 'ProtectControlGroups', 'MemoryDenyWriteExecute'])
             assert.equal(s[name], undefined, name);
@@ -105,6 +105,8 @@ describe('deploy/', () => {
             for (const unit of ['holdfast.service', 'holdfast-gateway.service']) {
                 const [, program] = /^ExecStart=(\S+)/m.exec(fs.readFileSync(path.join(units, unit), 'utf8'));
                 assert.equal(program, put, unit);
+                const [, stops] = /^ExecStop=.* (\S+) %n$/m.exec(fs.readFileSync(path.join(units, unit), 'utf8')) ?? [];
+                assert.equal(stops, unit === 'holdfast.service' ? put : undefined, unit);
             }
             fs.rmSync(dir, { recursive: true });
         });

@@ -144,7 +144,7 @@ describe('registrations', { skip: noRedis }, () => {
         await waitUntil(async () => (await status('env', d.port)) !== 404, 'the entry');
         const made = (await d.api('POST', '/v1/processes/run', { json: { command: 'env' } })).json;
         assert.ok(!/REDIS_PASSWORD|REGISTER_KEY/.test(made.stdout), 'its processes inherit neither');
-        for (const { pid } of [{ pid: d.pid }, ...proc.childrenOf(d.pid)]) {
+        for (const { pid } of [{ pid: d.pid }, ...proc.descendantsOf(d.pid)]) {
             const seen = fs.readFileSync(`/proc/${pid}/environ`, 'latin1') + fs.readFileSync(`/proc/${pid}/cmdline`, 'latin1');
             assert.ok(!seen.includes(key) && !/PASSWORD=pw/.test(seen), `process ${pid}`);
         }
@@ -158,7 +158,7 @@ describe('registrations', { skip: noRedis }, () => {
     it('are made by a process that does not have the daemon’s tokens', { skip: process.getuid() !== 0 && 'needs root, to read its memory' }, async () => {
         const d = await new Daemon({ gateway: false, args: ['--register', redis.register('wiped')] }).start();
         await waitUntil(async () => (await status('wiped', d.port)) !== 404, 'the entry');
-        const registrar = proc.childrenOf(d.pid).find((c) => c.pid !== d.workerPid());
+        const registrar = proc.childrenOf(d.pid).find((c) => c.pid !== d.vaultPid());
         const held = (pid) => Object.values(d.tokens).filter((token) => memoryHas(pid, token));
         assert.equal(held(d.workerPid()).length, 3, 'what is looked for can be found');
         assert.deepEqual(held(registrar.pid), []);
@@ -228,8 +228,8 @@ describe('registrations', { skip: noRedis }, () => {
         redis.register('brief'); // writes the files
         await d.start();
         await waitUntil(async () => (await other.ask('EXISTS holdfast:sandbox:brief')).includes(':1'), 'the entry');
-        const children = proc.childrenOf(d.pid).map((c) => c.pid);
-        assert.ok(children.length >= 2, 'worker and registrar');
+        const children = proc.descendantsOf(d.pid).map((c) => c.pid);
+        assert.ok(children.length >= 4, 'vault, keeper, worker and registrar');
         other.child.kill('SIGSTOP'); // it takes the last words and does not answer
         const stopped = d.stop();
         await waitUntil(() => !proc.isAlive(d.pid), 'the end of the daemon', 30000, 1);

@@ -61,9 +61,21 @@ function dropIdleFetches() {
     old.close(); // what is under way is waited for
 }
 
+/** What a descriptor of the daemon's binary is called. */
+const BINARY = /\/holdfast[^/]*$/;
+
 /** Daemons that a failed test left behind do not keep the file from ending, and end with it. */
 const running = new Set();
 process.on('exit', () => running.forEach((d) => d.kill()));
+
+/** A process may end because of the one that was killed before it. */
+function killIfThere(pid) {
+    try {
+        process.kill(pid, 'SIGKILL');
+    } catch (err) {
+        if (err.code !== 'ESRCH') throw err;
+    }
+}
 
 export class Daemon {
     constructor(options = {}) {
@@ -118,11 +130,16 @@ export class Daemon {
             stdio: ['ignore', 'pipe', 'pipe', ...(o.extraFds ?? [])],
             detached: true,
         });
+        const { child } = this;
         this.pid = this.child.pid;
         running.add(this);
         [this.child, this.child.stdout, this.child.stderr].forEach((h) => h.unref());
         this.exit = new Promise((done) => this.child.once('close', (code, signal) => done({ code, signal })));
-        this.exit.then((e) => (this.exited = e));
+        // Until the launcher alone has ended; the vault may hold its outputs open for long.
+        this.leaving = new Promise((done) => child.once('exit', (code, signal) => done({ code, signal })));
+        this.exit.then((e) => {
+            if (this.child === child) this.exited = e;
+        });
         this.child.stdout.on('data', (d) => (this.stdout += d));
         this.child.stderr.on('data', (d) => {
             this.stderr += d;
@@ -198,7 +215,7 @@ export class Daemon {
         await waitUntil(
             () => {
                 const now = this.fdCounts();
-                const same = now.keeper === last.keeper && now.worker === last.worker;
+                const same = now.vault === last.vault && now.keeper === last.keeper && now.worker === last.worker;
                 last = now;
                 return same;
             },
@@ -211,21 +228,54 @@ export class Daemon {
 
     /**
      * Open descriptors; what is kept for reuse is left out: a bounded number of idle
-     * cgroups (keeper), and one record, which is made or left by a process at some time (worker).
+     * cgroups (keeper), the binary before the last upgrade (vault), and one record, which is made or left by a process at some time (worker).
      */
     fdCounts() {
         const count = (pid, spare) => {
             if (!pid) return -1;
-            const fds = Object.values(proc.fds(pid) ?? {}).filter((to) => !to.includes('/cgroup/'));
+            const fds = Object.values(proc.fds(pid) ?? {}).filter((to) => !to.includes('/cgroup/') && !BINARY.test(to));
             return fds.length - (spare && fds.some((to) => to.includes('memfd:holdfast-journal')) ? 1 : 0);
         };
-        return { keeper: count(this.pid, false), worker: count(this.workerPid(), true) };
+        return { vault: count(this.vaultPid(), false), keeper: count(this.keeperPid(), false), worker: count(this.workerPid(), true) };
     }
 
-    /** The keeper: the process started, or what runs under unshare and its like. */
+    /** What holds everything: the launcher's child, or PID 1 of a namespace. */
+    vaultPid() {
+        const is = (s) => s?.name === 'holdfast-vault' && s.state !== 'Z';
+        const below = [proc.stat(this.pid), ...proc.descendantsOf(this.pid)].find(is);
+        // A launcher that has picked up what another left is not its parent.
+        if (below) this.vault = below.pid;
+        return is(proc.stat(this.vault)) ? this.vault : undefined;
+    }
+
+    /** Another `holdfast serve` at the same address, once the launcher before has left: it picks up what is held. */
+    async again() {
+        const before = this.baseline;
+        this.agent?.destroy();
+        this.options.listen = this.urls.map((u) => u.replace(/^https?:\/\//, ''));
+        this.options.fdBaseline = false;
+        this.exited = undefined;
+        this.log = (this.log ?? '') + this.stderr;
+        this.stdout = this.stderr = '';
+        await this.start();
+        this.baseline = before;
+        await waitUntil(() => /^picked up \d+ process/m.test(this.stderr), 'the launcher to say what it picked up');
+    }
+
+    /** How the launcher ended, which need not be the end of the daemon. */
+    left(ms = 20000) {
+        return within(this.leaving, ms, 'the launcher to leave');
+    }
+
+    /** A child between clone and exec has the keeper's name, too, but the keeper is its parent. */
     keeperPid() {
-        if (!this.options.before || proc.stat(this.pid)?.name === 'holdfast') return this.pid;
-        return proc.descendantsOf(this.pid).find((s) => s.name === 'holdfast')?.pid;
+        const vault = this.vaultPid();
+        return vault && proc.childrenOf(vault).find((s) => s.state !== 'Z' && s.name === 'holdfast-keeper')?.pid;
+    }
+
+    /** The machine's end, as far as the daemon can tell: whoever could start the others goes first. */
+    crash() {
+        for (const pid of [this.vaultPid(), this.keeperPid(), this.workerPid(), this.pid]) if (pid) killIfThere(pid);
     }
 
     /** By its name: a child between clone and exec runs the same program, but has the keeper's. */
@@ -386,7 +436,7 @@ export class Daemon {
         await waitUntil(
             () => {
                 now = this.fdCounts();
-                return now.keeper <= this.baseline.keeper && now.worker <= this.baseline.worker;
+                return ['vault', 'keeper', 'worker'].every((part) => now[part] <= this.baseline[part]);
             },
             'descriptors to return to the baseline',
             10000,
@@ -394,7 +444,7 @@ export class Daemon {
         ).catch((err) => {
             throw new Error(
                 `${err.message}: ${JSON.stringify(this.baseline)} -> ${JSON.stringify(now)}\n` +
-                    `keeper ${name(this.pid)}\nworker ${name(this.workerPid())}`,
+                    `vault ${name(this.vaultPid())}\nkeeper ${name(this.keeperPid())}\nworker ${name(this.workerPid())}`,
             );
         });
     }

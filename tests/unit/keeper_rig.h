@@ -41,7 +41,7 @@ struct rig_boot {
     pid_t pid, keeper_pid;
     uint32_t generation;
     bool prev_io_known, has_cgroup;
-    struct io_count prev_io;
+    struct io_count prev_io, io_before; /* of the last worker, and of the one before it */
     uint32_t entry_count;
     struct keeper_entry entries[RIG_ENTRIES_MAX];
 };
@@ -123,8 +123,9 @@ static inline int rig_worker_main(const struct keeper_boot *boot, void *arg)
     struct rig_boot b = {.pid = getpid(),
                          .keeper_pid = boot->keeper_pid,
                          .generation = boot->generation,
-                         .prev_io_known = boot->prev_io_known,
-                         .prev_io = boot->prev_io,
+                         .prev_io_known = boot->past[0].known,
+                         .prev_io = boot->past[0].count,
+                         .io_before = boot->past[1].count,
                          .has_cgroup = boot->has_cgroup,
                          .entry_count = (uint32_t)boot->entry_count};
     int fds[2] = {boot->link_fd, boot->state_fd};

@@ -6,6 +6,7 @@
 
 #include <time.h>
 
+#include "base/rfc3339.h"
 #include "test.h"
 
 TEST(time_is_written_as_rfc_3339)
@@ -56,4 +57,26 @@ TEST(clock_http_date_is_the_one_of_the_standard)
     EXPECT_STR(out, "Sun, 06 Nov 1994 08:49:37 GMT");
     clock_http_date(1709164800000, out);
     EXPECT_STR(out, "Thu, 29 Feb 2024 00:00:00 GMT");
+}
+
+TEST(times_are_read_with_and_without_fraction_and_zone)
+{
+    int64_t ms = 0;
+
+    EXPECT(rfc3339_parse("1970-01-01T00:00:00Z", &ms));
+    EXPECT_INT(ms, 0);
+    EXPECT(rfc3339_parse("2026-01-02T03:04:05.678Z", &ms));
+    EXPECT_U64((uint64_t)ms, 1767323045678ULL);
+    EXPECT(rfc3339_parse("2024-02-29T23:59:59.123456789+02:00", &ms));
+    EXPECT_U64((uint64_t)ms, 1709243999123ULL);
+    EXPECT(rfc3339_parse("2000-03-01T00:00:00-00:30", &ms));
+    EXPECT_U64((uint64_t)ms, 951870600000ULL);
+    EXPECT(rfc3339_parse("0001-01-01T00:00:00.000Z", &ms));
+    EXPECT(ms == RFC3339_MIN_MS);
+    EXPECT(rfc3339_parse("9999-12-31T23:59:59.999Z", &ms));
+    EXPECT(ms == RFC3339_MAX_MS);
+    EXPECT(!rfc3339_parse("", &ms));
+    EXPECT(!rfc3339_parse("2026-13-02T03:04:05Z", &ms));
+    EXPECT(!rfc3339_parse("2026-01-02T03:04:05", &ms));
+    EXPECT(!rfc3339_parse("2026-01-02T03:04:05+1", &ms));
 }

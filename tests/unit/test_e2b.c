@@ -10,7 +10,6 @@
 #include "dialects/e2b/envelope.h"
 #include "dialects/e2b/event.h"
 #include "dialects/e2b/files.h"
-#include "dialects/e2b/times.h"
 
 #define WIRE(literal) literal, sizeof literal - 1
 
@@ -358,28 +357,4 @@ TEST(a_path_is_absolute_and_clean)
     EXPECT_STR(path_of("/home/u",
                        "/0123456789012345678901234567890123456789012345678901234567890123456789"),
                "too long");
-}
-
-/* --- times ------------------------------------------------------------------------------------ */
-
-TEST(times_are_read_with_and_without_fraction_and_zone)
-{
-    int64_t ms = 0;
-
-    EXPECT(e2b_time_parse("1970-01-01T00:00:00Z", &ms));
-    EXPECT_INT(ms, 0);
-    EXPECT(e2b_time_parse("2026-01-02T03:04:05.678Z", &ms));
-    EXPECT_U64((uint64_t)ms, 1767323045678ULL);
-    EXPECT(e2b_time_parse("2024-02-29T23:59:59.123456789+02:00", &ms));
-    EXPECT_U64((uint64_t)ms, 1709243999123ULL);
-    EXPECT(e2b_time_parse("2000-03-01T00:00:00-00:30", &ms));
-    EXPECT_U64((uint64_t)ms, 951870600000ULL);
-    EXPECT(e2b_time_parse("0001-01-01T00:00:00.000Z", &ms));
-    EXPECT(ms == E2B_TIME_MIN_MS);
-    EXPECT(e2b_time_parse("9999-12-31T23:59:59.999Z", &ms));
-    EXPECT(ms == E2B_TIME_MAX_MS);
-    EXPECT(!e2b_time_parse("", &ms));
-    EXPECT(!e2b_time_parse("2026-13-02T03:04:05Z", &ms));
-    EXPECT(!e2b_time_parse("2026-01-02T03:04:05", &ms));
-    EXPECT(!e2b_time_parse("2026-01-02T03:04:05+1", &ms));
 }

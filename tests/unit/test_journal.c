@@ -542,3 +542,127 @@ TEST(journal_keeps_the_time_of_a_size_that_nothing_was_written_under)
     EXPECT(!journal_mark_from(&f.j, n + 2, &m));
     teardown(&f);
 }
+
+/* --- edges ---------------------------------------------------------------------------- */
+
+TEST(every_stream_has_its_name)
+{
+    EXPECT_STR(stream_name(STREAM_TTY), "tty");
+    EXPECT_STR(stream_name(STREAM_STDOUT), "stdout");
+    EXPECT_STR(stream_name(STREAM_STDERR), "stderr");
+}
+
+/* Whatever is asked for, one read in pattern mode stays inside the window that was filled. */
+TEST(journal_reads_no_more_than_its_window)
+{
+    static char much[JOURNAL_WINDOW_BYTES + 4096];
+    struct fixture f;
+
+    setup(&f, 1 << 20, false);
+    EXPECT_U64(journal_room(&f.j, 0), 1 << 20);
+    EXPECT(fcntl(f.pipe[1], F_SETPIPE_SZ, 1 << 20) > 0);
+    memset(much, 'x', sizeof much);
+    EXPECT_INT(write(f.pipe[1], much, sizeof much), (ssize_t)sizeof much);
+    EXPECT_INT(journal_read(&f.j, f.pipe[0], STREAM_STDOUT, SIZE_MAX), JOURNAL_WINDOW_BYTES);
+    EXPECT_INT(journal_read(&f.j, f.pipe[0], STREAM_STDOUT, SIZE_MAX), 4096);
+    /* The kernel does not say what an exact read brought: nothing is made up. */
+    f.j.exact = true;
+    EXPECT_U64(journal_recover(&f.j, -1), 0);
+    journal_init(&f.j, &f.rec, &f.slip, false); /* the pattern is there already */
+    teardown(&f);
+}
+
+TEST(a_journal_in_which_nothing_was_ever_marked_has_neither_runs_nor_slices)
+{
+    struct journal_mark m;
+    struct fixture f;
+
+    setup(&f, 4096, true);
+    EXPECT(!journal_mark_at(&f.j, 0, &m));
+    EXPECT_U64(journal_run_count(&f.j), 0);
+    journal_cut(&f.j);
+    journal_cut_text(&f.j);
+    EXPECT_U64(journal_run_count(&f.j), 0);
+    /* Bytes that a damaged record counts without a mark are not shown as any stream's. */
+    atomic_store(&f.rec.head->next, 5000);
+    EXPECT_U64(journal_slice(&f.j, 4990, 10).len, 0);
+    EXPECT_U64(journal_run_first(&f.j), 0);
+    teardown(&f);
+}
+
+TEST(a_mark_is_made_for_a_new_width_a_clock_set_back_and_much_output)
+{
+    struct fixture f;
+    uint64_t runs;
+
+    setup(&f, 1 << 20, true);
+    feed(&f, "a", 1, STREAM_TTY);
+    runs = journal_run_count(&f.j);
+    f.rec.head->cols++;
+    feed(&f, "b", 1, STREAM_TTY);
+    EXPECT_U64(journal_run_count(&f.j), runs + 1);
+    f.rec.marks[runs].time_ms += 1000000; /* the clock was set back since */
+    feed(&f, "c", 1, STREAM_TTY);
+    EXPECT_U64(journal_run_count(&f.j), runs + 2);
+    f.rec.marks[runs + 1].time_ms += 1000; /* now, whatever the machine does meanwhile */
+    f.rec.marks[runs + 1].at = 0;
+    atomic_store(&f.rec.head->next, 512 * 1024);
+    feed(&f, "d", 1, STREAM_TTY);
+    EXPECT_U64(journal_run_count(&f.j), runs + 3);
+    teardown(&f);
+}
+
+/* Marks that were pushed out are asked for by number: the oldest that is held is the answer. */
+TEST(a_mark_that_is_gone_gives_the_oldest_that_is_held)
+{
+    struct journal_mark m;
+    struct fixture f;
+    uint64_t slots;
+
+    setup(&f, 1 << 20, true);
+    slots = f.rec.mark_slots;
+    for (uint64_t i = 0; i < slots + 10; i++)
+        feed(&f, "x", 1, i % 2 ? STREAM_STDERR : STREAM_STDOUT);
+    EXPECT(journal_mark_from(&f.j, 0, &m));
+    EXPECT_U64(m.number, 10);
+    EXPECT(journal_mark_at(&f.j, 0, &m));
+    EXPECT_U64(m.number, 10);
+    /* A read that brings nothing cannot take its mark back: it has pushed one out. */
+    EXPECT_INT(journal_read(&f.j, f.pipe[0], STREAM_STDOUT, 10), -EAGAIN);
+    EXPECT(journal_mark_from(&f.j, 0, &m));
+    EXPECT_U64(m.number, 11);
+    teardown(&f);
+}
+
+TEST(journal_tail_bytes_goes_no_further_than_it_must)
+{
+    static char bytes[8192];
+    struct fixture f;
+
+    setup(&f, 16384, true);
+    memset(bytes, 0x80, sizeof bytes); /* no character begins anywhere */
+    feed(&f, bytes, sizeof bytes, STREAM_STDOUT);
+    EXPECT_U64(journal_tail_bytes(&f.j, 0, false), sizeof bytes);
+    EXPECT_U64(journal_tail_bytes(&f.j, 100, false), sizeof bytes - 100 + 3);
+    EXPECT_U64(journal_tail_bytes(&f.j, 2, false), sizeof bytes);
+    EXPECT_U64(journal_tail_bytes(&f.j, sizeof bytes, false), 0);
+    teardown(&f);
+}
+
+TEST(a_mode_is_looked_for_in_the_last_part_of_a_long_history)
+{
+    static char bytes[65536];
+    struct fixture f;
+
+    setup(&f, 8 << 20, true);
+    EXPECT(fcntl(f.pipe[1], F_SETPIPE_SZ, 1 << 20) > 0);
+    feed(&f, "\x1b[?1h", 5, STREAM_TTY);
+    memset(bytes, 'x', sizeof bytes);
+    for (int i = 0; i < 66; i++)
+        feed(&f, bytes, sizeof bytes, STREAM_TTY);
+    EXPECT(!journal_last_is(&f.j, "\x1b[?1h", "\x1b[?1l"));
+    feed(&f, "\x1b[?1h\x1b[?", 8, STREAM_TTY);
+    EXPECT(journal_last_is(&f.j, "\x1b[?1h", "\x1b[?1l"));
+    EXPECT(!journal_last_is(&f.j, "y", "z"));
+    teardown(&f);
+}

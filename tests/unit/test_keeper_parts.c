@@ -73,12 +73,18 @@ TEST(each_field_of_a_spawn_is_checked)
     EXPECT_FAULT(room.m.set_user = 255, "flag");
     EXPECT_FAULT(room.m.set_nice = 2, "flag");
     EXPECT_FAULT(room.m.set_oom = 2, "flag");
+    EXPECT_FAULT(room.m.quiet = 2, "flag");
+    EXPECT_FAULT(room.m.side = 2, "flag");
     EXPECT_FAULT(room.m.stdin_mode = 2, "stdin");
     EXPECT_FAULT(room.m.rows = 0, "size");
+    EXPECT_FAULT(room.m.rows = 4097, "size");
+    EXPECT_FAULT(room.m.cols = 0, "size");
     EXPECT_FAULT(room.m.cols = 4097, "size");
     EXPECT_FAULT(room.m.id[0] = '\0', "id");
     EXPECT_FAULT(room.m.id[2] = '/', "id");
     EXPECT_FAULT(room.m.id[2] = 'A', "id");
+    EXPECT_FAULT(room.m.id[2] = '~', "id");
+    EXPECT_FAULT(room.m.id[2] = ':', "id");
     EXPECT_FAULT(memset(room.m.id, 'a', sizeof room.m.id), "id");
     EXPECT_FAULT(len_ = sizeof room.m - 1, "length");
     EXPECT_FAULT(len_++, "length");
@@ -86,6 +92,7 @@ TEST(each_field_of_a_spawn_is_checked)
     sound_spawn();
     EXPECT_STR(message_fault(&room, sizeof room.m + sizeof strings, 0), "descriptors");
     EXPECT_STR(message_fault(&room, sizeof room.m + sizeof strings, 3), "descriptors");
+    EXPECT_STR(message_fault(&room, sizeof room.m + sizeof strings, 2), "length");
 }
 
 TEST(the_other_messages_are_checked)
@@ -193,6 +200,74 @@ TEST(a_plan_has_its_arrays_in_place)
     EXPECT_INT(spawn_new(&room.m, (const char *)(&room.m + 1), -1, &s), -EBADMSG);
     room.m.path_count = SPAWN_STRINGS_MAX;
     EXPECT_INT(spawn_new(&room.m, (const char *)(&room.m + 1), -1, &s), -E2BIG);
+}
+
+/* To become who one is needs no change, which only root may ask for. */
+TEST(a_user_is_changed_only_where_it_makes_a_difference)
+{
+    static const struct {
+        uint32_t uid, gid;
+        bool changes;
+    } cases[] = {{0, 0, true}, {4711, 0, true}, {4711, 4711, true}};
+    struct spawn *s;
+
+    for (size_t i = 0; i < 3; i++) {
+        sound_spawn();
+        room.m.set_user = 1;
+        room.m.uid = cases[i].uid;
+        room.m.gid = cases[i].gid;
+        REQUIRE(spawn_new(&room.m, (const char *)(&room.m + 1), -1, &s) == 0);
+        EXPECT_INT(s->plan.set_user, cases[i].changes);
+        spawn_free(s);
+    }
+    if (fork() == 0) {
+        if (geteuid() == 0 && (setresgid(4711, 4711, 4711) < 0 || setresuid(4711, 4711, 4711) < 0))
+            _exit(1);
+        room.m.uid = geteuid();
+        room.m.gid = getegid();
+        REQUIRE(spawn_new(&room.m, (const char *)(&room.m + 1), -1, &s) == 0);
+        EXPECT(!s->plan.set_user);
+        spawn_free(s);
+        room.m.gid++;
+        REQUIRE(spawn_new(&room.m, (const char *)(&room.m + 1), -1, &s) == 0);
+        EXPECT(s->plan.set_user);
+        spawn_free(s);
+        _exit(test_failures > 0);
+    }
+    {
+        int status = -1;
+
+        wait(&status);
+        EXPECT_INT(status, 0);
+    }
+}
+
+TEST(a_process_runs_as_one_of_the_users_with_none_but_their_groups)
+{
+    struct keeper_user users[] = {{.uid = 5, .gid = 50, .group_count = 2, .groups = {51, 52}},
+                                  {.uid = geteuid(), .gid = getegid()}};
+    struct keeper_options o = {.users_only = true, .users = users, .user_count = 1};
+    struct keeper k = {.options = &o};
+    struct k_spawn m = {.set_user = 1, .uid = 5, .gid = 50, .group_count = 1, .groups = {52}};
+
+    EXPECT(spawn_user_is_allowed(&k, &m));
+    m.gid = 51;
+    EXPECT(spawn_user_is_allowed(&k, &m));
+    m.gid = 99;
+    EXPECT(!spawn_user_is_allowed(&k, &m));
+    m.gid = 50;
+    m.groups[0] = 99;
+    EXPECT(!spawn_user_is_allowed(&k, &m));
+    m.groups[0] = 50;
+    m.uid = 6;
+    EXPECT(!spawn_user_is_allowed(&k, &m));
+    m.set_user = 0; /* as the keeper itself */
+    EXPECT(!spawn_user_is_allowed(&k, &m));
+    o.user_count = 2;
+    EXPECT(spawn_user_is_allowed(&k, &m));
+    m.set_user = 1;
+    o.users_only = false;
+    EXPECT(spawn_user_is_allowed(&k, &m));
 }
 
 TEST(the_wait_before_another_worker_doubles_up_to_its_bound)
@@ -323,6 +398,13 @@ TEST(status_tells_which_signals_have_a_handler)
     signal(SIGUSR2, abort_on_signal);
     EXPECT(proc_catches(getpid(), SIGUSR2));
     signal(SIGUSR2, SIG_DFL);
+}
+
+TEST(a_process_has_a_parent_or_is_gone)
+{
+    EXPECT_INT(proc_parent(getpid()), getppid());
+    EXPECT_INT(proc_parent(INT32_MAX), 0);
+    EXPECT(!proc_catches(INT32_MAX, SIGTERM));
 }
 
 TEST(an_environment_is_searched_by_whole_variables)

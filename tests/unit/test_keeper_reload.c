@@ -7,13 +7,14 @@
 #include "keeper_rig.h"
 
 /* Shared with the keeper and its children. */
-static struct shared {
+struct shared {
     _Atomic int reads, taken;
     _Atomic int64_t grace_ms;
     _Atomic int code; /* of the reader; -1: it hangs */
     _Atomic bool hold;
     _Atomic int fds; /* that the reader finds open */
-} * shared;
+};
+static struct shared *shared;
 
 static int read_files(int fd, int64_t grace_ms, void *arg)
 {

@@ -163,6 +163,32 @@ TEST(what_a_dead_worker_had_read_and_written_is_known)
     rig_end(&r, &w);
 }
 
+static int dying_after_counting_worker(const struct keeper_boot *boot, void *arg)
+{
+    if (boot->generation == 2)
+        raise(SIGKILL);
+    return counting_worker(boot, arg);
+}
+
+/* The next worker that lives has bytes to count which the first one left. */
+TEST(a_worker_that_dies_at_once_hides_no_count)
+{
+    struct rig r;
+    struct rig_worker w;
+    struct io_count said;
+
+    rig_init(&r);
+    r.worker_main = dying_after_counting_worker;
+    rig_start(&r);
+    rig_worker(&r, &w);
+    REQUIRE(pread(w.state, &said, sizeof said, 0) == sizeof said);
+    EXPECT(w.boot.generation == 3);
+    EXPECT(said.written_bytes >= 5000);
+    EXPECT_U64(w.boot.io_before.read_bytes, said.read_bytes);
+    EXPECT_U64(w.boot.io_before.written_bytes, said.written_bytes);
+    rig_end(&r, &w);
+}
+
 TEST(restarts_cost_no_descriptor)
 {
     struct rig r;

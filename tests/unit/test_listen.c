@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "test.h"
 
@@ -132,6 +133,38 @@ TEST(an_inherited_socket_is_described)
     EXPECT(fcntl(first.fd, F_GETFD) & FD_CLOEXEC);
     EXPECT(listen_open("fd:0", &again, NULL) < 0); /* not a socket, or not listening */
     io_close(&first.fd);
+}
+
+static void expect_name(const char *address, const char *name)
+{
+    char out[LISTEN_NAME_BYTES] = "";
+
+    EXPECT_INT(listen_name(address, out), name == NULL ? -EINVAL : 0);
+    if (name != NULL)
+        EXPECT_STR(out, name);
+}
+
+TEST(one_place_has_one_name)
+{
+    char dir[256], expected[300], longest[200] = "unix:/";
+
+    expect_name("127.0.0.1:7070", "127.0.0.1:7070");
+    expect_name("localhost:7070", "127.0.0.1:7070");
+    expect_name("http://127.0.0.1:7070", "127.0.0.1:7070");
+    expect_name("*:7070", "0.0.0.0:7070");
+    expect_name(":7070", "0.0.0.0:7070");
+    expect_name("[::1]:7070", "[::1]:7070");
+    expect_name("[0:0::1]:7070", "[::1]:7070");
+    expect_name("unix:/run/x", "unix:/run/x");
+    EXPECT(getcwd(dir, sizeof dir) != NULL);
+    snprintf(expected, sizeof expected, "unix:%s/x", dir);
+    expect_name("unix:x", strlen(expected) < LISTEN_NAME_BYTES ? expected : NULL);
+    expect_name("127.0.0.1:0", NULL);
+    expect_name("fd:3", NULL);
+    expect_name("unix:", NULL);
+    expect_name("nonsense", NULL);
+    memset(longest + 6, 'x', sizeof longest - 7);
+    expect_name(longest, NULL);
 }
 
 TEST(activated_sockets_are_taken_for_our_pid_only)

@@ -37,5 +37,10 @@ TEST(other_lines_say_nothing)
     EXPECT(!ports_parse_line("   1: 0100007F:0 00000000:0000 0A 0:0 0:0 0 0 0 5", &l));
     EXPECT(!ports_parse_line("   1: 0100007F:1FFFF 00000000:0000 0A 0:0 0:0 0 0 0 5", &l));
     EXPECT(!ports_parse_line("   1: nothing 0 0A 0:0 0:0 0 0 0 5", &l));
+    EXPECT(!ports_parse_line("   1: 0100007F:1F90 0 0A 0:0 0:0 0 0 0", &l));
+    EXPECT(!ports_parse_line("   1: 0100007F:1F90 0 0A 0:0 0:0 0 0 0 x", &l));
+    EXPECT(!ports_parse_line("   1: 0100007F:1F9G 0 0A 0:0 0:0 0 0 0 5", &l));
+    EXPECT(!ports_parse_line("   1: 0100007F: 1F90 0A 0:0 0:0 0 0 0 5", &l));
+    EXPECT(!ports_parse_line("   1: 0100007F:1F90 0 0A0 0:0 0:0 0 0 0 5", &l));
     EXPECT(!ports_parse_line("", &l));
 }

@@ -84,7 +84,7 @@ export class App {
         return h('div', { class: 'welcome' },
             h('div', { class: 'mark', 'aria-hidden': 'true' }, icon('logo')),
             h('h1', {}, 'Hold fast.'),
-            h('p', {}, 'Terminals here outlive this page, your connection and the daemon. Close the lid; they go on, and so will you.'),
+            h('p', {}, 'Terminals here outlive this page, your connection and a restart of the daemon. Close the lid; they go on, and so will you.'),
             store.canOwn ? h('button', { type: 'button', class: 'primary big', onclick: () => void this.create({}, 'tab') }, 'New terminal') : h('p', { class: 'hint' }, 'Choose a terminal from the list.'));
     }
 

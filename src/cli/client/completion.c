@@ -13,6 +13,8 @@ static const struct {
     const char *name, *summary;
 } others[] = {
     {"serve", "run the daemon"},
+    {"stop", "end the daemon and its processes"},
+    {"restart", "put a new binary in the place of the daemon"},
     {"routes", "list every call of the daemon"},
     {"version", "print the version"},
     {"help", "list the commands"},

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/rfc3339.h"
 #include "base/text.h"
 
 /* --- writing ---------------------------------------------------------------------- */
@@ -145,14 +145,9 @@ void put_plain(struct buf *out, const char *text)
 
 int64_t time_from_rfc3339(const char *text)
 {
-    struct tm tm = {0};
-    const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
-    long ms;
+    int64_t wall_ms;
 
-    if (rest == NULL)
-        return -1;
-    ms = rest[0] == '.' ? strtol(rest + 1, NULL, 10) : 0;
-    return (int64_t)timegm(&tm) * 1000 + ms;
+    return rfc3339_parse(text, &wall_ms) ? wall_ms : -1;
 }
 
 void put_ago(struct buf *out, const char *rfc3339, int64_t now_ms)

@@ -81,6 +81,20 @@ static void on_bytes(void *arg, const struct slice *s)
         ws_send(c->ws, WS_BINARY, &iov, 1);
 }
 
+static uint64_t on_sent(void *arg)
+{
+    const struct console *c = arg;
+
+    return c->ws != NULL ? ws_count_sent(c->ws) : 0;
+}
+
+static uint64_t on_confirmed(void *arg)
+{
+    const struct console *c = arg;
+
+    return c->ws != NULL ? ws_count_received(c->ws) : 0;
+}
+
 static void on_gap(void *arg, uint64_t from, uint64_t to)
 {
     struct console *c = arg;
@@ -130,8 +144,8 @@ static void on_notice(void *arg, const struct viewer_notice *n)
 }
 
 #define CONSOLE_OPS                                                                                \
-    .ready = on_ready, .bytes = on_bytes, .gap = on_gap, .replay_done = on_replay_done,            \
-    .exited = on_exited, .notice = on_notice
+    .ready = on_ready, .bytes = on_bytes, .sent = on_sent, .confirmed = on_confirmed,              \
+    .gap = on_gap, .replay_done = on_replay_done, .exited = on_exited, .notice = on_notice
 
 static const struct viewer_ops plain_ops = {CONSOLE_OPS};
 static const struct viewer_ops snapshot_ops = {
@@ -258,12 +272,16 @@ static void console_on_drain(void *arg)
 
 static void console_on_closed(void *arg, int code)
 {
-    console_end(arg, code);
+    struct console *c = arg;
+
+    if (ws_has_left(code) && c->viewer != NULL)
+        viewer_leave(c->viewer);
+    console_end(c, code);
 }
 
 #define CONSOLE_WS_OPS                                                                             \
     .on_text = console_on_text, .on_binary = console_on_binary, .on_drain = console_on_drain,      \
-    .on_pong = console_on_pong, .on_closed = console_on_closed
+    .on_pong = console_on_pong, .on_receipt = console_on_drain, .on_closed = console_on_closed
 
 static const struct ws_ops strict_ops = {CONSOLE_WS_OPS};
 static const struct ws_ops lenient_ops = {

@@ -15,6 +15,7 @@
 #include "engine/journal.h"
 
 #define DOCKER_FRAME_HEAD 8
+#define DOCKER_GAP_TEXT "holdfast: %llu bytes of output are gone: they were not read in time"
 #define DOCKER_FRAME_BYTES (32 * 1024)
 #define DOCKER_FRAME_SYSTEM 3 /* the client takes it for an error, and stops */
 

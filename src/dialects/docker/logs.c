@@ -107,20 +107,39 @@ static void logs_bytes(void *arg, const struct slice *s)
         logs_end(l);
 }
 
-/* What was gone when it was asked for is no news; what goes while it is read is. */
+static uint64_t logs_sent(void *arg)
+{
+    const struct logs *l = arg;
+
+    return l->out != NULL ? http_stream_count_sent(l->out) : 0;
+}
+
+static uint64_t logs_confirmed(void *arg)
+{
+    const struct logs *l = arg;
+
+    return l->out != NULL ? http_stream_count_taken(l->out) : 0;
+}
+
+/*
+ * What was gone when it was asked for is no news; what goes while it is read is. Clients take the frame for a
+ * failure; a terminal's output has no frames, and its end is cut off instead.
+ */
 static void logs_gap(void *arg, uint64_t from, uint64_t to)
 {
     struct logs *l = arg;
+    uint8_t head[DOCKER_FRAME_HEAD];
     char text[100];
-    int n =
-        snprintf(text, sizeof text, "holdfast: %llu bytes of output are gone: read too slowly\n",
-                 (unsigned long long)(to - from));
-    const struct slice s = {.bytes = text,
-                            .len = (size_t)n,
-                            .stream = l->form.framed ? STREAM_STDERR : STREAM_TTY,
-                            .time_ms = clock_wall_ms()};
+    int n = snprintf(text, sizeof text, DOCKER_GAP_TEXT, (unsigned long long)(to - from));
+    struct iovec iov[2] = {{head, sizeof head}, {text, (size_t)n}};
 
-    logs_write(l, &s);
+    if (!l->form.framed) {
+        logs_drain(&l->pending);
+        return;
+    }
+    docker_frame_head(head, DOCKER_FRAME_SYSTEM, (size_t)n);
+    http_stream_write(l->out, iov, 2);
+    logs_end(l);
 }
 
 static void logs_exited(void *arg, const struct exit_record *x)
@@ -130,7 +149,14 @@ static void logs_exited(void *arg, const struct exit_record *x)
 }
 
 static const struct viewer_ops viewer_ops = {
-    .ready = logs_ready, .bytes = logs_bytes, .gap = logs_gap, .exited = logs_exited};
+    .ready = logs_ready,
+    .bytes = logs_bytes,
+    .sent = logs_sent,
+    .confirmed = logs_confirmed,
+    .by_kernel = true,
+    .gap = logs_gap,
+    .exited = logs_exited,
+};
 
 /* --- what the connection says ----------------------------------------------------------- */
 

@@ -98,17 +98,32 @@ static void on_bytes(void *arg, const struct slice *sl)
         stream_close(s);
 }
 
-/* Never a silent hole. Of a terminal the screen as it is follows. */
+static uint64_t on_sent(void *arg)
+{
+    const struct stream_conn *s = arg;
+
+    return s->raw != NULL ? raw_count_sent(s->raw) : 0;
+}
+
+static uint64_t on_confirmed(void *arg)
+{
+    const struct stream_conn *s = arg;
+
+    return s->raw != NULL ? raw_count_taken(s->raw) : 0;
+}
+
+/* Never a silent hole. Of a terminal the screen as it is follows; clients take the frame for a failure. */
 static void on_gap(void *arg, uint64_t from, uint64_t to)
 {
     struct stream_conn *s = arg;
     char text[100];
+    int n;
 
-    if (s->ask.tty && !s->ask.framed)
+    if (!s->ask.framed && s->ask.tty)
         return;
-    snprintf(text, sizeof text, "holdfast: %llu bytes of output are gone: read too slowly",
-             (unsigned long long)(to - from));
-    stream_say(s, 2, text);
+    n = snprintf(text, sizeof text, DOCKER_GAP_TEXT, (unsigned long long)(to - from));
+    stream_send(s, DOCKER_FRAME_SYSTEM, text, (size_t)n);
+    stream_close(s);
 }
 
 static void on_snapshot(void *arg, uint64_t offset, size_t len)
@@ -127,7 +142,9 @@ static void on_exited(void *arg, const struct exit_record *x)
     stream_close(arg);
 }
 
-#define STREAM_OPS .ready = on_ready, .bytes = on_bytes, .gap = on_gap, .exited = on_exited
+#define STREAM_OPS                                                                                 \
+    .ready = on_ready, .bytes = on_bytes, .sent = on_sent, .confirmed = on_confirmed,              \
+    .by_kernel = true, .gap = on_gap, .exited = on_exited
 
 static const struct viewer_ops plain_ops = {STREAM_OPS};
 static const struct viewer_ops screen_ops = {

@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/rfc3339.h"
 #include "dialects/common/collect.h"
 #include "dialects/e2b/files.h"
-#include "dialects/e2b/times.h"
 
 /* --- entries ---------------------------------------------------------------------------- */
 
@@ -39,7 +39,7 @@ static void write_time(struct json_out *o, int64_t ms)
 {
     char text[CLOCK_RFC3339_LEN + 1];
 
-    ms = ms < E2B_TIME_MIN_MS ? E2B_TIME_MIN_MS : ms > E2B_TIME_MAX_MS ? E2B_TIME_MAX_MS : ms;
+    ms = ms < RFC3339_MIN_MS ? RFC3339_MIN_MS : ms > RFC3339_MAX_MS ? RFC3339_MAX_MS : ms;
     clock_rfc3339(ms, text);
     json_kstr(o, "modifiedTime", text);
 }

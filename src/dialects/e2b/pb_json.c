@@ -4,9 +4,9 @@
  */
 #include <string.h>
 
+#include "base/rfc3339.h"
 #include "base/text.h"
 #include "dialects/e2b/pb_json.h"
-#include "dialects/e2b/times.h"
 
 static json_t *wrong(const struct pb_field *f, const char *what, struct hf_error *err)
 {
@@ -81,7 +81,7 @@ static json_t *from_time(const struct pb_field *f, const json_t *v, struct hf_er
     json_int_t rest;
     int64_t ms = 0;
 
-    if (!json_is_string(v) || !e2b_time_parse(json_string_value(v), &ms))
+    if (!json_is_string(v) || !rfc3339_parse(json_string_value(v), &ms))
         return wrong(f, "a time as 2026-01-02T03:04:05Z", err);
     rest = (ms % 1000 + 1000) % 1000; /* nanos count forwards, also before 1970 */
     return json_pack("{s:I,s:I}", "seconds", (ms - rest) / 1000, "nanos", rest * 1000000);

@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/rfc3339.h"
 #include "dialects/e2b/e2b.h"
-#include "dialects/e2b/times.h"
 #include "transport/auth.h"
 
 #define PROC_FILE_BYTES (64 * 1024)
@@ -175,7 +175,7 @@ static bool init_is_newer(struct e2b_sandbox *s, const struct init_ask *ask)
 {
     int64_t at;
 
-    if (ask->timestamp == NULL || !e2b_time_parse(ask->timestamp, &at) || at < 0)
+    if (ask->timestamp == NULL || !rfc3339_parse(ask->timestamp, &at) || at < 0)
         return true; /* the year 1 is how Go says "none" */
     if (at < s->init_ms)
         return false;

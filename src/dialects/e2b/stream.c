@@ -94,6 +94,20 @@ static void on_bytes(void *arg, const struct slice *bytes)
         stream_write(s, b, e2b_event_data(b, s->ask.codec, bytes) ? bytes : NULL);
 }
 
+static uint64_t on_sent(void *arg)
+{
+    const struct e2b_stream *s = arg;
+
+    return s->http != NULL ? http_stream_count_sent(s->http) : 0;
+}
+
+static uint64_t on_confirmed(void *arg)
+{
+    const struct e2b_stream *s = arg;
+
+    return s->http != NULL ? http_stream_count_taken(s->http) : 0;
+}
+
 static void on_gap(void *arg, uint64_t from, uint64_t to)
 {
     struct e2b_stream *s = arg;
@@ -126,6 +140,9 @@ static void on_exited(void *arg, const struct exit_record *x)
 static const struct viewer_ops viewer_ops = {
     .ready = on_ready,
     .bytes = on_bytes,
+    .sent = on_sent,
+    .confirmed = on_confirmed,
+    .by_kernel = true,
     .gap = on_gap,
     .exited = on_exited,
 };

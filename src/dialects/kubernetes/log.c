@@ -207,6 +207,20 @@ static void log_bytes(void *arg, const struct slice *s)
         log_done(l);
 }
 
+static uint64_t log_sent(void *arg)
+{
+    const struct log *l = arg;
+
+    return l->stream != NULL ? http_stream_count_sent(l->stream) : 0;
+}
+
+static uint64_t log_confirmed(void *arg)
+{
+    const struct log *l = arg;
+
+    return l->stream != NULL ? http_stream_count_taken(l->stream) : 0;
+}
+
 static void log_gap(void *arg, uint64_t from, uint64_t to)
 {
     (void)from, (void)to;
@@ -222,6 +236,9 @@ static void log_exited(void *arg, const struct exit_record *x)
 static const struct viewer_ops viewer_ops = {
     .ready = log_ready,
     .bytes = log_bytes,
+    .sent = log_sent,
+    .confirmed = log_confirmed,
+    .by_kernel = true,
     .gap = log_gap,
     .exited = log_exited,
 };

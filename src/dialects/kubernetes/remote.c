@@ -147,6 +147,8 @@ static const struct pending_kind remote_kind = {.drain = remote_drain, .free = r
 
 void remote_leave(struct remote *r, bool in_order)
 {
+    if (in_order && r->tap.viewer != NULL)
+        viewer_leave(r->tap.viewer);
     if (in_order && !r->ended && r->ask.exec && r->ask.in && !r->ask.tty)
         tap_type_eof(&r->tap);
 }
@@ -170,6 +172,20 @@ static void on_bytes(void *arg, enum stream stream, const char *bytes, size_t le
         r->ops->send(r, CHANNEL_STDOUT, bytes, len);
 }
 
+static uint64_t on_sent(void *arg)
+{
+    struct remote *r = arg;
+
+    return r->ops->sent(r);
+}
+
+static uint64_t on_confirmed(void *arg)
+{
+    struct remote *r = arg;
+
+    return r->ops->confirmed(r);
+}
+
 /* A terminal's screen follows; what else reads output must learn that it is not whole. */
 static void on_gap(void *arg, uint64_t bytes)
 {
@@ -189,6 +205,8 @@ static void on_room(void *arg)
 static const struct tap_ops tap_ops = {
     .ready = on_ready,
     .bytes = on_bytes,
+    .sent = on_sent,
+    .confirmed = on_confirmed,
     .gap = on_gap,
     .room = on_room,
     .ended = on_ended,

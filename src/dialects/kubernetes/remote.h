@@ -18,6 +18,8 @@ struct remote;
 struct remote_ops {
     bool (*ready)(struct remote *r);
     void (*send)(struct remote *r, enum channel channel, const char *bytes, size_t len);
+    uint64_t (*sent)(struct remote *r); /* as viewer.h has them */
+    uint64_t (*confirmed)(struct remote *r);
     void (*room)(struct remote *r); /* input may go on */
     void (*ping)(struct remote *r); /* remote_heard() when it is answered */
     /* The last word, then the end in good order; the wire frees the remote when that is done.

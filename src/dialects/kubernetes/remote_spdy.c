@@ -11,7 +11,8 @@
 #include "dialects/kubernetes/remote.h"
 #include "dialects/kubernetes/spdy_conn.h"
 
-#define CHANNELS 5 /* CHANNEL_STDIN to CHANNEL_RESIZE */
+#define PROMISE "{" /* how every Status begins */
+#define CHANNELS 5  /* CHANNEL_STDIN to CHANNEL_RESIZE */
 
 struct wire {
     struct remote remote;
@@ -20,6 +21,7 @@ struct wire {
     uint32_t ids[CHANNELS];
     bool wanted[CHANNELS], open[CHANNELS];
     bool status;       /* the Status object; else text */
+    bool promised;     /* its beginning was sent */
     struct buf resize; /* a size that has not come whole */
 };
 
@@ -43,6 +45,16 @@ static bool wire_ready(struct remote *r)
     return spdy_conn_ready(wire_of(r)->conn);
 }
 
+static uint64_t wire_sent(struct remote *r)
+{
+    return spdy_conn_count_sent(wire_of(r)->conn);
+}
+
+static uint64_t wire_confirmed(struct remote *r)
+{
+    return spdy_conn_count_taken(wire_of(r)->conn);
+}
+
 static void wire_send(struct remote *r, enum channel channel, const char *bytes, size_t len)
 {
     const struct wire *w = wire_of(r);
@@ -56,6 +68,18 @@ static void send_fin(struct wire *w, enum channel channel)
         spdy_conn_send(w->conn, w->ids[channel], "", 0, true);
 }
 
+/*
+ * Clients take an error stream without a word for success, and that is what they see of a connection that
+ * breaks. So the Status is begun at once: without its rest it is an error.
+ */
+static void promise_status(struct wire *w)
+{
+    if (!w->status)
+        return;
+    spdy_conn_send(w->conn, w->ids[CHANNEL_ERROR], PROMISE, strlen(PROMISE), false);
+    w->promised = true;
+}
+
 static void wire_end(struct remote *r, const struct kube_status *s, bool going)
 {
     struct wire *w = wire_of(r);
@@ -64,6 +88,8 @@ static void wire_end(struct remote *r, const struct kube_status *s, bool going)
     (void)going;
     timer_stop(w->streams);
     kube_status_write(&text, s, w->status);
+    if (w->promised)
+        buf_drop(&text, strlen(PROMISE));
     if (w->open[CHANNEL_ERROR])
         spdy_conn_send(w->conn, w->ids[CHANNEL_ERROR], buf_data(&text), text.len, true);
     buf_fini(&text);
@@ -94,6 +120,8 @@ static void wire_free(struct remote *r)
 static const struct remote_ops remote_ops = {
     .ready = wire_ready,
     .send = wire_send,
+    .sent = wire_sent,
+    .confirmed = wire_confirmed,
     .room = wire_room,
     .ping = wire_ping,
     .end = wire_end,
@@ -135,6 +163,7 @@ static void on_open(void *arg, uint32_t id, const struct spdy_headers *h)
     if (!is_complete(w))
         return;
     timer_stop(w->streams);
+    promise_status(w);
     remote_begin(&w->remote);
 }
 

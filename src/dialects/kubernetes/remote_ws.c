@@ -47,6 +47,16 @@ static bool wire_ready(struct remote *r)
     return wire_of(r)->open && ws_ready(wire_of(r)->ws);
 }
 
+static uint64_t wire_sent(struct remote *r)
+{
+    return ws_count_sent(wire_of(r)->ws);
+}
+
+static uint64_t wire_confirmed(struct remote *r)
+{
+    return ws_count_received(wire_of(r)->ws);
+}
+
 static void wire_send(struct remote *r, enum channel channel, const char *bytes, size_t len)
 {
     const struct wire *w = wire_of(r);
@@ -125,6 +135,8 @@ static void wire_ping(struct remote *r)
 static const struct remote_ops remote_ops = {
     .ready = wire_ready,
     .send = wire_send,
+    .sent = wire_sent,
+    .confirmed = wire_confirmed,
     .room = wire_room,
     .ping = wire_ping,
     .end = wire_end,
@@ -224,6 +236,7 @@ static const struct ws_ops ws_ops = {
     .on_binary = wire_on_binary,
     .on_drain = wire_on_drain,
     .on_pong = wire_on_pong,
+    .on_receipt = wire_on_drain,
     .on_closed = wire_on_closed,
 };
 

@@ -106,6 +106,16 @@ void spdy_conn_send(struct spdy_conn *c, uint32_t id, const char *bytes, size_t 
     conn_write(c, iov, 2);
 }
 
+uint64_t spdy_conn_count_sent(const struct spdy_conn *c)
+{
+    return c->ws != NULL ? ws_count_sent(c->ws) : c->raw != NULL ? raw_count_sent(c->raw) : 0;
+}
+
+uint64_t spdy_conn_count_taken(const struct spdy_conn *c)
+{
+    return c->ws != NULL ? ws_count_received(c->ws) : c->raw != NULL ? raw_count_taken(c->raw) : 0;
+}
+
 void spdy_conn_ping(struct spdy_conn *c)
 {
     struct buf b = {0};

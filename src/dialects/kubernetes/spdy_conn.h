@@ -40,6 +40,9 @@ void spdy_conn_reset(struct spdy_conn *c, uint32_t id, uint32_t status);
 bool spdy_conn_ready(const struct spdy_conn *c);
 /* All of it is sent; send only while it is ready. */
 void spdy_conn_send(struct spdy_conn *c, uint32_t id, const char *bytes, size_t len, bool fin);
+/* How much was sent, in a count of bytes on the wire, and how much of it the peer's kernel has. */
+uint64_t spdy_conn_count_sent(const struct spdy_conn *c);
+uint64_t spdy_conn_count_taken(const struct spdy_conn *c);
 void spdy_conn_ping(struct spdy_conn *c);
 void spdy_conn_resume(struct spdy_conn *c); /* data that was not taken comes again */
 /* All is said: it ends when the client has ended it, or KUBE_LINGER_MS later. Only `gone` comes. */

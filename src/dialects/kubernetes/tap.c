@@ -24,6 +24,20 @@ static void on_bytes(void *arg, const struct slice *s)
     t->ops->bytes(t->arg, s->stream, s->bytes, s->len);
 }
 
+static uint64_t on_sent(void *arg)
+{
+    struct tap *t = arg;
+
+    return t->ops->sent(t->arg);
+}
+
+static uint64_t on_confirmed(void *arg)
+{
+    struct tap *t = arg;
+
+    return t->ops->confirmed(t->arg);
+}
+
 static void on_gap(void *arg, uint64_t from, uint64_t to)
 {
     struct tap *t = arg;
@@ -52,12 +66,23 @@ static void on_exited(void *arg, const struct exit_record *x)
 
 #define TAP_OPS .ready = on_ready, .bytes = on_bytes, .gap = on_gap, .exited = on_exited
 
-static const struct viewer_ops plain_ops = {TAP_OPS};
+#define TAP_RECEIPT_OPS .sent = on_sent, .confirmed = on_confirmed
+
+static const struct viewer_ops blind_ops = {TAP_OPS};
+static const struct viewer_ops plain_ops = {TAP_OPS, TAP_RECEIPT_OPS};
 static const struct viewer_ops draw_ops = {
     TAP_OPS,
+    TAP_RECEIPT_OPS,
     .snapshot = on_snapshot,
     .snapshot_bytes = on_snapshot_bytes,
 };
+
+static const struct viewer_ops *viewer_ops_for(const struct tap *t)
+{
+    if (t->ops->sent == NULL)
+        return &blind_ops;
+    return t->draw ? &draw_ops : &plain_ops;
+}
 
 void tap_pump(struct tap *t)
 {
@@ -167,7 +192,7 @@ void tap_resize(struct tap *t, int64_t rows, int64_t cols)
 bool tap_attach(struct tap *t, struct process *p, const struct viewer_options *v,
                 struct hf_error *err)
 {
-    if (viewer_attach(p, v, t->draw ? &draw_ops : &plain_ops, t, &t->viewer, err) < 0)
+    if (viewer_attach(p, v, viewer_ops_for(t), t, &t->viewer, err) < 0)
         return false;
     t->process = process_ref(p);
     return true;

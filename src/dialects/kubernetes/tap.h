@@ -18,6 +18,8 @@ struct tap_birth;
 struct tap_ops {
     bool (*ready)(void *arg); /* is there room for output? tap_pump() when there is again */
     void (*bytes)(void *arg, enum stream stream, const char *bytes, size_t len);
+    uint64_t (*sent)(void *arg); /* as viewer.h has them; both NULL: not known */
+    uint64_t (*confirmed)(void *arg);
     void (*gap)(void *arg, uint64_t bytes);                /* so many are gone */
     void (*room)(void *arg);                               /* for input, again */
     void (*ended)(void *arg, const struct exit_record *x); /* after the last byte */

@@ -134,7 +134,7 @@ static void connect_on_closed(void *arg, int code)
 {
     struct connect *c = arg;
 
-    if (code == 1000 && c->viewer != NULL)
+    if (ws_has_left(code) && c->viewer != NULL)
         viewer_leave(c->viewer);
     connect_free(c);
 }
@@ -163,11 +163,34 @@ static void connect_bytes(void *arg, const struct slice *s)
     ws_send(c->ws, WS_BINARY, &iov, 1);
 }
 
+static uint64_t connect_sent(void *arg)
+{
+    struct connect *c = arg;
+
+    return c->ws != NULL ? ws_count_sent(c->ws) : 0;
+}
+
+static uint64_t connect_confirmed(void *arg)
+{
+    struct connect *c = arg;
+
+    return c->ws != NULL ? ws_count_received(c->ws) : 0;
+}
+
+/*
+ * Of a terminal a snapshot follows. Whoever else reads bytes alone cannot be told in another way; what was gone before
+ * it came is no news to it, unless it has got what stands in front.
+ */
 static void connect_gap(void *arg, uint64_t from, uint64_t to)
 {
     struct connect *c = arg;
-    struct json_out o = connect_message(c, "gap");
+    struct json_out o;
 
+    if (c->raw && !c->pty && from > 0) {
+        connect_close(c, WS_CODE_GAP, "output was missed");
+        return;
+    }
+    o = connect_message(c, "gap");
     json_ku64(&o, "from", from);
     json_ku64(&o, "to", to);
     connect_send(c, &o);
@@ -246,6 +269,8 @@ static void connect_on_tell(void *arg)
 static const struct viewer_ops viewer_ops = {
     .ready = connect_ready,
     .bytes = connect_bytes,
+    .sent = connect_sent,
+    .confirmed = connect_confirmed,
     .gap = connect_gap,
     .replay_done = connect_replay_done,
     .snapshot = connect_snapshot,
@@ -363,10 +388,19 @@ static void connect_on_drain(void *arg)
         viewer_pump(c->viewer);
 }
 
+static void connect_on_receipt(void *arg)
+{
+    struct connect *c = arg;
+
+    if (c->viewer != NULL)
+        viewer_pump(c->viewer);
+}
+
 static const struct ws_ops ws_ops = {
     .on_text = connect_on_text,
     .on_binary = connect_on_binary,
     .on_drain = connect_on_drain,
+    .on_receipt = connect_on_receipt,
     .on_closed = connect_on_closed,
 };
 
@@ -378,15 +412,18 @@ static const struct ws_ops ws_ops = {
  * they would come twice: the old one ends first. The same id of another grant is another client.
  */
 static void replace_older(struct native *n, const struct process *p, const char *principal,
-                          const char *client)
+                          const struct connect_ask *a)
 {
     struct list *it, *tmp;
 
     list_for_each (it, tmp, &n->clients) {
         struct connect *c = list_entry(it, struct connect, link);
 
-        if (c->process == p && viewer_has_client(c->viewer, principal, client))
-            connect_close(c, 1008, "replaced by a newer connection of this client");
+        if (c->process != p || !viewer_has_client(c->viewer, principal, a->client))
+            continue;
+        if (a->since.kind != SINCE_OFFSET)
+            viewer_leave(c->viewer); /* it does not ask for what it may have missed */
+        connect_close(c, 1008, "replaced by a newer connection of this client");
     }
 }
 
@@ -454,7 +491,7 @@ bool connect_open(struct http_request *rq, struct process *p, const struct conne
     struct hf_error err;
 
     if (a->client != NULL)
-        replace_older(native_of(rq), p, connect_principal(rq), a->client);
+        replace_older(native_of(rq), p, connect_principal(rq), a);
     c = connect_new(rq, p, a);
     if (connect_attach(c, a, rq, &err) < 0) {
         connect_free(c);

@@ -58,6 +58,20 @@ static void follow_bytes(void *arg, const struct slice *s)
     http_stream_write(f->stream, &iov, 1);
 }
 
+static uint64_t follow_sent(void *arg)
+{
+    const struct follow *f = arg;
+
+    return f->stream != NULL ? http_stream_count_sent(f->stream) : 0;
+}
+
+static uint64_t follow_confirmed(void *arg)
+{
+    const struct follow *f = arg;
+
+    return f->stream != NULL ? http_stream_count_taken(f->stream) : 0;
+}
+
 static void follow_gap(void *arg, uint64_t from, uint64_t to)
 {
     (void)from, (void)to;
@@ -76,6 +90,9 @@ static void follow_exited(void *arg, const struct exit_record *x)
 static const struct viewer_ops viewer_ops = {
     .ready = follow_ready,
     .bytes = follow_bytes,
+    .sent = follow_sent,
+    .confirmed = follow_confirmed,
+    .by_kernel = true,
     .gap = follow_gap,
     .exited = follow_exited,
 };

@@ -53,6 +53,20 @@ static void sse_bytes(void *arg, const struct slice *s)
     output_events_bytes(&((struct events_out *)arg)->events, s);
 }
 
+static uint64_t sse_sent(void *arg)
+{
+    const struct events_out *x = arg;
+
+    return x->events.stream != NULL ? http_stream_count_sent(x->events.stream) : 0;
+}
+
+static uint64_t sse_confirmed(void *arg)
+{
+    const struct events_out *x = arg;
+
+    return x->events.stream != NULL ? http_stream_count_taken(x->events.stream) : 0;
+}
+
 static void sse_gap(void *arg, uint64_t from, uint64_t to)
 {
     output_events_gap(&((struct events_out *)arg)->events, from, to);
@@ -77,6 +91,9 @@ static void sse_exited(void *arg, const struct exit_record *e)
 static const struct viewer_ops viewer_ops = {
     .ready = sse_ready,
     .bytes = sse_bytes,
+    .sent = sse_sent,
+    .confirmed = sse_confirmed,
+    .by_kernel = true,
     .gap = sse_gap,
     .exited = sse_exited,
 };

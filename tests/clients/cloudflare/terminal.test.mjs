@@ -67,7 +67,7 @@ withDaemon('cloudflare: terminals of the next generation', withWorkspace, (d) =>
         const a = open(t.terminalId);
         await a.shows('first');
         const old = a.socket();
-        old.terminate();
+        old.close(4000); // in order, so that nothing is claimed for it
         await waitUntil(() => a.states.at(-1) === 'disconnected', 'the cut');
         await d.request('POST', `/v1/processes/${t.terminalId}/input`, { json: { data: '\n' } });
         await d.outputHas(t.terminalId, 'last');

@@ -112,6 +112,17 @@ withDaemon('kubernetes: kubectl', options, (d) => {
             assert.deepEqual((await within(again.ended, 20000, 'the end')).code, 0);
         });
 
+        it(`exec by ${wire.name}: a worker that dies is an error, never success with half the output`, async () => {
+            const child = (await client(wire, prefixed)).start('exec', 'sandbox', '--', 'sh', '-c', 'echo up; exec sleep 976');
+            await waitUntil(() => child.out().toString() === 'up\n', 'its output');
+            const old = d.workerPid();
+            process.kill(old, 'SIGKILL');
+            const { code } = await within(child.ended, 20000, 'kubectl');
+            assert.notEqual(code, 0);
+            await d.nextWorker(old);
+            await d.remove((await running()).id);
+        });
+
         it(`exec by ${wire.name}: what cannot be`, async () => {
             const k = await client(wire);
             const before = (await d.list()).length;

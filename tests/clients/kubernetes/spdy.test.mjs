@@ -34,6 +34,18 @@ withDaemon('kubernetes: SPDY', {}, (d) => {
         await s.conn.expectEnd();
     });
 
+    it('a worker that dies leaves no status that could be taken for success', async () => {
+        const s = await begin(['sh', '-c', 'echo up; exec sleep 977'], ['stdout']);
+        await s.until(() => s.text(s.stdout) === 'up\n', 'its output');
+        const old = d.workerPid();
+        process.kill(old, 'SIGKILL');
+        await s.conn.rest().catch(() => {});
+        await d.nextWorker(old);
+        assert.equal(s.text(s.error), '{', 'kubectl takes silence for success, and this for an error');
+        const p = (await d.list('?status=running')).find((x) => x.args?.[1]?.endsWith('sleep 977'));
+        await d.remove(p.id);
+    });
+
     it('a client that does not end the connection has it ended', async () => {
         const s = await begin(['true'], ['stdout']);
         await s.until(() => s.streams.get(s.error).fin && s.streams.get(s.stdout).fin, 'the end');

@@ -319,6 +319,19 @@ withDaemon('attach', {}, (d) => {
         await d.remove(p.id);
     });
 
+    it('a bare attach that misses output of pipes is closed rather than left with a hole', async () => {
+        const p = await d.sh('read x; head -c 1000000 /dev/zero', { stdin: 'pipe', history_bytes: 65536 });
+        await d.api('POST', `/v1/processes/${p.id}/input`, { json: { data: '\n' }, expect: 200 });
+        await d.exitOf(p.id);
+        const w = await WsRaw.open(d, `/v1/processes/${p.id}/connect?raw=1&since=10`);
+        await w.expectClose(4416);
+        // What was gone before it came, and was not asked for, is no news.
+        const all = await WsRaw.open(d, `/v1/processes/${p.id}/connect?raw=1`);
+        assert.equal((await all.binary(65536)).length, 65536);
+        all.destroy();
+        await d.remove(p.id);
+    });
+
     it('a link to nothing', async () => {
         assert.equal(await closeCodeOf(d, 'proc_zzzz'), 4404);
     });

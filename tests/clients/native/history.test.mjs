@@ -18,7 +18,7 @@ const args = ['--history-dir', dir, '--history-disk-bytes', String(64 * MB), '--
 after(() => fs.rmSync(dir, { recursive: true, force: true }));
 
 /** Files of the directory that the daemon holds open. */
-const held = (d) => Object.values(proc.fds(d.pid) ?? {}).filter((to) => to.startsWith(dir)).length;
+const held = (d) => Object.values(proc.fds(d.keeperPid()) ?? {}).filter((to) => to.startsWith(dir)).length;
 
 withDaemon('history in a file', { args }, (d) => {
     const n = 20 * MB;

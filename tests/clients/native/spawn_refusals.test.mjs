@@ -20,7 +20,7 @@ withDaemon('spawn refusals', {}, (d) => {
         for (const id of now.filter((x) => !known.includes(x))) await d.remove(id); // the next test starts clean
         assert.deepEqual(now, known, 'the process list changed');
         // One that could not be executed has told so, and is on its way out.
-        await waitUntil(() => proc.childrenOf(d.pid).filter((s) => s.state !== 'Z').length === 2, 'no child that no record knows');
+        await waitUntil(() => proc.childrenOf(d.keeperPid()).filter((s) => s.state !== 'Z').length === 2, 'no child that no record knows');
     });
     const both = async (code, body, check = () => {}) => {
         for (const path of ['/v1/processes', '/v1/processes/run'])
@@ -303,6 +303,6 @@ withDaemon('spawn refusals', {}, (d) => {
             () => d.fdCounts().keeper <= most && d.fdCounts().worker <= before.worker + 1,
             'descriptors to return to the baseline',
         );
-        await waitUntil(() => !proc.childrenOf(d.pid).some((s) => s.state === 'Z'), 'the dead to be reaped');
+        await waitUntil(() => !proc.childrenOf(d.keeperPid()).some((s) => s.state === 'Z'), 'the dead to be reaped');
     });
 });

@@ -57,7 +57,7 @@ withDaemon('watchers', {}, (d) => {
             const p = await start();
             const v = await stopped(p, role);
             await go(p);
-            await waitUntil(async () => (await next(p)) > 1 << 20, 'the ring to be full');
+            await waitUntil(async () => (await next(p)) >= 1 << 20, 'the ring to be full');
             assert.equal((await d.get(p.id)).status, 'running');
             v.ws.resume();
             await v.finish();

@@ -94,7 +94,7 @@ describe('opencode: in its place', () => {
         const c = createOpencodeClient({ baseUrl: url, directory: dir, headers });
         try {
             const p = (await c.pty.create({ command: 'cat' })).data;
-            const worker = () => proc.childrenOf(s.child.pid).find((x) => x.name === 'holdfast-worker' && x.state !== 'Z')?.pid;
+            const worker = () => proc.descendantsOf(s.child.pid).find((x) => x.name === 'holdfast-worker' && x.state !== 'Z')?.pid;
             const old = worker();
             s.child.kill('SIGHUP');
             await waitUntil(() => worker() && worker() !== old, 'a new worker', 15000);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "keeper/guard.h"
+/*
+ * guard.c - not dumpable, no core, killed last. Layer: vault.
+ */
+#include "vault/guard.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +13,6 @@
 
 #include "base/io.h"
 #include "base/log.h"
-#include "keeper/core.h"
 
 #define OOM_SCORE "/proc/self/oom_score_adj"
 #define OOM_LOW "-900" /* 1000 lower would be never, whatever we did */
@@ -38,7 +40,7 @@ static void spare_from_oom(struct guard *g)
         return;
     if (errno == EACCES && strtol(g->started, NULL, 10) > 0 && set_score(g, g->low = "0"))
         return;
-    log_info("the keeper's oom_score_adj stays %s: %s", g->started, strerror(errno));
+    log_info("oom_score_adj stays %s: %s", g->started, strerror(errno));
     io_close(&g->oom_fd);
 }
 
@@ -53,10 +55,8 @@ static void set_core(const struct rlimit *was, bool none)
 }
 
 /* The score first: /proc/self is not ours any more when we are not dumpable. */
-void guard_begin(struct keeper *k)
+void guard_begin(struct guard *g)
 {
-    struct guard *g = &k->guard;
-
     *g = (struct guard){.oom_fd = -1, .dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1};
     spare_from_oom(g);
     if (getrlimit(RLIMIT_CORE, &g->core) == 0)
@@ -64,31 +64,36 @@ void guard_begin(struct keeper *k)
     (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-void guard_lift(struct keeper *k)
+void guard_lift(struct guard *g)
 {
-    struct guard *g = &k->guard;
-
-    if (g->oom_fd < 0 || g->lifted)
-        return;
-    g->lifted = set_score(g, g->started);
-    chores_wake(k);
+    if (g->oom_fd >= 0 && !g->lifted)
+        g->lifted = set_score(g, g->started);
 }
 
-void guard_lower(struct keeper *k)
+void guard_lower(struct guard *g)
 {
-    struct guard *g = &k->guard;
-
-    if (g->lifted && k->spawns.count == 0)
+    if (g->lifted)
         g->lifted = !set_score(g, g->low);
 }
 
-void guard_end(struct keeper *k)
+void guard_end(struct guard *g)
 {
-    struct guard *g = &k->guard;
-
     if (g->oom_fd >= 0)
         (void)set_score(g, g->started);
     io_close(&g->oom_fd);
     set_core(&g->core, false);
+    (void)prctl(PR_SET_DUMPABLE, g->dumpable, 0, 0, 0);
+}
+
+/* The parent's descriptor is of the parent's score. */
+void guard_end_in_child(const struct guard *g)
+{
+    hf_autoclose int fd = -1;
+
+    set_core(&g->core, false);
+    (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    fd = g->oom_fd < 0 ? -1 : open(OOM_SCORE, O_WRONLY | O_CLOEXEC);
+    if (fd >= 0)
+        (void)!pwrite(fd, g->started, strlen(g->started), 0);
     (void)prctl(PR_SET_DUMPABLE, g->dumpable, 0, 0, 0);
 }

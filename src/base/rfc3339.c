@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "dialects/e2b/times.h"
+#include "base/rfc3339.h"
 
 #include <string.h>
 
@@ -45,7 +45,7 @@ static bool zone_parse(const char *text, int *minutes)
 }
 
 /* "2026-01-02T03:04:05[.678]" and a zone. */
-bool e2b_time_parse(const char *text, int64_t *wall_ms)
+bool rfc3339_parse(const char *text, int64_t *wall_ms)
 {
     static const struct {
         int count, min, max;

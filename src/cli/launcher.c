@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * launcher.c - the process that the user started. Layer: cli.
+ */
+#include "cli/launcher.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/program.h"
+#include "cli/notify.h"
+#include "vault/vault.h"
+
+#define SECOND_CTRL_C_MS 2000 /* so long after the first one, a second one ends everything */
+
+struct launcher {
+    struct vault_client *vault;
+    struct pickup *pickup; /* NULL: a new daemon, or what was picked up has been reported */
+    pid_t vault_pid;
+    bool is_parent; /* of the vault */
+    int keeper_fd;  /* pidfd, once the vault has died; -1 before */
+    int signal_fd;
+    bool ready, reloading, told_stopping; /* as the service manager was told */
+    bool stopping;                        /* everything was told to end */
+    bool rested;                          /* the pages of the program have been given back */
+    bool ended;                           /* there is nothing to wait for any more */
+    uint64_t leave_at_ms;                 /* after the first Ctrl-C; 0: none yet */
+    uint32_t upgrades, refusals, starts;  /* when a reload began */
+    int code;
+};
+
+/* --- signals ---------------------------------------------------------------------------------- */
+
+static int watch_signals(void)
+{
+    static const int wanted[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        sigaddset(&set, wanted[i]);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void forward(const struct launcher *l, int sig)
+{
+    if (l->keeper_fd >= 0)
+        (void)syscall(SYS_pidfd_send_signal, l->keeper_fd, sig, NULL, 0);
+    else
+        (void)kill(l->vault_pid, sig);
+}
+
+static void tell_stopping(struct launcher *l)
+{
+    if (!l->told_stopping)
+        notify_stopping();
+    l->told_stopping = true;
+}
+
+static void stop(struct launcher *l, int sig)
+{
+    tell_stopping(l);
+    l->stopping = true;
+    forward(l, sig);
+}
+
+static void say_what_is_held(size_t count, bool held)
+{
+    const char *them = count == 1 ? "it" : "them";
+
+    if (held)
+        fprintf(stderr,
+                "\nholdfast is still holding %zu process%s; \"holdfast serve\" picks %s up, "
+                "\"holdfast stop\" ends %s.\nCtrl-C again ends %s now.\n",
+                count, count == 1 ? "" : "es", them, them, them);
+    else
+        fprintf(stderr,
+                "\n%zu process%s would end, because the vault that could hold %s has died.\n"
+                "Ctrl-C again ends %s now.\n",
+                count, count == 1 ? "" : "es", them, them);
+}
+
+/* A Ctrl-C comes from the kernel. A program that passes it on, as many do with their children,
+ * means the same one. */
+static void on_interrupt(struct launcher *l, bool typed)
+{
+    size_t count = vault_client_running(l->vault);
+    bool held = l->keeper_fd < 0, again = l->leave_at_ms != 0;
+
+    if (!typed && again)
+        return;
+    if (!typed || again || count == 0 || l->stopping) {
+        stop(l, again ? SIGTERM : SIGINT);
+        return;
+    }
+    if (held && vault_client_say(l->vault, V_LEAVE) < 0)
+        return;
+    l->leave_at_ms = clock_mono_ms() + SECOND_CTRL_C_MS;
+    say_what_is_held(count, held);
+}
+
+/* A terminal that hangs up takes the launcher along and nothing else. The kernel says so, or the
+ * shell that was in it. */
+static void on_hangup(struct launcher *l, bool from_kernel)
+{
+    if (from_kernel || (isatty(STDIN_FILENO) == 0 && errno == EIO)) {
+        l->ended = true;
+        return;
+    }
+    l->reloading = true;
+    l->upgrades = l->vault->status.upgrades;
+    l->refusals = l->vault->status.refusals;
+    l->starts = l->vault->status.starts;
+    notify_reloading();
+    forward(l, SIGHUP);
+}
+
+static void on_signals(struct launcher *l)
+{
+    struct signalfd_siginfo info;
+
+    while (read(l->signal_fd, &info, sizeof info) == sizeof info) {
+        bool from_kernel = info.ssi_code == SI_KERNEL;
+        int sig = (int)info.ssi_signo;
+
+        switch (sig) {
+        case SIGINT: on_interrupt(l, from_kernel); break;
+        case SIGHUP: on_hangup(l, from_kernel); break;
+        case SIGTERM: stop(l, SIGTERM); break;
+        case SIGCHLD: break;
+        default: forward(l, sig);
+        }
+    }
+}
+
+/* --- the vault, and the keeper without it ------------------------------------------------------ */
+
+static bool has_reloaded(const struct launcher *l)
+{
+    const struct v_message *s = &l->vault->status;
+
+    return s->upgrades != l->upgrades || s->refusals != l->refusals || s->starts != l->starts;
+}
+
+static void on_serving(struct launcher *l)
+{
+    if (!l->ready || (l->reloading && has_reloaded(l))) {
+        l->reloading = false;
+        notify_ready("serving");
+    }
+    l->ready = true;
+    if (l->pickup != NULL)
+        pickup_report(l->pickup);
+    l->pickup = NULL;
+}
+
+static void on_status(struct launcher *l)
+{
+    const struct v_message *s = &l->vault->status;
+
+    l->code = s->status;
+    switch ((enum v_phase)s->phase) {
+    case V_SERVING: on_serving(l); break;
+    case V_ENDED: l->ended = true; break;
+    case V_HOLDING:
+        /* By `holdfast stop --keep`; a Ctrl-C waits for the next one. */
+        l->ended = l->leave_at_ms == 0 && l->pickup == NULL;
+        tell_stopping(l);
+        break;
+    case V_LEAVING:
+    case V_ENDING: tell_stopping(l); break;
+    default: break;
+    }
+    /* Another `holdfast serve` has picked up what we left. */
+    if (s->launcher > 0 && s->launcher != getpid())
+        l->ended = true;
+}
+
+/* The programs are the keeper's children, so they go on and their exit codes stay exact. */
+static void stay_with_keeper(struct launcher *l)
+{
+    pid_t pid = l->vault->ledger == NULL ? 0 : atomic_load(&l->vault->ledger->keeper_pid);
+
+    io_close(&l->vault->fd);
+    l->keeper_fd = pid <= 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
+    if (l->keeper_fd >= 0) {
+        log_error("the vault has died; the daemon goes on, but its processes would end with it");
+        return;
+    }
+    log_error("the vault has died, and there is no keeper");
+    l->code = 1;
+    l->ended = true;
+}
+
+static void on_vault(struct launcher *l)
+{
+    int rc = vault_client_read(l->vault);
+
+    on_status(l);
+    if (rc < 0 && !l->ended)
+        stay_with_keeper(l);
+    l->rested = false;
+}
+
+static void on_keeper_end(struct launcher *l)
+{
+    int ended = atomic_load(&l->vault->ledger->ended);
+
+    l->vault->status.phase = V_ENDED;
+    l->code = ended > 0 ? ended - 1 : 1;
+    l->ended = true;
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+static int timeout_ms(const struct launcher *l)
+{
+    uint64_t now = clock_mono_ms();
+
+    if (l->leave_at_ms == 0 || l->stopping || l->vault->status.phase != V_HOLDING)
+        return -1;
+    return l->leave_at_ms <= now ? 0 : (int)(l->leave_at_ms - now);
+}
+
+static void wait_for_end(struct launcher *l)
+{
+    while (!l->ended) {
+        struct pollfd p[] = {{.fd = l->signal_fd, .events = POLLIN},
+                             {.fd = l->vault->fd, .events = POLLIN},
+                             {.fd = l->keeper_fd, .events = POLLIN}};
+
+        if (!l->rested) {
+            l->rested = true;
+            program_give_back();
+        }
+        if (poll(p, 3, timeout_ms(l)) == 0)
+            return;
+        /* First: who has left already has nothing to end. systemd sends SIGTERM behind ExecStop. */
+        if (p[1].revents != 0)
+            on_vault(l);
+        if (p[0].revents != 0 && !l->ended)
+            on_signals(l);
+        if (p[2].revents != 0)
+            on_keeper_end(l);
+    }
+}
+
+static int run_launcher(struct launcher *l)
+{
+    wait_for_end(l);
+    if (l->is_parent && l->vault->status.phase == V_ENDED && l->keeper_fd < 0)
+        (void)waitpid(l->vault_pid, NULL, 0);
+    io_close(&l->keeper_fd);
+    io_close(&l->signal_fd);
+    return l->vault->status.phase == V_ENDED ? l->code : 0;
+}
+
+/* --- starting --------------------------------------------------------------------------------- */
+
+static int first_keeper(const struct vault_ends *ends, void *arg)
+{
+    struct keeper_options *k = arg;
+
+    k->vault = ends;
+    return keeper_run(k, -1);
+}
+
+static int prepare_vault(struct vault *v, const struct keeper_options *k, const char *name)
+{
+    int rc = vault_init(v, k->exe_path);
+
+    if (rc == 0)
+        rc = vault_put_args(v, k->argv);
+    if (rc < 0) {
+        fprintf(stderr, "holdfast serve: no vault: %s\n", strerror(-rc));
+        return rc;
+    }
+    if (name[0] != '\0')
+        vault_listen(v, name);
+    atomic_store(&v->ledger->main_pid, getpid());
+    return 0;
+}
+
+/* In a session of its own, so that Ctrl-C and the end of a terminal are the launcher's alone. */
+static int run_vault(struct vault *v, struct keeper_options *k, int socket)
+{
+    pid_t launcher = getppid();
+
+    if (socket >= 0)
+        (void)setsid();
+    return vault_run(v, first_keeper, k, socket, socket < 0 ? 0 : launcher);
+}
+
+static void close_listeners(struct keeper_options *k)
+{
+    for (size_t i = 0; i < k->carry.fd_count; i++)
+        io_close(&k->carry.fds[i]);
+}
+
+/* The parent's end of the socket is l->vault->fd; returns the vault's, or -errno. */
+static int fork_vault(struct launcher *l)
+{
+    int pair[2];
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+        return -errno;
+    l->signal_fd = watch_signals();
+    l->vault_pid = fork();
+    if (l->vault_pid < 0)
+        return -errno;
+    l->vault->fd = pair[0];
+    return pair[1];
+}
+
+static int launch_new(struct launcher *l, struct keeper_options *k, const char *name)
+{
+    struct vault v;
+    int socket = -1, rc;
+
+    if (prepare_vault(&v, k, name) < 0)
+        return 1;
+    if (getpid() != 1 && (socket = fork_vault(l)) < 0) {
+        fprintf(stderr, "holdfast serve: no vault: %s\n", strerror(-socket));
+        rc = 1;
+    } else if (l->vault_pid == 0) {
+        io_close(&l->vault->fd);
+        io_close(&l->signal_fd);
+        rc = run_vault(&v, k, socket);
+    } else {
+        close(socket);
+        vault_release(&v);
+        close_listeners(k);
+        l->vault->ledger = v.ledger;
+        l->is_parent = true;
+        rc = run_launcher(l);
+    }
+    io_close(&l->vault->fd);
+    vault_fini(&v);
+    return rc;
+}
+
+static int launch_again(struct launcher *l, struct keeper_options *k, struct pickup *earlier)
+{
+    l->signal_fd = watch_signals();
+    if (pickup_start(earlier, k) != 0)
+        return 1;
+    close_listeners(k);
+    l->pickup = earlier;
+    l->vault = &earlier->vault;
+    l->vault_pid = atomic_load(&earlier->vault.ledger->vault_pid);
+    return run_launcher(l);
+}
+
+int launch(struct keeper_options *k, const char *name, struct pickup *earlier)
+{
+    struct vault_client own = {.fd = -1};
+    struct launcher l = {.vault = &own, .keeper_fd = -1, .signal_fd = -1};
+
+    notify_init();
+    if (!pickup_is_found(earlier))
+        return launch_new(&l, k, name);
+    return launch_again(&l, k, earlier);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * launcher.h - the process that the user started: it stays in the foreground, the daemon does not
+ *
+ * The launcher is the parent of the vault, or has picked up what an earlier launcher left. It
+ * forwards signals, and says what a person or a service manager must know. When it goes, the
+ * daemon goes on. PID 1 is the vault itself: the kernel ends everything with it in any case.
+ * Layer: cli.
+ */
+#ifndef HF_CLI_LAUNCHER_H
+#define HF_CLI_LAUNCHER_H
+
+#include "cli/pickup.h"
+#include "keeper/keeper.h"
+
+/* Starts the daemon that listens at `name`, or goes on with what `earlier` has found, and stays
+ * until it ends; returns the exit code. In the keeper and the vault, which are forked, it returns
+ * theirs. */
+int launch(struct keeper_options *k, const char *name, struct pickup *earlier);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stop.c - `holdfast stop` and `holdfast restart`. Layer: cli.
+ */
+#include "cli/stop.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/limits.h"
+#include "cli/options.h"
+#include "cli/optparse.h"
+#include "cli/vault_client.h"
+
+/* A trial, a worker that leaves, and a binary that does not come up, with some air. */
+#define RESTART_MS (LIMIT_UPGRADE_CHECK_MS + VAULT_LEAVE_MS + VAULT_WELL_MS)
+#define NAMES_MAX 32 /* vaults of one user that are named when none was */
+
+struct stop_cli {
+    const char *listen;
+    bool keep;
+};
+
+#define AT(member) offsetof(struct stop_cli, member)
+#define LISTEN_ROW                                                                                 \
+    {                                                                                              \
+        "--listen", OPTPARSE_TEXT, AT(listen), 0, 0, "ADDRESS",                                    \
+            "the first address of the daemon (" SERVE_LISTEN_DEFAULT                               \
+            ", else the only one there is)"                                                        \
+    }
+
+static const struct optparse_row stop_rows[] = {
+    LISTEN_ROW,
+    {"--keep", OPTPARSE_FLAG, AT(keep), 0, 0, NULL,
+     "end the daemon but no process; the next holdfast serve picks them up"},
+};
+static const struct optparse_row restart_rows[] = {LISTEN_ROW};
+
+static const struct optparse stop_table = {"holdfast stop", stop_rows,
+                                           sizeof stop_rows / sizeof *stop_rows};
+static const struct optparse restart_table = {"holdfast restart", restart_rows,
+                                              sizeof restart_rows / sizeof *restart_rows};
+
+static int print_help(const struct optparse *t, const char *about)
+{
+    struct buf text = {0};
+    int rc;
+
+    buf_printf(&text, "usage: %s [OPTION...]\n\n%s\n\n", t->command, about);
+    optparse_help(t, &text);
+    rc = io_write_all(STDOUT_FILENO, buf_data(&text), text.len) < 0;
+    buf_fini(&text);
+    return rc;
+}
+
+static const char *plural(size_t count)
+{
+    return count == 1 ? "" : "es";
+}
+
+/* --- which daemon ------------------------------------------------------------------------------ */
+
+/* Nobody is at the usual address: the only other one, or a sentence. */
+static int choose(const struct optparse *t, char name[LISTEN_NAME_BYTES])
+{
+    char names[NAMES_MAX][LISTEN_NAME_BYTES];
+    size_t count = vault_client_names(names, NAMES_MAX);
+
+    if (count == 1) {
+        memcpy(name, names[0], LISTEN_NAME_BYTES);
+        return 0;
+    }
+    if (count == 0) {
+        fprintf(stderr, "%s: no daemon of this user is running\n", t->command);
+        return 1;
+    }
+    fprintf(stderr, "%s: which of these daemons? Name one by --listen ADDRESS:\n", t->command);
+    for (size_t i = 0; i < count; i++)
+        fprintf(stderr, "  %s\n", names[i]);
+    return 1;
+}
+
+static int connect_failed(const struct optparse *t, const char *name, int rc)
+{
+    if (rc == -ECONNREFUSED)
+        fprintf(stderr, "%s: no daemon of this user is running at %s\n", t->command, name);
+    else if (rc == -EPIPE || rc == -ECONNRESET)
+        fprintf(stderr,
+                "%s: the daemon at %s hung up; it does not take this from a process that it runs "
+                "itself\n",
+                t->command, name);
+    else
+        fprintf(stderr, "%s: the daemon at %s cannot be reached: %s\n", t->command, name,
+                strerror(-rc));
+    return 1;
+}
+
+/* 0 or an exit code. */
+static int find(const struct optparse *t, const struct stop_cli *o, struct vault_client *out,
+                char name[LISTEN_NAME_BYTES])
+{
+    int rc = listen_name(o->listen != NULL ? o->listen : SERVE_LISTEN_DEFAULT, name);
+
+    if (rc < 0)
+        return optparse_complain(t, "no address of a daemon:", o->listen);
+    rc = vault_client_open(out, name);
+    if (rc == -ECONNREFUSED && o->listen == NULL) {
+        if (choose(t, name) != 0)
+            return 1;
+        rc = vault_client_open(out, name);
+    }
+    return rc < 0 ? connect_failed(t, name, rc) : 0;
+}
+
+/* --- stop -------------------------------------------------------------------------------------- */
+
+static int gone(const struct optparse *t, const char *name)
+{
+    fprintf(stderr, "%s: the daemon at %s went away meanwhile\n", t->command, name);
+    return 1;
+}
+
+static int say_held(size_t count)
+{
+    if (count == 0)
+        puts("stopped; no process was running");
+    else
+        printf("holding %zu process%s; \"holdfast serve\" picks %s up, \"holdfast stop\" ends %s\n",
+               count, plural(count), count == 1 ? "it" : "them", count == 1 ? "it" : "them");
+    return fflush(stdout) == 0 ? 0 : 1;
+}
+
+static int stop_keep(struct vault_client *c, const char *name)
+{
+    int rc;
+
+    if (c->status.phase == V_ENDING)
+        return fprintf(stderr, "holdfast stop: the daemon at %s is ending already\n", name), 1;
+    rc = c->status.phase == V_HOLDING ? 0 : vault_client_say(c, V_LEAVE);
+    if (rc == 0)
+        rc = vault_client_wait_phase(c, V_HOLDING, VAULT_LEAVE_MS);
+    if (rc < 0)
+        return gone(&stop_table, name);
+    if (rc == 0)
+        return fprintf(stderr, "holdfast stop: the daemon at %s does not leave\n", name), 1;
+    return say_held(vault_client_running(c));
+}
+
+/* Processes have as long as the daemon's --grace-ms says. */
+static int stop_all(struct vault_client *c, const char *name)
+{
+    size_t count = vault_client_running(c);
+    int rc = vault_client_say(c, V_STOP);
+
+    if (rc == 0)
+        rc = vault_client_wait_phase(c, V_ENDED, -1);
+    if (rc < 0)
+        return gone(&stop_table, name);
+    if (c->status.status != 0) {
+        fprintf(stderr, "holdfast stop: the daemon at %s ended with code %d; its log says why\n",
+                name, c->status.status);
+        return 1;
+    }
+    printf("stopped; %zu process%s ended\n", count, plural(count));
+    return fflush(stdout) == 0 ? 0 : 1;
+}
+
+int stop_main(int argc, char **argv)
+{
+    char name[LISTEN_NAME_BYTES];
+    struct stop_cli o = {0};
+    struct vault_client c = {.fd = -1};
+    int rc = optparse_run(&stop_table, argc - 2, argv + 2, &o);
+
+    if (rc == 1)
+        return print_help(&stop_table, "Ends the daemon of this user and all of its processes, or "
+                                       "with --keep the daemon alone.");
+    if (rc == 0)
+        rc = find(&stop_table, &o, &c, name);
+    if (rc != 0)
+        return rc;
+    rc = o.keep ? stop_keep(&c, name) : stop_all(&c, name);
+    vault_client_close(&c);
+    return rc;
+}
+
+/* --- restart ----------------------------------------------------------------------------------- */
+
+static int not_restarted(const char *name, const char *why)
+{
+    fprintf(stderr, "holdfast restart: the daemon at %s %s\n", name, why);
+    return 1;
+}
+
+/* Until `before` is out of date and somebody serves: 1; 0: not in time; -errno. */
+static int wait_for_change(struct vault_client *c, const struct v_message *before)
+{
+    uint64_t end = clock_mono_ms() + RESTART_MS;
+
+    for (;;) {
+        uint64_t now = clock_mono_ms();
+        bool changed = c->status.upgrades != before->upgrades ||
+                       c->status.refusals != before->refusals || c->status.starts != before->starts;
+        int rc;
+
+        if (changed && c->status.phase == V_SERVING)
+            return 1;
+        if (c->status.phase == V_ENDED)
+            return -EPIPE;
+        rc = now >= end ? 0 : vault_client_wait(c, (int)(end - now));
+        if (rc <= 0)
+            return rc;
+    }
+}
+
+static int restart(struct vault_client *c, const char *name)
+{
+    struct v_message before;
+    size_t count;
+    int rc;
+
+    if (c->status.phase == V_HOLDING || c->status.phase == V_LEAVING)
+        return not_restarted(name,
+                             "is stopped and holds its processes; start it by holdfast serve");
+    if (c->status.phase == V_ENDING)
+        return not_restarted(name, "is ending");
+    rc = vault_client_wait_phase(c, V_SERVING, RESTART_MS);
+    before = c->status;
+    count = vault_client_running(c);
+    if (rc > 0)
+        rc = vault_client_say(c, V_UPGRADE);
+    if (rc == 0)
+        rc = wait_for_change(c, &before);
+    if (rc < 0)
+        return gone(&restart_table, name);
+    if (rc == 0)
+        return not_restarted(name, "did not restart in time; its log says why");
+    if (c->status.upgrades == before.upgrades)
+        return not_restarted(name, "goes on as before: the binary in its place cannot take over, "
+                                   "and its log says why");
+    printf("restarted; %zu process%s went on\n", count, plural(count));
+    return fflush(stdout) == 0 ? 0 : 1;
+}
+
+int restart_main(int argc, char **argv)
+{
+    char name[LISTEN_NAME_BYTES];
+    struct stop_cli o = {0};
+    struct vault_client c = {.fd = -1};
+    int rc = optparse_run(&restart_table, argc - 2, argv + 2, &o);
+
+    if (rc == 1)
+        return print_help(&restart_table, "Puts the binary that is at the daemon's path now in "
+                                          "place of the one that runs. No process ends.");
+    if (rc == 0)
+        rc = find(&restart_table, &o, &c, name);
+    if (rc != 0)
+        return rc;
+    rc = restart(&c, name);
+    vault_client_close(&c);
+    return rc;
+}

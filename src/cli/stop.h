@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stop.h - `holdfast stop` and `holdfast restart`: by the vault of a daemon on this machine
+ *
+ * They need no token and no answering daemon, only the same user. Layer: cli.
+ */
+#ifndef HF_CLI_STOP_H
+#define HF_CLI_STOP_H
+
+int stop_main(int argc, char **argv);
+int restart_main(int argc, char **argv);
+
+#endif

@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * deposit.c - the keeper's side of the vault. Layer: keeper.
+ */
+#include "keeper/deposit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "keeper/core.h"
+#include "keeper/procfs.h"
+
+#define MESSAGES_PER_TURN 64
+#define KILL_ROUNDS_MAX 16 /* a tree that forks faster than that is left to itself */
+
+_Static_assert(LEDGER_ROWS == KEEPER_ENTRIES_MAX, "every entry has a row");
+_Static_assert(LEDGER_ID_BYTES == K_ID_LEN, "an id fits");
+_Static_assert(V_LISTENERS == KEEPER_CARRY_FDS_MAX, "every listener has a key");
+
+/* --- sending ------------------------------------------------------------------------------- */
+
+static void vault_is_gone(struct keeper *k, int rc)
+{
+    log_error("the vault is lost (%s): processes go on, but would end with the keeper",
+              strerror(-rc));
+    link_close(&k->deposit.link);
+    k->deposit.ends.link_fd = -1;
+}
+
+/* What the kernel lacks for the moment: room in the socket, memory, descriptors under way. */
+static bool is_passing(int rc)
+{
+    return rc == -EAGAIN || rc == -ENOMEM || rc == -ENOBUFS || rc == -ETOOMANYREFS;
+}
+
+/*
+ * Waits for the vault if it must: a row may say that a process runs only when the vault has its
+ * descriptors, and a queue in our own memory would die with us. The vault always reads at once,
+ * unless somebody has stopped it.
+ */
+static void deposit_send(struct keeper *k, const struct v_message *m, const int *fds)
+{
+    struct pollfd p = {.fd = k->deposit.link.fd, .events = POLLOUT};
+    uint64_t until = 0;
+    int rc;
+
+    if (p.fd < 0)
+        return;
+    while (is_passing(rc = vault_send(p.fd, m, fds))) {
+        if (until == 0)
+            until = clock_mono_ms() + LIMIT_VAULT_SEND_MS;
+        if (clock_mono_ms() >= until)
+            break;
+        (void)poll(&p, rc == -EAGAIN ? 1 : 0, rc == -EAGAIN ? LIMIT_VAULT_SEND_MS : 1);
+    }
+    if (rc < 0)
+        vault_is_gone(k, rc);
+}
+
+static void deposit_put(struct keeper *k, uint32_t key, int fd)
+{
+    struct v_message m = {.type = V_PUT, .count = 1, .keys = {key}};
+
+    if (fd >= 0)
+        deposit_send(k, &m, &fd);
+}
+
+static void deposit_drop(struct keeper *k, uint32_t key, uint32_t count)
+{
+    struct v_message m = {.type = V_DROP, .count = count, .keys = {key}};
+
+    deposit_send(k, &m, NULL);
+}
+
+static void deposit_say(struct keeper *k, uint32_t type, int32_t status)
+{
+    struct v_message m = {.type = type, .status = status};
+
+    deposit_send(k, &m, NULL);
+}
+
+/* --- set-up -------------------------------------------------------------------------------- */
+
+int deposit_attach(struct keeper *k, const struct vault_ends *ends)
+{
+    struct deposit *d = &k->deposit;
+
+    if (ends == NULL || ends->link_fd < 0)
+        return 0;
+    d->ledger = ledger_map(ends->ledger_fd);
+    if (d->ledger == NULL)
+        return -EPROTO;
+    d->ends = *ends;
+    d->link.fd = ends->link_fd;
+    d->vault_pid = atomic_load(&d->ledger->vault_pid);
+    d->ledger->first_free = 0;
+    d->replaced = k->options->replaced;
+    atomic_store(&d->ledger->keeper_pid, k->pid);
+    return 0;
+}
+
+void deposit_detach(struct keeper *k)
+{
+    struct deposit *d = &k->deposit;
+
+    link_close(&d->link);
+    ledger_unmap(d->ledger);
+    d->ledger = NULL;
+    io_close(&d->ends.ledger_fd);
+    io_close(&d->ends.index_fd);
+}
+
+static uint32_t row_key(const struct keeper *k, const struct ledger_row *r)
+{
+    return ledger_index(k->deposit.ledger, r) * V_ROW_KEYS;
+}
+
+/* With all that it has started meanwhile. False: nobody is left. */
+static bool kill_tree(struct keeper *k, const struct entry *e)
+{
+    struct proc_list *l;
+    bool any = false;
+
+    census_end(k);
+    if (tree_find(k, e, &l) < 0)
+        return kill(-e->pub.pid, SIGKILL), false;
+    for (size_t i = 0; i < l->count; i++) {
+        if (tree_is_living_member(&l->procs[i]))
+            any = kill(l->procs[i].pid, SIGKILL) == 0 || any;
+    }
+    return any;
+}
+
+/* Nobody was told of it. A pid is a child of the vault's until the vault is told to reap it. */
+static void end_half_made(struct keeper *k, struct ledger_row *r)
+{
+    struct entry e = {.pub = {.pid = r->pid, .tty_fd = -1}};
+
+    if (r->pid <= 1 || proc_parent(r->pid) != k->deposit.vault_pid)
+        return;
+    log_warn("process %d had not been started completely and is ended", r->pid);
+    memcpy(e.pub.id, r->id, sizeof e.pub.id - 1);
+    for (int round = 0; round < KILL_ROUNDS_MAX && kill_tree(k, &e); round++)
+        ;
+    census_end(k);
+}
+
+/* In this order: of a free row the next keeper drops what is left (close_unused), but a row in use
+ * without its descriptors would be a process that no worker can take over. */
+static void free_row(struct keeper *k, struct ledger_row *r)
+{
+    ledger_free(k->deposit.ledger, r);
+    deposit_drop(k, row_key(k, r), V_ROW_KEYS);
+}
+
+/* Of those that came by inheritance: the vault has its own. Returns how many there were. */
+static unsigned close_inherited(const int32_t *index, uint32_t key, uint32_t count)
+{
+    unsigned closed = 0;
+
+    for (uint32_t i = key; i < key + count; i++) {
+        if (index[i] > 0)
+            closed += close(index[i] - 1) == 0;
+    }
+    return closed;
+}
+
+/* All that the vault had was inherited. What no entry has is closed here, and dropped there: the
+ * keeper before may have died before it dropped the last of it. */
+static void close_unused(struct keeper *k)
+{
+    const int32_t *index = vault_index_map(k->deposit.ends.index_fd);
+
+    if (index == NULL)
+        return;
+    (void)close_inherited(index, V_KEY_CARRY, V_KEY_LISTENER - V_KEY_CARRY);
+    for (uint32_t i = 0; i < k->deposit.ledger->rows_used && i < LEDGER_ROWS; i++) {
+        struct ledger_row *r = &k->deposit.ledger->rows[i];
+
+        if (row_state(r) != ROW_FREE && table_find(&k->table, r->entry) != NULL)
+            continue;
+        if (close_inherited(index, i * V_ROW_KEYS, V_ROW_KEYS) > 0 && row_state(r) == ROW_FREE)
+            deposit_drop(k, i * V_ROW_KEYS, V_ROW_KEYS);
+    }
+    vault_index_unmap(index);
+}
+
+/* It dies with its keeper. Until it is dead there must be no other. */
+static void adopt_worker(struct keeper *k)
+{
+    pid_t pid = atomic_load(&k->deposit.ledger->worker_pid);
+
+    if (pid <= 1)
+        return;
+    k->worker.pid = pid;
+    k->worker.inherited = true;
+    (void)kill(pid, SIGKILL);
+}
+
+void deposit_take_siding(struct keeper *k)
+{
+    const int32_t *index;
+
+    if (k->deposit.ledger == NULL || k->deposit.replaced ||
+        (index = vault_index_map(k->deposit.ends.index_fd)) == NULL)
+        return;
+    if (index[V_KEY_SIDING_READ] > 0 && index[V_KEY_SIDING_WRITE] > 0 && k->resumed) {
+        k->siding[0] = index[V_KEY_SIDING_READ] - 1;
+        k->siding[1] = index[V_KEY_SIDING_WRITE] - 1;
+    }
+    vault_index_unmap(index);
+}
+
+pid_t deposit_main_pid(const struct keeper *k)
+{
+    return k->deposit.ledger == NULL ? k->pid : atomic_load(&k->deposit.ledger->main_pid);
+}
+
+bool deposit_is_end_ordered(const struct keeper *k)
+{
+    return k->deposit.ledger != NULL && atomic_load(&k->deposit.ledger->order) == ORDER_END;
+}
+
+void deposit_adopt(struct keeper *k)
+{
+    struct ledger *l = k->deposit.ledger;
+
+    if (l != NULL && k->resumed && !k->deposit.replaced) {
+        close_unused(k);
+        adopt_worker(k);
+    }
+
+    for (uint32_t i = 0; l != NULL && i < l->rows_used && i < LEDGER_ROWS; i++) {
+        struct ledger_row *r = &l->rows[i];
+        struct entry *e = row_state(r) == ROW_FREE ? NULL : table_find(&k->table, r->entry);
+
+        if (e != NULL)
+            e->row = r;
+        if (row_state(r) == ROW_STARTING && !k->deposit.replaced)
+            end_half_made(k, r);
+        if (e == NULL && row_state(r) != ROW_FREE)
+            free_row(k, r);
+    }
+}
+
+void deposit_state(struct keeper *k)
+{
+    deposit_put(k, V_KEY_STATE, k->state_fd);
+}
+
+void deposit_carry(struct keeper *k)
+{
+    struct buf bytes = {0};
+    hf_autoclose int fd = -1;
+
+    if (k->deposit.ledger == NULL || k->options->carry_write == NULL)
+        return;
+    fd = memfd_create("holdfast-carry", MFD_CLOEXEC);
+    k->options->carry_write(&bytes, k->options->arg);
+    if (fd >= 0 && io_write_all(fd, buf_data(&bytes), bytes.len) == 0)
+        deposit_put(k, V_KEY_CARRY, fd);
+    else
+        log_error("what the next keeper needs cannot be written: %s", strerror(errno));
+    buf_wipe(&bytes);
+}
+
+void deposit_daemon(struct keeper *k)
+{
+    struct ledger *l = k->deposit.ledger;
+    const struct keeper_carry *carry = &k->options->carry;
+
+    if (l == NULL)
+        return;
+    l->dumpable = k->guard.dumpable;
+    l->nofile_cur = k->nofile.rlim_cur;
+    l->nofile_max = k->nofile.rlim_max;
+    l->last_number = k->table.last_number;
+    memset(l->cgroup_path, 0, sizeof l->cgroup_path);
+    if (k->cgroup.dir_fd >= 0)
+        memcpy(l->cgroup_path, k->cgroup.path, strlen(k->cgroup.path));
+    l->cgroup_last = k->cgroup.last_number;
+    snprintf(l->exe_path, sizeof l->exe_path, "%s", k->options->exe_path);
+    deposit_state(k);
+    deposit_put(k, V_KEY_SIDING_READ, k->siding[0]);
+    deposit_put(k, V_KEY_SIDING_WRITE, k->siding[1]);
+    for (size_t i = 0; i < carry->fd_count; i++)
+        deposit_put(k, V_KEY_LISTENER + (uint32_t)i, carry->fds[i]);
+    deposit_carry(k);
+}
+
+/* --- a process's life ---------------------------------------------------------------------- */
+
+int deposit_begin(struct keeper *k, struct entry *e, const char *id)
+{
+    struct ledger *l = k->deposit.ledger;
+    struct ledger_row *r;
+
+    if (l == NULL)
+        return 0;
+    r = ledger_find_free(l);
+    if (r == NULL)
+        return -EAGAIN;
+    r->entry = e->pub.entry;
+    r->parent = k->pid;
+    memcpy(r->id, id, sizeof r->id);
+    r->cgroup = 0;
+    row_set_state(r, ROW_STARTING);
+    l->last_number = k->table.last_number;
+    l->cgroup_last = k->cgroup.last_number;
+    e->row = r;
+    return 0;
+}
+
+/* In the order of K_FD_* bits. */
+static const enum v_row_key stream_keys[K_FDS] = {V_TTY, V_STDIN, V_STDOUT, V_STDERR, V_SIDE};
+
+void deposit_streams(struct keeper *k, struct entry *e)
+{
+    struct v_message m = {.type = V_PUT};
+    int streams[K_FDS], fds[V_PUT_MAX];
+    size_t count, next = 0;
+    uint32_t bits;
+
+    if (e->row == NULL)
+        return;
+    e->row->cgroup = e->slot == NULL ? 0 : e->slot->number;
+    bits = entry_fds(e, streams, &count);
+    m.keys[m.count] = row_key(k, e->row) + V_RECORD;
+    fds[m.count++] = e->pub.record_fd;
+    for (uint32_t i = 0; i < K_FDS; i++) {
+        if (!(bits & 1U << i))
+            continue;
+        m.keys[m.count] = row_key(k, e->row) + stream_keys[i];
+        fds[m.count++] = streams[next++];
+    }
+    deposit_send(k, &m, fds);
+}
+
+static void fill_exit(struct ledger_row *r, const struct entry *e)
+{
+    r->status = e->pub.status;
+    r->oom = e->pub.oom;
+    r->exited_wall_ms = e->pub.exited_wall_ms;
+    r->utime_us = e->pub.utime_us;
+    r->stime_us = e->pub.stime_us;
+    r->maxrss_kib = e->pub.maxrss_kib;
+    row_set_state(r, ROW_EXITED);
+}
+
+void deposit_started(struct keeper *k, struct entry *e)
+{
+    (void)k;
+    if (e->row == NULL)
+        return;
+    if (e->pub.exited)
+        fill_exit(e->row, e);
+    else
+        row_set_state(e->row, ROW_RUNNING);
+}
+
+void deposit_exited(struct keeper *k, struct entry *e)
+{
+    (void)k;
+    if (e->row != NULL)
+        fill_exit(e->row, e);
+}
+
+/* One message for neighbours, which outputs mostly are. */
+static void drop_streams(struct keeper *k, const struct entry *e, uint32_t which)
+{
+    for (uint32_t i = 0, n; i < K_FDS; i += n + 1) {
+        n = 0;
+        while (i + n < K_FDS && which & 1U << (i + n))
+            n++;
+        if (n > 0)
+            deposit_drop(k, row_key(k, e->row) + stream_keys[i], n);
+    }
+}
+
+/* The end of its input must reach a process that runs. One that has exited can wait. */
+void deposit_closed(struct keeper *k, struct entry *e, uint32_t which)
+{
+    if (e->row == NULL)
+        return;
+    if (!e->pub.exited) {
+        drop_streams(k, e, which);
+        return;
+    }
+    e->undropped |= which;
+    chores_add(k, e);
+}
+
+void deposit_chore(struct keeper *k, struct entry *e)
+{
+    if (e->row != NULL && e->undropped != 0)
+        drop_streams(k, e, e->undropped);
+    e->undropped = 0;
+}
+
+void deposit_forget(struct keeper *k, struct entry *e)
+{
+    if (e->row == NULL)
+        return;
+    free_row(k, e->row);
+    e->row = NULL;
+}
+
+/* --- the daemon's life --------------------------------------------------------------------- */
+
+/* By the worker itself: a keeper that dies right after the fork has not seen its pid. */
+void deposit_worker_started(struct keeper *k)
+{
+    struct ledger *l = k->deposit.ledger;
+
+    if (l == NULL)
+        return;
+    l->generation = k->worker.generation;
+    atomic_store(&l->worker_pid, getpid());
+}
+
+void deposit_worker_io(struct keeper *k)
+{
+    struct ledger *l = k->deposit.ledger;
+
+    if (l == NULL)
+        return;
+    l->io_read = k->worker.past[0].count.read_bytes;
+    l->io_written = k->worker.past[0].count.written_bytes;
+    atomic_store(&l->io_known, k->worker.past[0].known);
+    atomic_store(&l->worker_pid, 0);
+}
+
+void deposit_well(struct keeper *k)
+{
+    struct v_message m = {.type = V_WELL, .keys = {V_KEY_EXE}};
+    hf_autoclose int exe = -1;
+
+    if (k->deposit.told_well || k->deposit.ledger == NULL)
+        return;
+    k->deposit.told_well = true;
+    if (k->deposit.replaced) {
+        exe = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+        if (exe < 0)
+            exe = open(k->options->exe_path, O_PATH | O_CLOEXEC);
+    }
+    m.count = exe >= 0;
+    deposit_send(k, &m, exe >= 0 ? &exe : NULL);
+}
+
+void deposit_trial(struct keeper *k, bool on)
+{
+    const struct vault_ends *ends = &k->deposit.ends;
+    const int flag = on ? 0 : FD_CLOEXEC;
+    char setting[64];
+
+    if (ends->link_fd < 0)
+        return;
+    snprintf(setting, sizeof setting, "%d,%d,%d", ends->link_fd, ends->ledger_fd, ends->index_fd);
+    if (on)
+        (void)setenv(V_ENV, setting, 1);
+    else
+        (void)unsetenv(V_ENV);
+    (void)fcntl(ends->link_fd, F_SETFD, flag);
+    (void)fcntl(ends->ledger_fd, F_SETFD, flag);
+    (void)fcntl(ends->index_fd, F_SETFD, flag);
+    deposit_say(k, on ? V_TRIAL : V_WELL, 0);
+}
+
+void deposit_done(struct keeper *k, int code)
+{
+    if (k->deposit.ledger != NULL)
+        atomic_store(&k->deposit.ledger->ended, code + 1);
+    deposit_say(k, V_DONE, code);
+}
+
+void deposit_refused(struct keeper *k)
+{
+    deposit_say(k, V_REFUSED, 0);
+}
+
+/* Whoever connects meanwhile is refused, rather than left to wait. */
+void deposit_keep(struct keeper *k)
+{
+    deposit_drop(k, V_KEY_LISTENER, V_LISTENERS);
+    deposit_say(k, V_KEEP, 0);
+}
+
+/* --- what the vault says ------------------------------------------------------------------- */
+
+static void on_exited(struct keeper *k, const struct v_message *m)
+{
+    struct dead d = {.pid = m->pid,
+                     .status = m->status,
+                     .utime_us = m->utime_us,
+                     .stime_us = m->stime_us,
+                     .maxrss_kib = m->maxrss_kib};
+    struct v_message reap = {.type = V_REAP, .pid = m->pid};
+
+    reap_inherited(k, &d);
+    deposit_send(k, &reap, NULL);
+}
+
+void deposit_read(struct keeper *k)
+{
+    struct v_message m;
+    struct link_packet p;
+
+    for (int i = 0; i < MESSAGES_PER_TURN && k->deposit.link.fd >= 0; i++) {
+        int rc = link_receive(&k->deposit.link, &m, sizeof m, &p);
+
+        if (rc == 0)
+            return;
+        if (rc < 0 || p.len != sizeof m) {
+            vault_is_gone(k, rc < 0 ? rc : -EPROTO);
+            return;
+        }
+        if (m.type == V_EXITED)
+            on_exited(k, &m);
+        else if (m.type == V_LEAVE)
+            upgrade_leave(k);
+    }
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * deposit.h - the keeper's side of the vault: rows in the ledger, descriptors in the store
+ *
+ * What happens to a process is written to its row before anybody is told of it, and its
+ * descriptors are deposited before its row says that it runs. The next keeper finds both. Without a
+ * vault (unit tests; an older binary has executed us) all of this does nothing. Layer: keeper.
+ */
+#ifndef HF_KEEPER_DEPOSIT_H
+#define HF_KEEPER_DEPOSIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "keeper/link.h"
+#include "vault/vault.h"
+
+struct keeper;
+struct entry;
+struct worker;
+
+struct deposit {
+    struct link link; /* to the vault; fd -1: none. Its queue is not used: see deposit_send(). */
+    struct vault_ends ends;
+    struct ledger *ledger; /* NULL: no vault */
+    pid_t vault_pid;
+    bool replaced;  /* this binary was executed in place of another */
+    bool told_well; /* V_WELL has been sent */
+    bool leaving;   /* V_LEAVE has come */
+};
+
+/* Maps the ledger; 0 or -errno. */
+int deposit_attach(struct keeper *k, const struct vault_ends *ends);
+void deposit_detach(struct keeper *k);
+/* After the table is there: rows find their entries, and what an earlier keeper had half made goes. */
+void deposit_adopt(struct keeper *k);
+/* The daemon's own descriptors and figures, for the next keeper. */
+void deposit_daemon(struct keeper *k);
+void deposit_take_siding(struct keeper *k); /* what the last worker was copying, if any */
+pid_t deposit_main_pid(const struct keeper *k);
+bool deposit_is_end_ordered(const struct keeper *k);
+void deposit_state(struct keeper *k);
+void deposit_carry(struct keeper *k);
+
+/* --- a process's life, in this order ------------------------------------------------------ */
+
+int deposit_begin(struct keeper *k, struct entry *e, const char *id); /* 0 or -EAGAIN: full */
+void deposit_streams(struct keeper *k, struct entry *e);
+void deposit_started(struct keeper *k, struct entry *e); /* executed, or exited since */
+void deposit_exited(struct keeper *k, struct entry *e);
+void deposit_closed(struct keeper *k, struct entry *e, uint32_t which); /* K_FD_* bits */
+void deposit_forget(struct keeper *k, struct entry *e);
+void deposit_chore(struct keeper *k, struct entry *e); /* what could wait */
+
+/* --- the daemon's life --------------------------------------------------------------------- */
+
+void deposit_worker_started(struct keeper *k); /* in the worker */
+void deposit_worker_io(struct keeper *k);      /* dead, counted, about to be reaped */
+void deposit_well(struct keeper *k);
+void deposit_trial(struct keeper *k, bool on); /* around the exec of another binary */
+void deposit_refused(struct keeper *k);        /* another binary does not take over */
+void deposit_done(struct keeper *k, int code);
+void deposit_keep(struct keeper *k);
+
+void deposit_read(struct keeper *k); /* the link has something */
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * inherited.c - processes of an earlier keeper, when the vault has died. Layer: keeper.
+ */
+#include "keeper/inherited.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "keeper/core.h"
+#include "keeper/procfs.h"
+
+struct inherited_one {
+    uint32_t entry; /* 0: the worker of the keeper before, which is on its way out */
+    int pidfd;      /* -1: told of already */
+};
+
+static void tell_lost(struct keeper *k, const struct entry *e)
+{
+    struct dead d = {.pid = e->pub.pid, .status = K_STATUS_LOST};
+
+    log_warn("process %d has ended; how is lost with the vault", (int)d.pid);
+    reap_inherited(k, &d);
+}
+
+/* What it was doing when it died cannot be asked any more. */
+static void worker_is_gone(struct keeper *k)
+{
+    worker_note_io(k);
+    k->worker.past[0].known = false; /* its pid may be somebody else's by now */
+    worker_on_exit(k, SIGKILL);
+}
+
+/* A leader stays the leader of its session as long as it lives, so a pid that leads none belongs to
+ * somebody else by now. -1: it is gone. */
+static int open_leader(pid_t pid)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+    if (fd >= 0 && getsid(pid) != pid)
+        io_close(&fd);
+    return fd;
+}
+
+/* A child of ours is there until we reap it. */
+static bool is_inherited(const struct keeper *k, const struct entry *e)
+{
+    return !e->pub.exited && e->spawn == NULL && proc_parent(e->pub.pid) != k->pid;
+}
+
+static void watch(struct keeper *k, uint32_t entry, int pidfd)
+{
+    struct inherited *in = &k->inherited;
+
+    in->all = hf_xrealloc(in->all, (in->count + 1) * sizeof *in->all);
+    in->all[in->count++] = (struct inherited_one){entry, pidfd};
+}
+
+static void watch_worker(struct keeper *k)
+{
+    int fd;
+
+    if (k->worker.pid <= 0 || proc_parent(k->worker.pid) == k->pid)
+        return;
+    fd = (int)syscall(SYS_pidfd_open, k->worker.pid, 0);
+    if (fd >= 0)
+        watch(k, 0, fd);
+    else
+        worker_is_gone(k);
+}
+
+void inherited_step(struct keeper *k)
+{
+    struct entry *next;
+
+    if (k->inherited.begun || k->deposit.link.fd >= 0)
+        return;
+    k->inherited.begun = true;
+    watch_worker(k);
+    for (struct entry *e = table_first(&k->table); e != NULL; e = next) {
+        int fd;
+
+        next = table_next(&k->table, e);
+        if (!is_inherited(k, e))
+            continue;
+        fd = open_leader(e->pub.pid);
+        if (fd >= 0)
+            watch(k, e->pub.entry, fd);
+        else
+            tell_lost(k, e);
+    }
+}
+
+static void on_end(struct keeper *k, uint32_t entry)
+{
+    struct entry *e = entry == 0 ? NULL : table_find(&k->table, entry);
+
+    if (entry == 0)
+        worker_is_gone(k);
+    else if (e != NULL && !e->pub.exited)
+        tell_lost(k, e);
+}
+
+void inherited_poll_set(const struct keeper *k, struct pollfd *out)
+{
+    for (size_t i = 0; i < k->inherited.count; i++)
+        out[i] = (struct pollfd){.fd = k->inherited.all[i].pidfd, .events = POLLIN};
+}
+
+void inherited_poll_done(struct keeper *k, const struct pollfd *polls, size_t count)
+{
+    for (size_t i = 0; i < count && i < k->inherited.count; i++) {
+        struct inherited_one *one = &k->inherited.all[i];
+
+        if (polls[i].revents == 0 || one->pidfd < 0)
+            continue;
+        io_close(&one->pidfd);
+        on_end(k, one->entry);
+    }
+}
+
+void inherited_fini(struct keeper *k)
+{
+    for (size_t i = 0; i < k->inherited.count; i++)
+        io_close(&k->inherited.all[i].pidfd);
+    free(k->inherited.all);
+    k->inherited = (struct inherited){0};
+}

@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vault.c - the vault's life: one loop over signals, the keeper's link and a few clients
+ *
+ * Children of the vault are its keeper and what dead keepers have left. Only the keeper is reaped
+ * on sight. Of all others the vault looks at one that has died (WNOWAIT), tells the keeper, and
+ * reaps it when the keeper has written that down: nothing is remembered here, so nothing can be
+ * lost, and no pid is given away too early. Layer: vault.
+ */
+#include "vault/vault.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/program.h"
+#include "base/signals.h"
+#include "vault/dead.h"
+#include "vault/vault_store.h"
+
+#define NEVER UINT64_MAX
+
+/* --- set-up --------------------------------------------------------------------- */
+
+/* By its name where there is no /proc. */
+static int put_exe(struct vault *v, const char *path)
+{
+    hf_autoclose int fd = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+
+    if (fd < 0)
+        fd = open(path, O_PATH | O_CLOEXEC);
+    return fd < 0 ? -errno : vault_put(v, V_KEY_EXE, fd);
+}
+
+int vault_init(struct vault *v, const char *exe_path)
+{
+    int rc;
+
+    *v = (struct vault){.own = {-1, -1, -1},
+                        .signal_fd = -1,
+                        .listen_fd = -1,
+                        .launcher_fd = -1,
+                        .guard = {.oom_fd = -1},
+                        .start_at_ms = NEVER,
+                        .well_by_ms = NEVER};
+    for (size_t i = 0; i < VAULT_CLIENTS_MAX; i++)
+        v->clients[i] = -1;
+    rc = store_init(v);
+    return rc < 0 ? rc : put_exe(v, exe_path);
+}
+
+void vault_release(struct vault *v)
+{
+    store_close_copies(v);
+    vault_index_unmap(v->index);
+    v->index = NULL;
+    io_close(&v->listen_fd);
+}
+
+void vault_fini(struct vault *v)
+{
+    store_fini(v);
+    io_close(&v->own.link_fd);
+    io_close(&v->signal_fd);
+    io_close(&v->listen_fd);
+    for (size_t i = 0; i < VAULT_CLIENTS_MAX; i++)
+        io_close(&v->clients[i]);
+}
+
+static int setup_signals(struct vault *v)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
+    sigset_t set;
+
+    sigfillset(&set);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigdelset(&set, faults[i]);
+    sigprocmask(SIG_SETMASK, &set, NULL);
+    /* With SIGCHLD ignored the kernel would reap for us, and tell nobody. */
+    signal(SIGCHLD, SIG_DFL);
+    sigemptyset(&set);
+    for (int sig = 1; sig < NSIG; sig++) {
+        if (sig == SIGCHLD || sig == SIGTERM || sig == SIGINT || sig == SIGHUP || sig == SIGQUIT ||
+            sig == SIGUSR1 || sig == SIGUSR2)
+            sigaddset(&set, sig);
+    }
+    v->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return v->signal_fd < 0 ? -errno : 0;
+}
+
+static void setup_limits(struct vault *v)
+{
+    struct rlimit now;
+
+    if (getrlimit(RLIMIT_NOFILE, &now) < 0)
+        return;
+    v->nofile_cur = now.rlim_cur;
+    v->nofile_max = now.rlim_max;
+    now.rlim_cur = now.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &now);
+}
+
+/* The command's own descriptors went to the first keeper. A copy here would keep a connection or
+ * an address in use. */
+static void setup_close_others(const struct vault *v)
+{
+    int own[16 + VAULT_CLIENTS_MAX + V_KEYS - V_KEY_STATE], count = 0;
+
+    own[count++] = STDERR_FILENO;
+    own[count++] = v->own.link_fd;
+    own[count++] = v->own.ledger_fd;
+    own[count++] = v->own.index_fd;
+    own[count++] = v->signal_fd;
+    own[count++] = v->listen_fd;
+    own[count++] = v->guard.oom_fd;
+    for (size_t i = 0; i < VAULT_CLIENTS_MAX; i++)
+        own[count++] = v->clients[i];
+    for (uint32_t key = V_KEY_STATE; key < V_KEYS; key++)
+        own[count++] = store_fd(v, key);
+    for (int last = STDERR_FILENO;;) {
+        int next = INT_MAX;
+
+        for (int i = 0; i < count; i++) {
+            if (own[i] > last && own[i] < next)
+                next = own[i];
+        }
+        if (next > last + 1)
+            (void)close_range((unsigned)last + 1, next == INT_MAX ? ~0U : (unsigned)next - 1, 0);
+        if (next == INT_MAX)
+            return;
+        last = next;
+    }
+}
+
+/* --- what a keeper says --------------------------------------------------------- */
+
+static void set_phase(struct vault *v, enum v_phase phase)
+{
+    if (v->phase == phase)
+        return;
+    v->phase = phase;
+    control_tell(v);
+}
+
+static void refused(struct vault *v)
+{
+    v->refusals++;
+    control_tell(v);
+}
+
+static void kill_keeper(struct vault *v, const char *why)
+{
+    log_error("keeper %d is killed: %s", (int)v->keeper, why);
+    kill(v->keeper, SIGKILL);
+    v->well_by_ms = NEVER;
+}
+
+/* The binary that runs now is the one to fall back to. */
+static void on_trial(struct vault *v)
+{
+    int exe = store_fd(v, V_KEY_EXE);
+
+    if (exe >= 0)
+        (void)vault_put(v, V_KEY_GOOD, exe);
+    v->on_trial = true;
+    v->well = false;
+    v->since_ms = clock_mono_ms();
+    v->well_by_ms = v->since_ms + VAULT_WELL_MS;
+    set_phase(v, V_STARTING);
+}
+
+/* A binary that was executed in place of another sends its own descriptor: from here on it is the one
+ * to start. Both in one message, because a keeper may die between two. */
+static void on_well(struct vault *v, const int *exe)
+{
+    if (exe != NULL)
+        store_take(v, V_KEY_EXE, *exe);
+    v->on_trial = v->on_trial && exe != NULL;
+    v->upgrades += v->on_trial;
+    v->well = true;
+    v->since_ms = clock_mono_ms();
+    v->well_by_ms = NEVER;
+    if (v->phase == V_STARTING)
+        set_phase(v, V_SERVING);
+    v->rested = false;
+}
+
+static void on_reap(struct vault *v, pid_t pid)
+{
+    if (pid <= 0 || pid != v->told)
+        return;
+    dead_reap(pid);
+    v->told = 0;
+}
+
+/* False: not a message that this peer may send. The vault's own log goes where the keeper's does. */
+static bool on_store(struct vault *v, const struct v_message *m, const int *fds)
+{
+    if (m->type == V_PUT) {
+        for (uint32_t i = 0; i < m->count; i++) {
+            store_take(v, m->keys[i], fds[i]);
+            if (m->keys[i] == V_KEY_ERRORS)
+                (void)dup2(fds[i], STDERR_FILENO);
+        }
+        return true;
+    }
+    if (m->type == V_DROP)
+        store_drop(v, m->keys[0], m->count);
+    return m->type == V_DROP;
+}
+
+static bool on_keeper_message(struct vault *v, const struct v_message *m, const int *fds)
+{
+    switch (m->type) {
+    case V_REAP: on_reap(v, m->pid); return true;
+    case V_TRIAL: on_trial(v); return true;
+    case V_WELL: on_well(v, m->count == 1 ? fds : NULL); return true;
+    case V_KEEP: v->keep = true; return true;
+    case V_REFUSED: refused(v); return true;
+    case V_DONE:
+        v->done = true;
+        v->code = m->status;
+        return true;
+    default: return on_store(v, m, fds);
+    }
+}
+
+static void close_all(const int *fds, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        close(fds[i]);
+}
+
+/* 1: there was one; 0: nothing there; -1: no more will come, or it was malformed. */
+static int read_keeper(struct vault *v)
+{
+    struct v_message m;
+    int fds[V_PUT_MAX];
+    size_t fd_count;
+    int rc = vault_receive(v->own.link_fd, &m, fds, &fd_count);
+    const char *fault;
+
+    if (rc <= 0)
+        return rc < 0 ? -1 : 0;
+    fault = store_fault(&m, fd_count);
+    if (fault == NULL && on_keeper_message(v, &m, fds))
+        return 1;
+    close_all(fds, fd_count);
+    /* Descriptors got lost because our table is full: what is missing is missing. */
+    if (m.type == V_PUT && fd_count < m.count && m.count <= V_PUT_MAX) {
+        log_error("descriptors of a process cannot be kept: too many are open");
+        return 1;
+    }
+    kill_keeper(v, "it sent a malformed message");
+    return -1;
+}
+
+static void on_link(struct vault *v)
+{
+    for (int i = 0; i < VAULT_TURN_PACKETS && v->own.link_fd >= 0; i++) {
+        int rc = read_keeper(v);
+
+        if (rc == 0)
+            return;
+        if (rc < 0)
+            io_close(&v->own.link_fd);
+    }
+}
+
+/* --- a keeper's end ------------------------------------------------------------- */
+
+static void log_death(const struct vault *v, int status)
+{
+    if (WIFSIGNALED(status))
+        log_error("keeper %d died of %s; %zu processes go on", (int)v->keeper,
+                  signal_name(WTERMSIG(status)), ledger_count(v->ledger, ROW_RUNNING));
+    else
+        log_error("keeper %d ended with code %d; %zu processes go on", (int)v->keeper,
+                  WEXITSTATUS(status), ledger_count(v->ledger, ROW_RUNNING));
+}
+
+/* A new binary that never got well has not replaced V_KEY_EXE. */
+static void choose_binary(struct vault *v, bool probation)
+{
+    int good = store_fd(v, V_KEY_GOOD);
+
+    if (v->on_trial && !v->well) {
+        log_error("upgrade: the new binary did not come up; going on with the old one");
+        v->refusals++;
+    } else if (good >= 0 && ((v->on_trial && probation) || v->early >= VAULT_EARLY_MAX)) {
+        log_error("upgrade: the new binary does not last; going on with the one before");
+        (void)vault_put(v, V_KEY_EXE, good);
+        store_drop(v, V_KEY_GOOD, 1);
+    }
+}
+
+static void plan_restart(struct vault *v, uint64_t now_ms)
+{
+    bool early = !v->well || now_ms - v->since_ms < VAULT_EARLY_MS;
+    unsigned wait = VAULT_WAIT_MS;
+
+    v->early = early ? v->early + 1 : 0;
+    choose_binary(v, now_ms - v->since_ms < VAULT_PROBATION_MS);
+    v->start_at_ms = now_ms;
+    if (v->early < VAULT_EARLY_MAX)
+        return;
+    for (unsigned i = VAULT_EARLY_MAX; i < v->early && wait < VAULT_WAIT_MAX_MS; i++)
+        wait *= 2;
+    v->start_at_ms += wait < VAULT_WAIT_MAX_MS ? wait : VAULT_WAIT_MAX_MS;
+}
+
+static void on_keeper_exit(struct vault *v)
+{
+    int status;
+
+    if (waitpid(v->keeper, &status, WNOHANG) != v->keeper)
+        return;
+    /* Its last words first. */
+    while (v->own.link_fd >= 0 && read_keeper(v) > 0)
+        ;
+    io_close(&v->own.link_fd);
+    v->well_by_ms = NEVER;
+    if (v->done) {
+        v->phase = V_ENDED;
+        if (!WIFEXITED(status))
+            v->code = 1;
+        else if (WEXITSTATUS(status) != 0)
+            v->code = WEXITSTATUS(status);
+    } else if (v->keep) {
+        v->early = 0;
+        v->phase = V_HOLDING;
+        v->start_at_ms = v->start_next ? 0 : NEVER;
+    } else if (store_fd(v, V_KEY_CARRY) < 0) {
+        /* The first one, before it had left anything to go on from: the daemon has not started. */
+        log_death(v, status);
+        v->phase = V_ENDED;
+        v->code = 1;
+    } else {
+        log_death(v, status);
+        plan_restart(v, clock_mono_ms());
+        v->phase = V_STARTING;
+    }
+    v->keeper = 0;
+    control_tell(v);
+}
+
+static struct v_message exit_message(const struct dead *d)
+{
+    return (struct v_message){.type = V_EXITED,
+                              .pid = d->pid,
+                              .status = d->status,
+                              .utime_us = d->utime_us,
+                              .stime_us = d->stime_us,
+                              .maxrss_kib = d->maxrss_kib};
+}
+
+static void look_for_dead(struct vault *v)
+{
+    struct dead d;
+
+    while (v->told == 0 && dead_peek(0, &d) > 0) {
+        struct v_message m = exit_message(&d);
+
+        if (d.pid == v->keeper) {
+            on_keeper_exit(v);
+            continue;
+        }
+        /* Before there is a keeper nobody can write it down. */
+        if (v->own.link_fd < 0 || vault_send(v->own.link_fd, &m, NULL) < 0)
+            break;
+        v->told = d.pid;
+    }
+    /* One that has been told of hides the keeper. */
+    if (v->keeper > 0)
+        on_keeper_exit(v);
+}
+
+/* --- people --------------------------------------------------------------------- */
+
+/* The order outlives a keeper that dies on the way. */
+static void end_all(struct vault *v, int sig)
+{
+    atomic_store(&v->ledger->order, ORDER_END);
+    if (v->keeper > 0) {
+        kill(v->keeper, sig);
+        set_phase(v, V_ENDING);
+    } else if (v->phase == V_HOLDING) {
+        v->start_at_ms = 0;
+    }
+}
+
+static void leave(struct vault *v)
+{
+    struct v_message m = {.type = V_LEAVE};
+
+    if (v->keeper == 0 || v->phase == V_ENDING)
+        return;
+    if (vault_send(v->own.link_fd, &m, NULL) == 0)
+        set_phase(v, V_LEAVING);
+}
+
+static void start_again(struct vault *v)
+{
+    if (v->keeper == 0) {
+        v->start_at_ms = 0;
+        return;
+    }
+    v->start_next = true;
+    leave(v);
+}
+
+/* False: the peer is no use. */
+static bool on_client_message(struct vault *v, int fd, const struct v_message *m, const int *fds)
+{
+    struct ucred peer;
+    socklen_t len = sizeof peer;
+
+    switch (m->type) {
+    case V_STATUS: control_answer(v, fd); return true;
+    case V_LEAVE: leave(v); return true;
+    case V_STOP: end_all(v, SIGTERM); return true;
+    case V_START: start_again(v); return true;
+    case V_UPGRADE:
+        if (v->keeper > 0)
+            kill(v->keeper, SIGHUP);
+        return true;
+    case V_OWN:
+        v->launcher_fd = fd;
+        v->launcher = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ? 0 : peer.pid;
+        return true;
+    default: return on_store(v, m, fds);
+    }
+}
+
+static void on_client(struct vault *v, size_t i)
+{
+    struct v_message m;
+    int fds[V_PUT_MAX];
+    size_t fd_count;
+    int rc = vault_receive(v->clients[i], &m, fds, &fd_count);
+
+    if (rc > 0 &&
+        (store_fault(&m, fd_count) != NULL || !on_client_message(v, v->clients[i], &m, fds))) {
+        close_all(fds, fd_count);
+        rc = -EPROTO;
+    }
+    if (rc < 0)
+        control_close(v, i);
+}
+
+/* --- the loop ------------------------------------------------------------------- */
+
+static void on_signals(struct vault *v)
+{
+    struct signalfd_siginfo info[4];
+    ssize_t n = read(v->signal_fd, info, sizeof info);
+    bool dead = false;
+
+    for (ssize_t i = 0; i < n / (ssize_t)sizeof *info; i++) {
+        int sig = (int)info[i].ssi_signo;
+
+        if (sig == SIGCHLD)
+            dead = true;
+        else if (sig == SIGTERM || sig == SIGINT)
+            end_all(v, sig);
+        else if (v->keeper > 0)
+            kill(v->keeper, sig);
+    }
+    if (dead)
+        look_for_dead(v);
+}
+
+static int timeout_ms(const struct vault *v)
+{
+    uint64_t at = v->start_at_ms < v->well_by_ms ? v->start_at_ms : v->well_by_ms, now;
+
+    if (at == NEVER)
+        return -1;
+    now = clock_mono_ms();
+    return at <= now ? 0 : at - now > INT_MAX ? INT_MAX : (int)(at - now);
+}
+
+static void on_time(struct vault *v)
+{
+    uint64_t now = clock_mono_ms();
+
+    if (v->well_by_ms <= now)
+        kill_keeper(v, "it did not come up in time");
+    if (v->start_at_ms <= now && v->keeper == 0)
+        start_next(v);
+}
+
+static void turn(struct vault *v)
+{
+    struct pollfd p[3 + VAULT_CLIENTS_MAX];
+    pid_t told = v->told;
+
+    p[0] = (struct pollfd){.fd = v->signal_fd, .events = POLLIN};
+    p[1] = (struct pollfd){.fd = v->own.link_fd, .events = POLLIN};
+    p[2] = (struct pollfd){.fd = v->listen_fd, .events = POLLIN};
+    for (size_t i = 0; i < VAULT_CLIENTS_MAX; i++)
+        p[3 + i] = (struct pollfd){.fd = v->clients[i], .events = POLLIN};
+    /* Last of all, because what runs after it comes back: the vault mostly sleeps from here on. */
+    if (!v->rested) {
+        v->rested = true;
+        program_give_back();
+    }
+    if (io_poll(p, 3 + VAULT_CLIENTS_MAX, timeout_ms(v)) <= 0)
+        return;
+    if (p[1].revents != 0)
+        on_link(v);
+    if (p[0].revents != 0)
+        on_signals(v);
+    if (told != 0 && v->told == 0)
+        look_for_dead(v);
+    for (size_t i = 0; i < VAULT_CLIENTS_MAX; i++) {
+        if (p[3 + i].revents != 0)
+            on_client(v, i);
+    }
+    if (p[2].revents != 0)
+        control_accept(v);
+}
+
+int vault_run(struct vault *v, vault_first_fn *first, void *arg, int launcher_fd, pid_t launcher)
+{
+    int rc;
+
+    log_set_part("vault");
+    (void)prctl(PR_SET_NAME, "holdfast-vault", 0, 0, 0);
+    rc = prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ? -errno : setup_signals(v);
+    if (rc < 0) {
+        log_error("the vault cannot start: %s", strerror(-rc));
+        return 1;
+    }
+    setup_limits(v);
+    guard_begin(&v->guard);
+    v->clients[0] = v->launcher_fd = launcher_fd;
+    v->launcher = launcher;
+    atomic_store(&v->ledger->vault_pid, getpid());
+    start_first(v, first, arg);
+    setup_close_others(v);
+    if (v->keeper == 0)
+        return 1;
+    while (v->phase != V_ENDED) {
+        turn(v);
+        on_time(v);
+        /* A new keeper has its ears open: what died before it was there comes now. */
+        if (v->told == 0 && v->own.link_fd >= 0 && v->starts > 1)
+            look_for_dead(v);
+    }
+    guard_end(&v->guard);
+    return v->code;
+}
+
+/* --- in a keeper ---------------------------------------------------------------- */
+
+static bool take_number(const char **at, char end, int *out)
+{
+    char *stop;
+    long n = strtol(*at, &stop, 10);
+
+    if (stop == *at || *stop != end || n < 0 || n > INT_MAX)
+        return false;
+    *out = (int)n;
+    *at = stop + 1;
+    return true;
+}
+
+bool vault_ends_from_env(struct vault_ends *out)
+{
+    const char *at = getenv(V_ENV);
+    bool ok = at != NULL && take_number(&at, ',', &out->link_fd) &&
+              take_number(&at, ',', &out->ledger_fd) && take_number(&at, '\0', &out->index_fd);
+
+    unsetenv(V_ENV);
+    return ok;
+}

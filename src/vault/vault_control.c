@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vault_control.c - the vault's sockets
+ *
+ * The name of the listening socket is abstract, made of the user and the address at which the
+ * daemon listens. It has the scope of that address (the network namespace), needs no directory and
+ * leaves no file behind. Only root and the vault's own user are let in, and no program that the
+ * daemon runs: the socket gives what a keeper has. Layer: vault.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/log.h"
+#include "vault/vault_store.h"
+
+/* --- one packet ----------------------------------------------------------------- */
+
+union control {
+    struct cmsghdr align;
+    char bytes[CMSG_SPACE(sizeof(int) * V_PUT_MAX)];
+};
+
+int vault_send(int fd, const struct v_message *m, const int *fds)
+{
+    struct iovec iov = {.iov_base = (void *)(uintptr_t)m, .iov_len = sizeof *m};
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+    union control control;
+
+    if (fds != NULL) {
+        struct cmsghdr *c;
+
+        memset(&control, 0, sizeof control);
+        msg.msg_control = &control;
+        msg.msg_controllen = CMSG_SPACE(sizeof(int) * m->count);
+        c = CMSG_FIRSTHDR(&msg);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof(int) * m->count);
+        memcpy(CMSG_DATA(c), fds, sizeof(int) * m->count);
+    }
+    while (sendmsg(fd, &msg, MSG_NOSIGNAL) < 0) {
+        if (errno != EINTR)
+            return -errno;
+    }
+    return 0;
+}
+
+static void take_fds(struct msghdr *msg, int *fds, size_t *fd_count)
+{
+    *fd_count = 0;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR(msg, c)) {
+        size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+            continue;
+        memcpy(fds + *fd_count, CMSG_DATA(c), count * sizeof(int));
+        *fd_count += count;
+    }
+}
+
+/* The descriptors are inheritable, as those of the store must be. */
+int vault_receive(int fd, struct v_message *m, int *fds, size_t *fd_count)
+{
+    struct iovec iov = {.iov_base = m, .iov_len = sizeof *m};
+    union control control;
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = &control,
+                         .msg_controllen = sizeof control};
+    ssize_t n;
+
+    do
+        n = recvmsg(fd, &msg, MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    *fd_count = 0;
+    if (n < 0)
+        return errno == EAGAIN || errno == ENOMEM ? 0 : -errno; /* it stays there */
+    take_fds(&msg, fds, fd_count);
+    if (n == sizeof *m && !(msg.msg_flags & MSG_TRUNC))
+        return 1;
+    for (size_t i = 0; i < *fd_count; i++)
+        close(fds[i]);
+    *fd_count = 0;
+    return n == 0 ? -EPIPE : -EPROTO;
+}
+
+/* --- the name ------------------------------------------------------------------- */
+
+static socklen_t make_name(struct sockaddr_un *a, unsigned uid, const char *name)
+{
+    int n;
+
+    memset(a, 0, sizeof *a);
+    a->sun_family = AF_UNIX;
+    n = snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "holdfast/%u/%s", uid, name);
+    if (n < 0 || (size_t)n >= sizeof a->sun_path - 1)
+        return 0;
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+static bool peer_is_allowed(int fd, pid_t *pid)
+{
+    struct ucred peer;
+    socklen_t len = sizeof peer;
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+        return false;
+    *pid = peer.pid;
+    return peer.uid == 0 || peer.uid == geteuid();
+}
+
+/* 0: none that can be seen from here; -1: nothing is known of it. */
+static pid_t parent_of(pid_t pid)
+{
+    char path[32], text[512], *end;
+    hf_autoclose int fd = -1;
+    ssize_t n;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (n <= 0)
+        return -1;
+    text[n] = '\0';
+    /* "PID (NAME) STATE PARENT": a name may have anything in it. */
+    end = strrchr(text, ')');
+    return end == NULL || strlen(end) < 5 ? -1 : (pid_t)strtol(end + 4, NULL, 10);
+}
+
+/* Is the peer a program that the daemon runs? A peer that has vanished since it connected may have
+ * been one. Without /proc nobody can tell. */
+static bool is_below_us(pid_t pid)
+{
+    if (pid == getpid() || access("/proc/self/stat", R_OK) < 0)
+        return false;
+    while (pid > 1 && pid != getpid())
+        pid = parent_of(pid);
+    return pid < 0 || pid == getpid();
+}
+
+void vault_listen(struct vault *v, const char *name)
+{
+    struct sockaddr_un a;
+    socklen_t len = make_name(&a, geteuid(), name);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (len > 0 && fd >= 0 && bind(fd, (struct sockaddr *)&a, len) == 0 &&
+        listen(fd, VAULT_CLIENTS_MAX) == 0) {
+        v->listen_fd = fd;
+        return;
+    }
+    log_warn("holdfast stop and restart will not find this daemon: %s",
+             len == 0 ? "its address is too long" : strerror(errno));
+    io_close(&fd);
+}
+
+int vault_connect(const char *name)
+{
+    struct sockaddr_un a;
+    socklen_t len = make_name(&a, geteuid(), name);
+    int fd = len == 0 ? -1 : socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), rc;
+    pid_t pid;
+
+    if (fd < 0)
+        return len == 0 ? -ENAMETOOLONG : -errno;
+    if (connect(fd, (struct sockaddr *)&a, len) == 0) {
+        if (peer_is_allowed(fd, &pid))
+            return fd;
+        errno = EPERM;
+    }
+    rc = -errno;
+    close(fd);
+    return rc;
+}
+
+/* --- clients -------------------------------------------------------------------- */
+
+void control_accept(struct vault *v)
+{
+    int fd = accept4(v->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    pid_t pid;
+
+    for (size_t i = 0; fd >= 0 && i < VAULT_CLIENTS_MAX; i++) {
+        if (v->clients[i] >= 0)
+            continue;
+        if (!peer_is_allowed(fd, &pid) || is_below_us(pid))
+            break;
+        v->clients[i] = fd;
+        return;
+    }
+    io_close(&fd);
+}
+
+static struct v_message control_status(const struct vault *v)
+{
+    return (struct v_message){.type = V_STATUS,
+                              .pid = v->keeper,
+                              .status = v->code,
+                              .phase = v->phase,
+                              .starts = v->starts,
+                              .launcher = v->launcher,
+                              .upgrades = v->upgrades,
+                              .refusals = v->refusals};
+}
+
+/* Who does not read is told no more: each of these replaces all before it. */
+void control_tell(struct vault *v)
+{
+    struct v_message m = control_status(v);
+
+    for (size_t i = 0; i < VAULT_CLIENTS_MAX; i++) {
+        if (v->clients[i] >= 0)
+            (void)vault_send(v->clients[i], &m, NULL);
+    }
+}
+
+void control_answer(struct vault *v, int fd)
+{
+    struct v_message m = control_status(v);
+
+    m.count = 1;
+    (void)vault_send(fd, &m, &v->own.ledger_fd);
+}
+
+void control_close(struct vault *v, size_t i)
+{
+    if (v->clients[i] == v->launcher_fd) {
+        v->launcher_fd = -1;
+        v->launcher = 0;
+    }
+    io_close(&v->clients[i]);
+}

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_keeper_deposit.c - the keeper's side of the vault: what it writes to the ledger, what it
+ * sends, and what the next keeper makes of it. The test is the vault.
+ */
+#include "test.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "base/io.h"
+#include "base/log.h"
+#include "failing.h"
+#include "keeper/core.h"
+#include "keeper/state.h"
+#include "vault/vault_store.h"
+
+/* Wraps: memfd_create mmap fstat write kill proc_parent sendmsg open */
+FAILING(int, memfd_create, (const char *name, unsigned flags), (name, flags), -1)
+FAILING(void *, mmap, (void *at, size_t len, int prot, int flags, int fd, off_t off),
+        (at, len, prot, flags, fd, off), MAP_FAILED)
+FAILING(int, fstat, (int fd, struct stat *st), (fd, st), -1)
+FAILING(ssize_t, write, (int fd, const void *bytes, size_t len), (fd, bytes, len), -1)
+FAILING(int, kill, (pid_t pid, int sig), (pid, sig), -1)
+FAILING(pid_t, proc_parent, (pid_t pid), (pid), 0)
+FAILING(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags), -1)
+FAILING_BY(int, open, (const char *path, int flags, int mode), (path, flags, mode), -1, 0, path)
+
+#define VAULT_PID 900
+
+static struct keeper_options options;
+
+struct play {
+    struct keeper k;
+    struct vault v;
+    struct vault_ends ends;
+    int vault_end;
+};
+
+static void carry_some(struct buf *out, void *arg)
+{
+    (void)arg;
+    buf_put(out, "carried", 7);
+}
+
+static void begin(struct play *p)
+{
+    int pair[2];
+
+    log_set_level(LOG_ERROR);
+    FAIL(kill, .give = true, .times = -1); /* nobody is signalled here */
+    options = (struct keeper_options){.exe_path = "/exe", .carry_write = carry_some};
+    REQUIRE(vault_init(&p->v, "/proc/self/exe") == 0);
+    REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
+    p->vault_end = pair[0];
+    atomic_store(&p->v.ledger->vault_pid, VAULT_PID);
+    p->ends = (struct vault_ends){.link_fd = pair[1],
+                                  .ledger_fd = dup(p->v.own.ledger_fd),
+                                  .index_fd = dup(p->v.own.index_fd)};
+    p->k = (struct keeper){.options = &options,
+                           .pid = 1000,
+                           .state_fd = -1,
+                           .siding = {-1, -1},
+                           .deposit = {.ends = {-1, -1, -1}}};
+    link_init(&p->k.deposit.link);
+    cgroup_resume(&p->k.cgroup, "", 0);
+    table_init(&p->k.table);
+    chores_init(&p->k);
+    list_init(&p->k.spawns.flying);
+    worker_init(&p->k);
+    REQUIRE(deposit_attach(&p->k, &p->ends) == 0);
+}
+
+static void end(struct play *p)
+{
+    deposit_detach(&p->k);
+    cgroup_fini(&p->k.cgroup, false);
+    table_fini(&p->k.table);
+    close(p->vault_end);
+    vault_fini(&p->v);
+}
+
+static struct v_message hear(struct play *p)
+{
+    struct v_message m = {0};
+    int fds[V_PUT_MAX];
+    size_t count;
+
+    if (vault_receive(p->vault_end, &m, fds, &count) != 1)
+        m.type = 0;
+    for (size_t i = 0; i < count; i++)
+        close(fds[i]);
+    return m;
+}
+
+static void hear_all(struct play *p)
+{
+    while (hear(p).type != 0)
+        ;
+}
+
+static struct entry *add(struct play *p, pid_t pid)
+{
+    struct entry *e = table_add(&p->k.table);
+
+    strcpy(e->pub.id, "proc_x");
+    table_set_pid(&p->k.table, e, pid);
+    e->pub.record_fd = memfd_create("record", MFD_CLOEXEC);
+    return e;
+}
+
+/* --- without a vault ------------------------------------------------------ */
+
+TEST(without_a_vault_nothing_is_written)
+{
+    struct keeper k = {.options = &options, .pid = 7, .deposit = {.ends = {-1, -1, -1}}};
+    struct entry e = {0};
+    int null;
+
+    link_init(&k.deposit.link);
+    EXPECT_INT(deposit_attach(&k, NULL), 0);
+    EXPECT_INT(deposit_attach(&k, &k.deposit.ends), 0);
+    null = open("/dev/null", O_RDONLY | O_CLOEXEC, 0);
+    EXPECT_INT(deposit_attach(&k, &(struct vault_ends){null, null, null}), -EPROTO);
+    close(null);
+    EXPECT_INT(deposit_main_pid(&k), 7);
+    EXPECT(!deposit_is_end_ordered(&k));
+    EXPECT_INT(deposit_begin(&k, &e, e.pub.id), 0);
+    deposit_adopt(&k);
+    deposit_daemon(&k);
+    deposit_take_siding(&k);
+    deposit_carry(&k);
+    deposit_streams(&k, &e);
+    deposit_started(&k, &e);
+    deposit_exited(&k, &e);
+    deposit_closed(&k, &e, K_FD_STDIN);
+    deposit_chore(&k, &e);
+    deposit_forget(&k, &e);
+    deposit_worker_started(&k);
+    deposit_worker_io(&k);
+    deposit_well(&k);
+    deposit_trial(&k, true);
+    deposit_done(&k, 0);
+    deposit_keep(&k);
+    deposit_read(&k);
+    deposit_detach(&k);
+}
+
+/* --- a process's life ----------------------------------------------------- */
+
+TEST(a_process_is_written_down_before_it_is_told_of)
+{
+    struct v_message m;
+    struct entry *e;
+    struct play p;
+
+    begin(&p);
+    e = add(&p, 1010);
+    EXPECT_INT(deposit_begin(&p.k, e, e->pub.id), 0);
+    REQUIRE(e->row != NULL);
+    EXPECT_INT(row_state(e->row), ROW_STARTING);
+    e->pub.stdout_fd = memfd_create("out", MFD_CLOEXEC);
+    e->pub.side_fd = memfd_create("side", MFD_CLOEXEC);
+    deposit_streams(&p.k, e);
+    m = hear(&p);
+    EXPECT(m.type == V_PUT && m.count == 3 && m.keys[0] == V_RECORD && m.keys[1] == V_STDOUT &&
+           m.keys[2] == V_SIDE);
+    deposit_started(&p.k, e);
+    EXPECT_INT(row_state(e->row), ROW_RUNNING);
+    deposit_closed(&p.k, e, K_FD_STDOUT | K_FD_STDERR | K_FD_TTY);
+    m = hear(&p);
+    EXPECT(m.type == V_DROP && m.keys[0] == V_TTY && m.count == 1);
+    m = hear(&p);
+    EXPECT(m.type == V_DROP && m.keys[0] == V_STDOUT && m.count == 2);
+    e->pub.exited = true;
+    e->pub.status = 9;
+    deposit_exited(&p.k, e);
+    EXPECT(row_state(e->row) == ROW_EXITED && e->row->status == 9);
+    /* Of one that has exited it can wait. */
+    deposit_closed(&p.k, e, K_FD_SIDE);
+    EXPECT_INT(hear(&p).type, 0);
+    deposit_chore(&p.k, e);
+    m = hear(&p);
+    EXPECT(m.type == V_DROP && m.keys[0] == V_SIDE);
+    deposit_chore(&p.k, e);
+    EXPECT_INT(hear(&p).type, 0);
+    deposit_started(&p.k, e); /* exited before its start was told */
+    EXPECT_INT(row_state(e->row), ROW_EXITED);
+    deposit_forget(&p.k, e);
+    m = hear(&p);
+    EXPECT(m.type == V_DROP && m.count == V_ROW_KEYS && e->row == NULL);
+    end(&p);
+}
+
+TEST(a_full_ledger_refuses_a_process)
+{
+    struct entry *e;
+    struct play p;
+
+    begin(&p);
+    e = add(&p, 1010);
+    p.v.ledger->rows_used = LEDGER_ROWS;
+    for (uint32_t i = 0; i < LEDGER_ROWS; i++)
+        row_set_state(&p.v.ledger->rows[i], ROW_RUNNING);
+    EXPECT_INT(deposit_begin(&p.k, e, e->pub.id), -EAGAIN);
+    end(&p);
+}
+
+/* --- the daemon's life ---------------------------------------------------- */
+
+TEST(what_the_daemon_is_goes_to_the_ledger_and_its_descriptors_to_the_store)
+{
+    uint32_t keys = 0;
+    struct v_message m;
+    struct play p;
+
+    begin(&p);
+    p.k.state_fd = memfd_create("state", MFD_CLOEXEC);
+    p.k.siding[0] = p.k.siding[1] = p.k.state_fd;
+    options.carry.fds[0] = p.k.state_fd;
+    options.carry.fd_count = 1;
+    deposit_daemon(&p.k);
+    EXPECT_STR(p.v.ledger->exe_path, "/exe");
+    for (m = hear(&p); m.type != 0; m = hear(&p))
+        keys += m.type == V_PUT && m.count == 1;
+    EXPECT_U64(keys, 5);
+    /* Where cgroups are, the next keeper finds them. */
+    snprintf(p.k.cgroup.path, sizeof p.k.cgroup.path, "/cg");
+    p.k.cgroup.dir_fd = open("/", O_PATH | O_CLOEXEC, 0);
+    FAIL(memfd_create, .error = EMFILE);
+    deposit_daemon(&p.k);
+    EXPECT_STR(p.v.ledger->cgroup_path, "/cg");
+    FAIL(write, .error = ENOSPC);
+    deposit_carry(&p.k);
+    hear_all(&p);
+    options.carry_write = NULL;
+    deposit_carry(&p.k);
+    EXPECT_INT(hear(&p).type, 0);
+    io_close(&p.k.state_fd);
+    end(&p);
+}
+
+TEST(the_vault_is_told_when_the_daemon_is_well_on_trial_or_done)
+{
+    struct v_message m;
+    struct play p;
+
+    begin(&p);
+    deposit_worker_started(&p.k);
+    EXPECT_INT(p.v.ledger->worker_pid, getpid());
+    deposit_worker_io(&p.k);
+    EXPECT_INT(p.v.ledger->worker_pid, 0);
+    deposit_well(&p.k);
+    deposit_well(&p.k);
+    m = hear(&p);
+    EXPECT(m.type == V_WELL && m.count == 0);
+    deposit_trial(&p.k, true);
+    EXPECT_INT(hear(&p).type, V_TRIAL);
+    EXPECT(getenv(V_ENV) != NULL);
+    deposit_trial(&p.k, false);
+    EXPECT_INT(hear(&p).type, V_WELL);
+    EXPECT(getenv(V_ENV) == NULL);
+    /* In place of another binary: that is the one to start from now on. */
+    p.k.deposit.told_well = false;
+    p.k.deposit.replaced = true;
+    deposit_well(&p.k);
+    m = hear(&p);
+    EXPECT(m.type == V_WELL && m.count == 1);
+    deposit_done(&p.k, 3);
+    m = hear(&p);
+    EXPECT(m.type == V_DONE && m.status == 3);
+    deposit_keep(&p.k);
+    EXPECT_INT(hear(&p).type, V_DROP);
+    EXPECT_INT(hear(&p).type, V_KEEP);
+    atomic_store(&p.v.ledger->main_pid, 55);
+    EXPECT_INT(deposit_main_pid(&p.k), 55);
+    EXPECT(!deposit_is_end_ordered(&p.k));
+    atomic_store(&p.v.ledger->order, ORDER_END);
+    EXPECT(deposit_is_end_ordered(&p.k));
+    end(&p);
+}
+
+/* --- what the vault says -------------------------------------------------- */
+
+TEST(exits_that_the_vault_tells_are_written_down_and_reaped)
+{
+    struct v_message m = {.type = V_EXITED, .pid = 1010, .status = 9};
+    struct entry *e;
+    struct play p;
+
+    begin(&p);
+    e = add(&p, 1010);
+    REQUIRE(deposit_begin(&p.k, e, e->pub.id) == 0);
+    deposit_started(&p.k, e);
+    REQUIRE(vault_send(p.vault_end, &m, NULL) == 0);
+    m.type = V_STATUS; /* not for us */
+    REQUIRE(vault_send(p.vault_end, &m, NULL) == 0);
+    deposit_read(&p.k);
+    EXPECT(!e->pub.exited); /* our own child of that number is not meant */
+    m = hear(&p);
+    EXPECT(m.type == V_REAP && m.pid == 1010);
+    e->row->parent = 777; /* the keeper before started it */
+    m = (struct v_message){.type = V_EXITED, .pid = 1010, .status = 9};
+    REQUIRE(vault_send(p.vault_end, &m, NULL) == 0);
+    deposit_read(&p.k);
+    EXPECT(e->pub.exited && e->pub.status == 9 && row_state(e->row) == ROW_EXITED);
+    m = hear(&p);
+    EXPECT(m.type == V_REAP && m.pid == 1010);
+    p.k.worker.pid = m.pid = 1001; /* a worker of our own */
+    m.type = V_EXITED;
+    REQUIRE(vault_send(p.vault_end, &m, NULL) == 0);
+    deposit_read(&p.k);
+    EXPECT_INT(p.k.worker.pid, 1001);
+    p.k.worker.pid = 0;
+    m = (struct v_message){.type = V_LEAVE};
+    p.k.ending.phase = ENDING_KILL; /* too late to leave */
+    REQUIRE(vault_send(p.vault_end, &m, NULL) == 0);
+    deposit_read(&p.k);
+    EXPECT(!p.k.upgrade.leaving);
+    p.k.ending.phase = ENDING_NOT;
+    REQUIRE(vault_send(p.vault_end, &m, NULL) == 0);
+    deposit_read(&p.k);
+    EXPECT(p.k.upgrade.leaving && p.k.upgrade.phase == UPGRADE_RETIRE);
+    REQUIRE(vault_send(p.vault_end, &m, NULL) == 0);
+    deposit_read(&p.k);
+    end(&p);
+}
+
+/* Processes go on, only that they would end with the keeper. */
+TEST(a_vault_that_is_lost_is_done_without)
+{
+    struct play p;
+
+    begin(&p);
+    FAIL(sendmsg, .error = EAGAIN);
+    deposit_done(&p.k, 0);
+    EXPECT_INT(hear(&p).type, V_DONE);
+    FAIL(sendmsg, .error = ETOOMANYREFS, .times = 2);
+    deposit_done(&p.k, 0);
+    EXPECT_INT(hear(&p).type, V_DONE);
+    FAIL(sendmsg, .error = EPIPE);
+    deposit_done(&p.k, 0);
+    EXPECT_INT(p.k.deposit.link.fd, -1);
+    deposit_done(&p.k, 0);
+    end(&p);
+
+    begin(&p);
+    REQUIRE(send(p.vault_end, "x", 1, 0) == 1);
+    deposit_read(&p.k);
+    EXPECT_INT(p.k.deposit.link.fd, -1);
+    end(&p);
+
+    begin(&p);
+    shutdown(p.vault_end, SHUT_RDWR);
+    deposit_read(&p.k);
+    EXPECT_INT(p.k.deposit.link.fd, -1);
+    end(&p);
+}
+
+/* --- the next keeper ------------------------------------------------------ */
+
+static struct ledger_row *row(struct play *p, uint32_t entry, pid_t pid, enum ledger_state state)
+{
+    struct ledger_row *r = ledger_find_free(p->v.ledger);
+
+    r->entry = entry;
+    r->pid = pid;
+    r->parent = 777; /* the keeper before */
+    strcpy(r->id, "proc_y");
+    row_set_state(r, state);
+    return r;
+}
+
+TEST(what_was_half_made_is_ended_and_rows_find_their_entries)
+{
+    struct ledger_row *known, *half, *gone;
+    struct entry *e;
+    struct play p;
+    int fd;
+
+    begin(&p);
+    e = add(&p, 1010);
+    known = row(&p, e->pub.entry, 1010, ROW_RUNNING);
+    half = row(&p, 50, 1050, ROW_STARTING);
+    (void)row(&p, 51, 0, ROW_STARTING); /* not cloned yet */
+    (void)row(&p, 52, 1052, ROW_STARTING)->parent;
+    gone = row(&p, 53, 1053, ROW_RUNNING);
+    (void)row(&p, 54, 1054, ROW_FREE);
+    fd = open("/dev/null", O_RDONLY | O_CLOEXEC, 0);
+    /* What an earlier keeper had open is inherited; here it is the vault's own copy. */
+    REQUIRE(vault_put(&p.v, ledger_index(p.v.ledger, gone) * V_ROW_KEYS, fd) == 0);
+    close(fd);
+    atomic_store(&p.v.ledger->worker_pid, 1001);
+    p.k.resumed = true;
+    FAIL_NO_MORE(kill);
+    FAIL(kill, .give = true, .times = -1);
+    FAIL(proc_parent, .give = true, .instead = VAULT_PID);
+    deposit_adopt(&p.k);
+    REQUIRE(e->row != NULL); /* the same row, in the keeper's own mapping */
+    EXPECT_U64(ledger_index(p.k.deposit.ledger, e->row), ledger_index(p.v.ledger, known));
+    EXPECT_INT(row_state(half), ROW_FREE);
+    EXPECT_INT(row_state(gone), ROW_FREE);
+    EXPECT_INT(p.k.worker.pid, 1001);
+    EXPECT_INT(FAILED(kill), 1); /* the worker; no process has the number of the half-made one */
+    p.v.index[ledger_index(p.v.ledger, gone) * V_ROW_KEYS] = 0; /* closed as an inherited one */
+    p.v.index[V_KEY_EXE] = 0;
+    hear_all(&p);
+    /* No worker was left, and the index cannot be mapped. */
+    atomic_store(&p.v.ledger->worker_pid, 0);
+    FAIL(mmap, .error = ENOMEM);
+    deposit_adopt(&p.k);
+    p.k.deposit.replaced = true;
+    deposit_adopt(&p.k);
+    end(&p);
+}
+
+TEST(the_siding_of_the_keeper_before_is_taken_over)
+{
+    struct play p;
+    int fd;
+
+    begin(&p);
+    deposit_take_siding(&p.k);
+    EXPECT_INT(p.k.siding[0], -1);
+    fd = open("/dev/null", O_RDONLY | O_CLOEXEC, 0);
+    REQUIRE(vault_put(&p.v, V_KEY_SIDING_READ, fd) == 0);
+    p.k.resumed = true;
+    deposit_take_siding(&p.k);
+    EXPECT_INT(p.k.siding[0], -1);
+    REQUIRE(vault_put(&p.v, V_KEY_SIDING_WRITE, fd) == 0);
+    FAIL(mmap, .error = ENOMEM);
+    deposit_take_siding(&p.k);
+    EXPECT_INT(p.k.siding[0], -1);
+    p.k.resumed = false;
+    deposit_take_siding(&p.k);
+    EXPECT_INT(p.k.siding[0], -1);
+    p.k.resumed = true;
+    deposit_take_siding(&p.k);
+    EXPECT_INT(p.k.siding[0], p.v.index[V_KEY_SIDING_READ] - 1);
+    p.k.siding[0] = p.k.siding[1] = -1;
+    p.k.deposit.replaced = true;
+    deposit_take_siding(&p.k);
+    EXPECT_INT(p.k.siding[0], -1);
+    close(fd);
+    end(&p);
+}
+
+TEST(a_keeper_that_the_vault_has_started_reads_the_table_from_the_ledger)
+{
+    struct ledger_row *r;
+    struct keeper next;
+    struct play p;
+    int fd, carry;
+
+    begin(&p);
+    (void)row(&p, 9, 1090, ROW_RUNNING);
+    r = row(&p, 5, 1050, ROW_EXITED);
+    r->status = 3;
+    (void)row(&p, 6, 1060, ROW_STARTING);
+    (void)row(&p, 7, 1070, ROW_RUNNING);
+    carry = memfd_create("carry", MFD_CLOEXEC);
+    EXPECT_INT(keeper_resume_from_vault(&p.ends), -EBADF); /* nothing was carried */
+    REQUIRE(vault_put(&p.v, V_KEY_CARRY, carry) == 0);
+    EXPECT_INT(keeper_resume_from_vault(&p.ends), -EBADF); /* or nothing in it */
+    REQUIRE(write(carry, "carried", 7) == 7);
+    REQUIRE(vault_put(&p.v, V_KEY_LISTENER + 3, carry) == 0);
+    FAIL(memfd_create, .error = EMFILE);
+    EXPECT_INT(keeper_resume_from_vault(&p.ends), -EMFILE);
+    FAIL(fstat, .error = EIO, .after = 1);
+    EXPECT_INT(keeper_resume_from_vault(&p.ends), -EBADF);
+    for (int i = 0; i < 2; i++) { /* the ledger, the index */
+        FAIL(mmap, .error = ENOMEM, .after = i);
+        EXPECT_INT(keeper_resume_from_vault(&p.ends), -EPROTO);
+    }
+    FAIL(mmap, .error = ENOMEM, .after = 2);
+    EXPECT_INT(keeper_resume_from_vault(&p.ends), -ENOMEM);
+    for (int i = 0; i < 3; i++) {
+        FAIL(write, .error = ENOSPC, .after = i);
+        EXPECT_INT(keeper_resume_from_vault(&p.ends), -ENOSPC);
+    }
+    FAIL_NO_MORE(write);
+    fd = keeper_resume_from_vault(&p.ends);
+    REQUIRE(fd >= 0);
+    next = (struct keeper){.options = &options, .state_fd = -1};
+    table_init(&next.table);
+    cgroup_resume(&next.cgroup, "", 0);
+    EXPECT_INT(state_load(&next, fd), 0);
+    EXPECT_U64(next.table.count, 3);
+    EXPECT_U64(table_first(&next.table)->pub.entry, 5);
+    EXPECT(table_first(&next.table)->pub.exited && table_first(&next.table)->pub.status == 3);
+    table_fini(&next.table);
+    cgroup_fini(&next.cgroup, false);
+    close(fd);
+    close(carry);
+    end(&p);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_keeper_link.c - the keeper's end of the socket to the worker, when calls fail
+ */
+#include "test.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "failing.h"
+#include "keeper/link.h"
+#include "keeper/message.h"
+
+/* Wraps: socketpair sendmsg recvmsg malloc fcntl */
+FAILING(int, socketpair, (int domain, int type, int protocol, int *pair),
+        (domain, type, protocol, pair), -1)
+FAILING(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags), -1)
+FAILING(ssize_t, recvmsg, (int fd, struct msghdr *m, int flags), (fd, m, flags), -1)
+FAILING(void *, malloc, (size_t size), (size), 0)
+FAILING_BY(int, fcntl, (int fd, int cmd, long arg), (fd, cmd, arg), -1, cmd, NULL)
+
+struct ends {
+    struct link link;
+    int worker;
+};
+
+static void begin(struct ends *e)
+{
+    link_init(&e->link);
+    REQUIRE(link_open(&e->link, &e->worker) == 0);
+}
+
+static void end(struct ends *e)
+{
+    link_close(&e->link);
+    close(e->worker);
+}
+
+/* The next packet at the worker's end, as text. */
+static void expect_packet(const struct ends *e, const char *want)
+{
+    char text[64];
+    ssize_t n = recv(e->worker, text, sizeof text, MSG_DONTWAIT);
+
+    test_bytes(text, n < 0 ? 0 : (size_t)n, want, strlen(want), __FILE__, __LINE__, "packet");
+}
+
+TEST(a_link_that_cannot_be_opened_is_told)
+{
+    struct link l;
+    int worker;
+
+    link_init(&l);
+    FAIL(socketpair, .error = EMFILE);
+    EXPECT_INT(link_open(&l, &worker), -EMFILE);
+    EXPECT_INT(l.fd, -1);
+    EXPECT(!link_wants_write(&l));
+    EXPECT_INT(link_send(&l, "x", 1, NULL, 0), 0);
+}
+
+TEST(an_interrupted_call_is_made_again)
+{
+    struct link_packet p;
+    struct ends e;
+    char room[16];
+
+    begin(&e);
+    FAIL(sendmsg, .error = EINTR, .times = 2);
+    EXPECT_INT(link_send(&e.link, "one", 3, NULL, 0), 0);
+    EXPECT_INT(FAILED(sendmsg), 2);
+    expect_packet(&e, "one");
+    REQUIRE(send(e.worker, "two", 3, 0) == 3);
+    FAIL(recvmsg, .error = EINTR, .times = 2);
+    EXPECT_INT(link_receive(&e.link, room, sizeof room, &p), 1);
+    EXPECT_BYTES(room, p.len, "two");
+    end(&e);
+}
+
+/* Memory and the number of descriptors under way come back without notice: the packets wait. */
+TEST(what_the_kernel_has_no_room_for_is_sent_later_in_order)
+{
+    static const int passing[] = {ETOOMANYREFS, ENOMEM, ENOBUFS};
+    struct ends e;
+
+    begin(&e);
+    for (size_t i = 0; i < 3; i++) {
+        FAIL(sendmsg, .error = passing[i], .times = 2);
+        EXPECT_INT(link_send(&e.link, "one", 3, NULL, 0), 0);
+        EXPECT(e.link.stalled && !link_wants_write(&e.link));
+        EXPECT_INT(link_send(&e.link, "two", 3, NULL, 0), 0);
+        EXPECT_U64(e.link.queued, 2);
+        EXPECT_INT(link_flush(&e.link), 0);
+        EXPECT(e.link.stalled);
+        EXPECT_INT(link_flush(&e.link), 0);
+        EXPECT(!e.link.stalled && e.link.queued == 0);
+        expect_packet(&e, "one");
+        expect_packet(&e, "two");
+    }
+    end(&e);
+}
+
+TEST(a_full_socket_keeps_what_is_queued)
+{
+    struct ends e;
+
+    begin(&e);
+    FAIL(sendmsg, .error = EAGAIN, .times = 2);
+    EXPECT_INT(link_send(&e.link, "one", 3, NULL, 0), 0);
+    EXPECT(link_wants_write(&e.link));
+    EXPECT_INT(link_flush(&e.link), 0);
+    EXPECT_U64(e.link.queued, 1);
+    EXPECT_INT(link_flush(&e.link), 0);
+    EXPECT_U64(e.link.queued, 0);
+    expect_packet(&e, "one");
+    end(&e);
+}
+
+TEST(a_queued_packet_that_cannot_be_sent_is_an_error_and_is_freed_with_the_link)
+{
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    struct ends e;
+
+    begin(&e);
+    FAIL(sendmsg, .error = EAGAIN);
+    EXPECT_INT(link_send(&e.link, "one", 3, &fd, 1), 0);
+    close(fd);
+    FAIL(sendmsg, .error = EPIPE);
+    EXPECT_INT(link_flush(&e.link), -EPIPE);
+    EXPECT_U64(e.link.queued, 1);
+    end(&e);
+}
+
+TEST(a_packet_that_cannot_be_queued_is_an_error)
+{
+    int fds[2] = {open("/dev/null", O_RDONLY | O_CLOEXEC), -1};
+    struct ends e;
+
+    begin(&e);
+    fds[1] = fds[0];
+    FAIL(sendmsg, .error = EAGAIN, .times = 3);
+    FAIL(malloc, .error = ENOMEM);
+    EXPECT_INT(link_send(&e.link, "one", 3, NULL, 0), -ENOMEM);
+    /* The second descriptor finds no place: the copy of the first does not stay behind. */
+    FAIL(fcntl, .error = EMFILE, .only = F_DUPFD_CLOEXEC, .after = 1);
+    EXPECT_INT(link_send(&e.link, "one", 3, fds, 2), -EMFILE);
+    EXPECT_U64(e.link.queued, 0);
+    close(fds[0]);
+    end(&e);
+}
+
+TEST(a_queue_has_its_bound)
+{
+    struct ends e;
+
+    begin(&e);
+    FAIL(sendmsg, .error = EAGAIN);
+    for (size_t i = 0; i < LINK_QUEUE_MAX; i++)
+        EXPECT_INT(link_send(&e.link, "x", 1, NULL, 0), 0);
+    EXPECT_INT(link_send(&e.link, "x", 1, NULL, 0), -ENOBUFS);
+    end(&e);
+}
+
+static void send_fds(int to, const void *bytes, size_t len, size_t count)
+{
+    struct iovec iov = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = len};
+    union {
+        struct cmsghdr align;
+        char room[CMSG_SPACE(sizeof(int) * 16)];
+    } control = {0};
+    struct msghdr m = {.msg_iov = &iov,
+                       .msg_iovlen = 1,
+                       .msg_control = &control,
+                       .msg_controllen = CMSG_SPACE(sizeof(int) * count)};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int) * count);
+    for (size_t i = 0; i < count; i++)
+        memcpy(CMSG_DATA(c) + i * sizeof(int), &to, sizeof(int));
+    REQUIRE(sendmsg(to, &m, 0) == (ssize_t)len);
+}
+
+TEST(a_packet_with_too_many_descriptors_or_bytes_is_refused_and_leaves_none)
+{
+    struct link_packet p;
+    struct ends e;
+    char room[8];
+
+    begin(&e);
+    send_fds(e.worker, "x", 1, LINK_FDS_MAX + 1);
+    EXPECT_INT(link_receive(&e.link, room, sizeof room, &p), -EMSGSIZE);
+    EXPECT_U64(p.fd_count, 0);
+    send_fds(e.worker, "123456789", 9, 1);
+    EXPECT_INT(link_receive(&e.link, room, sizeof room, &p), -EMSGSIZE);
+    EXPECT_U64(p.fd_count, 0);
+    end(&e);
+}
+
+/* Fewer descriptors than places, and some lost: it is our own table that is full. */
+TEST(descriptors_that_find_no_place_in_our_table_are_told)
+{
+    struct rlimit was, low;
+    struct link_packet p;
+    struct ends e;
+    char room[8];
+    int next;
+
+    begin(&e);
+    send_fds(e.worker, "x", 1, 1);
+    next = dup(e.worker);
+    close(next);
+    REQUIRE(getrlimit(RLIMIT_NOFILE, &was) == 0);
+    low = was;
+    low.rlim_cur = (rlim_t)next;
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &low) == 0);
+    EXPECT_INT(link_receive(&e.link, room, sizeof room, &p), 1);
+    EXPECT(p.fds_lost && p.fd_count == 0);
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &was) == 0);
+    end(&e);
+}
+
+TEST(a_control_message_of_another_kind_is_passed_over)
+{
+    struct link_packet p;
+    struct ends e;
+    char room[8];
+    int on = 1;
+
+    begin(&e);
+    REQUIRE(setsockopt(e.link.fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0);
+    REQUIRE(send(e.worker, "x", 1, 0) == 1);
+    EXPECT_INT(link_receive(&e.link, room, sizeof room, &p), 1);
+    EXPECT(p.fd_count == 0 && !p.fds_lost);
+    end(&e);
+}
+
+TEST(an_empty_packet_and_a_closed_link_are_the_end)
+{
+    struct link_packet p;
+    struct ends e;
+    char room[8];
+
+    begin(&e);
+    EXPECT_INT(link_receive(&e.link, room, sizeof room, &p), 0);
+    send_fds(e.worker, "", 0, 1);
+    EXPECT_INT(link_receive(&e.link, room, sizeof room, &p), -EPIPE);
+    FAIL(recvmsg, .error = ECONNRESET);
+    EXPECT_INT(link_receive(&e.link, room, sizeof room, &p), -ECONNRESET);
+    end(&e);
+}

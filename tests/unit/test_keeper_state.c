@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_keeper_state.c - what one keeper leaves to the next: saved, damaged, or without memory for it
+ */
+#include "test.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/io.h"
+#include "base/log.h"
+#include "failing.h"
+#include "keeper/core.h"
+#include "keeper/state.h"
+
+/* Wraps: memfd_create malloc fstat write pread */
+FAILING(int, memfd_create, (const char *name, unsigned flags), (name, flags), -1)
+FAILING(void *, malloc, (size_t size), (size), 0)
+FAILING(int, fstat, (int fd, struct stat *st), (fd, st), -1)
+FAILING(ssize_t, write, (int fd, const void *bytes, size_t len), (fd, bytes, len), -1)
+FAILING(ssize_t, pread, (int fd, void *to, size_t len, off_t at), (fd, to, len, at), -1)
+
+static void carry_some(struct buf *out, void *arg)
+{
+    (void)arg;
+    buf_put(out, "carried", 7);
+}
+
+static struct keeper_options options;
+
+/* A keeper with two processes. */
+static void begin(struct keeper *k)
+{
+    log_set_level(LOG_ERROR);
+    options = (struct keeper_options){.carry_write = carry_some};
+    *k = (struct keeper){.options = &options, .state_fd = -1};
+    cgroup_resume(&k->cgroup, "", 0);
+    table_init(&k->table);
+    table_set_pid(&k->table, table_add(&k->table), 4711);
+    table_set_pid(&k->table, table_add(&k->table), 4712);
+}
+
+static void end(struct keeper *k)
+{
+    cgroup_fini(&k->cgroup, false);
+    table_fini(&k->table);
+}
+
+static int load(struct keeper *k, int fd)
+{
+    *k = (struct keeper){.options = &options};
+    table_init(&k->table);
+    cgroup_resume(&k->cgroup, "", 0);
+    return state_load(k, fd);
+}
+
+TEST(a_state_that_cannot_be_written_is_an_error)
+{
+    struct keeper k;
+    int fd = -1;
+
+    begin(&k);
+    FAIL(memfd_create, .error = EMFILE);
+    EXPECT_INT(state_save(&k, &fd), -EMFILE);
+    for (int i = 0; i < 4; i++) {
+        FAIL(write, .error = ENOSPC, .after = i);
+        EXPECT_INT(state_save(&k, &fd), -ENOSPC);
+    }
+    FAIL_NO_MORE(write);
+    options.carry_write = NULL;
+    EXPECT_INT(state_save(&k, &fd), 0);
+    close(fd);
+    end(&k);
+}
+
+TEST(a_state_that_cannot_be_read_is_an_error_and_nothing_is_taken)
+{
+    struct keeper k, next;
+    size_t len, count;
+    void *bytes;
+    int fd, fds[KEEPER_CARRY_FDS_MAX];
+
+    begin(&k);
+    REQUIRE(state_save(&k, &fd) == 0);
+    FAIL(malloc, .error = ENOMEM);
+    EXPECT_INT(load(&next, fd), -ENOMEM);
+    EXPECT_U64(next.table.count, 0);
+    end(&next);
+    FAIL(fstat, .error = EIO);
+    EXPECT_INT(keeper_resume_carry(fd, &bytes, &len, fds, &count), -EINVAL);
+    FAIL(malloc, .error = ENOMEM, .after = 1);
+    EXPECT_INT(keeper_resume_carry(fd, &bytes, &len, fds, &count), -ENOMEM);
+    FAIL_NO_MORE(malloc);
+    FAIL(pread, .error = EIO);
+    EXPECT_INT(keeper_resume_carry(fd, &bytes, &len, fds, &count), -EINVAL);
+    REQUIRE(ftruncate(fd, 65L * 1024 * 1024) == 0);
+    EXPECT_INT(keeper_resume_carry(fd, &bytes, &len, fds, &count), -EINVAL);
+    close(fd);
+    end(&k);
+}
+
+/* One process that nobody knows any more is bad; all of them would be worse. */
+TEST(an_entry_that_is_there_twice_costs_only_itself)
+{
+    struct state_entry one;
+    struct keeper k, next;
+    int fd;
+
+    begin(&k);
+    REQUIRE(state_save(&k, &fd) == 0);
+    REQUIRE(pread(fd, &one, sizeof one, sizeof(struct state_head)) == sizeof one);
+    REQUIRE(pwrite(fd, &one, sizeof one, sizeof(struct state_head) + sizeof one) == sizeof one);
+    EXPECT_INT(load(&next, fd), 0);
+    EXPECT_U64(next.table.count, 1);
+    close(fd);
+    end(&next);
+    end(&k);
+}
+
+TEST(a_number_an_id_and_a_path_are_checked)
+{
+    struct {
+        struct state_head head;
+        struct state_entry entries[2];
+    } s = {.head = {.version = KEEPER_STATE_VERSION, .entry_count = 2}};
+
+    memcpy(s.head.magic, STATE_MAGIC, 8);
+    s.entries[0] = s.entries[1] = (struct state_entry){.entry = 1, .pid = 100};
+    EXPECT_STR(state_fault(&s, sizeof s), NULL);
+    s.entries[0].entry = 0;
+    EXPECT_STR(state_fault(&s, sizeof s), "number");
+    s.entries[0].entry = 1;
+    memset(s.entries[0].id, 'a', sizeof s.entries[0].id);
+    EXPECT_STR(state_fault(&s, sizeof s), "id");
+    memset(s.head.cgroup_path, 'a', sizeof s.head.cgroup_path);
+    EXPECT_STR(state_fault(&s, sizeof s), "path");
+}
+
+/* --- the trial ------------------------------------------------------------ */
+
+static bool yes(int fd, void *arg)
+{
+    (void)fd;
+    (void)arg;
+    return true;
+}
+
+static bool no(int fd, void *arg)
+{
+    (void)fd;
+    (void)arg;
+    return false;
+}
+
+TEST(a_candidate_names_what_it_cannot_go_on_from)
+{
+    struct keeper_trial good = {.record = yes, .state = yes};
+    struct keeper_trial no_record = {.record = no, .state = yes};
+    struct keeper_trial no_state = {.record = yes, .state = no};
+    struct keeper k;
+    int fd;
+
+    begin(&k);
+    table_first(&k.table)->pub.record_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    options.carry.fds[0] = 0;
+    options.carry.fds[1] = 999999;
+    options.carry.fd_count = 1;
+    REQUIRE(state_save(&k, &fd) == 0);
+    EXPECT_STR(keeper_try(fd, &good), NULL);
+    EXPECT_STR(keeper_try(fd, &no_record), "the record of a process is not of this version");
+    EXPECT_STR(keeper_try(fd, &no_state), "the shared state is not of this version");
+    close(fd);
+    options.carry.fd_count = 2;
+    REQUIRE(state_save(&k, &fd) == 0);
+    EXPECT_STR(keeper_try(fd, &good), "a listening socket is missing");
+    close(fd);
+    EXPECT_STR(keeper_try(-1, &good), "the state cannot be read");
+    end(&k);
+}
