@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// The keeper is killed again and again while twenty processes flood. No process ends, no byte is
+// lost or doubled, every exit is exact, and viewers go on.
+
+import assert from 'node:assert/strict';
+import { test } from '../lib/test.mjs';
+import { daemonFor } from '../lib/daemon.mjs';
+import { runSeed, seededRandom } from '../lib/gen.mjs';
+import * as proc from '../lib/proc.mjs';
+import { report, scaled } from '../lib/scale.mjs';
+import { Flood } from '../lib/flood.mjs';
+import { randomMoment, waitUntil } from '../lib/wait.mjs';
+
+/** Kills the keeper; resolves with the milliseconds until the next one's worker answers. */
+async function killKeeper(d) {
+    const [keeper, worker] = [d.keeperPid(), d.workerPid()];
+    const began = performance.now();
+    process.kill(keeper, 'SIGKILL');
+    await waitUntil(() => d.keeperPid() && d.keeperPid() !== keeper, 'the next keeper', 20000, 1);
+    if (worker) await waitUntil(() => d.workerPid() && d.workerPid() !== worker, 'the next worker', 20000, 1);
+    d.agent.destroy();
+    await waitUntil(async () => (await d.request('GET', '/healthz', { agent: false }).catch(() => null))?.status === 200, 'an answer', 20000, 1);
+    return performance.now() - began;
+}
+
+test('SIGKILL under twenty floods', () =>
+    daemonFor({}, async (d) => {
+        const times = scaled(200, 10);
+        const random = seededRandom(runSeed());
+        const flood = await Flood.start(d, 20);
+        const exits = [];
+        const gaps = [];
+        for (let i = 0; i < times; i++) {
+            const code = 1 + (i % 200);
+            const json = { command: `sleep 0.0${i % 10}; echo done; exit ${code}`, shell: true, pty: i % 2 ? true : undefined };
+            exits.push({ code, id: (await flood.retry(() => d.request('POST', '/v1/processes', { json }))).json.id });
+            await randomMoment(random, 80);
+            flood.mark();
+            gaps.push(await killKeeper(d));
+            await flood.moved(60000);
+        }
+        for (const e of exits) {
+            const p = await d.exitOf(e.id);
+            assert.equal(p.exit_code, e.code);
+            assert.equal(p.exit.kind, 'exited');
+            assert.match((await d.output(e.id)).toString(), /^done\r?\n$/);
+        }
+        gaps.sort((a, b) => a - b);
+        report(`${times} keepers killed; served again after ${gaps[gaps.length >> 1].toFixed(0)} ms (median), ${gaps.at(-1).toFixed(0)} ms (worst)`);
+        flood.report(`${times} × keeper`);
+        await flood.stop();
+        assert.equal((d.stderr.match(/vault: keeper \d+ died of SIGKILL/g) ?? []).length, times, 'the log tells of each death');
+    }));
+
+test('exits that happen while there is no keeper are exact', () =>
+    daemonFor({}, async (d) => {
+        const ends = [];
+        for (let i = 0; i < 12; i++) {
+            const how = i % 3 === 2 ? 'kill -SEGV $$' : `exit ${i}`;
+            ends.push(await d.sh(`read go; ${how}`, { pty: i % 2 ? true : undefined, stdin: i % 2 ? undefined : 'pipe' }));
+        }
+        const vault = d.vaultPid();
+        const keeper = d.keeperPid();
+        process.kill(vault, 'SIGSTOP');
+        try {
+            process.kill(keeper, 'SIGKILL');
+            await waitUntil(() => proc.stat(keeper)?.state === 'Z', 'the death');
+            for (const [i, p] of ends.entries()) process.kill(p.pid, i % 2 ? 'SIGTERM' : 'SIGKILL');
+            for (const p of ends) await waitUntil(() => !proc.isAlive(p.pid), 'its end');
+        } finally {
+            process.kill(vault, 'SIGCONT');
+        }
+        d.agent.destroy();
+        await waitUntil(() => d.workerPid(), 'a worker');
+        for (const [i, p] of ends.entries()) {
+            const e = await d.exitOf(p.id);
+            assert.deepEqual([e.exit.kind, e.exit.signal], ['signaled', i % 2 ? 'SIGTERM' : 'SIGKILL'], JSON.stringify(e.exit));
+        }
+    }));
+
+test('input goes on to the same program, and its end reaches it', () =>
+    daemonFor({}, async (d) => {
+        const p = await d.api('POST', '/v1/processes', { json: { command: 'cat', stdin: 'pipe' }, expect: 201 });
+        const id = p.json.id;
+        const input = (text, query = '') => d.api('POST', `/v1/processes/${id}/input${query}`, { body: text, headers: { 'content-type': 'application/octet-stream' } });
+        await input('before\n');
+        await killKeeper(d);
+        await input('after\n');
+        await killKeeper(d);
+        await input('last\n', '?eof=1');
+        assert.equal((await d.exitOf(id)).exit_code, 0);
+        assert.equal((await d.output(id)).toString(), 'before\nafter\nlast\n');
+    }));
+
+/* Wherever the keeper dies in a start, a child that lives must be listed, and only once. */
+test('a start that the keeper did not live to answer', () =>
+    daemonFor({}, async (d) => {
+        const random = seededRandom(runSeed());
+        const seconds = '78787879';
+        for (let round = 0; round < scaled(60, 12); round++) {
+            const starts = Array.from({ length: 6 }, (_, i) =>
+                d.request('POST', '/v1/processes', { agent: false, json: { command: 'sleep', args: [seconds], pty: i % 2 ? true : undefined } }).catch(() => null),
+            );
+            await randomMoment(random, 12);
+            await killKeeper(d);
+            await Promise.all(starts);
+        }
+        const listed = new Set((await d.list()).map((p) => p.pid));
+        const living = () => proc.descendantsOf(d.pid).filter((s) => s.state !== 'Z' && proc.cmdline(s.pid)[1] === seconds).map((s) => s.pid);
+        await waitUntil(() => living().every((pid) => listed.has(pid)), 'no process that is not listed');
+        for (const pid of listed) assert.ok(proc.isAlive(pid), `${pid} is listed and lives`);
+    }));
+
+test('a deletion and a resize go on working on what was inherited', () =>
+    daemonFor({}, async (d) => {
+        const p = await d.sh('trap "exit 3" TERM; while :; do sleep 0.05; done', { pty: true });
+        const gone = await d.sh('sleep 300 & sleep 300');
+        await killKeeper(d);
+        await d.api('POST', `/v1/processes/${p.id}/resize`, { json: { rows: 30, cols: 100 } });
+        const orphans = () => proc.descendantsOf(d.pid).filter((s) => s.name === 'sleep' && proc.cmdline(s.pid)[1] === '300');
+        assert.equal(orphans().length, 2);
+        await d.remove(gone.id);
+        await waitUntil(() => orphans().length === 0, 'its whole tree to be gone');
+        await d.api('POST', `/v1/processes/${p.id}/signal`, { json: { signal: 'TERM' } });
+        assert.equal((await d.exitOf(p.id)).exit_code, 3);
+        await waitUntil(() => proc.childrenOf(d.vaultPid()).every((s) => s.state !== 'Z'), 'no zombie');
+    }));
