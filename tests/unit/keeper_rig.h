@@ -17,6 +17,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -500,7 +501,33 @@ static inline char rig_state(pid_t pid)
     return at == NULL ? 0 : at[2];
 }
 
-/* The number once the process sleeps, so that it cannot be one that waits for a processor. */
+/* Asleep in poll(2) without a time-out: nothing is deferred, nothing is due. Where the kernel does not
+ * show the call (no /proc/PID/syscall, or no right to read it), being asleep must do. */
+static inline bool rig_is_idle(pid_t pid)
+{
+    unsigned long args[3];
+    char path[64], text[256];
+    FILE *f;
+    long call;
+    int n;
+
+    snprintf(path, sizeof path, "/proc/%d/syscall", (int)pid);
+    f = fopen(path, "re");
+    if (f == NULL || fgets(text, sizeof text, f) == NULL)
+        text[0] = '\0';
+    if (f != NULL)
+        fclose(f);
+    n = sscanf(text, "%ld %lx %lx %lx", &call, &args[0], &args[1], &args[2]);
+    if (n < 1)
+        return rig_state(pid) == 'S' && strncmp(text, "running", 7) != 0;
+#ifdef SYS_poll
+    if (call == SYS_poll)
+        return n == 4 && (int)args[2] < 0;
+#endif
+    return n == 4 && call == SYS_ppoll && args[2] == 0;
+}
+
+/* The number once the process is idle, so that it cannot be one that waits for a processor. */
 static inline int rig_steady_fds(pid_t pid)
 {
     uint64_t until = clock_mono_ms() + RIG_WAIT_MS / 4;
@@ -509,7 +536,7 @@ static inline int rig_steady_fds(pid_t pid)
     while (same < 10 && clock_mono_ms() < until) {
         int now = rig_count_fds(pid);
 
-        same = now == count && rig_state(pid) == 'S' ? same + 1 : 0;
+        same = now == count && rig_is_idle(pid) ? same + 1 : 0;
         count = now;
         usleep(1000);
     }
