@@ -14,6 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/limits.h"
+
 static struct io_count counted;
 
 ssize_t hf_read(int fd, void *to, size_t len)
@@ -192,6 +195,19 @@ int io_read_file(const char *path, size_t max, struct buf *out)
     }
 }
 
+/* False: there was no room in time. Another program may have left our standard output non-blocking. */
+static bool wait_writable(int fd)
+{
+    const uint64_t until = clock_mono_ms() + LIMIT_WRITE_WAIT_MS;
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+
+    for (uint64_t now; (now = clock_mono_ms()) < until;) {
+        if (io_poll(&p, 1, (int)(until - now)) > 0)
+            return true;
+    }
+    return false;
+}
+
 int io_write_all(int fd, const void *from, size_t len)
 {
     const char *p = from;
@@ -199,6 +215,8 @@ int io_write_all(int fd, const void *from, size_t len)
     while (len > 0) {
         ssize_t n = hf_write(fd, p, len);
 
+        if (n == -EAGAIN && wait_writable(fd))
+            continue;
         if (n < 0)
             return (int)n;
         p += n;

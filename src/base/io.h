@@ -44,6 +44,7 @@ int io_poll(struct pollfd *fds, size_t count, int timeout_ms);
 void io_close(int *fd); /* closes if >= 0, sets -1 */
 /* Whole small file into *out, at most max bytes (-EFBIG beyond); counted. */
 int io_read_file(const char *path, size_t max, struct buf *out);
+/* 0 or -errno. Where a descriptor does not block, it waits LIMIT_WRITE_WAIT_MS for room, then -EAGAIN. */
 int io_write_all(int fd, const void *from, size_t len);
 
 static inline void io_autoclose_fn(int *fd)

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <pthread.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -175,6 +177,46 @@ TEST(a_small_file_is_read_whole_and_a_large_one_refused)
     EXPECT_INT(io_read_file("/", 10, &b), -EISDIR);
     EXPECT_U64(b.len, sizeof bytes + 7);
     buf_fini(&b);
+}
+
+static void *drain_when_full(void *arg)
+{
+    char bytes[4096];
+    int fd = *(int *)arg, queued = 0;
+
+    /* The writer has filled the pipe and waits. */
+    while (ioctl(fd, FIONREAD, &queued) == 0 && queued < fcntl(fd, F_GETPIPE_SZ))
+        usleep(1000);
+    while (read(fd, bytes, sizeof bytes) > 0)
+        ;
+    return NULL;
+}
+
+TEST(writing_all_waits_for_room_in_a_descriptor_that_does_not_block)
+{
+    static char bytes[256 * 1024];
+    pthread_t reader;
+    int fds[2];
+
+    EXPECT_INT(pipe(fds), 0);
+    EXPECT_INT(io_set_nonblocking(fds[1], true), 0);
+    EXPECT_INT(pthread_create(&reader, NULL, drain_when_full, &fds[0]), 0);
+    EXPECT_INT(io_write_all(fds[1], bytes, sizeof bytes), 0);
+    close(fds[1]);
+    pthread_join(reader, NULL);
+    close(fds[0]);
+}
+
+TEST(writing_all_gives_up_when_there_is_no_room_in_time)
+{
+    static char bytes[1024 * 1024];
+    int fds[2];
+
+    EXPECT_INT(pipe(fds), 0);
+    EXPECT_INT(io_set_nonblocking(fds[1], true), 0);
+    EXPECT_INT(io_write_all(fds[1], bytes, sizeof bytes), -EAGAIN);
+    close(fds[0]);
+    close(fds[1]);
 }
 
 TEST(a_full_device_is_an_error)

@@ -315,9 +315,29 @@ export class Run {
         const said = [];
         for (const f of this.followers.filter((each) => !each.exit)) {
             const p = await this.request('GET', `/v1/processes/${f.id}`).catch((err) => ({ text: err.message }));
-            said.push(`a viewer ${f.open ? 'connected' : 'cut'} at ${f.at}, typed ${f.sent} of ${f.input.length}, eof ${f.ended}; ${p.text}`);
+            const holders = p.json?.pid ? this.holdersOfInput(p.json.pid) : '';
+            said.push(`a viewer ${f.open ? 'connected' : 'cut'} at ${f.at}, typed ${f.sent} of ${f.input.length}, eof ${f.ended}; its input is open in ${holders}; ${p.text}`);
         }
         return said.join('; ');
+    }
+
+    /** Every process that has the same pipe or terminal open as this one's standard input. */
+    holdersOfInput(pid) {
+        const links = (of) => {
+            try {
+                return fs.readdirSync(`/proc/${of}/fd`).map((n) => [n, fs.readlinkSync(`/proc/${of}/fd/${n}`)]);
+            } catch {
+                return [];
+            }
+        };
+        const input = links(pid).find(([n]) => n === '0')?.[1];
+        const found = [];
+        for (const other of fs.readdirSync('/proc').filter((n) => /^\d+$/.test(n))) {
+            for (const [n, to] of links(other)) {
+                if (to === input) found.push(`${other} (${this.comm(other)}) ${n} ${/flags:\s*(\d+)/.exec(read(`/proc/${other}/fdinfo/${n}`))?.[1]}`);
+            }
+        }
+        return found.join(', ');
     }
 
     /** Types when the program listens, and waits for what it says to it. */
