@@ -87,6 +87,7 @@
 #define LIMIT_UPGRADE_REPORT_BYTES 1024 /* of what it says, in the log; the rest is dropped */
 #define LIMIT_WRITE_WAIT_MS 1000     /* io_write_all() waits so long for room */
 #define LIMIT_VAULT_SEND_MS 2000     /* the keeper waits so long for a vault that does not read */
+#define LIMIT_PATIENCE_MS 500        /* and so long for memory or a descriptor when it takes over */
 #define LIMIT_PEM_BYTES (256 * 1024) /* a certificate chain, a private key */
 
 /* --- gateway --- */

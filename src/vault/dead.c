@@ -28,9 +28,13 @@ pid_t dead_peek(pid_t pid, struct dead *out)
     siginfo_t info = {0};
     struct rusage usage;
 
-    if (syscall(SYS_waitid, pid == 0 ? P_ALL : P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT,
-                &usage) < 0 ||
-        info.si_pid == 0)
+    long rc;
+
+    do
+        rc = syscall(SYS_waitid, pid == 0 ? P_ALL : P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT,
+                     &usage);
+    while (rc < 0 && errno == EINTR);
+    if (rc < 0 || info.si_pid == 0)
         return 0;
     *out = (struct dead){
         .pid = info.si_pid,
