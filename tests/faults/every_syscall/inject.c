@@ -216,7 +216,10 @@ static const char *call_kind(pid_t pid, uint64_t nr, const uint64_t *args)
     case SYS_recvmsg:
     case SYS_sendto:
     case SYS_recvfrom: return socket_kind(pid, (int)args[0]);
-    case SYS_fcntl: return args[1] == F_DUPFD || args[1] == F_DUPFD_CLOEXEC ? "dup" : "other";
+    case SYS_fcntl:
+        if (args[1] == F_SETPIPE_SZ)
+            return "pipe";
+        return args[1] == F_DUPFD || args[1] == F_DUPFD_CLOEXEC ? "dup" : "other";
     case SYS_prctl: return args[0] == PR_SET_NAME ? "name" : NULL;
     case SYS_mmap: return (int)args[4] >= 0 ? "shared" : "memory";
     default: return NULL;
