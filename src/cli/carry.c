@@ -15,18 +15,20 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/patience.h"
 #include "cli/dialects.h"
 #include "cli/serve.h"
 #include "keeper/keeper.h"
 
-void carry_write(struct buf *out, void *serve)
+int carry_write(struct buf *out, void *serve)
 {
     const struct serve *s = serve;
     struct credentials c = {0};
     struct json_out o;
+    int rc = credentials_open(&c, s->credentials_fd);
 
-    if (credentials_open(&c, s->credentials_fd) < 0)
-        log_error("the credentials cannot be carried on");
+    if (rc < 0)
+        return rc;
     json_out_init(&o, out);
     json_open(&o, '{');
     credentials_write(&c, &o);
@@ -44,6 +46,7 @@ void carry_write(struct buf *out, void *serve)
         json_str(&o, s->dialect[i] < 0 ? "" : dialects_all[s->dialect[i]]->name);
     json_shut(&o, ']');
     json_shut(&o, '}');
+    return 0;
 }
 
 static void take_members(struct serve *s, const json_t *o)
@@ -63,21 +66,49 @@ static void take_members(struct serve *s, const json_t *o)
         snprintf(s->history_dir, sizeof s->history_dir, "%s", dir);
 }
 
-static void take_listeners(struct serve *s, const json_t *o, const int *fds, size_t n)
+static int describe_patiently(int fd, struct listen_socket *out)
+{
+    struct patience patience = {0};
+    int rc;
+
+    while (patience_is_passing(rc = listen_describe(fd, out)) && patience_wait(&patience))
+        ;
+    return rc;
+}
+
+/* 0 or -errno: a socket that cannot be asked just now must not be lost. */
+static int take_listeners(struct serve *s, const json_t *o, const int *fds, size_t n)
 {
     const json_t *names = json_object_get(o, "dialects");
 
     for (size_t i = 0; i < n && s->listener_count < SERVE_LISTEN_MAX; i++) {
         const char *name = json_string_value(json_array_get(names, i));
-        struct listen_socket *l = &s->listeners[s->listener_count];
+        int rc = describe_patiently(fds[i], &s->listeners[s->listener_count]);
 
-        if (listen_describe(fds[i], l) < 0) {
+        if (patience_is_passing(rc))
+            return rc;
+        if (rc < 0) {
             log_error("descriptor %d is no listening socket any more", fds[i]);
             continue;
         }
         /* One that this binary does not know any more answers as the main one does. */
         s->dialect[s->listener_count++] = name == NULL ? -1 : dialect_find(name, strlen(name));
     }
+    return 0;
+}
+
+/* NULL and *rc: -ENOMEM, or 0 if it is none that can be read. */
+static json_t *parse_patiently(const void *bytes, size_t len, int *rc)
+{
+    struct patience patience = {0};
+    struct hf_error err = {0};
+    json_t *o;
+
+    while ((o = json_parse_secret(bytes, len, &err)) == NULL && err.code == HF_E_no_memory &&
+           patience_wait(&patience))
+        ;
+    *rc = o == NULL && err.code == HF_E_no_memory ? -ENOMEM : 0;
+    return o;
 }
 
 int carry_take(struct serve *s, int resume_fd)
@@ -92,14 +123,17 @@ int carry_take(struct serve *s, int resume_fd)
         log_error("the hand-over cannot be read: %s", strerror(-rc));
         return 1;
     }
-    o = json_parse_secret(bytes, len, NULL);
-    if (o == NULL)
+    o = parse_patiently(bytes, len, &rc);
+    if (o == NULL && rc == 0)
         log_error("what the binary before carried over cannot be read; only its sockets are kept");
     take_members(s, o);
-    take_listeners(s, o, fds, n);
+    if (rc == 0)
+        rc = take_listeners(s, o, fds, n);
+    if (rc < 0)
+        log_error("the hand-over cannot be taken: %s", strerror(-rc));
     s->resumed = true;
     json_free_secret(o);
     hf_wipe(bytes, len);
     free(bytes);
-    return 0;
+    return rc < 0 ? 1 : 0;
 }

@@ -334,6 +334,7 @@ int credentials_save(const struct credentials *c, int fd)
 int credentials_open(struct credentials *c, int fd)
 {
     struct stat st;
+    struct hf_error err = {0};
     json_t *o;
     char *text;
 
@@ -344,10 +345,10 @@ int credentials_open(struct credentials *c, int fd)
     text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (text == MAP_FAILED)
         return -errno;
-    o = json_parse_secret(text, (size_t)st.st_size, NULL);
+    o = json_parse_secret(text, (size_t)st.st_size, &err);
     munmap(text, (size_t)st.st_size);
     if (o == NULL)
-        return -EPROTO;
+        return err.code == HF_E_no_memory ? -ENOMEM : -EPROTO;
     credentials_read(c, o);
     json_free_secret(o);
     return 0;

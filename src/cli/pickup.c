@@ -106,8 +106,9 @@ static int save_carry(const struct keeper_options *k)
 
     if (fd < 0)
         return -errno;
-    k->carry_write(&bytes, k->arg);
-    rc = io_write_all(fd, buf_data(&bytes), bytes.len);
+    rc = k->carry_write(&bytes, k->arg);
+    if (rc == 0)
+        rc = io_write_all(fd, buf_data(&bytes), bytes.len);
     buf_wipe(&bytes);
     if (rc < 0)
         close(fd);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/patience.h"
 #include "base/text.h"
 #include "cli/dialects.h"
 #include "cli/launcher.h"
@@ -303,6 +305,13 @@ static void warn_if_open(const struct serve *s)
 
 /* --- hand-over to a newer binary --------------------------------------------------- */
 
+static bool trial;
+
+void serve_try(void)
+{
+    trial = true;
+}
+
 static int resume_fd_from_env(void)
 {
     const char *text = getenv(KEEPER_RESUME_ENV);
@@ -327,6 +336,9 @@ static struct origin_of_run find_origin(void)
 
     from.replaced = from.resume_fd >= 0;
     from.has_vault = vault_ends_from_env(&from.vault);
+    /* All that follows is done as the keeper, so whoever looks for it finds it. */
+    if (!trial && (from.has_vault || from.replaced))
+        (void)prctl(PR_SET_NAME, "holdfast-keeper", 0, 0, 0);
     if (from.has_vault && !from.replaced) {
         from.resume_fd = keeper_resume_from_vault(&from.vault);
         if (from.resume_fd < 0) {
@@ -352,14 +364,14 @@ static const char *own_path(const char *argv0, char *out)
     return out;
 }
 
-/* The vault executes a descriptor, which may have no name any more. */
+/* The vault executes a descriptor, which may have no name any more. NULL: the ledger cannot be read. */
 static const char *known_path(const struct vault_ends *vault, const char *argv0, char *out)
 {
     struct ledger *l = ledger_map(vault->ledger_fd);
 
-    out[0] = '\0';
-    if (l != NULL)
-        snprintf(out, PATH_MAX, "%s", l->exe_path);
+    if (l == NULL)
+        return NULL;
+    snprintf(out, PATH_MAX, "%s", l->exe_path);
     ledger_unmap(l);
     return out[0] != '\0' ? out : own_path(argv0, out);
 }
@@ -381,15 +393,28 @@ static void prepare_greeting(struct serve *s, bool posed)
         s->greeting = greeting_new(&s->options, token_is_in_env());
 }
 
+/* A memory file with all of them, or -errno. */
+static int credentials_file(const struct credentials *c)
+{
+    int fd = memfd_create("holdfast-credentials", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int rc = fd < 0 ? -errno : credentials_save(c, fd);
+
+    if (rc < 0)
+        io_close(&fd);
+    return rc < 0 ? rc : fd;
+}
+
 /* Into sealed memory, from which workers and newer binaries take them. 0 or -errno. */
 static int save_credentials(struct serve *s)
 {
-    int fd = memfd_create("holdfast-credentials", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    int rc = fd < 0 ? -errno : credentials_save(&s->credentials, fd);
+    struct patience patience = {0};
+    int fd;
 
+    while (patience_is_passing(fd = credentials_file(&s->credentials)) && patience_wait(&patience))
+        ;
     credentials_fini(&s->credentials);
-    s->credentials_fd = fd;
-    return rc;
+    s->credentials_fd = fd < 0 ? -1 : fd;
+    return fd < 0 ? fd : 0;
 }
 
 static int prepare(struct serve *s)
@@ -432,14 +457,15 @@ static void resume_credentials(struct serve *s)
 }
 
 /* Behind the exec of an upgrade. Everything was tried before, but the world may have changed. The
- * registrar, which an earlier binary started, is still there. */
-static int resume(struct serve *s, int resume_fd)
+ * registrar, which an earlier binary started, is still there. What only lacks memory fails: the vault
+ * starts another keeper then. Without a vault everything would end, so the daemon goes on. */
+static int resume(struct serve *s, const struct origin_of_run *from)
 {
     struct hf_error err = {0};
     int rc;
 
     random_bytes(s->credentials.link_key, sizeof s->credentials.link_key);
-    if ((rc = carry_take(s, resume_fd)) != 0)
+    if ((rc = carry_take(s, from->resume_fd)) != 0)
         return rc;
     if (s->greet)
         s->greeting = greeting_new(&s->options, s->credentials.token_file[0] == '\0');
@@ -456,17 +482,10 @@ static int resume(struct serve *s, int resume_fd)
     rc = save_credentials(s);
     if (rc < 0)
         log_error("no memory file for the credentials: %s", strerror(-rc));
-    return 0;
+    return rc < 0 && from->has_vault ? 1 : 0;
 }
 
 /* --- a candidate's trial ------------------------------------------------------------------ */
-
-static bool trial;
-
-void serve_try(void)
-{
-    trial = true;
-}
 
 static bool try_record(int fd, void *arg)
 {
@@ -559,6 +578,10 @@ static int serve_run(struct serve *s, const char *argv0, char **real,
     k.state_bytes = engine_state_bytes(&engine);
     k.grace_ms = (uint32_t)s->options.grace_ms;
     k.exe_path = from->has_vault ? known_path(&from->vault, argv0, path) : own_path(argv0, path);
+    if (k.exe_path == NULL) {
+        log_error("the ledger cannot be read: %s", strerror(errno));
+        return 1;
+    }
     k.worker_uid = s->worker_uid;
     k.worker_gid = s->worker_gid;
     k.pid_file = s->options.pid_file;
@@ -605,7 +628,7 @@ int serve_main_as(int argc, char **argv, char **real)
         return rc;
     if (resume_fd < 0)
         prepare_greeting(&s, argv != real);
-    rc = resumed ? resume(&s, resume_fd) : trial ? try_resume(&s, resume_fd) : prepare(&s);
+    rc = resumed ? resume(&s, &from) : trial ? try_resume(&s, resume_fd) : prepare(&s);
     if (rc == 0)
         rc = serve_run(&s, argv[0], real, &from);
     serve_fini(&s);

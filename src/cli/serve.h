@@ -47,7 +47,7 @@ int serve_main_as(int argc, char **argv, char **real);
 void serve_try(void);
 
 /* carry.c: what goes to a newer binary with the listening sockets, and comes back. */
-void carry_write(struct buf *out, void *serve);
+int carry_write(struct buf *out, void *serve);
 /* Keeps what is not there. Nonzero, after a message: there are no sockets to go on with. */
 int carry_take(struct serve *s, int resume_fd);
 

@@ -181,19 +181,18 @@ void cgroup_init(struct cgroup *c, pid_t pid)
     }
 }
 
-void cgroup_resume(struct cgroup *c, const char *path, uint32_t last_number)
+int cgroup_resume(struct cgroup *c, const char *path, uint32_t last_number)
 {
     cgroup_clear(c);
     if (path[0] == '\0')
-        return;
+        return 0;
     c->dir_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (c->dir_fd < 0) {
-        log_warn("the cgroup of the keeper before is gone: %s", strerror(errno));
-        return;
-    }
+    if (c->dir_fd < 0)
+        return -errno;
     snprintf(c->path, sizeof c->path, "%s", path);
     c->last_number = last_number;
     cgroup_enable(c);
+    return 0;
 }
 
 static void cgroup_drop_list(struct cgroup *c, struct list *slots)

@@ -44,8 +44,8 @@ struct cgroup {
 
 /* Finds a place and makes our directory. Says so in the log if there is none. */
 void cgroup_init(struct cgroup *c, pid_t pid);
-/* Takes over what cgroup_init() of an older keeper made; "" for none. */
-void cgroup_resume(struct cgroup *c, const char *path, uint32_t last_number);
+/* Takes over what cgroup_init() of an older keeper made; "" for none. 0, or -errno and no cgroup. */
+int cgroup_resume(struct cgroup *c, const char *path, uint32_t last_number);
 /* With `remove` the directories go, as far as they are empty. */
 /* Forgets the slot and leaves the cgroup as it is, for the next keeper. */
 void cgroup_abandon(struct cgroup_slot *slot);

@@ -18,6 +18,7 @@
 #include "base/io.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/patience.h"
 #include "keeper/core.h"
 #include "keeper/procfs.h"
 
@@ -92,15 +93,20 @@ static void deposit_say(struct keeper *k, uint32_t type, int32_t status)
 
 /* --- set-up -------------------------------------------------------------------------------- */
 
+/* The index is mapped before anything is taken over: without it the keeper must not go on. */
 int deposit_attach(struct keeper *k, const struct vault_ends *ends)
 {
     struct deposit *d = &k->deposit;
+    bool lent = k->resumed && !k->options->replaced;
 
     if (ends == NULL || ends->link_fd < 0)
         return 0;
     d->ledger = ledger_map(ends->ledger_fd);
     if (d->ledger == NULL)
         return -EPROTO;
+    d->index = lent ? vault_index_map(ends->index_fd) : NULL;
+    if (lent && d->index == NULL)
+        return -ENOMEM;
     d->ends = *ends;
     d->link.fd = ends->link_fd;
     d->vault_pid = atomic_load(&d->ledger->vault_pid);
@@ -110,11 +116,19 @@ int deposit_attach(struct keeper *k, const struct vault_ends *ends)
     return 0;
 }
 
+static void index_done(struct deposit *d)
+{
+    if (d->index != NULL)
+        vault_index_unmap(d->index);
+    d->index = NULL;
+}
+
 void deposit_detach(struct keeper *k)
 {
     struct deposit *d = &k->deposit;
 
     link_close(&d->link);
+    index_done(d);
     ledger_unmap(d->ledger);
     d->ledger = NULL;
     io_close(&d->ends.ledger_fd);
@@ -151,6 +165,7 @@ static void end_half_made(struct keeper *k, struct ledger_row *r)
         return;
     log_warn("process %d had not been started completely and is ended", r->pid);
     memcpy(e.pub.id, r->id, sizeof e.pub.id - 1);
+    (void)kill(r->pid, SIGKILL); /* the list of processes may lack it, if /proc could not be read */
     for (int round = 0; round < KILL_ROUNDS_MAX && kill_tree(k, &e); round++)
         ;
     census_end(k);
@@ -180,10 +195,8 @@ static unsigned close_inherited(const int32_t *index, uint32_t key, uint32_t cou
  * keeper before may have died before it dropped the last of it. */
 static void close_unused(struct keeper *k)
 {
-    const int32_t *index = vault_index_map(k->deposit.ends.index_fd);
+    const int32_t *index = k->deposit.index;
 
-    if (index == NULL)
-        return;
     (void)close_inherited(index, V_KEY_CARRY, V_KEY_LISTENER - V_KEY_CARRY);
     for (uint32_t i = 0; i < k->deposit.ledger->rows_used && i < LEDGER_ROWS; i++) {
         struct ledger_row *r = &k->deposit.ledger->rows[i];
@@ -193,7 +206,6 @@ static void close_unused(struct keeper *k)
         if (close_inherited(index, i * V_ROW_KEYS, V_ROW_KEYS) > 0 && row_state(r) == ROW_FREE)
             deposit_drop(k, i * V_ROW_KEYS, V_ROW_KEYS);
     }
-    vault_index_unmap(index);
 }
 
 /* It dies with its keeper. Until it is dead there must be no other. */
@@ -210,16 +222,12 @@ static void adopt_worker(struct keeper *k)
 
 void deposit_take_siding(struct keeper *k)
 {
-    const int32_t *index;
+    const int32_t *index = k->deposit.index;
 
-    if (k->deposit.ledger == NULL || k->deposit.replaced ||
-        (index = vault_index_map(k->deposit.ends.index_fd)) == NULL)
-        return;
-    if (index[V_KEY_SIDING_READ] > 0 && index[V_KEY_SIDING_WRITE] > 0 && k->resumed) {
+    if (index != NULL && index[V_KEY_SIDING_READ] > 0 && index[V_KEY_SIDING_WRITE] > 0) {
         k->siding[0] = index[V_KEY_SIDING_READ] - 1;
         k->siding[1] = index[V_KEY_SIDING_WRITE] - 1;
     }
-    vault_index_unmap(index);
 }
 
 pid_t deposit_main_pid(const struct keeper *k)
@@ -236,11 +244,11 @@ void deposit_adopt(struct keeper *k)
 {
     struct ledger *l = k->deposit.ledger;
 
-    if (l != NULL && k->resumed && !k->deposit.replaced) {
+    if (k->deposit.index != NULL) {
         close_unused(k);
+        index_done(&k->deposit);
         adopt_worker(k);
     }
-
     for (uint32_t i = 0; l != NULL && i < l->rows_used && i < LEDGER_ROWS; i++) {
         struct ledger_row *r = &l->rows[i];
         struct entry *e = row_state(r) == ROW_FREE ? NULL : table_find(&k->table, r->entry);
@@ -259,20 +267,37 @@ void deposit_state(struct keeper *k)
     deposit_put(k, V_KEY_STATE, k->state_fd);
 }
 
+/* A memory file, or -errno. */
+static int save_carry(const struct keeper *k)
+{
+    int fd = memfd_create("holdfast-carry", MFD_CLOEXEC), rc;
+    struct buf bytes = {0};
+
+    if (fd < 0)
+        return -errno;
+    rc = k->options->carry_write(&bytes, k->options->arg);
+    if (rc == 0)
+        rc = io_write_all(fd, buf_data(&bytes), bytes.len);
+    buf_wipe(&bytes);
+    if (rc < 0)
+        close(fd);
+    return rc < 0 ? rc : fd;
+}
+
+/* If it fails, the vault still has what there was before. */
 void deposit_carry(struct keeper *k)
 {
-    struct buf bytes = {0};
+    struct patience patience = {0};
     hf_autoclose int fd = -1;
 
     if (k->deposit.ledger == NULL || k->options->carry_write == NULL)
         return;
-    fd = memfd_create("holdfast-carry", MFD_CLOEXEC);
-    k->options->carry_write(&bytes, k->options->arg);
-    if (fd >= 0 && io_write_all(fd, buf_data(&bytes), bytes.len) == 0)
+    while (patience_is_passing(fd = save_carry(k)) && patience_wait(&patience))
+        ;
+    if (fd >= 0)
         deposit_put(k, V_KEY_CARRY, fd);
     else
-        log_error("what the next keeper needs cannot be written: %s", strerror(errno));
-    buf_wipe(&bytes);
+        log_error("what the next keeper needs cannot be written: %s", strerror(-fd));
 }
 
 void deposit_daemon(struct keeper *k)
@@ -458,23 +483,24 @@ void deposit_well(struct keeper *k)
     deposit_send(k, &m, exe >= 0 ? &exe : NULL);
 }
 
-void deposit_trial(struct keeper *k, bool on)
+int deposit_trial(struct keeper *k, bool on)
 {
     const struct vault_ends *ends = &k->deposit.ends;
     const int flag = on ? 0 : FD_CLOEXEC;
     char setting[64];
 
     if (ends->link_fd < 0)
-        return;
+        return 0;
     snprintf(setting, sizeof setting, "%d,%d,%d", ends->link_fd, ends->ledger_fd, ends->index_fd);
-    if (on)
-        (void)setenv(V_ENV, setting, 1);
-    else
+    if (on && setenv(V_ENV, setting, 1) < 0)
+        return -errno;
+    if (!on)
         (void)unsetenv(V_ENV);
     (void)fcntl(ends->link_fd, F_SETFD, flag);
     (void)fcntl(ends->ledger_fd, F_SETFD, flag);
     (void)fcntl(ends->index_fd, F_SETFD, flag);
     deposit_say(k, on ? V_TRIAL : V_WELL, 0);
+    return 0;
 }
 
 void deposit_done(struct keeper *k, int code)

@@ -24,13 +24,14 @@ struct deposit {
     struct link link; /* to the vault; fd -1: none. Its queue is not used: see deposit_send(). */
     struct vault_ends ends;
     struct ledger *ledger; /* NULL: no vault */
+    const int32_t *index;  /* of what the vault has lent us; NULL: nothing, or taken already */
     pid_t vault_pid;
     bool replaced;  /* this binary was executed in place of another */
     bool told_well; /* V_WELL has been sent */
     bool leaving;   /* V_LEAVE has come */
 };
 
-/* Maps the ledger; 0 or -errno. */
+/* Maps the ledger and, in a keeper that the vault has started, the index; 0 or -errno. */
 int deposit_attach(struct keeper *k, const struct vault_ends *ends);
 void deposit_detach(struct keeper *k);
 /* After the table is there: rows find their entries, and what an earlier keeper had half made goes. */
@@ -58,8 +59,8 @@ void deposit_chore(struct keeper *k, struct entry *e); /* what could wait */
 void deposit_worker_started(struct keeper *k); /* in the worker */
 void deposit_worker_io(struct keeper *k);      /* dead, counted, about to be reaped */
 void deposit_well(struct keeper *k);
-void deposit_trial(struct keeper *k, bool on); /* around the exec of another binary */
-void deposit_refused(struct keeper *k);        /* another binary does not take over */
+int deposit_trial(struct keeper *k, bool on); /* around the exec of another binary; 0 or -errno */
+void deposit_refused(struct keeper *k);       /* another binary does not take over */
 void deposit_done(struct keeper *k, int code);
 void deposit_keep(struct keeper *k);
 

@@ -167,7 +167,7 @@ static int setup(struct keeper *k, const struct keeper_options *options, int res
     setup_limits(k);
     guard_begin(&k->guard);
     table_init(&k->table);
-    cgroup_resume(&k->cgroup, "", 0);
+    (void)cgroup_resume(&k->cgroup, "", 0);
     spawns_init(k);
     chores_init(k);
     volley_init(k);
@@ -352,9 +352,9 @@ static void teardown_cgroups(struct keeper *k)
     cgroup_fini(&k->cgroup, !left);
 }
 
+/* What is ours alone: descriptors, memory, our mark on the kernel. */
 static void teardown(struct keeper *k)
 {
-    reap_children(k);
     link_close(&k->worker.link);
     spawns_abandon(k);
     teardown_cgroups(k);
@@ -374,19 +374,28 @@ static void teardown(struct keeper *k)
     farewell_fini(&k->ending.farewell);
 }
 
+/*
+ * The first one ends the daemon, which has not begun. Any later one leaves everything as it found it,
+ * even children that have died since: the vault starts another, which takes them over.
+ */
+static int cannot_start(struct keeper *k, int rc)
+{
+    log_error("the keeper cannot start: %s", strerror(-rc));
+    if (k->resumed)
+        k->ending.phase = ENDING_LEFT;
+    else
+        deposit_done(k, 1);
+    teardown(k);
+    return 1;
+}
+
 int keeper_run(const struct keeper_options *options, int resume_fd)
 {
     struct keeper k;
     int rc = setup(&k, options, resume_fd);
 
-    if (rc < 0) {
-        log_error("the keeper cannot start: %s", strerror(-rc));
-        /* A later one is started again by the vault. */
-        if (resume_fd < 0)
-            deposit_done(&k, 1);
-        teardown(&k);
-        return 1;
-    }
+    if (rc < 0)
+        return cannot_start(&k, rc);
     /* Who died while an older keeper was being replaced. */
     reap_children(&k);
     if (deposit_is_end_ordered(&k))
@@ -403,6 +412,7 @@ int keeper_run(const struct keeper_options *options, int resume_fd)
         deposit_keep(&k);
     else
         deposit_done(&k, k.ending.code);
+    reap_children(&k);
     teardown(&k);
     return k.ending.code;
 }

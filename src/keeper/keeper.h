@@ -100,8 +100,8 @@ struct keeper_options {
     uint32_t grace_ms; /* SIGTERM: how long processes get */
     struct keeper_carry carry;
     /* Appends the bytes that the command wants to find again (options, tokens). They may be
-     * secrets, so they are made when an upgrade needs them, and wiped. NULL: none. */
-    void (*carry_write)(struct buf *out, void *arg);
+     * secrets, so they are made when an upgrade needs them, and wiped. 0 or -errno. NULL: none. */
+    int (*carry_write)(struct buf *out, void *arg);
     struct keeper_reload reload;
     const char *exe_path; /* absolute; what an upgrade executes */
     char *const *argv;    /* with these arguments */

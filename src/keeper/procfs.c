@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/io.h"
+#include "base/patience.h"
 
 #define ENVIRON_MAX (4 * 1024 * 1024)
 #define STATUS_MAX (64 * 1024) /* some 1.5 KB, and the list of groups */
@@ -194,7 +195,8 @@ bool proc_catches(pid_t pid, int signum)
     return catches;
 }
 
-pid_t proc_parent(pid_t pid)
+/* 0 or -errno; -ESRCH: there is no such process. */
+static int read_parent(pid_t pid, pid_t *out)
 {
     char path[32], text[512];
     hf_autoclose int fd = -1;
@@ -203,6 +205,23 @@ pid_t proc_parent(pid_t pid)
 
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
-    n = fd < 0 ? -1 : hf_read(fd, text, sizeof text);
-    return n > 0 && proc_parse_stat(text, (size_t)n, &p) ? p.ppid : 0;
+    n = fd < 0 ? -errno : hf_read(fd, text, sizeof text);
+    if (n < 0)
+        return n == -ENOENT ? -ESRCH : (int)n;
+    if (!proc_parse_stat(text, (size_t)n, &p))
+        return -EIO;
+    *out = p.ppid;
+    return 0;
+}
+
+/* Nobody asks twice, and the answer decides whose a process is. So only "there is none" is final. */
+pid_t proc_parent(pid_t pid)
+{
+    struct patience patience = {0};
+    pid_t parent = 0;
+    int rc;
+
+    while ((rc = read_parent(pid, &parent)) < 0 && rc != -ESRCH && patience_wait(&patience))
+        ;
+    return parent;
 }

@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/patience.h"
 #include "keeper/core.h"
 #include "vault/vault.h"
 
@@ -73,12 +74,13 @@ static int state_write(const struct keeper *k, int fd)
 {
     struct state_head head;
     struct buf carried = {0};
-    int rc;
+    int rc = 0;
 
     if (k->options->carry_write != NULL)
-        k->options->carry_write(&carried, k->options->arg);
+        rc = k->options->carry_write(&carried, k->options->arg);
     state_fill_head(k, carried.len, &head);
-    rc = io_write_all(fd, &head, sizeof head);
+    if (rc == 0)
+        rc = io_write_all(fd, &head, sizeof head);
     for (struct entry *e = table_first(&k->table); e != NULL; e = table_next(&k->table, e)) {
         struct state_entry one;
 
@@ -179,24 +181,48 @@ static void state_free(struct state_head *h)
     free(h);
 }
 
+static void *malloc_patiently(size_t size)
+{
+    struct patience patience = {0};
+    void *p;
+
+    while ((p = malloc(size)) == NULL && patience_wait(&patience))
+        ;
+    return p;
+}
+
+/* False: some of it cannot be read. */
+static bool read_whole(int fd, char *to, size_t len)
+{
+    size_t got = 0;
+
+    while (got < len) {
+        ssize_t n = pread(fd, to + got, len - got, (off_t)got);
+
+        if (n <= 0 && !(n < 0 && errno == EINTR))
+            return false;
+        got += n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}
+
 /* The whole file, checked and malloc'd; NULL and *rc otherwise. */
 static void *state_read(int fd, int *rc)
 {
     struct stat st;
     const char *fault;
     char *bytes;
-    ssize_t n;
 
     *rc = -EINVAL;
     if (fstat(fd, &st) < 0 || st.st_size > STATE_BYTES_MAX)
         return NULL;
-    bytes = malloc((size_t)st.st_size + 1);
+    bytes = malloc_patiently((size_t)st.st_size + 1);
     if (bytes == NULL) {
         *rc = -ENOMEM;
         return NULL;
     }
-    n = pread(fd, bytes, (size_t)st.st_size, 0);
-    fault = n < 0 ? "file" : state_fault(bytes, (size_t)n);
+    fault =
+        read_whole(fd, bytes, (size_t)st.st_size) ? state_fault(bytes, (size_t)st.st_size) : "file";
     if (fault != NULL) {
         log_error("the state of the keeper before cannot be used (%s)", fault);
         free(bytes);
@@ -206,14 +232,26 @@ static void *state_read(int fd, int *rc)
     return bytes;
 }
 
+/* 0 or -errno; -ENOMEM: nothing has changed, and it can be tried again. */
 static int state_load_entry(struct keeper *k, const struct state_entry *from)
 {
-    struct entry *e = table_find(&k->table, from->entry) != NULL
-                          ? NULL
-                          : table_add_numbered(&k->table, from->entry);
+    bool has_slot = from->slot != 0 && k->cgroup.dir_fd >= 0;
+    struct cgroup_slot *slot;
+    struct entry *e;
 
-    if (e == NULL)
+    if (from->entry == 0 || k->table.count >= KEEPER_ENTRIES_MAX ||
+        table_find(&k->table, from->entry) != NULL)
         return -EINVAL;
+    slot = has_slot ? cgroup_reopen(&k->cgroup, from->slot) : NULL;
+    if (has_slot && slot == NULL)
+        return -ENOMEM;
+    e = table_add_numbered(&k->table, from->entry);
+    if (e == NULL) {
+        if (slot != NULL)
+            cgroup_abandon(slot);
+        return -ENOMEM;
+    }
+    e->slot = slot;
     memcpy(e->pub.id, from->id, sizeof e->pub.id);
     e->pub.exited = from->exited != 0;
     e->pub.oom = from->oom != 0;
@@ -231,8 +269,43 @@ static int state_load_entry(struct keeper *k, const struct state_entry *from)
     table_set_pid(&k->table, e, from->pid);
     if (e->pub.exited)
         table_clear_pid(&k->table, e);
-    if (from->slot != 0)
-        e->slot = cgroup_reopen(&k->cgroup, from->slot);
+    return 0;
+}
+
+/*
+ * One process that nobody knows any more is bad; all of them would be worse. With a vault there is a
+ * third way if memory is short: this keeper ends, and the vault, which has everything, starts another.
+ */
+static int state_load_entries(struct keeper *k, const struct state_entry *entries, size_t count)
+{
+    struct patience patience = {0};
+
+    for (size_t i = 0; i < count; i++) {
+        int rc;
+
+        while ((rc = state_load_entry(k, &entries[i])) == -ENOMEM && patience_wait(&patience))
+            ;
+        if (rc == -ENOMEM && k->deposit.link.fd >= 0)
+            return rc;
+        if (rc < 0)
+            log_error("process %d of the keeper before cannot be taken over: %s",
+                      (int)entries[i].pid, strerror(-rc));
+    }
+    return 0;
+}
+
+/* As above: a cgroup that cannot be opened just now is not given up while there is a vault. */
+static int state_load_cgroup(struct keeper *k, const struct state_head *h)
+{
+    struct patience patience = {0};
+    int rc;
+
+    while (patience_is_passing(rc = cgroup_resume(&k->cgroup, h->cgroup_path, h->cgroup_last)) &&
+           patience_wait(&patience))
+        ;
+    if (rc == 0 || (patience_is_passing(rc) && k->deposit.link.fd >= 0))
+        return rc;
+    log_warn("the cgroup of the keeper before is gone: %s", strerror(-rc));
     return 0;
 }
 
@@ -240,11 +313,9 @@ int state_load(struct keeper *k, int fd)
 {
     int rc;
     struct state_head *h = state_read(fd, &rc);
-    const struct state_entry *entries;
 
     if (h == NULL)
         return rc;
-    entries = (const struct state_entry *)(h + 1);
     k->table.last_number = h->last_number;
     k->worker.generation = h->generation;
     k->worker.past[0] =
@@ -252,12 +323,9 @@ int state_load(struct keeper *k, int fd)
     k->state_fd = h->state_fd;
     k->guard.dumpable = h->dumpable != 0;
     k->nofile = (struct rlimit){.rlim_cur = h->nofile_cur, .rlim_max = h->nofile_max};
-    cgroup_resume(&k->cgroup, h->cgroup_path, h->cgroup_last);
-    /* One process that nobody knows any more is bad; all of them would be worse. */
-    for (uint32_t i = 0; i < h->entry_count; i++) {
-        if (state_load_entry(k, &entries[i]) < 0)
-            log_error("process %d of the keeper before cannot be taken over", (int)entries[i].pid);
-    }
+    rc = state_load_cgroup(k, h);
+    if (rc == 0)
+        rc = state_load_entries(k, (const struct state_entry *)(h + 1), h->entry_count);
     state_free(h);
     state_set_cloexec(k, true);
     return rc;
@@ -429,7 +497,7 @@ int keeper_resume_carry(int resume_fd, void **bytes, size_t *len, int *fds, size
 
     if (h == NULL)
         return rc;
-    copy = malloc((size_t)h->carry_len + 1);
+    copy = malloc_patiently((size_t)h->carry_len + 1);
     if (copy == NULL) {
         state_free(h);
         return -ENOMEM;

@@ -223,12 +223,14 @@ static int upgrade_exec(struct keeper *k)
         return -ENOMEM;
     }
     state_set_cloexec(k, false);
-    deposit_trial(k, true);
-    guard_end(&k->guard);
-    execv(k->options->exe_path, k->options->argv);
-    rc = -errno;
-    guard_begin(&k->guard);
-    deposit_trial(k, false);
+    rc = deposit_trial(k, true);
+    if (rc == 0) {
+        guard_end(&k->guard);
+        execv(k->options->exe_path, k->options->argv);
+        rc = -errno;
+        guard_begin(&k->guard);
+        (void)deposit_trial(k, false);
+    }
     state_set_cloexec(k, true);
     unsetenv(KEEPER_RESUME_ENV);
     close(fd);

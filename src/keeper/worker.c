@@ -31,6 +31,7 @@
 #define WORKER_EARLY_MAX 10 /* such deaths, whoever's doing, before there is one */
 #define WORKER_EARLY_WAIT_MS 50
 #define WORKER_CRASHES_MAX 5 /* so many and it may be what they find: the shared state is renewed */
+#define WORKER_IO_LOOKS 3    /* at what a dead one had read and written: it cannot be asked later */
 #define WORKER_WAIT_MS 100
 #define WORKER_WAIT_MAX_MS 5000
 
@@ -220,8 +221,10 @@ void worker_note_io(struct keeper *k)
 
     memmove(w->past + 1, w->past, sizeof w->past - sizeof *w->past);
     w->past[0].pid = w->pid;
-    w->past[0].known =
-        io_count_of(w->pid, k->options->worker_uid, k->options->worker_gid, &w->past[0].count);
+    w->past[0].known = false;
+    for (int i = 0; i < WORKER_IO_LOOKS && !w->past[0].known; i++)
+        w->past[0].known =
+            io_count_of(w->pid, k->options->worker_uid, k->options->worker_gid, &w->past[0].count);
     deposit_worker_io(k);
 }
 

@@ -268,7 +268,7 @@ TEST(controllers_are_turned_on_where_there_is_a_file_for_it)
 
     put(&c, "cgroup.subtree_control", "");
     snprintf(path, sizeof path, "%s", c.path);
-    cgroup_resume(&next, path, 7);
+    EXPECT_INT(cgroup_resume(&next, path, 7), 0);
     EXPECT(next.dir_fd >= 0);
     EXPECT_U64(next.last_number, 8);
     fd = openat(c.dir_fd, "cgroup.subtree_control", O_RDONLY | O_CLOEXEC, 0);
@@ -276,9 +276,9 @@ TEST(controllers_are_turned_on_where_there_is_a_file_for_it)
     close(fd);
     EXPECT_STR(text, "+memory+pids");
     cgroup_fini(&next, true);
-    cgroup_resume(&next, "/nonexistent", 7);
+    EXPECT_INT(cgroup_resume(&next, "/nonexistent", 7), -ENOENT);
     EXPECT_INT(next.dir_fd, -1);
-    cgroup_resume(&next, "", 7);
+    (void)cgroup_resume(&next, "", 7);
     EXPECT_INT(next.dir_fd, -1);
     cgroup_release(&c, slot);
     end_slot(&c);

@@ -17,7 +17,7 @@
 #include "keeper/state.h"
 #include "vault/vault_store.h"
 
-/* Wraps: memfd_create mmap fstat write kill proc_parent sendmsg open */
+/* Wraps: memfd_create mmap fstat write kill proc_parent sendmsg open setenv */
 FAILING(int, memfd_create, (const char *name, unsigned flags), (name, flags), -1)
 FAILING(void *, mmap, (void *at, size_t len, int prot, int flags, int fd, off_t off),
         (at, len, prot, flags, fd, off), MAP_FAILED)
@@ -27,6 +27,9 @@ FAILING(int, kill, (pid_t pid, int sig), (pid, sig), -1)
 FAILING(pid_t, proc_parent, (pid_t pid), (pid), 0)
 FAILING(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags), -1)
 FAILING_BY(int, open, (const char *path, int flags, int mode), (path, flags, mode), -1, 0, path)
+
+FAILING(int, setenv, (const char *name, const char *value, int overwrite), (name, value, overwrite),
+        -1)
 
 #define VAULT_PID 900
 
@@ -39,10 +42,14 @@ struct play {
     int vault_end;
 };
 
-static void carry_some(struct buf *out, void *arg)
+static int carry_result; /* what the command says to being asked */
+
+static int carry_some(struct buf *out, void *arg)
 {
     (void)arg;
-    buf_put(out, "carried", 7);
+    if (carry_result == 0)
+        buf_put(out, "carried", 7);
+    return carry_result;
 }
 
 static void begin(struct play *p)
@@ -65,12 +72,21 @@ static void begin(struct play *p)
                            .siding = {-1, -1},
                            .deposit = {.ends = {-1, -1, -1}}};
     link_init(&p->k.deposit.link);
-    cgroup_resume(&p->k.cgroup, "", 0);
+    (void)cgroup_resume(&p->k.cgroup, "", 0);
     table_init(&p->k.table);
     chores_init(&p->k);
     list_init(&p->k.spawns.flying);
     worker_init(&p->k);
     REQUIRE(deposit_attach(&p->k, &p->ends) == 0);
+}
+
+/* As a keeper that the vault has started. */
+static int attach_resumed(struct play *p)
+{
+    ledger_unmap(p->k.deposit.ledger);
+    p->k.deposit.ledger = NULL;
+    p->k.resumed = true;
+    return deposit_attach(&p->k, &p->ends);
 }
 
 static void end(struct play *p)
@@ -393,7 +409,7 @@ TEST(what_was_half_made_is_ended_and_rows_find_their_entries)
     REQUIRE(vault_put(&p.v, ledger_index(p.v.ledger, gone) * V_ROW_KEYS, fd) == 0);
     close(fd);
     atomic_store(&p.v.ledger->worker_pid, 1001);
-    p.k.resumed = true;
+    REQUIRE(attach_resumed(&p) == 0);
     FAIL_NO_MORE(kill);
     FAIL(kill, .give = true, .times = -1);
     FAIL(proc_parent, .give = true, .instead = VAULT_PID);
@@ -403,13 +419,14 @@ TEST(what_was_half_made_is_ended_and_rows_find_their_entries)
     EXPECT_INT(row_state(half), ROW_FREE);
     EXPECT_INT(row_state(gone), ROW_FREE);
     EXPECT_INT(p.k.worker.pid, 1001);
-    EXPECT_INT(FAILED(kill), 1); /* the worker; no process has the number of the half-made one */
+    EXPECT_INT(FAILED(kill), 2); /* the worker, and the half-made one by its number alone */
+    EXPECT(p.k.deposit.index == NULL);
     p.v.index[ledger_index(p.v.ledger, gone) * V_ROW_KEYS] = 0; /* closed as an inherited one */
     p.v.index[V_KEY_EXE] = 0;
     hear_all(&p);
-    /* No worker was left, and the index cannot be mapped. */
+    /* No worker was left. */
     atomic_store(&p.v.ledger->worker_pid, 0);
-    FAIL(mmap, .error = ENOMEM);
+    REQUIRE(attach_resumed(&p) == 0);
     deposit_adopt(&p.k);
     p.k.deposit.replaced = true;
     deposit_adopt(&p.k);
@@ -422,28 +439,75 @@ TEST(the_siding_of_the_keeper_before_is_taken_over)
     int fd;
 
     begin(&p);
+    REQUIRE(attach_resumed(&p) == 0);
     deposit_take_siding(&p.k);
     EXPECT_INT(p.k.siding[0], -1);
     fd = open("/dev/null", O_RDONLY | O_CLOEXEC, 0);
     REQUIRE(vault_put(&p.v, V_KEY_SIDING_READ, fd) == 0);
-    p.k.resumed = true;
     deposit_take_siding(&p.k);
     EXPECT_INT(p.k.siding[0], -1);
     REQUIRE(vault_put(&p.v, V_KEY_SIDING_WRITE, fd) == 0);
-    FAIL(mmap, .error = ENOMEM);
-    deposit_take_siding(&p.k);
-    EXPECT_INT(p.k.siding[0], -1);
-    p.k.resumed = false;
-    deposit_take_siding(&p.k);
-    EXPECT_INT(p.k.siding[0], -1);
-    p.k.resumed = true;
     deposit_take_siding(&p.k);
     EXPECT_INT(p.k.siding[0], p.v.index[V_KEY_SIDING_READ] - 1);
     p.k.siding[0] = p.k.siding[1] = -1;
-    p.k.deposit.replaced = true;
+    close(fd);
+    end(&p);
+}
+
+TEST(a_binary_that_was_executed_in_place_has_its_own_siding)
+{
+    struct play p;
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC, 0);
+
+    begin(&p);
+    REQUIRE(vault_put(&p.v, V_KEY_SIDING_READ, fd) == 0);
+    REQUIRE(vault_put(&p.v, V_KEY_SIDING_WRITE, fd) == 0);
+    options.replaced = true;
+    REQUIRE(attach_resumed(&p) == 0);
     deposit_take_siding(&p.k);
     EXPECT_INT(p.k.siding[0], -1);
     close(fd);
+    end(&p);
+}
+
+/* A keeper that could not read it would leave descriptors open, and take what it cannot see for gone. */
+TEST(without_the_index_nothing_is_taken_over)
+{
+    struct play p;
+
+    begin(&p);
+    FAIL(mmap, .error = ENOMEM, .after = 1);
+    EXPECT_INT(attach_resumed(&p), -ENOMEM);
+    REQUIRE(attach_resumed(&p) == 0);
+    end(&p);
+}
+
+/* Credentials would be lost with the keeper if less than all of them replaced what the vault has. */
+TEST(what_is_carried_is_replaced_as_a_whole_or_not_at_all)
+{
+    struct play p;
+
+    begin(&p);
+    carry_result = -EPROTO;
+    deposit_carry(&p.k);
+    EXPECT_INT(hear(&p).type, 0);
+    carry_result = 0;
+    FAIL(memfd_create, .error = ENOMEM, .times = 3);
+    deposit_carry(&p.k);
+    EXPECT_INT(FAILED(memfd_create), 3);
+    EXPECT_INT(hear(&p).type, V_PUT);
+    end(&p);
+}
+
+TEST(without_memory_for_the_vaults_ends_no_other_binary_is_executed)
+{
+    struct play p;
+
+    begin(&p);
+    FAIL(setenv, .error = ENOMEM);
+    EXPECT_INT(deposit_trial(&p.k, true), -ENOMEM);
+    EXPECT_INT(hear(&p).type, 0);
+    EXPECT(getenv(V_ENV) == NULL);
     end(&p);
 }
 
@@ -485,7 +549,7 @@ TEST(a_keeper_that_the_vault_has_started_reads_the_table_from_the_ledger)
     REQUIRE(fd >= 0);
     next = (struct keeper){.options = &options, .state_fd = -1};
     table_init(&next.table);
-    cgroup_resume(&next.cgroup, "", 0);
+    (void)cgroup_resume(&next.cgroup, "", 0);
     EXPECT_INT(state_load(&next, fd), 0);
     EXPECT_U64(next.table.count, 3);
     EXPECT_U64(table_first(&next.table)->pub.entry, 5);

@@ -275,7 +275,7 @@ TEST(a_start_that_hangs_too_long_is_answered)
     if (h.fd < 0)
         return;
     table_init(&k.table);
-    cgroup_resume(&k.cgroup, "", 0);
+    (void)cgroup_resume(&k.cgroup, "", 0);
     spawns_init(&k);
     chores_init(&k);
     worker_init(&k);

@@ -13,17 +13,23 @@
 #include "keeper/core.h"
 #include "keeper/state.h"
 
-/* Wraps: memfd_create malloc fstat write pread */
+/* Wraps: memfd_create malloc calloc fstat write pread open */
 FAILING(int, memfd_create, (const char *name, unsigned flags), (name, flags), -1)
 FAILING(void *, malloc, (size_t size), (size), 0)
+FAILING(void *, calloc, (size_t n, size_t size), (n, size), 0)
+FAILING_BY(int, open, (const char *path, int flags, int mode), (path, flags, mode), -1, 0, path)
 FAILING(int, fstat, (int fd, struct stat *st), (fd, st), -1)
 FAILING(ssize_t, write, (int fd, const void *bytes, size_t len), (fd, bytes, len), -1)
 FAILING(ssize_t, pread, (int fd, void *to, size_t len, off_t at), (fd, to, len, at), -1)
 
-static void carry_some(struct buf *out, void *arg)
+static int carry_result; /* what the command says to being asked */
+
+static int carry_some(struct buf *out, void *arg)
 {
     (void)arg;
-    buf_put(out, "carried", 7);
+    if (carry_result == 0)
+        buf_put(out, "carried", 7);
+    return carry_result;
 }
 
 static struct keeper_options options;
@@ -34,7 +40,7 @@ static void begin(struct keeper *k)
     log_set_level(LOG_ERROR);
     options = (struct keeper_options){.carry_write = carry_some};
     *k = (struct keeper){.options = &options, .state_fd = -1};
-    cgroup_resume(&k->cgroup, "", 0);
+    (void)cgroup_resume(&k->cgroup, "", 0);
     table_init(&k->table);
     table_set_pid(&k->table, table_add(&k->table), 4711);
     table_set_pid(&k->table, table_add(&k->table), 4712);
@@ -46,11 +52,22 @@ static void end(struct keeper *k)
     table_fini(&k->table);
 }
 
+static void drop_slot(struct keeper *k)
+{
+    struct entry *e = table_first(&k->table);
+
+    if (e->slot != NULL)
+        cgroup_abandon(e->slot);
+    e->slot = NULL;
+}
+
+static int vault_fd = -1; /* >= 0: there is a vault behind the next keeper */
+
 static int load(struct keeper *k, int fd)
 {
-    *k = (struct keeper){.options = &options};
+    *k = (struct keeper){.options = &options, .deposit = {.link = {.fd = vault_fd}}};
     table_init(&k->table);
-    cgroup_resume(&k->cgroup, "", 0);
+    (void)cgroup_resume(&k->cgroup, "", 0);
     return state_load(k, fd);
 }
 
@@ -67,6 +84,9 @@ TEST(a_state_that_cannot_be_written_is_an_error)
         EXPECT_INT(state_save(&k, &fd), -ENOSPC);
     }
     FAIL_NO_MORE(write);
+    carry_result = -ENOMEM;
+    EXPECT_INT(state_save(&k, &fd), -ENOMEM);
+    carry_result = 0;
     options.carry_write = NULL;
     EXPECT_INT(state_save(&k, &fd), 0);
     close(fd);
@@ -82,13 +102,13 @@ TEST(a_state_that_cannot_be_read_is_an_error_and_nothing_is_taken)
 
     begin(&k);
     REQUIRE(state_save(&k, &fd) == 0);
-    FAIL(malloc, .error = ENOMEM);
+    FAIL(malloc, .error = ENOMEM, .times = -1);
     EXPECT_INT(load(&next, fd), -ENOMEM);
     EXPECT_U64(next.table.count, 0);
     end(&next);
     FAIL(fstat, .error = EIO);
     EXPECT_INT(keeper_resume_carry(fd, &bytes, &len, fds, &count), -EINVAL);
-    FAIL(malloc, .error = ENOMEM, .after = 1);
+    FAIL(malloc, .error = ENOMEM, .after = 1, .times = -1);
     EXPECT_INT(keeper_resume_carry(fd, &bytes, &len, fds, &count), -ENOMEM);
     FAIL_NO_MORE(malloc);
     FAIL(pread, .error = EIO);
@@ -115,6 +135,91 @@ TEST(an_entry_that_is_there_twice_costs_only_itself)
     close(fd);
     end(&next);
     end(&k);
+}
+
+/* --- without memory ------------------------------------------------------- */
+
+/* The first two allocations are the table's own. */
+TEST(memory_that_comes_back_costs_no_process)
+{
+    struct keeper k, next;
+    int fd;
+
+    begin(&k);
+    REQUIRE(state_save(&k, &fd) == 0);
+    FAIL(calloc, .error = ENOMEM, .after = 3, .times = 3);
+    FAIL(malloc, .error = ENOMEM, .times = 3);
+    EXPECT_INT(load(&next, fd), 0);
+    EXPECT_INT(FAILED(calloc), 3);
+    EXPECT_INT(FAILED(malloc), 3);
+    EXPECT_U64(next.table.count, 2);
+    close(fd);
+    end(&next);
+    end(&k);
+}
+
+TEST(memory_that_does_not_come_back_ends_a_keeper_that_has_a_vault)
+{
+    struct keeper k, next;
+    int fd;
+
+    begin(&k);
+    REQUIRE(state_save(&k, &fd) == 0);
+    vault_fd = fd;
+    FAIL(calloc, .error = ENOMEM, .after = 3, .times = -1);
+    EXPECT_INT(load(&next, fd), -ENOMEM);
+    end(&next);
+    /* Without a vault all others would end with it. */
+    vault_fd = -1;
+    FAIL(calloc, .error = ENOMEM, .after = 3, .times = -1);
+    EXPECT_INT(load(&next, fd), 0);
+    EXPECT_U64(next.table.count, 1);
+    FAIL_NO_MORE(calloc);
+    close(fd);
+    end(&next);
+    end(&k);
+}
+
+/* A directory that has the name of a cgroup's. Its slots are directories in it. */
+TEST(a_cgroup_that_cannot_be_opened_just_now_is_not_forgotten)
+{
+    char path[] = "/tmp/hf-state-XXXXXX";
+    struct keeper k, next;
+    int fd;
+
+    REQUIRE(mkdtemp(path) != NULL);
+    begin(&k);
+    REQUIRE(cgroup_resume(&k.cgroup, path, 0) == 0);
+    table_first(&k.table)->slot = cgroup_reopen(&k.cgroup, 7);
+    REQUIRE(state_save(&k, &fd) == 0);
+    FAIL(open, .error = EMFILE, .times = 3, .path = path);
+    EXPECT_INT(load(&next, fd), 0);
+    EXPECT_INT(FAILED(open), 3);
+    EXPECT(next.cgroup.dir_fd >= 0 && table_first(&next.table)->slot != NULL);
+    EXPECT_U64(table_first(&next.table)->slot->number, 7);
+    drop_slot(&next);
+    end(&next);
+    /* The entry's slot has memory, the entry has none: neither is taken. */
+    FAIL(calloc, .error = ENOMEM, .after = 4);
+    EXPECT_INT(load(&next, fd), 0);
+    EXPECT_U64(next.table.count, 2);
+    drop_slot(&next);
+    end(&next);
+    vault_fd = fd;
+    FAIL(open, .error = EMFILE, .times = -1, .path = path);
+    EXPECT_INT(load(&next, fd), -EMFILE);
+    end(&next);
+    vault_fd = -1;
+    FAIL(open, .error = ENOENT, .times = -1, .path = path);
+    EXPECT_INT(load(&next, fd), 0);
+    EXPECT_INT(next.cgroup.dir_fd, -1);
+    EXPECT(table_first(&next.table)->slot == NULL);
+    FAIL_NO_MORE(open);
+    end(&next);
+    close(fd);
+    drop_slot(&k);
+    end(&k);
+    rmdir(path);
 }
 
 TEST(a_number_an_id_and_a_path_are_checked)

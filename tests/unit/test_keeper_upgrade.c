@@ -15,10 +15,11 @@
 static char exe[PATH_MAX];
 static char *exe_argv[] = {exe, (char *)(uintptr_t)("new-keeper"), NULL};
 
-static void carry(struct buf *out, void *arg)
+static int carry(struct buf *out, void *arg)
 {
     (void)arg;
     buf_puts(out, "carried");
+    return 0;
 }
 
 static bool is_memory(int fd, void *arg)
