@@ -551,6 +551,47 @@ static void on_child(pid_t parent)
         settle(child);
 }
 
+/* Of /proc/PID/status; "" if it is gone. */
+static void status_field(pid_t pid, const char *field, char *out, size_t size)
+{
+    char path[64], line[128];
+    size_t len = strlen(field);
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    f = fopen(path, "r");
+    out[0] = '\0';
+    while (f != NULL && out[0] == '\0' && fgets(line, sizeof line, f) != NULL)
+        if (strncmp(line, field, len) == 0)
+            snprintf(out, size, "%s", line + len);
+    if (f != NULL)
+        fclose(f);
+}
+
+/*
+ * Was the parent killed before it could report the fork? Then no event will tell what this child is,
+ * and it must not wait for one. A child has its parent's name at first, and all roles have different
+ * ones, so an orphan is known by whose child it is now.
+ */
+static bool is_orphan(pid_t pid)
+{
+    char parent[32], name[32], parents_name[32];
+
+    status_field(pid, "PPid:", parent, sizeof parent);
+    status_field(pid, "Name:", name, sizeof name);
+    status_field((pid_t)atoi(parent), "Name:", parents_name, sizeof parents_name);
+    return strcmp(name, parents_name) != 0;
+}
+
+static void settle_if_orphan(struct tracee *t)
+{
+    if (!t->stopped || t->fate != FATE_UNKNOWN || !is_orphan(t->pid))
+        return;
+    t->fate = FATE_WATCH;
+    t->candidate = true;
+    settle(t);
+}
+
 /* A binary that replaces the keeper goes on as keeper; what a fork executes may take a name yet. */
 static void on_exec(struct tracee *t)
 {
@@ -573,14 +614,16 @@ static void on_event(struct tracee *t, int event, int sig)
     }
     case PTRACE_EVENT_EXEC: on_exec(t); break;
     case PTRACE_EVENT_STOP:
-        if (t->fate == FATE_UNKNOWN && t->pid != root_pid)
+        if (t->fate == FATE_UNKNOWN && t->pid != root_pid) {
             t->stopped = true;
-        else if (t->fate == FATE_LET_GO)
+            settle_if_orphan(t);
+        } else if (t->fate == FATE_LET_GO) {
             settle(t);
-        else if (sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU)
+        } else if (sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU) {
             (void)ptrace(PTRACE_LISTEN, t->pid, NULL, NULL);
-        else
+        } else {
             resume(t, 0);
+        }
         break;
     default: resume(t, 0);
     }
@@ -605,6 +648,9 @@ static void on_end(pid_t pid, int status)
 
     if (t != NULL)
         drop(t);
+    /* From the last one on: settling one may move the last into its place. */
+    for (size_t i = tracee_count; i-- > 0;)
+        settle_if_orphan(&tracees[i]);
     if (pid == root_pid) {
         root_gone = true;
         root_status = status;
