@@ -29,9 +29,20 @@ const ONCE = [
     // A packet to the keeper was dropped when there was no memory for it: descriptors stayed open.
     'worker/sendmsg.packet:34:fail=ENOMEM',
     'worker/sendmsg.packet:36:fail=ENOMEM',
+    // A keeper without memory for an entry or its cgroup forgot the process: behind an upgrade, and started by the vault.
+    'keeper/alloc:255:refuse',
+    'keeper/alloc:260:refuse',
+    'keeper/alloc:440:refuse',
+    'keeper/alloc:447:refuse',
+    // A keeper that could not read the index of the vault's descriptors left them open.
+    'keeper/mmap.shared:14:fail=ENOMEM',
+    // A keeper that could not ask about a listening socket gave it up.
+    'keeper/getsockname:1:fail=ENOMEM',
+    'keeper/getsockopt:1:fail=ENOMEM',
+    // A look at the dead that was interrupted was not repeated.
+    'keeper/waitid:7:fail=EINTR',
+    'keeper/waitid:13:fail=EINTR',
 ];
-/** Failures in the keeper, and blows to the vault, still have violations (see docs/TESTING.md): they are not sampled yet. */
-const isClaimed = (p) => p.role === 'worker' || (p.role === 'keeper' && /^kill/.test(p.action));
 const build = process.env.HF_BUILD ?? path.join(root, 'build');
 
 function missing() {
@@ -45,7 +56,7 @@ test('a sample of all system calls and allocations is survived', { skip: missing
     const m = new Matrix({ build, recordings: 1 });
     try {
         await m.record();
-        const all = m.points().filter(isClaimed);
+        const all = m.points();
         const points = [...ONCE.map(parsePoint), ...sampleOf(all, 1000, runSeed())];
         await m.strikeAll(points, { until: Date.now() + 1000 * SECONDS });
         console.log(`${m.runs} of ${all.length} points, ${m.missed.length} of them not met`);

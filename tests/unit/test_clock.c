@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_clock.c - times as text; the C library's calendar is the judge
+ * test_clock.c - times as text, of which the C library's calendar is the judge, and waiting
  */
 #include "base/clock.h"
 
+#include <errno.h>
 #include <time.h>
 
+#include "base/limits.h"
+#include "base/patience.h"
 #include "base/rfc3339.h"
 #include "test.h"
 
@@ -79,4 +82,19 @@ TEST(times_are_read_with_and_without_fraction_and_zone)
     EXPECT(!rfc3339_parse("2026-13-02T03:04:05Z", &ms));
     EXPECT(!rfc3339_parse("2026-01-02T03:04:05", &ms));
     EXPECT(!rfc3339_parse("2026-01-02T03:04:05+1", &ms));
+}
+
+TEST(patience_has_a_bound_and_is_for_what_may_pass)
+{
+    struct patience p = {0};
+    uint64_t began = clock_mono_ms();
+
+    EXPECT(patience_is_passing(-ENOMEM) && patience_is_passing(-EMFILE));
+    EXPECT(patience_is_passing(-EINTR) && patience_is_passing(-EAGAIN));
+    EXPECT(!patience_is_passing(0) && !patience_is_passing(7));
+    EXPECT(!patience_is_passing(-ENOENT) && !patience_is_passing(-EIO));
+    while (patience_wait(&p))
+        ;
+    EXPECT(clock_mono_ms() - began >= LIMIT_PATIENCE_MS);
+    EXPECT(!patience_wait(&p));
 }

@@ -710,6 +710,23 @@ TEST(an_exec_that_cannot_be_prepared_leaves_the_old_binary)
     end_upgrade(&r, &w);
 }
 
+/* What it had read cannot be asked for later, and the next worker needs to know it. */
+TEST(what_a_dead_worker_had_read_is_asked_for_more_than_once)
+{
+    struct rig_worker w;
+    struct rig r;
+
+    rig_init(&r);
+    rig_start(&r);
+    rig_worker(&r, &w);
+    FAIL(open, .error = EMFILE, .times = 2, .pid = r.keeper, .path = "/io");
+    rig_kill_worker(&w);
+    rig_worker(&r, &w);
+    EXPECT_INT(FAILED(open), 2);
+    EXPECT(w.boot.prev_io_known);
+    rig_end(&r, &w);
+}
+
 TEST(a_worker_that_cannot_be_told_to_leave_is_killed_for_the_upgrade)
 {
     struct rig_worker w;

@@ -796,3 +796,16 @@ TEST(a_table_without_memory_says_so_and_goes_on)
     t.count = 67;
     table_fini(&t);
 }
+
+/* Whose a process is decides whether it is ended, so one reading that fails decides nothing. */
+TEST(the_parent_of_a_process_is_asked_for_until_there_is_an_answer)
+{
+    FAIL(read, .error = EIO, .times = 3);
+    EXPECT_INT(proc_parent(getpid()), getppid());
+    EXPECT_INT(FAILED(read), 3);
+    FAIL(read, .give = true, .times = 1); /* nothing in it */
+    EXPECT_INT(proc_parent(getpid()), getppid());
+    FAIL(read, .error = EIO, .times = -1);
+    EXPECT_INT(proc_parent(getpid()), 0);
+    FAIL_NO_MORE(read);
+}

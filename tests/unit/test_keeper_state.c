@@ -5,7 +5,9 @@
 #include "test.h"
 
 #include <fcntl.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "base/io.h"
 #include "base/log.h"
@@ -13,11 +15,12 @@
 #include "keeper/core.h"
 #include "keeper/state.h"
 
-/* Wraps: memfd_create malloc calloc fstat write pread open */
+/* Wraps: memfd_create malloc calloc fstat write pread open signalfd */
 FAILING(int, memfd_create, (const char *name, unsigned flags), (name, flags), -1)
 FAILING(void *, malloc, (size_t size), (size), 0)
 FAILING(void *, calloc, (size_t n, size_t size), (n, size), 0)
 FAILING_BY(int, open, (const char *path, int flags, int mode), (path, flags, mode), -1, 0, path)
+FAILING(int, signalfd, (int fd, const sigset_t *set, int flags), (fd, set, flags), -1)
 FAILING(int, fstat, (int fd, struct stat *st), (fd, st), -1)
 FAILING(ssize_t, write, (int fd, const void *bytes, size_t len), (fd, bytes, len), -1)
 FAILING(ssize_t, pread, (int fd, void *to, size_t len, off_t at), (fd, to, len, at), -1)
@@ -220,6 +223,39 @@ TEST(a_cgroup_that_cannot_be_opened_just_now_is_not_forgotten)
     drop_slot(&k);
     end(&k);
     rmdir(path);
+}
+
+/* In a process of its own, which has a dead child. */
+__attribute__((noreturn)) static void fail_to_take_over(void)
+{
+    struct keeper k;
+    struct dead d;
+    int fd, status = 0;
+    pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(7);
+    while (dead_peek(pid, &d) != pid)
+        usleep(1000);
+    begin(&k);
+    if (state_save(&k, &fd) < 0)
+        _exit(1);
+    FAIL(signalfd, .error = EMFILE);
+    if (keeper_run(&options, fd) != 1)
+        _exit(2);
+    _exit(waitpid(pid, &status, WNOHANG) == pid && WEXITSTATUS(status) == 7 ? 0 : 3);
+}
+
+/* The vault becomes their parent, and tells the next keeper. */
+TEST(a_keeper_that_cannot_take_over_leaves_the_dead_for_the_next)
+{
+    int status = -1;
+    pid_t pid = fork();
+
+    if (pid == 0)
+        fail_to_take_over();
+    REQUIRE(waitpid(pid, &status, 0) == pid);
+    EXPECT_INT(status, 0);
 }
 
 TEST(a_number_an_id_and_a_path_are_checked)

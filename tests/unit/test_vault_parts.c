@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 
 #include "base/io.h"
@@ -18,7 +19,7 @@
 #include "vault/vault_store.h"
 
 /* Wraps: memfd_create ftruncate pwrite pread mmap fstat fcntl open write sendmsg recvmsg socket bind */
-/* Wraps: listen connect getsockopt accept4 getrlimit waitpid */
+/* Wraps: listen connect getsockopt accept4 getrlimit waitpid syscall */
 FAILING(int, memfd_create, (const char *name, unsigned flags), (name, flags), -1)
 FAILING(int, ftruncate, (int fd, off_t size), (fd, size), -1)
 FAILING(ssize_t, pwrite, (int fd, const void *bytes, size_t len, off_t at), (fd, bytes, len, at),
@@ -42,6 +43,8 @@ FAILING(int, accept4, (int fd, struct sockaddr *a, socklen_t *len, int flags), (
         -1)
 FAILING(int, getrlimit, (int which, struct rlimit *to), (which, to), -1)
 FAILING(pid_t, waitpid, (pid_t pid, int *status, int options), (pid, status, options), -1)
+FAILING_BY(long, syscall, (long nr, long a, long b, long c, long d, long e, long f),
+           (nr, a, b, c, d, e, f), -1, nr, NULL)
 
 static char name[64];
 
@@ -386,7 +389,9 @@ TEST(a_dead_child_can_be_looked_at_until_it_is_reaped)
     while (dead_peek(pid, &d) != pid)
         usleep(1000);
     EXPECT_INT(d.status, 7 << 8);
+    FAIL(syscall, .error = EINTR, .times = 2, .only = SYS_waitid);
     EXPECT_INT(dead_peek(0, &d), pid);
+    EXPECT_INT(FAILED(syscall), 2);
     FAIL(waitpid, .error = EINTR, .times = 2);
     dead_reap(pid);
     EXPECT_INT(dead_peek(0, &d), 0);
