@@ -13,6 +13,11 @@
 #include "cli/pickup.h"
 #include "keeper/keeper.h"
 
+/* The launcher has the tokens in its memory and a socket to the vault. The processes that the daemon
+ * runs may be of the same user, and must reach neither. */
+void launcher_guard_begin(void);
+void launcher_guard_end(void); /* for LeakSanitizer; does nothing in other builds */
+
 /* Starts the daemon that listens at `name`, or goes on with what `earlier` has found, and stays
  * until it ends; returns the exit code. In the keeper and the vault, which are forked, it returns
  * theirs. */

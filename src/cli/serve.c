@@ -252,8 +252,10 @@ static int load_credentials(struct serve *s)
 /* A daemon that serves without a launcher leaves for us, so all that may fail comes before that. */
 static int settle_earlier(struct serve *s)
 {
-    int rc = load_credentials(s);
+    int rc;
 
+    launcher_guard_begin(); /* its processes are there already */
+    rc = load_credentials(s);
     return rc != 0 ? rc : pickup_settle(&s->earlier);
 }
 
@@ -558,6 +560,7 @@ static void serve_fini(struct serve *s)
     credentials_fini(&s->credentials);
     io_close(&s->credentials_fd);
     pickup_fini(&s->earlier);
+    launcher_guard_end();
 }
 
 static int serve_run(struct serve *s, const char *argv0, char **real,

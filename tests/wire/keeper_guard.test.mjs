@@ -51,6 +51,14 @@ describe('the keeper of an ordinary user', { skip }, () => {
         assert.equal(text, `${USER}\nend\n`);
     });
 
+    /** What a child can open of those that hold tokens, the vault's socket or every descriptor. */
+    const reachable = (pids) =>
+        says(d, pids.map((pid) => `ls /proc/${pid}/fd 2>/dev/null; for f in mem environ maps; do (: < /proc/${pid}/$f) 2>/dev/null && echo read $f of ${pid}; done; `).join('') + 'echo end');
+
+    it('vault and launcher are out of reach, too', async () => {
+        assert.equal(await reachable([d.pid, d.vaultPid(), d.keeperPid()]), 'end\n');
+    });
+
     it('leaves no core, and children get their limit back', async () => {
         for (const pid of [d.keeperPid(), d.workerPid()])
             assert.match(fs.readFileSync(`/proc/${pid}/limits`, 'utf8'), new RegExp(`Max core file size +1 +${CORE}`));
@@ -79,6 +87,17 @@ describe('the keeper of an ordinary user', { skip }, () => {
         d.agent.destroy();
         await waitUntil(() => score(d.keeperPid()) === 0, 'the score of the keeper');
         assert.equal(await says(d, 'ulimit -c; cat /proc/self/oom_score_adj'), `${CORE / 512}\n${SCORE}\n`);
-        assert.equal(await says(d, `(: < /proc/${d.keeperPid()}/mem) 2>/dev/null && echo read; echo end`), 'end\n');
+        assert.equal(await reachable([d.pid, d.vaultPid(), d.keeperPid()]), 'end\n');
+    });
+
+    it('all of it holds after another serve has picked it up', async () => {
+        const first = d.pid;
+        process.kill(first, 'SIGKILL');
+        await d.left();
+        await d.again();
+        d.baseline = undefined; // the vault holds the new launcher's outputs and directory, too
+        assert.notEqual(d.pid, first);
+        assert.equal(await reachable([d.pid, d.vaultPid(), d.keeperPid()]), 'end\n');
+        assert.equal(await says(d, 'ulimit -c; cat /proc/self/oom_score_adj'), `${CORE / 512}\n${SCORE}\n`);
     });
 });
