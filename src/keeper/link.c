@@ -203,7 +203,7 @@ int link_receive(struct link *l, void *to, size_t max, struct link_packet *out)
 
     do
         n = recvmsg(l->fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-    while (n < 0 && errno == EINTR);
+    while (n < 0 && (errno == EINTR || errno == ECONNRESET));
     if (n < 0)
         return errno == EAGAIN || errno == ENOMEM ? 0 : -errno; /* it stays there */
     *out = (struct link_packet){.len = (size_t)n};

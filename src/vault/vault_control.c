@@ -66,7 +66,8 @@ static void take_fds(struct msghdr *msg, int *fds, size_t *fd_count)
     }
 }
 
-/* The descriptors are inheritable, as those of the store must be. */
+/* The descriptors are inheritable, as those of the store must be. The kernel reports ECONNRESET once, and
+ * before what the peer had sent, if the peer has gone without reading all that it was sent. */
 int vault_receive(int fd, struct v_message *m, int *fds, size_t *fd_count)
 {
     struct iovec iov = {.iov_base = m, .iov_len = sizeof *m};
@@ -79,7 +80,7 @@ int vault_receive(int fd, struct v_message *m, int *fds, size_t *fd_count)
 
     do
         n = recvmsg(fd, &msg, MSG_DONTWAIT);
-    while (n < 0 && errno == EINTR);
+    while (n < 0 && (errno == EINTR || errno == ECONNRESET));
     *fd_count = 0;
     if (n < 0)
         return errno == EAGAIN || errno == ENOMEM ? 0 : -errno; /* it stays there */

@@ -284,6 +284,24 @@ TEST(a_packet_is_whole_or_refused_and_leaves_no_descriptor)
     close(null);
 }
 
+/* The kernel says ECONNRESET first if the peer has not read all that it was sent. */
+TEST(the_last_words_of_a_peer_that_did_not_listen_count)
+{
+    struct v_message m = {.type = V_KEEP};
+    int pair[2], fds[V_PUT_MAX];
+    size_t count;
+
+    REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+    REQUIRE(vault_send(pair[0], &(struct v_message){.type = V_EXITED}, NULL) == 0);
+    REQUIRE(vault_send(pair[1], &m, NULL) == 0);
+    close(pair[1]);
+    m.type = 0;
+    EXPECT_INT(vault_receive(pair[0], &m, fds, &count), 1);
+    EXPECT_INT(m.type, V_KEEP);
+    EXPECT_INT(vault_receive(pair[0], &m, fds, &count), -EPIPE);
+    close(pair[0]);
+}
+
 TEST(a_vault_that_cannot_listen_serves_without)
 {
     char longer[200];
