@@ -55,7 +55,8 @@ int vault_init(struct vault *v, const char *exe_path)
                         .launcher_fd = -1,
                         .guard = {.oom_fd = -1},
                         .start_at_ms = NEVER,
-                        .well_by_ms = NEVER};
+                        .well_by_ms = NEVER,
+                        .deaf_until_ms = NEVER};
     for (size_t i = 0; i < VAULT_CLIENTS_MAX; i++)
         v->clients[i] = -1;
     rc = store_init(v);
@@ -182,6 +183,15 @@ static void on_trial(struct vault *v)
     set_phase(v, V_STARTING);
 }
 
+static void leave(struct vault *v)
+{
+    struct v_message m = {.type = V_LEAVE};
+
+    v->leaving = true;
+    if (vault_send(v->own.link_fd, &m, NULL) == 0)
+        set_phase(v, V_LEAVING);
+}
+
 /* A binary that was executed in place of another sends its own descriptor: from here on it is the one
  * to start. Both in one message, because a keeper may die between two. */
 static void on_well(struct vault *v, const int *exe)
@@ -195,6 +205,9 @@ static void on_well(struct vault *v, const int *exe)
     v->well_by_ms = NEVER;
     if (v->phase == V_STARTING)
         set_phase(v, V_SERVING);
+    /* A keeper that was about to execute another binary did not listen. */
+    if (v->leaving)
+        leave(v);
     v->rested = false;
 }
 
@@ -206,15 +219,23 @@ static void on_reap(struct vault *v, pid_t pid)
     v->told = 0;
 }
 
-/* False: not a message that this peer may send. The vault's own log goes where the keeper's does. */
+/* The vault's own log goes where the keeper's does, and nobody waits for the end of an output that a
+ * new launcher has replaced. */
+static void on_put(struct vault *v, uint32_t key, int fd)
+{
+    store_take(v, key, fd);
+    if (key == V_KEY_OUTPUT)
+        (void)dup2(fd, STDOUT_FILENO);
+    if (key == V_KEY_ERRORS)
+        (void)dup2(fd, STDERR_FILENO);
+}
+
+/* False: not a message that this peer may send. */
 static bool on_store(struct vault *v, const struct v_message *m, const int *fds)
 {
     if (m->type == V_PUT) {
-        for (uint32_t i = 0; i < m->count; i++) {
-            store_take(v, m->keys[i], fds[i]);
-            if (m->keys[i] == V_KEY_ERRORS)
-                (void)dup2(fds[i], STDERR_FILENO);
-        }
+        for (uint32_t i = 0; i < m->count; i++)
+            on_put(v, m->keys[i], fds[i]);
         return true;
     }
     if (m->type == V_DROP)
@@ -322,6 +343,23 @@ static void plan_restart(struct vault *v, uint64_t now_ms)
     v->start_at_ms += wait < VAULT_WAIT_MAX_MS ? wait : VAULT_WAIT_MAX_MS;
 }
 
+static bool is_end_ordered(const struct vault *v)
+{
+    return atomic_load(&v->ledger->order) == ORDER_END;
+}
+
+/* Until somebody wants a keeper. The addresses must be free for the next one, and a keeper that has
+ * died could not give them back. */
+static void hold(struct vault *v)
+{
+    store_drop(v, V_KEY_LISTENER, V_LISTENERS);
+    v->early = 0;
+    v->leaving = false;
+    /* The word to end everything may have come when the keeper did not listen any more. */
+    v->phase = is_end_ordered(v) ? V_ENDING : V_HOLDING;
+    v->start_at_ms = v->start_next || is_end_ordered(v) ? 0 : NEVER;
+}
+
 static void on_keeper_exit(struct vault *v)
 {
     int status;
@@ -340,9 +378,7 @@ static void on_keeper_exit(struct vault *v)
         else if (WEXITSTATUS(status) != 0)
             v->code = WEXITSTATUS(status);
     } else if (v->keep) {
-        v->early = 0;
-        v->phase = V_HOLDING;
-        v->start_at_ms = v->start_next ? 0 : NEVER;
+        hold(v);
     } else if (store_fd(v, V_KEY_CARRY) < 0) {
         /* The first one, before it had left anything to go on from: the daemon has not started. */
         log_death(v, status);
@@ -352,6 +388,8 @@ static void on_keeper_exit(struct vault *v)
         log_death(v, status);
         plan_restart(v, clock_mono_ms());
         v->phase = V_STARTING;
+        if (v->leaving)
+            hold(v);
     }
     v->keeper = 0;
     control_tell(v);
@@ -402,14 +440,17 @@ static void end_all(struct vault *v, int sig)
     }
 }
 
-static void leave(struct vault *v)
+static void on_leave(struct vault *v)
 {
-    struct v_message m = {.type = V_LEAVE};
-
-    if (v->keeper == 0 || v->phase == V_ENDING)
+    if (is_end_ordered(v) || v->phase == V_HOLDING)
         return;
-    if (vault_send(v->own.link_fd, &m, NULL) == 0)
-        set_phase(v, V_LEAVING);
+    if (v->keeper > 0) {
+        leave(v);
+        return;
+    }
+    /* Between two keepers of which none comes up. */
+    hold(v);
+    control_tell(v);
 }
 
 static void start_again(struct vault *v)
@@ -419,7 +460,7 @@ static void start_again(struct vault *v)
         return;
     }
     v->start_next = true;
-    leave(v);
+    on_leave(v);
 }
 
 /* False: the peer is no use. */
@@ -430,7 +471,7 @@ static bool on_client_message(struct vault *v, int fd, const struct v_message *m
 
     switch (m->type) {
     case V_STATUS: control_answer(v, fd); return true;
-    case V_LEAVE: leave(v); return true;
+    case V_LEAVE: on_leave(v); return true;
     case V_STOP: end_all(v, SIGTERM); return true;
     case V_START: start_again(v); return true;
     case V_UPGRADE:
@@ -487,6 +528,8 @@ static int timeout_ms(const struct vault *v)
 {
     uint64_t at = v->start_at_ms < v->well_by_ms ? v->start_at_ms : v->well_by_ms, now;
 
+    if (v->deaf_until_ms < at)
+        at = v->deaf_until_ms;
     if (at == NEVER)
         return -1;
     now = clock_mono_ms();
@@ -499,6 +542,8 @@ static void on_time(struct vault *v)
 
     if (v->well_by_ms <= now)
         kill_keeper(v, "it did not come up in time");
+    if (v->deaf_until_ms <= now)
+        v->deaf_until_ms = NEVER;
     if (v->start_at_ms <= now && v->keeper == 0)
         start_next(v);
 }
@@ -510,7 +555,7 @@ static void turn(struct vault *v)
 
     p[0] = (struct pollfd){.fd = v->signal_fd, .events = POLLIN};
     p[1] = (struct pollfd){.fd = v->own.link_fd, .events = POLLIN};
-    p[2] = (struct pollfd){.fd = v->listen_fd, .events = POLLIN};
+    p[2] = (struct pollfd){.fd = v->deaf_until_ms == NEVER ? v->listen_fd : -1, .events = POLLIN};
     for (size_t i = 0; i < VAULT_CLIENTS_MAX; i++)
         p[3 + i] = (struct pollfd){.fd = v->clients[i], .events = POLLIN};
     /* Last of all, because what runs after it comes back: the vault mostly sleeps from here on. */

@@ -29,7 +29,8 @@
 #define VAULT_EARLY_MAX 3   /* early deaths in a row before there is a wait, and another binary */
 #define VAULT_WAIT_MS 100   /* the first such wait; each further one is twice as long */
 #define VAULT_WAIT_MAX_MS 5000
-#define VAULT_CLIENTS_MAX 8   /* connections of `holdfast stop` and its like */
+#define VAULT_DEAF_MS 100   /* after a client could not be accepted, say for lack of descriptors */
+#define VAULT_CLIENTS_MAX 8 /* connections of `holdfast stop` and its like */
 #define VAULT_TURN_PACKETS 64 /* of one peer, before the others have their turn */
 
 /* What a keeper has of it. */
@@ -52,15 +53,17 @@ struct vault {
     enum v_phase phase;
     bool rested;     /* the pages of the program have been given back since the last start */
     bool keep, done; /* what the keeper said last */
+    bool leaving;    /* V_LEAVE came, and the keeper has not left yet */
     bool start_next; /* V_START came while a keeper was leaving */
     bool well;       /* the keeper has been well */
     bool on_trial;   /* it is another binary than V_KEY_GOOD */
     int code;
     unsigned early; /* deaths in a row */
     uint32_t starts, upgrades, refusals;
-    uint64_t since_ms;    /* when the keeper was started, executed a binary, or got well */
-    uint64_t start_at_ms; /* UINT64_MAX: no start is due */
-    uint64_t well_by_ms;  /* UINT64_MAX: there is no deadline */
+    uint64_t since_ms;      /* when the keeper was started, executed a binary, or got well */
+    uint64_t start_at_ms;   /* UINT64_MAX: no start is due */
+    uint64_t well_by_ms;    /* UINT64_MAX: there is no deadline */
+    uint64_t deaf_until_ms; /* no client is accepted before; UINT64_MAX: any is */
 };
 
 /* The first keeper: runs in a forked child and returns its exit code. */

@@ -14,12 +14,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "vault/vault_store.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
 
 /* --- one packet ----------------------------------------------------------------- */
 
@@ -136,6 +142,18 @@ static pid_t parent_of(pid_t pid)
     return end == NULL || strlen(end) < 5 ? -1 : (pid_t)strtol(end + 4, NULL, 10);
 }
 
+/* Does the process that connected still exist, so that its pid is nobody else's? A kernel before Linux
+ * 6.5 cannot tell. A peer of root, or of a pid namespace around ours, cannot be signalled but exists. */
+static bool peer_is_there(int fd)
+{
+    hf_autoclose int pidfd = -1;
+    socklen_t len = sizeof pidfd;
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) < 0)
+        return errno == ENOPROTOOPT;
+    return syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == 0 || errno != ESRCH;
+}
+
 /* Is the peer a program that the daemon runs? A peer that has vanished since it connected may have
  * been one. Without /proc nobody can tell. */
 static bool is_below_us(pid_t pid)
@@ -189,10 +207,12 @@ void control_accept(struct vault *v)
     int fd = accept4(v->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     pid_t pid;
 
+    if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+        v->deaf_until_ms = clock_mono_ms() + VAULT_DEAF_MS;
     for (size_t i = 0; fd >= 0 && i < VAULT_CLIENTS_MAX; i++) {
         if (v->clients[i] >= 0)
             continue;
-        if (!peer_is_allowed(fd, &pid) || is_below_us(pid))
+        if (!peer_is_allowed(fd, &pid) || is_below_us(pid) || !peer_is_there(fd))
             break;
         v->clients[i] = fd;
         return;

@@ -14,6 +14,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 
 #include "base/clock.h"
@@ -21,7 +22,7 @@
 #include "failing.h"
 #include "vault/vault_store.h"
 
-/* Wraps: clock_mono_ms fork socketpair signalfd fstat mmap calloc sendmsg poll */
+/* Wraps: clock_mono_ms fork socketpair signalfd fstat mmap calloc sendmsg poll accept4 */
 FAILING(pid_t, fork, (void), (), -1)
 FAILING(int, socketpair, (int domain, int type, int protocol, int *pair),
         (domain, type, protocol, pair), -1)
@@ -31,6 +32,8 @@ FAILING(void *, mmap, (void *at, size_t len, int prot, int flags, int fd, off_t 
         (at, len, prot, flags, fd, off), MAP_FAILED)
 FAILING(void *, calloc, (size_t n, size_t size), (n, size), 0)
 FAILING(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags), -1)
+FAILING(int, accept4, (int fd, struct sockaddr *a, socklen_t *len, int flags), (fd, a, len, flags),
+        -1)
 FAILING(int, poll, (struct pollfd * fds, nfds_t count, int timeout), (fds, count, timeout), -1)
 
 #define WAIT_MS 30000
@@ -48,7 +51,7 @@ uint64_t __wrap_clock_mono_ms(void)
 /* --- a keeper ------------------------------------------------------------- */
 
 /* What the test tells it, beside an exit code. */
-enum { DO_DIE = -1, DO_FORK = -2 };
+enum { DO_DIE = -1, DO_FORK = -2, DO_IGNORE = -3 /* SIGTERM */ };
 
 static int connect_to(const char *name)
 {
@@ -103,12 +106,18 @@ static int play(const struct vault_ends *ends, const char *where)
 
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGINT, SIG_DFL); /* which a shell has its background jobs ignore */
     send_fds(control, &pid, sizeof pid, fds);
     while (recv(control, &code, sizeof code, 0) > 0) {
         if (code >= 0)
             return code;
         if (code == DO_DIE)
             raise(SIGKILL);
+        if (code == DO_IGNORE) {
+            signal(SIGTERM, SIG_IGN);
+            (void)!send(control, &pid, sizeof pid, MSG_NOSIGNAL);
+            continue;
+        }
         pid = fork_sleeper();
         (void)!send(control, &pid, sizeof pid, MSG_NOSIGNAL);
     }
@@ -753,7 +762,230 @@ TEST(a_keeper_that_leaves_and_gets_well_leaves)
     end(&r, &k);
 }
 
+static void wait_for_phase(int fd, enum v_phase phase)
+{
+    uint64_t end = __real_clock_mono_ms() + WAIT_MS;
+
+    while (ask(fd).phase != phase)
+        REQUIRE(__real_clock_mono_ms() < end);
+}
+
+/* The keeper had said its last word when the second Ctrl-C came. */
+TEST(a_stop_that_a_leaving_keeper_does_not_hear_is_not_lost)
+{
+    struct keeper k;
+    struct rig r;
+    pid_t told;
+    int fd;
+
+    begin(&r, &k);
+    fd = client(&r);
+    well(&k, 0);
+    request(fd, V_LEAVE);
+    EXPECT_INT(hear(k.link).type, V_LEAVE);
+    tell(&k, DO_IGNORE);
+    REQUIRE(recv(k.control, &told, sizeof told, 0) == sizeof told);
+    say(&k, (struct v_message){.type = V_KEEP});
+    request(fd, V_STOP);
+    EXPECT_INT(ask(fd).phase, V_ENDING);
+    tell(&k, 0);
+    drop(&k);
+    next_keeper(&r, &k);
+    EXPECT_INT(ask(fd).phase, V_ENDING);
+    close(fd);
+    end(&r, &k);
+}
+
+TEST(a_keeper_that_does_not_listen_during_an_upgrade_leaves_after_it)
+{
+    struct keeper k;
+    struct rig r;
+    int fd;
+
+    begin(&r, &k);
+    fd = client(&r);
+    well(&k, 0);
+    request(fd, V_LEAVE);
+    EXPECT_INT(hear(k.link).type, V_LEAVE);
+    say(&k, (struct v_message){.type = V_TRIAL});
+    well(&k, 1);
+    EXPECT_INT(hear(k.link).type, V_LEAVE);
+    EXPECT_INT(ask(fd).phase, V_LEAVING);
+    close(fd);
+    end(&r, &k);
+}
+
+/* What was to be held is held, and its addresses are free for the next one. */
+TEST(a_keeper_that_dies_while_it_leaves_has_left)
+{
+    struct v_message put = {.type = V_PUT, .count = 1, .keys = {V_KEY_LISTENER}};
+    const int32_t *index;
+    struct keeper k;
+    struct rig r;
+    int fd;
+
+    begin(&r, &k);
+    index = vault_index_map(k.index);
+    REQUIRE(index != NULL);
+    fd = client(&r);
+    well(&k, 0);
+    REQUIRE(vault_send(k.link, &put, &(int){STDERR_FILENO}) == 0);
+    (void)ask(fd);
+    EXPECT(index[V_KEY_LISTENER] > 0);
+    request(fd, V_LEAVE);
+    EXPECT_INT(hear(k.link).type, V_LEAVE);
+    tell(&k, DO_DIE);
+    drop(&k);
+    wait_for_phase(fd, V_HOLDING);
+    EXPECT_INT(index[V_KEY_LISTENER], 0);
+    vault_index_unmap(index);
+    request(fd, V_START);
+    next_keeper(&r, &k);
+    close(fd);
+    end(&r, &k);
+}
+
+TEST(between_two_keepers_everything_can_be_held)
+{
+    struct keeper k;
+    struct rig r;
+    int fd;
+
+    begin(&r, &k);
+    fd = client(&r);
+    die(&r, &k);
+    die(&r, &k);
+    tell(&k, DO_DIE); /* the third in a row: a wait begins */
+    drop(&k);
+    while (ask(fd).pid != 0)
+        ;
+    request(fd, V_LEAVE);
+    EXPECT_INT(ask(fd).phase, V_HOLDING);
+    *later_ms += VAULT_WAIT_MAX_MS;
+    EXPECT(ask(fd).phase == V_HOLDING && ask(fd).pid == 0);
+    request(fd, V_START);
+    next_keeper(&r, &k);
+    close(fd);
+    end(&r, &k);
+}
+
 /* --- people --------------------------------------------------------------- */
+
+static int output[2];
+
+static void print_to_pipe(void)
+{
+    (void)dup2(output[1], STDOUT_FILENO);
+}
+
+/* A copy of it that the vault kept would keep its reader waiting. */
+TEST(an_output_that_was_replaced_ends)
+{
+    struct v_message put = {.type = V_PUT, .count = 1, .keys = {V_KEY_OUTPUT}};
+    struct pollfd p = {.events = 0};
+    struct keeper k;
+    struct rig r;
+    int fd;
+
+    REQUIRE(pipe2(output, O_CLOEXEC) == 0);
+    begin_with(&r, print_to_pipe, LACKS_NOTHING);
+    close(output[1]);
+    next_keeper(&r, &k);
+    fd = client(&r);
+    p.fd = output[0];
+    EXPECT_INT(poll(&p, 1, 0), 0);
+    REQUIRE(vault_send(fd, &put, &(int){STDERR_FILENO}) == 0);
+    (void)ask(fd);
+    die(&r, &k); /* the first one had it, too */
+    EXPECT_INT(poll(&p, 1, WAIT_MS), 1);
+    EXPECT_INT(p.revents, POLLHUP);
+    close(output[0]);
+    close(fd);
+    end(&r, &k);
+}
+
+/* Another process with this pid, that lives until it is killed; -errno: that cannot be had. */
+static pid_t fork_as(pid_t pid)
+{
+    struct {
+        uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid,
+            set_tid_size, cgroup;
+    } args = {.exit_signal = SIGCHLD, .set_tid = (uintptr_t)&pid, .set_tid_size = 1};
+    pid_t got = (pid_t)syscall(SYS_clone3, &args, sizeof args);
+
+    if (got == 0)
+        for (;;)
+            (void)syscall(SYS_pause);
+    return got < 0 ? -errno : got;
+}
+
+/* What is known of a peer is its pid, which may be another's when the vault looks. */
+TEST(a_client_that_has_gone_since_it_connected_is_not_believed)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    struct pollfd p = {.events = POLLIN};
+    struct keeper k;
+    struct rig r;
+    pid_t pid, other;
+    int len, status;
+    char byte;
+
+    begin(&r, &k);
+    len = snprintf(a.sun_path + 1, sizeof a.sun_path - 1, "holdfast/%u/%s", (unsigned)geteuid(),
+                   r.name);
+    p.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    REQUIRE(kill(r.vault, SIGSTOP) == 0);
+    REQUIRE(waitpid(r.vault, &status, WUNTRACED) == r.vault && WIFSTOPPED(status));
+    pid = fork();
+    if (pid == 0)
+        _exit(connect(p.fd, (struct sockaddr *)&a,
+                      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) < 0);
+    REQUIRE(waitpid(pid, &status, 0) == pid && status == 0);
+    other = fork_as(pid);
+    REQUIRE(kill(r.vault, SIGCONT) == 0);
+    EXPECT_INT(poll(&p, 1, WAIT_MS), 1);
+    EXPECT_INT(recv(p.fd, &byte, 1, MSG_DONTWAIT), 0);
+    if (other > 0) { /* else the kernel or our rights do not allow it, and the pid was nobody's */
+        EXPECT_INT(other, pid);
+        kill(other, SIGKILL);
+        waitpid(other, NULL, 0);
+    }
+    close(p.fd);
+    end(&r, &k);
+}
+
+/* A vault without a free descriptor sleeps, and accepts when it has one again. */
+TEST(a_client_that_cannot_be_accepted_waits)
+{
+    uint64_t since = __real_clock_mono_ms();
+    struct keeper k;
+    struct rig r;
+    int fd;
+
+    begin(&r, &k);
+    FAIL(accept4, .error = EMFILE, .pid = r.vault, .times = -1);
+    fd = client(&r);
+    while (FAILED(accept4) == 0)
+        (void)ask(r.launcher);
+    for (int i = 0; i < 20; i++)
+        (void)ask(r.launcher);
+    EXPECT(FAILED(accept4) <= 1 + (int)((__real_clock_mono_ms() - since) / VAULT_DEAF_MS));
+    FAIL_NO_MORE(accept4);
+    *later_ms += VAULT_DEAF_MS;
+    (void)ask(r.launcher);
+    (void)ask(fd);
+    close(fd);
+    end(&r, &k);
+}
+
+/* Of the signal: it would end by itself if we let go of it before. */
+static void fallen(struct keeper *k)
+{
+    struct pollfd p = {.fd = k->control};
+
+    REQUIRE(poll(&p, 1, WAIT_MS) == 1);
+    drop(k);
+}
 
 TEST(signals_go_to_the_keeper)
 {
@@ -769,20 +1001,20 @@ TEST(signals_go_to_the_keeper)
         (void)ask(fd);
         *later_ms += VAULT_EARLY_MS;
         kill(r.vault, signals[i]); /* which it dies of, as it has no handler */
-        drop(&k);
+        fallen(&k);
         next_keeper(&r, &k);
     }
     well(&k, 0);
     (void)ask(fd);
     *later_ms += VAULT_EARLY_MS;
     request(fd, V_STOP);
-    drop(&k);
+    fallen(&k);
     next_keeper(&r, &k);
     well(&k, 0);
     (void)ask(fd);
     *later_ms += VAULT_EARLY_MS;
     request(fd, V_UPGRADE);
-    drop(&k);
+    fallen(&k);
     next_keeper(&r, &k);
     close(fd);
     end(&r, &k);
