@@ -116,7 +116,8 @@ __attribute__((noreturn)) static void adopt_fail(const struct keeper_entry *k, i
 static struct process *adopt_one(struct engine *e, const struct keeper_entry *k)
 {
     struct process *p = process_new(e);
-    int rc = record_adopt(&p->rec, k->record_fd);
+    /* A record that the vault could not keep is gone for every worker. */
+    int rc = k->record_fd < 0 ? -EPROTO : record_adopt(&p->rec, k->record_fd);
 
     if (rc < 0 && rc != -EPROTO)
         adopt_fail(k, rc);

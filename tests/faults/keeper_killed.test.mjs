@@ -125,3 +125,26 @@ test('a deletion and a resize go on working on what was inherited', () =>
         assert.equal((await d.exitOf(p.id)).exit_code, 3);
         await waitUntil(() => proc.childrenOf(d.vaultPid()).every((s) => s.state !== 'Z'), 'no zombie');
     }));
+
+test('a process of which the vault has nothing is left out, and the others are served', () =>
+    daemonFor({ fdBaseline: false }, async (d) => {
+        const vault = d.vaultPid();
+        const kept = await d.sh('echo kept; exec sleep 300');
+        await d.outputHas(kept.id, 'kept');
+        process.kill(vault, 'SIGSTOP'); // until the keeper gives it up
+        let lost;
+        try {
+            const run = () => d.request('POST', '/v1/processes/run', { json: { command: 'true' } });
+            while (!d.stderr.includes('the vault is lost')) await Promise.all(Array.from({ length: 20 }, run));
+            lost = await d.sh('exec sleep 300');
+        } finally {
+            process.kill(vault, 'SIGCONT');
+        }
+        await killKeeper(d);
+        assert.equal((await d.output(kept.id)).toString(), 'kept\n');
+        assert.equal((await d.request('GET', `/v1/processes/${lost.id}`)).status, 404);
+        assert.match(d.stderr, new RegExp(`the record of ${lost.id} cannot be read`));
+        assert.ok(proc.isAlive(lost.pid), 'it goes on');
+        process.kill(lost.pid, 'SIGKILL');
+        await d.remove(kept.id);
+    }));
