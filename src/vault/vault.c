@@ -360,6 +360,23 @@ static void hold(struct vault *v)
     v->start_at_ms = v->start_next || is_end_ordered(v) ? 0 : NEVER;
 }
 
+/* Before anybody is told: the next daemon at these addresses may come at once. */
+static void end(struct vault *v, int code)
+{
+    store_drop(v, V_KEY_LISTENER, V_LISTENERS);
+    io_close(&v->listen_fd);
+    v->phase = V_ENDED;
+    v->code = code;
+}
+
+/* What the keeper said, unless it says otherwise by its end. */
+static int final_code(const struct vault *v, int status)
+{
+    if (!WIFEXITED(status))
+        return 1;
+    return WEXITSTATUS(status) != 0 ? WEXITSTATUS(status) : v->code;
+}
+
 static void on_keeper_exit(struct vault *v)
 {
     int status;
@@ -372,18 +389,13 @@ static void on_keeper_exit(struct vault *v)
     io_close(&v->own.link_fd);
     v->well_by_ms = NEVER;
     if (v->done) {
-        v->phase = V_ENDED;
-        if (!WIFEXITED(status))
-            v->code = 1;
-        else if (WEXITSTATUS(status) != 0)
-            v->code = WEXITSTATUS(status);
+        end(v, final_code(v, status));
     } else if (v->keep) {
         hold(v);
     } else if (store_fd(v, V_KEY_CARRY) < 0) {
         /* The first one, before it had left anything to go on from: the daemon has not started. */
         log_death(v, status);
-        v->phase = V_ENDED;
-        v->code = 1;
+        end(v, 1);
     } else {
         log_death(v, status);
         plan_restart(v, clock_mono_ms());

@@ -904,6 +904,34 @@ TEST(an_output_that_was_replaced_ends)
     end(&r, &k);
 }
 
+/* The next daemon may come as soon as this one is known to have ended. */
+TEST(a_daemon_that_has_ended_has_no_address_any_more)
+{
+    struct v_message put = {.type = V_PUT, .count = 1, .keys = {V_KEY_LISTENER}};
+    const int32_t *index;
+    struct keeper k;
+    struct rig r;
+    int fd;
+
+    begin(&r, &k);
+    index = vault_index_map(k.index);
+    REQUIRE(index != NULL);
+    fd = client(&r);
+    REQUIRE(vault_send(k.link, &put, &(int){STDERR_FILENO}) == 0);
+    say(&k, (struct v_message){.type = V_DONE});
+    (void)ask(fd);
+    EXPECT(index[V_KEY_LISTENER] > 0);
+    tell(&k, 0);
+    drop(&k);
+    while (hear(fd).phase != V_ENDED)
+        ;
+    EXPECT_INT(index[V_KEY_LISTENER], 0);
+    EXPECT_INT(vault_connect(r.name), -ECONNREFUSED);
+    vault_index_unmap(index);
+    close(fd);
+    EXPECT_INT(wait_vault(&r), 0);
+}
+
 /* Another process with this pid, that lives until it is killed; -errno: that cannot be had. */
 static pid_t fork_as(pid_t pid)
 {
