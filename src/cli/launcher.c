@@ -213,7 +213,8 @@ static void stay_with_keeper(struct launcher *l)
     io_close(&l->vault->fd);
     l->keeper_fd = pid <= 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
     if (l->keeper_fd >= 0) {
-        log_error("the vault has died; the daemon goes on, but its processes would end with it");
+        log_error(
+            "the vault has died; the daemon keeps serving, but its processes are lost if the keeper dies, too");
         return;
     }
     log_error("the vault has died, and there is no keeper");
@@ -301,7 +302,7 @@ static int prepare_vault(struct vault *v, const struct keeper_options *k, const 
     if (rc == 0)
         rc = vault_put_args(v, k->argv);
     if (rc < 0) {
-        fprintf(stderr, "holdfast serve: no vault: %s\n", strerror(-rc));
+        fprintf(stderr, "holdfast serve: cannot start the vault: %s\n", strerror(-rc));
         return rc;
     }
     if (name[0] != '\0')
@@ -349,7 +350,7 @@ static int launch_new(struct launcher *l, struct keeper_options *k, const char *
     if (prepare_vault(&v, k, name) < 0)
         return 1;
     if (getpid() != 1 && (socket = fork_vault(l)) < 0) {
-        fprintf(stderr, "holdfast serve: no vault: %s\n", strerror(-socket));
+        fprintf(stderr, "holdfast serve: cannot start the vault: %s\n", strerror(-socket));
         rc = 1;
     } else if (l->vault_pid == 0) {
         io_close(&l->vault->fd);

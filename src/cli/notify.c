@@ -34,7 +34,7 @@ void notify_init(void)
             manager.sun_path[0] = '\0';
         manager_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
     } else if (len > 0) {
-        log_warn(NOTIFY_ENV " is no address of a socket: %s", name);
+        log_warn(NOTIFY_ENV " is not the address of a socket: %s", name);
     }
     unsetenv(NOTIFY_ENV);
 }
@@ -48,7 +48,7 @@ static void notify_send(const char *text)
     fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0 ||
         sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&manager, manager_len) < 0)
-        log_warn("the service manager cannot be told: %s", strerror(errno));
+        log_warn("cannot notify the service manager: %s", strerror(errno));
     if (fd >= 0)
         close(fd);
 }

@@ -210,8 +210,8 @@ void serve_options_help(struct buf *out)
     buf_puts(
         out,
         "\nSIGTERM ends the processes and the daemon; SIGHUP puts a new binary in place without\n"
-        "ending either, and reads tokens and certificate again. Ctrl-C ends the daemon and lets\n"
-        "processes live; the next holdfast serve picks them up, holdfast stop ends them.\n"
+        "ending either, and reads tokens and certificate again. Ctrl-C ends the daemon and leaves\n"
+        "processes running; the next holdfast serve picks them up, holdfast stop ends them.\n"
         "docs/OPERATING.md has the rest.\n");
 }
 

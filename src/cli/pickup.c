@@ -91,7 +91,8 @@ int pickup_settle(struct pickup *p)
     if (rc == 0)
         rc = vault_client_wait_phase(&p->vault, V_HOLDING, VAULT_LEAVE_MS);
     if (rc <= 0)
-        return fail("what an earlier daemon holds cannot be picked up", rc == 0 ? -ETIMEDOUT : rc);
+        return fail("cannot pick up the processes of the earlier daemon",
+                    rc == 0 ? -ETIMEDOUT : rc);
     remember(p);
     return 0;
 }
@@ -181,7 +182,7 @@ int pickup_start(struct pickup *p, const struct keeper_options *k)
     }
     if (rc == 0)
         rc = vault_client_say(&p->vault, V_START);
-    return rc < 0 ? fail("what an earlier daemon holds cannot be picked up", rc) : 0;
+    return rc < 0 ? fail("cannot pick up the processes of the earlier daemon", rc) : 0;
 }
 
 /* --- the result ------------------------------------------------------------------------------- */

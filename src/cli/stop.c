@@ -78,7 +78,8 @@ static int choose(const struct optparse *t, char name[LISTEN_NAME_BYTES])
         fprintf(stderr, "%s: no daemon of this user is running\n", t->command);
         return 1;
     }
-    fprintf(stderr, "%s: which of these daemons? Name one by --listen ADDRESS:\n", t->command);
+    fprintf(stderr, "%s: several daemons are running; choose one with --listen ADDRESS:\n",
+            t->command);
     for (size_t i = 0; i < count; i++)
         fprintf(stderr, "  %s\n", names[i]);
     return 1;
@@ -90,8 +91,8 @@ static int connect_failed(const struct optparse *t, const char *name, int rc)
         fprintf(stderr, "%s: no daemon of this user is running at %s\n", t->command, name);
     else if (rc == -EPIPE || rc == -ECONNRESET)
         fprintf(stderr,
-                "%s: the daemon at %s hung up; it does not take this from a process that it runs "
-                "itself\n",
+                "%s: the daemon at %s closed the connection; processes that it runs may not "
+                "control it\n",
                 t->command, name);
     else
         fprintf(stderr, "%s: the daemon at %s cannot be reached: %s\n", t->command, name,
@@ -106,7 +107,7 @@ static int find(const struct optparse *t, const struct stop_cli *o, struct vault
     int rc = listen_name(o->listen != NULL ? o->listen : SERVE_LISTEN_DEFAULT, name);
 
     if (rc < 0)
-        return optparse_complain(t, "no address of a daemon:", o->listen);
+        return optparse_complain(t, "not the address of a daemon:", o->listen);
     rc = vault_client_open(out, name);
     if (rc == -ECONNREFUSED && o->listen == NULL) {
         if (choose(t, name) != 0)
@@ -120,7 +121,7 @@ static int find(const struct optparse *t, const struct stop_cli *o, struct vault
 
 static int gone(const struct optparse *t, const char *name)
 {
-    fprintf(stderr, "%s: the daemon at %s went away meanwhile\n", t->command, name);
+    fprintf(stderr, "%s: the daemon at %s ended unexpectedly\n", t->command, name);
     return 1;
 }
 
@@ -146,7 +147,7 @@ static int stop_keep(struct vault_client *c, const char *name)
     if (rc < 0)
         return gone(&stop_table, name);
     if (rc == 0)
-        return fprintf(stderr, "holdfast stop: the daemon at %s does not leave\n", name), 1;
+        return fprintf(stderr, "holdfast stop: the daemon at %s did not leave in time\n", name), 1;
     return say_held(vault_client_running(c));
 }
 
@@ -161,8 +162,8 @@ static int stop_all(struct vault_client *c, const char *name)
     if (rc < 0)
         return gone(&stop_table, name);
     if (c->status.status != 0) {
-        fprintf(stderr, "holdfast stop: the daemon at %s ended with code %d; its log says why\n",
-                name, c->status.status);
+        fprintf(stderr, "holdfast stop: the daemon at %s ended with code %d; see its log\n", name,
+                c->status.status);
         return 1;
     }
     printf("stopped; %zu process%s ended\n", count, plural(count));
@@ -225,7 +226,7 @@ static int restart(struct vault_client *c, const char *name)
 
     if (c->status.phase == V_HOLDING || c->status.phase == V_LEAVING)
         return not_restarted(name,
-                             "is stopped and holds its processes; start it by holdfast serve");
+                             "is stopped and holds its processes; start it with holdfast serve");
     if (c->status.phase == V_ENDING)
         return not_restarted(name, "is ending");
     rc = vault_client_wait_phase(c, V_SERVING, RESTART_MS);
@@ -238,11 +239,11 @@ static int restart(struct vault_client *c, const char *name)
     if (rc < 0)
         return gone(&restart_table, name);
     if (rc == 0)
-        return not_restarted(name, "did not restart in time; its log says why");
+        return not_restarted(name, "did not restart in time; see its log");
     if (c->status.upgrades == before.upgrades)
-        return not_restarted(name, "goes on as before: the binary in its place cannot take over, "
-                                   "and its log says why");
-    printf("restarted; %zu process%s went on\n", count, plural(count));
+        return not_restarted(name, "keeps running the old binary: the one at its path cannot "
+                                   "take over; see its log");
+    printf("restarted; %zu process%s kept running\n", count, plural(count));
     return fflush(stdout) == 0 ? 0 : 1;
 }
 

@@ -33,7 +33,7 @@ _Static_assert(V_LISTENERS == KEEPER_CARRY_FDS_MAX, "every listener has a key");
 
 static void vault_is_gone(struct keeper *k, int rc)
 {
-    log_error("the vault is lost (%s): processes go on, but would end with the keeper",
+    log_error("the vault is lost (%s): processes keep running, but are lost if the keeper dies",
               strerror(-rc));
     link_close(&k->deposit.link);
     k->deposit.ends.link_fd = -1;

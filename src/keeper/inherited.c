@@ -24,7 +24,8 @@ static void tell_lost(struct keeper *k, const struct entry *e)
 {
     struct dead d = {.pid = e->pub.pid, .status = K_STATUS_LOST};
 
-    log_warn("process %d has ended; how is lost with the vault", (int)d.pid);
+    log_warn("process %d has ended; its exit status is lost, because the vault has died",
+             (int)d.pid);
     reap_inherited(k, &d);
 }
 

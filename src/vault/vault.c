@@ -164,7 +164,7 @@ static void refused(struct vault *v)
 
 static void kill_keeper(struct vault *v, const char *why)
 {
-    log_error("keeper %d is killed: %s", (int)v->keeper, why);
+    log_error("killing keeper %d: %s", (int)v->keeper, why);
     kill(v->keeper, SIGKILL);
     v->well_by_ms = NEVER;
 }
@@ -282,7 +282,7 @@ static int read_keeper(struct vault *v)
     close_all(fds, fd_count);
     /* Descriptors got lost because our table is full: what is missing is missing. */
     if (m.type == V_PUT && fd_count < m.count && m.count <= V_PUT_MAX) {
-        log_error("descriptors of a process cannot be kept: too many are open");
+        log_error("cannot keep the descriptors of a process: too many are open");
         return 1;
     }
     kill_keeper(v, "it sent a malformed message");
@@ -306,10 +306,10 @@ static void on_link(struct vault *v)
 static void log_death(const struct vault *v, int status)
 {
     if (WIFSIGNALED(status))
-        log_error("keeper %d died of %s; %zu processes go on", (int)v->keeper,
+        log_error("keeper %d died of %s; %zu processes keep running", (int)v->keeper,
                   signal_name(WTERMSIG(status)), ledger_count(v->ledger, ROW_RUNNING));
     else
-        log_error("keeper %d ended with code %d; %zu processes go on", (int)v->keeper,
+        log_error("keeper %d ended with code %d; %zu processes keep running", (int)v->keeper,
                   WEXITSTATUS(status), ledger_count(v->ledger, ROW_RUNNING));
 }
 
@@ -319,10 +319,10 @@ static void choose_binary(struct vault *v, bool probation)
     int good = store_fd(v, V_KEY_GOOD);
 
     if (v->on_trial && !v->well) {
-        log_error("upgrade: the new binary did not come up; going on with the old one");
+        log_error("upgrade: the new binary did not start; continuing with the old one");
         v->refusals++;
     } else if (good >= 0 && ((v->on_trial && probation) || v->early >= VAULT_EARLY_MAX)) {
-        log_error("upgrade: the new binary does not last; going on with the one before");
+        log_error("upgrade: the new binary keeps failing; going back to the one before");
         (void)vault_put(v, V_KEY_EXE, good);
         store_drop(v, V_KEY_GOOD, 1);
     }
@@ -553,7 +553,7 @@ static void on_time(struct vault *v)
     uint64_t now = clock_mono_ms();
 
     if (v->well_by_ms <= now)
-        kill_keeper(v, "it did not come up in time");
+        kill_keeper(v, "it did not start in time");
     if (v->deaf_until_ms <= now)
         v->deaf_until_ms = NEVER;
     if (v->start_at_ms <= now && v->keeper == 0)

@@ -123,7 +123,7 @@ __attribute__((noreturn)) static void child_exec(struct vault *v, int link_fd)
         child_set_env(envp, setting);
         (void)syscall(SYS_execveat, exe, "", argv, envp, AT_EMPTY_PATH);
     }
-    log_error("a keeper cannot be executed: %s", strerror(errno));
+    log_error("cannot execute a keeper: %s", strerror(errno));
     _exit(127);
 }
 
@@ -155,7 +155,7 @@ static pid_t start(struct vault *v, int *link_fd)
     if (*link_fd >= 0)
         close(*link_fd);
     if (pid < 0) {
-        log_error("no keeper can be started: %s", strerror(*link_fd < 0 ? -*link_fd : errno));
+        log_error("cannot start a keeper: %s", strerror(*link_fd < 0 ? -*link_fd : errno));
         io_close(&v->own.link_fd);
         v->start_at_ms = clock_mono_ms() + VAULT_WAIT_MS;
         return -1;

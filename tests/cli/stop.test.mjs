@@ -190,12 +190,12 @@ test('stop and its like: sentences and exit codes', () =>
         const at = ['--listen', d.urls[0]];
         await fails(null, 1, /^holdfast stop: no daemon of this user is running at 127\.0\.0\.1:1\n$/, ['stop', '--listen', '127.0.0.1:1']);
         await fails(null, 1, /^holdfast restart: no daemon of this user is running at \[::1\]:1\n$/, ['restart', '--listen', '[::1]:1']);
-        await fails(null, 2, /no address of a daemon: 'nonsense'/, ['stop', '--listen', 'nonsense']);
-        await fails(null, 2, /no address of a daemon: '127.0.0.1:0'/, ['stop', '--listen', '127.0.0.1:0']);
+        await fails(null, 2, /not the address of a daemon: 'nonsense'/, ['stop', '--listen', 'nonsense']);
+        await fails(null, 2, /not the address of a daemon: '127.0.0.1:0'/, ['stop', '--listen', '127.0.0.1:0']);
         await fails(null, 2, /unknown option '--now'/, ['stop', '--now']);
         await fails(null, 2, /unknown option '--keep'/, ['restart', '--keep']);
         for (const name of ['stop', 'restart']) assert.match(await ok(null, [name, '--help']), /--listen ADDRESS .*127\.0\.0\.1:7070/);
-        assert.equal(await ok(null, ['restart', ...at]), 'restarted; 0 processes went on\n');
+        assert.equal(await ok(null, ['restart', ...at]), 'restarted; 0 processes kept running\n');
         assert.equal(await ok(null, ['stop', '--keep', ...at]), 'stopped; no process was running\n');
         assert.deepEqual(await d.left(), { code: 0, signal: null });
         assert.equal(await ok(null, ['stop', '--keep', ...at]), 'stopped; no process was running\n');
@@ -209,7 +209,7 @@ test('a process that the daemon runs cannot stop it, nor one that it leaves behi
         const stop = `${binary()} stop --listen 127.0.0.1:${d.port}`;
         const { json } = await d.api('POST', '/v1/processes/run', { json: { command: stop, shell: true }, expect: 200 });
         assert.equal(json.process.exit_code, 1);
-        assert.match(json.stderr, /does not take this from a process that it runs itself/);
+        assert.match(json.stderr, /processes that it runs may not control it/);
         const p = await d.sh(`(setsid sh -c 'sleep 0.2; ${stop}; echo rc $?' 2>&1 &)`);
         await d.outputHas(p.id, 'rc 1');
         assert.equal((await d.request('GET', '/v1/info')).status, 200);
@@ -245,14 +245,14 @@ describe('without --listen', { skip: noNet }, () => {
 
     it('the only one is meant', () => {
         const r = sh(`${start('one')} $hf restart; $hf stop --keep; $hf stop; wait`);
-        assert.deepEqual([r.code, r.out], [0, 'restarted; 0 processes went on\nstopped; no process was running\nstopped; 0 processes ended\n'], r.err);
+        assert.deepEqual([r.code, r.out], [0, 'restarted; 0 processes kept running\nstopped; no process was running\nstopped; 0 processes ended\n'], r.err);
     });
 
     it('of several, one must be named', () => {
         const r = sh(`${start('one')} ${start('two')} if $hf stop; then exit 9; fi; $hf stop --listen unix:one; $hf stop; wait`);
         assert.deepEqual([r.code, r.out], [0, 'stopped; 0 processes ended\n'.repeat(2)], r.err);
         const names = ['one', 'two'].map((n) => `  unix:${fs.realpathSync(dir)}/${n}\n`);
-        assert.match(r.err, /^holdfast stop: which of these daemons\? Name one by --listen ADDRESS:\n/);
+        assert.match(r.err, /^holdfast stop: several daemons are running; choose one with --listen ADDRESS:\n/);
         for (const n of names) assert.ok(r.err.includes(n), r.err);
     });
 

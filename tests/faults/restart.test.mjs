@@ -142,12 +142,12 @@ test('restart puts the binary at the daemon’s path in place, or says that it c
         assert.equal(await ok(null, args), 'restarted; 1 process went on\n');
         assert.equal(fs.statSync(`/proc/${d.keeperPid()}/exe`).ino, ino);
         place((to) => fs.writeFileSync(to, '#!/bin/sh\necho not me >&2\nexit 1\n'));
-        await fails(null, 1, /goes on as before: the binary in its place cannot take over, and its log says why/, args);
+        await fails(null, 1, /keeps running the old binary: the one at its path cannot take over; see its log/, args);
         assert.match(d.stderr, /cannot take over: not me; nothing is changed/);
         // It passes its trial and ends in the keeper's place.
         place((to) => fs.writeFileSync(to, `#!/bin/sh\n[ "$1" = upgrade-check ] || exit 3\nexec ${binary()} "$@"\n`));
-        await fails(null, 1, /goes on as before/, args);
-        assert.match(d.stderr, /the new binary did not come up; going on with the old one/);
+        await fails(null, 1, /keeps running the old binary/, args);
+        assert.match(d.stderr, /the new binary did not start; continuing with the old one/);
         assert.equal(fs.statSync(`/proc/${d.keeperPid()}/exe`).ino, ino);
         assert.equal((await d.get(p.id)).status, 'running');
         place((to) => fs.copyFileSync(binary(), to));
@@ -184,7 +184,7 @@ test('kill -9 of the vault: keeper, launcher and processes go on, and the launch
         await d.outputHas(own.id, 'up');
         const keeper = d.keeperPid();
         process.kill(d.vaultPid(), 'SIGKILL');
-        await waitUntil(() => /the vault has died; the daemon goes on/.test(d.stderr), 'the launcher to say so');
+        await waitUntil(() => /the vault has died; the daemon keeps serving/.test(d.stderr), 'the launcher to say so');
         await waitUntil(() => /keeper: the vault is lost/.test(d.stderr), 'the keeper to say so');
         assert.equal((await d.list()).filter((p) => p.status === 'running').length, 3);
         for (const p of [early, own]) process.kill(p.pid, 'SIGUSR1');

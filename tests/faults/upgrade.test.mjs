@@ -486,10 +486,10 @@ test('without any certificate the unix socket is served, and TCP is not in the c
  * starts the old one again.
  */
 const failing = {
-    'exits at once': ['exit 3', /did not come up; going on with the old one/],
-    'is killed at once': ['kill -9 $$', /did not come up; going on with the old one/],
-    'hangs': ['while :; do sleep 1; done', /did not come up in time[^]*going on with the old one/],
-    'crashes after a second': ['(sleep 1; kill -KILL $$) & exec "$real" "$@"', /does not last; going on with the one before/],
+    'exits at once': ['exit 3', /did not start; continuing with the old one/],
+    'is killed at once': ['kill -9 $$', /did not start; continuing with the old one/],
+    'hangs': ['while :; do sleep 1; done', /did not start in time[^]*continuing with the old one/],
+    'crashes after a second': ['(sleep 1; kill -KILL $$) & exec "$real" "$@"', /keeps failing; going back to the one before/],
 };
 
 for (const [what, [after, said]] of Object.entries(failing))
