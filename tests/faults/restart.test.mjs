@@ -139,7 +139,7 @@ test('restart puts the binary at the daemon’s path in place, or says that it c
         const p = await d.sh('sleep 1000');
         const args = ['restart', '--listen', address(d)];
         const ino = place((to) => fs.copyFileSync(binary(), to));
-        assert.equal(await ok(null, args), 'restarted; 1 process went on\n');
+        assert.equal(await ok(null, args), 'restarted; 1 process kept running\n');
         assert.equal(fs.statSync(`/proc/${d.keeperPid()}/exe`).ino, ino);
         place((to) => fs.writeFileSync(to, '#!/bin/sh\necho not me >&2\nexit 1\n'));
         await fails(null, 1, /keeps running the old binary: the one at its path cannot take over; see its log/, args);
