@@ -233,7 +233,7 @@ describe('without --listen', { skip: noNet }, () => {
         const r = spawnSync(NET[0], [NET[1], 'sh', '-ec', script], { env, cwd: dir, timeout: 60000 });
         return { code: r.status, out: r.stdout.toString(), err: r.stderr.toString() };
     };
-    const start = (name) => `$hf serve --listen unix:${name} > ${name}.out 2>&1 & until grep -q listening ${name}.out; do sleep 0.02; done; `;
+    const start = (name) => `$hf serve --listen unix:${name} > ${name}.out 2>&1 & until grep -qs listening ${name}.out; do sleep 0.02; done; `;
     before(() => (dir = fs.mkdtempSync(path.join(os.tmpdir(), 'hf-stop-'))));
     after(() => fs.rmSync(dir, { recursive: true, force: true }));
 
@@ -257,7 +257,7 @@ describe('without --listen', { skip: noNet }, () => {
     });
 
     it('the usual address comes first', () => {
-        const r = sh(`ip link set lo up && $hf serve > main.out 2>&1 & until grep -q listening main.out; do sleep 0.02; done; ${start('one')} $hf stop; $hf stop; wait`);
+        const r = sh(`ip link set lo up && $hf serve > main.out 2>&1 & until grep -qs listening main.out; do sleep 0.02; done; ${start('one')} $hf stop; $hf stop; wait`);
         if (/ip: not found/.test(r.err)) return;
         assert.deepEqual([r.code, r.out], [0, 'stopped; 0 processes ended\n'.repeat(2)], r.err);
     });

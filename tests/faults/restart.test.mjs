@@ -152,7 +152,7 @@ test('restart puts the binary at the daemon’s path in place, or says that it c
         assert.equal((await d.get(p.id)).status, 'running');
         place((to) => fs.copyFileSync(binary(), to));
         await keep(d);
-        await fails(null, 1, /is stopped and holds its processes; start it by holdfast serve/, args);
+        await fails(null, 1, /is stopped and holds its processes; start it with holdfast serve/, args);
         await d.left();
         await d.again();
     } finally {
