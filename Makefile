@@ -38,14 +38,14 @@ say = $(if $(Q),$(if $(QUIET),,@printf '  %-5s %s\n' '$(1)' '$(2)'))
 TLS_DYNAMIC := $(if $(TLS),$(TLS),1)
 TLS_RELEASE := $(if $(TLS),$(TLS),0)
 
-SRC := $(sort $(wildcard src/*/*.c src/*/*/*.c))
-HDR := $(sort $(wildcard src/*/*.h src/*/*/*.h))
+SRC := $(sort $(wildcard src/*/*.c src/*/*/*.c src/*/*/*/*.c))
+HDR := $(sort $(wildcard src/*/*.h src/*/*/*.h src/*/*/*/*.h))
 
 # The page is built where npm is; without it the binary says where to get it.
 WEB ?= $(if $(shell PATH='$(PATH)' command -v npm),1,0)
 PAGE := web/dist/page.html.gz web/dist/page.csp
 EMBED := $(sort $(wildcard src/dialects/native/openapi.json src/dialects/mcp/mcp_tools.json \
-	src/engine/shell/*)) $(if $(filter 1,$(WEB)),$(PAGE))
+	src/engine/spawn/shell/*)) $(if $(filter 1,$(WEB)),$(PAGE))
 
 # llhttp is a library where the distribution has it as one (Debian 13: libllhttp-dev).
 # Debian 12 ships only its C source, in node-llhttp; there the source is compiled.
@@ -146,7 +146,7 @@ $(eval $(call flavour,DYNAMIC,$(BUILD)/obj,$$(CC),$$(DYNAMIC_CFLAGS),$(TLS_DYNAM
 $(eval $(call flavour,RELEASE,$(BUILD)/release/obj,$$(CC),$$(RELEASE_CFLAGS),$(TLS_RELEASE)))
 $(eval $(call flavour,ASAN,$(BUILD)/asan/obj,$$(CC),$$(ASAN_CFLAGS),$(TLS_DYNAMIC)))
 # Only what is measured counts: every process that ends writes the counters of all such files.
-COVERED := $(filter src/keeper/%.c src/vault/%.c src/engine/journal%.c,$(SRC))
+COVERED := $(filter src/keeper/%.c src/vault/%.c src/engine/journal/journal%.c,$(SRC))
 # The child's small functions are measured once rather than at each place that they are inlined at.
 COVER_FLAGS := --coverage -fprofile-update=atomic -fdata-sections '-DRAW_INLINE=RAW_CODE __attribute__((unused)) static'
 COVER_CFLAGS = -O0 -g $(if $(filter $(COVERED:%.c=$(BUILD)/coverage/obj/%.o),$@),$(COVER_FLAGS))

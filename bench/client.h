@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client.h - the benchmark's own HTTP/1.1 and WebSocket client
+ * client_id.h - the benchmark's own HTTP/1.1 and WebSocket client
  *
  * As small as it can be and still be a correct peer: one request in flight
  * per connection, masked client frames, pongs for pings. It copies no

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http.c - the HTTP half of the benchmark's client (see client.h) */
+/* http.c - the HTTP half of the benchmark's client (see client_id.h) */
 #include "client.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ws.c - the WebSocket half of the benchmark's client (see client.h) */
+/* ws.c - the WebSocket half of the benchmark's client (see client_id.h) */
 #include "client.h"
 
 #include <errno.h>

@@ -10,11 +10,11 @@
 #include <string.h>
 
 #include "base/detach_keys.h"
-#include "cli/client/events_in.h"
-#include "cli/client/fetch.h"
+#include "cli/client/client_fetch.h"
+#include "cli/client/client_print.h"
+#include "cli/client/client_ws.h"
 #include "cli/client/screen_guard.h"
-#include "cli/client/show.h"
-#include "cli/client/wsock.h"
+#include "cli/client/sse_parse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -60,11 +60,11 @@ static void on_event(void *arg, const char *name, const char *data, const char *
 
 static void parse_events(struct buf *story, const char *bytes, size_t len, size_t cut)
 {
-    struct events_in e = {.on_event = on_event, .arg = story};
+    struct sse_parse e = {.on_event = on_event, .arg = story};
 
     for (size_t at = 0; at < len; at += cut)
-        events_in_feed(&e, bytes + at, len - at < cut ? len - at : cut);
-    events_in_fini(&e);
+        sse_parse_feed(&e, bytes + at, len - at < cut ? len - at : cut);
+    sse_parse_fini(&e);
 }
 
 static void guard(struct buf *story, const char *bytes, size_t len, size_t cut, bool replaying)
@@ -103,17 +103,17 @@ static void parse_keys(struct buf *story, const char *bytes, size_t len, size_t 
 
 static void parse_frames(struct buf *story, const char *bytes, size_t len, size_t cut)
 {
-    struct wsock ws = {.wire.fd = -1, .decoder.from_server = true};
+    struct client_ws ws = {.wire.fd = -1, .decoder.from_server = true};
     enum wsock_event e = WSOCK_MORE;
     struct wsock_item item;
 
     for (size_t at = 0; at < len && e == WSOCK_MORE; at += cut) {
         buf_put(&ws.wire.in, bytes + at, len - at < cut ? len - at : cut);
-        while ((e = wsock_next(&ws, &item)) == WSOCK_BYTES || e == WSOCK_TEXT)
+        while ((e = client_ws_next(&ws, &item)) == WSOCK_BYTES || e == WSOCK_TEXT)
             buf_put(story, item.bytes, item.len);
     }
     buf_printf(story, "\nend %d\n", e);
-    wsock_close(&ws);
+    client_ws_close(&ws);
 }
 
 static void parse_format(struct buf *story, const char *bytes, size_t len, size_t cut)
@@ -124,7 +124,7 @@ static void parse_format(struct buf *story, const char *bytes, size_t len, size_
     (void)cut;
     if (format_check(text) == 0)
         format_write(story, text, o);
-    put_plain(story, text);
+    print_plain(story, text);
     free(text);
 }
 

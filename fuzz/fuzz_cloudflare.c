@@ -12,7 +12,7 @@
 
 #include "base/limits.h"
 #include "base/text.h"
-#include "dialects/cloudflare/wire.h"
+#include "dialects/cloudflare/cf_wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,10 +11,10 @@
 
 #include "base/detach_keys.h"
 #include "base/limits.h"
-#include "dialects/docker/ask.h"
-#include "dialects/docker/filter.h"
-#include "dialects/docker/log_form.h"
-#include "dialects/docker/top_columns.h"
+#include "dialects/docker/docker_decode.h"
+#include "dialects/docker/docker_filter.h"
+#include "dialects/docker/docker_log_format.h"
+#include "dialects/docker/docker_top_columns.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,8 +11,8 @@
 
 #include "base/limits.h"
 #include "base/rfc3339.h"
-#include "dialects/e2b/envelope.h"
-#include "dialects/e2b/rpc.h"
+#include "dialects/e2b/e2b_envelope.h"
+#include "dialects/e2b/e2b_rpc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "dialects/fly/ask.h"
-#include "dialects/fly/ps.h"
-#include "transport/query.h"
+#include "dialects/fly/fly_decode.h"
+#include "dialects/fly/fly_ps.h"
+#include "transport/url_query.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -82,7 +82,7 @@ static void try_query(const char *text)
 {
     struct hf_error err = {0};
     struct sprite_ask a = {0};
-    struct query q;
+    struct url_query q;
     int rc = 0;
 
     if (query_parse(&q, text, &err) < 0)

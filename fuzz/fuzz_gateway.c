@@ -13,8 +13,8 @@
 #include "gateway/head.h"
 #include "gateway/json_items.h"
 #include "gateway/label_ports.h"
-#include "gateway/link.h"
 #include "gateway/resolver.h"
+#include "gateway/signed_link.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -49,7 +49,7 @@ static void on_request(struct http1 *rq)
     static const struct head_rules rules = {.forward = {"cookie"}, .forward_count = 1};
     struct endpoint *e = endpoint_new();
     struct hf_error err = {0};
-    struct place place;
+    struct route_target place;
     struct buf out = {0};
     size_t at = 0;
     struct head_request h = {.rq = rq,
@@ -62,7 +62,8 @@ static void on_request(struct http1 *rq)
                              .strip_link = true,
                              .spent_protocol = true};
 
-    if (place_parse(buf_cstr(&rq->target), http1_header(rq, "Host", &at), "d", &place, &err) == 0 &&
+    if (route_target_parse(buf_cstr(&rq->target), http1_header(rq, "Host", &at), "d", &place,
+                           &err) == 0 &&
         head_put_request(&out, &rules, &h, &err) == 0)
         read_again(&out, rq);
     buf_fini(&out);
@@ -71,7 +72,7 @@ static void on_request(struct http1 *rq)
 
 static void on_answer(struct http1 *rs)
 {
-    struct place place = {
+    struct route_target place = {
         .path = "/sandboxes/a/proxy/80/", .prefix_len = 21, .rest = "", .query = ""};
     struct head_response h = {.rs = rs, .place = &place, .upstream = "10.0.0.1:80"};
     struct buf out = {0};

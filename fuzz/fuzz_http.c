@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "transport/http_request.h"
 #include "transport/origin.h"
-#include "transport/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -54,7 +54,7 @@ static void check_head(struct http_request *rq, struct buf *story)
     if (rq->host != NULL)
         origin_host_is_valid(rq->host);
     if (path_parse(&rq->segments, rq->path, NULL) == 0) {
-        route_find(tables, 2, false, rq->path, &rq->segments, p->method, &rq->match);
+        router_find(tables, 2, false, rq->path, &rq->segments, p->method, &rq->match);
         CHECK(rq->match.route == NULL || (rq->match.allow & p->method));
     }
     http_query(rq, "q");

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "dialects/hyperbrowser/ask.h"
+#include "dialects/hyperbrowser/hyper_decode.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

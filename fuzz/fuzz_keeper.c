@@ -12,11 +12,11 @@
 #include <string.h>
 
 #include "keeper/cgroup.h"
-#include "keeper/look.h"
-#include "keeper/message.h"
 #include "keeper/procfs.h"
+#include "keeper/request_check.h"
 #include "keeper/spawn.h"
-#include "keeper/state.h"
+#include "keeper/tty_probe.h"
+#include "keeper/upgrade_state.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -57,7 +57,7 @@ static void fuzz_message(const uint8_t *data, size_t size)
     copy = malloc(size + 1);
     assert(copy != NULL);
     memcpy(copy, data + 1, size);
-    if (message_fault(copy, size, fd_count) == NULL) {
+    if (request_check_fault(copy, size, fd_count) == NULL) {
         memcpy(&type, copy, sizeof type);
         if (type == K_SPAWN)
             fuzz_spawn(copy, fd_count);
@@ -72,11 +72,11 @@ static void fuzz_proc(const char *text, size_t len)
     struct proc p;
     int fds[4];
 
-    if (proc_parse_stat(text, len, &p))
+    if (procfs_parse_stat(text, len, &p))
         seen += strlen(p.comm);
-    if (look_parse_syscall(text, &call))
+    if (tty_probe_parse_syscall(text, &call))
         seen += (size_t)call.nr + call.args[5];
-    assert(look_parse_epoll(text, fds, 4) <= 4);
+    assert(tty_probe_parse_epoll(text, fds, 4) <= 4);
 }
 
 static void fuzz_cgroup(const char *text)
@@ -112,7 +112,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     switch (data[0] % 5) {
     case 0: fuzz_message(data + 1, size - 1); break;
     case 1: fuzz_proc(text, size - 1); break;
-    case 2: seen += (size_t)proc_find_env(text, size - 1, SPAWN_MARK, "proc_a"); break;
+    case 2: seen += (size_t)procfs_find_env(text, size - 1, SPAWN_MARK, "proc_a"); break;
     case 3: fuzz_cgroup(text); break;
     default: fuzz_state(data + 1, size - 1);
     }

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dialects/kubernetes/channel.h"
-#include "dialects/kubernetes/container.h"
-#include "dialects/kubernetes/log_ask.h"
+#include "dialects/kubernetes/kube_channel.h"
+#include "dialects/kubernetes/kube_container.h"
+#include "dialects/kubernetes/kube_log_decode.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -83,8 +83,8 @@ static void try_text(const char *text, size_t len)
 
     check(!channel_decode(text, len, &channel, &data) || (channel <= 9 && data.len < len));
     buf_clear(&data);
-    check(!protocol_token(text, &data) || data.len < len);
-    p = protocol_pick(text);
+    check(!kube_protocol_token(text, &data) || data.len < len);
+    p = kube_protocol_pick(text);
     check(p == NULL || strstr(text, p->name) != NULL);
     if (log_time_parse(text, &ms))
         check(ms > -100000000LL && ms < 300000000000000LL);

@@ -11,11 +11,11 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "dialects/mcp/headers.h"
-#include "dialects/mcp/resource.h"
-#include "dialects/mcp/revision.h"
-#include "dialects/mcp/rpc.h"
-#include "dialects/mcp/tool_spawn.h"
+#include "dialects/mcp/mcp_headers.h"
+#include "dialects/mcp/mcp_resource.h"
+#include "dialects/mcp/mcp_revision.h"
+#include "dialects/mcp/mcp_rpc.h"
+#include "dialects/mcp/mcp_tool_spawn.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

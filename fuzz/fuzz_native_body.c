@@ -11,14 +11,14 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "dialects/common/input_ask.h"
-#include "dialects/common/scan.h"
-#include "dialects/common/spawn_ask.h"
-#include "dialects/common/wait_ask.h"
-#include "dialects/native/control.h"
-#include "dialects/native/links.h"
-#include "dialects/native/patch.h"
-#include "dialects/native/session_ask.h"
+#include "dialects/common/input_decode.h"
+#include "dialects/common/output_scan.h"
+#include "dialects/common/spawn_decode.h"
+#include "dialects/common/wait_decode.h"
+#include "dialects/native/process/patch_process.h"
+#include "dialects/native/process/share_links.h"
+#include "dialects/native/session/session_decode.h"
+#include "dialects/native/socket/connect_control.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -50,13 +50,13 @@ static void check_spec(const struct spawn_spec *s)
 static void try_spawn(const json_t *tree, bool run)
 {
     struct hf_error err = {0};
-    struct spawn_ask ask;
-    int rc = spawn_ask_decode(&ask, tree, run, &err);
+    struct spawn_request ask;
+    int rc = spawn_request_decode(&ask, tree, run, &err);
 
     check_refusal(rc, &err);
     if (rc == 0)
         check_spec(&ask.spec);
-    spawn_ask_fini(&ask);
+    spawn_request_fini(&ask);
 }
 
 static void try_patch(const json_t *tree)
@@ -89,7 +89,7 @@ static void try_input(const json_t *tree)
     struct buf out = {0};
     bool eof = false;
 
-    check_refusal(input_ask_decode(tree, true, &out, &eof, &err), &err);
+    check_refusal(input_request_decode(tree, true, &out, &eof, &err), &err);
     buf_fini(&out);
 }
 
@@ -98,9 +98,9 @@ static void try_wait(const json_t *tree, const char *text, size_t len)
 {
     struct hf_error err = {0};
     struct scan_match m;
-    struct wait_ask ask;
+    struct wait_request ask;
     struct scan *s;
-    int rc = wait_ask_decode(tree, &ask, &err);
+    int rc = wait_request_decode(tree, &ask, &err);
 
     check_refusal(rc, &err);
     if (rc < 0)

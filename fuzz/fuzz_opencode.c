@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "dialects/opencode/body.h"
+#include "dialects/opencode/oc_body_decode.h"
 #include "dialects/opencode/opencode.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -11,12 +11,12 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "dialects/opensandbox/ask.h"
-#include "dialects/opensandbox/expand.h"
-#include "dialects/opensandbox/frame.h"
-#include "dialects/opensandbox/lines.h"
-#include "dialects/opensandbox/metrics.h"
-#include "dialects/opensandbox/prelude.h"
+#include "dialects/opensandbox/osb_decode.h"
+#include "dialects/opensandbox/osb_expand_path.h"
+#include "dialects/opensandbox/osb_frame.h"
+#include "dialects/opensandbox/osb_lines.h"
+#include "dialects/opensandbox/osb_metrics.h"
+#include "dialects/opensandbox/osb_prelude.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/crypto.h"
-#include "engine/osc.h"
+#include "term/osc.h"
 
 #define BASE 1000
 #define ANEW_MAX 512
@@ -33,7 +33,7 @@ static void note(void *arg, const struct osc_event *e)
     check(e->start >= BASE && e->start < e->end && e->end > d->end);
     if (e->kind == OSC_TITLE || e->kind == OSC_CWD) {
         check(e->len <= OSC_TEXT_MAX && strlen(e->text) == e->len);
-        d->sum = d->sum * 31 + hash_bytes(e->text, e->len);
+        d->sum = d->sum * 31 + crypto_hash(e->text, e->len);
     }
     if (e->kind == OSC_CWD)
         check(e->text[0] == '/');

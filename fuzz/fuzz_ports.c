@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *line = malloc(size + 1);
-    struct listener l;
+    struct port_listener l;
 
     if (line == NULL)
         return 0;

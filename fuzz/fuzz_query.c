@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "transport/query.h"
+#include "transport/url_query.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -46,7 +46,7 @@ static void check_path(const char *raw)
 static void check_query(const char *raw)
 {
     struct hf_error err = {0};
-    struct query q = {0};
+    struct url_query q = {0};
     int rc = query_parse(&q, raw, &err);
 
     if (rc != 0) {
@@ -72,9 +72,9 @@ static void check_query(const char *raw)
 static void check_decode(const char *raw, size_t len, bool plus)
 {
     char *beside = hf_xalloc(len + 1), *place = hf_xstrndup(raw, len);
-    ssize_t n = percent_decode(raw, len, plus, beside);
+    ssize_t n = url_percent_decode(raw, len, plus, beside);
 
-    check(percent_decode(place, len, plus, place) == n);
+    check(url_percent_decode(place, len, plus, place) == n);
     check(n == -EINVAL || (n >= 0 && (size_t)n <= len));
     if (n >= 0)
         check(memcmp(beside, place, (size_t)n + 1) == 0 && strlen(beside) == (size_t)n);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/crypto.h"
-#include "engine/regex.h"
+#include "engine/match/regex.h"
 
 #define BASE 1000
 #define PATTERN_MAX 256 /* the states grow with it, and the time with the states */
@@ -74,7 +74,7 @@ static void check_run(const struct regex *re, const uint8_t *text, size_t len)
 {
     struct answer whole = run(re, text, len, 0), asked;
 
-    check(same(whole, run(re, text, len, hash_bytes(text, len) | 1)));
+    check(same(whole, run(re, text, len, crypto_hash(text, len) | 1)));
     asked = run_asking(re, text, len);
     if (whole.result == REGEX_MORE)
         return;

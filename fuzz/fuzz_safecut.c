@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/safecut.h"
+#include "engine/journal/safecut.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
-#include "dialects/sandbox-agent/ask.h"
+#include "dialects/sandbox-agent/agent_decode.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

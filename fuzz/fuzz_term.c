@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "engine/snapshot.h"
+#include "term/snapshot.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

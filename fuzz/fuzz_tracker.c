@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/tracker.h"
+#include "term/tracker.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "dialects/vercel/ask.h"
-#include "dialects/vercel/lines.h"
+#include "dialects/vercel/vc_decode.h"
+#include "dialects/vercel/vc_lines.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

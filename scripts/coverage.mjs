@@ -28,7 +28,7 @@ function sourcesOf(folder, pattern) {
     return fs.readdirSync(folder).filter((name) => pattern.test(name)).sort().map((name) => path.join(folder, name));
 }
 const files = asked.length > 0 ? asked : [
-    ...sourcesOf('src/keeper', /\.c$/), ...sourcesOf('src/vault', /\.c$/), ...sourcesOf('src/engine', /^journal.*\.c$/),
+    ...sourcesOf('src/keeper', /\.c$/), ...sourcesOf('src/vault', /\.c$/), ...sourcesOf('src/engine/journal', /^journal.*\.c$/),
 ];
 
 /** gcov's own account of one source file: [{line_number, count, branches: [{count}]}]. */

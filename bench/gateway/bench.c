@@ -190,7 +190,7 @@ static int dial(void)
     return s;
 }
 
-static void ask(int s, const char *path, const char *extra)
+static void request(int s, const char *path, const char *extra)
 {
     char text[512];
     int n = snprintf(text, sizeof text, "GET %s%s HTTP/1.1\r\nHost: %s\r\n%s\r\n", prefix_g, path,
@@ -226,7 +226,7 @@ static int tunnel(const char *path)
 {
     int s = dial();
 
-    ask(s, path, UPGRADE);
+    request(s, path, UPGRADE);
     head(s, "101");
     return s;
 }
@@ -282,7 +282,7 @@ static double http_mbs(void)
 {
     int s = dial();
 
-    ask(s, "/bulk", "");
+    request(s, "/bulk", "");
     head(s, "200");
     return bulk_mbs(s);
 }
@@ -315,7 +315,7 @@ static double requests_s(void)
     t = now_s();
     for (int n = 0; n < REQUESTS; n += WIDTH) {
         for (int i = 0; i < WIDTH; i++)
-            ask(s[i], "/", "");
+            request(s[i], "/", "");
         for (int i = 0; i < WIDTH; i++)
             take_answer(s[i]);
     }
@@ -334,7 +334,7 @@ static double connections_s(void)
 
         for (int i = 0; i < WIDTH; i++) {
             s[i] = dial();
-            ask(s[i], "/", "Connection: close\r\n");
+            request(s[i], "/", "Connection: close\r\n");
         }
         for (int i = 0; i < WIDTH; i++) {
             take_answer(s[i]);

@@ -219,7 +219,7 @@ void hmac_sha256(const void *key, size_t key_len, const void *bytes, size_t len,
     hf_wipe(inner, sizeof inner);
 }
 
-void random_bytes(void *out, size_t len)
+void crypto_random(void *out, size_t len)
 {
     uint8_t *p = out;
 
@@ -235,7 +235,7 @@ void random_bytes(void *out, size_t len)
     }
 }
 
-bool bytes_equal_ct(const void *a, const void *b, size_t len)
+bool crypto_equal(const void *a, const void *b, size_t len)
 {
     const volatile uint8_t *x = a, *y = b;
     uint8_t diff = 0;
@@ -245,7 +245,7 @@ bool bytes_equal_ct(const void *a, const void *b, size_t len)
     return diff == 0;
 }
 
-uint64_t hash_bytes(const void *bytes, size_t len)
+uint64_t crypto_hash(const void *bytes, size_t len)
 {
     const uint8_t *p = bytes;
     uint64_t h = 0xcbf29ce484222325u;

@@ -16,8 +16,8 @@
 void sha1(const void *bytes, size_t len, uint8_t out[20]);
 void sha256(const void *bytes, size_t len, uint8_t out[32]);
 void hmac_sha256(const void *key, size_t key_len, const void *bytes, size_t len, uint8_t out[32]);
-void random_bytes(void *out, size_t len); /* getrandom(2); aborts if it fails */
-bool bytes_equal_ct(const void *a, const void *b, size_t len);
-uint64_t hash_bytes(const void *bytes, size_t len); /* for tables, not for secrets; stable */
+void crypto_random(void *out, size_t len); /* getrandom(2); aborts if it fails */
+bool crypto_equal(const void *a, const void *b, size_t len);
+uint64_t crypto_hash(const void *bytes, size_t len); /* for tables, not for secrets; stable */
 
 #endif

@@ -19,7 +19,7 @@ __attribute__((constructor)) static void json_seed(void)
 {
     size_t seed = 0;
 
-    random_bytes(&seed, sizeof seed);
+    crypto_random(&seed, sizeof seed);
     json_object_seed(seed | 1); /* 0 would mean "choose one" */
 }
 

@@ -85,7 +85,7 @@
 #define LIMIT_RELOAD_MS 5000            /* reading tokens and certificates again: a file may hang */
 #define LIMIT_UPGRADE_CHECK_MS 5000     /* a candidate that has not passed its trial is refused */
 #define LIMIT_UPGRADE_REPORT_BYTES 1024 /* of what it says, in the log; the rest is dropped */
-#define LIMIT_WRITE_WAIT_MS 1000     /* io_write_all() waits so long for room */
+#define LIMIT_WRITE_WAIT_MS 1000        /* io_write_all() waits so long for room */
 #define LIMIT_VAULT_SEND_MS 2000     /* the keeper waits so long for a vault that does not read */
 #define LIMIT_PATIENCE_MS 500        /* and so long for memory or a descriptor when it takes over */
 #define LIMIT_PEM_BYTES (256 * 1024) /* a certificate chain, a private key */

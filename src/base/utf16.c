@@ -6,16 +6,16 @@
 
 #include "base/text.h"
 
-struct token {
+struct utf16_token {
     size_t len; /* 0: its rest is still to come */
     unsigned units;
     bool broken;
 };
 
-static struct token token_at(const uint8_t *p, size_t len, bool end)
+static struct utf16_token token_at(const uint8_t *p, size_t len, bool end)
 {
     struct utf8_check c = {0};
-    struct token t = {.len = 1, .units = 1};
+    struct utf16_token t = {.len = 1, .units = 1};
     size_t whole;
 
     if (p[0] < 0x80)
@@ -86,7 +86,7 @@ size_t utf16_count(const void *bytes, size_t len, bool end, uint64_t *units)
     *units = 0;
     while (at < len) {
         size_t run = utf8_ascii_run(p + at, len - at);
-        struct token t;
+        struct utf16_token t;
 
         at += run;
         *units += run;
@@ -111,7 +111,7 @@ size_t utf16_fit(const void *bytes, size_t len, uint64_t most, uint64_t *units)
     while (at < len && *units < most) {
         uint64_t left = most - *units;
         size_t run = utf8_ascii_run(p + at, left < len - at ? (size_t)left : len - at);
-        struct token t;
+        struct utf16_token t;
 
         at += run;
         *units += run;
@@ -146,7 +146,7 @@ size_t utf8_repair(struct buf *out, const void *bytes, size_t len, bool end)
     size_t at = 0, kept = 0;
 
     while (at < len) {
-        struct token t;
+        struct utf16_token t;
 
         at += utf8_ascii_run(p + at, len - at);
         if (at == len)

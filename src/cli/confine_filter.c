@@ -25,13 +25,13 @@
 #define FILTER_STEPS_MAX 512 /* far fewer than the kernel takes, more than the tables need */
 
 #ifdef FILTER_ARCH
-struct filter {
+struct confine_filter {
     struct sock_filter code[FILTER_STEPS_MAX];
     unsigned short len;
     bool full;
 };
 
-static void add(struct filter *f, uint16_t code, uint32_t k, uint8_t yes, uint8_t no)
+static void add(struct confine_filter *f, uint16_t code, uint32_t k, uint8_t yes, uint8_t no)
 {
     if (f->len == FILTER_STEPS_MAX)
         f->full = true;
@@ -39,18 +39,18 @@ static void add(struct filter *f, uint16_t code, uint32_t k, uint8_t yes, uint8_
         f->code[f->len++] = (struct sock_filter){.code = code, .jt = yes, .jf = no, .k = k};
 }
 
-static void add_load(struct filter *f, size_t offset)
+static void add_load(struct confine_filter *f, size_t offset)
 {
     add(f, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
 
-static void add_return(struct filter *f, uint32_t action)
+static void add_return(struct confine_filter *f, uint32_t action)
 {
     add(f, BPF_RET | BPF_K, action, 0, 0);
 }
 
 /* Behind the test of the number: loads the argument, and ends with "no" and "yes". */
-static void add_argument(struct filter *f, const struct call_rule *r, uint32_t pid)
+static void add_argument(struct confine_filter *f, const struct call_rule *r, uint32_t pid)
 {
     /* The lower half: the kernel takes an int from there too, and both machines are little-endian. */
     add_load(f, offsetof(struct seccomp_data, args) + 8 * (size_t)r->arg);
@@ -70,7 +70,7 @@ static uint8_t argument_steps(const struct call_rule *r)
     return r->check == CALL_ONE_OF ? (uint8_t)(3 + r->count) : 4;
 }
 
-static void add_rule(struct filter *f, const struct call_rule *r, uint32_t pid)
+static void add_rule(struct confine_filter *f, const struct call_rule *r, uint32_t pid)
 {
     if (r->check == CALL_ANY) {
         add(f, BPF_JMP | BPF_JEQ | BPF_K, r->nr, 0, 1);
@@ -81,7 +81,7 @@ static void add_rule(struct filter *f, const struct call_rule *r, uint32_t pid)
     }
 }
 
-static void make_filter(struct filter *f, enum confine_role role)
+static void make_filter(struct confine_filter *f, enum confine_role role)
 {
     const struct call_rule *rules;
     uint32_t pid = (uint32_t)getpid();
@@ -109,7 +109,7 @@ static bool kernel_filters(void)
 
 int calls_filter(enum confine_role role)
 {
-    struct filter f = {.len = 0};
+    struct confine_filter f = {.len = 0};
     struct sock_fprog program = {.filter = f.code};
     bool can = kernel_filters();
 

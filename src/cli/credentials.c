@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "cli/token.h"
+#include "cli/token_file.h"
 #include "transport/tls.h"
 
 #define SAVED_BYTES_MAX (4 * 1024 * 1024) /* all of them as JSON, every character escaped */
@@ -152,7 +152,7 @@ int credentials_load(struct credentials *c, const struct serve_options *o, struc
 {
     int rc = 0;
 
-    random_bytes(c->link_key, sizeof c->link_key);
+    crypto_random(c->link_key, sizeof c->link_key);
     if (!o->no_auth) {
         rc = token_load(o->token_file, &c->tokens, c->token_file, err);
         if (rc == 0)
@@ -172,7 +172,7 @@ static bool lines_have(const struct buf *text, const char *token, size_t len, en
 
     while (next_line(text, &at, &line, &n)) {
         if (auth_line_parse(line, n, &other, &n, &is) && is == role && n == len &&
-            bytes_equal_ct(other, token, n))
+            crypto_equal(other, token, n))
             return true;
     }
     return false;
@@ -185,7 +185,8 @@ static void retire(struct buf *out, const struct buf *stay, const char *line, si
     enum role role;
 
     if (auth_line_parse(line, len, &token, &len, &role) && !lines_have(stay, token, len, role))
-        buf_printf(out, "%lld %s %.*s\n", (long long)until_ms, role_name(role), (int)len, token);
+        buf_printf(out, "%lld %s %.*s\n", (long long)until_ms, http_role_name(role), (int)len,
+                   token);
 }
 
 /* Of the lines that were there before `c->tokens`. */

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "cli/confine.h"
-#include "cli/gateway.h"
+#include "cli/gateway_command.h"
 #include "engine/users.h"
 #include "gateway/kube_config.h"
 

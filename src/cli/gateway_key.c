@@ -8,7 +8,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "cli/gateway.h"
+#include "cli/gateway_command.h"
 #include "gateway/registration.h"
 
 struct key_cli {
@@ -36,7 +36,7 @@ static void print_help(void)
     buf_fini(&text);
 }
 
-static int complain(const char *file, const char *why)
+static int command_complain(const char *file, const char *why)
 {
     fprintf(stderr, "holdfast gateway-key: %s: %s\n", file, why);
     return 1;
@@ -48,7 +48,7 @@ static int print_key(const struct key_cli *o, const struct buf *operator_key)
     char text[REGISTRATION_HEX_BYTES];
 
     if (operator_key->len < REGISTRATION_KEY_MIN_BYTES)
-        return complain(o->key_file, "a registration key has at least 32 bytes");
+        return command_complain(o->key_file, "a registration key has at least 32 bytes");
     registration_key(operator_key, o->id, key);
     hex_encode(text, key, sizeof key);
     puts(text);
@@ -69,10 +69,10 @@ int gateway_key_main(int argc, char **argv)
     }
     if (rc != 0)
         return rc;
-    if (o.key_file == NULL || o.id == NULL || !place_id_is_valid(o.id, strlen(o.id)))
+    if (o.key_file == NULL || o.id == NULL || !route_target_id_is_valid(o.id, strlen(o.id)))
         return optparse_complain(&table, "these are needed:", "--key-file and --id");
     rc = io_read_file(o.key_file, 65536, &operator_key);
-    rc = rc < 0 ? complain(o.key_file, strerror(-rc)) : print_key(&o, &operator_key);
+    rc = rc < 0 ? command_complain(o.key_file, strerror(-rc)) : print_key(&o, &operator_key);
     buf_wipe(&operator_key);
     return rc;
 }

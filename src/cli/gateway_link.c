@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/io.h"
-#include "cli/gateway.h"
-#include "gateway/link.h"
+#include "cli/gateway_command.h"
+#include "gateway/signed_link.h"
 
 struct link_cli {
     const char *key_file, *id, *url, *domain, *path;
@@ -84,7 +84,7 @@ int gateway_link_main(int argc, char **argv)
     }
     if (rc != 0)
         return rc;
-    if (o.key_file == NULL || o.id == NULL || !place_id_is_valid(o.id, strlen(o.id)))
+    if (o.key_file == NULL || o.id == NULL || !route_target_id_is_valid(o.id, strlen(o.id)))
         return optparse_complain(&table, "these are needed:", "--key-file and --id");
     rc = io_read_file(o.key_file, 65536, &key);
     if (rc < 0) {

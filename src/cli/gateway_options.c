@@ -178,7 +178,7 @@ static int take_default(const char *text, struct gateway_options *out)
 
     if (text == NULL)
         return 0;
-    if (colon == NULL || !place_id_is_valid(text, (size_t)(colon - text)) ||
+    if (colon == NULL || !route_target_id_is_valid(text, (size_t)(colon - text)) ||
         !text_to_u64(colon + 1, UINT16_MAX, &port) || port == 0)
         return optparse_complain(&table, "not ID:PORT:", text);
     memcpy(out->default_id, text, (size_t)(colon - text));

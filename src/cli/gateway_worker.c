@@ -21,8 +21,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/confine.h"
-#include "cli/gateway.h"
-#include "gateway/shared.h"
+#include "cli/gateway_command.h"
+#include "gateway/gateway_shared.h"
 #include "transport/origin.h"
 
 #define FILE_MAX_BYTES 65536
@@ -39,7 +39,7 @@ struct gateway_worker {
     bool leaving;
 };
 
-static int complain(const struct hf_error *err)
+static int command_complain(const struct hf_error *err)
 {
     log_error("%s", err->detail);
     return 1;
@@ -144,12 +144,12 @@ static int worker_make(struct gateway_worker *w, size_t seat)
     rc = rc != 0 ? rc : make_origin(w);
     if (rc == 0 && cli->tls_cert != NULL &&
         (w->tls = tls_context_new(cli->tls_cert, cli->tls_key, &err)) == NULL)
-        return complain(&err);
+        return command_complain(&err);
     if (rc != 0)
         return rc;
     w->loop = loop_new();
     w->gateway = gateway_new(w->loop, &w->o, &err);
-    return w->gateway != NULL ? 0 : complain(&err);
+    return w->gateway != NULL ? 0 : command_complain(&err);
 }
 
 static void worker_free(struct gateway_worker *w)

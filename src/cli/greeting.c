@@ -10,8 +10,8 @@
 
 #include "base/io.h"
 #include "base/mem.h"
-#include "cli/link.h"
-#include "cli/token.h"
+#include "cli/page_link.h"
+#include "cli/token_file.h"
 #include "dialects/native/native.h"
 
 #define PROGRAM "holdfast"

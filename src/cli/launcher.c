@@ -382,7 +382,7 @@ static int launch_again(struct launcher *l, struct keeper_options *k, struct pic
     return run_launcher(l);
 }
 
-int launch(struct keeper_options *k, const char *name, struct pickup *earlier)
+int launcher_run(struct keeper_options *k, const char *name, struct pickup *earlier)
 {
     struct vault_client own = {.fd = -1};
     struct launcher l = {.vault = &own, .keeper_fd = -1, .signal_fd = -1};

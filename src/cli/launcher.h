@@ -21,6 +21,6 @@ void launcher_guard_end(void); /* for LeakSanitizer; does nothing in other build
 /* Starts the daemon that listens at `name`, or goes on with what `earlier` has found, and stays
  * until it ends; returns the exit code. In the keeper and the vault, which are forked, it returns
  * theirs. */
-int launch(struct keeper_options *k, const char *name, struct pickup *earlier);
+int launcher_run(struct keeper_options *k, const char *name, struct pickup *earlier);
 
 #endif

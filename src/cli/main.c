@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/client/client_print.h"
 #include "cli/client/command.h"
-#include "cli/client/show.h"
-#include "cli/file_op.h"
-#include "cli/gateway.h"
+#include "cli/file_op_command.h"
+#include "cli/gateway_command.h"
+#include "cli/impersonate.h"
 #include "cli/port_relay.h"
-#include "cli/pose.h"
-#include "cli/routes.h"
+#include "cli/routes_command.h"
 #include "cli/serve.h"
 #include "cli/stop.h"
 #include "keeper/keeper.h"
@@ -54,7 +54,7 @@ static const struct builtin {
 } builtins[] = {
     {"serve", serve_main, "run the daemon"},
     {"stop", stop_main, "end the daemon and its processes, or with --keep the daemon alone"},
-    {"restart", restart_main, "put a new binary in the daemon's place; no process ends"},
+    {"restart", stop_restart_main, "put a new binary in the daemon's place; no process ends"},
     {"routes", routes_main, "list every call of the daemon and the role that it needs"},
     {"gateway", gateway_main, "one door to many sandboxes"},
     {"gateway-link", gateway_link_main, "print a signed link through the gateway"},
@@ -64,7 +64,7 @@ static const struct builtin {
     {"upgrade-check", upgrade_check_main, NULL},
     {"file-op", file_op_main, NULL},
     {"port-relay", port_relay_main, NULL},
-    {"server", pose_sandbox_agent, NULL},
+    {"server", impersonate_sandbox_agent, NULL},
 };
 #define BUILTINS (sizeof builtins / sizeof builtins[0])
 
@@ -93,8 +93,8 @@ static int dispatch(int argc, char **argv)
     const char *name = argc > 1 ? argv[1] : "";
     size_t i;
 
-    if (argc > 0 && pose_is_opencode(argv[0]) && strcmp(name, "upgrade-check") != 0)
-        return pose_opencode(argc, argv);
+    if (argc > 0 && impersonate_is_opencode(argv[0]) && strcmp(name, "upgrade-check") != 0)
+        return impersonate_opencode(argc, argv);
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
         name = "help";
     if (strcmp(name, "--version") == 0)

@@ -110,7 +110,7 @@ void serve_options_init(struct serve_options *o)
     };
 }
 
-static int complain(const char *what, const char *name)
+static int command_complain(const char *what, const char *name)
 {
     fprintf(stderr, "holdfast serve: %s '%s'; see holdfast serve --help\n", what, name);
     return 2;
@@ -126,7 +126,7 @@ static int store(struct serve_options *o, const struct option_row *r, const char
     case OPTION_TEXT: *(const char **)to = value; return 0;
     case OPTION_LIST:
         if (list->count >= OPTION_LIST_MAX)
-            return complain("too many times", r->name);
+            return command_complain("too many times", r->name);
         list->items[list->count++] = value;
         return 0;
     default:
@@ -157,12 +157,12 @@ static int parse_one(struct serve_options *o, int argc, char **argv, int *i)
     if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0)
         return 1;
     if (r == NULL)
-        return complain("unknown option", arg);
+        return command_complain("unknown option", arg);
     if (r->kind == OPTION_FLAG && value != NULL)
-        return complain("no value is taken by", r->name);
+        return command_complain("no value is taken by", r->name);
     if (r->kind != OPTION_FLAG && value == NULL) {
         if (*i + 1 >= argc)
-            return complain("a value is missing for", r->name);
+            return command_complain("a value is missing for", r->name);
         value = argv[++*i];
     }
     return store(o, r, value);
@@ -183,11 +183,11 @@ int serve_options_parse(struct serve_options *o, int argc, char **argv, bool res
     if (rc != 0 && !resumed)
         return rc;
     if ((o->tls_cert == NULL) != (o->tls_key == NULL)) {
-        rc = complain("both are needed:", "--tls-cert and --tls-key");
+        rc = command_complain("both are needed:", "--tls-cert and --tls-key");
         o->tls_cert = o->tls_key = NULL;
     }
     if (!confine_parse(o->confine, &o->confine_off))
-        rc = complain("--confine is on or off, not", o->confine);
+        rc = command_complain("--confine is on or off, not", o->confine);
     if (o->listen.count == 0)
         o->listen.items[o->listen.count++] = SERVE_LISTEN_DEFAULT;
     return rc;

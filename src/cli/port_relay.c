@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * port_relay.c - one connection to a port of the sandbox, for the daemon (dialects/kubernetes/forward.h)
+ * port_relay.c - one connection to a port of the sandbox, for the daemon (dialects/kubernetes/kube_port_forward.h)
  *
  * The worker may open no sockets; this short process may, with the rights of the sandbox's own
  * programs. It ends when the port's side has ended; the end of its input is passed on. What went wrong is a

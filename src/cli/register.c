@@ -21,11 +21,11 @@
 #include "base/text.h"
 #include "cli/confine.h"
 #include "cli/secret.h"
-#include "gateway/place.h"
 #include "gateway/redis.h"
 #include "gateway/registration.h"
+#include "gateway/route_target.h"
 #include "transport/conn.h"
-#include "transport/query.h"
+#include "transport/url_query.h"
 
 #define TTL_MS 15000
 #define TTL_MIN_MS 300
@@ -73,11 +73,11 @@ static int take_pair(struct registrar *r, const char *name, const char *value, s
     struct address a;
 
     if (strcmp(name, "id") == 0) {
-        if (!place_id_is_valid(value, strlen(value)))
+        if (!route_target_id_is_valid(value, strlen(value)))
             return bad(err, "id has letters, digits, '-', '_' and '.', at most 63");
         snprintf(r->id, sizeof r->id, "%s", value);
     } else if (strcmp(name, "address") == 0) {
-        if (!address_parse(value, 0, &a))
+        if (!endpoint_address_parse(value, 0, &a))
             return bad(err, "address is an IP address");
         snprintf(r->address, sizeof r->address, "%s", value);
     } else if (strcmp(name, "ports") == 0) {
@@ -101,9 +101,10 @@ static void default_id(struct registrar *r)
 {
     const char *set = getenv("HOLDFAST_SANDBOX_ID");
 
-    if (set != NULL && place_id_is_valid(set, strlen(set)))
+    if (set != NULL && route_target_id_is_valid(set, strlen(set)))
         snprintf(r->id, sizeof r->id, "%s", set);
-    else if (gethostname(r->id, sizeof r->id - 1) < 0 || !place_id_is_valid(r->id, strlen(r->id)))
+    else if (gethostname(r->id, sizeof r->id - 1) < 0 ||
+             !route_target_id_is_valid(r->id, strlen(r->id)))
         snprintf(r->id, sizeof r->id, "sandbox");
 }
 
@@ -214,7 +215,7 @@ static void address_from_socket(struct registrar *r, int fd)
 
     if (r->address[0] != '\0' || getsockname(fd, &a.any, &a.len) < 0)
         return;
-    address_text(&a, text, sizeof text);
+    endpoint_address_text(&a, text, sizeof text);
     *strrchr(text, ':') = '\0';
     snprintf(r->address, sizeof r->address, "%s", text);
 }
@@ -241,10 +242,10 @@ static void put_address(const struct registrar *r, struct json_out *o)
     char text[64];
     struct address a;
 
-    if (!address_parse(r->address, 0, &a))
+    if (!endpoint_address_parse(r->address, 0, &a))
         return;
-    address_set_port(&a, (uint16_t)r->port);
-    address_text(&a, text, sizeof text);
+    endpoint_address_set_port(&a, (uint16_t)r->port);
+    endpoint_address_text(&a, text, sizeof text);
     json_kstr(o, "address", text);
 }
 

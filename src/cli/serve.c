@@ -20,10 +20,10 @@
 #include "cli/dialects.h"
 #include "cli/launcher.h"
 #include "cli/register.h"
-#include "cli/token.h"
-#include "engine/record.h"
-#include "engine/shared.h"
+#include "cli/token_file.h"
+#include "engine/journal/record.h"
 #include "engine/users.h"
+#include "engine/worker_shared.h"
 #include "keeper/keeper.h"
 #include "vault/vault.h"
 
@@ -466,7 +466,7 @@ static int resume(struct serve *s, const struct origin_of_run *from)
     struct hf_error err = {0};
     int rc;
 
-    random_bytes(s->credentials.link_key, sizeof s->credentials.link_key);
+    crypto_random(s->credentials.link_key, sizeof s->credentials.link_key);
     if ((rc = carry_take(s, from->resume_fd)) != 0)
         return rc;
     if (s->greet)
@@ -592,7 +592,7 @@ static int serve_run(struct serve *s, const char *argv0, char **real,
     k.users = s->users;
     k.user_count = s->user_count;
     if (from->resume_fd < 0)
-        return launch(&k, s->name, &s->earlier);
+        return launcher_run(&k, s->name, &s->earlier);
     k.vault = from->has_vault ? &from->vault : NULL;
     k.replaced = from->replaced;
     return keeper_run(&k, from->resume_fd);

@@ -46,12 +46,12 @@ int serve_main_as(int argc, char **argv, char **real);
  * on standard error. */
 void serve_try(void);
 
-/* carry.c: what goes to a newer binary with the listening sockets, and comes back. */
+/* upgrade_carry.c: what goes to a newer binary with the listening sockets, and comes back. */
 int carry_write(struct buf *out, void *serve);
 /* Keeps what is not there. Nonzero, after a message: there are no sockets to go on with. */
 int carry_take(struct serve *s, int resume_fd);
 
-/* worker.c: the forked child's whole life. */
+/* serve_worker.c: the forked child's whole life. */
 struct keeper_boot;
 int worker_main(const struct keeper_boot *boot, void *arg);
 /* Are the origins that may call valid? Asked once, so that a mistake ends

@@ -247,7 +247,7 @@ static int restart(struct vault_client *c, const char *name)
     return fflush(stdout) == 0 ? 0 : 1;
 }
 
-int restart_main(int argc, char **argv)
+int stop_restart_main(int argc, char **argv)
 {
     char name[LISTEN_NAME_BYTES];
     struct stop_cli o = {0};

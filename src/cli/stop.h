@@ -8,6 +8,6 @@
 #define HF_CLI_STOP_H
 
 int stop_main(int argc, char **argv);
-int restart_main(int argc, char **argv);
+int stop_restart_main(int argc, char **argv);
 
 #endif

@@ -7,8 +7,8 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "engine/adopt.h"
 #include "engine/engine_own.h"
+#include "engine/spawn/adopt.h"
 
 void engine_options_default(struct engine_options *o)
 {
@@ -91,7 +91,7 @@ struct engine *engine_new(struct loop *loop, const struct keeper_boot *boot,
     list_init(&e->processes);
     list_init(&e->exited);
     list_init(&e->sessions);
-    spare_init(e);
+    spawn_spare_init(e);
     /* Twice what can be known at once keeps the chains short. */
     e->by_id_size = 2 * (o->max_processes + o->retain_count) + 1;
     e->by_id = hf_xalloc(e->by_id_size * sizeof(struct process *));
@@ -105,7 +105,7 @@ struct engine *engine_new(struct loop *loop, const struct keeper_boot *boot,
     e->events.loop = loop;
     list_init(&e->events.subscribers);
     spin_init(&e->spin);
-    e->line = line_new(loop, boot->link_fd, &line_ops, e);
+    e->line = keeper_channel_new(loop, boot->link_fd, &line_ops, e);
     e->exact = io_count_sync();
     if (!e->exact)
         log_warn(
@@ -125,8 +125,8 @@ void engine_free(struct engine *e)
             list_remove(&p->exited_link);
         registry_remove(e, p);
     }
-    line_free(e->line);
-    spare_fini(e);
+    keeper_channel_free(e->line);
+    spawn_spare_fini(e);
     buf_fini(&e->filtered);
     task_cancel(&e->events.wake);
     task_cancel(&e->trim);
@@ -147,7 +147,7 @@ void engine_ready(struct engine *e)
 {
     struct k_simple m = {.type = K_READY};
 
-    line_send(e->line, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
+    keeper_channel_send(e->line, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
 }
 
 bool engine_is_announced(const struct engine *e)
@@ -164,7 +164,7 @@ int engine_request_upgrade(struct engine *e)
 {
     struct k_simple m = {.type = K_UPGRADE};
 
-    return line_send(e->line, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
+    return keeper_channel_send(e->line, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
 }
 
 int engine_request_reload(struct engine *e, uint32_t req, int64_t grace_ms)
@@ -173,7 +173,7 @@ int engine_request_reload(struct engine *e, uint32_t req, int64_t grace_ms)
                          .req = req,
                          .grace_ms = grace_ms < 0 ? K_GRACE_UNSET : (uint64_t)grace_ms};
 
-    return line_send(e->line, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
+    return keeper_channel_send(e->line, &m, sizeof m, NULL, 0, NULL, 0, NULL, NULL);
 }
 
 void engine_set_hooks(struct engine *e, const struct engine_hooks *hooks)

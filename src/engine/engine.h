@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/loop.h"
 #include "engine/process.h"
-#include "engine/spec.h"
+#include "engine/spawn/spec.h"
 #include "keeper/keeper.h"
 
 struct engine;

@@ -12,15 +12,15 @@
 #include "base/spin.h"
 #include "engine/engine.h"
 #include "engine/events.h"
-#include "engine/journal_own.h"
-#include "engine/lease.h"
-#include "engine/line.h"
-#include "engine/receipt.h"
-#include "engine/record.h"
-#include "engine/share.h"
-#include "engine/shared.h"
-#include "engine/tracker.h"
-#include "engine/viewer.h"
+#include "engine/journal/journal_own.h"
+#include "engine/journal/record.h"
+#include "engine/spawn/keeper_channel.h"
+#include "engine/stream/lease.h"
+#include "engine/stream/receipt.h"
+#include "engine/stream/share.h"
+#include "engine/stream/viewer.h"
+#include "engine/worker_shared.h"
+#include "term/tracker.h"
 
 #define PROCESS_ID_LEN 25 /* "proc_" and 20 characters */
 
@@ -37,7 +37,7 @@ struct engine {
     struct engine_hooks hooks;
     struct shared state;
     struct events events;
-    struct line *line;
+    struct keeper_channel *line;
     struct spin spin;
     int siding[2];          /* siding.h; -1: none */
     struct list processes;  /* struct process.link, newest first */
@@ -101,7 +101,7 @@ struct process {
     uint32_t entry; /* the keeper's number; 0 while starting */
     pid_t pid;
 
-    /* copies of the metadata half that is current, see meta.c */
+    /* copies of the metadata half that is current, see process_meta.c */
     char *command, *cwd, *tag, *label, *session_id, *title, *metadata_json;
     char *idempotency_key, *request_hash;
     char *session_json;      /* a session's shell; NULL: none */
@@ -160,11 +160,11 @@ struct process {
     bool typed;             /* a key was written, and nothing was read since */
     bool in_closed;
 
-    struct attention *attention; /* terminals only */
-    struct tracker tracker;      /* likewise; always on */
-    struct screen *screen;       /* NULL: not built, or dropped */
-    struct answers *answers;     /* to queries, while nobody watches; NULL: none yet */
-    struct viewer *answerer;     /* whose terminal answers queries; NULL: ours */
+    struct tty_activity *attention; /* terminals only */
+    struct tracker tracker;         /* likewise; always on */
+    struct screen *screen;          /* NULL: not built, or dropped */
+    struct answers *answers;        /* to queries, while nobody watches; NULL: none yet */
+    struct viewer *answerer;        /* whose terminal answers queries; NULL: ours */
     /* links, see share.c */
     struct list shares;
     struct timer *share_timer;
@@ -195,10 +195,10 @@ struct viewer {
     uint64_t replay_until;
     uint64_t end; /* it came after the exit: what there was then; else 0 */
     uint64_t acked;
-    struct receipt receipt; /* where the connection can tell; see await.c */
+    struct receipt receipt; /* where the connection can tell; see viewer_hold.c */
     uint64_t from;          /* where it began */
     uint64_t moved_ms;      /* the loop's clock, when it last took something */
-    char *client;           /* its key (client.h); NULL: none */
+    char *client;           /* its key (client_id.h); NULL: none */
     char *client_id;        /* as it was given */
     char *name;
     bool owner; /* came with the role `own`, whatever it asked for here */
@@ -233,10 +233,10 @@ struct process *registry_find_tag(struct engine *e, const char *tag, bool living
 void retention_add(struct engine *e, struct process *p);
 void retention_run(struct engine *e);
 void retention_trim(struct engine *e); /* to as many as are kept */
-void spare_init(struct engine *e);
-void spare_fini(struct engine *e);
-void spare_offer(struct engine *e, struct record *r); /* takes it in any case */
-void retention_change(struct process *p);             /* its retain_ms is another */
+void spawn_spare_init(struct engine *e);
+void spawn_spare_fini(struct engine *e);
+void spawn_spare_offer(struct engine *e, struct record *r); /* takes it in any case */
+void retention_change(struct process *p);                   /* its retain_ms is another */
 /* Drops the oldest exited records until `need` more bytes of ring fit, in memory or on disk;
  * false if that is not possible. */
 bool retention_make_room(struct engine *e, uint64_t need, bool on_disk);
@@ -246,12 +246,12 @@ struct process *process_new(struct engine *e);
 void process_touch(struct process *p);   /* activity */
 void process_updated(struct process *p); /* event */
 
-/* meta.c */
+/* process_meta.c */
 int meta_store(struct process *p, struct hf_error *err);
 int meta_load(struct process *p);
 void meta_free(struct process *p);
 
-/* output.c */
+/* process_output.c */
 void output_start(struct process *p);  /* watches what is open */
 void output_update(struct process *p); /* hold or go on, by the viewers' cursors */
 bool output_is_open(const struct process *p);
@@ -260,28 +260,28 @@ void output_read_rest(struct process *p); /* all that is there now, until EAGAIN
 void output_close(struct process *p);
 void output_interest(struct process *p); /* in_blocked changed */
 
-/* exit.c */
+/* process_exit.c */
 void exit_on_reaped(struct process *p, int status, bool oom, int64_t at_wall_ms);
 void exit_check(struct process *p); /* after output moved or ended */
 void exit_tell(struct process *p);
 void exit_run_waiters(struct process *p);
 void exit_lost(struct process *p); /* never invented: the kernel's answer is not to be had */
 
-/* end.c */
-void end_on_exit(struct process *p);
-bool end_is_under_way(const struct process *p); /* its tree is being ended */
-void end_free(struct process *p);
-void deadline_arm(struct process *p);
-void deadline_on_detach(struct process *p);
-void deadline_on_attach(struct process *p);
-void deadline_on_crash(struct process *p);
+/* kill_tree.c */
+void kill_tree_on_exit(struct process *p);
+bool kill_tree_is_running(const struct process *p); /* its tree is being ended */
+void kill_tree_free(struct process *p);
+void kill_deadline_arm(struct process *p);
+void kill_deadline_on_detach(struct process *p);
+void kill_deadline_on_attach(struct process *p);
+void kill_deadline_on_crash(struct process *p);
 
 /* session.c */
 struct session;
 void sessions_adopt(struct engine *e); /* from the shells that the last worker left */
 void sessions_free(struct engine *e);
 
-/* input.c */
+/* process_input.c */
 /* All of it, into a queue that nobody else writes to; false: no room. */
 bool input_put(struct process *p, const void *bytes, size_t len);
 size_t input_room(const struct process *p);         /* bytes that others than the daemon may put */
@@ -315,27 +315,27 @@ bool viewer_has_time(struct viewer *v); /* for heavy work; false: it pumps again
  * queries that are not for this viewer. */
 size_t viewer_screen_most(const struct viewer *v);
 void viewer_screen_filter(struct viewer *v, struct slice *s);
-void answerer_left(struct process *p, const struct viewer *v);
-void answerer_typed(struct viewer *v);
+void viewer_answerer_left(struct process *p, const struct viewer *v);
+void viewer_answerer_typed(struct viewer *v);
 
 /* screen.c */
-void terminal_took(struct process *p, size_t len); /* so much was just read of it */
-void terminal_resized(struct process *p);
-void terminal_recover(struct process *p);
+void screen_terminal_fed(struct process *p, size_t len); /* so much was just read of it */
+void screen_terminal_resized(struct process *p);
+void screen_terminal_recover(struct process *p);
 void screen_free(struct process *p);
 
-/* answers.c */
-void answers_ask(struct process *p, const struct query *q, const struct modes *m);
-void answers_free(struct process *p);
+/* query_reply.c */
+void query_reply_request(struct process *p, const struct query *q, const struct modes *m);
+void query_reply_free(struct process *p);
 
-/* attention.c */
-void attention_start(struct process *p);
-void attention_output(struct process *p);   /* the journal has grown */
-void attention_input(struct process *p);    /* something was typed */
-void attention_activity(struct process *p); /* anything else that may change what is known */
-void attention_stop(struct process *p);
-void attention_free(struct process *p);
-const char *attention_cwd(const struct process *p); /* where it stands now, or NULL */
+/* tty_activity.c */
+void tty_activity_start(struct process *p);
+void tty_activity_output(struct process *p);   /* the journal has grown */
+void tty_activity_input(struct process *p);    /* something was typed */
+void tty_activity_activity(struct process *p); /* anything else that may change what is known */
+void tty_activity_stop(struct process *p);
+void tty_activity_free(struct process *p);
+const char *tty_activity_cwd(const struct process *p); /* where it stands now, or NULL */
 
 /* ports.c */
 void ports_free(struct engine *e);
@@ -344,23 +344,25 @@ void share_arm(struct process *p);
 void share_free_all(struct process *p);
 void share_write(const struct process *p, struct json_out *o); /* for the metadata */
 void share_load(struct process *p, const json_t *links);       /* NULL: none */
-/* await.c */
+/* viewer_hold.c */
 /* A receipt is asked for after so much of the ring: the rest of it is what may be on its way meanwhile. */
 #define AWAIT_RECEIPT_PART 4
 #define AWAIT_UNREAD_PART                                                                          \
     4 /* and so much behind it is kept for a peer whose kernel alone gives receipts */
-uint64_t await_has(const struct viewer *v);   /* all in front of this has arrived */
-uint64_t await_needs(const struct viewer *v); /* the first byte that it may still ask for */
-void await_sent(struct viewer *v);            /* something was sent to it: a receipt may be due */
+uint64_t viewer_hold_has(const struct viewer *v);   /* all in front of this has arrived */
+uint64_t viewer_hold_needs(const struct viewer *v); /* the first byte that it may still ask for */
+void viewer_hold_sent(struct viewer *v); /* something was sent to it: a receipt may be due */
 /* Looks what has arrived at its viewers. `ask`: it waits for that, so a receipt is due for all. */
-void await_confirm(struct process *p, bool ask);
-void await_note(struct process *p); /* what they are owed has changed, or who they are */
-uint64_t await_hold(const struct process *p, uint64_t hold); /* lowered if a client is awaited */
-uint64_t await_next_end(const struct process *p);            /* of a claim; 0: there is none */
-void await_first(struct process *p);                         /* it has just been started */
-void await_attached(struct viewer *v, bool resumes); /* it asked for what follows its offset */
-void await_cut(struct viewer *v);                    /* it is no longer in the list */
-void await_on_crash(struct process *p);
+void viewer_hold_confirm(struct process *p, bool ask);
+void viewer_hold_note(struct process *p); /* what they are owed has changed, or who they are */
+uint64_t viewer_hold_hold(const struct process *p,
+                          uint64_t hold);               /* lowered if a client is awaited */
+uint64_t viewer_hold_next_end(const struct process *p); /* of a claim; 0: there is none */
+void viewer_hold_first(struct process *p);              /* it has just been started */
+void viewer_hold_attached(struct viewer *v,
+                          bool resumes); /* it asked for what follows its offset */
+void viewer_hold_cut(struct viewer *v);  /* it is no longer in the list */
+void viewer_hold_on_crash(struct process *p);
 
 /* lease.c */
 int lease_check(const struct process *p, const struct viewer *v, struct hf_error *err);
@@ -370,7 +372,7 @@ void lease_fini(struct process *p);
 void lease_write(const struct process *p, struct json_out *o); /* for the metadata */
 void lease_load(struct process *p, const json_t *o);           /* NULL: none */
 
-/* size.c */
+/* process_size.c */
 void size_viewer(struct viewer *v, uint16_t rows, uint16_t cols);
 void size_settle(struct process *p); /* something changed: now or soon */
 void size_on_detach(struct viewer *v);

@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "engine/engine_own.h"
 
-struct entry {
+struct events_entry {
     uint64_t id; /* 0: skip to the beginning of the ring */
     uint32_t len;
     char type[27];
@@ -23,12 +23,12 @@ struct entry {
 
 static size_t entry_bytes(size_t len)
 {
-    return sizeof(struct entry) + ((len + 7) & ~(size_t)7);
+    return sizeof(struct events_entry) + ((len + 7) & ~(size_t)7);
 }
 
-static struct entry *entry_at(const struct events *ev, uint64_t pos)
+static struct events_entry *entry_at(const struct events *ev, uint64_t pos)
 {
-    return (struct entry *)(void *)(ev->state->events + pos % ev->state->head->events_bytes);
+    return (struct events_entry *)(void *)(ev->state->events + pos % ev->state->head->events_bytes);
 }
 
 /* Bytes from pos to the ring's end: an entry must fit there. */
@@ -39,7 +39,7 @@ static size_t to_edge(const struct events *ev, uint64_t pos)
 
 static uint64_t entry_next(const struct events *ev, uint64_t pos)
 {
-    if (to_edge(ev, pos) < sizeof(struct entry) || entry_at(ev, pos)->id == 0)
+    if (to_edge(ev, pos) < sizeof(struct events_entry) || entry_at(ev, pos)->id == 0)
         return pos + to_edge(ev, pos);
     return pos + entry_bytes(entry_at(ev, pos)->len);
 }
@@ -48,7 +48,7 @@ static uint64_t entry_next(const struct events *ev, uint64_t pos)
 static uint64_t entry_settle(const struct events *ev, uint64_t pos)
 {
     if (pos < ev->state->head->events_head &&
-        (to_edge(ev, pos) < sizeof(struct entry) || entry_at(ev, pos)->id == 0))
+        (to_edge(ev, pos) < sizeof(struct events_entry) || entry_at(ev, pos)->id == 0))
         pos += to_edge(ev, pos);
     return pos;
 }
@@ -61,7 +61,7 @@ static bool entries_are_sound(const struct events *ev)
 
     for (pos = entry_settle(ev, h->events_tail); pos < h->events_head;
          pos = entry_settle(ev, entry_next(ev, pos))) {
-        const struct entry *e = entry_at(ev, pos);
+        const struct events_entry *e = entry_at(ev, pos);
 
         if (pos % 8 != 0 || e->id <= id || e->id >= h->events_next ||
             e->type[sizeof e->type - 1] != '\0' || entry_bytes(e->len) > to_edge(ev, pos))
@@ -117,7 +117,7 @@ static void events_store(struct events *ev, const char *type, const char *json, 
     struct shared_head *h = ev->state->head;
     size_t need = entry_bytes(len), edge = to_edge(ev, h->events_head);
     uint64_t at = h->events_head, end;
-    struct entry *e;
+    struct events_entry *e;
 
     if (need > events_most(ev)) {
         events_skip(ev);
@@ -127,7 +127,7 @@ static void events_store(struct events *ev, const char *type, const char *json, 
     while (end - h->events_tail > h->events_bytes)
         events_forget_oldest(ev);
     if (edge < need) {
-        if (edge >= sizeof(struct entry))
+        if (edge >= sizeof(struct events_entry))
             entry_at(ev, at)->id = 0;
         at += edge;
     }
@@ -220,7 +220,7 @@ bool events_get(const struct events *ev, uint64_t id, struct event *out)
         return false;
     for (pos = entry_settle(ev, h->events_tail); pos < h->events_head;
          pos = entry_settle(ev, entry_next(ev, pos))) {
-        const struct entry *e = entry_at(ev, pos);
+        const struct events_entry *e = entry_at(ev, pos);
         if (e->id < id)
             continue;
         *out = (struct event){.id = e->id,

@@ -3,7 +3,7 @@
  * notes.h - small texts by name that outlive the worker
  *
  * For what a platform's clients set on the daemon as a whole and no process's record could
- * hold. There are two areas behind the event log (shared.h). A change writes all notes into
+ * hold. There are two areas behind the event log (worker_shared.h). A change writes all notes into
  * the one that does not count and makes it count by one store, so a worker that dies
  * in between leaves the old ones. Layer: engine.
  */

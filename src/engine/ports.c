@@ -22,7 +22,7 @@ struct ports {
     struct timer *timer;
     unsigned wait_ms;
     size_t count;
-    struct listener listeners[LISTENERS_MAX];
+    struct port_listener listeners[LISTENERS_MAX];
 };
 
 /* --- the kernel's table --------------------------------------------------------------------- */
@@ -60,7 +60,7 @@ static bool parse_port(const struct field *address, uint16_t *out)
     return end == address->at + address->len && port > 0 && port <= UINT16_MAX;
 }
 
-bool ports_parse_line(const char *line, struct listener *out)
+bool ports_parse_line(const char *line, struct port_listener *out)
 {
     struct field f[FIELDS];
 
@@ -153,7 +153,7 @@ static void ask_whose(struct engine *e, struct port_watch *w, const uint64_t *in
     if (w->asked != 0 || w->process->reaped)
         return;
     memcpy(m.inodes, inodes, count * sizeof *inodes);
-    if (line_send(e->line, &m, sizeof m, NULL, 0, NULL, 0, ports_on_held, e) == 0)
+    if (keeper_channel_send(e->line, &m, sizeof m, NULL, 0, NULL, 0, ports_on_held, e) == 0)
         w->asked = m.req;
 }
 

@@ -35,10 +35,10 @@ void port_watch_cancel(struct port_watch *w); /* fine if it was never begun */
 void engine_ports_soon(struct engine *e);     /* something happened: look sooner */
 
 /* A line of /proc/net/tcp or tcp6; false if it is not of a socket that listens. */
-struct listener {
+struct port_listener {
     uint16_t port;
     uint64_t inode;
 };
-bool ports_parse_line(const char *line, struct listener *out);
+bool ports_parse_line(const char *line, struct port_listener *out);
 
 #endif

@@ -65,15 +65,15 @@ void process_unref(struct process *p)
     timer_close(p->tty_retry);
     timer_close(p->flood);
     timer_close(p->drain);
-    end_free(p);
+    kill_tree_free(p);
     timer_close(p->deadline);
-    attention_free(p);
-    answers_free(p);
+    tty_activity_free(p);
+    query_reply_free(p);
     screen_free(p);
     size_fini(p);
     meta_free(p);
     if (p->forgotten)
-        spare_offer(p->engine, &p->rec);
+        spawn_spare_offer(p->engine, &p->rec);
     else
         record_fini(&p->rec); /* the next worker wants it as it is */
     free(p);
@@ -213,7 +213,7 @@ int process_signal(struct process *p, int signum, enum signal_target target, sig
     c->done = done;
     c->arg = arg;
     c->signum = signum;
-    rc = line_send(p->engine->line, &m, sizeof m, NULL, 0, NULL, 0, signal_on_answer, c);
+    rc = keeper_channel_send(p->engine->line, &m, sizeof m, NULL, 0, NULL, 0, signal_on_answer, c);
     if (rc < 0) {
         free(c);
         return hf_fail(err, HF_E_internal, "the keeper cannot be reached");
@@ -243,7 +243,7 @@ void process_forget(struct process *p)
 
     if (!p->in_table)
         return;
-    if (process_is_running(p) || p->session != NULL || end_is_under_way(p)) {
+    if (process_is_running(p) || p->session != NULL || kill_tree_is_running(p)) {
         if (!p->rec.head->deleting)
             p->rec.head->deleting = 1; /* dropped as soon as it can be */
         return;
@@ -254,7 +254,7 @@ void process_forget(struct process *p)
         list_remove(&p->exited_link);
         e->retained--;
     }
-    line_send_later(e->line, &m, sizeof m);
+    keeper_channel_send_later(e->line, &m, sizeof m);
     p->forgotten = true;
     share_free_all(p);
     output_close(p);

@@ -17,8 +17,8 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/list.h"
-#include "engine/journal.h"
-#include "engine/spec.h"
+#include "engine/journal/journal.h"
+#include "engine/spawn/spec.h"
 
 struct engine;
 struct process;

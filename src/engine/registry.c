@@ -14,7 +14,7 @@
 
 static struct process **bucket(struct engine *e, const char *id)
 {
-    return &e->by_id[hash_bytes(id, strlen(id)) % e->by_id_size];
+    return &e->by_id[crypto_hash(id, strlen(id)) % e->by_id_size];
 }
 
 static uint64_t *registry_use(struct engine *e, const struct process *p)

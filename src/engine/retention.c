@@ -31,7 +31,7 @@ static void retention_arm(struct engine *e, int64_t due, int64_t now)
 /* Now, that is: no session needs it, and nobody of its children has yet to be ended. */
 static bool may_go(const struct process *p)
 {
-    return p->session == NULL && !end_is_under_way(p);
+    return p->session == NULL && !kill_tree_is_running(p);
 }
 
 /* The oldest that may go. False: there is none. */

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "keeper/proto.h"
+#include "keeper/keeper_proto.h"
 
 struct user {
     uint32_t uid, gid;

@@ -15,9 +15,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "gateway/exchange.h"
-#include "gateway/fetch.h"
-#include "gateway/link.h"
+#include "gateway/gateway_exchange.h"
+#include "gateway/gateway_fetch.h"
+#include "gateway/signed_link.h"
 #include "transport/auth.h"
 #include "transport/origin.h"
 
@@ -117,7 +117,7 @@ static bool is_known(const struct exchange *ex, const char *token, size_t len)
         return false;
     sha256(token, len, digest);
     for (size_t i = 0; i < a->token_count; i++)
-        known |= bytes_equal_ct(a->tokens[i], digest, sizeof digest);
+        known |= crypto_equal(a->tokens[i], digest, sizeof digest);
     if (ex->endpoint != NULL)
         known |= endpoint_knows_token(ex->endpoint, digest);
     return known;
@@ -263,7 +263,7 @@ static bool by_link(struct exchange *ex)
 
 const char *access_cookie(const struct exchange *ex, char *out, size_t room)
 {
-    const struct place *p = &ex->place;
+    const struct route_target *p = &ex->place;
     char text[LINK_TEXT_BYTES];
     int64_t age = ex->ask.link_expires_s - clock_wall_ms() / 1000;
 
@@ -304,7 +304,7 @@ static void hook_put_head(struct exchange *ex, struct buf *out)
 
 static struct cached *cache_slot(struct access *a, const uint8_t key[32])
 {
-    return &a->cache[hash_bytes(key, 32) % LIMIT_AUTH_CACHE];
+    return &a->cache[crypto_hash(key, 32) % LIMIT_AUTH_CACHE];
 }
 
 static enum access_verdict hook_verdict(int status, struct hf_error *err)
@@ -353,7 +353,7 @@ static void hook_on_done(void *arg, int rc)
     if (hook_verdict(status, &err) == ACCESS_YES)
         exchange_permitted(ex);
     else
-        answer_error(ex, &err);
+        gateway_reply_error(ex, &err);
 }
 
 static const struct fetch_ops hook_ops = {
@@ -368,7 +368,7 @@ static enum access_verdict by_hook(struct exchange *ex, struct hf_error *err)
     hook_put_head(ex, &head);
     sha256(buf_data(&head), head.len, ex->ask.key);
     c = cache_slot(a, ex->ask.key);
-    if (c->until_ms > clock_mono_ms() && bytes_equal_ct(c->key, ex->ask.key, 32)) {
+    if (c->until_ms > clock_mono_ms() && crypto_equal(c->key, ex->ask.key, 32)) {
         buf_wipe(&head);
         return hook_verdict(c->status, err);
     }

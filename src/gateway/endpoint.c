@@ -54,7 +54,7 @@ static const char *port_behind(const char *text, size_t *host_len, size_t *skip)
     return colon + 1;
 }
 
-bool address_parse(const char *text, uint16_t default_port, struct address *out)
+bool endpoint_address_parse(const char *text, uint16_t default_port, struct address *out)
 {
     char host[INET6_ADDRSTRLEN];
     uint64_t port = default_port;
@@ -69,7 +69,7 @@ bool address_parse(const char *text, uint16_t default_port, struct address *out)
     return parse_host(host, (uint16_t)port, out);
 }
 
-void address_text(const struct address *a, char *out, size_t room)
+void endpoint_address_text(const struct address *a, char *out, size_t room)
 {
     char host[INET6_ADDRSTRLEN] = "?";
 
@@ -82,19 +82,19 @@ void address_text(const struct address *a, char *out, size_t room)
     }
 }
 
-bool address_equal(const struct address *a, const struct address *b)
+bool endpoint_address_equal(const struct address *a, const struct address *b)
 {
     return a->len == b->len && memcmp(&a->any, &b->any, a->len) == 0;
 }
 
-uint16_t address_port(const struct address *a)
+uint16_t endpoint_address_port(const struct address *a)
 {
     if (a->len == 0)
         return 0;
     return ntohs(a->any.sa_family == AF_INET ? a->v4.sin_port : a->v6.sin6_port);
 }
 
-void address_set_port(struct address *a, uint16_t port)
+void endpoint_address_set_port(struct address *a, uint16_t port)
 {
     if (a->any.sa_family == AF_INET)
         a->v4.sin_port = htons(port);
@@ -198,7 +198,9 @@ const struct buf *endpoint_headers(const struct endpoint *e, uint16_t port,
         if (e->ports[i].port == port && e->ports[i].headers.len > 0)
             return &e->ports[i].headers;
     }
-    return address_port(&e->address) != 0 && address_equal(&e->address, to) ? &e->headers : &none;
+    return endpoint_address_port(&e->address) != 0 && endpoint_address_equal(&e->address, to)
+               ? &e->headers
+               : &none;
 }
 
 static bool parse_digest(const char *hex, uint8_t out[32])
@@ -238,7 +240,7 @@ bool endpoint_knows_token(const struct endpoint *e, const uint8_t digest[32])
     bool known = false;
 
     for (size_t i = 0; i < e->token_count; i++)
-        known |= bytes_equal_ct(e->tokens[i], digest, 32);
+        known |= crypto_equal(e->tokens[i], digest, 32);
     return known;
 }
 
@@ -253,6 +255,6 @@ bool endpoint_find_port(const struct endpoint *e, uint16_t port, bool allowed, s
     if (e->lists_ports || !allowed || e->address.len == 0)
         return false;
     *out = e->address;
-    address_set_port(out, port);
+    endpoint_address_set_port(out, port);
     return true;
 }

@@ -29,11 +29,12 @@ struct address {
 };
 
 /* "10.0.0.5", "[fd00::1]", "fd00::1", each with or without ":port" (the brackets are needed then). */
-bool address_parse(const char *text, uint16_t default_port, struct address *out);
-void address_text(const struct address *a, char *out, size_t room); /* "10.0.0.5:80", "[::1]:80" */
-bool address_equal(const struct address *a, const struct address *b);
-uint16_t address_port(const struct address *a); /* 0: none */
-void address_set_port(struct address *a, uint16_t port);
+bool endpoint_address_parse(const char *text, uint16_t default_port, struct address *out);
+void endpoint_address_text(const struct address *a, char *out,
+                           size_t room); /* "10.0.0.5:80", "[::1]:80" */
+bool endpoint_address_equal(const struct address *a, const struct address *b);
+uint16_t endpoint_address_port(const struct address *a); /* 0: none */
+void endpoint_address_set_port(struct address *a, uint16_t port);
 
 struct endpoint_port {
     uint16_t port; /* that clients name */

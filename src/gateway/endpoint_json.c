@@ -57,10 +57,10 @@ static int find_target(const struct endpoint *e, uint16_t port, const json_t *to
 
     *out = e->address;
     if (json_is_string(to))
-        return address_parse(json_string_value(to), port, out) ? 0 : -EINVAL;
+        return endpoint_address_parse(json_string_value(to), port, out) ? 0 : -EINVAL;
     if ((to != NULL && !port_from_json(to, &number)) || out->len == 0)
         return -EINVAL;
-    address_set_port(out, number);
+    endpoint_address_set_port(out, number);
     return 0;
 }
 
@@ -138,7 +138,7 @@ static int take_headers(struct endpoint *e, const struct fields *f, struct hf_er
 {
     if (f->token == NULL && f->headers == NULL)
         return 0;
-    if (address_port(&e->address) != 0)
+    if (endpoint_address_port(&e->address) != 0)
         return put_headers(&e->headers, f->token, f->headers, err);
     if (e->lists_ports && e->port_count == 1)
         return put_headers(&e->ports[0].headers, f->token, f->headers, err);
@@ -174,7 +174,7 @@ static int fill(struct endpoint *e, const struct fields *f, struct hf_error *err
 {
     int rc;
 
-    if (f->address != NULL && !address_parse(f->address, 0, &e->address))
+    if (f->address != NULL && !endpoint_address_parse(f->address, 0, &e->address))
         return bad(err, "address", "must be an IP address");
     if (f->prefix != NULL && !prefix_is_fine(f->prefix))
         return bad(err, "prefix", "begins with / and does not end with it");

@@ -8,7 +8,7 @@
 
 #include "base/crypto.h"
 #include "base/mem.h"
-#include "gateway/exchange.h"
+#include "gateway/gateway_exchange.h"
 #include "transport/auth.h"
 
 /* --- for those who run it -------------------------------------------------------------- */
@@ -74,7 +74,7 @@ struct gateway *gateway_new(struct loop *loop, const struct gateway_options *o,
     g->o = *o;
     g->shared = o->shared;
     list_init(&g->pipes);
-    random_bytes(&g->request_seed, sizeof g->request_seed);
+    crypto_random(&g->request_seed, sizeof g->request_seed);
     g->auth = auth_new();
     auth_allow_all(g->auth);
     g->o.http.auth = g->auth;

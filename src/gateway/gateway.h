@@ -2,7 +2,7 @@
 /*
  * gateway.h - one door to many sandboxes: a worker of `holdfast gateway`
  *
- * A worker is one loop with one server. Clients' connections begin with client.c, which
+ * A worker is one loop with one server. Clients' connections begin with gateway_client.c, which
  * finds out what they want, asks whether they may and where it is, and then relays. Nothing is
  * kept that another worker or gateway would need. Layer: gateway.
  */
@@ -20,7 +20,7 @@
 
 struct origin;
 struct gateway;
-struct gateway_shared; /* shared.h: what workers have in common */
+struct gateway_shared; /* gateway_shared.h: what workers have in common */
 
 struct port_range {
     uint16_t first, last;

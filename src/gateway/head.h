@@ -12,7 +12,7 @@
 #define HF_GATEWAY_HEAD_H
 
 #include "gateway/endpoint.h"
-#include "gateway/place.h"
+#include "gateway/route_target.h"
 #include "transport/http1.h"
 
 #define HEAD_FORWARD_MAX 16
@@ -28,7 +28,7 @@ struct head_rules {
 
 struct head_request {
     const struct http1 *rq;
-    const struct place *place;
+    const struct route_target *place;
     const struct endpoint *endpoint;
     const struct buf *headers; /* of the endpoint, for this port: they replace the client's */
     const char *upstream;      /* "10.0.0.5:80" */
@@ -46,7 +46,7 @@ int head_put_request(struct buf *out, const struct head_rules *rules, const stru
 
 struct head_response {
     const struct http1 *rs;
-    const struct place *place;
+    const struct route_target *place;
     const char *upstream;
     const char *cors_origin; /* NULL: not the gateway's business */
     const char *set_cookie;  /* one of the gateway's own; NULL */

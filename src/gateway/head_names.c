@@ -9,13 +9,13 @@
 
 #define NAME_MAX_BYTES 40 /* none below is longer */
 
-struct row {
+struct head_names_row {
     const char *name;
     enum head_kind kind;
 };
 
 /* In the order of strcmp(): it is searched by halves. */
-static const struct row rows[] = {
+static const struct head_names_row rows[] = {
     {"access-control-allow-credentials", HEAD_CORS},
     {"access-control-allow-headers", HEAD_CORS},
     {"access-control-allow-methods", HEAD_CORS},
@@ -60,14 +60,14 @@ static const struct row rows[] = {
 
 static int compare(const void *key, const void *row)
 {
-    return strcmp(key, ((const struct row *)row)->name);
+    return strcmp(key, ((const struct head_names_row *)row)->name);
 }
 
 enum head_kind head_kind_of(const char *name)
 {
     char low[NAME_MAX_BYTES + 1];
     bool lined = false;
-    const struct row *r;
+    const struct head_names_row *r;
     size_t n;
 
     for (n = 0; name[n] != '\0'; n++) {

@@ -8,11 +8,11 @@
 
 #include "gateway/head.h"
 #include "gateway/head_names.h"
-#include "gateway/link.h"
+#include "gateway/signed_link.h"
 #include "transport/auth.h"
 #include "transport/origin.h"
 
-struct writer {
+struct head_request_writer {
     struct buf *out;
     const struct head_rules *rules;
     const struct head_request *h;
@@ -43,9 +43,9 @@ static void put_line(struct buf *out, const char *name, const char *value)
 }
 
 /* The raw path and query, without the link that opened the gateway. */
-static void put_target(struct writer *w)
+static void put_target(struct head_request_writer *w)
 {
-    const struct place *p = w->h->place;
+    const struct route_target *p = w->h->place;
 
     if (w->h->endpoint->prefix != NULL)
         buf_puts(w->out, w->h->endpoint->prefix);
@@ -70,7 +70,7 @@ static bool is_named_in_connection(const struct http1 *rq, const char *name)
     return false;
 }
 
-static bool may_forward(const struct writer *w, const char *name)
+static bool may_forward(const struct head_request_writer *w, const char *name)
 {
     for (size_t i = 0; i < w->rules->forward_count; i++) {
         if (strcasecmp(w->rules->forward[i], name) == 0)
@@ -96,7 +96,7 @@ static bool endpoint_has(const struct buf *headers, const char *name)
     return false;
 }
 
-static void put_secret(struct writer *w, const char *name, const char *value)
+static void put_secret(struct head_request_writer *w, const char *name, const char *value)
 {
     bool cookie = strcasecmp(name, "cookie") == 0;
 
@@ -110,13 +110,13 @@ static void put_secret(struct writer *w, const char *name, const char *value)
         put_line(w->out, name, value);
 }
 
-static bool origin_is_one_sandbox(const struct writer *w)
+static bool origin_is_one_sandbox(const struct head_request_writer *w)
 {
     return w->h->place->by_host || w->rules->trust_path_origin;
 }
 
 /* The same of Sec-Fetch-Site: what is one origin to the browser are many sandboxes here. */
-static void put_fetch_site(struct writer *w, const char *value)
+static void put_fetch_site(struct head_request_writer *w, const char *value)
 {
     bool near = strcasecmp(value, "same-origin") == 0 && !origin_is_one_sandbox(w);
 
@@ -127,7 +127,7 @@ static void put_fetch_site(struct writer *w, const char *value)
  * A page of the sandbox's own host is one of the sandbox, whose name is another there. In the path form
  * it may be any sandbox's: the origin goes on as it is, so that it does not pass as the sandbox's own.
  */
-static void put_origin(struct writer *w, const char *value)
+static void put_origin(struct head_request_writer *w, const char *value)
 {
     const struct head_request *h = w->h;
 
@@ -139,7 +139,7 @@ static void put_origin(struct writer *w, const char *value)
 }
 
 /* The page that was opened by a link: its address has the link, which is not the sandbox's to know. */
-static void put_referer(struct writer *w, const char *value)
+static void put_referer(struct head_request_writer *w, const char *value)
 {
     size_t n = strcspn(value, "?");
 
@@ -154,7 +154,7 @@ static void put_referer(struct writer *w, const char *value)
 }
 
 /* The offered sub-protocols without the one that was a token. */
-static void put_protocols(struct writer *w, const char *name, const char *list)
+static void put_protocols(struct head_request_writer *w, const char *name, const char *list)
 {
     bool first = true;
 
@@ -179,7 +179,7 @@ static void put_protocols(struct writer *w, const char *name, const char *list)
         buf_put(w->out, "\r\n", 2);
 }
 
-static void put_field(struct writer *w, const char *name, const char *value)
+static void put_field(struct head_request_writer *w, const char *name, const char *value)
 {
     switch (head_kind_of(name)) {
     case HEAD_HOP: break;
@@ -208,7 +208,7 @@ static void put_field(struct writer *w, const char *name, const char *value)
     }
 }
 
-static int put_fields(struct writer *w, struct hf_error *err)
+static int put_fields(struct head_request_writer *w, struct hf_error *err)
 {
     const struct http1 *rq = w->h->rq;
     const char *name, *value;
@@ -226,7 +226,7 @@ static int put_fields(struct writer *w, struct hf_error *err)
     return 0;
 }
 
-static void put_framing(struct writer *w)
+static void put_framing(struct head_request_writer *w)
 {
     const struct http1 *rq = w->h->rq;
     size_t at = 0;
@@ -273,7 +273,7 @@ static void put_forwarded_own(struct buf *out, const char *ip, const char *proto
 }
 
 /* Who asks, as this socket knows it. What the client said itself counts only from a proxy of ours. */
-static void put_forwarded(struct writer *w)
+static void put_forwarded(struct head_request_writer *w)
 {
     const struct head_request *h = w->h;
     const char *proto = h->tls ? "https" : "http", *old;
@@ -306,7 +306,7 @@ static void put_forwarded(struct writer *w)
 int head_put_request(struct buf *out, const struct head_rules *rules, const struct head_request *h,
                      struct hf_error *err)
 {
-    struct writer w = {.out = out, .rules = rules, .h = h};
+    struct head_request_writer w = {.out = out, .rules = rules, .h = h};
     const char *host =
         rules->preserve_host && h->place->host[0] != '\0' ? h->place->host : h->upstream;
     int rc;

@@ -172,7 +172,7 @@ int head_put_response(struct buf *out, const struct head_response *h)
 
 int head_put_interim(struct buf *out, const struct http1 *rs)
 {
-    static const struct place nowhere = {.path = "", .rest = "", .query = ""};
+    static const struct route_target nowhere = {.path = "", .rest = "", .query = ""};
     struct head_response h = {.rs = rs, .place = &nowhere, .upstream = ""};
     int rc;
 

@@ -12,7 +12,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "transport/server.h"
+#include "transport/http_server.h"
 
 #define KUBE_SILENCE_MAX_S 86400
 

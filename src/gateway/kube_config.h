@@ -8,7 +8,7 @@
 #ifndef HF_GATEWAY_KUBE_CONFIG_H
 #define HF_GATEWAY_KUBE_CONFIG_H
 
-#include "gateway/fetch.h"
+#include "gateway/gateway_fetch.h"
 
 #define KUBE_SILENCE_S 150 /* a watch without an event or a bookmark, which come each minute */
 #define KUBE_SECRETS "/var/run/secrets/kubernetes.io/serviceaccount"

@@ -10,7 +10,7 @@
 
 #include "base/crypto.h"
 #include "base/mem.h"
-#include "gateway/place.h"
+#include "gateway/route_target.h"
 
 #define SLOTS 4096 /* a power of two */
 #define CREATED_BYTES 40
@@ -36,7 +36,7 @@ struct kube_pods *kube_pods_new(void)
 
 static size_t slot_of(const char *text)
 {
-    return hash_bytes(text, strlen(text)) & (SLOTS - 1);
+    return crypto_hash(text, strlen(text)) & (SLOTS - 1);
 }
 
 static void pod_free(struct known_pod *p)

@@ -21,7 +21,7 @@ static int add_port(struct endpoint *e, char *word)
     if (!text_to_u64(word, UINT16_MAX, &port) || port == 0 ||
         !text_to_u64(eq != NULL ? eq + 1 : word, UINT16_MAX, &there) || there == 0)
         return -EINVAL;
-    address_set_port(&a, (uint16_t)there);
+    endpoint_address_set_port(&a, (uint16_t)there);
     return endpoint_add_port(e, (uint16_t)port, &a);
 }
 
@@ -45,7 +45,7 @@ static int each_word(struct endpoint *e, const char *list, int (*add)(struct end
 struct endpoint *endpoint_from_labels(const char *address, const char *ports, const char *tokens)
 {
     struct endpoint *e = endpoint_new();
-    int rc = address_parse(address, 0, &e->address) ? 0 : -EINVAL;
+    int rc = endpoint_address_parse(address, 0, &e->address) ? 0 : -EINVAL;
 
     if (rc == 0 && ports != NULL) {
         e->lists_ports = true;

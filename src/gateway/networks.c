@@ -66,7 +66,8 @@ bool networks_add(struct networks *n, const char *text)
     struct address a;
 
     snprintf(host, sizeof host, "%.*s", slash != NULL ? (int)(slash - text) : 63, text);
-    if (n->count == NETWORKS_MAX || !address_parse(host, 0, &a) || address_port(&a) != 0)
+    if (n->count == NETWORKS_MAX || !endpoint_address_parse(host, 0, &a) ||
+        endpoint_address_port(&a) != 0)
         return false;
     all = a.any.sa_family == AF_INET ? 32 : 128;
     bits = all;

@@ -46,7 +46,7 @@ void pool_free(struct pool *p)
 
 static struct list *chain_of(struct pool *p, const struct address *to)
 {
-    return &p->chains[hash_bytes(&to->any, to->len) & (POOL_CHAINS - 1)];
+    return &p->chains[crypto_hash(&to->any, to->len) & (POOL_CHAINS - 1)];
 }
 
 static void idle_free(struct idle *i)
@@ -107,7 +107,7 @@ static size_t chain_count(const struct list *chain, const struct address *to)
     struct list *it;
 
     for (it = chain->next; it != chain; it = it->next)
-        n += address_equal(&list_entry(it, struct idle, chain)->to, to);
+        n += endpoint_address_equal(&list_entry(it, struct idle, chain)->to, to);
     return n;
 }
 
@@ -149,7 +149,7 @@ struct conn *pool_take(struct pool *p, const struct address *to, bool sure)
         struct idle *i = list_entry(it, struct idle, chain);
         struct conn *c = i->c;
 
-        if (!address_equal(&i->to, to))
+        if (!endpoint_address_equal(&i->to, to))
             continue;
         if (c->ended || (sure && !is_silent(c))) {
             conn_end(c);

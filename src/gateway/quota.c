@@ -86,7 +86,7 @@ bool quota_take(struct gateway_shared *s, size_t seat, char kind, const char *na
     if (limits->connections == 0 && limits->rate == 0)
         return true;
     snprintf(text, sizeof text, "%016llx%c%.100s", (unsigned long long)s->seed, kind, name);
-    key = hash_bytes(text, strlen(text)) | 1;
+    key = crypto_hash(text, strlen(text)) | 1;
     quota_lock(s);
     q = slot_find(s, key, limits->rate, now_ms);
     if (q != NULL) {

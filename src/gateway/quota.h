@@ -9,7 +9,7 @@
 #ifndef HF_GATEWAY_QUOTA_H
 #define HF_GATEWAY_QUOTA_H
 
-#include "gateway/shared.h"
+#include "gateway/gateway_shared.h"
 
 struct quota_hold {         /* {0}: nothing is held */
     uint32_t sandbox, peer; /* slot + 1 */

@@ -74,9 +74,9 @@ static bool take_address(const char *host, struct redis_url *out)
     char name[64];
 
     if (strncmp(host, "localhost", 9) != 0 || (host[9] != '\0' && host[9] != ':'))
-        return address_parse(host, 6379, &out->to);
+        return endpoint_address_parse(host, 6379, &out->to);
     snprintf(name, sizeof name, "127.0.0.1%.20s", host + 9);
-    return address_parse(name, 6379, &out->to);
+    return endpoint_address_parse(name, 6379, &out->to);
 }
 
 static bool take_db(const char *s, const char *end, struct redis_url *out)

@@ -90,7 +90,7 @@ static const char *verify(const uint8_t key[REGISTRATION_KEY_BYTES], const char 
         return NULL;
     *len -= head;
     sign(key, id, text + head, *len, want);
-    return bytes_equal_ct(text + MAGIC_BYTES, want, SIGNATURE_BYTES) ? text + head : NULL;
+    return crypto_equal(text + MAGIC_BYTES, want, SIGNATURE_BYTES) ? text + head : NULL;
 }
 
 /* --- entries --------------------------------------------------------------------- */
@@ -118,7 +118,7 @@ static int add_token(struct endpoint *e, const uint8_t key[REGISTRATION_KEY_BYTE
     char token[REGISTRATION_HEX_BYTES];
     int rc;
 
-    if (address_port(&e->address) == 0)
+    if (endpoint_address_port(&e->address) == 0)
         return hf_fail(err, HF_E_bad_value, "`share_token` needs an address with a port");
     registration_token(key, token);
     rc = endpoint_put_bearer(&e->headers, token);

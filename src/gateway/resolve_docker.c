@@ -13,18 +13,18 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "gateway/fetch.h"
+#include "gateway/gateway_fetch.h"
 #include "gateway/head.h"
 #include "gateway/label_ports.h"
 #include "gateway/resolver.h"
-#include "transport/server.h"
+#include "transport/http_server.h"
 
 #define DOCKER_SOCKET "unix:/var/run/docker.sock"
 #define DOCKER_LABEL "holdfast.sandbox"
 #define DOCKER_RETRY_MS 500
 #define DOCKER_LIST_MAX_BYTES (16 << 20)
 
-struct docker {
+struct resolve_docker {
     struct resolver r;
     struct http_server *server;
     struct fetch_target target;
@@ -39,8 +39,8 @@ struct docker {
     bool loaded, complained;
 };
 
-static void docker_begin(struct docker *d);
-static void docker_list(struct docker *d);
+static void docker_begin(struct resolve_docker *d);
+static void docker_list(struct resolve_docker *d);
 
 /* --- one container ------------------------------------------------------------------- */
 
@@ -50,7 +50,7 @@ static const char *text_of(const json_t *o, const char *key)
 }
 
 /* The first address it has in any network. */
-static const char *address_of(const struct docker *d, const json_t *container)
+static const char *address_of(const struct resolve_docker *d, const json_t *container)
 {
     const char *mode = text_of(json_object_get(container, "HostConfig"), "NetworkMode");
     json_t *networks = json_object_get(json_object_get(container, "NetworkSettings"), "Networks"),
@@ -68,7 +68,7 @@ static const char *address_of(const struct docker *d, const json_t *container)
     return mode != NULL && strcmp(mode, "host") == 0 ? d->host : NULL;
 }
 
-static void take_container(const struct docker *d, struct roster *t, const json_t *c)
+static void take_container(const struct resolve_docker *d, struct roster *t, const json_t *c)
 {
     const json_t *labels = json_object_get(c, "Labels");
     const char *id = text_of(labels, DOCKER_LABEL), *own = text_of(c, "Id");
@@ -80,7 +80,7 @@ static void take_container(const struct docker *d, struct roster *t, const json_
         return;
     snprintf(name, sizeof name, "%.*s", id[0] != '\0' ? PLACE_ID_BYTES : 12,
              id[0] != '\0' ? id : own);
-    e = place_id_is_valid(name, strlen(name))
+    e = route_target_id_is_valid(name, strlen(name))
             ? endpoint_from_labels(address, text_of(labels, "holdfast.ports"),
                                    text_of(labels, "holdfast.tokens"))
             : NULL;
@@ -94,12 +94,12 @@ static void take_container(const struct docker *d, struct roster *t, const json_
 
 static void list_on_head(void *arg, const struct http1 *rs)
 {
-    ((struct docker *)arg)->list_status = rs->status;
+    ((struct resolve_docker *)arg)->list_status = rs->status;
 }
 
 static void list_on_body(void *arg, const char *bytes, size_t len)
 {
-    struct docker *d = arg;
+    struct resolve_docker *d = arg;
 
     if (d->text.len + len > DOCKER_LIST_MAX_BYTES || buf_reserve(&d->text, len) < 0)
         d->cut = true;
@@ -108,7 +108,7 @@ static void list_on_body(void *arg, const char *bytes, size_t len)
 }
 
 /* False: it is no list, and what was known stays. */
-static bool docker_take_list(struct docker *d)
+static bool docker_take_list(struct resolve_docker *d)
 {
     json_t *list = json_parse(buf_data(&d->text), d->text.len, NULL), *c;
     struct roster *fresh = roster_new();
@@ -130,7 +130,7 @@ static bool docker_take_list(struct docker *d)
 
 static void list_on_done(void *arg, int rc)
 {
-    struct docker *d = arg;
+    struct resolve_docker *d = arg;
     const char *why = rc < 0                  ? strerror(-rc)
                       : d->list_status != 200 ? "refused"
                       : d->cut                ? "it is too long"
@@ -150,7 +150,8 @@ static void list_on_done(void *arg, int rc)
 static const struct fetch_ops list_ops = {
     .on_head = list_on_head, .on_body = list_on_body, .on_done = list_on_done};
 
-static struct fetch *docker_get(struct docker *d, const char *path, const struct fetch_ops *ops)
+static struct fetch *docker_get(struct resolve_docker *d, const char *path,
+                                const struct fetch_ops *ops)
 {
     struct buf head = {0};
     struct hf_error err = {0};
@@ -167,7 +168,7 @@ static struct fetch *docker_get(struct docker *d, const char *path, const struct
     return f;
 }
 
-static void docker_list(struct docker *d)
+static void docker_list(struct resolve_docker *d)
 {
     d->again = d->list != NULL;
     if (d->again)
@@ -186,7 +187,7 @@ static void docker_list(struct docker *d)
 
 static void events_on_head(void *arg, const struct http1 *rs)
 {
-    struct docker *d = arg;
+    struct resolve_docker *d = arg;
 
     if (rs->status != 200)
         return;
@@ -204,7 +205,7 @@ static void events_on_body(void *arg, const char *bytes, size_t len)
 
 static void events_on_done(void *arg, int rc)
 {
-    struct docker *d = arg;
+    struct resolve_docker *d = arg;
 
     d->events = NULL;
     if (!d->complained)
@@ -216,7 +217,7 @@ static void events_on_done(void *arg, int rc)
 static const struct fetch_ops events_ops = {
     .on_head = events_on_head, .on_body = events_on_body, .on_done = events_on_done, .lasts = true};
 
-static void docker_begin(struct docker *d)
+static void docker_begin(struct resolve_docker *d)
 {
     /* {"type":["container"],"label":["holdfast.sandbox"]} */
     d->events = docker_get(d,
@@ -229,7 +230,7 @@ static void docker_begin(struct docker *d)
 
 static void docker_on_timer(struct timer *t, void *arg)
 {
-    struct docker *d = arg;
+    struct resolve_docker *d = arg;
 
     (void)t;
     if (d->events == NULL)
@@ -240,18 +241,18 @@ static void docker_on_timer(struct timer *t, void *arg)
 
 /* --- the resolver -------------------------------------------------------------------------- */
 
-static void name_host(struct docker *d)
+static void name_host(struct resolve_docker *d)
 {
     char text[64] = "127.0.0.1:0";
 
     if (d->target.to.len > 0)
-        address_text(&d->target.to, text, sizeof text);
+        endpoint_address_text(&d->target.to, text, sizeof text);
     head_peer_ip(text, d->host, sizeof d->host);
 }
 
 static struct resolver *docker_open(struct http_server *s, const char *url, struct hf_error *err)
 {
-    struct docker *d;
+    struct resolve_docker *d;
     struct fetch_target target;
     const char *where = url + sizeof "docker:" - 1;
     char path[160];
@@ -280,7 +281,7 @@ static struct resolver *docker_open(struct http_server *s, const char *url, stru
 
 static void docker_close(struct resolver *r)
 {
-    struct docker *d = (struct docker *)r;
+    struct resolve_docker *d = (struct resolve_docker *)r;
 
     fetch_cancel(d->events);
     fetch_cancel(d->list);
@@ -292,15 +293,15 @@ static void docker_close(struct resolver *r)
 
 static void docker_find(struct resolver *r, struct lookup *l)
 {
-    const struct docker *d = (const struct docker *)r;
+    const struct resolve_docker *d = (const struct resolve_docker *)r;
     struct endpoint *e = roster_get(d->known, l->id);
 
-    lookup_answer(l, e != NULL ? 0 : d->loaded ? -ENOENT : -EAGAIN, e);
+    resolver_lookup_done(l, e != NULL ? 0 : d->loaded ? -ENOENT : -EAGAIN, e);
 }
 
 static bool docker_is_ready(const struct resolver *r)
 {
-    return ((const struct docker *)r)->loaded;
+    return ((const struct resolve_docker *)r)->loaded;
 }
 
 const struct resolver_class resolver_docker = {

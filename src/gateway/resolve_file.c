@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "gateway/resolver.h"
-#include "transport/server.h"
+#include "transport/http_server.h"
 
 #define FILE_MAX_BYTES (16 << 20)
 /* A file may change again without a new time of change, for as long as that time is new. */
@@ -144,7 +144,7 @@ static void file_find(struct resolver *r, struct lookup *l)
     struct file_resolver *f = (struct file_resolver *)r;
     struct endpoint *e = roster_get(f->roster, l->id);
 
-    lookup_answer(l, e != NULL ? 0 : -ENOENT, e);
+    resolver_lookup_done(l, e != NULL ? 0 : -ENOENT, e);
 }
 
 static bool file_is_ready(const struct resolver *r)

@@ -23,7 +23,7 @@
 #include "gateway/kube_pods.h"
 #include "gateway/label_ports.h"
 #include "gateway/resolver.h"
-#include "transport/server.h"
+#include "transport/http_server.h"
 
 #define KUBE_LABEL "holdfast.dev/sandbox"
 #define KUBE_SELECTOR "holdfast.dev%2Fsandbox"
@@ -33,7 +33,7 @@
 #define KUBE_POD_MAX_BYTES (4 << 20)   /* one pod; etcd takes no object over 1.5 MiB */
 #define KUBE_FRAME_MAX_BYTES (1 << 20) /* of a list without its pods */
 
-struct kube {
+struct resolve_kubernetes_kube {
     struct resolver r;
     struct http_server *server;
     struct kube_config at;
@@ -48,8 +48,8 @@ struct kube {
     bool loaded, complained, full_logged;
 };
 
-static void kube_list(struct kube *k);
-static void kube_watch(struct kube *k);
+static void kube_list(struct resolve_kubernetes_kube *k);
+static void kube_watch(struct resolve_kubernetes_kube *k);
 
 static void set_text(char **to, const char *text)
 {
@@ -73,7 +73,7 @@ static bool pod_id(const json_t *pod, char *out)
     if (id == NULL || name == NULL)
         return false;
     snprintf(out, PLACE_ID_BYTES + 1, "%s", id[0] != '\0' ? id : name);
-    return place_id_is_valid(out, strlen(out));
+    return route_target_id_is_valid(out, strlen(out));
 }
 
 /* NULL: it does not run, or not for long. */
@@ -113,7 +113,7 @@ static bool pod_is_ready(const json_t *pod)
     return true; /* the server does not say */
 }
 
-static void pod_keep(struct kube *k, struct kube_pods *t, const json_t *pod,
+static void pod_keep(struct resolve_kubernetes_kube *k, struct kube_pods *t, const json_t *pod,
                      const struct kube_pod *facts)
 {
     struct endpoint *e = pod_endpoint(pod);
@@ -127,7 +127,8 @@ static void pod_keep(struct kube *k, struct kube_pods *t, const json_t *pod,
 }
 
 /* A pod that has lost its label, or has one that is no id, leaves the id it had. */
-static void pod_update(struct kube *k, struct kube_pods *t, const json_t *pod, bool deleted)
+static void pod_update(struct resolve_kubernetes_kube *k, struct kube_pods *t, const json_t *pod,
+                       bool deleted)
 {
     char id[PLACE_ID_BYTES + 1];
     const char *created = json_string_value(part(pod, "metadata", "creationTimestamp"));
@@ -144,7 +145,7 @@ static void pod_update(struct kube *k, struct kube_pods *t, const json_t *pod, b
         pod_keep(k, t, pod, &facts);
 }
 
-static void note_version(struct kube *k, const json_t *o)
+static void note_version(struct resolve_kubernetes_kube *k, const json_t *o)
 {
     const char *version = json_string_value(part(o, "metadata", "resourceVersion"));
 
@@ -154,7 +155,7 @@ static void note_version(struct kube *k, const json_t *o)
 
 /* --- requests ----------------------------------------------------------------------------- */
 
-static void put_head(struct kube *k, struct buf *head, const char *query)
+static void put_head(struct resolve_kubernetes_kube *k, struct buf *head, const char *query)
 {
     struct buf token = {0};
 
@@ -173,20 +174,21 @@ static void put_head(struct kube *k, struct buf *head, const char *query)
     buf_puts(head, "\r\n");
 }
 
-static void retry_later(struct kube *k)
+static void retry_later(struct resolve_kubernetes_kube *k)
 {
     timer_start(k->timer, k->pause_ms);
     k->pause_ms = k->pause_ms * 2 < KUBE_RETRY_MAX_MS ? k->pause_ms * 2 : KUBE_RETRY_MAX_MS;
 }
 
-static void complain(struct kube *k, const char *why)
+static void command_complain(struct resolve_kubernetes_kube *k, const char *why)
 {
     if (!k->complained)
         log_warn("kubernetes: %s", why);
     k->complained = true;
 }
 
-static void kube_get(struct kube *k, const char *query, const struct fetch_ops *ops)
+static void kube_get(struct resolve_kubernetes_kube *k, const char *query,
+                     const struct fetch_ops *ops)
 {
     struct buf head = {0};
     struct hf_error err = {0};
@@ -198,17 +200,17 @@ static void kube_get(struct kube *k, const char *query, const struct fetch_ops *
     k->fetch = fetch_start(k->server, &k->at.target, &head, ops, k, &err);
     buf_wipe(&head);
     if (k->fetch == NULL) {
-        complain(k, err.detail);
+        command_complain(k, err.detail);
         retry_later(k);
     }
 }
 
 static void list_on_head(void *arg, const struct http1 *rs)
 {
-    ((struct kube *)arg)->status = rs->status;
+    ((struct resolve_kubernetes_kube *)arg)->status = rs->status;
 }
 
-static void recovered(struct kube *k)
+static void recovered(struct resolve_kubernetes_kube *k)
 {
     if (k->complained)
         log_info("kubernetes is back");
@@ -216,7 +218,7 @@ static void recovered(struct kube *k)
 }
 
 /* The next step after a failure: a version that is gone is of no use. */
-static void kube_failed(struct kube *k, const struct fetch *f, int rc)
+static void kube_failed(struct resolve_kubernetes_kube *k, const struct fetch *f, int rc)
 {
     char why[256];
 
@@ -225,28 +227,28 @@ static void kube_failed(struct kube *k, const struct fetch *f, int rc)
     else
         snprintf(why, sizeof why, "the API server %s (status %d)",
                  k->status == 401 ? "does not know our token" : "refuses", k->status);
-    complain(k, why);
+    command_complain(k, why);
     retry_later(k);
 }
 
 /* --- the list ------------------------------------------------------------------------------- */
 
-static void list_forget(struct kube *k)
+static void list_forget(struct resolve_kubernetes_kube *k)
 {
     set_text(&k->version, NULL);
     set_text(&k->more, NULL);
 }
 
-static void list_failed(struct kube *k, const char *why)
+static void list_failed(struct resolve_kubernetes_kube *k, const char *why)
 {
     list_forget(k);
-    complain(k, why);
+    command_complain(k, why);
     retry_later(k);
 }
 
 static void list_on_pod(void *arg, const char *bytes, size_t len)
 {
-    struct kube *k = arg;
+    struct resolve_kubernetes_kube *k = arg;
     json_t *pod = json_parse(bytes, len, NULL);
 
     pod_update(k, k->fresh, pod, false);
@@ -255,7 +257,7 @@ static void list_on_pod(void *arg, const char *bytes, size_t len)
 
 static void list_on_body(void *arg, const char *bytes, size_t len)
 {
-    struct kube *k = arg;
+    struct resolve_kubernetes_kube *k = arg;
 
     if (k->status != 200 || json_items_feed(&k->page, bytes, len))
         return;
@@ -265,7 +267,7 @@ static void list_on_body(void *arg, const char *bytes, size_t len)
 }
 
 /* What is left of a page when its pods have been taken out. */
-static bool page_end(struct kube *k)
+static bool page_end(struct resolve_kubernetes_kube *k)
 {
     size_t len;
     const char *text = json_items_frame(&k->page, &len);
@@ -300,7 +302,7 @@ static const struct fetch_ops list_ops = {
     .on_head = list_on_head, .on_body = list_on_body, .on_done = list_on_done};
 
 /* Without a resourceVersion: the API server ignores `limit` where it answers from its cache. */
-static void kube_list_page(struct kube *k)
+static void kube_list_page(struct resolve_kubernetes_kube *k)
 {
     struct buf query = {0};
 
@@ -316,7 +318,7 @@ static void kube_list_page(struct kube *k)
 
 static void list_on_done(void *arg, int rc)
 {
-    struct kube *k = arg;
+    struct resolve_kubernetes_kube *k = arg;
     const struct fetch *f = k->fetch;
 
     k->fetch = NULL;
@@ -340,7 +342,7 @@ static void list_on_done(void *arg, int rc)
     kube_watch(k);
 }
 
-static void kube_list(struct kube *k)
+static void kube_list(struct resolve_kubernetes_kube *k)
 {
     kube_pods_free(k->fresh);
     k->fresh = kube_pods_new();
@@ -351,7 +353,7 @@ static void kube_list(struct kube *k)
 /* --- the watch ------------------------------------------------------------------------------- */
 
 /* An ERROR in the stream is a Status; 410 means that our version is too old. */
-static void take_event(struct kube *k, const json_t *event)
+static void take_event(struct resolve_kubernetes_kube *k, const json_t *event)
 {
     const char *type = json_string_value(json_object_get(event, "type"));
     const json_t *object = json_object_get(event, "object");
@@ -371,7 +373,7 @@ static void take_event(struct kube *k, const json_t *event)
 
 static void watch_on_head(void *arg, const struct http1 *rs)
 {
-    struct kube *k = arg;
+    struct resolve_kubernetes_kube *k = arg;
 
     k->status = rs->status;
     if (rs->status == 200) {
@@ -380,13 +382,13 @@ static void watch_on_head(void *arg, const struct http1 *rs)
     }
 }
 
-static void watch_stop(struct kube *k)
+static void watch_stop(struct resolve_kubernetes_kube *k)
 {
     fetch_cancel(k->fetch);
     k->fetch = NULL;
 }
 
-static bool event_put(struct kube *k, const char *bytes, size_t len)
+static bool event_put(struct resolve_kubernetes_kube *k, const char *bytes, size_t len)
 {
     if (k->event.len + len > KUBE_POD_MAX_BYTES || buf_reserve(&k->event, len) < 0)
         return false;
@@ -396,7 +398,7 @@ static bool event_put(struct kube *k, const char *bytes, size_t len)
 
 static void watch_on_body(void *arg, const char *bytes, size_t len)
 {
-    struct kube *k = arg;
+    struct resolve_kubernetes_kube *k = arg;
     const char *end;
 
     if (k->status != 200)
@@ -420,7 +422,7 @@ static void watch_on_body(void *arg, const char *bytes, size_t len)
 
 static void watch_on_done(void *arg, int rc)
 {
-    struct kube *k = arg;
+    struct resolve_kubernetes_kube *k = arg;
     const struct fetch *f = k->fetch;
 
     k->fetch = NULL;
@@ -435,7 +437,7 @@ static void watch_on_done(void *arg, int rc)
 static const struct fetch_ops watch_ops = {
     .on_head = watch_on_head, .on_body = watch_on_body, .on_done = watch_on_done, .lasts = true};
 
-static void kube_watch(struct kube *k)
+static void kube_watch(struct resolve_kubernetes_kube *k)
 {
     char query[320];
 
@@ -448,7 +450,7 @@ static void kube_watch(struct kube *k)
 
 static void kube_on_timer(struct timer *t, void *arg)
 {
-    struct kube *k = arg;
+    struct resolve_kubernetes_kube *k = arg;
 
     (void)t;
     watch_stop(k); /* the timer runs beside a watch only, and a fetch that is over is NULL */
@@ -462,7 +464,7 @@ static void kube_on_timer(struct timer *t, void *arg)
 
 static void kube_close(struct resolver *r)
 {
-    struct kube *k = (struct kube *)r;
+    struct resolve_kubernetes_kube *k = (struct resolve_kubernetes_kube *)r;
 
     fetch_cancel(k->fetch);
     timer_close(k->timer);
@@ -478,7 +480,7 @@ static void kube_close(struct resolver *r)
 
 static struct resolver *kube_open(struct http_server *s, const char *url, struct hf_error *err)
 {
-    struct kube *k = hf_xalloc(sizeof *k);
+    struct resolve_kubernetes_kube *k = hf_xalloc(sizeof *k);
 
     k->server = s;
     k->known = kube_pods_new();
@@ -498,15 +500,15 @@ static struct resolver *kube_open(struct http_server *s, const char *url, struct
 
 static void kube_find(struct resolver *r, struct lookup *l)
 {
-    const struct kube *k = (const struct kube *)r;
+    const struct resolve_kubernetes_kube *k = (const struct resolve_kubernetes_kube *)r;
     struct endpoint *e = kube_pods_get(k->known, l->id);
 
-    lookup_answer(l, e != NULL ? 0 : k->loaded ? -ENOENT : -EAGAIN, e);
+    resolver_lookup_done(l, e != NULL ? 0 : k->loaded ? -ENOENT : -EAGAIN, e);
 }
 
 static bool kube_is_ready(const struct resolver *r)
 {
-    return ((const struct kube *)r)->loaded;
+    return ((const struct resolve_kubernetes_kube *)r)->loaded;
 }
 
 const struct resolver_class resolver_kubernetes = {

@@ -19,7 +19,7 @@
 #include "base/mem.h"
 #include "gateway/redis.h"
 #include "gateway/resolver.h"
-#include "transport/server.h"
+#include "transport/http_server.h"
 
 #define KEEP_DEAF_MS 1000     /* without messages */
 #define KEEP_FOREVER_MS 60000 /* a key without an end is looked at again */
@@ -52,7 +52,7 @@ struct redis_resolver {
 
 static struct miss *miss_slot(struct redis_resolver *rr, const char *id)
 {
-    return &rr->misses[hash_bytes(id, strlen(id)) % LIMIT_GATEWAY_MISSES];
+    return &rr->misses[crypto_hash(id, strlen(id)) % LIMIT_GATEWAY_MISSES];
 }
 
 static bool is_missing(struct redis_resolver *rr, const char *id)
@@ -87,7 +87,7 @@ static void question_end(struct redis_resolver *rr, struct question *q, int rc)
     list_remove(&q->link);
     rr->question_count--;
     while (!list_is_empty(&q->lookups))
-        lookup_answer(list_entry(q->lookups.next, struct lookup, link), rc, e);
+        resolver_lookup_done(list_entry(q->lookups.next, struct lookup, link), rc, e);
     endpoint_unref(e);
     free(q);
 }
@@ -211,7 +211,7 @@ static void redis_resolver_close(struct resolver *r)
         struct question *q = list_entry(rr->questions.next, struct question, link);
 
         while (!list_is_empty(&q->lookups))
-            lookup_cancel(list_entry(q->lookups.next, struct lookup, link));
+            resolver_lookup_cancel(list_entry(q->lookups.next, struct lookup, link));
         list_remove(&q->link);
         endpoint_unref(q->found);
         free(q);
@@ -301,20 +301,20 @@ static void redis_resolver_find(struct resolver *r, struct lookup *l)
     struct question *q;
 
     if (e != NULL && is_fresh(rr, e, clock_mono_ms())) {
-        lookup_answer(l, 0, e);
+        resolver_lookup_done(l, 0, e);
         return;
     }
     if (!redis_is_up(rr->asks)) {
-        lookup_answer(l, -EAGAIN, NULL);
+        resolver_lookup_done(l, -EAGAIN, NULL);
         return;
     }
     if (is_missing(rr, l->id)) {
-        lookup_answer(l, -ENOENT, NULL);
+        resolver_lookup_done(l, -ENOENT, NULL);
         return;
     }
     q = question_find(rr, l->id);
     if (q == NULL && rr->question_count >= LIMIT_GATEWAY_LOOKUPS) {
-        lookup_answer(l, -EAGAIN, NULL);
+        resolver_lookup_done(l, -EAGAIN, NULL);
         return;
     }
     if (q == NULL)

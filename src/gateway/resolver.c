@@ -44,7 +44,7 @@ void resolver_close(struct resolver *r)
 
 void resolver_find(struct resolver *r, struct lookup *l, const char *id, lookup_fn *done)
 {
-    lookup_cancel(l);
+    resolver_lookup_cancel(l);
     list_init(&l->link);
     l->id[sizeof l->id - 1] = '\0';
     memccpy(l->id, id, '\0', sizeof l->id - 1);
@@ -58,7 +58,7 @@ bool resolver_is_ready(const struct resolver *r)
     return r->class->is_ready(r);
 }
 
-void lookup_cancel(struct lookup *l)
+void resolver_lookup_cancel(struct lookup *l)
 {
     if (!l->open)
         return;
@@ -66,8 +66,8 @@ void lookup_cancel(struct lookup *l)
     list_remove(&l->link);
 }
 
-void lookup_answer(struct lookup *l, int rc, struct endpoint *e)
+void resolver_lookup_done(struct lookup *l, int rc, struct endpoint *e)
 {
-    lookup_cancel(l);
+    resolver_lookup_cancel(l);
     l->done(l, rc, e);
 }

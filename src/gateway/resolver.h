@@ -12,8 +12,8 @@
 
 #include "base/list.h"
 #include "gateway/endpoint.h"
-#include "gateway/place.h"
 #include "gateway/registration.h"
+#include "gateway/route_target.h"
 
 struct http_server;
 struct resolver;
@@ -60,8 +60,8 @@ void resolver_find(struct resolver *r, struct lookup *l, const char *id, lookup_
 bool resolver_is_ready(const struct resolver *r);
 
 /* For those who answer: takes l off its list first, so that `done` may ask again. */
-void lookup_answer(struct lookup *l, int rc, struct endpoint *e);
-void lookup_cancel(struct lookup *l);
+void resolver_lookup_done(struct lookup *l, int rc, struct endpoint *e);
+void resolver_lookup_cancel(struct lookup *l);
 
 /* A table of endpoints by id, for resolvers that hold all of them. */
 struct roster;

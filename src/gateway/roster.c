@@ -14,14 +14,14 @@
 #define ROSTER_SLOTS 1024         /* a power of two */
 #define ROSTER_ENTRIES_MAX 100000 /* what somebody's file can make us hold */
 
-struct entry {
-    struct entry *next;
+struct roster_entry {
+    struct roster_entry *next;
     struct endpoint *endpoint;
     char id[PLACE_ID_BYTES + 1];
 };
 
 struct roster {
-    struct entry *slots[ROSTER_SLOTS];
+    struct roster_entry *slots[ROSTER_SLOTS];
     size_t count;
 };
 
@@ -30,7 +30,7 @@ struct roster *roster_new(void)
     return hf_xalloc(sizeof(struct roster));
 }
 
-static void entry_free(struct entry *e)
+static void entry_free(struct roster_entry *e)
 {
     endpoint_unref(e->endpoint);
     free(e);
@@ -40,7 +40,7 @@ static void roster_clear(struct roster *t)
 {
     for (size_t i = 0; i < ROSTER_SLOTS; i++) {
         while (t->slots[i] != NULL) {
-            struct entry *e = t->slots[i];
+            struct roster_entry *e = t->slots[i];
 
             t->slots[i] = e->next;
             entry_free(e);
@@ -58,9 +58,9 @@ void roster_free(struct roster *t)
 }
 
 /* The link that points at the entry, or at the end of its chain. */
-static struct entry **roster_link(struct roster *t, const char *id)
+static struct roster_entry **roster_link(struct roster *t, const char *id)
 {
-    struct entry **at = &t->slots[hash_bytes(id, strlen(id)) & (ROSTER_SLOTS - 1)];
+    struct roster_entry **at = &t->slots[crypto_hash(id, strlen(id)) & (ROSTER_SLOTS - 1)];
 
     while (*at != NULL && strcmp((*at)->id, id) != 0)
         at = &(*at)->next;
@@ -69,14 +69,14 @@ static struct entry **roster_link(struct roster *t, const char *id)
 
 struct endpoint *roster_get(const struct roster *t, const char *id)
 {
-    const struct entry *e = *roster_link((struct roster *)(uintptr_t)t, id);
+    const struct roster_entry *e = *roster_link((struct roster *)(uintptr_t)t, id);
 
     return e != NULL ? e->endpoint : NULL;
 }
 
 void roster_put(struct roster *t, const char *id, struct endpoint *taken)
 {
-    struct entry **at = roster_link(t, id), *e = *at;
+    struct roster_entry **at = roster_link(t, id), *e = *at;
 
     if (e == NULL) {
         if (t->count >= ROSTER_ENTRIES_MAX) {
@@ -93,7 +93,7 @@ void roster_put(struct roster *t, const char *id, struct endpoint *taken)
 
 void roster_remove(struct roster *t, const char *id)
 {
-    struct entry **at = roster_link(t, id), *e = *at;
+    struct roster_entry **at = roster_link(t, id), *e = *at;
 
     if (e == NULL)
         return;
@@ -130,7 +130,7 @@ static int parse_json(struct roster *t, const char *text, size_t len, struct hf_
     json_object_foreach (all, id, o) {
         struct endpoint *e;
 
-        if (rc == 0 && !place_id_is_valid(id, strlen(id)))
+        if (rc == 0 && !route_target_id_is_valid(id, strlen(id)))
             rc = hf_fail(err, HF_E_bad_value, "'%.64s' cannot be a sandbox's id.", id);
         if (rc == 0 && (e = endpoint_from_json(o, err)) == NULL)
             rc = -EINVAL;
@@ -174,10 +174,10 @@ static int parse_line(struct roster *t, char *line)
     if (address == NULL)
         return 0;
     id = strtok_r(NULL, " \t\r", &save);
-    if (id == NULL || !place_id_is_valid(id, strlen(id)))
+    if (id == NULL || !route_target_id_is_valid(id, strlen(id)))
         return -EINVAL;
     e = endpoint_new();
-    if (!address_parse(address, 0, &e->address)) {
+    if (!endpoint_address_parse(address, 0, &e->address)) {
         endpoint_unref(e);
         return -EINVAL;
     }

@@ -27,11 +27,11 @@ static void tunnel_free(struct tunnel *t, const char *peer)
 {
     struct gateway *g = t->g;
 
-    direction_drop_pipe(g, &t->up);
-    direction_drop_pipe(g, &t->down);
+    tunnel_direction_drop_pipe(g, &t->up);
+    tunnel_direction_drop_pipe(g, &t->down);
     quota_give(g->shared, g->o.worker, &t->hold.sandbox);
     quota_give(g->shared, g->o.worker, &t->hold.peer);
-    record_finish(g, &t->record, peer, t->upstream);
+    access_record_finish(g, &t->record, peer, t->upstream);
     g->shared->seats[g->o.worker].gauges.tunnels--;
     free(t->upstream);
     free(t);
@@ -71,7 +71,7 @@ static struct direction *direction_to(struct conn *c)
 static void tunnel_on_readable(struct conn *c)
 {
     if (c->in.len == 0) /* else what came before is on its way by tunnel_on_bytes() */
-        direction_move(direction_from(c));
+        tunnel_direction_move(direction_from(c));
 }
 
 /* What came in before it was a tunnel, and everything that came by TLS. */
@@ -85,7 +85,7 @@ static size_t tunnel_on_bytes(struct conn *c, char *bytes, size_t len)
         conn_pause(c);
         return 0;
     }
-    direction_send(d, bytes, len);
+    tunnel_direction_send(d, bytes, len);
     return len;
 }
 
@@ -94,7 +94,7 @@ static void tunnel_on_eof(struct conn *c)
     struct direction *d = direction_from(c);
 
     d->eof = true;
-    direction_update_shut(d);
+    tunnel_direction_update_shut(d);
 }
 
 static void tunnel_on_writable(struct conn *c)
@@ -105,12 +105,12 @@ static void tunnel_on_writable(struct conn *c)
     if (c->ended || c->out.len > 0)
         return;
     conn_set_blocked(c, false);
-    if (d->in_pipe > 0 && !direction_empty_pipe(d))
+    if (d->in_pipe > 0 && !tunnel_direction_empty_pipe(d))
         return;
     tunnel_update_going(d->from->owner);
     if (d->from->paused)
         conn_resume(d->from);
-    direction_update_shut(d);
+    tunnel_direction_update_shut(d);
 }
 
 static void tunnel_on_drain(struct conn *c)

@@ -16,7 +16,7 @@
 #define TUNNEL_SMALL_BYTES 1024
 #define TUNNEL_FRAME_BYTES (16 * 1024) /* smaller frames: many in one buffer cost less */
 
-void direction_drop_pipe(struct gateway *g, struct direction *d)
+void tunnel_direction_drop_pipe(struct gateway *g, struct direction *d)
 {
     if (d->pipe == NULL)
         return;
@@ -26,14 +26,14 @@ void direction_drop_pipe(struct gateway *g, struct direction *d)
     d->in_pipe = 0;
 }
 
-void direction_update_shut(struct direction *d)
+void tunnel_direction_update_shut(struct direction *d)
 {
     struct tunnel *t = d->to->owner;
 
     if (!d->eof || d->shut || d->to->blocked || d->to->ended || d->in_pipe > 0)
         return;
     d->shut = true;
-    direction_drop_pipe(t->g, d);
+    tunnel_direction_drop_pipe(t->g, d);
     conn_flush(d->to);
     conn_shutdown_write(d->to);
     if (t->up.shut && t->down.shut) {
@@ -65,7 +65,7 @@ static size_t direction_follow(struct direction *d, const char *bytes, size_t le
     return t->told ? 0 : frames_follow(d->frames, bytes, len, t->going);
 }
 
-void direction_send(struct direction *d, const char *bytes, size_t len)
+void tunnel_direction_send(struct direction *d, const char *bytes, size_t len)
 {
     struct tunnel *t = d->from->owner;
     size_t n = d->frames != NULL ? direction_follow(d, bytes, len) : len;
@@ -101,11 +101,11 @@ static bool direction_copy(struct direction *d)
     if (n == 0) {
         d->eof = true;
         conn_set_eof(c);
-        direction_update_shut(d);
+        tunnel_direction_update_shut(d);
         return false;
     }
     d->full = n == SERVER_SCRATCH_BYTES ? d->full + 1 : 0;
-    direction_send(d, c->server->scratch, (size_t)n);
+    tunnel_direction_send(d, c->server->scratch, (size_t)n);
     return n == SERVER_SCRATCH_BYTES && !c->ended && !d->to->ended && !d->to->blocked;
 }
 
@@ -119,11 +119,11 @@ static bool direction_is_mute(struct direction *d, int errnum)
     if (!d->to->dialled || (errnum != EPIPE && errnum != ECONNRESET))
         return false;
     d->to->mute = true;
-    direction_drop_pipe(t->g, d);
+    tunnel_direction_drop_pipe(t->g, d);
     return true;
 }
 
-bool direction_empty_pipe(struct direction *d)
+bool tunnel_direction_empty_pipe(struct direction *d)
 {
     while (d->in_pipe > 0) {
         ssize_t n = splice(d->pipe->out, NULL, d->to->fd, NULL, d->in_pipe,
@@ -207,12 +207,12 @@ static bool direction_splice(struct direction *d)
         return false;
     span = direction_span(d);
     if (span == 0) {
-        direction_drop_pipe(t->g, d);
+        tunnel_direction_drop_pipe(t->g, d);
         return direction_copy(d);
     }
     n = direction_fill_more(d, span);
     if (n < 0 && errno == EAGAIN) {
-        direction_drop_pipe(t->g, d);
+        tunnel_direction_drop_pipe(t->g, d);
         return false;
     }
     if (n < 0) {
@@ -222,13 +222,13 @@ static bool direction_splice(struct direction *d)
     if (n == 0) {
         d->eof = true;
         conn_set_eof(c);
-        direction_update_shut(d);
+        tunnel_direction_update_shut(d);
         return false;
     }
-    return direction_empty_pipe(d);
+    return tunnel_direction_empty_pipe(d);
 }
 
-void direction_move(struct direction *d)
+void tunnel_direction_move(struct direction *d)
 {
     struct tunnel *t = d->from->owner;
 
@@ -236,7 +236,7 @@ void direction_move(struct direction *d)
         if (d->to->ended || d->to->connecting)
             return;
         if (t->going)
-            direction_drop_pipe(t->g, d); /* it is empty, or nothing would be read */
+            tunnel_direction_drop_pipe(t->g, d); /* it is empty, or nothing would be read */
         else if (d->pipe == NULL && d->full >= TUNNEL_FLOOD && d->to->tls == NULL)
             d->pipe = pipe_take(t->g);
         if (d->pipe != NULL ? !direction_splice(d) : !direction_copy(d))

@@ -8,8 +8,8 @@
 #ifndef HF_GATEWAY_TUNNEL_OWN_H
 #define HF_GATEWAY_TUNNEL_OWN_H
 
-#include "gateway/exchange.h"
 #include "gateway/frames.h"
+#include "gateway/gateway_exchange.h"
 #include "gateway/tunnel_pipe.h"
 
 struct direction {
@@ -26,7 +26,7 @@ struct direction {
 struct tunnel {
     struct gateway *g;
     struct direction up, down;
-    struct record record;
+    struct access_record record;
     struct quota_hold hold;
     char *upstream;
     struct frames frames; /* of `down` */
@@ -36,13 +36,13 @@ struct tunnel {
 };
 
 /* What the source has, in one turn's measure. */
-void direction_move(struct direction *d);
-void direction_send(struct direction *d, const char *bytes, size_t len);
+void tunnel_direction_move(struct direction *d);
+void tunnel_direction_send(struct direction *d, const char *bytes, size_t len);
 /* False: the sink has no room, or is gone. */
-bool direction_empty_pipe(struct direction *d);
-void direction_drop_pipe(struct gateway *g, struct direction *d);
+bool tunnel_direction_empty_pipe(struct direction *d);
+void tunnel_direction_drop_pipe(struct gateway *g, struct direction *d);
 /* Passes the end on once everything before it is gone. */
-void direction_update_shut(struct direction *d);
+void tunnel_direction_update_shut(struct direction *d);
 /* Says 1001 if it is to be said and this is a place for it. */
 void tunnel_update_going(struct tunnel *t);
 

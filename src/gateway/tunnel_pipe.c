@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "gateway/exchange.h"
+#include "gateway/gateway_exchange.h"
 
 #define TUNNEL_PIPES_IDLE 16 /* kept for the next flood */
 

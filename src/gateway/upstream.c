@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gateway/exchange.h"
+#include "gateway/gateway_exchange.h"
 
 #define UPSTREAM_SMALL_BYTES 2048 /* copied for less than a call costs */
 #define UPSTREAM_INTERIM_MAX 100  /* answers of 1xx before the one that counts */
@@ -29,7 +29,7 @@ static void fail(struct exchange *ex, enum hf_code code, const char *why)
         return;
     }
     hf_fail(&err, code, "Port %u of sandbox %s %s.", ex->place.port, ex->place.id, why);
-    answer_error(ex, &err);
+    gateway_reply_error(ex, &err);
 }
 
 /* Asking twice is the same as asking once. */
@@ -97,7 +97,7 @@ void upstream_begin(struct exchange *ex)
     struct hf_error err = {0};
 
     if (upstream_put_head(ex, &err) < 0) {
-        answer_error(ex, &err);
+        gateway_reply_error(ex, &err);
         return;
     }
     http1_again(&ex->rs, ex->rq.method == HTTP_HEAD_M);
@@ -227,7 +227,7 @@ static void upstream_on_head(struct exchange *ex)
         upstream_on_switch(ex);
     else if (ex->rs.status < 200)
         upstream_on_interim(ex);
-    else if (!answer_refusal(ex))
+    else if (!gateway_reply_refusal(ex))
         upstream_on_final(ex);
 }
 

@@ -14,8 +14,8 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 
-#include "keeper/high.h"
-#include "keeper/proto.h"
+#include "keeper/high_fds.h"
+#include "keeper/keeper_proto.h"
 #include "keeper/rawsys.h"
 
 /* Newer than some headers that we are built with. */

@@ -19,7 +19,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/patience.h"
-#include "keeper/core.h"
+#include "keeper/keeper_own.h"
 #include "keeper/procfs.h"
 
 #define MESSAGES_PER_TURN 64
@@ -35,7 +35,7 @@ static void vault_is_gone(struct keeper *k, int rc)
 {
     log_error("the vault is lost (%s): processes keep running, but are lost if the keeper dies",
               strerror(-rc));
-    link_close(&k->deposit.link);
+    channel_close(&k->deposit.link);
     k->deposit.ends.link_fd = -1;
 }
 
@@ -127,7 +127,7 @@ void deposit_detach(struct keeper *k)
 {
     struct deposit *d = &k->deposit;
 
-    link_close(&d->link);
+    channel_close(&d->link);
     index_done(d);
     ledger_unmap(d->ledger);
     d->ledger = NULL;
@@ -161,7 +161,7 @@ static void end_half_made(struct keeper *k, struct ledger_row *r)
 {
     struct entry e = {.pub = {.pid = r->pid, .tty_fd = -1}};
 
-    if (r->pid <= 1 || proc_parent(r->pid) != k->deposit.vault_pid)
+    if (r->pid <= 1 || procfs_parent(r->pid) != k->deposit.vault_pid)
         return;
     log_warn("process %d had not been started completely and is ended", r->pid);
     memcpy(e.pub.id, r->id, sizeof e.pub.id - 1);
@@ -423,7 +423,7 @@ void deposit_closed(struct keeper *k, struct entry *e, uint32_t which)
         return;
     }
     e->undropped |= which;
-    chores_add(k, e);
+    deferred_add(k, e);
 }
 
 void deposit_chore(struct keeper *k, struct entry *e)
@@ -526,11 +526,11 @@ void deposit_keep(struct keeper *k)
 
 static void on_exited(struct keeper *k, const struct v_message *m)
 {
-    struct dead d = {.pid = m->pid,
-                     .status = m->status,
-                     .utime_us = m->utime_us,
-                     .stime_us = m->stime_us,
-                     .maxrss_kib = m->maxrss_kib};
+    struct zombie d = {.pid = m->pid,
+                       .status = m->status,
+                       .utime_us = m->utime_us,
+                       .stime_us = m->stime_us,
+                       .maxrss_kib = m->maxrss_kib};
     struct v_message reap = {.type = V_REAP, .pid = m->pid};
 
     reap_inherited(k, &d);
@@ -543,7 +543,7 @@ void deposit_read(struct keeper *k)
     struct link_packet p;
 
     for (int i = 0; i < MESSAGES_PER_TURN && k->deposit.link.fd >= 0; i++) {
-        int rc = link_receive(&k->deposit.link, &m, sizeof m, &p);
+        int rc = channel_receive(&k->deposit.link, &m, sizeof m, &p);
 
         if (rc == 0)
             return;

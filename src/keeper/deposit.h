@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "keeper/link.h"
+#include "keeper/channel.h"
 #include "vault/vault.h"
 
 struct keeper;
@@ -21,7 +21,7 @@ struct entry;
 struct worker;
 
 struct deposit {
-    struct link link; /* to the vault; fd -1: none. Its queue is not used: see deposit_send(). */
+    struct channel link; /* to the vault; fd -1: none. Its queue is not used: see deposit_send(). */
     struct vault_ends ends;
     struct ledger *ledger; /* NULL: no vault */
     const int32_t *index;  /* of what the vault has lent us; NULL: nothing, or taken already */

@@ -12,7 +12,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "keeper/core.h"
+#include "keeper/keeper_own.h"
 #include "keeper/procfs.h"
 
 struct inherited_one {
@@ -22,7 +22,7 @@ struct inherited_one {
 
 static void tell_lost(struct keeper *k, const struct entry *e)
 {
-    struct dead d = {.pid = e->pub.pid, .status = K_STATUS_LOST};
+    struct zombie d = {.pid = e->pub.pid, .status = K_STATUS_LOST};
 
     log_warn("process %d has ended; its exit status is lost, because the vault has died",
              (int)d.pid);
@@ -51,7 +51,7 @@ static int open_leader(pid_t pid)
 /* A child of ours is there until we reap it. */
 static bool is_inherited(const struct keeper *k, const struct entry *e)
 {
-    return !e->pub.exited && e->spawn == NULL && proc_parent(e->pub.pid) != k->pid;
+    return !e->pub.exited && e->spawn == NULL && procfs_parent(e->pub.pid) != k->pid;
 }
 
 static void watch(struct keeper *k, uint32_t entry, int pidfd)
@@ -66,7 +66,7 @@ static void watch_worker(struct keeper *k)
 {
     int fd;
 
-    if (k->worker.pid <= 0 || proc_parent(k->worker.pid) == k->pid)
+    if (k->worker.pid <= 0 || procfs_parent(k->worker.pid) == k->pid)
         return;
     fd = (int)syscall(SYS_pidfd_open, k->worker.pid, 0);
     if (fd >= 0)

@@ -24,11 +24,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/program.h"
-#include "keeper/core.h"
-#include "keeper/ease.h"
+#include "keeper/flood_weight.h"
+#include "keeper/keeper_own.h"
 #include "keeper/spawn.h"
-#include "keeper/state.h"
-#include "keeper/volley.h"
+#include "keeper/tree_signal.h"
+#include "keeper/upgrade_state.h"
 
 #define LOOP_OWN_POLLS 3   /* signals, worker, vault */
 #define FDS_MARK_MAX 65536 /* without close_range(2): how far inherited ones are looked for */
@@ -159,7 +159,7 @@ static int setup(struct keeper *k, const struct keeper_options *options, int res
                          .upgrade = {.report_fd = -1},
                          .ease_at_ms = DEADLINE_NONE,
                          .deposit = {.ends = {-1, -1, -1}}};
-    link_init(&k->deposit.link);
+    channel_init(&k->deposit.link);
     log_set_part("keeper");
     (void)prctl(PR_SET_NAME, "holdfast-keeper", 0, 0, 0);
     setup_standard_fds();
@@ -169,8 +169,8 @@ static int setup(struct keeper *k, const struct keeper_options *options, int res
     table_init(&k->table);
     (void)cgroup_resume(&k->cgroup, "", 0);
     spawns_init(k);
-    chores_init(k);
-    volley_init(k);
+    deferred_init(k);
+    tree_signal_init(k);
     worker_init(k);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     rc = setup_signals(k);
@@ -213,7 +213,7 @@ static void signal_handle(struct keeper *k, const struct signalfd_siginfo *info,
         *reap = true;
         break;
     case SIGTERM:
-    case SIGINT: ending_begin(k); break;
+    case SIGINT: keeper_shutdown_begin(k); break;
     case SIGHUP:
         reload_begin(k, NULL);
         upgrade_begin(k);
@@ -237,7 +237,7 @@ static void signals_read(struct keeper *k)
 
 static void link_retry(struct keeper *k)
 {
-    int rc = link_flush(&k->worker.link);
+    int rc = channel_flush(&k->worker.link);
 
     if (rc < 0)
         worker_kill_for_link(k, rc);
@@ -258,10 +258,10 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 
 static int loop_timeout(const struct keeper *k)
 {
-    uint64_t deadline = earlier(ending_deadline(k), upgrade_deadline(k));
+    uint64_t deadline = earlier(keeper_shutdown_deadline(k), upgrade_deadline(k));
     uint64_t now;
 
-    deadline = earlier(deadline, chores_deadline(k));
+    deadline = earlier(deadline, deferred_deadline(k));
     deadline = earlier(deadline, reload_deadline(k));
     deadline = earlier(deadline, k->ease_at_ms);
     if (k->worker.link.stalled)
@@ -278,10 +278,10 @@ static int loop_timeout(const struct keeper *k)
     return deadline - now > INT_MAX ? INT_MAX : (int)(deadline - now);
 }
 
-static struct pollfd loop_link_poll(const struct link *l)
+static struct pollfd loop_link_poll(const struct channel *l)
 {
     return (struct pollfd){.fd = l->fd,
-                           .events = (short)(POLLIN | (link_wants_write(l) ? POLLOUT : 0))};
+                           .events = (short)(POLLIN | (channel_wants_write(l) ? POLLOUT : 0))};
 }
 
 /* Signals, worker, vault, inherited ones, then the children under way; returns their number. */
@@ -326,9 +326,9 @@ static void loop_run(struct keeper *k)
             signals_read(k);
         now = clock_mono_ms();
         spawns_step(k, now);
-        chores_step(k, now);
-        ease_step(k, now);
-        ending_step(k, now);
+        deferred_step(k, now);
+        flood_weight_step(k, now);
+        keeper_shutdown_step(k, now);
         upgrade_step(k, now);
         reload_step(k, now);
         worker_step(k, now);
@@ -355,7 +355,7 @@ static void teardown_cgroups(struct keeper *k)
 /* What is ours alone: descriptors, memory, our mark on the kernel. */
 static void teardown(struct keeper *k)
 {
-    link_close(&k->worker.link);
+    channel_close(&k->worker.link);
     spawns_abandon(k);
     teardown_cgroups(k);
     table_fini(&k->table);
@@ -371,7 +371,7 @@ static void teardown(struct keeper *k)
     io_close(&k->siding[0]);
     io_close(&k->siding[1]);
     free(k->polls);
-    farewell_fini(&k->ending.farewell);
+    tree_farewell_fini(&k->ending.farewell);
 }
 
 /*
@@ -399,7 +399,7 @@ int keeper_run(const struct keeper_options *options, int resume_fd)
     /* Who died while an older keeper was being replaced. */
     reap_children(&k);
     if (deposit_is_end_ordered(&k))
-        ending_begin(&k);
+        keeper_shutdown_begin(&k);
     worker_step(&k, clock_mono_ms());
     /* They may have changed while nobody looked: between the old binary's last look and now. */
     if (resume_fd >= 0)

@@ -39,7 +39,7 @@ static bool stat_numbers(const char *text, uint64_t numbers[STAT_COUNT])
  * "PID (COMM) S PPID PGRP SID TTY_NR ..."; COMM may contain anything, blanks
  * and brackets too, so its end is the last bracket.
  */
-bool proc_parse_stat(const char *text, size_t len, struct proc *out)
+bool procfs_parse_stat(const char *text, size_t len, struct proc *out)
 {
     const char *open = memchr(text, '(', len), *close = memrchr(text, ')', len);
     uint64_t numbers[STAT_COUNT];
@@ -78,7 +78,7 @@ static bool proc_read(const char *name, struct proc *out)
     if (fd < 0)
         return false;
     n = hf_read(fd, text, sizeof text);
-    return n > 0 && proc_parse_stat(text, (size_t)n, out);
+    return n > 0 && procfs_parse_stat(text, (size_t)n, out);
 }
 
 static int proc_list_add(struct proc_list *l, const struct proc *p)
@@ -103,7 +103,7 @@ static int proc_compare(const void *a, const void *b)
     return (pa > pb) - (pa < pb);
 }
 
-int proc_list_read(struct proc_list *out)
+int procfs_list_read(struct proc_list *out)
 {
     DIR *dir = opendir("/proc");
     struct dirent *d;
@@ -125,13 +125,13 @@ int proc_list_read(struct proc_list *out)
     return 0;
 }
 
-void proc_list_fini(struct proc_list *l)
+void procfs_list_fini(struct proc_list *l)
 {
     free(l->procs);
     *l = (struct proc_list){0};
 }
 
-struct proc *proc_list_find(const struct proc_list *l, pid_t pid)
+struct proc *procfs_list_find(const struct proc_list *l, pid_t pid)
 {
     struct proc key = {.pid = pid};
 
@@ -140,7 +140,7 @@ struct proc *proc_list_find(const struct proc_list *l, pid_t pid)
     return bsearch(&key, l->procs, l->count, sizeof *l->procs, proc_compare);
 }
 
-int proc_find_env(const char *bytes, size_t len, const char *prefix, const char *value)
+int procfs_find_env(const char *bytes, size_t len, const char *prefix, const char *value)
 {
     size_t prefix_len = strlen(prefix);
     const char *end = len == 0 ? bytes : bytes + len;
@@ -159,7 +159,7 @@ int proc_find_env(const char *bytes, size_t len, const char *prefix, const char 
     return -1;
 }
 
-int proc_has_env(pid_t pid, const char *prefix, const char *value)
+int procfs_has_env(pid_t pid, const char *prefix, const char *value)
 {
     struct buf text = {0};
     char path[40];
@@ -167,12 +167,12 @@ int proc_has_env(pid_t pid, const char *prefix, const char *value)
 
     snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
     if (io_read_file(path, ENVIRON_MAX, &text) == 0)
-        found = proc_find_env(buf_data(&text), text.len, prefix, value);
+        found = procfs_find_env(buf_data(&text), text.len, prefix, value);
     buf_fini(&text);
     return found;
 }
 
-bool proc_status_catches(const char *text, int signum)
+bool procfs_status_catches(const char *text, int signum)
 {
     static const char name[] = "\nSigCgt:";
     const char *at = strstr(text, name);
@@ -180,7 +180,7 @@ bool proc_status_catches(const char *text, int signum)
     return at != NULL && (strtoull(at + sizeof name - 1, NULL, 16) >> (signum - 1) & 1) != 0;
 }
 
-bool proc_catches(pid_t pid, int signum)
+bool procfs_catches(pid_t pid, int signum)
 {
     struct buf text = {0};
     char path[40];
@@ -189,7 +189,7 @@ bool proc_catches(pid_t pid, int signum)
     snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
     if (io_read_file(path, STATUS_MAX, &text) == 0) {
         buf_putc(&text, '\0');
-        catches = proc_status_catches(buf_data(&text), signum);
+        catches = procfs_status_catches(buf_data(&text), signum);
     }
     buf_fini(&text);
     return catches;
@@ -208,14 +208,14 @@ static int read_parent(pid_t pid, pid_t *out)
     n = fd < 0 ? -errno : hf_read(fd, text, sizeof text);
     if (n < 0)
         return n == -ENOENT ? -ESRCH : (int)n;
-    if (!proc_parse_stat(text, (size_t)n, &p))
+    if (!procfs_parse_stat(text, (size_t)n, &p))
         return -EIO;
     *out = p.ppid;
     return 0;
 }
 
 /* Nobody asks twice, and the answer decides whose a process is. So only "there is none" is final. */
-pid_t proc_parent(pid_t pid)
+pid_t procfs_parent(pid_t pid)
 {
     struct patience patience = {0};
     pid_t parent = 0;

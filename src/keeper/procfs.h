@@ -24,28 +24,28 @@ struct proc_list {
     size_t count;
 };
 
-/* All processes that can be seen; 0 or -errno (no /proc here). Free with proc_list_fini(). */
-int proc_list_read(struct proc_list *out);
-void proc_list_fini(struct proc_list *l);
-struct proc *proc_list_find(const struct proc_list *l, pid_t pid);
+/* All processes that can be seen; 0 or -errno (no /proc here). Free with procfs_list_fini(). */
+int procfs_list_read(struct proc_list *out);
+void procfs_list_fini(struct proc_list *l);
+struct proc *procfs_list_find(const struct proc_list *l, pid_t pid);
 
 /* The line of /proc/PID/stat. */
-bool proc_parse_stat(const char *text, size_t len, struct proc *out);
+bool procfs_parse_stat(const char *text, size_t len, struct proc *out);
 
 /*
  * Looks for the variable "NAME=value" (`prefix` is "NAME=") in the environment
  * that a process was executed with: 1 it has this value, 0 it has another, -1
  * it has none or may not be read.
  */
-int proc_has_env(pid_t pid, const char *prefix, const char *value);
+int procfs_has_env(pid_t pid, const char *prefix, const char *value);
 /* The same in the bytes of an environment; */
-int proc_find_env(const char *bytes, size_t len, const char *prefix, const char *value);
+int procfs_find_env(const char *bytes, size_t len, const char *prefix, const char *value);
 
-pid_t proc_parent(pid_t pid); /* 0: not known */
+pid_t procfs_parent(pid_t pid); /* 0: not known */
 
 /* Has it a handler for this signal? false also if it may not be asked. */
-bool proc_catches(pid_t pid, int signum);
+bool procfs_catches(pid_t pid, int signum);
 /* The same in the text of /proc/PID/status. */
-bool proc_status_catches(const char *text, int signum);
+bool procfs_status_catches(const char *text, int signum);
 
 #endif

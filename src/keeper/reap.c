@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "keeper/core.h"
-#include "keeper/ease.h"
+#include "keeper/flood_weight.h"
+#include "keeper/keeper_own.h"
 #include "keeper/spawn.h"
 
 static bool reap_was_oom(const struct keeper *k, const struct entry *e, int status)
@@ -20,7 +20,7 @@ static bool reap_was_oom(const struct keeper *k, const struct entry *e, int stat
 }
 
 /* A child that died on its way to exec answers the worker first, if it is an answer at all. */
-static void reap_leader(struct keeper *k, struct entry *e, const struct dead *d)
+static void reap_leader(struct keeper *k, struct entry *e, const struct zombie *d)
 {
     table_clear_pid(&k->table, e);
     e->pub.exited = true;
@@ -35,12 +35,12 @@ static void reap_leader(struct keeper *k, struct entry *e, const struct dead *d)
     } else {
         deposit_exited(k, e);
         requests_tell_exit(k, e);
-        chores_add(k, e);
+        deferred_add(k, e);
     }
 }
 
 /* Everything is written down before it is reaped: the next keeper could not look again. */
-static void reap_one(struct keeper *k, const struct dead *d)
+static void reap_one(struct keeper *k, const struct zombie *d)
 {
     struct entry *e = table_find_pid(&k->table, d->pid);
     bool worker = d->pid == k->worker.pid;
@@ -48,7 +48,7 @@ static void reap_one(struct keeper *k, const struct dead *d)
     if (worker)
         worker_note_io(k);
     if (e != NULL)
-        ease_on_death(k, e);
+        flood_weight_on_death(k, e);
     spawns_on_death(k, d->pid);
     if (e != NULL)
         reap_leader(k, e, d);
@@ -59,7 +59,7 @@ static void reap_one(struct keeper *k, const struct dead *d)
 }
 
 /* By its number alone it could be a child of our own that was started since. */
-void reap_inherited(struct keeper *k, const struct dead *d)
+void reap_inherited(struct keeper *k, const struct zombie *d)
 {
     const struct entry *e = table_find_pid(&k->table, d->pid);
 
@@ -72,20 +72,20 @@ void reap_inherited(struct keeper *k, const struct dead *d)
 
 void reap_hinted(struct keeper *k, pid_t pid)
 {
-    struct dead d;
+    struct zombie d;
 
-    if (table_find_pid(&k->table, pid) == NULL || dead_peek(pid, &d) == 0)
+    if (table_find_pid(&k->table, pid) == NULL || zombie_peek(pid, &d) == 0)
         return;
     reap_one(k, &d);
-    dead_reap(pid);
+    zombie_reap(pid);
 }
 
 void reap_children(struct keeper *k)
 {
-    struct dead d;
+    struct zombie d;
 
-    while (dead_peek(0, &d) > 0) {
+    while (zombie_peek(0, &d) > 0) {
         reap_one(k, &d);
-        dead_reap(d.pid);
+        zombie_reap(d.pid);
     }
 }

@@ -11,13 +11,13 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "keeper/core.h"
-#include "keeper/ease.h"
-#include "keeper/look.h"
-#include "keeper/message.h"
+#include "keeper/flood_weight.h"
+#include "keeper/keeper_own.h"
+#include "keeper/request_check.h"
 #include "keeper/spawn.h"
 #include "keeper/tree.h"
-#include "keeper/volley.h"
+#include "keeper/tree_signal.h"
+#include "keeper/tty_probe.h"
 
 #define REQUESTS_PER_TURN 64 /* then signals and children have their turn */
 
@@ -30,7 +30,7 @@ static union {
 static void requests_send(struct keeper *k, const void *bytes, size_t len, const int *fds,
                           size_t fd_count)
 {
-    int rc = link_send(&k->worker.link, bytes, len, fds, fd_count);
+    int rc = channel_send(&k->worker.link, bytes, len, fds, fd_count);
 
     if (rc < 0)
         worker_kill_for_link(k, rc);
@@ -97,7 +97,7 @@ static const char *request_signal(struct keeper *k, const struct k_signal *m)
     if (e == NULL || e->spawn != NULL)
         return "entry";
     if (m->target == K_TREE || m->target == K_RECENT) {
-        volley_add(k, m);
+        tree_signal_add(k, m);
         return NULL;
     }
     rc = tree_signal(k, e, m, &count);
@@ -132,7 +132,7 @@ static const char *request_look(struct keeper *k, const struct k_simple *m)
     answer.type = K_LOOKED;
     answer.req = m->req;
     answer.entry = m->entry;
-    look_terminal(e, &answer);
+    tty_probe_terminal(e, &answer);
     requests_send(k, &answer, sizeof answer, NULL, 0);
     return NULL;
 }
@@ -144,7 +144,7 @@ static const char *request_holds(struct keeper *k, const struct k_holds *m)
 
     if (e == NULL || e->spawn != NULL)
         return "entry";
-    answer.held = look_holds(k, e, m->inodes, m->count);
+    answer.held = tty_probe_holds(k, e, m->inodes, m->count);
     requests_send(k, &answer, sizeof answer, NULL, 0);
     return NULL;
 }
@@ -166,7 +166,7 @@ static const char *request_flood(struct keeper *k, const struct k_flood *m)
 
     if (e == NULL || e->spawn != NULL)
         return "entry";
-    ease_set(k, e, m->on != 0);
+    flood_weight_set(k, e, m->on != 0);
     return NULL;
 }
 
@@ -231,7 +231,7 @@ static const char *request_handle(struct keeper *k, const void *bytes, struct li
     const char *fault = NULL;
 
     if (!request_lost_fds(k, bytes, p)) {
-        fault = message_fault(bytes, p->len, p->fd_count);
+        fault = request_check_fault(bytes, p->len, p->fd_count);
         if (fault == NULL && !(last_words && ((const struct k_simple *)bytes)->type == K_SPAWN))
             fault = request_carry_out(k, bytes, p);
     }
@@ -243,7 +243,7 @@ static const char *request_handle(struct keeper *k, const void *bytes, struct li
 /* What is asked in one turn is found in one look at /proc, and signals to trees go out at its end. */
 static void requests_end_turn(struct keeper *k)
 {
-    volley_fire(k);
+    tree_signal_fire(k);
     census_end(k);
 }
 
@@ -252,7 +252,7 @@ static void requests_read_some(struct keeper *k)
     struct link_packet p;
 
     for (int i = 0; i < REQUESTS_PER_TURN && k->worker.link.fd >= 0; i++) {
-        int rc = link_receive(&k->worker.link, &request_room, sizeof request_room, &p);
+        int rc = channel_receive(&k->worker.link, &request_room, sizeof request_room, &p);
         const char *fault = rc == -EMSGSIZE ? "size" : NULL;
 
         if (rc == 0)
@@ -279,7 +279,7 @@ void requests_drain(struct keeper *k)
     struct link_packet p;
 
     while (k->worker.link.fd >= 0 &&
-           link_receive(&k->worker.link, &request_room, sizeof request_room, &p) > 0) {
+           channel_receive(&k->worker.link, &request_room, sizeof request_room, &p) > 0) {
         if (request_handle(k, &request_room, &p, true) != NULL)
             break;
     }

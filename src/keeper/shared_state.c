@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "keeper/core.h"
+#include "keeper/keeper_own.h"
 
 /* A descriptor or -errno; without seals where the kernel has none for it. */
 static int make_state(size_t bytes)

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "keeper/core.h"
-#include "keeper/high.h"
+#include "keeper/high_fds.h"
+#include "keeper/keeper_own.h"
 
 #define STACK_GUARD_BYTES (64 * 1024) /* the largest page size that Linux knows */
 #define STACKS_IDLE_MAX 16
@@ -67,14 +67,14 @@ void spawns_init(struct keeper *k)
 {
     k->spawns = (struct spawns){.null_fd = streams_open_null(), .can_cut = high_can_cut()};
     list_init(&k->spawns.flying);
-    spares_init(&k->spawns.spares);
+    spare_streams_init(&k->spawns.spares);
 }
 
 /* At the very end; whoever still flies is the kernel's to finish, so its memory stays. */
 void spawns_fini(struct keeper *k)
 {
     io_close(&k->spawns.null_fd);
-    spares_fini(&k->spawns.spares);
+    spare_streams_fini(&k->spawns.spares);
     while (k->spawns.stacks != NULL) {
         struct child_stack *s = k->spawns.stacks;
 
@@ -238,7 +238,7 @@ static int spawn_launch(struct keeper *k, struct spawn *s, const struct k_spawn 
     rc = streams_open(&io, m, k->spawns.null_fd, spares);
     if (rc < 0)
         return rc;
-    rc = spares_take_pipe(spares, report);
+    rc = spare_streams_take_pipe(spares, report);
     if (rc < 0) {
         *stage = K_STAGE_PIPE;
         streams_close(&io);
@@ -288,7 +288,7 @@ static int spawn_begin(struct keeper *k, struct spawn *s, const struct k_spawn *
     if (s->entry == NULL)
         return -EAGAIN;
     guard_lift(&k->guard);
-    chores_wake(k);
+    deferred_wake(k);
     rc = deposit_begin(k, s->entry, m->id);
     if (rc == 0) {
         s->plan.pid_at = s->entry->row == NULL ? NULL : &s->entry->row->pid;
@@ -328,7 +328,7 @@ bool spawn_request(struct keeper *k, const struct k_spawn *m, const char *inline
         spawn_free(s);
     } else {
         deposit_streams(k, s->entry);
-        chores_run(k);
+        deferred_run(k);
     }
     return true;
 }
@@ -341,7 +341,7 @@ static void spawn_finish(struct keeper *k, struct spawn *s)
 
     list_remove(&s->link);
     k->spawns.count--;
-    chores_wake(k);
+    deferred_wake(k);
     if (e != NULL && s->reported) {
         requests_tell_spawn_failed(k, s->req, s->report.stage, s->report.error, s->report.path);
         spawn_drop_entry(k, s);
@@ -349,7 +349,7 @@ static void spawn_finish(struct keeper *k, struct spawn *s)
         e->spawn = NULL;
         deposit_started(k, e);
         requests_tell_spawned(k, s->req, e);
-        chores_add(k, e);
+        deferred_add(k, e);
     }
     stack_give(&k->spawns, s->stack);
     io_close(&s->report_fd);

@@ -18,7 +18,7 @@
 
 #include "base/list.h"
 #include "keeper/child.h"
-#include "keeper/proto.h"
+#include "keeper/keeper_proto.h"
 
 #define SPAWN_DEADLINE_MS 30000 /* for chdir and exec together: a dead file server */
 #define SPAWN_QUIET_MS 2
@@ -66,7 +66,7 @@ bool spawn_request(struct keeper *k, const struct k_spawn *m, const char *inline
 int spawn_new(const struct k_spawn *m, const char *strings, int strings_fd, struct spawn **out);
 void spawn_free(struct spawn *s);
 
-/* allowed.c: may it run as that user, with those groups? */
+/* allowed_users.c: may it run as that user, with those groups? */
 bool spawn_user_is_allowed(const struct keeper *k, const struct k_spawn *m);
 
 /* When processes are many: all that the entry holds, out of the way of children to come. */

@@ -108,12 +108,12 @@ static int pty_open(int *master, int *slave)
 
 /* --- made ahead ----------------------------------------------------------- */
 
-void spares_init(struct spares *s)
+void spare_streams_init(struct spares *s)
 {
     *s = (struct spares){.master = -1, .slave = -1};
 }
 
-void spares_fini(struct spares *s)
+void spare_streams_fini(struct spares *s)
 {
     while (s->pipe_count > 0) {
         s->pipe_count--;
@@ -124,7 +124,7 @@ void spares_fini(struct spares *s)
     io_close(&s->slave);
 }
 
-void spares_fill(struct spares *s)
+void spare_streams_fill(struct spares *s)
 {
     while (s->pipe_count < SPARE_PIPES && pipe2(s->pipes[s->pipe_count], O_CLOEXEC) == 0)
         s->pipe_count++;
@@ -132,7 +132,7 @@ void spares_fill(struct spares *s)
         (void)pty_open(&s->master, &s->slave);
 }
 
-int spares_take_pipe(struct spares *s, int pair[2])
+int spare_streams_take_pipe(struct spares *s, int pair[2])
 {
     if (s == NULL || s->pipe_count == 0)
         return pipe2(pair, O_CLOEXEC) < 0 ? -errno : 0;
@@ -179,7 +179,7 @@ static int pipe_open(int mine, int *our_end, int *child_end, const struct k_spaw
                      struct spares *spares)
 {
     int pair[2];
-    int rc = spares_take_pipe(spares, pair);
+    int rc = spare_streams_take_pipe(spares, pair);
 
     if (rc < 0)
         return rc;

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "keeper/proto.h"
+#include "keeper/keeper_proto.h"
 
 /*
  * Pipes and a terminal made ahead, while there was nothing else to do: a
@@ -28,11 +28,11 @@ struct spares {
     int master, slave; /* -1: none */
     bool want_tty;     /* somebody has asked for one before */
 };
-void spares_init(struct spares *s);
-void spares_fini(struct spares *s);
-void spares_fill(struct spares *s); /* as far as it goes */
+void spare_streams_init(struct spares *s);
+void spare_streams_fini(struct spares *s);
+void spare_streams_fill(struct spares *s); /* as far as it goes */
 /* Both ends close-on-exec. `spares` may be NULL. 0 or -errno. */
-int spares_take_pipe(struct spares *s, int pair[2]);
+int spare_streams_take_pipe(struct spares *s, int pair[2]);
 
 #define STREAMS_CHILD 4 /* descriptors 0 to 2, and 3 where a socket is asked for */
 struct streams {

@@ -12,9 +12,9 @@
 #include <sys/ioctl.h>
 #include <sys/sysmacros.h>
 
-#include "keeper/core.h"
-#include "keeper/hits.h"
+#include "keeper/keeper_own.h"
 #include "keeper/procfs.h"
+#include "keeper/signalled.h"
 #include "keeper/spawn.h"
 
 #define TREE_PTS_MAJOR 136 /* terminals of /dev/pts */
@@ -50,7 +50,7 @@ static enum tree_mark tree_mark_of(const struct keeper *k, const struct entry *e
         return TREE_OTHER;
     if (tree_is_reaper(k, p->ppid))
         return TREE_STRAY;
-    parent = proc_list_find(l, p->ppid);
+    parent = procfs_list_find(l, p->ppid);
     return parent == NULL ? TREE_OUTSIDE : (enum tree_mark)parent->mark;
 }
 
@@ -84,14 +84,14 @@ static uint32_t tree_tty_nr(const struct entry *e)
 
 static bool tree_has_mark(const struct entry *e, const struct proc *p)
 {
-    return proc_has_env(p->pid, SPAWN_MARK, e->pub.id) == 1;
+    return procfs_has_env(p->pid, SPAWN_MARK, e->pub.id) == 1;
 }
 
 static bool tree_owns_stray(const struct keeper *k, const struct entry *e, const struct proc *p,
                             bool ids_are_ours, uint32_t tty_nr)
 {
     if (ids_are_ours && (p->sid == e->pub.pid || p->pgrp == e->pub.pid)) {
-        if (!e->pub.exited || proc_has_env(p->pid, SPAWN_MARK, e->pub.id) != 0)
+        if (!e->pub.exited || procfs_has_env(p->pid, SPAWN_MARK, e->pub.id) != 0)
             return true;
     }
     if (tty_nr != 0 && p->tty_nr == tty_nr)
@@ -101,7 +101,7 @@ static bool tree_owns_stray(const struct keeper *k, const struct entry *e, const
 
 static void tree_mark_strays(const struct keeper *k, const struct entry *e, struct proc_list *l)
 {
-    bool ids_are_ours = !e->pub.exited || proc_list_find(l, e->pub.pid) == NULL;
+    bool ids_are_ours = !e->pub.exited || procfs_list_find(l, e->pub.pid) == NULL;
     uint32_t tty_nr = tree_tty_nr(e);
 
     for (size_t i = 0; i < l->count; i++) {
@@ -119,7 +119,7 @@ static void tree_mark_cgroup(const struct keeper *k, const struct cgroup_slot *s
     pid_t *pids = cgroup_members(&k->cgroup, slot, &count);
 
     for (size_t i = 0; i < count; i++) {
-        struct proc *p = proc_list_find(l, pids[i]);
+        struct proc *p = procfs_list_find(l, pids[i]);
 
         if (p != NULL && p->mark != TREE_OTHER)
             p->mark = TREE_MEMBER;
@@ -140,7 +140,7 @@ static void tree_mark_closure(struct proc_list *l)
 
             if (p->mark != TREE_STRAY && p->mark != TREE_OUTSIDE)
                 continue;
-            parent = proc_list_find(l, p->ppid);
+            parent = procfs_list_find(l, p->ppid);
             if (parent == NULL || parent->mark != TREE_MEMBER)
                 continue;
             p->mark = TREE_MEMBER;
@@ -221,7 +221,7 @@ bool tree_is_recent(const struct entry *e, const struct proc_list *l, const stru
     if (p->pid == e->pub.pid)
         return false;
     while (p->ppid != e->pub.pid) {
-        const struct proc *parent = proc_list_find(l, p->ppid);
+        const struct proc *parent = procfs_list_find(l, p->ppid);
 
         if (parent == NULL || parent->mark != TREE_MEMBER)
             break;
@@ -238,7 +238,7 @@ int tree_signal(struct keeper *k, struct entry *e, const struct k_signal *m, uin
     case K_GROUP: return tree_signal_group(k, e, m->signum, count);
     case K_FOREGROUND: return tree_signal_foreground(k, e, m->signum, count);
     case K_TREE:
-    case K_RECENT: break; /* volley.h */
+    case K_RECENT: break; /* tree_signal.h */
     }
     return -EINVAL;
 }
@@ -293,7 +293,7 @@ static void tree_mark_every_stray(const struct keeper *k, struct proc_list *l)
         if (p->mark != TREE_STRAY)
             continue;
         if (k->pid == 1 || k->deposit.vault_pid == 1 || table_find_pid(&k->table, p->sid) != NULL ||
-            proc_has_env(p->pid, SPAWN_MARK, "") != -1)
+            procfs_has_env(p->pid, SPAWN_MARK, "") != -1)
             p->mark = TREE_MEMBER;
     }
 }
@@ -332,14 +332,14 @@ static void farewell_begin(struct farewell *f, const struct proc_list *l)
         return;
     f->begun = true;
     for (size_t i = 0; i < l->count; i++)
-        (void)hits_add(&f->there, &l->procs[i]);
-    hits_sort(&f->there);
+        (void)signalled_add(&f->there, &l->procs[i]);
+    signalled_sort(&f->there);
 }
 
-void farewell_fini(struct farewell *f)
+void tree_farewell_fini(struct farewell *f)
 {
-    hits_fini(&f->there);
-    hits_fini(&f->told);
+    signalled_fini(&f->there);
+    signalled_fini(&f->told);
 }
 
 size_t tree_signal_every(struct keeper *k, int signum, struct farewell *f)
@@ -349,8 +349,8 @@ size_t tree_signal_every(struct keeper *k, int signum, struct farewell *f)
 
     if (signum == SIGKILL)
         tree_kill_cgroups(k, &k->cgroup.lingering);
-    if (proc_list_read(&l) < 0) {
-        proc_list_fini(&l);
+    if (procfs_list_read(&l) < 0) {
+        procfs_list_fini(&l);
         return tree_signal_every_blind(k, signum, f);
     }
     farewell_begin(f, &l);
@@ -359,16 +359,16 @@ size_t tree_signal_every(struct keeper *k, int signum, struct farewell *f)
     tree_mark_closure(&l);
     for (size_t i = 0; i < l.count; i++) {
         const struct proc *p = &l.procs[i];
-        bool meant = f == NULL || (hits_has(&f->there, p) && !hits_has(&f->told, p));
+        bool meant = f == NULL || (signalled_has(&f->there, p) && !signalled_has(&f->told, p));
 
         if (!tree_is_living_member(p))
             continue;
         (void)tree_kill(p->pid, meant ? signum : 0, &alive);
         if (f != NULL && meant)
-            (void)hits_add(&f->told, p);
+            (void)signalled_add(&f->told, p);
     }
     if (f != NULL)
-        hits_sort(&f->told);
-    proc_list_fini(&l);
+        signalled_sort(&f->told);
+    procfs_list_fini(&l);
     return alive;
 }

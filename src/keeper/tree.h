@@ -24,15 +24,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "keeper/hits.h"
-#include "keeper/proto.h"
+#include "keeper/keeper_proto.h"
+#include "keeper/signalled.h"
 
 struct keeper;
 struct entry;
 struct proc;
 struct proc_list;
 
-/* 0 or -errno. On success the members are marked in *out, which is the census' (census.h). */
+/* 0 or -errno. On success the members are marked in *out, which is the census' (proc_census.h). */
 int tree_find(struct keeper *k, const struct entry *e, struct proc_list **out);
 bool tree_is_living_member(const struct proc *p);
 /* Does the member stand below the leader through a child that was started since then? */
@@ -40,7 +40,7 @@ bool tree_is_recent(const struct entry *e, const struct proc_list *l, const stru
                     uint64_t since_ticks);
 
 /* To the leader or to a group: 0 or -errno (-ESRCH: nobody there); *count is who got it. Whole
- * trees are volley.h's. */
+ * trees are tree_signal.h's. */
 int tree_signal(struct keeper *k, struct entry *e, const struct k_signal *m, uint32_t *count);
 
 /* Without /proc: the leader's group. */
@@ -57,10 +57,10 @@ bool tree_any(struct keeper *k, struct entry *e, bool (*fn)(void *arg, pid_t pid
  * then, at a later one. Who was not there at the first look does not get it: programs start
  * others in order to end well. */
 struct farewell {
-    struct hits there, told;
+    struct signalled there, told;
     bool begun;
 };
 size_t tree_signal_every(struct keeper *k, int signum, struct farewell *farewell);
-void farewell_fini(struct farewell *f);
+void tree_farewell_fini(struct farewell *f);
 
 #endif

@@ -25,10 +25,10 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/signals.h"
-#include "keeper/core.h"
-#include "keeper/proto.h"
+#include "keeper/keeper_own.h"
+#include "keeper/keeper_proto.h"
 #include "keeper/spawn.h"
-#include "keeper/state.h"
+#include "keeper/upgrade_state.h"
 
 #define UPGRADE_RETIRE_MS 1000
 #define UPGRADE_SETTLE_MS 1000
@@ -141,7 +141,7 @@ static void upgrade_retire_worker(struct keeper *k)
 
     k->upgrade.phase = UPGRADE_RETIRE;
     k->upgrade.deadline_ms = clock_mono_ms() + UPGRADE_RETIRE_MS;
-    rc = link_send(&k->worker.link, &m, sizeof m, NULL, 0);
+    rc = channel_send(&k->worker.link, &m, sizeof m, NULL, 0);
     if (rc < 0)
         worker_kill_for_link(k, rc);
 }

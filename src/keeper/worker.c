@@ -21,9 +21,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/signals.h"
-#include "keeper/core.h"
-#include "keeper/ease.h"
-#include "keeper/proto.h"
+#include "keeper/flood_weight.h"
+#include "keeper/keeper_own.h"
+#include "keeper/keeper_proto.h"
 #include "keeper/spawn.h"
 
 #define WORKER_FAST_MS 100  /* dying within this after being ready is dying at once */
@@ -38,7 +38,7 @@
 void worker_init(struct keeper *k)
 {
     k->worker = (struct worker){.start_at_ms = 0};
-    link_init(&k->worker.link);
+    channel_init(&k->worker.link);
 }
 
 unsigned worker_backoff_ms(unsigned faults, unsigned early_ends)
@@ -63,12 +63,12 @@ static void worker_close_inherited(struct keeper *k)
     io_close(&k->guard.oom_fd);
     io_close(&k->reload.fd);
     io_close(&k->upgrade.report_fd);
-    link_close(&k->worker.link);
+    channel_close(&k->worker.link);
     deposit_detach(k);
     inherited_fini(k);
     io_close(&k->spawns.null_fd);
     /* A copy here would keep the output of the process that gets them from ending. */
-    spares_fini(&k->spawns.spares);
+    spare_streams_fini(&k->spawns.spares);
     io_close(&k->cgroup.dir_fd);
     list_for_each (it, tmp, &k->cgroup.idle)
         io_close(&list_entry(it, struct cgroup_slot, link)->dir_fd);
@@ -153,21 +153,21 @@ static void worker_start(struct keeper *k)
 
     /* It could not know what those children were for. */
     spawns_abandon(k);
-    rc = link_open(&w->link, &worker_end);
+    rc = channel_open(&w->link, &worker_end);
     if (rc < 0) {
         worker_try_later(k, "socket", -rc);
         return;
     }
     w->generation++;
     guard_lift(&k->guard);
-    chores_wake(k);
+    deferred_wake(k);
     pid = fork();
     if (pid == 0)
         worker_run(k, worker_end);
     rc = errno;
     close(worker_end);
     if (pid < 0) {
-        link_close(&w->link);
+        channel_close(&w->link);
         worker_try_later(k, "fork", rc);
         return;
     }
@@ -194,7 +194,7 @@ void worker_kill(struct keeper *k, const char *why)
         k->worker.refused = true;
     }
     kill(k->worker.pid, SIGKILL);
-    link_close(&k->worker.link);
+    channel_close(&k->worker.link);
 }
 
 /* A closed link is how a dead worker looks from here. */
@@ -279,8 +279,8 @@ void worker_on_exit(struct keeper *k, int status)
     pid_t pid = w->pid;
 
     requests_drain(k);
-    ease_end(k);
-    link_close(&w->link);
+    flood_weight_end(k);
+    channel_close(&w->link);
     w->pid = 0;
     if (k->ending.phase != ENDING_NOT || k->upgrade.phase == UPGRADE_RETIRE) {
         k->ending.orderly = orderly;

@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "transport/conn.h"
-#include "transport/request.h"
+#include "transport/http_request.h"
 
 /* A peer that vanished without a word is noticed after about two minutes. */
 #define KEEPALIVE_IDLE_S 60

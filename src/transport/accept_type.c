@@ -9,7 +9,7 @@
 
 #include "transport/http.h"
 
-struct range {
+struct accept_type_range {
     const char *type;
     size_t len;
     int quality;
@@ -43,7 +43,7 @@ static int parse_quality(const char *s, size_t len)
 }
 
 /* The next element of the list; NULL at its end. */
-static const char *next_range(const char *s, struct range *out)
+static const char *next_range(const char *s, struct accept_type_range *out)
 {
     size_t all;
 
@@ -58,7 +58,7 @@ static const char *next_range(const char *s, struct range *out)
 }
 
 /* 3: exact, 2: "type/ *", 1: any, 0: another type. */
-static int range_fits(const struct range *r, const char *type)
+static int range_fits(const struct accept_type_range *r, const char *type)
 {
     size_t len = strlen(type), group = strcspn(type, "/") + 1;
 
@@ -75,7 +75,7 @@ bool http_accepts(const struct http_request *rq, const char *type)
 {
     const char *s = http_header(rq, "Accept");
     int best = 0, quality = 0;
-    struct range r;
+    struct accept_type_range r;
 
     if (s == NULL)
         return true;
@@ -94,7 +94,7 @@ bool http_lists(const struct http_request *rq, const char *header, const char *n
 {
     const char *s = http_header(rq, header);
     size_t len = strlen(name);
-    struct range r;
+    struct accept_type_range r;
 
     while (s != NULL && (s = next_range(s, &r)) != NULL) {
         if (r.len == len && strncasecmp(r.type, name, len) == 0)
@@ -108,7 +108,7 @@ bool http_wants(const struct http_request *rq, const char *type)
 {
     const char *s = http_header(rq, "Accept");
     int wanted = 0, other = 0;
-    struct range r;
+    struct accept_type_range r;
 
     while (s != NULL && (s = next_range(s, &r)) != NULL) {
         int fit = range_fits(&r, type);

@@ -21,8 +21,8 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "transport/http1.h"
+#include "transport/http_request.h"
 #include "transport/origin.h"
-#include "transport/request.h"
 
 #define DIGEST AUTH_DIGEST
 #define TICKET_RANDOM 24 /* 39 characters of base32 */
@@ -33,7 +33,7 @@ struct auth *auth_new(void)
     struct auth *a = hf_xalloc(sizeof *a);
 
     a->own = (uid_t)-1;
-    random_bytes(a->link_key, sizeof a->link_key);
+    crypto_random(a->link_key, sizeof a->link_key);
     return a;
 }
 
@@ -86,7 +86,7 @@ static void auth_turn_key(struct auth *a, const uint8_t digest[DIGEST])
     derive_key(a->key, digest, a->key);
 }
 
-void token_set_key(struct token *t)
+void auth_token_set_key(struct token *t)
 {
     static const uint8_t one[DIGEST] = "one token";
 
@@ -109,7 +109,7 @@ int auth_add_token(struct auth *a, const char *token, size_t len, enum role role
     for (size_t i = 0; i < a->count; i++)
         t->place += a->tokens[i].role == role;
     sha256(token, len, t->digest);
-    token_set_key(t);
+    auth_token_set_key(t);
     a->count++;
     if (role == ROLE_OWN)
         auth_turn_key(a, t->digest);
@@ -119,7 +119,7 @@ int auth_add_token(struct auth *a, const char *token, size_t len, enum role role
 static enum role role_from_name(const char *s, size_t len)
 {
     for (enum role r = ROLE_WATCH; r <= ROLE_OWN; r++) {
-        if (strlen(role_name(r)) == len && memcmp(role_name(r), s, len) == 0)
+        if (strlen(http_role_name(r)) == len && memcmp(http_role_name(r), s, len) == 0)
             return r;
     }
     return ROLE_NONE;
@@ -208,7 +208,7 @@ enum role auth_token_role(const struct auth *a, const char *token, size_t len, s
     for (size_t i = 0; i < a->count + a->retired; i++) {
         const struct token *t = &a->tokens[i];
 
-        if (bytes_equal_ct(t->digest, digest, DIGEST) && t->role > role && !token_is_over(t)) {
+        if (crypto_equal(t->digest, digest, DIGEST) && t->role > role && !token_is_over(t)) {
             role = t->role;
             if (g != NULL)
                 g->token = t->number;
@@ -244,7 +244,7 @@ int auth_ticket_new(struct auth *a, enum role role, uint32_t token, int64_t last
 
         if (t->role != ROLE_NONE && t->end_wall_ms > now)
             continue;
-        random_bytes(random, sizeof random);
+        crypto_random(random, sizeof random);
         base32_encode(out, random, sizeof random);
         sha256(out, strlen(out), t->digest);
         t->role = role;
@@ -266,7 +266,7 @@ enum role auth_ticket_spend(struct auth *a, const char *ticket, uint32_t *token)
     for (size_t i = 0; i < AUTH_TICKETS_MAX; i++) {
         struct ticket *t = &a->tickets[i];
 
-        if (t->role == ROLE_NONE || !bytes_equal_ct(t->digest, digest, DIGEST))
+        if (t->role == ROLE_NONE || !crypto_equal(t->digest, digest, DIGEST))
             continue;
         if (t->end_wall_ms > now && (t->token == 0 || auth_token_lives(a, t->token))) {
             role = t->role;
@@ -312,7 +312,7 @@ static bool cookie_fits(const uint8_t key[DIGEST], const char *value, size_t len
     char expected[COOKIE_MAX];
 
     cookie_value(key, role, end_wall_ms, expected);
-    return strlen(expected) == len && bytes_equal_ct(expected, value, len);
+    return strlen(expected) == len && crypto_equal(expected, value, len);
 }
 
 /*

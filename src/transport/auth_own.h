@@ -38,7 +38,7 @@ struct auth {
 };
 
 /* auth.c */
-void token_set_key(struct token *t);
+void auth_token_set_key(struct token *t);
 
 /* auth_link.c */
 bool link_is_secret(const char *token, size_t len);

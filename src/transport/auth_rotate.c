@@ -28,13 +28,13 @@ void auth_add_retired(struct auth *a, const char *token, size_t len, enum role r
     *t = (struct token){
         .role = role, .number = ++a->last_number, .place = 1, .until_wall_ms = until_wall_ms};
     sha256(token, len, t->digest);
-    token_set_key(t);
+    auth_token_set_key(t);
     a->retired++;
 }
 
 static bool token_is_same(const struct token *x, const struct token *y)
 {
-    return x->role == y->role && bytes_equal_ct(x->digest, y->digest, AUTH_DIGEST);
+    return x->role == y->role && crypto_equal(x->digest, y->digest, AUTH_DIGEST);
 }
 
 static const struct token *same_in(const struct auth *a, const struct token *t)
@@ -95,7 +95,7 @@ bool auth_replace_tokens(struct auth *a, const struct auth *fresh, auth_ended_fn
             changed = true;
         }
     }
-    if (!bytes_equal_ct(old->key, a->key, AUTH_DIGEST))
+    if (!crypto_equal(old->key, a->key, AUTH_DIGEST))
         drop_tickets(a, 0);
     auth_free(old);
     return changed;
@@ -137,6 +137,6 @@ bool auth_token_at(const struct auth *a, size_t i, struct auth_token_view *out)
     if (i >= a->count + a->retired)
         return false;
     *out = (struct auth_token_view){.role = t->role, .until_wall_ms = t->until_wall_ms};
-    snprintf(out->name, sizeof out->name, "%s-%u", role_name(t->role), t->place);
+    snprintf(out->name, sizeof out->name, "%s-%u", http_role_name(t->role), t->place);
     return true;
 }

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "transport/auth.h"
-#include "transport/request.h"
+#include "transport/http_request.h"
 
 #define NAME_MAX_BYTES 64
 

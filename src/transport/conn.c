@@ -31,7 +31,7 @@ static void conn_count_held(struct conn *c)
 {
     size_t own = c->trust == ROLE_NONE && !c->dialled ? c->own_bytes : 0;
 
-    held_set(&c->held, c, c->in.cap + c->out.cap + own);
+    peer_memory_set(&c->held, c, c->in.cap + c->out.cap + own);
 }
 
 void conn_add_own_bytes(struct conn *c, size_t bytes)
@@ -106,7 +106,7 @@ void conn_new(struct http_server *s, const struct listener *l, int fd, const str
     c->tls = l->tls != NULL ? tls_new(l->tls) : NULL;
     c->task.fn = conn_on_task;
     c->task.arg = c;
-    held_account_init(&c->account);
+    peer_memory_account_init(&c->account);
     admission_enter(c, peer);
     list_append(&s->conns, &c->link);
     s->stats.connections++;
@@ -131,7 +131,7 @@ static struct conn *conn_new_dialled(struct http_server *s, int fd, const struct
     c->task.fn = conn_on_task;
     c->task.arg = c;
     c->dialled = c->connecting = c->blocked = true;
-    held_account_init(&c->account);
+    peer_memory_account_init(&c->account);
     list_append(&s->conns, &c->link);
     return c;
 }
@@ -190,7 +190,7 @@ static void conn_destroy(struct conn *c)
     tls_discard(c->tls);
     buf_wipe(&c->in);
     buf_fini(&c->out);
-    held_clear(&c->held);
+    peer_memory_clear(&c->held);
     assert(c->account.bytes == 0);
     free(c->peer);
     free(c->grant);
@@ -202,9 +202,9 @@ void conn_end(struct conn *c)
 {
     if (c->ended)
         return;
-    held_account_out(c);
+    peer_memory_account_out(c);
     c->ended = true;
-    held_account_in(c);
+    peer_memory_account_in(c);
     admission_leave(c);
     if (!c->dialled)
         c->server->stats.connections--;
@@ -232,9 +232,9 @@ void conn_set_trust(struct conn *c, enum role role)
 {
     if (c->ended || c->dialled || c->trust == role)
         return;
-    held_account_out(c);
+    peer_memory_account_out(c);
     c->trust = role;
-    held_account_in(c);
+    peer_memory_account_in(c);
     admission_update(c);
     conn_count_held(c);
 }

@@ -25,8 +25,8 @@
 #include <sys/socket.h>
 
 #include "transport/admission.h"
-#include "transport/held.h"
-#include "transport/server.h"
+#include "transport/http_server.h"
+#include "transport/peer_memory.h"
 
 struct conn;
 
@@ -69,7 +69,7 @@ struct conn {
     struct task task;
     struct admitted admitted;
     struct held_account account; /* what all of its parts hold */
-    struct held held;            /* of that: in, out and own_bytes */
+    struct peer_memory held;     /* of that: in, out and own_bytes */
     size_t own_bytes;            /* of TLS and HTTP/2, while the peer is untrusted */
     enum role trust;             /* the best role that was proved on it; ROLE_NONE: untrusted */
     int fd;

@@ -12,8 +12,8 @@
 #include "base/limits.h"
 #include "transport/auth.h"
 #include "transport/h2.h"
+#include "transport/http_request.h"
 #include "transport/origin.h"
-#include "transport/request.h"
 #include "transport/ws.h"
 
 #define CORS_MAX_AGE "600"
@@ -59,10 +59,10 @@ static bool gate_route(struct http_request *rq)
     if (path_parse(&rq->segments, rq->path, &err) < 0)
         return refuse(rq, &err);
     if (own != NULL)
-        route_find(&own, 1, true, rq->path, &rq->segments, rq->parser.method, &rq->match);
+        router_find(&own, 1, true, rq->path, &rq->segments, rq->parser.method, &rq->match);
     else
-        route_find(s->tables, s->table_count, false, rq->path, &rq->segments, rq->parser.method,
-                   &rq->match);
+        router_find(s->tables, s->table_count, false, rq->path, &rq->segments, rq->parser.method,
+                    &rq->match);
     if (rq->match.table != NULL)
         rq->table = rq->match.table;
     return true;
@@ -240,7 +240,7 @@ static bool gate_preflight(struct http_request *rq, const char *origin)
     if (o == NULL || !origin_is_listed(o, origin))
         return refuse_code(rq, HF_E_origin_refused,
                            "Pages of this Origin may not call the daemon; allow it by name.");
-    methods_text(rq->match.allow, methods);
+    router_methods_text(rq->match.allow, methods);
     add_cors(rq, origin);
     http_add_header(rq, "Access-Control-Allow-Methods", methods);
     if (headers != NULL)
@@ -254,7 +254,7 @@ static const char *allow_text(struct http_request *rq, unsigned allow)
 {
     char text[METHODS_TEXT_BYTES];
 
-    methods_text(allow | HTTP_OPTIONS_M, text);
+    router_methods_text(allow | HTTP_OPTIONS_M, text);
     return request_keep_text(rq, text, strlen(text));
 }
 
@@ -401,7 +401,7 @@ bool gate_admit(struct http_request *rq)
         struct hf_error err = {0};
 
         hf_fail(&err, HF_E_forbidden, "This needs the role '%s'; yours is '%s'.",
-                role_name(r->role), role_name(rq->role));
+                http_role_name(r->role), http_role_name(rq->role));
         return refuse(rq, &err);
     }
     if (!gate_scope(rq) || !gate_query(rq) || !gate_upgrade(rq) || !gate_body(rq))

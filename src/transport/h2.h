@@ -13,7 +13,7 @@
 #ifndef HF_TRANSPORT_H2_H
 #define HF_TRANSPORT_H2_H
 
-#include "transport/request.h"
+#include "transport/http_request.h"
 
 struct h2_stream;
 
@@ -35,7 +35,7 @@ void h2_reset(struct h2_stream *s);  /* ends it now; its owner is told at the en
 bool h2_is_reset(const struct h2_stream *s);
 void h2_give_up(struct h2_stream *s); /* the same, but its owner knows */
 
-/* h2_answer.c. The request is released by the first two. `lent`: the body is never freed. */
+/* h2_reply.c. The request is released by the first two. `lent`: the body is never freed. */
 void h2_reply(struct http_request *rq, int status, const char *type, const void *body, size_t len,
               bool lent);
 void h2_start(struct http_request *rq, int status, const char *type, struct http_stream *st);

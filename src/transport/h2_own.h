@@ -50,8 +50,8 @@ struct h2_stream {
     struct buf trailers;
     const char *lent; /* behind `out`, and somebody else's */
     size_t lent_len;
-    struct held held; /* of the first three */
-    size_t behind;    /* put into `out` since it is full */
+    struct peer_memory held; /* of the first three */
+    size_t behind;           /* put into `out` since it is full */
     struct deadline deadline;
     int32_t id;
     bool pending;  /* the head is complete; its handler's turn has not come */

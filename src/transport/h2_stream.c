@@ -26,12 +26,12 @@ struct h2_stream *h2_stream_new(struct h2 *h2, int32_t id)
 
 void h2_stream_count_held(struct h2_stream *s)
 {
-    held_set(&s->held, s->h2->c, s->in.cap + s->out.cap + s->trailers.cap);
+    peer_memory_set(&s->held, s->h2->c, s->in.cap + s->out.cap + s->trailers.cap);
 }
 
 void h2_stream_free(struct h2_stream *s)
 {
-    held_clear(&s->held);
+    peer_memory_clear(&s->held);
     if (s->h2->head_of == s)
         s->h2->head_of = NULL;
     s->h2->pending -= s->pending;

@@ -42,7 +42,7 @@ enum http_method {
 };
 
 enum role { ROLE_NONE, ROLE_WATCH, ROLE_TYPE, ROLE_OWN };
-const char *role_name(enum role role); /* "watch" */
+const char *http_role_name(enum role role); /* "watch" */
 
 /* By which link a request came; see auth.h. */
 #define AUTH_GRANT_MAX 63
@@ -109,7 +109,7 @@ struct route_table {
 
 struct http_options {
     size_t header_bytes, header_count, uri_bytes, max_connections;
-    size_t held_bytes, held_weak_bytes, held_untrusted_bytes; /* held.h */
+    size_t held_bytes, held_weak_bytes, held_untrusted_bytes; /* peer_memory.h */
     uint32_t head_ms, body_ms, keepalive_ms;
     uint32_t stall_ms; /* a peer that takes nothing of its answer */
     uint32_t ping_ms;  /* WebSocket ping; 0: WS_PING_MS */
@@ -268,7 +268,7 @@ void raw_write(struct raw *r, const struct iovec *iov, int count);
 uint64_t raw_count_sent(const struct raw *r); /* as http_stream_count_sent() */
 uint64_t raw_count_taken(struct raw *r);
 void raw_resume(struct raw *r);
-/* Memory that its owner has for this peer, as held.h counts it. May cut the connection. */
+/* Memory that its owner has for this peer, as peer_memory.h counts it. May cut the connection. */
 void raw_set_held(struct raw *r, size_t bytes);
 void raw_shutdown(struct raw *r); /* half-close after what is held */
 /* After what is held; dead after this. What the peer still sends is read and dropped for a while. */

@@ -12,7 +12,7 @@
  * pipelined requests are answered in order and cost nothing but their bytes.
  * Layer: transport.
  */
-#include "transport/request.h"
+#include "transport/http_request.h"
 
 #include <string.h>
 

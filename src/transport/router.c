@@ -9,13 +9,13 @@
 #include <string.h>
 
 /* A place in a path: the same segment decoded and raw (raw stands behind its slash). */
-struct place {
+struct router_place {
     const char *segment;
     const char *raw;
     size_t left; /* segments from here on */
 };
 
-static void place_next(struct place *at)
+static void place_next(struct router_place *at)
 {
     at->segment += strlen(at->segment) + 1;
     at->raw += strcspn(at->raw, "/");
@@ -62,7 +62,7 @@ static bool segment_fits(const char *pattern, size_t len, const char *segment,
 }
 
 /* Fills params and rest of m as it goes; they mean something only when it fits. */
-static bool route_fits(const struct route *r, struct place at, struct route_match *m)
+static bool route_fits(const struct route *r, struct router_place at, struct route_match *m)
 {
     const char *p = r->pattern;
 
@@ -93,11 +93,11 @@ static unsigned route_methods(const struct route *r)
     return r->methods | (r->methods & HTTP_GET_M ? HTTP_HEAD_M : 0);
 }
 
-void route_find(const struct route_table *const *tables, size_t count, bool at_root,
-                const char *raw, const struct path *path, unsigned method, struct route_match *out)
+void router_find(const struct route_table *const *tables, size_t count, bool at_root,
+                 const char *raw, const struct path *path, unsigned method, struct route_match *out)
 {
     const struct route_table *table = at_root ? tables[0] : find_table(tables, count, raw);
-    struct place at = {path->mem, raw + 1, path->count};
+    struct router_place at = {path->mem, raw + 1, path->count};
 
     bool named = false;
 
@@ -128,7 +128,7 @@ void route_find(const struct route_table *const *tables, size_t count, bool at_r
     out->rest = NULL;
 }
 
-const char *route_param_get(const struct route_match *m, const char *name)
+const char *router_param_get(const struct route_match *m, const char *name)
 {
     size_t len = strlen(name);
 
@@ -141,7 +141,7 @@ const char *route_param_get(const struct route_match *m, const char *name)
     return NULL;
 }
 
-void methods_text(unsigned methods, char *out)
+void router_methods_text(unsigned methods, char *out)
 {
     static const char *const names[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
     size_t len = 0;

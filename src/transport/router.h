@@ -13,7 +13,7 @@
 #define HF_TRANSPORT_ROUTER_H
 
 #include "transport/http.h"
-#include "transport/query.h"
+#include "transport/url_query.h"
 
 #define ROUTER_PARAMS_MAX 8
 
@@ -34,12 +34,13 @@ struct route_match {
 
 /* `raw` is the path as sent and `path` the same, parsed. at_root: table prefixes are not
  * looked at and the first table serves everything (a dialect's own listener). */
-void route_find(const struct route_table *const *tables, size_t count, bool at_root,
-                const char *raw, const struct path *path, unsigned method, struct route_match *out);
-const char *route_param_get(const struct route_match *m, const char *name); /* NULL */
+void router_find(const struct route_table *const *tables, size_t count, bool at_root,
+                 const char *raw, const struct path *path, unsigned method,
+                 struct route_match *out);
+const char *router_param_get(const struct route_match *m, const char *name); /* NULL */
 
 /* "GET, HEAD, POST" of a set of methods, for Allow. out: 64 bytes. */
 #define METHODS_TEXT_BYTES 64
-void methods_text(unsigned methods, char *out);
+void router_methods_text(unsigned methods, char *out);
 
 #endif

@@ -31,7 +31,7 @@ struct ws {
     size_t text_max;           /* for one message */
     struct inflater *inflater; /* of the message that is coming in */
     struct buf rest;           /* inflated binary that was not taken */
-    struct held held;          /* of the message, the rest and the inflater */
+    struct peer_memory held;   /* of the message, the rest and the inflater */
     uint64_t asked, received;  /* the peer was asked for a receipt up to here, and gave one */
     uint64_t asked_ms;         /* the loop's clock, of the oldest unanswered one; 0: none */
     enum role role;
@@ -55,7 +55,7 @@ static bool ws_is_gone(const struct ws *ws, const struct conn *c)
 
 static void ws_free(struct ws *ws)
 {
-    held_clear(&ws->held);
+    peer_memory_clear(&ws->held);
     buf_fini(&ws->text);
     buf_fini(&ws->rest);
     inflater_free(ws->inflater);
@@ -555,8 +555,8 @@ static size_t ws_on_bytes(struct conn *c, char *bytes, size_t len)
         rc = ws_on_frame(ws, bytes, len, &used);
     if (rc == DEAD)
         return len;
-    held_set(&ws->held, c,
-             ws->text.cap + ws->rest.cap + (ws->inflater != NULL ? INFLATE_BYTES : 0));
+    peer_memory_set(&ws->held, c,
+                    ws->text.cap + ws->rest.cap + (ws->inflater != NULL ? INFLATE_BYTES : 0));
     return used;
 }
 

@@ -5,12 +5,12 @@
 #ifndef HF_TRANSPORT_WS_CONN_H
 #define HF_TRANSPORT_WS_CONN_H
 
-#include "transport/request.h"
+#include "transport/http_request.h"
 #include "transport/ws.h"
 
 #define WS_SILENT_TICKS (WS_PONG_MS / WS_PING_MS) /* pings without a sign of life */
 
-/* Takes the connection over from an accepted handshake (handshake.c). */
+/* Takes the connection over from an accepted handshake (ws_handshake.c). */
 struct ws *ws_new(struct conn *c, enum role role, bool deflate, const struct ws_ops *ops,
                   void *arg);
 /*

@@ -28,8 +28,8 @@
 #include "base/log.h"
 #include "base/program.h"
 #include "base/signals.h"
-#include "vault/dead.h"
 #include "vault/vault_store.h"
+#include "vault/zombie.h"
 
 #define NEVER UINT64_MAX
 
@@ -215,7 +215,7 @@ static void on_reap(struct vault *v, pid_t pid)
 {
     if (pid <= 0 || pid != v->told)
         return;
-    dead_reap(pid);
+    zombie_reap(pid);
     v->told = 0;
 }
 
@@ -407,7 +407,7 @@ static void on_keeper_exit(struct vault *v)
     control_tell(v);
 }
 
-static struct v_message exit_message(const struct dead *d)
+static struct v_message exit_message(const struct zombie *d)
 {
     return (struct v_message){.type = V_EXITED,
                               .pid = d->pid,
@@ -419,9 +419,9 @@ static struct v_message exit_message(const struct dead *d)
 
 static void look_for_dead(struct vault *v)
 {
-    struct dead d;
+    struct zombie d;
 
-    while (v->told == 0 && dead_peek(0, &d) > 0) {
+    while (v->told == 0 && zombie_peek(0, &d) > 0) {
         struct v_message m = exit_message(&d);
 
         if (d.pid == v->keeper) {

@@ -29,7 +29,7 @@
 
 /* --- one packet ----------------------------------------------------------------- */
 
-union control {
+union vault_control {
     struct cmsghdr align;
     char bytes[CMSG_SPACE(sizeof(int) * V_PUT_MAX)];
 };
@@ -38,7 +38,7 @@ int vault_send(int fd, const struct v_message *m, const int *fds)
 {
     struct iovec iov = {.iov_base = (void *)(uintptr_t)m, .iov_len = sizeof *m};
     struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-    union control control;
+    union vault_control control;
 
     if (fds != NULL) {
         struct cmsghdr *c;
@@ -77,7 +77,7 @@ static void take_fds(struct msghdr *msg, int *fds, size_t *fd_count)
 int vault_receive(int fd, struct v_message *m, int *fds, size_t *fd_count)
 {
     struct iovec iov = {.iov_base = m, .iov_len = sizeof *m};
-    union control control;
+    union vault_control control;
     struct msghdr msg = {.msg_iov = &iov,
                          .msg_iovlen = 1,
                          .msg_control = &control,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pipe floods, so its bytes come by way of the siding (engine/siding.h). A worker that is killed
+// One pipe floods, so its bytes come by way of the siding (engine/stream/siding.h). A worker that is killed
 // with some of them in it loses none and doubles none.
 
 import assert from 'node:assert/strict';

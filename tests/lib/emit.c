@@ -109,7 +109,8 @@ int main(int argc, char **argv)
     raw_terminal(1);
     if (wait_first && read(0, &one, 1) < 0)
         return 97;
-    if (fifo != NULL && open(fifo, O_RDONLY | O_CLOEXEC) < 0) /* until somebody opens it for writing */
+    if (fifo != NULL &&
+        open(fifo, O_RDONLY | O_CLOEXEC) < 0) /* until somebody opens it for writing */
         return 97;
     while (forever || done < total) {
         size_t n = forever || total - done > step ? step : (size_t)(total - done);
@@ -124,7 +125,7 @@ int main(int argc, char **argv)
         }
         done += n;
         if (delay_us > 0) {
-            struct timespec t = { delay_us / 1000000, delay_us % 1000000 * 1000 };
+            struct timespec t = {delay_us / 1000000, delay_us % 1000000 * 1000};
 
             nanosleep(&t, NULL);
         }

@@ -137,7 +137,8 @@ static void try_sockets(int pair)
     TRY("connect", SYS_connect, pair, &un, sizeof un);
     TRY("bind", SYS_bind, pair, &in, sizeof in);
     TRY("listen", SYS_listen, pair, 1);
-    TRY("setsockopt-filter", SYS_setsockopt, pair, SOL_SOCKET, SO_ATTACH_FILTER, &packets, sizeof packets);
+    TRY("setsockopt-filter", SYS_setsockopt, pair, SOL_SOCKET, SO_ATTACH_FILTER, &packets,
+        sizeof packets);
     TRY("getsockname", SYS_getsockname, pair, page, &(socklen_t){64});
 }
 
@@ -146,7 +147,8 @@ static void try_memory(const char *dir)
     char path[4096];
 
     TRY("mmap", SYS_mmap, NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    TRY("mmap-exec", SYS_mmap, NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    TRY("mmap-exec", SYS_mmap, NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+        0);
     TRY("mprotect-exec", SYS_mprotect, page, 4096, PROT_READ | PROT_EXEC);
     TRY("pkey_mprotect", SYS_pkey_mprotect, page, 4096, PROT_READ, -1);
     TRY("mlockall", SYS_mlockall, 0);
@@ -186,7 +188,7 @@ int main(int argc, char **argv)
     struct confinement done = {0};
     int pair[2];
 
-    plan.role = argc < 2 ? CONFINE_WORKER
+    plan.role = argc < 2                            ? CONFINE_WORKER
                 : strcmp(argv[1], "gateway") == 0   ? CONFINE_GATEWAY
                 : strcmp(argv[1], "registrar") == 0 ? CONFINE_REGISTRAR
                                                     : CONFINE_WORKER;

@@ -35,7 +35,8 @@ int main(int argc, char **argv)
     if (argc < 3)
         return 2;
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
-        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0),
+            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
     execvp(argv[2], argv + 2);
     perror(argv[2]);
     return 1;

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "engine/snapshot.h"
-#include "engine/term.h"
+#include "term/snapshot.h"
+#include "term/term.h"
 
 static void dump_cell(const struct term *t, const struct row *r, int col)
 {

@@ -11,14 +11,14 @@ import path from 'node:path';
 import { compile } from './compile.mjs';
 import { root } from './daemon.mjs';
 
-const PARTS = /^(term(_\w+)?|vt|modes|snapshot|snapshot_row)\.c$/;
+const PARTS = /^(term(?!_query)(_\w+)?|vt|modes|snapshot|snapshot_row)\.c$/;
 
 function build() {
-    const engine = path.join(root, 'src/engine');
-    const parts = fs.readdirSync(engine).filter((f) => PARTS.test(f));
+    const folder = path.join(root, 'src/term');
+    const parts = fs.readdirSync(folder).filter((f) => PARTS.test(f));
     const sources = [
         path.join(root, 'tests/lib/term.c'),
-        ...parts.map((f) => path.join(engine, f)),
+        ...parts.map((f) => path.join(folder, f)),
         ...['mem', 'buf'].map((f) => path.join(root, `src/base/${f}.c`)),
     ];
     return compile('term', sources, ['-std=gnu11', '-O1', '-D_GNU_SOURCE', `-I${path.join(root, 'src')}`]);

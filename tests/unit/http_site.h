@@ -18,7 +18,7 @@ static inline void on_item(struct http_request *rq)
     const char *q = http_query(rq, "q");
 
     buf_printf(&b, "%s %s %s %s", http_param(rq, "id"), q == NULL ? "-" : q,
-               role_name(http_role(rq)), http_path(rq));
+               http_role_name(http_role(rq)), http_path(rq));
     http_reply(rq, 200, "text/plain", buf_data(&b), b.len);
     buf_fini(&b);
 }

@@ -22,7 +22,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "keeper/keeper.h"
-#include "keeper/proto.h"
+#include "keeper/keeper_proto.h"
 
 #define RIG_WAIT_MS 60000 /* for a hang; a busy machine may take a while */
 #define RIG_ENTRIES_MAX 16

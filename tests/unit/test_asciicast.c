@@ -2,7 +2,7 @@
 /*
  * asciicast v2: every line is what asciinema's own recorder would have written.
  */
-#include "dialects/native/asciicast.h"
+#include "dialects/native/output/asciicast.h"
 #include "test.h"
 
 struct fixture {

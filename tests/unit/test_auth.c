@@ -9,7 +9,7 @@
 #include "test.h"
 
 #include "base/clock.h"
-#include "transport/request.h"
+#include "transport/http_request.h"
 
 #define OWN "own-token-0123456789"
 #define WATCH "watch-token-0123456789"
@@ -56,7 +56,7 @@ static enum role ask_as(const struct auth *a, uid_t uid, const char *method, con
     return ask_at(a, NULL, uid, request, headers);
 }
 
-static enum role ask(const struct auth *a, const char *headers)
+static enum role request(const struct auth *a, const char *headers)
 {
     return ask_as(a, (uid_t)-1, "GET", headers);
 }
@@ -65,13 +65,13 @@ TEST(a_bearer_token_gives_its_role)
 {
     struct auth *a = new_auth();
 
-    EXPECT_INT(ask(a, "Authorization: Bearer " OWN "\r\n"), ROLE_OWN);
-    EXPECT_INT(ask(a, "authorization: bearer   " WATCH "\r\n"), ROLE_WATCH);
-    EXPECT_INT(ask(a, "Authorization: Bearer " OWN "x\r\n"), ROLE_NONE);
-    EXPECT_INT(ask(a, "Authorization: Bearer\r\n"), ROLE_NONE);
-    EXPECT_INT(ask(a, "Authorization: Basic " OWN "\r\n"), ROLE_NONE);
-    EXPECT_INT(ask(a, "Authorization: " OWN "\r\n"), ROLE_NONE);
-    EXPECT_INT(ask(a, ""), ROLE_NONE);
+    EXPECT_INT(request(a, "Authorization: Bearer " OWN "\r\n"), ROLE_OWN);
+    EXPECT_INT(request(a, "authorization: bearer   " WATCH "\r\n"), ROLE_WATCH);
+    EXPECT_INT(request(a, "Authorization: Bearer " OWN "x\r\n"), ROLE_NONE);
+    EXPECT_INT(request(a, "Authorization: Bearer\r\n"), ROLE_NONE);
+    EXPECT_INT(request(a, "Authorization: Basic " OWN "\r\n"), ROLE_NONE);
+    EXPECT_INT(request(a, "Authorization: " OWN "\r\n"), ROLE_NONE);
+    EXPECT_INT(request(a, ""), ROLE_NONE);
     auth_free(a);
 }
 
@@ -79,10 +79,10 @@ TEST(without_auth_everybody_owns)
 {
     struct auth *a = auth_new();
 
-    EXPECT_INT(ask(a, ""), ROLE_NONE);
+    EXPECT_INT(request(a, ""), ROLE_NONE);
     auth_allow_all(a);
-    EXPECT_INT(ask(a, ""), ROLE_OWN);
-    EXPECT_INT(ask(a, "Authorization: Bearer wrong\r\n"), ROLE_OWN);
+    EXPECT_INT(request(a, ""), ROLE_OWN);
+    EXPECT_INT(request(a, "Authorization: Bearer wrong\r\n"), ROLE_OWN);
     auth_free(a);
 }
 
@@ -108,9 +108,9 @@ TEST(a_token_file_has_a_token_per_line)
     struct hf_error err = {0};
 
     EXPECT_INT(auth_add_tokens(a, text, sizeof text - 1, NULL), 0);
-    EXPECT_INT(ask(a, "Authorization: Bearer " OWN "\r\n"), ROLE_OWN);
-    EXPECT_INT(ask(a, "Authorization: Bearer " WATCH "\r\n"), ROLE_WATCH);
-    EXPECT_INT(ask(a, "Authorization: Bearer other-token-0123456789\r\n"), ROLE_TYPE);
+    EXPECT_INT(request(a, "Authorization: Bearer " OWN "\r\n"), ROLE_OWN);
+    EXPECT_INT(request(a, "Authorization: Bearer " WATCH "\r\n"), ROLE_WATCH);
+    EXPECT_INT(request(a, "Authorization: Bearer other-token-0123456789\r\n"), ROLE_TYPE);
     EXPECT_INT(auth_add_tokens(a, "ok-token-0123456789\nboss " OWN "\n", 45, &err), -EINVAL);
     EXPECT(strstr(err.detail, "Line 2") != NULL);
     EXPECT(strstr(err.detail, OWN) == NULL); /* what is secret is not in messages */
@@ -142,10 +142,10 @@ TEST(the_subprotocol_counts_for_websockets_only)
     struct buf b = {0};
 
     buf_printf(&b, "Connection: Upgrade\r\nUpgrade: websocket\r\n%s", offer);
-    EXPECT_INT(ask(a, buf_cstr(&b)), ROLE_OWN);
-    EXPECT_INT(ask(a, offer), ROLE_NONE);
-    EXPECT_INT(ask(a, "Connection: Upgrade\r\nUpgrade: websocket\r\n"
-                      "Sec-WebSocket-Protocol: holdfast.bearer.!!!, holdfast.bearer.\r\n"),
+    EXPECT_INT(request(a, buf_cstr(&b)), ROLE_OWN);
+    EXPECT_INT(request(a, offer), ROLE_NONE);
+    EXPECT_INT(request(a, "Connection: Upgrade\r\nUpgrade: websocket\r\n"
+                          "Sec-WebSocket-Protocol: holdfast.bearer.!!!, holdfast.bearer.\r\n"),
                ROLE_NONE);
     buf_fini(&b);
     auth_free(a);
@@ -230,18 +230,18 @@ TEST(a_cookie_survives_a_new_worker_but_not_new_tokens)
     char set[256];
 
     REQUIRE(auth_add_token(other, WATCH, strlen(WATCH), ROLE_OWN) == 0);
-    EXPECT_INT(ask(a, header), ROLE_TYPE);
-    EXPECT_INT(ask(same, header), ROLE_TYPE);
-    EXPECT_INT(ask(other, header), ROLE_NONE);
+    EXPECT_INT(request(a, header), ROLE_TYPE);
+    EXPECT_INT(request(same, header), ROLE_TYPE);
+    EXPECT_INT(request(other, header), ROLE_NONE);
     strcpy(tampered, header);
     *strstr(tampered, "holdfast=2") = 'H';
-    EXPECT_INT(ask(a, tampered), ROLE_NONE);
+    EXPECT_INT(request(a, tampered), ROLE_NONE);
     strcpy(tampered, header);
     strstr(tampered, "holdfast=2")[9] = '3'; /* a better role */
-    EXPECT_INT(ask(a, tampered), ROLE_NONE);
+    EXPECT_INT(request(a, tampered), ROLE_NONE);
     strcpy(tampered, header);
     strstr(tampered, "holdfast=2")[11] ^= 1; /* a later end */
-    EXPECT_INT(ask(a, tampered), ROLE_NONE);
+    EXPECT_INT(request(a, tampered), ROLE_NONE);
     auth_cookie(a, ROLE_OWN, 0, true, set);
     EXPECT(strstr(set, "; HttpOnly; SameSite=Strict; Secure") != NULL);
     auth_free(a);
@@ -321,7 +321,7 @@ TEST(a_platform_may_have_headers_of_its_own)
     /* Authorization is somebody's name there. */
     EXPECT_INT(ask_platform(a, "/", "Authorization: Bearer me\r\nX-Api-Key: " OWN "\r\n"),
                ROLE_OWN);
-    EXPECT_INT(ask(a, "X-Access-Token: " OWN "\r\n"), ROLE_NONE);
+    EXPECT_INT(request(a, "X-Access-Token: " OWN "\r\n"), ROLE_NONE);
     auth_free(a);
 }
 
@@ -353,7 +353,7 @@ TEST(a_platform_may_have_another_name_for_bearer)
     EXPECT_INT(ask_platform(a, "/", "Authorization: FlyV1\r\n"), ROLE_NONE);
     EXPECT_INT(ask_platform(a, "/", "Authorization: FlyV12 " OWN "\r\n"), ROLE_NONE);
     EXPECT_INT(ask_platform(a, "/", "Authorization: FlyV1" OWN "\r\n"), ROLE_NONE);
-    EXPECT_INT(ask(a, "Authorization: FlyV1 " OWN "\r\n"), ROLE_NONE);
+    EXPECT_INT(request(a, "Authorization: FlyV1 " OWN "\r\n"), ROLE_NONE);
     auth_free(a);
 }
 
@@ -435,9 +435,9 @@ TEST(a_link_is_whatever_its_keeper_says)
     struct keeper k = {ROLE_TYPE, ROLE_TYPE, 0};
     struct auth *a = new_auth_with_links(&k), *none = new_auth();
 
-    EXPECT_INT(ask(a, "Authorization: Bearer " LINK "\r\n"), ROLE_TYPE);
-    EXPECT_INT(ask(a, "Authorization: Bearer " LINK "x\r\n"), ROLE_NONE);
-    EXPECT_INT(ask(none, "Authorization: Bearer " LINK "\r\n"), ROLE_NONE);
+    EXPECT_INT(request(a, "Authorization: Bearer " LINK "\r\n"), ROLE_TYPE);
+    EXPECT_INT(request(a, "Authorization: Bearer " LINK "x\r\n"), ROLE_NONE);
+    EXPECT_INT(request(none, "Authorization: Bearer " LINK "\r\n"), ROLE_NONE);
     EXPECT_INT(k.uses, 0);
     auth_free(a);
     auth_free(none);
@@ -454,16 +454,16 @@ TEST(a_link_opened_in_a_browser_counts_once_and_ends_with_the_link)
     EXPECT_STR(grant, "key.link_1");
     EXPECT_INT(k.uses, 1);
     snprintf(header, sizeof header, "Cookie: a=b; %.*s\r\n", (int)strcspn(cookie, ";"), cookie);
-    EXPECT_INT(ask(a, header), ROLE_WATCH);
+    EXPECT_INT(request(a, header), ROLE_WATCH);
     EXPECT_INT(k.uses, 1);
     auth_set_links(other, &(struct auth_links){keeper_by_secret, keeper_by_grant, keeper_fits,
                                                keeper_use, &k});
-    EXPECT_INT(ask(other, header), ROLE_NONE); /* no token, so no key */
+    EXPECT_INT(request(other, header), ROLE_NONE); /* no token, so no key */
     header[strcspn(cookie, ";") + 8] ^= 1;
-    EXPECT_INT(ask(a, header), ROLE_NONE);
+    EXPECT_INT(request(a, header), ROLE_NONE);
     header[strcspn(cookie, ";") + 8] ^= 1;
     k.grant = ROLE_NONE;
-    EXPECT_INT(ask(a, header), ROLE_NONE);
+    EXPECT_INT(request(a, header), ROLE_NONE);
     auth_free(a);
     auth_free(other);
 }
@@ -479,7 +479,7 @@ TEST(a_link_does_not_make_less_of_a_better_cookie)
     auth_cookie(a, ROLE_OWN, 0, false, own);
     snprintf(header, sizeof header, "Cookie: %.*s; %.*s\r\n", (int)strcspn(cookie, ";"), cookie,
              (int)strcspn(own, ";"), own);
-    EXPECT_INT(ask(a, header), ROLE_OWN);
+    EXPECT_INT(request(a, header), ROLE_OWN);
     auth_free(a);
 }
 
@@ -531,15 +531,15 @@ TEST(replacing_one_token_leaves_the_others_alone)
     snprintf(watch_page, sizeof watch_page, "Cookie: %.*s\r\n", (int)strcspn(set, ";"), set);
     REQUIRE(auth_ticket_new(a, ROLE_OWN, own, AUTH_TICKET_MS, own_ticket, &end) == 0);
     REQUIRE(auth_ticket_new(a, ROLE_WATCH, watch, AUTH_TICKET_MS, watch_ticket, &end) == 0);
-    EXPECT_INT(ask(a, own_page), ROLE_OWN);
-    EXPECT_INT(ask(a, watch_page), ROLE_WATCH);
+    EXPECT_INT(request(a, own_page), ROLE_OWN);
+    EXPECT_INT(request(a, watch_page), ROLE_WATCH);
 
     EXPECT(!replace(a, OWN "\nwatch " WATCH "\n", NULL, 0));
     EXPECT_STR(ends, "");
     EXPECT(replace(a, NEXT "\nwatch " WATCH "\n", NULL, 0));
     EXPECT_STR(ends, "1,");
-    EXPECT_INT(ask(a, own_page), ROLE_NONE);
-    EXPECT_INT(ask(a, watch_page), ROLE_WATCH);
+    EXPECT_INT(request(a, own_page), ROLE_NONE);
+    EXPECT_INT(request(a, watch_page), ROLE_WATCH);
     EXPECT_INT(auth_ticket_spend(a, own_ticket, &whose), ROLE_NONE);
     EXPECT_INT(auth_ticket_spend(a, watch_ticket, &whose), ROLE_WATCH);
     EXPECT_INT(whose, watch);
@@ -627,10 +627,10 @@ TEST(an_opened_link_outlives_the_tokens)
     EXPECT_INT(auth_link_open(a, LINK, false, cookie, grant), ROLE_WATCH);
     snprintf(header, sizeof header, "Cookie: %.*s\r\n", (int)strcspn(cookie, ";"), cookie);
     replace(a, NEXT "\n", NULL, 0);
-    EXPECT_INT(ask(a, header), ROLE_WATCH);
-    EXPECT_INT(ask(next, header), ROLE_NONE); /* another key */
+    EXPECT_INT(request(a, header), ROLE_WATCH);
+    EXPECT_INT(request(next, header), ROLE_NONE); /* another key */
     auth_set_link_key(next, key);
-    EXPECT_INT(ask(next, header), ROLE_WATCH); /* the next worker */
+    EXPECT_INT(request(next, header), ROLE_WATCH); /* the next worker */
     auth_free(a);
     auth_free(next);
 }

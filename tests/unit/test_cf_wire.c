@@ -2,7 +2,7 @@
 /*
  * test_cf_wire.c - what Cloudflare's clients send, and what is made of it for a shell
  */
-#include "dialects/cloudflare/wire.h"
+#include "dialects/cloudflare/cf_wire.h"
 #include "test.h"
 
 static const char *mux(struct cf_mux_frame *f, const char *text, const char **code)

@@ -2,8 +2,8 @@
 /*
  * What has certainly arrived, and what is kept for those who were cut off.
  */
-#include "engine/claim.h"
-#include "engine/receipt.h"
+#include "engine/stream/claim.h"
+#include "engine/stream/receipt.h"
 #include "test.h"
 
 #include <string.h>

@@ -3,13 +3,13 @@
  * test_cli_parts.c - the pure parts of the client: keys, modes, input offsets, addresses, lines
  */
 #include "base/detach_keys.h"
+#include "cli/client/client_fetch.h"
+#include "cli/client/client_print.h"
 #include "cli/client/command.h"
-#include "cli/client/events_in.h"
-#include "cli/client/fetch.h"
-#include "cli/client/reach.h"
+#include "cli/client/daemon_address.h"
 #include "cli/client/screen_guard.h"
-#include "cli/client/show.h"
-#include "cli/client/typed.h"
+#include "cli/client/sse_parse.h"
+#include "cli/client/unsent_input.h"
 
 #include "test.h"
 
@@ -111,75 +111,75 @@ TEST(a_sequence_without_end_is_passed_on)
 
 /* --- input ------------------------------------------------------------------------------ */
 
-static size_t next(struct typed *t, const char **bytes)
+static size_t next(struct unsent_input *t, const char **bytes)
 {
-    return typed_next(t, 100, bytes);
+    return unsent_input_next(t, 100, bytes);
 }
 
 TEST(input_goes_on_where_the_daemon_left_off)
 {
-    struct typed t = {0};
+    struct unsent_input t = {0};
     const char *p = NULL;
 
-    typed_on_hello(&t, 0);
-    typed_put(&t, "0123456789", 10);
+    unsent_input_on_hello(&t, 0);
+    unsent_input_put(&t, "0123456789", 10);
     EXPECT_U64(next(&t, &p), 10);
     EXPECT_U64(next(&t, &p), 0);
-    typed_on_ack(&t, 4);
-    typed_put(&t, "ab", 2);
-    typed_on_hello(&t, 7); /* cut; it took 7 */
+    unsent_input_on_ack(&t, 4);
+    unsent_input_put(&t, "ab", 2);
+    unsent_input_on_hello(&t, 7); /* cut; it took 7 */
     EXPECT_U64(next(&t, &p), 5);
     EXPECT(memcmp(p, "789ab", 5) == 0);
     t.eof_wanted = true;
-    EXPECT(typed_eof_is_due(&t));
+    EXPECT(unsent_input_eof_is_due(&t));
     t.eof_sent = true;
-    typed_on_hello(&t, 12);
+    unsent_input_on_hello(&t, 12);
     EXPECT_U64(t.pending.len, 0);
-    EXPECT(typed_eof_is_due(&t)); /* once for each connection */
-    typed_fini(&t);
+    EXPECT(unsent_input_eof_is_due(&t)); /* once for each connection */
+    unsent_input_fini(&t);
 }
 
 TEST(a_daemon_that_counts_anew_gets_the_rest_only)
 {
-    struct typed t = {0};
+    struct unsent_input t = {0};
     const char *p = NULL;
 
-    typed_put(&t, "0123456789", 10);
-    typed_on_hello(&t, 0);
+    unsent_input_put(&t, "0123456789", 10);
+    unsent_input_on_hello(&t, 0);
     next(&t, &p);
-    typed_on_ack(&t, 6);
-    typed_on_hello(&t, 0);
+    unsent_input_on_ack(&t, 6);
+    unsent_input_on_hello(&t, 0);
     EXPECT_U64(next(&t, &p), 4);
     EXPECT(memcmp(p, "6789", 4) == 0);
-    typed_on_ack(&t, 4);
+    unsent_input_on_ack(&t, 4);
     EXPECT_U64(t.pending.len, 0);
-    typed_fini(&t);
+    unsent_input_fini(&t);
 }
 
 /* --- addresses -------------------------------------------------------------------------- */
 
 TEST(addresses_of_daemons)
 {
-    struct reach p = {0};
+    struct daemon_address p = {0};
     struct hf_error err;
 
-    EXPECT_INT(reach_parse(&p, "http://127.0.0.1:7070/", &err), 0);
+    EXPECT_INT(daemon_address_parse(&p, "http://127.0.0.1:7070/", &err), 0);
     EXPECT(strcmp(p.host, "127.0.0.1") == 0 && p.port == 7070 && p.prefix[0] == '\0');
-    EXPECT(reach_is_local(&p));
-    EXPECT_INT(reach_parse(&p, "https://[::1]/a/b/", &err), 0);
+    EXPECT(daemon_address_is_local(&p));
+    EXPECT_INT(daemon_address_parse(&p, "https://[::1]/a/b/", &err), 0);
     EXPECT(strcmp(p.host, "::1") == 0 && p.port == 443 && strcmp(p.prefix, "/a/b") == 0 && p.tls);
-    EXPECT_INT(reach_parse(&p, "unix:///run/x", &err), 0);
+    EXPECT_INT(daemon_address_parse(&p, "unix:///run/x", &err), 0);
     EXPECT(strcmp(p.unix_path, "/run/x") == 0 && !p.tls);
-    EXPECT_INT(reach_parse(&p, "unix:rel", &err), 0);
+    EXPECT_INT(daemon_address_parse(&p, "unix:rel", &err), 0);
     EXPECT(strcmp(p.unix_path, "rel") == 0);
-    EXPECT_INT(reach_parse(&p, "http://example.org", &err), 0);
-    EXPECT(p.port == 80 && !reach_is_local(&p));
-    EXPECT(reach_parse(&p, "http://a:b", &err) < 0);
-    EXPECT(reach_parse(&p, "http://::1:80", &err) < 0);
-    EXPECT(reach_parse(&p, "http://[::1", &err) < 0);
-    EXPECT(reach_parse(&p, "http://h:0", &err) < 0);
-    EXPECT(reach_parse(&p, "h:1", &err) < 0);
-    reach_fini(&p);
+    EXPECT_INT(daemon_address_parse(&p, "http://example.org", &err), 0);
+    EXPECT(p.port == 80 && !daemon_address_is_local(&p));
+    EXPECT(daemon_address_parse(&p, "http://a:b", &err) < 0);
+    EXPECT(daemon_address_parse(&p, "http://::1:80", &err) < 0);
+    EXPECT(daemon_address_parse(&p, "http://[::1", &err) < 0);
+    EXPECT(daemon_address_parse(&p, "http://h:0", &err) < 0);
+    EXPECT(daemon_address_parse(&p, "h:1", &err) < 0);
+    daemon_address_fini(&p);
 }
 
 /* --- lines ------------------------------------------------------------------------------ */
@@ -219,7 +219,7 @@ TEST(text_of_others_has_no_control_characters)
 {
     struct buf out = {0};
 
-    put_plain(&out, "a\033[31m\r\n\xc2\x9b\xff\xc3\xa9");
+    print_plain(&out, "a\033[31m\r\n\xc2\x9b\xff\xc3\xa9");
     EXPECT_TEXT(&out, "a?[31m????\xc3\xa9");
 }
 
@@ -231,13 +231,13 @@ static void on_event(void *arg, const char *name, const char *data, const char *
 TEST(server_sent_events)
 {
     struct buf out = {0};
-    struct events_in e = {.on_event = on_event, .arg = &out};
+    struct sse_parse e = {.on_event = on_event, .arg = &out};
     const char *text = ": comment\n\nevent: a\nid: 1\ndata: x\ndata:  y\n\ndata\r\n\r\nid: 2\n\n";
 
     for (size_t i = 0; i < strlen(text); i++)
-        events_in_feed(&e, text + i, 1);
+        sse_parse_feed(&e, text + i, 1);
     EXPECT_TEXT(&out, "a|x\n y|1;message||1;");
-    events_in_fini(&e);
+    sse_parse_fini(&e);
 }
 
 TEST(an_answer_that_breaks_off_is_not_complete)

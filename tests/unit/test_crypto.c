@@ -101,23 +101,23 @@ TEST(constant_time_compare_sees_every_byte)
 {
     uint8_t a[33], b[33];
 
-    random_bytes(a, sizeof a);
+    crypto_random(a, sizeof a);
     memcpy(b, a, sizeof b);
-    EXPECT(bytes_equal_ct(a, b, sizeof a));
+    EXPECT(crypto_equal(a, b, sizeof a));
     for (size_t i = 0; i < sizeof a; i++) {
         b[i] ^= 1;
-        EXPECT(!bytes_equal_ct(a, b, sizeof a));
+        EXPECT(!crypto_equal(a, b, sizeof a));
         b[i] ^= 1;
     }
-    EXPECT(bytes_equal_ct(a, b, 0));
+    EXPECT(crypto_equal(a, b, 0));
 }
 
 TEST(random_bytes_differ)
 {
     uint8_t a[32] = {0}, b[32] = {0};
 
-    random_bytes(a, sizeof a);
-    random_bytes(b, sizeof b);
+    crypto_random(a, sizeof a);
+    crypto_random(b, sizeof b);
     EXPECT(memcmp(a, b, sizeof a) != 0);
 }
 
@@ -130,12 +130,12 @@ TEST(the_table_hash_spreads_close_keys)
         char key[16];
         int n = snprintf(key, sizeof key, "key-%d", i);
 
-        used[hash_bytes(key, (size_t)n) & 255]++;
+        used[crypto_hash(key, (size_t)n) & 255]++;
     }
     for (int i = 0; i < 256; i++) {
         EXPECT(used[i] < 32);
         empty += used[i] == 0;
     }
     EXPECT(empty < 5);
-    EXPECT(hash_bytes("a", 1) != hash_bytes("b", 1));
+    EXPECT(crypto_hash("a", 1) != crypto_hash("b", 1));
 }

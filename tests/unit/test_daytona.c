@@ -3,7 +3,7 @@
  * test_daytona.c - what Daytona's clients send
  */
 #include "base/limits.h"
-#include "dialects/daytona/ask.h"
+#include "dialects/daytona/dt_decode.h"
 #include "test.h"
 
 static json_t *tree(const char *text)

@@ -3,11 +3,11 @@
  * What Docker's clients send: bodies, words, filters, columns of ps; and the form of a log.
  */
 #include "base/detach_keys.h"
-#include "dialects/docker/ask.h"
-#include "dialects/docker/describe.h"
-#include "dialects/docker/filter.h"
-#include "dialects/docker/log_form.h"
-#include "dialects/docker/top_columns.h"
+#include "dialects/docker/docker_decode.h"
+#include "dialects/docker/docker_filter.h"
+#include "dialects/docker/docker_inspect.h"
+#include "dialects/docker/docker_log_format.h"
+#include "dialects/docker/docker_top_columns.h"
 #include "test.h"
 
 static json_t *tree(const char *text)
@@ -260,7 +260,7 @@ TEST(spans_of_time_in_words)
     char text[64];
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        describe_span(rows[i].s * 1000, text, sizeof text);
+        docker_inspect_span(rows[i].s * 1000, text, sizeof text);
         EXPECT_STR(text, rows[i].text);
     }
 }

@@ -7,9 +7,9 @@
 #include <signal.h>
 
 #include "base/limits.h"
-#include "dialects/e2b/envelope.h"
-#include "dialects/e2b/event.h"
-#include "dialects/e2b/files.h"
+#include "dialects/e2b/e2b_envelope.h"
+#include "dialects/e2b/e2b_event.h"
+#include "dialects/e2b/e2b_files.h"
 
 #define WIRE(literal) literal, sizeof literal - 1
 

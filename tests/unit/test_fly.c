@@ -3,9 +3,9 @@
  * Bodies, queries, command lines and frames of Fly's clients.
  */
 #include "base/limits.h"
-#include "dialects/fly/ask.h"
-#include "dialects/fly/gzip.h"
-#include "dialects/fly/ps.h"
+#include "dialects/fly/fly_decode.h"
+#include "dialects/fly/fly_gzip.h"
+#include "dialects/fly/fly_ps.h"
 #include "test.h"
 
 #include <signal.h>

@@ -9,18 +9,18 @@
 #include "base/limits.h"
 #include "gateway/frames.h"
 #include "gateway/head.h"
-#include "gateway/link.h"
 #include "gateway/networks.h"
 #include "gateway/quota.h"
 #include "gateway/redis.h"
 #include "gateway/resolver.h"
+#include "gateway/signed_link.h"
 
 static const char *where(const char *target, const char *host)
 {
     static char text[400];
     struct hf_error err = {0};
-    struct place p;
-    int rc = place_parse(target, host, "gw.test", &p, &err);
+    struct route_target p;
+    int rc = route_target_parse(target, host, "gw.test", &p, &err);
 
     if (rc == -ENOENT)
         return "none";
@@ -137,13 +137,13 @@ TEST(endpoint_lists_its_ports_or_has_the_allowed_ones)
     EXPECT_INT((int)roster_count(t), 2);
     e = roster_get(t, "a");
     REQUIRE(endpoint_find_port(e, 81, false, &a));
-    address_text(&a, text, sizeof text);
+    endpoint_address_text(&a, text, sizeof text);
     EXPECT_STR(text, "10.0.0.5:3000");
     EXPECT(!endpoint_find_port(e, 82, true, &a));
     e = roster_get(t, "b");
     EXPECT(!endpoint_find_port(e, 80, false, &a));
     REQUIRE(endpoint_find_port(e, 80, true, &a));
-    address_text(&a, text, sizeof text);
+    endpoint_address_text(&a, text, sizeof text);
     EXPECT_STR(text, "[fd00::1]:80");
     EXPECT(roster_get(t, "c") == NULL);
     roster_free(t);
@@ -277,7 +277,7 @@ static bool may_call(const struct networks *n, const char *ip)
 {
     struct address a;
 
-    return address_parse(ip, 80, &a) && networks_allow(n, &a);
+    return endpoint_address_parse(ip, 80, &a) && networks_allow(n, &a);
 }
 
 TEST(networks_refuse_this_machine_and_its_neighbours)

@@ -2,7 +2,7 @@
 /*
  * test_headtail.c - the beginning and the end of an output, exactly
  */
-#include "engine/headtail.h"
+#include "engine/journal/headtail.h"
 
 #include "test.h"
 

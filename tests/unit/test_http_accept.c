@@ -2,7 +2,7 @@
 /*
  * test_http_accept.c - what the Accept header says, and headers that come twice
  */
-#include "transport/request.h"
+#include "transport/http_request.h"
 
 #include "test.h"
 

@@ -2,7 +2,7 @@
 /*
  * Bodies and frames of Hyperbrowser's clients.
  */
-#include "dialects/hyperbrowser/ask.h"
+#include "dialects/hyperbrowser/hyper_decode.h"
 #include "test.h"
 
 #include <signal.h>

@@ -2,7 +2,7 @@
 /*
  * The journal: offsets, marks, and what a kill in the middle of read(2) leaves.
  */
-#include "engine/journal_own.h"
+#include "engine/journal/journal_own.h"
 #include "test.h"
 
 #include <errno.h>

@@ -13,18 +13,18 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "failing.h"
-#include "keeper/core.h"
-#include "keeper/state.h"
+#include "keeper/keeper_own.h"
+#include "keeper/upgrade_state.h"
 #include "vault/vault_store.h"
 
-/* Wraps: memfd_create mmap fstat write kill proc_parent sendmsg open setenv */
+/* Wraps: memfd_create mmap fstat write kill procfs_parent sendmsg open setenv */
 FAILING(int, memfd_create, (const char *name, unsigned flags), (name, flags), -1)
 FAILING(void *, mmap, (void *at, size_t len, int prot, int flags, int fd, off_t off),
         (at, len, prot, flags, fd, off), MAP_FAILED)
 FAILING(int, fstat, (int fd, struct stat *st), (fd, st), -1)
 FAILING(ssize_t, write, (int fd, const void *bytes, size_t len), (fd, bytes, len), -1)
 FAILING(int, kill, (pid_t pid, int sig), (pid, sig), -1)
-FAILING(pid_t, proc_parent, (pid_t pid), (pid), 0)
+FAILING(pid_t, procfs_parent, (pid_t pid), (pid), 0)
 FAILING(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags), -1)
 FAILING_BY(int, open, (const char *path, int flags, int mode), (path, flags, mode), -1, 0, path)
 
@@ -71,10 +71,10 @@ static void begin(struct play *p)
                            .state_fd = -1,
                            .siding = {-1, -1},
                            .deposit = {.ends = {-1, -1, -1}}};
-    link_init(&p->k.deposit.link);
+    channel_init(&p->k.deposit.link);
     (void)cgroup_resume(&p->k.cgroup, "", 0);
     table_init(&p->k.table);
-    chores_init(&p->k);
+    deferred_init(&p->k);
     list_init(&p->k.spawns.flying);
     worker_init(&p->k);
     REQUIRE(deposit_attach(&p->k, &p->ends) == 0);
@@ -135,7 +135,7 @@ TEST(without_a_vault_nothing_is_written)
     struct entry e = {0};
     int null;
 
-    link_init(&k.deposit.link);
+    channel_init(&k.deposit.link);
     EXPECT_INT(deposit_attach(&k, NULL), 0);
     EXPECT_INT(deposit_attach(&k, &k.deposit.ends), 0);
     null = open("/dev/null", O_RDONLY | O_CLOEXEC, 0);
@@ -412,7 +412,7 @@ TEST(what_was_half_made_is_ended_and_rows_find_their_entries)
     REQUIRE(attach_resumed(&p) == 0);
     FAIL_NO_MORE(kill);
     FAIL(kill, .give = true, .times = -1);
-    FAIL(proc_parent, .give = true, .instead = VAULT_PID);
+    FAIL(procfs_parent, .give = true, .instead = VAULT_PID);
     deposit_adopt(&p.k);
     REQUIRE(e->row != NULL); /* the same row, in the keeper's own mapping */
     EXPECT_U64(ledger_index(p.k.deposit.ledger, e->row), ledger_index(p.v.ledger, known));

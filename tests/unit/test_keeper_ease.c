@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#include "keeper/ease.h"
+#include "keeper/flood_weight.h"
 
 #define NO_GROUPS (-100)
 
@@ -29,7 +29,7 @@ static int weight_of(pid_t pid)
     n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
     if (n > 0) {
         text[n] = '\0';
-        if (!ease_parse(text, &nice))
+        if (!flood_weight_parse(text, &nice))
             nice = NO_GROUPS;
     }
     if (fd >= 0)
@@ -83,15 +83,15 @@ TEST(the_line_of_a_session_is_understood)
 {
     int nice = 7;
 
-    EXPECT(ease_parse("/autogroup-78 nice 0\n", &nice));
+    EXPECT(flood_weight_parse("/autogroup-78 nice 0\n", &nice));
     EXPECT_INT(nice, 0);
-    EXPECT(ease_parse("/autogroup-1 nice -20\n", &nice));
+    EXPECT(flood_weight_parse("/autogroup-1 nice -20\n", &nice));
     EXPECT_INT(nice, -20);
-    EXPECT(!ease_parse("/autogroup-1 nice x\n", &nice));
-    EXPECT(!ease_parse("/autogroup-1 nice 20\n", &nice));
-    EXPECT(!ease_parse("/autogroup-1\n", &nice));
-    EXPECT(!ease_parse("/cgroup nice 3\n", &nice));
-    EXPECT(!ease_parse("", &nice));
+    EXPECT(!flood_weight_parse("/autogroup-1 nice x\n", &nice));
+    EXPECT(!flood_weight_parse("/autogroup-1 nice 20\n", &nice));
+    EXPECT(!flood_weight_parse("/autogroup-1\n", &nice));
+    EXPECT(!flood_weight_parse("/cgroup nice 3\n", &nice));
+    EXPECT(!flood_weight_parse("", &nice));
     EXPECT_INT(nice, -20);
 }
 

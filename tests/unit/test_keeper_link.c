@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 
 #include "failing.h"
-#include "keeper/link.h"
-#include "keeper/message.h"
+#include "keeper/channel.h"
+#include "keeper/request_check.h"
 
 /* Wraps: socketpair sendmsg recvmsg malloc fcntl */
 FAILING(int, socketpair, (int domain, int type, int protocol, int *pair),
@@ -21,19 +21,19 @@ FAILING(void *, malloc, (size_t size), (size), 0)
 FAILING_BY(int, fcntl, (int fd, int cmd, long arg), (fd, cmd, arg), -1, cmd, NULL)
 
 struct ends {
-    struct link link;
+    struct channel link;
     int worker;
 };
 
 static void begin(struct ends *e)
 {
-    link_init(&e->link);
-    REQUIRE(link_open(&e->link, &e->worker) == 0);
+    channel_init(&e->link);
+    REQUIRE(channel_open(&e->link, &e->worker) == 0);
 }
 
 static void end(struct ends *e)
 {
-    link_close(&e->link);
+    channel_close(&e->link);
     close(e->worker);
 }
 
@@ -48,15 +48,15 @@ static void expect_packet(const struct ends *e, const char *want)
 
 TEST(a_link_that_cannot_be_opened_is_told)
 {
-    struct link l;
+    struct channel l;
     int worker;
 
-    link_init(&l);
+    channel_init(&l);
     FAIL(socketpair, .error = EMFILE);
-    EXPECT_INT(link_open(&l, &worker), -EMFILE);
+    EXPECT_INT(channel_open(&l, &worker), -EMFILE);
     EXPECT_INT(l.fd, -1);
-    EXPECT(!link_wants_write(&l));
-    EXPECT_INT(link_send(&l, "x", 1, NULL, 0), 0);
+    EXPECT(!channel_wants_write(&l));
+    EXPECT_INT(channel_send(&l, "x", 1, NULL, 0), 0);
 }
 
 TEST(an_interrupted_call_is_made_again)
@@ -67,12 +67,12 @@ TEST(an_interrupted_call_is_made_again)
 
     begin(&e);
     FAIL(sendmsg, .error = EINTR, .times = 2);
-    EXPECT_INT(link_send(&e.link, "one", 3, NULL, 0), 0);
+    EXPECT_INT(channel_send(&e.link, "one", 3, NULL, 0), 0);
     EXPECT_INT(FAILED(sendmsg), 2);
     expect_packet(&e, "one");
     REQUIRE(send(e.worker, "two", 3, 0) == 3);
     FAIL(recvmsg, .error = EINTR, .times = 2);
-    EXPECT_INT(link_receive(&e.link, room, sizeof room, &p), 1);
+    EXPECT_INT(channel_receive(&e.link, room, sizeof room, &p), 1);
     EXPECT_BYTES(room, p.len, "two");
     end(&e);
 }
@@ -86,13 +86,13 @@ TEST(what_the_kernel_has_no_room_for_is_sent_later_in_order)
     begin(&e);
     for (size_t i = 0; i < 3; i++) {
         FAIL(sendmsg, .error = passing[i], .times = 2);
-        EXPECT_INT(link_send(&e.link, "one", 3, NULL, 0), 0);
-        EXPECT(e.link.stalled && !link_wants_write(&e.link));
-        EXPECT_INT(link_send(&e.link, "two", 3, NULL, 0), 0);
+        EXPECT_INT(channel_send(&e.link, "one", 3, NULL, 0), 0);
+        EXPECT(e.link.stalled && !channel_wants_write(&e.link));
+        EXPECT_INT(channel_send(&e.link, "two", 3, NULL, 0), 0);
         EXPECT_U64(e.link.queued, 2);
-        EXPECT_INT(link_flush(&e.link), 0);
+        EXPECT_INT(channel_flush(&e.link), 0);
         EXPECT(e.link.stalled);
-        EXPECT_INT(link_flush(&e.link), 0);
+        EXPECT_INT(channel_flush(&e.link), 0);
         EXPECT(!e.link.stalled && e.link.queued == 0);
         expect_packet(&e, "one");
         expect_packet(&e, "two");
@@ -106,11 +106,11 @@ TEST(a_full_socket_keeps_what_is_queued)
 
     begin(&e);
     FAIL(sendmsg, .error = EAGAIN, .times = 2);
-    EXPECT_INT(link_send(&e.link, "one", 3, NULL, 0), 0);
-    EXPECT(link_wants_write(&e.link));
-    EXPECT_INT(link_flush(&e.link), 0);
+    EXPECT_INT(channel_send(&e.link, "one", 3, NULL, 0), 0);
+    EXPECT(channel_wants_write(&e.link));
+    EXPECT_INT(channel_flush(&e.link), 0);
     EXPECT_U64(e.link.queued, 1);
-    EXPECT_INT(link_flush(&e.link), 0);
+    EXPECT_INT(channel_flush(&e.link), 0);
     EXPECT_U64(e.link.queued, 0);
     expect_packet(&e, "one");
     end(&e);
@@ -123,10 +123,10 @@ TEST(a_queued_packet_that_cannot_be_sent_is_an_error_and_is_freed_with_the_link)
 
     begin(&e);
     FAIL(sendmsg, .error = EAGAIN);
-    EXPECT_INT(link_send(&e.link, "one", 3, &fd, 1), 0);
+    EXPECT_INT(channel_send(&e.link, "one", 3, &fd, 1), 0);
     close(fd);
     FAIL(sendmsg, .error = EPIPE);
-    EXPECT_INT(link_flush(&e.link), -EPIPE);
+    EXPECT_INT(channel_flush(&e.link), -EPIPE);
     EXPECT_U64(e.link.queued, 1);
     end(&e);
 }
@@ -140,10 +140,10 @@ TEST(a_packet_that_cannot_be_queued_is_an_error)
     fds[1] = fds[0];
     FAIL(sendmsg, .error = EAGAIN, .times = 3);
     FAIL(malloc, .error = ENOMEM);
-    EXPECT_INT(link_send(&e.link, "one", 3, NULL, 0), -ENOMEM);
+    EXPECT_INT(channel_send(&e.link, "one", 3, NULL, 0), -ENOMEM);
     /* The second descriptor finds no place: the copy of the first does not stay behind. */
     FAIL(fcntl, .error = EMFILE, .only = F_DUPFD_CLOEXEC, .after = 1);
-    EXPECT_INT(link_send(&e.link, "one", 3, fds, 2), -EMFILE);
+    EXPECT_INT(channel_send(&e.link, "one", 3, fds, 2), -EMFILE);
     EXPECT_U64(e.link.queued, 0);
     close(fds[0]);
     end(&e);
@@ -156,8 +156,8 @@ TEST(a_queue_has_its_bound)
     begin(&e);
     FAIL(sendmsg, .error = EAGAIN);
     for (size_t i = 0; i < LINK_QUEUE_MAX; i++)
-        EXPECT_INT(link_send(&e.link, "x", 1, NULL, 0), 0);
-    EXPECT_INT(link_send(&e.link, "x", 1, NULL, 0), -ENOBUFS);
+        EXPECT_INT(channel_send(&e.link, "x", 1, NULL, 0), 0);
+    EXPECT_INT(channel_send(&e.link, "x", 1, NULL, 0), -ENOBUFS);
     end(&e);
 }
 
@@ -190,10 +190,10 @@ TEST(a_packet_with_too_many_descriptors_or_bytes_is_refused_and_leaves_none)
 
     begin(&e);
     send_fds(e.worker, "x", 1, LINK_FDS_MAX + 1);
-    EXPECT_INT(link_receive(&e.link, room, sizeof room, &p), -EMSGSIZE);
+    EXPECT_INT(channel_receive(&e.link, room, sizeof room, &p), -EMSGSIZE);
     EXPECT_U64(p.fd_count, 0);
     send_fds(e.worker, "123456789", 9, 1);
-    EXPECT_INT(link_receive(&e.link, room, sizeof room, &p), -EMSGSIZE);
+    EXPECT_INT(channel_receive(&e.link, room, sizeof room, &p), -EMSGSIZE);
     EXPECT_U64(p.fd_count, 0);
     end(&e);
 }
@@ -215,7 +215,7 @@ TEST(descriptors_that_find_no_place_in_our_table_are_told)
     low = was;
     low.rlim_cur = (rlim_t)next;
     REQUIRE(setrlimit(RLIMIT_NOFILE, &low) == 0);
-    EXPECT_INT(link_receive(&e.link, room, sizeof room, &p), 1);
+    EXPECT_INT(channel_receive(&e.link, room, sizeof room, &p), 1);
     EXPECT(p.fds_lost && p.fd_count == 0);
     REQUIRE(setrlimit(RLIMIT_NOFILE, &was) == 0);
     end(&e);
@@ -231,7 +231,7 @@ TEST(a_control_message_of_another_kind_is_passed_over)
     begin(&e);
     REQUIRE(setsockopt(e.link.fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0);
     REQUIRE(send(e.worker, "x", 1, 0) == 1);
-    EXPECT_INT(link_receive(&e.link, room, sizeof room, &p), 1);
+    EXPECT_INT(channel_receive(&e.link, room, sizeof room, &p), 1);
     EXPECT(p.fd_count == 0 && !p.fds_lost);
     end(&e);
 }
@@ -243,11 +243,11 @@ TEST(an_empty_packet_and_a_closed_link_are_the_end)
     char room[8];
 
     begin(&e);
-    EXPECT_INT(link_receive(&e.link, room, sizeof room, &p), 0);
+    EXPECT_INT(channel_receive(&e.link, room, sizeof room, &p), 0);
     send_fds(e.worker, "", 0, 1);
-    EXPECT_INT(link_receive(&e.link, room, sizeof room, &p), -EPIPE);
+    EXPECT_INT(channel_receive(&e.link, room, sizeof room, &p), -EPIPE);
     FAIL(recvmsg, .error = ENOTCONN);
-    EXPECT_INT(link_receive(&e.link, room, sizeof room, &p), -ENOTCONN);
+    EXPECT_INT(channel_receive(&e.link, room, sizeof room, &p), -ENOTCONN);
     end(&e);
 }
 
@@ -259,12 +259,12 @@ TEST(the_last_words_of_a_peer_that_did_not_listen_count)
     char text[8];
 
     begin(&e);
-    EXPECT_INT(link_send(&e.link, "unread", 6, NULL, 0), 0);
+    EXPECT_INT(channel_send(&e.link, "unread", 6, NULL, 0), 0);
     REQUIRE(send(e.worker, "last", 4, 0) == 4);
     close(e.worker);
-    EXPECT_INT(link_receive(&e.link, text, sizeof text, &p), 1);
+    EXPECT_INT(channel_receive(&e.link, text, sizeof text, &p), 1);
     EXPECT_BYTES(text, p.len, "last");
-    EXPECT_INT(link_receive(&e.link, text, sizeof text, &p), -EPIPE);
+    EXPECT_INT(channel_receive(&e.link, text, sizeof text, &p), -EPIPE);
     e.worker = -1;
     end(&e);
 }

@@ -21,9 +21,9 @@
 
 #include "base/clock.h"
 #include "failing.h"
-#include "keeper/core.h"
-#include "keeper/look.h"
+#include "keeper/keeper_own.h"
 #include "keeper/streams.h"
+#include "keeper/tty_probe.h"
 
 /* Wraps: open opendir ioctl readlink process_vm_readv stat read access */
 FAILING_BY(int, open, (const char *path, int flags, int mode), (path, flags, mode), -1, 0, path)
@@ -87,7 +87,7 @@ static struct k_looked look(const struct scene *s)
 {
     struct k_looked out = {0};
 
-    look_terminal(&s->e, &out);
+    tty_probe_terminal(&s->e, &out);
     return out;
 }
 
@@ -506,10 +506,10 @@ TEST(what_an_epoll_waits_for_is_read_up_to_a_bound)
                                "tfd:       10";
     int fds[8];
 
-    EXPECT_U64(look_parse_epoll(text, fds, 8), 2);
+    EXPECT_U64(tty_probe_parse_epoll(text, fds, 8), 2);
     EXPECT(fds[0] == 7 && fds[1] == 9);
-    EXPECT_U64(look_parse_epoll(text, fds, 1), 1);
-    EXPECT_U64(look_parse_epoll("", fds, 8), 0);
+    EXPECT_U64(tty_probe_parse_epoll(text, fds, 1), 1);
+    EXPECT_U64(tty_probe_parse_epoll("", fds, 8), 0);
 }
 
 /* --- sockets -------------------------------------------------------------- */
@@ -542,14 +542,14 @@ TEST(a_socket_is_found_at_whoever_holds_it)
         _exit(0);
     }
     table_set_pid(&k.table, e, pid);
-    EXPECT(look_holds(&k, e, inodes, 2));
-    EXPECT(!look_holds(&k, e, inodes, 1));
+    EXPECT(tty_probe_holds(&k, e, inodes, 2));
+    EXPECT(!tty_probe_holds(&k, e, inodes, 1));
     FAIL(opendir, .error = EACCES, .path = "/fd");
-    EXPECT(!look_holds(&k, e, inodes, 2));
+    EXPECT(!tty_probe_holds(&k, e, inodes, 2));
     /* Without a list of processes the leader alone is asked. */
     census_end(&k);
     FAIL(opendir, .error = EACCES, .path = "/proc");
-    EXPECT(look_holds(&k, e, inodes, 2));
+    EXPECT(tty_probe_holds(&k, e, inodes, 2));
     EXPECT_INT(FAILED(opendir), 1);
     kill(e->pub.pid, SIGKILL);
     waitpid(e->pub.pid, NULL, 0);

@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <sys/syscall.h>
 
-#include "keeper/core.h"
-#include "keeper/high.h"
+#include "keeper/high_fds.h"
+#include "keeper/keeper_own.h"
 #include "keeper/spawn.h"
 
 #define SH(line) ((const char *const[]){"/bin/sh", "-c", (line), NULL})

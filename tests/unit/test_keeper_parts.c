@@ -10,13 +10,13 @@
 #include <sys/stat.h>
 
 #include "keeper/cgroup.h"
-#include "keeper/core.h"
-#include "keeper/look.h"
-#include "keeper/message.h"
+#include "keeper/entry_table.h"
+#include "keeper/keeper_own.h"
 #include "keeper/procfs.h"
+#include "keeper/request_check.h"
 #include "keeper/spawn.h"
-#include "keeper/state.h"
-#include "keeper/table.h"
+#include "keeper/tty_probe.h"
+#include "keeper/upgrade_state.h"
 
 /* --- messages ------------------------------------------------------------- */
 
@@ -47,15 +47,15 @@ TEST(a_sound_spawn_is_taken_with_its_strings_inline_or_beside_it)
 {
     size_t len = sound_spawn();
 
-    EXPECT_STR(message_fault(&room, len, 1), NULL);
-    EXPECT_STR(message_fault(&room, sizeof room.m, 2), NULL);
+    EXPECT_STR(request_check_fault(&room, len, 1), NULL);
+    EXPECT_STR(request_check_fault(&room, sizeof room.m, 2), NULL);
 }
 
 #define EXPECT_FAULT(change, word)                                                                 \
     do {                                                                                           \
         size_t len_ = sound_spawn();                                                               \
         change;                                                                                    \
-        EXPECT_STR(message_fault(&room, len_, 1), word);                                           \
+        EXPECT_STR(request_check_fault(&room, len_, 1), word);                                     \
     } while (0)
 
 TEST(each_field_of_a_spawn_is_checked)
@@ -90,9 +90,9 @@ TEST(each_field_of_a_spawn_is_checked)
     EXPECT_FAULT(len_++, "length");
     EXPECT_FAULT(len_ = 3, "length");
     sound_spawn();
-    EXPECT_STR(message_fault(&room, sizeof room.m + sizeof strings, 0), "descriptors");
-    EXPECT_STR(message_fault(&room, sizeof room.m + sizeof strings, 3), "descriptors");
-    EXPECT_STR(message_fault(&room, sizeof room.m + sizeof strings, 2), "length");
+    EXPECT_STR(request_check_fault(&room, sizeof room.m + sizeof strings, 0), "descriptors");
+    EXPECT_STR(request_check_fault(&room, sizeof room.m + sizeof strings, 3), "descriptors");
+    EXPECT_STR(request_check_fault(&room, sizeof room.m + sizeof strings, 2), "length");
 }
 
 TEST(the_other_messages_are_checked)
@@ -101,24 +101,24 @@ TEST(the_other_messages_are_checked)
     struct k_signal g = {.type = K_SIGNAL, .signum = 15, .target = K_TREE};
     struct k_close c = {.type = K_CLOSE, .which = 31};
 
-    EXPECT_STR(message_fault(&s, sizeof s, 0), NULL);
-    EXPECT_STR(message_fault(&s, sizeof s + 1, 0), "length");
-    EXPECT_STR(message_fault(&s, sizeof s, 1), "descriptors");
-    EXPECT_STR(message_fault(&g, sizeof g, 0), NULL);
-    EXPECT_STR(message_fault(&c, sizeof c, 0), NULL);
+    EXPECT_STR(request_check_fault(&s, sizeof s, 0), NULL);
+    EXPECT_STR(request_check_fault(&s, sizeof s + 1, 0), "length");
+    EXPECT_STR(request_check_fault(&s, sizeof s, 1), "descriptors");
+    EXPECT_STR(request_check_fault(&g, sizeof g, 0), NULL);
+    EXPECT_STR(request_check_fault(&c, sizeof c, 0), NULL);
     g.signum = 0;
-    EXPECT_STR(message_fault(&g, sizeof g, 0), "signal");
+    EXPECT_STR(request_check_fault(&g, sizeof g, 0), "signal");
     g.signum = 65;
-    EXPECT_STR(message_fault(&g, sizeof g, 0), "signal");
+    EXPECT_STR(request_check_fault(&g, sizeof g, 0), "signal");
     g = (struct k_signal){.type = K_SIGNAL, .signum = 15, .target = K_RECENT + 1};
-    EXPECT_STR(message_fault(&g, sizeof g, 0), "target");
+    EXPECT_STR(request_check_fault(&g, sizeof g, 0), "target");
     c.which = 32;
-    EXPECT_STR(message_fault(&c, sizeof c, 0), "descriptors");
+    EXPECT_STR(request_check_fault(&c, sizeof c, 0), "descriptors");
     for (uint32_t type = 0; type < 30; type++) {
         s.type = type;
         if (type != K_READY && type != K_SURVEY && type != K_FORGET && type != K_UPGRADE &&
             type != K_CLOSE && type != K_LOOK)
-            EXPECT(message_fault(&s, sizeof s, 0) != NULL);
+            EXPECT(request_check_fault(&s, sizeof s, 0) != NULL);
     }
 }
 
@@ -126,22 +126,22 @@ TEST(a_question_for_sockets_names_some_and_not_too_many)
 {
     struct k_holds h = {.type = K_HOLDS, .count = 1};
 
-    EXPECT_STR(message_fault(&h, sizeof h, 0), NULL);
-    EXPECT_STR(message_fault(&h, sizeof h - 1, 0), "length");
+    EXPECT_STR(request_check_fault(&h, sizeof h, 0), NULL);
+    EXPECT_STR(request_check_fault(&h, sizeof h - 1, 0), "length");
     h.count = 0;
-    EXPECT_STR(message_fault(&h, sizeof h, 0), "count");
+    EXPECT_STR(request_check_fault(&h, sizeof h, 0), "count");
     h.count = K_HOLDS_MAX + 1;
-    EXPECT_STR(message_fault(&h, sizeof h, 0), "count");
+    EXPECT_STR(request_check_fault(&h, sizeof h, 0), "count");
 }
 
 TEST(a_flood_is_there_or_not)
 {
     struct k_flood f = {.type = K_FLOOD, .on = 1};
 
-    EXPECT_STR(message_fault(&f, sizeof f, 0), NULL);
-    EXPECT_STR(message_fault(&f, sizeof f - 4, 0), "length");
+    EXPECT_STR(request_check_fault(&f, sizeof f, 0), NULL);
+    EXPECT_STR(request_check_fault(&f, sizeof f - 4, 0), "length");
     f.on = 2;
-    EXPECT_STR(message_fault(&f, sizeof f, 0), "flag");
+    EXPECT_STR(request_check_fault(&f, sizeof f, 0), "flag");
 }
 
 TEST(what_a_process_sleeps_in_is_read_from_proc)
@@ -149,22 +149,22 @@ TEST(what_a_process_sleeps_in_is_read_from_proc)
     struct look_call c;
     int fds[2];
 
-    EXPECT(look_parse_syscall("0 0x3 0x7f 0x20000 0x1 0xffffffff 0x0 0x7ffd 0x7f2b\n", &c));
+    EXPECT(tty_probe_parse_syscall("0 0x3 0x7f 0x20000 0x1 0xffffffff 0x0 0x7ffd 0x7f2b\n", &c));
     EXPECT_INT(c.nr, 0);
     EXPECT_U64(c.args[0], 3);
     EXPECT_U64(c.args[4], 0xffffffff);
-    EXPECT(!look_parse_syscall("running\n", &c));
-    EXPECT(!look_parse_syscall("-1 0x7ffd 0x7f2b\n", &c));
-    EXPECT(!look_parse_syscall("7 0x1 0x2\n", &c));
-    EXPECT(!look_parse_syscall("", &c));
-    EXPECT_U64(look_parse_epoll("pos:\t0\ntfd:       11 events:        1 data: b\n"
-                                "tfd:       12 events:        4 data: c\n"
-                                "tfd:        0 events:       19 data: 0\n",
-                                fds, 2),
+    EXPECT(!tty_probe_parse_syscall("running\n", &c));
+    EXPECT(!tty_probe_parse_syscall("-1 0x7ffd 0x7f2b\n", &c));
+    EXPECT(!tty_probe_parse_syscall("7 0x1 0x2\n", &c));
+    EXPECT(!tty_probe_parse_syscall("", &c));
+    EXPECT_U64(tty_probe_parse_epoll("pos:\t0\ntfd:       11 events:        1 data: b\n"
+                                     "tfd:       12 events:        4 data: c\n"
+                                     "tfd:        0 events:       19 data: 0\n",
+                                     fds, 2),
                2);
     EXPECT_INT(fds[0], 11);
     EXPECT_INT(fds[1], 0);
-    EXPECT_U64(look_parse_epoll("tfd: 5", fds, 2), 0);
+    EXPECT_U64(tty_probe_parse_epoll("tfd: 5", fds, 2), 0);
 }
 
 TEST(strings_must_fill_their_bytes_exactly)
@@ -172,13 +172,13 @@ TEST(strings_must_fill_their_bytes_exactly)
     char bytes[] = "a\0\0bc";
     char *at[4];
 
-    EXPECT(message_split(bytes, 6, at, 3));
+    EXPECT(request_check_split(bytes, 6, at, 3));
     EXPECT_STR(at[0], "a");
     EXPECT_STR(at[1], "");
     EXPECT_STR(at[2], "bc");
-    EXPECT(!message_split(bytes, 6, at, 2));
-    EXPECT(!message_split(bytes, 6, at, 4));
-    EXPECT(!message_split(bytes, 5, at, 3));
+    EXPECT(!request_check_split(bytes, 6, at, 2));
+    EXPECT(!request_check_split(bytes, 6, at, 4));
+    EXPECT(!request_check_split(bytes, 5, at, 3));
 }
 
 TEST(a_plan_has_its_arrays_in_place)
@@ -363,7 +363,7 @@ TEST(a_stat_line_is_read_whatever_the_program_calls_itself)
         "1234 (a) b) (c) S 12 34 56 34817 99 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 8192 1 18446\n";
     struct proc p;
 
-    EXPECT(proc_parse_stat(line, strlen(line), &p));
+    EXPECT(procfs_parse_stat(line, strlen(line), &p));
     EXPECT_INT(p.pid, 1234);
     EXPECT_STR(p.comm, "a) b) (c");
     EXPECT_INT(p.state, 'S');
@@ -372,9 +372,9 @@ TEST(a_stat_line_is_read_whatever_the_program_calls_itself)
     EXPECT_INT(p.sid, 56);
     EXPECT_U64(p.tty_nr, 34817);
     EXPECT_U64(p.start_ticks, 987654);
-    EXPECT(!proc_parse_stat(line, 20, &p));
-    EXPECT(!proc_parse_stat("", 0, &p));
-    EXPECT(!proc_parse_stat(")(", 2, &p));
+    EXPECT(!procfs_parse_stat(line, 20, &p));
+    EXPECT(!procfs_parse_stat("", 0, &p));
+    EXPECT(!procfs_parse_stat(")(", 2, &p));
 }
 
 static void abort_on_signal(int signum)
@@ -388,36 +388,36 @@ TEST(status_tells_which_signals_have_a_handler)
     static const char text[] = "Name:\tSigCgt: ffff\nSigIgn:\tffffffffffffffff\n"
                                "SigCgt:\t8000000000004002\nCapInh:\t0\n";
 
-    EXPECT(proc_status_catches(text, SIGINT) && proc_status_catches(text, SIGTERM));
-    EXPECT(proc_status_catches(text, 64));
-    EXPECT(!proc_status_catches(text, SIGHUP) && !proc_status_catches(text, SIGUSR1));
-    EXPECT(!proc_status_catches("Name:\tx\n", SIGTERM));
-    EXPECT(!proc_catches(getpid(), SIGUSR2));
+    EXPECT(procfs_status_catches(text, SIGINT) && procfs_status_catches(text, SIGTERM));
+    EXPECT(procfs_status_catches(text, 64));
+    EXPECT(!procfs_status_catches(text, SIGHUP) && !procfs_status_catches(text, SIGUSR1));
+    EXPECT(!procfs_status_catches("Name:\tx\n", SIGTERM));
+    EXPECT(!procfs_catches(getpid(), SIGUSR2));
     signal(SIGUSR2, SIG_IGN);
-    EXPECT(!proc_catches(getpid(), SIGUSR2));
+    EXPECT(!procfs_catches(getpid(), SIGUSR2));
     signal(SIGUSR2, abort_on_signal);
-    EXPECT(proc_catches(getpid(), SIGUSR2));
+    EXPECT(procfs_catches(getpid(), SIGUSR2));
     signal(SIGUSR2, SIG_DFL);
 }
 
 TEST(a_process_has_a_parent_or_is_gone)
 {
-    EXPECT_INT(proc_parent(getpid()), getppid());
-    EXPECT_INT(proc_parent(INT32_MAX), 0);
-    EXPECT(!proc_catches(INT32_MAX, SIGTERM));
+    EXPECT_INT(procfs_parent(getpid()), getppid());
+    EXPECT_INT(procfs_parent(INT32_MAX), 0);
+    EXPECT(!procfs_catches(INT32_MAX, SIGTERM));
 }
 
 TEST(an_environment_is_searched_by_whole_variables)
 {
     static const char env[] = "X_ID=1\0ID=proc_1\0ID=proc_2";
 
-    EXPECT_INT(proc_find_env(env, sizeof env, "ID=", "proc_1"), 1);
-    EXPECT_INT(proc_find_env(env, sizeof env, "ID=", "proc_2"), 0);
-    EXPECT_INT(proc_find_env(env, sizeof env, "ID=", "proc_"), 0);
-    EXPECT_INT(proc_find_env(env, 7, "ID=", "1"), -1);
-    EXPECT_INT(proc_find_env(NULL, 0, "ID=", "1"), -1);
+    EXPECT_INT(procfs_find_env(env, sizeof env, "ID=", "proc_1"), 1);
+    EXPECT_INT(procfs_find_env(env, sizeof env, "ID=", "proc_2"), 0);
+    EXPECT_INT(procfs_find_env(env, sizeof env, "ID=", "proc_"), 0);
+    EXPECT_INT(procfs_find_env(env, 7, "ID=", "1"), -1);
+    EXPECT_INT(procfs_find_env(NULL, 0, "ID=", "1"), -1);
     /* Without the last NUL, as a process may have overwritten it. */
-    EXPECT_INT(proc_find_env("ID=a", 4, "ID=", "a"), 1);
+    EXPECT_INT(procfs_find_env("ID=a", 4, "ID=", "a"), 1);
 }
 
 TEST(our_cgroup_is_found_in_the_mounts)

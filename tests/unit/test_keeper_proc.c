@@ -16,14 +16,14 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "failing.h"
-#include "keeper/core.h"
-#include "keeper/ease.h"
-#include "keeper/hits.h"
+#include "keeper/flood_weight.h"
+#include "keeper/keeper_own.h"
 #include "keeper/procfs.h"
+#include "keeper/signalled.h"
 #include "keeper/tree.h"
-#include "keeper/volley.h"
+#include "keeper/tree_signal.h"
 
-/* Wraps: proc_list_read proc_has_env proc_catches kill calloc realloc ioctl opendir read waitid */
+/* Wraps: procfs_list_read procfs_has_env procfs_catches kill calloc realloc ioctl opendir read waitid */
 FAILING(void *, calloc, (size_t n, size_t size), (n, size), 0)
 FAILING(void *, realloc, (void *p, size_t size), (p, size), 0)
 FAILING_BY(int, ioctl, (int fd, unsigned long request, void *arg), (fd, request, arg), -1,
@@ -39,7 +39,7 @@ FAILING(int, waitid, (int kind, id_t id, siginfo_t *info, int options), (kind, i
 #define WORLD_MAX 200
 
 static struct {
-    bool faked;   /* proc_list_read() gives `procs` */
+    bool faked;   /* procfs_list_read() gives `procs` */
     int error;    /* or this */
     int failures; /* so often, -1: always; after `reads` good ones */
     int reads;
@@ -47,7 +47,7 @@ static struct {
     size_t count;
     void (*between)(void); /* before each reading */
     pid_t marked;          /* whose environment has a mark */
-    int mark;              /* what proc_has_env() says of it */
+    int mark;              /* what procfs_has_env() says of it */
     pid_t catches;         /* who has a handler */
     int kill_error;        /* of `kill_pid`, 0: of nobody */
     pid_t kill_pid;
@@ -55,12 +55,12 @@ static struct {
     size_t hits;
 } world;
 
-int __real_proc_list_read(struct proc_list *out);
-int __wrap_proc_list_read(struct proc_list *out);
-int __wrap_proc_list_read(struct proc_list *out)
+int __real_procfs_list_read(struct proc_list *out);
+int __wrap_procfs_list_read(struct proc_list *out);
+int __wrap_procfs_list_read(struct proc_list *out)
 {
     if (!world.faked)
-        return __real_proc_list_read(out);
+        return __real_procfs_list_read(out);
     *out = (struct proc_list){0};
     if (world.error != 0 && world.reads-- <= 0)
         return -world.error;
@@ -72,16 +72,16 @@ int __wrap_proc_list_read(struct proc_list *out)
     return 0;
 }
 
-int __wrap_proc_has_env(pid_t pid, const char *prefix, const char *value);
-int __wrap_proc_has_env(pid_t pid, const char *prefix, const char *value)
+int __wrap_procfs_has_env(pid_t pid, const char *prefix, const char *value);
+int __wrap_procfs_has_env(pid_t pid, const char *prefix, const char *value)
 {
     (void)prefix;
     (void)value;
     return pid == world.marked ? world.mark : -1;
 }
 
-bool __wrap_proc_catches(pid_t pid, int signum);
-bool __wrap_proc_catches(pid_t pid, int signum)
+bool __wrap_procfs_catches(pid_t pid, int signum);
+bool __wrap_procfs_catches(pid_t pid, int signum)
 {
     (void)signum;
     return pid == world.catches;
@@ -115,18 +115,18 @@ static void begin(struct play *p)
     p->k = (struct keeper){
         .options = &options, .pid = KEEPER, .cgroup = {.dir_fd = -1}, .ease_at_ms = DEADLINE_NONE};
     table_init(&p->k.table);
-    volley_init(&p->k);
+    tree_signal_init(&p->k);
     worker_init(&p->k);
     list_init(&p->k.cgroup.lingering);
     list_init(&p->k.cgroup.idle);
-    REQUIRE(link_open(&p->k.worker.link, &p->worker) == 0);
+    REQUIRE(channel_open(&p->k.worker.link, &p->worker) == 0);
 }
 
 static void end(struct play *p)
 {
     census_end(&p->k);
-    farewell_fini(&p->k.ending.farewell);
-    link_close(&p->k.worker.link);
+    tree_farewell_fini(&p->k.ending.farewell);
+    channel_close(&p->k.worker.link);
     close(p->worker);
     table_fini(&p->k.table);
 }
@@ -406,8 +406,8 @@ static struct k_signaled volley(struct play *p, struct entry *e, int signum, uin
     struct k_signaled answer = {0};
 
     world.hits = 0;
-    volley_add(&p->k, &m);
-    volley_fire(&p->k);
+    tree_signal_add(&p->k, &m);
+    tree_signal_fire(&p->k);
     REQUIRE(recv(p->worker, &answer, sizeof answer, MSG_DONTWAIT) == sizeof answer);
     EXPECT_U64(answer.req, 3);
     return answer;
@@ -529,8 +529,8 @@ TEST(an_entry_that_was_forgotten_before_its_turn_is_nobody)
     struct play p;
 
     begin(&p);
-    volley_add(&p.k, &m);
-    volley_fire(&p.k);
+    tree_signal_add(&p.k, &m);
+    tree_signal_fire(&p.k);
     REQUIRE(recv(p.worker, &answer, sizeof answer, MSG_DONTWAIT) == sizeof answer);
     EXPECT_INT(answer.error, ESRCH);
     end(&p);
@@ -561,7 +561,7 @@ TEST(at_the_end_each_one_hears_of_it_once)
         if (world.procs[i].ppid == KEEPER)
             world.procs[i].ppid = 1;
     EXPECT(tree_signal_every(&p.k, 0, NULL) >= 7);
-    farewell_fini(&f);
+    tree_farewell_fini(&f);
     end(&p);
 }
 
@@ -581,7 +581,7 @@ TEST(without_proc_the_groups_hear_of_the_end_once)
     EXPECT_U64(world.hits, 2);
     EXPECT_U64(tree_signal_every(&p.k, SIGKILL, NULL), 2);
     EXPECT_U64(world.hits, 4);
-    farewell_fini(&f);
+    tree_farewell_fini(&f);
     end(&p);
 }
 
@@ -594,18 +594,18 @@ TEST(who_cannot_be_ended_is_counted)
     begin(&p);
     (void)family(&p);
     p.k.ending.phase = ENDING_KILL;
-    ending_begin(&p.k); /* a third signal changes nothing */
+    keeper_shutdown_begin(&p.k); /* a third signal changes nothing */
     EXPECT_INT(p.k.ending.phase, ENDING_KILL);
     p.k.ending.deadline_ms = 10;
-    ending_step(&p.k, 9);
+    keeper_shutdown_step(&p.k, 9);
     EXPECT_INT(p.k.ending.phase, ENDING_KILL);
-    ending_step(&p.k, 10);
+    keeper_shutdown_step(&p.k, 10);
     EXPECT_INT(p.k.ending.phase, ENDING_DONE);
     EXPECT_INT(p.k.ending.code, 1);
-    ending_begin(&p.k);
-    ending_step(&p.k, 11);
+    keeper_shutdown_begin(&p.k);
+    keeper_shutdown_step(&p.k, 11);
     EXPECT_INT(p.k.ending.phase, ENDING_DONE);
-    EXPECT_U64(ending_deadline(&p.k), DEADLINE_NONE);
+    EXPECT_U64(keeper_shutdown_deadline(&p.k), DEADLINE_NONE);
     end(&p);
 }
 
@@ -618,9 +618,9 @@ TEST(a_worker_that_is_not_reaped_yet_is_waited_for)
     p.k.worker.pid = 1001;
     p.k.ending.phase = ENDING_KILL;
     p.k.ending.deadline_ms = 10;
-    ending_step(&p.k, 9);
+    keeper_shutdown_step(&p.k, 9);
     EXPECT_INT(p.k.ending.phase, ENDING_KILL);
-    ending_step(&p.k, 10);
+    keeper_shutdown_step(&p.k, 10);
     EXPECT(p.k.ending.phase == ENDING_DONE && p.k.ending.code == 0);
     end(&p);
 }
@@ -632,11 +632,11 @@ TEST(a_worker_that_does_not_end_in_time_is_killed)
     begin(&p);
     add(KEEPER, 1);
     p.k.worker.pid = 1001;
-    ending_begin(&p.k);
+    keeper_shutdown_begin(&p.k);
     EXPECT_INT(p.k.ending.phase, ENDING_ASKED);
-    ending_step(&p.k, p.k.ending.deadline_ms - 1);
+    keeper_shutdown_step(&p.k, p.k.ending.deadline_ms - 1);
     EXPECT_INT(p.k.ending.phase, ENDING_ASKED);
-    ending_step(&p.k, p.k.ending.deadline_ms);
+    keeper_shutdown_step(&p.k, p.k.ending.deadline_ms);
     EXPECT_INT(p.k.ending.phase, ENDING_TERM);
     EXPECT_INT(world.hit[0], 1001);
     end(&p);
@@ -648,19 +648,19 @@ TEST(hits_know_a_pid_in_use_again_from_the_one_before)
 {
     struct proc a = {.pid = 5, .start_ticks = 10}, b = {.pid = 5, .start_ticks = 20};
     struct proc c = {.pid = 6};
-    struct hits h = {0};
+    struct signalled h = {0};
 
-    EXPECT(hits_add(&h, &a));
-    hits_sort(&h);
-    EXPECT(!hits_add(&h, &a));
-    EXPECT(!hits_has(&h, &b));
-    EXPECT(hits_add(&h, &b));
-    EXPECT(hits_has(&h, &b));
+    EXPECT(signalled_add(&h, &a));
+    signalled_sort(&h);
+    EXPECT(!signalled_add(&h, &a));
+    EXPECT(!signalled_has(&h, &b));
+    EXPECT(signalled_add(&h, &b));
+    EXPECT(signalled_has(&h, &b));
     FAIL(realloc, .error = ENOMEM);
-    EXPECT(hits_add(&h, &c));
-    hits_sort(&h);
-    EXPECT(!hits_has(&h, &c));
-    hits_fini(&h);
+    EXPECT(signalled_add(&h, &c));
+    signalled_sort(&h);
+    EXPECT(!signalled_has(&h, &c));
+    signalled_fini(&h);
 }
 
 /* --- /proc itself --------------------------------------------------------- */
@@ -671,23 +671,23 @@ TEST(a_proc_that_cannot_be_read_is_an_error)
     struct proc p;
 
     FAIL(opendir, .error = EACCES, .path = "/proc");
-    EXPECT_INT(__real_proc_list_read(&l), -EACCES);
-    EXPECT(proc_list_find(&l, 1) == NULL);
+    EXPECT_INT(__real_procfs_list_read(&l), -EACCES);
+    EXPECT(procfs_list_find(&l, 1) == NULL);
     FAIL(realloc, .error = ENOMEM);
-    EXPECT_INT(__real_proc_list_read(&l), -ENOMEM);
-    proc_list_fini(&l);
+    EXPECT_INT(__real_procfs_list_read(&l), -ENOMEM);
+    procfs_list_fini(&l);
     /* Everybody has died between the listing and the look. */
     FAIL(read, .error = ESRCH, .times = -1);
-    EXPECT_INT(__real_proc_list_read(&l), -ENOENT);
-    proc_list_fini(&l);
+    EXPECT_INT(__real_procfs_list_read(&l), -ENOENT);
+    procfs_list_fini(&l);
     FAIL_NO_MORE(read);
-    EXPECT_INT(__real_proc_list_read(&l), 0);
-    EXPECT(proc_list_find(&l, getpid()) != NULL);
-    proc_list_fini(&l);
-    EXPECT(!proc_parse_stat("1 a) S 1", 8, &p));
-    EXPECT(!proc_parse_stat("1 (a S 1", 8, &p));
-    EXPECT(!proc_parse_stat(")1 (a S 1", 9, &p));
-    EXPECT(!proc_parse_stat("1 (a)", 5, &p));
+    EXPECT_INT(__real_procfs_list_read(&l), 0);
+    EXPECT(procfs_list_find(&l, getpid()) != NULL);
+    procfs_list_fini(&l);
+    EXPECT(!procfs_parse_stat("1 a) S 1", 8, &p));
+    EXPECT(!procfs_parse_stat("1 (a S 1", 8, &p));
+    EXPECT(!procfs_parse_stat(")1 (a S 1", 9, &p));
+    EXPECT(!procfs_parse_stat("1 (a)", 5, &p));
 }
 
 /* --- weights -------------------------------------------------------------- */
@@ -696,13 +696,13 @@ TEST(a_weight_is_a_number_in_its_range)
 {
     int nice;
 
-    EXPECT(ease_parse("/autogroup-3 nice 19\n", &nice) && nice == 19);
-    EXPECT(ease_parse("/autogroup-3 nice -20\n", &nice) && nice == -20);
-    EXPECT(!ease_parse("/autogroup-3 nice 20\n", &nice));
-    EXPECT(!ease_parse("/autogroup-3 nice -21\n", &nice));
-    EXPECT(!ease_parse("/autogroup-3 nice x\n", &nice));
-    EXPECT(!ease_parse("/autogroup-3\n", &nice));
-    EXPECT(!ease_parse("x nice 3\n", &nice));
+    EXPECT(flood_weight_parse("/autogroup-3 nice 19\n", &nice) && nice == 19);
+    EXPECT(flood_weight_parse("/autogroup-3 nice -20\n", &nice) && nice == -20);
+    EXPECT(!flood_weight_parse("/autogroup-3 nice 20\n", &nice));
+    EXPECT(!flood_weight_parse("/autogroup-3 nice -21\n", &nice));
+    EXPECT(!flood_weight_parse("/autogroup-3 nice x\n", &nice));
+    EXPECT(!flood_weight_parse("/autogroup-3\n", &nice));
+    EXPECT(!flood_weight_parse("x nice 3\n", &nice));
 }
 
 TEST(a_weight_that_cannot_be_read_stays)
@@ -713,10 +713,10 @@ TEST(a_weight_that_cannot_be_read_stays)
     begin(&p);
     e = leader(&p, getpid());
     FAIL(read, .error = EIO);
-    ease_set(&p.k, e, true);
+    flood_weight_set(&p.k, e, true);
     EXPECT(!e->flooding && !e->eased);
     FAIL(read, .give = true);
-    ease_set(&p.k, e, true);
+    flood_weight_set(&p.k, e, true);
     EXPECT(!e->flooding && !e->eased);
     end(&p);
 }
@@ -730,19 +730,19 @@ TEST(a_session_that_nobody_can_stand_for_is_left_alone)
     e = exited(&p, 1010);
     e->eased = true;
     world.error = EACCES;
-    ease_set(&p.k, e, false);
+    flood_weight_set(&p.k, e, false);
     EXPECT(!e->eased);
     world.error = 0;
     e->eased = true;
     add(KEEPER, 1);
-    ease_step(&p.k, 0);
+    flood_weight_step(&p.k, 0);
     EXPECT(e->eased); /* it is not time */
-    ease_end(&p.k);
+    flood_weight_end(&p.k);
     EXPECT(!e->eased);
     e->eased = true;
     add(1011, 1)->sid = 1010;
     add(1012, 1)->sid = 1010;
-    ease_end(&p.k);
+    flood_weight_end(&p.k);
     EXPECT(!e->eased);
     end(&p);
 }
@@ -754,13 +754,13 @@ TEST(a_leader_that_has_not_exited_keeps_its_weight)
 
     begin(&p);
     e = leader(&p, 1010);
-    ease_on_death(&p.k, e);
+    flood_weight_on_death(&p.k, e);
     e->eased = e->flooding = true;
     FAIL(waitid, .error = ECHILD);
-    ease_on_death(&p.k, e);
+    flood_weight_on_death(&p.k, e);
     EXPECT(e->eased);
     FAIL(waitid, .give = true); /* nobody to tell of */
-    ease_on_death(&p.k, e);
+    flood_weight_on_death(&p.k, e);
     EXPECT(e->eased);
     end(&p);
 }
@@ -801,11 +801,11 @@ TEST(a_table_without_memory_says_so_and_goes_on)
 TEST(the_parent_of_a_process_is_asked_for_until_there_is_an_answer)
 {
     FAIL(read, .error = EIO, .times = 3);
-    EXPECT_INT(proc_parent(getpid()), getppid());
+    EXPECT_INT(procfs_parent(getpid()), getppid());
     EXPECT_INT(FAILED(read), 3);
     FAIL(read, .give = true, .times = 1); /* nothing in it */
-    EXPECT_INT(proc_parent(getpid()), getppid());
+    EXPECT_INT(procfs_parent(getpid()), getppid());
     FAIL(read, .error = EIO, .times = -1);
-    EXPECT_INT(proc_parent(getpid()), 0);
+    EXPECT_INT(procfs_parent(getpid()), 0);
     FAIL_NO_MORE(read);
 }

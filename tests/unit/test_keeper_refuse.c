@@ -6,7 +6,7 @@
 
 #include "keeper_rig.h"
 
-#include "keeper/core.h"
+#include "keeper/keeper_own.h"
 #include "keeper/spawn.h"
 
 #define SH(line) ((const char *const[]){"/bin/sh", "-c", (line), NULL})
@@ -277,9 +277,9 @@ TEST(a_start_that_hangs_too_long_is_answered)
     table_init(&k.table);
     (void)cgroup_resume(&k.cgroup, "", 0);
     spawns_init(&k);
-    chores_init(&k);
+    deferred_init(&k);
     worker_init(&k);
-    REQUIRE(link_open(&k.worker.link, &w.link) == 0);
+    REQUIRE(channel_open(&k.worker.link, &w.link) == 0);
     memset(packet, 0, sizeof packet);
     spawn->req = 31;
     strcpy(spawn->id, "proc_late");
@@ -312,7 +312,7 @@ TEST(a_start_that_hangs_too_long_is_answered)
     EXPECT_INT(waitpid(pid, NULL, 0), pid);
     spawns_abandon(&k);
     EXPECT_U64(k.spawns.count, 0);
-    link_close(&k.worker.link);
+    channel_close(&k.worker.link);
     close(w.link);
     spawns_fini(&k);
     table_fini(&k.table);

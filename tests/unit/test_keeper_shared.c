@@ -11,7 +11,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "failing.h"
-#include "keeper/core.h"
+#include "keeper/keeper_own.h"
 #include "keeper/spawn.h"
 
 /* Wraps: memfd_create ftruncate fstat mmap pwrite malloc pread */
@@ -32,7 +32,7 @@ static void begin(struct keeper *k)
     log_set_level(LOG_ERROR);
     options = (struct keeper_options){.state_bytes = 8192};
     *k = (struct keeper){.options = &options, .state_fd = -1};
-    link_init(&k->deposit.link);
+    channel_init(&k->deposit.link);
 }
 
 /* As an older binary left it: shorter, and with a word in it. */

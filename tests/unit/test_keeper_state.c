@@ -12,8 +12,8 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "failing.h"
-#include "keeper/core.h"
-#include "keeper/state.h"
+#include "keeper/keeper_own.h"
+#include "keeper/upgrade_state.h"
 
 /* Wraps: memfd_create malloc calloc fstat write pread open signalfd */
 FAILING(int, memfd_create, (const char *name, unsigned flags), (name, flags), -1)
@@ -229,13 +229,13 @@ TEST(a_cgroup_that_cannot_be_opened_just_now_is_not_forgotten)
 __attribute__((noreturn)) static void fail_to_take_over(void)
 {
     struct keeper k;
-    struct dead d;
+    struct zombie d;
     int fd, status = 0;
     pid_t pid = fork();
 
     if (pid == 0)
         _exit(7);
-    while (dead_peek(pid, &d) != pid)
+    while (zombie_peek(pid, &d) != pid)
         usleep(1000);
     begin(&k);
     if (state_save(&k, &fd) < 0)

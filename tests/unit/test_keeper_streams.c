@@ -117,27 +117,27 @@ TEST(spares_are_made_as_far_as_it_goes_and_used)
 {
     struct spares s;
 
-    spares_init(&s);
+    spare_streams_init(&s);
     FAIL(pipe2, .error = EMFILE, .after = 1);
-    spares_fill(&s);
+    spare_streams_fill(&s);
     EXPECT_U64(s.pipe_count, 1);
     EXPECT_INT(s.master, -1);
-    spares_fill(&s);
+    spare_streams_fill(&s);
     EXPECT_U64(s.pipe_count, SPARE_PIPES);
     EXPECT_INT(open_streams(&on_pipes, &s), 0);
     EXPECT_U64(s.pipe_count, SPARE_PIPES - 3);
     EXPECT_INT(open_streams(&on_terminal, &s), 0);
     EXPECT(s.want_tty);
     FAIL(open, .error = EMFILE, .path = "/dev/ptmx");
-    spares_fill(&s);
+    spare_streams_fill(&s);
     EXPECT(s.master < 0);
-    spares_fill(&s);
+    spare_streams_fill(&s);
     EXPECT(s.master >= 0);
-    spares_fill(&s);
+    spare_streams_fill(&s);
     EXPECT_INT(open_streams(&on_terminal, &s), 0);
     EXPECT_INT(s.master, -1);
-    spares_fill(&s);
-    spares_fini(&s);
+    spare_streams_fill(&s);
+    spare_streams_fini(&s);
 }
 
 TEST(whose_the_streams_are_is_set_for_a_user)

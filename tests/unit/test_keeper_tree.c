@@ -20,11 +20,11 @@ static bool rig_proc(pid_t pid, struct proc *out)
     struct proc_list l;
     const struct proc *p;
 
-    REQUIRE(proc_list_read(&l) == 0);
-    p = proc_list_find(&l, pid);
+    REQUIRE(procfs_list_read(&l) == 0);
+    p = procfs_list_find(&l, pid);
     if (p != NULL)
         *out = *p;
-    proc_list_fini(&l);
+    procfs_list_fini(&l);
     return p != NULL;
 }
 

@@ -2,7 +2,7 @@
 /*
  * test_keys.c - named keys give the bytes that xterm would send
  */
-#include "engine/keys.h"
+#include "term/keys.h"
 
 #include <errno.h>
 

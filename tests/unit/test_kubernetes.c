@@ -2,17 +2,17 @@
 /*
  * What Kubernetes' clients send inside messages, and what they are told: channels, sizes, Status, times.
  */
-#include "dialects/kubernetes/channel.h"
-#include "dialects/kubernetes/container.h"
-#include "dialects/kubernetes/log_ask.h"
-#include "dialects/kubernetes/status.h"
+#include "dialects/kubernetes/kube_channel.h"
+#include "dialects/kubernetes/kube_container.h"
+#include "dialects/kubernetes/kube_log_decode.h"
+#include "dialects/kubernetes/kube_status.h"
 #include "test.h"
 
 /* --- protocols ----------------------------------------------------------------------------- */
 
 static const char *picked(const char *offered)
 {
-    const struct protocol *p = protocol_pick(offered);
+    const struct protocol *p = kube_protocol_pick(offered);
 
     return p != NULL ? p->name : "NONE";
 }
@@ -32,12 +32,13 @@ TEST(a_token_counts_only_beside_another_protocol)
 {
     struct buf token = {0};
 
-    EXPECT(!protocol_token("base64url.bearer.authorization.k8s.io.c2VjcmV0", &token));
-    EXPECT(!protocol_token("v5.channel.k8s.io", &token));
-    EXPECT(!protocol_token("v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.!", &token));
-    EXPECT_U64(token.len, 0);
+    EXPECT(!kube_protocol_token("base64url.bearer.authorization.k8s.io.c2VjcmV0", &token));
+    EXPECT(!kube_protocol_token("v5.channel.k8s.io", &token));
     EXPECT(
-        protocol_token("v5.channel.k8s.io,base64url.bearer.authorization.k8s.io.c2VjcmV0", &token));
+        !kube_protocol_token("v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.!", &token));
+    EXPECT_U64(token.len, 0);
+    EXPECT(kube_protocol_token("v5.channel.k8s.io,base64url.bearer.authorization.k8s.io.c2VjcmV0",
+                               &token));
     EXPECT_STR(buf_cstr(&token), "secret");
     buf_fini(&token);
 }
@@ -210,7 +211,7 @@ TEST(sizes_that_no_terminal_has_are_not_told)
 
 /* --- the Status -------------------------------------------------------------------------------- */
 
-static const char *status_text(int exit_code, bool object, struct buf *out)
+static const char *http_status_text(int exit_code, bool object, struct buf *out)
 {
     struct exit_record x = {.exit_code = exit_code};
     struct kube_status s;
@@ -225,8 +226,8 @@ TEST(an_exit_code_is_a_decimal_string_in_a_cause)
 {
     struct buf out = {0};
 
-    EXPECT_STR(status_text(0, true, &out), "{\"metadata\":{},\"status\":\"Success\"}");
-    EXPECT_STR(status_text(7, true, &out),
+    EXPECT_STR(http_status_text(0, true, &out), "{\"metadata\":{},\"status\":\"Success\"}");
+    EXPECT_STR(http_status_text(7, true, &out),
                "{\"metadata\":{},\"status\":\"Failure\",\"message\":\"command terminated with "
                "non-zero exit code: exit status 7\",\"reason\":\"NonZeroExitCode\",\"details\":"
                "{\"causes\":[{\"reason\":\"ExitCode\",\"message\":\"7\"}]}}");
@@ -238,7 +239,7 @@ TEST(an_unknown_exit_is_a_failure_without_a_code)
 {
     struct buf out = {0};
 
-    EXPECT(strstr(status_text(-1, true, &out), "\"reason\":\"InternalError\",\"code\":500") !=
+    EXPECT(strstr(http_status_text(-1, true, &out), "\"reason\":\"InternalError\",\"code\":500") !=
            NULL);
     EXPECT(strstr(buf_cstr(&out), "ExitCode\"") == NULL);
     buf_fini(&out);
@@ -248,8 +249,8 @@ TEST(old_protocols_have_text_and_only_for_failures)
 {
     struct buf out = {0};
 
-    EXPECT_STR(status_text(0, false, &out), "");
-    EXPECT_STR(status_text(7, false, &out),
+    EXPECT_STR(http_status_text(0, false, &out), "");
+    EXPECT_STR(http_status_text(7, false, &out),
                "command terminated with non-zero exit code: exit status 7");
     buf_fini(&out);
 }

@@ -5,12 +5,12 @@
 #include "test.h"
 
 #include "base/limits.h"
-#include "dialects/mcp/headers.h"
-#include "dialects/mcp/resource.h"
-#include "dialects/mcp/revision.h"
-#include "dialects/mcp/rpc.h"
-#include "dialects/mcp/tool_spawn.h"
-#include "dialects/mcp/tools.h"
+#include "dialects/mcp/mcp_headers.h"
+#include "dialects/mcp/mcp_resource.h"
+#include "dialects/mcp/mcp_revision.h"
+#include "dialects/mcp/mcp_rpc.h"
+#include "dialects/mcp/mcp_tool_spawn.h"
+#include "dialects/mcp/mcp_tools.h"
 
 /* The kind of the only message, or the fault's code. */
 static int kind_of(const char *text)

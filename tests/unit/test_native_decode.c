@@ -4,10 +4,10 @@
  */
 #include "test.h"
 
-#include "dialects/common/input_ask.h"
-#include "dialects/common/wait_ask.h"
-#include "dialects/native/control.h"
-#include "dialects/native/patch.h"
+#include "dialects/common/input_decode.h"
+#include "dialects/common/wait_decode.h"
+#include "dialects/native/process/patch_process.h"
+#include "dialects/native/socket/connect_control.h"
 
 static json_t *parse(const char *text)
 {
@@ -66,7 +66,7 @@ static enum hf_code input_code(const char *text, bool app_cursor, struct buf *ou
 {
     json_t *tree = parse(text);
     struct hf_error err = {0};
-    int rc = input_ask_decode(tree, app_cursor, out, eof, &err);
+    int rc = input_request_decode(tree, app_cursor, out, eof, &err);
 
     json_decref(tree);
     return rc < 0 ? err.code : HF_OK;
@@ -107,11 +107,11 @@ TEST(input_refuses)
 
 /* --- wait ------------------------------------------------------------------------ */
 
-static enum hf_code wait_code(const char *text, struct wait_ask *out)
+static enum hf_code wait_code(const char *text, struct wait_request *out)
 {
     json_t *tree = parse(text);
     struct hf_error err = {0};
-    int rc = wait_ask_decode(tree, out, &err);
+    int rc = wait_request_decode(tree, out, &err);
 
     json_decref(tree);
     return rc < 0 ? err.code : HF_OK;
@@ -121,9 +121,9 @@ TEST(wait_takes_its_conditions_in_order)
 {
     json_t *tree = parse("{\"until\":[{\"text\":\"a\\u0000b\"},{\"regex\":\"x+\"},{\"quiet_ms\":5},"
                          "{\"exit\":true}],\"from\":7,\"timeout_ms\":0}");
-    struct wait_ask a;
+    struct wait_request a;
 
-    EXPECT_INT(wait_ask_decode(tree, &a, NULL), 0);
+    EXPECT_INT(wait_request_decode(tree, &a, NULL), 0);
     EXPECT_U64(a.count, 4);
     EXPECT_INT(a.until[0].kind, WAIT_TEXT);
     EXPECT_BYTES(a.until[0].text, a.until[0].len, "a\0b");
@@ -139,9 +139,9 @@ TEST(wait_takes_what_is_not_in_the_output)
 {
     json_t *tree = parse("{\"until\":[{\"prompt\":true},{\"any\":true,\"port\":80},"
                          "{\"port\":65535},{\"blocked_on_tty\":true},{\"echo_off\":true}]}");
-    struct wait_ask a;
+    struct wait_request a;
 
-    EXPECT_INT(wait_ask_decode(tree, &a, NULL), 0);
+    EXPECT_INT(wait_request_decode(tree, &a, NULL), 0);
     EXPECT_INT(a.until[0].kind, WAIT_PROMPT);
     EXPECT_INT(a.until[1].port, 80);
     EXPECT(a.until[1].any && !a.until[2].any);
@@ -153,7 +153,7 @@ TEST(wait_takes_what_is_not_in_the_output)
 
 TEST(wait_refuses)
 {
-    struct wait_ask a;
+    struct wait_request a;
 
     EXPECT_INT(wait_code("{\"until\":[{\"exit\":true}]}", &a), HF_OK);
     EXPECT_INT(a.from, -1);

@@ -6,8 +6,8 @@
 
 #include "base/embed.h"
 #include "base/json.h"
-#include "dialects/mcp/context.h"
-#include "dialects/native/handlers.h"
+#include "dialects/mcp/mcp_context.h"
+#include "dialects/native/native_handlers.h"
 
 static json_t *document(void)
 {

@@ -2,14 +2,14 @@
 /*
  * The create and run bodies of the native protocol: what becomes of each field, and which are refused.
  */
-#include "dialects/common/spawn_ask.h"
+#include "dialects/common/spawn_decode.h"
 #include "test.h"
 
 #include "base/limits.h"
 
 struct decoded {
     json_t *tree;
-    struct spawn_ask ask;
+    struct spawn_request ask;
     struct hf_error err;
     int rc;
 };
@@ -20,13 +20,13 @@ static struct decoded decode(const char *text, bool run)
 
     d.tree = json_parse(text, strlen(text), &d.err);
     REQUIRE(d.tree != NULL);
-    d.rc = spawn_ask_decode(&d.ask, d.tree, run, &d.err);
+    d.rc = spawn_request_decode(&d.ask, d.tree, run, &d.err);
     return d;
 }
 
 static void done(struct decoded *d)
 {
-    spawn_ask_fini(&d->ask);
+    spawn_request_fini(&d->ask);
     json_decref(d->tree);
 }
 

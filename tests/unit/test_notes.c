@@ -7,7 +7,7 @@
 
 #include "base/limits.h"
 #include "engine/notes.h"
-#include "engine/shared.h"
+#include "engine/worker_shared.h"
 
 #define LOG_BYTES 16384
 

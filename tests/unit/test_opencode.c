@@ -2,7 +2,7 @@
 /*
  * Bodies of OpenCode's clients, and ids as they expect them.
  */
-#include "dialects/opencode/body.h"
+#include "dialects/opencode/oc_body_decode.h"
 #include "dialects/opencode/opencode.h"
 #include "test.h"
 

@@ -4,12 +4,12 @@
  */
 #include "base/limits.h"
 #include "base/mem.h"
-#include "dialects/opensandbox/ask.h"
-#include "dialects/opensandbox/expand.h"
-#include "dialects/opensandbox/frame.h"
-#include "dialects/opensandbox/lines.h"
-#include "dialects/opensandbox/metrics.h"
-#include "dialects/opensandbox/prelude.h"
+#include "dialects/opensandbox/osb_decode.h"
+#include "dialects/opensandbox/osb_expand_path.h"
+#include "dialects/opensandbox/osb_frame.h"
+#include "dialects/opensandbox/osb_lines.h"
+#include "dialects/opensandbox/osb_metrics.h"
+#include "dialects/opensandbox/osb_prelude.h"
 
 #include "test.h"
 
@@ -218,7 +218,7 @@ TEST(quotes_in_commands_and_directories_stay_what_they_are)
 
 /* --- what is asked -------------------------------------------------------------------------- */
 
-static int ask(struct command_ask *a, const char *text, struct hf_error *err)
+static int request(struct command_ask *a, const char *text, struct hf_error *err)
 {
     json_auto_t *body = json_parse(text, strlen(text), err);
     int rc = osb_command_ask_decode(a, body, err);
@@ -232,16 +232,16 @@ TEST(commands_are_checked_and_what_is_not_known_is_passed_over)
     struct command_ask a;
     struct hf_error err;
 
-    EXPECT(ask(&a, "{\"command\":\"ls\",\"background\":true,\"what\":[1],\"uid\":7,\"gid\":8}",
-               &err) == 0);
+    EXPECT(request(&a, "{\"command\":\"ls\",\"background\":true,\"what\":[1],\"uid\":7,\"gid\":8}",
+                   &err) == 0);
     EXPECT(a.spec.history_bytes == LIMIT_OSB_LOG_BYTES);
     EXPECT_STR(a.user, "7:8");
-    EXPECT(ask(&a, "{\"argv\":[\"ls\",\"-l\"],\"timeout\":500,\"uid\":null}", &err) == 0);
+    EXPECT(request(&a, "{\"argv\":[\"ls\",\"-l\"],\"timeout\":500,\"uid\":null}", &err) == 0);
     EXPECT(a.spec.arg_count == 1 && a.spec.timeout_ms == 500 && a.spec.grace_ms == 0);
-    EXPECT(ask(&a, "{\"command\":\"ls\",\"argv\":[\"ls\"]}", &err) < 0);
-    EXPECT(ask(&a, "{\"argv\":[\"\"]}", &err) < 0);
-    EXPECT(ask(&a, "{\"command\":\"ls\",\"uid\":4294967295}", &err) < 0);
-    EXPECT(ask(&a, "{\"command\":\"ls\",\"cwd\":\"${\"}", &err) < 0);
+    EXPECT(request(&a, "{\"command\":\"ls\",\"argv\":[\"ls\"]}", &err) < 0);
+    EXPECT(request(&a, "{\"argv\":[\"\"]}", &err) < 0);
+    EXPECT(request(&a, "{\"command\":\"ls\",\"uid\":4294967295}", &err) < 0);
+    EXPECT(request(&a, "{\"command\":\"ls\",\"cwd\":\"${\"}", &err) < 0);
     EXPECT_STR(err.field, "cwd");
 }
 

@@ -2,7 +2,7 @@
 /*
  * test_osc.c - titles, directories, prompt marks and bells are seen however the chunks are cut
  */
-#include "engine/osc.h"
+#include "term/osc.h"
 
 #include "test.h"
 

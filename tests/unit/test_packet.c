@@ -2,7 +2,7 @@
 /*
  * What the keeper is told to start: paths, arguments, environment.
  */
-#include "engine/spawn.h"
+#include "engine/spawn/engine_spawn.h"
 #include "test.h"
 
 static struct k_spawn packet;
@@ -22,7 +22,7 @@ static void build(struct spawn_spec *s)
     struct hf_error err = {0};
 
     EXPECT_INT(spec_check(s, &err), 0);
-    EXPECT_INT(packet_build(s, "proc_x", &packet, &strings, &err), 0);
+    EXPECT_INT(spawn_encode_build(s, "proc_x", &packet, &strings, &err), 0);
 }
 
 static const char *env_of(const char *name)
@@ -48,8 +48,8 @@ TEST(packet_looks_along_the_childs_own_path)
     s.env_count = 1;
     build(&s);
     EXPECT_INT(packet.path_count, 2);
-    EXPECT_STR(packet_path(&strings, 0), "/a/prog");
-    EXPECT_STR(packet_path(&strings, 1), "/b/c/prog");
+    EXPECT_STR(spawn_encode_path(&strings, 0), "/a/prog");
+    EXPECT_STR(spawn_encode_path(&strings, 1), "/b/c/prog");
     EXPECT_STR(env_of("PATH"), "/a:/b/c");
     buf_fini(&strings);
 }

@@ -8,7 +8,7 @@
 
 TEST(a_socket_that_listens_has_a_port_and_a_number)
 {
-    struct listener l = {0};
+    struct port_listener l = {0};
 
     EXPECT(ports_parse_line("   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 "
                             "00000000     0        0 12345 1 0000000000000000 100 0 0 10 0",
@@ -26,7 +26,7 @@ TEST(a_socket_that_listens_has_a_port_and_a_number)
 
 TEST(other_lines_say_nothing)
 {
-    struct listener l = {0};
+    struct port_listener l = {0};
 
     EXPECT(!ports_parse_line("  sl  local_address rem_address   st tx_queue rx_queue tr tm->when "
                              "retrnsmt   uid  timeout inode",

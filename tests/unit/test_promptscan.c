@@ -2,7 +2,7 @@
 /*
  * test_promptscan.c - the next prompt of a shell that marks it
  */
-#include "engine/promptscan.h"
+#include "engine/match/promptscan.h"
 
 #include "test.h"
 

@@ -2,7 +2,7 @@
 /*
  * test_query.c - percent-decoding of a request's path and query
  */
-#include "transport/query.h"
+#include "transport/url_query.h"
 
 #include <errno.h>
 
@@ -11,7 +11,7 @@
 static void expect_decoded(const char *in, bool plus, const char *want)
 {
     char out[64];
-    ssize_t n = percent_decode(in, strlen(in), plus, out);
+    ssize_t n = url_percent_decode(in, strlen(in), plus, out);
 
     if (want == NULL) {
         EXPECT_INT(n, -EINVAL);
@@ -46,7 +46,7 @@ TEST(decoding_can_be_done_in_place)
 {
     char text[] = "a%20b%2Fc";
 
-    EXPECT_INT(percent_decode(text, strlen(text), false, text), 5);
+    EXPECT_INT(url_percent_decode(text, strlen(text), false, text), 5);
     EXPECT_STR(text, "a b/c");
 }
 
@@ -92,7 +92,7 @@ TEST(paths_that_could_mislead_are_refused)
 
 TEST(a_query_gives_names_and_values)
 {
-    struct query q;
+    struct url_query q;
 
     REQUIRE(query_parse(&q, "a=1&b=x+y%26z&&c&d=&%65=%3D", NULL) == 0);
     EXPECT_U64(q.count, 5);
@@ -114,7 +114,7 @@ TEST(a_query_that_cannot_be_read_is_refused)
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct hf_error err = {0};
-        struct query q;
+        struct url_query q;
 
         EXPECT_INT(query_parse(&q, bad[i], &err), -EINVAL);
         EXPECT_INT(err.code, HF_E_bad_query);
@@ -125,7 +125,7 @@ TEST(a_query_that_cannot_be_read_is_refused)
 TEST(a_query_has_a_bounded_number_of_parameters)
 {
     char text[2 * QUERY_PAIRS_MAX + 2];
-    struct query q;
+    struct url_query q;
 
     for (size_t i = 0; i < sizeof text - 1; i++)
         text[i] = i % 2 ? '&' : 'a';
@@ -141,7 +141,7 @@ TEST(a_query_has_a_bounded_number_of_parameters)
 TEST(only_known_names_are_allowed_and_each_once)
 {
     struct hf_error err = {0};
-    struct query q;
+    struct url_query q;
 
     REQUIRE(query_parse(&q, "since=0&rows=24", NULL) == 0);
     EXPECT_INT(query_check(&q, "rows cols since", NULL), 0);

@@ -11,7 +11,7 @@
 
 #include "base/io.h"
 #include "engine/engine_own.h"
-#include "engine/record.h"
+#include "engine/journal/record.h"
 
 #define RING 65536
 

@@ -2,13 +2,13 @@
 /*
  * test_regex.c - what matches, where, when it is told, and what is refused
  */
-#include "engine/regex.h"
+#include "engine/match/regex.h"
 
 #include <locale.h>
 #include <regex.h>
 
 #include "base/limits.h"
-#include "engine/regex_prog.h"
+#include "engine/match/regex_prog.h"
 #include "test.h"
 
 #define NONE UINT64_MAX

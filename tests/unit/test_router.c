@@ -35,7 +35,7 @@ static const char *find(const char *raw, unsigned method, char *got)
     const char *answer;
 
     REQUIRE(path_parse(&p, raw, NULL) == 0);
-    route_find(tables, 2, false, raw, &p, method, &m);
+    router_find(tables, 2, false, raw, &p, method, &m);
     if (got != NULL)
         got[0] = '\0';
     for (size_t i = 0; got != NULL && i < m.param_count; i++)
@@ -43,7 +43,7 @@ static const char *find(const char *raw, unsigned method, char *got)
                 m.params[i].value);
     if (got != NULL && m.rest != NULL)
         sprintf(got + strlen(got), "*=%s", m.rest);
-    methods_text(m.allow, allow);
+    router_methods_text(m.allow, allow);
     answer = m.route != NULL ? m.route->pattern : m.allow != 0 ? allow : "404";
     path_fini(&p);
     return answer;
@@ -143,7 +143,7 @@ TEST(a_listener_of_its_own_has_no_prefix)
     struct path p;
 
     REQUIRE(path_parse(&p, "/_ping", NULL) == 0);
-    route_find(&own, 1, true, "/_ping", &p, HTTP_GET_M, &m);
+    router_find(&own, 1, true, "/_ping", &p, HTTP_GET_M, &m);
     EXPECT(m.table == &docker && m.route == &docker_routes[0]);
     path_fini(&p);
 }
@@ -155,10 +155,10 @@ TEST(parameters_are_found_by_name)
     struct path p;
 
     REQUIRE(path_parse(&p, raw, NULL) == 0);
-    route_find(tables, 2, false, raw, &p, HTTP_GET_M, &m);
-    EXPECT_STR(route_param_get(&m, "id"), "a");
-    EXPECT_STR(route_param_get(&m, "lid"), "b");
-    EXPECT_STR(route_param_get(&m, "i"), NULL);
-    EXPECT_STR(route_param_get(&m, "*"), NULL);
+    router_find(tables, 2, false, raw, &p, HTTP_GET_M, &m);
+    EXPECT_STR(router_param_get(&m, "id"), "a");
+    EXPECT_STR(router_param_get(&m, "lid"), "b");
+    EXPECT_STR(router_param_get(&m, "i"), NULL);
+    EXPECT_STR(router_param_get(&m, "*"), NULL);
     path_fini(&p);
 }

@@ -2,7 +2,7 @@
 /*
  * test_safecut.c - output is never cut inside a character or an escape sequence
  */
-#include "engine/safecut.h"
+#include "engine/journal/safecut.h"
 
 #include "test.h"
 

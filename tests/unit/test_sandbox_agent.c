@@ -3,7 +3,7 @@
  * Bodies and frames of sandbox-agent's clients.
  */
 #include "base/limits.h"
-#include "dialects/sandbox-agent/ask.h"
+#include "dialects/sandbox-agent/agent_decode.h"
 #include "test.h"
 
 static const struct agent_config config = {64, 30000, 300000, 1 << 20, 10 << 20, 16};

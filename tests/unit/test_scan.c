@@ -2,16 +2,16 @@
 /*
  * Several texts and expressions at once: the first in the output wins, not the first in the list.
  */
-#include "dialects/common/scan.h"
+#include "dialects/common/output_scan.h"
 #include "test.h"
 
 static struct scan *scan_of(const char *body, uint64_t at, int before, struct hf_error *err)
 {
     json_t *tree = json_parse(body, strlen(body), NULL);
-    struct wait_ask ask;
+    struct wait_request ask;
     struct scan *s;
 
-    REQUIRE(tree != NULL && wait_ask_decode(tree, &ask, NULL) == 0);
+    REQUIRE(tree != NULL && wait_request_decode(tree, &ask, NULL) == 0);
     s = scan_new(&ask, at, before, err);
     json_decref(tree);
     return s;

@@ -2,7 +2,7 @@
 /*
  * test_session_log.c - the commands of a session: in order, bounded, and never half there
  */
-#include "engine/session_log.h"
+#include "engine/session/session_log.h"
 
 #include "base/limits.h"
 #include "test.h"

@@ -2,7 +2,7 @@
 /*
  * test_session_markdown.c - output that cannot get out of its block
  */
-#include "dialects/native/session_markdown.h"
+#include "dialects/native/session/session_markdown.h"
 
 #include "base/buf.h"
 #include "test.h"

@@ -2,7 +2,7 @@
 /*
  * test_session_script.c - what goes to a session's shell, and what comes back
  */
-#include "engine/session_script.h"
+#include "engine/session/session_script.h"
 
 #include "test.h"
 

@@ -2,7 +2,7 @@
 /*
  * test_shell.c - what is started when a shell is to mark its prompts, and where its files lie
  */
-#include "engine/shell.h"
+#include "engine/spawn/shell_integration.h"
 
 #include <fcntl.h>
 #include <limits.h>

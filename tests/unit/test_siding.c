@@ -11,7 +11,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "engine/engine_own.h"
-#include "engine/siding.h"
+#include "engine/stream/siding.h"
 
 struct fixture {
     struct engine engine;

@@ -2,12 +2,12 @@
 /*
  * The last bytes and lines of an output, of all of it and of one stream.
  */
-#include "dialects/common/tail.h"
+#include "dialects/common/output_tail.h"
 #include "test.h"
 
 #include <fcntl.h>
 
-#include "engine/journal_own.h"
+#include "engine/journal/journal_own.h"
 
 struct fixture {
     struct record rec;

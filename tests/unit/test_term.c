@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
-#include "engine/snapshot.h"
+#include "term/snapshot.h"
 
 static struct term *shown(int rows, int cols, const char *bytes)
 {

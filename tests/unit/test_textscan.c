@@ -2,7 +2,7 @@
 /*
  * test_textscan.c - a fixed text is found wherever the chunks are cut
  */
-#include "engine/textscan.h"
+#include "engine/match/textscan.h"
 
 #include "base/limits.h"
 #include "test.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
-#include "engine/tracker.h"
+#include "term/tracker.h"
 
 struct rig {
     struct tracker_head head;

@@ -3,13 +3,13 @@
  * Places of a journal in UTF-16 units: exact for any bytes, however they were cut into
  * reads, after the ring has turned over and after a worker died.
  */
-#include "engine/units.h"
+#include "engine/journal/units.h"
 #include "test.h"
 
 #include <fcntl.h>
 
 #include "base/utf16.h"
-#include "engine/journal_own.h"
+#include "engine/journal/journal_own.h"
 
 #define RING (64 * 1024)
 

@@ -15,8 +15,8 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "failing.h"
-#include "vault/dead.h"
 #include "vault/vault_store.h"
+#include "vault/zombie.h"
 
 /* Wraps: memfd_create ftruncate pwrite pread mmap fstat fcntl open write sendmsg recvmsg socket bind */
 /* Wraps: listen connect getsockopt accept4 getrlimit waitpid syscall */
@@ -399,21 +399,21 @@ TEST(where_a_vault_is_comes_from_the_environment)
 
 TEST(a_dead_child_can_be_looked_at_until_it_is_reaped)
 {
-    struct dead d;
+    struct zombie d;
     pid_t pid = fork();
 
     if (pid == 0)
         _exit(7);
-    while (dead_peek(pid, &d) != pid)
+    while (zombie_peek(pid, &d) != pid)
         usleep(1000);
     EXPECT_INT(d.status, 7 << 8);
     FAIL(syscall, .error = EINTR, .times = 2, .only = SYS_waitid);
-    EXPECT_INT(dead_peek(0, &d), pid);
+    EXPECT_INT(zombie_peek(0, &d), pid);
     EXPECT_INT(FAILED(syscall), 2);
     FAIL(waitpid, .error = EINTR, .times = 2);
-    dead_reap(pid);
-    EXPECT_INT(dead_peek(0, &d), 0);
-    dead_reap(pid); /* nobody's any more */
+    zombie_reap(pid);
+    EXPECT_INT(zombie_peek(0, &d), 0);
+    zombie_reap(pid); /* nobody's any more */
     pid = fork();
     if (pid == 0) {
         struct rlimit core = {0};
@@ -425,10 +425,10 @@ TEST(a_dead_child_can_be_looked_at_until_it_is_reaped)
         if (chdir("/proc") == 0)
             raise(SIGQUIT);
     }
-    while (dead_peek(pid, &d) != pid)
+    while (zombie_peek(pid, &d) != pid)
         usleep(1000);
     EXPECT(WIFSIGNALED(d.status) && WTERMSIG(d.status) == SIGQUIT);
-    dead_reap(pid);
+    zombie_reap(pid);
 }
 
 /* --- the guard ------------------------------------------------------------ */

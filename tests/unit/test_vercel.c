@@ -4,9 +4,9 @@
 #include <signal.h>
 
 #include "base/limits.h"
-#include "dialects/vercel/ask.h"
-#include "dialects/vercel/box.h"
-#include "dialects/vercel/lines.h"
+#include "dialects/vercel/vc_decode.h"
+#include "dialects/vercel/vc_lines.h"
+#include "dialects/vercel/vc_sandbox.h"
 
 static json_t *tree(const char *text)
 {
@@ -204,9 +204,9 @@ TEST(names_are_such_that_paths_can_hold_them)
     EXPECT(!vc_name_is_valid("a/b"));
     EXPECT(!vc_name_is_valid("a b"));
     EXPECT(!vc_name_is_valid("sessions"));
-    EXPECT(box_is_session_id("sbx_abcdefghijklmnopqrstuvwx"));
-    EXPECT(!box_is_session_id("sbx_abcdefghijklmnopqrstuvw"));
-    EXPECT(!box_is_session_id("sbx_ABCDEFGHIJKLMNOPQRSTUVWX"));
+    EXPECT(vc_sandbox_is_session_id("sbx_abcdefghijklmnopqrstuvwx"));
+    EXPECT(!vc_sandbox_is_session_id("sbx_abcdefghijklmnopqrstuvw"));
+    EXPECT(!vc_sandbox_is_session_id("sbx_ABCDEFGHIJKLMNOPQRSTUVWX"));
 }
 
 /* --- lines ------------------------------------------------------------------------------------- */

@@ -12,7 +12,7 @@
 #include "base/io.h"
 #include "base/signals.h"
 #include "cli/client/attach_own.h"
-#include "cli/client/console.h"
+#include "cli/client/user_terminal.h"
 
 #define OUTPUT_MOST_BYTES (1024 * 1024) /* waiting to be written before we read no more */
 #define STDIN_READ_BYTES (64 * 1024)
@@ -27,13 +27,13 @@ enum { POLL_SIGNAL, POLL_STDIN, POLL_STDOUT, POLL_STDERR, POLL_TAPS, POLL_COUNT 
 /* Says goodbye, so that the daemon does not wait for us to come back. */
 static void leave(struct attach *a)
 {
-    struct tap *l = &a->taps[0];
+    struct attach_conn *l = &a->taps[0];
     struct buf json = {0};
 
     if (l->up) {
         buf_puts(&json, "{\"type\":\"detach\"}");
-        tap_send_message(l, &json);
-        wire_flush_all(&l->ws.wire, LEAVE_MS);
+        attach_conn_send_message(l, &json);
+        client_conn_flush_all(&l->ws.wire, LEAVE_MS);
     }
     a->left = true;
     attach_end(a, CLI_OK);
@@ -42,7 +42,7 @@ static void leave(struct attach *a)
 static void leave_by_signal(struct attach *a, int signum)
 {
     leave(a);
-    console_die_of(signum);
+    user_terminal_die_of(signum);
 }
 
 /* --- signals ------------------------------------------------------------------------------ */
@@ -58,8 +58,8 @@ static void pass_signal_on(struct attach *a, int signum)
 
 static void on_continue(struct attach *a)
 {
-    if (console_is_raw())
-        console_raw_again();
+    if (user_terminal_is_raw())
+        user_terminal_raw_again();
     attach_send_size(a);
 }
 
@@ -69,7 +69,7 @@ static void on_signal(struct attach *a, int signum)
     case SIGWINCH: attach_send_size(a); break;
     case SIGCONT: on_continue(a); break;
     case SIGTSTP:
-        console_stop_self();
+        user_terminal_stop_self();
         on_continue(a);
         break;
     default:
@@ -111,7 +111,7 @@ static void on_stdin(struct attach *a)
     else
         buf_put(&typed, bytes, (size_t)n);
     if (!a->o->read_only && typed.len > 0)
-        typed_put(&a->typed, buf_data(&typed), typed.len);
+        unsent_input_put(&a->typed, buf_data(&typed), typed.len);
     buf_fini(&typed);
     if (leaving) {
         attach_send_input(a);
@@ -129,7 +129,7 @@ static void on_broken_pipe(struct attach *a)
 {
     if (!a->o->owner) {
         leave(a);
-        console_die_of(SIGPIPE);
+        user_terminal_die_of(SIGPIPE);
     }
     if (a->pipe_broke_ms == 0) {
         a->pipe_broke_ms = clock_mono_ms();
@@ -151,7 +151,7 @@ static void end_deaf_process(struct attach *a)
     if (fetch_call(&a->call->place, &remove, &r, &err) == 0)
         fetch_reply_fini(&r);
     buf_fini(&path);
-    console_die_of(SIGPIPE);
+    user_terminal_die_of(SIGPIPE);
 }
 
 static void on_sink(struct attach *a, int i)
@@ -175,7 +175,8 @@ static void set_interest(struct attach *a, struct pollfd *p)
 {
     size_t waiting = a->sinks[0].buf.len + a->sinks[1].buf.len;
     bool may_read = a->ack || waiting < OUTPUT_MOST_BYTES;
-    bool reads_stdin = (a->o->input || (a->o->read_only && a->o->raw)) && typed_has_room(&a->typed);
+    bool reads_stdin =
+        (a->o->input || (a->o->read_only && a->o->raw)) && unsent_input_has_room(&a->typed);
     int i;
 
     want(&p[POLL_SIGNAL], a->signal_fd, POLLIN);
@@ -183,11 +184,11 @@ static void set_interest(struct attach *a, struct pollfd *p)
     for (i = 0; i < 2; i++)
         want(&p[POLL_STDOUT + i], a->sinks[i].fd, a->sinks[i].buf.len > 0 ? POLLOUT : 0);
     for (i = 0; i < 2; i++) {
-        struct wire *w = &a->taps[i].ws.wire;
+        struct client_conn *w = &a->taps[i].ws.wire;
         short events = (short)((may_read ? POLLIN : 0) | (w->out.len > 0 ? POLLOUT : 0));
 
         if (!may_read)
-            tap_is_heard(&a->taps[i]); /* the silence is ours */
+            attach_conn_is_heard(&a->taps[i]); /* the silence is ours */
         want(&p[POLL_TAPS + i], w->fd, i < a->tap_count && w->fd >= 0 ? events : 0);
     }
 }
@@ -196,13 +197,13 @@ static void turn(struct attach *a, const struct pollfd *p)
 {
     int i, signum;
 
-    while (p[POLL_SIGNAL].revents != 0 && (signum = console_next_signal(a->signal_fd)) != 0)
+    while (p[POLL_SIGNAL].revents != 0 && (signum = user_terminal_next_signal(a->signal_fd)) != 0)
         on_signal(a, signum);
     if (p[POLL_STDIN].revents != 0 && !a->done)
         on_stdin(a);
     for (i = 0; i < a->tap_count && !a->done; i++)
         if (p[POLL_TAPS + i].revents & (POLLIN | POLLHUP | POLLERR))
-            tap_receive(a, &a->taps[i]);
+            attach_conn_receive(a, &a->taps[i]);
     /* At once, without another poll: most of the time there is room. */
     for (i = 0; i < 2; i++)
         if (a->sinks[i].buf.len > 0)
@@ -217,15 +218,15 @@ static void send_pending(struct attach *a)
     attach_send_ack(a);
     attach_send_input(a);
     for (i = 0; i < a->tap_count; i++) {
-        rc = a->taps[i].ws.wire.fd >= 0 ? wire_flush(&a->taps[i].ws.wire) : 0;
+        rc = a->taps[i].ws.wire.fd >= 0 ? client_conn_flush(&a->taps[i].ws.wire) : 0;
         if (rc < 0 && rc != -EAGAIN)
-            tap_lost(a, &a->taps[i]);
+            attach_conn_lost(a, &a->taps[i]);
     }
 }
 
 static int timeout_of(const struct attach *a)
 {
-    int ms = taps_timeout_ms(a);
+    int ms = attach_conns_timeout_ms(a);
 
     return a->pipe_broke_ms != 0 && (ms < 0 || ms > PIPE_MS) ? PIPE_MS : ms;
 }
@@ -235,7 +236,7 @@ static void loop(struct attach *a)
     struct pollfd p[POLL_COUNT];
 
     while (!a->done) {
-        taps_maintain(a);
+        attach_conns_maintain(a);
         if (a->done)
             break;
         send_pending(a);
@@ -256,18 +257,19 @@ static int prepare(struct attach *a)
     bool split = a->o->input && !a->o->pty;
 
     if (!detach_keys_parse(&a->keys, keys))
-        return complain(a->call, CLI_USAGE,
-                        "--detach-keys is a list such as ctrl-p,ctrl-q or ctrl-a,d; '' is none");
-    a->taps[0] = (struct tap){.ws.wire.fd = -1, .output = true, .input = !split};
-    a->taps[1] = (struct tap){.ws.wire.fd = -1, .input = true};
+        return command_complain(
+            a->call, CLI_USAGE,
+            "--detach-keys is a list such as ctrl-p,ctrl-q or ctrl-a,d; '' is none");
+    a->taps[0] = (struct attach_conn){.ws.wire.fd = -1, .output = true, .input = !split};
+    a->taps[1] = (struct attach_conn){.ws.wire.fd = -1, .input = true};
     a->tap_count = split ? 2 : 1;
     a->ack = !a->o->pty || !a->o->input;
     a->guarded = a->o->pty && isatty(STDOUT_FILENO);
     sink_open(&a->sinks[0], STDOUT_FILENO);
     sink_open(&a->sinks[1], STDERR_FILENO);
-    a->signal_fd = console_signals();
+    a->signal_fd = user_terminal_signals();
     if (a->signal_fd < 0)
-        return complain(a->call, CLI_FAILED, "signals: %s", strerror(-a->signal_fd));
+        return command_complain(a->call, CLI_FAILED, "signals: %s", strerror(-a->signal_fd));
     return 0;
 }
 
@@ -290,7 +292,7 @@ static void tell_unwritten(struct attach *a)
 
         if (failed == 0 || failed == -EPIPE)
             continue;
-        complain(a->call, CLI_FAILED, "cannot write: %s", strerror(-failed));
+        command_complain(a->call, CLI_FAILED, "cannot write: %s", strerror(-failed));
         a->code = a->code != CLI_OK ? a->code : CLI_FAILED;
     }
 }
@@ -301,36 +303,37 @@ static void finish(struct attach *a)
     int i;
 
     if (a->taps[0].up && !a->taps[0].ended && !a->left) {
-        wsock_send_close(&a->taps[0].ws, WS_CODE_NORMAL);
-        wire_flush(&a->taps[0].ws.wire);
+        client_ws_send_close(&a->taps[0].ws, WS_CODE_NORMAL);
+        client_conn_flush(&a->taps[0].ws.wire);
     }
     if (a->guarded)
         screen_guard_reset(&a->guard, &a->sinks[0].buf);
-    if (!console_is_raw())
-        console_signals_default();
+    if (!user_terminal_is_raw())
+        user_terminal_signals_default();
     drain_sinks(a);
-    console_set_farewell("", 0);
-    console_restore();
+    user_terminal_set_farewell("", 0);
+    user_terminal_restore();
     tell_unwritten(a);
     for (i = 0; i < 2; i++) {
-        wsock_close(&a->taps[i].ws);
+        client_ws_close(&a->taps[i].ws);
         sink_close(&a->sinks[i]);
     }
-    typed_fini(&a->typed);
+    unsent_input_fini(&a->typed);
     io_close(&a->signal_fd);
     if (a->pipe_broke_ms != 0)
-        console_die_of(SIGPIPE);
+        user_terminal_die_of(SIGPIPE);
 }
 
-int attach_run(const struct call *call, const struct attach_options *o)
+int attach_run(const struct client_call *call, const struct attach_options *o)
 {
     struct attach a = {.call = call, .o = o, .signal_fd = -1};
     int rc = prepare(&a);
 
     if (rc == 0)
-        rc = tap_open_first(&a);
-    if (rc == 0 && o->raw && console_raw(!o->pty) < 0)
-        rc = complain(call, CLI_FAILED, "the terminal cannot be made raw: %s", strerror(errno));
+        rc = attach_conn_open_first(&a);
+    if (rc == 0 && o->raw && user_terminal_raw(!o->pty) < 0)
+        rc = command_complain(call, CLI_FAILED, "the terminal cannot be made raw: %s",
+                              strerror(errno));
     if (rc == 0)
         loop(&a);
     finish(&a);

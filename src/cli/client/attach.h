@@ -13,7 +13,7 @@
 #define ATTACH_RETRY_MS 60000 /* default of --retry */
 
 struct attach_options {
-    const char *id;          /* as process_path() writes it */
+    const char *id;          /* as request_process_path() writes it */
     const char *since;       /* NULL: the daemon's default */
     const char *detach_keys; /* NULL: the default */
     int64_t retry_ms;
@@ -30,6 +30,6 @@ struct attach_options {
 };
 
 /* The exit code: the process's own, 0 after leaving, or one of ours. */
-int attach_run(const struct call *call, const struct attach_options *o);
+int attach_run(const struct client_call *call, const struct attach_options *o);
 
 #endif

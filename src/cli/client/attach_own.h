@@ -11,15 +11,15 @@
 #define HF_CLI_CLIENT_ATTACH_OWN_H
 
 #include "base/detach_keys.h"
-#include "cli/client/ask.h"
 #include "cli/client/attach.h"
+#include "cli/client/client_request.h"
+#include "cli/client/client_ws.h"
+#include "cli/client/output_sink.h"
 #include "cli/client/screen_guard.h"
-#include "cli/client/sink.h"
-#include "cli/client/typed.h"
-#include "cli/client/wsock.h"
+#include "cli/client/unsent_input.h"
 
-struct tap {
-    struct wsock ws;
+struct attach_conn {
+    struct client_ws ws;
     bool up;    /* hello has come */
     bool ended; /* not to be opened again */
     bool input, output;
@@ -30,9 +30,9 @@ struct tap {
 };
 
 struct attach {
-    const struct call *call;
+    const struct client_call *call;
     const struct attach_options *o;
-    struct tap taps[2]; /* [1] is for the input of pipes only */
+    struct attach_conn taps[2]; /* [1] is for the input of pipes only */
     int tap_count;
     char client[24];
 
@@ -44,7 +44,7 @@ struct attach {
     int stream;             /* index of sinks that the next bytes go to */
     struct sink sinks[2];
 
-    struct typed typed;
+    struct unsent_input typed;
     struct detach_keys keys;
     struct screen_guard guard;
     bool guarded; /* standard output is a terminal that shows one */
@@ -59,23 +59,24 @@ struct attach {
     int code;
 };
 
-/* attach_tap.c */
-int tap_open_first(struct attach *a);        /* 0, or an exit code */
-void taps_maintain(struct attach *a);        /* opens what is down and due */
-int taps_timeout_ms(const struct attach *a); /* until the next thing is due; -1: nothing */
-void tap_receive(struct attach *a, struct tap *l);
-void tap_is_heard(struct tap *l); /* something came, or we do not listen at present */
-void tap_lost(struct attach *a, struct tap *l);
-void tap_send_message(struct tap *l, struct buf *json); /* and frees it */
+/* attach_conn.c */
+int attach_conn_open_first(struct attach *a);        /* 0, or an exit code */
+void attach_conns_maintain(struct attach *a);        /* opens what is down and due */
+int attach_conns_timeout_ms(const struct attach *a); /* until the next thing is due; -1: nothing */
+void attach_conn_receive(struct attach *a, struct attach_conn *l);
+void attach_conn_is_heard(
+    struct attach_conn *l); /* something came, or we do not listen at present */
+void attach_conn_lost(struct attach *a, struct attach_conn *l);
+void attach_conn_send_message(struct attach_conn *l, struct buf *json); /* and frees it */
 void attach_send_signal(struct attach *a, const char *name, const char *target);
 void attach_send_size(struct attach *a);
 void attach_send_input(struct attach *a);
 void attach_send_ack(struct attach *a);
 
-/* attach_take.c: what came. */
+/* attach_receive.c: what came. */
 void attach_take_bytes(struct attach *a, const char *bytes, size_t len);
-void attach_take_message(struct attach *a, struct tap *l, const char *text, size_t len);
-void attach_take_close(struct attach *a, struct tap *l, const struct wsock_item *item);
+void attach_take_message(struct attach *a, struct attach_conn *l, const char *text, size_t len);
+void attach_take_close(struct attach *a, struct attach_conn *l, const struct wsock_item *item);
 /* A line of our own among the output. */
 void attach_say(struct attach *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void attach_end(struct attach *a, int code); /* the loop is left */

@@ -12,7 +12,7 @@
 
 #include "base/io.h"
 #include "base/mem.h"
-#include "cli/token.h"
+#include "cli/token_file.h"
 
 #define BROWSER_WORDS_MAX 16
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "cli/client/reach.h"
+#include "cli/client/daemon_address.h"
 
 /* Exit codes of all commands; those that pass a process's own code on use it for 0 to 255. */
 enum {
@@ -53,7 +53,7 @@ enum operand_kind {
     OPERAND_WORDS /* of command.words */
 };
 
-struct call;
+struct client_call;
 struct command {
     const char *name;
     const char *operands; /* "PROCESS [TEXT...]" */
@@ -68,36 +68,36 @@ struct command {
     const char *verb_ends; /* a first operand behind which, and one more, it is so: "run" ID ... */
     enum operand_kind operand_kind;
     const char *words; /* "bash|zsh|fish" */
-    int (*run)(struct call *call);
+    int (*run)(struct client_call *call);
 };
 #define COMMAND_OPTS(table) .opts = (table), .opt_count = sizeof(table) / sizeof((table)[0])
 
 /* A command as it was called. */
-struct call {
+struct client_call {
     const struct command *command;
     void *args; /* command->args_size bytes, zeroed, then filled */
     char **operands;
     int operand_count;
-    struct reach place; /* found by command_main() */
+    struct daemon_address place; /* found by command_main() */
     const char *url, *token_file, *ca_file, *format;
     bool json;
 };
 
 extern const struct command *const client_commands[]; /* ends with NULL */
-extern const struct opt common_opts[];
-extern const size_t common_opt_count;
+extern const struct opt commands_common_opts[];
+extern const size_t commands_common_opt_count;
 const struct command *command_find(const char *name);
 
 /* Parses, finds the daemon, runs. The exit code. */
 int command_main(const struct command *c, int argc, char **argv);
 /* 0; or an exit code, after the complaint. *help: --help was asked for. */
-int args_parse(struct call *call, int argc, char **argv, bool *help);
+int args_parse(struct client_call *call, int argc, char **argv, bool *help);
 void command_help(const struct command *c, struct buf *out);
 /* "1500" or "1500ms", "2s", "5m", "1h": milliseconds. */
 bool args_time(const char *text, int64_t *out_ms);
 
 /* "holdfast NAME: ..." on standard error; returns `code`. */
-int complain(const struct call *call, int code, const char *fmt, ...)
+int command_complain(const struct client_call *call, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/client/show.h"
+#include "cli/client/client_print.h"
 
 const struct command *const client_commands[] = {
     &run_command,        &attach_command,
@@ -26,8 +26,8 @@ const struct command *const client_commands[] = {
     &completion_command, NULL,
 };
 
-#define AT(member) offsetof(struct call, member)
-const struct opt common_opts[] = {
+#define AT(member) offsetof(struct client_call, member)
+const struct opt commands_common_opts[] = {
     {"--url", 0, OPT_TEXT, AT(url), 0, 0, "URL",
      "the daemon: http://, https:// or unix:PATH (HOLDFAST_URL; a local socket; 127.0.0.1:7070)"},
     {"--token-file", 0, OPT_TEXT, AT(token_file), 0, 0, "FILE",
@@ -38,7 +38,8 @@ const struct opt common_opts[] = {
     {"--format", 0, OPT_TEXT, AT(format), 0, 0, "TEXT",
      "a line of fields: '{id} {output.next}'; {{ is a brace, \\t a tab"},
 };
-const size_t common_opt_count = sizeof common_opts / sizeof common_opts[0];
+const size_t commands_common_opt_count =
+    sizeof commands_common_opts / sizeof commands_common_opts[0];
 
 const struct command *command_find(const char *name)
 {
@@ -50,22 +51,22 @@ const struct command *command_find(const char *name)
     return NULL;
 }
 
-static int find_place(struct call *call)
+static int find_place(struct client_call *call)
 {
     struct hf_error err = {0};
 
     call->place.ca_file = call->ca_file != NULL ? call->ca_file : getenv("HOLDFAST_CA_FILE");
     if (call->format != NULL && format_check(call->format) < 0)
-        return complain(call, CLI_USAGE,
-                        "--format has a brace without its other; write {{ for a plain one");
-    if (reach_find(&call->place, call->url, call->token_file, &err) < 0)
-        return complain(call, CLI_USAGE, "%s", err.detail);
+        return command_complain(call, CLI_USAGE,
+                                "--format has a brace without its other; write {{ for a plain one");
+    if (daemon_address_find(&call->place, call->url, call->token_file, &err) < 0)
+        return command_complain(call, CLI_USAGE, "%s", err.detail);
     return CLI_OK;
 }
 
 int command_main(const struct command *c, int argc, char **argv)
 {
-    struct call call = {.command = c, .args = hf_xalloc(c->args_size + 1)};
+    struct client_call call = {.command = c, .args = hf_xalloc(c->args_size + 1)};
     struct buf text = {0};
     bool help = false;
     int rc = args_parse(&call, argc - 2, argv + 2, &help);
@@ -80,7 +81,7 @@ int command_main(const struct command *c, int argc, char **argv)
         if (rc == 0)
             rc = c->run(&call);
     }
-    reach_fini(&call.place);
+    daemon_address_fini(&call.place);
     free(call.args);
     return print_done(rc);
 }

@@ -11,9 +11,9 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "dialects/cloudflare/bridge.h"
-#include "dialects/cloudflare/call.h"
-#include "dialects/cloudflare/pty.h"
+#include "dialects/cloudflare/cf_bridge.h"
+#include "dialects/cloudflare/cf_call.h"
+#include "dialects/cloudflare/cf_pty.h"
 
 #define PREFIX "/dialects/cloudflare"
 

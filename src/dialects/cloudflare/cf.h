@@ -28,8 +28,8 @@ struct cf {
     struct route_table table;
     struct list pending;
     struct list works;   /* struct pending: what the engine will call back, whoever waits */
-    struct list makings; /* sessions that are being made; session.c */
-    struct list starts;  /* terminals of sessions that are being started; pty.c */
+    struct list makings; /* sessions that are being made; cf_session.c */
+    struct list starts;  /* terminals of sessions that are being started; cf_pty.c */
     struct buf scratch;  /* one answer or event */
     struct buf frame;    /* and what goes around it */
     bool draining;
@@ -46,10 +46,10 @@ struct json_out cf_answer(struct cf *cf);
 struct process *cf_find(struct cf *cf, const char *id);
 
 /* Handlers of plain routes. */
-void cf_api(struct http_request *rq);      /* api.c: everything under /api/ */
-void cf_mux(struct http_request *rq);      /* mux.c */
-void cf_pty(struct http_request *rq);      /* pty.c */
-void cf_terminal(struct http_request *rq); /* terminal.c */
+void cf_api(struct http_request *rq);      /* cf_api.c: everything under /api/ */
+void cf_mux(struct http_request *rq);      /* cf_mux.c */
+void cf_pty(struct http_request *rq);      /* cf_pty.c */
+void cf_terminal(struct http_request *rq); /* cf_terminal.c */
 void cf_bridge_create(struct http_request *rq);
 void cf_bridge_delete(struct http_request *rq);
 void cf_bridge_running(struct http_request *rq);

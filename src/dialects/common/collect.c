@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "engine/viewer.h"
+#include "engine/stream/viewer.h"
 
-struct kept {
+struct collect_kept {
     struct buf bytes;
     uint64_t total;
 };
@@ -16,7 +16,7 @@ struct collect {
     void *arg;
     struct process *process; /* referenced; NULL until started */
     struct viewer *viewer;
-    struct kept out, err;
+    struct collect_kept out, err;
     size_t max_bytes;
     bool starting; /* the engine will call back */
     bool end;      /* abandoned before the start: end it then */
@@ -42,7 +42,7 @@ static bool is_ready(void *arg)
     return true;
 }
 
-static void keep(struct kept *k, const struct slice *s, size_t max)
+static void keep(struct collect_kept *k, const struct slice *s, size_t max)
 {
     size_t room = k->bytes.len < max ? max - k->bytes.len : 0;
 

@@ -11,8 +11,8 @@
 #define HF_DIALECTS_COMMON_CONSOLE_H
 
 #include "dialects/common/pending.h"
-#include "engine/lease.h"
-#include "engine/viewer.h"
+#include "engine/stream/lease.h"
+#include "engine/stream/viewer.h"
 #include "transport/ws.h"
 
 struct console;

@@ -9,13 +9,13 @@
 
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
 
-struct cursor {
+struct pb_wire_cursor {
     const uint8_t *at, *end;
 };
 
 /* --- in ---------------------------------------------------------------------- */
 
-static bool take_varint(struct cursor *c, uint64_t *out)
+static bool take_varint(struct pb_wire_cursor *c, uint64_t *out)
 {
     uint64_t v = 0;
 
@@ -32,7 +32,7 @@ static bool take_varint(struct cursor *c, uint64_t *out)
     return false;
 }
 
-static bool take_bytes(struct cursor *c, struct cursor *out)
+static bool take_bytes(struct pb_wire_cursor *c, struct pb_wire_cursor *out)
 {
     uint64_t len;
 
@@ -43,10 +43,10 @@ static bool take_bytes(struct cursor *c, struct cursor *out)
     return true;
 }
 
-static bool skip(struct cursor *c, unsigned wire)
+static bool skip(struct pb_wire_cursor *c, unsigned wire)
 {
     size_t fixed = wire == WIRE_FIXED64 ? 8 : 4;
-    struct cursor rest;
+    struct pb_wire_cursor rest;
     uint64_t v;
 
     if (wire == WIRE_VARINT)
@@ -77,10 +77,10 @@ static const struct pb_field *field_by_number(const struct pb_message *m, uint64
     return NULL;
 }
 
-static int wire_message(const struct pb_message *m, struct cursor c, json_t *into,
+static int wire_message(const struct pb_message *m, struct pb_wire_cursor c, json_t *into,
                         struct hf_error *err);
 
-static json_t *text_value(const struct pb_field *f, struct cursor c, struct hf_error *err)
+static json_t *text_value(const struct pb_field *f, struct pb_wire_cursor c, struct hf_error *err)
 {
     size_t len = (size_t)(c.end - c.at);
 
@@ -92,7 +92,8 @@ static json_t *text_value(const struct pb_field *f, struct cursor c, struct hf_e
 }
 
 /* A map's entry is a message of key and value, either of which may be left out. */
-static int map_entry(const struct pb_field *f, struct cursor c, json_t *map, struct hf_error *err)
+static int map_entry(const struct pb_field *f, struct pb_wire_cursor c, json_t *map,
+                     struct hf_error *err)
 {
     static const struct pb_field sides[] = {
         {.number = 1, .name = "key", .kind = PB_TEXT},
@@ -128,7 +129,8 @@ static json_t *get_or_make(json_t *into, const struct pb_field *f, json_t *(*mak
     return v;
 }
 
-static int wire_bytes(const struct pb_field *f, struct cursor c, json_t *into, struct hf_error *err)
+static int wire_bytes(const struct pb_field *f, struct pb_wire_cursor c, json_t *into,
+                      struct hf_error *err)
 {
     json_t *list = f->many ? get_or_make(into, f, json_array) : NULL, *v;
     int rc = 0;
@@ -171,11 +173,11 @@ static void clear_others(const struct pb_message *m, const struct pb_field *f, j
             json_object_del(into, m->fields[i].name);
 }
 
-static int wire_field(const struct pb_message *m, uint64_t tag, struct cursor *c, json_t *into,
-                      struct hf_error *err)
+static int wire_field(const struct pb_message *m, uint64_t tag, struct pb_wire_cursor *c,
+                      json_t *into, struct hf_error *err)
 {
     const struct pb_field *f = field_by_number(m, tag >> 3);
-    struct cursor inner;
+    struct pb_wire_cursor inner;
     uint64_t v;
 
     if (tag >> 3 == 0 || tag >> 3 > 0x1fffffff)
@@ -191,7 +193,7 @@ static int wire_field(const struct pb_message *m, uint64_t tag, struct cursor *c
     return take_bytes(c, &inner) ? wire_bytes(f, inner, into, err) : broken(err);
 }
 
-static int wire_message(const struct pb_message *m, struct cursor c, json_t *into,
+static int wire_message(const struct pb_message *m, struct pb_wire_cursor c, json_t *into,
                         struct hf_error *err)
 {
     int rc = 0;
@@ -207,7 +209,7 @@ static int wire_message(const struct pb_message *m, struct cursor c, json_t *int
 json_t *pb_from_wire(const struct pb_message *m, const void *bytes, size_t len,
                      struct hf_error *err)
 {
-    struct cursor c = {bytes, (const uint8_t *)bytes + len};
+    struct pb_wire_cursor c = {bytes, (const uint8_t *)bytes + len};
     json_t *tree = json_object();
 
     if (len > 0 && wire_message(m, c, tree, err) < 0) {

@@ -12,7 +12,7 @@
 #define HF_DIALECTS_COMMON_RUN_STREAM_H
 
 #include "dialects/common/pending.h"
-#include "engine/viewer.h"
+#include "engine/stream/viewer.h"
 #include "transport/http.h"
 
 struct run_stream;

@@ -9,8 +9,8 @@
 #ifndef HF_DIALECTS_COMMON_SESSION_FOLLOW_H
 #define HF_DIALECTS_COMMON_SESSION_FOLLOW_H
 
-#include "engine/session.h"
-#include "engine/viewer.h"
+#include "engine/session/session.h"
+#include "engine/stream/viewer.h"
 
 struct session_follow;
 

@@ -120,7 +120,7 @@ static void *dt_make(const struct dialect_host *host)
     list_init(&dt->pending);
     list_init(&dt->runs);
     list_init(&dt->follows);
-    typing_queue_init(&dt->typing, &dt->pending);
+    input_call_queue_init(&dt->typing, &dt->pending);
     list_init(&dt->tickets);
     if (getcwd(dt->cwd, sizeof dt->cwd) == NULL)
         memcpy(dt->cwd, "/", 2);

@@ -15,12 +15,12 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "dialects/common/dialect.h"
+#include "dialects/common/input_call.h"
 #include "dialects/common/pending.h"
-#include "dialects/common/typing.h"
-#include "dialects/daytona/ask.h"
+#include "dialects/daytona/dt_decode.h"
 #include "engine/events.h"
-#include "engine/session.h"
-#include "engine/viewer.h"
+#include "engine/session/session.h"
+#include "engine/stream/viewer.h"
 
 extern const struct dialect daytona_dialect;
 
@@ -35,8 +35,8 @@ struct dt {
     struct route_table table;
     struct list pending;
     struct list runs;    /* struct dt_run: commands that this worker was asked for */
-    struct list follows; /* struct follow */
-    struct typing_queue typing;
+    struct list follows; /* struct dt_follow */
+    struct input_call_queue typing;
     struct list tickets;
     size_t ticket_count;
     struct event_subscriber events;
@@ -50,14 +50,14 @@ static inline struct dt *dt_of(const struct http_request *rq)
     return http_context(rq);
 }
 
-/* answer.c: answers */
+/* dt_reply.c: answers */
 struct json_out dt_answer(struct dt *dt); /* begins an object in the scratch buffer */
 void dt_send(struct http_request *rq, int status, struct json_out *o);
 void dt_error(struct http_request *rq, const struct hf_error *err); /* any error of ours */
 void dt_fail(struct http_request *rq, int status, const char *code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* answer.c: what is asked. NULL or false: the request has been answered. */
+/* dt_reply.c: what is asked. NULL or false: the request has been answered. */
 json_t *dt_body(struct http_request *rq);
 struct session *dt_session(struct http_request *rq);
 bool dt_upgrade_ok(struct http_request *rq); /* can the handshake be answered? */
@@ -65,17 +65,17 @@ bool dt_upgrade_ok(struct http_request *rq); /* can the handshake be answered? *
 const char *dt_protocol(const struct http_request *rq, char out[DT_PROTOCOL_BYTES]);
 enum dt_split dt_split_of(const struct http_request *rq);
 
-/* env.c: what POST /env has set, behind which come the request's own. Freed with free(). */
+/* dt_env.c: what POST /env has set, behind which come the request's own. Freed with free(). */
 struct spec_env *dt_env(struct dt *dt, const struct spec_env *own, size_t count, size_t *out_count,
                         json_t **keep);
 void dt_env_update(struct http_request *rq);
 
-/* one_shot.c */
+/* dt_one_shot.c */
 void dt_execute(struct http_request *rq);
 void dt_code_run(struct http_request *rq);
 const char *dt_shell(void); /* for commands: bash, or sh where there is none */
 
-/* session.c */
+/* dt_session.c */
 int64_t dt_history(struct engine *e); /* the ring of a session's shell */
 void dt_session_create(struct http_request *rq);
 void dt_session_list(struct http_request *rq);
@@ -83,7 +83,7 @@ void dt_session_get(struct http_request *rq);
 void dt_session_delete(struct http_request *rq);
 void dt_entrypoint(struct http_request *rq);
 
-/* command.c: a command of a session: begun, or still waiting in this worker. */
+/* dt_command.c: a command of a session: begun, or still waiting in this worker. */
 struct dt_command {
     struct session *session;
     char id[SESSION_NAME_MAX + 1];
@@ -97,7 +97,7 @@ void dt_command_write(struct json_out *o, const struct session_command *c);
 void dt_commands_write(struct json_out *o, struct dt *dt, struct session *s);
 void dt_command_get(struct http_request *rq);
 
-/* run.c: POST …/exec */
+/* dt_run.c: POST …/exec */
 struct dt_run {
     struct pending pending;
     struct list link; /* in dt.runs */
@@ -112,21 +112,21 @@ struct dt_run {
 void dt_run(struct http_request *rq);
 void dt_runs_recall(struct dt *dt); /* what waited in the last worker */
 
-/* input.c */
+/* dt_input.c */
 void dt_input(struct http_request *rq);
 
-/* logs.c */
+/* dt_logs.c */
 void dt_logs(struct http_request *rq);
 /* "output", "stdout" and "stderr" of what lies in [from, to) of a process's journal. */
 void dt_output_write(struct json_out *o, struct dt *dt, const struct session_command *c,
                      enum dt_split split);
 void dt_put_marked(struct buf *out, enum stream stream, const char *bytes, size_t len);
 
-/* follow.c */
+/* dt_follow.c */
 void dt_follow(struct http_request *rq, const struct dt_command *c);
 void dt_follows_look(struct dt *dt); /* something happened to sessions */
 
-/* pty.c, pty_start.c, terminal.c */
+/* dt_pty.c, dt_pty_start.c, dt_terminal.c */
 struct process *dt_pty_find(struct dt *dt, const char *id);
 void dt_pty_write(struct json_out *o, struct process *p);
 void dt_pty_list(struct http_request *rq);
@@ -139,7 +139,7 @@ void dt_pty_connect(struct http_request *rq);
 void dt_pty_attach(struct http_request *rq, struct process *p);
 void dt_pty_refuse(struct http_request *rq, const char *reason);
 
-/* control.c, socket.c, ticket.c */
+/* dt_sandbox.c, dt_socket.c, dt_ticket.c */
 void dt_sandbox_create(struct http_request *rq);
 void dt_sandbox_get(struct http_request *rq);
 void dt_sandbox_list(struct http_request *rq);

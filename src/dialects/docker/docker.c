@@ -14,8 +14,8 @@
 #include "base/crypto.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "dialects/docker/created.h"
-#include "dialects/docker/launch.h"
+#include "dialects/docker/docker_launch.h"
+#include "dialects/docker/docker_not_started.h"
 #include "engine/notes.h"
 
 #define BEGAN_NOTE "docker.began"
@@ -126,7 +126,7 @@ static void *docker_make(const struct dialect_host *host)
     name_sandbox(dk);
     make_table(dk);
     recall_began(dk);
-    created_recall(dk);
+    docker_created_recall(dk);
     auto_remove_all(dk);
     return dk;
 }
@@ -146,7 +146,7 @@ static void docker_free(void *self)
     struct docker *dk = self;
 
     pending_free(&dk->pending);
-    created_free_all(dk);
+    docker_created_free_all(dk);
     route_rows_fini(&dk->rows);
     buf_fini(&dk->scratch);
     free(dk);

@@ -15,7 +15,7 @@
 #include "base/json.h"
 #include "dialects/common/dialect.h"
 #include "dialects/common/pending.h"
-#include "dialects/docker/ask.h"
+#include "dialects/docker/docker_decode.h"
 
 extern const struct dialect docker_dialect;
 
@@ -31,7 +31,7 @@ struct docker {
     struct route_table table;
     struct route_rows rows;   /* each twice: without the version in front, and with it */
     struct list pending;      /* what is under way */
-    struct list created;      /* newest first; created.h */
+    struct list created;      /* newest first; docker_not_started.h */
     size_t containers, execs; /* of those */
     size_t created_bytes;
     size_t waits;
@@ -46,7 +46,7 @@ static inline struct docker *docker_of(const struct http_request *rq)
     return http_context(rq);
 }
 
-/* answer.c */
+/* docker_reply.c */
 void docker_headers(struct http_request *rq);     /* those that every answer has */
 struct json_out docker_answer(struct docker *dk); /* begins an object in the scratch buffer */
 void docker_send(struct http_request *rq, int status, struct json_out *o);
@@ -57,37 +57,37 @@ void docker_fail(struct http_request *rq, int status, const char *fmt, ...)
 /* A process that could not be started: Docker's words for it, and the exit code they stand for. */
 int docker_spawn_error(const struct hf_error *err, const json_t *config, char *text, size_t size);
 
-/* answer.c: what is asked. */
+/* docker_reply.c: what is asked. */
 int docker_minor(const struct http_request *rq);
 /* The body; NULL with *ok true: there is none. *ok false: it was answered. */
 json_t *docker_body(struct http_request *rq, bool *ok);
 bool docker_query(const struct http_request *rq, const char *name);
 
-/* Handlers: system.c */
+/* Handlers: docker_system.c */
 void docker_ping(struct http_request *rq);
 void docker_get_version(struct http_request *rq);
 void docker_info(struct http_request *rq);
-/* list.c, inspect.c, top.c, logs.c */
+/* docker_list.c, inspect.c, docker_top.c, docker_logs.c */
 void docker_list(struct http_request *rq);
 void docker_inspect(struct http_request *rq);
 void docker_top(struct http_request *rq);
 void docker_logs(struct http_request *rq);
-/* container.c */
+/* docker_container.c */
 void docker_create(struct http_request *rq);
 void docker_start(struct http_request *rq);
 void docker_remove(struct http_request *rq);
 void docker_resize(struct http_request *rq);
 void docker_unserved(struct http_request *rq);
-/* exec.c */
+/* docker_exec.c */
 int docker_check_user(const json_t *config, struct hf_error *err);
 void docker_exec_create(struct http_request *rq);
 void docker_exec_start(struct http_request *rq);
 void docker_exec_resize(struct http_request *rq);
 void docker_exec_inspect(struct http_request *rq);
-/* attach.c */
+/* docker_attach.c */
 void docker_attach(struct http_request *rq);
 void docker_attach_ws(struct http_request *rq);
-/* wait.c, ending.c */
+/* docker_wait.c, docker_kill.c */
 void docker_wait(struct http_request *rq);
 void docker_kill(struct http_request *rq);
 void docker_stop(struct http_request *rq);

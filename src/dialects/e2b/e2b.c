@@ -11,7 +11,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/common/file_op.h"
-#include "dialects/e2b/rpc.h"
+#include "dialects/e2b/e2b_rpc.h"
 
 #define PREFIX "/dialects/e2b"
 
@@ -139,7 +139,7 @@ static void *e2b_make(const struct dialect_host *host)
     e->tokens = host->tokens;
     e->own_uid = host->own_uid;
     list_init(&e->pending);
-    typing_queue_init(&e->typing, &e->pending);
+    input_call_queue_init(&e->typing, &e->pending);
     list_init(&e->notes);
     e2b_sandbox_load(e);
     file_op_end_all(e->engine);

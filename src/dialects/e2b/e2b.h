@@ -11,8 +11,8 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "dialects/common/dialect.h"
+#include "dialects/common/input_call.h"
 #include "dialects/common/pending.h"
-#include "dialects/common/typing.h"
 #include "engine/users.h"
 
 extern const struct dialect e2b_dialect;
@@ -21,7 +21,7 @@ extern const struct dialect e2b_dialect;
 #define E2B_ENVD_VERSION "0.6.13"
 #define E2B_ID_BYTES 64
 
-/* What /init and the control API set; see sandbox.c. */
+/* What /init and the control API set; see e2b_sandbox.c. */
 struct e2b_sandbox {
     char id[E2B_ID_BYTES];
     json_t *env, *metadata; /* objects of strings */
@@ -39,8 +39,8 @@ struct e2b {
     uid_t own_uid; /* see dialect.h */
     struct route_table table;
     struct list pending;
-    struct typing_queue typing; /* input.c: SendInput and CloseStdin under way */
-    struct list notes;          /* list.c: the variables that processes were started with */
+    struct input_call_queue typing; /* e2b_input.c: SendInput and CloseStdin under way */
+    struct list notes;              /* e2b_list.c: the variables that processes were started with */
     struct e2b_sandbox sandbox;
     struct buf scratch;
     uint64_t cpu_busy, cpu_total; /* of the last look at /metrics */
@@ -60,7 +60,7 @@ void e2b_send(struct http_request *rq, int status, struct json_out *o);
 /* The body, or an empty object where there is none; NULL: answered. */
 json_t *e2b_body(struct http_request *rq);
 
-/* sandbox.c */
+/* e2b_sandbox.c */
 void e2b_sandbox_init(struct e2b_sandbox *s);
 void e2b_sandbox_fini(struct e2b_sandbox *s);
 /* After a change. 0, or -ENOSPC: it is too large, and the sandbox is as it was. */
@@ -83,10 +83,10 @@ int e2b_user_named(const struct e2b *e, const char *name, struct user *u, bool *
  * relative ones are under the user's home. False: it is too long. */
 bool e2b_path(const struct user *u, const char *path, char *out, size_t size);
 
-/* plain.c */
+/* e2b_envd_routes.c */
 int e2b_cpu_count(void);
 
-/* list.c */
+/* e2b_list.c */
 void e2b_note(struct e2b *e, struct process *p, const json_t *envs, const char *cwd);
 void e2b_notes_free(struct e2b *e);
 

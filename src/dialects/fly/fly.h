@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "dialects/common/dialect.h"
 #include "dialects/common/pending.h"
-#include "dialects/fly/ask.h"
+#include "dialects/fly/fly_decode.h"
 
 extern const struct dialect fly_dialect;
 
@@ -51,7 +51,7 @@ struct process *fly_session(struct http_request *rq);
 /* Is there room for one more request that waits? Asked before anything is begun. */
 bool fly_admit(struct http_request *rq);
 
-/* look.c */
+/* fly_sessions.c */
 void fly_command_line(const struct process_view *v,
                       struct buf *out);         /* words, with blanks between */
 bool fly_is_mine(const struct process_view *v); /* came by this dialect */
@@ -60,10 +60,10 @@ bool fly_is_mine(const struct process_view *v); /* came by this dialect */
 int fly_exit_of(const struct hf_error *err);
 void fly_put_reason(struct buf *out, const struct hf_error *err);
 
-/* signal.c: those who are meant by a signal's name alone. */
+/* fly_signal.c: those who are meant by a signal's name alone. */
 enum signal_target fly_target(int signum, struct process *p);
 
-/* session.c */
+/* fly_session.c */
 void fly_sprite_ask(struct sprite_ask *a, const struct http_request *rq, bool tty,
                     struct hf_error *err); /* err->code: it was wrong */
 

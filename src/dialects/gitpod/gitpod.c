@@ -49,7 +49,7 @@ static void *gitpod_make(const struct dialect_host *host)
     g->engine = host->engine;
     g->loop = host->loop;
     list_init(&g->pending);
-    typing_queue_init(&g->typing, &g->pending);
+    input_call_queue_init(&g->typing, &g->pending);
     g->table = (struct route_table){
         .prefix = "/dialects/gitpod",
         .routes = routes,

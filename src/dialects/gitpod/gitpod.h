@@ -12,9 +12,9 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "dialects/common/dialect.h"
+#include "dialects/common/input_call.h"
 #include "dialects/common/pb.h"
 #include "dialects/common/pending.h"
-#include "dialects/common/typing.h"
 
 extern const struct dialect gitpod_dialect;
 
@@ -23,7 +23,7 @@ struct gitpod {
     struct loop *loop;
     struct route_table table;
     struct list pending;
-    struct typing_queue typing;
+    struct input_call_queue typing;
 };
 
 static inline struct gitpod *gitpod_of(const struct http_request *rq)
@@ -48,7 +48,7 @@ enum grpc_code {
 #define GRPC_TYPE "application/grpc"
 #define GRPC_HEAD_BYTES 5
 
-/* rpc.c: how a call is asked and answered, in either form */
+/* gitpod_rpc.c: how a call is asked and answered, in either form */
 bool gitpod_is_json(const struct http_request *rq); /* by the gateway, not by gRPC */
 /* The message of a request, or NULL: it has been answered. */
 json_t *gitpod_request(struct http_request *rq, const struct pb_message *m);
@@ -63,14 +63,14 @@ void gitpod_trailers(struct http_stream *st, enum grpc_code code, const char *me
 /* Until when, in the loop's ms, as grpc-timeout says; 0: for ever. */
 uint64_t gitpod_deadline(const struct http_request *rq);
 
-/* parts.c: pure */
+/* gitpod_grpc_frame.c: pure */
 /* The one message of a body; NULL: err. */
 const char *gitpod_unframe(const char *body, size_t len, size_t *message_len, enum grpc_code *code,
                            const char **why);
 bool gitpod_timeout(const char *text, uint64_t *ms);        /* "100m"; at least 1 */
 void gitpod_put_message(struct buf *out, const char *text); /* as grpc-message */
 
-/* meta.c: what a terminal has beside a process. Trees are the caller's. */
+/* gitpod_meta.c: what a terminal has beside a process. Trees are the caller's. */
 json_t *gitpod_meta(const struct process_view *v); /* the whole of the metadata */
 json_t *gitpod_meta_own(json_t *meta);             /* ours in it, made if need be; borrowed */
 int gitpod_meta_set(struct process *p, const json_t *meta, struct hf_error *err);
@@ -81,7 +81,7 @@ struct gitpod_title {
 };
 void gitpod_title(struct process *p, struct gitpod_title *out);
 
-/* terminal.c: NULL: answered with `why`. `living`: one that has ended is gone. */
+/* gitpod_terminal.c: NULL: answered with `why`. `living`: one that has ended is gone. */
 struct process *gitpod_find(struct http_request *rq, const json_t *message, bool living,
                             const char *why);
 
@@ -96,7 +96,7 @@ void gitpod_set_title(struct http_request *rq);
 void gitpod_annotate(struct http_request *rq);
 void gitpod_shutdown(struct http_request *rq);
 
-/* schema.c */
+/* gitpod_schema.c */
 extern const struct pb_message gitpod_none, gitpod_alias_request, gitpod_open_request,
     gitpod_shutdown_request, gitpod_write_request, gitpod_size_request, gitpod_title_request,
     gitpod_annotate_request;

@@ -140,7 +140,7 @@ static void *hyper_make(const struct dialect_host *host)
     h->engine = host->engine;
     h->loop = host->loop;
     list_init(&h->pending);
-    typing_queue_init(&h->typing, &h->pending);
+    input_call_queue_init(&h->typing, &h->pending);
     h->table = (struct route_table){
         .prefix = "/dialects/hyperbrowser",
         .routes = routes,

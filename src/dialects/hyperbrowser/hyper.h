@@ -13,9 +13,9 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "dialects/common/dialect.h"
+#include "dialects/common/input_call.h"
 #include "dialects/common/pending.h"
-#include "dialects/common/typing.h"
-#include "dialects/hyperbrowser/ask.h"
+#include "dialects/hyperbrowser/hyper_decode.h"
 
 extern const struct dialect hyperbrowser_dialect;
 
@@ -24,7 +24,7 @@ struct hyper {
     struct loop *loop;
     struct route_table table;
     struct list pending;
-    struct typing_queue typing;
+    struct input_call_queue typing;
     size_t waits;  /* requests that wait for an exit */
     bool draining; /* the daemon goes */
     struct buf scratch;
@@ -45,7 +45,7 @@ json_t *hyper_body(struct http_request *rq); /* no body at all is an empty objec
 struct process *hyper_process(struct http_request *rq);
 bool hyper_number(struct http_request *rq, const char *name, uint64_t *out); /* of the query */
 
-/* write.c */
+/* hyper_json.c */
 const char *hyper_status(const struct process_view *v);
 void hyper_write_process(struct json_out *o, struct process *p);
 void hyper_write_terminal(struct json_out *o, struct process *p, bool output);
@@ -56,11 +56,11 @@ void hyper_write_run(struct json_out *o, const char *type, const struct slice *s
 void hyper_reply_process(struct http_request *rq, struct process *p);
 void hyper_reply_terminal(struct http_request *rq, struct process *p, bool output);
 
-/* look.c: the number of the first run that one who has all up to `seq` is to be given. */
+/* hyper_get.c: the number of the first run that one who has all up to `seq` is to be given. */
 bool hyper_cursor(struct http_request *rq, struct process *p, const char *name, uint64_t window,
                   uint64_t *run);
 
-/* wait.c: answers when the process has ended. */
+/* hyper_wait.c: answers when the process has ended. */
 enum hyper_wait_kind { HYPER_RESULT, HYPER_TERMINAL };
 struct hyper_wait_options {
     enum hyper_wait_kind kind;

@@ -14,10 +14,10 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "dialects/common/file_op.h"
-#include "dialects/kubernetes/channel.h"
+#include "dialects/kubernetes/kube_channel.h"
 #include "engine/notes.h"
 #include "transport/auth.h"
-#include "transport/query.h"
+#include "transport/url_query.h"
 #include "transport/ws.h"
 
 #define NOTE "kubernetes.pod"
@@ -158,7 +158,7 @@ static enum role protocol_role(const struct http_request *rq, struct auth_grant 
     struct buf token = {0};
     enum role role = ROLE_NONE;
 
-    if (protocol_token(ws_offered(rq), &token))
+    if (kube_protocol_token(ws_offered(rq), &token))
         role = auth_token_role(kube_of(rq)->auth, buf_data(&token), token.len, g);
     buf_wipe(&token);
     return role;
@@ -173,7 +173,7 @@ static void new_uid(char *out)
     uint8_t r[16];
     char hex[33];
 
-    random_bytes(r, sizeof r);
+    crypto_random(r, sizeof r);
     r[6] = (uint8_t)((r[6] & 0x0f) | 0x40); /* RFC 4122, version 4 */
     r[8] = (uint8_t)((r[8] & 0x3f) | 0x80);
     hex_encode(hex, r, sizeof r);

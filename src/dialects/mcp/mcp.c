@@ -7,10 +7,10 @@
 #include <assert.h>
 
 #include "base/mem.h"
-#include "dialects/mcp/call.h"
-#include "dialects/mcp/listen.h"
-#include "dialects/mcp/session.h"
-#include "dialects/mcp/tools.h"
+#include "dialects/mcp/mcp_call.h"
+#include "dialects/mcp/mcp_listen.h"
+#include "dialects/mcp/mcp_session.h"
+#include "dialects/mcp/mcp_tools.h"
 
 struct mcp *mcp_new(struct engine *e, const struct mcp_options *o)
 {
@@ -37,7 +37,7 @@ static void end_exchanges(struct mcp *m, enum call_end why)
     struct list *it, *tmp;
 
     list_for_each (it, tmp, &m->exchanges)
-        exchange_end(list_entry(it, struct exchange, link), why);
+        exchange_end(list_entry(it, struct mcp_exchange, link), why);
 }
 
 void mcp_free(struct mcp *m)

@@ -9,10 +9,10 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "dialects/common/caller.h"
-#include "dialects/native/context.h"
-#include "dialects/native/handlers.h"
-#include "dialects/native/links.h"
+#include "dialects/native/native_context.h"
+#include "dialects/native/native_handlers.h"
 #include "dialects/native/problem.h"
+#include "dialects/native/process/share_links.h"
 
 struct native *native_new(struct engine *e, struct auth *auth, const struct native_info *info)
 {
@@ -85,14 +85,14 @@ struct native *native_of(const struct http_request *rq)
     return http_context(rq);
 }
 
-void op_init(struct op *op, struct native *n, const struct op_kind *kind)
+void native_op_init(struct op *op, struct native *n, const struct op_kind *kind)
 {
     op->native = n;
     op->kind = kind;
     list_append(&n->ops, &op->link);
 }
 
-void op_fini(struct op *op)
+void native_op_fini(struct op *op)
 {
     list_remove(&op->link);
 }

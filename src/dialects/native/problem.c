@@ -4,7 +4,7 @@
  */
 #include "dialects/native/problem.h"
 
-#include "dialects/native/context.h"
+#include "dialects/native/native_context.h"
 
 /* Members that are there only when the error knows them. */
 static void write_extras(struct json_out *o, const struct hf_error *err)

@@ -11,7 +11,7 @@
 #include "base/braces.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "dialects/opencode/ticket.h"
+#include "dialects/opencode/oc_ticket.h"
 
 /* --- small ones ------------------------------------------------------------------------ */
 

@@ -17,7 +17,7 @@
 #include "dialects/common/dialect.h"
 #include "dialects/common/pending.h"
 #include "engine/events.h"
-#include "engine/session.h"
+#include "engine/session/session.h"
 
 extern const struct dialect opencode_dialect;
 
@@ -32,10 +32,10 @@ struct oc {
     struct buf scratch;
     char cwd[PATH_MAX]; /* the daemon's: the directory of who names none */
 
-    struct list tickets; /* oldest first; ticket.c */
+    struct list tickets; /* oldest first; oc_ticket.c */
     size_t ticket_count;
 
-    /* bus.c, tell.c: only while somebody listens */
+    /* oc_bus.c, oc_event_bridge.c: only while somebody listens */
     struct list streams, entries;
     uint64_t entry_first, entry_next;
     size_t entry_bytes;
@@ -49,7 +49,7 @@ static inline struct oc *oc_of(const struct http_request *rq)
     return http_context(rq);
 }
 
-/* --- answer.c: answers and errors ----------------------------------------------------- */
+/* --- oc_reply.c: answers and errors ----------------------------------------------------- */
 struct json_out oc_answer(struct oc *oc); /* in the scratch buffer, nothing open yet */
 void oc_send(struct http_request *rq, int status, const struct json_out *o);
 void oc_send_true(struct http_request *rq);
@@ -61,7 +61,7 @@ void oc_tagged(struct http_request *rq, int status, const char *tag, const char 
 void oc_named(struct http_request *rq, int status, const char *name, const char *message);
 bool oc_is_api(const struct http_request *rq); /* the newer surface, /api/... */
 
-/* --- ask.c: what is asked. NULL or false: the request has been answered --------------- */
+/* --- oc_decode.c: what is asked. NULL or false: the request has been answered --------------- */
 json_t *oc_body(struct http_request *rq, bool may_be_absent);
 bool oc_limit(struct http_request *rq, int64_t *out); /* left alone when it is not given */
 /* The directory that a request belongs to, without a slash at its end. */
@@ -72,7 +72,7 @@ const char *oc_workspace(const struct http_request *rq); /* "" if none */
 struct process *oc_process(struct http_request *rq);
 struct session *oc_session(struct http_request *rq);
 
-/* --- ids.c ------------------------------------------------------------------------------- */
+/* --- oc_ids.c ------------------------------------------------------------------------------- */
 void oc_pty_id(const struct process_view *v, char out[OC_ID_BYTES]);
 /* A time with a place within its millisecond, and `seed`: the same gives the same. */
 void oc_make_id(const char *prefix, int64_t ms, unsigned place, const char *seed,
@@ -80,14 +80,14 @@ void oc_make_id(const char *prefix, int64_t ms, unsigned place, const char *seed
 void oc_new_id(const char *prefix, bool newest_first, char out[OC_ID_BYTES]);
 void oc_uuid(char out[37]);
 
-/* --- shells.c ------------------------------------------------------------------------------ */
+/* --- oc_shells.c ------------------------------------------------------------------------------ */
 /* The shell of who names none; out: PATH_MAX. */
 const char *oc_shell(char out[PATH_MAX]);
 bool oc_is_shell(const char *path);
 bool oc_is_fish(const char *path);                          /* whose language is another */
 bool oc_find_program(const char *name, char out[PATH_MAX]); /* in PATH, or a path itself */
 
-/* --- pty.c ----------------------------------------------------------------------------------- */
+/* --- oc_pty.c ----------------------------------------------------------------------------------- */
 /* What the platform knows of a process or session: the "opencode" of this metadata. A new
  * reference, or NULL. */
 json_t *oc_meta(const char *metadata_json);
@@ -96,14 +96,14 @@ const char *oc_meta_text(const json_t *meta, const char *key);
 bool oc_is_visible(const struct process_view *v, const char *directory);
 void oc_write_pty(struct json_out *o, struct process *p);
 
-/* --- bus.c: what was told, to all who listen ----------------------------------------------------- */
+/* --- oc_bus.c: what was told, to all who listen ----------------------------------------------------- */
 bool oc_is_heard(const struct oc *oc);
 /* {"id","type","properties": then yours }; end it with oc_event_send(). */
 struct json_out oc_event(struct oc *oc, struct buf *text, const char *type);
 /* directory NULL: everybody's. Takes the text. */
 void oc_event_send(struct oc *oc, struct buf *text, struct json_out *o, const char *directory);
 void oc_streams_end(struct oc *oc, const char *directory); /* once they have had everything */
-/* tell.c */
+/* oc_event_bridge.c */
 void oc_tell_start(struct oc *oc);
 void oc_tell_stop(struct oc *oc);
 void oc_tell_now(struct oc *oc); /* what the engine has told so far */
@@ -111,14 +111,14 @@ void oc_tell_pty(struct oc *oc, const char *type, struct process *p); /* {info} 
 void oc_tell_deleted(struct oc *oc, const struct process_view *v);
 void oc_tell_session(struct oc *oc, const char *type, struct session *s);
 void oc_tell_failure(struct oc *oc, struct session *s, const char *message);
-/* chatter.c */
+/* oc_output_events.c */
 void oc_chatter_start(struct oc *oc, struct process *p);
 void oc_chatter_stop(struct oc *oc, const char *id); /* NULL: all */
 
-/* --- pty_end.c -------------------------------------------------------------------------------- */
+/* --- oc_pty_remove.c -------------------------------------------------------------------------------- */
 bool oc_is_being_removed(const struct oc *oc, const char *id);
 
-/* --- session.c --------------------------------------------------------------------------------- */
+/* --- oc_session.c --------------------------------------------------------------------------------- */
 void oc_write_session(struct json_out *o, struct oc *oc, struct session *s);
 const char *oc_session_directory(const struct oc *oc, const struct session *s);
 bool oc_session_is_busy(const struct oc *oc, struct session *s);

@@ -4,7 +4,7 @@
  *
  * Facts: docs/dialects/opensandbox.md. A command is a process and its id is the process's; a bash
  * session is the engine's session; a PTY session is a tag, under which one process after the
- * other runs (pty.h). Everything that outlives a connection is in their records. Layer: dialects.
+ * other runs (osb_pty.h). Everything that outlives a connection is in their records. Layer: dialects.
  */
 #ifndef HF_DIALECTS_OPENSANDBOX_OSB_H
 #define HF_DIALECTS_OPENSANDBOX_OSB_H
@@ -21,7 +21,7 @@ extern const struct dialect opensandbox_dialect;
 #define OSB_JSON "application/json; charset=utf-8"
 #define OSB_TEXT "text/plain; charset=utf-8"
 
-/* A look at the processor's counters; metrics.c. */
+/* A look at the processor's counters; osb_metrics.c. */
 struct osb_load {
     uint64_t busy, total;
     uint64_t at_ms; /* monotonic; 0: never looked */
@@ -45,7 +45,7 @@ static inline struct osb *osb_of(const struct http_request *rq)
     return http_context(rq);
 }
 
-/* --- answer.c ---------------------------------------------------------------- */
+/* --- osb_reply.c ---------------------------------------------------------------- */
 struct json_out osb_answer(struct osb *o); /* begins an object in the scratch buffer */
 void osb_send(struct http_request *rq, int status, struct json_out *j);
 /* {"code","message"} */

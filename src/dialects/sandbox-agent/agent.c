@@ -215,7 +215,7 @@ static void *agent_make(const struct dialect_host *host)
     a->config = (struct agent_config){64, 30000, 300000, 1 << 20, 10 << 20, 1 << 16};
     agent_config_recall(a);
     list_init(&a->pending);
-    typing_queue_init(&a->typing, &a->pending);
+    input_call_queue_init(&a->typing, &a->pending);
     a->table = (struct route_table){
         .prefix = "/dialects/sandbox-agent",
         .routes = routes,

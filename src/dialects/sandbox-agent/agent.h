@@ -12,9 +12,9 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "dialects/common/dialect.h"
+#include "dialects/common/input_call.h"
 #include "dialects/common/pending.h"
-#include "dialects/common/typing.h"
-#include "dialects/sandbox-agent/ask.h"
+#include "dialects/sandbox-agent/agent_decode.h"
 
 extern const struct dialect sandbox_agent_dialect;
 
@@ -24,7 +24,7 @@ struct agent {
     struct route_table table;
     struct agent_config config;
     struct list pending;
-    struct typing_queue typing;
+    struct input_call_queue typing;
     size_t runs; /* under way; they do not count as concurrent processes */
     struct buf scratch;
 };
@@ -48,8 +48,8 @@ struct process *agent_process(struct http_request *rq);
 /* A query parameter that is a number; `out` is left alone when it is not given. */
 bool agent_number(struct http_request *rq, const char *name, int64_t max, int64_t *out);
 
-/* process.c */
-void write_info(struct json_out *o, struct process *p);
+/* agent_process.c */
+void agent_write_info(struct json_out *o, struct process *p);
 
 /* handlers */
 void agent_create(struct http_request *rq);
@@ -64,12 +64,12 @@ void agent_run(struct http_request *rq);
 void agent_logs(struct http_request *rq);
 void agent_terminal(struct http_request *rq);
 
-/* config.c */
+/* agent_config.c */
 void agent_config_get(struct http_request *rq);
 void agent_config_set(struct http_request *rq);
 void agent_config_recall(struct agent *a); /* as the last worker had it */
 
-/* logs.c, follow.c: which runs are wanted */
+/* agent_logs.c, agent_follow.c: which runs are wanted */
 struct log_filter {
     int stream;       /* enum stream, or LOG_COMBINED, or LOG_NONE */
     const char *name; /* as asked */

@@ -98,17 +98,18 @@ static void refuse_session(struct http_request *rq, const char *id)
     char message[200];
 
     snprintf(message, sizeof message, "there is no session %.60s%s", id,
-             box_is_session_id(id) ? " any more: it was stopped, or the daemon is another" : "");
-    if (box_is_session_id(id))
+             vc_sandbox_is_session_id(id) ? " any more: it was stopped, or the daemon is another"
+                                          : "");
+    if (vc_sandbox_is_session_id(id))
         vc_refuse(rq, 410, "sandbox_stopped", message);
     else
         vc_refuse(rq, 404, "not_found", message);
 }
 
-struct box *vc_session(struct http_request *rq)
+struct vc_sandbox *vc_session(struct http_request *rq)
 {
     const char *id = http_param(rq, "session");
-    struct box *b = box_of_session(&vc_of(rq)->boxes, id);
+    struct vc_sandbox *b = vc_sandbox_of_session(&vc_of(rq)->boxes, id);
 
     if (b != NULL && !b->stopped)
         return b;
@@ -121,7 +122,7 @@ struct process *vc_command(struct http_request *rq)
 {
     const char *id = http_param(rq, "id"), *session = http_param(rq, "session");
     struct process *p = engine_find(vc_of(rq)->engine, id, NULL);
-    struct box *b = box_of_session(&vc_of(rq)->boxes, session);
+    struct vc_sandbox *b = vc_sandbox_of_session(&vc_of(rq)->boxes, session);
     char message[200];
 
     if (p != NULL)
@@ -205,7 +206,7 @@ static void *vc_make(const struct dialect_host *host)
     v->tokens = host->tokens;
     v->own_uid = host->own_uid;
     list_init(&v->pending);
-    boxes_init(&v->boxes, v->engine);
+    vc_sandboxes_init(&v->boxes, v->engine);
     file_op_end_all(v->engine);
     if (getcwd(v->cwd, sizeof v->cwd) == NULL)
         snprintf(v->cwd, sizeof v->cwd, "/");
@@ -238,7 +239,7 @@ static void vc_free(void *self)
     struct vercel *v = self;
 
     pending_free(&v->pending);
-    boxes_fini(&v->boxes);
+    vc_sandboxes_fini(&v->boxes);
     buf_fini(&v->scratch);
     free(v);
 }

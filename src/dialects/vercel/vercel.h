@@ -16,8 +16,8 @@
 #include "base/json.h"
 #include "dialects/common/dialect.h"
 #include "dialects/common/pending.h"
-#include "dialects/vercel/ask.h"
-#include "dialects/vercel/box.h"
+#include "dialects/vercel/vc_decode.h"
+#include "dialects/vercel/vc_sandbox.h"
 
 extern const struct dialect vercel_dialect;
 
@@ -49,28 +49,28 @@ void vc_error(struct http_request *rq, const struct hf_error *err); /* in their 
 void vc_refuse(struct http_request *rq, int status, const char *code, const char *message);
 
 /* vercel.c: what is asked. NULL: the request has been answered. */
-json_t *vc_body(struct http_request *rq);            /* no body at all is an empty object */
-struct box *vc_session(struct http_request *rq);     /* one that runs */
-struct process *vc_command(struct http_request *rq); /* of whichever session: it stays known */
+json_t *vc_body(struct http_request *rq);               /* no body at all is an empty object */
+struct vc_sandbox *vc_session(struct http_request *rq); /* one that runs */
+struct process *vc_command(struct http_request *rq);    /* of whichever session: it stays known */
 bool vc_is_v1(const struct http_request *rq);
 
-/* write.c */
+/* vc_json.c */
 void vc_write_command(struct json_out *o, struct process *p, const char *session);
 void vc_reply_command(struct http_request *rq, struct process *p);
 /* What a substitute for a program that could not be started has as metadata. NULL: too long. */
 char *vc_substitute_metadata(const struct spawn_spec *wanted);
 
-/* stream.c: lines of JSON. `run`: the command before and behind; `logs`: its output between. Never
+/* vc_stream.c: lines of JSON. `run`: the command before and behind; `logs`: its output between. Never
  * refuses. */
 struct vc_stream_options {
     bool run, logs;
 };
 void vc_stream_begin(struct http_request *rq, struct process *p, const struct vc_stream_options *o);
 
-/* interactive.c */
+/* vc_interactive.c */
 enum role vc_token_role(const struct http_request *rq, struct auth_grant *g);
 
-/* files.c: why a file-op failed, in their shape. */
+/* vc_files.c: why a file-op failed, in their shape. */
 void vc_file_error(struct http_request *rq, const char *text, size_t len);
 
 /* handlers */

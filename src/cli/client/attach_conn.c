@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * attach_conn.c - the connections of an attached process, opened again when they break
+ *
+ * Layer: cli.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/text.h"
+#include "cli/client/attach_own.h"
+#include "cli/client/user_terminal.h"
+
+#define OPEN_MS 5000
+#define RETRY_FIRST_MS 20
+#define RETRY_MOST_MS 1000
+#define PATIENCE_MS 1000 /* a cut shorter than this is told when it is over */
+/*
+ * A line that died without a word is only known by its silence. The daemon pings every 20 s; should
+ * a proxy keep that to itself, our own ping is answered by the proxy.
+ */
+#define SILENCE_ASK_MS 30000
+#define SILENCE_MS 45000
+#define INPUT_FRAME_BYTES (32 * 1024)
+
+static void tap_take_all(struct attach *a, struct attach_conn *l);
+
+/* --- opening ------------------------------------------------------------------------ */
+
+static void write_query(struct attach *a, const struct attach_conn *l, struct buf *out)
+{
+    /* Read-only connections are not waited for. A pipe behind us wants every byte, and who started
+     * the process passes signals on; a terminal that only shows something can skip. */
+    bool reads = !a->o->read_only && (a->o->input || !a->o->pty || a->o->as_written);
+    uint16_t rows, cols;
+
+    buf_printf(out, "/v1/processes/%s/connect?mode=%s", a->o->id,
+               reads || a->o->owner ? "rw" : "ro");
+    if (!l->output)
+        buf_puts(out, "&output=0");
+    else if (a->placed)
+        buf_printf(out, "&since=%llu", (unsigned long long)a->at);
+    else if (a->o->since != NULL) {
+        buf_puts(out, "&since=");
+        fetch_escape(out, a->o->since);
+    }
+    if (l->output && a->ack)
+        buf_puts(out, "&ack=1");
+    if (l->output && a->o->as_written)
+        buf_puts(out, "&terminal=0");
+    if (l->input && a->o->input)
+        buf_printf(out, "&client=%s", a->client);
+    if (l->output && a->o->raw && !a->o->read_only && user_terminal_size(&rows, &cols))
+        buf_printf(out, "&rows=%u&cols=%u", rows, cols);
+}
+
+/* 0, -errno (try again), or an exit code > 0 after the complaint. */
+static int tap_open(struct attach *a, struct attach_conn *l, struct hf_error *err)
+{
+    struct fetch_reply refusal;
+    struct buf path = {0};
+    int rc;
+
+    write_query(a, l, &path);
+    rc = client_ws_open(&l->ws, &a->call->place, buf_cstr(&path), OPEN_MS, &refusal, err);
+    buf_fini(&path);
+    attach_conn_is_heard(l);
+    if (rc == 0)
+        return 0;
+    if (refusal.status == 0)
+        return rc;
+    if ((a->placed || a->o->owner) && request_may_retry(refusal.status)) {
+        snprintf(err->detail, sizeof err->detail, "%s answers %d", a->call->place.url,
+                 refusal.status);
+    } else {
+        rc = CLI_NO_DAEMON;
+        user_terminal_restore();
+        request_print_problem(a->call, &refusal);
+    }
+    fetch_reply_fini(&refusal);
+    return rc;
+}
+
+static void make_client_name(char *out, size_t size)
+{
+    uint8_t raw[8];
+    char hex[2 * sizeof raw + 1];
+
+    crypto_random(raw, sizeof raw);
+    hex_encode(hex, raw, sizeof raw);
+    snprintf(out, size, "cli-%s", hex);
+}
+
+/* Who has started the process knows that there is a daemon, and so does who was cut off by one. */
+static bool is_worth_another(const struct attach *a, int rc)
+{
+    return a->o->owner || rc == -ECONNRESET || rc == -EPIPE;
+}
+
+int attach_conn_open_first(struct attach *a)
+{
+    struct hf_error err = {0};
+    int i, rc = 0;
+
+    make_client_name(a->client, sizeof a->client);
+    for (i = 0; i < a->tap_count && rc == 0; i++) {
+        rc = tap_open(a, &a->taps[i], &err);
+        if (rc < 0 && is_worth_another(a, rc)) {
+            attach_conn_lost(a, &a->taps[i]);
+            rc = 0;
+        } else if (rc < 0) {
+            rc = request_print_unreachable(a->call, &err);
+        }
+    }
+    for (i = 0; i < a->tap_count && rc == 0; i++)
+        tap_take_all(a, &a->taps[i]);
+    return rc;
+}
+
+/* --- the loss, and the way back -------------------------------------------------------- */
+
+static uint64_t next_delay(struct attach_conn *l)
+{
+    uint64_t delay = RETRY_FIRST_MS << (l->tries < 6 ? l->tries : 6);
+    uint8_t jitter;
+
+    l->tries++;
+    crypto_random(&jitter, 1);
+    delay = delay < RETRY_MOST_MS ? delay : RETRY_MOST_MS;
+    return delay / 2 + delay * jitter / 512; /* half of it, and up to half more */
+}
+
+void attach_conn_lost(struct attach *a, struct attach_conn *l)
+{
+    uint64_t now = clock_mono_ms();
+
+    client_ws_close(&l->ws);
+    l->up = false;
+    if (l->ended || a->done)
+        return;
+    if (l->output && a->down_ms == 0)
+        a->down_ms = now;
+    l->retry_at_ms = now + next_delay(l);
+}
+
+static void give_up(struct attach *a, const struct hf_error *err)
+{
+    user_terminal_restore();
+    command_complain(a->call, CLI_NO_DAEMON, "the connection is lost for good: %s", err->detail);
+    attach_end(a, CLI_NO_DAEMON);
+}
+
+static void tap_try(struct attach *a, struct attach_conn *l, uint64_t now)
+{
+    struct hf_error err = {0};
+    int rc = tap_open(a, l, &err);
+
+    if (rc == 0) {
+        tap_take_all(a, l); /* what came with the handshake */
+    } else if (rc > 0) {
+        attach_end(a, rc);
+    } else {
+        l->retry_at_ms = clock_mono_ms() + next_delay(l);
+        if (a->down_ms != 0 && now - a->down_ms >= (uint64_t)a->o->retry_ms)
+            give_up(a, &err);
+    }
+}
+
+static uint64_t silent_ms(const struct attach_conn *l)
+{
+    return clock_mono_ms() - l->heard_ms;
+}
+
+/* What waits in the socket counts as heard: we may have been stopped for longer than that. */
+static void tap_check_silence(struct attach *a, struct attach_conn *l)
+{
+    if (silent_ms(l) >= SILENCE_ASK_MS)
+        attach_conn_receive(a, l);
+    if (l->ws.wire.fd < 0 || silent_ms(l) < SILENCE_ASK_MS)
+        return;
+    if (silent_ms(l) >= SILENCE_MS) {
+        attach_conn_lost(a, l);
+    } else if (!l->asked) {
+        l->asked = true;
+        client_ws_send(&l->ws, WS_OP_PING, "", 0);
+    }
+}
+
+static uint64_t silence_due_ms(const struct attach_conn *l)
+{
+    return l->heard_ms + (l->asked ? SILENCE_MS : SILENCE_ASK_MS);
+}
+
+void attach_conns_maintain(struct attach *a)
+{
+    uint64_t now = clock_mono_ms();
+    int i;
+
+    for (i = 0; i < a->tap_count && !a->done; i++) {
+        struct attach_conn *l = &a->taps[i];
+
+        if (l->ws.wire.fd >= 0)
+            tap_check_silence(a, l);
+        else if (!l->ended && now >= l->retry_at_ms)
+            tap_try(a, l, now);
+    }
+    if (!a->done && a->down_ms != 0 && !a->told_down && now - a->down_ms >= PATIENCE_MS) {
+        a->told_down = true;
+        attach_say(a, "connection lost; trying again");
+    }
+}
+
+int attach_conns_timeout_ms(const struct attach *a)
+{
+    uint64_t now = clock_mono_ms(), due = UINT64_MAX;
+    int i;
+
+    for (i = 0; i < a->tap_count; i++) {
+        const struct attach_conn *l = &a->taps[i];
+        uint64_t at = l->ws.wire.fd >= 0 ? silence_due_ms(l)
+                      : !l->ended        ? l->retry_at_ms
+                                         : UINT64_MAX;
+
+        due = at < due ? at : due;
+    }
+    if (a->down_ms != 0 && !a->told_down && a->down_ms + PATIENCE_MS < due)
+        due = a->down_ms + PATIENCE_MS;
+    if (due == UINT64_MAX)
+        return -1;
+    return due > now ? (int)(due - now) : 0;
+}
+
+/* --- receiving ---------------------------------------------------------------------------- */
+
+static void tap_take_all(struct attach *a, struct attach_conn *l)
+{
+    struct wsock_item item;
+
+    while (!a->done && l->ws.wire.fd >= 0) {
+        switch (client_ws_next(&l->ws, &item)) {
+        case WSOCK_MORE: return;
+        case WSOCK_BYTES:
+            if (l->output)
+                attach_take_bytes(a, item.bytes, item.len);
+            break;
+        case WSOCK_TEXT: attach_take_message(a, l, item.bytes, item.len); break;
+        case WSOCK_CLOSED: attach_take_close(a, l, &item); return;
+        case WSOCK_BROKEN: attach_conn_lost(a, l); return;
+        }
+    }
+}
+
+void attach_conn_is_heard(struct attach_conn *l)
+{
+    l->heard_ms = clock_mono_ms();
+    l->asked = false;
+}
+
+void attach_conn_receive(struct attach *a, struct attach_conn *l)
+{
+    int rc = client_conn_receive(&l->ws.wire);
+
+    if (rc > 0) {
+        attach_conn_is_heard(l);
+        tap_take_all(a, l);
+    } else if (rc != -EAGAIN) {
+        attach_conn_lost(a, l);
+    }
+}
+
+/* --- sending ---------------------------------------------------------------------------------- */
+
+void attach_conn_send_message(struct attach_conn *l, struct buf *json)
+{
+    client_ws_send(&l->ws, WS_OP_TEXT, buf_data(json), json->len);
+    buf_fini(json);
+}
+
+void attach_send_signal(struct attach *a, const char *name, const char *target)
+{
+    struct buf json = {0};
+
+    buf_printf(&json, "{\"type\":\"signal\",\"signal\":\"%s\",\"target\":\"%s\"}", name, target);
+    attach_conn_send_message(&a->taps[0], &json);
+}
+
+void attach_send_size(struct attach *a)
+{
+    struct buf json = {0};
+    uint16_t rows, cols;
+
+    if (a->o->read_only || !a->o->raw || !a->taps[0].up || !user_terminal_size(&rows, &cols))
+        return;
+    buf_printf(&json, "{\"type\":\"resize\",\"rows\":%u,\"cols\":%u}", rows, cols);
+    attach_conn_send_message(&a->taps[0], &json);
+}
+
+void attach_send_input(struct attach *a)
+{
+    struct attach_conn *l = &a->taps[a->tap_count - 1];
+    const char *bytes;
+    size_t n;
+
+    if (!l->up || !a->o->input)
+        return;
+    /* Only as much as the socket takes: the rest stays where it is counted. */
+    while (l->ws.wire.out.len < INPUT_FRAME_BYTES &&
+           (n = unsent_input_next(&a->typed, INPUT_FRAME_BYTES, &bytes)) > 0)
+        client_ws_send(&l->ws, WS_OP_BINARY, bytes, n);
+    if (unsent_input_eof_is_due(&a->typed)) {
+        struct buf json = {0};
+
+        buf_puts(&json, "{\"type\":\"eof\"}");
+        attach_conn_send_message(l, &json);
+        a->typed.eof_sent = true;
+    }
+}
+
+/* What lies in our own memory is safe from any cut, but it must not grow: only what is written counts. */
+void attach_send_ack(struct attach *a)
+{
+    uint64_t written = a->at - (a->sinks[0].buf.len + a->sinks[1].buf.len);
+    struct buf json = {0};
+
+    if (!a->ack || !a->taps[0].up || written <= a->acked || written > a->at)
+        return;
+    a->acked = written;
+    buf_printf(&json, "{\"type\":\"ack\",\"offset\":%llu}", (unsigned long long)written);
+    attach_conn_send_message(&a->taps[0], &json);
+}

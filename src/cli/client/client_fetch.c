@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/client/client_fetch.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/limits.h"
+
+#define SEND_MS 60000
+
+void fetch_escape(struct buf *out, const char *text)
+{
+    static const char plain[] = "-._~:";
+
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        bool is_plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+                        (c >= 'a' && c <= 'z') || strchr(plain, c) != NULL;
+
+        if (is_plain)
+            buf_putc(out, (char)c);
+        else
+            buf_printf(out, "%%%02X", c);
+    }
+}
+
+void fetch_write_head(struct buf *out, const struct daemon_address *p, const struct fetch_ask *ask)
+{
+    bool v6 = p->host != NULL && strchr(p->host, ':') != NULL;
+
+    buf_printf(out, "%s %s%s HTTP/1.1\r\n", ask->method, p->prefix, ask->path);
+    if (p->host == NULL)
+        buf_puts(out, "Host: localhost\r\n");
+    else
+        buf_printf(out, "Host: %s%s%s:%u\r\n", v6 ? "[" : "", p->host, v6 ? "]" : "", p->port);
+    if (p->token != NULL)
+        buf_printf(out, "Authorization: Bearer %s\r\n", p->token);
+    if (ask->accept != NULL)
+        buf_printf(out, "Accept: %s\r\n", ask->accept);
+    if (ask->header != NULL)
+        buf_printf(out, "%s\r\n", ask->header);
+    buf_puts(out, "User-Agent: holdfast/" HF_VERSION "\r\n");
+}
+
+static int send_ask(struct client_conn *w, const struct daemon_address *p,
+                    const struct fetch_ask *ask)
+{
+    struct buf head = {0};
+    bool has_body = ask->body != NULL || strcmp(ask->method, "POST") == 0;
+    int rc;
+
+    fetch_write_head(&head, p, ask);
+    buf_puts(&head, "Connection: close\r\n");
+    if (ask->body != NULL)
+        buf_printf(&head, "Content-Type: %s\r\n",
+                   ask->type != NULL ? ask->type : "application/json");
+    if (has_body)
+        buf_printf(&head, "Content-Length: %zu\r\n", ask->body_len);
+    buf_puts(&head, "\r\n");
+    rc = client_conn_put(w, buf_data(&head), head.len);
+    buf_wipe(&head);
+    if (rc == 0 && ask->body_len > 0)
+        rc = client_conn_put(w, ask->body, ask->body_len);
+    /* A daemon that refuses early may have closed its side; the answer is there all the same. */
+    if (rc == 0)
+        rc = client_conn_flush_all(w, SEND_MS);
+    return rc == -EPIPE || rc == -ECONNRESET ? 0 : rc;
+}
+
+/* The next event; bytes are fetched as needed. The end of the connection is HTTP1_DONE or HTTP1_ERROR. */
+static int next_event(struct fetch_stream *s, int timeout_ms)
+{
+    struct client_conn *w = &s->wire;
+
+    buf_drop(&w->in, s->taken);
+    s->taken = 0;
+    for (;;) {
+        enum http1_event e =
+            http1_feed(&s->answer, w->in.len > 0 ? buf_data(&w->in) : "", w->in.len, &s->taken);
+        int rc;
+
+        if (e != HTTP1_MORE)
+            return (int)e;
+        buf_drop(&w->in, s->taken);
+        s->taken = 0;
+        rc = client_conn_receive(w);
+        if (rc == -EAGAIN && (rc = client_conn_wait(w, POLLIN, timeout_ms)) == 0)
+            continue;
+        if (rc == -ETIMEDOUT)
+            return rc;
+        if (rc <= 0)
+            return http1_finish(&s->answer) ? HTTP1_DONE : rc < 0 ? rc : -ECONNRESET;
+    }
+}
+
+static int no_answer(const struct daemon_address *p, int rc, struct hf_error *err)
+{
+    hf_fail(err, HF_E_bad_value, "%s %s: %s; is it a holdfast daemon, and is it running?", p->url,
+            rc == HTTP1_ERROR ? "does not answer in HTTP" : "did not answer",
+            rc < 0 ? strerror(-rc) : "bad answer");
+    return rc < 0 ? rc : -EPROTO;
+}
+
+void fetch_expect(struct http1 *answer, bool to_head)
+{
+    static const struct http1_limits limits = {LIMIT_HEADER_BYTES, LIMIT_HEADER_COUNT, 0};
+
+    http1_init_response(answer, &limits, to_head);
+}
+
+int fetch_open(struct fetch_stream *s, const struct daemon_address *p, const struct fetch_ask *ask,
+               struct hf_error *err)
+{
+    int rc;
+
+    *s = (struct fetch_stream){.wire.fd = -1};
+    fetch_expect(&s->answer, strcmp(ask->method, "HEAD") == 0);
+    rc = client_conn_open(&s->wire, p, FETCH_DIAL_MS, err);
+    if (rc < 0)
+        return rc;
+    rc = send_ask(&s->wire, p, ask);
+    if (rc == 0)
+        rc = next_event(s, -1);
+    if (rc == HTTP1_HEAD)
+        return s->answer.status;
+    rc = no_answer(p, rc, err);
+    fetch_close(s);
+    return rc;
+}
+
+ssize_t fetch_next(struct fetch_stream *s, const char **piece, int timeout_ms)
+{
+    int rc = next_event(s, timeout_ms);
+
+    if (rc == HTTP1_DONE)
+        return 0;
+    if (rc != HTTP1_BODY)
+        return rc < 0 ? rc : -EPROTO;
+    *piece = s->answer.body;
+    return (ssize_t)s->answer.body_len;
+}
+
+void fetch_close(struct fetch_stream *s)
+{
+    client_conn_close(&s->wire);
+    http1_fini(&s->answer);
+}
+
+static json_t *parse_json(const struct http1 *answer, const struct buf *body)
+{
+    size_t at = 0;
+    const char *type = http1_header(answer, "Content-Type", &at);
+
+    if (type == NULL || strstr(type, "json") == NULL || body->len == 0)
+        return NULL;
+    return json_parse(buf_data(body), body->len, NULL);
+}
+
+int fetch_rest(struct fetch_stream *s, struct fetch_reply *out)
+{
+    const char *piece;
+    ssize_t n;
+
+    *out = (struct fetch_reply){.status = s->answer.status};
+    while ((n = fetch_next(s, &piece, -1)) > 0) {
+        if (out->body.len + (size_t)n > LIMIT_CLIENT_REPLY_BYTES)
+            return -EMSGSIZE;
+        buf_put(&out->body, piece, (size_t)n);
+    }
+    out->json = parse_json(&s->answer, &out->body);
+    return (int)n;
+}
+
+int fetch_call(const struct daemon_address *p, const struct fetch_ask *ask, struct fetch_reply *out,
+               struct hf_error *err)
+{
+    struct fetch_stream s;
+    int rc = fetch_open(&s, p, ask, err);
+
+    *out = (struct fetch_reply){0};
+    if (rc < 0)
+        return rc;
+    rc = fetch_rest(&s, out);
+    fetch_close(&s);
+    if (rc < 0) {
+        fetch_reply_fini(out);
+        return no_answer(p, rc, err);
+    }
+    return 0;
+}
+
+void fetch_reply_fini(struct fetch_reply *r)
+{
+    json_decref(r->json);
+    buf_wipe(&r->body);
+    *r = (struct fetch_reply){0};
+}

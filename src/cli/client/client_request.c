@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/client/client_request.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+#define ID_LENGTH 25 /* "proc_" and 20 more */
+#define ASK_TRIES 6
+#define ASK_AGAIN_MS 100
+#define ASK_LASTED_MS 2000 /* a connection that held so long was no part of the last trouble */
+
+const char *request_json_text(const json_t *object, const char *key)
+{
+    const char *s = json_string_value(json_object_get(object, key));
+
+    return s != NULL ? s : "";
+}
+
+int64_t request_json_number(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
+/* --- what went wrong ------------------------------------------------------------- */
+
+int request_print_unreachable(const struct client_call *call, const struct hf_error *err)
+{
+    return command_complain(call, CLI_NO_DAEMON, "%s", err->detail);
+}
+
+static const struct {
+    const char *code, *hint;
+} hints[] = {
+    {"unauthorized", "give the daemon's token with --token-file or HOLDFAST_TOKEN"},
+    {"forbidden", "this needs a token of another role"},
+    {"host_refused", "start the daemon with --allow-host, or use its address"},
+    {"no_such_process", "holdfast ps -a shows what there is"},
+    {"not_running", "holdfast logs shows what it has written"},
+    {"stdin_closed", "start it with holdfast run -i to give it input"},
+    {"tag_in_use", "take another --tag, or end that process with holdfast rm -f"},
+    {"not_implemented", "this daemon does not have it; upgrade it with holdfast upgrade"},
+};
+
+static const char *hint_of(const char *code)
+{
+    size_t i;
+
+    for (i = 0; i < sizeof hints / sizeof *hints; i++)
+        if (strcmp(hints[i].code, code) == 0)
+            return hints[i].hint;
+    return NULL;
+}
+
+/* A command that is not there is the caller's 127, as in a shell. */
+static int process_exit_of(const json_t *problem)
+{
+    const char *code = request_json_text(problem, "code"),
+               *name = request_json_text(problem, "errno");
+
+    if (strcmp(code, "spawn_failed") != 0)
+        return CLI_FAILED;
+    return strcmp(name, "ENOENT") == 0 ? CLI_NOT_FOUND : CLI_CANNOT_RUN;
+}
+
+int request_print_problem(const struct client_call *call, const struct fetch_reply *r)
+{
+    const char *detail = request_json_text(r->json, "detail"),
+               *code = request_json_text(r->json, "code");
+    const char *hint = hint_of(code);
+
+    if (detail[0] == '\0')
+        return command_complain(call, CLI_FAILED, "%s answered %d; is it a holdfast daemon?",
+                                call->place.url, r->status);
+    return command_complain(call, process_exit_of(r->json), "%s (%s)%s%s", detail, code,
+                            hint != NULL ? "; " : "", hint != NULL ? hint : "");
+}
+
+bool request_may_retry(int status)
+{
+    return status == 429 || status == 502 || status == 503 || status == 504;
+}
+
+/* --- asking ------------------------------------------------------------------------ */
+
+void request_begin(struct ask_tries *t)
+{
+    t->began_ms = clock_mono_ms();
+}
+
+bool request_again(struct ask_tries *t, int rc)
+{
+    if (rc != -ECONNRESET && rc != -EPIPE)
+        return false;
+    if (clock_mono_ms() - t->began_ms >= ASK_LASTED_MS)
+        t->count = 0;
+    if (++t->count >= ASK_TRIES)
+        return false;
+    poll(NULL, 0, ASK_AGAIN_MS);
+    return true;
+}
+
+static bool only_asks(const struct fetch_ask *what)
+{
+    return strcmp(what->method, "GET") == 0 || strcmp(what->method, "HEAD") == 0;
+}
+
+int request_call(const struct client_call *call, const struct fetch_ask *what,
+                 struct fetch_reply *out, struct hf_error *err)
+{
+    struct ask_tries tries = {0};
+    int rc;
+
+    do {
+        request_begin(&tries);
+        rc = fetch_call(&call->place, what, out, err);
+    } while (only_asks(what) && request_again(&tries, rc));
+    return rc;
+}
+
+int request_open(const struct client_call *call, const struct fetch_ask *what,
+                 struct fetch_stream *out, struct hf_error *err)
+{
+    struct ask_tries tries = {0};
+    int rc;
+
+    do {
+        request_begin(&tries);
+        rc = fetch_open(out, &call->place, what, err);
+    } while (only_asks(what) && request_again(&tries, rc));
+    return rc;
+}
+
+int request_with(const struct client_call *call, const struct fetch_ask *what,
+                 struct fetch_reply *out)
+{
+    struct hf_error err = {0};
+    int rc = request_call(call, what, out, &err);
+
+    if (rc < 0)
+        return request_print_unreachable(call, &err);
+    if (out->status / 100 == 2)
+        return CLI_OK;
+    rc = request_print_problem(call, out);
+    fetch_reply_fini(out);
+    return rc;
+}
+
+int request(const struct client_call *call, const char *method, const char *path,
+            const struct buf *json_body, struct fetch_reply *out)
+{
+    struct fetch_ask what = {.method = method, .path = path};
+
+    if (json_body != NULL) {
+        what.body = buf_data(json_body);
+        what.body_len = json_body->len;
+    }
+    return request_with(call, &what, out);
+}
+
+int request_exit_code(const struct client_call *call, const json_t *ended)
+{
+    const json_t *code = json_object_get(ended, "exit_code");
+
+    if (json_is_integer(code))
+        return (int)json_integer_value(code);
+    return command_complain(call, CLI_NO_DAEMON, "the process has ended, but nobody knows how");
+}
+
+/* --- names --------------------------------------------------------------------------- */
+
+static bool is_whole(const char *name)
+{
+    return strncmp(name, "tag:", 4) == 0 || strncmp(name, "pid:", 4) == 0 ||
+           (strncmp(name, "proc_", 5) == 0 && strlen(name) == ID_LENGTH);
+}
+
+/* Tags come first: living, then the latest; then ids that begin so. */
+static const json_t *match(const json_t *list, const char *name, size_t *count)
+{
+    const json_t *p, *found = NULL;
+    size_t i, len = strlen(name);
+
+    *count = 0;
+    json_array_foreach ((json_t *)list, i, p) {
+        const char *id = request_json_text(p, "id");
+
+        if (strncmp(id, name, len) == 0 || strncmp(id + 5, name, len) == 0) {
+            found = p;
+            ++*count;
+        }
+    }
+    return found;
+}
+
+static int name_by_list(const struct client_call *call, const char *name, struct buf *out)
+{
+    struct fetch_reply r;
+    const json_t *found;
+    size_t count;
+    int rc = request(call, "GET", "/v1/processes?limit=1000", NULL, &r);
+
+    if (rc != CLI_OK)
+        return rc;
+    found = match(json_object_get(r.json, "processes"), name, &count);
+    if (count == 1)
+        buf_puts(out, request_json_text(found, "id"));
+    fetch_reply_fini(&r);
+    if (count == 1)
+        return CLI_OK;
+    return command_complain(
+        call, CLI_FAILED,
+        count == 0 ? "no process has the tag or the id '%s'; holdfast ps -a shows what "
+                     "there is"
+                   : "'%s' begins several ids; write more of it",
+        name);
+}
+
+int request_name_process(const struct client_call *call, const char *name, struct buf *out)
+{
+    struct fetch_ask get = {.method = "GET"};
+    struct hf_error err = {0};
+    struct fetch_reply r;
+    struct buf path = {0};
+    int rc;
+
+    if (name[0] == '\0')
+        return command_complain(call, CLI_USAGE, "which process? holdfast ps shows what there is");
+    if (is_whole(name)) {
+        fetch_escape(out, name);
+        return CLI_OK;
+    }
+    buf_puts(&path, "/v1/processes/tag:");
+    fetch_escape(&path, name);
+    get.path = buf_cstr(&path);
+    rc = request_call(call, &get, &r, &err);
+    buf_fini(&path);
+    if (rc < 0)
+        return request_print_unreachable(call, &err);
+    if (r.status == 200)
+        buf_puts(out, request_json_text(r.json, "id"));
+    rc = r.status == 200   ? CLI_OK
+         : r.status == 404 ? name_by_list(call, name, out)
+                           : request_print_problem(call, &r);
+    fetch_reply_fini(&r);
+    return rc;
+}
+
+int request_process_path(const struct client_call *call, const char *name, struct buf *out,
+                         const char *rest)
+{
+    int rc;
+
+    buf_puts(out, "/v1/processes/");
+    rc = request_name_process(call, name, out);
+    buf_puts(out, rest);
+    return rc;
+}

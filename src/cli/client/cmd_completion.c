@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_completion.c - `holdfast completion`: scripts for bash, zsh and fish, from the same tables
+ */
+#include <string.h>
+
+#include "cli/client/client_print.h"
+#include "cli/client/commands.h"
+#include "cli/options.h"
+
+/* Commands that are no clients: only their names, and the options of serve. */
+static const struct {
+    const char *name, *summary;
+} others[] = {
+    {"serve", "run the daemon"},
+    {"stop", "end the daemon and its processes"},
+    {"restart", "put a new binary in the place of the daemon"},
+    {"routes", "list every call of the daemon"},
+    {"version", "print the version"},
+    {"help", "list the commands"},
+};
+#define OTHERS (sizeof others / sizeof *others)
+
+#define PROCESSES "holdfast ps -a --format '{id}\\n{tag}' 2>/dev/null"
+
+/* Every option of every command: what a shell needs to know of it. */
+struct choice {
+    const char *command, *name, *value, *help;
+    char letter;
+};
+typedef void choice_fn(struct buf *out, const struct choice *c);
+
+static void each_client_opt(struct buf *out, const struct command *c, choice_fn *fn)
+{
+    size_t i;
+
+    for (i = 0; i < c->opt_count + commands_common_opt_count; i++) {
+        const struct opt *o =
+            i < c->opt_count ? &c->opts[i] : &commands_common_opts[i - c->opt_count];
+        struct choice k = {c->name, o->name, o->value, o->help, o->letter};
+
+        fn(out, &k);
+    }
+}
+
+static void each_serve_opt(struct buf *out, choice_fn *fn)
+{
+    struct choice k = {.command = "serve"};
+    size_t i;
+
+    for (i = 0; serve_option_at(i, &k.name, &k.value, &k.help); i++)
+        fn(out, &k);
+}
+
+static bool is_choice(const char *value)
+{
+    return value != NULL && strchr(value, '|') != NULL;
+}
+
+static bool is_file(const char *value)
+{
+    return value != NULL && (strcmp(value, "FILE") == 0 || strcmp(value, "DIR") == 0);
+}
+
+/* "a|b" as "a b" */
+static void put_words(struct buf *out, const char *text)
+{
+    for (; *text != '\0'; text++)
+        buf_putc(out, *text == '|' ? ' ' : *text);
+}
+
+/* Without what the shells would take for their own. */
+static void put_tame(struct buf *out, const char *text)
+{
+    for (; *text != '\0'; text++)
+        if (strchr("'\"[]:`$\\", *text) == NULL)
+            buf_putc(out, *text);
+}
+
+static void put_names(struct buf *out)
+{
+    size_t i;
+
+    for (i = 0; client_commands[i] != NULL; i++)
+        buf_printf(out, "%s ", client_commands[i]->name);
+    for (i = 0; i < OTHERS; i++)
+        buf_printf(out, "%s ", others[i].name);
+}
+
+/* --- bash ---------------------------------------------------------------------------- */
+
+static void bash_value(struct buf *out, const struct choice *c)
+{
+    if (c->value == NULL)
+        return;
+    buf_printf(out, "    %s:%s", c->command, c->name);
+    if (c->letter != 0)
+        buf_printf(out, "|%s:-%c", c->command, c->letter);
+    if (is_choice(c->value)) {
+        buf_puts(out, ") words='");
+        put_words(out, c->value);
+        buf_puts(out, "' ;;\n");
+    } else {
+        buf_printf(out, ") words='%s' ;;\n", is_file(c->value) ? "@file" : "@none");
+    }
+}
+
+static void bash_name(struct buf *out, const struct choice *c)
+{
+    buf_printf(out, "%s ", c->name);
+    if (c->letter != 0)
+        buf_printf(out, "-%c ", c->letter);
+}
+
+static void bash_command(struct buf *out, const struct command *c)
+{
+    buf_printf(out, "    %s) opts='", c->name);
+    each_client_opt(out, c, bash_name);
+    buf_puts(out, "--help'; operands='");
+    if (c->operand_kind == OPERAND_PROCESS)
+        buf_puts(out, "@process");
+    else if (c->operand_kind == OPERAND_COMMAND)
+        buf_puts(out, "@command");
+    if (c->words != NULL) {
+        buf_putc(out, ' ');
+        put_words(out, c->words);
+    }
+    buf_puts(out, "' ;;\n");
+}
+
+static void write_bash(struct buf *out)
+{
+    size_t i;
+
+    buf_puts(out,
+             "# bash completion of holdfast; load it with: source <(holdfast completion bash)\n"
+             "_holdfast() {\n"
+             "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+             "  local cmd=${COMP_WORDS[1]} words='' opts='' operands=''\n"
+             "  COMPREPLY=()\n"
+             "  if ((COMP_CWORD == 1)); then\n    mapfile -t COMPREPLY < <(compgen -W '");
+    put_names(out);
+    buf_puts(out, "' -- \"$cur\")\n    return\n  fi\n  case $cmd:$prev in\n");
+    for (i = 0; client_commands[i] != NULL; i++)
+        each_client_opt(out, client_commands[i], bash_value);
+    each_serve_opt(out, bash_value);
+    buf_puts(out, "  esac\n  case $words in\n"
+                  "    @file) mapfile -t COMPREPLY < <(compgen -f -- \"$cur\"); return ;;\n"
+                  "    @none) return ;;\n"
+                  "    ?*) mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\"); return ;;\n"
+                  "  esac\n  case $cmd in\n");
+    for (i = 0; client_commands[i] != NULL; i++)
+        bash_command(out, client_commands[i]);
+    buf_puts(out, "    serve) opts='");
+    each_serve_opt(out, bash_name);
+    buf_puts(
+        out,
+        "--help' ;;\n  esac\n"
+        "  if [[ $cur == -* ]]; then\n"
+        "    mapfile -t COMPREPLY < <(compgen -W \"$opts\" -- \"$cur\")\n"
+        "    return\n  fi\n"
+        "  [[ $operands == *@command* ]] && mapfile -t COMPREPLY < <(compgen -c -- \"$cur\")\n"
+        "  [[ $operands == *@process* ]] && operands=\"${operands/@process/} $(" PROCESSES ")\"\n"
+        "  operands=${operands/@command/}\n"
+        "  [[ -n ${operands// /} ]] && mapfile -t COMPREPLY < <(compgen -W \"$operands\" -- \"$cur\")\n"
+        "  return 0\n}\ncomplete -F _holdfast holdfast\n");
+}
+
+/* --- zsh ------------------------------------------------------------------------------ */
+
+static void zsh_opt(struct buf *out, const struct choice *c)
+{
+    const char *marks[2] = {c->name, NULL};
+    char letter[3] = {'-', c->letter, '\0'};
+
+    if (c->letter != 0)
+        marks[1] = letter;
+    for (int i = 0; i < 2 && marks[i] != NULL; i++) {
+        buf_printf(out, " \\\n        '*%s[", marks[i]);
+        put_tame(out, c->help);
+        buf_putc(out, ']');
+        if (c->value != NULL) {
+            buf_puts(out, is_choice(c->value) ? ":value:("
+                          : is_file(c->value) ? ":file:_files"
+                                              : ":value:");
+            if (is_choice(c->value)) {
+                put_words(out, c->value);
+                buf_putc(out, ')');
+            }
+        }
+        buf_putc(out, '\'');
+    }
+}
+
+static void zsh_command(struct buf *out, const struct command *c)
+{
+    buf_printf(out, "      %s) _arguments -S '--help[show what it takes]'", c->name);
+    each_client_opt(out, c, zsh_opt);
+    if (c->operand_kind == OPERAND_PROCESS)
+        buf_puts(out, " \\\n        '*:process:_holdfast_processes'");
+    else if (c->operand_kind == OPERAND_COMMAND)
+        buf_puts(out, " \\\n        '*::command:_normal'");
+    else if (c->words != NULL) {
+        buf_puts(out, " \\\n        '1:word:(");
+        put_words(out, c->words);
+        buf_puts(out, ")'");
+    }
+    buf_puts(out, " ;;\n");
+}
+
+static void zsh_name(struct buf *out, const char *name, const char *summary)
+{
+    buf_printf(out, "      '%s:", name);
+    put_tame(out, summary);
+    buf_puts(out, "'\n");
+}
+
+static void write_zsh(struct buf *out)
+{
+    size_t i;
+
+    buf_puts(out, "#compdef holdfast\n"
+                  "# zsh completion of holdfast; load it with: source <(holdfast completion zsh)\n"
+                  "_holdfast_processes() {\n"
+                  "  local -a found\n  found=(${(f)\"$(" PROCESSES ")\"})\n"
+                  "  compadd -a found\n}\n"
+                  "_holdfast() {\n  local -a commands\n  local line state\n"
+                  "  _arguments -C '1:command:->command' '*::arg:->args'\n  case $state in\n"
+                  "    command)\n      commands=(\n");
+    for (i = 0; client_commands[i] != NULL; i++)
+        zsh_name(out, client_commands[i]->name, client_commands[i]->summary);
+    for (i = 0; i < OTHERS; i++)
+        zsh_name(out, others[i].name, others[i].summary);
+    buf_puts(out, "      )\n      _describe command commands ;;\n    args) case $line[1] in\n");
+    for (i = 0; client_commands[i] != NULL; i++)
+        zsh_command(out, client_commands[i]);
+    buf_puts(out, "      serve) _arguments -S '--help[show what it takes]'");
+    each_serve_opt(out, zsh_opt);
+    buf_puts(out, " ;;\n    esac ;;\n  esac\n}\n"
+                  "if [ \"$funcstack[1]\" = _holdfast ]; then _holdfast \"$@\"\n"
+                  "else compdef _holdfast holdfast; fi\n");
+}
+
+/* --- fish ------------------------------------------------------------------------------- */
+
+static void fish_opt(struct buf *out, const struct choice *c)
+{
+    buf_printf(out, "complete -c holdfast -n '__fish_seen_subcommand_from %s' -l %s", c->command,
+               c->name + 2);
+    if (c->letter != 0)
+        buf_printf(out, " -s %c", c->letter);
+    if (c->value != NULL)
+        buf_puts(out, is_file(c->value) ? " -rF" : " -x");
+    if (is_choice(c->value)) {
+        buf_puts(out, " -a '");
+        put_words(out, c->value);
+        buf_putc(out, '\'');
+    }
+    buf_puts(out, " -d '");
+    put_tame(out, c->help);
+    buf_puts(out, "'\n");
+}
+
+static void fish_command(struct buf *out, const struct command *c)
+{
+    buf_printf(out, "complete -c holdfast -n __fish_use_subcommand -a %s -d '", c->name);
+    put_tame(out, c->summary);
+    buf_puts(out, "'\n");
+    if (c->operand_kind == OPERAND_PROCESS)
+        buf_printf(out,
+                   "complete -c holdfast -n '__fish_seen_subcommand_from %s' -a "
+                   "'(__holdfast_processes)'\n",
+                   c->name);
+    if (c->operand_kind == OPERAND_COMMAND)
+        buf_printf(out,
+                   "complete -c holdfast -n '__fish_seen_subcommand_from %s' -a "
+                   "'(__fish_complete_subcommand --fcs-skip=2)'\n",
+                   c->name);
+    if (c->words != NULL) {
+        buf_printf(out, "complete -c holdfast -n '__fish_seen_subcommand_from %s' -a '", c->name);
+        put_words(out, c->words);
+        buf_puts(out, "'\n");
+    }
+    each_client_opt(out, c, fish_opt);
+}
+
+static void write_fish(struct buf *out)
+{
+    size_t i;
+
+    buf_puts(out, "# fish completion of holdfast; load it with: holdfast completion fish | source\n"
+                  "function __holdfast_processes\n  " PROCESSES "\nend\n"
+                  "complete -c holdfast -f\n");
+    for (i = 0; client_commands[i] != NULL; i++)
+        fish_command(out, client_commands[i]);
+    for (i = 0; i < OTHERS; i++)
+        buf_printf(out, "complete -c holdfast -n __fish_use_subcommand -a %s -d '%s'\n",
+                   others[i].name, others[i].summary);
+    each_serve_opt(out, fish_opt);
+}
+
+/* ------------------------------------------------------------------------------------------ */
+
+static int completion_main(struct client_call *call)
+{
+    static const struct {
+        const char *shell;
+        void (*write)(struct buf *out);
+    } shells[] = {{"bash", write_bash}, {"zsh", write_zsh}, {"fish", write_fish}};
+    struct buf out = {0};
+    size_t i;
+
+    for (i = 0; i < sizeof shells / sizeof *shells; i++)
+        if (strcmp(call->operands[0], shells[i].shell) == 0) {
+            shells[i].write(&out);
+            print_buf(&out);
+            return CLI_OK;
+        }
+    return command_complain(call, CLI_USAGE, "'%s' is not bash, zsh or fish", call->operands[0]);
+}
+
+const struct command completion_command = {
+    .name = "completion",
+    .operands = "bash|zsh|fish",
+    .summary = "print a completion script for a shell",
+    .about = "bash:  source <(holdfast completion bash)\n"
+             "zsh:   source <(holdfast completion zsh)\n"
+             "fish:  holdfast completion fish | source\n",
+    .min_operands = 1,
+    .max_operands = 1,
+    .operand_kind = OPERAND_WORDS,
+    .words = "bash|zsh|fish",
+    .run = completion_main,
+};

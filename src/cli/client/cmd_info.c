@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_info.c - `holdfast info`: the daemon, its limits, and what it does
+ */
+#include <stdio.h>
+
+#include "cli/client/client_print.h"
+#include "cli/client/client_request.h"
+#include "cli/client/commands.h"
+
+static void print_words(const char *title, const json_t *object)
+{
+    const char *key;
+    json_t *v;
+
+    printf("%-12s", title);
+    json_object_foreach ((json_t *)object, key, v)
+        if (json_is_true(v))
+            printf(" %s", key);
+    printf("\n");
+}
+
+static void print_dialects(const json_t *list)
+{
+    const json_t *d;
+    size_t i;
+
+    printf("%-12s", "dialects");
+    json_array_foreach ((json_t *)list, i, d) {
+        printf(" %s", json_is_string(d) ? json_string_value(d) : request_json_text(d, "name"));
+    }
+    printf("\n");
+}
+
+static int info_main(struct client_call *call)
+{
+    struct fetch_reply info, activity;
+    int rc = request(call, "GET", "/v1/info", NULL, &info);
+
+    if (rc != CLI_OK || print_value(call, info.json)) {
+        fetch_reply_fini(&info);
+        return rc;
+    }
+    rc = request(call, "GET", "/v1/activity", NULL, &activity);
+    if (rc != CLI_OK) {
+        fetch_reply_fini(&info);
+        return rc;
+    }
+    printf("%-12s %s\n", "daemon", call->place.url);
+    printf("%-12s %s\n", "version", request_json_text(info.json, "version"));
+    printf("%-12s %s\n", "started", request_json_text(info.json, "started_at"));
+    printf("%-12s %s\n", "your role", request_json_text(info.json, "role"));
+    print_dialects(json_object_get(info.json, "dialects"));
+    print_words("features", json_object_get(info.json, "features"));
+    printf("%-12s %lld running, %lld viewers, %lld connections, idle for %lld s\n", "activity",
+           (long long)request_json_number(activity.json, "running"),
+           (long long)request_json_number(activity.json, "viewers"),
+           (long long)request_json_number(activity.json, "connections"),
+           (long long)request_json_number(activity.json, "idle_ms") / 1000);
+    fetch_reply_fini(&info);
+    fetch_reply_fini(&activity);
+    return CLI_OK;
+}
+
+const struct command info_command = {
+    .name = "info",
+    .operands = "",
+    .summary = "show the daemon and what it does",
+    .about = "--json has its limits as well.\n",
+    .run = info_main,
+};

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_logs.c - `holdfast logs`: what a process has written
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/client/attach.h"
+#include "cli/client/client_print.h"
+#include "cli/client/client_request.h"
+#include "cli/client/commands.h"
+
+struct logs_args {
+    bool follow, only_stdout, only_stderr;
+    const char *since, *tail;
+};
+#define AT(member) offsetof(struct logs_args, member)
+
+static const struct opt opts[] = {
+    {"--follow", 'f', OPT_FLAG, AT(follow), 0, 0, NULL, "go on as it comes, until the exit"},
+    {"--tail", 'n', OPT_TEXT, AT(tail), 0, 0, "N", "only the last N lines; 0: only what follows"},
+    {"--since", 0, OPT_TEXT, AT(since), 0, 0, "OFFSET", "from an offset on; -N: the last N bytes"},
+    {"--stdout", 0, OPT_FLAG, AT(only_stdout), 0, 0, NULL, "only standard output"},
+    {"--stderr", 0, OPT_FLAG, AT(only_stderr), 0, 0, NULL, "only standard error"},
+};
+
+#define TAIL_MOST_LINES 1000000000
+
+/* Where the last lines begin. */
+static int find_tail(const struct client_call *call, const char *id, const char *lines, char *since,
+                     size_t size)
+{
+    struct fetch_stream s;
+    struct hf_error err = {0};
+    struct fetch_ask get = {.method = "HEAD"};
+    struct buf path = {0};
+    const char *offset = NULL;
+    size_t at = 0;
+    int64_t n;
+    int rc;
+
+    if (!text_to_i64(lines, 0, TAIL_MOST_LINES, &n))
+        return command_complain(call, CLI_USAGE, "--tail must be a number from 0 to %d",
+                                TAIL_MOST_LINES);
+    if (n == 0) {
+        snprintf(since, size, "now");
+        return CLI_OK;
+    }
+    buf_printf(&path, "/v1/processes/%s/output?tail_lines=%lld", id, (long long)n);
+    get.path = buf_cstr(&path);
+    rc = request_open(call, &get, &s, &err);
+    buf_fini(&path);
+    if (rc < 0)
+        return request_print_unreachable(call, &err);
+    if (rc == 200)
+        offset = http1_header(&s.answer, "Holdfast-Offset", &at);
+    snprintf(since, size, "%s", offset != NULL ? offset : "now");
+    fetch_close(&s);
+    return CLI_OK;
+}
+
+/* --json: the chunks, with times and streams, as the daemon gives them. */
+static int logs_as_json(const struct client_call *call, const struct attach_options *o)
+{
+    struct fetch_ask get = {.method = "GET", .accept = "application/json"};
+    struct fetch_reply r;
+    struct buf path = {0};
+    int rc;
+
+    buf_printf(&path, "/v1/processes/%s/output?since=", o->id);
+    fetch_escape(&path, o->since);
+    if (o->no_stdout || o->no_stderr)
+        buf_printf(&path, "&stream=%s", o->no_stdout ? "stderr" : "stdout");
+    get.path = buf_cstr(&path);
+    rc = request_with(call, &get, &r);
+    buf_fini(&path);
+    if (rc != CLI_OK)
+        return rc;
+    print_value(call, r.json);
+    fetch_reply_fini(&r);
+    return CLI_OK;
+}
+
+static int get_process(struct client_call *call, struct buf *id, bool *pty)
+{
+    struct fetch_reply r;
+    struct buf path = {0};
+    int rc = request_process_path(call, call->operands[0], &path, "");
+
+    if (rc == CLI_OK)
+        rc = request(call, "GET", buf_cstr(&path), NULL, &r);
+    buf_fini(&path);
+    if (rc != CLI_OK)
+        return rc;
+    buf_puts(id, request_json_text(r.json, "id"));
+    *pty = json_is_true(json_object_get(r.json, "pty"));
+    fetch_reply_fini(&r);
+    return CLI_OK;
+}
+
+static int logs_main(struct client_call *call)
+{
+    const struct logs_args *a = call->args;
+    struct attach_options o = {
+        .retry_ms = ATTACH_RETRY_MS,
+        .stop_at_replay = !a->follow,
+        .zero_exit = true,
+        .as_written = true,
+        .no_stdout = a->only_stderr && !a->only_stdout,
+        .no_stderr = a->only_stdout && !a->only_stderr,
+    };
+    struct buf id = {0};
+    char since[24] = "0";
+    int rc = get_process(call, &id, &o.pty);
+
+    if (rc == CLI_OK && a->tail != NULL)
+        rc = find_tail(call, buf_cstr(&id), a->tail, since, sizeof since);
+    if (rc == CLI_OK) {
+        o.id = buf_cstr(&id);
+        o.since = a->since != NULL ? a->since : since;
+        rc = call->json || call->format != NULL ? logs_as_json(call, &o) : attach_run(call, &o);
+    }
+    buf_fini(&id);
+    return rc;
+}
+
+const struct command logs_command = {
+    .name = "logs",
+    .operands = "PROCESS",
+    .summary = "show what a process has written",
+    .about =
+        "Standard output and error go where they went. What is no longer held is named on standard\n"
+        "error. --json gives at most 1 MiB of chunks with their times and offsets.\n",
+    COMMAND_OPTS(opts),
+    .args_size = sizeof(struct logs_args),
+    .min_operands = 1,
+    .max_operands = 1,
+    .operand_kind = OPERAND_PROCESS,
+    .run = logs_main,
+};

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_open.c - `holdfast open`: a one-time link that signs a browser in
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "cli/client/browser.h"
+#include "cli/client/client_print.h"
+#include "cli/client/client_request.h"
+#include "cli/client/commands.h"
+#include "cli/page_link.h"
+
+/* If a link seems to last longer, the daemon's clock differs from ours: show its time instead. */
+#define LASTS_MOST_MS (3600 * 1000)
+
+struct open_args {
+    bool print;
+    const char *role;
+};
+#define AT(member) offsetof(struct open_args, member)
+
+static const struct opt opts[] = {
+    {"--print", 'p', OPT_FLAG, AT(print), 0, 0, NULL, "only print the link; do not open a browser"},
+    {"--role", 0, OPT_TEXT, AT(role), 0, 0, "own|type|watch",
+     "what the browser may do (all that you may)"},
+};
+
+/* --- where the page is ---------------------------------------------------------------- */
+
+/* From the daemon's list; NULL: a browser can open none of them. */
+static const char *best_listener(const json_t *listeners)
+{
+    const char *best = NULL;
+    const json_t *l;
+    size_t i;
+
+    json_array_foreach ((json_t *)listeners, i, l) {
+        const char *url = json_is_string(l) ? json_string_value(l) : "";
+
+        if (link_rank(url) > (best != NULL ? link_rank(best) : 0))
+            best = url;
+    }
+    return best;
+}
+
+/* Asks a daemon that we reached by its unix socket for an address for browsers. It tells only
+ * clients that may make tickets. For others `out` stays empty, and the ticket is refused anyway. */
+static int ask_for_address(const struct client_call *call, struct buf *out)
+{
+    struct fetch_reply r;
+    const json_t *listeners;
+    const char *url;
+    int rc = request(call, "GET", "/v1/info", NULL, &r);
+
+    if (rc != CLI_OK)
+        return rc;
+    listeners = json_object_get(r.json, "listeners");
+    url = best_listener(listeners);
+    if (url != NULL)
+        link_put(out, url);
+    else if (listeners != NULL)
+        rc = command_complain(
+            call, CLI_FAILED,
+            "the daemon at %s listens only on a unix socket, which a browser cannot open; "
+            "start it with --listen 127.0.0.1:7070 as well",
+            call->place.url);
+    fetch_reply_fini(&r);
+    return rc;
+}
+
+static int find_address(const struct client_call *call, struct buf *out)
+{
+    if (call->place.unix_path != NULL)
+        return ask_for_address(call, out);
+    link_put(out, call->place.url);
+    return CLI_OK;
+}
+
+/* --- the ticket ------------------------------------------------------------------------- */
+
+static int ask_for_ticket(const struct client_call *call, struct fetch_reply *out)
+{
+    const struct open_args *a = call->args;
+    struct buf body = {0};
+    struct json_out o;
+    int rc;
+
+    json_out_init(&o, &body);
+    json_open(&o, '{');
+    if (a->role != NULL)
+        json_kstr(&o, "role", a->role);
+    json_shut(&o, '}');
+    rc = request(call, "POST", "/v1/tickets", &body, out);
+    buf_fini(&body);
+    return rc;
+}
+
+static void wipe_text(const json_t *object, const char *key)
+{
+    const json_t *s = json_object_get(object, key);
+
+    if (json_is_string(s))
+        hf_wipe((char *)(uintptr_t)json_string_value(s), json_string_length(s));
+}
+
+/* A ticket is as good as a password while it lasts. */
+static void forget(struct fetch_reply *r)
+{
+    wipe_text(r->json, "ticket");
+    wipe_text(r->json, "url");
+    buf_wipe(&r->body);
+    fetch_reply_fini(r);
+}
+
+/* Puts the path of the link behind the address, and the whole into the answer. */
+static int complete(const struct client_call *call, json_t *ticket, struct buf *url)
+{
+    const char *path = request_json_text(ticket, "url");
+
+    if (path[0] != '/')
+        return command_complain(call, CLI_FAILED, "%s gave no ticket; is it a holdfast daemon?",
+                                call->place.url);
+    if (url->len == 0)
+        return command_complain(
+            call, CLI_FAILED,
+            "the daemon does not say where it listens; name its address with --url");
+    buf_puts(url, path);
+    wipe_text(ticket, "url");
+    json_object_set_new(ticket, "url", json_string(buf_cstr(url)));
+    return CLI_OK;
+}
+
+/* --- what people see ----------------------------------------------------------------------- */
+
+static void tell_how_long(const json_t *ticket)
+{
+    const char *end = request_json_text(ticket, "expires_at"),
+               *role = request_json_text(ticket, "role");
+    int64_t lasts_ms = print_time_from_rfc3339(end) - clock_wall_ms();
+
+    if (lasts_ms > 0 && lasts_ms <= LASTS_MOST_MS)
+        fprintf(stderr, "holdfast: the link works once, within %lld seconds, with the role %s\n",
+                (long long)(lasts_ms + 999) / 1000, role);
+    else
+        fprintf(stderr, "holdfast: the link works once, until %s, with the role %s\n", end, role);
+}
+
+/* Only on a terminal, where a person reads the output. */
+static void open_for_person(const struct client_call *call, const char *url)
+{
+    const struct open_args *a = call->args;
+    const char *way = a->print || !isatty(STDOUT_FILENO) ? NULL : browser_way();
+    int rc;
+
+    if (way == NULL)
+        return;
+    rc = browser_open(url);
+    if (rc == 0)
+        fprintf(stderr, "holdfast: %s opens it in a browser\n", way);
+    else
+        fprintf(stderr, "holdfast: %s cannot open it: %s\n", way, strerror(-rc));
+}
+
+static void show_link(const struct client_call *call, const json_t *ticket, struct buf *url)
+{
+    if (print_value(call, ticket))
+        return;
+    print_out(buf_data(url), url->len);
+    print_out("\n", 1);
+    tell_how_long(ticket);
+    open_for_person(call, buf_cstr(url));
+}
+
+static int open_main(struct client_call *call)
+{
+    struct fetch_reply r;
+    struct buf url = {0};
+    int rc = find_address(call, &url);
+
+    if (rc == CLI_OK)
+        rc = ask_for_ticket(call, &r);
+    if (rc == CLI_OK) {
+        rc = complete(call, r.json, &url);
+        if (rc == CLI_OK)
+            show_link(call, r.json, &url);
+        forget(&r);
+    }
+    buf_wipe(&url);
+    return rc;
+}
+
+const struct command open_command = {
+    .name = "open",
+    .operands = "",
+    .summary = "print a link that signs a browser in, and open it",
+    .about = "The link works once, for a minute. On a terminal the command also opens it, with\n"
+             "$BROWSER or xdg-open, if there is one.\n",
+    COMMAND_OPTS(opts),
+    .args_size = sizeof(struct open_args),
+    .run = open_main,
+};

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_ps.c - `holdfast ps`: what runs, and what has run
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "cli/client/client_print.h"
+#include "cli/client/client_request.h"
+#include "cli/client/commands.h"
+
+struct ps_args {
+    bool all, quiet, no_trunc;
+    const char *status, *tag, *session, *source, *label;
+    int64_t last;
+};
+#define AT(member) offsetof(struct ps_args, member)
+
+static const struct opt opts[] = {
+    {"--all", 'a', OPT_FLAG, AT(all), 0, 0, NULL, "also those that have exited"},
+    {"--quiet", 'q', OPT_FLAG, AT(quiet), 0, 0, NULL, "only their ids"},
+    {"--last", 'n', OPT_NUMBER, AT(last), 1, 1000000, "N", "only the N newest"},
+    {"--no-trunc", 0, OPT_FLAG, AT(no_trunc), 0, 0, NULL, "do not cut the table to fit"},
+    {"--status", 0, OPT_TEXT, AT(status), 0, 0, "running|exited", "only of this status"},
+    {"--tag", 0, OPT_TEXT, AT(tag), 0, 0, "NAME", "only with this tag"},
+    {"--session", 0, OPT_TEXT, AT(session), 0, 0, "ID", "only of this session"},
+    {"--source", 0, OPT_TEXT, AT(source), 0, 0, "user|agent|user_shell|system",
+     "only of this source"},
+    {"--label", 0, OPT_TEXT, AT(label), 0, 0, "TEXT", "only with this label"},
+};
+
+static void add_filter(struct buf *path, const char *name, const char *value)
+{
+    if (value == NULL)
+        return;
+    buf_printf(path, "&%s=", name);
+    fetch_escape(path, value);
+}
+
+static void write_path(const struct ps_args *a, const char *after, struct buf *out)
+{
+    const char *status = a->status;
+
+    if (status == NULL && !a->all)
+        status = "running";
+    buf_puts(out, "/v1/processes?limit=1000");
+    add_filter(out, "status", status);
+    add_filter(out, "tag", a->tag);
+    add_filter(out, "session_id", a->session);
+    add_filter(out, "source", a->source);
+    add_filter(out, "label", a->label);
+    add_filter(out, "after", after);
+}
+
+/* All pages in one array, which the caller frees. */
+static int fetch(const struct client_call *call, json_t *all)
+{
+    const struct ps_args *a = call->args;
+    char *after = NULL;
+    int rc = CLI_OK;
+
+    do {
+        struct fetch_reply r;
+        struct buf path = {0};
+
+        write_path(a, after, &path);
+        rc = request(call, "GET", buf_cstr(&path), NULL, &r);
+        buf_fini(&path);
+        free(after);
+        after = NULL;
+        if (rc != CLI_OK)
+            return rc;
+        json_array_extend(all, json_object_get(r.json, "processes"));
+        after = hf_xstrdup(json_string_value(json_object_get(r.json, "next")));
+        fetch_reply_fini(&r);
+    } while (after != NULL && (a->last == 0 || json_array_size(all) < (size_t)a->last));
+    free(after);
+    while (a->last > 0 && json_array_size(all) > (size_t)a->last)
+        json_array_remove(all, json_array_size(all) - 1);
+    return rc;
+}
+
+static void write_command(const json_t *p, struct buf *out)
+{
+    const json_t *arg;
+    size_t i;
+
+    buf_puts(out, request_json_text(p, "command"));
+    json_array_foreach (json_object_get(p, "args"), i, arg) {
+        buf_printf(out, " %s", json_string_value(arg));
+    }
+}
+
+static void write_status(const json_t *p, int64_t now, struct buf *out)
+{
+    const json_t *exit = json_object_get(p, "exit");
+
+    if (strcmp(request_json_text(p, "status"), "running") == 0) {
+        buf_puts(out, "running ");
+        print_ago(out, request_json_text(p, "created_at"), now);
+        return;
+    }
+    if (json_is_integer(json_object_get(p, "exit_code")))
+        buf_printf(out, "exited (%lld) ", (long long)request_json_number(p, "exit_code"));
+    else
+        buf_printf(out, "%s ", request_json_text(exit, "kind"));
+    print_ago(out, request_json_text(p, "exited_at"), now);
+    buf_puts(out, " ago");
+}
+
+static const char *colour_of(const json_t *p)
+{
+    if (strcmp(request_json_text(p, "status"), "running") == 0)
+        return "\033[32m";
+    return request_json_number(p, "exit_code") == 0 ? "\033[2m" : "\033[31m";
+}
+
+static void print_table(const json_t *list, bool no_trunc)
+{
+    static const char *const titles[] = {"ID", "TAG", "TTY", "STATUS", "VIEWERS", "COMMAND"};
+    size_t i, n = json_array_size(list);
+    const char **colours = hf_xalloc((n + 1) * sizeof *colours);
+    int64_t now = clock_wall_ms();
+    struct columns t;
+    json_t *p;
+
+    columns_init(&t, 6, 5, titles);
+    json_array_foreach ((json_t *)list, i, p) {
+        struct buf status = {0}, command = {0};
+        char viewers[24], size[24] = "-";
+
+        write_status(p, now, &status);
+        write_command(p, &command);
+        snprintf(viewers, sizeof viewers, "%lld", (long long)request_json_number(p, "viewers"));
+        if (json_is_true(json_object_get(p, "pty")))
+            snprintf(size, sizeof size, "%lldx%lld", (long long)request_json_number(p, "cols"),
+                     (long long)request_json_number(p, "rows"));
+        columns_add(&t, (const char *[]){request_json_text(p, "id"), request_json_text(p, "tag"),
+                                         size, buf_cstr(&status), viewers, buf_cstr(&command)});
+        colours[i] = colour_of(p);
+        buf_fini(&status);
+        buf_fini(&command);
+    }
+    t.colours = colours;
+    columns_print(&t, no_trunc ? 0 : print_terminal_columns());
+    columns_fini(&t);
+    free(colours);
+}
+
+static int ps_main(struct client_call *call)
+{
+    const struct ps_args *a = call->args;
+    json_auto_t *all = json_array();
+    int rc = fetch(call, all);
+    size_t i;
+    json_t *p;
+
+    if (rc != CLI_OK || print_list(call, all))
+        return rc;
+    if (!a->quiet)
+        print_table(all, a->no_trunc);
+    else
+        json_array_foreach (all, i, p) {
+            printf("%s\n", request_json_text(p, "id"));
+        }
+    return CLI_OK;
+}
+
+const struct command ps_command = {
+    .name = "ps",
+    .operands = "",
+    .summary = "list processes, newest first",
+    .about = "TTY is the size of its terminal, columns by rows.\n",
+    COMMAND_OPTS(opts),
+    .args_size = sizeof(struct ps_args),
+    .run = ps_main,
+};

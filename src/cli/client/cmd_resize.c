@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_resize.c - `holdfast resize`: the size of a process's terminal
+ */
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "cli/client/client_print.h"
+#include "cli/client/client_request.h"
+#include "cli/client/commands.h"
+#include "cli/client/user_terminal.h"
+
+/* "120x40"; without one, the size of the terminal we sit at. */
+static int find_size(const struct client_call *call, uint64_t *cols, uint64_t *rows)
+{
+    uint16_t own_rows, own_cols;
+
+    if (call->operand_count == 2) {
+        const char *text = call->operands[1];
+        size_t n = strcspn(text, "x");
+        hf_autofree char *first = hf_xstrndup(text, n);
+
+        if (text[n] == 'x' && text_to_u64(first, UINT16_MAX, cols) &&
+            text_to_u64(text + n + 1, UINT16_MAX, rows))
+            return CLI_OK;
+        return command_complain(call, CLI_USAGE, "the size is COLUMNSxROWS, such as 120x40");
+    }
+    if (!user_terminal_size(&own_rows, &own_cols))
+        return command_complain(call, CLI_USAGE,
+                                "this is no terminal to take the size of; give 120x40");
+    *rows = own_rows;
+    *cols = own_cols;
+    return CLI_OK;
+}
+
+static int resize_main(struct client_call *call)
+{
+    struct buf path = {0}, body = {0};
+    uint64_t rows = 0, cols = 0;
+    struct fetch_reply r;
+    int rc = find_size(call, &cols, &rows);
+
+    if (rc == CLI_OK)
+        rc = request_process_path(call, call->operands[0], &path, "/resize");
+    if (rc == CLI_OK) {
+        buf_printf(&body, "{\"rows\":%llu,\"cols\":%llu}", (unsigned long long)rows,
+                   (unsigned long long)cols);
+        rc = request(call, "POST", buf_cstr(&path), &body, &r);
+    }
+    if (rc == CLI_OK) {
+        print_value(call, r.json);
+        fetch_reply_fini(&r);
+    }
+    buf_fini(&path);
+    buf_fini(&body);
+    return rc;
+}
+
+const struct command resize_command = {
+    .name = "resize",
+    .operands = "PROCESS [COLUMNSxROWS]",
+    .summary = "set the size of a process's terminal",
+    .about = "Without a size, that of the terminal we sit at.\n",
+    .min_operands = 1,
+    .max_operands = 2,
+    .operand_kind = OPERAND_PROCESS,
+    .run = resize_main,
+};

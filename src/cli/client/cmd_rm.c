@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_rm.c - `holdfast rm`: forget processes; those that run only if told so
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/client/client_print.h"
+#include "cli/client/client_request.h"
+#include "cli/client/commands.h"
+
+struct rm_args {
+    bool force, exited;
+    int64_t grace_ms;
+    const char *grace;
+};
+#define AT(member) offsetof(struct rm_args, member)
+
+static const struct opt opts[] = {
+    {"--force", 'f', OPT_FLAG, AT(force), 0, 0, NULL, "also if it runs: its whole tree is ended"},
+    {"--exited", 0, OPT_FLAG, AT(exited), 0, 0, NULL, "all that have exited"},
+    {"--grace", 0, OPT_TEXT, AT(grace), 0, 0, "TIME", "between SIGTERM and SIGKILL (its own)"},
+};
+
+/* A race is no harm: whatever has started under this id is the same process. */
+static int may_remove(const struct client_call *call, const char *path, const char *name)
+{
+    struct fetch_reply r;
+    int rc = request(call, "GET", path, NULL, &r);
+
+    if (rc != CLI_OK)
+        return rc;
+    if (strcmp(request_json_text(r.json, "status"), "running") == 0)
+        rc = command_complain(call, CLI_FAILED, "%s is running; holdfast rm -f ends it", name);
+    fetch_reply_fini(&r);
+    return rc;
+}
+
+static void tell_survivors(const struct client_call *call, const json_t *answer)
+{
+    const json_t *s;
+    size_t i;
+
+    json_array_foreach (json_object_get(answer, "survivors"), i, s) {
+        command_complain(call, CLI_FAILED, "process %lld (%s) could not be ended",
+                         (long long)request_json_number(s, "pid"), request_json_text(s, "command"));
+    }
+}
+
+static int remove_one(const struct client_call *call, const char *name)
+{
+    const struct rm_args *a = call->args;
+    struct buf path = {0};
+    struct fetch_reply r;
+    int rc = request_process_path(call, name, &path, "");
+
+    if (rc == CLI_OK && !a->force)
+        rc = may_remove(call, buf_cstr(&path), name);
+    if (a->grace != NULL)
+        buf_printf(&path, "?grace_ms=%lld", (long long)a->grace_ms);
+    if (rc == CLI_OK)
+        rc = request(call, "DELETE", buf_cstr(&path), NULL, &r);
+    buf_fini(&path);
+    if (rc != CLI_OK)
+        return rc;
+    tell_survivors(call, r.json);
+    if (json_array_size(json_object_get(r.json, "survivors")) > 0)
+        rc = CLI_FAILED;
+    if (!print_value(call, r.json))
+        printf("%s\n", name);
+    fetch_reply_fini(&r);
+    return rc;
+}
+
+static int remove_exited(const struct client_call *call)
+{
+    struct fetch_reply r;
+    const json_t *p;
+    size_t i;
+    int rc = request(call, "GET", "/v1/processes?status=exited&limit=1000", NULL, &r), worst;
+
+    if (rc != CLI_OK)
+        return rc;
+    worst = rc;
+    json_array_foreach (json_object_get(r.json, "processes"), i, p) {
+        rc = remove_one(call, request_json_text(p, "id"));
+        worst = rc > worst ? rc : worst;
+    }
+    fetch_reply_fini(&r);
+    return worst;
+}
+
+static int rm_main(struct client_call *call)
+{
+    struct rm_args *a = call->args;
+    int i, worst = CLI_OK;
+
+    if (a->grace != NULL && !args_time(a->grace, &a->grace_ms))
+        return command_complain(call, CLI_USAGE, "--grace is a time such as 500ms or 5s");
+    if ((call->operand_count == 0) != a->exited)
+        return command_complain(call, CLI_USAGE, "name processes, or give --exited");
+    if (a->exited)
+        return remove_exited(call);
+    for (i = 0; i < call->operand_count; i++) {
+        int rc = remove_one(call, call->operands[i]);
+        worst = rc > worst ? rc : worst;
+    }
+    return worst;
+}
+
+const struct command rm_command = {
+    .name = "rm",
+    .operands = "[PROCESS...]",
+    .summary = "forget processes that have ended, or end and forget them",
+    .about = NULL,
+    COMMAND_OPTS(opts),
+    .args_size = sizeof(struct rm_args),
+    .max_operands = -1,
+    .operand_kind = OPERAND_PROCESS,
+    .run = rm_main,
+};

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_run.c - `holdfast run`: starts a command, and stays with it unless told otherwise
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/crypto.h"
+#include "base/limits.h"
+#include "base/text.h"
+#include "cli/client/attach.h"
+#include "cli/client/client_print.h"
+#include "cli/client/client_request.h"
+#include "cli/client/commands.h"
+#include "cli/client/user_terminal.h"
+
+#define CREATE_TRIES 6
+#define CREATE_AGAIN_MS 100
+
+struct run_args {
+    bool interactive, tty, detach, remove, shell, clear_env, quiet;
+    const char *tag, *label, *cwd, *user, *session, *source, *detach_keys, *on_detach;
+    struct opt_list env;
+    int64_t timeout_ms, idle_timeout_ms, grace_ms, history_bytes, retry_ms;
+    bool reads_all;   /* --json: standard input is read to its end first */
+    struct buf input; /* and is here */
+};
+#define AT(member) offsetof(struct run_args, member)
+
+static const struct opt opts[] = {
+    {"--interactive", 'i', OPT_FLAG, AT(interactive), 0, 0, NULL, "pass standard input on"},
+    {"--tty", 't', OPT_FLAG, AT(tty), 0, 0, NULL, "give it a terminal"},
+    {"--detach", 'd', OPT_FLAG, AT(detach), 0, 0, NULL, "print its id and go"},
+    {"--tag", 0, OPT_TEXT, AT(tag), 0, 0, "NAME", "a name to call it by, unique among the living"},
+    {"--name", 0, OPT_TEXT, AT(tag), 0, 0, "NAME", "the same as --tag"},
+    {"--label", 'l', OPT_TEXT, AT(label), 0, 0, "TEXT", "a description"},
+    {"--env", 'e', OPT_LIST, AT(env), 0, 0, "NAME[=VALUE]",
+     "set a variable; without a value, as it is here"},
+    {"--clear-env", 0, OPT_FLAG, AT(clear_env), 0, 0, NULL, "without the daemon's variables"},
+    {"--workdir", 'w', OPT_TEXT, AT(cwd), 0, 0, "DIR", "where it starts"},
+    {"--user", 'u', OPT_TEXT, AT(user), 0, 0, "USER", "name, uid or uid:gid"},
+    {"--shell", 0, OPT_FLAG, AT(shell), 0, 0, NULL, "COMMAND is a line for /bin/sh"},
+    {"--session", 0, OPT_TEXT, AT(session), 0, 0, "ID", "the session it belongs to"},
+    {"--source", 0, OPT_TEXT, AT(source), 0, 0, "user|agent|user_shell|system", "who starts it"},
+    {"--rm", 0, OPT_FLAG, AT(remove), 0, 0, NULL, "forget it when it has ended"},
+    {"--timeout", 0, OPT_TIME, AT(timeout_ms), 0, 0, "TIME", "end it after this long"},
+    {"--idle-timeout", 0, OPT_TIME, AT(idle_timeout_ms), 0, 0, "TIME",
+     "end it after this long without input and output"},
+    {"--grace", 0, OPT_TIME, AT(grace_ms), 0, 0, "TIME", "between SIGTERM and SIGKILL (5s)"},
+    {"--history-bytes", 0, OPT_NUMBER, AT(history_bytes), LIMIT_JOURNAL_MIN_BYTES,
+     LIMIT_HISTORY_MAX_BYTES, "N", "output kept for those who come late"},
+    {"--on-detach", 0, OPT_TEXT, AT(on_detach), 0, 0, "keep|kill", "when the last viewer goes"},
+    {"--detach-keys", 0, OPT_TEXT, AT(detach_keys), 0, 0, "KEYS",
+     "keys that leave it running (ctrl-p,ctrl-q)"},
+    {"--retry", 0, OPT_TIME, AT(retry_ms), 0, 0, "TIME",
+     "how long a lost connection is tried again (60s)"},
+    {"--quiet", 'q', OPT_FLAG, AT(quiet), 0, 0, NULL, "say nothing about lost connections"},
+};
+
+/* --- what is asked for -------------------------------------------------------------- */
+
+/* "NAME=VALUE", or "NAME" for our own. */
+static void write_variable(struct json_out *o, const char *text)
+{
+    const char *eq = strchr(text, '=');
+    char *name = strndup(text, eq != NULL ? (size_t)(eq - text) : strlen(text));
+    const char *value = eq != NULL ? eq + 1 : getenv(text);
+
+    if (name != NULL && value != NULL)
+        json_kstr(o, name, value);
+    free(name);
+}
+
+/* Those with a value were looked at when the options were read. */
+static int check_own_variables(const struct client_call *call, const struct opt_list *env)
+{
+    size_t i;
+
+    for (i = 0; i < env->count; i++) {
+        const char *value = getenv(env->items[i]);
+
+        if (value != NULL && !utf8_is_valid(value, strlen(value)))
+            return command_complain(
+                call, CLI_USAGE, "the value of %s is not UTF-8 and cannot be sent", env->items[i]);
+    }
+    return CLI_OK;
+}
+
+static bool names_variable(const struct opt_list *env, const char *name)
+{
+    size_t i, len = strlen(name);
+
+    for (i = 0; i < env->count; i++)
+        if (strncmp(env->items[i], name, len) == 0 &&
+            (env->items[i][len] == '=' || env->items[i][len] == '\0'))
+            return true;
+    return false;
+}
+
+/* A variable given twice counts as it was given last. */
+static void write_env(struct json_out *o, const struct run_args *a)
+{
+    static const char *const of_terminal[] = {"TERM", "COLORTERM"};
+    struct opt_list rest = {.count = 0};
+    size_t i;
+
+    json_key(o, "env");
+    json_open(o, '{');
+    for (i = 0; i < a->env.count; i++) {
+        struct opt_list later = {.count = 0};
+        char *name = strndup(a->env.items[i], strcspn(a->env.items[i], "="));
+
+        for (size_t k = i + 1; k < a->env.count; k++)
+            later.items[later.count++] = a->env.items[k];
+        if (name != NULL && !names_variable(&later, name))
+            write_variable(o, a->env.items[i]);
+        free(name);
+    }
+    /* What it draws is shown by the terminal that we sit at. */
+    for (i = 0; i < 2; i++)
+        if (a->tty && !a->detach && !names_variable(&a->env, of_terminal[i]) &&
+            getenv(of_terminal[i]) != NULL)
+            rest.items[rest.count++] = of_terminal[i];
+    for (i = 0; i < rest.count; i++)
+        write_variable(o, rest.items[i]);
+    json_shut(o, '}');
+}
+
+static void json_reply_text(struct json_out *o, const char *key, const char *value)
+{
+    if (value != NULL)
+        json_kstr(o, key, value);
+}
+
+static void write_number(struct json_out *o, const char *key, int64_t value)
+{
+    if (value > 0)
+        json_kint(o, key, value);
+}
+
+/* Standard input as a whole: the process gets it, and the end behind it. */
+static void write_input(struct json_out *o, const struct buf *input)
+{
+    struct buf text = {0};
+
+    base64_encode(&text, buf_data(input), input->len);
+    json_kstr(o, "input", buf_cstr(&text));
+    json_kstr(o, "input_encoding", "base64");
+    buf_fini(&text);
+}
+
+static void write_streams(struct json_out *o, const struct run_args *a, bool attached)
+{
+    uint16_t rows = 24, cols = 80;
+
+    if (a->tty) {
+        user_terminal_size(&rows, &cols);
+        json_key(o, "pty");
+        json_open(o, '{');
+        json_kint(o, "rows", rows);
+        json_kint(o, "cols", cols);
+        json_shut(o, '}');
+    } else if (a->interactive && a->input.len > 0) {
+        write_input(o, &a->input);
+    } else if (a->interactive && !a->reads_all) {
+        json_kstr(o, "stdin", "pipe");
+    }
+    if (!attached)
+        return;
+    if (!a->tty)
+        json_kstr(o, "delivery", "lossless");
+    json_kint(o, "hold_ms", a->retry_ms);
+}
+
+static void write_body(const struct client_call *call, const struct run_args *a, bool attached,
+                       struct buf *out)
+{
+    struct json_out o;
+    int i;
+
+    json_out_init(&o, out);
+    json_open(&o, '{');
+    json_kstr(&o, "command", call->operands[0]);
+    json_key(&o, "args");
+    json_open(&o, '[');
+    for (i = 1; i < call->operand_count; i++)
+        json_str(&o, call->operands[i]);
+    json_shut(&o, ']');
+    if (a->shell)
+        json_kbool(&o, "shell", true);
+    if (a->clear_env)
+        json_kbool(&o, "clear_env", true);
+    write_env(&o, a);
+    json_reply_text(&o, "cwd", a->cwd);
+    json_reply_text(&o, "user", a->user);
+    json_reply_text(&o, "tag", a->tag);
+    json_reply_text(&o, "label", a->label);
+    json_reply_text(&o, "session_id", a->session);
+    json_reply_text(&o, "source", a->source);
+    json_reply_text(&o, "on_detach", a->on_detach);
+    write_number(&o, "timeout_ms", a->timeout_ms);
+    write_number(&o, "idle_timeout_ms", a->idle_timeout_ms);
+    write_number(&o, "history_bytes", a->history_bytes);
+    if (a->grace_ms > 0)
+        json_kint(&o, "grace_ms", a->grace_ms);
+    write_streams(&o, a, attached);
+    json_shut(&o, '}');
+}
+
+/* --- asking for it ------------------------------------------------------------------------ */
+
+/* Refusals are not the command's own exit codes. A directory that is not there is not the command. */
+static int refused(const struct client_call *call, const struct run_args *a, struct fetch_reply *r)
+{
+    bool of_directory = a->cwd != NULL && strcmp(request_json_text(r->json, "path"), a->cwd) == 0;
+    int code = request_print_problem(call, r);
+
+    fetch_reply_fini(r);
+    if (code == CLI_NOT_FOUND && of_directory)
+        return CLI_CANNOT_RUN;
+    return code == CLI_FAILED ? CLI_NO_DAEMON : code;
+}
+
+/* The key makes it safe to ask again when a worker has died over it. */
+static int create(const struct client_call *call, const struct buf *body, struct fetch_reply *r)
+{
+    uint8_t raw[16];
+    char hex[2 * sizeof raw + 1], header[64];
+    struct fetch_ask post = {.method = "POST",
+                             .path = "/v1/processes",
+                             .body = buf_data(body),
+                             .body_len = body->len,
+                             .header = header};
+    struct hf_error err = {0};
+    int tries, rc = -EIO;
+
+    *r = (struct fetch_reply){0};
+    crypto_random(raw, sizeof raw);
+    hex_encode(hex, raw, sizeof raw);
+    snprintf(header, sizeof header, "Idempotency-Key: %s", hex);
+    for (tries = 0; tries < CREATE_TRIES && rc < 0; tries++) {
+        if (tries > 0)
+            poll(NULL, 0, CREATE_AGAIN_MS);
+        rc = fetch_call(&call->place, &post, r, &err);
+        if (rc == -ECONNREFUSED || rc == -ENOENT || rc == -EINVAL)
+            break;
+    }
+    if (rc < 0)
+        return request_print_unreachable(call, &err);
+    if (r->status / 100 == 2)
+        return CLI_OK;
+    return refused(call, call->args, r);
+}
+
+static void forget(const struct client_call *call, const char *id)
+{
+    struct fetch_reply r;
+    struct buf path = {0};
+
+    buf_printf(&path, "/v1/processes/%s", id);
+    if (request(call, "DELETE", buf_cstr(&path), NULL, &r) == CLI_OK)
+        fetch_reply_fini(&r);
+    buf_fini(&path);
+}
+
+static int stay(const struct client_call *call, const struct run_args *a, const char *id)
+{
+    struct attach_options o = {
+        .id = id,
+        .since = "0",
+        .detach_keys = a->detach_keys,
+        .retry_ms = a->retry_ms,
+        .pty = a->tty,
+        .raw = a->tty && a->interactive,
+        .input = a->interactive,
+        .owner = true,
+        .quiet = a->quiet,
+    };
+    int code = attach_run(call, &o);
+
+    if (a->remove)
+        forget(call, id);
+    return code;
+}
+
+static int read_input(const struct client_call *call, struct buf *out)
+{
+    char block[16 * 1024];
+    ssize_t n;
+
+    while (out->len <= LIMIT_JSON_BODY_BYTES &&
+           (n = user_terminal_read(block, sizeof block)) != 0) {
+        if (n < 0)
+            return command_complain(call, CLI_FAILED, "cannot read standard input: %s",
+                                    strerror((int)-n));
+        buf_put(out, block, (size_t)n);
+    }
+    return CLI_OK;
+}
+
+/* Everything is in one request, also what it is to read. */
+static int write_whole(const struct client_call *call, struct run_args *a, struct buf *body)
+{
+    int rc = CLI_OK;
+
+    a->reads_all = a->interactive;
+    if (a->reads_all)
+        rc = read_input(call, &a->input);
+    if (rc == CLI_OK)
+        write_body(call, a, false, body);
+    buf_fini(&a->input);
+    if (rc == CLI_OK && body->len > LIMIT_JSON_BODY_BYTES)
+        rc = command_complain(
+            call, CLI_USAGE,
+            "with --json, command and standard input go in one request of 1 MiB at most; "
+            "leave out --json for more");
+    return rc;
+}
+
+/* --json without -d: the whole answer when it has ended. */
+static int run_as_json(const struct client_call *call, struct run_args *a)
+{
+    struct fetch_ask post = {.method = "POST", .path = "/v1/processes/run"};
+    struct hf_error err = {0};
+    struct fetch_reply r;
+    struct buf body = {0};
+    int rc = write_whole(call, a, &body);
+
+    if (rc == CLI_OK) {
+        post.body = buf_data(&body);
+        post.body_len = body.len;
+        rc = request_call(call, &post, &r, &err);
+    }
+    buf_fini(&body);
+    if (rc != CLI_OK)
+        return rc < 0 ? request_print_unreachable(call, &err) : rc;
+    if (r.status / 100 != 2)
+        return refused(call, a, &r);
+    print_value(call, r.json);
+    if (a->remove)
+        forget(call, request_json_text(json_object_get(r.json, "process"), "id"));
+    rc = request_exit_code(call, r.json);
+    fetch_reply_fini(&r);
+    return rc;
+}
+
+static int check(const struct client_call *call, const struct run_args *a)
+{
+    if (a->detach && a->remove)
+        return command_complain(call, CLI_USAGE, "--rm needs us to stay; leave out --detach");
+    if (a->tty && a->interactive && !a->detach && (call->json || call->format != NULL))
+        return command_complain(call, CLI_USAGE,
+                                "with --json nobody sits at its terminal; leave out -i");
+    if (a->tty && a->interactive && !a->detach && !isatty(STDIN_FILENO))
+        return command_complain(
+            call, CLI_USAGE, "standard input is no terminal; leave out -t to pass it on as it is");
+    return check_own_variables(call, &a->env);
+}
+
+static int run_main(struct client_call *call)
+{
+    struct run_args *a = call->args;
+    struct fetch_reply r;
+    struct buf body = {0};
+    char *id;
+    int rc = check(call, a);
+
+    if (a->retry_ms == 0)
+        a->retry_ms = ATTACH_RETRY_MS;
+    if (rc == 0 && (call->json || call->format != NULL) && !a->detach)
+        return run_as_json(call, a);
+    if (rc != 0)
+        return rc;
+    write_body(call, a, !a->detach, &body);
+    rc = create(call, &body, &r);
+    buf_fini(&body);
+    if (rc != CLI_OK)
+        return rc;
+    id = strdup(request_json_text(r.json, "id"));
+    if (a->detach && !print_value(call, r.json))
+        printf("%s\n", id);
+    fetch_reply_fini(&r);
+    rc = a->detach ? CLI_OK : stay(call, a, id);
+    free(id);
+    return rc;
+}
+
+const struct command run_command = {
+    .name = "run",
+    .operands = "COMMAND [ARG...]",
+    .summary = "start a command, and stay with it",
+    .about =
+        "With -it it is a terminal session: ctrl-p ctrl-q leaves it running. Without -t, standard\n"
+        "input (-i), output and error are three pipes, byte for byte. The exit code is the\n"
+        "command's own; 127 if it is not there, 126 if it cannot be executed, 125 if the daemon\n"
+        "refuses or cannot be reached. With --json the answer comes when it has ended; what\n"
+        "-i passes on is then read to its end first. With -d and -i, holdfast send gives it input.\n",
+    COMMAND_OPTS(opts),
+    .args_size = sizeof(struct run_args),
+    .min_operands = 1,
+    .max_operands = -1,
+    .first_operand_ends = true,
+    .operand_kind = OPERAND_COMMAND,
+    .run = run_main,
+};

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_screen.c - `holdfast screen`: what a person would see on a process's terminal
+ */
+#include <unistd.h>
+
+#include "cli/client/client_print.h"
+#include "cli/client/client_request.h"
+#include "cli/client/commands.h"
+
+struct screen_args {
+    const char *output;
+};
+#define AT(member) offsetof(struct screen_args, member)
+
+static const struct opt opts[] = {
+    {"--output", 'o', OPT_TEXT, AT(output), 0, 0, "text|ansi|html|svg",
+     "form of it (ansi on a terminal, else text)"},
+};
+
+static int screen_main(struct client_call *call)
+{
+    const struct screen_args *a = call->args;
+    const char *form = a->output;
+    struct buf path = {0};
+    struct fetch_reply r;
+    int rc = request_process_path(call, call->operands[0], &path, "/screen?format=");
+
+    if (call->json || call->format != NULL)
+        form = "json";
+    else if (form == NULL)
+        form = print_uses_colour(STDOUT_FILENO) ? "ansi" : "text";
+    fetch_escape(&path, form);
+    if (rc == CLI_OK)
+        rc = request(call, "GET", buf_cstr(&path), NULL, &r);
+    buf_fini(&path);
+    if (rc != CLI_OK)
+        return rc;
+    if (!print_value(call, r.json)) {
+        print_out(buf_data(&r.body), r.body.len);
+        if (r.body.len > 0 && buf_data(&r.body)[r.body.len - 1] != '\n')
+            print_out("\n", 1);
+    }
+    fetch_reply_fini(&r);
+    return CLI_OK;
+}
+
+const struct command screen_command = {
+    .name = "screen",
+    .operands = "PROCESS",
+    .summary = "show the screen of a process's terminal",
+    .about = NULL,
+    COMMAND_OPTS(opts),
+    .args_size = sizeof(struct screen_args),
+    .min_operands = 1,
+    .max_operands = 1,
+    .operand_kind = OPERAND_PROCESS,
+    .run = screen_main,
+};

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_send.c - `holdfast send`: type into a process
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/client/client_print.h"
+#include "cli/client/client_request.h"
+#include "cli/client/commands.h"
+#include "cli/client/user_terminal.h"
+
+#define BLOCK_BYTES (256 * 1024)
+
+struct send_args {
+    struct opt_list keys;
+    bool enter, eof;
+    bool pipe; /* it has no terminal: Enter is a line feed there */
+};
+#define AT(member) offsetof(struct send_args, member)
+
+static const struct opt opts[] = {
+    {"--enter", 0, OPT_FLAG, AT(enter), 0, 0, NULL,
+     "press Enter behind it; without a terminal, a line feed"},
+    {"--key", 'k', OPT_LIST, AT(keys), 0, 0, "KEY",
+     "press a key behind it: Enter, Tab, Up, F1, Ctrl-C ...; may be repeated"},
+    {"--eof", 0, OPT_FLAG, AT(eof), 0, 0, NULL, "end the input behind it"},
+};
+
+static void process_json_data(struct json_out *o, struct buf *data)
+{
+    struct buf text = {0};
+
+    if (utf8_is_valid(buf_data(data), data->len)) {
+        json_kstr(o, "data", buf_cstr(data));
+        return;
+    }
+    base64_encode(&text, buf_data(data), data->len);
+    json_kstr(o, "data", buf_cstr(&text));
+    json_kstr(o, "encoding", "base64");
+    buf_fini(&text);
+}
+
+static void write_body(const struct client_call *call, const struct send_args *a, struct buf *out)
+{
+    struct buf data = {0};
+    struct json_out o;
+    size_t i;
+    int n;
+
+    for (n = 1; n < call->operand_count; n++)
+        buf_printf(&data, "%s%s", n > 1 ? " " : "", call->operands[n]);
+    json_out_init(&o, out);
+    json_open(&o, '{');
+    if (a->enter && a->pipe)
+        buf_putc(&data, '\n');
+    if (data.len > 0)
+        process_json_data(&o, &data);
+    json_key(&o, "keys");
+    json_open(&o, '[');
+    for (i = 0; i < a->keys.count; i++)
+        json_str(&o, a->keys.items[i]);
+    if (a->enter && !a->pipe)
+        json_str(&o, "Enter");
+    json_shut(&o, ']');
+    json_kbool(&o, "eof", a->eof);
+    json_shut(&o, '}');
+    buf_fini(&data);
+}
+
+static int find_kind(const struct client_call *call, const char *path, bool *pipe)
+{
+    struct fetch_reply r;
+    int rc = request(call, "GET", path, NULL, &r);
+
+    if (rc != CLI_OK)
+        return rc;
+    *pipe = json_is_false(json_object_get(r.json, "pty"));
+    fetch_reply_fini(&r);
+    return CLI_OK;
+}
+
+static int post(const struct client_call *call, const char *path, const void *bytes, size_t len,
+                const char *type, int64_t *accepted)
+{
+    struct fetch_ask what = {
+        .method = "POST", .path = path, .body = bytes, .body_len = len, .type = type};
+    struct fetch_reply r;
+    int rc = request_with(call, &what, &r);
+
+    if (rc != CLI_OK)
+        return rc;
+    *accepted += request_json_number(r.json, "accepted_bytes");
+    fetch_reply_fini(&r);
+    return CLI_OK;
+}
+
+/* Standard input, block by block; each is taken before the next is read. */
+static int send_stdin(const struct client_call *call, struct buf *path, bool eof, int64_t *accepted)
+{
+    static char block[BLOCK_BYTES];
+    int rc = CLI_OK;
+    ssize_t n;
+
+    while (rc == CLI_OK && (n = user_terminal_read(block, sizeof block)) != 0) {
+        if (n < 0)
+            return command_complain(call, CLI_FAILED, "cannot read standard input: %s",
+                                    strerror((int)-n));
+        rc = post(call, buf_cstr(path), block, (size_t)n, "application/octet-stream", accepted);
+    }
+    if (rc == CLI_OK && eof) {
+        buf_puts(path, "?eof=1");
+        rc = post(call, buf_cstr(path), "", 0, "application/octet-stream", accepted);
+    }
+    return rc;
+}
+
+static int send_main(struct client_call *call)
+{
+    struct send_args *a = call->args;
+    struct buf path = {0}, body = {0};
+    bool from_stdin = call->operand_count == 1 && a->keys.count == 0 && !a->enter &&
+                      !(a->eof && isatty(STDIN_FILENO));
+    json_auto_t *answer = NULL;
+    int64_t accepted = 0;
+    int rc = request_process_path(call, call->operands[0], &path, "");
+
+    if (rc == CLI_OK && a->enter)
+        rc = find_kind(call, buf_cstr(&path), &a->pipe);
+    buf_puts(&path, "/input");
+    if (rc == CLI_OK && from_stdin) {
+        rc = send_stdin(call, &path, a->eof, &accepted);
+    } else if (rc == CLI_OK) {
+        write_body(call, a, &body);
+        rc = post(call, buf_cstr(&path), buf_data(&body), body.len, NULL, &accepted);
+    }
+    if (rc == CLI_OK) {
+        answer = json_pack("{s:I}", "accepted_bytes", (json_int_t)accepted);
+        print_value(call, answer);
+    }
+    buf_fini(&path);
+    buf_fini(&body);
+    return rc;
+}
+
+const struct command send_command = {
+    .name = "send",
+    .operands = "PROCESS [TEXT...]",
+    .summary = "type into a process",
+    .about =
+        "Without text and keys, standard input is sent. Text comes first, then the keys, then the\n"
+        "end of file.\n",
+    COMMAND_OPTS(opts),
+    .args_size = sizeof(struct send_args),
+    .min_operands = 1,
+    .max_operands = -1,
+    .takes_bytes = true,
+    .operand_kind = OPERAND_PROCESS,
+    .run = send_main,
+};

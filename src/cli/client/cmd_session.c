@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_session.c - `holdfast session`: shells that remember, one for each conversation
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/client/client_print.h"
+#include "cli/client/client_request.h"
+#include "cli/client/commands.h"
+
+struct session_args {
+    const char *cwd, *shell, *source;
+    struct opt_list env;
+    int64_t timeout_ms;
+};
+#define AT(member) offsetof(struct session_args, member)
+
+static const struct opt opts[] = {
+    {"--workdir", 'w', OPT_TEXT, AT(cwd), 0, 0, "DIR", "create: where its shell starts"},
+    {"--env", 'e', OPT_LIST, AT(env), 0, 0, "NAME=VALUE", "create: a variable; may be repeated"},
+    {"--shell", 0, OPT_TEXT, AT(shell), 0, 0, "PATH", "create: another shell"},
+    {"--source", 0, OPT_TEXT, AT(source), 0, 0, "user|agent|user_shell|system", "run: who asks"},
+    {"--timeout", 't', OPT_TIME, AT(timeout_ms), 0, 0, "TIME",
+     "run: end the command after this long; the shell stays"},
+};
+
+static void session_path(struct buf *out, const char *id, const char *rest)
+{
+    buf_puts(out, "/v1/sessions/");
+    fetch_escape(out, id);
+    buf_puts(out, rest);
+}
+
+static int need(const struct client_call *call, int count, const char *usage)
+{
+    if (call->operand_count >= count)
+        return CLI_OK;
+    return command_complain(call, CLI_USAGE, "usage: holdfast session %s", usage);
+}
+
+/* --- the verbs ------------------------------------------------------------------------- */
+
+static int list(struct client_call *call)
+{
+    static const char *const titles[] = {"SESSION", "STATUS", "CREATED", "CWD"};
+    const json_t *sessions, *s;
+    struct fetch_reply r;
+    struct columns t;
+    size_t i;
+    int rc = request(call, "GET", "/v1/sessions", NULL, &r);
+
+    if (rc != CLI_OK)
+        return rc;
+    sessions = json_object_get(r.json, "sessions");
+    if (!print_list(call, sessions)) {
+        columns_init(&t, 4, 3, titles);
+        json_array_foreach ((json_t *)sessions, i, s) {
+            columns_add(&t, (const char *[]){
+                                request_json_text(s, "id"), request_json_text(s, "status"),
+                                request_json_text(s, "created_at"), request_json_text(s, "cwd")});
+        }
+        columns_print(&t, print_terminal_columns());
+        columns_fini(&t);
+    }
+    fetch_reply_fini(&r);
+    return CLI_OK;
+}
+
+static void write_new(const struct client_call *call, struct buf *out)
+{
+    const struct session_args *a = call->args;
+    struct json_out o;
+    size_t i;
+
+    json_out_init(&o, out);
+    json_open(&o, '{');
+    if (call->operand_count > 1)
+        json_kstr(&o, "id", call->operands[1]);
+    if (a->cwd != NULL)
+        json_kstr(&o, "cwd", a->cwd);
+    if (a->shell != NULL)
+        json_kstr(&o, "shell", a->shell);
+    if (a->env.count > 0) {
+        json_key(&o, "env");
+        json_open(&o, '{');
+        for (i = 0; i < a->env.count; i++) {
+            char *name = strndup(a->env.items[i], strcspn(a->env.items[i], "="));
+            const char *eq = strchr(a->env.items[i], '=');
+
+            json_kstr(&o, name, eq != NULL ? eq + 1 : "");
+            free(name);
+        }
+        json_shut(&o, '}');
+    }
+    json_shut(&o, '}');
+}
+
+static int create(struct client_call *call)
+{
+    struct fetch_reply r;
+    struct buf body = {0};
+    int rc;
+
+    write_new(call, &body);
+    rc = request(call, "POST", "/v1/sessions", &body, &r);
+    buf_fini(&body);
+    if (rc != CLI_OK)
+        return rc;
+    if (!print_value(call, r.json))
+        printf("%s\n", request_json_text(r.json, "id"));
+    fetch_reply_fini(&r);
+    return CLI_OK;
+}
+
+static void write_command(const struct client_call *call, struct buf *out)
+{
+    const struct session_args *a = call->args;
+    struct buf line = {0};
+    struct json_out o;
+    int i;
+
+    for (i = 2; i < call->operand_count; i++)
+        buf_printf(&line, "%s%s", i > 2 ? " " : "", call->operands[i]);
+    json_out_init(&o, out);
+    json_open(&o, '{');
+    json_kstr(&o, "command", buf_cstr(&line));
+    if (a->source != NULL)
+        json_kstr(&o, "source", a->source);
+    if (a->timeout_ms > 0)
+        json_kint(&o, "timeout_ms", a->timeout_ms);
+    if (!call->json && call->format == NULL) /* printed: to the byte */
+        json_kstr(&o, "output_encoding", "base64");
+    json_shut(&o, '}');
+    buf_fini(&line);
+}
+
+static void take_bytes(const json_t *answer, const char *key, struct buf *out)
+{
+    const json_t *text = json_object_get(answer, key);
+
+    if (json_is_string(text))
+        base64_decode(out, json_string_value(text), json_string_length(text));
+}
+
+/* Output and error where they belong, and how much of them the daemon has left out. */
+static void print_streams(const struct client_call *call, const json_t *answer)
+{
+    struct buf both = {0}, out = {0}, err = {0};
+    int64_t missing;
+
+    take_bytes(answer, "output", &both);
+    take_bytes(answer, "stdout", &out);
+    take_bytes(answer, "stderr", &err);
+    /* omitted_bytes is of both together, while each of the two has room of its own. */
+    missing = (int64_t)both.len + request_json_number(answer, "omitted_bytes") - (int64_t)out.len -
+              (int64_t)err.len;
+    print_buf(&out);
+    if (err.len > 0)
+        fwrite(buf_data(&err), 1, err.len, stderr);
+    if (missing > 0)
+        command_complain(
+            call, CLI_OK,
+            "%lld bytes in the middle of the output are left out; write to a file what is so "
+            "long",
+            (long long)missing);
+    buf_fini(&both);
+    buf_fini(&err);
+}
+
+/* The exit code is the command's. */
+static int print_run(const struct client_call *call, const json_t *answer)
+{
+    if (!print_value(call, answer))
+        print_streams(call, answer);
+    if (json_is_true(json_object_get(answer, "timed_out")))
+        return CLI_TIMED_OUT;
+    return request_exit_code(call, answer);
+}
+
+static int run(struct client_call *call)
+{
+    struct buf path = {0}, body = {0};
+    struct fetch_reply r;
+    int rc = need(call, 3, "run SESSION COMMAND");
+
+    if (rc != CLI_OK)
+        return rc;
+    session_path(&path, call->operands[1], "/run");
+    write_command(call, &body);
+    rc = request(call, "POST", buf_cstr(&path), &body, &r);
+    buf_fini(&path);
+    buf_fini(&body);
+    if (rc != CLI_OK)
+        return rc == CLI_FAILED ? CLI_NO_DAEMON : rc;
+    rc = print_run(call, r.json);
+    fetch_reply_fini(&r);
+    return rc;
+}
+
+/* GET or DELETE of one session, and what it says. */
+static int simple(struct client_call *call, const char *method, const char *rest,
+                  const char *accept)
+{
+    struct fetch_ask what = {.method = method, .accept = accept};
+    struct buf path = {0};
+    struct fetch_reply r;
+    int rc;
+
+    session_path(&path, call->operands[1], rest);
+    what.path = buf_cstr(&path);
+    rc = request_with(call, &what, &r);
+    buf_fini(&path);
+    if (rc != CLI_OK)
+        return rc;
+    if (r.json == NULL)
+        print_out(r.body.len > 0 ? buf_data(&r.body) : "", r.body.len);
+    else if (!print_value(call, r.json) && strcmp(method, "GET") == 0) {
+        call->json = true;
+        print_value(call, r.json);
+    }
+    fetch_reply_fini(&r);
+    return CLI_OK;
+}
+
+static int show(struct client_call *call)
+{
+    int rc = need(call, 2, "show SESSION");
+
+    return rc == CLI_OK ? simple(call, "GET", "", NULL) : rc;
+}
+
+static int transcript(struct client_call *call)
+{
+    int rc = need(call, 2, "transcript SESSION");
+    bool json = call->json || call->format != NULL;
+
+    if (rc != CLI_OK)
+        return rc;
+    return simple(call, "GET", "/transcript", json ? "application/json" : "text/markdown");
+}
+
+static int remove_session(struct client_call *call)
+{
+    int rc = need(call, 2, "rm SESSION");
+
+    return rc == CLI_OK ? simple(call, "DELETE", "", NULL) : rc;
+}
+
+static int session_main(struct client_call *call)
+{
+    static const struct {
+        const char *name;
+        int (*run)(struct client_call *call);
+    } verbs[] = {
+        {"ls", list},   {"create", create},         {"run", run},
+        {"show", show}, {"transcript", transcript}, {"rm", remove_session},
+    };
+    size_t i;
+
+    for (i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        if (strcmp(call->operands[0], verbs[i].name) == 0)
+            return verbs[i].run(call);
+    return command_complain(call, CLI_USAGE, "'%s' is not ls, create, run, show, transcript or rm",
+                            call->operands[0]);
+}
+
+const struct command session_command = {
+    .name = "session",
+    .operands = "ls | create [ID] | run ID COMMAND | show ID | transcript ID | rm ID",
+    .summary = "shells that remember, one for each conversation",
+    .about =
+        "run prints the output of a line in the session's shell and ends with its exit code; everything\n"
+        "behind ID is the line, options go before it. Of more than 1 MiB the middle is left out, and\n"
+        "named on standard error. transcript is every command so far, as Markdown or with --json.\n",
+    COMMAND_OPTS(opts),
+    .args_size = sizeof(struct session_args),
+    .min_operands = 1,
+    .max_operands = -1,
+    .operand_kind = OPERAND_WORDS,
+    .words = "ls|create|run|show|transcript|rm",
+    .verb_ends = "run",
+    .run = session_main,
+};

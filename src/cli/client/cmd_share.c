@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_share.c - `holdfast share`: links that let others watch or type
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/client/client_print.h"
+#include "cli/client/client_request.h"
+#include "cli/client/commands.h"
+
+struct share_args {
+    bool type, list;
+    const char *label, *revoke;
+    int64_t expires_ms, uses;
+};
+#define AT(member) offsetof(struct share_args, member)
+
+static const struct opt opts[] = {
+    {"--type", 0, OPT_FLAG, AT(type), 0, 0, NULL, "they may type, not only watch"},
+    {"--expires", 0, OPT_TIME, AT(expires_ms), 0, 0, "TIME", "how long it holds (24h)"},
+    {"--uses", 0, OPT_NUMBER, AT(uses), 1, 1000000, "N", "how often it may be used (any number)"},
+    {"--label", 'l', OPT_TEXT, AT(label), 0, 0, "TEXT", "a description"},
+    {"--list", 0, OPT_FLAG, AT(list), 0, 0, NULL, "show the links there are"},
+    {"--revoke", 0, OPT_TEXT, AT(revoke), 0, 0, "LINK", "end one of them"},
+};
+
+static void write_body(const struct share_args *a, struct buf *out)
+{
+    struct json_out o;
+
+    json_out_init(&o, out);
+    json_open(&o, '{');
+    json_kstr(&o, "role", a->type ? "type" : "watch");
+    if (a->expires_ms > 0)
+        json_kint(&o, "expires_in_ms", a->expires_ms);
+    if (a->uses > 0)
+        json_kint(&o, "max_uses", a->uses);
+    if (a->label != NULL)
+        json_kstr(&o, "label", a->label);
+    json_shut(&o, '}');
+}
+
+/* A path is completed by where we found the daemon. */
+static void print_link(const struct client_call *call, const json_t *link)
+{
+    const char *url = request_json_text(link, "url");
+    bool whole = strstr(url, "://") != NULL || call->place.unix_path != NULL;
+    size_t len = whole ? 0 : strlen(call->place.url);
+
+    while (len > 0 && call->place.url[len - 1] == '/')
+        len--;
+    printf("%.*s%s\n", (int)len, call->place.url, url);
+    fprintf(stderr, "holdfast: may %s until %s; holdfast share --revoke %s %s ends it\n",
+            request_json_text(link, "role"), request_json_text(link, "expires_at"),
+            request_json_text(link, "id"), call->operands[0]);
+}
+
+static void print_links(const json_t *list)
+{
+    static const char *const titles[] = {"LINK", "ROLE", "USES", "EXPIRES", "LABEL"};
+    struct columns t;
+    const json_t *l;
+    size_t i;
+
+    columns_init(&t, 5, 4, titles);
+    json_array_foreach ((json_t *)list, i, l) {
+        char uses[24];
+
+        snprintf(uses, sizeof uses, "%lld", (long long)request_json_number(l, "uses"));
+        columns_add(&t, (const char *[]){request_json_text(l, "id"), request_json_text(l, "role"),
+                                         uses, request_json_text(l, "expires_at"),
+                                         request_json_text(l, "label")});
+    }
+    columns_print(&t, print_terminal_columns());
+    columns_fini(&t);
+}
+
+static int share_list(const struct client_call *call, const char *path)
+{
+    struct fetch_reply r;
+    const json_t *links;
+    int rc = request(call, "GET", path, NULL, &r);
+
+    if (rc != CLI_OK)
+        return rc;
+    links = json_object_get(r.json, "links");
+    if (!print_list(call, links))
+        print_links(links);
+    fetch_reply_fini(&r);
+    return CLI_OK;
+}
+
+static int share_new(const struct client_call *call, const char *path)
+{
+    struct fetch_reply r;
+    struct buf body = {0};
+    int rc;
+
+    write_body(call->args, &body);
+    rc = request(call, "POST", path, &body, &r);
+    buf_fini(&body);
+    if (rc != CLI_OK)
+        return rc;
+    if (!print_value(call, r.json))
+        print_link(call, r.json);
+    fetch_reply_fini(&r);
+    return CLI_OK;
+}
+
+static int share_end(const struct client_call *call, struct buf *path, const char *link)
+{
+    struct fetch_reply r;
+    int rc;
+
+    buf_putc(path, '/');
+    fetch_escape(path, link);
+    rc = request(call, "DELETE", buf_cstr(path), NULL, &r);
+    if (rc == CLI_OK)
+        fetch_reply_fini(&r);
+    return rc;
+}
+
+static int share_main(struct client_call *call)
+{
+    const struct share_args *a = call->args;
+    struct buf path = {0};
+    int rc = request_process_path(call, call->operands[0], &path, "/links");
+
+    if (rc == CLI_OK)
+        rc = a->list             ? share_list(call, buf_cstr(&path))
+             : a->revoke != NULL ? share_end(call, &path, a->revoke)
+                                 : share_new(call, buf_cstr(&path));
+    buf_fini(&path);
+    return rc;
+}
+
+const struct command share_command = {
+    .name = "share",
+    .operands = "PROCESS",
+    .summary = "make a link that lets others watch a process, or type into it",
+    .about = "The link is shown once; keep it as you keep a key.\n",
+    COMMAND_OPTS(opts),
+    .args_size = sizeof(struct share_args),
+    .min_operands = 1,
+    .max_operands = 1,
+    .operand_kind = OPERAND_PROCESS,
+    .run = share_main,
+};

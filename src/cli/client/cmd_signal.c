@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_signal.c - `holdfast signal` and `holdfast kill`: both send one, the latter to the whole tree
+ */
+#include <stdio.h>
+
+#include "cli/client/client_print.h"
+#include "cli/client/client_request.h"
+#include "cli/client/commands.h"
+
+#define SIGNALS "HUP|INT|QUIT|KILL|USR1|USR2|TERM|CONT|STOP|TSTP|WINCH"
+#define TARGETS "group|leader|foreground|tree"
+
+struct signal_args {
+    const char *target, *signal;
+};
+#define AT(member) offsetof(struct signal_args, member)
+
+static const struct opt signal_opts[] = {
+    {"--target", 't', OPT_TEXT, AT(target), 0, 0, TARGETS, "who gets it (group)"},
+};
+static const struct opt kill_opts[] = {
+    {"--signal", 's', OPT_TEXT, AT(signal), 0, 0, SIGNALS, "another than KILL"},
+    {"--target", 't', OPT_TEXT, AT(target), 0, 0, TARGETS, "who gets it (tree)"},
+};
+
+static int send_signal(const struct client_call *call, const char *name, const char *signal,
+                       const char *target)
+{
+    struct buf path = {0}, body = {0};
+    struct json_out o;
+    struct fetch_reply r;
+    int rc = request_process_path(call, name, &path, "/signal");
+
+    json_out_init(&o, &body);
+    json_open(&o, '{');
+    json_kstr(&o, "signal", signal);
+    json_kstr(&o, "target", target);
+    json_shut(&o, '}');
+    if (rc == CLI_OK)
+        rc = request(call, "POST", buf_cstr(&path), &body, &r);
+    if (rc == CLI_OK) {
+        print_value(call, r.json);
+        fetch_reply_fini(&r);
+    }
+    buf_fini(&path);
+    buf_fini(&body);
+    return rc;
+}
+
+static int signal_main(struct client_call *call)
+{
+    const struct signal_args *a = call->args;
+
+    return send_signal(call, call->operands[0], call->operands[1],
+                       a->target != NULL ? a->target : "group");
+}
+
+static int kill_main(struct client_call *call)
+{
+    const struct signal_args *a = call->args;
+    int i, worst = CLI_OK;
+
+    for (i = 0; i < call->operand_count; i++) {
+        int rc = send_signal(call, call->operands[i], a->signal != NULL ? a->signal : "KILL",
+                             a->target != NULL ? a->target : "tree");
+        worst = rc > worst ? rc : worst;
+    }
+    return worst;
+}
+
+const struct command signal_command = {
+    .name = "signal",
+    .operands = "PROCESS SIGNAL",
+    .summary = "send a signal to a process",
+    .about = "SIGNAL is a name, with or without SIG, or a number.\n",
+    COMMAND_OPTS(signal_opts),
+    .args_size = sizeof(struct signal_args),
+    .min_operands = 2,
+    .max_operands = 2,
+    .operand_kind = OPERAND_PROCESS,
+    .words = SIGNALS,
+    .run = signal_main,
+};
+
+const struct command kill_command = {
+    .name = "kill",
+    .operands = "PROCESS...",
+    .summary = "kill processes and all their descendants",
+    .about = "Their records stay; holdfast rm -f ends them gently and forgets them.\n",
+    COMMAND_OPTS(kill_opts),
+    .args_size = sizeof(struct signal_args),
+    .min_operands = 1,
+    .max_operands = -1,
+    .operand_kind = OPERAND_PROCESS,
+    .run = kill_main,
+};

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_token.c - `holdfast token`: where the daemon's token is, and another in its place
+ *
+ * The file is the truth: it is written first, then the daemon reads it again. So whatever fails in
+ * between, a SIGHUP or the next start takes the new token. The file that is changed is the one that
+ * this command was told of or would use itself; a daemon's word alone is not enough to have a file
+ * overwritten. Layer: cli.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "cli/client/client_print.h"
+#include "cli/client/client_request.h"
+#include "cli/client/commands.h"
+#include "cli/token_file.h"
+#include "transport/auth.h"
+
+struct token_args {
+    int64_t grace_ms;
+    const char *role;
+};
+#define AT(member) offsetof(struct token_args, member)
+
+static const struct opt opts[] = {
+    {"--grace", 0, OPT_TIME, AT(grace_ms), 0, 0, "TIME",
+     "rotate: how long the old token stays valid (0: it ends at once)"},
+    {"--role", 0, OPT_TEXT, AT(role), 0, 0, "own|type|watch",
+     "rotate: the first token of this role in the file (own)"},
+};
+
+/* --- the file ------------------------------------------------------------------------ */
+
+/* The lines before the token, a new one, and the lines behind it. False: no token has the role. */
+static bool replace_token(const struct buf *text, enum role wanted, struct buf *out)
+{
+    const char *at = buf_data(text), *end = at + text->len;
+    bool done = false;
+
+    while (at < end) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at)), *token;
+        const char *next = newline != NULL ? newline + 1 : end;
+        size_t len;
+        enum role role;
+
+        if (!done && auth_line_parse(at, (size_t)(next - at), &token, &len, &role) &&
+            role == wanted) {
+            buf_put(out, at, (size_t)(token - at));
+            token_make(out);
+            done = true;
+        } else {
+            buf_put(out, at, (size_t)(next - at));
+        }
+        at = next;
+    }
+    return done;
+}
+
+/* Whole or not at all, also if the machine stops. The owner stays, nobody else may read it. */
+static int write_file(const char *path, const struct stat *was, const struct buf *text)
+{
+    char temporary[PATH_MAX], dir[PATH_MAX];
+    hf_autoclose int fd = -1, dir_fd = -1;
+    int rc;
+
+    if (snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >= (int)sizeof temporary)
+        return -ENAMETOOLONG;
+    snprintf(dir, sizeof dir, "%s", path);
+    fd = mkostemp(temporary, O_CLOEXEC); /* mode 0600 */
+    if (fd < 0)
+        return -errno;
+    rc = io_write_all(fd, buf_data(text), text->len);
+    if (rc == 0 && (was->st_uid != geteuid() || was->st_gid != getegid()) &&
+        fchown(fd, was->st_uid, was->st_gid) < 0)
+        rc = -errno;
+    if (rc == 0 && (fsync(fd) < 0 || rename(temporary, path) < 0))
+        rc = -errno;
+    if (rc < 0) {
+        (void)unlink(temporary);
+        return rc;
+    }
+    dir_fd = open(dirname(dir), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return dir_fd >= 0 && fsync(dir_fd) < 0 ? -errno : 0;
+}
+
+static int rotate_file(const struct client_call *call, const char *path, enum role role)
+{
+    struct buf text = {0}, fresh = {0};
+    struct stat st;
+    int rc = CLI_FAILED, did;
+
+    if ((did = stat(path, &st) < 0 ? -errno : io_read_file(path, TOKEN_FILE_BYTES_MAX, &text)) < 0)
+        command_complain(call, rc, "cannot read the token file %s: %s", path, strerror(-did));
+    else if (!replace_token(&text, role, &fresh))
+        command_complain(call, rc, "%s has no token of the role %s", path, http_role_name(role));
+    else if ((did = write_file(path, &st, &fresh)) < 0)
+        command_complain(call, rc, "cannot write %s: %s", path, strerror(-did));
+    else
+        rc = CLI_OK;
+    buf_wipe(&text);
+    buf_wipe(&fresh);
+    return rc;
+}
+
+/* --- the daemon ---------------------------------------------------------------------- */
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* The file that we would read ourselves, if it is the one that the daemon reads. */
+static int find_file(const struct client_call *call, const json_t *told, char *path)
+{
+    const char *source = request_json_text(told, "source"), *file = request_json_text(told, "file");
+    char ours[500] = "";
+
+    if (strcmp(source, "none") == 0)
+        return command_complain(call, CLI_FAILED, "the daemon asks for no token (--no-auth)");
+    if (strcmp(source, "file") != 0)
+        return command_complain(
+            call, CLI_FAILED,
+            "the daemon has its token from its environment, which cannot be changed; "
+            "start it with --token-file");
+    if (call->token_file != NULL)
+        snprintf(ours, sizeof ours, "%s", call->token_file);
+    else
+        (void)token_default_path(ours, sizeof ours);
+    if (!is_same_file(ours, file))
+        return command_complain(
+            call, CLI_FAILED,
+            "the daemon reads its tokens from %s; say --token-file FILE to change that "
+            "file, on the daemon's machine and as a user who may write it",
+            file);
+    if (realpath(ours, path) == NULL)
+        return command_complain(call, CLI_FAILED, "%s: %s", ours, strerror(errno));
+    return CLI_OK;
+}
+
+static int reload(const struct client_call *call, const char *path, int64_t grace_ms)
+{
+    struct fetch_reply r;
+    struct buf body = {0};
+    const char *error;
+    int rc;
+
+    buf_printf(&body, "{\"grace_ms\":%lld}", (long long)grace_ms);
+    rc = request(call, "POST", "/v1/reload", &body, &r);
+    buf_fini(&body);
+    if (rc != CLI_OK)
+        return command_complain(
+            call, rc, "the new token is in %s, but the daemon may not know it yet; send SIGHUP",
+            path);
+    error = request_json_text(r.json, "error");
+    if (error[0] != '\0' || !json_is_true(json_object_get(r.json, "changed")))
+        rc = command_complain(call, CLI_FAILED,
+                              "the new token is in %s, but the daemon did not take it%s%s", path,
+                              error[0] != '\0' ? ": " : "", error);
+    else if (!print_value(call, r.json))
+        printf("%s\n", path);
+    fetch_reply_fini(&r);
+    return rc;
+}
+
+static bool parse_role(const char *name, enum role *out)
+{
+    for (*out = ROLE_WATCH; *out <= ROLE_OWN; ++*out)
+        if (strcmp(name, http_role_name(*out)) == 0)
+            return true;
+    return false;
+}
+
+static int rotate(const struct client_call *call, const json_t *told)
+{
+    const struct token_args *a = call->args;
+    enum role role = ROLE_OWN;
+    char path[PATH_MAX];
+    int rc;
+
+    if (a->role != NULL && !parse_role(a->role, &role))
+        return command_complain(call, CLI_USAGE, "--role is own, type or watch");
+    rc = find_file(call, told, path);
+    if (rc == CLI_OK)
+        rc = rotate_file(call, path, role);
+    return rc == CLI_OK ? reload(call, path, a->grace_ms) : rc;
+}
+
+static void print_tokens(const json_t *told)
+{
+    static const char *const titles[] = {"TOKEN", "VALID UNTIL"};
+    const json_t *list = json_object_get(told, "tokens"), *t;
+    const char *file = request_json_text(told, "file");
+    struct columns c;
+    size_t i;
+
+    printf("%s\n", file[0] != '\0' ? file : request_json_text(told, "source"));
+    fflush(stdout); /* tables do not go through it */
+    if (json_array_size(list) == 0)
+        return;
+    columns_init(&c, 2, 1, titles);
+    json_array_foreach ((json_t *)list, i, t) {
+        columns_add(
+            &c, (const char *[]){request_json_text(t, "name"), request_json_text(t, "expires_at")});
+    }
+    columns_print(&c, print_terminal_columns());
+    columns_fini(&c);
+}
+
+static int token_main(struct client_call *call)
+{
+    const char *verb = call->operand_count > 0 ? call->operands[0] : "show";
+    struct fetch_reply r;
+    int rc;
+
+    if (strcmp(verb, "show") != 0 && strcmp(verb, "rotate") != 0)
+        return command_complain(call, CLI_USAGE, "'%s' is neither show nor rotate", verb);
+    rc = request(call, "GET", "/v1/token", NULL, &r);
+    if (rc != CLI_OK)
+        return rc;
+    if (strcmp(verb, "rotate") == 0)
+        rc = rotate(call, r.json);
+    else if (!print_value(call, r.json))
+        print_tokens(r.json);
+    fetch_reply_fini(&r);
+    return rc;
+}
+
+const struct command token_command = {
+    .name = "token",
+    .operands = "[show|rotate]",
+    .summary = "tell where the daemon's tokens are, or replace one",
+    .about =
+        "rotate writes a new token into the token file and lets the daemon read it. Processes and\n"
+        "connections of other tokens go on. Connections of the old token are closed, and so are\n"
+        "pages that were signed in with it, at once or after --grace. Share links stay valid.\n"
+        "The file is printed, never a token. Run it on the daemon's machine.\n",
+    COMMAND_OPTS(opts),
+    .args_size = sizeof(struct token_args),
+    .max_operands = 1,
+    .operand_kind = OPERAND_WORDS,
+    .words = "show|rotate",
+    .run = token_main,
+};

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_upgrade.c - `holdfast upgrade`: lets a running daemon put its new binary in place
+ */
+#include "cli/client/client_print.h"
+#include "cli/client/client_request.h"
+#include "cli/client/commands.h"
+
+static int upgrade_main(struct client_call *call)
+{
+    struct fetch_reply r;
+    int rc = request(call, "POST", "/v1/upgrade", NULL, &r);
+
+    if (rc != CLI_OK)
+        return rc;
+    print_value(call, r.json);
+    fetch_reply_fini(&r);
+    return CLI_OK;
+}
+
+const struct command upgrade_command = {
+    .name = "upgrade",
+    .operands = "",
+    .summary = "let a running daemon put its new binary in place",
+    .about =
+        "It takes the binary that is now at its own path, without ending a process or refusing a\n"
+        "connection. SIGHUP does the same.\n",
+    .run = upgrade_main,
+};

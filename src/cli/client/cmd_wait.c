@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_wait.c - `holdfast wait`: for an exit, or for something in the output
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/client/client_print.h"
+#include "cli/client/client_request.h"
+#include "cli/client/commands.h"
+
+struct wait_args {
+    bool exit_code, prompt;
+    struct opt_list text, regex;
+    const char *timeout;
+    int64_t timeout_ms, quiet_ms, port, from;
+    uint64_t end_ms; /* when the time-out is over, for all processes together */
+};
+#define AT(member) offsetof(struct wait_args, member)
+
+static const struct opt opts[] = {
+    {"--exit-code", 'e', OPT_FLAG, AT(exit_code), 0, 0, NULL,
+     "end with the exit code of the process; of several, the first that is not 0"},
+    {"--timeout", 't', OPT_TEXT, AT(timeout), 0, 0, "TIME",
+     "give up after this long in all, with 124"},
+    {"--text", 0, OPT_LIST, AT(text), 0, 0, "TEXT", "or until this stands in the output"},
+    {"--regex", 0, OPT_LIST, AT(regex), 0, 0, "RE", "or until this matches"},
+    {"--quiet", 0, OPT_TIME, AT(quiet_ms), 1, 0, "TIME",
+     "or until there was no output for so long"},
+    {"--prompt", 0, OPT_FLAG, AT(prompt), 0, 0, NULL, "or until its shell shows a prompt"},
+    {"--port", 0, OPT_NUMBER, AT(port), 1, 65535, "N", "or until it listens on this port"},
+    {"--from", 0, OPT_NUMBER, AT(from), 0, INT64_MAX, "OFFSET", "look at output from there on"},
+};
+
+static bool has_conditions(const struct wait_args *a)
+{
+    return a->text.count + a->regex.count > 0 || a->quiet_ms > 0 || a->prompt || a->port > 0;
+}
+
+static int64_t time_left_ms(const struct wait_args *a)
+{
+    uint64_t now = clock_mono_ms();
+
+    return now < a->end_ms ? (int64_t)(a->end_ms - now) : 0;
+}
+
+static void put_condition(struct json_out *o, const char *key, const char *text)
+{
+    json_open(o, '{');
+    json_kstr(o, key, text);
+    json_shut(o, '}');
+}
+
+static void put_number(struct json_out *o, const char *key, int64_t n)
+{
+    if (n <= 0)
+        return;
+    json_open(o, '{');
+    json_kint(o, key, n);
+    json_shut(o, '}');
+}
+
+static void write_body(const struct wait_args *a, struct buf *out)
+{
+    struct json_out o;
+    size_t i;
+
+    json_out_init(&o, out);
+    json_open(&o, '{');
+    json_key(&o, "until");
+    json_open(&o, '[');
+    for (i = 0; i < a->text.count; i++)
+        put_condition(&o, "text", a->text.items[i]);
+    for (i = 0; i < a->regex.count; i++)
+        put_condition(&o, "regex", a->regex.items[i]);
+    put_number(&o, "quiet_ms", a->quiet_ms);
+    put_number(&o, "port", a->port);
+    if (a->prompt)
+        json_raw(&o, "{\"prompt\":true}", 15);
+    json_raw(&o, "{\"exit\":true}", 13);
+    json_shut(&o, ']');
+    if (a->from > 0)
+        json_kint(&o, "from", a->from);
+    if (a->timeout != NULL)
+        json_kint(&o, "timeout_ms", time_left_ms(a));
+    json_shut(&o, '}');
+}
+
+/* 124, the process's own code if asked for, or 0; 1 if it ended before what was waited for. */
+static int verdict(const struct client_call *call, const json_t *r, bool conditions)
+{
+    const struct wait_args *a = call->args;
+    bool ended = strcmp(request_json_text(r, "status"), "exited") == 0;
+
+    if (json_is_true(json_object_get(r, "timed_out")))
+        return command_complain(call, CLI_TIMED_OUT, "it has not happened within %s", a->timeout);
+    if (a->exit_code && ended)
+        return request_exit_code(call, r);
+    if (conditions && ended &&
+        (strcmp(request_json_text(r, "matched"), "exit") == 0 ||
+         json_is_null(json_object_get(r, "matched"))))
+        return command_complain(call, CLI_FAILED, "the process has ended first");
+    return CLI_OK;
+}
+
+/* At once, not with what stdio gathers: the next may take long. */
+static void print_answer(const json_t *r, bool conditions)
+{
+    const json_t *code = json_object_get(r, "exit_code");
+    const char *matched = request_json_text(r, "matched");
+    struct buf line = {0};
+
+    if (json_is_true(json_object_get(r, "timed_out")))
+        return;
+    if (conditions && matched[0] != '\0')
+        buf_printf(&line, "%s\n", matched);
+    else if (json_is_integer(code))
+        buf_printf(&line, "%lld\n", (long long)json_integer_value(code));
+    else
+        buf_printf(&line, "%s\n", request_json_text(json_object_get(r, "exit"), "kind"));
+    print_buf(&line);
+}
+
+/* One request, with what is left of the time: as fetch_call(). */
+static int ask_once(const struct client_call *call, const char *path, struct fetch_reply *r,
+                    struct hf_error *err)
+{
+    const struct wait_args *a = call->args;
+    struct fetch_ask what = {.method = "GET"};
+    struct buf full = {0}, body = {0};
+    int rc;
+
+    buf_puts(&full, path);
+    if (has_conditions(a)) {
+        write_body(a, &body);
+        what.method = "POST";
+        what.body = buf_data(&body);
+        what.body_len = body.len;
+    } else if (a->timeout != NULL) {
+        buf_printf(&full, "?timeout_ms=%lld", (long long)time_left_ms(a));
+    }
+    what.path = buf_cstr(&full);
+    rc = fetch_call(&call->place, &what, r, err);
+    buf_fini(&full);
+    buf_fini(&body);
+    return rc;
+}
+
+/* To wait changes nothing, and output is searched from where it was: it may be asked for again. */
+static int ask_to_wait(const struct client_call *call, const char *path, struct fetch_reply *r)
+{
+    struct ask_tries tries = {0};
+    struct hf_error err = {0};
+    int rc;
+
+    do {
+        request_begin(&tries);
+        rc = ask_once(call, path, r, &err);
+    } while (request_again(&tries, rc));
+    if (rc < 0)
+        return request_print_unreachable(call, &err);
+    if (r->status / 100 == 2)
+        return CLI_OK;
+    rc = request_print_problem(call, r);
+    fetch_reply_fini(r);
+    return rc;
+}
+
+static int wait_one(const struct client_call *call, const char *name)
+{
+    const struct wait_args *a = call->args;
+    bool conditions = has_conditions(a);
+    struct buf path = {0};
+    struct fetch_reply r;
+    int rc = request_process_path(call, name, &path, "/wait");
+
+    if (rc == CLI_OK)
+        rc = ask_to_wait(call, buf_cstr(&path), &r);
+    buf_fini(&path);
+    if (rc != CLI_OK)
+        return rc;
+    if (!print_value(call, r.json))
+        print_answer(r.json, conditions);
+    rc = verdict(call, r.json, conditions);
+    fetch_reply_fini(&r);
+    return rc;
+}
+
+static int wait_main(struct client_call *call)
+{
+    struct wait_args *a = call->args;
+    int i, rc = CLI_OK;
+
+    if (a->timeout != NULL && !args_time(a->timeout, &a->timeout_ms))
+        return command_complain(call, CLI_USAGE, "--timeout is a time such as 500ms, 30s or 5m");
+    a->end_ms = clock_mono_ms() + (uint64_t)a->timeout_ms;
+    for (i = 0; i < call->operand_count; i++) {
+        int one = wait_one(call, call->operands[i]);
+
+        rc = rc != CLI_OK ? rc : one;
+    }
+    return rc;
+}
+
+const struct command wait_command = {
+    .name = "wait",
+    .operands = "PROCESS...",
+    .summary = "wait for processes to end, or for something in their output",
+    .about =
+        "Prints the exit code, or which condition was met first. Ends with 124 when time runs out, and\n"
+        "with 1 if the process ends before what was waited for. It goes on over a lost connection.\n",
+    COMMAND_OPTS(opts),
+    .args_size = sizeof(struct wait_args),
+    .min_operands = 1,
+    .max_operands = -1,
+    .operand_kind = OPERAND_PROCESS,
+    .run = wait_main,
+};

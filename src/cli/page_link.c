@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/page_link.h"
+
+#include <stdbool.h>
+
+static const struct {
+    const char *host, *local;
+} everywhere[] = {{"0.0.0.0", "127.0.0.1"}, {"[::]", "[::1]"}};
+#define EVERYWHERE (sizeof everywhere / sizeof everywhere[0])
+
+/* What stands behind "http://" or "https://"; NULL: it is another URL. */
+static const char *authority_of(const char *url)
+{
+    if (strncmp(url, "http://", 7) == 0)
+        return url + 7;
+    return strncmp(url, "https://", 8) == 0 ? url + 8 : NULL;
+}
+
+static bool host_is(const char *authority, const char *host)
+{
+    size_t len = strlen(host);
+
+    return strncmp(authority, host, len) == 0 && strchr(":/", authority[len]) != NULL;
+}
+
+int link_rank(const char *url)
+{
+    const char *at = authority_of(url);
+
+    if (at == NULL)
+        return 0;
+    for (size_t i = 0; i < EVERYWHERE; i++)
+        if (host_is(at, everywhere[i].host))
+            return 2;
+    return strncmp(at, "127.", 4) == 0 || host_is(at, "[::1]") || host_is(at, "localhost") ? 2 : 1;
+}
+
+const char *link_choose(const char *const *urls, size_t count)
+{
+    const char *best = NULL;
+    int rank = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (link_rank(urls[i]) > rank) {
+            rank = link_rank(urls[i]);
+            best = urls[i];
+        }
+    return best;
+}
+
+void link_put(struct buf *out, const char *url)
+{
+    const char *at = authority_of(url);
+    size_t len = strlen(url);
+
+    while (len > 0 && url[len - 1] == '/')
+        len--;
+    for (size_t i = 0; at != NULL && i < EVERYWHERE; i++) {
+        size_t host = strlen(everywhere[i].host);
+
+        if (!host_is(at, everywhere[i].host))
+            continue;
+        buf_put(out, url, (size_t)(at - url));
+        buf_puts(out, everywhere[i].local);
+        len -= (size_t)(at - url) + host;
+        url = at + host;
+        break;
+    }
+    buf_put(out, url, len);
+}

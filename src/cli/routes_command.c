@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * routes_command.c - `holdfast routes`: every call that a daemon serves, and who may make it
+ *
+ * The rows are those that the worker mounts, so the list cannot miss one: operators read in
+ * it what answers without a token, and tests/attack calls every row without the right to.
+ * Layer: cli.
+ */
+#include "cli/routes_command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/limits.h"
+#include "cli/client/client_print.h"
+#include "cli/dialects.h"
+#include "cli/optparse.h"
+#include "dialects/mcp/mcp_context.h"
+#include "dialects/native/native_handlers.h"
+#include "transport/router.h"
+
+struct routes_cli {
+    bool json, public;
+};
+
+#define AT(member) offsetof(struct routes_cli, member)
+
+static const struct optparse_row option_rows[] = {
+    {"--json", OPTPARSE_FLAG, AT(json), 0, 0, NULL, "print JSON"},
+    {"--public", OPTPARSE_FLAG, AT(public), 0, 0, NULL, "only the calls that need no token"},
+};
+
+static const struct optparse table = {"holdfast routes", option_rows,
+                                      sizeof option_rows / sizeof *option_rows};
+
+static const struct {
+    unsigned flag;
+    const char *name;
+} flag_names[] = {
+    {ROUTE_PUBLIC, "public"},   {ROUTE_UPGRADE, "websocket"},    {ROUTE_RAW, "raw_upgrade"},
+    {ROUTE_PREFIX, "prefix"},   {ROUTE_STREAM_BODY, "streamed"}, {ROUTE_SCOPED, "link"},
+    {ROUTE_NO_BODY, "no_body"}, {ROUTE_ANY_QUERY, "any_query"},  {ROUTE_PROBE, "probe"},
+    {ROUTE_CHANGES, "changes"},
+};
+#define FLAGS (sizeof flag_names / sizeof *flag_names)
+
+/* One table of the daemon: a dialect, the native API or /mcp. */
+struct listed {
+    const char *name, *prefix;
+    const struct route_group *groups;
+    const struct auth_ways *ways;
+    int port; /* 0: no listener of its own */
+};
+
+typedef void listed_fn(const struct listed *l, void *arg);
+
+static void each_listed(listed_fn *fn, void *arg)
+{
+    const struct route_group native[] = {{"", native_route_list, native_route_count},
+                                         {NULL, NULL, 0}};
+    const struct route_group mcp[] = {{"", mcp_route_list, mcp_route_count}, {NULL, NULL, 0}};
+
+    fn(&(struct listed){.name = "native", .prefix = "", .groups = native}, arg);
+    fn(&(struct listed){.name = "mcp", .prefix = "/mcp", .groups = mcp}, arg);
+    for (int i = 0; dialects_all[i] != NULL; i++) {
+        const struct dialect *d = dialects_all[i];
+
+        fn(&(struct listed){d->name, d->prefix, d->groups, d->ways, d->port}, arg);
+    }
+}
+
+/* --- as JSON ------------------------------------------------------------------------------ */
+
+/* "A B" as ["A","B"]; no words: []. */
+static void put_words(struct json_out *o, const char *key, const char *words)
+{
+    json_key(o, key);
+    json_open(o, '[');
+    for (const char *p = words; p != NULL && *p != '\0'; p += strspn(p, ", ")) {
+        size_t len = strcspn(p, ", ");
+
+        json_strn(o, p, len);
+        p += len;
+    }
+    json_shut(o, ']');
+}
+
+static void put_flags(struct json_out *o, unsigned flags)
+{
+    json_key(o, "flags");
+    json_open(o, '[');
+    for (size_t i = 0; i < FLAGS; i++)
+        if (flags & flag_names[i].flag)
+            json_str(o, flag_names[i].name);
+    json_shut(o, ']');
+}
+
+static void put_route(struct json_out *o, const struct listed *l, const struct route *r)
+{
+    char methods[METHODS_TEXT_BYTES], path[512];
+
+    router_methods_text(r->methods, methods);
+    snprintf(path, sizeof path, "%s%s", l->prefix, r->pattern);
+    json_open(o, '{');
+    put_words(o, "methods", methods);
+    json_kstr(o, "path", path);
+    json_kstr(o, "role", r->flags & ROUTE_PUBLIC ? NULL : http_role_name(r->role));
+    put_flags(o, r->flags);
+    json_kint(o, "body_bytes",
+              r->flags & ROUTE_NO_BODY ? 0
+              : r->body_max > 0        ? (int64_t)r->body_max
+                                       : LIMIT_JSON_BODY_BYTES);
+    put_words(o, "query", r->query);
+    json_shut(o, '}');
+}
+
+/* Ways of the platform's own to send the token, beside Authorization: Bearer. */
+static void put_ways(struct json_out *o, const struct auth_ways *w)
+{
+    static const struct auth_ways none;
+
+    w = w != NULL ? w : &none;
+    json_key(o, "credentials");
+    json_open(o, '{');
+    put_words(o, "headers", w->headers);
+    put_words(o, "query", w->query);
+    put_words(o, "upgrade_query", w->upgrade_query);
+    put_words(o, "basic_query", w->basic_query);
+    json_kbool(o, "basic", w->basic);
+    json_kstr(o, "scheme", w->scheme);
+    json_kbool(o, "own_for_upgrade", w->upgrade_own != NULL);
+    json_shut(o, '}');
+}
+
+struct printing {
+    const struct routes_cli *cli;
+    struct json_out json;
+    struct columns columns;
+};
+
+static bool is_wanted(const struct printing *p, const struct route *r)
+{
+    return !p->cli->public || (r->flags & ROUTE_PUBLIC);
+}
+
+static void put_listed(const struct listed *l, void *arg)
+{
+    struct printing *p = arg;
+    struct route_rows all;
+
+    route_rows_make(&all, l->groups);
+    json_open(&p->json, '{');
+    json_kstr(&p->json, "dialect", l->name);
+    json_kstr(&p->json, "prefix", l->prefix);
+    json_kint(&p->json, "port", l->port);
+    put_ways(&p->json, l->ways);
+    json_key(&p->json, "routes");
+    json_open(&p->json, '[');
+    for (size_t i = 0; i < all.count; i++)
+        if (is_wanted(p, &all.rows[i]))
+            put_route(&p->json, l, &all.rows[i]);
+    json_shut(&p->json, ']');
+    json_shut(&p->json, '}');
+    route_rows_fini(&all);
+}
+
+static void print_json(const struct routes_cli *cli)
+{
+    struct printing p = {.cli = cli};
+    struct buf text = {0};
+
+    json_out_init(&p.json, &text);
+    json_open(&p.json, '[');
+    each_listed(put_listed, &p);
+    json_shut(&p.json, ']');
+    buf_putc(&text, '\n');
+    print_buf(&text);
+}
+
+/* --- as a table --------------------------------------------------------------------------- */
+
+static void add_row(struct printing *p, const struct listed *l, const struct route *r)
+{
+    char methods[METHODS_TEXT_BYTES], path[512];
+    const char *kind = r->flags & ROUTE_RAW       ? "websocket or raw upgrade"
+                       : r->flags & ROUTE_UPGRADE ? "websocket"
+                                                  : "";
+
+    router_methods_text(r->methods, methods);
+    snprintf(path, sizeof path, "%s%s%s", l->prefix, r->pattern,
+             r->flags & ROUTE_PREFIX ? "*" : "");
+    columns_add(&p->columns, (const char *const[]){
+                                 r->flags & ROUTE_PUBLIC ? "no token" : http_role_name(r->role),
+                                 methods, path, kind});
+}
+
+static void add_listed(const struct listed *l, void *arg)
+{
+    struct printing *p = arg;
+    struct route_rows all;
+
+    route_rows_make(&all, l->groups);
+    for (size_t i = 0; i < all.count; i++)
+        if (is_wanted(p, &all.rows[i]))
+            add_row(p, l, &all.rows[i]);
+    route_rows_fini(&all);
+}
+
+static void print_table(const struct routes_cli *cli)
+{
+    static const char *const titles[] = {"ROLE", "METHODS", "PATH", ""};
+    struct printing p = {.cli = cli};
+
+    columns_init(&p.columns, 4, -1, titles);
+    each_listed(add_listed, &p);
+    columns_print(&p.columns, 0);
+    columns_fini(&p.columns);
+}
+
+static void print_help(void)
+{
+    struct buf text = {0};
+
+    buf_puts(&text,
+             "usage: holdfast routes [OPTION...]\n\n"
+             "Lists every call that `serve` answers with all dialects on, and the role that\n"
+             "it needs. It asks no daemon. `no token`: anyone who reaches the address may\n"
+             "make the call.\n\n");
+    optparse_help(&table, &text);
+    print_buf(&text);
+}
+
+int routes_main(int argc, char **argv)
+{
+    struct routes_cli cli = {0};
+    int rc = optparse_run(&table, argc - 2, argv + 2, &cli);
+
+    if (rc == 1)
+        print_help();
+    else if (rc == 0 && cli.json)
+        print_json(&cli);
+    else if (rc == 0)
+        print_table(&cli);
+    return rc == 2 ? 2 : print_done(0);
+}

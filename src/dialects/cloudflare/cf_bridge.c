@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cf_bridge.c - sandboxes and sessions of the bridge, and their terminals. Layer: dialects.
+ */
+#include "dialects/cloudflare/cf_bridge.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/crypto.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "dialects/cloudflare/cf_pty.h"
+
+#define SANDBOX_ID_BYTES 10 /* of randomness: 16 characters */
+
+/* --- errors and what is asked ----------------------------------------------------------------- */
+
+void bridge_error(struct http_request *rq, int status, const char *code, const char *message)
+{
+    struct json_out o = cf_answer(cf_of(rq));
+
+    json_kstr(&o, "error", message);
+    json_kstr(&o, "code", code);
+    json_shut(&o, '}');
+    http_reply_json(rq, status, o.buf);
+}
+
+void bridge_fail(struct http_request *rq, const struct hf_error *err)
+{
+    int status = hf_code_status(err->code);
+    const char *code = hf_code_name(err->code);
+
+    if (err->code == HF_E_spawn_failed || err->code == HF_E_no_pty)
+        status = 502, code = "exec_transport_error";
+    bridge_error(rq, status, code, err->detail);
+}
+
+static bool is_name(const char *text, const char *letters)
+{
+    size_t len = strlen(text);
+
+    return len >= 1 && len <= BRIDGE_NAME_MAX && strspn(text, letters) == len;
+}
+
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+
+/* The real bridge takes base32 only, the clients a little more. */
+const char *bridge_sandbox(struct http_request *rq)
+{
+    const char *id = http_param(rq, "id");
+
+    if (is_name(id, LETTERS))
+        return id;
+    bridge_error(rq, 400, "invalid_request", "this is no id of a sandbox");
+    return NULL;
+}
+
+const char *bridge_session(struct http_request *rq, const char *sandbox, const char *name,
+                           char out[BRIDGE_ID_BYTES])
+{
+    if (!is_name(name, LETTERS ".") || strstr(name, "..") != NULL ||
+        strlen(sandbox) + strlen(name) + 1 > BRIDGE_NAME_MAX) {
+        bridge_error(rq, 400, "invalid_request", "this is no id of a session");
+        return NULL;
+    }
+    snprintf(out, BRIDGE_ID_BYTES, "%s.%s", sandbox, name);
+    return out;
+}
+
+json_t *bridge_body(struct http_request *rq)
+{
+    struct hf_error err;
+    size_t len;
+    const char *text = http_body(rq, &len);
+    json_t *body = len > 0 ? json_parse(text, len, &err) : json_object();
+
+    if (json_is_object(body))
+        return body;
+    json_decref(body);
+    bridge_error(rq, 400, "invalid_request", "the body must be a JSON object");
+    return NULL;
+}
+
+/* --- sandboxes and sessions are made ------------------------------------------------------------ */
+
+struct cf_bridge_creation {
+    struct pending pending;
+    struct http_request *rq; /* NULL: the client has gone */
+    struct cf_want want;
+    char *id; /* as the client knows it; NULL: the session's own */
+};
+
+static void making_free(struct pending *p)
+{
+    struct cf_bridge_creation *m = list_entry(p, struct cf_bridge_creation, pending);
+
+    cf_want_cancel(&m->want);
+    pending_fini(p);
+    free(m->id);
+    free(m);
+}
+
+static void making_drain(struct pending *p)
+{
+    struct cf_bridge_creation *m = list_entry(p, struct cf_bridge_creation, pending);
+
+    bridge_error(m->rq, 503, "shutting_down", "the daemon is going; ask again");
+    making_free(p);
+}
+
+static const struct pending_kind making_kind = {.drain = making_drain, .free = making_free};
+
+static void making_on_gone(void *user)
+{
+    making_free(&((struct cf_bridge_creation *)user)->pending);
+}
+
+static void making_done(void *arg, struct session *s, const struct hf_error *err)
+{
+    struct cf_bridge_creation *m = arg;
+    struct http_request *rq = m->rq;
+    struct json_out o = cf_answer(cf_of(rq));
+
+    if (s != NULL) {
+        json_kstr(&o, "id", m->id != NULL ? m->id : session_id(s));
+        json_shut(&o, '}');
+        http_reply_json(rq, 200, o.buf);
+    } else {
+        bridge_fail(rq, err);
+    }
+    making_free(&m->pending);
+}
+
+static void making_begin(struct http_request *rq, const struct cf_session_ask *ask, const char *id)
+{
+    struct cf *cf = cf_of(rq);
+    struct cf_bridge_creation *m = hf_xalloc(sizeof *m);
+
+    m->rq = rq;
+    m->id = hf_xstrdup(id);
+    m->want = (struct cf_want){.fn = making_done, .arg = m};
+    pending_init(&m->pending, &cf->pending, &making_kind);
+    http_set_user(rq, m, making_on_gone);
+    cf_session_make(cf, ask, &m->want);
+}
+
+static void random_id(char out[2 * SANDBOX_ID_BYTES])
+{
+    uint8_t raw[SANDBOX_ID_BYTES];
+
+    crypto_random(raw, sizeof raw);
+    base32_encode(out, raw, sizeof raw);
+}
+
+void cf_bridge_create(struct http_request *rq)
+{
+    json_auto_t *body = bridge_body(rq);
+    char id[2 * SANDBOX_ID_BYTES];
+    const struct cf_session_ask ask = {.id = id};
+
+    if (body == NULL)
+        return;
+    random_id(id);
+    making_begin(rq, &ask, id);
+}
+
+/* What is there must be a text, or null. */
+static bool is_text(const json_t *v)
+{
+    return v == NULL || json_is_null(v) ||
+           (json_is_string(v) && strlen(json_string_value(v)) == json_string_length(v));
+}
+
+void cf_bridge_session_create(struct http_request *rq)
+{
+    const char *sandbox = bridge_sandbox(rq), *name;
+    json_auto_t *body = sandbox == NULL ? NULL : bridge_body(rq);
+    const json_t *asked = json_object_get(body, "id"), *cwd = json_object_get(body, "cwd");
+    char made[2 * SANDBOX_ID_BYTES], id[BRIDGE_ID_BYTES];
+    struct cf_session_ask ask = {.cwd = json_string_value(cwd)};
+
+    if (body == NULL)
+        return;
+    ask.env = json_object_get(body, "env");
+    if (json_is_null(ask.env))
+        ask.env = NULL;
+    if (!is_text(asked) || !is_text(cwd) || (ask.env != NULL && !json_is_object(ask.env))) {
+        bridge_error(rq, 400, "invalid_request", "id and cwd are texts, env an object of strings");
+        return;
+    }
+    random_id(made);
+    name = json_is_string(asked) ? json_string_value(asked) : made;
+    ask.id = bridge_session(rq, sandbox, name, id);
+    if (ask.id != NULL)
+        making_begin(rq, &ask, name);
+}
+
+/* --- and deleted ------------------------------------------------------------------------------------ */
+
+struct cf_bridge_deletion {
+    struct pending pending;  /* in cf.works: the engine calls back for each session */
+    struct http_request *rq; /* NULL: the client has gone */
+    size_t open;
+    int status;
+};
+
+static void deletion_free(struct pending *p)
+{
+    pending_fini(p);
+    free(list_entry(p, struct cf_bridge_deletion, pending));
+}
+
+static const struct pending_kind deletion_kind = {.drain = NULL, .free = deletion_free};
+
+static void deletion_on_gone(void *user)
+{
+    ((struct cf_bridge_deletion *)user)->rq = NULL;
+}
+
+static void deletion_on_one(void *arg, const struct survivors *v, size_t ended)
+{
+    struct cf_bridge_deletion *d = arg;
+
+    (void)v, (void)ended;
+    if (--d->open > 0)
+        return;
+    if (d->rq != NULL)
+        http_reply_empty(d->rq, d->status);
+    deletion_free(&d->pending);
+}
+
+static struct cf_bridge_deletion *deletion_new(struct http_request *rq)
+{
+    struct cf_bridge_deletion *d = hf_xalloc(sizeof *d);
+
+    d->rq = rq;
+    d->status = 204;
+    d->open = 1; /* so that it does not end while it is filled */
+    pending_init(&d->pending, &cf_of(rq)->works, &deletion_kind);
+    http_set_user(rq, d, deletion_on_gone);
+    return d;
+}
+
+static bool is_of(const char *session, const char *sandbox)
+{
+    size_t len = strlen(sandbox);
+
+    return strncmp(session, sandbox, len) == 0 && (session[len] == '\0' || session[len] == '.');
+}
+
+void cf_bridge_delete(struct http_request *rq)
+{
+    const char *sandbox = bridge_sandbox(rq);
+    struct cf *cf = cf_of(rq);
+    struct session *s = NULL;
+    struct cf_bridge_deletion *d;
+
+    if (sandbox == NULL)
+        return;
+    d = deletion_new(rq);
+    for (s = session_next(cf->engine, NULL); s != NULL;) {
+        struct session *next = session_next(cf->engine, s);
+
+        if (is_of(session_id(s), sandbox)) {
+            d->open++;
+            session_delete(s, -1, deletion_on_one, d);
+        }
+        s = next;
+    }
+    deletion_on_one(d, NULL, 0);
+}
+
+void cf_bridge_session_delete(struct http_request *rq)
+{
+    const char *sandbox = bridge_sandbox(rq);
+    char id[BRIDGE_ID_BYTES];
+    struct cf_bridge_deletion *d;
+    struct session *s;
+
+    if (sandbox == NULL || bridge_session(rq, sandbox, http_param(rq, "session"), id) == NULL)
+        return;
+    s = session_find(cf_of(rq)->engine, id, NULL);
+    if (s == NULL) {
+        bridge_error(rq, 404, "session_not_found", "there is no such session");
+        return;
+    }
+    d = deletion_new(rq);
+    session_delete(s, -1, deletion_on_one, d);
+}
+
+/* --- running, terminals --------------------------------------------------------------------------------- */
+
+void cf_bridge_running(struct http_request *rq)
+{
+    const char *sandbox = bridge_sandbox(rq);
+    struct json_out o;
+
+    if (sandbox == NULL)
+        return;
+    o = cf_answer(cf_of(rq));
+    json_kbool(&o, "running", session_find(cf_of(rq)->engine, sandbox, NULL) != NULL);
+    json_shut(&o, '}');
+    http_reply_json(rq, 200, o.buf);
+}
+
+/*
+ * The original gives all connections without a session one shell, so that several
+ * commands of an agent type into each other. Here each has its own.
+ */
+void cf_bridge_pty(struct http_request *rq)
+{
+    const char *sandbox = bridge_sandbox(rq), *name = http_query(rq, "session");
+    char id[BRIDGE_ID_BYTES];
+
+    if (sandbox == NULL)
+        return;
+    if (name == NULL)
+        name = http_header(rq, "Session-Id");
+    if (name == NULL)
+        cf_pty_alone(rq, sandbox);
+    else if (bridge_session(rq, sandbox, name, id) != NULL)
+        cf_pty_session(rq, id);
+}

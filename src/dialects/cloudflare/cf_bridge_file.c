@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cf_bridge_file.c - GET and PUT /v1/sandbox/{id}/file/PATH: a file's bytes
+ *
+ * Read and written by a process of a moment, as everything in the sandbox is: the worker has no
+ * rights of its own there. A file that is written appears whole or not at all. Layer: dialects.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "dialects/cloudflare/cf_bridge.h"
+#include "dialects/cloudflare/cf_run.h"
+#include "transport/url_query.h"
+
+#define EXIT_NO_FILE 44
+#define EXIT_NO_PLAIN_FILE 45
+#define REASON_BYTES 300 /* of what the process says when it fails */
+
+static const char reading[] =
+    "[ -e \"$1\" ] || exit 44; [ -f \"$1\" ] || exit 45; exec cat <\"$1\"";
+/*
+ * A shell that waits for a child in the foreground looks at no signal until that has ended, and a
+ * signal that meets the child between fork and exec is lost. So the child is in the
+ * background, and is seen to by the shell before the part is removed.
+ */
+static const char writing[] =
+    "t=$1.$$.part; c=; trap 'trap \"\" HUP INT TERM; "
+    "if [ -n \"$c\" ]; then kill -9 $!; wait; fi 2>/dev/null; rm -f -- \"$t\"' EXIT; "
+    "trap 'exit 1' HUP INT TERM; exec 3<&0; "
+    "mkdir -p -- \"$(dirname -- \"$1\")\" && [ ! -d \"$1\" ] || exit 1; "
+    "c=1; cat <&3 >\"$t\" 3<&- & wait $! || exit 1; c=; mv -f -- \"$t\" \"$1\"";
+
+/* "/bin/sh -c SCRIPT sh /PATH" of the request; NULL: answered. */
+static json_t *file_argv(struct http_request *rq, const char *script)
+{
+    const char *raw = http_param(rq, "*");
+    char *path = hf_xalloc(strlen(raw) + 2);
+    json_t *argv = NULL;
+
+    path[0] = '/';
+    if (raw[0] != '\0' && url_percent_decode(raw, strlen(raw), false, path + 1) > 0)
+        argv = json_pack("[sssss]", "/bin/sh", "-c", script, "sh", path);
+    if (argv == NULL)
+        bridge_error(rq, 400, "invalid_request", "this is no path in UTF-8");
+    free(path);
+    return argv;
+}
+
+static void answer_failure(struct http_request *rq, const struct exit_record *x,
+                           const struct buf *reason)
+{
+    char text[REASON_BYTES + 1];
+
+    snprintf(text, sizeof text, "%.*s", (int)reason->len, reason->len > 0 ? buf_data(reason) : "");
+    text[strcspn(text, "\n")] = '\0';
+    if (x->exit_code == EXIT_NO_FILE)
+        bridge_error(rq, 404, "not_found", "there is no such file");
+    else if (x->exit_code == EXIT_NO_PLAIN_FILE)
+        bridge_error(rq, 400, "invalid_request", "this is no file");
+    else
+        bridge_error(rq, 500, "file_error", text[0] != '\0' ? text : "it cannot be done");
+}
+
+static void keep_reason(struct buf *reason, const struct slice *s)
+{
+    size_t room = REASON_BYTES - reason->len;
+
+    buf_put(reason, s->bytes, s->len < room ? s->len : room);
+}
+
+/* --- read ---------------------------------------------------------------------------------- */
+
+struct reader {
+    struct pending pending;
+    struct cf *cf;
+    struct http_request *rq;    /* until there is something to send */
+    struct http_stream *stream; /* then */
+    struct cf_run *run;
+    struct buf reason;
+};
+
+static void reader_free(struct reader *r)
+{
+    buf_fini(&r->reason);
+    pending_fini(&r->pending);
+    free(r);
+}
+
+static void reader_on_free(struct pending *p)
+{
+    struct reader *r = list_entry(p, struct reader, pending);
+
+    cf_run_leave(r->run, false);
+    reader_free(r);
+}
+
+static void reader_drain(struct pending *p)
+{
+    struct reader *r = list_entry(p, struct reader, pending);
+
+    cf_run_leave(r->run, true);
+    if (r->stream != NULL)
+        http_stream_abort(r->stream);
+    else
+        bridge_error(r->rq, 503, "shutting_down", "the daemon is going; ask again");
+    reader_free(r);
+}
+
+static const struct pending_kind reader_kind = {.drain = reader_drain, .free = reader_on_free};
+
+static void reader_on_gone(void *arg)
+{
+    struct reader *r = arg;
+
+    cf_run_leave(r->run, true);
+    reader_free(r);
+}
+
+static void reader_on_drain(void *arg)
+{
+    cf_run_pump(((struct reader *)arg)->run);
+}
+
+static const struct http_stream_ops stream_ops = {.on_drain = reader_on_drain,
+                                                  .on_gone = reader_on_gone};
+
+static void reader_open(struct reader *r)
+{
+    if (r->stream == NULL)
+        r->stream = http_stream_start(r->rq, 200, "application/octet-stream", &stream_ops, r);
+}
+
+static void reader_started(void *arg)
+{
+    (void)arg;
+}
+
+static bool reader_ready(void *arg)
+{
+    struct reader *r = arg;
+
+    return r->stream == NULL || http_stream_ready(r->stream);
+}
+
+static void reader_bytes(void *arg, const struct slice *s)
+{
+    struct reader *r = arg;
+    struct iovec iov = {(void *)(uintptr_t)s->bytes, s->len};
+
+    if (s->stream == STREAM_STDERR) {
+        keep_reason(&r->reason, s);
+        return;
+    }
+    reader_open(r);
+    http_stream_write(r->stream, &iov, 1);
+}
+
+/* A lossless viewer has none. */
+static void reader_gap(void *arg, uint64_t from, uint64_t to)
+{
+    (void)arg, (void)from, (void)to;
+}
+
+static void reader_failed(void *arg, const struct hf_error *err)
+{
+    struct reader *r = arg;
+
+    bridge_fail(r->rq, err);
+    reader_free(r);
+}
+
+static void reader_done(void *arg, const struct session_followed *f)
+{
+    struct reader *r = arg;
+
+    if (f->exit.exit_code == 0) {
+        reader_open(r);
+        http_stream_end(r->stream);
+    } else if (r->stream != NULL) {
+        http_stream_abort(r->stream); /* half a file must not look like a whole one */
+    } else {
+        answer_failure(r->rq, &f->exit, &r->reason);
+    }
+    reader_free(r);
+}
+
+static const struct cf_run_ops reader_ops = {
+    .started = reader_started,
+    .ready = reader_ready,
+    .bytes = reader_bytes,
+    .gap = reader_gap,
+    .failed = reader_failed,
+    .done = reader_done,
+};
+
+void cf_bridge_file_get(struct http_request *rq)
+{
+    json_auto_t *argv = bridge_sandbox(rq) == NULL ? NULL : file_argv(rq, reading);
+    const struct cf_run_ask ask = {.argv = argv, .helper = true};
+    struct reader *r;
+
+    if (argv == NULL)
+        return;
+    r = hf_xalloc(sizeof *r);
+    r->cf = cf_of(rq);
+    r->rq = rq;
+    pending_init(&r->pending, &r->cf->pending, &reader_kind);
+    http_set_user(rq, r, reader_on_gone);
+    cf_run(r->cf, &ask, &reader_ops, r, &r->run);
+}
+
+/* --- write ------------------------------------------------------------------------------------ */
+
+struct cf_bridge_file_writer {
+    struct pending pending;
+    struct http_request *rq;
+    struct cf_launch *launch;
+    struct process *process; /* referenced */
+    struct viewer *viewer;   /* of what it says */
+    struct input_waiter room;
+    struct buf reason;
+};
+
+static void ignore_end(void *arg, struct process *p, const struct survivors *s)
+{
+    (void)arg, (void)p, (void)s;
+}
+
+static void writer_free(struct cf_bridge_file_writer *w)
+{
+    input_waiter_cancel(&w->room);
+    viewer_detach(w->viewer);
+    process_unref(w->process);
+    buf_fini(&w->reason);
+    pending_fini(&w->pending);
+    free(w);
+}
+
+/* It is not to be finished: what there is of it is removed. */
+static void writer_leave(struct cf_bridge_file_writer *w)
+{
+    if (w->launch != NULL)
+        cf_launch_leave(w->launch, true);
+    if (w->process != NULL)
+        process_end(w->process, -1, "detach", ignore_end, NULL);
+    writer_free(w);
+}
+
+static void writer_on_free(struct pending *p)
+{
+    writer_free(list_entry(p, struct cf_bridge_file_writer, pending));
+}
+
+static void writer_drain(struct pending *p)
+{
+    struct cf_bridge_file_writer *w = list_entry(p, struct cf_bridge_file_writer, pending);
+    struct http_request *rq = w->rq;
+
+    writer_leave(w);
+    bridge_error(rq, 503, "shutting_down", "the daemon is going; ask again");
+}
+
+static const struct pending_kind writer_kind = {.drain = writer_drain, .free = writer_on_free};
+
+static void writer_on_gone(void *user)
+{
+    writer_leave(user);
+}
+
+static bool writer_ready(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
+static void writer_bytes(void *arg, const struct slice *s)
+{
+    keep_reason(&((struct cf_bridge_file_writer *)arg)->reason, s);
+}
+
+static void writer_gap(void *arg, uint64_t from, uint64_t to)
+{
+    (void)arg, (void)from, (void)to;
+}
+
+static void writer_exited(void *arg, const struct exit_record *x)
+{
+    struct cf_bridge_file_writer *w = arg;
+    static const char ok[] = "{\"ok\":true}";
+
+    if (x->exit_code == 0)
+        http_reply(w->rq, 200, "application/json", ok, sizeof ok - 1);
+    else
+        answer_failure(w->rq, x, &w->reason);
+    process_forget(w->process);
+    writer_free(w);
+}
+
+static const struct viewer_ops writer_ops = {
+    .ready = writer_ready,
+    .bytes = writer_bytes,
+    .gap = writer_gap,
+    .exited = writer_exited,
+};
+
+/* A process that takes no more has failed, and its exit says why. */
+static size_t writer_on_body(struct http_request *rq, const void *bytes, size_t len, bool last)
+{
+    struct cf_bridge_file_writer *w = http_user(rq);
+    ssize_t n = len > 0 ? process_input(w->process, bytes, len, NULL) : 0;
+
+    if (n < 0)
+        return len;
+    if ((size_t)n < len)
+        process_wait_for_room(w->process, &w->room);
+    else if (last)
+        (void)process_input_eof(w->process, NULL);
+    return (size_t)n;
+}
+
+static void writer_on_room(void *arg)
+{
+    http_body_resume(((struct cf_bridge_file_writer *)arg)->rq);
+}
+
+static void writer_on_launched(void *arg, struct process *p, const struct hf_error *err)
+{
+    /* Not an internal one: whoever brings the bytes is gone with a worker that dies, and the end of
+     * them would never come. */
+    const struct viewer_options o = {.since = SINCE_OFFSET, .read_only = true, .only_stream = -1};
+    struct cf_bridge_file_writer *w = arg;
+    struct http_request *rq = w->rq;
+    struct hf_error why;
+
+    w->launch = NULL;
+    if (p == NULL) {
+        writer_free(w);
+        bridge_fail(rq, err);
+        return;
+    }
+    w->process = process_ref(p);
+    if (viewer_attach(p, &o, &writer_ops, w, &w->viewer, &why) < 0) {
+        writer_leave(w);
+        bridge_fail(rq, &why);
+        return;
+    }
+    http_body_stream(rq, writer_on_body);
+}
+
+void cf_bridge_file_put(struct http_request *rq)
+{
+    json_auto_t *argv = bridge_sandbox(rq) == NULL ? NULL : file_argv(rq, writing);
+    const struct cf_launch_ask ask = {
+        .argv = argv, .stdin_pipe = true, .kill_on_detach = true, .helper = true};
+    struct cf *cf = cf_of(rq);
+    struct cf_bridge_file_writer *w;
+
+    if (argv == NULL)
+        return;
+    w = hf_xalloc(sizeof *w);
+    w->rq = rq;
+    list_init(&w->room.link);
+    w->room.fn = writer_on_room;
+    w->room.arg = w;
+    pending_init(&w->pending, &cf->pending, &writer_kind);
+    http_set_user(rq, w, writer_on_gone);
+    cf_launch(cf, &ask, writer_on_launched, w, &w->launch);
+}

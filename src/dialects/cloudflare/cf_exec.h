@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cf_exec.h - handlers of commands and processes. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_CLOUDFLARE_CF_EXEC_H
+#define HF_DIALECTS_CLOUDFLARE_CF_EXEC_H
+
+#include "dialects/cloudflare/cf_call.h"
+#include "dialects/cloudflare/cf_wire.h"
+#include "engine/journal/journal.h"
+
+void cf_execute(struct cf_call *c);
+void cf_execute_stream(struct cf_call *c);
+void cf_process_start(struct cf_call *c);
+void cf_process_list(struct cf_call *c);
+void cf_process_get(struct cf_call *c);
+void cf_process_kill(struct cf_call *c);
+void cf_process_kill_all(struct cf_call *c);
+void cf_process_logs(struct cf_call *c);
+void cf_process_stream(struct cf_call *c);
+void cf_terminal_create(struct cf_call *c);
+void cf_port_watch(struct cf_call *c);
+
+/* The id by which a process is known here: its tag where that leads to it, else its own. */
+const char *cf_process_id(struct cf *cf, struct process *p);
+/* The process of the path; NULL: there is none, and that was answered. */
+struct process *cf_process_of(struct cf_call *c);
+const char *cf_process_status(const struct process_view *v);
+/* One event with a piece of output, whole characters only; process_id may be NULL. */
+void cf_send_output(struct cf_call *c, struct cf_text *t, const struct slice *s,
+                    const char *process_id);
+/* What is left of it at the end. */
+void cf_send_output_end(struct cf_call *c, struct cf_text *t, const char *process_id);
+/* Output is gone: said in words, because an error event would end the client's stream. */
+void cf_send_gap(struct cf_call *c, uint64_t from, uint64_t to, const char *process_id);
+/* Before an exit status is told of a time-out: what the platform says. */
+#define CF_TIMEOUT_CODE 124
+
+#endif

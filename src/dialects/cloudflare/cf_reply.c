@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cf_reply.c - what a call is answered with: JSON or a stream of events, by HTTP or through the multiplex.
+ * Layer: dialects.
+ */
+#include "base/clock.h"
+#include "dialects/cloudflare/cf_call_own.h"
+#include "transport/sse.h"
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+void cf_wait(struct cf_call *c, const struct cf_wait_ops *ops, void *arg)
+{
+    c->ops = ops;
+    c->arg = arg;
+}
+
+struct json_out cf_ok(struct cf_call *c)
+{
+    struct json_out o = cf_answer(c->cf);
+
+    json_kbool(&o, "success", true);
+    return o;
+}
+
+/* {"type":…,"id":…, and room for more, in the frame buffer. */
+static struct json_out mux_open(struct cf_call *c, const char *type)
+{
+    struct json_out o;
+
+    buf_clear(&c->cf->frame);
+    json_out_init(&o, &c->cf->frame);
+    json_open(&o, '{');
+    json_kstr(&o, "type", type);
+    json_kstr(&o, "id", c->id);
+    return o;
+}
+
+static void mux_close(struct cf_call *c, struct json_out *o)
+{
+    json_shut(o, '}');
+    cf_mux_send(c->mux, o->buf);
+}
+
+static void mux_respond(struct cf_call *c, int status, const struct buf *body)
+{
+    struct json_out o = mux_open(c, "response");
+
+    json_kint(&o, "status", status);
+    if (body != NULL) {
+        json_key(&o, "body");
+        json_raw(&o, buf_data(body), body->len);
+    }
+    json_kbool(&o, "done", true);
+    mux_close(c, &o);
+}
+
+void cf_send(struct cf_call *c, int status, struct json_out *o)
+{
+    json_ktime(o, "timestamp", clock_wall_ms());
+    json_shut(o, '}');
+    c->ops = NULL;
+    if (c->mux != NULL)
+        mux_respond(c, status, o->buf);
+    else
+        http_reply_json(c->rq, status, o->buf);
+    cf_call_free(c);
+}
+
+void cf_fail_about(struct cf_call *c, int status, const char *code, const char *message,
+                   const char *key, const char *value)
+{
+    struct json_out o = cf_answer(c->cf);
+
+    json_kstr(&o, "code", code);
+    json_kstr(&o, "message", message);
+    json_key(&o, "context");
+    json_open(&o, '{');
+    if (key != NULL)
+        json_kstr(&o, key, value);
+    json_shut(&o, '}');
+    json_kint(&o, "httpStatus", status);
+    cf_send(c, status, &o);
+}
+
+void cf_fail(struct cf_call *c, int status, const char *code, const char *message)
+{
+    cf_fail_about(c, status, code, message, NULL, NULL);
+}
+
+/* The client asks again after a 503, so it must not be told one for what stays. */
+void cf_error(struct cf_call *c, const struct hf_error *err)
+{
+    int status = hf_code_status(err->code);
+    const char *code = "INTERNAL_ERROR";
+
+    switch (err->code) {
+    case HF_E_no_such_process: code = "PROCESS_NOT_FOUND"; break;
+    case HF_E_session_exists: code = "SESSION_ALREADY_EXISTS"; break;
+    case HF_E_spawn_failed:
+    case HF_E_user_unknown: code = "PROCESS_ERROR", status = 500; break;
+    case HF_E_no_such_session: code = "SESSION_DESTROYED", status = 410; break;
+    case HF_E_forbidden: code = "PERMISSION_DENIED"; break;
+    case HF_E_tag_in_use: code = "RESOURCE_BUSY"; break;
+    default:
+        if (status < 500 && status != 429)
+            code = "VALIDATION_FAILED";
+        else if (status == 503)
+            status = 500;
+    }
+    cf_fail(c, status, code, err->detail);
+}
+
+/* --- streams ------------------------------------------------------------------------------------ */
+
+static void stream_on_drain(void *arg)
+{
+    cf_call_drained(arg);
+}
+
+static void stream_on_gone(void *arg)
+{
+    struct cf_call *c = arg;
+
+    c->stream = NULL;
+    cf_call_cancel(c, CF_CLIENT_GONE);
+}
+
+static const struct http_stream_ops stream_ops = {.on_drain = stream_on_drain,
+                                                  .on_gone = stream_on_gone};
+
+static void mux_chunk(struct cf_call *c, const char *data, size_t len)
+{
+    struct json_out o = mux_open(c, "stream");
+
+    json_key(&o, "data");
+    json_strn(&o, data, len);
+    mux_close(c, &o);
+}
+
+/* The client gives a stream up that is silent for too long; it skips what is empty. */
+static void mux_on_keepalive(struct timer *t, void *arg)
+{
+    struct cf_call *c = arg;
+
+    timer_start(t, SSE_KEEPALIVE_MS);
+    if (cf_stream_ready(c))
+        mux_chunk(c, "", 0);
+}
+
+void cf_stream_begin(struct cf_call *c)
+{
+    if (c->mux != NULL) {
+        c->streams = true;
+        c->keepalive = timer_new(c->cf->loop, mux_on_keepalive, c);
+        timer_start(c->keepalive, SSE_KEEPALIVE_MS);
+    } else {
+        http_add_header(c->rq, "Cache-Control", "no-cache");
+        c->stream = sse_start(c->rq, &stream_ops, c);
+        c->rq = NULL;
+    }
+}
+
+bool cf_stream_ready(const struct cf_call *c)
+{
+    if (c->mux != NULL)
+        return c->streams && cf_mux_ready(c->mux);
+    return c->stream != NULL && http_stream_ready(c->stream);
+}
+
+struct json_out cf_event(struct cf_call *c, const char *type)
+{
+    struct json_out o = cf_answer(c->cf);
+
+    json_kstr(&o, "type", type);
+    return o;
+}
+
+void cf_event_send(struct cf_call *c, struct json_out *o)
+{
+    json_ktime(o, "timestamp", clock_wall_ms());
+    json_shut(o, '}');
+    if (c->mux == NULL) {
+        sse_send(c->stream, NULL, NULL, buf_data(o->buf), o->buf->len);
+        return;
+    }
+    timer_start(c->keepalive, SSE_KEEPALIVE_MS);
+    mux_chunk(c, buf_data(o->buf), o->buf->len);
+}
+
+void cf_stream_end(struct cf_call *c)
+{
+    c->ops = NULL;
+    if (c->mux != NULL)
+        mux_respond(c, 200, NULL);
+    else
+        http_stream_end(c->stream);
+    cf_call_free(c);
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dialects/cloudflare/cf_run.h"
+
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "dialects/cloudflare/cf_wire.h"
+
+struct cf_run {
+    struct cf *cf;
+    const struct cf_run_ops *ops;
+    void *arg;
+    struct cf_want want;           /* a session is being made */
+    struct buf line;               /* what it is to run */
+    int64_t timeout_ms;            /* and for how long at most */
+    struct session_follow *follow; /* it runs there */
+    struct cf_launch *launch;      /* or a process is being made */
+    struct process *process;       /* referenced: which runs it */
+    struct viewer *viewer;
+    bool grouped; /* it belongs to a session */
+};
+
+static void run_free(struct cf_run *r)
+{
+    cf_want_cancel(&r->want);
+    viewer_detach(r->viewer);
+    process_unref(r->process);
+    buf_fini(&r->line);
+    free(r);
+}
+
+static void run_failed(void *arg, const struct hf_error *err)
+{
+    struct cf_run *r = arg;
+
+    r->ops->failed(r->arg, err);
+    run_free(r);
+}
+
+static void run_started(void *arg, const struct session_begin *b)
+{
+    struct cf_run *r = arg;
+
+    (void)b;
+    r->ops->started(r->arg);
+}
+
+static bool run_ready(void *arg)
+{
+    struct cf_run *r = arg;
+
+    return r->ops->ready(r->arg);
+}
+
+static void run_bytes(void *arg, const struct slice *s)
+{
+    struct cf_run *r = arg;
+
+    r->ops->bytes(r->arg, s);
+}
+
+static void run_gap(void *arg, uint64_t from, uint64_t to)
+{
+    struct cf_run *r = arg;
+
+    r->ops->gap(r->arg, from, to);
+}
+
+/* --- in a session ---------------------------------------------------------------------------- */
+
+static void run_done(void *arg, const struct session_followed *f)
+{
+    struct cf_run *r = arg;
+
+    r->ops->done(r->arg, f);
+    run_free(r);
+}
+
+static const struct session_follow_ops follow_ops = {
+    .started = run_started,
+    .ready = run_ready,
+    .bytes = run_bytes,
+    .gap = run_gap,
+    .failed = run_failed,
+    .done = run_done,
+};
+
+static void run_on_session(void *arg, struct session *s, const struct hf_error *err)
+{
+    struct cf_run *r = arg;
+    struct session_run_spec spec = {
+        .command = buf_cstr(&r->line),
+        .source = SOURCE_AGENT,
+        .timeout_ms = r->timeout_ms,
+        .grace_ms = 0, /* a time-out is a time-out */
+    };
+    struct hf_error why;
+
+    if (s == NULL) {
+        run_failed(r, err);
+        return;
+    }
+    if (spec.timeout_ms == 0)
+        spec.timeout_ms = cf_session_timeout(s);
+    if (session_follow_start(r->cf->engine, s, &spec, &follow_ops, r, &r->follow, &why) < 0)
+        run_failed(r, &why);
+}
+
+/* A program and its arguments become a line: the shell is to run them, not to read them. */
+static void quote_argv(struct buf *out, const json_t *argv)
+{
+    for (size_t i = 0; i < json_array_size(argv); i++) {
+        if (i > 0)
+            buf_putc(out, ' ');
+        buf_put_quoted(out, json_string_value(json_array_get(argv, i)));
+    }
+}
+
+static void run_in_session(struct cf_run *r, const struct cf_run_ask *a)
+{
+    struct spec_env *env = NULL;
+    struct buf plain = {0};
+    struct hf_error err;
+    size_t count;
+
+    if (cf_env(a->env, 0, &env, &count, &err) < 0) {
+        run_failed(r, &err);
+        return;
+    }
+    free(env);
+    if (a->argv != NULL)
+        quote_argv(&plain, a->argv);
+    cf_wrap_command(&r->line, a->argv != NULL ? buf_cstr(&plain) : a->command, a->cwd, a->env);
+    buf_fini(&plain);
+    cf_session_want(r->cf, a->session, &r->want);
+}
+
+/* --- as a process ------------------------------------------------------------------------------- */
+
+/* Nobody knows its id. One that belongs to a session is kept: what it left behind ends with that. */
+static void run_exited(void *arg, const struct exit_record *x)
+{
+    struct cf_run *r = arg;
+    struct session_followed f = {.exit = *x};
+
+    if (!r->grouped)
+        process_forget(r->process);
+    run_done(r, &f);
+}
+
+static const struct viewer_ops viewer_ops = {
+    .ready = run_ready,
+    .bytes = run_bytes,
+    .gap = run_gap,
+    .exited = run_exited,
+};
+
+static void ignore_end(void *arg, struct process *p, const struct survivors *s)
+{
+    (void)arg, (void)p, (void)s;
+}
+
+static void run_on_launched(void *arg, struct process *p, const struct hf_error *err)
+{
+    const struct viewer_options o = viewer_own_client(0);
+    struct cf_run *r = arg;
+    struct hf_error why;
+
+    r->launch = NULL;
+    if (p == NULL) {
+        run_failed(r, err);
+        return;
+    }
+    r->process = process_ref(p);
+    if (viewer_attach(p, &o, &viewer_ops, r, &r->viewer, &why) < 0) {
+        process_end(p, -1, "api", ignore_end, NULL);
+        run_failed(r, &why);
+        return;
+    }
+    r->ops->started(r->arg);
+}
+
+static void run_as_process(struct cf_run *r, const struct cf_run_ask *a)
+{
+    const struct cf_launch_ask ask = {
+        .group = a->group,
+        .command = a->command,
+        .argv = a->argv,
+        .cwd = a->cwd,
+        .env = a->env,
+        .timeout_ms = a->timeout_ms,
+        .helper = a->helper,
+    };
+
+    cf_launch(r->cf, &ask, run_on_launched, r, &r->launch);
+}
+
+/* --- asking ---------------------------------------------------------------------------------------- */
+
+void cf_run(struct cf *cf, const struct cf_run_ask *ask, const struct cf_run_ops *ops, void *arg,
+            struct cf_run **out)
+{
+    struct cf_run *r = hf_xalloc(sizeof *r);
+
+    r->cf = cf;
+    r->ops = ops;
+    r->arg = arg;
+    r->timeout_ms = ask->timeout_ms;
+    r->grouped = ask->group != NULL;
+    r->want = (struct cf_want){.fn = run_on_session, .arg = r};
+    *out = r;
+    if (ask->session != NULL)
+        run_in_session(r, ask);
+    else
+        run_as_process(r, ask);
+}
+
+void cf_run_pump(struct cf_run *r)
+{
+    if (r->follow != NULL)
+        session_follow_pump(r->follow);
+    else if (r->viewer != NULL)
+        viewer_pump(r->viewer);
+}
+
+void cf_run_leave(struct cf_run *r, bool end)
+{
+    if (r->launch != NULL)
+        cf_launch_leave(r->launch, end);
+    if (r->follow != NULL)
+        session_follow_leave(r->follow, end);
+    if (r->process != NULL && end)
+        process_end(r->process, -1, "detach", ignore_end, NULL);
+    run_free(r);
+}

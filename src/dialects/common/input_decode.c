@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * input_decode.c - the JSON form of input. Layer: dialects.
+ */
+#include "dialects/common/input_decode.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "term/keys.h"
+
+struct input_decode_body {
+    json_t *data, *keys;
+    const char *encoding;
+    bool eof;
+};
+
+static const struct json_field body_fields[] = {
+    JSON_FIELD(ANY, struct input_decode_body, data),
+    JSON_FIELD(STR, struct input_decode_body, encoding),
+    JSON_FIELD(ARRAY, struct input_decode_body, keys),
+    JSON_FIELD(BOOL, struct input_decode_body, eof),
+};
+
+/* Text may hold any character, NUL too, so it is not taken as a C string. */
+static int decode_data(const json_t *data, bool base64, struct buf *out, struct hf_error *err)
+{
+    const char *text = json_string_value(data);
+    size_t len = json_string_length(data);
+
+    if (text == NULL)
+        return hf_fail_field(err, HF_E_bad_type, "data", "\"data\" must be a string");
+    if (!base64)
+        buf_put(out, text, len);
+    else if (!base64_decode(out, text, len))
+        return hf_fail_field(err, HF_E_bad_value, "data", "\"data\" is not valid base64");
+    return 0;
+}
+
+static int decode_keys(const json_t *keys, bool app_cursor, struct buf *out, struct hf_error *err)
+{
+    size_t i;
+    json_t *v;
+
+    json_array_foreach ((json_t *)keys, i, v) {
+        const char *name = json_text(v, "keys", err);
+
+        if (name == NULL)
+            return -1;
+        if (keys_encode(out, name, app_cursor) < 0)
+            return hf_fail_field(err, HF_E_bad_value, "keys",
+                                 "\"%.40s\" is no key; names are such as Enter, Up, F5 or Ctrl-C",
+                                 name);
+    }
+    return 0;
+}
+
+int input_request_decode(const json_t *body, bool app_cursor, struct buf *out, bool *eof,
+                         struct hf_error *err)
+{
+    struct input_decode_body b = {0};
+    bool base64;
+
+    if (json_decode(body, body_fields, sizeof body_fields / sizeof *body_fields, &b, err) < 0)
+        return -1;
+    base64 = b.encoding != NULL && strcmp(b.encoding, "base64") == 0;
+    if (b.encoding != NULL && !base64 && strcmp(b.encoding, "utf8") != 0)
+        return hf_fail_field(err, HF_E_bad_value, "encoding",
+                             "\"encoding\" must be utf8 or base64");
+    if (b.data != NULL && decode_data(b.data, base64, out, err) < 0)
+        return -1;
+    if (b.keys != NULL && decode_keys(b.keys, app_cursor, out, err) < 0)
+        return -1;
+    *eof |= b.eof;
+    return 0;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * process_json.c - exits and output as JSON. Layer: dialects.
+ */
+#include "dialects/common/process_json.h"
+
+#include "base/signals.h"
+#include "base/text.h"
+
+const struct exit_record *process_exit_of(const struct process_view *v)
+{
+    static const struct exit_record none = {.kind = EXIT_NONE};
+
+    return v->running ? &none : v->exit;
+}
+
+/* Codes that mean "none" inside are null outside. */
+static void write_code(struct json_out *o, const char *key, int code)
+{
+    if (code >= 0)
+        json_kint(o, key, code);
+    else
+        json_knull(o, key);
+}
+
+void process_json_exit(struct json_out *o, const struct exit_record *x)
+{
+    if (x->kind == EXIT_NONE) {
+        json_knull(o, "exit");
+        json_knull(o, "exit_code");
+        return;
+    }
+    json_key(o, "exit");
+    json_open(o, '{');
+    json_kstr(o, "kind", exit_kind_name(x->kind));
+    write_code(o, "code", x->code);
+    json_kstr(o, "signal", x->signum > 0 ? signal_name(x->signum) : NULL);
+    json_kstr(o, "by", x->by[0] != '\0' ? x->by : NULL);
+    json_kbool(o, "core_dumped", x->core_dumped);
+    json_shut(o, '}');
+    write_code(o, "exit_code", x->exit_code);
+}
+
+void process_json_data(struct json_out *o, const char *bytes, size_t len)
+{
+    if (utf8_is_valid(bytes, len)) {
+        json_key(o, "data");
+        json_strn(o, bytes, len);
+        json_kstr(o, "encoding", "utf8");
+        return;
+    }
+    /* Base64 needs no escapes, so it can go straight behind a quote. */
+    json_key(o, "data");
+    json_raw(o, "\"", 1);
+    base64_encode(o->buf, bytes, len);
+    buf_putc(o->buf, '"');
+    json_kstr(o, "encoding", "base64");
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * process_json.h - exits and output as JSON, the same in every dialect of ours. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_COMMON_PROCESS_JSON_H
+#define HF_DIALECTS_COMMON_PROCESS_JSON_H
+
+#include "base/json.h"
+#include "engine/process.h"
+
+/* "exit" and "exit_code"; both null while running. */
+void process_json_exit(struct json_out *o, const struct exit_record *x);
+/* The exit of a process, or a record of kind EXIT_NONE while it runs. */
+const struct exit_record *process_exit_of(const struct process_view *v);
+/* "data" and "encoding": text where it is UTF-8, else base64. */
+void process_json_data(struct json_out *o, const char *bytes, size_t len);
+
+#endif

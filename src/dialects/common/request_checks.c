@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * request_checks.c - sizes and signals as requests name them. Layer: dialects.
+ */
+#include "dialects/common/request_checks.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/signals.h"
+
+int check_size(int64_t rows, int64_t cols, struct hf_error *err)
+{
+    bool rows_bad = rows < 1 || rows > TERMINAL_SIZE_MAX;
+
+    if (!rows_bad && cols >= 1 && cols <= TERMINAL_SIZE_MAX)
+        return 0;
+    return hf_fail_field(err, HF_E_bad_size, rows_bad ? "rows" : "cols",
+                         "rows and cols must be from 1 to %d", TERMINAL_SIZE_MAX);
+}
+
+static const char *const target_names[] = {
+    [TARGET_LEADER] = "leader",
+    [TARGET_GROUP] = "group",
+    [TARGET_FOREGROUND] = "foreground",
+    [TARGET_TREE] = "tree",
+};
+
+const char *check_signal_target_name(enum signal_target target)
+{
+    return target_names[target];
+}
+
+static int target_decode(const char *name, enum signal_target *out, struct hf_error *err)
+{
+    *out = TARGET_GROUP;
+    if (name == NULL)
+        return 0;
+    for (size_t i = 0; i < sizeof target_names / sizeof *target_names; i++) {
+        if (strcmp(target_names[i], name) == 0) {
+            *out = (enum signal_target)i;
+            return 0;
+        }
+    }
+    return hf_fail_field(err, HF_E_bad_value, "target",
+                         "\"target\" must be group, leader, foreground or tree");
+}
+
+int check_signal_decode(const json_t *signal, const char *target, int *signum,
+                        enum signal_target *out, struct hf_error *err)
+{
+    if (json_is_integer(signal)) {
+        json_int_t n = json_integer_value(signal);
+
+        *signum = n >= 1 && n <= SIGRTMAX ? (int)n : -1;
+    } else if (json_is_string(signal)) {
+        const char *name = json_text(signal, "signal", err);
+
+        if (name == NULL)
+            return -1;
+        *signum = signal_from_name(name);
+    } else {
+        return hf_fail_field(err, HF_E_bad_type, "signal",
+                             "\"signal\" must be a name such as \"INT\" or a number");
+    }
+    if (*signum < 1)
+        return hf_fail_field(
+            err, HF_E_bad_signal, "signal",
+            "there is no such signal; use a name such as \"TERM\" or a number from 1 to %d",
+            SIGRTMAX);
+    return target_decode(target, out, err);
+}
+
+int check_signal_role(int signum, enum role role, struct hf_error *err)
+{
+    if (role >= ROLE_OWN)
+        return 0;
+    if (role == ROLE_TYPE && (signum == SIGINT || signum == SIGTSTP || signum == SIGWINCH))
+        return 0;
+    return hf_fail(err, HF_E_forbidden, "the role \"%s\" may not send %s", http_role_name(role),
+                   signal_name(signum));
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * request_checks.h - sizes and signals as requests name them, the same in every dialect
+ *
+ * Functions that return int give 0 or a negative errno with err filled. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_COMMON_REQUEST_CHECKS_H
+#define HF_DIALECTS_COMMON_REQUEST_CHECKS_H
+
+#include "base/json.h"
+#include "engine/process.h"
+#include "transport/http.h"
+
+/* rows and cols in 1..TERMINAL_SIZE_MAX, or bad_size. */
+int check_size(int64_t rows, int64_t cols, struct hf_error *err);
+
+/* "INT", "SIGINT" or 2; and whom it is for ("group" when NULL). */
+int check_signal_decode(const json_t *signal, const char *target, int *signum,
+                        enum signal_target *out, struct hf_error *err);
+const char *check_signal_target_name(enum signal_target target);
+/* May this role send this signal? */
+int check_signal_role(int signum, enum role role, struct hf_error *err);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dialects/common/start_call.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "dialects/common/pending.h"
+
+struct start_call_starting {
+    struct pending pending;
+    struct http_request *rq; /* NULL: the client has gone */
+    start_call_fn *done;
+    bool end_if_gone;
+};
+
+static void starting_free(struct pending *p)
+{
+    pending_fini(p);
+    free(list_entry(p, struct start_call_starting, pending));
+}
+
+/* The keeper's answer comes soon, so a drain need not hurry it. */
+static const struct pending_kind starting_kind = {.drain = NULL, .free = starting_free};
+
+static void starting_on_gone(void *user)
+{
+    ((struct start_call_starting *)user)->rq = NULL;
+}
+
+static void starting_on_spawned(void *arg, struct process *p, const struct hf_error *err)
+{
+    struct start_call_starting s = *(struct start_call_starting *)arg;
+
+    if (s.rq != NULL)
+        http_set_user(s.rq, NULL, NULL);
+    starting_free(&((struct start_call_starting *)arg)->pending);
+    if (s.rq != NULL)
+        s.done(s.rq, p, err);
+    else if (p != NULL && s.end_if_gone)
+        process_end(p, -1, "detach", NULL, NULL);
+}
+
+void start_call_begin(struct http_request *rq, struct engine *e, const struct spawn_spec *spec,
+                      const struct start_call_options *o)
+{
+    struct start_call_starting *s = hf_xalloc(sizeof *s);
+    struct hf_error err;
+
+    s->rq = rq;
+    s->done = o->done;
+    s->end_if_gone = o->end_if_gone;
+    pending_init(&s->pending, o->pending, &starting_kind);
+    http_set_user(rq, s, starting_on_gone);
+    if (engine_spawn(e, spec, starting_on_spawned, s, &err) < 0)
+        starting_on_spawned(s, NULL, &err);
+}

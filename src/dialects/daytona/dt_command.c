@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dt_command.c - the commands of a session: found, told
+ *
+ * A command that has begun stands in the session's log, under the id that it was given here as its name,
+ * or under its number if another dialect asked for it. One that still waits is known to the worker that was
+ * asked for it. Layer: dialects.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "dialects/daytona/daytona.h"
+
+static void command_id(const struct session_command *c, char out[SESSION_NAME_MAX + 1])
+{
+    if (c->name.len > 0)
+        snprintf(out, SESSION_NAME_MAX + 1, "%.*s", (int)c->name.len, c->name.bytes);
+    else
+        snprintf(out, SESSION_NAME_MAX + 1, "%llu", (unsigned long long)c->begin.number);
+}
+
+static bool find_number(const struct session_log *l, const char *id, struct session_command *out)
+{
+    uint64_t at = 0, number;
+
+    if (!text_to_u64(id, INT64_MAX, &number))
+        return false;
+    while (session_log_each(l, &at, out))
+        if (out->begin.number == number && out->name.len == 0)
+            return true;
+    return false;
+}
+
+static const struct dt_run *find_queued(struct dt *dt, const char *session, const char *id)
+{
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &dt->runs) {
+        const struct dt_run *r = list_entry(it, struct dt_run, link);
+
+        if (strcmp(r->session, session) == 0 && strcmp(r->id, id) == 0)
+            return r;
+    }
+    return NULL;
+}
+
+bool dt_command_find(struct dt *dt, const char *session, const char *id, struct dt_command *out)
+{
+    struct session *s = session_find(dt->engine, session, NULL);
+
+    *out = (struct dt_command){.session = s};
+    if (s == NULL || id[0] == '\0' || strlen(id) > SESSION_NAME_MAX)
+        return false;
+    memcpy(out->id, id, strlen(id) + 1);
+    out->begun = session_log_find(session_commands(s), id, &out->log) ||
+                 find_number(session_commands(s), id, &out->log);
+    if (!out->begun)
+        out->queued = find_queued(dt, session, id);
+    return out->begun || out->queued != NULL;
+}
+
+bool dt_command(struct http_request *rq, struct dt_command *out)
+{
+    const char *id = http_param(rq, "command");
+    const struct session *s = dt_session(rq);
+
+    if (s == NULL)
+        return false;
+    if (dt_command_find(dt_of(rq), session_id(s), id, out))
+        return true;
+    dt_fail(rq, 404, "PROCESS_NOT_FOUND", "command %.100s not found in session %.100s", id,
+            session_id(s));
+    return false;
+}
+
+/* --- telling ------------------------------------------------------------------------------ */
+
+void dt_command_write(struct json_out *o, const struct session_command *c)
+{
+    char id[SESSION_NAME_MAX + 1];
+
+    command_id(c, id);
+    json_open(o, '{');
+    json_kstr(o, "id", id);
+    json_key(o, "command");
+    json_strn(o, c->text.bytes, c->text.len);
+    if (c->ended)
+        json_kint(o, "exitCode", c->end.exit.exit_code);
+    json_shut(o, '}');
+}
+
+static void queued_write(struct json_out *o, const struct dt_run *r)
+{
+    json_open(o, '{');
+    json_kstr(o, "id", r->id);
+    json_kstr(o, "command", r->command);
+    json_shut(o, '}');
+}
+
+/* What the daemon itself has put in front of somebody's command is nobody's. */
+void dt_commands_write(struct json_out *o, struct dt *dt, struct session *s)
+{
+    struct session_command c;
+    struct list *it, *tmp;
+    uint64_t at = 0;
+
+    json_open(o, '[');
+    while (session_log_each(session_commands(s), &at, &c))
+        if (c.begin.source != SOURCE_SYSTEM)
+            dt_command_write(o, &c);
+    list_for_each (it, tmp, &dt->runs) {
+        const struct dt_run *r = list_entry(it, struct dt_run, link);
+
+        if (!r->begun && strcmp(r->session, session_id(s)) == 0)
+            queued_write(o, r);
+    }
+    json_shut(o, ']');
+}
+
+void dt_command_get(struct http_request *rq)
+{
+    struct dt *dt = dt_of(rq);
+    struct dt_command c;
+    struct json_out o;
+
+    if (!dt_command(rq, &c))
+        return;
+    buf_clear(&dt->scratch);
+    json_out_init(&o, &dt->scratch);
+    if (c.begun)
+        dt_command_write(&o, &c.log);
+    else
+        queued_write(&o, c.queued);
+    http_reply_json(rq, 200, &dt->scratch);
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dialects/daytona/dt_decode.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/braces.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "dialects/common/spawn_decode.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+#define FIELD(t, n, k, m, ...)                                                                     \
+    BRACES(.name = n, .kind = JSON_F_##k, .offset = offsetof(t, m), .nullable = true, __VA_ARGS__)
+
+/* --- versions ---------------------------------------------------------------------------- */
+
+/* Major and minor as one number; -1: it is no version. */
+static int64_t version_number(const char *text)
+{
+    char *end;
+    long major = strtol(text, &end, 10), minor;
+
+    if (end == text || *end != '.' || major < 0 || major > 1000)
+        return -1;
+    text = end + 1;
+    minor = strtol(text, &end, 10);
+    return end == text || minor < 0 || minor > 1000000 ? -1 : major * 10000000 + minor;
+}
+
+/* From 0.27 on clients tell the streams apart themselves, from 0.167 on the server does. */
+enum dt_split dt_split_for(const char *version, const char *split)
+{
+    int64_t n = version != NULL ? version_number(version) : -1;
+
+    if (version != NULL && (n >= 167 || strstr(version, "dev") != NULL))
+        return DT_SPLIT;
+    if (n >= 27 || (split != NULL && strcasecmp(split, "true") == 0))
+        return DT_MARKED;
+    return DT_STRIPPED;
+}
+
+/* --- variables ------------------------------------------------------------------------------- */
+
+static bool is_name(const char *s)
+{
+    static const char first[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+
+    if (*s == '\0' || strchr(first, *s) == NULL)
+        return false;
+    for (; *s != '\0'; s++)
+        if (strchr(first, *s) == NULL && (*s < '0' || *s > '9'))
+            return false;
+    return true;
+}
+
+int dt_ask_env(const json_t *envs, struct spec_env **out, size_t *count, struct hf_error *err)
+{
+    const char *name;
+    json_t *value;
+
+    *count = 0;
+    if (envs == NULL)
+        return 0;
+    if (!json_is_object(envs))
+        return hf_fail_field(err, HF_E_bad_type, "envs", "envs must be an object of strings");
+    json_object_foreach ((json_t *)(uintptr_t)envs, name, value)
+        if (!is_name(name))
+            return hf_fail_field(err, HF_E_bad_value, "envs",
+                                 "'%.60s' is not a name for a variable", name);
+    return spawn_request_env(envs, out, count, err);
+}
+
+/* The next item of a list that begins so: what stands behind; NULL: there is none. */
+static const char *offered_item(const char *offered, const char *prefix, size_t *len)
+{
+    size_t skip = strlen(prefix);
+
+    while (*offered != '\0') {
+        offered += strspn(offered, ", \t");
+        *len = strcspn(offered, ", \t");
+        if (*len > skip && strncmp(offered, prefix, skip) == 0) {
+            *len -= skip;
+            return offered + skip;
+        }
+        offered += *len;
+    }
+    return NULL;
+}
+
+int dt_ask_offered_env(const char *offered, json_t **tree, struct hf_error *err)
+{
+    size_t len;
+    const char *text = offered_item(offered, DT_ENVS_PROTOCOL, &len);
+    struct buf plain = {0};
+
+    *tree = NULL;
+    if (text == NULL)
+        return 0;
+    if (!base64_decode(&plain, text, len)) {
+        buf_fini(&plain);
+        return hf_fail_field(err, HF_E_bad_value, "envs", "the variables are not base64url");
+    }
+    *tree = json_parse(buf_data(&plain), plain.len, err);
+    buf_wipe(&plain);
+    return *tree != NULL ? 0 : hf_fail(err, HF_E_bad_json, "the variables are not JSON");
+}
+
+const char *dt_ask_offered_version(const char *offered, char out[DT_PROTOCOL_BYTES])
+{
+    size_t len;
+    const char *text = offered_item(offered, DT_VERSION_PROTOCOL, &len);
+
+    if (text == NULL || len >= DT_PROTOCOL_BYTES - sizeof DT_VERSION_PROTOCOL)
+        return NULL;
+    memcpy(out, text, len);
+    out[len] = '\0';
+    return out;
+}
+
+/* --- execute, code-run ------------------------------------------------------------------------ */
+
+struct execute_body {
+    const char *command, *cwd, *code, *language;
+    json_t *argv, *envs, *timeout;
+};
+
+#define EXECUTE(n, k, m, ...) FIELD(struct execute_body, n, k, m, __VA_ARGS__)
+static const struct json_field execute_fields[] = {
+    EXECUTE("command", STR, command, .required = true),
+    EXECUTE("cwd", STR, cwd, ),
+    EXECUTE("envs", ANY, envs, ),
+    EXECUTE("timeout", ANY, timeout, ),
+};
+static const struct json_field code_fields[] = {
+    EXECUTE("code", STR, code, .required = true),
+    EXECUTE("language", STR, language, .required = true),
+    EXECUTE("argv", ARRAY, argv, ),
+    EXECUTE("envs", ANY, envs, ),
+    EXECUTE("timeout", ANY, timeout, ),
+};
+
+static int ask_timeout(const json_t *v, int64_t *out, struct hf_error *err)
+{
+    if (v == NULL || json_is_null(v))
+        return 0;
+    if (!json_is_integer(v) || json_integer_value(v) < 0 || json_integer_value(v) > UINT32_MAX)
+        return hf_fail_field(err, HF_E_bad_value, "timeout",
+                             "timeout must be a whole number of seconds, 0 for none");
+    *out = json_integer_value(v);
+    if (*out > LIMIT_DURATION_MS / 1000)
+        *out = LIMIT_DURATION_MS / 1000;
+    return 0;
+}
+
+static int ask_execute(struct dt_execute_ask *a, const struct execute_body *b, struct hf_error *err)
+{
+    int rc = ask_timeout(b->timeout, &a->timeout_s, err);
+
+    if (rc == 0 && b->envs != NULL && !json_is_null(b->envs))
+        rc = dt_ask_env(b->envs, &a->env, &a->env_count, err);
+    if (rc == 0 && b->argv != NULL)
+        rc = spawn_request_args(b->argv, &a->argv, &a->argc, err);
+    a->command = b->command;
+    a->code = b->code;
+    a->language = b->language;
+    a->cwd = b->cwd != NULL && b->cwd[0] != '\0' ? b->cwd : NULL;
+    return rc;
+}
+
+static int check_blank(const char *text, const char *field, struct hf_error *err)
+{
+    if (text[strspn(text, " \t\r\n")] != '\0')
+        return 0;
+    return hf_fail_field(err, HF_E_bad_value, field, "%s must not be empty", field);
+}
+
+int dt_ask_execute(struct dt_execute_ask *a, const json_t *body, struct hf_error *err)
+{
+    struct execute_body b = {0};
+    int rc;
+
+    *a = (struct dt_execute_ask){0};
+    rc = json_decode_known(body, execute_fields, COUNT(execute_fields), &b, err);
+    if (rc == 0)
+        rc = check_blank(b.command, "command", err);
+    return rc == 0 ? ask_execute(a, &b, err) : rc;
+}
+
+int dt_ask_code(struct dt_execute_ask *a, const json_t *body, struct hf_error *err)
+{
+    static const char *const known[] = {"python", "javascript", "typescript"};
+    struct execute_body b = {0};
+    int rc;
+
+    *a = (struct dt_execute_ask){0};
+    rc = json_decode_known(body, code_fields, COUNT(code_fields), &b, err);
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < COUNT(known); i++)
+        if (strcmp(b.language, known[i]) == 0)
+            return ask_execute(a, &b, err);
+    return hf_fail_field(err, HF_E_bad_value, "language",
+                         "language must be python, javascript or typescript");
+}
+
+void dt_execute_ask_fini(struct dt_execute_ask *a)
+{
+    free(a->argv);
+    free(a->env);
+}
+
+/* --- sessions ---------------------------------------------------------------------------------- */
+
+struct exec_body {
+    const char *command;
+    bool run_async, async, suppress;
+};
+
+#define EXEC(n, k, m, ...) FIELD(struct exec_body, n, k, m, __VA_ARGS__)
+static const struct json_field exec_fields[] = {
+    EXEC("command", STR, command, .required = true),
+    EXEC("runAsync", BOOL, run_async, ),
+    EXEC("async", BOOL, async, ),
+    EXEC("suppressInputEcho", BOOL, suppress, ),
+};
+
+int dt_ask_exec(struct dt_exec_ask *a, const json_t *body, struct hf_error *err)
+{
+    struct exec_body b = {0};
+    int rc = json_decode_known(body, exec_fields, COUNT(exec_fields), &b, err);
+
+    if (rc == 0)
+        rc = check_blank(b.command, "command", err);
+    *a = (struct dt_exec_ask){b.command, b.run_async || b.async, !b.suppress};
+    return rc;
+}
+
+/* --- terminals ----------------------------------------------------------------------------------- */
+
+static int check_side(int64_t n, const char *name, struct hf_error *err)
+{
+    if (n >= 0 && n <= LIMIT_DT_SIZE)
+        return 0;
+    return hf_fail_field(err, HF_E_bad_size, name, "%s must be at most %d", name, LIMIT_DT_SIZE);
+}
+
+int dt_ask_side(const char *text, const char *name, int64_t *out, struct hf_error *err)
+{
+    if (text == NULL || text[0] == '\0')
+        return 0;
+    if (!text_to_i64(text, 0, INT32_MAX, out))
+        return hf_fail_field(err, HF_E_bad_size, name, "%s must be a whole number", name);
+    return check_side(*out, name, err);
+}
+
+int dt_ask_pty_id(const char *id, struct hf_error *err)
+{
+    if (id != NULL && id[0] != '\0' && strlen(id) <= LIMIT_DT_PTY_ID_BYTES &&
+        utf8_is_valid(id, strlen(id)))
+        return 0;
+    return hf_fail_field(err, HF_E_bad_value, "id", "id must have 1 to %d bytes",
+                         LIMIT_DT_PTY_ID_BYTES);
+}
+
+struct pty_body {
+    const char *id, *cwd;
+    int64_t rows, cols;
+    json_t *envs;
+    bool lazy;
+};
+
+#define PTY(n, k, m, ...) FIELD(struct pty_body, n, k, m, __VA_ARGS__)
+static const struct json_field pty_fields[] = {
+    PTY("id", STR, id, .required = true),
+    PTY("cwd", STR, cwd, ),
+    PTY("envs", ANY, envs, ),
+    PTY("rows", INT, rows, .min = 0, .max = INT32_MAX),
+    PTY("cols", INT, cols, .min = 0, .max = INT32_MAX),
+    PTY("lazyStart", BOOL, lazy, ),
+};
+static const struct json_field size_fields[] = {
+    PTY("rows", INT, rows, .required = true, .min = 0, .max = INT32_MAX),
+    PTY("cols", INT, cols, .required = true, .min = 0, .max = INT32_MAX),
+};
+
+int dt_ask_pty(struct dt_pty_ask *a, const json_t *body, struct hf_error *err)
+{
+    struct pty_body b = {0};
+    int rc = json_decode_known(body, pty_fields, COUNT(pty_fields), &b, err);
+
+    *a = (struct dt_pty_ask){.id = b.id, .rows = b.rows, .cols = b.cols, .lazy = b.lazy};
+    if (rc < 0 || (rc = dt_ask_pty_id(b.id, err)) < 0 || (rc = check_side(b.rows, "rows", err)) < 0)
+        return rc;
+    if ((rc = check_side(b.cols, "cols", err)) < 0)
+        return rc;
+    a->cwd = b.cwd != NULL && b.cwd[0] != '\0' ? b.cwd : NULL;
+    if (b.envs == NULL || json_is_null(b.envs))
+        return 0;
+    return dt_ask_env(b.envs, &a->env, &a->env_count, err);
+}
+
+void dt_pty_ask_fini(struct dt_pty_ask *a)
+{
+    free(a->env);
+}
+
+int dt_ask_size(const json_t *body, int64_t *rows, int64_t *cols, struct hf_error *err)
+{
+    struct pty_body b = {0};
+    int rc = json_decode_known(body, size_fields, COUNT(size_fields), &b, err);
+
+    if (rc < 0 || (rc = check_side(b.rows, "rows", err)) < 0)
+        return rc;
+    *rows = b.rows;
+    *cols = b.cols;
+    return check_side(b.cols, "cols", err);
+}
+
+/* --- artifacts ------------------------------------------------------------------------------------ */
+
+#define ARTIFACT "dtn_artifact_k39fd2:"
+
+/* {"type":"chart","value":{…}}; what is none is dropped all the same, as the original does. */
+static void take_chart(json_t *charts, const char *text, size_t len)
+{
+    json_auto_t *line = json_parse(text, len, NULL);
+    json_t *value = json_object_get(line, "value");
+    const char *type = json_string_value(json_object_get(line, "type"));
+
+    if (type != NULL && strcmp(type, "chart") == 0 && json_is_object(value))
+        json_array_append(charts, value);
+}
+
+json_t *dt_take_artifacts(struct buf *result)
+{
+    json_t *charts = json_array();
+    struct buf rest = {0};
+    const char *at = buf_cstr(result), *end = at + result->len;
+
+    while (at < end) {
+        const char *nl = memchr(at, '\n', (size_t)(end - at));
+        size_t len = nl != NULL ? (size_t)(nl - at) : (size_t)(end - at);
+        size_t skip = sizeof ARTIFACT - 1;
+
+        if (len >= skip && memcmp(at, ARTIFACT, skip) == 0)
+            take_chart(charts, at + skip, len - skip);
+        else
+            buf_put(&rest, at, len + (nl != NULL));
+        at += len + (nl != NULL);
+    }
+    buf_fini(result);
+    *result = rest;
+    return charts;
+}
+
+/* --- Socket.IO -------------------------------------------------------------------------------------- */
+
+/* Engine.IO's type, then Socket.IO's: 4 is a message, in which 0 is a connect. */
+enum dt_packet dt_ask_packet(const char *text, size_t len, char **token)
+{
+    json_auto_t *body = NULL;
+    const char *given;
+
+    *token = NULL;
+    if (len >= 1 && text[0] == '2')
+        return DT_PACKET_PING;
+    if (len >= 1 && text[0] == '1')
+        return DT_PACKET_DISCONNECT;
+    if (len >= 2 && text[0] == '4' && text[1] == '1')
+        return DT_PACKET_DISCONNECT;
+    if (len < 2 || text[0] != '4' || text[1] != '0')
+        return DT_PACKET_OTHER;
+    body = json_parse(text + 2, len - 2, NULL);
+    given = json_string_value(json_object_get(body, "token"));
+    *token = hf_xstrdup(given != NULL ? given : "");
+    return DT_PACKET_CONNECT;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dt_env.c - POST /env: variables for all that is started here from then on
+ *
+ * The original changes its own environment. Ours is nobody else's business, so what was set is kept
+ * as a note, which the next worker finds, and given to what this dialect starts. Layer: dialects.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "dialects/daytona/daytona.h"
+#include "engine/notes.h"
+
+#define NOTE "daytona.env"
+
+/* {"NAME":"value"}, or null for one that is to be gone. */
+static json_t *env_recall(const struct dt *dt)
+{
+    size_t len;
+    const char *text = engine_note(dt->engine, NOTE, &len);
+    json_t *env = text != NULL ? json_parse(text, len, NULL) : NULL;
+
+    return env != NULL ? env : json_object();
+}
+
+struct spec_env *dt_env(struct dt *dt, const struct spec_env *own, size_t count, size_t *out_count,
+                        json_t **keep)
+{
+    json_t *env = env_recall(dt);
+    struct spec_env *all = hf_xalloc((json_object_size(env) + count + 1) * sizeof *all);
+    const char *name;
+    json_t *value;
+    size_t n = 0;
+
+    json_object_foreach (env, name, value) {
+        bool again = false;
+
+        for (size_t i = 0; i < count; i++)
+            again = again || strcmp(own[i].name, name) == 0;
+        if (!again)
+            all[n++] = (struct spec_env){name, json_string_value(value)};
+    }
+    for (size_t i = 0; i < count; i++)
+        all[n++] = own[i];
+    *out_count = n;
+    *keep = env;
+    return all;
+}
+
+static int unset_names(json_t *env, const json_t *names, struct hf_error *err)
+{
+    const json_t *name;
+    size_t i;
+
+    if (names == NULL || json_is_null(names))
+        return 0;
+    if (!json_is_array(names))
+        return hf_fail_field(err, HF_E_bad_type, "unset", "unset must be an array of names");
+    json_array_foreach (names, i, name) {
+        const char *text = json_text(name, "unset", err);
+
+        if (text == NULL)
+            return -1;
+        if (text[0] == '\0' || strchr(text, '=') != NULL)
+            return hf_fail_field(err, HF_E_bad_value, "unset", "'%.60s' is not a name", text);
+        json_object_set_new(env, text, json_null());
+    }
+    return 0;
+}
+
+/* Those of the values that were set here; the daemon's own are not told to anybody. */
+static int unset_values(json_t *env, const json_t *prefix, struct hf_error *err)
+{
+    const char *text = json_string_value(prefix), *name;
+    json_t *value;
+    void *tmp;
+
+    if (prefix == NULL || json_is_null(prefix))
+        return 0;
+    if (text == NULL)
+        return hf_fail_field(err, HF_E_bad_type, "unsetValuePrefix",
+                             "unsetValuePrefix must be a string");
+    json_object_foreach_safe(env, tmp, name,
+                             value) if (text[0] != '\0' && json_is_string(value) &&
+                                        strncmp(json_string_value(value), text, strlen(text)) == 0)
+        json_object_del(env, name);
+    return 0;
+}
+
+static int set_values(json_t *env, const json_t *set, struct hf_error *err)
+{
+    struct spec_env *vars = NULL;
+    size_t count = 0;
+    int rc = set == NULL || json_is_null(set) ? 0 : dt_ask_env(set, &vars, &count, err);
+
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        json_object_set_new(env, vars[i].name,
+                            vars[i].value != NULL ? json_string(vars[i].value) : json_null());
+    free(vars);
+    return rc;
+}
+
+static int env_store(struct dt *dt, const json_t *env, struct hf_error *err)
+{
+    char *text = json_dumps(env, JSON_COMPACT);
+    int rc = engine_note_set(dt->engine, NOTE, text, json_object_size(env) > 0 ? strlen(text) : 0);
+
+    free(text);
+    return rc == 0 ? 0
+                   : hf_fail(err, HF_E_body_too_large, "there is no room for so many variables");
+}
+
+void dt_env_update(struct http_request *rq)
+{
+    json_auto_t *body = dt_body(rq), *env = NULL;
+    struct dt *dt = dt_of(rq);
+    struct hf_error err = {0};
+
+    if (body == NULL)
+        return;
+    env = env_recall(dt);
+    if (unset_values(env, json_object_get(body, "unsetValuePrefix"), &err) < 0 ||
+        unset_names(env, json_object_get(body, "unset"), &err) < 0 ||
+        set_values(env, json_object_get(body, "set"), &err) < 0 || env_store(dt, env, &err) < 0)
+        dt_error(rq, &err);
+    else
+        http_reply_empty(rq, 204);
+}

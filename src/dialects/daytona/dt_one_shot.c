@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dt_one_shot.c - POST /process/execute and /process/code-run: to the end, then the output
+ *
+ * Both streams are one here. They are made one for the child already, because two pipes that are read
+ * one after the other do not tell what was written first. Layer: dialects.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "dialects/common/collect.h"
+#include "dialects/daytona/daytona.h"
+
+#define JOIN "exec \"$@\" 2>&1"
+/* What ts-node runs has to lie in a file. */
+#define TYPESCRIPT                                                                                 \
+    "exec 2>&1\n"                                                                                  \
+    "d=$(mktemp -d) || exit\n"                                                                     \
+    "cat >\"$d/main.ts\" && npx ts-node -T \"$d/main.ts\" \"$@\" </dev/null\n"                     \
+    "c=$?; rm -rf \"$d\"; exit $c"
+#define ARG_BYTES (96 * 1024) /* longer than the kernel's 128 KiB no argument may be */
+
+struct one_shot {
+    struct pending pending;
+    struct http_request *rq;
+    struct dt *dt;
+    struct collect *collect;
+    int64_t timeout_s;
+    bool code;
+};
+
+static void one_shot_done(struct one_shot *r)
+{
+    pending_fini(&r->pending);
+    free(r);
+}
+
+static void one_shot_free(struct pending *p)
+{
+    struct one_shot *r = list_entry(p, struct one_shot, pending);
+
+    collect_free(r->collect);
+    one_shot_done(r);
+}
+
+/* The process goes on under the next worker; nobody can be told its output any more. */
+static void one_shot_drain(struct pending *p)
+{
+    struct one_shot *r = list_entry(p, struct one_shot, pending);
+
+    http_set_user(r->rq, NULL, NULL);
+    dt_fail(r->rq, 503, "SERVICE_UNAVAILABLE",
+            "the daemon is being replaced; the command goes on, and its output is not told here");
+    collect_abandon(r->collect, false);
+    one_shot_done(r);
+}
+
+static const struct pending_kind one_shot_kind = {.drain = one_shot_drain, .free = one_shot_free};
+
+static void one_shot_on_gone(void *user)
+{
+    struct one_shot *r = user;
+
+    collect_abandon(r->collect, true);
+    one_shot_done(r);
+}
+
+/* --- what came of it ------------------------------------------------------------------ */
+
+static void reply_result(struct http_request *rq, int code, struct buf *text, bool artifacts)
+{
+    json_auto_t *charts = artifacts ? dt_take_artifacts(text) : NULL;
+    struct json_out o = dt_answer(dt_of(rq));
+
+    json_kint(&o, "exitCode", code);
+    json_key(&o, "result");
+    json_strn(&o, buf_cstr(text), text->len);
+    if (charts != NULL && json_array_size(charts) > 0) {
+        json_key(&o, "artifacts");
+        json_open(&o, '{');
+        json_key(&o, "charts");
+        json_value(&o, charts);
+        json_shut(&o, '}');
+    }
+    dt_send(rq, 200, &o);
+}
+
+/* What could not be started is told as a result; what there is no room for is not. */
+static void fail(struct http_request *rq, const struct hf_error *err)
+{
+    struct buf text = {0};
+
+    if (err->code != HF_E_spawn_failed && err->code != HF_E_user_unknown) {
+        dt_error(rq, err);
+        return;
+    }
+    buf_puts(&text, err->detail);
+    reply_result(rq, -1, &text, false);
+    buf_fini(&text);
+}
+
+static void one_shot_failed(void *arg, const struct hf_error *err)
+{
+    struct one_shot *r = arg;
+
+    http_set_user(r->rq, NULL, NULL);
+    fail(r->rq, err);
+    one_shot_done(r);
+}
+
+static void one_shot_ended(void *arg, const struct collected *c)
+{
+    struct one_shot *r = arg;
+    struct buf text = {0};
+
+    http_set_user(r->rq, NULL, NULL);
+    if (c->exit->kind == EXIT_TIMED_OUT) {
+        dt_fail(r->rq, 408, "PROCESS_EXECUTION_TIMEOUT",
+                "command execution timeout: it was ended after %lld s", (long long)r->timeout_s);
+    } else {
+        if (c->out->len > 0)
+            buf_put(&text, buf_data(c->out), c->out->len);
+        reply_result(r->rq, c->exit->exit_code, &text, r->code);
+    }
+    buf_fini(&text);
+    process_forget(c->process); /* nobody knows its id */
+    one_shot_done(r);
+}
+
+static const struct collect_ops ops = {.failed = one_shot_failed, .done = one_shot_ended};
+
+static void one_shot_begin(struct http_request *rq, struct spawn_spec *spec,
+                           const struct dt_execute_ask *a)
+{
+    struct dt *dt = dt_of(rq);
+    struct one_shot *r = hf_xalloc(sizeof *r);
+    json_auto_t *kept = NULL;
+    struct spec_env *env = dt_env(dt, a->env, a->env_count, &spec->env_count, &kept);
+    struct hf_error err;
+
+    spec->env = env;
+    spec->cwd = a->cwd;
+    spec->timeout_ms = a->timeout_s * 1000;
+    spec->grace_ms = 0;
+    spec->source = SOURCE_AGENT;
+    spec->metadata_json = DT_METADATA;
+    r->rq = rq;
+    r->dt = dt;
+    r->timeout_s = a->timeout_s;
+    r->code = a->code != NULL;
+    pending_init(&r->pending, &dt->pending, &one_shot_kind);
+    http_set_user(rq, r, one_shot_on_gone);
+    if (collect_start(dt->engine, spec, LIMIT_DT_RESULT_BYTES, &ops, r, &r->collect, &err) < 0) {
+        http_set_user(rq, NULL, NULL);
+        one_shot_done(r);
+        fail(rq, &err);
+    }
+    free(env);
+}
+
+/* --- what is run ------------------------------------------------------------------------ */
+
+const char *dt_shell(void)
+{
+    static const char *const places[] = {"/usr/bin/bash", "/bin/bash", "/usr/local/bin/bash"};
+
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (access(places[i], X_OK) == 0)
+            return places[i];
+    return "/bin/sh";
+}
+
+/* A text that is too long for an argument comes as the shell's input, as the original's always does:
+ * then commands in it that read would read the text. */
+static void run_command(struct http_request *rq, const struct dt_execute_ask *a)
+{
+    const char *args[] = {"-c", JOIN, "sh", dt_shell(), "-c", a->command};
+    bool longer = strlen(a->command) > ARG_BYTES;
+    struct spawn_spec spec;
+
+    spec_init(&spec);
+    spec.command = "/bin/sh";
+    spec.args = args;
+    spec.arg_count = longer ? 4 : 6;
+    spec.stdin_mode = STDIN_NULL;
+    if (longer) {
+        spec.stdin_mode = STDIN_DEFAULT;
+        spec.input = a->command;
+        spec.input_len = strlen(a->command);
+    }
+    one_shot_begin(rq, &spec, a);
+}
+
+void dt_execute(struct http_request *rq)
+{
+    json_auto_t *body = dt_body(rq);
+    struct hf_error err = {0};
+    struct dt_execute_ask a;
+
+    if (body == NULL)
+        return;
+    if (dt_ask_execute(&a, body, &err) < 0)
+        dt_error(rq, &err);
+    else
+        run_command(rq, &a);
+    dt_execute_ask_fini(&a);
+}
+
+/* The code is the program's input, so that no shell and no limit of arguments comes near it. */
+static void run_code(struct http_request *rq, const struct dt_execute_ask *a)
+{
+    static const char *const python[] = {"-c", JOIN, "sh", "python3", "-u", "-"};
+    static const char *const node[] = {"-c", JOIN, "sh", "node", "-"};
+    static const char *const ts[] = {"-c", TYPESCRIPT, "sh"};
+    bool is_node = strcmp(a->language, "javascript") == 0;
+    bool is_python = strcmp(a->language, "python") == 0;
+    const char *const *head = is_python ? python : is_node ? node : ts;
+    size_t n = is_python ? 6 : is_node ? 5 : 3;
+    const char **args = hf_xalloc((n + a->argc) * sizeof *args);
+    struct buf code = {0};
+    struct spawn_spec spec;
+
+    memcpy(args, head, n * sizeof *args);
+    for (size_t i = 0; i < a->argc; i++)
+        args[n + i] = a->argv[i];
+    if (is_node)
+        buf_puts(&code, "process.argv.splice(1, 1);"); /* "-" */
+    buf_puts(&code, a->code);
+    spec_init(&spec);
+    spec.command = "/bin/sh";
+    spec.args = args;
+    spec.arg_count = n + a->argc;
+    spec.input = buf_cstr(&code);
+    spec.input_len = code.len;
+    one_shot_begin(rq, &spec, a);
+    buf_fini(&code);
+    free(args);
+}
+
+void dt_code_run(struct http_request *rq)
+{
+    json_auto_t *body = dt_body(rq);
+    struct hf_error err = {0};
+    struct dt_execute_ask a;
+
+    if (body == NULL)
+        return;
+    if (dt_ask_code(&a, body, &err) < 0)
+        dt_error(rq, &err);
+    else
+        run_code(rq, &a);
+    dt_execute_ask_fini(&a);
+}

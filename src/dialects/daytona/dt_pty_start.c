@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dt_pty_start.c - PTYs begin: by POST /process/pty, or together with the first connection
+ *
+ * The original starts a PTY late, at its first connection, because what it writes before is lost. Here
+ * it is kept and given to who connects, so it starts at once. Layer: dialects.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "dialects/common/start_call.h"
+#include "dialects/daytona/daytona.h"
+#include "transport/ws.h"
+
+#define SHELLS_FILE "/etc/shells"
+#define SHELLS_BYTES 65536
+#define TAKEN "PTY session with this ID already exists"
+
+/* --- which shell --------------------------------------------------------------------------- */
+
+static bool has_line(const char *text, const char *line)
+{
+    size_t len = strlen(line);
+
+    for (const char *at = strstr(text, line); at != NULL; at = strstr(at + 1, line))
+        if ((at == text || at[-1] == '\n') && (at[len] == '\n' || at[len] == '\0'))
+            return true;
+    return false;
+}
+
+/* As the original: the first of these that the system calls a shell, else the user's own. */
+static const char *terminal_shell(void)
+{
+    static const char *const places[] = {"/usr/bin/zsh", "/bin/zsh", "/usr/bin/bash", "/bin/bash"};
+    const char *own = getenv("SHELL"), *found = NULL;
+    struct buf text = {0};
+
+    if (io_read_file(SHELLS_FILE, SHELLS_BYTES, &text) >= 0)
+        for (size_t i = 0; i < sizeof places / sizeof *places && found == NULL; i++)
+            if (has_line(buf_cstr(&text), places[i]) && access(places[i], X_OK) == 0)
+                found = places[i];
+    buf_fini(&text);
+    if (found == NULL && own != NULL && own[0] == '/' && access(own, X_OK) == 0)
+        found = own;
+    return found != NULL ? found : "/bin/sh";
+}
+
+/* --- start ------------------------------------------------------------------------------------ */
+
+static char *make_metadata(const struct dt_pty_ask *a)
+{
+    struct buf text = {0};
+    struct json_out o;
+    char *copy;
+
+    json_out_init(&o, &text);
+    json_open(&o, '{');
+    json_kstr(&o, "via", "daytona");
+    json_key(&o, "pty");
+    json_open(&o, '{');
+    json_kstr(&o, "id", a->id);
+    json_kbool(&o, "lazy", a->lazy);
+    json_shut(&o, '}');
+    json_shut(&o, '}');
+    copy = hf_xstrdup(buf_cstr(&text));
+    buf_fini(&text);
+    return copy;
+}
+
+/* The tag is what makes an id one PTY's alone, also while that is being started. */
+static void start(struct http_request *rq, const struct dt_pty_ask *a, start_call_fn *done)
+{
+    static const char *const args[] = {"-i", "-l"};
+    struct dt *dt = dt_of(rq);
+    json_auto_t *kept = NULL;
+    struct spawn_spec spec;
+    struct spec_env *env;
+    char *metadata = make_metadata(a);
+    struct buf tag = {0};
+
+    buf_printf(&tag, "pty-%s", a->id);
+    spec_init(&spec);
+    spec.tag = buf_cstr(&tag);
+    env = dt_env(dt, a->env, a->env_count, &spec.env_count, &kept);
+    spec.command = terminal_shell();
+    spec.args = args;
+    spec.arg_count = strcmp(spec.command, "/bin/sh") == 0 ? 1 : 2;
+    spec.cwd = a->cwd;
+    spec.env = env;
+    spec.pty = true;
+    spec.rows = a->rows > 0 ? a->rows : 24;
+    spec.cols = a->cols > 0 ? a->cols : 80;
+    spec.source = SOURCE_USER_SHELL;
+    spec.metadata_json = metadata;
+    start_call_begin(rq, dt->engine, &spec,
+                     &(struct start_call_options){.pending = &dt->pending, .done = done});
+    free(env);
+    free(metadata);
+    buf_fini(&tag);
+}
+
+/* --- POST /process/pty ------------------------------------------------------------------------- */
+
+static void create_done(struct http_request *rq, struct process *p, const struct hf_error *err)
+{
+    struct json_out o;
+    json_auto_t *meta = NULL;
+    struct process_view v;
+
+    if (p == NULL) {
+        if (err->code == HF_E_tag_in_use)
+            dt_fail(rq, 409, "CONFLICT", TAKEN);
+        else
+            dt_error(rq, err);
+        return;
+    }
+    process_view(p, &v);
+    meta = json_loads(v.metadata_json, 0, NULL);
+    o = dt_answer(dt_of(rq));
+    json_kstr(&o, "sessionId",
+              json_string_value(json_object_get(json_object_get(meta, "pty"), "id")));
+    dt_send(rq, 201, &o);
+}
+
+void dt_pty_create(struct http_request *rq)
+{
+    json_auto_t *body = dt_body(rq);
+    struct hf_error err = {0};
+    struct dt_pty_ask a;
+
+    if (body == NULL)
+        return;
+    if (dt_ask_pty(&a, body, &err) < 0)
+        dt_error(rq, &err);
+    else if (dt_pty_find(dt_of(rq), a.id) != NULL)
+        dt_fail(rq, 409, "CONFLICT", "PTY session with ID '%.100s' already exists", a.id);
+    else
+        start(rq, &a, create_done);
+    dt_pty_ask_fini(&a);
+}
+
+/* --- GET /process/pty/create-connect ---------------------------------------------------------------- */
+
+static void connect_done(struct http_request *rq, struct process *p, const struct hf_error *err)
+{
+    if (p != NULL)
+        dt_pty_attach(rq, p);
+    else
+        dt_pty_refuse(rq, err->code == HF_E_tag_in_use ? TAKEN : err->detail);
+}
+
+static int ask_connect(struct http_request *rq, struct dt_pty_ask *a, json_t **envs,
+                       struct hf_error *err)
+{
+    const char *cwd = http_query(rq, "cwd");
+    int rc;
+
+    a->id = http_query(rq, "id");
+    a->cwd = cwd != NULL && cwd[0] != '\0' ? cwd : NULL;
+    if ((rc = dt_ask_pty_id(a->id, err)) < 0 ||
+        (rc = dt_ask_side(http_query(rq, "rows"), "rows", &a->rows, err)) < 0 ||
+        (rc = dt_ask_side(http_query(rq, "cols"), "cols", &a->cols, err)) < 0 ||
+        (rc = dt_ask_offered_env(ws_offered(rq), envs, err)) < 0)
+        return rc;
+    return dt_ask_env(*envs, &a->env, &a->env_count, err);
+}
+
+/* Clients show what was wrong only if it comes over the WebSocket. */
+void dt_pty_create_connect(struct http_request *rq)
+{
+    struct dt_pty_ask a = {0};
+    json_auto_t *envs = NULL;
+    struct hf_error err = {0};
+    struct buf text = {0};
+
+    if (ask_connect(rq, &a, &envs, &err) < 0) {
+        dt_pty_refuse(rq, err.detail);
+    } else if (dt_pty_find(dt_of(rq), a.id) != NULL) {
+        buf_printf(&text, "PTY session with ID '%s' already exists", a.id);
+        dt_pty_refuse(rq, buf_cstr(&text));
+    } else {
+        start(rq, &a, connect_done);
+    }
+    buf_fini(&text);
+    dt_pty_ask_fini(&a);
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dt_sandbox.c - the control plane of one sandbox that is always there
+ *
+ * A client makes or finds its sandbox by the control plane and is told where the toolbox is. Here both
+ * are this daemon: the address is the one by which the client came. What a client says of its sandbox
+ * (labels, the language of its code) is kept as a note, for the next who asks. Layer: dialects.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "dialects/daytona/daytona.h"
+#include "engine/notes.h"
+
+#define NOTE "daytona.labels"
+#define LANGUAGE "code-toolbox-language"
+
+/* --- where, and what ------------------------------------------------------------------------- */
+
+/* The path in front of the control plane's own: where the dialect is served. */
+static size_t mount_len(const struct http_request *rq)
+{
+    const char *path = http_path(rq), *at = path, *found = path;
+
+    while ((at = strstr(at, "/sandbox")) != NULL)
+        found = at++;
+    if (found - path >= 4 && strncmp(found - 4, "/api", 4) == 0)
+        found -= 4;
+    return (size_t)(found - path);
+}
+
+/* A gateway says by which address it was asked. */
+static void write_url(struct json_out *o, const char *key, const struct http_request *rq)
+{
+    const char *host = http_header(rq, "X-Forwarded-Host");
+    const char *proto = http_header(rq, "X-Forwarded-Proto");
+    const char *prefix = http_header(rq, "X-Forwarded-Prefix");
+    struct buf url = {0};
+
+    if (host == NULL)
+        host = http_header(rq, "Host");
+    if (host == NULL)
+        host = "localhost";
+    if (proto == NULL || (strcmp(proto, "http") != 0 && strcmp(proto, "https") != 0))
+        proto = http_is_tls(rq) ? "https" : "http";
+    buf_printf(&url, "%s://%s%s", proto, host, prefix != NULL ? prefix : "");
+    buf_put(&url, http_path(rq), mount_len(rq));
+    buf_puts(&url, "/toolbox");
+    json_kstr(o, key, buf_cstr(&url));
+    buf_fini(&url);
+}
+
+static json_t *labels_recall(const struct dt *dt)
+{
+    size_t len;
+    const char *text = engine_note(dt->engine, NOTE, &len);
+    json_t *labels = text != NULL ? json_parse(text, len, NULL) : NULL;
+
+    if (labels == NULL)
+        labels = json_pack("{s:s}", LANGUAGE, "python");
+    return labels;
+}
+
+static void write_sandbox(struct json_out *o, const struct http_request *rq, const char *state)
+{
+    json_auto_t *labels = labels_recall(dt_of(rq));
+
+    json_kstr(o, "id", DT_SANDBOX);
+    json_kstr(o, "name", DT_SANDBOX);
+    json_kstr(o, "organizationId", DT_SANDBOX);
+    json_kstr(o, "target", DT_SANDBOX);
+    json_kstr(o, "state", state);
+    json_kstr(o, "desiredState", state);
+    json_key(o, "labels");
+    json_value(o, labels);
+    write_url(o, "toolboxProxyUrl", rq);
+}
+
+static void reply_sandbox(struct http_request *rq, const char *state)
+{
+    struct json_out o = dt_answer(dt_of(rq));
+
+    write_sandbox(&o, rq, state);
+    dt_send(rq, 200, &o);
+}
+
+/* False: answered. */
+static bool is_ours(struct http_request *rq)
+{
+    const char *id = http_param(rq, "sandbox");
+
+    if (strcmp(id, DT_SANDBOX) == 0)
+        return true;
+    dt_fail(rq, 404, "NOT_FOUND", "Sandbox %.100s not found: this one is called " DT_SANDBOX, id);
+    return false;
+}
+
+/* --- create, get, list ----------------------------------------------------------------------------- */
+
+static int labels_keep(struct dt *dt, const json_t *labels, struct hf_error *err)
+{
+    const char *name;
+    json_t *v;
+    char *text;
+    int rc;
+
+    if (labels == NULL || json_is_null(labels))
+        return 0;
+    if (!json_is_object(labels))
+        return hf_fail(err, HF_E_bad_type, "labels must be an object of strings");
+    json_object_foreach ((json_t *)(uintptr_t)labels, name, v)
+        if (!json_is_string(v))
+            return hf_fail(err, HF_E_bad_type, "label %.60s must be a string", name);
+    text = json_dumps(labels, JSON_COMPACT);
+    rc = engine_note_set(dt->engine, NOTE, text, json_object_size(labels) > 0 ? strlen(text) : 0);
+    free(text);
+    return rc == 0 ? 0 : hf_fail(err, HF_E_body_too_large, "there is no room for these labels");
+}
+
+/* Images and sizes are not ours to give: the sandbox is there already. */
+void dt_sandbox_create(struct http_request *rq)
+{
+    json_auto_t *body = dt_body(rq);
+    struct hf_error err = {0};
+
+    if (body == NULL)
+        return;
+    if (labels_keep(dt_of(rq), json_object_get(body, "labels"), &err) < 0)
+        dt_error(rq, &err);
+    else
+        reply_sandbox(rq, "started");
+}
+
+void dt_sandbox_get(struct http_request *rq)
+{
+    if (is_ours(rq))
+        reply_sandbox(rq, "started");
+}
+
+void dt_sandbox_list(struct http_request *rq)
+{
+    struct json_out o = dt_answer(dt_of(rq));
+
+    json_key(&o, "items");
+    json_open(&o, '[');
+    json_open(&o, '{');
+    write_sandbox(&o, rq, "started");
+    json_shut(&o, '}');
+    json_shut(&o, ']');
+    json_knull(&o, "nextCursor");
+    dt_send(rq, 200, &o);
+}
+
+void dt_sandbox_proxy_url(struct http_request *rq)
+{
+    struct json_out o;
+
+    if (!is_ours(rq))
+        return;
+    o = dt_answer(dt_of(rq));
+    write_url(&o, "url", rq);
+    dt_send(rq, 200, &o);
+}
+
+/* Port 1 is nobody's: clients ask for it only to get what their WebSockets can show. */
+void dt_sandbox_preview(struct http_request *rq)
+{
+    char ticket[DT_TICKET_BYTES];
+    struct json_out o;
+
+    if (!is_ours(rq))
+        return;
+    dt_ticket_new(rq, ticket);
+    o = dt_answer(dt_of(rq));
+    json_kstr(&o, "sandboxId", DT_SANDBOX);
+    write_url(&o, "url", rq);
+    json_kstr(&o, "token", ticket);
+    http_add_header(rq, "Cache-Control", "no-store");
+    dt_send(rq, 200, &o);
+}
+
+/* --- delete ------------------------------------------------------------------------------------------- */
+
+struct dt_sandbox_shutdown {
+    struct pending pending;
+    struct http_request *rq; /* NULL: the client has gone */
+    size_t left;             /* what is being ended, and one while more is looked for */
+};
+
+static void ending_free(struct pending *p)
+{
+    pending_fini(p);
+    free(list_entry(p, struct dt_sandbox_shutdown, pending));
+}
+
+static const struct pending_kind ending_kind = {.drain = NULL, .free = ending_free};
+
+static void ending_on_gone(void *user)
+{
+    ((struct dt_sandbox_shutdown *)user)->rq = NULL;
+}
+
+static void ending_one_less(struct dt_sandbox_shutdown *e)
+{
+    if (--e->left > 0)
+        return;
+    if (e->rq != NULL) {
+        http_set_user(e->rq, NULL, NULL);
+        reply_sandbox(e->rq, "destroyed");
+    }
+    ending_free(&e->pending);
+}
+
+static void on_process_ended(void *arg, struct process *p, const struct survivors *left)
+{
+    (void)p, (void)left;
+    ending_one_less(arg);
+}
+
+static void on_session_ended(void *arg, const struct survivors *left, size_t ended)
+{
+    (void)left, (void)ended;
+    ending_one_less(arg);
+}
+
+static bool is_mine(const char *metadata)
+{
+    json_auto_t *meta = json_loads(metadata, 0, NULL);
+    const char *via = json_string_value(json_object_get(meta, "via"));
+
+    return via != NULL && strcmp(via, "daytona") == 0;
+}
+
+static void end_sessions(struct dt *dt, struct dt_sandbox_shutdown *e)
+{
+    struct session *s, *next = session_next(dt->engine, NULL);
+
+    while ((s = next) != NULL) {
+        next = session_next(dt->engine, s);
+        if (!is_mine(session_metadata(s)))
+            continue;
+        e->left++;
+        session_delete(s, 0, on_session_ended, e);
+    }
+}
+
+static void end_processes(struct dt *dt, struct dt_sandbox_shutdown *e)
+{
+    struct process *p = NULL;
+    struct process_view v;
+
+    while ((p = engine_next(dt->engine, p)) != NULL) {
+        process_view(p, &v);
+        if (!v.running || !is_mine(v.metadata_json))
+            continue;
+        e->left++;
+        process_end(p, 0, "api", on_process_ended, e);
+    }
+}
+
+/* Ends what was started by this dialect. Others may share the daemon, and it stays. */
+void dt_sandbox_delete(struct http_request *rq)
+{
+    struct dt *dt = dt_of(rq);
+    struct dt_sandbox_shutdown *e;
+
+    if (!is_ours(rq))
+        return;
+    e = hf_xalloc(sizeof *e);
+    e->rq = rq;
+    e->left = 1;
+    pending_init(&e->pending, &dt->pending, &ending_kind);
+    http_set_user(rq, e, ending_on_gone);
+    end_sessions(dt, e);
+    end_processes(dt, e);
+    ending_one_less(e);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dt_terminal.c - the WebSocket on a PTY: bytes both ways, and a few words of control as text
+ *
+ * The original replays nothing, so a page that is loaded again stays blank, and what was written
+ * before the attach is lost. Here what is held of the output comes right after `connected`. Layer: dialects.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "dialects/common/console.h"
+#include "dialects/daytona/daytona.h"
+
+#define REPLAY_BYTES 65536
+#define CLOSE_REASON_BYTES 123 /* a close frame holds no more */
+
+/* --- control -------------------------------------------------------------------------------- */
+
+static struct json_out control(struct dt *dt, const char *status)
+{
+    struct json_out o = dt_answer(dt);
+
+    json_kstr(&o, "type", "control");
+    json_kstr(&o, "status", status);
+    return o;
+}
+
+static void send_control(struct ws *ws, struct json_out *o)
+{
+    json_shut(o, '}');
+    ws_send_text(ws, buf_data(o->buf), o->buf->len);
+}
+
+/* Why, in the original's words; NULL: it went well. */
+static const char *exit_reason(const struct exit_record *x, char text[32])
+{
+    switch (x->exit_code) {
+    case 0: return NULL;
+    case 130: return "Ctrl+C";
+    case 137: return "SIGKILL";
+    case 143: return "SIGTERM";
+    default: break;
+    }
+    if (x->exit_code < 0)
+        return "lost";
+    if (x->exit_code <= 128)
+        return "non-zero exit";
+    snprintf(text, 32, "signal %d", x->exit_code - 128);
+    return text;
+}
+
+static void write_exit_of(struct json_out *o, const struct exit_record *x)
+{
+    char text[32];
+    const char *reason = exit_reason(x, text);
+
+    json_kint(o, "exitCode", x->exit_code);
+    if (reason != NULL)
+        json_kstr(o, "exitReason", reason);
+}
+
+static void close_exited(struct console *c, const struct exit_record *x)
+{
+    struct json_out o = dt_answer(console_user(c));
+
+    write_exit_of(&o, x);
+    json_shut(&o, '}');
+    console_close(c, x->exit_code == 0 ? 1000 : 1011, buf_cstr(o.buf));
+}
+
+/* --- the connection ------------------------------------------------------------------------------ */
+
+/* Older clients show it as output, so only those that offered to understand it are told. */
+static void exited_told(struct console *c, const struct exit_record *x)
+{
+    struct json_out o = control(console_user(c), "exited");
+
+    write_exit_of(&o, x);
+    send_control(console_ws(c), &o);
+    close_exited(c, x);
+}
+
+/* One that only watches learns it; what came too late for the process is nobody's fault. */
+static void terminal_refused(struct console *c, const struct hf_error *err)
+{
+    if (err->code == HF_E_forbidden)
+        console_close(c, 1008, err->detail);
+}
+
+/* There is no other place for it than the output. */
+static void terminal_gap(struct console *c, uint64_t from, uint64_t to)
+{
+    char text[80];
+    struct iovec iov = {text, 0};
+
+    iov.iov_len = (size_t)snprintf(text, sizeof text, "\r\n[%llu bytes of output are gone]\r\n",
+                                   (unsigned long long)(to - from));
+    ws_send(console_ws(c), WS_BINARY, &iov, 1);
+}
+
+static const struct console_ops ops_told = {
+    .gap = terminal_gap, .exited = exited_told, .refused = terminal_refused};
+static const struct console_ops ops_plain = {
+    .gap = terminal_gap, .exited = close_exited, .refused = terminal_refused};
+
+void dt_pty_attach(struct http_request *rq, struct process *p)
+{
+    struct dt *dt = dt_of(rq);
+    char protocol[DT_PROTOCOL_BYTES];
+    const struct console_open o = {
+        .process = p,
+        .viewer = {.since = SINCE_LAST, .offset = REPLAY_BYTES, .only_stream = -1},
+        .ops = ws_is_offered(rq, DT_EXIT_CONTROL) ? &ops_told : &ops_plain,
+        .user = dt,
+        .pending = &dt->pending,
+        .text_max = LIMIT_DT_INPUT_BYTES,
+        .protocol = dt_protocol(rq, protocol),
+    };
+    struct hf_error err = {0};
+    struct console *c = console_open(rq, &o, &err);
+    struct json_out hello;
+
+    if (c == NULL) {
+        if (err.code != HF_OK)
+            dt_pty_refuse(rq, err.detail);
+        return;
+    }
+    hello = control(dt, "connected");
+    send_control(console_ws(c), &hello);
+}
+
+void dt_pty_connect(struct http_request *rq)
+{
+    const char *id = http_param(rq, "id");
+    struct process *p = dt_pty_find(dt_of(rq), id);
+    struct buf text = {0};
+
+    if (p != NULL) {
+        dt_pty_attach(rq, p);
+        return;
+    }
+    buf_printf(&text, "PTY session %.100s not found", id);
+    dt_pty_refuse(rq, buf_cstr(&text));
+    buf_fini(&text);
+}
+
+/* --- a refusal that the client can show ------------------------------------------------------------- */
+
+static void refused_text(void *arg, const char *text, size_t len)
+{
+    (void)arg, (void)text, (void)len;
+}
+
+static size_t refused_binary(void *arg, const void *bytes, size_t len, bool last)
+{
+    (void)arg, (void)bytes, (void)last;
+    return len;
+}
+
+static void refused_drain(void *arg)
+{
+    (void)arg;
+}
+
+static void refused_closed(void *arg, int code)
+{
+    (void)arg, (void)code;
+}
+
+static const struct ws_ops refused_ops = {
+    .on_text = refused_text,
+    .on_binary = refused_binary,
+    .on_drain = refused_drain,
+    .on_closed = refused_closed,
+};
+
+void dt_pty_refuse(struct http_request *rq, const char *reason)
+{
+    struct dt *dt = dt_of(rq);
+    char protocol[DT_PROTOCOL_BYTES];
+    struct ws *ws = ws_accept(rq, dt_protocol(rq, protocol), &refused_ops, NULL);
+    struct json_out o = control(dt, "error");
+    struct buf text = {0};
+
+    buf_printf(&text, "Failed to connect to PTY session: %s", reason);
+    json_kstr(&o, "error", buf_cstr(&text));
+    send_control(ws, &o);
+    buf_fini(&text);
+    ws_close(ws, 1011, "failed to connect to PTY session");
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * docker_attach.c - POST …/attach: a stream on what runs or is to run; …/attach/ws the same for browsers. Layer:
+ * dialects.
+ */
+#include "base/detach_keys.h"
+#include "dialects/common/console.h"
+#include "dialects/docker/docker_entry.h"
+#include "dialects/docker/docker_stream.h"
+
+/* What others have started takes input, but does not lose it because a client has gone. */
+static bool opens_stdin(const struct docker_entry *b)
+{
+    return b->config == NULL || docker_flag(b->config, "stdin");
+}
+
+static enum stream_since since_of(const struct http_request *rq)
+{
+    bool logs = docker_query(rq, "logs"), stream = docker_query(rq, "stream");
+
+    if (logs)
+        return stream ? STREAM_WHOLE : STREAM_LOG;
+    return stream ? STREAM_NOW : STREAM_NOTHING;
+}
+
+/* False: it was answered. */
+static bool attach_allowed(struct http_request *rq, const struct docker_entry *b)
+{
+    struct detach_keys keys;
+    struct hf_error err = {0};
+
+    if (b->kind == BOX_SANDBOX)
+        docker_fail(rq, 409, "the sandbox has no process of its own to attach to: use exec");
+    else if (b->kind == BOX_CREATED && b->created->state == CREATED_FAILED)
+        docker_fail(rq, 409, "container %s could not be started: %s", b->id, b->created->error);
+    else if (docker_ask_keys(&keys, http_query(rq, "detachKeys"), &err) < 0)
+        docker_error(rq, &err);
+    else if (docker_query(rq, "stdin") && opens_stdin(b) && http_role(rq) < ROLE_TYPE)
+        docker_fail(rq, 403, "this token may only watch: attach without input (--no-stdin)");
+    else
+        return true;
+    return false;
+}
+
+static void attach_open(struct http_request *rq, struct docker_entry *b)
+{
+    const struct docker_stream_request ask = {
+        .in = docker_query(rq, "stdin") && opens_stdin(b),
+        .out = docker_query(rq, "stdout"),
+        .err = docker_query(rq, "stderr"),
+        .framed = !docker_entry_tty(b),
+        .tty = docker_entry_tty(b),
+        .close_stdin = docker_flag(b->config, "once"),
+        .own = b->kind == BOX_CREATED,
+        .since = b->kind == BOX_CREATED ? STREAM_WHOLE : since_of(rq),
+        .keys = http_query(rq, "detachKeys"),
+    };
+    struct hf_error err = {0};
+
+    if (stream_open(rq, &ask, b->process, b->created, &err) < 0)
+        docker_error(rq, &err);
+}
+
+void docker_attach(struct http_request *rq)
+{
+    struct docker_entry b;
+
+    if (!docker_box(rq, &b))
+        return;
+    if (attach_allowed(rq, &b))
+        attach_open(rq, &b);
+    docker_entry_fini(&b);
+}
+
+/* --- by WebSocket -------------------------------------------------------------------- */
+
+static const struct console_ops ws_ops = {0};
+
+/* One stream of bytes, not in frames; text is typed, too. */
+static void ws_open(struct http_request *rq, const struct docker_entry *b)
+{
+    struct docker *dk = docker_of(rq);
+    bool all = docker_query(rq, "logs");
+    const struct console_open o = {
+        .process = b->process,
+        .viewer = {.since = all ? SINCE_OFFSET : SINCE_NOW,
+                   .offset = all ? journal_first(process_journal(b->process)) : 0,
+                   .read_only = !docker_query(rq, "stdin"),
+                   .verbatim = !docker_entry_tty(b),
+                   .only_stream = -1},
+        .ops = &ws_ops,
+        .user = dk,
+        .pending = &dk->pending,
+    };
+    struct hf_error err;
+
+    if (console_open(rq, &o, &err) == NULL && err.code != HF_OK)
+        docker_error(rq, &err);
+}
+
+void docker_attach_ws(struct http_request *rq)
+{
+    struct docker_entry b;
+
+    if (!docker_box(rq, &b))
+        return;
+    if (b.kind == BOX_PROCESS)
+        ws_open(rq, &b);
+    else
+        docker_fail(rq, 409, "container %s has no process to attach to", b.id);
+    docker_entry_fini(&b);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * docker_container.c - a process as a container: created, started, sized. Layer: dialects.
+ */
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/text.h"
+#include "dialects/common/request_checks.h"
+#include "dialects/docker/docker_entry.h"
+#include "dialects/docker/docker_launch.h"
+#include "dialects/docker/docker_size.h"
+
+/* --- POST /containers/create ---------------------------------------------------------- */
+
+/* A name is one's own until its container is removed, also if that has exited. */
+static bool name_is_free(struct http_request *rq, const char *name)
+{
+    struct docker *dk = docker_of(rq);
+    bool free_name = true;
+    struct docker_entry b;
+
+    if (name == NULL)
+        return true;
+    if (!docker_name_ok(name)) {
+        docker_fail(rq, 400,
+                    "Invalid container name (%.130s), only [a-zA-Z0-9][a-zA-Z0-9_.-] are allowed, "
+                    "at most %d of them",
+                    name, LIMIT_TAG_BYTES);
+        return false;
+    }
+    if (docker_entry_find(dk, name, &b, NULL) == 0) {
+        free_name = strcmp(b.name, name) != 0;
+        if (!free_name)
+            docker_fail(rq, 409,
+                        "Conflict. The container name \"/%s\" is already in use by container "
+                        "\"%s\". You have to remove (or rename) that container to be able to "
+                        "reuse that name.",
+                        name, b.id);
+    }
+    docker_entry_fini(&b);
+    return free_name;
+}
+
+static void container_make(struct http_request *rq, const json_t *body, const char *name)
+{
+    struct hf_error err = {0};
+    json_t *config = docker_ask_create(body, name, &err);
+    struct created *c = NULL;
+    struct json_out o;
+
+    if (config != NULL && docker_check_user(config, &err) < 0) {
+        json_decref(config);
+        config = NULL;
+    }
+    if (config != NULL)
+        c = docker_created_new(docker_of(rq), config, &err);
+    if (c == NULL) {
+        docker_error(rq, &err);
+        return;
+    }
+    o = docker_answer(docker_of(rq));
+    json_kstr(&o, "Id", c->id);
+    json_key(&o, "Warnings");
+    json_open(&o, '[');
+    json_shut(&o, ']');
+    docker_send(rq, 201, &o);
+}
+
+void docker_create(struct http_request *rq)
+{
+    const char *name = http_query(rq, "name");
+    bool ok;
+    json_auto_t *body = docker_body(rq, &ok);
+
+    if (!ok)
+        return;
+    if (name != NULL && name[0] == '/')
+        name++;
+    if (name != NULL && name[0] == '\0')
+        name = NULL;
+    if (name_is_free(rq, name))
+        container_make(rq, body, name);
+}
+
+/* --- POST /containers/{id}/start ---------------------------------------------------------- */
+
+void docker_start(struct http_request *rq)
+{
+    struct docker_entry b;
+
+    if (!docker_box(rq, &b))
+        return;
+    if (docker_entry_is_running(&b) ||
+        (b.kind == BOX_CREATED && b.created->state == CREATED_STARTING))
+        docker_empty(rq, 304);
+    else if (b.kind == BOX_PROCESS)
+        docker_fail(rq, 409,
+                    "container %s has exited and is not started again: a process runs once; run "
+                    "it anew",
+                    b.id);
+    else if (created_is_exec(b.created))
+        docker_fail(rq, 404, "No such container: %s", b.id);
+    else
+        launch_begin(b.created, rq, 204);
+    docker_entry_fini(&b);
+}
+
+/* --- sizes ------------------------------------------------------------------------------- */
+
+static bool ask_side(struct http_request *rq, const char *name, int64_t *out)
+{
+    const char *text = http_query(rq, name);
+
+    if (text != NULL && text_to_i64(text, 0, UINT32_MAX, out))
+        return true;
+    docker_fail(rq, 400, "query parameter %s must be a number", name);
+    return false;
+}
+
+/* The client's ask comes within milliseconds of the start: it counts when there is a terminal. */
+static void size_created(struct http_request *rq, struct created *c, int64_t rows, int64_t cols)
+{
+    json_object_set_new(c->config, "rows", json_integer(rows));
+    json_object_set_new(c->config, "cols", json_integer(cols));
+    c->rows = rows;
+    c->cols = cols;
+    launch_sized(c);
+    docker_empty(rq, 200);
+}
+
+void docker_size_box(struct http_request *rq, struct docker_entry *b)
+{
+    struct hf_error err = {0};
+    int64_t rows, cols;
+
+    if (!ask_side(rq, "h", &rows) || !ask_side(rq, "w", &cols))
+        return;
+    if (b->kind == BOX_SANDBOX)
+        docker_fail(rq, 409, "the sandbox itself has no terminal: resize one of its processes");
+    else if (check_size(rows, cols, &err) < 0)
+        docker_error(rq, &err);
+    else if (b->kind == BOX_CREATED && b->created->state != CREATED_FAILED)
+        size_created(rq, b->created, rows, cols);
+    else if (b->kind == BOX_CREATED)
+        docker_fail(rq, 409, "container %s is not running", b->id);
+    else if (process_resize(b->process, rows, cols, "docker", &err) < 0)
+        docker_error(rq, &err);
+    else
+        docker_empty(rq, 200);
+}
+
+void docker_resize(struct http_request *rq)
+{
+    struct docker_entry b;
+
+    if (!docker_box(rq, &b))
+        return;
+    docker_size_box(rq, &b);
+    docker_entry_fini(&b);
+}
+
+/* What Docker has and we do not; better a clear word than a page that is not found. */
+void docker_unserved(struct http_request *rq)
+{
+    docker_fail(rq, 501, "holdfast does not serve this: a container is a process of the sandbox");
+}

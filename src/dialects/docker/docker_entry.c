@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dialects/docker/docker_entry.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/crypto.h"
+#include "base/text.h"
+#include "dialects/common/file_op.h"
+
+#define KEY_PREFIX "docker:"
+#define SHORT_ID_LEN 12
+
+void docker_entry_fini(struct docker_entry *b)
+{
+    json_decref(b->config);
+    *b = (struct docker_entry){0};
+}
+
+/* --- making them ------------------------------------------------------------------- */
+
+void docker_entry_of_sandbox(struct docker *dk, struct docker_entry *b)
+{
+    *b = (struct docker_entry){.kind = BOX_SANDBOX};
+    memcpy(b->id, dk->sandbox_id, sizeof b->id);
+    strcpy(b->name, DOCKER_SANDBOX);
+}
+
+/* Without a name it has the beginning of its id: it is known before there is a process. */
+static void set_name(struct docker_entry *b, const char *name)
+{
+    if (name[0] != '\0' && strcmp(name, DOCKER_SANDBOX) != 0)
+        snprintf(b->name, sizeof b->name, "%s", name);
+    else
+        snprintf(b->name, sizeof b->name, "%.*s", SHORT_ID_LEN, b->id);
+}
+
+void docker_entry_of_created(struct created *c, struct docker_entry *b)
+{
+    *b = (struct docker_entry){.kind = BOX_CREATED, .created = c, .config = json_incref(c->config)};
+    memcpy(b->id, c->id, sizeof b->id);
+    set_name(b, docker_text(c->config, "name"));
+}
+
+/* The id that a client was given, if one was. */
+static bool key_id(const struct process_view *v, char *id)
+{
+    const char *key = v->idempotency_key;
+
+    if (key == NULL || strncmp(key, KEY_PREFIX, strlen(KEY_PREFIX)) != 0 ||
+        strlen(key) != strlen(KEY_PREFIX) + DOCKER_ID_LEN)
+        return false;
+    memcpy(id, key + strlen(KEY_PREFIX), DOCKER_ID_LEN + 1);
+    return true;
+}
+
+static void process_id(const struct process_view *v, char *id)
+{
+    uint8_t digest[32];
+
+    if (key_id(v, id))
+        return;
+    sha256(v->id, strlen(v->id), digest);
+    hex_encode(id, digest, sizeof digest);
+}
+
+static json_t *process_config(const struct process_view *v)
+{
+    json_auto_t *meta = json_loads(v->metadata_json, 0, NULL);
+    json_t *config = json_object_get(meta, "docker");
+
+    return json_is_object(config) ? json_incref(config) : NULL;
+}
+
+void docker_entry_of_process(struct process *p, struct docker_entry *b)
+{
+    struct process_view v;
+
+    process_view(p, &v);
+    *b = (struct docker_entry){.kind = BOX_PROCESS, .process = p, .config = process_config(&v)};
+    process_id(&v, b->id);
+    if (v.tag != NULL && docker_name_ok(v.tag))
+        set_name(b, v.tag);
+    else if (b->config != NULL)
+        set_name(b, "");
+    else
+        snprintf(b->name, sizeof b->name, "%s", v.id);
+}
+
+bool docker_entry_is_shown(struct process *p)
+{
+    struct process_view v;
+
+    process_view(p, &v);
+    return !file_op_is(&v);
+}
+
+/* --- finding them ---------------------------------------------------------------------- */
+
+struct process *docker_entry_process_by_id(struct docker *dk, const char *id)
+{
+    char key[sizeof KEY_PREFIX + DOCKER_ID_LEN];
+
+    snprintf(key, sizeof key, KEY_PREFIX "%s", id);
+    return engine_find_idempotent(dk->engine, key);
+}
+
+static bool is_hex(const char *s)
+{
+    return s[0] != '\0' && s[strspn(s, "0123456789abcdef")] == '\0';
+}
+
+struct search {
+    const char *ref;
+    size_t len, found;
+    struct docker_entry *box;
+};
+
+/* Takes the box if it is the first that fits. True: it fits for certain, and the search is over. */
+static bool search_try(struct search *s, struct docker_entry *b)
+{
+    bool whole = strcmp(b->id, s->ref) == 0 || strcmp(b->name, s->ref) == 0;
+
+    if (whole || strncmp(b->id, s->ref, s->len) == 0) {
+        if (whole || s->found == 0) {
+            docker_entry_fini(s->box);
+            *s->box = *b;
+            *b = (struct docker_entry){0};
+        }
+        s->found++;
+    }
+    docker_entry_fini(b);
+    return whole;
+}
+
+/* The name of a process needs no look at its metadata, but its id may. */
+static bool search_processes(struct docker *dk, struct search *s)
+{
+    struct process *p = NULL;
+    struct docker_entry b;
+
+    while ((p = engine_next(dk->engine, p)) != NULL) {
+        if (!docker_entry_is_shown(p))
+            continue;
+        docker_entry_of_process(p, &b);
+        if (search_try(s, &b))
+            return true;
+    }
+    return false;
+}
+
+static bool search_created(struct docker *dk, struct search *s)
+{
+    struct list *it, *tmp;
+    struct docker_entry b;
+
+    list_for_each (it, tmp, &dk->created) {
+        struct created *c = list_entry(it, struct created, link);
+
+        docker_entry_of_created(c, &b);
+        if (search_try(s, &b))
+            return true;
+    }
+    return false;
+}
+
+static bool find_quickly(struct docker *dk, const char *ref, struct docker_entry *b)
+{
+    char tag[LIMIT_TAG_BYTES + 8];
+    struct process *p = NULL;
+
+    if (strcmp(ref, DOCKER_SANDBOX) == 0 || strcmp(ref, dk->sandbox_id) == 0) {
+        docker_entry_of_sandbox(dk, b);
+        return true;
+    }
+    if (strlen(ref) == DOCKER_ID_LEN)
+        p = docker_entry_process_by_id(dk, ref);
+    else if (snprintf(tag, sizeof tag, "tag:%s", ref) < (int)sizeof tag && docker_name_ok(ref))
+        p = engine_find(dk->engine, tag, NULL); /* the living one of that name, else the latest */
+    if (p == NULL)
+        p = engine_find(dk->engine, ref, NULL);
+    if (p != NULL)
+        docker_entry_of_process(p, b);
+    return p != NULL;
+}
+
+int docker_entry_find(struct docker *dk, const char *ref, struct docker_entry *b,
+                      struct hf_error *err)
+{
+    struct search s = {.ref = ref, .len = is_hex(ref) ? strlen(ref) : SIZE_MAX, .box = b};
+    struct docker_entry sandbox;
+
+    *b = (struct docker_entry){0};
+    if (find_quickly(dk, ref, b))
+        return 0;
+    docker_entry_of_sandbox(dk, &sandbox);
+    if (search_try(&s, &sandbox) || search_created(dk, &s) || search_processes(dk, &s) ||
+        s.found == 1)
+        return 0;
+    docker_entry_fini(b);
+    if (s.found > 1)
+        return hf_fail(err, HF_E_bad_value, "Multiple IDs found with provided prefix: %.100s", ref);
+    return hf_fail(err, HF_E_no_such_process, "No such container: %.200s", ref);
+}
+
+bool docker_box(struct http_request *rq, struct docker_entry *b)
+{
+    struct hf_error err = {0};
+
+    if (docker_entry_find(docker_of(rq), http_param(rq, "id"), b, &err) == 0)
+        return true;
+    docker_error(rq, &err);
+    return false;
+}
+
+/* --- what they are ----------------------------------------------------------------------- */
+
+bool docker_entry_is_running(const struct docker_entry *b)
+{
+    return b->kind == BOX_SANDBOX || (b->kind == BOX_PROCESS && process_is_running(b->process));
+}
+
+const char *docker_entry_status(const struct docker_entry *b)
+{
+    return b->kind == BOX_CREATED ? "created" : docker_entry_is_running(b) ? "running" : "exited";
+}
+
+/* What is not known is no success. */
+int docker_exit_code(const struct exit_record *x)
+{
+    return x->exit_code >= 0 ? x->exit_code : 255;
+}
+
+int docker_entry_exit_code(const struct docker_entry *b)
+{
+    struct process_view v;
+
+    if (b->kind == BOX_CREATED)
+        return b->created->exit_code;
+    if (docker_entry_is_running(b))
+        return 0;
+    process_view(b->process, &v);
+    return docker_exit_code(v.exit);
+}
+
+bool docker_entry_tty(const struct docker_entry *b)
+{
+    struct process_view v;
+
+    if (b->kind != BOX_PROCESS)
+        return docker_flag(b->config, "tty");
+    process_view(b->process, &v);
+    return v.pty;
+}
+
+bool docker_entry_is_exec(const struct docker_entry *b)
+{
+    return strcmp(docker_text(b->config, "kind"), "exec") == 0;
+}
+
+const char *docker_entry_image(const struct docker_entry *b)
+{
+    const char *image = docker_text(b->config, "image");
+
+    return image[0] != '\0' ? image : DOCKER_SANDBOX;
+}

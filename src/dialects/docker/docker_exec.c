@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * docker_exec.c - a command in the sandbox: asked for, started, sized, looked at. Layer: dialects.
+ */
+#include <string.h>
+
+#include "dialects/common/request_checks.h"
+#include "dialects/docker/docker_entry.h"
+#include "dialects/docker/docker_launch.h"
+#include "dialects/docker/docker_size.h"
+#include "dialects/docker/docker_stream.h"
+#include "engine/users.h"
+
+/* Ids of execs are those of containers: what an exec runs is one. */
+static bool exec_box(struct http_request *rq, struct docker_entry *b)
+{
+    const char *id = http_param(rq, "id");
+
+    if (docker_entry_find(docker_of(rq), id, b, NULL) == 0 && b->kind != BOX_SANDBOX)
+        return true;
+    docker_entry_fini(b);
+    docker_fail(rq, 404, "No such exec instance: %.200s", id);
+    return false;
+}
+
+/* --- POST /containers/{id}/exec ------------------------------------------------------ */
+
+int docker_check_user(const json_t *config, struct hf_error *err)
+{
+    const char *who = docker_text(config, "user");
+    struct user user;
+
+    if (who[0] == '\0' || user_find(who, &user, NULL) == 0)
+        return 0;
+    return hf_fail_field(err, HF_E_bad_value, "User",
+                         "unable to find user %.100s: no matching entries in passwd file", who);
+}
+
+static void exec_make(struct http_request *rq, const json_t *body)
+{
+    struct hf_error err = {0};
+    json_t *config = docker_ask_exec(body, &err);
+    struct created *c = NULL;
+    struct json_out o;
+
+    if (config != NULL && docker_check_user(config, &err) < 0) {
+        json_decref(config);
+        config = NULL;
+    }
+    if (config != NULL)
+        c = docker_created_new(docker_of(rq), config, &err);
+    if (c == NULL) {
+        docker_error(rq, &err);
+        return;
+    }
+    o = docker_answer(docker_of(rq));
+    json_kstr(&o, "Id", c->id);
+    docker_send(rq, 201, &o);
+}
+
+void docker_exec_create(struct http_request *rq)
+{
+    struct docker_entry b;
+    bool ok;
+
+    if (!docker_box(rq, &b))
+        return;
+    if (!docker_entry_is_running(&b)) {
+        docker_fail(rq, 409, "container %s is not running", b.id);
+    } else {
+        json_auto_t *body = docker_body(rq, &ok);
+
+        if (ok)
+            exec_make(rq, body);
+    }
+    docker_entry_fini(&b);
+}
+
+/* --- POST /exec/{id}/start -------------------------------------------------------------- */
+
+/* The terminal is as the exec was made, the frames as it is started. */
+static int open_stream(struct http_request *rq, struct created *c, const struct docker_start *start,
+                       struct hf_error *err)
+{
+    const struct docker_stream_request ask = {
+        .in = docker_flag(c->config, "stdin"),
+        .out = docker_flag(c->config, "out"),
+        .err = docker_flag(c->config, "err"),
+        .framed = !start->tty,
+        .tty = docker_flag(c->config, "tty"),
+        .close_stdin = true,
+        .own = true,
+        .since = STREAM_WHOLE,
+        .keys = docker_text(c->config, "keys"),
+    };
+
+    return stream_open(rq, &ask, NULL, c, err);
+}
+
+static void exec_run(struct http_request *rq, struct created *c, const struct docker_start *start)
+{
+    struct hf_error err = {0};
+
+    if (start->rows > 0) {
+        json_object_set_new(c->config, "rows", json_integer(start->rows));
+        json_object_set_new(c->config, "cols", json_integer(start->cols));
+    }
+    if (start->detach)
+        launch_begin(c, rq, 200);
+    else if (open_stream(rq, c, start, &err) < 0)
+        docker_error(rq, &err);
+    else if (docker_minor(rq) < 42 && docker_flag(c->config, "tty") &&
+             docker_int(c->config, "rows") == 0)
+        launch_hold(c);
+    else
+        launch_begin(c, NULL, 0);
+}
+
+static void exec_start(struct http_request *rq, struct docker_entry *b, const json_t *body)
+{
+    struct docker_start start;
+    struct hf_error err = {0};
+
+    if (docker_ask_start(&start, body, &err) < 0)
+        docker_error(rq, &err);
+    else if (b->kind != BOX_CREATED || b->created->state != CREATED_NEW)
+        docker_fail(rq, 409, "exec command %s has already run", b->id);
+    else if (!created_is_exec(b->created))
+        docker_fail(rq, 404, "No such exec instance: %s", b->id);
+    else
+        exec_run(rq, b->created, &start);
+}
+
+void docker_exec_start(struct http_request *rq)
+{
+    struct docker_entry b;
+    bool ok;
+
+    if (!exec_box(rq, &b))
+        return;
+    {
+        json_auto_t *body = docker_body(rq, &ok);
+
+        if (ok)
+            exec_start(rq, &b, body);
+    }
+    docker_entry_fini(&b);
+}
+
+/* --- POST /exec/{id}/resize, GET /exec/{id}/json ---------------------------------------------- */
+
+void docker_exec_resize(struct http_request *rq)
+{
+    struct docker_entry b;
+
+    if (!exec_box(rq, &b))
+        return;
+    docker_size_box(rq, &b);
+    docker_entry_fini(&b);
+}
+
+static void write_command(struct json_out *o, const struct docker_entry *b)
+{
+    struct process_view v;
+
+    if (b->kind == BOX_PROCESS) {
+        process_view(b->process, &v);
+        json_kstr(o, "entrypoint", v.command);
+        json_key(o, "arguments");
+        json_open(o, '[');
+        for (size_t i = 0; i < v.arg_count; i++)
+            json_str(o, v.args[i]);
+    } else {
+        const json_t *argv = json_object_get(b->config, "argv");
+
+        json_kstr(o, "entrypoint", json_string_value(json_array_get(argv, 0)));
+        json_key(o, "arguments");
+        json_open(o, '[');
+        for (size_t i = 1; i < json_array_size(argv); i++)
+            json_str(o, json_string_value(json_array_get(argv, i)));
+    }
+    json_shut(o, ']');
+}
+
+/* The code is null until there is one: a client that takes null for 0 asks when it is over. */
+static void write_state(struct json_out *o, const struct docker_entry *b)
+{
+    bool starting = b->kind == BOX_CREATED && b->created->state == CREATED_STARTING;
+    bool failed = b->kind == BOX_CREATED && b->created->state == CREATED_FAILED;
+    struct process_view v = {0};
+
+    if (b->kind == BOX_PROCESS)
+        process_view(b->process, &v);
+    json_kbool(o, "Running", starting || v.running);
+    if (failed || (b->kind == BOX_PROCESS && !v.running))
+        json_kint(o, "ExitCode", docker_entry_exit_code(b));
+    else
+        json_knull(o, "ExitCode");
+    json_kint(o, "Pid", v.pid);
+}
+
+void docker_exec_inspect(struct http_request *rq)
+{
+    struct docker *dk = docker_of(rq);
+    struct json_out o;
+    struct docker_entry b;
+
+    if (!exec_box(rq, &b))
+        return;
+    o = docker_answer(dk);
+    json_kstr(&o, "ID", b.id);
+    write_state(&o, &b);
+    json_key(&o, "ProcessConfig");
+    json_open(&o, '{');
+    json_kbool(&o, "tty", docker_entry_tty(&b));
+    write_command(&o, &b);
+    json_kbool(&o, "privileged", false);
+    json_kstr(&o, "user", docker_text(b.config, "user"));
+    json_shut(&o, '}');
+    json_kbool(&o, "OpenStdin", docker_flag(b.config, "stdin"));
+    json_kbool(&o, "OpenStdout", docker_flag(b.config, "out"));
+    json_kbool(&o, "OpenStderr", docker_flag(b.config, "err"));
+    json_kbool(&o, "CanRemove", false);
+    json_kstr(&o, "ContainerID", dk->sandbox_id);
+    json_kstr(&o, "DetachKeys", docker_text(b.config, "keys"));
+    docker_send(rq, 200, &o);
+    docker_entry_fini(&b);
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dialects/docker/docker_inspect.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define NO_TIME "0001-01-01T00:00:00Z" /* what Docker has for "never" */
+#define COMMAND_BYTES 1024             /* of a command line in a list */
+
+/* --- words -------------------------------------------------------------------------- */
+
+void docker_inspect_span(int64_t ms, char *out, size_t size)
+{
+    int64_t s = ms / 1000, hours = (s + 1800) / 3600;
+
+    if (s < 1)
+        snprintf(out, size, "Less than a second");
+    else if (s == 1)
+        snprintf(out, size, "1 second");
+    else if (s < 60)
+        snprintf(out, size, "%d seconds", (int)s);
+    else if (s < 120)
+        snprintf(out, size, "About a minute");
+    else if (s < 3600)
+        snprintf(out, size, "%d minutes", (int)(s / 60));
+    else if (hours == 1)
+        snprintf(out, size, "About an hour");
+    else if (hours < 48)
+        snprintf(out, size, "%d hours", (int)hours);
+    else if (hours < 24 * 14)
+        snprintf(out, size, "%d days", (int)(hours / 24));
+    else
+        snprintf(out, size, "%d weeks", (int)(hours / 24 / 7));
+}
+
+int64_t docker_inspect_created_ms(const struct docker *dk, const struct docker_entry *b)
+{
+    struct process_view v;
+
+    if (b->kind == BOX_CREATED)
+        return b->created->created_ms;
+    if (b->kind == BOX_SANDBOX)
+        return dk->began_ms;
+    process_view(b->process, &v);
+    return v.created_ms;
+}
+
+static void put_status(const struct docker *dk, const struct docker_entry *b, struct buf *out)
+{
+    int64_t now = clock_wall_ms();
+    struct process_view v;
+    char span[64];
+
+    if (b->kind == BOX_CREATED) {
+        buf_puts(out, "Created");
+        return;
+    }
+    if (docker_entry_is_running(b)) {
+        docker_inspect_span(now - docker_inspect_created_ms(dk, b), span, sizeof span);
+        buf_printf(out, "Up %s", span);
+        return;
+    }
+    process_view(b->process, &v);
+    docker_inspect_span(now - v.exited_ms, span, sizeof span);
+    buf_printf(out, "Exited (%d) %s ago", docker_entry_exit_code(b), span);
+}
+
+/* --- the command ------------------------------------------------------------------------ */
+
+/* The program and its words, whatever knows them: `each` is called with one after the other. */
+static void each_word(const struct docker_entry *b, void (*each)(void *arg, const char *word),
+                      void *arg)
+{
+    const json_t *argv = json_object_get(b->config, "argv");
+    struct process_view v;
+
+    if (b->kind == BOX_SANDBOX) {
+        each(arg, "holdfast");
+        return;
+    }
+    if (b->kind == BOX_CREATED) {
+        for (size_t i = 0; i < json_array_size(argv); i++)
+            each(arg, json_string_value(json_array_get(argv, i)));
+        return;
+    }
+    process_view(b->process, &v);
+    each(arg, v.command);
+    for (size_t i = 0; i < v.arg_count; i++)
+        each(arg, v.args[i]);
+}
+
+static void line_word(void *arg, const char *word)
+{
+    struct buf *line = arg;
+
+    if (line->len > 0)
+        buf_putc(line, ' ');
+    if (line->len < COMMAND_BYTES)
+        buf_put(line, word, strnlen(word, COMMAND_BYTES - line->len));
+}
+
+struct words {
+    struct json_out *o;
+    size_t at;
+    bool whole; /* else without the first */
+};
+
+static void json_word(void *arg, const char *word)
+{
+    struct words *w = arg;
+
+    if (w->at++ > 0 || w->whole)
+        json_str(w->o, word);
+}
+
+static void path_word(void *arg, const char *word)
+{
+    const char **path = arg;
+
+    if (*path == NULL)
+        *path = word;
+}
+
+static void write_words(struct json_out *o, const char *key, const struct docker_entry *b,
+                        bool whole)
+{
+    struct words w = {.o = o, .whole = whole};
+
+    json_key(o, key);
+    json_open(o, '[');
+    each_word(b, json_word, &w);
+    json_shut(o, ']');
+}
+
+/* --- in a list ---------------------------------------------------------------------------- */
+
+static void write_empty(struct json_out *o, const char *key, char open, char shut)
+{
+    json_key(o, key);
+    json_open(o, open);
+    json_shut(o, shut);
+}
+
+static void write_labels(struct json_out *o, const struct docker_entry *b)
+{
+    const json_t *labels = json_object_get(b->config, "labels");
+
+    if (labels == NULL) {
+        write_empty(o, "Labels", '{', '}');
+        return;
+    }
+    json_key(o, "Labels");
+    json_value(o, labels);
+}
+
+static void write_host(struct json_out *o, const struct docker_entry *b)
+{
+    json_key(o, "HostConfig");
+    json_open(o, '{');
+    json_kstr(o, "NetworkMode", "host");
+    json_kbool(o, "AutoRemove", docker_flag(b->config, "remove"));
+    json_shut(o, '}');
+}
+
+static void write_network(struct json_out *o)
+{
+    json_key(o, "NetworkSettings");
+    json_open(o, '{');
+    write_empty(o, "Networks", '{', '}');
+    json_shut(o, '}');
+}
+
+static void write_line(struct docker *dk, struct json_out *o, const struct docker_entry *b)
+{
+    struct buf text = {0};
+
+    each_word(b, line_word, &text);
+    json_key(o, "Command");
+    json_strn(o, buf_data(&text), text.len);
+    buf_clear(&text);
+    put_status(dk, b, &text);
+    json_key(o, "Status");
+    json_strn(o, buf_data(&text), text.len);
+    buf_fini(&text);
+}
+
+static void write_name(struct json_out *o, const char *key, const struct docker_entry *b)
+{
+    char name[sizeof b->name + 1];
+
+    snprintf(name, sizeof name, "/%s", b->name);
+    if (key != NULL)
+        json_kstr(o, key, name);
+    else
+        json_str(o, name);
+}
+
+void docker_inspect_summary(struct docker *dk, struct json_out *o, const struct docker_entry *b)
+{
+    json_open(o, '{');
+    json_kstr(o, "Id", b->id);
+    json_key(o, "Names");
+    json_open(o, '[');
+    write_name(o, NULL, b);
+    json_shut(o, ']');
+    json_kstr(o, "Image", docker_entry_image(b));
+    json_kstr(o, "ImageID", "");
+    write_line(dk, o, b);
+    json_kint(o, "Created", docker_inspect_created_ms(dk, b) / 1000);
+    json_kstr(o, "State", docker_entry_status(b));
+    write_empty(o, "Ports", '[', ']');
+    write_labels(o, b);
+    write_empty(o, "Mounts", '[', ']');
+    write_host(o, b);
+    write_network(o);
+    json_shut(o, '}');
+}
+
+/* --- alone ---------------------------------------------------------------------------------- */
+
+static void write_time(struct json_out *o, const char *key, int64_t ms)
+{
+    if (ms > 0)
+        json_ktime(o, key, ms);
+    else
+        json_kstr(o, key, NO_TIME);
+}
+
+static void write_times(struct docker *dk, struct json_out *o, const struct docker_entry *b)
+{
+    struct process_view v = {0};
+
+    if (b->kind == BOX_PROCESS)
+        process_view(b->process, &v);
+    if (b->kind == BOX_SANDBOX)
+        v.created_ms = dk->began_ms;
+    json_kint(o, "Pid", b->kind == BOX_SANDBOX ? getppid() : v.running ? v.pid : 0);
+    write_time(o, "StartedAt", v.created_ms);
+    write_time(o, "FinishedAt", v.running ? 0 : v.exited_ms);
+}
+
+static void write_state(struct docker *dk, struct json_out *o, const struct docker_entry *b)
+{
+    struct process_view v = {0};
+    bool oom = false;
+
+    if (b->kind == BOX_PROCESS && !docker_entry_is_running(b)) {
+        process_view(b->process, &v);
+        oom = v.exit->kind == EXIT_OUT_OF_MEMORY;
+    }
+    json_key(o, "State");
+    json_open(o, '{');
+    json_kstr(o, "Status", docker_entry_status(b));
+    json_kbool(o, "Running", docker_entry_is_running(b));
+    json_kbool(o, "Paused", false);
+    json_kbool(o, "Restarting", false);
+    json_kbool(o, "OOMKilled", oom);
+    json_kbool(o, "Dead", false);
+    json_kint(o, "ExitCode", docker_entry_exit_code(b));
+    json_kstr(o, "Error", b->kind == BOX_CREATED ? b->created->error : "");
+    write_times(dk, o, b);
+    json_shut(o, '}');
+}
+
+static const char *cwd_of(const struct docker_entry *b, struct process_view *v)
+{
+    if (b->kind != BOX_PROCESS)
+        return docker_text(b->config, "cwd");
+    process_view(b->process, v);
+    return v->cwd;
+}
+
+static void write_config(struct docker *dk, struct json_out *o, const struct docker_entry *b)
+{
+    bool foreign = b->kind == BOX_PROCESS && b->config == NULL;
+    struct process_view v;
+
+    json_key(o, "Config");
+    json_open(o, '{');
+    json_kstr(o, "Hostname", dk->hostname);
+    json_kstr(o, "User", docker_text(b->config, "user"));
+    json_kbool(o, "Tty", docker_entry_tty(b));
+    json_kbool(o, "AttachStdin", docker_flag(b->config, "stdin"));
+    json_kbool(o, "AttachStdout", true);
+    json_kbool(o, "AttachStderr", true);
+    json_kbool(o, "OpenStdin", foreign || docker_flag(b->config, "stdin"));
+    json_kbool(o, "StdinOnce", docker_flag(b->config, "once"));
+    write_empty(o, "Env", '[', ']');
+    write_words(o, "Cmd", b, true);
+    json_kstr(o, "Image", docker_entry_image(b));
+    json_kstr(o, "WorkingDir", cwd_of(b, &v));
+    write_labels(o, b);
+    json_shut(o, '}');
+}
+
+void docker_inspect_whole(struct docker *dk, struct json_out *o, const struct docker_entry *b)
+{
+    const char *path = NULL;
+
+    each_word(b, path_word, &path);
+    json_kstr(o, "Id", b->id);
+    write_time(o, "Created", docker_inspect_created_ms(dk, b));
+    json_kstr(o, "Path", path);
+    write_words(o, "Args", b, false);
+    write_state(dk, o, b);
+    json_kstr(o, "Image", docker_entry_image(b));
+    write_name(o, "Name", b);
+    json_kint(o, "RestartCount", 0);
+    json_kstr(o, "Driver", "holdfast");
+    json_kstr(o, "Platform", "linux");
+    write_host(o, b);
+    write_empty(o, "Mounts", '[', ']');
+    write_config(dk, o, b);
+    write_network(o);
+}

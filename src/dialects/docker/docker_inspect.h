@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * docker_inspect.h - a container's objects. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_DOCKER_DOCKER_INSPECT_H
+#define HF_DIALECTS_DOCKER_DOCKER_INSPECT_H
+
+#include "dialects/docker/docker_entry.h"
+
+int64_t docker_inspect_created_ms(const struct docker *dk, const struct docker_entry *b);
+/* In a list, and alone. */
+void docker_inspect_summary(struct docker *dk, struct json_out *o, const struct docker_entry *b);
+void docker_inspect_whole(struct docker *dk, struct json_out *o, const struct docker_entry *b);
+
+/* "About a minute"; pure. */
+void docker_inspect_span(int64_t ms, char *out, size_t size);
+
+#endif

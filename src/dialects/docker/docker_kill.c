@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * docker_kill.c - kill, stop, remove
+ *
+ * What ends is the whole tree of a process, as a container's end is that of all in it: by KILL, by stop, by
+ * the removal of one that runs. Other signals are for its group. Layer: dialects.
+ */
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/signals.h"
+#include "base/text.h"
+#include "dialects/common/request_checks.h"
+#include "dialects/docker/docker_entry.h"
+#include "dialects/docker/docker_stream.h"
+#include "dialects/docker/docker_wait_list.h"
+
+struct docker_kill_shutdown {
+    struct pending pending;
+    struct http_request *rq; /* NULL: the client has gone */
+    struct process *process; /* referenced */
+    struct exit_waiter waiter;
+    struct timer *timer; /* stop with a signal of one's own: until it is ended */
+    bool ending;         /* process_end() is under way */
+    bool signalling;     /* the keeper has not answered */
+};
+
+static void ending_free(struct pending *p)
+{
+    struct docker_kill_shutdown *e = list_entry(p, struct docker_kill_shutdown, pending);
+
+    if (e->ending)
+        process_end_cancel(e->process, e);
+    exit_waiter_cancel(&e->waiter);
+    timer_close(e->timer);
+    process_unref(e->process);
+    pending_fini(p);
+    free(e);
+}
+
+static void ending_answer(struct docker_kill_shutdown *e, const struct hf_error *err)
+{
+    struct http_request *rq = e->rq;
+
+    ending_free(&e->pending);
+    if (rq == NULL)
+        return;
+    http_set_user(rq, NULL, NULL);
+    if (err != NULL)
+        docker_error(rq, err);
+    else
+        docker_empty(rq, 204);
+}
+
+/* The keeper is given a pointer to this, so its answer is waited for. */
+static void ending_drain(struct pending *p)
+{
+    struct docker_kill_shutdown *e = list_entry(p, struct docker_kill_shutdown, pending);
+    struct hf_error err = {0};
+
+    if (e->signalling)
+        return;
+    hf_fail(&err, HF_E_shutting_down, "the daemon is being replaced; ask again");
+    ending_answer(e, &err);
+}
+
+static const struct pending_kind ending_kind = {.drain = ending_drain, .free = ending_free};
+
+/* What was asked for goes on without its client. */
+static void ending_on_gone(void *user)
+{
+    ((struct docker_kill_shutdown *)user)->rq = NULL;
+}
+
+static struct docker_kill_shutdown *ending_new(struct http_request *rq, struct process *p)
+{
+    struct docker *dk = docker_of(rq);
+    struct docker_kill_shutdown *e = hf_xalloc(sizeof *e);
+
+    e->rq = rq;
+    e->process = process_ref(p);
+    list_init(&e->waiter.link);
+    pending_init(&e->pending, &dk->pending, &ending_kind);
+    http_set_user(rq, e, ending_on_gone);
+    return e;
+}
+
+static void ending_on_ended(void *arg, struct process *p, const struct survivors *s)
+{
+    struct docker_kill_shutdown *e = arg;
+
+    (void)p, (void)s;
+    e->ending = false;
+    ending_answer(e, NULL);
+}
+
+static void ending_end(struct docker_kill_shutdown *e, int64_t grace_ms)
+{
+    e->ending = true;
+    process_end(e->process, grace_ms, "api", ending_on_ended, e);
+}
+
+/* --- kill ------------------------------------------------------------------------------ */
+
+static void kill_on_signal(void *arg, int rc, const struct hf_error *err)
+{
+    struct docker_kill_shutdown *e = arg;
+
+    e->signalling = false;
+    ending_answer(e, rc < 0 ? err : NULL);
+}
+
+static void kill_with(struct http_request *rq, struct process *p, int signum)
+{
+    struct docker_kill_shutdown *e = ending_new(rq, p);
+    struct hf_error err = {0};
+
+    if (signum == SIGKILL) {
+        ending_end(e, 0);
+        return;
+    }
+    e->signalling = true;
+    if (process_signal(p, signum, TARGET_GROUP, kill_on_signal, e, &err) < 0)
+        kill_on_signal(e, -1, &err);
+}
+
+/* False: it was answered. */
+static bool ask_signal(struct http_request *rq, int usual, int *signum)
+{
+    const char *name = http_query(rq, "signal");
+    struct hf_error err = {0};
+
+    *signum = name != NULL && name[0] != '\0' ? signal_from_name(name) : usual;
+    if (*signum < 1)
+        docker_fail(rq, 400, "invalid signal: %.100s", name);
+    else if (check_signal_role(*signum, http_role(rq), &err) < 0)
+        docker_error(rq, &err);
+    else
+        return true;
+    return false;
+}
+
+void docker_kill(struct http_request *rq)
+{
+    struct docker_entry b;
+    int signum;
+
+    if (!docker_box(rq, &b))
+        return;
+    if (b.kind == BOX_SANDBOX)
+        docker_fail(rq, 409, "the sandbox itself cannot be killed: kill one of its processes");
+    else if (!docker_entry_is_running(&b))
+        docker_fail(rq, 409, "cannot kill container: %s: container %s is not running",
+                    http_param(rq, "id"), b.id);
+    else if (ask_signal(rq, SIGKILL, &signum))
+        kill_with(rq, b.process, signum);
+    docker_entry_fini(&b);
+}
+
+/* --- stop ---------------------------------------------------------------------------------- */
+
+static void stop_on_exit(void *arg, struct process *p)
+{
+    (void)p;
+    ending_end(arg, 0); /* those that it leaves */
+}
+
+static void stop_on_timer(struct timer *t, void *arg)
+{
+    struct docker_kill_shutdown *e = arg;
+
+    (void)t;
+    exit_waiter_cancel(&e->waiter);
+    ending_end(e, 0);
+}
+
+/* By a signal of its own choice; process_end() has TERM. */
+static void stop_with(struct http_request *rq, struct process *p, int signum, int64_t grace_ms)
+{
+    struct docker_kill_shutdown *e = ending_new(rq, p);
+
+    if (signum == SIGTERM) {
+        ending_end(e, grace_ms);
+        return;
+    }
+    e->waiter.fn = stop_on_exit;
+    e->waiter.arg = e;
+    process_wait_exit(p, &e->waiter);
+    e->timer = timer_new(docker_of(rq)->loop, stop_on_timer, e);
+    timer_start(e->timer, (uint64_t)grace_ms);
+    (void)process_signal(p, signum, TARGET_TREE, NULL, NULL, NULL);
+}
+
+/* Seconds; -1: as long as it takes. */
+static bool ask_grace(struct http_request *rq, int64_t *ms)
+{
+    const char *text = http_query(rq, "t");
+    int64_t seconds;
+
+    *ms = DOCKER_STOP_MS;
+    if (text == NULL || text[0] == '\0')
+        return true;
+    if (!text_to_i64(text, -1, LIMIT_DURATION_MS / 1000, &seconds)) {
+        docker_fail(rq, 400, "invalid timeout: %.100s", text);
+        return false;
+    }
+    *ms = seconds < 0 ? LIMIT_DURATION_MS : seconds * 1000;
+    return true;
+}
+
+void docker_stop(struct http_request *rq)
+{
+    int64_t grace_ms;
+    struct docker_entry b;
+    int signum;
+
+    if (!docker_box(rq, &b))
+        return;
+    if (b.kind == BOX_SANDBOX)
+        docker_fail(rq, 409, "the sandbox itself cannot be stopped: stop one of its processes");
+    else if (!docker_entry_is_running(&b))
+        docker_empty(rq, 304);
+    else if (ask_grace(rq, &grace_ms) && ask_signal(rq, SIGTERM, &signum))
+        stop_with(rq, b.process, signum, grace_ms);
+    docker_entry_fini(&b);
+}
+
+/* --- remove ---------------------------------------------------------------------------------- */
+
+static void remove_created(struct http_request *rq, struct created *c)
+{
+    if (c->state == CREATED_STARTING) {
+        docker_fail(rq, 409, "container %s is being started", c->id);
+        return;
+    }
+    streams_bind(c, NULL, "");
+    waits_end(c, c->exit_code);
+    docker_created_remove(c);
+    docker_empty(rq, 204);
+}
+
+static void remove_process(struct http_request *rq, struct process *p)
+{
+    struct docker_kill_shutdown *e = ending_new(rq, p);
+
+    e->ending = true;
+    process_delete(p, 0, "api", ending_on_ended, e);
+}
+
+void docker_remove(struct http_request *rq)
+{
+    struct docker_entry b;
+
+    if (!docker_box(rq, &b))
+        return;
+    if (b.kind == BOX_SANDBOX)
+        docker_fail(rq, 409, "the sandbox itself cannot be removed");
+    else if (b.kind == BOX_CREATED)
+        remove_created(rq, b.created);
+    else if (docker_entry_is_running(&b) && !docker_query(rq, "force"))
+        docker_fail(rq, 409,
+                    "cannot remove container \"/%s\": container is running: stop the container "
+                    "before removing or force remove",
+                    b.name);
+    else
+        remove_process(rq, b.process);
+    docker_entry_fini(&b);
+}

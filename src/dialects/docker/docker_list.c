@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * docker_list.c - GET /containers/json and /containers/{id}/json. Layer: dialects.
+ */
+#include <string.h>
+
+#include "base/text.h"
+#include "dialects/docker/docker_filter.h"
+#include "dialects/docker/docker_inspect.h"
+
+struct listing {
+    struct docker *docker;
+    struct json_out o;
+    json_t *filters;
+    bool all;
+    int64_t left; /* -1: no limit */
+};
+
+/* A filter for a state asks for those that do not run, too. */
+static bool listing_wants(const struct listing *l, const struct docker_entry *b)
+{
+    const struct docker_subject s = {
+        .id = b->id,
+        .name = b->name,
+        .image = docker_entry_image(b),
+        .status = docker_entry_status(b),
+        .labels = json_object_get(b->config, "labels"),
+        .exit_code = strcmp(docker_entry_status(b), "exited") == 0 ? docker_entry_exit_code(b) : -1,
+    };
+
+    return (l->all || docker_entry_is_running(b)) && docker_filter_fits(l->filters, &s);
+}
+
+/* Takes the box. */
+static void listing_add(struct listing *l, struct docker_entry *b)
+{
+    if (l->left != 0 && listing_wants(l, b)) {
+        docker_inspect_summary(l->docker, &l->o, b);
+        l->left -= l->left > 0;
+    }
+    docker_entry_fini(b);
+}
+
+/* Newest first: the sandbox was there before them all. Execs that do not run are no containers. */
+static void listing_run(struct listing *l)
+{
+    struct docker *dk = l->docker;
+    struct process *p = NULL;
+    struct list *it, *tmp;
+    struct docker_entry b;
+
+    list_for_each (it, tmp, &dk->created) {
+        struct created *c = list_entry(it, struct created, link);
+
+        if (created_is_exec(c))
+            continue;
+        docker_entry_of_created(c, &b);
+        listing_add(l, &b);
+    }
+    while ((p = engine_next(dk->engine, p)) != NULL) {
+        if (!docker_entry_is_shown(p))
+            continue;
+        docker_entry_of_process(p, &b);
+        listing_add(l, &b);
+    }
+    docker_entry_of_sandbox(dk, &b);
+    listing_add(l, &b);
+}
+
+static bool ask_limit(struct http_request *rq, int64_t *limit)
+{
+    const char *text = http_query(rq, "limit");
+
+    *limit = -1;
+    if (text == NULL || text[0] == '\0')
+        return true;
+    if (!text_to_i64(text, -1, INT32_MAX, limit)) {
+        docker_fail(rq, 400, "invalid limit: %.100s", text);
+        return false;
+    }
+    *limit = *limit > 0 ? *limit : -1;
+    return true;
+}
+
+static bool filters_state(const json_t *filters)
+{
+    return json_object_get(filters, "status") != NULL || json_object_get(filters, "exited") != NULL;
+}
+
+void docker_list(struct http_request *rq)
+{
+    struct docker *dk = docker_of(rq);
+    struct listing l = {.docker = dk};
+    struct hf_error err = {0};
+
+    if (!ask_limit(rq, &l.left))
+        return;
+    l.filters = docker_filter_parse(http_query(rq, "filters"), &err);
+    if (l.filters == NULL) {
+        docker_error(rq, &err);
+        return;
+    }
+    l.all = docker_query(rq, "all") || l.left > 0 || filters_state(l.filters);
+    buf_clear(&dk->scratch);
+    json_out_init(&l.o, &dk->scratch);
+    json_open(&l.o, '[');
+    listing_run(&l);
+    json_shut(&l.o, ']');
+    json_decref(l.filters);
+    buf_putc(&dk->scratch, '\n');
+    docker_headers(rq);
+    http_reply_json(rq, 200, &dk->scratch);
+}
+
+void docker_inspect(struct http_request *rq)
+{
+    struct docker *dk = docker_of(rq);
+    struct json_out o;
+    struct docker_entry b;
+
+    if (!docker_box(rq, &b))
+        return;
+    o = docker_answer(dk);
+    docker_inspect_whole(dk, &o, &b);
+    docker_send(rq, 200, &o);
+    docker_entry_fini(&b);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * docker_size.h - ?h= and ?w= of a container or an exec. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_DOCKER_DOCKER_SIZE_H
+#define HF_DIALECTS_DOCKER_DOCKER_SIZE_H
+
+#include "dialects/docker/docker_entry.h"
+
+void docker_size_box(struct http_request *rq, struct docker_entry *b);
+
+#endif

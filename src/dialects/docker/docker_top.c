@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * docker_top.c - GET …/top: the processes of a container, from the kernel's own table. Layer: dialects.
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "dialects/docker/docker_entry.h"
+#include "dialects/docker/docker_top_columns.h"
+#include "engine/users.h"
+
+#define FILE_BYTES 65536
+#define ARGS_BYTES 4096 /* of a command line */
+
+struct top {
+    struct top_row *rows;
+    size_t count;
+    bool *member; /* of the container */
+    uint64_t total_kib;
+};
+
+/* --- reading ------------------------------------------------------------------------- */
+
+static void read_args(struct top_row *r)
+{
+    char path[64];
+    size_t len;
+
+    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)r->pid);
+    if (io_read_file(path, FILE_BYTES, &r->args) < 0)
+        buf_fini(&r->args);
+    len = r->args.len < ARGS_BYTES ? r->args.len : ARGS_BYTES;
+    for (size_t i = 0; i < len; i++)
+        if (buf_data(&r->args)[i] == '\0')
+            buf_data(&r->args)[i] = ' ';
+    while (len > 0 && buf_data(&r->args)[len - 1] == ' ')
+        len--;
+    r->args.len = len;
+}
+
+static void read_owner(struct top_row *r, const struct top_row *before)
+{
+    char path[64], uid[16];
+    struct user user;
+    struct stat st;
+
+    snprintf(path, sizeof path, "/proc/%d", (int)r->pid);
+    if (stat(path, &st) < 0)
+        return;
+    r->uid = st.st_uid;
+    if (before != NULL && before->uid == r->uid) {
+        memcpy(r->user, before->user, sizeof r->user);
+        return;
+    }
+    snprintf(uid, sizeof uid, "%u", r->uid);
+    if (user_find(uid, &user, NULL) == 0)
+        snprintf(r->user, sizeof r->user, "%s", user.name);
+}
+
+static bool read_row(struct top_row *r, pid_t pid)
+{
+    struct buf text = {0};
+    char path[64];
+    bool ok;
+
+    *r = (struct top_row){0};
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    ok = io_read_file(path, FILE_BYTES, &text) == 0 &&
+         top_parse_stat(r, buf_cstr(&text), sysconf(_SC_CLK_TCK), clock_mono_ms());
+    buf_fini(&text);
+    return ok;
+}
+
+static void read_table(struct top *t)
+{
+    DIR *dir = opendir("/proc");
+    const struct dirent *entry;
+    int64_t pid;
+
+    t->rows = hf_xalloc(LIMIT_DOCKER_TOP * sizeof *t->rows);
+    t->member = hf_xalloc(LIMIT_DOCKER_TOP * sizeof *t->member);
+    t->total_kib = (uint64_t)sysconf(_SC_PHYS_PAGES) * ((uint64_t)sysconf(_SC_PAGESIZE) / 1024);
+    while (dir != NULL && t->count < LIMIT_DOCKER_TOP && (entry = readdir(dir)) != NULL) {
+        if (text_to_i64(entry->d_name, 1, INT32_MAX, &pid) &&
+            read_row(&t->rows[t->count], (pid_t)pid))
+            t->count++;
+    }
+    if (dir != NULL)
+        closedir(dir);
+}
+
+/* --- whose they are -------------------------------------------------------------------- */
+
+static bool has_member(const struct top *t, pid_t pid)
+{
+    for (size_t i = 0; i < t->count; i++)
+        if (t->member[i] && t->rows[i].pid == pid)
+            return true;
+    return false;
+}
+
+/* Its descendants, and those of its session that have lost their parent; 0: all there are. */
+static void choose_members(struct top *t, pid_t leader)
+{
+    bool more = true;
+
+    for (size_t i = 0; i < t->count; i++)
+        t->member[i] = leader == 0 || t->rows[i].pid == leader || t->rows[i].sid == leader;
+    while (more) {
+        more = false;
+        for (size_t i = 0; i < t->count; i++) {
+            if (!t->member[i] && has_member(t, t->rows[i].ppid))
+                more = t->member[i] = true;
+        }
+    }
+}
+
+/* --- answering --------------------------------------------------------------------------- */
+
+static void write_row(struct json_out *o, const struct top_columns *c, const struct top_row *r)
+{
+    struct buf cell = {0};
+
+    json_open(o, '[');
+    for (size_t i = 0; i < c->count; i++) {
+        buf_clear(&cell);
+        top_cell(c, i, r, &cell);
+        json_strn(o, buf_data(&cell), cell.len);
+    }
+    json_shut(o, ']');
+    buf_fini(&cell);
+}
+
+static void write_table(struct json_out *o, const struct top_columns *c, struct top *t)
+{
+    struct top_row *before = NULL;
+
+    json_key(o, "Titles");
+    json_open(o, '[');
+    for (size_t i = 0; i < c->count; i++)
+        json_str(o, top_title(c, i));
+    json_shut(o, ']');
+    json_key(o, "Processes");
+    json_open(o, '[');
+    for (size_t i = 0; i < t->count; i++) {
+        if (!t->member[i])
+            continue;
+        t->rows[i].total_kib = t->total_kib;
+        read_owner(&t->rows[i], before);
+        read_args(&t->rows[i]);
+        write_row(o, c, &t->rows[i]);
+        buf_fini(&t->rows[i].args);
+        before = &t->rows[i];
+    }
+    json_shut(o, ']');
+}
+
+static void top_answer(struct http_request *rq, const struct docker_entry *b,
+                       const struct top_columns *c)
+{
+    struct json_out o = docker_answer(docker_of(rq));
+    struct process_view v = {0};
+    struct top t = {0};
+
+    if (b->kind == BOX_PROCESS)
+        process_view(b->process, &v);
+    read_table(&t);
+    choose_members(&t, v.pid);
+    write_table(&o, c, &t);
+    free(t.rows);
+    free(t.member);
+    docker_send(rq, 200, &o);
+}
+
+void docker_top(struct http_request *rq)
+{
+    struct top_columns c;
+    struct hf_error err = {0};
+    struct docker_entry b;
+
+    if (!docker_box(rq, &b))
+        return;
+    if (!docker_entry_is_running(&b))
+        docker_fail(rq, 409, "container %s is not running", b.id);
+    else if (top_columns_parse(&c, http_query(rq, "ps_args"), &err) < 0)
+        docker_error(rq, &err);
+    else
+        top_answer(rq, &b, &c);
+    docker_entry_fini(&b);
+}

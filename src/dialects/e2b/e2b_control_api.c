@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * e2b_control_api.c - the control API, as far as the SDK needs it for the one sandbox there is
+ *
+ * Its API key is a token of the daemon, and so is the access token that it hands out: the
+ * same one, so the caller's role stays what it is. Layer: dialects.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "dialects/e2b/e2b.h"
+#include "transport/url_query.h"
+
+/* --- what is asked ----------------------------------------------------------------------- */
+
+static bool is_ours(struct http_request *rq)
+{
+    const struct e2b_sandbox *s = &e2b_of(rq)->sandbox;
+    const char *id = http_param(rq, "id");
+
+    if (id != NULL && strcmp(id, s->id) == 0 && !s->killed)
+        return true;
+    e2b_plain_error(rq, 404, "there is no such sandbox");
+    return false;
+}
+
+/* What a create asks for; false: answered. */
+static bool env_of(struct http_request *rq, const json_t *body, json_t **out)
+{
+    const json_t *v = json_object_get(body, "envVars");
+
+    *out = v == NULL || json_is_null(v) ? json_object() : e2b_variables(v);
+    if (*out == NULL)
+        e2b_plain_error(rq, 400, E2B_VARIABLES_REFUSED);
+    return *out != NULL;
+}
+
+static bool metadata_of(struct http_request *rq, const json_t *body, json_t **out)
+{
+    const json_t *v = json_object_get(body, "metadata");
+
+    *out = v == NULL || json_is_null(v) ? json_object() : e2b_strings(v);
+    if (*out == NULL)
+        e2b_plain_error(rq, 400, "metadata must be an object of strings");
+    return *out != NULL;
+}
+
+/* --- answers ------------------------------------------------------------------------------- */
+
+static void write_sandbox(struct json_out *o, struct http_request *rq)
+{
+    const struct e2b_sandbox *s = &e2b_of(rq)->sandbox;
+    const char *key = http_header(rq, "X-API-KEY");
+
+    json_kstr(o, "sandboxID", s->id);
+    json_kstr(o, "templateID", s->template);
+    json_kstr(o, "clientID", "holdfast");
+    json_kstr(o, "envdVersion", E2B_ENVD_VERSION);
+    if (key != NULL)
+        json_kstr(o, "envdAccessToken", key);
+}
+
+static void write_detail(struct json_out *o, struct http_request *rq)
+{
+    const struct e2b_sandbox *s = &e2b_of(rq)->sandbox;
+    struct sysinfo si = {0};
+
+    sysinfo(&si);
+    write_sandbox(o, rq);
+    json_ktime(o, "startedAt", s->started_ms);
+    /* It does not end by itself, but the field must be there: as late as can be said. */
+    json_ktime(o, "endAt", clock_wall_ms() + LIMIT_DURATION_MS);
+    json_kstr(o, "state", "running");
+    json_kint(o, "cpuCount", e2b_cpu_count());
+    json_kint(o, "memoryMB", (int64_t)(si.totalram / 1048576 * si.mem_unit));
+    json_kint(o, "diskSizeMB", 0);
+    json_key(o, "metadata");
+    json_value(o, s->metadata);
+}
+
+static void answer_sandbox(struct http_request *rq, int status)
+{
+    struct json_out o = e2b_answer(e2b_of(rq));
+
+    write_sandbox(&o, rq);
+    e2b_send(rq, status, &o);
+}
+
+/* --- calls ------------------------------------------------------------------------------------ */
+
+static bool create_apply(struct http_request *rq, const json_t *body)
+{
+    struct e2b_sandbox *s = &e2b_of(rq)->sandbox;
+    const char *template = json_string_value(json_object_get(body, "templateID"));
+    json_t *env, *metadata;
+
+    if (!env_of(rq, body, &env))
+        return false;
+    if (!metadata_of(rq, body, &metadata)) {
+        json_decref(env);
+        return false;
+    }
+    json_decref(s->metadata);
+    s->metadata = metadata;
+    if (template != NULL && template[0] != '\0') {
+        free(s->template);
+        s->template = hf_xstrdup(template);
+    }
+    e2b_sandbox_set_env(s, env); /* which tells of the template */
+    if (s->killed)
+        s->started_ms = clock_wall_ms();
+    s->killed = false;
+    if (e2b_sandbox_save(e2b_of(rq)) == 0)
+        return true;
+    e2b_plain_error(rq, 400, "envVars and metadata are too large to be kept");
+    return false;
+}
+
+void e2b_sandbox_create(struct http_request *rq)
+{
+    json_auto_t *body = e2b_body(rq);
+
+    if (body != NULL && create_apply(rq, body))
+        answer_sandbox(rq, 201);
+}
+
+void e2b_sandbox_connect(struct http_request *rq)
+{
+    json_auto_t *body = is_ours(rq) ? e2b_body(rq) : NULL;
+
+    if (body != NULL)
+        answer_sandbox(rq, 200);
+}
+
+void e2b_sandbox_get(struct http_request *rq)
+{
+    struct json_out o;
+
+    if (!is_ours(rq))
+        return;
+    o = e2b_answer(e2b_of(rq));
+    write_detail(&o, rq);
+    e2b_send(rq, 200, &o);
+}
+
+/* The filter is a query within the query: metadata=user%3Dme%26app%3Dx. */
+static bool list_fits(struct http_request *rq)
+{
+    const json_t *have = e2b_of(rq)->sandbox.metadata;
+    const char *state = http_query(rq, "state"), *wanted = http_query(rq, "metadata");
+    struct url_query q = {0};
+    bool fits = true;
+
+    if (state != NULL && strstr(state, "running") == NULL)
+        return false;
+    if (wanted == NULL)
+        return true;
+    if (query_parse(&q, wanted, NULL) < 0)
+        return false;
+    for (size_t i = 0; fits && i < q.count; i++) {
+        const char *is = json_string_value(json_object_get(have, q.list[i].name));
+
+        fits = is != NULL && strcmp(is, q.list[i].value) == 0;
+    }
+    query_fini(&q);
+    return fits;
+}
+
+void e2b_sandbox_list(struct http_request *rq)
+{
+    struct e2b *e = e2b_of(rq);
+    struct json_out o;
+
+    buf_clear(&e->scratch);
+    json_out_init(&o, &e->scratch);
+    json_open(&o, '[');
+    if (!e->sandbox.killed && list_fits(rq)) {
+        json_open(&o, '{');
+        write_detail(&o, rq);
+        json_shut(&o, '}');
+    }
+    json_shut(&o, ']');
+    http_reply_json(rq, 200, &e->scratch);
+}
+
+/* Nothing ends by itself here, so there is nothing to put off. */
+void e2b_sandbox_timeout(struct http_request *rq)
+{
+    json_auto_t *body = is_ours(rq) ? e2b_body(rq) : NULL;
+
+    if (body != NULL)
+        http_reply_empty(rq, 204);
+}
+
+/* --- kill: all that runs in the sandbox ends; the daemon stays ----------------------------------- */
+
+struct e2b_control_api_killing {
+    struct pending pending;
+    struct http_request *rq; /* NULL: the client has gone */
+    size_t left;
+};
+
+static void killing_free(struct pending *p)
+{
+    struct e2b_control_api_killing *k = list_entry(p, struct e2b_control_api_killing, pending);
+
+    pending_fini(p);
+    free(k);
+}
+
+static const struct pending_kind killing_kind = {.drain = NULL, .free = killing_free};
+
+static void killing_on_gone(void *user)
+{
+    ((struct e2b_control_api_killing *)user)->rq = NULL;
+}
+
+static void killing_check(struct e2b_control_api_killing *k)
+{
+    if (k->left > 0)
+        return;
+    if (k->rq != NULL)
+        http_reply_empty(k->rq, 204);
+    killing_free(&k->pending);
+}
+
+static void killing_on_end(void *arg, struct process *p, const struct survivors *s)
+{
+    struct e2b_control_api_killing *k = arg;
+
+    (void)p, (void)s;
+    k->left--;
+    killing_check(k);
+}
+
+static void sandbox_forget(struct e2b *e)
+{
+    e2b_sandbox_fini(&e->sandbox);
+    e2b_sandbox_init(&e->sandbox);
+    e->sandbox.killed = true;
+    (void)e2b_sandbox_save(e); /* smaller than before */
+}
+
+void e2b_sandbox_kill(struct http_request *rq)
+{
+    struct e2b *e = e2b_of(rq);
+    struct process *p = NULL;
+    struct e2b_control_api_killing *k;
+
+    if (!is_ours(rq))
+        return;
+    k = hf_xalloc(sizeof *k);
+    k->rq = rq;
+    k->left = 1;
+    pending_init(&k->pending, &e->pending, &killing_kind);
+    http_set_user(rq, k, killing_on_gone);
+    sandbox_forget(e); /* first: streams see by it why their processes end */
+    while ((p = engine_next_all(e->engine, p)) != NULL)
+        if (process_is_running(p)) {
+            k->left++;
+            process_end(p, 0, "api", killing_on_end, k);
+        }
+    k->left--;
+    killing_check(k);
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * e2b_envd_routes.c - envd's plain routes: health, metrics, variables, init. Layer: dialects.
+ */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/rfc3339.h"
+#include "dialects/e2b/e2b.h"
+#include "transport/auth.h"
+
+#define PROC_FILE_BYTES (64 * 1024)
+
+/* 502 is how E2B's door says that a sandbox is gone. */
+void e2b_health(struct http_request *rq)
+{
+    if (e2b_of(rq)->sandbox.killed)
+        e2b_plain_error(rq, 502, "the sandbox was killed; create it again");
+    else
+        http_reply_empty(rq, 204);
+}
+
+/* Not by the C library, which reads a file for it that base/io.h would not know of. */
+int e2b_cpu_count(void)
+{
+    cpu_set_t set;
+
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+/* --- metrics --------------------------------------------------------------------------- */
+
+static uint64_t meminfo(const char *text, const char *name)
+{
+    const char *at = strstr(text, name);
+
+    return at == NULL ? 0 : strtoull(at + strlen(name), NULL, 10) * 1024;
+}
+
+static void write_memory(struct json_out *o)
+{
+    struct buf text = {0};
+    uint64_t total = 0, available = 0, cache = 0;
+
+    if (io_read_file("/proc/meminfo", PROC_FILE_BYTES, &text) == 0 && text.len > 0) {
+        total = meminfo(buf_cstr(&text), "MemTotal:");
+        available = meminfo(buf_cstr(&text), "MemAvailable:");
+        cache = meminfo(buf_cstr(&text), "\nCached:");
+    }
+    buf_fini(&text);
+    json_ku64(o, "mem_total", total);
+    json_ku64(o, "mem_used", total - available);
+    json_ku64(o, "mem_cache", cache);
+    json_ku64(o, "mem_total_mib", total >> 20);
+    json_ku64(o, "mem_used_mib", (total - available) >> 20);
+}
+
+static void write_disk(struct json_out *o)
+{
+    struct statvfs st = {0};
+    uint64_t block;
+
+    (void)statvfs("/", &st);
+    block = st.f_frsize;
+    json_ku64(o, "disk_used", (st.f_blocks - st.f_bfree) * block);
+    json_ku64(o, "disk_total", st.f_blocks * block);
+}
+
+/* Since the last look; the first one is since the machine started. */
+static double cpu_percent(struct e2b *e)
+{
+    uint64_t v[8] = {0}, total = 0, busy, dt, db;
+    struct buf text = {0};
+    char *at;
+
+    if (io_read_file("/proc/stat", PROC_FILE_BYTES, &text) == 0 && text.len > 4) {
+        at = (char *)(uintptr_t)buf_cstr(&text) + 4;
+        for (int i = 0; i < 8; i++)
+            total += v[i] = strtoull(at, &at, 10);
+    }
+    buf_fini(&text);
+    busy = total - v[3] - v[4];
+    dt = total - e->cpu_total;
+    db = busy - e->cpu_busy;
+    e->cpu_total = total;
+    e->cpu_busy = busy;
+    return dt == 0 || dt > total ? 0 : 100.0 * (double)db / (double)dt;
+}
+
+void e2b_metrics(struct http_request *rq)
+{
+    struct e2b *e = e2b_of(rq);
+    struct json_out o = e2b_answer(e);
+    char percent[32];
+    int n = snprintf(percent, sizeof percent, "%.2f", cpu_percent(e));
+
+    json_kint(&o, "ts", clock_wall_ms() / 1000);
+    json_kint(&o, "cpu_count", e2b_cpu_count());
+    json_key(&o, "cpu_used_pct");
+    json_raw(&o, percent, (size_t)n);
+    write_memory(&o);
+    write_disk(&o);
+    e2b_send(rq, 200, &o);
+}
+
+/* --- variables and init ---------------------------------------------------------------------- */
+
+void e2b_envs(struct http_request *rq)
+{
+    struct e2b *e = e2b_of(rq);
+    struct json_out o = e2b_answer(e);
+    const char *name;
+    json_t *value;
+
+    json_object_foreach (e->sandbox.env, name, value) {
+        json_kstr(&o, name, json_string_value(value));
+    }
+    e2b_send(rq, 200, &o);
+}
+
+struct init_ask {
+    json_t *env; /* borrowed; NULL: not given */
+    const char *token, *user, *workdir, *timestamp;
+};
+
+static const struct json_field init_fields[] = {
+    {.name = "envVars", .kind = JSON_F_OBJECT, .offset = offsetof(struct init_ask, env)},
+    {.name = "accessToken", .kind = JSON_F_STR, .offset = offsetof(struct init_ask, token)},
+    {.name = "defaultUser", .kind = JSON_F_STR, .offset = offsetof(struct init_ask, user)},
+    {.name = "defaultWorkdir", .kind = JSON_F_STR, .offset = offsetof(struct init_ask, workdir)},
+    {.name = "timestamp", .kind = JSON_F_STR, .offset = offsetof(struct init_ask, timestamp)},
+};
+
+/* Only what we know is looked at: the rest is for machines that are not ours. */
+static bool init_decode(struct init_ask *ask, const json_t *body, struct hf_error *err)
+{
+    json_auto_t *known = json_object();
+
+    for (size_t i = 0; i < sizeof init_fields / sizeof *init_fields; i++) {
+        json_t *v = json_object_get(body, init_fields[i].name);
+
+        if (v != NULL && !json_is_null(v))
+            json_object_set(known, init_fields[i].name, v);
+    }
+    /* What it borrows belongs to the body too. */
+    return json_decode(known, init_fields, sizeof init_fields / sizeof *init_fields, ask, err) == 0;
+}
+
+/* A caller is known by its header or by the token in the body. */
+static bool init_allowed(struct http_request *rq, const struct init_ask *ask)
+{
+    enum role role = http_role(rq);
+
+    if (role < ROLE_OWN && ask->token != NULL)
+        role = auth_token_role(e2b_of(rq)->auth, ask->token, strlen(ask->token), NULL);
+    return role >= ROLE_OWN;
+}
+
+static void replace(char **at, const char *with)
+{
+    if (with == NULL)
+        return;
+    free(*at);
+    *at = with[0] == '\0' ? NULL : hf_xstrdup(with);
+}
+
+/* False: it is older than what is set. */
+static bool init_is_newer(struct e2b_sandbox *s, const struct init_ask *ask)
+{
+    int64_t at;
+
+    if (ask->timestamp == NULL || !rfc3339_parse(ask->timestamp, &at) || at < 0)
+        return true; /* the year 1 is how Go says "none" */
+    if (at < s->init_ms)
+        return false;
+    s->init_ms = at;
+    return true;
+}
+
+static void init_apply(struct http_request *rq, const struct init_ask *ask)
+{
+    struct e2b_sandbox *s = &e2b_of(rq)->sandbox;
+    json_t *env = NULL;
+
+    if (ask->env != NULL && (env = e2b_variables(ask->env)) == NULL) {
+        e2b_plain_error(rq, 400, E2B_VARIABLES_REFUSED);
+        return;
+    }
+    if (init_is_newer(s, ask)) {
+        if (env != NULL)
+            e2b_sandbox_set_env(s, json_incref(env));
+        replace(&s->user, ask->user);
+        replace(&s->workdir, ask->workdir);
+    }
+    json_decref(env);
+    if (e2b_sandbox_save(e2b_of(rq)) < 0) {
+        e2b_plain_error(rq, 400, "envVars are too large to be kept");
+        return;
+    }
+    http_add_header(rq, "X-Envd-Version", E2B_ENVD_VERSION);
+    http_reply_empty(rq, 204);
+}
+
+void e2b_init(struct http_request *rq)
+{
+    struct init_ask ask = {0};
+    struct hf_error err = {0};
+    json_auto_t *body = e2b_body(rq);
+
+    if (body == NULL)
+        return;
+    if (!init_decode(&ask, body, &err))
+        e2b_plain_error(rq, 400, err.detail);
+    else if (!init_allowed(rq, &ask))
+        e2b_plain_error(rq, 401, "access token required: one of the daemon's, with the role own");
+    else
+        init_apply(rq, &ask);
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * e2b_files.c - who may have which file, and GET /files. Layer: dialects.
+ */
+#include "dialects/e2b/e2b_files.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "engine/stream/viewer.h"
+
+/* --- shared ------------------------------------------------------------------------------ */
+
+int e2b_file_path(const struct user *u, const char *text, size_t len, char *out,
+                  struct hf_error *err)
+{
+    if (len > 0 && strlen(text) == len && e2b_path(u, text, out, PATH_MAX))
+        return 0;
+    return hf_fail_field(err, HF_E_bad_value, "path",
+                         "path must be a path without NUL, and not too long");
+}
+
+void e2b_file_fault(struct file_fault *f, const char *text, size_t len)
+{
+    const char *sentence = len > 0 ? memchr(text, ' ', len) : NULL;
+    size_t rest = sentence != NULL ? len - (size_t)(sentence - text) - 1 : 0;
+
+    switch (file_op_errno(text, len)) {
+    case ENOENT: *f = (struct file_fault){.code = "not_found", .status = 404}; break;
+    case EEXIST: *f = (struct file_fault){.code = "already_exists", .status = 409}; break;
+    case EACCES:
+    case EPERM:
+    case EROFS: *f = (struct file_fault){.code = "permission_denied", .status = 403}; break;
+    case ENOSPC:
+    case EDQUOT: *f = (struct file_fault){.code = "resource_exhausted", .status = 507}; break;
+    case 0: *f = (struct file_fault){.code = "internal", .status = 500}; break;
+    default: *f = (struct file_fault){.code = "invalid_argument", .status = 400}; break;
+    }
+    while (rest > 0 && sentence[rest] == '\n')
+        rest--;
+    snprintf(f->message, sizeof f->message, "%.*s", (int)(rest < 390 ? rest : 390),
+             rest > 0 ? sentence + 1 : "");
+    if (rest == 0)
+        snprintf(f->message, sizeof f->message, "the file could not be worked on");
+}
+
+/* Named by the query here, as a link can send no header. */
+static bool files_user(struct http_request *rq, struct file_ask *ask)
+{
+    const char *name = http_query(rq, "username");
+    struct hf_error err = {0};
+
+    if (name == NULL || name[0] == '\0') {
+        if (e2b_user(rq, &ask->user, &ask->given, &err) == 0)
+            return true;
+    } else if (e2b_user_named(e2b_of(rq), name, &ask->user, &ask->given, &err) == 0) {
+        return true;
+    }
+    e2b_plain_error(rq, 401, err.detail);
+    return false;
+}
+
+static bool files_allowed(struct http_request *rq, const char *operation)
+{
+    const char *given = http_query(rq, "signature"), *path = http_query(rq, "path"),
+               *user = http_query(rq, "username"), *wrong;
+    const char *const parts[] = {
+        [SIGNED_PATH] = path != NULL ? path : "",
+        [SIGNED_OPERATION] = operation,
+        [SIGNED_USER] = user != NULL ? user : "",
+        [SIGNED_EXPIRES] = http_query(rq, "signature_expiration"),
+    };
+
+    if (http_role(rq) >= ROLE_OWN)
+        return true;
+    wrong = given == NULL
+                ? "a token or a signature is required"
+                : e2b_signature_refusal(e2b_of(rq)->tokens, parts, given, clock_wall_ms() / 1000);
+    if (wrong != NULL)
+        e2b_plain_error(rq, 401, wrong);
+    else
+        http_set_trusted(rq, ROLE_TYPE); /* weaker than a token, but nobody unknown */
+    return wrong == NULL;
+}
+
+bool e2b_files_ask(struct http_request *rq, const char *operation, struct file_ask *ask)
+{
+    const char *path = http_query(rq, "path");
+    struct hf_error err = {0};
+
+    memset(ask, 0, sizeof *ask);
+    if (!files_allowed(rq, operation) || !files_user(rq, ask))
+        return false;
+    if (path == NULL || path[0] == '\0')
+        return true; /* an upload may name it otherwise */
+    if (e2b_file_path(&ask->user, path, strlen(path), ask->path, &err) == 0)
+        return true;
+    e2b_plain_error(rq, 400, err.detail);
+    return false;
+}
+
+/* --- GET /files -------------------------------------------------------------------------- */
+
+#define ENTRY_LINE_BYTES (32 * 1024) /* a path, escaped, and what belongs to it */
+
+struct e2b_files_download {
+    struct pending pending;
+    struct http_request *rq;  /* until the first byte */
+    struct http_stream *http; /* from then on */
+    struct process *process;  /* referenced; NULL until it was started */
+    struct viewer *viewer;
+    struct buf line, err; /* the entry before the bytes; what went wrong */
+};
+
+/* Nobody wants the rest: the reader goes too. */
+static void download_free(struct pending *p)
+{
+    struct e2b_files_download *d = list_entry(p, struct e2b_files_download, pending);
+
+    viewer_detach(d->viewer);
+    process_unref(d->process);
+    buf_fini(&d->line);
+    buf_fini(&d->err);
+    pending_fini(p);
+    free(d);
+}
+
+static void download_give_up(struct e2b_files_download *d)
+{
+    if (d->process != NULL)
+        file_op_end(d->process);
+    download_free(&d->pending);
+}
+
+static void download_drain(struct pending *p)
+{
+    struct e2b_files_download *d = list_entry(p, struct e2b_files_download, pending);
+
+    if (d->http != NULL)
+        http_stream_abort(d->http);
+    else if (d->process != NULL)
+        e2b_plain_error(d->rq, 503, "the daemon is going");
+    else
+        return; /* it is being started, and told soon */
+    download_give_up(d);
+}
+
+static const struct pending_kind download_kind = {.drain = download_drain, .free = download_free};
+
+static void on_drain(void *arg)
+{
+    viewer_pump(((struct e2b_files_download *)arg)->viewer);
+}
+
+static void on_gone(void *arg)
+{
+    struct e2b_files_download *d = arg;
+
+    d->rq = NULL;
+    if (d->process != NULL)
+        download_give_up(d);
+}
+
+static const struct http_stream_ops http_ops = {.on_drain = on_drain, .on_gone = on_gone};
+
+static bool on_ready(void *arg)
+{
+    struct e2b_files_download *d = arg;
+
+    return d->http == NULL || http_stream_ready(d->http);
+}
+
+static void download_write(struct e2b_files_download *d, const char *bytes, size_t len)
+{
+    struct iovec iov = {(void *)(uintptr_t)bytes, len};
+
+    if (len > 0)
+        http_stream_write(d->http, &iov, 1);
+}
+
+/* The line says that the file could be opened; only then the answer can be a good one. */
+static void download_head(struct e2b_files_download *d, const struct slice *s)
+{
+    const char *end = memchr(s->bytes, '\n', s->len);
+    size_t n = end != NULL ? (size_t)(end - s->bytes) + 1 : s->len;
+
+    if (d->line.len + n <= ENTRY_LINE_BYTES)
+        buf_put(&d->line, s->bytes, n);
+    if (end == NULL)
+        return;
+    d->http = http_stream_start(d->rq, 200, "application/octet-stream", &http_ops, d);
+    d->rq = NULL;
+    download_write(d, s->bytes + n, s->len - n);
+}
+
+static void on_bytes(void *arg, const struct slice *s)
+{
+    struct e2b_files_download *d = arg;
+
+    if (s->stream == STREAM_STDERR) {
+        if (d->err.len + s->len <= ENTRY_LINE_BYTES)
+            buf_put(&d->err, s->bytes, s->len);
+    } else if (d->http == NULL) {
+        download_head(d, s);
+    } else {
+        download_write(d, s->bytes, s->len);
+    }
+}
+
+static void on_gap(void *arg, uint64_t from, uint64_t to)
+{
+    (void)arg, (void)from, (void)to; /* a lossless viewer from 0 on misses nothing */
+}
+
+static void on_exited(void *arg, const struct exit_record *x)
+{
+    struct e2b_files_download *d = arg;
+    struct process *p = process_ref(d->process);
+    struct file_fault f;
+
+    if (d->http != NULL && x->exit_code == 0) {
+        http_stream_end(d->http);
+    } else if (d->http != NULL) {
+        http_stream_abort(d->http);
+    } else {
+        e2b_file_fault(&f, buf_data(&d->err), d->err.len);
+        e2b_plain_error(d->rq, f.status, f.message);
+    }
+    download_free(&d->pending);
+    process_forget(p);
+    process_unref(p);
+}
+
+static const struct viewer_ops viewer_ops = {
+    .ready = on_ready,
+    .bytes = on_bytes,
+    .gap = on_gap,
+    .exited = on_exited,
+};
+
+static void on_spawned(void *arg, struct process *p, const struct hf_error *why)
+{
+    const struct viewer_options o = viewer_own(0);
+    struct e2b_files_download *d = arg;
+    struct hf_error err;
+
+    if (p != NULL)
+        d->process = process_ref(p);
+    if (d->rq == NULL) {
+        download_give_up(d);
+    } else if (p == NULL) {
+        e2b_error(d->rq, why);
+        download_free(&d->pending);
+    } else if (viewer_attach(p, &o, &viewer_ops, d, &d->viewer, &err) < 0) {
+        e2b_error(d->rq, &err);
+        download_give_up(d);
+    }
+}
+
+static void download_start(struct http_request *rq, const struct file_ask *ask)
+{
+    struct e2b *e = e2b_of(rq);
+    struct e2b_files_download *d = hf_xalloc(sizeof *d);
+    const char *args[FILE_OP_ARGS];
+    struct spawn_spec spec;
+    struct hf_error err;
+
+    d->rq = rq;
+    pending_init(&d->pending, &e->pending, &download_kind);
+    http_set_user(rq, d, on_gone);
+    file_op_spec(&spec, args, file_user(ask), "read", ask->path, NULL);
+    if (engine_spawn(e->engine, &spec, on_spawned, d, &err) < 0) {
+        http_set_user(rq, NULL, NULL);
+        download_free(&d->pending);
+        e2b_error(rq, &err);
+    }
+}
+
+void e2b_files_get(struct http_request *rq)
+{
+    struct file_ask *ask = hf_xalloc(sizeof *ask);
+
+    if (e2b_files_ask(rq, "read", ask)) {
+        if (ask->path[0] == '\0')
+            e2b_plain_error(rq, 400, "say which file: ?path=");
+        else
+            download_start(rq, ask);
+    }
+    free(ask);
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * e2b_filesystem.c - Stat, ListDir, MakeDir, Move, Remove. Layer: dialects.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/rfc3339.h"
+#include "dialects/common/collect.h"
+#include "dialects/e2b/e2b_files.h"
+
+/* --- entries ---------------------------------------------------------------------------- */
+
+static const char *type_name(const char *type)
+{
+    return strcmp(type, "file") == 0      ? "FILE_TYPE_FILE"
+           : strcmp(type, "dir") == 0     ? "FILE_TYPE_DIRECTORY"
+           : strcmp(type, "symlink") == 0 ? "FILE_TYPE_SYMLINK"
+                                          : "FILE_TYPE_UNSPECIFIED";
+}
+
+/* As ls writes them: "drwxr-xr-x". */
+static void permissions(char *out, const char *type, int64_t mode)
+{
+    static const char letters[] = "rwxrwxrwx";
+
+    out[0] = type[0] == 'd' ? 'd' : type[0] == 's' ? 'L' : '-';
+    for (int i = 0; i < 9; i++)
+        out[i + 1] = mode & (0400 >> i) ? letters[i] : '-';
+    out[10] = '\0';
+}
+
+/* Files may be of any time; what cannot be said is told as the nearest that can. */
+static void write_time(struct json_out *o, int64_t ms)
+{
+    char text[CLOCK_RFC3339_LEN + 1];
+
+    ms = ms < RFC3339_MIN_MS ? RFC3339_MIN_MS : ms > RFC3339_MAX_MS ? RFC3339_MAX_MS : ms;
+    clock_rfc3339(ms, text);
+    json_kstr(o, "modifiedTime", text);
+}
+
+static void write_entry(struct json_out *o, const json_t *e)
+{
+    const char *type = json_string_value(json_object_get(e, "type"));
+    int64_t mode = json_integer_value(json_object_get(e, "mode"));
+    const char *target = json_string_value(json_object_get(e, "target"));
+    char text[24];
+
+    type = type != NULL ? type : "";
+    json_open(o, '{');
+    json_kstr(o, "name", json_string_value(json_object_get(e, "name")));
+    json_kstr(o, "type", type_name(type));
+    json_kstr(o, "path", json_string_value(json_object_get(e, "path")));
+    snprintf(text, sizeof text, "%lld", (long long)json_integer_value(json_object_get(e, "size")));
+    json_kstr(o, "size", text);
+    json_kint(o, "mode", mode & 0777);
+    permissions(text, type, mode);
+    json_kstr(o, "permissions", text);
+    json_kstr(o, "owner", json_string_value(json_object_get(e, "owner")));
+    json_kstr(o, "group", json_string_value(json_object_get(e, "group")));
+    write_time(o, json_integer_value(json_object_get(e, "modified_ms")));
+    if (target != NULL)
+        json_kstr(o, "symlinkTarget", target);
+    json_shut(o, '}');
+}
+
+/* Each line is an entry. */
+static void write_entries(struct json_out *o, const struct buf *lines)
+{
+    const char *at = buf_data(lines);
+    size_t left = lines->len;
+
+    while (left > 0) {
+        const char *end = memchr(at, '\n', left);
+        size_t n = end != NULL ? (size_t)(end - at) : left;
+        json_auto_t *e = json_parse(at, n, NULL);
+
+        if (e != NULL)
+            write_entry(o, e);
+        n += end != NULL;
+        at += n;
+        left -= n;
+    }
+}
+
+/* --- a call ----------------------------------------------------------------------------------- */
+
+enum answer { ANSWER_ENTRY, ANSWER_ENTRIES, ANSWER_NONE };
+
+struct e2b_filesystem_call {
+    struct pending pending;
+    struct http_request *rq; /* NULL: nobody waits for the answer any more */
+    enum rpc_codec codec;
+    enum answer answer;
+    struct collect *collect;
+};
+
+static void call_done(struct e2b_filesystem_call *c)
+{
+    pending_fini(&c->pending);
+    free(c);
+}
+
+static void call_free(struct pending *p)
+{
+    struct e2b_filesystem_call *c = list_entry(p, struct e2b_filesystem_call, pending);
+
+    collect_free(c->collect);
+    call_done(c);
+}
+
+static void call_drain(struct pending *p)
+{
+    struct e2b_filesystem_call *c = list_entry(p, struct e2b_filesystem_call, pending);
+
+    if (c->rq != NULL)
+        e2b_rpc_fail(c->rq, "unavailable", "the daemon is going");
+    c->rq = NULL;
+}
+
+static const struct pending_kind call_kind = {.drain = call_drain, .free = call_free};
+
+/* What was asked for is done all the same, and its helper forgotten afterwards. */
+static void call_on_gone(void *user)
+{
+    ((struct e2b_filesystem_call *)user)->rq = NULL;
+}
+
+static void call_failed(void *arg, const struct hf_error *err)
+{
+    struct e2b_filesystem_call *c = arg;
+
+    if (c->rq != NULL)
+        e2b_rpc_error(c->rq, err);
+    call_done(c);
+}
+
+static void call_answer(struct e2b_filesystem_call *c, const struct collected *all)
+{
+    struct e2b *e = e2b_of(c->rq);
+    struct json_out o;
+
+    if (c->answer == ANSWER_NONE) {
+        e2b_rpc_reply_empty(c->rq, c->codec);
+        return;
+    }
+    o = e2b_answer(e);
+    json_key(&o, c->answer == ANSWER_ENTRY ? "entry" : "entries");
+    if (c->answer == ANSWER_ENTRIES)
+        json_open(&o, '[');
+    write_entries(&o, all->out);
+    if (c->answer == ANSWER_ENTRIES)
+        json_shut(&o, ']');
+    json_shut(&o, '}');
+    e2b_rpc_reply(c->rq, c->answer == ANSWER_ENTRY ? &e2b_entry_response : &e2b_entries_response,
+                  c->codec, &e->scratch);
+}
+
+static void call_tell(struct e2b_filesystem_call *c, const struct collected *all)
+{
+    struct file_fault f;
+
+    if (all->exit->exit_code == 0 && all->out_total == all->out->len) {
+        call_answer(c, all);
+    } else if (all->exit->exit_code == 0) {
+        e2b_rpc_fail(c->rq, "resource_exhausted", "the list is too long for one answer");
+    } else {
+        e2b_file_fault(&f, buf_data(all->err), all->err->len);
+        e2b_rpc_fail(c->rq, f.code, f.message);
+    }
+}
+
+static void call_ended(void *arg, const struct collected *all)
+{
+    struct e2b_filesystem_call *c = arg;
+
+    if (c->rq != NULL)
+        call_tell(c, all);
+    process_forget(all->process);
+    call_done(c);
+}
+
+static const struct collect_ops call_ops = {.failed = call_failed, .done = call_ended};
+
+static void call_begin(struct http_request *rq, enum rpc_codec codec, enum answer answer,
+                       struct spawn_spec *spec)
+{
+    struct e2b *e = e2b_of(rq);
+    struct e2b_filesystem_call *c = hf_xalloc(sizeof *c);
+    struct hf_error err;
+
+    c->rq = rq;
+    c->codec = codec;
+    c->answer = answer;
+    pending_init(&c->pending, &e->pending, &call_kind);
+    http_set_user(rq, c, call_on_gone);
+    if (collect_start(e->engine, spec, LIMIT_FILE_ANSWER_BYTES, &call_ops, c, &c->collect, &err) <
+        0) {
+        http_set_user(rq, NULL, NULL);
+        call_done(c);
+        e2b_rpc_error(rq, &err);
+    }
+}
+
+static int path_of(const struct user *u, const json_t *message, const char *field, char *out,
+                   struct hf_error *err)
+{
+    const json_t *v = json_object_get(message, field);
+
+    return e2b_file_path(u, v != NULL ? json_string_value(v) : "", json_string_length(v), out, err);
+}
+
+static void fs_call(struct http_request *rq, const struct pb_message *m, const char *op,
+                    enum answer answer)
+{
+    enum rpc_codec codec;
+    json_auto_t *message = e2b_rpc_request(rq, m, false, &codec);
+    bool two = m == &e2b_move_request, list = m == &e2b_list_dir_request;
+    struct file_ask *ask = hf_xalloc(sizeof *ask);
+    int64_t depth = json_integer_value(json_object_get(message, "depth"));
+    const char *args[FILE_OP_ARGS];
+    struct spawn_spec spec;
+    struct hf_error err = {0};
+
+    if (message == NULL) {
+        free(ask);
+        return;
+    }
+    snprintf(ask->to, sizeof ask->to, "%lld", (long long)(depth > 0 ? depth : 1));
+    if (e2b_user(rq, &ask->user, &ask->given, &err) < 0 ||
+        path_of(&ask->user, message, two ? "source" : "path", ask->path, &err) < 0 ||
+        (two && path_of(&ask->user, message, "destination", ask->to, &err) < 0)) {
+        e2b_rpc_error(rq, &err);
+    } else {
+        file_op_spec(&spec, args, file_user(ask), op, ask->path, two || list ? ask->to : NULL);
+        call_begin(rq, codec, answer, &spec);
+    }
+    free(ask);
+}
+
+void e2b_fs_stat(struct http_request *rq)
+{
+    fs_call(rq, &e2b_path_request, "stat", ANSWER_ENTRY);
+}
+
+void e2b_fs_list(struct http_request *rq)
+{
+    fs_call(rq, &e2b_list_dir_request, "list", ANSWER_ENTRIES);
+}
+
+void e2b_fs_mkdir(struct http_request *rq)
+{
+    fs_call(rq, &e2b_path_request, "mkdir", ANSWER_ENTRY);
+}
+
+void e2b_fs_move(struct http_request *rq)
+{
+    fs_call(rq, &e2b_move_request, "move", ANSWER_ENTRY);
+}
+
+void e2b_fs_remove(struct http_request *rq)
+{
+    fs_call(rq, &e2b_path_request, "remove", ANSWER_NONE);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * e2b_input.h - what SendInput and StreamInput have in common. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_E2B_E2B_INPUT_H
+#define HF_DIALECTS_E2B_E2B_INPUT_H
+
+#include "dialects/e2b/e2b_rpc.h"
+
+/* The bytes of a ProcessInput, if they are of the kind that the process takes; else NULL and
+ * why not. */
+const json_t *e2b_input_bytes(struct process *p, const json_t *input, const char **code,
+                              const char **why);
+/* Why process_input() took nothing, in the original's words where it has some. */
+const char *e2b_input_refusal(const struct hf_error *err);
+
+#endif

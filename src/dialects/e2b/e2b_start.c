@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * e2b_start.c - Start and Connect: the two calls that answer with a stream. Layer: dialects.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "dialects/e2b/e2b_stream.h"
+
+#define E2B_DEADLINE_GRACE_MS 50 /* a deadline is one: TERM is only a courtesy */
+
+/* A request as a spec, and what the spec borrows from. */
+struct e2b_start_plan {
+    struct spawn_spec spec;
+    struct user user;
+    const char **args;
+    struct spec_env *env;
+    char cwd[PATH_MAX];
+};
+
+static void plan_fini(struct e2b_start_plan *p)
+{
+    free(p->args);
+    free(p->env);
+}
+
+static int has_nul(const json_t *v, const char *field, struct hf_error *err)
+{
+    if (v == NULL || strlen(json_string_value(v)) == json_string_length(v))
+        return 0;
+    return hf_fail_field(err, HF_E_bad_value, field, "%s must not have a NUL in it", field);
+}
+
+static int plan_args(struct e2b_start_plan *p, const json_t *config, struct hf_error *err)
+{
+    const json_t *args = json_object_get(config, "args"), *cmd = json_object_get(config, "cmd");
+    size_t n = json_array_size(args);
+
+    if (json_string_length(cmd) == 0)
+        return hf_fail_field(err, HF_E_missing_field, "cmd", "process.cmd must name a program");
+    if (has_nul(cmd, "cmd", err) < 0)
+        return -1;
+    p->spec.command = json_string_value(cmd);
+    p->args = hf_xalloc((n + 1) * sizeof *p->args);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *v = json_array_get(args, i);
+
+        if (has_nul(v, "args", err) < 0)
+            return -1;
+        p->args[i] = json_string_value(v);
+    }
+    p->spec.args = p->args;
+    p->spec.arg_count = n;
+    return 0;
+}
+
+/* --- variables ------------------------------------------------------------------------- */
+
+static void env_add(struct e2b_start_plan *p, const json_t *own, const char *name,
+                    const char *value)
+{
+    if (value != NULL && value[0] != '\0' && json_object_get(own, name) == NULL)
+        p->env[p->spec.env_count++] = (struct spec_env){name, value};
+}
+
+/* The user's, then the sandbox's, then the request's: the last one counts. */
+static int plan_env(struct e2b_start_plan *p, const struct e2b *e, json_t *own,
+                    struct hf_error *err)
+{
+    static const char *const user[] = {"HOME", "USER", "LOGNAME"};
+    json_t *value, *all = e->sandbox.env;
+    const char *name;
+
+    p->env = hf_xalloc((json_object_size(own) + json_object_size(all) + 6) * sizeof *p->env);
+    json_object_foreach (own, name, value) {
+        if (has_nul(value, "envs", err) < 0)
+            return -1;
+        p->env[p->spec.env_count++] = (struct spec_env){name, json_string_value(value)};
+    }
+    json_object_foreach (all, name, value) {
+        env_add(p, own, name, json_string_value(value));
+    }
+    for (size_t i = 0; i < 3; i++)
+        if (json_object_get(all, user[i]) == NULL)
+            env_add(p, own, user[i], i == 0 ? p->user.home : p->user.name);
+    p->spec.env = p->env;
+    return 0;
+}
+
+/* --- where ------------------------------------------------------------------------------ */
+
+static bool is_missing(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) < 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
+/* Nobody asked for the home, so one that does not exist is no error. */
+static int plan_cwd(struct e2b_start_plan *p, const struct e2b *e, const json_t *cwd,
+                    struct hf_error *err)
+{
+    const char *asked = json_string_value(cwd);
+
+    if (has_nul(cwd, "cwd", err) < 0)
+        return -1;
+    if (asked != NULL && asked[0] == '\0')
+        asked = NULL;
+    if (!e2b_path(&p->user,
+                  asked != NULL                ? asked
+                  : e->sandbox.workdir != NULL ? e->sandbox.workdir
+                                               : "~",
+                  p->cwd, sizeof p->cwd))
+        return hf_fail_field(err, HF_E_bad_value, "cwd", "cwd is too long for a path");
+    if (asked == NULL && is_missing(p->cwd))
+        snprintf(p->cwd, sizeof p->cwd, "/");
+    p->spec.cwd = p->cwd;
+    return 0;
+}
+
+static int plan_terminal(struct e2b_start_plan *p, const json_t *message)
+{
+    const json_t *pty = json_object_get(message, "pty"), *size = json_object_get(pty, "size"),
+                 *in = json_object_get(message, "stdin");
+
+    p->spec.pty = pty != NULL;
+    p->spec.rows = json_integer_value(json_object_get(size, "rows"));
+    p->spec.cols = json_integer_value(json_object_get(size, "cols"));
+    if (p->spec.rows == 0 || p->spec.cols == 0) { /* programs divide by it */
+        p->spec.rows = p->spec.rows != 0 ? p->spec.rows : 24;
+        p->spec.cols = p->spec.cols != 0 ? p->spec.cols : 80;
+    }
+    p->spec.stdin_mode = p->spec.pty ? STDIN_DEFAULT : json_is_false(in) ? STDIN_NULL : STDIN_PIPE;
+    return 0;
+}
+
+static int plan_make(struct e2b_start_plan *p, struct http_request *rq, const json_t *message,
+                     const struct e2b_stream_request *ask, struct hf_error *err)
+{
+    const json_t *config = json_object_get(message, "process"),
+                 *tag = json_object_get(message, "tag");
+    struct e2b *e = e2b_of(rq);
+    bool given = false;
+    int rc;
+
+    memset(p, 0, sizeof *p);
+    spec_init(&p->spec);
+    p->spec.source = SOURCE_AGENT;
+    p->spec.quiet_start = true;
+    if ((rc = e2b_user(rq, &p->user, &given, err)) < 0 || (rc = plan_args(p, config, err)) < 0 ||
+        (rc = plan_env(p, e, json_object_get(config, "envs"), err)) < 0 ||
+        (rc = plan_cwd(p, e, json_object_get(config, "cwd"), err)) < 0 ||
+        (rc = plan_terminal(p, message)) < 0 || (rc = has_nul(tag, "tag", err)) < 0)
+        return rc;
+    p->spec.user = given ? p->user.name : NULL;
+    p->spec.tag = json_string_length(tag) > 0 ? json_string_value(tag) : NULL;
+    if (ask->deadline_ms > 0 && !ask->deadline_stream) {
+        p->spec.timeout_ms = ask->deadline_ms;
+        p->spec.grace_ms = E2B_DEADLINE_GRACE_MS;
+    }
+    return 0;
+}
+
+/* --- Start --------------------------------------------------------------------------------- */
+
+struct e2b_start_starting {
+    struct pending pending;
+    struct http_request *rq; /* NULL: the client has gone; the process stays */
+    struct e2b *e2b;
+    struct e2b_stream_request ask;
+    json_t *config;
+    char cwd[PATH_MAX];
+};
+
+static void starting_free(struct pending *p)
+{
+    struct e2b_start_starting *s = list_entry(p, struct e2b_start_starting, pending);
+
+    json_decref(s->config);
+    pending_fini(p);
+    free(s);
+}
+
+static const struct pending_kind starting_kind = {.drain = NULL, .free = starting_free};
+
+static void starting_on_gone(void *user)
+{
+    ((struct e2b_start_starting *)user)->rq = NULL;
+}
+
+static void starting_failed(struct e2b_start_starting *s, const struct hf_error *err)
+{
+    char why[480];
+
+    if (err->code != HF_E_spawn_failed) {
+        e2b_rpc_error(s->rq, err);
+        return;
+    }
+    if (strcmp(err->path, s->cwd) == 0 && err->errno_name != NULL &&
+        strcmp(err->errno_name, "ENOENT") == 0)
+        snprintf(why, sizeof why, "cwd '%.200s' does not exist", s->cwd);
+    else
+        snprintf(why, sizeof why, "error starting process '%.100s': %s",
+                 json_string_value(json_object_get(s->config, "cmd")), err->detail);
+    e2b_rpc_fail(s->rq, "invalid_argument", why);
+}
+
+static void starting_on_spawned(void *arg, struct process *p, const struct hf_error *err)
+{
+    const struct viewer_options all = {.since = SINCE_OFFSET, .offset = 0};
+    struct e2b_start_starting *s = arg;
+
+    if (p != NULL)
+        e2b_note(s->e2b, p, json_object_get(s->config, "envs"),
+                 json_string_value(json_object_get(s->config, "cwd")));
+    if (s->rq != NULL && p != NULL)
+        e2b_stream_begin(s->rq, p, &s->ask, &all, true);
+    else if (s->rq != NULL)
+        starting_failed(s, err);
+    if (p != NULL && s->e2b->sandbox.killed) /* which did not see this one yet */
+        process_end(p, 0, "api", NULL, NULL);
+    starting_free(&s->pending);
+}
+
+static void start_spawn(struct http_request *rq, const struct e2b_start_plan *plan,
+                        const struct e2b_stream_request *ask, const json_t *message)
+{
+    struct e2b *e = e2b_of(rq);
+    struct e2b_start_starting *s = hf_xalloc(sizeof *s);
+    struct hf_error err;
+
+    s->rq = rq;
+    s->e2b = e;
+    s->ask = *ask;
+    s->config = json_incref(json_object_get(message, "process"));
+    memcpy(s->cwd, plan->cwd, sizeof s->cwd);
+    pending_init(&s->pending, &e->pending, &starting_kind);
+    http_set_user(rq, s, starting_on_gone);
+    if (engine_spawn(e->engine, &plan->spec, starting_on_spawned, s, &err) < 0) {
+        http_set_user(rq, NULL, NULL);
+        starting_free(&s->pending);
+        e2b_rpc_error(rq, &err);
+    }
+}
+
+void e2b_start(struct http_request *rq)
+{
+    struct e2b_stream_request ask = {0};
+    json_auto_t *message = e2b_rpc_request(rq, &e2b_start_request, true, &ask.codec);
+    struct hf_error err = {0};
+    struct e2b_start_plan *plan;
+
+    if (message == NULL || !e2b_stream_ask(rq, &ask))
+        return;
+    if (e2b_of(rq)->sandbox.killed) {
+        e2b_rpc_fail(rq, "unavailable", "the sandbox was killed; create it again");
+        return;
+    }
+    plan = hf_xalloc(sizeof *plan);
+    if (plan_make(plan, rq, message, &ask, &err) < 0)
+        e2b_rpc_error(rq, &err);
+    else
+        start_spawn(rq, plan, &ask, message);
+    plan_fini(plan);
+    free(plan);
+}
+
+/* --- Connect -------------------------------------------------------------------------------- */
+
+/* The original replays nothing, so what came before must be asked for. */
+static bool connect_from(struct http_request *rq, struct viewer_options *o)
+{
+    const char *since = http_header(rq, "Holdfast-Since");
+
+    *o = (struct viewer_options){.since = SINCE_NOW};
+    if (since == NULL)
+        return true;
+    o->since = SINCE_OFFSET;
+    if (text_to_u64(since, UINT64_MAX, &o->offset))
+        return true;
+    e2b_rpc_fail(rq, "invalid_argument", "Holdfast-Since must be an offset in bytes");
+    return false;
+}
+
+void e2b_connect(struct http_request *rq)
+{
+    struct e2b_stream_request ask = {0};
+    json_auto_t *message = e2b_rpc_request(rq, &e2b_select_request, true, &ask.codec);
+    struct viewer_options from;
+    struct process *p;
+
+    if (message == NULL || !e2b_stream_ask(rq, &ask) || !connect_from(rq, &from))
+        return;
+    p = e2b_rpc_process(rq, message, false);
+    if (p != NULL)
+        e2b_stream_begin(rq, p, &ask, &from, false);
+}

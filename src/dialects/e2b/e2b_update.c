@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * e2b_update.c - Update, SendSignal: what is done to a process that runs. Layer: dialects.
+ */
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "dialects/common/request_checks.h"
+#include "dialects/e2b/e2b_rpc.h"
+
+/* Whoever kills looks next whether it is gone; the answer waits this long for it to be so. */
+#define KILL_WAIT_MS 1000
+
+void e2b_update(struct http_request *rq)
+{
+    enum rpc_codec codec;
+    json_auto_t *message = e2b_rpc_request(rq, &e2b_update_request, false, &codec);
+    struct process *p = message == NULL ? NULL : e2b_rpc_process(rq, message, true);
+    const json_t *pty, *size;
+    struct process_view v;
+    int64_t rows, cols;
+    struct hf_error err;
+
+    if (p == NULL)
+        return;
+    pty = json_object_get(message, "pty");
+    size = json_object_get(pty, "size");
+    rows = json_integer_value(json_object_get(size, "rows"));
+    cols = json_integer_value(json_object_get(size, "cols"));
+    process_view(p, &v);
+    if (pty != NULL && !v.pty) {
+        e2b_rpc_fail(rq, "internal", "error resizing tty: tty not assigned to process");
+    } else if (pty != NULL && process_resize(p, rows != 0 ? rows : v.rows,
+                                             cols != 0 ? cols : v.cols, "api", &err) < 0) {
+        e2b_rpc_error(rq, &err);
+    } else {
+        e2b_rpc_reply_empty(rq, codec);
+    }
+}
+
+/* --- SendSignal ------------------------------------------------------------------------- */
+
+struct signalling {
+    struct pending pending;
+    struct http_request *rq; /* NULL: the client has gone */
+    enum rpc_codec codec;
+    struct process *process; /* referenced */
+    struct exit_waiter waiter;
+    struct timer *timer;
+    bool told; /* the keeper has answered: it was given a pointer to this */
+    bool over; /* exited, or waited long enough */
+};
+
+static void signalling_free(struct pending *p)
+{
+    struct signalling *s = list_entry(p, struct signalling, pending);
+
+    exit_waiter_cancel(&s->waiter);
+    timer_close(s->timer);
+    process_unref(s->process);
+    pending_fini(p);
+    free(s);
+}
+
+static void signalling_check(struct signalling *s)
+{
+    if (!s->told || !s->over)
+        return;
+    if (s->rq != NULL)
+        e2b_rpc_reply_empty(s->rq, s->codec);
+    signalling_free(&s->pending);
+}
+
+static void signalling_over(struct signalling *s)
+{
+    s->over = true;
+    signalling_check(s);
+}
+
+static void signalling_on_exit(void *arg, struct process *p)
+{
+    (void)p;
+    signalling_over(arg);
+}
+
+static void signalling_on_timer(struct timer *t, void *arg)
+{
+    (void)t;
+    signalling_over(arg);
+}
+
+static void signalling_on_gone(void *arg)
+{
+    struct signalling *s = arg;
+
+    s->rq = NULL;
+    signalling_over(s);
+}
+
+static void signalling_drain(struct pending *p)
+{
+    signalling_over(list_entry(p, struct signalling, pending));
+}
+
+static const struct pending_kind signalling_kind = {.drain = signalling_drain,
+                                                    .free = signalling_free};
+
+static void signalling_on_told(void *arg, int rc, const struct hf_error *err)
+{
+    struct signalling *s = arg;
+
+    s->told = true;
+    if (rc < 0 && s->rq != NULL) {
+        e2b_rpc_error(s->rq, err);
+        s->rq = NULL;
+        s->over = true;
+    }
+    signalling_check(s);
+}
+
+static void signal_begin(struct http_request *rq, enum rpc_codec codec, struct process *p,
+                         int signum)
+{
+    struct e2b *e = e2b_of(rq);
+    struct signalling *s = hf_xalloc(sizeof *s);
+    /* What ends a process ends all of it: the original leaves the children behind. */
+    enum signal_target whom = signum == SIGKILL || signum == SIGTERM ? TARGET_TREE : TARGET_GROUP;
+    struct hf_error err;
+
+    s->rq = rq;
+    s->codec = codec;
+    s->process = process_ref(p);
+    s->over = signum != SIGKILL;
+    list_init(&s->waiter.link);
+    s->waiter.fn = signalling_on_exit;
+    s->waiter.arg = s;
+    s->timer = timer_new(e->loop, signalling_on_timer, s);
+    pending_init(&s->pending, &e->pending, &signalling_kind);
+    http_set_user(rq, s, signalling_on_gone);
+    if (!s->over) {
+        process_wait_exit(p, &s->waiter);
+        timer_start(s->timer, KILL_WAIT_MS);
+    }
+    if (process_signal(p, signum, whom, signalling_on_told, s, &err) < 0)
+        signalling_on_told(s, -1, &err);
+}
+
+void e2b_send_signal(struct http_request *rq)
+{
+    enum rpc_codec codec;
+    json_auto_t *message = e2b_rpc_request(rq, &e2b_signal_request, false, &codec);
+    struct process *p = message == NULL ? NULL : e2b_rpc_process(rq, message, true);
+    int64_t signum;
+    struct hf_error err;
+
+    if (p == NULL)
+        return;
+    signum = json_integer_value(json_object_get(message, "signal"));
+    if (signum < 1 || signum > SIGRTMAX)
+        e2b_rpc_fail(rq, "unimplemented",
+                     "signal must be SIGNAL_SIGKILL, SIGNAL_SIGTERM or a number");
+    else if (check_signal_role((int)signum, http_role(rq), &err) < 0)
+        e2b_rpc_error(rq, &err);
+    else
+        signal_begin(rq, codec, p, (int)signum);
+}

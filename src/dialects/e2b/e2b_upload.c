@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * e2b_upload.c - POST /files: one file as the body, or several in a form
+ *
+ * Each file is written by a process of its own (file_op.h), one after the other. The body
+ * is read as fast as that one takes it: what it had no room for is held, and nothing more
+ * is read before it is gone. Layer: dialects.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "dialects/common/multipart.h"
+#include "dialects/e2b/e2b_files.h"
+
+#define UPLOAD_FILES_MAX 1000 /* in one form */
+
+enum stage {
+    BETWEEN,  /* no file is open */
+    STARTING, /* its process is being made */
+    WRITING,
+    CLOSING, /* it has the end of its input; its exit is awaited */
+    SKIPPING /* a part of the form that is no file */
+};
+
+struct e2b_upload {
+    struct pending pending;
+    struct http_request *rq; /* NULL: answered, or the client has gone */
+    struct e2b *e2b;
+    struct file_ask ask;    /* ask.path: "" if each part names its own */
+    char path[PATH_MAX];    /* of the file that is open */
+    struct multipart *form; /* NULL: the body is the file */
+    enum stage stage;
+    struct process *process; /* referenced; of the file that is open */
+    struct input_waiter room;
+    struct exit_waiter exit;
+    struct buf held;    /* taken from the body, not yet by the process */
+    struct buf results; /* of the files that are done, as JSON */
+    size_t files;
+    bool eof;  /* the file ends behind what is held */
+    bool last; /* the body is complete */
+    bool done; /* the form's last boundary was seen */
+};
+
+/* --- the end ------------------------------------------------------------------------------- */
+
+static void upload_free(struct pending *p)
+{
+    struct e2b_upload *u = list_entry(p, struct e2b_upload, pending);
+
+    input_waiter_cancel(&u->room);
+    exit_waiter_cancel(&u->exit);
+    process_unref(u->process);
+    buf_fini(&u->held);
+    buf_fini(&u->results);
+    free(u->form);
+    pending_fini(p);
+    free(u);
+}
+
+/* A process that is being made comes back here when it is there. */
+static void upload_stop(struct e2b_upload *u)
+{
+    u->rq = NULL;
+    if (u->stage == STARTING)
+        return;
+    if (u->process != NULL)
+        file_op_end(u->process);
+    upload_free(&u->pending);
+}
+
+static void upload_fail(struct e2b_upload *u, int status, const char *why)
+{
+    e2b_plain_error(u->rq, status, why);
+    upload_stop(u);
+}
+
+static void upload_drain(struct pending *p)
+{
+    struct e2b_upload *u = list_entry(p, struct e2b_upload, pending);
+
+    if (u->rq != NULL)
+        upload_fail(u, 503, "the daemon is going");
+}
+
+static const struct pending_kind upload_kind = {.drain = upload_drain, .free = upload_free};
+
+static void upload_on_gone(void *user)
+{
+    upload_stop(user);
+}
+
+static void upload_answer(struct e2b_upload *u)
+{
+    struct buf *b = &u->e2b->scratch;
+
+    if (u->files == 0) {
+        upload_fail(u, 400, "there is no file in the body");
+        return;
+    }
+    buf_clear(b);
+    buf_putc(b, '[');
+    buf_put(b, buf_data(&u->results), u->results.len);
+    buf_putc(b, ']');
+    http_reply_json(u->rq, 200, b);
+    upload_stop(u);
+}
+
+/* --- one file -------------------------------------------------------------------------------- */
+
+static void upload_push(void *arg);
+
+static void file_note(struct e2b_upload *u)
+{
+    const char *base = strrchr(u->path, '/');
+    struct json_out o;
+
+    if (u->files++ > 0)
+        buf_putc(&u->results, ',');
+    json_out_init(&o, &u->results);
+    json_open(&o, '{');
+    json_kstr(&o, "path", u->path);
+    json_kstr(&o, "name", base != NULL ? base + 1 : u->path);
+    json_kstr(&o, "type", "file");
+    json_shut(&o, '}');
+}
+
+/* Whatever it wrote is short, and held whole. */
+static void file_failed(struct e2b_upload *u)
+{
+    struct journal *j = process_journal(u->process);
+    struct slice s = journal_slice(j, journal_first(j), sizeof(struct file_fault));
+    struct file_fault f;
+
+    e2b_file_fault(&f, s.bytes, s.stream == STREAM_STDERR ? s.len : 0);
+    upload_fail(u, f.status, f.message);
+}
+
+static void file_on_exit(void *arg, struct process *p)
+{
+    struct e2b_upload *u = arg;
+    struct process_view v;
+
+    process_view(p, &v);
+    if (u->stage != CLOSING || v.exit->exit_code != 0) {
+        file_failed(u);
+        return;
+    }
+    file_note(u);
+    process_unref(u->process);
+    u->process = NULL;
+    u->stage = BETWEEN;
+    process_forget(p);
+    if (u->form == NULL || (u->last && u->done))
+        upload_answer(u);
+    else
+        http_body_resume(u->rq);
+}
+
+static void file_on_spawned(void *arg, struct process *p, const struct hf_error *err)
+{
+    struct e2b_upload *u = arg;
+
+    u->stage = WRITING;
+    if (p != NULL)
+        u->process = process_ref(p);
+    if (u->rq == NULL) {
+        upload_stop(u);
+    } else if (p == NULL) {
+        e2b_error(u->rq, err);
+        upload_stop(u);
+    } else {
+        process_wait_exit(p, &u->exit);
+        upload_push(u);
+    }
+}
+
+/* False: answered, and u is gone. */
+static bool file_open(struct e2b_upload *u)
+{
+    const char *args[FILE_OP_ARGS];
+    struct spawn_spec spec;
+    struct hf_error err;
+
+    u->eof = false;
+    if (u->files >= UPLOAD_FILES_MAX) {
+        upload_fail(u, 400, "there are too many files in the form");
+        return false;
+    }
+    file_op_spec(&spec, args, file_user(&u->ask), "write", u->path, NULL);
+    if (engine_spawn(u->e2b->engine, &spec, file_on_spawned, u, &err) == 0) {
+        u->stage = STARTING;
+        return true;
+    }
+    e2b_error(u->rq, &err);
+    upload_stop(u);
+    return false;
+}
+
+/* Gives the process what is held, then the end if that has come, then reads on. A process that
+ * takes no more has ended, and its exit says why. */
+static void upload_push(void *arg)
+{
+    struct e2b_upload *u = arg;
+
+    while (u->held.len > 0) {
+        ssize_t n = process_input(u->process, buf_data(&u->held), u->held.len, NULL);
+
+        if (n < 0)
+            return;
+        buf_drop(&u->held, (size_t)n);
+        if (n == 0) {
+            input_waiter_cancel(&u->room); /* it may wait already */
+            process_wait_for_room(u->process, &u->room);
+            return;
+        }
+    }
+    if (u->eof) {
+        u->stage = CLOSING;
+        (void)process_input_eof(u->process, NULL);
+    } else {
+        http_body_resume(u->rq);
+    }
+}
+
+/* --- the body ------------------------------------------------------------------------------------ */
+
+static bool is_busy(const struct e2b_upload *u)
+{
+    return u->stage == STARTING || u->stage == CLOSING || u->held.len > 0;
+}
+
+/* Where the part is to go: what the query says, else its own name, slashes and all. */
+static bool part_begin(struct e2b_upload *u)
+{
+    struct hf_error err;
+
+    if (strcmp(u->form->name, "file") != 0) {
+        u->stage = SKIPPING;
+        return true;
+    }
+    if (u->ask.path[0] != '\0') {
+        memcpy(u->path, u->ask.path, sizeof u->path);
+    } else if (e2b_file_path(&u->ask.user, u->form->filename, strlen(u->form->filename), u->path,
+                             &err) < 0) {
+        upload_fail(u, 400, "a file has no name, and the query gives no path");
+        return false;
+    }
+    return file_open(u);
+}
+
+/* False: u is gone. */
+static bool form_event(struct e2b_upload *u, enum multipart_event e)
+{
+    switch (e) {
+    case MULTIPART_PART: return part_begin(u);
+    case MULTIPART_DATA:
+        if (u->stage == WRITING) {
+            buf_put(&u->held, u->form->data, u->form->data_len);
+            upload_push(u);
+        }
+        return true;
+    case MULTIPART_PART_END:
+        if (u->stage == WRITING) {
+            u->eof = true;
+            upload_push(u);
+        } else {
+            u->stage = BETWEEN;
+        }
+        return true;
+    case MULTIPART_DONE: u->done = true; return true;
+    case MULTIPART_ERROR: upload_fail(u, 400, "the body is not multipart/form-data"); return false;
+    default: return true;
+    }
+}
+
+static size_t upload_on_form(struct http_request *rq, const void *bytes, size_t len, bool last)
+{
+    struct e2b_upload *u = http_user(rq);
+    size_t at = 0, used;
+
+    while (at < len && !is_busy(u)) {
+        enum multipart_event e = multipart_feed(u->form, (const char *)bytes + at, len - at, &used);
+
+        at += used;
+        if (!form_event(u, e))
+            return len;
+    }
+    u->last = last;
+    if (last && !u->done)
+        upload_fail(u, 400, "the form is cut short");
+    else if (last && u->stage == BETWEEN)
+        upload_answer(u);
+    return at;
+}
+
+static size_t upload_on_raw(struct http_request *rq, const void *bytes, size_t len, bool last)
+{
+    struct e2b_upload *u = http_user(rq);
+
+    u->last = u->eof = last; /* told once, whether there is room or not */
+    if (u->stage == STARTING || (u->held.len > 0 && len > 0))
+        return 0;
+    buf_put(&u->held, bytes, len);
+    if (u->held.len > 0 || last)
+        upload_push(u);
+    return len;
+}
+
+/* False: answered. */
+static bool upload_form(struct http_request *rq, struct e2b_upload *u)
+{
+    const char *type = http_header(rq, "Content-Type"),
+               *coding = http_header(rq, "Content-Encoding");
+
+    if (coding != NULL && strcasecmp(coding, "identity") != 0) {
+        e2b_plain_error(rq, 415, "compressed uploads are not taken; send them as they are");
+        return false;
+    }
+    if (type != NULL && strncasecmp(type, "application/octet-stream", 24) == 0) {
+        if (u->ask.path[0] != '\0')
+            return true;
+        e2b_plain_error(rq, 400, "say where the file is to go: ?path=");
+        return false;
+    }
+    u->form = hf_xalloc(sizeof *u->form);
+    if (multipart_init(u->form, type))
+        return true;
+    e2b_plain_error(rq, 400, "send multipart/form-data or application/octet-stream");
+    return false;
+}
+
+void e2b_files_post(struct http_request *rq)
+{
+    struct e2b_upload *u = hf_xalloc(sizeof *u);
+
+    u->rq = rq;
+    u->e2b = e2b_of(rq);
+    list_init(&u->room.link);
+    list_init(&u->exit.link);
+    u->room.fn = upload_push;
+    u->exit.fn = file_on_exit;
+    u->room.arg = u->exit.arg = u;
+    pending_init(&u->pending, &u->e2b->pending, &upload_kind);
+    if (!e2b_files_ask(rq, "write", &u->ask) || !upload_form(rq, u)) {
+        upload_free(&u->pending);
+        return;
+    }
+    http_set_user(rq, u, upload_on_gone);
+    memcpy(u->path, u->ask.path, sizeof u->path);
+    if (u->form != NULL || file_open(u))
+        http_body_stream(rq, u->form != NULL ? upload_on_form : upload_on_raw);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fly_kill.c - POST …/exec/ID/kill: a signal, then the end, told line by line
+ *
+ * TERM and KILL begin the end of the whole tree, KILL when the time is over. Another signal is sent,
+ * and what is left is ended: once the command has exited, or the time is over. The last
+ * line is "complete", when nobody is left. Whoever goes away meanwhile changes nothing. Layer: dialects.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/signals.h"
+#include "base/text.h"
+#include "dialects/common/request_checks.h"
+#include "dialects/fly/fly.h"
+
+#define SLACK_MS 1000
+
+struct fly_kill_killing {
+    struct pending pending;
+    struct fly *fly;
+    struct http_stream *out; /* NULL: the client has gone, or the daemon goes */
+    struct process *process; /* referenced */
+    struct exit_waiter waiter;
+    struct timer *timer;
+    int64_t timeout_ms;
+    bool ending; /* process_end() was called */
+};
+
+static void killing_free(struct pending *p)
+{
+    struct fly_kill_killing *k = list_entry(p, struct fly_kill_killing, pending);
+
+    exit_waiter_cancel(&k->waiter);
+    process_end_cancel(k->process, k);
+    timer_close(k->timer);
+    process_unref(k->process);
+    pending_fini(p);
+    free(k);
+}
+
+/* --- lines ----------------------------------------------------------------------------------- */
+
+static void say(struct fly_kill_killing *k, struct json_out *o)
+{
+    json_shut(o, '}');
+    buf_putc(o->buf, '\n');
+    if (k->out != NULL)
+        http_stream_write(k->out, &(struct iovec){buf_data(o->buf), o->buf->len}, 1);
+}
+
+static void say_event(struct fly_kill_killing *k, const char *type, const char *message, int signum)
+{
+    struct json_out o = fly_answer(k->fly);
+    struct process_view v;
+
+    process_view(k->process, &v);
+    json_kstr(&o, "type", type);
+    json_kstr(&o, "message", message);
+    if (signum > 0)
+        json_kstr(&o, "signal", signal_name(signum));
+    json_kint(&o, "pid", v.pid);
+    say(k, &o);
+}
+
+static void say_complete(struct fly_kill_killing *k, const struct survivors *s)
+{
+    struct json_out o = fly_answer(k->fly);
+    struct process_view v;
+
+    process_view(k->process, &v);
+    json_kstr(&o, "type", "complete");
+    json_kstr(&o, "message",
+              s != NULL && s->total > 0 ? "some processes could not be ended"
+                                        : "the session has ended");
+    if (v.exit->signum > 0)
+        json_kstr(&o, "signal", signal_name(v.exit->signum));
+    json_kint(&o, "exit_code", v.exit->exit_code);
+    say(k, &o);
+}
+
+/* --- the end --------------------------------------------------------------------------------- */
+
+static void killing_on_ended(void *arg, struct process *p, const struct survivors *s)
+{
+    struct fly_kill_killing *k = arg;
+
+    (void)p;
+    say_event(k, "exited", "the command has exited", 0);
+    say_complete(k, s);
+    if (k->out != NULL)
+        http_stream_end(k->out);
+    killing_free(&k->pending);
+}
+
+/* The time is kept here, so that what is told and what is done are one; the grace is for the case
+ * that nobody is left to do it. */
+static void killing_end(struct fly_kill_killing *k, int64_t grace_ms)
+{
+    k->ending = true;
+    process_end(k->process, grace_ms, "api", killing_on_ended, k);
+}
+
+static void killing_on_exit(void *arg, struct process *p)
+{
+    struct fly_kill_killing *k = arg;
+
+    (void)p;
+    if (!k->ending)
+        killing_end(k, k->timeout_ms + SLACK_MS);
+}
+
+static void killing_on_timer(struct timer *t, void *arg)
+{
+    struct fly_kill_killing *k = arg;
+
+    (void)t;
+    say_event(k, "timeout", "it still runs; it is killed", 0);
+    say_event(k, "killed", "killing all of it", SIGKILL);
+    if (k->ending)
+        process_end(k->process, 0, "api", NULL, NULL);
+    else
+        killing_end(k, 0);
+}
+
+static void killing_on_gone(void *arg)
+{
+    ((struct fly_kill_killing *)arg)->out = NULL;
+}
+
+static void killing_on_drain(void *arg)
+{
+    (void)arg; /* some lines in all: they are never too many */
+}
+
+static const struct http_stream_ops out_ops = {.on_drain = killing_on_drain,
+                                               .on_gone = killing_on_gone};
+
+/* The next worker does not know who asked. */
+static void killing_drain(struct pending *p)
+{
+    struct fly_kill_killing *k = list_entry(p, struct fly_kill_killing, pending);
+
+    if (k->out == NULL)
+        return;
+    say_event(k, "error", "the daemon is going; look whether the session has ended", 0);
+    http_stream_end(k->out);
+    k->out = NULL;
+}
+
+static const struct pending_kind killing_kind = {.drain = killing_drain, .free = killing_free};
+
+/* --- the beginning --------------------------------------------------------------------------- */
+
+static struct fly_kill_killing *killing_new(struct http_request *rq, struct process *p,
+                                            int64_t timeout_ms)
+{
+    struct fly *f = fly_of(rq);
+    struct fly_kill_killing *k = hf_xalloc(sizeof *k);
+
+    k->fly = f;
+    k->process = process_ref(p);
+    k->timeout_ms = timeout_ms;
+    k->timer = timer_new(f->loop, killing_on_timer, k);
+    list_init(&k->waiter.link);
+    k->waiter.fn = killing_on_exit;
+    k->waiter.arg = k;
+    pending_init(&k->pending, &f->pending, &killing_kind);
+    k->out = http_stream_start(rq, 200, "application/x-ndjson", &out_ops, k);
+    return k;
+}
+
+static void killing_begin(struct http_request *rq, struct process *p, int signum,
+                          int64_t timeout_ms)
+{
+    struct fly_kill_killing *k = killing_new(rq, p, timeout_ms);
+
+    if (process_is_running(p))
+        say_event(k, "signal", "signalling the session", signum);
+    if (signum == SIGTERM || signum == SIGKILL || !process_is_running(p)) {
+        if (signum != SIGKILL)
+            timer_start(k->timer, (uint64_t)timeout_ms);
+        killing_end(k, signum == SIGKILL ? 0 : timeout_ms + SLACK_MS);
+        return;
+    }
+    timer_start(k->timer, (uint64_t)timeout_ms);
+    process_wait_exit(p, &k->waiter);
+    (void)process_signal(p, signum, fly_target(signum, p), NULL, NULL, NULL);
+}
+
+/* "10s" as Go writes it, or seconds. */
+static bool timeout_of(const char *text, int64_t *ms)
+{
+    int64_t seconds;
+
+    if (text_to_i64(text, 0, LIMIT_DURATION_MS / 1000, &seconds)) {
+        *ms = seconds * 1000;
+        return true;
+    }
+    return fly_duration(text, ms);
+}
+
+void fly_sprite_kill(struct http_request *rq)
+{
+    struct process *p = fly_session(rq);
+    const char *signal = http_query(rq, "signal"), *timeout = http_query(rq, "timeout");
+    int signum = signal != NULL ? signal_from_name(signal) : SIGTERM;
+    int64_t timeout_ms = FLY_KILL_MS;
+    struct hf_error err = {0};
+
+    if (p == NULL)
+        return;
+    if (signum < 1)
+        hf_fail_field(&err, HF_E_bad_signal, "signal", "there is no signal %.40s", signal);
+    else if (timeout != NULL && !timeout_of(timeout, &timeout_ms))
+        hf_fail_field(&err, HF_E_bad_query, "timeout", "timeout must be a time such as 10s");
+    else
+        (void)check_signal_role(SIGKILL, http_role(rq), &err);
+    if (err.code != HF_OK)
+        fly_error(rq, &err);
+    else
+        killing_begin(rq, p, signum, timeout_ms);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fly_machine.c - what there is: one app's one machine, and one sprite, which always run. Layer: dialects.
+ */
+#include <string.h>
+
+#include "dialects/fly/fly.h"
+
+static void write_machine(struct json_out *o, const struct fly *f)
+{
+    json_kstr(o, "id", FLY_MACHINE);
+    json_kstr(o, "name", FLY_MACHINE);
+    json_kstr(o, "state", "started");
+    json_kstr(o, "region", FLY_MACHINE);
+    json_kstr(o, "instance_id", FLY_MACHINE);
+    json_kstr(o, "private_ip", "::1");
+    json_key(o, "config");
+    json_raw(o, "{}", 2);
+    json_ktime(o, "created_at", f->created_ms);
+    json_ktime(o, "updated_at", f->created_ms);
+}
+
+void fly_machine_get(struct http_request *rq)
+{
+    struct json_out o;
+
+    if (!fly_machine(rq))
+        return;
+    o = fly_answer(fly_of(rq));
+    write_machine(&o, fly_of(rq));
+    fly_send(rq, 200, &o);
+}
+
+void fly_machine_list(struct http_request *rq)
+{
+    struct fly *f = fly_of(rq);
+    struct json_out o;
+
+    buf_clear(&f->scratch);
+    json_out_init(&o, &f->scratch);
+    json_open(&o, '[');
+    json_open(&o, '{');
+    write_machine(&o, f);
+    json_shut(&o, '}');
+    json_shut(&o, ']');
+    http_reply_json(rq, 200, &f->scratch);
+}
+
+void fly_app_get(struct http_request *rq)
+{
+    struct json_out o = fly_answer(fly_of(rq));
+    const char *app = http_param(rq, "app");
+
+    json_kstr(&o, "id", app);
+    json_kstr(&o, "name", app);
+    json_kstr(&o, "status", "deployed");
+    json_kstr(&o, "network", "default");
+    json_key(&o, "organization");
+    json_open(&o, '{');
+    json_kstr(&o, "name", FLY_MACHINE);
+    json_kstr(&o, "slug", FLY_MACHINE);
+    json_shut(&o, '}');
+    json_kint(&o, "machine_count", 1);
+    fly_send(rq, 200, &o);
+}
+
+/* --- the sprite --------------------------------------------------------------------------------- */
+
+static void write_sprite(struct json_out *o, const struct fly *f, const char *name)
+{
+    json_kstr(o, "id", FLY_MACHINE);
+    json_kstr(o, "name", name);
+    json_kstr(o, "organization", FLY_MACHINE);
+    json_kstr(o, "status", "running");
+    json_ktime(o, "created_at", f->created_ms);
+    json_ktime(o, "updated_at", f->created_ms);
+}
+
+static void reply_sprite(struct http_request *rq, int status, const char *name)
+{
+    struct json_out o = fly_answer(fly_of(rq));
+
+    write_sprite(&o, fly_of(rq), name);
+    fly_send(rq, status, &o);
+}
+
+void fly_sprite_get(struct http_request *rq)
+{
+    reply_sprite(rq, 200, http_param(rq, "sprite"));
+}
+
+/* It is there already, by whatever name. */
+void fly_sprite_create(struct http_request *rq)
+{
+    static const struct json_field field = {.name = "name", .kind = JSON_F_STR, .required = true};
+    json_auto_t *body = fly_body(rq);
+    struct hf_error err = {0};
+    const char *name = NULL;
+
+    if (body == NULL)
+        return;
+    if (json_decode_known(body, &field, 1, &name, &err) < 0)
+        fly_error(rq, &err);
+    else
+        reply_sprite(rq, 201, name);
+}
+
+void fly_sprite_list(struct http_request *rq)
+{
+    const char *prefix = http_query(rq, "prefix");
+    bool listed = prefix == NULL || strncmp(FLY_MACHINE, prefix, strlen(prefix)) == 0;
+    struct json_out o = fly_answer(fly_of(rq));
+
+    json_key(&o, "sprites");
+    json_open(&o, '[');
+    if (listed) {
+        json_open(&o, '{');
+        write_sprite(&o, fly_of(rq), FLY_MACHINE);
+        json_shut(&o, '}');
+    }
+    json_shut(&o, ']');
+    json_kbool(&o, "has_more", false);
+    json_kint(&o, "running", listed);
+    fly_send(rq, 200, &o);
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fly_run.c - POST …/sprites/NAME/exec: a command by HTTP, its output as it comes
+ *
+ * The answer is a row of frames, and a frame is a chunk of the chunked body: a byte for the stream,
+ * then its bytes, and no length. The published client reads what has come since it last looked, so two
+ * chunks that come together are one frame to it, and a chunk that comes in two pieces is two. Where gzip is
+ * accepted each frame is a block of its own, which the client unpacks one at a time, so those that come
+ * together stay apart. A first FLY_BURST_BYTES fit into what it reads at once. What is more, and all of it
+ * where gzip is not accepted, goes slowly: small frames, FLY_CHUNK_GAP_MS apart. Output is
+ * gathered meanwhile, each stream by itself, since the order between the two is nothing that a client could
+ * see; what is gathered is bounded, and beyond it the process waits. Layer: dialects.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "dialects/common/start_call.h"
+#include "dialects/fly/fly.h"
+#include "dialects/fly/fly_gzip.h"
+#include "engine/stream/viewer.h"
+
+struct fly_run {
+    struct pending pending;
+    struct fly *fly;
+    struct process *process; /* referenced */
+    struct viewer *viewer;   /* NULL: it has said all */
+    struct http_stream *out;
+    struct timer *gap; /* runs: nothing may be sent yet */
+    struct timer *alive;
+    struct buf held[2];
+    struct fly_gzip gzip;
+    bool zipped;
+    size_t sent;
+    int code; /* of the exit; known when there is no viewer */
+};
+
+static void run_free(struct pending *p)
+{
+    struct fly_run *r = list_entry(p, struct fly_run, pending);
+
+    viewer_detach(r->viewer);
+    timer_close(r->gap);
+    timer_close(r->alive);
+    process_unref(r->process);
+    buf_fini(&r->held[0]);
+    buf_fini(&r->held[1]);
+    pending_fini(p);
+    free(r);
+}
+
+static void run_on_gone(void *arg)
+{
+    run_free(&((struct fly_run *)arg)->pending);
+}
+
+/* The process goes on. In good order an answer ends with its exit only. */
+static void run_drain(struct pending *p)
+{
+    http_stream_abort(list_entry(p, struct fly_run, pending)->out);
+    run_free(p);
+}
+
+static const struct pending_kind run_kind = {.drain = run_drain, .free = run_free};
+
+/* --- frames ---------------------------------------------------------------------------------- */
+
+static void send_frame(struct fly_run *r, enum sprite_channel channel, const char *bytes,
+                       size_t len)
+{
+    struct buf *frame = &r->fly->scratch;
+    struct buf packed = {0};
+
+    buf_clear(frame);
+    buf_putc(frame, (char)channel);
+    buf_put(frame, bytes, len);
+    if (r->zipped) {
+        fly_gzip_put(&r->gzip, &packed, buf_data(frame), frame->len);
+        if (channel == SPRITE_EXIT)
+            fly_gzip_end(&r->gzip, &packed);
+        frame = &packed;
+    }
+    r->sent += frame->len;
+    http_stream_write(r->out, &(struct iovec){buf_data(frame), frame->len}, 1);
+    buf_fini(&packed);
+    if (!r->zipped || r->sent > FLY_BURST_BYTES)
+        timer_start(r->gap, FLY_CHUNK_GAP_MS);
+    timer_start(r->alive, FLY_KEEPALIVE_MS);
+}
+
+/*
+ * How many bytes the next frame may have. Node unpacks into memory of FLY_UNPACK_BYTES, piece behind
+ * piece, and what reaches over its end comes as two. One place alone is filled with an empty frame.
+ */
+static size_t frame_room(struct fly_run *r)
+{
+    size_t room = FLY_UNPACK_BYTES - r->gzip.size % FLY_UNPACK_BYTES;
+
+    if (!r->zipped)
+        return FLY_CHUNK_BYTES;
+    if (room == 1) {
+        send_frame(r, SPRITE_STDOUT, "", 0);
+        room = FLY_UNPACK_BYTES;
+    }
+    return room - 1 < FLY_CHUNK_BYTES ? room - 1 : FLY_CHUNK_BYTES;
+}
+
+static bool send_held(struct fly_run *r, struct buf *held, enum sprite_channel channel)
+{
+    size_t len = held->len, room;
+
+    if (len == 0)
+        return false;
+    room = frame_room(r);
+    len = len < room ? len : room;
+    send_frame(r, channel, buf_data(held), len);
+    buf_drop(held, len);
+    return true;
+}
+
+static void send_exit(struct fly_run *r)
+{
+    char code = (char)r->code;
+
+    (void)frame_room(r); /* at least one, which is enough */
+    send_frame(r, SPRITE_EXIT, &code, 1);
+    http_stream_end(r->out);
+    run_free(&r->pending);
+}
+
+static bool may_send(const struct fly_run *r)
+{
+    return !timer_is_active(r->gap) && http_stream_ready(r->out);
+}
+
+/* As many frames as may go now. False: one was the last, and the run is gone. */
+static bool run_flush(struct fly_run *r)
+{
+    while (may_send(r) &&
+           (send_held(r, &r->held[0], SPRITE_STDOUT) || send_held(r, &r->held[1], SPRITE_STDERR)))
+        ;
+    if (!may_send(r) || r->viewer != NULL)
+        return true;
+    send_exit(r);
+    return false;
+}
+
+/* An empty frame of output: who is in between must not take silence for the end. */
+static void run_on_alive(struct timer *t, void *arg)
+{
+    struct fly_run *r = arg;
+
+    timer_start(t, FLY_KEEPALIVE_MS);
+    if (may_send(r))
+        send_frame(r, SPRITE_STDOUT, "", 0);
+}
+
+static void run_on_room(void *arg)
+{
+    struct fly_run *r = arg;
+
+    if (run_flush(r) && r->viewer != NULL)
+        viewer_pump(r->viewer);
+}
+
+static void run_on_gap(struct timer *t, void *arg)
+{
+    (void)t;
+    run_on_room(arg);
+}
+
+static const struct http_stream_ops out_ops = {.on_drain = run_on_room, .on_gone = run_on_gone};
+
+/* --- what the viewer says -------------------------------------------------------------------- */
+
+static bool run_ready(void *arg)
+{
+    const struct fly_run *r = arg;
+
+    return r->held[0].len + r->held[1].len < LIMIT_FLY_HELD_BYTES;
+}
+
+static void run_bytes(void *arg, const struct slice *s)
+{
+    struct fly_run *r = arg;
+
+    buf_put(&r->held[s->stream == STREAM_STDERR], s->bytes, s->len);
+    (void)run_flush(r);
+}
+
+static void run_gap(void *arg, uint64_t from, uint64_t to)
+{
+    struct fly_run *r = arg;
+
+    buf_printf(&r->held[1], "\n[%llu bytes of output are gone]\n", (unsigned long long)(to - from));
+}
+
+static void run_exited(void *arg, const struct exit_record *x)
+{
+    struct fly_run *r = arg;
+
+    viewer_detach(r->viewer);
+    r->viewer = NULL;
+    r->code = x->exit_code >= 0 ? x->exit_code : 255;
+    (void)run_flush(r);
+}
+
+static const struct viewer_ops viewer_ops = {
+    .ready = run_ready,
+    .bytes = run_bytes,
+    .gap = run_gap,
+    .exited = run_exited,
+};
+
+/* --- the beginning --------------------------------------------------------------------------- */
+
+static struct fly_run *run_new(struct http_request *rq, struct process *p)
+{
+    struct fly *f = fly_of(rq);
+    struct fly_run *r = hf_xalloc(sizeof *r);
+
+    r->fly = f;
+    r->process = p != NULL ? process_ref(p) : NULL;
+    r->gap = timer_new(f->loop, run_on_gap, r);
+    r->alive = timer_new(f->loop, run_on_alive, r);
+    pending_init(&r->pending, &f->pending, &run_kind);
+    return r;
+}
+
+/* What has come by the time of the first frame makes fewer of them. */
+static void run_answer(struct fly_run *r, struct http_request *rq)
+{
+    r->zipped = http_lists(rq, "Accept-Encoding", "gzip");
+    http_add_header(rq, "Vary", "Accept-Encoding");
+    if (r->zipped)
+        http_add_header(rq, "Content-Encoding", "gzip");
+    r->out = http_stream_start(rq, 200, "application/octet-stream", &out_ops, r);
+    timer_start(r->alive, FLY_KEEPALIVE_MS);
+    timer_start(r->gap, r->zipped ? 0 : FLY_CHUNK_GAP_MS);
+}
+
+/* Whoever goes leaves it to on_detach, so this is a viewer like others. */
+static void run_watch(struct http_request *rq, struct process *p)
+{
+    const struct viewer_options o = {.since = SINCE_OFFSET,
+                                     .read_only = true,
+                                     .slice_bytes = LIMIT_FLY_HELD_BYTES,
+                                     .name = http_peer(rq),
+                                     .only_stream = -1};
+    struct fly_run *r = run_new(rq, p);
+    struct hf_error err = {0};
+
+    if (viewer_attach(p, &o, &viewer_ops, r, &r->viewer, &err) < 0) {
+        run_free(&r->pending);
+        process_end(p, -1, "api", NULL, NULL);
+        fly_error(rq, &err);
+        return;
+    }
+    fly_say_process(rq, p);
+    run_answer(r, rq);
+}
+
+static void run_tell_unstarted(struct http_request *rq, const struct hf_error *err)
+{
+    struct fly_run *r = run_new(rq, NULL);
+
+    fly_put_reason(&r->held[1], err);
+    r->code = fly_exit_of(err);
+    run_answer(r, rq);
+}
+
+static void run_started(struct http_request *rq, struct process *p, const struct hf_error *err)
+{
+    if (p != NULL && fly_of(rq)->draining)
+        fly_say_going(rq, p);
+    else if (p != NULL)
+        run_watch(rq, p);
+    else if (fly_exit_of(err) != 0)
+        run_tell_unstarted(rq, err);
+    else
+        fly_error(rq, err);
+}
+
+/* The body is all of the input. */
+static void run_input(struct http_request *rq, struct sprite_ask *a)
+{
+    struct spawn_spec *s = &a->spec;
+
+    if (a->input)
+        s->input = http_body(rq, &s->input_len);
+    s->stdin_mode = s->input_len > 0 ? STDIN_DEFAULT : STDIN_NULL;
+}
+
+void fly_sprite_run(struct http_request *rq)
+{
+    struct fly *f = fly_of(rq);
+    struct hf_error err = {0};
+    struct sprite_ask ask;
+
+    fly_sprite_ask(&ask, rq, false, &err);
+    if (err.code != HF_OK) {
+        fly_error(rq, &err);
+    } else {
+        run_input(rq, &ask);
+        start_call_begin(
+            rq, f->engine, &ask.spec,
+            &(struct start_call_options){.pending = &f->pending,
+                                         .done = run_started,
+                                         .end_if_gone = ask.spec.on_detach != DETACH_KEEP});
+    }
+    sprite_ask_fini(&ask);
+}

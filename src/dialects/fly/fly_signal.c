@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fly_signal.c - POST …/machines/ID/signal: to all that this dialect has started
+ *
+ * The original's goes to the machine's main process. Here that is the daemon, which others share
+ * and which stays. Layer: dialects.
+ */
+#include <signal.h>
+
+#include "dialects/common/request_checks.h"
+#include "dialects/fly/fly.h"
+
+/*
+ * Those that a keyboard sends are for whoever holds the terminal, those that end something for
+ * all of it, so that no child survives; the rest for the group.
+ */
+enum signal_target fly_target(int signum, struct process *p)
+{
+    struct process_view v;
+
+    process_view(p, &v);
+    switch (signum) {
+    case SIGINT:
+    case SIGQUIT:
+    case SIGTSTP: return v.pty ? TARGET_FOREGROUND : TARGET_GROUP;
+    case SIGTERM:
+    case SIGHUP:
+    case SIGKILL: return TARGET_TREE;
+    default: return TARGET_GROUP;
+    }
+}
+
+/* One that has ended meanwhile is no error: nobody was named. */
+static void send_to_all(struct engine *e, int signum)
+{
+    struct process *p = NULL;
+    struct process_view v;
+
+    while ((p = engine_next(e, p)) != NULL) {
+        process_view(p, &v);
+        if (v.running && fly_is_mine(&v))
+            (void)process_signal(p, signum, fly_target(signum, p), NULL, NULL, NULL);
+    }
+}
+
+void fly_machine_signal(struct http_request *rq)
+{
+    json_auto_t *body = fly_machine(rq) ? fly_body(rq) : NULL;
+    enum signal_target target;
+    struct hf_error err = {0};
+    struct json_out o;
+    int signum;
+
+    if (body == NULL)
+        return;
+    if (check_signal_decode(json_object_get(body, "signal"), NULL, &signum, &target, &err) < 0 ||
+        check_signal_role(signum, http_role(rq), &err) < 0) {
+        fly_error(rq, &err);
+        return;
+    }
+    send_to_all(fly_of(rq)->engine, signum);
+    o = fly_answer(fly_of(rq));
+    fly_send(rq, 200, &o);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hyper_control_calls.c - kill, signal, resize and input
+ *
+ * A kill without a signal's name is the end of the whole tree, also of an interactive shell, and
+ * is answered when it is there. A signal by name is just that one. Layer: dialects.
+ */
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "dialects/common/request_checks.h"
+#include "dialects/hyperbrowser/hyper.h"
+
+#define GRACE_MS 1000 /* clients wait 5 s for the end */
+
+struct hyper_control_calls_act {
+    struct pending pending;
+    struct http_request *rq; /* NULL: the client has gone */
+    struct process *process; /* referenced */
+    bool terminal;           /* the answer is a terminal's */
+};
+
+static void act_free(struct pending *p)
+{
+    struct hyper_control_calls_act *a = list_entry(p, struct hyper_control_calls_act, pending);
+
+    process_unref(a->process);
+    pending_fini(p);
+    free(a);
+}
+
+/* The keeper answers soon, or the grace is over soon. */
+static const struct pending_kind act_kind = {.drain = NULL, .free = act_free};
+
+static void act_on_gone(void *user)
+{
+    ((struct hyper_control_calls_act *)user)->rq = NULL;
+}
+
+static struct hyper_control_calls_act *act_new(struct http_request *rq, struct process *p,
+                                               bool terminal)
+{
+    struct hyper_control_calls_act *a = hf_xalloc(sizeof *a);
+
+    a->rq = rq;
+    a->process = process_ref(p);
+    a->terminal = terminal;
+    pending_init(&a->pending, &hyper_of(rq)->pending, &act_kind);
+    http_set_user(rq, a, act_on_gone);
+    return a;
+}
+
+static void act_answer(struct hyper_control_calls_act *a, const struct hf_error *err)
+{
+    if (a->rq != NULL && err != NULL)
+        hyper_error(a->rq, err);
+    else if (a->rq != NULL && a->terminal)
+        hyper_reply_terminal(a->rq, a->process, false);
+    else if (a->rq != NULL)
+        hyper_reply_process(a->rq, a->process);
+    act_free(&a->pending);
+}
+
+/* --- the end ------------------------------------------------------------------------------- */
+
+static void on_ended(void *arg, struct process *p, const struct survivors *s)
+{
+    (void)p, (void)s;
+    act_answer(arg, NULL);
+}
+
+static void end(struct http_request *rq, struct process *p, bool terminal)
+{
+    struct hf_error err = {0};
+
+    if (check_signal_role(SIGKILL, http_role(rq), &err) < 0)
+        hyper_error(rq, &err);
+    else
+        process_end(p, GRACE_MS, "api", on_ended, act_new(rq, p, terminal));
+}
+
+void hyper_kill(struct http_request *rq)
+{
+    struct process *p = hyper_process(rq);
+
+    if (p != NULL)
+        end(rq, p, false);
+}
+
+/* --- signals --------------------------------------------------------------------------------- */
+
+static void on_signalled(void *arg, int rc, const struct hf_error *err)
+{
+    act_answer(arg, rc < 0 ? err : NULL);
+}
+
+/*
+ * Those that a keyboard sends are for whoever holds the terminal, those that end something for
+ * all of it, so that no child survives; the rest for the group.
+ */
+static enum signal_target target_of(int signum, struct process *p)
+{
+    struct process_view v;
+
+    process_view(p, &v);
+    switch (signum) {
+    case SIGINT:
+    case SIGQUIT:
+    case SIGTSTP: return v.pty ? TARGET_FOREGROUND : TARGET_GROUP;
+    case SIGTERM:
+    case SIGHUP:
+    case SIGKILL: return TARGET_TREE;
+    default: return TARGET_GROUP;
+    }
+}
+
+static void send_signal(struct http_request *rq, struct process *p, int signum, bool terminal)
+{
+    struct hf_error err = {0};
+    struct hyper_control_calls_act *a;
+
+    if (check_signal_role(signum, http_role(rq), &err) < 0) {
+        hyper_error(rq, &err);
+        return;
+    }
+    a = act_new(rq, p, terminal);
+    if (process_signal(p, signum, target_of(signum, p), on_signalled, a, &err) < 0)
+        act_answer(a, &err);
+}
+
+static void signal_handle(struct http_request *rq, bool terminal)
+{
+    struct process *p = hyper_process(rq);
+    json_auto_t *body = p == NULL ? NULL : hyper_body(rq);
+    struct hf_error err = {0};
+    int signum;
+
+    if (body == NULL)
+        return;
+    if (hyper_ask_signal(body, &signum, &err) < 0) {
+        hyper_error(rq, &err);
+    } else if (signum > 0) {
+        send_signal(rq, p, signum, terminal);
+    } else if (terminal) {
+        end(rq, p, true);
+    } else {
+        hf_fail_field(&err, HF_E_missing_field, "signal", "\"signal\" is required");
+        hyper_error(rq, &err);
+    }
+}
+
+void hyper_signal(struct http_request *rq)
+{
+    signal_handle(rq, false);
+}
+
+void hyper_terminal_kill(struct http_request *rq)
+{
+    signal_handle(rq, true);
+}
+
+/* --- size and input ---------------------------------------------------------------------------- */
+
+void hyper_terminal_resize(struct http_request *rq)
+{
+    struct process *p = hyper_process(rq);
+    json_auto_t *body = p == NULL ? NULL : hyper_body(rq);
+    struct hf_error err = {0};
+    int64_t rows, cols;
+
+    if (body == NULL)
+        return;
+    if (hyper_ask_size(body, &rows, &cols, &err) < 0 ||
+        process_resize(p, rows, cols, "api", &err) < 0)
+        hyper_error(rq, &err);
+    else
+        hyper_reply_terminal(rq, p, false);
+}
+
+/* An empty object: clients cannot read a 204. */
+static void on_typed(struct http_request *rq, size_t taken, const struct hf_error *err)
+{
+    struct json_out o;
+
+    (void)taken;
+    if (err != NULL) {
+        hyper_error(rq, err);
+        return;
+    }
+    o = hyper_answer(hyper_of(rq));
+    hyper_send(rq, 200, &o);
+}
+
+void hyper_stdin(struct http_request *rq)
+{
+    struct process *p = hyper_process(rq);
+    json_auto_t *body = p == NULL ? NULL : hyper_body(rq);
+    struct buf bytes = {0};
+    struct hf_error err = {0};
+    bool eof;
+
+    if (body == NULL)
+        return;
+    if (hyper_ask_stdin(body, &bytes, &eof, &err) < 0)
+        hyper_error(rq, &err);
+    else
+        input_call_take(&hyper_of(rq)->typing, rq, p, &bytes, eof, on_typed);
+    buf_fini(&bytes);
+}

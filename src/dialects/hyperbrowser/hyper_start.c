@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hyper_start.c - exec, processes and terminals begin. Layer: dialects.
+ */
+#include "base/limits.h"
+#include "dialects/common/start_call.h"
+#include "dialects/hyperbrowser/hyper.h"
+
+/*
+ * A result has all that a command wrote, so its ring is a large one; but not if
+ * running processes together would then leave others without.
+ */
+static int64_t history_for(struct engine *e)
+{
+    const struct engine_options *o = engine_options(e);
+    uint64_t all = o->history_dir != NULL ? o->history_disk_bytes : o->journal_memory_bytes;
+    struct engine_stats stats;
+
+    engine_stats(e, &stats);
+    if (o->journal_bytes >= LIMIT_HYPER_HISTORY_BYTES ||
+        (stats.running + 1) * (uint64_t)LIMIT_HYPER_HISTORY_BYTES > all / 2)
+        return 0;
+    return LIMIT_HYPER_HISTORY_BYTES;
+}
+
+typedef int ask_fn(struct hyper_ask *a, const json_t *body, struct hf_error *err);
+
+static void start(struct http_request *rq, ask_fn *decode, enum stdin_mode input,
+                  start_call_fn *done)
+{
+    struct hyper *h = hyper_of(rq);
+    json_auto_t *body = hyper_body(rq);
+    struct hf_error err = {0};
+    struct hyper_ask ask;
+
+    if (body == NULL)
+        return;
+    if (decode(&ask, body, &err) < 0) {
+        hyper_error(rq, &err);
+    } else {
+        ask.spec.stdin_mode = input;
+        ask.spec.history_bytes = ask.spec.pty ? 0 : history_for(h->engine);
+        start_call_begin(rq, h->engine, &ask.spec,
+                         &(struct start_call_options){.pending = &h->pending,
+                                                      .done = done,
+                                                      .end_if_gone = input == STDIN_NULL});
+    }
+    hyper_ask_fini(&ask);
+}
+
+static void exec_started(struct http_request *rq, struct process *p, const struct hf_error *err)
+{
+    const struct hyper_wait_options o = {
+        .kind = HYPER_RESULT, .ask = {.timeout_ms = -1}, .started = true};
+
+    if (p == NULL)
+        hyper_error(rq, err);
+    else
+        hyper_wait(rq, p, &o);
+}
+
+/* Nobody can write to its input, so it has none: what reads it must not hang. */
+void hyper_exec(struct http_request *rq)
+{
+    if (hyper_wait_admit(rq))
+        start(rq, hyper_ask_process, STDIN_NULL, exec_started);
+}
+
+static void process_started(struct http_request *rq, struct process *p, const struct hf_error *err)
+{
+    if (p == NULL)
+        hyper_error(rq, err);
+    else
+        hyper_reply_process(rq, p);
+}
+
+void hyper_start(struct http_request *rq)
+{
+    start(rq, hyper_ask_process, STDIN_PIPE, process_started);
+}
+
+static void terminal_started(struct http_request *rq, struct process *p, const struct hf_error *err)
+{
+    if (p == NULL)
+        hyper_error(rq, err);
+    else
+        hyper_reply_terminal(rq, p, false);
+}
+
+void hyper_terminal_create(struct http_request *rq)
+{
+    start(rq, hyper_ask_terminal, STDIN_DEFAULT, terminal_started);
+}

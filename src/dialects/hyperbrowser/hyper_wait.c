@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hyper_wait.c - requests that are answered when a process has ended
+ *
+ * Clients give up 30 s after they have asked unless the head of the answer has come by then; the
+ * body may take as long as it likes. So the head goes out early, and now and then a
+ * space, which JSON allows in front of the object, so that proxies keep the
+ * connection. A wait with a short time-out does without: its answer may be a 408. Layer: dialects.
+ */
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "dialects/hyperbrowser/hyper.h"
+#include "dialects/hyperbrowser/hyper_result.h"
+#include "transport/sse.h"
+
+#define HEAD_MS 1000       /* what ends within this gets a plain answer, or an error */
+#define PLAIN_MAX_MS 25000 /* time-outs up to this are told by the status */
+#define SMALL_BYTES 65536  /* a result with so much output is sent whole */
+#define BEFORE "{\"result\":"
+#define BEHIND "}"
+
+struct hyper_wait {
+    struct pending pending;
+    struct hyper *hyper;
+    struct http_request *rq;    /* until the answer is begun */
+    struct http_stream *stream; /* from then on */
+    struct process *process;    /* referenced */
+    struct exit_waiter waiter;
+    struct timer *deadline, *alive;
+    struct hyper_wait_options o;
+    struct result result;
+    bool sending; /* the result is on its way */
+};
+
+static void wait_free(struct pending *p)
+{
+    struct hyper_wait *w = list_entry(p, struct hyper_wait, pending);
+
+    exit_waiter_cancel(&w->waiter);
+    timer_close(w->deadline);
+    timer_close(w->alive);
+    process_unref(w->process);
+    w->hyper->waits--;
+    pending_fini(p);
+    free(w);
+}
+
+static void wait_fail(struct hyper_wait *w, const struct hf_error *err)
+{
+    if (w->stream != NULL)
+        http_stream_abort(w->stream);
+    else
+        hyper_error(w->rq, err);
+    wait_free(&w->pending);
+}
+
+static void ignore_end(void *arg, struct process *p, const struct survivors *s)
+{
+    (void)arg, (void)p, (void)s;
+}
+
+static void wait_on_gone(void *user)
+{
+    struct hyper_wait *w = user;
+
+    if (w->o.started)
+        process_end(w->process, -1, "detach", ignore_end, NULL);
+    wait_free(&w->pending);
+}
+
+/* --- the answer -------------------------------------------------------------------------- */
+
+static void wait_pump(struct hyper_wait *w)
+{
+    if (!result_pump(&w->result, w->stream, &w->hyper->scratch))
+        return;
+    http_stream_end(w->stream);
+    wait_free(&w->pending);
+}
+
+static void wait_on_drain(void *arg)
+{
+    struct hyper_wait *w = arg;
+
+    if (w->sending)
+        wait_pump(w);
+}
+
+static const struct http_stream_ops stream_ops = {.on_drain = wait_on_drain,
+                                                  .on_gone = wait_on_gone};
+
+static void wait_begin_answer(struct hyper_wait *w)
+{
+    if (w->stream != NULL)
+        return;
+    w->stream = http_stream_start(w->rq, 200, "application/json", &stream_ops, w);
+    w->rq = NULL;
+}
+
+static void answer_terminal(struct hyper_wait *w)
+{
+    struct json_out o;
+    struct iovec iov;
+
+    if (w->stream == NULL) {
+        hyper_reply_terminal(w->rq, w->process, w->o.ask.include_output);
+        wait_free(&w->pending);
+        return;
+    }
+    o = hyper_answer(w->hyper);
+    json_key(&o, "pty");
+    hyper_write_terminal(&o, w->process, w->o.ask.include_output);
+    json_shut(&o, '}');
+    iov = (struct iovec){buf_data(o.buf), o.buf->len};
+    http_stream_write(w->stream, &iov, 1);
+    http_stream_end(w->stream);
+    wait_free(&w->pending);
+}
+
+static void answer_result(struct hyper_wait *w)
+{
+    struct buf *out = &w->hyper->scratch;
+
+    result_init(&w->result, w->process, BEFORE, BEHIND);
+    if (w->stream == NULL && result_bytes(&w->result) <= SMALL_BYTES) {
+        buf_clear(out);
+        while (result_piece(&w->result, out))
+            ;
+        http_reply_json(w->rq, 200, out);
+        wait_free(&w->pending);
+        return;
+    }
+    wait_begin_answer(w);
+    w->sending = true;
+    wait_pump(w);
+}
+
+/* Also for one that still runs: then it was waited for long enough, and the answer says so. */
+static void wait_answer(struct hyper_wait *w)
+{
+    exit_waiter_cancel(&w->waiter);
+    timer_stop(w->deadline);
+    timer_stop(w->alive);
+    if (w->o.kind == HYPER_TERMINAL)
+        answer_terminal(w);
+    else
+        answer_result(w);
+}
+
+/* --- the daemon goes ----------------------------------------------------------------------- */
+
+/* How it stands, without the output: there is no time for it, and the next worker has it. */
+static void answer_state(struct hyper_wait *w)
+{
+    struct buf *out = &w->hyper->scratch;
+
+    result_init(&w->result, w->process, BEFORE, BEHIND);
+    result_leave_out(&w->result);
+    buf_clear(out);
+    while (result_piece(&w->result, out))
+        ;
+    http_stream_write(w->stream, &(struct iovec){buf_data(out), out->len}, 1);
+    http_stream_end(w->stream);
+    wait_free(&w->pending);
+}
+
+/*
+ * The process goes on under the next worker. Who only waits may ask again. Who had it started must
+ * not, or it would run twice: no status and no cut that clients take for a reason to try again.
+ */
+static void wait_drain(struct pending *p)
+{
+    struct hyper_wait *w = list_entry(p, struct hyper_wait, pending);
+    struct hf_error err = {0};
+    struct process_view v;
+
+    process_view(w->process, &v);
+    if (w->o.started && w->sending)
+        return; /* on its way, and soon over or cut */
+    if (w->o.started && w->stream != NULL) {
+        answer_state(w);
+        return;
+    }
+    if (w->o.started)
+        hf_fail(&err, HF_E_internal, "the daemon is going; the command goes on as process %s",
+                v.id);
+    else
+        hf_fail(&err, HF_E_shutting_down, "the daemon is going; ask again in a moment");
+    wait_fail(w, &err);
+}
+
+static const struct pending_kind wait_kind = {.drain = wait_drain, .free = wait_free};
+
+/* --- what it waits for ---------------------------------------------------------------------- */
+
+static void wait_on_exit(void *arg, struct process *p)
+{
+    (void)p;
+    wait_answer(arg);
+}
+
+static void wait_on_deadline(struct timer *t, void *arg)
+{
+    struct hyper_wait *w = arg;
+    struct process_view v;
+    struct hf_error err = {0};
+
+    (void)t;
+    if (w->stream != NULL) {
+        wait_answer(w);
+        return;
+    }
+    process_view(w->process, &v);
+    hf_fail(&err, HF_E_request_timeout, "wait timed out after %lld ms: %s still runs",
+            (long long)w->o.ask.timeout_ms, v.id);
+    wait_fail(w, &err);
+}
+
+static void wait_on_alive(struct timer *t, void *arg)
+{
+    static char space[] = " ";
+    struct hyper_wait *w = arg;
+
+    timer_start(t, SSE_KEEPALIVE_MS);
+    wait_begin_answer(w);
+    if (http_stream_ready(w->stream))
+        http_stream_write(w->stream, &(struct iovec){space, 1}, 1);
+}
+
+static struct hyper_wait *wait_new(struct http_request *rq, struct process *p,
+                                   const struct hyper_wait_options *o)
+{
+    struct hyper *h = hyper_of(rq);
+    struct hyper_wait *w = hf_xalloc(sizeof *w);
+
+    w->hyper = h;
+    w->rq = rq;
+    w->process = process_ref(p);
+    w->o = *o;
+    w->deadline = timer_new(h->loop, wait_on_deadline, w);
+    w->alive = timer_new(h->loop, wait_on_alive, w);
+    list_init(&w->waiter.link);
+    w->waiter.fn = wait_on_exit;
+    w->waiter.arg = w;
+    h->waits++;
+    pending_init(&w->pending, &h->pending, &wait_kind);
+    http_set_user(rq, w, wait_on_gone);
+    return w;
+}
+
+bool hyper_wait_admit(struct http_request *rq)
+{
+    struct hf_error err = {0};
+
+    if (hyper_of(rq)->waits < LIMIT_WAITS)
+        return true;
+    hf_fail(&err, HF_E_too_many_waits, "%d requests wait already", LIMIT_WAITS);
+    hyper_error(rq, &err);
+    return false;
+}
+
+void hyper_wait(struct http_request *rq, struct process *p, const struct hyper_wait_options *o)
+{
+    struct hyper_wait *w = wait_new(rq, p, o);
+
+    if (!process_is_running(p)) {
+        wait_answer(w);
+        return;
+    }
+    process_wait_exit(p, &w->waiter);
+    if (o->ask.timeout_ms >= 0)
+        timer_start(w->deadline, (uint64_t)o->ask.timeout_ms);
+    if (o->ask.timeout_ms < 0 || o->ask.timeout_ms > PLAIN_MAX_MS)
+        timer_start(w->alive, HEAD_MS);
+    if (w->hyper->draining) /* its process was on the way when the others were told */
+        wait_drain(&w->pending);
+}
+
+static void wait_handle(struct http_request *rq, enum hyper_wait_kind kind)
+{
+    struct process *p = hyper_process(rq);
+    json_auto_t *body = p == NULL ? NULL : hyper_body(rq);
+    struct hyper_wait_options o = {.kind = kind};
+    struct hf_error err = {0};
+
+    if (body == NULL)
+        return;
+    if (hyper_ask_wait(&o.ask, body, &err) < 0)
+        hyper_error(rq, &err);
+    else if (hyper_wait_admit(rq))
+        hyper_wait(rq, p, &o);
+}
+
+void hyper_wait_result(struct http_request *rq)
+{
+    wait_handle(rq, HYPER_RESULT);
+}
+
+void hyper_terminal_wait(struct http_request *rq)
+{
+    wait_handle(rq, HYPER_TERMINAL);
+}

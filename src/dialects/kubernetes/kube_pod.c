@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kube_pod.c - the pod as an object, in a list and in a table
+ *
+ * A list of every namespace has it in "default". Exited processes stay in it as long as the
+ * daemon knows them, so that their logs can be had by name. Layer: dialects.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "dialects/kubernetes/kube.h"
+#include "dialects/kubernetes/kube_container.h"
+
+#define IMAGE "holdfast"
+#define DEFAULT_CONTAINER "kubectl.kubernetes.io/default-container"
+#define DEFAULT_LOGS_CONTAINER "kubectl.kubernetes.io/default-logs-container" /* 1.20 */
+#define TABLE_TYPE "as=Table"
+
+/* Seconds, as the original has them: some clients parse nothing else. */
+static void write_time(struct json_out *o, const char *key, int64_t wall_ms)
+{
+    char text[CLOCK_RFC3339_LEN + 1];
+
+    clock_rfc3339(wall_ms, text);
+    text[19] = 'Z';
+    text[20] = '\0';
+    json_kstr(o, key, text);
+}
+
+static const char *namespace_of(const struct http_request *rq)
+{
+    const char *ns = http_param(rq, "ns");
+
+    return ns != NULL ? ns : "default";
+}
+
+static void write_metadata(struct json_out *o, const struct kube *k, const char *ns)
+{
+    json_key(o, "metadata");
+    json_open(o, '{');
+    json_kstr(o, "name", KUBE_POD);
+    json_kstr(o, "namespace", ns);
+    json_kstr(o, "uid", k->uid);
+    json_kstr(o, "resourceVersion", "1");
+    write_time(o, "creationTimestamp", k->created_ms);
+    json_key(o, "annotations");
+    json_open(o, '{');
+    json_kstr(o, DEFAULT_CONTAINER, KUBE_MAIN);
+    json_kstr(o, DEFAULT_LOGS_CONTAINER, KUBE_MAIN);
+    json_shut(o, '}');
+    json_shut(o, '}');
+}
+
+/* --- containers -------------------------------------------------------------------------- */
+
+typedef void each_fn(const struct kube *k, struct json_out *o, const char *name, struct process *p);
+
+/* main first, then the others from the youngest on. */
+static void each_container(struct kube *k, struct json_out *o, each_fn *fn)
+{
+    struct process *p = NULL;
+    char name[CONTAINER_NAME_BYTES];
+
+    fn(k, o, KUBE_MAIN, container_find(k->engine, KUBE_MAIN));
+    while ((p = engine_next(k->engine, p)) != NULL) {
+        container_name(k->engine, p, name);
+        if (!container_is_hidden(p) && strcmp(name, KUBE_MAIN) != 0)
+            fn(k, o, name, p);
+    }
+}
+
+static void json_reply_text(struct json_out *o, const char *text, size_t *left)
+{
+    size_t len = strnlen(text, *left);
+
+    json_strn(o, text, len);
+    *left -= len;
+}
+
+/* As much of it as tells what it is: a thousand long ones would be an answer of a gigabyte. */
+static void write_command(struct json_out *o, const struct process_view *v)
+{
+    size_t left = LIMIT_KUBE_COMMAND_BYTES;
+
+    json_key(o, "command");
+    json_open(o, '[');
+    json_reply_text(o, v->command, &left);
+    for (size_t i = 0; i < v->arg_count && i < LIMIT_KUBE_LISTED_ARGS && left > 0; i++)
+        json_reply_text(o, v->args[i], &left);
+    json_shut(o, ']');
+}
+
+/* `main` is the sandbox itself, but what an attach finds there is a process. */
+static void write_spec(const struct kube *k, struct json_out *o, const char *name,
+                       struct process *p)
+{
+    struct process_view v;
+
+    (void)k;
+    json_open(o, '{');
+    json_kstr(o, "name", name);
+    json_kstr(o, "image", IMAGE);
+    if (p != NULL) {
+        process_view(p, &v);
+        if (strcmp(name, KUBE_MAIN) != 0)
+            write_command(o, &v);
+        json_kbool(o, "stdin", true);
+        json_kbool(o, "tty", v.pty);
+    }
+    json_key(o, "resources");
+    json_open(o, '{');
+    json_shut(o, '}');
+    json_shut(o, '}');
+}
+
+static void write_terminated(struct json_out *o, const struct process_view *v)
+{
+    json_key(o, "terminated");
+    json_open(o, '{');
+    json_kint(o, "exitCode", v->exit->exit_code);
+    if (v->exit->signum > 0)
+        json_kint(o, "signal", v->exit->signum);
+    json_kstr(o, "reason", v->exit->exit_code == 0 ? "Completed" : "Error");
+    write_time(o, "startedAt", v->created_ms);
+    write_time(o, "finishedAt", v->exited_ms);
+    json_shut(o, '}');
+}
+
+static void write_state(struct json_out *o, bool running, int64_t since_ms,
+                        const struct process_view *v)
+{
+    json_key(o, "state");
+    json_open(o, '{');
+    if (running) {
+        json_key(o, "running");
+        json_open(o, '{');
+        write_time(o, "startedAt", since_ms);
+        json_shut(o, '}');
+    } else {
+        write_terminated(o, v);
+    }
+    json_shut(o, '}');
+}
+
+static void write_container_status(const struct kube *k, struct json_out *o, const char *name,
+                                   struct process *p)
+{
+    bool main = strcmp(name, KUBE_MAIN) == 0;
+    struct process_view v = {.running = true};
+    bool running;
+
+    if (p != NULL)
+        process_view(p, &v);
+    running = main || v.exit == NULL || v.running;
+    json_open(o, '{');
+    json_kstr(o, "name", name);
+    write_state(o, running, main ? k->created_ms : v.created_ms, &v);
+    json_kbool(o, "ready", running);
+    json_kbool(o, "started", true);
+    json_kint(o, "restartCount", 0);
+    json_kstr(o, "image", IMAGE);
+    json_kstr(o, "imageID", "");
+    if (p != NULL)
+        json_kstr(o, "containerID", v.id);
+    json_shut(o, '}');
+}
+
+/* --- the object ------------------------------------------------------------------------------ */
+
+static void write_condition(struct json_out *o, const struct kube *k, const char *type)
+{
+    json_open(o, '{');
+    json_kstr(o, "type", type);
+    json_kstr(o, "status", "True");
+    write_time(o, "lastTransitionTime", k->created_ms);
+    json_shut(o, '}');
+}
+
+static void write_status(struct json_out *o, struct kube *k)
+{
+    static const char *const conditions[] = {"Initialized", "Ready", "ContainersReady",
+                                             "PodScheduled"};
+
+    json_key(o, "status");
+    json_open(o, '{');
+    json_kstr(o, "phase", "Running");
+    json_key(o, "conditions");
+    json_open(o, '[');
+    for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++)
+        write_condition(o, k, conditions[i]);
+    json_shut(o, ']');
+    json_kstr(o, "podIP", "127.0.0.1");
+    write_time(o, "startTime", k->created_ms);
+    json_key(o, "containerStatuses");
+    json_open(o, '[');
+    each_container(k, o, write_container_status);
+    json_shut(o, ']');
+    json_kstr(o, "qosClass", "BestEffort");
+    json_shut(o, '}');
+}
+
+static void write_pod(struct json_out *o, struct kube *k, const char *ns)
+{
+    json_kstr(o, "kind", "Pod");
+    json_kstr(o, "apiVersion", "v1");
+    write_metadata(o, k, ns);
+    json_key(o, "spec");
+    json_open(o, '{');
+    json_key(o, "containers");
+    json_open(o, '[');
+    each_container(k, o, write_spec);
+    json_shut(o, ']');
+    json_kstr(o, "restartPolicy", "Never");
+    json_kstr(o, "nodeName", "holdfast");
+    json_shut(o, '}');
+    write_status(o, k);
+}
+
+/* --- the table: what `kubectl get` prints ------------------------------------------------------- */
+
+/* As kubectl has always printed ages: the two largest units, of small ones only one. */
+static void age_text(int64_t ms, char *out, size_t size)
+{
+    long long s = ms > 0 ? ms / 1000 : 0;
+
+    if (s < 120)
+        snprintf(out, size, "%llds", s);
+    else if (s < 600)
+        snprintf(out, size, s % 60 != 0 ? "%lldm%llds" : "%lldm", s / 60, s % 60);
+    else if (s < 3 * 3600)
+        snprintf(out, size, "%lldm", s / 60);
+    else if (s < 48 * 3600LL)
+        snprintf(out, size, "%lldh", s / 3600);
+    else
+        snprintf(out, size, "%lldd", s / 86400);
+}
+
+static void write_columns(struct json_out *o)
+{
+    static const char *const names[] = {"Name", "Ready", "Status", "Restarts", "Age"};
+
+    json_key(o, "columnDefinitions");
+    json_open(o, '[');
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        json_open(o, '{');
+        json_kstr(o, "name", names[i]);
+        json_kstr(o, "type", "string");
+        json_kstr(o, "format", i == 0 ? "name" : "");
+        json_kstr(o, "description", names[i]);
+        json_kint(o, "priority", 0);
+        json_shut(o, '}');
+    }
+    json_shut(o, ']');
+}
+
+/* Of those that run: what has ended was meant to. */
+static int count_ready(struct kube *k)
+{
+    struct process *p = NULL, *main = container_find(k->engine, KUBE_MAIN);
+    struct process_view v;
+    int n = 1;
+
+    while ((p = engine_next(k->engine, p)) != NULL) {
+        process_view(p, &v);
+        n += v.running && !container_is_hidden(p) &&
+             !(p == main && v.tag != NULL && strcmp(v.tag, KUBE_MAIN) == 0);
+    }
+    return n;
+}
+
+static void write_row(struct json_out *o, struct kube *k, const char *ns)
+{
+    char ready[32], age[24];
+    int n = count_ready(k);
+
+    snprintf(ready, sizeof ready, "%d/%d", n, n);
+    age_text(clock_wall_ms() - k->created_ms, age, sizeof age);
+    json_open(o, '{');
+    json_key(o, "cells");
+    json_open(o, '[');
+    json_str(o, KUBE_POD);
+    json_str(o, ready);
+    json_str(o, "Running");
+    json_str(o, "0");
+    json_str(o, age);
+    json_shut(o, ']');
+    json_key(o, "object");
+    json_open(o, '{');
+    json_kstr(o, "kind", "PartialObjectMetadata");
+    json_kstr(o, "apiVersion", "meta.k8s.io/v1");
+    write_metadata(o, k, ns);
+    json_shut(o, '}');
+    json_shut(o, '}');
+}
+
+static void send_table(struct http_request *rq, bool row)
+{
+    struct kube *k = kube_of(rq);
+    struct json_out o = kube_answer(k);
+
+    json_kstr(&o, "kind", "Table");
+    json_kstr(&o, "apiVersion", "meta.k8s.io/v1");
+    json_key(&o, "metadata");
+    json_open(&o, '{');
+    json_kstr(&o, "resourceVersion", "1");
+    json_shut(&o, '}');
+    write_columns(&o);
+    json_key(&o, "rows");
+    json_open(&o, '[');
+    if (row)
+        write_row(&o, k, namespace_of(rq));
+    json_shut(&o, ']');
+    kube_send(rq, 200, &o);
+}
+
+static bool wants_table(const struct http_request *rq)
+{
+    const char *accept = http_header(rq, "Accept");
+
+    return accept != NULL && strstr(accept, TABLE_TYPE) != NULL;
+}
+
+/* --- calls ------------------------------------------------------------------------------------ */
+
+/* "metadata.name=sandbox" is how a single one is asked for in a list. There are no labels. */
+static bool selects_pod(const struct http_request *rq)
+{
+    static const char by_name[] = "metadata.name=";
+    const char *field = http_query(rq, "fieldSelector"), *label = http_query(rq, "labelSelector");
+
+    if (label != NULL && label[0] != '\0')
+        return false;
+    return field == NULL || strncmp(field, by_name, sizeof by_name - 1) != 0 ||
+           strcmp(field + sizeof by_name - 1, KUBE_POD) == 0;
+}
+
+static bool is_watch(struct http_request *rq)
+{
+    if (!kube_flag(rq, "watch"))
+        return false;
+    kube_refuse(rq, 405, "this pod cannot be watched: it is always there");
+    return true;
+}
+
+void kube_pods(struct http_request *rq)
+{
+    struct kube *k = kube_of(rq);
+    bool pod = selects_pod(rq);
+    struct json_out o;
+
+    if (is_watch(rq))
+        return;
+    if (wants_table(rq)) {
+        send_table(rq, pod);
+        return;
+    }
+    o = kube_answer(k);
+    json_kstr(&o, "kind", "PodList");
+    json_kstr(&o, "apiVersion", "v1");
+    json_key(&o, "metadata");
+    json_open(&o, '{');
+    json_kstr(&o, "resourceVersion", "1");
+    json_shut(&o, '}');
+    json_key(&o, "items");
+    json_open(&o, '[');
+    if (pod) {
+        json_open(&o, '{');
+        write_pod(&o, k, namespace_of(rq));
+        json_shut(&o, '}');
+    }
+    json_shut(&o, ']');
+    kube_send(rq, 200, &o);
+}
+
+void kube_pod(struct http_request *rq)
+{
+    struct kube *k = kube_of(rq);
+    struct json_out o;
+
+    if (!kube_is_pod(rq))
+        return;
+    if (wants_table(rq)) {
+        send_table(rq, true);
+        return;
+    }
+    o = kube_answer(k);
+    write_pod(&o, k, namespace_of(rq));
+    kube_send(rq, 200, &o);
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dialects/kubernetes/kube_remote_command.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "dialects/kubernetes/kube_container.h"
+
+/* --- what is asked -------------------------------------------------------------------------- */
+
+static void ask_command(struct http_request *rq, struct remote_ask *ask)
+{
+    const char *name, *value;
+    size_t i = 0, n = 0;
+
+    while (http_query_each(rq, &i, &name, &value))
+        n += strcmp(name, "command") == 0;
+    ask->argv = hf_xalloc((n + 1) * sizeof *ask->argv);
+    for (i = 0; http_query_each(rq, &i, &name, &value);)
+        if (strcmp(name, "command") == 0)
+            ask->argv[ask->argc++] = hf_xstrdup(value);
+}
+
+static bool ask_container(struct http_request *rq, struct remote_ask *ask)
+{
+    const char *name = http_query(rq, "container");
+    bool main = name == NULL || name[0] == '\0' || strcmp(name, KUBE_MAIN) == 0;
+    struct process *p = container_find(kube_of(rq)->engine, main ? KUBE_MAIN : name);
+
+    if (p == NULL && !main) {
+        kube_refuse(rq, 400, "container %.253s is not valid for pod " KUBE_POD, name);
+        return false;
+    }
+    if (p == NULL && !ask->exec) {
+        kube_refuse(rq, 400, "nothing runs in pod " KUBE_POD " that could be attached to");
+        return false;
+    }
+    if (!ask->exec)
+        ask->process = process_ref(p);
+    return true;
+}
+
+static bool ask_check(struct http_request *rq, const struct remote_ask *ask)
+{
+    if (!ask->in && !ask->out && !ask->err)
+        kube_refuse(rq, 400, "you must specify at least 1 of stdin, stdout, stderr");
+    else if (ask->exec && (ask->argc == 0 || ask->argv[0][0] == '\0'))
+        kube_refuse(rq, 400, "you must specify at least 1 command for the container");
+    else if (ask->in && http_role(rq) < ROLE_TYPE)
+        kube_refuse(rq, 403, "this token may only watch: attach without standard input");
+    else
+        return true;
+    return false;
+}
+
+bool remote_ask_read(struct http_request *rq, bool exec, struct remote_ask *ask)
+{
+    *ask = (struct remote_ask){
+        .exec = exec,
+        .in = kube_flag(rq, "stdin"),
+        .out = kube_flag(rq, "stdout"),
+        .err = kube_flag(rq, "stderr"),
+        .tty = kube_flag(rq, "tty"),
+        .role = http_role(rq),
+        .peer = hf_xstrdup(http_peer(rq)),
+    };
+    if (ask->tty && ask->err) { /* a terminal has one stream */
+        ask->out = true;
+        ask->err = false;
+    }
+    if (exec)
+        ask_command(rq, ask);
+    if (kube_is_pod(rq) && ask_check(rq, ask) && ask_container(rq, ask))
+        return true;
+    remote_ask_fini(ask);
+    return false;
+}
+
+void remote_ask_fini(struct remote_ask *ask)
+{
+    for (size_t i = 0; i < ask->argc; i++)
+        free(ask->argv[i]);
+    free(ask->argv);
+    free(ask->peer);
+    process_unref(ask->process);
+    *ask = (struct remote_ask){0};
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static void remote_end(struct remote *r, const struct kube_status *s, bool going)
+{
+    if (r->ended)
+        return;
+    r->ended = true;
+    timer_stop(r->size);
+    kube_stream_fini(&r->tap);
+    r->ops->end(r, s, going);
+}
+
+static void on_ended(void *arg, const struct exit_record *x)
+{
+    struct remote *r = arg;
+    struct kube_status s;
+
+    kube_status_exit(&s, x);
+    if (r->lost > 0)
+        kube_status_failure(&s, "%llu bytes of output are gone; exit code %d",
+                            (unsigned long long)r->lost, x->exit_code);
+    remote_end(r, &s, false);
+}
+
+static void on_failed(void *arg, const struct hf_error *err)
+{
+    struct kube_status s;
+
+    kube_status_failure(&s, "%s", err->detail);
+    remote_end(arg, &s, false);
+}
+
+/* The process goes on under the next worker. */
+static void remote_drain(struct pending *p)
+{
+    struct remote *r = list_entry(p, struct remote, pending);
+    char name[CONTAINER_NAME_BYTES];
+    struct kube_status s;
+
+    if (r->tap.process == NULL) {
+        kube_status_failure(&s, "the daemon is going; nothing was started");
+    } else {
+        container_name(r->kube->engine, r->tap.process, name);
+        kube_status_failure(&s, "the daemon is going; if it is replaced, attach to container %s",
+                            name);
+    }
+    remote_end(r, &s, true);
+}
+
+static void remote_free(struct pending *p)
+{
+    struct remote *r = list_entry(p, struct remote, pending);
+
+    r->ops->free(r);
+}
+
+static const struct pending_kind remote_kind = {.drain = remote_drain, .free = remote_free};
+
+void remote_leave(struct remote *r, bool in_order)
+{
+    if (in_order && r->tap.viewer != NULL)
+        viewer_leave(r->tap.viewer);
+    if (in_order && !r->ended && r->ask.exec && r->ask.in && !r->ask.tty)
+        kube_stream_type_eof(&r->tap);
+}
+
+/* --- output and input ---------------------------------------------------------------------------- */
+
+static bool on_ready(void *arg)
+{
+    struct remote *r = arg;
+
+    return r->ops->ready(r);
+}
+
+static void on_bytes(void *arg, enum stream stream, const char *bytes, size_t len)
+{
+    struct remote *r = arg;
+
+    if (stream == STREAM_STDERR && r->ask.err)
+        r->ops->send(r, CHANNEL_STDERR, bytes, len);
+    else if (stream != STREAM_STDERR && r->ask.out)
+        r->ops->send(r, CHANNEL_STDOUT, bytes, len);
+}
+
+static uint64_t on_sent(void *arg)
+{
+    struct remote *r = arg;
+
+    return r->ops->sent(r);
+}
+
+static uint64_t on_confirmed(void *arg)
+{
+    struct remote *r = arg;
+
+    return r->ops->confirmed(r);
+}
+
+/* A terminal's screen follows; what else reads output must learn that it is not whole. */
+static void on_gap(void *arg, uint64_t bytes)
+{
+    struct remote *r = arg;
+
+    if (!r->tap.draw)
+        r->lost += bytes;
+}
+
+static void on_room(void *arg)
+{
+    struct remote *r = arg;
+
+    r->ops->room(r);
+}
+
+static const struct tap_ops tap_ops = {
+    .ready = on_ready,
+    .bytes = on_bytes,
+    .sent = on_sent,
+    .confirmed = on_confirmed,
+    .gap = on_gap,
+    .room = on_room,
+    .ended = on_ended,
+    .failed = on_failed,
+};
+
+size_t remote_type(struct remote *r, const char *bytes, size_t len)
+{
+    return r->ended || !r->ask.in ? len : kube_stream_type(&r->tap, bytes, len);
+}
+
+bool remote_type_all(struct remote *r, const char *bytes, size_t len)
+{
+    return r->ended || !r->ask.in || kube_stream_type_all(&r->tap, bytes, len);
+}
+
+void remote_type_eof(struct remote *r)
+{
+    if (!r->ended && r->ask.in)
+        kube_stream_type_eof(&r->tap);
+}
+
+void remote_pump(struct remote *r)
+{
+    kube_stream_pump(&r->tap);
+}
+
+/* --- the beginning ------------------------------------------------------------------------------- */
+
+static struct viewer_options view(const struct remote *r)
+{
+    return (struct viewer_options){
+        .only_stream = -1,
+        .read_only = r->ask.role < ROLE_TYPE,
+        .guest = r->ask.role < ROLE_TYPE,
+        .role = (enum viewer_role)r->ask.role,
+        .name = r->ask.peer,
+        .rows = r->rows,
+        .cols = r->cols,
+        .terminal = r->ask.tty,
+        .verbatim = !r->ask.tty,
+    };
+}
+
+/* A pipe waits for its reader as long as that is there: what is copied must be whole. */
+static void begin_exec(struct remote *r)
+{
+    struct viewer_options v = view(r);
+    struct spawn_spec spec;
+
+    spec_init(&spec);
+    spec.command = r->ask.argv[0];
+    spec.args = (const char *const *)r->ask.argv + 1;
+    spec.arg_count = r->ask.argc - 1;
+    spec.pty = r->ask.tty;
+    spec.rows = r->rows;
+    spec.cols = r->cols;
+    if (!r->ask.tty)
+        spec.stdin_mode = r->ask.in ? STDIN_PIPE : STDIN_NULL;
+    v.since = SINCE_OFFSET;
+    v.lossless = !r->ask.tty;
+    kube_stream_spawn(&r->tap, r->kube->engine, &r->kube->pending, &spec, &v);
+}
+
+static void begin_attach(struct remote *r)
+{
+    struct viewer_options v = view(r);
+    struct hf_error err;
+
+    v.since = r->tap.draw ? SINCE_SCREEN : SINCE_LAST;
+    v.offset = r->tap.draw ? 0 : KUBE_REPLAY_BYTES;
+    if (!kube_stream_attach(&r->tap, r->ask.process, &v, &err))
+        on_failed(r, &err);
+    else
+        r->ops->room(r);
+}
+
+static void begin(struct remote *r)
+{
+    if (r->begun || r->ended)
+        return;
+    r->begun = true;
+    timer_stop(r->size);
+    if (r->ask.exec)
+        begin_exec(r);
+    else
+        begin_attach(r);
+}
+
+static void on_size_late(struct timer *t, void *arg)
+{
+    (void)t;
+    begin(arg);
+}
+
+/* The size comes as the first message, but a program looks at it at once. Not every client has one. */
+void remote_begin(struct remote *r)
+{
+    if (!r->ask.exec || !r->ask.tty || r->rows > 0) {
+        begin(r);
+        return;
+    }
+    timer_start(r->size, KUBE_ANSWER_MS);
+    r->ops->ping(r);
+}
+
+void remote_heard(struct remote *r)
+{
+    if (timer_is_active(r->size))
+        timer_start(r->size, KUBE_SIZE_MS);
+}
+
+static void on_size(void *arg, int64_t rows, int64_t cols)
+{
+    struct remote *r = arg;
+
+    r->rows = rows < TERMINAL_SIZE_MAX ? rows : TERMINAL_SIZE_MAX;
+    r->cols = cols < TERMINAL_SIZE_MAX ? cols : TERMINAL_SIZE_MAX;
+    if (r->tap.viewer != NULL)
+        kube_stream_resize(&r->tap, r->rows, r->cols);
+}
+
+void remote_sizes(struct remote *r, const char *text, size_t len)
+{
+    if (r->ended || !r->ask.tty)
+        return;
+    channel_sizes(text, len, on_size, r);
+    if (timer_is_active(r->size) && r->rows > 0)
+        begin(r);
+}
+
+static bool has_terminal(struct process *p)
+{
+    struct process_view v;
+
+    process_view(p, &v);
+    return v.pty;
+}
+
+void remote_init(struct remote *r, struct kube *k, const struct remote_ops *ops,
+                 struct remote_ask *ask)
+{
+    r->kube = k;
+    r->ops = ops;
+    r->ask = *ask;
+    *ask = (struct remote_ask){0};
+    kube_stream_init(&r->tap, &tap_ops, r, r->ask.role >= ROLE_TYPE, LIMIT_KUBE_HELD_BYTES);
+    r->tap.draw = r->ask.tty && (r->ask.exec || has_terminal(r->ask.process));
+    r->size = timer_new(k->loop, on_size_late, r);
+    pending_init(&r->pending, &k->pending, &remote_kind);
+}
+
+void remote_fini(struct remote *r)
+{
+    timer_close(r->size);
+    kube_stream_fini(&r->tap);
+    remote_ask_fini(&r->ask);
+    pending_fini(&r->pending);
+}
+
+/* --- calls ---------------------------------------------------------------------------------------- */
+
+static void remote_open(struct http_request *rq, bool exec)
+{
+    struct remote_ask ask;
+
+    if (!remote_ask_read(rq, exec, &ask))
+        return;
+    if (http_is_websocket(rq))
+        remote_ws(rq, &ask);
+    else
+        remote_spdy(rq, &ask);
+    remote_ask_fini(&ask);
+}
+
+void kube_exec(struct http_request *rq)
+{
+    remote_open(rq, true);
+}
+
+void kube_attach(struct http_request *rq)
+{
+    remote_open(rq, false);
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mcp_endpoint.c - /mcp: POST brings messages, GET opens a session's stream, DELETE ends a session
+ *
+ * How a POST is taken depends on its revision. A message that names one in its
+ * _meta stands alone and must say the same in its headers; everything else belongs
+ * to a session, or is the `initialize` that makes one. Layer: dialects.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "dialects/mcp/mcp_exchange.h"
+#include "dialects/mcp/mcp_headers.h"
+#include "dialects/mcp/mcp_listen.h"
+#include "dialects/mcp/mcp_server.h"
+#include "dialects/mcp/mcp_session.h"
+#include "transport/origin.h"
+#include "transport/sse.h"
+
+#define META_VERSION "io.modelcontextprotocol/protocolVersion"
+#define META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
+
+/* --- refusals ---------------------------------------------------------------------- */
+
+/* What the gate or the session says no to; `data` carries the stable code. */
+void mcp_refuse(struct http_request *rq, const struct hf_error *err)
+{
+    struct mcp *m = mcp_of(rq);
+    int status = hf_code_status(err->code);
+    char data[64];
+
+    snprintf(data, sizeof data, "{\"code\":\"%s\"}", hf_code_name(err->code));
+    mcp_rpc_write_error(&m->scratch, NULL, RPC_REFUSED, err->detail, data);
+    if (status == 401)
+        http_add_header(rq, "WWW-Authenticate", "Bearer");
+    if (status == 405 && err->allow != NULL)
+        http_add_header(rq, "Allow", err->allow);
+    if (status == 429 || status == 503)
+        http_add_header(rq, "Retry-After", "1");
+    http_reply_json(rq, status, &m->scratch);
+}
+
+static void refuse_fault(struct http_request *rq, const struct rpc_fault *f, const char *data)
+{
+    struct mcp *m = mcp_of(rq);
+
+    mcp_rpc_write_error(&m->scratch, f->id, f->code, f->message, data);
+    http_reply_json(rq, 400, &m->scratch);
+}
+
+/* The revisions that would do, for whoever named another one. */
+static void refuse_version(struct http_request *rq, const char *version, json_t *id, bool stateless)
+{
+    struct mcp *m = mcp_of(rq);
+    struct rpc_fault f;
+    struct json_out o;
+
+    buf_clear(&m->text);
+    json_out_init(&o, &m->text);
+    json_open(&o, '{');
+    json_key(&o, "supported");
+    revision_write_names(&o, stateless);
+    json_kstr(&o, "requested", version);
+    json_shut(&o, '}');
+    rpc_fail(&f, RPC_UNSUPPORTED_VERSION, id, "Unsupported protocol version");
+    refuse_fault(rq, &f, buf_cstr(&m->text));
+}
+
+/* --- requests that stand alone ------------------------------------------------------ */
+
+static void post_stateless(struct http_request *rq, const struct rpc_body *b,
+                           const struct rpc_message *msg)
+{
+    const char *version = json_string_value(rpc_meta(msg, META_VERSION));
+    const struct revision *rev = revision_find(version);
+    struct rpc_fault f;
+    struct mcp_exchange *x;
+
+    if (headers_check_version(rq, msg, version, &f) < 0) {
+        refuse_fault(rq, &f, NULL);
+    } else if (rev == NULL || !rev->stateless) {
+        refuse_version(rq, version, msg->id, true);
+    } else if (b->batch) {
+        rpc_fail(&f, RPC_INVALID_REQUEST, NULL, "revision %s has no batches", rev->name);
+        refuse_fault(rq, &f, NULL);
+    } else if (msg->kind == RPC_NOTIFICATION) {
+        http_reply_empty(rq, 202);
+    } else if (headers_check_names(rq, msg, &f) < 0) {
+        refuse_fault(rq, &f, NULL);
+    } else if (!json_is_object(rpc_meta(msg, META_CAPABILITIES))) {
+        rpc_fail(&f, RPC_INVALID_PARAMS, msg->id, "_meta must have an object " META_CAPABILITIES);
+        refuse_fault(rq, &f, NULL);
+    } else if (strcmp(msg->method, "subscriptions/listen") == 0) {
+        listen_start(rq, msg);
+    } else {
+        x = mcp_exchange_new(rq, NULL, rev);
+        server_dispatch(mcp_exchange_add_call(x, msg), msg);
+        exchange_opened(x);
+    }
+}
+
+/* --- sessions -------------------------------------------------------------------------- */
+
+static bool is_initialize(const struct rpc_message *msg)
+{
+    return msg->kind == RPC_REQUEST && msg->method != NULL &&
+           strcmp(msg->method, "initialize") == 0;
+}
+
+static void post_initialize(struct http_request *rq, const struct rpc_message *msg)
+{
+    struct mcp *m = mcp_of(rq);
+    const char *wish = json_string_value(json_object_get(msg->params, "protocolVersion"));
+    const struct revision *rev = revision_negotiate(wish);
+    struct hf_error err = {0};
+    struct rpc_fault f;
+    struct mcp_exchange *x;
+    struct mcp_session *s;
+
+    if (wish == NULL) {
+        rpc_fail(&f, RPC_INVALID_PARAMS, msg->id, "\"protocolVersion\" must be a string");
+        refuse_fault(rq, &f, NULL);
+        return;
+    }
+    if (mcp_check_open(m, &err) < 0) {
+        mcp_refuse(rq, &err);
+        return;
+    }
+    s = mcp_session_new(m, rev, http_role(rq), http_principal(rq));
+    if (s == NULL) {
+        hf_fail(&err, HF_E_too_many_waits,
+                "too many sessions are open, and none of them is idle; end one of them first");
+        mcp_refuse(rq, &err);
+        return;
+    }
+    http_add_header(rq, "Mcp-Session-Id", s->id);
+    x = mcp_exchange_new(rq, s, rev);
+    server_initialize(mcp_exchange_add_call(x, msg), rev);
+    exchange_opened(x);
+}
+
+/* The session of the request; NULL: it has been answered. */
+static struct mcp_session *ask_session(struct http_request *rq)
+{
+    const char *id = http_header(rq, "Mcp-Session-Id");
+    struct mcp_session *s = mcp_session_find(mcp_of(rq), id, http_principal(rq));
+    struct hf_error err;
+
+    if (s != NULL)
+        return s;
+    if (id == NULL)
+        hf_fail(&err, HF_E_bad_request,
+                "Mcp-Session-Id is missing; send initialize first and name its session");
+    else
+        hf_fail(&err, HF_E_not_found,
+                "there is no such session, or not any more; send initialize again");
+    mcp_refuse(rq, &err);
+    return NULL;
+}
+
+/* Clients of revisions that have the header must not name an unknown one in it. */
+static bool check_version(struct http_request *rq)
+{
+    const char *version = http_header(rq, "MCP-Protocol-Version");
+    const struct revision *rev = version != NULL ? revision_find(version) : revision_assumed();
+
+    if (rev != NULL && !rev->stateless)
+        return true;
+    refuse_version(rq, version, NULL, false);
+    return false;
+}
+
+static void take_notification(struct mcp_session *s, struct mcp *m, const struct rpc_message *msg)
+{
+    if (strcmp(msg->method, "notifications/cancelled") == 0)
+        mcp_session_cancel_call(s, m, json_object_get(msg->params, "requestId"));
+}
+
+/* One message of a session. */
+static void take_message(struct mcp_exchange *x, const struct rpc_message *msg)
+{
+    struct rpc_fault f;
+
+    if (msg->kind == RPC_NOTIFICATION) {
+        take_notification(x->session, x->mcp, msg);
+    } else if (is_initialize(msg)) {
+        rpc_fail(&f, RPC_INVALID_REQUEST, msg->id, "this session is initialized already");
+        exchange_add_fault(x, &f);
+    } else if (msg->kind == RPC_REQUEST) {
+        server_dispatch(mcp_exchange_add_call(x, msg), msg);
+    } /* A response answers nothing: we send no requests. */
+}
+
+static bool has_request(const struct rpc_body *b)
+{
+    struct rpc_message msg;
+    struct rpc_fault f;
+
+    for (size_t i = 0; i < b->count; i++) {
+        if (rpc_body_message(b, i, &msg, &f) < 0 || msg.kind == RPC_REQUEST)
+            return true;
+    }
+    return false;
+}
+
+/* Nothing in it wants an answer. */
+static void take_quietly(struct http_request *rq, struct mcp_session *s, const struct rpc_body *b)
+{
+    struct rpc_message msg;
+    struct rpc_fault f;
+
+    for (size_t i = 0; i < b->count; i++) {
+        if (rpc_body_message(b, i, &msg, &f) == 0 && msg.kind == RPC_NOTIFICATION)
+            take_notification(s, mcp_of(rq), &msg);
+    }
+    http_reply_empty(rq, 202);
+}
+
+static void post_session(struct http_request *rq, const struct rpc_body *b)
+{
+    struct mcp_session *s;
+    struct mcp_exchange *x;
+    struct rpc_message msg;
+    struct rpc_fault f;
+
+    if (!check_version(rq))
+        return;
+    s = ask_session(rq);
+    if (s == NULL)
+        return;
+    if (b->batch && !s->revision->batch) {
+        rpc_fail(&f, RPC_INVALID_REQUEST, NULL, "revision %s has no batches", s->revision->name);
+        refuse_fault(rq, &f, NULL);
+        return;
+    }
+    if (!has_request(b)) {
+        take_quietly(rq, s, b);
+        return;
+    }
+    x = mcp_exchange_new(rq, s, s->revision);
+    x->batch = b->batch;
+    for (size_t i = 0; i < b->count; i++) {
+        if (rpc_body_message(b, i, &msg, &f) < 0)
+            exchange_add_fault(x, &f);
+        else
+            take_message(x, &msg);
+    }
+    exchange_opened(x);
+}
+
+/* --- POST ------------------------------------------------------------------------------- */
+
+static bool is_json_type(const char *type)
+{
+    size_t len = strlen("application/json");
+
+    return type != NULL && strncasecmp(type, "application/json", len) == 0 &&
+           strchr("; \t", type[len]) != NULL; /* or the end, which strchr() finds too */
+}
+
+static int check_types(const struct http_request *rq, struct hf_error *err)
+{
+    if (!is_json_type(http_header(rq, "Content-Type")))
+        return hf_fail(err, HF_E_unsupported_media_type,
+                       "messages are sent as application/json; set Content-Type to that");
+    if (!http_accepts(rq, "application/json") || !http_accepts(rq, SSE_TYPE))
+        return hf_fail(err, HF_E_not_acceptable,
+                       "Accept must list both application/json and text/event-stream");
+    return 0;
+}
+
+static void post_body(struct http_request *rq, const struct rpc_body *b)
+{
+    const struct revision *named = revision_find(http_header(rq, "MCP-Protocol-Version"));
+    struct rpc_message msg;
+    struct rpc_fault f;
+
+    if (rpc_body_message(b, 0, &msg, &f) < 0 && !b->batch)
+        refuse_fault(rq, &f, NULL);
+    else if (msg.method != NULL && json_is_string(rpc_meta(&msg, META_VERSION)))
+        post_stateless(rq, b, &msg);
+    else if (named != NULL && named->stateless) {
+        rpc_fail(&f, RPC_INVALID_PARAMS, msg.id, "_meta must have a string " META_VERSION);
+        refuse_fault(rq, &f, NULL);
+    } else if (!b->batch && is_initialize(&msg) && http_header(rq, "Mcp-Session-Id") == NULL)
+        post_initialize(rq, &msg);
+    else
+        post_session(rq, b);
+}
+
+static void post_handle(struct http_request *rq)
+{
+    struct rpc_body b = {0};
+    struct rpc_fault f;
+    struct hf_error err = {0};
+    size_t len;
+    const char *text = http_body(rq, &len);
+
+    if (check_types(rq, &err) < 0)
+        mcp_refuse(rq, &err);
+    else if (rpc_body_parse(&b, text, len, &f) < 0)
+        refuse_fault(rq, &f, NULL);
+    else
+        post_body(rq, &b);
+    rpc_body_fini(&b);
+}
+
+/* --- GET and DELETE ----------------------------------------------------------------------- */
+
+/* The gate lets plain reads of any page pass; this protocol wants them refused. */
+static int check_get(const struct http_request *rq, struct hf_error *err)
+{
+    const struct origin *o = mcp_of(rq)->options.origin;
+    const char *origin = http_header(rq, "Origin");
+
+    if (o != NULL && origin != NULL &&
+        !origin_origin_ok(o, origin, http_header(rq, "Host"), http_is_tls(rq)))
+        return hf_fail(err, HF_E_origin_refused,
+                       "pages of this Origin may not call the daemon; allow it by name");
+    if (!http_accepts(rq, SSE_TYPE))
+        return hf_fail(err, HF_E_not_acceptable, "Accept must list text/event-stream");
+    return 0;
+}
+
+static void get_handle(struct http_request *rq)
+{
+    struct hf_error err = {0};
+    struct mcp_session *s;
+
+    if (check_get(rq, &err) < 0) {
+        mcp_refuse(rq, &err);
+        return;
+    }
+    if (!check_version(rq))
+        return;
+    s = ask_session(rq);
+    if (s == NULL)
+        return;
+    if (http_method(rq) == HTTP_HEAD_M)
+        http_reply(rq, 200, SSE_TYPE, "", 0);
+    else
+        mcp_feed_start(&s->feed, rq);
+}
+
+static void delete_handle(struct http_request *rq)
+{
+    struct mcp_session *s;
+
+    if (!check_version(rq))
+        return;
+    s = ask_session(rq);
+    if (s == NULL)
+        return;
+    session_free(mcp_of(rq), s);
+    http_reply_empty(rq, 204);
+}
+
+/* With and without a slash at the end: the second is the root of a listener of its own. */
+const struct route mcp_route_list[] = {
+    {HTTP_POST_M, "", post_handle, ROLE_WATCH, 0, LIMIT_MCP_BODY_BYTES, NULL},
+    {HTTP_GET_M, "", get_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
+    {HTTP_DELETE_M, "", delete_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
+    {HTTP_POST_M, "/", post_handle, ROLE_WATCH, 0, LIMIT_MCP_BODY_BYTES, NULL},
+    {HTTP_GET_M, "/", get_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
+    {HTTP_DELETE_M, "/", delete_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
+};
+const size_t mcp_route_count = sizeof mcp_route_list / sizeof *mcp_route_list;

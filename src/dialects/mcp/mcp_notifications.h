@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mcp_notifications.h - notifications that belong to no call: resources that changed
+ *
+ * A feed has a stream or is waiting for one, and a list of resources it was
+ * asked to watch. Changes are noted and told at most every FEED_SPACING_MS, once each, however
+ * much has changed: a notification says "look again" and nothing more.
+ * While there is no stream, or no room in it, they stay noted.
+ *
+ * Embedded by a session (its GET stream) or by a listening request. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_MCP_MCP_NOTIFICATIONS_H
+#define HF_DIALECTS_MCP_MCP_NOTIFICATIONS_H
+
+#include "dialects/mcp/mcp_context.h"
+#include "engine/events.h"
+
+#define FEED_SPACING_MS 200
+
+struct mcp_feed {
+    struct list link; /* mcp.feeds */
+    struct mcp *mcp;
+    struct http_stream *stream;          /* NULL: none */
+    void (*on_gone)(struct mcp_feed *f); /* the stream is gone, or was replaced */
+    struct list subscriptions;
+    size_t subscription_count;
+    struct event_subscriber subscriber; /* while there is a stream */
+    uint64_t next_event;
+    struct timer *spacing; /* while there is a stream */
+    json_t *tag;           /* owned; id of the listening request, or NULL */
+    bool wants_list, list_changed;
+};
+
+void mcp_feed_init(struct mcp_feed *f, struct mcp *m, void (*on_gone)(struct mcp_feed *f));
+void mcp_feed_fini(struct mcp_feed *f); /* ends the stream */
+/* Answers the request by a stream; one that was there before is ended. */
+void mcp_feed_start(struct mcp_feed *f, struct http_request *rq);
+void mcp_feed_stop(struct mcp_feed *f); /* ends the stream */
+/* One JSON-RPC message, sent at once. */
+void mcp_feed_write(struct mcp_feed *f, const struct buf *message);
+
+/* 0, or an error: no such resource, too many. Twice is once. */
+int mcp_feed_subscribe(struct mcp_feed *f, const char *uri, struct hf_error *err);
+void mcp_feed_unsubscribe(struct mcp_feed *f, const char *uri);
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mcp_resource.c - outputs and screens as resources. Layer: dialects.
+ */
+#include "dialects/mcp/mcp_resource.h"
+
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/text.h"
+#include "dialects/mcp/mcp_screen.h"
+#include "dialects/mcp/mcp_server.h"
+#include "dialects/mcp/mcp_session.h"
+#include "transport/url_query.h"
+
+#define SCHEME "process://"
+#define PAGE 100 /* processes on one page of the list */
+
+static const struct {
+    const char *name, *template, *what;
+} kinds[] = {
+    [RESOURCE_OUTPUT] = {"output", SCHEME "{id}/output",
+                         "Output of a process that is held, stdout and stderr in order"},
+    [RESOURCE_SCREEN] = {"screen", SCHEME "{id}/screen", "What is on the terminal of a process"},
+};
+
+int resource_uri_parse(const char *uri, enum resource_kind *kind, char *id)
+{
+    size_t head = strlen(SCHEME), len;
+    const char *slash;
+
+    if (strncmp(uri, SCHEME, head) != 0)
+        return -1;
+    slash = strchr(uri + head, '/');
+    if (slash == NULL)
+        return -1;
+    len = (size_t)(slash - uri) - head;
+    if (len == 0 || len >= RESOURCE_URI_BYTES ||
+        url_percent_decode(uri + head, len, false, id) <= 0)
+        return -1;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (strcmp(slash + 1, kinds[i].name) == 0) {
+            *kind = (enum resource_kind)i;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+struct process *resource_find(struct mcp *m, const char *uri, enum resource_kind *kind,
+                              struct hf_error *err)
+{
+    char id[RESOURCE_URI_BYTES];
+
+    if (resource_uri_parse(uri, kind, id) < 0) {
+        hf_fail_field(err, HF_E_bad_value, "uri",
+                      "a resource is process://{id}/output or process://{id}/screen");
+        return NULL;
+    }
+    return engine_find(m->engine, id, err);
+}
+
+/* --- lists ------------------------------------------------------------------------- */
+
+static void write_resource(struct json_out *o, const struct process_view *v,
+                           enum resource_kind kind)
+{
+    char uri[96], name[96];
+
+    snprintf(uri, sizeof uri, SCHEME "%s/%s", v->id, kinds[kind].name);
+    snprintf(name, sizeof name, "%s/%s", v->id, kinds[kind].name);
+    json_open(o, '{');
+    json_kstr(o, "uri", uri);
+    json_kstr(o, "name", name);
+    json_kstr(o, "title", v->label != NULL ? v->label : v->command);
+    json_kstr(o, "description", kinds[kind].what);
+    json_kstr(o, "mimeType", "text/plain");
+    json_shut(o, '}');
+}
+
+void resources_list(struct mcp_call *c, const json_t *params)
+{
+    const json_t *cursor = json_object_get(params, "cursor");
+    struct engine *e = call_mcp(c)->engine;
+    struct process *p = NULL;
+    struct process_view v = {0};
+    struct json_out o;
+    size_t count = 0;
+
+    if (cursor != NULL) {
+        p = json_is_string(cursor) ? engine_find(e, json_string_value(cursor), NULL) : NULL;
+        if (p == NULL) {
+            call_fail(c, RPC_INVALID_PARAMS, NULL,
+                      "there is no such page any more; begin without \"cursor\"");
+            return;
+        }
+    }
+    o = call_open(c);
+    json_key(&o, "resources");
+    json_open(&o, '[');
+    while (count < PAGE && (p = engine_next(e, p)) != NULL) {
+        process_view(p, &v);
+        write_resource(&o, &v, RESOURCE_OUTPUT);
+        if (v.pty && mcp_has_screens())
+            write_resource(&o, &v, RESOURCE_SCREEN);
+        count++;
+    }
+    json_shut(&o, ']');
+    if (p != NULL && engine_next(e, p) != NULL)
+        json_kstr(&o, "nextCursor", v.id);
+    server_write_cache(c, &o, 0);
+    call_send(c, &o);
+}
+
+void resources_templates(struct mcp_call *c, const json_t *params)
+{
+    struct json_out o = call_open(c);
+
+    (void)params;
+    json_key(&o, "resourceTemplates");
+    json_open(&o, '[');
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        json_open(&o, '{');
+        json_kstr(&o, "uriTemplate", kinds[i].template);
+        json_kstr(&o, "name", kinds[i].name);
+        json_kstr(&o, "description", kinds[i].what);
+        json_kstr(&o, "mimeType", "text/plain");
+        json_shut(&o, '}');
+    }
+    json_shut(&o, ']');
+    server_write_cache(c, &o, 0);
+    call_send(c, &o);
+}
+
+/* --- one of them ------------------------------------------------------------------------ */
+
+/* Text where it is UTF-8, else bytes in base64. */
+static void write_contents(struct json_out *o, const char *bytes, size_t len)
+{
+    if (utf8_is_valid(bytes, len)) {
+        json_kstr(o, "mimeType", "text/plain");
+        json_key(o, "text");
+        json_strn(o, bytes, len);
+        return;
+    }
+    json_kstr(o, "mimeType", "application/octet-stream");
+    json_key(o, "blob");
+    json_raw(o, "\"", 1);
+    base64_encode(o->buf, bytes, len);
+    buf_putc(o->buf, '"');
+}
+
+/* The last of it, from a whole character on. */
+static void write_output(struct json_out *o, struct process *p, const struct process_view *v)
+{
+    const struct journal *j = process_journal(p);
+    uint64_t at = v->first;
+
+    if (v->next - at > LIMIT_MCP_OUTPUT_MAX_BYTES)
+        at = journal_tail_bytes(j, LIMIT_MCP_OUTPUT_MAX_BYTES, v->pty);
+    write_contents(o, journal_bytes(j, at), (size_t)(v->next - at));
+}
+
+/* Each revision has a code of its own for what is not there. */
+static void fail_uri(struct mcp_call *c, const struct hf_error *err)
+{
+    struct json_out o;
+    struct buf *data = &call_mcp(c)->text;
+
+    buf_clear(data);
+    json_out_init(&o, data);
+    json_open(&o, '{');
+    json_kstr(&o, "code", hf_code_name(err->code));
+    json_shut(&o, '}');
+    call_fail(c,
+              err->code == HF_E_no_such_process && !c->exchange->revision->stateless
+                  ? RPC_RESOURCE_NOT_FOUND
+                  : RPC_INVALID_PARAMS,
+              buf_cstr(data), "%s", err->detail);
+}
+
+/* The "uri" of the params and its process; NULL: the call has been answered. */
+static struct process *ask_uri(struct mcp_call *c, const json_t *params, const char **uri,
+                               enum resource_kind *kind)
+{
+    struct hf_error err = {0};
+    const json_t *v = json_object_get(params, "uri");
+    struct process *p = NULL;
+
+    *uri = v != NULL ? json_text(v, "uri", &err) : NULL;
+    if (v == NULL)
+        hf_fail_field(&err, HF_E_missing_field, "uri", "\"uri\" is required");
+    if (*uri != NULL)
+        p = resource_find(call_mcp(c), *uri, kind, &err);
+    if (p == NULL)
+        fail_uri(c, &err);
+    return p;
+}
+
+/* Of its output if there is no screen. */
+static void send_contents(struct mcp_call *c, struct process *p, const struct mcp_screen *screen,
+                          const char *uri)
+{
+    struct json_out o;
+    struct process_view v;
+
+    process_view(p, &v);
+    o = call_open(c);
+    json_key(&o, "contents");
+    json_open(&o, '[');
+    json_open(&o, '{');
+    json_kstr(&o, "uri", uri);
+    if (screen != NULL)
+        write_contents(&o, buf_data(&screen->text), screen->text.len);
+    else
+        write_output(&o, p, &v);
+    json_shut(&o, '}');
+    json_shut(&o, ']');
+    server_write_cache(c, &o, 0);
+    call_send(c, &o);
+}
+
+void resources_read(struct mcp_call *c, const json_t *params)
+{
+    const char *uri;
+    enum resource_kind kind = RESOURCE_OUTPUT;
+    struct process *p = ask_uri(c, params, &uri, &kind);
+    struct hf_error err = {0};
+
+    if (p == NULL)
+        return;
+    if (kind != RESOURCE_SCREEN)
+        send_contents(c, p, NULL, uri);
+    else if (mcp_screen_get(c, p, uri, send_contents, &err) < 0)
+        fail_uri(c, &err);
+}
+
+void resources_subscribe(struct mcp_call *c, const json_t *params)
+{
+    const char *uri;
+    enum resource_kind kind;
+    struct hf_error err = {0};
+
+    if (ask_uri(c, params, &uri, &kind) == NULL)
+        return;
+    if (mcp_feed_subscribe(&c->exchange->session->feed, uri, &err) < 0)
+        fail_uri(c, &err);
+    else
+        call_send_empty(c);
+}
+
+void resources_unsubscribe(struct mcp_call *c, const json_t *params)
+{
+    const char *uri = json_string_value(json_object_get(params, "uri"));
+
+    if (uri == NULL) {
+        call_fail(c, RPC_INVALID_PARAMS, NULL, "\"uri\" is required");
+        return;
+    }
+    mcp_feed_unsubscribe(&c->exchange->session->feed, uri);
+    call_send_empty(c);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mcp_server.c - initialize, server/discover, and the table of methods. Layer: dialects.
+ */
+#include "dialects/mcp/mcp_server.h"
+
+#include <string.h>
+
+#include "dialects/mcp/mcp_resource.h"
+#include "dialects/mcp/mcp_tools.h"
+
+static const char instructions[] =
+    "Commands and terminals of one machine. run_command runs a command to its end; start_process "
+    "starts one that goes on (give it a pty for programs that need a terminal). Every byte of "
+    "output has an offset: send_input returns the offset before the input, wait_for takes it as "
+    "\"from\", so that nothing is missed in between. read_output reads any range again. "
+    "Processes stay after their exit until their record is dropped.";
+
+static void write_implementation(const struct mcp *m, struct json_out *o)
+{
+    json_open(o, '{');
+    json_kstr(o, "name", "holdfast");
+    json_kstr(o, "title", "holdfast: processes and terminals");
+    json_kstr(o, "version", m->options.version);
+    json_shut(o, '}');
+}
+
+static void write_capabilities(struct json_out *o)
+{
+    json_key(o, "capabilities");
+    json_open(o, '{');
+    json_key(o, "tools");
+    json_open(o, '{');
+    json_shut(o, '}');
+    json_key(o, "resources");
+    json_open(o, '{');
+    json_kbool(o, "subscribe", true);
+    json_kbool(o, "listChanged", true);
+    json_shut(o, '}');
+    json_shut(o, '}');
+}
+
+void server_write_result_head(const struct mcp *m, struct json_out *o)
+{
+    json_kstr(o, "resultType", "complete");
+    json_key(o, "_meta");
+    json_open(o, '{');
+    json_key(o, "io.modelcontextprotocol/serverInfo");
+    write_implementation(m, o);
+    json_shut(o, '}');
+}
+
+void server_write_cache(const struct mcp_call *c, struct json_out *o, int64_t ttl_ms)
+{
+    if (!c->exchange->revision->stateless)
+        return;
+    json_kint(o, "ttlMs", ttl_ms);
+    json_kstr(o, "cacheScope", "private"); /* what is listed depends on the token's role */
+}
+
+void server_initialize(struct mcp_call *c, const struct revision *rev)
+{
+    struct json_out o = call_open(c);
+
+    json_kstr(&o, "protocolVersion", rev->name);
+    write_capabilities(&o);
+    json_key(&o, "serverInfo");
+    write_implementation(call_mcp(c), &o);
+    json_kstr(&o, "instructions", instructions);
+    call_send(c, &o);
+}
+
+#define DISCOVER_TTL_MS (60 * 60 * 1000)
+
+static void discover(struct mcp_call *c, const json_t *params)
+{
+    struct json_out o = call_open(c);
+
+    (void)params;
+    json_key(&o, "supportedVersions");
+    revision_write_names(&o, true);
+    write_capabilities(&o);
+    json_kstr(&o, "instructions", instructions);
+    server_write_cache(c, &o, DISCOVER_TTL_MS);
+    call_send(c, &o);
+}
+
+static void ping(struct mcp_call *c, const json_t *params)
+{
+    (void)params;
+    call_send_empty(c);
+}
+
+enum era { WITH_SESSIONS = 1, STATELESS = 2, BOTH = 3 };
+
+static const struct {
+    const char *name;
+    enum era era;
+    void (*fn)(struct mcp_call *c, const json_t *params);
+} methods[] = {
+    {"ping", WITH_SESSIONS, ping},
+    {"server/discover", STATELESS, discover},
+    {"tools/list", BOTH, tools_list},
+    {"tools/call", BOTH, tools_call},
+    {"resources/list", BOTH, resources_list},
+    {"resources/templates/list", BOTH, resources_templates},
+    {"resources/read", BOTH, resources_read},
+    {"resources/subscribe", WITH_SESSIONS, resources_subscribe},
+    {"resources/unsubscribe", WITH_SESSIONS, resources_unsubscribe},
+};
+
+void server_dispatch(struct mcp_call *c, const struct rpc_message *m)
+{
+    enum era era = c->exchange->revision->stateless ? STATELESS : WITH_SESSIONS;
+
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        if (strcmp(methods[i].name, m->method) == 0 && (methods[i].era & era) != 0) {
+            methods[i].fn(c, m->params);
+            return;
+        }
+    }
+    call_fail(c, RPC_METHOD_NOT_FOUND, NULL, "there is no method \"%.80s\" in revision %s",
+              m->method, c->exchange->revision->name);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mcp_tool_wait.c - wait_for: the first of several things (common/wait_for.h). Layer: dialects.
+ */
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "dialects/common/wait_for.h"
+#include "dialects/mcp/mcp_tools.h"
+
+#define WAIT_TIMEOUT_MS 30000 /* by default: under the minute that clients give a call */
+
+struct mcp_tool_wait_request {
+    const char *process_id;
+    /* Conditions; wait_decode.h checks them. */
+    json_t *text, *regex, *quiet_ms, *exit, *prompt, *port, *blocked_on_tty, *echo_off;
+    int64_t from, timeout_ms, max_bytes;
+};
+
+#define F(kind, member, ...) JSON_FIELD(kind, struct mcp_tool_wait_request, member, __VA_ARGS__)
+static const struct json_field fields[] = {
+    F(STR, process_id, .min = 1, .required = true),
+    F(ANY, text),
+    F(ANY, regex),
+    F(ANY, quiet_ms),
+    F(ANY, exit),
+    F(ANY, prompt),
+    F(ANY, port),
+    F(ANY, blocked_on_tty),
+    F(ANY, echo_off),
+    F(INT, from, .min = 0, .max = INT64_MAX),
+    F(INT, timeout_ms, .min = 0, .max = LIMIT_DURATION_MS),
+    F(INT, max_bytes, .min = 0, .max = LIMIT_MCP_OUTPUT_MAX_BYTES),
+};
+#undef F
+
+struct mcp_tool_wait_waiting {
+    struct job job;
+    struct wait *wait;
+    size_t max_bytes;
+};
+
+static void waiting_free(struct mcp_tool_wait_waiting *w)
+{
+    wait_cancel(w->wait);
+    mcp_job_fini(&w->job);
+    free(w);
+}
+
+static void waiting_end(struct job *j, enum call_end why)
+{
+    (void)why;
+    waiting_free(list_entry(j, struct mcp_tool_wait_waiting, job));
+}
+
+static const struct job_kind waiting_kind = {.end = waiting_end};
+
+/* --- the answer ---------------------------------------------------------------- */
+
+static void write_between(const struct mcp_tool_wait_waiting *w, const struct wait_result *r,
+                          struct json_out *o, struct buf *text)
+{
+    const struct journal *j = process_journal(r->process);
+    uint64_t start = r->from < journal_first(j) ? journal_first(j) : r->from;
+    struct headtail h;
+
+    headtail_init(&h, w->max_bytes);
+    if (start < r->end)
+        headtail_feed(&h, journal_bytes(j, start), (size_t)(r->end - start));
+    tool_write_output(o, text, &h);
+    headtail_fini(&h);
+}
+
+static void waiting_done(void *arg, const struct wait_result *r)
+{
+    struct mcp_tool_wait_waiting *w = arg;
+    struct mcp_call *c = w->job.call;
+    struct buf *text = &call_mcp(c)->text;
+    struct json_out o = tool_open(c);
+    const char *matched = r->index != WAIT_NO_INDEX ? wait_kind_name(r->kind) : NULL;
+    const struct scan_match *m = r->match;
+    struct process_view v;
+
+    process_view(r->process, &v);
+    tool_write_state(&o, &v);
+    json_kstr(&o, "matched", matched);
+    tool_write_range(&o, "match", m != NULL ? m->start : 0, m != NULL ? m->end : 0);
+    json_kbool(&o, "timed_out", r->timed_out);
+    json_ku64(&o, "from", r->from);
+    json_ku64(&o, "next", r->end);
+    json_ku64(&o, "missed_bytes", r->missed);
+    write_between(w, r, &o, text);
+    tool_put_state(text, &v);
+    buf_printf(text, r->timed_out ? "\n[timed out]" : "\n[matched: %s]",
+               matched != NULL ? matched : "nothing");
+    w->wait = NULL; /* it ends itself */
+    waiting_free(w);
+    tool_send(c, &o);
+}
+
+/* --- the start ------------------------------------------------------------------------- */
+
+/* "exit": false and the like are as if they were not there. */
+static int take(struct wait_request *out, const char *name, const json_t *value,
+                struct hf_error *err)
+{
+    return value == NULL || json_is_false(value) ? 0 : wait_request_add(out, name, value, err);
+}
+
+static int take_all(const struct mcp_tool_wait_request *a, bool holds, struct wait_request *out,
+                    struct hf_error *err)
+{
+    *out = (struct wait_request){.from = a->from, .timeout_ms = a->timeout_ms, .holds = holds};
+    if (take(out, "text", a->text, err) < 0 || take(out, "regex", a->regex, err) < 0 ||
+        take(out, "quiet_ms", a->quiet_ms, err) < 0 || take(out, "exit", a->exit, err) < 0 ||
+        take(out, "prompt", a->prompt, err) < 0 || take(out, "port", a->port, err) < 0 ||
+        take(out, "blocked_on_tty", a->blocked_on_tty, err) < 0 ||
+        take(out, "echo_off", a->echo_off, err) < 0)
+        return -1;
+    if (out->count == 0)
+        return hf_fail(err, HF_E_missing_field,
+                       "say what to wait for: text, regex, quiet_ms, exit, prompt, port, "
+                       "blocked_on_tty or echo_off");
+    return 0;
+}
+
+static int waiting_begin(struct mcp_call *c, struct process *p,
+                         const struct mcp_tool_wait_request *a, struct hf_error *err)
+{
+    struct wait_request until;
+    struct mcp_tool_wait_waiting *w;
+
+    if (take_all(a, c->exchange->role == ROLE_OWN, &until, err) < 0)
+        return -1;
+    w = hf_xalloc(sizeof *w);
+    if (mcp_job_begin(&w->job, c, &waiting_kind, err) < 0) {
+        free(w);
+        return -1;
+    }
+    w->max_bytes = (size_t)a->max_bytes;
+    if (wait_start(p, &until, waiting_done, w, &w->wait, err) < 0) {
+        waiting_free(w);
+        return -1;
+    }
+    call_watch_progress(c, p);
+    return 0;
+}
+
+void tool_wait_for(struct mcp_call *c, const json_t *arguments)
+{
+    struct mcp_tool_wait_request a = {
+        .from = -1, .timeout_ms = WAIT_TIMEOUT_MS, .max_bytes = LIMIT_MCP_OUTPUT_BYTES};
+    struct hf_error err = {0};
+    struct process *p;
+
+    if (json_decode(arguments, fields, sizeof fields / sizeof *fields, &a, &err) < 0 ||
+        (p = tool_process(c, a.process_id, &err)) == NULL || waiting_begin(c, p, &a, &err) < 0)
+        tool_fail(c, &err);
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * events_sse.c - GET /v1/events: what happens to processes, as server-sent events
+ *
+ * A subscriber is a cursor into the engine's log of events: it is written to
+ * only while its socket has room, and catches up from the log afterwards. When the
+ * log has forgotten what it would get next, it is told to look anew (`reset`)
+ * and goes on with the oldest event there is. Layer: dialects.
+ */
+#include "engine/events.h"
+
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "dialects/native/json_reply.h"
+#include "dialects/native/native_decode.h"
+#include "dialects/native/native_handlers.h"
+#include "dialects/native/process_filter.h"
+#include "transport/sse.h"
+
+struct watcher {
+    struct op op;
+    struct http_stream *stream;
+    struct event_subscriber subscriber;
+    struct filter filter;
+    uint64_t next; /* id of the event to send next */
+    bool all;      /* viewer.* and session.* too */
+    bool reset;    /* what it asked for is not there */
+    bool helpers;  /* and what happens to the daemon's own helpers */
+};
+
+static void watcher_free(struct watcher *w)
+{
+    if (w->subscriber.fn != NULL)
+        events_unsubscribe(&w->subscriber);
+    filter_fini(&w->filter);
+    native_op_fini(&w->op);
+    free(w);
+}
+
+static void watcher_on_going(struct op *op)
+{
+    struct watcher *w = list_entry(op, struct watcher, op);
+
+    http_stream_end(w->stream);
+    watcher_free(w);
+}
+
+static void watcher_on_free(struct op *op)
+{
+    watcher_free(list_entry(op, struct watcher, op));
+}
+
+static const struct op_kind watcher_kind = {.on_drain = watcher_on_going,
+                                            .on_free = watcher_on_free};
+
+static void watcher_send(struct watcher *w, const char *type, uint64_t id, const char *json,
+                         size_t len)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "%llu", (unsigned long long)id);
+    sse_send(w->stream, type, text, json, len);
+}
+
+/* The id is that of the event before the first, so that resuming there is right. */
+static void watcher_send_reset(struct watcher *w, uint64_t first, uint64_t next)
+{
+    struct json_out o = json_reply_open(w->op.native);
+
+    json_ku64(&o, "first", first);
+    json_ku64(&o, "next", next);
+    json_shut(&o, '}');
+    watcher_send(w, "reset", first > 0 ? first - 1 : 0, buf_data(o.buf), o.buf->len);
+    w->reset = false;
+    w->next = first;
+}
+
+static bool watcher_wants(const struct watcher *w, const struct event *e)
+{
+    json_auto_t *tree = NULL;
+
+    if (e->helper && !w->helpers)
+        return false;
+    if (!w->all && strncmp(e->type, "process.", 8) != 0)
+        return false;
+    if (filter_is_open(&w->filter))
+        return true;
+    tree = json_loadb(e->json, e->len, JSON_ALLOW_NUL, NULL);
+    if (strncmp(e->type, "session.", 8) == 0)
+        return filter_match_session(&w->filter, json_object_get(tree, "session"));
+    return filter_match_json(&w->filter, json_object_get(tree, "process"));
+}
+
+static void watcher_pump(void *arg)
+{
+    struct watcher *w = arg;
+    struct events *ev = engine_events(w->op.native->engine);
+    struct event e;
+
+    while (http_stream_ready(w->stream)) {
+        uint64_t first = events_first(ev);
+
+        if (w->reset || w->next < first) {
+            watcher_send_reset(w, first, events_next(ev));
+            continue;
+        }
+        if (!events_get(ev, w->next, &e))
+            break;
+        w->next = e.id + 1;
+        if (watcher_wants(w, &e))
+            watcher_send(w, e.type, e.id, e.json, e.len);
+    }
+}
+
+static void watcher_on_gone(void *arg)
+{
+    watcher_free(arg);
+}
+
+static const struct http_stream_ops watcher_ops = {.on_drain = watcher_pump,
+                                                   .on_gone = watcher_on_gone};
+
+/*
+ * Both name the last event that was seen. One that this daemon has not given out
+ * yet is from another life of it: everything is new then.
+ */
+static int watcher_ask_start(struct watcher *w, const struct http_request *rq, struct hf_error *err)
+{
+    const struct events *ev = engine_events(w->op.native->engine);
+    const char *last = http_header(rq, "Last-Event-ID"), *since = http_query(rq, "since");
+    uint64_t id;
+
+    w->next = events_next(ev);
+    if (last == NULL && since == NULL)
+        return 0;
+    if (!text_to_u64(last != NULL ? last : since, INT64_MAX, &id))
+        return hf_fail_field(err, last != NULL ? HF_E_bad_request : HF_E_bad_query,
+                             last != NULL ? "Last-Event-ID" : "since",
+                             "an event is named by the number in its id");
+    w->next = id + 1;
+    w->reset = w->next > events_next(ev);
+    return 0;
+}
+
+static void watcher_start(struct watcher *w, struct http_request *rq)
+{
+    http_add_header(rq, "Cache-Control", "no-store");
+    w->subscriber.fn = watcher_pump;
+    w->subscriber.arg = w;
+    events_subscribe(engine_events(w->op.native->engine), &w->subscriber);
+    w->stream = sse_start(rq, &watcher_ops, w);
+    watcher_pump(w);
+}
+
+static int check_accept(const struct http_request *rq, struct hf_error *err)
+{
+    if (http_accepts(rq, SSE_TYPE))
+        return 0;
+    return hf_fail(err, HF_E_not_acceptable, "events come as text/event-stream only");
+}
+
+void events_handle(struct http_request *rq)
+{
+    struct watcher *w = hf_xalloc(sizeof *w);
+    struct hf_error err;
+
+    native_op_init(&w->op, native_of(rq), &watcher_kind);
+    w->helpers = http_role(rq) == ROLE_OWN;
+    if (check_accept(rq, &err) < 0 || filter_ask(&w->filter, rq, &err) < 0 ||
+        native_decode_bool(rq, "all", &w->all, &err) < 0 || watcher_ask_start(w, rq, &err) < 0) {
+        watcher_free(w);
+        http_reply_error(rq, &err);
+    } else if (http_method(rq) == HTTP_HEAD_M) {
+        watcher_free(w);
+        http_reply(rq, 200, SSE_TYPE, "", 0);
+    } else {
+        watcher_start(w, rq);
+    }
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * json_reply.h - JSON answers, written into the dialect's scratch buffer
+ *
+ * json_reply_open() begins an object, json_reply_send() closes it and replies; nothing
+ * may return to the loop in between. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_NATIVE_JSON_REPLY_H
+#define HF_DIALECTS_NATIVE_JSON_REPLY_H
+
+#include "base/json.h"
+#include "dialects/common/process_json.h"
+#include "dialects/native/native_context.h"
+#include "engine/journal/headtail.h"
+#include "engine/process.h"
+
+struct json_out json_reply_open(struct native *n);
+void json_reply_send(struct http_request *rq, int status, struct json_out *o);
+
+/* The process object as the whole answer. */
+void json_reply_process(struct http_request *rq, int status, struct process *p);
+
+/* A string of these bytes: with U+FFFD for what is not UTF-8, or base64. */
+void json_reply_text(struct json_out *o, const char *key, const char *bytes, size_t len,
+                     bool base64);
+/* The same of a beginning and an end; returns how many bytes are missing between them. */
+uint64_t json_reply_headtail(struct native *n, struct json_out *o, const char *key,
+                             struct headtail *h, bool base64);
+/* "survivors". */
+void json_reply_survivors(struct json_out *o, const struct survivors *s);
+/* The process object, left open so that members can be added. */
+void json_reply_process_open(struct json_out *o, struct process *p);
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * get_output.c - GET /v1/processes/{id}/output: which bytes, and in which shape. Layer: dialects.
+ */
+#include "dialects/native/output/get_output.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "dialects/common/output_tail.h"
+#include "dialects/native/native_decode.h"
+#include "dialects/native/native_handlers.h"
+#include "transport/sse.h"
+
+enum shape { SHAPE_RAW, SHAPE_JSON, SHAPE_FOLLOW, SHAPE_SSE };
+
+struct output_ask {
+    struct since since;
+    uint64_t until;                 /* UINT64_MAX: to the end */
+    int64_t tail_lines, tail_bytes; /* -1: not given */
+    int stream;                     /* 0: stdout, 1: stderr, -1: all */
+    enum shape shape;
+};
+
+/* Last-Event-ID wins over where it was to begin: a browser that reconnects repeats its first URL. */
+static int ask_last_id(const struct http_request *rq, struct output_ask *a, struct hf_error *err)
+{
+    const char *id = http_header(rq, "Last-Event-ID");
+    uint64_t n;
+
+    if (id == NULL)
+        return 0;
+    if (!text_to_u64(id, INT64_MAX, &n))
+        return hf_fail_field(err, HF_E_bad_request, "Last-Event-ID",
+                             "Last-Event-ID must be an offset as given by the id of an event");
+    a->since = (struct since){SINCE_OFFSET, n};
+    a->tail_lines = a->tail_bytes = -1;
+    return 0;
+}
+
+static int ask_until(const struct http_request *rq, struct output_ask *a, struct hf_error *err)
+{
+    int64_t until = -1;
+
+    if (native_decode_i64(rq, "until", 0, INT64_MAX, &until, err) < 0)
+        return -1;
+    if (until < 0)
+        return 0;
+    a->until = (uint64_t)until;
+    if (a->since.kind == SINCE_OFFSET && a->since.n > a->until)
+        return hf_fail_field(err, HF_E_bad_query, "until", "\"until\" must not be below \"since\"");
+    return 0;
+}
+
+static int ask_start(const struct http_request *rq, struct output_ask *a, struct hf_error *err)
+{
+    bool since = http_query(rq, "since") != NULL, until = http_query(rq, "until") != NULL;
+    bool lines = http_query(rq, "tail_lines") != NULL, bytes = http_query(rq, "tail_bytes") != NULL;
+
+    if (native_decode_since(rq, &a->since, err) < 0 ||
+        native_decode_i64(rq, "tail_lines", 0, INT64_MAX, &a->tail_lines, err) < 0 ||
+        native_decode_i64(rq, "tail_bytes", 0, INT64_MAX, &a->tail_bytes, err) < 0)
+        return -1;
+    if ((lines && bytes) || ((lines || bytes) && (since || until)))
+        return hf_fail_field(err, HF_E_bad_query, lines ? "tail_lines" : "tail_bytes",
+                             "\"tail_lines\" and \"tail_bytes\" go alone: without each other, "
+                             "\"since\" and \"until\"");
+    return ask_until(rq, a, err);
+}
+
+static int not_acceptable(struct hf_error *err)
+{
+    return hf_fail(err, HF_E_not_acceptable,
+                   "output comes as application/octet-stream, as application/json without "
+                   "follow, or as text/event-stream with it");
+}
+
+/*
+ * Only an Accept that names event streams gets one: "*" of a plain client
+ * means bytes. An EventSource cannot leave out `follow`, so it is implied.
+ */
+static int ask_shape(const struct http_request *rq, struct output_ask *a, struct hf_error *err)
+{
+    bool events = http_lists(rq, "Accept", SSE_TYPE);
+    bool follow = events;
+
+    if (native_decode_bool(rq, "follow", &follow, err) < 0)
+        return -1;
+    if (follow && a->until != UINT64_MAX)
+        return hf_fail_field(err, HF_E_bad_query, "until", "\"until\" does not go with \"follow\"");
+    if (follow && events)
+        a->shape = SHAPE_SSE;
+    else if (!follow && http_wants(rq, "application/json"))
+        a->shape = SHAPE_JSON;
+    else if (http_accepts(rq, "application/octet-stream"))
+        a->shape = follow ? SHAPE_FOLLOW : SHAPE_RAW;
+    else
+        return not_acceptable(err);
+    return 0;
+}
+
+static int output_ask(const struct http_request *rq, struct output_ask *a, struct hf_error *err)
+{
+    static const char *const streams[] = {"stdout", "stderr", NULL};
+
+    *a = (struct output_ask){
+        .since = {SINCE_OFFSET, 0},
+        .until = UINT64_MAX,
+        .tail_lines = -1,
+        .tail_bytes = -1,
+        .stream = -1,
+    };
+    if (ask_start(rq, a, err) < 0 ||
+        native_decode_choice(rq, "stream", streams, &a->stream, err) < 0 ||
+        ask_shape(rq, a, err) < 0)
+        return -1;
+    return a->shape == SHAPE_SSE ? ask_last_id(rq, a, err) : 0;
+}
+
+/* Where the wish begins, whether or not that is still held, and where the output ends. False: that takes
+ * long, and the request comes again. */
+static bool wished_start(struct http_request *rq, const struct output_ask *a, struct process *p,
+                         int only_stream, uint64_t *from, uint64_t *next)
+{
+    const struct journal *j = process_journal(p);
+
+    if (a->tail_lines >= 0)
+        return tail_find(rq, p, TAIL_LINES, (uint64_t)a->tail_lines, only_stream, from, next);
+    if (a->tail_bytes >= 0)
+        return tail_find(rq, p, TAIL_BYTES, (uint64_t)a->tail_bytes, only_stream, from, next);
+    *next = journal_next(j);
+    switch (a->since.kind) {
+    case SINCE_NOW: *from = *next; break;
+    case SINCE_LAST: return tail_find(rq, p, TAIL_BYTES, a->since.n, only_stream, from, next);
+    case SINCE_DEFAULT:
+    case SINCE_SCREEN: /* a range of bytes has no snapshot in front of it, so everything */
+        *from = journal_first(j);
+        break;
+    default: *from = a->since.n;
+    }
+    return true;
+}
+
+/* A terminal has one stream, and that is its output; it has no errors of its own. */
+static int stream_filter(int asked, bool pty)
+{
+    if (asked < 0 || (asked == 0 && pty))
+        return -1;
+    return asked == 0 ? STREAM_STDOUT : STREAM_STDERR;
+}
+
+/* r->from is where the wish begins. */
+static int output_resolve(const struct output_ask *a, uint64_t first, uint64_t next,
+                          struct output_range *r, struct hf_error *err)
+{
+    r->gap_from = r->from;
+    if (r->from > next)
+        return hf_fail_field(err, HF_E_range_not_satisfiable, "since",
+                             "offset %llu is beyond the output, which ends at %llu",
+                             (unsigned long long)r->from, (unsigned long long)next);
+    r->until = a->until < next;
+    r->to = r->until ? a->until : next;
+    if (r->from < first)
+        r->from = first < r->to || !r->until ? first : r->to;
+    if (r->to < r->from)
+        r->to = r->from;
+    return 0;
+}
+
+void output_add_headers(struct http_request *rq, const struct output_range *r)
+{
+    char text[48];
+
+    snprintf(text, sizeof text, "%llu", (unsigned long long)r->from);
+    http_add_header(rq, "Holdfast-Offset", text);
+    if (r->gap_from < r->from) {
+        snprintf(text, sizeof text, "%llu-%llu", (unsigned long long)r->gap_from,
+                 (unsigned long long)r->from);
+        http_add_header(rq, "Holdfast-Gap", text);
+    }
+}
+
+void output_handle(struct http_request *rq)
+{
+    static void (*const shapes[])(struct http_request *, struct process *,
+                                  const struct output_range *) = {
+        [SHAPE_RAW] = output_raw,
+        [SHAPE_JSON] = output_json,
+        [SHAPE_FOLLOW] = output_follow,
+        [SHAPE_SSE] = output_sse,
+    };
+    struct process *p = native_decode_process(rq);
+    struct output_ask ask;
+    struct output_range r;
+    struct process_view v;
+    struct hf_error err;
+    uint64_t next;
+
+    if (p == NULL)
+        return;
+    if (output_ask(rq, &ask, &err) < 0) {
+        http_reply_error(rq, &err);
+        return;
+    }
+    process_view(p, &v);
+    r.only_stream = stream_filter(ask.stream, v.pty);
+    if (!wished_start(rq, &ask, p, r.only_stream, &r.from, &next))
+        return;
+    if (output_resolve(&ask, journal_first(process_journal(p)), next, &r, &err) < 0)
+        http_reply_error(rq, &err);
+    else
+        shapes[ask.shape](rq, p, &r);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * output_json.c - a range of output as JSON chunks
+ *
+ * A chunk is text where it is UTF-8 and base64 where it is not, and never ends
+ * inside a character. One answer holds at most OUTPUT_JSON_BYTES; `next` says where
+ * to go on. Layer: dialects.
+ */
+#include "base/limits.h"
+#include "base/text.h"
+#include "dialects/native/json_reply.h"
+#include "dialects/native/output/get_output.h"
+
+#define OUTPUT_JSON_BYTES (1024 * 1024)
+
+static void write_chunk(struct json_out *o, const struct slice *s)
+{
+    json_open(o, '{');
+    json_ku64(o, "offset", s->at);
+    json_kstr(o, "stream", stream_name(s->stream));
+    process_json_data(o, s->bytes, s->len);
+    json_ktime(o, "time", s->time_ms);
+    json_shut(o, '}');
+}
+
+/* A character that is not complete yet may be left for the next answer, unless
+ * these very bytes were asked for or no more will come. */
+static bool may_leave(const struct output_range *r, uint64_t end, bool running)
+{
+    return end == r->to && !r->until && running;
+}
+
+/* Writes chunks from r->from on and returns where they end. */
+static uint64_t write_chunks(struct json_out *o, const struct journal *j,
+                             const struct output_range *r, bool running)
+{
+    uint64_t at = r->from;
+
+    while (at < r->to) {
+        uint64_t left = r->to - at;
+        struct slice s =
+            journal_slice(j, at, left < VIEWER_SLICE_BYTES ? left : VIEWER_SLICE_BYTES);
+        size_t open = utf8_open_tail(s.bytes, s.len);
+
+        if (!output_wants(r, s.stream)) {
+            at += s.len;
+            continue;
+        }
+        if (open < s.len)
+            s.len -= open; /* comes again, at the front of the next slice */
+        else if (may_leave(r, at + s.len, running))
+            break;
+        write_chunk(o, &s);
+        at += s.len;
+    }
+    return at;
+}
+
+static void write_gap(struct json_out *o, const struct output_range *r)
+{
+    if (r->gap_from == r->from) {
+        json_knull(o, "gap");
+        return;
+    }
+    json_key(o, "gap");
+    json_open(o, '{');
+    json_ku64(o, "from", r->gap_from);
+    json_ku64(o, "to", r->from);
+    json_shut(o, '}');
+}
+
+void output_json(struct http_request *rq, struct process *p, const struct output_range *range)
+{
+    struct json_out o = json_reply_open(native_of(rq));
+    struct output_range r = *range;
+    struct process_view v;
+    uint64_t next;
+    bool cut = r.to - r.from > OUTPUT_JSON_BYTES;
+
+    process_view(p, &v);
+    if (cut)
+        r.to = r.from + OUTPUT_JSON_BYTES;
+    json_ku64(&o, "offset", r.from);
+    write_gap(&o, &r);
+    json_key(&o, "chunks");
+    json_open(&o, '[');
+    next = write_chunks(&o, process_journal(p), &r, v.running || cut);
+    json_shut(&o, ']');
+    json_ku64(&o, "next", next);
+    /* The exit comes behind the last byte, here as everywhere. */
+    if (next < v.exit->offset)
+        v.running = true;
+    process_json_exit(&o, process_exit_of(&v));
+    json_reply_send(rq, 200, &o);
+}

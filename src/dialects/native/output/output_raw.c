@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * output_raw.c - a range of output as plain bytes
+ *
+ * A small range is one answer. A large one is sent slice by slice out of the
+ * ring as the socket takes it and the loop has time for it, so nothing is copied; if the process overtakes
+ * the reader, the connection is cut (plain bytes cannot tell a gap) and the
+ * client goes on at Holdfast-Offset plus what it got. Layer: dialects.
+ */
+#include <stdio.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "dialects/native/native_context.h"
+#include "dialects/native/output/get_output.h"
+
+#define RAW_TYPE "application/octet-stream"
+#define RAW_SMALL_BYTES (256 * 1024)
+
+struct raw_range {
+    struct op op;
+    struct http_stream *stream;
+    struct process *process; /* referenced */
+    struct output_range r;   /* r.from is the next byte */
+};
+
+static void raw_free(struct raw_range *x)
+{
+    native_op_fini(&x->op);
+    process_unref(x->process);
+    free(x);
+}
+
+static void raw_on_gone(void *arg)
+{
+    raw_free(arg);
+}
+
+static void raw_abort(struct raw_range *x)
+{
+    http_stream_abort(x->stream);
+    raw_free(x);
+}
+
+static void raw_on_free(struct op *op)
+{
+    raw_free(list_entry(op, struct raw_range, op));
+}
+
+/* The range is bounded, so going lets it finish. */
+static const struct op_kind raw_kind = {.on_drain = NULL, .on_free = raw_on_free};
+
+/* One slice; those of the other stream are passed over. */
+static void raw_step(struct raw_range *x, const struct journal *j)
+{
+    uint64_t left = x->r.to - x->r.from;
+    struct slice s =
+        journal_slice(j, x->r.from, left < VIEWER_SLICE_BYTES ? left : VIEWER_SLICE_BYTES);
+    struct iovec iov = {(void *)(uintptr_t)s.bytes, s.len};
+
+    x->r.from += s.len;
+    if (output_wants(&x->r, s.stream))
+        http_stream_write(x->stream, &iov, 1);
+}
+
+static void raw_pump(void *arg)
+{
+    struct raw_range *x = arg;
+    struct journal *j = process_journal(x->process);
+
+    while (x->r.from < x->r.to && http_stream_ready(x->stream)) {
+        if (x->r.from < journal_first(j)) {
+            raw_abort(x);
+            return;
+        }
+        if (!http_stream_has_time(x->stream))
+            return;
+        raw_step(x, j);
+    }
+    if (x->r.from == x->r.to) {
+        http_stream_end(x->stream);
+        raw_free(x);
+    }
+}
+
+static const struct http_stream_ops raw_ops = {.on_drain = raw_pump, .on_gone = raw_on_gone};
+
+static void reply_stream(struct http_request *rq, struct process *p, const struct output_range *r)
+{
+    struct raw_range *x = hf_xalloc(sizeof *x);
+    bool head =
+        http_method(rq) == HTTP_HEAD_M; /* nothing is streamed, and the stream ends itself */
+
+    native_op_init(&x->op, native_of(rq), &raw_kind);
+    x->process = process_ref(p);
+    x->r = *r;
+    x->stream = http_stream_start(rq, 200, RAW_TYPE, &raw_ops, x);
+    if (!head)
+        raw_pump(x);
+}
+
+static void reply_filtered(struct http_request *rq, const struct journal *j,
+                           const struct output_range *r)
+{
+    struct buf *out = &native_of(rq)->scratch;
+
+    buf_clear(out);
+    for (uint64_t at = r->from; at < r->to;) {
+        struct slice s = journal_slice(j, at, (size_t)(r->to - at));
+
+        at += s.len;
+        if (output_wants(r, s.stream))
+            buf_put(out, s.bytes, s.len);
+    }
+    http_reply(rq, 200, RAW_TYPE, buf_data(out), out->len);
+}
+
+void output_raw(struct http_request *rq, struct process *p, const struct output_range *r)
+{
+    struct journal *j = process_journal(p);
+    char text[24];
+
+    output_add_headers(rq, r);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)r->to);
+    http_add_header(rq, "Holdfast-Next", text);
+    /* How long a large one of one stream is, only a walk through all of it would tell. */
+    if (r->to - r->from > RAW_SMALL_BYTES &&
+        (http_method(rq) != HTTP_HEAD_M || r->only_stream >= 0))
+        reply_stream(rq, p, r);
+    else if (r->only_stream >= 0)
+        reply_filtered(rq, j, r);
+    else
+        http_reply(rq, 200, RAW_TYPE, journal_bytes(j, r->from), r->to - r->from);
+}

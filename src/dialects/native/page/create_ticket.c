@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * create_ticket.c - POST /v1/tickets: a link that lets a browser in, once. Layer: dialects.
+ */
+#include <string.h>
+
+#include "base/crypto.h"
+#include "base/mem.h"
+#include "dialects/native/json_reply.h"
+#include "dialects/native/native_decode.h"
+#include "dialects/native/native_handlers.h"
+#include "transport/auth.h"
+
+struct create_ticket_body {
+    const char *role;
+};
+
+static const struct json_field body_fields[] = {JSON_FIELD(STR, struct create_ticket_body, role)};
+
+static int decode_role(const char *name, enum role *out, struct hf_error *err)
+{
+    for (int r = ROLE_WATCH; r <= ROLE_OWN; r++) {
+        if (strcmp(http_role_name((enum role)r), name) == 0) {
+            *out = (enum role)r;
+            return 0;
+        }
+    }
+    return hf_fail_field(err, HF_E_bad_value, "role", "\"role\" must be own, type or watch");
+}
+
+/* No body means: a ticket for all that the asker may do. */
+static int tickets_ask(struct http_request *rq, enum role *role, struct hf_error *err)
+{
+    json_auto_t *tree = NULL;
+    struct create_ticket_body b = {0};
+    size_t len;
+
+    *role = http_role(rq);
+    http_body(rq, &len);
+    if (len == 0)
+        return 0;
+    tree = native_decode_json(rq, err);
+    if (tree == NULL || json_decode(tree, body_fields, 1, &b, err) < 0)
+        return -1;
+    return b.role != NULL ? decode_role(b.role, role, err) : 0;
+}
+
+static int tickets_make(struct http_request *rq, enum role role, char *ticket, int64_t *expires_ms,
+                        struct hf_error *err)
+{
+    int rc = auth_ticket_new(native_of(rq)->auth, role, http_token(rq), AUTH_TICKET_MS, ticket,
+                             expires_ms);
+
+    if (rc < 0) {
+        hf_fail(err, HF_E_too_many_tickets,
+                "%d tickets are open already; use them or wait until they run out",
+                AUTH_TICKETS_MAX);
+        err->limit = "tickets";
+    }
+    return rc;
+}
+
+void tickets_handle(struct http_request *rq)
+{
+    enum role role;
+    char ticket[AUTH_TICKET_BYTES], url[64] = "/?ticket=";
+    int64_t expires_ms = 0;
+    struct hf_error err;
+    struct json_out o;
+
+    if (tickets_ask(rq, &role, &err) < 0 || tickets_make(rq, role, ticket, &expires_ms, &err) < 0) {
+        http_reply_error(rq, &err);
+        return;
+    }
+    strncat(url, ticket, sizeof url - strlen(url) - 1);
+    o = json_reply_open(native_of(rq));
+    json_kstr(&o, "ticket", ticket);
+    json_kstr(&o, "url", url);
+    json_kstr(&o, "role", http_role_name(role));
+    json_ktime(&o, "expires_at", expires_ms);
+    json_reply_send(rq, 201, &o);
+    /* A ticket is a secret for a minute: it does not stay in the scratch buffer. */
+    buf_wipe(&native_of(rq)->scratch);
+    hf_wipe(ticket, sizeof ticket);
+    hf_wipe(url, sizeof url);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * create_process.c - POST /v1/processes
+ *
+ * An Idempotency-Key is kept with the process it made, by the engine. While
+ * that process is still being started there is nothing to find it by, so the
+ * starts under way are listed here and whoever comes with the same key follows
+ * the first one and gets the same answer. Layer: dialects.
+ */
+#include <stdio.h>
+
+#include "base/crypto.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "dialects/common/spawn_decode.h"
+#include "dialects/native/json_reply.h"
+#include "dialects/native/native_decode.h"
+#include "dialects/native/native_handlers.h"
+
+#define KEY_MAX 255
+#define HASH_LEN 64
+
+struct create {
+    struct op op;
+    struct http_request *rq; /* NULL: the client has gone; the process stays */
+    struct list link;        /* in native.spawning, or in a leader's followers */
+    struct list followers;
+    char *key;
+    char hash[HASH_LEN + 1];
+};
+
+static void create_free(struct create *c)
+{
+    while (!list_is_empty(&c->followers))
+        list_remove(c->followers.next);
+    list_remove(&c->link);
+    native_op_fini(&c->op);
+    free(c->key);
+    free(c);
+}
+
+static void create_on_free(struct op *op)
+{
+    create_free(list_entry(op, struct create, op));
+}
+
+/* A start takes milliseconds, so going waits for its answer. */
+static const struct op_kind create_kind = {.on_drain = NULL, .on_free = create_on_free};
+
+static void create_on_gone(void *user)
+{
+    struct create *c = user;
+
+    c->rq = NULL;
+}
+
+static struct create *create_new(struct http_request *rq, const char *key, const char *hash)
+{
+    struct create *c = hf_xalloc(sizeof *c);
+
+    native_op_init(&c->op, native_of(rq), &create_kind);
+    c->rq = rq;
+    list_init(&c->link);
+    list_init(&c->followers);
+    c->key = hf_xstrdup(key);
+    if (hash != NULL)
+        memcpy(c->hash, hash, sizeof c->hash);
+    http_set_user(rq, c, create_on_gone);
+    return c;
+}
+
+static void reply_created(struct http_request *rq, struct process *p, bool replay)
+{
+    struct process_view v;
+    char location[80];
+
+    process_view(p, &v);
+    snprintf(location, sizeof location, "/v1/processes/%s", v.id);
+    http_add_header(rq, "Location", location);
+    if (replay)
+        http_add_header(rq, "Idempotent-Replay", "true");
+    json_reply_process(rq, 201, p);
+}
+
+static void create_answer(struct create *c, struct process *p, const struct hf_error *err,
+                          bool replay)
+{
+    struct http_request *rq = c->rq;
+
+    create_free(c);
+    if (rq == NULL)
+        return;
+    if (p == NULL)
+        http_reply_error(rq, err);
+    else
+        reply_created(rq, p, replay);
+}
+
+static void create_on_spawned(void *arg, struct process *p, const struct hf_error *err)
+{
+    struct create *c = arg;
+
+    list_remove(&c->link); /* an answer may let in the next request with this key */
+    while (!list_is_empty(&c->followers))
+        create_answer(list_entry(c->followers.next, struct create, link), p, err, true);
+    create_answer(c, p, err, false);
+}
+
+static struct create *find_spawning(struct native *n, const char *key)
+{
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &n->spawning) {
+        struct create *c = list_entry(it, struct create, link);
+
+        if (strcmp(c->key, key) == 0)
+            return c;
+    }
+    return NULL;
+}
+
+static int conflict(struct hf_error *err)
+{
+    return hf_fail(err, HF_E_idempotency_conflict,
+                   "this Idempotency-Key came before with another body; use a new key");
+}
+
+/*
+ * Looks whether the key has been seen. 1: the request is answered or will be;
+ * 0: it is new; negative: err.
+ */
+static int create_replay(struct http_request *rq, const char *key, const char *hash,
+                         struct hf_error *err)
+{
+    struct native *n = native_of(rq);
+    struct process *p = engine_find_idempotent(n->engine, key);
+    struct create *leader = find_spawning(n, key);
+    struct process_view v;
+
+    if (p != NULL) {
+        process_view(p, &v);
+        if (v.request_hash == NULL || strcmp(v.request_hash, hash) != 0)
+            return conflict(err);
+        reply_created(rq, p, true);
+        return 1;
+    }
+    if (leader == NULL)
+        return 0;
+    if (strcmp(leader->hash, hash) != 0)
+        return conflict(err);
+    list_append(&leader->followers, &create_new(rq, key, hash)->link);
+    return 1;
+}
+
+static int ask_key(const struct http_request *rq, const char **key, struct hf_error *err)
+{
+    const char *s = http_header(rq, "Idempotency-Key");
+    size_t len = 0;
+
+    *key = s;
+    if (s == NULL)
+        return 0;
+    while (s[len] > ' ' && s[len] <= '~')
+        len++;
+    if (len >= 1 && len <= KEY_MAX && s[len] == '\0')
+        return 0;
+    return hf_fail_field(err, HF_E_bad_value, "Idempotency-Key",
+                         "an Idempotency-Key is 1 to %d visible ASCII characters, without spaces",
+                         KEY_MAX);
+}
+
+static void hash_body(const struct http_request *rq, char *out)
+{
+    uint8_t digest[32];
+    size_t len;
+    const char *body = http_body(rq, &len);
+
+    sha256(body, len, digest);
+    hex_encode(out, digest, sizeof digest);
+}
+
+static int create_spawn(struct http_request *rq, const json_t *body, const char *key,
+                        const char *hash, struct hf_error *err)
+{
+    struct native *n = native_of(rq);
+    struct spawn_request ask;
+    struct create *c;
+    int rc = spawn_request_decode(&ask, body, false, err);
+
+    if (rc == 0) {
+        ask.spec.idempotency_key = key;
+        ask.spec.request_hash = key != NULL ? hash : NULL;
+        c = create_new(rq, key, key != NULL ? hash : NULL);
+        if (key != NULL)
+            list_append(&n->spawning, &c->link);
+        rc = engine_spawn(n->engine, &ask.spec, create_on_spawned, c, err);
+        if (rc < 0) {
+            http_set_user(rq, NULL, NULL);
+            create_free(c);
+        }
+    }
+    spawn_request_fini(&ask);
+    return rc;
+}
+
+static int create_begin(struct http_request *rq, struct hf_error *err)
+{
+    json_auto_t *body = NULL;
+    const char *key;
+    char hash[HASH_LEN + 1] = "";
+    int rc;
+
+    if (native_check_open(native_of(rq), err) < 0 || ask_key(rq, &key, err) < 0)
+        return -1;
+    body = native_decode_json(rq, err);
+    if (body == NULL)
+        return -1;
+    if (key != NULL) {
+        hash_body(rq, hash);
+        rc = create_replay(rq, key, hash, err);
+        if (rc != 0)
+            return rc;
+    }
+    return create_spawn(rq, body, key, hash, err);
+}
+
+void create_handle(struct http_request *rq)
+{
+    struct hf_error err;
+
+    if (create_begin(rq, &err) < 0)
+        http_reply_error(rq, &err);
+}

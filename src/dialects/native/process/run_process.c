@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_process.c - POST /v1/processes/run: start, wait, answer with the output
+ *
+ * The common run writes little and ends soon, so nothing is collected while
+ * it goes: the one who waits is a lossless viewer that is not ready, the
+ * output stays in the ring, and the answer is written straight out of it at the exit.
+ * Only when the ring is half full, or when a second stream comes (its marks
+ * are bounded as well), the viewer becomes ready and head and tail are gathered.
+ * Layer: dialects.
+ */
+#include "base/limits.h"
+#include "base/mem.h"
+#include "dialects/common/spawn_decode.h"
+#include "dialects/native/json_reply.h"
+#include "dialects/native/native_decode.h"
+#include "dialects/native/native_handlers.h"
+#include "engine/journal/headtail.h"
+#include "engine/stream/viewer.h"
+
+/* What was gathered, when the ring alone would not do. */
+struct gathered {
+    struct headtail all, out, err;
+};
+
+struct run_process {
+    struct op op;
+    struct http_request *rq; /* NULL: the client has gone */
+    struct process *process; /* NULL until started; referenced */
+    struct viewer *viewer;
+    struct gathered *gathered; /* NULL: the ring has it all */
+    uint64_t max_bytes, gather_at;
+    uint64_t looked;  /* the ring was looked at up to here for a second stream */
+    enum stream only; /* the stream of [0, looked) */
+    bool base64, keep, pty;
+};
+
+static void gathered_free(struct gathered *g)
+{
+    if (g == NULL)
+        return;
+    headtail_fini(&g->all);
+    headtail_fini(&g->out);
+    headtail_fini(&g->err);
+    free(g);
+}
+
+static void run_free(struct run_process *r)
+{
+    viewer_detach(r->viewer);
+    process_unref(r->process);
+    gathered_free(r->gathered);
+    native_op_fini(&r->op);
+    free(r);
+}
+
+static void run_on_free(struct op *op)
+{
+    run_free(list_entry(op, struct run_process, op));
+}
+
+/* The process goes on: who replaces this daemon's worker has it. */
+static void run_on_going(struct op *op)
+{
+    struct run_process *r = list_entry(op, struct run_process, op);
+    struct process_view v;
+    struct hf_error err;
+
+    if (r->process == NULL || r->rq == NULL)
+        return; /* the start is about to be answered */
+    process_view(r->process, &v);
+    hf_fail(&err, HF_E_shutting_down, "the daemon is going; look for the process %s afterwards",
+            v.id);
+    http_reply_error(r->rq, &err);
+    run_free(r);
+}
+
+static const struct op_kind run_kind = {.on_drain = run_on_going, .on_free = run_on_free};
+
+static void ignore_end(void *arg, struct process *p, const struct survivors *s)
+{
+    (void)arg, (void)p, (void)s;
+}
+
+static void run_on_gone(void *user)
+{
+    struct run_process *r = user;
+
+    r->rq = NULL;
+    if (r->process == NULL)
+        return; /* run_on_spawned() sees to it */
+    if (!r->keep)
+        process_end(r->process, -1, "detach", ignore_end, NULL);
+    run_free(r);
+}
+
+/* --- output ----------------------------------------------------------------- */
+
+static void gather(struct gathered *g, const struct slice *s)
+{
+    headtail_feed(&g->all, s->bytes, s->len);
+    if (s->stream == STREAM_STDOUT)
+        headtail_feed(&g->out, s->bytes, s->len);
+    else if (s->stream == STREAM_STDERR)
+        headtail_feed(&g->err, s->bytes, s->len);
+}
+
+static void run_gather(struct run_process *r)
+{
+    struct gathered *g = hf_xalloc(sizeof *g);
+
+    headtail_init(&g->all, r->max_bytes);
+    headtail_init(&g->out, r->max_bytes);
+    headtail_init(&g->err, r->max_bytes);
+    r->gathered = g;
+}
+
+/* Is there but one stream in [0, next)? Each byte is looked at once. */
+static bool run_is_plain(struct run_process *r, const struct journal *j)
+{
+    uint64_t next = journal_next(j);
+    struct slice s;
+
+    if (r->looked == next)
+        return true;
+    s = journal_slice(j, r->looked, (size_t)(next - r->looked));
+    if (r->looked == 0)
+        r->only = s.stream;
+    if (s.stream != r->only || s.at + s.len != next)
+        return false;
+    r->looked = next;
+    return true;
+}
+
+static bool run_ready(void *arg)
+{
+    struct run_process *r = arg;
+    struct journal *j = process_journal(r->process);
+
+    if (r->gathered != NULL || !process_is_running(r->process))
+        return true;
+    if (journal_next(j) < r->gather_at && run_is_plain(r, j))
+        return false;
+    run_gather(r);
+    return true;
+}
+
+static void run_bytes(void *arg, const struct slice *s)
+{
+    struct run_process *r = arg;
+
+    if (r->gathered != NULL)
+        gather(r->gathered, s);
+}
+
+/* A lossless viewer from 0 on misses nothing; if it did, the bytes would count as omitted. */
+static void run_gap(void *arg, uint64_t from, uint64_t to)
+{
+    struct run_process *r = arg;
+
+    if (r->gathered == NULL)
+        run_gather(r);
+    r->gathered->all.total += to - from;
+}
+
+/* --- the answer --------------------------------------------------------------- */
+
+static uint64_t write_gathered(const struct run_process *r, struct json_out *o)
+{
+    struct gathered *g = r->gathered;
+
+    json_reply_headtail(r->op.native, o, "stdout", r->pty ? &g->all : &g->out, r->base64);
+    json_reply_headtail(r->op.native, o, "stderr", &g->err, r->base64);
+    return json_reply_headtail(r->op.native, o, "output", &g->all, r->base64);
+}
+
+/* Everything is one stream and in the ring. */
+static void write_plain(const struct run_process *r, struct json_out *o, uint64_t len)
+{
+    const char *bytes = journal_bytes(process_journal(r->process), 0);
+    bool is_err = r->only == STREAM_STDERR;
+
+    json_reply_text(o, "stdout", bytes, is_err ? 0 : len, r->base64);
+    json_reply_text(o, "stderr", bytes, is_err ? len : 0, r->base64);
+    json_reply_text(o, "output", bytes, len, r->base64);
+}
+
+/* What came last may not have been looked at, or be too much for one answer. */
+static void gather_if_needed(struct run_process *r, uint64_t end)
+{
+    struct journal *j = process_journal(r->process);
+
+    if (r->gathered != NULL || (end <= r->max_bytes && run_is_plain(r, j)))
+        return;
+    run_gather(r);
+    for (uint64_t at = 0; at < end;) {
+        struct slice s = journal_slice(j, at, (size_t)(end - at));
+
+        gather(r->gathered, &s);
+        at += s.len;
+    }
+}
+
+static void run_answer(struct run_process *r, const struct exit_record *x)
+{
+    uint64_t end = viewer_offset(r->viewer), omitted = 0;
+    struct json_out o;
+
+    gather_if_needed(r, end);
+    o = json_reply_open(r->op.native);
+    json_key(&o, "process");
+    process_write_json(r->process, &o);
+    if (r->gathered != NULL)
+        omitted = write_gathered(r, &o);
+    else
+        write_plain(r, &o, end);
+    json_kstr(&o, "encoding", r->base64 ? "base64" : "utf8");
+    process_json_exit(&o, x);
+    json_kbool(&o, "timed_out", x->kind == EXIT_TIMED_OUT);
+    json_ku64(&o, "omitted_bytes", omitted);
+    json_reply_send(r->rq, 200, &o);
+}
+
+static void run_exited(void *arg, const struct exit_record *x)
+{
+    struct run_process *r = arg;
+
+    run_answer(r, x);
+    run_free(r);
+}
+
+static const struct viewer_ops run_ops = {
+    .ready = run_ready,
+    .bytes = run_bytes,
+    .gap = run_gap,
+    .exited = run_exited,
+};
+
+/* --- the start ------------------------------------------------------------------ */
+
+static int run_attach(struct run_process *r, struct hf_error *err)
+{
+    const struct viewer_options o = viewer_own(0);
+
+    return viewer_attach(r->process, &o, &run_ops, r, &r->viewer, err);
+}
+
+static void run_on_spawned(void *arg, struct process *p, const struct hf_error *why)
+{
+    struct run_process *r = arg;
+    struct http_request *rq = r->rq;
+    struct hf_error err;
+
+    if (p == NULL) {
+        run_free(r);
+        if (rq != NULL)
+            http_reply_error(rq, why);
+        return;
+    }
+    r->process = process_ref(p);
+    if (rq == NULL) {
+        run_on_gone(r);
+    } else if (run_attach(r, &err) < 0) {
+        process_end(p, -1, "api", ignore_end, NULL);
+        run_free(r);
+        http_reply_error(rq, &err);
+    } else if (r->op.native->draining) {
+        run_on_going(&r->op);
+    }
+}
+
+static struct run_process *run_new(struct http_request *rq, const struct spawn_request *ask)
+{
+    struct native *n = native_of(rq);
+    struct run_process *r = hf_xalloc(sizeof *r);
+    uint64_t ring = ask->spec.history_bytes > 0 ? (uint64_t)ask->spec.history_bytes
+                                                : engine_options(n->engine)->journal_bytes;
+
+    native_op_init(&r->op, n, &run_kind);
+    r->rq = rq;
+    r->max_bytes = (uint64_t)ask->max_output_bytes;
+    r->gather_at = ring / 2;
+    r->base64 = ask->base64;
+    r->keep = ask->keep;
+    r->pty = ask->spec.pty;
+    http_set_user(rq, r, run_on_gone);
+    return r;
+}
+
+static int run_begin(struct http_request *rq, struct hf_error *err)
+{
+    json_auto_t *body = NULL;
+    struct spawn_request ask;
+    struct run_process *r;
+    int rc;
+
+    if (native_check_open(native_of(rq), err) < 0)
+        return -1;
+    body = native_decode_json(rq, err);
+    if (body == NULL)
+        return -1;
+    rc = spawn_request_decode(&ask, body, true, err);
+    if (rc == 0) {
+        r = run_new(rq, &ask);
+        ask.spec.quiet_start = true;
+        rc = engine_spawn(native_of(rq)->engine, &ask.spec, run_on_spawned, r, err);
+        if (rc < 0) {
+            http_set_user(rq, NULL, NULL);
+            run_free(r);
+        }
+    }
+    spawn_request_fini(&ask);
+    return rc;
+}
+
+void run_handle(struct http_request *rq)
+{
+    struct hf_error err;
+
+    if (run_begin(rq, &err) < 0)
+        http_reply_error(rq, &err);
+}

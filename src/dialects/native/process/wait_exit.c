@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wait_exit.c - GET /v1/processes/{id}/wait: until the exit or the time-out. Layer: dialects.
+ */
+#include "base/limits.h"
+#include "base/mem.h"
+#include "dialects/native/json_reply.h"
+#include "dialects/native/native_decode.h"
+#include "dialects/native/native_handlers.h"
+
+struct exit_wait {
+    struct op op;
+    struct http_request *rq;
+    struct process *process; /* referenced */
+    struct exit_waiter waiter;
+    struct timer *timer; /* NULL: no time-out */
+};
+
+static void exit_wait_free(struct exit_wait *w)
+{
+    exit_waiter_cancel(&w->waiter);
+    timer_close(w->timer);
+    native_wait_end(w->op.native);
+    native_op_fini(&w->op);
+    process_unref(w->process);
+    free(w);
+}
+
+static void exit_wait_on_gone(void *user)
+{
+    exit_wait_free(user);
+}
+
+static void exit_wait_on_going(struct op *op)
+{
+    struct exit_wait *w = list_entry(op, struct exit_wait, op);
+    struct hf_error err;
+
+    native_check_open(op->native, &err);
+    http_reply_error(w->rq, &err);
+    exit_wait_free(w);
+}
+
+static void exit_wait_on_free(struct op *op)
+{
+    exit_wait_free(list_entry(op, struct exit_wait, op));
+}
+
+static const struct op_kind exit_wait_kind = {.on_drain = exit_wait_on_going,
+                                              .on_free = exit_wait_on_free};
+
+/* The process as it is now, and whether the time ran out first. */
+static void exit_wait_answer(struct http_request *rq, struct process *p, bool timed_out)
+{
+    struct native *n = native_of(rq);
+    struct json_out o;
+
+    buf_clear(&n->scratch);
+    json_out_init(&o, &n->scratch);
+    json_reply_process_open(&o, p);
+    json_kbool(&o, "timed_out", timed_out);
+    json_reply_send(rq, 200, &o);
+}
+
+static void exit_wait_on_exit(void *arg, struct process *p)
+{
+    struct exit_wait *w = arg;
+
+    exit_wait_answer(w->rq, p, false);
+    exit_wait_free(w);
+}
+
+static void exit_wait_on_timer(struct timer *t, void *arg)
+{
+    struct exit_wait *w = arg;
+
+    (void)t;
+    exit_wait_answer(w->rq, w->process, true);
+    exit_wait_free(w);
+}
+
+static void exit_wait_begin(struct http_request *rq, struct process *p, int64_t timeout_ms)
+{
+    struct exit_wait *w = hf_xalloc(sizeof *w);
+
+    native_op_init(&w->op, native_of(rq), &exit_wait_kind);
+    w->rq = rq;
+    w->process = process_ref(p);
+    list_init(&w->waiter.link);
+    w->waiter.fn = exit_wait_on_exit;
+    w->waiter.arg = w;
+    http_set_user(rq, w, exit_wait_on_gone);
+    process_wait_exit(p, &w->waiter);
+    if (timeout_ms >= 0) {
+        w->timer = timer_new(http_loop(rq), exit_wait_on_timer, w);
+        timer_start(w->timer, (uint64_t)timeout_ms);
+    }
+}
+
+void wait_exit_handle(struct http_request *rq)
+{
+    struct process *p = native_decode_process(rq);
+    int64_t timeout_ms = -1;
+    struct hf_error err;
+
+    if (p == NULL)
+        return;
+    if (native_decode_i64(rq, "timeout_ms", 0, LIMIT_DURATION_MS, &timeout_ms, &err) < 0) {
+        http_reply_error(rq, &err);
+    } else if (!process_is_running(p) || timeout_ms == 0) {
+        exit_wait_answer(rq, p, process_is_running(p));
+    } else if (native_wait_begin(native_of(rq), rq, &err) < 0) {
+        http_reply_error(rq, &err);
+    } else {
+        exit_wait_begin(rq, p, timeout_ms);
+    }
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * get_screen.c - GET /v1/processes/{id}/screen: what a person would see
+ *
+ * Answered at once when the screen is there or nearly so; otherwise it is
+ * read up in slices first, and the request waits. Layer: dialects.
+ */
+#include <stdio.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "dialects/native/json_reply.h"
+#include "dialects/native/native_decode.h"
+#include "dialects/native/native_handlers.h"
+#include "dialects/native/screen/screen_draw.h"
+
+enum format { FORMAT_TEXT, FORMAT_ANSI, FORMAT_JSON, FORMAT_HTML, FORMAT_SVG };
+
+struct screen_ask {
+    struct op op;
+    struct http_request *rq;
+    struct process *process; /* referenced */
+    struct screen_waiter waiter;
+    int format;
+    int64_t lines;
+};
+
+static void ask_free(struct screen_ask *a)
+{
+    screen_waiter_cancel(&a->waiter);
+    native_wait_end(a->op.native);
+    native_op_fini(&a->op);
+    process_unref(a->process);
+    free(a);
+}
+
+static void ask_on_gone(void *user)
+{
+    ask_free(user);
+}
+
+static void ask_on_going(struct op *op)
+{
+    struct screen_ask *a = list_entry(op, struct screen_ask, op);
+    struct hf_error err;
+
+    native_check_open(op->native, &err);
+    http_reply_error(a->rq, &err);
+    ask_free(a);
+}
+
+static void ask_on_free(struct op *op)
+{
+    ask_free(list_entry(op, struct screen_ask, op));
+}
+
+static const struct op_kind ask_kind = {.on_drain = ask_on_going, .on_free = ask_on_free};
+
+static void put_text(struct buf *out, const struct screen_picture *p)
+{
+    screen_text(p->term, (size_t)p->lines, out);
+}
+
+static void reply(struct http_request *rq, struct process *p, const struct term *t, int format,
+                  int64_t lines)
+{
+    static const struct {
+        void (*put)(struct buf *out, const struct screen_picture *p);
+        const char *type;
+    } formats[] = {
+        [FORMAT_TEXT] = {put_text, "text/plain; charset=utf-8"},
+        [FORMAT_ANSI] = {screen_put_ansi, "text/plain; charset=utf-8"},
+        [FORMAT_JSON] = {screen_put_json, "application/json"},
+        [FORMAT_HTML] = {screen_put_html, "text/html; charset=utf-8"},
+        [FORMAT_SVG] = {screen_put_svg, "image/svg+xml"},
+    };
+    struct screen_picture picture = {.term = t};
+    struct buf *out = &native_of(rq)->scratch;
+    char offset[24];
+
+    screen_view(p, t, &picture.view);
+    picture.lines =
+        (int)(lines < (int64_t)picture.view.scrollback ? lines : (int64_t)picture.view.scrollback);
+    buf_clear(out);
+    formats[format].put(out, &picture);
+    snprintf(offset, sizeof offset, "%llu", (unsigned long long)picture.view.offset);
+    http_add_header(rq, "Holdfast-Offset", offset);
+    if (format == FORMAT_HTML || format == FORMAT_SVG) /* shows, does nothing */
+        http_add_header(rq, "Content-Security-Policy",
+                        "default-src 'none'; style-src 'unsafe-inline'; sandbox");
+    http_reply(rq, 200, formats[format].type, buf_data(out), out->len);
+}
+
+static void ask_on_screen(void *arg, struct process *p)
+{
+    struct screen_ask *a = arg;
+
+    reply(a->rq, p, screen_as_it_is(p), a->format, a->lines);
+    ask_free(a);
+}
+
+static void request_begin(struct http_request *rq, struct process *p, int format, int64_t lines)
+{
+    struct screen_ask *a = hf_xalloc(sizeof *a);
+
+    native_op_init(&a->op, native_of(rq), &ask_kind);
+    a->rq = rq;
+    a->process = process_ref(p);
+    a->format = format;
+    a->lines = lines;
+    list_init(&a->waiter.link);
+    a->waiter.fn = ask_on_screen;
+    a->waiter.arg = a;
+    http_set_user(rq, a, ask_on_gone);
+    screen_wait(p, &a->waiter);
+}
+
+static int check(struct http_request *rq, struct process *p, int *format, int64_t *lines,
+                 struct hf_error *err)
+{
+    static const char *const names[] = {"text", "ansi", "json", "html", "svg", NULL};
+    struct process_view v;
+
+    process_view(p, &v);
+    if (native_decode_choice(rq, "format", names, format, err) < 0 ||
+        native_decode_i64(rq, "scrollback", 0, LIMIT_SCROLLBACK_LINES, lines, err) < 0)
+        return -1;
+    if (!v.pty)
+        return hf_fail(err, HF_E_not_a_terminal,
+                       "this process was started with pipes and has no screen; see its output");
+    return 0;
+}
+
+void screen_handle(struct http_request *rq)
+{
+    struct process *p = native_decode_process(rq);
+    const struct term *t;
+    struct hf_error err;
+    int format = FORMAT_TEXT;
+    int64_t lines = 0;
+
+    if (p == NULL)
+        return;
+    if (check(rq, p, &format, &lines, &err) < 0) {
+        http_reply_error(rq, &err);
+        return;
+    }
+    t = process_screen(p);
+    if (t != NULL)
+        reply(rq, p, t, format, lines);
+    else if (native_wait_begin(native_of(rq), rq, &err) < 0)
+        http_reply_error(rq, &err);
+    else
+        request_begin(rq, p, format, lines);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_decode.c - bodies of the session calls, decoded. Layer: dialects.
+ */
+#include "dialects/native/session/session_decode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/text.h"
+#include "dialects/common/spawn_decode.h"
+
+struct create_body {
+    const char *id, *cwd, *shell;
+    json_t *env;
+};
+
+int session_ask_decode(struct session_request *a, const json_t *body, struct hf_error *err)
+{
+    static const struct json_field fields[] = {
+        JSON_FIELD(STR, struct create_body, id, .min = 1, .max = LIMIT_TAG_BYTES),
+        JSON_FIELD(STR, struct create_body, cwd, .min = 1),
+        JSON_FIELD(STR, struct create_body, shell, .min = 1),
+        JSON_FIELD(OBJECT, struct create_body, env),
+    };
+    struct create_body b = {0};
+    int rc;
+
+    *a = (struct session_request){0};
+    rc = json_decode(body, fields, sizeof fields / sizeof *fields, &b, err);
+    if (rc < 0)
+        return rc;
+    a->spec = (struct session_spec){.id = b.id, .cwd = b.cwd, .shell = b.shell};
+    rc = b.env != NULL ? spawn_request_env(b.env, &a->env, &a->spec.env_count, err) : 0;
+    a->spec.env = a->env;
+    return rc;
+}
+
+void session_ask_fini(struct session_request *a)
+{
+    free(a->env);
+}
+
+struct run_body {
+    const char *command, *source, *output_encoding, *stdin_encoding, *on_detach;
+    json_t *stdin;
+    int64_t timeout_ms, grace_ms, max_output_bytes;
+};
+
+static int decode_source(struct session_run_ask *a, const char *name, struct hf_error *err)
+{
+    int n = name != NULL ? source_from_name(name) : SOURCE_USER;
+
+    if (n < 0)
+        return hf_fail_field(err, HF_E_bad_value, "source",
+                             "\"source\" must be user, agent, user_shell or system");
+    a->spec.source = (enum process_source)n;
+    return 0;
+}
+
+static int decode_input(struct session_run_ask *a, const struct run_body *b, struct hf_error *err)
+{
+    bool base64;
+
+    if (spawn_request_encoding(b->stdin_encoding, "stdin_encoding", &base64, err) < 0)
+        return -1;
+    if (b->stdin == NULL)
+        return 0;
+    if (!json_is_string(b->stdin))
+        return hf_fail_field(err, HF_E_bad_type, "stdin", "\"stdin\" must be a string");
+    a->spec.input = json_string_value(b->stdin);
+    a->spec.input_len = json_string_length(b->stdin);
+    if (!base64)
+        return 0;
+    if (!base64_decode(&a->input, a->spec.input, a->spec.input_len))
+        return hf_fail_field(err, HF_E_bad_value, "stdin", "\"stdin\" is not valid base64");
+    a->spec.input = a->input.len > 0 ? buf_data(&a->input) : "";
+    a->spec.input_len = a->input.len;
+    return 0;
+}
+
+static int decode_on_detach(struct session_run_ask *a, const char *name, struct hf_error *err)
+{
+    a->keep = name != NULL && strcmp(name, "keep") == 0;
+    if (name == NULL || a->keep || strcmp(name, "kill") == 0)
+        return 0;
+    return hf_fail_field(err, HF_E_bad_value, "on_detach", "\"on_detach\" must be keep or kill");
+}
+
+#define F(kind, member, ...) JSON_FIELD(kind, struct run_body, member, __VA_ARGS__)
+int session_run_ask_decode(struct session_run_ask *a, const json_t *body, struct hf_error *err)
+{
+    static const struct json_field fields[] = {
+        F(STR, command, .min = 1, .max = LIMIT_SESSION_COMMAND_BYTES, .required = true),
+        F(STR, source),
+        F(INT, timeout_ms, .min = 0, .max = LIMIT_DURATION_MS),
+        F(INT, grace_ms, .min = 0, .max = LIMIT_DURATION_MS),
+        F(INT, max_output_bytes, .min = 0, .max = LIMIT_RUN_OUTPUT_MAX_BYTES),
+        F(STR, output_encoding),
+        F(ANY, stdin),
+        F(STR, stdin_encoding),
+        F(STR, on_detach),
+    };
+    struct run_body b = {.grace_ms = -1, .max_output_bytes = LIMIT_RUN_OUTPUT_BYTES};
+
+    *a = (struct session_run_ask){0};
+    if (json_decode(body, fields, sizeof fields / sizeof *fields, &b, err) < 0)
+        return -1;
+    a->spec.command = b.command;
+    a->spec.timeout_ms = b.timeout_ms;
+    a->spec.grace_ms = b.grace_ms;
+    a->spec.max_output_bytes = (uint64_t)b.max_output_bytes;
+    if (decode_source(a, b.source, err) < 0 || decode_input(a, &b, err) < 0 ||
+        decode_on_detach(a, b.on_detach, err) < 0)
+        return -1;
+    return spawn_request_encoding(b.output_encoding, "output_encoding", &a->base64, err);
+}
+#undef F
+
+void session_run_ask_fini(struct session_run_ask *a)
+{
+    buf_fini(&a->input);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_events.c - a command in a session, as events
+ *
+ * For those who want its output as it comes, and for those who cannot wait in silence for as long as
+ * a command may take: `started` when its turn has come, `output` and `gap` if they were asked for,
+ * then `finished` or `error`. A client that stops taking the output holds the command. Layer: dialects.
+ */
+#include "base/mem.h"
+#include "dialects/common/session_follow.h"
+#include "dialects/native/json_reply.h"
+#include "dialects/native/native_decode.h"
+#include "dialects/native/output/output_events.h"
+#include "dialects/native/problem.h"
+#include "dialects/native/session/session_result.h"
+#include "transport/sse.h"
+
+struct run_events {
+    struct op op;
+    struct session_follow *follow; /* NULL: all of its output is sent */
+    struct output_events out;
+    struct buf result; /* `finished`, from its end on */
+    char *session_id;
+    uint64_t number; /* 0: it still waits */
+    bool output, base64, keep;
+};
+
+static void events_free(struct run_events *x)
+{
+    native_wait_end(x->op.native);
+    native_op_fini(&x->op);
+    buf_fini(&x->result);
+    free(x->session_id);
+    free(x);
+}
+
+static void events_end(struct run_events *x)
+{
+    http_stream_end(x->out.stream);
+    events_free(x);
+}
+
+static void send_event(struct run_events *x, const char *event, const struct buf *json)
+{
+    sse_send(x->out.stream, event, NULL, buf_data(json), json->len);
+}
+
+static void send_error(struct run_events *x, const struct hf_error *err)
+{
+    struct json_out o = json_reply_open(x->op.native);
+
+    problem_write(&o, err);
+    json_shut(&o, '}');
+    send_event(x, "error", o.buf);
+    events_end(x);
+}
+
+/* Not behind what has no room: it may be long, and a peer is given so much and no more. */
+static void send_result(struct run_events *x)
+{
+    if (x->follow != NULL || !http_stream_ready(x->out.stream))
+        return;
+    send_event(x, "finished", &x->result);
+    events_end(x);
+}
+
+/* --- what the command does ------------------------------------------------------------------ */
+
+static void on_started(void *arg, const struct session_begin *b)
+{
+    struct run_events *x = arg;
+    struct json_out o = json_reply_open(x->op.native);
+
+    x->number = b->number;
+    json_kstr(&o, "session_id", x->session_id);
+    json_ku64(&o, "number", b->number);
+    json_kstr(&o, "process_id", b->process_id);
+    json_ku64(&o, "offset", b->from);
+    json_ktime(&o, "started_at", b->started_wall_ms);
+    json_shut(&o, '}');
+    send_event(x, "started", o.buf);
+}
+
+static bool on_ready(void *arg)
+{
+    const struct run_events *x = arg;
+
+    return !x->output || http_stream_ready(x->out.stream);
+}
+
+static void on_bytes(void *arg, const struct slice *s)
+{
+    struct run_events *x = arg;
+
+    if (x->output)
+        output_events_bytes(&x->out, s);
+}
+
+static void on_gap(void *arg, uint64_t from, uint64_t to)
+{
+    struct run_events *x = arg;
+
+    if (x->output)
+        output_events_gap(&x->out, from, to);
+}
+
+static void on_failed(void *arg, const struct hf_error *err)
+{
+    send_error(arg, err);
+}
+
+static void on_result(void *arg, const struct session_result *r)
+{
+    struct run_events *x = arg;
+    struct json_out o = json_reply_open(x->op.native);
+
+    session_result_write(x->op.native, &o, x->session_id, x->base64, r);
+    json_shut(&o, '}');
+    buf_put(&x->result, buf_data(o.buf), o.buf->len);
+}
+
+static void on_done(void *arg, const struct session_followed *f)
+{
+    struct run_events *x = arg;
+
+    (void)f;
+    x->follow = NULL;
+    output_events_flush(&x->out);
+    send_result(x);
+}
+
+static const struct session_follow_ops follow_ops = {
+    .started = on_started,
+    .ready = on_ready,
+    .bytes = on_bytes,
+    .gap = on_gap,
+    .result = on_result,
+    .failed = on_failed,
+    .done = on_done,
+};
+
+/* --- what the client and the daemon do -------------------------------------------------------- */
+
+static void on_room(void *arg)
+{
+    struct run_events *x = arg;
+
+    if (x->follow != NULL)
+        session_follow_pump(x->follow);
+    else
+        send_result(x);
+}
+
+static void leave(struct run_events *x, bool cancel)
+{
+    if (x->follow != NULL)
+        session_follow_leave(x->follow, cancel);
+}
+
+static void on_gone(void *arg)
+{
+    struct run_events *x = arg;
+
+    leave(x, !x->keep);
+    events_free(x);
+}
+
+static const struct http_stream_ops stream_ops = {.on_drain = on_room, .on_gone = on_gone};
+
+/* The command goes on, if it has begun: whoever replaces this worker has it. */
+static void events_on_going(struct op *op)
+{
+    struct run_events *x = list_entry(op, struct run_events, op);
+    struct hf_error err;
+
+    if (x->follow == NULL)
+        return; /* its result waits for room, and goes or is cut with the connection */
+    leave(x, x->number == 0);
+    session_run_going(x->number, &err);
+    send_error(x, &err);
+}
+
+static void events_on_free(struct op *op)
+{
+    struct run_events *x = list_entry(op, struct run_events, op);
+
+    leave(x, false);
+    events_free(x);
+}
+
+static const struct op_kind events_kind = {.on_drain = events_on_going, .on_free = events_on_free};
+
+int session_events_begin(struct http_request *rq, struct session *s, struct session_run_ask *ask,
+                         struct hf_error *err)
+{
+    struct native *n = native_of(rq);
+    struct run_events *x = hf_xalloc(sizeof *x);
+    int rc;
+
+    native_op_init(&x->op, n, &events_kind);
+    x->out.native = n;
+    x->base64 = ask->base64;
+    x->keep = ask->keep;
+    x->session_id = hf_xstrdup(session_id(s));
+    rc = native_decode_bool(rq, "output", &x->output, err);
+    if (rc == 0)
+        rc = session_follow_start(n->engine, s, &ask->spec, &follow_ops, x, &x->follow, err);
+    if (rc < 0) {
+        events_free(x);
+        return rc;
+    }
+    http_add_header(rq, "Cache-Control", "no-store");
+    x->out.stream = sse_start(rq, &stream_ops, x);
+    return 0;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_transcript.c - GET /v1/sessions/{id}/transcript, as JSON or Markdown. Layer: dialects.
+ */
+#include "base/limits.h"
+#include "base/text.h"
+#include "dialects/native/json_reply.h"
+#include "dialects/native/native_decode.h"
+#include "dialects/native/native_handlers.h"
+#include "dialects/native/session/session_markdown.h"
+
+#define MARKDOWN_TYPE "text/markdown"
+
+enum { FORMAT_JSON, FORMAT_MARKDOWN };
+
+static void write_piece(struct json_out *o, const char *key, struct session_text t)
+{
+    json_key(o, key);
+    json_open(o, '{');
+    process_json_data(o, t.len > 0 ? t.bytes : "", t.len);
+    json_shut(o, '}');
+}
+
+static void write_output(struct json_out *o, const struct session_command *c)
+{
+    json_key(o, "output");
+    json_open(o, '{');
+    write_piece(o, "head", c->head);
+    write_piece(o, "tail", c->tail);
+    json_ku64(o, "omitted_bytes", c->end.omitted);
+    json_ku64(o, "offset", c->begin.from);
+    if (c->ended || c->end.to > 0)
+        json_ku64(o, "next", c->end.to);
+    else
+        json_knull(o, "next");
+    json_shut(o, '}');
+}
+
+static void write_item(struct json_out *o, const struct session_item *it)
+{
+    static const struct exit_record none = {.kind = EXIT_NONE};
+    const struct session_command *c = &it->command;
+
+    json_open(o, '{');
+    json_kstr(o, "type", it->process != NULL ? "process" : "command");
+    if (it->process != NULL)
+        json_knull(o, "number");
+    else
+        json_ku64(o, "number", c->begin.number);
+    json_kstr(o, "process_id", c->begin.process_id);
+    json_key(o, "command");
+    json_strn(o, c->text.bytes, c->text.len);
+    json_ku64(o, "command_omitted_bytes", c->begin.text_len - c->text.len);
+    json_kstr(o, "source", source_name(c->begin.source));
+    json_kstr(o, "status", c->ended ? "exited" : "running");
+    json_ktime(o, "started_at", c->begin.started_wall_ms);
+    json_ktime(o, "ended_at", c->ended ? c->end.ended_wall_ms : 0);
+    process_json_exit(o, c->ended ? &c->end.exit : &none);
+    json_kbool(o, "timed_out", c->ended && c->end.exit.kind == EXIT_TIMED_OUT);
+    json_kbool(o, "shell_replaced", c->ended && c->end.shell_replaced);
+    json_key(o, "cwd");
+    if (c->cwd.len > 0)
+        json_strn(o, c->cwd.bytes, c->cwd.len);
+    else
+        json_nil(o);
+    write_output(o, c);
+    json_shut(o, '}');
+}
+
+static void answer_json(struct http_request *rq, const char *id, const struct session_items *all)
+{
+    struct json_out o = json_reply_open(native_of(rq));
+
+    json_kstr(&o, "session_id", id);
+    json_ku64(&o, "dropped", all->dropped);
+    json_key(&o, "items");
+    json_open(&o, '[');
+    for (size_t i = 0; i < all->count; i++)
+        write_item(&o, &all->list[i]);
+    json_shut(&o, ']');
+    json_reply_send(rq, 200, &o);
+}
+
+static void answer_markdown(struct http_request *rq, const char *id,
+                            const struct session_items *all)
+{
+    struct buf *out = &native_of(rq)->scratch;
+
+    buf_clear(out);
+    session_markdown(out, id, all);
+    http_add_header(rq, "Cache-Control", "no-store");
+    http_reply(rq, 200, MARKDOWN_TYPE "; charset=utf-8", buf_data(out), out->len);
+}
+
+/* The query wins over Accept; without either it is JSON. */
+static int ask_format(const struct http_request *rq, int *format, struct hf_error *err)
+{
+    static const char *const names[] = {"json", "markdown", NULL};
+
+    *format = FORMAT_JSON;
+    if (http_query(rq, "format") != NULL)
+        return native_decode_choice(rq, "format", names, format, err);
+    if (http_accepts(rq, "application/json"))
+        return 0;
+    *format = FORMAT_MARKDOWN;
+    if (http_accepts(rq, MARKDOWN_TYPE))
+        return 0;
+    return hf_fail(err, HF_E_not_acceptable,
+                   "a transcript comes as application/json or " MARKDOWN_TYPE);
+}
+
+void session_transcript_handle(struct http_request *rq)
+{
+    struct engine *e = native_of(rq)->engine;
+    int64_t limit = SESSION_LOG_COMMANDS;
+    struct session_items all;
+    struct hf_error err;
+    struct session *s = session_find(e, http_param(rq, "id"), &err);
+    int format;
+
+    if (s == NULL || native_decode_i64(rq, "limit", 1, SESSION_LOG_COMMANDS, &limit, &err) < 0 ||
+        ask_format(rq, &format, &err) < 0) {
+        http_reply_error(rq, &err);
+        return;
+    }
+    session_items_collect(&all, e, s, (size_t)limit);
+    if (format == FORMAT_MARKDOWN)
+        answer_markdown(rq, session_id(s), &all);
+    else
+        answer_json(rq, session_id(s), &all);
+    session_items_fini(&all);
+}

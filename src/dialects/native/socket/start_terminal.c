@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * start_terminal.c - GET /v1/terminal and /terminal: start a terminal and attach, in one step
+ *
+ * A client that is gone before it was attached never learnt the process's id,
+ * so that process is ended again. Layer: dialects.
+ */
+#include <stdio.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "dialects/native/native_handlers.h"
+#include "dialects/native/socket/connect.h"
+
+struct start_terminal {
+    struct op op;
+    struct http_request *rq; /* NULL: the client has gone */
+};
+
+static void terminal_free(struct start_terminal *t)
+{
+    native_op_fini(&t->op);
+    free(t);
+}
+
+static void terminal_on_free(struct op *op)
+{
+    terminal_free(list_entry(op, struct start_terminal, op));
+}
+
+static const struct op_kind terminal_kind = {.on_drain = NULL, .on_free = terminal_on_free};
+
+static void terminal_on_gone(void *user)
+{
+    struct start_terminal *t = user;
+
+    t->rq = NULL;
+}
+
+/* --- what is asked ------------------------------------------------------------- */
+
+struct terminal_ask {
+    struct spawn_spec spec;
+    json_t *tree; /* of args */
+    const char **args;
+};
+
+static void terminal_ask_fini(struct terminal_ask *a)
+{
+    json_decref(a->tree);
+    free(a->args);
+}
+
+/* The same errors as in a body, told about the query. */
+static int ask_args(struct terminal_ask *a, const char *text, struct hf_error *err)
+{
+    size_t i, n;
+    json_t *v;
+
+    if (text == NULL)
+        return 0;
+    a->tree = json_parse(text, strlen(text), NULL);
+    n = json_array_size(a->tree);
+    if (!json_is_array(a->tree) || n > LIMIT_ARGS)
+        return hf_fail_field(err, HF_E_bad_query, "args",
+                             "\"args\" must be a JSON array of strings, such as [\"-l\"]");
+    a->args = hf_xalloc((n + 1) * sizeof *a->args);
+    json_array_foreach (a->tree, i, v) {
+        a->args[i] = json_text(v, "args", NULL);
+        if (a->args[i] == NULL)
+            return hf_fail_field(err, HF_E_bad_query, "args",
+                                 "\"args\" must hold strings without NUL bytes");
+    }
+    a->spec.args = a->args;
+    a->spec.arg_count = n;
+    return 0;
+}
+
+static int ask_on_detach(const struct http_request *rq, struct spawn_spec *s, struct hf_error *err)
+{
+    static const char *const modes[] = {"keep", "kill", NULL};
+    int mode = 0, rc = native_decode_choice(rq, "on_detach", modes, &mode, err);
+
+    s->on_detach = mode == 1 ? DETACH_KILL : DETACH_KEEP;
+    return rc;
+}
+
+static const char *default_shell(void)
+{
+    const char *shell = getenv("SHELL");
+
+    return shell != NULL && shell[0] == '/' ? shell : "/bin/sh";
+}
+
+static int terminal_ask(const struct http_request *rq, struct terminal_ask *a,
+                        const struct connect_ask *c, struct hf_error *err)
+{
+    struct spawn_spec *s = &a->spec;
+    const char *command = http_query(rq, "command");
+
+    spec_init(s);
+    s->command = command != NULL ? command : default_shell();
+    s->cwd = http_query(rq, "cwd");
+    s->user = http_query(rq, "user");
+    s->tag = http_query(rq, "tag");
+    s->label = http_query(rq, "label");
+    s->session_id = http_query(rq, "session_id");
+    s->pty = true;
+    s->rows = c->rows;
+    s->cols = c->cols;
+    s->source = SOURCE_USER_SHELL;
+    if (s->command[0] == '\0' || (s->tag != NULL && s->tag[0] == '\0'))
+        return hf_fail_field(err, HF_E_bad_query, s->command[0] == '\0' ? "command" : "tag",
+                             "\"command\" and \"tag\" must not be empty");
+    if (c->since.kind == SINCE_OFFSET && c->since.n > 0)
+        return hf_fail_field(err, HF_E_bad_query, "since",
+                             "a terminal that is yet to be started begins at 0");
+    if (ask_on_detach(rq, s, err) < 0)
+        return -1;
+    return ask_args(a, http_query(rq, "args"), err);
+}
+
+/* --- the start ------------------------------------------------------------------- */
+
+static void ignore_end(void *arg, struct process *p, const struct survivors *s)
+{
+    (void)arg, (void)p, (void)s;
+}
+
+/* Nobody has learnt of it. */
+static void end_unseen(struct process *p)
+{
+    process_end(p, -1, "detach", ignore_end, NULL);
+}
+
+/* A browser sees nothing but the close: code first, then as much of the reason as fits. */
+static void refuse(struct http_request *rq, const struct hf_error *err)
+{
+    char reason[124];
+    size_t len;
+
+    snprintf(reason, sizeof reason, "%s: %.90s", hf_code_name(err->code), err->detail);
+    len = strlen(reason);
+    reason[len - utf8_open_tail(reason, len)] = '\0';
+    ws_refuse(rq, 1011, reason);
+}
+
+static bool attach_first(struct http_request *rq, struct process *p)
+{
+    struct connect_ask ask;
+    struct hf_error err;
+
+    if (connect_ask(rq, &ask, &err) < 0) {
+        http_reply_error(rq, &err);
+        return false;
+    }
+    if (ask.since.kind == SINCE_DEFAULT) /* it has just begun: all of it, as it comes */
+        ask.since = (struct since){SINCE_OFFSET, 0};
+    return connect_open(rq, p, &ask);
+}
+
+static void terminal_on_spawned(void *arg, struct process *p, const struct hf_error *err)
+{
+    struct start_terminal *t = arg;
+    struct http_request *rq = t->rq;
+
+    terminal_free(t);
+    if (rq != NULL)
+        http_set_user(rq, NULL, NULL);
+    if (p == NULL && rq != NULL)
+        refuse(rq, err);
+    else if (p != NULL && (rq == NULL || !attach_first(rq, p)))
+        end_unseen(p);
+}
+
+static int terminal_begin(struct http_request *rq, const struct spawn_spec *spec,
+                          struct hf_error *err)
+{
+    struct start_terminal *t = hf_xalloc(sizeof *t);
+    int rc;
+
+    native_op_init(&t->op, native_of(rq), &terminal_kind);
+    t->rq = rq;
+    http_set_user(rq, t, terminal_on_gone);
+    rc = engine_spawn(native_of(rq)->engine, spec, terminal_on_spawned, t, err);
+    if (rc < 0) {
+        http_set_user(rq, NULL, NULL);
+        terminal_free(t);
+    }
+    return rc;
+}
+
+void terminal_handle(struct http_request *rq)
+{
+    struct terminal_ask ask = {0};
+    struct connect_ask c;
+    struct hf_error err;
+
+    /* A wrong query is a 400; what the system refuses is told by the close. */
+    if (connect_ask(rq, &c, &err) < 0 || terminal_ask(rq, &ask, &c, &err) < 0)
+        http_reply_error(rq, &err);
+    else if (native_check_open(native_of(rq), &err) < 0 || terminal_begin(rq, &ask.spec, &err) < 0)
+        refuse(rq, &err);
+    terminal_ask_fini(&ask);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * oc_body_decode.h - what the bodies of calls ask for
+ *
+ * Strings are borrowed from the tree. Functions that return int give 0, or -EINVAL and a reason in
+ * the platform's words; call the fini either way. Pure. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_OPENCODE_OC_BODY_DECODE_H
+#define HF_DIALECTS_OPENCODE_OC_BODY_DECODE_H
+
+#include "base/json.h"
+#include "engine/spawn/spec.h"
+
+/* POST /pty; what was not given is NULL. */
+struct oc_pty_ask {
+    const char *command, *cwd, *title;
+    const char **args; /* with room for one more */
+    struct spec_env *env;
+    size_t arg_count, env_count;
+};
+int oc_pty_ask_decode(struct oc_pty_ask *a, const json_t *body, struct hf_error *err);
+void oc_pty_ask_fini(struct oc_pty_ask *a);
+
+/* PUT /pty/{id} */
+struct oc_pty_change {
+    const char *title;
+    bool sized;
+    int64_t rows, cols;
+};
+int oc_pty_change_decode(struct oc_pty_change *c, const json_t *body, struct hf_error *err);
+
+/* POST and PATCH of a session; what was not given is left alone. */
+struct oc_session_ask {
+    const char *title, *parent;
+};
+int oc_session_ask_decode(struct oc_session_ask *a, const json_t *body, struct hf_error *err);
+
+/* /session/{id}/shell and …/command */
+struct oc_order {
+    const char *agent, *command, *message_id;
+    const char *provider, *model; /* both or none */
+    const char *arguments;        /* NULL: of /shell */
+};
+int oc_order_decode(struct oc_order *w, const json_t *body, bool shell, struct hf_error *err);
+
+#endif

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * oc_bus.c - GET /event and /global/event: what happens, as server-sent events
+ *
+ * What is told is written once and held until everybody has it; a listener is a place in
+ * that row. Nothing is made while nobody listens. One that lets LIMIT_OC_BUS_BYTES pile up is
+ * cut off, so that its client sees an error and begins anew, rather than a hole. Layer: dialects.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "dialects/opencode/opencode.h"
+#include "transport/sse.h"
+
+struct oc_bus_entry {
+    struct list link;
+    char *directory; /* NULL: everybody's */
+    struct buf text;
+};
+
+struct oc_bus_listener {
+    struct pending pending;
+    struct list link; /* in oc.streams */
+    struct oc *oc;
+    struct http_stream *http;
+    struct timer *heartbeat;
+    char *directory; /* NULL: all of them, wrapped */
+    uint64_t next;
+    bool ending; /* when it has had everything */
+};
+
+bool oc_is_heard(const struct oc *oc)
+{
+    return !list_is_empty(&oc->streams);
+}
+
+/* --- the row ----------------------------------------------------------------------- */
+
+static void entry_drop(struct oc *oc)
+{
+    struct oc_bus_entry *e = list_entry(oc->entries.next, struct oc_bus_entry, link);
+
+    list_remove(&e->link);
+    oc->entry_first++;
+    oc->entry_bytes -= e->text.len;
+    free(e->directory);
+    buf_fini(&e->text);
+    free(e);
+}
+
+static void drop_taken(struct oc *oc)
+{
+    uint64_t least = oc->entry_next;
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &oc->streams) {
+        const struct oc_bus_listener *s = list_entry(it, struct oc_bus_listener, link);
+
+        least = s->next < least ? s->next : least;
+    }
+    while (oc->entry_first < oc->entry_next &&
+           (oc->entry_first < least || oc->entry_bytes > LIMIT_OC_BUS_BYTES))
+        entry_drop(oc);
+}
+
+/* One behind the last if there is none. */
+static const struct list *entry_at(const struct oc *oc, uint64_t number)
+{
+    const struct list *l = oc->entries.next;
+
+    for (uint64_t n = oc->entry_first; n < number; n++)
+        l = l->next;
+    return l;
+}
+
+/* --- a listener ------------------------------------------------------------------------ */
+
+static void listener_free(struct pending *p)
+{
+    struct oc_bus_listener *s = list_entry(p, struct oc_bus_listener, pending);
+    struct oc *oc = s->oc;
+
+    list_remove(&s->link);
+    timer_close(s->heartbeat);
+    pending_fini(p);
+    free(s->directory);
+    free(s);
+    drop_taken(oc);
+    if (list_is_empty(&oc->streams))
+        oc_tell_stop(oc);
+}
+
+/* A clean end would end the client's loop; broken off, it comes back to whoever serves then. */
+static void listener_drain(struct pending *p)
+{
+    http_stream_abort(list_entry(p, struct oc_bus_listener, pending)->http);
+    listener_free(p);
+}
+
+static const struct pending_kind listener_kind = {.drain = listener_drain, .free = listener_free};
+
+static void listener_on_gone(void *arg)
+{
+    listener_free(&((struct oc_bus_listener *)arg)->pending);
+}
+
+static void listener_send(struct oc_bus_listener *s, const char *json, size_t len,
+                          const char *directory)
+{
+    struct buf wrapped = {0};
+
+    if (s->directory == NULL) {
+        struct json_out o;
+
+        json_out_init(&o, &wrapped);
+        json_open(&o, '{');
+        if (directory != NULL)
+            json_kstr(&o, "directory", directory);
+        json_key(&o, "payload");
+        json_raw(&o, json, len);
+        json_shut(&o, '}');
+        json = buf_data(&wrapped);
+        len = wrapped.len;
+    }
+    sse_send(s->http, NULL, NULL, json, len);
+    buf_fini(&wrapped);
+}
+
+static bool listener_wants(const struct oc_bus_listener *s, const struct oc_bus_entry *e)
+{
+    return s->directory == NULL || e->directory == NULL || strcmp(s->directory, e->directory) == 0;
+}
+
+static void listener_pump(void *arg)
+{
+    struct oc_bus_listener *s = arg;
+    struct oc *oc = s->oc;
+    const struct list *at;
+
+    if (s->next < oc->entry_first) {
+        http_stream_abort(s->http);
+        listener_free(&s->pending);
+        return;
+    }
+    at = entry_at(oc, s->next);
+    for (; s->next < oc->entry_next && http_stream_ready(s->http); s->next++, at = at->next) {
+        const struct oc_bus_entry *e = list_entry(at, struct oc_bus_entry, link);
+
+        if (listener_wants(s, e))
+            listener_send(s, buf_data(&e->text), e->text.len,
+                          e->directory != NULL ? e->directory : oc->cwd);
+    }
+    if (s->ending && s->next == oc->entry_next) {
+        http_stream_end(s->http);
+        listener_free(&s->pending);
+    }
+}
+
+static const struct http_stream_ops listener_ops = {.on_drain = listener_pump,
+                                                    .on_gone = listener_on_gone};
+
+static void pump_all(struct oc *oc)
+{
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &oc->streams)
+        listener_pump(list_entry(it, struct oc_bus_listener, link));
+    drop_taken(oc);
+}
+
+void oc_streams_end(struct oc *oc, const char *directory)
+{
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &oc->streams) {
+        struct oc_bus_listener *s = list_entry(it, struct oc_bus_listener, link);
+
+        if (s->directory != NULL && strcmp(s->directory, directory) == 0)
+            s->ending = true; /* for good: another directory may be ended before it has had all */
+    }
+    pump_all(oc);
+}
+
+/* --- telling ----------------------------------------------------------------------------- */
+
+struct json_out oc_event(struct oc *oc, struct buf *text, const char *type)
+{
+    struct json_out o;
+    char id[OC_ID_BYTES];
+
+    (void)oc;
+    oc_new_id("evt", false, id);
+    json_out_init(&o, text);
+    json_open(&o, '{');
+    json_kstr(&o, "id", id);
+    json_kstr(&o, "type", type);
+    json_key(&o, "properties");
+    json_open(&o, '{');
+    return o;
+}
+
+static void event_shut(struct json_out *o)
+{
+    json_shut(o, '}');
+    json_shut(o, '}');
+}
+
+void oc_event_send(struct oc *oc, struct buf *text, struct json_out *o, const char *directory)
+{
+    struct oc_bus_entry *e = hf_xalloc(sizeof *e);
+
+    event_shut(o);
+    e->text = *text;
+    e->directory = hf_xstrdup(directory);
+    *text = (struct buf){0};
+    list_append(&oc->entries, &e->link);
+    oc->entry_next++;
+    oc->entry_bytes += e->text.len;
+    pump_all(oc);
+}
+
+/* To this one alone, and to nobody in particular: these have no directory. */
+static void listener_say(struct oc_bus_listener *s, const char *type)
+{
+    struct buf text = {0};
+    struct json_out o = oc_event(s->oc, &text, type);
+
+    event_shut(&o);
+    listener_send(s, buf_data(&text), text.len, NULL);
+    buf_fini(&text);
+}
+
+static void listener_on_heartbeat(struct timer *t, void *arg)
+{
+    struct oc_bus_listener *s = arg;
+
+    timer_start(t, OC_HEARTBEAT_MS);
+    if (http_stream_ready(s->http))
+        listener_say(s, "server.heartbeat");
+}
+
+/* --- the beginning ------------------------------------------------------------------------- */
+
+static bool is_global(const struct http_request *rq)
+{
+    return strstr(http_path(rq), "/global/event") != NULL;
+}
+
+void oc_events(struct http_request *rq)
+{
+    struct oc *oc = oc_of(rq);
+    struct oc_bus_listener *s;
+    char directory[PATH_MAX];
+
+    http_add_header(rq, "Cache-Control", "no-cache, no-transform");
+    http_add_header(rq, "X-Accel-Buffering", "no");
+    if (http_method(rq) == HTTP_HEAD_M) {
+        http_reply(rq, 200, SSE_TYPE, "", 0);
+        return;
+    }
+    s = hf_xalloc(sizeof *s);
+    s->oc = oc;
+    if (!is_global(rq))
+        s->directory = hf_xstrdup(oc_directory(rq, directory));
+    s->next = oc->entry_next;
+    s->heartbeat = timer_new(oc->loop, listener_on_heartbeat, s);
+    timer_start(s->heartbeat, OC_HEARTBEAT_MS);
+    if (!oc_is_heard(oc))
+        oc_tell_start(oc);
+    list_append(&oc->streams, &s->link);
+    pending_init(&s->pending, &oc->pending, &listener_kind);
+    s->http = http_stream_start(rq, 200, SSE_TYPE, &listener_ops, s);
+    listener_say(s, "server.connected");
+}

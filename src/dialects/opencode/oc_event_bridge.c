@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * oc_event_bridge.c - what the engine tells, in the platform's words
+ *
+ * The engine's log of events is read while somebody listens. So a terminal that any
+ * dialect made is announced here, and a command's messages are told whoever ran it. Layer: dialects.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "dialects/opencode/oc_message.h"
+
+/* --- PTYs --------------------------------------------------------------------------- */
+
+static void send_for_process(struct oc *oc, struct buf *text, struct json_out *o,
+                             const struct process_view *v)
+{
+    json_auto_t *meta = oc_meta(v->metadata_json);
+
+    oc_event_send(oc, text, o, oc_meta_text(meta, "directory"));
+}
+
+void oc_tell_pty(struct oc *oc, const char *type, struct process *p)
+{
+    struct buf text = {0};
+    struct process_view v;
+    struct json_out o;
+
+    if (!oc_is_heard(oc))
+        return;
+    process_view(p, &v);
+    o = oc_event(oc, &text, type);
+    json_key(&o, "info");
+    oc_write_pty(&o, p);
+    send_for_process(oc, &text, &o, &v);
+}
+
+static void tell_end(struct oc *oc, const char *type, const struct process_view *v)
+{
+    struct buf text = {0};
+    char id[OC_ID_BYTES];
+    struct json_out o;
+
+    oc_pty_id(v, id);
+    o = oc_event(oc, &text, type);
+    json_kstr(&o, "id", id);
+    if (strcmp(type, "pty.exited") == 0)
+        json_kint(&o, "exitCode", v->exit->exit_code >= 0 ? v->exit->exit_code : 255);
+    send_for_process(oc, &text, &o, v);
+}
+
+void oc_tell_deleted(struct oc *oc, const struct process_view *v)
+{
+    if (oc_is_heard(oc) && v->pty)
+        tell_end(oc, "pty.deleted", v);
+}
+
+/* --- sessions ------------------------------------------------------------------------- */
+
+void oc_tell_session(struct oc *oc, const char *type, struct session *s)
+{
+    struct buf text = {0};
+    struct json_out o;
+
+    if (!oc_is_heard(oc))
+        return;
+    o = oc_event(oc, &text, type);
+    json_kstr(&o, "sessionID", session_id(s));
+    json_key(&o, "info");
+    oc_write_session(&o, oc, s);
+    oc_event_send(oc, &text, &o, oc_session_directory(oc, s));
+}
+
+void oc_tell_failure(struct oc *oc, struct session *s, const char *message)
+{
+    struct buf text = {0};
+    struct json_out o;
+
+    if (!oc_is_heard(oc))
+        return;
+    o = oc_event(oc, &text, "session.error");
+    json_kstr(&o, "sessionID", session_id(s));
+    json_key(&o, "error");
+    json_open(&o, '{');
+    json_kstr(&o, "name", "UnknownError");
+    json_key(&o, "data");
+    json_open(&o, '{');
+    json_kstr(&o, "message", message);
+    json_shut(&o, '}');
+    json_shut(&o, '}');
+    oc_event_send(oc, &text, &o, oc_session_directory(oc, s));
+}
+
+static void tell_status(struct oc *oc, const struct oc_command *c, const char *status)
+{
+    struct buf text = {0};
+    struct json_out o = oc_event(oc, &text, "session.status");
+
+    json_kstr(&o, "sessionID", c->session_id);
+    json_key(&o, "status");
+    json_open(&o, '{');
+    json_kstr(&o, "type", status);
+    json_shut(&o, '}');
+    oc_event_send(oc, &text, &o, c->directory);
+}
+
+static void tell_idle(struct oc *oc, const struct oc_command *c)
+{
+    struct buf text = {0};
+    struct json_out o;
+
+    tell_status(oc, c, "idle");
+    o = oc_event(oc, &text, "session.idle");
+    json_kstr(&o, "sessionID", c->session_id);
+    oc_event_send(oc, &text, &o, c->directory);
+}
+
+static void tell_message(struct oc *oc, const struct oc_command *c, bool user)
+{
+    struct buf text = {0};
+    struct json_out o = oc_event(oc, &text, "message.updated");
+
+    json_kstr(&o, "sessionID", c->session_id);
+    json_key(&o, "info");
+    if (user)
+        oc_write_user(&o, c);
+    else
+        oc_write_assistant(&o, c);
+    oc_event_send(oc, &text, &o, c->directory);
+}
+
+/* part -1: the user's. */
+static void tell_part(struct oc *oc, const struct oc_command *c, int part)
+{
+    struct buf text = {0};
+    struct json_out o = oc_event(oc, &text, "message.part.updated");
+
+    json_kstr(&o, "sessionID", c->session_id);
+    json_key(&o, "part");
+    if (part < 0)
+        oc_write_user_part(&o, c);
+    else
+        oc_write_part(&o, c, (size_t)part);
+    json_kint(&o, "time", c->ended ? c->ended_at : c->began);
+    oc_event_send(oc, &text, &o, c->directory);
+}
+
+void oc_tell_parts(struct oc *oc, const struct oc_command *c)
+{
+    for (size_t i = 0; i < oc_part_count(c); i++)
+        tell_part(oc, c, (int)i);
+}
+
+/* The messages as they were at the beginning, whatever has happened since. */
+static void tell_began(struct oc *oc, struct oc_command *c)
+{
+    c->ended = false;
+    buf_clear(&c->output);
+    tell_status(oc, c, "busy");
+    tell_message(oc, c, true);
+    tell_part(oc, c, -1);
+    tell_message(oc, c, false);
+    oc_tell_parts(oc, c);
+}
+
+static void tell_executed(struct oc *oc, const struct oc_command *c)
+{
+    char user[OC_ID_BYTES], assistant[OC_ID_BYTES];
+    const char *name = oc_meta_text(c->meta, "name");
+    size_t skip = strlen(name) + 1; /* the text is the name, a space and the arguments */
+    struct buf text = {0};
+    struct json_out o = oc_event(oc, &text, "command.executed");
+
+    oc_command_ids(c, user, assistant);
+    json_kstr(&o, "name", name);
+    json_kstr(&o, "sessionID", c->session_id);
+    json_key(&o, "arguments");
+    skip = skip < c->text.len ? skip : c->text.len;
+    json_strn(&o, buf_data(&c->text) + skip, c->text.len - skip);
+    json_kstr(&o, "messageID", assistant);
+    oc_event_send(oc, &text, &o, c->directory);
+}
+
+static void tell_ended(struct oc *oc, const struct oc_command *c)
+{
+    tell_message(oc, c, false);
+    oc_tell_parts(oc, c);
+    tell_idle(oc, c);
+    if (oc_command_is_named(c))
+        tell_executed(oc, c);
+}
+
+/* --- the engine's log ----------------------------------------------------------------------- */
+
+static void on_command_of(struct oc *oc, struct process *p, const struct process_view *v,
+                          bool began)
+{
+    struct session *s = session_find(oc->engine, v->session_id, NULL);
+    struct oc_command c;
+
+    if (s == NULL || !session_has_process(s, p))
+        return;
+    oc_command_of_process(&c, oc, s, p, OC_MESSAGE_BYTES);
+    if (began) {
+        tell_began(oc, &c);
+        if (oc_is_heard(oc)) /* the last one may just have been cut off */
+            oc_chatter_start(oc, p);
+    } else {
+        oc_chatter_stop(oc, v->id);
+        tell_ended(oc, &c);
+    }
+    oc_command_fini(&c);
+}
+
+/* Another dialect may remove it in the turn in which it exits; what is left of it is in the event. */
+static void on_exited_and_gone(struct oc *oc, const char *id, const json_t *process)
+{
+    const json_t *code = json_object_get(process, "exit_code");
+    struct exit_record x = {.exit_code =
+                                json_is_integer(code) ? (int)json_integer_value(code) : -1};
+    char *meta = json_dumps(json_object_get(process, "metadata"), JSON_COMPACT);
+    struct process_view v = {.id = id, .metadata_json = meta != NULL ? meta : "{}", .exit = &x};
+
+    if (json_is_true(json_object_get(process, "pty")))
+        tell_end(oc, "pty.exited", &v);
+    free(meta);
+}
+
+static void on_process(struct oc *oc, const char *type, const json_t *event)
+{
+    const json_t *process = json_object_get(event, "process");
+    const char *id = json_string_value(json_object_get(process, "id"));
+    struct process *p = id != NULL ? engine_find(oc->engine, id, NULL) : NULL;
+    bool created = strcmp(type, "process.created") == 0;
+    struct process_view v;
+
+    if (id == NULL || (!created && strcmp(type, "process.exited") != 0))
+        return;
+    if (p == NULL && !created)
+        on_exited_and_gone(oc, id, process);
+    if (p == NULL)
+        return;
+    process_view(p, &v);
+    if (v.pty && created)
+        oc_tell_pty(oc, "pty.created", p);
+    else if (v.pty && !v.running && !oc_is_being_removed(oc, v.id))
+        tell_end(oc, "pty.exited", &v);
+    if (v.session_id != NULL && (created || !v.running))
+        on_command_of(oc, p, &v, created);
+}
+
+static void on_shell_command(struct oc *oc, struct session *s, bool began)
+{
+    struct session_command last;
+    struct oc_command c;
+
+    if (!session_log_last(session_commands(s), &last))
+        return;
+    oc_command_of_log(&c, oc, s, &last);
+    if (began)
+        tell_began(oc, &c);
+    else if (c.ended)
+        tell_ended(oc, &c);
+    oc_command_fini(&c);
+}
+
+/* It is gone by now; what is left of it is in the event. */
+static void on_session_deleted(struct oc *oc, const json_t *session, const char *id)
+{
+    const char *cwd = json_string_value(json_object_get(session, "cwd"));
+    struct buf text = {0};
+    struct json_out o = oc_event(oc, &text, "session.deleted");
+
+    json_kstr(&o, "sessionID", id);
+    json_key(&o, "info");
+    json_open(&o, '{');
+    json_kstr(&o, "id", id);
+    json_kstr(&o, "projectID", "global");
+    json_kstr(&o, "directory", cwd != NULL ? cwd : oc->cwd);
+    json_kstr(&o, "title", "");
+    json_kstr(&o, "version", OC_VERSION);
+    json_shut(&o, '}');
+    oc_event_send(oc, &text, &o, NULL);
+}
+
+static void on_session(struct oc *oc, const char *type, const json_t *event)
+{
+    const json_t *session = json_object_get(event, "session");
+    const char *id = json_string_value(json_object_get(session, "id"));
+    struct session *s = id != NULL ? session_find(oc->engine, id, NULL) : NULL;
+
+    if (strcmp(type, "session.deleted") == 0 && id != NULL)
+        on_session_deleted(oc, session, id);
+    else if (s == NULL)
+        return;
+    else if (strcmp(type, "session.created") == 0)
+        oc_tell_session(oc, type, s);
+    else if (strncmp(type, "session.command_", 16) == 0)
+        on_shell_command(oc, s, strcmp(type + 16, "started") == 0);
+}
+
+void oc_tell_now(struct oc *oc)
+{
+    struct events *ev = engine_events(oc->engine);
+    struct event e;
+
+    while (oc_is_heard(oc) && events_get(ev, oc->event_next, &e)) {
+        json_auto_t *tree = NULL;
+        char type[32] = "";
+
+        oc->event_next = e.id + 1;
+        strncpy(type, e.type, sizeof type - 1);
+        if (strncmp(type, "process.", 8) != 0 && strncmp(type, "session.", 8) != 0)
+            continue;
+        tree = json_loadb(e.json, e.len, JSON_ALLOW_NUL, NULL);
+        if (type[0] == 'p')
+            on_process(oc, type, tree);
+        else
+            on_session(oc, type, tree);
+    }
+}
+
+static void on_events(void *arg)
+{
+    oc_tell_now(arg);
+}
+
+/* Commands that run already are told of as they go on. */
+void oc_tell_start(struct oc *oc)
+{
+    struct process *p = NULL;
+
+    oc->event_next = events_next(engine_events(oc->engine));
+    oc->subscriber.fn = on_events;
+    oc->subscriber.arg = oc;
+    events_subscribe(engine_events(oc->engine), &oc->subscriber);
+    while ((p = engine_next(oc->engine, p)) != NULL) {
+        struct process_view v;
+
+        process_view(p, &v);
+        if (v.running && v.session_id != NULL)
+            oc_chatter_start(oc, p);
+    }
+}
+
+void oc_tell_stop(struct oc *oc)
+{
+    if (oc->subscriber.fn == NULL)
+        return;
+    events_unsubscribe(&oc->subscriber);
+    oc->subscriber.fn = NULL;
+    oc_chatter_stop(oc, NULL);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * oc_message.h - a command of a session as the pair of messages that the platform makes of it
+ *
+ * Whatever was done in a session becomes such a pair: a process that a call here started,
+ * one that another dialect put into the session, a command of the session's shell. Ids follow from
+ * what it is, so they are the same in every answer and after a crash. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_OPENCODE_OC_MESSAGE_H
+#define HF_DIALECTS_OPENCODE_OC_MESSAGE_H
+
+#include "dialects/opencode/opencode.h"
+
+struct oc_command {
+    const char *session_id, *directory;
+    char seed[64];     /* of its ids */
+    json_t *meta;      /* what the call said; NULL: it was another's */
+    struct buf text;   /* the command */
+    struct buf output; /* as the client sees it */
+    int64_t began, ended_at;
+    bool ended;
+    int exit_code; /* -1: unknown */
+    char cwd[PATH_MAX];
+};
+
+/* Of the output at most max bytes, from both ends. Call oc_command_fini() after either. */
+void oc_command_of_process(struct oc_command *c, const struct oc *oc, struct session *s,
+                           struct process *p, size_t max);
+void oc_command_of_log(struct oc_command *c, const struct oc *oc, struct session *s,
+                       const struct session_command *log);
+void oc_command_fini(struct oc_command *c);
+
+bool oc_command_is_named(const struct oc_command *c); /* of /command, not of /shell */
+void oc_command_ids(const struct oc_command *c, char user[OC_ID_BYTES],
+                    char assistant[OC_ID_BYTES]);
+void oc_write_user(struct json_out *o, const struct oc_command *c);
+void oc_write_user_part(struct json_out *o, const struct oc_command *c);
+void oc_write_assistant(struct json_out *o, const struct oc_command *c);
+size_t oc_part_count(const struct oc_command *c);
+void oc_write_part(struct json_out *o, const struct oc_command *c, size_t i);
+/* {info, parts}: the answer to a call, and the two of them in a list. */
+void oc_write_answer(struct json_out *o, const struct oc_command *c);
+void oc_write_question(struct json_out *o, const struct oc_command *c);
+
+void oc_tell_parts(struct oc *oc, const struct oc_command *c); /* oc_event_bridge.c */
+
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * oc_pty.c - PTYs: what they look like, list, get, create and update. Layer: dialects.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "dialects/common/start_call.h"
+#include "dialects/opencode/oc_body_decode.h"
+#include "dialects/opencode/oc_ticket.h"
+#include "engine/journal/units.h"
+
+/* --- what is known of one --------------------------------------------------------- */
+
+json_t *oc_meta(const char *metadata_json)
+{
+    json_auto_t *all = NULL;
+
+    if (metadata_json == NULL || strstr(metadata_json, "\"opencode\"") == NULL)
+        return NULL;
+    all = json_parse(metadata_json, strlen(metadata_json), NULL);
+    return json_incref(json_object_get(all, "opencode"));
+}
+
+const char *oc_meta_text(const json_t *meta, const char *key)
+{
+    return json_string_value(json_object_get(meta, key));
+}
+
+bool oc_is_visible(const struct process_view *v, const char *directory)
+{
+    json_auto_t *meta = oc_meta(v->metadata_json);
+    const char *own = oc_meta_text(meta, "directory");
+
+    return own == NULL || strcmp(own, directory) == 0;
+}
+
+static void write_title(struct json_out *o, const struct process_view *v, const char *id)
+{
+    char title[32];
+
+    snprintf(title, sizeof title, "Terminal %s", id + strlen(id) - 4);
+    json_kstr(o, "title", v->label != NULL && v->label[0] != '\0' ? v->label : title);
+}
+
+void oc_write_pty(struct json_out *o, struct process *p)
+{
+    struct process_view v;
+    char id[OC_ID_BYTES];
+
+    process_view(p, &v);
+    oc_pty_id(&v, id);
+    json_open(o, '{');
+    json_kstr(o, "id", id);
+    write_title(o, &v, id);
+    json_kstr(o, "command", v.command);
+    json_key(o, "args");
+    json_open(o, '[');
+    for (size_t i = 0; i < v.arg_count; i++)
+        json_str(o, v.args[i]);
+    json_shut(o, ']');
+    json_kstr(o, "cwd", v.cwd != NULL ? v.cwd : "");
+    json_kstr(o, "status", v.running ? "running" : "exited");
+    json_kint(o, "pid", v.pid);
+    if (!v.running && v.exit->exit_code >= 0)
+        json_kint(o, "exitCode", v.exit->exit_code);
+    json_shut(o, '}');
+}
+
+/* --- answers of both surfaces ---------------------------------------------------------- */
+
+/* The newer surface says which place its answer is about. */
+static void data_open(struct http_request *rq, struct json_out *o)
+{
+    char directory[PATH_MAX];
+
+    if (!oc_is_api(rq))
+        return;
+    json_open(o, '{');
+    json_key(o, "location");
+    json_open(o, '{');
+    json_kstr(o, "directory", oc_directory(rq, directory));
+    json_key(o, "project");
+    json_open(o, '{');
+    json_kstr(o, "id", "global");
+    json_kstr(o, "directory", "/");
+    json_shut(o, '}');
+    json_shut(o, '}');
+    json_key(o, "data");
+}
+
+static void data_send(struct http_request *rq, struct json_out *o)
+{
+    if (oc_is_api(rq))
+        json_shut(o, '}');
+    oc_send(rq, 200, o);
+}
+
+static void answer_pty(struct http_request *rq, struct process *p)
+{
+    struct json_out o = oc_answer(oc_of(rq));
+
+    data_open(rq, &o);
+    oc_write_pty(&o, p);
+    data_send(rq, &o);
+}
+
+void oc_pty_list(struct http_request *rq)
+{
+    struct oc *oc = oc_of(rq);
+    struct json_out o = oc_answer(oc);
+    char directory[PATH_MAX];
+    struct process *p = NULL;
+
+    oc_directory(rq, directory);
+    data_open(rq, &o);
+    json_open(&o, '[');
+    while ((p = engine_next(oc->engine, p)) != NULL) {
+        struct process_view v;
+
+        process_view(p, &v);
+        if (v.pty && (v.running || oc_is_api(rq)) && oc_is_visible(&v, directory))
+            oc_write_pty(&o, p);
+    }
+    json_shut(&o, ']');
+    data_send(rq, &o);
+}
+
+void oc_pty_get(struct http_request *rq)
+{
+    struct process *p = oc_process(rq);
+
+    if (p != NULL)
+        answer_pty(rq, p);
+}
+
+void oc_pty_token(struct http_request *rq)
+{
+    struct process *p = oc_process(rq);
+    const char *guard = http_header(rq, "x-opencode-ticket");
+    struct process_view v;
+    struct json_out o;
+    char ticket[37];
+
+    if (p == NULL)
+        return;
+    /* A page of another site cannot send this header without being asked first. */
+    if (guard == NULL || strcmp(guard, "1") != 0) {
+        oc_tagged(rq, 403, "PtyForbiddenError", NULL, NULL, "Invalid PTY connect token request");
+        return;
+    }
+    process_view(p, &v);
+    oc_ticket_new(rq, v.id, ticket);
+    o = oc_answer(oc_of(rq));
+    data_open(rq, &o);
+    json_open(&o, '{');
+    json_kstr(&o, "ticket", ticket);
+    json_kint(&o, "expires_in", OC_TICKET_MS / 1000);
+    json_shut(&o, '}');
+    data_send(rq, &o);
+}
+
+/* --- create --------------------------------------------------------------------------- */
+
+static void creation_done(struct http_request *rq, struct process *p, const struct hf_error *err)
+{
+    if (p == NULL) {
+        oc_error(rq, err);
+        return;
+    }
+    (void)units_end(process_journal(p)); /* counted from its first byte on */
+    answer_pty(rq, p);
+}
+
+/* What a create body says, and what goes without saying. */
+struct oc_pty_wish {
+    struct oc_pty_ask ask;
+    char shell[PATH_MAX], directory[PATH_MAX];
+    struct buf metadata;
+};
+
+static void wish_fini(struct oc_pty_wish *w)
+{
+    oc_pty_ask_fini(&w->ask);
+    buf_fini(&w->metadata);
+}
+
+static void wish_metadata(struct oc_pty_wish *w)
+{
+    struct json_out o;
+
+    json_out_init(&o, &w->metadata);
+    json_open(&o, '{');
+    json_key(&o, "opencode");
+    json_open(&o, '{');
+    json_kstr(&o, "directory", w->directory);
+    json_shut(&o, '}');
+    json_shut(&o, '}');
+}
+
+static void wish_complete(struct http_request *rq, struct oc_pty_wish *w)
+{
+    struct oc_pty_ask *a = &w->ask;
+
+    oc_directory(rq, w->directory);
+    if (a->command == NULL || a->command[0] == '\0')
+        a->command = oc_shell(w->shell);
+    if (oc_is_shell(a->command))
+        a->args[a->arg_count++] = "-l";
+    if (a->cwd == NULL || a->cwd[0] == '\0')
+        a->cwd = w->directory;
+    wish_metadata(w);
+}
+
+static void create_spawn(struct http_request *rq, struct oc_pty_wish *w)
+{
+    struct oc *oc = oc_of(rq);
+    const struct start_call_options o = {.pending = &oc->pending, .done = creation_done};
+    struct spawn_spec spec;
+
+    spec_init(&spec);
+    spec.command = w->ask.command;
+    spec.args = w->ask.args;
+    spec.arg_count = w->ask.arg_count;
+    spec.cwd = w->ask.cwd;
+    spec.env = w->ask.env;
+    spec.env_count = w->ask.env_count;
+    spec.label = w->ask.title;
+    spec.pty = true;
+    spec.rows = 24;
+    spec.cols = 80;
+    spec.history_bytes = OC_RING_BYTES;
+    spec.metadata_json = buf_cstr(&w->metadata);
+    start_call_begin(rq, oc->engine, &spec, &o);
+}
+
+void oc_pty_create(struct http_request *rq)
+{
+    json_auto_t *body = oc_body(rq, true); /* create({}) of the SDK sends none */
+    struct hf_error err;
+    struct oc_pty_wish *w;
+
+    if (body == NULL)
+        return;
+    w = hf_xalloc(sizeof *w);
+    if (oc_pty_ask_decode(&w->ask, body, &err) < 0) {
+        oc_error(rq, &err);
+    } else {
+        wish_complete(rq, w);
+        create_spawn(rq, w);
+    }
+    wish_fini(w);
+    free(w);
+}
+
+/* --- update ----------------------------------------------------------------------------- */
+
+void oc_pty_update(struct http_request *rq)
+{
+    struct process *p = oc_process(rq);
+    json_auto_t *body = p == NULL ? NULL : oc_body(rq, true);
+    struct process_patch patch = {0};
+    struct oc_pty_change c;
+    struct hf_error err;
+
+    if (body == NULL)
+        return;
+    /* A PTY that has exited has no size any more, and its clients are told nothing of it. */
+    if (oc_pty_change_decode(&c, body, &err) < 0 ||
+        (c.sized && process_is_running(p) && process_resize(p, c.rows, c.cols, "api", &err) < 0)) {
+        oc_error(rq, &err);
+        return;
+    }
+    patch.label = c.title;
+    if (c.title != NULL && process_patch(p, &patch, &err) < 0) {
+        oc_error(rq, &err);
+        return;
+    }
+    oc_tell_pty(oc_of(rq), "pty.updated", p);
+    answer_pty(rq, p);
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * oc_session.c - sessions: what they look like, create, list, get, rename, delete, status. Layer: dialects.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "dialects/opencode/oc_body_decode.h"
+#include "dialects/opencode/opencode.h"
+
+/* --- what is known of one ------------------------------------------------------------ */
+
+const char *oc_session_directory(const struct oc *oc, const struct session *s)
+{
+    const char *cwd = session_definition(s)->cwd;
+
+    return cwd != NULL ? cwd : oc->cwd;
+}
+
+/* A process of the session that was started by /shell or /command. */
+static bool is_command_of(struct session *s, struct process *p)
+{
+    struct process_view v;
+
+    process_view(p, &v);
+    return v.session_id != NULL && strcmp(v.session_id, session_id(s)) == 0 &&
+           strstr(v.metadata_json, "\"opencode\"") != NULL;
+}
+
+bool oc_session_is_busy(const struct oc *oc, struct session *s)
+{
+    struct process *p = NULL;
+
+    if (session_is_busy(s))
+        return true;
+    while ((p = engine_next(oc->engine, p)) != NULL)
+        if (process_is_running(p) && is_command_of(s, p))
+            return true;
+    return false;
+}
+
+static int64_t updated_ms(const struct oc *oc, struct session *s)
+{
+    int64_t last = session_created_ms(s);
+    struct session_command c;
+    struct process *p = NULL;
+
+    if (session_log_last(session_commands(s), &c) && c.begin.started_wall_ms > last)
+        last = c.begin.started_wall_ms;
+    while ((p = engine_next(oc->engine, p)) != NULL) {
+        struct process_view v;
+
+        process_view(p, &v);
+        if (v.created_ms > last && is_command_of(s, p))
+            last = v.created_ms;
+    }
+    return last;
+}
+
+static void write_title(struct json_out *o, struct session *s, const json_t *meta)
+{
+    const char *title = oc_meta_text(meta, "title");
+    char text[64] = "New session - ";
+
+    clock_rfc3339(session_created_ms(s), text + strlen(text));
+    json_kstr(o, "title", title != NULL ? title : text);
+}
+
+static void write_tokens(struct json_out *o)
+{
+    static const char none[] =
+        "{\"input\":0,\"output\":0,\"reasoning\":0,\"cache\":{\"read\":0,\"write\":0}}";
+
+    json_kint(o, "cost", 0);
+    json_key(o, "tokens");
+    json_raw(o, none, sizeof none - 1);
+}
+
+void oc_write_session(struct json_out *o, struct oc *oc, struct session *s)
+{
+    const char *id = session_id(s), *directory = oc_session_directory(oc, s);
+    json_auto_t *meta = oc_meta(session_metadata(s));
+    size_t len = strlen(id);
+
+    json_open(o, '{');
+    json_kstr(o, "id", id);
+    json_kstr(o, "slug", id + (len > 12 ? len - 12 : 0));
+    json_kstr(o, "projectID", "global");
+    json_kstr(o, "directory", directory);
+    json_kstr(o, "path", directory[0] == '/' ? directory + 1 : directory);
+    if (oc_meta_text(meta, "parentID") != NULL)
+        json_kstr(o, "parentID", oc_meta_text(meta, "parentID"));
+    write_tokens(o);
+    write_title(o, s, meta);
+    json_kstr(o, "version", OC_VERSION);
+    json_key(o, "time");
+    json_open(o, '{');
+    json_kint(o, "created", session_created_ms(s));
+    json_kint(o, "updated", updated_ms(oc, s));
+    json_shut(o, '}');
+    json_shut(o, '}');
+}
+
+static void answer_session(struct http_request *rq, struct session *s)
+{
+    struct json_out o = oc_answer(oc_of(rq));
+
+    oc_write_session(&o, oc_of(rq), s);
+    oc_send(rq, 200, &o);
+}
+
+/* --- create ----------------------------------------------------------------------------- */
+
+/* A request that is answered when the engine is done, if the client is still there. */
+struct oc_session_later {
+    struct pending pending;
+    struct http_request *rq; /* NULL: the client has gone */
+    struct session *session; /* of a deletion, until it is done */
+};
+
+static void later_free(struct pending *p)
+{
+    pending_fini(p);
+    free(list_entry(p, struct oc_session_later, pending));
+}
+
+/* One that is made is there soon, and going waits for that. An end may take longer than we are
+ * waited for, and goes on under the next worker. */
+static void later_drain(struct pending *p)
+{
+    struct oc_session_later *l = list_entry(p, struct oc_session_later, pending);
+    struct hf_error err;
+
+    if (l->session == NULL)
+        return;
+    session_delete_leave(l->session, l);
+    if (l->rq != NULL) {
+        http_set_user(l->rq, NULL, NULL);
+        hf_fail(&err, HF_E_shutting_down, "the daemon is going; what was asked for goes on");
+        oc_error(l->rq, &err);
+    }
+    later_free(p);
+}
+
+static void later_on_gone(void *user)
+{
+    ((struct oc_session_later *)user)->rq = NULL;
+}
+
+static struct oc_session_later *later_new(struct http_request *rq)
+{
+    static const struct pending_kind kind = {.drain = later_drain, .free = later_free};
+    struct oc_session_later *l = hf_xalloc(sizeof *l);
+
+    l->rq = rq;
+    pending_init(&l->pending, &oc_of(rq)->pending, &kind);
+    http_set_user(rq, l, later_on_gone);
+    return l;
+}
+
+/* Whom to answer now; NULL: nobody. */
+static struct http_request *later_end(struct oc_session_later *l)
+{
+    struct http_request *rq = l->rq;
+
+    later_free(&l->pending);
+    return rq;
+}
+
+static void creation_done(void *arg, struct session *s, const struct hf_error *err)
+{
+    struct http_request *rq = later_end(arg);
+
+    if (rq != NULL && s != NULL)
+        answer_session(rq, s);
+    else if (rq != NULL)
+        oc_error(rq, err);
+}
+
+static void put_metadata(struct buf *out, const char *title, const char *parent)
+{
+    struct json_out o;
+
+    json_out_init(&o, out);
+    json_open(&o, '{');
+    json_key(&o, "opencode");
+    json_open(&o, '{');
+    if (title != NULL)
+        json_kstr(&o, "title", title);
+    if (parent != NULL)
+        json_kstr(&o, "parentID", parent);
+    json_shut(&o, '}');
+    json_shut(&o, '}');
+}
+
+void oc_session_create(struct http_request *rq)
+{
+    json_auto_t *body = oc_body(rq, true);
+    char id[OC_ID_BYTES], directory[PATH_MAX];
+    struct oc_session_ask a = {0};
+    struct buf metadata = {0};
+    struct session_spec spec = {.id = id};
+    struct hf_error err;
+    struct oc_session_later *l;
+
+    if (body == NULL)
+        return;
+    if (oc_session_ask_decode(&a, body, &err) < 0) {
+        oc_error(rq, &err);
+        return;
+    }
+    oc_new_id("ses", true, id);
+    put_metadata(&metadata, a.title, a.parent);
+    spec.cwd = oc_directory(rq, directory);
+    spec.metadata = buf_cstr(&metadata);
+    l = later_new(rq);
+    if (session_create(oc_of(rq)->engine, &spec, creation_done, l, &err) < 0)
+        creation_done(l, NULL, &err);
+    buf_fini(&metadata);
+}
+
+/* --- look ---------------------------------------------------------------------------------- */
+
+static void write_list(struct http_request *rq, int64_t limit, const char *directory,
+                       const char *parent)
+{
+    struct oc *oc = oc_of(rq);
+    struct json_out o = oc_answer(oc);
+    struct session *s = NULL;
+
+    json_open(&o, '[');
+    while (limit > 0 && (s = session_next(oc->engine, s)) != NULL) {
+        json_auto_t *meta = oc_meta(session_metadata(s));
+        const char *own = oc_meta_text(meta, "parentID");
+
+        if ((directory != NULL && strcmp(directory, oc_session_directory(oc, s)) != 0) ||
+            (parent != NULL && (own == NULL || strcmp(own, parent) != 0)))
+            continue;
+        oc_write_session(&o, oc, s);
+        limit--;
+    }
+    json_shut(&o, ']');
+    oc_send(rq, 200, &o);
+}
+
+void oc_session_list(struct http_request *rq)
+{
+    char directory[PATH_MAX];
+    int64_t limit = INT32_MAX;
+
+    if (oc_limit(rq, &limit))
+        write_list(rq, limit, oc_names_directory(rq) ? oc_directory(rq, directory) : NULL, NULL);
+}
+
+void oc_session_children(struct http_request *rq)
+{
+    struct session *s = oc_session(rq);
+
+    if (s != NULL)
+        write_list(rq, INT32_MAX, NULL, session_id(s));
+}
+
+void oc_session_get(struct http_request *rq)
+{
+    struct session *s = oc_session(rq);
+
+    if (s != NULL)
+        answer_session(rq, s);
+}
+
+void oc_session_status(struct http_request *rq)
+{
+    struct oc *oc = oc_of(rq);
+    struct json_out o = oc_answer(oc);
+    struct session *s = NULL;
+
+    json_open(&o, '{');
+    while ((s = session_next(oc->engine, s)) != NULL) {
+        if (!oc_session_is_busy(oc, s))
+            continue;
+        json_key(&o, session_id(s));
+        json_open(&o, '{');
+        json_kstr(&o, "type", "busy");
+        json_shut(&o, '}');
+    }
+    json_shut(&o, '}');
+    oc_send(rq, 200, &o);
+}
+
+void oc_session_update(struct http_request *rq)
+{
+    struct session *s = oc_session(rq);
+    json_auto_t *body = s == NULL ? NULL : oc_body(rq, false);
+    json_auto_t *meta = s == NULL ? NULL : oc_meta(session_metadata(s));
+    struct oc_session_ask a = {.title = oc_meta_text(meta, "title")};
+    struct buf metadata = {0};
+    struct hf_error err;
+    int rc;
+
+    if (body == NULL)
+        return;
+    rc = oc_session_ask_decode(&a, body, &err);
+    put_metadata(&metadata, a.title, oc_meta_text(meta, "parentID")); /* which nothing changes */
+    if (rc < 0 || session_set_metadata(s, buf_cstr(&metadata), &err) < 0) {
+        oc_error(rq, &err);
+    } else {
+        oc_tell_session(oc_of(rq), "session.updated", s);
+        answer_session(rq, s);
+    }
+    buf_fini(&metadata);
+}
+
+/* --- the end ------------------------------------------------------------------------------- */
+
+static void deletion_done(void *arg, const struct survivors *v, size_t ended)
+{
+    struct http_request *rq = later_end(arg);
+
+    (void)v, (void)ended;
+    if (rq != NULL)
+        oc_send_true(rq);
+}
+
+void oc_session_delete(struct http_request *rq)
+{
+    struct session *s = oc_session(rq);
+    struct oc_session_later *l;
+
+    if (s == NULL)
+        return;
+    l = later_new(rq);
+    l->session = s;
+    session_delete(s, -1, deletion_done, l);
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * oc_shell.c - POST /session/{id}/shell and …/command, and …/abort
+ *
+ * Each command is a process of the session with a shell of its own, as in the original: what
+ * it changes in its environment is gone afterwards. The answer comes when it has ended.
+ * /command names a program in PATH here: there is no model to write a prompt for. Layer: dialects.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "dialects/opencode/oc_body_decode.h"
+#include "dialects/opencode/oc_message.h"
+
+struct oc_shell_run {
+    struct pending pending;
+    struct http_request *rq; /* NULL: the client has gone */
+    struct oc *oc;
+    char *session;
+    struct process *process; /* referenced; NULL until it was started */
+    struct exit_waiter waiter;
+    bool aborted; /* before it was started */
+};
+
+static void run_free(struct pending *p)
+{
+    struct oc_shell_run *r = list_entry(p, struct oc_shell_run, pending);
+
+    exit_waiter_cancel(&r->waiter);
+    process_unref(r->process);
+    pending_fini(p);
+    free(r->session);
+    free(r);
+}
+
+/* The command goes on without us; whoever serves next has its messages. */
+static void run_drain(struct pending *p)
+{
+    struct oc_shell_run *r = list_entry(p, struct oc_shell_run, pending);
+    struct hf_error err;
+
+    if (r->rq != NULL) {
+        hf_fail(&err, HF_E_shutting_down, "the daemon goes; the command does not");
+        oc_error(r->rq, &err);
+        r->rq = NULL;
+    }
+    if (r->process != NULL)
+        run_free(p);
+}
+
+static const struct pending_kind run_kind = {.drain = run_drain, .free = run_free};
+
+static void run_on_gone(void *user)
+{
+    ((struct oc_shell_run *)user)->rq = NULL;
+}
+
+/* What somebody waits for, even if it is only about to be started. */
+static struct oc_shell_run *run_of(const struct oc *oc, const struct session *s)
+{
+    for (struct list *l = oc->pending.next; l != &oc->pending; l = l->next) {
+        struct pending *p = list_entry(l, struct pending, link);
+        struct oc_shell_run *r =
+            p->kind == &run_kind ? list_entry(p, struct oc_shell_run, pending) : NULL;
+
+        if (r != NULL && strcmp(r->session, session_id(s)) == 0)
+            return r;
+    }
+    return NULL;
+}
+
+/* --- the end ---------------------------------------------------------------------------- */
+
+static void run_answer(struct oc_shell_run *r, struct http_request *rq)
+{
+    struct hf_error err;
+    struct session *s = session_find(r->oc->engine, r->session, &err);
+    struct oc_command c;
+    struct json_out o;
+
+    if (s == NULL) {
+        oc_error(rq, &err);
+        return;
+    }
+    oc_command_of_process(&c, r->oc, s, r->process, OC_ANSWER_BYTES);
+    o = oc_answer(r->oc);
+    oc_write_answer(&o, &c);
+    oc_send(rq, 200, &o);
+    oc_command_fini(&c);
+}
+
+static void run_on_exit(void *arg, struct process *p)
+{
+    struct oc_shell_run *r = arg;
+
+    (void)p;
+    if (r->rq != NULL)
+        run_answer(r, r->rq);
+    run_free(&r->pending);
+}
+
+static void run_on_spawned(void *arg, struct process *p, const struct hf_error *err)
+{
+    struct oc_shell_run *r = arg;
+
+    if (p != NULL && (r->aborted || session_find(r->oc->engine, r->session, NULL) == NULL))
+        process_end(p, OC_ABORT_GRACE_MS, "api", NULL, NULL);
+    if (p != NULL && r->rq != NULL) {
+        r->process = process_ref(p);
+        process_wait_exit(p, &r->waiter);
+        return;
+    }
+    if (r->rq != NULL)
+        oc_error(r->rq, err);
+    run_free(&r->pending);
+}
+
+/* --- the beginning ------------------------------------------------------------------------ */
+
+/*
+ * Both streams are one, so that their order is what it was. The user's own settings
+ * are read as for a terminal, since aliases and PATH are often made there.
+ */
+static const char script[] = "exec 2>&1\n"
+                             "[ -z \"$BASH_VERSION\" ] || { shopt -s expand_aliases\n"
+                             "[ ! -f ~/.bashrc ] || . ~/.bashrc >/dev/null 2>&1 || :; }\n"
+                             "[ -z \"$ZSH_VERSION\" ] || [ ! -f \"${ZDOTDIR:-$HOME}/.zshrc\" ] ||\n"
+                             ". \"${ZDOTDIR:-$HOME}/.zshrc\" >/dev/null 2>&1 || :\n"
+                             "eval \"$1\"";
+
+static void put_metadata(struct buf *out, const struct oc_order *w, const char *directory)
+{
+    struct json_out o;
+
+    json_out_init(&o, out);
+    json_open(&o, '{');
+    json_key(&o, "opencode");
+    json_open(&o, '{');
+    json_kstr(&o, "directory", directory);
+    json_kstr(&o, "agent", w->agent);
+    if (w->message_id != NULL)
+        json_kstr(&o, "messageID", w->message_id);
+    if (w->provider != NULL && w->model != NULL) {
+        json_kstr(&o, "providerID", w->provider);
+        json_kstr(&o, "modelID", w->model);
+    }
+    if (w->arguments != NULL)
+        json_kstr(&o, "name", w->command);
+    json_shut(&o, '}');
+    json_shut(&o, '}');
+}
+
+/* text: what the shell runs, its last argument, where oc_message.c finds it again. */
+static int spawn(struct oc_shell_run *r, struct session *s, const struct oc_order *w,
+                 const char *text, struct hf_error *err)
+{
+    static const struct spec_env env[] = {{"TERM", "dumb"}};
+    char shell[PATH_MAX];
+    bool fish = oc_is_fish(oc_shell(shell)); /* which does not read the script */
+    const char *const args[] = {"-l", "-c", script, "opencode", text};
+    const char *const plain[] = {"-l", "-c", text};
+    struct buf metadata = {0};
+    struct spawn_spec spec;
+    int rc;
+
+    put_metadata(&metadata, w, oc_session_directory(r->oc, s));
+    spec_init(&spec);
+    spec.command = shell;
+    spec.args = fish ? plain : args;
+    spec.arg_count = fish ? 3 : 5;
+    spec.cwd = oc_session_directory(r->oc, s);
+    spec.env = env;
+    spec.env_count = 1;
+    spec.stdin_mode = STDIN_NULL;
+    spec.session_id = session_id(s);
+    spec.source = SOURCE_USER_SHELL;
+    spec.grace_ms = OC_ABORT_GRACE_MS;
+    spec.metadata_json = buf_cstr(&metadata);
+    rc = engine_spawn(r->oc->engine, &spec, run_on_spawned, r, err);
+    buf_fini(&metadata);
+    return rc;
+}
+
+static void run_begin(struct http_request *rq, struct session *s, const struct oc_order *w,
+                      const char *text)
+{
+    struct oc *oc = oc_of(rq);
+    struct oc_shell_run *r = hf_xalloc(sizeof *r);
+    struct hf_error err;
+
+    r->rq = rq;
+    r->oc = oc;
+    r->session = hf_xstrdup(session_id(s));
+    list_init(&r->waiter.link);
+    r->waiter.fn = run_on_exit;
+    r->waiter.arg = r;
+    pending_init(&r->pending, &oc->pending, &run_kind);
+    http_set_user(rq, r, run_on_gone);
+    if (spawn(r, s, w, text, &err) < 0) {
+        http_set_user(rq, NULL, NULL);
+        run_free(&r->pending);
+        oc_error(rq, &err);
+    }
+}
+
+/* --- what is asked ---------------------------------------------------------------------------- */
+
+static bool refuse_busy(struct http_request *rq, struct session *s)
+{
+    char message[200];
+
+    if (run_of(oc_of(rq), s) == NULL && !oc_session_is_busy(oc_of(rq), s))
+        return false;
+    snprintf(message, sizeof message, "Session is busy: %.100s", session_id(s));
+    oc_tagged(rq, 409, "SessionBusyError", "sessionID", session_id(s), message);
+    return true;
+}
+
+/* What is not known here is told to the caller and to all who listen. */
+static bool fail(struct http_request *rq, struct session *s, const char *what, const char *name)
+{
+    char message[200];
+
+    snprintf(message, sizeof message, "%s not found: \"%.100s\"", what, name);
+    oc_tell_failure(oc_of(rq), s, message);
+    oc_named(rq, 500, "UnknownError", message);
+    return false;
+}
+
+static bool check_agent(struct http_request *rq, struct session *s, const char *agent)
+{
+    static const char *const known[] = {"build", "plan", "general"};
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(agent, known[i]) == 0)
+            return true;
+    return fail(rq, s, "Agent", agent);
+}
+
+/* /command names a program; a line of the shell's would be more than was asked for. */
+static bool check_name(struct http_request *rq, struct session *s, const char *name)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-";
+    char path[PATH_MAX];
+
+    if (strspn(name, letters) == strlen(name) && oc_find_program(name, path))
+        return true;
+    return fail(rq, s, "Command", name);
+}
+
+static void handle(struct http_request *rq, bool shell)
+{
+    struct session *s = oc_session(rq);
+    json_auto_t *body = s == NULL ? NULL : oc_body(rq, false);
+    struct buf text = {0};
+    struct oc_order w;
+    struct hf_error err;
+
+    if (body == NULL)
+        return;
+    if (oc_order_decode(&w, body, shell, &err) < 0) {
+        oc_error(rq, &err);
+        return;
+    }
+    if (!check_agent(rq, s, w.agent) || (!shell && !check_name(rq, s, w.command)) ||
+        refuse_busy(rq, s))
+        return;
+    buf_puts(&text, w.command);
+    if (!shell)
+        buf_printf(&text, " %s", w.arguments);
+    run_begin(rq, s, &w, buf_cstr(&text));
+    buf_fini(&text);
+}
+
+void oc_session_shell(struct http_request *rq)
+{
+    handle(rq, true);
+}
+
+void oc_session_command(struct http_request *rq)
+{
+    handle(rq, false);
+}
+
+/* --- abort ------------------------------------------------------------------------------------- */
+
+void oc_session_abort(struct http_request *rq)
+{
+    struct session *s = oc_session(rq);
+    struct process *p = NULL;
+    struct oc_shell_run *r;
+
+    if (s == NULL)
+        return;
+    r = run_of(oc_of(rq), s);
+    if (r != NULL)
+        r->aborted = true;
+    while ((p = engine_next(oc_of(rq)->engine, p)) != NULL)
+        if (process_is_running(p) && session_has_process(s, p))
+            process_end(p, OC_ABORT_GRACE_MS, "api", NULL, NULL);
+    oc_send_true(rq);
+}

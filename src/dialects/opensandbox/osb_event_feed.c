@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dialects/opensandbox/osb_event_feed.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "transport/sse.h"
+
+#define FEED_SLICE_BYTES 8192 /* of newlines only it becomes half a megabyte of events */
+
+/* What is behind the offset in an eid: a bit for each stream, twice. */
+enum { EID_OUT = 1, EID_ERR = 2, EID_ENDED = 4, EID_STATES = 16 };
+
+/* --- events --------------------------------------------------------------------- */
+
+static struct json_out event_open(struct osb_feed *f, const char *type)
+{
+    struct json_out j;
+
+    json_out_init(&j, &f->osb->scratch);
+    json_open(&j, '{');
+    json_kstr(&j, "type", type);
+    return j;
+}
+
+static void event_shut(struct json_out *j)
+{
+    json_kint(j, "timestamp", clock_wall_ms());
+    json_shut(j, '}');
+    buf_put(j->buf, "\n\n", 2);
+}
+
+static void mcp_feed_write(struct osb_feed *f)
+{
+    struct buf *b = &f->osb->scratch;
+    struct iovec iov = {buf_data(b), b->len};
+
+    if (b->len > 0)
+        http_stream_write(f->stream, &iov, 1);
+    buf_clear(b);
+    timer_start(f->ping, OSB_PING_MS);
+}
+
+static void put_text_event(struct osb_feed *f, const char *type, const char *text)
+{
+    struct json_out j = event_open(f, type);
+
+    json_kstr(&j, "text", text);
+    event_shut(&j);
+}
+
+static bool is_begun(const struct osb_feed *f, const struct lines *l, bool more)
+{
+    return f->telling == l && !f->ending ? more : l->begun;
+}
+
+/* The number of the event being written; `more`: its line goes on. */
+static uint64_t eid_now(const struct osb_feed *f, bool more)
+{
+    unsigned begun =
+        (is_begun(f, &f->out, more) ? EID_OUT : 0) | (is_begun(f, &f->err, more) ? EID_ERR : 0);
+
+    return f->place * EID_STATES + f->ended * EID_ENDED + begun;
+}
+
+static void put_line(void *arg, const char *text, size_t len, bool more)
+{
+    struct osb_feed *f = arg;
+    struct json_out j;
+
+    if (f->ending)
+        f->ended |= f->telling == &f->err ? EID_ERR : EID_OUT;
+    if (f->skipping)
+        return;
+    j = event_open(f, f->telling == &f->err ? "stderr" : "stdout");
+    json_key(&j, "text");
+    json_strn(&j, text, len);
+    json_ku64(&j, "eid", eid_now(f, more));
+    if (more)
+        json_kbool(&j, "partial", true);
+    event_shut(&j);
+}
+
+/* --- output ---------------------------------------------------------------------- */
+
+/* Up to the next line end and with it. */
+static size_t line_length(const char *bytes, size_t len)
+{
+    size_t n = 0;
+
+    while (n < len && bytes[n] != '\n' && bytes[n] != '\r')
+        n++;
+    return n < len ? n + 1 : n;
+}
+
+/* As much as ends one event at most, so that each has the place of its own end. */
+static size_t piece_length(const struct lines *l, const char *bytes, size_t len)
+{
+    size_t room = LIMIT_OSB_LINE_BYTES - l->part.len;
+
+    return line_length(bytes, len < room ? len : room);
+}
+
+typedef void tell_fn(struct lines *l, line_fn *fn, void *arg);
+
+static void tell(struct osb_feed *f, struct lines *l, tell_fn *fn)
+{
+    f->telling = l;
+    fn(l, put_line, f);
+}
+
+/* A line that was told in part is told up to here before the other stream goes on: its number could
+ * not say where between the two it stands. */
+static void feed_slice(struct osb_feed *f, const struct slice *s)
+{
+    bool err = s->stream == STREAM_STDERR && !f->merged;
+    struct lines *l = err ? &f->err : &f->out, *other = err ? &f->out : &f->err;
+    const char *at = s->bytes, *end = s->bytes + s->len;
+
+    f->place = s->at;
+    if (other->begun)
+        tell(f, other, osb_lines_flush);
+    f->telling = l;
+    while (at < end) {
+        size_t n = piece_length(l, at, (size_t)(end - at));
+
+        f->place += n;
+        osb_lines_feed(l, at, n, put_line, f);
+        at += n;
+    }
+}
+
+/* One that was told in part comes first: at most one such holds anything, see feed_slice(). */
+static void tell_both(struct osb_feed *f, tell_fn *fn)
+{
+    struct lines *first = f->err.begun ? &f->err : &f->out;
+
+    f->place = f->at;
+    tell(f, first, fn);
+    tell(f, first == &f->out ? &f->err : &f->out, fn);
+}
+
+/* --- where another stream of events has ended --------------------------------------- */
+
+void osb_feed_resume(struct osb_feed *f, uint64_t after)
+{
+    f->after = after;
+    f->skipping = true;
+}
+
+uint64_t osb_eid_offset(uint64_t eid)
+{
+    return eid / EID_STATES;
+}
+
+static void line_resume(struct lines *l, unsigned state)
+{
+    bool ended = state & EID_ENDED;
+
+    if (ended || state & 1)
+        osb_lines_told(l, ended);
+}
+
+/* Everything in front has been cut into lines, as it was for the client; now what it has of those
+ * that are open. */
+static void feed_take_up(struct osb_feed *f)
+{
+    unsigned state = f->after % EID_STATES;
+
+    if (!f->skipping || f->at < osb_eid_offset(f->after))
+        return;
+    f->skipping = false;
+    line_resume(&f->out, state / EID_OUT);
+    line_resume(&f->err, state / EID_ERR);
+}
+
+/* How far the next slice goes. */
+static uint64_t slice_end(const struct osb_feed *f, const struct journal *j)
+{
+    uint64_t end = journal_next(j), cut = osb_eid_offset(f->after);
+
+    if (f->skipping && cut < end)
+        end = cut;
+    return f->until < end ? f->until : end;
+}
+
+/* No more comes of the lines that are open. */
+static void tell_rest(struct osb_feed *f)
+{
+    f->ending = true;
+    tell_both(f, osb_lines_end);
+    f->ending = false;
+    f->ended = 0;
+}
+
+/* Clients have no word for it, but their users may look. */
+static void put_gap(struct osb_feed *f, uint64_t to)
+{
+    char text[120];
+
+    snprintf(text, sizeof text,
+             "%llu bytes of output are gone, from offset %llu on: they were not read in time",
+             (unsigned long long)(to - f->at), (unsigned long long)f->at);
+    put_text_event(f, "status", text);
+}
+
+/* What is held of a line has lost its other half; what the client has is not missed. */
+static void skip_gap(struct osb_feed *f, uint64_t to)
+{
+    uint64_t has = f->skipping ? osb_eid_offset(f->after) : 0;
+
+    buf_clear(&f->osb->scratch);
+    tell_rest(f);
+    if (f->at < has)
+        f->at = has < to ? has : to;
+    if (f->at < to) {
+        put_gap(f, to);
+        f->skipping = false;
+    }
+    mcp_feed_write(f);
+    f->at = to;
+}
+
+/* All that there is, as long as there is room and time. True: nothing is left. */
+static bool feed_step(struct osb_feed *f)
+{
+    struct journal *j = process_journal(f->process);
+
+    if (f->at < journal_first(j) && http_stream_ready(f->stream))
+        skip_gap(f, journal_first(j));
+    if (f->at < journal_first(j))
+        return false;
+    feed_take_up(f);
+    while (f->at < slice_end(f, j)) {
+        uint64_t left = slice_end(f, j) - f->at;
+        struct slice s;
+
+        if (!http_stream_ready(f->stream))
+            return false;
+        if (!http_stream_has_time(f->stream))
+            return false;
+        s = journal_slice(j, f->at, left < FEED_SLICE_BYTES ? (size_t)left : FEED_SLICE_BYTES);
+        buf_clear(&f->osb->scratch);
+        feed_slice(f, &s);
+        f->at += s.len;
+        feed_take_up(f);
+        if (f->osb->scratch.len > 0)
+            mcp_feed_write(f);
+        timer_start(f->flush, OSB_PARTIAL_MS);
+    }
+    return true;
+}
+
+/* False: something is left to be sent, or the feed is over and maybe gone. */
+static bool feed_run(struct osb_feed *f)
+{
+    if (!feed_step(f) || !http_stream_ready(f->stream))
+        return false;
+    if (f->at < f->until)
+        return true;
+    f->ops->over(f, NULL);
+    return false;
+}
+
+static bool feed_ready(void *arg)
+{
+    struct osb_feed *f = arg;
+
+    return f->stream != NULL && feed_run(f);
+}
+
+static void feed_bytes(void *arg, const struct slice *s)
+{
+    (void)arg, (void)s; /* feed_ready() has sent them */
+}
+
+static void feed_gap(void *arg, uint64_t from, uint64_t to)
+{
+    (void)arg, (void)from, (void)to;
+}
+
+static void feed_exited(void *arg, const struct exit_record *x)
+{
+    struct osb_feed *f = arg;
+
+    f->ops->over(f, x);
+}
+
+static const struct viewer_ops viewer_ops = {
+    .ready = feed_ready,
+    .bytes = feed_bytes,
+    .gap = feed_gap,
+    .exited = feed_exited,
+};
+
+/* --- the client ----------------------------------------------------------------------- */
+
+static void feed_on_drain(void *arg)
+{
+    struct osb_feed *f = arg;
+
+    if (f->process != NULL && feed_run(f) && f->viewer != NULL)
+        viewer_pump(f->viewer);
+}
+
+static void feed_on_gone(void *arg)
+{
+    struct osb_feed *f = arg;
+
+    f->stream = NULL;
+    f->ops->gone(f);
+}
+
+static const struct http_stream_ops stream_ops = {.on_drain = feed_on_drain,
+                                                  .on_gone = feed_on_gone};
+
+/* Silence would be taken for a broken connection: by proxies, and by clients after 300 s. */
+static void feed_on_ping(struct timer *t, void *arg)
+{
+    struct osb_feed *f = arg;
+
+    (void)t;
+    if (f->stream == NULL)
+        return;
+    if (!http_stream_ready(f->stream)) {
+        timer_start(f->ping, OSB_PING_MS);
+        return;
+    }
+    buf_clear(&f->osb->scratch);
+    put_text_event(f, "ping", "pong");
+    mcp_feed_write(f);
+}
+
+/* A question without a line end is for somebody to see. */
+static void feed_on_flush(struct timer *t, void *arg)
+{
+    struct osb_feed *f = arg;
+
+    (void)t;
+    if (f->stream == NULL || (!osb_lines_holds(&f->out) && !osb_lines_holds(&f->err)))
+        return;
+    if (!http_stream_ready(f->stream)) {
+        timer_start(f->flush, OSB_PARTIAL_MS);
+        return;
+    }
+    buf_clear(&f->osb->scratch);
+    tell_both(f, osb_lines_flush);
+    if (f->osb->scratch.len > 0)
+        mcp_feed_write(f);
+}
+
+/* --- beginning and end ------------------------------------------------------------------ */
+
+void osb_feed_init(struct osb_feed *f, struct osb *o, const struct feed_ops *ops)
+{
+    *f = (struct osb_feed){.osb = o, .ops = ops, .until = UINT64_MAX, .began_ms = clock_mono_ms()};
+    f->ping = timer_new(o->loop, feed_on_ping, f);
+    f->flush = timer_new(o->loop, feed_on_flush, f);
+}
+
+void osb_feed_fini(struct osb_feed *f)
+{
+    struct http_stream *stream = f->stream;
+
+    f->stream = NULL;
+    viewer_detach(f->viewer);
+    process_unref(f->process);
+    timer_close(f->ping);
+    timer_close(f->flush);
+    osb_lines_fini(&f->out);
+    osb_lines_fini(&f->err);
+    if (stream != NULL)
+        http_stream_abort(stream);
+}
+
+void osb_feed_begin(struct osb_feed *f, struct http_request *rq, const char *id)
+{
+    http_add_header(rq, "Cache-Control", "no-cache");
+    http_add_header(rq, "X-Accel-Buffering", "no");
+    f->stream = http_stream_start(rq, 200, SSE_TYPE, &stream_ops, f);
+    buf_clear(&f->osb->scratch);
+    put_text_event(f, "init", id);
+    put_text_event(f, "ping", "pong");
+    mcp_feed_write(f);
+}
+
+int osb_feed_attach(struct osb_feed *f, struct process *p, uint64_t from, struct hf_error *err)
+{
+    const struct viewer_options o = {
+        .since = SINCE_OFFSET,
+        .offset = from,
+        .internal = true,
+        .read_only = true,
+        .guest = f->guest,
+        .verbatim = true,
+        .only_stream = -1,
+    };
+
+    f->process = process_ref(p);
+    f->at = from;
+    return viewer_attach(p, &o, &viewer_ops, f, &f->viewer, err);
+}
+
+void osb_feed_stop_at(struct osb_feed *f, uint64_t until)
+{
+    f->until = until;
+    (void)feed_run(f);
+}
+
+void osb_feed_say(struct osb_feed *f, const char *text)
+{
+    buf_clear(&f->osb->scratch);
+    put_text_event(f, "stdout", text);
+    mcp_feed_write(f);
+}
+
+static void feed_close(struct osb_feed *f)
+{
+    struct http_stream *stream = f->stream;
+
+    mcp_feed_write(f);
+    f->stream = NULL;
+    timer_stop(f->ping);
+    timer_stop(f->flush);
+    http_stream_end(stream);
+}
+
+static void put_error(struct osb_feed *f, const char *value, const char *trace)
+{
+    struct json_out j = event_open(f, "error");
+
+    json_key(&j, "error");
+    json_open(&j, '{');
+    json_kstr(&j, "ename", "CommandExecError");
+    json_kstr(&j, "evalue", value);
+    json_key(&j, "traceback");
+    json_open(&j, '[');
+    json_str(&j, trace);
+    json_shut(&j, ']');
+    json_shut(&j, '}');
+    event_shut(&j);
+}
+
+static void put_complete(struct osb_feed *f)
+{
+    uint64_t ms = clock_mono_ms() - f->began_ms;
+    struct json_out j = event_open(f, "execution_complete");
+
+    if (ms > 0)
+        json_ku64(&j, "execution_time", ms);
+    event_shut(&j);
+}
+
+static void feed_rest(struct osb_feed *f)
+{
+    buf_clear(&f->osb->scratch);
+    tell_rest(f);
+}
+
+void osb_feed_end(struct osb_feed *f, const struct exit_record *x)
+{
+    char words[OSB_END_BYTES], value[16];
+
+    feed_rest(f);
+    if (x != NULL && osb_end_words(x, words)) {
+        snprintf(value, sizeof value, "%d", x->code >= 0 ? x->code : -1);
+        put_error(f, value, words);
+    } else {
+        put_complete(f);
+    }
+    feed_close(f);
+}
+
+void osb_feed_fail(struct osb_feed *f, const char *reason)
+{
+    feed_rest(f);
+    put_error(f, reason, reason);
+    feed_close(f);
+}

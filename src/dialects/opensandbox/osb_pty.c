@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dialects/opensandbox/osb_pty.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/crypto.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "dialects/common/collect.h"
+#include "dialects/opensandbox/osb_decode.h"
+
+#define PLAN_SCRIPT "[ -z \"$1\" ] || mkdir -p -- \"$1\""
+#define PLAN_NAME "opensandbox-pty"
+#define PLAN_CWD 3     /* in the arguments of the first process */
+#define PLAN_COMMAND 4 /* if there is one */
+#define ERROR_BYTES 2048
+
+/* --- plans ---------------------------------------------------------------------- */
+
+static void read_launched(const struct process_view *v, const json_t *meta, struct pty_plan *plan)
+{
+    size_t n = v->arg_count;
+
+    plan->launched = true;
+    plan->base = (uint64_t)json_integer_value(json_object_get(meta, "base"));
+    plan->cwd = hf_xstrdup(json_string_value(json_object_get(meta, "cwd")));
+    if (n >= 2 && strcmp(v->args[n - 2], "-c") == 0)
+        plan->command = v->args[n - 1];
+}
+
+static void read_first(const struct process_view *v, struct pty_plan *plan)
+{
+    if (v->arg_count > PLAN_CWD && v->args[PLAN_CWD][0] != '\0')
+        plan->cwd = hf_xstrdup(v->args[PLAN_CWD]);
+    if (v->arg_count > PLAN_COMMAND)
+        plan->command = v->args[PLAN_COMMAND];
+}
+
+bool osb_pty_plan_read(struct process *p, struct pty_plan *plan)
+{
+    json_auto_t *meta = NULL;
+    const char *kind;
+    struct process_view v;
+
+    *plan = (struct pty_plan){.launched = true};
+    process_view(p, &v);
+    meta = json_parse(v.metadata_json, strlen(v.metadata_json), NULL);
+    kind = json_string_value(json_object_get(meta, "opensandbox"));
+    if (kind == NULL || v.tag == NULL)
+        return false;
+    plan->launched = false;
+    if (strcmp(kind, "pty") == 0)
+        read_launched(&v, meta, plan);
+    else if (strcmp(kind, "pty-plan") == 0)
+        read_first(&v, plan);
+    else
+        plan->launched = true;
+    return strncmp(kind, "pty", 3) == 0;
+}
+
+void osb_pty_plan_fini(struct pty_plan *plan)
+{
+    free(plan->cwd);
+}
+
+/* --- lives ------------------------------------------------------------------------ */
+
+static void write_metadata(struct buf *out, const struct pty_plan *plan, uint64_t base)
+{
+    struct json_out j;
+
+    json_out_init(&j, out);
+    json_open(&j, '{');
+    json_kstr(&j, "opensandbox", "pty");
+    json_ku64(&j, "base", base);
+    if (plan->cwd != NULL)
+        json_kstr(&j, "cwd", plan->cwd);
+    json_shut(&j, '}');
+}
+
+int osb_pty_launch(struct osb *o, struct process *last, const struct pty_start *start,
+                   spawn_done_fn *done, void *arg, struct hf_error *err)
+{
+    const char *shell = osb_shell(), *args[4];
+    struct buf metadata = {0};
+    struct spawn_spec spec;
+    struct process_view v;
+    struct pty_plan plan;
+    size_t n = 0;
+    int rc;
+
+    (void)osb_pty_plan_read(last, &plan);
+    process_view(last, &v);
+    if (strcmp(shell, "bash") == 0) {
+        args[n++] = "--norc";
+        args[n++] = "--noprofile";
+    }
+    if (plan.command != NULL) {
+        args[n++] = "-c";
+        args[n++] = plan.command;
+    }
+    write_metadata(&metadata, &plan, plan.base + v.next);
+    spec_init(&spec);
+    spec.command = shell;
+    spec.args = args;
+    spec.arg_count = n;
+    spec.cwd = plan.cwd;
+    spec.tag = v.tag;
+    spec.metadata_json = buf_cstr(&metadata);
+    spec.pty = !start->pipes;
+    spec.rows = start->rows;
+    spec.cols = start->cols;
+    spec.stdin_mode = start->pipes ? STDIN_PIPE : STDIN_DEFAULT;
+    spec.source = SOURCE_AGENT;
+    rc = engine_spawn(o->engine, &spec, done, arg, err);
+    buf_fini(&metadata);
+    osb_pty_plan_fini(&plan);
+    return rc;
+}
+
+struct process *osb_pty_earlier(struct osb *o, const char *tag, uint64_t base, uint64_t *at,
+                                uint64_t *life_base)
+{
+    struct process *p = NULL, *found = NULL;
+    uint64_t found_at = base;
+
+    while ((p = engine_next(o->engine, p)) != NULL) {
+        struct process_view v;
+        struct pty_plan plan;
+        uint64_t from;
+
+        process_view(p, &v);
+        if (v.tag == NULL || strcmp(v.tag, tag) != 0)
+            continue;
+        (void)osb_pty_plan_read(p, &plan);
+        osb_pty_plan_fini(&plan);
+        from = plan.base + v.first > *at ? plan.base + v.first : *at;
+        if (!plan.launched || plan.base >= base || from >= plan.base + v.next || from >= found_at)
+            continue;
+        found = p;
+        found_at = from;
+        *life_base = plan.base;
+    }
+    *at = found_at;
+    return found;
+}
+
+void osb_pty_forget(struct osb *o, struct process *p, const char *tag)
+{
+    struct process *it = engine_next(o->engine, NULL), *next;
+
+    for (; it != NULL; it = next) {
+        struct process_view v;
+        struct pty_plan plan;
+        bool ours = osb_pty_plan_read(it, &plan);
+
+        osb_pty_plan_fini(&plan);
+        process_view(it, &v);
+        next = engine_next(o->engine, it);
+        if (!v.running && (it == p || (ours && v.tag != NULL && strcmp(v.tag, tag) == 0)))
+            process_forget(it);
+    }
+}
+
+/* --- POST /pty --------------------------------------------------------------------- */
+
+struct osb_pty_creation {
+    struct pending pending;
+    struct http_request *rq; /* NULL: the client has gone */
+    struct osb *osb;
+    struct collect *collect;
+    char id[40];
+};
+
+static void making_done(struct osb_pty_creation *m)
+{
+    pending_fini(&m->pending);
+    free(m);
+}
+
+static void making_free(struct pending *p)
+{
+    struct osb_pty_creation *m = list_entry(p, struct osb_pty_creation, pending);
+
+    collect_free(m->collect);
+    making_done(m);
+}
+
+static const struct pending_kind making_kind = {.drain = NULL, .free = making_free};
+
+static void making_on_gone(void *user)
+{
+    struct osb_pty_creation *m = user;
+
+    m->rq = NULL;
+}
+
+static void making_failed(void *arg, const struct hf_error *err)
+{
+    struct osb_pty_creation *m = arg;
+
+    if (m->rq != NULL)
+        osb_runtime_error(m->rq, err);
+    making_done(m);
+}
+
+/* What mkdir said. */
+static void refuse_directory(struct http_request *rq, const struct buf *said)
+{
+    char text[ERROR_BYTES + 1];
+    size_t len = said->len < ERROR_BYTES ? said->len : ERROR_BYTES;
+
+    memcpy(text, said->len > 0 ? buf_data(said) : "", len);
+    text[len] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+    osb_refuse(rq, 500, "RUNTIME_ERROR", text[0] != '\0' ? text : "the directory cannot be made");
+}
+
+static void making_ended(void *arg, const struct collected *c)
+{
+    struct osb_pty_creation *m = arg;
+    struct json_out j;
+
+    if (c->exit->code != 0) {
+        if (m->rq != NULL)
+            refuse_directory(m->rq, c->err);
+        process_forget(c->process);
+    } else if (m->rq == NULL) {
+        process_forget(c->process); /* nobody knows its id */
+    } else {
+        j = osb_answer(m->osb);
+        json_kstr(&j, "session_id", m->id);
+        osb_send(m->rq, 201, &j);
+    }
+    making_done(m);
+}
+
+static const struct collect_ops making_ops = {.failed = making_failed, .done = making_ended};
+
+static void make_id(char *out)
+{
+    uint8_t raw[16];
+    char hex[33];
+
+    crypto_random(raw, sizeof raw);
+    raw[6] = (uint8_t)((raw[6] & 0x0f) | 0x40); /* a UUID of version 4 */
+    raw[8] = (uint8_t)((raw[8] & 0x3f) | 0x80);
+    hex_encode(hex, raw, sizeof raw);
+    snprintf(out, 40, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16, hex + 20);
+}
+
+static void making_begin(struct http_request *rq, const struct osb_session_request *a)
+{
+    const char *args[] = {"-c", PLAN_SCRIPT, PLAN_NAME, a->cwd != NULL ? a->cwd : "", a->command};
+    bool command = a->command != NULL && a->command[0] != '\0';
+    struct osb_pty_creation *m = hf_xalloc(sizeof *m);
+    struct spawn_spec spec;
+    struct hf_error err;
+
+    m->rq = rq;
+    m->osb = osb_of(rq);
+    make_id(m->id);
+    spec_init(&spec);
+    spec.command = osb_shell();
+    spec.args = args;
+    spec.arg_count = PLAN_CWD + 1 + command;
+    spec.tag = m->id;
+    spec.label = "PTY session, not started yet";
+    spec.metadata_json = "{\"opensandbox\":\"pty-plan\"}";
+    spec.source = SOURCE_AGENT;
+    pending_init(&m->pending, &m->osb->pending, &making_kind);
+    http_set_user(rq, m, making_on_gone);
+    if (collect_start(m->osb->engine, &spec, ERROR_BYTES, &making_ops, m, &m->collect, &err) < 0) {
+        http_set_user(rq, NULL, NULL);
+        osb_error(rq, &err);
+        making_done(m);
+    }
+}
+
+void osb_pty_post(struct http_request *rq)
+{
+    json_auto_t *body = osb_body(rq);
+    struct osb_session_request a;
+    struct hf_error err;
+
+    if (body == NULL || !osb_is_open(rq))
+        return;
+    if (osb_session_ask_decode(&a, body, false, &err) < 0)
+        osb_error(rq, &err);
+    else
+        making_begin(rq, &a);
+    osb_session_ask_fini(&a);
+}
+
+/* --- GET /pty/{id} --------------------------------------------------------------------- */
+
+void osb_pty_get(struct http_request *rq)
+{
+    struct hf_error err;
+    struct process *p = osb_find(osb_of(rq), http_param(rq, "id"), &err);
+    struct process_view v;
+    struct pty_plan plan;
+    struct json_out j;
+
+    if (p == NULL) {
+        osb_error(rq, &err);
+        return;
+    }
+    process_view(p, &v);
+    (void)osb_pty_plan_read(p, &plan);
+    j = osb_answer(osb_of(rq));
+    json_kstr(&j, "session_id", http_param(rq, "id"));
+    json_kbool(&j, "running", v.running);
+    json_ku64(&j, "output_offset", plan.base + v.next);
+    json_kbool(&j, "launch_attempted", plan.launched);
+    json_kbool(&j, "launch_failed", false);
+    if (plan.launched && !v.running)
+        json_kint(&j, "exit_code", v.exit->code >= 0 ? v.exit->code : -1);
+    osb_send(rq, 200, &j);
+    osb_pty_plan_fini(&plan);
+}

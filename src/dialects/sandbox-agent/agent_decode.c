@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dialects/sandbox-agent/agent_decode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/braces.h"
+#include "base/limits.h"
+#include "base/text.h"
+#include "dialects/common/spawn_decode.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+#define RUN_GRACE_MS 50 /* a time-out is a time-out: TERM is only a courtesy */
+
+/* --- limits -------------------------------------------------------------------------------- */
+
+#define LIMIT_OF(n, m)                                                                             \
+    BRACES(.name = n, .kind = JSON_F_INT, .offset = offsetof(struct agent_config, m), .min = 1,    \
+           .max = INT64_MAX, .required = true)
+const struct json_field agent_config_fields[AGENT_CONFIG_FIELDS] = {
+    LIMIT_OF("maxConcurrentProcesses", max_concurrent),
+    LIMIT_OF("defaultRunTimeoutMs", default_run_ms),
+    LIMIT_OF("maxRunTimeoutMs", max_run_ms),
+    LIMIT_OF("maxOutputBytes", max_output),
+    LIMIT_OF("maxLogBytesPerProcess", max_log),
+    LIMIT_OF("maxInputBytesPerRequest", max_input),
+};
+
+int64_t *agent_config_at(struct agent_config *c, size_t i)
+{
+    return (int64_t *)(void *)((char *)c + agent_config_fields[i].offset);
+}
+
+static void lower(int64_t *value, int64_t max)
+{
+    if (*value > max)
+        *value = max;
+}
+
+/* What is in one answer is held in memory, so there is a bound that no client moves. */
+int agent_ask_config(struct agent_config *c, const json_t *body, struct hf_error *err)
+{
+    int rc = json_decode_known(body, agent_config_fields, AGENT_CONFIG_FIELDS, c, err);
+
+    if (rc < 0)
+        return rc;
+    lower(&c->max_run_ms, LIMIT_DURATION_MS);
+    lower(&c->default_run_ms, c->max_run_ms);
+    lower(&c->max_output, LIMIT_RUN_OUTPUT_MAX_BYTES);
+    lower(&c->max_log, LIMIT_RUN_OUTPUT_MAX_BYTES);
+    return 0;
+}
+
+/* --- what is to be started --------------------------------------------------------------- */
+
+struct agent_decode_body {
+    const char *command, *cwd;
+    json_t *args, *env;
+    bool tty, interactive;
+    int64_t timeout_ms, max_output;
+};
+
+#define FIELD(n, k, m, ...)                                                                        \
+    BRACES(.name = n, .kind = JSON_F_##k, .offset = offsetof(struct agent_decode_body, m),         \
+           .nullable = true, __VA_ARGS__)
+#define FIELDS_OF_BOTH                                                                             \
+    FIELD("command", STR, command, .required = true, .min = 1), FIELD("cwd", STR, cwd),            \
+        FIELD("args", ARRAY, args), FIELD("env", OBJECT, env)
+
+static const struct json_field create_fields[] = {
+    FIELDS_OF_BOTH,
+    FIELD("tty", BOOL, tty),
+    FIELD("interactive", BOOL, interactive),
+};
+static const struct json_field run_fields[] = {
+    FIELDS_OF_BOTH,
+    FIELD("timeoutMs", INT, timeout_ms, .max = INT64_MAX),
+    FIELD("maxOutputBytes", INT, max_output, .max = INT64_MAX),
+};
+
+static int ask_start(struct agent_ask *a, const struct agent_decode_body *b, struct hf_error *err)
+{
+    struct spawn_spec *s = &a->spec;
+    int rc = spawn_request_args(b->args, &a->args, &s->arg_count, err);
+
+    if (rc < 0 || (rc = spawn_request_env(b->env, &a->env, &s->env_count, err)) < 0)
+        return rc;
+    s->args = a->args;
+    s->env = a->env;
+    s->command = b->command;
+    s->cwd = b->cwd;
+    s->source = SOURCE_AGENT;
+    return 0;
+}
+
+int agent_ask_create(struct agent_ask *a, const json_t *body, struct hf_error *err)
+{
+    struct agent_decode_body b = {0};
+    int rc;
+
+    *a = (struct agent_ask){0};
+    spec_init(&a->spec);
+    rc = json_decode_known(body, create_fields, COUNT(create_fields), &b, err);
+    if (rc < 0 || (rc = ask_start(a, &b, err)) < 0)
+        return rc;
+    a->spec.pty = b.tty;
+    a->spec.stdin_mode = b.tty ? STDIN_DEFAULT : STDIN_PIPE;
+    a->spec.metadata_json = b.interactive ? "{\"interactive\":true}" : NULL;
+    return 0;
+}
+
+int agent_ask_run(struct agent_ask *a, const json_t *body, const struct agent_config *c,
+                  struct hf_error *err)
+{
+    struct agent_decode_body b = {.max_output = c->max_output};
+    int rc;
+
+    *a = (struct agent_ask){0};
+    spec_init(&a->spec);
+    rc = json_decode_known(body, run_fields, COUNT(run_fields), &b, err);
+    if (rc < 0 || (rc = ask_start(a, &b, err)) < 0)
+        return rc;
+    a->spec.timeout_ms = b.timeout_ms == 0 ? c->default_run_ms : b.timeout_ms;
+    lower(&a->spec.timeout_ms, c->max_run_ms);
+    a->spec.grace_ms = RUN_GRACE_MS;
+    a->spec.stdin_mode = STDIN_NULL;
+    a->max_output = b.max_output;
+    lower(&a->max_output, c->max_output);
+    return 0;
+}
+
+void agent_ask_fini(struct agent_ask *a)
+{
+    free(a->args);
+    free(a->env);
+}
+
+/* --- input and sizes ------------------------------------------------------------------------ */
+
+static int decode(const json_t *data, const char *encoding, struct buf *out, struct hf_error *err)
+{
+    const char *text = json_string_value(data);
+    size_t len = json_string_length(data);
+
+    if (strcmp(encoding, "utf8") == 0 || strcmp(encoding, "text") == 0)
+        buf_put(out, text, len);
+    else if (strcmp(encoding, "base64") != 0)
+        return hf_fail_field(err, HF_E_bad_value, "encoding",
+                             "encoding must be base64, utf8 or text");
+    else if (!base64_decode(out, text, len))
+        return hf_fail_field(err, HF_E_bad_value, "data", "data is not valid base64");
+    return 0;
+}
+
+static int ask_data(const json_t *body, const char *encoding, int64_t max, struct buf *bytes,
+                    struct hf_error *err)
+{
+    const json_t *data = json_object_get(body, "data"), *name = json_object_get(body, "encoding");
+
+    if (!json_is_string(data))
+        return hf_fail_field(err, data == NULL ? HF_E_missing_field : HF_E_bad_type, "data",
+                             data == NULL ? "missing field `data`" : "`data` must be a string");
+    if (name != NULL && !json_is_null(name) &&
+        (encoding = json_text(name, "encoding", err)) == NULL)
+        return -1;
+    if (decode(data, encoding, bytes, err) < 0)
+        return -1;
+    if (bytes->len > (size_t)max)
+        return hf_fail_field(err, HF_E_body_too_large, "data",
+                             "input payload exceeds maxInputBytesPerRequest (%lld)",
+                             (long long)max);
+    return 0;
+}
+
+int agent_ask_input(const json_t *body, int64_t max, struct buf *bytes, struct hf_error *err)
+{
+    return ask_data(body, "base64", max, bytes, err);
+}
+
+int agent_ask_size(const json_t *body, int64_t *rows, int64_t *cols, struct hf_error *err)
+{
+    const json_t *r = json_object_get(body, "rows"), *c = json_object_get(body, "cols");
+
+    *rows = json_integer_value(r);
+    *cols = json_integer_value(c);
+    if (!json_is_integer(r) || !json_is_integer(c) || *rows < 0 || *rows > UINT16_MAX ||
+        *cols < 0 || *cols > UINT16_MAX)
+        return hf_fail(err, HF_E_bad_type, "cols and rows must be numbers of 16 bits");
+    return 0;
+}
+
+/* --- frames of a terminal ---------------------------------------------------------------------- */
+
+int agent_ask_frame(struct agent_frame *f, const char *text, size_t len, int64_t max,
+                    struct hf_error *err)
+{
+    json_auto_t *frame = json_parse(text, len, err);
+    const char *type = json_string_value(json_object_get(frame, "type"));
+
+    *f = (struct agent_frame){.kind = AGENT_FRAME_CLOSE};
+    if (frame == NULL)
+        return -1;
+    if (type != NULL && strcmp(type, "close") == 0)
+        return 0;
+    if (type != NULL && strcmp(type, "input") == 0) {
+        f->kind = AGENT_FRAME_INPUT;
+        return ask_data(frame, "utf8", max, &f->bytes, err);
+    }
+    if (type == NULL || strcmp(type, "resize") != 0)
+        return hf_fail_field(err, HF_E_bad_value, "type", "unknown type");
+    f->kind = AGENT_FRAME_RESIZE;
+    return agent_ask_size(frame, &f->rows, &f->cols, err);
+}

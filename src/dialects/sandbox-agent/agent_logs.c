@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * agent_logs.c - GET …/logs: the journal's runs as numbered entries. Layer: dialects.
+ */
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/text.h"
+#include "dialects/sandbox-agent/agent.h"
+
+static const char *entry_stream(enum stream s)
+{
+    return s == STREAM_TTY ? "pty" : stream_name(s);
+}
+
+bool log_wants(const struct log_filter *f, const struct slice *s)
+{
+    if (s->len == 0 || f->stream == LOG_NONE)
+        return false;
+    return f->stream == LOG_COMBINED ? s->stream != STREAM_TTY : f->stream == (int)s->stream;
+}
+
+/* Sequences begin with 1. */
+void log_write(struct json_out *o, uint64_t number, const struct slice *s)
+{
+    json_open(o, '{');
+    json_ku64(o, "sequence", number + 1);
+    json_kstr(o, "stream", entry_stream(s->stream));
+    json_kint(o, "timestampMs", s->time_ms);
+    json_key(o, "data");
+    json_raw(o, "\"", 1);
+    base64_encode(o->buf, s->bytes, s->len);
+    buf_putc(o->buf, '"');
+    json_kstr(o, "encoding", "base64");
+    json_shut(o, '}');
+}
+
+/* With a tail: the first of the last ones that are wanted. */
+uint64_t log_begin(const struct log_filter *f, const struct journal *j)
+{
+    uint64_t first = journal_run_first(j), n = journal_run_count(j);
+    uint64_t begin = f->since > first ? f->since : first;
+    int64_t left = f->tail;
+
+    if (f->tail < 0)
+        return begin;
+    while (n > begin && left > 0) {
+        struct slice s = journal_run(j, n - 1);
+
+        n--;
+        left -= log_wants(f, &s);
+    }
+    return n > begin ? n : begin;
+}
+
+static bool ask_stream(struct http_request *rq, struct process *p, struct log_filter *f)
+{
+    static const struct {
+        const char *name;
+        int stream;
+    } streams[] = {
+        {"pty", STREAM_TTY},
+        {"stdout", STREAM_STDOUT},
+        {"stderr", STREAM_STDERR},
+        {"combined", LOG_COMBINED},
+    };
+    const char *asked = http_query(rq, "stream");
+    struct process_view v;
+
+    process_view(p, &v);
+    f->name = asked != NULL ? asked : v.pty ? "pty" : "combined";
+    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
+        if (strcmp(f->name, streams[i].name) == 0) {
+            f->stream = streams[i].stream;
+            return true;
+        }
+    agent_invalid(rq, 400, "stream must be stdout, stderr, combined or pty");
+    return false;
+}
+
+static bool ask_follow(struct http_request *rq, bool *follow)
+{
+    const char *text = http_query(rq, "follow");
+
+    *follow = text != NULL && strcmp(text, "true") == 0;
+    if (text == NULL || *follow || strcmp(text, "false") == 0)
+        return true;
+    agent_invalid(rq, 400, "follow must be true or false");
+    return false;
+}
+
+/* A client that comes back says where it was, and goes on there: a tail was for its first request,
+ * and would now leave out what it has missed. */
+static bool request_begin(struct http_request *rq, struct log_filter *f)
+{
+    const char *last = http_header(rq, "Last-Event-ID");
+    int64_t since = 0;
+
+    if (!agent_number(rq, "since", INT64_MAX, &since) ||
+        !agent_number(rq, "tail", INT64_MAX, &f->tail))
+        return false;
+    if (last != NULL && text_to_i64(last, 0, INT64_MAX, &since))
+        f->tail = -1;
+    f->since = (uint64_t)since;
+    return true;
+}
+
+/* The first of the last runs from `begin` on that together are not too much for one answer. */
+static uint64_t log_fit(const struct journal *j, uint64_t begin, uint64_t max)
+{
+    uint64_t n = journal_run_count(j), total = 0;
+
+    while (n > begin) {
+        total += journal_run(j, n - 1).len;
+        if (total > max)
+            break;
+        n--;
+    }
+    return n;
+}
+
+static void logs_answer(struct http_request *rq, struct process *p, const struct log_filter *f)
+{
+    struct json_out o = agent_answer(agent_of(rq));
+    struct journal *j = process_journal(p);
+    uint64_t max = (uint64_t)agent_of(rq)->config.max_log;
+    struct process_view v;
+
+    journal_cut(j); /* what comes now is another entry */
+    process_view(p, &v);
+    json_kstr(&o, "processId", v.id);
+    json_kstr(&o, "stream", f->name);
+    json_key(&o, "entries");
+    json_open(&o, '[');
+    for (uint64_t i = log_fit(j, log_begin(f, j), max); i < journal_run_count(j); i++) {
+        struct slice s = journal_run(j, i);
+
+        if (log_wants(f, &s))
+            log_write(&o, i, &s);
+    }
+    json_shut(&o, ']');
+    agent_send(rq, 200, &o);
+}
+
+void agent_logs(struct http_request *rq)
+{
+    struct process *p = agent_process(rq);
+    struct log_filter f = {.tail = -1};
+    bool follow;
+
+    if (p == NULL || !ask_stream(rq, p, &f) || !request_begin(rq, &f) || !ask_follow(rq, &follow))
+        return;
+    if (follow)
+        agent_follow(rq, p, &f);
+    else
+        logs_answer(rq, p, &f);
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vc_control_api.c - sandboxes and sessions: made, found, listed, stopped
+ *
+ * Images, sizes, networks and ports are not ours to give: the machine is there already, and what it
+ * has is told. In version 1 a sandbox was what a session is now, under the session's id. Layer: dialects.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+
+#include "base/mem.h"
+#include "dialects/vercel/vercel.h"
+
+#define REGION "local"
+
+/* --- objects ---------------------------------------------------------------------------- */
+
+static const char *status_of(const struct vc_sandbox *b)
+{
+    return b->stopped ? "stopped" : "running";
+}
+
+static int64_t memory_mb(void)
+{
+    struct sysinfo s;
+
+    return sysinfo(&s) < 0 ? 0 : (int64_t)((uint64_t)s.totalram * s.mem_unit >> 20);
+}
+
+static void write_machine(struct json_out *o)
+{
+    json_kint(o, "memory", memory_mb());
+    json_kint(o, "vcpus", get_nprocs());
+    json_kstr(o, "region", REGION);
+    json_kstr(o, "runtime", REGION);
+}
+
+/* The port means nothing, but the command line refuses a session that has none. */
+static void write_session(struct json_out *o, const struct vc_sandbox *b, const char *cwd)
+{
+    json_open(o, '{');
+    json_kstr(o, "id", b->session);
+    write_machine(o);
+    json_kint(o, "timeout", vc_sandbox_timeout_ms(b));
+    json_kstr(o, "status", status_of(b));
+    json_kint(o, "requestedAt", b->began_ms);
+    json_kint(o, "startedAt", b->began_ms);
+    json_kint(o, "createdAt", b->began_ms);
+    json_kint(o, "updatedAt", b->changed_ms);
+    if (b->stopped)
+        json_kint(o, "stoppedAt", b->changed_ms);
+    json_kstr(o, "cwd", cwd);
+    json_kint(o, "interactivePort", VC_PORT);
+    json_shut(o, '}');
+}
+
+static void write_sandbox(struct json_out *o, const struct vc_sandbox *b, const char *cwd)
+{
+    json_open(o, '{');
+    json_kstr(o, "name", b->name);
+    json_kbool(o, "persistent", true);
+    write_machine(o);
+    json_kint(o, "timeout", b->usual_ms);
+    json_kint(o, "createdAt", b->created_ms);
+    json_kint(o, "updatedAt", b->changed_ms);
+    json_kstr(o, "currentSessionId", b->session);
+    json_kstr(o, "status", status_of(b));
+    json_kstr(o, "cwd", cwd);
+    json_shut(o, '}');
+}
+
+static void write_routes(struct json_out *o)
+{
+    json_key(o, "routes");
+    json_raw(o, "[]", 2);
+}
+
+/* {sandbox, session, routes}, or what version 1 knew of it. */
+static void reply_sandbox(struct http_request *rq, const struct vc_sandbox *b, bool resumed)
+{
+    struct vercel *v = vc_of(rq);
+    struct json_out o = vc_answer(v);
+
+    json_key(&o, "sandbox");
+    if (vc_is_v1(rq)) {
+        write_session(&o, b, v->cwd);
+    } else {
+        write_sandbox(&o, b, v->cwd);
+        json_key(&o, "session");
+        write_session(&o, b, v->cwd);
+        json_kbool(&o, "resumed", resumed);
+    }
+    write_routes(&o);
+    vc_send(rq, 200, &o);
+}
+
+/* {session, routes}, or {sandbox, routes}. */
+static void reply_session(struct http_request *rq, const struct vc_sandbox *b)
+{
+    struct vercel *v = vc_of(rq);
+    struct json_out o = vc_answer(v);
+
+    json_key(&o, vc_is_v1(rq) ? "sandbox" : "session");
+    write_session(&o, b, v->cwd);
+    write_routes(&o);
+    vc_send(rq, 200, &o);
+}
+
+/* --- sandboxes ----------------------------------------------------------------------------- */
+
+void vc_sandbox_create(struct http_request *rq)
+{
+    struct boxes *all = &vc_of(rq)->boxes;
+    json_auto_t *body = vc_body(rq);
+    struct hf_error err = {0};
+    struct vc_create ask;
+    struct vc_sandbox *b;
+
+    if (body == NULL)
+        return;
+    if (vc_ask_create(&ask, body, &err) < 0) {
+        vc_error(rq, &err);
+    } else if (ask.name != NULL && vc_sandbox_named(all, ask.name) != NULL) {
+        vc_refuse(rq, 409, "conflict", "there is a sandbox of this name already");
+    } else if ((b = vc_sandbox_new(all, &ask, &err)) == NULL) {
+        vc_error(rq, &err);
+    } else {
+        reply_sandbox(rq, b, false);
+    }
+}
+
+/* NULL: answered. */
+static struct vc_sandbox *named(struct http_request *rq)
+{
+    const char *name = http_param(rq, "name");
+    struct vc_sandbox *b = vc_sandbox_named(&vc_of(rq)->boxes, name);
+    char message[200];
+
+    if (b == NULL) {
+        snprintf(message, sizeof message,
+                 "there is no sandbox %.100s; one that is always there is called " BOX_LOCAL, name);
+        vc_refuse(rq, 404, "not_found", message);
+    }
+    return b;
+}
+
+void vc_sandbox_get(struct http_request *rq)
+{
+    const char *resume = http_query(rq, "resume");
+    struct vc_sandbox *b = named(rq);
+    bool again;
+
+    if (b == NULL)
+        return;
+    again = b->stopped && resume != NULL && strcmp(resume, "true") == 0;
+    if (again && http_role(rq) < ROLE_OWN) {
+        vc_refuse(rq, 403, "forbidden", "this token may not resume a sandbox");
+        return;
+    }
+    if (again)
+        vc_sandbox_resume(&vc_of(rq)->boxes, b);
+    reply_sandbox(rq, b, again);
+}
+
+static bool is_wanted(const struct http_request *rq, const struct vc_sandbox *b)
+{
+    const char *prefix = http_query(rq, "namePrefix"), *name = http_query(rq, "name");
+
+    if (http_query(rq, "tags") != NULL) /* none of ours has any */
+        return false;
+    return (prefix == NULL || strncmp(b->name, prefix, strlen(prefix)) == 0) &&
+           (name == NULL || strcmp(b->name, name) == 0);
+}
+
+typedef void write_fn(struct json_out *o, const struct vc_sandbox *b, const char *cwd);
+
+/* All on one page: there are not many. */
+static void reply_list(struct http_request *rq, const char *key, write_fn *write)
+{
+    struct vercel *v = vc_of(rq);
+    struct json_out o;
+    size_t count = 0;
+
+    (void)vc_sandbox_named(&v->boxes, BOX_LOCAL);
+    o = vc_answer(v);
+    json_key(&o, key);
+    json_open(&o, '[');
+    for (size_t i = v->boxes.count; i-- > 0;)
+        if (is_wanted(rq, &v->boxes.list[i])) {
+            write(&o, &v->boxes.list[i], v->cwd);
+            count++;
+        }
+    json_shut(&o, ']');
+    json_key(&o, "pagination");
+    json_open(&o, '{');
+    json_ku64(&o, "count", count);
+    json_knull(&o, "next");
+    json_knull(&o, "prev");
+    json_shut(&o, '}');
+    vc_send(rq, 200, &o);
+}
+
+void vc_sandbox_list(struct http_request *rq)
+{
+    reply_list(rq, "sandboxes", vc_is_v1(rq) ? write_session : write_sandbox);
+}
+
+void vc_session_list(struct http_request *rq)
+{
+    reply_list(rq, "sessions", write_session);
+}
+
+/* --- sessions --------------------------------------------------------------------------------- */
+
+/* Also of one that has stopped, for as long as it is the last. */
+static struct vc_sandbox *session(struct http_request *rq)
+{
+    struct vc_sandbox *b = vc_sandbox_of_session(&vc_of(rq)->boxes, http_param(rq, "session"));
+
+    return b != NULL ? b : vc_session(rq);
+}
+
+void vc_session_get(struct http_request *rq)
+{
+    struct vc_sandbox *b = session(rq);
+
+    if (b != NULL)
+        reply_session(rq, b);
+}
+
+void vc_session_extend(struct http_request *rq)
+{
+    struct vc_sandbox *b = vc_session(rq);
+    json_auto_t *body = b == NULL ? NULL : vc_body(rq);
+    struct hf_error err = {0};
+    int64_t ms;
+
+    if (body == NULL)
+        return;
+    if (vc_ask_duration(body, &ms, &err) < 0) {
+        vc_error(rq, &err);
+        return;
+    }
+    vc_sandbox_extend(&vc_of(rq)->boxes, b, ms);
+    reply_session(rq, b);
+}
+
+/* --- the end ------------------------------------------------------------------------------------ */
+
+struct vc_control_api_stopping {
+    struct pending pending;
+    struct http_request *rq; /* NULL: the client has gone */
+    struct vercel *vercel;
+    char session[BOX_SESSION_BYTES + 1];
+    size_t left;  /* commands that are being ended, and one for the loop that counts them */
+    bool removed; /* the sandbox goes with them */
+};
+
+static void stopping_free(struct pending *p)
+{
+    pending_fini(p);
+    free(list_entry(p, struct vc_control_api_stopping, pending));
+}
+
+/* The grace is over soon. */
+static const struct pending_kind stopping_kind = {.drain = NULL, .free = stopping_free};
+
+static void stopping_on_gone(void *user)
+{
+    ((struct vc_control_api_stopping *)user)->rq = NULL;
+}
+
+/* One that is always there is only stopped. */
+static void reply_removed(struct vc_control_api_stopping *s, struct vc_sandbox *b)
+{
+    struct json_out o = vc_answer(s->vercel);
+
+    json_key(&o, "sandbox");
+    write_sandbox(&o, b, s->vercel->cwd);
+    if (strcmp(b->name, BOX_LOCAL) != 0)
+        vc_sandbox_remove(&s->vercel->boxes, b);
+    vc_send(s->rq, 200, &o);
+}
+
+static void stopping_one_less(struct vc_control_api_stopping *s)
+{
+    struct vc_sandbox *b;
+
+    if (--s->left > 0)
+        return;
+    b = vc_sandbox_of_session(&s->vercel->boxes, s->session);
+    if (s->rq != NULL && b == NULL)
+        vc_refuse(s->rq, 410, "sandbox_stopped", "it was removed meanwhile");
+    else if (s->rq != NULL && s->removed)
+        reply_removed(s, b);
+    else if (s->rq != NULL)
+        reply_session(s->rq, b);
+    else if (s->removed && b != NULL && strcmp(b->name, BOX_LOCAL) != 0)
+        vc_sandbox_remove(&s->vercel->boxes, b);
+    stopping_free(&s->pending);
+}
+
+static void on_ended(void *arg, struct process *p, const struct survivors *left)
+{
+    (void)p, (void)left;
+    stopping_one_less(arg);
+}
+
+/* Ends what was started in this session. Others may share the daemon, and it stays. */
+static void stop(struct http_request *rq, struct vc_sandbox *b, bool removed)
+{
+    struct vercel *v = vc_of(rq);
+    struct vc_control_api_stopping *s = hf_xalloc(sizeof *s);
+    struct process *p = NULL;
+
+    s->rq = rq;
+    s->vercel = v;
+    s->left = 1;
+    s->removed = removed;
+    memcpy(s->session, b->session, sizeof s->session);
+    if (!b->stopped)
+        vc_sandbox_stop(&v->boxes, b);
+    pending_init(&s->pending, &v->pending, &stopping_kind);
+    http_set_user(rq, s, stopping_on_gone);
+    while ((p = engine_next_all(v->engine, p)) != NULL) {
+        struct process_view view;
+
+        process_view(p, &view);
+        if (view.running && view.session_id != NULL && strcmp(view.session_id, s->session) == 0) {
+            s->left++;
+            process_end(p, -1, "api", on_ended, s);
+        }
+    }
+    stopping_one_less(s);
+}
+
+void vc_session_stop(struct http_request *rq)
+{
+    struct vc_sandbox *b = session(rq);
+
+    if (b != NULL)
+        stop(rq, b, false);
+}
+
+void vc_sandbox_delete(struct http_request *rq)
+{
+    struct vc_sandbox *b = named(rq);
+
+    if (b != NULL)
+        stop(rq, b, true);
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dialects/vercel/vc_decode.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/braces.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "dialects/common/request_checks.h"
+#include "dialects/common/spawn_decode.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+/* --- what is to be started --------------------------------------------------------------- */
+
+struct vc_decode_body {
+    const char *command, *cwd;
+    json_t *args, *env;
+    bool sudo, wait, logs;
+    int64_t timeout_ms, rows, cols;
+};
+
+#define FIELD(n, k, m, ...)                                                                        \
+    BRACES(.name = n, .kind = JSON_F_##k, .offset = offsetof(struct vc_decode_body, m),            \
+           .nullable = true, __VA_ARGS__)
+#define FIELDS_OF_BOTH                                                                             \
+    FIELD("command", STR, command, .required = true, .min = 1), FIELD("cwd", STR, cwd),            \
+        FIELD("args", ARRAY, args)
+
+static const struct json_field command_fields[] = {
+    FIELDS_OF_BOTH,
+    FIELD("env", OBJECT, env),
+    FIELD("sudo", BOOL, sudo),
+    FIELD("wait", BOOL, wait),
+    FIELD("logs", BOOL, logs),
+    FIELD("timeout", INT, timeout_ms, .max = LIMIT_DURATION_MS),
+};
+/* A window that the client could not tell the size of has none. */
+static const struct json_field start_fields[] = {
+    FIELDS_OF_BOTH,
+    FIELD("env", ARRAY, env),
+    FIELD("rows", INT, rows, .max = TERMINAL_SIZE_MAX),
+    FIELD("cols", INT, cols, .max = TERMINAL_SIZE_MAX),
+};
+
+static int ask_start(struct vc_command *c, const struct vc_decode_body *b, struct hf_error *err)
+{
+    struct spawn_spec *s = &c->spec;
+    int rc = spawn_request_args(b->args, &c->args, &s->arg_count, err);
+
+    if (rc < 0 || (rc = spawn_request_env(c->variables, &c->env, &s->env_count, err)) < 0)
+        return rc;
+    s->args = c->args;
+    s->env = c->env;
+    s->command = b->command;
+    s->cwd = b->cwd != NULL && b->cwd[0] != '\0' ? b->cwd : NULL;
+    return 0;
+}
+
+static void command_init(struct vc_command *c, const json_t *own)
+{
+    *c = (struct vc_command){0};
+    spec_init(&c->spec);
+    c->variables = own != NULL ? json_copy((json_t *)(uintptr_t)own) : json_object();
+}
+
+/* A time-out ends with KILL at once, as the original's does: 137 is what clients look for. */
+int vc_ask_command(struct vc_command *c, const json_t *body, const json_t *own,
+                   struct hf_error *err)
+{
+    struct vc_decode_body b = {0};
+    int rc;
+
+    command_init(c, own);
+    rc = json_decode_known(body, command_fields, COUNT(command_fields), &b, err);
+    if (rc < 0)
+        return rc;
+    if (b.env != NULL)
+        json_object_update(c->variables, b.env);
+    c->wait = b.wait;
+    c->logs = b.logs;
+    c->sudo = b.sudo;
+    c->spec.stdin_mode = STDIN_NULL;
+    c->spec.timeout_ms = b.timeout_ms;
+    if (b.timeout_ms > 0)
+        c->spec.grace_ms = 0;
+    c->spec.source = SOURCE_AGENT;
+    return ask_start(c, &b, err);
+}
+
+void vc_command_fini(struct vc_command *c)
+{
+    free(c->args);
+    free(c->env);
+    json_decref(c->variables);
+}
+
+/* --- frames -------------------------------------------------------------------------------- */
+
+/* "NAME=VALUE", as execve has them. */
+static int add_variable(json_t *to, const json_t *v, struct hf_error *err)
+{
+    const char *text = json_text(v, "env", err), *equals;
+    char *name;
+
+    if (text == NULL)
+        return -1;
+    equals = strchr(text, '=');
+    if (equals == NULL || equals == text)
+        return hf_fail_field(err, HF_E_bad_value, "env", "\"env\" is a list of NAME=VALUE");
+    name = hf_xstrndup(text, (size_t)(equals - text));
+    json_object_set_new(to, name, json_string(equals + 1));
+    free(name);
+    return 0;
+}
+
+static int add_variables(json_t *to, const json_t *list, struct hf_error *err)
+{
+    size_t i;
+    json_t *v;
+
+    json_array_foreach ((json_t *)(uintptr_t)list, i, v) {
+        if (add_variable(to, v, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int ask_terminal(struct vc_command *c, const json_t *frame, const json_t *own,
+                        struct hf_error *err)
+{
+    struct vc_decode_body b = {0};
+    int rc;
+
+    command_init(c, own);
+    rc = json_decode_known(frame, start_fields, COUNT(start_fields), &b, err);
+    if (rc < 0 || (rc = add_variables(c->variables, b.env, err)) < 0)
+        return rc;
+    c->spec.pty = true;
+    if (b.rows > 0 && b.cols > 0) {
+        c->spec.rows = b.rows;
+        c->spec.cols = b.cols;
+    }
+    c->spec.source = SOURCE_USER_SHELL;
+    return ask_start(c, &b, err);
+}
+
+static int native_decode_size(struct vc_frame *f, struct hf_error *err)
+{
+    const json_t *r = json_object_get(f->tree, "rows"), *c = json_object_get(f->tree, "cols");
+
+    if (!json_is_integer(r) || !json_is_integer(c))
+        return hf_fail_field(err, HF_E_bad_type, json_is_integer(r) ? "cols" : "rows",
+                             "\"rows\" and \"cols\" must be whole numbers");
+    f->rows = json_integer_value(r);
+    f->cols = json_integer_value(c);
+    return check_size(f->rows, f->cols, err);
+}
+
+int vc_ask_frame(struct vc_frame *f, const char *text, size_t len, const json_t *own,
+                 struct hf_error *err)
+{
+    const char *type;
+
+    *f = (struct vc_frame){.tree = json_parse(text, len, err)};
+    if (f->tree == NULL)
+        return -1;
+    type = json_string_value(json_object_get(f->tree, "type"));
+    if (type != NULL && strcmp(type, "resize") == 0) {
+        f->kind = VC_FRAME_RESIZE;
+        return native_decode_size(f, err);
+    }
+    if (type == NULL || strcmp(type, "start") != 0)
+        return hf_fail_field(err, HF_E_bad_value, "type", "a frame's type is start or resize");
+    return ask_terminal(&f->start, f->tree, own, err);
+}
+
+void vc_frame_fini(struct vc_frame *f)
+{
+    vc_command_fini(&f->start);
+    json_decref(f->tree);
+}
+
+/* --- sandboxes -------------------------------------------------------------------------------- */
+
+bool vc_name_is_valid(const char *name)
+{
+    size_t len = strlen(name);
+
+    if (strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != len)
+        return false;
+    return len > 0 && len <= LIMIT_VERCEL_NAME_BYTES && name[0] != '.' &&
+           strcmp(name, "sessions") != 0 && strcmp(name, "snapshots") != 0 &&
+           strcmp(name, "drives") != 0;
+}
+
+static int check_variables(const json_t *env, struct hf_error *err)
+{
+    struct spec_env *list = NULL;
+    size_t count = 0, bytes = 0;
+    int rc = spawn_request_env(env, &list, &count, err);
+
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        bytes += strlen(list[i].name) + (list[i].value != NULL ? strlen(list[i].value) : 0);
+    free(list);
+    if (rc == 0 && bytes > LIMIT_VERCEL_ENV_BYTES)
+        return hf_fail_field(err, HF_E_bad_value, "env", "the variables are longer than %d bytes",
+                             LIMIT_VERCEL_ENV_BYTES);
+    return rc;
+}
+
+#define CREATE_FIELD(n, k, m, ...)                                                                 \
+    BRACES(.name = n, .kind = JSON_F_##k, .offset = offsetof(struct vc_create, m),                 \
+           .nullable = true, __VA_ARGS__)
+
+static bool is_given(const json_t *v)
+{
+    return v != NULL && !json_is_null(v) && !(json_is_object(v) && json_object_size(v) == 0);
+}
+
+/*
+ * What would be missed in silence: files that are to be there, and a network that is to be closed.
+ * Sizes, images, regions, ports and the like are what they are.
+ */
+static int check_wishes(const json_t *body, struct hf_error *err)
+{
+    const json_t *policy = json_object_get(body, "networkPolicy");
+    const char *mode = json_string_value(json_object_get(policy, "mode"));
+
+    if (is_given(json_object_get(body, "source")))
+        return hf_fail_field(err, HF_E_bad_request, "source",
+                             "a sandbox begins without a source here: bring it by a command");
+    if (is_given(json_object_get(body, "mounts")))
+        return hf_fail_field(err, HF_E_bad_request, "mounts", "there are no drives to mount here");
+    if (is_given(policy) && (mode == NULL || strcmp(mode, "allow-all") != 0))
+        return hf_fail_field(err, HF_E_bad_request, "networkPolicy",
+                             "the network is what it is here: no policy but allow-all is kept");
+    return 0;
+}
+
+int vc_ask_create(struct vc_create *c, const json_t *body, struct hf_error *err)
+{
+    static const struct json_field fields[] = {
+        CREATE_FIELD("name", STR, name),
+        CREATE_FIELD("timeout", INT, timeout_ms, .max = LIMIT_DURATION_MS),
+        CREATE_FIELD("env", OBJECT, env),
+    };
+    int rc;
+
+    *c = (struct vc_create){0};
+    rc = json_decode_known(body, fields, COUNT(fields), c, err);
+    if (rc < 0 || (rc = check_wishes(body, err)) < 0)
+        return rc;
+    if (c->name != NULL && !vc_name_is_valid(c->name))
+        return hf_fail_field(err, HF_E_bad_value, "name",
+                             "a name has letters, digits, '.', '_' and '-', at most %d of them",
+                             LIMIT_VERCEL_NAME_BYTES);
+    return check_variables(c->env, err);
+}
+
+int vc_ask_duration(const json_t *body, int64_t *ms, struct hf_error *err)
+{
+    const json_t *v = json_object_get(body, "duration");
+
+    if (!json_is_integer(v) || json_integer_value(v) < 0 ||
+        json_integer_value(v) > LIMIT_DURATION_MS)
+        return hf_fail_field(err, HF_E_bad_value, "duration",
+                             "\"duration\" must be a whole number of milliseconds");
+    *ms = json_integer_value(v);
+    return 0;
+}
+
+/* --- the rest ------------------------------------------------------------------------------------ */
+
+int vc_ask_signal(const json_t *body, int *signum, struct hf_error *err)
+{
+    const json_t *signal = json_object_get(body, "signal");
+    enum signal_target unused;
+
+    *signum = SIGTERM;
+    if (signal == NULL || json_is_null(signal))
+        return 0;
+    return check_signal_decode(signal, NULL, signum, &unused, err);
+}
+
+int vc_ask_path(const json_t *body, const char *cwd, char out[PATH_MAX], struct hf_error *err)
+{
+    const json_t *other = json_object_get(body, "cwd"), *given = json_object_get(body, "path");
+    const char *path;
+    int len;
+
+    if (given == NULL)
+        return hf_fail_field(err, HF_E_missing_field, "path", "\"path\" is required");
+    if ((path = json_text(given, "path", err)) == NULL)
+        return -1;
+    if (other != NULL && !json_is_null(other) && (cwd = json_text(other, "cwd", err)) == NULL)
+        return -1;
+    if (path[0] == '/')
+        len = snprintf(out, PATH_MAX, "%s", path);
+    else
+        len = snprintf(out, PATH_MAX, "%s/%s", cwd, path);
+    if (path[0] == '\0' || len >= PATH_MAX || out[0] != '/')
+        return hf_fail_field(err, HF_E_bad_value, "path",
+                             "\"path\" must be a path below an absolute directory, not too long");
+    return 0;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vc_kill.c - POST …/cmd/{id}/kill
+ *
+ * KILL is the end of the whole tree, and is answered when it is there; TERM and HUP reach all of it, so that
+ * no child survives; others go to the group. One that has ended already needs none. Layer: dialects.
+ */
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "dialects/common/request_checks.h"
+#include "dialects/vercel/vercel.h"
+
+struct vc_kill_act {
+    struct pending pending;
+    struct http_request *rq; /* NULL: the client has gone */
+    struct process *process; /* referenced */
+};
+
+static void act_free(struct pending *p)
+{
+    struct vc_kill_act *a = list_entry(p, struct vc_kill_act, pending);
+
+    process_unref(a->process);
+    pending_fini(p);
+    free(a);
+}
+
+/* The keeper answers soon. */
+static const struct pending_kind act_kind = {.drain = NULL, .free = act_free};
+
+static void act_on_gone(void *user)
+{
+    ((struct vc_kill_act *)user)->rq = NULL;
+}
+
+static struct vc_kill_act *act_new(struct http_request *rq, struct process *p)
+{
+    struct vc_kill_act *a = hf_xalloc(sizeof *a);
+
+    a->rq = rq;
+    a->process = process_ref(p);
+    pending_init(&a->pending, &vc_of(rq)->pending, &act_kind);
+    http_set_user(rq, a, act_on_gone);
+    return a;
+}
+
+/* It may have ended just now: then all is well. */
+static void act_answer(struct vc_kill_act *a, const struct hf_error *err)
+{
+    if (a->rq != NULL && err != NULL && err->code != HF_E_not_running)
+        vc_error(a->rq, err);
+    else if (a->rq != NULL)
+        vc_reply_command(a->rq, a->process);
+    act_free(&a->pending);
+}
+
+static void on_ended(void *arg, struct process *p, const struct survivors *s)
+{
+    (void)p, (void)s;
+    act_answer(arg, NULL);
+}
+
+static void on_signalled(void *arg, int rc, const struct hf_error *err)
+{
+    act_answer(arg, rc < 0 ? err : NULL);
+}
+
+static void send_signal(struct http_request *rq, struct process *p, int signum)
+{
+    bool ends = signum == SIGTERM || signum == SIGHUP;
+    struct vc_kill_act *a = act_new(rq, p);
+    struct hf_error err = {0};
+
+    if (signum == SIGKILL)
+        process_end(p, 0, "api", on_ended, a);
+    else if (process_signal(p, signum, ends ? TARGET_TREE : TARGET_GROUP, on_signalled, a, &err) <
+             0)
+        act_answer(a, &err);
+}
+
+void vc_kill(struct http_request *rq)
+{
+    struct process *p = vc_command(rq);
+    json_auto_t *body = p == NULL ? NULL : vc_body(rq);
+    struct hf_error err = {0};
+    int signum;
+
+    if (body == NULL)
+        return;
+    if (vc_ask_signal(body, &signum, &err) < 0 ||
+        check_signal_role(signum, http_role(rq), &err) < 0)
+        vc_error(rq, &err);
+    else if (!process_is_running(p))
+        vc_reply_command(rq, p);
+    else
+        send_signal(rq, p, signum);
+}

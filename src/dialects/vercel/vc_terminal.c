@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vc_terminal.c - GET /interactive/{session}: a WebSocket that starts a terminal
+ *
+ * The client's first text frame says what is to be started; then bytes are bytes in both directions,
+ * and {"type":"exit"} comes behind the last. The terminal stays when its client goes, and is listed
+ * like any other. Layer: dialects.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "dialects/common/console.h"
+#include "dialects/vercel/vercel.h"
+
+/*
+ * Belongs to the console from the start to its end; while a process is being started the
+ * engine has it, too, and whoever is last frees it.
+ */
+struct vc_terminal {
+    struct pending pending; /* while a process is being started */
+    struct vercel *vercel;
+    struct console *console; /* NULL: the client has gone */
+    struct timer *patience;  /* for the first frame */
+    char session[BOX_SESSION_BYTES + 1];
+    bool asked;    /* the first frame has come */
+    bool starting; /* the engine will call back */
+    int64_t rows, cols;
+};
+
+static void terminal_free(struct vc_terminal *t)
+{
+    timer_close(t->patience);
+    free(t);
+}
+
+/* --- to the client -------------------------------------------------------------------------- */
+
+static void send_exit(struct console *c, int code)
+{
+    char text[64];
+    int len = snprintf(text, sizeof text, "{\"type\":\"exit\",\"code\":%d}", code);
+
+    ws_send_text(console_ws(c), text, (size_t)len);
+    console_close(c, 1000, "exit");
+}
+
+static void terminal_exited(struct console *c, const struct exit_record *x)
+{
+    send_exit(c, x->exit_code >= 0 ? x->exit_code : 1);
+}
+
+/* As a shell would say it: in the terminal, and by its code. */
+static void send_failure(struct console *c, const struct hf_error *err)
+{
+    bool missing = err->errno_name != NULL && strcmp(err->errno_name, "ENOENT") == 0;
+    char text[400];
+    int len = snprintf(text, sizeof text, "%s\r\n", err->detail);
+
+    ws_send(console_ws(c), WS_BINARY, &(struct iovec){text, (size_t)len}, 1);
+    send_exit(c, missing ? 127 : 126);
+}
+
+/* --- the start ------------------------------------------------------------------------------ */
+
+/* The dialect is freed before the engine has answered: it never will. */
+static void starting_free(struct pending *p)
+{
+    struct vc_terminal *t = list_entry(p, struct vc_terminal, pending);
+
+    pending_fini(p);
+    t->starting = false;
+    if (t->console == NULL)
+        terminal_free(t);
+}
+
+static const struct pending_kind starting_kind = {.drain = NULL, .free = starting_free};
+
+static void terminal_begin(struct vc_terminal *t, struct process *p)
+{
+    const struct viewer_options o = {.since = SINCE_OFFSET,
+                                     .terminal = true,
+                                     .only_stream = -1,
+                                     .rows = t->rows,
+                                     .cols = t->cols};
+    struct hf_error err = {0};
+
+    if (console_begin(t->console, p, &o, &err) == 0)
+        return;
+    process_end(p, -1, "detach", NULL, NULL);
+    console_close(t->console, 1011, err.detail);
+}
+
+/* Nobody has seen it: it ends if its client has gone, or the session. */
+static void terminal_on_spawned(void *arg, struct process *p, const struct hf_error *err)
+{
+    struct vc_terminal *t = arg;
+    const struct vc_sandbox *b = vc_sandbox_of_session(&t->vercel->boxes, t->session);
+    bool gone = t->console == NULL || console_is_closing(t->console);
+
+    pending_fini(&t->pending);
+    t->starting = false;
+    if (p != NULL && (gone || b == NULL || b->stopped))
+        process_end(p, 0, "detach", NULL, NULL);
+    if (!gone && p == NULL)
+        send_failure(t->console, err);
+    else if (!gone && (b == NULL || b->stopped))
+        console_close(t->console, 1008, "the session was stopped");
+    else if (!gone)
+        terminal_begin(t, p);
+    if (t->console == NULL)
+        terminal_free(t);
+}
+
+static void terminal_start(struct vc_terminal *t, struct vc_command *start)
+{
+    struct hf_error err = {0};
+
+    timer_stop(t->patience);
+    t->asked = t->starting = true;
+    t->rows = start->spec.rows;
+    t->cols = start->spec.cols;
+    start->spec.session_id = t->session;
+    pending_init(&t->pending, &t->vercel->pending, &starting_kind);
+    if (engine_spawn(t->vercel->engine, &start->spec, terminal_on_spawned, t, &err) < 0)
+        terminal_on_spawned(t, NULL, &err);
+}
+
+static void terminal_on_patience(struct timer *timer, void *arg)
+{
+    struct vc_terminal *t = arg;
+
+    (void)timer;
+    console_close(t->console, 1008, "no start has come");
+}
+
+/* --- from the client -------------------------------------------------------------------------- */
+
+/* A size that comes before there is a terminal is the one that it gets. */
+static void terminal_resize(struct console *c, int64_t rows, int64_t cols)
+{
+    struct vc_terminal *t = console_user(c);
+    struct hf_error err = {0};
+
+    t->rows = rows;
+    t->cols = cols;
+    if (console_viewer(c) != NULL && viewer_resize(console_viewer(c), rows, cols, &err) < 0)
+        console_close(c, 1008, err.detail);
+}
+
+static void terminal_text(struct console *c, const char *text, size_t len)
+{
+    struct vc_terminal *t = console_user(c);
+    struct vc_sandbox *b = vc_sandbox_of_session(&t->vercel->boxes, t->session);
+    struct hf_error err = {0};
+    struct vc_frame f;
+
+    if (vc_ask_frame(&f, text, len, b != NULL ? b->env : NULL, &err) < 0)
+        console_close(c, 1007, err.detail);
+    else if (f.kind == VC_FRAME_RESIZE && t->asked)
+        terminal_resize(c, f.rows, f.cols);
+    else if (f.kind == VC_FRAME_RESIZE || t->asked)
+        console_close(c, 1008, t->asked ? "it was started already" : "the first frame is a start");
+    else
+        terminal_start(t, &f.start);
+    vc_frame_fini(&f);
+}
+
+static size_t terminal_binary(struct console *c, const void *bytes, size_t len, bool last)
+{
+    const struct vc_terminal *t = console_user(c);
+
+    if (t->asked)
+        return console_type(c, bytes, len, last);
+    console_close(c, 1008, "the first frame is a start");
+    return len;
+}
+
+static void terminal_closed(struct console *c, int code)
+{
+    struct vc_terminal *t = console_user(c);
+
+    (void)code;
+    t->console = NULL;
+    timer_stop(t->patience);
+    if (!t->starting)
+        terminal_free(t);
+}
+
+static const struct console_ops ops = {
+    .exited = terminal_exited,
+    .text = terminal_text,
+    .binary = terminal_binary,
+    .closed = terminal_closed,
+};
+
+void vc_terminal(struct http_request *rq)
+{
+    struct vercel *v = vc_of(rq);
+    struct vc_sandbox *b = vc_session(rq);
+    struct console_open o = {
+        .ops = &ops, .pending = &v->pending, .text_max = LIMIT_JSON_BODY_BYTES};
+    struct hf_error err = {0};
+    struct vc_terminal *t;
+
+    if (b == NULL)
+        return;
+    t = hf_xalloc(sizeof *t);
+    t->vercel = v;
+    t->patience = timer_new(v->loop, terminal_on_patience, t);
+    memcpy(t->session, b->session, sizeof t->session);
+    o.user = t;
+    t->console = console_open(rq, &o, &err);
+    if (t->console == NULL) {
+        terminal_free(t);
+        return;
+    }
+    timer_start(t->patience, VERCEL_START_MS);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vc_upload.c - fs/write: files as a gzipped tar, unpacked below the directory in x-cwd
+ *
+ * A process of a moment unpacks it (file_op.h): nothing of it is held here. The body is read as fast as
+ * that one takes it. Layer: dialects.
+ */
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "dialects/common/file_op.h"
+#include "dialects/vercel/vercel.h"
+
+#define REASON_BYTES 4096
+
+struct vc_upload {
+    struct pending pending;
+    struct http_request *rq; /* NULL: answered, or the client has gone */
+    struct process *process; /* referenced; NULL until it was started */
+    struct input_waiter room;
+    struct exit_waiter exit;
+};
+
+static void upload_free(struct pending *p)
+{
+    struct vc_upload *u = list_entry(p, struct vc_upload, pending);
+
+    input_waiter_cancel(&u->room);
+    exit_waiter_cancel(&u->exit);
+    process_unref(u->process);
+    pending_fini(p);
+    free(u);
+}
+
+/* One that is being started comes back here when it is there. */
+static void upload_stop(struct vc_upload *u)
+{
+    u->rq = NULL;
+    if (u->process == NULL)
+        return;
+    file_op_end(u->process);
+    upload_free(&u->pending);
+}
+
+static void upload_on_gone(void *user)
+{
+    upload_stop(user);
+}
+
+/* Written again it comes out the same, so the client may try the next worker. */
+static void upload_drain(struct pending *p)
+{
+    struct vc_upload *u = list_entry(p, struct vc_upload, pending);
+
+    if (u->rq != NULL)
+        vc_refuse(u->rq, 503, "shutting_down", "the daemon is going; send it again in a moment");
+    upload_stop(u);
+}
+
+static const struct pending_kind upload_kind = {.drain = upload_drain, .free = upload_free};
+
+/* Whatever it wrote is short, and held whole. */
+static void upload_on_exit(void *arg, struct process *p)
+{
+    struct vc_upload *u = arg;
+    struct http_request *rq = u->rq;
+    struct journal *j = process_journal(p);
+    struct slice s = journal_slice(j, journal_first(j), REASON_BYTES);
+    struct process_view v;
+    struct json_out o;
+
+    process_view(p, &v);
+    if (v.exit->exit_code == 0) {
+        o = vc_answer(vc_of(rq));
+        vc_send(rq, 200, &o);
+    } else {
+        vc_file_error(rq, s.bytes, s.stream == STREAM_STDERR ? s.len : 0);
+    }
+    process_ref(p);
+    upload_free(&u->pending);
+    process_forget(p);
+    process_unref(p);
+}
+
+/* A process that takes no more has failed, and its exit says why. */
+static size_t upload_on_body(struct http_request *rq, const void *bytes, size_t len, bool last)
+{
+    struct vc_upload *u = http_user(rq);
+    ssize_t n = len > 0 ? process_input(u->process, bytes, len, NULL) : 0;
+
+    if (n < 0)
+        return len;
+    if ((size_t)n < len)
+        process_wait_for_room(u->process, &u->room);
+    else if (last)
+        (void)process_input_eof(u->process, NULL);
+    return (size_t)n;
+}
+
+static void upload_on_room(void *arg)
+{
+    http_body_resume(((struct vc_upload *)arg)->rq);
+}
+
+static void upload_on_spawned(void *arg, struct process *p, const struct hf_error *err)
+{
+    struct vc_upload *u = arg;
+
+    if (p != NULL)
+        u->process = process_ref(p);
+    if (p == NULL) {
+        if (u->rq != NULL)
+            vc_error(u->rq, err);
+        upload_free(&u->pending);
+    } else if (u->rq == NULL) {
+        upload_stop(u);
+    } else {
+        process_wait_exit(p, &u->exit);
+        http_body_stream(u->rq, upload_on_body);
+    }
+}
+
+/* NULL: answered. */
+static const char *target(struct http_request *rq)
+{
+    const char *dir = http_header(rq, "x-cwd");
+
+    if (dir == NULL || dir[0] == '\0')
+        return vc_of(rq)->cwd;
+    if (dir[0] == '/')
+        return dir;
+    vc_refuse(rq, 400, "bad_request", "the header x-cwd must be an absolute directory");
+    return NULL;
+}
+
+void vc_write(struct http_request *rq)
+{
+    struct vercel *v = vc_of(rq);
+    const char *dir = vc_session(rq) == NULL ? NULL : target(rq), *args[FILE_OP_ARGS];
+    struct hf_error err = {0};
+    struct spawn_spec spec;
+    struct vc_upload *u;
+
+    if (dir == NULL)
+        return;
+    u = hf_xalloc(sizeof *u);
+    u->rq = rq;
+    list_init(&u->room.link);
+    list_init(&u->exit.link);
+    u->room.fn = upload_on_room;
+    u->exit.fn = upload_on_exit;
+    u->room.arg = u->exit.arg = u;
+    pending_init(&u->pending, &v->pending, &upload_kind);
+    http_set_user(rq, u, upload_on_gone);
+    file_op_spec(&spec, args, NULL, "untar", dir, NULL);
+    if (engine_spawn(v->engine, &spec, upload_on_spawned, u, &err) < 0)
+        upload_on_spawned(u, NULL, &err);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process object of the native protocol.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/signals.h"
+#include "base/text.h"
+#include "engine/engine_own.h"
+#include "engine/stream/tty_activity.h"
+
+const char *exit_kind_name(enum exit_kind kind)
+{
+    static const char *const names[] = {"none",   "exited",        "signaled", "timed_out",
+                                        "killed", "out_of_memory", "lost"};
+
+    return names[kind];
+}
+
+void process_view(struct process *p, struct process_view *v)
+{
+    const struct record_head *h = p->rec.head;
+
+    *v = (struct process_view){
+        .id = h->id,
+        .tag = p->tag,
+        .label = p->label,
+        .command = p->command,
+        .cwd = h->pty ? tty_activity_cwd(p) : p->cwd,
+        .session_id = p->session_id,
+        .title = p->title != NULL          ? p->title
+                 : h->osc_title[0] != '\0' ? h->osc_title
+                                           : NULL,
+        .args = p->args,
+        .arg_count = p->arg_count,
+        .metadata_json = p->metadata_json != NULL ? p->metadata_json : "{}",
+        .source = p->source,
+        .size_policy = p->size_policy,
+        .pid = p->pid,
+        .pty = h->pty,
+        .running = process_is_running(p),
+        .output_open = output_is_open(p),
+        .rows = h->rows,
+        .cols = h->cols,
+        .exit = &h->exit,
+        .viewers = p->viewer_count,
+        .first = journal_first(&p->journal),
+        .next = journal_next(&p->journal),
+        .created_ms = h->created_wall_ms,
+        .exited_ms = h->exit.at_wall_ms,
+        .last_input_ms = h->last_input_ms,
+        .last_output_ms = h->last_output_ms,
+        .retain_ms = p->retain_ms,
+        .idempotency_key = p->idempotency_key,
+        .request_hash = p->request_hash,
+    };
+}
+
+void process_foreground(struct process *p, char *out, size_t size)
+{
+    struct buf text = {0};
+    char path[40];
+    pid_t group = 0;
+
+    out[0] = '\0';
+    if (p->tty_fd < 0 || ioctl(p->tty_fd, TIOCGPGRP, &group) < 0 || group <= 0)
+        return;
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)group);
+    if (io_read_file(path, 64, &text) == 0 && text.len > 0) {
+        snprintf(out, size, "%s", buf_cstr(&text));
+        out[strcspn(out, "\n")] = '\0';
+    }
+    buf_fini(&text);
+}
+
+static void process_json_exit(struct json_out *o, const struct exit_record *x)
+{
+    json_key(o, "exit");
+    if (x->kind == EXIT_NONE) {
+        json_nil(o);
+        return;
+    }
+    json_open(o, '{');
+    json_kstr(o, "kind", exit_kind_name(x->kind));
+    json_key(o, "code");
+    if (x->code >= 0)
+        json_int(o, x->code);
+    else
+        json_nil(o);
+    json_kstr(o, "signal", x->signum > 0 ? signal_name(x->signum) : NULL);
+    json_kstr(o, "by", x->by[0] != '\0' ? x->by : NULL);
+    json_kbool(o, "core_dumped", x->core_dumped);
+    json_shut(o, '}');
+}
+
+static void write_output(struct json_out *o, const struct process_view *v)
+{
+    json_key(o, "output");
+    json_open(o, '{');
+    json_ku64(o, "first", v->first);
+    json_ku64(o, "next", v->next);
+    json_ku64(o, "bytes_total", v->next);
+    json_kbool(o, "open", v->output_open);
+    json_shut(o, '}');
+}
+
+static void write_fact(struct json_out *o, const char *name, enum attention_fact fact)
+{
+    if (fact == FACT_UNKNOWN)
+        json_knull(o, name);
+    else
+        json_kbool(o, name, fact == FACT_YES);
+}
+
+static void write_terminal(struct process *p, struct json_out *o, const struct process_view *v)
+{
+    struct attention_view a;
+    char foreground[32] = "";
+
+    json_kbool(o, "pty", v->pty);
+    if (!v->pty) {
+        json_knull(o, "rows");
+        json_knull(o, "cols");
+        json_knull(o, "foreground");
+        json_knull(o, "waiting_for_input");
+        json_knull(o, "echo_off");
+        json_knull(o, "bell");
+        return;
+    }
+    json_kint(o, "rows", v->rows);
+    json_kint(o, "cols", v->cols);
+    if (v->running)
+        process_foreground(p, foreground, sizeof foreground);
+    json_kstr(o, "foreground", foreground[0] != '\0' ? foreground : NULL);
+    process_tty_activity(p, &a);
+    write_fact(o, "waiting_for_input", a.waiting);
+    write_fact(o, "echo_off", a.echo_off);
+    json_ku64(o, "bell", a.bells);
+}
+
+#define ABRIDGED_COMMAND_BYTES 1024
+
+static void write_command(struct json_out *o, const struct process_view *v, bool abridged)
+{
+    size_t len = abridged ? strnlen(v->command, ABRIDGED_COMMAND_BYTES) : strlen(v->command);
+
+    json_key(o, "command");
+    json_strn(o, v->command, len - utf8_open_tail(v->command, len));
+    json_key(o, "args");
+    json_open(o, '[');
+    for (size_t i = 0; i < v->arg_count && !abridged; i++)
+        json_str(o, v->args[i]);
+    json_shut(o, ']');
+    if (abridged)
+        json_kbool(o, "abridged", true);
+}
+
+static void write_process(struct process *p, struct json_out *o, bool abridged)
+{
+    struct process_view v;
+    const char *metadata;
+
+    process_view(p, &v);
+    metadata = abridged ? "{}" : v.metadata_json;
+    json_open(o, '{');
+    json_kstr(o, "id", v.id);
+    json_kstr(o, "tag", v.tag);
+    json_kstr(o, "label", v.label);
+    write_command(o, &v, abridged);
+    json_kstr(o, "cwd", v.cwd);
+    json_kint(o, "pid", v.pid);
+    write_terminal(p, o, &v);
+    json_kstr(o, "status", v.running ? "running" : "exited");
+    json_key(o, "exit_code");
+    if (!v.running && v.exit->exit_code >= 0)
+        json_int(o, v.exit->exit_code);
+    else
+        json_nil(o);
+    process_json_exit(o, v.running ? &(struct exit_record){.kind = EXIT_NONE} : v.exit);
+    json_kstr(o, "session_id", v.session_id);
+    json_kstr(o, "source", source_name(v.source));
+    json_key(o, "metadata");
+    json_raw(o, metadata, strlen(metadata));
+    json_kstr(o, "title", v.title);
+    json_kstr(o, "size_policy", size_policy_name(v.size_policy));
+    json_kint(o, "retain_ms", v.retain_ms);
+    json_ku64(o, "viewers", v.viewers);
+    write_output(o, &v);
+    json_ktime(o, "created_at", v.created_ms);
+    json_ktime(o, "exited_at", v.running ? 0 : v.exited_ms);
+    json_ktime(o, "last_input_at", v.last_input_ms);
+    json_ktime(o, "last_output_at", v.last_output_ms);
+    json_shut(o, '}');
+}
+
+void process_write_json(struct process *p, struct json_out *o)
+{
+    write_process(p, o, false);
+}
+
+void process_write_abridged(struct process *p, struct json_out *o)
+{
+    write_process(p, o, true);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From "the child was reaped" to "exited": the exit record is made behind the
+ * last byte. All that the child wrote is in the kernel when it is reaped, so
+ * reading until nothing comes gets it. When a grandchild still holds the
+ * output, wait a little for what it may be about to say (EXIT_QUIET_MS of silence, at
+ * most EXIT_DRAIN_MAX_MS), then tell the exit; the output stays open and is
+ * read on.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "engine/engine_own.h"
+
+static void fill_from_status(struct exit_record *x, const struct process *p)
+{
+    if (p->status == K_STATUS_LOST) {
+        x->kind = EXIT_LOST;
+        x->code = x->exit_code = -1;
+    } else if (WIFSIGNALED(p->status)) {
+        x->kind = EXIT_SIGNALED;
+        x->signum = WTERMSIG(p->status);
+        x->code = -1;
+        x->exit_code = 128 + x->signum;
+        x->core_dumped = WCOREDUMP(p->status);
+    } else {
+        x->kind = EXIT_EXITED;
+        x->code = x->exit_code = WEXITSTATUS(p->status);
+    }
+    if (p->oom)
+        x->kind = EXIT_OUT_OF_MEMORY;
+}
+
+static struct exit_record make_record(const struct process *p)
+{
+    const struct record_head *h = p->rec.head;
+    struct exit_record x = {.offset = journal_next(&p->journal), .at_wall_ms = p->reaped_wall_ms};
+
+    fill_from_status(&x, p);
+    /* Somebody asked for the end: say who, and that it was not its own doing. */
+    if (h->ended_by[0] != '\0') {
+        snprintf(x.by, sizeof x.by, "%s", h->ended_by);
+        if (x.kind != EXIT_OUT_OF_MEMORY && x.kind != EXIT_LOST)
+            x.kind = h->end_kind;
+    }
+    return x;
+}
+
+void exit_run_waiters(struct process *p)
+{
+    while (!list_is_empty(&p->exit_waiters)) {
+        struct exit_waiter *w = list_entry(p->exit_waiters.next, struct exit_waiter, link);
+        list_remove(&w->link);
+        w->fn(w->arg, p);
+    }
+}
+
+/* Everything that follows from an exit record, also one that an earlier worker made. */
+void exit_tell(struct process *p)
+{
+    struct engine *e = p->engine;
+
+    process_ref(p);
+    e->running--;
+    if (p->deadline != NULL)
+        timer_stop(p->deadline);
+    tty_activity_stop(p);
+    if (!p->rec.head->exit_told) {
+        e->state.head->exited_total++;
+        events_append(&e->events, "process.exited", p, NULL);
+        p->rec.head->exit_told = 1;
+    }
+    input_close(p);
+    input_wake(p);
+    viewers_pump(p);
+    exit_run_waiters(p);
+    kill_tree_on_exit(p);
+    if (p->rec.head->deleting)
+        process_forget(p);
+    else if (p->in_table && list_is_empty(&p->exited_link))
+        retention_add(e, p);
+    process_unref(p);
+}
+
+static void exit_finish(struct process *p)
+{
+    struct record_head *h = p->rec.head;
+
+    if (p->drain != NULL)
+        timer_stop(p->drain);
+    p->draining = false;
+    h->exit = make_record(p);
+    atomic_store_explicit(&h->exit_set, 1, memory_order_release);
+    exit_tell(p);
+}
+
+/* They must catch up before the last words of the child can be read; they come back here. What a
+ * grandchild says after those is not worth waiting for. */
+static bool waits_for_viewers(const struct process *p)
+{
+    return p->held && !output_is_dry(p);
+}
+
+static void drain_on_timer(struct timer *t, void *arg)
+{
+    struct process *p = arg;
+
+    (void)t;
+    if (!p->reaped || !process_is_running(p))
+        return;
+    output_read_rest(p);
+    if (!process_is_running(p) || waits_for_viewers(p))
+        return;
+    if (!output_is_dry(p) ||
+        (journal_next(&p->journal) != p->drained_next && clock_mono_ms() < p->drain_until_ms))
+        exit_check(p);
+    else
+        exit_finish(p);
+}
+
+void exit_check(struct process *p)
+{
+    uint64_t now, left;
+
+    if (!p->reaped || !process_is_running(p))
+        return;
+    output_read_rest(p);
+    if (!process_is_running(p))
+        return;
+    if (!output_is_open(p)) {
+        exit_finish(p);
+        return;
+    }
+    if (waits_for_viewers(p))
+        return;
+    now = clock_mono_ms();
+    left = p->drain_until_ms > now ? p->drain_until_ms - now : 0;
+    p->drained_next = journal_next(&p->journal);
+    if (p->drain == NULL)
+        p->drain = timer_new(p->engine->loop, drain_on_timer, p);
+    timer_start(p->drain, !output_is_dry(p) ? 1 : left < EXIT_QUIET_MS ? left : EXIT_QUIET_MS);
+}
+
+void exit_on_reaped(struct process *p, int status, bool oom, int64_t at_wall_ms)
+{
+    if (p->reaped)
+        return;
+    p->reaped = true;
+    p->draining = true;
+    p->status = status;
+    p->oom = oom;
+    p->reaped_wall_ms = at_wall_ms;
+    p->drain_until_ms = clock_mono_ms() + EXIT_DRAIN_MAX_MS;
+    process_touch(p);
+    exit_check(p);
+}
+
+void exit_lost(struct process *p)
+{
+    struct record_head *h = p->rec.head;
+
+    if (!process_is_running(p))
+        return;
+    p->reaped = true;
+    h->exit = (struct exit_record){.kind = EXIT_LOST,
+                                   .exit_code = -1,
+                                   .code = -1,
+                                   .offset = journal_next(&p->journal),
+                                   .at_wall_ms = clock_wall_ms()};
+    atomic_store_explicit(&h->exit_set, 1, memory_order_release);
+    exit_tell(p);
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tty_activity.c - what a person would notice about a terminal without reading it
+ *
+ * One timer per terminal. Something happened: it is set to a short time. It
+ * fires: if output still goes on it waits a little longer, else the keeper is asked
+ * (tty_probe.h) and the answer is compared with what was last told. Layer: engine.
+ */
+#include "engine/stream/tty_activity.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+
+#include "base/crypto.h"
+#include "base/mem.h"
+#include "engine/engine_own.h"
+#include "term/osc.h"
+
+/* What an event tells of it; all bytes count, so it begins as zeroes. */
+struct tty_activity_report {
+    uint8_t waiting, echo_off;
+    uint64_t bells;
+    char foreground[32];
+    char title[RECORD_TITLE_BYTES], cwd[K_CWD_MAX];
+};
+
+struct tty_activity {
+    struct process *process;
+    struct osc osc;
+    struct timer *timer;
+    struct list watches;
+    uint64_t told;  /* hash of what the last event told; 0: none yet */
+    char *proc_cwd; /* as the kernel tells it; NULL: it did not */
+    uint64_t looks; /* begun so far */
+    uint64_t active_ms, busy_since_ms;
+    unsigned wait_ms;   /* what the timer was set to */
+    uint8_t looks_left; /* of those that follow an activity */
+    bool asked;         /* the keeper has not answered yet */
+    bool soon;          /* the timer stands for an activity */
+    bool input_since;   /* something was typed since it was asked */
+};
+
+static unsigned first_ms(const struct tty_activity *a)
+{
+    return list_is_empty(&a->watches) ? ATTENTION_FIRST_MS : ATTENTION_WATCH_FIRST_MS;
+}
+
+static void arm(struct tty_activity *a, unsigned ms)
+{
+    a->wait_ms = ms;
+    timer_start(a->timer, ms);
+}
+
+/* --- what was told ------------------------------------------------------------------------ */
+
+static const char *or_empty(const char *s)
+{
+    return s != NULL ? s : "";
+}
+
+static void gather(struct tty_activity *a, struct tty_activity_report *t)
+{
+    const struct record_head *h = a->process->rec.head;
+    struct process_view v;
+
+    process_view(a->process, &v);
+    t->waiting = h->waiting;
+    t->echo_off = h->echo_off;
+    t->bells = h->bells;
+    process_foreground(a->process, t->foreground, sizeof t->foreground);
+    strncpy(t->title, or_empty(v.title), sizeof t->title - 1);
+    strncpy(t->cwd, or_empty(v.cwd), sizeof t->cwd - 1);
+}
+
+static void tell(struct tty_activity *a)
+{
+    uint64_t before = a->told;
+    struct tty_activity_report now;
+
+    memset(&now, 0, sizeof now);
+    gather(a, &now);
+    a->told = crypto_hash(&now, sizeof now) | 1;
+    if (a->told != before)
+        process_updated(a->process);
+}
+
+static struct attention_view view(const struct process *p)
+{
+    const struct record_head *h = p->rec.head;
+
+    return (struct attention_view){.waiting = (enum attention_fact)h->waiting,
+                                   .echo_off = (enum attention_fact)h->echo_off,
+                                   .bells = h->bells};
+}
+
+/* Any of them may cancel itself, and only itself. */
+static void tell_watches(struct tty_activity *a, uint64_t look)
+{
+    struct attention_view v = view(a->process);
+    struct list *it, *tmp;
+
+    list_for_each (it, tmp, &a->watches) {
+        struct tty_activity_watch *w = list_entry(it, struct tty_activity_watch, link);
+
+        if (w->from_look <= look)
+            w->fn(w->arg, &v);
+    }
+}
+
+/* --- looking -------------------------------------------------------------------------------- */
+
+static enum attention_fact look_at_echo(const struct process *p)
+{
+    struct termios t;
+
+    if (p->tty_fd < 0 || tcgetattr(p->tty_fd, &t) < 0)
+        return FACT_UNKNOWN;
+    return (t.c_lflag & ICANON) && !(t.c_lflag & ECHO) ? FACT_YES : FACT_NO;
+}
+
+/* When to look next, if nothing happens. */
+static void look_again(struct tty_activity *a)
+{
+    if (a->soon)
+        return;
+    if (!list_is_empty(&a->watches)) {
+        unsigned ms = a->wait_ms * 2;
+
+        arm(a, ms < ATTENTION_WATCH_MAX_MS ? ms : ATTENTION_WATCH_MAX_MS);
+    } else if (a->process->rec.head->waiting != FACT_YES && a->looks_left > 0) {
+        a->looks_left--;
+        arm(a, a->wait_ms * ATTENTION_FACTOR);
+    }
+}
+
+static void take_answer(struct tty_activity *a, const struct k_looked *m)
+{
+    struct record_head *h = a->process->rec.head;
+    bool waits = m->reading == K_LOOK_YES && !a->input_since;
+
+    a->asked = false;
+    h->waiting = m->reading == K_LOOK_UNKNOWN ? FACT_UNKNOWN : waits ? FACT_YES : FACT_NO;
+    h->echo_off = (uint8_t)look_at_echo(a->process);
+    free(a->proc_cwd);
+    a->proc_cwd = m->cwd[0] != '\0' ? hf_xstrdup(m->cwd) : NULL;
+}
+
+static void on_answer(struct process *p, const struct k_looked *m)
+{
+    struct tty_activity *a = p->attention;
+
+    if (a == NULL || !a->asked)
+        return;
+    process_ref(p);
+    take_answer(a, m);
+    /* Whoever waits for input has written its prompt before: that comes first. */
+    if (!list_is_empty(&a->watches) && !p->held)
+        output_read_rest(p);
+    if (p->attention != NULL && process_is_running(p)) {
+        tell(a);
+        tell_watches(a, a->looks);
+        look_again(a);
+    }
+    process_unref(p);
+}
+
+/* By the entry's number: nothing has to be held while the keeper looks. */
+static void attention_on_looked(void *arg, const void *packet, size_t len, int *fds,
+                                size_t fd_count)
+{
+    struct engine *e = arg;
+    const struct k_looked *m = packet;
+    struct list *it, *tmp;
+
+    (void)len, (void)fds, (void)fd_count;
+    if (m == NULL)
+        return;
+    list_for_each (it, tmp, &e->processes) {
+        struct process *p = list_entry(it, struct process, link);
+
+        if (p->entry == m->entry) {
+            on_answer(p, m);
+            return;
+        }
+    }
+}
+
+static void look(struct tty_activity *a)
+{
+    struct process *p = a->process;
+    struct k_simple m = {.type = K_LOOK, .entry = p->entry};
+
+    a->busy_since_ms = 0;
+    if (a->asked || p->reaped)
+        return;
+    a->input_since = false;
+    a->looks++;
+    a->asked = keeper_channel_send(p->engine->line, &m, sizeof m, NULL, 0, NULL, 0,
+                                   attention_on_looked, p->engine) == 0;
+}
+
+static void attention_on_timer(struct timer *t, void *arg)
+{
+    struct tty_activity *a = arg;
+    uint64_t now = loop_now_ms(a->process->engine->loop);
+    unsigned first = first_ms(a);
+
+    (void)t;
+    if (a->busy_since_ms == 0)
+        a->busy_since_ms = now;
+    if (a->soon && now - a->active_ms < first &&
+        now - a->busy_since_ms < (uint64_t)first * ATTENTION_PATIENCE) {
+        arm(a, first);
+        return;
+    }
+    a->soon = false;
+    look(a);
+}
+
+/* --- something happened ----------------------------------------------------------------------- */
+
+void tty_activity_activity(struct process *p)
+{
+    struct tty_activity *a = p->attention;
+
+    if (a == NULL)
+        return;
+    a->active_ms = loop_now_ms(p->engine->loop);
+    a->looks_left = ATTENTION_LOOKS;
+    if (a->soon || p->reaped)
+        return;
+    a->soon = true;
+    arm(a, first_ms(a));
+}
+
+void tty_activity_input(struct process *p)
+{
+    if (p->attention == NULL)
+        return;
+    p->attention->input_since = true;
+    tty_activity_activity(p);
+}
+
+static void set_title(struct process *p, const char *title)
+{
+    struct viewer_notice n = {.kind = NOTICE_TITLE};
+    struct record_head *h = p->rec.head;
+    size_t len = strlen(title);
+
+    if (len >= sizeof h->osc_title) {
+        len = sizeof h->osc_title - 1;
+        while (len > 0 && ((unsigned char)title[len] & 0xC0) == 0x80)
+            len--;
+    }
+    if (strncmp(h->osc_title, title, len) == 0 && h->osc_title[len] == '\0')
+        return;
+    memcpy(h->osc_title, title, len);
+    memset(h->osc_title + len, 0, sizeof h->osc_title - len);
+    if (p->title == NULL)
+        viewers_notice(p, &n);
+}
+
+static void on_osc(void *arg, const struct osc_event *e)
+{
+    struct process *p = arg;
+    struct record_head *h = p->rec.head;
+
+    switch (e->kind) {
+    case OSC_TITLE: set_title(p, e->text); break;
+    case OSC_CWD:
+        if (e->len < sizeof h->osc_cwd)
+            memcpy(h->osc_cwd, e->text, e->len + 1);
+        break;
+    case OSC_BELL: h->bells++; break;
+    case OSC_MARK: break;
+    }
+}
+
+/* A kill in between is harmless: the sequence is fed again to the next worker. */
+void tty_activity_output(struct process *p)
+{
+    struct tty_activity *a = p->attention;
+    uint64_t next = journal_next(&p->journal);
+
+    if (a == NULL || a->osc.at >= next)
+        return;
+    if (a->osc.at < journal_first(&p->journal))
+        osc_init(&a->osc, journal_first(&p->journal));
+    osc_feed(&a->osc, journal_bytes(&p->journal, a->osc.at), (size_t)(next - a->osc.at), on_osc, p);
+    p->rec.head->osc_from = osc_resume_at(&a->osc);
+    tty_activity_activity(p);
+}
+
+/* --- life --------------------------------------------------------------------------------------- */
+
+void tty_activity_start(struct process *p)
+{
+    struct tty_activity *a;
+
+    if (!p->rec.head->pty || p->attention != NULL)
+        return;
+    a = hf_xalloc(sizeof *a);
+    a->process = p;
+    a->timer = timer_new(p->engine->loop, attention_on_timer, a);
+    list_init(&a->watches);
+    osc_init(&a->osc, p->rec.head->osc_from);
+    p->attention = a;
+    tty_activity_output(p);
+    tty_activity_activity(p);
+}
+
+/* The exit is known: nothing is looked at any more, and those who watch hear of it as viewers. */
+void tty_activity_stop(struct process *p)
+{
+    if (p->attention != NULL)
+        timer_stop(p->attention->timer);
+}
+
+void tty_activity_free(struct process *p)
+{
+    struct tty_activity *a = p->attention;
+
+    if (a == NULL)
+        return;
+    p->attention = NULL;
+    timer_close(a->timer);
+    while (!list_is_empty(&a->watches))
+        list_remove(a->watches.next);
+    free(a->proc_cwd);
+    free(a);
+}
+
+const char *tty_activity_cwd(const struct process *p)
+{
+    const struct record_head *h = p->rec.head;
+
+    if (h->osc_cwd[0] != '\0')
+        return h->osc_cwd;
+    if (p->attention != NULL && p->attention->proc_cwd != NULL)
+        return p->attention->proc_cwd;
+    return p->cwd;
+}
+
+void process_tty_activity(struct process *p, struct attention_view *v)
+{
+    *v = view(p);
+    if (!process_is_running(p))
+        v->waiting = v->echo_off = FACT_NO;
+}
+
+void process_watch_tty_activity(struct process *p, struct tty_activity_watch *w)
+{
+    struct tty_activity *a = p->attention;
+
+    if (a == NULL)
+        return;
+    w->from_look = a->looks + 1;
+    list_append(&a->watches, &w->link);
+    if (!p->reaped)
+        arm(a, 0);
+    a->soon = false;
+    a->wait_ms = ATTENTION_WATCH_FIRST_MS;
+}
+
+void tty_activity_watch_cancel(struct tty_activity_watch *w)
+{
+    if (w->link.next != NULL)
+        list_remove(&w->link);
+}

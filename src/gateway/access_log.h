@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * access_log.h - what is told of a request when it is over: a line of the access log, numbers
+ *
+ * One JSON object a line. No header, no query and nothing of a body stands in it. Layer: gateway.
+ */
+#ifndef HF_GATEWAY_ACCESS_LOG_H
+#define HF_GATEWAY_ACCESS_LOG_H
+
+#include "base/error.h"
+#include "gateway/gateway_shared.h"
+#include "gateway/route_target.h"
+
+struct gateway;
+
+struct access_record {
+    uint64_t started_ns;
+    uint64_t bytes_up, bytes_down; /* of bodies, or through a tunnel */
+    char *path;                    /* as sent, without query; NULL: no log */
+    const char *method;
+    char id[PLACE_ID_BYTES + 1];
+    char request_id[24];
+    uint16_t port;
+    uint16_t status;   /* 0: the client went before there was one */
+    enum hf_code code; /* why the gateway refused; HF_OK */
+    enum shared_route route;
+};
+
+void access_record_finish(struct gateway *g, struct access_record *r, const char *peer,
+                          const char *upstream);
+
+#endif

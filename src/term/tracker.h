@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tracker.h - the always-on look at a terminal's output
+ *
+ * Every byte passes it on its way into the journal: text at the speed of
+ * memory, sequences one by one. It knows the modes, and says when the program asks
+ * its terminal something. Titles, directories, prompts and bells are osc.h's.
+ *
+ * Its state is in the record, twice: a feed works on the spare copy and one
+ * store makes it count, so after a kill anywhere the next worker finds the state of
+ * some offset and feeds it the rest from the ring. Now and then a copy is put aside
+ * (a checkpoint), so that a screen can be built from the oldest bytes held with the
+ * right modes. Pure but for that memory. Layer: term.
+ */
+#ifndef HF_TERM_TRACKER_H
+#define HF_TERM_TRACKER_H
+
+#include <stdatomic.h>
+
+#include "term/term_query.h"
+
+/* 0: a build without it, which bench/ measures beside the usual one. */
+#ifndef HF_TRACKER
+#define HF_TRACKER 1
+#endif
+
+#define TRACKER_CHECKPOINTS 16
+/* So far back a screen is built at most, however much is held: half a second's work. */
+#define TRACKER_REACH_BYTES (4 * 1024 * 1024)
+
+struct tracker_state {
+    struct vt vt; /* vt.at: so far everything is known */
+    struct modes modes;
+    struct query_string string;
+};
+
+struct tracker_checkpoint {
+    struct vt vt;
+    struct modes modes;
+};
+
+/* In the header of the record. */
+struct tracker_head {
+    struct tracker_state state[2];
+    _Atomic uint32_t which;
+    _Atomic uint32_t checkpoints; /* ever made */
+};
+
+/* In the record, in pages that most processes never touch. */
+struct tracker_room {
+    struct tracker_checkpoint checkpoint[TRACKER_CHECKPOINTS];
+};
+
+struct tracker {
+    struct tracker_head *head;
+    struct tracker_room *room;
+    uint64_t every; /* bytes between two checkpoints */
+};
+
+/* Called for each query, in order; may be NULL. */
+typedef void tracker_query_fn(void *arg, const struct query *q, const struct modes *m);
+
+void tracker_init(struct tracker *t, struct tracker_head *head, struct tracker_room *room,
+                  uint64_t ring_bytes);
+/* A record that is new: nothing has been written. */
+void tracker_start(struct tracker_head *head);
+/* The bytes from tracker_at() on. `rows` is the terminal's height. */
+void tracker_feed(struct tracker *t, const void *bytes, size_t len, unsigned rows,
+                  tracker_query_fn *fn, void *arg);
+void tracker_resized(struct tracker *t);
+/* What is known after the last feed. */
+const struct tracker_state *tracker_state(const struct tracker *t);
+uint64_t tracker_at(const struct tracker *t);
+/* The oldest checkpoint at or behind an offset; false: there is none. */
+bool tracker_checkpoint(const struct tracker *t, uint64_t from, struct tracker_checkpoint *out);
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * raw_conn.c - a connection that has left HTTP and carries bytes. Layer: transport.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "transport/http_request.h"
+
+struct raw {
+    struct conn *c;
+    const struct raw_ops *ops; /* NULL: the owner has closed it */
+    void *arg;
+    struct peer_memory held; /* the owner's memory for this peer */
+    bool shut;               /* half-closed by us, once all is sent */
+};
+
+static const struct conn_proto raw_proto;
+
+static size_t raw_on_bytes(struct conn *c, char *bytes, size_t len)
+{
+    struct raw *r = c->owner;
+    size_t taken;
+
+    if (len == 0)
+        return 0;
+    c->paused = true; /* unless raw_resume() is called meanwhile */
+    taken = r->ops->on_data(r->arg, bytes, len);
+    if (c->ended || c->proto != &raw_proto)
+        return len; /* closed by its owner; r is dead */
+    if (taken < len)
+        return taken;
+    c->paused = false;
+    return len;
+}
+
+static void raw_on_eof(struct conn *c)
+{
+    struct raw *r = c->owner;
+
+    r->ops->on_eof(r->arg);
+}
+
+static void raw_on_drain(struct conn *c)
+{
+    struct raw *r = c->owner;
+
+    if (r->shut)
+        conn_shutdown_write(c);
+    else
+        r->ops->on_drain(r->arg);
+}
+
+static void raw_on_deadline(struct conn *c, enum deadline_kind kind)
+{
+    (void)c, (void)kind;
+}
+
+static void raw_on_end(struct conn *c)
+{
+    struct raw *r = c->owner;
+
+    if (r->ops != NULL)
+        r->ops->on_gone(r->arg);
+    peer_memory_clear(&r->held);
+    free(r);
+}
+
+static const struct conn_proto raw_proto = {
+    .on_bytes = raw_on_bytes,
+    .on_eof = raw_on_eof,
+    .on_drain = raw_on_drain,
+    .on_deadline = raw_on_deadline,
+    .on_end = raw_on_end,
+};
+
+struct raw *raw_accept(struct http_request *rq, const char *protocol, const struct raw_ops *ops,
+                       void *arg)
+{
+    struct raw *r = hf_xalloc(sizeof *r);
+    struct conn *c = rq->c;
+    struct buf *head;
+
+    assert(c != NULL && rq->body_done);
+    r->c = c;
+    r->ops = ops;
+    r->arg = arg;
+    if (protocol != NULL) {
+        http_add_header(rq, "Connection", "Upgrade");
+        http_add_header(rq, "Upgrade", protocol);
+    }
+    head = response_head(rq, protocol != NULL ? 101 : 200, NULL, BODY_UPGRADE, 0);
+    request_answered(rq);
+    conn_cork(c, buf_data(head), head->len);
+    conn_become(c, &raw_proto, r);
+    conn_set_deadline(c, DEADLINE_NONE);
+    request_release(rq);
+    if (!c->delivering)
+        conn_resume(c); /* what came with the request */
+    return r;
+}
+
+bool raw_ready(const struct raw *r)
+{
+    return !r->c->blocked && !r->c->ended;
+}
+
+void raw_write(struct raw *r, const struct iovec *iov, int count)
+{
+    assert(!r->shut);
+    conn_send(r->c, iov, count);
+}
+
+uint64_t raw_count_sent(const struct raw *r)
+{
+    return conn_count_sent(r->c);
+}
+
+uint64_t raw_count_taken(struct raw *r)
+{
+    return conn_count_taken(r->c);
+}
+
+void raw_set_held(struct raw *r, size_t bytes)
+{
+    if (!r->c->ended)
+        peer_memory_set(&r->held, r->c, bytes);
+}
+
+void raw_resume(struct raw *r)
+{
+    conn_resume(r->c);
+}
+
+void raw_shutdown(struct raw *r)
+{
+    r->shut = true;
+    if (r->c->ended || r->c->blocked)
+        return;
+    conn_flush(r->c);
+    if (!r->c->blocked)
+        conn_shutdown_write(r->c);
+}
+
+void raw_close(struct raw *r)
+{
+    struct conn *c = r->c;
+
+    if (c->ended) {
+        r->ops = NULL; /* freed with its connection, in silence */
+        return;
+    }
+    peer_memory_clear(&r->held);
+    free(r);
+    /* A peer that is still sending must get our last bytes, which a close with unread ones takes. */
+    conn_finish(c, true);
+}
