@@ -10,7 +10,7 @@
 #   make coverage   line and branch coverage of keeper, vault and journal, by gcov
 #   make sdk | web  the TypeScript SDK and the page of the binary, by npm (WEB=0: a binary without the page)
 #   make model      explores the protocol of vault, keeper and worker (docs/model): minutes
-#   make unit | layers | fuzz | lint | format | bench | install | clean
+#   make unit | layers | style | fuzz | lint | format | bench | install | clean
 #
 # Each flavour has object files of its own, so that changing from one to the
 # other builds nothing twice. All of them assert: NDEBUG is never defined.
@@ -75,7 +75,7 @@ SAN_FLAGS = -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all objects release asan unit unit-build layers fuzz fuzz-build lint \
+.PHONY: all objects release asan unit unit-build layers style fuzz fuzz-build lint \
 	lint-format lint-tidy lint-cppcheck format model check test faults go-tests coverage coverage-build bench install install-units clean embed sdk web lint-web
 
 all: $(BUILD)/holdfast
@@ -357,7 +357,11 @@ bench: all release
 
 FORMATTED = $(SRC) $(HDR) $(wildcard tests/unit/*.[ch] fuzz/*.[ch] bench/*.[ch])
 
-lint: lint-format lint-cppcheck lint-tidy $(if $(filter 1,$(WEB)),lint-web)
+lint: style lint-format lint-cppcheck lint-tidy $(if $(filter 1,$(WEB)),lint-web)
+
+# Header comments, columns, unique names, and words that users read; docs/STYLE.md.
+style:
+	$(Q)node scripts/style.mjs --self-test && node scripts/style.mjs
 
 # The types of the page; the SDK's are looked at whenever it is built.
 lint-web: sdk web/node_modules/.package-lock.json

@@ -28,8 +28,8 @@ static void check_refusal(int rc, const struct hf_error *err)
 static void try_execute(const json_t *tree, bool code)
 {
     struct hf_error err = {0};
-    struct dt_execute_ask a;
-    int rc = code ? dt_ask_code(&a, tree, &err) : dt_ask_execute(&a, tree, &err);
+    struct dt_execute_request a;
+    int rc = code ? dt_decode_code(&a, tree, &err) : dt_decode_execute(&a, tree, &err);
 
     check_refusal(rc, &err);
     if (rc == 0) {
@@ -38,26 +38,26 @@ static void try_execute(const json_t *tree, bool code)
         check(a.argc <= LIMIT_ARGS && a.env_count <= LIMIT_ENV);
         check(a.cwd == NULL || a.cwd[0] != '\0');
     }
-    dt_execute_ask_fini(&a);
+    dt_execute_request_fini(&a);
 }
 
 static void try_rest(const json_t *tree)
 {
     struct hf_error err = {0};
-    struct dt_exec_ask exec;
-    struct dt_pty_ask pty;
+    struct dt_exec_request exec;
+    struct dt_pty_request pty;
     int64_t rows, cols;
-    int rc = dt_ask_exec(&exec, tree, &err);
+    int rc = dt_decode_exec(&exec, tree, &err);
 
     check_refusal(rc, &err);
     check(rc < 0 || exec.command != NULL);
     err = (struct hf_error){0};
-    rc = dt_ask_pty(&pty, tree, &err);
+    rc = dt_decode_pty(&pty, tree, &err);
     check_refusal(rc, &err);
     check(rc < 0 || (pty.id != NULL && pty.rows <= LIMIT_DT_SIZE && pty.cols <= LIMIT_DT_SIZE));
-    dt_pty_ask_fini(&pty);
+    dt_pty_request_fini(&pty);
     err = (struct hf_error){0};
-    rc = dt_ask_size(tree, &rows, &cols, &err);
+    rc = dt_decode_size(tree, &rows, &cols, &err);
     check_refusal(rc, &err);
     check(rc < 0 || (rows >= 0 && rows <= LIMIT_DT_SIZE && cols >= 0 && cols <= LIMIT_DT_SIZE));
 }
@@ -68,14 +68,14 @@ static void try_text(const char *text)
     struct hf_error err = {0};
     json_t *envs = NULL;
     int64_t side = 0;
-    int rc = dt_ask_offered_env(text, &envs, &err);
+    int rc = dt_decode_offered_env(text, &envs, &err);
 
     check_refusal(rc, &err);
     json_decref(envs);
-    if (dt_ask_offered_version(text, version) != NULL)
+    if (dt_decode_offered_version(text, version) != NULL)
         check(version[0] != '\0' && strlen(version) < sizeof version);
     (void)dt_split_for(text, text);
-    if (dt_ask_side(text, "rows", &side, &err) == 0)
+    if (dt_decode_side(text, "rows", &side, &err) == 0)
         check(side >= 0 && side <= LIMIT_DT_SIZE);
 }
 
@@ -85,7 +85,7 @@ static void try_bytes(const char *text, size_t size)
     json_t *charts;
     char *token;
 
-    if (dt_ask_packet(text, size, &token) == DT_PACKET_CONNECT)
+    if (dt_decode_packet(text, size, &token) == DT_PACKET_CONNECT)
         check(token != NULL);
     else
         check(token == NULL);

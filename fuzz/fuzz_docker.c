@@ -50,11 +50,11 @@ static void try_bodies(const char *text, size_t len)
 
     if (body == NULL)
         return;
-    check_config(docker_ask_exec(body, &err), &err);
+    check_config(docker_decode_exec(body, &err), &err);
     err = (struct hf_error){0};
-    check_config(docker_ask_create(body, "name", &err), &err);
+    check_config(docker_decode_create(body, "name", &err), &err);
     err = (struct hf_error){0};
-    check(docker_ask_start(&start, body, &err) == 0 || err.code != HF_OK);
+    check(docker_decode_start(&start, body, &err) == 0 || err.code != HF_OK);
     json_decref(body);
 }
 
@@ -75,7 +75,7 @@ static void try_words(const char *text)
         (void)docker_filter_fits(filters, &s);
     json_decref(filters);
     check(top_columns_parse(&columns, text, &err) < 0 || columns.count > 0);
-    check(docker_ask_keys(&keys, text, &err) < 0 || keys.count <= DETACH_KEYS_MAX);
+    check(docker_decode_keys(&keys, text, &err) < 0 || keys.count <= DETACH_KEYS_MAX);
     check(!docker_time(text, &ms) || ms >= 0);
     (void)docker_version(text, &minor);
     (void)docker_truth(text);

@@ -64,37 +64,37 @@ static void try_exec(const char *text, size_t len)
 {
     json_auto_t *tree = json_parse(text, len, NULL);
     struct hf_error err = {0};
-    struct fly_ask a;
+    struct fly_request a;
     int rc;
 
     if (tree == NULL)
         return;
-    rc = fly_ask_exec(&a, tree, &err);
+    rc = fly_decode_exec(&a, tree, &err);
     check_refusal(rc, &err);
     if (rc == 0) {
         check_spec(&a.spec);
         check(a.spec.timeout_ms > 0);
     }
-    fly_ask_fini(&a);
+    fly_request_fini(&a);
 }
 
 static void try_query(const char *text)
 {
     struct hf_error err = {0};
-    struct sprite_ask a = {0};
+    struct sprite_request a = {0};
     struct url_query q;
     int rc = 0;
 
     if (query_parse(&q, text, &err) < 0)
         return;
     for (size_t i = 0; rc == 0 && i < q.count; i++)
-        rc = sprite_ask_pair(&a, q.list[i].name, q.list[i].value, &err);
+        rc = sprite_decode_pair(&a, q.list[i].name, q.list[i].value, &err);
     if (rc == 0)
-        rc = sprite_ask_spec(&a, true, &err);
+        rc = sprite_decode_spec(&a, true, &err);
     check_refusal(rc, &err);
     if (rc == 0)
         check_spec(&a.spec);
-    sprite_ask_fini(&a);
+    sprite_request_fini(&a);
     query_fini(&q);
 }
 
@@ -104,7 +104,7 @@ static void try_rest(const char *text, size_t len)
     struct sprite_control c;
     struct fly_stat stat;
     int64_t ms;
-    int rc = sprite_ask_control(&c, text, len, &err);
+    int rc = sprite_decode_control(&c, text, len, &err);
 
     check_refusal(rc, &err);
     check(rc < 0 || c.signum > 0 || (c.rows > 0 && c.cols > 0));

@@ -31,7 +31,7 @@ static void echo(struct http_request *rq)
     http_reply(rq, 200, "text/plain", body, len);
 }
 
-static void on_gone(void *user)
+static void on_disconnect(void *user)
 {
     *(struct http_request **)user = NULL;
 }
@@ -43,7 +43,7 @@ static void wait_here(struct http_request *rq)
         pending = NULL;
     }
     pending = rq;
-    http_set_user(rq, &pending, on_gone);
+    http_set_user(rq, &pending, on_disconnect);
 }
 
 /* A few bytes at a time, to prove that the rest comes again. */

@@ -29,8 +29,9 @@ static void check_refusal(int rc, const struct hf_error *err)
 static void try_start(const json_t *tree, bool terminal)
 {
     struct hf_error err = {0};
-    struct hyper_ask a;
-    int rc = terminal ? hyper_ask_terminal(&a, tree, &err) : hyper_ask_process(&a, tree, &err);
+    struct hyper_request a;
+    int rc =
+        terminal ? hyper_decode_terminal(&a, tree, &err) : hyper_decode_process(&a, tree, &err);
     const struct spawn_spec *s = &a.spec;
 
     check_refusal(rc, &err);
@@ -44,31 +45,31 @@ static void try_start(const json_t *tree, bool terminal)
         for (size_t i = 0; i < s->arg_count; i++)
             check(s->args[i] != NULL);
     }
-    hyper_ask_fini(&a);
+    hyper_request_fini(&a);
 }
 
 static void try_rest(const json_t *tree)
 {
     struct hf_error err = {0};
-    struct hyper_wait_ask wait;
+    struct hyper_wait_request wait;
     struct buf bytes = {0};
     int64_t rows, cols;
     bool eof;
     int signum, rc;
 
-    rc = hyper_ask_wait(&wait, tree, &err);
+    rc = hyper_decode_wait(&wait, tree, &err);
     check_refusal(rc, &err);
     check(rc < 0 || (wait.timeout_ms >= -1 && wait.timeout_ms <= LIMIT_DURATION_MS));
     err = (struct hf_error){0};
-    rc = hyper_ask_signal(tree, &signum, &err);
+    rc = hyper_decode_signal(tree, &signum, &err);
     check_refusal(rc, &err);
     check(rc < 0 || (signum >= 0 && signum <= SIGRTMAX));
     err = (struct hf_error){0};
-    rc = hyper_ask_size(tree, &rows, &cols, &err);
+    rc = hyper_decode_size(tree, &rows, &cols, &err);
     check_refusal(rc, &err);
     check(rc < 0 || (rows >= 1 && rows <= TERMINAL_SIZE_MAX && cols >= 1));
     err = (struct hf_error){0};
-    check_refusal(hyper_ask_stdin(tree, &bytes, &eof, &err), &err);
+    check_refusal(hyper_decode_stdin(tree, &bytes, &eof, &err), &err);
     buf_fini(&bytes);
 }
 
@@ -76,7 +77,7 @@ static void try_frame(const char *text, size_t len)
 {
     struct hf_error err = {0};
     struct hyper_frame f;
-    int rc = hyper_ask_frame(&f, text, len, &err);
+    int rc = hyper_decode_frame(&f, text, len, &err);
 
     check_refusal(rc, &err);
     check(rc < 0 || !f.resize || (f.rows >= 1 && f.cols >= 1));

@@ -80,7 +80,7 @@ static void check_string(const uint8_t *data, size_t size)
     json_out_init(&out, &text);
     json_open(&out, '[');
     json_strn(&out, (const char *)data, size);
-    json_shut(&out, ']');
+    json_close(&out, ']');
     tree = json_parse(buf_data(&text), text.len, &err);
     check(tree != NULL && json_array_size(tree) == 1);
     json_decref(tree);

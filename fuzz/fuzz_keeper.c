@@ -68,7 +68,7 @@ static void fuzz_message(const uint8_t *data, size_t size)
 /* What /proc tells of a process: three files, one parser each. */
 static void fuzz_proc(const char *text, size_t len)
 {
-    struct look_call call;
+    struct tty_probe_call call;
     struct proc p;
     int fds[4];
 

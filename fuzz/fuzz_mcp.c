@@ -41,8 +41,8 @@ static void try_spawn(const json_t *arguments, bool run)
 
     check(rc == 0 || (err.code != HF_OK && err.detail[0] != '\0'));
     if (rc == 0) {
-        check(t.ask.spec.command != NULL && t.ask.spec.command[0] != '\0');
-        check(!run || t.ask.max_output_bytes <= LIMIT_MCP_OUTPUT_MAX_BYTES);
+        check(t.request.spec.command != NULL && t.request.spec.command[0] != '\0');
+        check(!run || t.request.max_output_bytes <= LIMIT_MCP_OUTPUT_MAX_BYTES);
         check(!run || (t.yield_ms >= -1 && t.yield_ms <= LIMIT_DURATION_MS));
     }
     tool_spawn_fini(&t);

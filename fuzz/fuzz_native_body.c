@@ -119,17 +119,17 @@ static void try_wait(const json_t *tree, const char *text, size_t len)
 static void try_session(const json_t *tree)
 {
     struct hf_error err = {0};
-    struct session_ask create;
-    struct session_run_ask run;
-    int rc = session_ask_decode(&create, tree, &err);
+    struct session_request create;
+    struct session_run_request run;
+    int rc = session_request_decode(&create, tree, &err);
 
     check_refusal(rc, &err);
-    session_ask_fini(&create);
+    session_request_fini(&create);
     err = (struct hf_error){0};
-    rc = session_run_ask_decode(&run, tree, &err);
+    rc = session_run_request_decode(&run, tree, &err);
     check_refusal(rc, &err);
     check(rc < 0 || run.spec.command[0] != '\0');
-    session_run_ask_fini(&run);
+    session_run_request_fini(&run);
 }
 
 static void try_control(const char *text, size_t len)

@@ -29,8 +29,8 @@ static void check_refusal(int rc, const struct hf_error *err)
 static void try_create(const json_t *tree)
 {
     struct hf_error err = {0};
-    struct oc_pty_ask a;
-    int rc = oc_pty_ask_decode(&a, tree, &err);
+    struct oc_pty_request a;
+    int rc = oc_pty_request_decode(&a, tree, &err);
 
     check_refusal(rc, &err);
     if (rc == 0) {
@@ -42,7 +42,7 @@ static void try_create(const json_t *tree)
         for (size_t i = 0; i + 2 < a.env_count; i++)
             check(strcmp(a.env[i].name, "TERM") != 0 && a.env[i].value != NULL);
     }
-    oc_pty_ask_fini(&a);
+    oc_pty_request_fini(&a);
 }
 
 static void try_change(const json_t *tree)
@@ -61,10 +61,10 @@ static void try_change(const json_t *tree)
 
 static void try_session(const json_t *tree)
 {
-    struct oc_session_ask a = {.title = "as it was"};
+    struct oc_session_request a = {.title = "as it was"};
     struct hf_error err = {0};
 
-    check_refusal(oc_session_ask_decode(&a, tree, &err), &err);
+    check_refusal(oc_session_request_decode(&a, tree, &err), &err);
     check(a.title != NULL);
 }
 

@@ -96,20 +96,20 @@ static void try_bodies(const char *text, size_t len)
 {
     json_auto_t *body = json_parse(text, len, NULL);
     struct hf_error err = {0};
-    struct command_ask c;
-    struct session_ask s;
+    struct command_request c;
+    struct osb_session_request s;
 
     if (!json_is_object(body))
         return;
-    if (osb_command_ask_decode(&c, body, &err) == 0)
+    if (osb_command_request_decode(&c, body, &err) == 0)
         check(c.spec.command[0] != '\0' && c.spec.timeout_ms >= 0 &&
               (c.spec.cwd == NULL || c.spec.cwd[0] != '\0'));
     else
         check(err.detail[0] != '\0');
-    osb_command_ask_fini(&c);
-    if (osb_session_ask_decode(&s, body, true, &err) == 0)
+    osb_command_request_fini(&c);
+    if (osb_session_request_decode(&s, body, true, &err) == 0)
         check(s.command[0] != '\0' && s.timeout >= 0);
-    osb_session_ask_fini(&s);
+    osb_session_request_fini(&s);
 }
 
 static void try_words(const char *text)

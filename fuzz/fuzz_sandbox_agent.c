@@ -31,8 +31,8 @@ static void check_refusal(int rc, const struct hf_error *err)
 static void try_start(const json_t *tree, bool run)
 {
     struct hf_error err = {0};
-    struct agent_ask a;
-    int rc = run ? agent_ask_run(&a, tree, &config, &err) : agent_ask_create(&a, tree, &err);
+    struct agent_request a;
+    int rc = run ? agent_decode_run(&a, tree, &config, &err) : agent_decode_create(&a, tree, &err);
     const struct spawn_spec *s = &a.spec;
 
     check_refusal(rc, &err);
@@ -46,7 +46,7 @@ static void try_start(const json_t *tree, bool run)
         check(!run || (s->timeout_ms > 0 && s->timeout_ms <= config.max_run_ms && !s->pty));
         check(!run || (a.max_output >= 0 && a.max_output <= config.max_output));
     }
-    agent_ask_fini(&a);
+    agent_request_fini(&a);
 }
 
 static void try_rest(const json_t *tree)
@@ -55,7 +55,7 @@ static void try_rest(const json_t *tree)
     struct hf_error err = {0};
     struct buf bytes = {0};
     int64_t rows, cols;
-    int rc = agent_ask_config(&c, tree, &err);
+    int rc = agent_decode_config(&c, tree, &err);
 
     check_refusal(rc, &err);
     for (size_t i = 0; rc == 0 && i < AGENT_CONFIG_FIELDS; i++)
@@ -64,12 +64,12 @@ static void try_rest(const json_t *tree)
           (c.default_run_ms <= c.max_run_ms && c.max_run_ms <= LIMIT_DURATION_MS &&
            c.max_output <= LIMIT_RUN_OUTPUT_MAX_BYTES && c.max_log <= LIMIT_RUN_OUTPUT_MAX_BYTES));
     err = (struct hf_error){0};
-    rc = agent_ask_input(tree, INPUT_MAX, &bytes, &err);
+    rc = agent_decode_input(tree, INPUT_MAX, &bytes, &err);
     check_refusal(rc, &err);
     check(rc < 0 || bytes.len <= INPUT_MAX);
     buf_fini(&bytes);
     err = (struct hf_error){0};
-    rc = agent_ask_size(tree, &rows, &cols, &err);
+    rc = agent_decode_size(tree, &rows, &cols, &err);
     check_refusal(rc, &err);
     check(rc < 0 || (rows >= 0 && rows <= UINT16_MAX && cols >= 0 && cols <= UINT16_MAX));
 }
@@ -78,7 +78,7 @@ static void try_frame(const char *text, size_t len)
 {
     struct hf_error err = {0};
     struct agent_frame f;
-    int rc = agent_ask_frame(&f, text, len, INPUT_MAX, &err);
+    int rc = agent_decode_frame(&f, text, len, INPUT_MAX, &err);
 
     check_refusal(rc, &err);
     check(rc < 0 || f.bytes.len <= INPUT_MAX);

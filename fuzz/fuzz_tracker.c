@@ -33,7 +33,7 @@ static void on_query(void *arg, const struct query *q, const struct modes *m)
 
     (void)arg;
     asked++;
-    query_answer(&out, q, m, 1, 2);
+    query_write_reply(&out, q, m, 1, 2);
     check(out.len < 128);
     buf_fini(&out);
 }

@@ -46,7 +46,7 @@ static void try_command(const json_t *tree)
 {
     struct hf_error err = {0};
     struct vc_command c;
-    int rc = vc_ask_command(&c, tree, NULL, &err);
+    int rc = vc_decode_command(&c, tree, NULL, &err);
 
     check_refusal(rc, &err);
     if (rc == 0)
@@ -62,19 +62,19 @@ static void try_rest(const json_t *tree)
     int64_t ms;
     int signum, rc;
 
-    rc = vc_ask_create(&create, tree, &err);
+    rc = vc_decode_create(&create, tree, &err);
     check_refusal(rc, &err);
     check(rc < 0 || create.name == NULL || vc_name_is_valid(create.name));
     err = (struct hf_error){0};
-    rc = vc_ask_signal(tree, &signum, &err);
+    rc = vc_decode_signal(tree, &signum, &err);
     check_refusal(rc, &err);
     check(rc < 0 || (signum >= 1 && signum <= SIGRTMAX));
     err = (struct hf_error){0};
-    rc = vc_ask_duration(tree, &ms, &err);
+    rc = vc_decode_duration(tree, &ms, &err);
     check_refusal(rc, &err);
     check(rc < 0 || (ms >= 0 && ms <= LIMIT_DURATION_MS));
     err = (struct hf_error){0};
-    rc = vc_ask_path(tree, "/", path, &err);
+    rc = vc_decode_path(tree, "/", path, &err);
     check_refusal(rc, &err);
     check(rc < 0 || (path[0] == '/' && strlen(path) < PATH_MAX));
 }
@@ -83,7 +83,7 @@ static void try_frame(const char *text, size_t len)
 {
     struct hf_error err = {0};
     struct vc_frame f;
-    int rc = vc_ask_frame(&f, text, len, NULL, &err);
+    int rc = vc_decode_frame(&f, text, len, NULL, &err);
 
     check_refusal(rc, &err);
     if (rc == 0 && f.kind == VC_FRAME_START)

@@ -2,8 +2,8 @@
 /*
  * braces.h - a braced initialiser as the body of a macro
  *
- * #define ROW(name) BRACES(name, 0). Versions of clang-format format bare braces in a macro
- * differently: some as a block, some as a list. Layer: base.
+ * Usage: #define ROW(name) BRACES(name, 0). Versions of clang-format disagree on bare braces in a
+ * macro: some format them as a block, some as a list. Layer: base.
  */
 #ifndef HF_BASE_BRACES_H
 #define HF_BASE_BRACES_H

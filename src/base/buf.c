@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * buf.c - a growable run of bytes. Layer: base.
+ * buf.c - a growable byte buffer. Layer: base.
  */
 #include "base/buf.h"
 
@@ -22,7 +22,7 @@ void buf_fini(struct buf *b)
     *b = (struct buf){0};
 }
 
-/* Moves the bytes into new memory of at least `need`; false if there is none. */
+/* Moves the bytes to new memory of at least `need`; false if there is none. */
 static bool buf_grow(struct buf *b, size_t need)
 {
     size_t cap = b->cap < BUF_MIN_BYTES ? BUF_MIN_BYTES : b->cap;
@@ -53,7 +53,7 @@ int buf_reserve(struct buf *b, size_t more)
         return 0;
     if (more > SIZE_MAX - b->len)
         return -ENOMEM;
-    /* Moving down is paid for by what was dropped, so it stays linear. */
+    /* Moving the bytes down costs no more than what was dropped, so the total stays linear. */
     if (b->off >= b->len && b->cap - b->len >= more) {
         memmove(b->mem, b->mem + b->off, b->len);
         b->off = 0;
@@ -68,7 +68,7 @@ static void buf_need(struct buf *b, size_t more)
         hf_out_of_memory(more);
 }
 
-/* Mostly there is room, and then it costs nothing. */
+/* Usually there is room, and then it costs nothing. */
 static inline void buf_want(struct buf *b, size_t more)
 {
     if (b->cap - b->off - b->len < more)

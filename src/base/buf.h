@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * buf.h - a growable run of bytes
+ * buf.h - a growable byte buffer
  *
- * {0} is a valid empty buffer. Consumption from the front is cheap (an
- * offset); memory is given back when the buffer runs empty and was large.
- * Out of memory ends the program for small sizes; buf_reserve() is for sizes
- * that a peer chose. Layer: base.
+ * {0} is a valid empty buffer. Consuming from the front is cheap (an offset). A large buffer frees
+ * its memory when it becomes empty. Out of memory ends the program for small sizes; use
+ * buf_reserve() for sizes that a peer chose. Layer: base.
  */
 #ifndef HF_BASE_BUF_H
 #define HF_BASE_BUF_H
@@ -25,7 +24,7 @@ int buf_reserve(struct buf *b, size_t more); /* 0 or -ENOMEM */
 void buf_put(struct buf *b, const void *bytes, size_t len);
 void buf_putc(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void buf_put_quoted(struct buf *b, const char *s); /* one word of a shell: 'it'\''s' */
+void buf_put_quoted(struct buf *b, const char *s); /* as one shell word: 'it'\''s' */
 void buf_drop(struct buf *b, size_t len);          /* from the front */
 void buf_clear(struct buf *b);                     /* keeps small memory */
 char *buf_data(const struct buf *b);               /* first byte; may be NULL when empty */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clock.c - now, in the units the names say. Layer: base.
+ * clock.c - the current time, in the units that the names say. Layer: base.
  */
 #include "base/clock.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clock.h - now, in the units the names say. Layer: base.
+ * clock.h - the current time, in the units that the names say. Layer: base.
  */
 #ifndef HF_BASE_CLOCK_H
 #define HF_BASE_CLOCK_H
@@ -16,8 +16,8 @@ int64_t clock_wall_ms(void);
 void clock_rfc3339(int64_t wall_ms, char *out);
 
 #define CLOCK_HTTP_DATE_LEN 29
-/* "Fri, 02 Jan 2026 03:04:05 GMT" and NUL. By hand: the C library's way reads the time
- * zone's file now and then, which base/io.h would not know of. */
+/* "Fri, 02 Jan 2026 03:04:05 GMT" and NUL. Without the C library, which occasionally reads the
+ * time zone file: base/io.h would not count that read. */
 void clock_http_date(int64_t wall_ms, char *out);
 
 #endif

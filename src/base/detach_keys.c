@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * detach_keys.c - finds the key sequence that means "detach" in typed input. Layer: base.
+ */
 #include "base/detach_keys.h"
 
 #include <string.h>
@@ -44,8 +47,9 @@ bool detach_keys_parse(struct detach_keys *d, const char *text)
     return true;
 }
 
-/* The longest end of what was kept back that may still begin the sequence; the rest is passed on. */
-static void give_back(struct detach_keys *d, struct buf *out)
+/* Keeps the longest suffix of the withheld keys that may still start the sequence; passes on the
+ * rest. */
+static void pass_on(struct detach_keys *d, struct buf *out)
 {
     size_t drop = 1;
 
@@ -61,7 +65,7 @@ bool detach_keys_feed(struct detach_keys *d, const char *bytes, size_t len, stru
 
     for (i = 0; i < len; i++) {
         while (d->seen > 0 && bytes[i] != d->keys[d->seen])
-            give_back(d, out);
+            pass_on(d, out);
         if (d->count == 0 || bytes[i] != d->keys[d->seen]) {
             buf_putc(out, bytes[i]);
             continue;

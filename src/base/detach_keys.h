@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * detach_keys.h - finds the keys that mean "leave" in what is typed
+ * detach_keys.h - finds the key sequence that means "detach" in typed input
  *
- * "ctrl-p,ctrl-q" as docker writes it. Keys that begin the sequence are kept
- * back until the next one decides, and passed on if it was something else. Pure. Layer: base.
+ * The syntax is docker's: "ctrl-p,ctrl-q". Keys that start the sequence are withheld until the next
+ * one decides, and passed on if that one does not match. Pure. Layer: base.
  */
 #ifndef HF_BASE_DETACH_KEYS_H
 #define HF_BASE_DETACH_KEYS_H
@@ -19,12 +19,13 @@
 struct detach_keys {
     char keys[DETACH_KEYS_MAX];
     size_t count; /* 0: there are none */
-    size_t seen;  /* of them, kept back */
+    size_t seen;  /* matched so far, and withheld */
 };
 
-/* "" means none. False: not well formed. */
+/* "" means none. False: malformed. */
 bool detach_keys_parse(struct detach_keys *d, const char *text);
-/* Appends to `out` what is to be passed on. True: the keys were typed; what follows is dropped. */
+/* Appends to `out` the bytes to pass on. True: the keys were typed; the rest of the input is
+ * dropped. */
 bool detach_keys_feed(struct detach_keys *d, const char *bytes, size_t len, struct buf *out);
 
 #endif

@@ -2,10 +2,9 @@
 /*
  * embed.h - files that are part of the binary
  *
- * The Makefile turns each file into the bytes [start, end) of two symbols
- * named after it; a NUL stands at *end, outside of the count. Only whoever
- * serves a file refers to its symbols, so programs without it link as well.
- * Layer: base.
+ * The Makefile turns each file into the bytes [start, end) of two symbols named after it; a NUL
+ * follows at *end, not counted. Only the code that serves a file refers to its symbols, so programs
+ * without it link as well. Layer: base.
  */
 #ifndef HF_BASE_EMBED_H
 #define HF_BASE_EMBED_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * error.c - one reason, told once. Layer: base.
+ * error.c - one reason for a failure: status, stable code and a sentence. Layer: base.
  */
 #include "base/error.h"
 
@@ -45,7 +45,7 @@ int hf_code_status(enum hf_code code)
     return code_row(code)->status;
 }
 
-/* Text that was cut to fit may not end inside a character. */
+/* Truncated text must not end inside a character. */
 static void trim_open_tail(char *s)
 {
     size_t len = strlen(s);

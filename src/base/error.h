@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * error.h - one reason, told once: status, stable code and a sentence
+ * error.h - one reason for a failure: status, stable code and a sentence
  *
- * Filled where the reason is known, turned into a platform's shape in the
- * dialect only. Every code a peer can meet stands in HF_CODES below: the
- * documentation and the tests are checked against this one list.
- *
- * Layer: base.
+ * Filled in where the reason is known, and converted to a platform's format only in its dialect.
+ * HF_CODES below lists every code that a client can receive: the documentation and the tests are
+ * checked against it. Layer: base.
  */
 #ifndef HF_BASE_ERROR_H
 #define HF_BASE_ERROR_H
 
-/* name, HTTP status, negative errno inside, title */
+/* name, HTTP status, internal errno, title */
 #define HF_CODES(X)                                                                                \
     X(bad_request, 400, EINVAL, "Bad request")                                                     \
     X(bad_json, 400, EINVAL, "Body is not valid JSON")                                             \
@@ -41,10 +39,10 @@
     X(session_exists, 409, EEXIST, "Session exists")                                               \
     X(not_a_terminal, 409, ENOTTY, "Process has no terminal")                                      \
     X(not_running, 409, ESRCH, "Process has exited")                                               \
-    X(stdin_closed, 409, EPIPE, "Process takes no input")                                          \
-    X(lease_held, 409, EBUSY, "Another may type now")                                              \
-    X(idempotency_conflict, 409, EEXIST, "Idempotency key was used otherwise")                     \
-    X(offset_gone, 410, ERANGE, "Offset is no longer held")                                        \
+    X(stdin_closed, 409, EPIPE, "Process does not accept input")                                   \
+    X(lease_held, 409, EBUSY, "Another viewer holds the lease")                                    \
+    X(idempotency_conflict, 409, EEXIST, "Idempotency key was used for another request")           \
+    X(offset_gone, 410, ERANGE, "Offset is no longer available")                                   \
     X(length_required, 411, EINVAL, "Length required")                                             \
     X(body_too_large, 413, EMSGSIZE, "Body too large")                                             \
     X(uri_too_long, 414, EMSGSIZE, "Request target too long")                                      \
@@ -61,22 +59,22 @@
     X(too_many_tickets, 429, EAGAIN, "Limit of open tickets reached")                              \
     X(too_many_links, 429, EAGAIN, "Limit of links reached")                                       \
     X(too_many_sessions, 429, EAGAIN, "Limit of sessions reached")                                 \
-    X(too_many_commands, 429, EAGAIN, "Limit of commands that wait in a session")                  \
+    X(too_many_commands, 429, EAGAIN, "Limit of queued session commands reached")                  \
     X(journal_memory_full, 429, ENOMEM, "Limit of journal memory reached")                         \
     X(too_many_requests, 429, EAGAIN, "Limit of requests reached")                                 \
     X(history_full, 429, ENOSPC, "Limit of history on disk reached")                               \
     X(headers_too_large, 431, EMSGSIZE, "Request headers too large")                               \
     X(internal, 500, EIO, "Internal error")                                                        \
     X(not_implemented, 501, ENOSYS, "Not implemented")                                             \
-    X(upstream_unreachable, 502, EHOSTUNREACH, "Sandbox does not answer")                          \
-    X(upstream_failed, 502, EPROTO, "Sandbox broke off or answered wrongly")                       \
-    X(auth_unavailable, 503, EAGAIN, "Nobody can tell who may pass")                               \
-    X(resolver_unavailable, 503, EAGAIN, "Nobody can tell where sandboxes are")                    \
+    X(upstream_unreachable, 502, EHOSTUNREACH, "Sandbox is unreachable")                           \
+    X(upstream_failed, 502, EPROTO, "Sandbox sent an invalid or incomplete response")              \
+    X(auth_unavailable, 503, EAGAIN, "Authorization is unavailable")                               \
+    X(resolver_unavailable, 503, EAGAIN, "Sandbox resolver is unavailable")                        \
     X(upstream_timeout, 504, ETIMEDOUT, "Sandbox took too long")                                   \
     X(shutting_down, 503, ESHUTDOWN, "Daemon is shutting down")                                    \
     X(overloaded, 503, EAGAIN, "Too many unfinished requests")                                     \
     X(no_memory, 503, ENOMEM, "Out of memory")                                                     \
-    X(history_unavailable, 503, EIO, "No file for the history")                                    \
+    X(history_unavailable, 503, EIO, "History file is unavailable")                                \
     X(no_pty, 503, ENODEV, "No terminal available")                                                \
     X(http_version_not_supported, 505, EPROTO, "HTTP version not supported")
 
@@ -96,7 +94,7 @@ struct hf_error {
     char field[64];         /* offending request field, or "" */
     const char *limit;      /* static name of the limit that was hit, or NULL */
     const char *errno_name; /* static, "ENOENT"; or NULL */
-    char path[256];         /* path the system refused, or "" */
+    char path[256];         /* path that the system call failed for, or "" */
     const char *allow;      /* static, for 405; or NULL */
 };
 
@@ -107,7 +105,7 @@ int hf_code_status(enum hf_code code); /* HTTP status */
 /* Fills *err (which may be NULL) and returns the code's negative errno. */
 int hf_fail(struct hf_error *err, enum hf_code code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same, naming the request field at fault. */
+/* The same, with the name of the offending request field. */
 int hf_fail_field(struct hf_error *err, enum hf_code code, const char *field, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 

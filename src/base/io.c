@@ -63,7 +63,7 @@ static bool io_field(const char *text, const char *name, uint64_t *out)
     return errno == 0 && *end == '\n';
 }
 
-/* Reads by one call and sets *len, because what is read here is counted too. */
+/* Reads with one call and sets *len, because this read is counted too. */
 static bool io_parse(int fd, struct io_count *out, size_t *len)
 {
     char text[512];
@@ -85,18 +85,17 @@ bool io_count_sync(void)
 
     if (fd < 0 || !io_parse(fd, &now, &len))
         return false;
-    /* The kernel wrote down its count before it added this very read. */
+    /* The kernel reported its count before adding this very read. */
     now.read_bytes += len;
     counted = now;
     return true;
 }
 
 /*
- * Reading asks whether we could trace the process. Without CAP_SYS_PTRACE that
- * takes file system ids that are the process' own; they change for this thread
- * only. The kernel answers such a change by making us undumpable and by
- * forgetting the signal for the death of our parent, and a worker forked
- * later would inherit the first: so both are put back.
+ * Reading the file requires permission to trace the process. Without CAP_SYS_PTRACE that takes the
+ * file system ids of the process; they change for this thread only. On such a change the kernel
+ * makes us undumpable and clears our parent-death signal, and a worker forked later would inherit
+ * the first: so both are restored.
  */
 static bool io_parse_as(int fd, uid_t uid, gid_t gid, struct io_count *out, size_t *len)
 {
@@ -116,7 +115,7 @@ static bool io_parse_as(int fd, uid_t uid, gid_t gid, struct io_count *out, size
     return ok;
 }
 
-/* The file of a dead process is root's, so it is opened as who we are. */
+/* The file of a dead process belongs to root, so it is opened with our own ids. */
 bool io_count_of(pid_t pid, uid_t uid, gid_t gid, struct io_count *out)
 {
     hf_autoclose int fd = -1;
@@ -147,7 +146,7 @@ int io_set_nonblocking(int fd, bool on)
     return 0;
 }
 
-/* EINTR is no failure here: Linux has given the descriptor back by then. */
+/* An interrupted poll is not a failure, so it does not sleep. */
 int io_poll(struct pollfd *fds, size_t count, int timeout_ms)
 {
     static const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
@@ -158,6 +157,7 @@ int io_poll(struct pollfd *fds, size_t count, int timeout_ms)
     return n;
 }
 
+/* EINTR from close(2) is not a failure: Linux has released the descriptor by then. */
 void io_close(int *fd)
 {
     if (*fd >= 0)
@@ -165,7 +165,7 @@ void io_close(int *fd)
     *fd = -1;
 }
 
-/* One byte more than allowed is asked for, so that "too large" is seen. */
+/* Reads one byte more than allowed, in order to detect "too large". */
 int io_read_file(const char *path, size_t max, struct buf *out)
 {
     hf_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -176,7 +176,7 @@ int io_read_file(const char *path, size_t max, struct buf *out)
     for (;;) {
         ssize_t n;
 
-        /* Only when it is full: what grows leaves a copy behind, and this may be a secret. */
+        /* Only when it is full: growing leaves a copy behind, and this may be a secret. */
         if (room == 0 && buf_reserve(out, room = chunk) < 0)
             return -ENOMEM;
         n = hf_read(fd, buf_data(out) + out->len, room);
@@ -195,7 +195,7 @@ int io_read_file(const char *path, size_t max, struct buf *out)
     }
 }
 
-/* False: there was no room in time. Another program may have left our standard output non-blocking. */
+/* Another program may have left our standard output non-blocking. False: no room in time. */
 static bool wait_writable(int fd)
 {
     const uint64_t until = clock_mono_ms() + LIMIT_WRITE_WAIT_MS;

@@ -2,12 +2,10 @@
 /*
  * io.h - descriptors, and the count of bytes moved by read(2) and write(2)
  *
- * The kernel counts what a process has read and written (rchar and wchar in
- * /proc/PID/io). After a worker was killed inside read(2) or write(2), that
- * count tells exactly how many bytes moved, provided that every other read
- * and write is known. So: files, terminals and pipes go through hf_read() and
- * hf_write() here; sockets use recv/sendmsg, which the kernel leaves out of
- * that count. Layer: base.
+ * The kernel counts what a process has read and written (rchar and wchar in /proc/PID/io). After a
+ * worker was killed inside read(2) or write(2), that count shows exactly how many bytes moved,
+ * provided that every other read and write is known. So files, terminals and pipes use hf_read()
+ * and hf_write(); sockets use recv/sendmsg, which the kernel leaves out of that count. Layer: base.
  */
 #ifndef HF_BASE_IO_H
 #define HF_BASE_IO_H
@@ -28,23 +26,24 @@ struct io_count {
 ssize_t hf_read(int fd, void *to, size_t len);
 ssize_t hf_write(int fd, const void *from, size_t len);
 struct io_count io_counted(void); /* by this process so far */
-/*
- * Sets the count from /proc/self/io; false if this kernel does not tell. To be
- * called before the process changes its user, after which the file is no longer its own.
- */
+/* Sets the count from /proc/self/io; false if this kernel does not provide it. Must be called
+ * before the process changes its user, after which it may no longer read the file. */
 bool io_count_sync(void);
-/* What the kernel counted for a (dead, unreaped) process. `uid`/`gid`: whose it was; the file
- * system ids are switched for the look and put back. Without CAP_SYS_PTRACE this needs a process
- * that died dumpable, which one that changed its user is only by PR_SET_DUMPABLE. */
+/*
+ * What the kernel counted for a (dead, unreaped) process. `uid`/`gid`: the process's user and
+ * group; the file system ids are switched for the read and then restored. Without CAP_SYS_PTRACE
+ * this needs a process that died dumpable, which one that changed its user is only by
+ * PR_SET_DUMPABLE.
+ */
 bool io_count_of(pid_t pid, uid_t uid, gid_t gid, struct io_count *out);
 
 int io_set_nonblocking(int fd, bool on); /* 0 or -errno */
-/* As poll(2). A failure that lasts (no memory) costs a short sleep, so that no loop spins. */
+/* As poll(2). A persistent failure (no memory) costs a short sleep, so that callers do not spin. */
 int io_poll(struct pollfd *fds, size_t count, int timeout_ms);
 void io_close(int *fd); /* closes if >= 0, sets -1 */
-/* Whole small file into *out, at most max bytes (-EFBIG beyond); counted. */
+/* Reads a whole small file into *out, at most max bytes (-EFBIG beyond); counted. */
 int io_read_file(const char *path, size_t max, struct buf *out);
-/* 0 or -errno. Where a descriptor does not block, it waits LIMIT_WRITE_WAIT_MS for room, then -EAGAIN. */
+/* 0 or -errno; -EAGAIN: a non-blocking descriptor had no room for LIMIT_WRITE_WAIT_MS. */
 int io_write_all(int fd, const void *from, size_t len);
 
 static inline void io_autoclose_fn(int *fd)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json_in.c - JSON in by jansson, with strict fields. Layer: base.
+ * json_in.c - reads JSON with jansson and strict fields. Layer: base.
  */
 #include "base/json.h"
 
@@ -11,19 +11,17 @@
 #include "base/crypto.h"
 #include "base/mem.h"
 
-/*
- * Left alone, jansson reads its hash seed from a file at the first object,
- * and that read(2) would be missing in the count of io.h.
- */
+/* By default jansson reads its hash seed from a file at the first object, and that read(2) would
+ * be missing from the count of io.h. */
 __attribute__((constructor)) static void json_seed(void)
 {
     size_t seed = 0;
 
     crypto_random(&seed, sizeof seed);
-    json_object_seed(seed | 1); /* 0 would mean "choose one" */
+    json_object_seed(seed | 1); /* 0 would mean "choose a seed" */
 }
 
-/* Brackets outside of strings. Text that is no JSON may count as anything. */
+/* Counts brackets outside strings. The result for text that is not JSON does not matter. */
 static bool json_is_too_deep(const char *text, size_t len)
 {
     bool in_string = false;
@@ -49,7 +47,7 @@ static bool json_is_too_deep(const char *text, size_t len)
     return false;
 }
 
-/* jansson does not always say that it was memory that it lacked. */
+/* jansson does not always report that it ran out of memory. */
 static bool memory_lacked;
 
 static void *note_lack(size_t len)
@@ -89,7 +87,7 @@ static json_t *parse(const char *text, size_t len, struct hf_error *err, void (*
     if (v != NULL)
         return v;
     if (memory_lacked)
-        hf_fail(err, HF_E_no_memory, "no memory for the JSON text");
+        hf_fail(err, HF_E_no_memory, "not enough memory for the JSON text");
     else
         hf_fail(err, HF_E_bad_json, "line %d, column %d: %s", why.line, why.column, why.text);
     return NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json_out.c - JSON out by our own writer
+ * json_out.c - writes JSON with our own writer
  *
- * Streams of output go through here, so text is copied in runs: a run ends
- * only at a byte that needs an escape or is not UTF-8. Layer: base.
+ * Streams of output pass through here, so text is copied in runs: a run ends only at a byte that
+ * needs an escape or is not UTF-8. Layer: base.
  */
 #include "base/json.h"
 
@@ -21,7 +21,7 @@ void json_out_init(struct json_out *o, struct buf *buf)
     *o = (struct json_out){.buf = buf, .first = {true}};
 }
 
-/* What stands before any value or key: a comma, unless it is the first. */
+/* Writes the separator before a value or key: a comma, unless it is the first. */
 static void json_sep(struct json_out *o)
 {
     if (o->after_key)
@@ -40,7 +40,7 @@ void json_open(struct json_out *o, char bracket)
     o->first[++o->depth] = true;
 }
 
-void json_shut(struct json_out *o, char bracket)
+void json_close(struct json_out *o, char bracket)
 {
     assert(o->depth > 0 && !o->after_key);
     o->depth--;
@@ -72,7 +72,7 @@ static uint64_t word_special(uint64_t w)
            EACH_BYTE(0x80);
 }
 
-/* How many bytes from p on can be copied as they are. */
+/* The number of bytes from p on that can be copied unchanged. */
 static size_t clean_run(const uint8_t *p, size_t len)
 {
     size_t i = 0;
@@ -132,7 +132,8 @@ void json_put_text(struct buf *b, const char *s, size_t len)
     }
 }
 
-/* The character that these bytes are; U+FFFD if they are none. *len: how many they are. */
+/* The character that these bytes encode; U+FFFD if they are invalid. *len: the number of bytes
+ * used. */
 static uint32_t char_of(const uint8_t *p, size_t *len)
 {
     size_t n = utf8_char_len(p, *len);
@@ -297,7 +298,7 @@ static void put_array(struct buf *b, const json_t *v)
     buf_putc(b, ']');
 }
 
-/* Recursion is bounded: what a peer sent is at most JSON_DEPTH_MAX deep. */
+/* Recursion is bounded: input from peers is at most JSON_DEPTH_MAX deep. */
 static void put_tree(struct buf *b, const json_t *v)
 {
     switch (json_typeof(v)) {

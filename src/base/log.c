@@ -2,10 +2,10 @@
 /*
  * log.c - one line per event on standard error
  *
- * A line is put together here and leaves by one hf_write(), so that lines of
- * keeper and worker do not mix and the bytes are counted (see io.h). A reader
- * that does not read must not hold us: a line that there is no room for is
- * left out, and the next one that goes says how many were. Layer: base.
+ * A line is assembled here and written by one hf_write(), so that lines of keeper and worker do not
+ * mix and the bytes are counted (see io.h). A reader that stops reading must not block us: a line
+ * that does not fit is dropped, and the next line that fits is preceded by the number of dropped
+ * ones. Layer: base.
  */
 #include "base/log.h"
 
@@ -18,11 +18,11 @@
 #include "base/clock.h"
 #include "base/io.h"
 
-#define LOG_LINE_BYTES 1024 /* below PIPE_BUF: where poll() sees room, all of it fits */
+#define LOG_LINE_BYTES 1024 /* below PIPE_BUF: if poll() reports room, all of it fits */
 
 static enum log_level log_level = LOG_INFO;
 static const char *log_part = "holdfast";
-static unsigned log_lost; /* lines since the last one that went */
+static unsigned log_dropped; /* lines dropped since the last one written */
 
 void log_set_level(enum log_level level)
 {
@@ -34,7 +34,7 @@ void log_set_part(const char *part)
     log_part = part;
 }
 
-/* What a peer chose may be in the message: it must not begin a line or move a cursor. */
+/* The message may contain text from a peer: it must not start a line or move a cursor. */
 static void log_clean(char *s, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -61,19 +61,19 @@ static void log_at(enum log_level level, const char *fmt, ...)
     va_end(ap);
 }
 
-/* Tells of lines left out before the one that comes next; false: still no room. */
-static bool log_make_way(void)
+/* Reports dropped lines before the next one; false: still no room. */
+static bool log_report_dropped(void)
 {
-    unsigned lost = log_lost;
+    unsigned lost = log_dropped;
 
     if (!log_has_room()) {
-        log_lost++;
+        log_dropped++;
         return false;
     }
     if (lost > 0) {
-        log_lost = 0;
-        log_at(LOG_WARN, "%u log lines were left out: nobody read them", lost);
-        return log_make_way();
+        log_dropped = 0;
+        log_at(LOG_WARN, "dropped %u log lines: nothing was reading them", lost);
+        return log_report_dropped();
     }
     return true;
 }
@@ -86,7 +86,7 @@ static void log_line(enum log_level level, const char *fmt, va_list ap)
     size_t head, len;
     int n;
 
-    if (level > log_level || !log_make_way())
+    if (level > log_level || !log_report_dropped())
         return;
     clock_rfc3339(clock_wall_ms(), now);
     n = snprintf(line, room, "%s %s %s: ", now, names[level], log_part);

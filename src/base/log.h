@@ -2,8 +2,8 @@
 /*
  * log.h - one line per event on standard error
  *
- * "TIME LEVEL part: message". Never pass a secret: what a peer sent is logged by
- * length or kind. Layer: base.
+ * "TIME LEVEL part: message". Never pass a secret: log the length or the kind of what a peer sent.
+ * Layer: base.
  */
 #ifndef HF_BASE_LOG_H
 #define HF_BASE_LOG_H

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loop.c - the event loop, by epoll
+ * loop.c - the event loop, on epoll
  *
- * A turn is: timers that are due, tasks, changes of interest, sleep in epoll, watches, tasks, heavy work,
- * tasks. Tasks are run before the sleep (for what timers deferred) and after the watches and the work (for
- * what these deferred), so none waits through a sleep. While there is work the loop does not sleep: it
- * polls between two turns.
+ * A turn is: timers that are due, tasks, changes of interest, sleep in epoll, watches, tasks, heavy
+ * work, tasks. Tasks run before the sleep (for what timers deferred) and after the watches and the
+ * work (for what these deferred), so none waits through a sleep. While there is heavy work the loop
+ * does not sleep: it polls between two turns.
  *
- * watch_set() only notes a change; it is made once per turn, before the sleep, and what a watch
- * no longer wants is filtered out until then. A watch that is closed before that (the pipes of a program
- * that has already ended, a connection of one short request) was never epoll's at all. One that is closed
- * while its event may be waiting in the array of this turn is freed at the turn's end. Layer: base.
+ * watch_set() only records a change. Changes are applied once per turn, before the sleep; until
+ * then events that a watch no longer wants are filtered out. A watch that is closed before that
+ * (the pipes of a program that has already exited, a connection with one short request) never
+ * reaches epoll. A watch that is closed while its event may be in the array of this turn is freed
+ * at the end of the turn. Layer: base.
  */
 #include "base/loop.h"
 
@@ -29,24 +30,23 @@
 #include "base/timers.h"
 #include "base/work.h"
 
-#define LOOP_LOOK_NS                                                                               \
-    100000 /* a program's answer to a key takes half of it; a sleep costs as much */
+#define LOOP_SPIN_NS 100000 /* a program's reply to a key takes half of it; a sleep costs as much */
 #define LOOP_STARVED_MS 100
-#define LOOP_EVENTS 256 /* taken at once; what is left comes next turn */
+#define LOOP_EVENTS 256 /* fetched at once; the rest follows in the next turn */
 
 struct loop {
     struct list tasks;
     struct list idle; /* tasks that can wait */
     struct work_queue work;
-    struct list changed; /* watches whose interest in epoll is not the wanted one */
+    struct list changed; /* watches whose interest in epoll is outdated */
     struct list watches; /* all that are open */
-    struct list closed;  /* watches that go with this turn */
+    struct list closed;  /* watches to free at the end of this turn */
     struct list timers;  /* all */
     struct due_heap due;
     struct spin spin;
     uint64_t now_ms;
-    uint64_t events;        /* watches that were called, ever */
-    uint64_t look_until_ns; /* 0: nothing is expected */
+    uint64_t events;        /* calls of watches so far */
+    uint64_t spin_until_ns; /* 0: no reply is expected */
     int fd;                 /* epoll's */
     bool stopped;
 };
@@ -58,8 +58,8 @@ struct watch {
     watch_fn *fn;
     void *arg;
     int fd;
-    int want;  /* by our user */
-    int armed; /* in epoll; 0: it does not know the fd */
+    int want;  /* as set by the caller */
+    int armed; /* in epoll; 0: not registered */
     bool closed;
 };
 
@@ -71,7 +71,7 @@ struct timer {
     void *arg;
 };
 
-/* --- life ------------------------------------------------------------------------ */
+/* --- lifetime -------------------------------------------------------------------- */
 
 struct loop *loop_new(void)
 {
@@ -104,7 +104,7 @@ static void free_watches(struct list *all)
     }
 }
 
-/* Watches and timers whose owner is gone without closing them go with the loop. */
+/* Frees watches and timers that their owner has not closed. */
 void loop_free(struct loop *l)
 {
     if (l == NULL)
@@ -131,7 +131,7 @@ static void run_tasks(struct list *tasks)
     }
 }
 
-/* Those that the callbacks start wait for the next turn, even if they are due at once. */
+/* Timers that the callbacks start wait for the next turn, even if they are due at once. */
 static void run_timers(struct loop *l)
 {
     uint64_t end = l->due.next_order;
@@ -145,8 +145,8 @@ static void run_timers(struct loop *l)
     }
 }
 
-/* False: the system has no room for it now. Any other failure is our own mistake: a regular file,
- * or two watches of one fd. */
+/* False: the system is out of resources for it now. Any other failure is our own mistake: a
+ * regular file, or two watches of one fd. */
 static bool watch_arm(struct watch *w)
 {
     struct epoll_event e = {.data.ptr = w};
@@ -164,7 +164,7 @@ static bool watch_arm(struct watch *w)
     return true;
 }
 
-/* Those for which there is no room stay, and are tried again before the next sleep. */
+/* Changes that fail for lack of resources stay queued, and are retried before the next sleep. */
 static void arm_changed(struct loop *l)
 {
     struct list *it, *tmp;
@@ -202,7 +202,7 @@ static void watch_on_events(struct watch *w, uint32_t events)
 static int sleep_ms(const struct loop *l)
 {
     const struct due *d = due_first(&l->due);
-    bool starved = !list_is_empty(&l->changed); /* all that could be made have been */
+    bool starved = !list_is_empty(&l->changed); /* all changes that could be applied have been */
     uint64_t most = starved ? LOOP_STARVED_MS : INT_MAX;
 
     if (l->stopped || !list_is_empty(&l->work.items) || (d != NULL && d->at_ms <= l->now_ms))
@@ -237,26 +237,26 @@ void loop_expect(struct loop *l)
     uint64_t now = clock_mono_ns();
 
     if (spin_is_worth(&l->spin, now))
-        l->look_until_ns = now + LOOP_LOOK_NS;
+        l->spin_until_ns = now + LOOP_SPIN_NS;
 }
 
 /*
- * Between two turns: may the loop look again before it sleeps? Only while something is
- * expected, and whoever wants the CPU meanwhile goes first. Whatever comes is what was waited for.
+ * Between two turns: may the loop poll again instead of sleeping? Only while a reply is expected,
+ * and only after yielding the CPU to anyone who wants it. Any event counts as the reply.
  */
-static bool loop_looks(struct loop *l, uint64_t expected_until_ns, bool had_events)
+static bool loop_should_spin(struct loop *l, uint64_t expected_until_ns, bool had_events)
 {
     uint64_t now;
 
-    if (l->look_until_ns == 0)
+    if (l->spin_until_ns == 0)
         return false;
-    /* The turn itself has begun the waiting. */
-    if (l->look_until_ns != expected_until_ns)
+    /* This turn itself has set the expectation. */
+    if (l->spin_until_ns != expected_until_ns)
         return true;
     now = clock_mono_ns();
-    if (had_events || now >= l->look_until_ns) {
+    if (had_events || now >= l->spin_until_ns) {
         spin_result(&l->spin, had_events, now);
-        l->look_until_ns = 0;
+        l->spin_until_ns = 0;
         return false;
     }
     sched_yield();
@@ -265,19 +265,19 @@ static bool loop_looks(struct loop *l, uint64_t expected_until_ns, bool had_even
 
 void loop_run(struct loop *l)
 {
-    bool looks = false;
+    bool spins = false;
 
     l->stopped = false;
     while (!l->stopped) {
-        bool chores = !looks && !list_is_empty(&l->idle) && list_is_empty(&l->work.items);
-        uint64_t before = l->events, until = l->look_until_ns;
+        bool idle = !spins && !list_is_empty(&l->idle) && list_is_empty(&l->work.items);
+        uint64_t before = l->events, until = l->spin_until_ns;
 
-        if (chores)
+        if (idle)
             sched_yield();
-        loop_turn(l, !looks && !chores);
-        if (chores && l->events == before)
+        loop_turn(l, !spins && !idle);
+        if (idle && l->events == before)
             run_tasks(&l->idle);
-        looks = loop_looks(l, until, l->events != before);
+        spins = loop_should_spin(l, until, l->events != before);
     }
 }
 
@@ -315,7 +315,7 @@ void watch_set(struct watch *w, int events)
         list_append(&w->loop->changed, &w->link);
 }
 
-/* Its memory may still be in the array of this turn's events if epoll knew of it. */
+/* Its memory may still be referenced by this turn's events if epoll knows the fd. */
 static void watch_release(struct watch *w)
 {
     w->closed = true;
@@ -358,7 +358,7 @@ struct timer *timer_new(struct loop *l, timer_fn *fn, void *arg)
     return t;
 }
 
-/* From now: this turn may have begun a while ago. */
+/* Counts from now: this turn may have started a while ago. */
 void timer_start(struct timer *t, uint64_t ms)
 {
     due_put(&t->loop->due, &t->due, clock_mono_ms() + ms);

@@ -13,11 +13,12 @@
 __attribute__((noreturn)) void hf_out_of_memory(size_t size);
 void *hf_xalloc(size_t size); /* zeroed */
 void *hf_xrealloc(void *p, size_t size);
-char *hf_xstrdup(const char *s); /* NULL gives NULL */
+char *hf_xstrdup(const char *s); /* NULL returns NULL */
 char *hf_xstrndup(const char *s, size_t len);
 void hf_wipe(void *p, size_t len); /* not optimised away */
 
-/* What is kept to be used again is nobody's meanwhile: AddressSanitizer reports who touches it. */
+/* Memory kept for reuse must not be touched in the meantime: AddressSanitizer reports any
+ * access. */
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 #define mem_hide(p, len) __asan_poison_memory_region(p, len)

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * program.c - memory of our own program image. Layer: base.
+ */
 #include "base/program.h"
 
 #include <link.h>
@@ -7,26 +10,26 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-extern const char __executable_start; /* the linker's */
+extern const char __executable_start; /* set by the linker */
 
-static void give_back(uintptr_t from, uintptr_t to, uintptr_t page)
+static void drop_pages(uintptr_t from, uintptr_t to, uintptr_t page)
 {
     from = (from + page - 1) & ~(page - 1);
     to &= ~(page - 1);
     if (from < to)
-        (void)madvise((void *)from, to - from, MADV_DONTNEED); /* a wish, no more */
+        (void)madvise((void *)from, to - from, MADV_DONTNEED); /* best effort */
 }
 
-void program_give_back(void)
+void program_release_pages(void)
 {
     const ElfW(Phdr) *h = (const ElfW(Phdr) *)getauxval(AT_PHDR);
     size_t count = getauxval(AT_PHNUM), i;
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), base = 0;
 
     for (i = count; i-- > 0;)
-        if (h[i].p_type == PT_LOAD) /* the first of them is the lowest */
+        if (h[i].p_type == PT_LOAD) /* the first one has the lowest address */
             base = (uintptr_t)&__executable_start - h[i].p_vaddr;
     for (i = 0; i < count; i++)
         if (h[i].p_type == PT_LOAD && !(h[i].p_flags & PF_W))
-            give_back(base + h[i].p_vaddr, base + h[i].p_vaddr + h[i].p_filesz, page);
+            drop_pages(base + h[i].p_vaddr, base + h[i].p_vaddr + h[i].p_filesz, page);
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rfc3339.c - parses times in RFC 3339 format, with any zone. Layer: base.
+ */
 #include "base/rfc3339.h"
 
 #include <string.h>
 
-/* Days from 1970-01-01. By hand: the C library reads the time zone's file, see clock.h. */
+/* Days since 1970-01-01. Without the C library, which reads the time zone file, see clock.h. */
 static int64_t days_of(int64_t y, int m, int d)
 {
     static const int before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
@@ -12,7 +15,7 @@ static int64_t days_of(int64_t y, int m, int d)
     return y * 365 + past / 4 - past / 100 + past / 400 + before[m - 1] + d - 1 - 719527;
 }
 
-/* So many digits and then this character, if it is one; -1: something else. */
+/* Parses `count` digits and then this character, if it is not NUL; -1: no match. */
 static int digits(const char **text, int count, char then)
 {
     int v = 0;
@@ -27,7 +30,7 @@ static int digits(const char **text, int count, char then)
     return *(*text)++ == then ? v : -1;
 }
 
-/* "Z" or "+01:00", in minutes before the text's own time. */
+/* "Z" or "+01:00", as the minutes to add in order to get UTC. */
 static bool zone_parse(const char *text, int *minutes)
 {
     int sign = *text == '-' ? 1 : -1, h, m;

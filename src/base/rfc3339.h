@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rfc3339.h - times as text, with any zone: RFC 3339, which is the JSON form of protobuf's Timestamp too
+ * rfc3339.h - parses times in RFC 3339 format, with any zone
  *
- * Pure: text in, milliseconds out. Layer: base.
+ * It is also the JSON form of protobuf's Timestamp. Pure: text in, milliseconds out. Layer: base.
  */
 #ifndef HF_BASE_RFC3339_H
 #define HF_BASE_RFC3339_H
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What can be said in that form: the years 1 to 9999. */
+/* The range of the format: the years 1 to 9999. */
 #define RFC3339_MIN_MS (-62135596800000)
 #define RFC3339_MAX_MS 253402300799999
 

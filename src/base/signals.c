@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 
-/* Second names that people use; the C library gives one name per number. */
+/* Aliases in common use; the C library has one name per number. */
 static const struct {
     const char *name;
     int signum;

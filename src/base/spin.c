@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spin.c - decides whether to poll before going to sleep. Layer: base.
+ */
 #include "base/spin.h"
 
 #include <sched.h>
 #include <string.h>
 
-#define SPIN_NS 50000         /* one look: shorter than a sleep and wake-up of both sides */
-#define SPIN_BURST_BYTES 1024 /* less than this is a person or a prompt */
-#define SPIN_STREAK 4         /* bursts in a row that make a flood */
-#define SPIN_VERDICT 32       /* looks between two verdicts */
+#define SPIN_NS 50000         /* one poll: shorter than a sleep and wake-up of both sides */
+#define SPIN_BURST_BYTES 1024 /* less than this is typing or a prompt */
+#define SPIN_STREAK 4         /* consecutive bursts that make a flood */
+#define SPIN_VERDICT 32       /* polls between two verdicts */
 #define SPIN_PAUSE_MIN_NS 4000000u
 #define SPIN_PAUSE_MAX_NS 250000000u
 
@@ -21,24 +24,24 @@ void spin_init(struct spin *s)
     s->allowed = sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) > 1;
 }
 
-void spin_burst(struct spin *s, const void *who, size_t n)
+void spin_burst(struct spin *s, const void *source, size_t n)
 {
-    if (who != s->who || n < SPIN_BURST_BYTES) {
-        s->who = who;
+    if (source != s->source || n < SPIN_BURST_BYTES) {
+        s->source = source;
         s->streak = 0;
     } else if (s->streak < SPIN_STREAK) {
         s->streak++;
     }
 }
 
-bool spin_in_flood(const struct spin *s, const void *who)
+bool spin_in_flood(const struct spin *s, const void *source)
 {
-    return who == s->who && s->streak >= SPIN_STREAK;
+    return source == s->source && s->streak >= SPIN_STREAK;
 }
 
-uint64_t spin_budget_ns(struct spin *s, const void *who, uint64_t now_ns)
+uint64_t spin_budget_ns(struct spin *s, const void *source, uint64_t now_ns)
 {
-    if (!s->allowed || !spin_in_flood(s, who) || now_ns < s->off_until_ns)
+    if (!s->allowed || !spin_in_flood(s, source) || now_ns < s->off_until_ns)
         return 0;
     return SPIN_NS;
 }
@@ -54,7 +57,7 @@ void spin_result(struct spin *s, bool found, uint64_t now_ns)
     s->hits += found;
     if (s->tries < SPIN_VERDICT)
         return;
-    /* Looks that mostly fail: the writer is slow, or others want its CPU or ours. */
+    /* Polls mostly fail: the writer is slow, or others want its CPU or ours. */
     if (s->hits * 2 < s->tries) {
         s->off_until_ns = now_ns + s->pause_ns;
         s->pause_ns = s->pause_ns * 2 > SPIN_PAUSE_MAX_NS ? SPIN_PAUSE_MAX_NS : s->pause_ns * 2;

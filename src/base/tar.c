@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tar.c - reads a tar archive as a stream. Layer: base.
+ */
 #include "base/tar.h"
 
 #include <string.h>
@@ -7,7 +10,7 @@
 
 enum state { ST_HEADER, ST_DATA, ST_PADDING, ST_PAX, ST_DONE, ST_ERROR };
 
-/* Where the fields of a header lie. */
+/* Offsets of the fields of a header. */
 enum {
     AT_NAME = 0,
     AT_MODE = 100,
@@ -34,7 +37,7 @@ static enum tar_event fail(struct tar_in *t, const char *why)
 
 /* --- fields ------------------------------------------------------------------------------- */
 
-/* Octal digits, with blanks before and blanks or NUL behind. */
+/* Octal digits, with leading blanks and trailing blanks or NUL. */
 static bool number(const char *field, size_t len, uint64_t *out)
 {
     size_t i = 0;
@@ -73,7 +76,7 @@ static bool is_zero(const char *block)
 
 /* --- paths ---------------------------------------------------------------------------------- */
 
-/* Appends one part; false: it leads upwards, or the path is too long. */
+/* Appends one component; false: it is "..", or the path is too long. */
 static bool path_add(struct tar_in *t, size_t *len, const char *part, size_t n)
 {
     if (n == 0 || (n == 1 && part[0] == '.'))
@@ -88,8 +91,8 @@ static bool path_add(struct tar_in *t, size_t *len, const char *part, size_t n)
     return true;
 }
 
-/* Part by part, so that "/a//./b/" is "a/b". */
-static bool path_take(struct tar_in *t, size_t *len, const char *text, size_t n)
+/* Component by component, so that "/a//./b/" is "a/b". */
+static bool path_append(struct tar_in *t, size_t *len, const char *text, size_t n)
 {
     size_t at = 0;
 
@@ -112,14 +115,14 @@ static bool path_of_header(struct tar_in *t)
 
     t->path[0] = '\0';
     if (memcmp(b + AT_MAGIC, "ustar", 5) == 0 &&
-        !path_take(t, &len, b + AT_PREFIX, strnlen(b + AT_PREFIX, PREFIX_LEN)))
+        !path_append(t, &len, b + AT_PREFIX, strnlen(b + AT_PREFIX, PREFIX_LEN)))
         return false;
-    return path_take(t, &len, b + AT_NAME, strnlen(b + AT_NAME, NAME_LEN));
+    return path_append(t, &len, b + AT_NAME, strnlen(b + AT_NAME, NAME_LEN));
 }
 
-/* --- extended headers ---------------------------------------------------------------------------- */
+/* --- extended headers -------------------------------------------------------------------- */
 
-/* "path=VALUE" or "size=VALUE"; others do not matter. */
+/* "path=VALUE" or "size=VALUE"; others are ignored. */
 static bool pax_record(struct tar_in *t, const char *text, size_t len)
 {
     size_t path_len = 0;
@@ -128,7 +131,7 @@ static bool pax_record(struct tar_in *t, const char *text, size_t len)
     if (len > 5 && memcmp(text, "path=", 5) == 0) {
         t->named = true;
         t->path[0] = '\0';
-        return path_take(t, &path_len, text + 5, len - 5);
+        return path_append(t, &path_len, text + 5, len - 5);
     }
     if (len > 5 && memcmp(text, "size=", 5) == 0) {
         if (len - 5 >= sizeof digits)
@@ -141,8 +144,8 @@ static bool pax_record(struct tar_in *t, const char *text, size_t len)
     return true;
 }
 
-/* Records are "LENGTH KEY=VALUE\n", and the length counts all of it. */
-static bool pax_take(struct tar_in *t)
+/* Records are "LENGTH KEY=VALUE\n", and the length counts the whole record. */
+static bool pax_parse(struct tar_in *t)
 {
     size_t at = 0;
 
@@ -162,7 +165,7 @@ static bool pax_take(struct tar_in *t)
     return true;
 }
 
-/* --- headers ------------------------------------------------------------------------------------- */
+/* --- headers ----------------------------------------------------------------------------- */
 
 static void pad_behind(struct tar_in *t, uint64_t size)
 {
@@ -175,9 +178,9 @@ static enum tar_event entry_begin(struct tar_in *t, char type, uint64_t size)
     uint64_t mode;
 
     if (!t->named && !path_of_header(t))
-        return fail(t, "a path in the archive leads out of it, or is too long");
+        return fail(t, "a path in the archive leads outside the target directory or is too long");
     if (!number(t->block + AT_MODE, 8, &mode))
-        return fail(t, "a header of the archive is damaged");
+        return fail(t, "an archive header is damaged");
     t->mode = (unsigned)(mode & 0777);
     t->is_dir = type == '5';
     t->size = t->is_dir ? 0 : t->sized ? t->pax_size : size;
@@ -189,7 +192,7 @@ static enum tar_event entry_begin(struct tar_in *t, char type, uint64_t size)
     return TAR_ENTRY;
 }
 
-/* TAR_MORE: it was nothing to tell of. */
+/* TAR_MORE: there is nothing to report. */
 static enum tar_event header(struct tar_in *t)
 {
     char type = t->block[AT_TYPE];
@@ -202,23 +205,23 @@ static enum tar_event header(struct tar_in *t)
     }
     t->zeros = 0;
     if (!sum_fits(t->block) || !number(t->block + AT_SIZE, 12, &size))
-        return fail(t, "a header of the archive is damaged");
+        return fail(t, "an archive header is damaged");
     if (size > TAR_FILE_BYTES)
         return fail(t, "a file in the archive is too large");
     if (type == '0' || type == '\0' || type == '5')
         return entry_begin(t, type, size);
     if (type != 'x' && type != 'g')
-        return fail(t, "only files and directories are unpacked");
+        return fail(t, "the archive contains an entry that is neither a file nor a directory");
     if (size > TAR_PAX_BYTES)
-        return fail(t, "an extended header of the archive is too large");
+        return fail(t, "an extended archive header is too large");
     pad_behind(t, size);
     t->state = type == 'x' ? ST_PAX : ST_PADDING;
-    if (type == 'g') /* for the whole archive: nothing that we look at */
+    if (type == 'g') /* for the whole archive: nothing that we use */
         t->left += t->padding;
     return TAR_MORE;
 }
 
-/* --- bytes ----------------------------------------------------------------------------------------- */
+/* --- bytes ------------------------------------------------------------------------------- */
 
 static size_t least(uint64_t a, size_t b)
 {
@@ -272,8 +275,9 @@ static enum tar_event feed_pax(struct tar_in *t, const char *bytes, size_t len, 
     *used += n;
     if (t->left > 0)
         return TAR_MORE;
-    if (!pax_take(t))
-        return fail(t, "an extended header of the archive is damaged, or its path leads out of it");
+    if (!pax_parse(t))
+        return fail(t,
+                    "an extended archive header is damaged or leads outside the target directory");
     t->have = 0;
     t->left = t->padding;
     t->state = ST_PADDING;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * text.c - UTF-8, base64, base32, hex, numbers in text. Layer: base.
+ * text.c - UTF-8, base64, base32, hex, decimal numbers. Layer: base.
  */
 #include "base/text.h"
 
@@ -137,7 +137,7 @@ static int base64_value(char c)
     return -1;
 }
 
-/* Takes off the padding and tells whether alphabet and padding go together. */
+/* Strips the padding and checks that it matches the alphabet. */
 static bool base64_shape(const char *text, size_t *len)
 {
     bool padded = *len > 0 && text[*len - 1] == '=';
@@ -172,7 +172,7 @@ static bool base64_decode_into(struct buf *out, const char *text, size_t len)
             buf_putc(out, (char)(bits >> held));
         }
     }
-    /* Bits left over must be zero: one text for one run of bytes. */
+    /* Leftover bits must be zero: one text for one sequence of bytes. */
     return (bits & ((1u << held) - 1)) == 0;
 }
 

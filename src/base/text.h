@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * text.h - UTF-8, base64, base32, hex, numbers in text. Pure functions. Layer: base.
+ * text.h - UTF-8, base64, base32, hex, decimal numbers. Pure. Layer: base.
  */
 #ifndef HF_BASE_TEXT_H
 #define HF_BASE_TEXT_H
@@ -12,17 +12,17 @@
 #include "base/buf.h"
 
 /*
- * A UTF-8 check that goes on over chunk borders. Start with {0}; feed() is false at
- * the first byte that cannot be valid (overlong, surrogate, above U+10FFFF);
- * done() is true when no character is left open.
+ * A UTF-8 check that works across chunks. Start with {0}; feed() returns false at the first byte
+ * that cannot be valid (overlong, surrogate, above U+10FFFF); done() returns true if no character
+ * is left incomplete.
  */
 struct utf8_check {
     uint8_t need, lo, hi;
 };
 /*
- * What may follow a first byte: how many bytes, and the range of the second.
- * The narrowed ranges keep out overlong forms (E0, F0), surrogates (ED) and
- * what lies above U+10FFFF (F4). Third and fourth bytes are always 80..BF.
+ * What may follow a first byte: the number of bytes, and the range of the second. The narrowed
+ * ranges exclude overlong forms (E0, F0), surrogates (ED) and values above U+10FFFF (F4). Third and
+ * fourth bytes are always 80..BF.
  */
 static inline bool utf8_start(uint8_t c, struct utf8_check *next)
 {
@@ -51,11 +51,11 @@ static inline bool utf8_start(uint8_t c, struct utf8_check *next)
 bool utf8_check_feed(struct utf8_check *c, const void *bytes, size_t len);
 bool utf8_check_done(const struct utf8_check *c);
 bool utf8_is_valid(const void *bytes, size_t len);
-/* Length of the run of ASCII here, eight bytes at a time while it lasts. */
+/* Length of the run of ASCII at the start, scanned eight bytes at a time. */
 size_t utf8_ascii_run(const void *bytes, size_t len);
 /* Length of the valid character that starts here (1..4); 0 if there is none. */
 size_t utf8_char_len(const void *bytes, size_t len);
-/* How many bytes at the end of the run begin a character that is not complete (0..3). */
+/* The number of bytes (0..3) at the end that start an incomplete character. */
 size_t utf8_open_tail(const void *bytes, size_t len);
 
 void base64_encode(struct buf *out, const void *bytes, size_t len);

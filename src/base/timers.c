@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * timers.c - what is due next: a binary heap that knows where its nodes are. Layer: base.
+ * timers.c - a binary heap of deadlines whose nodes know their index. Layer: base.
  */
 #include "base/timers.h"
 
@@ -19,7 +19,7 @@ static void set_place(struct due_heap *h, size_t i, struct due *d)
     d->place = i + 1;
 }
 
-/* Those on the way to the root that come later make room for d. */
+/* Ancestors that are due later move down to make room for d. */
 static void sift_up(struct due_heap *h, size_t i, struct due *d)
 {
     while (i > 0 && is_before(d, h->nodes[(i - 1) / 2])) {

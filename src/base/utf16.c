@@ -7,7 +7,7 @@
 #include "base/text.h"
 
 struct utf16_token {
-    size_t len; /* 0: its rest is still to come */
+    size_t len; /* 0: the rest has not arrived yet */
     unsigned units;
     bool broken;
 };
@@ -44,7 +44,7 @@ static inline bool continues(uint8_t c)
     return (c & 0xc0) == 0x80;
 }
 
-/* The length of the plainest characters beyond ASCII; 0: look closely. Four bytes are there. */
+/* The length of common characters beyond ASCII; 0: needs a full check. Four bytes are readable. */
 static inline size_t plain_len(const uint8_t *p)
 {
     if (p[0] >= 0xc2 && p[0] <= 0xdf)
@@ -56,7 +56,7 @@ static inline size_t plain_len(const uint8_t *p)
     return 0;
 }
 
-/* Every byte of a terminal comes through here once, so runs of other scripts are worth a loop. */
+/* Every byte of terminal output passes here once, so runs of other scripts are worth a loop. */
 static size_t plain_run(const uint8_t *p, size_t len, uint64_t *units)
 {
     uint64_t count = 0;
@@ -65,7 +65,7 @@ static size_t plain_run(const uint8_t *p, size_t len, uint64_t *units)
     while (len - at >= 4) {
         if (p[at] < 0x80) {
             if (p[at + 1] < 0x80)
-                break; /* more than one: faster by words */
+                break; /* more than one: faster in words */
             at++;
             count++;
         }
@@ -126,10 +126,8 @@ size_t utf16_fit(const void *bytes, size_t len, uint64_t most, uint64_t *units)
     return at;
 }
 
-/*
- * A byte that continues nothing begins a token. Of those that may continue something, three can
- * belong to one that began before; the fourth cannot.
- */
+/* A byte that is not a continuation byte starts a token. Of continuation bytes, three can belong
+ * to a token that started before; the fourth cannot. */
 size_t utf8_to_border(const void *bytes, size_t len)
 {
     const uint8_t *p = bytes;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * work.c - heavy work, a little of it in each turn of the loop. Layer: base.
+ */
 #include "base/work.h"
 
 #include "base/clock.h"
@@ -34,7 +37,7 @@ bool work_has_time(struct work_queue *q, uint64_t now_ns)
     if (q->slice_end_ns != 0)
         return now_ns < q->slice_end_ns;
     if (!list_is_empty(&q->items))
-        end = q->began_ns + SLICE_NS; /* the rest is for those that wait */
+        end = q->began_ns + SLICE_NS; /* the rest is for queued items */
     return now_ns < end;
 }
 
@@ -47,7 +50,7 @@ static void run_item(struct work_queue *q, struct task *t, uint64_t now_ns, uint
     q->slice_end_ns = 0;
 }
 
-/* What the items queue, themselves included, stands behind the border. */
+/* Anything that the items queue, themselves included, lands after the border. */
 void work_run(struct work_queue *q)
 {
     if (list_is_empty(&q->items))

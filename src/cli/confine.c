@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * confine.c - drops privileges, then restricts files and system calls. Layer: cli.
+ */
 #include "cli/confine.h"
 
 #include <errno.h>
@@ -14,7 +17,7 @@
 #include "base/log.h"
 #include "cli/confine_calls.h"
 
-/* LeakSanitizer traces the process, which an undumpable one does not allow. */
+/* LeakSanitizer traces the process, which must be dumpable for that. */
 #ifdef __SANITIZE_ADDRESS__
 #define SANITIZED true
 #else
@@ -29,14 +32,14 @@ static const char *const role_names[] = {
 
 static int refuse(const struct confine_plan *plan, const char *what, int rc)
 {
-    log_error("the %s cannot be confined: %s: %s; --confine=off starts it without",
+    log_error("the %s cannot be confined: %s: %s; --confine=off starts it without confinement",
               role_names[plan->role], what, strerror(-rc));
     return rc;
 }
 
 /* --- the user ------------------------------------------------------------------------------- */
 
-/* Of root's capabilities the one to read any file stays, or none. */
+/* Drops all of root's capabilities except this one. */
 static int keep_capability(uint32_t which)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -47,9 +50,9 @@ static int keep_capability(uint32_t which)
 }
 
 /*
- * The uid is one that nobody else has, so it is safe to stay dumpable, which a change
- * of ids would end: the keeper reads off a dead worker what it had moved
- * (base/io.h), and without CAP_SYS_PTRACE it may do so only then.
+ * No other process has this uid, so it is safe to stay dumpable, which a change of ids would undo.
+ * The keeper reads from a dead worker how much it had moved (base/io.h); without CAP_SYS_PTRACE it
+ * may do so only if the worker is dumpable.
  */
 static int drop_ids(const struct confine_plan *plan)
 {
@@ -63,14 +66,14 @@ static int drop_ids(const struct confine_plan *plan)
     return plan->read_files ? keep_capability(CAP_DAC_READ_SEARCH) : 0;
 }
 
-/* No such user here (a user namespace with one id), or no right to become anybody (no CAP_SETUID). */
+/* The uid is not mapped (a user namespace with one id), or CAP_SETUID is missing. */
 static bool kernel_cannot(int rc)
 {
     return rc == -EINVAL || rc == -EPERM;
 }
 
-/* They hold tokens: no core of those, and no look into their memory by processes of the same user. The
- * keeper has seen to the worker's cores. */
+/* These processes hold tokens: no core dumps, and no access to their memory by processes of the
+ * same user. The keeper has already disabled the worker's core dumps. */
 static void hide_memory(const struct confine_plan *plan)
 {
     struct rlimit core;
@@ -97,13 +100,13 @@ int confine_user(const struct confine_plan *plan, struct confinement *done)
 
 /* --- files and calls -------------------------------------------------------------------------- */
 
-static int give_up(const struct confine_plan *plan, const char *what, int rc, bool *done)
+static int check_step(const struct confine_plan *plan, const char *what, int rc, bool *done)
 {
     *done = rc == 0;
     return rc == 0 || rc == -ENOSYS ? 0 : refuse(plan, what, rc);
 }
 
-/* The filter comes last: it refuses the calls of the other. */
+/* The filter comes last: it would reject the Landlock calls. */
 int confine_calls(const struct confine_plan *plan, struct confinement *done)
 {
     int rc = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
@@ -112,9 +115,9 @@ int confine_calls(const struct confine_plan *plan, struct confinement *done)
         return 0;
     if (rc < 0)
         return refuse(plan, "no_new_privs", rc);
-    rc = give_up(plan, "Landlock", landlock_restrict(plan), &done->landlock);
+    rc = check_step(plan, "Landlock", landlock_restrict(plan), &done->landlock);
     if (rc == 0)
-        rc = give_up(plan, "system calls", calls_filter(plan->role), &done->seccomp);
+        rc = check_step(plan, "system calls", calls_filter(plan->role), &done->seccomp);
     return rc;
 }
 
@@ -146,7 +149,7 @@ void confine_report(const struct confine_plan *plan, const struct confinement *d
     else if (!done->seccomp)
         log_warn("this kernel cannot filter the %s's system calls", who);
     if (!plan->off && !done->landlock)
-        log_warn("this kernel has no Landlock: the %s may open what its user may", who);
+        log_warn("this kernel has no Landlock: the %s may open any file that its user may", who);
     if (!done->user && plan->uid != 0)
         log_warn("the %s stays root: this kernel has no user %u for it", who, (unsigned)plan->uid);
 }

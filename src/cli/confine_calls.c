@@ -15,7 +15,7 @@
 
 #include "base/braces.h"
 
-/* asm/ioctls.h and sys/ioctl.h do not go together with asm/termbits.h everywhere. */
+/* asm/ioctls.h and sys/ioctl.h conflict with asm/termbits.h on some systems. */
 #include <asm/ioctls.h>
 
 #ifndef PROT_EXEC
@@ -31,7 +31,7 @@
     BRACES(.nr = SYS_##name, .check = CALL_WITHOUT, .arg = (which), .count = 1,                    \
            .values = BRACES(bits))
 
-/* Descriptors held already, memory, time, and the process itself. */
+/* Open descriptors, memory, time, and the process itself. */
 static const struct call_rule common[] = {
     ANY(recvmsg),
     ANY(sendmsg),
@@ -51,7 +51,7 @@ static const struct call_rule common[] = {
     ANY(readv),
     ANY(writev),
     ANY(accept4),
-    /* No code but the program's own: what is written cannot be run. */
+    /* No new executable memory: written memory cannot be executed. */
     WITHOUT(mmap, 2, PROT_EXEC),
     WITHOUT(mprotect, 2, PROT_EXEC),
     ANY(munmap),
@@ -59,7 +59,7 @@ static const struct call_rule common[] = {
     ANY(madvise),
     ANY(brk),
     ANY(futex),
-    /* What the server sets on its connections; no filter of packets, no other protocol. */
+    /* Options that the server sets on its connections; no packet filters, no other protocols. */
     ONE_OF(setsockopt, 2, TCP_NODELAY, TCP_CORK, TCP_QUICKACK, TCP_KEEPIDLE, TCP_KEEPINTVL,
            TCP_KEEPCNT, TCP_USER_TIMEOUT, TCP_NOTSENT_LOWAT, SO_KEEPALIVE, SO_LINGER, SO_RCVBUF,
            SO_SNDBUF, SO_RCVLOWAT),
@@ -103,13 +103,13 @@ static const struct call_rule common[] = {
 #endif
     ANY(uname),
     ANY(sysinfo),
-    /* abort(3), so that a failed assertion is known as one. */
+    /* abort(3), so that a failed assertion is recognisable. */
     {.nr = SYS_tgkill, .check = CALL_OWN_PID, .arg = 0},
     ANY(exit),
     ANY(exit_group),
 };
 
-/* Journals, floods through the siding, files of the shell integration, what is known of processes. */
+/* Journals, floods through the siding, files of the shell integration, process information. */
 static const struct call_rule worker[] = {
     ANY(splice),     ANY(memfd_create), ANY(ftruncate),  ANY(fallocate), ANY(dup),
     ANY(pread64),    ANY(getcwd),       ANY(getdents64), ANY(statfs),    ANY(readlinkat),
@@ -129,7 +129,7 @@ static const struct call_rule registrar[] = {
     ANY(connect),
 };
 
-/* Connections to sandboxes and to whoever knows where they are; tunnels; a file that is watched. */
+/* Connections to sandboxes and resolvers; tunnels; a watched file. */
 static const struct call_rule gateway[] = {
     ANY(splice),           ONE_OF(socket, 0, AF_INET, AF_INET6, AF_UNIX),
     ANY(connect),          ANY(pipe2),
@@ -138,7 +138,7 @@ static const struct call_rule gateway[] = {
 };
 
 #ifdef __SANITIZE_ADDRESS__
-/* LeakSanitizer looks at the process from a thread of its own that traces it. */
+/* LeakSanitizer inspects the process from a tracer thread. */
 static const struct call_rule sanitizer[] = {
     ANY(clone),      ANY(ptrace),         ANY(wait4),           ANY(prctl),
     ANY(prlimit64),  ANY(getrlimit),      ANY(readlinkat),      ANY(process_vm_readv),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * confine_filter.c - a filter for the kernel, made of the tables
+ * confine_filter.c - builds and installs the seccomp filter from the tables
  *
- * Each rule becomes a piece of its own that either decides or goes on to the next, so no jump is longer
- * than one piece. Numbers of the x32 interface are in no table and so are refused as well. Layer: cli.
+ * Each rule becomes a block that either decides or falls through to the next, so no jump is longer
+ * than one block. The tables hold no x32 numbers, so those calls are refused as well. Layer: cli.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -22,7 +22,7 @@
 #define FILTER_ARCH AUDIT_ARCH_AARCH64
 #endif
 
-#define FILTER_STEPS_MAX 512 /* far fewer than the kernel takes, more than the tables need */
+#define FILTER_STEPS_MAX 512 /* far fewer than the kernel allows, more than the tables need */
 
 #ifdef FILTER_ARCH
 struct confine_filter {
@@ -49,10 +49,11 @@ static void add_return(struct confine_filter *f, uint32_t action)
     add(f, BPF_RET | BPF_K, action, 0, 0);
 }
 
-/* Behind the test of the number: loads the argument, and ends with "no" and "yes". */
+/* Follows the test of the call number: loads and tests the argument, then "no" and "yes". */
 static void add_argument(struct confine_filter *f, const struct call_rule *r, uint32_t pid)
 {
-    /* The lower half: the kernel takes an int from there too, and both machines are little-endian. */
+    /* The lower half: the kernel also reads an int from there, and both architectures are
+     * little-endian. */
     add_load(f, offsetof(struct seccomp_data, args) + 8 * (size_t)r->arg);
     if (r->check == CALL_WITHOUT)
         add(f, BPF_JMP | BPF_JSET | BPF_K, r->values[0], 0, 1);
@@ -99,7 +100,7 @@ static void make_filter(struct confine_filter *f, enum confine_role role)
     add_return(f, SECCOMP_RET_ERRNO | EPERM);
 }
 
-/* Does this kernel know filters at all? */
+/* Does this kernel support filters at all? */
 static bool kernel_filters(void)
 {
     uint32_t action = SECCOMP_RET_ERRNO;

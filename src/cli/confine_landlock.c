@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * confine_landlock.c - which files may be opened at all
+ * confine_landlock.c - restricts which files may be opened
  *
- * Landlock knows rights below directories. All rights that the kernel knows are taken away, and the
- * few that the role needs are given back: for what is written, to the directories of the plan. Its rights on TCP
- * and signals go as well, beside the filter of system calls. Descriptors that are open already are
- * not touched. Layer: cli.
+ * Landlock grants rights below directories. All rights that the kernel knows are revoked, and the
+ * few that the role needs are granted again: write access only below the plan's directories. Its
+ * rights on TCP and signals are revoked as well, in addition to the system call filter. Open
+ * descriptors are not affected. Layer: cli.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ struct path_rule {
     int32_t fd;
 } __attribute__((packed));
 
-#define RULESET_VERSION 1U /* flag: asks for the version */
+#define RULESET_VERSION 1U /* flag: return the version */
 #define RULE_BENEATH 1
 #define FS_WRITE_FILE (1ULL << 1)
 #define FS_READ_FILE (1ULL << 2)
@@ -54,11 +54,12 @@ static uint64_t known_rights(int version)
     if (version >= 5)
         return (1ULL << 16) - 1; /* and ioctl(2) on devices */
     if (version >= 3)
-        return (1ULL << 15) - 1;                               /* and truncate(2) */
-    return version == 2 ? (1ULL << 14) - 1 : (1ULL << 13) - 1; /* 2: and moves to elsewhere */
+        return (1ULL << 15) - 1; /* and truncate(2) */
+    return version == 2 ? (1ULL << 14) - 1
+                        : (1ULL << 13) - 1; /* 2: and moves between directories */
 }
 
-/* What the role reads on its way: accounts and shells, processes and ports, the number of CPUs. */
+/* What the role reads at run time: accounts, shells, processes, ports, the number of CPUs. */
 static const char *const *paths_of(enum confine_role role)
 {
     static const char *const worker[] = {"/proc", "/etc", "/sys/devices/system/cpu", NULL};
@@ -83,7 +84,7 @@ static size_t ruleset_bytes(int version)
     return version >= 6 ? sizeof(struct ruleset) : version >= 4 ? 16 : 8;
 }
 
-/* A path that is not there needs no rule. */
+/* A missing path needs no rule. */
 static int add_path(int ruleset, const char *path, uint64_t rights)
 {
     struct path_rule rule = {.rights = rights};
@@ -113,7 +114,7 @@ static int add_rules(int ruleset, const struct confine_plan *plan, uint64_t know
     if (rc == 0)
         rc = add_paths(ruleset, plan->write_dirs, MAKE & known);
 #ifdef __SANITIZE_ADDRESS__
-    if (rc == 0) /* a report names the lines of programs and libraries */
+    if (rc == 0) /* reports need the symbols of programs and libraries */
         rc = add_path(ruleset, "/", READ & known);
 #endif
     return rc;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * credentials.c - loads, reloads and saves tokens and certificate. Layer: cli.
+ */
 #include "cli/credentials.h"
 
 #include <errno.h>
@@ -32,7 +35,7 @@ void credentials_fini(struct credentials *c)
     hf_wipe(c, sizeof *c);
 }
 
-/* --- what they mean ---------------------------------------------------------------------- */
+/* --- parsing ----------------------------------------------------------------------------- */
 
 /* The next line of `text`, without its end; false: there is none. */
 static bool next_line(const struct buf *text, size_t *at, const char **line, size_t *len)
@@ -120,7 +123,7 @@ static int read_pem(const char *file, const char *what, struct buf *out, struct 
                   : 0;
 }
 
-/* Both files, or neither: a new certificate with the old key would be no use. */
+/* Both files, or neither: a new certificate does not work with the old key. */
 static int read_tls(struct credentials *c, const struct serve_options *o, struct hf_error *err)
 {
     struct credentials fresh = {0};
@@ -161,7 +164,7 @@ int credentials_load(struct credentials *c, const struct serve_options *o, struc
     return rc == 0 && o->tls_cert != NULL ? read_tls(c, o, err) : rc;
 }
 
-/* --- once more --------------------------------------------------------------------------- */
+/* --- reloading --------------------------------------------------------------------------- */
 
 /* Is this token, with this role, among the lines? */
 static bool lines_have(const struct buf *text, const char *token, size_t len, enum role role)
@@ -189,7 +192,7 @@ static void retire(struct buf *out, const struct buf *stay, const char *line, si
                    token);
 }
 
-/* Of the lines that were there before `c->tokens`. */
+/* Retires the lines that `c->tokens` has replaced. */
 static void retire_all(struct credentials *c, const struct buf *before, int64_t grace_ms)
 {
     int64_t now = clock_wall_ms();
@@ -211,7 +214,7 @@ static void retire_all(struct credentials *c, const struct buf *before, int64_t 
 
 static int reload_tokens(struct credentials *c, int64_t grace_ms, struct hf_error *err)
 {
-    struct credentials fresh = {.fixed = c->fixed}; /* which must have room beside the new ones */
+    struct credentials fresh = {.fixed = c->fixed}; /* they count towards the limit, too */
     int rc = token_read(c->token_file, &fresh.tokens, err);
 
     if (rc == 0)
@@ -232,7 +235,7 @@ static void note(int rc, const struct hf_error *err, const char *what, char *out
 {
     snprintf(out, size, "%s", rc < 0 ? err->detail : "");
     if (rc < 0)
-        log_error("%s; going on with the %s there was", err->detail, what);
+        log_error("%s; keeping the previous %s", err->detail, what);
 }
 
 void credentials_reload(struct credentials *c, const struct serve_options *o, int64_t grace_ms)
@@ -321,7 +324,7 @@ int credentials_save(const struct credentials *c, int fd)
     json_out_init(&o, &text);
     json_open(&o, '{');
     credentials_write(c, &o);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     rc = io_write_all(fd, buf_data(&text), text.len);
     buf_wipe(&text);
     if (rc == 0 &&
@@ -330,8 +333,8 @@ int credentials_save(const struct credentials *c, int fd)
     return rc;
 }
 
-/* Mapped rather than read: a worker that was told who it is cannot ask any more what the kernel
- * has counted (base/io.h). */
+/* Mapped rather than read: read(2) would add to the count of base/io.h, and a worker that has
+ * changed its user can no longer read the kernel's count. */
 int credentials_open(struct credentials *c, int fd)
 {
     struct stat st;

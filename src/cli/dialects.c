@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dialects.c - the list of dialects, and how they are created and mounted. Layer: cli.
+ */
 #include "cli/dialects.h"
 
 #include <errno.h>
@@ -20,7 +23,7 @@
 #include "dialects/sandbox-agent/agent.h"
 #include "dialects/vercel/vercel.h"
 
-/* In the order in which /v1/info names them. */
+/* In the order of /v1/info. */
 /* clang-format off */
 const struct dialect *const dialects_all[] = {
     &sandbox_agent_dialect,
@@ -40,7 +43,7 @@ const struct dialect *const dialects_all[] = {
 /* clang-format on */
 
 struct dialects {
-    void *self[DIALECTS_MAX]; /* NULL: not wanted */
+    void *self[DIALECTS_MAX]; /* NULL: not enabled */
 };
 
 int dialect_find(const char *name, size_t len)
@@ -59,8 +62,8 @@ static int unknown(const char *text, struct hf_error *err)
     for (int i = 0; dialects_all[i] != NULL && len < sizeof names; i++)
         len += (size_t)snprintf(names + len, sizeof names - len, "%s%s", i > 0 ? ", " : "",
                                 dialects_all[i]->name);
-    return hf_fail(err, HF_E_bad_value, "--dialect %.100s: there is no such dialect; there are: %s",
-                   text, names[0] != '\0' ? names : "none in this build");
+    return hf_fail(err, HF_E_bad_value, "--dialect %.100s: unknown dialect; available: %s", text,
+                   names[0] != '\0' ? names : "none in this build");
 }
 
 int dialect_parse(const char *text, int *which, char *address, struct hf_error *err)
@@ -72,7 +75,8 @@ int dialect_parse(const char *text, int *which, char *address, struct hf_error *
         return unknown(text, err);
     if (text[len] == '=' &&
         (text[len + 1] == '\0' || strlen(text + len + 1) >= DIALECT_ADDRESS_BYTES))
-        return hf_fail(err, HF_E_bad_value, "--dialect %.100s: give an address behind '='", text);
+        return hf_fail(err, HF_E_bad_value, "--dialect %.100s: the address after '=' is missing",
+                       text);
     if (text[len] == '=')
         snprintf(address, DIALECT_ADDRESS_BYTES, "%s", text + len + 1);
     else

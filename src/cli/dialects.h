@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dialects.h - all dialects beside the native one, and where they listen. Layer: cli.
+ * dialects.h - all dialects except the native one, and where they listen. Layer: cli.
  */
 #ifndef HF_CLI_DIALECTS_H
 #define HF_CLI_DIALECTS_H
@@ -12,22 +12,22 @@
 
 extern const struct dialect *const dialects_all[]; /* ends with NULL */
 
-/* Its place in dialects_all, -1: unknown. */
+/* Its index in dialects_all; -1: unknown. */
 int dialect_find(const char *name, size_t len);
 
 /*
- * "NAME" or "NAME=ADDRESS" as a place in dialects_all and the address to listen at (64 bytes
- * suffice for the usual one). 0, or -EINVAL with a sentence that lists the names.
+ * Parses "NAME" or "NAME=ADDRESS" into an index of dialects_all and the address to listen on (64
+ * bytes suffice for the usual one). 0, or -EINVAL with an error that lists the names.
  */
 #define DIALECT_ADDRESS_BYTES 160
 int dialect_parse(const char *text, int *which, char *address, struct hf_error *err);
 
-/* Those that are wanted, by their places in dialects_all, made and mounted; opaque to the worker. */
+/* Creates and mounts the enabled dialects, by their indexes in dialects_all. */
 struct dialects;
 struct dialects *dialects_new(const struct dialect_host *host, struct http_server *server,
                               const bool *wanted);
 const struct route_table *dialects_routes(const struct dialects *d, int which);
 void dialects_drain(struct dialects *d);
-void dialects_free(struct dialects *d); /* NULL is fine; the server must be gone */
+void dialects_free(struct dialects *d); /* may be NULL; free the server first */
 
 #endif

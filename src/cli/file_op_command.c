@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file_op_command.c - `holdfast file-op`: one thing done to a file, for the daemon (dialects/common/file_op.h)
+ * file_op_command.c - `holdfast file-op`: one file operation, for the daemon
  *
- * What it finds is a line of JSON on standard output for each entry; what went wrong is "ERRNO
- * sentence" on standard error, and exit status 1. Layer: cli.
+ * See dialects/common/file_op.h. Each entry is a line of JSON on standard output; an error is
+ * "ERRNO sentence" on standard error, with exit status 1. Layer: cli.
  */
 #include "cli/file_op_command.h"
 
@@ -83,7 +83,7 @@ static void write_names(struct json_out *o, const struct stat *st)
     json_kstr(o, "group", name);
 }
 
-/* A link is told as what it leads to, and where; one that leads nowhere as a link. */
+/* Describes the target of a link, and its path; a dangling link is described as a link. */
 static int show(const char *path)
 {
     struct stat link, st;
@@ -107,7 +107,7 @@ static int show(const char *path)
     json_kint(&o, "modified_ms", link.st_mtim.tv_sec * 1000LL + link.st_mtim.tv_nsec / 1000000);
     if (S_ISLNK(link.st_mode) && realpath(path, target) != NULL)
         json_kstr(&o, "target", target);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     buf_putc(&line, '\n');
     fwrite(buf_data(&line), 1, line.len, stdout);
     buf_fini(&line);
@@ -174,7 +174,7 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
     return remove(path) < 0 ? errno : 0;
 }
 
-/* What is not there need not be removed. */
+/* Removing a missing file is not an error. */
 static int op_remove(char **args)
 {
     int rc = nftw(args[0], remove_one, 64, FTW_DEPTH | FTW_PHYS);
@@ -184,7 +184,7 @@ static int op_remove(char **args)
     return rc == 0 || rc == ENOENT ? 0 : file_op_fail(rc, args[0]);
 }
 
-/* As alphasort() without a locale, which would bring the C library's collation along. */
+/* Like alphasort(), but without a locale, which would link the C library's collation code. */
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
@@ -247,7 +247,7 @@ static int copy(int from, int to, const char *path)
     }
 }
 
-/* First the entry, so that the reader knows that there will be bytes. */
+/* The entry comes first, so that the reader knows that bytes follow. */
 static int op_read(char **args)
 {
     hf_autoclose int fd = open(args[0], O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -277,7 +277,7 @@ static int op_write(char **args)
     return rc == 0 ? show(args[0]) : rc;
 }
 
-/* What could not be started, as a process that says so: for platforms whose clients take it like that. */
+/* Prints why a process could not be started, for platforms whose clients expect it as output. */
 static int op_fail(char **args)
 {
     int64_t status = 1;
@@ -302,6 +302,6 @@ int file_op_main(int argc, char **argv)
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         if (argc >= 3 && strcmp(ops[i].name, argv[2]) == 0 && argc == 3 + ops[i].args)
             return ops[i].run(argv + 3);
-    fprintf(stderr, "EINVAL this command is for the daemon's own use\n");
+    fprintf(stderr, "EINVAL this command is for internal use by the daemon\n");
     return 2;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file_op_command.h - `holdfast file-op`, which the daemon runs as a user of the sandbox. Layer: cli.
+ * file_op_command.h - `holdfast file-op`, which the daemon runs as a sandbox user. Layer: cli.
  */
 #ifndef HF_CLI_FILE_OP_COMMAND_H
 #define HF_CLI_FILE_OP_COMMAND_H

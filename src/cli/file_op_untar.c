@@ -2,8 +2,8 @@
 /*
  * file_op_untar.c - `holdfast file-op untar DIR`: a gzipped tar from standard input
  *
- * Each file is written as file-op's write would, with the mode that the archive gives it. Memory is
- * bounded whatever comes: a block each for what is packed and what is not. Layer: cli.
+ * Writes each file as file-op's write would, with the mode from the archive. Memory is bounded
+ * whatever the input: one block each for compressed and uncompressed data. Layer: cli.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +47,7 @@ static int make_directory(const char *path)
     return rc < 0 ? file_op_fail(-rc, path) : 0;
 }
 
-/* The mode is the archive's also for a file that was there: so it is with every tar. */
+/* An existing file also gets the archive's mode, as with any tar. */
 static int open_file(struct untar *u)
 {
     int rc = file_op_make_parent(u->path);
@@ -69,7 +69,7 @@ static int entry(struct untar *u)
     if (len >= (int)sizeof u->path)
         return file_op_fail(ENAMETOOLONG, u->tar.path);
     if (++u->entries > LIMIT_TAR_ENTRIES)
-        return damaged(u->dir, "there are too many files in the archive");
+        return damaged(u->dir, "the archive has too many files");
     if (u->tar.is_dir)
         return u->tar.path[0] != '\0' ? make_directory(u->path) : 0;
     return open_file(u);
@@ -113,7 +113,7 @@ static int unpacked(struct untar *u, const char *bytes, size_t len)
 
 /* --- gzip ---------------------------------------------------------------------------------- */
 
-/* One block of what came; *over when the compressed part has ended. */
+/* Unpacks one block of input; sets *over at the end of the compressed part. */
 static int inflate_block(struct untar *u, z_stream *z, bool *over)
 {
     static char plain[64 * 1024];
@@ -125,7 +125,7 @@ static int inflate_block(struct untar *u, z_stream *z, bool *over)
         z->avail_out = sizeof plain;
         rc = inflate(z, Z_NO_FLUSH);
         if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR)
-            return damaged(u->dir, "this is not gzip, or it is damaged");
+            return damaged(u->dir, "not gzip, or damaged");
         *over = rc == Z_STREAM_END;
         if ((rc = unpacked(u, plain, sizeof plain - z->avail_out)) != 0)
             return rc;
@@ -133,7 +133,7 @@ static int inflate_block(struct untar *u, z_stream *z, bool *over)
     return 0;
 }
 
-/* To the end of the input also behind the archive's: whoever sends it need not be cut. */
+/* Reads on to the end of the input after the archive's end, so that the sender gets no EPIPE. */
 static int unpack(struct untar *u, z_stream *z)
 {
     static char packed[64 * 1024];

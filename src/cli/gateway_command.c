@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gateway_command.c - the gateway's parent: sockets, workers, signals
+ * gateway_command.c - the gateway's parent process: sockets, workers, signals
  *
- * The parent serves nobody. It opens the sockets, forks a worker for each set of them, replaces
- * those that die, and on SIGHUP starts a new worker beside each old one before the old one is
- * told to let its streams end. Layer: cli.
+ * The parent serves no clients. It opens the sockets, forks a worker for each set of them and
+ * replaces workers that die. On SIGHUP it starts a new worker beside each old one, then drains the
+ * old one. Layer: cli.
  */
 #include "cli/gateway_command.h"
 
@@ -27,11 +27,11 @@
 #include "gateway/gateway_shared.h"
 #include "gateway/redis.h"
 
-#define READY_MS 10000 /* for a new worker, before an old one is told to go */
+#define READY_MS 10000 /* for a new worker to become ready */
 #define BACKOFF_MS 500 /* between two deaths of one worker */
 
 struct seat {
-    pid_t pid; /* 0: nobody */
+    pid_t pid; /* 0: free */
     size_t index;
     bool leaving;
 };
@@ -52,7 +52,7 @@ static int fail(const struct hf_error *err)
     return 1;
 }
 
-/* The address of the first socket, with its port: where the others listen too. */
+/* The address of the first socket, with its port; the others listen there, too. */
 static const char *same_address(const struct listen_socket *first)
 {
     return strncmp(first->url, "http://", 7) == 0 ? first->url + 7 : first->url;
@@ -124,7 +124,7 @@ static bool wait_ready(int fd)
     return poll(&p, 1, READY_MS) == 1 && hf_read(fd, &byte, 1) == 1;
 }
 
-/* False: it did not come up. */
+/* False: it did not start. */
 static bool worker_start(struct parent *p, size_t index)
 {
     int seat = shared_take_seat(p->run->shared), ready[2];
@@ -186,7 +186,7 @@ static void reap(struct parent *p)
         on_dead(p, pid, status);
 }
 
-/* The new ones first: there is always somebody at the door. */
+/* New workers start first, so that connections are always accepted. */
 static void reload(struct parent *p)
 {
     struct seat *old[SHARED_SEATS];
@@ -194,7 +194,7 @@ static void reload(struct parent *p)
 
     log_info("reloading");
     if (gateway_worker_check(p->run) != 0) {
-        log_error("the old workers stay");
+        log_error("keeping the old workers");
         return;
     }
     for (size_t i = 0; i < SHARED_SEATS; i++) {
@@ -216,7 +216,7 @@ static bool any_left(const struct parent *p)
     return false;
 }
 
-/* Nobody will come to the door any more: who knocks is refused at once. */
+/* No worker will accept any more: let connections be refused at once. */
 static void close_sockets(struct gateway_run *run)
 {
     for (size_t i = 0; i < run->door_count; i++) {
@@ -282,7 +282,7 @@ static int set_log_level(const char *name)
             return 0;
         }
     }
-    fprintf(stderr, "holdfast gateway: --log-level is error, warn, info or debug\n");
+    fprintf(stderr, "holdfast gateway: --log-level must be error, warn, info or debug\n");
     return 2;
 }
 
@@ -336,9 +336,10 @@ int gateway_main(int argc, char **argv)
     rc = rc != 0 ? rc : gateway_confine_check(&run) < 0;
     rc = rc != 0 ? rc : open_sockets(&run);
     if (rc == 0 && run.cli.no_auth)
-        log_warn("--no-auth: whoever reaches this gateway reaches every allowed port");
+        log_warn("--no-auth: anyone who can reach this gateway can reach every allowed port");
     if (rc == 0 && run.cli.unsigned_registrations)
-        log_warn("--unsigned-registrations: whoever can write to Redis can be every sandbox");
+        log_warn(
+            "--unsigned-registrations: anyone who can write to Redis can impersonate any sandbox");
     rc = rc != 0 ? rc : run_workers(&run);
     buf_wipe(&run.redis_password);
     shared_free(run.shared);

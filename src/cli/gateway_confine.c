@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gateway_confine.c - what a worker of the gateway gives up
+ * gateway_confine.c - confines the gateway's workers
  *
- * A file of sandboxes and the token of a Kubernetes API are read again while it serves, and may be root's
- * alone: then the worker keeps the capability to read, and Landlock the directories that this is about. A
- * unix socket (Docker's) is root's to connect to, so such a worker stays root. The parent does too: it
- * reads the files of tokens again on SIGHUP, and talks to nobody. Layer: cli.
+ * A worker rereads a file of sandboxes and a Kubernetes API token while it serves, and only root
+ * may be able to read them. Such a worker keeps the capability to read files, which Landlock limits
+ * to their directories. Only root can connect to Docker's unix socket, so a worker that uses it
+ * stays root. The parent stays root, too: it rereads the token files on SIGHUP, and has no
+ * connections. Layer: cli.
  */
 #include <errno.h>
 #include <limits.h>
@@ -36,7 +37,7 @@ static void add_dir(struct read_dirs *d, const char *dir)
     d->count++;
 }
 
-/* The directory of a file, and that of what it leads to. */
+/* The directory of a file, and that of the file it links to. */
 static void add_dirs_of(struct read_dirs *d, const char *file, size_t len)
 {
     char path[PATH_MAX], real[PATH_MAX], *slash;
@@ -117,7 +118,7 @@ int gateway_confine(const struct gateway_run *run, bool report)
     struct confinement done = {0};
     int rc = confine_user(&plan, &done);
 
-    prctl(PR_SET_PDEATHSIG, SIGTERM); /* which the change of ids undid */
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* which the change of ids cleared */
     if (rc == 0)
         rc = confine_calls(&plan, &done);
     if (rc == 0 && report)

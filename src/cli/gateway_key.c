@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gateway_key.c - `holdfast gateway-key`: the key that one sandbox registers with. Layer: cli.
+ * gateway_key.c - `holdfast gateway-key`: prints the registration key of a sandbox. Layer: cli.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct key_cli {
 
 static const struct optparse_row rows[] = {
     {"--key-file", OPTPARSE_TEXT, AT(key_file), 0, 0, "FILE", "the gateway's --register-key-file"},
-    {"--id", OPTPARSE_TEXT, AT(id), 0, 0, "ID", "the sandbox"},
+    {"--id", OPTPARSE_TEXT, AT(id), 0, 0, "ID", "id of the sandbox"},
 };
 
 static const struct optparse table = {"holdfast gateway-key", rows, sizeof rows / sizeof *rows};
@@ -30,13 +30,14 @@ static void print_help(void)
 
     buf_puts(&text,
              "usage: holdfast gateway-key --key-file FILE --id ID\n\n"
-             "Prints the key with which this sandbox, and no other, signs its registration.\n\n");
+             "Prints the key with which one sandbox signs its registration. It is valid for that\n"
+             "sandbox only.\n\n");
     optparse_help(&table, &text);
     fputs(buf_cstr(&text), stdout);
     buf_fini(&text);
 }
 
-static int command_complain(const char *file, const char *why)
+static int complain(const char *file, const char *why)
 {
     fprintf(stderr, "holdfast gateway-key: %s: %s\n", file, why);
     return 1;
@@ -48,7 +49,7 @@ static int print_key(const struct key_cli *o, const struct buf *operator_key)
     char text[REGISTRATION_HEX_BYTES];
 
     if (operator_key->len < REGISTRATION_KEY_MIN_BYTES)
-        return command_complain(o->key_file, "a registration key has at least 32 bytes");
+        return complain(o->key_file, "a registration key must have at least 32 bytes");
     registration_key(operator_key, o->id, key);
     hex_encode(text, key, sizeof key);
     puts(text);
@@ -70,9 +71,9 @@ int gateway_key_main(int argc, char **argv)
     if (rc != 0)
         return rc;
     if (o.key_file == NULL || o.id == NULL || !route_target_id_is_valid(o.id, strlen(o.id)))
-        return optparse_complain(&table, "these are needed:", "--key-file and --id");
+        return optparse_complain(&table, "missing options:", "--key-file and --id");
     rc = io_read_file(o.key_file, 65536, &operator_key);
-    rc = rc < 0 ? command_complain(o.key_file, strerror(-rc)) : print_key(&o, &operator_key);
+    rc = rc < 0 ? complain(o.key_file, strerror(-rc)) : print_key(&o, &operator_key);
     buf_wipe(&operator_key);
     return rc;
 }

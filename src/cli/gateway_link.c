@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gateway_link.c - `holdfast gateway-link`: a signed, expiring link. Layer: cli.
+ * gateway_link.c - `holdfast gateway-link`: prints a signed, expiring link. Layer: cli.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,14 +19,15 @@ struct link_cli {
 
 static const struct optparse_row rows[] = {
     {"--key-file", OPTPARSE_TEXT, AT(key_file), 0, 0, "FILE", "the gateway's --link-key-file"},
-    {"--id", OPTPARSE_TEXT, AT(id), 0, 0, "ID", "the sandbox"},
-    {"--port", OPTPARSE_NUMBER, AT(port), 1, 65535, "PORT", "the port there (7070)"},
+    {"--id", OPTPARSE_TEXT, AT(id), 0, 0, "ID", "id of the sandbox"},
+    {"--port", OPTPARSE_NUMBER, AT(port), 1, 65535, "PORT", "port of the sandbox (7070)"},
     {"--seconds", OPTPARSE_NUMBER, AT(seconds), 1, 366 * 24 * 3600, "N",
-     "how long it is good (3600)"},
-    {"--url", OPTPARSE_TEXT, AT(url), 0, 0, "URL", "of the gateway (http://127.0.0.1:7071)"},
+     "lifetime of the link (3600)"},
+    {"--url", OPTPARSE_TEXT, AT(url), 0, 0, "URL", "URL of the gateway (http://127.0.0.1:7071)"},
     {"--domain", OPTPARSE_TEXT, AT(domain), 0, 0, "NAME",
-     "the gateway's --domain: the sandbox gets a host name of its own, with the scheme and port of --url"},
-    {"--path", OPTPARSE_TEXT, AT(path), 0, 0, "PATH", "in the sandbox (/)"},
+     "the gateway's --domain: link to the sandbox's host name, with the scheme and port of "
+     "--url"},
+    {"--path", OPTPARSE_TEXT, AT(path), 0, 0, "PATH", "path in the sandbox (/)"},
 };
 
 static const struct optparse table = {"holdfast gateway-link", rows, sizeof rows / sizeof *rows};
@@ -36,13 +37,13 @@ static void print_help(void)
     struct buf text = {0};
 
     buf_puts(&text, "usage: holdfast gateway-link --key-file FILE --id ID [OPTION...]\n\n"
-                    "Prints a link to one port of one sandbox that is good for a while.\n\n");
+                    "Prints a link to one port of one sandbox that expires.\n\n");
     optparse_help(&table, &text);
     fputs(buf_cstr(&text), stdout);
     buf_fini(&text);
 }
 
-/* Names have no case, so the gateway knows the sandbox by this one. */
+/* Host names are case-insensitive, so the gateway uses the id in lower case. */
 static void print_host(const struct link_cli *o, char *id)
 {
     const char *host = strstr(o->url, "://");
@@ -51,7 +52,7 @@ static void print_host(const struct link_cli *o, char *id)
     const char *colon = memrchr(o->url + scheme, ':', (size_t)(end - o->url) - scheme);
 
     if (colon != NULL && memchr(colon, ']', (size_t)(end - colon)) != NULL)
-        colon = NULL; /* inside of an IPv6 address */
+        colon = NULL; /* inside an IPv6 address */
     for (char *s = id; *s != '\0'; s++)
         *s = (char)(*s >= 'A' && *s <= 'Z' ? *s + 32 : *s);
     printf("%.*s%lld-%s.%s%.*s", (int)scheme, o->url, (long long)o->port, id, o->domain,
@@ -85,7 +86,7 @@ int gateway_link_main(int argc, char **argv)
     if (rc != 0)
         return rc;
     if (o.key_file == NULL || o.id == NULL || !route_target_id_is_valid(o.id, strlen(o.id)))
-        return optparse_complain(&table, "these are needed:", "--key-file and --id");
+        return optparse_complain(&table, "missing options:", "--key-file and --id");
     rc = io_read_file(o.key_file, 65536, &key);
     if (rc < 0) {
         fprintf(stderr, "holdfast gateway-link: cannot read %s: %s\n", o.key_file, strerror(-rc));

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gateway_options.c - the options of `holdfast gateway`: table, defaults, checks. Layer: cli.
+ */
 #include "cli/gateway_options.h"
 
 #include <stdio.h>
@@ -14,82 +17,85 @@
 
 static const struct optparse_row rows[] = {
     {"--listen", OPTPARSE_LIST, AT(listen), 0, 0, "ADDRESS",
-     "where clients come: HOST:PORT, [IPV6]:PORT, unix:PATH; may be repeated (127.0.0.1:7071)"},
+     "address to listen on: HOST:PORT, [IPV6]:PORT, unix:PATH; may be repeated "
+     "(127.0.0.1:7071)"},
     {"--admin", OPTPARSE_LIST, AT(admin), 0, 0, "ADDRESS",
-     "where /metrics, /healthz and /readyz are; may be repeated"},
+     "address for /metrics, /healthz and /readyz; may be repeated"},
     {"--resolver", OPTPARSE_TEXT, AT(resolver), 0, 0, "URL",
-     "where sandboxes are: file:PATH, redis[s]://[USER@]IP:PORT[?password_file=FILE], "
+     "where to find sandboxes: file:PATH, redis[s]://[USER@]IP:PORT[?password_file=FILE], "
      "docker:[SOCKET], kubernetes:[URL]"},
-    {"--domain", OPTPARSE_TEXT, AT(domain), 0, 0, "NAME", "answer to PORT-ID.NAME in Host as well"},
+    {"--domain", OPTPARSE_TEXT, AT(domain), 0, 0, "NAME",
+     "also route requests by Host: PORT-ID.NAME"},
     {"--default-sandbox", OPTPARSE_TEXT, AT(default_sandbox), 0, 0, "ID:PORT",
-     "where requests go that name no sandbox"},
+     "destination of requests that name no sandbox"},
     {"--allow-port", OPTPARSE_LIST, AT(allow_port), 0, 0, "PORT[-PORT]",
-     "ports of sandboxes that list none themselves; may be repeated; none by default"},
+     "allow these ports of sandboxes that list none themselves; may be repeated (none)"},
     {"--allow-address", OPTPARSE_LIST, AT(allow_address), 0, 0, "IP[/BITS]",
-     "call sandboxes of redis, docker and kubernetes only there; may be repeated; without it anywhere "
-     "but loopback, link-local, multicast and metadata services"},
+     "connect to sandboxes from redis, docker and kubernetes only at these addresses; may be "
+     "repeated (any but loopback, link-local, multicast and metadata services)"},
     {"--token-file", OPTPARSE_TEXT, AT(token_file), 0, 0, "FILE",
-     "tokens that open every sandbox, one a line"},
+     "tokens with access to every sandbox, one per line"},
     {"--link-key-file", OPTPARSE_TEXT, AT(link_key_file), 0, 0, "FILE",
-     "key of signed links; holdfast gateway-link makes them"},
+     "key for signed links; holdfast gateway-link creates them"},
     {"--register-key-file", OPTPARSE_TEXT, AT(register_key_file), 0, 0, "FILE",
-     "key that entries in Redis are signed with; holdfast gateway-key makes a sandbox's own from it"},
+     "key that signs entries in Redis; holdfast gateway-key derives the key of a sandbox from it"},
     {"--unsigned-registrations", OPTPARSE_FLAG, AT(unsigned_registrations), 0, 0, NULL,
-     "believe everybody who can write to Redis, instead"},
+     "accept unsigned entries in Redis: trust everyone who can write to it"},
     {"--auth-hook", OPTPARSE_TEXT, AT(auth_hook), 0, 0, "URL",
-     "ask there who may pass: 2xx lets in, 401 and 403 do not"},
+     "authorize requests at this URL: 2xx accepts, 401 and 403 reject"},
     {"--auth-cache-ms", OPTPARSE_NUMBER, AT(auth_cache_ms), 0, DAY_MS, "MS",
-     "how long its answers hold"},
+     "how long to cache its responses"},
     {"--no-auth", OPTPARSE_FLAG, AT(no_auth), 0, 0, NULL,
-     "everybody may pass; the sandboxes guard themselves"},
+     "accept every request; the sandboxes authenticate clients themselves"},
     {"--forward", OPTPARSE_LIST, AT(forward), 0, 0, "HEADER",
-     "let authorization, cookie or open-sandbox-api-key through; may be repeated"},
+     "forward authorization, cookie or open-sandbox-api-key to sandboxes; may be repeated"},
     {"--preserve-host", OPTPARSE_FLAG, AT(preserve_host), 0, 0, NULL,
-     "send the client's Host and Origin on, not the sandbox's address"},
+     "forward the client's Host and Origin instead of the sandbox's address"},
     {"--trust-forwarded", OPTPARSE_FLAG, AT(trust_forwarded), 0, 0, NULL,
-     "clients are proxies of ours: X-Forwarded-* of theirs go on"},
+     "trust the X-Forwarded-* headers of clients, which are our own proxies"},
     {"--trust-path-origin", OPTPARSE_FLAG, AT(trust_path_origin), 0, 0, NULL,
-     "sandboxes in the path form trust each other's pages, which all have the gateway's origin"},
+     "in the path form, let pages of one sandbox call another; all share the gateway's origin"},
     {"--cors-origin", OPTPARSE_LIST, AT(cors_origin), 0, 0, "ORIGIN",
-     "let pages of this origin in; may be repeated"},
+     "allow requests from pages of this origin; may be repeated"},
     {"--websocket-close-codes", OPTPARSE_FLAG, AT(websocket_close_codes), 0, 0, NULL,
-     "accept a WebSocket that is refused and close it with 1008 or 1011"},
+     "accept a refused WebSocket, then close it with 1008 or 1011"},
     {"--tls-cert", OPTPARSE_TEXT, AT(tls_cert), 0, 0, "FILE",
      "serve TLS with this certificate chain (PEM)"},
-    {"--tls-key", OPTPARSE_TEXT, AT(tls_key), 0, 0, "FILE", "and this private key (PEM)"},
+    {"--tls-key", OPTPARSE_TEXT, AT(tls_key), 0, 0, "FILE", "private key file (PEM)"},
     {"--access-log", OPTPARSE_TEXT, AT(access_log), 0, 0, "FILE",
-     "a line of JSON for each request; - is standard output"},
-    {"--workers", OPTPARSE_NUMBER, AT(workers), 1, 16, "N", "processes (one for each CPU)"},
+     "write a line of JSON for each request; - is standard output"},
+    {"--workers", OPTPARSE_NUMBER, AT(workers), 1, 16, "N", "worker processes (one for each CPU)"},
     {"--max-connections", OPTPARSE_NUMBER, AT(max_connections), 1, 1000000, "N",
-     "open connections of one worker"},
+     "maximum open connections of a worker"},
     {"--sandbox-connections", OPTPARSE_NUMBER, AT(sandbox_connections), 0, 60000, "N",
-     "requests and streams of one sandbox at once; 0: no limit"},
+     "maximum concurrent requests and streams of a sandbox; 0: no limit"},
     {"--sandbox-rate", OPTPARSE_NUMBER, AT(sandbox_rate), 0, 1000000, "N",
-     "requests of one sandbox a second; 0: no limit"},
+     "maximum requests per second of a sandbox; 0: no limit"},
     {"--peer-connections", OPTPARSE_NUMBER, AT(peer_connections), 0, 60000, "N",
-     "the same of one address"},
-    {"--peer-rate", OPTPARSE_NUMBER, AT(peer_rate), 0, 1000000, "N", "the same of one address"},
+     "the same for a client address"},
+    {"--peer-rate", OPTPARSE_NUMBER, AT(peer_rate), 0, 1000000, "N",
+     "the same for a client address"},
     {"--connect-timeout-ms", OPTPARSE_NUMBER, AT(connect_timeout_ms), 10, DAY_MS, "MS",
-     "for a sandbox to take a call; then 502"},
+     "time to connect to a sandbox; then 502"},
     {"--answer-timeout-ms", OPTPARSE_NUMBER, AT(answer_timeout_ms), 0, DAY_MS, "MS",
-     "for it to begin an answer; then 504; 0: for ever"},
+     "time for a sandbox to start its response; then 504; 0: no limit"},
     {"--idle-timeout-ms", OPTPARSE_NUMBER, AT(idle_timeout_ms), 0, DAY_MS, "MS",
-     "without a byte through a WebSocket; 0: for ever"},
+     "close a WebSocket after this long without data; 0: never"},
     {"--header-timeout-ms", OPTPARSE_NUMBER, AT(header_timeout_ms), 10, DAY_MS, "MS",
-     "for the head of a request"},
+     "time to receive the head of a request"},
     {"--body-timeout-ms", OPTPARSE_NUMBER, AT(body_timeout_ms), 10, DAY_MS, "MS",
-     "without progress in a body"},
+     "time without progress in a request body"},
     {"--keepalive-timeout-ms", OPTPARSE_NUMBER, AT(keepalive_timeout_ms), 10, DAY_MS, "MS",
-     "idle between requests"},
+     "idle time between requests"},
     {"--pool-timeout-ms", OPTPARSE_NUMBER, AT(pool_timeout_ms), 10, DAY_MS, "MS",
-     "to hold a sandbox's connection for the next request"},
+     "how long to keep an idle connection to a sandbox for reuse"},
     {"--drain-ms", OPTPARSE_NUMBER, AT(drain_ms), 0, DAY_MS, "MS",
-     "for streams to end when a worker is stopped or replaced"},
+     "time for streams to end when a worker is stopped or replaced"},
     {"--worker-user", OPTPARSE_TEXT, AT(worker_user), 0, 0, "USER",
-     "the user of the workers when started as root (" CONFINE_UID "); root keeps root"},
+     "user of the workers if started as root (" CONFINE_UID "); root: stay root"},
     {"--confine", OPTPARSE_TEXT, AT(confine), 0, 0, "on|off",
-     "off: do without the filter of system calls and Landlock (on)"},
-    {"--pid-file", OPTPARSE_TEXT, AT(pid_file), 0, 0, "FILE", "write the process id there"},
+     "restrict workers with seccomp and Landlock (on)"},
+    {"--pid-file", OPTPARSE_TEXT, AT(pid_file), 0, 0, "FILE", "write the process id to this file"},
     {"--log-level", OPTPARSE_TEXT, AT(log_level), 0, 0, "LEVEL", "error, warn, info or debug"},
 };
 
@@ -109,7 +115,7 @@ int gateway_cli_parse(struct gateway_cli *o, int argc, char **argv)
     *o = (struct gateway_cli){
         .workers = cpus(),
         .connect_timeout_ms = GATEWAY_CONNECT_MS,
-        .answer_timeout_ms = GATEWAY_ANSWER_MS,
+        .answer_timeout_ms = GATEWAY_REPLY_MS,
         .header_timeout_ms = LIMIT_REQUEST_HEAD_MS,
         .body_timeout_ms = LIMIT_REQUEST_BODY_MS,
         .keepalive_timeout_ms = LIMIT_KEEPALIVE_MS,
@@ -124,11 +130,11 @@ int gateway_cli_parse(struct gateway_cli *o, int argc, char **argv)
     if (rc != 0)
         return rc;
     if (!confine_parse(o->confine, &o->confine_off))
-        return optparse_complain(&table, "--confine is on or off, not", o->confine);
+        return optparse_complain(&table, "--confine must be on or off, not", o->confine);
     if ((o->tls_cert == NULL) != (o->tls_key == NULL))
-        return optparse_complain(&table, "both are needed:", "--tls-cert and --tls-key");
+        return optparse_complain(&table, "use both or neither of", "--tls-cert and --tls-key");
     if (o->resolver == NULL)
-        return optparse_complain(&table, "this is needed:", "--resolver");
+        return optparse_complain(&table, "missing option:", "--resolver");
     if (o->listen.count == 0)
         o->listen.items[o->listen.count++] = "127.0.0.1:7071";
     return 0;
@@ -136,14 +142,14 @@ int gateway_cli_parse(struct gateway_cli *o, int argc, char **argv)
 
 void gateway_cli_help(struct buf *out)
 {
-    buf_puts(out, "usage: holdfast gateway --resolver URL [OPTION...]\n\n"
-                  "One door to many sandboxes: /v1/sandboxes/{id}/proxy/{port}/{path}, HTTP and\n"
-                  "WebSocket. Only ports that are allowed, and only for those who may pass.\n\n");
+    buf_puts(out,
+             "usage: holdfast gateway --resolver URL [OPTION...]\n\n"
+             "A reverse proxy to many sandboxes: /v1/sandboxes/{id}/proxy/{port}/{path}, HTTP and\n"
+             "WebSocket. It forwards only authorized requests, and only to allowed ports.\n\n");
     optparse_help(&table, out);
-    buf_puts(
-        out,
-        "\nSIGHUP reads files and certificates again without cutting a stream; SIGTERM ends it\n"
-        "when streams have ended. docs/GATEWAY.md has the rest.\n");
+    buf_puts(out,
+             "\nSIGHUP reloads files and certificates without closing a stream; SIGTERM stops the\n"
+             "gateway after its streams have ended. See docs/GATEWAY.md for details.\n");
 }
 
 static int take_ports(const struct optparse_list *list, struct gateway_options *out)
@@ -190,7 +196,7 @@ static int take_forward(const struct optparse_list *list, struct head_rules *rul
 {
     for (size_t i = 0; i < list->count; i++) {
         if (rules->forward_count == HEAD_FORWARD_MAX)
-            return optparse_complain(&table, "too many times", "--forward");
+            return optparse_complain(&table, "too many uses of", "--forward");
         rules->forward[rules->forward_count++] = list->items[i];
     }
     return 0;
@@ -205,7 +211,7 @@ static void take_http(const struct gateway_cli *o, struct http_options *h)
     h->body_ms = (uint32_t)o->body_timeout_ms;
     h->keepalive_ms = (uint32_t)o->keepalive_timeout_ms;
     h->connect_ms = (uint32_t)o->connect_timeout_ms;
-    h->answer_ms = (uint32_t)o->answer_timeout_ms;
+    h->reply_ms = (uint32_t)o->answer_timeout_ms;
     h->pool_ms = (uint32_t)o->pool_timeout_ms;
     h->quiet_ms = (uint32_t)o->idle_timeout_ms;
 }

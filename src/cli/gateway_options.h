@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gateway_options.h - what `holdfast gateway` was asked for. Layer: cli.
+ * gateway_options.h - the parsed options of `holdfast gateway`. Layer: cli.
  */
 #ifndef HF_CLI_GATEWAY_OPTIONS_H
 #define HF_CLI_GATEWAY_OPTIONS_H
@@ -13,7 +13,7 @@ struct gateway_cli {
     const char *resolver, *domain, *default_sandbox, *token_file, *link_key_file,
         *register_key_file, *auth_hook, *tls_cert, *tls_key, *access_log, *pid_file, *log_level,
         *worker_user, *confine;
-    bool confine_off; /* what `confine` says */
+    bool confine_off; /* parsed from `confine` */
     bool no_auth, unsigned_registrations, preserve_host, trust_forwarded, trust_path_origin,
         websocket_close_codes;
     int64_t workers, connect_timeout_ms, answer_timeout_ms, idle_timeout_ms, header_timeout_ms,
@@ -21,10 +21,10 @@ struct gateway_cli {
     int64_t sandbox_connections, sandbox_rate, peer_connections, peer_rate, auth_cache_ms;
 };
 
-/* 0; or 2 after a message on standard error; or 1 when help was asked for. */
+/* 0; 2 after an error message on standard error; 1 if --help was given. */
 int gateway_cli_parse(struct gateway_cli *o, int argc, char **argv);
 void gateway_cli_help(struct buf *out);
-/* Fills what needs no file and no socket; 0 or 2. */
+/* Fills everything that needs no file and no socket; 0 or 2. */
 int gateway_cli_options(const struct gateway_cli *o, struct gateway_options *out);
 
 #endif

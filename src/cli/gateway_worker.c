@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gateway_worker.c - a worker of the gateway: reads the files, opens the doors, runs the loop
+ * gateway_worker.c - a worker of the gateway: reads files, serves its sockets, runs the loop
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +39,7 @@ struct gateway_worker {
     bool leaving;
 };
 
-static int command_complain(const struct hf_error *err)
+static int complain(const struct hf_error *err)
 {
     log_error("%s", err->detail);
     return 1;
@@ -55,9 +55,9 @@ static int read_secret(const char *path, struct buf *out)
 }
 
 /*
- * A log whose reader stands still must not stop the worker. O_NONBLOCK on standard output would be
- * everybody's who shares it, so a pipe or terminal is opened anew; a file never blocks, and of a
- * socket only a call can be told not to.
+ * A log whose reader stalls must not block the worker. O_NONBLOCK on standard output would affect
+ * every process that shares it, so a pipe or terminal is reopened. A file never blocks, and on a
+ * socket each call can be non-blocking.
  */
 static int open_stdout(void)
 {
@@ -69,7 +69,7 @@ static int open_stdout(void)
     return fd >= 0 ? fd : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
 }
 
-/* A fifo is opened both ways: it need not have a reader yet, and may lose one. */
+/* A fifo is opened for reading and writing: it may have no reader yet, or lose it. */
 static int open_log_file(const char *path)
 {
     struct stat st;
@@ -144,12 +144,12 @@ static int worker_make(struct gateway_worker *w, size_t seat)
     rc = rc != 0 ? rc : make_origin(w);
     if (rc == 0 && cli->tls_cert != NULL &&
         (w->tls = tls_context_new(cli->tls_cert, cli->tls_key, &err)) == NULL)
-        return command_complain(&err);
+        return complain(&err);
     if (rc != 0)
         return rc;
     w->loop = loop_new();
     w->gateway = gateway_new(w->loop, &w->o, &err);
-    return w->gateway != NULL ? 0 : command_complain(&err);
+    return w->gateway != NULL ? 0 : complain(&err);
 }
 
 static void worker_free(struct gateway_worker *w)
@@ -168,7 +168,7 @@ static void worker_free(struct gateway_worker *w)
 
 int gateway_worker_check(struct gateway_run *run)
 {
-    struct gateway_shared *ours = run->shared; /* whose numbers are not this one's */
+    struct gateway_shared *ours = run->shared; /* set aside: the check must not use its counters */
     struct gateway_worker w = {.run = run};
     int rc = 1;
 
@@ -195,7 +195,7 @@ static void worker_on_signal(struct watch *watch, int events, void *arg)
     while (hf_read(w->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
         if (w->leaving) {
             gateway_cut(w->gateway);
-            loop_stop(w->loop); /* asked twice: now */
+            loop_stop(w->loop); /* second signal: stop now */
             return;
         }
         w->leaving = true;

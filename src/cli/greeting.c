@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * greeting.c - collects and prints what a person needs after starting the daemon. Layer: cli.
+ */
 #include "cli/greeting.h"
 
 #include <limits.h>
@@ -20,9 +23,9 @@
 
 struct greeting {
     const struct serve_options *options;
-    struct buf program;     /* as one types it in the directory where the daemon was started */
-    char token_path[500];   /* of the file that is made; "": it is not used */
-    bool token_path_is_own; /* that of HOLDFAST_STATE_DIR, which other shells do not know */
+    struct buf program;     /* as typed in the directory where the daemon was started */
+    char token_path[500];   /* of the generated file; "": not used */
+    bool token_path_is_own; /* below HOLDFAST_STATE_DIR, which other shells may not have set */
 };
 
 /* --- how the program is called ------------------------------------------------------------- */
@@ -69,7 +72,7 @@ static const char *shorten(const char *file, char *out, size_t size)
     return out;
 }
 
-/* Quoted only if it has characters that are special to a shell. */
+/* Quotes the text only if it has characters that are special to a shell. */
 static void put_word(struct buf *out, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -116,7 +119,7 @@ void greeting_free(struct greeting *g)
     free(g);
 }
 
-/* --- what is said ------------------------------------------------------------------------------ */
+/* --- the text ------------------------------------------------------------------------------- */
 
 static void put_token(const struct greeting *g, struct buf *out)
 {
@@ -146,7 +149,7 @@ static void put_command(const struct greeting *g, struct buf *out, const char *n
         buf_puts(out, " --url ");
         put_word(out, buf_cstr(&local));
     }
-    /* On a unix socket the daemon knows the user without a token. */
+    /* On a unix socket the daemon identifies the user without a token. */
     if (file != NULL && !g->options->no_auth && link_rank(url) > 0) {
         buf_puts(out, " --token-file ");
         put_word(out, file);
@@ -175,7 +178,7 @@ static void put_page(const struct greeting *g, struct buf *out, struct auth *aut
 {
     if (!native_has_page()) {
         buf_puts(out, "This binary was built without the page for browsers, so there is no link. "
-                      "To have it, run scripts/setup start, then make.\n");
+                      "To build it, run scripts/setup start, then make.\n");
         return;
     }
     if (url == NULL) {

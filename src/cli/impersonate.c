@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * impersonate.c - accepts the command line of the sandbox-agent server. Layer: cli.
+ */
 #include "cli/impersonate.h"
 
 #include <stdint.h>
@@ -17,7 +20,7 @@ struct impersonate_posed {
     bool no_token;
 };
 
-/* False: an option without its value. What we do not know is not ours to refuse. */
+/* False: an option lacks its value. Unknown options are ignored. */
 static bool posed_parse(struct impersonate_posed *p, int argc, char **argv)
 {
     for (int i = 2; i < argc; i++) {
@@ -46,11 +49,11 @@ static bool posed_parse(struct impersonate_posed *p, int argc, char **argv)
     return true;
 }
 
-/* Everybody may read a command line, and children an environment: the first is
- * overwritten here, the second by whoever reads the token from it. */
+/* Anyone can read a command line, and children inherit an environment: the first is overwritten
+ * here, the second by the function that reads the token from it. */
 static void posed_hide_token(struct impersonate_posed *p)
 {
-    /* After an upgrade it is already, and the token was handed over. */
+    /* After an upgrade it is overwritten already, and the token was handed over. */
     if (p->token == NULL || getenv(KEEPER_RESUME_ENV) != NULL)
         return;
     setenv(TOKEN_ENV, p->token, 1);
@@ -69,7 +72,7 @@ int impersonate_sandbox_agent(int argc, char **argv)
         return 2;
     }
     if (p.token == NULL && !p.no_token) {
-        fprintf(stderr, "holdfast server: give --token TOKEN, or --no-token\n");
+        fprintf(stderr, "holdfast server: use --token TOKEN or --no-token\n");
         return 2;
     }
     snprintf(dialect, sizeof dialect, "sandbox-agent=%.100s:%.8s", p.host, p.port);

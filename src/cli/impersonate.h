@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * impersonate.h - being started as another platform's server
+ * impersonate.h - acts as another platform's server when started with its command line
  *
- * Some clients start the server themselves, with a command line of their own: put in
- * that program's place, holdfast understands it. Layer: cli.
+ * Some clients start their server themselves, with a fixed command line. holdfast accepts it when
+ * it is installed in place of that program. Layer: cli.
  */
 #ifndef HF_CLI_IMPERSONATE_H
 #define HF_CLI_IMPERSONATE_H
@@ -14,7 +14,7 @@
 int impersonate_sandbox_agent(int argc, char **argv);
 
 /* Called by the name `opencode`: `serve --hostname=H --port=P [--cors=ORIGIN]`, the password in
- * OPENCODE_SERVER_PASSWORD; without one everybody who reaches it may come in, as there. */
+ * OPENCODE_SERVER_PASSWORD; without one anyone who can reach it has access, as in the original. */
 bool impersonate_is_opencode(const char *argv0);
 int impersonate_opencode(int argc, char **argv);
 

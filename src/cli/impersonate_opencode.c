@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * impersonate_opencode.c - being started as `opencode serve`, as createOpencode() of its SDK does. Layer: cli.
+ * impersonate_opencode.c - acts as `opencode serve`, which createOpencode() of its SDK starts
+ *
+ * Layer: cli.
  */
 #include <ctype.h>
 #include <stdint.h>
@@ -17,8 +19,8 @@
 #include "transport/auth.h"
 
 #define PASSWORD_ENV "OPENCODE_SERVER_PASSWORD"
-#define CONFIG_ENV "OPENCODE_CONFIG_CONTENT" /* may hold keys of providers */
-/* Added to the command line that a newer binary is executed with: the password is gone by then. */
+#define CONFIG_ENV "OPENCODE_CONFIG_CONTENT" /* may contain API keys of providers */
+/* Added to the command line of a newer binary: the password is wiped by then. */
 #define PASSWORD_MARK "--with-password"
 #define CORS_MAX 8
 
@@ -36,7 +38,7 @@ bool impersonate_is_opencode(const char *argv0)
     return strcmp(slash != NULL ? slash + 1 : argv0, "opencode") == 0;
 }
 
-/* "--name=value" or "--name value"; NULL: it is another. */
+/* "--name=value" or "--name value"; NULL: another option. */
 static const char *option(const char *name, int argc, char **argv, int *i)
 {
     const char *next = *i + 1 < argc ? argv[*i + 1] : NULL;
@@ -61,7 +63,7 @@ static void set_level(struct impersonate_opencode_posed *p, const char *name)
     p->level[n] = '\0';
 }
 
-/* What we do not know is not ours to refuse. */
+/* Unknown options are ignored. */
 static void posed_parse(struct impersonate_opencode_posed *p, int argc, char **argv)
 {
     for (int i = 2; i < argc; i++) {
@@ -80,7 +82,7 @@ static void posed_parse(struct impersonate_opencode_posed *p, int argc, char **a
     }
 }
 
-/* The password is the daemon's token, and what is good for one is good for the other. */
+/* The password becomes the daemon's token, so the rules for tokens apply. */
 static bool password_is_good(const char *text)
 {
     struct auth *a = auth_new();
@@ -90,14 +92,14 @@ static bool password_is_good(const char *text)
     return ok;
 }
 
-/* Out of the environment, which every child would inherit. False: it cannot be one. */
+/* Removes the password from the environment, which every child inherits. False: invalid. */
 static bool take_password(struct impersonate_opencode_posed *p)
 {
     char *password = getenv(PASSWORD_ENV);
     bool ok = true;
 
     if (password != NULL && password[0] != '\0') {
-        char *copy = hf_xstrdup(password); /* setenv() may move what getenv() gave */
+        char *copy = hf_xstrdup(password); /* setenv() may move what getenv() returned */
         size_t len = strlen(password);
 
         p->with_password = true;
@@ -112,7 +114,7 @@ static bool take_password(struct impersonate_opencode_posed *p)
     return ok;
 }
 
-/* As it was, with the mark that there was a password. The caller frees it. */
+/* The original command line, plus the mark that there was a password. The caller frees it. */
 static char **real_argv(const struct impersonate_opencode_posed *p, int argc, char **argv,
                         bool resumed)
 {
@@ -160,7 +162,7 @@ int impersonate_opencode(int argc, char **argv)
         return 0;
     }
     if (argc < 2 || strcmp(argv[1], "serve") != 0) {
-        fprintf(stderr, "opencode: this is holdfast in its place, which knows: opencode serve\n");
+        fprintf(stderr, "opencode: this is holdfast, which supports only: opencode serve\n");
         return 2;
     }
     posed_parse(&p, argc, argv);

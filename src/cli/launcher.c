@@ -24,7 +24,7 @@
 #include "cli/notify.h"
 #include "vault/vault.h"
 
-#define SECOND_CTRL_C_MS 2000 /* so long after the first one, a second one ends everything */
+#define SECOND_CTRL_C_MS 2000 /* a second Ctrl-C within this time ends everything */
 
 struct launcher {
     struct vault_client *vault;
@@ -33,12 +33,12 @@ struct launcher {
     bool is_parent; /* of the vault */
     int keeper_fd;  /* pidfd, once the vault has died; -1 before */
     int signal_fd;
-    bool ready, reloading, told_stopping; /* as the service manager was told */
-    bool stopping;                        /* everything was told to end */
-    bool rested;                          /* the pages of the program have been given back */
-    bool ended;                           /* there is nothing to wait for any more */
-    uint64_t leave_at_ms;                 /* after the first Ctrl-C; 0: none yet */
-    uint32_t upgrades, refusals, starts;  /* when a reload began */
+    bool ready, reloading, stopping_reported; /* as reported to the service manager */
+    bool stopping;                            /* a shutdown was requested */
+    bool rested;                              /* the program's pages have been released */
+    bool ended;                               /* nothing is left to wait for */
+    uint64_t leave_at_ms;                     /* after the first Ctrl-C; 0: none yet */
+    uint32_t upgrades, refusals, starts;      /* when a reload began */
     int code;
 };
 
@@ -49,7 +49,7 @@ void launcher_guard_begin(void)
     (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-/* LeakSanitizer traces the process, which one that is not dumpable does not allow. */
+/* LeakSanitizer traces the process, which must be dumpable for that. */
 void launcher_guard_end(void)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -79,21 +79,21 @@ static void forward(const struct launcher *l, int sig)
         (void)kill(l->vault_pid, sig);
 }
 
-static void tell_stopping(struct launcher *l)
+static void report_stopping(struct launcher *l)
 {
-    if (!l->told_stopping)
+    if (!l->stopping_reported)
         notify_stopping();
-    l->told_stopping = true;
+    l->stopping_reported = true;
 }
 
 static void stop(struct launcher *l, int sig)
 {
-    tell_stopping(l);
+    report_stopping(l);
     l->stopping = true;
     forward(l, sig);
 }
 
-static void say_what_is_held(size_t count, bool held)
+static void print_held(size_t count, bool held)
 {
     const char *them = count == 1 ? "it" : "them";
 
@@ -109,7 +109,7 @@ static void say_what_is_held(size_t count, bool held)
                 count, count == 1 ? "" : "es", them, them);
 }
 
-/* A Ctrl-C comes from the kernel. A program that passes it on, as many do with their children,
+/* A Ctrl-C comes from the kernel. A program that forwards it, as many do to their children,
  * means the same one. */
 static void on_interrupt(struct launcher *l, bool typed)
 {
@@ -122,14 +122,14 @@ static void on_interrupt(struct launcher *l, bool typed)
         stop(l, again ? SIGTERM : SIGINT);
         return;
     }
-    if (held && vault_client_say(l->vault, V_LEAVE) < 0)
+    if (held && vault_client_send(l->vault, V_LEAVE) < 0)
         return;
     l->leave_at_ms = clock_mono_ms() + SECOND_CTRL_C_MS;
-    say_what_is_held(count, held);
+    print_held(count, held);
 }
 
-/* A terminal that hangs up takes the launcher along and nothing else. The kernel says so, or the
- * shell that was in it. */
+/* A terminal that hangs up ends the launcher and nothing else. The kernel reports it, or the
+ * shell in that terminal. */
 static void on_hangup(struct launcher *l, bool from_kernel)
 {
     if (from_kernel || (isatty(STDIN_FILENO) == 0 && errno == EIO)) {
@@ -162,7 +162,7 @@ static void on_signals(struct launcher *l)
     }
 }
 
-/* --- the vault, and the keeper without it ------------------------------------------------------ */
+/* --- the vault, and the keeper without it ----------------------------------------------------- */
 
 static bool has_reloaded(const struct launcher *l)
 {
@@ -192,20 +192,20 @@ static void on_status(struct launcher *l)
     case V_SERVING: on_serving(l); break;
     case V_ENDED: l->ended = true; break;
     case V_HOLDING:
-        /* By `holdfast stop --keep`; a Ctrl-C waits for the next one. */
+        /* Caused by `holdfast stop --keep`; after a Ctrl-C, wait for a second one. */
         l->ended = l->leave_at_ms == 0 && l->pickup == NULL;
-        tell_stopping(l);
+        report_stopping(l);
         break;
     case V_LEAVING:
-    case V_ENDING: tell_stopping(l); break;
+    case V_ENDING: report_stopping(l); break;
     default: break;
     }
-    /* Another `holdfast serve` has picked up what we left. */
+    /* Another `holdfast serve` has picked up the processes. */
     if (s->launcher > 0 && s->launcher != getpid())
         l->ended = true;
 }
 
-/* The programs are the keeper's children, so they go on and their exit codes stay exact. */
+/* The programs are the keeper's children, so they keep running and their exit codes stay exact. */
 static void stay_with_keeper(struct launcher *l)
 {
     pid_t pid = l->vault->ledger == NULL ? 0 : atomic_load(&l->vault->ledger->keeper_pid);
@@ -213,8 +213,8 @@ static void stay_with_keeper(struct launcher *l)
     io_close(&l->vault->fd);
     l->keeper_fd = pid <= 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
     if (l->keeper_fd >= 0) {
-        log_error(
-            "the vault has died; the daemon keeps serving, but its processes are lost if the keeper dies, too");
+        log_error("the vault has died; the daemon keeps serving, but its processes are lost if "
+                  "the keeper dies, too");
         return;
     }
     log_error("the vault has died, and there is no keeper");
@@ -261,11 +261,12 @@ static void wait_for_end(struct launcher *l)
 
         if (!l->rested) {
             l->rested = true;
-            program_give_back();
+            program_release_pages();
         }
         if (poll(p, 3, timeout_ms(l)) == 0)
             return;
-        /* First: who has left already has nothing to end. systemd sends SIGTERM behind ExecStop. */
+        /* The vault first: if it has left already, there is nothing to end. systemd sends
+         * SIGTERM after ExecStop. */
         if (p[1].revents != 0)
             on_vault(l);
         if (p[0].revents != 0 && !l->ended)
@@ -311,7 +312,7 @@ static int prepare_vault(struct vault *v, const struct keeper_options *k, const 
     return 0;
 }
 
-/* In a session of its own, so that Ctrl-C and the end of a terminal are the launcher's alone. */
+/* In its own session, so that only the launcher gets Ctrl-C and the hangup of a terminal. */
 static int run_vault(struct vault *v, struct keeper_options *k, int socket)
 {
     pid_t launcher = getppid();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * main.c - the commands of the one binary
+ * main.c - finds and runs the command that was named. Layer: cli.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static int version_main(int argc, char **argv)
 
 static int dispatch(int argc, char **argv);
 
-/* Asked by a running keeper before it lets us take over: would we start in its place? */
+/* A running keeper executes this before an upgrade: could this binary take over? */
 static int upgrade_check_main(int argc, char **argv)
 {
     uint64_t version;
@@ -34,11 +34,11 @@ static int upgrade_check_main(int argc, char **argv)
     if (argc < 3 || !text_to_u64(argv[2], UINT32_MAX, &version))
         return 2;
     if (version != KEEPER_STATE_VERSION) {
-        fprintf(stderr, "its state has version %s, and this binary knows %d\n", argv[2],
+        fprintf(stderr, "the daemon's state has version %s, but this binary supports %d\n", argv[2],
                 KEEPER_STATE_VERSION);
         return 1;
     }
-    /* An older keeper asks for no more. */
+    /* An older keeper checks no more than this. */
     if (argc == 3)
         return KEEPER_CHECK_YES;
     serve_try();
@@ -50,17 +50,18 @@ static int help_main(int argc, char **argv);
 static const struct builtin {
     const char *name;
     int (*main)(int argc, char **argv);
-    const char *help; /* NULL: not for people */
+    const char *help; /* NULL: internal */
 } builtins[] = {
     {"serve", serve_main, "run the daemon"},
-    {"stop", stop_main, "end the daemon and its processes, or with --keep the daemon alone"},
-    {"restart", stop_restart_main, "put a new binary in the daemon's place; no process ends"},
-    {"routes", routes_main, "list every call of the daemon and the role that it needs"},
-    {"gateway", gateway_main, "one door to many sandboxes"},
+    {"stop", stop_main, "stop the daemon and its processes, or with --keep only the daemon"},
+    {"restart", stop_restart_main,
+     "restart the daemon with the installed binary; processes keep running"},
+    {"routes", routes_main, "list every endpoint of the daemon and the role that it needs"},
+    {"gateway", gateway_main, "run a reverse proxy to many sandboxes"},
     {"gateway-link", gateway_link_main, "print a signed link through the gateway"},
-    {"gateway-key", gateway_key_main, "print the key that one sandbox registers with"},
+    {"gateway-key", gateway_key_main, "print the key with which a sandbox registers"},
     {"version", version_main, "print the version"},
-    {"help", help_main, "this text; holdfast COMMAND --help has more"},
+    {"help", help_main, "print this help; see also holdfast COMMAND --help"},
     {"upgrade-check", upgrade_check_main, NULL},
     {"file-op", file_op_main, NULL},
     {"port-relay", port_relay_main, NULL},
@@ -105,8 +106,8 @@ static int dispatch(int argc, char **argv)
     if (command_find(name) != NULL)
         return command_main(command_find(name), argc, argv);
     fprintf(stderr,
-            name[0] != '\0' ? "holdfast: no command '%s'; see holdfast help\n"
-                            : "holdfast: which command?%s see holdfast help\n",
+            name[0] != '\0' ? "holdfast: unknown command '%s'; see holdfast help\n"
+                            : "holdfast: no command given;%s see holdfast help\n",
             name);
     return 2;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * notify.c - what a service manager is told. Layer: cli.
+ * notify.c - reports readiness, reloads and shutdown to the service manager. Layer: cli.
  */
 #include "cli/notify.h"
 
@@ -61,7 +61,7 @@ void notify_ready(const char *status)
     notify_send(text);
 }
 
-/* The time is what Type=notify-reload asks for. */
+/* Type=notify-reload requires the time. */
 void notify_reloading(void)
 {
     struct timespec now;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * options.c - the options of `holdfast serve`: table, defaults, checks. Layer: cli.
+ */
 #include "cli/options.h"
 
 #include <stdio.h>
@@ -24,65 +27,72 @@ struct option_row {
 
 static const struct option_row rows[] = {
     {"--listen", OPTION_LIST, AT(listen), 0, 0, "ADDRESS",
-     "where to listen: HOST:PORT, [IPV6]:PORT, unix:PATH, none; may be repeated (" SERVE_LISTEN_DEFAULT
-     ")"},
+     "address to listen on: HOST:PORT, [IPV6]:PORT, unix:PATH or none; may be repeated "
+     "(" SERVE_LISTEN_DEFAULT ")"},
     {"--dialect", OPTION_LIST, AT(dialect), 0, 0, "NAME[=ADDRESS]",
-     "speak a platform's protocol at an address of its own (its usual port on loopback); may be repeated"},
+     "also serve a platform's protocol at its own address (its usual port on loopback); may be "
+     "repeated"},
     {"--no-dialects", OPTION_FLAG, AT(no_dialects), 0, 0, NULL,
-     "speak no platform's protocol but those that --dialect names"},
+     "serve only those platforms' protocols that --dialect names"},
     {"--token-file", OPTION_TEXT, AT(token_file), 0, 0, "FILE",
-     "tokens, one a line: TOKEN or ROLE TOKEN (own, type, watch); else HOLDFAST_TOKEN, else one is made"},
+     "tokens, one per line: TOKEN or ROLE TOKEN (own, type, watch); else HOLDFAST_TOKEN, else a "
+     "generated one"},
     {"--no-auth", OPTION_FLAG, AT(no_auth), 0, 0, NULL,
-     "everybody may do everything; only for trusted networks"},
+     "give everyone full access; only for trusted networks"},
     {"--print-link", OPTION_FLAG, AT(print_link), 0, 0, NULL,
-     "print a one-time link that signs a browser in, as is done on a terminal"},
+     "print a one-time link that signs a browser in, even if not on a terminal"},
     {"--cors-origin", OPTION_LIST, AT(cors_origin), 0, 0, "ORIGIN",
-     "let pages of this origin in; may be repeated"},
+     "allow requests from pages of this origin; may be repeated"},
     {"--allow-host", OPTION_LIST, AT(allow_host), 0, 0, "NAME",
-     "answer to this name in Host; may be repeated"},
+     "accept requests with this name in Host; may be repeated"},
     {"--tls-cert", OPTION_TEXT, AT(tls_cert), 0, 0, "FILE",
      "serve TLS with this certificate chain (PEM)"},
-    {"--tls-key", OPTION_TEXT, AT(tls_key), 0, 0, "FILE", "and this private key (PEM)"},
+    {"--tls-key", OPTION_TEXT, AT(tls_key), 0, 0, "FILE", "private key file (PEM)"},
     {"--compress", OPTION_FLAG, AT(compress), 0, 0, NULL,
      "offer permessage-deflate to WebSocket clients"},
     {"--max-processes", OPTION_NUMBER, AT(max_processes), 1, 60000, "N",
-     "processes that may run at once"},
-    {"--max-viewers", OPTION_NUMBER, AT(max_viewers), 1, 100000, "N", "viewers of one process"},
-    {"--max-connections", OPTION_NUMBER, AT(max_connections), 1, 1000000, "N", "open connections"},
+     "maximum running processes"},
+    {"--max-viewers", OPTION_NUMBER, AT(max_viewers), 1, 100000, "N",
+     "maximum viewers of a process"},
+    {"--max-connections", OPTION_NUMBER, AT(max_connections), 1, 1000000, "N",
+     "maximum open connections"},
     {"--journal-bytes", OPTION_NUMBER, AT(journal_bytes), LIMIT_JOURNAL_MIN_BYTES,
-     LIMIT_JOURNAL_MAX_BYTES, "N", "output kept of each process"},
+     LIMIT_JOURNAL_MAX_BYTES, "N", "bytes of output to keep for each process"},
     {"--journal-memory-bytes", OPTION_NUMBER, AT(journal_memory_bytes), LIMIT_JOURNAL_MIN_BYTES,
-     1LL << 46, "N", "output kept of all processes together"},
+     1LL << 46, "N", "bytes of output to keep for all processes together"},
     {"--history-dir", OPTION_TEXT, AT(history_dir), 0, 0, "DIR",
-     "keep output larger than --journal-bytes, where asked for, in nameless files there"},
+     "directory for unnamed files with output beyond --journal-bytes, if a process requests it"},
     {"--history-disk-bytes", OPTION_NUMBER, AT(history_disk_bytes), LIMIT_JOURNAL_MIN_BYTES,
-     1LL << 50, "N", "space for all of those files"},
+     1LL << 50, "N", "maximum bytes of all those files"},
     {"--retain-count", OPTION_NUMBER, AT(retain_count), 0, 60000, "N",
-     "exited processes that stay known"},
-    {"--retain-ms", OPTION_NUMBER, AT(retain_ms), 0, LIMIT_DURATION_MS, "MS", "and for how long"},
+     "maximum exited processes to keep"},
+    {"--retain-ms", OPTION_NUMBER, AT(retain_ms), 0, LIMIT_DURATION_MS, "MS",
+     "how long to keep exited processes"},
     {"--event-log-bytes", OPTION_NUMBER, AT(event_log_bytes), 16384, 1LL << 30, "N",
-     "past events that can be replayed"},
+     "bytes of past events to keep for replay"},
     {"--header-timeout-ms", OPTION_NUMBER, AT(header_timeout_ms), 10, DAY_MS, "MS",
-     "for the head of a request"},
+     "time to receive the head of a request"},
     {"--body-timeout-ms", OPTION_NUMBER, AT(body_timeout_ms), 10, DAY_MS, "MS",
-     "without progress in a body"},
+     "time without progress in a request body"},
     {"--keepalive-timeout-ms", OPTION_NUMBER, AT(keepalive_timeout_ms), 10, DAY_MS, "MS",
-     "idle between requests"},
+     "idle time between requests"},
     {"--grace-ms", OPTION_NUMBER, AT(grace_ms), 0, DAY_MS, "MS",
-     "for processes to end when the daemon is stopped"},
+     "time for processes to end when the daemon is stopped"},
     {"--mcp-session-ms", OPTION_NUMBER, AT(mcp_session_ms), 10, LIMIT_DURATION_MS, "MS",
-     "an MCP session that is idle for so long is forgotten"},
+     "remove an MCP session that is idle for this long"},
     {"--worker-user", OPTION_TEXT, AT(worker_user), 0, 0, "USER",
-     "the user that faces the network when started as root (" CONFINE_UID "); root keeps root"},
+     "user of the process that faces the network, if started as root (" CONFINE_UID
+     "); root: stay root"},
     {"--spawn-user", OPTION_TEXT, AT(spawn_user), 0, 0, "USER",
-     "the user of processes that name none (the daemon's)"},
+     "user of processes that name none (the daemon's)"},
     {"--allow-users", OPTION_TEXT, AT(allow_users), 0, 0, "USER,...",
-     "processes run as one of these and as nobody else (--spawn-user, else anybody)"},
+     "the only users that processes may run as (--spawn-user if set, else any)"},
     {"--confine", OPTION_TEXT, AT(confine), 0, 0, "on|off",
-     "off: do without the filter of system calls and Landlock (on)"},
+     "restrict the process that faces the network with seccomp and Landlock (on)"},
     {"--register", OPTION_TEXT, AT(register_url), 0, 0, "URL",
-     "tell gateways where this is: redis://IP:PORT?id=ID&key_file=FILE (docs/GATEWAY.md)"},
-    {"--pid-file", OPTION_TEXT, AT(pid_file), 0, 0, "FILE", "write the daemon's process id there"},
+     "register with gateways: redis://IP:PORT?id=ID&key_file=FILE (docs/GATEWAY.md)"},
+    {"--pid-file", OPTION_TEXT, AT(pid_file), 0, 0, "FILE",
+     "write the daemon's process id to this file"},
     {"--log-level", OPTION_TEXT, AT(log_level), 0, 0, "LEVEL", "error, warn, info or debug"},
 };
 #define ROWS (sizeof rows / sizeof rows[0])
@@ -110,7 +120,7 @@ void serve_options_init(struct serve_options *o)
     };
 }
 
-static int command_complain(const char *what, const char *name)
+static int complain(const char *what, const char *name)
 {
     fprintf(stderr, "holdfast serve: %s '%s'; see holdfast serve --help\n", what, name);
     return 2;
@@ -126,7 +136,7 @@ static int store(struct serve_options *o, const struct option_row *r, const char
     case OPTION_TEXT: *(const char **)to = value; return 0;
     case OPTION_LIST:
         if (list->count >= OPTION_LIST_MAX)
-            return command_complain("too many times", r->name);
+            return complain("too many uses of", r->name);
         list->items[list->count++] = value;
         return 0;
     default:
@@ -148,7 +158,7 @@ static const struct option_row *row_find(const char *arg, size_t len)
     return NULL;
 }
 
-/* The option at argv[*i], and its value. */
+/* Parses the option at argv[*i], and its value. */
 static int parse_one(struct serve_options *o, int argc, char **argv, int *i)
 {
     const char *arg = argv[*i], *eq = strchr(arg, '='), *value = eq != NULL ? eq + 1 : NULL;
@@ -157,12 +167,12 @@ static int parse_one(struct serve_options *o, int argc, char **argv, int *i)
     if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0)
         return 1;
     if (r == NULL)
-        return command_complain("unknown option", arg);
+        return complain("unknown option", arg);
     if (r->kind == OPTION_FLAG && value != NULL)
-        return command_complain("no value is taken by", r->name);
+        return complain("no value allowed for", r->name);
     if (r->kind != OPTION_FLAG && value == NULL) {
         if (*i + 1 >= argc)
-            return command_complain("a value is missing for", r->name);
+            return complain("a value is missing for", r->name);
         value = argv[++*i];
     }
     return store(o, r, value);
@@ -175,7 +185,7 @@ int serve_options_parse(struct serve_options *o, int argc, char **argv, bool res
     for (int i = 0; i < argc && (rc == 0 || resumed); i++) {
         int one = parse_one(o, argc, argv, &i);
 
-        /* The value of an option that is not known any more is passed over with it. */
+        /* The value of an option that this version no longer has is skipped with it. */
         if (one != 0 && resumed && i + 1 < argc && argv[i + 1][0] != '-')
             i++;
         rc = one != 0 ? one : rc;
@@ -183,11 +193,11 @@ int serve_options_parse(struct serve_options *o, int argc, char **argv, bool res
     if (rc != 0 && !resumed)
         return rc;
     if ((o->tls_cert == NULL) != (o->tls_key == NULL)) {
-        rc = command_complain("both are needed:", "--tls-cert and --tls-key");
+        rc = complain("use both or neither of", "--tls-cert and --tls-key");
         o->tls_cert = o->tls_key = NULL;
     }
     if (!confine_parse(o->confine, &o->confine_off))
-        rc = command_complain("--confine is on or off, not", o->confine);
+        rc = complain("--confine must be on or off, not", o->confine);
     if (o->listen.count == 0)
         o->listen.items[o->listen.count++] = SERVE_LISTEN_DEFAULT;
     return rc;
@@ -197,10 +207,10 @@ void serve_options_help(struct buf *out)
 {
     size_t i;
 
-    buf_puts(
-        out,
-        "usage: holdfast serve [OPTION...]\n\n"
-        "Runs the daemon in the foreground: processes and terminals over HTTP, WebSocket and SSE.\n\n");
+    buf_puts(out,
+             "usage: holdfast serve [OPTION...]\n\n"
+             "Runs the daemon in the foreground. It serves processes and terminals over HTTP,\n"
+             "WebSocket and SSE.\n\n");
     for (i = 0; i < ROWS; i++) {
         char left[64];
         snprintf(left, sizeof left, "%s%s%s", rows[i].name, rows[i].value != NULL ? " " : "",
@@ -209,10 +219,10 @@ void serve_options_help(struct buf *out)
     }
     buf_puts(
         out,
-        "\nSIGTERM ends the processes and the daemon; SIGHUP puts a new binary in place without\n"
-        "ending either, and reads tokens and certificate again. Ctrl-C ends the daemon and leaves\n"
-        "processes running; the next holdfast serve picks them up, holdfast stop ends them.\n"
-        "docs/OPERATING.md has the rest.\n");
+        "\nSIGTERM stops the processes and the daemon. SIGHUP reloads tokens and certificate and\n"
+        "switches to a newly installed binary without ending a process. Ctrl-C stops the daemon\n"
+        "but keeps its processes: the next holdfast serve picks them up, holdfast stop ends them.\n"
+        "See docs/OPERATING.md for details.\n");
 }
 
 bool serve_option_at(size_t i, const char **name, const char **value, const char **help)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * options.h - what `holdfast serve` was asked for
+ * options.h - the parsed options of `holdfast serve`
  *
  * One table (options.c) names each option, its kind, its bounds and its help
  * line, so that parser, help text and checks cannot disagree. Layer: cli.
@@ -29,7 +29,7 @@ struct serve_options {
     struct option_list listen, dialect, cors_origin, allow_host;
     const char *token_file, *tls_cert, *tls_key, *log_level, *pid_file, *worker_user, *history_dir,
         *register_url, *confine, *spawn_user, *allow_users;
-    bool confine_off; /* what `confine` says */
+    bool confine_off; /* parsed from `confine` */
     bool no_auth, no_dialects, compress, print_link;
     int64_t max_processes, max_viewers, max_connections, journal_bytes, journal_memory_bytes;
     int64_t history_disk_bytes;
@@ -39,8 +39,8 @@ struct serve_options {
 };
 
 void serve_options_init(struct serve_options *o);
-/* 0; or 2 after a message on standard error; or 1 when help was asked for. `resumed`: nobody could
- * correct it any more, so what cannot be used is only complained of, and the result is still 2. */
+/* 0; 2 after an error message on standard error; 1 if --help was given. `resumed`: a running daemon
+ * cannot be corrected any more, so invalid options are only reported, and the result is still 2. */
 int serve_options_parse(struct serve_options *o, int argc, char **argv, bool resumed);
 void serve_options_help(struct buf *out);
 /* The i-th option, for completions; *value is NULL for flags. False: there are no more. */

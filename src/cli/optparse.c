@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * optparse.c - parses options by a table, and prints their help. Layer: cli.
+ */
 #include "cli/optparse.h"
 
 #include <stdbool.h>
@@ -24,7 +27,7 @@ static int store(const struct optparse *p, const struct optparse_row *r, const c
     case OPTPARSE_TEXT: *(const char **)to = value; return 0;
     case OPTPARSE_LIST:
         if (list->count >= OPTPARSE_LIST_MAX)
-            return optparse_complain(p, "too many times", r->name);
+            return optparse_complain(p, "too many uses of", r->name);
         list->items[list->count++] = value;
         return 0;
     default:
@@ -58,7 +61,7 @@ int optparse_run(const struct optparse *p, int argc, char **argv, void *out)
         if (r == NULL)
             return optparse_complain(p, "unknown option", argv[i]);
         if (r->kind == OPTPARSE_FLAG && value != NULL)
-            return optparse_complain(p, "no value is taken by", r->name);
+            return optparse_complain(p, "no value allowed for", r->name);
         if (r->kind != OPTPARSE_FLAG && value == NULL) {
             if (i + 1 >= argc)
                 return optparse_complain(p, "a value is missing for", r->name);

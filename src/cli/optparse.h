@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * optparse.h - options of a command, by one table
+ * optparse.h - parses the options of a command by one table
  *
  * A row names an option, its kind, its bounds and its help line, so that parser, help text and
  * checks cannot disagree. Layer: cli.
@@ -37,7 +37,7 @@ struct optparse {
     size_t count;
 };
 
-/* 0; or 2 after a message on standard error; or 1 when help was asked for. */
+/* 0; 2 after an error message on standard error; 1 if --help was given. */
 int optparse_run(const struct optparse *p, int argc, char **argv, void *out);
 void optparse_help(const struct optparse *p, struct buf *out);
 int optparse_complain(const struct optparse *p, const char *what, const char *name); /* 2 */

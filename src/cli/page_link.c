@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * page_link.c - picks the listener URL that a browser can open. Layer: cli.
+ */
 #include "cli/page_link.h"
 
 #include <stdbool.h>
@@ -8,7 +11,7 @@ static const struct {
 } everywhere[] = {{"0.0.0.0", "127.0.0.1"}, {"[::]", "[::1]"}};
 #define EVERYWHERE (sizeof everywhere / sizeof everywhere[0])
 
-/* What stands behind "http://" or "https://"; NULL: it is another URL. */
+/* The part after "http://" or "https://"; NULL: another URL. */
 static const char *authority_of(const char *url)
 {
     if (strncmp(url, "http://", 7) == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pickup.c - `holdfast serve` goes on with what an earlier one left. Layer: cli.
+ * pickup.c - `holdfast serve` continues with the processes of an earlier daemon. Layer: cli.
  */
 #include "cli/pickup.h"
 
@@ -21,10 +21,10 @@ static int fail(const char *what, int rc)
     return 1;
 }
 
-/* --- is there anything ------------------------------------------------------------------------ */
+/* --- finding it ------------------------------------------------------------------------ */
 
-/* PID 1 of a container has no launcher; there the vault is what the user started. */
-static int32_t person_pid(const struct vault_client *c)
+/* PID 1 of a container has no launcher; there the user started the vault. */
+static int32_t owner_pid(const struct vault_client *c)
 {
     if (c->status.launcher > 0)
         return c->status.launcher;
@@ -41,7 +41,7 @@ static bool is_leaving(const struct vault_client *c)
 
 static int refuse(struct pickup *p, const char *name)
 {
-    int32_t pid = person_pid(&p->vault);
+    int32_t pid = owner_pid(&p->vault);
 
     if (p->vault.ledger == NULL)
         fprintf(stderr,
@@ -49,7 +49,8 @@ static int refuse(struct pickup *p, const char *name)
                 "%s\" ends it\n",
                 name, name);
     else if (p->vault.status.phase == V_ENDING || p->vault.status.phase == V_ENDED)
-        fprintf(stderr, "holdfast serve: the daemon at %s is ending; try again when it has\n",
+        fprintf(stderr,
+                "holdfast serve: the daemon at %s is shutting down; try again once it has exited\n",
                 name);
     else if (pid > 0 && !is_leaving(&p->vault))
         fprintf(stderr,
@@ -80,13 +81,13 @@ int pickup_find(struct pickup *p, const char *name)
     *p = (struct pickup){.vault = {.fd = -1}};
     rc = vault_client_open(&p->vault, name);
     if (rc == -ETIMEDOUT)
-        return fail("the vault of an earlier daemon does not answer", rc);
+        return fail("the vault of an earlier daemon does not respond", rc);
     return rc < 0 ? 0 : refuse(p, name);
 }
 
 int pickup_settle(struct pickup *p)
 {
-    int rc = p->vault.status.phase == V_HOLDING ? 0 : vault_client_say(&p->vault, V_LEAVE);
+    int rc = p->vault.status.phase == V_HOLDING ? 0 : vault_client_send(&p->vault, V_LEAVE);
 
     if (rc == 0)
         rc = vault_client_wait_phase(&p->vault, V_HOLDING, VAULT_LEAVE_MS);
@@ -99,7 +100,7 @@ int pickup_settle(struct pickup *p)
 
 /* --- taking it -------------------------------------------------------------------------------- */
 
-/* A memory file of what carry_write() has to say, or -errno. */
+/* A memory file with the output of carry_write(), or -errno. */
 static int save_carry(const struct keeper_options *k)
 {
     int fd = memfd_create("holdfast-carry", MFD_CLOEXEC), rc;
@@ -116,7 +117,7 @@ static int save_carry(const struct keeper_options *k)
     return rc < 0 ? rc : fd;
 }
 
-/* Takes the descriptor, which may be -errno. */
+/* Closes the descriptor, which may be -errno. */
 static int put_own(const struct vault_client *c, uint32_t key, int fd)
 {
     int rc = fd < 0 ? fd : vault_client_put(c, key, fd);
@@ -133,7 +134,7 @@ static int open_path(const char *path, int flags)
     return fd < 0 ? -errno : fd;
 }
 
-/* By its name where there is no /proc. */
+/* By its path where there is no /proc. */
 static int open_exe(const char *path)
 {
     int fd = open_path("/proc/self/exe", 0);
@@ -178,10 +179,10 @@ int pickup_start(struct pickup *p, const struct keeper_options *k)
     if (rc == 0) {
         snprintf(l->exe_path, sizeof l->exe_path, "%s", k->exe_path);
         atomic_store(&l->main_pid, getpid());
-        rc = vault_client_say(&p->vault, V_OWN);
+        rc = vault_client_send(&p->vault, V_OWN);
     }
     if (rc == 0)
-        rc = vault_client_say(&p->vault, V_START);
+        rc = vault_client_send(&p->vault, V_START);
     return rc < 0 ? fail("cannot pick up the processes of the earlier daemon", rc) : 0;
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * port_relay.c - one connection to a port of the sandbox, for the daemon (dialects/kubernetes/kube_port_forward.h)
+ * port_relay.c - one connection to a port of the sandbox, for the daemon
  *
- * The worker may open no sockets; this short process may, with the rights of the sandbox's own
- * programs. It ends when the port's side has ended; the end of its input is passed on. What went wrong is a
- * sentence on standard error, and exit status 1. Layer: cli.
+ * The worker may not open sockets; this short-lived process may, with the rights of the sandbox's
+ * own programs. It exits when the port closes its side, and forwards the end of its input. An error
+ * is a sentence on standard error, with exit status 1. See
+ * dialects/kubernetes/kube_port_forward.h. Layer: cli.
  */
 #include "cli/port_relay.h"
 
@@ -38,7 +39,7 @@ static int try_connect(const struct sockaddr *to, socklen_t len)
     return -errnum;
 }
 
-/* As "localhost" is: first the old address, then the new one. */
+/* As "localhost" resolves: first IPv4, then IPv6. */
 static int dial(uint16_t port)
 {
     struct sockaddr_in v4 = {
@@ -68,7 +69,7 @@ static bool send_all(int fd, const char *bytes, size_t len)
     return true;
 }
 
-/* The other direction has a thread: both block, and neither may wait for the other. */
+/* The other direction runs in a thread: both block, and neither may wait for the other. */
 static void *copy_input(void *arg)
 {
     static char block[COPY_BYTES];
@@ -114,7 +115,7 @@ int port_relay_main(int argc, char **argv)
     int fd, rc;
 
     if (argc != 3 || !text_to_i64(argv[2], 1, 65535, &port)) {
-        fprintf(stderr, "this command is for the daemon's own use\n");
+        fprintf(stderr, "this command is for internal use by the daemon\n");
         return 2;
     }
     fd = dial((uint16_t)port);
@@ -122,9 +123,9 @@ int port_relay_main(int argc, char **argv)
         return fail((uint16_t)port, "cannot connect to", -fd);
     rc = pthread_create(&thread, NULL, copy_input, &fd);
     if (rc != 0)
-        return fail((uint16_t)port, "no thread for", rc);
+        return fail((uint16_t)port, "cannot start a thread for", rc);
     rc = copy_output(fd);
     if (rc < 0)
         fail((uint16_t)port, "lost the connection to", -rc);
-    _exit(rc < 0 ? 1 : 0); /* the thread may stand in read(2) for ever */
+    _exit(rc < 0 ? 1 : 0); /* the thread may block in read(2) forever */
 }

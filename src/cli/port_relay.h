@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * port_relay.h - `holdfast port-relay PORT`: standard input and output to a port of this machine. Layer: cli.
+ * port_relay.h - `holdfast port-relay PORT`: connects standard input and output to a local port
+ *
+ * Layer: cli.
  */
 #ifndef HF_CLI_PORT_RELAY_H
 #define HF_CLI_PORT_RELAY_H

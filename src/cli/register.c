@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * register.c - the process that keeps this daemon registered in Redis. Layer: cli.
+ */
 #include "cli/register.h"
 
 #include <errno.h>
@@ -29,9 +32,9 @@
 
 #define TTL_MS 15000
 #define TTL_MIN_MS 300
-#define LEAVE_MS 500 /* for the last words */
+#define LEAVE_MS 500 /* to remove the entry before we exit */
 #define KEY_ENV "HOLDFAST_REGISTER_KEY"
-#define KEY_FILE_BYTES 256 /* of its file, and of its file's name */
+#define KEY_FILE_BYTES 256 /* of the file, and of its name */
 
 struct registrar {
     struct redis_url url;
@@ -39,17 +42,17 @@ struct registrar {
     int64_t ttl_ms, port;
     uint8_t key[REGISTRATION_KEY_BYTES];
     bool share_token, has_key, is_unsigned;
-    struct buf value; /* what stands in Redis */
+    struct buf value; /* the entry in Redis */
     struct loop *loop;
     struct http_server *server;
     struct redis *redis;
     struct timer *timer;
-    int signal_fd, keeper_fd; /* keeper_fd: its pidfd; -1: this kernel has none */
-    bool told, leaving;
+    int signal_fd, keeper_fd; /* keeper_fd: a pidfd; -1: not supported */
+    bool published, leaving;
     struct confine_plan confine;
 };
 
-/* --- what to tell ------------------------------------------------------------------- */
+/* --- the URL ------------------------------------------------------------------------ */
 
 static int bad(struct hf_error *err, const char *what)
 {
@@ -63,9 +66,9 @@ static int take_flag(struct registrar *r, const char *name, const char *value, s
     else if (strcmp(name, "unsigned") == 0)
         r->is_unsigned = strcmp(value, "1") == 0;
     else if (strcmp(name, "ca_file") != 0 && strcmp(name, "password_file") != 0)
-        return bad(err, "only id, address, ports, ttl_ms, key_file, unsigned, share_token, "
-                        "password_file and ca_file are known");
-    return 0; /* redis_parse_url() has taken those two */
+        return bad(err, "known parameters are id, address, ports, ttl_ms, key_file, unsigned, "
+                        "share_token, password_file and ca_file");
+    return 0; /* redis_parse_url() handled those two */
 }
 
 static int take_pair(struct registrar *r, const char *name, const char *value, struct hf_error *err)
@@ -74,19 +77,19 @@ static int take_pair(struct registrar *r, const char *name, const char *value, s
 
     if (strcmp(name, "id") == 0) {
         if (!route_target_id_is_valid(value, strlen(value)))
-            return bad(err, "id has letters, digits, '-', '_' and '.', at most 63");
+            return bad(err, "id must be at most 63 letters, digits, '-', '_' and '.'");
         snprintf(r->id, sizeof r->id, "%s", value);
     } else if (strcmp(name, "address") == 0) {
         if (!endpoint_address_parse(value, 0, &a))
-            return bad(err, "address is an IP address");
+            return bad(err, "address must be an IP address");
         snprintf(r->address, sizeof r->address, "%s", value);
     } else if (strcmp(name, "ports") == 0) {
         if (value[strspn(value, "0123456789,")] != '\0')
-            return bad(err, "ports are numbers with commas between them");
+            return bad(err, "ports must be numbers separated by commas");
         snprintf(r->ports, sizeof r->ports, "%s", value);
     } else if (strcmp(name, "ttl_ms") == 0) {
         if (!text_to_i64(value, TTL_MIN_MS, REGISTRATION_TTL_MAX_MS, &r->ttl_ms))
-            return bad(err, "ttl_ms is 300 to 3600000");
+            return bad(err, "ttl_ms must be from 300 to 3600000");
     } else if (strcmp(name, "key_file") == 0) {
         if (strlen(value) >= sizeof r->key_file)
             return bad(err, "the name of key_file is too long");
@@ -120,7 +123,7 @@ static int parse(struct registrar *r, const char *url, struct hf_error *err)
         char *eq = strchr(pair, '=');
 
         if (eq == NULL)
-            return bad(err, "parameters are NAME=VALUE");
+            return bad(err, "parameters must be NAME=VALUE");
         *eq = '\0';
         rc = take_pair(r, pair, eq + 1, err);
     }
@@ -142,25 +145,25 @@ static int read_key(struct registrar *r, const struct buf *from_env, struct hf_e
         rc = hf_fail(err, HF_E_bad_value, "--register: cannot read %s: %s.", r->key_file,
                      strerror(-rc));
     else if (text.len > 0 && !registration_key_parse(buf_cstr(&text), text.len, r->key))
-        rc = bad(err, "the key has 64 hex digits; holdfast gateway-key prints it");
+        rc = bad(err, "the key must have 64 hex digits; holdfast gateway-key prints it");
     r->has_key = rc == 0 && text.len > 0;
     buf_wipe(&text);
     return rc;
 }
 
-/* Without a key everybody who can write to Redis can be this sandbox: somebody has to want that. */
+/* Without a key, anyone who can write to Redis can impersonate this sandbox, so require consent. */
 static int check_key(const struct registrar *r, struct hf_error *err)
 {
     if (r->has_key == r->is_unsigned)
-        return bad(err, r->has_key ? "give a key or unsigned=1, not both"
-                                   : "an entry is signed: give key_file=FILE or " KEY_ENV
+        return bad(err, r->has_key ? "use a key or unsigned=1, not both"
+                                   : "entries must be signed: set key_file=FILE or " KEY_ENV
                                      " (holdfast gateway-key prints the key), or unsigned=1");
     if (r->share_token && !r->has_key)
-        return bad(err, "share_token needs a key: the token is made from it and never stored");
+        return bad(err, "share_token needs a key: the token is derived from it and never stored");
     return 0;
 }
 
-/* Both variables go from the environment, whether the URL needs them or not. */
+/* Removes both variables from the environment, whether the URL needs them or not. */
 static int take_secrets(struct registrar *r, struct hf_error *err)
 {
     struct buf key = {0}, password = {0};
@@ -178,7 +181,7 @@ static int take_secrets(struct registrar *r, struct hf_error *err)
     return rc;
 }
 
-/* The child that registers could only log it. */
+/* The forked registrar could only log an error. */
 static int check_trust(const struct redis_url *url, struct hf_error *err)
 {
     struct tls_context *trust;
@@ -190,7 +193,7 @@ static int check_trust(const struct redis_url *url, struct hf_error *err)
     return trust != NULL ? 0 : -EINVAL;
 }
 
-/* The first TCP listener: its port, and its address unless that is every one. */
+/* The first TCP listener: its port, and its address unless that is a wildcard. */
 static int from_listeners(struct registrar *r, const struct serve *s, struct hf_error *err)
 {
     for (size_t i = 0; i < s->listener_count; i++) {
@@ -204,10 +207,10 @@ static int from_listeners(struct registrar *r, const struct serve *s, struct hf_
             snprintf(r->address, sizeof r->address, "%.*s", (int)(colon - url - 7), url + 7);
         return 0;
     }
-    return bad(err, "the daemon listens at no TCP port");
+    return bad(err, "the daemon listens on no TCP port");
 }
 
-/* The address by which Redis sees us is one by which others can too. */
+/* The address from which we reach Redis is one at which others can reach us, too. */
 static void address_from_socket(struct registrar *r, int fd)
 {
     struct address a = {.len = sizeof(struct sockaddr_in6)};
@@ -233,10 +236,10 @@ static void put_ports(struct registrar *r, struct json_out *o)
         if (text_to_u64(word, UINT16_MAX, &port) && port > 0 && (int64_t)port != r->port)
             json_u64(o, port);
     }
-    json_shut(o, ']');
+    json_close(o, ']');
 }
 
-/* "IP:PORT" of the daemon: the one port that may have its token. */
+/* "IP:PORT" of the daemon: the only port to which its token may be sent. */
 static void put_address(const struct registrar *r, struct json_out *o)
 {
     char text[64];
@@ -249,7 +252,7 @@ static void put_address(const struct registrar *r, struct json_out *o)
     json_kstr(o, "address", text);
 }
 
-/* Anew for each renewal: the time until which it holds is signed, too. */
+/* Rebuilt for each renewal, since the expiry time is signed, too. */
 static void make_value(struct registrar *r)
 {
     struct buf text = {0};
@@ -263,7 +266,7 @@ static void make_value(struct registrar *r)
         json_kint(&o, "expires_ms", clock_wall_ms() + r->ttl_ms);
     if (r->share_token)
         json_kbool(&o, "share_token", true);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     buf_clear(&r->value);
     if (r->has_key)
         registration_sign(r->key, r->id, &text, &r->value);
@@ -273,14 +276,14 @@ static void make_value(struct registrar *r)
     buf_fini(&text);
 }
 
-/* --- telling it ----------------------------------------------------------------------- */
+/* --- registering ---------------------------------------------------------------------- */
 
 static void publish(struct registrar *r)
 {
     redis_command(r->redis, 3, (const char *const[]){"PUBLISH", REDIS_CHANNEL, r->id});
 }
 
-static void tell(struct registrar *r)
+static void send_entry(struct registrar *r)
 {
     char key[sizeof REDIS_PREFIX + PLACE_ID_BYTES + 1], ttl[24];
 
@@ -288,9 +291,9 @@ static void tell(struct registrar *r)
     snprintf(ttl, sizeof ttl, "%lld", (long long)r->ttl_ms);
     make_value(r);
     redis_command(r->redis, 5, (const char *const[]){"SET", key, buf_data(&r->value), "PX", ttl});
-    if (!r->told)
+    if (!r->published)
         publish(r);
-    r->told = true;
+    r->published = true;
     timer_start(r->timer, (uint64_t)r->ttl_ms / 3);
 }
 
@@ -300,12 +303,12 @@ static void on_up(void *arg)
 
     if (r->leaving)
         return;
-    r->told = false;
+    r->published = false;
     address_from_socket(r, redis_fd(r->redis));
-    tell(r);
+    send_entry(r);
 }
 
-/* Who leaves does not wait for Redis to come back: it would register a daemon that is gone. */
+/* When leaving, do not wait for Redis to return: that would register a stopped daemon. */
 static void on_down(void *arg)
 {
     struct registrar *r = arg;
@@ -335,7 +338,7 @@ static void on_timer(struct timer *t, void *arg)
     if (r->leaving)
         loop_stop(r->loop);
     else
-        tell(r);
+        send_entry(r);
 }
 
 static void leave(struct registrar *r)
@@ -355,7 +358,7 @@ static void leave(struct registrar *r)
     timer_start(r->timer, LEAVE_MS);
 }
 
-/* A signal, or the end of the keeper: its pidfd can be read then. */
+/* A signal, or the end of the keeper, which makes its pidfd readable. */
 static void on_end(struct watch *w, int events, void *arg)
 {
     (void)events;
@@ -393,7 +396,7 @@ static bool registrar_confine(const struct registrar *r)
 
     if (confine_user(&r->confine, &done) < 0)
         return false;
-    prctl(PR_SET_PDEATHSIG, SIGTERM); /* which the change of ids undid */
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* which the change of ids cleared */
     if (confine_calls(&r->confine, &done) < 0)
         return false;
     confine_report(&r->confine, &done);
@@ -432,7 +435,7 @@ static void registrar_main(struct registrar *r)
     registrar_close(r);
 }
 
-/* A token of the role `own` that the gateway can make itself, and that no other sandbox has. */
+/* A token with the role `own` that the gateway can derive itself, unique to this sandbox. */
 static void share_token(struct registrar *r, struct buf *tokens)
 {
     char token[REGISTRATION_HEX_BYTES];
@@ -455,7 +458,8 @@ static int prepare(struct registrar *r, struct serve *s, struct hf_error *err)
     if (rc < 0)
         return rc;
     if (r->is_unsigned)
-        log_warn("--register with unsigned=1: whoever can write to Redis can be this sandbox");
+        log_warn("--register with unsigned=1: anyone who can write to Redis can impersonate this "
+                 "sandbox");
     r->confine = (struct confine_plan){.role = CONFINE_REGISTRAR,
                                        .off = s->options.confine_off,
                                        .uid = s->worker_uid,
@@ -467,7 +471,7 @@ static int prepare(struct registrar *r, struct serve *s, struct hf_error *err)
     return credentials_check(&s->credentials, &s->options, err);
 }
 
-/* The signal comes with the keeper's death too, but is lost when we change our user. */
+/* PR_SET_PDEATHSIG also signals the keeper's death, but is cleared when we change our user. */
 static void registrar_run(struct registrar *r, pid_t keeper)
 {
     close_range(3, ~0U, 0);
@@ -491,7 +495,7 @@ int register_start(struct serve *s, struct hf_error *err)
             rc = hf_fail(err, HF_E_no_memory, "--register: fork: %s.", strerror(errno));
     }
     if (pid == 0) {
-        credentials_fini(&s->credentials); /* its copy: all that it needs is in r */
+        credentials_fini(&s->credentials); /* the registrar's copy: all that it needs is in r */
         registrar_run(&r, keeper);
         _exit(0);
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * routes_command.c - `holdfast routes`: every call that a daemon serves, and who may make it
+ * routes_command.c - `holdfast routes`: lists every endpoint of a daemon and the role it needs
  *
- * The rows are those that the worker mounts, so the list cannot miss one: operators read in
- * it what answers without a token, and tests/attack calls every row without the right to.
+ * The rows are those that the worker mounts, so the list cannot miss one. Operators see which
+ * endpoints need no token, and tests/attack calls every row without the necessary role.
  * Layer: cli.
  */
 #include "cli/routes_command.h"
@@ -28,7 +28,8 @@ struct routes_cli {
 
 static const struct optparse_row option_rows[] = {
     {"--json", OPTPARSE_FLAG, AT(json), 0, 0, NULL, "print JSON"},
-    {"--public", OPTPARSE_FLAG, AT(public), 0, 0, NULL, "only the calls that need no token"},
+    {"--public", OPTPARSE_FLAG, AT(public), 0, 0, NULL,
+     "list only the endpoints that need no token"},
 };
 
 static const struct optparse table = {"holdfast routes", option_rows,
@@ -83,7 +84,7 @@ static void put_words(struct json_out *o, const char *key, const char *words)
         json_strn(o, p, len);
         p += len;
     }
-    json_shut(o, ']');
+    json_close(o, ']');
 }
 
 static void put_flags(struct json_out *o, unsigned flags)
@@ -93,7 +94,7 @@ static void put_flags(struct json_out *o, unsigned flags)
     for (size_t i = 0; i < FLAGS; i++)
         if (flags & flag_names[i].flag)
             json_str(o, flag_names[i].name);
-    json_shut(o, ']');
+    json_close(o, ']');
 }
 
 static void put_route(struct json_out *o, const struct listed *l, const struct route *r)
@@ -112,10 +113,10 @@ static void put_route(struct json_out *o, const struct listed *l, const struct r
               : r->body_max > 0        ? (int64_t)r->body_max
                                        : LIMIT_JSON_BODY_BYTES);
     put_words(o, "query", r->query);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
-/* Ways of the platform's own to send the token, beside Authorization: Bearer. */
+/* The platform's own ways to send the token, besides Authorization: Bearer. */
 static void put_ways(struct json_out *o, const struct auth_ways *w)
 {
     static const struct auth_ways none;
@@ -130,7 +131,7 @@ static void put_ways(struct json_out *o, const struct auth_ways *w)
     json_kbool(o, "basic", w->basic);
     json_kstr(o, "scheme", w->scheme);
     json_kbool(o, "own_for_upgrade", w->upgrade_own != NULL);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 struct printing {
@@ -160,8 +161,8 @@ static void put_listed(const struct listed *l, void *arg)
     for (size_t i = 0; i < all.count; i++)
         if (is_wanted(p, &all.rows[i]))
             put_route(&p->json, l, &all.rows[i]);
-    json_shut(&p->json, ']');
-    json_shut(&p->json, '}');
+    json_close(&p->json, ']');
+    json_close(&p->json, '}');
     route_rows_fini(&all);
 }
 
@@ -173,7 +174,7 @@ static void print_json(const struct routes_cli *cli)
     json_out_init(&p.json, &text);
     json_open(&p.json, '[');
     each_listed(put_listed, &p);
-    json_shut(&p.json, ']');
+    json_close(&p.json, ']');
     buf_putc(&text, '\n');
     print_buf(&text);
 }
@@ -222,11 +223,12 @@ static void print_help(void)
 {
     struct buf text = {0};
 
-    buf_puts(&text,
-             "usage: holdfast routes [OPTION...]\n\n"
-             "Lists every call that `serve` answers with all dialects on, and the role that\n"
-             "it needs. It asks no daemon. `no token`: anyone who reaches the address may\n"
-             "make the call.\n\n");
+    buf_puts(
+        &text,
+        "usage: holdfast routes [OPTION...]\n\n"
+        "Lists every endpoint that `serve` has with all dialects enabled, and the role that it\n"
+        "needs. It does not connect to a daemon. `no token` marks endpoints that anyone who can\n"
+        "reach the address may call.\n\n");
     optparse_help(&table, &text);
     print_buf(&text);
 }

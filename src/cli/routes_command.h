@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * routes_command.h - `holdfast routes`: every call that a daemon serves, and who may make it. Layer: cli.
+ * routes_command.h - `holdfast routes`: lists every endpoint of a daemon. Layer: cli.
  */
 #ifndef HF_CLI_ROUTES_COMMAND_H
 #define HF_CLI_ROUTES_COMMAND_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * secret.h - secrets that come by the environment. Layer: cli.
+ * secret.h - secrets from the environment. Layer: cli.
  */
 #ifndef HF_CLI_SECRET_H
 #define HF_CLI_SECRET_H
@@ -10,8 +10,8 @@
 #include "base/buf.h"
 
 /*
- * Appends the variable's value and wipes it, also from what /proc shows of the environment, so that no child
- * inherits it. False: it is not set, or empty.
+ * Appends the variable's value and wipes it, also in /proc/PID/environ, so that no child inherits
+ * it. False: not set, or empty.
  */
 bool secret_from_env(const char *name, struct buf *out);
 

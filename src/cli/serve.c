@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * serve.c - `holdfast serve`: opens sockets and credentials, then runs the launcher or the keeper
+ *
+ * The same command line also runs in a keeper that the vault or an older binary executed, and in a
+ * candidate's trial before an upgrade. Layer: cli.
+ */
 #include "cli/serve.h"
 
 #include <errno.h>
@@ -43,7 +49,7 @@ static int set_log_level(const char *name)
             log_set_level((enum log_level)i);
             return 0;
         }
-    fprintf(stderr, "holdfast serve: --log-level is error, warn, info or debug\n");
+    fprintf(stderr, "holdfast serve: --log-level must be error, warn, info or debug\n");
     return 2;
 }
 
@@ -69,7 +75,7 @@ static int find_worker_user(struct serve *s, struct hf_error *err)
     return 0;
 }
 
-/* --- as whom processes run ------------------------------------------------------- */
+/* --- users of processes ------------------------------------------------------- */
 
 _Static_assert(K_GROUPS_MAX <= KEEPER_USER_GROUPS_MAX, "all groups of a user have room");
 
@@ -88,7 +94,7 @@ static int add_user(struct serve *s, const char *name, struct hf_error *err)
     return 0;
 }
 
-/* *rc and *err are those of the last name that failed. An earlier one is logged here. */
+/* *rc and *err belong to the last name that failed. An earlier one is logged here. */
 static void try_user(struct serve *s, const char *name, int *rc, struct hf_error *err)
 {
     struct hf_error own = {0};
@@ -102,7 +108,7 @@ static void try_user(struct serve *s, const char *name, int *rc, struct hf_error
     *err = own;
 }
 
-/* Goes on after a name that nobody has: an upgrade is no reason to refuse the other users. */
+/* Continues after an unknown name: after an upgrade that is no reason to refuse the other users. */
 static int find_spawn_users(struct serve *s, struct hf_error *err)
 {
     const char *list = s->options.allow_users, *name = s->options.spawn_user;
@@ -118,7 +124,8 @@ static int find_spawn_users(struct serve *s, struct hf_error *err)
     return rc;
 }
 
-/* Releases up to 0.1.0 had this number for the worker, and gave it the directory that they made. */
+/* Releases up to 0.1.0 used this number for the worker, which owned the directory that they
+ * created. */
 #define FORMER_WORKER_UID 61777
 
 static void give_history_dir(const struct serve *s, const char *dir)
@@ -127,7 +134,8 @@ static void give_history_dir(const struct serve *s, const char *dir)
         log_warn("cannot give %s to user %u: %s", dir, (unsigned)s->worker_uid, strerror(errno));
 }
 
-/* What we make is the worker's, who makes the files. What is there already is left as it is. */
+/* A directory that we create belongs to the worker, which creates the files. An existing one is
+ * left as it is. */
 static int make_history_dir(struct serve *s, struct hf_error *err)
 {
     const char *dir = s->options.history_dir;
@@ -152,7 +160,8 @@ static int make_history_dir(struct serve *s, struct hf_error *err)
 
 /* --- sockets ------------------------------------------------------------------- */
 
-_Static_assert(2 * OPTION_LIST_MAX <= SERVE_LISTEN_MAX, "all that can be asked for has room");
+_Static_assert(2 * OPTION_LIST_MAX <= SERVE_LISTEN_MAX,
+               "all listeners that can be requested have room");
 
 static int open_one(struct serve *s, const char *address, int dialect)
 {
@@ -192,7 +201,7 @@ static void take_activated(struct serve *s)
         s->dialect[i] = -1;
 }
 
-/* Socket activation decides where the daemon listens; dialects are asked for by name. */
+/* Socket activation decides where the daemon listens; dialects are requested by name. */
 static int open_listeners(struct serve *s)
 {
     bool activated = s->listener_count > 0;
@@ -212,7 +221,8 @@ static int open_listeners(struct serve *s)
 
 /* --- what an earlier daemon left --------------------------------------------------- */
 
-/* Of the first socket, before it is open. False: there is none, which open_listeners() tells. */
+/* The address of the first socket, before it is open. False: there is none, which
+ * open_listeners() reports. */
 static bool first_address(const struct serve *s, char out[DIALECT_ADDRESS_BYTES])
 {
     const struct option_list *listen = &s->options.listen, *dialect = &s->options.dialect;
@@ -249,24 +259,26 @@ static int load_credentials(struct serve *s)
     return 0;
 }
 
-/* A daemon that serves without a launcher leaves for us, so all that may fail comes before that. */
+/* A daemon that serves without a launcher leaves for us, so everything that may fail comes
+ * before that. */
 static int settle_earlier(struct serve *s)
 {
     int rc;
 
-    launcher_guard_begin(); /* its processes are there already */
+    launcher_guard_begin(); /* its processes are running already */
     rc = load_credentials(s);
     return rc != 0 ? rc : pickup_settle(&s->earlier);
 }
 
-static void say_what_is_held(const struct serve *s)
+static void print_held(const struct serve *s)
 {
     if (pickup_is_found(&s->earlier))
         fprintf(stderr, "holdfast serve: an earlier daemon's processes (%zu) stay held\n",
                 vault_client_running(&s->earlier.vault));
 }
 
-/* The sockets and the credentials, and what an earlier daemon at the same address left. */
+/* Opens the sockets and the credentials, and finds what an earlier daemon at the same address
+ * left. */
 static int open_all(struct serve *s)
 {
     char address[DIALECT_ADDRESS_BYTES] = "";
@@ -279,7 +291,7 @@ static int open_all(struct serve *s)
         rc = settle_earlier(s);
     if (rc == 0)
         rc = open_listeners(s);
-    /* Of port 0 and of an inherited socket, the name is known only now. */
+    /* With port 0 or an inherited socket, the name is known only now. */
     if (rc == 0 && s->name[0] == '\0') {
         rc = find_earlier(s, s->listeners[0].url);
         if (rc == 0 && pickup_is_found(&s->earlier))
@@ -288,7 +300,7 @@ static int open_all(struct serve *s)
     if (rc == 0 && !pickup_is_found(&s->earlier))
         rc = load_credentials(s);
     if (rc != 0)
-        say_what_is_held(s);
+        print_held(s);
     return rc;
 }
 
@@ -298,7 +310,7 @@ static void warn_if_open(const struct serve *s)
 
     if (!s->options.no_auth)
         return;
-    log_warn("--no-auth: whoever reaches this daemon can run anything as its user");
+    log_warn("--no-auth: anyone who can reach this daemon can run any command as its user");
     for (i = 0; i < s->listener_count; i++)
         if (!s->listeners[i].loopback)
             log_warn("--no-auth on %s, which is reachable from other machines",
@@ -325,7 +337,7 @@ static int resume_fd_from_env(void)
     return (int)fd;
 }
 
-/* How the daemon comes into being: afresh, by the vault, or by an older binary in its own place. */
+/* How the daemon was started: afresh, by the vault, or by an older binary in its own place. */
 struct origin_of_run {
     int resume_fd; /* -1: afresh */
     bool has_vault, replaced;
@@ -338,20 +350,20 @@ static struct origin_of_run find_origin(void)
 
     from.replaced = from.resume_fd >= 0;
     from.has_vault = vault_ends_from_env(&from.vault);
-    /* All that follows is done as the keeper, so whoever looks for it finds it. */
+    /* From here on we are the keeper: set the name by which users find it. */
     if (!trial && (from.has_vault || from.replaced))
         (void)prctl(PR_SET_NAME, "holdfast-keeper", 0, 0, 0);
     if (from.has_vault && !from.replaced) {
         from.resume_fd = keeper_resume_from_vault(&from.vault);
         if (from.resume_fd < 0) {
-            log_error("the ledger cannot be read: %s", strerror(-from.resume_fd));
+            log_error("cannot read the ledger: %s", strerror(-from.resume_fd));
             exit(1);
         }
     }
     return from;
 }
 
-/* Absolute, and as it was called: an upgrade replaces the file at this path. */
+/* Absolute, and as called: an upgrade replaces the file at this path. */
 static const char *own_path(const char *argv0, char *out)
 {
     char *found = strchr(argv0, '/') != NULL ? realpath(argv0, out) : NULL;
@@ -366,7 +378,8 @@ static const char *own_path(const char *argv0, char *out)
     return out;
 }
 
-/* The vault executes a descriptor, which may have no name any more. NULL: the ledger cannot be read. */
+/* The vault executes a descriptor, which may no longer have a name. NULL: the ledger cannot be
+ * read. */
 static const char *known_path(const struct vault_ends *vault, const char *argv0, char *out)
 {
     struct ledger *l = ledger_map(vault->ledger_fd);
@@ -387,15 +400,15 @@ static bool token_is_in_env(void)
     return token != NULL && token[0] != '\0';
 }
 
-/* A log keeps what is printed, so a secret is printed only on a terminal or with --print-link. When
- * the daemon stands in for another program, it prints only what that program would. */
+/* A log keeps what is printed, so a secret is printed only on a terminal or with --print-link. A
+ * daemon that stands in for another program prints only what that program would. */
 static void prepare_greeting(struct serve *s, bool posed)
 {
     if (s->options.print_link || (!posed && isatty(STDOUT_FILENO)))
         s->greeting = greeting_new(&s->options, token_is_in_env());
 }
 
-/* A memory file with all of them, or -errno. */
+/* A memory file with all credentials, or -errno. */
 static int credentials_file(const struct credentials *c)
 {
     int fd = memfd_create("holdfast-credentials", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -406,7 +419,7 @@ static int credentials_file(const struct credentials *c)
     return rc < 0 ? rc : fd;
 }
 
-/* Into sealed memory, from which workers and newer binaries take them. 0 or -errno. */
+/* Saves them in sealed memory, for workers and newer binaries. 0 or -errno. */
 static int save_credentials(struct serve *s)
 {
     struct patience patience = {0};
@@ -433,17 +446,18 @@ static int prepare(struct serve *s)
         return fail(&err);
     rc = save_credentials(s);
     if (rc < 0)
-        fprintf(stderr, "holdfast serve: no memory file: %s\n", strerror(-rc));
+        fprintf(stderr, "holdfast serve: cannot create a memory file: %s\n", strerror(-rc));
     return rc < 0 ? 1 : 0;
 }
 
-/* Nobody is there to go on without us, so what is wrong is logged and what was carried counts. */
-static void shrug(const struct hf_error *err, const char *instead)
+/* No other process could continue in our place, so faults are logged and carried values stay in
+ * use. */
+static void log_and_continue(const struct hf_error *err, const char *instead)
 {
-    log_error("%s; going on with %s", err->detail, instead);
+    log_error("%s; continuing with %s", err->detail, instead);
 }
 
-/* What was not carried, by an older binary or at all, may still be in the files. */
+/* Credentials that were not carried may still be in the files. */
 static void resume_credentials(struct serve *s)
 {
     struct credentials *c = &s->credentials;
@@ -451,16 +465,17 @@ static void resume_credentials(struct serve *s)
 
     if (!s->options.no_auth && c->tokens.len == 0 &&
         token_load(s->options.token_file, &c->tokens, c->token_file, &err) < 0)
-        shrug(&err, "no token");
+        log_and_continue(&err, "no token");
     if (!s->options.no_auth && c->token_file[0] == '\0')
         token_find(s->options.token_file, &c->tokens, c->token_file);
     if (c->cert.len == 0)
         credentials_reload(c, &s->options, -1);
 }
 
-/* Behind the exec of an upgrade. Everything was tried before, but the world may have changed. The
- * registrar, which an earlier binary started, is still there. What only lacks memory fails: the vault
- * starts another keeper then. Without a vault everything would end, so the daemon goes on. */
+/* After the exec of an upgrade. Everything was checked before, but the system may have changed.
+ * The registrar, which an earlier binary started, still runs. A shortage of memory is a failure:
+ * the vault then starts another keeper. Without a vault everything would end, so the daemon
+ * continues. */
 static int resume(struct serve *s, const struct origin_of_run *from)
 {
     struct hf_error err = {0};
@@ -472,18 +487,18 @@ static int resume(struct serve *s, const struct origin_of_run *from)
     if (s->greet)
         s->greeting = greeting_new(&s->options, s->credentials.token_file[0] == '\0');
     if (find_worker_user(s, &err) < 0)
-        shrug(&err, "the worker's user that was found before");
+        log_and_continue(&err, "the previous worker user");
     if (find_spawn_users(s, &err) < 0)
-        shrug(&err, "the other users that processes may run as");
+        log_and_continue(&err, "the other users that processes may run as");
     if (make_history_dir(s, &err) < 0) {
-        shrug(&err, "the directory that there was");
+        log_and_continue(&err, "the previous directory");
         s->options.history_dir = s->history_dir[0] != '\0' ? s->history_dir : NULL;
     }
     resume_credentials(s);
     (void)worker_check(s);
     rc = save_credentials(s);
     if (rc < 0)
-        log_error("no memory file for the credentials: %s", strerror(-rc));
+        log_error("cannot save the credentials: %s", strerror(-rc));
     return rc < 0 && from->has_vault ? 1 : 0;
 }
 
@@ -502,7 +517,7 @@ static bool try_state(int fd, void *arg)
     return shared_is_ours(fd, o->event_log_bytes);
 }
 
-/* As resume(), but whatever is wrong is a reason against us. */
+/* As resume(), but any fault rejects this binary. */
 static int try_resume(struct serve *s, int resume_fd)
 {
     struct engine_options engine;
@@ -512,7 +527,7 @@ static int try_resume(struct serve *s, int resume_fd)
 
     if (carry_take(s, resume_fd) != 0)
         return 1;
-    /* Files that are not there just now are replaced by what was carried. */
+    /* Carried values replace files that are missing at the moment. */
     credentials_reload(&s->credentials, &s->options, -1);
     if (find_worker_user(s, &err) < 0 || find_spawn_users(s, &err) < 0 ||
         make_history_dir(s, &err) < 0 || credentials_check(&s->credentials, &s->options, &err) < 0)
@@ -529,7 +544,7 @@ static int try_resume(struct serve *s, int resume_fd)
 
 /* --- life --------------------------------------------------------------------------------- */
 
-/* In a child of the keeper's. */
+/* Runs in a child of the keeper. */
 static int reload_read(int fd, int64_t grace_ms, void *arg)
 {
     struct serve *s = arg;
@@ -541,7 +556,7 @@ static int reload_read(int fd, int64_t grace_ms, void *arg)
     }
     credentials_fini(&s->credentials);
     if (rc < 0)
-        log_error("the credentials cannot be kept: %s", strerror(-rc));
+        log_error("cannot save the credentials: %s", strerror(-rc));
     return rc < 0 ? 1 : 0;
 }
 
@@ -582,7 +597,7 @@ static int serve_run(struct serve *s, const char *argv0, char **real,
     k.grace_ms = (uint32_t)s->options.grace_ms;
     k.exe_path = from->has_vault ? known_path(&from->vault, argv0, path) : own_path(argv0, path);
     if (k.exe_path == NULL) {
-        log_error("the ledger cannot be read: %s", strerror(errno));
+        log_error("cannot read the ledger: %s", strerror(errno));
         return 1;
     }
     k.worker_uid = s->worker_uid;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The worker: engine, dialects and transport on one loop. It is forked by the
- * keeper and lives until it is told to stop or retire, or dies.
+ * serve_worker.c - the worker: engine, dialects and transport on one loop
+ *
+ * The keeper forks it. It runs until it is stopped or replaced, or dies. Layer: cli.
  */
 #include <malloc.h>
 #ifdef __SANITIZE_ADDRESS__
@@ -28,7 +29,7 @@
 #include "transport/origin.h"
 #include "transport/tls.h"
 
-#define STOP_DRAIN_MS 1000  /* for last answers after the processes have ended */
+#define STOP_DRAIN_MS 1000  /* for the last replies after the processes have ended */
 #define RETIRE_DRAIN_MS 100 /* for close frames; the next worker is waiting */
 
 struct serve_worker {
@@ -40,7 +41,7 @@ struct serve_worker {
     struct native *native;
     struct native_info info;
     char urls[SERVE_LISTEN_MAX][sizeof((struct listen_socket *)NULL)->url + 1];
-    const char *main_urls[SERVE_LISTEN_MAX]; /* those of them that serve everything */
+    const char *main_urls[SERVE_LISTEN_MAX]; /* those that serve everything */
     size_t main_count;
     struct dialect_host host;
     struct dialects *dialects;
@@ -50,10 +51,11 @@ struct serve_worker {
     struct auth *auth;
     struct origin *origin;
     struct tls_context *tls;
-    bool waits_for_tls[SERVE_LISTEN_MAX]; /* the listener is not served before there is TLS */
+    bool waits_for_tls
+        [SERVE_LISTEN_MAX]; /* the listener is not served until there is a certificate */
     struct credentials credentials;
-    struct native_credentials told; /* what may be told of them */
-    struct timer *retired;          /* the end of the next token that is still good for a while */
+    struct native_credentials public; /* what clients may know of them */
+    struct timer *retired;            /* until the next retired token expires */
     struct confinement confinement;
 };
 
@@ -83,7 +85,7 @@ static void worker_on_stop(void *arg, uint32_t grace_ms)
     log_info("stopping");
     native_refuse_new(w->native);
     mcp_refuse_new(w->mcp);
-    engine_end_all(w->engine, grace_ms, worker_on_ended, w);
+    engine_terminate_all(w->engine, grace_ms, worker_on_ended, w);
 }
 
 static void worker_on_retire(void *arg)
@@ -98,12 +100,12 @@ static void worker_on_retire(void *arg)
 
 /* --- the beginning ---------------------------------------------------------------- */
 
-/* What may be told is told from the copy that is kept. */
+/* Clients see only these fields, which point into our copy. */
 static void worker_note_credentials(struct serve_worker *w)
 {
     const struct serve *s = w->serve;
 
-    w->told = (struct native_credentials){
+    w->public = (struct native_credentials){
         .needs_token = !s->options.no_auth,
         .token_file = w->credentials.token_file,
         .token_error = w->credentials.token_error,
@@ -112,7 +114,7 @@ static void worker_note_credentials(struct serve_worker *w)
     };
 }
 
-/* Tokens that cannot be used let nobody in, but root still comes by a unix socket. */
+/* With invalid tokens nobody has access, except root over a unix socket. */
 static void worker_make_auth(struct serve_worker *w)
 {
     const struct serve *s = w->serve;
@@ -120,7 +122,7 @@ static void worker_make_auth(struct serve_worker *w)
     int rc = credentials_open(&w->credentials, s->credentials_fd);
 
     if (rc < 0)
-        log_error("the credentials cannot be read: %s", strerror(-rc));
+        log_error("cannot read the credentials: %s", strerror(-rc));
     w->auth = auth_new();
     auth_set_uid(w->auth, getuid());
     if (s->options.no_auth)
@@ -145,13 +147,13 @@ static int make_origin(const struct serve *s, struct origin *out)
     return rc;
 }
 
-/* Without a certificate that can be used, sockets that ask for none are still served. */
+/* Without a valid certificate, sockets that need none are still served. */
 static void worker_make_tls(struct serve_worker *w)
 {
     struct credentials *c = &w->credentials;
     struct hf_error err = {0};
 
-    if (!w->told.tls)
+    if (!w->public.tls)
         return;
     if (w->tls != NULL) {
         if (tls_context_set_pem(w->tls, &c->cert, &c->key, &err) < 0)
@@ -188,14 +190,14 @@ static void worker_listen(struct serve_worker *w, size_t i)
     const struct serve *s = w->serve;
     bool tcp = s->listeners[i].kind == LISTEN_TCP;
 
-    w->waits_for_tls[i] = tcp && w->told.tls && w->tls == NULL;
+    w->waits_for_tls[i] = tcp && w->public.tls && w->tls == NULL;
     if (!w->waits_for_tls[i])
         http_server_listen(w->server, s->listeners[i].fd, s->listeners[i].kind,
                            s->dialect[i] < 0 ? NULL : dialects_routes(w->dialects, s->dialect[i]),
                            tcp ? w->tls : NULL);
 }
 
-/* --- other credentials ------------------------------------------------------------- */
+/* --- new credentials --------------------------------------------------------------- */
 
 struct ended {
     uint32_t tokens[2 * AUTH_TOKENS_MAX];
@@ -216,7 +218,7 @@ static bool worker_take_tokens(struct serve_worker *w, struct ended *ended)
     bool changed = false;
 
     if (!w->serve->options.no_auth && credentials_auth(&w->credentials, fresh, &err) < 0)
-        log_error("keeping the tokens there were: %s", err.detail);
+        log_error("keeping the previous tokens: %s", err.detail);
     else if (!w->serve->options.no_auth)
         changed = auth_replace_tokens(w->auth, fresh, note_end, ended);
     auth_free(fresh);
@@ -231,7 +233,7 @@ static void worker_take_tls(struct serve_worker *w)
             worker_listen(w, i);
 }
 
-/* Whoever asked for it hears of it before the token that it asked with is cut off. */
+/* The client that requested the reload gets its reply before its old token is cut off. */
 static void worker_on_credentials(void *arg, uint32_t req, int error, int fd)
 {
     struct serve_worker *w = arg;
@@ -246,7 +248,7 @@ static void worker_on_credentials(void *arg, uint32_t req, int error, int fd)
     }
     native_on_reloaded(w->native, req, error, changed);
     if (changed)
-        log_info("the tokens have changed; %zu ended", ended.count);
+        log_info("the tokens have changed; %zu revoked", ended.count);
     for (size_t i = 0; i < ended.count; i++)
         http_server_cut_token(w->server, ended.tokens[i]);
 }
@@ -305,12 +307,12 @@ static void worker_make_mcp(struct serve_worker *w)
     http_server_mount(w->server, mcp_routes(w->mcp));
 }
 
-/* As a client writes them: a TCP socket with a certificate speaks https. */
+/* As a client writes them: https for a TCP socket with a certificate. */
 static void worker_name_listeners(struct serve_worker *w)
 {
     for (size_t i = 0; i < w->serve->listener_count; i++) {
         const char *url = w->serve->listeners[i].url;
-        bool tls = w->told.tls && strncmp(url, "http://", 7) == 0;
+        bool tls = w->public.tls && strncmp(url, "http://", 7) == 0;
 
         snprintf(w->urls[i], sizeof w->urls[i], "%s%s", tls ? "https://" : "", tls ? url + 7 : url);
         if (w->serve->dialect[i] < 0)
@@ -339,13 +341,13 @@ static void worker_make_server(struct serve_worker *w)
         .listener_count = w->main_count,
         .tls = tls_is_built_in(),
         .compress = s->options.compress,
-        .secure_cookie = w->told.tls,
+        .secure_cookie = w->public.tls,
         .seccomp = &w->confinement.seccomp,
         .landlock = &w->confinement.landlock,
         .user = &w->confinement.user,
         .http = &w->http,
         .server = w->server,
-        .credentials = &w->told,
+        .credentials = &w->public,
     };
     w->native = native_new(w->engine, w->auth, &w->info);
     http_server_mount(w->server, native_routes(w->native));
@@ -372,8 +374,8 @@ static const char *announced_as(int which)
     return d == NULL ? "" : d->announce != NULL ? d->announce : d->name;
 }
 
-/* Printed once for whoever started or picked up the daemon and waits for it, on standard output: by
- * the first worker that lives long enough. */
+/* Printed once on standard output, for the launcher that waits for the daemon, by the first worker
+ * that lives long enough. */
 static void worker_announce(const struct serve_worker *w, const struct keeper_boot *boot)
 {
     char line[256];
@@ -411,7 +413,7 @@ static void worker_fini(struct serve_worker *w)
     loop_free(w->loop);
 }
 
-/* --- what it gives up --------------------------------------------------------------- */
+/* --- confinement -------------------------------------------------------------------- */
 
 #define WRITE_DIRS_MAX 6
 
@@ -447,7 +449,7 @@ static int worker_confine(struct serve_worker *w, const struct keeper_boot *boot
     struct confine_plan plan = worker_confine_plan(w->serve, dirs);
     int rc = confine_user(&plan, &w->confinement);
 
-    /* The change of ids made the kernel forget that we go with the keeper. */
+    /* The change of ids cleared PR_SET_PDEATHSIG: set it again. */
     if (rc == 0)
         rc = keeper_guard_worker(boot->keeper_pid);
     if (rc == 0)
@@ -457,7 +459,7 @@ static int worker_confine(struct serve_worker *w, const struct keeper_boot *boot
     return rc;
 }
 
-/* A forked child ends by _exit(2), which the sanitizer does not see. */
+/* A forked child exits by _exit(2), which the sanitizer does not see. */
 static void worker_check_leaks(void)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -484,7 +486,7 @@ int worker_main(const struct keeper_boot *boot, void *arg)
     int rc;
 
     log_set_part("worker");
-    /* One thread, many small objects: one arena, and memory goes back early. */
+    /* One thread, many small objects: one arena, and memory is returned early. */
     mallopt(M_ARENA_MAX, 1);
     mallopt(M_TRIM_THRESHOLD, 256 * 1024);
     w.loop = loop_new();
@@ -502,7 +504,7 @@ int worker_main(const struct keeper_boot *boot, void *arg)
     if (rc == 0) {
         engine_ready(w.engine);
         worker_announce(&w, boot);
-        program_give_back();
+        program_release_pages();
         loop_run(w.loop);
     }
     worker_fini(&w);

@@ -16,9 +16,9 @@
 #include "cli/optparse.h"
 #include "cli/vault_client.h"
 
-/* A trial, a worker that leaves, and a binary that does not come up, with some air. */
+/* A trial, a worker that leaves, and a binary that fails to start, with some margin. */
 #define RESTART_MS (LIMIT_UPGRADE_CHECK_MS + VAULT_LEAVE_MS + VAULT_WELL_MS)
-#define NAMES_MAX 32 /* vaults of one user that are named when none was */
+#define NAMES_MAX 32 /* vaults of one user to list when --listen is missing */
 
 struct stop_cli {
     const char *listen;
@@ -62,9 +62,9 @@ static const char *plural(size_t count)
     return count == 1 ? "" : "es";
 }
 
-/* --- which daemon ------------------------------------------------------------------------------ */
+/* --- which daemon ----------------------------------------------------------------------------- */
 
-/* Nobody is at the usual address: the only other one, or a sentence. */
+/* No daemon listens at the default address: uses the only other one, or prints an error. */
 static int choose(const struct optparse *t, char name[LISTEN_NAME_BYTES])
 {
     char names[NAMES_MAX][LISTEN_NAME_BYTES];
@@ -95,8 +95,7 @@ static int connect_failed(const struct optparse *t, const char *name, int rc)
                 "control it\n",
                 t->command, name);
     else
-        fprintf(stderr, "%s: the daemon at %s cannot be reached: %s\n", t->command, name,
-                strerror(-rc));
+        fprintf(stderr, "%s: cannot reach the daemon at %s: %s\n", t->command, name, strerror(-rc));
     return 1;
 }
 
@@ -117,15 +116,15 @@ static int find(const struct optparse *t, const struct stop_cli *o, struct vault
     return rc < 0 ? connect_failed(t, name, rc) : 0;
 }
 
-/* --- stop -------------------------------------------------------------------------------------- */
+/* --- stop ------------------------------------------------------------------------------------- */
 
-static int gone(const struct optparse *t, const char *name)
+static int ended_unexpectedly(const struct optparse *t, const char *name)
 {
     fprintf(stderr, "%s: the daemon at %s ended unexpectedly\n", t->command, name);
     return 1;
 }
 
-static int say_held(size_t count)
+static int print_held(size_t count)
 {
     if (count == 0)
         puts("stopped; no process was running");
@@ -140,27 +139,28 @@ static int stop_keep(struct vault_client *c, const char *name)
     int rc;
 
     if (c->status.phase == V_ENDING)
-        return fprintf(stderr, "holdfast stop: the daemon at %s is ending already\n", name), 1;
-    rc = c->status.phase == V_HOLDING ? 0 : vault_client_say(c, V_LEAVE);
+        return fprintf(stderr, "holdfast stop: the daemon at %s is already shutting down\n", name),
+               1;
+    rc = c->status.phase == V_HOLDING ? 0 : vault_client_send(c, V_LEAVE);
     if (rc == 0)
         rc = vault_client_wait_phase(c, V_HOLDING, VAULT_LEAVE_MS);
     if (rc < 0)
-        return gone(&stop_table, name);
+        return ended_unexpectedly(&stop_table, name);
     if (rc == 0)
-        return fprintf(stderr, "holdfast stop: the daemon at %s did not leave in time\n", name), 1;
-    return say_held(vault_client_running(c));
+        return fprintf(stderr, "holdfast stop: the daemon at %s did not stop in time\n", name), 1;
+    return print_held(vault_client_running(c));
 }
 
-/* Processes have as long as the daemon's --grace-ms says. */
+/* The daemon's --grace-ms says how long processes have. */
 static int stop_all(struct vault_client *c, const char *name)
 {
     size_t count = vault_client_running(c);
-    int rc = vault_client_say(c, V_STOP);
+    int rc = vault_client_send(c, V_STOP);
 
     if (rc == 0)
         rc = vault_client_wait_phase(c, V_ENDED, -1);
     if (rc < 0)
-        return gone(&stop_table, name);
+        return ended_unexpectedly(&stop_table, name);
     if (c->status.status != 0) {
         fprintf(stderr, "holdfast stop: the daemon at %s ended with code %d; see its log\n", name,
                 c->status.status);
@@ -189,7 +189,7 @@ int stop_main(int argc, char **argv)
     return rc;
 }
 
-/* --- restart ----------------------------------------------------------------------------------- */
+/* --- restart ---------------------------------------------------------------------------------- */
 
 static int not_restarted(const char *name, const char *why)
 {
@@ -197,7 +197,7 @@ static int not_restarted(const char *name, const char *why)
     return 1;
 }
 
-/* Until `before` is out of date and somebody serves: 1; 0: not in time; -errno. */
+/* Waits until the status differs from `before` and the daemon serves: 1; 0: not in time; -errno. */
 static int wait_for_change(struct vault_client *c, const struct v_message *before)
 {
     uint64_t end = clock_mono_ms() + RESTART_MS;
@@ -228,16 +228,16 @@ static int restart(struct vault_client *c, const char *name)
         return not_restarted(name,
                              "is stopped and holds its processes; start it with holdfast serve");
     if (c->status.phase == V_ENDING)
-        return not_restarted(name, "is ending");
+        return not_restarted(name, "is shutting down");
     rc = vault_client_wait_phase(c, V_SERVING, RESTART_MS);
     before = c->status;
     count = vault_client_running(c);
     if (rc > 0)
-        rc = vault_client_say(c, V_UPGRADE);
+        rc = vault_client_send(c, V_UPGRADE);
     if (rc == 0)
         rc = wait_for_change(c, &before);
     if (rc < 0)
-        return gone(&restart_table, name);
+        return ended_unexpectedly(&restart_table, name);
     if (rc == 0)
         return not_restarted(name, "did not restart in time; see its log");
     if (c->status.upgrades == before.upgrades)

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * token_file.c - reads, finds or generates the token file. Layer: cli.
+ */
 #include "cli/token_file.h"
 
 #include <errno.h>
@@ -28,7 +31,7 @@ int token_read(const char *path, struct buf *out, struct hf_error *err)
         return hf_fail(err, HF_E_bad_request, "cannot read the token file %s: %s", path,
                        strerror(-rc));
     if (stat(path, &st) == 0 && (st.st_mode & 077) != 0)
-        log_warn("%s can be read by others; chmod 600 it", path);
+        log_warn("%s is readable by other users; run chmod 600 on it", path);
     return 0;
 }
 
@@ -56,7 +59,7 @@ bool token_default_path(char *out, size_t size)
     return access(out, R_OK) == 0;
 }
 
-/* The directory that keeps the made token; created if need be. */
+/* The directory of the generated token; created if necessary. */
 static bool state_dir(char *out, size_t size)
 {
     char *slash;
@@ -92,9 +95,10 @@ static int make_file(const char *path, struct hf_error *err)
     if (fd < 0)
         return errno == EEXIST
                    ? 0
-                   : hf_fail(err, HF_E_bad_request,
-                             "cannot make a token file %s: %s; give --token-file or HOLDFAST_TOKEN",
-                             path, strerror(errno));
+                   : hf_fail(
+                         err, HF_E_bad_request,
+                         "cannot create the token file %s: %s; use --token-file or HOLDFAST_TOKEN",
+                         path, strerror(errno));
     token_make(&text);
     rc = io_write_all(fd, buf_data(&text), text.len);
     buf_wipe(&text);
@@ -103,8 +107,8 @@ static int make_file(const char *path, struct hf_error *err)
                   : 0;
 }
 
-/* Absolute, so that it is the same file wherever somebody asks from. A link in it stays one: it
- * may lead elsewhere later. */
+/* Absolute, so that it names the same file from any directory. Symbolic links are not resolved,
+ * since they may change later. */
 static void absolute(const char *file, char *path)
 {
     char cwd[PATH_MAX];
@@ -128,8 +132,8 @@ int token_load(const char *token_file, struct buf *out, char *path, struct hf_er
         return 0;
     if (!state_dir(dir, sizeof dir))
         return hf_fail(err, HF_E_bad_request,
-                       "cannot make %s for the token: %s; give --token-file or HOLDFAST_TOKEN", dir,
-                       strerror(errno));
+                       "cannot create %s for the token: %s; use --token-file or HOLDFAST_TOKEN",
+                       dir, strerror(errno));
     snprintf(path, PATH_MAX, "%s/token", dir);
     rc = make_file(path, err);
     if (rc == 0)

@@ -15,20 +15,19 @@
 #define TOKEN_FILE_BYTES_MAX 65536
 
 /*
- * The text of the token file, of HOLDFAST_TOKEN (which is wiped from the
- * environment, also from what /proc shows of it), or of a file that is made
- * with a fresh token, mode 0600. Tells on standard error which it was, never the token.
- * `path` (PATH_MAX bytes) gets the absolute path of the file; "": it was the environment.
+ * Reads the token file, or HOLDFAST_TOKEN (which is wiped from the environment, also in
+ * /proc/PID/environ), or creates a file with a generated token, mode 0600. Logs which it was, never
+ * the token. `path` (PATH_MAX bytes) gets the absolute path of the file; "": the environment.
  */
 int token_load(const char *token_file, struct buf *out, char *path, struct hf_error *err);
 /* Which file has these tokens, by the same rules? "": none, or they came from the environment. An
- * older binary carried them over without a word about that. */
+ * older binary handed them over without that information. */
 void token_find(const char *token_file, const struct buf *tokens, char *path);
-/* The same file once more. */
+/* Rereads the same file. */
 int token_read(const char *path, struct buf *out, struct hf_error *err);
-/* A fresh token and a newline, appended. */
+/* Appends a new token and a newline. */
 void token_make(struct buf *out);
-/* Where a made token is kept; false: there is none that we may read. */
+/* The path of the generated token; false: there is none that we may read. */
 bool token_default_path(char *out, size_t size);
 
 #endif

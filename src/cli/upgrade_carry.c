@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * upgrade_carry.c - what a newer binary is given beside the keeper's table
+ * upgrade_carry.c - state handed to a newer binary in addition to the keeper's table
  *
- * The command line is the same, so options need not be carried. What was found out from them is,
- * because it may not be found again: tokens from an environment that is gone, a certificate that
- * is just being renewed, a user who was renamed. Binaries of other versions write and read it, so
- * any member may be missing. Layer: cli.
+ * The command line is the same, so options need not be handed over. What was derived from them is,
+ * because it may not be available again: tokens from an environment that was wiped, a certificate
+ * that is just being renewed, a user that was renamed. Binaries of other versions write and read
+ * it, so any member may be missing. Layer: cli.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -37,15 +37,15 @@ int carry_write(struct buf *out, void *serve)
     json_kint(&o, "worker_uid", s->worker_uid);
     json_kint(&o, "worker_gid", s->worker_gid);
     json_kstr(&o, "history_dir", s->history_dir);
-    /* For the keeper that a new launcher starts, and not for any after it. */
+    /* For the keeper that a new launcher starts, not for any later one. */
     json_kbool(&o, "announce", pickup_is_found(&s->earlier));
     json_kbool(&o, "greet", pickup_is_found(&s->earlier) && s->greeting != NULL);
     json_key(&o, "dialects");
     json_open(&o, '[');
     for (size_t i = 0; i < s->listener_count; i++)
         json_str(&o, s->dialect[i] < 0 ? "" : dialects_all[s->dialect[i]]->name);
-    json_shut(&o, ']');
-    json_shut(&o, '}');
+    json_close(&o, ']');
+    json_close(&o, '}');
     return 0;
 }
 
@@ -88,16 +88,16 @@ static int take_listeners(struct serve *s, const json_t *o, const int *fds, size
         if (patience_is_passing(rc))
             return rc;
         if (rc < 0) {
-            log_error("descriptor %d is no listening socket any more", fds[i]);
+            log_error("descriptor %d is no longer a listening socket", fds[i]);
             continue;
         }
-        /* One that this binary does not know any more answers as the main one does. */
+        /* The listener of a dialect that this binary does not have becomes a main one. */
         s->dialect[s->listener_count++] = name == NULL ? -1 : dialect_find(name, strlen(name));
     }
     return 0;
 }
 
-/* NULL and *rc: -ENOMEM, or 0 if it is none that can be read. */
+/* NULL on failure; *rc is -ENOMEM, or 0 if the text is invalid. */
 static json_t *parse_patiently(const void *bytes, size_t len, int *rc)
 {
     struct patience patience = {0};
@@ -120,17 +120,17 @@ int carry_take(struct serve *s, int resume_fd)
     int rc = keeper_resume_carry(resume_fd, &bytes, &len, fds, &n);
 
     if (rc < 0) {
-        log_error("the hand-over cannot be read: %s", strerror(-rc));
+        log_error("cannot read the state of the previous binary: %s", strerror(-rc));
         return 1;
     }
     o = parse_patiently(bytes, len, &rc);
     if (o == NULL && rc == 0)
-        log_error("what the binary before carried over cannot be read; only its sockets are kept");
+        log_error("the state of the previous binary is invalid; only its sockets are kept");
     take_members(s, o);
     if (rc == 0)
         rc = take_listeners(s, o, fds, n);
     if (rc < 0)
-        log_error("the hand-over cannot be taken: %s", strerror(-rc));
+        log_error("cannot take over the state of the previous binary: %s", strerror(-rc));
     s->resumed = true;
     json_free_secret(o);
     hf_wipe(bytes, len);

@@ -32,12 +32,13 @@ int vault_client_read(struct vault_client *c)
         if (m.type != V_STATUS)
             continue;
         c->status = m;
-        c->answered = c->answered || fd_count > 0;
+        c->replied = c->replied || fd_count > 0;
     }
     return rc;
 }
 
-/* What came with the connection's end counts: the last status says how the daemon ended. */
+/* Messages that arrived before the connection closed count: the last status says how the daemon
+ * ended. */
 int vault_client_wait(struct vault_client *c, int timeout_ms)
 {
     struct pollfd p = {.fd = c->fd, .events = POLLIN};
@@ -69,7 +70,7 @@ int vault_client_wait_phase(struct vault_client *c, enum v_phase phase, int time
     return 1;
 }
 
-int vault_client_say(const struct vault_client *c, enum v_type type)
+int vault_client_send(const struct vault_client *c, enum v_type type)
 {
     struct v_message m = {.type = type};
 
@@ -90,11 +91,11 @@ int vault_client_open(struct vault_client *c, const char *name)
     *c = (struct vault_client){.fd = vault_connect(name)};
     if (c->fd < 0)
         return c->fd;
-    rc = vault_client_say(c, V_STATUS);
+    rc = vault_client_send(c, V_STATUS);
     if (rc == 0)
         rc = 1;
-    while (rc > 0 && !c->answered)
-        rc = vault_client_wait(c, VAULT_ANSWER_MS);
+    while (rc > 0 && !c->replied)
+        rc = vault_client_wait(c, VAULT_REPLY_MS);
     if (rc > 0)
         return 0;
     vault_client_close(c);
@@ -113,8 +114,8 @@ size_t vault_client_running(const struct vault_client *c)
     return c->ledger == NULL ? 0 : ledger_count(c->ledger, ROW_RUNNING);
 }
 
-/* The last field of a line is the name, with '@' for the byte 0 of an abstract one. A socket that
- * listens has the flag of SO_ACCEPTCON; those of its connections have the same name. */
+/* The last field of a line is the name, with '@' for the byte 0 of an abstract one. A listening
+ * socket has the SO_ACCEPTCON flag; its connections have the same name. */
 size_t vault_client_names(char (*out)[LISTEN_NAME_BYTES], size_t max)
 {
     FILE *f = fopen("/proc/net/unix", "re");

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine.c - creates the engine, handles messages from the keeper, terminates all processes. Layer:
+ * engine.
+ */
 #include "engine/engine.h"
 
 #include <stdlib.h>
@@ -70,7 +74,7 @@ static void engine_on_credentials(void *arg, const struct k_credentials *m, int 
         e->hooks.on_credentials(e->hooks.arg, m->req, m->error, m->error == 0 ? *fd : -1);
 }
 
-static const struct line_ops line_ops = {
+static const struct keeper_channel_ops channel_ops = {
     .on_exited = engine_on_exited,
     .on_stop = engine_on_stop,
     .on_retire = engine_on_retire,
@@ -92,11 +96,11 @@ struct engine *engine_new(struct loop *loop, const struct keeper_boot *boot,
     list_init(&e->exited);
     list_init(&e->sessions);
     spawn_spare_init(e);
-    /* Twice what can be known at once keeps the chains short. */
+    /* Twice the number of processes that can be known at once keeps the chains short. */
     e->by_id_size = 2 * (o->max_processes + o->retain_count) + 1;
     e->by_id = hf_xalloc(e->by_id_size * sizeof(struct process *));
     if (shared_map(&e->state, boot->state_fd, o->event_log_bytes) < 0) {
-        log_error("the shared state is not of this version");
+        log_error("the shared state has an incompatible version");
         free(e->by_id);
         free(e);
         return NULL;
@@ -105,11 +109,11 @@ struct engine *engine_new(struct loop *loop, const struct keeper_boot *boot,
     e->events.loop = loop;
     list_init(&e->events.subscribers);
     spin_init(&e->spin);
-    e->line = keeper_channel_new(loop, boot->link_fd, &line_ops, e);
+    e->line = keeper_channel_new(loop, boot->link_fd, &channel_ops, e);
     e->exact = io_count_sync();
     if (!e->exact)
-        log_warn(
-            "this kernel does not count our reads; after a crash binary output may lose its last byte");
+        log_warn("this kernel does not count our reads; after a crash, "
+                 "binary output may lose its last byte");
     adopt_all(e, boot);
     return e;
 }
@@ -181,9 +185,10 @@ void engine_set_hooks(struct engine *e, const struct engine_hooks *hooks)
     e->hooks = *hooks;
 }
 
-/* --- the end of everything --------------------------------------------------------------- */
+/* --- terminating all processes ----------------------------------------------------------- */
 
-/* Behind what else follows from the last end, as the end of its session does. */
+/* Deferred, so that everything that follows from the last exit runs first, such as the end of its
+ * session. */
 static void end_all_check(struct engine *e)
 {
     if (e->ends_open == 0)
@@ -196,31 +201,31 @@ static void end_all_on_one(void *arg, struct process *p, const struct survivors 
     size_t i;
 
     for (i = 0; i < s->count; i++)
-        log_warn("%s: process %d (%.16s) could not be ended", p->rec.head->id, (int)s->list[i].pid,
+        log_warn("%s: could not kill process %d (%.16s)", p->rec.head->id, (int)s->list[i].pid,
                  s->list[i].comm);
     e->ends_open--;
     end_all_check(e);
 }
 
-void engine_end_all(struct engine *e, uint32_t grace_ms, task_fn *done, void *arg)
+void engine_terminate_all(struct engine *e, uint32_t grace_ms, task_fn *done, void *arg)
 {
     struct list *it, *tmp;
 
     e->stopping = true;
-    e->ended.fn = done; /* nothing else of it: it may be queued by an earlier call */
+    e->ended.fn = done; /* set only these two: an earlier call may have queued the task */
     e->ended.arg = arg;
-    /* The exited ones too: what they left behind goes with the daemon. */
+    /* Exited processes too: the children they left behind are killed with the daemon. */
     list_for_each (it, tmp, &e->processes) {
         struct process *p = list_entry(it, struct process, link);
         if (p->entry == 0)
             continue;
         e->ends_open++;
-        process_end(p, grace_ms, "shutdown", end_all_on_one, e);
+        process_terminate(p, grace_ms, "shutdown", end_all_on_one, e);
     }
     end_all_check(e);
 }
 
-/* --- looking --------------------------------------------------------------------------------- */
+/* --- accessors ------------------------------------------------------------------------------- */
 
 struct events *engine_events(struct engine *e)
 {

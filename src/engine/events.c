@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ring holds entries one after the other: a header and the text, padded
- * to 8 bytes. An entry never wraps: what is left at the end of the ring is
- * skipped by a header without text. Ids are consecutive, so `first` and
- * `next` describe what is held.
+ * events.c - the event log. Layer: engine.
+ *
+ * The ring holds entries one after the other: a header and the text, padded to 8 bytes. An entry
+ * never wraps: a header without text marks the unused rest at the end of the ring. Ids are
+ * consecutive, so `first` and `next` describe what is held.
  */
 #include "engine/events.h"
 
@@ -15,10 +16,10 @@
 #include "engine/engine_own.h"
 
 struct events_entry {
-    uint64_t id; /* 0: skip to the beginning of the ring */
+    uint64_t id; /* 0: skip to the start of the ring */
     uint32_t len;
     char type[27];
-    uint8_t helper; /* of a process that only the owner sees */
+    uint8_t helper; /* of a process that only the owner may see */
 };
 
 static size_t entry_bytes(size_t len)
@@ -31,7 +32,7 @@ static struct events_entry *entry_at(const struct events *ev, uint64_t pos)
     return (struct events_entry *)(void *)(ev->state->events + pos % ev->state->head->events_bytes);
 }
 
-/* Bytes from pos to the ring's end: an entry must fit there. */
+/* Bytes from pos to the end of the ring; an entry must fit there. */
 static size_t to_edge(const struct events *ev, uint64_t pos)
 {
     return ev->state->head->events_bytes - pos % ev->state->head->events_bytes;
@@ -44,7 +45,7 @@ static uint64_t entry_next(const struct events *ev, uint64_t pos)
     return pos + entry_bytes(entry_at(ev, pos)->len);
 }
 
-/* The entry at pos, or the one behind the skipped end of the ring. */
+/* The entry at pos, or the first one after the skipped end of the ring. */
 static uint64_t entry_settle(const struct events *ev, uint64_t pos)
 {
     if (pos < ev->state->head->events_head &&
@@ -53,7 +54,7 @@ static uint64_t entry_settle(const struct events *ev, uint64_t pos)
     return pos;
 }
 
-/* Each entry lies within the ring, ends within it, and the ids rise. */
+/* Each entry starts and ends within the ring, and the ids increase. */
 static bool entries_are_sound(const struct events *ev)
 {
     const struct shared_head *h = ev->state->head;
@@ -96,7 +97,7 @@ static void events_forget_oldest(struct events *ev)
     h->events_tail = entry_next(ev, pos);
 }
 
-/* Its id is used up: who has not come so far is told that something is missing. */
+/* Uses up an id, so that subscribers that have not reached it notice the gap. */
 static void events_skip(struct events *ev)
 {
     struct shared_head *h = ev->state->head;
@@ -138,7 +139,7 @@ static void events_store(struct events *ev, const char *type, const char *json, 
     memset(e->type, 0, sizeof e->type);
     strncpy(e->type, type, sizeof e->type - 1);
     memcpy(e + 1, json, len);
-    /* The id is used up first: a kill in between skips one, but never gives it twice. */
+    /* Use up the id first: a kill in between skips one, but never assigns it twice. */
     h->events_next++;
     h->events_head = end;
 }
@@ -173,7 +174,7 @@ static void write_event(struct buf *text, const char *type, struct process *p, c
         json_key(&o, "detail");
         json_raw(&o, extra, strlen(extra));
     }
-    json_shut(&o, '}');
+    json_close(&o, '}');
 }
 
 static void append(struct events *ev, const char *type, const char *json, size_t len, bool helper)

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * notes.c - reads and replaces the notes. Layer: engine.
+ */
 #include "engine/notes.h"
 
 #include <errno.h>
@@ -7,7 +10,8 @@
 #include "base/limits.h"
 #include "engine/engine_own.h"
 
-/* A note: this, the name, the text; one behind the other, unaligned. Ends with name_len 0. */
+/* A note is this head, the name and the text, unaligned, one note after the other. A name_len of 0
+ * ends the list. */
 struct note_head {
     uint32_t name_len, len;
 };
@@ -22,7 +26,7 @@ static const char *current(const struct shared *s)
     return area(s, atomic_load_explicit(&s->head->notes_which, memory_order_acquire));
 }
 
-/* The note at `at`; false: there is no further one. */
+/* Reads the head of the note at `at`; false: there are no more notes. */
 static bool note_at(const char *notes, size_t at, struct note_head *h)
 {
     memset(h, 0, sizeof *h);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ports.c - tells when something listens on a TCP port. Layer: engine.
+ * ports.c - detects when a program listens on a TCP port. Layer: engine.
  */
 #include "engine/ports.h"
 
@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "engine/engine_own.h"
 
-#define TABLE_BYTES (256 * 1024) /* of one table; sockets that listen stand first in it */
+#define TABLE_BYTES (256 * 1024) /* of one table; listening sockets come first in it */
 #define LISTENERS_MAX 1024
 #define LISTENS "0A"
 
@@ -27,7 +27,8 @@ struct ports {
 
 /* --- the kernel's table --------------------------------------------------------------------- */
 
-/* Begins with " SL: ADDRESS:PORT ADDRESS:PORT STATE TX:RX TR:TM RETRANSMITS UID TIMEOUT INODE". */
+/* Lines begin with " SL: ADDRESS:PORT ADDRESS:PORT STATE TX:RX TR:TM RETRANSMITS UID TIMEOUT
+ * INODE". */
 enum { LOCAL = 1, STATE = 3, INODE = 9, FIELDS };
 
 struct field {
@@ -35,7 +36,7 @@ struct field {
     size_t len;
 };
 
-/* Not by sscanf(): a static binary would carry its 100 KB for this line alone. */
+/* sscanf() would add 100 KB to the static binary for this line alone. */
 static void split_line(const char *line, struct field *out)
 {
     static const char spaces[] = " \t";
@@ -107,10 +108,10 @@ static size_t inodes_of(const struct ports *ps, uint16_t port, uint64_t *inodes,
     return n;
 }
 
-/* --- those who wait ---------------------------------------------------------------------------- */
+/* --- watches ------------------------------------------------------------------------------- */
 
-/* A watch that is told may end others, so the list is begun anew after each. */
-static void tell_found(struct ports *ps)
+/* A callback may cancel other watches, so restart from the head of the list after each one. */
+static void notify_found(struct ports *ps)
 {
     struct list *it = ps->watches.next;
 
@@ -138,23 +139,24 @@ static void ports_on_held(void *arg, const void *packet, size_t len, int *fds, s
     list_for_each (it, tmp, &ps->watches) {
         struct port_watch *w = list_entry(it, struct port_watch, link);
 
-        if (w->asked != m->req)
+        if (w->request != m->req)
             continue;
-        w->asked = 0;
+        w->request = 0;
         w->found = m->held != 0;
     }
-    tell_found(ps);
+    notify_found(ps);
 }
 
-static void ask_whose(struct engine *e, struct port_watch *w, const uint64_t *inodes, size_t count)
+static void request_owner(struct engine *e, struct port_watch *w, const uint64_t *inodes,
+                          size_t count)
 {
     struct k_holds m = {.type = K_HOLDS, .entry = w->process->entry, .count = (uint32_t)count};
 
-    if (w->asked != 0 || w->process->reaped)
+    if (w->request != 0 || w->process->reaped)
         return;
     memcpy(m.inodes, inodes, count * sizeof *inodes);
     if (keeper_channel_send(e->line, &m, sizeof m, NULL, 0, NULL, 0, ports_on_held, e) == 0)
-        w->asked = m.req;
+        w->request = m.req;
 }
 
 static void ports_on_timer(struct timer *t, void *arg)
@@ -176,11 +178,11 @@ static void ports_on_timer(struct timer *t, void *arg)
         if (n > 0 && w->any)
             w->found = true;
         else if (n > 0)
-            ask_whose(e, w, inodes, n);
+            request_owner(e, w, inodes, n);
     }
     ps->wait_ms = ps->wait_ms * 2 < PORTS_MAX_MS ? ps->wait_ms * 2 : PORTS_MAX_MS;
     timer_start(t, ps->wait_ms);
-    tell_found(ps);
+    notify_found(ps);
 }
 
 void engine_watch_port(struct engine *e, struct port_watch *w)

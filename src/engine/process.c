@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * process.c - one process: creation, references, patches, signals and removal. Layer: engine.
+ */
 #include "engine/process.h"
 
 #include <assert.h>
@@ -11,7 +14,8 @@
 #include "base/mem.h"
 #include "engine/engine_own.h"
 
-/* Somebody came in this turn: a viewer, or one who waits for an exit that has been. */
+/* Runs for what was added in this turn: new viewers, and waiters for an exit that has already
+ * happened. */
 static void process_on_pump(void *arg)
 {
     struct process *p = arg;
@@ -75,7 +79,7 @@ void process_unref(struct process *p)
     if (p->forgotten)
         spawn_spare_offer(p->engine, &p->rec);
     else
-        record_fini(&p->rec); /* the next worker wants it as it is */
+        record_fini(&p->rec); /* the next worker needs it unchanged */
     free(p);
 }
 
@@ -175,7 +179,7 @@ struct signal_call {
     int signum;
 };
 
-static void signal_on_answer(void *arg, const void *packet, size_t len, int *fds, size_t fd_count)
+static void signal_on_reply(void *arg, const void *packet, size_t len, int *fds, size_t fd_count)
 {
     struct signal_call *c = arg;
     const struct k_signaled *m = packet;
@@ -184,9 +188,9 @@ static void signal_on_answer(void *arg, const void *packet, size_t len, int *fds
     (void)len, (void)fds, (void)fd_count;
     if (c->done != NULL && m != NULL) {
         if (m->error == ESRCH)
-            hf_fail(&err, HF_E_not_running, "nobody is left to be signalled");
+            hf_fail(&err, HF_E_not_running, "no process is left to signal");
         else if (m->error != 0)
-            hf_fail(&err, HF_E_forbidden, "the system refused the signal: %s",
+            hf_fail(&err, HF_E_forbidden, "the kernel refused the signal: %s",
                     hf_errno_name(m->error));
         c->done(c->arg, -m->error, m->error != 0 ? &err : NULL);
     }
@@ -201,19 +205,19 @@ int process_signal(struct process *p, int signum, enum signal_target target, sig
     struct signal_call *c;
     int rc;
 
-    if (p->forgotten) /* by the keeper, too: it does not know of whom we speak */
-        return hf_fail(err, HF_E_not_running, "the process has exited and was dropped");
+    if (p->forgotten) /* the keeper has forgotten it, too */
+        return hf_fail(err, HF_E_not_running, "the process has exited and its record was removed");
     if (p->reaped && target != TARGET_TREE)
         return hf_fail(err, HF_E_not_running,
                        "the process has exited; only target 'tree' can still be signalled");
     if (target == TARGET_FOREGROUND && !p->rec.head->pty)
         return hf_fail_field(err, HF_E_not_a_terminal, "target",
-                             "only a terminal has a foreground; use target 'group'");
+                             "only a terminal has a foreground process group; use target 'group'");
     c = hf_xalloc(sizeof *c);
     c->done = done;
     c->arg = arg;
     c->signum = signum;
-    rc = keeper_channel_send(p->engine->line, &m, sizeof m, NULL, 0, NULL, 0, signal_on_answer, c);
+    rc = keeper_channel_send(p->engine->line, &m, sizeof m, NULL, 0, NULL, 0, signal_on_reply, c);
     if (rc < 0) {
         free(c);
         return hf_fail(err, HF_E_internal, "the keeper cannot be reached");

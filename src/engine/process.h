@@ -2,9 +2,9 @@
 /*
  * process.h - one process: its life, its journal, its input
  *
- * Owned by the engine's table; others hold it by process_ref(), or look it
- * up again. It stays in the table until it is deleted or forgotten by
- * retention; a reference keeps the memory (and the journal) good beyond that. Layer: engine.
+ * The engine's table owns it. Others hold it by process_ref(), or look it up each time. It stays in
+ * the table until it is deleted or its retention ends; a reference keeps the memory (and the
+ * journal) valid beyond that. Layer: engine.
  */
 #ifndef HF_ENGINE_PROCESS_H
 #define HF_ENGINE_PROCESS_H
@@ -37,15 +37,15 @@ const char *exit_kind_name(enum exit_kind kind);
 struct exit_record {
     enum exit_kind kind; /* EXIT_NONE while running */
     int exit_code;       /* 0..255, 128+n for signal n; -1 when lost */
-    int code;            /* as given to exit(); -1 if ended by a signal or lost */
+    int code;            /* as passed to exit(); -1 if killed by a signal or lost */
     int signum;          /* 0: none */
     bool core_dumped;
-    char by[48];     /* who ended it: "timeout", "idle_timeout", "api", "detach", "shutdown"; "" */
-    uint64_t offset; /* the last byte before the exit ends here */
+    char by[48];     /* what ended it: "timeout", "idle_timeout", "api", "detach", "shutdown"; "" */
+    uint64_t offset; /* where the last byte before the exit ends */
     int64_t at_wall_ms;
 };
 
-/* A look at a process; strings are borrowed until the next return to the loop. */
+/* A view of a process; strings are borrowed until control returns to the loop. */
 struct process_view {
     const char *id, *tag, *label, *command, *cwd, *session_id, *title;
     char *const *args;
@@ -63,11 +63,12 @@ struct process_view {
     const char *idempotency_key, *request_hash;
 };
 void process_view(struct process *p, struct process_view *v);
-/* The process object of API.md: the one description that every client of ours sees. */
+/* Writes the process object of docs/PROTOCOL.md, the description that all our clients get. */
 void process_write_json(struct process *p, struct json_out *o);
-/* In some KiB whatever it was started with: no arguments, no metadata, the command's beginning. */
+/* Writes an abridged object of a few KiB, however large the spec was: without arguments and
+ * metadata, and with only the start of the command. */
 void process_write_abridged(struct process *p, struct json_out *o);
-/* Program that holds the terminal right now, from the kernel; "" if unknown. */
+/* The program in the terminal's foreground right now, according to the kernel; "" if unknown. */
 void process_foreground(struct process *p, char *out, size_t size);
 
 struct process *process_ref(struct process *p);
@@ -86,7 +87,7 @@ struct process_patch {
 };
 int process_patch(struct process *p, const struct process_patch *patch, struct hf_error *err);
 
-/* The size of the terminal itself; viewers' windows go through viewer_resize(). */
+/* Sets the size of the terminal itself; viewers resize their windows by viewer_resize(). */
 int process_resize(struct process *p, int64_t rows, int64_t cols, const char *by,
                    struct hf_error *err);
 
@@ -96,23 +97,24 @@ int process_signal(struct process *p, int signum, enum signal_target target, sig
                    void *arg, struct hf_error *err);
 
 /* --- input ------------------------------------------------------------------ */
-/* Takes as much as the queue has room for and returns it (may be 0); -EPIPE and err
- * when it takes no input (stdin_closed, not_running). */
+/* Queues as many bytes as there is room for and returns their number (may be 0). -EPIPE and err
+ * (stdin_closed, not_running) when the process accepts no input. */
 ssize_t process_input(struct process *p, const void *bytes, size_t len, struct hf_error *err);
-/* End of file after what is queued: closes the pipe, or sends the terminal's EOF character. */
+/* Queues end of file after the pending input: closes the pipe, or sends the terminal's EOF
+ * character. */
 int process_input_eof(struct process *p, struct hf_error *err);
 bool process_app_cursor(struct process *p); /* DECCKM, for named keys */
-/* `fn` runs once when the queue has room again or input has ended for good. */
+/* `fn` runs once, when the queue has room again or no more input is possible. */
 struct input_waiter {
     struct list link;
     void (*fn)(void *arg);
     void *arg;
 };
 void process_wait_for_room(struct process *p,
-                           struct input_waiter *w); /* w zeroed first by list_init(&w->link) */
+                           struct input_waiter *w); /* initialise it with list_init(&w->link) */
 void input_waiter_cancel(struct input_waiter *w);
 
-/* --- the end ------------------------------------------------------------------ */
+/* --- termination -------------------------------------------------------------- */
 #define SURVIVORS_MAX 64
 struct survivor {
     pid_t pid;
@@ -124,17 +126,20 @@ struct survivors {
 };
 typedef void end_done_fn(void *arg, struct process *p, const struct survivors *s);
 /*
- * Ends the whole tree: TERM, after grace_ms (-1: the process's own) KILL, then
- * looks who is left. Also for a process that has exited: its children go. Each caller's
- * done runs once, after the exit record is made; NULL: the caller does not wait for it.
+ * Terminates the whole tree: TERM, after grace_ms (-1: the process's own) KILL, then a survey of
+ * the survivors. For an exited process it terminates the children that are left. Each caller's
+ * `done` runs once, after the exit record is made; NULL: the caller does not wait.
  */
-void process_end(struct process *p, int64_t grace_ms, const char *by, end_done_fn *done, void *arg);
-/* The same, and behind it the record is dropped: whether or not somebody waits, and by the next
- * worker if this one goes before. */
+void process_terminate(struct process *p, int64_t grace_ms, const char *by, end_done_fn *done,
+                       void *arg);
+/* The same, and drops the record afterwards, whether or not a caller waits. If this worker exits
+ * first, the next one drops it. */
 void process_delete(struct process *p, int64_t grace_ms, const char *by, end_done_fn *done,
                     void *arg);
-void process_end_cancel(struct process *p, void *arg); /* the caller is gone; the end goes on */
-/* Drops the record (an exited one); viewers still attached keep it until they go. */
+/* the caller has left; the termination continues */
+void process_end_cancel(struct process *p, void *arg);
+/* Drops the record of an exited process; viewers that are still attached keep it until they
+ * leave. */
 void process_forget(struct process *p);
 
 /* --- waiting for the exit -------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process object of the native protocol.
+ * process_describe.c - writes the process object of the native protocol. Layer: engine.
  */
 #include <stdio.h>
 #include <string.h>
@@ -77,7 +77,7 @@ void process_foreground(struct process *p, char *out, size_t size)
     buf_fini(&text);
 }
 
-static void process_json_exit(struct json_out *o, const struct exit_record *x)
+static void write_exit(struct json_out *o, const struct exit_record *x)
 {
     json_key(o, "exit");
     if (x->kind == EXIT_NONE) {
@@ -94,7 +94,7 @@ static void process_json_exit(struct json_out *o, const struct exit_record *x)
     json_kstr(o, "signal", x->signum > 0 ? signal_name(x->signum) : NULL);
     json_kstr(o, "by", x->by[0] != '\0' ? x->by : NULL);
     json_kbool(o, "core_dumped", x->core_dumped);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void write_output(struct json_out *o, const struct process_view *v)
@@ -105,10 +105,10 @@ static void write_output(struct json_out *o, const struct process_view *v)
     json_ku64(o, "next", v->next);
     json_ku64(o, "bytes_total", v->next);
     json_kbool(o, "open", v->output_open);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
-static void write_fact(struct json_out *o, const char *name, enum attention_fact fact)
+static void write_fact(struct json_out *o, const char *name, enum tty_activity_fact fact)
 {
     if (fact == FACT_UNKNOWN)
         json_knull(o, name);
@@ -118,7 +118,7 @@ static void write_fact(struct json_out *o, const char *name, enum attention_fact
 
 static void write_terminal(struct process *p, struct json_out *o, const struct process_view *v)
 {
-    struct attention_view a;
+    struct tty_activity_view a;
     char foreground[32] = "";
 
     json_kbool(o, "pty", v->pty);
@@ -154,7 +154,7 @@ static void write_command(struct json_out *o, const struct process_view *v, bool
     json_open(o, '[');
     for (size_t i = 0; i < v->arg_count && !abridged; i++)
         json_str(o, v->args[i]);
-    json_shut(o, ']');
+    json_close(o, ']');
     if (abridged)
         json_kbool(o, "abridged", true);
 }
@@ -180,7 +180,7 @@ static void write_process(struct process *p, struct json_out *o, bool abridged)
         json_int(o, v.exit->exit_code);
     else
         json_nil(o);
-    process_json_exit(o, v.running ? &(struct exit_record){.kind = EXIT_NONE} : v.exit);
+    write_exit(o, v.running ? &(struct exit_record){.kind = EXIT_NONE} : v.exit);
     json_kstr(o, "session_id", v.session_id);
     json_kstr(o, "source", source_name(v.source));
     json_key(o, "metadata");
@@ -194,7 +194,7 @@ static void write_process(struct process *p, struct json_out *o, bool abridged)
     json_ktime(o, "exited_at", v.running ? 0 : v.exited_ms);
     json_ktime(o, "last_input_at", v.last_input_ms);
     json_ktime(o, "last_output_at", v.last_output_ms);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 void process_write_json(struct process *p, struct json_out *o)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a process is called and why it runs, kept for the next worker: a JSON
- * text in one of two halves of the record. A change writes the other half and
- * then flips the index, so a kill leaves the old text or the new.
+ * process_meta.c - a process's names and settings, kept for the next worker. Layer: engine.
+ *
+ * They are a JSON text in one of two halves of the record. A change writes the other half and then
+ * flips the index, so a kill leaves either the old text or the new.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ static void meta_write(const struct process *p, struct buf *out)
     json_open(&o, '[');
     for (i = 0; i < p->arg_count; i++)
         json_str(&o, p->args[i]);
-    json_shut(&o, ']');
+    json_close(&o, ']');
     json_kstr(&o, "cwd", p->cwd);
     json_kstr(&o, "tag", p->tag);
     json_kstr(&o, "label", p->label);
@@ -43,7 +44,7 @@ static void meta_write(const struct process *p, struct buf *out)
     if (!list_is_empty(&p->shares))
         share_write(p, &o);
     lease_write(p, &o);
-    json_shut(&o, '}');
+    json_close(&o, '}');
 }
 
 int meta_store(struct process *p, struct hf_error *err)
@@ -56,8 +57,7 @@ int meta_store(struct process *p, struct hf_error *err)
     meta_write(p, &text);
     if (text.len > RECORD_META_MAX) {
         rc = hf_fail(err, HF_E_body_too_large,
-                     "command, arguments and metadata are larger than %d bytes together",
-                     RECORD_META_MAX);
+                     "command, arguments and metadata together exceed %d bytes", RECORD_META_MAX);
     } else {
         memcpy(p->rec.meta[which - 1], buf_data(&text), text.len);
         h->meta_len[which - 1] = (uint32_t)text.len;

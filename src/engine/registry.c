@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of processes: a chained hash by id for look-ups, and a list,
- * newest first, for everything else. Tags and pids are looked for in the list: it is short,
- * and they are rare.
+ * registry.c - the table of processes. Layer: engine.
+ *
+ * It is a chained hash by id for lookups, and a list, newest first, for everything else. Tags and
+ * pids are searched in the list: it is short, and such searches are rare.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +70,7 @@ struct process *registry_find_tag(struct engine *e, const char *tag, bool living
         if (p->tag == NULL || strcmp(p->tag, tag) != 0)
             continue;
         if (!living_only && p->entry == 0)
-            continue; /* just being started: until it is there, the one before it is meant */
+            continue; /* still starting: until it runs, the tag means the previous one */
         if (process_is_running(p))
             return p;
         if (latest == NULL)
@@ -102,7 +103,7 @@ static struct process *find_any(struct engine *e, const char *ref)
     return registry_find(e, ref);
 }
 
-/* A helper that is hidden is refused as one that does not exist, in the same words. */
+/* A hidden helper gets the same error text as a process that does not exist. */
 static struct process *find(struct engine *e, const char *ref, bool helpers, struct hf_error *err)
 {
     struct process *p = find_any(e, ref);
@@ -110,7 +111,7 @@ static struct process *find(struct engine *e, const char *ref, bool helpers, str
     if (p != NULL && p->entry != 0 && (helpers || !p->helper))
         return p;
     hf_fail(err, HF_E_no_such_process,
-            "no process '%.64s'; GET /v1/processes lists those that are known", ref);
+            "no process '%.64s'; GET /v1/processes lists the known processes", ref);
     return NULL;
 }
 

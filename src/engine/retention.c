@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long exited processes stay known: by number, by age, and only while
- * the memory for journals is not wanted by a new one. One timer, set for the oldest.
+ * retention.c - how long exited processes stay known. Layer: engine.
+ *
+ * The limits are their number and their age; they also leave early when a new process needs their
+ * journal memory. One timer is set for the next expiry.
  */
 #include "base/clock.h"
 #include "engine/engine_own.h"
@@ -17,7 +19,7 @@ static void retention_on_timer(struct timer *t, void *arg)
     retention_run(arg);
 }
 
-/* Never later than what is already set: some have a retain_ms of their own. */
+/* Never later than an already set time: some processes have their own retain_ms. */
 static void retention_arm(struct engine *e, int64_t due, int64_t now)
 {
     if (e->retention == NULL)
@@ -28,20 +30,20 @@ static void retention_arm(struct engine *e, int64_t due, int64_t now)
     timer_start(e->retention, due > now ? (uint64_t)(due - now) : 0);
 }
 
-/* Now, that is: no session needs it, and nobody of its children has yet to be ended. */
-static bool may_go(const struct process *p)
+/* Whether it can be forgotten now: no session needs it, and its tree is not being terminated. */
+static bool can_forget(const struct process *p)
 {
     return p->session == NULL && !kill_tree_is_running(p);
 }
 
-/* The oldest that may go. False: there is none. */
+/* Forgets the oldest one that can be forgotten. False: there is none. */
 static bool forget_one(struct engine *e)
 {
     struct list *it, *tmp;
 
     list_for_each (it, tmp, &e->exited) {
         struct process *p = list_entry(it, struct process, exited_link);
-        if (!may_go(p))
+        if (!can_forget(p))
             continue;
         process_forget(p);
         return true;
@@ -65,7 +67,8 @@ static void retention_on_trim(void *arg)
         retention_trim(e);
 }
 
-/* Who hears of an exit wants to look at the process, so they are told before it is too many. */
+/* Subscribers usually inspect the process when its exit is reported, so trimming waits until they
+ * were notified. */
 void retention_add(struct engine *e, struct process *p)
 {
     list_append(&e->exited, &p->exited_link);
@@ -86,7 +89,7 @@ void retention_run(struct engine *e)
     list_for_each (it, tmp, &e->exited) {
         struct process *p = list_entry(it, struct process, exited_link);
         if (p->session != NULL)
-            continue; /* it is dropped with its session, or when the next shell is there */
+            continue; /* dropped with its session, or once the next shell runs */
         if (expires_at(p) <= now)
             process_forget(p);
         else
@@ -106,7 +109,7 @@ static struct process *oldest_of(struct engine *e, bool on_disk)
 
     list_for_each (it, tmp, &e->exited) {
         struct process *p = list_entry(it, struct process, exited_link);
-        if (may_go(p) && (p->rec.head->on_disk != 0) == on_disk)
+        if (can_forget(p) && (p->rec.head->on_disk != 0) == on_disk)
             return p;
     }
     return NULL;

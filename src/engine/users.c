@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * users.c - parses /etc/passwd and /etc/group. Layer: engine.
+ */
 #include "engine/users.h"
 
 #include <errno.h>
@@ -13,7 +16,7 @@
 #define ACCOUNTS_MAX_BYTES (4 * 1024 * 1024)
 #define FIELDS_MAX 8
 
-/* Cuts a line at its colons, in place; returns how many fields there are. */
+/* Splits a line at its colons, in place; returns the number of fields. */
 static size_t split(char *line, char **fields)
 {
     size_t n = 0;
@@ -94,7 +97,7 @@ static bool group_line(char **f, size_t n, void *arg)
     return false;
 }
 
-/* "1000" or "1000:1000"; an entry with that uid adds its name and home. */
+/* "1000" or "1000:1000"; an entry with that uid supplies the name and home. */
 static bool by_number(const char *who, struct user *out)
 {
     struct passwd_query q = {.out = out};
@@ -125,8 +128,9 @@ int user_find(const char *who, struct user *out, struct hf_error *err)
 
     memset(out, 0, sizeof *out);
     if (!by_number(who, out) && !each_line("/etc/passwd", passwd_line, &q))
-        return hf_fail_field(err, HF_E_user_unknown, "user",
-                             "no user '%.64s' in /etc/passwd; a number works without it", who);
+        return hf_fail_field(
+            err, HF_E_user_unknown, "user",
+            "no user '%.64s' in /etc/passwd; use a numeric uid for a user without an entry", who);
     out->groups[out->group_count++] = out->gid;
     if (out->name[0] != '\0')
         each_line("/etc/group", group_line, out);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * users.h - names to ids, from /etc/passwd and /etc/group
+ * users.h - resolves names to ids, from /etc/passwd and /etc/group
  *
- * Not by the C library's look-up: that would load modules at run time, which
- * a static binary cannot rely on. Layer: engine.
+ * The C library's lookup is not used: it would load modules at run time, which a static binary
+ * cannot rely on. Layer: engine.
  */
 #ifndef HF_ENGINE_USERS_H
 #define HF_ENGINE_USERS_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * access.c - who may pass. Layer: gateway.
+ * access.c - decides whether a request may pass the gateway
+ *
+ * Layer: gateway.
  */
 #include "gateway/access.h"
 
@@ -36,12 +38,12 @@ struct access {
     struct fetch_target hook;
     struct tls_context *trust; /* of an https:// hook; NULL */
     bool has_hook;
-    bool complained; /* of the hook */
+    bool complained; /* the hook's failure was logged */
     uint32_t cache_ms;
-    struct cached cache[LIMIT_AUTH_CACHE]; /* by hash; a newer answer takes the place */
+    struct cached cache[LIMIT_AUTH_CACHE]; /* by hash; a newer reply replaces an older one */
 };
 
-/* --- the beginning ------------------------------------------------------------------ */
+/* --- set-up ------------------------------------------------------------------------ */
 
 static int add_tokens(struct access *a, const struct buf *text, struct hf_error *err)
 {
@@ -66,7 +68,7 @@ static int add_tokens(struct access *a, const struct buf *text, struct hf_error 
     return 0;
 }
 
-/* Whose certificate is good for https:// is the system's business, or SSL_CERT_FILE's. */
+/* For https:// the system's CA certificates are trusted, or those of SSL_CERT_FILE. */
 static int set_hook(struct access *a, const char *url, struct hf_error *err)
 {
     int rc = fetch_parse_url(url, &a->hook, err);
@@ -133,9 +135,9 @@ static bool by_bearer(struct exchange *ex)
             continue;
         value += 7;
         value += strspn(value, " ");
-        ex->ask.spent_authorization |= is_known(ex, value, strlen(value));
+        ex->access.spent_authorization |= is_known(ex, value, strlen(value));
     }
-    return ex->ask.spent_authorization;
+    return ex->access.spent_authorization;
 }
 
 static bool by_protocol(struct exchange *ex)
@@ -144,18 +146,18 @@ static bool by_protocol(struct exchange *ex)
     const char *list = http1_header(&ex->rq, "Sec-WebSocket-Protocol", &at);
     struct buf token = {0};
 
-    while (list != NULL && *list != '\0' && !ex->ask.spent_protocol) {
+    while (list != NULL && *list != '\0' && !ex->access.spent_protocol) {
         list += strspn(list, " \t,");
         n = strcspn(list, ", \t");
         if (n > sizeof AUTH_SUBPROTOCOL - 1 &&
             strncmp(list, AUTH_SUBPROTOCOL, sizeof AUTH_SUBPROTOCOL - 1) == 0 &&
             base64_decode(&token, list + sizeof AUTH_SUBPROTOCOL - 1,
                           n - (sizeof AUTH_SUBPROTOCOL - 1)))
-            ex->ask.spent_protocol = is_known(ex, buf_data(&token), token.len);
+            ex->access.spent_protocol = is_known(ex, buf_data(&token), token.len);
         buf_wipe(&token);
         list += n;
     }
-    return ex->ask.spent_protocol;
+    return ex->access.spent_protocol;
 }
 
 /* --- links ----------------------------------------------------------------------------- */
@@ -174,7 +176,7 @@ static bool header_is(const struct exchange *ex, const char *name, const char *v
     return given != NULL && strcasecmp(given, value) == 0;
 }
 
-/* As the client sees it, which may be behind a proxy of ours. */
+/* As the client sees it, which may be behind a trusted proxy. */
 static bool client_has_tls(const struct exchange *ex)
 {
     return conn_is_tls(ex->client) ||
@@ -188,7 +190,7 @@ static bool origin_is_own(const struct exchange *ex, const char *origin)
     return origin_is_same(origin, host != NULL ? host : ex->place.host, client_has_tls(ex));
 }
 
-/* A page's request that changes something, or opens a stream: the page must be one of the sandbox. */
+/* A page's request that changes something or opens a stream: the page must be the sandbox's own. */
 static bool page_is_own(const struct exchange *ex)
 {
     const char *origin = header(ex, "Origin"), *site = header(ex, "Sec-Fetch-Site");
@@ -202,7 +204,7 @@ static bool page_is_own(const struct exchange *ex)
     return origin != NULL;
 }
 
-/* A read: also of somebody who followed a link from elsewhere, but not of another page's script. */
+/* A read: also by following a link from elsewhere, but not by another page's script. */
 static bool read_is_fine(const struct exchange *ex)
 {
     const char *origin = header(ex, "Origin"), *site = header(ex, "Sec-Fetch-Site");
@@ -215,13 +217,13 @@ static bool read_is_fine(const struct exchange *ex)
            header_is(ex, "Sec-Fetch-Dest", "document");
 }
 
-/* A browser sends a cookie along whoever asks, so a cookie alone does not say that its owner wants it. */
+/* A browser sends a cookie whichever page makes the request, so a cookie alone proves no intent. */
 static bool cookie_counts(const struct exchange *ex)
 {
     bool reads = !ex->rq.upgrade && (ex->rq.method & (HTTP_GET_M | HTTP_HEAD_M)) != 0;
 
     if (ex->cors_origin != NULL)
-        return true; /* the operator lets these pages in */
+        return true; /* the operator allows these pages */
     return reads ? read_is_fine(ex) : page_is_own(ex);
 }
 
@@ -230,10 +232,10 @@ static bool link_opens(struct exchange *ex, const char *text, size_t len)
     const struct access *a = ex->g->access;
 
     return text != NULL && link_is_good(&a->link_key, ex->place.id, ex->place.port, text, len,
-                                        clock_wall_ms() / 1000, &ex->ask.link_expires_s);
+                                        clock_wall_ms() / 1000, &ex->access.link_expires_s);
 }
 
-/* Where a cookie can be bound to this very host it is, so that no other can have set it. */
+/* Binds a cookie to this very host where possible, so that no other host can have set it. */
 static const char *cookie_name(const struct exchange *ex)
 {
     return ex->place.prefix_len == 0 && client_has_tls(ex) ? LINK_HOST_NAME : LINK_NAME;
@@ -248,15 +250,15 @@ static bool by_link(struct exchange *ex)
         return false;
     text = link_in_query(ex->place.query, &len);
     if (link_opens(ex, text, len)) {
-        ex->ask.sets_cookie = !ex->rq.upgrade;
+        ex->access.sets_cookie = !ex->rq.upgrade;
         return true;
     }
     while ((cookie = http1_header(&ex->rq, "Cookie", &at)) != NULL) {
         text = link_in_cookie(cookie, cookie_name(ex), &len);
         if (!link_opens(ex, text, len))
             continue;
-        ex->ask.foreign_page = !cookie_counts(ex);
-        return !ex->ask.foreign_page;
+        ex->access.foreign_page = !cookie_counts(ex);
+        return !ex->access.foreign_page;
     }
     return false;
 }
@@ -265,11 +267,11 @@ const char *access_cookie(const struct exchange *ex, char *out, size_t room)
 {
     const struct route_target *p = &ex->place;
     char text[LINK_TEXT_BYTES];
-    int64_t age = ex->ask.link_expires_s - clock_wall_ms() / 1000;
+    int64_t age = ex->access.link_expires_s - clock_wall_ms() / 1000;
 
-    if (!ex->ask.sets_cookie || age <= 0 || p->prefix_len > 140)
+    if (!ex->access.sets_cookie || age <= 0 || p->prefix_len > 140)
         return NULL;
-    link_sign(&ex->g->access->link_key, p->id, p->port, ex->ask.link_expires_s, text);
+    link_sign(&ex->g->access->link_key, p->id, p->port, ex->access.link_expires_s, text);
     snprintf(out, room, "%s=%s; Max-Age=%lld; Path=%.*s; HttpOnly; SameSite=Lax%s", cookie_name(ex),
              text, (long long)age, p->prefix_len > 0 ? (int)p->prefix_len : 1,
              p->prefix_len > 0 ? p->path : "/", client_has_tls(ex) ? "; Secure" : "");
@@ -278,11 +280,11 @@ const char *access_cookie(const struct exchange *ex, char *out, size_t room)
 
 /* --- the hook --------------------------------------------------------------------------- */
 
-/* All that the hook is told decides, so all of it is the key. */
+/* Everything sent to the hook affects its decision, so all of it is part of the cache key. */
 static void hook_put_head(struct exchange *ex, struct buf *out)
 {
-    static const char *const told[] = {"Authorization", "Cookie", "Sec-WebSocket-Protocol",
-                                       "Origin"};
+    static const char *const forwarded[] = {"Authorization", "Cookie", "Sec-WebSocket-Protocol",
+                                            "Origin"};
     const struct fetch_target *t = &ex->g->access->hook;
     char ip[64];
 
@@ -292,12 +294,12 @@ static void hook_put_head(struct exchange *ex, struct buf *out)
                buf_cstr(&ex->rq.target));
     head_peer_ip(ex->client->peer, ip, sizeof ip);
     buf_printf(out, "X-Forwarded-For: %s\r\nConnection: close\r\n", ip);
-    for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+    for (size_t i = 0; i < sizeof forwarded / sizeof *forwarded; i++) {
         const char *value;
         size_t at = 0;
 
-        while ((value = http1_header(&ex->rq, told[i], &at)) != NULL)
-            buf_printf(out, "%s: %s\r\n", told[i], value);
+        while ((value = http1_header(&ex->rq, forwarded[i], &at)) != NULL)
+            buf_printf(out, "%s: %s\r\n", forwarded[i], value);
     }
     buf_puts(out, "\r\n");
 }
@@ -312,11 +314,11 @@ static enum access_verdict hook_verdict(int status, struct hf_error *err)
     if (status >= 200 && status < 300)
         return ACCESS_YES;
     if (status == 403)
-        hf_fail(err, HF_E_forbidden, "The gateway's operator does not let this request pass.");
+        hf_fail(err, HF_E_forbidden, "The gateway's auth hook refuses this request.");
     else if (status == 401)
-        hf_fail(err, HF_E_unauthorized, "The gateway's operator asks for other credentials.");
+        hf_fail(err, HF_E_unauthorized, "The gateway's auth hook requires other credentials.");
     else
-        hf_fail(err, HF_E_auth_unavailable, "Who may pass could not be found out; try again.");
+        hf_fail(err, HF_E_auth_unavailable, "The gateway's auth hook is unavailable; try again.");
     return ACCESS_NO;
 }
 
@@ -324,7 +326,7 @@ static void hook_on_head(void *arg, const struct http1 *rs)
 {
     struct exchange *ex = arg;
 
-    ex->ask.status = rs->status;
+    ex->access.status = rs->status;
 }
 
 static void hook_on_body(void *arg, const char *bytes, size_t len)
@@ -337,16 +339,16 @@ static void hook_on_done(void *arg, int rc)
     struct exchange *ex = arg;
     struct access *a = ex->g->access;
     struct hf_error err = {0};
-    int status = rc == 0 ? ex->ask.status : 0;
+    int status = rc == 0 ? ex->access.status : 0;
 
     if (rc < 0 && !a->complained)
-        log_warn("the auth hook: %s", fetch_why(ex->ask.fetch, rc));
+        log_warn("the auth hook: %s", fetch_why(ex->access.fetch, rc));
     a->complained = rc < 0;
-    ex->ask.fetch = NULL;
+    ex->access.fetch = NULL;
     if (rc == 0 && (status / 100 == 2 || status == 401 || status == 403)) {
-        struct cached *c = cache_slot(a, ex->ask.key);
+        struct cached *c = cache_slot(a, ex->access.key);
 
-        memcpy(c->key, ex->ask.key, sizeof c->key);
+        memcpy(c->key, ex->access.key, sizeof c->key);
         c->status = status;
         c->until_ms = clock_mono_ms() + a->cache_ms;
     }
@@ -366,21 +368,21 @@ static enum access_verdict by_hook(struct exchange *ex, struct hf_error *err)
     struct buf head = {0};
 
     hook_put_head(ex, &head);
-    sha256(buf_data(&head), head.len, ex->ask.key);
-    c = cache_slot(a, ex->ask.key);
-    if (c->until_ms > clock_mono_ms() && crypto_equal(c->key, ex->ask.key, 32)) {
+    sha256(buf_data(&head), head.len, ex->access.key);
+    c = cache_slot(a, ex->access.key);
+    if (c->until_ms > clock_mono_ms() && crypto_equal(c->key, ex->access.key, 32)) {
         buf_wipe(&head);
         return hook_verdict(c->status, err);
     }
-    ex->ask.fetch = fetch_start(ex->g->server, &a->hook, &head, &hook_ops, ex, err);
+    ex->access.fetch = fetch_start(ex->g->server, &a->hook, &head, &hook_ops, ex, err);
     buf_wipe(&head);
-    return ex->ask.fetch != NULL ? ACCESS_LATER : hook_verdict(0, err);
+    return ex->access.fetch != NULL ? ACCESS_LATER : hook_verdict(0, err);
 }
 
 void access_cancel(struct exchange *ex)
 {
-    fetch_cancel(ex->ask.fetch);
-    ex->ask.fetch = NULL;
+    fetch_cancel(ex->access.fetch);
+    ex->access.fetch = NULL;
 }
 
 bool access_has_links(const struct access *a)
@@ -388,7 +390,7 @@ bool access_has_links(const struct access *a)
     return a->link_key.len > 0;
 }
 
-/* All that the client brought is looked at, also behind the first that opens: none of it may go on. */
+/* Checks all credentials, even after one is valid: none of them may be forwarded. */
 static bool has_credentials(struct exchange *ex)
 {
     bool token = by_bearer(ex), protocol = by_protocol(ex);
@@ -413,9 +415,9 @@ enum access_verdict access_check(struct exchange *ex, struct hf_error *err)
     if (ex->g->access->has_hook)
         return by_hook(ex, err);
     hf_fail(err, HF_E_unauthorized,
-            ex->ask.foreign_page
+            ex->access.foreign_page
                 ? "The cookie of a signed link counts only for pages of this sandbox itself, which "
                   "need a host name of their own."
-                : "Give a token of this sandbox as Authorization: Bearer, or a signed link.");
+                : "Send a token of this sandbox as Authorization: Bearer, or use a signed link.");
     return ACCESS_NO;
 }

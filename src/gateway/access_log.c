@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * access_log.c - what is told of a request when it is over. Layer: gateway.
+ * access_log.c - records a request when it has ended
+ *
+ * Layer: gateway.
  */
 #include "gateway/access_log.h"
 
@@ -15,8 +17,8 @@
 #include "gateway/gateway_exchange.h"
 
 #define RECORD_PATH_MAX 2048 /* of a path, in the log */
-#define RECORD_PATH_LEAST                                                                          \
-    512 /* of one whose line would be cut in two: six bytes for each at worst */
+/* Of a path whose line would be split: a byte takes up to six when escaped. */
+#define RECORD_PATH_LEAST 512
 
 static void put_line(struct json_out *o, const struct access_record *r, size_t path_max,
                      uint64_t us, const char *peer, const char *upstream)
@@ -40,7 +42,7 @@ static void put_line(struct json_out *o, const struct access_record *r, size_t p
     json_ku64(o, "bytes_up", r->bytes_up);
     json_ku64(o, "bytes_down", r->bytes_down);
     json_ku64(o, "us", us);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void make_line(struct buf *line, const struct access_record *r, size_t path_max, uint64_t us,
@@ -54,10 +56,8 @@ static void make_line(struct buf *line, const struct access_record *r, size_t pa
     buf_putc(line, '\n');
 }
 
-/*
- * One call, of what a pipe takes whole or not at all: lines of workers do not mix. One that has no
- * room is dropped: the requests of others do not wait for whoever reads the log.
- */
+/* One write of a size that a pipe accepts whole or not at all, so that lines of workers do not mix.
+ * A line that finds no room is dropped: requests never wait for the log's reader. */
 static void write_log(const struct gateway *g, const struct access_record *r, uint64_t us,
                       const char *peer, const char *upstream)
 {

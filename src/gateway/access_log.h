@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * access_log.h - what is told of a request when it is over: a line of the access log, numbers
+ * access_log.h - records a request when it has ended: a line of the access log, metrics
  *
- * One JSON object a line. No header, no query and nothing of a body stands in it. Layer: gateway.
+ * One JSON object per line. It has no header, no query and no part of a body. Layer: gateway.
  */
 #ifndef HF_GATEWAY_ACCESS_LOG_H
 #define HF_GATEWAY_ACCESS_LOG_H
@@ -21,7 +21,7 @@ struct access_record {
     char id[PLACE_ID_BYTES + 1];
     char request_id[24];
     uint16_t port;
-    uint16_t status;   /* 0: the client went before there was one */
+    uint16_t status;   /* 0: the client disconnected before there was one */
     enum hf_code code; /* why the gateway refused; HF_OK */
     enum shared_route route;
 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bulk_body.c - a large body of known length, moved to the client without being looked at
+ * bulk_body.c - moves a large body of known length to the client without parsing it
  *
- * When so much of an answer's body is still to come that it pays, and neither side has TLS, the sandbox's
- * connection is spliced to the client's through a borrowed pipe, to the last byte of the body and not one
- * further. The parser of the answer is not fed meanwhile: its count of the body (`seen`) is kept up
- * here, and at the end upstream.c goes on as if it had seen all of it. Layer: gateway.
+ * When enough of a response body is still to come and neither side has TLS, the sandbox's
+ * connection is spliced to the client's through a borrowed pipe, exactly to the last byte of the
+ * body. The response parser is not fed during that time: its count of the body (`seen`) is updated
+ * here, and at the end upstream.c continues as if the parser had seen all of it. Layer: gateway.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "gateway/tunnel_pipe.h"
 
 #define BULK_LEAST_BYTES (256 * 1024)
-#define BULK_ROUNDS 4 /* in one turn; then others have theirs */
+#define BULK_ROUNDS 4 /* per turn; then other connections follow */
 
 static const struct conn_proto bulk_proto;
 
@@ -44,14 +44,14 @@ void bulk_drop_pipe(struct exchange *ex)
     ex->in_pipe = 0;
 }
 
-/* The answer cannot become whole any more, and the client must see that. */
+/* The response cannot be completed any more, and the client must see that. */
 static void bulk_break(struct exchange *ex)
 {
     exchange_drop_up(ex, false);
     conn_end(ex->client);
 }
 
-/* False: the client has no room, or is gone. */
+/* False: the client has no room, or is disconnected. */
 static bool bulk_empty_pipe(struct exchange *ex)
 {
     while (ex->in_pipe > 0) {
@@ -75,7 +75,7 @@ static bool bulk_empty_pipe(struct exchange *ex)
     return true;
 }
 
-/* Takes what is there, or says why not: as splice(2). */
+/* Splices what is available; returns as splice(2) does. */
 static ssize_t bulk_fill_pipe(struct exchange *ex)
 {
     uint64_t left = bulk_left(ex);
@@ -89,7 +89,7 @@ static ssize_t bulk_fill_pipe(struct exchange *ex)
     return n;
 }
 
-/* No pipe is to be had: piece by piece. As recv(2). */
+/* No pipe is available: copies piece by piece. Returns as recv(2) does. */
 static ssize_t bulk_copy(struct exchange *ex)
 {
     char *scratch = ex->g->server->scratch;
@@ -108,7 +108,7 @@ static ssize_t bulk_copy(struct exchange *ex)
     return n;
 }
 
-/* What is corked or held goes first. False: the client has no room, or is gone. */
+/* Sends corked and buffered bytes first. False: the client has no room, or is disconnected. */
 static bool bulk_is_clear(struct exchange *ex)
 {
     conn_flush(ex->client);
@@ -171,7 +171,7 @@ bool bulk_on_room(struct exchange *ex)
 static size_t bulk_on_bytes(struct conn *up, char *bytes, size_t len)
 {
     (void)up, (void)bytes;
-    return len; /* nothing is held when it begins, and then nothing comes this way: len is 0 */
+    return len; /* nothing is buffered when it begins, so nothing arrives here: len is 0 */
 }
 
 static void bulk_on_eof(struct conn *up)

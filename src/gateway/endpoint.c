@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * endpoint.c - what is known of one sandbox. Layer: gateway.
+ * endpoint.c - what is known about one sandbox
+ *
+ * Layer: gateway.
  */
 #include "gateway/endpoint.h"
 
@@ -146,7 +148,7 @@ static bool is_token_char(char c)
            (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
 }
 
-/* Lines that frame the request are the gateway's to write, nobody else's. */
+/* Only the gateway writes the headers that frame the request. */
 static bool may_be_added(const char *name)
 {
     static const char *const ours[] = {"host",    "connection", "content-length",

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * endpoint.h - what is known of one sandbox: addresses, ports, headers, tokens
+ * endpoint.h - what is known about one sandbox: addresses, ports, headers, tokens
  *
- * Made from one JSON object, whoever brings it (a file, Redis), or by hand by a resolver whose
- * source has other words. Counted: an exchange keeps the one it found, also when the
- * resolver has learnt better meanwhile. Layer: gateway.
+ * Built from one JSON object, whatever its source (a file, Redis), or field by field by a resolver
+ * whose source has another format. Reference-counted: an exchange keeps the endpoint it found, even
+ * when the resolver has a newer one. Layer: gateway.
  */
 #ifndef HF_GATEWAY_ENDPOINT_H
 #define HF_GATEWAY_ENDPOINT_H
@@ -28,7 +28,8 @@ struct address {
     };
 };
 
-/* "10.0.0.5", "[fd00::1]", "fd00::1", each with or without ":port" (the brackets are needed then). */
+/* "10.0.0.5", "[fd00::1]", "fd00::1", each with or without ":port" (which requires the
+ * brackets). */
 bool endpoint_address_parse(const char *text, uint16_t default_port, struct address *out);
 void endpoint_address_text(const struct address *a, char *out,
                            size_t room); /* "10.0.0.5:80", "[::1]:80" */
@@ -37,24 +38,24 @@ uint16_t endpoint_address_port(const struct address *a); /* 0: none */
 void endpoint_address_set_port(struct address *a, uint16_t port);
 
 struct endpoint_port {
-    uint16_t port; /* that clients name */
+    uint16_t port; /* the port that clients name */
     struct address to;
     struct buf headers; /* for this port alone */
 };
 
 struct endpoint {
     unsigned refs;
-    /* Of ports that are not listed; len 0: only the listed ones. Its port is the daemon's own. */
+    /* For ports that are not listed; len 0: only the listed ones. Its port is the daemon's own. */
     struct address address;
     struct endpoint_port *ports;
     size_t port_count;
-    bool lists_ports;   /* only those; else what the gateway allows */
+    bool lists_ports;   /* only those; otherwise what the gateway allows */
     char *prefix;       /* of every path there; NULL */
     struct buf headers; /* "Name: value\r\n", with its token: for `address` with its port alone */
-    uint8_t (*tokens)[32]; /* SHA-256 of those that let clients in */
+    uint8_t (*tokens)[32]; /* SHA-256 of those that admit clients */
     size_t token_count;
-    bool complained;               /* that it is where the gateway does not call */
-    uint64_t fetched_ms, until_ms; /* for resolvers that keep what they were told */
+    bool complained;               /* a disallowed address was logged */
+    uint64_t fetched_ms, until_ms; /* for resolvers that cache */
 };
 
 struct endpoint *endpoint_new(void); /* one reference */
@@ -69,14 +70,14 @@ void endpoint_unref(struct endpoint *e); /* NULL is fine */
  */
 struct endpoint *endpoint_from_json(const json_t *o, struct hf_error *err);
 int endpoint_add_port(struct endpoint *e, uint16_t port, const struct address *to);
-/* To the endpoint's headers or to those of one of its ports. */
+/* Adds to the endpoint's headers or to those of one of its ports. */
 int endpoint_put_header(struct buf *headers, const char *name, const char *value);
 int endpoint_put_bearer(struct buf *headers, const char *token);
 int endpoint_add_token(struct endpoint *e, const char *token);
 
 /* Where this port is; false: it may not be reached. `allowed`: the gateway allows it for all. */
 bool endpoint_find_port(const struct endpoint *e, uint16_t port, bool allowed, struct address *out);
-/* What is sent along to this port, which is at `to`; may be empty. */
+/* The headers sent to this port, which is at `to`; may be empty. */
 const struct buf *endpoint_headers(const struct endpoint *e, uint16_t port,
                                    const struct address *to);
 bool endpoint_knows_token(const struct endpoint *e, const uint8_t digest[32]);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * endpoint_json.c - a sandbox as its JSON object tells it. Layer: gateway.
+ * endpoint_json.c - reads a sandbox from its JSON object
+ *
+ * Layer: gateway.
  */
 #include <errno.h>
 #include <string.h>
@@ -49,7 +51,7 @@ static bool port_from_json(const json_t *v, uint16_t *port)
     return true;
 }
 
-/* A number is a port at the sandbox's address, a text an address with its port. */
+/* A number is a port at the sandbox's address, a string an address with its port. */
 static int find_target(const struct endpoint *e, uint16_t port, const json_t *to,
                        struct address *out)
 {
@@ -70,7 +72,7 @@ static int put_headers(struct buf *out, const char *token, json_t *headers, stru
     json_t *v;
 
     if (token != NULL && endpoint_put_bearer(out, token) < 0)
-        return bad(err, "token", "has characters that no header may have");
+        return bad(err, "token", "has characters that are not allowed in a header");
     json_object_foreach (headers, key, v) {
         if (!json_is_string(v) || strlen(json_string_value(v)) != json_string_length(v) ||
             endpoint_put_header(out, key, json_string_value(v)) < 0)
@@ -100,7 +102,7 @@ static int add_port(struct endpoint *e, uint16_t port, const json_t *to, struct 
     if (json_is_object(to))
         return add_port_object(e, port, to, err);
     if (find_target(e, port, to, &a) < 0 || endpoint_add_port(e, port, &a) < 0)
-        return bad(err, "ports", "each is a port with a port or an IP:PORT behind it");
+        return bad(err, "ports", "each maps a port to a port or an IP:PORT");
     return 0;
 }
 
@@ -125,7 +127,7 @@ static int take_ports(struct endpoint *e, json_t *ports, struct hf_error *err)
         return bad(err, "ports", "must be a list or an object");
     json_object_foreach (ports, key, v) {
         if (!text_to_u64(key, UINT16_MAX, &n) || n == 0)
-            return bad(err, "ports", "each is a port with a port or an IP:PORT behind it");
+            return bad(err, "ports", "each maps a port to a port or an IP:PORT");
         rc = add_port(e, (uint16_t)n, v, err);
         if (rc < 0)
             break;
@@ -133,7 +135,8 @@ static int take_ports(struct endpoint *e, json_t *ports, struct hf_error *err)
     return rc;
 }
 
-/* Sent to every port, the daemon's token would be any application's that listens at one of them. */
+/* If it were sent to every port, any application that listens there could read the daemon's
+ * token. */
 static int take_headers(struct endpoint *e, const struct fields *f, struct hf_error *err)
 {
     if (f->token == NULL && f->headers == NULL)
@@ -158,7 +161,7 @@ static int take_tokens(struct endpoint *e, const json_t *tokens, struct hf_error
     return 0;
 }
 
-/* Goes into request lines, so it is what a path may be. */
+/* It becomes part of request lines, so only characters of a path are allowed. */
 static bool prefix_is_fine(const char *s)
 {
     if (*s != '/')

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * frames.c - where a stream of WebSocket frames stands between two of them. Layer: gateway.
+ * frames.c - tracks the position between WebSocket frames in a stream
+ *
+ * Layer: gateway.
  */
 #include "gateway/frames.h"
 
@@ -15,7 +17,7 @@ static size_t length_bytes(const uint8_t *head)
     return n == 127 ? 8 : n == 126 ? 2 : 0;
 }
 
-/* The length of the header that begins so; two bytes are needed to tell. */
+/* The length of the header that begins so; two bytes are needed to know. */
 static size_t head_size(const uint8_t *head)
 {
     return 2 + length_bytes(head) + ((head[1] & 0x80) != 0 ? 4 : 0);
@@ -28,7 +30,7 @@ static uint64_t payload_size(const uint8_t *head)
 
     for (size_t i = 0; i < count; i++)
         n = n << 8 | head[2 + i];
-    return n & INT64_MAX; /* the highest bit may not be set; with it no sum here overflows */
+    return n & INT64_MAX; /* the highest bit may not be set; without it no sum here overflows */
 }
 
 static bool is_close(uint8_t first)

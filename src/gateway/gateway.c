@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gateway.c - one door to many sandboxes: the parts of a worker. Layer: gateway.
+ * gateway.c - one entry point to many sandboxes: the parts of a worker
+ *
+ * Layer: gateway.
  */
 #include "gateway/gateway.h"
 
@@ -11,7 +13,7 @@
 #include "gateway/gateway_exchange.h"
 #include "transport/auth.h"
 
-/* --- for those who run it -------------------------------------------------------------- */
+/* --- for operators -------------------------------------------------------------------- */
 
 static void admin_error(struct http_request *rq, const struct hf_error *err)
 {
@@ -55,7 +57,7 @@ static const struct route admin_routes[] = {
      NULL},
 };
 
-/* --- life ---------------------------------------------------------------------------------- */
+/* --- life cycle ---------------------------------------------------------------------------- */
 
 static struct resolver *open_resolver(struct gateway *g, struct hf_error *err)
 {
@@ -102,7 +104,7 @@ void gateway_free(struct gateway *g)
     if (g == NULL)
         return;
     resolver_close(g->resolver);
-    http_server_free(g->server); /* and with it exchanges, tunnels and held connections */
+    http_server_free(g->server); /* also frees exchanges, tunnels and pooled connections */
     access_free(g->access);
     pool_free(g->pool);
     tunnel_free_pipes(g);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gateway.h - one door to many sandboxes: a worker of `holdfast gateway`
+ * gateway.h - one entry point to many sandboxes: a worker of `holdfast gateway`
  *
  * A worker is one loop with one server. Clients' connections begin with gateway_client.c, which
- * finds out what they want, asks whether they may and where it is, and then relays. Nothing is
- * kept that another worker or gateway would need. Layer: gateway.
+ * parses the request, checks permission, finds the sandbox and then relays. It keeps no state that
+ * another worker or gateway would need. Layer: gateway.
  */
 #ifndef HF_GATEWAY_GATEWAY_H
 #define HF_GATEWAY_GATEWAY_H
@@ -32,36 +32,37 @@ struct gateway_options {
     const char *domain;                  /* of host names; NULL */
     char default_id[PLACE_ID_BYTES + 1]; /* for requests that name no sandbox; "" */
     uint16_t default_port;
-    struct port_range ports[GATEWAY_PORTS_MAX]; /* that every sandbox may be reached at */
+    struct port_range ports[GATEWAY_PORTS_MAX]; /* that may be reached at every sandbox */
     size_t port_count;
-    struct networks networks; /* where sandboxes may be that others tell of */
+    struct networks networks; /* where sandboxes that others report may be */
     struct head_rules rules;
     bool no_auth;
-    bool close_codes;    /* a refused WebSocket is accepted and closed, as browsers can see that */
+    bool close_codes;    /* a refused WebSocket is accepted and closed, which browsers can see */
     struct buf tokens;   /* lines: each opens every sandbox */
     struct buf link_key; /* empty: no signed links */
     struct registration_trust registration;
-    const char *redis_password; /* of the environment; NULL */
+    const char *redis_password; /* from the environment; NULL */
     const char *auth_hook;      /* "http://127.0.0.1:9000/auth"; NULL */
     uint32_t auth_cache_ms;
     const struct origin *origin;                                             /* CORS */
     uint32_t sandbox_connections, sandbox_rate, peer_connections, peer_rate; /* 0: no limit */
     int access_log;                                                          /* fd; -1 */
     bool access_log_socket;
-    size_t worker; /* which one this is */
+    size_t worker; /* index of this worker */
     struct gateway_shared *shared;
 };
 
 struct gateway *gateway_new(struct loop *loop, const struct gateway_options *o,
                             struct hf_error *err);
 void gateway_free(struct gateway *g);
-/* Clients come here. */
+/* For clients. */
 void gateway_listen(struct gateway *g, const struct listen_socket *l, struct tls_context *tls);
-/* /metrics, /healthz, /readyz, for those who run it. */
+/* /metrics, /healthz, /readyz, for operators. */
 void gateway_listen_admin(struct gateway *g, const struct listen_socket *l);
-/* Streams may end by themselves for `ms`; then WebSockets are told 1001 and others are cut. */
+/* Streams may end by themselves for `ms`; then WebSockets are closed with 1001 and others are
+ * cut. */
 void gateway_drain(struct gateway *g, uint32_t ms, task_fn *done, void *arg);
-void gateway_cut(struct gateway *g); /* that, now */
+void gateway_cut(struct gateway *g); /* does that now */
 bool gateway_is_ready(const struct gateway *g);
 
 #endif

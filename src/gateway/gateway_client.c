@@ -2,9 +2,9 @@
 /*
  * gateway_client.c - the client's side: one request after the other
  *
- * client_on_bytes() goes round until it needs something: bytes, a decision, room at the sandbox's
- * side. Whoever brings that calls conn_resume() and it goes on from there. What follows a request is
- * not looked at before its answer is on its way. Layer: gateway.
+ * client_on_bytes() loops until it needs something: bytes, a decision, room at the sandbox's side.
+ * The code that provides it calls conn_resume(), and the loop continues from there. Bytes after a
+ * request are not parsed before its response is being sent. Layer: gateway.
  */
 #include "gateway/gateway_exchange.h"
 
@@ -13,7 +13,7 @@ static struct gateway *gateway_of(const struct conn *c)
     return c->listener->owner;
 }
 
-/* The answer is complete. False: room is needed first, or it is over. */
+/* The response is complete. False: room is needed first, or the connection ends. */
 static bool client_next(struct conn *c, struct exchange *ex, bool more)
 {
     bool keep = !ex->close, drain = !ex->rq_done || ex->farewell || more;
@@ -23,13 +23,13 @@ static bool client_next(struct conn *c, struct exchange *ex, bool more)
     access_record_finish(ex->g, &ex->record, c->peer, ex->upstream);
     c->owner = NULL;
     exchange_free(ex);
-    conn_set_trust(c, ROLE_NONE); /* idle: its place may go to another */
+    conn_set_trust(c, ROLE_NONE); /* idle: it may be evicted */
     if (!keep)
         conn_finish(c, drain);
     return keep;
 }
 
-/* Framing is lost. Whatever the sandbox has got of the request, it does not get the rest. */
+/* Framing is lost. The sandbox does not get the rest of the request. */
 static void client_give_up(struct exchange *ex, const struct hf_error *err)
 {
     ex->close = true;
@@ -79,30 +79,30 @@ static bool client_round(struct conn *c, const char *bytes, size_t len, size_t *
         if (*used == len || c->blocked)
             return false;
         ex = c->owner = exchange_new(gateway_of(c), c);
-        c->asked = true;
+        c->has_request = true;
         conn_time_head(c);
     }
     switch (ex->state) {
     case EXCHANGE_HEAD: more = client_head(ex, bytes + *used, len - *used, &n); break;
     case EXCHANGE_RELAY: more = client_body(ex, bytes + *used, len - *used, &n); break;
-    case EXCHANGE_ANSWERED: return client_next(c, ex, *used < len);
+    case EXCHANGE_REPLIED: return client_next(c, ex, *used < len);
     default: return false;
     }
     *used += n;
     return more;
 }
 
-/* The head is timed as a whole, a body by its progress, and only while it is the client's turn. */
+/* The head is timed as a whole, a body by its progress, and only while we wait for the client. */
 static void client_update_deadline(struct conn *c)
 {
     const struct exchange *ex = c->owner;
     enum deadline_kind kind = DEADLINE_NONE;
 
     if (ex == NULL)
-        kind = c->blocked ? DEADLINE_STALL : c->asked ? DEADLINE_IDLE : DEADLINE_HEAD;
+        kind = c->blocked ? DEADLINE_STALL : c->has_request ? DEADLINE_IDLE : DEADLINE_HEAD;
     else if (ex->state == EXCHANGE_HEAD)
         kind = DEADLINE_HEAD;
-    else if (ex->state == EXCHANGE_ANSWERED)
+    else if (ex->state == EXCHANGE_REPLIED)
         kind = DEADLINE_STALL;
     else if (ex->state == EXCHANGE_RELAY && !ex->rq_done && ex->up != NULL &&
              (c->last || (!ex->rs_begun && !ex->up->blocked)))
@@ -143,8 +143,8 @@ static void client_on_eof(struct conn *c)
 {
     struct exchange *ex = c->owner;
 
-    if (ex != NULL && ex->state == EXCHANGE_ANSWERED) {
-        ex->close = true; /* the answer is still on its way: it arrives */
+    if (ex != NULL && ex->state == EXCHANGE_REPLIED) {
+        ex->close = true; /* the response is still being sent: finish it */
         conn_resume(c);
     } else if (ex == NULL && c->blocked) {
         conn_finish(c, false);
@@ -153,7 +153,7 @@ static void client_on_eof(struct conn *c)
     }
 }
 
-/* The sandbox takes no more of the body, and the client sends no more: that may not last. */
+/* The sandbox reads no more of the body, and the client sends no more: that must not last. */
 static void client_on_last(struct conn *c)
 {
     const struct exchange *ex = c->owner;
@@ -165,7 +165,7 @@ static void client_on_last(struct conn *c)
         client_update_deadline(c);
 }
 
-/* There is room again: for the next request, or for more of the answer. */
+/* There is room again: for the next request, or for more of the response. */
 static void client_on_drain(struct conn *c)
 {
     struct exchange *ex = c->owner;
@@ -174,11 +174,11 @@ static void client_on_drain(struct conn *c)
         return;
     if (ex != NULL && ex->up != NULL && ex->up->paused)
         conn_resume(ex->up);
-    if (ex == NULL || ex->state == EXCHANGE_ANSWERED)
+    if (ex == NULL || ex->state == EXCHANGE_REPLIED)
         conn_resume(c);
 }
 
-/* What bulk_body.c moves is not in `out`, so only we know that there is room. */
+/* What bulk_body.c moves is not in `out`, so it must be notified here that there is room. */
 static void client_on_writable(struct conn *c)
 {
     conn_flush(c);
@@ -193,7 +193,7 @@ static void client_on_deadline(struct conn *c, enum deadline_kind kind)
     struct exchange *ex = c->owner;
     struct hf_error err = {0};
 
-    if (ex == NULL || ex->rs_begun || ex->state == EXCHANGE_ANSWERED ||
+    if (ex == NULL || ex->rs_begun || ex->state == EXCHANGE_REPLIED ||
         ex->rq.stage == HTTP1_AT_START) {
         conn_end(c);
         return;
@@ -212,8 +212,8 @@ static void client_on_end(struct conn *c)
         exchange_abandon(ex);
 }
 
-/* The worker goes: what is under way is finished, nothing more is begun. */
-/* Who has just come has sent its request by now, or is about to; no other worker would answer it. */
+/* The worker shuts down: active requests are finished, no new ones begin. */
+/* A new client has sent its request by now or is about to, and no other worker would serve it. */
 static void client_on_leave(struct conn *c)
 {
     struct exchange *ex = c->owner;
@@ -222,7 +222,7 @@ static void client_on_leave(struct conn *c)
         ex->close = true;
     else if (c->blocked)
         conn_finish(c, false);
-    else if (!c->asked)
+    else if (!c->has_request)
         conn_set_deadline(c, DEADLINE_LINGER);
     else
         conn_end(c);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gateway_exchange.c - from the head of a request to the call of its sandbox
+ * gateway_exchange.c - from the head of a request to the connection to its sandbox
  *
- * The order of questions: is it well-formed and for a sandbox; where is that; may the client pass
- * (which the sandbox's own tokens can say); is the port allowed; is there room. Who may not
- * pass learns nothing about which sandboxes exist. Layer: gateway.
+ * The order of checks: is the request well-formed and for a sandbox; where is that; may the client
+ * pass (which the sandbox's own tokens can decide); is the port allowed; is there room. A client
+ * that may not pass learns nothing about which sandboxes exist. Layer: gateway.
  */
 #include "gateway/gateway_exchange.h"
 
@@ -125,11 +125,11 @@ void exchange_abandon(struct exchange *ex)
     exchange_free(ex);
 }
 
-void exchange_answered(struct exchange *ex)
+void exchange_replied(struct exchange *ex)
 {
     if (!ex->rq_done)
         ex->close = true;
-    ex->state = EXCHANGE_ANSWERED;
+    ex->state = EXCHANGE_REPLIED;
     conn_resume(ex->client);
 }
 
@@ -157,7 +157,7 @@ static int check_expect(const struct exchange *ex, struct hf_error *err)
     if (value == NULL ||
         (strcasecmp(value, "100-continue") == 0 && http1_header(&ex->rq, "Expect", &at) == NULL))
         return 0;
-    return hf_fail(err, HF_E_expectation_failed, "The only expectation known is 100-continue.");
+    return hf_fail(err, HF_E_expectation_failed, "The only supported expectation is 100-continue.");
 }
 
 static void find_cors(struct exchange *ex)
@@ -185,7 +185,7 @@ static int check_over_limit(const struct exchange *ex, struct hf_error *err)
                    ex->g->o.http.max_connections);
 }
 
-/* The whole path is the sandbox's. The host is not: pages of the path form are there, too. */
+/* The whole path is the sandbox's. The host is not: pages of the path form share it. */
 static int use_default(struct exchange *ex)
 {
     const struct gateway_options *o = &ex->g->o;
@@ -234,7 +234,7 @@ void exchange_on_head(struct exchange *ex)
         gateway_reply_preflight(ex);
         return;
     }
-    ex->state = EXCHANGE_ASK;
+    ex->state = EXCHANGE_CHECK;
     if (access_is_hopeless(ex)) {
         counters(ex)->refused_auth++;
         access_check(ex, &err);
@@ -245,7 +245,7 @@ void exchange_on_head(struct exchange *ex)
     resolver_find(ex->g->resolver, &ex->lookup, ex->place.id, exchange_on_lookup);
 }
 
-/* --- may it pass, and where is it? ------------------------------------------------------- */
+/* --- permission and look-up --------------------------------------------------------------- */
 
 static void exchange_on_lookup(struct lookup *l, int rc, struct endpoint *e)
 {
@@ -259,8 +259,7 @@ static void exchange_on_lookup(struct lookup *l, int rc, struct endpoint *e)
         ex->no_sandbox = true;
     } else {
         counters(ex)->lookup_failures++;
-        hf_fail(&err, HF_E_resolver_unavailable,
-                "Where the sandbox is could not be found out; try again.");
+        hf_fail(&err, HF_E_resolver_unavailable, "The sandbox could not be looked up; try again.");
         gateway_reply_error(ex, &err);
         return;
     }
@@ -297,10 +296,10 @@ static int take_quota(struct exchange *ex, struct hf_error *err)
         return 0;
     counters(ex)->refused_quota++;
     return hf_fail(err, HF_E_too_many_requests,
-                   "This sandbox, or your address, has as many requests as it may have.");
+                   "This sandbox, or your address, has reached its request limit.");
 }
 
-/* Mostly it is the same one as before, whose text is known. */
+/* It is mostly the same as before, whose text is cached. */
 static void name_upstream(struct exchange *ex)
 {
     struct gateway *g = ex->g;
@@ -312,7 +311,8 @@ static void name_upstream(struct exchange *ex)
     memcpy(ex->upstream, g->last_text, sizeof ex->upstream);
 }
 
-/* Who registers a sandbox decides where the gateway calls: not anywhere it can reach. */
+/* Those that register a sandbox choose the address: the gateway must not call everything it can
+ * reach. */
 static int check_address(struct exchange *ex, struct hf_error *err)
 {
     struct gateway *g = ex->g;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gateway_fetch.c - one HTTP request of the gateway's own. Layer: gateway.
+ * gateway_fetch.c - one HTTP request of the gateway itself
+ *
+ * Layer: gateway.
  */
 #include "gateway/gateway_fetch.h"
 
@@ -29,10 +31,10 @@ static void fetch_finish(struct fetch *f, int rc)
 {
     f->rc = rc;
     f->done = true;
-    conn_end(f->c); /* on_end tells */
+    conn_end(f->c); /* on_end reports it */
 }
 
-/* True: go on. */
+/* True: continue. */
 static bool fetch_step(struct fetch *f, const char *bytes, size_t len, size_t *used)
 {
     switch (http1_feed(&f->rs, bytes, len, used)) {
@@ -60,7 +62,7 @@ static size_t fetch_on_bytes(struct conn *c, char *bytes, size_t len)
 
     if (f->ops == NULL || f->done)
         return len;
-    conn_set_deadline(c, f->ops->lasts ? DEADLINE_NONE : DEADLINE_ANSWER);
+    conn_set_deadline(c, f->ops->lasts ? DEADLINE_NONE : DEADLINE_REPLY);
     while (at < len || http1_is_complete(&f->rs)) {
         size_t used = 0;
         bool more = fetch_step(f, bytes + at, len - at, &used);
@@ -80,13 +82,13 @@ static void fetch_on_eof(struct conn *c)
         fetch_finish(f, http1_finish(&f->rs) ? 0 : -ECONNRESET);
 }
 
-/* Open: with TLS nothing could be sent before. */
+/* The connection is open; with TLS nothing could be sent before. */
 static void fetch_on_drain(struct conn *c)
 {
     struct fetch *f = c->owner;
     struct iovec iov = {buf_data(&f->head), f->head.len};
 
-    conn_set_deadline(c, DEADLINE_ANSWER);
+    conn_set_deadline(c, DEADLINE_REPLY);
     if (f->head.len == 0)
         return;
     conn_send(c, &iov, 1);
@@ -183,7 +185,7 @@ void fetch_cancel(struct fetch *f)
 static int bad_url(const char *url, struct hf_error *err)
 {
     return hf_fail(err, HF_E_bad_value,
-                   "'%s' is not a URL to call: give http://IP:PORT/PATH, https:// or unix:PATH.",
+                   "'%s' is not a usable URL: use http://IP:PORT/PATH, https:// or unix:PATH.",
                    url);
 }
 

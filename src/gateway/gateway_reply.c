@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gateway_reply.c - what the gateway says itself. Layer: gateway.
+ * gateway_reply.c - the gateway's own responses
+ *
+ * Layer: gateway.
  */
 #include <string.h>
 
@@ -20,8 +22,8 @@ static void put_cors(struct exchange *ex, struct buf *out)
                    ex->cors_origin);
 }
 
-/* Whatever was under way for this request is not any more; g->head is empty. */
-static void answer_begin(struct exchange *ex)
+/* Stops everything that is active for this request; g->head is empty. */
+static void reply_begin(struct exchange *ex)
 {
     exchange_drop_up(ex, false);
     resolver_lookup_cancel(&ex->lookup);
@@ -29,20 +31,20 @@ static void answer_begin(struct exchange *ex)
     buf_clear(&ex->g->head);
 }
 
-static void answer_end(struct exchange *ex, int status)
+static void reply_end(struct exchange *ex, int status)
 {
     ex->rs_begun = true;
     ex->record.status = (uint16_t)status;
     conn_cork(ex->client, buf_data(&ex->g->head), ex->g->head.len);
-    exchange_answered(ex);
+    exchange_replied(ex);
 }
 
-static void answer(struct exchange *ex, int status, const char *extra, const char *type,
-                   const struct buf *body)
+static void send_reply(struct exchange *ex, int status, const char *extra, const char *type,
+                       const struct buf *body)
 {
     struct buf *out = &ex->g->head;
 
-    answer_begin(ex);
+    reply_begin(ex);
     if (!ex->rq_done || ex->rq.failed)
         ex->close = true;
     buf_printf(out, "HTTP/1.1 %d %s\r\nDate: %s\r\n%s", status, http_status_text(status),
@@ -58,7 +60,7 @@ static void answer(struct exchange *ex, int status, const char *extra, const cha
     buf_puts(out, "\r\n");
     if (ex->rq.method != HTTP_HEAD_M && status != 204)
         buf_put(out, buf_data(body), body->len);
-    answer_end(ex, status);
+    reply_end(ex, status);
 }
 
 /* --- refusals ----------------------------------------------------------------------- */
@@ -73,12 +75,12 @@ static const char *headers_for(int status)
     }
 }
 
-/* A page's WebSocket is not shown the status of a refusal, but it is shown a close code. */
+/* A page cannot see the status of a refused WebSocket, but it can see a close code. */
 static bool is_shown_codes(const struct exchange *ex)
 {
     size_t upgrade = 0, key = 0;
 
-    /* Of a head that failed no header can be asked for: it is never `rq_done`. */
+    /* A head that failed has no valid headers: it is never `rq_done`. */
     return ex->g->o.close_codes && ex->rq_done && ex->rq.upgrade &&
            http1_has_token(http1_header(&ex->rq, "Upgrade", &upgrade), "websocket") &&
            http1_header(&ex->rq, "Sec-WebSocket-Key", &key) != NULL;
@@ -100,12 +102,12 @@ static void put_accept(struct exchange *ex, struct buf *out)
 }
 
 /* `status` is what it would have been: for the log. */
-static void answer_close(struct exchange *ex, int status, int code, const char *reason)
+static void reply_close(struct exchange *ex, int status, int code, const char *reason)
 {
     struct buf *out = &ex->g->head;
     size_t len = strlen(reason);
 
-    answer_begin(ex);
+    reply_begin(ex);
     ex->close = ex->farewell = true;
     put_accept(ex, out);
     buf_putc(out, (char)(0x80 | WS_OP_CLOSE));
@@ -113,14 +115,14 @@ static void answer_close(struct exchange *ex, int status, int code, const char *
     buf_putc(out, (char)(code >> 8));
     buf_putc(out, (char)(code & 0xff));
     buf_puts(out, reason);
-    answer_end(ex, status);
+    reply_end(ex, status);
 }
 
 bool gateway_reply_refusal(struct exchange *ex)
 {
     if (!is_shown_codes(ex))
         return false;
-    answer_close(ex, ex->rs.status, WS_CODE_POLICY, "");
+    reply_close(ex, ex->rs.status, WS_CODE_POLICY, "");
     return true;
 }
 
@@ -135,8 +137,8 @@ static void put_problem(struct buf *out, const struct hf_error *err)
     json_kint(&o, "status", hf_code_status(err->code));
     json_kstr(&o, "code", hf_code_name(err->code));
     json_kstr(&o, "detail", err->detail);
-    json_kstr(&o, "message", err->detail); /* the name other platforms' clients look for */
-    json_shut(&o, '}');
+    json_kstr(&o, "message", err->detail); /* the name that other platforms' clients read */
+    json_close(&o, '}');
 }
 
 void gateway_reply_error(struct exchange *ex, const struct hf_error *err)
@@ -146,15 +148,15 @@ void gateway_reply_error(struct exchange *ex, const struct hf_error *err)
 
     ex->record.code = err->code;
     if (status == 400)
-        ex->close = true; /* what follows may not be what it seems to be either */
+        ex->close = true; /* the bytes that follow may be misleading, too */
     if (is_shown_codes(ex)) {
         /* The request's fault, or ours and the sandbox's. */
-        answer_close(ex, status, status < 500 ? WS_CODE_POLICY : WS_CODE_INTERNAL,
-                     hf_code_name(err->code));
+        reply_close(ex, status, status < 500 ? WS_CODE_POLICY : WS_CODE_INTERNAL,
+                    hf_code_name(err->code));
         return;
     }
     put_problem(&body, err);
-    answer(ex, status, headers_for(status), "application/problem+json", &body);
+    send_reply(ex, status, headers_for(status), "application/problem+json", &body);
     buf_fini(&body);
 }
 
@@ -165,7 +167,7 @@ void gateway_reply_text(struct exchange *ex, int status, const char *type, const
     struct buf text = {0};
 
     buf_puts(&text, body);
-    answer(ex, status, "", type, &text);
+    send_reply(ex, status, "", type, &text);
     buf_fini(&text);
 }
 
@@ -179,7 +181,7 @@ void gateway_reply_preflight(struct exchange *ex)
                      "Access-Control-Max-Age: 600\r\n");
     if (headers != NULL && head_value_is_clean(headers))
         buf_printf(&extra, "Access-Control-Allow-Headers: %s\r\n", headers);
-    answer(ex, 204, buf_cstr(&extra), NULL, &none);
+    send_reply(ex, 204, buf_cstr(&extra), NULL, &none);
     buf_fini(&extra);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gateway_shared.c - what the workers of one gateway have in common. Layer: gateway.
+ * gateway_shared.c - what the workers of one gateway have in common
+ *
+ * Layer: gateway.
  */
 #include "gateway/gateway_shared.h"
 
@@ -89,7 +91,7 @@ static const char *const route_names[] = {"http", "upgrade", "own"};
 
 static void put_classes(struct buf *out, const struct shared_counters *c)
 {
-    buf_puts(out, "# HELP holdfast_gateway_requests_total Answers by route and status class.\n"
+    buf_puts(out, "# HELP holdfast_gateway_requests_total Responses by route and status class.\n"
                   "# TYPE holdfast_gateway_requests_total counter\n");
     for (int r = 0; r < SHARED_ROUTES; r++) {
         for (int i = 1; i < 6; i++)
@@ -131,33 +133,34 @@ static void put_counters(struct buf *out, const struct shared_counters *c)
                c->bytes_down);
     put_number(out, "upstream_dialled_total", "counter", "Connections made to sandboxes.",
                c->dialled);
-    put_number(out, "upstream_reused_total", "counter", "Requests on a connection that was held.",
+    put_number(out, "upstream_reused_total", "counter", "Requests on a pooled connection.",
                c->reused);
-    put_number(out, "upstream_failed_total", "counter", "Sandboxes that did not answer a call.",
+    put_number(out, "upstream_failed_total", "counter", "Failed connections to sandboxes.",
                c->dial_failed);
-    put_number(out, "retried_total", "counter", "Requests sent again after a held one broke.",
+    put_number(out, "retried_total", "counter", "Requests retried after a pooled connection broke.",
                c->retried);
-    put_number(out, "lookups_total", "counter", "Questions where a sandbox is.", c->lookups);
-    put_number(out, "lookup_misses_total", "counter", "Those about unknown sandboxes.",
+    put_number(out, "lookups_total", "counter", "Sandbox look-ups.", c->lookups);
+    put_number(out, "lookup_misses_total", "counter", "Look-ups of unknown sandboxes.",
                c->lookup_misses);
-    put_number(out, "lookup_failures_total", "counter", "Those that nobody could answer.",
+    put_number(out, "lookup_failures_total", "counter", "Look-ups that failed.",
                c->lookup_failures);
-    put_number(out, "refused_auth_total", "counter", "Requests that may not pass.",
+    put_number(out, "refused_auth_total", "counter", "Requests without permission.",
                c->refused_auth);
     put_number(out, "refused_port_total", "counter", "Requests to a port that is not allowed.",
                c->refused_port);
     put_number(out, "refused_quota_total", "counter", "Requests beyond a limit.", c->refused_quota);
-    put_number(out, "access_log_dropped_total", "counter",
-               "Lines of the access log that nobody took.", c->log_dropped);
+    put_number(out, "access_log_dropped_total", "counter", "Dropped lines of the access log.",
+               c->log_dropped);
 }
 
 static void put_gauges(struct buf *out, const struct shared_gauges *g, size_t workers)
 {
     put_number(out, "connections", "gauge", "Clients' connections.", g->connections);
-    put_number(out, "exchanges", "gauge", "Requests under way.", g->exchanges);
+    put_number(out, "exchanges", "gauge", "Active requests.", g->exchanges);
     put_number(out, "tunnels", "gauge", "Upgraded connections.", g->tunnels);
-    put_number(out, "upstream_idle", "gauge", "Held connections to sandboxes.", g->idle_upstreams);
-    put_number(out, "workers", "gauge", "Processes, with those that only finish.", workers);
+    put_number(out, "upstream_idle", "gauge", "Pooled connections to sandboxes.",
+               g->idle_upstreams);
+    put_number(out, "workers", "gauge", "Processes, including draining ones.", workers);
 }
 
 void shared_put_metrics(const struct gateway_shared *s, struct buf *out)
@@ -177,9 +180,10 @@ void shared_put_metrics(const struct gateway_shared *s, struct buf *out)
         workers += seat->pid != 0;
     }
     put_classes(out, &sum);
-    buf_puts(out,
-             "# HELP holdfast_gateway_request_seconds From the request to the end of the answer.\n"
-             "# TYPE holdfast_gateway_request_seconds histogram\n");
+    buf_puts(
+        out,
+        "# HELP holdfast_gateway_request_seconds From the request to the end of the response.\n"
+        "# TYPE holdfast_gateway_request_seconds histogram\n");
     for (int r = 0; r < SHARED_ROUTES; r++)
         put_histogram(out, route_names[r], &sum.seconds[r]);
     put_counters(out, &sum);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * head_names.c - what a header's name means to the gateway. Layer: gateway.
+ * head_names.c - how the gateway treats a header, by its name
+ *
+ * Layer: gateway.
  */
 #include "gateway/head_names.h"
 
@@ -14,7 +16,7 @@ struct head_names_row {
     enum head_kind kind;
 };
 
-/* In the order of strcmp(): it is searched by halves. */
+/* In the order of strcmp(), for a binary search. */
 static const struct head_names_row rows[] = {
     {"access-control-allow-credentials", HEAD_CORS},
     {"access-control-allow-headers", HEAD_CORS},

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * head_names.h - what a header's name means to the gateway. Layer: gateway.
+ * head_names.h - how the gateway treats a header, by its name
+ *
+ * Layer: gateway.
  */
 #ifndef HF_GATEWAY_HEAD_NAMES_H
 #define HF_GATEWAY_HEAD_NAMES_H
@@ -11,22 +13,22 @@
 #include "base/buf.h"
 
 enum head_kind {
-    HEAD_PLAIN,     /* goes on as it came */
-    HEAD_HOP,       /* ends here: of one hop only, or framing that is written anew */
-    HEAD_SECRET,    /* goes on only if the operator says so */
-    HEAD_FORWARDED, /* who the client is: only ours are believed */
-    HEAD_HANDSHAKE, /* of a WebSocket: goes on with an upgrade only */
+    HEAD_PLAIN,     /* forwarded unchanged */
+    HEAD_HOP,       /* dropped: hop-by-hop, or framing that the gateway writes itself */
+    HEAD_SECRET,    /* forwarded only if the operator allows it */
+    HEAD_FORWARDED, /* identifies the client: only a trusted proxy's are accepted */
+    HEAD_HANDSHAKE, /* of a WebSocket: forwarded with an upgrade only */
     HEAD_ORIGIN,
-    HEAD_FETCH_SITE, /* a browser's word for how near the page is */
+    HEAD_FETCH_SITE, /* the browser's relation between page and target */
     HEAD_REFERER,
     HEAD_CORS,
     HEAD_LOCATION,
     HEAD_SET_COOKIE,
     HEAD_REQUEST_ID,
-    HEAD_PROTOCOL, /* sub-protocols that are offered: one may be a token */
+    HEAD_PROTOCOL, /* offered subprotocols: one may be a token */
 };
 
-/* '_' counts as '-': an upstream that speaks CGI cannot tell them apart. */
+/* '_' counts as '-': a CGI upstream cannot distinguish them. */
 enum head_kind head_kind_of(const char *name);
 bool head_value_is_clean(const char *value);
 bool head_name_is_token(const char *name);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * head_request.c - the head of a request as the sandbox gets it. Layer: gateway.
+ * head_request.c - the head of a request as sent to the sandbox
+ *
+ * Layer: gateway.
  */
 #include <errno.h>
 #include <string.h>
@@ -26,7 +28,7 @@ void head_peer_ip(const char *peer, char *out, size_t room)
 
     if (strncmp(peer, "unix:", 5) == 0)
         len = 4;
-    if (from) /* the colons inside are not a port's, and there may be none behind it */
+    if (from) /* its colons do not separate a port, and there may be no port after it */
         len = strcspn(peer + 1, "]");
     if (len >= room)
         len = room - 1;
@@ -79,7 +81,7 @@ static bool may_forward(const struct head_request_writer *w, const char *name)
     return false;
 }
 
-/* The sandbox's own headers stand instead of the client's. */
+/* The endpoint's own headers replace the client's. */
 static bool endpoint_has(const struct buf *headers, const char *name)
 {
     const char *s = buf_data(headers);
@@ -115,7 +117,7 @@ static bool origin_is_one_sandbox(const struct head_request_writer *w)
     return w->h->place->by_host || w->rules->trust_path_origin;
 }
 
-/* The same of Sec-Fetch-Site: what is one origin to the browser are many sandboxes here. */
+/* The same for Sec-Fetch-Site: one origin to the browser is many sandboxes here. */
 static void put_fetch_site(struct head_request_writer *w, const char *value)
 {
     bool near = strcasecmp(value, "same-origin") == 0 && !origin_is_one_sandbox(w);
@@ -124,8 +126,9 @@ static void put_fetch_site(struct head_request_writer *w, const char *value)
 }
 
 /*
- * A page of the sandbox's own host is one of the sandbox, whose name is another there. In the path form
- * it may be any sandbox's: the origin goes on as it is, so that it does not pass as the sandbox's own.
+ * A page on the sandbox's own host belongs to the sandbox, which knows that host by another name.
+ * In the path form the page may belong to any sandbox: the origin is forwarded unchanged, so that
+ * it does not pass as the sandbox's own.
  */
 static void put_origin(struct head_request_writer *w, const char *value)
 {
@@ -138,7 +141,7 @@ static void put_origin(struct head_request_writer *w, const char *value)
         put_line(w->out, "Origin", value);
 }
 
-/* The page that was opened by a link: its address has the link, which is not the sandbox's to know. */
+/* The page was opened by a link: its address has the link, which the sandbox must not see. */
 static void put_referer(struct head_request_writer *w, const char *value)
 {
     size_t n = strcspn(value, "?");
@@ -153,7 +156,7 @@ static void put_referer(struct head_request_writer *w, const char *value)
     buf_put(w->out, "\r\n", 2);
 }
 
-/* The offered sub-protocols without the one that was a token. */
+/* The offered subprotocols without the one that was a token. */
 static void put_protocols(struct head_request_writer *w, const char *name, const char *list)
 {
     bool first = true;
@@ -216,7 +219,7 @@ static int put_fields(struct head_request_writer *w, struct hf_error *err)
 
     while (http1_next_header(&rq->headers, &at, &name, &value)) {
         if (!head_name_is_token(name) || !head_value_is_clean(value))
-            return hf_fail(err, HF_E_bad_request, "A header has characters that none may have.");
+            return hf_fail(err, HF_E_bad_request, "A header has characters that are not allowed.");
         if (endpoint_has(w->h->headers, name))
             continue;
         if (is_named_in_connection(rq, name) && head_kind_of(name) != HEAD_HANDSHAKE)
@@ -255,7 +258,7 @@ static bool has_header(const struct http1 *rq, const char *name)
     return http1_header(rq, name, &at) != NULL;
 }
 
-/* Written in parts: this is on the way of every request. */
+/* Written in parts, because every request runs through this. */
 static void put_forwarded_own(struct buf *out, const char *ip, const char *proto, const char *host)
 {
     bool v6 = strchr(ip, ':') != NULL;
@@ -272,7 +275,8 @@ static void put_forwarded_own(struct buf *out, const char *ip, const char *proto
     buf_put(out, "\r\n", 2);
 }
 
-/* Who asks, as this socket knows it. What the client said itself counts only from a proxy of ours. */
+/* The client's identity as this socket knows it. The client's own headers count only from a trusted
+ * proxy. */
 static void put_forwarded(struct head_request_writer *w)
 {
     const struct head_request *h = w->h;

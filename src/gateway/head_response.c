@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * head_response.c - the head of an answer as the client gets it. Layer: gateway.
+ * head_response.c - the head of a response as sent to the client
+ *
+ * Layer: gateway.
  */
 #include <errno.h>
 #include <string.h>
@@ -28,7 +30,7 @@ static void put_status(struct buf *out, const struct http1 *rs)
     buf_put(out, "\r\n", 2);
 }
 
-/* "/login" is a path of the sandbox, which stands below the gateway's prefix. */
+/* "/login" is a path of the sandbox, which lies below the gateway's prefix. */
 static void put_location(struct buf *out, const struct head_response *h, const char *value)
 {
     size_t n = strlen(h->upstream);
@@ -46,7 +48,7 @@ static void put_location(struct buf *out, const struct head_response *h, const c
         put_line(out, "Location", value);
 }
 
-/* Finds "Path=" among a cookie's attributes; NULL. */
+/* Finds "Path=" among a cookie's attributes; NULL if there is none. */
 static const char *cookie_path(const char *value)
 {
     const char *s = value;
@@ -182,7 +184,7 @@ int head_put_interim(struct buf *out, const struct http1 *rs)
     return rc;
 }
 
-/* Only what cannot be taken for framing or a secret. */
+/* Only what cannot be mistaken for framing or a secret. */
 void head_put_trailers(struct buf *out, const struct buf *trailers)
 {
     const char *name, *value;

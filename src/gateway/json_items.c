@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json_items.c - a scanner for strings and brackets, nothing else. Layer: gateway.
+ * json_items.c - scans strings and brackets of JSON, nothing else
+ *
+ * Layer: gateway.
  */
 #include "gateway/json_items.h"
 
@@ -39,7 +41,7 @@ static bool item_end(struct json_items *s)
     return frame_put(s, "0", 1);
 }
 
-/* Depth counts brackets of both kinds; whether level 2 is an array is all that must be known. */
+/* Depth counts brackets of both kinds; only whether level 2 is an array must be known. */
 static void open_bracket(struct json_items *s, char c)
 {
     s->depth++;
@@ -66,7 +68,7 @@ static bool structural(struct json_items *s, char c)
     return frame_put(s, &c, 1);
 }
 
-/* How many bytes from here on have no meaning for the structure. */
+/* How many of the next bytes have no meaning for the structure. */
 static size_t plain_run(const struct json_items *s, const char *bytes, size_t len)
 {
     size_t n = 0;
@@ -91,7 +93,7 @@ static bool plain_put(struct json_items *s, const char *bytes, size_t len)
     return true;
 }
 
-/* In a string: its end or the first half of an escape. */
+/* In a string: finds its end or the first half of an escape. */
 static bool string_byte(struct json_items *s, char c)
 {
     s->escaped = c == '\\';

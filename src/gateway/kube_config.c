@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kube_config.c - where the API server is and who we are to it. Layer: gateway.
+ * kube_config.c - the API server's address and our credentials for it
+ *
+ * Layer: gateway.
  */
 #include "gateway/kube_config.h"
 
@@ -50,8 +52,9 @@ static int take_query(struct kube_config *k, char *query, char **ca_file, struct
         else if (strncmp(pair, "ca_file=", 8) == 0)
             set_text(ca_file, pair + 8);
         else if (strncmp(pair, "silence_s=", 10) != 0 || !take_silence(k, pair + 10))
-            return hf_fail(err, HF_E_bad_value,
-                           "kubernetes: takes ?namespace=, token_file=, ca_file= and silence_s=.");
+            return hf_fail(
+                err, HF_E_bad_value,
+                "kubernetes: accepts ?namespace=, token_file=, ca_file= and silence_s=.");
     }
     return 0;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kube_pods.c - two tables with chains over the same pods: by uid and by sandbox id. Layer: gateway.
+ * kube_pods.c - two hash tables over the same pods: by uid and by sandbox id
+ *
+ * Layer: gateway.
  */
 #include "gateway/kube_pods.h"
 
@@ -128,7 +130,7 @@ bool kube_pods_put(struct kube_pods *t, const struct kube_pod *pod, struct endpo
     return true;
 }
 
-/* The order is total, so that which pod serves does not depend on the order of events. */
+/* The order is total, so that the serving pod does not depend on the order of events. */
 static bool is_better(const struct known_pod *p, const struct known_pod *than)
 {
     int later = strcmp(p->created, than->created);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * label_ports.c - an endpoint from what a container engine says of one. Layer: gateway.
+ * label_ports.c - builds an endpoint from a container's labels
+ *
+ * Layer: gateway.
  */
 #include "gateway/label_ports.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * networks.c - which addresses the gateway calls for a sandbox. Layer: gateway.
+ * networks.c - which addresses the gateway connects to for a sandbox
+ *
+ * Layer: gateway.
  */
 #include "gateway/networks.h"
 
@@ -13,7 +15,7 @@
 #define V4(a, b, c, d, n)                                                                          \
     BRACES(BRACES(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d), 96 + (n))
 
-/* Addresses that mean this machine, this link, nobody or many, and clouds' services for machines. */
+/* This machine, this link, no host or many hosts, and services of clouds for their machines. */
 static const struct network never[] = {
     V4(0, 0, 0, 0, 8),              /* this machine, to Linux */
     V4(127, 0, 0, 0, 8),            /* loopback */
@@ -31,7 +33,7 @@ static const struct network never[] = {
 static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 static const uint8_t nat64[12] = {0x00, 0x64, 0xff, 0x9b};
 
-/* Every way to write an IPv4 address is that address, also one that a translator would unpack. */
+/* Every notation of an IPv4 address is that address, also one that a translator would unpack. */
 static void normalize(const struct address *a, uint8_t out[16])
 {
     static const uint8_t zero[12];

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pool.c - connections to sandboxes that wait for their next request. Layer: gateway.
+ * pool.c - idle connections to sandboxes, kept for the next request
+ *
+ * Layer: gateway.
  */
 #include "gateway/pool.h"
 

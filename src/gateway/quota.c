@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * quota.c - how much one sandbox, or one peer, may have. Layer: gateway.
+ * quota.c - how much one sandbox, or one peer, may use
+ *
+ * Layer: gateway.
  */
 #include "gateway/quota.h"
 
@@ -15,9 +17,9 @@
 
 static void quota_lock(struct gateway_shared *s)
 {
+    /* After a crash the counts of one request may be off until the worker is reaped. */
     if (pthread_mutex_lock(&s->lock) == EOWNERDEAD)
-        pthread_mutex_consistent(
-            &s->lock); /* counts of one request may be off until it is reaped */
+        pthread_mutex_consistent(&s->lock);
 }
 
 static uint32_t slot_held(const struct quota_slot *q)
@@ -34,7 +36,7 @@ static bool slot_is_free(const struct quota_slot *q, uint64_t now_ms)
     return q->key == 0 || (q->at_ms + QUOTA_FORGET_MS < now_ms && slot_held(q) == 0);
 }
 
-/* NULL: everybody near this hash holds something. */
+/* NULL: every slot near this hash is in use. */
 static struct quota_slot *slot_find(struct gateway_shared *s, uint64_t key, uint32_t rate,
                                     uint64_t now_ms)
 {
@@ -57,7 +59,7 @@ static struct quota_slot *slot_find(struct gateway_shared *s, uint64_t key, uint
     return room;
 }
 
-/* A bucket that holds one second's worth and fills by itself. */
+/* A bucket that holds one second's worth and refills with time. */
 static bool bucket_take(struct quota_slot *q, uint32_t rate, uint64_t now_ms)
 {
     uint64_t milli = q->milli + (now_ms - q->at_ms) * rate;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * redis.c - a connection to Redis that comes back by itself. Layer: gateway.
+ * redis.c - a connection to Redis that reconnects by itself
+ *
+ * Layer: gateway.
  */
 #include "gateway/redis.h"
 
@@ -25,11 +27,11 @@ struct redis {
     struct redis_reader *reader;
     struct tls_context *trust; /* NULL: without TLS */
     struct redis_url url;
-    const struct redis_ops *ops; /* NULL: freed as soon as its connection is gone */
+    const struct redis_ops *ops; /* NULL: freed as soon as its connection has ended */
     void *arg;
     uint32_t pause_ms;
-    unsigned greeting; /* replies that are ours: AUTH, SELECT */
-    size_t owed;       /* replies that must come, each within the time for connecting */
+    unsigned greeting; /* replies to our own AUTH, SELECT */
+    size_t owed;       /* outstanding replies, each due within the connect time-out */
     bool up, complained;
 };
 
@@ -40,19 +42,18 @@ static void redis_dial(struct redis *r);
 static int bad_url(struct hf_error *err)
 {
     return hf_fail(err, HF_E_bad_value,
-                   "Redis is given as redis://[USER@]IP:PORT[/DB], or rediss:// for TLS, "
+                   "The Redis URL has the form redis://[USER@]IP:PORT[/DB], or rediss:// for TLS, "
                    "with an address.");
 }
 
 static int bad_password(struct hf_error *err)
 {
-    return hf_fail(
-        err, HF_E_bad_value,
-        "A password in the URL of Redis can be read by every user of this machine. Write "
-        "?password_file=FILE behind the address, or set " REDIS_PASSWORD_ENV ".");
+    return hf_fail(err, HF_E_bad_value,
+                   "Every user of this machine can read a password in the Redis URL. Append "
+                   "?password_file=FILE to the address, or set " REDIS_PASSWORD_ENV ".");
 }
 
-/* "[USER@]"; *rest: what stands behind it. */
+/* "[USER@]"; *rest: what follows it. */
 static int take_user(const char *s, struct redis_url *out, const char **rest, struct hf_error *err)
 {
     size_t n = strcspn(s, "@/?");
@@ -107,7 +108,7 @@ static bool find_parameter(const char *query, const char *name, char *out, size_
     return true;
 }
 
-/* The parameters that are about the connection; others are their reader's. */
+/* The parameters of the connection; the caller reads the others. */
 static bool take_query(const char *query, struct redis_url *out)
 {
     if (strlen(query) >= sizeof out->query)
@@ -149,7 +150,7 @@ static int set_password(struct redis_url *url, const char *text, size_t len, str
     while (len > 0 && (text[len - 1] == '\n' || text[len - 1] == '\r'))
         len--;
     if (len >= sizeof url->password || memchr(text, '\0', len) != NULL)
-        return hf_fail(err, HF_E_bad_value, "The password of Redis has at most %zu characters.",
+        return hf_fail(err, HF_E_bad_value, "A Redis password has at most %zu characters.",
                        sizeof url->password - 1);
     memcpy(url->password, text, len);
     url->password[len] = '\0';
@@ -172,9 +173,9 @@ int redis_url_load(struct redis_url *url, const char *password, struct hf_error 
         rc = set_password(url, password, strlen(password), err);
     }
     if (rc == 0 && url->user[0] != '\0' && url->password[0] == '\0')
-        return hf_fail(
-            err, HF_E_bad_value,
-            "A user of Redis needs a password: password_file=FILE, or " REDIS_PASSWORD_ENV ".");
+        return hf_fail(err, HF_E_bad_value,
+                       "A Redis user needs a password: password_file=FILE, or " REDIS_PASSWORD_ENV
+                       ".");
     return rc;
 }
 
@@ -215,7 +216,7 @@ static void redis_on_drain(struct conn *c)
     r->ops->on_up(r->arg);
 }
 
-/* One that has taken a question and says nothing is as good as gone. */
+/* A server that has received a command and sends nothing counts as disconnected. */
 static void redis_update_deadline(struct redis *r)
 {
     conn_set_deadline(r->c, r->owed > 0 ? DEADLINE_CONNECT : DEADLINE_NONE);
@@ -223,7 +224,7 @@ static void redis_update_deadline(struct redis *r)
 
 static void redis_give(struct redis *r, struct redis_reply *reply)
 {
-    if (r->owed > 0) { /* else a message that was subscribed to */
+    if (r->owed > 0) { /* otherwise a published message */
         r->owed--;
         redis_update_deadline(r);
     }
@@ -291,7 +292,7 @@ static void redis_on_end(struct conn *c)
         return;
     }
     if (!r->complained)
-        log_warn("redis at %s does not answer: %s", c->peer, conn_why(c));
+        log_warn("redis at %s is not responding: %s", c->peer, conn_why(c));
     r->complained = true;
     redis_reader_free(r->reader);
     r->reader = redis_reader_new();
@@ -308,7 +309,7 @@ static const struct conn_proto redis_proto = {
     .on_end = redis_on_end,
 };
 
-/* The certificate must be one of the address that we call. */
+/* The certificate must match the address that we connect to. */
 static void redis_dial_tls(struct redis *r)
 {
     char ip[INET6_ADDRSTRLEN];

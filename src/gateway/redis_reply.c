@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * redis_reply.c - what Redis says, from bytes. Layer: gateway.
+ * redis_reply.c - parses Redis replies
+ *
+ * Layer: gateway.
  */
 #include "gateway/redis_reply.h"
 
@@ -15,10 +17,10 @@
 
 struct redis_reader {
     redisReader *hiredis;
-    size_t fed; /* since a reply was whole */
+    size_t fed; /* since the last complete reply */
 };
 
-/* NULL for the types of RESP3, which we never ask for: the reader then fails, as hiredis 0 does. */
+/* NULL for the types of RESP3, which we never request: the reader then fails, as hiredis 0 does. */
 static struct redis_reply *reply_new(const redisReadTask *task, enum redis_type type)
 {
     struct redis_reply *r, *parent;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * redis_reply.h - what Redis says, from bytes
+ * redis_reply.h - parses Redis replies
  *
- * hiredis' reader with objects of our own, so that nothing of its networking, and with it
- * the resolver of the C library, is linked. Pure. Layer: gateway.
+ * hiredis' reader with objects of our own, so that its networking code, and with it the resolver of
+ * the C library, is not linked. Pure. Layer: gateway.
  */
 #ifndef HF_GATEWAY_REDIS_REPLY_H
 #define HF_GATEWAY_REDIS_REPLY_H
@@ -17,7 +17,7 @@ enum redis_type { REDIS_TEXT, REDIS_NUMBER, REDIS_NIL, REDIS_LIST, REDIS_STATUS,
 struct redis_reply {
     enum redis_type type;
     int64_t number;
-    char *text; /* NUL behind it */
+    char *text; /* NUL-terminated */
     size_t len;
     struct redis_reply **items; /* of a list */
     size_t count;
@@ -28,9 +28,9 @@ struct redis_reply {
 struct redis_reader;
 struct redis_reader *redis_reader_new(void);
 void redis_reader_free(struct redis_reader *r);
-/* -EPROTO: this is no Redis, or it says too much at once. */
+/* -EPROTO: not Redis, or a reply is too large. */
 int redis_reader_feed(struct redis_reader *r, const char *bytes, size_t len);
-/* 1: *out, to be freed; 0: not whole yet; -EPROTO. */
+/* 1: *out, to be freed; 0: not complete yet; -EPROTO. */
 int redis_reader_next(struct redis_reader *r, struct redis_reply **out);
 void redis_reply_free(struct redis_reply *r);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * registration.c - entries that daemons write about themselves. Layer: gateway.
+ * registration.c - entries that daemons write about themselves
+ *
+ * Layer: gateway.
  */
 #include "gateway/registration.h"
 
@@ -79,7 +81,7 @@ void registration_sign(const uint8_t key[REGISTRATION_KEY_BYTES], const char *id
     buf_put(out, buf_data(json), json->len);
 }
 
-/* What was signed; NULL: not by this sandbox's key. */
+/* What was signed; NULL: not with this sandbox's key. */
 static const char *verify(const uint8_t key[REGISTRATION_KEY_BYTES], const char *id,
                           const char *text, size_t *len)
 {
@@ -95,7 +97,7 @@ static const char *verify(const uint8_t key[REGISTRATION_KEY_BYTES], const char 
 
 /* --- entries --------------------------------------------------------------------- */
 
-/* An old entry says where the sandbox was, and somebody else may have that address by now. */
+/* An old entry names the sandbox's former address, which another host may have by now. */
 static int take_expiry(json_t *o, int64_t now_ms, int64_t *expires_ms, struct hf_error *err)
 {
     const json_t *v = json_object_get(o, "expires_ms");
@@ -133,7 +135,7 @@ static struct endpoint *read_signed(const uint8_t key[REGISTRATION_KEY_BYTES], j
     struct endpoint *e;
 
     if (json_object_get(o, "token") != NULL) {
-        hf_fail(err, HF_E_bad_value, "it has a `token`, which everybody can read there");
+        hf_fail(err, HF_E_bad_value, "it has a `token`, which every reader of Redis can see");
         return NULL;
     }
     if (take_expiry(o, now_ms, expires_ms, err) < 0)

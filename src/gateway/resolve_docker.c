@@ -2,10 +2,10 @@
 /*
  * resolve_docker.c - containers of a Docker engine, by label
  *
- * Label `holdfast.sandbox` is the id ("" stands for the container's own), `holdfast.ports` what may be
- * reached, `holdfast.tokens` who lets in. The engine's events say when to look again: first
- * the events are asked for, then the list, so nothing can happen in between. A container in
- * the host's network has no address of its own: it is reached at the engine's. Layer: gateway.
+ * Label `holdfast.sandbox` is the id ("" means the container's own), `holdfast.ports` the reachable
+ * ports, `holdfast.tokens` the accepted tokens. The engine's events trigger a new list. Events are
+ * requested before the list, so that no change is missed in between. A container in the host's
+ * network has no address of its own: it is reached at the engine's. Layer: gateway.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,14 +28,14 @@ struct resolve_docker {
     struct resolver r;
     struct http_server *server;
     struct fetch_target target;
-    char host[INET6_ADDRSTRLEN]; /* of the engine, as it looks from here */
+    char host[INET6_ADDRSTRLEN]; /* of the engine, as seen from here */
     struct fetch *events, *list;
     struct timer *timer;
     struct buf text; /* of the list */
     struct roster *known;
     int list_status;
-    bool again; /* something happened while the list was on its way */
-    bool cut;   /* the list was longer than we hold */
+    bool again; /* something happened while the list was being read */
+    bool cut;   /* the list exceeded our limit */
     bool loaded, complained;
 };
 
@@ -85,7 +85,7 @@ static void take_container(const struct resolve_docker *d, struct roster *t, con
                                    text_of(labels, "holdfast.tokens"))
             : NULL;
     if (e == NULL)
-        log_warn("the labels of container %.12s are no use", own);
+        log_warn("ignoring invalid labels of container %.12s", own);
     else
         roster_put(t, name, e);
 }
@@ -107,7 +107,7 @@ static void list_on_body(void *arg, const char *bytes, size_t len)
         buf_put(&d->text, bytes, len);
 }
 
-/* False: it is no list, and what was known stays. */
+/* False: it is not a list, and the known entries stay. */
 static bool docker_take_list(struct resolve_docker *d)
 {
     json_t *list = json_parse(buf_data(&d->text), d->text.len, NULL), *c;
@@ -134,7 +134,7 @@ static void list_on_done(void *arg, int rc)
     const char *why = rc < 0                  ? strerror(-rc)
                       : d->list_status != 200 ? "refused"
                       : d->cut                ? "it is too long"
-                      : !docker_take_list(d)  ? "it is no list"
+                      : !docker_take_list(d)  ? "it is not a list"
                                               : NULL;
 
     d->list = NULL;
@@ -180,7 +180,7 @@ static void docker_list(struct resolve_docker *d)
                          "%22%5D%2C%22status%22%3A%5B%22running%22%5D%7D",
                          &list_ops);
     if (d->list == NULL)
-        timer_start(d->timer, DOCKER_RETRY_MS); /* what has happened is not told again */
+        timer_start(d->timer, DOCKER_RETRY_MS); /* missed events are not repeated */
 }
 
 /* --- events ------------------------------------------------------------------------------ */
@@ -199,7 +199,7 @@ static void events_on_head(void *arg, const struct http1 *rs)
 
 static void events_on_body(void *arg, const char *bytes, size_t len)
 {
-    (void)bytes, (void)len; /* what it was is in the list */
+    (void)bytes, (void)len; /* the list has the details */
     docker_list(arg);
 }
 
@@ -209,7 +209,7 @@ static void events_on_done(void *arg, int rc)
 
     d->events = NULL;
     if (!d->complained)
-        log_warn("docker does not answer: %s", rc < 0 ? strerror(-rc) : "end of events");
+        log_warn("docker is not responding: %s", rc < 0 ? strerror(-rc) : "end of events");
     d->complained = true;
     timer_start(d->timer, DOCKER_RETRY_MS);
 }

@@ -2,10 +2,10 @@
 /*
  * resolve_file.c - sandboxes in a file, which is read again when it changes
  *
- * The directory is watched, not the file: whoever changes a file well writes a new one and renames it, or
- * another that it leads to (mounted ConfigMaps). Most of what happens there may be others' business, so
- * the file is read only when it looks different. One that cannot be read or understood leaves what
- * was known. Layer: gateway.
+ * The directory is watched, not the file: an atomic update writes a new file and renames it, or
+ * replaces a symbolic link's target (mounted ConfigMaps). Most events of the directory may be
+ * unrelated, so the file is read only when its status has changed. If it cannot be read or parsed,
+ * the known sandboxes stay. Layer: gateway.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 #include "transport/http_server.h"
 
 #define FILE_MAX_BYTES (16 << 20)
-/* A file may change again without a new time of change, for as long as that time is new. */
+/* A file may change again without a new modification time, as long as that time is recent. */
 #define FILE_FRESH_MS 2000
 
 struct file_resolver {
@@ -29,7 +29,7 @@ struct file_resolver {
     struct roster *roster;
     struct watch *watch;
     char *path;
-    struct stat read; /* what it looked like when it was read last; {0}: it could not be */
+    struct stat read; /* its status when it was last read; {0}: it could not be */
     int fd;
     bool fresh; /* it had just been changed then */
     bool loaded;
@@ -40,7 +40,7 @@ static int64_t changed_ms(const struct stat *st)
     return (int64_t)st->st_ctim.tv_sec * 1000 + st->st_ctim.tv_nsec / 1000000;
 }
 
-/* Before it is read: a change after this is seen next time. */
+/* Taken before reading: a change after this is seen next time. */
 static void file_note(struct file_resolver *f)
 {
     if (stat(f->path, &f->read) < 0)
@@ -48,7 +48,7 @@ static void file_note(struct file_resolver *f)
     f->fresh = clock_wall_ms() - changed_ms(&f->read) < FILE_FRESH_MS;
 }
 
-static bool file_looks_the_same(const struct file_resolver *f)
+static bool file_is_unchanged(const struct file_resolver *f)
 {
     const struct stat *was = &f->read;
     struct stat now;
@@ -88,10 +88,10 @@ static void file_on_change(struct watch *w, int events, void *arg)
     (void)w, (void)events;
     while (hf_read(f->fd, bytes, sizeof bytes) > 0)
         ;
-    if (file_looks_the_same(f))
+    if (file_is_unchanged(f))
         return;
     if (file_load(f, &err) < 0)
-        log_warn("sandboxes stay as they were: %s", err.detail);
+        log_warn("keeping the known sandboxes: %s", err.detail);
     else
         log_info("%zu sandboxes in %s", roster_count(f->roster), f->path);
 }
@@ -105,7 +105,7 @@ static void file_watch(struct file_resolver *f, struct loop *loop)
     f->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     if (f->fd < 0 ||
         inotify_add_watch(f->fd, dir, IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_DELETE) < 0) {
-        log_warn("changes of %s go unnoticed: %s", f->path, strerror(errno));
+        log_warn("cannot watch %s for changes: %s", f->path, strerror(errno));
         return;
     }
     f->watch = watch_new(loop, f->fd, file_on_change, f);

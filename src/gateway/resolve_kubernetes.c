@@ -2,13 +2,13 @@
 /*
  * resolve_kubernetes.c - pods, by label, from the API server: list, then watch
  *
- * As client-go's reflector does it: a list in pages, a watch from the version the list had, with
- * bookmarks; a watch that ends goes on from the last version seen, and one whose version is gone
- * (410) begins with a list again. A page is read pod by pod, because a server may ignore the limit
- * that was asked for. A watch that stays silent is opened again: bookmarks come every minute, and a
- * proxy can hold a dead watch open for hours. The token is read for each request, because it is
- * replaced now and then. Label `holdfast.dev/sandbox` is the id ("" stands for the pod's name), annotation
- * `holdfast.dev/ports` what may be reached, `holdfast.dev/tokens` who lets in. Layer: gateway.
+ * It works like client-go's reflector: a list in pages, then a watch from the list's version, with
+ * bookmarks. A watch that ends is resumed from the last version seen; if that version has expired
+ * (410), a new list follows. A page is parsed pod by pod, because a server may ignore the requested
+ * limit. A silent watch is reopened: bookmarks come every minute, and a proxy can keep a dead watch
+ * open for hours. The token is read for each request, because it is replaced now and then. Label
+ * `holdfast.dev/sandbox` is the id ("" means the pod's name), annotation `holdfast.dev/ports` the
+ * reachable ports, `holdfast.dev/tokens` the accepted tokens. Layer: gateway.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@
 #define KUBE_RETRY_MIN_MS 200
 #define KUBE_RETRY_MAX_MS 10000
 #define KUBE_WATCH_S 300
-#define KUBE_POD_MAX_BYTES (4 << 20)   /* one pod; etcd takes no object over 1.5 MiB */
+#define KUBE_POD_MAX_BYTES (4 << 20)   /* one pod; etcd accepts no object over 1.5 MiB */
 #define KUBE_FRAME_MAX_BYTES (1 << 20) /* of a list without its pods */
 
 struct resolve_kubernetes_kube {
@@ -38,10 +38,10 @@ struct resolve_kubernetes_kube {
     struct http_server *server;
     struct kube_config at;
     struct fetch *fetch;             /* the list's or the watch's */
-    struct timer *timer;             /* to try again, or for a silent watch */
+    struct timer *timer;             /* retries, or detects a silent watch */
     struct buf event;                /* of the watch: its last, incomplete line */
     struct json_items page;          /* of the list */
-    struct kube_pods *known, *fresh; /* fresh: while pages come in */
+    struct kube_pods *known, *fresh; /* fresh: while pages arrive */
     char *version, *more;
     uint32_t pause_ms;
     int status;
@@ -76,7 +76,7 @@ static bool pod_id(const json_t *pod, char *out)
     return route_target_id_is_valid(out, strlen(out));
 }
 
-/* NULL: it does not run, or not for long. */
+/* NULL: it is not running, or is being deleted. */
 static struct endpoint *pod_endpoint(const json_t *pod)
 {
     const json_t *notes = part(pod, "metadata", "annotations");
@@ -90,7 +90,7 @@ static struct endpoint *pod_endpoint(const json_t *pod)
                                 json_string_value(json_object_get(notes, "holdfast.dev/tokens")));
 }
 
-/* A pod that replaces another has the same id and may have the same name, but never the same uid. */
+/* A pod's replacement has the same id and may have the same name, but never the same uid. */
 static const char *pod_uid(const json_t *pod)
 {
     const char *uid = json_string_value(part(pod, "metadata", "uid"));
@@ -110,7 +110,7 @@ static bool pod_is_ready(const json_t *pod)
         if (type != NULL && status != NULL && strcmp(type, "Ready") == 0)
             return strcmp(status, "True") == 0;
     }
-    return true; /* the server does not say */
+    return true; /* the server does not report it */
 }
 
 static void pod_keep(struct resolve_kubernetes_kube *k, struct kube_pods *t, const json_t *pod,
@@ -126,7 +126,7 @@ static void pod_keep(struct resolve_kubernetes_kube *k, struct kube_pods *t, con
     }
 }
 
-/* A pod that has lost its label, or has one that is no id, leaves the id it had. */
+/* A pod that has lost its label, or whose label is not an id, leaves the id it had. */
 static void pod_update(struct resolve_kubernetes_kube *k, struct kube_pods *t, const json_t *pod,
                        bool deleted)
 {
@@ -180,7 +180,7 @@ static void retry_later(struct resolve_kubernetes_kube *k)
     k->pause_ms = k->pause_ms * 2 < KUBE_RETRY_MAX_MS ? k->pause_ms * 2 : KUBE_RETRY_MAX_MS;
 }
 
-static void command_complain(struct resolve_kubernetes_kube *k, const char *why)
+static void complain(struct resolve_kubernetes_kube *k, const char *why)
 {
     if (!k->complained)
         log_warn("kubernetes: %s", why);
@@ -200,7 +200,7 @@ static void kube_get(struct resolve_kubernetes_kube *k, const char *query,
     k->fetch = fetch_start(k->server, &k->at.target, &head, ops, k, &err);
     buf_wipe(&head);
     if (k->fetch == NULL) {
-        command_complain(k, err.detail);
+        complain(k, err.detail);
         retry_later(k);
     }
 }
@@ -217,7 +217,7 @@ static void recovered(struct resolve_kubernetes_kube *k)
     k->complained = false;
 }
 
-/* The next step after a failure: a version that is gone is of no use. */
+/* The next step after a failure: a version that has expired is dropped. */
 static void kube_failed(struct resolve_kubernetes_kube *k, const struct fetch *f, int rc)
 {
     char why[256];
@@ -227,7 +227,7 @@ static void kube_failed(struct resolve_kubernetes_kube *k, const struct fetch *f
     else
         snprintf(why, sizeof why, "the API server %s (status %d)",
                  k->status == 401 ? "does not know our token" : "refuses", k->status);
-    command_complain(k, why);
+    complain(k, why);
     retry_later(k);
 }
 
@@ -242,7 +242,7 @@ static void list_forget(struct resolve_kubernetes_kube *k)
 static void list_failed(struct resolve_kubernetes_kube *k, const char *why)
 {
     list_forget(k);
-    command_complain(k, why);
+    complain(k, why);
     retry_later(k);
 }
 
@@ -266,7 +266,7 @@ static void list_on_body(void *arg, const char *bytes, size_t len)
     list_failed(k, "the API server's list of pods is too large");
 }
 
-/* What is left of a page when its pods have been taken out. */
+/* The rest of a page after its pods were removed. */
 static bool page_end(struct resolve_kubernetes_kube *k)
 {
     size_t len;
@@ -301,7 +301,7 @@ static void list_on_done(void *arg, int rc);
 static const struct fetch_ops list_ops = {
     .on_head = list_on_head, .on_body = list_on_body, .on_done = list_on_done};
 
-/* Without a resourceVersion: the API server ignores `limit` where it answers from its cache. */
+/* Without a resourceVersion: the API server ignores `limit` when it replies from its cache. */
 static void kube_list_page(struct resolve_kubernetes_kube *k)
 {
     struct buf query = {0};
@@ -429,7 +429,7 @@ static void watch_on_done(void *arg, int rc)
     if (k->status == 410)
         set_text(&k->version, NULL);
     if (k->status == 200 || k->status == 410)
-        retry_later(k); /* the usual end of a watch: go on from where it was */
+        retry_later(k); /* the usual end of a watch: resume it */
     else
         kube_failed(k, f, rc);
 }
@@ -453,14 +453,14 @@ static void kube_on_timer(struct timer *t, void *arg)
     struct resolve_kubernetes_kube *k = arg;
 
     (void)t;
-    watch_stop(k); /* the timer runs beside a watch only, and a fetch that is over is NULL */
+    watch_stop(k); /* the timer runs beside a watch only, and a fetch that has ended is NULL */
     if (k->loaded && k->version != NULL)
         kube_watch(k);
     else
         kube_list(k);
 }
 
-/* --- the resolver ------------------------------------------------------------------------------ */
+/* --- the resolver ----------------------------------------------------------------------------- */
 
 static void kube_close(struct resolver *r)
 {

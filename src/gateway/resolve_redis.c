@@ -2,11 +2,12 @@
 /*
  * resolve_redis.c - sandboxes that register themselves in Redis
  *
- * Each is a key with a time to live (redis.h), signed with the key of that sandbox (registration.h). What was found is kept until that time, and forgotten
- * at once when a message names it; while no messages can come, only for a moment. That an id is nobody's is
- * known for a moment as well, and no more than a number of ids is asked for at once, so that a client who
- * makes up ids does not get all of them through to Redis. Without Redis
- * what is still known serves, and everything else is answered with "nobody can tell". Layer: gateway.
+ * Each sandbox is a key with a time to live (redis.h), signed with that sandbox's key
+ * (registration.h). An entry is cached until that time, and dropped at once when a message names
+ * it; while no messages can arrive, it is cached only briefly. Unknown ids are cached briefly as
+ * well, and the number of concurrent look-ups is limited, so that a client that invents ids cannot
+ * flood Redis. Without Redis, cached entries are still served, and every other look-up fails with
+ * -EAGAIN. Layer: gateway.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,15 +23,15 @@
 #include "transport/http_server.h"
 
 #define KEEP_DEAF_MS 1000     /* without messages */
-#define KEEP_FOREVER_MS 60000 /* a key without an end is looked at again */
+#define KEEP_FOREVER_MS 60000 /* a key without an expiry is read again */
 
-/* One question on its way, and everybody who waits for its answer. */
+/* One pending look-up, and all that wait for its reply. */
 struct question {
-    struct list link; /* in order of asking */
+    struct list link; /* in order of requests */
     struct list lookups;
     char id[PLACE_ID_BYTES + 1];
-    struct endpoint *found; /* by the first reply; the second brings its time */
-    int64_t expires_ms;     /* wall clock, as the entry has it; 0: it does not */
+    struct endpoint *found; /* from the first reply; the second has its time to live */
+    int64_t expires_ms;     /* wall clock, as in the entry; 0: none */
     bool has_value, failed;
 };
 
@@ -41,13 +42,13 @@ struct miss {
 
 struct redis_resolver {
     struct resolver r;
-    struct redis *asks, *hears;
+    struct redis *queries, *subscriber;
     const struct registration_trust *trust;
     struct roster *known;
     struct list questions;
     size_t question_count;
     bool subscribed;
-    struct miss misses[LIMIT_GATEWAY_MISSES]; /* by hash; a newer one takes the place */
+    struct miss misses[LIMIT_GATEWAY_MISSES]; /* by hash; a newer one replaces it */
 };
 
 static struct miss *miss_slot(struct redis_resolver *rr, const char *id)
@@ -70,7 +71,7 @@ static void note_miss(struct redis_resolver *rr, const char *id)
     m->until_ms = clock_mono_ms() + GATEWAY_MISS_MS;
 }
 
-/* Something has changed: it may be there now, or be no more. */
+/* The entry has changed: it may have been added or removed. */
 static void forget(struct redis_resolver *rr, const char *id)
 {
     struct miss *m = miss_slot(rr, id);
@@ -108,7 +109,7 @@ static void question_on_value(struct redis_resolver *rr, struct question *q,
         log_warn("ignoring the Redis entry of sandbox %s: %s", q->id, err.detail);
 }
 
-/* How long the entry holds: Redis' time to live, and never beyond what was signed. */
+/* How long the entry is valid: Redis' time to live, but never beyond the signed expiry. */
 static uint64_t question_life(const struct question *q, int64_t ttl)
 {
     int64_t left = q->expires_ms - clock_wall_ms();
@@ -142,7 +143,7 @@ static void question_on_time(struct redis_resolver *rr, struct question *q,
     question_end(rr, q, 0);
 }
 
-static void asks_on_reply(void *arg, const struct redis_reply *r)
+static void queries_on_reply(void *arg, const struct redis_reply *r)
 {
     struct redis_resolver *rr = arg;
     struct question *q;
@@ -156,12 +157,12 @@ static void asks_on_reply(void *arg, const struct redis_reply *r)
         question_on_time(rr, q, r);
 }
 
-static void asks_on_up(void *arg)
+static void queries_on_up(void *arg)
 {
     (void)arg;
 }
 
-static void asks_on_down(void *arg)
+static void queries_on_down(void *arg)
 {
     struct redis_resolver *rr = arg;
 
@@ -171,19 +172,19 @@ static void asks_on_down(void *arg)
 
 /* --- messages --------------------------------------------------------------------------- */
 
-static void hears_on_up(void *arg)
+static void subscriber_on_up(void *arg)
 {
     struct redis_resolver *rr = arg;
 
-    redis_command(rr->hears, 2, (const char *const[]){"SUBSCRIBE", REDIS_CHANNEL});
+    redis_command(rr->subscriber, 2, (const char *const[]){"SUBSCRIBE", REDIS_CHANNEL});
 }
 
-static void hears_on_down(void *arg)
+static void subscriber_on_down(void *arg)
 {
     ((struct redis_resolver *)arg)->subscribed = false;
 }
 
-static void hears_on_reply(void *arg, const struct redis_reply *r)
+static void subscriber_on_reply(void *arg, const struct redis_reply *r)
 {
     struct redis_resolver *rr = arg;
 
@@ -196,8 +197,9 @@ static void hears_on_reply(void *arg, const struct redis_reply *r)
         forget(rr, r->items[2]->text);
 }
 
-static const struct redis_ops asks_ops = {asks_on_up, asks_on_down, asks_on_reply};
-static const struct redis_ops hears_ops = {hears_on_up, hears_on_down, hears_on_reply};
+static const struct redis_ops queries_ops = {queries_on_up, queries_on_down, queries_on_reply};
+static const struct redis_ops subscriber_ops = {subscriber_on_up, subscriber_on_down,
+                                                subscriber_on_reply};
 
 /* --- the resolver ----------------------------------------------------------------------- */
 
@@ -205,8 +207,8 @@ static void redis_resolver_close(struct resolver *r)
 {
     struct redis_resolver *rr = (struct redis_resolver *)r;
 
-    redis_free(rr->asks);
-    redis_free(rr->hears);
+    redis_free(rr->queries);
+    redis_free(rr->subscriber);
     while (!list_is_empty(&rr->questions)) {
         struct question *q = list_entry(rr->questions.next, struct question, link);
 
@@ -220,7 +222,7 @@ static void redis_resolver_close(struct resolver *r)
     free(rr);
 }
 
-/* Somebody must say who is believed: one who can write to Redis could else be every sandbox. */
+/* The operator must choose: without signatures, every writer to Redis could pose as any sandbox. */
 static int check_trust(const struct registration_trust *t, struct hf_error *err)
 {
     if (t->key.len == 0 && !t->takes_unsigned)
@@ -250,10 +252,10 @@ static struct resolver *redis_resolver_open(struct http_server *s, const char *u
     rr->trust = secrets->trust;
     rr->known = roster_new();
     list_init(&rr->questions);
-    rr->asks = redis_new(s, &parsed, &asks_ops, rr, err);
-    rr->hears = rr->asks != NULL ? redis_new(s, &parsed, &hears_ops, rr, err) : NULL;
+    rr->queries = redis_new(s, &parsed, &queries_ops, rr, err);
+    rr->subscriber = rr->queries != NULL ? redis_new(s, &parsed, &subscriber_ops, rr, err) : NULL;
     hf_wipe(&parsed, sizeof parsed);
-    if (rr->hears != NULL)
+    if (rr->subscriber != NULL)
         return &rr->r;
     redis_resolver_close(&rr->r);
     return NULL;
@@ -263,7 +265,7 @@ static bool is_fresh(const struct redis_resolver *rr, const struct endpoint *e, 
 {
     if (now >= e->until_ms)
         return false;
-    return rr->subscribed || !redis_is_up(rr->asks) || now < e->fetched_ms + KEEP_DEAF_MS;
+    return rr->subscribed || !redis_is_up(rr->queries) || now < e->fetched_ms + KEEP_DEAF_MS;
 }
 
 static struct question *question_find(struct redis_resolver *rr, const char *id)
@@ -279,7 +281,7 @@ static struct question *question_find(struct redis_resolver *rr, const char *id)
     return NULL;
 }
 
-static struct question *question_ask(struct redis_resolver *rr, const char *id)
+static struct question *question_send(struct redis_resolver *rr, const char *id)
 {
     struct question *q = hf_xalloc(sizeof *q);
     char key[sizeof REDIS_PREFIX + PLACE_ID_BYTES + 1];
@@ -289,8 +291,8 @@ static struct question *question_ask(struct redis_resolver *rr, const char *id)
     snprintf(key, sizeof key, REDIS_PREFIX "%s", id);
     list_append(&rr->questions, &q->link);
     rr->question_count++;
-    redis_command(rr->asks, 2, (const char *const[]){"GET", key});
-    redis_command(rr->asks, 2, (const char *const[]){"PTTL", key});
+    redis_command(rr->queries, 2, (const char *const[]){"GET", key});
+    redis_command(rr->queries, 2, (const char *const[]){"PTTL", key});
     return q;
 }
 
@@ -304,7 +306,7 @@ static void redis_resolver_find(struct resolver *r, struct lookup *l)
         resolver_lookup_done(l, 0, e);
         return;
     }
-    if (!redis_is_up(rr->asks)) {
+    if (!redis_is_up(rr->queries)) {
         resolver_lookup_done(l, -EAGAIN, NULL);
         return;
     }
@@ -318,7 +320,7 @@ static void redis_resolver_find(struct resolver *r, struct lookup *l)
         return;
     }
     if (q == NULL)
-        q = question_ask(rr, l->id);
+        q = question_send(rr, l->id);
     list_append(&q->lookups, &l->link);
 }
 
@@ -326,7 +328,7 @@ static bool redis_resolver_is_ready(const struct resolver *r)
 {
     const struct redis_resolver *rr = (const struct redis_resolver *)r;
 
-    return redis_is_up(rr->asks);
+    return redis_is_up(rr->queries);
 }
 
 const struct resolver_class resolver_redis = {
@@ -336,7 +338,7 @@ const struct resolver_class resolver_redis = {
     .find = redis_resolver_find,
     .is_ready = redis_resolver_is_ready,
 };
-/* With TLS; the URL says which. */
+/* With TLS; the URL selects it. */
 const struct resolver_class resolver_rediss = {
     .scheme = "rediss",
     .open_registry = redis_resolver_open,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resolver.c - the kinds of resolvers, and look-ups. Layer: gateway.
+ * resolver.c - the kinds of resolvers, and look-ups
+ *
+ * Layer: gateway.
  */
 #include "gateway/resolver.h"
 
@@ -30,7 +32,7 @@ struct resolver *resolver_open(struct http_server *s, const char *url,
         return r;
     }
     hf_fail(err, HF_E_bad_value,
-            "'%s' does not say where sandboxes are: give file:PATH, redis[s]://HOST:PORT, "
+            "'%s' is not a resolver: use file:PATH, redis[s]://HOST:PORT, "
             "docker:[SOCKET] or kubernetes:[URL].",
             url);
     return NULL;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * roster.c - endpoints by id: a table with chains. Layer: gateway.
+ * roster.c - endpoints by id: a hash table
+ *
+ * Layer: gateway.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +14,7 @@
 #include "gateway/resolver.h"
 
 #define ROSTER_SLOTS 1024         /* a power of two */
-#define ROSTER_ENTRIES_MAX 100000 /* what somebody's file can make us hold */
+#define ROSTER_ENTRIES_MAX 100000 /* bounds the memory that a file can make us use */
 
 struct roster_entry {
     struct roster_entry *next;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * route_target.c - where a request wants to go. Layer: gateway.
+ * route_target.c - parses the target of a request
+ *
+ * Layer: gateway.
  */
 #include "gateway/route_target.h"
 
@@ -27,7 +29,8 @@ bool route_target_id_is_valid(const char *id, size_t len)
     return true;
 }
 
-/* Digits up to `stop` or the end; no sign, no leading zero. Returns what was read, 0: no port. */
+/* Digits up to `stop` or the end; no sign, no leading zero. Returns the number of digits, 0: no
+ * port. */
 static size_t read_port(const char *s, const char *stops, uint16_t *port)
 {
     uint32_t value = 0;
@@ -79,7 +82,7 @@ static int parse_path(struct route_target *p)
     return 0;
 }
 
-/* "8080-alpha.example.org:443" below example.org. Names have no case. */
+/* "8080-alpha.example.org:443" below example.org. Names are case-insensitive. */
 static int parse_host(struct route_target *p, const char *domain)
 {
     const char *colon = strrchr(p->host, ':');
@@ -121,11 +124,11 @@ static int take_host(struct route_target *p, const char *host, size_t len, struc
     memcpy(p->host, host, len);
     p->host[len] = '\0';
     if (!origin_host_is_valid(p->host))
-        return hf_fail(err, HF_E_bad_request, "The Host is not one.");
+        return hf_fail(err, HF_E_bad_request, "The Host is not valid.");
     return 0;
 }
 
-/* "http://host/path". Two different hosts in one request are a trick, not a request. */
+/* "http://host/path". Two different hosts in one request are an attack. */
 static int parse_absolute(struct route_target *p, const char *target, struct hf_error *err)
 {
     size_t scheme = strncasecmp(target, "http://", 7) == 0    ? 7

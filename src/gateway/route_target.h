@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * route_target.h - where a request wants to go: which sandbox, which port, what path there
+ * route_target.h - parses the target of a request: which sandbox, which port, what path there
  *
- * Two forms: "[/v1]/sandboxes/{id}/proxy/{port}[/path]" and, with a domain of the gateway's
- * own, the Host "{port}-{id}.domain". Nothing is decoded: an id is plain characters, and what
- * stands behind the port goes on byte for byte, so the sandbox gets what was judged here.
+ * There are two forms: "[/v1]/sandboxes/{id}/proxy/{port}[/path]" and, with a domain of the
+ * gateway's own, the Host "{port}-{id}.domain". Nothing is decoded: an id is plain characters, and
+ * what follows the port is forwarded byte for byte, so the sandbox gets exactly what was checked
+ * here.
  *
  * Pure: strings in, offsets out. Layer: gateway.
  */
@@ -23,8 +24,8 @@ struct route_target {
     char id[PLACE_ID_BYTES + 1];
     uint16_t port;
     bool by_host;      /* the host names the sandbox, so its pages have an origin of their own */
-    const char *path;  /* in the target: behind scheme and host */
-    size_t prefix_len; /* of the path: up to and with the port; 0 by host */
+    const char *path;  /* in the target: after scheme and host */
+    size_t prefix_len; /* of the path: up to and including the port; 0 by host */
     const char *rest;  /* of the path for the sandbox: "" or begins with '/' */
     size_t rest_len;
     const char *query; /* "" or begins with '?' */
@@ -33,8 +34,8 @@ struct route_target {
 
 /*
  * `target` as sent and NUL-terminated, `host` the header's value or NULL, `domain` NULL without
- * host names. 0; -ENOENT: no sandbox is meant (path, query and host are set all the same); another:
- * err says why the request is refused.
+ * host names. 0; -ENOENT: it names no sandbox (path, query and host are set nevertheless);
+ * otherwise err says why the request is refused.
  */
 int route_target_parse(const char *target, const char *host, const char *domain,
                        struct route_target *out, struct hf_error *err);

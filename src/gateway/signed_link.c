@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * signed_link.c - signed links. Layer: gateway.
+ * signed_link.c - signed links
+ *
+ * Layer: gateway.
  */
 #include "gateway/signed_link.h"
 
@@ -61,7 +63,7 @@ static bool is_named(const char *pair, size_t len, const char *name)
     return len > n && memcmp(pair, name, n) == 0 && pair[n] == '=';
 }
 
-/* The next pair of a list; returns its length, *s is moved to it. */
+/* The next pair of a list; returns its length and moves *s to it. */
 static size_t next_pair(const char **s, const char *skip, const char *stop)
 {
     *s += strspn(*s, skip);
@@ -93,7 +95,7 @@ const char *link_in_cookie(const char *cookie, const char *name, size_t *len)
     return find(cookie, name, "; \t", ";", len);
 }
 
-/* Every other byte stays where it is, empty pairs too. */
+/* Every other byte stays where it is, including empty pairs. */
 void link_put_query(struct buf *out, const char *query)
 {
     char mark = '?';

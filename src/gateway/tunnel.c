@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tunnel.c - after a 101: bytes both ways, whatever they mean
+ * tunnel.c - after a 101: relays bytes both ways, whatever they mean
  *
- * Two directions, each with a source and a sink. Small pieces are received into the server's
- * scratch buffer and sent from there, which costs two calls and no memory. When a
- * source fills that buffer again and again, its direction borrows a pipe and splices: then
- * the bytes never come to us. A pipe goes back as soon as it is empty and the flood is over, so
- * an idle tunnel is two connections and this struct.
+ * There are two directions, each with a source and a sink. Small pieces are received into the
+ * server's scratch buffer and sent from there, which costs two calls and no memory. When a source
+ * repeatedly fills that buffer, its direction borrows a pipe and splices: then the bytes never
+ * enter user space. The pipe is returned as soon as it is empty and the flood has ended, so an idle
+ * tunnel is two connections and this struct.
  *
- * Of a WebSocket's way down the lengths of the frames are followed (frames.h), so that a worker that
- * must go can say so between two of them. A flood of large frames is spliced frame by frame: a look
- * at each header is what that costs.
+ * On a WebSocket's way down the lengths of the frames are tracked (frames.h), so that a worker that
+ * shuts down can send a close frame between two of them. A flood of large frames is spliced frame
+ * by frame: the cost is reading each header.
  *
  * What a sink has no room for stays in the sink's `out` or in the pipe, and its source is not read
- * meanwhile. An end of stream is passed on by itself: the other direction goes on. Layer: gateway.
+ * until it is sent. An end of stream is forwarded alone: the other direction continues. Layer:
+ * gateway.
  */
 #include <stdlib.h>
 #include <strings.h>
@@ -37,7 +38,7 @@ static void tunnel_free(struct tunnel *t, const char *peer)
     free(t);
 }
 
-/* One end is gone: the other gets what is on its way, and ends too. */
+/* One end is closed: the other gets the bytes in transit, and ends, too. */
 static void tunnel_on_end(struct conn *c)
 {
     struct tunnel *t = c->owner;
@@ -46,7 +47,7 @@ static void tunnel_on_end(struct conn *c)
     char *peer = hf_xstrdup(t->up.from->peer);
 
     if (to_other->in_pipe > 0)
-        conn_end(other); /* the pipe goes with the tunnel: a clean end would be a lie */
+        conn_end(other); /* the pipe's bytes are lost: a clean end would hide that */
     tunnel_free(t, peer);
     free(peer);
     conn_finish(other, false);
@@ -70,11 +71,11 @@ static struct direction *direction_to(struct conn *c)
 
 static void tunnel_on_readable(struct conn *c)
 {
-    if (c->in.len == 0) /* else what came before is on its way by tunnel_on_bytes() */
+    if (c->in.len == 0) /* otherwise tunnel_on_bytes() delivers the earlier bytes first */
         tunnel_direction_move(direction_from(c));
 }
 
-/* What came in before it was a tunnel, and everything that came by TLS. */
+/* Bytes received before it was a tunnel, and everything received by TLS. */
 static size_t tunnel_on_bytes(struct conn *c, char *bytes, size_t len)
 {
     struct direction *d = direction_from(c);
@@ -107,7 +108,7 @@ static void tunnel_on_writable(struct conn *c)
     conn_set_blocked(c, false);
     if (d->in_pipe > 0 && !tunnel_direction_empty_pipe(d))
         return;
-    tunnel_update_going(d->from->owner);
+    tunnel_update_close(d->from->owner);
     if (d->from->paused)
         conn_resume(d->from);
     tunnel_direction_update_shut(d);
@@ -132,15 +133,16 @@ static void tunnel_on_deadline(struct conn *c, enum deadline_kind kind)
     conn_set_deadline(c, DEADLINE_QUIET);
 }
 
-/* A stream may end by itself; if it does not, tunnel_on_cut() is called when it must. */
+/* A stream may end by itself; if it does not, tunnel_on_cut() is called at the deadline. */
 static void tunnel_on_leave(struct conn *c)
 {
     (void)c;
 }
 
 /*
- * The time is over. A client with a WebSocket is told 1001; its answer goes up as if the close had
- * been its own, and the sandbox ends the connection. Other protocols have no such word here.
+ * The drain time is over. A client with a WebSocket gets a close frame with 1001; its reply is
+ * forwarded as if the close had been its own, and the sandbox ends the connection. Other protocols
+ * have no such message.
  */
 static void tunnel_on_cut(struct conn *c)
 {
@@ -150,8 +152,8 @@ static void tunnel_on_cut(struct conn *c)
         conn_end(c);
         return;
     }
-    t->going = true;
-    tunnel_update_going(t);
+    t->closing = true;
+    tunnel_update_close(t);
 }
 
 static const struct conn_proto tunnel_proto = {
@@ -197,5 +199,5 @@ void tunnel_begin(struct exchange *ex)
     conn_become(up, &tunnel_proto, t);
     conn_set_deadline(up, DEADLINE_NONE);
     conn_set_deadline(client, DEADLINE_QUIET);
-    conn_resume(client); /* what came behind the request */
+    conn_resume(client); /* bytes that followed the request */
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tunnel_move.c - the bytes of a tunnel: by the scratch buffer, or by a pipe in a flood
+ * tunnel_move.c - moves the bytes of a tunnel: by the scratch buffer, or by a pipe in a flood
  *
  * Layer: gateway.
  */
@@ -12,7 +12,7 @@
 #include "transport/ws_codec.h"
 
 #define TUNNEL_FLOOD 2  /* full buffers in a row before a pipe is worth it */
-#define TUNNEL_ROUNDS 4 /* in one turn; then others have theirs */
+#define TUNNEL_ROUNDS 4 /* per turn; then other connections follow */
 #define TUNNEL_SMALL_BYTES 1024
 #define TUNNEL_FRAME_BYTES (16 * 1024) /* smaller frames: many in one buffer cost less */
 
@@ -44,25 +44,25 @@ void tunnel_direction_update_shut(struct direction *d)
 
 /* --- by the scratch buffer -------------------------------------------------------------- */
 
-void tunnel_update_going(struct tunnel *t)
+void tunnel_update_close(struct tunnel *t)
 {
-    static char close_frame[] = {(char)(0x80 | WS_OP_CLOSE), 2, WS_CODE_GOING >> 8,
-                                 (char)(WS_CODE_GOING & 0xff)};
+    static char close_frame[] = {(char)(0x80 | WS_OP_CLOSE), 2, WS_CODE_GOING_AWAY >> 8,
+                                 (char)(WS_CODE_GOING_AWAY & 0xff)};
     struct iovec iov = {close_frame, sizeof close_frame};
 
-    if (!t->going || t->told || t->frames.closed || t->down.in_pipe > 0 ||
+    if (!t->closing || t->close_sent || t->frames.closed || t->down.in_pipe > 0 ||
         !frames_is_between(&t->frames))
         return;
-    t->told = true;
+    t->close_sent = true;
     conn_send(t->down.to, &iov, 1);
 }
 
-/* What of the bytes may pass. */
+/* How many of the bytes may pass. */
 static size_t direction_follow(struct direction *d, const char *bytes, size_t len)
 {
     struct tunnel *t = d->from->owner;
 
-    return t->told ? 0 : frames_follow(d->frames, bytes, len, t->going);
+    return t->close_sent ? 0 : frames_follow(d->frames, bytes, len, t->closing);
 }
 
 void tunnel_direction_send(struct direction *d, const char *bytes, size_t len)
@@ -75,12 +75,12 @@ void tunnel_direction_send(struct direction *d, const char *bytes, size_t len)
     t->quiet = false;
     if (n > 0)
         conn_send(d->to, &iov, 1);
-    if (t->going)
-        tunnel_update_going(t);
+    if (t->closing)
+        tunnel_update_close(t);
     if (d->to->blocked)
         conn_pause(d->from);
     else if (len <= TUNNEL_SMALL_BYTES)
-        loop_expect(t->g->loop); /* a key and its echo: being woken costs more than looking */
+        loop_expect(t->g->loop); /* a key and its echo: waking up costs more than polling */
 }
 
 /* True: there may be more. */
@@ -111,7 +111,7 @@ static bool direction_copy(struct direction *d)
 
 /* --- by a pipe ---------------------------------------------------------------------------- */
 
-/* As conn_send() would: one that takes no more may have said something that is still unread. */
+/* As conn_send() would: a peer that accepts no more may have sent something still unread. */
 static bool direction_is_mute(struct direction *d, int errnum)
 {
     struct tunnel *t = d->to->owner;
@@ -147,7 +147,7 @@ bool tunnel_direction_empty_pipe(struct direction *d)
     return true;
 }
 
-/* How much may be moved unseen: the rest of a frame. 0: the buffer is the better way. */
+/* How much may be moved without inspection: the rest of a frame. 0: use the buffer. */
 static size_t direction_span(struct direction *d)
 {
     struct frames *f = d->frames;
@@ -166,7 +166,7 @@ static size_t direction_span(struct direction *d)
     return f->left < TUNNEL_PIPE_BYTES ? (size_t)f->left : TUNNEL_PIPE_BYTES;
 }
 
-/* As splice(2), of one span. */
+/* Returns as splice(2) does, for one span. */
 static ssize_t direction_fill(struct direction *d, size_t span)
 {
     struct tunnel *t = d->from->owner;
@@ -185,7 +185,8 @@ static ssize_t direction_fill(struct direction *d, size_t span)
     return n;
 }
 
-/* Frame after frame as far as they are here and the pipe has room. As splice(2). */
+/* Moves frame after frame as far as they have arrived and the pipe has room. Returns as
+ * splice(2). */
 static ssize_t direction_fill_more(struct direction *d, size_t span)
 {
     ssize_t first = direction_fill(d, span), n = first;
@@ -193,7 +194,7 @@ static ssize_t direction_fill_more(struct direction *d, size_t span)
     while (d->frames != NULL && n == (ssize_t)span && d->in_pipe < TUNNEL_PIPE_BYTES / 2 &&
            (span = direction_span(d)) > 0)
         n = direction_fill(d, span);
-    return first; /* an end or an error behind it comes again */
+    return first; /* the next call reports an end or an error again */
 }
 
 static bool direction_splice(struct direction *d)
@@ -203,7 +204,7 @@ static bool direction_splice(struct direction *d)
     size_t span;
     ssize_t n;
 
-    if (d->to->out.len > 0) /* it has to go first */
+    if (d->to->out.len > 0) /* those bytes come first */
         return false;
     span = direction_span(d);
     if (span == 0) {
@@ -235,7 +236,7 @@ void tunnel_direction_move(struct direction *d)
     for (int i = 0; i < TUNNEL_ROUNDS; i++) {
         if (d->to->ended || d->to->connecting)
             return;
-        if (t->going)
+        if (t->closing)
             tunnel_direction_drop_pipe(t->g, d); /* it is empty, or nothing would be read */
         else if (d->pipe == NULL && d->full >= TUNNEL_FLOOD && d->to->tls == NULL)
             d->pipe = pipe_take(t->g);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tunnel_own.h - what the files of a tunnel share: tunnel.c has its life, tunnel_move.c its bytes
+ * tunnel_own.h - what a tunnel's files share: tunnel.c its life cycle, tunnel_move.c its bytes
  *
  * A direction has a source and a sink; both belong to the same tunnel, which their connections own.
  * Layer: gateway.
@@ -14,13 +14,13 @@
 
 struct direction {
     struct conn *from, *to;
-    struct pipe_pair *pipe; /* NULL: by the scratch buffer */
+    struct pipe_pair *pipe; /* NULL: uses the scratch buffer */
     size_t in_pipe;
     unsigned full; /* full buffers in a row */
     uint64_t *moved;
-    struct frames *frames; /* followed; NULL: not, or not of a WebSocket */
+    struct frames *frames; /* tracked; NULL: not tracked, or not a WebSocket */
     bool eof;              /* from has ended */
-    bool shut;             /* and `to` was told */
+    bool shut;             /* and `to` has been shut down */
 };
 
 struct tunnel {
@@ -31,19 +31,19 @@ struct tunnel {
     char *upstream;
     struct frames frames; /* of `down` */
     bool quiet;           /* nothing moved since the deadline was set */
-    bool going;           /* the client is to be told 1001, between two frames */
-    bool told;            /* it was: what the sandbox still says is dropped */
+    bool closing;         /* send the client a 1001 between two frames */
+    bool close_sent;      /* it was sent: what the sandbox still sends is dropped */
 };
 
-/* What the source has, in one turn's measure. */
+/* Moves what the source has, within a turn's limit. */
 void tunnel_direction_move(struct direction *d);
 void tunnel_direction_send(struct direction *d, const char *bytes, size_t len);
-/* False: the sink has no room, or is gone. */
+/* False: the sink has no room, or is closed. */
 bool tunnel_direction_empty_pipe(struct direction *d);
 void tunnel_direction_drop_pipe(struct gateway *g, struct direction *d);
-/* Passes the end on once everything before it is gone. */
+/* Forwards the end once everything before it is sent. */
 void tunnel_direction_update_shut(struct direction *d);
-/* Says 1001 if it is to be said and this is a place for it. */
-void tunnel_update_going(struct tunnel *t);
+/* Sends the 1001 if it is due and the position allows it. */
+void tunnel_update_close(struct tunnel *t);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tunnel_pipe.c - pipes that floods are spliced through, lent to tunnels. Layer: gateway.
+ * tunnel_pipe.c - pipes for splicing floods, lent to tunnels
+ *
+ * Layer: gateway.
  */
 #include "gateway/tunnel_pipe.h"
 
@@ -26,7 +28,7 @@ struct pipe_pair *pipe_take(struct gateway *g)
     }
     if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) < 0)
         return NULL;
-    fcntl(fds[1], F_SETPIPE_SZ, TUNNEL_PIPE_BYTES); /* what it may be is good enough */
+    fcntl(fds[1], F_SETPIPE_SZ, TUNNEL_PIPE_BYTES); /* best effort: the default size works, too */
     p = hf_xalloc(sizeof *p);
     *p = (struct pipe_pair){.in = fds[1], .out = fds[0]};
     list_init(&p->link);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tunnel_pipe.h - pipes that floods are spliced through, lent to tunnels
+ * tunnel_pipe.h - pipes for splicing floods, lent to tunnels
  *
- * A few idle ones are kept by the gateway. Layer: gateway.
+ * The gateway keeps a few idle ones. Layer: gateway.
  */
 #ifndef HF_GATEWAY_TUNNEL_PIPE_H
 #define HF_GATEWAY_TUNNEL_PIPE_H
@@ -18,8 +18,8 @@ struct pipe_pair {
     int in, out;
 };
 
-struct pipe_pair *pipe_take(struct gateway *g); /* NULL: none to be had */
-/* `empty`: it can serve another. */
+struct pipe_pair *pipe_take(struct gateway *g); /* NULL: none available */
+/* `empty`: it can be reused. */
 void pipe_give(struct gateway *g, struct pipe_pair *p, bool empty);
 
 #endif

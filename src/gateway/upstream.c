@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * upstream.c - the sandbox's side: a request goes up, its answer comes down
+ * upstream.c - the sandbox's side: sends the request up, the response down
  *
  * Layer: gateway.
  */
@@ -10,8 +10,8 @@
 
 #include "gateway/gateway_exchange.h"
 
-#define UPSTREAM_SMALL_BYTES 2048 /* copied for less than a call costs */
-#define UPSTREAM_INTERIM_MAX 100  /* answers of 1xx before the one that counts */
+#define UPSTREAM_SMALL_BYTES 2048 /* copying it is cheaper than another call */
+#define UPSTREAM_INTERIM_MAX 100  /* 1xx responses before the final one */
 
 static const struct conn_proto upstream_proto;
 
@@ -25,15 +25,15 @@ static void fail(struct exchange *ex, enum hf_code code, const char *why)
     struct hf_error err = {0};
 
     if (ex->rs_begun) {
-        conn_end(ex->client); /* the client must see that it is not the whole */
+        conn_end(ex->client); /* the client must see that it is incomplete */
         return;
     }
     hf_fail(&err, code, "Port %u of sandbox %s %s.", ex->place.port, ex->place.id, why);
     gateway_reply_error(ex, &err);
 }
 
-/* Asking twice is the same as asking once. */
-static bool may_ask_again(const struct exchange *ex)
+/* Repeating the request has the same effect as sending it once. */
+static bool is_idempotent(const struct exchange *ex)
 {
     const unsigned safe = HTTP_GET_M | HTTP_HEAD_M | HTTP_OPTIONS_M | HTTP_PUT_M | HTTP_DELETE_M;
 
@@ -53,8 +53,8 @@ static int upstream_put_head(struct exchange *ex, struct hf_error *err)
         .peer = ex->client->peer,
         .request_id = ex->request_id,
         .tls = conn_is_tls(ex->client),
-        .spent_authorization = ex->ask.spent_authorization,
-        .spent_protocol = ex->ask.spent_protocol,
+        .spent_authorization = ex->access.spent_authorization,
+        .spent_protocol = ex->access.spent_protocol,
         .strip_link = access_has_links(ex->g->access),
     };
 
@@ -81,14 +81,14 @@ static struct conn *upstream_dial(struct exchange *ex)
 
 static struct conn *upstream_reuse(struct exchange *ex)
 {
-    struct conn *up = ex->retried ? NULL : pool_take(ex->g->pool, &ex->to, !may_ask_again(ex));
+    struct conn *up = ex->retried ? NULL : pool_take(ex->g->pool, &ex->to, !is_idempotent(ex));
 
     if (up == NULL)
         return NULL;
     counters(ex)->reused++;
     conn_become(up, &upstream_proto, ex);
     if (ex->rq_done)
-        conn_set_deadline(up, DEADLINE_ANSWER);
+        conn_set_deadline(up, DEADLINE_REPLY);
     return up;
 }
 
@@ -105,17 +105,17 @@ void upstream_begin(struct exchange *ex)
     ex->reused = ex->up != NULL;
     if (ex->up == NULL && (ex->up = upstream_dial(ex)) == NULL)
         return;
-    /* The body may be here already; and requests that came together go together, so that their
-     * sandbox is woken once. */
+    /* The body may be here already; and requests that arrived together are sent together, so that
+     * their sandbox is woken once. */
     conn_cork(ex->up, buf_data(&ex->g->head), ex->g->head.len);
     if (!ex->client->delivering)
         conn_resume(ex->client);
 }
 
-/* One that answers already owes nothing but to take what it is sent. */
+/* A sandbox whose response has begun only has to keep reading the request. */
 static void upstream_update_deadline(struct exchange *ex)
 {
-    conn_set_deadline(ex->up, !ex->rs_begun     ? DEADLINE_ANSWER
+    conn_set_deadline(ex->up, !ex->rs_begun     ? DEADLINE_REPLY
                               : ex->up->blocked ? DEADLINE_STALL
                                                 : DEADLINE_NONE);
 }
@@ -155,7 +155,7 @@ void upstream_end_body(struct exchange *ex)
 
 /* --- down ------------------------------------------------------------------------------- */
 
-/* How the client learns where the body ends; it may be an older one than the sandbox. */
+/* How the client learns where the body ends; its HTTP version may be older than the sandbox's. */
 static void choose_framing(struct exchange *ex, struct head_response *h)
 {
     const struct http1 *rs = &ex->rs;
@@ -185,7 +185,7 @@ static void upstream_on_final(struct exchange *ex)
     buf_clear(out);
     if (head_put_response(out, &h) < 0) {
         exchange_drop_up(ex, false);
-        fail(ex, HF_E_upstream_failed, "answered with a header that none may have");
+        fail(ex, HF_E_upstream_failed, "sent a header that is not allowed");
         return;
     }
     ex->rs_begun = true;
@@ -199,21 +199,21 @@ static void upstream_on_interim(struct exchange *ex)
 
     if (++ex->interims > UPSTREAM_INTERIM_MAX) {
         exchange_drop_up(ex, false);
-        fail(ex, HF_E_upstream_failed, "has much to say before it answers");
+        fail(ex, HF_E_upstream_failed, "sent too many interim responses");
         return;
     }
-    upstream_update_deadline(ex); /* it is at work, and tells so */
+    upstream_update_deadline(ex); /* a sign that it is working */
     buf_clear(out);
     if (ex->rq.http11 && head_put_interim(out, &ex->rs) == 0)
         conn_cork(ex->client, buf_data(out), out->len);
 }
 
-/* Both have left HTTP if the client asked for it, and then only. */
+/* Both leave HTTP only if the client requested it. */
 static void upstream_on_switch(struct exchange *ex)
 {
     if (!ex->rq.upgrade || !ex->rq_done) {
         exchange_drop_up(ex, false);
-        fail(ex, HF_E_upstream_failed, "changed protocols without being asked to");
+        fail(ex, HF_E_upstream_failed, "changed protocols without a request to do so");
         return;
     }
     upstream_on_final(ex);
@@ -239,7 +239,7 @@ static void upstream_on_body(struct exchange *ex, const char *bytes, size_t len)
 
     ex->record.bytes_down += len;
     if (!ex->chunked && len <= UPSTREAM_SMALL_BYTES && ex->rs.length == len) {
-        conn_cork(ex->client, bytes, len); /* the whole answer, with those of others */
+        conn_cork(ex->client, bytes, len); /* the whole response, with those of others */
     } else if (ex->chunked) {
         iov[0].iov_len = (size_t)snprintf(size, sizeof size, "%zx\r\n", len);
         conn_send(ex->client, iov, 3);
@@ -267,10 +267,10 @@ static void upstream_on_done(struct exchange *ex)
         iov = (struct iovec){buf_data(out), out->len};
         conn_send(ex->client, &iov, 1);
     }
-    /* One that answers before it was asked is not asked again. */
+    /* A connection whose response came before the whole request is not reused. */
     exchange_drop_up(ex, ex->rs.keep_alive && !ex->rs.until_close && ex->rq_done && !ex->up->mute &&
                              !ex->up->blocked && ex->up->out.len == 0);
-    exchange_answered(ex);
+    exchange_replied(ex);
 }
 
 /* One step; false: wait. */
@@ -280,7 +280,7 @@ static bool upstream_round(struct conn *up, const char *bytes, size_t len, size_
     size_t n = 0;
     bool more = true;
 
-    if (ex->client->blocked) { /* also by interim answers: those take memory too */
+    if (ex->client->blocked) { /* also by interim responses: those use memory too */
         conn_pause(up);
         return false;
     }
@@ -294,7 +294,7 @@ static bool upstream_round(struct conn *up, const char *bytes, size_t len, size_
     case HTTP1_ERROR:
         n = len - *used;
         exchange_drop_up(ex, false);
-        fail(ex, HF_E_upstream_failed, "answered with something that is not HTTP/1.1");
+        fail(ex, HF_E_upstream_failed, "sent something that is not HTTP/1.1");
         break;
     default: more = *used + n < len;
     }
@@ -319,11 +319,11 @@ void upstream_moved(struct exchange *ex)
     upstream_on_done(ex);
 }
 
-/* --- trouble --------------------------------------------------------------------------- */
+/* --- failures -------------------------------------------------------------------------- */
 
 static bool may_retry(const struct exchange *ex)
 {
-    return ex->reused && !ex->retried && !ex->rs_bytes && may_ask_again(ex);
+    return ex->reused && !ex->retried && !ex->rs_bytes && is_idempotent(ex);
 }
 
 static void upstream_broken(struct exchange *ex)
@@ -334,7 +334,7 @@ static void upstream_broken(struct exchange *ex)
         upstream_begin(ex);
         return;
     }
-    fail(ex, HF_E_upstream_failed, "closed the connection without a whole answer");
+    fail(ex, HF_E_upstream_failed, "closed the connection before the response was complete");
 }
 
 static void upstream_on_eof(struct conn *up)
@@ -369,7 +369,7 @@ static void upstream_on_drain(struct conn *up)
     struct exchange *ex = up->owner;
 
     if (up->deadline.kind == DEADLINE_CONNECT)
-        conn_set_deadline(up, DEADLINE_ANSWER);
+        conn_set_deadline(up, DEADLINE_REPLY);
     else if (up->deadline.kind == DEADLINE_STALL)
         conn_set_deadline(up, DEADLINE_NONE);
     conn_resume(ex->client);
@@ -382,9 +382,9 @@ static void upstream_on_deadline(struct conn *up, enum deadline_kind kind)
     exchange_drop_up(ex, false);
     if (kind == DEADLINE_CONNECT) {
         counters(ex)->dial_failed++;
-        fail(ex, HF_E_upstream_unreachable, "did not answer in time");
+        fail(ex, HF_E_upstream_unreachable, "did not accept the connection in time");
     } else {
-        fail(ex, HF_E_upstream_timeout, "took too long to answer");
+        fail(ex, HF_E_upstream_timeout, "did not respond in time");
     }
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * allowed_users.c - as whom may a process be started?
+ * allowed_users.c - checks which user a process may run as
  *
- * Decided here and not by the worker, which faces the network: whoever takes that over can ask for any
- * user, and must not become root by one message. Layer: keeper.
+ * The keeper decides this, not the worker: the worker faces the network, and an attacker who
+ * controls it can request any user. One message must not be enough to become root. Layer: keeper.
  */
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ static bool has_group(const struct keeper_user *u, uint32_t gid)
     return u->gid == gid;
 }
 
-/* With none but their own groups. */
+/* The request names this user, with no groups other than the user's own. */
 static bool is_user(const struct keeper_user *u, const struct k_spawn *m)
 {
     if (!m->set_user)

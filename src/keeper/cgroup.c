@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cgroup.c - making our directory and its slots
+ * cgroup.c - creates the keeper's cgroup directory and its slots
  *
- * What is in a slot (members, limits, kills) is read and written in
- * cgroup_slot.c, where to make the directory is found out in cgroup_find.c.
- * Layer: keeper.
+ * cgroup_slot.c reads and writes the contents of a slot (members, limits, kills); cgroup_find.c
+ * finds the place for the directory. Layer: keeper.
  */
 #include "keeper/cgroup.h"
 
@@ -71,7 +70,7 @@ static void cgroup_walk(int dir_fd, void (*each)(int dir_fd, const char *name))
     closedir(dir);
 }
 
-/* Goes only if nobody is in it. */
+/* The kernel refuses to remove it while a process is in it. */
 static void cgroup_remove_slot(int dir_fd, const char *name)
 {
     if (name[0] == 'p')
@@ -84,9 +83,8 @@ static void cgroup_sweep(int dir_fd)
 }
 
 /*
- * A keeper that was killed leaves its directory. One that lives in another
- * pid namespace and looks dead from here loses its empty slots at worst, and
- * makes do without.
+ * A keeper that was killed leaves its directory behind. A keeper in another pid namespace may look
+ * dead from here; it loses its empty slots at worst, and continues without them.
  */
 static void cgroup_remove_stale(int parent_fd, const char *name)
 {
@@ -106,8 +104,8 @@ static void cgroup_remove_stale(int parent_fd, const char *name)
 }
 
 /*
- * Controllers for our slots, if those above us have them on for us. Nothing
- * is turned on outside of our own directory.
+ * Enables controllers for our slots, as far as the parent cgroups pass them on. Changes nothing
+ * outside our own directory.
  */
 static void cgroup_enable(struct cgroup *c)
 {
@@ -142,7 +140,7 @@ static int cgroup_make(struct cgroup *c, const char *parent, pid_t pid)
     if (c->dir_fd < 0)
         return -errno;
     snprintf(c->path, sizeof c->path, "%s%s%s", parent, strcmp(parent, "/") == 0 ? "" : "/", name);
-    /* PID 1 is always 1: the last one may have left something. */
+    /* As PID 1 our name is always the same: the previous keeper may have left slots. */
     cgroup_sweep(c->dir_fd);
     cgroup_enable(c);
     return 0;
@@ -176,7 +174,7 @@ void cgroup_init(struct cgroup *c, pid_t pid)
     rc = cgroup_make(c, parent, pid);
     if (rc < 0) {
         io_close(&c->dir_fd);
-        log_info("no cgroup can be made (%s): process trees are found by session and parent",
+        log_info("cannot create a cgroup (%s): process trees are found by session and parent",
                  strerror(-rc));
     }
 }
@@ -267,7 +265,7 @@ static struct cgroup_slot *slot_make(struct cgroup *c)
     return slot;
 }
 
-/* Whoever lingered may have died since; their slots go back to the idle ones. */
+/* Processes in lingering slots may have exited since; empty slots become idle again. */
 static void cgroup_collect(struct cgroup *c)
 {
     struct list *it, *tmp;
@@ -299,8 +297,8 @@ struct cgroup_slot *cgroup_take(struct cgroup *c, bool fresh)
 }
 
 /*
- * What was done to it is not known any more, so it is taken for used up: whoever is born into one
- * that was killed dies at once, and one that was limited has limits that nobody asked for.
+ * Its history is not known, so it counts as used up: a child started in a cgroup that was killed
+ * dies at once, and a limited one has limits that nobody requested.
  */
 struct cgroup_slot *cgroup_reopen(struct cgroup *c, uint32_t number)
 {
@@ -322,9 +320,9 @@ void cgroup_discard(struct cgroup *c, struct cgroup_slot *slot)
 }
 
 /*
- * Back among the idle ones; false if it cannot be used again. The kernel's count of deaths by want
- * of memory cannot be set back. With none in it the next process needs no count to compare
- * with, which would have to be carried through every upgrade.
+ * Makes the slot idle again; false if it cannot be reused. The kernel's OOM kill count cannot be
+ * reset. Slots with a count of zero need no base count to compare with, which would have to be
+ * carried through every upgrade.
  */
 static bool cgroup_keep(struct cgroup *c, struct cgroup_slot *slot)
 {
@@ -334,7 +332,7 @@ static bool cgroup_keep(struct cgroup *c, struct cgroup_slot *slot)
         slot->dir_fd = slot_open_dir(c, slot);
     if (slot->dir_fd < 0)
         return false;
-    list_prepend(&c->idle, &slot->link); /* the one used last is warm */
+    list_prepend(&c->idle, &slot->link); /* the most recently used one is warm */
     c->idle_count++;
     return true;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cgroup_find.c - where our own cgroup is in the file system
+ * cgroup_find.c - finds our own cgroup in the file system
  *
- * A mount shows the hierarchy from its `root` on; our own path is given from the top. The
- * directory is the mount point plus what our path has beyond that root.
- * Parsing only, no files. Layer: keeper.
+ * A mount shows the hierarchy from its `root` on; our own path is relative to the top. The
+ * directory is the mount point plus the part of our path beyond that root. Parsing only, no files.
+ * Layer: keeper.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@ struct mount {
     char root[PATH_MAX], point[PATH_MAX];
 };
 
-/* The n-th word of a line (from 0), unescaped (\040 is a space); false if it is not there. */
+/* The n-th word of a line (from 0), unescaped (\040 is a space); false if there is none. */
 static bool line_word(const char *line, const char *end, unsigned n, char *out, size_t size)
 {
     size_t len = 0;
@@ -71,7 +71,7 @@ static bool self_path(const char *self, char *out, size_t size)
     return false;
 }
 
-/* What `path` has beyond `root`, "" or "/..."; NULL if it is not below it. */
+/* The part of `path` beyond `root`, "" or "/..."; NULL if it is not below it. */
 static const char *path_below(const char *path, const char *root)
 {
     size_t len = strlen(root);
@@ -90,7 +90,7 @@ bool cgroup_find(const char *mountinfo, const char *self, char *out, size_t out_
 
     if (!self_path(self, path, sizeof path))
         return false;
-    /* "/../x" is a cgroup outside of what our namespace shows. */
+    /* "/../x" is a cgroup outside our namespace. */
     if (strncmp(path, "/..", 3) == 0)
         return false;
     while (*mountinfo != '\0') {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cgroup_slot.c - what is in one slot: members, limits, and how it ends. Layer: keeper.
+ * cgroup_slot.c - the contents of one slot: members, limits and kills. Layer: keeper.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -61,7 +61,7 @@ static void slot_read(const struct cgroup *c, const struct cgroup_slot *slot, co
     text[n < 0 ? 0 : n] = '\0';
 }
 
-/* What cannot be read is not empty: then nothing is reused that might be in use. */
+/* A slot that cannot be read does not count as empty, so that no slot in use is reused. */
 bool cgroup_is_empty(const struct cgroup *c, const struct cgroup_slot *slot)
 {
     char text[128];
@@ -86,9 +86,9 @@ bool cgroup_had_oom(const struct cgroup *c, const struct cgroup_slot *slot)
 }
 
 /*
- * Kernels that count the kills of a cgroup compare that count with the one of the
- * parent's cgroup when a child is born into it by clone3(2): whoever is put
- * into a cgroup that was killed once is killed too. So it is used up.
+ * Some kernels count the kills of a cgroup and, when clone3(2) starts a child in it, compare that
+ * count with the one of the parent's cgroup: a child started in a cgroup that was killed once is
+ * killed too. So the slot is used up.
  */
 int cgroup_kill(const struct cgroup *c, struct cgroup_slot *slot)
 {
@@ -96,10 +96,10 @@ int cgroup_kill(const struct cgroup *c, struct cgroup_slot *slot)
     return slot_write(c, slot, "cgroup.kill", "1");
 }
 
-/* The file grows with the tree, and the tree may be a fork bomb: reading stops at a bound. */
+/* The file grows with the tree, which may be a fork bomb, so we read a bounded part. */
 #define MEMBERS_MAX 65536
 
-/* Pids of one chunk of text, which need not end at a line's end; returns the new count. */
+/* Pids of one chunk of text, which may end inside a line; returns the new count. */
 static size_t members_parse(const char *text, size_t len, pid_t *open, pid_t *pids, size_t count)
 {
     for (size_t i = 0; i < len && count < MEMBERS_MAX; i++) {
@@ -107,7 +107,7 @@ static size_t members_parse(const char *text, size_t len, pid_t *open, pid_t *pi
             *open = *open * 10 + (text[i] - '0');
             continue;
         }
-        /* 0 is somebody of another pid namespace, whom we cannot name. */
+        /* 0 is a process of another pid namespace, which has no pid here. */
         if (*open > 0)
             pids[count++] = *open;
         *open = 0;

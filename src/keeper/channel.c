@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kube_channel.c - the keeper's end of the socket to the worker. Layer: keeper.
+ * channel.c - the keeper's end of the socket to the worker. Layer: keeper.
  */
 #include "keeper/channel.h"
 
@@ -15,7 +15,7 @@
 
 struct packet {
     struct list link;
-    int fds[LINK_FDS_MAX];
+    int fds[CHANNEL_FDS_MAX];
     size_t fd_count;
     size_t len;
     char bytes[];
@@ -23,7 +23,7 @@ struct packet {
 
 union channel_control {
     struct cmsghdr align;
-    char bytes[CMSG_SPACE(sizeof(int) * LINK_FDS_MAX)];
+    char bytes[CMSG_SPACE(sizeof(int) * CHANNEL_FDS_MAX)];
 };
 
 void channel_init(struct channel *l)
@@ -70,7 +70,7 @@ bool channel_wants_write(const struct channel *l)
 }
 
 /* 0 or -errno. */
-static int link_send_now(int fd, const void *bytes, size_t len, const int *fds, size_t fd_count)
+static int channel_send_now(int fd, const void *bytes, size_t len, const int *fds, size_t fd_count)
 {
     struct iovec iov = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = len};
     struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
@@ -96,21 +96,21 @@ static int link_send_now(int fd, const void *bytes, size_t len, const int *fds, 
 }
 
 /*
- * Memory, and the number of descriptors that may be under way for all
- * processes of our user together (ETOOMANYREFS), come back without notice.
+ * These shortages pass without notice: memory, and the number of descriptors in flight for all
+ * processes of our user together (ETOOMANYREFS).
  */
-static bool link_is_passing(int rc)
+static bool is_transient(int rc)
 {
     return rc == -ETOOMANYREFS || rc == -ENOMEM || rc == -ENOBUFS;
 }
 
-/* The entry may be gone when the packet's turn comes, so it has descriptors of its own. */
-static int link_queue(struct channel *l, const void *bytes, size_t len, const int *fds,
-                      size_t fd_count)
+/* The entry may be removed before the packet is sent, so the packet has its own descriptors. */
+static int channel_queue(struct channel *l, const void *bytes, size_t len, const int *fds,
+                         size_t fd_count)
 {
     struct packet *p;
 
-    if (l->queued >= LINK_QUEUE_MAX)
+    if (l->queued >= CHANNEL_QUEUE_MAX)
         return -ENOBUFS;
     p = malloc(sizeof *p + len);
     if (p == NULL)
@@ -137,15 +137,15 @@ int channel_send(struct channel *l, const void *bytes, size_t len, const int *fd
 {
     int rc = -EAGAIN;
 
-    assert(fd_count <= LINK_FDS_MAX);
+    assert(fd_count <= CHANNEL_FDS_MAX);
     if (l->fd < 0)
         return 0;
     if (l->queued == 0)
-        rc = link_send_now(l->fd, bytes, len, fds, fd_count);
-    if (link_is_passing(rc))
+        rc = channel_send_now(l->fd, bytes, len, fds, fd_count);
+    if (is_transient(rc))
         l->stalled = true;
     if (rc == -EAGAIN || l->stalled)
-        rc = link_queue(l, bytes, len, fds, fd_count);
+        rc = channel_queue(l, bytes, len, fds, fd_count);
     return rc;
 }
 
@@ -154,9 +154,9 @@ int channel_flush(struct channel *l)
     l->stalled = false;
     while (channel_wants_write(l)) {
         struct packet *p = list_entry(l->queue.next, struct packet, link);
-        int rc = link_send_now(l->fd, p->bytes, p->len, p->fds, p->fd_count);
+        int rc = channel_send_now(l->fd, p->bytes, p->len, p->fds, p->fd_count);
 
-        l->stalled = link_is_passing(rc);
+        l->stalled = is_transient(rc);
         if (rc == -EAGAIN || l->stalled)
             return 0;
         if (rc < 0)
@@ -168,22 +168,22 @@ int channel_flush(struct channel *l)
     return 0;
 }
 
-/* Takes all descriptors that came, wanted or not, so that none is left behind. */
-static void link_take_fds(struct msghdr *msg, struct link_packet *out)
+/* Collects all descriptors that arrived, expected or not, so that none leaks. */
+static void channel_collect_fds(struct msghdr *msg, struct channel_packet *out)
 {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR(msg, c)) {
         size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 
         if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
             continue;
-        assert(out->fd_count + count <= LINK_FDS_MAX);
+        assert(out->fd_count + count <= CHANNEL_FDS_MAX);
         memcpy(out->fds + out->fd_count, CMSG_DATA(c), count * sizeof(int));
         out->fd_count += count;
     }
     out->fds_lost = (msg->msg_flags & MSG_CTRUNC) != 0;
 }
 
-static int link_refuse(struct link_packet *p)
+static int channel_reject(struct channel_packet *p)
 {
     for (size_t i = 0; i < p->fd_count; i++)
         io_close(&p->fds[i]);
@@ -191,7 +191,7 @@ static int link_refuse(struct link_packet *p)
     return -EMSGSIZE;
 }
 
-int channel_receive(struct channel *l, void *to, size_t max, struct link_packet *out)
+int channel_receive(struct channel *l, void *to, size_t max, struct channel_packet *out)
 {
     struct iovec iov = {.iov_base = to, .iov_len = max};
     union channel_control control;
@@ -205,14 +205,14 @@ int channel_receive(struct channel *l, void *to, size_t max, struct link_packet 
         n = recvmsg(l->fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     while (n < 0 && (errno == EINTR || errno == ECONNRESET));
     if (n < 0)
-        return errno == EAGAIN || errno == ENOMEM ? 0 : -errno; /* it stays there */
-    *out = (struct link_packet){.len = (size_t)n};
-    link_take_fds(&msg, out);
-    /* All places taken and still more: too many. Fewer, and some lost: our own table is full. */
-    if ((msg.msg_flags & MSG_TRUNC) || (out->fds_lost && out->fd_count == LINK_FDS_MAX))
-        return link_refuse(out);
+        return errno == EAGAIN || errno == ENOMEM ? 0 : -errno; /* the packet stays queued */
+    *out = (struct channel_packet){.len = (size_t)n};
+    channel_collect_fds(&msg, out);
+    /* All slots filled and more lost: too many were sent. Fewer: our own table is full. */
+    if ((msg.msg_flags & MSG_TRUNC) || (out->fds_lost && out->fd_count == CHANNEL_FDS_MAX))
+        return channel_reject(out);
     if (n == 0) {
-        link_refuse(out);
+        channel_reject(out);
         return -EPIPE;
     }
     return 1;

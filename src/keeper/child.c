@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * child.c - what happens in a child between clone(2) and execve(2)
+ * child.c - the child between clone(2) and execve(2)
  *
- * Below the line that says so, everything runs in the child: raw system calls
- * only, no C library, no globals. Layer: keeper.
+ * Everything in the part "in the child" below runs in the child: raw system calls only, no C
+ * library, no globals. Layer: keeper.
  */
 #include "keeper/child.h"
 
@@ -25,7 +25,7 @@
 
 /* --- in the child --------------------------------------------------------- */
 
-/* A pipe takes two dozen bytes without waiting, each report in one piece. */
+/* A pipe accepts two dozen bytes without blocking, each report in one piece. */
 RAW_INLINE void child_report(struct child_plan *p, uint32_t stage, long rc, uint32_t path)
 {
     struct child_report report;
@@ -50,7 +50,7 @@ RAW_INLINE void child_must(struct child_plan *p, long rc)
         child_fail(p, rc, 0);
 }
 
-/* Until this is done every change of the table would be one of the keeper's. */
+/* Until this is done, every change of the table would change the keeper's table. */
 RAW_INLINE void child_own_files(struct child_plan *p)
 {
     p->stage = K_STAGE_FORK;
@@ -60,7 +60,7 @@ RAW_INLINE void child_own_files(struct child_plan *p)
     child_report(p, K_STAGE_NONE, 0, 0);
 }
 
-/* Either may have the number that the other is to get, so both go out of the way first. */
+/* Each may have the number that the other needs, so both move out of the way first. */
 RAW_INLINE void child_side(struct child_plan *p)
 {
     long side = raw_call3(SYS_fcntl, p->side, F_DUPFD_CLOEXEC, 5);
@@ -104,8 +104,8 @@ RAW_INLINE void child_session(struct child_plan *p)
         child_must(p, raw_call3(SYS_ioctl, 0, TIOCSCTTY, 0));
 }
 
-/* Of a process that is not dumpable the file is root's: anybody else is it for the opening. The
- * memory is a copy of the keeper's here, so the keeper is not. */
+/* The kernel gives this file of a non-dumpable process to root, so any other user becomes
+ * dumpable while opening it. The memory is a copy here, so the keeper stays non-dumpable. */
 RAW_INLINE long child_open_oom(void)
 {
     bool dump = raw_call3(SYS_geteuid, 0, 0, 0) != 0;
@@ -154,9 +154,9 @@ RAW_INLINE void child_user(struct child_plan *p)
 }
 
 /*
- * "Permission denied" for one candidate says more than "not found" for the rest.
- * A file that the kernel does not know how to run is told as such (ENOEXEC):
- * giving it to a shell, as execvp(3) does, would run anything as a script.
+ * "Permission denied" for one candidate is more useful than "not found" for the rest. A file that
+ * the kernel cannot run is reported as such (ENOEXEC): passing it to a shell, as execvp(3) does,
+ * would run anything as a script.
  */
 RAW_INLINE __attribute__((noreturn)) void child_exec(struct child_plan *p)
 {
@@ -201,7 +201,7 @@ RAW_INLINE long child_shares(const struct child_plan *plan)
            (plan->pid_at != NULL ? CLONE_PARENT_SETTID : 0);
 }
 
-/* clone3(2) puts the child into its cgroup at birth: no later move, which is slow. */
+/* clone3(2) starts the child in its cgroup, which avoids a slow move later. */
 RAW_CODE static pid_t child_start_in_cgroup(struct child_plan *plan, void *stack, int cgroup_fd)
 {
     struct clone_args args = {

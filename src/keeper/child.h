@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * child.h - what happens in a child between clone(2) and execve(2)
+ * child.h - the child between clone(2) and execve(2)
  *
- * The child shares the keeper's memory (like vfork) but the keeper does not wait for
- * it: a chdir or exec that hangs on a dead file server must not stop the
- * daemon. So everything the child needs is laid out before, in a struct
- * child_plan that nobody else writes to, and stays until the kernel has closed
- * the report pipe, which it does after it has let go of the memory, at exec and
- * at exit alike.
+ * The child shares the keeper's memory (like vfork) but the keeper does not wait for it: a chdir or
+ * exec that hangs on a dead file server must not stop the daemon. So everything the child needs is
+ * prepared in a struct child_plan that nothing else writes to. The plan stays until the kernel
+ * closes the report pipe, which it does after it has released the memory, at exec and at exit
+ * alike.
  *
- * One thing is shared with the memory that must not be: writing
- * oom_score_adj would change the keeper's too, so such a child gets a copy of the
- * memory (`own_memory`). That the keeper's memory is not dumpable (guard.h)
- * keeps processes of the child's user from tracing the child. Layer: keeper.
+ * One thing must not be shared along with the memory: writing oom_score_adj would change the
+ * keeper's too, so such a child gets a copy of the memory (`own_memory`). Because the keeper's
+ * memory is not dumpable (guard.h), processes of the child's user cannot trace the child. Layer:
+ * keeper.
  */
 #ifndef HF_KEEPER_CHILD_H
 #define HF_KEEPER_CHILD_H
@@ -31,8 +30,8 @@ struct child_limit {
 };
 
 /*
- * What the child writes to the report pipe: with K_STAGE_NONE that it has its own table
- * of descriptors, else that it failed. The end of the pipe without the latter: it was executed.
+ * What the child writes to the report pipe: K_STAGE_NONE once it has its own descriptor table, any
+ * other stage if it failed there. End of file without a failure means that exec succeeded.
  */
 struct child_report {
     uint32_t stage; /* enum k_stage */
@@ -46,7 +45,7 @@ struct child_plan {
     int report_fd;
     bool tty;
     bool own_memory;
-    bool share_files; /* born with our table, which it then cuts at HIGH_FD; needs high_can_cut() */
+    bool share_files; /* starts with our table and cuts it at HIGH_FD; needs high_can_cut() */
     bool set_user, set_nice, set_oom;
     uid_t uid;
     gid_t gid;
@@ -61,12 +60,12 @@ struct child_plan {
     uint32_t path_count;
     char **argv, **envp;
     int32_t *pid_at; /* where the kernel stores the pid before the child runs; NULL: nowhere */
-    volatile uint32_t stage; /* where the child is, for a keeper that is tired of waiting */
+    volatile uint32_t stage; /* progress, reported when the keeper gives up waiting */
 };
 
 /*
- * Starts a child that carries out the plan on a stack of CHILD_STACK_BYTES, in
- * the cgroup of directory `cgroup_fd` (-1: in ours). Returns its pid or -errno.
+ * Starts a child that carries out the plan on a stack of CHILD_STACK_BYTES, in the cgroup of
+ * directory `cgroup_fd` (-1: in ours). Returns its pid or -errno.
  */
 pid_t child_start(struct child_plan *plan, void *stack, int cgroup_fd);
 

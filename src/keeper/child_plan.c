@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * child_plan.c - lays out what a child will need, in one piece of memory
+ * child_plan.c - lays out everything a child needs in one block of memory
  *
- * Behind the struct come the pointer arrays and the strings they point into.
- * Layer: keeper.
+ * The pointer arrays follow the struct, then the strings they point into. Layer: keeper.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,13 +14,13 @@
 #include "keeper/request_check.h"
 #include "keeper/spawn.h"
 
-/* cwd, paths, args and env as they come; argv's NULL; envp with mark and NULL. */
+/* cwd, paths, args and env as received; argv's NULL; envp with mark and NULL. */
 static size_t plan_pointers(const struct k_spawn *m)
 {
     return request_check_string_count(m) + 1 + 2;
 }
 
-/* Only memory files can be read without waiting for anybody. */
+/* Only memory files can be read without blocking. */
 static bool plan_read_strings(int fd, char *to, size_t len)
 {
     size_t got = 0;
@@ -39,8 +38,8 @@ static bool plan_read_strings(int fd, char *to, size_t len)
 }
 
 /*
- * The arrays are laid out one behind the other as the strings come, so argv
- * and envp are moved up by one for the NULL between them.
+ * The arrays follow one another in the order of the strings, so envp moves up by one to make room
+ * for argv's NULL.
  */
 static void plan_arrays(struct spawn *s, const struct k_spawn *m)
 {
@@ -56,7 +55,7 @@ static void plan_arrays(struct spawn *s, const struct k_spawn *m)
     p->envp = p->argv + m->arg_count + 1;
 }
 
-/* Orphans are known by this variable; one that was inherited from another process is replaced. */
+/* This variable identifies orphans; one inherited from another process is replaced. */
 static void plan_mark(struct spawn *s, const struct k_spawn *m)
 {
     char **envp = s->plan.envp;
@@ -71,7 +70,7 @@ static void plan_mark(struct spawn *s, const struct k_spawn *m)
     envp[n] = NULL;
 }
 
-/* Who is not root may not set groups, and to become who one is needs no change. */
+/* Only root may set groups, and a process that keeps its user needs no change. */
 static bool plan_changes_user(const struct k_spawn *m)
 {
     return m->set_user && (m->uid == 0 || m->uid != geteuid() || m->gid != getegid());

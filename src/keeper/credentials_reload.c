@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * credentials_reload.c - credentials are read again while everything goes on
+ * credentials_reload.c - reads the credentials again without interrupting the service
  *
- * A forked child reads the files: it has the keeper's rights, which a confined worker has not, and
- * a file that hangs or is malformed is its trouble alone. What it brings is passed to the worker.
- * When it brings nothing, everybody goes on with what there was. Layer: keeper.
+ * A forked child reads the files: it has the keeper's rights, which a confined worker lacks, and a
+ * file that hangs or is malformed affects only this child. The keeper passes the result to the
+ * worker. If the child fails, the credentials in use stay valid. Layer: keeper.
  */
 #include <errno.h>
 #include <signal.h>
@@ -20,16 +20,16 @@
 #include "keeper/keeper_own.h"
 #include "keeper/keeper_proto.h"
 
-static void reload_answer(struct keeper *k, uint32_t req, int error, int fd)
+static void reload_reply(struct keeper *k, uint32_t req, int error, int fd)
 {
     struct k_credentials m = {.type = K_CREDENTIALS, .req = req, .error = error};
-    int rc = channel_send(&k->worker.link, &m, sizeof m, &fd, error == 0 ? 1 : 0);
+    int rc = channel_send(&k->worker.channel, &m, sizeof m, &fd, error == 0 ? 1 : 0);
 
     if (rc < 0)
-        worker_kill_for_link(k, rc);
+        worker_kill_for_channel(k, rc);
 }
 
-/* All but the standard ones and `kept`, in ascending order. */
+/* Closes all but the standard ones and `kept`, which are in ascending order. */
 static void reload_close_others(const int kept[2])
 {
     int from = STDERR_FILENO + 1;
@@ -83,8 +83,8 @@ static void reload_start(struct keeper *k, uint32_t req, int64_t grace_ms)
     }
     r->pid = 0;
     io_close(&r->fd);
-    log_error("the credentials cannot be read again: %s", strerror(rc));
-    reload_answer(k, req, rc, -1);
+    log_error("cannot reload the credentials: %s", strerror(rc));
+    reload_reply(k, req, rc, -1);
 }
 
 void reload_begin(struct keeper *k, const struct k_reload *m)
@@ -93,16 +93,16 @@ void reload_begin(struct keeper *k, const struct k_reload *m)
     uint32_t req = m == NULL ? 0 : m->req;
     int64_t grace_ms = m == NULL || m->grace_ms == K_GRACE_UNSET ? -1 : (int64_t)m->grace_ms;
 
-    if (k->options->reload.read == NULL || k->ending.phase != ENDING_NOT) {
+    if (k->options->reload.read == NULL || k->shutdown.phase != SHUTDOWN_NONE) {
         if (m != NULL)
-            reload_answer(k, req, ENOSYS, -1);
+            reload_reply(k, req, ENOSYS, -1);
         return;
     }
     if (r->pid == 0) {
         reload_start(k, req, grace_ms);
         return;
     }
-    /* It may have read before the file was changed. Several requests are answered as one. */
+    /* It may have read the file before the change. One reply serves several requests. */
     r->next_req = req != 0 ? req : r->again ? r->next_req : 0;
     r->grace_ms = m != NULL || !r->again ? grace_ms : r->grace_ms;
     r->again = true;
@@ -116,15 +116,15 @@ static void reload_finish(struct keeper *k, int error)
     r->pid = 0;
     r->fd = -1;
     if (error != 0)
-        log_error("the credentials cannot be read again; going on with those there are");
-    reload_answer(k, r->req, error, fd);
+        log_error("cannot reload the credentials; keeping the current ones");
+    reload_reply(k, r->req, error, fd);
     if (error == 0) {
         k->options->reload.take(fd, k->options->arg);
         deposit_carry(k);
     } else {
         close(fd);
     }
-    if (r->again && k->ending.phase == ENDING_NOT)
+    if (r->again && k->shutdown.phase == SHUTDOWN_NONE)
         reload_start(k, r->next_req, r->grace_ms);
 }
 
@@ -136,7 +136,7 @@ bool reload_on_exit(struct keeper *k, pid_t pid, int status)
     return true;
 }
 
-/* Whoever takes over reads them again. */
+/* The keeper that takes over reads them again. */
 void reload_cancel(struct keeper *k)
 {
     if (k->reload.pid == 0)
@@ -147,7 +147,7 @@ void reload_cancel(struct keeper *k)
     io_close(&k->reload.fd);
 }
 
-/* The worker that asked has left, so nobody waits for the answer. */
+/* The worker that requested it has left, so nobody waits for the reply. */
 void reload_restart(struct keeper *k)
 {
     if (k->reload.cancelled)
@@ -158,7 +158,7 @@ void reload_step(struct keeper *k, uint64_t now_ms)
 {
     if (k->reload.pid == 0 || now_ms < k->reload.deadline_ms)
         return;
-    log_error("reading the credentials takes too long");
+    log_error("reading the credentials timed out");
     (void)kill(k->reload.pid, SIGKILL);
     reload_finish(k, ETIMEDOUT);
 }

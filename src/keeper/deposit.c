@@ -31,34 +31,34 @@ _Static_assert(V_LISTENERS == KEEPER_CARRY_FDS_MAX, "every listener has a key");
 
 /* --- sending ------------------------------------------------------------------------------- */
 
-static void vault_is_gone(struct keeper *k, int rc)
+static void on_vault_lost(struct keeper *k, int rc)
 {
     log_error("the vault is lost (%s): processes keep running, but are lost if the keeper dies",
               strerror(-rc));
-    channel_close(&k->deposit.link);
-    k->deposit.ends.link_fd = -1;
+    channel_close(&k->deposit.channel);
+    k->deposit.ends.channel_fd = -1;
 }
 
-/* What the kernel lacks for the moment: room in the socket, memory, descriptors under way. */
-static bool is_passing(int rc)
+/* Temporary shortages of the kernel: socket space, memory, descriptors in flight. */
+static bool is_transient(int rc)
 {
     return rc == -EAGAIN || rc == -ENOMEM || rc == -ENOBUFS || rc == -ETOOMANYREFS;
 }
 
 /*
- * Waits for the vault if it must: a row may say that a process runs only when the vault has its
+ * Waits for the vault if necessary: a row may say that a process runs only after the vault has its
  * descriptors, and a queue in our own memory would die with us. The vault always reads at once,
- * unless somebody has stopped it.
+ * unless someone has stopped it.
  */
 static void deposit_send(struct keeper *k, const struct v_message *m, const int *fds)
 {
-    struct pollfd p = {.fd = k->deposit.link.fd, .events = POLLOUT};
+    struct pollfd p = {.fd = k->deposit.channel.fd, .events = POLLOUT};
     uint64_t until = 0;
     int rc;
 
     if (p.fd < 0)
         return;
-    while (is_passing(rc = vault_send(p.fd, m, fds))) {
+    while (is_transient(rc = vault_send(p.fd, m, fds))) {
         if (until == 0)
             until = clock_mono_ms() + LIMIT_VAULT_SEND_MS;
         if (clock_mono_ms() >= until)
@@ -66,7 +66,7 @@ static void deposit_send(struct keeper *k, const struct v_message *m, const int 
         (void)poll(&p, rc == -EAGAIN ? 1 : 0, rc == -EAGAIN ? LIMIT_VAULT_SEND_MS : 1);
     }
     if (rc < 0)
-        vault_is_gone(k, rc);
+        on_vault_lost(k, rc);
 }
 
 static void deposit_put(struct keeper *k, uint32_t key, int fd)
@@ -84,7 +84,7 @@ static void deposit_drop(struct keeper *k, uint32_t key, uint32_t count)
     deposit_send(k, &m, NULL);
 }
 
-static void deposit_say(struct keeper *k, uint32_t type, int32_t status)
+static void deposit_notify(struct keeper *k, uint32_t type, int32_t status)
 {
     struct v_message m = {.type = type, .status = status};
 
@@ -93,13 +93,13 @@ static void deposit_say(struct keeper *k, uint32_t type, int32_t status)
 
 /* --- set-up -------------------------------------------------------------------------------- */
 
-/* The index is mapped before anything is taken over: without it the keeper must not go on. */
+/* The index is mapped first: without it the keeper must not continue. */
 int deposit_attach(struct keeper *k, const struct vault_ends *ends)
 {
     struct deposit *d = &k->deposit;
     bool lent = k->resumed && !k->options->replaced;
 
-    if (ends == NULL || ends->link_fd < 0)
+    if (ends == NULL || ends->channel_fd < 0)
         return 0;
     d->ledger = ledger_map(ends->ledger_fd);
     if (d->ledger == NULL)
@@ -108,7 +108,7 @@ int deposit_attach(struct keeper *k, const struct vault_ends *ends)
     if (lent && d->index == NULL)
         return -ENOMEM;
     d->ends = *ends;
-    d->link.fd = ends->link_fd;
+    d->channel.fd = ends->channel_fd;
     d->vault_pid = atomic_load(&d->ledger->vault_pid);
     d->ledger->first_free = 0;
     d->replaced = k->options->replaced;
@@ -127,7 +127,7 @@ void deposit_detach(struct keeper *k)
 {
     struct deposit *d = &k->deposit;
 
-    channel_close(&d->link);
+    channel_close(&d->channel);
     index_done(d);
     ledger_unmap(d->ledger);
     d->ledger = NULL;
@@ -140,7 +140,7 @@ static uint32_t row_key(const struct keeper *k, const struct ledger_row *r)
     return ledger_index(k->deposit.ledger, r) * V_ROW_KEYS;
 }
 
-/* With all that it has started meanwhile. False: nobody is left. */
+/* Kills the process and its descendants. False: none is left. */
 static bool kill_tree(struct keeper *k, const struct entry *e)
 {
     struct proc_list *l;
@@ -156,30 +156,30 @@ static bool kill_tree(struct keeper *k, const struct entry *e)
     return any;
 }
 
-/* Nobody was told of it. A pid is a child of the vault's until the vault is told to reap it. */
-static void end_half_made(struct keeper *k, struct ledger_row *r)
+/* It was never reported. Its pid belongs to a child of the vault until the keeper sends V_REAP. */
+static void kill_half_started(struct keeper *k, struct ledger_row *r)
 {
     struct entry e = {.pub = {.pid = r->pid, .tty_fd = -1}};
 
     if (r->pid <= 1 || procfs_parent(r->pid) != k->deposit.vault_pid)
         return;
-    log_warn("process %d had not been started completely and is ended", r->pid);
+    log_warn("killing process %d, which was only half started", r->pid);
     memcpy(e.pub.id, r->id, sizeof e.pub.id - 1);
-    (void)kill(r->pid, SIGKILL); /* the list of processes may lack it, if /proc could not be read */
+    (void)kill(r->pid, SIGKILL); /* the process list may lack it, if /proc could not be read */
     for (int round = 0; round < KILL_ROUNDS_MAX && kill_tree(k, &e); round++)
         ;
     census_end(k);
 }
 
-/* In this order: of a free row the next keeper drops what is left (close_unused), but a row in use
- * without its descriptors would be a process that no worker can take over. */
+/* In this order: the next keeper drops leftovers of a free row (close_unused), but a row in use
+ * without descriptors would be a process that no worker can adopt. */
 static void free_row(struct keeper *k, struct ledger_row *r)
 {
     ledger_free(k->deposit.ledger, r);
     deposit_drop(k, row_key(k, r), V_ROW_KEYS);
 }
 
-/* Of those that came by inheritance: the vault has its own. Returns how many there were. */
+/* Closes inherited copies; the vault has its own. Returns how many there were. */
 static unsigned close_inherited(const int32_t *index, uint32_t key, uint32_t count)
 {
     unsigned closed = 0;
@@ -191,8 +191,8 @@ static unsigned close_inherited(const int32_t *index, uint32_t key, uint32_t cou
     return closed;
 }
 
-/* All that the vault had was inherited. What no entry has is closed here, and dropped there: the
- * keeper before may have died before it dropped the last of it. */
+/* We inherited everything that the vault held. What no entry owns is closed here and dropped in
+ * the vault: the previous keeper may have died before it dropped the rest. */
 static void close_unused(struct keeper *k)
 {
     const int32_t *index = k->deposit.index;
@@ -208,7 +208,7 @@ static void close_unused(struct keeper *k)
     }
 }
 
-/* It dies with its keeper. Until it is dead there must be no other. */
+/* It dies with its keeper. No other worker may start until it is dead. */
 static void adopt_worker(struct keeper *k)
 {
     pid_t pid = atomic_load(&k->deposit.ledger->worker_pid);
@@ -256,7 +256,7 @@ void deposit_adopt(struct keeper *k)
         if (e != NULL)
             e->row = r;
         if (row_state(r) == ROW_STARTING && !k->deposit.replaced)
-            end_half_made(k, r);
+            kill_half_started(k, r);
         if (e == NULL && row_state(r) != ROW_FREE)
             free_row(k, r);
     }
@@ -284,7 +284,7 @@ static int save_carry(const struct keeper *k)
     return rc < 0 ? rc : fd;
 }
 
-/* If it fails, the vault still has what there was before. */
+/* If it fails, the vault keeps the previous version. */
 void deposit_carry(struct keeper *k)
 {
     struct patience patience = {0};
@@ -297,7 +297,7 @@ void deposit_carry(struct keeper *k)
     if (fd >= 0)
         deposit_put(k, V_KEY_CARRY, fd);
     else
-        log_error("what the next keeper needs cannot be written: %s", strerror(-fd));
+        log_error("cannot save the state for the next keeper: %s", strerror(-fd));
 }
 
 void deposit_daemon(struct keeper *k)
@@ -401,7 +401,7 @@ void deposit_exited(struct keeper *k, struct entry *e)
         fill_exit(e->row, e);
 }
 
-/* One message for neighbours, which outputs mostly are. */
+/* One message per run of adjacent keys, which outputs mostly are. */
 static void drop_streams(struct keeper *k, const struct entry *e, uint32_t which)
 {
     for (uint32_t i = 0, n; i < K_FDS; i += n + 1) {
@@ -413,7 +413,7 @@ static void drop_streams(struct keeper *k, const struct entry *e, uint32_t which
     }
 }
 
-/* The end of its input must reach a process that runs. One that has exited can wait. */
+/* A running process must see the end of its input now. An exited one can wait. */
 void deposit_closed(struct keeper *k, struct entry *e, uint32_t which)
 {
     if (e->row == NULL)
@@ -426,7 +426,7 @@ void deposit_closed(struct keeper *k, struct entry *e, uint32_t which)
     deferred_add(k, e);
 }
 
-void deposit_chore(struct keeper *k, struct entry *e)
+void deposit_deferred(struct keeper *k, struct entry *e)
 {
     if (e->row != NULL && e->undropped != 0)
         drop_streams(k, e, e->undropped);
@@ -443,7 +443,7 @@ void deposit_forget(struct keeper *k, struct entry *e)
 
 /* --- the daemon's life --------------------------------------------------------------------- */
 
-/* By the worker itself: a keeper that dies right after the fork has not seen its pid. */
+/* Called by the worker itself: a keeper that dies right after the fork has not seen its pid. */
 void deposit_worker_started(struct keeper *k)
 {
     struct ledger *l = k->deposit.ledger;
@@ -471,9 +471,9 @@ void deposit_well(struct keeper *k)
     struct v_message m = {.type = V_WELL, .keys = {V_KEY_EXE}};
     hf_autoclose int exe = -1;
 
-    if (k->deposit.told_well || k->deposit.ledger == NULL)
+    if (k->deposit.well_sent || k->deposit.ledger == NULL)
         return;
-    k->deposit.told_well = true;
+    k->deposit.well_sent = true;
     if (k->deposit.replaced) {
         exe = open("/proc/self/exe", O_PATH | O_CLOEXEC);
         if (exe < 0)
@@ -489,17 +489,18 @@ int deposit_trial(struct keeper *k, bool on)
     const int flag = on ? 0 : FD_CLOEXEC;
     char setting[64];
 
-    if (ends->link_fd < 0)
+    if (ends->channel_fd < 0)
         return 0;
-    snprintf(setting, sizeof setting, "%d,%d,%d", ends->link_fd, ends->ledger_fd, ends->index_fd);
+    snprintf(setting, sizeof setting, "%d,%d,%d", ends->channel_fd, ends->ledger_fd,
+             ends->index_fd);
     if (on && setenv(V_ENV, setting, 1) < 0)
         return -errno;
     if (!on)
         (void)unsetenv(V_ENV);
-    (void)fcntl(ends->link_fd, F_SETFD, flag);
+    (void)fcntl(ends->channel_fd, F_SETFD, flag);
     (void)fcntl(ends->ledger_fd, F_SETFD, flag);
     (void)fcntl(ends->index_fd, F_SETFD, flag);
-    deposit_say(k, on ? V_TRIAL : V_WELL, 0);
+    deposit_notify(k, on ? V_TRIAL : V_WELL, 0);
     return 0;
 }
 
@@ -507,22 +508,22 @@ void deposit_done(struct keeper *k, int code)
 {
     if (k->deposit.ledger != NULL)
         atomic_store(&k->deposit.ledger->ended, code + 1);
-    deposit_say(k, V_DONE, code);
+    deposit_notify(k, V_DONE, code);
 }
 
 void deposit_refused(struct keeper *k)
 {
-    deposit_say(k, V_REFUSED, 0);
+    deposit_notify(k, V_REFUSED, 0);
 }
 
-/* Whoever connects meanwhile is refused, rather than left to wait. */
+/* New connections are refused from now on, rather than left waiting. */
 void deposit_keep(struct keeper *k)
 {
     deposit_drop(k, V_KEY_LISTENER, V_LISTENERS);
-    deposit_say(k, V_KEEP, 0);
+    deposit_notify(k, V_KEEP, 0);
 }
 
-/* --- what the vault says ------------------------------------------------------------------- */
+/* --- messages of the vault ------------------------------------------------------------------- */
 
 static void on_exited(struct keeper *k, const struct v_message *m)
 {
@@ -540,15 +541,15 @@ static void on_exited(struct keeper *k, const struct v_message *m)
 void deposit_read(struct keeper *k)
 {
     struct v_message m;
-    struct link_packet p;
+    struct channel_packet p;
 
-    for (int i = 0; i < MESSAGES_PER_TURN && k->deposit.link.fd >= 0; i++) {
-        int rc = channel_receive(&k->deposit.link, &m, sizeof m, &p);
+    for (int i = 0; i < MESSAGES_PER_TURN && k->deposit.channel.fd >= 0; i++) {
+        int rc = channel_receive(&k->deposit.channel, &m, sizeof m, &p);
 
         if (rc == 0)
             return;
         if (rc < 0 || p.len != sizeof m) {
-            vault_is_gone(k, rc < 0 ? rc : -EPROTO);
+            on_vault_lost(k, rc < 0 ? rc : -EPROTO);
             return;
         }
         if (m.type == V_EXITED)

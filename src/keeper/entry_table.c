@@ -56,7 +56,7 @@ static void table_link_pid(struct table *t, struct entry *e)
     *bucket = e;
 }
 
-/* Without memory for more buckets the table goes on, only slower. */
+/* Without memory for more buckets the table works on, only slower. */
 static void table_grow(struct table *t)
 {
     size_t bucket_count = t->bucket_count * 2;
@@ -68,7 +68,7 @@ static void table_grow(struct table *t)
         free(pids);
         return;
     }
-    /* Who is found by pid must be asked of the old buckets, before they go. */
+    /* Only the old buckets know which entries are found by pid, so move these first. */
     for (size_t i = 0; i < t->bucket_count; i++) {
         for (struct entry *next, *p = t->by_pid[i]; p != NULL; p = next) {
             size_t to = (uint32_t)p->pub.pid & (bucket_count - 1);
@@ -102,13 +102,13 @@ struct entry *table_add_numbered(struct table *t, uint32_t number)
     e->pub.record_fd = e->pub.tty_fd = -1;
     e->pub.stdin_fd = e->pub.stdout_fd = e->pub.stderr_fd = e->pub.side_fd = -1;
     list_append(&t->all, &e->in_all);
-    list_init(&e->chore);
+    list_init(&e->deferred);
     table_link_number(t, e);
     t->count++;
     return e;
 }
 
-/* After four billion processes the count begins anew; those still there are passed over. */
+/* After four billion processes the count wraps; numbers still in use are skipped. */
 struct entry *table_add(struct table *t)
 {
     do
@@ -145,7 +145,7 @@ void table_remove(struct table *t, struct entry *e)
     *at = e->next_number;
     table_clear_pid(t, e);
     list_remove(&e->in_all);
-    list_remove(&e->chore);
+    list_remove(&e->deferred);
     t->count--;
     entry_close(e, K_FD_TTY | K_FD_STDIN | K_FD_STDOUT | K_FD_STDERR | K_FD_SIDE);
     io_close(&e->pub.record_fd);

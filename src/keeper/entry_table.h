@@ -2,9 +2,9 @@
 /*
  * entry_table.h - the processes that the keeper knows, by number and by pid
  *
- * An entry is made when its child has been started and lives until the worker forgets it.
- * Numbers are never used twice; a pid is found only until the child has been
- * reaped, because then the kernel may give it to somebody else.
+ * An entry is created when its child has been started, and lives until the worker forgets it.
+ * Numbers are never reused. A pid is found only until the child is reaped, because then the kernel
+ * may assign it to another process.
  *
  * Owns the entries and, through them, the descriptors. Layer: keeper.
  */
@@ -22,16 +22,16 @@ struct ledger_row;
 struct spawn;
 
 struct entry {
-    struct keeper_entry pub;   /* what the worker may see */
+    struct keeper_entry pub;   /* visible to the worker */
     struct list in_all;        /* in the order of their numbers */
     struct entry *next_number; /* in the same bucket */
     struct entry *next_pid;
     struct spawn *spawn;      /* not NULL: execve has not happened yet */
-    struct cgroup_slot *slot; /* NULL: none, or given back because it was empty */
+    struct cgroup_slot *slot; /* NULL: none, or released because it was empty */
     struct ledger_row *row;   /* NULL: there is no vault */
-    uint32_t undropped;       /* K_FD_* that the vault still has, of one that has exited */
-    bool flooding, eased;     /* its session should give way, and does; flood_weight.c */
-    struct list chore;        /* in keeper.chores, or alone; deferred.c */
+    uint32_t undropped;       /* K_FD_* that the vault still holds of an exited process */
+    bool flooding, lowered;   /* its weight should be lowered, and is; flood_weight.c */
+    struct list deferred;     /* in keeper.deferred, or alone; deferred.c */
 };
 
 struct table {
@@ -47,10 +47,10 @@ void table_fini(struct table *t); /* drops every entry */
 
 /* The new entry has a number, no pid and no descriptors. NULL: full, or no memory. */
 struct entry *table_add(struct table *t);
-/* For an entry that comes from an older keeper: with its own number. */
+/* For an entry of an older keeper: keeps its number. */
 struct entry *table_add_numbered(struct table *t, uint32_t number);
 void table_set_pid(struct table *t, struct entry *e, pid_t pid);
-void table_clear_pid(struct table *t, struct entry *e); /* reaped: pub.pid stays, for the record */
+void table_clear_pid(struct table *t, struct entry *e); /* reaped: pub.pid stays, for information */
 void table_remove(struct table *t, struct entry *e);    /* closes and frees */
 
 struct entry *table_find(const struct table *t, uint32_t number);
@@ -58,12 +58,12 @@ struct entry *table_find_pid(const struct table *t, pid_t pid);
 
 /* `which` are K_FD_* bits; closes what they name. */
 void entry_close(struct entry *e, uint32_t which);
-/* All it holds, out of the way of children to come; see high_fds.h. */
+/* Moves all its descriptors out of the way of future children; see high_fds.h. */
 void entry_move_high(struct entry *e);
-/* Descriptors of the entry in the order that K_SPAWNED has; returns their K_FD_* bits. */
+/* Descriptors of the entry in the order of K_SPAWNED; returns their K_FD_* bits. */
 uint32_t entry_fds(const struct entry *e, int fds[K_FDS], size_t *count);
 
-/* All entries, in the order of their making; NULL: no more. */
+/* All entries, in the order of creation; NULL: no more. */
 struct entry *table_first(const struct table *t);
 struct entry *table_next(const struct table *t, const struct entry *e);
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * flood_weight.c - lowers and restores the CPU weight of flooding sessions. Layer: keeper.
+ */
 #include "keeper/flood_weight.h"
 
 #include <errno.h>
@@ -29,7 +32,7 @@ bool flood_weight_parse(const char *text, int *nice)
     return true;
 }
 
-static bool ease_read(int fd, int *nice)
+static bool weight_read(int fd, int *nice)
 {
     char text[64];
     ssize_t n = hf_read(fd, text, sizeof text - 1);
@@ -40,8 +43,8 @@ static bool ease_read(int fd, int *nice)
     return flood_weight_parse(text, nice);
 }
 
-/* From one value to the other; 0 or -errno, ENOENT: it had neither, or there are no autogroups. */
-static int ease_change(pid_t pid, int from, int to)
+/* Changes the value; 0 or -errno. ENOENT: it was not `from`, or there are no autogroups. */
+static int weight_change(pid_t pid, int from, int to)
 {
     hf_autoclose int fd = -1;
     char text[32];
@@ -50,7 +53,7 @@ static int ease_change(pid_t pid, int from, int to)
 
     snprintf(text, sizeof text, "/proc/%d/autogroup", (int)pid);
     fd = open(text, O_RDWR | O_CLOEXEC);
-    if (fd < 0 || !ease_read(fd, &nice) || nice != from)
+    if (fd < 0 || !weight_read(fd, &nice) || nice != from)
         return -ENOENT;
     snprintf(text, sizeof text, "%d", to);
     n = hf_write(fd, text, strlen(text));
@@ -58,10 +61,10 @@ static int ease_change(pid_t pid, int from, int to)
 }
 
 /*
- * Who stands for the session: its leader, and when that is reaped, anybody who is left in it. As long
- * as there is one the kernel gives the leader's pid to nobody else. 0: all are gone.
+ * A process of the session: its leader or, once that is reaped, any remaining member. While there
+ * is one, the kernel does not reuse the leader's pid. 0: the session is empty.
  */
-static pid_t ease_pid(const struct entry *e)
+static pid_t session_pid(const struct entry *e)
 {
     struct proc_list all = {0};
     pid_t found = 0;
@@ -77,35 +80,36 @@ static pid_t ease_pid(const struct entry *e)
     return found;
 }
 
-/* Without CAP_SYS_ADMIN the kernel takes one change in 100 ms, whoever's: the others wait. */
-static void ease_apply(struct keeper *k, struct entry *e)
+/* Without CAP_SYS_ADMIN the kernel accepts one change per 100 ms for the whole machine: the
+ * others wait. */
+static void weight_apply(struct keeper *k, struct entry *e)
 {
     int rc;
 
     if (e->pub.exited)
         e->flooding = false;
-    if (e->eased == e->flooding)
+    if (e->lowered == e->flooding)
         return;
-    rc = e->flooding ? ease_change(ease_pid(e), 0, EASE_NICE)
-                     : ease_change(ease_pid(e), EASE_NICE, 0);
+    rc = e->flooding ? weight_change(session_pid(e), 0, FLOOD_NICE)
+                     : weight_change(session_pid(e), FLOOD_NICE, 0);
     if (rc == -EAGAIN)
-        k->ease_at_ms = clock_mono_ms() + EASE_RETRY_MS;
+        k->flood_retry_at_ms = clock_mono_ms() + FLOOD_RETRY_MS;
     else
-        e->eased = e->flooding = e->flooding && rc == 0;
+        e->lowered = e->flooding = e->flooding && rc == 0;
 }
 
 void flood_weight_set(struct keeper *k, struct entry *e, bool on)
 {
     e->flooding = on;
-    ease_apply(k, e);
+    weight_apply(k, e);
 }
 
-/* Whether it has exited is asked of the kernel only for those who are eased. */
+/* Only sessions with a lowered weight are worth the system call. */
 void flood_weight_on_death(struct keeper *k, struct entry *e)
 {
     siginfo_t info = {0};
 
-    if (e->eased && waitid(P_PID, (id_t)e->pub.pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+    if (e->lowered && waitid(P_PID, (id_t)e->pub.pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
         info.si_pid == e->pub.pid)
         flood_weight_set(k, e, false);
 }
@@ -118,9 +122,9 @@ void flood_weight_end(struct keeper *k)
 
 void flood_weight_step(struct keeper *k, uint64_t now_ms)
 {
-    if (k->ease_at_ms > now_ms)
+    if (k->flood_retry_at_ms > now_ms)
         return;
-    k->ease_at_ms = DEADLINE_NONE;
+    k->flood_retry_at_ms = DEADLINE_NONE;
     for (struct entry *e = table_first(&k->table); e != NULL; e = table_next(&k->table, e))
-        ease_apply(k, e);
+        weight_apply(k, e);
 }

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flood_weight.h - a flood gives way to those who carry it
+ * flood_weight.h - lowers a flooding session's CPU weight so that the kernel's tty thread keeps up
  *
- * A terminal's bytes are carried by a thread of the kernel, which the writer wakes with every piece.
- * Where the scheduler shares CPUs among sessions (autogroups: a machine whose processes are in
- * no cpu cgroup, as in a microVM), the writer's session has a whole CPU's weight and
- * is not interrupted for that thread: it fills the small buffer and sleeps, the
- * thread empties it and sleeps, and every piece costs two CPUs waking each other. With a
- * little less weight for the session the thread goes first, nobody sleeps, and
- * the same flood is up to 1.8 times as fast. Pipes gain some percent.
+ * A kernel thread moves a terminal's bytes; the writer wakes it with every chunk. Where the
+ * scheduler shares CPUs among sessions (autogroups: a machine whose processes are in no cpu cgroup,
+ * as in a microVM), the writer's session has a whole CPU's weight and that thread does not preempt
+ * it: the writer fills the small buffer and sleeps, the thread empties it and sleeps, and every
+ * chunk costs two CPUs waking each other. With slightly less weight for the session the thread runs
+ * first, neither sleeps, and the same flood is up to 1.8 times as fast. Pipes gain some percent.
  *
- * The weight counts only where CPUs are wanted by several, is that of the session
- * (nice(2) of its processes stays as it is), and is given back when the flood is over. A
- * session whose weight somebody else has set keeps it. Layer: keeper.
+ * The weight matters only where CPUs are contended. It belongs to the session (nice(2) of its
+ * processes stays as it is), and is restored when the flood ends. A session whose weight was set by
+ * someone else keeps it. Layer: keeper.
  */
 #ifndef HF_KEEPER_FLOOD_WEIGHT_H
 #define HF_KEEPER_FLOOD_WEIGHT_H
@@ -20,21 +19,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define EASE_NICE 3 /* half the weight; 1 is not enough */
-#define EASE_RETRY_MS 110
+#define FLOOD_NICE 3 /* half the weight; 1 is not enough */
+#define FLOOD_RETRY_MS 110
 
 struct keeper;
 struct entry;
 
 void flood_weight_set(struct keeper *k, struct entry *e, bool on);
 /*
- * The leader may have exited and is about to be reaped. Its pid is still its own, so now its session,
- * in which others may live on, gets its weight back.
+ * The leader may have exited and is about to be reaped. Its pid is still valid, so this is the time
+ * to restore the weight of its session, in which other processes may live on.
  */
 void flood_weight_on_death(struct keeper *k, struct entry *e);
-/* The one who asked for it is gone: all are as they were. */
+/* The worker that requested it is dead: restores all weights. */
 void flood_weight_end(struct keeper *k);
-/* What the kernel did not take at once, from k->ease_at_ms on. */
+/* Retries changes that the kernel deferred, from k->flood_retry_at_ms on. */
 void flood_weight_step(struct keeper *k, uint64_t now_ms);
 
 /* The line of /proc/PID/autogroup: "/autogroup-7 nice 0". */

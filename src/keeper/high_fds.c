@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * high_fds.c - what is held for long is held at high numbers. Layer: keeper.
+ * high_fds.c - keeps long-lived descriptors at high numbers. Layer: keeper.
  */
 #include "keeper/high_fds.h"
 
@@ -12,7 +12,7 @@
 
 _Static_assert(HIGH_FD % (64 * 64) == 0, "see high_fds.h");
 
-/* Nobody shares our table and nothing is at the last number, so the call does nothing. */
+/* Our table is not shared and the last number is unused, so the call has no effect. */
 bool high_can_cut(void)
 {
     return syscall(SYS_close_range, ~0U, ~0U, CLOSE_RANGE_UNSHARE) == 0;

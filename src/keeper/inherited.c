@@ -16,11 +16,11 @@
 #include "keeper/procfs.h"
 
 struct inherited_one {
-    uint32_t entry; /* 0: the worker of the keeper before, which is on its way out */
-    int pidfd;      /* -1: told of already */
+    uint32_t entry; /* 0: the worker of the previous keeper, which is exiting */
+    int pidfd;      /* -1: reported already */
 };
 
-static void tell_lost(struct keeper *k, const struct entry *e)
+static void report_lost(struct keeper *k, const struct entry *e)
 {
     struct zombie d = {.pid = e->pub.pid, .status = K_STATUS_LOST};
 
@@ -29,16 +29,16 @@ static void tell_lost(struct keeper *k, const struct entry *e)
     reap_inherited(k, &d);
 }
 
-/* What it was doing when it died cannot be asked any more. */
-static void worker_is_gone(struct keeper *k)
+/* Its last activity is unknown. */
+static void on_worker_lost(struct keeper *k)
 {
     worker_note_io(k);
-    k->worker.past[0].known = false; /* its pid may be somebody else's by now */
+    k->worker.past[0].known = false; /* its pid may have been reused */
     worker_on_exit(k, SIGKILL);
 }
 
-/* A leader stays the leader of its session as long as it lives, so a pid that leads none belongs to
- * somebody else by now. -1: it is gone. */
+/* A process stays the leader of its session as long as it lives, so a pid that leads none has
+ * been reused. -1: it has exited. */
 static int open_leader(pid_t pid)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -48,7 +48,7 @@ static int open_leader(pid_t pid)
     return fd;
 }
 
-/* A child of ours is there until we reap it. */
+/* Our own children exist until we reap them. */
 static bool is_inherited(const struct keeper *k, const struct entry *e)
 {
     return !e->pub.exited && e->spawn == NULL && procfs_parent(e->pub.pid) != k->pid;
@@ -72,14 +72,14 @@ static void watch_worker(struct keeper *k)
     if (fd >= 0)
         watch(k, 0, fd);
     else
-        worker_is_gone(k);
+        on_worker_lost(k);
 }
 
 void inherited_step(struct keeper *k)
 {
     struct entry *next;
 
-    if (k->inherited.begun || k->deposit.link.fd >= 0)
+    if (k->inherited.begun || k->deposit.channel.fd >= 0)
         return;
     k->inherited.begun = true;
     watch_worker(k);
@@ -93,7 +93,7 @@ void inherited_step(struct keeper *k)
         if (fd >= 0)
             watch(k, e->pub.entry, fd);
         else
-            tell_lost(k, e);
+            report_lost(k, e);
     }
 }
 
@@ -102,9 +102,9 @@ static void on_end(struct keeper *k, uint32_t entry)
     struct entry *e = entry == 0 ? NULL : table_find(&k->table, entry);
 
     if (entry == 0)
-        worker_is_gone(k);
+        on_worker_lost(k);
     else if (e != NULL && !e->pub.exited)
-        tell_lost(k, e);
+        report_lost(k, e);
 }
 
 void inherited_poll_set(const struct keeper *k, struct pollfd *out)

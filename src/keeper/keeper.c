@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * keeper.c - the keeper's life: set-up, the loop, and the end
+ * keeper.c - the keeper's life: set-up, the loop and shutdown
  *
- * The loop uses poll(2): there are two descriptors, plus one per child that
- * has not been executed yet, and those come and go with every spawn. With
- * nothing to do it sleeps in one call without a time-out. Layer: keeper.
+ * The loop uses poll(2): there are three descriptors, plus one per child that has not been executed
+ * yet, and those change with every spawn. With nothing to do it sleeps in one call without a
+ * timeout. Layer: keeper.
  */
 #include "keeper/keeper.h"
 
@@ -31,11 +31,11 @@
 #include "keeper/upgrade_state.h"
 
 #define LOOP_OWN_POLLS 3   /* signals, worker, vault */
-#define FDS_MARK_MAX 65536 /* without close_range(2): how far inherited ones are looked for */
+#define FDS_MARK_MAX 65536 /* without close_range(2): highest inherited descriptor considered */
 
 /* --- set-up --------------------------------------------------------------- */
 
-/* A child's descriptors are put at 0, 1 and 2, so nothing else may be there. */
+/* A child's descriptors are moved to 0, 1 and 2, so nothing else may be there. */
 static void setup_standard_fds(void)
 {
     while (true) {
@@ -51,7 +51,7 @@ static void setup_standard_fds(void)
     }
 }
 
-/* What we were started with is not our children's business. The carried ones stay for workers. */
+/* Children must not get descriptors that we inherited. The carried ones stay for workers. */
 static void setup_inherited_fds(void)
 {
 #ifdef CLOSE_RANGE_CLOEXEC
@@ -63,8 +63,8 @@ static void setup_inherited_fds(void)
 }
 
 /*
- * By the system call: the C library keeps two signals for itself and does not
- * let us see that whoever started us had them ignored. A handler stays.
+ * Uses the system call: the C library reserves two signals and hides that our parent ignored them.
+ * A handler stays.
  */
 static void setup_default(int sig)
 {
@@ -82,9 +82,8 @@ static void setup_default(int sig)
 }
 
 /*
- * All signals but those that report our own faults are blocked; the ones we
- * act on come through a descriptor. None is left ignored: children inherit
- * that, and have no need to reset anything then.
+ * Blocks all signals except those that report our own faults; the ones we act on arrive through a
+ * descriptor. None stays ignored: children inherit that, and so need not reset anything.
  */
 static int setup_signals(struct keeper *k)
 {
@@ -117,7 +116,7 @@ static void setup_limits(struct keeper *k)
     (void)setrlimit(RLIMIT_NOFILE, &raised);
 }
 
-/* Without it floods are read as anything else is. */
+/* Without it, floods are read like any other output. */
 static void setup_siding(struct keeper *k)
 {
     deposit_take_siding(k);
@@ -142,7 +141,7 @@ static void setup_pid_file(const struct keeper *k)
     fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     len = snprintf(text, sizeof text, "%d\n", (int)deposit_main_pid(k));
     if (fd < 0 || hf_write(fd, text, (size_t)len) != len)
-        log_warn("%s cannot be written: %s", path, strerror(errno));
+        log_warn("cannot write %s: %s", path, strerror(errno));
 }
 
 static int setup(struct keeper *k, const struct keeper_options *options, int resume_fd)
@@ -157,9 +156,9 @@ static int setup(struct keeper *k, const struct keeper_options *options, int res
                          .siding = {-1, -1},
                          .reload = {.fd = -1},
                          .upgrade = {.report_fd = -1},
-                         .ease_at_ms = DEADLINE_NONE,
+                         .flood_retry_at_ms = DEADLINE_NONE,
                          .deposit = {.ends = {-1, -1, -1}}};
-    channel_init(&k->deposit.link);
+    channel_init(&k->deposit.channel);
     log_set_part("keeper");
     (void)prctl(PR_SET_NAME, "holdfast-keeper", 0, 0, 0);
     setup_standard_fds();
@@ -196,7 +195,7 @@ static int setup(struct keeper *k, const struct keeper_options *options, int res
 
 /* --- the loop ------------------------------------------------------------- */
 
-/* A signal that the programs may want to see: it goes to every leader's group. */
+/* A signal meant for the programs: sent to every leader's group. */
 static void signals_forward(struct keeper *k, int signum)
 {
     for (struct entry *e = table_first(&k->table); e != NULL; e = table_next(&k->table, e)) {
@@ -222,7 +221,7 @@ static void signal_handle(struct keeper *k, const struct signalfd_siginfo *info,
     }
 }
 
-/* Signals of one kind come once, however often they were sent: reap all there is. */
+/* Repeated signals of one kind are merged, so reap every dead child. */
 static void signals_read(struct keeper *k)
 {
     struct signalfd_siginfo info[4];
@@ -235,18 +234,18 @@ static void signals_read(struct keeper *k)
         reap_children(k);
 }
 
-static void link_retry(struct keeper *k)
+static void channel_retry(struct keeper *k)
 {
-    int rc = channel_flush(&k->worker.link);
+    int rc = channel_flush(&k->worker.channel);
 
     if (rc < 0)
-        worker_kill_for_link(k, rc);
+        worker_kill_for_channel(k, rc);
 }
 
-static void link_on_event(struct keeper *k, short events)
+static void channel_on_event(struct keeper *k, short events)
 {
     if (events & POLLOUT)
-        link_retry(k);
+        channel_retry(k);
     if (events & ~POLLOUT)
         requests_read(k);
 }
@@ -263,12 +262,13 @@ static int loop_timeout(const struct keeper *k)
 
     deadline = earlier(deadline, deferred_deadline(k));
     deadline = earlier(deadline, reload_deadline(k));
-    deadline = earlier(deadline, k->ease_at_ms);
-    if (k->worker.link.stalled)
-        deadline = earlier(deadline, clock_mono_ms() + LINK_RETRY_MS);
+    deadline = earlier(deadline, k->flood_retry_at_ms);
+    if (k->worker.channel.stalled)
+        deadline = earlier(deadline, clock_mono_ms() + CHANNEL_RETRY_MS);
     if (k->spawns.count > 0)
         deadline = earlier(deadline, spawns_deadline(k));
-    if (k->worker.pid == 0 && k->ending.phase == ENDING_NOT && k->upgrade.phase < UPGRADE_RETIRE)
+    if (k->worker.pid == 0 && k->shutdown.phase == SHUTDOWN_NONE &&
+        k->upgrade.phase < UPGRADE_RETIRE)
         deadline = earlier(deadline, k->worker.start_at_ms);
     if (deadline == DEADLINE_NONE)
         return -1;
@@ -278,13 +278,13 @@ static int loop_timeout(const struct keeper *k)
     return deadline - now > INT_MAX ? INT_MAX : (int)(deadline - now);
 }
 
-static struct pollfd loop_link_poll(const struct channel *l)
+static struct pollfd loop_channel_poll(const struct channel *l)
 {
     return (struct pollfd){.fd = l->fd,
                            .events = (short)(POLLIN | (channel_wants_write(l) ? POLLOUT : 0))};
 }
 
-/* Signals, worker, vault, inherited ones, then the children under way; returns their number. */
+/* Signals, worker, vault, inherited processes, then children before exec; returns their number. */
 static size_t loop_set_polls(struct keeper *k)
 {
     size_t count = LOOP_OWN_POLLS + k->inherited.count + k->spawns.count;
@@ -294,8 +294,8 @@ static size_t loop_set_polls(struct keeper *k)
         k->polls = hf_xrealloc(k->polls, k->poll_cap * sizeof *k->polls);
     }
     k->polls[0] = (struct pollfd){.fd = k->signal_fd, .events = POLLIN};
-    k->polls[1] = loop_link_poll(&k->worker.link);
-    k->polls[2] = loop_link_poll(&k->deposit.link);
+    k->polls[1] = loop_channel_poll(&k->worker.channel);
+    k->polls[2] = loop_channel_poll(&k->deposit.channel);
     inherited_poll_set(k, k->polls + LOOP_OWN_POLLS);
     spawns_poll_set(k, k->polls + LOOP_OWN_POLLS + k->inherited.count);
     return count;
@@ -303,7 +303,7 @@ static size_t loop_set_polls(struct keeper *k)
 
 static void loop_run(struct keeper *k)
 {
-    while (k->ending.phase < ENDING_DONE) {
+    while (k->shutdown.phase < SHUTDOWN_DONE) {
         size_t count = loop_set_polls(k), first = LOOP_OWN_POLLS + k->inherited.count;
         uint64_t now;
 
@@ -313,15 +313,15 @@ static void loop_run(struct keeper *k)
             if (k->polls[0].revents != 0)
                 signals_read(k);
             if (k->polls[1].revents != 0)
-                link_on_event(k, k->polls[1].revents);
+                channel_on_event(k, k->polls[1].revents);
             if (k->polls[2].revents != 0)
                 deposit_read(k);
             inherited_poll_done(k, k->polls + LOOP_OWN_POLLS, first - LOOP_OWN_POLLS);
         }
         inherited_step(k);
-        if (k->worker.link.stalled)
-            link_retry(k);
-        /* Before another worker is started: is there a word that it should not be? */
+        if (k->worker.channel.stalled)
+            channel_retry(k);
+        /* A shutdown may be requested: check before another worker is started. */
         if (k->worker.pid == 0)
             signals_read(k);
         now = clock_mono_ms();
@@ -335,12 +335,12 @@ static void loop_run(struct keeper *k)
     }
 }
 
-/* --- the end -------------------------------------------------------------- */
+/* --- shutdown -------------------------------------------------------------- */
 
 /* The vault keeps everything when we leave, so the cgroups stay as well. */
 static void teardown_cgroups(struct keeper *k)
 {
-    bool left = k->ending.phase == ENDING_LEFT;
+    bool left = k->shutdown.phase == SHUTDOWN_LEFT;
 
     for (struct entry *e = table_first(&k->table); e != NULL; e = table_next(&k->table, e)) {
         if (e->slot != NULL && !left)
@@ -352,18 +352,17 @@ static void teardown_cgroups(struct keeper *k)
     cgroup_fini(&k->cgroup, !left);
 }
 
-/* What is ours alone: descriptors, memory, our mark on the kernel. */
+/* Releases what only we own: descriptors, memory, process settings. */
 static void teardown(struct keeper *k)
 {
-    channel_close(&k->worker.link);
+    channel_close(&k->worker.channel);
     spawns_abandon(k);
     teardown_cgroups(k);
     table_fini(&k->table);
     spawns_fini(k);
     deposit_detach(k);
     inherited_fini(k);
-    guard_end(
-        &k->guard); /* LeakSanitizer could not trace us otherwise, and there is nobody left to guard against */
+    guard_end(&k->guard); /* LeakSanitizer could not trace us otherwise */
     io_close(&k->signal_fd);
     io_close(&k->state_fd);
     io_close(&k->reload.fd);
@@ -371,18 +370,19 @@ static void teardown(struct keeper *k)
     io_close(&k->siding[0]);
     io_close(&k->siding[1]);
     free(k->polls);
-    tree_farewell_fini(&k->ending.farewell);
+    tree_signal_once_fini(&k->shutdown.term);
 }
 
 /*
- * The first one ends the daemon, which has not begun. Any later one leaves everything as it found it,
- * even children that have died since: the vault starts another, which takes them over.
+ * A first keeper that fails ends the daemon, which has not begun. Any later one leaves everything
+ * as it found it, even children that have died since: the vault starts another keeper, which takes
+ * them over.
  */
 static int cannot_start(struct keeper *k, int rc)
 {
     log_error("the keeper cannot start: %s", strerror(-rc));
     if (k->resumed)
-        k->ending.phase = ENDING_LEFT;
+        k->shutdown.phase = SHUTDOWN_LEFT;
     else
         deposit_done(k, 1);
     teardown(k);
@@ -396,23 +396,23 @@ int keeper_run(const struct keeper_options *options, int resume_fd)
 
     if (rc < 0)
         return cannot_start(&k, rc);
-    /* Who died while an older keeper was being replaced. */
+    /* Children that died while an older keeper was being replaced. */
     reap_children(&k);
     if (deposit_is_end_ordered(&k))
         keeper_shutdown_begin(&k);
     worker_step(&k, clock_mono_ms());
-    /* They may have changed while nobody looked: between the old binary's last look and now. */
+    /* The files may have changed between the old binary's last read and now. */
     if (resume_fd >= 0)
         reload_begin(&k, NULL);
-    program_give_back();
+    program_release_pages();
     loop_run(&k);
     if (options->pid_file != NULL)
         (void)unlink(options->pid_file);
-    if (k.ending.phase == ENDING_LEFT)
+    if (k.shutdown.phase == SHUTDOWN_LEFT)
         deposit_keep(&k);
     else
-        deposit_done(&k, k.ending.code);
+        deposit_done(&k, k.shutdown.code);
     reap_children(&k);
     teardown(&k);
-    return k.ending.code;
+    return k.shutdown.code;
 }

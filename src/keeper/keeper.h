@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * keeper.h - the parent that spawns, reaps and never talks to the network
+ * keeper.h - the parent process that spawns, reaps and never talks to the network
  *
- * keeper_run() is the whole life of the daemon's first process. It forks the
- * worker, holds a copy of every descriptor the worker needs (journals,
- * terminals, pipes, listening sockets, shared state), and forks a new worker when
- * one dies. What the worker must know to go on is in struct keeper_boot,
- * which the child gets by the fork itself: no message can be lost there.
+ * keeper_run() is the whole life of the keeper process. It forks the worker, holds a copy of every
+ * descriptor the worker needs (journals, terminals, pipes, listening sockets, shared state), and
+ * forks a new worker when one dies. The state from which a worker continues is in struct
+ * keeper_boot, which the child inherits by the fork itself: no message can be lost.
  *
- * The keeper never blocks, parses nothing from the network, and allocates only when an
- * entry is made. Layer: keeper; includes base only.
+ * The keeper never blocks, parses nothing from the network, and allocates only when it creates an
+ * entry. Layer: keeper; includes base only.
  */
 #ifndef HF_KEEPER_KEEPER_H
 #define HF_KEEPER_KEEPER_H
@@ -26,7 +25,7 @@
 #define KEEPER_CARRY_FDS_MAX 64
 #define KEEPER_SIDING_BYTES (1024 * 1024)
 
-/* One process, living or exited and not yet forgotten. Read-only for the worker, at boot. */
+/* One process, running, or exited and not yet forgotten. Read-only for the worker, at boot. */
 struct keeper_entry {
     uint32_t entry; /* number, never reused within one keeper; > 0 */
     char id[32];
@@ -41,37 +40,35 @@ struct keeper_entry {
     int side_fd;
 };
 
-/* What a dead worker had read and written in its life. */
-#define KEEPER_IO_PAST                                                                             \
-    16 /* workers: so many may die in a row before one has looked at what it found */
+/* The I/O counts of a dead worker. */
+#define KEEPER_IO_PAST 16 /* workers that may die in a row before one has processed these counts */
 struct keeper_io {
-    pid_t pid; /* 0: an earlier keeper had it reaped */
+    pid_t pid; /* 0: it was reaped under an earlier keeper */
     bool known;
     struct io_count count;
 };
 
-/* What a fresh worker starts from. Descriptors are inherited and the worker's own. */
+/* The initial state of a worker. The worker owns the inherited descriptors. */
 struct keeper_boot {
-    int link_fd;  /* SOCK_SEQPACKET to the keeper; non-blocking */
-    int state_fd; /* memfd of state_bytes, shared over all workers */
-    int siding
-        [2]; /* a pipe of KEEPER_SIDING_BYTES that a worker's death does not empty; -1: none */
+    int link_fd;   /* SOCK_SEQPACKET to the keeper; non-blocking */
+    int state_fd;  /* memfd of state_bytes, shared by all workers */
+    int siding[2]; /* a pipe of KEEPER_SIDING_BYTES that survives a worker's death; -1: none */
     const struct keeper_entry *entries;
     size_t entry_count;
     uint32_t generation;                   /* 1 for the first worker */
     struct keeper_io past[KEEPER_IO_PAST]; /* the last worker and those before it, newest first */
     pid_t keeper_pid;
-    bool has_cgroup; /* trees are held by cgroup v2 */
-    bool is_first;   /* no worker of this keeper has come up before, as far as a vault knows */
+    bool has_cgroup; /* process trees are in cgroups (v2) */
+    bool is_first;   /* no earlier worker of this keeper became ready, as far as a vault knows */
 };
 
-/* Descriptors that the command wants to find again after an upgrade (listening sockets). */
+/* Descriptors that the command needs again after an upgrade (listening sockets). */
 struct keeper_carry {
     int fds[KEEPER_CARRY_FDS_MAX];
     size_t fd_count;
 };
 
-/* Somebody as whom processes may run, with the groups that they may have. */
+/* A user that processes may run as, and the groups that they may have. */
 #define KEEPER_USER_GROUPS_MAX 64
 struct keeper_user {
     uint32_t uid, gid, group_count;
@@ -79,15 +76,15 @@ struct keeper_user {
 };
 
 /*
- * Credentials are files that change while the daemon runs. Reading one may hang, and what is in it
+ * Credentials are files that change while the daemon runs. Reading one may hang, and its contents
  * may be wrong, so a forked child reads them: `read` writes what a worker needs to `fd`, an empty
- * memory file, and returns 0. The keeper then gives the file to `take`, whose it is from then on,
- * and a copy to the worker (K_CREDENTIALS). Both NULL: there are none.
+ * memory file, and returns 0. The keeper then passes the file to `take`, which owns it from then
+ * on, and a copy to the worker (K_CREDENTIALS). Both NULL: there are none.
  */
 struct keeper_reload {
     int (*read)(int fd, int64_t grace_ms, void *arg); /* grace_ms: as in struct k_reload */
     void (*take)(int fd, void *arg);
-    const int *keep_fd; /* the one descriptor that `read` finds open, beside its own; NULL: none */
+    const int *keep_fd; /* the only inherited descriptor that `read` needs; NULL: none */
 };
 
 struct vault_ends;
@@ -97,10 +94,10 @@ struct keeper_options {
     int (*worker_main)(const struct keeper_boot *boot, void *arg);
     void *arg;
     size_t state_bytes;
-    uint32_t grace_ms; /* SIGTERM: how long processes get */
+    uint32_t grace_ms; /* how long processes have after SIGTERM */
     struct keeper_carry carry;
-    /* Appends the bytes that the command wants to find again (options, tokens). They may be
-     * secrets, so they are made when an upgrade needs them, and wiped. 0 or -errno. NULL: none. */
+    /* Appends the bytes that the command needs again (options, tokens). They may be secrets, so
+     * they are produced when an upgrade needs them, and wiped. 0 or -errno. NULL: none. */
     int (*carry_write)(struct buf *out, void *arg);
     struct keeper_reload reload;
     const char *exe_path; /* absolute; what an upgrade executes */
@@ -108,32 +105,31 @@ struct keeper_options {
     uid_t worker_uid;     /* ids the worker drops to, for io_count_of() */
     gid_t worker_gid;
     const char *pid_file;           /* NULL: none */
-    const struct vault_ends *vault; /* NULL: none; a keeper that dies ends everything then */
-    bool replaced; /* executed by the keeper before, in its own place; else started by the vault */
-    bool users_only; /* processes run as one of `users`, else as anybody */
+    const struct vault_ends *vault; /* NULL: none; then the keeper's death ends everything */
+    bool replaced;   /* executed in place by the previous keeper; else started by the vault */
+    bool users_only; /* processes run as one of `users`, else as any user */
     const struct keeper_user *users;
     size_t user_count;
 };
 
 /*
- * Runs until told to end; returns the exit code. With `resume_fd` >= 0 the
- * process was executed by an older keeper (same pid, same children) and takes over
- * its table from there.
+ * Runs until the daemon shuts down; returns the exit code. With `resume_fd` >= 0 this process was
+ * executed by an older keeper (same pid, same children) and takes over its table.
  */
 int keeper_run(const struct keeper_options *options, int resume_fd);
 
-/* In a keeper that the vault has started: the table as the keeper before left it, in the form that
+/* In a keeper that the vault started: the table as the previous keeper left it, in the form that
  * keeper_run() resumes from. A descriptor or -errno. */
 int keeper_resume_from_vault(const struct vault_ends *ends);
 
-/* After an upgrade: the carried bytes and descriptors, to be read before
- * keeper_run(). *bytes is malloc'd. 0 or -errno. */
+/* After an upgrade: the carried bytes and descriptors, to be read before keeper_run(). *bytes is
+ * malloc'd. 0 or -errno. */
 #define KEEPER_RESUME_ENV "HOLDFAST_RESUME_FD"
 int keeper_resume_carry(int resume_fd, void **bytes, size_t *len, int *fds, size_t *fd_count);
 
 /*
- * In a candidate that runs beside the old keeper: could this binary go on from there? Reads
- * everything and changes nothing. The engine is asked about what is its own. NULL, or the fault.
+ * In a candidate that runs beside the old keeper: could this binary continue from its state? Reads
+ * everything and changes nothing. The callbacks check the engine's data. NULL, or the fault.
  */
 struct keeper_trial {
     bool (*record)(int fd, void *arg); /* of each process */
@@ -143,18 +139,18 @@ struct keeper_trial {
 const char *keeper_try(int resume_fd, const struct keeper_trial *trial);
 
 /*
- * Asks the kernel to kill the calling worker when the keeper dies; -ESRCH if
- * it is dead already. Done before worker_main(), but the kernel forgets it when a
- * process changes its user, so a worker that drops privileges calls it again.
+ * Requests that the kernel kill the calling worker when the keeper dies; -ESRCH if it is dead
+ * already. Called before worker_main(), but the kernel resets it when a process changes its user,
+ * so a worker that drops privileges calls it again.
  */
 int keeper_guard_worker(pid_t keeper_pid);
 
 /*
  * `holdfast upgrade-check VERSION ARGV...`: can this binary take over state of that version, with
- * this command line? KEEPER_RESUME_ENV names a copy of the state. An older keeper leaves both out.
+ * this command line? KEEPER_RESUME_ENV names a copy of the state. An older keeper omits both.
  */
 #define KEEPER_STATE_VERSION 1
-/* Its exit code for yes: not 0, which many programs say to anything. */
+/* Its exit code for yes: not 0, which many programs return for any arguments. */
 #define KEEPER_CHECK_YES 93
 
 #endif

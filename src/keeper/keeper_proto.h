@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * keeper_proto.h - what worker and keeper say to each other
+ * keeper_proto.h - the messages between worker and keeper
  *
- * One SOCK_SEQPACKET socketpair; each packet is one of the structs below,
- * exactly as long as it must be (K_SPAWN is followed by its strings). Both ends are the
- * same binary, so layout and byte order agree by construction. The keeper
- * still believes nothing: a wrong type, length, count or entry ends that
- * worker. Descriptors travel by SCM_RIGHTS.
+ * One SOCK_SEQPACKET socketpair; each packet is one of the structs below, of exact length (K_SPAWN
+ * is followed by its strings). Both ends are the same binary, so layout and byte order agree by
+ * construction. The keeper still trusts nothing: it kills a worker that sends a wrong type, length,
+ * count or entry. Descriptors travel by SCM_RIGHTS.
  *
- * Layer: keeper (the engine includes this header and no other of this folder
- * but keeper.h).
+ * Layer: keeper (the engine includes this header and no other of this folder but keeper.h).
  */
 #ifndef HF_KEEPER_KEEPER_PROTO_H
 #define HF_KEEPER_KEEPER_PROTO_H
@@ -21,33 +19,34 @@
 #define K_GROUPS_MAX 64
 #define K_SURVEY_MAX 64
 #define K_ID_LEN 32
-#define K_CWD_MAX 1024 /* with its NUL; a longer directory is not told */
-#define K_HOLDS_MAX 8  /* sockets in one question */
+#define K_CWD_MAX 1024 /* with its NUL; a longer path is not reported */
+#define K_HOLDS_MAX 8  /* sockets in one request */
 #define K_UNSET UINT64_MAX
 
 enum k_type {
     /* worker -> keeper */
     K_READY = 1, /* serving; struct k_simple */
     K_SPAWN,     /* struct k_spawn + strings; fds: record [, memfd with the strings] */
-    K_SIGNAL,    /* struct k_signal, answered by K_SIGNALED */
-    K_SURVEY,    /* struct k_simple: who of the tree lives? answered by K_SURVEYED */
-    K_CLOSE,     /* struct k_close: keeper drops its copy of these descriptors */
-    K_FORGET,    /* struct k_simple: entry is dropped with all it holds; only after exit */
+    K_SIGNAL,    /* struct k_signal; reply: K_SIGNALED */
+    K_SURVEY,    /* struct k_simple: lists the living processes of the tree; reply: K_SURVEYED */
+    K_CLOSE,     /* struct k_close: the keeper closes its copy of these descriptors */
+    K_FORGET,    /* struct k_simple: removes the entry and its descriptors; only after exit */
     K_UPGRADE,   /* struct k_simple: replace the binary, as SIGHUP does */
-    K_LOOK,      /* struct k_simple: what goes on at its terminal? answered by K_LOOKED */
-    K_HOLDS,     /* struct k_holds: whose is this socket? answered by K_HELD */
-    K_FLOOD,     /* struct k_flood: it writes as fast as it can, or no more */
-    K_RELOAD,    /* struct k_reload: read the credentials again; answered by K_CREDENTIALS */
+    K_PROBE,     /* struct k_simple: probes its terminal; reply: K_PROBED */
+    K_HOLDS,     /* struct k_holds: does the tree have this socket open? reply: K_HELD */
+    K_FLOOD,     /* struct k_flood: it started or stopped writing as fast as it can */
+    K_RELOAD,    /* struct k_reload: reads the credentials again; reply: K_CREDENTIALS */
     /* keeper -> worker */
     K_SPAWNED,  /* struct k_spawned; fds: master, or [stdin] stdout stderr; [side] */
     K_EXITED,   /* struct k_exited; once per entry, after its K_SPAWNED */
     K_SIGNALED, /* struct k_signaled */
     K_SURVEYED, /* struct k_surveyed */
-    K_STOP,     /* struct k_stop: end all processes and leave with exit code 0 */
-    K_RETIRE,   /* struct k_simple: leave at once with exit code 0, end no process */
-    K_LOOKED,   /* struct k_looked */
+    K_STOP,     /* struct k_stop: terminate all processes and exit with code 0 */
+    K_RETIRE,   /* struct k_simple: exit at once with code 0, terminate no process */
+    K_PROBED,   /* struct k_probed */
     K_HELD,     /* struct k_held */
-    /* struct k_credentials; fd: the memory file, if there is no error. Also unasked: after SIGHUP */
+    /* struct k_credentials; fd: the memory file, unless there is an error. Also sent without a
+     * request: after SIGHUP. */
     K_CREDENTIALS,
 };
 
@@ -61,11 +60,11 @@ enum {
 };
 #define K_FDS 5
 
-/* K_RECENT: the tree without the leader, and without what stands below those of its children
- * that are older than k_signal.since_ticks. */
+/* K_RECENT: the tree without the leader, and without subtrees below those of its children that
+ * are older than k_signal.since_ticks. */
 enum k_target { K_LEADER, K_GROUP, K_FOREGROUND, K_TREE, K_RECENT };
 
-/* What the child was doing when it failed. */
+/* The step at which the child failed. */
 enum k_stage {
     K_STAGE_NONE,
     K_STAGE_TABLE,
@@ -82,7 +81,7 @@ enum k_stage {
 
 struct k_simple {
     uint32_t type;
-    uint32_t req;   /* echoed in the answer; 0 where there is none */
+    uint32_t req;   /* echoed in the reply; 0 where there is none */
     uint32_t entry; /* 0 where there is none */
 };
 
@@ -98,7 +97,7 @@ struct k_spawn {
     uint8_t set_nice;
     uint8_t set_oom;
     uint8_t side;        /* a socket as its descriptor 3 */
-    uint8_t quiet;       /* nobody waits for K_SPAWNED: it may come with K_EXITED */
+    uint8_t quiet;       /* no client waits for K_SPAWNED: it may be merged with K_EXITED */
     uint16_t rows, cols; /* pty only */
     uint32_t uid, gid;
     uint32_t group_count;
@@ -119,10 +118,10 @@ struct k_spawned {
     int32_t error;  /* errno, 0 when started */
     uint32_t stage; /* enum k_stage of the failure */
     uint32_t path;  /* index of the candidate that failed, for K_STAGE_EXEC */
-    uint32_t fds;   /* K_FD_* bits in the order of the descriptors that came along */
+    uint32_t fds;   /* K_FD_* bits, in the order of the attached descriptors */
 };
 
-/* Nobody could ask the kernel how it ended. waitpid(2) has no such status. */
+/* The exit status could not be collected. waitpid(2) has no such status. */
 #define K_STATUS_LOST (-1)
 
 struct k_exited {
@@ -134,7 +133,7 @@ struct k_exited {
     uint64_t utime_us, stime_us, maxrss_kib;
 };
 
-/* In place of K_SPAWNED and K_EXITED when both are known at once; tells itself by its length. */
+/* Replaces K_SPAWNED and K_EXITED when both are known at once; recognised by its length. */
 struct k_ran {
     struct k_spawned spawned;
     struct k_exited exited;
@@ -153,7 +152,7 @@ struct k_signaled {
     uint32_t type;
     uint32_t req;
     uint32_t entry;
-    int32_t error;  /* errno; ESRCH: nobody there any more */
+    int32_t error;  /* errno; ESRCH: no process is left */
     uint32_t count; /* processes (or groups) signalled */
 };
 
@@ -184,10 +183,10 @@ struct k_surveyed {
     struct k_survivor list[K_SURVEY_MAX];
 };
 
-/* Is somebody of the foreground waiting for input from the terminal? */
+/* Is a process of the foreground waiting for input from the terminal? */
 enum { K_LOOK_NO, K_LOOK_YES, K_LOOK_UNKNOWN };
 
-struct k_looked {
+struct k_probed {
     uint32_t type;
     uint32_t req;
     uint32_t entry;
@@ -208,20 +207,20 @@ struct k_held {
     uint32_t type;
     uint32_t req;
     uint32_t entry;
-    uint32_t held; /* 1: somebody of the tree has one of them open */
+    uint32_t held; /* 1: a process of the tree has one of them open */
 };
 
-#define K_GRACE_UNSET UINT64_MAX /* what was replaced ends now; earlier ones keep their time */
+#define K_GRACE_UNSET UINT64_MAX /* replaced tokens end now; earlier ones keep their time */
 struct k_reload {
     uint32_t type;
     uint32_t req;
-    uint64_t grace_ms; /* how long replaced tokens stay good; 0 ends earlier ones, too */
+    uint64_t grace_ms; /* how long replaced tokens stay valid; 0 also ends earlier ones */
 };
 
 struct k_credentials {
     uint32_t type;
-    uint32_t req;  /* the last K_RELOAD that this answers, and all before it; 0: none */
-    int32_t error; /* errno; 0: the descriptor came along */
+    uint32_t req;  /* the last K_RELOAD that this replies to, and all before it; 0: none */
+    int32_t error; /* errno; 0: the descriptor is attached */
 };
 
 struct k_stop {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * keeper_shutdown.c - the way out: the worker is asked to end everything, and if it
- * cannot, the keeper does it. Layer: keeper.
+ * keeper_shutdown.c - shuts the daemon down
+ *
+ * The keeper requests that the worker terminate all processes. If the worker cannot, the keeper
+ * does it itself. Layer: keeper.
  */
 #include <signal.h>
 
@@ -12,128 +14,128 @@
 #include "keeper/keeper_proto.h"
 #include "keeper/tree.h"
 
-#define ENDING_WORKER_MS 3000 /* beyond the grace: clients are told, exits are written down */
-#define ENDING_LOOK_MS 20     /* between two looks at what SIGKILL has left */
-#define ENDING_OBEY_MS 100    /* between two looks at who has not heard of the end yet */
+#define SHUTDOWN_WORKER_MS 3000   /* beyond the grace period: to notify clients and record exits */
+#define SHUTDOWN_KILL_POLL_MS 20  /* between two checks for what SIGKILL has left */
+#define SHUTDOWN_TERM_POLL_MS 100 /* between two checks for processes without SIGTERM */
 
-/* Init ends whatever there is, whoever started it. */
-static void ending_signal(struct keeper *k, int signum)
+/* As init, signals every process, no matter who started it. */
+static void shutdown_signal(struct keeper *k, int signum)
 {
-    (void)tree_signal_every(k, signum, signum == SIGTERM ? &k->ending.farewell : NULL);
+    (void)tree_signal_every(k, signum, signum == SIGTERM ? &k->shutdown.term : NULL);
     if (k->deposit.vault_pid == 1 || k->pid == 1)
         (void)kill(-1, signum);
 }
 
-static void ending_kill(struct keeper *k)
+static void shutdown_kill(struct keeper *k)
 {
     worker_kill(k, NULL);
-    ending_signal(k, SIGKILL);
-    k->ending.phase = ENDING_KILL;
-    k->ending.deadline_ms = clock_mono_ms() + KILL_VERIFY_MS;
+    shutdown_signal(k, SIGKILL);
+    k->shutdown.phase = SHUTDOWN_KILL;
+    k->shutdown.deadline_ms = clock_mono_ms() + KILL_VERIFY_MS;
 }
 
-static void ending_term(struct keeper *k, const char *why)
+static void shutdown_term(struct keeper *k, const char *why)
 {
     worker_kill(k, why);
-    log_info("ending all processes");
-    ending_signal(k, SIGTERM);
-    k->ending.phase = ENDING_TERM;
-    k->ending.deadline_ms = clock_mono_ms() + k->options->grace_ms;
+    log_info("terminating all processes");
+    shutdown_signal(k, SIGTERM);
+    k->shutdown.phase = SHUTDOWN_TERM;
+    k->shutdown.deadline_ms = clock_mono_ms() + k->options->grace_ms;
 }
 
-static void ending_ask(struct keeper *k)
+static void shutdown_request(struct keeper *k)
 {
     struct k_stop m = {.type = K_STOP, .grace_ms = k->options->grace_ms};
     int rc;
 
-    k->ending.phase = ENDING_ASKED;
-    k->ending.deadline_ms = clock_mono_ms() + k->options->grace_ms + ENDING_WORKER_MS;
-    rc = channel_send(&k->worker.link, &m, sizeof m, NULL, 0);
+    k->shutdown.phase = SHUTDOWN_REQUESTED;
+    k->shutdown.deadline_ms = clock_mono_ms() + k->options->grace_ms + SHUTDOWN_WORKER_MS;
+    rc = channel_send(&k->worker.channel, &m, sizeof m, NULL, 0);
     if (rc < 0)
-        worker_kill_for_link(k, rc);
+        worker_kill_for_channel(k, rc);
 }
 
-/* A worker that is on its way out for an upgrade ends without asking anybody to. */
-static void ending_first(struct keeper *k)
+/* A worker that is leaving for an upgrade exits without a request. */
+static void shutdown_start(struct keeper *k)
 {
     bool retiring = k->upgrade.phase == UPGRADE_RETIRE;
 
     upgrade_cancel(k);
     reload_cancel(k);
     if (k->worker.pid > 0 && !retiring)
-        ending_ask(k);
+        shutdown_request(k);
     else
-        ending_term(k, NULL);
+        shutdown_term(k, NULL);
 }
 
 void keeper_shutdown_begin(struct keeper *k)
 {
-    switch (k->ending.phase) {
-    case ENDING_NOT:
+    switch (k->shutdown.phase) {
+    case SHUTDOWN_NONE:
         log_info("stopping");
-        ending_first(k);
+        shutdown_start(k);
         break;
-    case ENDING_ASKED:
-    case ENDING_TERM:
+    case SHUTDOWN_REQUESTED:
+    case SHUTDOWN_TERM:
         log_info("stopping at once");
-        ending_kill(k);
+        shutdown_kill(k);
         break;
-    case ENDING_KILL:
-    case ENDING_DONE:
-    case ENDING_LEFT: break;
+    case SHUTDOWN_KILL:
+    case SHUTDOWN_DONE:
+    case SHUTDOWN_LEFT: break;
     }
 }
 
-static void ending_finish(struct keeper *k, size_t alive)
+static void shutdown_finish(struct keeper *k, size_t alive)
 {
     if (alive > 0)
-        log_error("%zu processes could not be ended", alive);
-    k->ending.code = alive > 0;
-    k->ending.phase = ENDING_DONE;
+        log_error("%zu processes could not be terminated", alive);
+    k->shutdown.code = alive > 0;
+    k->shutdown.phase = SHUTDOWN_DONE;
 }
 
-/* SIGKILL goes out at every look: somebody may have forked just then. */
-static void ending_step_kill(struct keeper *k, uint64_t now_ms)
+/* Sends SIGKILL at every check: a process may have forked just before. */
+static void shutdown_step_kill(struct keeper *k, uint64_t now_ms)
 {
     size_t alive = tree_signal_every(k, SIGKILL, NULL);
 
-    if ((alive == 0 && k->worker.pid == 0) || now_ms >= k->ending.deadline_ms)
-        ending_finish(k, alive);
+    if ((alive == 0 && k->worker.pid == 0) || now_ms >= k->shutdown.deadline_ms)
+        shutdown_finish(k, alive);
 }
 
 void keeper_shutdown_step(struct keeper *k, uint64_t now_ms)
 {
-    bool late = now_ms >= k->ending.deadline_ms;
+    bool late = now_ms >= k->shutdown.deadline_ms;
 
-    switch (k->ending.phase) {
-    case ENDING_ASKED:
-        if (k->worker.pid == 0 && k->ending.orderly)
-            ending_kill(k);
+    switch (k->shutdown.phase) {
+    case SHUTDOWN_REQUESTED:
+        if (k->worker.pid == 0 && k->shutdown.orderly)
+            shutdown_kill(k);
         else if (k->worker.pid == 0 || late)
-            ending_term(k, "it does not end");
+            shutdown_term(k, "it did not exit in time");
         break;
-    case ENDING_TERM:
-        /* A process in the middle of an exec cannot be told from others' by its environment. */
-        if (late || tree_signal_every(k, SIGTERM, &k->ending.farewell) == 0)
-            ending_kill(k);
+    case SHUTDOWN_TERM:
+        /* Retries: the environment of a process in the middle of an exec does not identify it. */
+        if (late || tree_signal_every(k, SIGTERM, &k->shutdown.term) == 0)
+            shutdown_kill(k);
         break;
-    case ENDING_KILL: ending_step_kill(k, now_ms); break;
-    case ENDING_NOT:
-    case ENDING_LEFT:
-    case ENDING_DONE: break;
+    case SHUTDOWN_KILL: shutdown_step_kill(k, now_ms); break;
+    case SHUTDOWN_NONE:
+    case SHUTDOWN_LEFT:
+    case SHUTDOWN_DONE: break;
     }
 }
 
 uint64_t keeper_shutdown_deadline(const struct keeper *k)
 {
-    switch (k->ending.phase) {
-    case ENDING_ASKED: return k->ending.deadline_ms;
-    case ENDING_TERM: {
-        uint64_t look = clock_mono_ms() + ENDING_OBEY_MS;
+    switch (k->shutdown.phase) {
+    case SHUTDOWN_REQUESTED: return k->shutdown.deadline_ms;
+    case SHUTDOWN_TERM: {
+        uint64_t next = clock_mono_ms() + SHUTDOWN_TERM_POLL_MS;
 
-        return look < k->ending.deadline_ms ? look : k->ending.deadline_ms;
+        return next < k->shutdown.deadline_ms ? next : k->shutdown.deadline_ms;
     }
-    case ENDING_KILL: return clock_mono_ms() + ENDING_LOOK_MS;
+    case SHUTDOWN_KILL: return clock_mono_ms() + SHUTDOWN_KILL_POLL_MS;
     default: return DEADLINE_NONE;
     }
 }

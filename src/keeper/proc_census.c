@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proc_census.c - one reading of /proc for all who ask in the same turn. Layer: keeper.
+ * proc_census.c - one reading of /proc for all requests of the same turn. Layer: keeper.
  */
 #include "keeper/proc_census.h"
 
 #include "keeper/keeper_own.h"
 
-int census_look(struct keeper *k, struct proc_list **out)
+int census_get(struct keeper *k, struct proc_list **out)
 {
     struct census *c = &k->census;
     int rc;

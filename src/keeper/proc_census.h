@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proc_census.h - one reading of /proc for all who ask in the same turn
+ * proc_census.h - one reading of /proc for all requests of the same turn
  *
- * A reading costs some microseconds for every process of the machine, and whoever ends a
- * thousand processes asks a thousand times. What was read when the turn began is as good: a tree
- * that nobody was in then has nobody in it now, since only a member can make another, and
- * who was in it and is dead by now is asked about again anyway. Nor is anybody too young to be
- * seen: the worker hears of a process in a later turn than the one that started it. Layer: keeper.
+ * A reading costs some microseconds for every process of the machine, and a client that terminates
+ * a thousand processes sends a thousand requests. The list from the beginning of the turn is as
+ * good as a new one: a tree that was empty then is empty now, since only a member can create
+ * another, and members that have died since are checked again anyway. Nor can a process be too
+ * young to be listed: the worker learns of a process in a later turn than the one that started it.
+ * Layer: keeper.
  */
 #ifndef HF_KEEPER_PROC_CENSUS_H
 #define HF_KEEPER_PROC_CENSUS_H
@@ -22,9 +23,9 @@ struct census {
     bool taken;
 };
 
-/* The list with all marks at 0; it stays the census'. 0 or -errno. */
-int census_look(struct keeper *k, struct proc_list **out);
-/* What comes after this is to see what has changed. */
+/* The list with all marks at 0; the census owns it. 0 or -errno. */
+int census_get(struct keeper *k, struct proc_list **out);
+/* Discards the list, so that the next reading shows what has changed. */
 void census_end(struct keeper *k);
 
 #endif

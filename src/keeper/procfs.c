@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * procfs.c - who runs, as /proc tells it. Layer: keeper.
+ * procfs.c - the running processes, from /proc. Layer: keeper.
  */
 #include "keeper/procfs.h"
 
@@ -18,10 +18,10 @@
 #define ENVIRON_MAX (4 * 1024 * 1024)
 #define STATUS_MAX (64 * 1024) /* some 1.5 KB, and the list of groups */
 
-/* Numbers of the stat line, counted from the state letter: the places that we read. */
+/* Positions of the numbers that we read, counted from the state letter of the stat line. */
 enum { STAT_PPID, STAT_PGRP, STAT_SID, STAT_TTY_NR, STAT_START = 18, STAT_COUNT };
 
-/* " N N N ..."; false if there are fewer. Those below zero come out as large ones. */
+/* " N N N ..."; false if there are fewer. Negative ones come out as large numbers. */
 static bool stat_numbers(const char *text, uint64_t numbers[STAT_COUNT])
 {
     for (int i = 0; i < STAT_COUNT; i++) {
@@ -214,7 +214,8 @@ static int read_parent(pid_t pid, pid_t *out)
     return 0;
 }
 
-/* Nobody asks twice, and the answer decides whose a process is. So only "there is none" is final. */
+/* Callers do not retry, and the result decides which tree a process belongs to. So only "no such
+ * process" is final. */
 pid_t procfs_parent(pid_t pid)
 {
     struct patience patience = {0};

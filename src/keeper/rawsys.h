@@ -2,11 +2,10 @@
 /*
  * rawsys.h - system calls without a C library around them
  *
- * A child between clone(CLONE_VM) and execve(2) runs in the keeper's memory
- * while the keeper goes on. It must not touch anything that the C library
- * keeps there: errno, locks, the heap. These wrappers return -errno and touch
- * registers only. Code that uses them is marked RAW_CODE, because sanitizers
- * keep notes in shared memory as well. Layer: keeper.
+ * A child between clone(CLONE_VM) and execve(2) runs in the keeper's memory while the keeper keeps
+ * running. It must not touch anything that the C library keeps there: errno, locks, the heap. These
+ * wrappers return -errno and touch registers only. Code that uses them is marked RAW_CODE, because
+ * sanitizers also keep data in shared memory. Layer: keeper.
  */
 #ifndef HF_KEEPER_RAWSYS_H
 #define HF_KEEPER_RAWSYS_H
@@ -27,7 +26,7 @@
 #define RAW_CODE __attribute__((no_sanitize("address,undefined")))
 #endif
 
-/* The coverage build has another. */
+/* The coverage build defines its own. */
 #ifndef RAW_INLINE
 #define RAW_INLINE RAW_CODE __attribute__((always_inline)) static inline
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reap.c - every child that has died
+ * reap.c - reaps every dead child
  *
- * Leaders leave their record in the table and the worker is told. The rest are
- * orphans that came to us as the nearest reaper; they are only let go. Layer: keeper.
+ * The exit of a leader is stored in the table and reported to the worker. All others are orphans
+ * that came to us as the nearest reaper; they are only reaped. Layer: keeper.
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -19,7 +19,7 @@ static bool reap_was_oom(const struct keeper *k, const struct entry *e, int stat
            cgroup_had_oom(&k->cgroup, e->slot);
 }
 
-/* A child that died on its way to exec answers the worker first, if it is an answer at all. */
+/* For a child that died before exec, spawn_step() first reports the result of its spawn. */
 static void reap_leader(struct keeper *k, struct entry *e, const struct zombie *d)
 {
     table_clear_pid(&k->table, e);
@@ -34,12 +34,12 @@ static void reap_leader(struct keeper *k, struct entry *e, const struct zombie *
         spawn_step(k, e->spawn);
     } else {
         deposit_exited(k, e);
-        requests_tell_exit(k, e);
+        requests_report_exit(k, e);
         deferred_add(k, e);
     }
 }
 
-/* Everything is written down before it is reaped: the next keeper could not look again. */
+/* Everything is recorded before the child is reaped: the next keeper could not read it again. */
 static void reap_one(struct keeper *k, const struct zombie *d)
 {
     struct entry *e = table_find_pid(&k->table, d->pid);
@@ -58,7 +58,7 @@ static void reap_one(struct keeper *k, const struct zombie *d)
         (void)reload_on_exit(k, d->pid, d->status);
 }
 
-/* By its number alone it could be a child of our own that was started since. */
+/* The pid alone is ambiguous: it may be a child of our own that was started since. */
 void reap_inherited(struct keeper *k, const struct zombie *d)
 {
     const struct entry *e = table_find_pid(&k->table, d->pid);

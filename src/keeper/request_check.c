@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request_check.c - is what the worker sent a message at all? Layer: keeper.
+ * request_check.c - checks that a packet from the worker is a well-formed message. Layer: keeper.
  */
 #include "keeper/request_check.h"
 
@@ -87,14 +87,14 @@ static const char *message_signal_fault(const struct k_signal *m)
     return NULL;
 }
 
-/* The struct that a type has, beside K_SPAWN; 0: the worker may not send it. */
+/* The size of a type's struct, except K_SPAWN; 0: the worker may not send it. */
 static size_t message_size(uint32_t type)
 {
     switch (type) {
     case K_READY:
     case K_SURVEY:
     case K_FORGET:
-    case K_LOOK:
+    case K_PROBE:
     case K_UPGRADE: return sizeof(struct k_simple);
     case K_SIGNAL: return sizeof(struct k_signal);
     case K_CLOSE: return sizeof(struct k_close);

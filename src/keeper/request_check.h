@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request_check.h - is what the worker sent a message at all?
+ * request_check.h - checks that a packet from the worker is a well-formed message
  *
- * Pure functions over bytes: no descriptors, no table, so that a fuzzer can run
- * them. Whether an entry exists is asked in requests.c. Layer: keeper.
+ * Pure functions over bytes: no descriptors, no table, so that a fuzzer can run them. requests.c
+ * checks whether an entry exists. Layer: keeper.
  */
 #ifndef HF_KEEPER_REQUEST_CHECK_H
 #define HF_KEEPER_REQUEST_CHECK_H
@@ -17,9 +17,9 @@
 #define MESSAGE_MAX (sizeof(struct k_spawn) + K_INLINE_MAX)
 
 /*
- * NULL if `bytes` (aligned for the structs) are a well-formed message of the
- * worker with that many descriptors, else a word that says what is wrong. The
- * strings of K_SPAWN are checked for their length only.
+ * NULL if `bytes` (aligned for the structs) are a well-formed message of the worker with that many
+ * descriptors, else a word that names the fault. Of the strings of K_SPAWN only the length is
+ * checked.
  */
 const char *request_check_fault(const void *bytes, size_t len, size_t fd_count);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * requests.c - carries out what the worker asks, and tells it what happened
+ * requests.c - carries out the worker's requests, and reports events to it
  *
- * A message that is malformed, or names an entry that is not there, ends the worker
- * that sent it: its idea of the world is broken and the next one starts from
- * the table. What was in the message is not logged. Layer: keeper.
+ * The keeper kills a worker that sends a malformed message or names an unknown entry: its view of
+ * the state is wrong, and the next worker starts from the table. The contents of the message are
+ * not logged. Layer: keeper.
  */
 #include <errno.h>
 #include <signal.h>
@@ -19,9 +19,9 @@
 #include "keeper/tree_signal.h"
 #include "keeper/tty_probe.h"
 
-#define REQUESTS_PER_TURN 64 /* then signals and children have their turn */
+#define REQUESTS_PER_TURN 64 /* then signals and children are handled */
 
-/* Pages of this are touched only as far as messages are long. */
+/* Only pages that messages reach are touched. */
 static union {
     uint64_t align;
     char bytes[MESSAGE_MAX];
@@ -30,10 +30,10 @@ static union {
 static void requests_send(struct keeper *k, const void *bytes, size_t len, const int *fds,
                           size_t fd_count)
 {
-    int rc = channel_send(&k->worker.link, bytes, len, fds, fd_count);
+    int rc = channel_send(&k->worker.channel, bytes, len, fds, fd_count);
 
     if (rc < 0)
-        worker_kill_for_link(k, rc);
+        worker_kill_for_channel(k, rc);
 }
 
 static struct k_exited requests_exit_of(const struct entry *e)
@@ -50,8 +50,8 @@ static struct k_exited requests_exit_of(const struct entry *e)
     };
 }
 
-/* Both in one packet: a short life wakes the worker once. */
-void requests_tell_spawned(struct keeper *k, uint32_t req, const struct entry *e)
+/* Start and exit in one packet: a short life wakes the worker once. */
+void requests_report_spawned(struct keeper *k, uint32_t req, const struct entry *e)
 {
     struct k_ran m = {
         .spawned = {.type = K_SPAWNED, .req = req, .entry = e->pub.entry, .pid = e->pub.pid}};
@@ -64,8 +64,8 @@ void requests_tell_spawned(struct keeper *k, uint32_t req, const struct entry *e
     requests_send(k, &m, e->pub.exited ? sizeof m : sizeof m.spawned, fds, count);
 }
 
-void requests_tell_spawn_failed(struct keeper *k, uint32_t req, uint32_t stage, int error,
-                                uint32_t path)
+void requests_report_spawn_failed(struct keeper *k, uint32_t req, uint32_t stage, int error,
+                                  uint32_t path)
 {
     struct k_spawned m = {
         .type = K_SPAWNED, .req = req, .error = error, .stage = stage, .path = path};
@@ -73,19 +73,19 @@ void requests_tell_spawn_failed(struct keeper *k, uint32_t req, uint32_t stage, 
     requests_send(k, &m, sizeof m, NULL, 0);
 }
 
-void requests_tell_exit(struct keeper *k, const struct entry *e)
+void requests_report_exit(struct keeper *k, const struct entry *e)
 {
     struct k_exited m = requests_exit_of(e);
 
     requests_send(k, &m, sizeof m, NULL, 0);
 }
 
-void requests_tell_signaled(struct keeper *k, const struct k_signal *m, int rc, uint32_t count)
+void requests_report_signaled(struct keeper *k, const struct k_signal *m, int rc, uint32_t count)
 {
-    struct k_signaled answer = {
+    struct k_signaled reply = {
         .type = K_SIGNALED, .req = m->req, .entry = m->entry, .error = -rc, .count = count};
 
-    requests_send(k, &answer, sizeof answer, NULL, 0);
+    requests_send(k, &reply, sizeof reply, NULL, 0);
 }
 
 static const char *request_signal(struct keeper *k, const struct k_signal *m)
@@ -101,51 +101,51 @@ static const char *request_signal(struct keeper *k, const struct k_signal *m)
         return NULL;
     }
     rc = tree_signal(k, e, m, &count);
-    requests_tell_signaled(k, m, rc, count);
+    requests_report_signaled(k, m, rc, count);
     return NULL;
 }
 
 static const char *request_survey(struct keeper *k, const struct k_simple *m)
 {
     struct entry *e = table_find(&k->table, m->entry);
-    struct k_surveyed answer;
+    struct k_surveyed reply;
 
     if (e == NULL || e->spawn != NULL)
         return "entry";
-    memset(&answer, 0, sizeof answer);
-    answer.type = K_SURVEYED;
-    answer.req = m->req;
-    answer.entry = m->entry;
-    tree_survey(k, e, &answer);
-    requests_send(k, &answer, sizeof answer, NULL, 0);
+    memset(&reply, 0, sizeof reply);
+    reply.type = K_SURVEYED;
+    reply.req = m->req;
+    reply.entry = m->entry;
+    tree_survey(k, e, &reply);
+    requests_send(k, &reply, sizeof reply, NULL, 0);
     return NULL;
 }
 
-static const char *request_look(struct keeper *k, const struct k_simple *m)
+static const char *request_tty_probe(struct keeper *k, const struct k_simple *m)
 {
     struct entry *e = table_find(&k->table, m->entry);
-    struct k_looked answer;
+    struct k_probed reply;
 
     if (e == NULL || e->spawn != NULL)
         return "entry";
-    memset(&answer, 0, sizeof answer);
-    answer.type = K_LOOKED;
-    answer.req = m->req;
-    answer.entry = m->entry;
-    tty_probe_terminal(e, &answer);
-    requests_send(k, &answer, sizeof answer, NULL, 0);
+    memset(&reply, 0, sizeof reply);
+    reply.type = K_PROBED;
+    reply.req = m->req;
+    reply.entry = m->entry;
+    tty_probe_terminal(e, &reply);
+    requests_send(k, &reply, sizeof reply, NULL, 0);
     return NULL;
 }
 
 static const char *request_holds(struct keeper *k, const struct k_holds *m)
 {
     struct entry *e = table_find(&k->table, m->entry);
-    struct k_held answer = {.type = K_HELD, .req = m->req, .entry = m->entry};
+    struct k_held reply = {.type = K_HELD, .req = m->req, .entry = m->entry};
 
     if (e == NULL || e->spawn != NULL)
         return "entry";
-    answer.held = tty_probe_holds(k, e, m->inodes, m->count);
-    requests_send(k, &answer, sizeof answer, NULL, 0);
+    reply.held = tty_probe_holds(k, e, m->inodes, m->count);
+    requests_send(k, &reply, sizeof reply, NULL, 0);
     return NULL;
 }
 
@@ -184,8 +184,9 @@ static const char *request_forget(struct keeper *k, const struct k_simple *m)
     return NULL;
 }
 
-/* The kernel had no room for the descriptors, which is not the worker's fault. */
-static const char *request_spawn(struct keeper *k, const struct k_spawn *m, struct link_packet *p)
+/* The strings are in the packet, or in the second descriptor. */
+static const char *request_spawn(struct keeper *k, const struct k_spawn *m,
+                                 struct channel_packet *p)
 {
     const char *strings = p->fd_count == 1 ? (const char *)(m + 1) : NULL;
 
@@ -193,7 +194,7 @@ static const char *request_spawn(struct keeper *k, const struct k_spawn *m, stru
 }
 
 /* NULL, or what is wrong with the message. */
-static const char *request_carry_out(struct keeper *k, const void *bytes, struct link_packet *p)
+static const char *request_carry_out(struct keeper *k, const void *bytes, struct channel_packet *p)
 {
     const struct k_simple *m = bytes;
 
@@ -209,30 +210,33 @@ static const char *request_carry_out(struct keeper *k, const void *bytes, struct
         upgrade_begin(k);
         return NULL;
     case K_RELOAD: reload_begin(k, bytes); return NULL;
-    case K_LOOK: return request_look(k, bytes);
+    case K_PROBE: return request_tty_probe(k, bytes);
     case K_HOLDS: return request_holds(k, bytes);
     case K_FLOOD: return request_flood(k, bytes);
     default: return "type";
     }
 }
 
-/* A spawn whose descriptors got lost in our full table is refused, not held against the worker. */
-static bool request_lost_fds(struct keeper *k, const struct k_spawn *m, const struct link_packet *p)
+/* A spawn whose descriptors were lost because our table is full is rejected; the worker is not
+ * at fault. */
+static bool request_lost_fds(struct keeper *k, const struct k_spawn *m,
+                             const struct channel_packet *p)
 {
     if (!p->fds_lost || p->len < sizeof *m || m->type != K_SPAWN)
         return false;
-    requests_tell_spawn_failed(k, m->req, K_STAGE_TABLE, EMFILE, 0);
+    requests_report_spawn_failed(k, m->req, K_STAGE_TABLE, EMFILE, 0);
     return true;
 }
 
-static const char *request_handle(struct keeper *k, const void *bytes, struct link_packet *p,
-                                  bool last_words)
+static const char *request_handle(struct keeper *k, const void *bytes, struct channel_packet *p,
+                                  bool from_dead_worker)
 {
     const char *fault = NULL;
 
     if (!request_lost_fds(k, bytes, p)) {
         fault = request_check_fault(bytes, p->len, p->fd_count);
-        if (fault == NULL && !(last_words && ((const struct k_simple *)bytes)->type == K_SPAWN))
+        if (fault == NULL &&
+            !(from_dead_worker && ((const struct k_simple *)bytes)->type == K_SPAWN))
             fault = request_carry_out(k, bytes, p);
     }
     for (size_t i = 0; i < p->fd_count; i++)
@@ -240,19 +244,19 @@ static const char *request_handle(struct keeper *k, const void *bytes, struct li
     return fault;
 }
 
-/* What is asked in one turn is found in one look at /proc, and signals to trees go out at its end. */
+/* One reading of /proc serves all requests of a turn; signals to trees are sent at its end. */
 static void requests_end_turn(struct keeper *k)
 {
-    tree_signal_fire(k);
+    tree_signal_send(k);
     census_end(k);
 }
 
 static void requests_read_some(struct keeper *k)
 {
-    struct link_packet p;
+    struct channel_packet p;
 
-    for (int i = 0; i < REQUESTS_PER_TURN && k->worker.link.fd >= 0; i++) {
-        int rc = channel_receive(&k->worker.link, &request_room, sizeof request_room, &p);
+    for (int i = 0; i < REQUESTS_PER_TURN && k->worker.channel.fd >= 0; i++) {
+        int rc = channel_receive(&k->worker.channel, &request_room, sizeof request_room, &p);
         const char *fault = rc == -EMSGSIZE ? "size" : NULL;
 
         if (rc == 0)
@@ -276,10 +280,10 @@ void requests_read(struct keeper *k)
 
 void requests_drain(struct keeper *k)
 {
-    struct link_packet p;
+    struct channel_packet p;
 
-    while (k->worker.link.fd >= 0 &&
-           channel_receive(&k->worker.link, &request_room, sizeof request_room, &p) > 0) {
+    while (k->worker.channel.fd >= 0 &&
+           channel_receive(&k->worker.channel, &request_room, sizeof request_room, &p) > 0) {
         if (request_handle(k, &request_room, &p, true) != NULL)
             break;
     }

@@ -2,8 +2,9 @@
 /*
  * shared_state.c - the memory that one worker leaves to the next
  *
- * It is sealed: a worker that made it shorter would have every later one die of SIGBUS. One that has
- * another size than this binary wants (an older one made it) is copied. Layer: keeper.
+ * It is sealed: if a worker shrank it, every later worker would die of SIGBUS. State that is
+ * smaller than this binary needs (an older binary created it) is copied into a larger file. Layer:
+ * keeper.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,7 @@
 #include "base/log.h"
 #include "keeper/keeper_own.h"
 
-/* A descriptor or -errno; without seals where the kernel has none for it. */
+/* A descriptor or -errno; unsealed where the kernel has no seals for it. */
 static int make_state(size_t bytes)
 {
     int fd = memfd_create("holdfast-state", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -69,7 +70,7 @@ int keeper_open_state(struct keeper *k)
         rc = copy_state(k->state_fd, fd, (size_t)st.st_size);
     /* Events and notes are worth less than the processes, which would end with us. */
     if (rc < 0)
-        log_error("the shared state of the keeper before cannot be copied: %s; starting with none",
+        log_error("cannot copy the shared state of the previous keeper: %s; starting with none",
                   strerror(-rc));
     io_close(&k->state_fd);
     k->state_fd = fd;
@@ -83,7 +84,7 @@ void keeper_renew_state(struct keeper *k)
     if (fd < 0)
         return;
     log_error("workers crash as soon as they start: the next one gets fresh shared state; events "
-              "and notes are gone, processes and their output are not");
+              "and notes are lost, processes and their output are kept");
     io_close(&k->state_fd);
     k->state_fd = fd;
     deposit_state(k);

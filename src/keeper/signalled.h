@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * signalled.h - who has had a signal, so that nobody gets it twice
+ * signalled.h - the processes that have received a signal, so that none receives it twice
  *
- * Looks follow one another, and each may find somebody whom the last did not. Layer: keeper.
+ * A tree is searched several times, and each search may find processes that the last one missed.
+ * Layer: keeper.
  */
 #ifndef HF_KEEPER_SIGNALLED_H
 #define HF_KEEPER_SIGNALLED_H
@@ -14,20 +15,21 @@
 
 struct proc;
 
-struct hit {
+struct signalled_proc {
     pid_t pid;
     uint64_t start_ticks; /* the pid may have been reused */
 };
 
 struct signalled {
-    struct hit *list; /* by pid, but for those of this look at the end */
+    struct signalled_proc *list; /* by pid, except new ones at the end */
     size_t count, sorted;
 };
 
-/* Is it its first time? Noted as well; without memory for that, it may be told so again. */
+/* Records the process. False: it was recorded before. Without memory for the record, returns
+ * true again. */
 bool signalled_add(struct signalled *h, const struct proc *p);
 bool signalled_has(const struct signalled *h, const struct proc *p);
-/* After each look. */
+/* After each search. */
 void signalled_sort(struct signalled *h);
 void signalled_fini(struct signalled *h);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spawn.c - starting a process: from the worker's request to the answer. Layer: keeper.
+ * spawn.c - starts a process: from the worker's request to the reply. Layer: keeper.
  */
 #include "keeper/spawn.h"
 
@@ -70,7 +70,7 @@ void spawns_init(struct keeper *k)
     spare_streams_init(&k->spawns.spares);
 }
 
-/* At the very end; whoever still flies is the kernel's to finish, so its memory stays. */
+/* At shutdown; the kernel may still use the memory of pending children, so that stays. */
 void spawns_fini(struct keeper *k)
 {
     io_close(&k->spawns.null_fd);
@@ -84,7 +84,7 @@ void spawns_fini(struct keeper *k)
     }
 }
 
-/* --- the way there -------------------------------------------------------- */
+/* --- starting -------------------------------------------------------- */
 
 static void spawn_add_limit(struct spawn *s, int which, uint64_t soft, uint64_t hard)
 {
@@ -96,7 +96,7 @@ static void spawn_add_limit(struct spawn *s, int which, uint64_t soft, uint64_t 
     p->limit_count++;
 }
 
-/* Our own number of descriptors was raised; children get what we were started with. */
+/* Our own descriptor limit was raised; children get the one we were started with. */
 static void spawn_plan_limits(const struct keeper *k, struct spawn *s, const struct k_spawn *m,
                               bool in_cgroup)
 {
@@ -118,7 +118,7 @@ static void spawn_plan_limits(const struct keeper *k, struct spawn *s, const str
         spawn_add_limit(s, RLIMIT_NPROC, m->processes, m->processes);
 }
 
-/* A slot is an offer: without one the process runs in our own cgroup. */
+/* A slot is optional: without one the process runs in our own cgroup. */
 static int spawn_take_slot(struct keeper *k, struct entry *e, const struct k_spawn *m)
 {
     bool limited = (m->memory_bytes != K_UNSET && k->cgroup.has_memory) ||
@@ -130,14 +130,14 @@ static int spawn_take_slot(struct keeper *k, struct entry *e, const struct k_spa
     return cgroup_limit(&k->cgroup, e->slot, m->memory_bytes, m->processes);
 }
 
-/* Is it the cgroup that clone did not like? */
+/* Did clone fail because of the cgroup? */
 static bool spawn_lost_slot(struct keeper *k, struct entry *e, int rc)
 {
     if (rc >= 0 || e->slot == NULL || rc == -EAGAIN || rc == -ENOMEM)
         return false;
     cgroup_discard(&k->cgroup, e->slot);
     e->slot = NULL;
-    /* Somebody may have removed this one; anything else will not get better. */
+    /* This directory may have been removed; any other error is permanent. */
     if (rc != -ENODEV && k->cgroup.dir_fd >= 0)
         cgroup_disable(&k->cgroup, strerror(-rc));
     return true;
@@ -173,7 +173,7 @@ static bool spawn_keeps_high(const struct keeper *k)
     return k->spawns.can_cut && k->table.count >= HIGH_FROM_ENTRIES;
 }
 
-/* The one that makes them many takes those along that came before. */
+/* The entry that reaches the threshold also moves all earlier ones. */
 void spawn_move_high(const struct keeper *k, struct entry *e)
 {
     if (!spawn_keeps_high(k))
@@ -202,14 +202,14 @@ static void spawn_fill_entry(struct keeper *k, struct spawn *s, const struct k_s
     table_set_pid(&k->table, e, s->pid);
 }
 
-/* Closed as soon as the child has its own: else neither pipe would come to its end. */
+/* Closed as soon as the child has its own copies: otherwise neither pipe would reach its end. */
 static void spawn_close_lent(struct spawn *s)
 {
     for (int i = 0; i < SPAWN_LENT; i++)
         io_close(&s->lent[i]);
 }
 
-/* Where the child finds its descriptors. What it is to find must be below the cut. */
+/* Plans the child's descriptors. Those that it needs must be below the cut. */
 static void spawn_plan_files(const struct keeper *k, struct spawn *s, const struct streams *io,
                              int report_fd)
 {
@@ -225,7 +225,7 @@ static void spawn_plan_files(const struct keeper *k, struct spawn *s, const stru
     s->plan.share_files = below && spawn_keeps_high(k);
 }
 
-/* 0: the child is on its way. Else -errno, and only s->entry and s itself are left. */
+/* 0: the child is started. Else -errno, and only s->entry and s itself are left. */
 static int spawn_launch(struct keeper *k, struct spawn *s, const struct k_spawn *m, int *record_fd,
                         uint32_t *stage)
 {
@@ -278,7 +278,7 @@ static void spawn_drop_entry(struct keeper *k, struct spawn *s)
     table_remove(&k->table, e);
 }
 
-/* 0: the child is on its way. Else -errno, and nothing is left. */
+/* 0: the child is started. Else -errno, and nothing is left. */
 static int spawn_begin(struct keeper *k, struct spawn *s, const struct k_spawn *m, int *record_fd,
                        uint32_t *stage)
 {
@@ -324,7 +324,7 @@ bool spawn_request(struct keeper *k, const struct k_spawn *m, const char *inline
     if (rc == 0)
         rc = spawn_begin(k, s, m, &fds[0], &stage);
     if (rc < 0) {
-        requests_tell_spawn_failed(k, m->req, stage, -rc, 0);
+        requests_report_spawn_failed(k, m->req, stage, -rc, 0);
         spawn_free(s);
     } else {
         deposit_streams(k, s->entry);
@@ -333,7 +333,7 @@ bool spawn_request(struct keeper *k, const struct k_spawn *m, const char *inline
     return true;
 }
 
-/* --- the way back --------------------------------------------------------- */
+/* --- finishing --------------------------------------------------------- */
 
 static void spawn_finish(struct keeper *k, struct spawn *s)
 {
@@ -343,12 +343,12 @@ static void spawn_finish(struct keeper *k, struct spawn *s)
     k->spawns.count--;
     deferred_wake(k);
     if (e != NULL && s->reported) {
-        requests_tell_spawn_failed(k, s->req, s->report.stage, s->report.error, s->report.path);
+        requests_report_spawn_failed(k, s->req, s->report.stage, s->report.error, s->report.path);
         spawn_drop_entry(k, s);
     } else if (e != NULL) {
         e->spawn = NULL;
         deposit_started(k, e);
-        requests_tell_spawned(k, s->req, e);
+        requests_report_spawned(k, s->req, e);
         deferred_add(k, e);
     }
     stack_give(&k->spawns, s->stack);
@@ -357,9 +357,9 @@ static void spawn_finish(struct keeper *k, struct spawn *s)
 }
 
 /*
- * The pipe cannot end while we lend its other end, so it is read again after that
- * was closed. A child that could not get a table of its own is left what it was lent
- * until it is dead: the end of the pipe would tell that its memory is free.
+ * The pipe cannot end while we hold its other end, so it is read again after that is closed. For a
+ * child that could not get its own table we hold these descriptors until it is dead: the end of the
+ * pipe would signal that its memory is free.
  */
 void spawn_step(struct keeper *k, struct spawn *s)
 {
@@ -381,7 +381,7 @@ void spawn_close_fds(struct spawn *s)
     io_close(&s->report_fd);
 }
 
-/* Killed before it said anything: nobody else would end its pipes. */
+/* It was killed before its first report: nothing else would end its pipes. */
 void spawns_on_death(struct keeper *k, pid_t pid)
 {
     struct list *it, *tmp;
@@ -394,7 +394,7 @@ void spawns_on_death(struct keeper *k, pid_t pid)
     }
 }
 
-/* The memory stays until the kernel is done with it, be that never. */
+/* The memory stays until the kernel is done with it, which may be never. */
 static void spawn_give_up(struct keeper *k, struct spawn *s)
 {
     kill(s->pid, SIGKILL);
@@ -438,8 +438,8 @@ void spawns_step(struct keeper *k, uint64_t now_ms)
             s->quiet_until_ms = 0;
         if (s->deadline_ms > now_ms)
             continue;
-        requests_tell_spawn_failed(k, s->req, s->plan.own_memory ? K_STAGE_EXEC : s->plan.stage,
-                                   ETIMEDOUT, 0);
+        requests_report_spawn_failed(k, s->req, s->plan.own_memory ? K_STAGE_EXEC : s->plan.stage,
+                                     ETIMEDOUT, 0);
         spawn_give_up(k, s);
     }
 }
@@ -472,7 +472,7 @@ void spawns_poll_set(const struct keeper *k, struct pollfd *fds)
     }
 }
 
-/* New ones are at the list's end, so the first `count` are still those that were polled. */
+/* New ones are at the end of the list, so the first `count` are still those that were polled. */
 void spawns_poll_done(struct keeper *k, const struct pollfd *fds, size_t count)
 {
     struct list *it = k->spawns.flying.next, *next;

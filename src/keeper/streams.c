@@ -64,7 +64,7 @@ static int pty_open_master(void)
     return fd < 0 ? -errno : fd;
 }
 
-/* The kernel can open the other side without a path; older ones need /dev/pts. */
+/* The kernel can open the other end without a path; older ones need /dev/pts. */
 static int pty_open_slave(int master)
 {
     int fd = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -80,7 +80,7 @@ static int pty_open_slave(int master)
     return fd < 0 ? -errno : fd;
 }
 
-/* A terminal whose other side is open; erasing goes by whole UTF-8 characters. 0 or -errno. */
+/* Opens both ends; erasing works by whole UTF-8 characters. 0 or -errno. */
 static int pty_open(int *master, int *slave)
 {
     struct termios mode = {0};
@@ -106,7 +106,7 @@ static int pty_open(int *master, int *slave)
     return rc;
 }
 
-/* --- made ahead ----------------------------------------------------------- */
+/* --- created ahead ----------------------------------------------------------- */
 
 void spare_streams_init(struct spares *s)
 {
@@ -165,10 +165,10 @@ static int streams_open_pty(struct streams *s, const struct k_spawn *m, struct s
     if (rc < 0)
         return rc;
     s->child[0] = s->child[1] = s->child[2] = slave;
-    /* In place before the program looks. */
+    /* Set before the program reads it. */
     if (ioctl(slave, TIOCSWINSZ, &size) < 0)
         return -errno;
-    /* So that a program of that user can open its terminal by name. */
+    /* Allows a program of that user to open its terminal by name. */
     if (m->set_user)
         (void)!fchown(slave, m->uid, (gid_t)-1);
     return 0;
@@ -185,7 +185,7 @@ static int pipe_open(int mine, int *our_end, int *child_end, const struct k_spaw
         return rc;
     *our_end = pair[mine];
     *child_end = pair[!mine];
-    /* A pipe is opened by name through /dev/stdout, which asks for its owner. */
+    /* Opening a pipe by name, as /dev/stdout does, requires its owner. */
     if (m->set_user)
         (void)!fchown(pair[0], m->uid, m->gid);
     return fcntl(pair[mine], F_SETFL, O_NONBLOCK | (mine ? O_WRONLY : O_RDONLY)) < 0 ? -errno : 0;
@@ -207,7 +207,7 @@ static int streams_open_pipes(struct streams *s, const struct k_spawn *m, int nu
     return rc;
 }
 
-/* A stream in both directions, of which one end never waits. */
+/* A stream in both directions; our end never blocks. */
 static int streams_open_side(struct streams *s)
 {
     int pair[2];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree.c - who belongs to a process, and signals to them. Layer: keeper.
+ * tree.c - the processes that belong to an entry, and signals to them. Layer: keeper.
  */
 #include "keeper/tree.h"
 
@@ -19,7 +19,7 @@
 
 #define TREE_PTS_MAJOR 136 /* terminals of /dev/pts */
 
-/* What struct proc's mark says while a tree is being found. */
+/* Values of struct proc's mark while a tree is being found. */
 enum tree_mark {
     TREE_UNKNOWN,
     TREE_OUTSIDE, /* not below the keeper */
@@ -30,7 +30,7 @@ enum tree_mark {
 
 /* --- finding -------------------------------------------------------------- */
 
-/* Orphans come to us, or, if an earlier keeper started their parents, to the vault. */
+/* Orphans become our children or, if an earlier keeper started their parents, the vault's. */
 static bool tree_is_reaper(const struct keeper *k, pid_t pid)
 {
     return pid == k->pid || (pid == k->deposit.vault_pid && pid != 0);
@@ -54,7 +54,8 @@ static enum tree_mark tree_mark_of(const struct keeper *k, const struct entry *e
     return parent == NULL ? TREE_OUTSIDE : (enum tree_mark)parent->mark;
 }
 
-/* Parents mostly have the smaller pid, so one or two passes do. Who cannot be traced is outside. */
+/* Parents mostly have the smaller pid, so one or two passes suffice. A process whose ancestors
+ * are unknown is outside. */
 static void tree_mark_descent(const struct keeper *k, const struct entry *e, struct proc_list *l)
 {
     bool changed = true;
@@ -72,7 +73,7 @@ static void tree_mark_descent(const struct keeper *k, const struct entry *e, str
     }
 }
 
-/* The number that /proc/PID/stat shows for our side's terminal; 0: none. */
+/* The number that /proc/PID/stat shows for the entry's terminal; 0: none. */
 static uint32_t tree_tty_nr(const struct entry *e)
 {
     unsigned n;
@@ -127,7 +128,7 @@ static void tree_mark_cgroup(const struct keeper *k, const struct cgroup_slot *s
     free(pids);
 }
 
-/* Children of members are members, as far down as it goes. */
+/* Children of members are members, at any depth. */
 static void tree_mark_closure(struct proc_list *l)
 {
     bool changed = true;
@@ -152,7 +153,7 @@ static void tree_mark_closure(struct proc_list *l)
 int tree_find(struct keeper *k, const struct entry *e, struct proc_list **out)
 {
     struct proc_list *l;
-    int rc = census_look(k, &l);
+    int rc = census_get(k, &l);
 
     if (rc < 0)
         return rc;
@@ -180,7 +181,7 @@ static int tree_kill(pid_t pid, int signum, uint32_t *count)
     return 0;
 }
 
-/* A reaped leader's pid in use again says that the number is not ours. */
+/* If a reaped leader's pid is in use, the number was reused. */
 int tree_signal_group_blind(const struct entry *e, int signum, uint32_t *count)
 {
     if (e->pub.exited && (kill(e->pub.pid, 0) == 0 || errno != ESRCH))
@@ -214,7 +215,7 @@ static int tree_signal_foreground(struct keeper *k, struct entry *e, int signum,
     return tree_signal_group(k, e, signum, count);
 }
 
-/* What lost its parents counts by the oldest that is left of them. */
+/* An orphan counts by its oldest remaining ancestor. */
 bool tree_is_recent(const struct entry *e, const struct proc_list *l, const struct proc *p,
                     uint64_t since_ticks)
 {
@@ -284,7 +285,7 @@ bool tree_any(struct keeper *k, struct entry *e, bool (*fn)(void *arg, pid_t pid
 
 /* --- all trees at once ---------------------------------------------------- */
 
-/* As PID 1 all orphans are ours to end; else those that we can tell are ours. */
+/* As PID 1 we terminate all orphans; otherwise only those that are identifiably ours. */
 static void tree_mark_every_stray(const struct keeper *k, struct proc_list *l)
 {
     for (size_t i = 0; i < l->count; i++) {
@@ -310,8 +311,8 @@ static void tree_kill_cgroups(const struct keeper *k, const struct list *slots)
         (void)cgroup_kill(&k->cgroup, list_entry(it, struct cgroup_slot, link));
 }
 
-/* Without /proc: the groups of those leaders that are not reaped. */
-static size_t tree_signal_every_blind(struct keeper *k, int signum, struct farewell *f)
+/* Without /proc: the groups of leaders that are not reaped. */
+static size_t tree_signal_every_blind(struct keeper *k, int signum, struct signal_once *f)
 {
     uint32_t alive = 0;
 
@@ -326,23 +327,23 @@ static size_t tree_signal_every_blind(struct keeper *k, int signum, struct farew
     return alive;
 }
 
-static void farewell_begin(struct farewell *f, const struct proc_list *l)
+static void signal_once_begin(struct signal_once *f, const struct proc_list *l)
 {
     if (f == NULL || f->begun)
         return;
     f->begun = true;
     for (size_t i = 0; i < l->count; i++)
-        (void)signalled_add(&f->there, &l->procs[i]);
-    signalled_sort(&f->there);
+        (void)signalled_add(&f->present, &l->procs[i]);
+    signalled_sort(&f->present);
 }
 
-void tree_farewell_fini(struct farewell *f)
+void tree_signal_once_fini(struct signal_once *f)
 {
-    signalled_fini(&f->there);
-    signalled_fini(&f->told);
+    signalled_fini(&f->present);
+    signalled_fini(&f->sent);
 }
 
-size_t tree_signal_every(struct keeper *k, int signum, struct farewell *f)
+size_t tree_signal_every(struct keeper *k, int signum, struct signal_once *f)
 {
     struct proc_list l;
     uint32_t alive = 0;
@@ -353,22 +354,22 @@ size_t tree_signal_every(struct keeper *k, int signum, struct farewell *f)
         procfs_list_fini(&l);
         return tree_signal_every_blind(k, signum, f);
     }
-    farewell_begin(f, &l);
+    signal_once_begin(f, &l);
     tree_mark_descent(k, NULL, &l);
     tree_mark_every_stray(k, &l);
     tree_mark_closure(&l);
     for (size_t i = 0; i < l.count; i++) {
         const struct proc *p = &l.procs[i];
-        bool meant = f == NULL || (signalled_has(&f->there, p) && !signalled_has(&f->told, p));
+        bool meant = f == NULL || (signalled_has(&f->present, p) && !signalled_has(&f->sent, p));
 
         if (!tree_is_living_member(p))
             continue;
         (void)tree_kill(p->pid, meant ? signum : 0, &alive);
         if (f != NULL && meant)
-            (void)signalled_add(&f->told, p);
+            (void)signalled_add(&f->sent, p);
     }
     if (f != NULL)
-        signalled_sort(&f->told);
+        signalled_sort(&f->sent);
     procfs_list_fini(&l);
     return alive;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree_signal.c - signals to whole trees, all that were asked for in one turn. Layer: keeper.
+ * tree_signal.c - signals to whole trees, all requests of one turn together. Layer: keeper.
  */
 #include "keeper/tree_signal.h"
 
@@ -13,43 +13,43 @@
 #include "keeper/signalled.h"
 #include "keeper/tree.h"
 
-#define ROUNDS_MAX 16 /* a tree that forks faster than that is left to the next call */
+#define ROUNDS_MAX 16 /* a tree that forks faster is left to the next call */
 
-struct shot {
+struct pending_signal {
     struct list link;
-    struct k_signal m; /* the entry by its number: it may be forgotten before it is its turn */
-    struct signalled hits;
-    uint32_t count; /* who got it */
-    int rc;         /* of the last that did not */
+    struct k_signal m; /* refers to the entry by number: it may be forgotten in between */
+    struct signalled signalled;
+    uint32_t count; /* processes that received it */
+    int rc;         /* error of the last failed delivery */
 };
 
 void tree_signal_init(struct keeper *k)
 {
-    list_init(&k->volley);
+    list_init(&k->tree_signals);
 }
 
 void tree_signal_add(struct keeper *k, const struct k_signal *m)
 {
-    struct shot *s = calloc(1, sizeof *s);
+    struct pending_signal *s = calloc(1, sizeof *s);
 
     if (s == NULL) {
-        requests_tell_signaled(k, m, -ENOMEM, 0);
+        requests_report_signaled(k, m, -ENOMEM, 0);
         return;
     }
     s->m = *m;
-    list_append(&k->volley, &s->link);
+    list_append(&k->tree_signals, &s->link);
     /* cppcheck-suppress memleak ; it is the list's now */
 }
 
-static void shot_end(struct keeper *k, struct shot *s, int rc)
+static void pending_finish(struct keeper *k, struct pending_signal *s, int rc)
 {
     list_remove(&s->link);
-    requests_tell_signaled(k, &s->m, rc, s->count);
-    signalled_fini(&s->hits);
+    requests_report_signaled(k, &s->m, rc, s->count);
+    signalled_fini(&s->signalled);
     free(s);
 }
 
-static void shot_at(struct shot *s, const struct proc *p)
+static void signal_one(struct pending_signal *s, const struct proc *p)
 {
     if (kill(p->pid, s->m.signum) == 0)
         s->count++;
@@ -58,11 +58,13 @@ static void shot_at(struct shot *s, const struct proc *p)
 }
 
 /*
- * Was it started by the handler of somebody who had the signal at an earlier look? Then it is part
- * of the answer: the rm of `trap 'rm …' TERM` must not be ended by the TERM that it obeys. Who has
- * no handler is on its way out, and what it had just forked is meant as well.
+ * Did the signal handler of a process that received the signal earlier start it? Then it is part of
+ * the shutdown: the rm of `trap 'rm …' TERM` must not be terminated by the TERM that caused it. A
+ * process without a handler is about to die, so what it had just forked must receive the signal as
+ * well.
  */
-static bool is_answer(const struct shot *s, const struct proc_list *l, const struct proc *p)
+static bool is_started_by_handler(const struct pending_signal *s, const struct proc_list *l,
+                                  const struct proc *p)
 {
     const struct proc *parent = p;
 
@@ -72,14 +74,15 @@ static bool is_answer(const struct shot *s, const struct proc_list *l, const str
         parent = procfs_list_find(l, parent->ppid);
         if (parent == NULL)
             return false;
-        if (signalled_has(&s->hits, parent))
+        if (signalled_has(&s->signalled, parent))
             return procfs_catches(parent->pid, s->m.signum);
     }
     return false;
 }
 
-/* To those who have not had it; returns how many there were. */
-static size_t shot_at_new(struct shot *s, const struct entry *e, const struct proc_list *l)
+/* Signals members that have not received it; returns how many there were. */
+static size_t signal_new_members(struct pending_signal *s, const struct entry *e,
+                                 const struct proc_list *l)
 {
     size_t fresh = 0;
 
@@ -88,51 +91,51 @@ static size_t shot_at_new(struct shot *s, const struct entry *e, const struct pr
 
         if (!tree_is_living_member(p) ||
             (s->m.target == K_RECENT && !tree_is_recent(e, l, p, s->m.since_ticks)) ||
-            signalled_has(&s->hits, p) || is_answer(s, l, p))
+            signalled_has(&s->signalled, p) || is_started_by_handler(s, l, p))
             continue;
-        (void)signalled_add(&s->hits, p);
-        shot_at(s, p);
+        (void)signalled_add(&s->signalled, p);
+        signal_one(s, p);
         fresh++;
     }
-    signalled_sort(&s->hits);
+    signalled_sort(&s->signalled);
     return fresh;
 }
 
-/* What can be done without /proc: the group, unless only a part of the tree was meant. */
-static int shot_blind(struct shot *s, const struct entry *e)
+/* Without /proc: signals the group, unless only a part of the tree was requested. */
+static int signal_blind(struct pending_signal *s, const struct entry *e)
 {
     if (s->count > 0)
         return 0;
     return s->m.target == K_RECENT ? -ESRCH : tree_signal_group_blind(e, s->m.signum, &s->count);
 }
 
-/* SIGKILL goes to the cgroup at once, which forking cannot escape. */
-static void shot_round(struct keeper *k, struct shot *s, bool last)
+/* SIGKILL also goes to the cgroup at once, which forking cannot escape. */
+static void pending_round(struct keeper *k, struct pending_signal *s, bool last)
 {
     struct entry *e = table_find(&k->table, s->m.entry);
     struct proc_list *l;
 
     if (e == NULL) {
-        shot_end(k, s, -ESRCH);
+        pending_finish(k, s, -ESRCH);
         return;
     }
     if (tree_find(k, e, &l) < 0) {
-        shot_end(k, s, shot_blind(s, e));
+        pending_finish(k, s, signal_blind(s, e));
         return;
     }
     if (s->m.signum == SIGKILL && s->m.target == K_TREE && e->slot != NULL)
         (void)cgroup_kill(&k->cgroup, e->slot);
-    if (shot_at_new(s, e, l) == 0 || last)
-        shot_end(k, s, s->count > 0 ? 0 : s->rc < 0 ? s->rc : -ESRCH);
+    if (signal_new_members(s, e, l) == 0 || last)
+        pending_finish(k, s, s->count > 0 ? 0 : s->rc < 0 ? s->rc : -ESRCH);
 }
 
-void tree_signal_fire(struct keeper *k)
+void tree_signal_send(struct keeper *k)
 {
-    for (int round = 1; !list_is_empty(&k->volley); round++) {
+    for (int round = 1; !list_is_empty(&k->tree_signals); round++) {
         struct list *it, *tmp;
 
         census_end(k);
-        list_for_each (it, tmp, &k->volley)
-            shot_round(k, list_entry(it, struct shot, link), round >= ROUNDS_MAX);
+        list_for_each (it, tmp, &k->tree_signals)
+            pending_round(k, list_entry(it, struct pending_signal, link), round >= ROUNDS_MAX);
     }
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tty_probe.c - what a process is doing with its terminal, and whose a socket is
+ * tty_probe.c - probes what a process does with its terminal, and which tree has a socket open
  *
- * A process waits for input when a thread of it sleeps in read(2) of the terminal,
- * or in poll, select or epoll_wait with the terminal among what it waits for. /proc
- * tells the call and its arguments to an ancestor that may trace the process; sets of
- * descriptors are read out of its memory, a bounded piece. Layer: keeper.
+ * A process waits for input when one of its threads sleeps in read(2) of the terminal, or in poll,
+ * select or epoll_wait with the terminal in its set. /proc shows the call and its arguments to an
+ * ancestor that may trace the process; descriptor sets are read from its memory, up to a bound.
+ * Layer: keeper.
  */
 #include "keeper/tty_probe.h"
 
@@ -29,11 +29,11 @@
 #include "keeper/procfs.h"
 #include "keeper/tree.h"
 
-#define LOOK_THREADS_MAX 64
-#define LOOK_PROCESSES_MAX 64
-#define LOOK_FDS_MAX 64 /* of one poll, select or epoll */
-#define LOOK_SELECT_MAX 1024
-#define LOOK_PTS_MAJOR 136
+#define PROBE_THREADS_MAX 64
+#define PROBE_PROCESSES_MAX 64
+#define PROBE_FDS_MAX 64 /* of one poll, select or epoll */
+#define PROBE_SELECT_MAX 1024
+#define PROBE_PTS_MAJOR 136
 
 #ifndef TIOCGPTPEER
 #define TIOCGPTPEER _IO('T', 0x41)
@@ -45,9 +45,9 @@ struct subject {
     unsigned pts; /* number of the terminal */
 };
 
-/* --- texts ---------------------------------------------------------------------------- */
+/* --- parsing ---------------------------------------------------------------------------- */
 
-bool tty_probe_parse_syscall(const char *text, struct look_call *out)
+bool tty_probe_parse_syscall(const char *text, struct tty_probe_call *out)
 {
     char *end;
 
@@ -84,7 +84,7 @@ size_t tty_probe_parse_epoll(const char *text, int *fds, size_t max)
     return n;
 }
 
-/* A small file of /proc; -errno, or how much there is. It ends with NUL. */
+/* Reads a small file of /proc, NUL-terminated; the length or -errno. */
 static int read_text(const char *path, char *to, size_t size)
 {
     hf_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -101,7 +101,7 @@ static int read_text(const char *path, char *to, size_t size)
 
 /* --- is it this terminal? ----------------------------------------------------------------- */
 
-/* /dev/tty is the same: the process was chosen because this is its terminal. */
+/* /dev/tty counts as well: the process was selected because this is its terminal. */
 static bool is_terminal(const struct subject *s, int fd)
 {
     struct stat st;
@@ -112,7 +112,7 @@ static bool is_terminal(const struct subject *s, int fd)
         return false;
     if (major(st.st_rdev) == 5 && minor(st.st_rdev) == 0)
         return true;
-    return major(st.st_rdev) == LOOK_PTS_MAJOR && minor(st.st_rdev) == s->pts;
+    return major(st.st_rdev) == PROBE_PTS_MAJOR && minor(st.st_rdev) == s->pts;
 }
 
 static bool any_is_terminal(const struct subject *s, const int *fds, size_t count)
@@ -134,12 +134,12 @@ static size_t read_memory(const struct subject *s, uint64_t at, void *to, size_t
 
 static bool in_poll(const struct subject *s, uint64_t at, uint64_t count)
 {
-    struct pollfd polls[LOOK_FDS_MAX];
-    int fds[LOOK_FDS_MAX] = {0};
+    struct pollfd polls[PROBE_FDS_MAX];
+    int fds[PROBE_FDS_MAX] = {0};
     size_t n = 0, got;
 
-    if (count > LOOK_FDS_MAX)
-        count = LOOK_FDS_MAX;
+    if (count > PROBE_FDS_MAX)
+        count = PROBE_FDS_MAX;
     got = read_memory(s, at, polls, (size_t)count * sizeof *polls) / sizeof *polls;
     for (size_t i = 0; i < got; i++) {
         if (polls[i].events & POLLIN)
@@ -150,16 +150,16 @@ static bool in_poll(const struct subject *s, uint64_t at, uint64_t count)
 
 static bool in_select(const struct subject *s, uint64_t count, uint64_t at)
 {
-    unsigned char set[LOOK_SELECT_MAX / 8];
-    int fds[LOOK_FDS_MAX] = {0};
+    unsigned char set[PROBE_SELECT_MAX / 8];
+    int fds[PROBE_FDS_MAX] = {0};
     size_t n = 0, got;
 
     if (at == 0)
         return false;
-    if (count > LOOK_SELECT_MAX)
-        count = LOOK_SELECT_MAX;
+    if (count > PROBE_SELECT_MAX)
+        count = PROBE_SELECT_MAX;
     got = read_memory(s, at, set, (size_t)(count + 7) / 8) * 8;
-    for (size_t i = 0; i < got && i < count && n < LOOK_FDS_MAX; i++) {
+    for (size_t i = 0; i < got && i < count && n < PROBE_FDS_MAX; i++) {
         if (set[i / 8] & (1 << (i % 8)))
             fds[n++] = (int)i;
     }
@@ -169,17 +169,17 @@ static bool in_select(const struct subject *s, uint64_t count, uint64_t at)
 static bool in_epoll(const struct subject *s, int epoll)
 {
     char path[56], text[4096];
-    int fds[LOOK_FDS_MAX];
+    int fds[PROBE_FDS_MAX];
     size_t n;
 
     snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", (int)s->pid, epoll);
     if (read_text(path, text, sizeof text) <= 0)
         return false;
-    n = tty_probe_parse_epoll(text, fds, LOOK_FDS_MAX);
+    n = tty_probe_parse_epoll(text, fds, PROBE_FDS_MAX);
     return any_is_terminal(s, fds, n);
 }
 
-static bool call_waits(const struct subject *s, const struct look_call *c)
+static bool call_waits(const struct subject *s, const struct tty_probe_call *c)
 {
     switch (c->nr) {
     case SYS_read:
@@ -203,12 +203,12 @@ static bool call_waits(const struct subject *s, const struct look_call *c)
     }
 }
 
-/* --- who reads? ----------------------------------------------------------------------------- */
+/* --- which process reads? ------------------------------------------------------------ */
 
-/* A thread that is gone meanwhile does not read; one that may not be looked at is unknown. */
+/* A thread that has exited does not read; one that may not be inspected is unknown. */
 static uint32_t thread_reads(const struct subject *s, const char *tid)
 {
-    struct look_call call;
+    struct tty_probe_call call;
     char path[64], text[256];
     int n;
 
@@ -242,7 +242,7 @@ static uint32_t process_reads(const struct subject *s)
     dir = opendir(path);
     if (dir == NULL)
         return errno == EACCES ? K_LOOK_UNKNOWN : K_LOOK_NO;
-    while (found != K_LOOK_YES && count < LOOK_THREADS_MAX && (d = readdir(dir)) != NULL) {
+    while (found != K_LOOK_YES && count < PROBE_THREADS_MAX && (d = readdir(dir)) != NULL) {
         if (d->d_name[0] < '1' || d->d_name[0] > '9')
             continue;
         found = worse(found, thread_reads(s, d->d_name));
@@ -252,7 +252,7 @@ static uint32_t process_reads(const struct subject *s)
     return found;
 }
 
-/* Others of the group: `sh -c 'cat; date'`, or the far end of a pipeline. */
+/* Other members of the group: `sh -c 'cat; date'`, or the far end of a pipeline. */
 static uint32_t group_reads(const struct subject *first, uint32_t tty_nr, uint32_t found)
 {
     struct subject s = *first;
@@ -263,7 +263,7 @@ static uint32_t group_reads(const struct subject *first, uint32_t tty_nr, uint32
         procfs_list_fini(&l);
         return found;
     }
-    for (size_t i = 0; i < l.count && found != K_LOOK_YES && count < LOOK_PROCESSES_MAX; i++) {
+    for (size_t i = 0; i < l.count && found != K_LOOK_YES && count < PROBE_PROCESSES_MAX; i++) {
         const struct proc *p = &l.procs[i];
 
         if (p->pgrp != first->pid || p->tty_nr != tty_nr || p->pid == first->pid || p->state != 'S')
@@ -277,8 +277,8 @@ static uint32_t group_reads(const struct subject *first, uint32_t tty_nr, uint32
 }
 
 /*
- * What was written to our side waits in a buffer until a worker of the kernel has carried it over.
- * poll(2) of the other side does that first. True: there is input that nobody has taken.
+ * Input written to our end waits in a buffer until a kernel worker moves it to the other end.
+ * poll(2) of the other end first does that. True: there is input that no process has read.
  */
 static bool input_is_pending(int master)
 {
@@ -289,7 +289,7 @@ static bool input_is_pending(int master)
     return peer >= 0 && poll(&p, 1, 0) > 0 && (p.revents & POLLIN);
 }
 
-static void look_cwd(pid_t pid, char *to, size_t size)
+static void probe_cwd(pid_t pid, char *to, size_t size)
 {
     static const char gone[] = " (deleted)";
     char path[40];
@@ -306,7 +306,7 @@ static void look_cwd(pid_t pid, char *to, size_t size)
         to[0] = '\0';
 }
 
-void tty_probe_terminal(const struct entry *e, struct k_looked *out)
+void tty_probe_terminal(const struct entry *e, struct k_probed *out)
 {
     struct subject s = {0};
     pid_t group = 0;
@@ -319,7 +319,7 @@ void tty_probe_terminal(const struct entry *e, struct k_looked *out)
     if (ioctl(e->pub.tty_fd, TIOCGPGRP, &group) < 0 || group <= 0)
         return;
     out->group = s.pid = group;
-    look_cwd(group, out->cwd, sizeof out->cwd);
+    probe_cwd(group, out->cwd, sizeof out->cwd);
     if (input_is_pending(e->pub.tty_fd))
         return;
     snprintf(path, sizeof path, "/proc/%d/stat", (int)group);
@@ -328,7 +328,7 @@ void tty_probe_terminal(const struct entry *e, struct k_looked *out)
         out->reading = process_reads(&s);
     if (out->reading != K_LOOK_YES)
         out->reading = group_reads(
-            &s, (s.pts & 0xff) | LOOK_PTS_MAJOR << 8 | (s.pts & ~0xffU) << 12, out->reading);
+            &s, (s.pts & 0xff) | PROBE_PTS_MAJOR << 8 | (s.pts & ~0xffU) << 12, out->reading);
 }
 
 /* --- sockets -------------------------------------------------------------------------------- */

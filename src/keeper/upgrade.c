@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * upgrade.c - the way into another binary, with the same pid and children
+ * upgrade.c - replaces the keeper's binary, with the same pid and children
  *
- * First the new binary goes through a trial: beside us, with a copy of our state, it does all that
- * it would do in our place before it serves, and says whether it could. Then the
- * worker leaves, children under way finish their exec, and the keeper
- * executes the new binary in its own place. Listening sockets stay open all
- * the time, so whoever connects meanwhile waits in their queue. Whatever
- * fails until then, the old binary goes on. Behind the exec there is no old binary: a candidate
- * that passes its trial and then dies takes everything with it. Layer: keeper.
+ * First the new binary goes through a trial: it runs beside us with a copy of our state, does
+ * everything it would do in our place before serving, and reports whether it could take over. Then
+ * the worker leaves, started children finish their exec, and the keeper executes the new binary in
+ * its own place. Listening sockets stay open all the time, so clients that connect meanwhile wait
+ * in their queue. If anything fails before the exec, the old binary keeps running. After the exec
+ * there is no old binary in this process: without a vault, a candidate that passes its trial and
+ * then dies ends everything. Layer: keeper.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -57,8 +57,8 @@ static size_t argv_count(char *const *argv)
     return n;
 }
 
-/* In the child. It gets a copy of the state and of what belongs to it, our working directory and
- * our environment: what it does with them is what it would do in our place. */
+/* In the child. It gets a copy of the state and its descriptors, our working directory and our
+ * environment, so it does exactly what it would do in our place. */
 __attribute__((noreturn)) static void upgrade_exec_check(const struct keeper *k, int report_fd)
 {
     size_t max = argv_count(k->options->argv) + 4;
@@ -113,9 +113,9 @@ void upgrade_begin(struct keeper *k)
     int rc;
 
     if (k->upgrade.phase != UPGRADE_NOT || k->upgrade.check_pid != 0 ||
-        k->ending.phase != ENDING_NOT)
+        k->shutdown.phase != SHUTDOWN_NONE)
         return;
-    log_info("upgrade: asking %s", k->options->exe_path);
+    log_info("upgrade: checking %s", k->options->exe_path);
     rc = upgrade_start_check(k);
     if (rc < 0) {
         log_error("upgrade: fork: %s", strerror(-rc));
@@ -126,7 +126,7 @@ void upgrade_begin(struct keeper *k)
     k->upgrade.deadline_ms = clock_mono_ms() + LIMIT_UPGRADE_CHECK_MS;
 }
 
-/* The daemon is to end: a worker that has left already is not missed. */
+/* The daemon is shutting down: a worker that has left already is not replaced. */
 void upgrade_cancel(struct keeper *k)
 {
     if (k->upgrade.check_pid > 0)
@@ -141,15 +141,15 @@ static void upgrade_retire_worker(struct keeper *k)
 
     k->upgrade.phase = UPGRADE_RETIRE;
     k->upgrade.deadline_ms = clock_mono_ms() + UPGRADE_RETIRE_MS;
-    rc = channel_send(&k->worker.link, &m, sizeof m, NULL, 0);
+    rc = channel_send(&k->worker.channel, &m, sizeof m, NULL, 0);
     if (rc < 0)
-        worker_kill_for_link(k, rc);
+        worker_kill_for_channel(k, rc);
 }
 
-/* Nobody may be on the way in while we are on the way out. */
+/* No upgrade may be in progress while we leave. */
 void upgrade_leave(struct keeper *k)
 {
-    if (k->ending.phase != ENDING_NOT || k->upgrade.phase >= UPGRADE_RETIRE)
+    if (k->shutdown.phase != SHUTDOWN_NONE || k->upgrade.phase >= UPGRADE_RETIRE)
         return;
     upgrade_cancel(k);
     log_info("leaving; the vault keeps %zu processes", k->table.count);
@@ -157,7 +157,8 @@ void upgrade_leave(struct keeper *k)
     upgrade_retire_worker(k);
 }
 
-/* What the candidate said, line by line: nobody else would see it. The last line is the reason. */
+/* Logs the candidate's output line by line, since nothing else shows it. The last line is the
+ * reason. */
 static void upgrade_read_report(struct keeper *k, char *last, size_t size)
 {
     char text[LIMIT_UPGRADE_REPORT_BYTES + 1], *line, *save = NULL;
@@ -211,7 +212,7 @@ static int upgrade_exec(struct keeper *k)
     char number[16];
     int fd, rc, left = 0;
 
-    /* The last worker died, and only the next one can bring home what it was copying. */
+    /* The last worker died, and only the next one can recover what it was copying. */
     if (k->siding[0] >= 0 && ioctl(k->siding[0], FIONREAD, &left) == 0 && left > 0)
         return -EBUSY;
     rc = state_save(k, &fd);
@@ -253,16 +254,17 @@ static void upgrade_finish(struct keeper *k)
     spawns_abandon(k);
     reload_cancel(k);
     if (k->upgrade.leaving) {
-        /* Without a vault nobody would keep anything. */
-        if (k->deposit.link.fd >= 0)
-            k->ending.phase = ENDING_LEFT;
+        /* Without a vault nothing would keep the processes. */
+        if (k->deposit.channel.fd >= 0)
+            k->shutdown.phase = SHUTDOWN_LEFT;
         else
             upgrade_stay(k);
         return;
     }
     log_info("upgrade: executing %s", k->options->exe_path);
     rc = upgrade_exec(k);
-    log_error("upgrade: %s: %s; going on with the old binary", k->options->exe_path, strerror(-rc));
+    log_error("upgrade: %s: %s; continuing with the old binary", k->options->exe_path,
+              strerror(-rc));
     upgrade_stay(k);
 }
 
@@ -273,7 +275,7 @@ void upgrade_step(struct keeper *k, uint64_t now_ms)
     switch (k->upgrade.phase) {
     case UPGRADE_CHECK:
         if (late) {
-            log_error("upgrade: %s does not come to the end of its trial; nothing is changed",
+            log_error("upgrade: %s did not finish its trial in time; nothing is changed",
                       k->options->exe_path);
             upgrade_cancel(k);
             deposit_refused(k);
@@ -281,7 +283,7 @@ void upgrade_step(struct keeper *k, uint64_t now_ms)
         break;
     case UPGRADE_RETIRE:
         if (late)
-            worker_kill(k, "it does not leave for the upgrade");
+            worker_kill(k, "it did not leave for the upgrade in time");
         if (k->worker.pid == 0) {
             k->upgrade.phase = UPGRADE_SETTLE;
             k->upgrade.deadline_ms = now_ms + UPGRADE_SETTLE_MS;

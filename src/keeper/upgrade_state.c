@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * upgrade_state.c - the table and all that goes with it, through execve(2). Layer: keeper.
+ * upgrade_state.c - carries the table and related state through execve(2). Layer: keeper.
  */
 #include "keeper/upgrade_state.h"
 
@@ -174,7 +174,7 @@ const char *state_fault(const void *bytes, size_t len)
     return fault;
 }
 
-/* It has the carried bytes in it, which may be secrets. */
+/* It contains the carried bytes, which may be secrets. */
 static void state_free(struct state_head *h)
 {
     hf_wipe(h, sizeof *h + h->entry_count * sizeof(struct state_entry) + h->carry_len);
@@ -191,7 +191,7 @@ static void *malloc_patiently(size_t size)
     return p;
 }
 
-/* False: some of it cannot be read. */
+/* False: it cannot be read completely. */
 static bool read_whole(int fd, char *to, size_t len)
 {
     size_t got = 0;
@@ -224,7 +224,7 @@ static void *state_read(int fd, int *rc)
     fault =
         read_whole(fd, bytes, (size_t)st.st_size) ? state_fault(bytes, (size_t)st.st_size) : "file";
     if (fault != NULL) {
-        log_error("the state of the keeper before cannot be used (%s)", fault);
+        log_error("the state of the previous keeper is invalid (%s)", fault);
         free(bytes);
         return NULL;
     }
@@ -232,7 +232,7 @@ static void *state_read(int fd, int *rc)
     return bytes;
 }
 
-/* 0 or -errno; -ENOMEM: nothing has changed, and it can be tried again. */
+/* 0 or -errno; -ENOMEM: nothing has changed, and the caller can retry. */
 static int state_load_entry(struct keeper *k, const struct state_entry *from)
 {
     bool has_slot = from->slot != 0 && k->cgroup.dir_fd >= 0;
@@ -273,8 +273,8 @@ static int state_load_entry(struct keeper *k, const struct state_entry *from)
 }
 
 /*
- * One process that nobody knows any more is bad; all of them would be worse. With a vault there is a
- * third way if memory is short: this keeper ends, and the vault, which has everything, starts another.
+ * Losing one process is bad; losing all of them would be worse. With a vault there is a third way
+ * if memory is short: this keeper exits, and the vault, which has everything, starts another.
  */
 static int state_load_entries(struct keeper *k, const struct state_entry *entries, size_t count)
 {
@@ -285,16 +285,16 @@ static int state_load_entries(struct keeper *k, const struct state_entry *entrie
 
         while ((rc = state_load_entry(k, &entries[i])) == -ENOMEM && patience_wait(&patience))
             ;
-        if (rc == -ENOMEM && k->deposit.link.fd >= 0)
+        if (rc == -ENOMEM && k->deposit.channel.fd >= 0)
             return rc;
         if (rc < 0)
-            log_error("process %d of the keeper before cannot be taken over: %s",
-                      (int)entries[i].pid, strerror(-rc));
+            log_error("cannot take over process %d of the previous keeper: %s", (int)entries[i].pid,
+                      strerror(-rc));
     }
     return 0;
 }
 
-/* As above: a cgroup that cannot be opened just now is not given up while there is a vault. */
+/* As above: with a vault, a temporary failure to open the cgroup is no reason to abandon it. */
 static int state_load_cgroup(struct keeper *k, const struct state_head *h)
 {
     struct patience patience = {0};
@@ -303,9 +303,9 @@ static int state_load_cgroup(struct keeper *k, const struct state_head *h)
     while (patience_is_passing(rc = cgroup_resume(&k->cgroup, h->cgroup_path, h->cgroup_last)) &&
            patience_wait(&patience))
         ;
-    if (rc == 0 || (patience_is_passing(rc) && k->deposit.link.fd >= 0))
+    if (rc == 0 || (patience_is_passing(rc) && k->deposit.channel.fd >= 0))
         return rc;
-    log_warn("the cgroup of the keeper before is gone: %s", strerror(-rc));
+    log_warn("the cgroup of the previous keeper is lost: %s", strerror(-rc));
     return 0;
 }
 
@@ -379,7 +379,7 @@ static void entry_from_row(const struct ledger_row *r, const int32_t *fds, struc
     out->side_fd = fds[V_SIDE];
 }
 
-/* Entries must come in the order of their numbers; rows are used again. */
+/* Entries must be in the order of their numbers; rows are reused. */
 static int compare_entries(const void *a, const void *b)
 {
     const struct state_entry *x = a, *y = b;
@@ -475,15 +475,15 @@ const char *keeper_try(int resume_fd, const struct keeper_trial *trial)
     const char *fault = NULL;
 
     if (h == NULL)
-        return "the state cannot be read";
+        return "cannot read the state";
     entries = (const struct state_entry *)(h + 1);
     if (!trial->state(h->state_fd, trial->arg))
-        fault = "the shared state is not of this version";
+        fault = "the shared state has another version";
     for (uint32_t i = 0; i < h->carry_fd_count && fault == NULL; i++)
         fault = fd_is_open(h->carry_fds[i]) ? NULL : "a listening socket is missing";
     for (uint32_t i = 0; i < h->entry_count && fault == NULL; i++) {
         if (entries[i].record_fd >= 0 && !trial->record(entries[i].record_fd, trial->arg))
-            fault = "the record of a process is not of this version";
+            fault = "the record of a process has another version";
     }
     state_free(h);
     return fault;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * upgrade_state.h - the table and all that goes with it, through execve(2)
+ * upgrade_state.h - carries the table and related state through execve(2)
  *
- * The old keeper writes a memory file and leaves its number in the
- * environment; the new one, which is the same process with another program,
- * reads it. Descriptors keep their numbers. The layout is fixed by
- * KEEPER_STATE_VERSION, whatever the two binaries were built from. Layer: keeper.
+ * The old keeper writes a memory file and leaves its number in the environment; the new one, which
+ * is the same process with another program, reads it. Descriptors keep their numbers.
+ * KEEPER_STATE_VERSION fixes the layout, whatever the two binaries were built from. Layer: keeper.
  */
 #ifndef HF_KEEPER_UPGRADE_STATE_H
 #define HF_KEEPER_UPGRADE_STATE_H
@@ -48,7 +47,7 @@ struct state_entry {
     int64_t exited_wall_ms;
     uint64_t utime_us, stime_us, maxrss_kib;
     int32_t record_fd, tty_fd, stdin_fd, stdout_fd, stderr_fd;
-    int32_t side_fd; /* plus one; 0: none, as it was before there were any */
+    int32_t side_fd; /* plus one; 0: none, as in older versions */
 };
 
 struct keeper;
@@ -58,10 +57,10 @@ const char *state_fault(const void *bytes, size_t len);
 
 int state_save(const struct keeper *k, int *out_fd); /* 0 or -errno; *out_fd is inheritable */
 int state_load(struct keeper *k, int fd);            /* 0 or -errno */
-/* Whether the descriptors that the new keeper needs are closed by execve(2). */
+/* Sets whether execve(2) closes the descriptors that the new keeper needs. */
 void state_set_cloexec(const struct keeper *k, bool on);
-/* The child that is about to execute a candidate keeps what keeper_try() reads. Terminals and
- * pipes stay out: a copy of one would put off its end. */
+/* In the child that is about to execute a candidate: keeps what keeper_try() reads. Terminals
+ * and pipes stay closed: a copy would delay their end of file. */
 void state_lend(const struct keeper *k);
 
 #endif

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * worker.c - the one worker: starting it, and starting another when it dies
+ * worker.c - starts the worker, and another one when it dies
  *
- * A new worker is forked in the same turn in which the old one is found dead.
- * Only when workers fail right after their start, again and again, is there a
- * wait before the next, which doubles up to a bound. One that had come up and
- * was killed from outside (an operator, the kernel out of memory) has not
- * failed: the next is started at once, and in an endless row after a short wait.
- * Layer: keeper.
+ * A new worker is forked in the same turn in which the old one is found dead. Only when workers
+ * repeatedly fail right after their start does the keeper wait before the next one; the wait
+ * doubles up to a bound. A worker that became ready and was killed from outside (by an operator, or
+ * by the OOM killer) has not failed: the next one starts at once, or after a short wait if this
+ * keeps happening. Layer: keeper.
  */
 #include <errno.h>
 #include <signal.h>
@@ -26,19 +25,19 @@
 #include "keeper/keeper_proto.h"
 #include "keeper/spawn.h"
 
-#define WORKER_FAST_MS 100  /* dying within this after being ready is dying at once */
-#define WORKER_FAULTS_MAX 3 /* such deaths by its own doing before there is a wait */
-#define WORKER_EARLY_MAX 10 /* such deaths, whoever's doing, before there is one */
+#define WORKER_FAST_MS 100  /* a death within this time after being ready is early */
+#define WORKER_FAULTS_MAX 3 /* early deaths by its own fault before there is a wait */
+#define WORKER_EARLY_MAX 10 /* early deaths by any cause before there is a wait */
 #define WORKER_EARLY_WAIT_MS 50
-#define WORKER_CRASHES_MAX 5 /* so many and it may be what they find: the shared state is renewed */
-#define WORKER_IO_LOOKS 3    /* at what a dead one had read and written: it cannot be asked later */
+#define WORKER_CRASHES_MAX 5 /* then the shared state may be the cause and is renewed */
+#define WORKER_IO_TRIES 3 /* to read a dead worker's I/O counts, which are lost once it is reaped */
 #define WORKER_WAIT_MS 100
 #define WORKER_WAIT_MAX_MS 5000
 
 void worker_init(struct keeper *k)
 {
     k->worker = (struct worker){.start_at_ms = 0};
-    channel_init(&k->worker.link);
+    channel_init(&k->worker.channel);
 }
 
 unsigned worker_backoff_ms(unsigned faults, unsigned early_ends)
@@ -54,7 +53,7 @@ unsigned worker_backoff_ms(unsigned faults, unsigned early_ends)
 
 /* --- in the child --------------------------------------------------------- */
 
-/* What is the keeper's alone. The entries' descriptors and the carried ones stay. */
+/* Closes what only the keeper needs. The entries' descriptors and the carried ones stay. */
 static void worker_close_inherited(struct keeper *k)
 {
     struct list *it, *tmp;
@@ -63,11 +62,11 @@ static void worker_close_inherited(struct keeper *k)
     io_close(&k->guard.oom_fd);
     io_close(&k->reload.fd);
     io_close(&k->upgrade.report_fd);
-    channel_close(&k->worker.link);
+    channel_close(&k->worker.channel);
     deposit_detach(k);
     inherited_fini(k);
     io_close(&k->spawns.null_fd);
-    /* A copy here would keep the output of the process that gets them from ending. */
+    /* A copy here would delay the end of output of the process that gets them. */
     spare_streams_fini(&k->spawns.spares);
     io_close(&k->cgroup.dir_fd);
     list_for_each (it, tmp, &k->cgroup.idle)
@@ -77,8 +76,8 @@ static void worker_close_inherited(struct keeper *k)
 }
 
 /*
- * The keeper decides when the worker ends, so what a terminal or an operator
- * sends to all of a group does not reach it. A dead keeper takes it along.
+ * The keeper decides when the worker exits, so signals that a terminal or an operator sends to the
+ * whole group do not reach it. The worker dies with the keeper.
  */
 static void worker_set_signals(const struct keeper *k)
 {
@@ -98,7 +97,7 @@ int keeper_guard_worker(pid_t keeper_pid)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
         return -errno;
-    /* It may have died before we asked. */
+    /* It may have died before the call. */
     return getppid() == keeper_pid ? 0 : -ESRCH;
 }
 
@@ -122,7 +121,7 @@ __attribute__((noreturn)) static void worker_run(struct keeper *k, int link_fd)
         .generation = k->worker.generation,
         .keeper_pid = k->pid,
         .has_cgroup = k->cgroup.dir_fd >= 0,
-        .is_first = !k->deposit.told_well,
+        .is_first = !k->deposit.well_sent,
     };
 
     (void)prctl(PR_SET_NAME, "holdfast-worker", 0, 0, 0);
@@ -130,7 +129,7 @@ __attribute__((noreturn)) static void worker_run(struct keeper *k, int link_fd)
     worker_set_signals(k);
     deposit_worker_started(k);
     worker_close_inherited(k);
-    /* Our memory is our own now, whatever a child did to the keeper's. */
+    /* Our memory is private now, whatever a child did to the keeper's. */
     (void)prctl(PR_SET_DUMPABLE, k->guard.dumpable, 0, 0, 0);
     boot.entries = worker_copy_entries(k);
     memcpy(boot.past, k->worker.past, sizeof boot.past);
@@ -141,7 +140,7 @@ __attribute__((noreturn)) static void worker_run(struct keeper *k, int link_fd)
 
 static void worker_try_later(struct keeper *k, const char *what, int error)
 {
-    log_error("no worker can be started: %s: %s", what, strerror(error));
+    log_error("cannot start a worker: %s: %s", what, strerror(error));
     k->worker.start_at_ms = clock_mono_ms() + WORKER_WAIT_MS;
 }
 
@@ -151,9 +150,9 @@ static void worker_start(struct keeper *k)
     int worker_end, rc;
     pid_t pid;
 
-    /* It could not know what those children were for. */
+    /* The new worker does not know the requests of these children. */
     spawns_abandon(k);
-    rc = channel_open(&w->link, &worker_end);
+    rc = channel_open(&w->channel, &worker_end);
     if (rc < 0) {
         worker_try_later(k, "socket", -rc);
         return;
@@ -167,7 +166,7 @@ static void worker_start(struct keeper *k)
     rc = errno;
     close(worker_end);
     if (pid < 0) {
-        channel_close(&w->link);
+        channel_close(&w->channel);
         worker_try_later(k, "fork", rc);
         return;
     }
@@ -179,7 +178,8 @@ static void worker_start(struct keeper *k)
 
 void worker_step(struct keeper *k, uint64_t now_ms)
 {
-    if (k->worker.pid != 0 || k->ending.phase != ENDING_NOT || k->upgrade.phase >= UPGRADE_RETIRE)
+    if (k->worker.pid != 0 || k->shutdown.phase != SHUTDOWN_NONE ||
+        k->upgrade.phase >= UPGRADE_RETIRE)
         return;
     if (now_ms >= k->worker.start_at_ms)
         worker_start(k);
@@ -190,18 +190,18 @@ void worker_kill(struct keeper *k, const char *why)
     if (k->worker.pid <= 0)
         return;
     if (why != NULL) {
-        log_error("worker %d is killed: %s", (int)k->worker.pid, why);
+        log_error("killing worker %d: %s", (int)k->worker.pid, why);
         k->worker.refused = true;
     }
     kill(k->worker.pid, SIGKILL);
-    channel_close(&k->worker.link);
+    channel_close(&k->worker.channel);
 }
 
-/* A closed link is how a dead worker looks from here. */
-void worker_kill_for_link(struct keeper *k, int rc)
+/* A closed channel means a dead worker. */
+void worker_kill_for_channel(struct keeper *k, int rc)
 {
     if (rc == -ENOBUFS)
-        worker_kill(k, "it does not read what the keeper sends");
+        worker_kill(k, "it stopped reading from the keeper");
     else
         worker_kill(k, rc == -EPIPE || rc == -ECONNRESET ? NULL : strerror(-rc));
 }
@@ -214,7 +214,7 @@ void worker_on_ready(struct keeper *k)
     deposit_well(k);
 }
 
-/* The counts of those before it stay: this one may have died before it looked at what it found. */
+/* The counts of earlier workers stay: this one may have died before it processed them. */
 void worker_note_io(struct keeper *k)
 {
     struct worker *w = &k->worker;
@@ -222,7 +222,7 @@ void worker_note_io(struct keeper *k)
     memmove(w->past + 1, w->past, sizeof w->past - sizeof *w->past);
     w->past[0].pid = w->pid;
     w->past[0].known = false;
-    for (int i = 0; i < WORKER_IO_LOOKS && !w->past[0].known; i++)
+    for (int i = 0; i < WORKER_IO_TRIES && !w->past[0].known; i++)
         w->past[0].known =
             io_count_of(w->pid, k->options->worker_uid, k->options->worker_gid, &w->past[0].count);
     deposit_worker_io(k);
@@ -236,7 +236,7 @@ static void worker_log_exit(pid_t pid, int status)
         log_warn("worker %d ended with code %d", (int)pid, WEXITSTATUS(status));
 }
 
-/* Signals by which a process falls over its own feet, and exits that say so. */
+/* Signals that a process causes by its own faults, and exits with an error. */
 static bool status_is_crash(int status)
 {
     if (WIFEXITED(status))
@@ -252,7 +252,7 @@ static bool status_is_crash(int status)
     }
 }
 
-/* When the next one is to be started. */
+/* Decides when the next one starts. */
 static void worker_plan_next(struct keeper *k, int status, uint64_t now_ms)
 {
     struct worker *w = &k->worker;
@@ -280,10 +280,10 @@ void worker_on_exit(struct keeper *k, int status)
 
     requests_drain(k);
     flood_weight_end(k);
-    channel_close(&w->link);
+    channel_close(&w->channel);
     w->pid = 0;
-    if (k->ending.phase != ENDING_NOT || k->upgrade.phase == UPGRADE_RETIRE) {
-        k->ending.orderly = orderly;
+    if (k->shutdown.phase != SHUTDOWN_NONE || k->upgrade.phase == UPGRADE_RETIRE) {
+        k->shutdown.orderly = orderly;
         if (!orderly)
             worker_log_exit(pid, status);
         w->start_at_ms = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * keys.c - named keys to bytes
+ * keys.c - encodes named keys as bytes
  *
- * Three kinds of keys: those that have a byte (Enter, letters), those that end
- * in a letter (arrows: CSI A, with modifiers CSI 1;m A) and those with a number
- * (CSI 5 ~, with modifiers CSI 5;m ~). m is 1 + shift + 2 alt + 4 ctrl. Layer: term.
+ * There are three kinds of keys: those that are one byte (Enter, letters), those that end in a
+ * letter (arrows: CSI A, with modifiers CSI 1;m A) and those with a number (CSI 5 ~, with modifiers
+ * CSI 5;m ~). m is 1 + shift + 2 alt + 4 ctrl. Layer: term.
  */
 #include "term/keys.h"
 
@@ -28,7 +28,7 @@ struct key {
     const char *name;
     enum key_kind kind;
     uint8_t code;
-    uint8_t mods; /* that the name implies */
+    uint8_t mods; /* implied by the name */
 };
 
 /*
@@ -110,7 +110,7 @@ static const struct key *key_find(const char *name)
     return NULL;
 }
 
-/* Takes one modifier from the front; 0 if there is none. "C-" alone is none. */
+/* Strips one modifier from the front; 0 if there is none. "C-" alone is none. */
 static int take_modifier(const char **name)
 {
     size_t n = strcspn(*name, "-+");
@@ -140,7 +140,7 @@ static int put_byte(struct buf *out, int byte, int mods)
     return put_escaped(out, &c, 1, mods);
 }
 
-/* What Ctrl makes of a character, as on a VT220's keyboard; -EINVAL if nothing. */
+/* The byte that Ctrl turns a character into, as on a VT220's keyboard; -EINVAL if none. */
 static int control_of(unsigned char c)
 {
     static const char digits[] = {0, 0x1B, 0x1C, 0x1D, 0x1E, 0x1F, 0x7F}; /* 2 to 8 */
@@ -158,7 +158,7 @@ static int control_of(unsigned char c)
     return c == ' ' ? 0 : -EINVAL;
 }
 
-/* Shift is a matter of the keyboard's layout but for letters. */
+/* Except for letters, the effect of Shift depends on the keyboard layout. */
 static int encode_char(struct buf *out, const char *c, int mods)
 {
     size_t len = strlen(c);
@@ -176,7 +176,7 @@ static int encode_char(struct buf *out, const char *c, int mods)
     return put_escaped(out, c, len, mods);
 }
 
-/* Enter, Tab, Esc, Space, Backspace: modifiers show only where xterm shows them. */
+/* Enter, Tab, Esc, Space, Backspace: modifiers have an effect only where xterm gives them one. */
 static int encode_byte(struct buf *out, int byte, int mods)
 {
     if (byte == '\t' && mods & MOD_SHIFT)

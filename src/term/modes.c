@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * modes.c - the modes of a terminal. Layer: term.
+ */
 #include "term/modes.h"
 
 #include <string.h>
@@ -17,7 +20,7 @@ static const struct {
 #define DEC_MODES (sizeof dec_modes / sizeof *dec_modes)
 #define DEC_PLAIN (DEC_MODES - 3) /* without the screens */
 
-/* What DECSTR and RIS put back. The rest are xterm.js's options, or are the screen's. */
+/* What DECSTR and RIS reset. The rest are options of xterm.js, or belong to the screen. */
 #define SOFT_FLAGS                                                                                 \
     (MODE_APP_CURSOR | MODE_ORIGIN | MODE_AUTOWRAP | MODE_REVERSE_WRAP | MODE_APP_KEYPAD |         \
      MODE_FOCUS | MODE_PASTE | MODE_SYNC | MODE_INSERT)
@@ -143,7 +146,7 @@ static void set_mouse(struct modes *m, int32_t number, bool on)
     }
 }
 
-/* The alternate screen is blank and has no region each time it is left. */
+/* Leaving the alternate screen resets its region: the screen is blank each time it is entered. */
 static void set_screen(struct modes *m, int32_t number, bool on)
 {
     bool was = modes_on(m, MODE_ALT_SCREEN);
@@ -292,7 +295,7 @@ void modes_esc(struct modes *m, uint32_t id)
     }
 }
 
-/* --- telling ------------------------------------------------------------------------ */
+/* --- reporting ---------------------------------------------------------------------- */
 
 static int report_mouse(const struct modes *m, int32_t number)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * modes.h - what a program has told its terminal about itself
+ * modes.h - the modes of a terminal
  *
- * The switches that outlive the bytes that set them: which screen, what the
- * keys and the mouse send, the cursor's looks, scroll regions, character sets.
- * What a sequence does to them is xterm's, as xterm.js has it, so the always-on
- * tracker and the screen share this code. No pointer, no memory: it lives in
- * shared memory and is copied by value. Pure. Layer: term.
+ * These are the settings that outlive the bytes that set them: which screen is active, what keys
+ * and mouse send, the cursor's shape, scroll regions, character sets. Sequences change them as they
+ * do in xterm, following xterm.js. The always-on tracker and the screen share this code. It uses no
+ * pointers and no allocation: it lives in shared memory and is copied by value. Pure. Layer: term.
  */
 #ifndef HF_TERM_MODES_H
 #define HF_TERM_MODES_H
@@ -21,8 +20,8 @@ enum mode_flag {
     MODE_APP_CURSOR = 1u << 0,    /* ?1 */
     MODE_REVERSE_VIDEO = 1u << 1, /* ?5 */
     MODE_ORIGIN = 1u << 2,        /* ?6 */
-    MODE_AUTOWRAP = 1u << 3,      /* ?7, on at first */
-    MODE_CURSOR = 1u << 4,        /* ?25, on at first */
+    MODE_AUTOWRAP = 1u << 3,      /* ?7, on by default */
+    MODE_CURSOR = 1u << 4,        /* ?25, on by default */
     MODE_REVERSE_WRAP = 1u << 5,  /* ?45 */
     MODE_APP_KEYPAD = 1u << 6,    /* ?66, ESC = and ESC > */
     MODE_FOCUS = 1u << 7,         /* ?1004 */
@@ -49,20 +48,20 @@ struct modes {
     uint32_t flags;
     uint8_t mouse, mouse_coding;
     uint8_t cursor_style; /* DECSCUSR's 0 to 6 */
-    uint8_t cursor_blink; /* ?12: 0 never said, 1 on, 2 off */
+    uint8_t cursor_blink; /* ?12: 0 never set, 1 on, 2 off */
     uint8_t charset[4];   /* G0 to G3: 0 is ASCII, else the letter that names it */
-    uint8_t charset_now;  /* in force; differs from charset[shift] after a cursor was restored */
+    uint8_t charset_now;  /* active; differs from charset[shift] after a cursor was restored */
     uint8_t charset_saved[2];
     uint8_t shift;         /* which of G0 to G3 */
     uint8_t other_keys;    /* xterm's modifyOtherKeys */
     uint8_t keys_count[2]; /* kitty's keyboard flags, a stack per screen */
     uint8_t keys[2][MODES_KEY_STACK];
     uint16_t top[2],
-        bottom[2]; /* scroll regions from 0, both included; of the main, the alternate screen */
+        bottom[2]; /* scroll regions from 0, inclusive, of the main and the alternate screen */
 };
 
 void modes_init(struct modes *m);
-/* The size changed: the regions go. */
+/* The size changed: resets the scroll regions. */
 void modes_resized(struct modes *m);
 static inline bool modes_on(const struct modes *m, uint32_t flag)
 {
@@ -73,19 +72,19 @@ static inline unsigned modes_screen(const struct modes *m) /* 0 main, 1 alternat
     return (m->flags & MODE_ALT_SCREEN) != 0;
 }
 
-/* What a sequence does to the modes; others leave them alone. `rows` bounds the region. */
+/* Applies a sequence to the modes; sequences that set no mode have no effect. `rows` bounds the
+ * region. */
 void modes_csi(struct modes *m, const struct vt *v, uint32_t id, unsigned rows);
 void modes_esc(struct modes *m, uint32_t id);
 void modes_control(struct modes *m, uint8_t c);
 void modes_save(struct modes *m);    /* DECSC: the character set */
 void modes_restore(struct modes *m); /* DECRC */
 void modes_soft_reset(struct modes *m);
-void modes_full_reset(
-    struct modes *m); /* RIS; like xterm.js it leaves the cursor shown or hidden */
+void modes_full_reset(struct modes *m); /* RIS; like xterm.js, it keeps the cursor's visibility */
 
-/* The state of a mode as DECRQM's answer has it: 0 unknown, 1 set, 2 reset, 3 and 4 for ever. */
+/* The state of a mode as reported by DECRQM: 0 unknown, 1 set, 2 reset, 3 and 4 permanently so. */
 int modes_report(const struct modes *m, bool dec, int32_t number);
-/* The number of the i-th DEC private mode that is a flag, and the flag; 0 behind the last. */
+/* The number of the i-th DEC private mode that is a flag, and the flag; 0 after the last. */
 int modes_dec_number(unsigned i, uint32_t *flag);
 
 #endif

@@ -18,10 +18,10 @@ enum {
 
 enum osc_state {
     GROUND,
-    ESCAPED,  /* behind ESC */
-    NUMBER,   /* behind ESC ] */
-    TEXT,     /* of a number that counts */
-    SKIP,     /* of one that does not */
+    ESCAPED,  /* after ESC */
+    NUMBER,   /* after ESC ] */
+    TEXT,     /* of a number that we parse */
+    SKIP,     /* of one that we ignore */
     TEXT_ESC, /* ESC in it: its end, or the beginning of another sequence */
     SKIP_ESC,
     STRING, /* DCS, SOS, PM, APC: to their ST */
@@ -41,7 +41,7 @@ uint64_t osc_resume_at(const struct osc *o)
     return o->state == GROUND ? o->at : o->start;
 }
 
-/* --- what a whole sequence says ----------------------------------------------------- */
+/* --- complete sequences ------------------------------------------------------------- */
 
 static bool host_is_ours(const char *host, size_t len)
 {
@@ -54,7 +54,8 @@ static bool host_is_ours(const char *host, size_t len)
     return strlen(name) == len && memcmp(name, host, len) == 0;
 }
 
-/* In place; the new length, or 0 if it is no path. A '%' that is no escape stands for itself. */
+/* Decodes in place; returns the new length, or 0 if it is no path. A '%' that starts no escape
+ * stands for itself. */
 static size_t decode_path(char *s, size_t len)
 {
     size_t n = 0;
@@ -74,7 +75,7 @@ static size_t decode_path(char *s, size_t len)
     return n;
 }
 
-/* file://HOST/PATH or a plain path; that of another machine says nothing here. */
+/* file://HOST/PATH or a plain path; a path on another host is ignored. */
 static bool take_cwd(struct osc *o, struct osc_event *e)
 {
     char *path = o->text;
@@ -110,7 +111,7 @@ static bool take_title(struct osc *o, struct osc_event *e)
     return memchr(o->text, '\0', o->len) == NULL && utf8_is_valid(o->text, o->len);
 }
 
-/* "D", "D;0", "D;1;aid=…"; what other shells add behind is theirs. */
+/* "D", "D;0", "D;1;aid=…"; what other shells append is ignored. */
 static bool take_mark(const struct osc *o, struct osc_event *e)
 {
     int code = 0;
@@ -132,7 +133,7 @@ static void finish(struct osc *o, osc_fn *fn, void *arg)
     struct osc_event e = {.exit_code = -1, .start = o->start, .end = o->at};
     bool known = false;
 
-    /* One byte more than counts was kept, to tell whether the cut is inside a character. */
+    /* One byte more than the limit was kept, to detect whether the cut splits a character. */
     if (o->cut)
         o->len = OSC_TEXT_MAX;
     else
@@ -242,7 +243,7 @@ static void on_byte(struct osc *o, uint8_t c, osc_fn *fn, void *arg)
             finish(o, fn, arg);
         } else if (c == '\\') {
             o->state = GROUND;
-        } else { /* the string was given up, and this is another sequence */
+        } else { /* the string was aborted by another sequence */
             begin(o, o->at - 2);
             on_escaped(o, c, fn, arg);
         }
@@ -250,10 +251,8 @@ static void on_byte(struct osc *o, uint8_t c, osc_fn *fn, void *arg)
     }
 }
 
-/*
- * In plain text only ESC and BEL matter. Each is looked for by itself, and the place of the
- * one that is farther is kept, so that every byte is passed over twice at most.
- */
+/* In plain text only ESC and BEL matter. Each is searched for separately, and the position of
+ * the farther one is kept, so that every byte is scanned at most twice. */
 void osc_feed(struct osc *o, const void *bytes, size_t len, osc_fn *fn, void *arg)
 {
     const uint8_t *p = bytes, *end = p + len, *esc = NULL, *bel = NULL;

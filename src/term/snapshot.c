@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * snapshot.c - the bytes that make a fresh terminal look like this one. Layer: term.
+ */
 #include "term/snapshot.h"
 
 #include <string.h>
@@ -10,7 +13,7 @@ static void put_charset(struct writer *w, unsigned level, uint8_t name)
     buf_printf(w->out, "\x1b%c%c", "()*+"[level], name != 0 ? name : 'B');
 }
 
-/* --- what each screen has of its own ------------------------------------------------ */
+/* --- per-screen state --------------------------------------------------------------- */
 
 static void write_tabs(struct writer *w, const struct grid *g)
 {
@@ -146,7 +149,7 @@ static void to_cell(struct writer *w, int x, int y)
     buf_printf(w->out, "\x1b[%d;%dH", (y > 0 ? y : 0) + 1, x + 1);
 }
 
-/* The column of the character that ends where the cursor is; -1: there is none. */
+/* The column of the character that ends at the cursor; -1: there is none. */
 static int char_before(const struct term *t)
 {
     const struct row *r = grid_line(t->now);
@@ -159,10 +162,8 @@ static int char_before(const struct term *t)
     return col >= 0 && row_has_content(r, col) ? col : -1;
 }
 
-/*
- * The cursor behind the last column, waiting to wrap, and the character that a
- * combining mark would join: both are had only by printing that character once more.
- */
+/* A cursor after the last column, waiting to wrap, and the character that a combining mark would
+ * join: both can only be restored by printing that character again. */
 static void write_cursor_joined(struct writer *w, int col)
 {
     const struct term *t = w->t;
@@ -197,7 +198,7 @@ static void write_cursor(struct writer *w)
     } else {
         to_cell(w, g->x < t->cols ? g->x : t->cols - 1, g->y);
         if (g->x >= t->cols && grid_line(g)->held == 0 && !grid_line(g)->wrapped)
-            buf_puts(w->out, "x\x1b[2K"); /* a line that was erased under such a cursor */
+            buf_puts(w->out, "x\x1b[2K"); /* the line was erased under such a cursor */
     }
     write_charsets(w);
     write_modes(w);
@@ -208,7 +209,7 @@ void snapshot_write(struct buf *out, const struct term *t, const char *title)
 {
     struct writer w = {out, t, {0}};
 
-    /* CAN ends what the terminal may be in the middle of. */
+    /* CAN ends any sequence that the terminal may be in. */
     buf_puts(out, "\x18\x1b"
                   "c\x1b[20l");
     if (title != NULL && title[0] != '\0')

@@ -2,11 +2,10 @@
 /*
  * snapshot.h - the bytes that make a fresh terminal look like this one
  *
- * They reset the terminal, then write the scrollback that is held, the screen (both
- * screens while the alternate one is on), tab stops, regions, saved cursors,
- * character sets, modes, the title and the cursor, so that whatever the program
- * writes next has the same effect as on the original. They hold no query: no
- * terminal answers to them. Pure. Layer: term.
+ * They reset the terminal, then write the scrollback, the screen (both screens while the alternate
+ * one is active), tab stops, regions, saved cursors, character sets, modes, the title and the
+ * cursor, so that whatever the program writes next has the same effect as on the original. They
+ * contain no query, so no terminal replies to them. Pure. Layer: term.
  */
 #ifndef HF_TERM_SNAPSHOT_H
 #define HF_TERM_SNAPSHOT_H
@@ -14,10 +13,11 @@
 #include "base/buf.h"
 #include "term/term.h"
 
-/* title: NULL if none. The terminal must have no token open, or it begins there (vt.h). */
+/* title: NULL if none. The terminal must have no open token, or the reader continues at its
+ * start (vt.h). */
 void snapshot_write(struct buf *out, const struct term *t, const char *title);
 
-/* For pictures of the screen: the SGR that makes this pen from the default one. */
+/* For drawings of the screen: the SGR sequence that changes the default pen to this one. */
 void snapshot_put_pen(struct buf *out, const struct pen *p);
 struct pen snapshot_cell_pen(const struct row *r, int col);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * snapshot_own.h - between the files that write snapshots. Layer: term.
+ * snapshot_own.h - shared by the files that write snapshots. Layer: term.
  */
 #ifndef HF_TERM_SNAPSHOT_OWN_H
 #define HF_TERM_SNAPSHOT_OWN_H
@@ -8,7 +8,7 @@
 #include "term/snapshot.h"
 #include "term/term_own.h"
 
-/* What is known of the terminal that will read this. */
+/* The state of the terminal that will read the snapshot, as far as known. */
 struct writer {
     struct buf *out;
     const struct term *t;
@@ -18,7 +18,8 @@ struct writer {
 void writer_pen(struct writer *w, const struct pen *wanted);
 void writer_plain(struct writer *w); /* the default pen */
 void writer_text(struct writer *w, const struct row *r, int col);
-/* All lines of a screen, from the cursor's home on; scrolls where the screen ends. */
+/* Writes all lines of a screen, from the cursor's home position on; scrolls where the screen
+ * ends. */
 void writer_lines(struct writer *w, const struct grid *g);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines as bytes. The terminal that reads them must end up with the same
- * cells, empty ones included, and must know as well which lines go on from
- * the one above: that is had only by printing over the right edge.
+ * snapshot_row.c - writes lines of cells as bytes
+ *
+ * The terminal that reads them must end up with the same cells, including empty ones. It must also
+ * know which lines continue the line above, which is only possible by printing past the right edge.
+ * Layer: term.
  */
 #include <string.h>
 
@@ -83,7 +85,7 @@ void writer_pen(struct writer *w, const struct pen *wanted)
     struct pen p = *wanted;
 
     if (!(p.bg & BG_EXTRA))
-        p.extra.link = 0; /* open, but lost when a saved cursor was restored */
+        p.extra.link = 0; /* open, but lost by restoring a saved cursor */
     if (same_pen(&w->pen, &p))
         return;
     if (w->pen.extra.link != p.extra.link)
@@ -110,9 +112,9 @@ void writer_text(struct writer *w, const struct row *r, int col)
 
     writer_pen(w, &p);
     if (row_width(r, col) == 0)
-        buf_putc(w->out, '\0'); /* a mark on its own: it must not join what is before it */
+        buf_putc(w->out, '\0'); /* a lone mark: it must not join the character before it */
     if (row_width(r, col) == 2 && col + 1 >= w->t->cols)
-        buf_putc(w->out, ' '); /* the window was made narrower through the middle of it */
+        buf_putc(w->out, ' '); /* narrowing the window split it */
     else
         buf_put(w->out, text, n);
 }
@@ -124,7 +126,7 @@ static bool is_empty(struct cell c)
     return (c.content & CELL_HAS_CONTENT) == 0 && cell_width(c) == 1;
 }
 
-/* Empty but for a background is what erasing leaves. */
+/* Erasing leaves a cell that is empty except for its background. */
 static bool is_erased(struct cell c)
 {
     return is_empty(c) && (c.fg | (c.bg & ~COLOUR_ALL)) == 0;
@@ -154,15 +156,12 @@ static void forward(struct writer *w, int n)
         buf_printf(w->out, "\x1b[%dC", n);
 }
 
-/*
- * An empty cell that has more than a background comes from half of a wide
- * character having been overwritten, and is made again in the same way, on a
- * line that is still blank.
- */
+/* An empty cell that has more than a background results from overwriting half of a wide
+ * character. It is recreated in the same way, on a line that is still blank. */
 static void make_torn(struct writer *w, const struct row *r, int col)
 {
     struct pen p = snapshot_cell_pen(r, col);
-    int wide = col + 1 < w->t->cols ? col : col - 1; /* where the wide one begins */
+    int wide = col + 1 < w->t->cols ? col : col - 1; /* where the wide character starts */
     int over = wide == col ? col + 1 : col - 1;      /* which half is overwritten */
 
     writer_plain(w);
@@ -181,7 +180,8 @@ static bool is_torn(struct cell c)
     return is_empty(c) && !is_erased(c);
 }
 
-/* All of a line but those from `end` on. The last column goes first: it uses the one before it. */
+/* Recreates all such cells of a line before `end`. The last column comes first: it uses the one
+ * before it. */
 static void make_all_torn(struct writer *w, const struct row *r, int end)
 {
     int col, last = w->t->cols - 1, n = 0;
@@ -212,7 +212,7 @@ static bool has_torn(const struct writer *w, const struct row *r)
 
 /* --- a line ------------------------------------------------------------------------------ */
 
-/* How many cells from col on are just like this one. */
+/* The number of cells from col on that equal this one. */
 static int same_run(const struct row *r, int col, int end)
 {
     struct cell a = row_cell(r, col);
@@ -236,7 +236,7 @@ static int line_end(const struct writer *w, const struct row *r)
     return end;
 }
 
-/* Cells from `col` on; returns the column where the cursor is then, which is cols behind a full line. */
+/* Writes the cells of a line; returns the cursor's column, which is cols after a full line. */
 static int write_cells(struct writer *w, const struct row *r)
 {
     int end = line_end(w, r), col = 0, at = 0, n;
@@ -258,13 +258,14 @@ static int write_cells(struct writer *w, const struct row *r)
             writer_text(w, r, col);
             n = cell_width(c) == 2 ? 2 : 1;
             at = col + n;
-        } /* the rest is passed over */
+        } /* the rest is skipped */
         col += n;
     }
     return at;
 }
 
-/* A wide character did not fit and left a gap, which comes again when it is printed again. */
+/* A wide character did not fit and left a gap, which reappears when the character is printed
+ * again. */
 static bool has_gap(const struct writer *w, const struct row *r, const struct row *next)
 {
     struct pen gap = snapshot_cell_pen(r, w->t->cols - 1), p;
@@ -275,7 +276,8 @@ static bool has_gap(const struct writer *w, const struct row *r, const struct ro
     return is_empty(row_cell(r, w->t->cols - 1)) && same_pen(&gap, &p);
 }
 
-/* The next line goes on from this one by itself if its first character is printed now. */
+/* The next line becomes a continuation of this one by itself if its first character is printed
+ * now. */
 static bool wraps_by_itself(const struct writer *w, const struct row *r, const struct row *next,
                             int at, bool scrolls)
 {
@@ -284,11 +286,11 @@ static bool wraps_by_itself(const struct writer *w, const struct row *r, const s
     if (!(first.content & CELL_HAS_CONTENT) || cell_width(first) == 0)
         return false;
     if (scrolls && (first.bg & COLOUR_MODE) != 0)
-        return false; /* the new line would have this colour all over */
+        return false; /* the new line would be filled with this colour */
     return at == w->t->cols || (at == w->t->cols - 1 && has_gap(w, r, next));
 }
 
-/* Goes over the edge with something, and puts back what was there. */
+/* Prints something past the edge, then restores what was there. */
 static void wrap_by_force(struct writer *w, const struct row *r)
 {
     int last = w->t->cols - 1;
@@ -334,10 +336,8 @@ static void next_line(struct writer *w, const struct row *r, const struct row *n
         wrap_by_force(w, r);
 }
 
-/*
- * The first line held may go on from one that is gone. Such a line is made at
- * the bottom, scrolled to the top, and what is above it thrown away.
- */
+/* The first line kept may continue a line that was dropped. Such a line is written at the
+ * bottom, scrolled to the top, and what is above it is discarded. */
 static void begin_wrapped(struct writer *w)
 {
     int i;

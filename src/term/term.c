@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * term.c - a terminal's screen: what the parser calls, and its lifetime. Layer: term.
+ */
 #include "term/term.h"
 
 #include <stdlib.h>
@@ -10,7 +13,7 @@
 
 #define COLS_MIN 2 /* as in xterm.js: a wide character needs two */
 
-/* --- what the parser tells ------------------------------------------------------ */
+/* --- parser callbacks ----------------------------------------------------------- */
 
 static void on_text(void *arg, const char *ascii, size_t len)
 {
@@ -22,7 +25,7 @@ static void on_print(void *arg, uint32_t cp)
     term_print(arg, cp);
 }
 
-/* Whatever is no text ends a run of it, and nothing joins the character before. */
+/* Anything but text ends a run of text, and nothing joins the character before it. */
 static struct term *not_text(void *arg)
 {
     struct term *t = arg;
@@ -36,7 +39,7 @@ static void on_control(void *arg, uint8_t c)
     struct term *t = not_text(arg);
 
     if (c == 0x7f)
-        return; /* not even a control: what came before may still be joined */
+        return; /* not even a control: a mark may still join the last character */
     term_control(t, c);
     t->join = 0;
 }
@@ -67,7 +70,7 @@ static void on_string_begin(void *arg, const struct vt *v, enum vt_string kind, 
     t->string_len = 0;
 }
 
-/* Only links are wanted. */
+/* Only links are parsed. */
 static void on_string_put(void *arg, const char *bytes, size_t len)
 {
     struct term *t = arg;
@@ -135,7 +138,7 @@ const struct vt_ops term_ops = {
     .enough = on_enough,
 };
 
-/* --- the whole -------------------------------------------------------------------- */
+/* --- the terminal ----------------------------------------------------------------- */
 
 static void fit(int *rows, int *cols)
 {
@@ -223,7 +226,7 @@ void term_seed(struct term *t, const struct vt *vt, const struct modes *m)
         g->top = m->top[i] < t->rows ? m->top[i] : 0;
         g->bottom = m->bottom[i] < t->rows ? m->bottom[i] : t->rows - 1;
     }
-    /* Where output has scrolled, the cursor is most likely at the bottom. */
+    /* If output has scrolled, the cursor is most likely at the bottom. */
     if (t->now == &t->grid[0])
         t->now->y = t->now->bottom;
 }

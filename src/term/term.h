@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * term.h - a terminal's screen, from its output
+ * term.h - a terminal's screen, built from its output
  *
- * Cells, cursor, pen and scrollback as xterm.js would have them after the same
- * bytes and resizes: its widths, its wrapping, its reflow, because snapshots
- * must look there as the whole output would, cell for cell. Kept small: 12
- * bytes a cell, lines only as long as what is on them, what is rare on the side. Fed with
- * bytes, knows no process. Owned by struct screen. Layer: term; includes nothing above base.
+ * Cells, cursor, pen and scrollback match what xterm.js has after the same bytes and resizes: its
+ * widths, its wrapping, its reflow, because a snapshot must look there exactly as the whole output
+ * would, cell for cell. Kept small: 12 bytes a cell, lines only as long as their content, rare
+ * attributes stored separately. Fed with bytes; knows nothing of processes. Owned by struct screen.
+ * Layer: term; includes nothing above base.
  */
 #ifndef HF_TERM_TERM_H
 #define HF_TERM_TERM_H
@@ -19,9 +19,8 @@
 #include "term/vt.h"
 
 /*
- * A cell: content is a code point or the number of a text with combining
- * marks, and the width (0: the right half of a wide one). Code point 0 is an
- * empty cell, which is not the same as a space.
+ * A cell: content is a code point or the number of a text with combining marks, plus the width (0:
+ * the right half of a wide character). Code point 0 is an empty cell, which differs from a space.
  */
 #define CELL_CP 0x1fffffu
 #define CELL_COMBINED (1u << 21)
@@ -67,10 +66,9 @@ struct pen {
 struct row {
     struct cell *cells;
     struct extra *extras; /* NULL: none on this line; else `held` of them */
-    uint16_t
-        len; /* columns; more than the screen has on an alternate screen that became narrower */
+    uint16_t len; /* columns; more than the screen's on an alternate screen that was narrowed */
     uint16_t held, room;
-    bool wrapped; /* goes on from the line above */
+    bool wrapped; /* continues the line above */
 };
 
 /* A screen and its scrollback: `rows` lines from `base` on are the screen. */
@@ -81,7 +79,7 @@ struct grid {
     int x, y; /* x may be cols: the next character wraps */
     int top, bottom;
     int saved_x;
-    size_t saved_y; /* counted from the first line held */
+    size_t saved_y; /* counted from the first line kept */
     uint32_t saved_fg, saved_bg;
     uint8_t *tabs; /* bits */
     bool has_scrollback;
@@ -95,17 +93,15 @@ struct term {
     int rows, cols;
     struct pen pen;
     uint8_t join; /* width of the character that a combining mark would join; 0: none */
-    bool in_run;  /* the last thing that came was text */
+    bool in_run;  /* the last token was text */
     struct texts {
         char **list;
         size_t count, room;
     } texts, links;
-    /*
-     * Cells that were touched so far, or what costs as much: an upper bound, for one sequence of
-     * three bytes may touch a whole screen. A feed ends where it has reached work_end.
-     */
+    /* Cells touched so far, or operations that cost as much: an upper bound, because a
+     * three-byte sequence may touch a whole screen. A feed stops when it reaches work_end. */
     uint64_t work, work_end;
-    char *string; /* an OSC 8 that is being read */
+    char *string; /* of the OSC 8 being parsed */
     size_t string_len;
     uint8_t string_kind;
 };
@@ -114,15 +110,17 @@ struct term {
 struct term *term_new(int rows, int cols);
 void term_free(struct term *t); /* NULL is fine */
 void term_feed(struct term *t, const void *bytes, size_t len);
-/* Ends after the token with which `work` was done; how many bytes were taken, at least one. */
+/* Stops after the token that completes `work`; returns the number of bytes consumed, at least
+ * one. */
 size_t term_feed_some(struct term *t, const void *bytes, size_t len, uint64_t work);
-/* Before it is looked at: what the last character leaves behind is done when the next thing comes. */
+/* Call before reading the screen: completes the effect of the last character, which is otherwise
+ * deferred until the next token. */
 void term_settle(struct term *t);
 void term_resize(struct term *t, int rows, int cols);
-/* A terminal about which only this is known: the parser's state and the modes. */
+/* Initialises a terminal of which only the parser's state and the modes are known. */
 void term_seed(struct term *t, const struct vt *vt, const struct modes *m);
 
-/* Line i of a screen, from its first line held; the cell at a column; "" is an empty cell. */
+/* Line i of a screen, from the first line kept; the cell at a column; "" is an empty cell. */
 struct row *grid_row(const struct grid *g, size_t i);
 struct cell row_cell(const struct row *r, int col);
 struct extra row_extra(const struct row *r, int col);
@@ -139,6 +137,6 @@ static inline bool cell_is_plain_empty(struct cell c)
 {
     return c.content == CELL_EMPTY && c.fg == 0 && c.bg == 0;
 }
-size_t term_memory(const struct term *t); /* about */
+size_t term_memory(const struct term *t); /* approximate */
 
 #endif

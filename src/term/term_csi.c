@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Control and escape sequences that change the screen or move the cursor. What
- * they do to the modes is in modes.c.
+ * term_csi.c - control and escape sequences that change the screen or move the cursor
+ *
+ * Their effect on the modes is in modes.c. Layer: term.
  */
 #include "base/limits.h"
 #include "term/term_own.h"
@@ -11,7 +12,7 @@ struct cell term_erase_cell(const struct term *t)
     return (struct cell){CELL_EMPTY, 0, t->pen.bg & COLOUR_ALL};
 }
 
-/* What a line costs that is made or given back, in cells. */
+/* The cost of allocating or freeing a line, in cells. */
 #define LINE_WORK 16
 
 static void work_lines(struct term *t, size_t lines, size_t cells_each)
@@ -48,7 +49,7 @@ static void go(struct term *t, int64_t x, int64_t y)
     keep_inside(t, t->cols - 1);
 }
 
-/* With the origin mode on, xterm.js counts from the top of the region twice; so do we. */
+/* In origin mode, xterm.js adds the top of the region twice; so do we. */
 static void go_by(struct term *t, int64_t x, int64_t y)
 {
     keep_inside(t, t->cols - 1);
@@ -182,7 +183,7 @@ static void shift_lines(struct term *t, int32_t n, bool delete)
     g->x = 0;
 }
 
-/* SU and SD; what SD brings in is plain. */
+/* SU and SD; the lines that SD inserts are plain. */
 static void scroll_region(struct term *t, int32_t n, bool by_up)
 {
     shift(t, t->now->top, t->now->bottom, n, by_up, by_up ? term_erase_cell(t) : CELL_NOTHING);
@@ -233,7 +234,8 @@ static void erase_lines(struct term *t, int from, int to, bool keep)
     }
 }
 
-/* ED 1; that the line below loses its mark counts from the first line held is xterm.js's way. */
+/* ED 1. Like xterm.js, it indexes the line below from the first line kept, not from the screen's
+ * top. */
 static void erase_above(struct term *t, bool keep)
 {
     struct grid *g = t->now;
@@ -356,7 +358,7 @@ static void set_dec(struct term *t, int32_t number, bool on)
     }
 }
 
-/* One at a time: what one does may depend on the one before it. */
+/* One at a time: the effect of a mode may depend on the one before it. */
 static void set_modes(struct term *t, const struct vt *v, uint32_t id, bool on)
 {
     struct vt one = *v;
@@ -421,7 +423,7 @@ static void full_reset(struct term *t)
     texts_free(&t->links);
 }
 
-/* --- what is called ---------------------------------------------------------------------------- */
+/* --- dispatch ---------------------------------------------------------------------------- */
 
 static void csi_move(struct term *t, const struct vt *v, uint32_t id)
 {
@@ -545,7 +547,7 @@ void term_esc(struct term *t, uint32_t id)
     }
 }
 
-/* Over the beginning of a line that goes on from the one above, in the mode that allows it. */
+/* Moves back past the start of a line that continues the line above, in the mode that allows it. */
 static void back_over_wrap(struct term *t)
 {
     struct grid *g = t->now;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lines of a screen and of its scrollback, in a ring: at the top of a full
- * ring a line goes for each that comes at the bottom.
+ * term_grid.c - the lines of a screen and of its scrollback, in a ring
+ *
+ * In a full ring, each line added at the bottom drops one at the top. Layer: term.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +68,7 @@ void grid_pop(struct grid *g)
         row_free(*slot(g, --g->len));
 }
 
-/* When full, the first line goes for it. */
+/* If the ring is full, drops the first line. */
 void grid_insert(struct grid *g, size_t at, struct row *r)
 {
     size_t i;
@@ -108,7 +109,7 @@ void grid_shift(struct grid *g, size_t top, size_t bottom, int32_t n, bool up, i
 
 /* --- a screen ---------------------------------------------------------------------- */
 
-/* A thousand lines, or as many of a wide screen as a bound on memory allows. */
+/* A thousand lines, or as many as fit the memory limit if the screen is wide. */
 size_t grid_max(const struct grid *g, int rows, int cols)
 {
     size_t most = LIMIT_SCROLLBACK_BYTES / ((size_t)cols * sizeof(struct cell));
@@ -190,7 +191,7 @@ void grid_scroll(struct grid *g, int cols, struct cell fill, bool wrapped)
         row_trim(grid_row(g, g->base - 1));
 }
 
-/* --- another size --------------------------------------------------------------------- */
+/* --- resizing ------------------------------------------------------------------------- */
 
 static int add_rows(struct grid *g, int old_rows, int rows, int cols)
 {
@@ -200,7 +201,7 @@ static int add_rows(struct grid *g, int old_rows, int rows, int cols)
         if (g->len >= (size_t)rows + g->base)
             continue;
         if (g->base > 0 && g->len <= g->base + (size_t)(g->y + back) + 1) {
-            g->base--; /* a line comes back from the scrollback */
+            g->base--; /* a line returns from the scrollback */
             back++;
         } else {
             grid_push(g, row_new(CELL_NOTHING, cols, false));
@@ -246,7 +247,7 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-/* Whatever reflowing did, the screen has all its lines and the cursor is on one of them. */
+/* Ensures, after reflowing, that the screen has all its lines and the cursor is on one of them. */
 static void keep_whole(struct grid *g, int rows, int cols)
 {
     if (g->y >= rows)

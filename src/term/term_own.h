@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * term_own.h - between the files of the terminal model. Layer: term.
+ * term_own.h - shared by the files of the terminal model. Layer: term.
  */
 #ifndef HF_TERM_TERM_OWN_H
 #define HF_TERM_TERM_OWN_H
@@ -12,7 +12,7 @@
 /* term.c: what the parser calls */
 extern const struct vt_ops term_ops;
 
-/* term_row.c. Columns out of range are nobody's: reads give the empty cell, writes are dropped. */
+/* term_row.c. Columns out of range: reads return the empty cell, writes are ignored. */
 struct row *row_new(struct cell fill, int cols, bool wrapped);
 void row_free(struct row *r);
 void row_put(struct row *r, int col, struct cell c, struct extra e);
@@ -20,23 +20,23 @@ void row_fill(struct row *r, struct cell fill, bool keep_protected);
 void row_insert(struct row *r, int at, int n, struct cell fill);
 void row_delete(struct row *r, int at, int n, struct cell fill);
 void row_replace(struct row *r, int from, int to, struct cell fill, bool keep_protected);
-void row_resize(struct row *r, int cols); /* what is right of it goes */
-void row_trim(struct row *r);             /* gives back the memory of what is empty */
-int row_length(const struct row *r);      /* behind the last cell with content */
+void row_resize(struct row *r, int cols); /* drops what is to the right */
+void row_trim(struct row *r);             /* frees the memory of empty cells */
+int row_length(const struct row *r);      /* after the last cell with content */
 bool row_has_content(const struct row *r, int col);
 unsigned row_width(const struct row *r, int col);
 
 /* term_grid.c */
 void grid_init(struct grid *g, int rows, int cols, bool scrollback);
 void grid_fini(struct grid *g);
-void grid_fill(struct grid *g, int rows, int cols, struct cell fill); /* lines, if it has none */
+void grid_fill(struct grid *g, int rows, int cols, struct cell fill); /* adds lines if empty */
 void grid_clear(struct grid *g, int rows, int cols);                  /* no lines, cursor home */
 void grid_push(struct grid *g, struct row *r);
 void grid_pop(struct grid *g);
 void grid_insert(struct grid *g, size_t at, struct row *r);
 void grid_drop_first(struct grid *g, size_t n);
 void grid_set(struct grid *g, size_t at, struct row *r);
-/* Within [top, bottom] n lines go at one end and blank ones come at the other. */
+/* Within [top, bottom], removes n lines at one end and adds blank ones at the other. */
 void grid_shift(struct grid *g, size_t top, size_t bottom, int32_t n, bool up, int cols,
                 struct cell fill);
 void grid_scroll(struct grid *g, int cols, struct cell fill, bool wrapped);
@@ -58,7 +58,7 @@ void term_text(struct term *t, const char *ascii, size_t len);
 void term_print(struct term *t, uint32_t cp);
 void term_run_end(struct term *t);
 void term_repeat(struct term *t, int32_t times);
-/* The region moves up by a line, into the scrollback if it begins at the top. */
+/* Scrolls the region up by a line, into the scrollback if it starts at the top. */
 void term_scroll(struct term *t, bool wrapped);
 
 /* term_csi.c */

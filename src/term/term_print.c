@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text into cells: wrapping, wide characters, combining marks, insert mode.
+ * term_print.c - puts text into cells: wrapping, wide characters, combining marks, insert mode.
+ * Layer: term.
  */
 #include <string.h>
 
 #include "base/limits.h"
 #include "term/term_own.h"
 
-/* Of one REP. More than a screen of ordinary text; on a huge one where each line or character moves
- * others it ends early, because it is the one sequence that cannot be left in the middle. */
+/*
+ * The work of one REP: more than a screen of ordinary text. On a huge screen where each line or
+ * character moves others, REP ends early, because it is the one sequence that cannot be
+ * interrupted.
+ */
 #define REPEAT_WORK (4ULL * LIMIT_SCREEN_CELLS)
 
 static void put(struct term *t, struct row *r, int col, uint32_t content, unsigned width)
@@ -18,7 +22,8 @@ static void put(struct term *t, struct row *r, int col, uint32_t content, unsign
     row_put(r, col, c, t->pen.extra);
 }
 
-/* The first character of a run: the left half of a wide one that the cursor stands in goes. */
+/* Before the first character of a run: if the cursor is inside a wide character, clears its left
+ * half. */
 static void run_begin(struct term *t, struct row *r)
 {
     t->in_run = true;
@@ -26,7 +31,7 @@ static void run_begin(struct term *t, struct row *r)
         put(t, r, t->now->x - 1, 0, 1);
 }
 
-/* And the right half that is left behind the last one. */
+/* After the last character of a run: clears a remaining right half. */
 void term_run_end(struct term *t)
 {
     struct grid *g = t->now;
@@ -49,7 +54,7 @@ void term_scroll(struct term *t, bool wrapped)
     grid_scroll(t->now, t->cols, term_erase_cell(t), wrapped);
 }
 
-/* To the beginning of the next line, which goes on from this one. */
+/* Moves to the start of the next line, which becomes a continuation of this one. */
 static struct row *wrap(struct term *t, struct row *r)
 {
     struct grid *g = t->now;
@@ -81,7 +86,7 @@ static void join(struct term *t, struct row *r, uint32_t cp)
     } else {
         number = term_text_with(t, c.content, cp);
         if (number == 0)
-            return; /* too many marks: the rest is not shown */
+            return; /* too many marks: the rest is dropped */
         c.content = number | CELL_COMBINED | (c.content & (3u << CELL_WIDTH_SHIFT));
     }
     c.content = (c.content & ~(3u << CELL_WIDTH_SHIFT)) | (uint32_t)t->join << CELL_WIDTH_SHIFT;
@@ -155,9 +160,8 @@ void term_text(struct term *t, const char *ascii, size_t len)
 }
 
 /*
- * Programs repeat to fill a line. What goes beyond a screen (in insert mode: a line, for each
- * character moves the rest of it) leaves nothing else to be seen, if the cursor comes to stand
- * in the same column.
+ * Programs use REP to fill a line. Repeating beyond a screen (in insert mode: a line, since each
+ * character moves the rest of it) changes nothing visible, if the cursor ends in the same column.
  */
 static int32_t repeat_limit(const struct term *t, int32_t times)
 {
@@ -167,7 +171,7 @@ static int32_t repeat_limit(const struct term *t, int32_t times)
     return times > most ? most + (times - most) % per_line : times;
 }
 
-/* REP: the character before the cursor again, if nothing came in between. */
+/* REP: repeats the character before the cursor, if nothing came in between. */
 void term_repeat(struct term *t, int32_t times)
 {
     struct row *r = grid_line(t->now);
@@ -184,7 +188,7 @@ void term_repeat(struct term *t, int32_t times)
     n = term_cell_text(t, row_cell(r, t->now->x - t->join), text);
     for (size_t done = 0; done < n;)
         done += vt_feed(&vt, &term_ops, t, text + done, n - done);
-    /* The others are what the first has become: texts with combining marks are looked up once. */
+    /* The repeats copy the first one: a text with combining marks is looked up only once. */
     width = t->join;
     r = grid_line(t->now);
     content = row_cell(r, t->now->x - width).content & CELL_HAS_CONTENT;

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * term_query.c - queries that programs send to their terminal: recognising, blanking, replying.
+ * Layer: term.
+ */
 #include "term/term_query.h"
 
 #include <string.h>
@@ -6,9 +10,9 @@
 #define CAN '\x18'
 #define ESC 0x1b
 
-/* --- which they are ------------------------------------------------------------------ */
+/* --- recognising --------------------------------------------------------------------- */
 
-/* DSR, both kinds: all ask; two of them we can answer. */
+/* DSR, both kinds: all are queries; we can reply to two of them. */
 static enum query_kind of_status(const struct vt *v, bool dec)
 {
     int32_t n = vt_param_raw(v, 0);
@@ -67,16 +71,17 @@ void query_string_begin(struct query_string *s, enum vt_string kind, uint32_t id
     *s = (struct query_string){.number = -1};
     if (kind != VT_STRING_OSC) {
         s->place = NOT_A_NUMBER;
-        s->dcs_asks = kind == VT_STRING_DCS && (id == VT_ID(0, '$', 'q') ||
-                                                id == VT_ID(0, '+', 'q')); /* DECRQSS, XTGETTCAP */
+        s->dcs_is_query =
+            kind == VT_STRING_DCS &&
+            (id == VT_ID(0, '$', 'q') || id == VT_ID(0, '+', 'q')); /* DECRQSS, XTGETTCAP */
     }
 }
 
-/* An item that is just "?" asks for the value: 10;? and 4;1;? and 52;c;? */
+/* An item that is just "?" requests the value: 10;? and 4;1;? and 52;c;? */
 static void item_byte(struct query_string *s, char c)
 {
     if (c == ';') {
-        s->asks |= s->place == AFTER_MARK;
+        s->is_query |= s->place == AFTER_MARK;
         s->place = AT_ITEM;
     } else {
         s->place = s->place == AT_ITEM && c == '?' ? AFTER_MARK : IN_ITEM;
@@ -107,12 +112,12 @@ void query_string_put(struct query_string *s, const char *bytes, size_t len)
 
 enum query_kind query_string_end(const struct query_string *s)
 {
-    bool asks = s->asks || s->place == AFTER_MARK;
+    bool is_query = s->is_query || s->place == AFTER_MARK;
     int32_t n = s->number;
 
-    if (s->dcs_asks)
+    if (s->dcs_is_query)
         return QUERY_OTHER;
-    if (s->place == NOT_A_NUMBER || !asks)
+    if (s->place == NOT_A_NUMBER || !is_query)
         return QUERY_NONE;
     if (n >= 10 && n <= 12)
         return QUERY_COLOUR;
@@ -143,7 +148,7 @@ static char *copy_at(struct term_query_run *r, uint64_t at)
     return buf_data(r->out) + (at - r->from);
 }
 
-/* CAN ends whatever is open, NUL does nothing anywhere. */
+/* CAN ends any open token; NUL never has an effect. */
 static void wipe(struct term_query_run *r, uint64_t from, uint64_t to)
 {
     char *at;
@@ -157,10 +162,8 @@ static void wipe(struct term_query_run *r, uint64_t from, uint64_t to)
     at[0] = CAN;
 }
 
-/*
- * What is blanked may have to end something, as the query did: its own
- * beginning, which was sent before, or a sequence or a string that it broke off.
- */
+/* The blanks may have to end something, as the query did: the query's own start, which was
+ * already sent, or a sequence or string that it interrupted. */
 static void blank(struct term_query_run *r, uint64_t from, uint64_t to)
 {
     uint8_t broke = r->f->vt.broke;
@@ -169,7 +172,7 @@ static void blank(struct term_query_run *r, uint64_t from, uint64_t to)
     if (from < r->from || to - from < 2 || broke == VT_BROKE_SEQUENCE)
         return;
     if (broke == VT_BROKE_STRING)
-        memcpy(copy_at(r, from), "\x1b\\", 2); /* ST, so that the string counts */
+        memcpy(copy_at(r, from), "\x1b\\", 2); /* ST, so that the string takes effect */
     else
         *copy_at(r, from) = '\0';
 }
@@ -215,7 +218,8 @@ static void run_string_put(void *arg, const char *bytes, size_t len)
     query_string_put(&r->f->string, bytes, len);
 }
 
-/* The ESC of ST stays: alone with its backslash it does nothing. BEL and the ST of one character go. */
+/* The ESC of ST stays: with only its backslash it does nothing. BEL and the one-character ST are
+ * blanked. */
 static void run_string_end(void *arg, const struct vt *v, bool ok, uint8_t end)
 {
     struct term_query_run *r = arg;
@@ -239,18 +243,18 @@ void query_filter_start(struct query_filter *f, uint64_t at)
 }
 
 /*
- * All of a query but its end was sent before: then it is the ESC of ST that would make the
- * terminal answer. It becomes CAN and the backslash nothing, so that both sides go on from the
- * ground. Returns how many bytes that were.
+ * All of a query but its end was already sent, so the ESC of its ST would make the terminal reply.
+ * The ESC becomes CAN and the backslash NUL, so that both sides continue from the ground state.
+ * Returns the number of bytes replaced.
  */
 static size_t cut_off(struct term_query_run *r)
 {
     struct vt *v = &r->f->vt;
     size_t n = 0;
-    bool asks =
+    bool is_query =
         (v->state == VT_OSC || v->state == VT_DCS) && query_string_end(&r->f->string) != QUERY_NONE;
 
-    if (r->len > 0 && asks && r->bytes[0] == 0x1b) {
+    if (r->len > 0 && is_query && r->bytes[0] == 0x1b) {
         *copy_at(r, r->from) = CAN;
         vt_reset(v);
         r->f->lost_esc = true;
@@ -275,10 +279,10 @@ bool query_filter_run(struct query_filter *f, const char *bytes, size_t len, boo
     return r.copied;
 }
 
-/* --- answering ---------------------------------------------------------------------------------- */
+/* --- replying ---------------------------------------------------------------------------- */
 
 /* The colours of a dark terminal: foreground, background, cursor. */
-static bool answer_colour(struct buf *out, const struct query *q)
+static bool reply_colour(struct buf *out, const struct query *q)
 {
     const char *rgb = q->number == 11 ? "0000/0000/0000" : "ffff/ffff/ffff";
 
@@ -286,7 +290,7 @@ static bool answer_colour(struct buf *out, const struct query *q)
     return true;
 }
 
-bool query_answer(struct buf *out, const struct query *q, const struct modes *m, int x, int y)
+bool query_write_reply(struct buf *out, const struct query *q, const struct modes *m, int x, int y)
 {
     switch (q->kind) {
     case QUERY_DA1: buf_puts(out, "\x1b[?1;2c"); return true;
@@ -301,12 +305,12 @@ bool query_answer(struct buf *out, const struct query *q, const struct modes *m,
         buf_printf(out, "\x1b[?%d;%d$y", q->number, modes_report(m, true, q->number));
         return true;
     case QUERY_VERSION: buf_puts(out, "\x1bP>|holdfast(" HF_VERSION ")\x1b\\"); return true;
-    case QUERY_COLOUR: return answer_colour(out, q);
+    case QUERY_COLOUR: return reply_colour(out, q);
     default: return false;
     }
 }
 
-bool query_is_answer(const char *bytes, size_t len)
+bool query_is_reply(const char *bytes, size_t len)
 {
     size_t i = 2;
 

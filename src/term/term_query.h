@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * term_query.h - what a program asks its terminal, and who must not hear it
+ * term_query.h - queries that programs send to their terminal, and which viewers may see them
  *
- * A terminal answers a query by typing. So output that is shown again must
- * hold none, or the answer would reach a program that never asked; and of several
- * terminals that watch one process only one may hear a new one. Queries are blanked out by
- * as many bytes that do nothing, so offsets stay what they are. Pure. Layer: term.
+ * A terminal replies to a query by typing. So replayed output must contain no query, or the reply
+ * would reach a program that never sent one; and of several terminals that watch one process, only
+ * one may see a new query. Queries are blanked with the same number of bytes that do nothing, so
+ * offsets do not change. Pure. Layer: term.
  */
 #ifndef HF_TERM_TERM_QUERY_H
 #define HF_TERM_TERM_QUERY_H
@@ -25,7 +25,7 @@ enum query_kind {
     QUERY_MODE_DEC,
     QUERY_VERSION, /* XTVERSION */
     QUERY_COLOUR,  /* OSC 10, 11, 12 */
-    QUERY_OTHER,   /* terminals may answer, we do not */
+    QUERY_OTHER,   /* terminals may reply, we do not */
 };
 
 struct query {
@@ -35,12 +35,12 @@ struct query {
     uint64_t from, to; /* its bytes, as far as the parser knows */
 };
 
-/* What is read of a string, one piece after the other: its number and whether it asks. */
+/* The state of a string that arrives in pieces: its number and whether it is a query. */
 struct query_string {
     int32_t number; /* of an OSC; -1: none yet, or not one */
-    uint8_t place;  /* in the string, see term_query.c */
-    uint8_t asks;
-    uint8_t dcs_asks;
+    uint8_t place;  /* position in the string, see term_query.c */
+    uint8_t is_query;
+    uint8_t dcs_is_query;
 };
 
 enum query_kind query_of_csi(const struct vt *v, uint32_t id);
@@ -54,24 +54,23 @@ enum query_kind query_string_end(const struct query_string *s);
 struct query_filter {
     struct vt vt;
     struct query_string string;
-    bool lost_esc; /* the ESC of an ST was taken out, and its backslash is to come */
+    bool lost_esc; /* the ESC of an ST was removed, and its backslash is still to come */
 };
-/* At this offset, with nothing open. */
+/* Starts at this offset, with no open token. */
 void query_filter_start(struct query_filter *f, uint64_t at);
 /*
- * Looks through the next bytes. True: `out` has them, as many, with the queries
- * in them blanked. False: there is none, and out was not touched.
- * keep_focus: "tell me about your focus" is left as it is; otherwise it goes too, because
- * xterm.js answers that at once.
+ * Scans the next bytes. True: `out` has the same number of bytes, with the queries blanked. False:
+ * there is no query, and `out` was not touched. keep_focus: requests for focus reports stay;
+ * otherwise they are blanked too, because xterm.js replies to them at once.
  */
 bool query_filter_run(struct query_filter *f, const char *bytes, size_t len, bool keep_focus,
                       struct buf *out);
 
-/* --- answering -------------------------------------------------------------------- */
+/* --- replying --------------------------------------------------------------------- */
 
-/* What our terminal says; x and y are the cursor's, from 0. False: nothing. */
-bool query_answer(struct buf *out, const struct query *q, const struct modes *m, int x, int y);
-/* Does input begin with what a terminal says by itself? A few keys look the same (F3 as CSI 1;2R). */
-bool query_is_answer(const char *bytes, size_t len);
+/* Writes the reply of our terminal; x and y are the cursor's, from 0. False: there is no reply. */
+bool query_write_reply(struct buf *out, const struct query *q, const struct modes *m, int x, int y);
+/* Does input begin with a terminal's automatic reply? A few keys look the same (F3 as CSI 1;2R). */
+bool query_is_reply(const char *bytes, size_t len);
 
 #endif

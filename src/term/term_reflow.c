@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Another width: lines that were wrapped are wrapped anew, as xterm.js does it,
- * which leaves the line with the cursor alone because the shell redraws that one.
+ * term_reflow.c - rewraps lines when the width changes
  *
- * A group is a line and the wrapped ones below it. Its cells are put in one row
- * and dealt out again; where a wide character would be torn at the right edge it moves on
- * as a whole and leaves an empty cell.
+ * Follows xterm.js, which leaves the line with the cursor alone because the shell redraws it. A
+ * group is a line and the wrapped lines below it. Its cells are joined into one row and split
+ * again. A wide character that would be split at the right edge moves to the next line and leaves
+ * an empty cell. Layer: term.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,14 +23,14 @@ struct group {
     size_t first, count; /* lines */
 };
 
-/* Also finds lines that the view has given up at the bottom: they are there until the end. */
+/* Also finds lines that the view no longer includes at the bottom: they exist until the end. */
 static struct row *line_at(const struct grid *g, size_t i)
 {
     return g->ring[(g->start + i) % g->ring_size];
 }
 
-/* How many cells of a group's i-th line are its text: all of them but in the last, and
- * but for the gap that a wide character left which did not fit. */
+/* The number of cells of text in a group's i-th line: all of them, except in the last line, and
+ * except for the gap left by a wide character that did not fit. */
 static int text_length(const struct grid *g, const struct group *p, size_t i, int cols)
 {
     const struct row *r = line_at(g, p->first + i), *next;
@@ -54,7 +54,7 @@ static void flat_put(struct flat *f, struct cell c, struct extra e)
     f->extras[f->len++] = e;
 }
 
-/* A line that was cut through a wide character still counts its right half. */
+/* A line that was cut through a wide character still counts the character's right half. */
 static const struct cell lost_half;
 
 static void flat_take(struct flat *f, const struct grid *g, const struct group *p, int cols)
@@ -71,7 +71,7 @@ static void flat_take(struct flat *f, const struct grid *g, const struct group *
     }
 }
 
-/* How many of the cells from `at` go on a line of `cols`. */
+/* The number of cells from `at` that fit on a line of `cols`. */
 static size_t flat_fit(const struct flat *f, size_t at, int cols)
 {
     size_t left = f->len - at;
@@ -98,7 +98,7 @@ static bool has_cursor(const struct grid *g, const struct group *p)
 
 /* --- wider -------------------------------------------------------------------------- */
 
-/* Deals out one group; returns how many of its last lines are not needed any more. */
+/* Distributes one group; returns how many of its last lines are no longer needed. */
 static size_t widen_group(struct grid *g, const struct group *p, struct flat *f, int old_cols,
                           int cols)
 {
@@ -139,7 +139,7 @@ static void after_removal(struct grid *g, size_t removed, int rows, int cols)
     g->saved_y = g->saved_y > removed ? g->saved_y - removed : 0;
 }
 
-/* Lines to go are marked by NULL and squeezed out at the end. */
+/* Lines to remove are marked by NULL and squeezed out at the end. */
 static void squeeze(struct grid *g)
 {
     size_t i, to = 0;
@@ -180,7 +180,7 @@ static void widen(struct grid *g, int old_cols, int rows, int cols)
 /* --- narrower -------------------------------------------------------------------------- */
 
 struct insert {
-    size_t behind; /* the line that they follow, plus one */
+    size_t behind; /* index of the line that they follow, plus one */
     size_t count;
     struct row **lines;
 };
@@ -204,7 +204,7 @@ static void inserts_add(struct inserts *in, size_t behind, struct row **lines, s
     in->lines += count;
 }
 
-/* The view follows what it shows, unless lines fall out at the top for those that come. */
+/* The view follows its content, unless added lines push others out at the top. */
 static void view_after_insert(struct grid *g, size_t added, size_t pending, int rows)
 {
     size_t full = g->base == 0 && (size_t)g->y + 1 != g->len ? (size_t)g->y : g->len;
@@ -251,7 +251,7 @@ static void narrow_group(struct grid *g, const struct group *p, struct flat *f, 
     view_after_insert(g, need, in->lines, rows);
 }
 
-/* Puts the new lines where they belong; those that are too many fall out at the top. */
+/* Inserts the new lines at their places; excess lines are dropped at the top. */
 static void inserts_apply(struct grid *g, struct inserts *in)
 {
     size_t total = g->len + in->lines, i, k, to = total, from = g->len;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One line of cells. What xterm.js does to the halves of wide characters when
- * one of them is overwritten, moved or erased is done here alike.
+ * term_row.c - one line of cells
+ *
+ * Treats the halves of wide characters as xterm.js does when one of them is overwritten, moved or
+ * erased. Layer: term.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +25,7 @@ static void row_reserve(struct row *r, int n)
     r->room = (uint16_t)room;
 }
 
-/* Makes the cells up to n real ones. */
+/* Allocates the cells up to n. */
 static void row_hold(struct row *r, int n)
 {
     int i;
@@ -93,16 +95,16 @@ void row_put(struct row *r, int col, struct cell c, struct extra e)
     r->extras[col] = e;
 }
 
-static void print_plain(struct row *r, int col, struct cell c)
+static void put_plain(struct row *r, int col, struct cell c)
 {
     row_put(r, col, c, no_extra);
 }
 
-/* The other half of a wide character is gone: what is left of it becomes empty. */
+/* The other half of a wide character was removed: what is left of it becomes empty. */
 static void put_empty(struct row *r, int col, struct cell fill)
 {
     fill.content = CELL_EMPTY;
-    print_plain(r, col, fill);
+    put_plain(r, col, fill);
 }
 
 static void row_move(struct row *r, int to, int from)
@@ -122,7 +124,7 @@ void row_fill(struct row *r, struct cell fill, bool keep_protected)
     }
     for (i = 0; i < r->len; i++)
         if (!keep_protected || !(row_cell(r, i).bg & BG_PROTECTED))
-            print_plain(r, i, fill);
+            put_plain(r, i, fill);
 }
 
 void row_insert(struct row *r, int at, int n, struct cell fill)
@@ -137,7 +139,7 @@ void row_insert(struct row *r, int at, int n, struct cell fill)
     for (i = cols - 1; i >= at + n; i--)
         row_move(r, i, i - n);
     for (i = at; i < at + n; i++)
-        print_plain(r, i, fill);
+        put_plain(r, i, fill);
     if (row_width(r, cols - 1) == 2)
         put_empty(r, cols - 1, fill);
 }
@@ -152,7 +154,7 @@ void row_delete(struct row *r, int at, int n, struct cell fill)
     for (i = at; i < cols - n; i++)
         row_move(r, i, i + n);
     for (i = cols - n; i < cols; i++)
-        print_plain(r, i, fill);
+        put_plain(r, i, fill);
     if (at > 0 && row_width(r, at - 1) == 2)
         put_empty(r, at - 1, fill);
     if (row_width(r, at) == 0 && !row_has_content(r, at))
@@ -173,12 +175,12 @@ void row_replace(struct row *r, int from, int to, struct cell fill, bool keep_pr
     if (to < cols && to > 0 && row_width(r, to - 1) == 2 && !is_kept(r, to, keep_protected))
         put_empty(r, to, fill);
     if (to >= cols && from < r->held && !keep_protected && cell_is_plain_empty(fill)) {
-        r->held = (uint16_t)from; /* all to the right is empty now */
+        r->held = (uint16_t)from; /* everything to the right is empty now */
         return;
     }
     for (; from < to && from < cols; from++)
         if (!is_kept(r, from, keep_protected))
-            print_plain(r, from, fill);
+            put_plain(r, from, fill);
 }
 
 void row_resize(struct row *r, int cols)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SGR: the pen. Colours come with semicolons or with colons (38;2;R;G;B,
- * 38:2::R:G:B, 38:5:N), and both at once, as xterm.js takes them.
+ * term_sgr.c - SGR: sets the pen
+ *
+ * Colours come with semicolons or colons (38;2;R;G;B, 38:2::R:G:B, 38:5:N), or both at once, as in
+ * xterm.js. Layer: term.
  */
 #include "term/term_own.h"
 
@@ -45,10 +47,8 @@ static uint32_t mixed(uint32_t old, const int32_t *c)
     return old;
 }
 
-/*
- * Collects 38, kind, colour space, and three values; a colour space is only
- * there with colons. Returns how many more parameters were used.
- */
+/* Collects 38, kind, colour space, and three values; a colour space is only present with colons.
+ * Returns the number of further parameters used. */
 static unsigned take_colour(struct pen *p, const struct vt *v, unsigned first)
 {
     int32_t c[6] = {0, 0, -1, 0, 0, 0};
@@ -87,7 +87,7 @@ static void set16(uint32_t *colour, int32_t number)
     *colour = (*colour & ~COLOUR_ALL) | COLOUR_16 | (uint32_t)number;
 }
 
-/* What turns one flag on or off; 0 and 1 say which word it is in. */
+/* The parameters that turn one flag on or off; 0 and 1 select its word. */
 static const struct {
     int8_t code, in_bg;
     bool on;

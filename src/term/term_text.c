@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How wide characters are, which ones the character sets mean, and the texts
- * that do not fit in a cell: combining marks and links.
+ * term_text.c - character widths, character sets, and texts that do not fit in a cell
  *
- * The widths are those of Unicode 6, which xterm.js uses unless told otherwise;
- * terminals and programs disagree about newer ones, and here it matters to agree
- * with the viewer.
+ * Such texts are combining marks and links. The widths are those of Unicode 6, the default of
+ * xterm.js; terminals and programs disagree about newer ones, and agreeing with the viewer is what
+ * matters here. Layer: term.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +91,7 @@ static const uint16_t drawing[] = {
     0x2534, 0x252c, 0x2502, 0x2264, 0x2265, 0x03c0, 0x2260, 0x00a3, 0x00b7,
 };
 
-/* The national ones: what stands for # @ [ \ ] ^ _ ` { | } ~, 0 for itself. */
+/* The national sets: replacements for # @ [ \ ] ^ _ ` { | } ~; 0 for no change. */
 static const struct {
     char names[3];
     uint16_t chars[12];
@@ -141,8 +140,8 @@ void texts_free(struct texts *x)
     memset(x, 0, sizeof *x);
 }
 
-/* The number of a text from 1 on, made if it is new; 0: no room. The last ones are looked
- * through first, because what repeats repeats soon. */
+/* The number of a text, from 1 on, added if it is new; 0: no room. The newest texts are searched
+ * first, because repetitions tend to come soon. */
 static uint32_t texts_number(struct texts *x, const char *text, size_t len, size_t most,
                              uint64_t *work)
 {

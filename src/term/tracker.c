@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tracker.c - the always-on parser of a terminal's output. Layer: term.
+ */
 #include "term/tracker.h"
 
 #include <string.h>
@@ -28,7 +31,7 @@ uint64_t tracker_at(const struct tracker *t)
 
 /* --- queries ----------------------------------------------------------------------- */
 
-static void request(struct feeding *f, enum query_kind kind, int32_t number, uint8_t end)
+static void note_query(struct feeding *f, enum query_kind kind, int32_t number, uint8_t end)
 {
     struct query q = {kind, number, end, f->s->vt.token_at, f->s->vt.at};
 
@@ -36,7 +39,7 @@ static void request(struct feeding *f, enum query_kind kind, int32_t number, uin
         f->fn(f->arg, &q, &f->s->modes);
 }
 
-/* --- what the parser tells ---------------------------------------------------------------- */
+/* --- parser callbacks --------------------------------------------------------------------- */
 
 static void on_control(void *arg, uint8_t c)
 {
@@ -50,9 +53,9 @@ static void on_csi(void *arg, const struct vt *v, uint32_t id)
     struct feeding *f = arg;
 
     if (id == 'm')
-        return; /* by far the most of them, and no mode */
+        return; /* by far the most frequent, and not a mode */
     modes_csi(&f->s->modes, v, id, f->rows);
-    request(f, query_of_csi(v, id), vt_param_raw(v, 0), (uint8_t)id);
+    note_query(f, query_of_csi(v, id), vt_param_raw(v, 0), (uint8_t)id);
 }
 
 static void on_esc(void *arg, const struct vt *v, uint32_t id)
@@ -61,7 +64,7 @@ static void on_esc(void *arg, const struct vt *v, uint32_t id)
 
     (void)v;
     modes_esc(&f->s->modes, id);
-    request(f, query_of_esc(id), 0, (uint8_t)id);
+    note_query(f, query_of_esc(id), 0, (uint8_t)id);
 }
 
 static void on_string_begin(void *arg, const struct vt *v, enum vt_string kind, uint32_t id)
@@ -85,7 +88,7 @@ static void on_string_end(void *arg, const struct vt *v, bool ok, uint8_t end)
 
     (void)v;
     if (ok)
-        request(f, query_string_end(&f->s->string), f->s->string.number, end);
+        note_query(f, query_string_end(&f->s->string), f->s->string.number, end);
 }
 
 static const struct vt_ops ops = {
@@ -97,7 +100,7 @@ static const struct vt_ops ops = {
     .string_end = on_string_end,
 };
 
-/* --- the whole ------------------------------------------------------------------------------- */
+/* --- the tracker ----------------------------------------------------------------------------- */
 
 void tracker_init(struct tracker *t, struct tracker_head *head, struct tracker_room *room,
                   uint64_t ring_bytes)
@@ -113,7 +116,7 @@ void tracker_start(struct tracker_head *head)
     modes_init(&head->state[0].modes);
 }
 
-/* The spare copy, like the one that counts. */
+/* The spare copy, set to the current state. */
 static struct tracker_state *spare(struct tracker *t)
 {
     const struct tracker_state *old = tracker_state(t);
@@ -123,15 +126,15 @@ static struct tracker_state *spare(struct tracker *t)
     return s;
 }
 
-static void make_it_count(struct tracker *t)
+static void commit_spare(struct tracker *t)
 {
     uint32_t which = atomic_load_explicit(&t->head->which, memory_order_relaxed);
 
     atomic_store_explicit(&t->head->which, which ^ 1, memory_order_release);
 }
 
-/* The slot is rewritten before the count moves: a kill in between leaves one bad slot that
- * is the oldest, and whose offset was taken out first. */
+/* Rewrites the slot before the count changes: a kill in between leaves one bad slot, which is
+ * the oldest, and whose offset was cleared first. */
 static void put_aside(struct tracker *t, const struct tracker_state *s)
 {
     uint32_t n = atomic_load_explicit(&t->head->checkpoints, memory_order_relaxed);
@@ -151,13 +154,13 @@ void tracker_feed(struct tracker *t, const void *bytes, size_t len, unsigned row
     uint64_t before = s->vt.at;
 
     if (vt_is_plain(&s->vt, bytes, len)) {
-        s->vt.at += len; /* one store: the rest stays as it is, so no copy is needed */
+        s->vt.at += len; /* one store: the rest does not change, so no copy is needed */
     } else {
         struct feeding f = {t, spare(t), rows, fn, arg};
 
         s = f.s;
         vt_feed(&s->vt, &ops, &f, bytes, len);
-        make_it_count(t);
+        commit_spare(t);
     }
     if (t->every > 0 && before / t->every != s->vt.at / t->every)
         put_aside(t, s);
@@ -166,7 +169,7 @@ void tracker_feed(struct tracker *t, const void *bytes, size_t len, unsigned row
 void tracker_resized(struct tracker *t)
 {
     modes_resized(&spare(t)->modes);
-    make_it_count(t);
+    commit_spare(t);
 }
 
 bool tracker_checkpoint(const struct tracker *t, uint64_t from, struct tracker_checkpoint *out)

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vt.c - parses the bytes of a terminal's output. Layer: term.
+ */
 #include "term/vt.h"
 
 #include <string.h>
@@ -26,7 +29,7 @@ static void param_add(struct vt *v)
 {
     v->digits_to = DIGITS_NOWHERE;
     if (v->mains >= VT_PARAMS_MAIN || v->count >= VT_PARAMS) {
-        v->mains = VT_PARAMS_MAIN; /* nothing more counts, sub-parameters neither */
+        v->mains = VT_PARAMS_MAIN; /* everything after this is ignored, sub-parameters too */
         return;
     }
     v->params[v->count++] = 0;
@@ -159,7 +162,7 @@ static void token_begin(struct vt_feed *f, uint32_t cp)
     bool in_string = state == VT_OSC || state == VT_DCS || state == VT_STRING;
 
     f->v->broke = state == VT_GROUND       ? VT_BROKE_NOTHING
-                  : in_string && cp == ESC ? VT_BROKE_STRING /* which counts all the same */
+                  : in_string && cp == ESC ? VT_BROKE_STRING /* which takes effect all the same */
                                            : VT_BROKE_SEQUENCE;
     f->v->token_at = f->v->at - (cp >= 0x80 ? 2 : 1); /* a C1 control has two bytes in UTF-8 */
     f->v->executed = 0;
@@ -172,7 +175,7 @@ static void string_open(struct vt_feed *f, uint8_t state, enum vt_string kind)
     string_begin(f, kind, 0);
 }
 
-/* What ends or begins a sequence in whatever state; false: nothing of that. */
+/* Handles what ends or starts a sequence in any state; false: it was neither. */
 static bool step_anywhere(struct vt_feed *f, uint32_t cp)
 {
     struct vt *v = f->v;
@@ -311,7 +314,7 @@ static void step_string(struct vt_feed *f, uint32_t cp)
         if (cp != 0x7f)
             string_put_cp(f, cp);
         break;
-    default: /* xterm.js falls out of these at the first character that is not ASCII */
+    default: /* xterm.js leaves these at the first non-ASCII character */
         if (cp >= 0xa0) {
             string_end(f, false, 0);
             v->state = VT_GROUND;
@@ -320,7 +323,7 @@ static void step_string(struct vt_feed *f, uint32_t cp)
     }
 }
 
-/* A character that is not ASCII stands where none may stand. */
+/* A non-ASCII character appears where none is allowed. */
 static void step_foreign(struct vt *v)
 {
     if (v->state != VT_CSI_IGNORE && v->state != VT_DCS_IGNORE)
@@ -387,14 +390,14 @@ static void utf8_begin(struct vt *v, uint8_t c)
     else if ((c & 0xf8) == 0xf0)
         v->kind = 4;
     else
-        return; /* no character begins so: passed over, as all that is no UTF-8 */
+        return; /* no character starts like this: skipped, like all invalid UTF-8 */
     v->need = (uint8_t)(v->kind - 1);
     v->cp = c & (0x7fu >> v->kind);
     if (v->state == VT_GROUND)
         v->token_at = v->at - 1;
 }
 
-/* A byte at or above 0x80, or one that cuts a character short. */
+/* A byte at or above 0x80, or one that interrupts a character. */
 static void utf8_byte(struct vt_feed *f, uint8_t c)
 {
     struct vt *v = f->v;
@@ -427,7 +430,7 @@ static bool block_has_special(const uint8_t *p)
     return (half[0] | half[1]) != 0;
 }
 
-/* How many bytes hold nothing of BEL, SO, SI, ESC. */
+/* The length of the run without BEL, SO, SI or ESC. */
 static size_t skip_text(const uint8_t *p, size_t len)
 {
     size_t i = 0;
@@ -452,9 +455,10 @@ static size_t ascii_run(const uint8_t *p, size_t len)
     return i;
 }
 
-#define RUN_MAX 128 /* of text between two questions whether it is enough */
+#define RUN_MAX 128 /* of text between two calls of `enough` */
 
-/* As many bytes as can be taken at once in the present state; 0: the next one goes alone. */
+/* The number of bytes that can be consumed at once in the current state; 0: the next one goes
+ * alone. */
 static size_t take_run(struct vt_feed *f, const uint8_t *p, size_t len)
 {
     struct vt *v = f->v;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * accept.c - from listening sockets to connections
+ * accept.c - turns accepted sockets into connections
  *
- * Options that every connection wants are set on the listening socket: Linux
- * lets accepted sockets inherit them, which saves calls per connection.
- * Layer: transport.
+ * Options that every connection needs are set on the listening socket: on Linux accepted sockets
+ * inherit them, which saves system calls per connection. Layer: transport.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -19,12 +18,12 @@
 #include "transport/conn.h"
 #include "transport/http_request.h"
 
-/* A peer that vanished without a word is noticed after about two minutes. */
+/* Keep-alive detects a vanished peer after about two minutes. */
 #define KEEPALIVE_IDLE_S 60
 #define KEEPALIVE_STEP_S 15
 #define KEEPALIVE_COUNT 4
 
-/* Those beyond the limit are told so; beyond that, a unix socket has places of its own. */
+/* Connections beyond the limit get a 429; unix sockets have extra places beyond that. */
 static bool listener_may_accept(const struct listener *l)
 {
     const struct http_server *s = l->server;
@@ -57,11 +56,11 @@ static void on_accept_timer(struct timer *t, void *arg)
     server_update_accept(s);
 }
 
-/* Out of descriptors or memory: the backlog waits, instead of the loop spinning. */
+/* Out of descriptors or memory: leave connections in the backlog instead of spinning. */
 static void server_accept_failed(struct http_server *s, int errnum)
 {
     if (!s->full_logged)
-        log_warn("cannot accept connections for now: %s", hf_errno_name(errnum));
+        log_warn("pausing accept: %s", hf_errno_name(errnum));
     s->full_logged = true;
     s->accept_failing = true;
     if (s->accept_timer == NULL)
@@ -70,7 +69,7 @@ static void server_accept_failed(struct http_server *s, int errnum)
     server_update_accept(s);
 }
 
-/* False: stop for this turn. */
+/* Returns false to stop accepting for this turn. */
 static bool listener_accept_one(struct listener *l)
 {
     struct sockaddr_storage peer = {0};
@@ -87,7 +86,7 @@ static bool listener_accept_one(struct listener *l)
     case EAGAIN: return false;
     case EINTR:
     case ECONNABORTED:
-    case EPROTO: return true; /* that peer's trouble, not ours */
+    case EPROTO: return true; /* affects only that peer */
     case EMFILE:
     case ENFILE:
     case ENOBUFS:
@@ -96,7 +95,7 @@ static bool listener_accept_one(struct listener *l)
             return true; /* its descriptor is free now */
         server_accept_failed(l->server, errno);
         return false;
-    default: /* network errors of one connection come out here as well */
+    default: /* accept() also reports network errors of a single connection */
         log_debug("accept: %s", hf_errno_name(errno));
         return false;
     }

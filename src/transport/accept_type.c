@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * accept_type.c - what the Accept header says about a media type
+ * accept_type.c - matches media types against the Accept header
  *
- * Quality is kept in thousandths. Layer: transport.
+ * Quality values are in thousandths. Layer: transport.
  */
 #include <string.h>
 #include <strings.h>
@@ -15,7 +15,7 @@ struct accept_type_range {
     int quality;
 };
 
-/* ";q=0.5" among the parameters; 1000 without one. */
+/* The quality parameter, such as ";q=0.5"; 1000 if there is none. */
 static int parse_quality(const char *s, size_t len)
 {
     static const int weight[] = {1000, 0, 100, 10, 1};
@@ -103,7 +103,7 @@ bool http_lists(const struct http_request *rq, const char *header, const char *n
     return false;
 }
 
-/* Only when it is named and nothing else that is named is liked better. */
+/* True only if the header names the type and prefers no other named type. */
 bool http_wants(const struct http_request *rq, const char *type)
 {
     const char *s = http_header(rq, "Accept");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * admission.c - which connections stay when there are too many
+ * admission.c - decides which connections stay when there are too many
  *
  * Layer: transport.
  */
@@ -20,9 +20,9 @@
 
 struct address_group {
     struct list link;      /* in its bucket */
-    struct list untrusted; /* longest without progress first */
+    struct list untrusted; /* least recent progress first */
     size_t untrusted_count;
-    size_t members; /* trusted ones too: it is freed with the last */
+    size_t members; /* includes trusted ones: the group is freed with the last */
     uint8_t address[ADDRESS_BYTES];
 };
 
@@ -35,7 +35,8 @@ void admission_init(struct admission *a)
 
 /* --- addresses -------------------------------------------------------------------- */
 
-/* IPv4 as mapped into IPv6; of IPv6 the first half, as one host may have all of the second. */
+/* IPv4 as mapped into IPv6. Of IPv6 only the first half counts: one host may own the second
+ * half. */
 static void address_key(const struct sockaddr *peer, uid_t uid, uint8_t key[ADDRESS_BYTES])
 {
     const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)peer;
@@ -47,7 +48,7 @@ static void address_key(const struct sockaddr *peer, uid_t uid, uint8_t key[ADDR
     } else if (peer->sa_family == AF_INET6) {
         memcpy(key, &v6->sin6_addr, IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) ? 16 : 8);
     } else {
-        key[0] = 0xff; /* multicast: nobody's address */
+        key[0] = 0xff; /* a multicast prefix: no peer's address */
         memcpy(key + 1, &uid, sizeof uid);
     }
 }
@@ -148,7 +149,7 @@ void admission_leave(struct conn *c)
 
 static void evict(struct conn *c)
 {
-    log_debug("closing connection to %s: others need its place", c->peer);
+    log_debug("closing connection to %s: evicted to make room", c->peer);
     c->server->stats.connections_evicted_total++;
     conn_end(c);
 }
@@ -161,7 +162,7 @@ bool admission_evict(struct http_server *s)
     return true;
 }
 
-/* All but those that are for the role own. */
+/* All places except those reserved for the role own. */
 static size_t open_places(const struct http_server *s)
 {
     size_t max = s->o.max_connections;
@@ -169,7 +170,7 @@ static size_t open_places(const struct http_server *s)
     return max - (max / 8 < LIMIT_CONNECTIONS_RESERVED ? max / 8 : LIMIT_CONNECTIONS_RESERVED);
 }
 
-/* Also when it exceeds its part, a group may have the only untrusted connections there are. */
+/* A group above its share loses its own oldest connection; it may own all untrusted ones. */
 static bool evict_for(struct http_server *s, const struct address_group *g)
 {
     if (g->untrusted_count <= s->o.max_connections / LIMIT_ADDRESS_PART)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * auth.c - who is asking, and what they may do
+ * auth.c - authenticates requests and determines their role
  *
- * The cookie is "ROLE.END.MAC": its key comes from the token whose holder asked for it, so that a
- * new worker knows it again and it dies with the token. Where no token was shown (a unix socket,
- * the link that `serve` prints) the first that may do everything stands for it, and if there is
- * none, all of them together. Layer: transport.
+ * The cookie is "ROLE.END.MAC". Its key is derived from the token that was used to request it, so a
+ * new worker accepts the cookie and it becomes invalid with the token. Where no token was presented
+ * (a unix socket, the link that `serve` prints) the first token with the role own takes its place;
+ * if there is none, all tokens together do. Layer: transport.
  */
 #include "transport/auth_own.h"
 
@@ -62,7 +62,7 @@ bool auth_uid_is_own(const struct auth *a, uid_t uid)
 
 /* --- tokens ------------------------------------------------------------------------------ */
 
-/* What signs cookies shows nothing of the token, nor of what signs for another. */
+/* The derived key reveals nothing about the token or about another token's key. */
 static void derive_key(const uint8_t from[DIGEST], const uint8_t digest[DIGEST],
                        uint8_t key[DIGEST])
 {
@@ -78,8 +78,9 @@ static void derive_key(const uint8_t from[DIGEST], const uint8_t digest[DIGEST],
 }
 
 /*
- * Mixes the digest of another owner's token in; the order of the tokens counts and is the same in every
- * worker. Weaker tokens are left out: whoever holds all that a key is made of can sign with it.
+ * Mixes in the digest of another owner's token. The order of the tokens matters; it is the same in
+ * every worker. Weaker tokens are left out: the holder of everything that a key is derived from can
+ * sign with it.
  */
 static void auth_turn_key(struct auth *a, const uint8_t digest[DIGEST])
 {
@@ -188,8 +189,8 @@ int auth_add_tokens(struct auth *a, const char *text, size_t len, struct hf_erro
     }
     if (a->count == before)
         return hf_fail(err, HF_E_bad_value,
-                       "There is no token: what was given is empty or has only comments, and "
-                       "nobody could get in.");
+                       "There is no token: the input is empty or has only comments, so no client "
+                       "could authenticate.");
     return 0;
 }
 
@@ -198,7 +199,7 @@ static bool token_is_over(const struct token *t)
     return t->until_wall_ms != 0 && t->until_wall_ms <= clock_wall_ms();
 }
 
-/* Looks at all of them, whichever fits: time tells nothing. */
+/* Compares with every token, even after a match, so that timing reveals nothing. */
 enum role auth_token_role(const struct auth *a, const char *token, size_t len, struct auth_grant *g)
 {
     uint8_t digest[DIGEST];
@@ -279,7 +280,7 @@ enum role auth_ticket_spend(struct auth *a, const char *ticket, uint32_t *token)
 
 /* --- cookies ----------------------------------------------------------------------------- */
 
-/* "2.18f3c0d5a00." and the MAC of that in hex. */
+/* "2.18f3c0d5a00." followed by the MAC of that in hex. */
 static void cookie_value(const uint8_t key[DIGEST], enum role role, int64_t end_wall_ms, char *out)
 {
     uint8_t mac[DIGEST];
@@ -289,7 +290,7 @@ static void cookie_value(const uint8_t key[DIGEST], enum role role, int64_t end_
     hex_encode(out + len, mac, sizeof mac);
 }
 
-/* Of cookies that no single token has let in, such as those for root at a unix socket. */
+/* The key of cookies that no single token authorised, such as those for root on a unix socket. */
 static const uint8_t *shared_key(const struct auth *a)
 {
     return auth_own_token(a) != 0 ? a->key : a->link_key;
@@ -305,7 +306,7 @@ void auth_cookie(const struct auth *a, enum role role, uint32_t token, bool secu
              AUTH_COOKIE_MS / 1000, secure ? "; Secure" : "");
 }
 
-/* Makes the cookie that ought to be there and compares: nothing is trusted before. */
+/* Builds the expected cookie and compares: nothing is trusted before that. */
 static bool cookie_fits(const uint8_t key[DIGEST], const char *value, size_t len, enum role role,
                         int64_t end_wall_ms)
 {
@@ -315,10 +316,8 @@ static bool cookie_fits(const uint8_t key[DIGEST], const char *value, size_t len
     return strlen(expected) == len && crypto_equal(expected, value, len);
 }
 
-/*
- * Whose it is does not stand in it: the key tells. Whoever holds a token can make its key, so a cookie is
- * worth no more than the token is.
- */
+/* The cookie does not name its token: the key identifies it. The holder of a token can derive its
+ * key, so a cookie grants no more than the token does. */
 static bool cookie_is_ours(const struct auth *a, const char *value, size_t len, enum role role,
                            int64_t end_wall_ms, struct auth_grant *g)
 {
@@ -354,7 +353,7 @@ static enum role auth_cookie_role(const struct auth *a, const char *value, size_
     return role;
 }
 
-/* The value of our cookie in a Cookie header; NULL: it is not there. */
+/* The value of our cookie in a Cookie header; NULL if there is none. */
 static const char *find_cookie(const char *header, size_t *len)
 {
     static const char name[] = AUTH_COOKIE "=";
@@ -371,8 +370,8 @@ static const char *find_cookie(const char *header, size_t *len)
     return NULL;
 }
 
-/* A browser adds cookies by itself, so for what changes something it must also say that
- * one of our own pages asks. */
+/* Browsers send cookies on their own. A request that changes something must therefore also show
+ * that it comes from one of our own pages. */
 static bool cookie_may_count(const struct http_request *rq)
 {
     const char *origin = http_header(rq, "Origin"), *site = http_header(rq, "Sec-Fetch-Site");
@@ -386,7 +385,7 @@ static bool cookie_may_count(const struct http_request *rq)
 
 /* --- the decision -------------------------------------------------------------------------- */
 
-/* "token.0123456789abcdef": the beginning of the digest of what was shown. */
+/* "token.0123456789abcdef": the first bytes of the digest of the presented secret. */
 static void name_principal(struct auth_grant *g, const char *kind, const char *secret, size_t len)
 {
     uint8_t digest[DIGEST];
@@ -438,7 +437,7 @@ static enum role subprotocol_role(const struct auth *a, const char *list, struct
     return role;
 }
 
-/* A cookie of the daemon's own comes first: who may do everything is not made less by a link. */
+/* The daemon's own cookie comes first: a link must not reduce the rights of an owner. */
 static enum role any_cookie_role(const struct auth *a, const struct http_request *rq,
                                  struct auth_grant *g)
 {
@@ -470,7 +469,7 @@ enum role auth_role(const struct auth *a, const struct http_request *rq, uid_t u
     if (role != ROLE_NONE)
         return role;
     if (bearer != NULL)
-        return bearer_role(a, bearer, g); /* a wrong token is not made up for by a cookie */
+        return bearer_role(a, bearer, g); /* a cookie does not make up for a wrong token */
     role = any_cookie_role(a, rq, g);
     if (role == ROLE_NONE && http_is_websocket(rq))
         role = subprotocol_role(a, http_header(rq, "Sec-WebSocket-Protocol"), g);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * auth_link.c - requests that come by a link
+ * auth_link.c - authenticates requests that use a link
  *
- * Who keeps the links is asked through struct auth_links. A browser that has
- * opened one gets a cookie "holdfast-link-GRANT=END.MAC": it proves that the use was
- * counted, so it is not counted again, and it is worth nothing once the link has
- * ended. Its key is none of the tokens': a link outlives the token it was made with. One cookie per link: two shared terminals can be open side by side.
- * Layer: transport.
+ * struct auth_links connects to the module that stores the links. A browser that has opened a link
+ * gets a cookie "holdfast-link-GRANT=END.MAC". It proves that the use was counted, so that it is
+ * not counted again, and it is worthless once the link has ended. Its key is not derived from a
+ * token, because a link outlives the token it was created with. Each link has a cookie of its own,
+ * so that two shared terminals can be open side by side. Layer: transport.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ void auth_grant_use(const struct auth *a, const struct auth_grant *g)
 
 /* --- cookies ---------------------------------------------------------------------- */
 
-/* "18f3c0d5a00." and the MAC of that and the link it is for, in hex. */
+/* "18f3c0d5a00." followed by the MAC of that and of the link's grant, in hex. */
 static void cookie_value(const struct auth *a, const char *grant, int64_t end_wall_ms, char *out)
 {
     char signed_text[AUTH_GRANT_MAX + 64];
@@ -87,7 +87,7 @@ static bool cookie_is_ours(const struct auth *a, const char *grant, const char *
            (int64_t)end_wall_ms > clock_wall_ms();
 }
 
-/* One cookie of the header: is it a link's, and what is it worth? */
+/* Checks one cookie of the header: whether it is a link's, and what it allows. */
 static enum role cookie_role(const struct auth *a, const char *cookie, size_t len,
                              struct auth_grant *g)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * auth_rotate.c - other tokens in place of those there are, while requests go on
+ * auth_rotate.c - replaces the tokens while requests are being served
  *
- * What a token has let in knows the token's number. So a token that stays must keep its number,
- * and one that goes takes its tickets and cookies with it. Layer: transport.
+ * Everything that a token authorised records the token's number. A token that stays must therefore
+ * keep its number; a token that is removed invalidates its tickets and cookies. Layer: transport.
  */
 #include <stdio.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static const struct token *same_in(const struct auth *a, const struct token *t)
     return NULL;
 }
 
-/* Number 0: those that were made while nobody might do everything. */
+/* Number 0: those created while no token had the role own. */
 static void drop_tickets(struct auth *a, uint32_t token)
 {
     for (size_t i = 0; i < AUTH_TICKETS_MAX; i++) {
@@ -62,7 +62,7 @@ static void end_one(struct auth *a, uint32_t number, auth_ended_fn *ended, void 
         ended(arg, number);
 }
 
-/* Those of `fresh`, with the numbers that they have here already or new ones. */
+/* The tokens of `fresh`, with the numbers they already have here, or new ones. */
 static bool take_numbers(struct auth *a, const struct auth *old, const struct auth *fresh)
 {
     bool changed = false;

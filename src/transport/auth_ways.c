@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * auth_ways.c - tokens where a platform's own clients put them. Layer: transport.
+ * auth_ways.c - finds tokens where a platform's own clients put them
+ *
+ * Layer: transport.
  */
 #include <string.h>
 #include <strings.h>
@@ -15,7 +17,7 @@
 typedef const char *find_fn(const struct http_request *rq, const char *name);
 typedef enum role role_fn(const struct auth *a, const char *text, size_t len, struct auth_grant *g);
 
-/* The best role that any of the named values gives. */
+/* The best role that any of the named values has. */
 static enum role names_role(const struct auth *a, const struct http_request *rq, const char *names,
                             find_fn *find, role_fn *role_of, struct auth_grant *g)
 {
@@ -44,7 +46,7 @@ static enum role names_role(const struct auth *a, const struct http_request *rq,
     return best;
 }
 
-/* "USER:PASSWORD" in base64. Which of the two is the token differs, so either may be. */
+/* "USER:PASSWORD" in base64. Platforms differ in which of the two is the token; either may be. */
 static enum role pair_role(const struct auth *a, const char *text, size_t len, struct auth_grant *g)
 {
     enum role role = ROLE_NONE;
@@ -74,7 +76,7 @@ static enum role basic_role(const struct auth *a, const struct http_request *rq,
     return pair_role(a, header, strlen(header), g);
 }
 
-/* "SCHEME TOKEN", the name in any case. */
+/* "SCHEME TOKEN"; the scheme is case-insensitive. */
 static enum role scheme_role(const struct auth *a, const struct http_request *rq,
                              const char *scheme, struct auth_grant *g)
 {
@@ -87,8 +89,8 @@ static enum role scheme_role(const struct auth *a, const struct http_request *rq
     return auth_token_role(a, header, strlen(header), g);
 }
 
-/* What was made for a token's holder, as a ticket, is worth nothing without the token. Where it is
- * not known whose it was, the first that may do everything stands for all. */
+/* A credential made for a token's holder, such as a ticket, is invalid without the token. If the
+ * token is not known, the first token with the role own stands in. */
 static enum role own_role(const struct auth *a, const struct http_request *rq, struct auth_grant *g)
 {
     enum role role = rq->table->ways->upgrade_own(rq, g);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conn.c - one socket: bytes in, bytes out, time-outs, the end
+ * conn.c - one socket: receiving, sending, time-outs, the end
  *
  * Layer: transport.
  */
@@ -26,7 +26,7 @@
 static void conn_on_event(struct watch *w, int events, void *arg);
 static void conn_on_task(void *arg);
 
-/* Called wherever bytes were put aside or have gone. */
+/* Called wherever the buffered bytes have changed. */
 static void conn_count_held(struct conn *c)
 {
     size_t own = c->trust == ROLE_NONE && !c->dialled ? c->own_bytes : 0;
@@ -46,9 +46,9 @@ static bool conn_is_reading(const struct conn *c)
 }
 
 /*
- * The one place that decides what the loop watches for. A peer that is neither read nor written to
- * may still leave. One that we dialled is paused for the sake of another, which is watched: its own
- * last words are good whatever has become of it, and its end is noticed when they are read.
+ * The one place that decides which events the loop watches. A peer that is neither read nor written
+ * may still disconnect. A dialled peer is paused on behalf of another, which is watched: its last
+ * bytes are valid even if it has disconnected, and its end is noticed when they are read.
  */
 static void conn_update_interest(struct conn *c)
 {
@@ -175,11 +175,11 @@ const char *conn_why(const struct conn *c)
     if (c->errnum != 0)
         return strerror(c->errnum);
     if (c->connecting)
-        return "no answer in time";
+        return "no response in time";
     return c->tls != NULL && !tls_is_ready(c->tls) ? tls_why(c->tls) : "the connection was cut";
 }
 
-/* The last step: nothing that knows c is on the stack. */
+/* The last step: no function that uses c is on the stack. */
 static void conn_destroy(struct conn *c)
 {
     struct http_server *s = c->server;
@@ -195,7 +195,7 @@ static void conn_destroy(struct conn *c)
     free(c->peer);
     free(c->grant);
     free(c);
-    server_conn_gone(s);
+    server_conn_closed(s);
 }
 
 void conn_end(struct conn *c)
@@ -268,14 +268,14 @@ static ssize_t conn_sendmsg(struct conn *c, struct iovec *iov, size_t count)
     struct msghdr msg = {.msg_iov = iov, .msg_iovlen = count};
     ssize_t n;
 
-    do /* one part needs no look at a table of them */
+    do /* a single part does not need a parts table */
         n = count == 1 ? send(c->fd, iov->iov_base, iov->iov_len, flags)
                        : sendmsg(c->fd, &msg, flags);
     while (n < 0 && errno == EINTR);
     if (n < 0 && (errno == EAGAIN || errno == ENOBUFS))
         return 0;
     if (n < 0 && c->dialled && (errno == EPIPE || errno == ECONNRESET)) {
-        c->mute = true; /* its answer may still be waiting to be read */
+        c->mute = true; /* its reply may still be waiting to be read */
         for (size_t i = 0; i < count; i++)
             n += (ssize_t)iov[i].iov_len;
         return n + 1;
@@ -298,7 +298,7 @@ static size_t iov_total(const struct iovec *iov, int count)
     return total;
 }
 
-/* Appends what lies behind the first `skip` bytes; the sizes may be a peer's choice. */
+/* Appends everything after the first `skip` bytes; a peer may have chosen the sizes. */
 static int buf_put_iov(struct buf *b, const struct iovec *iov, int count, size_t skip)
 {
     size_t total = iov_total(iov, count);
@@ -339,7 +339,7 @@ void conn_flush(struct conn *c)
     conn_count_held(c);
 }
 
-/* What is corked and the caller's parts in one call; the rest is held. */
+/* Sends corked bytes and the caller's parts in one call; buffers the rest. */
 static void conn_send_now(struct conn *c, const struct iovec *iov, int count)
 {
     struct iovec all[CONN_IOV_MAX];
@@ -382,7 +382,7 @@ static int conn_encrypt(struct conn *c, const struct iovec *iov, int count)
     return 0;
 }
 
-/* What had no room may be as long as its sender likes; only what is put behind it is counted. */
+/* What a sender passes in one call may be any size; only what is appended after it is counted. */
 static bool conn_is_overfull(struct conn *c, const struct iovec *iov, int count)
 {
     if (!c->blocked)
@@ -396,7 +396,7 @@ void conn_send(struct conn *c, const struct iovec *iov, int count)
     if (c->ended || c->mute)
         return;
     if (conn_is_overfull(c, iov, count)) {
-        log_info("peer %s takes nothing and is cut", c->peer);
+        log_info("closing connection to %s: peer stopped reading", c->peer);
         conn_end(c);
     } else if (c->tls != NULL) {
         if (conn_encrypt(c, iov, count) < 0)
@@ -415,7 +415,7 @@ void conn_send(struct conn *c, const struct iovec *iov, int count)
     }
 }
 
-/* What the socket takes at once; nothing is held. */
+/* Sends what the socket accepts at once; buffers nothing. */
 static size_t conn_offer(struct conn *c, struct iovec *iov, size_t count)
 {
     ssize_t n;
@@ -465,7 +465,7 @@ uint64_t conn_count_sent(const struct conn *c)
     return c->sent + c->out.len;
 }
 
-/* The kernel does not tell when this grows: whoever cares looks. */
+/* The kernel does not report when this grows; callers have to poll. */
 uint64_t conn_count_taken(struct conn *c)
 {
     int waiting = 0;
@@ -507,7 +507,7 @@ void conn_set_eof(struct conn *c)
 void conn_pause(struct conn *c)
 {
     c->paused = true;
-    c->resume = false; /* one that is still to come was for what was before */
+    c->resume = false; /* a pending resume was for the previous pause */
     conn_update_interest(c);
 }
 
@@ -527,7 +527,7 @@ void conn_resume_later(struct conn *c)
     server_defer_later(c->server, &c->task);
 }
 
-/* A protocol that hands over to another leaves it the rest. */
+/* The next protocol gets the rest of the bytes. */
 static size_t conn_deliver(struct conn *c, char *bytes, size_t len)
 {
     const struct conn_proto *proto;
@@ -543,7 +543,7 @@ static size_t conn_deliver(struct conn *c, char *bytes, size_t len)
     return used;
 }
 
-/* Holds what was not consumed. `in` is empty at this point. */
+/* Keeps what was not consumed. `in` is empty at this point. */
 static void conn_keep(struct conn *c, const char *bytes, size_t len)
 {
     if (c->ended)
@@ -557,7 +557,7 @@ static void conn_keep(struct conn *c, const char *bytes, size_t len)
     conn_count_held(c);
 }
 
-/* What is held goes before the new bytes, both in the scratch buffer. */
+/* Puts the kept bytes in front of the new ones, both in the scratch buffer. */
 static void conn_on_plain(struct conn *c, size_t n)
 {
     char *scratch = c->server->scratch;
@@ -576,7 +576,7 @@ static void conn_on_eof(struct conn *c)
     c->proto->on_eof(c);
 }
 
-/* The end came in one read with what stands before it: that is taken first. */
+/* One read brought the end and bytes before it: deliver those first. */
 static void conn_update_eof(struct conn *c)
 {
     if (c->eof_waits && !c->paused && !c->ended)
@@ -593,7 +593,7 @@ static void conn_on_cipher(struct conn *c, size_t n)
         conn_add_own_bytes(c, TLS_CONNECTION_BYTES); /* from here on it has a session */
     if (c->ended)
         return;
-    plain->off = plain->len = 0; /* its memory is kept for the next */
+    plain->off = plain->len = 0; /* its memory is reused */
     buf_put(plain, buf_data(&c->in), c->in.len);
     rc = tls_receive(c->tls, c->server->scratch, n, plain, &c->out);
     if (!c->blocked)
@@ -623,7 +623,7 @@ static void conn_on_cipher(struct conn *c, size_t n)
     }
 }
 
-/* What is left in the socket comes in the next turn, after everybody else's. */
+/* Reads the rest of the socket in the next turn, after the other connections. */
 static size_t conn_read_bytes(const struct conn *c, size_t room, uint64_t now_ns)
 {
     bool late = now_ns / 1000000 >= loop_now_ms(c->server->loop) + CONN_READ_LATE_MS;
@@ -642,7 +642,8 @@ static void conn_update_read_size(struct conn *c, bool full, uint64_t took_ns)
         c->read_size *= 2;
 }
 
-/* Whatever came is handled. One recv() per event: less than asked for means that there is no more. */
+/* Handles all that was received. One recv() per event: a short read means that the socket is
+ * empty. */
 static void conn_on_received(struct conn *c, size_t kept, size_t n)
 {
     c->server->stats.bytes_in += n;
@@ -680,7 +681,7 @@ static void conn_receive(struct conn *c)
     conn_update_read_size(c, (size_t)n == want && want >= c->read_size, clock_mono_ns() - began_ns);
 }
 
-/* The peer has answered our call, or refused it. */
+/* The peer has accepted our connection, or refused it. */
 static void conn_on_connected(struct conn *c)
 {
     socklen_t len = sizeof c->errnum;
@@ -694,7 +695,7 @@ static void conn_on_connected(struct conn *c)
     c->connecting = c->blocked = false;
     c->behind = 0;
     if (c->tls != NULL)
-        conn_on_cipher(c, 0); /* says hello */
+        conn_on_cipher(c, 0); /* sends the client hello */
     else
         conn_flush(c);
     conn_update_interest(c);
@@ -729,7 +730,7 @@ bool conn_may_bring(const struct conn *c, uint64_t bytes)
            c->in.len + (uint64_t)unread >= bytes;
 }
 
-/* Nobody is there any more: an error, or an end of both directions without our having ended ours. */
+/* The peer is gone: an error, or both directions ended although we did not end ours. */
 static bool conn_is_cut(struct conn *c)
 {
     socklen_t len = sizeof c->errnum;
@@ -739,15 +740,15 @@ static bool conn_is_cut(struct conn *c)
     return c->errnum != 0 || !c->shut;
 }
 
-/* The peer leaves while it is not read. What it has sent before may still be wanted. */
+/* The peer disconnects while it is not being read. Its earlier bytes may still be wanted. */
 static void conn_on_leave(struct conn *c, int events)
 {
     if ((events & LOOP_CUT) && conn_is_cut(c))
         conn_end(c);
     else if (c->eof || c->eof_waits)
-        return; /* that is known */
+        return; /* already known */
     else if (!c->paused)
-        conn_on_eof(c); /* as if the little that is held had been followed by it */
+        conn_on_eof(c); /* as if it had followed the few bytes that are kept */
     else if (c->proto->on_last != NULL)
         c->proto->on_last(c);
 }
@@ -800,10 +801,10 @@ static void conn_on_task(void *arg)
 
     if (c->fresh) {
         c->fresh = false;
-        conn_on_readable(c); /* clients speak first, and mostly have: that spares a turn */
+        conn_on_readable(c); /* clients speak first and usually have by now: saves a turn */
     }
     if (!c->ended && !c->blocked)
-        conn_flush(c); /* what was corked */
+        conn_flush(c); /* sends corked bytes */
     if (!c->ended && c->resume) {
         c->resume = c->paused = false;
         conn_on_resume(c);
@@ -812,7 +813,7 @@ static void conn_on_task(void *arg)
     if (!c->ended)
         return;
     if (c->task.queued)
-        return; /* ended just now: the next round, with a clean stack, does it */
+        return; /* ended just now: the next round frees it, with a clean stack */
     c->proto->on_end(c);
     conn_destroy(c);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * deflate.c - permessage-deflate (RFC 7692). Layer: transport.
+ * deflate.c - permessage-deflate (RFC 7692)
+ *
+ * Layer: transport.
  */
 #include "transport/deflate.h"
 
@@ -11,12 +13,12 @@
 #include <strings.h>
 #include <zlib.h>
 
-/* Raw deflate. Level 1: terminals compress well at any level, and the CPU is wanted elsewhere. */
+/* Raw deflate. Level 1: terminal output compresses well at any level, and CPU time is scarce. */
 #define DEFLATE_LEVEL 1
 #define DEFLATE_WINDOW (-15)
 #define DEFLATE_ROOM 4096
 
-/* Ends a flushed stream; senders leave it out and receivers put it back. */
+/* Ends a flushed stream; senders omit it and receivers append it. */
 static const unsigned char deflate_tail[4] = {0x00, 0x00, 0xff, 0xff};
 
 struct deflater {
@@ -26,7 +28,7 @@ struct deflater {
 
 struct inflater {
     z_stream z;
-    size_t tail_used; /* bytes of the tail that went in */
+    size_t tail_used; /* bytes of the tail that were fed in */
 };
 
 struct deflater *deflater_new(void)
@@ -111,8 +113,8 @@ static int inflater_step(struct inflater *i, const void *in, size_t len)
     i->z.next_in = (unsigned char *)(uintptr_t)in;
     i->z.avail_in = (unsigned)len;
     rc = inflate(&i->z, Z_SYNC_FLUSH);
-    /* A final block may end the stream inside a message; RFC 7692 section 7.2.3.5
-     * allows that: what follows, such as the tail, is then a new stream. */
+    /* A final block may end the stream inside a message, which RFC 7692 section 7.2.3.5 allows:
+     * what follows, such as the tail, is then a new stream. */
     if (rc == Z_STREAM_END)
         rc = inflateReset(&i->z);
     return rc == Z_OK || rc == Z_BUF_ERROR ? 0 : -EPROTO;
@@ -150,7 +152,7 @@ static size_t skip_blanks(const char *s, size_t len)
     return n;
 }
 
-/* 8 to 15, perhaps in quotation marks, without zeros in front. */
+/* 8 to 15, optionally quoted, without leading zeros. */
 static bool is_window_bits(const char *s, size_t len)
 {
     if (len >= 2 && s[0] == '"' && s[len - 1] == '"')
@@ -159,7 +161,7 @@ static bool is_window_bits(const char *s, size_t len)
            (len == 2 && s[0] == '1' && s[1] >= '0' && s[1] <= '5');
 }
 
-/* Cuts "name = value" apart; returns the length of the name. *value is NULL without one. */
+/* Splits "name = value"; returns the length of the name. *value is NULL without one. */
 static size_t split_parameter(const char *s, size_t len, const char **value, size_t *value_len)
 {
     const char *equals = memchr(s, '=', len);
@@ -179,13 +181,13 @@ static size_t split_parameter(const char *s, size_t len, const char **value, siz
     return name;
 }
 
-/* A parameter that needs nothing of us, or that we keep anyway; once in an offer, which *seen tells.
- * One that asks us to use a smaller window is declined: our compressor is shared. */
+/* A parameter that requires nothing of us, or that we comply with anyway; *seen detects one that
+ * occurs twice. One that requires a smaller window of us is declined: our compressor is shared. */
 static bool parameter_is_fine(const char *s, size_t len, unsigned *seen)
 {
     static const struct {
         const char *name;
-        bool has_value; /* it may */
+        bool has_value; /* optional */
     } known[] = {{"server_no_context_takeover", false},
                  {"client_no_context_takeover", false},
                  {"client_max_window_bits", true}};
@@ -205,7 +207,7 @@ static bool parameter_is_fine(const char *s, size_t len, unsigned *seen)
     return false;
 }
 
-/* An offer with a parameter that we cannot keep, do not know or that is malformed is declined (RFC
+/* An offer is declined if a parameter is malformed, unknown or one that we cannot comply with (RFC
  * 7692, 7). */
 static bool offer_is_fine(const char *s, size_t len)
 {

@@ -2,9 +2,9 @@
 /*
  * gate.c - everything between a request's head and its handler
  *
- * The order is the security: which route, then Host, Origin, who, what role,
- * and only then what was asked in detail. Without a token nobody learns which
- * paths exist. Layer: transport.
+ * The order is what makes it secure: first the route, then Host, Origin, credentials and role, and
+ * only then the details of the request. Without a token, clients cannot learn which paths exist.
+ * Layer: transport.
  */
 #include <string.h>
 #include <strings.h>
@@ -38,7 +38,7 @@ static bool is_unix(const struct http_request *rq)
     return rq->c->listener->kind == LISTEN_UNIX;
 }
 
-/* --- where it goes ------------------------------------------------------------------- */
+/* --- the route ---------------------------------------------------------------------- */
 
 static bool gate_route(struct http_request *rq)
 {
@@ -68,7 +68,7 @@ static bool gate_route(struct http_request *rq)
     return true;
 }
 
-/* --- who asks, and from where ---------------------------------------------------------- */
+/* --- origin and credentials ------------------------------------------------------------ */
 
 static bool host_ok(const struct http_request *rq)
 {
@@ -92,7 +92,7 @@ bool request_is_plain_read(const struct http_request *rq)
            (r == NULL || !(r->flags & ROUTE_CHANGES));
 }
 
-/* Scheme and authority of an URL, as they would stand in an Origin. */
+/* Scheme and authority of a URL, as an Origin would have them. */
 static bool referer_ok(const struct http_request *rq, const char *url)
 {
     const char *host = strstr(url, "://");
@@ -110,8 +110,9 @@ static bool referer_ok(const struct http_request *rq, const char *url)
 }
 
 /*
- * Does one of our own pages ask, or no browser at all? A picture or a link on another site makes a
- * browser send a GET without an Origin; then the browser's own word counts, or where it comes from.
+ * Does the request come from one of our own pages, or from no browser at all? An image or a link on
+ * another site makes a browser send a GET without an Origin; then Sec-Fetch-Site or the Referer
+ * decides.
  */
 static bool sender_ok(const struct http_request *rq, const char *origin)
 {
@@ -146,13 +147,13 @@ static enum role find_role(struct http_request *rq)
 {
     const struct auth *a = rq->server->o.auth;
 
-    if (!rq->role_found) /* once: a ticket may be spent by it */
+    if (!rq->role_found) /* only once: it may redeem a ticket */
         rq->found_role = a == NULL ? ROLE_OWN : auth_role(a, rq, rq->c->uid, &rq->grant);
     rq->role_found = true;
     return rq->found_role;
 }
 
-/* Beyond the limit of connections only some are served; the others are told so. */
+/* Beyond the limit of connections only some are served; the others get a 429. */
 static bool gate_room(struct http_request *rq)
 {
     const struct route *r = rq->match.route;
@@ -171,25 +172,25 @@ static bool gate_room(struct http_request *rq)
     return refuse(rq, &err);
 }
 
-/* Health probes come from anywhere; if the caller is known all the same, it is noted. */
+/* Health probes may come from anywhere; if they present a credential, it is still recorded. */
 static void gate_public(struct http_request *rq, const char *origin)
 {
     add_cors(rq, origin);
     rq->role = host_ok(rq) && origin_ok(rq, origin) ? find_role(rq) : ROLE_NONE;
     if (rq->grant.id[0] != '\0')
-        rq->role = ROLE_NONE; /* a link is good for one thing, and not for this */
+        rq->role = ROLE_NONE; /* a link has one purpose, and this is not it */
     rq->grant = (struct auth_grant){.token = rq->role == ROLE_NONE ? 0 : rq->grant.token};
     http_set_trusted(rq, rq->role);
 }
 
 static bool gate_upgrade(struct http_request *rq);
 
-/* A browser sees no status of a refused handshake and would try for ever: it gets a close code. */
+/* Browsers hide the status of a refused handshake and would retry for ever: send a close code. */
 static bool refuse_link(struct http_request *rq)
 {
     const struct route *r = rq->match.route;
 
-    /* One that announces a body cannot become a WebSocket yet, and no page sends one. */
+    /* With a body it cannot become a WebSocket yet, and no page sends one. */
     if (r != NULL && (r->flags & ROUTE_SCOPED) && (r->flags & ROUTE_UPGRADE) && rq->body_done &&
         http_is_websocket(rq)) {
         if (gate_upgrade(rq))
@@ -197,14 +198,14 @@ static bool refuse_link(struct http_request *rq)
         return false;
     }
     return refuse_code(rq, HF_E_unauthorized,
-                       "This link was revoked, has ended or is used up; ask for a new one.");
+                       "This link was revoked, has expired or is used up; request a new one.");
 }
 
 static bool gate_caller(struct http_request *rq, const char *origin)
 {
     if (!host_ok(rq))
         return refuse_code(rq, HF_E_host_refused,
-                           "This Host is not one the daemon answers to; allow it by name.");
+                           "The daemon does not serve this Host; allow it by name.");
     add_cors(rq, origin);
     if (!request_is_plain_read(rq) && !(changes_by_get(rq) ? sender_ok : origin_ok)(rq, origin))
         return refuse_code(rq, HF_E_origin_refused,
@@ -228,7 +229,7 @@ static bool is_preflight(const struct http_request *rq, const char *origin)
            http_header(rq, "Access-Control-Request-Method") != NULL;
 }
 
-/* A browser asks for permission, without credentials, before the real request. */
+/* A browser's preflight, sent without credentials before the real request. */
 static bool gate_preflight(struct http_request *rq, const char *origin)
 {
     const char *headers = http_header(rq, "Access-Control-Request-Headers");
@@ -236,7 +237,7 @@ static bool gate_preflight(struct http_request *rq, const char *origin)
     char methods[METHODS_TEXT_BYTES];
 
     if (!host_ok(rq))
-        return refuse_code(rq, HF_E_host_refused, "This Host is not one the daemon answers to.");
+        return refuse_code(rq, HF_E_host_refused, "The daemon does not serve this Host.");
     if (o == NULL || !origin_is_listed(o, origin))
         return refuse_code(rq, HF_E_origin_refused,
                            "Pages of this Origin may not call the daemon; allow it by name.");
@@ -258,7 +259,7 @@ static const char *allow_text(struct http_request *rq, unsigned allow)
     return request_keep_text(rq, text, strlen(text));
 }
 
-/* The path or the method leads nowhere. */
+/* No route matches the path or the method. */
 static bool gate_no_route(struct http_request *rq)
 {
     unsigned all =
@@ -275,12 +276,12 @@ static bool gate_no_route(struct http_request *rq)
         http_reply_empty(rq, 204);
         return false;
     }
-    hf_fail(&err, HF_E_method_not_allowed, "This path takes %s.", allow);
+    hf_fail(&err, HF_E_method_not_allowed, "This path accepts %s.", allow);
     err.allow = allow;
     return refuse(rq, &err);
 }
 
-/* --- what is asked ---------------------------------------------------------------------- */
+/* --- the details ------------------------------------------------------------------------ */
 
 static bool gate_query(struct http_request *rq)
 {
@@ -313,7 +314,7 @@ static bool gate_upgrade(struct http_request *rq)
     return true;
 }
 
-/* What is held whole is bounded by the role as well: who may do little has little to say. */
+/* The role also limits a body that is buffered whole: weaker roles get a smaller limit. */
 size_t gate_body_max(const struct http_request *rq)
 {
     static const size_t by_role[] = {
@@ -339,9 +340,10 @@ static bool gate_body(struct http_request *rq)
     struct hf_error err = {0};
 
     if (expect != NULL && strcasecmp(expect, "100-continue") != 0)
-        return refuse_code(rq, HF_E_expectation_failed, "The only expectation is 100-continue.");
+        return refuse_code(rq, HF_E_expectation_failed,
+                           "The only supported expectation is 100-continue.");
     if ((r->flags & ROUTE_NO_BODY) && http1_has_body(p))
-        return refuse_code(rq, HF_E_bad_request, "This call takes no body.");
+        return refuse_code(rq, HF_E_bad_request, "This request must not have a body.");
     if (wants_body && !p->http11 && !p->has_length && !(r->flags & ROUTE_NO_BODY))
         return refuse_code(rq, HF_E_length_required, "HTTP/1.0 requires a Content-Length here.");
     if (p->length > gate_body_max(rq)) {
@@ -353,7 +355,7 @@ static bool gate_body(struct http_request *rq)
     return true;
 }
 
-/* What came by a link may go where the link leads, and nowhere else. */
+/* A request that came by a link is limited to the link's scope. */
 static bool gate_scope(struct http_request *rq)
 {
     if (rq->grant.id[0] == '\0')
@@ -361,7 +363,8 @@ static bool gate_scope(struct http_request *rq)
     if ((rq->match.route->flags & ROUTE_SCOPED) &&
         auth_grant_fits(rq->server->o.auth, rq, &rq->grant))
         return true;
-    return refuse_code(rq, HF_E_forbidden, "This link is for one process only, and not for this.");
+    return refuse_code(rq, HF_E_forbidden,
+                       "This link is limited to one process and does not cover this request.");
 }
 
 static void gate_pass(struct http_request *rq)
@@ -387,7 +390,7 @@ bool gate_admit(struct http_request *rq)
     if (!gate_route(rq) || !gate_room(rq))
         return false;
     if (rq->parser.method == 0)
-        return refuse_code(rq, HF_E_not_implemented, "No call here takes this method.");
+        return refuse_code(rq, HF_E_not_implemented, "No route accepts this method.");
     if (is_preflight(rq, origin))
         return gate_preflight(rq, origin);
     r = rq->match.route;

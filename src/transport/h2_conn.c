@@ -2,10 +2,10 @@
 /*
  * h2_conn.c - HTTP/2 on a connection: frames in, frames out, time-outs, the end
  *
- * Bytes go into nghttp2 as they come, and its callbacks step the streams. All that leaves does so
- * from the task at the end of the turn: it gives bodies to their readers, tells owners what has
- * become of their streams, then fetches frames while the socket has room. A connection whose
- * session wants neither to read nor to write is over. Layer: transport.
+ * Bytes are fed into nghttp2 as they arrive, and its callbacks advance the streams. Everything is
+ * sent from the task at the end of the turn: it delivers bodies to their readers, notifies owners
+ * of what happened to their streams, then fetches frames while the socket has room. A connection
+ * whose session wants neither to read nor to write is finished. Layer: transport.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ void h2_wake(struct h2 *h2)
     loop_defer(h2->c->server->loop, &h2->task);
 }
 
-/* --- what nghttp2 tells ------------------------------------------------------------------- */
+/* --- nghttp2's callbacks -------------------------------------------------------------------- */
 
 static int on_begin_headers(nghttp2_session *ng, const nghttp2_frame *frame, void *arg)
 {
@@ -34,7 +34,7 @@ static int on_begin_headers(nghttp2_session *ng, const nghttp2_frame *frame, voi
     struct h2_stream *s;
 
     if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
-        return 0; /* trailers: nobody asks for them */
+        return 0; /* trailers: not used */
     s = h2_stream_new(h2, frame->hd.stream_id);
     h2->head_of = s;
     nghttp2_session_set_stream_user_data(ng, s->id, s);
@@ -112,7 +112,7 @@ static int on_data(nghttp2_session *ng, uint8_t flags, int32_t id, const uint8_t
     return 0;
 }
 
-/* An answer that did not wait for the whole request: the rest of that is not wanted. */
+/* The response did not wait for the whole request: the rest of the request is not wanted. */
 static int on_frame_sent(nghttp2_session *ng, const nghttp2_frame *frame, void *arg)
 {
     struct h2_stream *s;
@@ -210,14 +210,14 @@ static void h2_free(struct h2 *h2)
         h2_stream_tell_gone(list_entry(it, struct h2_stream, link));
     while (!list_is_empty(&h2->streams))
         h2_stream_free(list_entry(h2->streams.next, struct h2_stream, link));
-    task_cancel(&h2->task); /* last words may have woken it */
+    task_cancel(&h2->task); /* the last frames may have woken it */
     nghttp2_session_del(h2->ng);
     free(h2);
 }
 
 /* --- the end of a turn ------------------------------------------------------------------------ */
 
-/* Somebody who may pause for as long as it likes. */
+/* A stream to a viewer, which may pause for as long as it likes. */
 static bool has_viewer(const struct h2 *h2)
 {
     struct list *it, *tmp;
@@ -229,7 +229,7 @@ static bool has_viewer(const struct h2 *h2)
     return false;
 }
 
-/* Head and stall are timed as a whole, silence since the last step. */
+/* Head and stall are timed as a whole, idle time since the last step. */
 static void update_deadline(struct h2 *h2)
 {
     struct conn *c = h2->c;
@@ -245,7 +245,7 @@ static void update_deadline(struct h2 *h2)
         conn_set_deadline(c, kind);
 }
 
-/* The requests that have come, as far as this connection's share of the turn goes. */
+/* Starts the requests that have arrived, within this connection's share of the turn. */
 static void begin_requests(struct h2 *h2)
 {
     size_t left = server_share(h2->c->server, LIMIT_H2_TURN_REQUESTS, 1);
@@ -271,7 +271,7 @@ static void turn_streams(struct h2 *h2)
         h2_stream_on_turn(list_entry(it, struct h2_stream, link));
 }
 
-/* Frames, while there are any and the socket has room, many in one call. True: its share of
+/* Sends frames, many in one call, while there are any and the socket has room. True: its share of
  * the turn is used up, and there may be more. */
 static bool pump(struct h2 *h2)
 {
@@ -294,7 +294,7 @@ static bool pump(struct h2 *h2)
     return n > 0 && !c->blocked;
 }
 
-/* A peer whose requests wait for their turn brings no more of them, nor bodies to hold for them. */
+/* While a peer's requests wait for their turn, it may send neither more requests nor bodies. */
 static void update_reading(struct h2 *h2)
 {
     struct conn *c = h2->c;
@@ -310,7 +310,7 @@ static void finish(struct h2 *h2)
     struct conn *c = h2->c;
 
     if (h2->broken && c->blocked) {
-        conn_end(c); /* it floods us and takes nothing: a farewell would wait for ever */
+        conn_end(c); /* it floods us and reads nothing: a GOAWAY would wait for ever */
         return;
     }
     h2_free(h2);
@@ -345,15 +345,16 @@ static void on_task(void *arg)
         server_defer_later(h2->c->server, &h2->task);
 }
 
-/* --- the connection ------------------------------------------------------------------------------ */
+/* --- the connection -------------------------------------------------------------------------- */
 
-/* What waits to be sent is bounded, frame by frame: a peer that takes nothing may not ask on. */
+/* The send queue is bounded, frame by frame: a peer that does not read may not send more
+ * requests. */
 static bool is_overfull(const struct h2 *h2)
 {
     return h2->c->blocked && nghttp2_session_get_outbound_queue_size(h2->ng) > LIMIT_H2_QUEUE;
 }
 
-/* NGHTTP2_NO_ERROR, or why nothing after it can be read. */
+/* NGHTTP2_NO_ERROR, or the error after which nothing can be read. */
 static uint32_t parse(struct h2 *h2, const uint8_t *bytes, size_t len)
 {
     uint32_t error = NGHTTP2_NO_ERROR;
@@ -362,7 +363,7 @@ static uint32_t parse(struct h2 *h2, const uint8_t *bytes, size_t len)
         size_t n = h2_frames_step(&h2->frames, bytes, len, &error);
         ssize_t rc = nghttp2_session_mem_recv(h2->ng, bytes, n);
 
-        if (rc < 0) /* a flood, no memory, or no HTTP/2 */
+        if (rc < 0) /* a flood, no memory, or not HTTP/2 */
             return rc == NGHTTP2_ERR_BAD_CLIENT_MAGIC ? NGHTTP2_PROTOCOL_ERROR
                                                       : NGHTTP2_ENHANCE_YOUR_CALM;
         bytes += n;
@@ -383,7 +384,7 @@ static size_t on_bytes(struct conn *c, char *bytes, size_t len)
         h2->broken = true;
         nghttp2_session_terminate_session(h2->ng, error);
     } else if (is_overfull(h2)) {
-        log_info("peer %s takes nothing and is cut", c->peer);
+        log_info("closing connection to %s: peer stopped reading", c->peer);
         conn_end(c);
     }
     if (!c->ended)
@@ -418,7 +419,7 @@ static void on_end(struct conn *c)
     h2_free(c->owner);
 }
 
-/* The streams that are open go on, new ones are not taken, and then it is over. */
+/* Open streams continue, new ones are refused; then the connection ends. */
 static void leave(struct h2 *h2)
 {
     nghttp2_submit_goaway(h2->ng, NGHTTP2_FLAG_NONE,
@@ -465,7 +466,7 @@ void h2_begin(struct conn *c)
     h2_wake(h2);
 }
 
-/* --- for the others ------------------------------------------------------------------------------- */
+/* --- interface ------------------------------------------------------------------------------ */
 
 void h2_on_stream_deadline(struct deadline *e, enum deadline_kind kind)
 {
@@ -487,7 +488,7 @@ void h2_cut(struct conn *c, const char *grant)
     }
 }
 
-/* A reply that is complete, as that to the call which ended the token, is still sent. */
+/* A complete reply, such as that to the call which ended the token, is still sent. */
 void h2_cut_token(struct conn *c, uint32_t token)
 {
     const struct h2 *h2 = c->owner;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * h2_frames.c - what a peer's frames must keep to that nghttp2 does not check
+ * h2_frames.c - checks of a peer's frames that nghttp2 does not make
  *
- * We announce that the priorities of RFC 7540 mean nothing here, so nghttp2 throws PRIORITY frames
- * away unread; on stream 0, or of a stream that depends on itself, they are errors all the same. And
- * it forgets a stream with its end and ignores what still comes for it. That is right for one that
- * we have reset, whose peer may not know yet. A peer that goes on after its own end errs.
+ * We announce that we ignore the priorities of RFC 7540, so nghttp2 discards PRIORITY frames
+ * unread; on stream 0, or when a stream depends on itself, they are errors nevertheless. nghttp2
+ * also forgets a stream when it ends and ignores later frames for it. That is right for a stream
+ * that we have reset, because the peer may not know yet. It is an error of a peer that continues
+ * after its own end.
  *
- * Of a frame nothing is parsed but its head. Pure. Layer: transport.
+ * Only the head of a frame is parsed. Pure. Layer: transport.
  */
 #include "transport/h2_own.h"
 
@@ -29,7 +30,7 @@ static size_t payload_bytes(const struct h2_frames *f)
     return (size_t)f->head[0] << 16 | (size_t)f->head[1] << 8 | f->head[2];
 }
 
-/* How many of its first bytes are looked at. */
+/* How many of its first bytes are inspected. */
 static size_t wanted(const struct h2_frames *f)
 {
     if (f->have < HEAD_BYTES || f->head[3] != NGHTTP2_PRIORITY)
@@ -51,7 +52,7 @@ static bool is_closed(const struct h2_frames *f, uint32_t id)
     return false;
 }
 
-/* The error of the frame whose head has come. */
+/* The error of the frame whose head has arrived. */
 static uint32_t check(struct h2_frames *f)
 {
     uint32_t id = id_at(f->head + 5);

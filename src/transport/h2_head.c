@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * h2_head.c - heads of HTTP/2 as those of HTTP/1.1, and the other way round
+ * h2_head.c - converts HTTP/2 heads to HTTP/1.1 and back
  *
- * nghttp2 has checked characters, the order and number of pseudo-headers, and that none is there
- * that belongs to a connection. What is left is what we promise beyond that: bounds, one Host, a
+ * nghttp2 has checked characters, the order and number of pseudo-headers, and that there are no
+ * connection-specific headers. This file checks what we promise beyond that: bounds, one Host, a
  * target of visible characters. Pure. Layer: transport.
  */
 #include <stdlib.h>
@@ -81,7 +81,7 @@ static void put_pseudo(struct http1 *p, const char *name, size_t name_len, const
     if (is_name(name, name_len, ":method")) {
         p->method = method_of(value, value_len);
         if (is_name(value, value_len, "CONNECT"))
-            fail(p, HF_E_not_implemented, "This is no proxy.");
+            fail(p, HF_E_not_implemented, "This server is not a proxy.");
     } else if (is_name(name, name_len, ":path")) {
         put_target(p, value, value_len);
     } else if (is_name(name, name_len, ":authority")) {
@@ -89,7 +89,7 @@ static void put_pseudo(struct http1 *p, const char *name, size_t name_len, const
     }
 }
 
-/* Beside :authority it must say the same, or two readers could take the request for different ones. */
+/* It must equal :authority, or two readers could understand the request differently. */
 static void put_host(struct http1 *p, const char *value, size_t len)
 {
     size_t at = 0;
@@ -101,7 +101,7 @@ static void put_host(struct http1 *p, const char *value, size_t len)
         fail(p, HF_E_bad_request, "The request has more than one Host.");
 }
 
-/* nghttp2 lets only a number through, and only one. */
+/* nghttp2 accepts only a number, and only one. */
 static void read_length(struct http1 *p, const char *value, size_t len)
 {
     p->has_length = true;
@@ -146,7 +146,7 @@ void h2_head_finish(struct http1 *p, bool last)
         fail(p, HF_E_bad_request, "The request has no :authority and no Host.");
 }
 
-/* --- of an answer ----------------------------------------------------------------------- */
+/* --- responses -------------------------------------------------------------------------- */
 
 static bool is_of_connection(const char *name)
 {
@@ -164,7 +164,7 @@ static void add_field(struct h2_fields *f, const char *name, const char *value)
     };
 }
 
-/* One line, cut off in place; returns what follows it. */
+/* Splits off one line in place; returns what follows it. */
 static char *take_line(struct h2_fields *f, char *line)
 {
     char *end = strstr(line, "\r\n"), *colon = strstr(line, ": ");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * h2_reply.c - answers on a stream of HTTP/2: whole ones, those that go on, trailers
+ * h2_reply.c - responses on an HTTP/2 stream: complete ones, streamed ones, trailers
  *
  * What is to be sent is copied into the stream's `out`, unless it was lent; nghttp2 fetches it from
  * there as the peer's windows and the socket have room. Layer: transport.
@@ -11,7 +11,7 @@
 #include "base/limits.h"
 #include "transport/h2_own.h"
 
-/* --- what nghttp2 asks for --------------------------------------------------------------- */
+/* --- nghttp2's callbacks ---------------------------------------------------------------- */
 
 static void submit_trailers(struct h2_stream *s)
 {
@@ -22,7 +22,7 @@ static void submit_trailers(struct h2_stream *s)
     h2_fields_fini(&f);
 }
 
-/* A stream has bytes of its own to send, or lent ones. */
+/* The stream has bytes to send, its own or lent ones. */
 static size_t copy_next(struct h2_stream *s, uint8_t *to, size_t max)
 {
     size_t held = s->out.len > 0 ? s->out.len : s->lent_len, n = held < max ? held : max;
@@ -69,7 +69,7 @@ static ssize_t on_read(nghttp2_session *ng, int32_t id, uint8_t *to, size_t max,
 
 /* --- the head ----------------------------------------------------------------------------- */
 
-/* `length` < 0: of no known length. */
+/* `length` < 0: of unknown length. */
 static void submit_head(struct http_request *rq, int status, const char *type, long long length,
                         bool has_body)
 {
@@ -109,7 +109,7 @@ static void leave_request(struct http_request *rq)
 {
     struct h2_stream *s = rq->h2;
 
-    request_answered(rq);
+    request_reply_begun(rq);
     s->rq = NULL;
     request_release(rq);
     h2_stream_set_deadline(s);
@@ -143,7 +143,7 @@ void h2_reply(struct http_request *rq, int status, const char *type, const void 
     leave_request(rq);
 }
 
-/* --- those that go on ------------------------------------------------------------------------ */
+/* --- streamed responses --------------------------------------------------------------------- */
 
 void h2_start(struct http_request *rq, int status, const char *type, struct http_stream *st)
 {

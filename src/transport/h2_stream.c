@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * h2_stream.c - one stream of HTTP/2: its request, from the first header to the last byte
+ * h2_stream.c - one HTTP/2 stream: its request, from the first header to the last byte
  *
- * The connection's window is opened again as bytes arrive, the stream's as they are taken: a
- * reader that pauses stops its own stream and nobody else's, and what it has not taken is
- * bounded by that window. Layer: transport.
+ * The connection's window is reopened as bytes arrive, the stream's as they are consumed: a reader
+ * that pauses stops its own stream and no other, and that window bounds what it has not consumed.
+ * Layer: transport.
  */
 #include <stdlib.h>
 
@@ -44,7 +44,7 @@ void h2_stream_free(struct h2_stream *s)
     free(s);
 }
 
-/* The peer has left, or was sent away, before the answer was complete. */
+/* The peer has disconnected, or was cut off, before the response was complete. */
 void h2_stream_tell_gone(struct h2_stream *s)
 {
     struct http_request *rq = s->rq;
@@ -55,7 +55,7 @@ void h2_stream_tell_gone(struct h2_stream *s)
     if (rq != NULL)
         request_orphan(rq);
     if (st != NULL)
-        stream_on_gone(st);
+        stream_on_disconnect(st);
 }
 
 void h2_set_grant(struct h2_stream *s, const char *grant, uint32_t token)
@@ -105,11 +105,11 @@ static enum deadline_kind stream_deadline(const struct h2_stream *s)
     if (s->rq == NULL)
         return DEADLINE_STREAM_STALL;
     if (s->rq->body_done || s->rq->body_waits || s->rq->parser.stage <= HTTP1_IN_HEAD)
-        return DEADLINE_NONE; /* the handler's turn, or the connection watches the head */
+        return DEADLINE_NONE; /* the handler is working, or the connection times the head */
     return DEADLINE_STREAM_BODY;
 }
 
-/* Whenever a step was made: each of them has its time anew. */
+/* After each step: every step restarts the time-out. */
 void h2_stream_set_deadline(struct h2_stream *s)
 {
     if (!s->h2->c->ended)
@@ -136,7 +136,7 @@ static void consume(struct h2_stream *s, size_t len)
         nghttp2_session_consume_stream(s->h2->ng, s->id, len);
 }
 
-/* To whoever wants it now; returns how much was taken. */
+/* Delivers to the current reader; returns how much was consumed. */
 static size_t give(struct h2_stream *s, const char *bytes, size_t len)
 {
     struct http_request *rq = s->rq;
@@ -149,7 +149,7 @@ static size_t give(struct h2_stream *s, const char *bytes, size_t len)
             return 0;
     }
     if (rq != NULL && !s->is_reset)
-        taken = request_give_body(rq, bytes, len);
+        taken = request_deliver_body(rq, bytes, len);
     consume(s, taken);
     return taken;
 }
@@ -167,22 +167,22 @@ static void feed(struct h2_stream *s)
     }
 }
 
-static void tell_last(struct h2_stream *s)
+static void report_last(struct h2_stream *s)
 {
     struct http_request *rq = s->rq;
 
     if (rq == NULL || !rq->handling || !rq->body_done || !request_is_streamed(rq) ||
-        s->in.len > 0 || s->is_reset || rq->last_told)
+        s->in.len > 0 || s->is_reset || rq->last_reported)
         return;
     if (rq->on_body == NULL)
         rq->body_waits = true;
     if (rq->body_waits)
         return;
-    rq->last_told = true;
+    rq->last_reported = true;
     rq->on_body(rq, "", 0, true);
 }
 
-/* Its handler is called by the connection's task: not if a reset stands behind it in the same bytes. */
+/* The connection's task calls the handler, unless the same bytes also bring a reset. */
 void h2_stream_on_head(struct h2_stream *s, bool last)
 {
     s->h2->head_of = NULL;
@@ -207,14 +207,14 @@ void h2_stream_begin(struct h2_stream *s)
     s->pending = false;
     s->h2->pending--;
     if (s->is_reset)
-        return; /* its owner is told in this turn */
+        return; /* its owner is notified in this turn */
     admit(s->rq, s->bare);
     feed(s);
     if (s->got_all && !s->bare)
         h2_stream_on_last(s);
     if (s->rq == NULL)
         return;
-    tell_last(s);
+    report_last(s);
     h2_stream_set_deadline(s);
 }
 
@@ -233,7 +233,7 @@ void h2_stream_on_data(struct h2_stream *s, const char *bytes, size_t len)
     h2_stream_count_held(s);
     h2_stream_set_deadline(s);
     if (taken < len && s->rq != NULL && !s->rq->body_waits)
-        h2_wake(s->h2); /* it was resumed meanwhile */
+        h2_wake(s->h2); /* it was resumed in the callback */
 }
 
 void h2_stream_on_last(struct h2_stream *s)
@@ -246,7 +246,7 @@ void h2_stream_on_last(struct h2_stream *s)
     request_on_done(rq);
     if (s->rq == NULL)
         return;
-    tell_last(s);
+    report_last(s);
     h2_stream_set_deadline(s);
 }
 
@@ -261,7 +261,7 @@ void h2_stream_on_turn(struct h2_stream *s)
     if (s->pending)
         return;
     feed(s);
-    tell_last(s);
+    report_last(s);
     if (s->has_room && s->st != NULL) {
         s->has_room = false;
         stream_on_room(s->st);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http1.c - an HTTP/1 request or answer as events
+ * http1.c - an HTTP/1 request or response as events
  *
- * llhttp calls back; each callback that means something to us notes the event
- * and pauses it, so that http1_feed() returns there. Layer: transport.
+ * llhttp calls back; each callback that matters to us records the event and pauses llhttp, so that
+ * http1_feed() returns there. Layer: transport.
  */
 #include "transport/http1.h"
 
@@ -59,7 +59,7 @@ static bool is_visible(char c)
     return (unsigned char)c > 0x20 && (unsigned char)c < 0x7f;
 }
 
-/* A target is visible ASCII: llhttp lets more through when not built strict. */
+/* A target is visible ASCII: llhttp accepts more when not built strict. */
 static int on_url(llhttp_t *ll, const char *at, size_t len)
 {
     struct http1 *p = ll->data;
@@ -92,7 +92,7 @@ static int on_header_bytes(llhttp_t *ll, const char *at, size_t len)
     return 0;
 }
 
-/* A name is one token; llhttp takes spaces in it when not built strict. */
+/* A name is one token; llhttp accepts spaces in it when not built strict. */
 static int on_header_field(llhttp_t *ll, const char *at, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -103,9 +103,9 @@ static int on_header_field(llhttp_t *ll, const char *at, size_t len)
 }
 
 /*
- * Refuses Content-Length together with Transfer-Encoding, and either of them in a trailer:
- * servers do not agree on which one counts. The name alone decides, before llhttp looks at the
- * value, because its versions check this at different places and report different errors.
+ * Refuses Content-Length together with Transfer-Encoding, and either of them in a trailer: servers
+ * disagree on which one counts. The name alone decides, before llhttp reads the value, because its
+ * versions check this at different places and report different errors.
  */
 static int check_framing_name(struct http1 *p, const char *name)
 {
@@ -116,7 +116,8 @@ static int check_framing_name(struct http1 *p, const char *name)
     else
         return 0;
     if (p->stage != HTTP1_IN_HEAD)
-        return fail(p, HF_E_bad_request, "Trailers cannot say where the body ends.");
+        return fail(p, HF_E_bad_request,
+                    "Trailers must not contain Content-Length or Transfer-Encoding.");
     if (p->says_length && p->says_coding)
         return fail(p, HF_E_bad_request,
                     "Content-Length and Transfer-Encoding exclude each other.");
@@ -181,7 +182,7 @@ static int on_status_complete(llhttp_t *ll)
     return 0;
 }
 
-/* A 304 may name the length of the body it does not have, as an answer to HEAD does. */
+/* A 304 may state the length of the body it does not have, as a response to HEAD does. */
 static bool is_bodiless(const struct http1 *p, int status)
 {
     return p->to_head || status < 200 || status == 204 || status == 304;
@@ -284,10 +285,9 @@ static unsigned method_of(const llhttp_t *ll)
 }
 
 /*
- * Both line ends or none: a bare CR or LF, a NUL and a folded line are read
- * differently by different servers, which is what smuggling lives on. llhttp
- * tolerates some of them, most of all when not built strict. `p->last` carries
- * the check over pieces.
+ * Line ends are CRLF only: servers differ in how they read a bare CR or LF, a NUL or a folded line,
+ * which is what request smuggling exploits. llhttp tolerates some of them, especially when not
+ * built strict. `p->last` carries the check over pieces.
  */
 static int check_lines(struct http1 *p, const char *bytes, size_t len)
 {
@@ -298,7 +298,7 @@ static int check_lines(struct http1 *p, const char *bytes, size_t len)
 
         last = c;
         if (c > '\r' && before > '\r')
-            continue; /* nearly always */
+            continue; /* the common case */
         if (c == '\0' || (c == '\n') != (before == '\r'))
             return fail(p, HF_E_bad_request, "The request has a bad line end or a NUL.");
         if (before == '\n' && (c == ' ' || c == '\t'))
@@ -308,7 +308,7 @@ static int check_lines(struct http1 *p, const char *bytes, size_t len)
     return 0;
 }
 
-/* Everything but the body's own bytes is lines: the head, chunk sizes, trailers. */
+/* Everything except the body's own bytes is lines: the head, chunk sizes, trailers. */
 static void check_consumed(struct http1 *p, const char *bytes, size_t used)
 {
     if (p->event == HTTP1_BODY) {
@@ -328,10 +328,11 @@ static int check_framing(struct http1 *p)
         return 0;
     if (!p->http11)
         return fail(p, HF_E_bad_request, "HTTP/1.0 has no Transfer-Encoding.");
-    /* llhttp has its own idea of a blank at the end: what it does not read as chunks is not. */
+    /* llhttp treats trailing blanks its own way: a body that it does not read as chunks is
+     * refused. */
     if (!p->chunked || strcasecmp(coding, "chunked") != 0 ||
         http1_header(p, "Transfer-Encoding", &at) != NULL)
-        return fail(p, HF_E_not_implemented, "The only transfer coding known here is chunked.");
+        return fail(p, HF_E_not_implemented, "The only supported transfer coding is chunked.");
     return 0;
 }
 
@@ -368,7 +369,7 @@ static int finish_head(struct http1 *p)
     }
     p->upgrade = ll->upgrade && p->http11 && ll->method != HTTP_CONNECT;
     if (ll->method == HTTP_CONNECT)
-        return fail(p, HF_E_not_implemented, "This is no proxy.");
+        return fail(p, HF_E_not_implemented, "This server is not a proxy.");
     if (check_host(p) != 0 || check_framing(p) != 0)
         return HPE_USER;
     return 0;
@@ -379,7 +380,7 @@ static bool is_in_token(char c)
     return is_visible(c) && strchr("\"(),/:;<=>?@[\\]{}", c) == NULL;
 }
 
-/* `at`: where llhttp gave up. A method that it does not know is one as long as it is a word. */
+/* `at`: where llhttp gave up. An unknown method is still a method as long as it is a word. */
 static void fail_parse(struct http1 *p, llhttp_errno_t rc, char at)
 {
     if (rc == HPE_INVALID_METHOD && (is_in_token(at) || (at == ' ' && is_in_token(p->last)))) {
@@ -390,12 +391,12 @@ static void fail_parse(struct http1 *p, llhttp_errno_t rc, char at)
     if (rc == HPE_INVALID_VERSION && p->last != '\r')
         fail(p, HF_E_http_version_not_supported, "Use HTTP/1.1.");
     else if (rc == HPE_INVALID_TRANSFER_ENCODING)
-        fail(p, HF_E_not_implemented, "The only transfer coding known here is chunked.");
+        fail(p, HF_E_not_implemented, "The only supported transfer coding is chunked.");
     else
         fail(p, HF_E_bad_request, "The request is not valid HTTP/1.1.");
 }
 
-/* Bounds what a head, or the framing of a body, may add up to. */
+/* Bounds the total size of a head, or of the framing of a body. */
 static void count_bytes(struct http1 *p, enum http1_stage stage, size_t used)
 {
     if (stage <= HTTP1_IN_HEAD) {
@@ -414,7 +415,7 @@ static void count_bytes(struct http1 *p, enum http1_stage stage, size_t used)
         fail(p, HF_E_headers_too_large, "A chunk's extensions or the trailers are too large.");
 }
 
-/* Runs llhttp up to its next pause and checks what it went through. */
+/* Runs llhttp up to its next pause and checks what it consumed. */
 static size_t run_parser(struct http1 *p, const char *bytes, size_t len)
 {
     enum http1_stage stage = p->stage;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http_conn.c - HTTP on a connection: one request after the other
+ * http_conn.c - HTTP/1.1 on a connection: one request after the other
  *
- * http_on_bytes() is the whole state machine. It goes round until it needs
- * something: bytes, the handler's answer, or room in the socket. Whoever brings that calls
- * conn_resume() and it goes on from there. The request is the state:
+ * http_on_bytes() is the whole state machine. It loops until it needs something: bytes, the
+ * handler's reply, or room in the socket. The code that provides it calls conn_resume(), and the
+ * loop continues from there. The request is the state:
  *
- *   none -> head -> [body ->] handler -> answered -> none
+ *   none -> head -> [body ->] handler -> replied -> none
  *
- * What follows a request is not looked at before its answer is on its way, so
- * pipelined requests are answered in order and cost nothing but their bytes.
- * Layer: transport.
+ * Bytes after a request are not parsed before its response is being sent, so pipelined requests get
+ * their responses in order and cost nothing but their bytes. Layer: transport.
  */
 #include "transport/http_request.h"
 
@@ -30,14 +29,14 @@ bool request_is_admitted(const struct conn *c)
 
     if (c->proto != &http_proto || c->blocked)
         return true;
-    return rq != NULL && rq->parser.stage > HTTP1_IN_HEAD && !rq->answered;
+    return rq != NULL && rq->parser.stage > HTTP1_IN_HEAD && !rq->replied;
 }
 
-/* Body that was parsed in an earlier turn but not taken then. */
-static size_t http_give_parsed(struct http_request *rq, const char *bytes, size_t len)
+/* Body that was parsed in an earlier turn but not consumed then. */
+static size_t http_deliver_parsed(struct http_request *rq, const char *bytes, size_t len)
 {
     size_t n = rq->body_parsed < len ? rq->body_parsed : len;
-    size_t taken = request_give_body(rq, bytes, n);
+    size_t taken = request_deliver_body(rq, bytes, n);
 
     rq->body_parsed -= taken;
     return taken;
@@ -50,13 +49,13 @@ static size_t http_step(struct http_request *rq, const char *bytes, size_t len)
     size_t used, taken;
 
     if (rq->body_parsed > 0)
-        return http_give_parsed(rq, bytes, len);
+        return http_deliver_parsed(rq, bytes, len);
     switch (http1_feed(p, bytes, len, &used)) {
     case HTTP1_MORE: break;
     case HTTP1_HEAD: request_on_head(rq); break;
     case HTTP1_BODY:
         rq->expect = false;
-        taken = request_give_body(rq, p->body, p->body_len);
+        taken = request_deliver_body(rq, p->body, p->body_len);
         rq->body_parsed = p->body_len - taken;
         used -= rq->body_parsed;
         break;
@@ -69,7 +68,7 @@ static size_t http_step(struct http_request *rq, const char *bytes, size_t len)
     return used;
 }
 
-/* The answer is complete. False: the connection needs room first, or is done. */
+/* The response is complete. False: the connection needs room first, or is done. */
 static bool http_next_request(struct conn *c, struct http_request *rq, bool more)
 {
     bool keep = !rq->close, drain = !rq->body_done || more;
@@ -82,15 +81,15 @@ static bool http_next_request(struct conn *c, struct http_request *rq, bool more
     return keep;
 }
 
-/* Stream routes: waits for http_body_stream(), tells the end of the body. False: wait. */
+/* Stream routes: waits for http_body_stream(), reports the end of the body. False: wait. */
 static bool http_step_stream(struct http_request *rq)
 {
     if (rq->on_body == NULL) {
         rq->body_waits = true;
         return false;
     }
-    if (rq->body_done && rq->body_parsed == 0 && !rq->last_told) {
-        rq->last_told = true;
+    if (rq->body_done && rq->body_parsed == 0 && !rq->last_reported) {
+        rq->last_reported = true;
         rq->on_body(rq, "", 0, true);
         return true;
     }
@@ -108,16 +107,16 @@ static bool http_round(struct conn *c, char *bytes, size_t len, size_t *used)
         rq = c->owner = request_new(c->server, c);
         conn_time_head(c);
     }
-    if (rq->answered)
+    if (rq->replied)
         request_send_lent(rq);
-    if (rq->answered && (rq->body_done || rq->close))
+    if (rq->replied && (rq->body_done || rq->close))
         return http_next_request(c, rq, *used < len);
-    if (rq->handling && !rq->answered) {
+    if (rq->handling && !rq->replied) {
         if (!request_is_streamed(rq) || rq->body_waits)
             return false;
         if (!http_step_stream(rq))
             return false;
-        if (c->owner != rq || rq->answered || rq->last_told)
+        if (c->owner != rq || rq->replied || rq->last_reported)
             return true;
     }
     if (*used == len && !http1_is_complete(&rq->parser))
@@ -130,18 +129,18 @@ static enum deadline_kind http_deadline(const struct conn *c)
 {
     const struct http_request *rq = c->owner;
 
-    if (c->blocked && (rq == NULL || rq->answered))
+    if (c->blocked && (rq == NULL || rq->replied))
         return DEADLINE_STALL;
     if (rq == NULL)
-        return c->asked ? DEADLINE_IDLE : DEADLINE_HEAD;
-    if (rq->parser.stage <= HTTP1_IN_HEAD && !rq->answered)
+        return c->has_request ? DEADLINE_IDLE : DEADLINE_HEAD;
+    if (rq->parser.stage <= HTTP1_IN_HEAD && !rq->replied)
         return DEADLINE_HEAD;
     if (rq->body_done || (rq->body_waits && !c->last))
-        return DEADLINE_NONE; /* it is the handler's turn */
+        return DEADLINE_NONE; /* the handler is working */
     return DEADLINE_BODY;
 }
 
-/* The head and a stalled answer are timed as a whole, the others since the last step. */
+/* The head and a stalled response are timed as a whole, the others since the last step. */
 static void http_update_deadline(struct conn *c)
 {
     enum deadline_kind kind = http_deadline(c);
@@ -151,10 +150,8 @@ static void http_update_deadline(struct conn *c)
     conn_set_deadline(c, kind);
 }
 
-/*
- * The first bytes say whether it is HTTP/2. True: they do, or more of them are needed to tell. A
- * peer that has chosen it by ALPN is held to it: whatever else it sends ends the connection.
- */
+/* The first bytes decide whether it is HTTP/2. True: it is, or more bytes are needed to decide. If
+ * the peer chose HTTP/2 by ALPN, any other bytes end the connection. */
 static bool http_is_h2(struct conn *c, const char *bytes, size_t len)
 {
     bool chosen = c->tls != NULL && tls_chose_h2(c->tls);
@@ -162,7 +159,7 @@ static bool http_is_h2(struct conn *c, const char *bytes, size_t len)
     if (len == 0)
         return false;
     if (!chosen && !h2_is_preface(bytes, len)) {
-        c->asked = true;
+        c->has_request = true;
         return false;
     }
     if (chosen || len >= H2_PREFACE_BYTES)
@@ -177,7 +174,7 @@ static size_t http_on_bytes(struct conn *c, char *bytes, size_t len)
     uint64_t sent_before = c->server->stats.bytes_out;
     size_t used = 0;
 
-    if (!c->asked && http_is_h2(c, bytes, len))
+    if (!c->has_request && http_is_h2(c, bytes, len))
         return 0;
     while (http_round(c, bytes, len, &used)) {
         if (c->ended || c->proto != &http_proto)
@@ -202,8 +199,8 @@ static void http_on_eof(struct conn *c)
 {
     struct http_request *rq = c->owner;
 
-    if (rq == NULL ? c->blocked : rq->answered) {
-        /* The answer is still on its way: it arrives, then it is over. */
+    if (rq == NULL ? c->blocked : rq->replied) {
+        /* The response is still being sent: finish it, then end. */
         if (rq != NULL)
             rq->close = true;
         else
@@ -214,10 +211,8 @@ static void http_on_eof(struct conn *c)
     }
 }
 
-/*
- * The body waits for its handler, and the peer sends no more. If all of it is here that may be a
- * peer that ends its direction early; but nobody may wait for the answer, so it is not for ever.
- */
+/* The body waits for its handler, and the peer sends no more. If the body is complete, the peer may
+ * only have closed its direction early; it may also be gone, so a deadline applies. */
 static void http_on_last(struct conn *c)
 {
     const struct http_request *rq = c->owner;
@@ -239,7 +234,7 @@ static void http_on_deadline(struct conn *c, enum deadline_kind kind)
     struct http_request *rq = c->owner;
     struct hf_error err;
 
-    if (rq == NULL || rq->answered || rq->handling || rq->parser.stage == HTTP1_AT_START) {
+    if (rq == NULL || rq->replied || rq->handling || rq->parser.stage == HTTP1_AT_START) {
         conn_end(c);
         return;
     }

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http_dispatch.c - from a head to its handler: what HTTP/1.1 and HTTP/2 do alike
+ * http_dispatch.c - from a head to its handler: what HTTP/1.1 and HTTP/2 have in common
  *
- * Both bring a request's head and body here in their own time; what they differ in is how
- * bytes come and go. HTTP/2 may bring more after the connection has ended, as one read has many
- * frames: nothing of that counts. Layer: transport.
+ * Both deliver a request's head and body here in their own time; they differ in how bytes are
+ * received and sent. HTTP/2 may deliver more after the connection has ended, because one read has
+ * many frames: all of that is ignored. Layer: transport.
  */
 #include "base/limits.h"
 #include "transport/h2.h"
 #include "transport/http_request.h"
 
-/* To its handler the peer has gone; the peer still learns why. */
+/* The handler is notified as if the peer had disconnected; the peer still gets the reason. */
 static void reply_for_handler(struct http_request *rq, const struct hf_error *err)
 {
-    void (*on_gone)(void *) = rq->on_gone;
+    void (*on_disconnect)(void *) = rq->on_disconnect;
 
-    rq->on_gone = NULL;
-    on_gone(rq->user);
+    rq->on_disconnect = NULL;
+    on_disconnect(rq->user);
     http_reply_error(rq, err);
 }
 
 void request_give_up(struct http_request *rq, const struct hf_error *err)
 {
     rq->close = true;
-    if (rq->answered)
+    if (rq->replied)
         return;
     if (!rq->handling)
         http_reply_error(rq, err);
-    else if (rq->h2 != NULL) /* the answer is the handler's: it learns that the peer is gone */
+    else if (rq->h2 != NULL) /* the handler replies: notify it that the peer is gone */
         h2_reset(rq->h2);
-    else if (rq->on_gone != NULL)
+    else if (rq->on_disconnect != NULL)
         reply_for_handler(rq, err);
     else
         conn_end(rq->c);
@@ -37,7 +37,7 @@ void request_give_up(struct http_request *rq, const struct hf_error *err)
 
 /* --- the handler's turn ------------------------------------------------------------ */
 
-/* Its connection has ended, or its stream was reset, since it was put in line. */
+/* Its connection has ended, or its stream was reset, since it was queued. */
 static bool is_cut(const struct http_request *rq)
 {
     return rq->c == NULL || rq->c->ended || (rq->h2 != NULL && h2_is_reset(rq->h2));
@@ -48,7 +48,7 @@ static void request_on_call(void *arg)
     struct http_request *rq = arg;
 
     if (is_cut(rq))
-        return; /* it waits on: request_orphan() comes at the end of this turn */
+        return; /* it stays queued: request_orphan() follows at the end of this turn */
     request_cancel_call(rq);
     rq->match.route->handler(rq);
 }
@@ -76,8 +76,8 @@ void request_cancel_call(struct http_request *rq)
 }
 
 /*
- * Handlers are short, but a client may ask for a great many in one turn. Beyond TURN_LONG_MS they stand
- * in line with the heavy work. Not those for everybody: probes of a daemon that is busy are among them.
+ * Handlers are short, but a client may send a great many requests in one turn. Beyond TURN_LONG_MS
+ * they queue with the heavy work. Public routes do not: they include the probes of a busy daemon.
  */
 static bool must_stand_in_line(const struct http_request *rq)
 {
@@ -124,15 +124,15 @@ void request_on_head(struct http_request *rq)
         request_send_continue(rq);
 }
 
-size_t request_give_body(struct http_request *rq, const char *bytes, size_t len)
+size_t request_deliver_body(struct http_request *rq, const char *bytes, size_t len)
 {
     size_t room = rq->body.cap - rq->body.off - rq->body.len, taken;
     struct hf_error err = {0};
 
-    if (rq->answered || rq->c->ended)
+    if (rq->replied || rq->c->ended)
         return len;
     if (request_is_streamed(rq)) {
-        rq->body_waits = true; /* unless http_body_resume() is called meanwhile */
+        rq->body_waits = true; /* unless the callback calls http_body_resume() */
         taken = rq->on_body(rq, bytes, len, false);
         if (taken >= len)
             rq->body_waits = false;
@@ -146,7 +146,7 @@ size_t request_give_body(struct http_request *rq, const char *bytes, size_t len)
     } else if (len > room && !peer_memory_has_room(rq->c, len)) {
         rq->server->stats.overloaded_total++;
         hf_fail(&err, HF_E_overloaded,
-                "The daemon holds too much of unfinished requests and unread replies; try again.");
+                "The buffers for unfinished requests and unread replies are full; try again.");
         err.limit = "held_bytes";
         request_give_up(rq, &err);
     } else if (buf_reserve(&rq->body, len) < 0) {
@@ -162,7 +162,7 @@ size_t request_give_body(struct http_request *rq, const char *bytes, size_t len)
 void request_on_done(struct http_request *rq)
 {
     rq->body_done = true;
-    if (!rq->answered && !rq->c->ended && !request_is_streamed(rq))
+    if (!rq->replied && !rq->c->ended && !request_is_streamed(rq))
         call_handler(rq);
 }
 

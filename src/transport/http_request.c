@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http_request.c - what a handler may ask of its request
+ * http_request.c - a handler's view of its request
  *
  * Layer: transport.
  */
@@ -88,16 +88,16 @@ void request_release(struct http_request *rq)
 
 void request_orphan(struct http_request *rq)
 {
-    void (*on_gone)(void *) = rq->on_gone;
+    void (*on_disconnect)(void *) = rq->on_disconnect;
 
-    if (!rq->handling || rq->answered) {
+    if (!rq->handling || rq->replied) {
         request_release(rq);
         return;
     }
-    if (on_gone != NULL) {
-        rq->on_gone = NULL;
+    if (on_disconnect != NULL) {
+        rq->on_disconnect = NULL;
         request_release(rq);
-        on_gone(rq->user);
+        on_disconnect(rq->user);
         return;
     }
     if (rq->waits) {
@@ -132,7 +132,7 @@ static int bad_target(struct hf_error *err)
                    "The request target must be a path, or a http or https address.");
 }
 
-/* "http://host/path": the host counts instead of the header's. */
+/* "http://host/path": the target's host replaces the header's. */
 static int parse_absolute(struct http_request *rq, char *target, struct hf_error *err)
 {
     size_t scheme = strncasecmp(target, "http://", 7) == 0    ? 7
@@ -174,7 +174,7 @@ int request_parse_target(struct http_request *rq, struct hf_error *err)
     return 0;
 }
 
-/* --- what was asked ----------------------------------------------------------------- */
+/* --- accessors ---------------------------------------------------------------------- */
 
 const char *http_role_name(enum role role)
 {
@@ -211,7 +211,7 @@ bool request_parse_query(struct http_request *rq, struct hf_error *err)
     return query_parse(&rq->query, rq->query_raw, err) == 0;
 }
 
-/* Parsed when first asked for: routes with ROUTE_ANY_QUERY may not care. */
+/* Parsed on first use: routes with ROUTE_ANY_QUERY may not need it. */
 static const struct url_query *request_query(const struct http_request *rq)
 {
     request_parse_query((struct http_request *)(uintptr_t)rq, NULL);
@@ -236,7 +236,7 @@ bool http_query_each(const struct http_request *rq, size_t *i, const char **name
     return true;
 }
 
-/* Several headers of one name are one list; cookies have their own separator. */
+/* Several headers of one name form one list; cookies have their own separator. */
 static const char *join_headers(struct http_request *rq, const char *name)
 {
     const char *separator = strcasecmp(name, "Cookie") == 0 ? "; " : ", ", *value, *text;
@@ -328,10 +328,10 @@ struct loop *http_loop(const struct http_request *rq)
     return rq->server->loop;
 }
 
-void http_set_user(struct http_request *rq, void *user, void (*on_gone)(void *user))
+void http_set_user(struct http_request *rq, void *user, void (*on_disconnect)(void *user))
 {
     rq->user = user;
-    rq->on_gone = on_gone;
+    rq->on_disconnect = on_disconnect;
 }
 
 void *http_keep(struct http_request *rq, size_t bytes)

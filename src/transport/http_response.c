@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http_response.c - heads of answers, and answers whose length is known
+ * http_response.c - response heads, and responses of known length
  *
- * Head and body go out in one sendmsg(). Layer: transport.
+ * Head and body are sent in one sendmsg(). Layer: transport.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -78,7 +78,7 @@ static bool value_is_clean(const char *s)
     return true;
 }
 
-/* Is this very line there already? Two parties may both add an Allow. */
+/* Is this very line present already? Two callers may both add an Allow. */
 static bool has_line(const struct buf *b, const char *name, const char *value)
 {
     const char *s = buf_data(b), *end = s + b->len;
@@ -99,7 +99,7 @@ static bool has_line(const struct buf *b, const char *name, const char *value)
 /* A value that would break out of its line can only be a mistake of ours or an attack. */
 void http_add_header(struct http_request *rq, const char *name, const char *value)
 {
-    assert(!rq->answered);
+    assert(!rq->replied);
     if (!value_is_clean(value)) {
         log_warn("header %s left out: its value has control characters", name);
         return;
@@ -124,7 +124,7 @@ bool request_keeps_connection(const struct http_request *rq)
         return false;
     if (rq->body_done)
         return true;
-    /* A peer that waits for a 100 may send the body after all, or not: nobody can tell. */
+    /* A peer that waits for a 100 may or may not still send the body: we cannot know. */
     return !rq->expect && !p->chunked && p->length - p->seen <= REQUEST_DRAIN_BYTES;
 }
 
@@ -184,7 +184,8 @@ struct buf *response_head(struct http_request *rq, int status, const char *type,
 
     if (form == BODY_UNTIL_CLOSE || (form != BODY_UPGRADE && !request_keeps_connection(rq)))
         rq->close = true;
-    /* Who wanted another protocol has no use for this connection, and may wait for its end. */
+    /* A client that wanted another protocol cannot use this connection, and may wait for its
+     * end. */
     if (rq->parser.upgrade && status >= 400)
         rq->close = true;
     buf_clear(out);
@@ -204,11 +205,11 @@ struct buf *response_head(struct http_request *rq, int status, const char *type,
     return out;
 }
 
-void request_answered(struct http_request *rq)
+void request_reply_begun(struct http_request *rq)
 {
-    assert(!rq->answered);
-    rq->answered = true;
-    rq->on_gone = NULL;
+    assert(!rq->replied);
+    rq->replied = true;
+    rq->on_disconnect = NULL;
     rq->on_body = NULL;
     rq->body_waits = false;
 }
@@ -227,9 +228,9 @@ void request_send_continue(struct http_request *rq)
         conn_send(rq->c, &iov, 1);
 }
 
-/* --- whole answers ---------------------------------------------------------------------- */
+/* --- complete responses ----------------------------------------------------------------- */
 
-/* The head goes with what the socket takes of the body. */
+/* Sends the head together with as much of the body as the socket accepts. */
 static void send_lent(struct http_request *rq, const struct iovec *head)
 {
     size_t taken = conn_send_lent(rq->c, head, rq->lent, rq->lent_len);
@@ -255,7 +256,7 @@ static void reply_by_http1(struct http_request *rq, int status, const char *type
     struct iovec iov[2] = {{buf_data(head), head->len}, {(void *)(uintptr_t)body, len}};
     bool has_body = !bare && len > 0 && rq->parser.method != HTTP_HEAD_M;
 
-    request_answered(rq);
+    request_reply_begun(rq);
     if (has_body && lent) {
         rq->lent = body;
         rq->lent_len = len;
@@ -270,8 +271,8 @@ static void reply_by_http1(struct http_request *rq, int status, const char *type
 static void reply(struct http_request *rq, int status, const char *type, const void *body,
                   size_t len, bool lent)
 {
-    if (rq->c == NULL) { /* the peer has gone and the handler did not care to know */
-        request_answered(rq);
+    if (rq->c == NULL) { /* the peer disconnected, and the handler did not ask to be notified */
+        request_reply_begun(rq);
         request_release(rq);
     } else if (rq->h2 != NULL) {
         h2_reply(rq, status, type, body, len, lent);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http_server.c - the server's life: options, time-outs, draining, the end
+ * http_server.c - the server's life cycle: options, time-outs, draining, the end
  *
  * Layer: transport.
  */
@@ -49,7 +49,7 @@ void http_options_fit(struct http_options *o)
     room = (size_t)limit.rlim_cur / LIMIT_DESCRIPTOR_PART;
     if (o->max_connections <= room)
         return;
-    log_warn("at most %zu connections instead of %zu: the limit of open files is %zu", room,
+    log_warn("limiting connections to %zu instead of %zu: the open file limit is %zu", room,
              o->max_connections, (size_t)limit.rlim_cur);
     o->max_connections = room;
 }
@@ -100,10 +100,10 @@ static void server_set_lengths(struct http_server *s)
     d->length_ms[DEADLINE_CLOSE] = WS_CLOSE_MS;
     d->length_ms[DEADLINE_LINGER] = LIMIT_LINGER_MS;
     d->length_ms[DEADLINE_CONNECT] = s->o.connect_ms;
-    d->length_ms[DEADLINE_ANSWER] = s->o.answer_ms;
+    d->length_ms[DEADLINE_REPLY] = s->o.reply_ms;
     d->length_ms[DEADLINE_POOL] = s->o.pool_ms;
     d->length_ms[DEADLINE_QUIET] = s->o.quiet_ms;
-    /* Peers that came within about a second of each other are pinged in one wake-up. */
+    /* Peers that connected within about a second of each other are pinged in one wake-up. */
     d->slack_ms[DEADLINE_PING] = d->length_ms[DEADLINE_PING] / 16;
 }
 
@@ -183,10 +183,8 @@ void http_server_stats(const struct http_server *s, struct http_stats *out)
     out->held_own = s->held.bytes[HELD_OWN];
 }
 
-/*
- * The Date header's text; made once per second at most. Not by gmtime(): that reads the
- * machine's time zone from a file behind our back (io.h says why that matters).
- */
+/* The text of the Date header, generated at most once per second. It does not use gmtime(), which
+ * reads the machine's time zone from a file (io.h says why that matters). */
 const char *server_date(struct http_server *s)
 {
     int64_t now_s = clock_wall_ms() / 1000;
@@ -218,9 +216,9 @@ static void server_check_drained(struct http_server *s)
         loop_defer(s->loop, &s->drain_task);
 }
 
-void server_conn_gone(struct http_server *s)
+void server_conn_closed(struct http_server *s)
 {
-    if (list_is_empty(&s->conns) && list_is_empty(&s->background)) { /* nobody to wake up for */
+    if (list_is_empty(&s->conns) && list_is_empty(&s->background)) { /* no connection to wait for */
         timer_stop(s->timer);
         s->deadlines.armed_ms = DEADLINE_NEVER;
     }
@@ -298,7 +296,7 @@ void http_server_cut_token(struct http_server *s, uint32_t token)
         struct conn *c = list_entry(it, struct conn, link);
 
         if (c->token == token)
-            conn_set_trust(c, ROLE_NONE); /* an idle one has no more right to its place either */
+            conn_set_trust(c, ROLE_NONE); /* even an idle connection loses its place */
         if (c->proto == &h2_proto)
             h2_cut_token(c, token);
         else if (c->token == token && request_is_admitted(c) &&

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http_stream.c - answers of unknown length
+ * http_stream.c - responses of unknown length
  *
- * The head waits for the first piece, so that both go in one sendmsg(), but
- * not beyond the end of the turn. Layer: transport.
+ * The head waits for the first piece, so that one sendmsg() sends both, but not beyond the end of
+ * the turn. Layer: transport.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -17,17 +17,17 @@
 struct http_stream {
     struct conn *c;
     struct h2_stream *h2;              /* NULL: HTTP/1.1, and the connection is ours */
-    const struct http_stream_ops *ops; /* NULL: the owner has given it up */
+    const struct http_stream_ops *ops; /* NULL: the owner has abandoned it */
     void *arg;
     struct task head_task; /* HEAD: there is nothing to stream */
     bool chunked, head_only;
     bool close;       /* the connection ends with it */
     bool unread;      /* the request's body was not read to its end */
-    struct task work; /* the owner writes on when there is time again */
+    struct task work; /* resumes the owner's writing when there is time again */
 
-    struct buf trailers; /* lines, each with its end */
+    struct buf trailers; /* lines, each with its line end */
 
-    struct timer *alive; /* NULL: silence needs no sign */
+    struct timer *alive; /* NULL: no keep-alive */
     const char *alive_bytes;
     uint64_t alive_ms, written_ms;
     uint64_t written, taken; /* HTTP/2: of its own bytes */
@@ -70,9 +70,9 @@ void stream_on_room(struct http_stream *st)
     st->ops->on_drain(st->arg);
 }
 
-void stream_on_gone(struct http_stream *st)
+void stream_on_disconnect(struct http_stream *st)
 {
-    st->ops->on_gone(st->arg);
+    st->ops->on_disconnect(st->arg);
     stream_free(st);
 }
 
@@ -81,7 +81,7 @@ static void stream_on_end(struct conn *c)
     struct http_stream *st = c->owner;
 
     if (st->ops != NULL)
-        st->ops->on_gone(st->arg);
+        st->ops->on_disconnect(st->arg);
     stream_free(st);
 }
 
@@ -93,7 +93,7 @@ static const struct conn_proto stream_proto = {
     .on_end = stream_on_end,
 };
 
-/* Gives the connection back, or ends it when its end is the stream's. */
+/* Releases the connection, or ends it if it ends with the stream. */
 static void stream_finish(struct http_stream *st)
 {
     struct conn *c = st->c;
@@ -112,7 +112,7 @@ static void stream_finish(struct http_stream *st)
         conn_resume(c);
 }
 
-/* A HEAD is answered with the head; the owner learns that nobody reads on. */
+/* The response to a HEAD is the head; the owner is notified that nothing more is read. */
 static void stream_on_head_task(void *arg)
 {
     struct http_stream *st = arg;
@@ -120,9 +120,9 @@ static void stream_on_head_task(void *arg)
     void *owner = st->arg;
 
     if (st->c->ended)
-        return; /* on_end tells the owner, or the end of the HTTP/2 */
+        return; /* on_end or the HTTP/2 connection's end notifies the owner */
     stream_finish(st);
-    ops->on_gone(owner);
+    ops->on_disconnect(owner);
 }
 
 static struct http_stream *stream_begun(struct http_stream *st)
@@ -141,7 +141,7 @@ struct http_stream *http_stream_start(struct http_request *rq, int status, const
     struct conn *c = rq->c;
     struct buf *head;
 
-    assert(c != NULL); /* whoever streams has to know when the peer is gone */
+    assert(c != NULL); /* the owner of a stream must be notified when the peer is gone */
     st->c = c;
     st->ops = ops;
     st->arg = arg;
@@ -155,7 +155,7 @@ struct http_stream *http_stream_start(struct http_request *rq, int status, const
     head = response_head(rq, status, type, st->chunked ? BODY_CHUNKED : BODY_UNTIL_CLOSE, 0);
     st->unread = !rq->body_done;
     st->close = rq->close || st->unread;
-    request_answered(rq);
+    request_reply_begun(rq);
     conn_cork(c, buf_data(head), head->len);
     conn_become(c, &stream_proto, st);
     conn_set_deadline(c, DEADLINE_NONE);
@@ -224,7 +224,7 @@ uint64_t http_stream_count_sent(const struct http_stream *st)
     return st->h2 != NULL ? st->written : conn_count_sent(st->c);
 }
 
-/* Streams of one HTTP/2 share what waits in the socket: all of it may be this one's. */
+/* Streams of one HTTP/2 connection share its unsent bytes: all of them may be this stream's. */
 uint64_t http_stream_count_taken(struct http_stream *st)
 {
     uint64_t waiting;
@@ -237,7 +237,7 @@ uint64_t http_stream_count_taken(struct http_stream *st)
     return st->taken;
 }
 
-/* What was written meanwhile did not touch the timer, so that it costs next to nothing. */
+/* Writes in between do not touch the timer, so that they cost next to nothing. */
 static void stream_on_alive(struct timer *t, void *arg)
 {
     struct http_stream *st = arg;
@@ -291,7 +291,7 @@ void http_stream_end(struct http_stream *st)
     if (st->chunked && !st->head_only)
         stream_send_end(st);
     if (st->c->ended && st->h2 == NULL)
-        st->ops = NULL; /* freed with its connection, in silence */
+        st->ops = NULL; /* freed with its connection, without notifying the owner */
     else
         stream_finish(st);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * linger.c - a connection whose owner is done: it sends what it holds, and ends
+ * linger.c - a connection whose owner is done: it sends what is buffered, and ends
  *
- * When the peer may still be sending, c->owner is the connection itself, which stands for
- * "drain". Layer: transport.
+ * When the peer may still be sending, c->owner is the connection itself, which means "drain".
+ * Layer: transport.
  */
 #include "transport/conn.h"
 
@@ -13,7 +13,7 @@ static size_t ending_on_bytes(struct conn *c, char *bytes, size_t len)
     return len;
 }
 
-/* All is sent. */
+/* Everything is sent. */
 static void ending_on_drain(struct conn *c)
 {
     if (c->tls != NULL || c->owner != NULL)
@@ -51,7 +51,7 @@ static const struct conn_proto ending_proto = {
 
 void conn_finish(struct conn *c, bool drain)
 {
-    if (c->ended) { /* in its owner's last words: there is nobody any more to be told of it */
+    if (c->ended) { /* in its owner's on_end: no owner is left to notify */
         conn_become(c, &ending_proto, NULL);
         return;
     }

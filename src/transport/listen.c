@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * listen.c - addresses to listening sockets
+ * listen.c - turns addresses into listening sockets
  *
  * Layer: transport.
  */
@@ -44,7 +44,7 @@ static int fail_system(struct hf_error *err, int errnum, const char *what, const
 static int fail_address(struct hf_error *err, const char *address)
 {
     return hf_fail(err, HF_E_bad_value,
-                   "'%s' is not an address to listen at: give IP:PORT, [IPV6]:PORT, "
+                   "'%s' is not an address to listen on: use IP:PORT, [IPV6]:PORT, "
                    "localhost:PORT, *:PORT, unix:PATH or fd:N.",
                    address);
 }
@@ -111,7 +111,7 @@ int listen_describe(int fd, struct listen_socket *out)
 
 /* --- addresses ---------------------------------------------------------------------------- */
 
-/* The port behind the last colon; host gets what stands before it. */
+/* The port after the last colon; host gets what precedes it. */
 static bool split_port(const char *address, char *host, size_t room, uint16_t *port)
 {
     const char *colon = strrchr(address, ':');
@@ -126,7 +126,7 @@ static bool split_port(const char *address, char *host, size_t room, uint16_t *p
     return true;
 }
 
-/* 0, or -EINVAL. "" and "*" are every interface, by both protocols. */
+/* 0, or -EINVAL. "" and "*" are every interface, in both protocols. */
 static int parse_inet(const char *address, union address *out, bool *both)
 {
     char host[INET6_ADDRSTRLEN + 2];
@@ -175,7 +175,7 @@ static int bind_inet(int fd, const union address *a, bool both, bool shared)
     return bind(fd, &a->any, len) < 0 || listen(fd, LISTEN_BACKLOG) < 0 ? -errno : 0;
 }
 
-/* A machine without IPv6 has to do with the other. */
+/* A machine without IPv6 falls back to IPv4. */
 static int socket_for(union address *a, bool both)
 {
     int fd = new_socket(a->any.sa_family);
@@ -201,7 +201,7 @@ static int open_inet(const char *address, bool shared, int *out, struct hf_error
     rc = bind_inet(fd, &a, both, shared);
     if (rc < 0) {
         io_close(&fd);
-        return fail_system(err, -rc, "listen at", address);
+        return fail_system(err, -rc, "listen on", address);
     }
     *out = fd;
     return 0;
@@ -209,7 +209,7 @@ static int open_inet(const char *address, bool shared, int *out, struct hf_error
 
 /* --- unix sockets --------------------------------------------------------------------------- */
 
-/* A socket that nobody answers at is a leftover. 0: the path is free now. */
+/* A socket that accepts no connection is stale. 0: the path is free now. */
 static int clear_stale(const union address *a)
 {
     hf_autoclose int fd = -1;
@@ -229,7 +229,7 @@ static int clear_stale(const union address *a)
 
 static int bind_unix(int fd, const union address *a)
 {
-    mode_t old = umask(0177); /* born 0600: no moment in which others may connect */
+    mode_t old = umask(0177); /* created 0600: others can never connect */
     int rc = bind(fd, &a->any, sizeof a->un) < 0 ? -errno : 0;
 
     umask(old);
@@ -250,14 +250,14 @@ static int open_unix(const char *path, int *out, struct hf_error *err)
     memcpy(a.un.sun_path, path, len + 1);
     rc = clear_stale(&a);
     if (rc < 0)
-        return fail_system(err, -rc, "listen at", path);
+        return fail_system(err, -rc, "listen on", path);
     fd = new_socket(AF_UNIX);
     if (fd < 0)
         return fail_system(err, errno, "open a socket for", path);
     rc = bind_unix(fd, &a);
     if (rc < 0) {
         io_close(&fd);
-        return fail_system(err, -rc, "listen at", path);
+        return fail_system(err, -rc, "listen on", path);
     }
     *out = fd;
     return 0;
@@ -283,7 +283,7 @@ static int open_inherited(const char *number, int *out, struct hf_error *err)
         return fail_address(err, number);
     rc = adopt((int)fd);
     if (rc < 0)
-        return fail_system(err, -rc, "take descriptor", number);
+        return fail_system(err, -rc, "use descriptor", number);
     *out = (int)fd;
     return 0;
 }
@@ -311,7 +311,7 @@ int listen_open_shared(const char *address, bool shared, struct listen_socket *o
     if (rc < 0) {
         if (!inherited)
             io_close(&fd);
-        return fail_system(err, -rc, "listen at", address);
+        return fail_system(err, -rc, "listen on", address);
     }
     return 0;
 }
@@ -361,11 +361,11 @@ int listen_name(const char *address, char out[LISTEN_NAME_BYTES])
 int listen_activated(struct listen_socket *out, int max)
 {
     const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
-    uint64_t who = 0, count = 0;
+    uint64_t owner = 0, count = 0;
     int taken = 0;
 
-    if (pid != NULL && fds != NULL && text_to_u64(pid, INT32_MAX, &who) &&
-        text_to_u64(fds, INT16_MAX, &count) && who == (uint64_t)getpid()) {
+    if (pid != NULL && fds != NULL && text_to_u64(pid, INT32_MAX, &owner) &&
+        text_to_u64(fds, INT16_MAX, &count) && owner == (uint64_t)getpid()) {
         for (int i = 0; i < (int)count && taken < max; i++) {
             int fd = LISTEN_FDS_START + i;
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * listen.h - addresses to listening sockets
+ * listen.h - turns addresses into listening sockets
  *
- * "127.0.0.1:7070", "[::1]:0", "localhost:7070" (loopback, no look-up), "*:7070", ":7070", "unix:PATH",
- * "fd:N" (inherited). Names other than localhost are refused: no DNS. Layer: transport.
+ * "127.0.0.1:7070", "[::1]:0", "localhost:7070" (loopback, no look-up), "*:7070", ":7070",
+ * "unix:PATH", "fd:N" (inherited). Names other than localhost are refused: no DNS. Layer:
+ * transport.
  */
 #ifndef HF_TRANSPORT_LISTEN_H
 #define HF_TRANSPORT_LISTEN_H
@@ -27,13 +28,13 @@ int listen_open(const char *address, struct listen_socket *out, struct hf_error 
 int listen_open_shared(const char *address, bool shared, struct listen_socket *out,
                        struct hf_error *err);
 /*
- * One name for all ways to write the same place: "127.0.0.1:7070" for "localhost:7070" and for the
- * url of such a socket, "unix:/run/x" for a relative path. 0, or -EINVAL: no such address, or one
- * that is not known before the socket is open (port 0, fd:N).
+ * One canonical name for all spellings of an address: "127.0.0.1:7070" for "localhost:7070" and for
+ * the url of such a socket, "unix:/run/x" for a relative path. 0, or -EINVAL: not an address, or
+ * one that is not known before the socket is open (port 0, fd:N).
  */
 #define LISTEN_NAME_BYTES 160
 int listen_name(const char *address, char out[LISTEN_NAME_BYTES]);
-/* LISTEN_FDS/LISTEN_PID of socket activation: how many were taken (and unset the variables). */
+/* LISTEN_FDS/LISTEN_PID of socket activation: returns the count (and unsets the variables). */
 int listen_activated(struct listen_socket *out, int max);
 /* Fills kind and url of an existing listening socket. */
 int listen_describe(int fd, struct listen_socket *out);

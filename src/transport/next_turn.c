@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * next_turn.c - work of connections that goes on in the next turn of the loop
+ * next_turn.c - defers a connection's work to the next turn of the loop
  *
- * One peer can ask for more in one packet than the loop should do before it looks after others: 128
- * requests, or megabytes that the peer takes as fast as they are sent. Such a connection does
- * its share and puts the rest off. Those that were put off go on in the order in which they
- * came, each with an equal share, after the events of the other connections.
- * Layer: transport.
+ * One packet of a peer can request more than the loop should do before it serves other peers: 128
+ * requests, or megabytes that the peer reads as fast as they are sent. Such a connection does its
+ * share and defers the rest. Deferred connections continue in order, each with an equal share,
+ * after the events of the other connections. Layer: transport.
  */
 #include "transport/http_server.h"
 

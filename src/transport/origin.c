@@ -19,12 +19,12 @@ struct origin {
     size_t host_count, origin_count;
 };
 
-/* "name:80" in parts. Brackets of an IPv6 address are not part of the name. */
+/* Splits "name:80". The brackets of an IPv6 address are not part of the name. */
 struct authority {
     const char *name;
     size_t len;
     bool v6;
-    int port; /* -1: none given */
+    int port; /* -1: none */
 };
 
 static bool parse_port(const char *s, int *port)
@@ -108,7 +108,7 @@ static bool parse_authority(const char *s, struct authority *out)
     return *rest == '\0';
 }
 
-/* The dot at the end of a complete name means nothing here. */
+/* The dot at the end of a complete name is ignored. */
 static size_t name_length(const struct authority *a)
 {
     return !a->v6 && a->len > 1 && a->name[a->len - 1] == '.' ? a->len - 1 : a->len;
@@ -158,7 +158,7 @@ void origin_allow_host(struct origin *o, const char *host)
     list_add(&o->hosts, &o->host_count, host);
 }
 
-/* "https://name:port": which scheme (its default port comes back) and where. */
+/* Splits "https://name:port" into its scheme, as that scheme's default port, and its place. */
 static bool parse_origin(const char *s, int *default_port, struct authority *out)
 {
     if (strncasecmp(s, "http://", 7) == 0) {
@@ -204,7 +204,7 @@ bool origin_host_ok(const struct origin *o, const char *host_header, bool unix_s
     struct authority a;
 
     if (unix_socket)
-        return true; /* no DNS leads there, and some clients give the path of the socket */
+        return true; /* DNS cannot point there, and some clients send the path of the socket */
     if (!parse_authority(host_header, &a))
         return false;
     if (a.v6 || is_v4(a.name, a.len) || name_is(&a, "localhost") ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peer_memory.c - the memory that peers make the server hold, counted and bounded
+ * peer_memory.c - counts and bounds the memory that peers make the server hold
  *
  * Layer: transport.
  */
@@ -22,7 +22,7 @@ void peer_memory_account_init(struct held_account *a)
     list_init(&a->link);
 }
 
-/* One that has ended is freed in this turn and cannot be asked for more. */
+/* An ended connection is freed in this turn, so it cannot release more. */
 static enum held_class class_of(const struct conn *c)
 {
     if (c == NULL || c->dialled || c->ended || c->trust == ROLE_OWN)
@@ -50,7 +50,7 @@ void peer_memory_account_in(struct conn *c)
         list_append(&c->server->held.holders[class], &c->account.link);
 }
 
-/* Looked for only when a budget is exceeded, among those of one class. */
+/* Searched only when a budget is exceeded, among the connections of one class. */
 static struct conn *find_largest(const struct list *holders)
 {
     struct conn *largest = NULL;
@@ -71,11 +71,11 @@ static void keep_budget(struct http_server *s, enum held_class class)
         struct conn *c = find_largest(&s->held.holders[class]);
 
         assert(c != NULL);
-        if (class != HELD_UNTRUSTED) /* strangers could fill the log */
+        if (class != HELD_UNTRUSTED) /* untrusted peers could fill the log */
             log_info("closing connection to %s: it holds %zu bytes of the server's memory", c->peer,
                      c->account.bytes);
         s->stats.overloaded_total++;
-        conn_end(c); /* it leaves the class by that */
+        conn_end(c); /* which removes it from the class */
     }
 }
 
@@ -125,7 +125,7 @@ bool peer_memory_has_room(const struct conn *c, size_t bytes)
     size_t sum = bytes;
 
     if (class_of(c) != HELD_OWN)
-        return true; /* keep_budget() sees to those */
+        return true; /* keep_budget() handles those */
     for (int i = 0; i < HELD_CLASSES; i++)
         sum += s->held.bytes[i];
     return sum <= s->o.held_bytes;

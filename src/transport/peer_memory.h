@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peer_memory.h - the memory that peers make the server hold, counted and bounded
+ * peer_memory.h - counts and bounds the memory that peers make the server hold
  *
- * Whatever grows with what a peer sends or does not read has a struct peer_memory: a connection (received
- * and unsent bytes), a request (head and body), a stream of HTTP/2, a WebSocket's message. Its owner
- * calls peer_memory_set() with the current amount after each change, and that is all: the sums follow.
+ * Everything that grows with what a peer sends or does not read has a struct peer_memory: a
+ * connection (received and unsent bytes), a request (head and body), an HTTP/2 stream, a WebSocket
+ * message. Its owner calls peer_memory_set() with the current amount after each change, which
+ * updates the sums.
  *
- * Three budgets, by the trust of the connection: untrusted, weak (watch, type), own. When one of
- * the first two is exceeded, the connection that holds most of it is closed. The role own
- * may hold what it likes, but its request bodies are refused while the sum of all is
- * at its limit (peer_memory_has_room()).
+ * There are three budgets, by the trust of the connection: untrusted, weak (watch, type), own. When
+ * one of the first two is exceeded, the connection that holds most of it is closed. The role own
+ * may hold any amount, but its request bodies are refused while the total is at its limit
+ * (peer_memory_has_room()).
  *
  * Part of the server. Layer: transport.
  */
@@ -26,36 +27,36 @@ struct http_server;
 
 enum held_class { HELD_UNTRUSTED, HELD_WEAK, HELD_OWN, HELD_CLASSES };
 
-/* Of a server. */
+/* Per server. */
 struct held_totals {
     size_t bytes[HELD_CLASSES];
     struct list holders[HELD_CLASSES]; /* connections that hold something; HELD_OWN: none */
 };
 
-/* Of a connection. */
+/* Per connection. */
 struct held_account {
     struct list link; /* among the holders of its class */
     size_t bytes;
 };
 
-/* Of one thing that holds memory; {0} holds nothing. */
+/* Per object that holds memory; {0} holds nothing. */
 struct peer_memory {
     struct http_server *server;
-    struct conn *c; /* NULL: the connection is gone, the memory not yet */
+    struct conn *c; /* NULL: the connection is closed, but the memory is not freed yet */
     size_t bytes;
 };
 
 void peer_memory_totals_init(struct held_totals *t);
 void peer_memory_account_init(struct held_account *a);
-/* May end c, or any other connection, in the way of conn_end(). */
+/* May end c, or any other connection, as conn_end() does. */
 void peer_memory_set(struct peer_memory *h, struct conn *c, size_t bytes);
-void peer_memory_part(
-    struct peer_memory *h); /* from its connection: what is held counts as the server's own */
-void peer_memory_clear(struct peer_memory *h); /* the memory is given back */
-/* Around each change of what the class depends on: trust, and the connection's end. */
+/* Detaches it from its connection: what is held counts as the server's own. */
+void peer_memory_part(struct peer_memory *h);
+void peer_memory_clear(struct peer_memory *h); /* the memory was freed */
+/* Call around each change that affects the class: trust, and the connection's end. */
 void peer_memory_account_out(struct conn *c);
 void peer_memory_account_in(struct conn *c);
-/* For so many bytes more of a request's body. */
+/* Whether a request body may grow by this many bytes. */
 bool peer_memory_has_room(const struct conn *c, size_t bytes);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * raw_conn.c - a connection that has left HTTP and carries bytes. Layer: transport.
+ * raw_conn.c - a connection that has left HTTP and carries raw bytes
+ *
+ * Layer: transport.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -13,7 +15,7 @@ struct raw {
     const struct raw_ops *ops; /* NULL: the owner has closed it */
     void *arg;
     struct peer_memory held; /* the owner's memory for this peer */
-    bool shut;               /* half-closed by us, once all is sent */
+    bool shut;               /* we half-close once all is sent */
 };
 
 static const struct conn_proto raw_proto;
@@ -25,7 +27,7 @@ static size_t raw_on_bytes(struct conn *c, char *bytes, size_t len)
 
     if (len == 0)
         return 0;
-    c->paused = true; /* unless raw_resume() is called meanwhile */
+    c->paused = true; /* unless the callback calls raw_resume() */
     taken = r->ops->on_data(r->arg, bytes, len);
     if (c->ended || c->proto != &raw_proto)
         return len; /* closed by its owner; r is dead */
@@ -62,7 +64,7 @@ static void raw_on_end(struct conn *c)
     struct raw *r = c->owner;
 
     if (r->ops != NULL)
-        r->ops->on_gone(r->arg);
+        r->ops->on_disconnect(r->arg);
     peer_memory_clear(&r->held);
     free(r);
 }
@@ -91,7 +93,7 @@ struct raw *raw_accept(struct http_request *rq, const char *protocol, const stru
         http_add_header(rq, "Upgrade", protocol);
     }
     head = response_head(rq, protocol != NULL ? 101 : 200, NULL, BODY_UPGRADE, 0);
-    request_answered(rq);
+    request_reply_begun(rq);
     conn_cork(c, buf_data(head), head->len);
     conn_become(c, &raw_proto, r);
     conn_set_deadline(c, DEADLINE_NONE);
@@ -148,11 +150,12 @@ void raw_close(struct raw *r)
     struct conn *c = r->c;
 
     if (c->ended) {
-        r->ops = NULL; /* freed with its connection, in silence */
+        r->ops = NULL; /* freed with its connection, without notifying the owner */
         return;
     }
     peer_memory_clear(&r->held);
     free(r);
-    /* A peer that is still sending must get our last bytes, which a close with unread ones takes. */
+    /* A peer that is still sending must get our last bytes; a close with unread bytes would lose
+     * them. */
     conn_finish(c, true);
 }

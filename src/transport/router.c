@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * router.c - which row of which table a request belongs to. Layer: transport.
+ * router.c - finds the route of a request
+ *
+ * Layer: transport.
  */
 #include "transport/router.h"
 
@@ -8,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A place in a path: the same segment decoded and raw (raw stands behind its slash). */
+/* A position in a path: the same segment decoded and raw (raw points after its slash). */
 struct router_place {
     const char *segment;
     const char *raw;
@@ -43,7 +45,7 @@ static const struct route_table *find_table(const struct route_table *const *tab
     return best;
 }
 
-/* One pattern segment against one of the path; a {x} is noted in m. */
+/* Matches one pattern segment with one of the path; a {x} is recorded in m. */
 static bool segment_fits(const char *pattern, size_t len, const char *segment,
                          struct route_match *m)
 {
@@ -61,7 +63,7 @@ static bool segment_fits(const char *pattern, size_t len, const char *segment,
     return true;
 }
 
-/* Fills params and rest of m as it goes; they mean something only when it fits. */
+/* Fills params and rest of m as it matches; they are valid only if the whole pattern matches. */
 static bool route_fits(const struct route *r, struct router_place at, struct route_match *m)
 {
     const char *p = r->pattern;
@@ -113,7 +115,7 @@ void router_find(const struct route_table *const *tables, size_t count, bool at_
 
         if (!route_fits(r, at, out))
             continue;
-        /* What is named outright is not also somebody's id: /things/run is not {id}. */
+        /* A literal segment wins over a parameter: /things/run is not {id}. */
         if (out->allow != 0 && named && out->param_count > 0)
             continue;
         if (out->param_count == 0 && out->allow == 0)

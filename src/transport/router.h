@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * router.h - which row of which table a request belongs to
+ * router.h - finds the route of a request
  *
- * Of the tables whose prefix the path has, the one with the longest prefix is
- * asked and no other. In it the first row that fits path and method wins, so
- * a row with fixed words stands above one with {x} in the same place. Rows
- * that fit the path but not the method make up the Allow of a 405.
+ * Of the tables whose prefix matches the path, only the one with the longest prefix is searched. In
+ * it, the first row that matches path and method wins, so a row with literal segments must precede
+ * one with {x} in the same place. Rows that match the path but not the method make up the Allow of
+ * a 405.
  *
  * Pure: strings in, a row out. Layer: transport; includes base only.
  */
@@ -26,14 +26,14 @@ struct route_param {
 struct route_match {
     const struct route_table *table; /* NULL: no table has the prefix */
     const struct route *route;       /* NULL: see allow */
-    unsigned allow;                  /* methods of all rows that fit the path; 0: 404 */
+    unsigned allow;                  /* methods of all rows that match the path; 0: 404 */
     struct route_param params[ROUTER_PARAMS_MAX];
     size_t param_count;
-    const char *rest; /* ROUTE_PREFIX: raw rest of the path behind the pattern; else NULL */
+    const char *rest; /* ROUTE_PREFIX: raw rest of the path after the pattern; else NULL */
 };
 
-/* `raw` is the path as sent and `path` the same, parsed. at_root: table prefixes are not
- * looked at and the first table serves everything (a dialect's own listener). */
+/* `raw` is the path as sent and `path` the same, parsed. at_root: table prefixes are ignored and
+ * the first table serves everything (a dialect's own listener). */
 void router_find(const struct route_table *const *tables, size_t count, bool at_root,
                  const char *raw, const struct path *path, unsigned method,
                  struct route_match *out);

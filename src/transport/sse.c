@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sse.c - server-sent events: as bytes, and as an answer that goes on. Layer: transport.
+ * sse.c - server-sent events: the encoding, and a response stream of events
+ *
+ * Layer: transport.
  */
 #include "transport/sse.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* A field's value ends at its line; the stream must not be broken by what a name holds. */
+/* A field's value ends with its line; line ends inside a name must not break the stream. */
 static void put_field(struct buf *out, const char *field, const char *value)
 {
     buf_puts(out, field);
@@ -24,7 +26,7 @@ static size_t line_length(const char *s, size_t len)
     return n;
 }
 
-/* CR, LF and CRLF each end a line for the reader, so each starts a new data: here. */
+/* A reader treats CR, LF and CRLF as line ends, so each starts a new data: here. */
 static void put_data(struct buf *out, const char *data, size_t len)
 {
     size_t at = 0;
@@ -77,7 +79,7 @@ static int field_length(const char *value)
     return value == NULL ? 0 : (int)strcspn(value, "\r\n");
 }
 
-/* One line of data, as JSON always is, goes as it lies there. */
+/* A single line of data, as JSON always is, is sent without copying. */
 void sse_send(struct http_stream *st, const char *event, const char *id, const char *data,
               size_t len)
 {

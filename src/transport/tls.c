@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tls.c - TLS on a server's connections, by OpenSSL
+ * tls.c - TLS on a server's connections, with OpenSSL
  *
- * Each connection has two memory BIOs: ciphertext that came in, ciphertext to go out.
- * Layer: transport.
+ * Each connection has two memory BIOs: received ciphertext, and ciphertext to send. Layer:
+ * transport.
  */
 #include "transport/tls.h"
 
@@ -28,7 +28,7 @@ bool tls_is_built_in(void)
     return true;
 }
 
-/* The last reason OpenSSL noted; the queue is emptied. */
+/* The last reason that OpenSSL recorded; empties its queue. */
 static const char *tls_reason(void)
 {
     unsigned long code = ERR_peek_last_error();
@@ -38,7 +38,7 @@ static const char *tls_reason(void)
     return text != NULL ? text : "unknown reason";
 }
 
-/* HTTP/2 before HTTP/1.1, where it is spoken. */
+/* HTTP/2 is preferred to HTTP/1.1 where it is enabled. */
 static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_len,
                    const unsigned char *in, unsigned in_len, void *arg)
 {
@@ -68,7 +68,7 @@ static int load_files(SSL_CTX *ctx, const struct tls_context *c, struct hf_error
     return 0;
 }
 
-/* The certificate first, then those that vouch for it. */
+/* The certificate first, then its chain. */
 static int load_chain(SSL_CTX *ctx, BIO *in)
 {
     X509 *x = PEM_read_bio_X509_AUX(in, NULL, NULL, NULL);
@@ -80,7 +80,7 @@ static int load_chain(SSL_CTX *ctx, BIO *in)
         if (ok != 1)
             X509_free(x);
     }
-    /* The end of the text is told as an error. */
+    /* OpenSSL reports the end of the text as an error. */
     if (ok == 1 && ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE)
         ERR_clear_error();
     return ok == 1 && ERR_peek_error() == 0;
@@ -114,7 +114,7 @@ void tls_harden(SSL_CTX *ctx)
                                  SSL_OP_IGNORE_UNEXPECTED_EOF);
 }
 
-/* NULL: err. */
+/* Returns NULL and sets err on failure. */
 static SSL_CTX *make_ctx(struct tls_context *c, struct hf_error *err)
 {
     SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
@@ -131,7 +131,7 @@ static SSL_CTX *make_ctx(struct tls_context *c, struct hf_error *err)
     return ctx;
 }
 
-/* In place of the old one, unless loading failed. */
+/* Replaces the old one, unless loading failed. */
 static int put_ctx(struct tls_context *c, SSL_CTX *ctx, int rc)
 {
     if (rc < 0) {
@@ -148,7 +148,7 @@ int tls_context_reload(struct tls_context *c, struct hf_error *err)
     SSL_CTX *ctx = make_ctx(c, err);
     int rc = put_ctx(c, ctx, ctx == NULL ? -ENOMEM : load_files(ctx, c, err));
 
-    io_count_sync(); /* OpenSSL reads files, its own configuration too, without telling */
+    io_count_sync(); /* OpenSSL reads files directly, including its own configuration */
     return rc;
 }
 
@@ -166,7 +166,7 @@ struct tls_context *tls_context_from_pem(const struct buf *cert, const struct bu
     struct tls_context *c = hf_xalloc(sizeof *c);
     int rc = tls_context_set_pem(c, cert, key, err);
 
-    io_count_sync(); /* OpenSSL has read its configuration without telling */
+    io_count_sync(); /* OpenSSL has read its configuration directly */
     if (rc < 0) {
         tls_context_free(c);
         return NULL;
@@ -246,7 +246,7 @@ void tls_discard(struct tls *t)
     free(t);
 }
 
-/* Moves what OpenSSL wants to send; its memory is emptied, not kept. */
+/* Moves what OpenSSL wants to send; its buffer is emptied, not kept. */
 static int take_wire(struct tls *t, struct buf *wire)
 {
     BIO *out = SSL_get_wbio(t->ssl);
@@ -262,7 +262,7 @@ static int take_wire(struct tls *t, struct buf *wire)
     return 0;
 }
 
-/* 0: OpenSSL wants more ciphertext. */
+/* 0: OpenSSL needs more ciphertext. */
 static int read_plain(struct tls *t, struct buf *plain)
 {
     for (;;) {
@@ -293,7 +293,7 @@ int tls_receive(struct tls *t, const void *bytes, size_t len, struct buf *plain,
         tls_begin(t);
     if (t->ssl == NULL || (len > 0 && BIO_write(SSL_get_rbio(t->ssl), bytes, (int)len) != (int)len))
         return -EPROTO;
-    rc = read_plain(t, plain); /* does the handshake on the way */
+    rc = read_plain(t, plain); /* also does the handshake */
     ERR_clear_error();
     wrc = take_wire(t, wire);
     return rc < 0 ? rc : wrc;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tls.h - TLS on connections, by OpenSSL
+ * tls.h - TLS on connections, with OpenSSL
  *
- * Built with TLS=1; otherwise tls_context_new() says so. OpenSSL reads and
+ * Built with TLS=1; otherwise tls_context_new() fails with an error that says so. OpenSSL reads and
  * writes memory only; the sockets stay ours (see io.h for why). Layer: transport.
  */
 #ifndef HF_TRANSPORT_TLS_H
@@ -20,22 +20,22 @@ struct tls_context *tls_context_new(const char *cert_file, const char *key_file,
 /* From memory: the chain and its private key in PEM. */
 struct tls_context *tls_context_from_pem(const struct buf *cert, const struct buf *key,
                                          struct hf_error *err);
-/* Others in their place for new connections; on failure the old ones stay. */
+/* Replaces them for new connections; on failure the old ones stay. */
 int tls_context_set_pem(struct tls_context *c, const struct buf *cert, const struct buf *key,
                         struct hf_error *err);
-/* HTTP/2 is among what a client may choose; without it HTTP/1.1 is all there is. */
+/* Offers HTTP/2 to clients; without it they can use HTTP/1.1 only. */
 void tls_context_offer_h2(struct tls_context *c);
 bool tls_chose_h2(const struct tls *t); /* the client has chosen it */
 void tls_context_free(struct tls_context *c);
 /* Reads the files again; on failure the old ones stay. */
 int tls_context_reload(struct tls_context *c, struct hf_error *err);
 
-/* The other side: `ca_file` (PEM) is trusted, NULL: what the system trusts. */
+/* The client side: `ca_file` (PEM) is trusted; NULL: the system's CA certificates. */
 struct tls_context *tls_client_context_new(const char *ca_file, struct hf_error *err);
-/* `host`, a name or an address, must be the certificate's. An empty tls_receive() begins. */
+/* The certificate must match `host`, a name or an address. An empty tls_receive() begins. */
 struct tls *tls_client_new(struct tls_context *c, const char *host);
 bool tls_is_ready(const struct tls *t);   /* the handshake is done */
-const char *tls_why(const struct tls *t); /* it failed: the reason, in words */
+const char *tls_why(const struct tls *t); /* why it failed, as text */
 
 struct tls *tls_new(struct tls_context *c);
 void tls_discard(struct tls *t); /* static OpenSSL has a tls_free() of its own */

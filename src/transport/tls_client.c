@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tls_client.c - TLS on connections that we open. Layer: transport.
+ * tls_client.c - TLS on connections that we open
+ *
+ * Layer: transport.
  */
 #include "transport/tls.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tls_none.c - a build without TLS says so. Layer: transport.
+ * tls_none.c - replaces TLS in a build without it: every call fails and says so
+ *
+ * Layer: transport.
  */
 #include "transport/tls.h"
 

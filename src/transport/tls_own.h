@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tls_own.h - what tls.c and tls_client.c share. Layer: transport.
+ * tls_own.h - what tls.c and tls_client.c share
+ *
+ * Layer: transport.
  */
 #ifndef HF_TRANSPORT_TLS_OWN_H
 #define HF_TRANSPORT_TLS_OWN_H
@@ -10,20 +12,20 @@
 #include "transport/tls.h"
 
 struct tls_context {
-    SSL_CTX *ctx; /* connections hold their own reference: a reload leaves them alone */
+    SSL_CTX *ctx; /* connections hold their own reference: a reload does not affect them */
     char *cert_file, *key_file;
-    bool h2; /* may be agreed on */
+    bool h2; /* may be negotiated */
 };
 
 struct tls {
-    struct tls_context *from; /* not begun: a peer that says nothing costs no session */
+    struct tls_context *from; /* not begun: a silent peer costs no session */
     SSL *ssl;
     char why[160]; /* of the last failure; "" */
 };
 
-void tls_begin(struct tls *t); /* makes the session, once */
-/* What every context has, of a server or a client: nothing older than TLS 1.2, and of its suites
- * those with forward secrecy and authenticated encryption, which is all that TLS 1.3 has. */
+void tls_begin(struct tls *t); /* creates the session, once */
+/* The settings of every context, server or client: nothing older than TLS 1.2, and only suites with
+ * forward secrecy and authenticated encryption, which is all that TLS 1.3 has. */
 void tls_harden(SSL_CTX *ctx);
 
 #endif

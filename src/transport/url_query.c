@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * url_query.c - percent-decoding of a request's path and query. Layer: transport.
+ * url_query.c - percent-decoding of a request's path and query
+ *
+ * Layer: transport.
  */
 #include "transport/url_query.h"
 
@@ -90,7 +92,7 @@ static size_t count_pairs(const char *raw)
     return n;
 }
 
-/* Decodes one "name=value" of len bytes to *at and moves *at behind it. */
+/* Decodes one "name=value" of len bytes to *at and moves *at past it. */
 static int pair_decode(struct query_pair *pair, const char *s, size_t len, char **at)
 {
     const char *eq = memchr(s, '=', len);

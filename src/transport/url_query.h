@@ -2,9 +2,9 @@
 /*
  * url_query.h - percent-decoding of a request's path and query
  *
- * Decoding happens once. A path is cut at its slashes first and each segment
- * is decoded after, so %2F inside a segment is data. What could mean two things to two
- * readers is refused: bad escapes, NUL, control characters, "." and ".." segments.
+ * Decoding happens once. A path is first split at its slashes and each segment is then decoded, so
+ * %2F inside a segment is data. Anything that two readers could understand differently is refused:
+ * bad escapes, NUL, control characters, "." and ".." segments.
  *
  * Pure: bytes in, strings out. Owned by the request. Layer: transport.
  */
@@ -18,14 +18,14 @@
 #include "base/error.h"
 
 /*
- * Decodes len bytes of s into out, which holds len + 1 bytes, and NUL-terminates.
- * `plus`: '+' is a space, as forms write it. The decoded length, or -EINVAL
- * for a bad escape or a NUL. out may be s.
+ * Decodes len bytes of s into out, which holds len + 1 bytes, and NUL-terminates. `plus`: '+' is a
+ * space, as in forms. Returns the decoded length, or -EINVAL for a bad escape or a NUL. out may be
+ * s.
  */
 ssize_t url_percent_decode(const char *s, size_t len, bool plus, char *out);
 
-/* A path's decoded segments, one after the other, each NUL-terminated. "/a/b" has two, "/"
- * has one that is empty, as has every place where two slashes meet. */
+/* A path's decoded segments, one after the other, each NUL-terminated. "/a/b" has two, "/" has one
+ * that is empty, as do two adjacent slashes. */
 struct path {
     char *mem;
     size_t count;
@@ -46,10 +46,10 @@ struct url_query {
 
 #define QUERY_PAIRS_MAX 256
 
-/* `raw` is without '?'. 0, or err says bad_query (or no_memory) and *q is empty. */
+/* `raw` is without '?'. 0, or err is bad_query (or no_memory) and *q is empty. */
 int query_parse(struct url_query *q, const char *raw, struct hf_error *err);
 void query_fini(struct url_query *q);
-/* Each name is one of `allowed` (separated by spaces; NULL: none) and comes at most once. */
+/* Each name must be one of `allowed` (separated by spaces; NULL: none) and occur at most once. */
 int query_check(const struct url_query *q, const char *allowed, struct hf_error *err);
 const char *query_get(const struct url_query *q, const char *name); /* the first; NULL */
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ws_accept.c - what a WebSocket's handshake is answered with. Layer: transport.
+ * ws_accept.c - computes the response to a WebSocket handshake
+ *
+ * Layer: transport.
  */
 #include "transport/ws_accept.h"
 
@@ -37,7 +39,7 @@ const char *ws_pick_protocol(const char *offered, char *out, size_t room)
     size_t len;
 
     while ((item = http1_next_item(&offered, &len)) != NULL) {
-        /* With a blank inside it is not a name that an answer may have. */
+        /* An item with a blank inside is not a name that a response may have. */
         if (len < room && strcspn(item, " \t") >= len && !ws_protocol_is_secret(item)) {
             memcpy(out, item, len);
             out[len] = '\0';

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ws_codec.c - RFC 6455 frames to pieces of messages, and frame headers
+ * ws_codec.c - RFC 6455: decodes frames to pieces of messages, encodes frame headers
  *
  * Layer: transport.
  */
@@ -16,7 +16,7 @@ struct header {
     uint8_t opcode;
     bool fin, rsv1, rsv23, masked;
     uint64_t len;
-    uint32_t mask; /* as its bytes lie in memory */
+    uint32_t mask; /* in the byte order of memory */
     size_t size;
 };
 
@@ -66,7 +66,7 @@ static bool length_is_minimal(const struct header *h)
     return true;
 }
 
-/* 0, or the close code for what is wrong. */
+/* 0, or the close code of the violation. */
 static int header_check(const struct ws_decoder *d, const struct header *h)
 {
     if (h->masked == d->from_server || h->rsv23 || !length_is_minimal(h))
@@ -123,7 +123,7 @@ static void begin_frame(struct ws_decoder *d, const struct header *h)
     d->in_frame = true;
 }
 
-/* What there is of the payload, unmasked; d moves behind it. */
+/* Returns the available payload, unmasked; d moves past it. */
 static enum ws_event data_event(struct ws_decoder *d, char *bytes, size_t len, size_t *used,
                                 struct ws_piece *out)
 {
@@ -206,7 +206,7 @@ size_t ws_encode_header(char *out, uint8_t opcode, bool fin, bool deflated, uint
     return 10;
 }
 
-/* The mask seen from n bytes further on, whatever the byte order. */
+/* The mask rotated by n bytes, whatever the byte order. */
 static uint32_t mask_turn(uint32_t mask, size_t n)
 {
     uint8_t from[4], to[4];
@@ -221,7 +221,7 @@ static uint32_t mask_turn(uint32_t mask, size_t n)
 typedef uint32_t mask_vector __attribute__((vector_size(16)));
 #define UNMASK_BLOCK (4 * sizeof(mask_vector))
 
-/* Whole blocks; returns how many bytes that was. `bytes` is aligned to a vector. */
+/* Unmasks whole blocks; returns how many bytes that was. `bytes` is aligned to a vector. */
 static size_t unmask_blocks(char *bytes, size_t len, uint32_t mask)
 {
     mask_vector wide = {mask, mask, mask, mask};
@@ -247,7 +247,7 @@ static void unmask_bytes(char *bytes, size_t len, uint32_t mask)
         bytes[i] ^= (char)key[i % 4];
 }
 
-/* Byte by byte to an aligned address, then in blocks, then the few that are left. */
+/* Byte by byte to an aligned address, then in blocks, then the remaining bytes. */
 uint32_t ws_unmask(char *bytes, size_t len, uint32_t mask)
 {
     size_t head = -(uintptr_t)bytes % sizeof(mask_vector);

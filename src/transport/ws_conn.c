@@ -2,10 +2,10 @@
 /*
  * ws_conn.c - RFC 6455 on a connection
  *
- * A WebSocket is open, closing (our close frame is out, the peer's is awaited; data is
- * dropped) or gone. Three ways lead to the end: the close handshake and a protocol
- * error finish the connection in good order and tell the owner at once; a broken
- * connection tells it from on_end. Layer: transport.
+ * A WebSocket is open, closing (our close frame is sent, the peer's is awaited; data is dropped) or
+ * closed. There are three ways to the end: the close handshake and a protocol error finish the
+ * connection in good order and notify the owner at once; a broken connection notifies it from
+ * on_end. Layer: transport.
  */
 #include "transport/ws_conn.h"
 
@@ -27,28 +27,29 @@ struct ws {
     void *arg;
     struct ws_decoder decoder;
     struct utf8_check utf8;
-    struct buf text;           /* a message that did not come in one piece */
+    struct buf text;           /* a message that did not arrive in one piece */
     size_t text_max;           /* for one message */
-    struct inflater *inflater; /* of the message that is coming in */
-    struct buf rest;           /* inflated binary that was not taken */
+    struct inflater *inflater; /* of the message that is arriving */
+    struct buf rest;           /* inflated binary that was not consumed */
     struct peer_memory held;   /* of the message, the rest and the inflater */
-    uint64_t asked, received;  /* the peer was asked for a receipt up to here, and gave one */
-    uint64_t asked_ms;         /* the loop's clock, of the oldest unanswered one; 0: none */
+    uint64_t requested,
+        received;          /* wire offsets up to which a receipt was requested, and received */
+    uint64_t requested_ms; /* the loop's clock at the oldest pending request; 0: none */
     enum role role;
     uint8_t silent; /* pings without a sign of life */
-    bool deflate;   /* agreed */
+    bool deflate;   /* negotiated */
     bool closing;
     bool paused;  /* by the owner */
-    bool aborted; /* the owner wants to hear no more */
+    bool aborted; /* the owner wants no more callbacks */
     bool heard;   /* since the last ping */
-    bool passing; /* over a text message that is too long */
+    bool passing; /* skipping a text message that is too long */
     bool rest_last;
-    bool more, more_last; /* the inflater has more, though its input is used up */
+    bool more, more_last; /* the inflater has more, although its input is used up */
 };
 
 static const struct conn_proto ws_proto;
 
-static bool ws_is_gone(const struct ws *ws, const struct conn *c)
+static bool ws_is_closed(const struct ws *ws, const struct conn *c)
 {
     return c->ended || c->proto != &ws_proto || c->owner != ws;
 }
@@ -125,35 +126,35 @@ void ws_ping(struct ws *ws)
 }
 
 /* Sent with what follows, or at the end of the turn. */
-static void ws_ask_receipt(struct ws *ws, uint64_t count)
+static void ws_request_receipt(struct ws *ws, uint64_t count)
 {
     char frame[WS_SEND_HEADER_MAX + sizeof count];
     size_t head = ws_encode_header(frame, WS_OP_PING, true, false, sizeof count);
 
     memcpy(frame + head, &count, sizeof count);
     conn_cork(ws->c, frame, head + sizeof count);
-    ws->asked = count;
-    if (ws->asked_ms == 0)
-        ws->asked_ms = loop_now_ms(ws->c->server->loop);
+    ws->requested = count;
+    if (ws->requested_ms == 0)
+        ws->requested_ms = loop_now_ms(ws->c->server->loop);
 }
 
 uint64_t ws_count_sent(struct ws *ws)
 {
     uint64_t count = conn_count_sent(ws->c);
 
-    if (count > ws->asked && !ws->closing && !ws->c->ended && !ws->c->blocked)
-        ws_ask_receipt(ws, count);
+    if (count > ws->requested && !ws->closing && !ws->c->ended && !ws->c->blocked)
+        ws_request_receipt(ws, count);
     return count;
 }
 
-/* A peer that has never answered may never do so. The answer of one whose input waits here lies
- * behind that input, which may wait for the program to write: neither must hold the program. */
+/* A peer that has never sent a pong may never do so. If its input waits here, its pong is queued
+ * after that input, which may wait for the program to write: neither case may stall the program. */
 static bool ws_is_mute(const struct ws *ws)
 {
     uint64_t patience = ws->received == 0 ? WS_RECEIPT_MS : WS_RECEIPT_INPUT_MS;
 
-    return ws->asked_ms != 0 && (ws->received == 0 || ws->c->paused) &&
-           loop_now_ms(ws->c->server->loop) - ws->asked_ms >= patience;
+    return ws->requested_ms != 0 && (ws->received == 0 || ws->c->paused) &&
+           loop_now_ms(ws->c->server->loop) - ws->requested_ms >= patience;
 }
 
 uint64_t ws_count_received(struct ws *ws)
@@ -161,7 +162,7 @@ uint64_t ws_count_received(struct ws *ws)
     return ws_is_mute(ws) ? conn_count_taken(ws->c) : ws->received;
 }
 
-/* One of our own pings has come back. What the peer makes of it harms nobody else. */
+/* One of our own pings has come back. A forged one harms only its sender. */
 static bool ws_take_receipt(struct ws *ws, const struct ws_piece *piece)
 {
     uint64_t count;
@@ -169,10 +170,10 @@ static bool ws_take_receipt(struct ws *ws, const struct ws_piece *piece)
     if (piece->len != sizeof count)
         return false;
     memcpy(&count, piece->bytes, sizeof count);
-    if (count <= ws->received || count > ws->asked)
+    if (count <= ws->received || count > ws->requested)
         return false;
     ws->received = count;
-    ws->asked_ms = count == ws->asked ? 0 : loop_now_ms(ws->c->server->loop);
+    ws->requested_ms = count == ws->requested ? 0 : loop_now_ms(ws->c->server->loop);
     return true;
 }
 
@@ -211,7 +212,7 @@ void ws_close(struct ws *ws, int code, const char *reason)
     ws->closing = true;
     ws->paused = false;
     conn_set_deadline(ws->c, DEADLINE_CLOSE);
-    conn_resume(ws->c); /* the peer's close may stand behind data nobody wants any more */
+    conn_resume(ws->c); /* the peer's close may follow data that is not wanted any more */
 }
 
 void ws_abort(struct ws *ws)
@@ -220,7 +221,7 @@ void ws_abort(struct ws *ws)
     conn_end(ws->c);
 }
 
-/* Who may not type has no long messages to send. */
+/* Peers that may not type need no long messages. */
 void ws_allow_text(struct ws *ws, size_t bytes)
 {
     if (ws->role >= ROLE_TYPE || bytes < ws->text_max)
@@ -259,7 +260,7 @@ const char *ws_peer(const struct ws *ws)
 
 /* --- the end ----------------------------------------------------------------------------- */
 
-/* In good order: the connection sees to its own end, the owner is told, ws is dead. */
+/* In good order: the connection finishes by itself, the owner is notified, ws is dead. */
 static void ws_finish(struct ws *ws, int code, bool drain)
 {
     conn_finish(ws->c, drain);
@@ -279,18 +280,18 @@ void ws_fail(struct ws *ws, int code, const char *reason)
 
 enum taking { TAKEN, WAITS, DEAD };
 
-/* Hands on binary bytes; *taken of len. The owner may have closed ws meanwhile. */
-static enum taking ws_give_binary(struct ws *ws, const char *bytes, size_t len, bool last,
-                                  size_t *taken)
+/* Delivers binary bytes; *taken of len. The callback may have closed ws. */
+static enum taking ws_deliver_binary(struct ws *ws, const char *bytes, size_t len, bool last,
+                                     size_t *taken)
 {
     struct conn *c = ws->c;
 
     *taken = len;
     if (ws->closing || (len == 0 && !last))
         return TAKEN;
-    c->paused = true; /* unless all is taken */
+    c->paused = true; /* unless all is consumed */
     *taken = ws->ops->on_binary(ws->arg, bytes, len, last);
-    if (ws_is_gone(ws, c))
+    if (ws_is_closed(ws, c))
         return DEAD;
     if (ws->closing || *taken >= len) {
         *taken = len;
@@ -300,8 +301,8 @@ static enum taking ws_give_binary(struct ws *ws, const char *bytes, size_t len, 
     return WAITS;
 }
 
-/* A whole text message; text[len] can be written and is put back. */
-static enum taking ws_give_text(struct ws *ws, char *text, size_t len)
+/* A whole text message; text[len] can be written and is restored. */
+static enum taking ws_deliver_text(struct ws *ws, char *text, size_t len)
 {
     struct conn *c = ws->c;
     char behind = text[len];
@@ -309,22 +310,22 @@ static enum taking ws_give_text(struct ws *ws, char *text, size_t len)
     text[len] = '\0';
     ws->ops->on_text(ws->arg, text, len);
     text[len] = behind;
-    return ws_is_gone(ws, c) ? DEAD : TAKEN;
+    return ws_is_closed(ws, c) ? DEAD : TAKEN;
 }
 
-static enum taking ws_give_collected(struct ws *ws)
+static enum taking ws_deliver_collected(struct ws *ws)
 {
     struct buf whole = ws->text;
     enum taking rc;
 
     ws->text = (struct buf){0};
     buf_cstr(&whole);
-    rc = ws_give_text(ws, buf_data(&whole), whole.len);
+    rc = ws_deliver_text(ws, buf_data(&whole), whole.len);
     buf_fini(&whole);
     return rc;
 }
 
-/* A piece of a message that is too long: its owner hears of it when it is over. */
+/* A piece of a message that is too long: its owner is notified when it has ended. */
 static enum taking ws_pass_over(struct ws *ws, bool last)
 {
     struct conn *c = ws->c;
@@ -333,10 +334,10 @@ static enum taking ws_pass_over(struct ws *ws, bool last)
     if (!last)
         return TAKEN;
     ws->ops->on_text_too_long(ws->arg);
-    return ws_is_gone(ws, c) ? DEAD : TAKEN;
+    return ws_is_closed(ws, c) ? DEAD : TAKEN;
 }
 
-/* A piece of text, checked as it comes. One that is a whole message is not copied. */
+/* A piece of text, checked as it arrives. A piece that is a whole message is not copied. */
 static enum taking ws_on_text(struct ws *ws, char *bytes, size_t len, bool first, bool last)
 {
     if (ws->closing)
@@ -357,22 +358,22 @@ static enum taking ws_on_text(struct ws *ws, char *bytes, size_t len, bool first
     if (ws->passing)
         return ws_pass_over(ws, last);
     if (first && last)
-        return ws_give_text(ws, bytes, len);
+        return ws_deliver_text(ws, bytes, len);
     buf_put(&ws->text, bytes, len);
-    return last ? ws_give_collected(ws) : TAKEN;
+    return last ? ws_deliver_collected(ws) : TAKEN;
 }
 
 /* --- receiving: compressed data ------------------------------------------------------------- */
 
-static enum taking ws_give_inflated(struct ws *ws, uint8_t opcode, char *bytes, size_t len,
-                                    bool first, bool last)
+static enum taking ws_deliver_inflated(struct ws *ws, uint8_t opcode, char *bytes, size_t len,
+                                       bool first, bool last)
 {
     enum taking rc;
     size_t taken;
 
     if (opcode == WS_OP_TEXT)
         return ws_on_text(ws, bytes, len, first, last);
-    rc = ws_give_binary(ws, bytes, len, last, &taken);
+    rc = ws_deliver_binary(ws, bytes, len, last, &taken);
     if (rc == WAITS) {
         buf_put(&ws->rest, bytes + taken, len - taken);
         ws->rest_last = last;
@@ -381,9 +382,9 @@ static enum taking ws_give_inflated(struct ws *ws, uint8_t opcode, char *bytes, 
 }
 
 /*
- * Inflates in steps of INFLATE_ROOM until the input is used up and nothing more comes
- * out, or the owner has to wait. *used tells how much of the input went in; if all
- * of it did but more may come out, `more` remembers to go on without input.
+ * Inflates in steps of INFLATE_ROOM until the input is used up and no more output follows, or the
+ * owner has to wait. *used is how much of the input was consumed; if all of it was but more output
+ * may follow, `more` is set to continue without input.
  */
 static enum taking ws_inflate(struct ws *ws, const struct ws_piece *in, size_t *used)
 {
@@ -406,12 +407,12 @@ static enum taking ws_inflate(struct ws *ws, const struct ws_piece *in, size_t *
         last = drained && in->last;
         ws->more = !drained && *used == in->len;
         ws->more_last = in->last;
-        rc = ws_give_inflated(ws, in->opcode, room, made, first, last);
+        rc = ws_deliver_inflated(ws, in->opcode, room, made, first, last);
         first = false;
         if (rc == DEAD)
             return DEAD;
         if (ws->closing) {
-            *used = in->len; /* nobody wants the rest */
+            *used = in->len; /* the rest is not wanted */
             return TAKEN;
         }
         if (last) {
@@ -438,14 +439,14 @@ static enum taking ws_on_deflated(struct ws *ws, const struct ws_piece *piece, s
     return ws_inflate(ws, piece, used);
 }
 
-/* What was inflated before and not taken, then what is still in the inflater. */
-static enum taking ws_give_rest(struct ws *ws)
+/* Output that was inflated before and not consumed, then what is still in the inflater. */
+static enum taking ws_deliver_rest(struct ws *ws)
 {
     enum taking rc = TAKEN;
     size_t taken;
 
     if (ws->rest.len > 0) {
-        rc = ws_give_binary(ws, buf_data(&ws->rest), ws->rest.len, ws->rest_last, &taken);
+        rc = ws_deliver_binary(ws, buf_data(&ws->rest), ws->rest.len, ws->rest_last, &taken);
         if (rc == DEAD)
             return DEAD;
         buf_drop(&ws->rest, taken);
@@ -464,7 +465,7 @@ static enum taking ws_give_rest(struct ws *ws)
 
 /* --- receiving: frames ----------------------------------------------------------------------- */
 
-/* Returns how many bytes of the piece were not taken in *untaken. */
+/* *untaken is how many bytes of the piece were not consumed. */
 static enum taking ws_on_data(struct ws *ws, const struct ws_piece *piece, size_t *untaken)
 {
     size_t taken = piece->len;
@@ -475,7 +476,7 @@ static enum taking ws_on_data(struct ws *ws, const struct ws_piece *piece, size_
     else if (piece->opcode == WS_OP_TEXT)
         rc = ws_on_text(ws, piece->bytes, piece->len, piece->first, piece->last);
     else
-        rc = ws_give_binary(ws, piece->bytes, piece->len, piece->last, &taken);
+        rc = ws_deliver_binary(ws, piece->bytes, piece->len, piece->last, &taken);
     *untaken = piece->len - taken;
     if (rc != DEAD)
         ws_decode_untake(&ws->decoder, piece, *untaken);
@@ -498,10 +499,10 @@ static enum taking ws_on_close_frame(struct ws *ws, const struct ws_piece *piece
 
 static void ws_on_pong(struct ws *ws, const struct ws_piece *piece)
 {
-    void (*tell)(void *arg) = ws_take_receipt(ws, piece) ? ws->ops->on_receipt : ws->ops->on_pong;
+    void (*notify)(void *arg) = ws_take_receipt(ws, piece) ? ws->ops->on_receipt : ws->ops->on_pong;
 
-    if (tell != NULL)
-        tell(ws->arg);
+    if (notify != NULL)
+        notify(ws->arg);
 }
 
 static enum taking ws_on_control(struct ws *ws, const struct ws_piece *piece)
@@ -515,10 +516,11 @@ static enum taking ws_on_control(struct ws *ws, const struct ws_piece *piece)
         ws_send_frame(ws, WS_OP_PONG, false, &iov, 1);
     if (piece->opcode == WS_OP_PONG && !ws->closing)
         ws_on_pong(ws, piece);
-    return ws_is_gone(ws, c) ? DEAD : TAKEN;
+    return ws_is_closed(ws, c) ? DEAD : TAKEN;
 }
 
-/* One frame, or what there is of it. *used grows; WAITS also means: more bytes are needed. */
+/* One frame, or the part of it that has arrived. *used grows; WAITS also means: more bytes are
+ * needed. */
 static enum taking ws_on_frame(struct ws *ws, char *bytes, size_t len, size_t *used)
 {
     struct ws_piece piece;
@@ -546,11 +548,11 @@ static size_t ws_on_bytes(struct conn *c, char *bytes, size_t len)
 
     ws->heard |= len > 0;
     if (ws->paused) {
-        conn_pause(c); /* somebody else's conn_resume() undid it */
+        conn_pause(c); /* another caller's conn_resume() undid it */
         return 0;
     }
     if (ws->rest.len > 0 || ws->more)
-        rc = ws_give_rest(ws);
+        rc = ws_deliver_rest(ws);
     while (rc == TAKEN && !ws->paused)
         rc = ws_on_frame(ws, bytes, len, &used);
     if (rc == DEAD)
@@ -575,7 +577,8 @@ static void ws_on_drain(struct conn *c)
         ws->ops->on_drain(ws->arg);
 }
 
-/* Whatever the peer sent or took is a sign of life. While we do not read, its silence is ours. */
+/* Everything the peer sent or read is a sign of life. While we do not read, its silence is our
+ * doing. */
 static void ws_on_ping(struct ws *ws)
 {
     struct conn *c = ws->c;
@@ -597,7 +600,7 @@ static void ws_on_deadline(struct conn *c, enum deadline_kind kind)
     if (kind == DEADLINE_PING)
         ws_on_ping(c->owner);
     else
-        conn_end(c); /* no answer to our close frame */
+        conn_end(c); /* no response to our close frame */
 }
 
 static void ws_on_end(struct conn *c)
@@ -637,13 +640,13 @@ struct ws *ws_new(struct conn *c, enum role role, bool deflate, const struct ws_
 
 bool ws_has_left(int code)
 {
-    return code != WS_CODE_BROKEN && code != WS_CODE_GOING;
+    return code != WS_CODE_BROKEN && code != WS_CODE_GOING_AWAY;
 }
 
 void ws_drain(struct conn *c)
 {
     if (c->proto == &ws_proto)
-        ws_close(c->owner, WS_CODE_GOING, "the daemon is going");
+        ws_close(c->owner, WS_CODE_GOING_AWAY, "the daemon is shutting down");
 }
 
 bool ws_cut(struct conn *c, int code, const char *reason)

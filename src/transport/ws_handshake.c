@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ws_handshake.c - from a request to a WebSocket
+ * ws_handshake.c - turns a request into a WebSocket
  *
  * Version and key are checked before the handler is called, by the gate, or by the handler of a
- * route that has other answers too.
- * Layer: transport.
+ * route that also has other responses. Layer: transport.
  */
 #include <assert.h>
 #include <string.h>
@@ -68,14 +67,14 @@ struct ws *ws_accept(struct http_request *rq, const char *protocol, const struct
     if (protocol != NULL && !ws_protocol_is_secret(protocol) && ws_is_offered(rq, protocol))
         http_add_header(rq, "Sec-WebSocket-Protocol", protocol);
     if (deflate)
-        http_add_header(rq, "Sec-WebSocket-Extensions", DEFLATE_ANSWER);
+        http_add_header(rq, "Sec-WebSocket-Extensions", DEFLATE_RESPONSE);
     head = response_head(rq, 101, NULL, BODY_UPGRADE, 0);
-    request_answered(rq);
+    request_reply_begun(rq);
     conn_cork(c, buf_data(head), head->len);
     ws = ws_new(c, rq->role, deflate, ops, arg);
     request_release(rq);
     if (!c->delivering)
-        conn_resume(c); /* frames that came with the request */
+        conn_resume(c); /* frames that arrived with the request */
     return ws;
 }
 
@@ -84,10 +83,10 @@ static void refused_on_closed(void *arg, int code)
     (void)arg, (void)code;
 }
 
-/* Ends without waiting for the peer's close frame: there is nothing that it could settle. */
+/* Ends without waiting for the peer's close frame, which would change nothing. */
 void ws_refuse(struct http_request *rq, int code, const char *reason)
 {
-    static const struct ws_ops ops = {.on_closed = refused_on_closed}; /* nothing else comes */
+    static const struct ws_ops ops = {.on_closed = refused_on_closed}; /* no other is called */
     char protocol[64];
 
     ws_fail(ws_accept(rq, ws_pick_protocol(ws_offered(rq), protocol, sizeof protocol), &ops, NULL),

@@ -15,14 +15,14 @@
 #include "base/log.h"
 
 #define OOM_SCORE "/proc/self/oom_score_adj"
-#define OOM_LOW "-900" /* 1000 lower would be never, whatever we did */
+#define OOM_LOW "-900" /* -1000 would mean never, whatever we did */
 
 static bool set_score(const struct guard *g, const char *score)
 {
     return pwrite(g->oom_fd, score, strlen(score), 0) > 0;
 }
 
-/* Without CAP_SYS_RESOURCE it can go back to 0 at most, if somebody had raised it. */
+/* Without CAP_SYS_RESOURCE it can be lowered to 0 at most, if our parent had raised it. */
 static void spare_from_oom(struct guard *g)
 {
     ssize_t n;
@@ -44,7 +44,7 @@ static void spare_from_oom(struct guard *g)
     io_close(&g->oom_fd);
 }
 
-/* 1 is less than any core needs, and unlike 0 it also stops one that would go to a program by a pipe. */
+/* 1 byte is less than any core needs; unlike 0 it also stops a core that is piped to a program. */
 static void set_core(const struct rlimit *was, bool none)
 {
     struct rlimit now = *was;
@@ -54,7 +54,7 @@ static void set_core(const struct rlimit *was, bool none)
     (void)setrlimit(RLIMIT_CORE, &now);
 }
 
-/* The score first: /proc/self is not ours any more when we are not dumpable. */
+/* The score first: /proc/self belongs to root once we are not dumpable. */
 void guard_begin(struct guard *g)
 {
     *g = (struct guard){.oom_fd = -1, .dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1};
@@ -85,7 +85,7 @@ void guard_end(struct guard *g)
     (void)prctl(PR_SET_DUMPABLE, g->dumpable, 0, 0, 0);
 }
 
-/* The parent's descriptor is of the parent's score. */
+/* The inherited descriptor refers to the parent's score. */
 void guard_end_in_child(const struct guard *g)
 {
     hf_autoclose int fd = -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ledger.c - what the next keeper must know when this one dies. Layer: vault.
+ * ledger.c - the state that the next keeper needs when this one dies. Layer: vault.
  */
 #include "vault/ledger.h"
 

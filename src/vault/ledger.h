@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ledger.h - what the next keeper must know when this one dies, in shared memory
+ * ledger.h - the state that the next keeper needs when this one dies, in shared memory
  *
- * The keeper writes it as things happen; the next keeper, the launcher and `holdfast stop` read
- * it. Each process has a row. The state of a row is stored last, after all that it vouches for, so
- * a keeper that dies at any instruction leaves every row whole. Layer: vault.
+ * The keeper writes it as events happen; the next keeper, the launcher and `holdfast stop` read it.
+ * Each process has a row. The state of a row is stored last, after all data that it vouches for, so
+ * a keeper that dies at any instruction leaves every row consistent. Layer: vault.
  */
 #ifndef HF_VAULT_LEDGER_H
 #define HF_VAULT_LEDGER_H
@@ -22,15 +22,15 @@
 
 enum ledger_state {
     ROW_FREE,
-    ROW_STARTING, /* cloned, maybe executed; no client has been told of it */
+    ROW_STARTING, /* cloned, maybe executed; not yet reported to any client */
     ROW_RUNNING,
     ROW_EXITED, /* and not forgotten yet */
 };
 
-/* What the next keeper is to do first. */
+/* What the next keeper does first. */
 enum ledger_order {
     ORDER_SERVE,
-    ORDER_END, /* end every process, then the daemon */
+    ORDER_END, /* terminate every process, then the daemon */
 };
 
 struct ledger_row {
@@ -71,7 +71,7 @@ int ledger_create(void);             /* a memory file of the right size, or -err
 struct ledger *ledger_map(int fd);   /* NULL: not a ledger of this version */
 void ledger_unmap(struct ledger *l); /* NULL is fine */
 
-/* A free row, with no pid; it is the caller's when its state says so. NULL: there is none. */
+/* A free row, without a pid; the caller owns it once it sets its state. NULL: none is free. */
 struct ledger_row *ledger_find_free(struct ledger *l);
 void ledger_free(struct ledger *l, struct ledger_row *r);
 size_t ledger_count(const struct ledger *l, enum ledger_state state);

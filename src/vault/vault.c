@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vault.c - the vault's life: one loop over signals, the keeper's link and a few clients
+ * vault.c - the vault's life: one loop over signals, the keeper's channel and a few clients
  *
  * Children of the vault are its keeper and what dead keepers have left. Only the keeper is reaped
- * on sight. Of all others the vault looks at one that has died (WNOWAIT), tells the keeper, and
- * reaps it when the keeper has written that down: nothing is remembered here, so nothing can be
- * lost, and no pid is given away too early. Layer: vault.
+ * on sight. For any other dead child the vault reads its status (WNOWAIT), reports it to the
+ * keeper, and reaps it when the keeper has recorded it: the vault remembers nothing, so nothing can
+ * be lost, and no pid is released too early. Layer: vault.
  */
 #include "vault/vault.h"
 
@@ -56,7 +56,7 @@ int vault_init(struct vault *v, const char *exe_path)
                         .guard = {.oom_fd = -1},
                         .start_at_ms = NEVER,
                         .well_by_ms = NEVER,
-                        .deaf_until_ms = NEVER};
+                        .accept_at_ms = NEVER};
     for (size_t i = 0; i < VAULT_CLIENTS_MAX; i++)
         v->clients[i] = -1;
     rc = store_init(v);
@@ -74,7 +74,7 @@ void vault_release(struct vault *v)
 void vault_fini(struct vault *v)
 {
     store_fini(v);
-    io_close(&v->own.link_fd);
+    io_close(&v->own.channel_fd);
     io_close(&v->signal_fd);
     io_close(&v->listen_fd);
     for (size_t i = 0; i < VAULT_CLIENTS_MAX; i++)
@@ -90,7 +90,7 @@ static int setup_signals(struct vault *v)
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         sigdelset(&set, faults[i]);
     sigprocmask(SIG_SETMASK, &set, NULL);
-    /* With SIGCHLD ignored the kernel would reap for us, and tell nobody. */
+    /* With SIGCHLD ignored the kernel would reap for us, and report nothing. */
     signal(SIGCHLD, SIG_DFL);
     sigemptyset(&set);
     for (int sig = 1; sig < NSIG; sig++) {
@@ -114,14 +114,14 @@ static void setup_limits(struct vault *v)
     (void)setrlimit(RLIMIT_NOFILE, &now);
 }
 
-/* The command's own descriptors went to the first keeper. A copy here would keep a connection or
- * an address in use. */
+/* The first keeper has the command's own descriptors. A copy here would keep a connection or an
+ * address in use. */
 static void setup_close_others(const struct vault *v)
 {
     int own[16 + VAULT_CLIENTS_MAX + V_KEYS - V_KEY_STATE], count = 0;
 
     own[count++] = STDERR_FILENO;
-    own[count++] = v->own.link_fd;
+    own[count++] = v->own.channel_fd;
     own[count++] = v->own.ledger_fd;
     own[count++] = v->own.index_fd;
     own[count++] = v->signal_fd;
@@ -146,20 +146,20 @@ static void setup_close_others(const struct vault *v)
     }
 }
 
-/* --- what a keeper says --------------------------------------------------------- */
+/* --- messages of a keeper --------------------------------------------------------- */
 
 static void set_phase(struct vault *v, enum v_phase phase)
 {
     if (v->phase == phase)
         return;
     v->phase = phase;
-    control_tell(v);
+    control_broadcast(v);
 }
 
 static void refused(struct vault *v)
 {
     v->refusals++;
-    control_tell(v);
+    control_broadcast(v);
 }
 
 static void kill_keeper(struct vault *v, const char *why)
@@ -169,7 +169,7 @@ static void kill_keeper(struct vault *v, const char *why)
     v->well_by_ms = NEVER;
 }
 
-/* The binary that runs now is the one to fall back to. */
+/* The current binary is the one to fall back to. */
 static void on_trial(struct vault *v)
 {
     int exe = store_fd(v, V_KEY_EXE);
@@ -188,12 +188,12 @@ static void leave(struct vault *v)
     struct v_message m = {.type = V_LEAVE};
 
     v->leaving = true;
-    if (vault_send(v->own.link_fd, &m, NULL) == 0)
+    if (vault_send(v->own.channel_fd, &m, NULL) == 0)
         set_phase(v, V_LEAVING);
 }
 
-/* A binary that was executed in place of another sends its own descriptor: from here on it is the one
- * to start. Both in one message, because a keeper may die between two. */
+/* A binary that was executed in place of another sends its own descriptor: later keepers are
+ * started from it. Both in one message, because a keeper may die between two. */
 static void on_well(struct vault *v, const int *exe)
 {
     if (exe != NULL)
@@ -205,7 +205,7 @@ static void on_well(struct vault *v, const int *exe)
     v->well_by_ms = NEVER;
     if (v->phase == V_STARTING)
         set_phase(v, V_SERVING);
-    /* A keeper that was about to execute another binary did not listen. */
+    /* A keeper that was about to execute another binary missed the request. */
     if (v->leaving)
         leave(v);
     v->rested = false;
@@ -213,14 +213,14 @@ static void on_well(struct vault *v, const int *exe)
 
 static void on_reap(struct vault *v, pid_t pid)
 {
-    if (pid <= 0 || pid != v->told)
+    if (pid <= 0 || pid != v->reported_pid)
         return;
     zombie_reap(pid);
-    v->told = 0;
+    v->reported_pid = 0;
 }
 
-/* The vault's own log goes where the keeper's does, and nobody waits for the end of an output that a
- * new launcher has replaced. */
+/* The vault logs to the same place as the keeper. Nothing keeps an output open that a new
+ * launcher has replaced. */
 static void on_put(struct vault *v, uint32_t key, int fd)
 {
     store_take(v, key, fd);
@@ -230,7 +230,7 @@ static void on_put(struct vault *v, uint32_t key, int fd)
         (void)dup2(fd, STDERR_FILENO);
 }
 
-/* False: not a message that this peer may send. */
+/* False: this peer may not send this message. */
 static bool on_store(struct vault *v, const struct v_message *m, const int *fds)
 {
     if (m->type == V_PUT) {
@@ -265,13 +265,13 @@ static void close_all(const int *fds, size_t count)
         close(fds[i]);
 }
 
-/* 1: there was one; 0: nothing there; -1: no more will come, or it was malformed. */
+/* 1: handled one; 0: none available; -1: the channel is closed, or the message was malformed. */
 static int read_keeper(struct vault *v)
 {
     struct v_message m;
     int fds[V_PUT_MAX];
     size_t fd_count;
-    int rc = vault_receive(v->own.link_fd, &m, fds, &fd_count);
+    int rc = vault_receive(v->own.channel_fd, &m, fds, &fd_count);
     const char *fault;
 
     if (rc <= 0)
@@ -280,7 +280,7 @@ static int read_keeper(struct vault *v)
     if (fault == NULL && on_keeper_message(v, &m, fds))
         return 1;
     close_all(fds, fd_count);
-    /* Descriptors got lost because our table is full: what is missing is missing. */
+    /* Descriptors were lost because our table is full: continue without them. */
     if (m.type == V_PUT && fd_count < m.count && m.count <= V_PUT_MAX) {
         log_error("cannot keep the descriptors of a process: too many are open");
         return 1;
@@ -289,15 +289,15 @@ static int read_keeper(struct vault *v)
     return -1;
 }
 
-static void on_link(struct vault *v)
+static void on_channel(struct vault *v)
 {
-    for (int i = 0; i < VAULT_TURN_PACKETS && v->own.link_fd >= 0; i++) {
+    for (int i = 0; i < VAULT_TURN_PACKETS && v->own.channel_fd >= 0; i++) {
         int rc = read_keeper(v);
 
         if (rc == 0)
             return;
         if (rc < 0)
-            io_close(&v->own.link_fd);
+            io_close(&v->own.channel_fd);
     }
 }
 
@@ -313,7 +313,7 @@ static void log_death(const struct vault *v, int status)
                   WEXITSTATUS(status), ledger_count(v->ledger, ROW_RUNNING));
 }
 
-/* A new binary that never got well has not replaced V_KEY_EXE. */
+/* A new binary that never sent V_WELL has not replaced V_KEY_EXE. */
 static void choose_binary(struct vault *v, bool probation)
 {
     int good = store_fd(v, V_KEY_GOOD);
@@ -322,7 +322,7 @@ static void choose_binary(struct vault *v, bool probation)
         log_error("upgrade: the new binary did not start; continuing with the old one");
         v->refusals++;
     } else if (good >= 0 && ((v->on_trial && probation) || v->early >= VAULT_EARLY_MAX)) {
-        log_error("upgrade: the new binary keeps failing; going back to the one before");
+        log_error("upgrade: the new binary keeps failing; reverting to the previous one");
         (void)vault_put(v, V_KEY_EXE, good);
         store_drop(v, V_KEY_GOOD, 1);
     }
@@ -348,19 +348,19 @@ static bool is_end_ordered(const struct vault *v)
     return atomic_load(&v->ledger->order) == ORDER_END;
 }
 
-/* Until somebody wants a keeper. The addresses must be free for the next one, and a keeper that has
- * died could not give them back. */
+/* Waits until a keeper is requested. The addresses must be free for the next one, and a keeper
+ * that has died could not release them. */
 static void hold(struct vault *v)
 {
     store_drop(v, V_KEY_LISTENER, V_LISTENERS);
     v->early = 0;
     v->leaving = false;
-    /* The word to end everything may have come when the keeper did not listen any more. */
+    /* The stop request may have come after the keeper's last read. */
     v->phase = is_end_ordered(v) ? V_ENDING : V_HOLDING;
     v->start_at_ms = v->start_next || is_end_ordered(v) ? 0 : NEVER;
 }
 
-/* Before anybody is told: the next daemon at these addresses may come at once. */
+/* Releases the addresses before the end is reported: the next daemon may bind them at once. */
 static void end(struct vault *v, int code)
 {
     store_drop(v, V_KEY_LISTENER, V_LISTENERS);
@@ -369,7 +369,7 @@ static void end(struct vault *v, int code)
     v->code = code;
 }
 
-/* What the keeper said, unless it says otherwise by its end. */
+/* The code that the keeper sent, unless its own exit status is an error. */
 static int final_code(const struct vault *v, int status)
 {
     if (!WIFEXITED(status))
@@ -383,17 +383,18 @@ static void on_keeper_exit(struct vault *v)
 
     if (waitpid(v->keeper, &status, WNOHANG) != v->keeper)
         return;
-    /* Its last words first. */
-    while (v->own.link_fd >= 0 && read_keeper(v) > 0)
+    /* Handle its remaining messages first. */
+    while (v->own.channel_fd >= 0 && read_keeper(v) > 0)
         ;
-    io_close(&v->own.link_fd);
+    io_close(&v->own.channel_fd);
     v->well_by_ms = NEVER;
     if (v->done) {
         end(v, final_code(v, status));
     } else if (v->keep) {
         hold(v);
     } else if (store_fd(v, V_KEY_CARRY) < 0) {
-        /* The first one, before it had left anything to go on from: the daemon has not started. */
+        /* The first keeper, before it stored anything to continue from: the daemon has not
+         * started. */
         log_death(v, status);
         end(v, 1);
     } else {
@@ -404,7 +405,7 @@ static void on_keeper_exit(struct vault *v)
             hold(v);
     }
     v->keeper = 0;
-    control_tell(v);
+    control_broadcast(v);
 }
 
 static struct v_message exit_message(const struct zombie *d)
@@ -417,30 +418,30 @@ static struct v_message exit_message(const struct zombie *d)
                               .maxrss_kib = d->maxrss_kib};
 }
 
-static void look_for_dead(struct vault *v)
+static void check_children(struct vault *v)
 {
     struct zombie d;
 
-    while (v->told == 0 && zombie_peek(0, &d) > 0) {
+    while (v->reported_pid == 0 && zombie_peek(0, &d) > 0) {
         struct v_message m = exit_message(&d);
 
         if (d.pid == v->keeper) {
             on_keeper_exit(v);
             continue;
         }
-        /* Before there is a keeper nobody can write it down. */
-        if (v->own.link_fd < 0 || vault_send(v->own.link_fd, &m, NULL) < 0)
+        /* Without a keeper nothing can record it. */
+        if (v->own.channel_fd < 0 || vault_send(v->own.channel_fd, &m, NULL) < 0)
             break;
-        v->told = d.pid;
+        v->reported_pid = d.pid;
     }
-    /* One that has been told of hides the keeper. */
+    /* A reported zombie hides the keeper's. */
     if (v->keeper > 0)
         on_keeper_exit(v);
 }
 
-/* --- people --------------------------------------------------------------------- */
+/* --- clients --------------------------------------------------------------------- */
 
-/* The order outlives a keeper that dies on the way. */
+/* The order outlives a keeper that dies in the process. */
 static void end_all(struct vault *v, int sig)
 {
     atomic_store(&v->ledger->order, ORDER_END);
@@ -460,9 +461,9 @@ static void on_leave(struct vault *v)
         leave(v);
         return;
     }
-    /* Between two keepers of which none comes up. */
+    /* Between two keepers that both fail to start. */
     hold(v);
-    control_tell(v);
+    control_broadcast(v);
 }
 
 static void start_again(struct vault *v)
@@ -475,14 +476,14 @@ static void start_again(struct vault *v)
     on_leave(v);
 }
 
-/* False: the peer is no use. */
+/* False: the peer sent an invalid message. */
 static bool on_client_message(struct vault *v, int fd, const struct v_message *m, const int *fds)
 {
     struct ucred peer;
     socklen_t len = sizeof peer;
 
     switch (m->type) {
-    case V_STATUS: control_answer(v, fd); return true;
+    case V_STATUS: control_reply(v, fd); return true;
     case V_LEAVE: on_leave(v); return true;
     case V_STOP: end_all(v, SIGTERM); return true;
     case V_START: start_again(v); return true;
@@ -533,15 +534,15 @@ static void on_signals(struct vault *v)
             kill(v->keeper, sig);
     }
     if (dead)
-        look_for_dead(v);
+        check_children(v);
 }
 
 static int timeout_ms(const struct vault *v)
 {
     uint64_t at = v->start_at_ms < v->well_by_ms ? v->start_at_ms : v->well_by_ms, now;
 
-    if (v->deaf_until_ms < at)
-        at = v->deaf_until_ms;
+    if (v->accept_at_ms < at)
+        at = v->accept_at_ms;
     if (at == NEVER)
         return -1;
     now = clock_mono_ms();
@@ -554,8 +555,8 @@ static void on_time(struct vault *v)
 
     if (v->well_by_ms <= now)
         kill_keeper(v, "it did not start in time");
-    if (v->deaf_until_ms <= now)
-        v->deaf_until_ms = NEVER;
+    if (v->accept_at_ms <= now)
+        v->accept_at_ms = NEVER;
     if (v->start_at_ms <= now && v->keeper == 0)
         start_next(v);
 }
@@ -563,26 +564,27 @@ static void on_time(struct vault *v)
 static void turn(struct vault *v)
 {
     struct pollfd p[3 + VAULT_CLIENTS_MAX];
-    pid_t told = v->told;
+    pid_t reported = v->reported_pid;
 
     p[0] = (struct pollfd){.fd = v->signal_fd, .events = POLLIN};
-    p[1] = (struct pollfd){.fd = v->own.link_fd, .events = POLLIN};
-    p[2] = (struct pollfd){.fd = v->deaf_until_ms == NEVER ? v->listen_fd : -1, .events = POLLIN};
+    p[1] = (struct pollfd){.fd = v->own.channel_fd, .events = POLLIN};
+    p[2] = (struct pollfd){.fd = v->accept_at_ms == NEVER ? v->listen_fd : -1, .events = POLLIN};
     for (size_t i = 0; i < VAULT_CLIENTS_MAX; i++)
         p[3 + i] = (struct pollfd){.fd = v->clients[i], .events = POLLIN};
-    /* Last of all, because what runs after it comes back: the vault mostly sleeps from here on. */
+    /* Last, because code that runs afterwards is paged in again: the vault mostly sleeps from
+     * here on. */
     if (!v->rested) {
         v->rested = true;
-        program_give_back();
+        program_release_pages();
     }
     if (io_poll(p, 3 + VAULT_CLIENTS_MAX, timeout_ms(v)) <= 0)
         return;
     if (p[1].revents != 0)
-        on_link(v);
+        on_channel(v);
     if (p[0].revents != 0)
         on_signals(v);
-    if (told != 0 && v->told == 0)
-        look_for_dead(v);
+    if (reported != 0 && v->reported_pid == 0)
+        check_children(v);
     for (size_t i = 0; i < VAULT_CLIENTS_MAX; i++) {
         if (p[3 + i].revents != 0)
             on_client(v, i);
@@ -614,9 +616,9 @@ int vault_run(struct vault *v, vault_first_fn *first, void *arg, int launcher_fd
     while (v->phase != V_ENDED) {
         turn(v);
         on_time(v);
-        /* A new keeper has its ears open: what died before it was there comes now. */
-        if (v->told == 0 && v->own.link_fd >= 0 && v->starts > 1)
-            look_for_dead(v);
+        /* A new keeper can receive reports: report children that died before it started. */
+        if (v->reported_pid == 0 && v->own.channel_fd >= 0 && v->starts > 1)
+            check_children(v);
     }
     guard_end(&v->guard);
     return v->code;
@@ -624,7 +626,7 @@ int vault_run(struct vault *v, vault_first_fn *first, void *arg, int launcher_fd
 
 /* --- in a keeper ---------------------------------------------------------------- */
 
-static bool take_number(const char **at, char end, int *out)
+static bool parse_number(const char **at, char end, int *out)
 {
     char *stop;
     long n = strtol(*at, &stop, 10);
@@ -639,8 +641,8 @@ static bool take_number(const char **at, char end, int *out)
 bool vault_ends_from_env(struct vault_ends *out)
 {
     const char *at = getenv(V_ENV);
-    bool ok = at != NULL && take_number(&at, ',', &out->link_fd) &&
-              take_number(&at, ',', &out->ledger_fd) && take_number(&at, '\0', &out->index_fd);
+    bool ok = at != NULL && parse_number(&at, ',', &out->channel_fd) &&
+              parse_number(&at, ',', &out->ledger_fd) && parse_number(&at, '\0', &out->index_fd);
 
     unsetenv(V_ENV);
     return ok;

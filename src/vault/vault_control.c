@@ -2,10 +2,10 @@
 /*
  * vault_control.c - the vault's sockets
  *
- * The name of the listening socket is abstract, made of the user and the address at which the
+ * The name of the listening socket is abstract, built from the user and the address at which the
  * daemon listens. It has the scope of that address (the network namespace), needs no directory and
- * leaves no file behind. Only root and the vault's own user are let in, and no program that the
- * daemon runs: the socket gives what a keeper has. Layer: vault.
+ * leaves no file behind. Only root and the vault's own user may connect, and no program that the
+ * daemon runs: the socket gives access to everything a keeper has. Layer: vault.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -59,7 +59,7 @@ int vault_send(int fd, const struct v_message *m, const int *fds)
     return 0;
 }
 
-static void take_fds(struct msghdr *msg, int *fds, size_t *fd_count)
+static void collect_fds(struct msghdr *msg, int *fds, size_t *fd_count)
 {
     *fd_count = 0;
     for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR(msg, c)) {
@@ -72,8 +72,9 @@ static void take_fds(struct msghdr *msg, int *fds, size_t *fd_count)
     }
 }
 
-/* The descriptors are inheritable, as those of the store must be. The kernel reports ECONNRESET once, and
- * before what the peer had sent, if the peer has gone without reading all that it was sent. */
+/* The descriptors are inheritable, as those of the store must be. If the peer closed without
+ * reading everything, the kernel reports ECONNRESET once, ahead of the packets that the peer had
+ * sent. */
 int vault_receive(int fd, struct v_message *m, int *fds, size_t *fd_count)
 {
     struct iovec iov = {.iov_base = m, .iov_len = sizeof *m};
@@ -89,8 +90,8 @@ int vault_receive(int fd, struct v_message *m, int *fds, size_t *fd_count)
     while (n < 0 && (errno == EINTR || errno == ECONNRESET));
     *fd_count = 0;
     if (n < 0)
-        return errno == EAGAIN || errno == ENOMEM ? 0 : -errno; /* it stays there */
-    take_fds(&msg, fds, fd_count);
+        return errno == EAGAIN || errno == ENOMEM ? 0 : -errno; /* the packet stays queued */
+    collect_fds(&msg, fds, fd_count);
     if (n == sizeof *m && !(msg.msg_flags & MSG_TRUNC))
         return 1;
     for (size_t i = 0; i < *fd_count; i++)
@@ -124,7 +125,7 @@ static bool peer_is_allowed(int fd, pid_t *pid)
     return peer.uid == 0 || peer.uid == geteuid();
 }
 
-/* 0: none that can be seen from here; -1: nothing is known of it. */
+/* 0: its parent is not visible from here; -1: unknown. */
 static pid_t parent_of(pid_t pid)
 {
     char path[32], text[512], *end;
@@ -137,13 +138,14 @@ static pid_t parent_of(pid_t pid)
     if (n <= 0)
         return -1;
     text[n] = '\0';
-    /* "PID (NAME) STATE PARENT": a name may have anything in it. */
+    /* "PID (NAME) STATE PARENT": a name may contain anything. */
     end = strrchr(text, ')');
     return end == NULL || strlen(end) < 5 ? -1 : (pid_t)strtol(end + 4, NULL, 10);
 }
 
-/* Does the process that connected still exist, so that its pid is nobody else's? A kernel before Linux
- * 6.5 cannot tell. A peer of root, or of a pid namespace around ours, cannot be signalled but exists. */
+/* Does the process that connected still exist, so that its pid has not been reused? A kernel
+ * before Linux 6.5 cannot say. A peer of root, or of an outer pid namespace, cannot be signalled
+ * but exists. */
 static bool peer_is_there(int fd)
 {
     hf_autoclose int pidfd = -1;
@@ -154,8 +156,8 @@ static bool peer_is_there(int fd)
     return syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == 0 || errno != ESRCH;
 }
 
-/* Is the peer a program that the daemon runs? A peer that has vanished since it connected may have
- * been one. Without /proc nobody can tell. */
+/* Is the peer a program that the daemon runs? A peer that has exited since it connected may have
+ * been one. Without /proc this cannot be determined. */
 static bool is_below_us(pid_t pid)
 {
     if (pid == getpid() || access("/proc/self/stat", R_OK) < 0)
@@ -208,7 +210,7 @@ void control_accept(struct vault *v)
     pid_t pid;
 
     if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-        v->deaf_until_ms = clock_mono_ms() + VAULT_DEAF_MS;
+        v->accept_at_ms = clock_mono_ms() + VAULT_ACCEPT_PAUSE_MS;
     for (size_t i = 0; fd >= 0 && i < VAULT_CLIENTS_MAX; i++) {
         if (v->clients[i] >= 0)
             continue;
@@ -232,8 +234,8 @@ static struct v_message control_status(const struct vault *v)
                               .refusals = v->refusals};
 }
 
-/* Who does not read is told no more: each of these replaces all before it. */
-void control_tell(struct vault *v)
+/* A client that does not read misses updates: each update replaces all earlier ones. */
+void control_broadcast(struct vault *v)
 {
     struct v_message m = control_status(v);
 
@@ -243,7 +245,7 @@ void control_tell(struct vault *v)
     }
 }
 
-void control_answer(struct vault *v, int fd)
+void control_reply(struct vault *v, int fd)
 {
     struct v_message m = control_status(v);
 

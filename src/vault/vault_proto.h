@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vault_proto.h - what the vault is told, and tells
+ * vault_proto.h - the messages to and from the vault
  *
  * Every packet on every socket of the vault is one struct v_message of fixed length, so there is
  * nothing to parse. Descriptors travel by SCM_RIGHTS. The layout must never change: a vault
@@ -25,10 +25,10 @@ enum v_key {
     V_KEY_STATE = LEDGER_ROWS * V_ROW_KEYS, /* memory that all workers share */
     V_KEY_SIDING_READ,
     V_KEY_SIDING_WRITE,
-    V_KEY_CARRY,  /* what the command wants to find again; a memory file */
+    V_KEY_CARRY,  /* data that the command needs again; a memory file */
     V_KEY_ARGS,   /* arguments and environment of the next keeper; a memory file */
     V_KEY_EXE,    /* its binary */
-    V_KEY_GOOD,   /* the binary before that, which is known to work */
+    V_KEY_GOOD,   /* the previous binary, which is known to work */
     V_KEY_OUTPUT, /* its standard output and standard error; none: the vault's own */
     V_KEY_ERRORS,
     V_KEY_CWD, /* its working directory */
@@ -40,25 +40,25 @@ enum v_key {
 
 enum v_type {
     /* keeper -> vault */
-    V_PUT = 1, /* keep these descriptors under keys[0..count-1], in place of what was there */
+    V_PUT = 1, /* store these descriptors under keys[0..count-1], replacing older ones */
     V_DROP,    /* close those under `count` keys from keys[0] on */
-    V_REAP,    /* the keeper has written down what became of `pid` */
+    V_REAP,    /* the keeper has recorded the exit of `pid` */
     V_TRIAL,   /* the keeper is about to execute another binary in its place */
-    V_WELL,    /* the first worker of this keeper serves; with its binary, if that is another now */
-    V_DONE,    /* all has ended; the daemon's exit code is `status` */
-    V_KEEP,    /* the keeper leaves, and what it held stays */
+    V_WELL,    /* the first worker of this keeper serves; with its binary, if that is new */
+    V_DONE,    /* everything has ended; the daemon's exit code is `status` */
+    V_KEEP,    /* the keeper leaves, and the vault keeps everything */
     /* vault -> keeper */
     V_EXITED, /* a child of the vault: pid, status, rusage. It stays a zombie until V_REAP. */
     V_LEAVE,  /* leave with V_KEEP */
     /* launcher or CLI -> vault; V_PUT, V_DROP and V_LEAVE, too */
-    V_STATUS,  /* answered by V_STATUS, with a descriptor of the ledger */
-    V_START,   /* start a keeper from what was put */
-    V_STOP,    /* end everything */
+    V_STATUS,  /* reply: V_STATUS, with a descriptor of the ledger */
+    V_START,   /* start a keeper from what was stored */
+    V_STOP,    /* terminate everything */
     V_UPGRADE, /* as SIGHUP */
     V_OWN,     /* the sender is the launcher now */
     /* keeper -> vault */
-    V_REFUSED, /* another binary was asked for and is not executed; the log says why */
-    /* V_STATUS goes to each of them whenever the phase changes. */
+    V_REFUSED, /* another binary was requested and rejected; the log says why */
+    /* The vault sends V_STATUS to each client whenever the phase changes. */
 };
 
 enum v_phase {
@@ -79,15 +79,15 @@ struct v_message {
     int32_t status; /* as from waitpid(2); V_DONE: exit code; V_STATUS: exit code when ended */
     uint64_t utime_us, stime_us, maxrss_kib;
     uint32_t phase;    /* V_STATUS: enum v_phase */
-    uint32_t starts;   /* V_STATUS: how many keepers there have been */
+    uint32_t starts;   /* V_STATUS: number of keepers started so far */
     int32_t launcher;  /* V_STATUS: pid; 0: none */
-    uint32_t upgrades; /* V_STATUS: how many binaries that were executed in place got well */
-    uint32_t refusals; /* V_STATUS: how many binaries were asked for and did not take over */
+    uint32_t upgrades; /* V_STATUS: number of binaries executed in place that sent V_WELL */
+    uint32_t refusals; /* V_STATUS: number of binaries requested that did not take over */
     uint32_t room[3];
 };
 
-/* Where a keeper that was executed finds its link, the ledger and the index of descriptors: three
- * numbers with commas between them. */
+/* The channel, the ledger and the index of descriptors of an executed keeper: three numbers
+ * separated by commas. */
 #define V_ENV "HOLDFAST_VAULT"
 
 #endif

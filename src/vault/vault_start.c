@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vault_start.c - how a keeper comes into being
+ * vault_start.c - starts keepers
  *
- * The first one is a fork that goes on with what the command has prepared. All others are executed,
- * from a descriptor of a binary that is known to work, and find the ledger, the index and their
- * link by V_ENV. What is done after the fork is done in the child: a failure there is a death of a
- * keeper like any other. Layer: vault.
+ * The first one is a fork that continues with what the command has prepared. All others are
+ * executed, from a descriptor of a binary that is known to work, and find the ledger, the index and
+ * their channel through V_ENV. Everything after the fork happens in the child: a failure there is
+ * the death of a keeper like any other. Layer: vault.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@
 
 /* --- in the child --------------------------------------------------------------- */
 
-/* A keeper is started as the daemon was. */
+/* Restores the daemon's initial settings. */
 static void child_restore(const struct vault *v)
 {
     struct rlimit nofile = {.rlim_cur = v->nofile_cur, .rlim_max = v->nofile_max};
@@ -42,13 +42,13 @@ static void child_close_own(struct vault *v)
 {
     io_close(&v->signal_fd);
     io_close(&v->listen_fd);
-    io_close(&v->own.link_fd);
+    io_close(&v->own.channel_fd);
     io_close(&v->guard.oom_fd);
     for (size_t i = 0; i < VAULT_CLIENTS_MAX; i++)
         io_close(&v->clients[i]);
 }
 
-/* Pointers to `count` strings from *at on, with room for one more; *at goes behind the last. */
+/* Pointers to `count` strings from *at on, with room for one more; *at moves behind the last. */
 static char **split(char **at, const char *end, size_t count)
 {
     char **list = calloc(count + 2, sizeof *list);
@@ -69,7 +69,7 @@ static size_t count_until_empty(const char *at, const char *end)
     return n;
 }
 
-/* What vault_put_args() wrote. False: it cannot be read. */
+/* Reads what vault_put_args() wrote. False: it cannot be read. */
 static bool child_read_args(int fd, char ***argv, char ***envp)
 {
     struct stat st;
@@ -101,14 +101,14 @@ static void child_set_env(char **envp, char *setting)
     envp[n] = setting;
 }
 
-__attribute__((noreturn)) static void child_exec(struct vault *v, int link_fd)
+__attribute__((noreturn)) static void child_exec(struct vault *v, int channel_fd)
 {
     int output = store_fd(v, V_KEY_OUTPUT), errors = store_fd(v, V_KEY_ERRORS);
     int exe = store_fd(v, V_KEY_EXE), cwd = store_fd(v, V_KEY_CWD);
     char **argv, **envp, setting[64];
 
     child_close_own(v);
-    (void)fcntl(link_fd, F_SETFD, 0);
+    (void)fcntl(channel_fd, F_SETFD, 0);
     (void)fcntl(v->own.ledger_fd, F_SETFD, 0);
     (void)fcntl(v->own.index_fd, F_SETFD, 0);
     if (output >= 0)
@@ -117,7 +117,7 @@ __attribute__((noreturn)) static void child_exec(struct vault *v, int link_fd)
         (void)dup2(errors, STDERR_FILENO);
     if (cwd >= 0)
         (void)!fchdir(cwd);
-    snprintf(setting, sizeof setting, V_ENV "=%d,%d,%d", link_fd, v->own.ledger_fd,
+    snprintf(setting, sizeof setting, V_ENV "=%d,%d,%d", channel_fd, v->own.ledger_fd,
              v->own.index_fd);
     if (child_read_args(store_fd(v, V_KEY_ARGS), &argv, &envp)) {
         child_set_env(envp, setting);
@@ -130,45 +130,45 @@ __attribute__((noreturn)) static void child_exec(struct vault *v, int link_fd)
 /* --- in the vault --------------------------------------------------------------- */
 
 /* The other end, or -errno. */
-static int open_link(struct vault *v)
+static int open_channel(struct vault *v)
 {
     int pair[2];
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
         return -errno;
-    v->own.link_fd = pair[0];
+    v->own.channel_fd = pair[0];
     return pair[1];
 }
 
-static pid_t start(struct vault *v, int *link_fd)
+static pid_t start(struct vault *v, int *channel_fd)
 {
     pid_t pid = -1;
 
-    *link_fd = open_link(v);
-    if (*link_fd >= 0)
+    *channel_fd = open_channel(v);
+    if (*channel_fd >= 0)
         pid = fork();
     if (pid == 0) {
         child_restore(v);
         atomic_store(&v->ledger->keeper_pid, getpid());
         return 0;
     }
-    if (*link_fd >= 0)
-        close(*link_fd);
+    if (*channel_fd >= 0)
+        close(*channel_fd);
     if (pid < 0) {
-        log_error("cannot start a keeper: %s", strerror(*link_fd < 0 ? -*link_fd : errno));
-        io_close(&v->own.link_fd);
+        log_error("cannot start a keeper: %s", strerror(*channel_fd < 0 ? -*channel_fd : errno));
+        io_close(&v->own.channel_fd);
         v->start_at_ms = clock_mono_ms() + VAULT_WAIT_MS;
         return -1;
     }
     v->keeper = pid;
-    v->told = 0;
+    v->reported_pid = 0;
     v->starts++;
     v->keep = v->done = v->well = v->on_trial = v->leaving = v->start_next = false;
     v->since_ms = clock_mono_ms();
     v->start_at_ms = UINT64_MAX;
     v->well_by_ms = v->starts == 1 ? UINT64_MAX : v->since_ms + VAULT_START_MS;
     v->phase = atomic_load(&v->ledger->order) == ORDER_END ? V_ENDING : V_STARTING;
-    control_tell(v);
+    control_broadcast(v);
     return pid;
 }
 
@@ -176,10 +176,10 @@ void start_first(struct vault *v, vault_first_fn *first, void *arg)
 {
     struct vault_ends ends = {-1, -1, -1};
 
-    if (start(v, &ends.link_fd) != 0)
+    if (start(v, &ends.channel_fd) != 0)
         return;
     child_close_own(v);
-    /* Those that the command has opened are still there; the store's are copies. */
+    /* The command's descriptors are still open; the store has duplicates. */
     store_close_copies(v);
     ends.ledger_fd = v->own.ledger_fd;
     ends.index_fd = v->own.index_fd;
@@ -188,8 +188,8 @@ void start_first(struct vault *v, vault_first_fn *first, void *arg)
 
 void start_next(struct vault *v)
 {
-    int link_fd;
+    int channel_fd;
 
-    if (start(v, &link_fd) == 0)
-        child_exec(v, link_fd);
+    if (start(v, &channel_fd) == 0)
+        child_exec(v, channel_fd);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vault_store.c - descriptors under keys, and the memory that tells the next keeper their numbers
+ * vault_store.c - descriptors under keys, and the memory that shows the next keeper their numbers
  *
- * Descriptors of the store are inheritable and all others are not: a keeper that the vault executes
- * gets the store and nothing else. Layer: vault.
+ * Only descriptors of the store are inheritable: a keeper that the vault executes gets the store
+ * and nothing else. Layer: vault.
  */
 #include "vault/vault_store.h"
 
@@ -81,7 +81,7 @@ void store_take(struct vault *v, uint32_t key, int fd)
     v->index[key] = fd + 1;
 }
 
-/* Rows that were never used have untouched memory behind them. */
+/* Memory of unused rows stays untouched. */
 void store_drop(struct vault *v, uint32_t key, uint32_t count)
 {
     for (uint32_t i = key; i < key + count; i++) {
@@ -94,7 +94,7 @@ void store_drop(struct vault *v, uint32_t key, uint32_t count)
     }
 }
 
-/* The index is shared with the vault, so it stays. */
+/* The index is shared with the vault, so it is not changed. */
 void store_close_copies(const struct vault *v)
 {
     for (uint32_t key = V_KEY_STATE; key < V_KEYS; key++) {
@@ -141,7 +141,7 @@ static void add_strings(struct buf *out, char *const *strings)
 }
 
 /* Arguments and variables, each list with an empty string behind it. No variable is empty; an
- * argument may be, so a count stands before them. */
+ * argument may be, so their count comes first. */
 int vault_args_save(char *const *argv)
 {
     int fd = memfd_create("holdfast-args", MFD_CLOEXEC), rc;

@@ -10,12 +10,12 @@
 int store_init(struct vault *v); /* 0 or -errno */
 void store_fini(struct vault *v);
 int store_fd(const struct vault *v, uint32_t key); /* -1: none */
-/* In place of what was there. The descriptor is the store's from then on. */
+/* Replaces an older one. The store owns the descriptor from then on. */
 void store_take(struct vault *v, uint32_t key, int fd);
 void store_drop(struct vault *v, uint32_t key, uint32_t count);
-/* In a child that has descriptors of its own: no process has been started yet. */
+/* In a child that has its own descriptors: no process has been started yet. */
 void store_close_copies(const struct vault *v);
-/* NULL, or what is wrong with a message that came with so many descriptors. */
+/* NULL, or the fault of a message that arrived with `fd_count` descriptors. */
 const char *store_fault(const struct v_message *m, size_t fd_count);
 
 /* vault_start.c */
@@ -24,9 +24,9 @@ void start_next(struct vault *v);
 
 /* vault_control.c */
 void control_accept(struct vault *v);
-/* To the launcher and every client. */
-void control_tell(struct vault *v);
-void control_answer(struct vault *v, int fd);
+/* Sends the status to the launcher and every client. */
+void control_broadcast(struct vault *v);
+void control_reply(struct vault *v, int fd);
 void control_close(struct vault *v, size_t i);
 
 #endif

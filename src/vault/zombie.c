@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * zombie.c - a look at a child that has died, before it is reaped. Layer: vault.
+ * zombie.c - inspects a dead child before it is reaped. Layer: vault.
  */
 #include "vault/zombie.h"
 
@@ -22,7 +22,7 @@ static int status_of(const siginfo_t *info)
     return info->si_status | (info->si_code == CLD_DUMPED ? 0x80 : 0);
 }
 
-/* wait4(2) cannot look without reaping, and the C library's waitid() does not tell what was used. */
+/* wait4(2) always reaps, and the C library's waitid() does not report resource usage. */
 pid_t zombie_peek(pid_t pid, struct zombie *out)
 {
     siginfo_t info = {0};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * zombie.h - a look at a child that has died, before it is reaped
+ * zombie.h - inspects a dead child before it is reaped
  *
- * Whoever writes down what became of a child does so while it is a zombie: if the writer dies,
- * the next one can look again. Layer: vault.
+ * An exit is recorded while the child is a zombie: if the recording process dies, the next one can
+ * inspect the child again. Layer: vault.
  */
 #ifndef HF_VAULT_ZOMBIE_H
 #define HF_VAULT_ZOMBIE_H
@@ -17,7 +17,7 @@ struct zombie {
     uint64_t utime_us, stime_us, maxrss_kib;
 };
 
-/* The child `pid`, or with 0 any child. Its pid, or 0: no such child has died. */
+/* The child `pid`, or any child if 0. Returns its pid, or 0: no such child has died. */
 pid_t zombie_peek(pid_t pid, struct zombie *out);
 void zombie_reap(pid_t pid);
 

@@ -73,8 +73,8 @@ test('a daemon that is not there: 125, and what to do', async () => {
     for (const args of [['ps'], ['attach', 'x'], ['logs', 'x'], ['send', 'x', 'y'], ['signal', 'x', 'INT'], ['kill', 'x'], ['rm', 'x'],
         ['wait', 'x'], ['resize', 'x', '80x24'], ['screen', 'x'], ['watch', 'x'], ['events'], ['record', 'x'], ['share', 'x'], ['open'],
         ['session', 'ls'], ['info'], ['token'], ['token', 'rotate'], ['upgrade'], ['run', 'true']])
-        await fails(null, 125, /no daemon answers at .*holdfast serve.*--url/, args, { env: { HOLDFAST_URL: 'http://127.0.0.1:1' } });
-    await fails(null, 125, /no daemon answers/, ['ps', '--url', 'unix:/no/such/socket']);
+        await fails(null, 125, /cannot connect to the daemon at .*holdfast serve.*--url/, args, { env: { HOLDFAST_URL: 'http://127.0.0.1:1' } });
+    await fails(null, 125, /cannot connect to the daemon/, ['ps', '--url', 'unix:/no/such/socket']);
     await fails(null, 125, /at most \d+ bytes/, ['ps', '--url', `unix:/${'x'.repeat(200)}`]);
     await fails(null, 125, /host|look|address/, ['ps', '--url', 'http://no-such-host.invalid:1']);
 });
@@ -83,8 +83,8 @@ test('something else that answers', async () => {
     const server = http.createServer((req, res) => (req.url.endsWith('wait') ? res.destroy() : res.end('hello')));
     await new Promise((done) => server.listen(0, '127.0.0.1', done));
     const env = { HOLDFAST_URL: `http://127.0.0.1:${server.address().port}` };
-    await fails(null, 125, /did not open|answered/, ['logs', 'proc_aaaaaaaaaaaaaaaaaaaa'], { env });
-    await fails(null, 125, /did not answer/, ['wait', 'proc_aaaaaaaaaaaaaaaaaaaa'], { env });
+    await fails(null, 125, /did not accept|returned status/, ['logs', 'proc_aaaaaaaaaaaaaaaaaaaa'], { env });
+    await fails(null, 125, /did not respond/, ['wait', 'proc_aaaaaaaaaaaaaaaaaaaa'], { env });
     server.close();
 });
 
@@ -96,7 +96,7 @@ test('an exit that nobody knows is no success', async () => {
     await new Promise((done) => server.listen(0, '127.0.0.1', done));
     const env = { HOLDFAST_URL: `http://127.0.0.1:${server.address().port}` };
     for (const args of [['wait', '-e', answer.id], ['run', '--json', 'true'], ['session', 'run', 'x', 'true'], ['session', 'run', '--json', 'x', 'true']])
-        await fails(null, 125, /nobody knows how/, args, { env });
+        await fails(null, 125, /exit status is unknown/, args, { env });
     server.close();
 });
 
@@ -275,7 +275,7 @@ withDaemon('commands', { listen: ['127.0.0.1:0', 'unix:DIR/s.sock'] }, (d) => {
         const link = /(link_\w+) +watch +0 /.exec(await ok(d, ['share', '--list', p.id]))[1];
         await ok(d, ['share', '--revoke', link, p.id]);
         assert.ok(!(await ok(d, ['share', '--list', p.id])).includes(link));
-        await fails(d, 1, /no process has the tag or the id/, ['screen', 'proc_missing']);
+        await fails(d, 1, /no process has the tag or id/, ['screen', 'proc_missing']);
         await d.remove(p.id);
     });
 
@@ -303,7 +303,7 @@ withDaemon('commands', { listen: ['127.0.0.1:0', 'unix:DIR/s.sock'] }, (d) => {
         const two = await cli(d, ['session', 'run', 'opts', 'head -c 700000 /dev/zero; head -c 700000 /dev/zero >&2']);
         assert.deepEqual([two.stdout.length, two.stderr.length], [700000, 700000]);
         const long = await cli(d, ['session', 'run', 'opts', 'head -c 3000000 /dev/zero']);
-        const missing = Number(/ (\d+) bytes in the middle of the output are left out/.exec(long.stderr)[1]);
+        const missing = Number(/ (\d+) bytes in the middle of the output were omitted/.exec(long.stderr)[1]);
         assert.equal(long.stdout.length + missing, 3000000);
         await ok(d, ['session', 'rm', 'opts']);
     });

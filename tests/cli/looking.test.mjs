@@ -95,15 +95,15 @@ withDaemon('looking on', {}, (d) => {
         assert.equal(await ok(d, ['wait', '--text', 'ready', p.id]), 'text\n');
         assert.equal(await ok(d, ['wait', '--regex', 'on [0-9]+', '--quiet', '1h', p.id]), 'regex\n');
         assert.equal((await json(['wait', '--text', 'nothing', '--text', 'ready', p.id])).index, 1);
-        await fails(d, 124, /within 50ms/, ['wait', '-t', '50ms', p.id]);
-        await fails(d, 124, /within 50ms/, ['wait', '-t', '50ms', '--text', 'never', p.id]);
+        await fails(d, 124, /timed out after 50ms/, ['wait', '-t', '50ms', p.id]);
+        await fails(d, 124, /timed out after 50ms/, ['wait', '-t', '50ms', '--text', 'never', p.id]);
         await fails(d, 1, /bad_regex/, ['wait', '--regex', '(', p.id]);
         await ok(d, ['send', p.id, '--enter']);
         assert.equal(await ok(d, ['wait', p.id]), '6\n');
         const r = await cli(d, ['wait', '-e', p.id]);
         assert.deepEqual([r.code, r.text], [6, '6\n']);
         await check('Process', Object.fromEntries(Object.entries(await json(['wait', p.id])).filter(([k]) => k !== 'timed_out')));
-        await fails(d, 1, /ended first/, ['wait', '--text', 'never', p.id]);
+        await fails(d, 1, /ended before a condition/, ['wait', '--text', 'never', p.id]);
     });
 
     it('wait for several: all of them, the first code that is not 0, one time-out', async () => {

@@ -64,7 +64,7 @@ withDaemon('pipes', {}, (d) => {
         await fails(d, 125, /--history-dir/, ['run', '--history-bytes', '1000000000', 'true']); // for the daemon to say
         await fails(d, 125, /user/, ['run', '-u', 'no-such-user', 'true']);
         await fails(d, 125, /token/, ['run', 'true'], { env: { HOLDFAST_TOKEN: 'a-wrong-token-of-some-length' } });
-        await fails(d, 125, /no daemon answers.*holdfast serve/, ['run', 'true'], { env: { HOLDFAST_URL: 'http://127.0.0.1:1' } });
+        await fails(d, 125, /cannot connect to the daemon.*holdfast serve/, ['run', 'true'], { env: { HOLDFAST_URL: 'http://127.0.0.1:1' } });
     });
 
     it('binary in, binary out, also in small pieces', async () => {
@@ -271,7 +271,7 @@ withDaemon('pipes', {}, (d) => {
     });
 
     it('what changes something is not asked again', () =>
-        cutting(1, (door) => fails(door, 125, /did not answer/, ['session', 'create', 'cut']), 'HTTP/1.1'));
+        cutting(1, (door) => fails(door, 125, /did not respond/, ['session', 'create', 'cut']), 'HTTP/1.1'));
 
     it('wait goes on over the death of a worker', async () => {
         const connections = async () => (await d.api('GET', '/v1/activity')).json.connections;

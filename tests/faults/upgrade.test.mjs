@@ -260,7 +260,7 @@ test('a candidate that could not start in the daemon’s place is refused, with 
                 'a certificate that cannot be used': [trial('"$@" --tls-cert DIR/tokens --tls-key DIR/tokens'), /certificate/],
                 'a crash': ['kill -SEGV $$', /died of SIGSEGV/],
                 'an exit without a word': ['exit 0', /cannot take over/],
-                'records of another layout': [`exec 7</dev/null\nHOLDFAST_RESUME_FD=7 exec "$real" "$@"`, /cannot be read/],
+                'records of another layout': [`exec 7</dev/null\nHOLDFAST_RESUME_FD=7 exec "$real" "$@"`, /cannot read the state/],
             };
             if (process.getuid() === 0) bad['a user that is not known'] = [trial('"$@" --worker-user nobody-knows'), /nobody-knows/];
             for (const [name, [script, reason]] of Object.entries(bad)) {
@@ -279,7 +279,7 @@ test('a candidate that hangs in its trial is given up, and another may follow', 
         const p = await d.sh('exec sleep 300');
         const worker = d.workerPid();
         d.placeScript('exec sleep 1000');
-        await refused(d, /does not come to the end of its trial/);
+        await refused(d, /did not finish its trial in time/);
         assert.equal(d.workerPid(), worker);
         await alive(d, p);
         const ino = d.placeOther(7);
@@ -311,7 +311,7 @@ const stages = {
     'half of TLS': [later(':', '"$@" --tls-cert /nowhere'), /--tls-cert/],
     'the history directory': [later('rm -r DIR/history; ln -s /nowhere/at/all DIR/history'), /history-dir/],
     'the token file': [later('rm DIR/tokens'), /token file/],
-    'what was carried': [later(breakCarry), /carried over cannot be read/],
+    'what was carried': [later(breakCarry), /state of the previous binary is invalid/],
 };
 if (process.getuid() === 0) stages['the worker’s user'] = [later(':', '"$@" --worker-user nobody-knows'), /nobody-knows/];
 for (const [name, [script, reason]] of Object.entries(stages)) {
@@ -411,7 +411,7 @@ test('a certificate that is away for a while is served from memory, over workers
         assert.equal(await subject(d), 'first');
 
         const ino = d.placeOther(3);
-        await upgraded(d, /going on with the certificate there was/);
+        await upgraded(d, /keeping the previous certificate/);
         assert.ok(d.runs(ino));
         assert.equal(await subject(d), 'first');
         await alive(d, p);
@@ -489,7 +489,7 @@ const failing = {
     'exits at once': ['exit 3', /did not start; continuing with the old one/],
     'is killed at once': ['kill -9 $$', /did not start; continuing with the old one/],
     'hangs': ['while :; do sleep 1; done', /did not start in time[^]*continuing with the old one/],
-    'crashes after a second': ['(sleep 1; kill -KILL $$) & exec "$real" "$@"', /keeps failing; going back to the one before/],
+    'crashes after a second': ['(sleep 1; kill -KILL $$) & exec "$real" "$@"', /keeps failing; reverting to the previous one/],
 };
 
 for (const [what, [after, said]] of Object.entries(failing))

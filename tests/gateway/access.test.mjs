@@ -276,10 +276,10 @@ describe('the command', () => {
         };
         assert.match(run()[1], /--resolver/);
         assert.equal(run()[0], 2);
-        assert.match(run('--resolver', 'smtp:x')[1], /where sandboxes are/);
+        assert.match(run('--resolver', 'smtp:x')[1], /is not a resolver/);
         assert.match(run('--resolver', 'file:/nonexistent')[1], /Cannot read/);
         assert.match(run('--resolver', 'file:/dev/null', '--allow-port', '5-2')[1], /not a port/);
-        assert.match(run('--resolver', 'file:/dev/null', '--auth-hook', 'http://name/')[1], /not a URL/);
+        assert.match(run('--resolver', 'file:/dev/null', '--auth-hook', 'http://name/')[1], /not a usable URL/);
         assert.match(execFileSync(binary(), ['gateway', '--help']).toString(), /usage: holdfast gateway/);
     });
 });

@@ -41,20 +41,20 @@ describe('secrets of a registration', () => {
         for (const url of ['redis://:pw@127.0.0.1:1', 'redis://me:pw@127.0.0.1:1']) {
             for (const r of [serve(`${url}?unsigned=1`), gateway('--unsigned-registrations', '--resolver', url)]) {
                 assert.equal(r.status, 1);
-                assert.match(r.stderr, /can be read by every user of this machine. Write \?password_file=FILE .* or set HOLDFAST_REDIS_PASSWORD/);
+                assert.match(r.stderr, /Every user of this machine can read a password in the Redis URL. Append \?password_file=FILE .* or set HOLDFAST_REDIS_PASSWORD/);
                 assert.ok(!r.stderr.includes('pw@'), 'nor said again');
             }
         }
-        assert.match(serve('redis://me@127.0.0.1:1?unsigned=1').stderr, /A user of Redis needs a password/);
+        assert.match(serve('redis://me@127.0.0.1:1?unsigned=1').stderr, /A Redis user needs a password/);
         assert.match(serve('redis://127.0.0.1:1?unsigned=1&password_file=/nonexistent').stderr, /Cannot read \/nonexistent/);
     });
 
     it('are needed, unless somebody says that they are not', () => {
         assert.match(gateway('--resolver', 'redis://127.0.0.1:1').stderr, /must be signed: give --register-key-file FILE/);
-        assert.match(serve('redis://127.0.0.1:1').stderr, /give key_file=FILE or HOLDFAST_REGISTER_KEY/);
+        assert.match(serve('redis://127.0.0.1:1').stderr, /set key_file=FILE or HOLDFAST_REGISTER_KEY/);
         assert.match(serve('redis://127.0.0.1:1?unsigned=1&share_token=1').stderr, /share_token needs a key/);
         assert.match(serve('redis://127.0.0.1:1?unsigned=1', { HOLDFAST_REGISTER_KEY: 'a'.repeat(64) }).stderr, /a key or unsigned=1, not both/);
-        assert.match(serve('redis://127.0.0.1:1', { HOLDFAST_REGISTER_KEY: 'a'.repeat(63) }).stderr, /the key has 64 hex digits/);
+        assert.match(serve('redis://127.0.0.1:1', { HOLDFAST_REGISTER_KEY: 'a'.repeat(63) }).stderr, /the key must have 64 hex digits/);
         assert.match(gateway('--resolver', 'redis://127.0.0.1:1', '--register-key-file', '/dev/null').stderr, /must be signed/);
     });
 });
@@ -167,9 +167,9 @@ describe('registrations', { skip: noRedis }, () => {
 
     it('without signatures are believed only where that was asked for, loudly', async () => {
         const g = await new Gateway({ resolver: redis.url, args: ['--unsigned-registrations'] }).start();
-        assert.match(g.stderr, /whoever can write to Redis can be every sandbox/);
+        assert.match(g.stderr, /anyone who can write to Redis can impersonate any sandbox/);
         const d = await new Daemon({ gateway: false, args: ['--register', `${redis.url}&id=plain&unsigned=1`] }).start();
-        assert.match(d.stderr, /whoever can write to Redis can be this sandbox/);
+        assert.match(d.stderr, /anyone who can write to Redis can impersonate this sandbox/);
         await waitUntil(async () => (await ask(g.url('plain', d.port, '/v1/info'))).status === 401, 'the daemon, which guards itself');
         assert.equal(await status('plain', d.port), 404, 'the careful gateway');
         await d.stop();

@@ -167,7 +167,7 @@ describe('rediss:', { skip: noRedis }, () => {
 
     it('a Redis of another authority is not believed, and not told the password', async () => {
         const g = await new Gateway({ resolver: `${redis.url}&ca_file=${other.file}`, args: redis.trust }).start();
-        await waitUntil(() => /redis at 127\.0\.0\.1:\d+ does not answer: /.test(g.stderr), 'the reason');
+        await waitUntil(() => /redis at 127\.0\.0\.1:\d+ is not responding: /.test(g.stderr), 'the reason');
         assert.match(g.stderr, NOT_TRUSTED);
         assert.equal((await ask(g.url('safe', 80))).json.code, 'resolver_unavailable');
         await g.stop();

@@ -32,7 +32,7 @@ static inline void on_echo(struct http_request *rq)
 }
 
 /* Answered by a later request to /release, as a handler that waits would be. */
-static inline void on_gone(void *user)
+static inline void on_disconnect(void *user)
 {
     struct rig *r = user;
 
@@ -45,7 +45,7 @@ static inline void on_wait(struct http_request *rq)
     struct rig *r = http_context(rq);
 
     r->pending = rq;
-    http_set_user(rq, r, on_gone);
+    http_set_user(rq, r, on_disconnect);
 }
 
 static inline void on_release(struct http_request *rq)
@@ -113,7 +113,7 @@ static inline size_t on_hold_bytes(struct http_request *rq, const void *bytes, s
 
 static inline void on_hold(struct http_request *rq)
 {
-    http_set_user(rq, http_context(rq), on_gone);
+    http_set_user(rq, http_context(rq), on_disconnect);
     http_body_stream(rq, on_hold_bytes);
 }
 

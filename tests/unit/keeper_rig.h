@@ -501,30 +501,30 @@ static inline char rig_state(pid_t pid)
     return at == NULL ? 0 : at[2];
 }
 
-/* Asleep in poll(2) without a time-out: nothing is deferred, nothing is due. Where the kernel does not
- * show the call (no /proc/PID/syscall, or no right to read it), being asleep must do. */
+/* Asleep, and if in poll(2), without a time-out: nothing is deferred and nothing is due. If the kernel
+ * does not show the call (/proc/PID/syscall is missing or unreadable), being asleep has to do. */
 static inline bool rig_is_idle(pid_t pid)
 {
-    unsigned long args[3];
-    char path[64], text[256];
+    unsigned long args[3] = {0};
+    char path[64], text[256] = "";
     FILE *f;
     long call;
     int n;
 
     snprintf(path, sizeof path, "/proc/%d/syscall", (int)pid);
     f = fopen(path, "re");
-    if (f == NULL || fgets(text, sizeof text, f) == NULL)
+    if (f != NULL && fgets(text, sizeof text, f) == NULL)
         text[0] = '\0';
     if (f != NULL)
         fclose(f);
     n = sscanf(text, "%ld %lx %lx %lx", &call, &args[0], &args[1], &args[2]);
-    if (n < 1)
+    if (n < 4)
         return rig_state(pid) == 'S' && strncmp(text, "running", 7) != 0;
 #ifdef SYS_poll
     if (call == SYS_poll)
-        return n == 4 && (int)args[2] < 0;
+        return (int)args[2] < 0;
 #endif
-    return n == 4 && call == SYS_ppoll && args[2] == 0;
+    return call != SYS_ppoll || args[2] == 0;
 }
 
 /* The number once the process is idle, so that it cannot be one that waits for a processor. */
@@ -548,9 +548,12 @@ static inline bool rig_has_fds(pid_t pid, int count)
 {
     uint64_t until = clock_mono_ms() + RIG_WAIT_MS / 4;
 
-    while (rig_count_fds(pid) != count && clock_mono_ms() < until)
+    while (clock_mono_ms() < until) {
+        if (rig_count_fds(pid) == count)
+            return true;
         usleep(1000);
-    return rig_count_fds(pid) == count;
+    }
+    return false;
 }
 
 /* Asleep, within the usual wait: alive, and with nothing to do. */
@@ -558,9 +561,12 @@ static inline bool rig_sleeps(pid_t pid)
 {
     uint64_t until = clock_mono_ms() + RIG_WAIT_MS;
 
-    while (rig_state(pid) != 'S' && clock_mono_ms() < until)
+    while (clock_mono_ms() < until) {
+        if (rig_state(pid) == 'S')
+            return true;
         usleep(1000);
-    return rig_state(pid) == 'S';
+    }
+    return false;
 }
 
 /* Gone, within the usual wait. */

@@ -162,6 +162,6 @@ TEST(asciicast_says_what_is_gone)
     setup(&f, false);
     put(&f, 7, "a");
     asciicast_gap(&f.a, 10, 20);
-    expect(&f, "[0.007,\"o\",\"a\"]\n[0.007,\"m\",\"gap: output from 10 to 20 is gone\"]\n");
+    expect(&f, "[0.007,\"o\",\"a\"]\n[0.007,\"m\",\"gap: output from 10 to 20 was lost\"]\n");
     teardown(&f);
 }

@@ -35,28 +35,28 @@ TEST(variables_come_among_the_subprotocols)
     struct hf_error err = {0};
     json_t *envs = NULL;
 
-    EXPECT_INT(dt_ask_offered_env("", &envs, &err), 0);
+    EXPECT_INT(dt_decode_offered_env("", &envs, &err), 0);
     EXPECT(envs == NULL);
-    EXPECT_INT(dt_ask_offered_env("X-Daytona-Pty-Exit-Control", &envs, &err), 0);
+    EXPECT_INT(dt_decode_offered_env("X-Daytona-Pty-Exit-Control", &envs, &err), 0);
     EXPECT(envs == NULL);
-    EXPECT_INT(dt_ask_offered_env("X-Daytona-Pty-Envs~eyJYIjoieSJ9,  X-Daytona-Pty-Exit-Control",
-                                  &envs, &err),
+    EXPECT_INT(dt_decode_offered_env("X-Daytona-Pty-Envs~eyJYIjoieSJ9,  X-Daytona-Pty-Exit-Control",
+                                     &envs, &err),
                0);
     EXPECT_STR(json_string_value(json_object_get(envs, "X")), "y");
     json_decref(envs);
-    EXPECT(dt_ask_offered_env("X-Daytona-Pty-Envs~!!!", &envs, &err) < 0);
-    EXPECT(dt_ask_offered_env("a, X-Daytona-Pty-Envs~e30x", &envs, &err) < 0);
+    EXPECT(dt_decode_offered_env("X-Daytona-Pty-Envs~!!!", &envs, &err) < 0);
+    EXPECT(dt_decode_offered_env("a, X-Daytona-Pty-Envs~e30x", &envs, &err) < 0);
 }
 
 TEST(a_version_may_come_among_the_subprotocols)
 {
     char out[DT_PROTOCOL_BYTES], longer[400] = DT_VERSION_PROTOCOL;
 
-    EXPECT_STR(dt_ask_offered_version("a, X-Daytona-SDK-Version~0.218.0, b", out), "0.218.0");
-    EXPECT(dt_ask_offered_version("X-Daytona-SDK-Version~", out) == NULL);
-    EXPECT(dt_ask_offered_version("b", out) == NULL);
+    EXPECT_STR(dt_decode_offered_version("a, X-Daytona-SDK-Version~0.218.0, b", out), "0.218.0");
+    EXPECT(dt_decode_offered_version("X-Daytona-SDK-Version~", out) == NULL);
+    EXPECT(dt_decode_offered_version("b", out) == NULL);
     memset(longer + strlen(longer), '1', 200);
-    EXPECT(dt_ask_offered_version(longer, out) == NULL);
+    EXPECT(dt_decode_offered_version(longer, out) == NULL);
 }
 
 TEST(variables_have_names_that_a_shell_takes)
@@ -68,14 +68,14 @@ TEST(variables_have_names_that_a_shell_takes)
     size_t count = 0;
     json_t *t = tree("{\"_a1\":\"x\",\"B\":\"\"}");
 
-    EXPECT_INT(dt_ask_env(t, &env, &count, &err), 0);
+    EXPECT_INT(dt_decode_env(t, &env, &count, &err), 0);
     EXPECT_U64(count, 2);
     free(env);
     json_decref(t);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         env = NULL;
         t = tree(wrong[i]);
-        EXPECT(dt_ask_env(t, &env, &count, &err) < 0);
+        EXPECT(dt_decode_env(t, &env, &count, &err) < 0);
         free(env);
         json_decref(t);
     }
@@ -83,13 +83,13 @@ TEST(variables_have_names_that_a_shell_takes)
 
 static int execute(const char *text, int64_t *timeout_s)
 {
-    struct dt_execute_ask a;
+    struct dt_execute_request a;
     struct hf_error err = {0};
     json_t *t = tree(text);
-    int rc = dt_ask_execute(&a, t, &err);
+    int rc = dt_decode_execute(&a, t, &err);
 
     *timeout_s = a.timeout_s;
-    dt_execute_ask_fini(&a);
+    dt_execute_request_fini(&a);
     json_decref(t);
     return rc;
 }
@@ -114,19 +114,19 @@ TEST(a_command_must_be_one_and_a_time_out_a_number_of_seconds)
 
 TEST(a_command_of_a_session_may_be_asked_for_in_two_ways)
 {
-    struct dt_exec_ask a;
+    struct dt_exec_request a;
     struct hf_error err = {0};
     json_t *t = tree("{\"command\":\"ls\",\"async\":true}");
 
-    EXPECT_INT(dt_ask_exec(&a, t, &err), 0);
+    EXPECT_INT(dt_decode_exec(&a, t, &err), 0);
     EXPECT(a.async && a.echo);
     json_decref(t);
     t = tree("{\"command\":\"ls\",\"runAsync\":true,\"suppressInputEcho\":true}");
-    EXPECT_INT(dt_ask_exec(&a, t, &err), 0);
+    EXPECT_INT(dt_decode_exec(&a, t, &err), 0);
     EXPECT(a.async && !a.echo);
     json_decref(t);
     t = tree("{\"command\":\"ls\",\"runAsync\":\"yes\"}");
-    EXPECT(dt_ask_exec(&a, t, &err) < 0);
+    EXPECT(dt_decode_exec(&a, t, &err) < 0);
     json_decref(t);
 }
 
@@ -136,19 +136,19 @@ TEST(sizes_have_a_bound_and_zero_is_none)
     int64_t n = 0, rows, cols;
     json_t *t = tree("{\"rows\":1000,\"cols\":0}");
 
-    EXPECT_INT(dt_ask_size(t, &rows, &cols, &err), 0);
+    EXPECT_INT(dt_decode_size(t, &rows, &cols, &err), 0);
     EXPECT_INT(rows, 1000);
     EXPECT_INT(cols, 0);
     json_decref(t);
     t = tree("{\"rows\":1001,\"cols\":10}");
-    EXPECT(dt_ask_size(t, &rows, &cols, &err) < 0);
+    EXPECT(dt_decode_size(t, &rows, &cols, &err) < 0);
     json_decref(t);
-    EXPECT_INT(dt_ask_side(NULL, "rows", &n, &err), 0);
-    EXPECT_INT(dt_ask_side("40", "rows", &n, &err), 0);
+    EXPECT_INT(dt_decode_side(NULL, "rows", &n, &err), 0);
+    EXPECT_INT(dt_decode_side("40", "rows", &n, &err), 0);
     EXPECT_INT(n, 40);
-    EXPECT(dt_ask_side("1001", "rows", &n, &err) < 0);
-    EXPECT(dt_ask_side("-1", "rows", &n, &err) < 0);
-    EXPECT(dt_ask_side("x", "rows", &n, &err) < 0);
+    EXPECT(dt_decode_side("1001", "rows", &n, &err) < 0);
+    EXPECT(dt_decode_side("-1", "rows", &n, &err) < 0);
+    EXPECT(dt_decode_side("x", "rows", &n, &err) < 0);
 }
 
 static void check_artifacts(const char *text, const char *rest, size_t charts)
@@ -177,7 +177,7 @@ TEST(lines_of_artifacts_are_taken_out_of_the_result)
 
 static enum dt_packet packet(const char *text, char **token)
 {
-    return dt_ask_packet(text, strlen(text), token);
+    return dt_decode_packet(text, strlen(text), token);
 }
 
 TEST(packets_of_socket_io_are_told_apart)

@@ -20,7 +20,7 @@ static json_t *tree(const char *text)
 
 static json_t *exec_of(const char *text, struct hf_error *err)
 {
-    json_t *body = tree(text), *config = docker_ask_exec(body, err);
+    json_t *body = tree(text), *config = docker_decode_exec(body, err);
 
     json_decref(body);
     return config;
@@ -28,7 +28,7 @@ static json_t *exec_of(const char *text, struct hf_error *err)
 
 static json_t *create_of(const char *text, struct hf_error *err)
 {
-    json_t *body = tree(text), *config = docker_ask_create(body, "bg", err);
+    json_t *body = tree(text), *config = docker_decode_create(body, "bg", err);
 
     json_decref(body);
     return config;
@@ -136,9 +136,9 @@ TEST(words_mean_what_they_mean_to_docker)
     EXPECT(docker_time("0.0000001", &ms) && ms == 0);
     EXPECT(!docker_time("", &ms) && !docker_time("x", &ms) && !docker_time("1.x", &ms) &&
            !docker_time("99999999999999999999", &ms));
-    EXPECT(docker_ask_keys(&keys, NULL, NULL) == 0 && keys.count == 2);
-    EXPECT(docker_ask_keys(&keys, "none", NULL) == 0 && keys.count == 0);
-    EXPECT(docker_ask_keys(&keys, "ctrl-", NULL) < 0);
+    EXPECT(docker_decode_keys(&keys, NULL, NULL) == 0 && keys.count == 2);
+    EXPECT(docker_decode_keys(&keys, "none", NULL) == 0 && keys.count == 0);
+    EXPECT(docker_decode_keys(&keys, "ctrl-", NULL) < 0);
 }
 
 static bool fits(const char *filters, const struct docker_subject *s)

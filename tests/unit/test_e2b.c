@@ -109,7 +109,7 @@ TEST(what_is_broken_is_refused)
     EXPECT_STR(from_json(&e2b_path_request, "[]"), "a message must be a JSON object");
     EXPECT_STR(from_json(&e2b_path_request, "{\"path\":1}"), "path must be a string");
     EXPECT_STR(from_json(&e2b_select_request, "{\"process\":{\"pid\":1,\"tag\":\"t\"}}"),
-               "tag must be left out, as another of its kind is given");
+               "tag must be omitted, since another field of its oneof is set");
 }
 
 TEST(a_list_without_end_is_refused)
@@ -157,7 +157,7 @@ TEST(a_time_is_seconds_and_nanos_on_the_wire)
                          "{\"entry\":{\"modified_time\":\"1969-12-31T23:59:59.5Z\"}}"),
                want);
     EXPECT_STR(from_json(&e2b_entry_response, "{\"entry\":{\"modifiedTime\":\"now\"}}"),
-               "modifiedTime must be a time as 2026-01-02T03:04:05Z");
+               "modifiedTime must be a time such as 2026-01-02T03:04:05Z");
 }
 
 TEST(a_list_of_processes_is_written_as_the_original_does)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_error.c - one reason, told once
+ * test_error.c - one reason for a failure
  */
 #include "base/error.h"
 

@@ -92,30 +92,30 @@ TEST(words_have_a_limit)
 
 /* --- a machine's exec ------------------------------------------------------------------------ */
 
-static enum hf_code exec_of(const char *text, struct fly_ask *a, json_t **body)
+static enum hf_code exec_of(const char *text, struct fly_request *a, json_t **body)
 {
     struct hf_error err = {0};
 
     *body = json_parse(text, strlen(text), NULL);
     EXPECT(*body != NULL);
-    (void)fly_ask_exec(a, *body, &err);
+    (void)fly_decode_exec(a, *body, &err);
     return err.code;
 }
 
 static enum hf_code refusal(const char *text)
 {
-    struct fly_ask a;
+    struct fly_request a;
     json_t *body;
     enum hf_code code = exec_of(text, &a, &body);
 
-    fly_ask_fini(&a);
+    fly_request_fini(&a);
     json_decref(body);
     return code;
 }
 
 TEST(an_exec_is_words_and_a_deadline)
 {
-    struct fly_ask a;
+    struct fly_request a;
     json_t *body;
 
     EXPECT_INT(
@@ -127,13 +127,13 @@ TEST(an_exec_is_words_and_a_deadline)
     EXPECT_INT(a.spec.timeout_ms, 90000);
     EXPECT_INT(a.spec.stdin_mode, STDIN_NULL);
     EXPECT(!a.spec.shell && !a.spec.pty);
-    fly_ask_fini(&a);
+    fly_request_fini(&a);
     json_decref(body);
 }
 
 TEST(an_older_client_sends_a_line)
 {
-    struct fly_ask a;
+    struct fly_request a;
     json_t *body;
 
     EXPECT_INT(exec_of("{\"cmd\":\"echo 'a b'\",\"stdin\":\"x\\u0000y\",\"timeout\":0}", &a, &body),
@@ -143,11 +143,11 @@ TEST(an_older_client_sends_a_line)
     EXPECT_INT(a.spec.timeout_ms, FLY_TIMEOUT_MS);
     EXPECT_U64(a.spec.input_len, 3);
     EXPECT(memcmp(a.spec.input, "x\0y", 3) == 0);
-    fly_ask_fini(&a);
+    fly_request_fini(&a);
     json_decref(body);
     EXPECT_INT(exec_of("{\"cmd\":\"no\",\"command\":[\"yes\"]}", &a, &body), HF_OK);
     EXPECT_STR(a.spec.command, "yes");
-    fly_ask_fini(&a);
+    fly_request_fini(&a);
     json_decref(body);
 }
 
@@ -173,22 +173,22 @@ TEST(an_exec_that_is_none_is_refused)
 /* --- a sprite's ------------------------------------------------------------------------------ */
 
 /* Pairs as name, value, name, value, NULL. */
-static enum hf_code sprite_of(struct sprite_ask *a, bool tty, const char *const *pairs)
+static enum hf_code sprite_of(struct sprite_request *a, bool tty, const char *const *pairs)
 {
     struct hf_error err = {0};
 
-    *a = (struct sprite_ask){0};
+    *a = (struct sprite_request){0};
     for (; *pairs != NULL; pairs += 2)
-        if (sprite_ask_pair(a, pairs[0], pairs[1], &err) < 0)
+        if (sprite_decode_pair(a, pairs[0], pairs[1], &err) < 0)
             return err.code;
-    (void)sprite_ask_spec(a, tty, &err);
+    (void)sprite_decode_spec(a, tty, &err);
     return err.code;
 }
 #define SPRITE(a, tty, ...) sprite_of(a, tty, (const char *const[]){__VA_ARGS__, NULL})
 
 TEST(a_query_is_a_command)
 {
-    struct sprite_ask a;
+    struct sprite_request a;
 
     EXPECT_INT(SPRITE(&a, true, "cmd", "ls", "cmd", "-l", "cmd", "", "path", "/bin/ls", "dir", "/x",
                       "stdin", "true", "env", "A=1", "env", "B=", "env", "C=x=y", "cc", "true"),
@@ -205,50 +205,50 @@ TEST(a_query_is_a_command)
     EXPECT_INT(a.spec.stdin_mode, STDIN_PIPE);
     EXPECT_INT(a.spec.on_detach, DETACH_KILL_AFTER);
     EXPECT_INT(a.spec.detach_ms, FLY_LINGER_MS);
-    sprite_ask_fini(&a);
+    sprite_request_fini(&a);
     EXPECT_INT(SPRITE(&a, true, "path", "true"), HF_OK);
     EXPECT_STR(a.spec.command, "true");
     EXPECT(a.spec.argv0 == NULL && !a.spec.clear_env);
     EXPECT_INT(a.spec.stdin_mode, STDIN_NULL);
-    sprite_ask_fini(&a);
+    sprite_request_fini(&a);
 }
 
 TEST(a_terminal_stays_unless_it_is_told_for_how_long)
 {
-    struct sprite_ask a;
+    struct sprite_request a;
 
     EXPECT_INT(SPRITE(&a, true, "cmd", "sh", "tty", "true", "rows", "30"), HF_OK);
     EXPECT(a.spec.pty);
     EXPECT_INT(a.spec.rows, 30);
     EXPECT_INT(a.spec.cols, 80);
     EXPECT_INT(a.spec.on_detach, DETACH_KEEP);
-    sprite_ask_fini(&a);
+    sprite_request_fini(&a);
     EXPECT_INT(SPRITE(&a, true, "cmd", "sh", "tty", "1", "max_run_after_disconnect", "1m30s"),
                HF_OK);
     EXPECT_INT(a.spec.on_detach, DETACH_KILL_AFTER);
     EXPECT_INT(a.spec.detach_ms, 90000);
-    sprite_ask_fini(&a);
+    sprite_request_fini(&a);
     EXPECT_INT(SPRITE(&a, true, "cmd", "sh", "detachable", "true"), HF_OK);
     EXPECT_INT(a.spec.on_detach, DETACH_KEEP);
-    sprite_ask_fini(&a);
+    sprite_request_fini(&a);
     EXPECT_INT(SPRITE(&a, true, "cmd", "sh", "max_run_after_disconnect", "0"), HF_OK);
     EXPECT_INT(a.spec.on_detach, DETACH_KEEP);
-    sprite_ask_fini(&a);
+    sprite_request_fini(&a);
     /* By HTTP there is none, and what is there is not kept for ever. */
     EXPECT_INT(SPRITE(&a, false, "cmd", "sh", "tty", "true"), HF_OK);
     EXPECT(!a.spec.pty);
     EXPECT_INT(a.spec.on_detach, DETACH_KILL_AFTER);
-    sprite_ask_fini(&a);
+    sprite_request_fini(&a);
 }
 
 TEST(a_query_that_is_none_is_refused)
 {
-    struct sprite_ask a;
+    struct sprite_request a;
 
 #define REFUSED(code, ...)                                                                         \
     do {                                                                                           \
         EXPECT_INT(SPRITE(&a, true, __VA_ARGS__), code);                                           \
-        sprite_ask_fini(&a);                                                                       \
+        sprite_request_fini(&a);                                                                   \
     } while (0)
     REFUSED(HF_E_missing_field, "stdin", "true");
     REFUSED(HF_E_missing_field, "path", "");
@@ -306,7 +306,7 @@ static enum hf_code control(const char *text, struct sprite_control *c)
 {
     struct hf_error err = {0};
 
-    (void)sprite_ask_control(c, text, strlen(text), &err);
+    (void)sprite_decode_control(c, text, strlen(text), &err);
     return err.code;
 }
 

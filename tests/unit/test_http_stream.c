@@ -13,12 +13,12 @@ static void on_room(void *arg)
     (void)arg;
 }
 
-static void on_gone(void *arg)
+static void on_disconnect(void *arg)
 {
     ((struct rig *)arg)->stream = NULL;
 }
 
-static const struct http_stream_ops ops = {on_room, on_gone};
+static const struct http_stream_ops ops = {on_room, on_disconnect};
 
 static void say(struct http_stream *st, const char *text)
 {

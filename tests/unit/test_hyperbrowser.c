@@ -15,17 +15,17 @@ static json_t *tree(const char *text)
     return t;
 }
 
-static int process_of(const char *text, struct hyper_ask *a, json_t **body)
+static int process_of(const char *text, struct hyper_request *a, json_t **body)
 {
     struct hf_error err = {0};
 
     *body = tree(text);
-    return hyper_ask_process(a, *body, &err);
+    return hyper_decode_process(a, *body, &err);
 }
 
 TEST(a_command_is_a_line_for_the_shell)
 {
-    struct hyper_ask a;
+    struct hyper_request a;
     json_t *body;
 
     EXPECT_INT(process_of("{\"command\":\"echo hi | cat\",\"cwd\":null}", &a, &body), 0);
@@ -33,20 +33,20 @@ TEST(a_command_is_a_line_for_the_shell)
     EXPECT(a.spec.shell);
     EXPECT(!a.spec.pty);
     EXPECT(a.spec.cwd == NULL);
-    hyper_ask_fini(&a);
+    hyper_request_fini(&a);
     json_decref(body);
 }
 
 /* Older clients send arguments beside the command; each of them stays one word. */
 TEST(arguments_are_quoted_into_the_line)
 {
-    struct hyper_ask a;
+    struct hyper_request a;
     json_t *body;
 
     EXPECT_INT(process_of("{\"command\":\"echo\",\"args\":[\"it's\",\"a b\",\"\"]}", &a, &body), 0);
     EXPECT_STR(a.spec.command, "'echo' 'it'\\''s' 'a b' ''");
     EXPECT_U64(a.spec.arg_count, 0);
-    hyper_ask_fini(&a);
+    hyper_request_fini(&a);
     json_decref(body);
 }
 
@@ -55,33 +55,33 @@ TEST(a_terminal_runs_a_program_unless_a_shell_is_asked_for)
     json_auto_t *plain = tree("{\"command\":\"bash\",\"args\":[\"-l\"],\"rows\":30,\"cols\":90}");
     json_auto_t *line = tree("{\"command\":\"ls | wc\",\"useShell\":true}");
     struct hf_error err = {0};
-    struct hyper_ask a;
+    struct hyper_request a;
 
-    EXPECT_INT(hyper_ask_terminal(&a, plain, &err), 0);
+    EXPECT_INT(hyper_decode_terminal(&a, plain, &err), 0);
     EXPECT(a.spec.pty && !a.spec.shell);
     EXPECT_U64(a.spec.arg_count, 1);
     EXPECT_INT(a.spec.rows, 30);
-    hyper_ask_fini(&a);
-    EXPECT_INT(hyper_ask_terminal(&a, line, &err), 0);
+    hyper_request_fini(&a);
+    EXPECT_INT(hyper_decode_terminal(&a, line, &err), 0);
     EXPECT(a.spec.shell);
     EXPECT_STR(a.spec.command, "ls | wc");
-    hyper_ask_fini(&a);
+    hyper_request_fini(&a);
 }
 
 static void expect_timeout(const char *text, int64_t ms)
 {
     json_auto_t *body = tree(text);
     struct hf_error err = {0};
-    struct hyper_wait_ask a;
+    struct hyper_wait_request a;
 
-    EXPECT_INT(hyper_ask_wait(&a, body, &err), 0);
+    EXPECT_INT(hyper_decode_wait(&a, body, &err), 0);
     EXPECT_INT(a.timeout_ms, ms);
 }
 
 TEST(time_outs_come_in_two_units_and_milliseconds_count)
 {
     struct hf_error err = {0};
-    struct hyper_wait_ask a;
+    struct hyper_wait_request a;
     json_auto_t *bad = tree("{\"timeoutMs\":-1}"), *worse = tree("{\"timeout_sec\":1e300}");
 
     expect_timeout("{}", -1);
@@ -90,9 +90,9 @@ TEST(time_outs_come_in_two_units_and_milliseconds_count)
     expect_timeout("{\"timeoutMs\":1500.2}", 1501);
     expect_timeout("{\"timeout_sec\":0.5}", 500);
     expect_timeout("{\"timeout_sec\":2,\"timeoutMs\":100}", 100);
-    EXPECT(hyper_ask_wait(&a, bad, &err) < 0);
+    EXPECT(hyper_decode_wait(&a, bad, &err) < 0);
     EXPECT_INT(err.code, HF_E_bad_value);
-    EXPECT(hyper_ask_wait(&a, worse, &err) < 0);
+    EXPECT(hyper_decode_wait(&a, worse, &err) < 0);
 }
 
 static int signal_of(const char *text)
@@ -101,7 +101,7 @@ static int signal_of(const char *text)
     struct hf_error err = {0};
     int signum;
 
-    return hyper_ask_signal(body, &signum, &err) < 0 ? -1 : signum;
+    return hyper_decode_signal(body, &signum, &err) < 0 ? -1 : signum;
 }
 
 TEST(signals_have_names_and_numbers_or_none)
@@ -119,7 +119,7 @@ static void expect_frame(const char *text, int rc, const char *bytes)
     struct hf_error err = {0};
     struct hyper_frame f;
 
-    EXPECT_INT(hyper_ask_frame(&f, text, strlen(text), &err) < 0, rc < 0);
+    EXPECT_INT(hyper_decode_frame(&f, text, strlen(text), &err) < 0, rc < 0);
     if (bytes != NULL)
         EXPECT_MEM(buf_data(&f.bytes), f.bytes.len, bytes, strlen(bytes));
     if (rc < 0)

@@ -33,10 +33,10 @@ TEST(commas_stand_where_they_must)
     json_int(o, -1);
     json_u64(o, UINT64_MAX);
     json_open(o, '[');
-    json_shut(o, ']');
+    json_close(o, ']');
     json_open(o, '{');
-    json_shut(o, '}');
-    json_shut(o, ']');
+    json_close(o, '}');
+    json_close(o, ']');
     json_kint(o, "min", INT64_MIN);
     json_ku64(o, "zero", 0);
     json_kbool(o, "yes", true);
@@ -47,7 +47,7 @@ TEST(commas_stand_where_they_must)
     json_ktime(o, "never", 0);
     json_key(o, "raw");
     json_raw(o, "{}", 2);
-    json_shut(o, '}');
+    json_close(o, '}');
     EXPECT_STR(buf_cstr(&p.buf),
                "{\"a\":\"x\",\"list\":[-1,18446744073709551615,[],{}],"
                "\"min\":-9223372036854775808,\"zero\":0,\"yes\":true,\"no\":false,\"none\":null,"

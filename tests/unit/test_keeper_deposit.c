@@ -63,7 +63,7 @@ static void begin(struct play *p)
     REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
     p->vault_end = pair[0];
     atomic_store(&p->v.ledger->vault_pid, VAULT_PID);
-    p->ends = (struct vault_ends){.link_fd = pair[1],
+    p->ends = (struct vault_ends){.channel_fd = pair[1],
                                   .ledger_fd = dup(p->v.own.ledger_fd),
                                   .index_fd = dup(p->v.own.index_fd)};
     p->k = (struct keeper){.options = &options,
@@ -71,7 +71,7 @@ static void begin(struct play *p)
                            .state_fd = -1,
                            .siding = {-1, -1},
                            .deposit = {.ends = {-1, -1, -1}}};
-    channel_init(&p->k.deposit.link);
+    channel_init(&p->k.deposit.channel);
     (void)cgroup_resume(&p->k.cgroup, "", 0);
     table_init(&p->k.table);
     deferred_init(&p->k);
@@ -135,7 +135,7 @@ TEST(without_a_vault_nothing_is_written)
     struct entry e = {0};
     int null;
 
-    channel_init(&k.deposit.link);
+    channel_init(&k.deposit.channel);
     EXPECT_INT(deposit_attach(&k, NULL), 0);
     EXPECT_INT(deposit_attach(&k, &k.deposit.ends), 0);
     null = open("/dev/null", O_RDONLY | O_CLOEXEC, 0);
@@ -152,7 +152,7 @@ TEST(without_a_vault_nothing_is_written)
     deposit_started(&k, &e);
     deposit_exited(&k, &e);
     deposit_closed(&k, &e, K_FD_STDIN);
-    deposit_chore(&k, &e);
+    deposit_deferred(&k, &e);
     deposit_forget(&k, &e);
     deposit_worker_started(&k);
     deposit_worker_io(&k);
@@ -197,10 +197,10 @@ TEST(a_process_is_written_down_before_it_is_told_of)
     /* Of one that has exited it can wait. */
     deposit_closed(&p.k, e, K_FD_SIDE);
     EXPECT_INT(hear(&p).type, 0);
-    deposit_chore(&p.k, e);
+    deposit_deferred(&p.k, e);
     m = hear(&p);
     EXPECT(m.type == V_DROP && m.keys[0] == V_SIDE);
-    deposit_chore(&p.k, e);
+    deposit_deferred(&p.k, e);
     EXPECT_INT(hear(&p).type, 0);
     deposit_started(&p.k, e); /* exited before its start was told */
     EXPECT_INT(row_state(e->row), ROW_EXITED);
@@ -279,7 +279,7 @@ TEST(the_vault_is_told_when_the_daemon_is_well_on_trial_or_done)
     EXPECT_INT(hear(&p).type, V_WELL);
     EXPECT(getenv(V_ENV) == NULL);
     /* In place of another binary: that is the one to start from now on. */
-    p.k.deposit.told_well = false;
+    p.k.deposit.well_sent = false;
     p.k.deposit.replaced = true;
     deposit_well(&p.k);
     m = hear(&p);
@@ -331,11 +331,11 @@ TEST(exits_that_the_vault_tells_are_written_down_and_reaped)
     EXPECT_INT(p.k.worker.pid, 1001);
     p.k.worker.pid = 0;
     m = (struct v_message){.type = V_LEAVE};
-    p.k.ending.phase = ENDING_KILL; /* too late to leave */
+    p.k.shutdown.phase = SHUTDOWN_KILL; /* too late to leave */
     REQUIRE(vault_send(p.vault_end, &m, NULL) == 0);
     deposit_read(&p.k);
     EXPECT(!p.k.upgrade.leaving);
-    p.k.ending.phase = ENDING_NOT;
+    p.k.shutdown.phase = SHUTDOWN_NONE;
     REQUIRE(vault_send(p.vault_end, &m, NULL) == 0);
     deposit_read(&p.k);
     EXPECT(p.k.upgrade.leaving && p.k.upgrade.phase == UPGRADE_RETIRE);
@@ -358,20 +358,20 @@ TEST(a_vault_that_is_lost_is_done_without)
     EXPECT_INT(hear(&p).type, V_DONE);
     FAIL(sendmsg, .error = EPIPE);
     deposit_done(&p.k, 0);
-    EXPECT_INT(p.k.deposit.link.fd, -1);
+    EXPECT_INT(p.k.deposit.channel.fd, -1);
     deposit_done(&p.k, 0);
     end(&p);
 
     begin(&p);
     REQUIRE(send(p.vault_end, "x", 1, 0) == 1);
     deposit_read(&p.k);
-    EXPECT_INT(p.k.deposit.link.fd, -1);
+    EXPECT_INT(p.k.deposit.channel.fd, -1);
     end(&p);
 
     begin(&p);
     shutdown(p.vault_end, SHUT_RDWR);
     deposit_read(&p.k);
-    EXPECT_INT(p.k.deposit.link.fd, -1);
+    EXPECT_INT(p.k.deposit.channel.fd, -1);
     end(&p);
 }
 

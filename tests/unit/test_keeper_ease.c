@@ -109,13 +109,13 @@ TEST(a_flood_gives_way_while_it_lasts)
     for (int i = 0; i < 2; i++) {
         tell(&w, m.entry, 1);
         tell(&w, m.entry, 1);
-        EXPECT(none || weight_becomes(m.pid, EASE_NICE));
+        EXPECT(none || weight_becomes(m.pid, FLOOD_NICE));
         tell(&w, m.entry, 0);
         EXPECT(none || weight_becomes(m.pid, 0));
     }
     /* The processes' own nice values are not touched. */
     tell(&w, m.entry, 1);
-    EXPECT(none || weight_becomes(m.pid, EASE_NICE));
+    EXPECT(none || weight_becomes(m.pid, FLOOD_NICE));
     EXPECT_INT(getpriority(PRIO_PROCESS, (id_t)m.pid), 0);
     close_all(fds);
     rig_end(&r, &w);
@@ -154,7 +154,7 @@ TEST(a_session_gets_its_weight_back_when_its_leader_dies)
     m = start_two(&w, fds, &left);
     none = weight_of(left) == NO_GROUPS;
     tell(&w, m.entry, 1);
-    EXPECT(none || weight_becomes(left, EASE_NICE));
+    EXPECT(none || weight_becomes(left, FLOOD_NICE));
     kill(m.pid, SIGKILL);
     EXPECT_INT(WTERMSIG(rig_exited(&w).status), SIGKILL);
     EXPECT(none || weight_of(left) == 0);
@@ -204,13 +204,13 @@ TEST(many_floods_of_a_keeper_that_may_not_administer)
         m[i] = start(&w, fds[i]);
     for (int i = 0; i < FLOODS; i++)
         tell(&w, m[i].entry, 1);
-    all_become(m, EASE_NICE);
+    all_become(m, FLOOD_NICE);
     for (int i = 0; i < FLOODS; i++)
         tell(&w, m[i].entry, 0);
     all_become(m, 0);
     for (int i = 0; i < FLOODS; i++)
         tell(&w, m[i].entry, 1);
-    all_become(m, EASE_NICE);
+    all_become(m, FLOOD_NICE);
     rig_kill_worker(&w);
     rig_worker(&r, &w);
     all_become(m, 0);
@@ -236,7 +236,7 @@ TEST(leaders_that_die_together_leave_nobody_eased)
         m[i] = start_two(&w, fds[i], &left[i]);
     for (int i = 0; i < FLOODS; i++)
         tell(&w, m[i].entry, 1);
-    all_become(m, EASE_NICE);
+    all_become(m, FLOOD_NICE);
     for (int i = 0; i < FLOODS; i++)
         kill(m[i].pid, SIGKILL);
     for (int i = 0; i < FLOODS; i++) {
@@ -263,7 +263,7 @@ TEST(a_worker_that_dies_leaves_nobody_eased)
     m = start(&w, fds);
     none = weight_of(m.pid) == NO_GROUPS;
     tell(&w, m.entry, 1);
-    EXPECT(none || weight_becomes(m.pid, EASE_NICE));
+    EXPECT(none || weight_becomes(m.pid, FLOOD_NICE));
     rig_kill_worker(&w);
     rig_worker(&r, &w);
     EXPECT(none || weight_becomes(m.pid, 0));
@@ -288,7 +288,7 @@ TEST(a_weight_that_somebody_else_chose_stays)
         /* And one chosen meanwhile is not taken away. */
         weight_set(m.pid, "0");
         tell(&w, m.entry, 1);
-        EXPECT(weight_becomes(m.pid, EASE_NICE));
+        EXPECT(weight_becomes(m.pid, FLOOD_NICE));
         weight_set(m.pid, "7");
         tell(&w, m.entry, 0);
         (void)rig_survey(&w, m.entry);

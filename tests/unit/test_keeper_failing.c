@@ -301,7 +301,11 @@ TEST(a_start_without_pipes_or_processes_is_refused_and_leaves_nothing)
     rig_fail(&w, &pipes, K_STAGE_FORK, EAGAIN, 0);
     FAIL(child_start, .give = true, .instead = -ENOMEM, .pid = r.keeper);
     rig_fail(&w, &terminal, K_STAGE_FORK, ENOMEM, 0);
+    /* The spare pipes are complete again, and the next start takes them all. */
+    EXPECT_INT(rig_run(&w, &pipes, out, sizeof out).status, 0);
+    (void)rig_steady_fds(r.keeper);
     FAIL(pipe2, .error = EMFILE, .pid = r.keeper, .times = -1);
+    EXPECT_INT(rig_run(&w, &pipes, out, sizeof out).status, 0);
     rig_fail(&w, &pipes, K_STAGE_PIPE, EMFILE, 0);
     rig_fail(&w, &terminal, K_STAGE_PIPE, EMFILE, 0);
     FAIL_NO_MORE(pipe2);
@@ -470,7 +474,7 @@ static void name_unknown(const char *path, uint32_t type)
 TEST(who_names_an_entry_that_it_cannot_know_is_ended)
 {
     static const uint32_t types[] = {K_SIGNAL, K_SURVEY, K_CLOSE, K_FORGET,
-                                     K_LOOK,   K_HOLDS,  K_FLOOD};
+                                     K_PROBE,  K_HOLDS,  K_FLOOD};
     char path[] = "/tmp/holdfast-hang-XXXXXX";
     int lease = hang(path);
 

@@ -61,7 +61,7 @@ TEST(a_link_that_cannot_be_opened_is_told)
 
 TEST(an_interrupted_call_is_made_again)
 {
-    struct link_packet p;
+    struct channel_packet p;
     struct ends e;
     char room[16];
 
@@ -155,7 +155,7 @@ TEST(a_queue_has_its_bound)
 
     begin(&e);
     FAIL(sendmsg, .error = EAGAIN);
-    for (size_t i = 0; i < LINK_QUEUE_MAX; i++)
+    for (size_t i = 0; i < CHANNEL_QUEUE_MAX; i++)
         EXPECT_INT(channel_send(&e.link, "x", 1, NULL, 0), 0);
     EXPECT_INT(channel_send(&e.link, "x", 1, NULL, 0), -ENOBUFS);
     end(&e);
@@ -184,12 +184,12 @@ static void send_fds(int to, const void *bytes, size_t len, size_t count)
 
 TEST(a_packet_with_too_many_descriptors_or_bytes_is_refused_and_leaves_none)
 {
-    struct link_packet p;
+    struct channel_packet p;
     struct ends e;
     char room[8];
 
     begin(&e);
-    send_fds(e.worker, "x", 1, LINK_FDS_MAX + 1);
+    send_fds(e.worker, "x", 1, CHANNEL_FDS_MAX + 1);
     EXPECT_INT(channel_receive(&e.link, room, sizeof room, &p), -EMSGSIZE);
     EXPECT_U64(p.fd_count, 0);
     send_fds(e.worker, "123456789", 9, 1);
@@ -202,7 +202,7 @@ TEST(a_packet_with_too_many_descriptors_or_bytes_is_refused_and_leaves_none)
 TEST(descriptors_that_find_no_place_in_our_table_are_told)
 {
     struct rlimit was, low;
-    struct link_packet p;
+    struct channel_packet p;
     struct ends e;
     char room[8];
     int next;
@@ -223,7 +223,7 @@ TEST(descriptors_that_find_no_place_in_our_table_are_told)
 
 TEST(a_control_message_of_another_kind_is_passed_over)
 {
-    struct link_packet p;
+    struct channel_packet p;
     struct ends e;
     char room[8];
     int on = 1;
@@ -238,7 +238,7 @@ TEST(a_control_message_of_another_kind_is_passed_over)
 
 TEST(an_empty_packet_and_a_closed_link_are_the_end)
 {
-    struct link_packet p;
+    struct channel_packet p;
     struct ends e;
     char room[8];
 
@@ -254,7 +254,7 @@ TEST(an_empty_packet_and_a_closed_link_are_the_end)
 /* The kernel says ECONNRESET first if the peer has not read all that it was sent. */
 TEST(the_last_words_of_a_peer_that_did_not_listen_count)
 {
-    struct link_packet p;
+    struct channel_packet p;
     struct ends e;
     char text[8];
 

@@ -83,9 +83,9 @@ static void end(struct scene *s)
     streams_close(&s->io);
 }
 
-static struct k_looked look(const struct scene *s)
+static struct k_probed look(const struct scene *s)
 {
-    struct k_looked out = {0};
+    struct k_probed out = {0};
 
     tty_probe_terminal(&s->e, &out);
     return out;

@@ -117,7 +117,7 @@ TEST(the_other_messages_are_checked)
     for (uint32_t type = 0; type < 30; type++) {
         s.type = type;
         if (type != K_READY && type != K_SURVEY && type != K_FORGET && type != K_UPGRADE &&
-            type != K_CLOSE && type != K_LOOK)
+            type != K_CLOSE && type != K_PROBE)
             EXPECT(request_check_fault(&s, sizeof s, 0) != NULL);
     }
 }
@@ -146,7 +146,7 @@ TEST(a_flood_is_there_or_not)
 
 TEST(what_a_process_sleeps_in_is_read_from_proc)
 {
-    struct look_call c;
+    struct tty_probe_call c;
     int fds[2];
 
     EXPECT(tty_probe_parse_syscall("0 0x3 0x7f 0x20000 0x1 0xffffffff 0x0 0x7ffd 0x7f2b\n", &c));

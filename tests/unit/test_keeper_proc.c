@@ -112,21 +112,23 @@ static void begin(struct play *p)
     memset(&world, 0, sizeof world);
     world.faked = true;
     world.mark = -1;
-    p->k = (struct keeper){
-        .options = &options, .pid = KEEPER, .cgroup = {.dir_fd = -1}, .ease_at_ms = DEADLINE_NONE};
+    p->k = (struct keeper){.options = &options,
+                           .pid = KEEPER,
+                           .cgroup = {.dir_fd = -1},
+                           .flood_retry_at_ms = DEADLINE_NONE};
     table_init(&p->k.table);
     tree_signal_init(&p->k);
     worker_init(&p->k);
     list_init(&p->k.cgroup.lingering);
     list_init(&p->k.cgroup.idle);
-    REQUIRE(channel_open(&p->k.worker.link, &p->worker) == 0);
+    REQUIRE(channel_open(&p->k.worker.channel, &p->worker) == 0);
 }
 
 static void end(struct play *p)
 {
     census_end(&p->k);
-    tree_farewell_fini(&p->k.ending.farewell);
-    channel_close(&p->k.worker.link);
+    tree_signal_once_fini(&p->k.shutdown.term);
+    channel_close(&p->k.worker.channel);
     close(p->worker);
     table_fini(&p->k.table);
 }
@@ -407,7 +409,7 @@ static struct k_signaled volley(struct play *p, struct entry *e, int signum, uin
 
     world.hits = 0;
     tree_signal_add(&p->k, &m);
-    tree_signal_fire(&p->k);
+    tree_signal_send(&p->k);
     REQUIRE(recv(p->worker, &answer, sizeof answer, MSG_DONTWAIT) == sizeof answer);
     EXPECT_U64(answer.req, 3);
     return answer;
@@ -530,7 +532,7 @@ TEST(an_entry_that_was_forgotten_before_its_turn_is_nobody)
 
     begin(&p);
     tree_signal_add(&p.k, &m);
-    tree_signal_fire(&p.k);
+    tree_signal_send(&p.k);
     REQUIRE(recv(p.worker, &answer, sizeof answer, MSG_DONTWAIT) == sizeof answer);
     EXPECT_INT(answer.error, ESRCH);
     end(&p);
@@ -540,7 +542,7 @@ TEST(an_entry_that_was_forgotten_before_its_turn_is_nobody)
 
 TEST(at_the_end_each_one_hears_of_it_once)
 {
-    struct farewell f = {0};
+    struct signal_once f = {0};
     struct play p;
 
     begin(&p);
@@ -561,13 +563,13 @@ TEST(at_the_end_each_one_hears_of_it_once)
         if (world.procs[i].ppid == KEEPER)
             world.procs[i].ppid = 1;
     EXPECT(tree_signal_every(&p.k, 0, NULL) >= 7);
-    tree_farewell_fini(&f);
+    tree_signal_once_fini(&f);
     end(&p);
 }
 
 TEST(without_proc_the_groups_hear_of_the_end_once)
 {
-    struct farewell f = {0};
+    struct signal_once f = {0};
     struct play p;
 
     begin(&p);
@@ -581,7 +583,7 @@ TEST(without_proc_the_groups_hear_of_the_end_once)
     EXPECT_U64(world.hits, 2);
     EXPECT_U64(tree_signal_every(&p.k, SIGKILL, NULL), 2);
     EXPECT_U64(world.hits, 4);
-    tree_farewell_fini(&f);
+    tree_signal_once_fini(&f);
     end(&p);
 }
 
@@ -593,18 +595,18 @@ TEST(who_cannot_be_ended_is_counted)
 
     begin(&p);
     (void)family(&p);
-    p.k.ending.phase = ENDING_KILL;
+    p.k.shutdown.phase = SHUTDOWN_KILL;
     keeper_shutdown_begin(&p.k); /* a third signal changes nothing */
-    EXPECT_INT(p.k.ending.phase, ENDING_KILL);
-    p.k.ending.deadline_ms = 10;
+    EXPECT_INT(p.k.shutdown.phase, SHUTDOWN_KILL);
+    p.k.shutdown.deadline_ms = 10;
     keeper_shutdown_step(&p.k, 9);
-    EXPECT_INT(p.k.ending.phase, ENDING_KILL);
+    EXPECT_INT(p.k.shutdown.phase, SHUTDOWN_KILL);
     keeper_shutdown_step(&p.k, 10);
-    EXPECT_INT(p.k.ending.phase, ENDING_DONE);
-    EXPECT_INT(p.k.ending.code, 1);
+    EXPECT_INT(p.k.shutdown.phase, SHUTDOWN_DONE);
+    EXPECT_INT(p.k.shutdown.code, 1);
     keeper_shutdown_begin(&p.k);
     keeper_shutdown_step(&p.k, 11);
-    EXPECT_INT(p.k.ending.phase, ENDING_DONE);
+    EXPECT_INT(p.k.shutdown.phase, SHUTDOWN_DONE);
     EXPECT_U64(keeper_shutdown_deadline(&p.k), DEADLINE_NONE);
     end(&p);
 }
@@ -616,12 +618,12 @@ TEST(a_worker_that_is_not_reaped_yet_is_waited_for)
     begin(&p);
     add(KEEPER, 1);
     p.k.worker.pid = 1001;
-    p.k.ending.phase = ENDING_KILL;
-    p.k.ending.deadline_ms = 10;
+    p.k.shutdown.phase = SHUTDOWN_KILL;
+    p.k.shutdown.deadline_ms = 10;
     keeper_shutdown_step(&p.k, 9);
-    EXPECT_INT(p.k.ending.phase, ENDING_KILL);
+    EXPECT_INT(p.k.shutdown.phase, SHUTDOWN_KILL);
     keeper_shutdown_step(&p.k, 10);
-    EXPECT(p.k.ending.phase == ENDING_DONE && p.k.ending.code == 0);
+    EXPECT(p.k.shutdown.phase == SHUTDOWN_DONE && p.k.shutdown.code == 0);
     end(&p);
 }
 
@@ -633,11 +635,11 @@ TEST(a_worker_that_does_not_end_in_time_is_killed)
     add(KEEPER, 1);
     p.k.worker.pid = 1001;
     keeper_shutdown_begin(&p.k);
-    EXPECT_INT(p.k.ending.phase, ENDING_ASKED);
-    keeper_shutdown_step(&p.k, p.k.ending.deadline_ms - 1);
-    EXPECT_INT(p.k.ending.phase, ENDING_ASKED);
-    keeper_shutdown_step(&p.k, p.k.ending.deadline_ms);
-    EXPECT_INT(p.k.ending.phase, ENDING_TERM);
+    EXPECT_INT(p.k.shutdown.phase, SHUTDOWN_REQUESTED);
+    keeper_shutdown_step(&p.k, p.k.shutdown.deadline_ms - 1);
+    EXPECT_INT(p.k.shutdown.phase, SHUTDOWN_REQUESTED);
+    keeper_shutdown_step(&p.k, p.k.shutdown.deadline_ms);
+    EXPECT_INT(p.k.shutdown.phase, SHUTDOWN_TERM);
     EXPECT_INT(world.hit[0], 1001);
     end(&p);
 }
@@ -714,10 +716,10 @@ TEST(a_weight_that_cannot_be_read_stays)
     e = leader(&p, getpid());
     FAIL(read, .error = EIO);
     flood_weight_set(&p.k, e, true);
-    EXPECT(!e->flooding && !e->eased);
+    EXPECT(!e->flooding && !e->lowered);
     FAIL(read, .give = true);
     flood_weight_set(&p.k, e, true);
-    EXPECT(!e->flooding && !e->eased);
+    EXPECT(!e->flooding && !e->lowered);
     end(&p);
 }
 
@@ -728,22 +730,22 @@ TEST(a_session_that_nobody_can_stand_for_is_left_alone)
 
     begin(&p);
     e = exited(&p, 1010);
-    e->eased = true;
+    e->lowered = true;
     world.error = EACCES;
     flood_weight_set(&p.k, e, false);
-    EXPECT(!e->eased);
+    EXPECT(!e->lowered);
     world.error = 0;
-    e->eased = true;
+    e->lowered = true;
     add(KEEPER, 1);
     flood_weight_step(&p.k, 0);
-    EXPECT(e->eased); /* it is not time */
+    EXPECT(e->lowered); /* it is not time */
     flood_weight_end(&p.k);
-    EXPECT(!e->eased);
-    e->eased = true;
+    EXPECT(!e->lowered);
+    e->lowered = true;
     add(1011, 1)->sid = 1010;
     add(1012, 1)->sid = 1010;
     flood_weight_end(&p.k);
-    EXPECT(!e->eased);
+    EXPECT(!e->lowered);
     end(&p);
 }
 
@@ -755,13 +757,13 @@ TEST(a_leader_that_has_not_exited_keeps_its_weight)
     begin(&p);
     e = leader(&p, 1010);
     flood_weight_on_death(&p.k, e);
-    e->eased = e->flooding = true;
+    e->lowered = e->flooding = true;
     FAIL(waitid, .error = ECHILD);
     flood_weight_on_death(&p.k, e);
-    EXPECT(e->eased);
+    EXPECT(e->lowered);
     FAIL(waitid, .give = true); /* nobody to tell of */
     flood_weight_on_death(&p.k, e);
-    EXPECT(e->eased);
+    EXPECT(e->lowered);
     end(&p);
 }
 

@@ -279,7 +279,7 @@ TEST(a_start_that_hangs_too_long_is_answered)
     spawns_init(&k);
     deferred_init(&k);
     worker_init(&k);
-    REQUIRE(channel_open(&k.worker.link, &w.link) == 0);
+    REQUIRE(channel_open(&k.worker.channel, &w.link) == 0);
     memset(packet, 0, sizeof packet);
     spawn->req = 31;
     strcpy(spawn->id, "proc_late");
@@ -312,7 +312,7 @@ TEST(a_start_that_hangs_too_long_is_answered)
     EXPECT_INT(waitpid(pid, NULL, 0), pid);
     spawns_abandon(&k);
     EXPECT_U64(k.spawns.count, 0);
-    channel_close(&k.worker.link);
+    channel_close(&k.worker.channel);
     close(w.link);
     spawns_fini(&k);
     table_fini(&k.table);

@@ -32,7 +32,7 @@ static void begin(struct keeper *k)
     log_set_level(LOG_ERROR);
     options = (struct keeper_options){.state_bytes = 8192};
     *k = (struct keeper){.options = &options, .state_fd = -1};
-    channel_init(&k->deposit.link);
+    channel_init(&k->deposit.channel);
 }
 
 /* As an older binary left it: shorter, and with a word in it. */

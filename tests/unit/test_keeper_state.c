@@ -68,7 +68,7 @@ static int vault_fd = -1; /* >= 0: there is a vault behind the next keeper */
 
 static int load(struct keeper *k, int fd)
 {
-    *k = (struct keeper){.options = &options, .deposit = {.link = {.fd = vault_fd}}};
+    *k = (struct keeper){.options = &options, .deposit = {.channel = {.fd = vault_fd}}};
     table_init(&k->table);
     (void)cgroup_resume(&k->cgroup, "", 0);
     return state_load(k, fd);
@@ -308,13 +308,13 @@ TEST(a_candidate_names_what_it_cannot_go_on_from)
     options.carry.fd_count = 1;
     REQUIRE(state_save(&k, &fd) == 0);
     EXPECT_STR(keeper_try(fd, &good), NULL);
-    EXPECT_STR(keeper_try(fd, &no_record), "the record of a process is not of this version");
-    EXPECT_STR(keeper_try(fd, &no_state), "the shared state is not of this version");
+    EXPECT_STR(keeper_try(fd, &no_record), "the record of a process has another version");
+    EXPECT_STR(keeper_try(fd, &no_state), "the shared state has another version");
     close(fd);
     options.carry.fd_count = 2;
     REQUIRE(state_save(&k, &fd) == 0);
     EXPECT_STR(keeper_try(fd, &good), "a listening socket is missing");
     close(fd);
-    EXPECT_STR(keeper_try(-1, &good), "the state cannot be read");
+    EXPECT_STR(keeper_try(-1, &good), "cannot read the state");
     end(&k);
 }

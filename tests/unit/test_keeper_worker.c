@@ -319,7 +319,7 @@ TEST(malformed_messages_end_the_worker_and_not_the_keeper)
     simple.type = K_SURVEY;
     expect_killed(&r, &w, &simple, sizeof simple, 0);
     live_a_while(&w);
-    simple.type = K_LOOK;
+    simple.type = K_PROBE;
     expect_killed(&r, &w, &simple, sizeof simple, 0);
     live_a_while(&w);
     expect_killed(&r, &w, &flood_m, sizeof flood_m, 0);

@@ -32,7 +32,7 @@ static void on_answer(void *arg, const void *packet, size_t len, int *fds, size_
     loop_stop(t->loop);
 }
 
-static const struct line_ops no_ops = {0};
+static const struct keeper_channel_ops no_ops = {0};
 
 /* What was kept for an answer would be lost with the worker otherwise. */
 TEST(a_request_is_answered_or_told_that_it_will_not_be)
@@ -77,7 +77,7 @@ TEST(closes_of_one_process_are_one_packet)
     keeper_channel_send_later(l, &a, sizeof a);
     a.which = K_FD_STDERR;
     keeper_channel_send_later(l, &a, sizeof a);
-    for (uint32_t i = 0; i < LINE_LATER_MAX; i++) { /* of others, until they must go */
+    for (uint32_t i = 0; i < CHANNEL_LATER_MAX; i++) { /* of others, until they must go */
         a.entry = 100 + i;
         keeper_channel_send_later(l, &a, sizeof a);
     }

@@ -101,11 +101,11 @@ TEST(a_command_alone_is_a_line_for_the_shell)
     struct tool_spawn t;
 
     EXPECT(tool_spawn_decode(&t, line, true, &err) == 0);
-    EXPECT(t.ask.spec.shell && t.ask.spec.source == SOURCE_AGENT);
-    EXPECT(t.ask.max_output_bytes == LIMIT_MCP_OUTPUT_BYTES && t.yield_ms == -1);
+    EXPECT(t.request.spec.shell && t.request.spec.source == SOURCE_AGENT);
+    EXPECT(t.request.max_output_bytes == LIMIT_MCP_OUTPUT_BYTES && t.yield_ms == -1);
     tool_spawn_fini(&t);
     EXPECT(tool_spawn_decode(&t, program, false, &err) == 0);
-    EXPECT(!t.ask.spec.shell && t.ask.spec.stdin_mode == STDIN_PIPE);
+    EXPECT(!t.request.spec.shell && t.request.spec.stdin_mode == STDIN_PIPE);
     tool_spawn_fini(&t);
     json_decref(line);
     json_decref(program);

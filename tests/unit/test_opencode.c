@@ -18,9 +18,9 @@ TEST(whose_terminal_it_is_is_not_for_the_caller_to_say)
 {
     json_t *body = tree("{\"command\":\"sh\",\"args\":[\"-c\",\"x\"],"
                         "\"env\":{\"TERM\":\"vt52\",\"A\":\"b\",\"OPENCODE_TERMINAL\":\"0\"}}");
-    struct oc_pty_ask a;
+    struct oc_pty_request a;
 
-    EXPECT_INT(oc_pty_ask_decode(&a, body, NULL), 0);
+    EXPECT_INT(oc_pty_request_decode(&a, body, NULL), 0);
     EXPECT_STR(a.command, "sh");
     EXPECT_U64(a.arg_count, 2);
     EXPECT_STR(a.args[1], "x");
@@ -28,7 +28,7 @@ TEST(whose_terminal_it_is_is_not_for_the_caller_to_say)
     EXPECT_STR(a.env[0].name, "A");
     EXPECT_STR(a.env[1].value, "xterm-256color");
     EXPECT_STR(a.env[2].value, "1");
-    oc_pty_ask_fini(&a);
+    oc_pty_request_fini(&a);
     json_decref(body);
 }
 
@@ -36,11 +36,11 @@ static void expect_no_pty(const char *text, const char *why)
 {
     json_t *body = tree(text);
     struct hf_error err = {0};
-    struct oc_pty_ask a;
+    struct oc_pty_request a;
 
-    EXPECT(oc_pty_ask_decode(&a, body, &err) < 0);
+    EXPECT(oc_pty_request_decode(&a, body, &err) < 0);
     EXPECT_STR(err.detail, why);
-    oc_pty_ask_fini(&a);
+    oc_pty_request_fini(&a);
     json_decref(body);
 }
 

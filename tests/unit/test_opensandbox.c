@@ -218,18 +218,18 @@ TEST(quotes_in_commands_and_directories_stay_what_they_are)
 
 /* --- what is asked -------------------------------------------------------------------------- */
 
-static int request(struct command_ask *a, const char *text, struct hf_error *err)
+static int request(struct command_request *a, const char *text, struct hf_error *err)
 {
     json_auto_t *body = json_parse(text, strlen(text), err);
-    int rc = osb_command_ask_decode(a, body, err);
+    int rc = osb_command_request_decode(a, body, err);
 
-    osb_command_ask_fini(a);
+    osb_command_request_fini(a);
     return rc;
 }
 
 TEST(commands_are_checked_and_what_is_not_known_is_passed_over)
 {
-    struct command_ask a;
+    struct command_request a;
     struct hf_error err;
 
     EXPECT(request(&a, "{\"command\":\"ls\",\"background\":true,\"what\":[1],\"uid\":7,\"gid\":8}",

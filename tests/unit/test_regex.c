@@ -340,7 +340,7 @@ TEST(what_is_not_understood_is_refused_with_place_and_reason)
     expect_refused("x[]", "byte 1", "no ]");
     expect_refused("[[:alpha:]]", "byte 1", "POSIX");
     expect_refused("[b-a]", "byte 1", "high to low");
-    expect_refused("[\\d-x]", "byte 1", "not characters");
+    expect_refused("[\\d-x]", "byte 1", "between characters");
     expect_refused("[\\B]", "byte 1", "unknown escape");
     expect_refused("*a", "byte 0", "nothing to repeat");
     expect_refused("a|+", "byte 2", "nothing to repeat");

@@ -21,17 +21,17 @@ TEST(a_create_has_pipes_unless_a_terminal_is_asked_for)
     json_auto_t *plain = tree("{\"command\":\"cat\",\"args\":[\"-\",\"a b\"],\"more\":1}");
     json_auto_t *tty = tree("{\"command\":\"sh\",\"tty\":true,\"interactive\":true,\"cwd\":null}");
     struct hf_error err = {0};
-    struct agent_ask a;
+    struct agent_request a;
 
-    EXPECT_INT(agent_ask_create(&a, plain, &err), 0);
+    EXPECT_INT(agent_decode_create(&a, plain, &err), 0);
     EXPECT(!a.spec.pty && a.spec.stdin_mode == STDIN_PIPE);
     EXPECT_U64(a.spec.arg_count, 2);
     EXPECT_STR(a.spec.args[1], "a b");
-    agent_ask_fini(&a);
-    EXPECT_INT(agent_ask_create(&a, tty, &err), 0);
+    agent_request_fini(&a);
+    EXPECT_INT(agent_decode_create(&a, tty, &err), 0);
     EXPECT(a.spec.pty && a.spec.stdin_mode == STDIN_DEFAULT);
     EXPECT_STR(a.spec.metadata_json, "{\"interactive\":true}");
-    agent_ask_fini(&a);
+    agent_request_fini(&a);
 }
 
 /* 0 and absent are the default; nobody gets more than the configured most. */
@@ -50,12 +50,12 @@ TEST(a_run_is_bounded_by_the_config)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         json_auto_t *body = tree(rows[i].body);
         struct hf_error err = {0};
-        struct agent_ask a;
+        struct agent_request a;
 
-        EXPECT_INT(agent_ask_run(&a, body, &config, &err), 0);
+        EXPECT_INT(agent_decode_run(&a, body, &config, &err), 0);
         EXPECT_INT(a.spec.timeout_ms, rows[i].timeout_ms);
         EXPECT_INT(a.max_output, rows[i].max_output);
-        agent_ask_fini(&a);
+        agent_request_fini(&a);
     }
 }
 
@@ -72,11 +72,11 @@ TEST(a_config_stays_below_the_daemons_own_limits)
     struct agent_config c = {0};
     struct hf_error err = {0};
 
-    EXPECT_INT(agent_ask_config(&c, body, &err), 0);
+    EXPECT_INT(agent_decode_config(&c, body, &err), 0);
     EXPECT_INT(c.default_run_ms, 500);
     EXPECT_INT(c.max_output, LIMIT_RUN_OUTPUT_MAX_BYTES);
-    EXPECT(agent_ask_config(&c, zero, &err) < 0 && err.code == HF_E_bad_value);
-    EXPECT(agent_ask_config(&c, part, &err) < 0 && err.code == HF_E_missing_field);
+    EXPECT(agent_decode_config(&c, zero, &err) < 0 && err.code == HF_E_bad_value);
+    EXPECT(agent_decode_config(&c, part, &err) < 0 && err.code == HF_E_missing_field);
 }
 
 static enum hf_code input_of(const char *text, struct buf *bytes)
@@ -84,7 +84,7 @@ static enum hf_code input_of(const char *text, struct buf *bytes)
     json_auto_t *body = tree(text);
     struct hf_error err = {0};
 
-    (void)agent_ask_input(body, config.max_input, bytes, &err);
+    (void)agent_decode_input(body, config.max_input, bytes, &err);
     return err.code;
 }
 
@@ -111,7 +111,7 @@ static enum hf_code frame_of(const char *text, struct agent_frame *f)
 {
     struct hf_error err = {0};
 
-    (void)agent_ask_frame(f, text, strlen(text), config.max_input, &err);
+    (void)agent_decode_frame(f, text, strlen(text), config.max_input, &err);
     return err.code;
 }
 

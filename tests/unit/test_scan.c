@@ -58,7 +58,7 @@ TEST(scan_joins_what_was_cut)
     EXPECT(feed(s, "dy", &m));
     EXPECT_U64(m.start, 14);
     EXPECT_U64(m.end, 19);
-    EXPECT(!scan_asks_pauses(s));
+    EXPECT(!scan_needs_pauses(s));
     scan_free(s);
 }
 

@@ -194,7 +194,7 @@ TEST(what_a_terminal_says_by_itself_is_not_typed)
                                        "\x1b[15~", "\x1b[c", "\x1b[",  "\x1b[200~text\x1b[201~"};
 
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
-        EXPECT(query_is_answer(answers[i], strlen(answers[i])));
+        EXPECT(query_is_reply(answers[i], strlen(answers[i])));
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        EXPECT(!query_is_answer(keys[i], strlen(keys[i])));
+        EXPECT(!query_is_reply(keys[i], strlen(keys[i])));
 }

@@ -99,7 +99,7 @@ static pid_t fork_sleeper(void)
 
 static int play(const struct vault_ends *ends, const char *where)
 {
-    int fds[2] = {ends->link_fd, ends->index_fd};
+    int fds[2] = {ends->channel_fd, ends->index_fd};
     int control = connect_to(where), code = 1;
     sigset_t none;
     pid_t pid = getpid();
@@ -305,7 +305,7 @@ static int client(const struct rig *r)
 }
 
 /* A turn of the vault later: what was sent before has been done. */
-static struct v_message ask(int fd)
+static struct v_message query_status(int fd)
 {
     struct v_message m = {.type = V_STATUS};
 
@@ -386,21 +386,21 @@ TEST(a_keeper_that_dies_is_followed_by_another)
 
     begin(&r, &k);
     fd = client(&r);
-    m = ask(fd);
+    m = query_status(fd);
     EXPECT(m.starts == 1 && m.pid == k.pid && m.phase == V_STARTING && m.launcher == getpid());
     say(&k, (struct v_message){.type = V_WELL});
-    EXPECT_INT(ask(fd).phase, V_SERVING);
+    EXPECT_INT(query_status(fd).phase, V_SERVING);
     die(&r, &k);
-    m = ask(fd);
+    m = query_status(fd);
     EXPECT(m.starts == 2 && m.pid == k.pid && m.phase == V_STARTING);
     tell(&k, 0); /* leaves without a word */
     drop(&k);
     next_keeper(&r, &k);
-    EXPECT_U64(ask(fd).starts, 3);
+    EXPECT_U64(query_status(fd).starts, 3);
     /* Early deaths in a row make it wait, longer each time. */
     for (int i = 0; i < 3; i++)
         die(&r, &k);
-    EXPECT_U64(ask(fd).starts, 6);
+    EXPECT_U64(query_status(fd).starts, 6);
     close(fd);
     end(&r, &k);
 }
@@ -432,7 +432,7 @@ TEST(arguments_that_cannot_be_read_cost_one_start)
     FAIL(mmap, .error = ENOMEM, .pid = -1);
     die(&r, &k);
     EXPECT_INT(FAILED(mmap), 1);
-    EXPECT_U64(ask(fd).starts, 3);
+    EXPECT_U64(query_status(fd).starts, 3);
     FAIL(calloc, .error = ENOMEM, .pid = -1);
     die(&r, &k);
     EXPECT_INT(FAILED(calloc), 1);
@@ -452,7 +452,7 @@ TEST(without_arguments_no_keeper_can_follow)
     next_keeper(&r, &k);
     tell(&k, DO_DIE);
     drop(&k);
-    while (ask(k.control = client(&r)).starts < 3)
+    while (query_status(k.control = client(&r)).starts < 3)
         close(k.control);
     close(k.control);
     kill(r.vault, SIGKILL);
@@ -482,13 +482,13 @@ TEST(a_wait_has_its_bound)
     for (int i = 0; i < 12; i++) {
         tell(&k, DO_DIE);
         drop(&k);
-        while (ask(fd).pid == k.pid)
+        while (query_status(fd).pid == k.pid)
             ;
         *later_ms += VAULT_WAIT_MAX_MS;
-        (void)ask(fd);
+        (void)query_status(fd);
         next_keeper(&r, &k);
     }
-    EXPECT_U64(ask(fd).starts, 13);
+    EXPECT_U64(query_status(fd).starts, 13);
     close(fd);
     end(&r, &k);
 }
@@ -543,7 +543,7 @@ TEST(a_keeper_that_sends_nonsense_is_killed)
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
         say(&k, (struct v_message){.type = V_WELL});
-        (void)ask(fd);
+        (void)query_status(fd);
         *later_ms += VAULT_EARLY_MS;
         REQUIRE(vault_send(k.link, &bad[i], i == 0 ? &null : NULL) == 0);
         close(null);
@@ -637,12 +637,12 @@ TEST(an_exit_that_cannot_be_told_is_told_later)
     pid = make_child(&k);
     die(&r, &k);
     fd = client(&r);
-    (void)ask(fd);
+    (void)query_status(fd);
     FAIL(sendmsg, .error = EAGAIN, .pid = r.vault);
     kill(pid, SIGKILL);
     while (FAILED(sendmsg) == 0)
         usleep(1000);
-    (void)ask(fd);
+    (void)query_status(fd);
     EXPECT_INT(hear(k.link).pid, pid);
     say(&k, (struct v_message){.type = V_REAP, .pid = pid});
     wait_state(pid, 0);
@@ -670,21 +670,21 @@ TEST(a_binary_that_does_not_come_up_is_followed_by_the_old_one)
     begin(&r, &k);
     fd = client(&r);
     well(&k, 0);
-    EXPECT_INT(ask(fd).phase, V_SERVING);
+    EXPECT_INT(query_status(fd).phase, V_SERVING);
     say(&k, (struct v_message){.type = V_TRIAL});
-    EXPECT_INT(ask(fd).phase, V_STARTING);
+    EXPECT_INT(query_status(fd).phase, V_STARTING);
     die(&r, &k);
     /* One that hangs is killed when its time is up. */
     well(&k, 0);
     say(&k, (struct v_message){.type = V_TRIAL});
-    (void)ask(fd);
+    (void)query_status(fd);
     *later_ms += VAULT_WELL_MS - 100;
-    EXPECT_INT(ask(fd).pid, k.pid);
+    EXPECT_INT(query_status(fd).pid, k.pid);
     *later_ms += 101;
-    (void)ask(fd);
+    (void)query_status(fd);
     drop(&k);
     next_keeper(&r, &k);
-    EXPECT_U64(ask(fd).upgrades, 0);
+    EXPECT_U64(query_status(fd).upgrades, 0);
     close(fd);
     end(&r, &k);
 }
@@ -700,19 +700,19 @@ TEST(a_binary_that_does_not_last_is_followed_by_the_one_before)
     well(&k, 0);
     say(&k, (struct v_message){.type = V_TRIAL});
     well(&k, 1);
-    EXPECT_U64(ask(fd).upgrades, 1);
+    EXPECT_U64(query_status(fd).upgrades, 1);
     die(&r, &k); /* within its probation */
     well(&k, 0);
     say(&k, (struct v_message){.type = V_TRIAL});
     well(&k, 1);
-    EXPECT_U64(ask(fd).upgrades, 2);
+    EXPECT_U64(query_status(fd).upgrades, 2);
     *later_ms += VAULT_PROBATION_MS;
     die(&r, &k); /* beyond it */
     /* The exec did not happen: the old binary goes on. */
     well(&k, 0);
     say(&k, (struct v_message){.type = V_TRIAL});
     well(&k, 0);
-    EXPECT_U64(ask(fd).upgrades, 2);
+    EXPECT_U64(query_status(fd).upgrades, 2);
     /* The binary before is kept for the case that this one dies early again and again. */
     for (int i = 0; i < VAULT_EARLY_MAX; i++)
         die(&r, &k);
@@ -733,18 +733,18 @@ TEST(a_keeper_that_leaves_and_gets_well_leaves)
     request(fd, V_LEAVE);
     EXPECT_INT(hear(k.link).type, V_LEAVE);
     well(&k, 0);
-    EXPECT_INT(ask(fd).phase, V_LEAVING);
+    EXPECT_INT(query_status(fd).phase, V_LEAVING);
     say(&k, (struct v_message){.type = V_KEEP});
     tell(&k, 0);
     drop(&k);
     do
-        m = ask(fd);
+        m = query_status(fd);
     while (m.phase == V_LEAVING);
     EXPECT(m.phase == V_HOLDING && m.pid == 0);
     request(fd, V_LEAVE);   /* nobody there to leave */
     request(fd, V_UPGRADE); /* nor to upgrade */
     kill(r.vault, SIGUSR1);
-    EXPECT_INT(ask(fd).phase, V_HOLDING);
+    EXPECT_INT(query_status(fd).phase, V_HOLDING);
     request(fd, V_START);
     next_keeper(&r, &k);
     /* The same in one word. */
@@ -757,7 +757,7 @@ TEST(a_keeper_that_leaves_and_gets_well_leaves)
     /* Told to leave, and nobody there to hear it. */
     FAIL(sendmsg, .error = EPIPE, .pid = r.vault);
     request(fd, V_LEAVE);
-    EXPECT_INT(ask(fd).phase, V_STARTING);
+    EXPECT_INT(query_status(fd).phase, V_STARTING);
     close(fd);
     end(&r, &k);
 }
@@ -766,7 +766,7 @@ static void wait_for_phase(int fd, enum v_phase phase)
 {
     uint64_t end = __real_clock_mono_ms() + WAIT_MS;
 
-    while (ask(fd).phase != phase)
+    while (query_status(fd).phase != phase)
         REQUIRE(__real_clock_mono_ms() < end);
 }
 
@@ -787,11 +787,11 @@ TEST(a_stop_that_a_leaving_keeper_does_not_hear_is_not_lost)
     REQUIRE(recv(k.control, &told, sizeof told, 0) == sizeof told);
     say(&k, (struct v_message){.type = V_KEEP});
     request(fd, V_STOP);
-    EXPECT_INT(ask(fd).phase, V_ENDING);
+    EXPECT_INT(query_status(fd).phase, V_ENDING);
     tell(&k, 0);
     drop(&k);
     next_keeper(&r, &k);
-    EXPECT_INT(ask(fd).phase, V_ENDING);
+    EXPECT_INT(query_status(fd).phase, V_ENDING);
     close(fd);
     end(&r, &k);
 }
@@ -810,7 +810,7 @@ TEST(a_keeper_that_does_not_listen_during_an_upgrade_leaves_after_it)
     say(&k, (struct v_message){.type = V_TRIAL});
     well(&k, 1);
     EXPECT_INT(hear(k.link).type, V_LEAVE);
-    EXPECT_INT(ask(fd).phase, V_LEAVING);
+    EXPECT_INT(query_status(fd).phase, V_LEAVING);
     close(fd);
     end(&r, &k);
 }
@@ -830,7 +830,7 @@ TEST(a_keeper_that_dies_while_it_leaves_has_left)
     fd = client(&r);
     well(&k, 0);
     REQUIRE(vault_send(k.link, &put, &(int){STDERR_FILENO}) == 0);
-    (void)ask(fd);
+    (void)query_status(fd);
     EXPECT(index[V_KEY_LISTENER] > 0);
     request(fd, V_LEAVE);
     EXPECT_INT(hear(k.link).type, V_LEAVE);
@@ -857,12 +857,12 @@ TEST(between_two_keepers_everything_can_be_held)
     die(&r, &k);
     tell(&k, DO_DIE); /* the third in a row: a wait begins */
     drop(&k);
-    while (ask(fd).pid != 0)
+    while (query_status(fd).pid != 0)
         ;
     request(fd, V_LEAVE);
-    EXPECT_INT(ask(fd).phase, V_HOLDING);
+    EXPECT_INT(query_status(fd).phase, V_HOLDING);
     *later_ms += VAULT_WAIT_MAX_MS;
-    EXPECT(ask(fd).phase == V_HOLDING && ask(fd).pid == 0);
+    EXPECT(query_status(fd).phase == V_HOLDING && query_status(fd).pid == 0);
     request(fd, V_START);
     next_keeper(&r, &k);
     close(fd);
@@ -895,7 +895,7 @@ TEST(an_output_that_was_replaced_ends)
     p.fd = output[0];
     EXPECT_INT(poll(&p, 1, 0), 0);
     REQUIRE(vault_send(fd, &put, &(int){STDERR_FILENO}) == 0);
-    (void)ask(fd);
+    (void)query_status(fd);
     die(&r, &k); /* the first one had it, too */
     EXPECT_INT(poll(&p, 1, WAIT_MS), 1);
     EXPECT_INT(p.revents, POLLHUP);
@@ -919,7 +919,7 @@ TEST(a_daemon_that_has_ended_has_no_address_any_more)
     fd = client(&r);
     REQUIRE(vault_send(k.link, &put, &(int){STDERR_FILENO}) == 0);
     say(&k, (struct v_message){.type = V_DONE});
-    (void)ask(fd);
+    (void)query_status(fd);
     EXPECT(index[V_KEY_LISTENER] > 0);
     tell(&k, 0);
     drop(&k);
@@ -994,14 +994,14 @@ TEST(a_client_that_cannot_be_accepted_waits)
     FAIL(accept4, .error = EMFILE, .pid = r.vault, .times = -1);
     fd = client(&r);
     while (FAILED(accept4) == 0)
-        (void)ask(r.launcher);
+        (void)query_status(r.launcher);
     for (int i = 0; i < 20; i++)
-        (void)ask(r.launcher);
-    EXPECT(FAILED(accept4) <= 1 + (int)((__real_clock_mono_ms() - since) / VAULT_DEAF_MS));
+        (void)query_status(r.launcher);
+    EXPECT(FAILED(accept4) <= 1 + (int)((__real_clock_mono_ms() - since) / VAULT_ACCEPT_PAUSE_MS));
     FAIL_NO_MORE(accept4);
-    *later_ms += VAULT_DEAF_MS;
-    (void)ask(r.launcher);
-    (void)ask(fd);
+    *later_ms += VAULT_ACCEPT_PAUSE_MS;
+    (void)query_status(r.launcher);
+    (void)query_status(fd);
     close(fd);
     end(&r, &k);
 }
@@ -1026,20 +1026,20 @@ TEST(signals_go_to_the_keeper)
     fd = client(&r);
     for (size_t i = 0; i < 4; i++) {
         well(&k, 0);
-        (void)ask(fd);
+        (void)query_status(fd);
         *later_ms += VAULT_EARLY_MS;
         kill(r.vault, signals[i]); /* which it dies of, as it has no handler */
         fallen(&k);
         next_keeper(&r, &k);
     }
     well(&k, 0);
-    (void)ask(fd);
+    (void)query_status(fd);
     *later_ms += VAULT_EARLY_MS;
     request(fd, V_STOP);
     fallen(&k);
     next_keeper(&r, &k);
     well(&k, 0);
-    (void)ask(fd);
+    (void)query_status(fd);
     *later_ms += VAULT_EARLY_MS;
     request(fd, V_UPGRADE);
     fallen(&k);
@@ -1059,15 +1059,15 @@ TEST(what_is_only_held_is_ended_by_a_keeper_that_is_started_for_it)
     say(&k, (struct v_message){.type = V_KEEP});
     tell(&k, 0);
     drop(&k);
-    while (ask(fd).phase != V_HOLDING)
+    while (query_status(fd).phase != V_HOLDING)
         ;
     request(fd, V_STOP);
     next_keeper(&r, &k);
-    EXPECT_INT(ask(fd).phase, V_ENDING);
+    EXPECT_INT(query_status(fd).phase, V_ENDING);
     request(fd, V_LEAVE); /* too late */
-    EXPECT_INT(ask(fd).phase, V_ENDING);
+    EXPECT_INT(query_status(fd).phase, V_ENDING);
     well(&k, 0);
-    EXPECT_INT(ask(fd).phase, V_ENDING);
+    EXPECT_INT(query_status(fd).phase, V_ENDING);
     close(fd);
     end(&r, &k);
 }
@@ -1085,14 +1085,14 @@ TEST(a_stop_between_two_keepers_is_not_lost)
     die(&r, &k);
     tell(&k, DO_DIE); /* the third in a row: a wait begins */
     drop(&k);
-    while (ask(fd).pid != 0)
+    while (query_status(fd).pid != 0)
         ;
     request(fd, V_STOP);
-    (void)ask(fd);
+    (void)query_status(fd);
     *later_ms += VAULT_WAIT_MAX_MS;
-    (void)ask(fd);
+    (void)query_status(fd);
     next_keeper(&r, &k);
-    EXPECT_INT(ask(fd).phase, V_ENDING);
+    EXPECT_INT(query_status(fd).phase, V_ENDING);
     close(fd);
     end(&r, &k);
 }
@@ -1118,18 +1118,18 @@ TEST(a_client_that_sends_nonsense_is_let_go)
     p.fd = client(&r);
     REQUIRE(vault_send(p.fd, &put, &(int){STDERR_FILENO}) == 0);
     request(p.fd, V_OWN);
-    EXPECT_INT(ask(p.fd).launcher, getpid());
+    EXPECT_INT(query_status(p.fd).launcher, getpid());
     close(p.fd);
     p.fd = client(&r);
-    while (ask(p.fd).launcher != 0)
+    while (query_status(p.fd).launcher != 0)
         ;
     /* A signal that interrupts its sleep changes nothing, nor does a short lack of memory. */
     FAIL(poll, .error = EINTR, .pid = r.vault);
-    (void)ask(p.fd);
-    (void)ask(p.fd);
+    (void)query_status(p.fd);
+    (void)query_status(p.fd);
     FAIL(poll, .error = ENOMEM, .pid = r.vault, .times = 3);
-    (void)ask(p.fd);
-    (void)ask(p.fd);
+    (void)query_status(p.fd);
+    (void)query_status(p.fd);
     close(p.fd);
     end(&r, &k);
 }

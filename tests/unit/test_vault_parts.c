@@ -361,16 +361,16 @@ TEST(so_many_clients_and_no_more)
     EXPECT_INT(recv(fds[VAULT_CLIENTS_MAX], &byte, 1, 0), 0);
     v.launcher_fd = v.clients[3];
     v.launcher = 4711;
-    control_tell(&v);
+    control_broadcast(&v);
     control_close(&v, 2);
     EXPECT_INT(v.launcher, 4711);
     control_close(&v, 3);
     EXPECT(v.launcher == 0 && v.launcher_fd == -1);
-    control_tell(&v);
+    control_broadcast(&v);
     for (int i = 0; i <= VAULT_CLIENTS_MAX; i++)
         close(fds[i]);
     vault_release(&v);
-    v.own.link_fd = -1;
+    v.own.channel_fd = -1;
     store_fini(&(struct vault){.own = v.own, .ledger = v.ledger});
     v.own = (struct vault_ends){-1, -1, -1};
     v.ledger = NULL;
@@ -392,7 +392,7 @@ TEST(where_a_vault_is_comes_from_the_environment)
     }
     setenv(V_ENV, "4,5,6", 1);
     EXPECT(vault_ends_from_env(&e));
-    EXPECT(e.link_fd == 4 && e.ledger_fd == 5 && e.index_fd == 6);
+    EXPECT(e.channel_fd == 4 && e.ledger_fd == 5 && e.index_fd == 6);
 }
 
 /* --- the dead ------------------------------------------------------------- */

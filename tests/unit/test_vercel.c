@@ -21,7 +21,7 @@ static const char *asked(struct vc_command *c, const char *body, const char *own
     json_auto_t *b = tree(body), *o = own != NULL ? tree(own) : NULL;
     struct hf_error err = {0};
 
-    if (vc_ask_command(c, b, o, &err) == 0)
+    if (vc_decode_command(c, b, o, &err) == 0)
         return "ok";
     return hf_code_name(err.code);
 }
@@ -36,7 +36,7 @@ TEST(a_command_is_a_program_with_arguments)
     struct vc_command c;
     struct hf_error err = {0};
 
-    EXPECT_INT(vc_ask_command(&c, body, own, &err), 0);
+    EXPECT_INT(vc_decode_command(&c, body, own, &err), 0);
     EXPECT_STR(c.spec.command, "sh");
     EXPECT_INT(c.spec.arg_count, 2);
     EXPECT_STR(c.spec.args[1], "a b");
@@ -92,7 +92,7 @@ static const char *framed(struct vc_frame *f, const char *text)
 {
     struct hf_error err = {0};
 
-    return vc_ask_frame(f, text, strlen(text), NULL, &err) == 0 ? "ok" : hf_code_name(err.code);
+    return vc_decode_frame(f, text, strlen(text), NULL, &err) == 0 ? "ok" : hf_code_name(err.code);
 }
 
 TEST(a_start_has_its_variables_in_a_list)
@@ -148,7 +148,7 @@ static const char *path_of(const char *body)
     json_auto_t *b = tree(body);
     struct hf_error err = {0};
 
-    return vc_ask_path(b, "/home", out, &err) == 0 ? out : hf_code_name(err.code);
+    return vc_decode_path(b, "/home", out, &err) == 0 ? out : hf_code_name(err.code);
 }
 
 TEST(paths_lie_below_a_directory)
@@ -168,11 +168,11 @@ TEST(a_kill_without_a_signal_is_term)
     struct hf_error err = {0};
     int n = 0;
 
-    EXPECT_INT(vc_ask_signal(none, &n, &err), 0);
+    EXPECT_INT(vc_decode_signal(none, &n, &err), 0);
     EXPECT_INT(n, SIGTERM);
-    EXPECT_INT(vc_ask_signal(nine, &n, &err), 0);
+    EXPECT_INT(vc_decode_signal(nine, &n, &err), 0);
     EXPECT_INT(n, 9);
-    EXPECT(vc_ask_signal(bad, &n, &err) < 0);
+    EXPECT(vc_decode_signal(bad, &n, &err) < 0);
 }
 
 TEST(what_cannot_be_kept_is_not_promised)
@@ -191,7 +191,7 @@ TEST(what_cannot_be_kept_is_not_promised)
         struct hf_error err = {0};
         struct vc_create c;
 
-        EXPECT_INT(vc_ask_create(&c, body, &err) == 0, rows[i][1][0] == '\0');
+        EXPECT_INT(vc_decode_create(&c, body, &err) == 0, rows[i][1][0] == '\0');
         EXPECT_STR(err.field, rows[i][1]);
     }
 }

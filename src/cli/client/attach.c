@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * attach.c - the loop that connects the user's standard streams to a process
+ *
+ * One poll(2) over signals, standard input, the two sinks and the connections. Layer: cli.
+ */
 #include "cli/client/attach.h"
 
 #include <errno.h>
@@ -14,17 +19,17 @@
 #include "cli/client/attach_own.h"
 #include "cli/client/user_terminal.h"
 
-#define OUTPUT_MOST_BYTES (1024 * 1024) /* waiting to be written before we read no more */
+#define OUTPUT_MOST_BYTES (1024 * 1024) /* unwritten output at which we stop reading */
 #define STDIN_READ_BYTES (64 * 1024)
 #define LEAVE_MS 2000
-#define PIPE_MS 1000       /* for a process to notice that nobody reads */
-#define INTERRUPTS_TO_GO 3 /* then we go without it, as docker does */
+#define PIPE_MS 1000          /* for the process to react to SIGPIPE */
+#define INTERRUPTS_TO_LEAVE 3 /* then we leave without it, as docker does */
 
 enum { POLL_SIGNAL, POLL_STDIN, POLL_STDOUT, POLL_STDERR, POLL_TAPS, POLL_COUNT = POLL_TAPS + 2 };
 
 /* --- leaving ---------------------------------------------------------------------------- */
 
-/* Says goodbye, so that the daemon does not wait for us to come back. */
+/* Sends a detach message, so that the daemon does not wait for us to reconnect. */
 static void leave(struct attach *a)
 {
     struct attach_conn *l = &a->taps[0];
@@ -51,7 +56,7 @@ static void pass_signal_on(struct attach *a, int signum)
 {
     bool polite = signum == SIGINT || signum == SIGTERM;
 
-    if (polite && (++a->interrupts >= INTERRUPTS_TO_GO || !a->taps[0].up))
+    if (polite && (++a->interrupts >= INTERRUPTS_TO_LEAVE || !a->taps[0].up))
         leave_by_signal(a, signum);
     attach_send_signal(a, signal_name(signum), "group");
 }
@@ -98,8 +103,8 @@ static void on_stdin(struct attach *a)
         return;
     if (n <= 0) {
         a->typed.over = true;
-        a->typed.eof_wanted = !a->o->pty; /* a terminal has no end; whoever sits there goes on */
-        if (a->o->raw) {                  /* ours has hung up */
+        a->typed.eof_wanted = !a->o->pty; /* a terminal has no end of file */
+        if (a->o->raw) {                  /* our terminal hung up */
             attach_send_input(a);
             leave(a);
         }
@@ -119,11 +124,11 @@ static void on_stdin(struct attach *a)
     }
 }
 
-/* --- standard output ---------------------------------------------------------------------------- */
+/* --- standard output ----------------------------------------------------------------------- */
 
 /*
- * Whoever read our output has gone. A command of this machine would be told by
- * SIGPIPE at its next write; this one is told by us.
+ * The reader of our output has closed it. A local command would get SIGPIPE at its next write;
+ * for a remote one we send the signal.
  */
 static void on_broken_pipe(struct attach *a)
 {
@@ -137,15 +142,15 @@ static void on_broken_pipe(struct attach *a)
     }
 }
 
-/* It takes no notice of SIGPIPE: end it, whether or not we see that. */
+/* The process ignored SIGPIPE: terminate it, whether or not we see it end. */
 static void end_deaf_process(struct attach *a)
 {
-    struct fetch_ask remove = {.method = "DELETE"};
+    struct fetch_request remove = {.method = "DELETE"};
     struct hf_error err;
     struct fetch_reply r;
     struct buf path = {0};
 
-    leave(a); /* it must not wait for us to read */
+    leave(a); /* so that it does not block on our reading */
     buf_printf(&path, "/v1/processes/%s", a->o->id);
     remove.path = buf_cstr(&path);
     if (fetch_call(&a->call->place, &remove, &r, &err) == 0)
@@ -161,10 +166,10 @@ static void on_sink(struct attach *a, int i)
     if (rc == -EPIPE)
         on_broken_pipe(a);
     else if (rc < 0 && rc != -EAGAIN && !a->done)
-        leave(a); /* finish() says why */
+        leave(a); /* finish() reports the error */
 }
 
-/* --- the loop --------------------------------------------------------------------------------------- */
+/* --- the loop ------------------------------------------------------------------------------ */
 
 static void want(struct pollfd *p, int fd, short events)
 {
@@ -188,7 +193,7 @@ static void set_interest(struct attach *a, struct pollfd *p)
         short events = (short)((may_read ? POLLIN : 0) | (w->out.len > 0 ? POLLOUT : 0));
 
         if (!may_read)
-            attach_conn_is_heard(&a->taps[i]); /* the silence is ours */
+            attach_conn_is_heard(&a->taps[i]); /* silent because we stopped reading */
         want(&p[POLL_TAPS + i], w->fd, i < a->tap_count && w->fd >= 0 ? events : 0);
     }
 }
@@ -204,13 +209,13 @@ static void turn(struct attach *a, const struct pollfd *p)
     for (i = 0; i < a->tap_count && !a->done; i++)
         if (p[POLL_TAPS + i].revents & (POLLIN | POLLHUP | POLLERR))
             attach_conn_receive(a, &a->taps[i]);
-    /* At once, without another poll: most of the time there is room. */
+    /* Write without another poll: most of the time there is room. */
     for (i = 0; i < 2; i++)
         if (a->sinks[i].buf.len > 0)
             on_sink(a, i);
 }
 
-/* What is due goes out before each wait, also after a connection was opened again. */
+/* Sends whatever is due before each wait, also after a reconnect. */
 static void send_pending(struct attach *a)
 {
     int i, rc;
@@ -249,7 +254,7 @@ static void loop(struct attach *a)
     }
 }
 
-/* --- beginning and end --------------------------------------------------------------------------------- */
+/* --- beginning and end --------------------------------------------------------------------- */
 
 static int prepare(struct attach *a)
 {
@@ -259,7 +264,7 @@ static int prepare(struct attach *a)
     if (!detach_keys_parse(&a->keys, keys))
         return command_complain(
             a->call, CLI_USAGE,
-            "--detach-keys is a list such as ctrl-p,ctrl-q or ctrl-a,d; '' is none");
+            "--detach-keys must be a list such as ctrl-p,ctrl-q or ctrl-a,d; '' disables it");
     a->taps[0] = (struct attach_conn){.ws.wire.fd = -1, .output = true, .input = !split};
     a->taps[1] = (struct attach_conn){.ws.wire.fd = -1, .input = true};
     a->tap_count = split ? 2 : 1;
@@ -282,8 +287,8 @@ static void drain_sinks(struct attach *a)
             a->pipe_broke_ms = 1;
 }
 
-/* Output that did not arrive is no success, though the process may have ended with one. */
-static void tell_unwritten(struct attach *a)
+/* If output could not be written, we fail even if the process succeeded. */
+static void report_unwritten(struct attach *a)
 {
     int i;
 
@@ -297,7 +302,7 @@ static void tell_unwritten(struct attach *a)
     }
 }
 
-/* Whatever came is written, the terminal is as it was, and only then do we go. */
+/* Writes everything that was received, then restores the terminal. */
 static void finish(struct attach *a)
 {
     int i;
@@ -313,7 +318,7 @@ static void finish(struct attach *a)
     drain_sinks(a);
     user_terminal_set_farewell("", 0);
     user_terminal_restore();
-    tell_unwritten(a);
+    report_unwritten(a);
     for (i = 0; i < 2; i++) {
         client_ws_close(&a->taps[i].ws);
         sink_close(&a->sinks[i]);
@@ -332,7 +337,7 @@ int attach_run(const struct client_call *call, const struct attach_options *o)
     if (rc == 0)
         rc = attach_conn_open_first(&a);
     if (rc == 0 && o->raw && user_terminal_raw(!o->pty) < 0)
-        rc = command_complain(call, CLI_FAILED, "the terminal cannot be made raw: %s",
+        rc = command_complain(call, CLI_FAILED, "cannot set the terminal to raw mode: %s",
                               strerror(errno));
     if (rc == 0)
         loop(&a);
@@ -340,6 +345,7 @@ int attach_run(const struct client_call *call, const struct attach_options *o)
     if (rc != 0)
         return rc;
     if (a.left && o->raw && !o->read_only)
-        fprintf(stderr, "\nholdfast: left; the process goes on: holdfast attach %s\n", o->id);
+        fprintf(stderr, "\nholdfast: detached; the process is still running: holdfast attach %s\n",
+                o->id);
     return a.code;
 }

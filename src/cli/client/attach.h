@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attach.h - a process and the user's standard streams, joined until one of them ends
+ * attach.h - connects the user's standard streams to a process until one side ends
  *
- * Survives cuts: output goes on at the next offset, input where the daemon left
- * off. Used by run, attach, watch and logs. Layer: cli.
+ * Survives lost connections: output resumes at the next offset, input at the last byte that the
+ * daemon accepted. Used by run, attach, watch and logs. Layer: cli.
  */
 #ifndef HF_CLI_CLIENT_ATTACH_H
 #define HF_CLI_CLIENT_ATTACH_H
@@ -13,23 +13,23 @@
 #define ATTACH_RETRY_MS 60000 /* default of --retry */
 
 struct attach_options {
-    const char *id;          /* as request_process_path() writes it */
+    const char *id;          /* as written by request_process_path() */
     const char *since;       /* NULL: the daemon's default */
     const char *detach_keys; /* NULL: the default */
     int64_t retry_ms;
     bool pty;            /* the process has a terminal */
-    bool raw;            /* ours is to be raw: both have one, or keys leave */
-    bool input;          /* standard input is passed on */
+    bool raw;            /* set our terminal to raw mode: both sides have one, or keys detach */
+    bool input;          /* forward standard input */
     bool read_only;      /* watch: leave on q or ctrl-c */
-    bool owner;          /* run: signals are passed on, a broken pipe ends the process */
-    bool stop_at_replay; /* logs: no more than what is there */
+    bool owner;          /* run: forward signals; a broken pipe ends the process */
+    bool stop_at_replay; /* logs: stop at the end of the kept output */
     bool zero_exit;      /* logs, watch: the process's exit code is not ours */
-    bool as_written;     /* logs: the bytes themselves, never a snapshot in their place */
+    bool as_written;     /* logs: the original bytes, never a snapshot instead */
     bool no_stdout, no_stderr;
-    bool quiet; /* no word about lost and found connections */
+    bool quiet; /* no messages about lost connections */
 };
 
-/* The exit code: the process's own, 0 after leaving, or one of ours. */
+/* Returns the exit code: that of the process, 0 after detaching, or a CLI_* code. */
 int attach_run(const struct client_call *call, const struct attach_options *o);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attach_conn.c - the connections of an attached process, opened again when they break
+ * attach_conn.c - the connections of an attached process, reopened when they break
  *
  * Layer: cli.
  */
@@ -17,12 +17,12 @@
 #define OPEN_MS 5000
 #define RETRY_FIRST_MS 20
 #define RETRY_MOST_MS 1000
-#define PATIENCE_MS 1000 /* a cut shorter than this is told when it is over */
+#define PATIENCE_MS 1000 /* a shorter outage is reported only when it is over */
 /*
- * A line that died without a word is only known by its silence. The daemon pings every 20 s; should
- * a proxy keep that to itself, our own ping is answered by the proxy.
+ * Only silence reveals a connection that died without a FIN or RST. The daemon pings every 20 s; if
+ * a proxy swallows those pings, the proxy answers our own.
  */
-#define SILENCE_ASK_MS 30000
+#define SILENCE_PING_MS 30000
 #define SILENCE_MS 45000
 #define INPUT_FRAME_BYTES (32 * 1024)
 
@@ -32,8 +32,8 @@ static void tap_take_all(struct attach *a, struct attach_conn *l);
 
 static void write_query(struct attach *a, const struct attach_conn *l, struct buf *out)
 {
-    /* Read-only connections are not waited for. A pipe behind us wants every byte, and who started
-     * the process passes signals on; a terminal that only shows something can skip. */
+    /* The daemon does not hold a process back for a read-only connection. A pipe needs every byte,
+     * and the owner forwards signals; a terminal that only displays output may miss some. */
     bool reads = !a->o->read_only && (a->o->input || !a->o->pty || a->o->as_written);
     uint16_t rows, cols;
 
@@ -57,7 +57,7 @@ static void write_query(struct attach *a, const struct attach_conn *l, struct bu
         buf_printf(out, "&rows=%u&cols=%u", rows, cols);
 }
 
-/* 0, -errno (try again), or an exit code > 0 after the complaint. */
+/* 0, -errno (retry), or an exit code > 0 after an error message. */
 static int tap_open(struct attach *a, struct attach_conn *l, struct hf_error *err)
 {
     struct fetch_reply refusal;
@@ -73,7 +73,7 @@ static int tap_open(struct attach *a, struct attach_conn *l, struct hf_error *er
     if (refusal.status == 0)
         return rc;
     if ((a->placed || a->o->owner) && request_may_retry(refusal.status)) {
-        snprintf(err->detail, sizeof err->detail, "%s answers %d", a->call->place.url,
+        snprintf(err->detail, sizeof err->detail, "%s returned status %d", a->call->place.url,
                  refusal.status);
     } else {
         rc = CLI_NO_DAEMON;
@@ -94,7 +94,7 @@ static void make_client_name(char *out, size_t size)
     snprintf(out, size, "cli-%s", hex);
 }
 
-/* Who has started the process knows that there is a daemon, and so does who was cut off by one. */
+/* The owner has just talked to the daemon, and a reset means that there is one: retry. */
 static bool is_worth_another(const struct attach *a, int rc)
 {
     return a->o->owner || rc == -ECONNRESET || rc == -EPIPE;
@@ -120,7 +120,7 @@ int attach_conn_open_first(struct attach *a)
     return rc;
 }
 
-/* --- the loss, and the way back -------------------------------------------------------- */
+/* --- losing a connection and reopening it ---------------------------------------------- */
 
 static uint64_t next_delay(struct attach_conn *l)
 {
@@ -130,7 +130,7 @@ static uint64_t next_delay(struct attach_conn *l)
     l->tries++;
     crypto_random(&jitter, 1);
     delay = delay < RETRY_MOST_MS ? delay : RETRY_MOST_MS;
-    return delay / 2 + delay * jitter / 512; /* half of it, and up to half more */
+    return delay / 2 + delay * jitter / 512; /* half the delay, plus up to half at random */
 }
 
 void attach_conn_lost(struct attach *a, struct attach_conn *l)
@@ -159,7 +159,7 @@ static void tap_try(struct attach *a, struct attach_conn *l, uint64_t now)
     int rc = tap_open(a, l, &err);
 
     if (rc == 0) {
-        tap_take_all(a, l); /* what came with the handshake */
+        tap_take_all(a, l); /* bytes that came with the handshake */
     } else if (rc > 0) {
         attach_end(a, rc);
     } else {
@@ -174,24 +174,24 @@ static uint64_t silent_ms(const struct attach_conn *l)
     return clock_mono_ms() - l->heard_ms;
 }
 
-/* What waits in the socket counts as heard: we may have been stopped for longer than that. */
+/* Bytes waiting in the socket count as heard: we may have been stopped in the meantime. */
 static void tap_check_silence(struct attach *a, struct attach_conn *l)
 {
-    if (silent_ms(l) >= SILENCE_ASK_MS)
+    if (silent_ms(l) >= SILENCE_PING_MS)
         attach_conn_receive(a, l);
-    if (l->ws.wire.fd < 0 || silent_ms(l) < SILENCE_ASK_MS)
+    if (l->ws.wire.fd < 0 || silent_ms(l) < SILENCE_PING_MS)
         return;
     if (silent_ms(l) >= SILENCE_MS) {
         attach_conn_lost(a, l);
-    } else if (!l->asked) {
-        l->asked = true;
+    } else if (!l->pinged) {
+        l->pinged = true;
         client_ws_send(&l->ws, WS_OP_PING, "", 0);
     }
 }
 
 static uint64_t silence_due_ms(const struct attach_conn *l)
 {
-    return l->heard_ms + (l->asked ? SILENCE_MS : SILENCE_ASK_MS);
+    return l->heard_ms + (l->pinged ? SILENCE_MS : SILENCE_PING_MS);
 }
 
 void attach_conns_maintain(struct attach *a)
@@ -207,9 +207,9 @@ void attach_conns_maintain(struct attach *a)
         else if (!l->ended && now >= l->retry_at_ms)
             tap_try(a, l, now);
     }
-    if (!a->done && a->down_ms != 0 && !a->told_down && now - a->down_ms >= PATIENCE_MS) {
-        a->told_down = true;
-        attach_say(a, "connection lost; trying again");
+    if (!a->done && a->down_ms != 0 && !a->reported_down && now - a->down_ms >= PATIENCE_MS) {
+        a->reported_down = true;
+        attach_say(a, "connection lost; reconnecting");
     }
 }
 
@@ -226,7 +226,7 @@ int attach_conns_timeout_ms(const struct attach *a)
 
         due = at < due ? at : due;
     }
-    if (a->down_ms != 0 && !a->told_down && a->down_ms + PATIENCE_MS < due)
+    if (a->down_ms != 0 && !a->reported_down && a->down_ms + PATIENCE_MS < due)
         due = a->down_ms + PATIENCE_MS;
     if (due == UINT64_MAX)
         return -1;
@@ -256,7 +256,7 @@ static void tap_take_all(struct attach *a, struct attach_conn *l)
 void attach_conn_is_heard(struct attach_conn *l)
 {
     l->heard_ms = clock_mono_ms();
-    l->asked = false;
+    l->pinged = false;
 }
 
 void attach_conn_receive(struct attach *a, struct attach_conn *l)
@@ -306,7 +306,7 @@ void attach_send_input(struct attach *a)
 
     if (!l->up || !a->o->input)
         return;
-    /* Only as much as the socket takes: the rest stays where it is counted. */
+    /* Queue only what the socket accepts; the rest stays in the input buffer, which is bounded. */
     while (l->ws.wire.out.len < INPUT_FRAME_BYTES &&
            (n = unsent_input_next(&a->typed, INPUT_FRAME_BYTES, &bytes)) > 0)
         client_ws_send(&l->ws, WS_OP_BINARY, bytes, n);
@@ -319,7 +319,10 @@ void attach_send_input(struct attach *a)
     }
 }
 
-/* What lies in our own memory is safe from any cut, but it must not grow: only what is written counts. */
+/*
+ * Output in our memory survives a lost connection, but it must not grow without bound: acknowledge
+ * only what is written.
+ */
 void attach_send_ack(struct attach *a)
 {
     uint64_t written = a->at - (a->sinks[0].buf.len + a->sinks[1].buf.len);

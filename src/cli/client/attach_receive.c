@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attach_receive.c - what an attached process and the daemon say
+ * attach_receive.c - handles output and messages received from the daemon
  *
  * Layer: cli.
  */
@@ -22,9 +22,9 @@ void attach_end(struct attach *a, int code)
     a->code = code;
 }
 
-/* --- our own words --------------------------------------------------------------------- */
+/* --- messages of the client -------------------------------------------------------------- */
 
-/* On the last line of a full screen, where it does not move what is drawn. */
+/* In full-screen mode, use the last line, where the message does not scroll the screen. */
 static void put_line(const struct attach *a, const char *text, struct buf *out)
 {
     if (a->guarded && screen_guard_is_full_screen(&a->guard))
@@ -48,14 +48,14 @@ void attach_say(struct attach *a, const char *fmt, ...)
     va_end(ap);
     put_line(a, text, &line);
     sink_put(&a->sinks[1], buf_data(&line), line.len);
-    /* It is not output: the count of what is still to be written must not include it. */
+    /* This is not process output, so it must not be in the count of unwritten bytes. */
     sink_drain(&a->sinks[1]);
     buf_fini(&line);
 }
 
 /* --- bytes -------------------------------------------------------------------------------- */
 
-/* Should we be killed by a signal that can be caught, this puts the terminal back. */
+/* Restores the terminal if a catchable signal kills us. */
 static void prepare_farewell(const struct attach *a)
 {
     struct screen_guard copy = a->guard;
@@ -96,11 +96,11 @@ static void on_back(struct attach *a)
     uint64_t away = clock_mono_ms() - a->down_ms;
 
     a->down_ms = 0;
-    a->told_down = false;
+    a->reported_down = false;
     attach_say(a, "connected again after %.1f s, nothing is lost", (double)away / 1000);
     if (a->guarded && screen_guard_is_full_screen(&a->guard))
         attach_send_signal(a, "WINCH",
-                           "foreground"); /* a full-screen program draws over our line */
+                           "foreground"); /* a full-screen program redraws over our message */
 }
 
 static void on_hello(struct attach *a, struct attach_conn *l, const json_t *m)
@@ -115,7 +115,7 @@ static void on_hello(struct attach *a, struct attach_conn *l, const json_t *m)
     if (!a->placed) {
         a->at = a->acked = (uint64_t)request_json_number(m, "offset");
         a->placed = true;
-        /* Who has just started it is the one that the questions are for. */
+        /* The owner has just started the process, so its terminal queries are for us. */
         a->guard.replaying = a->guarded && !a->o->owner;
     }
     if (a->down_ms != 0)
@@ -128,7 +128,7 @@ static void on_gap(struct attach *a, const json_t *m)
              to = (uint64_t)request_json_number(m, "to");
 
     a->at = a->acked = to;
-    /* Where a snapshot follows, the screen tells all that a terminal can still show. */
+    /* A snapshot follows: its screen is all that a terminal can still show. */
     if (!a->guarded || a->o->as_written)
         attach_say(a, "%llu bytes of output, %llu to %llu, are no longer held",
                    (unsigned long long)(to - from), (unsigned long long)from,
@@ -145,7 +145,8 @@ static void on_exit_message(struct attach *a, const json_t *m)
         return;
     }
     user_terminal_restore();
-    command_complain(a->call, CLI_NO_DAEMON, "the process has ended, but nobody knows how");
+    command_complain(a->call, CLI_NO_DAEMON,
+                     "the process has ended, but its exit status is unknown");
     attach_end(a, CLI_NO_DAEMON);
 }
 
@@ -161,7 +162,7 @@ static void on_error(struct attach *a, const json_t *m)
 
 static void on_replay_done(struct attach *a)
 {
-    /* As written means with all questions; to them our terminal is never the one to answer. */
+    /* as_written replays terminal queries, too; our terminal must never answer those. */
     a->guard.replaying = a->guarded && a->o->as_written;
     if (a->o->stop_at_replay)
         attach_end(a, CLI_OK);
@@ -171,7 +172,7 @@ static void on_snapshot(struct attach *a, const json_t *m)
 {
     a->snapshot_left = (uint64_t)request_json_number(m, "bytes");
     a->at = a->acked = (uint64_t)request_json_number(m, "offset");
-    /* A snapshot draws the whole screen: what ours shows gives way. */
+    /* A snapshot draws the whole screen: clear ours first. */
     if (a->guarded)
         sink_put(&a->sinks[0], "\033[H\033[2J", 7);
 }
@@ -223,13 +224,12 @@ void attach_take_close(struct attach *a, struct attach_conn *l, const struct wso
         if (a->left)
             attach_end(a, CLI_OK);
     } else if (item->code == 4404) {
-        ended_by_daemon(a, a->placed ? "the process is gone: the daemon was started anew"
-                                     : "there is no such process; holdfast ps -a shows what there "
-                                       "is");
+        ended_by_daemon(a, a->placed ? "the process is gone: the daemon was restarted"
+                                     : "no such process; holdfast ps -a lists them");
     } else if (item->code == 4401) {
         ended_by_daemon(a, "the token was replaced; attach again with the new one");
     } else if (item->code == 4410) {
-        ended_by_daemon(a, "this link has ended or was revoked; ask for another");
+        ended_by_daemon(a, "this link has expired or was revoked; request a new one");
     } else if (item->code == WS_CODE_POLICY || item->code == WS_CODE_INTERNAL ||
                (item->code == WS_CODE_NORMAL && l->output)) {
         ended_by_daemon(a, reason);

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * browser.c - starts $BROWSER or xdg-open, detached from this process. Layer: cli.
+ */
 #include "cli/client/browser.h"
 
 #include <errno.h>
@@ -52,7 +55,7 @@ static void become(char *line, char *url)
     execvp(argv[0], argv);
 }
 
-/* $BROWSER is a list of programs separated by colons; the first that can be executed is used. */
+/* $BROWSER is a colon-separated list of programs; use the first that can be executed. */
 static void become_any(const char *list, const char *url)
 {
     hf_autofree char *lines = hf_xstrdup(list), *link = hf_xstrdup(url);
@@ -63,7 +66,7 @@ static void become_any(const char *list, const char *url)
         become(line, link);
 }
 
-/* The browser does not need our token, and all that it starts would inherit it. */
+/* The browser does not need our token, and its children would inherit it. */
 static void leave_behind(void)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -74,36 +77,36 @@ static void leave_behind(void)
     signal(SIGPIPE, SIG_DFL);
 }
 
-/* Runs in the grandchild, which is never waited for. `told` closes when the program starts. */
-static void begin(const char *url, int told)
+/* Runs in the grandchild, which is never waited for. `status` closes on a successful exec. */
+static void begin(const char *url, int status)
 {
     int reason;
 
     leave_behind();
     become_any(is_set("BROWSER") ? getenv("BROWSER") : "xdg-open", url);
     reason = errno;
-    hf_write(told, &reason, sizeof reason);
+    hf_write(status, &reason, sizeof reason);
     _exit(127);
 }
 
 int browser_open(const char *url)
 {
-    int told[2], reason = 0;
+    int status[2], reason = 0;
     pid_t child;
 
-    if (pipe2(told, O_CLOEXEC) < 0)
+    if (pipe2(status, O_CLOEXEC) < 0)
         return -errno;
     child = fork();
     if (child == 0) {
         if (setsid() >= 0 && fork() == 0)
-            begin(url, told[1]);
+            begin(url, status[1]);
         _exit(0);
     }
-    io_close(&told[1]);
-    if (child < 0 || hf_read(told[0], &reason, sizeof reason) != sizeof reason)
+    io_close(&status[1]);
+    if (child < 0 || hf_read(status[0], &reason, sizeof reason) != sizeof reason)
         reason = child < 0 ? EAGAIN : 0;
     if (child > 0)
         waitpid(child, NULL, 0);
-    io_close(&told[0]);
+    io_close(&status[0]);
     return -reason;
 }

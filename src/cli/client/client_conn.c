@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * client_conn.c - a connection to the daemon, with or without TLS. Layer: cli.
+ */
 #include "cli/client/client_conn.h"
 
 #include <errno.h>
@@ -52,8 +55,9 @@ static int start_tls(struct client_conn *w, const struct daemon_address *p, int 
     rc = shake_hands(w, timeout_ms);
     if (rc == 0)
         return 0;
-    hf_fail(err, HF_E_bad_value, "no TLS with %s: %s; --ca-file names the certificate to trust",
-            p->url, tls_why(w->tls));
+    hf_fail(err, HF_E_bad_value,
+            "TLS handshake with %s failed: %s; use --ca-file to trust its certificate", p->url,
+            tls_why(w->tls));
     return -EPROTO;
 }
 
@@ -121,7 +125,7 @@ int client_conn_flush_all(struct client_conn *w, int timeout_ms)
     return rc;
 }
 
-/* Keep-alive has found the line dead: to the caller that is a cut as any other. */
+/* Keep-alive found the connection dead: report it as a reset, like any other loss. */
 static int lost_as_reset(int error)
 {
     return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH ? -ECONNRESET

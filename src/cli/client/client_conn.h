@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client_conn.h - one connection to the daemon: bytes in, bytes out, TLS or not
+ * client_conn.h - one connection to the daemon, with or without TLS
  *
- * The socket never blocks. `in` is what came and was not looked at yet, `out`
- * what is still to be sent; the caller drops and adds. Small waits are done by
- * client_conn_wait(); the attach loop polls the descriptor itself. Layer: cli.
+ * The socket never blocks. `in` holds received bytes that are not consumed yet, `out` bytes to be
+ * sent; the caller removes and appends. Short waits use client_conn_wait(); the attach loop polls
+ * the descriptor itself. Layer: cli.
  */
 #ifndef HF_CLI_CLIENT_CLIENT_CONN_H
 #define HF_CLI_CLIENT_CLIENT_CONN_H
@@ -27,14 +27,14 @@ struct client_conn {
     struct buf in, out;
 };
 
-/* Connects within timeout_ms. 0, or -errno and err, which names the place. */
+/* Connects within timeout_ms. 0, or -errno and err, which names the address. */
 int client_conn_open(struct client_conn *w, const struct daemon_address *p, int timeout_ms,
                      struct hf_error *err);
-void client_conn_close(struct client_conn *w); /* closed already is fine */
+void client_conn_close(struct client_conn *w);                             /* may be called twice */
 int client_conn_put(struct client_conn *w, const void *bytes, size_t len); /* queued */
-int client_conn_flush(struct client_conn *w);   /* 0: all sent; -EAGAIN: some is left; -errno */
-int client_conn_receive(struct client_conn *w); /* > 0; 0: the end; -EAGAIN; -errno */
-/* Until one of the poll events, at most timeout_ms (-1: for ever): 0, -ETIMEDOUT, -errno. */
+int client_conn_flush(struct client_conn *w);   /* 0: all sent; -EAGAIN: some left; -errno */
+int client_conn_receive(struct client_conn *w); /* > 0; 0: end of stream; -EAGAIN; -errno */
+/* Waits for poll events, at most timeout_ms (-1: forever): 0, -ETIMEDOUT, -errno. */
 int client_conn_wait(const struct client_conn *w, short events, int timeout_ms);
 int client_conn_flush_all(struct client_conn *w, int timeout_ms);
 

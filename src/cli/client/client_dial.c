@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client_dial.c - from a place to a connected socket
+ * client_dial.c - resolves the daemon's address and connects to it
  *
- * A static C library cannot look names up (the Makefile refuses the calls), so
- * such a binary knows addresses, localhost and /etc/hosts only and says so. Layer: cli.
+ * A static C library cannot resolve names (the Makefile rejects the calls), so a static binary
+ * accepts only addresses, localhost and names in /etc/hosts, and reports that. Layer: cli.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "base/mem.h"
 #include "cli/client/client_conn.h"
 
-/* A line that died without a word is noticed after a minute, however long an answer may take. */
+/* Detects a dead connection within a minute, however long a response may take. */
 #define KEEPALIVE_IDLE_S 30
 #define KEEPALIVE_INTERVAL_S 10
 #define KEEPALIVE_PROBES 3
@@ -32,7 +32,7 @@ struct target {
     socklen_t len;
 };
 
-/* A name may have several addresses, and the daemon listen at one of them only. */
+/* A name may have several addresses, and the daemon may listen on only one of them. */
 #define TARGETS_MOST 8
 struct targets {
     struct target list[TARGETS_MOST];
@@ -92,16 +92,16 @@ static void add_from_hosts(struct targets *t, const struct daemon_address *p)
 }
 
 #if defined(HF_STATIC) && HF_STATIC
-static int look_up(struct targets *t, const struct daemon_address *p, struct hf_error *err)
+static int resolve(struct targets *t, const struct daemon_address *p, struct hf_error *err)
 {
     (void)t;
     return hf_fail(err, HF_E_bad_value,
-                   "%s is not in /etc/hosts, and this static binary cannot ask name servers; give "
-                   "the address as a number",
+                   "%s is not in /etc/hosts, and this static binary cannot use DNS; give an IP "
+                   "address",
                    p->host);
 }
 #else
-static int look_up(struct targets *t, const struct daemon_address *p, struct hf_error *err)
+static int resolve(struct targets *t, const struct daemon_address *p, struct hf_error *err)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL, *a;
     char port[8];
@@ -110,7 +110,7 @@ static int look_up(struct targets *t, const struct daemon_address *p, struct hf_
     snprintf(port, sizeof port, "%u", p->port);
     rc = getaddrinfo(p->host, port, &hints, &list);
     if (rc != 0 || list == NULL)
-        return hf_fail(err, HF_E_bad_value, "cannot find the host %s: %s", p->host,
+        return hf_fail(err, HF_E_bad_value, "cannot resolve host %s: %s", p->host,
                        gai_strerror(rc));
     for (a = list; a != NULL && t->count < TARGETS_MOST; a = a->ai_next) {
         struct target *one = &t->list[t->count++];
@@ -128,7 +128,7 @@ static int add_unix(struct targets *t, const char *path, struct hf_error *err)
     struct sockaddr_un *un = (struct sockaddr_un *)&t->list[0].addr;
 
     if (strlen(path) >= sizeof un->sun_path)
-        return hf_fail(err, HF_E_bad_value, "the path of a socket has at most %zu bytes",
+        return hf_fail(err, HF_E_bad_value, "the socket path must be at most %zu bytes",
                        sizeof un->sun_path - 1);
     un->sun_family = AF_UNIX;
     snprintf(un->sun_path, sizeof un->sun_path, "%s", path);
@@ -150,7 +150,7 @@ static int targets_of(struct targets *t, const struct daemon_address *p, struct 
     add_text(t, p->host, p->port);
     if (t->count == 0)
         add_from_hosts(t, p);
-    return t->count > 0 ? 0 : look_up(t, p, err);
+    return t->count > 0 ? 0 : resolve(t, p, err);
 }
 
 static int finish_connect(int fd, int timeout_ms)
@@ -182,13 +182,13 @@ static void set_options(int fd)
     };
     size_t i;
 
-    /* Without them it works as well, only less well; a unix socket has none. */
+    /* Best effort: the connection works without them, and a unix socket has none. */
     for (i = 0; i < sizeof options / sizeof *options; i++)
         setsockopt(fd, options[i].level, options[i].name, &options[i].value,
                    sizeof options[i].value);
 }
 
-/* A daemon at its limit of waiting connections on a unix socket says EAGAIN. */
+/* On a unix socket, connect(2) fails with EAGAIN if the listen backlog is full. */
 static int connect_to(const struct target *t, int timeout_ms)
 {
     int rc = 0;
@@ -206,7 +206,7 @@ static int connect_to(const struct target *t, int timeout_ms)
     return fd;
 }
 
-/* One after the other, each with its share of the time; the error is that of the last. */
+/* Tries each address in turn with its share of the time; reports the last error. */
 int client_conn_dial(const struct daemon_address *p, int timeout_ms, struct hf_error *err)
 {
     struct targets t;
@@ -220,7 +220,7 @@ int client_conn_dial(const struct daemon_address *p, int timeout_ms, struct hf_e
         fd = connect_to(&t.list[i], timeout_ms / (int)t.count);
     if (fd < 0)
         hf_fail(err, HF_E_bad_value,
-                "no daemon answers at %s (%s); start one with holdfast serve, or name another with "
+                "cannot connect to the daemon at %s: %s; start one with holdfast serve, or set "
                 "--url or HOLDFAST_URL",
                 p->url, strerror(-fd));
     return fd;

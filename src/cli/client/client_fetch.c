@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * client_fetch.c - HTTP/1.1 requests and responses over a client_conn. Layer: cli.
+ */
 #include "cli/client/client_fetch.h"
 
 #include <errno.h>
@@ -26,50 +29,51 @@ void fetch_escape(struct buf *out, const char *text)
     }
 }
 
-void fetch_write_head(struct buf *out, const struct daemon_address *p, const struct fetch_ask *ask)
+void fetch_write_head(struct buf *out, const struct daemon_address *p,
+                      const struct fetch_request *request)
 {
     bool v6 = p->host != NULL && strchr(p->host, ':') != NULL;
 
-    buf_printf(out, "%s %s%s HTTP/1.1\r\n", ask->method, p->prefix, ask->path);
+    buf_printf(out, "%s %s%s HTTP/1.1\r\n", request->method, p->prefix, request->path);
     if (p->host == NULL)
         buf_puts(out, "Host: localhost\r\n");
     else
         buf_printf(out, "Host: %s%s%s:%u\r\n", v6 ? "[" : "", p->host, v6 ? "]" : "", p->port);
     if (p->token != NULL)
         buf_printf(out, "Authorization: Bearer %s\r\n", p->token);
-    if (ask->accept != NULL)
-        buf_printf(out, "Accept: %s\r\n", ask->accept);
-    if (ask->header != NULL)
-        buf_printf(out, "%s\r\n", ask->header);
+    if (request->accept != NULL)
+        buf_printf(out, "Accept: %s\r\n", request->accept);
+    if (request->header != NULL)
+        buf_printf(out, "%s\r\n", request->header);
     buf_puts(out, "User-Agent: holdfast/" HF_VERSION "\r\n");
 }
 
-static int send_ask(struct client_conn *w, const struct daemon_address *p,
-                    const struct fetch_ask *ask)
+static int send_request(struct client_conn *w, const struct daemon_address *p,
+                        const struct fetch_request *request)
 {
     struct buf head = {0};
-    bool has_body = ask->body != NULL || strcmp(ask->method, "POST") == 0;
+    bool has_body = request->body != NULL || strcmp(request->method, "POST") == 0;
     int rc;
 
-    fetch_write_head(&head, p, ask);
+    fetch_write_head(&head, p, request);
     buf_puts(&head, "Connection: close\r\n");
-    if (ask->body != NULL)
+    if (request->body != NULL)
         buf_printf(&head, "Content-Type: %s\r\n",
-                   ask->type != NULL ? ask->type : "application/json");
+                   request->type != NULL ? request->type : "application/json");
     if (has_body)
-        buf_printf(&head, "Content-Length: %zu\r\n", ask->body_len);
+        buf_printf(&head, "Content-Length: %zu\r\n", request->body_len);
     buf_puts(&head, "\r\n");
     rc = client_conn_put(w, buf_data(&head), head.len);
     buf_wipe(&head);
-    if (rc == 0 && ask->body_len > 0)
-        rc = client_conn_put(w, ask->body, ask->body_len);
-    /* A daemon that refuses early may have closed its side; the answer is there all the same. */
+    if (rc == 0 && request->body_len > 0)
+        rc = client_conn_put(w, request->body, request->body_len);
+    /* A daemon that rejects early may have closed its side; its response can still be read. */
     if (rc == 0)
         rc = client_conn_flush_all(w, SEND_MS);
     return rc == -EPIPE || rc == -ECONNRESET ? 0 : rc;
 }
 
-/* The next event; bytes are fetched as needed. The end of the connection is HTTP1_DONE or HTTP1_ERROR. */
+/* The next event; reads as needed. The end of the connection is HTTP1_DONE or HTTP1_ERROR. */
 static int next_event(struct fetch_stream *s, int timeout_ms)
 {
     struct client_conn *w = &s->wire;
@@ -78,7 +82,7 @@ static int next_event(struct fetch_stream *s, int timeout_ms)
     s->taken = 0;
     for (;;) {
         enum http1_event e =
-            http1_feed(&s->answer, w->in.len > 0 ? buf_data(&w->in) : "", w->in.len, &s->taken);
+            http1_feed(&s->response, w->in.len > 0 ? buf_data(&w->in) : "", w->in.len, &s->taken);
         int rc;
 
         if (e != HTTP1_MORE)
@@ -91,41 +95,41 @@ static int next_event(struct fetch_stream *s, int timeout_ms)
         if (rc == -ETIMEDOUT)
             return rc;
         if (rc <= 0)
-            return http1_finish(&s->answer) ? HTTP1_DONE : rc < 0 ? rc : -ECONNRESET;
+            return http1_finish(&s->response) ? HTTP1_DONE : rc < 0 ? rc : -ECONNRESET;
     }
 }
 
-static int no_answer(const struct daemon_address *p, int rc, struct hf_error *err)
+static int no_response(const struct daemon_address *p, int rc, struct hf_error *err)
 {
     hf_fail(err, HF_E_bad_value, "%s %s: %s; is it a holdfast daemon, and is it running?", p->url,
-            rc == HTTP1_ERROR ? "does not answer in HTTP" : "did not answer",
-            rc < 0 ? strerror(-rc) : "bad answer");
+            rc == HTTP1_ERROR ? "did not send an HTTP response" : "did not respond",
+            rc < 0 ? strerror(-rc) : "bad response");
     return rc < 0 ? rc : -EPROTO;
 }
 
-void fetch_expect(struct http1 *answer, bool to_head)
+void fetch_expect(struct http1 *response, bool to_head)
 {
     static const struct http1_limits limits = {LIMIT_HEADER_BYTES, LIMIT_HEADER_COUNT, 0};
 
-    http1_init_response(answer, &limits, to_head);
+    http1_init_response(response, &limits, to_head);
 }
 
-int fetch_open(struct fetch_stream *s, const struct daemon_address *p, const struct fetch_ask *ask,
-               struct hf_error *err)
+int fetch_open(struct fetch_stream *s, const struct daemon_address *p,
+               const struct fetch_request *request, struct hf_error *err)
 {
     int rc;
 
     *s = (struct fetch_stream){.wire.fd = -1};
-    fetch_expect(&s->answer, strcmp(ask->method, "HEAD") == 0);
+    fetch_expect(&s->response, strcmp(request->method, "HEAD") == 0);
     rc = client_conn_open(&s->wire, p, FETCH_DIAL_MS, err);
     if (rc < 0)
         return rc;
-    rc = send_ask(&s->wire, p, ask);
+    rc = send_request(&s->wire, p, request);
     if (rc == 0)
         rc = next_event(s, -1);
     if (rc == HTTP1_HEAD)
-        return s->answer.status;
-    rc = no_answer(p, rc, err);
+        return s->response.status;
+    rc = no_response(p, rc, err);
     fetch_close(s);
     return rc;
 }
@@ -138,20 +142,20 @@ ssize_t fetch_next(struct fetch_stream *s, const char **piece, int timeout_ms)
         return 0;
     if (rc != HTTP1_BODY)
         return rc < 0 ? rc : -EPROTO;
-    *piece = s->answer.body;
-    return (ssize_t)s->answer.body_len;
+    *piece = s->response.body;
+    return (ssize_t)s->response.body_len;
 }
 
 void fetch_close(struct fetch_stream *s)
 {
     client_conn_close(&s->wire);
-    http1_fini(&s->answer);
+    http1_fini(&s->response);
 }
 
-static json_t *parse_json(const struct http1 *answer, const struct buf *body)
+static json_t *parse_json(const struct http1 *response, const struct buf *body)
 {
     size_t at = 0;
-    const char *type = http1_header(answer, "Content-Type", &at);
+    const char *type = http1_header(response, "Content-Type", &at);
 
     if (type == NULL || strstr(type, "json") == NULL || body->len == 0)
         return NULL;
@@ -163,21 +167,21 @@ int fetch_rest(struct fetch_stream *s, struct fetch_reply *out)
     const char *piece;
     ssize_t n;
 
-    *out = (struct fetch_reply){.status = s->answer.status};
+    *out = (struct fetch_reply){.status = s->response.status};
     while ((n = fetch_next(s, &piece, -1)) > 0) {
         if (out->body.len + (size_t)n > LIMIT_CLIENT_REPLY_BYTES)
             return -EMSGSIZE;
         buf_put(&out->body, piece, (size_t)n);
     }
-    out->json = parse_json(&s->answer, &out->body);
+    out->json = parse_json(&s->response, &out->body);
     return (int)n;
 }
 
-int fetch_call(const struct daemon_address *p, const struct fetch_ask *ask, struct fetch_reply *out,
-               struct hf_error *err)
+int fetch_call(const struct daemon_address *p, const struct fetch_request *request,
+               struct fetch_reply *out, struct hf_error *err)
 {
     struct fetch_stream s;
-    int rc = fetch_open(&s, p, ask, err);
+    int rc = fetch_open(&s, p, request, err);
 
     *out = (struct fetch_reply){0};
     if (rc < 0)
@@ -186,7 +190,7 @@ int fetch_call(const struct daemon_address *p, const struct fetch_ask *ask, stru
     fetch_close(&s);
     if (rc < 0) {
         fetch_reply_fini(out);
-        return no_answer(p, rc, err);
+        return no_response(p, rc, err);
     }
     return 0;
 }

@@ -2,8 +2,8 @@
 /*
  * client_fetch.h - requests to the daemon, one connection each
  *
- * fetch_call() asks and has the whole answer; fetch_open() and fetch_next() take a
- * long one piece by piece. Layer: cli.
+ * fetch_call() sends a request and reads the whole response; fetch_open() and fetch_next() read a
+ * long one in pieces. Layer: cli.
  */
 #ifndef HF_CLI_CLIENT_CLIENT_FETCH_H
 #define HF_CLI_CLIENT_CLIENT_FETCH_H
@@ -15,13 +15,13 @@
 
 #define FETCH_DIAL_MS 10000
 
-struct fetch_ask {
-    const char *method, *path; /* path with its query, without the place's prefix */
+struct fetch_request {
+    const char *method, *path; /* path with its query, without the address's prefix */
     const void *body;          /* NULL: none */
     size_t body_len;
     const char *type;   /* of the body; NULL: application/json */
     const char *accept; /* NULL: anything */
-    const char *header; /* one more, "Name: value"; NULL: none */
+    const char *header; /* an extra "Name: value"; NULL: none */
 };
 
 struct fetch_reply {
@@ -32,28 +32,30 @@ struct fetch_reply {
 
 struct fetch_stream {
     struct client_conn wire;
-    struct http1 answer;
-    size_t taken; /* of wire.in by the last piece */
+    struct http1 response;
+    size_t taken; /* bytes of wire.in used by the last piece */
 };
 
-/* Prepares a parser for a daemon's response; to_head: to a HEAD request. */
-void fetch_expect(struct http1 *answer, bool to_head);
-/* 0 if there is an answer, whatever it says; else -errno and err. Free with fetch_reply_fini(). */
-int fetch_call(const struct daemon_address *p, const struct fetch_ask *ask, struct fetch_reply *out,
-               struct hf_error *err);
+/* Prepares a parser for a response; to_head: of a HEAD request. */
+void fetch_expect(struct http1 *response, bool to_head);
+/* 0 for any response, whatever its status; else -errno and err. Free with fetch_reply_fini(). */
+int fetch_call(const struct daemon_address *p, const struct fetch_request *request,
+               struct fetch_reply *out, struct hf_error *err);
 void fetch_reply_fini(struct fetch_reply *r);
 
-/* Up to the end of the head: its status, or -errno and err. */
-int fetch_open(struct fetch_stream *s, const struct daemon_address *p, const struct fetch_ask *ask,
-               struct hf_error *err);
-/* The next piece of the body, good until the next call: its length; 0: the end; -ETIMEDOUT; -errno. */
+/* Reads the head of the response: returns its status, or -errno and err. */
+int fetch_open(struct fetch_stream *s, const struct daemon_address *p,
+               const struct fetch_request *request, struct hf_error *err);
+/* The next piece of the body, valid until the next call: its length; 0: the end; -ETIMEDOUT;
+ * -errno. */
 ssize_t fetch_next(struct fetch_stream *s, const char **piece, int timeout_ms);
-/* All the rest of it, as a reply. */
+/* Reads the rest of the body into a reply. */
 int fetch_rest(struct fetch_stream *s, struct fetch_reply *out);
 void fetch_close(struct fetch_stream *s);
-/* Writes request line and headers up to, but without, the empty line. */
-void fetch_write_head(struct buf *out, const struct daemon_address *p, const struct fetch_ask *ask);
-/* Appends "%"-escaped, for a path segment or a query value. */
+/* Writes the request line and headers, without the empty line that ends them. */
+void fetch_write_head(struct buf *out, const struct daemon_address *p,
+                      const struct fetch_request *request);
+/* Appends the text percent-encoded, for a path segment or a query value. */
 void fetch_escape(struct buf *out, const char *text);
 
 #endif

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * client_print.c - output of the client commands: JSON, times, colours. Layer: cli.
+ */
 #include "cli/client/client_print.h"
 
 #include <errno.h>
@@ -17,7 +20,7 @@
 
 /* --- writing ---------------------------------------------------------------------- */
 
-/* Dies as any filter does whose reader has gone. */
+/* Dies of SIGPIPE, as any filter does when its reader closes. */
 static void die_of_broken_pipe(void)
 {
     signal(SIGPIPE, SIG_DFL);
@@ -25,7 +28,7 @@ static void die_of_broken_pipe(void)
     _exit(128 + SIGPIPE);
 }
 
-static void tell_unwritten(int rc)
+static void report_unwritten(int rc)
 {
     if (rc == -EPIPE)
         die_of_broken_pipe();
@@ -37,20 +40,20 @@ void print_out(const void *bytes, size_t len)
     int rc = io_write_all(STDOUT_FILENO, bytes, len);
 
     if (rc < 0) {
-        tell_unwritten(rc);
+        report_unwritten(rc);
         exit(CLI_FAILED);
     }
 }
 
 int print_done(int code)
 {
-    /* An earlier write may have failed, of which only the mark is left. */
+    /* An earlier write may have failed and left only the error flag. */
     bool failed = ferror(stdout) != 0;
     int rc = fflush(stdout) != 0 ? -errno : failed ? -EIO : 0;
 
     if (rc == 0)
         return code;
-    tell_unwritten(rc);
+    report_unwritten(rc);
     return code != CLI_OK ? code : CLI_FAILED;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client_print.h - what people and programs get to see: JSON, {field} lines, tables, colours
+ * client_print.h - output for people and programs: JSON, {field} lines, tables, colours
  *
- * Colours appear on a terminal only, and not with NO_COLOR. What other programs
- * wrote (titles, commands) is shown without its control characters. Layer: cli.
+ * Colours appear only on a terminal, and not with NO_COLOR. Text from other programs (titles,
+ * commands) is shown without its control characters. Layer: cli.
  */
 #ifndef HF_CLI_CLIENT_CLIENT_PRINT_H
 #define HF_CLI_CLIENT_CLIENT_PRINT_H
@@ -14,16 +14,16 @@
 #include "base/buf.h"
 #include "cli/client/command.h"
 
-/* --json or --format: prints the value and is true. Else false: the command prints itself. */
+/* With --json or --format, prints the value and returns true. Else the command prints it. */
 bool print_value(const struct client_call *call, const json_t *value);
-/* The same for a list: --format gives one line for each, --json the array. */
+/* The same for a list: --format prints a line for each item, --json the array. */
 bool print_list(const struct client_call *call, const json_t *array);
 
 /* "{id}\t{output.next}": fields of an object, "{{" for a brace, \t \n \\ . -1: not well formed. */
 int format_check(const char *format);
 void format_write(struct buf *out, const char *format, const json_t *object);
 
-/* A table: cells are copied; the widest column with `shrink` gives way to fit the terminal. */
+/* A table: cells are copied; column `shrink` is cut to fit the terminal. */
 #define COLUMNS_MOST 10
 struct columns {
     const char *titles[COLUMNS_MOST];
@@ -38,17 +38,17 @@ void columns_add(struct columns *t, const char *const *cells);
 void columns_print(const struct columns *t, int width); /* width 0: no limit */
 void columns_fini(struct columns *t);
 
-int print_terminal_columns(void); /* of standard output; 0: it is no terminal */
+int print_terminal_columns(void); /* of standard output; 0: not a terminal */
 bool print_uses_colour(int fd);
-/* Appends the text with control characters made visible as '?'. */
+/* Appends the text with '?' for each control character. */
 void print_plain(struct buf *out, const char *text);
 /* "3 m", "2 h": since an RFC 3339 time, as of now. */
 void print_ago(struct buf *out, const char *rfc3339, int64_t now_ms);
-int64_t print_time_from_rfc3339(const char *text); /* wall ms; -1 if it is none */
-/* All of it to standard output; exits quietly with SIGPIPE's code when nobody reads. */
+int64_t print_time_from_rfc3339(const char *text); /* wall ms; -1: invalid */
+/* Writes all of it to standard output; on a broken pipe, exits as if killed by SIGPIPE. */
 void print_out(const void *bytes, size_t len);
 void print_buf(struct buf *b); /* and frees it */
-/* What stdio still holds goes out: `code`, or a complaint and never 0 if it cannot. */
+/* Flushes stdio. Returns `code`; if that fails, prints an error and never returns 0. */
 int print_done(int code);
 
 #endif

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * client_request.c - requests with retries; errors as messages and exit codes. Layer: cli.
+ */
 #include "cli/client/client_request.h"
 
 #include <errno.h>
@@ -8,9 +11,9 @@
 #include "base/clock.h"
 
 #define ID_LENGTH 25 /* "proc_" and 20 more */
-#define ASK_TRIES 6
-#define ASK_AGAIN_MS 100
-#define ASK_LASTED_MS 2000 /* a connection that held so long was no part of the last trouble */
+#define REQUEST_TRIES 6
+#define REQUEST_PAUSE_MS 100
+#define REQUEST_LASTED_MS 2000 /* a connection that lasted this long resets the count of tries */
 
 const char *request_json_text(const json_t *object, const char *key)
 {
@@ -24,7 +27,7 @@ int64_t request_json_number(const json_t *object, const char *key)
     return json_integer_value(json_object_get(object, key));
 }
 
-/* --- what went wrong ------------------------------------------------------------- */
+/* --- errors ---------------------------------------------------------------------- */
 
 int request_print_unreachable(const struct client_call *call, const struct hf_error *err)
 {
@@ -34,14 +37,15 @@ int request_print_unreachable(const struct client_call *call, const struct hf_er
 static const struct {
     const char *code, *hint;
 } hints[] = {
-    {"unauthorized", "give the daemon's token with --token-file or HOLDFAST_TOKEN"},
-    {"forbidden", "this needs a token of another role"},
+    {"unauthorized", "pass the daemon's token with --token-file or HOLDFAST_TOKEN"},
+    {"forbidden", "this needs a token with another role"},
     {"host_refused", "start the daemon with --allow-host, or use its address"},
-    {"no_such_process", "holdfast ps -a shows what there is"},
-    {"not_running", "holdfast logs shows what it has written"},
-    {"stdin_closed", "start it with holdfast run -i to give it input"},
-    {"tag_in_use", "take another --tag, or end that process with holdfast rm -f"},
-    {"not_implemented", "this daemon does not have it; upgrade it with holdfast upgrade"},
+    {"no_such_process", "holdfast ps -a lists the processes"},
+    {"not_running", "holdfast logs shows its output"},
+    {"stdin_closed", "start it with holdfast run -i to send it input"},
+    {"tag_in_use", "choose another --tag, or remove that process with holdfast rm -f"},
+    {"not_implemented",
+     "this daemon does not support it; install a newer one and run holdfast upgrade"},
 };
 
 static const char *hint_of(const char *code)
@@ -54,8 +58,8 @@ static const char *hint_of(const char *code)
     return NULL;
 }
 
-/* A command that is not there is the caller's 127, as in a shell. */
-static int process_exit_of(const json_t *problem)
+/* A missing command exits with 127, as in a shell. */
+static int exit_of(const json_t *problem)
 {
     const char *code = request_json_text(problem, "code"),
                *name = request_json_text(problem, "errno");
@@ -72,9 +76,9 @@ int request_print_problem(const struct client_call *call, const struct fetch_rep
     const char *hint = hint_of(code);
 
     if (detail[0] == '\0')
-        return command_complain(call, CLI_FAILED, "%s answered %d; is it a holdfast daemon?",
+        return command_complain(call, CLI_FAILED, "%s returned status %d; is it a holdfast daemon?",
                                 call->place.url, r->status);
-    return command_complain(call, process_exit_of(r->json), "%s (%s)%s%s", detail, code,
+    return command_complain(call, exit_of(r->json), "%s (%s)%s%s", detail, code,
                             hint != NULL ? "; " : "", hint != NULL ? hint : "");
 }
 
@@ -83,57 +87,57 @@ bool request_may_retry(int status)
     return status == 429 || status == 502 || status == 503 || status == 504;
 }
 
-/* --- asking ------------------------------------------------------------------------ */
+/* --- requests ---------------------------------------------------------------------- */
 
-void request_begin(struct ask_tries *t)
+void request_begin(struct request_tries *t)
 {
     t->began_ms = clock_mono_ms();
 }
 
-bool request_again(struct ask_tries *t, int rc)
+bool request_again(struct request_tries *t, int rc)
 {
     if (rc != -ECONNRESET && rc != -EPIPE)
         return false;
-    if (clock_mono_ms() - t->began_ms >= ASK_LASTED_MS)
+    if (clock_mono_ms() - t->began_ms >= REQUEST_LASTED_MS)
         t->count = 0;
-    if (++t->count >= ASK_TRIES)
+    if (++t->count >= REQUEST_TRIES)
         return false;
-    poll(NULL, 0, ASK_AGAIN_MS);
+    poll(NULL, 0, REQUEST_PAUSE_MS);
     return true;
 }
 
-static bool only_asks(const struct fetch_ask *what)
+static bool is_safe(const struct fetch_request *what)
 {
     return strcmp(what->method, "GET") == 0 || strcmp(what->method, "HEAD") == 0;
 }
 
-int request_call(const struct client_call *call, const struct fetch_ask *what,
+int request_call(const struct client_call *call, const struct fetch_request *what,
                  struct fetch_reply *out, struct hf_error *err)
 {
-    struct ask_tries tries = {0};
+    struct request_tries tries = {0};
     int rc;
 
     do {
         request_begin(&tries);
         rc = fetch_call(&call->place, what, out, err);
-    } while (only_asks(what) && request_again(&tries, rc));
+    } while (is_safe(what) && request_again(&tries, rc));
     return rc;
 }
 
-int request_open(const struct client_call *call, const struct fetch_ask *what,
+int request_open(const struct client_call *call, const struct fetch_request *what,
                  struct fetch_stream *out, struct hf_error *err)
 {
-    struct ask_tries tries = {0};
+    struct request_tries tries = {0};
     int rc;
 
     do {
         request_begin(&tries);
         rc = fetch_open(out, &call->place, what, err);
-    } while (only_asks(what) && request_again(&tries, rc));
+    } while (is_safe(what) && request_again(&tries, rc));
     return rc;
 }
 
-int request_with(const struct client_call *call, const struct fetch_ask *what,
+int request_with(const struct client_call *call, const struct fetch_request *what,
                  struct fetch_reply *out)
 {
     struct hf_error err = {0};
@@ -151,7 +155,7 @@ int request_with(const struct client_call *call, const struct fetch_ask *what,
 int request(const struct client_call *call, const char *method, const char *path,
             const struct buf *json_body, struct fetch_reply *out)
 {
-    struct fetch_ask what = {.method = method, .path = path};
+    struct fetch_request what = {.method = method, .path = path};
 
     if (json_body != NULL) {
         what.body = buf_data(json_body);
@@ -166,7 +170,8 @@ int request_exit_code(const struct client_call *call, const json_t *ended)
 
     if (json_is_integer(code))
         return (int)json_integer_value(code);
-    return command_complain(call, CLI_NO_DAEMON, "the process has ended, but nobody knows how");
+    return command_complain(call, CLI_NO_DAEMON,
+                            "the process has ended, but its exit status is unknown");
 }
 
 /* --- names --------------------------------------------------------------------------- */
@@ -177,7 +182,7 @@ static bool is_whole(const char *name)
            (strncmp(name, "proc_", 5) == 0 && strlen(name) == ID_LENGTH);
 }
 
-/* Tags come first: living, then the latest; then ids that begin so. */
+/* The only process whose id begins with `name`, with or without "proc_". */
 static const json_t *match(const json_t *list, const char *name, size_t *count)
 {
     const json_t *p, *found = NULL;
@@ -212,22 +217,22 @@ static int name_by_list(const struct client_call *call, const char *name, struct
         return CLI_OK;
     return command_complain(
         call, CLI_FAILED,
-        count == 0 ? "no process has the tag or the id '%s'; holdfast ps -a shows what "
-                     "there is"
-                   : "'%s' begins several ids; write more of it",
+        count == 0 ? "no process has the tag or id '%s'; holdfast ps -a lists the processes"
+                   : "'%s' matches several ids; write more of it",
         name);
 }
 
 int request_name_process(const struct client_call *call, const char *name, struct buf *out)
 {
-    struct fetch_ask get = {.method = "GET"};
+    struct fetch_request get = {.method = "GET"};
     struct hf_error err = {0};
     struct fetch_reply r;
     struct buf path = {0};
     int rc;
 
     if (name[0] == '\0')
-        return command_complain(call, CLI_USAGE, "which process? holdfast ps shows what there is");
+        return command_complain(call, CLI_USAGE,
+                                "the process name is empty; holdfast ps lists the processes");
     if (is_whole(name)) {
         fetch_escape(out, name);
         return CLI_OK;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * client_ws.c - WebSocket handshake and frames of the client. Layer: cli.
+ */
 #include "cli/client/client_ws.h"
 
 #include <errno.h>
@@ -23,10 +26,10 @@ static void make_key(struct buf *key)
     base64_encode(key, raw, sizeof raw);
 }
 
-static bool accept_is_right(const struct http1 *answer, struct buf *key)
+static bool accept_is_right(const struct http1 *response, struct buf *key)
 {
     size_t at = 0;
-    const char *got = http1_header(answer, "Sec-WebSocket-Accept", &at);
+    const char *got = http1_header(response, "Sec-WebSocket-Accept", &at);
     struct buf want = {0};
     bool right;
 
@@ -39,11 +42,11 @@ static bool accept_is_right(const struct http1 *answer, struct buf *key)
 static int send_upgrade(struct client_conn *w, const struct daemon_address *p, const char *path,
                         const struct buf *key)
 {
-    struct fetch_ask ask = {.method = "GET", .path = path};
+    struct fetch_request request = {.method = "GET", .path = path};
     struct buf head = {0};
     int rc;
 
-    fetch_write_head(&head, p, &ask);
+    fetch_write_head(&head, p, &request);
     buf_printf(&head,
                "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
                "Sec-WebSocket-Protocol: holdfast.v1\r\nSec-WebSocket-Key: %.*s\r\n\r\n",
@@ -53,7 +56,7 @@ static int send_upgrade(struct client_conn *w, const struct daemon_address *p, c
     return rc;
 }
 
-/* Waits for the head of the answer; what stands behind a 101 stays in wire.in. */
+/* Waits for the head of the response; bytes after a 101 stay in wire.in. */
 static int await_head(struct fetch_stream *s, uint64_t end)
 {
     struct client_conn *w = &s->wire;
@@ -61,7 +64,7 @@ static int await_head(struct fetch_stream *s, uint64_t end)
     for (;;) {
         size_t used;
         enum http1_event e =
-            http1_feed(&s->answer, w->in.len > 0 ? buf_data(&w->in) : "", w->in.len, &used);
+            http1_feed(&s->response, w->in.len > 0 ? buf_data(&w->in) : "", w->in.len, &used);
         uint64_t now = clock_mono_ms();
         int rc;
 
@@ -84,7 +87,8 @@ static int fail_open(struct fetch_stream *s, const struct daemon_address *p, int
                      struct hf_error *err)
 {
     fetch_close(s);
-    hf_fail(err, HF_E_bad_value, "%s did not open the connection: %s", p->url, strerror(-rc));
+    hf_fail(err, HF_E_bad_value, "%s did not accept the WebSocket connection: %s", p->url,
+            strerror(-rc));
     return rc;
 }
 
@@ -99,24 +103,24 @@ int client_ws_open(struct client_ws *ws, const struct daemon_address *p, const c
     *refusal = (struct fetch_reply){0};
     if (rc < 0)
         return rc;
-    fetch_expect(&s.answer, false);
+    fetch_expect(&s.response, false);
     make_key(&key);
     rc = send_upgrade(&s.wire, p, path, &key);
     if (rc == 0)
         rc = client_conn_flush_all(&s.wire, timeout_ms);
     if (rc == 0)
         rc = await_head(&s, clock_mono_ms() + (uint64_t)timeout_ms);
-    if (rc == 0 && s.answer.status != 101) {
+    if (rc == 0 && s.response.status != 101) {
         fetch_rest(&s, refusal);
         rc = -EPROTO;
-    } else if (rc == 0 && !accept_is_right(&s.answer, &key)) {
+    } else if (rc == 0 && !accept_is_right(&s.response, &key)) {
         rc = -EPROTO;
     }
     buf_fini(&key);
     if (rc < 0)
         return fail_open(&s, p, rc, err);
     ws->wire = s.wire;
-    http1_fini(&s.answer);
+    http1_fini(&s.response);
     return 0;
 }
 
@@ -174,7 +178,7 @@ static enum wsock_event on_control(struct client_ws *ws, const struct ws_piece *
     return WSOCK_CLOSED;
 }
 
-/* Text is gathered until it is whole. */
+/* Collects text until the message is complete. */
 static enum wsock_event on_text(struct client_ws *ws, const struct ws_piece *piece,
                                 struct wsock_item *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_attach.c - `holdfast attach` and `holdfast watch`: go to a process that is there
+ * cmd_attach.c - `holdfast attach` and `holdfast watch`: connect to a process. Layer: cli.
  */
 #include <unistd.h>
 
@@ -19,21 +19,20 @@ struct attach_args {
 
 #define SHARED_OPTS                                                                                \
     BRACES("--since", 0, OPT_TEXT, AT(since), 0, 0, "OFFSET",                                      \
-           "begin there: an offset, -N for the last N bytes, now, screen"),                        \
+           "where to start: an offset, -N for the last N bytes, now or screen"),                   \
         BRACES("--detach-keys", 0, OPT_TEXT, AT(detach_keys), 0, 0, "KEYS",                        \
-               "keys that leave it running (ctrl-p,ctrl-q)"),                                      \
+               "keys that detach (ctrl-p,ctrl-q)"),                                                \
         BRACES("--retry", 0, OPT_TIME, AT(retry_ms), 0, 0, "TIME",                                 \
-               "how long a lost connection is tried again (60s)"),                                 \
-        BRACES("--quiet", 'q', OPT_FLAG, AT(quiet), 0, 0, NULL,                                    \
-               "say nothing about lost connections")
+               "how long to retry a lost connection (60s)"),                                       \
+        BRACES("--quiet", 'q', OPT_FLAG, AT(quiet), 0, 0, NULL, "do not report lost connections")
 
 static const struct opt attach_opts[] = {
-    {"--no-stdin", 0, OPT_FLAG, AT(no_stdin), 0, 0, NULL, "do not pass standard input on"},
+    {"--no-stdin", 0, OPT_FLAG, AT(no_stdin), 0, 0, NULL, "do not forward standard input"},
     SHARED_OPTS,
 };
 static const struct opt watch_opts[] = {SHARED_OPTS};
 
-/* The process as it is now; NULL after the complaint. */
+/* The current state of the process; NULL after an error message. */
 static json_t *get_process(struct client_call *call, int *code)
 {
     struct fetch_reply r;
@@ -53,7 +52,7 @@ static json_t *get_process(struct client_call *call, int *code)
     return p;
 }
 
-static int go(struct client_call *call, bool read_only)
+static int connect_to(struct client_call *call, bool read_only)
 {
     const struct attach_args *a = call->args;
     struct attach_options o = {
@@ -76,7 +75,7 @@ static int go(struct client_call *call, bool read_only)
     o.id = request_json_text(p, "id");
     o.pty = json_is_true(json_object_get(p, "pty"));
     o.input = !read_only && !a->no_stdin;
-    /* Lines may be read by a pager, whose keys are then not for us. */
+    /* If a pager reads our output, the keys are for the pager. */
     o.raw =
         isatty(STDIN_FILENO) && (o.pty ? o.input || read_only : read_only && isatty(STDOUT_FILENO));
     code = attach_run(call, &o);
@@ -86,22 +85,23 @@ static int go(struct client_call *call, bool read_only)
 
 static int attach_main(struct client_call *call)
 {
-    return go(call, false);
+    return connect_to(call, false);
 }
 
 static int watch_main(struct client_call *call)
 {
-    return go(call, true);
+    return connect_to(call, true);
 }
 
 const struct command attach_command = {
     .name = "attach",
     .operands = "PROCESS",
-    .summary = "go to a process that is there",
-    .about = "ctrl-p ctrl-q leaves it running. A connection that is lost, also because the daemon\n"
-             "crashes or is upgraded, is opened again by itself: output goes on where it was, and\n"
-             "what is typed meanwhile arrives once. The exit code is that of the process, 0 after\n"
-             "leaving. --json shows the process instead.\n",
+    .summary = "connect the terminal to a running process",
+    .about =
+        "Press ctrl-p ctrl-q to detach; the process keeps running. If the connection is lost, for\n"
+        "example because the daemon crashes or is upgraded, attach reconnects: output resumes\n"
+        "where it stopped, and input typed in the meantime arrives exactly once. The exit code\n"
+        "is that of the process, or 0 after detaching. --json prints the process instead.\n",
     COMMAND_OPTS(attach_opts),
     .args_size = sizeof(struct attach_args),
     .min_operands = 1,
@@ -113,8 +113,10 @@ const struct command attach_command = {
 const struct command watch_command = {
     .name = "watch",
     .operands = "PROCESS",
-    .summary = "look at a process without touching it",
-    .about = "Nothing is typed and nothing is resized; q, ctrl-c or the detach keys leave.\n",
+    .summary = "follow a process without sending input",
+    .about =
+        "Sends no input and does not resize the terminal. Press q, ctrl-c or the detach keys to\n"
+        "leave.\n",
     COMMAND_OPTS(watch_opts),
     .args_size = sizeof(struct attach_args),
     .min_operands = 1,

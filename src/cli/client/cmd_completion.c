@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_completion.c - `holdfast completion`: scripts for bash, zsh and fish, from the same tables
+ * cmd_completion.c - `holdfast completion`: prints completion scripts for bash, zsh and fish
+ *
+ * They are made from the same tables as parser and help. Layer: cli.
  */
 #include <string.h>
 
@@ -8,14 +10,14 @@
 #include "cli/client/commands.h"
 #include "cli/options.h"
 
-/* Commands that are no clients: only their names, and the options of serve. */
+/* Commands that are not clients: only their names, and the options of serve. */
 static const struct {
     const char *name, *summary;
 } others[] = {
     {"serve", "run the daemon"},
-    {"stop", "end the daemon and its processes"},
-    {"restart", "put a new binary in the place of the daemon"},
-    {"routes", "list every call of the daemon"},
+    {"stop", "stop the daemon and its processes"},
+    {"restart", "restart the daemon with the installed binary"},
+    {"routes", "list every endpoint of the daemon"},
     {"version", "print the version"},
     {"help", "list the commands"},
 };
@@ -23,7 +25,7 @@ static const struct {
 
 #define PROCESSES "holdfast ps -a --format '{id}\\n{tag}' 2>/dev/null"
 
-/* Every option of every command: what a shell needs to know of it. */
+/* What a shell needs to know about an option. */
 struct choice {
     const char *command, *name, *value, *help;
     char letter;
@@ -69,7 +71,7 @@ static void put_words(struct buf *out, const char *text)
         buf_putc(out, *text == '|' ? ' ' : *text);
 }
 
-/* Without what the shells would take for their own. */
+/* Without the characters that are special to a shell. */
 static void put_tame(struct buf *out, const char *text)
 {
     for (; *text != '\0'; text++)
@@ -153,17 +155,18 @@ static void write_bash(struct buf *out)
         bash_command(out, client_commands[i]);
     buf_puts(out, "    serve) opts='");
     each_serve_opt(out, bash_name);
-    buf_puts(
-        out,
-        "--help' ;;\n  esac\n"
-        "  if [[ $cur == -* ]]; then\n"
-        "    mapfile -t COMPREPLY < <(compgen -W \"$opts\" -- \"$cur\")\n"
-        "    return\n  fi\n"
-        "  [[ $operands == *@command* ]] && mapfile -t COMPREPLY < <(compgen -c -- \"$cur\")\n"
-        "  [[ $operands == *@process* ]] && operands=\"${operands/@process/} $(" PROCESSES ")\"\n"
-        "  operands=${operands/@command/}\n"
-        "  [[ -n ${operands// /} ]] && mapfile -t COMPREPLY < <(compgen -W \"$operands\" -- \"$cur\")\n"
-        "  return 0\n}\ncomplete -F _holdfast holdfast\n");
+    buf_puts(out,
+             "--help' ;;\n  esac\n"
+             "  if [[ $cur == -* ]]; then\n"
+             "    mapfile -t COMPREPLY < <(compgen -W \"$opts\" -- \"$cur\")\n"
+             "    return\n  fi\n"
+             "  [[ $operands == *@command* ]] && mapfile -t COMPREPLY < <(compgen -c -- \"$cur\")\n"
+             "  [[ $operands == *@process* ]] && operands=\"${operands/@process/} $(" PROCESSES
+             ")\"\n"
+             "  operands=${operands/@command/}\n"
+             "  [[ -n ${operands// /} ]] && "
+             "mapfile -t COMPREPLY < <(compgen -W \"$operands\" -- \"$cur\")\n"
+             "  return 0\n}\ncomplete -F _holdfast holdfast\n");
 }
 
 /* --- zsh ------------------------------------------------------------------------------ */
@@ -194,7 +197,7 @@ static void zsh_opt(struct buf *out, const struct choice *c)
 
 static void zsh_command(struct buf *out, const struct command *c)
 {
-    buf_printf(out, "      %s) _arguments -S '--help[show what it takes]'", c->name);
+    buf_printf(out, "      %s) _arguments -S '--help[show the options]'", c->name);
     each_client_opt(out, c, zsh_opt);
     if (c->operand_kind == OPERAND_PROCESS)
         buf_puts(out, " \\\n        '*:process:_holdfast_processes'");
@@ -234,7 +237,7 @@ static void write_zsh(struct buf *out)
     buf_puts(out, "      )\n      _describe command commands ;;\n    args) case $line[1] in\n");
     for (i = 0; client_commands[i] != NULL; i++)
         zsh_command(out, client_commands[i]);
-    buf_puts(out, "      serve) _arguments -S '--help[show what it takes]'");
+    buf_puts(out, "      serve) _arguments -S '--help[show the options]'");
     each_serve_opt(out, zsh_opt);
     buf_puts(out, " ;;\n    esac ;;\n  esac\n}\n"
                   "if [ \"$funcstack[1]\" = _holdfast ]; then _holdfast \"$@\"\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_events.c - `holdfast events`: what happens, as it happens
+ * cmd_events.c - `holdfast events`: prints events as they happen. Layer: cli.
  */
 #include <errno.h>
 #include <poll.h>
@@ -15,10 +15,10 @@
 #include "cli/client/commands.h"
 #include "cli/client/sse_parse.h"
 
-#define SILENCE_MS 45000 /* a comment comes every 15 s */
+#define SILENCE_MS 45000 /* the daemon sends a comment every 15 s */
 #define AGAIN_MS 500
 #define TRIES_MOST 120 /* a minute */
-/* No daemon has given it out: the answer begins with a reset, which tells where the events stand. */
+/* No event has this id, so the stream begins with a reset, which carries the newest id. */
 #define NO_EVENT_YET "9223372036854775807"
 #define LEARN_MS 5000
 
@@ -30,11 +30,11 @@ struct events_args {
 #define AT(member) offsetof(struct events_args, member)
 
 static const struct opt opts[] = {
-    {"--all", 'a', OPT_FLAG, AT(all), 0, 0, NULL, "also viewers and sessions"},
-    {"--since", 0, OPT_TEXT, AT(since), 0, 0, "N", "behind event N; 0: all that are kept"},
-    {"--count", 'n', OPT_NUMBER, AT(count), 1, INT64_MAX, "N", "end after N events"},
-    {"--session", 0, OPT_TEXT, AT(session), 0, 0, "ID", "only of this session"},
-    {"--tag", 0, OPT_TEXT, AT(tag), 0, 0, "NAME", "only of processes with this tag"},
+    {"--all", 'a', OPT_FLAG, AT(all), 0, 0, NULL, "include events of viewers and sessions"},
+    {"--since", 0, OPT_TEXT, AT(since), 0, 0, "N", "start after event N; 0: all kept events"},
+    {"--count", 'n', OPT_NUMBER, AT(count), 1, INT64_MAX, "N", "exit after N events"},
+    {"--session", 0, OPT_TEXT, AT(session), 0, 0, "ID", "only events of this session"},
+    {"--tag", 0, OPT_TEXT, AT(tag), 0, 0, "NAME", "only events of processes with this tag"},
 };
 
 struct listening {
@@ -44,7 +44,7 @@ struct listening {
     bool done;
 };
 
-/* What it is about: a process, or a session and perhaps a command of it. */
+/* The subject of the event: a process, or a session and perhaps one of its commands. */
 static void put_subject(struct buf *line, const json_t *e)
 {
     const json_t *p = json_object_get(e, "process"), *command = json_object_get(e, "command");
@@ -102,7 +102,7 @@ static void on_event(void *arg, const char *name, const char *data, const char *
         keep_last(l, hf_xstrdup(id));
     if (strcmp(name, "reset") == 0) {
         command_complain(l->call, 0,
-                         "some events are no longer kept; holdfast ps -a shows what there is");
+                         "some events are no longer kept; holdfast ps -a shows the current state");
         return;
     }
     print_event(l, name, e);
@@ -130,11 +130,12 @@ static void write_path(const struct events_args *a, const char *last, struct buf
 
 /* --- one connection ---------------------------------------------------------------- */
 
-/* Opens it behind event `since`. CLI_OK, -errno and err, or an exit code after the complaint. */
+/* Opens the stream after event `since`. CLI_OK, -errno and err, or an exit code after an error
+ * message. */
 static int open_stream(struct listening *l, const char *since, bool again, struct fetch_stream *s,
                        struct hf_error *err)
 {
-    struct fetch_ask get = {.method = "GET", .accept = "text/event-stream"};
+    struct fetch_request get = {.method = "GET", .accept = "text/event-stream"};
     struct fetch_reply r;
     struct buf path = {0};
     int rc;
@@ -152,7 +153,7 @@ static int open_stream(struct listening *l, const char *since, bool again, struc
     return rc;
 }
 
-/* CLI_OK when it has ended and is to be opened again; -EAGAIN if it cannot be yet; or an exit code. */
+/* CLI_OK: the stream ended, reopen it; -EAGAIN: it cannot be opened yet; or an exit code. */
 static int listen_once(struct listening *l, bool first)
 {
     struct sse_parse in = {.on_event = on_event, .arg = l};
@@ -188,13 +189,13 @@ static void on_newest(void *arg, const char *name, const char *data, const char 
 }
 
 /*
- * Events begin now. Unless we know the number of the newest, a connection that breaks
- * before the first event would begin later, and what happened in between be missed.
+ * Starts with the events from now on. Without the number of the newest event, a connection that
+ * breaks before the first event would resume too late and miss those in between.
  */
 static int learn_newest(struct listening *l)
 {
     struct sse_parse in = {.on_event = on_newest, .arg = l};
-    struct ask_tries tries = {0};
+    struct request_tries tries = {0};
     struct hf_error err = {0};
     struct fetch_stream s;
     const char *piece;
@@ -215,8 +216,8 @@ static int learn_newest(struct listening *l)
     if (l->last == NULL)
         command_complain(
             l->call, CLI_OK,
-            "this daemon does not tell where its events stand; if the connection breaks, some "
-            "may be missing");
+            "this daemon does not report the number of its newest event; if the connection breaks, "
+            "some events may be missed");
     return CLI_OK;
 }
 
@@ -229,13 +230,14 @@ static int events_main(struct client_call *call)
     while (!l.done && (rc == CLI_OK || rc == -EAGAIN) && tries < TRIES_MOST) {
         if (tries++ > 0)
             poll(NULL, 0, AGAIN_MS);
-        rc = listen_once(&l, tries == 1 && a->since != NULL); /* else it has answered before */
+        rc = listen_once(&l, tries == 1 &&
+                                 a->since != NULL); /* later on, it has already responded once */
         if (rc == CLI_OK)
             tries = 1;
     }
     free(l.last);
     if (rc == -EAGAIN)
-        rc = command_complain(call, CLI_NO_DAEMON, "the daemon at %s does not come back",
+        rc = command_complain(call, CLI_NO_DAEMON, "cannot reconnect to the daemon at %s",
                               call->place.url);
     return rc;
 }
@@ -243,10 +245,9 @@ static int events_main(struct client_call *call)
 const struct command events_command = {
     .name = "events",
     .operands = "",
-    .summary = "follow what happens to processes",
-    .about =
-        "One line for each event, with --json one object a line. A connection that is lost is opened\n"
-        "again, and nothing is missed in between.\n",
+    .summary = "print events of processes as they happen",
+    .about = "Prints one line for each event, with --json one object a line. A lost connection is\n"
+             "reopened without missing an event.\n",
     COMMAND_OPTS(opts),
     .args_size = sizeof(struct events_args),
     .run = events_main,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_info.c - `holdfast info`: the daemon, its limits, and what it does
+ * cmd_info.c - `holdfast info`: version, dialects and activity of the daemon. Layer: cli.
  */
 #include <stdio.h>
 
@@ -65,7 +65,7 @@ static int info_main(struct client_call *call)
 const struct command info_command = {
     .name = "info",
     .operands = "",
-    .summary = "show the daemon and what it does",
-    .about = "--json has its limits as well.\n",
+    .summary = "show version, features and activity of the daemon",
+    .about = "--json includes its limits.\n",
     .run = info_main,
 };

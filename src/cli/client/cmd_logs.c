@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_logs.c - `holdfast logs`: what a process has written
+ * cmd_logs.c - `holdfast logs`: the output of a process. Layer: cli.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,9 +18,11 @@ struct logs_args {
 #define AT(member) offsetof(struct logs_args, member)
 
 static const struct opt opts[] = {
-    {"--follow", 'f', OPT_FLAG, AT(follow), 0, 0, NULL, "go on as it comes, until the exit"},
-    {"--tail", 'n', OPT_TEXT, AT(tail), 0, 0, "N", "only the last N lines; 0: only what follows"},
-    {"--since", 0, OPT_TEXT, AT(since), 0, 0, "OFFSET", "from an offset on; -N: the last N bytes"},
+    {"--follow", 'f', OPT_FLAG, AT(follow), 0, 0, NULL,
+     "keep printing new output until the process exits"},
+    {"--tail", 'n', OPT_TEXT, AT(tail), 0, 0, "N", "only the last N lines; 0: only new output"},
+    {"--since", 0, OPT_TEXT, AT(since), 0, 0, "OFFSET",
+     "start at this offset; -N: the last N bytes"},
     {"--stdout", 0, OPT_FLAG, AT(only_stdout), 0, 0, NULL, "only standard output"},
     {"--stderr", 0, OPT_FLAG, AT(only_stderr), 0, 0, NULL, "only standard error"},
 };
@@ -33,7 +35,7 @@ static int find_tail(const struct client_call *call, const char *id, const char 
 {
     struct fetch_stream s;
     struct hf_error err = {0};
-    struct fetch_ask get = {.method = "HEAD"};
+    struct fetch_request get = {.method = "HEAD"};
     struct buf path = {0};
     const char *offset = NULL;
     size_t at = 0;
@@ -54,16 +56,16 @@ static int find_tail(const struct client_call *call, const char *id, const char 
     if (rc < 0)
         return request_print_unreachable(call, &err);
     if (rc == 200)
-        offset = http1_header(&s.answer, "Holdfast-Offset", &at);
+        offset = http1_header(&s.response, "Holdfast-Offset", &at);
     snprintf(since, size, "%s", offset != NULL ? offset : "now");
     fetch_close(&s);
     return CLI_OK;
 }
 
-/* --json: the chunks, with times and streams, as the daemon gives them. */
+/* --json: the chunks, with times and streams, as the daemon sends them. */
 static int logs_as_json(const struct client_call *call, const struct attach_options *o)
 {
-    struct fetch_ask get = {.method = "GET", .accept = "application/json"};
+    struct fetch_request get = {.method = "GET", .accept = "application/json"};
     struct fetch_reply r;
     struct buf path = {0};
     int rc;
@@ -128,10 +130,10 @@ static int logs_main(struct client_call *call)
 const struct command logs_command = {
     .name = "logs",
     .operands = "PROCESS",
-    .summary = "show what a process has written",
-    .about =
-        "Standard output and error go where they went. What is no longer held is named on standard\n"
-        "error. --json gives at most 1 MiB of chunks with their times and offsets.\n",
+    .summary = "print the output of a process",
+    .about = "Prints the process's standard output to standard output and its standard error to\n"
+             "standard error. Output that is no longer kept is reported on standard error. --json\n"
+             "prints at most 1 MiB of chunks with their times and offsets.\n",
     COMMAND_OPTS(opts),
     .args_size = sizeof(struct logs_args),
     .min_operands = 1,

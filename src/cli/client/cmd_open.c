@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_open.c - `holdfast open`: a one-time link that signs a browser in
+ * cmd_open.c - `holdfast open`: a one-time link that signs a browser in. Layer: cli.
  */
 #include <stdio.h>
 #include <string.h>
@@ -25,8 +25,7 @@ struct open_args {
 
 static const struct opt opts[] = {
     {"--print", 'p', OPT_FLAG, AT(print), 0, 0, NULL, "only print the link; do not open a browser"},
-    {"--role", 0, OPT_TEXT, AT(role), 0, 0, "own|type|watch",
-     "what the browser may do (all that you may)"},
+    {"--role", 0, OPT_TEXT, AT(role), 0, 0, "own|type|watch", "role of the browser (yours)"},
 };
 
 /* --- where the page is ---------------------------------------------------------------- */
@@ -47,9 +46,10 @@ static const char *best_listener(const json_t *listeners)
     return best;
 }
 
-/* Asks a daemon that we reached by its unix socket for an address for browsers. It tells only
- * clients that may make tickets. For others `out` stays empty, and the ticket is refused anyway. */
-static int ask_for_address(const struct client_call *call, struct buf *out)
+/* Gets an address for browsers from a daemon that we reached by its unix socket. The daemon lists
+ * its addresses only for clients that may create tickets. For others `out` stays empty, and the
+ * ticket is refused anyway. */
+static int request_address(const struct client_call *call, struct buf *out)
 {
     struct fetch_reply r;
     const json_t *listeners;
@@ -75,14 +75,14 @@ static int ask_for_address(const struct client_call *call, struct buf *out)
 static int find_address(const struct client_call *call, struct buf *out)
 {
     if (call->place.unix_path != NULL)
-        return ask_for_address(call, out);
+        return request_address(call, out);
     link_put(out, call->place.url);
     return CLI_OK;
 }
 
 /* --- the ticket ------------------------------------------------------------------------- */
 
-static int ask_for_ticket(const struct client_call *call, struct fetch_reply *out)
+static int request_ticket(const struct client_call *call, struct fetch_reply *out)
 {
     const struct open_args *a = call->args;
     struct buf body = {0};
@@ -93,7 +93,7 @@ static int ask_for_ticket(const struct client_call *call, struct fetch_reply *ou
     json_open(&o, '{');
     if (a->role != NULL)
         json_kstr(&o, "role", a->role);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     rc = request(call, "POST", "/v1/tickets", &body, out);
     buf_fini(&body);
     return rc;
@@ -116,27 +116,26 @@ static void forget(struct fetch_reply *r)
     fetch_reply_fini(r);
 }
 
-/* Puts the path of the link behind the address, and the whole into the answer. */
+/* Appends the path of the link to the address, and puts the whole URL into the reply. */
 static int complete(const struct client_call *call, json_t *ticket, struct buf *url)
 {
     const char *path = request_json_text(ticket, "url");
 
     if (path[0] != '/')
-        return command_complain(call, CLI_FAILED, "%s gave no ticket; is it a holdfast daemon?",
+        return command_complain(call, CLI_FAILED, "%s returned no ticket; is it a holdfast daemon?",
                                 call->place.url);
     if (url->len == 0)
-        return command_complain(
-            call, CLI_FAILED,
-            "the daemon does not say where it listens; name its address with --url");
+        return command_complain(call, CLI_FAILED,
+                                "the daemon does not report its addresses; set one with --url");
     buf_puts(url, path);
     wipe_text(ticket, "url");
     json_object_set_new(ticket, "url", json_string(buf_cstr(url)));
     return CLI_OK;
 }
 
-/* --- what people see ----------------------------------------------------------------------- */
+/* --- output -------------------------------------------------------------------------------- */
 
-static void tell_how_long(const json_t *ticket)
+static void print_lifetime(const json_t *ticket)
 {
     const char *end = request_json_text(ticket, "expires_at"),
                *role = request_json_text(ticket, "role");
@@ -171,7 +170,7 @@ static void show_link(const struct client_call *call, const json_t *ticket, stru
         return;
     print_out(buf_data(url), url->len);
     print_out("\n", 1);
-    tell_how_long(ticket);
+    print_lifetime(ticket);
     open_for_person(call, buf_cstr(url));
 }
 
@@ -182,7 +181,7 @@ static int open_main(struct client_call *call)
     int rc = find_address(call, &url);
 
     if (rc == CLI_OK)
-        rc = ask_for_ticket(call, &r);
+        rc = request_ticket(call, &r);
     if (rc == CLI_OK) {
         rc = complete(call, r.json, &url);
         if (rc == CLI_OK)
@@ -198,7 +197,7 @@ const struct command open_command = {
     .operands = "",
     .summary = "print a link that signs a browser in, and open it",
     .about = "The link works once, for a minute. On a terminal the command also opens it, with\n"
-             "$BROWSER or xdg-open, if there is one.\n",
+             "$BROWSER or xdg-open if available.\n",
     COMMAND_OPTS(opts),
     .args_size = sizeof(struct open_args),
     .run = open_main,

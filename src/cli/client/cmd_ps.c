@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_ps.c - `holdfast ps`: what runs, and what has run
+ * cmd_ps.c - `holdfast ps`: lists processes. Layer: cli.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,16 +20,18 @@ struct ps_args {
 #define AT(member) offsetof(struct ps_args, member)
 
 static const struct opt opts[] = {
-    {"--all", 'a', OPT_FLAG, AT(all), 0, 0, NULL, "also those that have exited"},
-    {"--quiet", 'q', OPT_FLAG, AT(quiet), 0, 0, NULL, "only their ids"},
-    {"--last", 'n', OPT_NUMBER, AT(last), 1, 1000000, "N", "only the N newest"},
-    {"--no-trunc", 0, OPT_FLAG, AT(no_trunc), 0, 0, NULL, "do not cut the table to fit"},
-    {"--status", 0, OPT_TEXT, AT(status), 0, 0, "running|exited", "only of this status"},
-    {"--tag", 0, OPT_TEXT, AT(tag), 0, 0, "NAME", "only with this tag"},
-    {"--session", 0, OPT_TEXT, AT(session), 0, 0, "ID", "only of this session"},
+    {"--all", 'a', OPT_FLAG, AT(all), 0, 0, NULL, "include processes that have exited"},
+    {"--quiet", 'q', OPT_FLAG, AT(quiet), 0, 0, NULL, "print only ids"},
+    {"--last", 'n', OPT_NUMBER, AT(last), 1, 1000000, "N", "only the N newest processes"},
+    {"--no-trunc", 0, OPT_FLAG, AT(no_trunc), 0, 0, NULL,
+     "do not truncate columns to fit the terminal"},
+    {"--status", 0, OPT_TEXT, AT(status), 0, 0, "running|exited",
+     "only processes with this status"},
+    {"--tag", 0, OPT_TEXT, AT(tag), 0, 0, "NAME", "only processes with this tag"},
+    {"--session", 0, OPT_TEXT, AT(session), 0, 0, "ID", "only processes of this session"},
     {"--source", 0, OPT_TEXT, AT(source), 0, 0, "user|agent|user_shell|system",
-     "only of this source"},
-    {"--label", 0, OPT_TEXT, AT(label), 0, 0, "TEXT", "only with this label"},
+     "only processes from this source"},
+    {"--label", 0, OPT_TEXT, AT(label), 0, 0, "TEXT", "only processes with this label"},
 };
 
 static void add_filter(struct buf *path, const char *name, const char *value)
@@ -173,7 +175,7 @@ const struct command ps_command = {
     .name = "ps",
     .operands = "",
     .summary = "list processes, newest first",
-    .about = "TTY is the size of its terminal, columns by rows.\n",
+    .about = "TTY is the size of the process's terminal, columns by rows.\n",
     COMMAND_OPTS(opts),
     .args_size = sizeof(struct ps_args),
     .run = ps_main,

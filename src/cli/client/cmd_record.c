@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_record.c - `holdfast record`: an asciicast of what a process has shown
+ * cmd_record.c - `holdfast record`: the output of a process as an asciicast. Layer: cli.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,9 +19,9 @@ struct record_args {
 #define AT(member) offsetof(struct record_args, member)
 
 static const struct opt opts[] = {
-    {"--output", 'o', OPT_TEXT, AT(output), 0, 0, "FILE", "where it goes (standard output)"},
-    {"--since", 0, OPT_TEXT, AT(since), 0, 0, "OFFSET", "from there on"},
-    {"--until", 0, OPT_TEXT, AT(until), 0, 0, "OFFSET", "up to there"},
+    {"--output", 'o', OPT_TEXT, AT(output), 0, 0, "FILE", "file to write (standard output)"},
+    {"--since", 0, OPT_TEXT, AT(since), 0, 0, "OFFSET", "start at this offset"},
+    {"--until", 0, OPT_TEXT, AT(until), 0, 0, "OFFSET", "stop at this offset"},
 };
 
 static void add_query(struct buf *path, char *mark, const char *name, const char *value)
@@ -33,7 +33,7 @@ static void add_query(struct buf *path, char *mark, const char *name, const char
     *mark = '&';
 }
 
-/* Piece by piece: it may be long. */
+/* In pieces: it may be long. */
 static int copy_body(const struct client_call *call, struct fetch_stream *s, int fd)
 {
     const char *piece;
@@ -50,7 +50,7 @@ static int copy_body(const struct client_call *call, struct fetch_stream *s, int
             return command_complain(call, CLI_FAILED, "cannot write: %s", strerror(-rc));
     }
     if (n < 0)
-        return command_complain(call, CLI_NO_DAEMON, "the recording broke off: %s; ask again",
+        return command_complain(call, CLI_NO_DAEMON, "the recording was cut short: %s; try again",
                                 strerror((int)-n));
     return CLI_OK;
 }
@@ -63,7 +63,7 @@ static int copy_to_file(const struct client_call *call, struct fetch_stream *s, 
     if (file < 0)
         return command_complain(call, CLI_FAILED, "cannot write %s: %s", name, strerror(errno));
     rc = copy_body(call, s, file);
-    /* Some file systems tell only now that there was no room. */
+    /* Some file systems report only now that the disk is full. */
     if (close(file) < 0 && rc == CLI_OK)
         rc = command_complain(call, CLI_FAILED, "cannot write %s: %s", name, strerror(errno));
     return rc;
@@ -72,7 +72,7 @@ static int copy_to_file(const struct client_call *call, struct fetch_stream *s, 
 static int fetch(const struct client_call *call, const char *path)
 {
     const struct record_args *a = call->args;
-    struct fetch_ask get = {.method = "GET", .path = path};
+    struct fetch_request get = {.method = "GET", .path = path};
     struct hf_error err = {0};
     struct fetch_stream s;
     struct fetch_reply r;
@@ -111,10 +111,10 @@ static int record_main(struct client_call *call)
 const struct command record_command = {
     .name = "record",
     .operands = "PROCESS",
-    .summary = "save what a process has shown as an asciicast",
+    .summary = "save the output of a process as an asciicast",
     .about =
-        "Of a running process up to now, of an exited one all that is held. Lines of JSON, as\n"
-        "asciinema plays them.\n",
+        "Records all output that is kept, up to now if the process is still running. Play the\n"
+        "file with asciinema.\n",
     COMMAND_OPTS(opts),
     .args_size = sizeof(struct record_args),
     .min_operands = 1,

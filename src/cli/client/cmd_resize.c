@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_resize.c - `holdfast resize`: the size of a process's terminal
+ * cmd_resize.c - `holdfast resize`: sets the size of a process's terminal. Layer: cli.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "cli/client/commands.h"
 #include "cli/client/user_terminal.h"
 
-/* "120x40"; without one, the size of the terminal we sit at. */
+/* "120x40"; without one, the size of the user's terminal. */
 static int find_size(const struct client_call *call, uint64_t *cols, uint64_t *rows)
 {
     uint16_t own_rows, own_cols;
@@ -24,11 +24,10 @@ static int find_size(const struct client_call *call, uint64_t *cols, uint64_t *r
         if (text[n] == 'x' && text_to_u64(first, UINT16_MAX, cols) &&
             text_to_u64(text + n + 1, UINT16_MAX, rows))
             return CLI_OK;
-        return command_complain(call, CLI_USAGE, "the size is COLUMNSxROWS, such as 120x40");
+        return command_complain(call, CLI_USAGE, "the size must be COLUMNSxROWS, such as 120x40");
     }
     if (!user_terminal_size(&own_rows, &own_cols))
-        return command_complain(call, CLI_USAGE,
-                                "this is no terminal to take the size of; give 120x40");
+        return command_complain(call, CLI_USAGE, "not on a terminal; give a size such as 120x40");
     *rows = own_rows;
     *cols = own_cols;
     return CLI_OK;
@@ -61,7 +60,7 @@ const struct command resize_command = {
     .name = "resize",
     .operands = "PROCESS [COLUMNSxROWS]",
     .summary = "set the size of a process's terminal",
-    .about = "Without a size, that of the terminal we sit at.\n",
+    .about = "Without a size, uses that of your terminal.\n",
     .min_operands = 1,
     .max_operands = 2,
     .operand_kind = OPERAND_PROCESS,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_rm.c - `holdfast rm`: forget processes; those that run only if told so
+ * cmd_rm.c - `holdfast rm`: removes processes; running ones only with --force. Layer: cli.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,12 +17,14 @@ struct rm_args {
 #define AT(member) offsetof(struct rm_args, member)
 
 static const struct opt opts[] = {
-    {"--force", 'f', OPT_FLAG, AT(force), 0, 0, NULL, "also if it runs: its whole tree is ended"},
-    {"--exited", 0, OPT_FLAG, AT(exited), 0, 0, NULL, "all that have exited"},
-    {"--grace", 0, OPT_TEXT, AT(grace), 0, 0, "TIME", "between SIGTERM and SIGKILL (its own)"},
+    {"--force", 'f', OPT_FLAG, AT(force), 0, 0, NULL,
+     "also remove running processes: terminate their process trees"},
+    {"--exited", 0, OPT_FLAG, AT(exited), 0, 0, NULL, "remove all exited processes"},
+    {"--grace", 0, OPT_TEXT, AT(grace), 0, 0, "TIME",
+     "time between SIGTERM and SIGKILL (the process's own)"},
 };
 
-/* A race is no harm: whatever has started under this id is the same process. */
+/* A race is harmless: an id always names the same process. */
 static int may_remove(const struct client_call *call, const char *path, const char *name)
 {
     struct fetch_reply r;
@@ -31,18 +33,19 @@ static int may_remove(const struct client_call *call, const char *path, const ch
     if (rc != CLI_OK)
         return rc;
     if (strcmp(request_json_text(r.json, "status"), "running") == 0)
-        rc = command_complain(call, CLI_FAILED, "%s is running; holdfast rm -f ends it", name);
+        rc = command_complain(call, CLI_FAILED,
+                              "%s is running; use holdfast rm -f to terminate and remove it", name);
     fetch_reply_fini(&r);
     return rc;
 }
 
-static void tell_survivors(const struct client_call *call, const json_t *answer)
+static void report_survivors(const struct client_call *call, const json_t *reply)
 {
     const json_t *s;
     size_t i;
 
-    json_array_foreach (json_object_get(answer, "survivors"), i, s) {
-        command_complain(call, CLI_FAILED, "process %lld (%s) could not be ended",
+    json_array_foreach (json_object_get(reply, "survivors"), i, s) {
+        command_complain(call, CLI_FAILED, "process %lld (%s) could not be terminated",
                          (long long)request_json_number(s, "pid"), request_json_text(s, "command"));
     }
 }
@@ -63,7 +66,7 @@ static int remove_one(const struct client_call *call, const char *name)
     buf_fini(&path);
     if (rc != CLI_OK)
         return rc;
-    tell_survivors(call, r.json);
+    report_survivors(call, r.json);
     if (json_array_size(json_object_get(r.json, "survivors")) > 0)
         rc = CLI_FAILED;
     if (!print_value(call, r.json))
@@ -96,9 +99,9 @@ static int rm_main(struct client_call *call)
     int i, worst = CLI_OK;
 
     if (a->grace != NULL && !args_time(a->grace, &a->grace_ms))
-        return command_complain(call, CLI_USAGE, "--grace is a time such as 500ms or 5s");
+        return command_complain(call, CLI_USAGE, "--grace must be a time such as 500ms or 5s");
     if ((call->operand_count == 0) != a->exited)
-        return command_complain(call, CLI_USAGE, "name processes, or give --exited");
+        return command_complain(call, CLI_USAGE, "name at least one process, or use --exited");
     if (a->exited)
         return remove_exited(call);
     for (i = 0; i < call->operand_count; i++) {
@@ -111,7 +114,7 @@ static int rm_main(struct client_call *call)
 const struct command rm_command = {
     .name = "rm",
     .operands = "[PROCESS...]",
-    .summary = "forget processes that have ended, or end and forget them",
+    .summary = "remove exited processes, with -f also running ones",
     .about = NULL,
     COMMAND_OPTS(opts),
     .args_size = sizeof(struct rm_args),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_run.c - `holdfast run`: starts a command, and stays with it unless told otherwise
+ * cmd_run.c - `holdfast run`: starts a command, and attaches to it unless --detach is given
+ *
+ * Layer: cli.
  */
 #include <errno.h>
 #include <poll.h>
@@ -27,43 +29,49 @@ struct run_args {
     struct opt_list env;
     int64_t timeout_ms, idle_timeout_ms, grace_ms, history_bytes, retry_ms;
     bool reads_all;   /* --json: standard input is read to its end first */
-    struct buf input; /* and is here */
+    struct buf input; /* what was read */
 };
 #define AT(member) offsetof(struct run_args, member)
 
 static const struct opt opts[] = {
-    {"--interactive", 'i', OPT_FLAG, AT(interactive), 0, 0, NULL, "pass standard input on"},
-    {"--tty", 't', OPT_FLAG, AT(tty), 0, 0, NULL, "give it a terminal"},
-    {"--detach", 'd', OPT_FLAG, AT(detach), 0, 0, NULL, "print its id and go"},
-    {"--tag", 0, OPT_TEXT, AT(tag), 0, 0, "NAME", "a name to call it by, unique among the living"},
-    {"--name", 0, OPT_TEXT, AT(tag), 0, 0, "NAME", "the same as --tag"},
+    {"--interactive", 'i', OPT_FLAG, AT(interactive), 0, 0, NULL, "forward standard input"},
+    {"--tty", 't', OPT_FLAG, AT(tty), 0, 0, NULL, "allocate a terminal"},
+    {"--detach", 'd', OPT_FLAG, AT(detach), 0, 0, NULL,
+     "print the process id and exit; the process keeps running"},
+    {"--tag", 0, OPT_TEXT, AT(tag), 0, 0, "NAME",
+     "a name for the process, unique among running processes"},
+    {"--name", 0, OPT_TEXT, AT(tag), 0, 0, "NAME", "same as --tag"},
     {"--label", 'l', OPT_TEXT, AT(label), 0, 0, "TEXT", "a description"},
     {"--env", 'e', OPT_LIST, AT(env), 0, 0, "NAME[=VALUE]",
-     "set a variable; without a value, as it is here"},
-    {"--clear-env", 0, OPT_FLAG, AT(clear_env), 0, 0, NULL, "without the daemon's variables"},
-    {"--workdir", 'w', OPT_TEXT, AT(cwd), 0, 0, "DIR", "where it starts"},
-    {"--user", 'u', OPT_TEXT, AT(user), 0, 0, "USER", "name, uid or uid:gid"},
-    {"--shell", 0, OPT_FLAG, AT(shell), 0, 0, NULL, "COMMAND is a line for /bin/sh"},
-    {"--session", 0, OPT_TEXT, AT(session), 0, 0, "ID", "the session it belongs to"},
-    {"--source", 0, OPT_TEXT, AT(source), 0, 0, "user|agent|user_shell|system", "who starts it"},
-    {"--rm", 0, OPT_FLAG, AT(remove), 0, 0, NULL, "forget it when it has ended"},
-    {"--timeout", 0, OPT_TIME, AT(timeout_ms), 0, 0, "TIME", "end it after this long"},
+     "set a variable; without a value, copy it from this environment"},
+    {"--clear-env", 0, OPT_FLAG, AT(clear_env), 0, 0, NULL,
+     "do not inherit the daemon's environment"},
+    {"--workdir", 'w', OPT_TEXT, AT(cwd), 0, 0, "DIR", "working directory"},
+    {"--user", 'u', OPT_TEXT, AT(user), 0, 0, "USER", "user to run as: name, uid or uid:gid"},
+    {"--shell", 0, OPT_FLAG, AT(shell), 0, 0, NULL, "run COMMAND with /bin/sh -c"},
+    {"--session", 0, OPT_TEXT, AT(session), 0, 0, "ID", "session that the process belongs to"},
+    {"--source", 0, OPT_TEXT, AT(source), 0, 0, "user|agent|user_shell|system",
+     "who starts the process"},
+    {"--rm", 0, OPT_FLAG, AT(remove), 0, 0, NULL, "remove the process when it has ended"},
+    {"--timeout", 0, OPT_TIME, AT(timeout_ms), 0, 0, "TIME",
+     "terminate the process after this long"},
     {"--idle-timeout", 0, OPT_TIME, AT(idle_timeout_ms), 0, 0, "TIME",
-     "end it after this long without input and output"},
-    {"--grace", 0, OPT_TIME, AT(grace_ms), 0, 0, "TIME", "between SIGTERM and SIGKILL (5s)"},
+     "terminate the process after this long without input or output"},
+    {"--grace", 0, OPT_TIME, AT(grace_ms), 0, 0, "TIME", "time between SIGTERM and SIGKILL (5s)"},
     {"--history-bytes", 0, OPT_NUMBER, AT(history_bytes), LIMIT_JOURNAL_MIN_BYTES,
-     LIMIT_HISTORY_MAX_BYTES, "N", "output kept for those who come late"},
-    {"--on-detach", 0, OPT_TEXT, AT(on_detach), 0, 0, "keep|kill", "when the last viewer goes"},
+     LIMIT_HISTORY_MAX_BYTES, "N", "bytes of output to keep for later viewers"},
+    {"--on-detach", 0, OPT_TEXT, AT(on_detach), 0, 0, "keep|kill",
+     "what to do when the last viewer leaves"},
     {"--detach-keys", 0, OPT_TEXT, AT(detach_keys), 0, 0, "KEYS",
-     "keys that leave it running (ctrl-p,ctrl-q)"},
+     "keys that detach (ctrl-p,ctrl-q)"},
     {"--retry", 0, OPT_TIME, AT(retry_ms), 0, 0, "TIME",
-     "how long a lost connection is tried again (60s)"},
-    {"--quiet", 'q', OPT_FLAG, AT(quiet), 0, 0, NULL, "say nothing about lost connections"},
+     "how long to retry a lost connection (60s)"},
+    {"--quiet", 'q', OPT_FLAG, AT(quiet), 0, 0, NULL, "do not report lost connections"},
 };
 
-/* --- what is asked for -------------------------------------------------------------- */
+/* --- the request body --------------------------------------------------------------- */
 
-/* "NAME=VALUE", or "NAME" for our own. */
+/* "NAME=VALUE", or "NAME" for the value in our environment. */
 static void write_variable(struct json_out *o, const char *text)
 {
     const char *eq = strchr(text, '=');
@@ -75,7 +83,7 @@ static void write_variable(struct json_out *o, const char *text)
     free(name);
 }
 
-/* Those with a value were looked at when the options were read. */
+/* Variables with a value were checked when the options were parsed. */
 static int check_own_variables(const struct client_call *call, const struct opt_list *env)
 {
     size_t i;
@@ -101,7 +109,7 @@ static bool names_variable(const struct opt_list *env, const char *name)
     return false;
 }
 
-/* A variable given twice counts as it was given last. */
+/* If a variable is given twice, the last one counts. */
 static void write_env(struct json_out *o, const struct run_args *a)
 {
     static const char *const of_terminal[] = {"TERM", "COLORTERM"};
@@ -120,17 +128,17 @@ static void write_env(struct json_out *o, const struct run_args *a)
             write_variable(o, a->env.items[i]);
         free(name);
     }
-    /* What it draws is shown by the terminal that we sit at. */
+    /* The user's terminal displays the output, so the process gets its type. */
     for (i = 0; i < 2; i++)
         if (a->tty && !a->detach && !names_variable(&a->env, of_terminal[i]) &&
             getenv(of_terminal[i]) != NULL)
             rest.items[rest.count++] = of_terminal[i];
     for (i = 0; i < rest.count; i++)
         write_variable(o, rest.items[i]);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
-static void json_reply_text(struct json_out *o, const char *key, const char *value)
+static void write_text(struct json_out *o, const char *key, const char *value)
 {
     if (value != NULL)
         json_kstr(o, key, value);
@@ -142,7 +150,7 @@ static void write_number(struct json_out *o, const char *key, int64_t value)
         json_kint(o, key, value);
 }
 
-/* Standard input as a whole: the process gets it, and the end behind it. */
+/* All of standard input; the process reads it, followed by end of file. */
 static void write_input(struct json_out *o, const struct buf *input)
 {
     struct buf text = {0};
@@ -163,7 +171,7 @@ static void write_streams(struct json_out *o, const struct run_args *a, bool att
         json_open(o, '{');
         json_kint(o, "rows", rows);
         json_kint(o, "cols", cols);
-        json_shut(o, '}');
+        json_close(o, '}');
     } else if (a->interactive && a->input.len > 0) {
         write_input(o, &a->input);
     } else if (a->interactive && !a->reads_all) {
@@ -189,31 +197,32 @@ static void write_body(const struct client_call *call, const struct run_args *a,
     json_open(&o, '[');
     for (i = 1; i < call->operand_count; i++)
         json_str(&o, call->operands[i]);
-    json_shut(&o, ']');
+    json_close(&o, ']');
     if (a->shell)
         json_kbool(&o, "shell", true);
     if (a->clear_env)
         json_kbool(&o, "clear_env", true);
     write_env(&o, a);
-    json_reply_text(&o, "cwd", a->cwd);
-    json_reply_text(&o, "user", a->user);
-    json_reply_text(&o, "tag", a->tag);
-    json_reply_text(&o, "label", a->label);
-    json_reply_text(&o, "session_id", a->session);
-    json_reply_text(&o, "source", a->source);
-    json_reply_text(&o, "on_detach", a->on_detach);
+    write_text(&o, "cwd", a->cwd);
+    write_text(&o, "user", a->user);
+    write_text(&o, "tag", a->tag);
+    write_text(&o, "label", a->label);
+    write_text(&o, "session_id", a->session);
+    write_text(&o, "source", a->source);
+    write_text(&o, "on_detach", a->on_detach);
     write_number(&o, "timeout_ms", a->timeout_ms);
     write_number(&o, "idle_timeout_ms", a->idle_timeout_ms);
     write_number(&o, "history_bytes", a->history_bytes);
     if (a->grace_ms > 0)
         json_kint(&o, "grace_ms", a->grace_ms);
     write_streams(&o, a, attached);
-    json_shut(&o, '}');
+    json_close(&o, '}');
 }
 
-/* --- asking for it ------------------------------------------------------------------------ */
+/* --- starting the process ----------------------------------------------------------------- */
 
-/* Refusals are not the command's own exit codes. A directory that is not there is not the command. */
+/* A refusal must not look like the command's own exit code. ENOENT may also mean the working
+ * directory rather than the command. */
 static int refused(const struct client_call *call, const struct run_args *a, struct fetch_reply *r)
 {
     bool of_directory = a->cwd != NULL && strcmp(request_json_text(r->json, "path"), a->cwd) == 0;
@@ -225,16 +234,16 @@ static int refused(const struct client_call *call, const struct run_args *a, str
     return code == CLI_FAILED ? CLI_NO_DAEMON : code;
 }
 
-/* The key makes it safe to ask again when a worker has died over it. */
+/* The idempotency key makes it safe to retry when a worker died during the request. */
 static int create(const struct client_call *call, const struct buf *body, struct fetch_reply *r)
 {
     uint8_t raw[16];
     char hex[2 * sizeof raw + 1], header[64];
-    struct fetch_ask post = {.method = "POST",
-                             .path = "/v1/processes",
-                             .body = buf_data(body),
-                             .body_len = body->len,
-                             .header = header};
+    struct fetch_request post = {.method = "POST",
+                                 .path = "/v1/processes",
+                                 .body = buf_data(body),
+                                 .body_len = body->len,
+                                 .header = header};
     struct hf_error err = {0};
     int tries, rc = -EIO;
 
@@ -302,7 +311,7 @@ static int read_input(const struct client_call *call, struct buf *out)
     return CLI_OK;
 }
 
-/* Everything is in one request, also what it is to read. */
+/* Puts everything into one request, including standard input. */
 static int write_whole(const struct client_call *call, struct run_args *a, struct buf *body)
 {
     int rc = CLI_OK;
@@ -316,15 +325,15 @@ static int write_whole(const struct client_call *call, struct run_args *a, struc
     if (rc == CLI_OK && body->len > LIMIT_JSON_BODY_BYTES)
         rc = command_complain(
             call, CLI_USAGE,
-            "with --json, command and standard input go in one request of 1 MiB at most; "
-            "leave out --json for more");
+            "with --json, command and standard input must fit in one request of 1 MiB; "
+            "omit --json for more");
     return rc;
 }
 
-/* --json without -d: the whole answer when it has ended. */
+/* --json without -d: one reply when the process has ended. */
 static int run_as_json(const struct client_call *call, struct run_args *a)
 {
-    struct fetch_ask post = {.method = "POST", .path = "/v1/processes/run"};
+    struct fetch_request post = {.method = "POST", .path = "/v1/processes/run"};
     struct hf_error err = {0};
     struct fetch_reply r;
     struct buf body = {0};
@@ -351,13 +360,15 @@ static int run_as_json(const struct client_call *call, struct run_args *a)
 static int check(const struct client_call *call, const struct run_args *a)
 {
     if (a->detach && a->remove)
-        return command_complain(call, CLI_USAGE, "--rm needs us to stay; leave out --detach");
+        return command_complain(call, CLI_USAGE, "--rm cannot be combined with --detach");
     if (a->tty && a->interactive && !a->detach && (call->json || call->format != NULL))
-        return command_complain(call, CLI_USAGE,
-                                "with --json nobody sits at its terminal; leave out -i");
+        return command_complain(
+            call, CLI_USAGE,
+            "--json cannot be combined with an interactive terminal; leave out -i");
     if (a->tty && a->interactive && !a->detach && !isatty(STDIN_FILENO))
         return command_complain(
-            call, CLI_USAGE, "standard input is no terminal; leave out -t to pass it on as it is");
+            call, CLI_USAGE,
+            "standard input is not a terminal; leave out -t to forward it as it is");
     return check_own_variables(call, &a->env);
 }
 
@@ -392,13 +403,14 @@ static int run_main(struct client_call *call)
 const struct command run_command = {
     .name = "run",
     .operands = "COMMAND [ARG...]",
-    .summary = "start a command, and stay with it",
+    .summary = "start a command and attach to it",
     .about =
-        "With -it it is a terminal session: ctrl-p ctrl-q leaves it running. Without -t, standard\n"
-        "input (-i), output and error are three pipes, byte for byte. The exit code is the\n"
-        "command's own; 127 if it is not there, 126 if it cannot be executed, 125 if the daemon\n"
-        "refuses or cannot be reached. With --json the answer comes when it has ended; what\n"
-        "-i passes on is then read to its end first. With -d and -i, holdfast send gives it input.\n",
+        "-it starts a terminal session; press ctrl-p ctrl-q to detach and leave it running.\n"
+        "Without -t, standard input (-i), output and error are three pipes that pass every byte\n"
+        "unchanged. The exit code is the command's own; 127 if the command is not found, 126 if\n"
+        "it cannot be executed, 125 if the daemon refuses or cannot be reached. --json prints the\n"
+        "result when the command has ended; with -i it reads all of standard input first. Use\n"
+        "holdfast send to send input to a command started with -d and -i.\n",
     COMMAND_OPTS(opts),
     .args_size = sizeof(struct run_args),
     .min_operands = 1,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_screen.c - `holdfast screen`: what a person would see on a process's terminal
+ * cmd_screen.c - `holdfast screen`: the current screen of a process's terminal. Layer: cli.
  */
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ struct screen_args {
 
 static const struct opt opts[] = {
     {"--output", 'o', OPT_TEXT, AT(output), 0, 0, "text|ansi|html|svg",
-     "form of it (ansi on a terminal, else text)"},
+     "output format (ansi on a terminal, else text)"},
 };
 
 static int screen_main(struct client_call *call)
@@ -48,7 +48,7 @@ static int screen_main(struct client_call *call)
 const struct command screen_command = {
     .name = "screen",
     .operands = "PROCESS",
-    .summary = "show the screen of a process's terminal",
+    .summary = "print the screen of a process's terminal",
     .about = NULL,
     COMMAND_OPTS(opts),
     .args_size = sizeof(struct screen_args),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_send.c - `holdfast send`: type into a process
+ * cmd_send.c - `holdfast send`: sends input to a process. Layer: cli.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,19 +17,19 @@
 struct send_args {
     struct opt_list keys;
     bool enter, eof;
-    bool pipe; /* it has no terminal: Enter is a line feed there */
+    bool pipe; /* the process has no terminal: Enter is a line feed */
 };
 #define AT(member) offsetof(struct send_args, member)
 
 static const struct opt opts[] = {
     {"--enter", 0, OPT_FLAG, AT(enter), 0, 0, NULL,
-     "press Enter behind it; without a terminal, a line feed"},
+     "press Enter after the text; without a terminal, send a line feed"},
     {"--key", 'k', OPT_LIST, AT(keys), 0, 0, "KEY",
-     "press a key behind it: Enter, Tab, Up, F1, Ctrl-C ...; may be repeated"},
-    {"--eof", 0, OPT_FLAG, AT(eof), 0, 0, NULL, "end the input behind it"},
+     "press a key after the text: Enter, Tab, Up, F1, Ctrl-C ...; may be repeated"},
+    {"--eof", 0, OPT_FLAG, AT(eof), 0, 0, NULL, "then close the input"},
 };
 
-static void process_json_data(struct json_out *o, struct buf *data)
+static void write_data(struct json_out *o, struct buf *data)
 {
     struct buf text = {0};
 
@@ -57,16 +57,16 @@ static void write_body(const struct client_call *call, const struct send_args *a
     if (a->enter && a->pipe)
         buf_putc(&data, '\n');
     if (data.len > 0)
-        process_json_data(&o, &data);
+        write_data(&o, &data);
     json_key(&o, "keys");
     json_open(&o, '[');
     for (i = 0; i < a->keys.count; i++)
         json_str(&o, a->keys.items[i]);
     if (a->enter && !a->pipe)
         json_str(&o, "Enter");
-    json_shut(&o, ']');
+    json_close(&o, ']');
     json_kbool(&o, "eof", a->eof);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     buf_fini(&data);
 }
 
@@ -85,7 +85,7 @@ static int find_kind(const struct client_call *call, const char *path, bool *pip
 static int post(const struct client_call *call, const char *path, const void *bytes, size_t len,
                 const char *type, int64_t *accepted)
 {
-    struct fetch_ask what = {
+    struct fetch_request what = {
         .method = "POST", .path = path, .body = bytes, .body_len = len, .type = type};
     struct fetch_reply r;
     int rc = request_with(call, &what, &r);
@@ -97,7 +97,7 @@ static int post(const struct client_call *call, const char *path, const void *by
     return CLI_OK;
 }
 
-/* Standard input, block by block; each is taken before the next is read. */
+/* Sends standard input in blocks; the daemon accepts each before the next is read. */
 static int send_stdin(const struct client_call *call, struct buf *path, bool eof, int64_t *accepted)
 {
     static char block[BLOCK_BYTES];
@@ -123,7 +123,7 @@ static int send_main(struct client_call *call)
     struct buf path = {0}, body = {0};
     bool from_stdin = call->operand_count == 1 && a->keys.count == 0 && !a->enter &&
                       !(a->eof && isatty(STDIN_FILENO));
-    json_auto_t *answer = NULL;
+    json_auto_t *reply = NULL;
     int64_t accepted = 0;
     int rc = request_process_path(call, call->operands[0], &path, "");
 
@@ -137,8 +137,8 @@ static int send_main(struct client_call *call)
         rc = post(call, buf_cstr(&path), buf_data(&body), body.len, NULL, &accepted);
     }
     if (rc == CLI_OK) {
-        answer = json_pack("{s:I}", "accepted_bytes", (json_int_t)accepted);
-        print_value(call, answer);
+        reply = json_pack("{s:I}", "accepted_bytes", (json_int_t)accepted);
+        print_value(call, reply);
     }
     buf_fini(&path);
     buf_fini(&body);
@@ -148,9 +148,9 @@ static int send_main(struct client_call *call)
 const struct command send_command = {
     .name = "send",
     .operands = "PROCESS [TEXT...]",
-    .summary = "type into a process",
+    .summary = "send input to a process",
     .about =
-        "Without text and keys, standard input is sent. Text comes first, then the keys, then the\n"
+        "Without text or keys, sends standard input. Text is sent first, then the keys, then the\n"
         "end of file.\n",
     COMMAND_OPTS(opts),
     .args_size = sizeof(struct send_args),

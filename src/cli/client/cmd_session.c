@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_session.c - `holdfast session`: shells that remember, one for each conversation
+ * cmd_session.c - `holdfast session`: shells that keep their state between commands. Layer: cli.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,12 +19,14 @@ struct session_args {
 #define AT(member) offsetof(struct session_args, member)
 
 static const struct opt opts[] = {
-    {"--workdir", 'w', OPT_TEXT, AT(cwd), 0, 0, "DIR", "create: where its shell starts"},
-    {"--env", 'e', OPT_LIST, AT(env), 0, 0, "NAME=VALUE", "create: a variable; may be repeated"},
-    {"--shell", 0, OPT_TEXT, AT(shell), 0, 0, "PATH", "create: another shell"},
-    {"--source", 0, OPT_TEXT, AT(source), 0, 0, "user|agent|user_shell|system", "run: who asks"},
+    {"--workdir", 'w', OPT_TEXT, AT(cwd), 0, 0, "DIR", "create: working directory of the shell"},
+    {"--env", 'e', OPT_LIST, AT(env), 0, 0, "NAME=VALUE",
+     "create: set a variable; may be repeated"},
+    {"--shell", 0, OPT_TEXT, AT(shell), 0, 0, "PATH", "create: shell to use"},
+    {"--source", 0, OPT_TEXT, AT(source), 0, 0, "user|agent|user_shell|system",
+     "run: who runs the command"},
     {"--timeout", 't', OPT_TIME, AT(timeout_ms), 0, 0, "TIME",
-     "run: end the command after this long; the shell stays"},
+     "run: terminate the command after this long; the shell stays"},
 };
 
 static void session_path(struct buf *out, const char *id, const char *rest)
@@ -93,9 +95,9 @@ static void write_new(const struct client_call *call, struct buf *out)
             json_kstr(&o, name, eq != NULL ? eq + 1 : "");
             free(name);
         }
-        json_shut(&o, '}');
+        json_close(&o, '}');
     }
-    json_shut(&o, '}');
+    json_close(&o, '}');
 }
 
 static int create(struct client_call *call)
@@ -131,31 +133,31 @@ static void write_command(const struct client_call *call, struct buf *out)
         json_kstr(&o, "source", a->source);
     if (a->timeout_ms > 0)
         json_kint(&o, "timeout_ms", a->timeout_ms);
-    if (!call->json && call->format == NULL) /* printed: to the byte */
+    if (!call->json && call->format == NULL) /* so that the output is printed byte for byte */
         json_kstr(&o, "output_encoding", "base64");
-    json_shut(&o, '}');
+    json_close(&o, '}');
     buf_fini(&line);
 }
 
-static void take_bytes(const json_t *answer, const char *key, struct buf *out)
+static void take_bytes(const json_t *reply, const char *key, struct buf *out)
 {
-    const json_t *text = json_object_get(answer, key);
+    const json_t *text = json_object_get(reply, key);
 
     if (json_is_string(text))
         base64_decode(out, json_string_value(text), json_string_length(text));
 }
 
-/* Output and error where they belong, and how much of them the daemon has left out. */
-static void print_streams(const struct client_call *call, const json_t *answer)
+/* Prints standard output and error, and how much of them the daemon omitted. */
+static void print_streams(const struct client_call *call, const json_t *reply)
 {
     struct buf both = {0}, out = {0}, err = {0};
     int64_t missing;
 
-    take_bytes(answer, "output", &both);
-    take_bytes(answer, "stdout", &out);
-    take_bytes(answer, "stderr", &err);
-    /* omitted_bytes is of both together, while each of the two has room of its own. */
-    missing = (int64_t)both.len + request_json_number(answer, "omitted_bytes") - (int64_t)out.len -
+    take_bytes(reply, "output", &both);
+    take_bytes(reply, "stdout", &out);
+    take_bytes(reply, "stderr", &err);
+    /* omitted_bytes counts both streams together, but each has its own limit. */
+    missing = (int64_t)both.len + request_json_number(reply, "omitted_bytes") - (int64_t)out.len -
               (int64_t)err.len;
     print_buf(&out);
     if (err.len > 0)
@@ -163,21 +165,20 @@ static void print_streams(const struct client_call *call, const json_t *answer)
     if (missing > 0)
         command_complain(
             call, CLI_OK,
-            "%lld bytes in the middle of the output are left out; write to a file what is so "
-            "long",
+            "%lld bytes in the middle of the output were omitted; redirect long output to a file",
             (long long)missing);
     buf_fini(&both);
     buf_fini(&err);
 }
 
-/* The exit code is the command's. */
-static int print_run(const struct client_call *call, const json_t *answer)
+/* Returns the command's exit code. */
+static int print_run(const struct client_call *call, const json_t *reply)
 {
-    if (!print_value(call, answer))
-        print_streams(call, answer);
-    if (json_is_true(json_object_get(answer, "timed_out")))
+    if (!print_value(call, reply))
+        print_streams(call, reply);
+    if (json_is_true(json_object_get(reply, "timed_out")))
         return CLI_TIMED_OUT;
-    return request_exit_code(call, answer);
+    return request_exit_code(call, reply);
 }
 
 static int run(struct client_call *call)
@@ -200,11 +201,11 @@ static int run(struct client_call *call)
     return rc;
 }
 
-/* GET or DELETE of one session, and what it says. */
+/* GET or DELETE of one session; prints the reply. */
 static int simple(struct client_call *call, const char *method, const char *rest,
                   const char *accept)
 {
-    struct fetch_ask what = {.method = method, .accept = accept};
+    struct fetch_request what = {.method = method, .accept = accept};
     struct buf path = {0};
     struct fetch_reply r;
     int rc;
@@ -270,11 +271,12 @@ static int session_main(struct client_call *call)
 const struct command session_command = {
     .name = "session",
     .operands = "ls | create [ID] | run ID COMMAND | show ID | transcript ID | rm ID",
-    .summary = "shells that remember, one for each conversation",
+    .summary = "run commands in shells that keep their state",
     .about =
-        "run prints the output of a line in the session's shell and ends with its exit code; everything\n"
-        "behind ID is the line, options go before it. Of more than 1 MiB the middle is left out, and\n"
-        "named on standard error. transcript is every command so far, as Markdown or with --json.\n",
+        "run executes a command line in the session's shell, prints its output and exits with its\n"
+        "exit code. Everything after ID is the command line; options go before ID. If the output\n"
+        "exceeds 1 MiB, its middle is omitted, which is reported on standard error. transcript\n"
+        "prints every command so far, as Markdown, or as JSON with --json.\n",
     COMMAND_OPTS(opts),
     .args_size = sizeof(struct session_args),
     .min_operands = 1,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_share.c - `holdfast share`: links that let others watch or type
+ * cmd_share.c - `holdfast share`: links with which others can watch a process or type. Layer: cli.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,12 +17,13 @@ struct share_args {
 #define AT(member) offsetof(struct share_args, member)
 
 static const struct opt opts[] = {
-    {"--type", 0, OPT_FLAG, AT(type), 0, 0, NULL, "they may type, not only watch"},
-    {"--expires", 0, OPT_TIME, AT(expires_ms), 0, 0, "TIME", "how long it holds (24h)"},
-    {"--uses", 0, OPT_NUMBER, AT(uses), 1, 1000000, "N", "how often it may be used (any number)"},
+    {"--type", 0, OPT_FLAG, AT(type), 0, 0, NULL, "allow typing, not only watching"},
+    {"--expires", 0, OPT_TIME, AT(expires_ms), 0, 0, "TIME", "lifetime of the link (24h)"},
+    {"--uses", 0, OPT_NUMBER, AT(uses), 1, 1000000, "N",
+     "how often the link can be used (no limit)"},
     {"--label", 'l', OPT_TEXT, AT(label), 0, 0, "TEXT", "a description"},
-    {"--list", 0, OPT_FLAG, AT(list), 0, 0, NULL, "show the links there are"},
-    {"--revoke", 0, OPT_TEXT, AT(revoke), 0, 0, "LINK", "end one of them"},
+    {"--list", 0, OPT_FLAG, AT(list), 0, 0, NULL, "list the links of the process"},
+    {"--revoke", 0, OPT_TEXT, AT(revoke), 0, 0, "LINK", "revoke a link"},
 };
 
 static void write_body(const struct share_args *a, struct buf *out)
@@ -38,10 +39,10 @@ static void write_body(const struct share_args *a, struct buf *out)
         json_kint(&o, "max_uses", a->uses);
     if (a->label != NULL)
         json_kstr(&o, "label", a->label);
-    json_shut(&o, '}');
+    json_close(&o, '}');
 }
 
-/* A path is completed by where we found the daemon. */
+/* Completes a path with the URL of the daemon. */
 static void print_link(const struct client_call *call, const json_t *link)
 {
     const char *url = request_json_text(link, "url");
@@ -51,7 +52,7 @@ static void print_link(const struct client_call *call, const json_t *link)
     while (len > 0 && call->place.url[len - 1] == '/')
         len--;
     printf("%.*s%s\n", (int)len, call->place.url, url);
-    fprintf(stderr, "holdfast: may %s until %s; holdfast share --revoke %s %s ends it\n",
+    fprintf(stderr, "holdfast: may %s until %s; to revoke it: holdfast share --revoke %s %s\n",
             request_json_text(link, "role"), request_json_text(link, "expires_at"),
             request_json_text(link, "id"), call->operands[0]);
 }
@@ -138,8 +139,8 @@ static int share_main(struct client_call *call)
 const struct command share_command = {
     .name = "share",
     .operands = "PROCESS",
-    .summary = "make a link that lets others watch a process, or type into it",
-    .about = "The link is shown once; keep it as you keep a key.\n",
+    .summary = "create a link with which others can watch a process",
+    .about = "The link is printed only once. Treat it like a password.\n",
     COMMAND_OPTS(opts),
     .args_size = sizeof(struct share_args),
     .min_operands = 1,

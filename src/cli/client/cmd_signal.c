@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_signal.c - `holdfast signal` and `holdfast kill`: both send one, the latter to the whole tree
+ * cmd_signal.c - `holdfast signal` and `holdfast kill`, which signals the whole process tree
+ *
+ * Layer: cli.
  */
 #include <stdio.h>
 
@@ -17,11 +19,11 @@ struct signal_args {
 #define AT(member) offsetof(struct signal_args, member)
 
 static const struct opt signal_opts[] = {
-    {"--target", 't', OPT_TEXT, AT(target), 0, 0, TARGETS, "who gets it (group)"},
+    {"--target", 't', OPT_TEXT, AT(target), 0, 0, TARGETS, "recipients of the signal (group)"},
 };
 static const struct opt kill_opts[] = {
-    {"--signal", 's', OPT_TEXT, AT(signal), 0, 0, SIGNALS, "another than KILL"},
-    {"--target", 't', OPT_TEXT, AT(target), 0, 0, TARGETS, "who gets it (tree)"},
+    {"--signal", 's', OPT_TEXT, AT(signal), 0, 0, SIGNALS, "signal to send (KILL)"},
+    {"--target", 't', OPT_TEXT, AT(target), 0, 0, TARGETS, "recipients of the signal (tree)"},
 };
 
 static int send_signal(const struct client_call *call, const char *name, const char *signal,
@@ -36,7 +38,7 @@ static int send_signal(const struct client_call *call, const char *name, const c
     json_open(&o, '{');
     json_kstr(&o, "signal", signal);
     json_kstr(&o, "target", target);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     if (rc == CLI_OK)
         rc = request(call, "POST", buf_cstr(&path), &body, &r);
     if (rc == CLI_OK) {
@@ -87,7 +89,9 @@ const struct command kill_command = {
     .name = "kill",
     .operands = "PROCESS...",
     .summary = "kill processes and all their descendants",
-    .about = "Their records stay; holdfast rm -f ends them gently and forgets them.\n",
+    .about =
+        "The processes stay listed. To terminate them gracefully and remove them, use holdfast\n"
+        "rm -f.\n",
     COMMAND_OPTS(kill_opts),
     .args_size = sizeof(struct signal_args),
     .min_operands = 1,

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_token.c - `holdfast token`: where the daemon's token is, and another in its place
+ * cmd_token.c - `holdfast token`: shows where the daemon's tokens are, and replaces one
  *
- * The file is the truth: it is written first, then the daemon reads it again. So whatever fails in
- * between, a SIGHUP or the next start takes the new token. The file that is changed is the one that
- * this command was told of or would use itself; a daemon's word alone is not enough to have a file
- * overwritten. Layer: cli.
+ * The file is authoritative: it is written first, then the daemon reloads it. If something fails in
+ * between, a SIGHUP or the next start loads the new token. The command changes only a file that the
+ * user named or that it would use itself; a daemon cannot make it overwrite any other. Layer: cli.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,14 +33,14 @@ struct token_args {
 
 static const struct opt opts[] = {
     {"--grace", 0, OPT_TIME, AT(grace_ms), 0, 0, "TIME",
-     "rotate: how long the old token stays valid (0: it ends at once)"},
+     "rotate: how long the old token stays valid (0)"},
     {"--role", 0, OPT_TEXT, AT(role), 0, 0, "own|type|watch",
-     "rotate: the first token of this role in the file (own)"},
+     "rotate: replace the first token with this role in the file (own)"},
 };
 
 /* --- the file ------------------------------------------------------------------------ */
 
-/* The lines before the token, a new one, and the lines behind it. False: no token has the role. */
+/* Copies the text with a new token in place of the old. False: no token has the role. */
 static bool replace_token(const struct buf *text, enum role wanted, struct buf *out)
 {
     const char *at = buf_data(text), *end = at + text->len;
@@ -66,7 +65,7 @@ static bool replace_token(const struct buf *text, enum role wanted, struct buf *
     return done;
 }
 
-/* Whole or not at all, also if the machine stops. The owner stays, nobody else may read it. */
+/* Atomic, even if the machine crashes. The owner stays the same; nobody else may read it. */
 static int write_file(const char *path, const struct stat *was, const struct buf *text)
 {
     char temporary[PATH_MAX], dir[PATH_MAX];
@@ -102,7 +101,7 @@ static int rotate_file(const struct client_call *call, const char *path, enum ro
     if ((did = stat(path, &st) < 0 ? -errno : io_read_file(path, TOKEN_FILE_BYTES_MAX, &text)) < 0)
         command_complain(call, rc, "cannot read the token file %s: %s", path, strerror(-did));
     else if (!replace_token(&text, role, &fresh))
-        command_complain(call, rc, "%s has no token of the role %s", path, http_role_name(role));
+        command_complain(call, rc, "%s has no token with the role %s", path, http_role_name(role));
     else if ((did = write_file(path, &st, &fresh)) < 0)
         command_complain(call, rc, "cannot write %s: %s", path, strerror(-did));
     else
@@ -121,18 +120,18 @@ static bool is_same_file(const char *a, const char *b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* The file that we would read ourselves, if it is the one that the daemon reads. */
-static int find_file(const struct client_call *call, const json_t *told, char *path)
+/* The file that this command would read, provided that the daemon reads the same one. */
+static int find_file(const struct client_call *call, const json_t *info, char *path)
 {
-    const char *source = request_json_text(told, "source"), *file = request_json_text(told, "file");
+    const char *source = request_json_text(info, "source"), *file = request_json_text(info, "file");
     char ours[500] = "";
 
     if (strcmp(source, "none") == 0)
-        return command_complain(call, CLI_FAILED, "the daemon asks for no token (--no-auth)");
+        return command_complain(call, CLI_FAILED, "the daemon does not use tokens (--no-auth)");
     if (strcmp(source, "file") != 0)
         return command_complain(
             call, CLI_FAILED,
-            "the daemon has its token from its environment, which cannot be changed; "
+            "the daemon read its token from its environment, which cannot be changed; "
             "start it with --token-file");
     if (call->token_file != NULL)
         snprintf(ours, sizeof ours, "%s", call->token_file);
@@ -141,8 +140,8 @@ static int find_file(const struct client_call *call, const json_t *told, char *p
     if (!is_same_file(ours, file))
         return command_complain(
             call, CLI_FAILED,
-            "the daemon reads its tokens from %s; say --token-file FILE to change that "
-            "file, on the daemon's machine and as a user who may write it",
+            "the daemon reads its tokens from %s; name that file with --token-file, on the "
+            "daemon's machine and as a user with write permission",
             file);
     if (realpath(ours, path) == NULL)
         return command_complain(call, CLI_FAILED, "%s: %s", ours, strerror(errno));
@@ -161,12 +160,12 @@ static int reload(const struct client_call *call, const char *path, int64_t grac
     buf_fini(&body);
     if (rc != CLI_OK)
         return command_complain(
-            call, rc, "the new token is in %s, but the daemon may not know it yet; send SIGHUP",
+            call, rc, "the new token is in %s, but the daemon may not have loaded it; send SIGHUP",
             path);
     error = request_json_text(r.json, "error");
     if (error[0] != '\0' || !json_is_true(json_object_get(r.json, "changed")))
         rc = command_complain(call, CLI_FAILED,
-                              "the new token is in %s, but the daemon did not take it%s%s", path,
+                              "the new token is in %s, but the daemon did not load it%s%s", path,
                               error[0] != '\0' ? ": " : "", error);
     else if (!print_value(call, r.json))
         printf("%s\n", path);
@@ -182,7 +181,7 @@ static bool parse_role(const char *name, enum role *out)
     return false;
 }
 
-static int rotate(const struct client_call *call, const json_t *told)
+static int rotate(const struct client_call *call, const json_t *info)
 {
     const struct token_args *a = call->args;
     enum role role = ROLE_OWN;
@@ -190,23 +189,23 @@ static int rotate(const struct client_call *call, const json_t *told)
     int rc;
 
     if (a->role != NULL && !parse_role(a->role, &role))
-        return command_complain(call, CLI_USAGE, "--role is own, type or watch");
-    rc = find_file(call, told, path);
+        return command_complain(call, CLI_USAGE, "--role must be own, type or watch");
+    rc = find_file(call, info, path);
     if (rc == CLI_OK)
         rc = rotate_file(call, path, role);
     return rc == CLI_OK ? reload(call, path, a->grace_ms) : rc;
 }
 
-static void print_tokens(const json_t *told)
+static void print_tokens(const json_t *info)
 {
     static const char *const titles[] = {"TOKEN", "VALID UNTIL"};
-    const json_t *list = json_object_get(told, "tokens"), *t;
-    const char *file = request_json_text(told, "file");
+    const json_t *list = json_object_get(info, "tokens"), *t;
+    const char *file = request_json_text(info, "file");
     struct columns c;
     size_t i;
 
-    printf("%s\n", file[0] != '\0' ? file : request_json_text(told, "source"));
-    fflush(stdout); /* tables do not go through it */
+    printf("%s\n", file[0] != '\0' ? file : request_json_text(info, "source"));
+    fflush(stdout); /* tables bypass stdio */
     if (json_array_size(list) == 0)
         return;
     columns_init(&c, 2, 1, titles);
@@ -240,12 +239,12 @@ static int token_main(struct client_call *call)
 const struct command token_command = {
     .name = "token",
     .operands = "[show|rotate]",
-    .summary = "tell where the daemon's tokens are, or replace one",
+    .summary = "show where the daemon's tokens are, or replace one",
     .about =
-        "rotate writes a new token into the token file and lets the daemon read it. Processes and\n"
-        "connections of other tokens go on. Connections of the old token are closed, and so are\n"
-        "pages that were signed in with it, at once or after --grace. Share links stay valid.\n"
-        "The file is printed, never a token. Run it on the daemon's machine.\n",
+        "rotate writes a new token to the token file and makes the daemon reload it. Processes\n"
+        "and connections with other tokens are not affected. Connections with the old token, and\n"
+        "pages signed in with it, are closed, at once or after --grace. Share links stay valid.\n"
+        "It prints the path of the file, never a token. Run it on the daemon's machine.\n",
     COMMAND_OPTS(opts),
     .args_size = sizeof(struct token_args),
     .max_operands = 1,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_upgrade.c - `holdfast upgrade`: lets a running daemon put its new binary in place
+ * cmd_upgrade.c - `holdfast upgrade`: makes a running daemon switch to its new binary. Layer: cli.
  */
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
@@ -21,9 +21,8 @@ static int upgrade_main(struct client_call *call)
 const struct command upgrade_command = {
     .name = "upgrade",
     .operands = "",
-    .summary = "let a running daemon put its new binary in place",
-    .about =
-        "It takes the binary that is now at its own path, without ending a process or refusing a\n"
-        "connection. SIGHUP does the same.\n",
+    .summary = "switch a running daemon to a newly installed binary",
+    .about = "The daemon executes the binary that is now at its path, without ending a process or\n"
+             "refusing a connection. SIGHUP does the same.\n",
     .run = upgrade_main,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_wait.c - `holdfast wait`: for an exit, or for something in the output
+ * cmd_wait.c - `holdfast wait`: waits for an exit, or for something in the output. Layer: cli.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,22 +15,23 @@ struct wait_args {
     struct opt_list text, regex;
     const char *timeout;
     int64_t timeout_ms, quiet_ms, port, from;
-    uint64_t end_ms; /* when the time-out is over, for all processes together */
+    uint64_t end_ms; /* the deadline, for all processes together */
 };
 #define AT(member) offsetof(struct wait_args, member)
 
 static const struct opt opts[] = {
     {"--exit-code", 'e', OPT_FLAG, AT(exit_code), 0, 0, NULL,
-     "end with the exit code of the process; of several, the first that is not 0"},
+     "exit with the process's exit code; of several, the first that is not 0"},
     {"--timeout", 't', OPT_TEXT, AT(timeout), 0, 0, "TIME",
-     "give up after this long in all, with 124"},
-    {"--text", 0, OPT_LIST, AT(text), 0, 0, "TEXT", "or until this stands in the output"},
-    {"--regex", 0, OPT_LIST, AT(regex), 0, 0, "RE", "or until this matches"},
+     "give up after this long in total, with exit code 124"},
+    {"--text", 0, OPT_LIST, AT(text), 0, 0, "TEXT", "or until the output contains this text"},
+    {"--regex", 0, OPT_LIST, AT(regex), 0, 0, "RE",
+     "or until the output matches this regular expression"},
     {"--quiet", 0, OPT_TIME, AT(quiet_ms), 1, 0, "TIME",
-     "or until there was no output for so long"},
+     "or until there was no output for this long"},
     {"--prompt", 0, OPT_FLAG, AT(prompt), 0, 0, NULL, "or until its shell shows a prompt"},
-    {"--port", 0, OPT_NUMBER, AT(port), 1, 65535, "N", "or until it listens on this port"},
-    {"--from", 0, OPT_NUMBER, AT(from), 0, INT64_MAX, "OFFSET", "look at output from there on"},
+    {"--port", 0, OPT_NUMBER, AT(port), 1, 65535, "N", "or until the process listens on this port"},
+    {"--from", 0, OPT_NUMBER, AT(from), 0, INT64_MAX, "OFFSET", "search output from this offset"},
 };
 
 static bool has_conditions(const struct wait_args *a)
@@ -49,7 +50,7 @@ static void put_condition(struct json_out *o, const char *key, const char *text)
 {
     json_open(o, '{');
     json_kstr(o, key, text);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void put_number(struct json_out *o, const char *key, int64_t n)
@@ -58,7 +59,7 @@ static void put_number(struct json_out *o, const char *key, int64_t n)
         return;
     json_open(o, '{');
     json_kint(o, key, n);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void write_body(const struct wait_args *a, struct buf *out)
@@ -79,33 +80,33 @@ static void write_body(const struct wait_args *a, struct buf *out)
     if (a->prompt)
         json_raw(&o, "{\"prompt\":true}", 15);
     json_raw(&o, "{\"exit\":true}", 13);
-    json_shut(&o, ']');
+    json_close(&o, ']');
     if (a->from > 0)
         json_kint(&o, "from", a->from);
     if (a->timeout != NULL)
         json_kint(&o, "timeout_ms", time_left_ms(a));
-    json_shut(&o, '}');
+    json_close(&o, '}');
 }
 
-/* 124, the process's own code if asked for, or 0; 1 if it ended before what was waited for. */
+/* 124; the process's own code with --exit-code; 1 if it ended before a condition was met; or 0. */
 static int verdict(const struct client_call *call, const json_t *r, bool conditions)
 {
     const struct wait_args *a = call->args;
     bool ended = strcmp(request_json_text(r, "status"), "exited") == 0;
 
     if (json_is_true(json_object_get(r, "timed_out")))
-        return command_complain(call, CLI_TIMED_OUT, "it has not happened within %s", a->timeout);
+        return command_complain(call, CLI_TIMED_OUT, "timed out after %s", a->timeout);
     if (a->exit_code && ended)
         return request_exit_code(call, r);
     if (conditions && ended &&
         (strcmp(request_json_text(r, "matched"), "exit") == 0 ||
          json_is_null(json_object_get(r, "matched"))))
-        return command_complain(call, CLI_FAILED, "the process has ended first");
+        return command_complain(call, CLI_FAILED, "the process ended before a condition was met");
     return CLI_OK;
 }
 
-/* At once, not with what stdio gathers: the next may take long. */
-static void print_answer(const json_t *r, bool conditions)
+/* Unbuffered, since the next wait may take long. */
+static void print_result(const json_t *r, bool conditions)
 {
     const json_t *code = json_object_get(r, "exit_code");
     const char *matched = request_json_text(r, "matched");
@@ -122,12 +123,12 @@ static void print_answer(const json_t *r, bool conditions)
     print_buf(&line);
 }
 
-/* One request, with what is left of the time: as fetch_call(). */
-static int ask_once(const struct client_call *call, const char *path, struct fetch_reply *r,
-                    struct hf_error *err)
+/* One request with the remaining time; returns as fetch_call() does. */
+static int request_once(const struct client_call *call, const char *path, struct fetch_reply *r,
+                        struct hf_error *err)
 {
     const struct wait_args *a = call->args;
-    struct fetch_ask what = {.method = "GET"};
+    struct fetch_request what = {.method = "GET"};
     struct buf full = {0}, body = {0};
     int rc;
 
@@ -147,16 +148,16 @@ static int ask_once(const struct client_call *call, const char *path, struct fet
     return rc;
 }
 
-/* To wait changes nothing, and output is searched from where it was: it may be asked for again. */
-static int ask_to_wait(const struct client_call *call, const char *path, struct fetch_reply *r)
+/* Waiting has no side effects and the search starts at the same place, so a retry is safe. */
+static int request_wait(const struct client_call *call, const char *path, struct fetch_reply *r)
 {
-    struct ask_tries tries = {0};
+    struct request_tries tries = {0};
     struct hf_error err = {0};
     int rc;
 
     do {
         request_begin(&tries);
-        rc = ask_once(call, path, r, &err);
+        rc = request_once(call, path, r, &err);
     } while (request_again(&tries, rc));
     if (rc < 0)
         return request_print_unreachable(call, &err);
@@ -176,12 +177,12 @@ static int wait_one(const struct client_call *call, const char *name)
     int rc = request_process_path(call, name, &path, "/wait");
 
     if (rc == CLI_OK)
-        rc = ask_to_wait(call, buf_cstr(&path), &r);
+        rc = request_wait(call, buf_cstr(&path), &r);
     buf_fini(&path);
     if (rc != CLI_OK)
         return rc;
     if (!print_value(call, r.json))
-        print_answer(r.json, conditions);
+        print_result(r.json, conditions);
     rc = verdict(call, r.json, conditions);
     fetch_reply_fini(&r);
     return rc;
@@ -193,7 +194,8 @@ static int wait_main(struct client_call *call)
     int i, rc = CLI_OK;
 
     if (a->timeout != NULL && !args_time(a->timeout, &a->timeout_ms))
-        return command_complain(call, CLI_USAGE, "--timeout is a time such as 500ms, 30s or 5m");
+        return command_complain(call, CLI_USAGE,
+                                "--timeout must be a time such as 500ms, 30s or 5m");
     a->end_ms = clock_mono_ms() + (uint64_t)a->timeout_ms;
     for (i = 0; i < call->operand_count; i++) {
         int one = wait_one(call, call->operands[i]);
@@ -208,8 +210,9 @@ const struct command wait_command = {
     .operands = "PROCESS...",
     .summary = "wait for processes to end, or for something in their output",
     .about =
-        "Prints the exit code, or which condition was met first. Ends with 124 when time runs out, and\n"
-        "with 1 if the process ends before what was waited for. It goes on over a lost connection.\n",
+        "Prints the exit code, or the condition that was met first. Exits with 124 on a time-out,\n"
+        "and with 1 if the process ends before a condition is met. A lost connection is\n"
+        "reopened.\n",
     COMMAND_OPTS(opts),
     .args_size = sizeof(struct wait_args),
     .min_operands = 1,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * command.h - one command of the client: what it takes, what it says of itself, what it does
+ * command.h - the description of a client command: options, operands, help text and function
  *
- * Each command is a row of constants in its own file; commands.c lists them. Parser,
- * --help, completions and the checks of the tests all read these rows, so they cannot
- * disagree. Layer: cli.
+ * Each command is a row of constants in its own file; commands.c lists them. The parser, --help,
+ * the completions and the tests all read these rows, so they cannot disagree. Layer: cli.
  */
 #ifndef HF_CLI_CLIENT_COMMAND_H
 #define HF_CLI_CLIENT_COMMAND_H
@@ -16,15 +15,15 @@
 #include "base/buf.h"
 #include "cli/client/daemon_address.h"
 
-/* Exit codes of all commands; those that pass a process's own code on use it for 0 to 255. */
+/* Exit codes of all commands; some return a process's own exit code, 0 to 255, instead. */
 enum {
     CLI_OK = 0,
-    CLI_FAILED = 1,       /* the daemon refused; it said why */
+    CLI_FAILED = 1,       /* the daemon refused the request */
     CLI_USAGE = 2,        /* a mistake on the command line */
     CLI_TIMED_OUT = 124,  /* as timeout(1) */
-    CLI_NO_DAEMON = 125,  /* not reachable, or gone; run and attach: any refusal, as docker */
+    CLI_NO_DAEMON = 125,  /* the daemon is unreachable; run and attach: any refusal, as docker */
     CLI_CANNOT_RUN = 126, /* the command cannot be executed */
-    CLI_NOT_FOUND = 127,  /* the command is not there */
+    CLI_NOT_FOUND = 127,  /* no such command */
 };
 
 enum opt_kind { OPT_FLAG, OPT_TEXT, OPT_LIST, OPT_NUMBER, OPT_TIME };
@@ -39,9 +38,9 @@ struct opt {
     const char *name; /* "--env" */
     char letter;      /* 'e'; 0: none */
     enum opt_kind kind;
-    size_t offset;     /* of the member in the command's struct of arguments */
+    size_t offset;     /* of the member in the command's argument struct */
     int64_t min, max;  /* OPT_NUMBER; OPT_TIME is milliseconds, min .. LIMIT_DURATION_MS */
-    const char *value; /* placeholder in the help; "a|b|c" completes to these; NULL for flags */
+    const char *value; /* placeholder in the help; "a|b|c": completions; NULL: a flag */
     const char *help;
 };
 
@@ -63,16 +62,16 @@ struct command {
     size_t opt_count;
     size_t args_size;
     int min_operands, max_operands; /* -1: any number */
-    bool first_operand_ends;        /* options: what follows belongs to another program */
+    bool first_operand_ends;        /* options stop there: the rest belongs to another program */
     bool takes_bytes;               /* operands need not be UTF-8 */
-    const char *verb_ends; /* a first operand behind which, and one more, it is so: "run" ID ... */
+    const char *verb_ends; /* the same after this first operand and one more: "run" ID ... */
     enum operand_kind operand_kind;
     const char *words; /* "bash|zsh|fish" */
     int (*run)(struct client_call *call);
 };
 #define COMMAND_OPTS(table) .opts = (table), .opt_count = sizeof(table) / sizeof((table)[0])
 
-/* A command as it was called. */
+/* One invocation of a command. */
 struct client_call {
     const struct command *command;
     void *args; /* command->args_size bytes, zeroed, then filled */
@@ -88,9 +87,9 @@ extern const struct opt commands_common_opts[];
 extern const size_t commands_common_opt_count;
 const struct command *command_find(const char *name);
 
-/* Parses, finds the daemon, runs. The exit code. */
+/* Parses the arguments, finds the daemon and runs the command. Returns the exit code. */
 int command_main(const struct command *c, int argc, char **argv);
-/* 0; or an exit code, after the complaint. *help: --help was asked for. */
+/* 0, or an exit code after an error message. *help: --help was given. */
 int args_parse(struct client_call *call, int argc, char **argv, bool *help);
 void command_help(const struct command *c, struct buf *out);
 /* "1500" or "1500ms", "2s", "5m", "1h": milliseconds. */

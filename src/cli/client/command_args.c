@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * command_args.c - the command line of a client command, by its table. Layer: cli.
+ * command_args.c - parses the command line of a client command by its table. Layer: cli.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -53,8 +53,8 @@ bool args_time(const char *text, int64_t *out_ms)
 }
 
 /*
- * The API speaks JSON, which has no bytes that are not UTF-8: they would arrive as something else.
- * Names of files of this machine stay here.
+ * The API uses JSON, which cannot carry bytes that are not UTF-8: they would arrive changed. Names
+ * of local files are not sent.
  */
 static int check_text(const struct client_call *call, const char *what, const char *text)
 {
@@ -62,8 +62,8 @@ static int check_text(const struct client_call *call, const char *what, const ch
         return 0;
     return command_complain(
         call, CLI_USAGE,
-        "%s is not UTF-8 and cannot be sent as it is; such bytes go through standard "
-        "input or a file",
+        "%s is not UTF-8 and cannot be sent; send such bytes through standard input or "
+        "a file",
         what);
 }
 
@@ -78,7 +78,7 @@ static void set_flag(const struct opt *o, char *base)
     *(bool *)(void *)(base + o->offset) = true;
 }
 
-/* Of an option that has a value. */
+/* Stores the value of an option. */
 static int store(const struct client_call *call, const struct opt *o, char *base, const char *value)
 {
     void *to = base + o->offset;
@@ -90,15 +90,15 @@ static int store(const struct client_call *call, const struct opt *o, char *base
     case OPT_TEXT: *(const char **)to = value; return 0;
     case OPT_LIST:
         if (list->count >= OPT_LIST_MAX)
-            return mistake(call, "too many times", o->name);
+            return mistake(call, "too many uses of", o->name);
         list->items[list->count++] = value;
         return 0;
     case OPT_TIME:
         if (args_time(value, to) && *(int64_t *)to >= o->min)
             return 0;
-        return command_complain(call, CLI_USAGE,
-                                "%s is a time such as 1500ms, 30s, 5m or 1h (a bare number is ms)",
-                                o->name);
+        return command_complain(
+            call, CLI_USAGE,
+            "%s must be a time such as 1500ms, 30s, 5m or 1h (a bare number is ms)", o->name);
     default:
         if (text_to_i64(value, o->min, o->max, to))
             return 0;
@@ -128,7 +128,7 @@ static struct found find(struct client_call *call, const char *name, size_t len,
     return (struct found){NULL, NULL};
 }
 
-/* Where the parser stands. */
+/* The position of the parser. */
 struct command_args_cursor {
     int argc, at;
     char **argv;
@@ -143,7 +143,7 @@ static int take_long(struct client_call *call, struct command_args_cursor *k)
     if (f.opt == NULL)
         return mistake(call, "unknown option", arg);
     if (f.opt->kind == OPT_FLAG && value != NULL)
-        return mistake(call, "no value is taken by", f.opt->name);
+        return mistake(call, "no value allowed for", f.opt->name);
     if (f.opt->kind == OPT_FLAG) {
         set_flag(f.opt, f.base);
         return 0;
@@ -192,7 +192,7 @@ static int check_operands(const struct client_call *call)
         return command_complain(call, CLI_USAGE, "usage: holdfast %s [OPTION...] %s", c->name,
                                 c->operands);
     if (c->max_operands >= 0 && call->operand_count > c->max_operands)
-        return mistake(call, "one argument too many:", call->operands[c->max_operands]);
+        return mistake(call, "unexpected argument", call->operands[c->max_operands]);
     return 0;
 }
 
@@ -201,7 +201,7 @@ static bool is_help(const char *arg)
     return strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0;
 }
 
-/* The last operand was one behind which everything is for another program. */
+/* Everything after the last operand belongs to another program. */
 static bool ends_options(const struct client_call *call)
 {
     const char *verb = call->command->verb_ends;
@@ -210,7 +210,7 @@ static bool ends_options(const struct client_call *call)
            (verb != NULL && call->operand_count == 2 && strcmp(call->operands[0], verb) == 0);
 }
 
-/* Operands are gathered at the front of argv. */
+/* Collects the operands at the front of argv. */
 int args_parse(struct client_call *call, int argc, char **argv, bool *help)
 {
     struct command_args_cursor k = {argc, 0, argv};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * command_help.c - --help of a client command, from its table. Layer: cli.
+ * command_help.c - writes the --help text of a client command from its table. Layer: cli.
  */
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +35,7 @@ void command_help(const struct command *c, struct buf *out)
         buf_puts(out, "\nOptions:\n");
     for (i = 0; i < c->opt_count; i++)
         write_opt(&c->opts[i], out);
-    buf_puts(out, "\nOf every command:\n");
+    buf_puts(out, "\nOptions of every command:\n");
     for (i = 0; i < commands_common_opt_count; i++)
         write_opt(&commands_common_opts[i], out);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * commands.c - all commands of the client, and how one is called. Layer: cli.
+ * commands.c - the list of client commands, and how one is run. Layer: cli.
  */
 #include "cli/client/commands.h"
 
@@ -29,14 +29,14 @@ const struct command *const client_commands[] = {
 #define AT(member) offsetof(struct client_call, member)
 const struct opt commands_common_opts[] = {
     {"--url", 0, OPT_TEXT, AT(url), 0, 0, "URL",
-     "the daemon: http://, https:// or unix:PATH (HOLDFAST_URL; a local socket; 127.0.0.1:7070)"},
+     "daemon: http://, https:// or unix:PATH (HOLDFAST_URL; a local socket; 127.0.0.1:7070)"},
     {"--token-file", 0, OPT_TEXT, AT(token_file), 0, 0, "FILE",
-     "its token (HOLDFAST_TOKEN; the file that serve keeps)"},
+     "file with the daemon's token (HOLDFAST_TOKEN; the file that serve wrote)"},
     {"--ca-file", 0, OPT_TEXT, AT(ca_file), 0, 0, "FILE",
      "certificates to trust for https (HOLDFAST_CA_FILE; the system's)"},
-    {"--json", 0, OPT_FLAG, AT(json), 0, 0, NULL, "answer in JSON"},
+    {"--json", 0, OPT_FLAG, AT(json), 0, 0, NULL, "print JSON"},
     {"--format", 0, OPT_TEXT, AT(format), 0, 0, "TEXT",
-     "a line of fields: '{id} {output.next}'; {{ is a brace, \\t a tab"},
+     "print these fields, such as '{id} {output.next}'; {{ is a brace, \\t a tab"},
 };
 const size_t commands_common_opt_count =
     sizeof commands_common_opts / sizeof commands_common_opts[0];
@@ -58,7 +58,7 @@ static int find_place(struct client_call *call)
     call->place.ca_file = call->ca_file != NULL ? call->ca_file : getenv("HOLDFAST_CA_FILE");
     if (call->format != NULL && format_check(call->format) < 0)
         return command_complain(call, CLI_USAGE,
-                                "--format has a brace without its other; write {{ for a plain one");
+                                "--format has an unmatched brace; write {{ for a literal one");
     if (daemon_address_find(&call->place, call->url, call->token_file, &err) < 0)
         return command_complain(call, CLI_USAGE, "%s", err.detail);
     return CLI_OK;
@@ -71,7 +71,7 @@ int command_main(const struct command *c, int argc, char **argv)
     bool help = false;
     int rc = args_parse(&call, argc - 2, argv + 2, &help);
 
-    /* What we write to may go away at any time; each place that writes says what then. */
+    /* The reader of our output may close it at any time; each writer handles EPIPE itself. */
     signal(SIGPIPE, SIG_IGN);
     if (rc == 0 && help) {
         command_help(c, &text);

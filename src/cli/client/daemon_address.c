@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * daemon_address.c - finds the daemon's URL and token. Layer: cli.
+ */
 #include "cli/client/daemon_address.h"
 
 #include <errno.h>
@@ -20,7 +23,7 @@
 static int bad_url(struct hf_error *err, const char *url)
 {
     return hf_fail(err, HF_E_bad_value,
-                   "%.120s is no address of a daemon; write http://HOST:PORT, https://HOST:PORT or "
+                   "%.120s is not a valid daemon URL; write http://HOST:PORT, https://HOST:PORT or "
                    "unix:PATH",
                    url);
 }
@@ -99,7 +102,7 @@ bool daemon_address_is_local(const struct daemon_address *p)
            strcmp(p->host, "localhost") == 0;
 }
 
-/* A socket that exists where people put it. */
+/* A socket that exists at a usual path. */
 static bool find_socket(char *out, size_t size)
 {
     static const char *const paths[] = {"/run/holdfast.sock", "/run/holdfast/holdfast.sock"};
@@ -121,8 +124,8 @@ static bool find_socket(char *out, size_t size)
 }
 
 /*
- * The first token of the file that is for everything, else the first of all, read as the daemon
- * reads it. Cuts the text; NULL: there is none.
+ * The first token with the role `own`, else the first of all, parsed as the daemon parses it.
+ * Modifies the text; NULL: there is none.
  */
 static char *first_token(char *text)
 {
@@ -159,7 +162,7 @@ static int token_from_file(struct daemon_address *p, const char *file, struct hf
     hf_wipe(all, text.len);
     free(all);
     buf_wipe(&text);
-    return token != NULL ? 0 : hf_fail(err, HF_E_bad_value, "there is no token in %s", file);
+    return token != NULL ? 0 : hf_fail(err, HF_E_bad_value, "%s contains no token", file);
 }
 
 static int find_token(struct daemon_address *p, const char *file, struct hf_error *err)
@@ -172,11 +175,12 @@ static int find_token(struct daemon_address *p, const char *file, struct hf_erro
     if (token != NULL && token[0] != '\0')
         p->token = hf_xstrdup(token);
     else if (daemon_address_is_local(p) && token_default_path(path, sizeof path))
-        token_from_file(p, path, NULL); /* its absence is no mistake: unix sockets, --no-auth */
+        token_from_file(p, path,
+                        NULL); /* a missing file is not an error: unix sockets, --no-auth */
     return 0;
 }
 
-/* Header lines are made of it. */
+/* The token becomes part of a header line. */
 static bool token_is_sound(const char *t)
 {
     for (; *t != '\0'; t++)
@@ -201,8 +205,7 @@ int daemon_address_find(struct daemon_address *p, const char *url, const char *t
     if (rc == 0)
         rc = find_token(p, token_file, err);
     if (rc == 0 && p->token != NULL && !token_is_sound(p->token))
-        return hf_fail(err, HF_E_bad_value,
-                       "the token has a character that no token has; is it complete?");
+        return hf_fail(err, HF_E_bad_value, "the token contains an invalid character");
     return rc;
 }
 

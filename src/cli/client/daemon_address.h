@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * daemon_address.h - where the daemon is, and with which token
+ * daemon_address.h - the address of the daemon, and the token for it
  *
  * --url, else HOLDFAST_URL, else a local unix socket that exists, else
  * http://127.0.0.1:7070. The token: --token-file, HOLDFAST_TOKEN, or the file that
- * `holdfast serve` keeps; that file is for daemons of this machine only, so
+ * `holdfast serve` wrote; that token is for daemons of this machine only, so
  * it is never sent elsewhere. Layer: cli.
  */
 #ifndef HF_CLI_CLIENT_DAEMON_ADDRESS_H
@@ -16,7 +16,7 @@
 #include "base/error.h"
 
 struct daemon_address {
-    char *url;       /* as it was given, for messages; user and query are refused, so no secret */
+    char *url;       /* as given, for messages; without user and query, so no secret */
     char *unix_path; /* NULL: TCP */
     char *host;      /* without brackets */
     uint16_t port;

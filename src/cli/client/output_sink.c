@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * output_sink.c - non-blocking writes to standard output and error. Layer: cli.
+ */
 #include "cli/client/output_sink.h"
 
 #include <errno.h>
@@ -10,7 +13,7 @@
 
 #include "base/io.h"
 
-#define SAFE_BYTES 4096 /* PIPE_BUF: a pipe that poll(2) calls writable takes them */
+#define SAFE_BYTES 4096 /* PIPE_BUF: a pipe that poll(2) reports writable accepts this much */
 #define FILE_BYTES (1024 * 1024)
 
 void sink_open(struct sink *s, int fd)

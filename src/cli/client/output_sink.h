@@ -2,9 +2,9 @@
 /*
  * output_sink.h - standard output or error that never blocks and never loses a byte
  *
- * O_NONBLOCK belongs to the open file, which we share with the shell and with whoever
- * else writes there. So pipes and terminals are opened anew for ourselves; where that is not
- * possible, poll(2) and small writes do. Layer: cli.
+ * O_NONBLOCK belongs to the open file description, which we share with the shell and other writers.
+ * So pipes and terminals are reopened; where that is not possible, poll(2) and small writes must
+ * do. Layer: cli.
  */
 #ifndef HF_CLI_CLIENT_OUTPUT_SINK_H
 #define HF_CLI_CLIENT_OUTPUT_SINK_H
@@ -24,8 +24,8 @@ struct sink {
 void sink_open(struct sink *s, int fd);
 void sink_close(struct sink *s);
 int sink_flush(
-    struct sink *s); /* 0: empty; -EAGAIN; -EPIPE and others: the sink drops all from then on */
-int sink_drain(struct sink *s); /* waits until it is empty */
+    struct sink *s); /* 0: empty; -EAGAIN; other errors: the sink drops all further output */
+int sink_drain(struct sink *s); /* blocks until it is empty */
 void sink_put(struct sink *s, const void *bytes, size_t len);
 
 #endif

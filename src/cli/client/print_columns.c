@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * print_columns.c - columns that fit the terminal. Layer: cli.
+ * print_columns.c - tables whose columns fit the terminal. Layer: cli.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ void columns_fini(struct columns *t)
     free(t->cells);
 }
 
-/* Characters, each taken as one column. */
+/* Counts characters, each as one column. */
 static int text_width(const char *s)
 {
     int n = 0;
@@ -70,7 +70,7 @@ static void measure(const struct columns *t, int width, int *widths)
     }
 }
 
-/* The text, cut with "…" or filled up to the width; the last column is not filled. */
+/* The text, cut with "…" or padded to the width; the last column is not padded. */
 static void put_cell(struct buf *out, const char *text, int width, bool last)
 {
     int n = text_width(text), keep = n > width ? width - 1 : n;

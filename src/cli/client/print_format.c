@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * print_format.c - "{id} {output.next}" lines. Layer: cli.
+ * print_format.c - expands --format texts such as "{id} {output.next}". Layer: cli.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void put_value(struct buf *out, const json_t *v)
 }
 
 /* "output.next" */
-static const json_t *look_up(const json_t *object, char *path)
+static const json_t *find_field(const json_t *object, char *path)
 {
     char *save = NULL, *key = strtok_r(path, ".", &save);
 
@@ -48,7 +48,7 @@ struct piece {
     char c;
 };
 
-/* Behind the piece that begins at p, which is not the end; NULL: a brace is alone. */
+/* Parses the piece at p, which is not the end, and returns its end; NULL: unmatched brace. */
 static const char *next_piece(const char *p, struct piece *out)
 {
     size_t len;
@@ -88,7 +88,7 @@ void format_write(struct buf *out, const char *format, const json_t *object)
         if (format != NULL && piece.field != NULL) {
             char *path = hf_xstrndup(piece.field, piece.field_len);
 
-            put_value(out, look_up(object, path));
+            put_value(out, find_field(object, path));
             free(path);
         } else if (format != NULL) {
             buf_putc(out, piece.c);

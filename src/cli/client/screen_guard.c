@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * screen_guard.c - follows escape sequences and undoes what they changed. Layer: cli.
+ */
 #include "cli/client/screen_guard.h"
 
 #include <stdio.h>
@@ -7,7 +10,7 @@
 
 #define KITTY_DEPTH_MAX 32
 
-/* DEC private modes worth putting back: number, and whether a fresh terminal has it on. */
+/* DEC private modes to restore: number, and whether they are on in a reset terminal. */
 static const struct {
     uint16_t number;
     bool on;
@@ -45,7 +48,7 @@ bool screen_guard_is_full_screen(const struct screen_guard *g)
     return mode_is_changed(g, 1049) || mode_is_changed(g, 1047) || mode_is_changed(g, 47);
 }
 
-/* ESC c and CSI ! p make a fresh terminal. */
+/* ESC c and CSI ! p reset the terminal. */
 static void forget(struct screen_guard *g)
 {
     bool replaying = g->replaying;
@@ -112,7 +115,7 @@ static void note_esc(struct screen_guard *g, char final)
         g->shifted = true;
 }
 
-/* OSC 10;? and the like, OSC 52;c;?, and DCS requests. */
+/* OSC 10;? and similar, OSC 52;c;?, and DCS requests. */
 static bool string_is_query(const char *text, size_t len)
 {
     if (text[1] == 'P')
@@ -124,7 +127,7 @@ static bool string_is_query(const char *text, size_t len)
     return len > 1 && text[len - 1] == '?' && text[len - 2] == ';';
 }
 
-/* It ends without meaning anything to us: as it is. */
+/* Passes an incomplete or oversized sequence on unchanged. */
 static void abandon(struct screen_guard *g, struct buf *out)
 {
     if (!g->passing)
@@ -167,7 +170,7 @@ static void finish(struct screen_guard *g, struct buf *out)
 
 /* --- bytes ---------------------------------------------------------------------------------- */
 
-/* Keeps a byte of a sequence back, or gives up keeping. */
+/* Buffers a byte of a sequence; a sequence that is too long is passed on instead. */
 static void hold(struct screen_guard *g, char c, struct buf *out)
 {
     if (!g->passing && g->held_len == GUARD_SEQUENCE_MAX) {
@@ -210,7 +213,7 @@ static void in_string(struct screen_guard *g, char c, struct buf *out)
         g->state = c == '\033' ? GUARD_STRING_ESC : GUARD_STRING;
 }
 
-/* A run of plain text goes through in one piece; true: a sequence begins at *i. */
+/* Passes a run of plain text on, up to the next escape or the end. */
 static void pass_text(struct screen_guard *g, const char *bytes, size_t len, size_t *i,
                       struct buf *out)
 {
@@ -219,7 +222,7 @@ static void pass_text(struct screen_guard *g, const char *bytes, size_t len, siz
 
     if (memchr(bytes + *i, 0x0e, n) != NULL)
         g->shifted = true;
-    if (g->replaying && memchr(bytes + *i, 0x05, n) != NULL) { /* ENQ asks, too */
+    if (g->replaying && memchr(bytes + *i, 0x05, n) != NULL) { /* ENQ is a query, too */
         for (size_t k = 0; k < n; k++)
             if (bytes[*i + k] != 0x05)
                 buf_putc(out, bytes[*i + k]);
@@ -258,14 +261,14 @@ void screen_guard_feed(struct screen_guard *g, const char *bytes, size_t len, st
     }
 }
 
-/* --- the end ------------------------------------------------------------------------------------ */
+/* --- the end ------------------------------------------------------------------------------- */
 
 void screen_guard_reset(struct screen_guard *g, struct buf *out)
 {
     size_t i;
 
     if (g->state != GUARD_TEXT)
-        buf_putc(out, 0x18); /* what was begun is not for the next one's text */
+        buf_putc(out, 0x18); /* cancel an unfinished sequence */
     for (i = 0; i < MODES; i++)
         if ((g->modes >> i) & 1)
             buf_printf(out, "\033[?%u%c", modes[i].number, modes[i].on ? 'h' : 'l');

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * screen_guard.h - output on its way to the user's terminal
+ * screen_guard.h - tracks what output changes in the user's terminal, to restore it
  *
- * It passes everything on and remembers which modes were switched on, so that the
- * terminal can be left as it was found whenever we leave: alternate screen,
- * mouse, paste, hidden cursor, application keys, colours. While old output is
- * replayed it leaves out queries (device attributes, cursor position, colours ...):
- * the terminal would answer them now, and the answers would be typed into the
- * process. Pure: bytes in, bytes out. Layer: cli.
+ * It passes everything on and records which modes were changed, so that the terminal can be
+ * restored at any time: alternate screen, mouse, paste, hidden cursor, application keys, colours.
+ * While old output is replayed it drops queries (device attributes, cursor position, colours ...):
+ * the terminal would answer them now, and the process would read those answers as input. Pure:
+ * bytes in, bytes out. Layer: cli.
  */
 #ifndef HF_CLI_CLIENT_SCREEN_GUARD_H
 #define HF_CLI_CLIENT_SCREEN_GUARD_H
@@ -18,17 +17,17 @@
 
 #include "base/buf.h"
 
-#define GUARD_SEQUENCE_MAX 256 /* longer ones are passed on as they come */
+#define GUARD_SEQUENCE_MAX 256 /* longer sequences are passed on unchanged */
 
 enum guard_state { GUARD_TEXT, GUARD_ESC, GUARD_CSI, GUARD_STRING, GUARD_STRING_ESC };
 
 struct screen_guard {
     bool replaying;
     enum guard_state state;
-    bool passing; /* the sequence has grown too long: no longer held */
+    bool passing; /* the sequence is too long to buffer */
     char held[GUARD_SEQUENCE_MAX];
     size_t held_len;
-    uint64_t modes;  /* those of the table that are not as a fresh terminal has them */
+    uint64_t modes;  /* modes of the table that differ from a reset terminal */
     bool keypad;     /* ESC = */
     bool style;      /* colours or attributes may be on */
     bool region;     /* a scroll region may be set */
@@ -38,7 +37,7 @@ struct screen_guard {
 };
 
 void screen_guard_feed(struct screen_guard *g, const char *bytes, size_t len, struct buf *out);
-/* What puts the terminal back; nothing if nothing was changed. */
+/* Appends what restores the terminal; nothing if nothing was changed. */
 void screen_guard_reset(struct screen_guard *g, struct buf *out);
 bool screen_guard_is_full_screen(const struct screen_guard *g);
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sse_parse.c - a push parser for server-sent events. Layer: cli.
+ */
 #include "cli/client/sse_parse.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sse_parse.h - server-sent events out of a stream of bytes
+ * sse_parse.h - parses server-sent events from a byte stream
  *
  * Pure: bytes in, whole events out. Layer: cli.
  */
@@ -16,7 +16,7 @@ struct sse_parse {
     struct buf line, name, data, id;
     bool has_data, after_cr;
     bool failed; /* an event larger than LIMIT_CLIENT_EVENT_BYTES */
-    /* One event; the strings end with NUL and are good until the next byte is fed. */
+    /* One event; the strings are valid until the next byte is fed. */
     void (*on_event)(void *arg, const char *name, const char *data, const char *id);
     void *arg;
 };

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * unsent_input.c - input that the daemon has not acknowledged yet. Layer: cli.
+ */
 #include "cli/client/unsent_input.h"
 
 #include "base/limits.h"
@@ -14,7 +17,7 @@ bool unsent_input_has_room(const struct unsent_input *t)
     return !t->dead && !t->over && t->pending.len < LIMIT_CLIENT_INPUT_BYTES;
 }
 
-/* Everything below `at` was taken. */
+/* The daemon has accepted everything below `at`. */
 static void drop_to(struct unsent_input *t, uint64_t at)
 {
     uint64_t end = t->base + t->pending.len;
@@ -31,7 +34,7 @@ void unsent_input_on_hello(struct unsent_input *t, uint64_t taken)
 {
     uint64_t at = taken + t->shift;
 
-    if (at < t->base) { /* it counts anew */
+    if (at < t->base) { /* the daemon restarted its count */
         t->shift = t->base - taken;
         at = t->base;
     }

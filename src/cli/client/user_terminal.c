@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * user_terminal.c - raw mode, window size and signals of the user's terminal. Layer: cli.
+ */
 #include "cli/client/user_terminal.h"
 
 #include <errno.h>
@@ -24,7 +27,7 @@ bool user_terminal_is_raw(void)
     return is_raw;
 }
 
-/* From signal handlers as well: tcsetattr(3) and write(2) are safe there. */
+/* Also runs in signal handlers: tcsetattr(3) and write(2) are async-signal-safe. */
 void user_terminal_restore(void)
 {
     int saved = errno;
@@ -54,7 +57,7 @@ static void on_crash(int signum)
     raise(signum);
 }
 
-/* Only where nobody else listens: a sanitizer has handlers of its own. */
+/* Only signals without a handler: a sanitizer installs its own. */
 static void guard_crashes(void)
 {
     static const int fatal[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGSYS};
@@ -94,7 +97,7 @@ int user_terminal_raw(bool lines)
         guard_crashes();
         atexit(user_terminal_restore);
     }
-    is_raw = 1; /* first: putting back what was not changed does no harm */
+    is_raw = 1; /* first: restoring unchanged modes is harmless */
     return user_terminal_raw_again();
 }
 
@@ -121,7 +124,7 @@ static void signal_set(sigset_t *set)
         sigaddset(set, wanted[i]);
 }
 
-/* Whoever we share it with may have made it non-blocking. */
+/* Another process that shares standard input may have made it non-blocking. */
 ssize_t user_terminal_read(void *bytes, size_t size)
 {
     struct pollfd ready = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -139,7 +142,7 @@ int user_terminal_signals(void)
 
     signal_set(&set);
     signal(SIGPIPE, SIG_IGN);
-    /* Putting modes back from the background must not stop us. */
+    /* Restoring modes from the background must not stop us. */
     signal(SIGTTOU, SIG_IGN);
     if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
         return -errno;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cf.c - birth and end of the dialect, its routes and its errors. Layer: dialects.
+ * cf.c - setup and teardown of the dialect, its routes and its errors. Layer: dialects.
  */
 #include "dialects/cloudflare/cf.h"
 
@@ -17,7 +17,7 @@
 
 #define PREFIX "/dialects/cloudflare"
 
-struct json_out cf_answer(struct cf *cf)
+struct json_out cf_reply(struct cf *cf)
 {
     struct json_out o;
 
@@ -38,13 +38,13 @@ struct process *cf_find(struct cf *cf, const char *id)
     return engine_find(cf->engine, tag, NULL);
 }
 
-/* --- errors ------------------------------------------------------------------------------------ */
+/* --- errors ----------------------------------------------------------------------------------- */
 
 static void api_error(struct http_request *rq, const struct hf_error *err)
 {
     int status = hf_code_status(err->code);
     bool unknown = err->code == HF_E_not_found;
-    struct json_out o = cf_answer(cf_of(rq));
+    struct json_out o = cf_reply(cf_of(rq));
 
     json_kstr(&o, "code",
               unknown || status == 405 ? "UNKNOWN_ERROR"
@@ -55,10 +55,10 @@ static void api_error(struct http_request *rq, const struct hf_error *err)
     json_kstr(&o, "message", unknown ? "The requested endpoint was not found" : err->detail);
     json_key(&o, "context");
     json_open(&o, '{');
-    json_shut(&o, '}');
+    json_close(&o, '}');
     json_kint(&o, "httpStatus", status);
     json_ktime(&o, "timestamp", clock_wall_ms());
-    json_shut(&o, '}');
+    json_close(&o, '}');
     http_reply_json(rq, status, o.buf);
 }
 
@@ -76,7 +76,7 @@ void cf_http_error(struct http_request *rq, const struct hf_error *err)
         api_error(rq, err);
 }
 
-/* --- routes --------------------------------------------------------------------------------------- */
+/* --- routes ----------------------------------------------------------------------------------- */
 
 static void greet(struct http_request *rq)
 {
@@ -115,7 +115,7 @@ static const struct route routes[] = {
      ROUTE_PREFIX | ROUTE_ANY_QUERY | ROUTE_STREAM_BODY, LIMIT_INPUT_BODY_BYTES, NULL},
 };
 
-/* The addons can send no header. */
+/* The xterm addons cannot send headers. */
 static const struct auth_ways ways = {.upgrade_query = "access_token token"};
 
 static void *cf_make(const struct dialect_host *host)

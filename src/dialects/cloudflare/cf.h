@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cf.h - Cloudflare Sandbox, as its SDK, its xterm addons and its bridge's clients speak it
+ * cf.h - Cloudflare Sandbox: the protocol of its SDK, its xterm addons and its bridge's clients
  *
- * Facts: docs/dialects/cloudflare.md. Sessions are the engine's sessions; processes
- * and terminals are its processes, named by the engine's id or by their tag. The terminal of a
- * session is the process of it whose metadata is CF_TERMINAL_METADATA. Layer: dialects.
+ * Facts: docs/dialects/cloudflare.md. Sessions are the engine's sessions. Processes and terminals
+ * are the engine's processes, named by the engine's id or by their tag. A session's terminal is the
+ * process of that session whose metadata is CF_TERMINAL_METADATA. Layer: dialects.
  */
 #ifndef HF_DIALECTS_CLOUDFLARE_CF_H
 #define HF_DIALECTS_CLOUDFLARE_CF_H
@@ -18,7 +18,7 @@ extern const struct dialect cloudflare_dialect;
 
 #define CF_WORKSPACE "/workspace"
 #define CF_DEFAULT_SESSION "default"
-#define CF_NO_SESSION "__DISABLE_SESSION__" /* the client's word for "a fresh shell each time" */
+#define CF_NO_SESSION "__DISABLE_SESSION__" /* the client's name for "a fresh shell each time" */
 #define CF_TERMINAL_METADATA "{\"cloudflare\":\"terminal\"}"
 
 struct cf {
@@ -27,11 +27,11 @@ struct cf {
     const char *version;
     struct route_table table;
     struct list pending;
-    struct list works;   /* struct pending: what the engine will call back, whoever waits */
-    struct list makings; /* sessions that are being made; cf_session.c */
+    struct list works;   /* struct pending: the engine still owes a callback */
+    struct list makings; /* sessions that are being created; cf_session.c */
     struct list starts;  /* terminals of sessions that are being started; cf_pty.c */
-    struct buf scratch;  /* one answer or event */
-    struct buf frame;    /* and what goes around it */
+    struct buf scratch;  /* one reply or event */
+    struct buf frame;    /* and its envelope */
     bool draining;
 };
 
@@ -40,9 +40,9 @@ static inline struct cf *cf_of(const struct http_request *rq)
     return http_context(rq);
 }
 
-/* An object is begun in the scratch buffer. */
-struct json_out cf_answer(struct cf *cf);
-/* The process of an id, "pid:N" or tag; NULL. */
+/* Begins an object in the scratch buffer. */
+struct json_out cf_reply(struct cf *cf);
+/* The process with this id, "pid:N" or tag; NULL if none. */
 struct process *cf_find(struct cf *cf, const char *id);
 
 /* Handlers of plain routes. */
@@ -60,7 +60,10 @@ void cf_bridge_session_delete(struct http_request *rq);
 void cf_bridge_file_get(struct http_request *rq);
 void cf_bridge_file_put(struct http_request *rq);
 
-/* Answers err in the shape of the part that was asked: JSON of the routes, of the bridge, or text. */
+/*
+ * Replies with err in the shape of the API that the request addressed: JSON of the routes, JSON of
+ * the bridge, or text.
+ */
 void cf_http_error(struct http_request *rq, const struct hf_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cf_api.c - the table of the route API, for HTTP and for the multiplex. Layer: dialects.
+ * cf_api.c - the routing table of the route API, for HTTP and for the multiplex. Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static void version(struct cf_call *c)
     cf_send(c, 200, &o);
 }
 
-/* The paths are behind "/api"; the handlers stand in the same order below. */
+/* Paths follow "/api". The handlers below are in the same order. */
 const struct route cf_api_rows[CF_API_ROWS] = {
     {HTTP_GET_M, "/ping", NULL, ROLE_WATCH, 0, 0, NULL},
     {HTTP_GET_M, "/version", NULL, ROLE_WATCH, 0, 0, NULL},
@@ -71,7 +71,7 @@ static unsigned method_of(const char *name)
     return 0;
 }
 
-/* `raw` is behind "/api" and may have a query. */
+/* `raw` follows "/api" and may have a query. */
 static bool find(struct cf_call *c, const char *method, char *raw)
 {
     const struct route_table *tables[] = {&table};
@@ -105,7 +105,7 @@ void cf_dispatch(struct cf_call *c, const char *method, const char *raw_path)
         if (cf_call_role(c) < r->role)
             cf_fail(c, 403, "PERMISSION_DENIED", "this token may not do that");
         else if (cf_call_cf(c)->draining)
-            cf_fail(c, 503, "INTERNAL_ERROR", "the daemon is going; ask again");
+            cf_fail(c, 503, "INTERNAL_ERROR", "the daemon is shutting down; try again");
         else
             handlers[r - cf_api_rows](c);
     }

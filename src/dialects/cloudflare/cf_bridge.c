@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cf_bridge.c - sandboxes and sessions of the bridge, and their terminals. Layer: dialects.
+ * cf_bridge.c - the bridge's sandboxes and sessions, and their terminals. Layer: dialects.
  */
 #include "dialects/cloudflare/cf_bridge.h"
 
@@ -13,17 +13,17 @@
 #include "base/text.h"
 #include "dialects/cloudflare/cf_pty.h"
 
-#define SANDBOX_ID_BYTES 10 /* of randomness: 16 characters */
+#define SANDBOX_ID_BYTES 10 /* random bytes: 16 characters */
 
-/* --- errors and what is asked ----------------------------------------------------------------- */
+/* --- errors and decoding ---------------------------------------------------------------------- */
 
 void bridge_error(struct http_request *rq, int status, const char *code, const char *message)
 {
-    struct json_out o = cf_answer(cf_of(rq));
+    struct json_out o = cf_reply(cf_of(rq));
 
     json_kstr(&o, "error", message);
     json_kstr(&o, "code", code);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     http_reply_json(rq, status, o.buf);
 }
 
@@ -46,14 +46,14 @@ static bool is_name(const char *text, const char *letters)
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 
-/* The real bridge takes base32 only, the clients a little more. */
+/* The real bridge accepts base32 only; the clients accept a little more. */
 const char *bridge_sandbox(struct http_request *rq)
 {
     const char *id = http_param(rq, "id");
 
     if (is_name(id, LETTERS))
         return id;
-    bridge_error(rq, 400, "invalid_request", "this is no id of a sandbox");
+    bridge_error(rq, 400, "invalid_request", "not a valid sandbox id");
     return NULL;
 }
 
@@ -62,7 +62,7 @@ const char *bridge_session(struct http_request *rq, const char *sandbox, const c
 {
     if (!is_name(name, LETTERS ".") || strstr(name, "..") != NULL ||
         strlen(sandbox) + strlen(name) + 1 > BRIDGE_NAME_MAX) {
-        bridge_error(rq, 400, "invalid_request", "this is no id of a session");
+        bridge_error(rq, 400, "invalid_request", "not a valid session id");
         return NULL;
     }
     snprintf(out, BRIDGE_ID_BYTES, "%s.%s", sandbox, name);
@@ -83,13 +83,13 @@ json_t *bridge_body(struct http_request *rq)
     return NULL;
 }
 
-/* --- sandboxes and sessions are made ------------------------------------------------------------ */
+/* --- create sandboxes and sessions ------------------------------------------------------------ */
 
 struct cf_bridge_creation {
     struct pending pending;
-    struct http_request *rq; /* NULL: the client has gone */
+    struct http_request *rq; /* NULL: the client has disconnected */
     struct cf_want want;
-    char *id; /* as the client knows it; NULL: the session's own */
+    char *id; /* the name that the client knows; NULL: the session's own */
 };
 
 static void making_free(struct pending *p)
@@ -106,13 +106,13 @@ static void making_drain(struct pending *p)
 {
     struct cf_bridge_creation *m = list_entry(p, struct cf_bridge_creation, pending);
 
-    bridge_error(m->rq, 503, "shutting_down", "the daemon is going; ask again");
+    bridge_error(m->rq, 503, "shutting_down", "the daemon is shutting down; try again");
     making_free(p);
 }
 
 static const struct pending_kind making_kind = {.drain = making_drain, .free = making_free};
 
-static void making_on_gone(void *user)
+static void making_on_disconnect(void *user)
 {
     making_free(&((struct cf_bridge_creation *)user)->pending);
 }
@@ -121,11 +121,11 @@ static void making_done(void *arg, struct session *s, const struct hf_error *err
 {
     struct cf_bridge_creation *m = arg;
     struct http_request *rq = m->rq;
-    struct json_out o = cf_answer(cf_of(rq));
+    struct json_out o = cf_reply(cf_of(rq));
 
     if (s != NULL) {
         json_kstr(&o, "id", m->id != NULL ? m->id : session_id(s));
-        json_shut(&o, '}');
+        json_close(&o, '}');
         http_reply_json(rq, 200, o.buf);
     } else {
         bridge_fail(rq, err);
@@ -133,7 +133,8 @@ static void making_done(void *arg, struct session *s, const struct hf_error *err
     making_free(&m->pending);
 }
 
-static void making_begin(struct http_request *rq, const struct cf_session_ask *ask, const char *id)
+static void making_begin(struct http_request *rq, const struct cf_session_request *request,
+                         const char *id)
 {
     struct cf *cf = cf_of(rq);
     struct cf_bridge_creation *m = hf_xalloc(sizeof *m);
@@ -142,8 +143,8 @@ static void making_begin(struct http_request *rq, const struct cf_session_ask *a
     m->id = hf_xstrdup(id);
     m->want = (struct cf_want){.fn = making_done, .arg = m};
     pending_init(&m->pending, &cf->pending, &making_kind);
-    http_set_user(rq, m, making_on_gone);
-    cf_session_make(cf, ask, &m->want);
+    http_set_user(rq, m, making_on_disconnect);
+    cf_session_make(cf, request, &m->want);
 }
 
 static void random_id(char out[2 * SANDBOX_ID_BYTES])
@@ -158,15 +159,15 @@ void cf_bridge_create(struct http_request *rq)
 {
     json_auto_t *body = bridge_body(rq);
     char id[2 * SANDBOX_ID_BYTES];
-    const struct cf_session_ask ask = {.id = id};
+    const struct cf_session_request request = {.id = id};
 
     if (body == NULL)
         return;
     random_id(id);
-    making_begin(rq, &ask, id);
+    making_begin(rq, &request, id);
 }
 
-/* What is there must be a text, or null. */
+/* If present, it must be a string or null. */
 static bool is_text(const json_t *v)
 {
     return v == NULL || json_is_null(v) ||
@@ -177,31 +178,33 @@ void cf_bridge_session_create(struct http_request *rq)
 {
     const char *sandbox = bridge_sandbox(rq), *name;
     json_auto_t *body = sandbox == NULL ? NULL : bridge_body(rq);
-    const json_t *asked = json_object_get(body, "id"), *cwd = json_object_get(body, "cwd");
+    const json_t *requested = json_object_get(body, "id"), *cwd = json_object_get(body, "cwd");
     char made[2 * SANDBOX_ID_BYTES], id[BRIDGE_ID_BYTES];
-    struct cf_session_ask ask = {.cwd = json_string_value(cwd)};
+    struct cf_session_request request = {.cwd = json_string_value(cwd)};
 
     if (body == NULL)
         return;
-    ask.env = json_object_get(body, "env");
-    if (json_is_null(ask.env))
-        ask.env = NULL;
-    if (!is_text(asked) || !is_text(cwd) || (ask.env != NULL && !json_is_object(ask.env))) {
-        bridge_error(rq, 400, "invalid_request", "id and cwd are texts, env an object of strings");
+    request.env = json_object_get(body, "env");
+    if (json_is_null(request.env))
+        request.env = NULL;
+    if (!is_text(requested) || !is_text(cwd) ||
+        (request.env != NULL && !json_is_object(request.env))) {
+        bridge_error(rq, 400, "invalid_request",
+                     "id and cwd must be strings, env an object of strings");
         return;
     }
     random_id(made);
-    name = json_is_string(asked) ? json_string_value(asked) : made;
-    ask.id = bridge_session(rq, sandbox, name, id);
-    if (ask.id != NULL)
-        making_begin(rq, &ask, name);
+    name = json_is_string(requested) ? json_string_value(requested) : made;
+    request.id = bridge_session(rq, sandbox, name, id);
+    if (request.id != NULL)
+        making_begin(rq, &request, name);
 }
 
-/* --- and deleted ------------------------------------------------------------------------------------ */
+/* --- delete sandboxes and sessions ------------------------------------------------------------ */
 
 struct cf_bridge_deletion {
     struct pending pending;  /* in cf.works: the engine calls back for each session */
-    struct http_request *rq; /* NULL: the client has gone */
+    struct http_request *rq; /* NULL: the client has disconnected */
     size_t open;
     int status;
 };
@@ -214,7 +217,7 @@ static void deletion_free(struct pending *p)
 
 static const struct pending_kind deletion_kind = {.drain = NULL, .free = deletion_free};
 
-static void deletion_on_gone(void *user)
+static void deletion_on_disconnect(void *user)
 {
     ((struct cf_bridge_deletion *)user)->rq = NULL;
 }
@@ -237,9 +240,9 @@ static struct cf_bridge_deletion *deletion_new(struct http_request *rq)
 
     d->rq = rq;
     d->status = 204;
-    d->open = 1; /* so that it does not end while it is filled */
+    d->open = 1; /* so that it does not finish while it is being filled */
     pending_init(&d->pending, &cf_of(rq)->works, &deletion_kind);
-    http_set_user(rq, d, deletion_on_gone);
+    http_set_user(rq, d, deletion_on_disconnect);
     return d;
 }
 
@@ -283,14 +286,14 @@ void cf_bridge_session_delete(struct http_request *rq)
         return;
     s = session_find(cf_of(rq)->engine, id, NULL);
     if (s == NULL) {
-        bridge_error(rq, 404, "session_not_found", "there is no such session");
+        bridge_error(rq, 404, "session_not_found", "no such session");
         return;
     }
     d = deletion_new(rq);
     session_delete(s, -1, deletion_on_one, d);
 }
 
-/* --- running, terminals --------------------------------------------------------------------------------- */
+/* --- running, terminals ----------------------------------------------------------------------- */
 
 void cf_bridge_running(struct http_request *rq)
 {
@@ -299,15 +302,15 @@ void cf_bridge_running(struct http_request *rq)
 
     if (sandbox == NULL)
         return;
-    o = cf_answer(cf_of(rq));
+    o = cf_reply(cf_of(rq));
     json_kbool(&o, "running", session_find(cf_of(rq)->engine, sandbox, NULL) != NULL);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     http_reply_json(rq, 200, o.buf);
 }
 
 /*
- * The original gives all connections without a session one shell, so that several
- * commands of an agent type into each other. Here each has its own.
+ * The original shares one shell among all connections without a session, so that several commands
+ * of an agent type into each other. Here each connection has its own.
  */
 void cf_bridge_pty(struct http_request *rq)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cf_bridge_exec.c - POST /v1/sandbox/{id}/exec: a program with its arguments, its output as base64 events
+ * cf_bridge_exec.c - POST /v1/sandbox/{id}/exec: a program with its arguments, its output as base64
+ * events
  *
- * Its clients decode each event as text by itself, so no character may be cut in two. A silent
- * command is kept alive by comments. Who goes away ends it: there is no way back to it. Layer: dialects.
+ * Clients decode each event as text on its own, so no character may be split across events.
+ * Comments keep the stream of a silent command alive. A disconnect terminates the command, because
+ * no client could reach it again. Layer: dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +22,7 @@
 struct cf_bridge_exec {
     struct pending pending;
     struct cf *cf;
-    struct http_request *rq; /* until it is begun */
+    struct http_request *rq; /* until the stream begins */
     struct http_stream *stream;
     struct cf_run *run;
     struct cf_text text;
@@ -40,7 +42,7 @@ static void exec_on_free(struct pending *p)
     exec_free(e);
 }
 
-/* No exit is invented: the stream just ends. */
+/* Do not invent an exit: the stream just ends. */
 static void exec_drain(struct pending *p)
 {
     struct cf_bridge_exec *e = list_entry(p, struct cf_bridge_exec, pending);
@@ -49,13 +51,13 @@ static void exec_drain(struct pending *p)
     if (e->stream != NULL)
         http_stream_end(e->stream);
     else
-        bridge_error(e->rq, 503, "exec_transport_error", "the daemon is going");
+        bridge_error(e->rq, 503, "exec_transport_error", "the daemon is shutting down");
     exec_free(e);
 }
 
 static const struct pending_kind exec_kind = {.drain = exec_drain, .free = exec_on_free};
 
-static void exec_on_gone(void *arg)
+static void exec_on_disconnect(void *arg)
 {
     struct cf_bridge_exec *e = arg;
 
@@ -85,9 +87,9 @@ static void stream_on_drain(void *arg)
 }
 
 static const struct http_stream_ops stream_ops = {.on_drain = stream_on_drain,
-                                                  .on_gone = exec_on_gone};
+                                                  .on_disconnect = exec_on_disconnect};
 
-/* --- what happens --------------------------------------------------------------------------------- */
+/* --- command callbacks ------------------------------------------------------------------------ */
 
 static void exec_started(void *arg)
 {
@@ -115,12 +117,12 @@ static void exec_bytes(void *arg, const struct slice *s)
     buf_fini(&whole);
 }
 
-/* Nothing is lost in silence. */
+/* Never drop output silently. */
 static void exec_gap(void *arg, uint64_t from, uint64_t to)
 {
     struct buf text = {0};
 
-    buf_printf(&text, "[%llu bytes of output are gone]\n", (unsigned long long)(to - from));
+    buf_printf(&text, "[%llu bytes of output were lost]\n", (unsigned long long)(to - from));
     send_bytes(arg, true, &text);
     buf_fini(&text);
 }
@@ -146,14 +148,14 @@ static void exec_done(void *arg, const struct session_followed *f)
         send_bytes(e, is_err, &rest);
         buf_fini(&rest);
     }
-    o = cf_answer(e->cf);
+    o = cf_reply(e->cf);
     if (f->exit.kind == EXIT_LOST) {
-        json_kstr(&o, "error", "the end of the command is not known");
+        json_kstr(&o, "error", "the command's exit status is unknown");
         json_kstr(&o, "code", "exec_error");
     } else {
         json_kint(&o, "exit_code", timed_out ? CF_TIMEOUT_CODE : f->exit.exit_code);
     }
-    json_shut(&o, '}');
+    json_close(&o, '}');
     send_event(e, f->exit.kind == EXIT_LOST ? "error" : "exit", o.buf);
     http_stream_end(e->stream);
     exec_free(e);
@@ -168,9 +170,9 @@ static const struct cf_run_ops run_ops = {
     .done = exec_done,
 };
 
-/* --- what is asked ---------------------------------------------------------------------------------- */
+/* --- decoding --------------------------------------------------------------------------------- */
 
-/* In the workspace, and not out of it again. */
+/* The path must be in the workspace and must not leave it again. */
 static bool is_inside(const char *path)
 {
     size_t len = strlen(CF_WORKSPACE);
@@ -185,7 +187,7 @@ static bool is_inside(const char *path)
            (strncmp(path, CF_WORKSPACE, len) == 0 && (path[len] == '/' || path[len] == '\0'));
 }
 
-/* null is as good as nothing, as it is to the routes. */
+/* null counts as absent, as it does for the routes. */
 static const json_t *given(const json_t *body, const char *key)
 {
     const json_t *value = json_object_get(body, key);
@@ -193,20 +195,20 @@ static const json_t *given(const json_t *body, const char *key)
     return json_is_null(value) ? NULL : value;
 }
 
-/* False: answered. */
-static bool exec_ask(struct http_request *rq, const json_t *body, struct cf_run_ask *a)
+/* False: the request has been replied to. */
+static bool exec_decode(struct http_request *rq, const json_t *body, struct cf_run_request *a)
 {
     const json_t *timeout = given(body, "timeout_ms"), *cwd = given(body, "cwd");
 
     a->argv = json_object_get(body, "argv");
     if (!cf_is_argv(a->argv)) {
-        bridge_error(rq, 400, "invalid_request", "argv must be a list of words");
+        bridge_error(rq, 400, "invalid_request", "argv must be a list of strings");
         return false;
     }
     if ((cwd != NULL && !json_is_string(cwd)) ||
         (timeout != NULL && (!json_is_integer(timeout) || json_integer_value(timeout) < 0 ||
                              json_integer_value(timeout) > LIMIT_DURATION_MS))) {
-        bridge_error(rq, 400, "invalid_request", "cwd is a text, timeout_ms a number");
+        bridge_error(rq, 400, "invalid_request", "cwd must be a string, timeout_ms a number");
         return false;
     }
     a->cwd = json_string_value(cwd);
@@ -221,11 +223,11 @@ void cf_bridge_exec(struct http_request *rq)
 {
     const char *sandbox = bridge_sandbox(rq), *name = http_header(rq, "Session-Id");
     json_auto_t *body = sandbox == NULL ? NULL : bridge_body(rq);
-    struct cf_run_ask a = {.group = sandbox};
+    struct cf_run_request a = {.group = sandbox};
     char id[BRIDGE_ID_BYTES];
     struct cf_bridge_exec *e;
 
-    if (body == NULL || !exec_ask(rq, body, &a))
+    if (body == NULL || !exec_decode(rq, body, &a))
         return;
     if (name != NULL && (a.session = bridge_session(rq, sandbox, name, id)) == NULL)
         return;
@@ -233,6 +235,6 @@ void cf_bridge_exec(struct http_request *rq)
     e->cf = cf_of(rq);
     e->rq = rq;
     pending_init(&e->pending, &e->cf->pending, &exec_kind);
-    http_set_user(rq, e, exec_on_gone);
+    http_set_user(rq, e, exec_on_disconnect);
     cf_run(e->cf, &a, &run_ops, e, &e->run);
 }

@@ -2,8 +2,8 @@
 /*
  * cf_bridge_file.c - GET and PUT /v1/sandbox/{id}/file/PATH: a file's bytes
  *
- * Read and written by a process of a moment, as everything in the sandbox is: the worker has no
- * rights of its own there. A file that is written appears whole or not at all. Layer: dialects.
+ * A short-lived process reads or writes the file, because the worker itself has no rights in the
+ * sandbox. A written file appears whole or not at all. Layer: dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,14 +17,14 @@
 
 #define EXIT_NO_FILE 44
 #define EXIT_NO_PLAIN_FILE 45
-#define REASON_BYTES 300 /* of what the process says when it fails */
+#define REASON_BYTES 300 /* of the process's error output */
 
 static const char reading[] =
     "[ -e \"$1\" ] || exit 44; [ -f \"$1\" ] || exit 45; exec cat <\"$1\"";
 /*
- * A shell that waits for a child in the foreground looks at no signal until that has ended, and a
- * signal that meets the child between fork and exec is lost. So the child is in the
- * background, and is seen to by the shell before the part is removed.
+ * A shell that waits for a foreground child handles no signal until the child has ended, and a
+ * signal that reaches the child between fork and exec is lost. So the child runs in the background,
+ * and the shell kills it before it removes the partial file.
  */
 static const char writing[] =
     "t=$1.$$.part; c=; trap 'trap \"\" HUP INT TERM; "
@@ -33,7 +33,7 @@ static const char writing[] =
     "mkdir -p -- \"$(dirname -- \"$1\")\" && [ ! -d \"$1\" ] || exit 1; "
     "c=1; cat <&3 >\"$t\" 3<&- & wait $! || exit 1; c=; mv -f -- \"$t\" \"$1\"";
 
-/* "/bin/sh -c SCRIPT sh /PATH" of the request; NULL: answered. */
+/* "/bin/sh -c SCRIPT sh /PATH" of the request. NULL: the request has been replied to. */
 static json_t *file_argv(struct http_request *rq, const char *script)
 {
     const char *raw = http_param(rq, "*");
@@ -44,24 +44,24 @@ static json_t *file_argv(struct http_request *rq, const char *script)
     if (raw[0] != '\0' && url_percent_decode(raw, strlen(raw), false, path + 1) > 0)
         argv = json_pack("[sssss]", "/bin/sh", "-c", script, "sh", path);
     if (argv == NULL)
-        bridge_error(rq, 400, "invalid_request", "this is no path in UTF-8");
+        bridge_error(rq, 400, "invalid_request", "the path is not valid UTF-8");
     free(path);
     return argv;
 }
 
-static void answer_failure(struct http_request *rq, const struct exit_record *x,
-                           const struct buf *reason)
+static void reply_failure(struct http_request *rq, const struct exit_record *x,
+                          const struct buf *reason)
 {
     char text[REASON_BYTES + 1];
 
     snprintf(text, sizeof text, "%.*s", (int)reason->len, reason->len > 0 ? buf_data(reason) : "");
     text[strcspn(text, "\n")] = '\0';
     if (x->exit_code == EXIT_NO_FILE)
-        bridge_error(rq, 404, "not_found", "there is no such file");
+        bridge_error(rq, 404, "not_found", "no such file");
     else if (x->exit_code == EXIT_NO_PLAIN_FILE)
-        bridge_error(rq, 400, "invalid_request", "this is no file");
+        bridge_error(rq, 400, "invalid_request", "not a regular file");
     else
-        bridge_error(rq, 500, "file_error", text[0] != '\0' ? text : "it cannot be done");
+        bridge_error(rq, 500, "file_error", text[0] != '\0' ? text : "the operation failed");
 }
 
 static void keep_reason(struct buf *reason, const struct slice *s)
@@ -76,8 +76,8 @@ static void keep_reason(struct buf *reason, const struct slice *s)
 struct reader {
     struct pending pending;
     struct cf *cf;
-    struct http_request *rq;    /* until there is something to send */
-    struct http_stream *stream; /* then */
+    struct http_request *rq;    /* until there is data to send */
+    struct http_stream *stream; /* from then on */
     struct cf_run *run;
     struct buf reason;
 };
@@ -105,13 +105,13 @@ static void reader_drain(struct pending *p)
     if (r->stream != NULL)
         http_stream_abort(r->stream);
     else
-        bridge_error(r->rq, 503, "shutting_down", "the daemon is going; ask again");
+        bridge_error(r->rq, 503, "shutting_down", "the daemon is shutting down; try again");
     reader_free(r);
 }
 
 static const struct pending_kind reader_kind = {.drain = reader_drain, .free = reader_on_free};
 
-static void reader_on_gone(void *arg)
+static void reader_on_disconnect(void *arg)
 {
     struct reader *r = arg;
 
@@ -125,7 +125,7 @@ static void reader_on_drain(void *arg)
 }
 
 static const struct http_stream_ops stream_ops = {.on_drain = reader_on_drain,
-                                                  .on_gone = reader_on_gone};
+                                                  .on_disconnect = reader_on_disconnect};
 
 static void reader_open(struct reader *r)
 {
@@ -158,7 +158,7 @@ static void reader_bytes(void *arg, const struct slice *s)
     http_stream_write(r->stream, &iov, 1);
 }
 
-/* A lossless viewer has none. */
+/* A lossless viewer has no gaps. */
 static void reader_gap(void *arg, uint64_t from, uint64_t to)
 {
     (void)arg, (void)from, (void)to;
@@ -180,9 +180,9 @@ static void reader_done(void *arg, const struct session_followed *f)
         reader_open(r);
         http_stream_end(r->stream);
     } else if (r->stream != NULL) {
-        http_stream_abort(r->stream); /* half a file must not look like a whole one */
+        http_stream_abort(r->stream); /* a partial file must not look like a whole one */
     } else {
-        answer_failure(r->rq, &f->exit, &r->reason);
+        reply_failure(r->rq, &f->exit, &r->reason);
     }
     reader_free(r);
 }
@@ -199,7 +199,7 @@ static const struct cf_run_ops reader_ops = {
 void cf_bridge_file_get(struct http_request *rq)
 {
     json_auto_t *argv = bridge_sandbox(rq) == NULL ? NULL : file_argv(rq, reading);
-    const struct cf_run_ask ask = {.argv = argv, .helper = true};
+    const struct cf_run_request request = {.argv = argv, .helper = true};
     struct reader *r;
 
     if (argv == NULL)
@@ -208,8 +208,8 @@ void cf_bridge_file_get(struct http_request *rq)
     r->cf = cf_of(rq);
     r->rq = rq;
     pending_init(&r->pending, &r->cf->pending, &reader_kind);
-    http_set_user(rq, r, reader_on_gone);
-    cf_run(r->cf, &ask, &reader_ops, r, &r->run);
+    http_set_user(rq, r, reader_on_disconnect);
+    cf_run(r->cf, &request, &reader_ops, r, &r->run);
 }
 
 /* --- write ------------------------------------------------------------------------------------ */
@@ -219,7 +219,7 @@ struct cf_bridge_file_writer {
     struct http_request *rq;
     struct cf_launch *launch;
     struct process *process; /* referenced */
-    struct viewer *viewer;   /* of what it says */
+    struct viewer *viewer;   /* its error output */
     struct input_waiter room;
     struct buf reason;
 };
@@ -239,13 +239,13 @@ static void writer_free(struct cf_bridge_file_writer *w)
     free(w);
 }
 
-/* It is not to be finished: what there is of it is removed. */
+/* The upload is incomplete: remove the partial file. */
 static void writer_leave(struct cf_bridge_file_writer *w)
 {
     if (w->launch != NULL)
         cf_launch_leave(w->launch, true);
     if (w->process != NULL)
-        process_end(w->process, -1, "detach", ignore_end, NULL);
+        process_terminate(w->process, -1, "detach", ignore_end, NULL);
     writer_free(w);
 }
 
@@ -260,12 +260,12 @@ static void writer_drain(struct pending *p)
     struct http_request *rq = w->rq;
 
     writer_leave(w);
-    bridge_error(rq, 503, "shutting_down", "the daemon is going; ask again");
+    bridge_error(rq, 503, "shutting_down", "the daemon is shutting down; try again");
 }
 
 static const struct pending_kind writer_kind = {.drain = writer_drain, .free = writer_on_free};
 
-static void writer_on_gone(void *user)
+static void writer_on_disconnect(void *user)
 {
     writer_leave(user);
 }
@@ -294,7 +294,7 @@ static void writer_exited(void *arg, const struct exit_record *x)
     if (x->exit_code == 0)
         http_reply(w->rq, 200, "application/json", ok, sizeof ok - 1);
     else
-        answer_failure(w->rq, x, &w->reason);
+        reply_failure(w->rq, x, &w->reason);
     process_forget(w->process);
     writer_free(w);
 }
@@ -306,7 +306,7 @@ static const struct viewer_ops writer_ops = {
     .exited = writer_exited,
 };
 
-/* A process that takes no more has failed, and its exit says why. */
+/* A process that accepts no more input has failed; its exit status says why. */
 static size_t writer_on_body(struct http_request *rq, const void *bytes, size_t len, bool last)
 {
     struct cf_bridge_file_writer *w = http_user(rq);
@@ -328,8 +328,10 @@ static void writer_on_room(void *arg)
 
 static void writer_on_launched(void *arg, struct process *p, const struct hf_error *err)
 {
-    /* Not an internal one: whoever brings the bytes is gone with a worker that dies, and the end of
-     * them would never come. */
+    /*
+     * Not an internal process: if the worker dies, the sender's connection dies with it, and the
+     * end of the input would never come.
+     */
     const struct viewer_options o = {.since = SINCE_OFFSET, .read_only = true, .only_stream = -1};
     struct cf_bridge_file_writer *w = arg;
     struct http_request *rq = w->rq;
@@ -353,7 +355,7 @@ static void writer_on_launched(void *arg, struct process *p, const struct hf_err
 void cf_bridge_file_put(struct http_request *rq)
 {
     json_auto_t *argv = bridge_sandbox(rq) == NULL ? NULL : file_argv(rq, writing);
-    const struct cf_launch_ask ask = {
+    const struct cf_launch_request request = {
         .argv = argv, .stdin_pipe = true, .kill_on_detach = true, .helper = true};
     struct cf *cf = cf_of(rq);
     struct cf_bridge_file_writer *w;
@@ -366,6 +368,6 @@ void cf_bridge_file_put(struct http_request *rq)
     w->room.fn = writer_on_room;
     w->room.arg = w;
     pending_init(&w->pending, &cf->pending, &writer_kind);
-    http_set_user(rq, w, writer_on_gone);
-    cf_launch(cf, &ask, writer_on_launched, w, &w->launch);
+    http_set_user(rq, w, writer_on_disconnect);
+    cf_launch(cf, &request, writer_on_launched, w, &w->launch);
 }

@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 
-/* --- its life ---------------------------------------------------------------------------- */
+/* --- life cycle -------------------------------------------------------------------------- */
 
 void cf_call_free(struct cf_call *c)
 {
@@ -26,18 +26,18 @@ void cf_call_free(struct cf_call *c)
     free(c);
 }
 
-static void call_tell(struct cf_call *c, enum cf_gone why)
+static void call_notify(struct cf_call *c, enum cf_close_reason why)
 {
     const struct cf_wait_ops *ops = c->ops;
 
     c->ops = NULL;
     if (ops != NULL)
-        ops->gone(c->arg, why);
+        ops->closed(c->arg, why);
 }
 
-void cf_call_cancel(struct cf_call *c, enum cf_gone why)
+void cf_call_cancel(struct cf_call *c, enum cf_close_reason why)
 {
-    call_tell(c, why);
+    call_notify(c, why);
     cf_call_free(c);
 }
 
@@ -46,17 +46,20 @@ static void call_on_free(struct pending *p)
     cf_call_cancel(list_entry(p, struct cf_call, pending), CF_FREED);
 }
 
-/* What was begun goes on under the next worker; that is no success and no failure of it. 503 would
- * make the client ask again, and a command would be run twice. */
+/*
+ * What was started keeps running under the next worker, so this is neither success nor failure. A
+ * 503 would make the client retry, and a command would run twice.
+ */
 static void call_on_drain(struct pending *p)
 {
     struct cf_call *c = list_entry(p, struct cf_call, pending);
 
-    call_tell(c, CF_DAEMON_GOES);
+    call_notify(c, CF_DAEMON_DRAINING);
     if (c->stream != NULL || c->streams)
         cf_stream_end(c);
     else
-        cf_fail(c, 500, "INTERNAL_ERROR", "the daemon is going; what was begun goes on");
+        cf_fail(c, 500, "INTERNAL_ERROR",
+                "the daemon is shutting down; what was started keeps running");
 }
 
 static const struct pending_kind call_kind = {.drain = call_on_drain, .free = call_on_free};
@@ -72,9 +75,9 @@ static struct cf_call *call_new(struct cf *cf, enum role role)
     return c;
 }
 
-static void call_on_gone(void *arg)
+static void call_on_disconnect(void *arg)
 {
-    cf_call_cancel(arg, CF_CLIENT_GONE);
+    cf_call_cancel(arg, CF_CLIENT_CLOSED);
 }
 
 void cf_call_http(struct http_request *rq)
@@ -91,7 +94,7 @@ void cf_call_http(struct http_request *rq)
 
     c->rq = rq;
     c->header_session = hf_xstrdup(session);
-    http_set_user(rq, c, call_on_gone);
+    http_set_user(rq, c, call_on_disconnect);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (http_method(rq) == names[i].method)
             method = names[i].name;
@@ -105,7 +108,7 @@ void cf_call_http(struct http_request *rq)
     buf_fini(&path);
 }
 
-void cf_call_mux(struct cf *cf, struct cf_mux *m, enum role role, const struct cf_call_ask *a)
+void cf_call_mux(struct cf *cf, struct cf_mux *m, enum role role, const struct cf_call_request *a)
 {
     struct cf_call *c = call_new(cf, role);
 
@@ -156,7 +159,7 @@ struct url_query *cf_call_queries(struct cf_call *c)
     return &c->query;
 }
 
-/* --- what is asked ------------------------------------------------------------------------- */
+/* --- decoding ------------------------------------------------------------------------------ */
 
 struct cf *cf_call_cf(const struct cf_call *c)
 {

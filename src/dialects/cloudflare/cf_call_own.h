@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cf_call_own.h - the insides of a call, for cf_call.c and cf_reply.c. Layer: dialects.
+ * cf_call_own.h - the internals of a call, for cf_call.c and cf_reply.c. Layer: dialects.
  */
 #ifndef HF_DIALECTS_CLOUDFLARE_CF_CALL_OWN_H
 #define HF_DIALECTS_CLOUDFLARE_CF_CALL_OWN_H
@@ -10,8 +10,8 @@
 struct cf_call {
     struct pending pending;
     struct cf *cf;
-    struct http_request *rq;    /* by HTTP, until it is answered */
-    struct http_stream *stream; /* and while it streams */
+    struct http_request *rq;    /* by HTTP, until the reply */
+    struct http_stream *stream; /* and while streaming */
     struct cf_mux *mux;         /* or through this */
     struct list link;           /* in its list */
     char *id, *header_session;

@@ -2,8 +2,8 @@
 /*
  * cf_exec.c - POST /api/execute and /api/execute/stream
  *
- * A client that goes away does not end the command: the platform's does not either, and a
- * session's shell goes on. Layer: dialects.
+ * A disconnect does not terminate the command: the platform keeps it running too, as it does a
+ * session's shell. Layer: dialects.
  */
 #include "dialects/cloudflare/cf_exec.h"
 
@@ -26,7 +26,7 @@ struct cf_exec {
     char *session;
     int64_t timeout_ms;
     bool sessionless;
-    struct cf_exec_kept out, err; /* of a plain one */
+    struct cf_exec_kept out, err; /* of a plain call */
     struct cf_text text;          /* of a stream */
 };
 
@@ -38,7 +38,7 @@ static void exec_free(struct cf_exec *e)
     free(e);
 }
 
-static void exec_gone(void *arg, enum cf_gone why)
+static void exec_closed(void *arg, enum cf_close_reason why)
 {
     struct cf_exec *e = arg;
 
@@ -48,9 +48,9 @@ static void exec_gone(void *arg, enum cf_gone why)
     exec_free(e);
 }
 
-/* --- what is asked ------------------------------------------------------------------------- */
+/* --- decoding ------------------------------------------------------------------------------ */
 
-static bool exec_ask(struct cf_call *c, struct cf_run_ask *a)
+static bool exec_decode(struct cf_call *c, struct cf_run_request *a)
 {
     const json_t *body = cf_body(c);
 
@@ -71,7 +71,7 @@ static bool exec_ask(struct cf_call *c, struct cf_run_ask *a)
     return true;
 }
 
-static void exec_begin(struct cf_call *c, const struct cf_run_ask *a,
+static void exec_begin(struct cf_call *c, const struct cf_run_request *a,
                        const struct cf_wait_ops *wait, const struct cf_run_ops *ops)
 {
     struct cf_exec *e = hf_xalloc(sizeof *e);
@@ -92,7 +92,7 @@ static void timeout_text(const struct cf_exec *e, char *out, size_t size)
         snprintf(out, size, "Command timed out");
 }
 
-/* An end that is no exit status: answered, and true. */
+/* True if it did not end with an exit status; the call has been replied to. */
 static bool exec_odd_end(struct cf_exec *e, const struct session_followed *f)
 {
     struct cf_call *c = e->call;
@@ -102,7 +102,7 @@ static bool exec_odd_end(struct cf_exec *e, const struct session_followed *f)
         timeout_text(e, text, sizeof text);
         cf_fail(c, 500, "COMMAND_EXECUTION_ERROR", text);
     } else if (f->exit.kind == EXIT_LOST) {
-        cf_fail(c, 500, "COMMAND_EXECUTION_ERROR", "the end of the command is not known");
+        cf_fail(c, 500, "COMMAND_EXECUTION_ERROR", "the command's exit status is unknown");
     } else if (f->shell_ended) {
         snprintf(text, sizeof text, "The command ended the shell of session '%.100s'", e->session);
         cf_fail_about(c, 410, "SESSION_TERMINATED", text, "sessionId", e->session);
@@ -125,7 +125,7 @@ static void exec_failed(void *arg, const struct hf_error *err)
         cf_error(c, err);
 }
 
-/* --- the whole at once ------------------------------------------------------------------------ */
+/* --- the whole output at once ----------------------------------------------------------------- */
 
 static void plain_started(void *arg)
 {
@@ -155,11 +155,11 @@ static void plain_gap(void *arg, uint64_t from, uint64_t to)
     e->out.total += to - from;
 }
 
-/* Nothing is left out in silence. */
+/* Never omit output silently. */
 static void write_kept(struct json_out *o, const char *key, struct cf_exec_kept *k)
 {
     if (k->total > k->bytes.len)
-        buf_printf(&k->bytes, "\n[%llu more bytes are left out]\n",
+        buf_printf(&k->bytes, "\n[%llu more bytes omitted]\n",
                    (unsigned long long)(k->total - k->bytes.len));
     json_key(o, key);
     json_strn(o, buf_data(&k->bytes), k->bytes.len);
@@ -182,7 +182,7 @@ static void plain_done(void *arg, const struct session_followed *f)
         code = CF_TIMEOUT_CODE;
     }
     (void)cf_text(e->call, "command", true, &command);
-    o = cf_answer(cf_call_cf(e->call));
+    o = cf_reply(cf_call_cf(e->call));
     json_kbool(&o, "success", code == 0);
     json_kint(&o, "exitCode", code);
     write_kept(&o, "stdout", &e->out);
@@ -203,22 +203,22 @@ static const struct cf_run_ops plain_ops = {
     .done = plain_done,
 };
 
-static const struct cf_wait_ops plain_wait = {.gone = exec_gone};
+static const struct cf_wait_ops plain_wait = {.closed = exec_closed};
 
 void cf_execute(struct cf_call *c)
 {
-    struct cf_run_ask a = {0};
+    struct cf_run_request a = {0};
     bool background = false;
 
     if (cf_body(c) == NULL || !cf_bool(c, "background", &background))
         return;
     if (background)
         cf_process_start(c);
-    else if (exec_ask(c, &a))
+    else if (exec_decode(c, &a))
         exec_begin(c, &a, &plain_wait, &plain_ops);
 }
 
-/* --- as it comes --------------------------------------------------------------------------------- */
+/* --- a stream of output ----------------------------------------------------------------------- */
 
 static void stream_started(void *arg)
 {
@@ -259,7 +259,7 @@ static const char *stream_error(const struct cf_exec *e, const struct session_fo
                                 char *text, size_t size)
 {
     if (f->exit.kind == EXIT_LOST)
-        return "the end of the command is not known";
+        return "the command's exit status is unknown";
     if (f->exit.kind != EXIT_TIMED_OUT)
         return NULL;
     timeout_text(e, text, size);
@@ -302,12 +302,12 @@ static const struct cf_run_ops stream_ops = {
     .done = stream_done,
 };
 
-static const struct cf_wait_ops stream_wait = {.gone = exec_gone, .drain = stream_drain};
+static const struct cf_wait_ops stream_wait = {.closed = exec_closed, .drain = stream_drain};
 
 void cf_execute_stream(struct cf_call *c)
 {
-    struct cf_run_ask a = {0};
+    struct cf_run_request a = {0};
 
-    if (cf_body(c) != NULL && exec_ask(c, &a))
+    if (cf_body(c) != NULL && exec_decode(c, &a))
         exec_begin(c, &a, &stream_wait, &stream_ops);
 }

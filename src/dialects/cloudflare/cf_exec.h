@@ -21,19 +21,19 @@ void cf_process_stream(struct cf_call *c);
 void cf_terminal_create(struct cf_call *c);
 void cf_port_watch(struct cf_call *c);
 
-/* The id by which a process is known here: its tag where that leads to it, else its own. */
+/* The id by which clients know a process: its tag if that is unambiguous, else its own id. */
 const char *cf_process_id(struct cf *cf, struct process *p);
-/* The process of the path; NULL: there is none, and that was answered. */
+/* The process in the path. NULL: there is none, and the call has been replied to. */
 struct process *cf_process_of(struct cf_call *c);
 const char *cf_process_status(const struct process_view *v);
-/* One event with a piece of output, whole characters only; process_id may be NULL. */
+/* One event with a piece of output, whole characters only. process_id may be NULL. */
 void cf_send_output(struct cf_call *c, struct cf_text *t, const struct slice *s,
                     const char *process_id);
-/* What is left of it at the end. */
+/* Flushes what is left at the end. */
 void cf_send_output_end(struct cf_call *c, struct cf_text *t, const char *process_id);
-/* Output is gone: said in words, because an error event would end the client's stream. */
+/* Reports lost output as text, because an error event would end the client's stream. */
 void cf_send_gap(struct cf_call *c, uint64_t from, uint64_t to, const char *process_id);
-/* Before an exit status is told of a time-out: what the platform says. */
+/* What the platform reports before the exit status of a command that timed out. */
 #define CF_TIMEOUT_CODE 124
 
 #endif

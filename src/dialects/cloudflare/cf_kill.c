@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cf_kill.c - DELETE /api/process/{id} and kill-all: whole trees, answered when they are gone. Layer: dialects.
+ * cf_kill.c - DELETE /api/process/{id} and kill-all: whole trees; the reply comes when they have
+ * ended. Layer: dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "dialects/cloudflare/cf_session.h"
 
 struct cf_kill_shutdown {
-    struct cf_call *call;   /* NULL: the client has gone */
+    struct cf_call *call;   /* NULL: the client has disconnected */
     struct pending pending; /* in cf.works: the engine calls back for each */
     struct process *one;    /* referenced; NULL: all */
     size_t open, ended;
@@ -27,7 +28,7 @@ static void ending_free(struct pending *p)
 
 static const struct pending_kind ending_kind = {.drain = NULL, .free = ending_free};
 
-static void ending_gone(void *arg, enum cf_gone why)
+static void ending_closed(void *arg, enum cf_close_reason why)
 {
     struct cf_kill_shutdown *e = arg;
 
@@ -35,9 +36,9 @@ static void ending_gone(void *arg, enum cf_gone why)
     e->call = NULL;
 }
 
-static const struct cf_wait_ops ending_ops = {.gone = ending_gone};
+static const struct cf_wait_ops ending_ops = {.closed = ending_closed};
 
-static void ending_answer(struct cf_kill_shutdown *e)
+static void ending_reply(struct cf_kill_shutdown *e)
 {
     struct json_out o = cf_ok(e->call);
 
@@ -48,12 +49,12 @@ static void ending_answer(struct cf_kill_shutdown *e)
     cf_send(e->call, 200, &o);
 }
 
-static void keeper_shutdown_step(struct cf_kill_shutdown *e)
+static void kill_step(struct cf_kill_shutdown *e)
 {
     if (e->open > 0)
         return;
     if (e->call != NULL)
-        ending_answer(e);
+        ending_reply(e);
     ending_free(&e->pending);
 }
 
@@ -64,7 +65,7 @@ static void ending_on_end(void *arg, struct process *p, const struct survivors *
     (void)p, (void)s;
     e->open--;
     e->ended++;
-    keeper_shutdown_step(e);
+    kill_step(e);
 }
 
 static struct cf_kill_shutdown *ending_new(struct cf_call *c)
@@ -80,7 +81,7 @@ static struct cf_kill_shutdown *ending_new(struct cf_call *c)
 static void ending_add(struct cf_kill_shutdown *e, struct process *p)
 {
     e->open++;
-    process_end(p, -1, "api", ending_on_end, e);
+    process_terminate(p, -1, "api", ending_on_end, e);
 }
 
 void cf_process_kill(struct cf_call *c)
@@ -92,7 +93,7 @@ void cf_process_kill(struct cf_call *c)
     if (p == NULL)
         return;
     if (!process_is_running(p)) {
-        snprintf(text, sizeof text, "Process %.150s has ended already", cf_param(c, "id"));
+        snprintf(text, sizeof text, "Process %.150s has already ended", cf_param(c, "id"));
         cf_fail_about(c, 404, "COMMAND_NOT_FOUND", text, "processId", cf_param(c, "id"));
         return;
     }
@@ -101,14 +102,14 @@ void cf_process_kill(struct cf_call *c)
     ending_add(e, p);
 }
 
-/* Terminals are no processes in the platform's sense, and the shells of sessions even less. */
+/* Terminals are not processes in the platform's sense, and the shells of sessions even less so. */
 void cf_process_kill_all(struct cf_call *c)
 {
     struct cf *cf = cf_call_cf(c);
     struct cf_kill_shutdown *e = ending_new(c);
     struct process *p = NULL;
 
-    e->open = 1; /* so that it does not end while it is filled */
+    e->open = 1; /* so that it does not finish while it is being filled */
     while ((p = engine_next(cf->engine, p)) != NULL) {
         struct process_view v;
 
@@ -117,5 +118,5 @@ void cf_process_kill_all(struct cf_call *c)
             ending_add(e, p);
     }
     e->open--;
-    keeper_shutdown_step(e);
+    kill_step(e);
 }

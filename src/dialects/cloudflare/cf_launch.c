@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cf_launch.c - starts a process with the variables and directory of its session's shell.
+ * Layer: dialects.
+ */
 #include "dialects/cloudflare/cf_launch.h"
 
 #include <stdio.h>
@@ -13,11 +17,11 @@
 
 #define CAPTURE_TIMEOUT_MS 10000
 #define CAPTURE_MAX_BYTES 4096 /* a path */
-#define DETACH_MS 500          /* not at once: a worker that is replaced detaches everybody */
+#define DETACH_MS 500          /* not immediately: replacing the worker detaches every client */
 
 /*
- * Arguments: the file, the names of what must stay as it is in this process, and the
- * program. The marker by which the daemon knows its processes is one of those names.
+ * Arguments: the file, the names of the variables that must keep this process's values, and the
+ * program. The marker by which the daemon recognizes its processes is one of those names.
  */
 static const char boot[] =
     "for __hf_n in $2; do "
@@ -32,16 +36,16 @@ static const char boot[] =
 struct cf_launch {
     struct pending pending; /* in cf.works */
     struct cf *cf;
-    cf_launch_fn *fn; /* NULL: nobody waits */
-    bool end;         /* and nobody wants the process */
+    cf_launch_fn *fn; /* NULL: no caller is waiting */
+    bool end;         /* and the process is not wanted */
     void *arg;
-    struct cf_launch_ask ask; /* strings are its own */
-    json_t *tree;             /* which hold them */
+    struct cf_launch_request request; /* its strings are owned */
+    json_t *tree;                     /* the JSON values that hold them */
     struct cf_want want;
     struct session_run *capture;
     char *file;        /* with the shell's variables; NULL: none */
-    const char *shell; /* static: tried after bash */
-    bool nowhere;      /* the workspace is not there */
+    const char *shell; /* static: the fallback for bash */
+    bool nowhere;      /* the workspace does not exist */
 };
 
 static void launch_free(struct pending *p)
@@ -69,7 +73,7 @@ static void launch_over(struct cf_launch *l, struct process *p, const struct hf_
     if (l->fn != NULL)
         l->fn(l->arg, p, err);
     else if (p != NULL && l->end)
-        process_end(p, -1, "detach", ignore_end, NULL);
+        process_terminate(p, -1, "detach", ignore_end, NULL);
     launch_free(&l->pending);
 }
 
@@ -107,8 +111,9 @@ static const char *shell_name(const struct cf_launch *l, const struct session *s
     return v.command;
 }
 
-/* The program itself behind what comes before it: argv, a line for a shell, or a terminal's shell. */
-static void put_program(struct cf_launch_plan *p, const struct cf_launch_ask *a, const char *shell)
+/* The program itself, after any prefix: argv, a line for a shell, or a terminal's shell. */
+static void put_program(struct cf_launch_plan *p, const struct cf_launch_request *a,
+                        const char *shell)
 {
     if (a->argv != NULL) {
         for (size_t i = 0; i < json_array_size(a->argv); i++)
@@ -124,7 +129,7 @@ static void put_program(struct cf_launch_plan *p, const struct cf_launch_ask *a,
 
 static void plan_program(struct cf_launch_plan *p, const struct cf_launch *l, const char *shell)
 {
-    p->args = hf_xalloc((json_array_size(l->ask.argv) + 10) * sizeof *p->args);
+    p->args = hf_xalloc((json_array_size(l->request.argv) + 10) * sizeof *p->args);
     if (l->file != NULL) {
         put_arg(p, shell);
         put_arg(p, "-c");
@@ -133,29 +138,29 @@ static void plan_program(struct cf_launch_plan *p, const struct cf_launch *l, co
         put_arg(p, l->file);
         put_arg(p, buf_cstr(&p->names));
     }
-    put_program(p, &l->ask, shell);
+    put_program(p, &l->request, shell);
     p->spec.command = p->args[0];
     p->spec.args = p->args + 1;
     p->spec.arg_count = p->arg_count - 1;
 }
 
-/* The session's own variables come with the file, where there is one. */
+/* The session's own variables come with the file, if there is one. */
 static int plan_env(struct cf_launch_plan *p, const struct cf_launch *l, const struct session *s,
                     struct hf_error *err)
 {
     const struct session_spec *d = s != NULL && l->file == NULL ? session_definition(s) : NULL;
-    size_t more = (d != NULL ? d->env_count : 0) + 1, asked;
+    size_t more = (d != NULL ? d->env_count : 0) + 1, requested;
     struct spec_env *own;
-    int rc = cf_env(l->ask.env, more, &own, &asked, err);
+    int rc = cf_env(l->request.env, more, &own, &requested, err);
 
     if (rc < 0)
         return rc;
-    p->env = hf_xalloc((asked + more) * sizeof *p->env);
-    if (l->ask.pty)
+    p->env = hf_xalloc((requested + more) * sizeof *p->env);
+    if (l->request.pty)
         p->env[p->env_count++] = (struct spec_env){"TERM", "xterm-256color"};
     for (size_t i = 0; d != NULL && i < d->env_count; i++)
         p->env[p->env_count++] = d->env[i];
-    for (size_t i = 0; i < asked; i++)
+    for (size_t i = 0; i < requested; i++)
         p->env[p->env_count++] = own[i];
     free(own);
     buf_puts(&p->names, "HOLDFAST_PROCESS_ID");
@@ -171,17 +176,17 @@ static void plan_cwd(struct cf_launch_plan *p, const struct cf_launch *l, const 
     const char *base = s != NULL ? session_cwd(s) : l->nowhere ? NULL : CF_WORKSPACE;
 
     p->spec.cwd = base;
-    if (l->ask.cwd == NULL)
+    if (l->request.cwd == NULL)
         return;
-    if (l->ask.cwd[0] != '/' && base != NULL)
+    if (l->request.cwd[0] != '/' && base != NULL)
         buf_printf(&p->cwd, "%s/", base);
-    buf_puts(&p->cwd, l->ask.cwd);
+    buf_puts(&p->cwd, l->request.cwd);
     p->spec.cwd = buf_cstr(&p->cwd);
 }
 
 static int plan_make(struct cf_launch_plan *p, const struct cf_launch *l, struct hf_error *err)
 {
-    const struct cf_launch_ask *a = &l->ask;
+    const struct cf_launch_request *a = &l->request;
     const struct session *s = NULL;
     int rc;
 
@@ -208,11 +213,11 @@ static int plan_make(struct cf_launch_plan *p, const struct cf_launch *l, struct
     return 0;
 }
 
-/* Nobody read the file. */
+/* No process has read the file. */
 static void drop_file(struct cf_launch *l)
 {
     struct session *s =
-        l->ask.session != NULL ? session_find(l->cf->engine, l->ask.session, NULL) : NULL;
+        l->request.session != NULL ? session_find(l->cf->engine, l->request.session, NULL) : NULL;
     struct session_run_spec spec = {.source = SOURCE_SYSTEM, .grace_ms = -1};
     struct buf line = {0};
     struct session_run *run;
@@ -229,13 +234,13 @@ static void drop_file(struct cf_launch *l)
 
 static int launch_spawn(struct cf_launch *l, struct hf_error *err);
 
-/* Without a workspace or bash it is tried once more with what there is. */
+/* Without a workspace or bash, try once more with what exists. */
 static bool launch_again(struct cf_launch *l, const struct hf_error *why)
 {
-    bool here = l->ask.session == NULL && l->ask.cwd == NULL && !l->nowhere &&
+    bool here = l->request.session == NULL && l->request.cwd == NULL && !l->nowhere &&
                 strcmp(why->path, CF_WORKSPACE) == 0;
-    bool shell = l->shell == NULL && l->ask.argv == NULL && strcmp(why->path, "bash") == 0 &&
-                 (l->ask.command != NULL || l->ask.shell == NULL);
+    bool shell = l->shell == NULL && l->request.argv == NULL && strcmp(why->path, "bash") == 0 &&
+                 (l->request.command != NULL || l->request.shell == NULL);
 
     l->nowhere |= here;
     if (shell)
@@ -279,7 +284,7 @@ static void launch_now(struct cf_launch *l)
     }
 }
 
-/* --- the shell's variables ----------------------------------------------------------------------- */
+/* --- the shell's variables -------------------------------------------------------------------- */
 
 static void capture_on_done(void *arg, const struct session_result *r, const struct hf_error *err)
 {
@@ -296,7 +301,7 @@ static void capture_on_done(void *arg, const struct session_result *r, const str
     launch_now(l);
 }
 
-/* What a shell holds back beyond a small result is put into its tail: the path is short. */
+/* A shell returns more than a small result in its tail only; the path is short. */
 static bool capture_begin(struct cf_launch *l, struct session *s)
 {
     struct session_run_spec spec = {
@@ -325,7 +330,7 @@ static bool is_busy(const struct session *s)
     return session_log_last(session_commands(s), &c) && !c.ended;
 }
 
-/* A shell in which nothing was run has only what the session was made with. */
+/* A shell that has run nothing has only the variables that the session was created with. */
 static void launch_on_session(void *arg, struct session *s, const struct hf_error *err)
 {
     struct cf_launch *l = arg;
@@ -334,25 +339,25 @@ static void launch_on_session(void *arg, struct session *s, const struct hf_erro
         launch_over(l, NULL, err);
         return;
     }
-    if (session_log_next_number(session_commands(s)) > 1 && !(l->ask.impatient && is_busy(s)) &&
+    if (session_log_next_number(session_commands(s)) > 1 && !(l->request.impatient && is_busy(s)) &&
         capture_begin(l, s))
         return;
     launch_now(l);
 }
 
-/* --- asking ------------------------------------------------------------------------------------------ */
+/* --- requests --------------------------------------------------------------------------------- */
 
 static const char *keep(struct cf_launch *l, const char *name, const char *text)
 {
     if (text == NULL)
         return NULL;
-    json_object_set_new(l->tree, name, json_string_nocheck(text)); /* as it is */
+    json_object_set_new(l->tree, name, json_string_nocheck(text)); /* unchanged */
     return json_string_value(json_object_get(l->tree, name));
 }
 
 static void keep_all(struct cf_launch *l)
 {
-    struct cf_launch_ask *a = &l->ask;
+    struct cf_launch_request *a = &l->request;
 
     l->tree = json_object();
     a->session = keep(l, "session", a->session);
@@ -368,7 +373,7 @@ static void keep_all(struct cf_launch *l)
         json_object_set(l->tree, "env", (json_t *)(uintptr_t)a->env);
 }
 
-void cf_launch(struct cf *cf, const struct cf_launch_ask *ask, cf_launch_fn *fn, void *arg,
+void cf_launch(struct cf *cf, const struct cf_launch_request *request, cf_launch_fn *fn, void *arg,
                struct cf_launch **out)
 {
     struct cf_launch *l = hf_xalloc(sizeof *l);
@@ -376,13 +381,13 @@ void cf_launch(struct cf *cf, const struct cf_launch_ask *ask, cf_launch_fn *fn,
     l->cf = cf;
     l->fn = fn;
     l->arg = arg;
-    l->ask = *ask;
+    l->request = *request;
     keep_all(l);
     l->want = (struct cf_want){.fn = launch_on_session, .arg = l};
     pending_init(&l->pending, &cf->works, &launch_kind);
     *out = l;
-    if (ask->session != NULL)
-        cf_session_want(cf, ask->session, &l->want);
+    if (request->session != NULL)
+        cf_session_want(cf, request->session, &l->want);
     else
         launch_now(l);
 }
@@ -393,7 +398,7 @@ void cf_launch_leave(struct cf_launch *l, bool end)
     l->end = end;
 }
 
-/* --- telling -------------------------------------------------------------------------------------------- */
+/* --- reporting -------------------------------------------------------------------------------- */
 
 void cf_write_command(struct json_out *o, const char *key, const struct process_view *v)
 {

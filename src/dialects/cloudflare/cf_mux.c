@@ -2,9 +2,9 @@
 /*
  * cf_mux.c - GET /ws: the route API through one WebSocket
  *
- * Each request is a call with an id of the client's. Answers that the socket has no
- * room for wait here, and meanwhile no further request is read, so what is held is bounded by
- * the calls under way. Layer: dialects.
+ * Each request is a call with an id chosen by the client. Replies that the socket has no room for
+ * wait here, and no further request is read until they are sent, so the calls in progress bound the
+ * memory. Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static void held_free(struct cf_mux_held *h)
     free(h);
 }
 
-static void mux_end(struct cf_mux *m, enum cf_gone why)
+static void mux_end(struct cf_mux *m, enum cf_close_reason why)
 {
     while (!list_is_empty(&m->calls))
         cf_call_cancel(cf_call_of(m->calls.next), why);
@@ -52,7 +52,7 @@ static void mux_free(struct pending *p)
     mux_end(list_entry(p, struct cf_mux, pending), CF_FREED);
 }
 
-/* A going server closes its WebSockets itself; the calls are told one by one. */
+/* A server that shuts down closes its WebSockets itself; each call is notified separately. */
 static const struct pending_kind mux_kind = {.drain = NULL, .free = mux_free};
 
 /* --- to the client ------------------------------------------------------------------------ */
@@ -113,7 +113,7 @@ static void mux_on_drain(void *arg)
 static void mux_error(struct cf_mux *m, const char *id, const char *code, const char *message,
                       int status)
 {
-    struct json_out o = cf_answer(m->cf);
+    struct json_out o = cf_reply(m->cf);
 
     json_kstr(&o, "type", "error");
     if (id != NULL)
@@ -121,7 +121,7 @@ static void mux_error(struct cf_mux *m, const char *id, const char *code, const 
     json_kstr(&o, "code", code);
     json_kstr(&o, "message", message);
     json_kint(&o, "status", status);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     cf_mux_send(m, o.buf);
 }
 
@@ -139,16 +139,16 @@ static struct cf_call *mux_find(struct cf_mux *m, const char *id)
 
 static void mux_request(struct cf_mux *m, const struct cf_mux_frame *f)
 {
-    struct cf_call_ask ask = {f->id, f->method, f->path, f->session, json_incref(f->body)};
+    struct cf_call_request request = {f->id, f->method, f->path, f->session, json_incref(f->body)};
 
     if (mux_find(m, f->id) != NULL) {
         json_decref(f->body);
         mux_error(m, f->id, "INVALID_REQUEST", "this id is in use", 400);
     } else if (m->count >= LIMIT_CF_CALLS) {
         json_decref(f->body);
-        mux_error(m, f->id, "INTERNAL_ERROR", "too many requests under way", 429);
+        mux_error(m, f->id, "INTERNAL_ERROR", "too many requests in progress", 429);
     } else {
-        cf_call_mux(m->cf, m, ws_role(m->ws), &ask);
+        cf_call_mux(m->cf, m, ws_role(m->ws), &request);
     }
 }
 
@@ -165,7 +165,7 @@ static void mux_on_text(void *arg, const char *text, size_t len)
     } else if (f.cancel) {
         c = mux_find(m, f.id);
         if (c != NULL)
-            cf_call_cancel(c, CF_CLIENT_GONE);
+            cf_call_cancel(c, CF_CLIENT_CLOSED);
     } else {
         mux_request(m, &f);
     }
@@ -176,14 +176,14 @@ static size_t mux_on_binary(void *arg, const void *bytes, size_t len, bool last)
 {
     (void)bytes;
     if (last)
-        mux_error(arg, NULL, "PARSE_ERROR", "messages are JSON text", 400);
+        mux_error(arg, NULL, "PARSE_ERROR", "messages must be JSON text", 400);
     return len;
 }
 
 static void mux_on_closed(void *arg, int code)
 {
     (void)code;
-    mux_end(arg, CF_CLIENT_GONE);
+    mux_end(arg, CF_CLIENT_CLOSED);
 }
 
 static const struct ws_ops ws_ops = {

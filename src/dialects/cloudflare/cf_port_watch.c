@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cf_port_watch.c - POST /api/port-watch: tells when somebody listens, and in "http" mode answers as wished
+ * cf_port_watch.c - POST /api/port-watch: reports when a port is listening and, in "http" mode,
+ * replies as expected
  *
- * The daemon itself may open no sockets, so the question is put by a process of a moment. Layer: dialects.
+ * The daemon itself may not open sockets, so a short-lived process sends the probe.
+ * Layer: dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,22 +19,23 @@
 #define PROBE_TIMEOUT_MS 5000
 #define PATH_BYTES 2048
 
-/* Arguments: port and path. Prints the status of the answer. */
+/* Arguments: port and path. Prints the status of the response. */
 static const char probe[] =
     "exec 3<>\"/dev/tcp/127.0.0.1/$1\" || exit 1\n"
-    "printf 'GET %s HTTP/1.0\\r\\nHost: localhost:%s\\r\\nConnection: close\\r\\n\\r\\n' \"$2\" \"$1\" >&3\n"
+    "printf 'GET %s HTTP/1.0\\r\\nHost: localhost:%s\\r\\nConnection: close\\r\\n\\r\\n' "
+    "\"$2\" \"$1\" >&3\n"
     "IFS=' ' read -r _ status _ <&3 && printf %s \"$status\"";
 
 struct cf_port_watch_watching {
     struct cf_call *call;
     struct port_watch port;
-    struct process *process; /* referenced; NULL: whoever listens */
+    struct process *process; /* referenced; NULL: any listener */
     struct exit_waiter exit;
-    struct timer *timer; /* to the next probe */
+    struct timer *timer; /* until the next probe */
     struct cf_run *run;
-    char *path; /* NULL: it is enough that somebody listens */
-    char answer[8];
-    size_t answer_len;
+    char *path; /* NULL: a listener is enough */
+    char reply[8];
+    size_t reply_len;
     int64_t interval, status_min, status_max;
 };
 
@@ -46,7 +49,7 @@ static void watching_free(struct cf_port_watch_watching *w)
     free(w);
 }
 
-static void watching_gone(void *arg, enum cf_gone why)
+static void watching_closed(void *arg, enum cf_close_reason why)
 {
     struct cf_port_watch_watching *w = arg;
 
@@ -56,7 +59,7 @@ static void watching_gone(void *arg, enum cf_gone why)
     watching_free(w);
 }
 
-static const struct cf_wait_ops wait_ops = {.gone = watching_gone};
+static const struct cf_wait_ops wait_ops = {.closed = watching_closed};
 
 static struct json_out event(struct cf_port_watch_watching *w, const char *type)
 {
@@ -88,7 +91,7 @@ static void watching_on_exit(void *arg, struct process *p)
     watching_end(w, &o);
 }
 
-/* --- the question ---------------------------------------------------------------------------- */
+/* --- the probe ------------------------------------------------------------------------------- */
 
 static void probe_started(void *arg)
 {
@@ -104,12 +107,12 @@ static bool probe_ready(void *arg)
 static void probe_bytes(void *arg, const struct slice *s)
 {
     struct cf_port_watch_watching *w = arg;
-    size_t room = sizeof w->answer - 1 - w->answer_len, n = s->len < room ? s->len : room;
+    size_t room = sizeof w->reply - 1 - w->reply_len, n = s->len < room ? s->len : room;
 
     if (s->stream != STREAM_STDOUT)
         return;
-    memcpy(w->answer + w->answer_len, s->bytes, n);
-    w->answer_len += n;
+    memcpy(w->reply + w->reply_len, s->bytes, n);
+    w->reply_len += n;
 }
 
 static void probe_gap(void *arg, uint64_t from, uint64_t to)
@@ -135,8 +138,8 @@ static void probe_done(void *arg, const struct session_followed *f)
 
     (void)f;
     w->run = NULL;
-    w->answer[w->answer_len] = '\0';
-    if (!text_to_i64(w->answer, w->status_min, w->status_max, &status)) {
+    w->reply[w->reply_len] = '\0';
+    if (!text_to_i64(w->reply, w->status_min, w->status_max, &status)) {
         timer_start(w->timer, (uint64_t)w->interval);
         return;
     }
@@ -157,16 +160,16 @@ static const struct cf_run_ops probe_ops = {
 static void watching_probe(struct timer *t, void *arg)
 {
     struct cf_port_watch_watching *w = arg;
-    struct cf_run_ask ask = {.timeout_ms = PROBE_TIMEOUT_MS};
+    struct cf_run_request request = {.timeout_ms = PROBE_TIMEOUT_MS};
     char port[8];
     json_auto_t *argv = NULL;
 
     (void)t;
-    w->answer_len = 0;
+    w->reply_len = 0;
     snprintf(port, sizeof port, "%u", w->port.port);
     argv = json_pack("[ssssss]", "bash", "-c", probe, "probe", port, w->path);
-    ask.argv = argv;
-    cf_run(cf_call_cf(w->call), &ask, &probe_ops, w, &w->run);
+    request.argv = argv;
+    cf_run(cf_call_cf(w->call), &request, &probe_ops, w, &w->run);
 }
 
 static void watching_on_port(void *arg, struct port_watch *p)
@@ -183,9 +186,9 @@ static void watching_on_port(void *arg, struct port_watch *p)
     watching_end(w, &o);
 }
 
-/* --- asking -------------------------------------------------------------------------------------- */
+/* --- decoding --------------------------------------------------------------------------------- */
 
-/* Nothing that could end the line of the request. */
+/* Reject anything that could end the request line. */
 static bool path_is_fine(const char *path)
 {
     if (path[0] != '/' || strlen(path) > PATH_BYTES)
@@ -196,7 +199,7 @@ static bool path_is_fine(const char *path)
     return true;
 }
 
-static bool watching_ask(struct cf_call *c, struct cf_port_watch_watching *w)
+static bool watching_decode(struct cf_call *c, struct cf_port_watch_watching *w)
 {
     const char *mode = "http", *path = "/", *process = NULL;
     int64_t port = 0;
@@ -210,10 +213,10 @@ static bool watching_ask(struct cf_call *c, struct cf_port_watch_watching *w)
         return false;
     if (port == 0 || (strcmp(mode, "http") != 0 && strcmp(mode, "tcp") != 0) ||
         !path_is_fine(path)) {
-        cf_fail(c, 400, "VALIDATION_FAILED", "a port, mode http or tcp, and a path are needed");
+        cf_fail(c, 400, "VALIDATION_FAILED", "a port, mode http or tcp, and a path are required");
         return false;
     }
-    /* Who may only watch starts no process, and asks nobody's server anything. */
+    /* A token that may only watch starts no process and probes no server. */
     if (strcmp(mode, "http") == 0 && cf_call_role(c) < ROLE_OWN) {
         cf_fail(c, 403, "PERMISSION_DENIED", "this token may watch in mode tcp only");
         return false;
@@ -241,7 +244,7 @@ void cf_port_watch(struct cf_call *c)
     w->status_min = 200;
     w->status_max = 399;
     list_init(&w->exit.link);
-    if (!watching_ask(c, w)) {
+    if (!watching_decode(c, w)) {
         watching_free(w);
         return;
     }

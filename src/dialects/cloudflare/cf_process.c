@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cf_process.c - processes: start, list, look, logs. Any process of the daemon, not only those started here.
- * Layer: dialects.
+ * cf_process.c - processes: start, list, get, logs. Any process of the daemon, not only those
+ * started here. Layer: dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 /* --- names and states ---------------------------------------------------------------------- */
 
-/* The client puts ids into paths as they are, so others are left alone. */
+/* The client puts ids into paths without escaping, so only plain tags serve as ids. */
 static bool is_plain(const char *tag)
 {
     static const char plain[] =
@@ -77,10 +77,10 @@ static void write_process(struct cf *cf, struct json_out *o, struct process *p)
         json_kint(o, "exitCode", v.exit->exit_code);
     if (v.session_id != NULL)
         json_kstr(o, "sessionId", v.session_id);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
-/* --- start --------------------------------------------------------------------------------------- */
+/* --- start ------------------------------------------------------------------------------------ */
 
 struct cf_process_start {
     struct cf_call *call;
@@ -88,7 +88,7 @@ struct cf_process_start {
     bool terminal;
 };
 
-static void start_gone(void *arg, enum cf_gone why)
+static void start_closed(void *arg, enum cf_close_reason why)
 {
     struct cf_process_start *s = arg;
 
@@ -97,7 +97,7 @@ static void start_gone(void *arg, enum cf_gone why)
     free(s);
 }
 
-static const struct cf_wait_ops start_ops = {.gone = start_gone};
+static const struct cf_wait_ops start_ops = {.closed = start_closed};
 
 static void start_done(void *arg, struct process *p, const struct hf_error *err)
 {
@@ -120,7 +120,7 @@ static void start_done(void *arg, struct process *p, const struct hf_error *err)
     cf_send(c, 200, &o);
 }
 
-static void start_begin(struct cf_call *c, const struct cf_launch_ask *a, bool terminal)
+static void start_begin(struct cf_call *c, const struct cf_launch_request *a, bool terminal)
 {
     struct cf_process_start *s = hf_xalloc(sizeof *s);
 
@@ -130,7 +130,7 @@ static void start_begin(struct cf_call *c, const struct cf_launch_ask *a, bool t
     cf_launch(cf_call_cf(c), a, start_done, s, &s->launch);
 }
 
-static bool ask_env(struct cf_call *c, const json_t *body, const json_t **out)
+static bool decode_env(struct cf_call *c, const json_t *body, const json_t **out)
 {
     const json_t *env = json_object_get(body, "env");
 
@@ -142,24 +142,25 @@ static bool ask_env(struct cf_call *c, const json_t *body, const json_t **out)
     return false;
 }
 
-static bool ask_tag(struct cf_call *c, const char *name, const char **out)
+static bool decode_tag(struct cf_call *c, const char *name, const char **out)
 {
     if (!cf_text(c, name, false, out))
         return false;
     if (*out == NULL || ((*out)[0] != '\0' && strlen(*out) <= LIMIT_TAG_BYTES))
         return true;
-    cf_fail_about(c, 400, "VALIDATION_FAILED", "an id has 1 to 128 bytes", "field", name);
+    cf_fail_about(c, 400, "VALIDATION_FAILED", "an id must have 1 to 128 bytes", "field", name);
     return false;
 }
 
 void cf_process_start(struct cf_call *c)
 {
     const json_t *body = cf_body(c);
-    struct cf_launch_ask a = {0};
+    struct cf_launch_request a = {0};
 
     if (body == NULL || !cf_text(c, "command", true, &a.command) ||
-        !ask_tag(c, "processId", &a.tag) || !cf_text(c, "cwd", false, &a.cwd) ||
-        !cf_int(c, "timeoutMs", 0, LIMIT_DURATION_MS, &a.timeout_ms) || !ask_env(c, body, &a.env))
+        !decode_tag(c, "processId", &a.tag) || !cf_text(c, "cwd", false, &a.cwd) ||
+        !cf_int(c, "timeoutMs", 0, LIMIT_DURATION_MS, &a.timeout_ms) ||
+        !decode_env(c, body, &a.env))
         return;
     a.session = cf_session_id(c);
     if (strcmp(a.session, CF_NO_SESSION) == 0)
@@ -167,9 +168,9 @@ void cf_process_start(struct cf_call *c)
     start_begin(c, &a, false);
 }
 
-/* --- terminals of the next generation: made here, watched at /ws/terminal ---------------------------- */
+/* --- terminals of the next generation: created here, watched at /ws/terminal ------------------ */
 
-static bool ask_command(struct cf_call *c, const json_t *body, struct cf_launch_ask *a)
+static bool decode_command(struct cf_call *c, const json_t *body, struct cf_launch_request *a)
 {
     const json_t *command = json_object_get(body, "command");
 
@@ -180,29 +181,29 @@ static bool ask_command(struct cf_call *c, const json_t *body, struct cf_launch_
     a->argv = command;
     if (cf_is_argv(command))
         return true;
-    cf_fail(c, 400, "VALIDATION_FAILED", "command must be a line or a list of words");
+    cf_fail(c, 400, "VALIDATION_FAILED", "command must be a string or a list of strings");
     return false;
 }
 
 void cf_terminal_create(struct cf_call *c)
 {
     const json_t *body = cf_body(c);
-    struct cf_launch_ask a = {.pty = true, .rows = 24, .cols = 80, .impatient = true};
+    struct cf_launch_request a = {.pty = true, .rows = 24, .cols = 80, .impatient = true};
 
-    if (body == NULL || !ask_command(c, body, &a) || !ask_tag(c, "id", &a.tag) ||
+    if (body == NULL || !decode_command(c, body, &a) || !decode_tag(c, "id", &a.tag) ||
         !cf_text(c, "cwd", false, &a.cwd) || !cf_text(c, "shell", false, &a.shell) ||
         !cf_int(c, "cols", 1, TERMINAL_SIZE_MAX, &a.cols) ||
         !cf_int(c, "rows", 1, TERMINAL_SIZE_MAX, &a.rows) ||
         !cf_int(c, "bufferSize", LIMIT_JOURNAL_MIN_BYTES, LIMIT_JOURNAL_MAX_BYTES,
                 &a.history_bytes) ||
-        !ask_env(c, body, &a.env))
+        !decode_env(c, body, &a.env))
         return;
     if (json_object_get(body, "sessionId") != NULL)
         a.session = cf_session_id(c);
     start_begin(c, &a, true);
 }
 
-/* --- list, get ------------------------------------------------------------------------------------- */
+/* --- list, get -------------------------------------------------------------------------------- */
 
 void cf_process_list(struct cf_call *c)
 {
@@ -220,7 +221,7 @@ void cf_process_list(struct cf_call *c)
         if (!cf_is_shell(cf, p) && (status == NULL || strcmp(status, cf_process_status(&v)) == 0))
             write_process(cf, &o, p);
     }
-    json_shut(&o, ']');
+    json_close(&o, ']');
     cf_send(c, 200, &o);
 }
 
@@ -237,7 +238,7 @@ void cf_process_get(struct cf_call *c)
     cf_send(c, 200, &o);
 }
 
-/* --- logs --------------------------------------------------------------------------------------------- */
+/* --- logs ------------------------------------------------------------------------------------- */
 
 static void write_stream(struct json_out *o, const char *key, const struct journal *j, uint64_t at,
                          bool is_err)
@@ -268,7 +269,7 @@ void cf_process_logs(struct cf_call *c)
     j = process_journal(p);
     from = journal_first(j);
     if (journal_next(j) - from > LIMIT_CF_OUTPUT_BYTES)
-        from = journal_next(j) - LIMIT_CF_OUTPUT_BYTES; /* a long history is no single answer */
+        from = journal_next(j) - LIMIT_CF_OUTPUT_BYTES; /* one reply cannot hold a long history */
     o = cf_ok(c);
     json_kstr(&o, "processId", cf_process_id(cf_call_cf(c), p));
     write_stream(&o, "stdout", j, from, false);

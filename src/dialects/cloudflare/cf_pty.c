@@ -2,10 +2,10 @@
 /*
  * cf_pty.c - GET /ws/pty: the terminal of the stable generation
  *
- * Bytes are binary frames both ways. A client that comes back gets a snapshot, which begins with a
- * reset, so that what its terminal still shows does not matter; `ready` follows. The original
- * replays bytes into whatever is left on the screen, and keeps the dead terminal of
- * an ended shell for ever; here the end is told, and the next client has a new shell. Layer: dialects.
+ * Bytes are binary frames both ways. A client that reconnects gets a snapshot, which begins with a
+ * reset, so what its terminal still shows does not matter; `ready` follows. The original replays
+ * bytes onto whatever is left on the screen and keeps the dead terminal of an ended shell for ever.
+ * Here the client is notified of the end, and the next client gets a new shell. Layer: dialects.
  */
 #include "dialects/cloudflare/cf_pty.h"
 
@@ -22,13 +22,13 @@
 
 static void send_json(struct console *c, struct json_out *o)
 {
-    json_shut(o, '}');
+    json_close(o, '}');
     ws_send_text(console_ws(c), buf_data(o->buf), o->buf->len);
 }
 
 static struct json_out message(struct console *c, const char *type)
 {
-    struct json_out o = cf_answer(console_user(c));
+    struct json_out o = cf_reply(console_user(c));
 
     json_kstr(&o, "type", type);
     return o;
@@ -62,12 +62,12 @@ static void pty_snapshot_bytes(struct console *c, const char *bytes, size_t len)
     ws_send(console_ws(c), WS_BINARY, &iov, 1);
 }
 
-/* A snapshot follows, which says it all; without one it is said in words. */
+/* A snapshot follows and covers the gap; without one, report it as text. */
 static void fresh_gap(struct console *c, uint64_t from, uint64_t to)
 {
     char text[100];
 
-    snprintf(text, sizeof text, "%llu bytes of output are gone: too slow",
+    snprintf(text, sizeof text, "%llu bytes of output were lost: the client is too slow",
              (unsigned long long)(to - from));
     send_error(c, text);
 }
@@ -83,14 +83,14 @@ static void pty_exited(struct console *c, const struct exit_record *x)
     console_close(c, 1000, "Terminal exited");
 }
 
-/* --- from the client ---------------------------------------------------------------------------- */
+/* --- from the client -------------------------------------------------------------------------- */
 
 static void pty_refused(struct console *c, const struct hf_error *err)
 {
     send_error(c, err->detail);
 }
 
-/* The addon sends its size by itself, so one that may only watch is not told each time. */
+/* The addon sends its size on its own, so a client that may only watch gets no error each time. */
 static void pty_text(struct console *c, const char *text, size_t len)
 {
     int64_t cols, rows;
@@ -127,7 +127,7 @@ static const struct console_ops fresh_ops = {
     .refused = pty_refused,
 };
 
-/* --- attach ---------------------------------------------------------------------------------------- */
+/* --- attach ----------------------------------------------------------------------------------- */
 
 void cf_pty_attach(struct http_request *rq, struct process *p, bool fresh)
 {
@@ -175,11 +175,11 @@ static const struct ws_ops refused_ops = {
     .on_closed = refused_closed,
 };
 
-#define CLOSE_REASON_BYTES 123 /* of a close frame */
+#define CLOSE_REASON_BYTES 123 /* of a close frame's reason */
 
 void cf_refuse_socket(struct http_request *rq, int code, const char *text)
 {
-    struct json_out o = cf_answer(cf_of(rq));
+    struct json_out o = cf_reply(cf_of(rq));
     struct ws *ws = ws_accept(rq, NULL, &refused_ops, NULL);
     char reason[CLOSE_REASON_BYTES + 1];
 
@@ -187,7 +187,7 @@ void cf_refuse_socket(struct http_request *rq, int code, const char *text)
         return;
     json_kstr(&o, "type", "error");
     json_kstr(&o, "message", text);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     ws_send_text(ws, buf_data(o.buf), o.buf->len);
     snprintf(reason, sizeof reason, "%s", text);
     reason[strlen(reason) - utf8_open_tail(reason, strlen(reason))] = '\0';

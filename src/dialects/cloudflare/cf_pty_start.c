@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cf_pty_start.c - which terminal a client of the stable generation is to see: it may have to be started
+ * cf_pty_start.c - selects the terminal for a client of the stable generation, and starts it if
+ * necessary
  *
- * Clients that come while it is being started wait for the same one. Layer: dialects.
+ * Clients that arrive while it is being started wait for the same terminal. Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +11,14 @@
 #include "base/mem.h"
 #include "dialects/cloudflare/cf_pty.h"
 
-/* --- the terminal of a session -------------------------------------------------------------------------- */
+/* --- the terminal of a session ---------------------------------------------------------------- */
 
 /* Clients that wait for a terminal that is being started. */
 struct cf_pty_start {
     struct pending pending; /* in cf.works */
     struct list link;       /* in cf.starts */
     struct cf *cf;
-    char *session; /* NULL: of this connection alone */
+    char *session; /* NULL: for this connection alone */
     struct cf_launch *launch;
     struct list waiting; /* struct waiter */
 };
@@ -42,12 +43,12 @@ static void waiter_drain(struct pending *p)
     struct http_request *rq = list_entry(p, struct waiter, pending)->rq;
 
     waiter_free(p);
-    cf_refuse_text(rq, 503, "the daemon is going; connect again");
+    cf_refuse_text(rq, 503, "the daemon is shutting down; reconnect");
 }
 
 static const struct pending_kind waiter_kind = {.drain = waiter_drain, .free = waiter_free};
 
-static void waiter_on_gone(void *user)
+static void waiter_on_disconnect(void *user)
 {
     waiter_free(&((struct waiter *)user)->pending);
 }
@@ -76,9 +77,9 @@ static void start_done(void *arg, struct process *p, const struct hf_error *err)
     struct cf_pty_start *s = arg;
     bool alone = s->session == NULL;
 
-    /* Nobody could ever come to it. */
+    /* No client could ever reach it. */
     if (p != NULL && alone && list_is_empty(&s->waiting))
-        process_end(p, -1, "detach", ignore_end, NULL);
+        process_terminate(p, -1, "detach", ignore_end, NULL);
     while (!list_is_empty(&s->waiting)) {
         struct waiter *w = list_entry(s->waiting.next, struct waiter, link);
         struct http_request *rq = w->rq;
@@ -100,10 +101,10 @@ static void start_wait(struct cf_pty_start *s, struct http_request *rq)
     w->rq = rq;
     list_append(&s->waiting, &w->link);
     pending_init(&w->pending, &s->cf->pending, &waiter_kind);
-    http_set_user(rq, w, waiter_on_gone);
+    http_set_user(rq, w, waiter_on_disconnect);
 }
 
-static void start_begin(struct http_request *rq, const char *session, struct cf_launch_ask *a)
+static void start_begin(struct http_request *rq, const char *session, struct cf_launch_request *a)
 {
     struct cf *cf = cf_of(rq);
     struct cf_pty_start *s = hf_xalloc(sizeof *s);
@@ -165,7 +166,7 @@ void cf_pty_session(struct http_request *rq, const char *session)
     struct cf *cf = cf_of(rq);
     struct process *p = session_terminal(cf, session);
     struct cf_pty_start *s = start_find(cf, session);
-    struct cf_launch_ask a = {.session = session, .metadata = CF_TERMINAL_METADATA};
+    struct cf_launch_request a = {.session = session, .metadata = CF_TERMINAL_METADATA};
 
     if (p != NULL)
         cf_pty_attach(rq, p, false);
@@ -177,7 +178,7 @@ void cf_pty_session(struct http_request *rq, const char *session)
 
 void cf_pty_alone(struct http_request *rq, const char *group)
 {
-    struct cf_launch_ask a = {.group = group, .kill_on_detach = true};
+    struct cf_launch_request a = {.group = group, .kill_on_detach = true};
 
     if (may_start(rq))
         start_begin(rq, NULL, &a);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cf_reply.c - what a call is answered with: JSON or a stream of events, by HTTP or through the multiplex.
+ * cf_reply.c - replies to a call: JSON or a stream of events, by HTTP or through the multiplex.
  * Layer: dialects.
  */
 #include "base/clock.h"
 #include "dialects/cloudflare/cf_call_own.h"
 #include "transport/sse.h"
 
-/* --- answers ---------------------------------------------------------------------------------- */
+/* --- replies ---------------------------------------------------------------------------------- */
 
 void cf_wait(struct cf_call *c, const struct cf_wait_ops *ops, void *arg)
 {
@@ -17,7 +17,7 @@ void cf_wait(struct cf_call *c, const struct cf_wait_ops *ops, void *arg)
 
 struct json_out cf_ok(struct cf_call *c)
 {
-    struct json_out o = cf_answer(c->cf);
+    struct json_out o = cf_reply(c->cf);
 
     json_kbool(&o, "success", true);
     return o;
@@ -38,7 +38,7 @@ static struct json_out mux_open(struct cf_call *c, const char *type)
 
 static void mux_close(struct cf_call *c, struct json_out *o)
 {
-    json_shut(o, '}');
+    json_close(o, '}');
     cf_mux_send(c->mux, o->buf);
 }
 
@@ -58,7 +58,7 @@ static void mux_respond(struct cf_call *c, int status, const struct buf *body)
 void cf_send(struct cf_call *c, int status, struct json_out *o)
 {
     json_ktime(o, "timestamp", clock_wall_ms());
-    json_shut(o, '}');
+    json_close(o, '}');
     c->ops = NULL;
     if (c->mux != NULL)
         mux_respond(c, status, o->buf);
@@ -70,7 +70,7 @@ void cf_send(struct cf_call *c, int status, struct json_out *o)
 void cf_fail_about(struct cf_call *c, int status, const char *code, const char *message,
                    const char *key, const char *value)
 {
-    struct json_out o = cf_answer(c->cf);
+    struct json_out o = cf_reply(c->cf);
 
     json_kstr(&o, "code", code);
     json_kstr(&o, "message", message);
@@ -78,7 +78,7 @@ void cf_fail_about(struct cf_call *c, int status, const char *code, const char *
     json_open(&o, '{');
     if (key != NULL)
         json_kstr(&o, key, value);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     json_kint(&o, "httpStatus", status);
     cf_send(c, status, &o);
 }
@@ -88,7 +88,7 @@ void cf_fail(struct cf_call *c, int status, const char *code, const char *messag
     cf_fail_about(c, status, code, message, NULL, NULL);
 }
 
-/* The client asks again after a 503, so it must not be told one for what stays. */
+/* The client retries after a 503, so a permanent condition must not be reported as one. */
 void cf_error(struct cf_call *c, const struct hf_error *err)
 {
     int status = hf_code_status(err->code);
@@ -111,23 +111,23 @@ void cf_error(struct cf_call *c, const struct hf_error *err)
     cf_fail(c, status, code, err->detail);
 }
 
-/* --- streams ------------------------------------------------------------------------------------ */
+/* --- streams ---------------------------------------------------------------------------------- */
 
 static void stream_on_drain(void *arg)
 {
     cf_call_drained(arg);
 }
 
-static void stream_on_gone(void *arg)
+static void stream_on_disconnect(void *arg)
 {
     struct cf_call *c = arg;
 
     c->stream = NULL;
-    cf_call_cancel(c, CF_CLIENT_GONE);
+    cf_call_cancel(c, CF_CLIENT_CLOSED);
 }
 
 static const struct http_stream_ops stream_ops = {.on_drain = stream_on_drain,
-                                                  .on_gone = stream_on_gone};
+                                                  .on_disconnect = stream_on_disconnect};
 
 static void mux_chunk(struct cf_call *c, const char *data, size_t len)
 {
@@ -138,7 +138,7 @@ static void mux_chunk(struct cf_call *c, const char *data, size_t len)
     mux_close(c, &o);
 }
 
-/* The client gives a stream up that is silent for too long; it skips what is empty. */
+/* The client abandons a stream that is silent for too long; it skips empty events. */
 static void mux_on_keepalive(struct timer *t, void *arg)
 {
     struct cf_call *c = arg;
@@ -170,7 +170,7 @@ bool cf_stream_ready(const struct cf_call *c)
 
 struct json_out cf_event(struct cf_call *c, const char *type)
 {
-    struct json_out o = cf_answer(c->cf);
+    struct json_out o = cf_reply(c->cf);
 
     json_kstr(&o, "type", type);
     return o;
@@ -179,7 +179,7 @@ struct json_out cf_event(struct cf_call *c, const char *type)
 void cf_event_send(struct cf_call *c, struct json_out *o)
 {
     json_ktime(o, "timestamp", clock_wall_ms());
-    json_shut(o, '}');
+    json_close(o, '}');
     if (c->mux == NULL) {
         sse_send(c->stream, NULL, NULL, buf_data(o->buf), o->buf->len);
         return;

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cf_run.c - runs a command to its end, in a session's shell or as a separate process.
+ * Layer: dialects.
+ */
 #include "dialects/cloudflare/cf_run.h"
 
 #include <stdlib.h>
@@ -11,12 +15,12 @@ struct cf_run {
     struct cf *cf;
     const struct cf_run_ops *ops;
     void *arg;
-    struct cf_want want;           /* a session is being made */
-    struct buf line;               /* what it is to run */
-    int64_t timeout_ms;            /* and for how long at most */
-    struct session_follow *follow; /* it runs there */
-    struct cf_launch *launch;      /* or a process is being made */
-    struct process *process;       /* referenced: which runs it */
+    struct cf_want want;           /* a session is being created */
+    struct buf line;               /* the command */
+    int64_t timeout_ms;            /* its time limit */
+    struct session_follow *follow; /* the session that runs it */
+    struct cf_launch *launch;      /* or a process is being started */
+    struct process *process;       /* referenced: the process that runs it */
     struct viewer *viewer;
     bool grouped; /* it belongs to a session */
 };
@@ -107,7 +111,7 @@ static void run_on_session(void *arg, struct session *s, const struct hf_error *
         run_failed(r, &why);
 }
 
-/* A program and its arguments become a line: the shell is to run them, not to read them. */
+/* A program and its arguments become a line: the shell must run them, not interpret them. */
 static void quote_argv(struct buf *out, const json_t *argv)
 {
     for (size_t i = 0; i < json_array_size(argv); i++) {
@@ -117,7 +121,7 @@ static void quote_argv(struct buf *out, const json_t *argv)
     }
 }
 
-static void run_in_session(struct cf_run *r, const struct cf_run_ask *a)
+static void run_in_session(struct cf_run *r, const struct cf_run_request *a)
 {
     struct spec_env *env = NULL;
     struct buf plain = {0};
@@ -136,9 +140,12 @@ static void run_in_session(struct cf_run *r, const struct cf_run_ask *a)
     cf_session_want(r->cf, a->session, &r->want);
 }
 
-/* --- as a process ------------------------------------------------------------------------------- */
+/* --- as a process ----------------------------------------------------------------------------- */
 
-/* Nobody knows its id. One that belongs to a session is kept: what it left behind ends with that. */
+/*
+ * No client knows its id, so drop the record. A process of a session is kept: what it left behind
+ * ends with the session.
+ */
 static void run_exited(void *arg, const struct exit_record *x)
 {
     struct cf_run *r = arg;
@@ -174,16 +181,16 @@ static void run_on_launched(void *arg, struct process *p, const struct hf_error 
     }
     r->process = process_ref(p);
     if (viewer_attach(p, &o, &viewer_ops, r, &r->viewer, &why) < 0) {
-        process_end(p, -1, "api", ignore_end, NULL);
+        process_terminate(p, -1, "api", ignore_end, NULL);
         run_failed(r, &why);
         return;
     }
     r->ops->started(r->arg);
 }
 
-static void run_as_process(struct cf_run *r, const struct cf_run_ask *a)
+static void run_as_process(struct cf_run *r, const struct cf_run_request *a)
 {
-    const struct cf_launch_ask ask = {
+    const struct cf_launch_request request = {
         .group = a->group,
         .command = a->command,
         .argv = a->argv,
@@ -193,27 +200,27 @@ static void run_as_process(struct cf_run *r, const struct cf_run_ask *a)
         .helper = a->helper,
     };
 
-    cf_launch(r->cf, &ask, run_on_launched, r, &r->launch);
+    cf_launch(r->cf, &request, run_on_launched, r, &r->launch);
 }
 
-/* --- asking ---------------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
-void cf_run(struct cf *cf, const struct cf_run_ask *ask, const struct cf_run_ops *ops, void *arg,
-            struct cf_run **out)
+void cf_run(struct cf *cf, const struct cf_run_request *request, const struct cf_run_ops *ops,
+            void *arg, struct cf_run **out)
 {
     struct cf_run *r = hf_xalloc(sizeof *r);
 
     r->cf = cf;
     r->ops = ops;
     r->arg = arg;
-    r->timeout_ms = ask->timeout_ms;
-    r->grouped = ask->group != NULL;
+    r->timeout_ms = request->timeout_ms;
+    r->grouped = request->group != NULL;
     r->want = (struct cf_want){.fn = run_on_session, .arg = r};
     *out = r;
-    if (ask->session != NULL)
-        run_in_session(r, ask);
+    if (request->session != NULL)
+        run_in_session(r, request);
     else
-        run_as_process(r, ask);
+        run_as_process(r, request);
 }
 
 void cf_run_pump(struct cf_run *r)
@@ -231,6 +238,6 @@ void cf_run_leave(struct cf_run *r, bool end)
     if (r->follow != NULL)
         session_follow_leave(r->follow, end);
     if (r->process != NULL && end)
-        process_end(r->process, -1, "detach", ignore_end, NULL);
+        process_terminate(r->process, -1, "detach", ignore_end, NULL);
     run_free(r);
 }

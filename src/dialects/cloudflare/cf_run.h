@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cf_run.h - a command to its end: in a session's shell, or as a process of its own. Layer: dialects.
+ * cf_run.h - a command run to its end: in a session's shell, or as a separate process.
+ * Layer: dialects.
  */
 #ifndef HF_DIALECTS_CLOUDFLARE_CF_RUN_H
 #define HF_DIALECTS_CLOUDFLARE_CF_RUN_H
@@ -10,18 +11,18 @@
 
 struct cf_run;
 
-struct cf_run_ask {
-    const char *session; /* in whose shell; NULL: as a process of its own, */
-    const char *group;   /* which belongs to this session; NULL: to none */
+struct cf_run_request {
+    const char *session; /* the session whose shell runs it; NULL: a separate process, */
+    const char *group;   /* that belongs to this session; NULL: to none */
     const char *command;
     const json_t *argv; /* instead of the command */
     const char *cwd;
     const json_t *env;
-    int64_t timeout_ms; /* 0: the session's, if it has one */
-    bool helper;        /* only the owner sees it (spec.h) */
+    int64_t timeout_ms; /* 0: the session's limit, if it has one */
+    bool helper;        /* visible to the owner only (spec.h) */
 };
 
-/* As those of session_follow.h. */
+/* As in session_follow.h. */
 struct cf_run_ops {
     void (*started)(void *arg); /* once, before anything else but `failed` */
     bool (*ready)(void *arg);
@@ -31,11 +32,11 @@ struct cf_run_ops {
     void (*done)(void *arg, const struct session_followed *f);
 };
 
-/* The ops may be called before it returns; *out is set before that. */
-void cf_run(struct cf *cf, const struct cf_run_ask *ask, const struct cf_run_ops *ops, void *arg,
-            struct cf_run **out);
+/* May call the ops before it returns; *out is set before that. */
+void cf_run(struct cf *cf, const struct cf_run_request *request, const struct cf_run_ops *ops,
+            void *arg, struct cf_run **out);
 void cf_run_pump(struct cf_run *r);
-/* Nobody looks any more. `end`: what runs is ended as well. */
+/* The caller no longer follows it. `end`: terminate what runs as well. */
 void cf_run_leave(struct cf_run *r, bool end);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cf_session.c - sessions: made when wanted, made by name, listed, deleted. Layer: dialects.
+ * cf_session.c - sessions: created on demand or by name, listed, deleted. Layer: dialects.
  */
 #include "dialects/cloudflare/cf_session.h"
 
@@ -14,16 +14,16 @@
 #include "dialects/cloudflare/cf_wire.h"
 #include "dialects/common/spawn_decode.h"
 
-/* The next worker must know it too, so it lies where the session's variables are. */
+/* The next worker must know it too, so it is stored with the session's variables. */
 #define TIMEOUT_VARIABLE "SANDBOX_COMMAND_TIMEOUT_MS"
 #define DELETE_GRACE_MS 500
 
-/* --- what a session is made of ----------------------------------------------------------- */
+/* --- what a session consists of ---------------------------------------------------------- */
 
 int cf_env(const json_t *env, size_t more, struct spec_env **out, size_t *count,
            struct hf_error *err)
 {
-    struct spec_env *asked = NULL;
+    struct spec_env *requested = NULL;
     const char *name;
     json_t *value;
     int rc = 0;
@@ -33,17 +33,17 @@ int cf_env(const json_t *env, size_t more, struct spec_env **out, size_t *count,
     json_object_foreach ((json_t *)(uintptr_t)env, name, value) {
         (void)value;
         if (!cf_is_name(name))
-            return hf_fail_field(err, HF_E_bad_value, "env", "'%.40s' is not a name for a variable",
+            return hf_fail_field(err, HF_E_bad_value, "env", "'%.40s' is not a valid variable name",
                                  name);
     }
     if (env != NULL)
-        rc = spawn_request_env(env, &asked, count, err);
+        rc = spawn_request_env(env, &requested, count, err);
     if (rc == 0) {
         *out = hf_xalloc((*count + more + 1) * sizeof **out);
         if (*count > 0)
-            memcpy(*out, asked, *count * sizeof **out);
+            memcpy(*out, requested, *count * sizeof **out);
     }
-    free(asked);
+    free(requested);
     return rc;
 }
 
@@ -78,7 +78,7 @@ bool cf_is_shell(struct cf *cf, struct process *p)
     return s != NULL && !session_has_process(s, p);
 }
 
-/* --- making --------------------------------------------------------------------------------- */
+/* --- create --------------------------------------------------------------------------------- */
 
 struct cf_session_creation {
     struct pending pending; /* in cf.works */
@@ -87,7 +87,7 @@ struct cf_session_creation {
     char *id, *cwd;
     json_t *env;
     int64_t timeout_ms;
-    bool nowhere; /* the workspace is not there */
+    bool nowhere; /* the workspace does not exist */
     struct task again;
     struct list wants;
 };
@@ -109,7 +109,7 @@ static void making_free(struct pending *p)
 
 static const struct pending_kind making_kind = {.drain = NULL, .free = making_free};
 
-/* Those who wait may free themselves or cancel others. */
+/* Waiters may free themselves or cancel others. */
 static void making_over(struct cf_session_creation *m, struct session *s,
                         const struct hf_error *err)
 {
@@ -130,7 +130,7 @@ static void making_on_done(void *arg, struct session *s, const struct hf_error *
 
     if (s == NULL && m->cwd == NULL && !m->nowhere && strcmp(err->path, CF_WORKSPACE) == 0) {
         m->nowhere = true;
-        loop_defer(m->cf->loop, &m->again); /* the first must be gone for the second */
+        loop_defer(m->cf->loop, &m->again); /* the first must have ended before the second starts */
         return;
     }
     making_over(m, s, err);
@@ -181,16 +181,16 @@ static struct cf_session_creation *making_find(const struct cf *cf, const char *
     return NULL;
 }
 
-void cf_session_make(struct cf *cf, const struct cf_session_ask *ask, struct cf_want *w)
+void cf_session_make(struct cf *cf, const struct cf_session_request *request, struct cf_want *w)
 {
     struct cf_session_creation *m = hf_xalloc(sizeof *m);
 
     m->cf = cf;
     m->again = (struct task){.fn = making_again, .arg = m};
-    m->id = hf_xstrdup(ask->id);
-    m->cwd = hf_xstrdup(ask->cwd);
-    m->env = json_incref((json_t *)(uintptr_t)ask->env);
-    m->timeout_ms = ask->timeout_ms;
+    m->id = hf_xstrdup(request->id);
+    m->cwd = hf_xstrdup(request->cwd);
+    m->env = json_incref((json_t *)(uintptr_t)request->env);
+    m->timeout_ms = request->timeout_ms;
     list_init(&m->wants);
     list_append(&m->wants, &w->link);
     list_append(&cf->makings, &m->link);
@@ -200,7 +200,7 @@ void cf_session_make(struct cf *cf, const struct cf_session_ask *ask, struct cf_
 
 void cf_session_want(struct cf *cf, const char *id, struct cf_want *w)
 {
-    const struct cf_session_ask ask = {.id = id};
+    const struct cf_session_request request = {.id = id};
     struct session *s = session_find(cf->engine, id, NULL);
     struct cf_session_creation *m = making_find(cf, id);
 
@@ -210,7 +210,7 @@ void cf_session_want(struct cf *cf, const char *id, struct cf_want *w)
     else if (m != NULL)
         list_append(&m->wants, &w->link);
     else
-        cf_session_make(cf, &ask, w);
+        cf_session_make(cf, &request, w);
 }
 
 void cf_want_cancel(struct cf_want *w)
@@ -224,12 +224,12 @@ void cf_want_cancel(struct cf_want *w)
 struct creation {
     struct cf_call *call;
     struct cf_want want;
-    struct cf_session_ask ask; /* of the call's body */
-    struct session *dead;      /* whose shell has ended: it goes first */
+    struct cf_session_request request; /* of the call's body */
+    struct session *dead;              /* its shell has ended: delete it first */
     struct task next;
 };
 
-static void creation_gone(void *arg, enum cf_gone why)
+static void creation_closed(void *arg, enum cf_close_reason why)
 {
     struct creation *n = arg;
 
@@ -241,13 +241,13 @@ static void creation_gone(void *arg, enum cf_gone why)
     free(n);
 }
 
-static const struct cf_wait_ops creation_ops = {.gone = creation_gone};
+static const struct cf_wait_ops creation_ops = {.closed = creation_closed};
 
 static void creation_done(void *arg, struct session *s, const struct hf_error *err)
 {
     struct creation *n = arg;
     struct cf_call *c = n->call;
-    const char *id = n->ask.id;
+    const char *id = n->request.id;
     struct json_out o;
 
     free(n);
@@ -263,7 +263,7 @@ static void creation_done(void *arg, struct session *s, const struct hf_error *e
     json_kstr(&o, "id", session_id(s));
     json_key(&o, "data");
     json_open(&o, '{');
-    json_shut(&o, '}');
+    json_close(&o, '}');
     json_knull(&o, "containerPlacementId");
     cf_send(c, 200, &o);
 }
@@ -272,10 +272,10 @@ static void creation_make(void *arg)
 {
     struct creation *n = arg;
 
-    cf_session_make(cf_call_cf(n->call), &n->ask, &n->want);
+    cf_session_make(cf_call_cf(n->call), &n->request, &n->want);
 }
 
-/* It is still there until this returns. */
+/* It still exists until this returns. */
 static void creation_on_deleted(void *arg, const struct survivors *v, size_t ended)
 {
     struct creation *n = arg;
@@ -285,40 +285,40 @@ static void creation_on_deleted(void *arg, const struct survivors *v, size_t end
     loop_defer(cf_call_cf(n->call)->loop, &n->next);
 }
 
-static bool creation_ask(struct cf_call *c, struct cf_session_ask *ask)
+static bool creation_decode(struct cf_call *c, struct cf_session_request *request)
 {
     const json_t *body = cf_body(c);
 
-    if (body == NULL || !cf_text(c, "id", false, &ask->id) ||
-        !cf_text(c, "cwd", false, &ask->cwd) ||
-        !cf_int(c, "commandTimeoutMs", 0, LIMIT_DURATION_MS, &ask->timeout_ms))
+    if (body == NULL || !cf_text(c, "id", false, &request->id) ||
+        !cf_text(c, "cwd", false, &request->cwd) ||
+        !cf_int(c, "commandTimeoutMs", 0, LIMIT_DURATION_MS, &request->timeout_ms))
         return false;
-    ask->env = json_object_get(body, "env");
-    if (json_is_null(ask->env))
-        ask->env = NULL;
-    if (ask->env == NULL || json_is_object(ask->env))
+    request->env = json_object_get(body, "env");
+    if (json_is_null(request->env))
+        request->env = NULL;
+    if (request->env == NULL || json_is_object(request->env))
         return true;
     cf_fail(c, 400, "VALIDATION_FAILED", "env must be an object of strings");
     return false;
 }
 
-/* A session whose shell has ended does not count as alive: it is made anew. */
+/* A session whose shell has ended does not count as alive: create it again. */
 void cf_session_create(struct cf_call *c)
 {
-    struct cf_session_ask ask = {0};
+    struct cf_session_request request = {0};
     struct creation *n;
     struct session *old;
 
-    if (!creation_ask(c, &ask))
+    if (!creation_decode(c, &request))
         return;
     n = hf_xalloc(sizeof *n);
     n->call = c;
-    n->ask = ask;
+    n->request = request;
     n->want = (struct cf_want){.fn = creation_done, .arg = n};
     n->next = (struct task){.fn = creation_make, .arg = n};
     list_init(&n->want.link);
     cf_wait(c, &creation_ops, n);
-    old = ask.id != NULL ? session_find(cf_call_cf(c)->engine, ask.id, NULL) : NULL;
+    old = request.id != NULL ? session_find(cf_call_cf(c)->engine, request.id, NULL) : NULL;
     if (old != NULL && session_shell(old) != NULL && !process_is_running(session_shell(old))) {
         n->dead = old;
         session_delete(old, 0, creation_on_deleted, n);
@@ -327,7 +327,7 @@ void cf_session_create(struct cf_call *c)
     creation_make(n);
 }
 
-/* --- list, delete ---------------------------------------------------------------------------------- */
+/* --- list, delete ----------------------------------------------------------------------------- */
 
 void cf_session_list(struct cf_call *c)
 {
@@ -338,7 +338,7 @@ void cf_session_list(struct cf_call *c)
     json_open(&o, '[');
     while ((s = session_next(cf_call_cf(c)->engine, s)) != NULL)
         json_str(&o, session_id(s));
-    json_shut(&o, ']');
+    json_close(&o, ']');
     cf_send(c, 200, &o);
 }
 
@@ -354,7 +354,7 @@ static void deletion_free(struct cf_session_deletion *d)
     free(d);
 }
 
-static void deletion_gone(void *arg, enum cf_gone why)
+static void deletion_closed(void *arg, enum cf_close_reason why)
 {
     struct cf_session_deletion *d = arg;
 
@@ -363,7 +363,7 @@ static void deletion_gone(void *arg, enum cf_gone why)
     deletion_free(d);
 }
 
-static const struct cf_wait_ops deletion_ops = {.gone = deletion_gone};
+static const struct cf_wait_ops deletion_ops = {.closed = deletion_closed};
 
 static void deletion_done(void *arg, const struct survivors *v, size_t ended)
 {

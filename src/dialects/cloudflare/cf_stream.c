@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cf_stream.c - GET /api/process/{id}/stream: what was written and what is being written, then the exit
+ * cf_stream.c - GET /api/process/{id}/stream: output so far, live output, then the exit
  *
- * Also the events that carry output, for commands as well. Layer: dialects.
+ * Also the events that carry output, which commands use as well. Layer: dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "dialects/cloudflare/cf_launch.h"
 #include "engine/stream/viewer.h"
 
-/* --- events with output ------------------------------------------------------------------------ */
+/* --- events with output ----------------------------------------------------------------------- */
 
 static void send_text(struct cf_call *c, bool is_err, const char *text, size_t len,
                       const char *process_id)
@@ -60,7 +60,7 @@ void cf_send_gap(struct cf_call *c, uint64_t from, uint64_t to, const char *proc
     send_text(c, true, text, (size_t)n, process_id);
 }
 
-/* --- a process ------------------------------------------------------------------------------------ */
+/* --- a process -------------------------------------------------------------------------------- */
 
 struct cf_stream_log {
     struct cf_call *call;
@@ -78,7 +78,7 @@ static void log_free(struct cf_stream_log *l)
     free(l);
 }
 
-static void log_gone(void *arg, enum cf_gone why)
+static void log_closed(void *arg, enum cf_close_reason why)
 {
     (void)why;
     log_free(arg);
@@ -91,7 +91,7 @@ static void log_drain(void *arg)
     viewer_pump(l->viewer);
 }
 
-static const struct cf_wait_ops wait_ops = {.gone = log_gone, .drain = log_drain};
+static const struct cf_wait_ops wait_ops = {.closed = log_closed, .drain = log_drain};
 
 static bool log_ready(void *arg)
 {

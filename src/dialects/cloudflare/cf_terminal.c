@@ -2,10 +2,10 @@
 /*
  * cf_terminal.c - GET /ws/terminal: the terminal of the next generation, with cursors
  *
- * A cursor is an offset into the output, so a client that comes back gets what it has
- * not had, to the byte. Where that is gone it is told so and gets a snapshot, which begins with a
- * reset. A snapshot in several pieces cannot be gone on with in the middle; until its last piece
- * the cursor is the word "screen", which asks for a new one. Layer: dialects.
+ * A cursor is an offset into the output, so a client that reconnects gets exactly the bytes it has
+ * missed. If they are no longer held, it is notified and gets a snapshot, which begins with a
+ * reset. A snapshot in several pieces cannot be resumed in the middle; until its last piece the
+ * cursor is the word "screen", which requests a new one. Layer: dialects.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -25,8 +25,8 @@
 
 struct cf_terminal {
     struct cf *cf;
-    bool resumed;         /* it named a cursor */
-    uint64_t snapshot_at; /* where the output goes on behind the snapshot that is being sent */
+    bool resumed;         /* the client sent a cursor */
+    uint64_t snapshot_at; /* where the output continues after the snapshot that is being sent */
     size_t snapshot_left;
 };
 
@@ -35,7 +35,7 @@ struct cf_terminal {
 static struct json_out message(struct console *c, const char *type)
 {
     const struct cf_terminal *t = console_user(c);
-    struct json_out o = cf_answer(t->cf);
+    struct json_out o = cf_reply(t->cf);
 
     json_kstr(&o, "type", type);
     return o;
@@ -43,7 +43,7 @@ static struct json_out message(struct console *c, const char *type)
 
 static void send_json(struct console *c, struct json_out *o)
 {
-    json_shut(o, '}');
+    json_close(o, '}');
     ws_send_text(console_ws(c), buf_data(o->buf), o->buf->len);
 }
 
@@ -63,7 +63,7 @@ static void put_cursor(struct json_out *o, uint64_t at)
     json_kstr(o, "cursor", text);
 }
 
-/* Two frames, one behind the other: what is coming, and the bytes. */
+/* Two frames in a row: the description, and the bytes. */
 static void send_chunk(struct console *c, const char *bytes, size_t len, const uint64_t *cursor)
 {
     struct json_out o = message(c, "chunk");
@@ -85,7 +85,7 @@ static void terminal_bytes(struct console *c, const struct slice *s)
     send_chunk(c, s->bytes, s->len, &cursor);
 }
 
-/* One that asked for no place in particular has lost none. */
+/* A client that requested no particular place has lost none. */
 static void terminal_gap(struct console *c, uint64_t from, uint64_t to)
 {
     const struct cf_terminal *t = console_user(c);
@@ -126,12 +126,12 @@ static void terminal_exited(struct console *c, const struct exit_record *x)
     if (x->signum > 0)
         json_kint(&o, "signal", x->signum);
     json_kbool(&o, "timedOut", x->kind == EXIT_TIMED_OUT);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     send_json(c, &o);
     console_close(c, 1000, "Terminal exited");
 }
 
-/* --- from the client ---------------------------------------------------------------------------- */
+/* --- from the client -------------------------------------------------------------------------- */
 
 static void terminal_refused(struct console *c, const struct hf_error *err)
 {
@@ -171,7 +171,7 @@ static void terminal_terminate(struct console *c)
     if (ws_role(console_ws(c)) < ROLE_OWN)
         send_error(c, "this token may not end the terminal");
     else
-        process_end(console_process(c), TERMINATE_GRACE_MS, "api", ignore_end, NULL);
+        process_terminate(console_process(c), TERMINATE_GRACE_MS, "api", ignore_end, NULL);
 }
 
 static void terminal_text(struct console *c, const char *text, size_t len)
@@ -206,7 +206,7 @@ static const struct console_ops ops = {
     .closed = terminal_closed,
 };
 
-/* --- the beginning ------------------------------------------------------------------------------------ */
+/* --- attach ----------------------------------------------------------------------------------- */
 
 static void send_ready(struct console *c, const char *cursor)
 {
@@ -217,8 +217,8 @@ static void send_ready(struct console *c, const char *cursor)
     send_json(c, &o);
 }
 
-/* False: it is no cursor of ours. */
-static bool ask_cursor(const char *cursor, struct viewer_options *v)
+/* False: not a cursor of ours. */
+static bool decode_cursor(const char *cursor, struct viewer_options *v)
 {
     v->since = SINCE_OFFSET;
     v->offset = 0;
@@ -249,8 +249,8 @@ static void terminal_open(struct http_request *rq, struct process *p, const char
     if (o.viewer.cols == 0 || o.viewer.rows == 0 || http_role(rq) < ROLE_TYPE)
         o.viewer.cols = o.viewer.rows = 0;
     t->resumed = cursor != NULL && cursor[0] != '\0';
-    if (!ask_cursor(cursor, &o.viewer))
-        hf_fail(&err, HF_E_bad_value, "this is no cursor of this terminal");
+    if (!decode_cursor(cursor, &o.viewer))
+        hf_fail(&err, HF_E_bad_value, "not a cursor of this terminal");
     else
         c = console_open(rq, &o, &err);
     if (c != NULL) {

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cf_wire.c - decodes the frames of Cloudflare's clients, and builds lines for the shell.
+ * Layer: dialects.
+ */
 #include "dialects/cloudflare/cf_wire.h"
 
 #include <string.h>
@@ -101,7 +105,7 @@ bool cf_is_argv(const json_t *v)
     return json_array_size(v) > 0 && json_string_length(json_array_get(v, 0)) > 0;
 }
 
-/* --- shells ------------------------------------------------------------------------------------ */
+/* --- shells ----------------------------------------------------------------------------------- */
 
 bool cf_is_name(const char *text)
 {
@@ -111,7 +115,7 @@ bool cf_is_name(const char *text)
            !(text[0] >= '0' && text[0] <= '9');
 }
 
-/* Each variable is put aside, set or (null) removed, and put back as it was, or removed where there was none. */
+/* Save each variable, set or (null) remove it, then restore it, or unset it if it was not set. */
 static void wrap_env(struct buf *before, struct buf *behind, const json_t *env)
 {
     const char *name;
@@ -156,7 +160,7 @@ void cf_wrap_command(struct buf *out, const char *command, const char *cwd, cons
     buf_fini(&behind);
 }
 
-/* --- text ---------------------------------------------------------------------------------------- */
+/* --- text ------------------------------------------------------------------------------------- */
 
 void cf_text_feed(struct cf_text *t, bool is_err, const char *bytes, size_t len, struct buf *out)
 {

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * collect.c - collects the output of a process until it ends. Layer: dialects.
+ */
 #include "dialects/common/collect.h"
 
 #include <stdlib.h>
@@ -18,8 +21,8 @@ struct collect {
     struct viewer *viewer;
     struct collect_kept out, err;
     size_t max_bytes;
-    bool starting; /* the engine will call back */
-    bool end;      /* abandoned before the start: end it then */
+    bool starting; /* the engine has yet to call back */
+    bool end;      /* abandoned before the start: terminate it then */
 };
 
 void collect_free(struct collect *c)
@@ -57,7 +60,7 @@ static void on_bytes(void *arg, const struct slice *s)
     keep(s->stream == STREAM_STDERR ? &c->err : &c->out, s, c->max_bytes);
 }
 
-/* A lossless viewer from 0 on misses nothing. */
+/* A lossless viewer that starts at 0 misses nothing. */
 static void on_gap(void *arg, uint64_t from, uint64_t to)
 {
     struct collect *c = arg;
@@ -99,11 +102,11 @@ static void on_spawned(void *arg, struct process *p, const struct hf_error *why)
         c->process = process_ref(p);
     if (c->ops == NULL) {
         if (p != NULL && c->end)
-            process_end(p, -1, "detach", NULL, NULL);
+            process_terminate(p, -1, "detach", NULL, NULL);
     } else if (p == NULL) {
         c->ops->failed(c->arg, why);
     } else if (viewer_attach(p, &o, &viewer_ops, c, &c->viewer, &err) < 0) {
-        process_end(p, -1, "api", NULL, NULL);
+        process_terminate(p, -1, "api", NULL, NULL);
         c->ops->failed(c->arg, &err);
     } else {
         return;
@@ -135,8 +138,8 @@ void collect_abandon(struct collect *c, bool end)
     c->ops = NULL;
     c->end = end;
     if (c->starting)
-        return; /* on_spawned() sees to it */
+        return; /* on_spawned() handles it */
     if (end)
-        process_end(c->process, -1, "detach", NULL, NULL);
+        process_terminate(c->process, -1, "detach", NULL, NULL);
     collect_free(c);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * collect.h - run something to its end and have its output, stream by stream
+ * collect.h - runs a process to its end and collects its output, stream by stream
  *
- * What the "exec" call of most platforms is. The first bytes of each stream are kept, up
- * to a bound; the rest is read and counted. Nothing is lost before the
- * bound, since the collector is a lossless viewer. Layer: dialects.
+ * This is the "exec" call of most platforms. The first bytes of each stream are kept, up to a
+ * bound; the rest is read and counted. Nothing is lost before the bound, since the collector is a
+ * lossless viewer. Layer: dialects.
  */
 #ifndef HF_DIALECTS_COMMON_COLLECT_H
 #define HF_DIALECTS_COMMON_COLLECT_H
@@ -22,20 +22,20 @@ struct collected {
 };
 
 struct collect_ops {
-    void (*failed)(void *arg, const struct hf_error *err); /* it could not be started */
-    void (*done)(void *arg, const struct collected *c);    /* it has ended */
+    void (*failed)(void *arg, const struct hf_error *err); /* the process could not be started */
+    void (*done)(void *arg, const struct collected *c);    /* the process has ended */
 };
 
-/* 0: exactly one of the ops comes later, unless abandoned before; the collector is gone
- * after it. Else err, and nothing was begun. */
+/* 0: exactly one of the ops is called later, unless abandoned before, and the collector is freed
+ * after it. Else err, and nothing was started. */
 int collect_start(struct engine *e, struct spawn_spec *spec, size_t max_bytes,
                   const struct collect_ops *ops, void *arg, struct collect **out,
                   struct hf_error *err);
-/* Nobody waits any more. `end`: the process is ended as well. */
+/* The caller has disconnected. `end`: terminate the process as well. */
 void collect_abandon(struct collect *c, bool end);
-/* The same when the engine itself is about to go. */
+/* The same when the engine itself is about to be freed. */
 void collect_free(struct collect *c);
-/* NULL until it was started. */
+/* NULL until it is started. */
 struct process *collect_process(const struct collect *c);
 
 #endif

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * console.c - a WebSocket attached to a process. Layer: dialects.
+ */
 #include "dialects/common/console.h"
 
 #include <stdlib.h>
@@ -16,8 +19,8 @@ struct console {
     struct viewer *viewer;
     struct ws *ws;
     struct input_waiter waiter;
-    struct buf held;    /* one text frame's input that the queue has no room for */
-    struct timer *gate; /* NULL: the client listens */
+    struct buf held;    /* input of one text frame that the queue has no room for */
+    struct timer *gate; /* NULL: the client is known to listen */
     bool may_type, closing;
 };
 
@@ -47,7 +50,7 @@ static void console_free(struct pending *p)
     console_end(list_entry(p, struct console, pending), 0);
 }
 
-/* A going server closes its WebSockets itself, with 1001. */
+/* A draining server closes its WebSockets itself, with 1001. */
 static const struct pending_kind console_kind = {.drain = NULL, .free = console_free};
 
 void console_close(struct console *c, int code, const char *reason)
@@ -163,7 +166,7 @@ static ssize_t take(struct console *c, const void *bytes, size_t len, struct hf_
     return len > 0 ? viewer_input(c->viewer, bytes, len, err) : 0;
 }
 
-/* Input that cannot be taken is passed over, and told once per message. */
+/* Drops input that cannot be accepted, and reports it once per message. */
 size_t console_type(struct console *c, const void *bytes, size_t len, bool last)
 {
     struct hf_error err;
@@ -172,7 +175,7 @@ size_t console_type(struct console *c, const void *bytes, size_t len, bool last)
     if (c->closing)
         return len;
     if (c->process == NULL)
-        return 0; /* console_begin() goes on */
+        return 0; /* console_begin() continues */
     n = take(c, bytes, len, &err);
     if (n < 0) {
         if (last && c->ops->refused != NULL)
@@ -209,7 +212,7 @@ static void console_on_room(void *arg)
         ws_resume(c->ws);
 }
 
-/* The client listens: it has answered the ping or sent a message. */
+/* The client listens: it has sent a pong or a message. */
 static void console_on_pong(void *arg)
 {
     struct console *c = arg;
@@ -222,7 +225,7 @@ static void console_on_pong(void *arg)
         viewer_pump(c->viewer);
 }
 
-/* Some clients never answer a ping. */
+/* Some clients never reply to a ping. */
 static void console_on_gate(struct timer *t, void *arg)
 {
     (void)t;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * console.h - a WebSocket on a process: what nearly every platform's terminal is
+ * console.h - a WebSocket attached to a process, as in nearly every platform's terminal API
  *
- * A viewer with its output as frames, input with back-pressure, and an orderly
- * end. What differs between platforms are the frames around the bytes: those are the ops. A
- * console is freed with its WebSocket; the server's own end closes it with 1001.
- * Layer: dialects.
+ * A viewer whose output is sent as frames, input with back-pressure, and an orderly end. Platforms
+ * differ in the framing of the bytes, which the ops supply. A console is freed with its WebSocket;
+ * when the server shuts down it is closed with 1001. Layer: dialects.
  */
 #ifndef HF_DIALECTS_COMMON_CONSOLE_H
 #define HF_DIALECTS_COMMON_CONSOLE_H
@@ -19,16 +18,16 @@ struct console;
 
 #define CONSOLE_GATE_MS 5000 /* long enough for a client on a busy machine */
 
-/* Each may be NULL: then what is said in brackets. */
+/* Each may be NULL; the default is in brackets. */
 struct console_ops {
-    /* What has to be sent before the output goes on; asked whenever there is room. False: it
-     * stopped because there is none any more [nothing is]. */
+    /* Sends what must precede further output; called whenever there is room. False: it stopped for
+     * lack of room [nothing]. */
     bool (*ahead)(struct console *c);
     /* Output [a binary frame of the bytes as they are]. */
     void (*bytes)(struct console *c, const struct slice *s);
-    /* [from, to) is gone [nothing is said: give this one]. */
+    /* [from, to) is no longer kept [sends nothing, so provide this one]. */
     void (*gap)(struct console *c, uint64_t from, uint64_t to);
-    /* What was held at the attach has been sent, up to this offset. */
+    /* The output kept at the time of the attach has been sent, up to this offset. */
     void (*replay_done)(struct console *c, uint64_t offset);
     /* Snapshots, as in viewer.h [the platform's clients get the bytes]. */
     void (*snapshot)(struct console *c, uint64_t offset, size_t len);
@@ -36,43 +35,43 @@ struct console_ops {
     /* After the last byte [closes with 1000]. */
     void (*exited)(struct console *c, const struct exit_record *x);
     void (*notice)(struct console *c, const struct viewer_notice *n);
-    /* A text frame [typed]. */
+    /* A text frame [input]. */
     void (*text)(struct console *c, const char *text, size_t len);
-    /* A text frame was longer than text_max, and has been passed over [it ends with 1009]. */
+    /* A text frame was longer than text_max and was skipped [closes with 1009]. */
     void (*too_long)(struct console *c);
-    /* A piece of a binary frame; how many bytes were taken, as in ws.h [typed]. */
+    /* A piece of a binary frame; returns how many bytes were accepted, as in ws.h [input]. */
     size_t (*binary)(struct console *c, const void *bytes, size_t len, bool last);
-    /* Input was not taken: only a watcher, another's lease, standard input closed. */
+    /* Input was refused: the client may only watch, another holds the lease, or stdin is closed. */
     void (*refused)(struct console *c, const struct hf_error *err);
-    /* The end, just before it is freed; code: the peer's. 0: the dialect is freed. */
+    /* Called just before the console is freed; code: the peer's. 0: the dialect is freed. */
     void (*closed)(struct console *c, int code);
 };
 
 struct console_open {
-    struct process *process;      /* NULL: there is none yet; see console_begin() */
+    struct process *process;      /* NULL: none yet; see console_begin() */
     struct viewer_options viewer; /* read_only and role follow the token unless set */
     const struct console_ops *ops;
     void *user;
     struct list *pending; /* of the dialect */
-    size_t text_max;      /* longer text frames than usual; 0: as usual */
-    const char *protocol; /* one that was offered, or NULL */
-    /* Send nothing until the client has answered a ping or sent a message, CONSOLE_GATE_MS at most:
-     * some clients begin to listen only some time after the 101, and lose what came before. */
+    size_t text_max;      /* limit of text frames; 0: the default */
+    const char *protocol; /* an offered subprotocol, or NULL */
+    /* Send nothing until the client has sent a pong or a message, for at most CONSOLE_GATE_MS: some
+     * clients start to listen only some time after the 101, and lose earlier frames. */
     bool gate;
 };
 
 /*
- * Answers 101 and attaches; no op is called before the next turn, so a greeting can be sent first.
- * NULL with err->code set: it could not attach and nothing was answered. NULL with
- * err->code 0: the request was no upgrade, and that was answered.
+ * Replies 101 and attaches; no op is called before the next turn, so a greeting can be sent first.
+ * NULL with err->code set: it could not attach, and the caller must reply. NULL with err->code 0:
+ * the request was not an upgrade, and the reply was sent.
  */
 struct console *console_open(struct http_request *rq, const struct console_open *o,
                              struct hf_error *err);
 
 /*
- * For a console that was opened without a process, because its client says what is to be started:
- * attaches. What is typed before is held, in the peer's own hands as far as it is binary. 0, or a
- * negative errno with err: it is still without.
+ * Attaches a console that was opened without a process, because its client names the process to
+ * start. Earlier input waits: binary input stays unread, with back-pressure to the peer. 0, or a
+ * negative errno with err: still not attached.
  */
 int console_begin(struct console *c, struct process *p, const struct viewer_options *viewer,
                   struct hf_error *err);
@@ -82,9 +81,9 @@ struct process *console_process(const struct console *c); /* NULL: not yet */
 struct viewer *console_viewer(const struct console *c);   /* NULL once it is closing, or not yet */
 struct ws *console_ws(const struct console *c);
 
-/* How many of these bytes were taken; the rest comes again (for `binary`). */
+/* Returns how many of these bytes were accepted; the rest is delivered again (for `binary`). */
 size_t console_type(struct console *c, const void *bytes, size_t len, bool last);
-/* All of them: what there is no room for is held, and nothing more is read until it is gone. */
+/* Accepts all bytes: what has no room is buffered, and reading pauses until it is delivered. */
 void console_type_all(struct console *c, const void *bytes, size_t len);
 /* Detaches and closes; safe inside the ops. */
 void console_close(struct console *c, int code, const char *reason);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * file_op.c - builds and recognises the processes that run `holdfast file-op`. Layer: dialects.
+ */
 #include "dialects/common/file_op.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* In the child this is the keeper's own binary, wherever it lies and even if it was replaced. */
+/* In the child this is the keeper's own binary, wherever it is and even if it was replaced. */
 #define OWN_BINARY "/proc/self/exe"
 
 void file_op_spec(struct spawn_spec *s, const char **args, const char *user, const char *op,
@@ -41,7 +44,7 @@ static void file_op_on_end(void *arg, struct process *p, const struct survivors 
 
 void file_op_end(struct process *p)
 {
-    process_end(p, 0, "detach", file_op_on_end, NULL);
+    process_terminate(p, 0, "detach", file_op_on_end, NULL);
 }
 
 void file_op_end_all(struct engine *e)

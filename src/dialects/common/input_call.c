@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * input_call.c - requests whose input waits for room in a process's queue. Layer: dialects.
+ */
 #include "dialects/common/input_call.h"
 
 #include <errno.h>
@@ -13,11 +16,11 @@ struct typing {
     struct input_call_queue *queue;
     struct http_request *rq;
     struct process *process; /* referenced; a session's shell for a command in it */
-    char *session;           /* whose; NULL: it is for the process */
+    char *session;           /* its id; NULL: the input is for the process */
     uint64_t number;
-    struct input_waiter waiter; /* armed for the first one of a process only */
+    struct input_waiter waiter; /* armed only for the first call of a process */
     struct buf bytes;
-    size_t taken;
+    size_t accepted;
     bool eof;
     input_call_fn *done;
 };
@@ -39,11 +42,11 @@ static void typing_end(struct typing *t, const struct hf_error *err)
 {
     struct http_request *rq = t->rq;
     input_call_fn *done = t->done;
-    size_t taken = t->taken;
+    size_t accepted = t->accepted;
 
     http_set_user(rq, NULL, NULL);
     typing_free(&t->pending);
-    done(rq, taken, err);
+    done(rq, accepted, err);
 }
 
 static ssize_t typing_put(struct typing *t, const char *bytes, size_t len, struct hf_error *err)
@@ -56,19 +59,20 @@ static ssize_t typing_put(struct typing *t, const char *bytes, size_t len, struc
     return s != NULL ? session_type(s, t->number, bytes, len, err) : -ESRCH;
 }
 
-/* False: it waits for room. Else it is over and gone. */
+/* False: it waits for room. True: it has finished and is freed. */
 static bool typing_step(struct typing *t)
 {
     struct hf_error err;
 
-    while (t->taken < t->bytes.len) {
-        ssize_t n = typing_put(t, buf_data(&t->bytes) + t->taken, t->bytes.len - t->taken, &err);
+    while (t->accepted < t->bytes.len) {
+        ssize_t n =
+            typing_put(t, buf_data(&t->bytes) + t->accepted, t->bytes.len - t->accepted, &err);
 
         if (n < 0) {
             typing_end(t, &err);
             return true;
         }
-        t->taken += (size_t)n;
+        t->accepted += (size_t)n;
         if (n == 0) {
             input_waiter_cancel(&t->waiter);
             process_wait_for_room(t->process, &t->waiter);
@@ -95,8 +99,8 @@ static struct typing *typing_first(struct input_call_queue *q, const struct proc
     return NULL;
 }
 
-/* One after the other until one has to wait: thousands may have been waiting for the same end,
- * so none is begun from within another. */
+/* Iterates until a call has to wait. Thousands may have waited for the same process, so calls must
+ * not recurse into each other. */
 static void typing_run(struct input_call_queue *q, struct process *p)
 {
     struct typing *t;
@@ -114,8 +118,8 @@ static void typing_on_room(void *arg)
     typing_run(t->queue, t->process);
 }
 
-/* What was not taken goes with the client, and the next one may begin. */
-static void typing_on_gone(void *user)
+/* The client has disconnected: drops its remaining input, and starts the next call. */
+static void typing_on_disconnect(void *user)
 {
     struct typing *t = user;
     struct input_call_queue *q = t->queue;
@@ -126,18 +130,19 @@ static void typing_on_gone(void *user)
     process_unref(p);
 }
 
-/* What has been taken was taken: who hears that all of it may be sent again would send it twice. */
+/* Report how much was accepted: a client that believed none was would send it twice. */
 static void typing_drain(struct pending *pending)
 {
     struct typing *t = list_entry(pending, struct typing, pending);
     struct hf_error err = {0};
 
-    if (t->taken == 0)
-        hf_fail(&err, HF_E_shutting_down, "the daemon is going; none of the input was taken");
+    if (t->accepted == 0)
+        hf_fail(&err, HF_E_shutting_down,
+                "the daemon is shutting down; none of the input was accepted");
     else
         hf_fail(&err, HF_E_internal,
-                "the daemon is going; %zu of %zu bytes of the input were taken", t->taken,
-                t->bytes.len);
+                "the daemon is shutting down; %zu of %zu bytes of the input were accepted",
+                t->accepted, t->bytes.len);
     typing_end(t, &err);
 }
 
@@ -159,7 +164,7 @@ static struct typing *typing_new(struct input_call_queue *q, struct http_request
     t->waiter.arg = t;
     list_append(&q->all, &t->link);
     pending_init(&t->pending, q->pending, &typing_kind);
-    http_set_user(rq, t, typing_on_gone);
+    http_set_user(rq, t, typing_on_disconnect);
     return t;
 }
 

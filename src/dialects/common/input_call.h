@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * input_call.h - input that a request brings: answered when the process's queue has all of it
+ * input_call.h - input in a request; the reply is sent when the process's queue has all of it
  *
- * Nothing is lost in silence: where there is no room the request waits. The bytes of one request
- * stay together: another for the same process begins when the one before has been taken whole.
+ * Nothing is lost silently: if there is no room, the request waits. The bytes of one request stay
+ * together: the next for the same process starts when the previous one is accepted completely.
  * Layer: dialects.
  */
 #ifndef HF_DIALECTS_COMMON_INPUT_CALL_H
@@ -14,7 +14,7 @@
 #include "engine/session/session.h"
 #include "transport/http.h"
 
-/* A dialect's requests of this kind that are under way, in the order they came. */
+/* A dialect's pending requests of this kind, in order of arrival. */
 struct input_call_queue {
     struct list all;
     struct list *pending; /* of the dialect */
@@ -26,14 +26,14 @@ static inline void input_call_queue_init(struct input_call_queue *q, struct list
     q->pending = pending;
 }
 
-/* How many bytes were taken; err NULL: all of them, and the end if there was to be one. */
-typedef void input_call_fn(struct http_request *rq, size_t taken, const struct hf_error *err);
+/* How many bytes were accepted; err NULL: all of them, and the end of input if requested. */
+typedef void input_call_fn(struct http_request *rq, size_t accepted, const struct hf_error *err);
 
-/* Takes the bytes in any case. `eof`: the end of input follows them. `done` comes exactly once,
- * now or later, unless the client goes before. */
+/* Takes ownership of the bytes in any case. `eof`: the end of input follows them. `done` is called
+ * exactly once, now or later, unless the client disconnects before. */
 void input_call_take(struct input_call_queue *q, struct http_request *rq, struct process *p,
                      struct buf *bytes, bool eof, input_call_fn *done);
-/* The same for a command of a session, by its number: one that is typed to. */
+/* The same for a command of a session, by its number. */
 void input_call_take_session(struct input_call_queue *q, struct http_request *rq, struct session *s,
                              uint64_t number, struct buf *bytes, input_call_fn *done);
 

@@ -22,7 +22,7 @@ static const struct json_field body_fields[] = {
     JSON_FIELD(BOOL, struct input_decode_body, eof),
 };
 
-/* Text may hold any character, NUL too, so it is not taken as a C string. */
+/* Text may contain any character, including NUL, so it is not a C string. */
 static int decode_data(const json_t *data, bool base64, struct buf *out, struct hf_error *err)
 {
     const char *text = json_string_value(data);
@@ -48,9 +48,10 @@ static int decode_keys(const json_t *keys, bool app_cursor, struct buf *out, str
         if (name == NULL)
             return -1;
         if (keys_encode(out, name, app_cursor) < 0)
-            return hf_fail_field(err, HF_E_bad_value, "keys",
-                                 "\"%.40s\" is no key; names are such as Enter, Up, F5 or Ctrl-C",
-                                 name);
+            return hf_fail_field(
+                err, HF_E_bad_value, "keys",
+                "\"%.40s\" is not a key; valid names are Enter, Up, F5 or Ctrl-C, for example",
+                name);
     }
     return 0;
 }

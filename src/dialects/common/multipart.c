@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * multipart.c - a push parser for multipart/form-data. Layer: dialects.
+ */
 #include "dialects/common/multipart.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-/* The text before the first boundary is skipped as if it were a part's. */
+/* The preamble before the first boundary is skipped as if it were a part's data. */
 enum { IN_PREAMBLE, IN_PART, AFTER_BOUNDARY, IN_HEAD, AT_END };
 
 /* --- headers ------------------------------------------------------------------------------ */
 
-/* A parameter's value, quoted or not: form-data; name="a\"b". False: not there, or too long. */
+/* A parameter's value, quoted or not: form-data; name="a\"b". False: missing, or too long. */
 static bool parameter(const char *text, const char *name, char *out, size_t size)
 {
     size_t len = strlen(name), n = 0;
@@ -45,7 +48,7 @@ bool multipart_init(struct multipart *m, const char *content_type)
         strpbrk(boundary, "\r\n") != NULL)
         return false;
     m->delimiter_len = (size_t)snprintf(m->delimiter, sizeof m->delimiter, "\r\n--%s", boundary);
-    m->matched = 2; /* the first one may stand at the very beginning */
+    m->matched = 2; /* the first boundary may be at the very beginning */
     return true;
 }
 
@@ -71,7 +74,7 @@ static void undo_percent(char *s)
     *to = '\0';
 }
 
-/* Of the part's headers only Content-Disposition means something. */
+/* Of the part's headers only Content-Disposition matters. */
 static bool head_parse(struct multipart *m)
 {
     char *line, *save = NULL;
@@ -88,15 +91,15 @@ static bool head_parse(struct multipart *m)
             return false;
         if (!parameter(line, "filename", m->filename, sizeof m->filename))
             m->filename[0] = '\0';
-        undo_percent(m->filename); /* how browsers write what would end the text */
+        undo_percent(m->filename); /* how browsers escape quotes and line ends */
     }
     return true;
 }
 
 /* --- bytes ----------------------------------------------------------------------------------- */
 
-/* Data up to what may be a boundary. Only its first byte is a CR, so a mismatch gives all that
- * matched back as data, and begins anew with the byte that did not fit. */
+/* Data up to a possible boundary. Only its first byte is a CR, so after a mismatch all matched
+ * bytes are data, and matching restarts with the byte that did not match. */
 static enum multipart_event feed_data(struct multipart *m, const char *bytes, size_t len,
                                       size_t *used)
 {
@@ -131,7 +134,7 @@ static enum multipart_event feed_data(struct multipart *m, const char *bytes, si
     return m->data_len > 0 ? MULTIPART_DATA : MULTIPART_MORE;
 }
 
-/* "--" is the end, anything but white space up to a line's end is wrong. */
+/* "--" is the end; anything but white space before the line end is an error. */
 static enum multipart_event feed_after(struct multipart *m, char c)
 {
     if (m->head_len < 2)

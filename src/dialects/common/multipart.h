@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * multipart.h - multipart/form-data as it arrives
+ * multipart.h - parses multipart/form-data as it arrives
  *
- * Takes bytes, gives one event at a time; holds a part's headers, or the beginning of what may
- * be a boundary, and nothing else. Pure. Layer: dialects.
+ * Bytes in, one event at a time out. It buffers only a part's headers, or the beginning of a
+ * possible boundary. Pure. Layer: dialects.
  */
 #ifndef HF_DIALECTS_COMMON_MULTIPART_H
 #define HF_DIALECTS_COMMON_MULTIPART_H
@@ -16,11 +16,11 @@
 #define MULTIPART_NAME_MAX 4096
 
 enum multipart_event {
-    MULTIPART_MORE,     /* all is consumed */
+    MULTIPART_MORE,     /* all input is consumed */
     MULTIPART_PART,     /* a part begins: name and filename */
     MULTIPART_DATA,     /* bytes of it */
     MULTIPART_PART_END, /* it is complete */
-    MULTIPART_DONE,     /* the last boundary; what follows means nothing */
+    MULTIPART_DONE,     /* the last boundary; the rest is ignored */
     MULTIPART_ERROR,    /* not multipart, or too large; feed no more */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * output_scan.c - several texts, regular expressions and prompts at once. Layer: dialects.
+ * output_scan.c - searches for several texts, regexes and prompts at once. Layer: dialects.
  */
 #include "dialects/common/output_scan.h"
 
@@ -40,7 +40,7 @@ static int needle_init(struct needle *n, const struct wait_condition *c, uint64_
         n->run = regex_run_new(n->regex, at);
     }
     if (n->text == NULL && n->prompt == NULL && n->run == NULL)
-        return hf_fail(err, HF_E_no_memory, "no memory to search for this");
+        return hf_fail(err, HF_E_no_memory, "out of memory for this search");
     if (n->run != NULL && before >= 0)
         regex_run_set_before(n->run, (unsigned char)before);
     return 0;
@@ -58,12 +58,13 @@ static void scan_set_piece(struct scan *s)
     }
 }
 
-struct scan *scan_new(const struct wait_request *ask, uint64_t at, int before, struct hf_error *err)
+struct scan *scan_new(const struct wait_request *request, uint64_t at, int before,
+                      struct hf_error *err)
 {
     struct scan *s = hf_xalloc(sizeof *s);
 
-    for (size_t i = 0; i < ask->count; i++) {
-        const struct wait_condition *c = &ask->until[i];
+    for (size_t i = 0; i < request->count; i++) {
+        const struct wait_condition *c = &request->until[i];
         struct needle *n = &s->needles[s->count];
 
         if (c->kind != WAIT_TEXT && c->kind != WAIT_REGEX && c->kind != WAIT_PROMPT)
@@ -108,7 +109,7 @@ bool scan_is_empty(const struct scan *s)
     return s->count == 0;
 }
 
-bool scan_asks_pauses(const struct scan *s)
+bool scan_needs_pauses(const struct scan *s)
 {
     return s->regexes + s->prompts > 0;
 }

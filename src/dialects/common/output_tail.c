@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * output_tail.c - the last bytes or lines
+ * output_tail.c - finds where the last bytes or lines begin
  *
- * All streams together are plain bytes. Of one stream the journal's runs are walked backwards: each is of
- * one stream and is known by its number. A line end begins a line only if a byte of the same stream stands
- * behind it. Layer: dialects.
+ * All streams together are plain bytes. For a single stream, the journal's runs are walked
+ * backwards: each run belongs to one stream and has a number. A line end starts a line only if a
+ * byte of the same stream follows it. Layer: dialects.
  */
 #include "dialects/common/output_tail.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Of one step: some 50 us even if every byte ends a line, or where a filter passes over the runs. */
+/* Per step: about 50 us even if every byte ends a line, or if a filter skips runs. */
 #define STEP_BYTES (8 * 1024)
 #define STEP_RUNS 1024
 
@@ -29,7 +29,7 @@ void tail_begin(struct tail *t, const struct journal *j, enum tail_unit unit, ui
     t->at = t->found = t->next;
 }
 
-/* The last `len` bytes in front of t->at are of the wanted stream. */
+/* The last `len` bytes before t->at belong to the requested stream. */
 static void search_bytes(struct tail *t, size_t len)
 {
     size_t n = len < t->left ? len : (size_t)t->left;
@@ -61,7 +61,7 @@ static void search(struct tail *t, size_t len)
     t->unit == TAIL_BYTES ? search_bytes(t, len) : search_lines(t, len);
 }
 
-/* The place is found, or nothing in front of `at` is held. */
+/* The place is found, or nothing before `at` is kept. */
 static bool is_over(struct tail *t)
 {
     uint64_t first = journal_first(t->journal);
@@ -71,7 +71,7 @@ static bool is_over(struct tail *t)
     if (t->at > first)
         return false;
     if (t->found < first)
-        t->found = first; /* it went meanwhile */
+        t->found = first; /* it was dropped in the meantime */
     return true;
 }
 
@@ -84,7 +84,7 @@ static void step_all(struct tail *t)
     search(t, held < most ? (size_t)held : most);
 }
 
-/* One stream: the end of the run in front of `at`, or the run as a whole if it is another stream's. */
+/* One stream: the end of the run before `at`, or the whole run if it is another stream's. */
 static size_t step_run(struct tail *t)
 {
     struct slice s = journal_run(t->journal, t->run - 1);
@@ -129,9 +129,9 @@ bool tail_step(struct tail *t)
 
 /* --- for a request -------------------------------------------------------------------- */
 
-/* What is kept of a search between two calls of a handler, which finds its process anew each time. */
+/* The state of a search between two calls of a handler, which finds its process each time. */
 struct finding {
-    char process[64]; /* its id, which is shorter; "": nothing was begun */
+    char process[64]; /* its id, which is shorter; "": not started */
     struct tail tail;
 };
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pb.h - messages by table: protobuf's wire format as a tree
+ * pb.h - decodes and encodes protobuf's wire format as a tree, by tables
  *
- * A message is a list of fields. Every decoder gives the same tree (e2b has one for the JSON
- * form): only known fields, absent ones left out, enums as numbers, bytes as they are (a JSON
- * string may hold any bytes here). So a handler reads a request without knowing how it was sent. A Timestamp is an object of seconds and nanos. Messages do not nest in themselves,
- * which bounds the depth; repeated fields of requests are bounded by PB_MANY_MAX. Pure: bytes in, a tree out.
+ * A message is a list of fields. Every decoder returns the same tree (e2b has one for the JSON
+ * form): only known fields, absent ones omitted, enums as numbers, bytes unchanged (a JSON string
+ * may contain any bytes here). So a handler reads a request without knowing its encoding. A
+ * Timestamp is an object of seconds and nanos. Messages do not nest in themselves, which bounds the
+ * depth; repeated fields of requests are bounded by PB_MANY_MAX. Pure: bytes in, a tree out.
  * Layer: dialects.
  */
 #ifndef HF_DIALECTS_COMMON_PB_H
@@ -29,7 +30,7 @@ struct pb_field {
     const char *name, *snake; /* lowerCamel, and the other spelling where it differs */
     enum pb_kind kind;
     bool many;                        /* repeated; texts and messages only */
-    bool ours;                        /* only in answers: as many as there are */
+    bool ours;                        /* only in replies: no limit on the number */
     uint8_t oneof;                    /* members with the same number exclude each other; 0: none */
     const struct pb_message *message; /* PB_MESSAGE; PB_TIME: its two numbers */
     const struct pb_name *names;      /* PB_ENUM; ends with NULL */
@@ -40,14 +41,14 @@ struct pb_message {
     size_t count;
 };
 
-/* NULL: err says what is wrong. The caller owns the tree. */
+/* NULL: see err. The caller owns the tree. */
 json_t *pb_from_wire(const struct pb_message *m, const void *bytes, size_t len,
                      struct hf_error *err);
-/* `tree` is one that a decoder gave. */
+/* `tree` has the form that a decoder returns. */
 void pb_to_wire(const struct pb_message *m, const json_t *tree, struct buf *out);
 
-/* Parts of the wire format, for what is written by hand. */
-size_t pb_varint(char *out, uint64_t v); /* at most 10 bytes; how many */
+/* Parts of the wire format, for hand-written encoders. */
+size_t pb_varint(char *out, uint64_t v); /* at most 10 bytes; returns how many */
 void pb_put_varint(struct buf *out, uint64_t v);
 void pb_put_bytes(struct buf *out, uint32_t number, const void *bytes, size_t len);
 void pb_put_number(struct buf *out, uint32_t number, uint64_t v);

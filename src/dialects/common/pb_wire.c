@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pb_wire.c - protobuf's wire format. Layer: dialects.
+ * pb_wire.c - decoder and encoder of protobuf's wire format. Layer: dialects.
  */
 #include <string.h>
 
@@ -91,7 +91,7 @@ static json_t *text_value(const struct pb_field *f, struct pb_wire_cursor c, str
     return json_stringn_nocheck((const char *)c.at, len);
 }
 
-/* A map's entry is a message of key and value, either of which may be left out. */
+/* A map entry is a message of key and value, either of which may be omitted. */
 static int map_entry(const struct pb_field *f, struct pb_wire_cursor c, json_t *map,
                      struct hf_error *err)
 {
@@ -165,7 +165,7 @@ static json_t *number_value(const struct pb_field *f, uint64_t v)
     }
 }
 
-/* Of members that exclude each other the last one counts. */
+/* Of mutually exclusive members, the last one counts. */
 static void clear_others(const struct pb_message *m, const struct pb_field *f, json_t *into)
 {
     for (size_t i = 0; f->oneof != 0 && i < m->count; i++)

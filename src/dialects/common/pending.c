@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pending.c - the list of pending requests of a dialect. Layer: dialects.
+ */
 #include "dialects/common/pending.h"
 
 #include <assert.h>

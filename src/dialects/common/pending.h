@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pending.h - requests and streams that outlive the turn they came in
+ * pending.h - requests and streams that outlive the turn in which they arrived
  *
- * Each dialect lists its own, so that they can be answered when the daemon
- * goes and freed with the dialect. Embedded in whatever is under way. Layer: dialects.
+ * Each dialect lists its own, so that it can reply to them when the daemon drains, and free them
+ * with the dialect. Embedded in the struct of the request. Layer: dialects.
  */
 #ifndef HF_DIALECTS_COMMON_PENDING_H
 #define HF_DIALECTS_COMMON_PENDING_H
@@ -13,9 +13,9 @@
 struct pending;
 
 struct pending_kind {
-    /* The daemon goes: answer or end, then free. NULL: it ends by itself soon. */
+    /* The daemon is draining: reply or end, then free. NULL: it ends by itself soon. */
     void (*drain)(struct pending *p);
-    /* The dialect is freed and nobody will call back any more. */
+    /* The dialect is being freed; there will be no more callbacks. */
     void (*free)(struct pending *p);
 };
 
@@ -37,6 +37,6 @@ static inline void pending_fini(struct pending *p)
 }
 
 void pending_drain(struct list *all);
-void pending_free(struct list *all); /* leaves none */
+void pending_free(struct list *all); /* frees all */
 
 #endif

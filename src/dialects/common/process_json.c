@@ -37,7 +37,7 @@ void process_json_exit(struct json_out *o, const struct exit_record *x)
     json_kstr(o, "signal", x->signum > 0 ? signal_name(x->signum) : NULL);
     json_kstr(o, "by", x->by[0] != '\0' ? x->by : NULL);
     json_kbool(o, "core_dumped", x->core_dumped);
-    json_shut(o, '}');
+    json_close(o, '}');
     write_code(o, "exit_code", x->exit_code);
 }
 
@@ -49,7 +49,7 @@ void process_json_data(struct json_out *o, const char *bytes, size_t len)
         json_kstr(o, "encoding", "utf8");
         return;
     }
-    /* Base64 needs no escapes, so it can go straight behind a quote. */
+    /* Base64 needs no escapes, so it is appended right after the quote. */
     json_key(o, "data");
     json_raw(o, "\"", 1);
     base64_encode(o->buf, bytes, len);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * process_json.h - exits and output as JSON, the same in every dialect of ours. Layer: dialects.
+ * process_json.h - exits and output as JSON, the same in all our own dialects. Layer: dialects.
  */
 #ifndef HF_DIALECTS_COMMON_PROCESS_JSON_H
 #define HF_DIALECTS_COMMON_PROCESS_JSON_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request_checks.c - sizes and signals as requests name them. Layer: dialects.
+ * request_checks.c - checks sizes and signals in requests. Layer: dialects.
  */
 #include "dialects/common/request_checks.h"
 
@@ -65,10 +65,9 @@ int check_signal_decode(const json_t *signal, const char *target, int *signum,
                              "\"signal\" must be a name such as \"INT\" or a number");
     }
     if (*signum < 1)
-        return hf_fail_field(
-            err, HF_E_bad_signal, "signal",
-            "there is no such signal; use a name such as \"TERM\" or a number from 1 to %d",
-            SIGRTMAX);
+        return hf_fail_field(err, HF_E_bad_signal, "signal",
+                             "no such signal; use a name such as \"TERM\" or a number from 1 to %d",
+                             SIGRTMAX);
     return target_decode(target, out, err);
 }
 

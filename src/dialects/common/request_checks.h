@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request_checks.h - sizes and signals as requests name them, the same in every dialect
+ * request_checks.h - checks sizes and signals in requests, the same in every dialect
  *
- * Functions that return int give 0 or a negative errno with err filled. Layer: dialects.
+ * Functions that return int return 0, or a negative errno with err filled. Layer: dialects.
  */
 #ifndef HF_DIALECTS_COMMON_REQUEST_CHECKS_H
 #define HF_DIALECTS_COMMON_REQUEST_CHECKS_H
@@ -14,7 +14,7 @@
 /* rows and cols in 1..TERMINAL_SIZE_MAX, or bad_size. */
 int check_size(int64_t rows, int64_t cols, struct hf_error *err);
 
-/* "INT", "SIGINT" or 2; and whom it is for ("group" when NULL). */
+/* "INT", "SIGINT" or 2, and its target ("group" if NULL). */
 int check_signal_decode(const json_t *signal, const char *target, int *signum,
                         enum signal_target *out, struct hf_error *err);
 const char *check_signal_target_name(enum signal_target target);

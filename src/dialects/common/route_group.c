@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * route_group.c - the rows of a dialect below each of its patterns. Layer: dialects.
+ * route_group.c - expands the rows of a dialect below each of its patterns. Layer: dialects.
  */
 #include "dialects/common/route_group.h"
 

@@ -13,7 +13,7 @@
 
 /* A list of groups ends with one whose rows are NULL. */
 struct route_group {
-    const char *below; /* in front of each row's pattern: "" or "/{version}" */
+    const char *below; /* prefix of each row's pattern: "" or "/{version}" */
     const struct route *rows;
     size_t count;
 };

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_stream.c - streams the output of a process as server-sent events. Layer: dialects.
+ */
 #include "dialects/common/run_stream.h"
 
 #include <stdio.h>
@@ -23,8 +26,8 @@ static void stream_end(struct run_stream *r)
     stream_free(&r->pending);
 }
 
-/* Where nothing can be said, as in the middle of what is behind the output, it is broken off: in good
- * order a stream ends with its process only, and that is what clients take it for. */
+/* If no event can be sent, as in the middle of the final events, abort the connection: to clients,
+ * a stream that ends cleanly means that the process has ended. */
 static void stream_drain(struct pending *p)
 {
     struct run_stream *r = list_entry(p, struct run_stream, pending);
@@ -48,7 +51,7 @@ void run_stream_send(struct run_stream *r, const char *event, uint64_t id, const
     sse_send(r->out, event, id > 0 ? text : NULL, buf_data(data), data->len);
 }
 
-/* --- what the viewer says ---------------------------------------------------------------- */
+/* --- viewer callbacks -------------------------------------------------------------------- */
 
 static bool stream_ready(void *arg)
 {
@@ -64,13 +67,13 @@ static void stream_bytes(void *arg, const struct slice *s)
     r->ops->run(r, s);
 }
 
-/* The next number shows it. */
+/* The next number shows the gap. */
 static void stream_gap(void *arg, uint64_t from, uint64_t to)
 {
     (void)arg, (void)from, (void)to;
 }
 
-/* What comes now may be one event in many pieces, so no comment may come between them. */
+/* What follows may be one event in many pieces, so no comment may come between them. */
 static void stream_pump_end(struct run_stream *r)
 {
     http_stream_keep_alive(r->out, NULL, 0);
@@ -95,7 +98,7 @@ static const struct viewer_ops viewer_ops = {
     .exited = stream_exited,
 };
 
-/* --- what the connection says ------------------------------------------------------------ */
+/* --- connection callbacks ---------------------------------------------------------------- */
 
 static void stream_on_room(void *arg)
 {
@@ -107,13 +110,13 @@ static void stream_on_room(void *arg)
         stream_pump_end(r);
 }
 
-static void stream_on_gone(void *arg)
+static void stream_on_disconnect(void *arg)
 {
     stream_free(&((struct run_stream *)arg)->pending);
 }
 
 static const struct http_stream_ops out_ops = {.on_drain = stream_on_room,
-                                               .on_gone = stream_on_gone};
+                                               .on_disconnect = stream_on_disconnect};
 
 int run_stream_begin(struct run_stream *r, const struct run_stream_ops *ops,
                      struct http_request *rq, struct process *p, uint64_t run, struct list *pending,

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_follow.c - follows the output of a command in a session. Layer: dialects.
+ */
 #include "dialects/common/session_follow.h"
 
 #include <stdlib.h>
@@ -10,10 +13,10 @@ struct session_follow {
     const struct session_follow_ops *ops;
     void *arg;
     struct session_run *run; /* NULL: it has ended */
-    struct viewer *viewer;   /* NULL: it still waits */
+    struct viewer *viewer;   /* NULL: still waiting */
     struct session_followed result;
-    uint64_t to;     /* where its output ends, once `run` is NULL */
-    bool shell_gone; /* nothing more can come */
+    uint64_t to;     /* end of its output, once `run` is NULL */
+    bool shell_gone; /* no more output can come */
 };
 
 static void follow_free(struct session_follow *f)
@@ -35,7 +38,7 @@ static bool follow_ready(void *arg)
     return f->ops->ready(f->arg);
 }
 
-/* Commands that came after it write into the same journal. */
+/* Later commands write to the same journal. */
 static void follow_bytes(void *arg, const struct slice *s)
 {
     struct session_follow *f = arg;

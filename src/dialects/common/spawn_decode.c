@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spawn_decode.c - a create or run body as a spawn_spec. Layer: dialects.
+ * spawn_decode.c - decodes a create or run body into a spawn_spec. Layer: dialects.
  */
 #include "dialects/common/spawn_decode.h"
 
@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "dialects/common/request_checks.h"
 
-/* The body as it stands in JSON, before the fields that have several forms are looked at. */
+/* The body as in the JSON, before fields that have several forms are decoded. */
 struct spawn_decode_body {
     const char *command, *cwd, *user, *stdin, *input_encoding, *tag, *label, *session_id, *source,
         *delivery, *size_policy, *output_encoding;
@@ -113,7 +113,7 @@ static int decode_variable(struct spec_env *var, const char *name, const json_t 
 {
     if (name[0] == '\0' || strchr(name, '=') != NULL)
         return hf_fail_field(err, HF_E_bad_value, "env",
-                             "a variable's name must not be empty and not contain '='");
+                             "a variable's name must not be empty and must not contain '='");
     var->name = name;
     if (json_is_null(v))
         return 0;
@@ -232,7 +232,7 @@ static int decode_on_detach(struct spawn_request *a, const json_t *v, bool run,
         a->spec.on_detach = DETACH_KILL_AFTER;
         if (json_decode(v, fields, 1, &a->spec, err) < 0)
             return -1;
-        /* Whoever waits in run is not a viewer, so there is nothing to count from. */
+        /* The caller of run is not a viewer, so there is no detach to count from. */
         return run ? bad_choice(err, "on_detach", "keep or kill in this call") : 0;
     } else if (name == NULL) {
         return hf_fail_field(err, HF_E_bad_type, "on_detach",
@@ -279,7 +279,7 @@ static int decode_metadata(struct spawn_request *a, const json_t *metadata, stru
 {
     a->metadata = json_dumps(metadata, JSON_COMPACT);
     if (a->metadata == NULL)
-        return hf_fail(err, HF_E_no_memory, "no memory for the metadata");
+        return hf_fail(err, HF_E_no_memory, "out of memory for the metadata");
     a->spec.metadata_json = a->metadata;
     return 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spawn_decode.h - a create or run body as a spawn_spec
+ * spawn_decode.h - decodes a create or run body into a spawn_spec
  *
- * The spec borrows from the JSON tree and from the arrays held here: tree and
- * ask live until engine_spawn() has returned. Pure. Layer: dialects.
+ * The spec borrows from the JSON tree and from the arrays here: both must live until engine_spawn()
+ * has returned. Pure. Layer: dialects.
  */
 #ifndef HF_DIALECTS_COMMON_SPAWN_DECODE_H
 #define HF_DIALECTS_COMMON_SPAWN_DECODE_H
@@ -24,14 +24,14 @@ struct spawn_request {
     bool keep;   /* "on_detach":"keep" */
 };
 
-/* `run`: the fields of POST /v1/processes/run are taken as well. Call
- * spawn_request_fini() either way. */
+/* `run`: accept the fields of POST /v1/processes/run as well. Call spawn_request_fini() even on
+ * failure. */
 int spawn_request_decode(struct spawn_request *a, const json_t *body, bool run,
                          struct hf_error *err);
 void spawn_request_fini(struct spawn_request *a);
 
-/* `args` as words, `env` as variables, that borrow from the tree; *out is malloc'd, also on failure,
- * and untouched where there are none. */
+/* `args` as words, `env` as variables, borrowed from the tree; *out is malloc'd, also on failure,
+ * and untouched if there are none. */
 int spawn_request_args(const json_t *args, const char ***out, size_t *count, struct hf_error *err);
 int spawn_request_env(const json_t *env, struct spec_env **out, size_t *count,
                       struct hf_error *err);

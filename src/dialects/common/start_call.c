@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * start_call.c - starts a process for a request. Layer: dialects.
+ */
 #include "dialects/common/start_call.h"
 
 #include <stdlib.h>
@@ -8,9 +11,9 @@
 
 struct start_call_starting {
     struct pending pending;
-    struct http_request *rq; /* NULL: the client has gone */
+    struct http_request *rq; /* NULL: the client has disconnected */
     start_call_fn *done;
-    bool end_if_gone;
+    bool end_if_disconnected;
 };
 
 static void starting_free(struct pending *p)
@@ -19,10 +22,10 @@ static void starting_free(struct pending *p)
     free(list_entry(p, struct start_call_starting, pending));
 }
 
-/* The keeper's answer comes soon, so a drain need not hurry it. */
+/* The keeper replies soon, so a drain need not cut this short. */
 static const struct pending_kind starting_kind = {.drain = NULL, .free = starting_free};
 
-static void starting_on_gone(void *user)
+static void starting_on_disconnect(void *user)
 {
     ((struct start_call_starting *)user)->rq = NULL;
 }
@@ -36,8 +39,8 @@ static void starting_on_spawned(void *arg, struct process *p, const struct hf_er
     starting_free(&((struct start_call_starting *)arg)->pending);
     if (s.rq != NULL)
         s.done(s.rq, p, err);
-    else if (p != NULL && s.end_if_gone)
-        process_end(p, -1, "detach", NULL, NULL);
+    else if (p != NULL && s.end_if_disconnected)
+        process_terminate(p, -1, "detach", NULL, NULL);
 }
 
 void start_call_begin(struct http_request *rq, struct engine *e, const struct spawn_spec *spec,
@@ -48,9 +51,9 @@ void start_call_begin(struct http_request *rq, struct engine *e, const struct sp
 
     s->rq = rq;
     s->done = o->done;
-    s->end_if_gone = o->end_if_gone;
+    s->end_if_disconnected = o->end_if_disconnected;
     pending_init(&s->pending, o->pending, &starting_kind);
-    http_set_user(rq, s, starting_on_gone);
+    http_set_user(rq, s, starting_on_disconnect);
     if (engine_spawn(e, spec, starting_on_spawned, s, &err) < 0)
         starting_on_spawned(s, NULL, &err);
 }

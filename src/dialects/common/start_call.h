@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * start_call.h - a process that a request asks for
+ * start_call.h - starts a process for a request
  *
- * The request is answered when the keeper has said how it went. Whoever asked may be gone by then:
- * the process stays, since it was asked for, or it ends. Layer: dialects.
+ * The reply is sent when the keeper has reported the result. If the client has disconnected by
+ * then, the process keeps running or is terminated, as the caller chose. Layer: dialects.
  */
 #ifndef HF_DIALECTS_COMMON_START_CALL_H
 #define HF_DIALECTS_COMMON_START_CALL_H
@@ -18,10 +18,10 @@ typedef void start_call_fn(struct http_request *rq, struct process *p, const str
 struct start_call_options {
     struct list *pending; /* of the dialect */
     start_call_fn *done;
-    bool end_if_gone; /* nobody would ever know of it */
+    bool end_if_disconnected; /* terminate the process if the client disconnects before the reply */
 };
 
-/* `done` comes exactly once, now or later, unless the client goes before. */
+/* `done` is called exactly once, now or later, unless the client disconnects before. */
 void start_call_begin(struct http_request *rq, struct engine *e, const struct spawn_spec *spec,
                       const struct start_call_options *o);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wait_decode.c - the body of POST …/wait. Layer: dialects.
+ * wait_decode.c - decodes the body of POST …/wait. Layer: dialects.
  */
 #include "dialects/common/wait_decode.h"
 
@@ -35,7 +35,7 @@ const char *wait_kind_name(enum wait_kind kind)
     return kind_names[kind];
 }
 
-/* Text may hold any character, NUL too. */
+/* Text may contain any character, including NUL. */
 static int decode_text(const json_t *v, struct wait_condition *c, size_t max, struct hf_error *err)
 {
     const char *name = kind_names[c->kind];
@@ -109,7 +109,7 @@ static int kind_of(const char *name)
     return -1;
 }
 
-/* The name of the condition among the fields; "any" goes with a port and is none. */
+/* The field that names the condition; "any" only modifies a port. */
 static const char *name_of(const json_t *v, struct wait_condition *c, struct hf_error *err)
 {
     const json_t *any = json_object_get(v, "any");
@@ -147,10 +147,11 @@ int wait_request_add(struct wait_request *a, const char *name, const json_t *val
         return hf_fail_field(err, HF_E_bad_value, "until", "\"until\" must have 1 to %d conditions",
                              WAIT_CONDITIONS_MAX);
     if (kind < 0)
-        return hf_fail_field(err, HF_E_unknown_field, name,
-                             "\"%.40s\" is no condition; use text, regex, quiet_ms, prompt, exit, "
-                             "port, blocked_on_tty or echo_off",
-                             name);
+        return hf_fail_field(
+            err, HF_E_unknown_field, name,
+            "\"%.40s\" is not a condition; use text, regex, quiet_ms, prompt, exit, "
+            "port, blocked_on_tty or echo_off",
+            name);
     c->kind = (enum wait_kind)kind;
     if (decode_value(value, c, err) < 0)
         return -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wait_decode.h - what to wait for, as clients write it: the body of POST …/wait. Pure. Layer: dialects.
+ * wait_decode.h - decodes the conditions in the body of POST …/wait. Pure. Layer: dialects.
  */
 #ifndef HF_DIALECTS_COMMON_WAIT_DECODE_H
 #define HF_DIALECTS_COMMON_WAIT_DECODE_H
@@ -27,15 +27,15 @@ struct wait_condition {
     size_t len;
     int64_t quiet_ms; /* WAIT_QUIET */
     uint16_t port;    /* WAIT_PORT */
-    bool any;         /* of whomever */
+    bool any;         /* a port of any process */
 };
 
 struct wait_request {
     struct wait_condition until[WAIT_CONDITIONS_MAX];
     size_t count;
-    int64_t from;       /* -1: from the oldest byte held */
+    int64_t from;       /* -1: from the oldest byte kept */
     int64_t timeout_ms; /* -1: none */
-    bool holds;         /* the process waits for the search rather than outrun it */
+    bool holds;         /* pause the process rather than let it outrun the search */
 };
 
 /* One more condition by its name, as in {"text":"ready"}. */

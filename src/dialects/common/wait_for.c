@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wait_for.c - the output and the clock of a wait (wait_for.h)
+ * wait_for.c - waits for output and time (wait_for.h)
  *
- * The one who waits is an internal viewer, whose bytes come in small pieces and under the time that all
- * heavy work shares (base/work.h). Whether the process waits for a slow search is the caller's right;
- * if not, the search begins anew behind what it missed. Pauses are found by one
- * timer that is not restarted by output: when it fires, it looks how long ago
- * the last byte was and sleeps for the rest. Layer: dialects.
+ * A wait is an internal viewer that gets output in small pieces, within the time budget that all
+ * heavy work shares (base/work.h). The caller decides whether the process waits for a slow search;
+ * if not, the search restarts after what it missed. One timer finds pauses. Output does not restart
+ * it: when it fires, it checks how long ago the last byte came and sleeps for the rest.
+ * Layer: dialects.
  */
 #include <stdlib.h>
 
@@ -15,10 +15,10 @@
 #include "dialects/common/wait_for_own.h"
 #include "engine/engine.h"
 
-/* Output silent this long may be a prompt: "$" of a regex is then tried at its end. */
+/* After this much silence the output may end in a prompt: "$" of a regex is tried at its end. */
 #define WAIT_PAUSE_MS 100
 
-/* Nothing calls back any more. */
+/* Stops all callbacks. */
 static void wait_stop(struct wait *w)
 {
     wait_facts_stop(w);
@@ -61,8 +61,8 @@ static void wait_deliver(void *arg)
 }
 
 /*
- * It is over; that is told when there is time, because the answer may hold much output, and an exit or a
- * time-out may end a great many waits in one turn.
+ * The wait is over. It is reported when there is time, because the reply may contain much output,
+ * and one exit or time-out may end many waits in one turn.
  */
 static void wait_finish(struct wait *w, size_t index, enum wait_kind kind,
                         const struct scan_match *m, bool timed_out)
@@ -108,7 +108,7 @@ static void wait_finish_none(struct wait *w, bool timed_out)
 
 /* --- output ----------------------------------------------------------------------- */
 
-/* Time was up while output that counts was still to be searched; now it has been. */
+/* The time ran out before all relevant output was searched; now it has been. */
 static bool wait_is_expired(struct wait *w)
 {
     if (w->expires_at > viewer_offset(w->viewer))
@@ -176,7 +176,7 @@ static uint64_t wait_silent_ms(const struct wait *w)
     return wait_now(w) - w->last_ms;
 }
 
-/* Sleeps until the next thing that silence would bring, if there is one. */
+/* Sleeps until silence would meet the next condition, if there is one. */
 static void wait_idle_arm(struct wait *w)
 {
     uint64_t silent = wait_silent_ms(w), due = UINT64_MAX;
@@ -185,7 +185,7 @@ static void wait_idle_arm(struct wait *w)
         return;
     if (w->quiet_ms > 0)
         due = (uint64_t)w->quiet_ms;
-    if (scan_asks_pauses(w->scan) && !w->pause_asked && due > WAIT_PAUSE_MS)
+    if (scan_needs_pauses(w->scan) && !w->pause_asked && due > WAIT_PAUSE_MS)
         due = WAIT_PAUSE_MS;
     if (due != UINT64_MAX)
         timer_start(w->idle, due > silent ? due - silent : 0);
@@ -215,7 +215,7 @@ static void wait_on_idle(struct timer *t, void *arg)
     wait_idle_arm(w);
 }
 
-/* What was there when time was up still counts, if it can be searched in a moment. */
+/* Output that arrived before the time ran out still counts, if it can be searched quickly. */
 static void wait_on_timeout(struct timer *t, void *arg)
 {
     struct wait *w = arg;
@@ -231,30 +231,30 @@ static void wait_on_timeout(struct timer *t, void *arg)
 
 /* --- the start ------------------------------------------------------------------------- */
 
-static int wait_resolve_from(const struct wait_request *ask, const struct journal *j,
+static int wait_resolve_from(const struct wait_request *request, const struct journal *j,
                              uint64_t *from, struct hf_error *err)
 {
     uint64_t first = journal_first(j), next = journal_next(j);
 
-    *from = ask->from < 0 ? first : (uint64_t)ask->from;
+    *from = request->from < 0 ? first : (uint64_t)request->from;
     if (*from > next)
         return hf_fail_field(err, HF_E_range_not_satisfiable, "from",
                              "offset %llu is beyond the output, which ends at %llu",
                              (unsigned long long)*from, (unsigned long long)next);
     if (*from < first)
         return hf_fail_field(err, HF_E_offset_gone, "from",
-                             "output before %llu is gone; wait from there on",
+                             "output before %llu is no longer kept; wait from there",
                              (unsigned long long)first);
     return 0;
 }
 
-/* The first of each kind stands for all; of silences it is the shortest. */
-static void wait_note_conditions(struct wait *w, const struct wait_request *ask)
+/* The first condition of each kind represents all; of silences, the shortest. */
+static void wait_note_conditions(struct wait *w, const struct wait_request *request)
 {
     for (size_t i = 0; i <= WAIT_ECHO_OFF; i++)
         w->index[i] = WAIT_NO_INDEX;
-    for (size_t i = 0; i < ask->count; i++) {
-        const struct wait_condition *c = &ask->until[i];
+    for (size_t i = 0; i < request->count; i++) {
+        const struct wait_condition *c = &request->until[i];
         bool shorter = c->kind == WAIT_QUIET && c->quiet_ms < w->quiet_ms;
 
         if (!shorter && wait_wants(w, c->kind))
@@ -265,16 +265,16 @@ static void wait_note_conditions(struct wait *w, const struct wait_request *ask)
     }
 }
 
-static void wait_start_timers(struct wait *w, const struct wait_request *ask, struct loop *loop)
+static void wait_start_timers(struct wait *w, const struct wait_request *request, struct loop *loop)
 {
     w->last_ms = loop_now_ms(loop);
     w->expires_at = UINT64_MAX;
-    if (w->quiet_ms > 0 || scan_asks_pauses(w->scan))
+    if (w->quiet_ms > 0 || scan_needs_pauses(w->scan))
         w->idle = timer_new(loop, wait_on_idle, w);
     wait_idle_arm(w);
-    if (ask->timeout_ms >= 0) {
+    if (request->timeout_ms >= 0) {
         w->timeout = timer_new(loop, wait_on_timeout, w);
-        timer_start(w->timeout, (uint64_t)ask->timeout_ms);
+        timer_start(w->timeout, (uint64_t)request->timeout_ms);
     }
 }
 
@@ -289,7 +289,7 @@ static int wait_attach(struct wait *w, bool holds, struct hf_error *err)
     return viewer_attach(w->process, &o, &wait_ops, w, &w->viewer, err);
 }
 
-int wait_start(struct process *p, const struct wait_request *ask, wait_fn *fn, void *arg,
+int wait_start(struct process *p, const struct wait_request *request, wait_fn *fn, void *arg,
                struct wait **out, struct hf_error *err)
 {
     struct journal *j = process_journal(p);
@@ -298,10 +298,10 @@ int wait_start(struct process *p, const struct wait_request *ask, wait_fn *fn, v
     struct wait *w;
     int before;
 
-    if (wait_facts_check(p, ask, err) < 0 || wait_resolve_from(ask, j, &from, err) < 0)
+    if (wait_facts_check(p, request, err) < 0 || wait_resolve_from(request, j, &from, err) < 0)
         return -1;
     before = from > journal_first(j) ? (unsigned char)*journal_bytes(j, from - 1) : -1;
-    scan = scan_new(ask, from, before, err);
+    scan = scan_new(request, from, before, err);
     if (scan == NULL)
         return -1;
     w = hf_xalloc(sizeof *w);
@@ -310,13 +310,13 @@ int wait_start(struct process *p, const struct wait_request *ask, wait_fn *fn, v
     w->arg = arg;
     w->scan = scan;
     w->from = from;
-    wait_note_conditions(w, ask);
-    if (wait_attach(w, ask->holds, err) < 0) {
+    wait_note_conditions(w, request);
+    if (wait_attach(w, request->holds, err) < 0) {
         wait_cancel(w);
         return -1;
     }
-    wait_start_timers(w, ask, engine_loop(process_engine(p)));
-    wait_facts_start(w, ask);
+    wait_start_timers(w, request, engine_loop(process_engine(p)));
+    wait_facts_start(w, request);
     *out = w;
     return 0;
 }

@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wait_for_facts.c - what is waited for and does not stand in the output
+ * wait_for_facts.c - conditions of a wait that are not in the output
  *
- * Whether a terminal is waited at and whether it echoes comes from looks (tty_activity.h),
- * each of which has read the output that was there. A port is listened on or not (ports.h). Layer: dialects.
+ * Probes find out whether a process reads its terminal and whether that echoes (tty_activity.h);
+ * each probe reads pending output first. Ports are watched by ports.h. Layer: dialects.
  */
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "dialects/common/wait_for_own.h"
 
-int wait_facts_check(const struct process *p, const struct wait_request *ask, struct hf_error *err)
+int wait_facts_check(const struct process *p, const struct wait_request *request,
+                     struct hf_error *err)
 {
     struct process_view v;
 
     process_view((struct process *)p, &v);
-    for (size_t i = 0; i < ask->count; i++) {
-        enum wait_kind kind = ask->until[i].kind;
+    for (size_t i = 0; i < request->count; i++) {
+        enum wait_kind kind = request->until[i].kind;
 
         if (!v.pty && (kind == WAIT_BLOCKED || kind == WAIT_ECHO_OFF))
             return hf_fail_field(err, HF_E_not_a_terminal, wait_kind_name(kind),
-                                 "this process was started with pipes; only a terminal can be "
-                                 "waited for so");
+                                 "this process was started with pipes; this condition needs a "
+                                 "terminal");
     }
     return 0;
 }
 
-static void wait_on_look(void *arg, const struct attention_view *v)
+static void wait_on_probe(void *arg, const struct tty_activity_view *v)
 {
     struct wait *w = arg;
     size_t blocked = v->waiting == FACT_YES ? w->index[WAIT_BLOCKED] : WAIT_NO_INDEX;
     size_t echo = v->echo_off == FACT_YES ? w->index[WAIT_ECHO_OFF] : WAIT_NO_INDEX;
 
     if (wait_is_behind(w))
-        return; /* what ends in that output comes first; another look follows */
+        return; /* matches in that output come first; another probe follows */
     if (blocked < echo)
         wait_finish_kind(w, WAIT_BLOCKED, blocked);
     else if (echo != WAIT_NO_INDEX)
@@ -45,17 +46,17 @@ static void wait_on_port(void *arg, struct port_watch *p)
     wait_finish_kind(arg, WAIT_PORT, p->index);
 }
 
-static void start_ports(struct wait *w, const struct wait_request *ask)
+static void start_ports(struct wait *w, const struct wait_request *request)
 {
-    w->ports = hf_xalloc(ask->count * sizeof *w->ports);
-    for (size_t i = 0; i < ask->count; i++) {
+    w->ports = hf_xalloc(request->count * sizeof *w->ports);
+    for (size_t i = 0; i < request->count; i++) {
         struct port_watch *p = &w->ports[w->port_count];
 
-        if (ask->until[i].kind != WAIT_PORT)
+        if (request->until[i].kind != WAIT_PORT)
             continue;
         *p = (struct port_watch){.process = w->process,
-                                 .port = ask->until[i].port,
-                                 .any = ask->until[i].any,
+                                 .port = request->until[i].port,
+                                 .any = request->until[i].any,
                                  .index = i,
                                  .fn = wait_on_port,
                                  .arg = w};
@@ -64,15 +65,15 @@ static void start_ports(struct wait *w, const struct wait_request *ask)
     }
 }
 
-void wait_facts_start(struct wait *w, const struct wait_request *ask)
+void wait_facts_start(struct wait *w, const struct wait_request *request)
 {
     if (wait_wants(w, WAIT_BLOCKED) || wait_wants(w, WAIT_ECHO_OFF)) {
-        w->attention.fn = wait_on_look;
+        w->attention.fn = wait_on_probe;
         w->attention.arg = w;
         process_watch_tty_activity(w->process, &w->attention);
     }
     if (wait_wants(w, WAIT_PORT))
-        start_ports(w, ask);
+        start_ports(w, request);
 }
 
 void wait_facts_stop(struct wait *w)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * daytona.c - birth and end of the dialect, its routes, and the small calls. Layer: dialects.
+ * daytona.c - setup and teardown of the dialect, its routes, and the small calls. Layer: dialects.
  */
 #include "dialects/daytona/daytona.h"
 
@@ -16,7 +16,7 @@
 
 static void reply_dir(struct http_request *rq, const char *dir)
 {
-    struct json_out o = dt_answer(dt_of(rq));
+    struct json_out o = dt_reply(dt_of(rq));
 
     json_kstr(&o, "dir", dir);
     dt_send(rq, 200, &o);
@@ -36,7 +36,7 @@ static void home_dir(struct http_request *rq)
 
 static void version(struct http_request *rq)
 {
-    struct json_out o = dt_answer(dt_of(rq));
+    struct json_out o = dt_reply(dt_of(rq));
 
     json_kstr(&o, "version", dt_of(rq)->version);
     dt_send(rq, 200, &o);
@@ -44,13 +44,15 @@ static void version(struct http_request *rq)
 
 /* --- routes --------------------------------------------------------------------------- */
 
-/* A toolbox's paths stand at the root, as in a sandbox, or behind /toolbox/ID, as its proxy has them. */
+/*
+ * The toolbox's paths are at the root, as in a sandbox, or below /toolbox/ID, as behind its proxy.
+ */
 #define BOTH(method, path, handler, role, flags)                                                   \
     {method, path, handler, role, (flags) | ROUTE_ANY_QUERY, 0, NULL},                             \
     {                                                                                              \
         method, "/toolbox/{sandbox}" path, handler, role, (flags) | ROUTE_ANY_QUERY, 0, NULL       \
     }
-/* The control plane's stand behind /api, or wherever the client was told. */
+/* The control plane's paths are below /api, or wherever the client was configured to find them. */
 #define CONTROL(method, path, handler, role, flags)                                                \
     {method, "/api" path, handler, role, (flags) | ROUTE_ANY_QUERY, 0, NULL},                      \
     {                                                                                              \
@@ -99,14 +101,14 @@ static const struct route routes[] = {
     BOTH(HTTP_GET_M, "/process/pty/{id}/connect", dt_pty_connect, ROLE_WATCH, ROUTE_UPGRADE),
 };
 
-/* --- life ------------------------------------------------------------------------------- */
+/* --- life cycle ------------------------------------------------------------------------- */
 
 static void on_events(void *arg)
 {
-    dt_follows_look(arg);
+    dt_follows_check(arg);
 }
 
-/* A browser's WebSocket can send no header, but what it got for a token. */
+/* A browser's WebSocket cannot send a header, so it shows a ticket that it got for its token. */
 static const struct auth_ways ways = {.upgrade_own = dt_ticket_role};
 
 static void *dt_make(const struct dialect_host *host)

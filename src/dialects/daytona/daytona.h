@@ -2,10 +2,10 @@
 /*
  * daytona.h - Daytona's toolbox process API, and as much of its control plane as a client needs
  *
- * Facts: docs/dialects/daytona.md. Sessions are the engine's, so every session of the daemon is one
- * here; a command's id is the name that it has in the session's log. A PTY is a terminal of the
- * daemon: its id stands in its metadata, and terminals that others made go by the daemon's
- * own id. Layer: dialects.
+ * Facts: docs/dialects/daytona.md. Sessions are the engine's, so every session of the daemon is
+ * visible here. A command's id is its name in the session's log. A PTY is a terminal of the daemon:
+ * its id is in its metadata, and terminals created elsewhere use the daemon's own id.
+ * Layer: dialects.
  */
 #ifndef HF_DIALECTS_DAYTONA_DAYTONA_H
 #define HF_DIALECTS_DAYTONA_DAYTONA_H
@@ -34,7 +34,7 @@ struct dt {
     const char *version;
     struct route_table table;
     struct list pending;
-    struct list runs;    /* struct dt_run: commands that this worker was asked for */
+    struct list runs;    /* struct dt_run: commands that this worker has accepted */
     struct list follows; /* struct dt_follow */
     struct input_call_queue typing;
     struct list tickets;
@@ -50,22 +50,22 @@ static inline struct dt *dt_of(const struct http_request *rq)
     return http_context(rq);
 }
 
-/* dt_reply.c: answers */
-struct json_out dt_answer(struct dt *dt); /* begins an object in the scratch buffer */
+/* dt_reply.c: replies */
+struct json_out dt_reply(struct dt *dt); /* begins an object in the scratch buffer */
 void dt_send(struct http_request *rq, int status, struct json_out *o);
 void dt_error(struct http_request *rq, const struct hf_error *err); /* any error of ours */
 void dt_fail(struct http_request *rq, int status, const char *code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* dt_reply.c: what is asked. NULL or false: the request has been answered. */
+/* dt_reply.c: decoding. NULL or false: the request has been replied to. */
 json_t *dt_body(struct http_request *rq);
 struct session *dt_session(struct http_request *rq);
-bool dt_upgrade_ok(struct http_request *rq); /* can the handshake be answered? */
-/* What to answer an offer of subprotocols with; NULL: there is none. */
+bool dt_upgrade_ok(struct http_request *rq); /* is the handshake valid? */
+/* The subprotocol to accept from those offered; NULL: none. */
 const char *dt_protocol(const struct http_request *rq, char out[DT_PROTOCOL_BYTES]);
 enum dt_split dt_split_of(const struct http_request *rq);
 
-/* dt_env.c: what POST /env has set, behind which come the request's own. Freed with free(). */
+/* dt_env.c: variables set by POST /env; those of the request follow. Free with free(). */
 struct spec_env *dt_env(struct dt *dt, const struct spec_env *own, size_t count, size_t *out_count,
                         json_t **keep);
 void dt_env_update(struct http_request *rq);
@@ -76,23 +76,24 @@ void dt_code_run(struct http_request *rq);
 const char *dt_shell(void); /* for commands: bash, or sh where there is none */
 
 /* dt_session.c */
-int64_t dt_history(struct engine *e); /* the ring of a session's shell */
+int64_t dt_history(struct engine *e); /* ring size of a session's shell */
 void dt_session_create(struct http_request *rq);
 void dt_session_list(struct http_request *rq);
 void dt_session_get(struct http_request *rq);
 void dt_session_delete(struct http_request *rq);
 void dt_entrypoint(struct http_request *rq);
 
-/* dt_command.c: a command of a session: begun, or still waiting in this worker. */
+/* dt_command.c: a command of a session, started or still queued in this worker. */
 struct dt_command {
     struct session *session;
     char id[SESSION_NAME_MAX + 1];
     bool begun;
-    struct session_command log;  /* if begun; borrowed until the next return to the loop */
+    struct session_command log;  /* if started; borrowed until the next return to the loop */
     const struct dt_run *queued; /* else */
 };
 bool dt_command_find(struct dt *dt, const char *session, const char *id, struct dt_command *out);
-bool dt_command(struct http_request *rq, struct dt_command *out); /* false: answered */
+bool dt_command(struct http_request *rq,
+                struct dt_command *out); /* false: the request has been replied to */
 void dt_command_write(struct json_out *o, const struct session_command *c);
 void dt_commands_write(struct json_out *o, struct dt *dt, struct session *s);
 void dt_command_get(struct http_request *rq);
@@ -102,29 +103,29 @@ struct dt_run {
     struct pending pending;
     struct list link; /* in dt.runs */
     struct dt *dt;
-    struct http_request *rq; /* NULL: answered, or gone */
+    struct http_request *rq; /* NULL: replied to, or disconnected */
     struct session_run *run;
     char id[SESSION_NAME_MAX + 1];
     char *session, *command;
     bool async, echo, begun;
-    bool promised; /* it was answered before it began */
+    bool promised; /* the reply was sent before it started */
 };
 void dt_run(struct http_request *rq);
-void dt_runs_recall(struct dt *dt); /* what waited in the last worker */
+void dt_runs_recall(struct dt *dt); /* what was queued in the last worker */
 
 /* dt_input.c */
 void dt_input(struct http_request *rq);
 
 /* dt_logs.c */
 void dt_logs(struct http_request *rq);
-/* "output", "stdout" and "stderr" of what lies in [from, to) of a process's journal. */
+/* "output", "stdout" and "stderr" of the range [from, to) of a process's journal. */
 void dt_output_write(struct json_out *o, struct dt *dt, const struct session_command *c,
                      enum dt_split split);
 void dt_put_marked(struct buf *out, enum stream stream, const char *bytes, size_t len);
 
 /* dt_follow.c */
 void dt_follow(struct http_request *rq, const struct dt_command *c);
-void dt_follows_look(struct dt *dt); /* something happened to sessions */
+void dt_follows_check(struct dt *dt); /* something happened to sessions */
 
 /* dt_pty.c, dt_pty_start.c, dt_terminal.c */
 struct process *dt_pty_find(struct dt *dt, const char *id);

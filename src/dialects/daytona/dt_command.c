@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dt_command.c - the commands of a session: found, told
+ * dt_command.c - the commands of a session: find and describe
  *
- * A command that has begun stands in the session's log, under the id that it was given here as its name,
- * or under its number if another dialect asked for it. One that still waits is known to the worker that was
- * asked for it. Layer: dialects.
+ * A command that has started is in the session's log, named by the id assigned here, or numbered if
+ * it came by another dialect. Only the worker that accepted it knows a command that is still
+ * queued. Layer: dialects.
  */
 #include <stdio.h>
 #include <string.h>
@@ -74,7 +74,7 @@ bool dt_command(struct http_request *rq, struct dt_command *out)
     return false;
 }
 
-/* --- telling ------------------------------------------------------------------------------ */
+/* --- JSON --------------------------------------------------------------------------------- */
 
 void dt_command_write(struct json_out *o, const struct session_command *c)
 {
@@ -87,7 +87,7 @@ void dt_command_write(struct json_out *o, const struct session_command *c)
     json_strn(o, c->text.bytes, c->text.len);
     if (c->ended)
         json_kint(o, "exitCode", c->end.exit.exit_code);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void queued_write(struct json_out *o, const struct dt_run *r)
@@ -95,10 +95,10 @@ static void queued_write(struct json_out *o, const struct dt_run *r)
     json_open(o, '{');
     json_kstr(o, "id", r->id);
     json_kstr(o, "command", r->command);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
-/* What the daemon itself has put in front of somebody's command is nobody's. */
+/* Omit the prefix that the daemon itself put in front of the client's command. */
 void dt_commands_write(struct json_out *o, struct dt *dt, struct session *s)
 {
     struct session_command c;
@@ -115,7 +115,7 @@ void dt_commands_write(struct json_out *o, struct dt *dt, struct session *s)
         if (!r->begun && strcmp(r->session, session_id(s)) == 0)
             queued_write(o, r);
     }
-    json_shut(o, ']');
+    json_close(o, ']');
 }
 
 void dt_command_get(struct http_request *rq)

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dt_decode.c - decodes what Daytona's clients send. Layer: dialects.
+ */
 #include "dialects/daytona/dt_decode.h"
 
 #include <stdlib.h>
@@ -17,7 +20,7 @@
 
 /* --- versions ---------------------------------------------------------------------------- */
 
-/* Major and minor as one number; -1: it is no version. */
+/* Major and minor as one number; -1: not a version. */
 static int64_t version_number(const char *text)
 {
     char *end;
@@ -30,7 +33,7 @@ static int64_t version_number(const char *text)
     return end == text || minor < 0 || minor > 1000000 ? -1 : major * 10000000 + minor;
 }
 
-/* From 0.27 on clients tell the streams apart themselves, from 0.167 on the server does. */
+/* Clients from 0.27 on separate the streams themselves; from 0.167 on the server does it. */
 enum dt_split dt_split_for(const char *version, const char *split)
 {
     int64_t n = version != NULL ? version_number(version) : -1;
@@ -56,7 +59,7 @@ static bool is_name(const char *s)
     return true;
 }
 
-int dt_ask_env(const json_t *envs, struct spec_env **out, size_t *count, struct hf_error *err)
+int dt_decode_env(const json_t *envs, struct spec_env **out, size_t *count, struct hf_error *err)
 {
     const char *name;
     json_t *value;
@@ -69,11 +72,11 @@ int dt_ask_env(const json_t *envs, struct spec_env **out, size_t *count, struct 
     json_object_foreach ((json_t *)(uintptr_t)envs, name, value)
         if (!is_name(name))
             return hf_fail_field(err, HF_E_bad_value, "envs",
-                                 "'%.60s' is not a name for a variable", name);
+                                 "'%.60s' is not a valid variable name", name);
     return spawn_request_env(envs, out, count, err);
 }
 
-/* The next item of a list that begins so: what stands behind; NULL: there is none. */
+/* The text after the prefix in the next list item that has it; NULL: none. */
 static const char *offered_item(const char *offered, const char *prefix, size_t *len)
 {
     size_t skip = strlen(prefix);
@@ -90,7 +93,7 @@ static const char *offered_item(const char *offered, const char *prefix, size_t 
     return NULL;
 }
 
-int dt_ask_offered_env(const char *offered, json_t **tree, struct hf_error *err)
+int dt_decode_offered_env(const char *offered, json_t **tree, struct hf_error *err)
 {
     size_t len;
     const char *text = offered_item(offered, DT_ENVS_PROTOCOL, &len);
@@ -108,7 +111,7 @@ int dt_ask_offered_env(const char *offered, json_t **tree, struct hf_error *err)
     return *tree != NULL ? 0 : hf_fail(err, HF_E_bad_json, "the variables are not JSON");
 }
 
-const char *dt_ask_offered_version(const char *offered, char out[DT_PROTOCOL_BYTES])
+const char *dt_decode_offered_version(const char *offered, char out[DT_PROTOCOL_BYTES])
 {
     size_t len;
     const char *text = offered_item(offered, DT_VERSION_PROTOCOL, &len);
@@ -142,7 +145,7 @@ static const struct json_field code_fields[] = {
     EXECUTE("timeout", ANY, timeout, ),
 };
 
-static int ask_timeout(const json_t *v, int64_t *out, struct hf_error *err)
+static int decode_timeout(const json_t *v, int64_t *out, struct hf_error *err)
 {
     if (v == NULL || json_is_null(v))
         return 0;
@@ -155,12 +158,13 @@ static int ask_timeout(const json_t *v, int64_t *out, struct hf_error *err)
     return 0;
 }
 
-static int ask_execute(struct dt_execute_ask *a, const struct execute_body *b, struct hf_error *err)
+static int decode_execute(struct dt_execute_request *a, const struct execute_body *b,
+                          struct hf_error *err)
 {
-    int rc = ask_timeout(b->timeout, &a->timeout_s, err);
+    int rc = decode_timeout(b->timeout, &a->timeout_s, err);
 
     if (rc == 0 && b->envs != NULL && !json_is_null(b->envs))
-        rc = dt_ask_env(b->envs, &a->env, &a->env_count, err);
+        rc = dt_decode_env(b->envs, &a->env, &a->env_count, err);
     if (rc == 0 && b->argv != NULL)
         rc = spawn_request_args(b->argv, &a->argv, &a->argc, err);
     a->command = b->command;
@@ -177,42 +181,42 @@ static int check_blank(const char *text, const char *field, struct hf_error *err
     return hf_fail_field(err, HF_E_bad_value, field, "%s must not be empty", field);
 }
 
-int dt_ask_execute(struct dt_execute_ask *a, const json_t *body, struct hf_error *err)
+int dt_decode_execute(struct dt_execute_request *a, const json_t *body, struct hf_error *err)
 {
     struct execute_body b = {0};
     int rc;
 
-    *a = (struct dt_execute_ask){0};
+    *a = (struct dt_execute_request){0};
     rc = json_decode_known(body, execute_fields, COUNT(execute_fields), &b, err);
     if (rc == 0)
         rc = check_blank(b.command, "command", err);
-    return rc == 0 ? ask_execute(a, &b, err) : rc;
+    return rc == 0 ? decode_execute(a, &b, err) : rc;
 }
 
-int dt_ask_code(struct dt_execute_ask *a, const json_t *body, struct hf_error *err)
+int dt_decode_code(struct dt_execute_request *a, const json_t *body, struct hf_error *err)
 {
     static const char *const known[] = {"python", "javascript", "typescript"};
     struct execute_body b = {0};
     int rc;
 
-    *a = (struct dt_execute_ask){0};
+    *a = (struct dt_execute_request){0};
     rc = json_decode_known(body, code_fields, COUNT(code_fields), &b, err);
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < COUNT(known); i++)
         if (strcmp(b.language, known[i]) == 0)
-            return ask_execute(a, &b, err);
+            return decode_execute(a, &b, err);
     return hf_fail_field(err, HF_E_bad_value, "language",
                          "language must be python, javascript or typescript");
 }
 
-void dt_execute_ask_fini(struct dt_execute_ask *a)
+void dt_execute_request_fini(struct dt_execute_request *a)
 {
     free(a->argv);
     free(a->env);
 }
 
-/* --- sessions ---------------------------------------------------------------------------------- */
+/* --- sessions --------------------------------------------------------------------------------- */
 
 struct exec_body {
     const char *command;
@@ -227,18 +231,18 @@ static const struct json_field exec_fields[] = {
     EXEC("suppressInputEcho", BOOL, suppress, ),
 };
 
-int dt_ask_exec(struct dt_exec_ask *a, const json_t *body, struct hf_error *err)
+int dt_decode_exec(struct dt_exec_request *a, const json_t *body, struct hf_error *err)
 {
     struct exec_body b = {0};
     int rc = json_decode_known(body, exec_fields, COUNT(exec_fields), &b, err);
 
     if (rc == 0)
         rc = check_blank(b.command, "command", err);
-    *a = (struct dt_exec_ask){b.command, b.run_async || b.async, !b.suppress};
+    *a = (struct dt_exec_request){b.command, b.run_async || b.async, !b.suppress};
     return rc;
 }
 
-/* --- terminals ----------------------------------------------------------------------------------- */
+/* --- terminals -------------------------------------------------------------------------------- */
 
 static int check_side(int64_t n, const char *name, struct hf_error *err)
 {
@@ -247,7 +251,7 @@ static int check_side(int64_t n, const char *name, struct hf_error *err)
     return hf_fail_field(err, HF_E_bad_size, name, "%s must be at most %d", name, LIMIT_DT_SIZE);
 }
 
-int dt_ask_side(const char *text, const char *name, int64_t *out, struct hf_error *err)
+int dt_decode_side(const char *text, const char *name, int64_t *out, struct hf_error *err)
 {
     if (text == NULL || text[0] == '\0')
         return 0;
@@ -256,7 +260,7 @@ int dt_ask_side(const char *text, const char *name, int64_t *out, struct hf_erro
     return check_side(*out, name, err);
 }
 
-int dt_ask_pty_id(const char *id, struct hf_error *err)
+int dt_decode_pty_id(const char *id, struct hf_error *err)
 {
     if (id != NULL && id[0] != '\0' && strlen(id) <= LIMIT_DT_PTY_ID_BYTES &&
         utf8_is_valid(id, strlen(id)))
@@ -286,28 +290,29 @@ static const struct json_field size_fields[] = {
     PTY("cols", INT, cols, .required = true, .min = 0, .max = INT32_MAX),
 };
 
-int dt_ask_pty(struct dt_pty_ask *a, const json_t *body, struct hf_error *err)
+int dt_decode_pty(struct dt_pty_request *a, const json_t *body, struct hf_error *err)
 {
     struct pty_body b = {0};
     int rc = json_decode_known(body, pty_fields, COUNT(pty_fields), &b, err);
 
-    *a = (struct dt_pty_ask){.id = b.id, .rows = b.rows, .cols = b.cols, .lazy = b.lazy};
-    if (rc < 0 || (rc = dt_ask_pty_id(b.id, err)) < 0 || (rc = check_side(b.rows, "rows", err)) < 0)
+    *a = (struct dt_pty_request){.id = b.id, .rows = b.rows, .cols = b.cols, .lazy = b.lazy};
+    if (rc < 0 || (rc = dt_decode_pty_id(b.id, err)) < 0 ||
+        (rc = check_side(b.rows, "rows", err)) < 0)
         return rc;
     if ((rc = check_side(b.cols, "cols", err)) < 0)
         return rc;
     a->cwd = b.cwd != NULL && b.cwd[0] != '\0' ? b.cwd : NULL;
     if (b.envs == NULL || json_is_null(b.envs))
         return 0;
-    return dt_ask_env(b.envs, &a->env, &a->env_count, err);
+    return dt_decode_env(b.envs, &a->env, &a->env_count, err);
 }
 
-void dt_pty_ask_fini(struct dt_pty_ask *a)
+void dt_pty_request_fini(struct dt_pty_request *a)
 {
     free(a->env);
 }
 
-int dt_ask_size(const json_t *body, int64_t *rows, int64_t *cols, struct hf_error *err)
+int dt_decode_size(const json_t *body, int64_t *rows, int64_t *cols, struct hf_error *err)
 {
     struct pty_body b = {0};
     int rc = json_decode_known(body, size_fields, COUNT(size_fields), &b, err);
@@ -319,11 +324,11 @@ int dt_ask_size(const json_t *body, int64_t *rows, int64_t *cols, struct hf_erro
     return check_side(b.cols, "cols", err);
 }
 
-/* --- artifacts ------------------------------------------------------------------------------------ */
+/* --- artifacts -------------------------------------------------------------------------------- */
 
 #define ARTIFACT "dtn_artifact_k39fd2:"
 
-/* {"type":"chart","value":{…}}; what is none is dropped all the same, as the original does. */
+/* {"type":"chart","value":{…}}. Anything else is dropped too, as in the original. */
 static void take_chart(json_t *charts, const char *text, size_t len)
 {
     json_auto_t *line = json_parse(text, len, NULL);
@@ -356,10 +361,10 @@ json_t *dt_take_artifacts(struct buf *result)
     return charts;
 }
 
-/* --- Socket.IO -------------------------------------------------------------------------------------- */
+/* --- Socket.IO -------------------------------------------------------------------------------- */
 
 /* Engine.IO's type, then Socket.IO's: 4 is a message, in which 0 is a connect. */
-enum dt_packet dt_ask_packet(const char *text, size_t len, char **token)
+enum dt_packet dt_decode_packet(const char *text, size_t len, char **token)
 {
     json_auto_t *body = NULL;
     const char *given;

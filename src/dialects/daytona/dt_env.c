@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dt_env.c - POST /env: variables for all that is started here from then on
+ * dt_env.c - POST /env: variables for every process started here from then on
  *
- * The original changes its own environment. Ours is nobody else's business, so what was set is kept
- * as a note, which the next worker finds, and given to what this dialect starts. Layer: dialects.
+ * The original changes its own environment. The daemon's environment is private, so the variables
+ * are kept in a note, which the next worker finds, and passed to what this dialect starts.
+ * Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 
 #define NOTE "daytona.env"
 
-/* {"NAME":"value"}, or null for one that is to be gone. */
+/* {"NAME":"value"}, or null for a variable that is to be removed. */
 static json_t *env_recall(const struct dt *dt)
 {
     size_t len;
@@ -63,13 +64,14 @@ static int unset_names(json_t *env, const json_t *names, struct hf_error *err)
         if (text == NULL)
             return -1;
         if (text[0] == '\0' || strchr(text, '=') != NULL)
-            return hf_fail_field(err, HF_E_bad_value, "unset", "'%.60s' is not a name", text);
+            return hf_fail_field(err, HF_E_bad_value, "unset",
+                                 "'%.60s' is not a valid variable name", text);
         json_object_set_new(env, text, json_null());
     }
     return 0;
 }
 
-/* Those of the values that were set here; the daemon's own are not told to anybody. */
+/* Those of the values that were set here. The daemon's own variables are never revealed. */
 static int unset_values(json_t *env, const json_t *prefix, struct hf_error *err)
 {
     const char *text = json_string_value(prefix), *name;
@@ -92,7 +94,7 @@ static int set_values(json_t *env, const json_t *set, struct hf_error *err)
 {
     struct spec_env *vars = NULL;
     size_t count = 0;
-    int rc = set == NULL || json_is_null(set) ? 0 : dt_ask_env(set, &vars, &count, err);
+    int rc = set == NULL || json_is_null(set) ? 0 : dt_decode_env(set, &vars, &count, err);
 
     for (size_t i = 0; rc == 0 && i < count; i++)
         json_object_set_new(env, vars[i].name,
@@ -107,8 +109,7 @@ static int env_store(struct dt *dt, const json_t *env, struct hf_error *err)
     int rc = engine_note_set(dt->engine, NOTE, text, json_object_size(env) > 0 ? strlen(text) : 0);
 
     free(text);
-    return rc == 0 ? 0
-                   : hf_fail(err, HF_E_body_too_large, "there is no room for so many variables");
+    return rc == 0 ? 0 : hf_fail(err, HF_E_body_too_large, "the variables are too large to store");
 }
 
 void dt_env_update(struct http_request *rq)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dt_follow.c - GET …/logs as a WebSocket: all that a command has written, then what it writes
+ * dt_follow.c - GET …/logs as a WebSocket: all output so far, then live output
  *
  * Frames are small and each begins with its own marker, because clients search a frame for markers
- * byte by byte, and break on one of 128 KiB. Where the command ends is told by the session's log, which is
- * looked at whenever something happens to a session. Layer: dialects.
+ * byte by byte, and fail on a frame of 128 KiB. The session's log says where the command's output
+ * ends; it is checked whenever a session changes. Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,11 +19,11 @@ struct dt_follow {
     struct list link; /* in dt.follows */
     struct dt *dt;
     struct ws *ws;
-    struct process *process; /* the shell; referenced; NULL: it still waits */
+    struct process *process; /* the shell; referenced; NULL: still queued */
     struct viewer *viewer;
     char *session, *id;
     uint64_t to;               /* where its output ends, if `ended` */
-    bool live, ended, closing; /* live: else what there is now, and no more */
+    bool live, ended, closing; /* live; else only what there is now */
     bool plain;                /* no markers */
 };
 
@@ -49,7 +49,7 @@ static void follow_free(struct pending *p)
     free(f);
 }
 
-/* A going server closes its WebSockets itself, with 1001. */
+/* A server that shuts down closes its WebSockets itself, with 1001. */
 static const struct pending_kind follow_kind = {.drain = NULL, .free = follow_free};
 
 static void follow_close(struct dt_follow *f)
@@ -81,7 +81,7 @@ static bool on_ready(void *arg)
     return f->ws != NULL && ws_ready(f->ws);
 }
 
-/* Commands behind it write into the same journal. */
+/* Later commands write to the same journal. */
 static void on_bytes(void *arg, const struct slice *s)
 {
     struct dt_follow *f = arg;
@@ -95,12 +95,12 @@ static void on_bytes(void *arg, const struct slice *s)
         follow_close(f);
 }
 
-/* Never a silent hole. */
+/* Never leave a silent gap. */
 static void send_gap(struct dt_follow *f, uint64_t missing)
 {
     struct buf note = {0};
 
-    buf_printf(&note, "[%llu bytes of output are gone]\n", (unsigned long long)missing);
+    buf_printf(&note, "[%llu bytes of output were lost]\n", (unsigned long long)missing);
     send_run(f, STREAM_STDERR, buf_data(&note), note.len);
     buf_fini(&note);
 }
@@ -118,7 +118,7 @@ static void on_gap(void *arg, uint64_t from, uint64_t to)
         follow_close(f);
 }
 
-/* The shell's: nothing more can come. */
+/* The shell has exited: no more output can come. */
 static void on_exited(void *arg, const struct exit_record *x)
 {
     (void)x;
@@ -132,9 +132,9 @@ static const struct viewer_ops viewer_ops = {
     .exited = on_exited,
 };
 
-/* --- what became of the command --------------------------------------------------------------- */
+/* --- the command's state ---------------------------------------------------------------------- */
 
-/* Of a shell that is long gone: what the session's log has. */
+/* The shell no longer exists: use what the session's log has. */
 static void follow_remains(struct dt_follow *f, const struct session_command *c)
 {
     send_run(f, STREAM_STDOUT, c->head.bytes, c->head.len);
@@ -170,14 +170,14 @@ static void follow_attach(struct dt_follow *f, const struct session_command *c)
         follow_close(f);
 }
 
-static void follow_look(struct dt_follow *f)
+static void follow_check(struct dt_follow *f)
 {
     struct dt_command c;
 
     if (f->closing)
         return;
     if (!dt_command_find(f->dt, f->session, f->id, &c)) {
-        /* Deleted: the end of the shell is the end, if it had begun. */
+        /* Deleted: the end of the shell is the end of the command, if it had started. */
         if (f->viewer == NULL)
             follow_close(f);
         return;
@@ -197,15 +197,15 @@ static void follow_look(struct dt_follow *f)
         follow_close(f);
 }
 
-void dt_follows_look(struct dt *dt)
+void dt_follows_check(struct dt *dt)
 {
     struct list *it, *tmp;
 
     list_for_each (it, tmp, &dt->follows)
-        follow_look(list_entry(it, struct dt_follow, link));
+        follow_check(list_entry(it, struct dt_follow, link));
 }
 
-/* --- the connection -------------------------------------------------------------------------------- */
+/* --- the connection --------------------------------------------------------------------------- */
 
 static void ignore_text(void *arg, const char *text, size_t len)
 {
@@ -259,5 +259,5 @@ void dt_follow(struct http_request *rq, const struct dt_command *c)
     list_append(&dt->follows, &f->link);
     pending_init(&f->pending, &dt->pending, &follow_kind);
     f->ws = ws_accept(rq, dt_protocol(rq, protocol), &ws_ops, f);
-    follow_look(f);
+    follow_check(f);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dt_input.c - POST …/command/{c}/input: lines for a command that runs. Layer: dialects.
+ * dt_input.c - POST …/command/{c}/input: lines for a running command. Layer: dialects.
  */
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 static void reply_completed(struct http_request *rq)
 {
-    dt_fail(rq, 410, "COMMAND_ALREADY_COMPLETED", "command %.100s has completed already",
+    dt_fail(rq, 410, "COMMAND_ALREADY_COMPLETED", "command %.100s has already completed",
             http_param(rq, "command"));
 }
 
@@ -45,7 +45,7 @@ void dt_input(struct http_request *rq)
     if (!json_is_string(data))
         dt_fail(rq, 400, "INVALID_REQUEST_BODY", "data must be a string");
     else if (!c.begun)
-        dt_fail(rq, 409, "CONFLICT", "command %.100s has not begun yet", c.id);
+        dt_fail(rq, 409, "CONFLICT", "command %.100s has not started yet", c.id);
     else if (c.log.ended)
         reply_completed(rq);
     else

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dt_logs.c - GET …/command/{c}/logs: what a command has written, as far as it is held
+ * dt_logs.c - GET …/command/{c}/logs: a command's output, as far as it is held
  *
- * It lies in the journal of the shell that ran it. Of a shell that is long gone the session's log has
- * the beginning and the end. Layer: dialects.
+ * The output is in the journal of the shell that ran the command. If that shell no longer exists,
+ * the session's log has the beginning and the end. Layer: dialects.
  */
 #include <string.h>
 
@@ -30,12 +30,12 @@ static void output_add(struct output *x, enum stream stream, const char *bytes, 
     buf_put(&x->all, bytes, len);
 }
 
-/* Never a silent hole. */
+/* Never leave a silent gap. */
 static void output_gap(struct output *x, uint64_t missing)
 {
     struct buf note = {0};
 
-    buf_printf(&note, "[%llu bytes of output are gone]\n", (unsigned long long)missing);
+    buf_printf(&note, "[%llu bytes of output were lost]\n", (unsigned long long)missing);
     output_add(x, STREAM_STDERR, buf_data(&note), note.len);
     buf_fini(&note);
 }
@@ -83,7 +83,7 @@ static void output_fini(struct output *x)
     buf_fini(&x->all);
 }
 
-static void json_reply_text(struct json_out *o, const char *key, struct buf *b)
+static void write_text(struct json_out *o, const char *key, struct buf *b)
 {
     json_key(o, key);
     json_strn(o, buf_cstr(b), b->len);
@@ -95,10 +95,10 @@ void dt_output_write(struct json_out *o, struct dt *dt, const struct session_com
     struct output x = {0};
 
     read_command(&x, dt, c);
-    json_reply_text(o, "output", split == DT_STRIPPED ? &x.all : &x.marked);
+    write_text(o, "output", split == DT_STRIPPED ? &x.all : &x.marked);
     if (split == DT_SPLIT) {
-        json_reply_text(o, "stdout", &x.out);
-        json_reply_text(o, "stderr", &x.err);
+        write_text(o, "stdout", &x.out);
+        write_text(o, "stderr", &x.err);
     }
     output_fini(&x);
 }
@@ -115,13 +115,13 @@ static void reply_text(struct http_request *rq, const struct session_command *c,
 
 static void reply_json(struct http_request *rq, const struct session_command *c)
 {
-    struct json_out o = dt_answer(dt_of(rq));
+    struct json_out o = dt_reply(dt_of(rq));
 
     dt_output_write(&o, dt_of(rq), c, DT_SPLIT);
     dt_send(rq, 200, &o);
 }
 
-/* One that still waits has written nothing. */
+/* A queued command has written nothing. */
 void dt_logs(struct http_request *rq)
 {
     enum dt_split split = dt_split_of(rq);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dt_one_shot.c - POST /process/execute and /process/code-run: to the end, then the output
+ * dt_one_shot.c - POST /process/execute and /process/code-run: run to the end, then return the
+ * output
  *
- * Both streams are one here. They are made one for the child already, because two pipes that are read
- * one after the other do not tell what was written first. Layer: dialects.
+ * Both streams are merged. They are merged in the child, because two pipes that are read one after
+ * the other do not show which output was written first. Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +16,13 @@
 #include "dialects/daytona/daytona.h"
 
 #define JOIN "exec \"$@\" 2>&1"
-/* What ts-node runs has to lie in a file. */
+/* ts-node runs code only from a file. */
 #define TYPESCRIPT                                                                                 \
     "exec 2>&1\n"                                                                                  \
     "d=$(mktemp -d) || exit\n"                                                                     \
     "cat >\"$d/main.ts\" && npx ts-node -T \"$d/main.ts\" \"$@\" </dev/null\n"                     \
     "c=$?; rm -rf \"$d\"; exit $c"
-#define ARG_BYTES (96 * 1024) /* longer than the kernel's 128 KiB no argument may be */
+#define ARG_BYTES (96 * 1024) /* the kernel limits one argument to 128 KiB */
 
 struct one_shot {
     struct pending pending;
@@ -46,21 +47,21 @@ static void one_shot_free(struct pending *p)
     one_shot_done(r);
 }
 
-/* The process goes on under the next worker; nobody can be told its output any more. */
+/* The process keeps running under the next worker, but its output can no longer be delivered. */
 static void one_shot_drain(struct pending *p)
 {
     struct one_shot *r = list_entry(p, struct one_shot, pending);
 
     http_set_user(r->rq, NULL, NULL);
     dt_fail(r->rq, 503, "SERVICE_UNAVAILABLE",
-            "the daemon is being replaced; the command goes on, and its output is not told here");
+            "the daemon is being replaced; the command keeps running, but its output is lost");
     collect_abandon(r->collect, false);
     one_shot_done(r);
 }
 
 static const struct pending_kind one_shot_kind = {.drain = one_shot_drain, .free = one_shot_free};
 
-static void one_shot_on_gone(void *user)
+static void one_shot_on_disconnect(void *user)
 {
     struct one_shot *r = user;
 
@@ -68,12 +69,12 @@ static void one_shot_on_gone(void *user)
     one_shot_done(r);
 }
 
-/* --- what came of it ------------------------------------------------------------------ */
+/* --- the result ----------------------------------------------------------------------- */
 
 static void reply_result(struct http_request *rq, int code, struct buf *text, bool artifacts)
 {
     json_auto_t *charts = artifacts ? dt_take_artifacts(text) : NULL;
-    struct json_out o = dt_answer(dt_of(rq));
+    struct json_out o = dt_reply(dt_of(rq));
 
     json_kint(&o, "exitCode", code);
     json_key(&o, "result");
@@ -83,12 +84,12 @@ static void reply_result(struct http_request *rq, int code, struct buf *text, bo
         json_open(&o, '{');
         json_key(&o, "charts");
         json_value(&o, charts);
-        json_shut(&o, '}');
+        json_close(&o, '}');
     }
     dt_send(rq, 200, &o);
 }
 
-/* What could not be started is told as a result; what there is no room for is not. */
+/* Report a failed start as a result, but not a lack of resources. */
 static void fail(struct http_request *rq, const struct hf_error *err)
 {
     struct buf text = {0};
@@ -119,21 +120,21 @@ static void one_shot_ended(void *arg, const struct collected *c)
     http_set_user(r->rq, NULL, NULL);
     if (c->exit->kind == EXIT_TIMED_OUT) {
         dt_fail(r->rq, 408, "PROCESS_EXECUTION_TIMEOUT",
-                "command execution timeout: it was ended after %lld s", (long long)r->timeout_s);
+                "command execution timeout: terminated after %lld s", (long long)r->timeout_s);
     } else {
         if (c->out->len > 0)
             buf_put(&text, buf_data(c->out), c->out->len);
         reply_result(r->rq, c->exit->exit_code, &text, r->code);
     }
     buf_fini(&text);
-    process_forget(c->process); /* nobody knows its id */
+    process_forget(c->process); /* no client knows its id */
     one_shot_done(r);
 }
 
 static const struct collect_ops ops = {.failed = one_shot_failed, .done = one_shot_ended};
 
 static void one_shot_begin(struct http_request *rq, struct spawn_spec *spec,
-                           const struct dt_execute_ask *a)
+                           const struct dt_execute_request *a)
 {
     struct dt *dt = dt_of(rq);
     struct one_shot *r = hf_xalloc(sizeof *r);
@@ -152,7 +153,7 @@ static void one_shot_begin(struct http_request *rq, struct spawn_spec *spec,
     r->timeout_s = a->timeout_s;
     r->code = a->code != NULL;
     pending_init(&r->pending, &dt->pending, &one_shot_kind);
-    http_set_user(rq, r, one_shot_on_gone);
+    http_set_user(rq, r, one_shot_on_disconnect);
     if (collect_start(dt->engine, spec, LIMIT_DT_RESULT_BYTES, &ops, r, &r->collect, &err) < 0) {
         http_set_user(rq, NULL, NULL);
         one_shot_done(r);
@@ -161,7 +162,7 @@ static void one_shot_begin(struct http_request *rq, struct spawn_spec *spec,
     free(env);
 }
 
-/* --- what is run ------------------------------------------------------------------------ */
+/* --- the command ------------------------------------------------------------------------ */
 
 const char *dt_shell(void)
 {
@@ -173,9 +174,11 @@ const char *dt_shell(void)
     return "/bin/sh";
 }
 
-/* A text that is too long for an argument comes as the shell's input, as the original's always does:
- * then commands in it that read would read the text. */
-static void run_command(struct http_request *rq, const struct dt_execute_ask *a)
+/*
+ * A line that is too long for an argument becomes the shell's input, as it always does in the
+ * original. Commands in it that read their input would then read the rest of the line.
+ */
+static void run_command(struct http_request *rq, const struct dt_execute_request *a)
 {
     const char *args[] = {"-c", JOIN, "sh", dt_shell(), "-c", a->command};
     bool longer = strlen(a->command) > ARG_BYTES;
@@ -198,19 +201,19 @@ void dt_execute(struct http_request *rq)
 {
     json_auto_t *body = dt_body(rq);
     struct hf_error err = {0};
-    struct dt_execute_ask a;
+    struct dt_execute_request a;
 
     if (body == NULL)
         return;
-    if (dt_ask_execute(&a, body, &err) < 0)
+    if (dt_decode_execute(&a, body, &err) < 0)
         dt_error(rq, &err);
     else
         run_command(rq, &a);
-    dt_execute_ask_fini(&a);
+    dt_execute_request_fini(&a);
 }
 
-/* The code is the program's input, so that no shell and no limit of arguments comes near it. */
-static void run_code(struct http_request *rq, const struct dt_execute_ask *a)
+/* The code is the program's input, so that no shell and no argument limit affects it. */
+static void run_code(struct http_request *rq, const struct dt_execute_request *a)
 {
     static const char *const python[] = {"-c", JOIN, "sh", "python3", "-u", "-"};
     static const char *const node[] = {"-c", JOIN, "sh", "node", "-"};
@@ -244,13 +247,13 @@ void dt_code_run(struct http_request *rq)
 {
     json_auto_t *body = dt_body(rq);
     struct hf_error err = {0};
-    struct dt_execute_ask a;
+    struct dt_execute_request a;
 
     if (body == NULL)
         return;
-    if (dt_ask_code(&a, body, &err) < 0)
+    if (dt_decode_code(&a, body, &err) < 0)
         dt_error(rq, &err);
     else
         run_code(rq, &a);
-    dt_execute_ask_fini(&a);
+    dt_execute_request_fini(&a);
 }

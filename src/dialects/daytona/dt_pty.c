@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dt_pty.c - PTYs: found, listed, told, sized, ended
+ * dt_pty.c - PTYs: find, list, describe, resize, terminate
  *
- * A PTY is a terminal of the daemon that runs. One that has ended is none any more: its id is free,
- * though the daemon's own record of it stays. Layer: dialects.
+ * A PTY is a running terminal of the daemon. One that has ended no longer counts: its id is free,
+ * though the daemon keeps its own record. Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 #include "base/mem.h"
 #include "dialects/daytona/daytona.h"
 
-/* --- which one --------------------------------------------------------------------------- */
+/* --- lookup ------------------------------------------------------------------------------ */
 
-/* What it was made with here: {"daytona":{"id","lazy"}}; NULL: another made it. */
+/* What it was created with here: {"daytona":{"id","lazy"}}; NULL: created elsewhere. */
 static json_t *pty_facts(const struct process_view *v, json_t **keep)
 {
     *keep = NULL;
@@ -56,9 +56,9 @@ static struct process *pty_of(struct http_request *rq, int status, const char *c
     return p;
 }
 
-/* --- telling --------------------------------------------------------------------------------- */
+/* --- JSON ------------------------------------------------------------------------------------ */
 
-/* Values of variables are secrets more often than not, and are told to nobody. */
+/* Values of variables are often secrets, so they are never revealed. */
 void dt_pty_write(struct json_out *o, struct process *p)
 {
     json_auto_t *keep = NULL;
@@ -79,7 +79,7 @@ void dt_pty_write(struct json_out *o, struct process *p)
     json_ktime(o, "createdAt", v.created_ms);
     json_kbool(o, "active", v.running);
     json_kbool(o, "lazyStart", json_is_true(json_object_get(facts, "lazy")));
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void reply_pty(struct http_request *rq, struct process *p)
@@ -96,7 +96,7 @@ static void reply_pty(struct http_request *rq, struct process *p)
 void dt_pty_list(struct http_request *rq)
 {
     struct dt *dt = dt_of(rq);
-    struct json_out o = dt_answer(dt);
+    struct json_out o = dt_reply(dt);
     struct process *p = NULL;
     struct process_view v;
 
@@ -107,7 +107,7 @@ void dt_pty_list(struct http_request *rq)
         if (v.pty && v.running)
             dt_pty_write(&o, p);
     }
-    json_shut(&o, ']');
+    json_close(&o, ']');
     dt_send(rq, 200, &o);
 }
 
@@ -119,9 +119,9 @@ void dt_pty_get(struct http_request *rq)
         reply_pty(rq, p);
 }
 
-/* --- resize ------------------------------------------------------------------------------------ */
+/* --- resize ----------------------------------------------------------------------------------- */
 
-/* A zero leaves that side as it is: programs divide by it. */
+/* A zero leaves that dimension unchanged: programs divide by it. */
 void dt_pty_resize(struct http_request *rq)
 {
     json_auto_t *body = dt_body(rq);
@@ -132,7 +132,7 @@ void dt_pty_resize(struct http_request *rq)
 
     if (body == NULL)
         return;
-    if (dt_ask_size(body, &rows, &cols, &err) < 0) {
+    if (dt_decode_size(body, &rows, &cols, &err) < 0) {
         dt_error(rq, &err);
         return;
     }
@@ -145,11 +145,11 @@ void dt_pty_resize(struct http_request *rq)
         reply_pty(rq, p);
 }
 
-/* --- delete --------------------------------------------------------------------------------------- */
+/* --- delete ----------------------------------------------------------------------------------- */
 
 struct dt_pty_deletion {
     struct pending pending;
-    struct http_request *rq; /* NULL: the client has gone */
+    struct http_request *rq; /* NULL: the client has disconnected */
 };
 
 static void deletion_free(struct pending *p)
@@ -160,7 +160,7 @@ static void deletion_free(struct pending *p)
 
 static const struct pending_kind deletion_kind = {.drain = NULL, .free = deletion_free};
 
-static void deletion_on_gone(void *user)
+static void deletion_on_disconnect(void *user)
 {
     ((struct dt_pty_deletion *)user)->rq = NULL;
 }
@@ -175,7 +175,7 @@ static void deletion_done(void *arg, struct process *p, const struct survivors *
     if (rq == NULL)
         return;
     http_set_user(rq, NULL, NULL);
-    o = dt_answer(dt_of(rq));
+    o = dt_reply(dt_of(rq));
     json_kstr(&o, "message", "PTY session deleted");
     dt_send(rq, 200, &o);
 }
@@ -190,6 +190,6 @@ void dt_pty_delete(struct http_request *rq)
     d = hf_xalloc(sizeof *d);
     d->rq = rq;
     pending_init(&d->pending, &dt_of(rq)->pending, &deletion_kind);
-    http_set_user(rq, d, deletion_on_gone);
-    process_end(p, 0, "api", deletion_done, d);
+    http_set_user(rq, d, deletion_on_disconnect);
+    process_terminate(p, 0, "api", deletion_done, d);
 }

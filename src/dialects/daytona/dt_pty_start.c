@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dt_pty_start.c - PTYs begin: by POST /process/pty, or together with the first connection
+ * dt_pty_start.c - starts PTYs: by POST /process/pty, or together with the first connection
  *
- * The original starts a PTY late, at its first connection, because what it writes before is lost. Here
- * it is kept and given to who connects, so it starts at once. Layer: dialects.
+ * The original starts a PTY late, at its first connection, because earlier output is lost. Here the
+ * output is kept and delivered to the first client, so the PTY starts at once. Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 #define SHELLS_BYTES 65536
 #define TAKEN "PTY session with this ID already exists"
 
-/* --- which shell --------------------------------------------------------------------------- */
+/* --- the shell ----------------------------------------------------------------------------- */
 
 static bool has_line(const char *text, const char *line)
 {
@@ -32,7 +32,7 @@ static bool has_line(const char *text, const char *line)
     return false;
 }
 
-/* As the original: the first of these that the system calls a shell, else the user's own. */
+/* As in the original: the first of these that the system lists as a shell, else the user's own. */
 static const char *terminal_shell(void)
 {
     static const char *const places[] = {"/usr/bin/zsh", "/bin/zsh", "/usr/bin/bash", "/bin/bash"};
@@ -51,7 +51,7 @@ static const char *terminal_shell(void)
 
 /* --- start ------------------------------------------------------------------------------------ */
 
-static char *make_metadata(const struct dt_pty_ask *a)
+static char *make_metadata(const struct dt_pty_request *a)
 {
     struct buf text = {0};
     struct json_out o;
@@ -64,15 +64,15 @@ static char *make_metadata(const struct dt_pty_ask *a)
     json_open(&o, '{');
     json_kstr(&o, "id", a->id);
     json_kbool(&o, "lazy", a->lazy);
-    json_shut(&o, '}');
-    json_shut(&o, '}');
+    json_close(&o, '}');
+    json_close(&o, '}');
     copy = hf_xstrdup(buf_cstr(&text));
     buf_fini(&text);
     return copy;
 }
 
-/* The tag is what makes an id one PTY's alone, also while that is being started. */
-static void start(struct http_request *rq, const struct dt_pty_ask *a, start_call_fn *done)
+/* The tag reserves the id for one PTY, also while that is being started. */
+static void start(struct http_request *rq, const struct dt_pty_request *a, start_call_fn *done)
 {
     static const char *const args[] = {"-i", "-l"};
     struct dt *dt = dt_of(rq);
@@ -103,7 +103,7 @@ static void start(struct http_request *rq, const struct dt_pty_ask *a, start_cal
     buf_fini(&tag);
 }
 
-/* --- POST /process/pty ------------------------------------------------------------------------- */
+/* --- POST /process/pty ------------------------------------------------------------------------ */
 
 static void create_done(struct http_request *rq, struct process *p, const struct hf_error *err)
 {
@@ -120,7 +120,7 @@ static void create_done(struct http_request *rq, struct process *p, const struct
     }
     process_view(p, &v);
     meta = json_loads(v.metadata_json, 0, NULL);
-    o = dt_answer(dt_of(rq));
+    o = dt_reply(dt_of(rq));
     json_kstr(&o, "sessionId",
               json_string_value(json_object_get(json_object_get(meta, "pty"), "id")));
     dt_send(rq, 201, &o);
@@ -130,20 +130,20 @@ void dt_pty_create(struct http_request *rq)
 {
     json_auto_t *body = dt_body(rq);
     struct hf_error err = {0};
-    struct dt_pty_ask a;
+    struct dt_pty_request a;
 
     if (body == NULL)
         return;
-    if (dt_ask_pty(&a, body, &err) < 0)
+    if (dt_decode_pty(&a, body, &err) < 0)
         dt_error(rq, &err);
     else if (dt_pty_find(dt_of(rq), a.id) != NULL)
         dt_fail(rq, 409, "CONFLICT", "PTY session with ID '%.100s' already exists", a.id);
     else
         start(rq, &a, create_done);
-    dt_pty_ask_fini(&a);
+    dt_pty_request_fini(&a);
 }
 
-/* --- GET /process/pty/create-connect ---------------------------------------------------------------- */
+/* --- GET /process/pty/create-connect ---------------------------------------------------------- */
 
 static void connect_done(struct http_request *rq, struct process *p, const struct hf_error *err)
 {
@@ -153,31 +153,31 @@ static void connect_done(struct http_request *rq, struct process *p, const struc
         dt_pty_refuse(rq, err->code == HF_E_tag_in_use ? TAKEN : err->detail);
 }
 
-static int ask_connect(struct http_request *rq, struct dt_pty_ask *a, json_t **envs,
-                       struct hf_error *err)
+static int decode_connect(struct http_request *rq, struct dt_pty_request *a, json_t **envs,
+                          struct hf_error *err)
 {
     const char *cwd = http_query(rq, "cwd");
     int rc;
 
     a->id = http_query(rq, "id");
     a->cwd = cwd != NULL && cwd[0] != '\0' ? cwd : NULL;
-    if ((rc = dt_ask_pty_id(a->id, err)) < 0 ||
-        (rc = dt_ask_side(http_query(rq, "rows"), "rows", &a->rows, err)) < 0 ||
-        (rc = dt_ask_side(http_query(rq, "cols"), "cols", &a->cols, err)) < 0 ||
-        (rc = dt_ask_offered_env(ws_offered(rq), envs, err)) < 0)
+    if ((rc = dt_decode_pty_id(a->id, err)) < 0 ||
+        (rc = dt_decode_side(http_query(rq, "rows"), "rows", &a->rows, err)) < 0 ||
+        (rc = dt_decode_side(http_query(rq, "cols"), "cols", &a->cols, err)) < 0 ||
+        (rc = dt_decode_offered_env(ws_offered(rq), envs, err)) < 0)
         return rc;
-    return dt_ask_env(*envs, &a->env, &a->env_count, err);
+    return dt_decode_env(*envs, &a->env, &a->env_count, err);
 }
 
-/* Clients show what was wrong only if it comes over the WebSocket. */
+/* Clients show an error only if it comes over the WebSocket. */
 void dt_pty_create_connect(struct http_request *rq)
 {
-    struct dt_pty_ask a = {0};
+    struct dt_pty_request a = {0};
     json_auto_t *envs = NULL;
     struct hf_error err = {0};
     struct buf text = {0};
 
-    if (ask_connect(rq, &a, &envs, &err) < 0) {
+    if (decode_connect(rq, &a, &envs, &err) < 0) {
         dt_pty_refuse(rq, err.detail);
     } else if (dt_pty_find(dt_of(rq), a.id) != NULL) {
         buf_printf(&text, "PTY session with ID '%s' already exists", a.id);
@@ -186,5 +186,5 @@ void dt_pty_create_connect(struct http_request *rq)
         start(rq, &a, connect_done);
     }
     buf_fini(&text);
-    dt_pty_ask_fini(&a);
+    dt_pty_request_fini(&a);
 }

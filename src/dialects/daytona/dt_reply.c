@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dt_reply.c - answers and errors in the platform's shape, and what requests have in common
+ * dt_reply.c - replies and errors in the platform's shape, and what requests have in common
  *
- * Clients choose the class of their error by `source` and `code`, else by the status. Layer: dialects.
+ * Clients choose the class of their error by `source` and `code`, else by the status.
+ * Layer: dialects.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,9 +14,9 @@
 #include "transport/router.h"
 #include "transport/ws.h"
 
-/* --- answers --------------------------------------------------------------------- */
+/* --- replies ------------------------------------------------------------------------ */
 
-struct json_out dt_answer(struct dt *dt)
+struct json_out dt_reply(struct dt *dt)
 {
     struct json_out o;
 
@@ -27,7 +28,7 @@ struct json_out dt_answer(struct dt *dt)
 
 void dt_send(struct http_request *rq, int status, struct json_out *o)
 {
-    json_shut(o, '}');
+    json_close(o, '}');
     http_reply_json(rq, status, o->buf);
 }
 
@@ -35,7 +36,7 @@ void dt_send(struct http_request *rq, int status, struct json_out *o)
 
 static void envelope(struct http_request *rq, int status, const char *code, const char *message)
 {
-    struct json_out o = dt_answer(dt_of(rq));
+    struct json_out o = dt_reply(dt_of(rq));
     char method[METHODS_TEXT_BYTES];
 
     router_methods_text(http_method(rq), method);
@@ -98,7 +99,7 @@ void dt_error(struct http_request *rq, const struct hf_error *err)
     envelope(rq, hf_code_status(err->code), code_of(err->code), text);
 }
 
-/* --- what is asked ----------------------------------------------------------------- */
+/* --- decoding ----------------------------------------------------------------------- */
 
 json_t *dt_body(struct http_request *rq)
 {
@@ -127,7 +128,7 @@ struct session *dt_session(struct http_request *rq)
     return s;
 }
 
-/* Where a route is not for upgrades alone, nobody has looked yet. */
+/* A route that is not for upgrades only has not been checked before. */
 bool dt_upgrade_ok(struct http_request *rq)
 {
     if (ws_version_is_ours(rq) && ws_key_is_valid(rq))
@@ -137,14 +138,14 @@ bool dt_upgrade_ok(struct http_request *rq)
     return false;
 }
 
-/* Never the one that carries variables: an answer's head is logged in many places. */
+/* Never the one that carries variables: many places log a response's head. */
 const char *dt_protocol(const struct http_request *rq, char out[DT_PROTOCOL_BYTES])
 {
     char version[DT_PROTOCOL_BYTES];
 
     if (ws_is_offered(rq, DT_EXIT_CONTROL))
         return DT_EXIT_CONTROL;
-    if (dt_ask_offered_version(ws_offered(rq), version) == NULL)
+    if (dt_decode_offered_version(ws_offered(rq), version) == NULL)
         return NULL;
     snprintf(out, DT_PROTOCOL_BYTES, DT_VERSION_PROTOCOL "%.80s", version);
     return out;
@@ -156,6 +157,6 @@ enum dt_split dt_split_of(const struct http_request *rq)
     char offered[DT_PROTOCOL_BYTES];
 
     if (version == NULL && http_is_websocket(rq))
-        version = dt_ask_offered_version(ws_offered(rq), offered);
+        version = dt_decode_offered_version(ws_offered(rq), offered);
     return dt_split_for(version, http_header(rq, "X-Daytona-Split-Output"));
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dt_run.c - POST …/exec: a command in a session's shell, waited for or not
+ * dt_run.c - POST …/exec: runs a command in a session's shell, and waits for it or not
  *
- * Who waits has the answer at the end; who goes meanwhile leaves the command. Who does not wait has it when
- * the command has begun, or at once if others are in front of it. Such a command is promised, so it
- * stands in a note until it has begun: the next worker runs what this one did not come to. Layer: dialects.
+ * A client that waits gets the reply at the end; if it disconnects, the command keeps running. A
+ * client that does not wait gets the reply when the command has started, or at once if others are
+ * queued before it. Such a command is promised, so it is kept in a note until it has started: the
+ * next worker runs what this one did not reach. Layer: dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +18,9 @@
 
 #define NOTE "daytona.queue"
 
-/* --- what waits, for the next worker --------------------------------------------------------- */
+/* --- queued commands, for the next worker ---------------------------------------------------- */
 
-/* What there is no room for is forgotten with this worker. One that goes leaves its note as it is. */
+/* What does not fit is lost with this worker. A worker that drains leaves its note unchanged. */
 static void queue_save(struct dt *dt)
 {
     struct buf text = {0};
@@ -42,15 +43,15 @@ static void queue_save(struct dt *dt)
         json_kstr(&o, "id", r->id);
         json_kstr(&o, "command", r->command);
         json_kbool(&o, "echo", r->echo);
-        json_shut(&o, '}');
+        json_close(&o, '}');
     }
-    json_shut(&o, ']');
+    json_close(&o, ']');
     if (n > 0 || engine_note(dt->engine, NOTE, &n) != NULL)
         (void)engine_note_set(dt->engine, NOTE, buf_data(&text), text.len > 2 ? text.len : 0);
     buf_fini(&text);
 }
 
-/* --- life ---------------------------------------------------------------------------------------- */
+/* --- life cycle ------------------------------------------------------------------------------- */
 
 static void run_free(struct dt_run *r)
 {
@@ -69,7 +70,7 @@ static void run_on_free(struct pending *p)
     run_free(r);
 }
 
-/* What has begun goes on under the next worker; what was promised is begun by it. */
+/* A started command keeps running under the next worker, which also starts the promised ones. */
 static void run_drain(struct pending *p)
 {
     struct dt_run *r = list_entry(p, struct dt_run, pending);
@@ -77,8 +78,8 @@ static void run_drain(struct pending *p)
     if (r->rq != NULL) {
         http_set_user(r->rq, NULL, NULL);
         dt_fail(r->rq, 503, "SERVICE_UNAVAILABLE",
-                r->begun ? "the daemon is being replaced; command %s goes on"
-                         : "the daemon is being replaced; command %s was not begun",
+                r->begun ? "the daemon is being replaced; command %s keeps running"
+                         : "the daemon is being replaced; command %s was not started",
                 r->id);
     }
     session_run_leave(r->run, !r->begun);
@@ -87,7 +88,7 @@ static void run_drain(struct pending *p)
 
 static const struct pending_kind run_kind = {.drain = run_drain, .free = run_on_free};
 
-static void run_on_gone(void *user)
+static void run_on_disconnect(void *user)
 {
     ((struct dt_run *)user)->rq = NULL;
 }
@@ -102,12 +103,12 @@ static struct http_request *run_take_request(struct dt_run *r)
     return rq;
 }
 
-/* --- answers --------------------------------------------------------------------------------------- */
+/* --- replies ---------------------------------------------------------------------------------- */
 
 static void reply_begun(struct dt_run *r)
 {
     struct http_request *rq = run_take_request(r);
-    struct json_out o = dt_answer(r->dt);
+    struct json_out o = dt_reply(r->dt);
 
     json_kstr(&o, "cmdId", r->id);
     if (dt_split_of(rq) == DT_SPLIT) {
@@ -124,7 +125,7 @@ static void reply_result(struct dt_run *r, const struct session_result *x)
     struct http_request *rq = run_take_request(r);
     struct session_command c = {
         .begin = {.from = x->from}, .ended = true, .end = {.to = x->to, .exit = x->exit}};
-    struct json_out o = dt_answer(r->dt);
+    struct json_out o = dt_reply(r->dt);
 
     snprintf(c.begin.process_id, sizeof c.begin.process_id, "%s", x->process_id);
     json_kstr(&o, "cmdId", r->id);
@@ -138,13 +139,13 @@ static void reply_never(struct dt_run *r, const struct hf_error *err)
     struct http_request *rq = run_take_request(r);
 
     if (err->code == HF_E_no_such_session)
-        dt_fail(rq, 410, "SESSION_ENDED", "session %.100s was deleted before the command began",
+        dt_fail(rq, 410, "SESSION_ENDED", "session %.100s was deleted before the command started",
                 r->session);
     else
         dt_error(rq, err);
 }
 
-/* --- what the engine says ----------------------------------------------------------------------------- */
+/* --- engine callbacks ------------------------------------------------------------------------- */
 
 static void run_on_began(void *arg, const struct session_begin *b)
 {
@@ -172,7 +173,7 @@ static void run_on_done(void *arg, const struct session_result *x, const struct 
         queue_save(dt);
 }
 
-/* --- the beginning -------------------------------------------------------------------------------------- */
+/* --- start ------------------------------------------------------------------------------------ */
 
 static int run_begin(struct dt_run *r, struct session *s, struct hf_error *err)
 {
@@ -192,7 +193,7 @@ static int run_begin(struct dt_run *r, struct session *s, struct hf_error *err)
     return rc;
 }
 
-static struct dt_run *run_new(struct dt *dt, const char *session, const struct dt_exec_ask *a)
+static struct dt_run *run_new(struct dt *dt, const char *session, const struct dt_exec_request *a)
 {
     struct dt_run *r = hf_xalloc(sizeof *r);
 
@@ -219,7 +220,7 @@ static void make_id(char out[SESSION_NAME_MAX + 1])
              b[15]);
 }
 
-static void run_ask(struct http_request *rq, struct session *s, const struct dt_exec_ask *a)
+static void run_request(struct http_request *rq, struct session *s, const struct dt_exec_request *a)
 {
     bool busy = session_is_busy(s);
     struct dt_run *r = run_new(dt_of(rq), session_id(s), a);
@@ -232,7 +233,7 @@ static void run_ask(struct http_request *rq, struct session *s, const struct dt_
         return;
     }
     r->rq = rq;
-    http_set_user(rq, r, run_on_gone);
+    http_set_user(rq, r, run_on_disconnect);
     if (a->async && busy) {
         r->promised = true;
         queue_save(r->dt);
@@ -240,7 +241,7 @@ static void run_ask(struct http_request *rq, struct session *s, const struct dt_
     }
 }
 
-/* What its shell kept is gone with it, so a session whose shell has ended takes nothing any more. */
+/* The state of an ended shell is lost, so its session accepts no more commands. */
 static bool is_alive(struct http_request *rq, struct session *s)
 {
     const struct process *p = session_shell(s);
@@ -248,7 +249,7 @@ static bool is_alive(struct http_request *rq, struct session *s)
     if (p != NULL && process_is_running(p))
         return true;
     dt_fail(rq, 410, "SESSION_ENDED",
-            "session %.100s has ended: a command made its shell exit; delete it and make it again",
+            "session %.100s has ended: a command made its shell exit; delete and recreate it",
             session_id(s));
     return false;
 }
@@ -258,27 +259,27 @@ void dt_run(struct http_request *rq)
     struct session *s = dt_session(rq);
     json_auto_t *body = s != NULL ? dt_body(rq) : NULL;
     struct hf_error err = {0};
-    struct dt_exec_ask a;
+    struct dt_exec_request a;
 
     if (body == NULL)
         return;
-    if (dt_ask_exec(&a, body, &err) < 0)
+    if (dt_decode_exec(&a, body, &err) < 0)
         dt_error(rq, &err);
     else if (dt_of(rq)->draining)
         dt_fail(rq, 503, "SERVICE_UNAVAILABLE", "the daemon is being replaced; try again");
     else if (is_alive(rq, s))
-        run_ask(rq, s, &a);
+        run_request(rq, s, &a);
 }
 
-/* --- after another worker ---------------------------------------------------------------------------------- */
+/* --- after a worker was replaced -------------------------------------------------------------- */
 
-/* One that the last worker has begun stands in the log already. */
+/* A command that the last worker has started is already in the log. */
 static void run_recall(struct dt *dt, const json_t *v)
 {
     const char *session = json_string_value(json_object_get(v, "session"));
     const char *id = json_string_value(json_object_get(v, "id"));
-    const struct dt_exec_ask a = {json_string_value(json_object_get(v, "command")), true,
-                                  json_is_true(json_object_get(v, "echo"))};
+    const struct dt_exec_request a = {json_string_value(json_object_get(v, "command")), true,
+                                      json_is_true(json_object_get(v, "echo"))};
     struct session_command c;
     struct session *s;
     struct dt_run *r;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dt_sandbox.c - the control plane of one sandbox that is always there
+ * dt_sandbox.c - the control plane of one sandbox that always exists
  *
- * A client makes or finds its sandbox by the control plane and is told where the toolbox is. Here both
- * are this daemon: the address is the one by which the client came. What a client says of its sandbox
- * (labels, the language of its code) is kept as a note, for the next who asks. Layer: dialects.
+ * A client creates or finds its sandbox through the control plane, which returns the toolbox's
+ * address. Here both are this daemon: the address is the one that the client used. What a client
+ * sets on its sandbox (labels, the language of its code) is kept in a note, for later requests.
+ * Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +17,9 @@
 #define NOTE "daytona.labels"
 #define LANGUAGE "code-toolbox-language"
 
-/* --- where, and what ------------------------------------------------------------------------- */
+/* --- address and state ----------------------------------------------------------------------- */
 
-/* The path in front of the control plane's own: where the dialect is served. */
+/* The path before the control plane's own: where the dialect is served. */
 static size_t mount_len(const struct http_request *rq)
 {
     const char *path = http_path(rq), *at = path, *found = path;
@@ -30,7 +31,7 @@ static size_t mount_len(const struct http_request *rq)
     return (size_t)(found - path);
 }
 
-/* A gateway says by which address it was asked. */
+/* A gateway forwards the address that the client used. */
 static void write_url(struct json_out *o, const char *key, const struct http_request *rq)
 {
     const char *host = http_header(rq, "X-Forwarded-Host");
@@ -79,24 +80,25 @@ static void write_sandbox(struct json_out *o, const struct http_request *rq, con
 
 static void reply_sandbox(struct http_request *rq, const char *state)
 {
-    struct json_out o = dt_answer(dt_of(rq));
+    struct json_out o = dt_reply(dt_of(rq));
 
     write_sandbox(&o, rq, state);
     dt_send(rq, 200, &o);
 }
 
-/* False: answered. */
+/* False: the request has been replied to. */
 static bool is_ours(struct http_request *rq)
 {
     const char *id = http_param(rq, "sandbox");
 
     if (strcmp(id, DT_SANDBOX) == 0)
         return true;
-    dt_fail(rq, 404, "NOT_FOUND", "Sandbox %.100s not found: this one is called " DT_SANDBOX, id);
+    dt_fail(rq, 404, "NOT_FOUND", "Sandbox %.100s not found: this sandbox is named " DT_SANDBOX,
+            id);
     return false;
 }
 
-/* --- create, get, list ----------------------------------------------------------------------------- */
+/* --- create, get, list ------------------------------------------------------------------------ */
 
 static int labels_keep(struct dt *dt, const json_t *labels, struct hf_error *err)
 {
@@ -115,10 +117,10 @@ static int labels_keep(struct dt *dt, const json_t *labels, struct hf_error *err
     text = json_dumps(labels, JSON_COMPACT);
     rc = engine_note_set(dt->engine, NOTE, text, json_object_size(labels) > 0 ? strlen(text) : 0);
     free(text);
-    return rc == 0 ? 0 : hf_fail(err, HF_E_body_too_large, "there is no room for these labels");
+    return rc == 0 ? 0 : hf_fail(err, HF_E_body_too_large, "the labels are too large to store");
 }
 
-/* Images and sizes are not ours to give: the sandbox is there already. */
+/* Images and sizes do not apply: the sandbox already exists. */
 void dt_sandbox_create(struct http_request *rq)
 {
     json_auto_t *body = dt_body(rq);
@@ -140,14 +142,14 @@ void dt_sandbox_get(struct http_request *rq)
 
 void dt_sandbox_list(struct http_request *rq)
 {
-    struct json_out o = dt_answer(dt_of(rq));
+    struct json_out o = dt_reply(dt_of(rq));
 
     json_key(&o, "items");
     json_open(&o, '[');
     json_open(&o, '{');
     write_sandbox(&o, rq, "started");
-    json_shut(&o, '}');
-    json_shut(&o, ']');
+    json_close(&o, '}');
+    json_close(&o, ']');
     json_knull(&o, "nextCursor");
     dt_send(rq, 200, &o);
 }
@@ -158,12 +160,12 @@ void dt_sandbox_proxy_url(struct http_request *rq)
 
     if (!is_ours(rq))
         return;
-    o = dt_answer(dt_of(rq));
+    o = dt_reply(dt_of(rq));
     write_url(&o, "url", rq);
     dt_send(rq, 200, &o);
 }
 
-/* Port 1 is nobody's: clients ask for it only to get what their WebSockets can show. */
+/* No process uses port 1: clients request it only to get a ticket for their WebSockets. */
 void dt_sandbox_preview(struct http_request *rq)
 {
     char ticket[DT_TICKET_BYTES];
@@ -172,7 +174,7 @@ void dt_sandbox_preview(struct http_request *rq)
     if (!is_ours(rq))
         return;
     dt_ticket_new(rq, ticket);
-    o = dt_answer(dt_of(rq));
+    o = dt_reply(dt_of(rq));
     json_kstr(&o, "sandboxId", DT_SANDBOX);
     write_url(&o, "url", rq);
     json_kstr(&o, "token", ticket);
@@ -180,12 +182,12 @@ void dt_sandbox_preview(struct http_request *rq)
     dt_send(rq, 200, &o);
 }
 
-/* --- delete ------------------------------------------------------------------------------------------- */
+/* --- delete ----------------------------------------------------------------------------------- */
 
 struct dt_sandbox_shutdown {
     struct pending pending;
-    struct http_request *rq; /* NULL: the client has gone */
-    size_t left;             /* what is being ended, and one while more is looked for */
+    struct http_request *rq; /* NULL: the client has disconnected */
+    size_t left;             /* what is being terminated, plus one while the search continues */
 };
 
 static void ending_free(struct pending *p)
@@ -196,7 +198,7 @@ static void ending_free(struct pending *p)
 
 static const struct pending_kind ending_kind = {.drain = NULL, .free = ending_free};
 
-static void ending_on_gone(void *user)
+static void ending_on_disconnect(void *user)
 {
     ((struct dt_sandbox_shutdown *)user)->rq = NULL;
 }
@@ -255,11 +257,11 @@ static void end_processes(struct dt *dt, struct dt_sandbox_shutdown *e)
         if (!v.running || !is_mine(v.metadata_json))
             continue;
         e->left++;
-        process_end(p, 0, "api", on_process_ended, e);
+        process_terminate(p, 0, "api", on_process_ended, e);
     }
 }
 
-/* Ends what was started by this dialect. Others may share the daemon, and it stays. */
+/* Terminates what this dialect has started. The daemon may be shared, and it stays. */
 void dt_sandbox_delete(struct http_request *rq)
 {
     struct dt *dt = dt_of(rq);
@@ -271,7 +273,7 @@ void dt_sandbox_delete(struct http_request *rq)
     e->rq = rq;
     e->left = 1;
     pending_init(&e->pending, &dt->pending, &ending_kind);
-    http_set_user(rq, e, ending_on_gone);
+    http_set_user(rq, e, ending_on_disconnect);
     end_sessions(dt, e);
     end_processes(dt, e);
     ending_one_less(e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dt_session.c - sessions: made, listed, told, ended. Layer: dialects.
+ * dt_session.c - sessions: create, list, get, delete. Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 #include "dialects/daytona/daytona.h"
 
 /*
- * A log is kept for as long as its session, so the ring is a large one; but not if running
- * processes together would then leave others without.
+ * A log is kept as long as its session, so the ring is large, unless running processes together
+ * would then leave none for others.
  */
 int64_t dt_history(struct engine *e)
 {
@@ -26,12 +26,12 @@ int64_t dt_history(struct engine *e)
     return LIMIT_DT_LOG_BYTES;
 }
 
-/* --- a request that waits for a session to be made, or to be gone -------------------------- */
+/* --- a request that waits for a session to be created or deleted --------------------------- */
 
 struct dt_session_waiting {
     struct pending pending;
-    struct http_request *rq; /* NULL: the client has gone */
-    struct session *session; /* that is being deleted */
+    struct http_request *rq; /* NULL: the client has disconnected */
+    struct session *session; /* the session that is being deleted */
 };
 
 static void waiting_free(struct pending *p)
@@ -42,7 +42,7 @@ static void waiting_free(struct pending *p)
 
 static const struct pending_kind waiting_kind = {.drain = NULL, .free = waiting_free};
 
-static void waiting_on_gone(void *user)
+static void waiting_on_disconnect(void *user)
 {
     ((struct dt_session_waiting *)user)->rq = NULL;
 }
@@ -53,11 +53,11 @@ static struct dt_session_waiting *waiting_new(struct http_request *rq)
 
     w->rq = rq;
     pending_init(&w->pending, &dt_of(rq)->pending, &waiting_kind);
-    http_set_user(rq, w, waiting_on_gone);
+    http_set_user(rq, w, waiting_on_disconnect);
     return w;
 }
 
-/* The request, if somebody still waits for its answer. */
+/* The request, if the client still waits for its reply. */
 static struct http_request *waiting_over(struct dt_session_waiting *w)
 {
     struct http_request *rq = w->rq;
@@ -127,7 +127,7 @@ static void write_session(struct json_out *o, struct dt *dt, struct session *s)
     json_kstr(o, "sessionId", session_id(s));
     json_key(o, "commands");
     dt_commands_write(o, dt, s);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 void dt_session_list(struct http_request *rq)
@@ -141,7 +141,7 @@ void dt_session_list(struct http_request *rq)
     json_open(&o, '[');
     while ((s = session_next(dt->engine, s)) != NULL)
         write_session(&o, dt, s);
-    json_shut(&o, ']');
+    json_close(&o, ']');
     http_reply_json(rq, 200, &dt->scratch);
 }
 
@@ -159,13 +159,13 @@ void dt_session_get(struct http_request *rq)
     http_reply_json(rq, 200, &dt->scratch);
 }
 
-/* There is none: the daemon starts nothing of itself. */
+/* There is none: the daemon starts nothing by itself. */
 void dt_entrypoint(struct http_request *rq)
 {
     dt_fail(rq, 404, "PROCESS_NOT_FOUND", "there is no entrypoint: this daemon starts none");
 }
 
-/* --- delete ------------------------------------------------------------------------------------ */
+/* --- delete ----------------------------------------------------------------------------------- */
 
 static void delete_done(void *arg, const struct survivors *left, size_t ended)
 {
@@ -176,7 +176,7 @@ static void delete_done(void *arg, const struct survivors *left, size_t ended)
         http_reply_empty(rq, 204);
 }
 
-static void delete_gone(void *user)
+static void delete_ended(void *user)
 {
     struct dt_session_waiting *w = user;
 
@@ -193,6 +193,6 @@ void dt_session_delete(struct http_request *rq)
         return;
     w = waiting_new(rq);
     w->session = s;
-    http_set_user(rq, w, delete_gone);
+    http_set_user(rq, w, delete_ended);
     session_delete(s, DT_DELETE_GRACE_MS, delete_done, w);
 }

@@ -2,9 +2,9 @@
 /*
  * dt_socket.c - GET …/socket.io/: the control plane's events, of which there are none
  *
- * A client that finds nobody here tries again for minutes, and its program does not end meanwhile. So it
- * is let in, with its token in the first message because its WebSocket has no headers, and is kept: the
- * one sandbox never changes. Layer: dialects.
+ * A client that cannot connect here retries for minutes, and its program does not exit until it
+ * gives up. So the connection is accepted, with its token in the first message because its
+ * WebSocket has no headers, and kept open: the one sandbox never changes. Layer: dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct socket {
     struct pending pending;
     struct dt *dt;
     struct ws *ws;
-    struct timer *timer; /* who it is, then the pings */
+    struct timer *timer; /* authentication, then the pings */
     bool known, closing;
 };
 
@@ -54,14 +54,14 @@ static void on_timer(struct timer *t, void *arg)
     struct socket *s = arg;
 
     if (!s->known) {
-        socket_close(s, 1008, "no token came");
+        socket_close(s, 1008, "no token was sent");
         return;
     }
     send_text(s, "2");
     timer_start(t, DT_PING_MS);
 }
 
-/* "44" is how a connect is refused. */
+/* "44" refuses a connect. */
 static void connect(struct socket *s, const char *token)
 {
     enum role role = auth_token_role(s->dt->auth, token, strlen(token), NULL);
@@ -84,7 +84,7 @@ static void on_text(void *arg, const char *text, size_t len)
 
     if (s->closing)
         return;
-    switch (dt_ask_packet(text, len, &token)) {
+    switch (dt_decode_packet(text, len, &token)) {
     case DT_PACKET_CONNECT: connect(s, token); break;
     case DT_PACKET_PING: send_text(s, "3"); break;
     case DT_PACKET_DISCONNECT: socket_close(s, 1000, ""); break;
@@ -124,7 +124,7 @@ void dt_socket(struct http_request *rq)
     char hello[160];
 
     s->dt = dt;
-    s->known = http_role(rq) != ROLE_NONE; /* by a header, or because nobody is asked */
+    s->known = http_role(rq) != ROLE_NONE; /* by a header, or because no token is required */
     s->timer = timer_new(dt->loop, on_timer, s);
     pending_init(&s->pending, &dt->pending, &socket_kind);
     s->ws = ws_accept(rq, NULL, &ops, s);

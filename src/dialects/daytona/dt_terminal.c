@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dt_terminal.c - the WebSocket on a PTY: bytes both ways, and a few words of control as text
+ * dt_terminal.c - the WebSocket of a PTY: bytes both ways, and a few control messages as text
  *
- * The original replays nothing, so a page that is loaded again stays blank, and what was written
- * before the attach is lost. Here what is held of the output comes right after `connected`. Layer: dialects.
+ * The original replays nothing, so a page that is reloaded stays blank, and output from before the
+ * attach is lost. Here the output that is held follows right after `connected`. Layer: dialects.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,13 +13,13 @@
 #include "dialects/daytona/daytona.h"
 
 #define REPLAY_BYTES 65536
-#define CLOSE_REASON_BYTES 123 /* a close frame holds no more */
+#define CLOSE_REASON_BYTES 123 /* the limit of a close frame */
 
 /* --- control -------------------------------------------------------------------------------- */
 
 static struct json_out control(struct dt *dt, const char *status)
 {
-    struct json_out o = dt_answer(dt);
+    struct json_out o = dt_reply(dt);
 
     json_kstr(&o, "type", "control");
     json_kstr(&o, "status", status);
@@ -28,11 +28,11 @@ static struct json_out control(struct dt *dt, const char *status)
 
 static void send_control(struct ws *ws, struct json_out *o)
 {
-    json_shut(o, '}');
+    json_close(o, '}');
     ws_send_text(ws, buf_data(o->buf), o->buf->len);
 }
 
-/* Why, in the original's words; NULL: it went well. */
+/* The reason, in the original's words; NULL: success. */
 static const char *exit_reason(const struct exit_record *x, char text[32])
 {
     switch (x->exit_code) {
@@ -62,17 +62,17 @@ static void write_exit_of(struct json_out *o, const struct exit_record *x)
 
 static void close_exited(struct console *c, const struct exit_record *x)
 {
-    struct json_out o = dt_answer(console_user(c));
+    struct json_out o = dt_reply(console_user(c));
 
     write_exit_of(&o, x);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     console_close(c, x->exit_code == 0 ? 1000 : 1011, buf_cstr(o.buf));
 }
 
-/* --- the connection ------------------------------------------------------------------------------ */
+/* --- the connection --------------------------------------------------------------------------- */
 
-/* Older clients show it as output, so only those that offered to understand it are told. */
-static void exited_told(struct console *c, const struct exit_record *x)
+/* Older clients show it as output, so only those that offered to understand it get it. */
+static void exited_with_control(struct console *c, const struct exit_record *x)
 {
     struct json_out o = control(console_user(c), "exited");
 
@@ -81,26 +81,29 @@ static void exited_told(struct console *c, const struct exit_record *x)
     close_exited(c, x);
 }
 
-/* One that only watches learns it; what came too late for the process is nobody's fault. */
+/*
+ * Refuse input from a client that may only watch. Input that came too late for the process is not
+ * an error.
+ */
 static void terminal_refused(struct console *c, const struct hf_error *err)
 {
     if (err->code == HF_E_forbidden)
         console_close(c, 1008, err->detail);
 }
 
-/* There is no other place for it than the output. */
+/* The output is the only place for it. */
 static void terminal_gap(struct console *c, uint64_t from, uint64_t to)
 {
     char text[80];
     struct iovec iov = {text, 0};
 
-    iov.iov_len = (size_t)snprintf(text, sizeof text, "\r\n[%llu bytes of output are gone]\r\n",
+    iov.iov_len = (size_t)snprintf(text, sizeof text, "\r\n[%llu bytes of output were lost]\r\n",
                                    (unsigned long long)(to - from));
     ws_send(console_ws(c), WS_BINARY, &iov, 1);
 }
 
-static const struct console_ops ops_told = {
-    .gap = terminal_gap, .exited = exited_told, .refused = terminal_refused};
+static const struct console_ops ops_with_control = {
+    .gap = terminal_gap, .exited = exited_with_control, .refused = terminal_refused};
 static const struct console_ops ops_plain = {
     .gap = terminal_gap, .exited = close_exited, .refused = terminal_refused};
 
@@ -111,7 +114,7 @@ void dt_pty_attach(struct http_request *rq, struct process *p)
     const struct console_open o = {
         .process = p,
         .viewer = {.since = SINCE_LAST, .offset = REPLAY_BYTES, .only_stream = -1},
-        .ops = ws_is_offered(rq, DT_EXIT_CONTROL) ? &ops_told : &ops_plain,
+        .ops = ws_is_offered(rq, DT_EXIT_CONTROL) ? &ops_with_control : &ops_plain,
         .user = dt,
         .pending = &dt->pending,
         .text_max = LIMIT_DT_INPUT_BYTES,
@@ -145,7 +148,7 @@ void dt_pty_connect(struct http_request *rq)
     buf_fini(&text);
 }
 
-/* --- a refusal that the client can show ------------------------------------------------------------- */
+/* --- a refusal that the client can show ------------------------------------------------------- */
 
 static void refused_text(void *arg, const char *text, size_t len)
 {

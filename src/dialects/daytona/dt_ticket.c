@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dt_ticket.c - what a browser's WebSocket shows in place of a token, which it cannot send
+ * dt_ticket.c - tickets: what a browser's WebSocket shows in place of a token, which it cannot send
  *
- * Asked for with a token right before, shown in the query once, good for a minute. They go with the
- * worker: a client that is refused asks for another. Layer: dialects.
+ * A client requests a ticket with its token and shows it once in the query, within a minute.
+ * Tickets are lost with the worker: a client that is refused requests another. Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ struct dt_ticket {
     struct list link;
     char text[DT_TICKET_BYTES];
     enum role role;
-    uint32_t token; /* that asked for it; auth.h */
+    uint32_t token; /* that requested it; auth.h */
     uint64_t until_ms;
 };
 
@@ -39,7 +39,7 @@ void dt_tickets_free(struct dt *dt)
         ticket_free(dt, list_entry(dt->tickets.next, struct dt_ticket, link));
 }
 
-/* They are in the order of their ends. */
+/* They are ordered by expiry. */
 static void drop_old(struct dt *dt)
 {
     uint64_t now = clock_mono_ms();
@@ -70,7 +70,7 @@ void dt_ticket_new(struct http_request *rq, char out[DT_TICKET_BYTES])
     dt->ticket_count++;
 }
 
-/* Asked once for each request, so this is where it is spent. */
+/* Called once for each request, so the ticket is spent here. */
 enum role dt_ticket_role(const struct http_request *rq, struct auth_grant *g)
 {
     const char *text = http_query(rq, "DAYTONA_SANDBOX_AUTH_KEY");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docker.c - birth and end of the dialect, its routes. Layer: dialects.
+ * docker.c - setup and teardown of the dialect, its routes. Layer: dialects.
  */
 #include "dialects/docker/docker.h"
 
@@ -62,8 +62,10 @@ static const struct route rows[] = {
 };
 #define ROW_COUNT (sizeof rows / sizeof *rows)
 
-/* Every path may have the version in front (what else may stand there is passed over). Those without
- * stand first: a container may be called "containers". */
+/*
+ * Every path may have the version in front; any other first segment is accepted and ignored. The
+ * paths without one come first, because a container may be named "containers".
+ */
 static const struct route_group groups[] = {
     {"", rows, ROW_COUNT},
     {"/{version}", rows, ROW_COUNT},
@@ -82,7 +84,7 @@ static void make_table(struct docker *dk)
     };
 }
 
-/* --- birth and end ------------------------------------------------------------------------ */
+/* --- setup and teardown ------------------------------------------------------------------- */
 
 /* The same for every worker of this sandbox, and after a restart. */
 static void name_sandbox(struct docker *dk)
@@ -98,7 +100,7 @@ static void name_sandbox(struct docker *dk)
     hex_encode(dk->sandbox_id, digest, sizeof digest);
 }
 
-/* When the sandbox began to be served, for whichever worker is asked. */
+/* When the sandbox was first served, whichever worker replies. */
 static void recall_began(struct docker *dk)
 {
     size_t len = 0;

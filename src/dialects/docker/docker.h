@@ -2,11 +2,11 @@
 /*
  * docker.h - Docker's Engine API: the sandbox is a container, and so is each of its processes
  *
- * Facts: docs/dialects/docker.md. `docker exec` starts a process in the container "sandbox", `docker run` one
- * that is a container of its own; both, and those that others have started, are listed, attached to,
- * signalled and waited for by the same calls. A container's id is kept with its process (as
- * its idempotency key) where Docker's client was told it before there was a process; else it is made
- * from the process's own. Its name is the process's tag. Layer: dialects.
+ * Facts: docs/dialects/docker.md. `docker exec` starts a process in the container "sandbox";
+ * `docker run` starts one that is a separate container. The same calls list, attach to, signal and
+ * wait for both, and for processes started elsewhere. If Docker's client got a container's id
+ * before the process existed, the id is stored with the process (as its idempotency key); else it
+ * is derived from the process's own. A container's name is the process's tag. Layer: dialects.
  */
 #ifndef HF_DIALECTS_DOCKER_DOCKER_H
 #define HF_DIALECTS_DOCKER_DOCKER_H
@@ -19,7 +19,7 @@
 
 extern const struct dialect docker_dialect;
 
-#define DOCKER_API_MINOR 51 /* of version 1; the client takes the smaller of its own and this */
+#define DOCKER_API_MINOR 51 /* minor of version 1; a client uses the smaller of both */
 #define DOCKER_ID_LEN 64
 #define DOCKER_SANDBOX "sandbox"
 
@@ -30,9 +30,9 @@ struct docker {
     uid_t own_uid;
     struct route_table table;
     struct route_rows rows;   /* each twice: without the version in front, and with it */
-    struct list pending;      /* what is under way */
+    struct list pending;      /* operations in progress */
     struct list created;      /* newest first; docker_not_started.h */
-    size_t containers, execs; /* of those */
+    size_t containers, execs; /* their count */
     size_t created_bytes;
     size_t waits;
     struct buf scratch;
@@ -47,19 +47,19 @@ static inline struct docker *docker_of(const struct http_request *rq)
 }
 
 /* docker_reply.c */
-void docker_headers(struct http_request *rq);     /* those that every answer has */
-struct json_out docker_answer(struct docker *dk); /* begins an object in the scratch buffer */
+void docker_headers(struct http_request *rq);    /* headers of every response */
+struct json_out docker_reply(struct docker *dk); /* begins an object in the scratch buffer */
 void docker_send(struct http_request *rq, int status, struct json_out *o);
 void docker_empty(struct http_request *rq, int status);
 void docker_error(struct http_request *rq, const struct hf_error *err); /* any error of ours */
 void docker_fail(struct http_request *rq, int status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* A process that could not be started: Docker's words for it, and the exit code they stand for. */
+/* Docker's wording for a process that could not be started, and the exit code that goes with it. */
 int docker_spawn_error(const struct hf_error *err, const json_t *config, char *text, size_t size);
 
-/* docker_reply.c: what is asked. */
+/* docker_reply.c: decoding. */
 int docker_minor(const struct http_request *rq);
-/* The body; NULL with *ok true: there is none. *ok false: it was answered. */
+/* The body; NULL with *ok true: there is none. *ok false: the request has been replied to. */
 json_t *docker_body(struct http_request *rq, bool *ok);
 bool docker_query(const struct http_request *rq, const char *name);
 
@@ -67,7 +67,7 @@ bool docker_query(const struct http_request *rq, const char *name);
 void docker_ping(struct http_request *rq);
 void docker_get_version(struct http_request *rq);
 void docker_info(struct http_request *rq);
-/* docker_list.c, inspect.c, docker_top.c, docker_logs.c */
+/* docker_list.c, docker_inspect.c, docker_top.c, docker_logs.c */
 void docker_list(struct http_request *rq);
 void docker_inspect(struct http_request *rq);
 void docker_top(struct http_request *rq);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docker_attach.c - POST …/attach: a stream on what runs or is to run; …/attach/ws the same for browsers. Layer:
- * dialects.
+ * docker_attach.c - POST …/attach: a stream to a process, running or not yet started; …/attach/ws
+ * is the same for browsers. Layer: dialects.
  */
 #include "base/detach_keys.h"
 #include "dialects/common/console.h"
 #include "dialects/docker/docker_entry.h"
 #include "dialects/docker/docker_stream.h"
 
-/* What others have started takes input, but does not lose it because a client has gone. */
+/*
+ * A process started elsewhere accepts input, but its input does not end when this client
+ * disconnects.
+ */
 static bool opens_stdin(const struct docker_entry *b)
 {
     return b->config == NULL || docker_flag(b->config, "stdin");
@@ -23,17 +26,17 @@ static enum stream_since since_of(const struct http_request *rq)
     return stream ? STREAM_NOW : STREAM_NOTHING;
 }
 
-/* False: it was answered. */
+/* False: the request has been replied to. */
 static bool attach_allowed(struct http_request *rq, const struct docker_entry *b)
 {
     struct detach_keys keys;
     struct hf_error err = {0};
 
-    if (b->kind == BOX_SANDBOX)
+    if (b->kind == DOCKER_ENTRY_SANDBOX)
         docker_fail(rq, 409, "the sandbox has no process of its own to attach to: use exec");
-    else if (b->kind == BOX_CREATED && b->created->state == CREATED_FAILED)
+    else if (b->kind == DOCKER_ENTRY_CREATED && b->created->state == CREATED_FAILED)
         docker_fail(rq, 409, "container %s could not be started: %s", b->id, b->created->error);
-    else if (docker_ask_keys(&keys, http_query(rq, "detachKeys"), &err) < 0)
+    else if (docker_decode_keys(&keys, http_query(rq, "detachKeys"), &err) < 0)
         docker_error(rq, &err);
     else if (docker_query(rq, "stdin") && opens_stdin(b) && http_role(rq) < ROLE_TYPE)
         docker_fail(rq, 403, "this token may only watch: attach without input (--no-stdin)");
@@ -44,20 +47,20 @@ static bool attach_allowed(struct http_request *rq, const struct docker_entry *b
 
 static void attach_open(struct http_request *rq, struct docker_entry *b)
 {
-    const struct docker_stream_request ask = {
+    const struct docker_stream_request request = {
         .in = docker_query(rq, "stdin") && opens_stdin(b),
         .out = docker_query(rq, "stdout"),
         .err = docker_query(rq, "stderr"),
         .framed = !docker_entry_tty(b),
         .tty = docker_entry_tty(b),
         .close_stdin = docker_flag(b->config, "once"),
-        .own = b->kind == BOX_CREATED,
-        .since = b->kind == BOX_CREATED ? STREAM_WHOLE : since_of(rq),
+        .own = b->kind == DOCKER_ENTRY_CREATED,
+        .since = b->kind == DOCKER_ENTRY_CREATED ? STREAM_WHOLE : since_of(rq),
         .keys = http_query(rq, "detachKeys"),
     };
     struct hf_error err = {0};
 
-    if (stream_open(rq, &ask, b->process, b->created, &err) < 0)
+    if (stream_open(rq, &request, b->process, b->created, &err) < 0)
         docker_error(rq, &err);
 }
 
@@ -65,7 +68,7 @@ void docker_attach(struct http_request *rq)
 {
     struct docker_entry b;
 
-    if (!docker_box(rq, &b))
+    if (!docker_entry_of_request(rq, &b))
         return;
     if (attach_allowed(rq, &b))
         attach_open(rq, &b);
@@ -76,7 +79,7 @@ void docker_attach(struct http_request *rq)
 
 static const struct console_ops ws_ops = {0};
 
-/* One stream of bytes, not in frames; text is typed, too. */
+/* One stream of bytes without frames; text messages are input, too. */
 static void ws_open(struct http_request *rq, const struct docker_entry *b)
 {
     struct docker *dk = docker_of(rq);
@@ -102,9 +105,9 @@ void docker_attach_ws(struct http_request *rq)
 {
     struct docker_entry b;
 
-    if (!docker_box(rq, &b))
+    if (!docker_entry_of_request(rq, &b))
         return;
-    if (b.kind == BOX_PROCESS)
+    if (b.kind == DOCKER_ENTRY_PROCESS)
         ws_open(rq, &b);
     else
         docker_fail(rq, 409, "container %s has no process to attach to", b.id);

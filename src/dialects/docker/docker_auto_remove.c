@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docker_auto_remove.c - --rm: a container that goes when its process has ended. Layer: dialects.
+ * docker_auto_remove.c - --rm: removes a container when its process has ended. Layer: dialects.
  */
 #include <stdlib.h>
 

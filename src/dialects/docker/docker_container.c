@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docker_container.c - a process as a container: created, started, sized. Layer: dialects.
+ * docker_container.c - a process as a container: create, start, resize. Layer: dialects.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 /* --- POST /containers/create ---------------------------------------------------------- */
 
-/* A name is one's own until its container is removed, also if that has exited. */
+/* A name is reserved until its container is removed, even if that has exited. */
 static bool name_is_free(struct http_request *rq, const char *name)
 {
     struct docker *dk = docker_of(rq);
@@ -45,7 +45,7 @@ static bool name_is_free(struct http_request *rq, const char *name)
 static void container_make(struct http_request *rq, const json_t *body, const char *name)
 {
     struct hf_error err = {0};
-    json_t *config = docker_ask_create(body, name, &err);
+    json_t *config = docker_decode_create(body, name, &err);
     struct created *c = NULL;
     struct json_out o;
 
@@ -59,11 +59,11 @@ static void container_make(struct http_request *rq, const json_t *body, const ch
         docker_error(rq, &err);
         return;
     }
-    o = docker_answer(docker_of(rq));
+    o = docker_reply(docker_of(rq));
     json_kstr(&o, "Id", c->id);
     json_key(&o, "Warnings");
     json_open(&o, '[');
-    json_shut(&o, ']');
+    json_close(&o, ']');
     docker_send(rq, 201, &o);
 }
 
@@ -89,15 +89,15 @@ void docker_start(struct http_request *rq)
 {
     struct docker_entry b;
 
-    if (!docker_box(rq, &b))
+    if (!docker_entry_of_request(rq, &b))
         return;
     if (docker_entry_is_running(&b) ||
-        (b.kind == BOX_CREATED && b.created->state == CREATED_STARTING))
+        (b.kind == DOCKER_ENTRY_CREATED && b.created->state == CREATED_STARTING))
         docker_empty(rq, 304);
-    else if (b.kind == BOX_PROCESS)
+    else if (b.kind == DOCKER_ENTRY_PROCESS)
         docker_fail(rq, 409,
-                    "container %s has exited and is not started again: a process runs once; run "
-                    "it anew",
+                    "container %s has exited and cannot be restarted: a process runs once; use "
+                    "docker run again",
                     b.id);
     else if (created_is_exec(b.created))
         docker_fail(rq, 404, "No such container: %s", b.id);
@@ -106,9 +106,9 @@ void docker_start(struct http_request *rq)
     docker_entry_fini(&b);
 }
 
-/* --- sizes ------------------------------------------------------------------------------- */
+/* --- resize ------------------------------------------------------------------------------ */
 
-static bool ask_side(struct http_request *rq, const char *name, int64_t *out)
+static bool decode_side(struct http_request *rq, const char *name, int64_t *out)
 {
     const char *text = http_query(rq, name);
 
@@ -118,7 +118,9 @@ static bool ask_side(struct http_request *rq, const char *name, int64_t *out)
     return false;
 }
 
-/* The client's ask comes within milliseconds of the start: it counts when there is a terminal. */
+/*
+ * The client requests this within milliseconds of the start; it applies once there is a terminal.
+ */
 static void size_created(struct http_request *rq, struct created *c, int64_t rows, int64_t cols)
 {
     json_object_set_new(c->config, "rows", json_integer(rows));
@@ -129,20 +131,20 @@ static void size_created(struct http_request *rq, struct created *c, int64_t row
     docker_empty(rq, 200);
 }
 
-void docker_size_box(struct http_request *rq, struct docker_entry *b)
+void docker_entry_resize(struct http_request *rq, struct docker_entry *b)
 {
     struct hf_error err = {0};
     int64_t rows, cols;
 
-    if (!ask_side(rq, "h", &rows) || !ask_side(rq, "w", &cols))
+    if (!decode_side(rq, "h", &rows) || !decode_side(rq, "w", &cols))
         return;
-    if (b->kind == BOX_SANDBOX)
+    if (b->kind == DOCKER_ENTRY_SANDBOX)
         docker_fail(rq, 409, "the sandbox itself has no terminal: resize one of its processes");
     else if (check_size(rows, cols, &err) < 0)
         docker_error(rq, &err);
-    else if (b->kind == BOX_CREATED && b->created->state != CREATED_FAILED)
+    else if (b->kind == DOCKER_ENTRY_CREATED && b->created->state != CREATED_FAILED)
         size_created(rq, b->created, rows, cols);
-    else if (b->kind == BOX_CREATED)
+    else if (b->kind == DOCKER_ENTRY_CREATED)
         docker_fail(rq, 409, "container %s is not running", b->id);
     else if (process_resize(b->process, rows, cols, "docker", &err) < 0)
         docker_error(rq, &err);
@@ -154,13 +156,13 @@ void docker_resize(struct http_request *rq)
 {
     struct docker_entry b;
 
-    if (!docker_box(rq, &b))
+    if (!docker_entry_of_request(rq, &b))
         return;
-    docker_size_box(rq, &b);
+    docker_entry_resize(rq, &b);
     docker_entry_fini(&b);
 }
 
-/* What Docker has and we do not; better a clear word than a page that is not found. */
+/* Calls that Docker has and holdfast does not: a clear error is better than "page not found". */
 void docker_unserved(struct http_request *rq)
 {
     docker_fail(rq, 501, "holdfast does not serve this: a container is a process of the sandbox");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docker_decode.c - bodies and words of Docker's clients. Layer: dialects.
+ * docker_decode.c - decodes the bodies and parameters of Docker's clients. Layer: dialects.
  */
 #include "dialects/docker/docker_decode.h"
 
@@ -53,7 +53,7 @@ static int body_decode(struct docker_decode_body *b, const json_t *json, struct 
     return json_decode_known(json, fields, sizeof fields / sizeof *fields, b, err);
 }
 
-/* Words are a list of strings; one string alone is a list of one. */
+/* A list of strings; a single string is a list of one. */
 static int add_words(json_t *argv, json_t *words, const char *field, struct hf_error *err)
 {
     if (json_is_string(words))
@@ -91,7 +91,7 @@ static int check_labels(json_t *labels, struct hf_error *err)
     return 0;
 }
 
-int docker_ask_keys(struct detach_keys *keys, const char *text, struct hf_error *err)
+int docker_decode_keys(struct detach_keys *keys, const char *text, struct hf_error *err)
 {
     if (text == NULL || text[0] == '\0')
         text = DETACH_KEYS_DEFAULT;
@@ -100,11 +100,11 @@ int docker_ask_keys(struct detach_keys *keys, const char *text, struct hf_error 
     return hf_fail_field(
         err, HF_E_bad_value, "detachKeys",
         "Invalid detach keys (%.100s): single characters, DEL, or ctrl- and one of "
-        "a-z @ [ \\ ] ^ _, at most %d, with commas between",
+        "a-z @ [ \\ ] ^ _, at most %d, separated by commas",
         text, DETACH_KEYS_MAX);
 }
 
-/* [rows, cols]; zeros, and sizes that no terminal has, are as good as none. */
+/* [rows, cols]. Zeros, and sizes that no terminal has, count as absent. */
 static void read_size(const json_t *console, int64_t *rows, int64_t *cols)
 {
     int64_t r = json_integer_value(json_array_get(console, 0));
@@ -130,7 +130,7 @@ static void set_size(json_t *config, const json_t *console)
     json_object_set_new(config, "cols", json_integer(cols));
 }
 
-/* What both kinds have; takes argv. */
+/* The fields that both kinds have; takes ownership of argv. */
 static json_t *config_new(const char *kind, const struct docker_decode_body *b, json_t *argv)
 {
     json_t *config = json_object();
@@ -152,10 +152,10 @@ static int body_check(const struct docker_decode_body *b, struct hf_error *err)
 
     if (check_env(b->env, err) < 0 || check_labels(b->labels, err) < 0)
         return -1;
-    return docker_ask_keys(&keys, b->keys, err);
+    return docker_decode_keys(&keys, b->keys, err);
 }
 
-json_t *docker_ask_exec(const json_t *body, struct hf_error *err)
+json_t *docker_decode_exec(const json_t *body, struct hf_error *err)
 {
     json_t *argv = json_array(), *config;
     struct docker_decode_body b;
@@ -180,7 +180,7 @@ fail:
     return NULL;
 }
 
-json_t *docker_ask_create(const json_t *body, const char *name, struct hf_error *err)
+json_t *docker_decode_create(const json_t *body, const char *name, struct hf_error *err)
 {
     json_t *argv = json_array(), *config;
     struct docker_decode_body b;
@@ -189,8 +189,9 @@ json_t *docker_ask_create(const json_t *body, const char *name, struct hf_error 
         add_words(argv, b.cmd, "Cmd", err) < 0 || body_check(&b, err) < 0)
         goto fail;
     if (json_array_size(argv) == 0) {
-        hf_fail_field(err, HF_E_bad_request, "Cmd",
-                      "no command specified: an image has none here, so name one behind it");
+        hf_fail_field(
+            err, HF_E_bad_request, "Cmd",
+            "no command specified: images have no default command here; give one after the image");
         goto fail;
     }
     config = config_new("container", &b, argv);
@@ -230,7 +231,7 @@ static const struct json_field start_fields[] = {
      .nullable = true},
 };
 
-int docker_ask_start(struct docker_start *out, const json_t *body, struct hf_error *err)
+int docker_decode_start(struct docker_start *out, const json_t *body, struct hf_error *err)
 {
     struct start_body b = {0};
 
@@ -289,7 +290,7 @@ static struct spec_env *spec_find_env(struct docker_spec *s, const char *name)
     return NULL;
 }
 
-/* The last one of a name counts; without '=' it is taken away. */
+/* The last value of a name counts; an entry without '=' removes the variable. */
 static void spec_put_env(struct docker_spec *s, const char *text)
 {
     char *name = hf_xstrdup(text), *eq = strchr(name, '=');
@@ -330,15 +331,15 @@ static void spec_variables(struct docker_spec *s, const json_t *config, const ch
     s->spec.env = s->env;
 }
 
-/* What the process's own record does not say. */
+/* What the process's own record does not contain. */
 static char *spec_metadata(const json_t *config)
 {
-    static const char *const told[] = {"argv", "env", "cwd", "rows", "cols", "name"};
+    static const char *const recorded[] = {"argv", "env", "cwd", "rows", "cols", "name"};
     json_t *kept = json_copy((json_t *)(uintptr_t)config), *all = json_object();
     char *text;
 
-    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
-        json_object_del(kept, told[i]);
+    for (size_t i = 0; i < sizeof recorded / sizeof *recorded; i++)
+        json_object_del(kept, recorded[i]);
     json_object_set_new(all, "docker", kept);
     text = json_dumps(all, JSON_COMPACT);
     json_decref(all);
@@ -378,7 +379,7 @@ void docker_spec_fini(struct docker_spec *s)
     free(s->metadata);
 }
 
-/* --- words -------------------------------------------------------------------------- */
+/* --- parameters --------------------------------------------------------------------- */
 
 bool docker_truth(const char *value)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docker_decode.h - what Docker's clients say, in words of ours
+ * docker_decode.h - decodes the requests of Docker's clients into specs
  *
- * A container or an exec is asked for first and started later. What was asked is kept as a `config`, a
- * JSON object that a note can hold: kind ("exec" or "container"), argv, env, cwd, user, name, image,
- * tty, stdin, once (its input ends with the first client's), out, err, keys, labels, remove, rows,
- * cols. The process's metadata has what is still of interest after the start. Fields that are not
- * known are passed over, null is as good as nothing. Pure. Layer: dialects.
+ * A container or an exec is created first and started later. The request is kept as a `config`, a
+ * JSON object that a note can hold: kind ("exec" or "container"), argv, env, cwd, user, name,
+ * image, tty, stdin, once (its input ends with the first client's), out, err, keys, labels, remove,
+ * rows, cols. The process's metadata holds what still matters after the start. Unknown fields are
+ * ignored; null counts as absent. Pure. Layer: dialects.
  */
 #ifndef HF_DIALECTS_DOCKER_DOCKER_DECODE_H
 #define HF_DIALECTS_DOCKER_DOCKER_DECODE_H
@@ -16,25 +16,25 @@
 
 struct detach_keys;
 
-/* The config; NULL: err says why. The caller owns it. */
-json_t *docker_ask_exec(const json_t *body, struct hf_error *err);
-json_t *docker_ask_create(const json_t *body, const char *name, struct hf_error *err);
+/* The config, owned by the caller; NULL: err has the reason. */
+json_t *docker_decode_exec(const json_t *body, struct hf_error *err);
+json_t *docker_decode_create(const json_t *body, const char *name, struct hf_error *err);
 
 struct docker_start {
     bool detach, tty;
-    int64_t rows, cols; /* 0: not told */
+    int64_t rows, cols; /* 0: absent */
 };
-int docker_ask_start(struct docker_start *out, const json_t *body, struct hf_error *err);
+int docker_decode_start(struct docker_start *out, const json_t *body, struct hf_error *err);
 
-/* By which one leaves: "ctrl-p,ctrl-q" where nothing is said; "none" (which is ours) for none. */
-int docker_ask_keys(struct detach_keys *keys, const char *text, struct hf_error *err);
+/* The detach keys: "ctrl-p,ctrl-q" if absent; "none" (an extension of ours) for none. */
+int docker_decode_keys(struct detach_keys *keys, const char *text, struct hf_error *err);
 
-/* Members of a config, or of what the metadata has of one; NULL config: as if none were there. */
+/* Members of a config, or of its part in the metadata. A NULL config has none. */
 bool docker_flag(const json_t *config, const char *name);
 const char *docker_text(const json_t *config, const char *name); /* "": none */
 int64_t docker_int(const json_t *config, const char *name);
 
-/* The config as a spec, which borrows from it and from this. */
+/* The config as a spec, which borrows from the config and from this struct. */
 struct docker_spec {
     struct spawn_spec spec;
     const char **args;
@@ -46,13 +46,13 @@ struct docker_spec {
 void docker_spec_init(struct docker_spec *s, const json_t *config, const char *hostname);
 void docker_spec_fini(struct docker_spec *s);
 
-/* Everything but "", 0, no, false and none, in any case; NULL is false. */
+/* True except for "", 0, no, false and none, in upper or lower case; NULL is false. */
 bool docker_truth(const char *value);
 /* "v1.51" */
 bool docker_version(const char *segment, int *minor);
-/* A container may be called so. */
+/* Is this a valid container name? */
 bool docker_name_ok(const char *name);
-/* "10", "10.5": seconds of the epoch as milliseconds; false: no such thing. */
+/* "10", "10.5": seconds since the epoch as milliseconds; false: not a time. */
 bool docker_time(const char *text, int64_t *ms);
 
 #endif

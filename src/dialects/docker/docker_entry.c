@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * docker_entry.c - finds containers, and derives their id, name and state. Layer: dialects.
+ */
 #include "dialects/docker/docker_entry.h"
 
 #include <stdio.h>
@@ -17,16 +20,19 @@ void docker_entry_fini(struct docker_entry *b)
     *b = (struct docker_entry){0};
 }
 
-/* --- making them ------------------------------------------------------------------- */
+/* --- construction ------------------------------------------------------------------- */
 
 void docker_entry_of_sandbox(struct docker *dk, struct docker_entry *b)
 {
-    *b = (struct docker_entry){.kind = BOX_SANDBOX};
+    *b = (struct docker_entry){.kind = DOCKER_ENTRY_SANDBOX};
     memcpy(b->id, dk->sandbox_id, sizeof b->id);
     strcpy(b->name, DOCKER_SANDBOX);
 }
 
-/* Without a name it has the beginning of its id: it is known before there is a process. */
+/*
+ * An unnamed container is named by the beginning of its id, which is known before the process
+ * exists.
+ */
 static void set_name(struct docker_entry *b, const char *name)
 {
     if (name[0] != '\0' && strcmp(name, DOCKER_SANDBOX) != 0)
@@ -37,12 +43,13 @@ static void set_name(struct docker_entry *b, const char *name)
 
 void docker_entry_of_created(struct created *c, struct docker_entry *b)
 {
-    *b = (struct docker_entry){.kind = BOX_CREATED, .created = c, .config = json_incref(c->config)};
+    *b = (struct docker_entry){
+        .kind = DOCKER_ENTRY_CREATED, .created = c, .config = json_incref(c->config)};
     memcpy(b->id, c->id, sizeof b->id);
     set_name(b, docker_text(c->config, "name"));
 }
 
-/* The id that a client was given, if one was. */
+/* The id that a client received, if any. */
 static bool key_id(const struct process_view *v, char *id)
 {
     const char *key = v->idempotency_key;
@@ -77,7 +84,8 @@ void docker_entry_of_process(struct process *p, struct docker_entry *b)
     struct process_view v;
 
     process_view(p, &v);
-    *b = (struct docker_entry){.kind = BOX_PROCESS, .process = p, .config = process_config(&v)};
+    *b = (struct docker_entry){
+        .kind = DOCKER_ENTRY_PROCESS, .process = p, .config = process_config(&v)};
     process_id(&v, b->id);
     if (v.tag != NULL && docker_name_ok(v.tag))
         set_name(b, v.tag);
@@ -95,7 +103,7 @@ bool docker_entry_is_shown(struct process *p)
     return !file_op_is(&v);
 }
 
-/* --- finding them ---------------------------------------------------------------------- */
+/* --- lookup ---------------------------------------------------------------------------- */
 
 struct process *docker_entry_process_by_id(struct docker *dk, const char *id)
 {
@@ -113,18 +121,18 @@ static bool is_hex(const char *s)
 struct search {
     const char *ref;
     size_t len, found;
-    struct docker_entry *box;
+    struct docker_entry *entry;
 };
 
-/* Takes the box if it is the first that fits. True: it fits for certain, and the search is over. */
+/* Keeps the entry if it is the first match. True: the match is exact, and the search is over. */
 static bool search_try(struct search *s, struct docker_entry *b)
 {
     bool whole = strcmp(b->id, s->ref) == 0 || strcmp(b->name, s->ref) == 0;
 
     if (whole || strncmp(b->id, s->ref, s->len) == 0) {
         if (whole || s->found == 0) {
-            docker_entry_fini(s->box);
-            *s->box = *b;
+            docker_entry_fini(s->entry);
+            *s->entry = *b;
             *b = (struct docker_entry){0};
         }
         s->found++;
@@ -133,7 +141,7 @@ static bool search_try(struct search *s, struct docker_entry *b)
     return whole;
 }
 
-/* The name of a process needs no look at its metadata, but its id may. */
+/* Matching a process's name does not require its metadata; matching its id may. */
 static bool search_processes(struct docker *dk, struct search *s)
 {
     struct process *p = NULL;
@@ -176,7 +184,7 @@ static bool find_quickly(struct docker *dk, const char *ref, struct docker_entry
     if (strlen(ref) == DOCKER_ID_LEN)
         p = docker_entry_process_by_id(dk, ref);
     else if (snprintf(tag, sizeof tag, "tag:%s", ref) < (int)sizeof tag && docker_name_ok(ref))
-        p = engine_find(dk->engine, tag, NULL); /* the living one of that name, else the latest */
+        p = engine_find(dk->engine, tag, NULL); /* the running one of that name, else the latest */
     if (p == NULL)
         p = engine_find(dk->engine, ref, NULL);
     if (p != NULL)
@@ -187,7 +195,7 @@ static bool find_quickly(struct docker *dk, const char *ref, struct docker_entry
 int docker_entry_find(struct docker *dk, const char *ref, struct docker_entry *b,
                       struct hf_error *err)
 {
-    struct search s = {.ref = ref, .len = is_hex(ref) ? strlen(ref) : SIZE_MAX, .box = b};
+    struct search s = {.ref = ref, .len = is_hex(ref) ? strlen(ref) : SIZE_MAX, .entry = b};
     struct docker_entry sandbox;
 
     *b = (struct docker_entry){0};
@@ -203,7 +211,7 @@ int docker_entry_find(struct docker *dk, const char *ref, struct docker_entry *b
     return hf_fail(err, HF_E_no_such_process, "No such container: %.200s", ref);
 }
 
-bool docker_box(struct http_request *rq, struct docker_entry *b)
+bool docker_entry_of_request(struct http_request *rq, struct docker_entry *b)
 {
     struct hf_error err = {0};
 
@@ -213,19 +221,22 @@ bool docker_box(struct http_request *rq, struct docker_entry *b)
     return false;
 }
 
-/* --- what they are ----------------------------------------------------------------------- */
+/* --- properties -------------------------------------------------------------------------- */
 
 bool docker_entry_is_running(const struct docker_entry *b)
 {
-    return b->kind == BOX_SANDBOX || (b->kind == BOX_PROCESS && process_is_running(b->process));
+    return b->kind == DOCKER_ENTRY_SANDBOX ||
+           (b->kind == DOCKER_ENTRY_PROCESS && process_is_running(b->process));
 }
 
 const char *docker_entry_status(const struct docker_entry *b)
 {
-    return b->kind == BOX_CREATED ? "created" : docker_entry_is_running(b) ? "running" : "exited";
+    return b->kind == DOCKER_ENTRY_CREATED ? "created"
+           : docker_entry_is_running(b)    ? "running"
+                                           : "exited";
 }
 
-/* What is not known is no success. */
+/* An unknown status is not success. */
 int docker_exit_code(const struct exit_record *x)
 {
     return x->exit_code >= 0 ? x->exit_code : 255;
@@ -235,7 +246,7 @@ int docker_entry_exit_code(const struct docker_entry *b)
 {
     struct process_view v;
 
-    if (b->kind == BOX_CREATED)
+    if (b->kind == DOCKER_ENTRY_CREATED)
         return b->created->exit_code;
     if (docker_entry_is_running(b))
         return 0;
@@ -247,7 +258,7 @@ bool docker_entry_tty(const struct docker_entry *b)
 {
     struct process_view v;
 
-    if (b->kind != BOX_PROCESS)
+    if (b->kind != DOCKER_ENTRY_PROCESS)
         return docker_flag(b->config, "tty");
     process_view(b->process, &v);
     return v.pty;

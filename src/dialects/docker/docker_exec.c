@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docker_exec.c - a command in the sandbox: asked for, started, sized, looked at. Layer: dialects.
+ * docker_exec.c - a command in the sandbox: create, start, resize, inspect. Layer: dialects.
  */
 #include <string.h>
 
@@ -11,12 +11,12 @@
 #include "dialects/docker/docker_stream.h"
 #include "engine/users.h"
 
-/* Ids of execs are those of containers: what an exec runs is one. */
-static bool exec_box(struct http_request *rq, struct docker_entry *b)
+/* Ids of execs are ids of containers: what an exec runs is a container. */
+static bool exec_entry(struct http_request *rq, struct docker_entry *b)
 {
     const char *id = http_param(rq, "id");
 
-    if (docker_entry_find(docker_of(rq), id, b, NULL) == 0 && b->kind != BOX_SANDBOX)
+    if (docker_entry_find(docker_of(rq), id, b, NULL) == 0 && b->kind != DOCKER_ENTRY_SANDBOX)
         return true;
     docker_entry_fini(b);
     docker_fail(rq, 404, "No such exec instance: %.200s", id);
@@ -27,19 +27,20 @@ static bool exec_box(struct http_request *rq, struct docker_entry *b)
 
 int docker_check_user(const json_t *config, struct hf_error *err)
 {
-    const char *who = docker_text(config, "user");
+    const char *user_name = docker_text(config, "user");
     struct user user;
 
-    if (who[0] == '\0' || user_find(who, &user, NULL) == 0)
+    if (user_name[0] == '\0' || user_find(user_name, &user, NULL) == 0)
         return 0;
     return hf_fail_field(err, HF_E_bad_value, "User",
-                         "unable to find user %.100s: no matching entries in passwd file", who);
+                         "unable to find user %.100s: no matching entries in passwd file",
+                         user_name);
 }
 
 static void exec_make(struct http_request *rq, const json_t *body)
 {
     struct hf_error err = {0};
-    json_t *config = docker_ask_exec(body, &err);
+    json_t *config = docker_decode_exec(body, &err);
     struct created *c = NULL;
     struct json_out o;
 
@@ -53,7 +54,7 @@ static void exec_make(struct http_request *rq, const json_t *body)
         docker_error(rq, &err);
         return;
     }
-    o = docker_answer(docker_of(rq));
+    o = docker_reply(docker_of(rq));
     json_kstr(&o, "Id", c->id);
     docker_send(rq, 201, &o);
 }
@@ -63,7 +64,7 @@ void docker_exec_create(struct http_request *rq)
     struct docker_entry b;
     bool ok;
 
-    if (!docker_box(rq, &b))
+    if (!docker_entry_of_request(rq, &b))
         return;
     if (!docker_entry_is_running(&b)) {
         docker_fail(rq, 409, "container %s is not running", b.id);
@@ -78,11 +79,11 @@ void docker_exec_create(struct http_request *rq)
 
 /* --- POST /exec/{id}/start -------------------------------------------------------------- */
 
-/* The terminal is as the exec was made, the frames as it is started. */
+/* The exec's creation decides whether there is a terminal; its start decides about frames. */
 static int open_stream(struct http_request *rq, struct created *c, const struct docker_start *start,
                        struct hf_error *err)
 {
-    const struct docker_stream_request ask = {
+    const struct docker_stream_request request = {
         .in = docker_flag(c->config, "stdin"),
         .out = docker_flag(c->config, "out"),
         .err = docker_flag(c->config, "err"),
@@ -94,7 +95,7 @@ static int open_stream(struct http_request *rq, struct created *c, const struct 
         .keys = docker_text(c->config, "keys"),
     };
 
-    return stream_open(rq, &ask, NULL, c, err);
+    return stream_open(rq, &request, NULL, c, err);
 }
 
 static void exec_run(struct http_request *rq, struct created *c, const struct docker_start *start)
@@ -121,9 +122,9 @@ static void exec_start(struct http_request *rq, struct docker_entry *b, const js
     struct docker_start start;
     struct hf_error err = {0};
 
-    if (docker_ask_start(&start, body, &err) < 0)
+    if (docker_decode_start(&start, body, &err) < 0)
         docker_error(rq, &err);
-    else if (b->kind != BOX_CREATED || b->created->state != CREATED_NEW)
+    else if (b->kind != DOCKER_ENTRY_CREATED || b->created->state != CREATED_NEW)
         docker_fail(rq, 409, "exec command %s has already run", b->id);
     else if (!created_is_exec(b->created))
         docker_fail(rq, 404, "No such exec instance: %s", b->id);
@@ -136,7 +137,7 @@ void docker_exec_start(struct http_request *rq)
     struct docker_entry b;
     bool ok;
 
-    if (!exec_box(rq, &b))
+    if (!exec_entry(rq, &b))
         return;
     {
         json_auto_t *body = docker_body(rq, &ok);
@@ -153,9 +154,9 @@ void docker_exec_resize(struct http_request *rq)
 {
     struct docker_entry b;
 
-    if (!exec_box(rq, &b))
+    if (!exec_entry(rq, &b))
         return;
-    docker_size_box(rq, &b);
+    docker_entry_resize(rq, &b);
     docker_entry_fini(&b);
 }
 
@@ -163,7 +164,7 @@ static void write_command(struct json_out *o, const struct docker_entry *b)
 {
     struct process_view v;
 
-    if (b->kind == BOX_PROCESS) {
+    if (b->kind == DOCKER_ENTRY_PROCESS) {
         process_view(b->process, &v);
         json_kstr(o, "entrypoint", v.command);
         json_key(o, "arguments");
@@ -179,20 +180,22 @@ static void write_command(struct json_out *o, const struct docker_entry *b)
         for (size_t i = 1; i < json_array_size(argv); i++)
             json_str(o, json_string_value(json_array_get(argv, i)));
     }
-    json_shut(o, ']');
+    json_close(o, ']');
 }
 
-/* The code is null until there is one: a client that takes null for 0 asks when it is over. */
+/*
+ * The code is null until there is one. A client that reads null as 0 inspects only after the end.
+ */
 static void write_state(struct json_out *o, const struct docker_entry *b)
 {
-    bool starting = b->kind == BOX_CREATED && b->created->state == CREATED_STARTING;
-    bool failed = b->kind == BOX_CREATED && b->created->state == CREATED_FAILED;
+    bool starting = b->kind == DOCKER_ENTRY_CREATED && b->created->state == CREATED_STARTING;
+    bool failed = b->kind == DOCKER_ENTRY_CREATED && b->created->state == CREATED_FAILED;
     struct process_view v = {0};
 
-    if (b->kind == BOX_PROCESS)
+    if (b->kind == DOCKER_ENTRY_PROCESS)
         process_view(b->process, &v);
     json_kbool(o, "Running", starting || v.running);
-    if (failed || (b->kind == BOX_PROCESS && !v.running))
+    if (failed || (b->kind == DOCKER_ENTRY_PROCESS && !v.running))
         json_kint(o, "ExitCode", docker_entry_exit_code(b));
     else
         json_knull(o, "ExitCode");
@@ -205,9 +208,9 @@ void docker_exec_inspect(struct http_request *rq)
     struct json_out o;
     struct docker_entry b;
 
-    if (!exec_box(rq, &b))
+    if (!exec_entry(rq, &b))
         return;
-    o = docker_answer(dk);
+    o = docker_reply(dk);
     json_kstr(&o, "ID", b.id);
     write_state(&o, &b);
     json_key(&o, "ProcessConfig");
@@ -216,7 +219,7 @@ void docker_exec_inspect(struct http_request *rq)
     write_command(&o, &b);
     json_kbool(&o, "privileged", false);
     json_kstr(&o, "user", docker_text(b.config, "user"));
-    json_shut(&o, '}');
+    json_close(&o, '}');
     json_kbool(&o, "OpenStdin", docker_flag(b.config, "stdin"));
     json_kbool(&o, "OpenStdout", docker_flag(b.config, "out"));
     json_kbool(&o, "OpenStderr", docker_flag(b.config, "err"));

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * docker_filter.c - decodes the filters of a list and matches containers against them.
+ * Layer: dialects.
+ */
 #include "dialects/docker/docker_filter.h"
 
 #include <stdlib.h>
@@ -8,14 +12,14 @@
 #include "base/text.h"
 #include "engine/match/regex.h"
 
-/* --- what each of them means ------------------------------------------------------- */
+/* --- the filters -------------------------------------------------------------------- */
 
 static bool fits_id(const char *value, const struct docker_subject *s)
 {
     return strncmp(s->id, value, strlen(value)) == 0;
 }
 
-/* A regular expression on the name, with and without the slash that Docker puts before it. */
+/* A regular expression on the name, with and without the leading slash that Docker adds. */
 static bool fits_name(const char *value, const struct docker_subject *s)
 {
     struct regex *re = regex_new(value, strlen(value), NULL);
@@ -72,7 +76,7 @@ static bool fits_label(const char *value, const struct docker_subject *s)
 static const struct docker_filter {
     const char *name;
     bool (*fits)(const char *value, const struct docker_subject *s);
-    bool all; /* of its values, not one of them */
+    bool all; /* matches all values together, not one at a time */
 } filters_known[] = {
     {"id", fits_id, false},      {"name", fits_name, false},      {"status", fits_status, false},
     {"label", fits_label, true}, {"ancestor", fits_image, false}, {"exited", fits_exited, false},
@@ -86,7 +90,7 @@ static const struct docker_filter *filter_find(const char *name)
     return NULL;
 }
 
-/* --- reading --------------------------------------------------------------------------- */
+/* --- decoding -------------------------------------------------------------------------- */
 
 static int check_status(const char *value, struct hf_error *err)
 {
@@ -184,9 +188,9 @@ json_t *docker_filter_parse(const char *text, struct hf_error *err)
     return NULL;
 }
 
-/* --- asking ------------------------------------------------------------------------------ */
+/* --- matching ---------------------------------------------------------------------------- */
 
-/* A filter without values asks for nothing. */
+/* A filter without values matches everything. */
 static bool filter_fits(const struct docker_filter *f, const json_t *values,
                         const struct docker_subject *s)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docker_filter.h - which containers a list is to have. Pure. Layer: dialects.
+ * docker_filter.h - selects the containers of a list. Pure. Layer: dialects.
  */
 #ifndef HF_DIALECTS_DOCKER_DOCKER_FILTER_H
 #define HF_DIALECTS_DOCKER_DOCKER_FILTER_H
@@ -13,7 +13,9 @@ struct docker_subject {
     int exit_code;        /* -1: it has not exited */
 };
 
-/* {"name":{"x":true}} or {"name":["x"]} as {"name":["x"]}; NULL text: {}. NULL: err says why. */
+/*
+ * {"name":{"x":true}} or {"name":["x"]} as {"name":["x"]}; NULL text: {}. NULL: err has the reason.
+ */
 json_t *docker_filter_parse(const char *text, struct hf_error *err);
 bool docker_filter_fits(const json_t *filters, const struct docker_subject *s);
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * docker_inspect.c - writes a container as JSON: as a list item and in full. Layer: dialects.
+ */
 #include "dialects/docker/docker_inspect.h"
 
 #include <stdio.h>
@@ -7,10 +10,10 @@
 
 #include "base/clock.h"
 
-#define NO_TIME "0001-01-01T00:00:00Z" /* what Docker has for "never" */
+#define NO_TIME "0001-01-01T00:00:00Z" /* Docker's value for "never" */
 #define COMMAND_BYTES 1024             /* of a command line in a list */
 
-/* --- words -------------------------------------------------------------------------- */
+/* --- text --------------------------------------------------------------------------- */
 
 void docker_inspect_span(int64_t ms, char *out, size_t size)
 {
@@ -40,9 +43,9 @@ int64_t docker_inspect_created_ms(const struct docker *dk, const struct docker_e
 {
     struct process_view v;
 
-    if (b->kind == BOX_CREATED)
+    if (b->kind == DOCKER_ENTRY_CREATED)
         return b->created->created_ms;
-    if (b->kind == BOX_SANDBOX)
+    if (b->kind == DOCKER_ENTRY_SANDBOX)
         return dk->began_ms;
     process_view(b->process, &v);
     return v.created_ms;
@@ -54,7 +57,7 @@ static void put_status(const struct docker *dk, const struct docker_entry *b, st
     struct process_view v;
     char span[64];
 
-    if (b->kind == BOX_CREATED) {
+    if (b->kind == DOCKER_ENTRY_CREATED) {
         buf_puts(out, "Created");
         return;
     }
@@ -70,18 +73,20 @@ static void put_status(const struct docker *dk, const struct docker_entry *b, st
 
 /* --- the command ------------------------------------------------------------------------ */
 
-/* The program and its words, whatever knows them: `each` is called with one after the other. */
+/*
+ * Calls `each` with the program and each of its arguments in turn, from whichever source has them.
+ */
 static void each_word(const struct docker_entry *b, void (*each)(void *arg, const char *word),
                       void *arg)
 {
     const json_t *argv = json_object_get(b->config, "argv");
     struct process_view v;
 
-    if (b->kind == BOX_SANDBOX) {
+    if (b->kind == DOCKER_ENTRY_SANDBOX) {
         each(arg, "holdfast");
         return;
     }
-    if (b->kind == BOX_CREATED) {
+    if (b->kind == DOCKER_ENTRY_CREATED) {
         for (size_t i = 0; i < json_array_size(argv); i++)
             each(arg, json_string_value(json_array_get(argv, i)));
         return;
@@ -132,16 +137,16 @@ static void write_words(struct json_out *o, const char *key, const struct docker
     json_key(o, key);
     json_open(o, '[');
     each_word(b, json_word, &w);
-    json_shut(o, ']');
+    json_close(o, ']');
 }
 
-/* --- in a list ---------------------------------------------------------------------------- */
+/* --- list item ---------------------------------------------------------------------------- */
 
 static void write_empty(struct json_out *o, const char *key, char open, char shut)
 {
     json_key(o, key);
     json_open(o, open);
-    json_shut(o, shut);
+    json_close(o, shut);
 }
 
 static void write_labels(struct json_out *o, const struct docker_entry *b)
@@ -162,7 +167,7 @@ static void write_host(struct json_out *o, const struct docker_entry *b)
     json_open(o, '{');
     json_kstr(o, "NetworkMode", "host");
     json_kbool(o, "AutoRemove", docker_flag(b->config, "remove"));
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void write_network(struct json_out *o)
@@ -170,7 +175,7 @@ static void write_network(struct json_out *o)
     json_key(o, "NetworkSettings");
     json_open(o, '{');
     write_empty(o, "Networks", '{', '}');
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void write_line(struct docker *dk, struct json_out *o, const struct docker_entry *b)
@@ -205,7 +210,7 @@ void docker_inspect_summary(struct docker *dk, struct json_out *o, const struct 
     json_key(o, "Names");
     json_open(o, '[');
     write_name(o, NULL, b);
-    json_shut(o, ']');
+    json_close(o, ']');
     json_kstr(o, "Image", docker_entry_image(b));
     json_kstr(o, "ImageID", "");
     write_line(dk, o, b);
@@ -216,10 +221,10 @@ void docker_inspect_summary(struct docker *dk, struct json_out *o, const struct 
     write_empty(o, "Mounts", '[', ']');
     write_host(o, b);
     write_network(o);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
-/* --- alone ---------------------------------------------------------------------------------- */
+/* --- full object ---------------------------------------------------------------------------- */
 
 static void write_time(struct json_out *o, const char *key, int64_t ms)
 {
@@ -233,11 +238,11 @@ static void write_times(struct docker *dk, struct json_out *o, const struct dock
 {
     struct process_view v = {0};
 
-    if (b->kind == BOX_PROCESS)
+    if (b->kind == DOCKER_ENTRY_PROCESS)
         process_view(b->process, &v);
-    if (b->kind == BOX_SANDBOX)
+    if (b->kind == DOCKER_ENTRY_SANDBOX)
         v.created_ms = dk->began_ms;
-    json_kint(o, "Pid", b->kind == BOX_SANDBOX ? getppid() : v.running ? v.pid : 0);
+    json_kint(o, "Pid", b->kind == DOCKER_ENTRY_SANDBOX ? getppid() : v.running ? v.pid : 0);
     write_time(o, "StartedAt", v.created_ms);
     write_time(o, "FinishedAt", v.running ? 0 : v.exited_ms);
 }
@@ -247,7 +252,7 @@ static void write_state(struct docker *dk, struct json_out *o, const struct dock
     struct process_view v = {0};
     bool oom = false;
 
-    if (b->kind == BOX_PROCESS && !docker_entry_is_running(b)) {
+    if (b->kind == DOCKER_ENTRY_PROCESS && !docker_entry_is_running(b)) {
         process_view(b->process, &v);
         oom = v.exit->kind == EXIT_OUT_OF_MEMORY;
     }
@@ -260,14 +265,14 @@ static void write_state(struct docker *dk, struct json_out *o, const struct dock
     json_kbool(o, "OOMKilled", oom);
     json_kbool(o, "Dead", false);
     json_kint(o, "ExitCode", docker_entry_exit_code(b));
-    json_kstr(o, "Error", b->kind == BOX_CREATED ? b->created->error : "");
+    json_kstr(o, "Error", b->kind == DOCKER_ENTRY_CREATED ? b->created->error : "");
     write_times(dk, o, b);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static const char *cwd_of(const struct docker_entry *b, struct process_view *v)
 {
-    if (b->kind != BOX_PROCESS)
+    if (b->kind != DOCKER_ENTRY_PROCESS)
         return docker_text(b->config, "cwd");
     process_view(b->process, v);
     return v->cwd;
@@ -275,7 +280,7 @@ static const char *cwd_of(const struct docker_entry *b, struct process_view *v)
 
 static void write_config(struct docker *dk, struct json_out *o, const struct docker_entry *b)
 {
-    bool foreign = b->kind == BOX_PROCESS && b->config == NULL;
+    bool foreign = b->kind == DOCKER_ENTRY_PROCESS && b->config == NULL;
     struct process_view v;
 
     json_key(o, "Config");
@@ -293,7 +298,7 @@ static void write_config(struct docker *dk, struct json_out *o, const struct doc
     json_kstr(o, "Image", docker_entry_image(b));
     json_kstr(o, "WorkingDir", cwd_of(b, &v));
     write_labels(o, b);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 void docker_inspect_whole(struct docker *dk, struct json_out *o, const struct docker_entry *b)

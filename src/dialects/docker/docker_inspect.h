@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docker_inspect.h - a container's objects. Layer: dialects.
+ * docker_inspect.h - the JSON objects of a container. Layer: dialects.
  */
 #ifndef HF_DIALECTS_DOCKER_DOCKER_INSPECT_H
 #define HF_DIALECTS_DOCKER_DOCKER_INSPECT_H
@@ -8,7 +8,7 @@
 #include "dialects/docker/docker_entry.h"
 
 int64_t docker_inspect_created_ms(const struct docker *dk, const struct docker_entry *b);
-/* In a list, and alone. */
+/* As a list item, and in full. */
 void docker_inspect_summary(struct docker *dk, struct json_out *o, const struct docker_entry *b);
 void docker_inspect_whole(struct docker *dk, struct json_out *o, const struct docker_entry *b);
 

@@ -2,8 +2,8 @@
 /*
  * docker_kill.c - kill, stop, remove
  *
- * What ends is the whole tree of a process, as a container's end is that of all in it: by KILL, by stop, by
- * the removal of one that runs. Other signals are for its group. Layer: dialects.
+ * KILL, stop, and the removal of a running container kill the whole process tree, as the end of a
+ * container ends everything in it. Other signals go to the process group. Layer: dialects.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -19,12 +19,12 @@
 
 struct docker_kill_shutdown {
     struct pending pending;
-    struct http_request *rq; /* NULL: the client has gone */
+    struct http_request *rq; /* NULL: the client has disconnected */
     struct process *process; /* referenced */
     struct exit_waiter waiter;
-    struct timer *timer; /* stop with a signal of one's own: until it is ended */
-    bool ending;         /* process_end() is under way */
-    bool signalling;     /* the keeper has not answered */
+    struct timer *timer; /* stop with a custom signal: until the kill */
+    bool ending;         /* process_terminate() is in progress */
+    bool signalling;     /* the keeper has not replied */
 };
 
 static void ending_free(struct pending *p)
@@ -40,7 +40,7 @@ static void ending_free(struct pending *p)
     free(e);
 }
 
-static void ending_answer(struct docker_kill_shutdown *e, const struct hf_error *err)
+static void ending_reply(struct docker_kill_shutdown *e, const struct hf_error *err)
 {
     struct http_request *rq = e->rq;
 
@@ -54,7 +54,7 @@ static void ending_answer(struct docker_kill_shutdown *e, const struct hf_error 
         docker_empty(rq, 204);
 }
 
-/* The keeper is given a pointer to this, so its answer is waited for. */
+/* The keeper holds a pointer to this, so wait for its reply. */
 static void ending_drain(struct pending *p)
 {
     struct docker_kill_shutdown *e = list_entry(p, struct docker_kill_shutdown, pending);
@@ -62,14 +62,14 @@ static void ending_drain(struct pending *p)
 
     if (e->signalling)
         return;
-    hf_fail(&err, HF_E_shutting_down, "the daemon is being replaced; ask again");
-    ending_answer(e, &err);
+    hf_fail(&err, HF_E_shutting_down, "the daemon is being replaced; try again");
+    ending_reply(e, &err);
 }
 
 static const struct pending_kind ending_kind = {.drain = ending_drain, .free = ending_free};
 
-/* What was asked for goes on without its client. */
-static void ending_on_gone(void *user)
+/* The operation continues without its client. */
+static void ending_on_disconnect(void *user)
 {
     ((struct docker_kill_shutdown *)user)->rq = NULL;
 }
@@ -83,7 +83,7 @@ static struct docker_kill_shutdown *ending_new(struct http_request *rq, struct p
     e->process = process_ref(p);
     list_init(&e->waiter.link);
     pending_init(&e->pending, &dk->pending, &ending_kind);
-    http_set_user(rq, e, ending_on_gone);
+    http_set_user(rq, e, ending_on_disconnect);
     return e;
 }
 
@@ -93,13 +93,13 @@ static void ending_on_ended(void *arg, struct process *p, const struct survivors
 
     (void)p, (void)s;
     e->ending = false;
-    ending_answer(e, NULL);
+    ending_reply(e, NULL);
 }
 
 static void ending_end(struct docker_kill_shutdown *e, int64_t grace_ms)
 {
     e->ending = true;
-    process_end(e->process, grace_ms, "api", ending_on_ended, e);
+    process_terminate(e->process, grace_ms, "api", ending_on_ended, e);
 }
 
 /* --- kill ------------------------------------------------------------------------------ */
@@ -109,7 +109,7 @@ static void kill_on_signal(void *arg, int rc, const struct hf_error *err)
     struct docker_kill_shutdown *e = arg;
 
     e->signalling = false;
-    ending_answer(e, rc < 0 ? err : NULL);
+    ending_reply(e, rc < 0 ? err : NULL);
 }
 
 static void kill_with(struct http_request *rq, struct process *p, int signum)
@@ -126,8 +126,8 @@ static void kill_with(struct http_request *rq, struct process *p, int signum)
         kill_on_signal(e, -1, &err);
 }
 
-/* False: it was answered. */
-static bool ask_signal(struct http_request *rq, int usual, int *signum)
+/* False: the request has been replied to. */
+static bool decode_signal(struct http_request *rq, int usual, int *signum)
 {
     const char *name = http_query(rq, "signal");
     struct hf_error err = {0};
@@ -147,14 +147,14 @@ void docker_kill(struct http_request *rq)
     struct docker_entry b;
     int signum;
 
-    if (!docker_box(rq, &b))
+    if (!docker_entry_of_request(rq, &b))
         return;
-    if (b.kind == BOX_SANDBOX)
+    if (b.kind == DOCKER_ENTRY_SANDBOX)
         docker_fail(rq, 409, "the sandbox itself cannot be killed: kill one of its processes");
     else if (!docker_entry_is_running(&b))
         docker_fail(rq, 409, "cannot kill container: %s: container %s is not running",
                     http_param(rq, "id"), b.id);
-    else if (ask_signal(rq, SIGKILL, &signum))
+    else if (decode_signal(rq, SIGKILL, &signum))
         kill_with(rq, b.process, signum);
     docker_entry_fini(&b);
 }
@@ -164,7 +164,7 @@ void docker_kill(struct http_request *rq)
 static void stop_on_exit(void *arg, struct process *p)
 {
     (void)p;
-    ending_end(arg, 0); /* those that it leaves */
+    ending_end(arg, 0); /* survivors */
 }
 
 static void stop_on_timer(struct timer *t, void *arg)
@@ -176,7 +176,7 @@ static void stop_on_timer(struct timer *t, void *arg)
     ending_end(e, 0);
 }
 
-/* By a signal of its own choice; process_end() has TERM. */
+/* For a custom signal; process_terminate() uses TERM. */
 static void stop_with(struct http_request *rq, struct process *p, int signum, int64_t grace_ms)
 {
     struct docker_kill_shutdown *e = ending_new(rq, p);
@@ -193,8 +193,8 @@ static void stop_with(struct http_request *rq, struct process *p, int signum, in
     (void)process_signal(p, signum, TARGET_TREE, NULL, NULL, NULL);
 }
 
-/* Seconds; -1: as long as it takes. */
-static bool ask_grace(struct http_request *rq, int64_t *ms)
+/* Seconds; -1: no limit. */
+static bool decode_grace(struct http_request *rq, int64_t *ms)
 {
     const char *text = http_query(rq, "t");
     int64_t seconds;
@@ -216,13 +216,13 @@ void docker_stop(struct http_request *rq)
     struct docker_entry b;
     int signum;
 
-    if (!docker_box(rq, &b))
+    if (!docker_entry_of_request(rq, &b))
         return;
-    if (b.kind == BOX_SANDBOX)
+    if (b.kind == DOCKER_ENTRY_SANDBOX)
         docker_fail(rq, 409, "the sandbox itself cannot be stopped: stop one of its processes");
     else if (!docker_entry_is_running(&b))
         docker_empty(rq, 304);
-    else if (ask_grace(rq, &grace_ms) && ask_signal(rq, SIGTERM, &signum))
+    else if (decode_grace(rq, &grace_ms) && decode_signal(rq, SIGTERM, &signum))
         stop_with(rq, b.process, signum, grace_ms);
     docker_entry_fini(&b);
 }
@@ -253,11 +253,11 @@ void docker_remove(struct http_request *rq)
 {
     struct docker_entry b;
 
-    if (!docker_box(rq, &b))
+    if (!docker_entry_of_request(rq, &b))
         return;
-    if (b.kind == BOX_SANDBOX)
+    if (b.kind == DOCKER_ENTRY_SANDBOX)
         docker_fail(rq, 409, "the sandbox itself cannot be removed");
-    else if (b.kind == BOX_CREATED)
+    else if (b.kind == DOCKER_ENTRY_CREATED)
         remove_created(rq, b.created);
     else if (docker_entry_is_running(&b) && !docker_query(rq, "force"))
         docker_fail(rq, 409,

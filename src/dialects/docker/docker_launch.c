@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * docker_launch.c - starts the process of a container or exec that was created. Layer: dialects.
+ */
 #include "dialects/docker/docker_launch.h"
 
 #include <stdio.h>
@@ -14,7 +17,7 @@ struct launch {
     struct pending pending;
     struct docker *docker;
     struct created *created;
-    struct http_request *rq; /* NULL: nobody waits for the answer */
+    struct http_request *rq; /* NULL: no client is waiting for the reply */
     int status;
 };
 
@@ -24,10 +27,10 @@ static void launch_free(struct pending *p)
     free(list_entry(p, struct launch, pending));
 }
 
-/* The keeper's answer comes soon, so a drain need not hurry it. */
+/* The keeper replies soon, so a drain need not cancel it. */
 static const struct pending_kind launch_kind = {.drain = NULL, .free = launch_free};
 
-static void launch_on_gone(void *user)
+static void launch_on_disconnect(void *user)
 {
     ((struct launch *)user)->rq = NULL;
 }
@@ -48,7 +51,10 @@ static void launched(const struct launch *l, struct process *p)
         docker_empty(l->rq, l->status);
 }
 
-/* An exec's client has the reason as output and the code by inspecting it; a container's by the answer. */
+/*
+ * An exec's client gets the reason as output and the code by inspecting it; a container's client
+ * gets both in the reply.
+ */
 static void launch_failed(const struct launch *l, const struct hf_error *err)
 {
     struct created *c = l->created;
@@ -96,7 +102,7 @@ void launch_begin(struct created *c, struct http_request *rq, int status)
     l->status = status;
     pending_init(&l->pending, &dk->pending, &launch_kind);
     if (rq != NULL)
-        http_set_user(rq, l, launch_on_gone);
+        http_set_user(rq, l, launch_on_disconnect);
     c->state = CREATED_STARTING;
     docker_spec_init(&s, c->config, dk->hostname);
     snprintf(key, sizeof key, "docker:%s", c->id);

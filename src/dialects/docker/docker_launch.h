@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docker_launch.h - what was created becomes a process. Layer: dialects.
+ * docker_launch.h - turns what was created into a process. Layer: dialects.
  */
 #ifndef HF_DIALECTS_DOCKER_DOCKER_LAUNCH_H
 #define HF_DIALECTS_DOCKER_DOCKER_LAUNCH_H
@@ -8,17 +8,23 @@
 #include "dialects/docker/docker_not_started.h"
 
 /*
- * Whoever is attached or waits gets the process, or the reason why there is none. The request, if there is
- * one, is answered with `status` when it runs. The one that was created is gone then.
+ * Clients that are attached or waiting get the process, or the reason why there is none. The
+ * request, if any, gets `status` as its reply once the process runs. The created entry is freed
+ * then.
  */
 void launch_begin(struct created *c, struct http_request *rq, int status);
 
-/* Clients of before API 1.42 tell the size of their terminal after the start only, at once: the program
- * is to find it, so it is waited for, for DOCKER_SIZE_MS. */
+/*
+ * Clients before API 1.42 send the terminal's size only after the start, but at once. The program
+ * should find that size, so the start waits for it for up to DOCKER_SIZE_MS.
+ */
 void launch_hold(struct created *c);
-void launch_sized(struct created *c); /* here it is; nothing if it was not waited for */
+void launch_sized(struct created *c); /* the size has arrived; no effect if no start waits for it */
 
-/* docker_auto_remove.c: it is forgotten when it has exited, as --rm asks; by the next worker too. */
+/*
+ * docker_auto_remove.c: removes it once it has exited, as --rm requests; the next worker does so
+ * too.
+ */
 void auto_remove(struct docker *dk, struct process *p);
 void auto_remove_all(struct docker *dk);
 

@@ -16,7 +16,7 @@ struct listing {
     int64_t left; /* -1: no limit */
 };
 
-/* A filter for a state asks for those that do not run, too. */
+/* A filter on the status implies containers that are not running. */
 static bool listing_wants(const struct listing *l, const struct docker_entry *b)
 {
     const struct docker_subject s = {
@@ -31,7 +31,7 @@ static bool listing_wants(const struct listing *l, const struct docker_entry *b)
     return (l->all || docker_entry_is_running(b)) && docker_filter_fits(l->filters, &s);
 }
 
-/* Takes the box. */
+/* Takes ownership of the entry. */
 static void listing_add(struct listing *l, struct docker_entry *b)
 {
     if (l->left != 0 && listing_wants(l, b)) {
@@ -41,7 +41,7 @@ static void listing_add(struct listing *l, struct docker_entry *b)
     docker_entry_fini(b);
 }
 
-/* Newest first: the sandbox was there before them all. Execs that do not run are no containers. */
+/* Newest first: the sandbox is older than all. Execs that are not running are not listed. */
 static void listing_run(struct listing *l)
 {
     struct docker *dk = l->docker;
@@ -67,7 +67,7 @@ static void listing_run(struct listing *l)
     listing_add(l, &b);
 }
 
-static bool ask_limit(struct http_request *rq, int64_t *limit)
+static bool decode_limit(struct http_request *rq, int64_t *limit)
 {
     const char *text = http_query(rq, "limit");
 
@@ -93,7 +93,7 @@ void docker_list(struct http_request *rq)
     struct listing l = {.docker = dk};
     struct hf_error err = {0};
 
-    if (!ask_limit(rq, &l.left))
+    if (!decode_limit(rq, &l.left))
         return;
     l.filters = docker_filter_parse(http_query(rq, "filters"), &err);
     if (l.filters == NULL) {
@@ -105,7 +105,7 @@ void docker_list(struct http_request *rq)
     json_out_init(&l.o, &dk->scratch);
     json_open(&l.o, '[');
     listing_run(&l);
-    json_shut(&l.o, ']');
+    json_close(&l.o, ']');
     json_decref(l.filters);
     buf_putc(&dk->scratch, '\n');
     docker_headers(rq);
@@ -118,9 +118,9 @@ void docker_inspect(struct http_request *rq)
     struct json_out o;
     struct docker_entry b;
 
-    if (!docker_box(rq, &b))
+    if (!docker_entry_of_request(rq, &b))
         return;
-    o = docker_answer(dk);
+    o = docker_reply(dk);
     docker_inspect_whole(dk, &o, &b);
     docker_send(rq, 200, &o);
     docker_entry_fini(&b);

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * docker_log_format.c - writes output as frames and time-stamped lines. Layer: dialects.
+ */
 #include "dialects/docker/docker_log_format.h"
 
 #include <string.h>
@@ -28,7 +31,7 @@ static void put_time(struct buf *out, int64_t time_ms)
     buf_puts(out, "000000Z ");
 }
 
-/* Lines up to about a frame's length; returns how many bytes were taken. */
+/* Lines up to about a frame's length. Returns the number of bytes consumed. */
 static size_t put_lines(struct log_form *f, struct buf *out, const struct slice *s, size_t from)
 {
     bool *open = &f->open[s->stream];
@@ -47,7 +50,7 @@ static size_t put_lines(struct log_form *f, struct buf *out, const struct slice 
     return at - from;
 }
 
-static size_t print_plain(struct buf *out, const struct slice *s, size_t from)
+static size_t put_plain(struct buf *out, const struct slice *s, size_t from)
 {
     size_t n = s->len - from < DOCKER_FRAME_BYTES ? s->len - from : DOCKER_FRAME_BYTES;
 
@@ -64,7 +67,7 @@ void log_form_put(struct log_form *f, struct buf *out, const struct slice *s)
 
         if (f->framed)
             buf_put(out, head, sizeof head);
-        at += f->timestamps ? put_lines(f, out, s, at) : print_plain(out, s, at);
+        at += f->timestamps ? put_lines(f, out, s, at) : put_plain(out, s, at);
         if (!f->framed)
             continue;
         docker_frame_head(head, docker_frame_type(s->stream), out->len - place - sizeof head);

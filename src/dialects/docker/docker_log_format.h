@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docker_log_format.h - output as the body of a log or of a stream: in frames, and with a time before each line
+ * docker_log_format.h - output as the body of a log or a stream: in frames, and with a time stamp
+ * on each line
  *
- * A frame is [stream, 0, 0, 0, length of 4 bytes, big end first] and the bytes. Pure. Layer: dialects.
+ * A frame is [stream, 0, 0, 0, 4-byte big-endian length] and the bytes. Pure. Layer: dialects.
  */
 #ifndef HF_DIALECTS_DOCKER_DOCKER_LOG_FORMAT_H
 #define HF_DIALECTS_DOCKER_DOCKER_LOG_FORMAT_H
@@ -15,19 +16,19 @@
 #include "engine/journal/journal.h"
 
 #define DOCKER_FRAME_HEAD 8
-#define DOCKER_GAP_TEXT "holdfast: %llu bytes of output are gone: they were not read in time"
+#define DOCKER_GAP_TEXT "holdfast: %llu bytes of output were lost: they were not read in time"
 #define DOCKER_FRAME_BYTES (32 * 1024)
-#define DOCKER_FRAME_SYSTEM 3 /* the client takes it for an error, and stops */
+#define DOCKER_FRAME_SYSTEM 3 /* the client treats it as an error and stops */
 
 void docker_frame_head(uint8_t head[DOCKER_FRAME_HEAD], int type, size_t len);
 int docker_frame_type(enum stream s); /* of a terminal: standard output */
 
 struct log_form {
     bool framed, timestamps;
-    bool open[3]; /* by stream: within a line */
+    bool open[3]; /* per stream: within a line */
 };
 
-/* Appends what these bytes are on the wire. */
+/* Appends the encoded form of these bytes. */
 void log_form_put(struct log_form *f, struct buf *out, const struct slice *s);
 
 #endif

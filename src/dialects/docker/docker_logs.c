@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docker_logs.c - GET …/logs: what is held of the output, and what follows
+ * docker_logs.c - GET …/logs: the output that is held, and what follows
  *
- * A viewer that holds nobody: one that is too slow is told what it has missed. Layer: dialects.
+ * The viewer never slows the process down: a client that is too slow is notified of what it has
+ * missed. Layer: dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 #include "dialects/docker/docker_log_format.h"
 #include "engine/stream/viewer.h"
 
-struct logs_ask {
+struct logs_request {
     bool out, err, follow, timestamps;
     int64_t since_ms, until_ms; /* 0: none */
     int64_t tail;               /* lines; -1: all */
@@ -27,13 +28,13 @@ struct logs_ask {
 struct logs {
     struct pending pending;
     struct docker *docker;
-    struct logs_ask ask;
+    struct logs_request request;
     struct log_form form;
     struct process *process; /* referenced */
     struct viewer *viewer;
     struct http_stream *out;
     struct timer *timer; /* until_ms */
-    uint64_t until;      /* offset: the end of the output when it was asked for */
+    uint64_t until;      /* offset: the end of the output at the time of the request */
 };
 
 static void logs_free(struct pending *p)
@@ -53,7 +54,7 @@ static void logs_end(struct logs *l)
     logs_free(&l->pending);
 }
 
-/* In good order it ends with its process only. */
+/* A log ends cleanly only with its process. */
 static void logs_drain(struct pending *p)
 {
     http_stream_abort(list_entry(p, struct logs, pending)->out);
@@ -62,7 +63,7 @@ static void logs_drain(struct pending *p)
 
 static const struct pending_kind logs_kind = {.drain = logs_drain, .free = logs_free};
 
-/* --- what the viewer says ------------------------------------------------------------ */
+/* --- viewer callbacks ---------------------------------------------------------------- */
 
 static bool logs_ready(void *arg)
 {
@@ -73,9 +74,9 @@ static bool logs_ready(void *arg)
 
 static bool logs_wants(const struct logs *l, const struct slice *s)
 {
-    if (s->stream == STREAM_STDERR ? !l->ask.err : !l->ask.out)
+    if (s->stream == STREAM_STDERR ? !l->request.err : !l->request.out)
         return false;
-    return s->time_ms >= l->ask.since_ms;
+    return s->time_ms >= l->request.since_ms;
 }
 
 static void logs_write(struct logs *l, const struct slice *s)
@@ -97,7 +98,7 @@ static void logs_bytes(void *arg, const struct slice *s)
 
     if (end > l->until)
         part.len = (size_t)(l->until - s->at);
-    if (l->ask.until_ms > 0 && s->time_ms > l->ask.until_ms) {
+    if (l->request.until_ms > 0 && s->time_ms > l->request.until_ms) {
         logs_end(l);
         return;
     }
@@ -122,8 +123,9 @@ static uint64_t logs_confirmed(void *arg)
 }
 
 /*
- * What was gone when it was asked for is no news; what goes while it is read is. Clients take the frame for a
- * failure; a terminal's output has no frames, and its end is cut off instead.
+ * Output that was already lost at the time of the request is not reported; output lost while
+ * reading is. Clients treat the frame as a failure. A terminal's output has no frames, so its
+ * response is aborted instead.
  */
 static void logs_gap(void *arg, uint64_t from, uint64_t to)
 {
@@ -158,19 +160,20 @@ static const struct viewer_ops viewer_ops = {
     .exited = logs_exited,
 };
 
-/* --- what the connection says ----------------------------------------------------------- */
+/* --- connection callbacks --------------------------------------------------------------- */
 
 static void logs_on_drain(void *arg)
 {
     viewer_pump(((struct logs *)arg)->viewer);
 }
 
-static void logs_on_gone(void *arg)
+static void logs_on_disconnect(void *arg)
 {
     logs_free(&((struct logs *)arg)->pending);
 }
 
-static const struct http_stream_ops out_ops = {.on_drain = logs_on_drain, .on_gone = logs_on_gone};
+static const struct http_stream_ops out_ops = {.on_drain = logs_on_drain,
+                                               .on_disconnect = logs_on_disconnect};
 
 static void logs_on_timer(struct timer *t, void *arg)
 {
@@ -178,24 +181,25 @@ static void logs_on_timer(struct timer *t, void *arg)
     logs_end(arg);
 }
 
-/* --- the beginning ------------------------------------------------------------------------ */
+/* --- start -------------------------------------------------------------------------------- */
 
-/* False: that takes long, and the request comes again. */
-static bool logs_find_start(struct http_request *rq, struct process *p, struct logs_ask *ask)
+/* False: it takes long, and the handler will be called again. */
+static bool logs_find_start(struct http_request *rq, struct process *p,
+                            struct logs_request *request)
 {
     uint64_t next;
 
-    ask->from = journal_first(process_journal(p));
-    return ask->tail < 0 ||
-           tail_find(rq, p, TAIL_LINES, (uint64_t)ask->tail, -1, &ask->from, &next);
+    request->from = journal_first(process_journal(p));
+    return request->tail < 0 ||
+           tail_find(rq, p, TAIL_LINES, (uint64_t)request->tail, -1, &request->from, &next);
 }
 
-/* The viewer sends nothing before it has returned, so the stream may come after it. */
+/* The viewer sends nothing before this returns, so the stream may be created after it. */
 static int logs_attach(struct logs *l, struct http_request *rq, struct hf_error *err)
 {
     const struct viewer_options o = {
         .since = SINCE_OFFSET,
-        .offset = l->ask.from,
+        .offset = l->request.from,
         .read_only = true,
         .guest = caller_is_guest(rq),
         .verbatim = true,
@@ -213,25 +217,25 @@ static void logs_set_end(struct logs *l)
     int64_t now = clock_wall_ms();
 
     l->until = UINT64_MAX;
-    if (!l->ask.follow || (l->ask.until_ms > 0 && l->ask.until_ms <= now)) {
+    if (!l->request.follow || (l->request.until_ms > 0 && l->request.until_ms <= now)) {
         l->until = journal_next(process_journal(l->process));
-    } else if (l->ask.until_ms > 0) {
+    } else if (l->request.until_ms > 0) {
         l->timer = timer_new(l->docker->loop, logs_on_timer, l);
-        timer_start(l->timer, (uint64_t)(l->ask.until_ms - now));
+        timer_start(l->timer, (uint64_t)(l->request.until_ms - now));
     }
 }
 
 static void logs_begin(struct http_request *rq, const struct docker_entry *b,
-                       const struct logs_ask *ask)
+                       const struct logs_request *request)
 {
     struct docker *dk = docker_of(rq);
     struct logs *l = hf_xalloc(sizeof *l);
     struct hf_error err = {0};
 
     l->docker = dk;
-    l->ask = *ask;
+    l->request = *request;
     l->process = process_ref(b->process);
-    l->form = (struct log_form){.framed = !docker_entry_tty(b), .timestamps = ask->timestamps};
+    l->form = (struct log_form){.framed = !docker_entry_tty(b), .timestamps = request->timestamps};
     pending_init(&l->pending, &dk->pending, &logs_kind);
     if (logs_attach(l, rq, &err) < 0) {
         logs_free(&l->pending);
@@ -249,7 +253,7 @@ static void logs_begin(struct http_request *rq, const struct docker_entry *b,
         logs_end(l);
 }
 
-static bool ask_time(struct http_request *rq, const char *name, int64_t *ms)
+static bool decode_time(struct http_request *rq, const char *name, int64_t *ms)
 {
     const char *text = http_query(rq, name);
 
@@ -260,8 +264,8 @@ static bool ask_time(struct http_request *rq, const char *name, int64_t *ms)
     return false;
 }
 
-/* A number of lines; everything else is all of them, as for Docker. */
-static int64_t ask_tail(const struct http_request *rq)
+/* A number of lines; anything else means all, as in Docker. */
+static int64_t decode_tail(const struct http_request *rq)
 {
     const char *text = http_query(rq, "tail");
     int64_t tail;
@@ -269,23 +273,24 @@ static int64_t ask_tail(const struct http_request *rq)
     return text != NULL && text_to_i64(text, 0, INT32_MAX, &tail) ? tail : -1;
 }
 
-static bool ask_logs(struct http_request *rq, struct logs_ask *ask)
+static bool decode_logs(struct http_request *rq, struct logs_request *request)
 {
-    *ask = (struct logs_ask){
+    *request = (struct logs_request){
         .out = docker_query(rq, "stdout"),
         .err = docker_query(rq, "stderr"),
         .follow = docker_query(rq, "follow"),
         .timestamps = docker_query(rq, "timestamps"),
-        .tail = ask_tail(rq),
+        .tail = decode_tail(rq),
     };
-    if (!ask->out && !ask->err) {
+    if (!request->out && !request->err) {
         docker_fail(rq, 400, "Bad parameters: you must choose at least one stream");
         return false;
     }
-    return ask_time(rq, "since", &ask->since_ms) && ask_time(rq, "until", &ask->until_ms);
+    return decode_time(rq, "since", &request->since_ms) &&
+           decode_time(rq, "until", &request->until_ms);
 }
 
-/* The sandbox, and what was not started, has written nothing. */
+/* The sandbox and containers that were not started have written nothing. */
 static void logs_none(struct http_request *rq)
 {
     docker_headers(rq);
@@ -294,16 +299,16 @@ static void logs_none(struct http_request *rq)
 
 void docker_logs(struct http_request *rq)
 {
-    struct logs_ask ask;
+    struct logs_request request;
     struct docker_entry b;
 
-    if (!docker_box(rq, &b))
+    if (!docker_entry_of_request(rq, &b))
         return;
-    if (ask_logs(rq, &ask)) {
-        if (b.kind != BOX_PROCESS)
+    if (decode_logs(rq, &request)) {
+        if (b.kind != DOCKER_ENTRY_PROCESS)
             logs_none(rq);
-        else if (logs_find_start(rq, b.process, &ask))
-            logs_begin(rq, &b, &ask);
+        else if (logs_find_start(rq, b.process, &request))
+            logs_begin(rq, &b, &request);
     }
     docker_entry_fini(&b);
 }

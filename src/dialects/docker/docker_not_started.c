@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * docker_not_started.c - keeps containers and execs that were created but not started.
+ * Layer: dialects.
+ */
 #include "dialects/docker/docker_not_started.h"
 
 #include <stdlib.h>
@@ -82,7 +86,7 @@ struct created *docker_created_find(struct docker *dk, const char *id)
 
 /* --- limits ----------------------------------------------------------------------- */
 
-/* The oldest exec that nobody is about to start. */
+/* The oldest exec that is not being started. */
 static bool drop_exec(struct docker *dk)
 {
     for (struct list *it = dk->created.prev; it != &dk->created; it = it->prev) {
@@ -103,13 +107,14 @@ static int make_room(struct docker *dk, const json_t *config, struct hf_error *e
 
     if (!exec && dk->containers >= LIMIT_DOCKER_CREATED)
         return hf_fail(err, HF_E_too_many_processes,
-                       "%d containers were created and not started: start or remove some",
+                       "%d containers were created but not started: start or remove some",
                        LIMIT_DOCKER_CREATED);
     while ((exec && dk->execs >= LIMIT_DOCKER_EXECS) ||
            dk->created_bytes + bytes > LIMIT_DOCKER_CREATED_BYTES)
         if (!drop_exec(dk))
-            return hf_fail(err, HF_E_too_many_processes,
-                           "too much was created and not started: start or remove some of it");
+            return hf_fail(
+                err, HF_E_too_many_processes,
+                "containers that were not started take too much memory: start or remove some");
     return 0;
 }
 
@@ -145,7 +150,10 @@ static json_t *item_of(const struct created *c)
     return item;
 }
 
-/* Oldest first, as they are read again; those that are too long are this worker's alone. */
+/*
+ * Oldest first, the order in which they are read back. Entries that are too long stay in this
+ * worker only.
+ */
 void docker_created_keep(struct docker *dk)
 {
     json_t *all = json_array();
@@ -169,7 +177,7 @@ void docker_created_keep(struct docker *dk)
     json_decref(all);
 }
 
-/* One that was started in the last moment is a process now. */
+/* An entry that was started at the last moment is a process now. */
 static void recall_item(struct docker *dk, const json_t *item)
 {
     const char *id = docker_text(item, "id");

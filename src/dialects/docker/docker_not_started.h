@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docker_not_started.h - what was asked for and has not been started, or could not be
+ * docker_not_started.h - containers and execs that were created and have not been started, or
+ * failed to start
  *
- * A process exists from its start on; until then a container or exec is one of these. They are few and
- * bounded: execs that nobody starts go when there are too many, containers are refused then. The
- * newest small ones are in a note, so that the next worker knows them. Who attaches or waits before the
- * start is listed with it. Owned by struct docker. Layer: dialects.
+ * A process exists only from its start on; until then a container or exec is one of these. Their
+ * number is bounded: beyond it, execs that are not being started are dropped, and new containers
+ * are refused. The newest small ones are in a note, so that the next worker knows them. Clients
+ * that attach or wait before the start are listed with the entry. Owned by struct docker.
+ * Layer: dialects.
  */
 #ifndef HF_DIALECTS_DOCKER_DOCKER_NOT_STARTED_H
 #define HF_DIALECTS_DOCKER_DOCKER_NOT_STARTED_H
@@ -24,20 +26,20 @@ struct created {
     int exit_code; /* CREATED_FAILED */
     char error[400];
     int64_t created_ms;
-    int64_t rows, cols; /* asked for while it was being started; 0: not */
-    struct timer *hold; /* its start waits for the size of its terminal; NULL: it does not */
+    int64_t rows, cols; /* requested while it was being started; 0: not */
+    struct timer *hold; /* its start waits for the terminal's size; NULL: it does not */
     struct list streams, waits;
     size_t stream_count;
 };
 
-/* Takes the config. NULL: err says which limit was hit. */
+/* Takes ownership of the config. NULL: err names the limit. */
 struct created *docker_created_new(struct docker *dk, json_t *config, struct hf_error *err);
 struct created *docker_created_find(struct docker *dk, const char *id);
-/* Nobody may be listed with it any more. */
+/* No client may be listed with it any more. */
 void docker_created_remove(struct created *c);
-/* Something of it has changed that the next worker should know. */
+/* Something has changed that the next worker should know. */
 void docker_created_keep(struct docker *dk);
-void docker_created_recall(struct docker *dk); /* as the last worker had them */
+void docker_created_recall(struct docker *dk); /* the entries of the last worker */
 void docker_created_free_all(struct docker *dk);
 
 static inline bool created_is_exec(const struct created *c)

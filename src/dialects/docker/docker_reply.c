@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docker_reply.c - answers and errors in Docker's shape, and what every request may have. Layer: dialects.
+ * docker_reply.c - replies and errors in Docker's shape, and what every request may contain.
+ * Layer: dialects.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,7 +9,7 @@
 
 #include "dialects/docker/docker.h"
 
-/* --- answers -------------------------------------------------------------------- */
+/* --- replies ------------------------------------------------------------------------ */
 
 void docker_headers(struct http_request *rq)
 {
@@ -22,7 +23,7 @@ void docker_headers(struct http_request *rq)
     http_add_header(rq, "Server", text);
 }
 
-struct json_out docker_answer(struct docker *dk)
+struct json_out docker_reply(struct docker *dk)
 {
     struct json_out o;
 
@@ -41,7 +42,7 @@ static void send_json(struct http_request *rq, int status, struct buf *json)
 
 void docker_send(struct http_request *rq, int status, struct json_out *o)
 {
-    json_shut(o, '}');
+    json_close(o, '}');
     send_json(rq, status, o->buf);
 }
 
@@ -55,7 +56,7 @@ void docker_empty(struct http_request *rq, int status)
 
 static void send_message(struct http_request *rq, int status, const char *message)
 {
-    struct json_out o = docker_answer(docker_of(rq));
+    struct json_out o = docker_reply(docker_of(rq));
 
     json_kstr(&o, "message", message);
     docker_send(rq, status, &o);
@@ -95,7 +96,7 @@ static bool is_errno(const struct hf_error *err, const char *name)
     return err->errno_name != NULL && strcmp(err->errno_name, name) == 0;
 }
 
-/* The client looks for these words to choose its own exit code. */
+/* The client searches for these words to choose its exit code. */
 int docker_spawn_error(const struct hf_error *err, const json_t *config, char *text, size_t size)
 {
     const char *command = json_string_value(json_array_get(json_object_get(config, "argv"), 0));
@@ -119,7 +120,7 @@ int docker_spawn_error(const struct hf_error *err, const json_t *config, char *t
     return 128;
 }
 
-/* --- what is asked ---------------------------------------------------------------------- */
+/* --- decoding --------------------------------------------------------------------------- */
 
 int docker_minor(const struct http_request *rq)
 {

@@ -7,6 +7,6 @@
 
 #include "dialects/docker/docker_entry.h"
 
-void docker_size_box(struct http_request *rq, struct docker_entry *b);
+void docker_entry_resize(struct http_request *rq, struct docker_entry *b);
 
 #endif

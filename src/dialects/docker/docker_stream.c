@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * docker_stream.c - a hijacked connection: output to the client, input from it, detach keys.
+ * Layer: dialects.
+ */
 #include "dialects/docker/docker_stream.h"
 
 #include <stdio.h>
@@ -18,13 +22,13 @@ struct stream_conn {
     struct process *process; /* referenced */
     struct viewer *viewer;
     struct input_waiter waiter;
-    struct buf held; /* input that the keys let through and the process has no room for yet */
+    struct buf held; /* input past the detach keys that the process has no room for yet */
     struct detach_keys keys;
-    struct docker_stream_request ask; /* without the keys */
+    struct docker_stream_request request; /* without the detach keys */
     enum role role;
     char peer[80];
-    uint64_t until; /* STREAM_LOG: the output that was there */
-    bool eof;       /* the client's input has ended, and that was not passed on yet */
+    uint64_t until; /* STREAM_LOG: the end of the output at the start */
+    bool eof;       /* the client's input has ended, but the process's has not yet */
 };
 
 static void stream_free(struct stream_conn *s)
@@ -44,7 +48,7 @@ static void stream_free(struct stream_conn *s)
     free(s);
 }
 
-/* Ends it after what was sent. */
+/* Closes it after what was sent. */
 static void stream_close(struct stream_conn *s)
 {
     raw_close(s->raw);
@@ -59,17 +63,17 @@ static void stream_send(struct stream_conn *s, int type, const void *bytes, size
     struct iovec iov[2] = {{head, sizeof head}, {(void *)(uintptr_t)bytes, len}};
 
     docker_frame_head(head, type, len);
-    if (s->ask.framed)
+    if (s->request.framed)
         raw_write(s->raw, iov, 2);
     else
         raw_write(s->raw, iov + 1, 1);
 }
 
-/* A word of ours: among a terminal's output, else where errors go. */
-static void stream_say(struct stream_conn *s, int type, const char *text)
+/* A message of ours: in a terminal's output, else on standard error. */
+static void stream_report(struct stream_conn *s, int type, const char *text)
 {
     char line[600];
-    int n = snprintf(line, sizeof line, s->ask.tty ? "\r\n%s\r\n" : "%s\r\n", text);
+    int n = snprintf(line, sizeof line, s->request.tty ? "\r\n%s\r\n" : "%s\r\n", text);
 
     stream_send(s, type, line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1);
 }
@@ -83,7 +87,7 @@ static bool on_ready(void *arg)
 
 static bool stream_wants(const struct stream_conn *s, enum stream which)
 {
-    return which == STREAM_STDERR ? s->ask.err : s->ask.out;
+    return which == STREAM_STDERR ? s->request.err : s->request.out;
 }
 
 static void on_bytes(void *arg, const struct slice *sl)
@@ -112,14 +116,17 @@ static uint64_t on_confirmed(void *arg)
     return s->raw != NULL ? raw_count_taken(s->raw) : 0;
 }
 
-/* Never a silent hole. Of a terminal the screen as it is follows; clients take the frame for a failure. */
+/*
+ * Never leave a silent gap. A terminal gets its current screen next. Clients treat the frame as a
+ * failure.
+ */
 static void on_gap(void *arg, uint64_t from, uint64_t to)
 {
     struct stream_conn *s = arg;
     char text[100];
     int n;
 
-    if (!s->ask.framed && s->ask.tty)
+    if (!s->request.framed && s->request.tty)
         return;
     n = snprintf(text, sizeof text, DOCKER_GAP_TEXT, (unsigned long long)(to - from));
     stream_send(s, DOCKER_FRAME_SYSTEM, text, (size_t)n);
@@ -155,7 +162,10 @@ static const struct viewer_ops screen_ops = {
 
 /* --- from the client ------------------------------------------------------------------- */
 
-/* How many were taken. What the process takes no more is passed over, as a pipe without a reader. */
+/*
+ * Returns how many bytes were consumed. Input that the process no longer accepts is discarded, as
+ * by a pipe without a reader.
+ */
 static size_t stream_type(struct stream_conn *s, const void *bytes, size_t len)
 {
     struct hf_error err;
@@ -176,7 +186,10 @@ static bool stream_flush(struct stream_conn *s)
     return s->held.len == 0;
 }
 
-/* The keys are complete: the client leaves, and the process goes on. False: it has left. */
+/*
+ * The detach keys are complete: the client leaves, and the process keeps running. False: it has
+ * left.
+ */
 static bool stream_type_keys(struct stream_conn *s, const char *bytes, size_t len)
 {
     bool leaves = detach_keys_feed(&s->keys, bytes, len, &s->held);
@@ -191,7 +204,7 @@ static size_t on_data(void *arg, const void *bytes, size_t len)
 {
     struct stream_conn *s = arg;
 
-    if (!s->ask.in)
+    if (!s->request.in)
         return len;
     if (s->viewer == NULL || !stream_flush(s))
         return 0;
@@ -201,7 +214,7 @@ static size_t on_data(void *arg, const void *bytes, size_t len)
     return len;
 }
 
-/* False: that was the end of the stream as well. */
+/* False: the stream has ended as well. */
 static bool stream_pass_eof(struct stream_conn *s)
 {
     struct hf_error err;
@@ -209,11 +222,11 @@ static bool stream_pass_eof(struct stream_conn *s)
     if (!s->eof || s->viewer == NULL || s->held.len > 0)
         return true;
     s->eof = false;
-    if (s->ask.in && s->ask.tty) {
+    if (s->request.in && s->request.tty) {
         stream_close(s);
         return false;
     }
-    if (s->ask.in && s->ask.close_stdin)
+    if (s->request.in && s->request.close_stdin)
         (void)viewer_input_eof(s->viewer, &err);
     return true;
 }
@@ -242,24 +255,26 @@ static void on_drain(void *arg)
         viewer_pump(s->viewer);
 }
 
-static void on_gone(void *arg)
+static void on_disconnect(void *arg)
 {
     stream_free(arg);
 }
 
 static const struct raw_ops raw_ops = {
-    .on_data = on_data, .on_eof = on_eof, .on_drain = on_drain, .on_gone = on_gone};
+    .on_data = on_data, .on_eof = on_eof, .on_drain = on_drain, .on_disconnect = on_disconnect};
 
-/* --- the daemon goes ---------------------------------------------------------------------- */
+/* --- the daemon shuts down ---------------------------------------------------------------- */
 
-/* A client takes a plain end for that of the process; one with frames can be told otherwise. */
+/*
+ * A client interprets a plain end as the process's end; one with frames can be notified otherwise.
+ */
 static void stream_drain(struct pending *p)
 {
     struct stream_conn *s = list_entry(p, struct stream_conn, pending);
 
-    if (s->ask.framed || s->ask.tty)
-        stream_say(s, DOCKER_FRAME_SYSTEM,
-                   "the daemon is being replaced; what runs goes on and can be attached to");
+    if (s->request.framed || s->request.tty)
+        stream_report(s, DOCKER_FRAME_SYSTEM,
+                      "the daemon is being replaced; the process keeps running: attach again");
     stream_close(s);
 }
 
@@ -270,26 +285,26 @@ static void stream_pending_free(struct pending *p)
 
 static const struct pending_kind stream_kind = {.drain = stream_drain, .free = stream_pending_free};
 
-/* --- the beginning ------------------------------------------------------------------------- */
+/* --- start --------------------------------------------------------------------------------- */
 
 static struct viewer_options watch_options(struct stream_conn *s, struct process *p)
 {
     struct viewer_options o = {
         .since = SINCE_OFFSET,
         .offset = journal_first(process_journal(p)),
-        .lossless = s->ask.own,
-        .read_only = !s->ask.in,
+        .lossless = s->request.own,
+        .read_only = !s->request.in,
         .guest = s->role < ROLE_TYPE,
         .role = (enum viewer_role)s->role,
         .name = s->peer,
         .only_stream = -1,
         .slice_bytes = DOCKER_FRAME_BYTES,
-        .verbatim = !s->ask.tty || s->ask.framed,
+        .verbatim = !s->request.tty || s->request.framed,
     };
 
-    if (s->ask.since == STREAM_NOW)
-        o.since = s->ask.tty && !s->ask.framed ? SINCE_SCREEN : SINCE_NOW;
-    else if (s->ask.since == STREAM_NOTHING)
+    if (s->request.since == STREAM_NOW)
+        o.since = s->request.tty && !s->request.framed ? SINCE_SCREEN : SINCE_NOW;
+    else if (s->request.since == STREAM_NOTHING)
         o.since = SINCE_NOW;
     return o;
 }
@@ -297,25 +312,25 @@ static struct viewer_options watch_options(struct stream_conn *s, struct process
 static int stream_watch(struct stream_conn *s, struct process *p, struct hf_error *err)
 {
     struct viewer_options o = watch_options(s, p);
-    bool screen = s->ask.tty && !s->ask.framed;
+    bool screen = s->request.tty && !s->request.framed;
     int rc = viewer_attach(p, &o, screen ? &screen_ops : &plain_ops, s, &s->viewer, err);
 
     if (rc < 0)
         return rc;
     s->process = process_ref(p);
     s->until = UINT64_MAX;
-    if (s->ask.since == STREAM_LOG)
+    if (s->request.since == STREAM_LOG)
         s->until = journal_next(process_journal(p));
     return 0;
 }
 
 static struct stream_conn *stream_new(struct http_request *rq,
-                                      const struct docker_stream_request *ask)
+                                      const struct docker_stream_request *request)
 {
     struct docker *dk = docker_of(rq);
     struct stream_conn *s = hf_xalloc(sizeof *s);
 
-    s->ask = *ask;
+    s->request = *request;
     s->role = http_role(rq);
     snprintf(s->peer, sizeof s->peer, "%s", http_peer(rq));
     list_init(&s->link);
@@ -323,46 +338,46 @@ static struct stream_conn *stream_new(struct http_request *rq,
     s->waiter.fn = on_room;
     s->waiter.arg = s;
     pending_init(&s->pending, &dk->pending, &stream_kind);
-    if (ask->in && ask->tty)
-        (void)docker_ask_keys(&s->keys, ask->keys, NULL); /* was checked */
-    s->ask.keys = NULL;
+    if (request->in && request->tty)
+        (void)docker_decode_keys(&s->keys, request->keys, NULL); /* was checked */
+    s->request.keys = NULL;
     return s;
 }
 
 /*
- * Docker's own client does not notice its detach keys on a TCP connection unless there came a byte with
- * the head: so one is sent that a terminal does not show.
+ * Docker's own client does not notice its detach keys on a TCP connection unless a byte arrives
+ * together with the head. So send one that a terminal does not show.
  */
 static void stream_accept(struct http_request *rq, struct stream_conn *s)
 {
     bool upgrade = http_header(rq, "Upgrade") != NULL;
-    bool frames_named = upgrade && s->ask.framed && docker_minor(rq) >= 42;
+    bool frames_named = upgrade && s->request.framed && docker_minor(rq) >= 42;
 
     docker_headers(rq);
     http_add_header(rq, "Content-Type",
                     frames_named ? "application/vnd.docker.multiplexed-stream"
                                  : "application/vnd.docker.raw-stream");
     s->raw = raw_accept(rq, upgrade ? "tcp" : NULL, &raw_ops, s);
-    if (s->ask.in && s->ask.tty && !s->ask.framed)
+    if (s->request.in && s->request.tty && !s->request.framed)
         stream_send(s, 1, "\033[m", 3);
 }
 
 static bool has_nothing(const struct stream_conn *s)
 {
-    return s->ask.since == STREAM_NOTHING ||
-           (s->ask.since == STREAM_LOG && s->until == viewer_offset(s->viewer));
+    return s->request.since == STREAM_NOTHING ||
+           (s->request.since == STREAM_LOG && s->until == viewer_offset(s->viewer));
 }
 
-int stream_open(struct http_request *rq, const struct docker_stream_request *ask, struct process *p,
-                struct created *created, struct hf_error *err)
+int stream_open(struct http_request *rq, const struct docker_stream_request *request,
+                struct process *p, struct created *created, struct hf_error *err)
 {
     struct stream_conn *s;
 
     if (created != NULL && created->stream_count >= LIMIT_DOCKER_STREAMS)
         return hf_fail(err, HF_E_too_many_viewers,
-                       "%d clients are attached to it before its start: that is the limit",
+                       "%d clients are already attached before the start: that is the limit",
                        LIMIT_DOCKER_STREAMS);
-    s = stream_new(rq, ask);
+    s = stream_new(rq, request);
     if (p != NULL && stream_watch(s, p, err) < 0) {
         stream_free(s);
         return -1;
@@ -378,13 +393,13 @@ int stream_open(struct http_request *rq, const struct docker_stream_request *ask
     return 0;
 }
 
-/* What the client has sent meanwhile comes now. */
+/* Now read what the client has sent so far. */
 static void stream_bind(struct stream_conn *s, struct process *p)
 {
     struct hf_error err = {0};
 
     if (stream_watch(s, p, &err) < 0) {
-        stream_say(s, 2, err.detail);
+        stream_report(s, 2, err.detail);
         stream_close(s);
     } else if (stream_pass_eof(s)) {
         raw_resume(s->raw);
@@ -404,7 +419,7 @@ void streams_bind(struct created *c, struct process *p, const char *text)
             continue;
         }
         if (text[0] != '\0')
-            stream_say(s, 2, text);
+            stream_report(s, 2, text);
         stream_close(s);
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docker_system.c - what the daemon says of itself. Layer: dialects.
+ * docker_system.c - version, information and ping: what the daemon reports about itself.
+ * Layer: dialects.
  */
 #include <stdio.h>
 #include <sys/utsname.h>
@@ -36,14 +37,14 @@ static void write_api(struct json_out *o, const char *key)
 void docker_get_version(struct http_request *rq)
 {
     struct docker *dk = docker_of(rq);
-    struct json_out o = docker_answer(dk);
+    struct json_out o = docker_reply(dk);
     struct utsname u;
 
     uname(&u);
     json_key(&o, "Platform");
     json_open(&o, '{');
     json_kstr(&o, "Name", "holdfast");
-    json_shut(&o, '}');
+    json_close(&o, '}');
     json_kstr(&o, "Version", dk->version);
     write_api(&o, "ApiVersion");
     json_kstr(&o, "MinAPIVersion", "1.24");
@@ -79,7 +80,7 @@ static void write_counts(struct docker *dk, struct json_out *o)
 void docker_info(struct http_request *rq)
 {
     struct docker *dk = docker_of(rq);
-    struct json_out o = docker_answer(dk);
+    struct json_out o = docker_reply(dk);
     struct utsname u;
 
     uname(&u);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docker_top.c - GET …/top: the processes of a container, from the kernel's own table. Layer: dialects.
+ * docker_top.c - GET …/top: the processes of a container, from the kernel's process table.
+ * Layer: dialects.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -97,7 +98,7 @@ static void read_table(struct top *t)
         closedir(dir);
 }
 
-/* --- whose they are -------------------------------------------------------------------- */
+/* --- selection ------------------------------------------------------------------------- */
 
 static bool has_member(const struct top *t, pid_t pid)
 {
@@ -107,7 +108,10 @@ static bool has_member(const struct top *t, pid_t pid)
     return false;
 }
 
-/* Its descendants, and those of its session that have lost their parent; 0: all there are. */
+/*
+ * The descendants of this process, and the members of its session that have lost their parent; 0:
+ * all processes.
+ */
 static void choose_members(struct top *t, pid_t leader)
 {
     bool more = true;
@@ -123,7 +127,7 @@ static void choose_members(struct top *t, pid_t leader)
     }
 }
 
-/* --- answering --------------------------------------------------------------------------- */
+/* --- reply ------------------------------------------------------------------------------- */
 
 static void write_row(struct json_out *o, const struct top_columns *c, const struct top_row *r)
 {
@@ -135,7 +139,7 @@ static void write_row(struct json_out *o, const struct top_columns *c, const str
         top_cell(c, i, r, &cell);
         json_strn(o, buf_data(&cell), cell.len);
     }
-    json_shut(o, ']');
+    json_close(o, ']');
     buf_fini(&cell);
 }
 
@@ -147,7 +151,7 @@ static void write_table(struct json_out *o, const struct top_columns *c, struct 
     json_open(o, '[');
     for (size_t i = 0; i < c->count; i++)
         json_str(o, top_title(c, i));
-    json_shut(o, ']');
+    json_close(o, ']');
     json_key(o, "Processes");
     json_open(o, '[');
     for (size_t i = 0; i < t->count; i++) {
@@ -160,17 +164,17 @@ static void write_table(struct json_out *o, const struct top_columns *c, struct 
         buf_fini(&t->rows[i].args);
         before = &t->rows[i];
     }
-    json_shut(o, ']');
+    json_close(o, ']');
 }
 
-static void top_answer(struct http_request *rq, const struct docker_entry *b,
-                       const struct top_columns *c)
+static void top_reply(struct http_request *rq, const struct docker_entry *b,
+                      const struct top_columns *c)
 {
-    struct json_out o = docker_answer(docker_of(rq));
+    struct json_out o = docker_reply(docker_of(rq));
     struct process_view v = {0};
     struct top t = {0};
 
-    if (b->kind == BOX_PROCESS)
+    if (b->kind == DOCKER_ENTRY_PROCESS)
         process_view(b->process, &v);
     read_table(&t);
     choose_members(&t, v.pid);
@@ -186,13 +190,13 @@ void docker_top(struct http_request *rq)
     struct hf_error err = {0};
     struct docker_entry b;
 
-    if (!docker_box(rq, &b))
+    if (!docker_entry_of_request(rq, &b))
         return;
     if (!docker_entry_is_running(&b))
         docker_fail(rq, 409, "container %s is not running", b.id);
     else if (top_columns_parse(&c, http_query(rq, "ps_args"), &err) < 0)
         docker_error(rq, &err);
     else
-        top_answer(rq, &b, &c);
+        top_reply(rq, &b, &c);
     docker_entry_fini(&b);
 }

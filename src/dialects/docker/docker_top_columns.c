@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * docker_top_columns.c - the columns and cells of the table that ps would print. Layer: dialects.
+ */
 #include "dialects/docker/docker_top_columns.h"
 
 #include <inttypes.h>
@@ -99,7 +102,7 @@ static void cell_threads(const struct top_row *r, struct buf *out)
     buf_printf(out, "%d", r->threads);
 }
 
-/* Of today the hour, in UTC: a static binary knows no other zone. Else the day. */
+/* The hour for today, in UTC because a static binary knows no other zone; else the day. */
 static void cell_start(const struct top_row *r, struct buf *out)
 {
     char date[CLOCK_HTTP_DATE_LEN + 1], text[CLOCK_RFC3339_LEN + 1];
@@ -228,7 +231,7 @@ static int add_columns(struct top_columns *c, const char *list, struct hf_error 
     }
 }
 
-/* Behind the letters of which 'o' is the last: "-o pid", "-eo pid", "o pid", "-opid". */
+/* After letters that end in 'o': "-o pid", "-eo pid", "o pid", "-opid". */
 static const char *list_of(const char *args)
 {
     const char *s = args + (*args == '-');
@@ -260,8 +263,7 @@ int top_columns_parse(struct top_columns *c, const char *ps_args, struct hf_erro
         list = list_of(args);
     if (list == NULL)
         return hf_fail(err, HF_E_bad_value,
-                       "ps: '%.100s' is not understood here; use -ef, aux or -o with columns",
-                       args);
+                       "ps: '%.100s' is not supported; use -ef, aux or -o with columns", args);
     if (add_columns(c, list, err) < 0)
         return -1;
     if (!has_pid(c))
@@ -279,9 +281,9 @@ void top_cell(const struct top_columns *c, size_t i, const struct top_row *r, st
     columns[c->list[i]].cell(r, out);
 }
 
-/* --- the kernel's words ------------------------------------------------------------------ */
+/* --- /proc/PID/stat ---------------------------------------------------------------------- */
 
-/* Words of the line behind the name, counted as in proc(5), where the name is the second. */
+/* Fields of the line after the name, numbered as in proc(5), where the name is the second. */
 enum {
     STAT_PPID = 4,
     STAT_PGID = 5,
@@ -297,7 +299,7 @@ enum {
     STAT_WORDS
 };
 
-/* All the numbers from the fourth word on; false: there are fewer. */
+/* All numbers from the fourth field on; false: there are fewer. */
 static bool stat_numbers(const char *text, int64_t *out)
 {
     for (int i = STAT_PPID; i < STAT_WORDS; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docker_top_columns.h - the table that ps would print: its columns, as asked, and their cells
+ * docker_top_columns.h - the table that ps would print: the requested columns and their cells
  *
  * No ps is run, since a sandbox may have none: -ef, aux and -o with the names of common columns are
- * understood. Pure. Layer: dialects.
+ * supported. Pure. Layer: dialects.
  */
 #ifndef HF_DIALECTS_DOCKER_DOCKER_TOP_COLUMNS_H
 #define HF_DIALECTS_DOCKER_DOCKER_TOP_COLUMNS_H
@@ -34,16 +34,18 @@ struct top_row {
     uint64_t vsz_kib, rss_kib, total_kib; /* total: of the machine */
     int nice, threads;
     char comm[64];
-    struct buf args; /* "" for what has none */
+    struct buf args; /* "" if it has none */
 };
 
-/* ps_args NULL: -ef. 0, or err. A column PID must be among them, as it must for Docker. */
+/* ps_args NULL: -ef. 0, or err. PID must be among the columns, as Docker requires. */
 int top_columns_parse(struct top_columns *c, const char *ps_args, struct hf_error *err);
 const char *top_title(const struct top_columns *c, size_t i);
 void top_cell(const struct top_columns *c, size_t i, const struct top_row *r, struct buf *out);
 
-/* The words of /proc/PID/stat; false: it is not that. Times need the clock's ticks per second and how
- * long the machine is up. */
+/*
+ * The fields of /proc/PID/stat; false: malformed. Times require the clock's ticks per second and
+ * the machine's uptime.
+ */
 bool top_parse_stat(struct top_row *r, const char *text, long ticks, uint64_t uptime_ms);
 
 #endif

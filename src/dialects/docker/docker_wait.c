@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docker_wait.c - POST …/wait: the head of the answer at once, since `docker run` does not start before it; the
- * status when it is known. Layer: dialects.
+ * docker_wait.c - POST …/wait: sends the head of the response at once, since `docker run` starts
+ * only after it, and the status when it is known. Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ struct docker_wait_waiting {
     struct process *process; /* referenced; NULL: there is none yet, or it is the sandbox */
     struct exit_waiter waiter;
     struct event_subscriber events; /* until it is removed */
-    bool removed;                   /* that is what is waited for */
+    bool removed;                   /* waits for the removal */
     bool subscribed;
 };
 
@@ -38,7 +38,7 @@ static void waiting_free(struct pending *p)
     free(w);
 }
 
-/* A client that is told nothing must not take it for an answer. */
+/* A client that gets no status must not take the response for one. */
 static void waiting_drain(struct pending *p)
 {
     http_stream_abort(list_entry(p, struct docker_wait_waiting, pending)->out);
@@ -47,13 +47,13 @@ static void waiting_drain(struct pending *p)
 
 static const struct pending_kind waiting_kind = {.drain = waiting_drain, .free = waiting_free};
 
-static void waiting_answer(struct docker_wait_waiting *w, int code)
+static void waiting_reply(struct docker_wait_waiting *w, int code)
 {
-    struct json_out o = docker_answer(w->docker);
+    struct json_out o = docker_reply(w->docker);
     struct iovec iov;
 
     json_kint(&o, "StatusCode", code);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     buf_putc(o.buf, '\n');
     iov = (struct iovec){buf_data(o.buf), o.buf->len};
     http_stream_write(w->out, &iov, 1);
@@ -68,7 +68,7 @@ static void waiting_done(struct docker_wait_waiting *w)
     struct process_view v;
 
     process_view(w->process, &v);
-    waiting_answer(w, docker_exit_code(v.exit));
+    waiting_reply(w, docker_exit_code(v.exit));
 }
 
 static bool is_removed(const struct docker_wait_waiting *w)
@@ -120,23 +120,23 @@ void waits_bind(struct created *c, struct process *p)
 void waits_end(struct created *c, int code)
 {
     while (!list_is_empty(&c->waits))
-        waiting_answer(list_entry(c->waits.next, struct docker_wait_waiting, link), code);
+        waiting_reply(list_entry(c->waits.next, struct docker_wait_waiting, link), code);
 }
 
-/* --- the beginning ----------------------------------------------------------------------- */
+/* --- start ------------------------------------------------------------------------------- */
 
 static void waiting_on_drain(void *arg)
 {
     (void)arg;
 }
 
-static void waiting_on_gone(void *arg)
+static void waiting_on_disconnect(void *arg)
 {
     waiting_free(&((struct docker_wait_waiting *)arg)->pending);
 }
 
 static const struct http_stream_ops out_ops = {.on_drain = waiting_on_drain,
-                                               .on_gone = waiting_on_gone};
+                                               .on_disconnect = waiting_on_disconnect};
 
 static struct docker_wait_waiting *waiting_begin(struct http_request *rq, bool removed)
 {
@@ -156,17 +156,17 @@ static struct docker_wait_waiting *waiting_begin(struct http_request *rq, bool r
     return w;
 }
 
-/* A process runs once, so one that has exited is waited for no more, whatever is said. */
+/* A process runs once, so do not wait for one that has exited, whatever the condition. */
 static void wait_for(struct http_request *rq, struct docker_entry *b, const char *condition)
 {
     struct docker_wait_waiting *w = waiting_begin(rq, strcmp(condition, "removed") == 0);
 
-    if (b->kind == BOX_PROCESS)
+    if (b->kind == DOCKER_ENTRY_PROCESS)
         waiting_watch(w, b->process);
-    else if (b->kind == BOX_CREATED && strcmp(condition, "not-running") != 0)
+    else if (b->kind == DOCKER_ENTRY_CREATED && strcmp(condition, "not-running") != 0)
         list_append(&b->created->waits, &w->link);
-    else if (b->kind == BOX_CREATED)
-        waiting_answer(w, b->created->exit_code);
+    else if (b->kind == DOCKER_ENTRY_CREATED)
+        waiting_reply(w, b->created->exit_code);
 }
 
 void docker_wait(struct http_request *rq)
@@ -176,13 +176,13 @@ void docker_wait(struct http_request *rq)
 
     if (condition == NULL || condition[0] == '\0')
         condition = "not-running";
-    if (!docker_box(rq, &b))
+    if (!docker_entry_of_request(rq, &b))
         return;
     if (strcmp(condition, "not-running") != 0 && strcmp(condition, "next-exit") != 0 &&
         strcmp(condition, "removed") != 0)
         docker_fail(rq, 400, "invalid condition: \"%.100s\"", condition);
     else if (docker_of(rq)->waits >= LIMIT_WAITS)
-        docker_fail(rq, 429, "%d requests wait already: that is the limit", LIMIT_WAITS);
+        docker_fail(rq, 429, "%d requests are already waiting: that is the limit", LIMIT_WAITS);
     else
         wait_for(rq, &b, condition);
     docker_entry_fini(&b);

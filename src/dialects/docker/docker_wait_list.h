@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docker_wait_list.h - those who wait for the end of a container. Layer: dialects.
+ * docker_wait_list.h - the clients that wait for the end of a container. Layer: dialects.
  */
 #ifndef HF_DIALECTS_DOCKER_DOCKER_WAIT_LIST_H
 #define HF_DIALECTS_DOCKER_DOCKER_WAIT_LIST_H

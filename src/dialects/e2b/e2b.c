@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * e2b.c - birth and end of the dialect, its routes, plain answers and errors. Layer: dialects.
+ * e2b.c - setup and teardown of the dialect, its routes, plain replies and errors. Layer: dialects.
  */
 #include "dialects/e2b/e2b.h"
 
@@ -15,9 +15,9 @@
 
 #define PREFIX "/dialects/e2b"
 
-/* --- answers ------------------------------------------------------------------------- */
+/* --- replies ------------------------------------------------------------------------- */
 
-struct json_out e2b_answer(struct e2b *e)
+struct json_out e2b_reply(struct e2b *e)
 {
     struct json_out o;
 
@@ -29,13 +29,13 @@ struct json_out e2b_answer(struct e2b *e)
 
 void e2b_send(struct http_request *rq, int status, struct json_out *o)
 {
-    json_shut(o, '}');
+    json_close(o, '}');
     http_reply_json(rq, status, o->buf);
 }
 
 void e2b_plain_error(struct http_request *rq, int status, const char *message)
 {
-    struct json_out o = e2b_answer(e2b_of(rq));
+    struct json_out o = e2b_reply(e2b_of(rq));
 
     json_kint(&o, "code", status);
     json_kstr(&o, "message", message);
@@ -51,8 +51,8 @@ static bool is_rpc(const struct http_request *rq)
 }
 
 /*
- * What never reached a call is told by status alone, as the original does: the SDK
- * tells by that whether a token is wrong. What a call itself refuses is Connect's.
+ * A request that never reached a call gets a status alone, as in the original: the SDK detects a
+ * wrong token by it. Errors of a call itself have Connect's form.
  */
 void e2b_error(struct http_request *rq, const struct hf_error *err)
 {
@@ -101,7 +101,7 @@ static const struct route routes[] = {
     RPC(FILES "MakeDir", e2b_fs_mkdir, ROLE_OWN),
     RPC(FILES "Move", e2b_fs_move, ROLE_OWN),
     RPC(FILES "Remove", e2b_fs_remove, ROLE_OWN),
-    /* A signature lets in too, so these look for themselves who asks. */
+    /* A signature grants access too, so these handlers check the caller themselves. */
     {HTTP_GET_M, "/files", e2b_files_get, ROLE_NONE, ROUTE_PUBLIC | ROUTE_ANY_QUERY, 0, NULL},
     {HTTP_POST_M, "/files", e2b_files_post, ROLE_NONE,
      ROUTE_PUBLIC | ROUTE_ANY_QUERY | ROUTE_STREAM_BODY, LIMIT_FILE_BYTES, NULL},
@@ -126,7 +126,7 @@ static const struct route routes[] = {
      NULL},
 };
 
-/* Authorization names a user of the machine, so the token is in headers of its own. */
+/* Authorization names a user of the machine, so the token has its own headers. */
 static const struct auth_ways ways = {.headers = "X-Access-Token X-API-KEY"};
 
 static void *e2b_make(const struct dialect_host *host)

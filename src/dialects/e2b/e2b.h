@@ -2,8 +2,8 @@
 /*
  * e2b.h - E2B's envd and as much of its control API as its SDK needs for one sandbox
  *
- * Facts: docs/dialects/e2b.md. The daemon is the one sandbox. Processes are
- * selected by pid or tag, and all that the engine has are seen. Layer: dialects.
+ * Facts: docs/dialects/e2b.md. The daemon is the one sandbox. Processes are selected by pid or tag,
+ * and all of the engine's processes are visible. Layer: dialects.
  */
 #ifndef HF_DIALECTS_E2B_E2B_H
 #define HF_DIALECTS_E2B_E2B_H
@@ -17,11 +17,11 @@
 
 extern const struct dialect e2b_dialect;
 
-/* What the SDK unlocks features by; that of the envd whose behaviour this is. */
+/* The SDK unlocks features by this version, that of the envd whose behaviour this is. */
 #define E2B_ENVD_VERSION "0.6.13"
 #define E2B_ID_BYTES 64
 
-/* What /init and the control API set; see e2b_sandbox.c. */
+/* Set by /init and the control API; see e2b_sandbox.c. */
 struct e2b_sandbox {
     char id[E2B_ID_BYTES];
     json_t *env, *metadata; /* objects of strings */
@@ -39,11 +39,11 @@ struct e2b {
     uid_t own_uid; /* see dialect.h */
     struct route_table table;
     struct list pending;
-    struct input_call_queue typing; /* e2b_input.c: SendInput and CloseStdin under way */
+    struct input_call_queue typing; /* e2b_input.c: SendInput and CloseStdin in progress */
     struct list notes;              /* e2b_list.c: the variables that processes were started with */
     struct e2b_sandbox sandbox;
     struct buf scratch;
-    uint64_t cpu_busy, cpu_total; /* of the last look at /metrics */
+    uint64_t cpu_busy, cpu_total; /* at the last request of /metrics */
 };
 
 static inline struct e2b *e2b_of(const struct http_request *rq)
@@ -51,36 +51,42 @@ static inline struct e2b *e2b_of(const struct http_request *rq)
     return http_context(rq);
 }
 
-/* e2b.c: plain routes answer {"code":404,"message":"…"} */
+/* e2b.c: plain routes reply {"code":404,"message":"…"} */
 void e2b_plain_error(struct http_request *rq, int status, const char *message);
 void e2b_error(struct http_request *rq, const struct hf_error *err); /* any error of ours */
-struct json_out e2b_answer(struct e2b *e); /* begins an object in the scratch buffer */
+struct json_out e2b_reply(struct e2b *e); /* begins an object in the scratch buffer */
 void e2b_send(struct http_request *rq, int status, struct json_out *o);
 
-/* The body, or an empty object where there is none; NULL: answered. */
+/* The body, or an empty object if there is none; NULL: the request has been replied to. */
 json_t *e2b_body(struct http_request *rq);
 
 /* e2b_sandbox.c */
 void e2b_sandbox_init(struct e2b_sandbox *s);
 void e2b_sandbox_fini(struct e2b_sandbox *s);
-/* After a change. 0, or -ENOSPC: it is too large, and the sandbox is as it was. */
+/* Call after a change. 0, or -ENOSPC: it is too large, and the sandbox is unchanged. */
 int e2b_sandbox_save(struct e2b *e);
 void e2b_sandbox_load(struct e2b *e);
-void e2b_sandbox_set_env(struct e2b_sandbox *s, json_t *env); /* takes it */
-/* A copy of an object of strings without NUL; NULL: it is not one, or too large. */
+void e2b_sandbox_set_env(struct e2b_sandbox *s, json_t *env); /* takes ownership */
+/* A copy of an object of strings without NUL; NULL: not such an object, or too large. */
 json_t *e2b_strings(const json_t *object);
-/* The same for variables: also NULL for a name that none can have, as no process could be started
- * with it. */
+/*
+ * The same for variables: also NULL for an invalid name, because no process could be started with
+ * it.
+ */
 json_t *e2b_variables(const json_t *object);
 #define E2B_VARIABLES_REFUSED                                                                      \
     "envVars must be an object of strings; a name is not empty and has no '='"
-/* Whom a request names by "Authorization: Basic", or the default; 0, or err. *given: not the
- * daemon's own user, so the process must become this one. */
+/*
+ * The user that a request names by "Authorization: Basic", or the default; 0, or err. *given: it is
+ * not the daemon's own user, so the process must switch to it.
+ */
 int e2b_user(const struct http_request *rq, struct user *u, bool *given, struct hf_error *err);
 int e2b_user_named(const struct e2b *e, const char *name, struct user *u, bool *given,
                    struct hf_error *err);
-/* `path` of a request as an absolute one without "." and "..", nor a '/' too many: "~" and
- * relative ones are under the user's home. False: it is too long. */
+/*
+ * Makes `path` absolute, without "." and "..", and without duplicate '/'; "~" and relative paths
+ * are below the user's home. False: it is too long.
+ */
 bool e2b_path(const struct user *u, const char *path, char *out, size_t size);
 
 /* e2b_envd_routes.c */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * e2b_control_api.c - the control API, as far as the SDK needs it for the one sandbox there is
+ * e2b_control_api.c - the control API, as far as the SDK needs it for the one sandbox
  *
- * Its API key is a token of the daemon, and so is the access token that it hands out: the
- * same one, so the caller's role stays what it is. Layer: dialects.
+ * Its API key is a token of the daemon, and so is the access token that it returns: the same token,
+ * so the caller's role stays the same. Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "dialects/e2b/e2b.h"
 #include "transport/url_query.h"
 
-/* --- what is asked ----------------------------------------------------------------------- */
+/* --- decoding ---------------------------------------------------------------------------- */
 
 static bool is_ours(struct http_request *rq)
 {
@@ -24,11 +24,11 @@ static bool is_ours(struct http_request *rq)
 
     if (id != NULL && strcmp(id, s->id) == 0 && !s->killed)
         return true;
-    e2b_plain_error(rq, 404, "there is no such sandbox");
+    e2b_plain_error(rq, 404, "no such sandbox");
     return false;
 }
 
-/* What a create asks for; false: answered. */
+/* Decodes a create; false: the request has been replied to. */
 static bool env_of(struct http_request *rq, const json_t *body, json_t **out)
 {
     const json_t *v = json_object_get(body, "envVars");
@@ -49,7 +49,7 @@ static bool metadata_of(struct http_request *rq, const json_t *body, json_t **ou
     return *out != NULL;
 }
 
-/* --- answers ------------------------------------------------------------------------------- */
+/* --- replies ------------------------------------------------------------------------------- */
 
 static void write_sandbox(struct json_out *o, struct http_request *rq)
 {
@@ -72,7 +72,9 @@ static void write_detail(struct json_out *o, struct http_request *rq)
     sysinfo(&si);
     write_sandbox(o, rq);
     json_ktime(o, "startedAt", s->started_ms);
-    /* It does not end by itself, but the field must be there: as late as can be said. */
+    /*
+     * It does not end by itself, but the field is required: the latest time that can be expressed.
+     */
     json_ktime(o, "endAt", clock_wall_ms() + LIMIT_DURATION_MS);
     json_kstr(o, "state", "running");
     json_kint(o, "cpuCount", e2b_cpu_count());
@@ -82,9 +84,9 @@ static void write_detail(struct json_out *o, struct http_request *rq)
     json_value(o, s->metadata);
 }
 
-static void answer_sandbox(struct http_request *rq, int status)
+static void reply_sandbox(struct http_request *rq, int status)
 {
-    struct json_out o = e2b_answer(e2b_of(rq));
+    struct json_out o = e2b_reply(e2b_of(rq));
 
     write_sandbox(&o, rq);
     e2b_send(rq, status, &o);
@@ -110,13 +112,13 @@ static bool create_apply(struct http_request *rq, const json_t *body)
         free(s->template);
         s->template = hf_xstrdup(template);
     }
-    e2b_sandbox_set_env(s, env); /* which tells of the template */
+    e2b_sandbox_set_env(s, env); /* which include the template */
     if (s->killed)
         s->started_ms = clock_wall_ms();
     s->killed = false;
     if (e2b_sandbox_save(e2b_of(rq)) == 0)
         return true;
-    e2b_plain_error(rq, 400, "envVars and metadata are too large to be kept");
+    e2b_plain_error(rq, 400, "envVars and metadata are too large to store");
     return false;
 }
 
@@ -125,7 +127,7 @@ void e2b_sandbox_create(struct http_request *rq)
     json_auto_t *body = e2b_body(rq);
 
     if (body != NULL && create_apply(rq, body))
-        answer_sandbox(rq, 201);
+        reply_sandbox(rq, 201);
 }
 
 void e2b_sandbox_connect(struct http_request *rq)
@@ -133,7 +135,7 @@ void e2b_sandbox_connect(struct http_request *rq)
     json_auto_t *body = is_ours(rq) ? e2b_body(rq) : NULL;
 
     if (body != NULL)
-        answer_sandbox(rq, 200);
+        reply_sandbox(rq, 200);
 }
 
 void e2b_sandbox_get(struct http_request *rq)
@@ -142,7 +144,7 @@ void e2b_sandbox_get(struct http_request *rq)
 
     if (!is_ours(rq))
         return;
-    o = e2b_answer(e2b_of(rq));
+    o = e2b_reply(e2b_of(rq));
     write_detail(&o, rq);
     e2b_send(rq, 200, &o);
 }
@@ -181,13 +183,13 @@ void e2b_sandbox_list(struct http_request *rq)
     if (!e->sandbox.killed && list_fits(rq)) {
         json_open(&o, '{');
         write_detail(&o, rq);
-        json_shut(&o, '}');
+        json_close(&o, '}');
     }
-    json_shut(&o, ']');
+    json_close(&o, ']');
     http_reply_json(rq, 200, &e->scratch);
 }
 
-/* Nothing ends by itself here, so there is nothing to put off. */
+/* Nothing expires here, so there is nothing to postpone. */
 void e2b_sandbox_timeout(struct http_request *rq)
 {
     json_auto_t *body = is_ours(rq) ? e2b_body(rq) : NULL;
@@ -196,11 +198,11 @@ void e2b_sandbox_timeout(struct http_request *rq)
         http_reply_empty(rq, 204);
 }
 
-/* --- kill: all that runs in the sandbox ends; the daemon stays ----------------------------------- */
+/* --- kill: terminates everything in the sandbox; the daemon stays ----------------------------- */
 
 struct e2b_control_api_killing {
     struct pending pending;
-    struct http_request *rq; /* NULL: the client has gone */
+    struct http_request *rq; /* NULL: the client has disconnected */
     size_t left;
 };
 
@@ -214,7 +216,7 @@ static void killing_free(struct pending *p)
 
 static const struct pending_kind killing_kind = {.drain = NULL, .free = killing_free};
 
-static void killing_on_gone(void *user)
+static void killing_on_disconnect(void *user)
 {
     ((struct e2b_control_api_killing *)user)->rq = NULL;
 }
@@ -257,12 +259,12 @@ void e2b_sandbox_kill(struct http_request *rq)
     k->rq = rq;
     k->left = 1;
     pending_init(&k->pending, &e->pending, &killing_kind);
-    http_set_user(rq, k, killing_on_gone);
-    sandbox_forget(e); /* first: streams see by it why their processes end */
+    http_set_user(rq, k, killing_on_disconnect);
+    sandbox_forget(e); /* first: streams use it to report why their processes end */
     while ((p = engine_next_all(e->engine, p)) != NULL)
         if (process_is_running(p)) {
             k->left++;
-            process_end(p, 0, "api", killing_on_end, k);
+            process_terminate(p, 0, "api", killing_on_end, k);
         }
     k->left--;
     killing_check(k);

@@ -17,7 +17,7 @@
 
 #define PROC_FILE_BYTES (64 * 1024)
 
-/* 502 is how E2B's door says that a sandbox is gone. */
+/* E2B's proxy returns 502 for a sandbox that no longer exists. */
 void e2b_health(struct http_request *rq)
 {
     if (e2b_of(rq)->sandbox.killed)
@@ -26,7 +26,7 @@ void e2b_health(struct http_request *rq)
         http_reply_empty(rq, 204);
 }
 
-/* Not by the C library, which reads a file for it that base/io.h would not know of. */
+/* Not by the C library, which reads a file that base/io.h would not know of. */
 int e2b_cpu_count(void)
 {
     cpu_set_t set;
@@ -72,7 +72,7 @@ static void write_disk(struct json_out *o)
     json_ku64(o, "disk_total", st.f_blocks * block);
 }
 
-/* Since the last look; the first one is since the machine started. */
+/* Since the last request; the first one counts from the start of the machine. */
 static double cpu_percent(struct e2b *e)
 {
     uint64_t v[8] = {0}, total = 0, busy, dt, db;
@@ -96,7 +96,7 @@ static double cpu_percent(struct e2b *e)
 void e2b_metrics(struct http_request *rq)
 {
     struct e2b *e = e2b_of(rq);
-    struct json_out o = e2b_answer(e);
+    struct json_out o = e2b_reply(e);
     char percent[32];
     int n = snprintf(percent, sizeof percent, "%.2f", cpu_percent(e));
 
@@ -114,7 +114,7 @@ void e2b_metrics(struct http_request *rq)
 void e2b_envs(struct http_request *rq)
 {
     struct e2b *e = e2b_of(rq);
-    struct json_out o = e2b_answer(e);
+    struct json_out o = e2b_reply(e);
     const char *name;
     json_t *value;
 
@@ -124,21 +124,23 @@ void e2b_envs(struct http_request *rq)
     e2b_send(rq, 200, &o);
 }
 
-struct init_ask {
-    json_t *env; /* borrowed; NULL: not given */
+struct init_request {
+    json_t *env; /* borrowed; NULL: absent */
     const char *token, *user, *workdir, *timestamp;
 };
 
 static const struct json_field init_fields[] = {
-    {.name = "envVars", .kind = JSON_F_OBJECT, .offset = offsetof(struct init_ask, env)},
-    {.name = "accessToken", .kind = JSON_F_STR, .offset = offsetof(struct init_ask, token)},
-    {.name = "defaultUser", .kind = JSON_F_STR, .offset = offsetof(struct init_ask, user)},
-    {.name = "defaultWorkdir", .kind = JSON_F_STR, .offset = offsetof(struct init_ask, workdir)},
-    {.name = "timestamp", .kind = JSON_F_STR, .offset = offsetof(struct init_ask, timestamp)},
+    {.name = "envVars", .kind = JSON_F_OBJECT, .offset = offsetof(struct init_request, env)},
+    {.name = "accessToken", .kind = JSON_F_STR, .offset = offsetof(struct init_request, token)},
+    {.name = "defaultUser", .kind = JSON_F_STR, .offset = offsetof(struct init_request, user)},
+    {.name = "defaultWorkdir",
+     .kind = JSON_F_STR,
+     .offset = offsetof(struct init_request, workdir)},
+    {.name = "timestamp", .kind = JSON_F_STR, .offset = offsetof(struct init_request, timestamp)},
 };
 
-/* Only what we know is looked at: the rest is for machines that are not ours. */
-static bool init_decode(struct init_ask *ask, const json_t *body, struct hf_error *err)
+/* Only known fields are decoded: the rest is for E2B's own machines. */
+static bool init_decode(struct init_request *request, const json_t *body, struct hf_error *err)
 {
     json_auto_t *known = json_object();
 
@@ -149,16 +151,17 @@ static bool init_decode(struct init_ask *ask, const json_t *body, struct hf_erro
             json_object_set(known, init_fields[i].name, v);
     }
     /* What it borrows belongs to the body too. */
-    return json_decode(known, init_fields, sizeof init_fields / sizeof *init_fields, ask, err) == 0;
+    return json_decode(known, init_fields, sizeof init_fields / sizeof *init_fields, request,
+                       err) == 0;
 }
 
-/* A caller is known by its header or by the token in the body. */
-static bool init_allowed(struct http_request *rq, const struct init_ask *ask)
+/* A caller authenticates by its header or by the token in the body. */
+static bool init_allowed(struct http_request *rq, const struct init_request *request)
 {
     enum role role = http_role(rq);
 
-    if (role < ROLE_OWN && ask->token != NULL)
-        role = auth_token_role(e2b_of(rq)->auth, ask->token, strlen(ask->token), NULL);
+    if (role < ROLE_OWN && request->token != NULL)
+        role = auth_token_role(e2b_of(rq)->auth, request->token, strlen(request->token), NULL);
     return role >= ROLE_OWN;
 }
 
@@ -170,37 +173,37 @@ static void replace(char **at, const char *with)
     *at = with[0] == '\0' ? NULL : hf_xstrdup(with);
 }
 
-/* False: it is older than what is set. */
-static bool init_is_newer(struct e2b_sandbox *s, const struct init_ask *ask)
+/* False: it is older than the current settings. */
+static bool init_is_newer(struct e2b_sandbox *s, const struct init_request *request)
 {
     int64_t at;
 
-    if (ask->timestamp == NULL || !rfc3339_parse(ask->timestamp, &at) || at < 0)
-        return true; /* the year 1 is how Go says "none" */
+    if (request->timestamp == NULL || !rfc3339_parse(request->timestamp, &at) || at < 0)
+        return true; /* Go encodes "none" as the year 1 */
     if (at < s->init_ms)
         return false;
     s->init_ms = at;
     return true;
 }
 
-static void init_apply(struct http_request *rq, const struct init_ask *ask)
+static void init_apply(struct http_request *rq, const struct init_request *request)
 {
     struct e2b_sandbox *s = &e2b_of(rq)->sandbox;
     json_t *env = NULL;
 
-    if (ask->env != NULL && (env = e2b_variables(ask->env)) == NULL) {
+    if (request->env != NULL && (env = e2b_variables(request->env)) == NULL) {
         e2b_plain_error(rq, 400, E2B_VARIABLES_REFUSED);
         return;
     }
-    if (init_is_newer(s, ask)) {
+    if (init_is_newer(s, request)) {
         if (env != NULL)
             e2b_sandbox_set_env(s, json_incref(env));
-        replace(&s->user, ask->user);
-        replace(&s->workdir, ask->workdir);
+        replace(&s->user, request->user);
+        replace(&s->workdir, request->workdir);
     }
     json_decref(env);
     if (e2b_sandbox_save(e2b_of(rq)) < 0) {
-        e2b_plain_error(rq, 400, "envVars are too large to be kept");
+        e2b_plain_error(rq, 400, "envVars are too large to store");
         return;
     }
     http_add_header(rq, "X-Envd-Version", E2B_ENVD_VERSION);
@@ -209,16 +212,16 @@ static void init_apply(struct http_request *rq, const struct init_ask *ask)
 
 void e2b_init(struct http_request *rq)
 {
-    struct init_ask ask = {0};
+    struct init_request request = {0};
     struct hf_error err = {0};
     json_auto_t *body = e2b_body(rq);
 
     if (body == NULL)
         return;
-    if (!init_decode(&ask, body, &err))
+    if (!init_decode(&request, body, &err))
         e2b_plain_error(rq, 400, err.detail);
-    else if (!init_allowed(rq, &ask))
+    else if (!init_allowed(rq, &request))
         e2b_plain_error(rq, 401, "access token required: one of the daemon's, with the role own");
     else
-        init_apply(rq, &ask);
+        init_apply(rq, &request);
 }

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * e2b_envelope.c - splits a body into enveloped messages. Layer: dialects.
+ */
 #include "dialects/e2b/e2b_envelope.h"
 
 #include <string.h>
@@ -29,7 +32,7 @@ enum envelope_state e2b_envelope_feed(struct envelope *e, const void *bytes, siz
     size_t n;
 
     *used = 0;
-    if (is_whole(e)) { /* that one has been seen */
+    if (is_whole(e)) { /* the current message was returned */
         e->head_len = 0;
         buf_clear(&e->message);
     }

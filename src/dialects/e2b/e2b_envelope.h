@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * e2b_envelope.h - messages out of a body that comes in pieces
+ * e2b_envelope.h - messages from a body that arrives in pieces
  *
- * Takes bytes, gives one message at a time; holds at most one. Pure. Layer: dialects.
+ * Consumes bytes, produces one message at a time; buffers at most one. Pure. Layer: dialects.
  */
 #ifndef HF_DIALECTS_E2B_E2B_ENVELOPE_H
 #define HF_DIALECTS_E2B_E2B_ENVELOPE_H
@@ -12,7 +12,7 @@
 
 struct envelope {
     unsigned char head[5];
-    size_t head_len, len; /* of the message, once the head is whole */
+    size_t head_len, len; /* of the message, once the head is complete */
     struct buf message;
 };
 
@@ -23,7 +23,7 @@ enum envelope_state { ENVELOPE_MORE, ENVELOPE_MESSAGE, ENVELOPE_ERROR };
  */
 enum envelope_state e2b_envelope_feed(struct envelope *e, const void *bytes, size_t len,
                                       size_t *used, struct hf_error *err);
-/* Nothing is left half done. */
+/* Is no message incomplete? */
 bool e2b_envelope_is_clean(const struct envelope *e);
 void e2b_envelope_fini(struct envelope *e);
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * e2b_event.c - writes the events of a process in JSON and protobuf. Layer: dialects.
+ */
 #include "dialects/e2b/e2b_event.h"
 
 #include <signal.h>
@@ -12,7 +15,7 @@ enum { EVENT_START = 1, EVENT_DATA = 2, EVENT_END = 3, EVENT_KEEPALIVE = 4 };
 enum { DATA_STDOUT = 1, DATA_STDERR = 2, DATA_PTY = 3 };
 enum { END_EXIT_CODE = 1, END_EXITED = 2, END_STATUS = 3, END_ERROR = 4 };
 
-/* --- the end in words --------------------------------------------------------------- */
+/* --- the end as text ---------------------------------------------------------------- */
 
 /* As Go prints them; clients compare. */
 static const char *signal_words(int signum)
@@ -52,7 +55,7 @@ static void signal_text(const struct exit_record *x, struct end_text *out)
     snprintf(number, sizeof number, "signal %d", x->signum);
     snprintf(out->status, sizeof out->status, "signal: %s%s", words != NULL ? words : number,
              x->core_dumped ? " (core dumped)" : "");
-    /* Why, where it was not somebody's signal: the original leaves users to guess. */
+    /* The reason, if it was not a client's signal: the original leaves users to guess. */
     snprintf(out->error, sizeof out->error, "%s%s", out->status,
              x->kind == EXIT_TIMED_OUT       ? " (deadline exceeded)"
              : x->kind == EXIT_OUT_OF_MEMORY ? " (out of memory)"
@@ -77,7 +80,7 @@ void e2b_end_text(const struct exit_record *x, struct end_text *out)
 
 /* --- JSON ------------------------------------------------------------------------------ */
 
-/* Leaves room for the head of the envelope, which is known at the end. */
+/* Reserves the envelope's head, which is known at the end. */
 static size_t open_envelope(struct buf *out)
 {
     char head[RPC_HEAD_BYTES] = {0};
@@ -101,14 +104,14 @@ static void json_end(struct buf *out, const struct end_text *t)
     json_open(&o, '{');
     json_key(&o, "end");
     json_open(&o, '{');
-    json_kint(&o, "exitCode", t->exit_code); /* also when it is 0: some take absence for unknown */
+    json_kint(&o, "exitCode", t->exit_code); /* even 0: some clients take absence for unknown */
     json_kbool(&o, "exited", t->exited);
     json_kstr(&o, "status", t->status);
     if (t->error[0] != '\0')
         json_kstr(&o, "error", t->error);
-    json_shut(&o, '}');
-    json_shut(&o, '}');
-    json_shut(&o, '}');
+    json_close(&o, '}');
+    json_close(&o, '}');
+    json_close(&o, '}');
 }
 
 /* --- protobuf ----------------------------------------------------------------------------- */
@@ -147,7 +150,7 @@ static void wire_start(struct buf *out, pid_t pid)
     buf_fini(&start);
 }
 
-/* --- either ------------------------------------------------------------------------------- */
+/* --- either codec ------------------------------------------------------------------------- */
 
 void e2b_event_start(struct buf *out, enum rpc_codec codec, pid_t pid)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * e2b_files.c - who may have which file, and GET /files. Layer: dialects.
+ * e2b_files.c - access to files, and GET /files. Layer: dialects.
  */
 #include "dialects/e2b/e2b_files.h"
 
@@ -21,7 +21,7 @@ int e2b_file_path(const struct user *u, const char *text, size_t len, char *out,
     if (len > 0 && strlen(text) == len && e2b_path(u, text, out, PATH_MAX))
         return 0;
     return hf_fail_field(err, HF_E_bad_value, "path",
-                         "path must be a path without NUL, and not too long");
+                         "path must be a path without NUL and within the length limit");
 }
 
 void e2b_file_fault(struct file_fault *f, const char *text, size_t len)
@@ -45,19 +45,19 @@ void e2b_file_fault(struct file_fault *f, const char *text, size_t len)
     snprintf(f->message, sizeof f->message, "%.*s", (int)(rest < 390 ? rest : 390),
              rest > 0 ? sentence + 1 : "");
     if (rest == 0)
-        snprintf(f->message, sizeof f->message, "the file could not be worked on");
+        snprintf(f->message, sizeof f->message, "the file operation failed");
 }
 
-/* Named by the query here, as a link can send no header. */
-static bool files_user(struct http_request *rq, struct file_ask *ask)
+/* The query names the user here, because a link cannot send a header. */
+static bool files_user(struct http_request *rq, struct file_request *request)
 {
     const char *name = http_query(rq, "username");
     struct hf_error err = {0};
 
     if (name == NULL || name[0] == '\0') {
-        if (e2b_user(rq, &ask->user, &ask->given, &err) == 0)
+        if (e2b_user(rq, &request->user, &request->given, &err) == 0)
             return true;
-    } else if (e2b_user_named(e2b_of(rq), name, &ask->user, &ask->given, &err) == 0) {
+    } else if (e2b_user_named(e2b_of(rq), name, &request->user, &request->given, &err) == 0) {
         return true;
     }
     e2b_plain_error(rq, 401, err.detail);
@@ -83,21 +83,21 @@ static bool files_allowed(struct http_request *rq, const char *operation)
     if (wrong != NULL)
         e2b_plain_error(rq, 401, wrong);
     else
-        http_set_trusted(rq, ROLE_TYPE); /* weaker than a token, but nobody unknown */
+        http_set_trusted(rq, ROLE_TYPE); /* weaker than a token, but authenticated */
     return wrong == NULL;
 }
 
-bool e2b_files_ask(struct http_request *rq, const char *operation, struct file_ask *ask)
+bool e2b_files_decode(struct http_request *rq, const char *operation, struct file_request *request)
 {
     const char *path = http_query(rq, "path");
     struct hf_error err = {0};
 
-    memset(ask, 0, sizeof *ask);
-    if (!files_allowed(rq, operation) || !files_user(rq, ask))
+    memset(request, 0, sizeof *request);
+    if (!files_allowed(rq, operation) || !files_user(rq, request))
         return false;
     if (path == NULL || path[0] == '\0')
-        return true; /* an upload may name it otherwise */
-    if (e2b_file_path(&ask->user, path, strlen(path), ask->path, &err) == 0)
+        return true; /* an upload may name it elsewhere */
+    if (e2b_file_path(&request->user, path, strlen(path), request->path, &err) == 0)
         return true;
     e2b_plain_error(rq, 400, err.detail);
     return false;
@@ -105,18 +105,18 @@ bool e2b_files_ask(struct http_request *rq, const char *operation, struct file_a
 
 /* --- GET /files -------------------------------------------------------------------------- */
 
-#define ENTRY_LINE_BYTES (32 * 1024) /* a path, escaped, and what belongs to it */
+#define ENTRY_LINE_BYTES (32 * 1024) /* an escaped path, and its parameters */
 
 struct e2b_files_download {
     struct pending pending;
     struct http_request *rq;  /* until the first byte */
     struct http_stream *http; /* from then on */
-    struct process *process;  /* referenced; NULL until it was started */
+    struct process *process;  /* referenced; NULL until it has started */
     struct viewer *viewer;
-    struct buf line, err; /* the entry before the bytes; what went wrong */
+    struct buf line, err; /* the entry that precedes the bytes; error output */
 };
 
-/* Nobody wants the rest: the reader goes too. */
+/* The rest is not needed: terminate the reader too. */
 static void download_free(struct pending *p)
 {
     struct e2b_files_download *d = list_entry(p, struct e2b_files_download, pending);
@@ -143,9 +143,9 @@ static void download_drain(struct pending *p)
     if (d->http != NULL)
         http_stream_abort(d->http);
     else if (d->process != NULL)
-        e2b_plain_error(d->rq, 503, "the daemon is going");
+        e2b_plain_error(d->rq, 503, "the daemon is shutting down");
     else
-        return; /* it is being started, and told soon */
+        return; /* it is being started, and its callback comes soon */
     download_give_up(d);
 }
 
@@ -156,7 +156,7 @@ static void on_drain(void *arg)
     viewer_pump(((struct e2b_files_download *)arg)->viewer);
 }
 
-static void on_gone(void *arg)
+static void on_disconnect(void *arg)
 {
     struct e2b_files_download *d = arg;
 
@@ -165,7 +165,8 @@ static void on_gone(void *arg)
         download_give_up(d);
 }
 
-static const struct http_stream_ops http_ops = {.on_drain = on_drain, .on_gone = on_gone};
+static const struct http_stream_ops http_ops = {.on_drain = on_drain,
+                                                .on_disconnect = on_disconnect};
 
 static bool on_ready(void *arg)
 {
@@ -182,7 +183,7 @@ static void download_write(struct e2b_files_download *d, const char *bytes, size
         http_stream_write(d->http, &iov, 1);
 }
 
-/* The line says that the file could be opened; only then the answer can be a good one. */
+/* The line confirms that the file could be opened; only then may the reply be a success. */
 static void download_head(struct e2b_files_download *d, const struct slice *s)
 {
     const char *end = memchr(s->bytes, '\n', s->len);
@@ -261,7 +262,7 @@ static void on_spawned(void *arg, struct process *p, const struct hf_error *why)
     }
 }
 
-static void download_start(struct http_request *rq, const struct file_ask *ask)
+static void download_start(struct http_request *rq, const struct file_request *request)
 {
     struct e2b *e = e2b_of(rq);
     struct e2b_files_download *d = hf_xalloc(sizeof *d);
@@ -271,8 +272,8 @@ static void download_start(struct http_request *rq, const struct file_ask *ask)
 
     d->rq = rq;
     pending_init(&d->pending, &e->pending, &download_kind);
-    http_set_user(rq, d, on_gone);
-    file_op_spec(&spec, args, file_user(ask), "read", ask->path, NULL);
+    http_set_user(rq, d, on_disconnect);
+    file_op_spec(&spec, args, file_user(request), "read", request->path, NULL);
     if (engine_spawn(e->engine, &spec, on_spawned, d, &err) < 0) {
         http_set_user(rq, NULL, NULL);
         download_free(&d->pending);
@@ -282,13 +283,13 @@ static void download_start(struct http_request *rq, const struct file_ask *ask)
 
 void e2b_files_get(struct http_request *rq)
 {
-    struct file_ask *ask = hf_xalloc(sizeof *ask);
+    struct file_request *request = hf_xalloc(sizeof *request);
 
-    if (e2b_files_ask(rq, "read", ask)) {
-        if (ask->path[0] == '\0')
-            e2b_plain_error(rq, 400, "say which file: ?path=");
+    if (e2b_files_decode(rq, "read", request)) {
+        if (request->path[0] == '\0')
+            e2b_plain_error(rq, 400, "name the file with ?path=");
         else
-            download_start(rq, ask);
+            download_start(rq, request);
     }
-    free(ask);
+    free(request);
 }

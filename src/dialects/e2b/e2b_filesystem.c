@@ -34,7 +34,7 @@ static void permissions(char *out, const char *type, int64_t mode)
     out[10] = '\0';
 }
 
-/* Files may be of any time; what cannot be said is told as the nearest that can. */
+/* A file's time can be anything; one that cannot be expressed is clamped. */
 static void write_time(struct json_out *o, int64_t ms)
 {
     char text[CLOCK_RFC3339_LEN + 1];
@@ -66,7 +66,7 @@ static void write_entry(struct json_out *o, const json_t *e)
     write_time(o, json_integer_value(json_object_get(e, "modified_ms")));
     if (target != NULL)
         json_kstr(o, "symlinkTarget", target);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 /* Each line is an entry. */
@@ -90,13 +90,13 @@ static void write_entries(struct json_out *o, const struct buf *lines)
 
 /* --- a call ----------------------------------------------------------------------------------- */
 
-enum answer { ANSWER_ENTRY, ANSWER_ENTRIES, ANSWER_NONE };
+enum e2b_filesystem_reply { REPLY_ENTRY, REPLY_ENTRIES, REPLY_NONE };
 
 struct e2b_filesystem_call {
     struct pending pending;
-    struct http_request *rq; /* NULL: nobody waits for the answer any more */
+    struct http_request *rq; /* NULL: no client is waiting for the reply */
     enum rpc_codec codec;
-    enum answer answer;
+    enum e2b_filesystem_reply reply;
     struct collect *collect;
 };
 
@@ -119,14 +119,14 @@ static void call_drain(struct pending *p)
     struct e2b_filesystem_call *c = list_entry(p, struct e2b_filesystem_call, pending);
 
     if (c->rq != NULL)
-        e2b_rpc_fail(c->rq, "unavailable", "the daemon is going");
+        e2b_rpc_fail(c->rq, "unavailable", "the daemon is shutting down");
     c->rq = NULL;
 }
 
 static const struct pending_kind call_kind = {.drain = call_drain, .free = call_free};
 
-/* What was asked for is done all the same, and its helper forgotten afterwards. */
-static void call_on_gone(void *user)
+/* The operation completes all the same, and its helper is dropped afterwards. */
+static void call_on_disconnect(void *user)
 {
     ((struct e2b_filesystem_call *)user)->rq = NULL;
 }
@@ -140,35 +140,35 @@ static void call_failed(void *arg, const struct hf_error *err)
     call_done(c);
 }
 
-static void call_answer(struct e2b_filesystem_call *c, const struct collected *all)
+static void call_reply(struct e2b_filesystem_call *c, const struct collected *all)
 {
     struct e2b *e = e2b_of(c->rq);
     struct json_out o;
 
-    if (c->answer == ANSWER_NONE) {
+    if (c->reply == REPLY_NONE) {
         e2b_rpc_reply_empty(c->rq, c->codec);
         return;
     }
-    o = e2b_answer(e);
-    json_key(&o, c->answer == ANSWER_ENTRY ? "entry" : "entries");
-    if (c->answer == ANSWER_ENTRIES)
+    o = e2b_reply(e);
+    json_key(&o, c->reply == REPLY_ENTRY ? "entry" : "entries");
+    if (c->reply == REPLY_ENTRIES)
         json_open(&o, '[');
     write_entries(&o, all->out);
-    if (c->answer == ANSWER_ENTRIES)
-        json_shut(&o, ']');
-    json_shut(&o, '}');
-    e2b_rpc_reply(c->rq, c->answer == ANSWER_ENTRY ? &e2b_entry_response : &e2b_entries_response,
+    if (c->reply == REPLY_ENTRIES)
+        json_close(&o, ']');
+    json_close(&o, '}');
+    e2b_rpc_reply(c->rq, c->reply == REPLY_ENTRY ? &e2b_entry_response : &e2b_entries_response,
                   c->codec, &e->scratch);
 }
 
-static void call_tell(struct e2b_filesystem_call *c, const struct collected *all)
+static void call_finish(struct e2b_filesystem_call *c, const struct collected *all)
 {
     struct file_fault f;
 
     if (all->exit->exit_code == 0 && all->out_total == all->out->len) {
-        call_answer(c, all);
+        call_reply(c, all);
     } else if (all->exit->exit_code == 0) {
-        e2b_rpc_fail(c->rq, "resource_exhausted", "the list is too long for one answer");
+        e2b_rpc_fail(c->rq, "resource_exhausted", "the list is too long for one reply");
     } else {
         e2b_file_fault(&f, buf_data(all->err), all->err->len);
         e2b_rpc_fail(c->rq, f.code, f.message);
@@ -180,15 +180,15 @@ static void call_ended(void *arg, const struct collected *all)
     struct e2b_filesystem_call *c = arg;
 
     if (c->rq != NULL)
-        call_tell(c, all);
+        call_finish(c, all);
     process_forget(all->process);
     call_done(c);
 }
 
 static const struct collect_ops call_ops = {.failed = call_failed, .done = call_ended};
 
-static void call_begin(struct http_request *rq, enum rpc_codec codec, enum answer answer,
-                       struct spawn_spec *spec)
+static void call_begin(struct http_request *rq, enum rpc_codec codec,
+                       enum e2b_filesystem_reply reply, struct spawn_spec *spec)
 {
     struct e2b *e = e2b_of(rq);
     struct e2b_filesystem_call *c = hf_xalloc(sizeof *c);
@@ -196,10 +196,10 @@ static void call_begin(struct http_request *rq, enum rpc_codec codec, enum answe
 
     c->rq = rq;
     c->codec = codec;
-    c->answer = answer;
+    c->reply = reply;
     pending_init(&c->pending, &e->pending, &call_kind);
-    http_set_user(rq, c, call_on_gone);
-    if (collect_start(e->engine, spec, LIMIT_FILE_ANSWER_BYTES, &call_ops, c, &c->collect, &err) <
+    http_set_user(rq, c, call_on_disconnect);
+    if (collect_start(e->engine, spec, LIMIT_FILE_REPLY_BYTES, &call_ops, c, &c->collect, &err) <
         0) {
         http_set_user(rq, NULL, NULL);
         call_done(c);
@@ -216,54 +216,55 @@ static int path_of(const struct user *u, const json_t *message, const char *fiel
 }
 
 static void fs_call(struct http_request *rq, const struct pb_message *m, const char *op,
-                    enum answer answer)
+                    enum e2b_filesystem_reply reply)
 {
     enum rpc_codec codec;
     json_auto_t *message = e2b_rpc_request(rq, m, false, &codec);
     bool two = m == &e2b_move_request, list = m == &e2b_list_dir_request;
-    struct file_ask *ask = hf_xalloc(sizeof *ask);
+    struct file_request *request = hf_xalloc(sizeof *request);
     int64_t depth = json_integer_value(json_object_get(message, "depth"));
     const char *args[FILE_OP_ARGS];
     struct spawn_spec spec;
     struct hf_error err = {0};
 
     if (message == NULL) {
-        free(ask);
+        free(request);
         return;
     }
-    snprintf(ask->to, sizeof ask->to, "%lld", (long long)(depth > 0 ? depth : 1));
-    if (e2b_user(rq, &ask->user, &ask->given, &err) < 0 ||
-        path_of(&ask->user, message, two ? "source" : "path", ask->path, &err) < 0 ||
-        (two && path_of(&ask->user, message, "destination", ask->to, &err) < 0)) {
+    snprintf(request->to, sizeof request->to, "%lld", (long long)(depth > 0 ? depth : 1));
+    if (e2b_user(rq, &request->user, &request->given, &err) < 0 ||
+        path_of(&request->user, message, two ? "source" : "path", request->path, &err) < 0 ||
+        (two && path_of(&request->user, message, "destination", request->to, &err) < 0)) {
         e2b_rpc_error(rq, &err);
     } else {
-        file_op_spec(&spec, args, file_user(ask), op, ask->path, two || list ? ask->to : NULL);
-        call_begin(rq, codec, answer, &spec);
+        file_op_spec(&spec, args, file_user(request), op, request->path,
+                     two || list ? request->to : NULL);
+        call_begin(rq, codec, reply, &spec);
     }
-    free(ask);
+    free(request);
 }
 
 void e2b_fs_stat(struct http_request *rq)
 {
-    fs_call(rq, &e2b_path_request, "stat", ANSWER_ENTRY);
+    fs_call(rq, &e2b_path_request, "stat", REPLY_ENTRY);
 }
 
 void e2b_fs_list(struct http_request *rq)
 {
-    fs_call(rq, &e2b_list_dir_request, "list", ANSWER_ENTRIES);
+    fs_call(rq, &e2b_list_dir_request, "list", REPLY_ENTRIES);
 }
 
 void e2b_fs_mkdir(struct http_request *rq)
 {
-    fs_call(rq, &e2b_path_request, "mkdir", ANSWER_ENTRY);
+    fs_call(rq, &e2b_path_request, "mkdir", REPLY_ENTRY);
 }
 
 void e2b_fs_move(struct http_request *rq)
 {
-    fs_call(rq, &e2b_move_request, "move", ANSWER_ENTRY);
+    fs_call(rq, &e2b_move_request, "move", REPLY_ENTRY);
 }
 
 void e2b_fs_remove(struct http_request *rq)
 {
-    fs_call(rq, &e2b_path_request, "remove", ANSWER_NONE);
+    fs_call(rq, &e2b_path_request, "remove", REPLY_NONE);
 }

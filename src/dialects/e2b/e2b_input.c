@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * e2b_input.c - SendInput and CloseStdin: answered when all of it is in the process's queue
+ * e2b_input.c - SendInput and CloseStdin: replies when all of the input is in the process's queue
  *
  * The bytes of one call stay together (dialects/common/input_call.h). Layer: dialects.
  */
 #include "dialects/e2b/e2b_input.h"
 
-/* --- the right kind of input --------------------------------------------------------- */
+/* --- the kind of input --------------------------------------------------------------- */
 
 const json_t *e2b_input_bytes(struct process *p, const json_t *input, const char **code,
                               const char **why)
@@ -18,7 +18,7 @@ const json_t *e2b_input_bytes(struct process *p, const json_t *input, const char
     *code = "internal";
     if (in == NULL && pty == NULL) {
         *code = "unimplemented";
-        *why = "say what the input is: stdin or pty";
+        *why = "set either stdin or pty";
     } else if (in != NULL && v.pty) {
         *why = "error writing to stdin: the process has a terminal; send the input as pty";
     } else if (pty != NULL && !v.pty) {
@@ -38,7 +38,7 @@ const char *e2b_input_refusal(const struct hf_error *err)
 
 /* --- SendInput and CloseStdin ----------------------------------------------------------- */
 
-static void answer(struct http_request *rq)
+static void reply(struct http_request *rq)
 {
     struct rpc_form form;
 
@@ -52,7 +52,7 @@ static void on_typed(struct http_request *rq, size_t taken, const struct hf_erro
     if (err != NULL)
         e2b_rpc_fail(rq, e2b_rpc_code(err), e2b_input_refusal(err));
     else
-        answer(rq);
+        reply(rq);
 }
 
 void e2b_send_input(struct http_request *rq)
@@ -81,10 +81,10 @@ static void on_closed(struct http_request *rq, size_t taken, const struct hf_err
     if (err != NULL && err->code != HF_E_stdin_closed)
         e2b_rpc_error(rq, err);
     else
-        answer(rq); /* closing what is closed is no error */
+        reply(rq); /* closing what is already closed is not an error */
 }
 
-/* Behind what is being typed: the end must not cut it off. */
+/* After pending input: the end must not cut it off. */
 void e2b_close_stdin(struct http_request *rq)
 {
     enum rpc_codec codec;

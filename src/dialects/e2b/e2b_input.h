@@ -7,11 +7,10 @@
 
 #include "dialects/e2b/e2b_rpc.h"
 
-/* The bytes of a ProcessInput, if they are of the kind that the process takes; else NULL and
- * why not. */
+/* The bytes of a ProcessInput if the process accepts that kind; else NULL and the reason. */
 const json_t *e2b_input_bytes(struct process *p, const json_t *input, const char **code,
                               const char **why);
-/* Why process_input() took nothing, in the original's words where it has some. */
+/* Why process_input() accepted nothing, in the original's words where it has some. */
 const char *e2b_input_refusal(const struct hf_error *err);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * e2b_list.c - List: every running process, whoever started it
+ * e2b_list.c - List: every running process, whatever started it
  *
- * The list tells which variables a process was given. The engine does not keep them, and its
- * metadata would show them to everybody who may watch or has a link; they may be secrets.
- * So they are noted here until the exit, and a new worker has none. Layer: dialects.
+ * The list includes the variables that a process was started with. The engine does not keep them,
+ * and its metadata would reveal them to every viewer and link holder; they may be secrets. So they
+ * are noted here until the exit, and a new worker has none. Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +72,7 @@ static const struct note *note_of(const struct e2b *e, const struct process *p)
     return NULL;
 }
 
-/* Secrets are for those who could have set them. */
+/* Secrets are only for callers that could have set them. */
 static void write_config(struct json_out *o, const struct process_view *v, const struct note *n,
                          enum role role)
 {
@@ -83,14 +83,14 @@ static void write_config(struct json_out *o, const struct process_view *v, const
     json_open(o, '[');
     for (size_t i = 0; i < v->arg_count; i++)
         json_str(o, v->args[i]);
-    json_shut(o, ']');
+    json_close(o, ']');
     json_key(o, "envs");
     if (n != NULL && n->envs != NULL && role >= ROLE_OWN)
         json_raw(o, n->envs, strlen(n->envs));
     else
         json_raw(o, "{}", 2);
     json_kstr(o, "cwd", n != NULL && n->cwd != NULL ? n->cwd : v->cwd);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 void e2b_list(struct http_request *rq)
@@ -103,7 +103,7 @@ void e2b_list(struct http_request *rq)
 
     if (message == NULL)
         return;
-    o = e2b_answer(e);
+    o = e2b_reply(e);
     json_key(&o, "processes");
     json_open(&o, '[');
     while ((p = engine_next(e->engine, p)) != NULL) {
@@ -117,9 +117,9 @@ void e2b_list(struct http_request *rq)
         json_kint(&o, "pid", v.pid);
         if (v.tag != NULL)
             json_kstr(&o, "tag", v.tag);
-        json_shut(&o, '}');
+        json_close(&o, '}');
     }
-    json_shut(&o, ']');
-    json_shut(&o, '}');
+    json_close(&o, ']');
+    json_close(&o, '}');
     e2b_rpc_reply(rq, &e2b_list_response, codec, &e->scratch);
 }

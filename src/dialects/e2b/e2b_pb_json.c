@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * e2b_pb_json.c - protobuf's JSON form, as a message's tree. Layer: dialects.
+ * e2b_pb_json.c - decodes protobuf's JSON form into a message's tree. Layer: dialects.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@ static json_t *wrong(const struct pb_field *f, const char *what, struct hf_error
     return NULL;
 }
 
-/* Numbers may come as text, and with a fraction of zero. */
+/* Numbers may be strings, and may have a fraction of zero. */
 static bool whole_number(const json_t *v, int64_t min, int64_t max, int64_t *out)
 {
     if (json_is_string(v))
@@ -41,7 +41,7 @@ static json_t *from_enum(const struct pb_field *f, const json_t *v, struct hf_er
         if (strcmp(e->name, json_string_value(v)) == 0)
             return json_integer(e->value);
     if (json_is_string(v) || !whole_number(v, INT32_MIN, INT32_MAX, &n))
-        return wrong(f, "one of the names it has, or a number", err);
+        return wrong(f, "one of its enum names, or a number", err);
     return json_integer(n);
 }
 
@@ -64,7 +64,7 @@ static json_t *from_map(const struct pb_field *f, const json_t *v, struct hf_err
     const char *key;
 
     if (!json_is_object(v) || json_object_size(v) > PB_MANY_MAX)
-        return wrong(f, "an object of strings, and not too large a one", err);
+        return wrong(f, "an object of strings within the size limit", err);
     map = json_object();
     json_object_foreach ((json_t *)(uintptr_t)v, key, value) {
         if (!json_is_string(value)) {
@@ -82,7 +82,7 @@ static json_t *from_time(const struct pb_field *f, const json_t *v, struct hf_er
     int64_t ms = 0;
 
     if (!json_is_string(v) || !rfc3339_parse(json_string_value(v), &ms))
-        return wrong(f, "a time as 2026-01-02T03:04:05Z", err);
+        return wrong(f, "a time such as 2026-01-02T03:04:05Z", err);
     rest = (ms % 1000 + 1000) % 1000; /* nanos count forwards, also before 1970 */
     return json_pack("{s:I,s:I}", "seconds", (ms - rest) / 1000, "nanos", rest * 1000000);
 }
@@ -94,7 +94,7 @@ static json_t *from_one(const struct pb_field *f, const json_t *v, struct hf_err
     switch (f->kind) {
     case PB_U32:
         return whole_number(v, 0, UINT32_MAX, &n) ? json_integer(n)
-                                                  : wrong(f, "a whole number of 32 bits", err);
+                                                  : wrong(f, "a 32-bit integer", err);
     case PB_I64:
         return whole_number(v, INT64_MIN, INT64_MAX, &n) ? json_integer(n)
                                                          : wrong(f, "a whole number", err);
@@ -117,7 +117,7 @@ static json_t *from_many(const struct pb_field *f, const json_t *v, struct hf_er
     size_t i;
 
     if (!json_is_array(v) || (!f->ours && json_array_size(v) > PB_MANY_MAX))
-        return wrong(f, "an array, and not too long a one", err);
+        return wrong(f, "an array within the length limit", err);
     list = json_array();
     json_array_foreach (v, i, one) {
         json_t *made = from_one(f, one, err);
@@ -164,9 +164,10 @@ json_t *e2b_pb_from_json(const struct pb_message *m, const json_t *value, struct
 
         if (v == NULL)
             continue;
-        made = is_second(m, f, tree) ? wrong(f, "left out, as another of its kind is given", err)
-               : f->many             ? from_many(f, v, err)
-                                     : from_one(f, v, err);
+        made = is_second(m, f, tree)
+                   ? wrong(f, "omitted, since another field of its oneof is set", err)
+               : f->many ? from_many(f, v, err)
+                         : from_one(f, v, err);
         if (made == NULL) {
             json_decref(tree);
             return NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * e2b_pb_json.h - messages by table out of protobuf's JSON form; the tree of common/pb.h
+ * e2b_pb_json.h - decodes protobuf's JSON form by table into the tree of common/pb.h
  *
  * Pure. Layer: dialects.
  */
@@ -9,7 +9,7 @@
 
 #include "dialects/common/pb.h"
 
-/* NULL: err says what is wrong. The caller owns the tree. */
+/* NULL: err has the reason. The caller owns the tree. */
 json_t *e2b_pb_from_json(const struct pb_message *m, const json_t *value, struct hf_error *err);
 
 #endif

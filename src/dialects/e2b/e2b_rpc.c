@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * e2b_rpc.c - decodes Connect requests, sends replies and errors, selects processes.
+ * Layer: dialects.
+ */
 #include "dialects/e2b/e2b_rpc.h"
 
 #include <stdio.h>
@@ -39,7 +43,7 @@ static int status_of(const char *code)
     return 500;
 }
 
-/* The original's choices where it has one, else what the status says. */
+/* The original's choice where it has one, else derived from the status. */
 const char *e2b_rpc_code(const struct hf_error *err)
 {
     switch (err->code) {
@@ -104,14 +108,14 @@ void e2b_rpc_head(char *out, int flags, size_t len)
     out[4] = (char)len;
 }
 
-/* --- answers ------------------------------------------------------------------------ */
+/* --- replies ------------------------------------------------------------------------ */
 
 static void write_error(struct json_out *o, const char *code, const char *message)
 {
     json_open(o, '{');
     json_kstr(o, "code", code);
     json_kstr(o, "message", message);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 void e2b_rpc_end(struct buf *out, const char *code, const char *message)
@@ -126,7 +130,7 @@ void e2b_rpc_end(struct buf *out, const char *code, const char *message)
         json_key(&o, "error");
         write_error(&o, code, message);
     }
-    json_shut(&o, '}');
+    json_close(&o, '}');
     e2b_rpc_head(head, RPC_FLAG_END, text.len);
     buf_put(out, head, sizeof head);
     buf_put(out, buf_data(&text), text.len);
@@ -169,7 +173,7 @@ void e2b_rpc_reply(struct http_request *rq, const struct pb_message *m, enum rpc
     text = json_parse(buf_data(json), json->len, &err);
     tree = text == NULL ? NULL : e2b_pb_from_json(m, text, &err);
     if (tree == NULL) {
-        e2b_rpc_fail(rq, "internal", "the answer cannot be written as protobuf");
+        e2b_rpc_fail(rq, "internal", "the reply cannot be encoded as protobuf");
         return;
     }
     pb_to_wire(m, tree, &wire);
@@ -189,7 +193,7 @@ static void refuse_type(struct http_request *rq, bool stream)
     http_add_header(rq, "Accept-Post",
                     stream ? "application/connect+json, application/connect+proto"
                            : "application/json, application/proto");
-    e2b_plain_error(rq, 415, "this call takes the Connect protocol with JSON or protobuf");
+    e2b_plain_error(rq, 415, "this call requires the Connect protocol with JSON or protobuf");
 }
 
 bool e2b_rpc_admit(struct http_request *rq, bool stream, enum rpc_codec *codec)
@@ -205,7 +209,7 @@ bool e2b_rpc_admit(struct http_request *rq, bool stream, enum rpc_codec *codec)
     *codec = form.codec;
     if (encoding == NULL || strcasecmp(encoding, "identity") == 0)
         return true;
-    e2b_rpc_fail(rq, "unimplemented", "compressed requests are not taken; send them as they are");
+    e2b_rpc_fail(rq, "unimplemented", "compressed requests are not supported");
     return false;
 }
 
@@ -224,19 +228,19 @@ json_t *e2b_rpc_decode(const struct pb_message *m, enum rpc_codec codec, const v
 static bool unwrap(const char **bytes, size_t *len, struct hf_error *err)
 {
     const unsigned char *head = (const unsigned char *)*bytes;
-    size_t said;
+    size_t declared;
 
     if (*len < RPC_HEAD_BYTES) {
-        hf_fail(err, HF_E_bad_value, "the request has no whole message");
+        hf_fail(err, HF_E_bad_value, "the request has no complete message");
         return false;
     }
-    said = (size_t)head[1] << 24 | (size_t)head[2] << 16 | (size_t)head[3] << 8 | head[4];
-    if (head[0] != 0 || said != *len - RPC_HEAD_BYTES) {
+    declared = (size_t)head[1] << 24 | (size_t)head[2] << 16 | (size_t)head[3] << 8 | head[4];
+    if (head[0] != 0 || declared != *len - RPC_HEAD_BYTES) {
         hf_fail(err, HF_E_bad_value, "the request must be one message that is not compressed");
         return false;
     }
     *bytes += RPC_HEAD_BYTES;
-    *len = said;
+    *len = declared;
     return true;
 }
 
@@ -258,9 +262,9 @@ json_t *e2b_rpc_request(struct http_request *rq, const struct pb_message *m, boo
     return tree;
 }
 
-/* --- which process --------------------------------------------------------------------- */
+/* --- selecting a process --------------------------------------------------------------- */
 
-/* A tag, else an id of the daemon's: any process can be named, whoever started it. */
+/* By tag, else by the daemon's id: any process can be named, whatever started it. */
 static struct process *by_tag(struct engine *e, const json_t *tag)
 {
     const char *text = json_string_value(tag);
@@ -284,7 +288,7 @@ struct process *e2b_rpc_select(struct engine *e, const json_t *message, bool liv
 
     if (pid == NULL && tag == NULL) {
         *code = "unimplemented";
-        snprintf(why, size, "say which process: by pid or by tag");
+        snprintf(why, size, "select a process by pid or by tag");
         return NULL;
     }
     *code = "not_found";

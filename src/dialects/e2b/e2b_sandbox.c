@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * e2b_sandbox.c - the one sandbox that the daemon is: its name, its defaults, its users. Layer: dialects.
+ * e2b_sandbox.c - the one sandbox that the daemon represents: its name, defaults and users.
+ * Layer: dialects.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@ static bool id_is_plain(const char *id)
                '\0';
 }
 
-/* E2B's own machines have the name in the environment; ours may be given one the same way. */
+/* E2B's own machines have the name in the environment; ours may get one the same way. */
 void e2b_sandbox_init(struct e2b_sandbox *s)
 {
     const char *id = getenv("E2B_SANDBOX_ID"), *template = getenv("E2B_TEMPLATE_ID");
@@ -49,7 +50,7 @@ void e2b_sandbox_fini(struct e2b_sandbox *s)
     memset(s, 0, sizeof *s);
 }
 
-/* What the sandbox says of itself stays, whatever is set. */
+/* What the sandbox sets itself stays, whatever a client sets. */
 void e2b_sandbox_set_env(struct e2b_sandbox *s, json_t *env)
 {
     json_object_set_new(env, "E2B_SANDBOX", json_string("true"));
@@ -97,7 +98,7 @@ json_t *e2b_variables(const json_t *object)
 int e2b_sandbox_save(struct e2b *e)
 {
     const struct e2b_sandbox *s = &e->sandbox;
-    struct json_out o = e2b_answer(e);
+    struct json_out o = e2b_reply(e);
     int rc;
 
     json_key(&o, "env");
@@ -110,11 +111,11 @@ int e2b_sandbox_save(struct e2b *e)
     json_kint(&o, "started_ms", s->started_ms);
     json_kint(&o, "init_ms", s->init_ms);
     json_kbool(&o, "killed", s->killed);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     rc = engine_note_set(e->engine, NOTE, buf_data(&e->scratch), e->scratch.len);
     buf_wipe(&e->scratch);
     if (rc == -ENOSPC)
-        e2b_sandbox_load(e); /* as it was */
+        e2b_sandbox_load(e); /* unchanged */
     return rc == -ENOTSUP ? 0 : rc;
 }
 
@@ -156,7 +157,7 @@ void e2b_sandbox_load(struct e2b *e)
 
 /* --- users ------------------------------------------------------------------------------- */
 
-/* The name in "Basic NAME:"; the password means nothing, and other schemes are not ours. */
+/* The name in "Basic NAME:". The password is ignored, and other schemes are not ours. */
 static bool basic_name(const struct http_request *rq, char *out, size_t size)
 {
     const char *header = http_header(rq, "Authorization");
@@ -177,7 +178,7 @@ static bool basic_name(const struct http_request *rq, char *out, size_t size)
     return found;
 }
 
-/* The daemon's own user is who its environment says. */
+/* The daemon's own user comes from its environment. */
 static void own_user(struct user *u)
 {
     const char *home = getenv("HOME"), *name = getenv("USER");
@@ -196,8 +197,10 @@ int e2b_user_named(const struct e2b *e, const char *name, struct user *u, bool *
         snprintf(u->name, sizeof u->name, "%.63s", name);
     if (u->home[0] != '/')
         snprintf(u->home, sizeof u->home, "/");
-    /* To become oneself needs no right, and no call. Oneself is the keeper, whose child it will
-     * be: this worker may run as somebody else, who is a user like any other. */
+    /*
+     * Switching to oneself needs no right and no call. "Oneself" is the keeper, which forks the
+     * child; this worker may run as another user, who is a user like any other.
+     */
     *given = u->uid != e->own_uid;
     return 0;
 }
@@ -218,12 +221,14 @@ int e2b_user(const struct http_request *rq, struct user *u, bool *given, struct 
     return e2b_user_named(e2b_of(rq), name, u, given, err);
 }
 
-/* An absolute path, as Go's filepath.Clean: by the text alone, so that what is answered is what
- * clients compare it with. */
+/*
+ * An absolute path, as by Go's filepath.Clean: from the text alone, so that the reply is what
+ * clients compare with.
+ */
 static void path_clean(char *path)
 {
     const char *at = path;
-    char *to = path; /* behind what is done; each name has a '/' before it, so it is never ahead */
+    char *to = path; /* never ahead of `at`: each name has a '/' before it */
 
     while (*at != '\0') {
         size_t len;

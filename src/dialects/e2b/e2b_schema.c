@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * e2b_schema.c - the tables of process.Process and filesystem.Filesystem. Layer: dialects.
+ */
 #include "dialects/e2b/e2b_schema.h"
 
 #include "base/braces.h"

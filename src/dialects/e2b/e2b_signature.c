@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * e2b_signature.c - links to files that whoever has a token may hand out. Layer: dialects.
+ * e2b_signature.c - signed links to files, which any token holder can make. Layer: dialects.
  */
 #include <string.h>
 
@@ -29,7 +29,7 @@ static bool fits(const char *token, size_t len, const char *const *parts, const 
     buf_wipe(&text);
     buf_puts(&want, "v1_");
     base64_encode(&want, digest, sizeof digest);
-    want.len--; /* 32 bytes end with one sign of padding */
+    want.len--; /* 32 bytes end with one padding character */
     same = strlen(given) == want.len && crypto_equal(buf_data(&want), given, want.len);
     buf_fini(&want);
     return same;
@@ -60,7 +60,7 @@ const char *e2b_signature_refusal(const struct buf *tokens, const char *const pa
     const char *expires = parts[SIGNED_EXPIRES];
     int64_t end = 0;
 
-    /* With a colon in the user the same text could be read as another path and user. */
+    /* If the user contained a colon, the same text could be read as another path and user. */
     if (strchr(parts[SIGNED_USER], ':') != NULL || !any_fits(tokens, parts, given) ||
         (expires != NULL && !text_to_i64(expires, INT64_MIN, INT64_MAX, &end)))
         return "invalid signature";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * e2b_start.c - Start and Connect: the two calls that answer with a stream. Layer: dialects.
+ * e2b_start.c - Start and Connect: the two calls that reply with a stream. Layer: dialects.
  */
 #include <errno.h>
 #include <limits.h>
@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "dialects/e2b/e2b_stream.h"
 
-#define E2B_DEADLINE_GRACE_MS 50 /* a deadline is one: TERM is only a courtesy */
+#define E2B_DEADLINE_GRACE_MS 50 /* a deadline is strict: TERM is only a courtesy */
 
 /* A request as a spec, and what the spec borrows from. */
 struct e2b_start_plan {
@@ -35,7 +35,7 @@ static int has_nul(const json_t *v, const char *field, struct hf_error *err)
 {
     if (v == NULL || strlen(json_string_value(v)) == json_string_length(v))
         return 0;
-    return hf_fail_field(err, HF_E_bad_value, field, "%s must not have a NUL in it", field);
+    return hf_fail_field(err, HF_E_bad_value, field, "%s must not contain NUL", field);
 }
 
 static int plan_args(struct e2b_start_plan *p, const json_t *config, struct hf_error *err)
@@ -94,7 +94,7 @@ static int plan_env(struct e2b_start_plan *p, const struct e2b *e, json_t *own,
     return 0;
 }
 
-/* --- where ------------------------------------------------------------------------------ */
+/* --- the working directory -------------------------------------------------------------- */
 
 static bool is_missing(const char *path)
 {
@@ -103,23 +103,23 @@ static bool is_missing(const char *path)
     return stat(path, &st) < 0 && (errno == ENOENT || errno == ENOTDIR);
 }
 
-/* Nobody asked for the home, so one that does not exist is no error. */
+/* The client did not request the home directory, so a missing one is no error. */
 static int plan_cwd(struct e2b_start_plan *p, const struct e2b *e, const json_t *cwd,
                     struct hf_error *err)
 {
-    const char *asked = json_string_value(cwd);
+    const char *requested = json_string_value(cwd);
 
     if (has_nul(cwd, "cwd", err) < 0)
         return -1;
-    if (asked != NULL && asked[0] == '\0')
-        asked = NULL;
+    if (requested != NULL && requested[0] == '\0')
+        requested = NULL;
     if (!e2b_path(&p->user,
-                  asked != NULL                ? asked
+                  requested != NULL            ? requested
                   : e->sandbox.workdir != NULL ? e->sandbox.workdir
                                                : "~",
                   p->cwd, sizeof p->cwd))
         return hf_fail_field(err, HF_E_bad_value, "cwd", "cwd is too long for a path");
-    if (asked == NULL && is_missing(p->cwd))
+    if (requested == NULL && is_missing(p->cwd))
         snprintf(p->cwd, sizeof p->cwd, "/");
     p->spec.cwd = p->cwd;
     return 0;
@@ -142,7 +142,7 @@ static int plan_terminal(struct e2b_start_plan *p, const json_t *message)
 }
 
 static int plan_make(struct e2b_start_plan *p, struct http_request *rq, const json_t *message,
-                     const struct e2b_stream_request *ask, struct hf_error *err)
+                     const struct e2b_stream_request *request, struct hf_error *err)
 {
     const json_t *config = json_object_get(message, "process"),
                  *tag = json_object_get(message, "tag");
@@ -161,8 +161,8 @@ static int plan_make(struct e2b_start_plan *p, struct http_request *rq, const js
         return rc;
     p->spec.user = given ? p->user.name : NULL;
     p->spec.tag = json_string_length(tag) > 0 ? json_string_value(tag) : NULL;
-    if (ask->deadline_ms > 0 && !ask->deadline_stream) {
-        p->spec.timeout_ms = ask->deadline_ms;
+    if (request->deadline_ms > 0 && !request->deadline_stream) {
+        p->spec.timeout_ms = request->deadline_ms;
         p->spec.grace_ms = E2B_DEADLINE_GRACE_MS;
     }
     return 0;
@@ -172,9 +172,9 @@ static int plan_make(struct e2b_start_plan *p, struct http_request *rq, const js
 
 struct e2b_start_starting {
     struct pending pending;
-    struct http_request *rq; /* NULL: the client has gone; the process stays */
+    struct http_request *rq; /* NULL: the client has disconnected; the process stays */
     struct e2b *e2b;
-    struct e2b_stream_request ask;
+    struct e2b_stream_request request;
     json_t *config;
     char cwd[PATH_MAX];
 };
@@ -190,7 +190,7 @@ static void starting_free(struct pending *p)
 
 static const struct pending_kind starting_kind = {.drain = NULL, .free = starting_free};
 
-static void starting_on_gone(void *user)
+static void starting_on_disconnect(void *user)
 {
     ((struct e2b_start_starting *)user)->rq = NULL;
 }
@@ -221,16 +221,16 @@ static void starting_on_spawned(void *arg, struct process *p, const struct hf_er
         e2b_note(s->e2b, p, json_object_get(s->config, "envs"),
                  json_string_value(json_object_get(s->config, "cwd")));
     if (s->rq != NULL && p != NULL)
-        e2b_stream_begin(s->rq, p, &s->ask, &all, true);
+        e2b_stream_begin(s->rq, p, &s->request, &all, true);
     else if (s->rq != NULL)
         starting_failed(s, err);
-    if (p != NULL && s->e2b->sandbox.killed) /* which did not see this one yet */
-        process_end(p, 0, "api", NULL, NULL);
+    if (p != NULL && s->e2b->sandbox.killed) /* the kill came before it existed */
+        process_terminate(p, 0, "api", NULL, NULL);
     starting_free(&s->pending);
 }
 
 static void start_spawn(struct http_request *rq, const struct e2b_start_plan *plan,
-                        const struct e2b_stream_request *ask, const json_t *message)
+                        const struct e2b_stream_request *request, const json_t *message)
 {
     struct e2b *e = e2b_of(rq);
     struct e2b_start_starting *s = hf_xalloc(sizeof *s);
@@ -238,11 +238,11 @@ static void start_spawn(struct http_request *rq, const struct e2b_start_plan *pl
 
     s->rq = rq;
     s->e2b = e;
-    s->ask = *ask;
+    s->request = *request;
     s->config = json_incref(json_object_get(message, "process"));
     memcpy(s->cwd, plan->cwd, sizeof s->cwd);
     pending_init(&s->pending, &e->pending, &starting_kind);
-    http_set_user(rq, s, starting_on_gone);
+    http_set_user(rq, s, starting_on_disconnect);
     if (engine_spawn(e->engine, &plan->spec, starting_on_spawned, s, &err) < 0) {
         http_set_user(rq, NULL, NULL);
         starting_free(&s->pending);
@@ -252,29 +252,29 @@ static void start_spawn(struct http_request *rq, const struct e2b_start_plan *pl
 
 void e2b_start(struct http_request *rq)
 {
-    struct e2b_stream_request ask = {0};
-    json_auto_t *message = e2b_rpc_request(rq, &e2b_start_request, true, &ask.codec);
+    struct e2b_stream_request request = {0};
+    json_auto_t *message = e2b_rpc_request(rq, &e2b_start_request, true, &request.codec);
     struct hf_error err = {0};
     struct e2b_start_plan *plan;
 
-    if (message == NULL || !e2b_stream_ask(rq, &ask))
+    if (message == NULL || !e2b_stream_decode(rq, &request))
         return;
     if (e2b_of(rq)->sandbox.killed) {
         e2b_rpc_fail(rq, "unavailable", "the sandbox was killed; create it again");
         return;
     }
     plan = hf_xalloc(sizeof *plan);
-    if (plan_make(plan, rq, message, &ask, &err) < 0)
+    if (plan_make(plan, rq, message, &request, &err) < 0)
         e2b_rpc_error(rq, &err);
     else
-        start_spawn(rq, plan, &ask, message);
+        start_spawn(rq, plan, &request, message);
     plan_fini(plan);
     free(plan);
 }
 
 /* --- Connect -------------------------------------------------------------------------------- */
 
-/* The original replays nothing, so what came before must be asked for. */
+/* The original replays nothing, so earlier output must be requested explicitly. */
 static bool connect_from(struct http_request *rq, struct viewer_options *o)
 {
     const char *since = http_header(rq, "Holdfast-Since");
@@ -291,14 +291,14 @@ static bool connect_from(struct http_request *rq, struct viewer_options *o)
 
 void e2b_connect(struct http_request *rq)
 {
-    struct e2b_stream_request ask = {0};
-    json_auto_t *message = e2b_rpc_request(rq, &e2b_select_request, true, &ask.codec);
+    struct e2b_stream_request request = {0};
+    json_auto_t *message = e2b_rpc_request(rq, &e2b_select_request, true, &request.codec);
     struct viewer_options from;
     struct process *p;
 
-    if (message == NULL || !e2b_stream_ask(rq, &ask) || !connect_from(rq, &from))
+    if (message == NULL || !e2b_stream_decode(rq, &request) || !connect_from(rq, &from))
         return;
     p = e2b_rpc_process(rq, message, false);
     if (p != NULL)
-        e2b_stream_begin(rq, p, &ask, &from, false);
+        e2b_stream_begin(rq, p, &request, &from, false);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * e2b_stream.c - a viewer whose bytes leave as events
+ * e2b_stream.c - a viewer that sends output as events
  *
- * The order is the contract: one start, data and keep-alives, one end, the envelope
- * that ends the stream. A reader that is too slow for the journal cannot be told of a gap
- * in this protocol, so its stream ends with an error rather than with a hole in it.
- * Layer: dialects.
+ * The order is the contract: one start, data and keep-alives, one end, the envelope that ends the
+ * stream. This protocol cannot report a gap to a reader that is too slow for the journal, so its
+ * stream ends with an error rather than with missing output. Layer: dialects.
  */
 #include "dialects/e2b/e2b_stream.h"
 
@@ -26,7 +25,7 @@ struct e2b_stream {
     struct viewer *viewer;
     struct http_stream *http;
     struct timer *keepalive, *deadline;
-    struct e2b_stream_request ask;
+    struct e2b_stream_request request;
     bool starter;
 };
 
@@ -49,7 +48,7 @@ static void stream_write(struct e2b_stream *s, const struct buf *b, const struct
     if (bytes != NULL)
         iov[1] = (struct iovec){(void *)(uintptr_t)bytes->bytes, bytes->len};
     http_stream_write(s->http, iov, bytes != NULL ? 2 : 1);
-    timer_start(s->keepalive, s->ask.keepalive_ms);
+    timer_start(s->keepalive, s->request.keepalive_ms);
 }
 
 static struct buf *scratch(struct e2b_stream *s)
@@ -58,7 +57,7 @@ static struct buf *scratch(struct e2b_stream *s)
     return &s->e2b->scratch;
 }
 
-/* The last envelope, with an error or without; then the stream is gone. */
+/* Sends the last envelope, with or without an error, and frees the stream. */
 static void stream_end(struct e2b_stream *s, struct buf *b, const char *code, const char *message)
 {
     e2b_rpc_end(b, code, message);
@@ -71,7 +70,9 @@ static void stream_drain(struct pending *p)
 {
     struct e2b_stream *s = list_entry(p, struct e2b_stream, pending);
 
-    stream_end(s, scratch(s), "unavailable", "the daemon is going; the process may go on: connect");
+    stream_end(
+        s, scratch(s), "unavailable",
+        "the daemon is shutting down; the process may still be running: reconnect to follow it");
 }
 
 static const struct pending_kind stream_kind = {.drain = stream_drain, .free = stream_free};
@@ -91,7 +92,7 @@ static void on_bytes(void *arg, const struct slice *bytes)
     struct buf *b = scratch(s);
 
     if (bytes->len > 0)
-        stream_write(s, b, e2b_event_data(b, s->ask.codec, bytes) ? bytes : NULL);
+        stream_write(s, b, e2b_event_data(b, s->request.codec, bytes) ? bytes : NULL);
 }
 
 static uint64_t on_sent(void *arg)
@@ -124,7 +125,7 @@ static void on_exited(void *arg, const struct exit_record *x)
     struct e2b_stream *s = arg;
     struct buf *b = scratch(s);
 
-    if (s->e2b->sandbox.killed) { /* with the machine; the SDK asks /health and says so */
+    if (s->e2b->sandbox.killed) { /* with the machine; the SDK requests /health and reports it */
         http_stream_abort(s->http);
         stream_free(&s->pending);
         return;
@@ -133,7 +134,7 @@ static void on_exited(void *arg, const struct exit_record *x)
         stream_end(s, b, "deadline_exceeded", "context deadline exceeded");
         return;
     }
-    e2b_event_end(b, s->ask.codec, x);
+    e2b_event_end(b, s->request.codec, x);
     stream_end(s, b, NULL, NULL);
 }
 
@@ -147,19 +148,20 @@ static const struct viewer_ops viewer_ops = {
     .exited = on_exited,
 };
 
-/* --- the connection and the clocks ---------------------------------------------------- */
+/* --- the connection and the timers ---------------------------------------------------- */
 
 static void on_drain(void *arg)
 {
     viewer_pump(((struct e2b_stream *)arg)->viewer);
 }
 
-static void on_gone(void *arg)
+static void on_disconnect(void *arg)
 {
     stream_free(&((struct e2b_stream *)arg)->pending);
 }
 
-static const struct http_stream_ops http_ops = {.on_drain = on_drain, .on_gone = on_gone};
+static const struct http_stream_ops http_ops = {.on_drain = on_drain,
+                                                .on_disconnect = on_disconnect};
 
 static void on_keepalive(struct timer *t, void *arg)
 {
@@ -167,11 +169,11 @@ static void on_keepalive(struct timer *t, void *arg)
     struct buf *b = scratch(s);
 
     (void)t;
-    e2b_event_keepalive(b, s->ask.codec);
+    e2b_event_keepalive(b, s->request.codec);
     if (http_stream_ready(s->http))
         stream_write(s, b, NULL);
     else
-        timer_start(s->keepalive, s->ask.keepalive_ms);
+        timer_start(s->keepalive, s->request.keepalive_ms);
 }
 
 static void on_deadline(struct timer *t, void *arg)
@@ -182,40 +184,40 @@ static void on_deadline(struct timer *t, void *arg)
     stream_end(s, scratch(s), "deadline_exceeded", "context deadline exceeded");
 }
 
-/* --- what is asked --------------------------------------------------------------------- */
+/* --- decoding -------------------------------------------------------------------------- */
 
-static bool ask_deadline(struct http_request *rq, struct e2b_stream_request *ask)
+static bool decode_deadline(struct http_request *rq, struct e2b_stream_request *request)
 {
     const char *text = http_header(rq, "Connect-Timeout-Ms"),
                *what = http_header(rq, "Holdfast-Deadline");
 
-    ask->deadline_stream = what != NULL && strcasecmp(what, "stream") == 0;
-    if (what != NULL && !ask->deadline_stream && strcasecmp(what, "process") != 0) {
+    request->deadline_stream = what != NULL && strcasecmp(what, "stream") == 0;
+    if (what != NULL && !request->deadline_stream && strcasecmp(what, "process") != 0) {
         e2b_rpc_fail(rq, "invalid_argument", "Holdfast-Deadline must be stream or process");
         return false;
     }
     if (text == NULL)
         return true;
-    if (strlen(text) > 10 || !text_to_i64(text, 0, INT64_MAX, &ask->deadline_ms)) {
+    if (strlen(text) > 10 || !text_to_i64(text, 0, INT64_MAX, &request->deadline_ms)) {
         e2b_rpc_fail(rq, "invalid_argument",
                      "Connect-Timeout-Ms must be a number of at most 10 digits");
         return false;
     }
-    if (ask->deadline_ms > 0)
+    if (request->deadline_ms > 0)
         return true;
     e2b_rpc_fail(rq, "deadline_exceeded", "context deadline exceeded");
     return false;
 }
 
-bool e2b_stream_ask(struct http_request *rq, struct e2b_stream_request *ask)
+bool e2b_stream_decode(struct http_request *rq, struct e2b_stream_request *request)
 {
     const char *text = http_header(rq, "Keepalive-Ping-Interval");
     int64_t every = E2B_KEEPALIVE_S;
 
     if (text != NULL && !text_to_i64(text, 1, E2B_KEEPALIVE_MAX_S, &every))
         every = E2B_KEEPALIVE_S;
-    ask->keepalive_ms = (uint64_t)every * 1000;
-    return ask_deadline(rq, ask);
+    request->keepalive_ms = (uint64_t)every * 1000;
+    return decode_deadline(rq, request);
 }
 
 static void stream_open(struct e2b_stream *s, struct http_request *rq)
@@ -225,14 +227,14 @@ static void stream_open(struct e2b_stream *s, struct http_request *rq)
 
     process_view(s->process, &v);
     http_add_header(rq, "Cache-Control", "no-cache");
-    s->http = http_stream_start(rq, 200, e2b_rpc_stream_type(s->ask.codec), &http_ops, s);
+    s->http = http_stream_start(rq, 200, e2b_rpc_stream_type(s->request.codec), &http_ops, s);
     b = scratch(s);
-    e2b_event_start(b, s->ask.codec, v.pid);
+    e2b_event_start(b, s->request.codec, v.pid);
     stream_write(s, b, NULL);
 }
 
 void e2b_stream_begin(struct http_request *rq, struct process *p,
-                      const struct e2b_stream_request *ask, const struct viewer_options *from,
+                      const struct e2b_stream_request *request, const struct viewer_options *from,
                       bool starter)
 {
     struct e2b *e = e2b_of(rq);
@@ -252,7 +254,7 @@ void e2b_stream_begin(struct http_request *rq, struct process *p,
     o.name = http_peer(rq);
     s->e2b = e;
     s->process = process_ref(p);
-    s->ask = *ask;
+    s->request = *request;
     s->starter = starter;
     s->keepalive = timer_new(e->loop, on_keepalive, s);
     pending_init(&s->pending, &e->pending, &stream_kind);
@@ -262,8 +264,8 @@ void e2b_stream_begin(struct http_request *rq, struct process *p,
         return;
     }
     stream_open(s, rq);
-    if (ask->deadline_ms > 0 && (!starter || ask->deadline_stream)) {
+    if (request->deadline_ms > 0 && (!starter || request->deadline_stream)) {
         s->deadline = timer_new(e->loop, on_deadline, s);
-        timer_start(s->deadline, (uint64_t)ask->deadline_ms);
+        timer_start(s->deadline, (uint64_t)request->deadline_ms);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * e2b_stream.h - the answer of Start and Connect: a process's events until its end. Layer: dialects.
+ * e2b_stream.h - the reply of Start and Connect: a process's events until its end. Layer: dialects.
  */
 #ifndef HF_DIALECTS_E2B_E2B_STREAM_H
 #define HF_DIALECTS_E2B_E2B_STREAM_H
@@ -8,10 +8,10 @@
 #include "dialects/e2b/e2b_rpc.h"
 #include "engine/stream/viewer.h"
 
-#define E2B_KEEPALIVE_S 90       /* unless the client asks otherwise, as the original */
-#define E2B_KEEPALIVE_MAX_S 3600 /* no more than a proxy's patience is ever wanted */
+#define E2B_KEEPALIVE_S 90       /* unless the client requests otherwise, as in the original */
+#define E2B_KEEPALIVE_MAX_S 3600 /* no proxy waits longer than this */
 
-/* What the headers of a call ask for. */
+/* What the headers of a call request. */
 struct e2b_stream_request {
     enum rpc_codec codec;
     uint64_t keepalive_ms;
@@ -19,12 +19,14 @@ struct e2b_stream_request {
     bool deadline_stream; /* it ends the stream and not the process */
 };
 
-/* False: answered. */
-bool e2b_stream_ask(struct http_request *rq, struct e2b_stream_request *ask);
-/* Attaches and answers. `starter`: it has begun the process, whose end by its own deadline
- * is then an error of the call. */
+/* False: the request has been replied to. */
+bool e2b_stream_decode(struct http_request *rq, struct e2b_stream_request *request);
+/*
+ * Attaches and replies. `starter`: the call started the process, so the process's own deadline is
+ * an error of the call.
+ */
 void e2b_stream_begin(struct http_request *rq, struct process *p,
-                      const struct e2b_stream_request *ask, const struct viewer_options *from,
+                      const struct e2b_stream_request *request, const struct viewer_options *from,
                       bool starter);
 
 #endif

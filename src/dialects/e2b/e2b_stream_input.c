@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * e2b_stream_input.c - StreamInput: a body of messages, typed as they arrive
+ * e2b_stream_input.c - StreamInput: a body of messages, delivered as they arrive
  *
- * When the process has no room, the body is not read on, and so the sender waits. Layer: dialects.
+ * When the process has no room, reading pauses, so the sender waits. Layer: dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,10 +18,10 @@ struct e2b_stream_input_feed {
     struct process *process; /* referenced; NULL until the start message */
     struct input_waiter waiter;
     struct envelope in;
-    json_t *bytes; /* being typed; NULL: none */
+    json_t *bytes; /* being delivered; NULL: none */
     size_t taken;
-    bool ended; /* the body is whole, and answered when the last bytes are typed */
-    bool done;  /* answered; freed when the call that did it returns */
+    bool ended; /* the body is complete; the reply follows once the last bytes are delivered */
+    bool done;  /* replied to; freed when the current call returns */
 };
 
 static void feed_free(struct pending *p)
@@ -47,13 +47,13 @@ static void feed_drain(struct pending *p)
 {
     struct e2b_stream_input_feed *f = list_entry(p, struct e2b_stream_input_feed, pending);
 
-    feed_fail(f, "unavailable", "the daemon is going; not all of the input was taken");
+    feed_fail(f, "unavailable", "the daemon is shutting down; not all of the input was delivered");
     feed_free(p);
 }
 
 static const struct pending_kind feed_kind = {.drain = feed_drain, .free = feed_free};
 
-/* --- typing ----------------------------------------------------------------------------- */
+/* --- delivery --------------------------------------------------------------------------- */
 
 /* False: it waits for room, or it is over. */
 static bool feed_type(struct e2b_stream_input_feed *f)
@@ -80,7 +80,7 @@ static bool feed_type(struct e2b_stream_input_feed *f)
 
 /* --- messages ------------------------------------------------------------------------------ */
 
-static bool mcp_feed_start(struct e2b_stream_input_feed *f, const json_t *start)
+static bool feed_start(struct e2b_stream_input_feed *f, const json_t *start)
 {
     const char *code;
     char why[160];
@@ -122,15 +122,15 @@ static bool feed_message(struct e2b_stream_input_feed *f)
     if (m == NULL)
         return feed_fail(f, e2b_rpc_code(&err), err.detail);
     if ((part = json_object_get(m, "start")) != NULL)
-        return mcp_feed_start(f, part);
+        return feed_start(f, part);
     if ((part = json_object_get(m, "data")) != NULL)
         return feed_data(f, part);
-    return true; /* a keep-alive, or what we do not know */
+    return true; /* a keep-alive, or an unknown message */
 }
 
 /* --- the body --------------------------------------------------------------------------------- */
 
-static void feed_answer(struct e2b_stream_input_feed *f)
+static void feed_reply(struct e2b_stream_input_feed *f)
 {
     struct buf *b = &e2b_of(f->rq)->scratch;
     size_t len = f->codec == RPC_JSON ? 2 : 0;
@@ -155,7 +155,7 @@ static void feed_on_room(void *arg)
     bool typed = feed_type(f);
 
     if (typed && f->ended)
-        feed_answer(f);
+        feed_reply(f);
     else if (typed)
         http_body_resume(f->rq);
     if (f->done)
@@ -182,7 +182,7 @@ static size_t feed_on_body(struct http_request *rq, const void *bytes, size_t le
     }
     f->ended = last;
     if (last && go)
-        feed_answer(f);
+        feed_reply(f);
     if (f->done) {
         feed_free(&f->pending);
         return len;
@@ -190,7 +190,7 @@ static size_t feed_on_body(struct http_request *rq, const void *bytes, size_t le
     return at;
 }
 
-static void feed_on_gone(void *user)
+static void feed_on_disconnect(void *user)
 {
     feed_free(&((struct e2b_stream_input_feed *)user)->pending);
 }
@@ -209,6 +209,6 @@ void e2b_stream_input(struct http_request *rq)
     f->waiter.fn = feed_on_room;
     f->waiter.arg = f;
     pending_init(&f->pending, &e2b_of(rq)->pending, &feed_kind);
-    http_set_user(rq, f, feed_on_gone);
+    http_set_user(rq, f, feed_on_disconnect);
     http_body_stream(rq, feed_on_body);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * e2b_update.c - Update, SendSignal: what is done to a process that runs. Layer: dialects.
+ * e2b_update.c - Update, SendSignal: operations on a running process. Layer: dialects.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "dialects/common/request_checks.h"
 #include "dialects/e2b/e2b_rpc.h"
 
-/* Whoever kills looks next whether it is gone; the answer waits this long for it to be so. */
+/* After a kill, clients check whether the process has ended; the reply waits this long for it. */
 #define KILL_WAIT_MS 1000
 
 void e2b_update(struct http_request *rq)
@@ -43,12 +43,12 @@ void e2b_update(struct http_request *rq)
 
 struct signalling {
     struct pending pending;
-    struct http_request *rq; /* NULL: the client has gone */
+    struct http_request *rq; /* NULL: the client has disconnected */
     enum rpc_codec codec;
     struct process *process; /* referenced */
     struct exit_waiter waiter;
     struct timer *timer;
-    bool told; /* the keeper has answered: it was given a pointer to this */
+    bool sent; /* the keeper has replied: it held a pointer to this */
     bool over; /* exited, or waited long enough */
 };
 
@@ -65,7 +65,7 @@ static void signalling_free(struct pending *p)
 
 static void signalling_check(struct signalling *s)
 {
-    if (!s->told || !s->over)
+    if (!s->sent || !s->over)
         return;
     if (s->rq != NULL)
         e2b_rpc_reply_empty(s->rq, s->codec);
@@ -90,7 +90,7 @@ static void signalling_on_timer(struct timer *t, void *arg)
     signalling_over(arg);
 }
 
-static void signalling_on_gone(void *arg)
+static void signalling_on_disconnect(void *arg)
 {
     struct signalling *s = arg;
 
@@ -106,11 +106,11 @@ static void signalling_drain(struct pending *p)
 static const struct pending_kind signalling_kind = {.drain = signalling_drain,
                                                     .free = signalling_free};
 
-static void signalling_on_told(void *arg, int rc, const struct hf_error *err)
+static void signalling_on_sent(void *arg, int rc, const struct hf_error *err)
 {
     struct signalling *s = arg;
 
-    s->told = true;
+    s->sent = true;
     if (rc < 0 && s->rq != NULL) {
         e2b_rpc_error(s->rq, err);
         s->rq = NULL;
@@ -124,8 +124,8 @@ static void signal_begin(struct http_request *rq, enum rpc_codec codec, struct p
 {
     struct e2b *e = e2b_of(rq);
     struct signalling *s = hf_xalloc(sizeof *s);
-    /* What ends a process ends all of it: the original leaves the children behind. */
-    enum signal_target whom = signum == SIGKILL || signum == SIGTERM ? TARGET_TREE : TARGET_GROUP;
+    /* A fatal signal kills the whole tree: the original leaves the children behind. */
+    enum signal_target target = signum == SIGKILL || signum == SIGTERM ? TARGET_TREE : TARGET_GROUP;
     struct hf_error err;
 
     s->rq = rq;
@@ -137,13 +137,13 @@ static void signal_begin(struct http_request *rq, enum rpc_codec codec, struct p
     s->waiter.arg = s;
     s->timer = timer_new(e->loop, signalling_on_timer, s);
     pending_init(&s->pending, &e->pending, &signalling_kind);
-    http_set_user(rq, s, signalling_on_gone);
+    http_set_user(rq, s, signalling_on_disconnect);
     if (!s->over) {
         process_wait_exit(p, &s->waiter);
         timer_start(s->timer, KILL_WAIT_MS);
     }
-    if (process_signal(p, signum, whom, signalling_on_told, s, &err) < 0)
-        signalling_on_told(s, -1, &err);
+    if (process_signal(p, signum, target, signalling_on_sent, s, &err) < 0)
+        signalling_on_sent(s, -1, &err);
 }
 
 void e2b_send_signal(struct http_request *rq)

@@ -2,9 +2,9 @@
 /*
  * e2b_upload.c - POST /files: one file as the body, or several in a form
  *
- * Each file is written by a process of its own (file_op.h), one after the other. The body
- * is read as fast as that one takes it: what it had no room for is held, and nothing more
- * is read before it is gone. Layer: dialects.
+ * Each file is written by a separate process (file_op.h), one after the other. The body is read
+ * only as fast as that process consumes it: what it has no room for is held, and reading pauses
+ * until that is written. Layer: dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,27 +19,27 @@
 
 enum stage {
     BETWEEN,  /* no file is open */
-    STARTING, /* its process is being made */
+    STARTING, /* its process is being started */
     WRITING,
-    CLOSING, /* it has the end of its input; its exit is awaited */
-    SKIPPING /* a part of the form that is no file */
+    CLOSING, /* its input has ended; waiting for its exit */
+    SKIPPING /* a part of the form that is not a file */
 };
 
 struct e2b_upload {
     struct pending pending;
-    struct http_request *rq; /* NULL: answered, or the client has gone */
+    struct http_request *rq; /* NULL: replied to, or the client has disconnected */
     struct e2b *e2b;
-    struct file_ask ask;    /* ask.path: "" if each part names its own */
-    char path[PATH_MAX];    /* of the file that is open */
-    struct multipart *form; /* NULL: the body is the file */
+    struct file_request request; /* request.path: "" if each part names its own */
+    char path[PATH_MAX];         /* of the file that is open */
+    struct multipart *form;      /* NULL: the body is the file */
     enum stage stage;
     struct process *process; /* referenced; of the file that is open */
     struct input_waiter room;
     struct exit_waiter exit;
-    struct buf held;    /* taken from the body, not yet by the process */
-    struct buf results; /* of the files that are done, as JSON */
+    struct buf held;    /* read from the body, not yet written */
+    struct buf results; /* the finished files, as JSON */
     size_t files;
-    bool eof;  /* the file ends behind what is held */
+    bool eof;  /* the file ends after what is held */
     bool last; /* the body is complete */
     bool done; /* the form's last boundary was seen */
 };
@@ -60,7 +60,7 @@ static void upload_free(struct pending *p)
     free(u);
 }
 
-/* A process that is being made comes back here when it is there. */
+/* A process that is being started returns here once it is running. */
 static void upload_stop(struct e2b_upload *u)
 {
     u->rq = NULL;
@@ -82,22 +82,22 @@ static void upload_drain(struct pending *p)
     struct e2b_upload *u = list_entry(p, struct e2b_upload, pending);
 
     if (u->rq != NULL)
-        upload_fail(u, 503, "the daemon is going");
+        upload_fail(u, 503, "the daemon is shutting down");
 }
 
 static const struct pending_kind upload_kind = {.drain = upload_drain, .free = upload_free};
 
-static void upload_on_gone(void *user)
+static void upload_on_disconnect(void *user)
 {
     upload_stop(user);
 }
 
-static void upload_answer(struct e2b_upload *u)
+static void upload_reply(struct e2b_upload *u)
 {
     struct buf *b = &u->e2b->scratch;
 
     if (u->files == 0) {
-        upload_fail(u, 400, "there is no file in the body");
+        upload_fail(u, 400, "the body contains no file");
         return;
     }
     buf_clear(b);
@@ -124,10 +124,10 @@ static void file_note(struct e2b_upload *u)
     json_kstr(&o, "path", u->path);
     json_kstr(&o, "name", base != NULL ? base + 1 : u->path);
     json_kstr(&o, "type", "file");
-    json_shut(&o, '}');
+    json_close(&o, '}');
 }
 
-/* Whatever it wrote is short, and held whole. */
+/* Its output is short, and held whole. */
 static void file_failed(struct e2b_upload *u)
 {
     struct journal *j = process_journal(u->process);
@@ -154,7 +154,7 @@ static void file_on_exit(void *arg, struct process *p)
     u->stage = BETWEEN;
     process_forget(p);
     if (u->form == NULL || (u->last && u->done))
-        upload_answer(u);
+        upload_reply(u);
     else
         http_body_resume(u->rq);
 }
@@ -177,7 +177,7 @@ static void file_on_spawned(void *arg, struct process *p, const struct hf_error 
     }
 }
 
-/* False: answered, and u is gone. */
+/* False: replied to, and u is freed. */
 static bool file_open(struct e2b_upload *u)
 {
     const char *args[FILE_OP_ARGS];
@@ -186,10 +186,10 @@ static bool file_open(struct e2b_upload *u)
 
     u->eof = false;
     if (u->files >= UPLOAD_FILES_MAX) {
-        upload_fail(u, 400, "there are too many files in the form");
+        upload_fail(u, 400, "the form has too many files");
         return false;
     }
-    file_op_spec(&spec, args, file_user(&u->ask), "write", u->path, NULL);
+    file_op_spec(&spec, args, file_user(&u->request), "write", u->path, NULL);
     if (engine_spawn(u->e2b->engine, &spec, file_on_spawned, u, &err) == 0) {
         u->stage = STARTING;
         return true;
@@ -199,8 +199,10 @@ static bool file_open(struct e2b_upload *u)
     return false;
 }
 
-/* Gives the process what is held, then the end if that has come, then reads on. A process that
- * takes no more has ended, and its exit says why. */
+/*
+ * Writes what is held to the process, then the end if that was reached, then resumes reading. A
+ * process that accepts no more has ended; its exit status says why.
+ */
 static void upload_push(void *arg)
 {
     struct e2b_upload *u = arg;
@@ -212,7 +214,7 @@ static void upload_push(void *arg)
             return;
         buf_drop(&u->held, (size_t)n);
         if (n == 0) {
-            input_waiter_cancel(&u->room); /* it may wait already */
+            input_waiter_cancel(&u->room); /* it may already be waiting */
             process_wait_for_room(u->process, &u->room);
             return;
         }
@@ -225,14 +227,14 @@ static void upload_push(void *arg)
     }
 }
 
-/* --- the body ------------------------------------------------------------------------------------ */
+/* --- the body --------------------------------------------------------------------------------- */
 
 static bool is_busy(const struct e2b_upload *u)
 {
     return u->stage == STARTING || u->stage == CLOSING || u->held.len > 0;
 }
 
-/* Where the part is to go: what the query says, else its own name, slashes and all. */
+/* The destination of a part: the query's path, else its own name, including slashes. */
 static bool part_begin(struct e2b_upload *u)
 {
     struct hf_error err;
@@ -241,17 +243,17 @@ static bool part_begin(struct e2b_upload *u)
         u->stage = SKIPPING;
         return true;
     }
-    if (u->ask.path[0] != '\0') {
-        memcpy(u->path, u->ask.path, sizeof u->path);
-    } else if (e2b_file_path(&u->ask.user, u->form->filename, strlen(u->form->filename), u->path,
-                             &err) < 0) {
-        upload_fail(u, 400, "a file has no name, and the query gives no path");
+    if (u->request.path[0] != '\0') {
+        memcpy(u->path, u->request.path, sizeof u->path);
+    } else if (e2b_file_path(&u->request.user, u->form->filename, strlen(u->form->filename),
+                             u->path, &err) < 0) {
+        upload_fail(u, 400, "a file has no name, and the query has no path");
         return false;
     }
     return file_open(u);
 }
 
-/* False: u is gone. */
+/* False: u is freed. */
 static bool form_event(struct e2b_upload *u, enum multipart_event e)
 {
     switch (e) {
@@ -292,7 +294,7 @@ static size_t upload_on_form(struct http_request *rq, const void *bytes, size_t 
     if (last && !u->done)
         upload_fail(u, 400, "the form is cut short");
     else if (last && u->stage == BETWEEN)
-        upload_answer(u);
+        upload_reply(u);
     return at;
 }
 
@@ -300,7 +302,7 @@ static size_t upload_on_raw(struct http_request *rq, const void *bytes, size_t l
 {
     struct e2b_upload *u = http_user(rq);
 
-    u->last = u->eof = last; /* told once, whether there is room or not */
+    u->last = u->eof = last; /* reported once, whether there is room or not */
     if (u->stage == STARTING || (u->held.len > 0 && len > 0))
         return 0;
     buf_put(&u->held, bytes, len);
@@ -309,20 +311,20 @@ static size_t upload_on_raw(struct http_request *rq, const void *bytes, size_t l
     return len;
 }
 
-/* False: answered. */
+/* False: the request has been replied to. */
 static bool upload_form(struct http_request *rq, struct e2b_upload *u)
 {
     const char *type = http_header(rq, "Content-Type"),
                *coding = http_header(rq, "Content-Encoding");
 
     if (coding != NULL && strcasecmp(coding, "identity") != 0) {
-        e2b_plain_error(rq, 415, "compressed uploads are not taken; send them as they are");
+        e2b_plain_error(rq, 415, "compressed uploads are not supported");
         return false;
     }
     if (type != NULL && strncasecmp(type, "application/octet-stream", 24) == 0) {
-        if (u->ask.path[0] != '\0')
+        if (u->request.path[0] != '\0')
             return true;
-        e2b_plain_error(rq, 400, "say where the file is to go: ?path=");
+        e2b_plain_error(rq, 400, "name the destination with ?path=");
         return false;
     }
     u->form = hf_xalloc(sizeof *u->form);
@@ -344,12 +346,12 @@ void e2b_files_post(struct http_request *rq)
     u->exit.fn = file_on_exit;
     u->room.arg = u->exit.arg = u;
     pending_init(&u->pending, &u->e2b->pending, &upload_kind);
-    if (!e2b_files_ask(rq, "write", &u->ask) || !upload_form(rq, u)) {
+    if (!e2b_files_decode(rq, "write", &u->request) || !upload_form(rq, u)) {
         upload_free(&u->pending);
         return;
     }
-    http_set_user(rq, u, upload_on_gone);
-    memcpy(u->path, u->ask.path, sizeof u->path);
+    http_set_user(rq, u, upload_on_disconnect);
+    memcpy(u->path, u->request.path, sizeof u->path);
     if (u->form != NULL || file_open(u))
         http_body_stream(rq, u->form != NULL ? upload_on_form : upload_on_raw);
 }

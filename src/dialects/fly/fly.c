@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fly.c - birth and end of the dialect, its routes, answers and errors. Layer: dialects.
+ * fly.c - setup and teardown of the dialect, its routes, replies and errors. Layer: dialects.
  */
 #include "dialects/fly/fly.h"
 
@@ -17,9 +17,9 @@
 
 #define CREATED_NOTE "fly.created"
 
-/* --- answers --------------------------------------------------------------------- */
+/* --- replies ------------------------------------------------------------------------ */
 
-struct json_out fly_answer(struct fly *f)
+struct json_out fly_reply(struct fly *f)
 {
     struct json_out o;
 
@@ -31,13 +31,13 @@ struct json_out fly_answer(struct fly *f)
 
 void fly_send(struct http_request *rq, int status, struct json_out *o)
 {
-    json_shut(o, '}');
+    json_close(o, '}');
     http_reply_json(rq, status, o->buf);
-    buf_clear(o->buf); /* an exec's is not kept until the next */
+    buf_clear(o->buf); /* an exec's reply is large: do not keep it */
 }
 
-/* Clients name it in their errors, so whoever sees one knows what to look for. */
-void fly_say_process(struct http_request *rq, struct process *p)
+/* Clients include it in their errors, so that users know which process to inspect. */
+void fly_add_process_header(struct http_request *rq, struct process *p)
 {
     struct process_view v;
 
@@ -45,7 +45,7 @@ void fly_say_process(struct http_request *rq, struct process *p)
     http_add_header(rq, "fly-request-id", v.id);
 }
 
-/* The word that a machine's errors begin with. */
+/* The prefix of a machine's errors. */
 static const char *word_of(int status)
 {
     switch (status) {
@@ -63,11 +63,11 @@ static const char *word_of(int status)
     }
 }
 
-/* Sprites have a code beside the sentence, machines one text. */
+/* Sprites have a code next to the message, machines have one text. */
 void fly_error(struct http_request *rq, const struct hf_error *err)
 {
     const char *detail = err->detail[0] != '\0' ? err->detail : hf_code_title(err->code);
-    struct json_out o = fly_answer(fly_of(rq));
+    struct json_out o = fly_reply(fly_of(rq));
     int status = hf_code_status(err->code);
     char text[400];
 
@@ -81,18 +81,19 @@ void fly_error(struct http_request *rq, const struct hf_error *err)
     fly_send(rq, status, &o);
 }
 
-void fly_say_going(struct http_request *rq, struct process *p)
+void fly_error_draining(struct http_request *rq, struct process *p)
 {
     struct hf_error err = {0};
     struct process_view v;
 
     process_view(p, &v);
-    hf_fail(&err, HF_E_internal, "the daemon is going, the command goes on; see process %s", v.id);
-    fly_say_process(rq, p);
+    hf_fail(&err, HF_E_internal,
+            "the daemon is shutting down; the command keeps running; see process %s", v.id);
+    fly_add_process_header(rq, p);
     fly_error(rq, &err);
 }
 
-/* --- what is asked ----------------------------------------------------------------- */
+/* --- decoding ----------------------------------------------------------------------- */
 
 json_t *fly_body(struct http_request *rq)
 {
@@ -111,7 +112,7 @@ json_t *fly_body(struct http_request *rq)
     return NULL;
 }
 
-/* Clients look for "machine not found". */
+/* Clients search for "machine not found". */
 bool fly_machine(struct http_request *rq)
 {
     const char *id = http_param(rq, "machine");
@@ -120,7 +121,7 @@ bool fly_machine(struct http_request *rq)
     if (strcmp(id, FLY_MACHINE) == 0)
         return true;
     hf_fail(&err, HF_E_no_such_sandbox,
-            "machine not found: %.100s; this one is called " FLY_MACHINE, id);
+            "machine not found: %.100s; this machine is named " FLY_MACHINE, id);
     fly_error(rq, &err);
     return false;
 }
@@ -144,7 +145,7 @@ bool fly_admit(struct http_request *rq)
 
     if (fly_of(rq)->waits < LIMIT_WAITS)
         return true;
-    hf_fail(&err, HF_E_too_many_waits, "%d requests wait already", LIMIT_WAITS);
+    hf_fail(&err, HF_E_too_many_waits, "%d requests are already waiting", LIMIT_WAITS);
     fly_error(rq, &err);
     return false;
 }
@@ -174,10 +175,13 @@ static const struct route routes[] = {
     ROUTE(HTTP_POST_M, SPRITE "/exec/{id}/kill", fly_sprite_kill, ROLE_TYPE, 0),
 };
 
-/* What a token is called that was made by one's own means. */
+/* The scheme of a token that was not issued by Fly. */
 static const struct auth_ways ways = {.scheme = "FlyV1"};
 
-/* A machine is as old as the daemon, not as its worker. Without room for it, it is as old as that. */
+/*
+ * A machine is as old as the daemon, not as its worker. If the note cannot be stored, the worker's
+ * age is used.
+ */
 static int64_t created(struct engine *e)
 {
     size_t len = 0;
@@ -243,7 +247,7 @@ static const struct route_group groups[] = {
 
 const struct dialect fly_dialect = {
     .name = "fly",
-    .port = 4280, /* of _api.internal, where machines find it */
+    .port = 4280, /* the port of _api.internal, as machines see it */
     .prefix = "/dialects/fly",
     .groups = groups,
     .ways = &ways,

@@ -2,10 +2,10 @@
 /*
  * fly.h - exec of Fly.io's machines and of its sprites, as their own clients speak it
  *
- * Facts: docs/dialects/fly.md. One daemon is one machine, FLY_MACHINE, in an app of any name, and one sprite of
- * any name. A machine's exec is a request that is answered at the end; a sprite's is a session that one
- * attaches to. Both are processes of the daemon with the daemon's ids, so every session
- * call takes any process. Layer: dialects.
+ * Facts: docs/dialects/fly.md. One daemon is one machine, FLY_MACHINE, in an app of any name, and
+ * one sprite of any name. A machine's exec is a request whose reply comes at the end; a sprite's is
+ * a session that clients attach to. Both are processes of the daemon with the daemon's ids, so
+ * every session call accepts any process. Layer: dialects.
  */
 #ifndef HF_DIALECTS_FLY_FLY_H
 #define HF_DIALECTS_FLY_FLY_H
@@ -25,9 +25,9 @@ struct fly {
     struct loop *loop;
     struct route_table table;
     struct list pending;
-    int64_t created_ms; /* of the machine: when the first worker began */
+    int64_t created_ms; /* of the machine: when the first worker started */
     size_t waits;       /* requests that wait for an exit or a state */
-    bool draining;      /* the daemon goes */
+    bool draining;      /* the daemon is shutting down */
     struct buf scratch;
 };
 
@@ -36,36 +36,41 @@ static inline struct fly *fly_of(const struct http_request *rq)
     return http_context(rq);
 }
 
-/* fly.c: answers */
-struct json_out fly_answer(struct fly *f); /* begins an object in the scratch buffer */
+/* fly.c: replies */
+struct json_out fly_reply(struct fly *f); /* begins an object in the scratch buffer */
 void fly_send(struct http_request *rq, int status, struct json_out *o);
-void fly_error(struct http_request *rq, const struct hf_error *err); /* in their shape */
-void fly_say_process(struct http_request *rq, struct process *p);    /* by a header */
-/* The daemon goes, the process stays: no 503 where it runs, or it would be asked for again. */
-void fly_say_going(struct http_request *rq, struct process *p);
+void fly_error(struct http_request *rq, const struct hf_error *err);     /* in their shape */
+void fly_add_process_header(struct http_request *rq, struct process *p); /* by a header */
+/*
+ * The daemon shuts down, the process stays: no 503 if it runs, or the client would request it
+ * again.
+ */
+void fly_error_draining(struct http_request *rq, struct process *p);
 
-/* fly.c: what is asked. NULL or false: the request has been answered. */
+/* fly.c: decoding. NULL or false: the request has been replied to. */
 json_t *fly_body(struct http_request *rq);
 bool fly_machine(struct http_request *rq);
 struct process *fly_session(struct http_request *rq);
-/* Is there room for one more request that waits? Asked before anything is begun. */
+/* Is there room for one more request that waits? Call before starting anything. */
 bool fly_admit(struct http_request *rq);
 
 /* fly_sessions.c */
 void fly_command_line(const struct process_view *v,
-                      struct buf *out);         /* words, with blanks between */
-bool fly_is_mine(const struct process_view *v); /* came by this dialect */
-/* What a shell would exit with for a command that could not be started, and what it would
- * say; 0: it is another error. */
+                      struct buf *out);         /* words, separated by blanks */
+bool fly_is_mine(const struct process_view *v); /* started by this dialect */
+/*
+ * The exit code of a shell for a command that could not be started, and its message; 0: it is
+ * another error.
+ */
 int fly_exit_of(const struct hf_error *err);
 void fly_put_reason(struct buf *out, const struct hf_error *err);
 
-/* fly_signal.c: those who are meant by a signal's name alone. */
+/* fly_signal.c: the default target of a signal. */
 enum signal_target fly_target(int signum, struct process *p);
 
 /* fly_session.c */
-void fly_sprite_ask(struct sprite_ask *a, const struct http_request *rq, bool tty,
-                    struct hf_error *err); /* err->code: it was wrong */
+void fly_sprite_decode(struct sprite_request *a, const struct http_request *rq, bool tty,
+                       struct hf_error *err); /* err->code: invalid */
 
 /* handlers */
 void fly_app_get(struct http_request *rq);
@@ -79,7 +84,7 @@ void fly_machine_wait(struct http_request *rq);
 void fly_sprite_list(struct http_request *rq);
 void fly_sprite_create(struct http_request *rq);
 void fly_sprite_get(struct http_request *rq);
-void fly_sprite_exec(struct http_request *rq); /* GET: a list, or a WebSocket for a new one */
+void fly_sprite_exec(struct http_request *rq); /* GET: a list, or a WebSocket for a new session */
 void fly_sprite_attach(struct http_request *rq);
 void fly_sprite_run(struct http_request *rq);
 void fly_sprite_kill(struct http_request *rq);

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fly_decode.c - decodes the body of a machine's exec, and the frames of a session.
+ * Layer: dialects.
+ */
 #include "dialects/fly/fly_decode.h"
 
 #include <stdlib.h>
@@ -30,7 +34,8 @@ static const struct json_field fields[] = {
 };
 
 /* `command` is a list of words. `cmd` is an older name, and a line. */
-static int ask_words(struct fly_ask *a, const struct fly_decode_body *b, struct hf_error *err)
+static int decode_words(struct fly_request *a, const struct fly_decode_body *b,
+                        struct hf_error *err)
 {
     const char **list;
     size_t count = 0;
@@ -53,7 +58,7 @@ static int ask_words(struct fly_ask *a, const struct fly_decode_body *b, struct 
     return 0;
 }
 
-static int ask_input(struct spawn_spec *s, const json_t *input, struct hf_error *err)
+static int decode_input(struct spawn_spec *s, const json_t *input, struct hf_error *err)
 {
     if (input != NULL && !json_is_string(input) && !json_is_null(input))
         return hf_fail_field(err, HF_E_bad_type, "stdin", "\"stdin\" must be a string");
@@ -63,19 +68,20 @@ static int ask_input(struct spawn_spec *s, const json_t *input, struct hf_error 
     return 0;
 }
 
-int fly_ask_exec(struct fly_ask *a, const json_t *body, struct hf_error *err)
+int fly_decode_exec(struct fly_request *a, const json_t *body, struct hf_error *err)
 {
     struct fly_decode_body b = {0};
     int rc;
 
-    *a = (struct fly_ask){0};
+    *a = (struct fly_request){0};
     spec_init(&a->spec);
     rc = json_decode_known(body, fields, COUNT(fields), &b, err);
-    if (rc < 0 || (rc = ask_words(a, &b, err)) < 0 || (rc = ask_input(&a->spec, b.input, err)) < 0)
+    if (rc < 0 || (rc = decode_words(a, &b, err)) < 0 ||
+        (rc = decode_input(&a->spec, b.input, err)) < 0)
         return rc;
     if (b.machine && b.container != NULL && b.container[0] != '\0')
         return hf_fail_field(err, HF_E_bad_value, "container",
-                             "\"container\" and \"machine\" exclude each other");
+                             "\"container\" and \"machine\" are mutually exclusive");
     a->spec.timeout_ms = b.timeout > 0 ? b.timeout * 1000 : FLY_TIMEOUT_MS;
     a->spec.grace_ms = FLY_GRACE_MS;
     a->spec.source = SOURCE_AGENT;
@@ -83,7 +89,7 @@ int fly_ask_exec(struct fly_ask *a, const json_t *body, struct hf_error *err)
     return 0;
 }
 
-void fly_ask_fini(struct fly_ask *a)
+void fly_request_fini(struct fly_request *a)
 {
     fly_words_fini(&a->words);
     free(a->args);

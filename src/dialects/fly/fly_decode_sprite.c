@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fly_decode_sprite.c - queries and control messages of a sprite's exec. Layer: dialects.
+ * fly_decode_sprite.c - decodes queries and control messages of a sprite's exec. Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static const struct unit *unit_of(const char *text)
     return NULL;
 }
 
-/* "12", "1.5" or ".5"; NULL: no number. By hand, because strtod() also takes "1e9" and "inf". */
+/* "12", "1.5" or ".5"; NULL: not a number. Not by strtod(), which also accepts "1e9" and "inf". */
 static const char *number(const char *text, double *out)
 {
     double scale = 1;
@@ -84,7 +84,7 @@ bool fly_duration(const char *text, int64_t *ms)
 
 /* --- the query ------------------------------------------------------------------------------- */
 
-/* An array that doubles; *n is the count before. */
+/* Appends to an array that doubles; *n is the count before. */
 static void *grown(void *list, size_t n, size_t size)
 {
     if ((n & (n - 1)) != 0)
@@ -92,7 +92,7 @@ static void *grown(void *list, size_t n, size_t size)
     return hf_xrealloc(list, (n > 0 ? 2 * n : 1) * size);
 }
 
-static int add_env(struct sprite_ask *a, const char *value, struct hf_error *err)
+static int add_env(struct sprite_request *a, const char *value, struct hf_error *err)
 {
     const char *eq = strchr(value, '=');
 
@@ -111,7 +111,8 @@ static int size_of(const char *name, const char *value, int64_t *out, struct hf_
                          TERMINAL_SIZE_MAX);
 }
 
-int sprite_ask_pair(struct sprite_ask *a, const char *name, const char *value, struct hf_error *err)
+int sprite_decode_pair(struct sprite_request *a, const char *name, const char *value,
+                       struct hf_error *err)
 {
     if (strcmp(name, "cmd") == 0) {
         a->cmd = grown(a->cmd, a->cmd_count, sizeof *a->cmd);
@@ -140,8 +141,8 @@ int sprite_ask_pair(struct sprite_ask *a, const char *name, const char *value, s
     return 0;
 }
 
-/* How long it may run when nobody is connected: a terminal for ever, others for a while. */
-static void spec_detach(struct sprite_ask *a)
+/* How long it may run while no client is connected: a terminal for ever, others for a while. */
+static void spec_detach(struct sprite_request *a)
 {
     struct spawn_spec *s = &a->spec;
 
@@ -151,7 +152,7 @@ static void spec_detach(struct sprite_ask *a)
     s->detach_ms = a->alone_ms;
 }
 
-static void spec_terminal(struct sprite_ask *a)
+static void spec_terminal(struct sprite_request *a)
 {
     struct spawn_spec *s = &a->spec;
 
@@ -163,8 +164,8 @@ static void spec_terminal(struct sprite_ask *a)
     }
 }
 
-/* `path` is what runs, the first `cmd` what it is told that it is called. */
-int sprite_ask_spec(struct sprite_ask *a, bool tty, struct hf_error *err)
+/* `path` is the program; the first `cmd` is its argv[0]. */
+int sprite_decode_spec(struct sprite_request *a, bool tty, struct hf_error *err)
 {
     const char *cwd = a->spec.cwd;
     struct spawn_spec *s = &a->spec;
@@ -179,7 +180,7 @@ int sprite_ask_spec(struct sprite_ask *a, bool tty, struct hf_error *err)
     s->arg_count = a->cmd_count > 0 ? a->cmd_count - 1 : 0;
     s->env = a->env;
     s->env_count = a->env_count;
-    s->clear_env = a->env_count > 0; /* what is given stands for all of it */
+    s->clear_env = a->env_count > 0; /* the variables replace the whole environment */
     s->source = SOURCE_AGENT;
     s->metadata_json = FLY_METADATA;
     a->tty = a->tty && tty;
@@ -188,7 +189,7 @@ int sprite_ask_spec(struct sprite_ask *a, bool tty, struct hf_error *err)
     return 0;
 }
 
-void sprite_ask_fini(struct sprite_ask *a)
+void sprite_request_fini(struct sprite_request *a)
 {
     for (size_t i = 0; i < a->env_count; i++)
         free((void *)(uintptr_t)a->env[i].name);
@@ -198,7 +199,7 @@ void sprite_ask_fini(struct sprite_ask *a)
 
 /* --- control messages ------------------------------------------------------------------------ */
 
-static int native_decode_size(struct sprite_control *c, const json_t *tree, struct hf_error *err)
+static int decode_size(struct sprite_control *c, const json_t *tree, struct hf_error *err)
 {
     const json_t *rows = json_object_get(tree, "rows"), *cols = json_object_get(tree, "cols");
 
@@ -209,7 +210,8 @@ static int native_decode_size(struct sprite_control *c, const json_t *tree, stru
     return check_size(c->rows, c->cols, err);
 }
 
-int sprite_ask_control(struct sprite_control *c, const char *text, size_t len, struct hf_error *err)
+int sprite_decode_control(struct sprite_control *c, const char *text, size_t len,
+                          struct hf_error *err)
 {
     json_auto_t *tree = json_parse(text, len, err);
     const char *type = json_string_value(json_object_get(tree, "type"));
@@ -219,7 +221,7 @@ int sprite_ask_control(struct sprite_control *c, const char *text, size_t len, s
     if (tree == NULL)
         return -1;
     if (type != NULL && strcmp(type, "resize") == 0)
-        return native_decode_size(c, tree, err);
+        return decode_size(c, tree, err);
     if (type != NULL && strcmp(type, "signal") == 0)
         return check_signal_decode(json_object_get(tree, "signal"), NULL, &c->signum, &target, err);
     return hf_fail_field(err, HF_E_bad_value, "type", "type must be resize or signal");

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fly_exec.c - POST …/machines/ID/exec: a command, answered when it has ended
+ * fly_exec.c - POST …/machines/ID/exec: runs a command and replies when it has ended
  *
- * The status says whether it could be run, not how it ended: 200 also for one that failed or that is not
- * there. Whoever hangs up leaves it running, to be found in every list, until its deadline. No 502 and no 503
- * once it may run: Fly's own client would ask again, and run it twice. Layer: dialects.
+ * The status reports whether the command could be run, not how it ended: it is 200 even for a
+ * command that failed or does not exist. If the client disconnects, the command keeps running until
+ * its deadline and is in every list. No 502 and no 503 once it may be running: Fly's own client
+ * would retry, and run it twice. Layer: dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +38,7 @@ static void exec_free(struct pending *p)
     exec_done(x);
 }
 
-static void exec_on_gone(void *user)
+static void exec_on_disconnect(void *user)
 {
     struct fly_exec *x = user;
 
@@ -45,17 +46,16 @@ static void exec_on_gone(void *user)
     exec_done(x);
 }
 
-/* --- the answer ------------------------------------------------------------------------------ */
+/* --- the reply ------------------------------------------------------------------------------- */
 
-static void gateway_reply_error(struct fly_exec *x, struct process *p, enum hf_code code,
-                                const char *what)
+static void reply_error(struct fly_exec *x, struct process *p, enum hf_code code, const char *what)
 {
     struct hf_error err = {0};
     struct process_view v;
 
     process_view(p, &v);
     hf_fail(&err, code, "%s; see process %s", what, v.id);
-    fly_say_process(x->rq, p);
+    fly_add_process_header(x->rq, p);
     fly_error(x->rq, &err);
 }
 
@@ -86,16 +86,16 @@ static void write_stderr(struct json_out *o, const struct collected *c)
     buf_fini(&text);
 }
 
-static void answer_result(struct fly_exec *x, const struct collected *c)
+static void reply_result(struct fly_exec *x, const struct collected *c)
 {
-    struct json_out o = fly_answer(x->fly);
+    struct json_out o = fly_reply(x->fly);
 
     json_kint(&o, "exit_code", c->exit->exit_code);
     json_kint(&o, "exit_signal", c->exit->signum);
     json_key(&o, "stdout");
     json_strn(&o, buf_data(c->out), c->out->len);
     write_stderr(&o, c);
-    fly_say_process(x->rq, c->process);
+    fly_add_process_header(x->rq, c->process);
     fly_send(x->rq, 200, &o);
 }
 
@@ -105,16 +105,17 @@ static void exec_ended(void *arg, const struct collected *c)
     char what[100];
 
     if (c->exit->kind == EXIT_TIMED_OUT) {
-        snprintf(what, sizeof what, "the command was ended after %lld s", (long long)x->timeout_s);
-        gateway_reply_error(x, c->process, HF_E_request_timeout, what);
+        snprintf(what, sizeof what, "the command was terminated after %lld s",
+                 (long long)x->timeout_s);
+        reply_error(x, c->process, HF_E_request_timeout, what);
     } else {
-        answer_result(x, c);
+        reply_result(x, c);
     }
     exec_done(x);
 }
 
-/* As a shell tells it. */
-static void answer_unstarted(struct http_request *rq, const struct hf_error *err)
+/* As a shell reports it. */
+static void reply_unstarted(struct http_request *rq, const struct hf_error *err)
 {
     struct buf reason = {0};
     struct json_out o;
@@ -124,7 +125,7 @@ static void answer_unstarted(struct http_request *rq, const struct hf_error *err
         return;
     }
     fly_put_reason(&reason, err);
-    o = fly_answer(fly_of(rq));
+    o = fly_reply(fly_of(rq));
     json_kint(&o, "exit_code", fly_exit_of(err));
     json_kint(&o, "exit_signal", 0);
     json_kstr(&o, "stdout", "");
@@ -137,15 +138,15 @@ static void exec_failed(void *arg, const struct hf_error *err)
 {
     struct fly_exec *x = arg;
 
-    answer_unstarted(x->rq, err);
+    reply_unstarted(x->rq, err);
     exec_done(x);
 }
 
 static const struct collect_ops exec_ops = {.failed = exec_failed, .done = exec_ended};
 
-/* --- the daemon goes --------------------------------------------------------------------------- */
+/* --- the daemon shuts down -------------------------------------------------------------------- */
 
-/* One that is on its way to its start is told of by its spawn. */
+/* For a process that is being started, the spawn callback replies. */
 static void exec_drain(struct pending *p)
 {
     struct fly_exec *x = list_entry(p, struct fly_exec, pending);
@@ -153,9 +154,10 @@ static void exec_drain(struct pending *p)
     struct hf_error err = {0};
 
     if (running != NULL) {
-        fly_say_going(x->rq, running);
+        fly_error_draining(x->rq, running);
     } else {
-        hf_fail(&err, HF_E_internal, "the daemon is going; the command may have been started");
+        hf_fail(&err, HF_E_internal,
+                "the daemon is shutting down; the command may have been started");
         fly_error(x->rq, &err);
     }
     collect_abandon(x->collect, false);
@@ -164,7 +166,7 @@ static void exec_drain(struct pending *p)
 
 static const struct pending_kind exec_kind = {.drain = exec_drain, .free = exec_free};
 
-/* --- the beginning ----------------------------------------------------------------------------- */
+/* --- start ------------------------------------------------------------------------------------ */
 
 static void exec_begin(struct http_request *rq, struct spawn_spec *spec)
 {
@@ -177,12 +179,12 @@ static void exec_begin(struct http_request *rq, struct spawn_spec *spec)
     x->timeout_s = spec->timeout_ms / 1000;
     f->waits++;
     pending_init(&x->pending, &f->pending, &exec_kind);
-    http_set_user(rq, x, exec_on_gone);
+    http_set_user(rq, x, exec_on_disconnect);
     if (collect_start(f->engine, spec, LIMIT_FLY_OUTPUT_BYTES, &exec_ops, x, &x->collect, &err) <
         0) {
         http_set_user(rq, NULL, NULL);
         exec_done(x);
-        answer_unstarted(rq, &err);
+        reply_unstarted(rq, &err);
     }
 }
 
@@ -190,13 +192,13 @@ void fly_machine_exec(struct http_request *rq)
 {
     json_auto_t *body = fly_machine(rq) ? fly_body(rq) : NULL;
     struct hf_error err = {0};
-    struct fly_ask ask;
+    struct fly_request request;
 
     if (body == NULL || !fly_admit(rq))
         return;
-    if (fly_ask_exec(&ask, body, &err) < 0)
+    if (fly_decode_exec(&request, body, &err) < 0)
         fly_error(rq, &err);
     else
-        exec_begin(rq, &ask.spec);
-    fly_ask_fini(&ask);
+        exec_begin(rq, &request.spec);
+    fly_request_fini(&request);
 }

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fly_gzip.c - writes a gzip stream of stored blocks. Layer: dialects.
+ */
 #include "dialects/fly/fly_gzip.h"
 
 #include <assert.h>
@@ -7,14 +10,17 @@
 /* RFC 1952: deflate, no flags, no time, of an unknown system. */
 static const unsigned char header[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff};
 
-/* Lowest byte first, as all numbers here. */
+/* Little-endian, as all numbers here. */
 static void put_number(struct buf *out, uint32_t value, int bytes)
 {
     for (int i = 0; i < bytes; i++)
         buf_putc(out, (char)(value >> (8 * i) & 0xff));
 }
 
-/* RFC 1951, 3.2.4: a stored block begins with a byte here, because each one before ends with one. */
+/*
+ * RFC 1951, 3.2.4: a stored block begins at a byte boundary here, because each one before ends at
+ * one.
+ */
 static void put_block(struct buf *out, bool last, const void *bytes, size_t len)
 {
     buf_putc(out, last);

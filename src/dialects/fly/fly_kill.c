@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fly_kill.c - POST …/exec/ID/kill: a signal, then the end, told line by line
+ * fly_kill.c - POST …/exec/ID/kill: a signal, then the kill, reported line by line
  *
- * TERM and KILL begin the end of the whole tree, KILL when the time is over. Another signal is sent,
- * and what is left is ended: once the command has exited, or the time is over. The last
- * line is "complete", when nobody is left. Whoever goes away meanwhile changes nothing. Layer: dialects.
+ * TERM and KILL terminate the whole tree, with KILL after the timeout. Any other signal is sent
+ * first; once the command has exited, or after the timeout, the rest of the tree is killed. The
+ * last line is "complete", when no process is left. A disconnect changes nothing. Layer: dialects.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -22,12 +22,12 @@
 struct fly_kill_killing {
     struct pending pending;
     struct fly *fly;
-    struct http_stream *out; /* NULL: the client has gone, or the daemon goes */
+    struct http_stream *out; /* NULL: the client has disconnected, or the daemon is shutting down */
     struct process *process; /* referenced */
     struct exit_waiter waiter;
     struct timer *timer;
     int64_t timeout_ms;
-    bool ending; /* process_end() was called */
+    bool ending; /* process_terminate() was called */
 };
 
 static void killing_free(struct pending *p)
@@ -44,17 +44,18 @@ static void killing_free(struct pending *p)
 
 /* --- lines ----------------------------------------------------------------------------------- */
 
-static void say(struct fly_kill_killing *k, struct json_out *o)
+static void send_line(struct fly_kill_killing *k, struct json_out *o)
 {
-    json_shut(o, '}');
+    json_close(o, '}');
     buf_putc(o->buf, '\n');
     if (k->out != NULL)
         http_stream_write(k->out, &(struct iovec){buf_data(o->buf), o->buf->len}, 1);
 }
 
-static void say_event(struct fly_kill_killing *k, const char *type, const char *message, int signum)
+static void send_event(struct fly_kill_killing *k, const char *type, const char *message,
+                       int signum)
 {
-    struct json_out o = fly_answer(k->fly);
+    struct json_out o = fly_reply(k->fly);
     struct process_view v;
 
     process_view(k->process, &v);
@@ -63,45 +64,47 @@ static void say_event(struct fly_kill_killing *k, const char *type, const char *
     if (signum > 0)
         json_kstr(&o, "signal", signal_name(signum));
     json_kint(&o, "pid", v.pid);
-    say(k, &o);
+    send_line(k, &o);
 }
 
-static void say_complete(struct fly_kill_killing *k, const struct survivors *s)
+static void send_complete(struct fly_kill_killing *k, const struct survivors *s)
 {
-    struct json_out o = fly_answer(k->fly);
+    struct json_out o = fly_reply(k->fly);
     struct process_view v;
 
     process_view(k->process, &v);
     json_kstr(&o, "type", "complete");
     json_kstr(&o, "message",
-              s != NULL && s->total > 0 ? "some processes could not be ended"
+              s != NULL && s->total > 0 ? "some processes could not be killed"
                                         : "the session has ended");
     if (v.exit->signum > 0)
         json_kstr(&o, "signal", signal_name(v.exit->signum));
     json_kint(&o, "exit_code", v.exit->exit_code);
-    say(k, &o);
+    send_line(k, &o);
 }
 
-/* --- the end --------------------------------------------------------------------------------- */
+/* --- termination ----------------------------------------------------------------------------- */
 
 static void killing_on_ended(void *arg, struct process *p, const struct survivors *s)
 {
     struct fly_kill_killing *k = arg;
 
     (void)p;
-    say_event(k, "exited", "the command has exited", 0);
-    say_complete(k, s);
+    send_event(k, "exited", "the command has exited", 0);
+    send_complete(k, s);
     if (k->out != NULL)
         http_stream_end(k->out);
     killing_free(&k->pending);
 }
 
-/* The time is kept here, so that what is told and what is done are one; the grace is for the case
- * that nobody is left to do it. */
+/*
+ * The timeout runs here, so that reports match actions. The grace is a fallback in case this worker
+ * no longer exists.
+ */
 static void killing_end(struct fly_kill_killing *k, int64_t grace_ms)
 {
     k->ending = true;
-    process_end(k->process, grace_ms, "api", killing_on_ended, k);
+    process_terminate(k->process, grace_ms, "api", killing_on_ended, k);
 }
 
 static void killing_on_exit(void *arg, struct process *p)
@@ -118,42 +121,42 @@ static void killing_on_timer(struct timer *t, void *arg)
     struct fly_kill_killing *k = arg;
 
     (void)t;
-    say_event(k, "timeout", "it still runs; it is killed", 0);
-    say_event(k, "killed", "killing all of it", SIGKILL);
+    send_event(k, "timeout", "still running; killing it", 0);
+    send_event(k, "killed", "killing the whole process tree", SIGKILL);
     if (k->ending)
-        process_end(k->process, 0, "api", NULL, NULL);
+        process_terminate(k->process, 0, "api", NULL, NULL);
     else
         killing_end(k, 0);
 }
 
-static void killing_on_gone(void *arg)
+static void killing_on_disconnect(void *arg)
 {
     ((struct fly_kill_killing *)arg)->out = NULL;
 }
 
 static void killing_on_drain(void *arg)
 {
-    (void)arg; /* some lines in all: they are never too many */
+    (void)arg; /* there are only a few lines */
 }
 
 static const struct http_stream_ops out_ops = {.on_drain = killing_on_drain,
-                                               .on_gone = killing_on_gone};
+                                               .on_disconnect = killing_on_disconnect};
 
-/* The next worker does not know who asked. */
+/* The next worker does not know the client. */
 static void killing_drain(struct pending *p)
 {
     struct fly_kill_killing *k = list_entry(p, struct fly_kill_killing, pending);
 
     if (k->out == NULL)
         return;
-    say_event(k, "error", "the daemon is going; look whether the session has ended", 0);
+    send_event(k, "error", "the daemon is shutting down; check whether the session has ended", 0);
     http_stream_end(k->out);
     k->out = NULL;
 }
 
 static const struct pending_kind killing_kind = {.drain = killing_drain, .free = killing_free};
 
-/* --- the beginning --------------------------------------------------------------------------- */
+/* --- start ----------------------------------------------------------------------------------- */
 
 static struct fly_kill_killing *killing_new(struct http_request *rq, struct process *p,
                                             int64_t timeout_ms)
@@ -179,7 +182,7 @@ static void killing_begin(struct http_request *rq, struct process *p, int signum
     struct fly_kill_killing *k = killing_new(rq, p, timeout_ms);
 
     if (process_is_running(p))
-        say_event(k, "signal", "signalling the session", signum);
+        send_event(k, "signal", "signalling the session", signum);
     if (signum == SIGTERM || signum == SIGKILL || !process_is_running(p)) {
         if (signum != SIGKILL)
             timer_start(k->timer, (uint64_t)timeout_ms);
@@ -214,7 +217,7 @@ void fly_sprite_kill(struct http_request *rq)
     if (p == NULL)
         return;
     if (signum < 1)
-        hf_fail_field(&err, HF_E_bad_signal, "signal", "there is no signal %.40s", signal);
+        hf_fail_field(&err, HF_E_bad_signal, "signal", "unknown signal %.40s", signal);
     else if (timeout != NULL && !timeout_of(timeout, &timeout_ms))
         hf_fail_field(&err, HF_E_bad_query, "timeout", "timeout must be a time such as 10s");
     else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fly_machine.c - what there is: one app's one machine, and one sprite, which always run. Layer: dialects.
+ * fly_machine.c - one app's one machine, and one sprite, which always run. Layer: dialects.
  */
 #include <string.h>
 
@@ -26,7 +26,7 @@ void fly_machine_get(struct http_request *rq)
 
     if (!fly_machine(rq))
         return;
-    o = fly_answer(fly_of(rq));
+    o = fly_reply(fly_of(rq));
     write_machine(&o, fly_of(rq));
     fly_send(rq, 200, &o);
 }
@@ -41,14 +41,14 @@ void fly_machine_list(struct http_request *rq)
     json_open(&o, '[');
     json_open(&o, '{');
     write_machine(&o, f);
-    json_shut(&o, '}');
-    json_shut(&o, ']');
+    json_close(&o, '}');
+    json_close(&o, ']');
     http_reply_json(rq, 200, &f->scratch);
 }
 
 void fly_app_get(struct http_request *rq)
 {
-    struct json_out o = fly_answer(fly_of(rq));
+    struct json_out o = fly_reply(fly_of(rq));
     const char *app = http_param(rq, "app");
 
     json_kstr(&o, "id", app);
@@ -59,12 +59,12 @@ void fly_app_get(struct http_request *rq)
     json_open(&o, '{');
     json_kstr(&o, "name", FLY_MACHINE);
     json_kstr(&o, "slug", FLY_MACHINE);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     json_kint(&o, "machine_count", 1);
     fly_send(rq, 200, &o);
 }
 
-/* --- the sprite --------------------------------------------------------------------------------- */
+/* --- the sprite ------------------------------------------------------------------------------- */
 
 static void write_sprite(struct json_out *o, const struct fly *f, const char *name)
 {
@@ -78,7 +78,7 @@ static void write_sprite(struct json_out *o, const struct fly *f, const char *na
 
 static void reply_sprite(struct http_request *rq, int status, const char *name)
 {
-    struct json_out o = fly_answer(fly_of(rq));
+    struct json_out o = fly_reply(fly_of(rq));
 
     write_sprite(&o, fly_of(rq), name);
     fly_send(rq, status, &o);
@@ -89,7 +89,7 @@ void fly_sprite_get(struct http_request *rq)
     reply_sprite(rq, 200, http_param(rq, "sprite"));
 }
 
-/* It is there already, by whatever name. */
+/* It already exists, under any name. */
 void fly_sprite_create(struct http_request *rq)
 {
     static const struct json_field field = {.name = "name", .kind = JSON_F_STR, .required = true};
@@ -109,16 +109,16 @@ void fly_sprite_list(struct http_request *rq)
 {
     const char *prefix = http_query(rq, "prefix");
     bool listed = prefix == NULL || strncmp(FLY_MACHINE, prefix, strlen(prefix)) == 0;
-    struct json_out o = fly_answer(fly_of(rq));
+    struct json_out o = fly_reply(fly_of(rq));
 
     json_key(&o, "sprites");
     json_open(&o, '[');
     if (listed) {
         json_open(&o, '{');
         write_sprite(&o, fly_of(rq), FLY_MACHINE);
-        json_shut(&o, '}');
+        json_close(&o, '}');
     }
-    json_shut(&o, ']');
+    json_close(&o, ']');
     json_kbool(&o, "has_more", false);
     json_kint(&o, "running", listed);
     fly_send(rq, 200, &o);

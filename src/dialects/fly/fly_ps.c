@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fly_ps.c - GET …/ps: what this daemon runs, with what the kernel knows of it. Layer: dialects.
+ * fly_ps.c - GET …/ps: the daemon's processes, with what the kernel knows of them. Layer: dialects.
  */
 #include "dialects/fly/fly_ps.h"
 
@@ -15,7 +15,7 @@
 #include "dialects/fly/fly.h"
 
 #define STAT_BYTES 4096
-/* Counted as in proc(5), where the state behind the name is the third. */
+/* Numbered as in proc(5), where the state after the name is the third. */
 enum { FIELD_STATE = 3, FIELD_UTIME = 14, FIELD_STIME = 15, FIELD_RSS = 24 };
 
 bool fly_stat_parse(const char *text, struct fly_stat *out)
@@ -38,19 +38,21 @@ bool fly_stat_parse(const char *text, struct fly_stat *out)
     return false;
 }
 
-static void look(pid_t pid, struct fly_stat *out)
+static void read_stat(pid_t pid, struct fly_stat *out)
 {
     struct buf text = {0};
     char path[64];
 
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     if (io_read_file(path, STAT_BYTES, &text) < 0 || !fly_stat_parse(buf_cstr(&text), out))
-        *out = (struct fly_stat){0}; /* it has gone meanwhile */
+        *out = (struct fly_stat){0}; /* it has exited by now */
     buf_fini(&text);
 }
 
-/* stime: when it began, rtime: for how long it has run, both in seconds; cpu: of one processor, in
- * per cent, over its life. */
+/*
+ * stime: start time, rtime: running time, both in seconds; cpu: share of one processor in per cent,
+ * over its life.
+ */
 static void write_stat(struct json_out *o, const struct process_view *v)
 {
     uint64_t ticks = (uint64_t)sysconf(_SC_CLK_TCK), page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -58,7 +60,7 @@ static void write_stat(struct json_out *o, const struct process_view *v)
     struct buf line = {0};
     struct fly_stat stat;
 
-    look(v->pid, &stat);
+    read_stat(v->pid, &stat);
     fly_command_line(v, &line);
     json_open(o, '{');
     json_kint(o, "pid", v->pid);
@@ -69,7 +71,7 @@ static void write_stat(struct json_out *o, const struct process_view *v)
     json_kstr(o, "directory", v->cwd);
     json_ku64(o, "cpu", age_ms > 0 ? stat.cpu_ticks * 100000 / ticks / (uint64_t)age_ms : 0);
     json_ku64(o, "rss", stat.rss_pages * page);
-    json_shut(o, '}');
+    json_close(o, '}');
     buf_fini(&line);
 }
 
@@ -94,6 +96,6 @@ void fly_machine_ps(struct http_request *rq)
         write_stat(&o, &v);
         n++;
     }
-    json_shut(&o, ']');
+    json_close(&o, ']');
     http_reply_json(rq, 200, &f->scratch);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fly_ps.h - the kernel's words about a process. Pure. Layer: dialects.
+ * fly_ps.h - decodes the kernel's record of a process. Pure. Layer: dialects.
  */
 #ifndef HF_DIALECTS_FLY_FLY_PS_H
 #define HF_DIALECTS_FLY_FLY_PS_H
@@ -9,10 +9,10 @@
 #include <stdint.h>
 
 struct fly_stat {
-    uint64_t cpu_ticks; /* in user and in kernel mode together */
+    uint64_t cpu_ticks; /* user and kernel mode together */
     uint64_t rss_pages;
 };
-/* /proc/PID/stat; false: it is none. A name in it may have blanks and brackets. */
+/* /proc/PID/stat; false: malformed. The name in it may contain blanks and brackets. */
 bool fly_stat_parse(const char *text, struct fly_stat *out);
 
 #endif

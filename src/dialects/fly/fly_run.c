@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fly_run.c - POST …/sprites/NAME/exec: a command by HTTP, its output as it comes
+ * fly_run.c - POST …/sprites/NAME/exec: a command by HTTP, its output as it arrives
  *
- * The answer is a row of frames, and a frame is a chunk of the chunked body: a byte for the stream,
- * then its bytes, and no length. The published client reads what has come since it last looked, so two
- * chunks that come together are one frame to it, and a chunk that comes in two pieces is two. Where gzip is
- * accepted each frame is a block of its own, which the client unpacks one at a time, so those that come
- * together stay apart. A first FLY_BURST_BYTES fit into what it reads at once. What is more, and all of it
- * where gzip is not accepted, goes slowly: small frames, FLY_CHUNK_GAP_MS apart. Output is
- * gathered meanwhile, each stream by itself, since the order between the two is nothing that a client could
- * see; what is gathered is bounded, and beyond it the process waits. Layer: dialects.
+ * The response is a sequence of frames, and a frame is a chunk of the chunked body: a byte for the
+ * stream, then its bytes, and no length. The published client handles whatever has arrived since
+ * its last read as one frame, so two chunks that arrive together become one frame, and a chunk that
+ * arrives in two pieces becomes two. If gzip is accepted, each frame is a separate block, which the
+ * client unpacks one at a time, so frames that arrive together stay apart. The first
+ * FLY_BURST_BYTES fit into one read. What exceeds them, and everything if gzip is not accepted, is
+ * sent slowly: small frames, FLY_CHUNK_GAP_MS apart. Between frames, output is gathered for each
+ * stream separately, since a client cannot see the order between the two. What is gathered is
+ * bounded; beyond that the process waits. Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,9 +26,9 @@ struct fly_run {
     struct pending pending;
     struct fly *fly;
     struct process *process; /* referenced */
-    struct viewer *viewer;   /* NULL: it has said all */
+    struct viewer *viewer;   /* NULL: all output has been read */
     struct http_stream *out;
-    struct timer *gap; /* runs: nothing may be sent yet */
+    struct timer *gap; /* active: nothing may be sent yet */
     struct timer *alive;
     struct buf held[2];
     struct fly_gzip gzip;
@@ -50,12 +51,12 @@ static void run_free(struct pending *p)
     free(r);
 }
 
-static void run_on_gone(void *arg)
+static void run_on_disconnect(void *arg)
 {
     run_free(&((struct fly_run *)arg)->pending);
 }
 
-/* The process goes on. In good order an answer ends with its exit only. */
+/* The process keeps running. A response ends cleanly only with the exit. */
 static void run_drain(struct pending *p)
 {
     http_stream_abort(list_entry(p, struct fly_run, pending)->out);
@@ -90,8 +91,9 @@ static void send_frame(struct fly_run *r, enum sprite_channel channel, const cha
 }
 
 /*
- * How many bytes the next frame may have. Node unpacks into memory of FLY_UNPACK_BYTES, piece behind
- * piece, and what reaches over its end comes as two. One place alone is filled with an empty frame.
+ * The maximum size of the next frame. Node unpacks into buffers of FLY_UNPACK_BYTES, piece after
+ * piece, and splits what crosses the end of one. A single remaining byte is filled with an empty
+ * frame.
  */
 static size_t frame_room(struct fly_run *r)
 {
@@ -123,7 +125,7 @@ static void send_exit(struct fly_run *r)
 {
     char code = (char)r->code;
 
-    (void)frame_room(r); /* at least one, which is enough */
+    (void)frame_room(r); /* at least one byte, which is enough */
     send_frame(r, SPRITE_EXIT, &code, 1);
     http_stream_end(r->out);
     run_free(&r->pending);
@@ -134,7 +136,7 @@ static bool may_send(const struct fly_run *r)
     return !timer_is_active(r->gap) && http_stream_ready(r->out);
 }
 
-/* As many frames as may go now. False: one was the last, and the run is gone. */
+/* Sends as many frames as allowed now. False: it sent the last one and freed the run. */
 static bool run_flush(struct fly_run *r)
 {
     while (may_send(r) &&
@@ -146,7 +148,7 @@ static bool run_flush(struct fly_run *r)
     return false;
 }
 
-/* An empty frame of output: who is in between must not take silence for the end. */
+/* An empty frame of output, so that no proxy takes silence for the end. */
 static void run_on_alive(struct timer *t, void *arg)
 {
     struct fly_run *r = arg;
@@ -170,9 +172,10 @@ static void run_on_gap(struct timer *t, void *arg)
     run_on_room(arg);
 }
 
-static const struct http_stream_ops out_ops = {.on_drain = run_on_room, .on_gone = run_on_gone};
+static const struct http_stream_ops out_ops = {.on_drain = run_on_room,
+                                               .on_disconnect = run_on_disconnect};
 
-/* --- what the viewer says -------------------------------------------------------------------- */
+/* --- viewer callbacks ------------------------------------------------------------------------ */
 
 static bool run_ready(void *arg)
 {
@@ -193,7 +196,8 @@ static void run_gap(void *arg, uint64_t from, uint64_t to)
 {
     struct fly_run *r = arg;
 
-    buf_printf(&r->held[1], "\n[%llu bytes of output are gone]\n", (unsigned long long)(to - from));
+    buf_printf(&r->held[1], "\n[%llu bytes of output were lost]\n",
+               (unsigned long long)(to - from));
 }
 
 static void run_exited(void *arg, const struct exit_record *x)
@@ -213,7 +217,7 @@ static const struct viewer_ops viewer_ops = {
     .exited = run_exited,
 };
 
-/* --- the beginning --------------------------------------------------------------------------- */
+/* --- start ----------------------------------------------------------------------------------- */
 
 static struct fly_run *run_new(struct http_request *rq, struct process *p)
 {
@@ -228,8 +232,8 @@ static struct fly_run *run_new(struct http_request *rq, struct process *p)
     return r;
 }
 
-/* What has come by the time of the first frame makes fewer of them. */
-static void run_answer(struct fly_run *r, struct http_request *rq)
+/* Output that arrives before the first frame reduces the number of frames. */
+static void run_reply(struct fly_run *r, struct http_request *rq)
 {
     r->zipped = http_lists(rq, "Accept-Encoding", "gzip");
     http_add_header(rq, "Vary", "Accept-Encoding");
@@ -240,7 +244,7 @@ static void run_answer(struct fly_run *r, struct http_request *rq)
     timer_start(r->gap, r->zipped ? 0 : FLY_CHUNK_GAP_MS);
 }
 
-/* Whoever goes leaves it to on_detach, so this is a viewer like others. */
+/* on_detach decides about a disconnect, so this is an ordinary viewer. */
 static void run_watch(struct http_request *rq, struct process *p)
 {
     const struct viewer_options o = {.since = SINCE_OFFSET,
@@ -253,37 +257,37 @@ static void run_watch(struct http_request *rq, struct process *p)
 
     if (viewer_attach(p, &o, &viewer_ops, r, &r->viewer, &err) < 0) {
         run_free(&r->pending);
-        process_end(p, -1, "api", NULL, NULL);
+        process_terminate(p, -1, "api", NULL, NULL);
         fly_error(rq, &err);
         return;
     }
-    fly_say_process(rq, p);
-    run_answer(r, rq);
+    fly_add_process_header(rq, p);
+    run_reply(r, rq);
 }
 
-static void run_tell_unstarted(struct http_request *rq, const struct hf_error *err)
+static void run_report_unstarted(struct http_request *rq, const struct hf_error *err)
 {
     struct fly_run *r = run_new(rq, NULL);
 
     fly_put_reason(&r->held[1], err);
     r->code = fly_exit_of(err);
-    run_answer(r, rq);
+    run_reply(r, rq);
 }
 
 static void run_started(struct http_request *rq, struct process *p, const struct hf_error *err)
 {
     if (p != NULL && fly_of(rq)->draining)
-        fly_say_going(rq, p);
+        fly_error_draining(rq, p);
     else if (p != NULL)
         run_watch(rq, p);
     else if (fly_exit_of(err) != 0)
-        run_tell_unstarted(rq, err);
+        run_report_unstarted(rq, err);
     else
         fly_error(rq, err);
 }
 
 /* The body is all of the input. */
-static void run_input(struct http_request *rq, struct sprite_ask *a)
+static void run_input(struct http_request *rq, struct sprite_request *a)
 {
     struct spawn_spec *s = &a->spec;
 
@@ -296,18 +300,18 @@ void fly_sprite_run(struct http_request *rq)
 {
     struct fly *f = fly_of(rq);
     struct hf_error err = {0};
-    struct sprite_ask ask;
+    struct sprite_request request;
 
-    fly_sprite_ask(&ask, rq, false, &err);
+    fly_sprite_decode(&request, rq, false, &err);
     if (err.code != HF_OK) {
         fly_error(rq, &err);
     } else {
-        run_input(rq, &ask);
-        start_call_begin(
-            rq, f->engine, &ask.spec,
-            &(struct start_call_options){.pending = &f->pending,
-                                         .done = run_started,
-                                         .end_if_gone = ask.spec.on_detach != DETACH_KEEP});
+        run_input(rq, &request);
+        start_call_begin(rq, f->engine, &request.spec,
+                         &(struct start_call_options){.pending = &f->pending,
+                                                      .done = run_started,
+                                                      .end_if_disconnected =
+                                                          request.spec.on_detach != DETACH_KEEP});
     }
-    sprite_ask_fini(&ask);
+    sprite_request_fini(&request);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fly_session.c - a WebSocket on a sprite's command: begun by it, or attached to later
+ * fly_session.c - a WebSocket on a sprite's command: started by it, or attached to later
  *
- * With a terminal bytes go as they are, both ways; without one the first byte of a message says which
- * stream it is. Text is JSON in both. The first message is session_info: clients that attach must know from it
- * how to read what follows, and that is the history. They take a connection without a message for
- * 45 s for dead, and pings do not count, so there is a text now and then. Layer: dialects.
+ * With a terminal, bytes are sent unchanged both ways; without one, the first byte of a message
+ * names the stream. Text is JSON in both. The first message is session_info: a client that attaches
+ * must learn from it how to read the history that follows. Clients consider a connection dead after
+ * 45 s without a message, and pings do not count, so a text message is sent periodically.
+ * Layer: dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +20,7 @@
 #include "dialects/fly/fly.h"
 #include "transport/url_query.h"
 
-#define CLOSE_FAILED                                                                               \
-    4000 /* plus the exit code: clients of a terminal take 1000 alone for success */
+#define CLOSE_FAILED 4000 /* plus the exit code: clients of a terminal treat only 1000 as success */
 #define SHOWN_CODE(x) ((x)->exit_code >= 0 ? (x)->exit_code & 255 : 255)
 
 struct sprite_session {
@@ -35,7 +35,7 @@ struct sprite_session {
 
 static void send_text(struct ws *ws, struct json_out *o)
 {
-    json_shut(o, '}');
+    json_close(o, '}');
     ws_send_text(ws, buf_data(o->buf), o->buf->len);
 }
 
@@ -50,7 +50,7 @@ static void send_channel(struct ws *ws, enum sprite_channel channel, const char 
 static void send_error(struct console *c, const char *message)
 {
     const struct sprite_session *s = console_user(c);
-    struct json_out o = fly_answer(s->fly);
+    struct json_out o = fly_reply(s->fly);
 
     json_kstr(&o, "type", "error");
     json_kstr(&o, "message", message);
@@ -59,7 +59,7 @@ static void send_error(struct console *c, const char *message)
 
 static void send_info(struct sprite_session *s, const struct process_view *v)
 {
-    struct json_out o = fly_answer(s->fly);
+    struct json_out o = fly_reply(s->fly);
     struct buf line = {0};
 
     fly_command_line(v, &line);
@@ -88,12 +88,12 @@ static void session_bytes(struct console *c, const struct slice *slice)
                      slice->bytes, slice->len);
 }
 
-/* Never a silent hole: text does not reach the user of a command without a terminal. */
+/* Never leave a silent gap: text messages do not reach the user of a command without a terminal. */
 static void session_gap(struct console *c, uint64_t from, uint64_t to)
 {
     const struct sprite_session *s = console_user(c);
     char message[100];
-    int len = snprintf(message, sizeof message, "\n[%llu bytes of output are gone]\n",
+    int len = snprintf(message, sizeof message, "\n[%llu bytes of output were lost]\n",
                        (unsigned long long)(to - from));
 
     if (s->tty)
@@ -111,7 +111,7 @@ static void send_exit(struct fly *f, struct ws *ws, bool tty, int code)
         send_channel(ws, SPRITE_EXIT, &byte, 1);
         return;
     }
-    o = fly_answer(f);
+    o = fly_reply(f);
     json_kstr(&o, "type", "exit");
     json_kint(&o, "exit_code", code);
     send_text(ws, &o);
@@ -169,7 +169,7 @@ static void session_text(struct console *c, const char *text, size_t len)
     struct hf_error err = {0};
     struct sprite_control control;
 
-    if (sprite_ask_control(&control, text, len, &err) == 0 && may_type(c)) {
+    if (sprite_decode_control(&control, text, len, &err) == 0 && may_type(c)) {
         if (control.signum > 0)
             take_signal(c, control.signum, &err);
         else
@@ -188,7 +188,7 @@ static void take_eof(struct console *c)
         send_error(c, err.detail);
 }
 
-/* A piece of what stands behind the channel; how many bytes of it were taken. */
+/* A piece of the payload after the channel byte. Returns how many bytes were consumed. */
 static size_t take_payload(struct console *c, unsigned channel, const char *bytes, size_t len,
                            bool last)
 {
@@ -240,9 +240,9 @@ static const struct console_ops ops = {
     .closed = session_closed,
 };
 
-/* --- the beginning --------------------------------------------------------------------------- */
+/* --- start ----------------------------------------------------------------------------------- */
 
-/* What a terminal has shown is replayed as far as it is of use, of others all that is held. */
+/* A terminal's output is replayed only as far as useful, other output as far as it is held. */
 static struct viewer_options since(const struct process_view *v, bool attach)
 {
     struct viewer_options o = {.since = SINCE_OFFSET, .only_stream = -1};
@@ -291,45 +291,45 @@ void fly_sprite_attach(struct http_request *rq)
         (void)session_open(rq, p, true);
 }
 
-/* --- a new one ------------------------------------------------------------------------------- */
+/* --- a new session --------------------------------------------------------------------------- */
 
-/* Whatever is still said does not matter. */
-static void told_on_text(void *arg, const char *text, size_t len)
+/* Further messages from the client do not matter. */
+static void refusal_on_text(void *arg, const char *text, size_t len)
 {
     (void)arg, (void)text, (void)len;
 }
 
-static size_t told_on_binary(void *arg, const void *bytes, size_t len, bool last)
+static size_t refusal_on_binary(void *arg, const void *bytes, size_t len, bool last)
 {
     (void)arg, (void)bytes, (void)last;
     return len;
 }
 
-static void told_on_drain(void *arg)
+static void refusal_on_drain(void *arg)
 {
     (void)arg;
 }
 
-static void told_on_closed(void *arg, int code)
+static void refusal_on_closed(void *arg, int code)
 {
     (void)arg, (void)code;
 }
 
-static const struct ws_ops told_ops = {
-    .on_text = told_on_text,
-    .on_binary = told_on_binary,
-    .on_drain = told_on_drain,
-    .on_closed = told_on_closed,
+static const struct ws_ops refusal_ops = {
+    .on_text = refusal_on_text,
+    .on_binary = refusal_on_binary,
+    .on_drain = refusal_on_drain,
+    .on_closed = refusal_on_closed,
 };
 
-/* Clients show no status of a refused upgrade, so they are told as a shell would tell it. */
-static void tell_unstarted(struct http_request *rq, const struct hf_error *err)
+/* Clients do not show the status of a refused upgrade, so report it as a shell would. */
+static void report_unstarted(struct http_request *rq, const struct hf_error *err)
 {
-    const char *asked = http_query(rq, "tty");
-    bool tty = asked != NULL && fly_is_true(asked);
+    const char *requested = http_query(rq, "tty");
+    bool tty = requested != NULL && fly_is_true(requested);
     struct fly *f = fly_of(rq);
     int code = fly_exit_of(err);
-    struct ws *ws = ws_accept(rq, NULL, &told_ops, NULL);
+    struct ws *ws = ws_accept(rq, NULL, &refusal_ops, NULL);
     struct buf reason = {0};
 
     if (ws == NULL)
@@ -347,51 +347,51 @@ static void tell_unstarted(struct http_request *rq, const struct hf_error *err)
 static void exec_started(struct http_request *rq, struct process *p, const struct hf_error *err)
 {
     if (p != NULL && fly_of(rq)->draining)
-        fly_say_going(rq, p);
+        fly_error_draining(rq, p);
     else if (p == NULL && fly_exit_of(err) != 0)
-        tell_unstarted(rq, err);
+        report_unstarted(rq, err);
     else if (p == NULL)
         fly_error(rq, err);
     else if (!session_open(rq, p, false))
-        process_end(p, -1, "api", NULL, NULL);
+        process_terminate(p, -1, "api", NULL, NULL);
 }
 
-void fly_sprite_ask(struct sprite_ask *a, const struct http_request *rq, bool tty,
-                    struct hf_error *err)
+void fly_sprite_decode(struct sprite_request *a, const struct http_request *rq, bool tty,
+                       struct hf_error *err)
 {
     const char *name, *value;
     size_t i = 0;
 
-    *a = (struct sprite_ask){0};
+    *a = (struct sprite_request){0};
     while (http_query_each(rq, &i, &name, &value))
-        if (sprite_ask_pair(a, name, value, err) < 0)
+        if (sprite_decode_pair(a, name, value, err) < 0)
             return;
     if (i == 0 && http_query_raw(rq)[0] != '\0')
         hf_fail(err, HF_E_bad_query, "the query is not valid, or has more than %d parts",
                 QUERY_PAIRS_MAX);
     else
-        (void)sprite_ask_spec(a, tty, err);
+        (void)sprite_decode_spec(a, tty, err);
 }
 
 static void exec_start(struct http_request *rq)
 {
     struct fly *f = fly_of(rq);
     struct hf_error err = {0};
-    struct sprite_ask ask;
+    struct sprite_request request;
 
-    fly_sprite_ask(&ask, rq, true, &err);
+    fly_sprite_decode(&request, rq, true, &err);
     if (err.code != HF_OK)
         fly_error(rq, &err);
     else
-        start_call_begin(
-            rq, f->engine, &ask.spec,
-            &(struct start_call_options){.pending = &f->pending,
-                                         .done = exec_started,
-                                         .end_if_gone = ask.spec.on_detach != DETACH_KEEP});
-    sprite_ask_fini(&ask);
+        start_call_begin(rq, f->engine, &request.spec,
+                         &(struct start_call_options){.pending = &f->pending,
+                                                      .done = exec_started,
+                                                      .end_if_disconnected =
+                                                          request.spec.on_detach != DETACH_KEEP});
+    sprite_request_fini(&request);
 }
 
-/* The gate asks this of routes that are for upgrades only. */
+/* The HTTP layer checks this only for routes that are for upgrades only. */
 static int check_upgrade(struct http_request *rq, struct hf_error *err)
 {
     if (http_role(rq) < ROLE_OWN)

@@ -42,7 +42,7 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* The rate is that of its whole life: nobody looks often enough for another. */
+/* The rate is the average over its whole life: nothing samples it more often. */
 static void write_session(struct json_out *o, const struct process_view *v)
 {
     int64_t age_ms = clock_wall_ms() - v->created_ms;
@@ -61,15 +61,15 @@ static void write_session(struct json_out *o, const struct process_view *v)
     json_kbool(o, "tty", v->pty);
     if (active_ms > 0)
         json_ktime(o, "last_activity", active_ms);
-    json_shut(o, '}');
+    json_close(o, '}');
     buf_fini(&line);
 }
 
-/* Those that run, the newest first. */
+/* Running ones, the newest first. */
 void fly_session_list(struct http_request *rq)
 {
     struct fly *f = fly_of(rq);
-    struct json_out o = fly_answer(f);
+    struct json_out o = fly_reply(f);
     struct process *p = NULL;
     size_t n = 0;
 
@@ -84,6 +84,6 @@ void fly_session_list(struct http_request *rq)
         write_session(&o, &v);
         n++;
     }
-    json_shut(&o, ']');
+    json_close(&o, ']');
     fly_send(rq, 200, &o);
 }

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fly_shell_words.c - splits a command line into words. Layer: dialects.
+ */
 #include "dialects/fly/fly_shell_words.h"
 
 #include <stdbool.h>
@@ -10,7 +13,7 @@
 
 #define BLANKS " \t\r\n"
 
-/* Where it reads and writes: a word is never longer than its text, so one copy holds all. */
+/* Read and write positions: a word is never longer than its text, so one copy holds all words. */
 struct split {
     const char *in;
     char *out;
@@ -52,7 +55,7 @@ static bool double_quoted(struct split *s)
     return true;
 }
 
-/* What stands behind a backslash outside of quotes; the end of a line is nothing at all. */
+/* The character after a backslash outside of quotes; an escaped newline is dropped. */
 static bool escaped(struct split *s)
 {
     if (*s->in == '\0')
@@ -70,7 +73,7 @@ static int word(struct split *s, struct hf_error *err)
 
         if (c == '\'' || c == '"') {
             if (!(c == '"' ? double_quoted(s) : single(s)))
-                return hf_fail_field(err, HF_E_bad_value, "cmd", "a %c in \"cmd\" does not end", c);
+                return hf_fail_field(err, HF_E_bad_value, "cmd", "unterminated %c in \"cmd\"", c);
         } else if (c == '\\') {
             if (!escaped(s))
                 return hf_fail_field(err, HF_E_bad_value, "cmd", "\"cmd\" ends with a backslash");
@@ -109,7 +112,8 @@ int fly_words_split(struct fly_words *w, const char *text, struct hf_error *err)
 
     *w = (struct fly_words){.mem = malloc(strlen(text) + 1)};
     if (w->mem == NULL)
-        return hf_fail(err, HF_E_no_memory, "no memory for a command of %zu bytes", strlen(text));
+        return hf_fail(err, HF_E_no_memory, "out of memory for a command of %zu bytes",
+                       strlen(text));
     s.out = w->mem;
     for (skip_blanks(&s); *s.in != '\0'; skip_blanks(&s)) {
         int rc = add(w, s.out, err);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fly_shell_words.h - a command line as words, without a shell
+ * fly_shell_words.h - splits a command line into words, without a shell
  *
- * Blanks separate words. 'x' is taken as it stands, in "x" a backslash takes the meaning from
- * the characters that have one there (POSIX: " \ $ ` and the end of a line), outside from any. That is all:
- * no variable, no pattern, no operator, no comment; "a && b" has three words. Pure. Layer: dialects.
+ * Blanks separate words. 'x' is literal. In "x" a backslash escapes the characters that are special
+ * there (POSIX: " \ $ ` and newline); outside of quotes it escapes any character. That is all: no
+ * variables, patterns, operators or comments; "a && b" has three words. Pure. Layer: dialects.
  */
 #ifndef HF_DIALECTS_FLY_FLY_SHELL_WORDS_H
 #define HF_DIALECTS_FLY_FLY_SHELL_WORDS_H
@@ -16,11 +16,11 @@
 struct fly_words { /* {0}: none */
     const char **list;
     size_t count;
-    char *mem; /* what they are made of */
+    char *mem; /* the text that they point into */
 };
 
-/* 0, or a negative errno and err: a quote that does not end, a backslash at the end, too many. */
+/* 0, or a negative errno and err: an unterminated quote, a trailing backslash, too many words. */
 int fly_words_split(struct fly_words *w, const char *text, struct hf_error *err);
-void fly_words_fini(struct fly_words *w); /* in any case */
+void fly_words_fini(struct fly_words *w); /* call in any case */
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * fly_signal.c - POST …/machines/ID/signal: to all that this dialect has started
  *
- * The original's goes to the machine's main process. Here that is the daemon, which others share
- * and which stays. Layer: dialects.
+ * The original signals the machine's main process. Here that is the daemon, which is shared and
+ * must keep running. Layer: dialects.
  */
 #include <signal.h>
 
@@ -11,8 +11,8 @@
 #include "dialects/fly/fly.h"
 
 /*
- * Those that a keyboard sends are for whoever holds the terminal, those that end something for
- * all of it, so that no child survives; the rest for the group.
+ * Keyboard signals go to the terminal's foreground group. Fatal signals go to the whole tree, so
+ * that no child survives. All others go to the process group.
  */
 enum signal_target fly_target(int signum, struct process *p)
 {
@@ -30,7 +30,7 @@ enum signal_target fly_target(int signum, struct process *p)
     }
 }
 
-/* One that has ended meanwhile is no error: nobody was named. */
+/* A process that has ended in between is not an error: the request named none. */
 static void send_to_all(struct engine *e, int signum)
 {
     struct process *p = NULL;
@@ -59,6 +59,6 @@ void fly_machine_signal(struct http_request *rq)
         return;
     }
     send_to_all(fly_of(rq)->engine, signum);
-    o = fly_answer(fly_of(rq));
+    o = fly_reply(fly_of(rq));
     fly_send(rq, 200, &o);
 }

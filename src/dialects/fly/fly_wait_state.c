@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fly_wait_state.c - GET …/wait: until the machine is in a state
+ * fly_wait_state.c - GET …/wait: waits until the machine is in a state
  *
- * It has always been started and ends with the daemon, so any other state is waited for
- * in vain. Layer: dialects.
+ * The machine is always started and ends with the daemon, so a wait for any other state always
+ * times out. Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static void await_free(struct pending *p)
     free(w);
 }
 
-static void await_on_gone(void *user)
+static void await_on_disconnect(void *user)
 {
     await_free(&((struct await *)user)->pending);
 }
@@ -58,7 +58,7 @@ static void await_drain(struct pending *p)
 {
     struct hf_error err = {0};
 
-    hf_fail(&err, HF_E_shutting_down, "the daemon is going; ask again in a moment");
+    hf_fail(&err, HF_E_shutting_down, "the daemon is shutting down; try again");
     await_fail(list_entry(p, struct await, pending), &err);
 }
 
@@ -76,7 +76,7 @@ static void await_begin(struct http_request *rq, const char *state, int64_t time
     w->timer = timer_new(f->loop, await_on_timer, w);
     f->waits++;
     pending_init(&w->pending, &f->pending, &await_kind);
-    http_set_user(rq, w, await_on_gone);
+    http_set_user(rq, w, await_on_disconnect);
     timer_start(w->timer, (uint64_t)timeout_s * 1000);
 }
 
@@ -92,8 +92,8 @@ static const char *state_of(const char *name)
 
 void fly_machine_wait(struct http_request *rq)
 {
-    const char *asked = http_query(rq, "state"), *timeout = http_query(rq, "timeout");
-    const char *state = state_of(asked != NULL ? asked : "started");
+    const char *requested = http_query(rq, "state"), *timeout = http_query(rq, "timeout");
+    const char *state = state_of(requested != NULL ? requested : "started");
     int64_t timeout_s = FLY_WAIT_MAX_S;
     struct hf_error err = {0};
     struct json_out o;
@@ -109,7 +109,7 @@ void fly_machine_wait(struct http_request *rq)
     if (state == NULL || err.code != HF_OK) {
         fly_error(rq, &err);
     } else if (strcmp(state, "started") == 0) {
-        o = fly_answer(fly_of(rq));
+        o = fly_reply(fly_of(rq));
         json_kbool(&o, "ok", true);
         fly_send(rq, 200, &o);
     } else if (fly_admit(rq)) {

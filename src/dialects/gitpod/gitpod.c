@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gitpod.c - birth and end of the dialect, and its routes. Layer: dialects.
+ * gitpod.c - setup and teardown of the dialect, and its routes. Layer: dialects.
  */
 #include "dialects/gitpod/gitpod.h"
 
@@ -13,7 +13,7 @@
 #define RPC(method, handler, role)                                                                 \
     BRACES(HTTP_POST_M, "/supervisor.TerminalService/" method, handler, role, ROUTE_ANY_QUERY,     \
            LIMIT_GITPOD_MESSAGE_BYTES, NULL)
-/* The gateway, with the prefix that the outside has and without. */
+/* The gateway, with the prefix that is visible from outside and without it. */
 #define REST(methods, path, handler, role, flags)                                                  \
     {                                                                                              \
         methods, "/_supervisor/v1/terminal/" path, handler, role, (flags) | ROUTE_ANY_QUERY, 0,    \

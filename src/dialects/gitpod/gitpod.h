@@ -2,9 +2,9 @@
 /*
  * gitpod.h - the TerminalService of Gitpod's supervisor: gRPC, and its JSON gateway
  *
- * Facts: docs/dialects/gitpod.md. An alias is the daemon's own id of a process with a terminal,
- * so what is started here is seen everywhere and the other way round. Title, annotations and
- * starter token are in the process's metadata, below "gitpod". Layer: dialects.
+ * Facts: docs/dialects/gitpod.md. An alias is the daemon's own id of a process with a terminal, so
+ * what is started here is visible everywhere, and vice versa. Title, annotations and starter token
+ * are in the process's metadata, below "gitpod". Layer: dialects.
  */
 #ifndef HF_DIALECTS_GITPOD_GITPOD_H
 #define HF_DIALECTS_GITPOD_GITPOD_H
@@ -48,9 +48,9 @@ enum grpc_code {
 #define GRPC_TYPE "application/grpc"
 #define GRPC_HEAD_BYTES 5
 
-/* gitpod_rpc.c: how a call is asked and answered, in either form */
+/* gitpod_rpc.c: decodes a call and replies to it, in either form */
 bool gitpod_is_json(const struct http_request *rq); /* by the gateway, not by gRPC */
-/* The message of a request, or NULL: it has been answered. */
+/* The message of a request; NULL: the request has been replied to. */
 json_t *gitpod_request(struct http_request *rq, const struct pb_message *m);
 /* `wire` or `json`, whichever the form is. */
 void gitpod_reply(struct http_request *rq, const struct buf *wire, const struct buf *json);
@@ -60,7 +60,7 @@ void gitpod_error(struct http_request *rq, const struct hf_error *err);
 void gitpod_write_status(struct json_out *o, enum grpc_code code, const char *message);
 void gitpod_head(char out[GRPC_HEAD_BYTES], size_t len); /* of a message */
 void gitpod_trailers(struct http_stream *st, enum grpc_code code, const char *message);
-/* Until when, in the loop's ms, as grpc-timeout says; 0: for ever. */
+/* The deadline by grpc-timeout, in the loop's ms; 0: none. */
 uint64_t gitpod_deadline(const struct http_request *rq);
 
 /* gitpod_grpc_frame.c: pure */
@@ -70,18 +70,18 @@ const char *gitpod_unframe(const char *body, size_t len, size_t *message_len, en
 bool gitpod_timeout(const char *text, uint64_t *ms);        /* "100m"; at least 1 */
 void gitpod_put_message(struct buf *out, const char *text); /* as grpc-message */
 
-/* gitpod_meta.c: what a terminal has beside a process. Trees are the caller's. */
-json_t *gitpod_meta(const struct process_view *v); /* the whole of the metadata */
-json_t *gitpod_meta_own(json_t *meta);             /* ours in it, made if need be; borrowed */
+/* gitpod_meta.c: what a terminal has in addition to a process. The caller owns the trees. */
+json_t *gitpod_meta(const struct process_view *v); /* all of the metadata */
+json_t *gitpod_meta_own(json_t *meta); /* our part of it, created if necessary; borrowed */
 int gitpod_meta_set(struct process *p, const json_t *meta, struct hf_error *err);
 void gitpod_make_token(char out[37]);
 struct gitpod_title {
     char text[1024 + 1];
-    bool api; /* set by a client, not the program's */
+    bool api; /* set by a client, not by the program */
 };
 void gitpod_title(struct process *p, struct gitpod_title *out);
 
-/* gitpod_terminal.c: NULL: answered with `why`. `living`: one that has ended is gone. */
+/* gitpod_terminal.c: NULL: replied with `why`. `living`: exited terminals do not count. */
 struct process *gitpod_find(struct http_request *rq, const json_t *message, bool living,
                             const char *why);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gitpod_grpc_frame.c - the small formats of gRPC: a framed message, a time-out, a message in a header
+ * gitpod_grpc_frame.c - the small formats of gRPC: a framed message, a timeout, a message in a
+ * header
  *
  * Pure. Layer: dialects.
  */
@@ -28,14 +29,14 @@ const char *gitpod_unframe(const char *body, size_t len, size_t *message_len, en
         return NULL;
     if (head[0] != 0) {
         *code = GRPC_UNIMPLEMENTED;
-        *why = "compressed messages are not taken";
+        *why = "compressed messages are not supported";
         return NULL;
     }
     *message_len = (size_t)head[1] << 24 | (size_t)head[2] << 16 | (size_t)head[3] << 8 | head[4];
     return *message_len == len - GRPC_HEAD_BYTES ? body + GRPC_HEAD_BYTES : NULL;
 }
 
-/* At most eight digits and a unit. What is shorter than a ms is one. */
+/* At most eight digits and a unit. Anything below 1 ms counts as 1 ms. */
 bool gitpod_timeout(const char *text, uint64_t *ms)
 {
     static const char units[] = "HMSmun";

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gitpod_listen.c - Listen: what is held of the output and what follows it, titles, then the exit
+ * gitpod_listen.c - Listen: the output that is held, live output, titles, then the exit
  *
- * A viewer holds an offset, so one that does not read delays nobody. The program's name is looked
- * at while somebody listens, as the original does. There is no message for output that a
- * slow reader has missed, so such a stream ends with an error instead of going on in silence: the
- * next Listen begins with all that is held. Layer: dialects.
+ * A viewer is an offset, so a client that does not read delays no other. The program's name is
+ * polled while a client listens, as in the original. The protocol has no message for output that a
+ * slow reader has missed, so its stream ends with an error instead of continuing silently: the next
+ * Listen begins with all that is held. Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +21,11 @@ struct listen {
     struct pending pending;
     struct process *process; /* referenced */
     struct viewer *viewer;
-    struct http_stream *out; /* NULL: not begun, or over */
+    struct http_stream *out; /* NULL: not started, or over */
     struct timer *timer;
-    uint64_t until_ms; /* 0: for ever */
+    uint64_t until_ms; /* 0: none */
     struct gitpod_title title;
-    bool told; /* the title, at least once */
+    bool title_sent; /* the title was sent at least once */
     bool begun;
     bool json;
 };
@@ -45,8 +45,8 @@ static void listen_free(struct pending *p)
 
 static void send_line(struct listen *l, struct json_out *o)
 {
-    json_shut(o, '}');
-    json_shut(o, '}');
+    json_close(o, '}');
+    json_close(o, '}');
     buf_putc(o->buf, '\n');
     http_stream_write(l->out, &(struct iovec){buf_data(o->buf), o->buf->len}, 1);
     buf_fini(o->buf);
@@ -63,7 +63,7 @@ static struct json_out begin_line(struct buf *text)
     return o;
 }
 
-/* A tag and a length stand before the bytes, which are not copied. */
+/* A tag and a length precede the bytes, which are not copied. */
 static void send_bytes(struct listen *l, uint32_t number, const void *bytes, size_t len)
 {
     char head[GRPC_HEAD_BYTES + 12];
@@ -140,7 +140,7 @@ static void send_exit(struct listen *l, int code)
     buf_fini(&text);
 }
 
-/* --- its end --------------------------------------------------------------------------------- */
+/* --- termination ----------------------------------------------------------------------------- */
 
 static void listen_end(struct listen *l, enum grpc_code code, const char *why)
 {
@@ -154,7 +154,7 @@ static void listen_end(struct listen *l, enum grpc_code code, const char *why)
         json_open(&o, '{');
         json_key(&o, "error");
         gitpod_write_status(&o, code, why);
-        json_shut(&o, '}');
+        json_close(&o, '}');
         buf_putc(&text, '\n');
         http_stream_write(l->out, &(struct iovec){buf_data(&text), text.len}, 1);
         buf_fini(&text);
@@ -166,24 +166,24 @@ static void listen_end(struct listen *l, enum grpc_code code, const char *why)
 static void listen_drain(struct pending *p)
 {
     listen_end(list_entry(p, struct listen, pending), GRPC_UNAVAILABLE,
-               "the daemon is going; listen again");
+               "the daemon is shutting down; listen again");
 }
 
 static const struct pending_kind listen_kind = {.drain = listen_drain, .free = listen_free};
 
-/* --- titles ------------------------------------------------------------------------------------- */
+/* --- titles ----------------------------------------------------------------------------------- */
 
 static void update_title(struct listen *l)
 {
     struct gitpod_title now;
 
     if (!http_stream_ready(l->out))
-        return; /* the next look */
+        return; /* the next poll */
     gitpod_title(l->process, &now);
-    if (l->told && now.api == l->title.api && strcmp(now.text, l->title.text) == 0)
+    if (l->title_sent && now.api == l->title.api && strcmp(now.text, l->title.text) == 0)
         return;
     l->title = now;
-    l->told = true;
+    l->title_sent = true;
     send_title(l);
 }
 
@@ -202,7 +202,7 @@ static void listen_on_timer(struct timer *t, void *arg)
     timer_start(t, next);
 }
 
-/* --- what the viewer says -------------------------------------------------------------------------- */
+/* --- viewer callbacks ------------------------------------------------------------------------- */
 
 static bool listen_ready(void *arg)
 {
@@ -219,7 +219,10 @@ static void listen_bytes(void *arg, const struct slice *s)
     send_data(l, s);
 }
 
-/* What was gone before it began is not missed: that is how far back the daemon holds output. */
+/*
+ * Output that was lost before the start is not reported: that is how far back the daemon holds
+ * output.
+ */
 static void listen_gap(void *arg, uint64_t from, uint64_t to)
 {
     struct listen *l = arg;
@@ -247,7 +250,7 @@ static void listen_exited(void *arg, const struct exit_record *x)
     struct listen *l = arg;
 
     if (x->exit_code < 0) {
-        listen_end(l, GRPC_INTERNAL, "how the terminal ended is not known");
+        listen_end(l, GRPC_INTERNAL, "the terminal's exit status is unknown");
         return;
     }
     send_exit(l, is_forced(l->process) ? 0 : x->exit_code);
@@ -261,24 +264,24 @@ static const struct viewer_ops viewer_ops = {
     .exited = listen_exited,
 };
 
-/* --- what the connection says ------------------------------------------------------------------------ */
+/* --- connection callbacks --------------------------------------------------------------------- */
 
 static void listen_on_room(void *arg)
 {
     viewer_pump(((struct listen *)arg)->viewer);
 }
 
-static void listen_on_gone(void *arg)
+static void listen_on_disconnect(void *arg)
 {
     listen_free(&((struct listen *)arg)->pending);
 }
 
 static const struct http_stream_ops out_ops = {.on_drain = listen_on_room,
-                                               .on_gone = listen_on_gone};
+                                               .on_disconnect = listen_on_disconnect};
 
-/* --- the call ------------------------------------------------------------------------------------------ */
+/* --- the call --------------------------------------------------------------------------------- */
 
-/* Who may type shows the output on a terminal, which answers what programs ask of it. */
+/* A client that may type shows the output on a terminal, which replies to the programs' queries. */
 static int attach(struct listen *l, const struct http_request *rq, struct hf_error *err)
 {
     const bool types = http_role(rq) >= ROLE_TYPE;

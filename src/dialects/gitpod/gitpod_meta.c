@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gitpod_meta.c - what a terminal has beside a process: title, annotations, starter token
+ * gitpod_meta.c - what a terminal has in addition to a process: title, annotations, starter token
  *
  * {"gitpod": {"token": …, "workdir": …, "title": …, "annotations": {…}, "force_success": true}} in
  * the metadata, where every worker and every other dialect finds it. Layer: dialects.

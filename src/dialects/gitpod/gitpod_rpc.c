@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gitpod_rpc.c - a call and its answer: as gRPC, or as JSON by the gateway
+ * gitpod_rpc.c - a call and its reply: as gRPC, or as JSON through the gateway
  *
- * gRPC always answers 200: what became of the call is in the trailers, or in the head where there
- * is nothing else. The gateway answers by status. Layer: dialects.
+ * gRPC always replies 200: the result of the call is in the trailers, or in the head if there is
+ * nothing else. The gateway uses the status. Layer: dialects.
  */
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ bool gitpod_is_json(const struct http_request *rq)
     return !is_grpc(rq);
 }
 
-/* --- what is asked ------------------------------------------------------------------- */
+/* --- decoding ------------------------------------------------------------------------ */
 
 /* The gateway has the fields in its path and its query. */
 static json_t *json_request(struct http_request *rq, const struct pb_message *m)
@@ -58,7 +58,8 @@ json_t *gitpod_request(struct http_request *rq, const struct pb_message *m)
     if (strstr(http_path(rq), "/supervisor.TerminalService/") == NULL)
         return json_request(rq, m);
     if (!is_grpc(rq)) {
-        hf_fail(&err, HF_E_unsupported_media_type, "This is for gRPC: Content-Type " GRPC_TYPE ".");
+        hf_fail(&err, HF_E_unsupported_media_type,
+                "This endpoint requires gRPC: Content-Type " GRPC_TYPE ".");
         gitpod_error(rq, &err);
         return NULL;
     }
@@ -82,7 +83,7 @@ uint64_t gitpod_deadline(const struct http_request *rq)
     return text != NULL && gitpod_timeout(text, &ms) ? loop_now_ms(http_loop(rq)) + ms : 0;
 }
 
-/* --- answers --------------------------------------------------------------------------- */
+/* --- replies --------------------------------------------------------------------------- */
 
 static void ignore(void *arg)
 {
@@ -155,8 +156,8 @@ void gitpod_write_status(struct json_out *o, enum grpc_code code, const char *me
     json_kstr(o, "message", message);
     json_key(o, "details");
     json_open(o, '[');
-    json_shut(o, ']');
-    json_shut(o, '}');
+    json_close(o, ']');
+    json_close(o, '}');
 }
 
 static void fail_with(struct http_request *rq, int status, enum grpc_code code, const char *message)
@@ -189,7 +190,7 @@ static enum grpc_code code_of(const struct hf_error *err, bool json)
     if (err->code == HF_E_spawn_failed)
         return GRPC_INTERNAL;
     if (err->code == HF_E_not_found)
-        return json ? GRPC_NOT_FOUND : GRPC_UNIMPLEMENTED; /* a method that there is not */
+        return json ? GRPC_NOT_FOUND : GRPC_UNIMPLEMENTED; /* an unknown method */
     switch (hf_code_status(err->code)) {
     case 401: return GRPC_UNAUTHENTICATED;
     case 403: return GRPC_PERMISSION_DENIED;

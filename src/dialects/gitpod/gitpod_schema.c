@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gitpod_schema.c - the requests of supervisor.TerminalService by table. Layer: dialects.
+ * gitpod_schema.c - the tables of supervisor.TerminalService's requests. Layer: dialects.
  */
 #include "dialects/gitpod/gitpod.h"
 

@@ -66,18 +66,18 @@ static void put_annotations(struct buf *out, json_t *all)
     buf_fini(&entry);
 }
 
-/* All that a Terminal is made of. */
-struct look {
+/* Everything that a Terminal message contains. */
+struct gitpod_terminal_info {
     struct process_view v;
     struct gitpod_title title;
     char cwd[PATH_MAX];
-    json_t *meta, *annotations; /* the latter borrowed from the former; may be NULL */
-    const char *workdir;        /* where it began, as far as that is known */
+    json_t *meta, *annotations; /* annotations borrowed from meta; may be NULL */
+    const char *workdir;        /* where it started, if known */
 };
 
-static struct look *look_new(struct process *p)
+static struct gitpod_terminal_info *terminal_info_new(struct process *p)
 {
-    struct look *l = hf_xalloc(sizeof *l);
+    struct gitpod_terminal_info *l = hf_xalloc(sizeof *l);
 
     gitpod_title(p, &l->title);
     process_view(p, &l->v);
@@ -90,13 +90,13 @@ static struct look *look_new(struct process *p)
     return l;
 }
 
-static void look_free(struct look *l)
+static void terminal_info_free(struct gitpod_terminal_info *l)
 {
     json_decref(l->meta);
     free(l);
 }
 
-static void put_terminal(struct buf *out, const struct look *l)
+static void put_terminal(struct buf *out, const struct gitpod_terminal_info *l)
 {
     put_text(out, 1, l->v.id);
     pb_put_bytes(out, 2, l->v.command, strlen(l->v.command));
@@ -112,7 +112,7 @@ static void put_terminal(struct buf *out, const struct look *l)
         pb_put_number(out, 8, 1);
 }
 
-static void write_terminal(struct json_out *o, const struct look *l)
+static void write_terminal(struct json_out *o, const struct gitpod_terminal_info *l)
 {
     char pid[24];
 
@@ -124,7 +124,7 @@ static void write_terminal(struct json_out *o, const struct look *l)
     json_str(o, l->v.command);
     for (size_t i = 0; i < l->v.arg_count; i++)
         json_str(o, l->v.args[i]);
-    json_shut(o, ']');
+    json_close(o, ']');
     json_kstr(o, "title", l->title.text);
     json_kstr(o, "pid", pid);
     json_kstr(o, "initialWorkdir", l->workdir);
@@ -135,7 +135,7 @@ static void write_terminal(struct json_out *o, const struct look *l)
     else
         json_raw(o, "{}", 2);
     json_kstr(o, "titleSource", l->title.api ? "api" : "process");
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 /* --- Get, List ----------------------------------------------------------------------------- */
@@ -147,21 +147,21 @@ void gitpod_get(struct http_request *rq)
         message == NULL ? NULL : gitpod_find(rq, message, false, "terminal not found");
     struct buf wire = {0}, json = {0};
     struct json_out o;
-    struct look *l;
+    struct gitpod_terminal_info *l;
 
     if (p == NULL)
         return;
-    l = look_new(p);
+    l = terminal_info_new(p);
     put_terminal(&wire, l);
     json_out_init(&o, &json);
     write_terminal(&o, l);
     gitpod_reply(rq, &wire, &json);
-    look_free(l);
+    terminal_info_free(l);
     buf_fini(&wire);
     buf_fini(&json);
 }
 
-/* In the order in which they were made; the engine has the newest first. */
+/* In order of creation; the engine has the newest first. */
 static size_t living(struct engine *e, struct process **all, size_t max)
 {
     struct process_view v;
@@ -192,16 +192,16 @@ void gitpod_list(struct http_request *rq)
     json_open(&o, '[');
     for (size_t i = living(gitpod_of(rq)->engine, all, max);
          i < max && wire.len < LIMIT_GITPOD_LIST_BYTES; i++) {
-        struct look *l = look_new(all[i]);
+        struct gitpod_terminal_info *l = terminal_info_new(all[i]);
 
         buf_clear(&one);
         put_terminal(&one, l);
         pb_put_bytes(&wire, 1, buf_data(&one), one.len);
         write_terminal(&o, l);
-        look_free(l);
+        terminal_info_free(l);
     }
-    json_shut(&o, ']');
-    json_shut(&o, '}');
+    json_close(&o, ']');
+    json_close(&o, '}');
     gitpod_reply(rq, &wire, &json);
     free(all);
     buf_fini(&wire);
@@ -209,25 +209,25 @@ void gitpod_list(struct http_request *rq)
     buf_fini(&one);
 }
 
-/* --- Open -------------------------------------------------------------------------------------- */
+/* --- Open ------------------------------------------------------------------------------------- */
 
 static void open_done(struct http_request *rq, struct process *p, const struct hf_error *err)
 {
     struct buf wire = {0}, one = {0};
     const char *token;
-    struct look *l;
+    struct gitpod_terminal_info *l;
 
     if (p == NULL) {
         gitpod_error(rq, err);
         return;
     }
-    l = look_new(p);
+    l = terminal_info_new(p);
     put_terminal(&one, l);
     pb_put_bytes(&wire, 1, buf_data(&one), one.len);
     token = json_string_value(json_object_get(gitpod_meta_own(l->meta), "token"));
     put_text(&wire, 2, token != NULL ? token : "");
-    gitpod_reply(rq, &wire, &wire); /* there is no gateway for it */
-    look_free(l);
+    gitpod_reply(rq, &wire, &wire); /* the gateway does not have this call */
+    terminal_info_free(l);
     buf_fini(&wire);
     buf_fini(&one);
 }
@@ -258,7 +258,7 @@ static int check_text(const json_t *v, const char *field, struct hf_error *err)
 {
     if (v == NULL || strlen(json_string_value(v)) == json_string_length(v))
         return 0;
-    return hf_fail_field(err, HF_E_bad_value, field, "%s must not have a NUL in it", field);
+    return hf_fail_field(err, HF_E_bad_value, field, "%s must not contain NUL", field);
 }
 
 static int plan_command(struct gitpod_terminal_plan *p, const json_t *message, struct hf_error *err)

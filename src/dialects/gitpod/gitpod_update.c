@@ -47,7 +47,7 @@ void gitpod_write(struct http_request *rq)
 
 /* --- SetSize -------------------------------------------------------------------------------- */
 
-/* The one who opened it has a token; others say that they mean it. */
+/* The client that opened the terminal has a token; others must set force. */
 static bool may_size(struct process *p, const json_t *message)
 {
     const char *token = json_string_value(json_object_get(message, "token")), *ours;
@@ -67,7 +67,7 @@ static bool may_size(struct process *p, const json_t *message)
     return fits;
 }
 
-/* A zero leaves that side as it is: programs divide by it. */
+/* A zero leaves that dimension unchanged: programs divide by it. */
 static void resize(struct http_request *rq, struct process *p, const json_t *size)
 {
     int64_t rows = json_integer_value(json_object_get(size, "rows")),
@@ -98,9 +98,9 @@ void gitpod_set_size(struct http_request *rq)
         resize(rq, p, size);
 }
 
-/* --- title and annotations --------------------------------------------------------------------- */
+/* --- title and annotations -------------------------------------------------------------------- */
 
-static void answer_set(struct http_request *rq, struct process *p, const json_t *meta)
+static void reply_set(struct http_request *rq, struct process *p, const json_t *meta)
 {
     struct hf_error err = {0};
 
@@ -129,7 +129,7 @@ void gitpod_set_title(struct http_request *rq)
         json_object_set(gitpod_meta_own(meta), "title", title);
     else
         json_object_del(gitpod_meta_own(meta), "title"); /* back to the program's */
-    answer_set(rq, p, meta);
+    reply_set(rq, p, meta);
     json_decref(meta);
 }
 
@@ -161,15 +161,15 @@ void gitpod_annotate(struct http_request *rq)
         json_object_update(all, changed);
     for (size_t i = 0; i < json_array_size(deleted); i++)
         json_object_del(all, json_string_value(json_array_get(deleted, i)));
-    answer_set(rq, p, meta);
+    reply_set(rq, p, meta);
     json_decref(meta);
 }
 
-/* --- Shutdown ------------------------------------------------------------------------------------ */
+/* --- Shutdown --------------------------------------------------------------------------------- */
 
 struct gitpod_update_shutdown {
     struct pending pending;
-    struct http_request *rq; /* NULL: the client has gone; the end goes on */
+    struct http_request *rq; /* NULL: the client has disconnected; the termination continues */
     struct process *process; /* referenced */
 };
 
@@ -188,13 +188,14 @@ static void ending_drain(struct pending *pending)
     struct gitpod_update_shutdown *e = list_entry(pending, struct gitpod_update_shutdown, pending);
 
     if (e->rq != NULL)
-        gitpod_fail(e->rq, GRPC_UNAVAILABLE, "the daemon is going; the terminal ends all the same");
+        gitpod_fail(e->rq, GRPC_UNAVAILABLE,
+                    "the daemon is shutting down; the terminal is still being terminated");
     ending_free(pending);
 }
 
 static const struct pending_kind ending_kind = {.drain = ending_drain, .free = ending_free};
 
-static void ending_on_gone(void *user)
+static void ending_on_disconnect(void *user)
 {
     ending_free(&((struct gitpod_update_shutdown *)user)->pending);
 }
@@ -213,7 +214,7 @@ static void ignore_signal(void *arg, int rc, const struct hf_error *err)
     (void)arg, (void)rc, (void)err;
 }
 
-/* What its listeners are to be told, whatever the signals made of it. */
+/* The exit that listeners get, whatever the signals did. */
 static void note_success(struct process *p)
 {
     struct hf_error err = {0};
@@ -227,7 +228,7 @@ static void note_success(struct process *p)
     json_decref(meta);
 }
 
-/* An interactive shell ignores TERM, but goes when its terminal hangs up. */
+/* An interactive shell ignores TERM, but exits when its terminal hangs up. */
 static void end_terminal(struct http_request *rq, struct process *p)
 {
     struct gitpod *g = gitpod_of(rq);
@@ -237,12 +238,12 @@ static void end_terminal(struct http_request *rq, struct process *p)
     e->rq = rq;
     e->process = process_ref(p);
     pending_init(&e->pending, &g->pending, &ending_kind);
-    http_set_user(rq, e, ending_on_gone);
+    http_set_user(rq, e, ending_on_disconnect);
     process_signal(p, SIGHUP, TARGET_TREE, ignore_signal, NULL, &err);
-    process_end(p, GITPOD_GRACE_MS, "api", ending_done, e);
+    process_terminate(p, GITPOD_GRACE_MS, "api", ending_done, e);
 }
 
-/* The gateway has this as a GET, which any page may make a browser send. */
+/* The gateway has this as a GET, which any page can make a browser send. */
 static bool is_cross_site(const struct http_request *rq)
 {
     const char *site = http_header(rq, "Sec-Fetch-Site");
@@ -258,7 +259,7 @@ void gitpod_shutdown(struct http_request *rq)
     if (p == NULL)
         return;
     if (is_cross_site(rq)) {
-        gitpod_fail(rq, GRPC_PERMISSION_DENIED, "not from another site");
+        gitpod_fail(rq, GRPC_PERMISSION_DENIED, "cross-site requests are refused");
         return;
     }
     if (json_is_true(json_object_get(message, "forceSuccess")))

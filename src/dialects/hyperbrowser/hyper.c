@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hyper.c - birth and end of the dialect, its routes, answers and errors. Layer: dialects.
+ * hyper.c - setup and teardown of the dialect, its routes, replies and errors. Layer: dialects.
  */
 #include "dialects/hyperbrowser/hyper.h"
 
@@ -11,9 +11,9 @@
 #include "base/mem.h"
 #include "base/text.h"
 
-/* --- answers --------------------------------------------------------------------- */
+/* --- replies ------------------------------------------------------------------------ */
 
-struct json_out hyper_answer(struct hyper *h)
+struct json_out hyper_reply(struct hyper *h)
 {
     struct json_out o;
 
@@ -25,11 +25,11 @@ struct json_out hyper_answer(struct hyper *h)
 
 void hyper_send(struct http_request *rq, int status, struct json_out *o)
 {
-    json_shut(o, '}');
+    json_close(o, '}');
     http_reply_json(rq, status, o->buf);
 }
 
-/* The codes that clients know by the names of the original. */
+/* The codes that clients know by the original's names. */
 static const char *code_of(enum hf_code code)
 {
     switch (code) {
@@ -43,7 +43,7 @@ static const char *code_of(enum hf_code code)
 
 void hyper_error(struct http_request *rq, const struct hf_error *err)
 {
-    struct json_out o = hyper_answer(hyper_of(rq));
+    struct json_out o = hyper_reply(hyper_of(rq));
 
     json_kstr(&o, "error", err->detail[0] != '\0' ? err->detail : hf_code_title(err->code));
     json_kstr(&o, "code", code_of(err->code));
@@ -52,7 +52,7 @@ void hyper_error(struct http_request *rq, const struct hf_error *err)
     hyper_send(rq, hf_code_status(err->code), &o);
 }
 
-/* --- what is asked ----------------------------------------------------------------- */
+/* --- decoding ----------------------------------------------------------------------- */
 
 json_t *hyper_body(struct http_request *rq)
 {
@@ -98,7 +98,7 @@ bool hyper_number(struct http_request *rq, const char *name, uint64_t *out)
 
 /* --- routes --------------------------------------------------------------------------------- */
 
-/* The runtime's paths stand below /sandbox, or below /sandbox/ID where one door leads to many. */
+/* The runtime's paths are below /sandbox, or below /sandbox/ID if one address serves many. */
 #define BOTH(method, path, handler, role, flags)                                                   \
     BRACES(method, "/sandbox" path, handler, role, (flags) | ROUTE_ANY_QUERY, 0, NULL),            \
         BRACES(method, "/sandbox/{sandbox}" path, handler, role, (flags) | ROUTE_ANY_QUERY, 0,     \
@@ -130,7 +130,7 @@ static const struct route routes[] = {
     BOTH(HTTP_GET_M, "/pty/{id}/ws", hyper_terminal_connect, ROLE_WATCH, ROUTE_UPGRADE),
 };
 
-/* What the control plane calls a key opens the runtime as well. */
+/* The control plane's API key is accepted by the runtime as well. */
 static const struct auth_ways ways = {.headers = "x-api-key"};
 
 static void *hyper_make(const struct dialect_host *host)
@@ -181,7 +181,7 @@ static const struct route_group groups[] = {
 
 const struct dialect hyperbrowser_dialect = {
     .name = "hyperbrowser",
-    .port = 8090, /* the original has none: it is a service */
+    .port = 8090, /* the original has no port: it is a service */
     .prefix = "/dialects/hyperbrowser",
     .groups = groups,
     .ways = &ways,

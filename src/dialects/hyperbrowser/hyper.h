@@ -3,9 +3,9 @@
  * hyper.h - Hyperbrowser's sandbox runtime, and as much of its control plane as a client needs
  *
  * Facts: docs/dialects/hyperbrowser.md. Ids of processes and terminals are the daemon's own, so
- * what is started here is seen everywhere and the other way round. Pieces of output are the
- * journal's runs, whose numbers hold for all time; a client's `seq` is a run's number
- * plus one, and its cursor the last seq that it has. Layer: dialects.
+ * what is started here is visible everywhere, and vice versa. Pieces of output are the journal's
+ * runs, whose numbers never change. A client's `seq` is a run's number plus one, and its cursor is
+ * the last seq that it has. Layer: dialects.
  */
 #ifndef HF_DIALECTS_HYPERBROWSER_HYPER_H
 #define HF_DIALECTS_HYPERBROWSER_HYPER_H
@@ -26,7 +26,7 @@ struct hyper {
     struct list pending;
     struct input_call_queue typing;
     size_t waits;  /* requests that wait for an exit */
-    bool draining; /* the daemon goes */
+    bool draining; /* the daemon is shutting down */
     struct buf scratch;
 };
 
@@ -35,13 +35,13 @@ static inline struct hyper *hyper_of(const struct http_request *rq)
     return http_context(rq);
 }
 
-/* hyper.c: answers */
-struct json_out hyper_answer(struct hyper *h); /* begins an object in the scratch buffer */
+/* hyper.c: replies */
+struct json_out hyper_reply(struct hyper *h); /* begins an object in the scratch buffer */
 void hyper_send(struct http_request *rq, int status, struct json_out *o);
 void hyper_error(struct http_request *rq, const struct hf_error *err); /* in their shape */
 
-/* hyper.c: what is asked. NULL or false: the request has been answered. */
-json_t *hyper_body(struct http_request *rq); /* no body at all is an empty object */
+/* hyper.c: decoding. NULL or false: the request has been replied to. */
+json_t *hyper_body(struct http_request *rq); /* an absent body is an empty object */
 struct process *hyper_process(struct http_request *rq);
 bool hyper_number(struct http_request *rq, const char *name, uint64_t *out); /* of the query */
 
@@ -49,26 +49,28 @@ bool hyper_number(struct http_request *rq, const char *name, uint64_t *out); /* 
 const char *hyper_status(const struct process_view *v);
 void hyper_write_process(struct json_out *o, struct process *p);
 void hyper_write_terminal(struct json_out *o, struct process *p, bool output);
-/* "exit_code" and "error" in the spelling of their object, where there is something to tell. */
+/* "exit_code" and "error" in the spelling of their object, if there is something to report. */
 void hyper_write_end(struct json_out *o, const struct process_view *v, const char *exit_code);
 /* One run as {"type"?, "stream"?, "seq", "data", "timestamp"}. */
 void hyper_write_run(struct json_out *o, const char *type, const struct slice *s);
 void hyper_reply_process(struct http_request *rq, struct process *p);
 void hyper_reply_terminal(struct http_request *rq, struct process *p, bool output);
 
-/* hyper_get.c: the number of the first run that one who has all up to `seq` is to be given. */
+/* hyper_get.c: the number of the first run for a client that has everything up to `seq`. */
 bool hyper_cursor(struct http_request *rq, struct process *p, const char *name, uint64_t window,
                   uint64_t *run);
 
-/* hyper_wait.c: answers when the process has ended. */
+/* hyper_wait.c: replies when the process has ended. */
 enum hyper_wait_kind { HYPER_RESULT, HYPER_TERMINAL };
 struct hyper_wait_options {
     enum hyper_wait_kind kind;
-    struct hyper_wait_ask ask;
-    bool started; /* by the same request: ends with it if the client goes */
+    struct hyper_wait_request request;
+    bool started; /* by the same request: terminated if the client disconnects */
 };
-/* Is there room for one more? False: refused. Asked before anything is begun: what is refused
- * must not happen, so hyper_wait() itself refuses nobody. */
+/*
+ * Is there room for one more? False: refused. Call before starting anything: a refused request must
+ * have no effect, so hyper_wait() itself refuses nothing.
+ */
 bool hyper_wait_admit(struct http_request *rq);
 void hyper_wait(struct http_request *rq, struct process *p, const struct hyper_wait_options *o);
 

@@ -2,8 +2,8 @@
 /*
  * hyper_control_calls.c - kill, signal, resize and input
  *
- * A kill without a signal's name is the end of the whole tree, also of an interactive shell, and
- * is answered when it is there. A signal by name is just that one. Layer: dialects.
+ * A kill without a signal's name kills the whole tree, even an interactive shell, and the reply
+ * comes when it has ended. A named signal is just that signal. Layer: dialects.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -16,9 +16,9 @@
 
 struct hyper_control_calls_act {
     struct pending pending;
-    struct http_request *rq; /* NULL: the client has gone */
+    struct http_request *rq; /* NULL: the client has disconnected */
     struct process *process; /* referenced */
-    bool terminal;           /* the answer is a terminal's */
+    bool terminal;           /* the reply is a terminal's */
 };
 
 static void act_free(struct pending *p)
@@ -30,10 +30,10 @@ static void act_free(struct pending *p)
     free(a);
 }
 
-/* The keeper answers soon, or the grace is over soon. */
+/* The keeper replies soon, or the grace period ends soon. */
 static const struct pending_kind act_kind = {.drain = NULL, .free = act_free};
 
-static void act_on_gone(void *user)
+static void act_on_disconnect(void *user)
 {
     ((struct hyper_control_calls_act *)user)->rq = NULL;
 }
@@ -47,11 +47,11 @@ static struct hyper_control_calls_act *act_new(struct http_request *rq, struct p
     a->process = process_ref(p);
     a->terminal = terminal;
     pending_init(&a->pending, &hyper_of(rq)->pending, &act_kind);
-    http_set_user(rq, a, act_on_gone);
+    http_set_user(rq, a, act_on_disconnect);
     return a;
 }
 
-static void act_answer(struct hyper_control_calls_act *a, const struct hf_error *err)
+static void act_reply(struct hyper_control_calls_act *a, const struct hf_error *err)
 {
     if (a->rq != NULL && err != NULL)
         hyper_error(a->rq, err);
@@ -62,12 +62,12 @@ static void act_answer(struct hyper_control_calls_act *a, const struct hf_error 
     act_free(&a->pending);
 }
 
-/* --- the end ------------------------------------------------------------------------------- */
+/* --- termination --------------------------------------------------------------------------- */
 
 static void on_ended(void *arg, struct process *p, const struct survivors *s)
 {
     (void)p, (void)s;
-    act_answer(arg, NULL);
+    act_reply(arg, NULL);
 }
 
 static void end(struct http_request *rq, struct process *p, bool terminal)
@@ -77,7 +77,7 @@ static void end(struct http_request *rq, struct process *p, bool terminal)
     if (check_signal_role(SIGKILL, http_role(rq), &err) < 0)
         hyper_error(rq, &err);
     else
-        process_end(p, GRACE_MS, "api", on_ended, act_new(rq, p, terminal));
+        process_terminate(p, GRACE_MS, "api", on_ended, act_new(rq, p, terminal));
 }
 
 void hyper_kill(struct http_request *rq)
@@ -92,12 +92,12 @@ void hyper_kill(struct http_request *rq)
 
 static void on_signalled(void *arg, int rc, const struct hf_error *err)
 {
-    act_answer(arg, rc < 0 ? err : NULL);
+    act_reply(arg, rc < 0 ? err : NULL);
 }
 
 /*
- * Those that a keyboard sends are for whoever holds the terminal, those that end something for
- * all of it, so that no child survives; the rest for the group.
+ * Keyboard signals go to the terminal's foreground group. Fatal signals go to the whole tree, so
+ * that no child survives. All others go to the process group.
  */
 static enum signal_target target_of(int signum, struct process *p)
 {
@@ -126,7 +126,7 @@ static void send_signal(struct http_request *rq, struct process *p, int signum, 
     }
     a = act_new(rq, p, terminal);
     if (process_signal(p, signum, target_of(signum, p), on_signalled, a, &err) < 0)
-        act_answer(a, &err);
+        act_reply(a, &err);
 }
 
 static void signal_handle(struct http_request *rq, bool terminal)
@@ -138,7 +138,7 @@ static void signal_handle(struct http_request *rq, bool terminal)
 
     if (body == NULL)
         return;
-    if (hyper_ask_signal(body, &signum, &err) < 0) {
+    if (hyper_decode_signal(body, &signum, &err) < 0) {
         hyper_error(rq, &err);
     } else if (signum > 0) {
         send_signal(rq, p, signum, terminal);
@@ -160,7 +160,7 @@ void hyper_terminal_kill(struct http_request *rq)
     signal_handle(rq, true);
 }
 
-/* --- size and input ---------------------------------------------------------------------------- */
+/* --- size and input --------------------------------------------------------------------------- */
 
 void hyper_terminal_resize(struct http_request *rq)
 {
@@ -171,14 +171,14 @@ void hyper_terminal_resize(struct http_request *rq)
 
     if (body == NULL)
         return;
-    if (hyper_ask_size(body, &rows, &cols, &err) < 0 ||
+    if (hyper_decode_size(body, &rows, &cols, &err) < 0 ||
         process_resize(p, rows, cols, "api", &err) < 0)
         hyper_error(rq, &err);
     else
         hyper_reply_terminal(rq, p, false);
 }
 
-/* An empty object: clients cannot read a 204. */
+/* An empty object: clients cannot decode a 204. */
 static void on_typed(struct http_request *rq, size_t taken, const struct hf_error *err)
 {
     struct json_out o;
@@ -188,7 +188,7 @@ static void on_typed(struct http_request *rq, size_t taken, const struct hf_erro
         hyper_error(rq, err);
         return;
     }
-    o = hyper_answer(hyper_of(rq));
+    o = hyper_reply(hyper_of(rq));
     hyper_send(rq, 200, &o);
 }
 
@@ -202,7 +202,7 @@ void hyper_stdin(struct http_request *rq)
 
     if (body == NULL)
         return;
-    if (hyper_ask_stdin(body, &bytes, &eof, &err) < 0)
+    if (hyper_decode_stdin(body, &bytes, &eof, &err) < 0)
         hyper_error(rq, &err);
     else
         input_call_take(&hyper_of(rq)->typing, rq, p, &bytes, eof, on_typed);

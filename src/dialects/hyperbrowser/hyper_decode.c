@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hyper_decode.c - decodes bodies and frames of Hyperbrowser's clients. Layer: dialects.
+ */
 #include "dialects/hyperbrowser/hyper_decode.h"
 
 #include <stdlib.h>
@@ -12,9 +15,9 @@
 #include "dialects/common/spawn_decode.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
-#define GRACE_MS 1000 /* a time-out, or a kill, is over well within the 5 s that clients wait */
+#define GRACE_MS 1000 /* a timeout, or a kill, completes well within the 5 s that clients wait */
 
-/* --- what is to be started --------------------------------------------------------------- */
+/* --- what to start ----------------------------------------------------------------------- */
 
 struct hyper_decode_body {
     const char *command, *cwd, *user;
@@ -41,8 +44,8 @@ static const struct json_field terminal_fields[] = {
 };
 
 /* Clients send whole numbers, or fractions of a second. */
-static int ask_duration(const json_t *v, const char *field, double unit_ms, int64_t *out,
-                        struct hf_error *err)
+static int decode_duration(const json_t *v, const char *field, double unit_ms, int64_t *out,
+                           struct hf_error *err)
 {
     double ms = json_number_value(v) * unit_ms;
     int64_t whole;
@@ -59,16 +62,16 @@ static int ask_duration(const json_t *v, const char *field, double unit_ms, int6
     return 0;
 }
 
-/* The milliseconds count where both are given. */
-static int ask_timeout(const json_t *ms, const json_t *sec, int64_t *out, struct hf_error *err)
+/* Milliseconds win if both are present. */
+static int decode_timeout(const json_t *ms, const json_t *sec, int64_t *out, struct hf_error *err)
 {
-    int rc = ask_duration(sec, "timeout_sec", 1000, out, err);
+    int rc = decode_duration(sec, "timeout_sec", 1000, out, err);
 
-    return rc < 0 ? rc : ask_duration(ms, "timeoutMs", 1, out, err);
+    return rc < 0 ? rc : decode_duration(ms, "timeoutMs", 1, out, err);
 }
 
-/* A program with arguments, as a line that means the same. */
-static void make_line(struct hyper_ask *a)
+/* A program with arguments, as a shell line with the same meaning. */
+static void make_line(struct hyper_request *a)
 {
     if (a->spec.arg_count > 0) {
         buf_put_quoted(&a->line, a->spec.command);
@@ -82,12 +85,13 @@ static void make_line(struct hyper_ask *a)
     a->spec.shell = true;
 }
 
-static int ask_start(struct hyper_ask *a, const struct hyper_decode_body *b, struct hf_error *err)
+static int decode_start(struct hyper_request *a, const struct hyper_decode_body *b,
+                        struct hf_error *err)
 {
     struct spawn_spec *s = &a->spec;
     int rc = spawn_request_args(b->args, &a->args, &s->arg_count, err);
 
-    if (rc < 0 || (rc = ask_timeout(b->timeout_ms, b->timeout_sec, &s->timeout_ms, err)) < 0)
+    if (rc < 0 || (rc = decode_timeout(b->timeout_ms, b->timeout_sec, &s->timeout_ms, err)) < 0)
         return rc;
     if ((rc = spawn_request_env(b->env, &a->env, &s->env_count, err)) < 0)
         return rc;
@@ -102,61 +106,61 @@ static int ask_start(struct hyper_ask *a, const struct hyper_decode_body *b, str
     return 0;
 }
 
-int hyper_ask_process(struct hyper_ask *a, const json_t *body, struct hf_error *err)
+int hyper_decode_process(struct hyper_request *a, const json_t *body, struct hf_error *err)
 {
     struct hyper_decode_body b = {0};
     int rc;
 
-    *a = (struct hyper_ask){0};
+    *a = (struct hyper_request){0};
     spec_init(&a->spec);
     rc = json_decode_known(body, process_fields, COUNT(process_fields), &b, err);
-    if (rc < 0 || (rc = ask_start(a, &b, err)) < 0)
+    if (rc < 0 || (rc = decode_start(a, &b, err)) < 0)
         return rc;
     make_line(a);
     return 0;
 }
 
-int hyper_ask_terminal(struct hyper_ask *a, const json_t *body, struct hf_error *err)
+int hyper_decode_terminal(struct hyper_request *a, const json_t *body, struct hf_error *err)
 {
     struct hyper_decode_body b = {0};
     int rc;
 
-    *a = (struct hyper_ask){0};
+    *a = (struct hyper_request){0};
     spec_init(&a->spec);
     rc = json_decode_known(body, terminal_fields, COUNT(terminal_fields), &b, err);
-    if (rc < 0 || (rc = ask_start(a, &b, err)) < 0)
+    if (rc < 0 || (rc = decode_start(a, &b, err)) < 0)
         return rc;
     a->spec.pty = true;
-    a->spec.rows = b.rows != 0 ? b.rows : 24; /* either may be left out */
+    a->spec.rows = b.rows != 0 ? b.rows : 24; /* either may be absent */
     a->spec.cols = b.cols != 0 ? b.cols : 80;
     if (b.shell)
         make_line(a);
     return 0;
 }
 
-void hyper_ask_fini(struct hyper_ask *a)
+void hyper_request_fini(struct hyper_request *a)
 {
     free(a->args);
     free(a->env);
     buf_fini(&a->line);
 }
 
-/* --- what is to be done with it -------------------------------------------------------------- */
+/* --- operations on it ------------------------------------------------------------------------ */
 
-int hyper_ask_wait(struct hyper_wait_ask *a, const json_t *body, struct hf_error *err)
+int hyper_decode_wait(struct hyper_wait_request *a, const json_t *body, struct hf_error *err)
 {
     const json_t *output = json_object_get(body, "includeOutput");
 
-    *a = (struct hyper_wait_ask){.timeout_ms = -1};
+    *a = (struct hyper_wait_request){.timeout_ms = -1};
     if (output != NULL && !json_is_boolean(output) && !json_is_null(output))
         return hf_fail_field(err, HF_E_bad_type, "includeOutput",
                              "\"includeOutput\" must be true or false");
     a->include_output = json_is_true(output);
-    return ask_timeout(json_object_get(body, "timeoutMs"), json_object_get(body, "timeout_sec"),
-                       &a->timeout_ms, err);
+    return decode_timeout(json_object_get(body, "timeoutMs"), json_object_get(body, "timeout_sec"),
+                          &a->timeout_ms, err);
 }
 
-int hyper_ask_signal(const json_t *body, int *signum, struct hf_error *err)
+int hyper_decode_signal(const json_t *body, int *signum, struct hf_error *err)
 {
     const json_t *signal = json_object_get(body, "signal");
     enum signal_target unused;
@@ -167,7 +171,7 @@ int hyper_ask_signal(const json_t *body, int *signum, struct hf_error *err)
     return check_signal_decode(signal, NULL, signum, &unused, err);
 }
 
-int hyper_ask_size(const json_t *body, int64_t *rows, int64_t *cols, struct hf_error *err)
+int hyper_decode_size(const json_t *body, int64_t *rows, int64_t *cols, struct hf_error *err)
 {
     const json_t *r = json_object_get(body, "rows"), *c = json_object_get(body, "cols");
 
@@ -179,8 +183,8 @@ int hyper_ask_size(const json_t *body, int64_t *rows, int64_t *cols, struct hf_e
     return check_size(*rows, *cols, err);
 }
 
-/* `data` with its `encoding`; absent is nothing. */
-static int ask_data(const json_t *body, struct buf *bytes, struct hf_error *err)
+/* `data` with its `encoding`; absent data is empty. */
+static int decode_data(const json_t *body, struct buf *bytes, struct hf_error *err)
 {
     const json_t *data = json_object_get(body, "data"),
                  *encoding = json_object_get(body, "encoding");
@@ -203,17 +207,17 @@ static int ask_data(const json_t *body, struct buf *bytes, struct hf_error *err)
     return 0;
 }
 
-int hyper_ask_stdin(const json_t *body, struct buf *bytes, bool *eof, struct hf_error *err)
+int hyper_decode_stdin(const json_t *body, struct buf *bytes, bool *eof, struct hf_error *err)
 {
     const json_t *end = json_object_get(body, "eof");
 
     if (end != NULL && !json_is_boolean(end) && !json_is_null(end))
         return hf_fail_field(err, HF_E_bad_type, "eof", "\"eof\" must be true or false");
     *eof = json_is_true(end);
-    return ask_data(body, bytes, err);
+    return decode_data(body, bytes, err);
 }
 
-int hyper_ask_frame(struct hyper_frame *f, const char *text, size_t len, struct hf_error *err)
+int hyper_decode_frame(struct hyper_frame *f, const char *text, size_t len, struct hf_error *err)
 {
     json_auto_t *frame = json_parse(text, len, err);
     const char *type = json_string_value(json_object_get(frame, "type"));
@@ -222,9 +226,9 @@ int hyper_ask_frame(struct hyper_frame *f, const char *text, size_t len, struct 
     if (frame == NULL)
         return -1;
     if (type != NULL && strcmp(type, "input") == 0)
-        return ask_data(frame, &f->bytes, err);
+        return decode_data(frame, &f->bytes, err);
     if (type == NULL || strcmp(type, "resize") != 0)
         return hf_fail_field(err, HF_E_bad_value, "type", "a frame's type is input or resize");
     f->resize = true;
-    return hyper_ask_size(frame, &f->rows, &f->cols, err);
+    return hyper_decode_size(frame, &f->rows, &f->cols, err);
 }

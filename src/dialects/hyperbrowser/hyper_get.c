@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hyper_get.c - get and list; and where in the output a cursor stands. Layer: dialects.
+ * hyper_get.c - get and list, and the position of a cursor in the output. Layer: dialects.
  */
 #include <string.h>
 
@@ -43,12 +43,12 @@ static bool page_after(struct http_request *rq, struct hyper_get_page *pg)
     if (pg->after != NULL)
         return true;
     hf_fail_field(&err, HF_E_bad_query, "cursor",
-                  "the process of this cursor is no longer there; begin with the first page");
+                  "the process of this cursor no longer exists; start from the first page");
     hyper_error(rq, &err);
     return false;
 }
 
-static bool page_ask(struct http_request *rq, struct hyper_get_page *pg)
+static bool page_decode(struct http_request *rq, struct hyper_get_page *pg)
 {
     *pg = (struct hyper_get_page){.limit = LIMIT_HYPER_LIST, .created_before = UINT64_MAX};
     pg->status = http_query(rq, "status");
@@ -100,7 +100,7 @@ static void page_write(const struct hyper_get_page *pg, struct engine *e, struct
         hyper_write_process(o, p);
         last = p;
     }
-    json_shut(o, ']');
+    json_close(o, ']');
     if (p != NULL)
         process_view(last, &v);
     json_kstr(o, "next_cursor", p != NULL ? v.id : NULL);
@@ -112,16 +112,16 @@ void hyper_list(struct http_request *rq)
     struct json_out o;
     struct hyper_get_page pg;
 
-    if (!page_ask(rq, &pg))
+    if (!page_decode(rq, &pg))
         return;
-    o = hyper_answer(h);
+    o = hyper_reply(h);
     page_write(&pg, h->engine, &o);
     hyper_send(rq, 200, &o);
 }
 
 /* --- cursors ------------------------------------------------------------------------------ */
 
-/* Is the run with this number held from its beginning on, and not too far back? */
+/* Is the run with this number held from its beginning, and within the replay window? */
 static bool run_is_held(const struct journal *j, uint64_t run, uint64_t window)
 {
     struct journal_mark m;
@@ -146,8 +146,8 @@ bool hyper_cursor(struct http_request *rq, struct process *p, const char *name, 
         *run = journal_run_first(j);
     else if (!run_is_held(j, *run, window))
         hf_fail_field(&err, HF_E_offset_gone, name,
-                      "Replay window expired: output behind seq %llu is no longer held; "
-                      "without %s you get all that is",
+                      "Replay window expired: output after seq %llu is no longer held; "
+                      "omit %s to get all that is",
                       (unsigned long long)*run, name);
     else if (*run > journal_run_count(j))
         hf_fail_field(&err, HF_E_range_not_satisfiable, name,

@@ -2,8 +2,8 @@
 /*
  * hyper_json.c - processes, terminals and pieces of output as JSON
  *
- * Processes are written in snake_case and terminals in camelCase: so are the original's.
- * What is not known is absent, not null. Layer: dialects.
+ * Processes are in snake_case and terminals in camelCase, as in the original. Unknown values are
+ * absent, not null. Layer: dialects.
  */
 #include "base/limits.h"
 #include "base/text.h"
@@ -30,9 +30,9 @@ void hyper_write_end(struct json_out *o, const struct process_view *v, const cha
     if (v->exit->exit_code >= 0)
         json_kint(o, exit_code, v->exit->exit_code);
     if (v->exit->kind == EXIT_OUT_OF_MEMORY)
-        json_kstr(o, "error", "it was ended because memory ran out");
+        json_kstr(o, "error", "terminated: out of memory");
     if (v->exit->kind == EXIT_LOST)
-        json_kstr(o, "error", "nobody saw how it ended");
+        json_kstr(o, "error", "the exit status is unknown");
 }
 
 static void write_command(struct json_out *o, const struct process_view *v)
@@ -44,7 +44,7 @@ static void write_command(struct json_out *o, const struct process_view *v)
         json_open(o, '[');
         for (size_t i = 0; i < v->arg_count; i++)
             json_str(o, v->args[i]);
-        json_shut(o, ']');
+        json_close(o, ']');
     }
     json_kstr(o, "cwd", v->cwd);
     if (v->running)
@@ -63,7 +63,7 @@ void hyper_write_process(struct json_out *o, struct process *p)
     json_kint(o, "started_at", v.created_ms);
     if (!v.running)
         json_kint(o, "completed_at", v.exited_ms);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void put_base64(struct json_out *o, const char *bytes, size_t len)
@@ -73,7 +73,10 @@ static void put_base64(struct json_out *o, const char *bytes, size_t len)
     buf_putc(o->buf, '"');
 }
 
-/* Terminals' bytes are base64; those of processes are text, which is all that their clients take. */
+/*
+ * A terminal's bytes are base64; those of processes are text, because their clients support nothing
+ * else.
+ */
 void hyper_write_run(struct json_out *o, const char *type, const struct slice *s)
 {
     json_open(o, '{');
@@ -83,10 +86,10 @@ void hyper_write_run(struct json_out *o, const char *type, const struct slice *s
     json_key(o, "data");
     put_base64(o, s->bytes, s->len);
     json_kint(o, "timestamp", s->time_ms);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
-/* The first of the last runs that together are not too much for one answer. */
+/* The first of the last runs that together fit into one reply. */
 static uint64_t output_begin(const struct journal *j)
 {
     uint64_t n = journal_run_count(j), first = journal_run_first(j);
@@ -97,7 +100,10 @@ static uint64_t output_begin(const struct journal *j)
     return n;
 }
 
-/* What was given once has its number for good, so a run that may still grow is ended or left out. */
+/*
+ * A run that was delivered keeps its number for good, so a run that may still grow is closed or
+ * omitted.
+ */
 static void write_output(struct json_out *o, struct process *p, bool running)
 {
     struct journal *j = process_journal(p);
@@ -112,7 +118,7 @@ static void write_output(struct json_out *o, struct process *p, bool running)
         if (!running || !journal_run_may_grow(j, i))
             hyper_write_run(o, NULL, &s);
     }
-    json_shut(o, ']');
+    json_close(o, ']');
 }
 
 void hyper_write_terminal(struct json_out *o, struct process *p, bool output)
@@ -133,12 +139,12 @@ void hyper_write_terminal(struct json_out *o, struct process *p, bool output)
         json_kint(o, "finishedAt", v.exited_ms);
     if (output)
         write_output(o, p, v.running);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 void hyper_reply_process(struct http_request *rq, struct process *p)
 {
-    struct json_out o = hyper_answer(hyper_of(rq));
+    struct json_out o = hyper_reply(hyper_of(rq));
 
     json_key(&o, "process");
     hyper_write_process(&o, p);
@@ -147,7 +153,7 @@ void hyper_reply_process(struct http_request *rq, struct process *p)
 
 void hyper_reply_terminal(struct http_request *rq, struct process *p, bool output)
 {
-    struct json_out o = hyper_answer(hyper_of(rq));
+    struct json_out o = hyper_reply(hyper_of(rq));
 
     json_key(&o, "pty");
     hyper_write_terminal(&o, p, output);

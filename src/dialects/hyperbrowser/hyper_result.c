@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hyper_result.c - writes a process's output and exit as one JSON object, piece by piece.
+ * Layer: dialects.
+ */
 #include "dialects/hyperbrowser/hyper_result.h"
 
 #include <string.h>
@@ -53,7 +57,9 @@ static void put_head(const struct result *r, struct buf *out)
     buf_puts(out, ",\"stdout\":\"");
 }
 
-/* Puts the rest of an open character to its beginning; how many of these bytes it took. */
+/*
+ * Appends the rest of an incomplete character to its beginning. Returns how many bytes it consumed.
+ */
 static size_t close_open(struct result *r, struct buf *out, const char *bytes, size_t len)
 {
     size_t had = r->open_len, n;
@@ -62,15 +68,15 @@ static size_t close_open(struct result *r, struct buf *out, const char *bytes, s
         r->open[r->open_len] = bytes[r->open_len - had], r->open_len++;
     n = utf8_char_len(r->open, r->open_len);
     if (n == 0 && utf8_open_tail(r->open, r->open_len) == r->open_len)
-        return r->open_len - had; /* still open */
+        return r->open_len - had; /* still incomplete */
     if (n <= had)
-        n = had; /* it was none */
+        n = had; /* it was not a character */
     json_put_text(out, r->open, n);
     r->open_len = 0;
     return n - had;
 }
 
-/* A character that is cut in two by the other stream, or by the end of a piece, is made whole. */
+/* A character that is split by the other stream, or by the end of a piece, is reassembled. */
 static void put_text(struct result *r, struct buf *out, const char *bytes, size_t len)
 {
     size_t n;
@@ -88,13 +94,13 @@ static void put_text(struct result *r, struct buf *out, const char *bytes, size_
     json_put_text(out, bytes, len - n);
 }
 
-/* What a terminal writes counts as stdout. */
+/* A terminal's output counts as stdout. */
 static bool is_of_part(const struct result *r, const struct slice *s)
 {
     return (s->stream == STREAM_STDERR) == (r->part == RESULT_STDERR);
 }
 
-/* A process that still runs may write over what was not sent yet. */
+/* A running process may overwrite output that was not sent yet. */
 static void skip_missing(struct result *r, const struct journal *j)
 {
     if (r->at >= journal_first(j))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hyper_sandbox.c - the control plane of one sandbox that is always there
+ * hyper_sandbox.c - the control plane of one sandbox that always exists
  *
- * A client makes or finds its sandbox by the control plane and is told where the runtime is and
- * what opens it. Here both are this daemon: the address is the one by which the client came,
- * and the token the one that it has shown. Layer: dialects.
+ * A client creates or finds its sandbox through the control plane, which returns the runtime's
+ * address and a token for it. Here both are this daemon: the address is the one that the client
+ * used, and the token is the client's own. Layer: dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 #define SANDBOX "local"
 
-/* The path in front of the control plane's own: where the dialect is served. */
+/* The path before the control plane's own: where the dialect is served. */
 static size_t mount_len(const struct http_request *rq)
 {
     const char *path = http_path(rq), *at = path, *found = path;
@@ -26,7 +26,7 @@ static size_t mount_len(const struct http_request *rq)
     return (size_t)(found - path);
 }
 
-/* A gateway says by which address it was asked. */
+/* A gateway forwards the address that the client used. */
 static void write_runtime(struct json_out *o, const struct http_request *rq)
 {
     const char *host = http_header(rq, "X-Forwarded-Host");
@@ -47,11 +47,11 @@ static void write_runtime(struct json_out *o, const struct http_request *rq)
     json_kstr(o, "transport", "regional_proxy");
     json_kstr(o, "host", host);
     json_kstr(o, "baseUrl", buf_cstr(&url));
-    json_shut(o, '}');
+    json_close(o, '}');
     buf_fini(&url);
 }
 
-/* What the client came with. Where nobody asks for one, any will do. */
+/* The client's token. If none is required, any will do. */
 static const char *token_of(const struct http_request *rq)
 {
     const char *key = http_header(rq, "x-api-key"), *bearer = http_header(rq, "Authorization");
@@ -74,7 +74,7 @@ static void write_sandbox(struct json_out *o, const struct http_request *rq)
 
 static void reply_detail(struct http_request *rq)
 {
-    struct json_out o = hyper_answer(hyper_of(rq));
+    struct json_out o = hyper_reply(hyper_of(rq));
 
     write_sandbox(&o, rq);
     json_kstr(&o, "token", token_of(rq));
@@ -83,7 +83,7 @@ static void reply_detail(struct http_request *rq)
     hyper_send(rq, 200, &o);
 }
 
-/* False: answered. */
+/* False: the request has been replied to. */
 static bool is_ours(struct http_request *rq)
 {
     const char *id = http_param(rq, "sandbox");
@@ -91,13 +91,13 @@ static bool is_ours(struct http_request *rq)
 
     if (strcmp(id, SANDBOX) == 0)
         return true;
-    hf_fail(&err, HF_E_no_such_sandbox, "sandbox %.100s not found: this one is called " SANDBOX,
+    hf_fail(&err, HF_E_no_such_sandbox, "sandbox %.100s not found: this sandbox is named " SANDBOX,
             id);
     hyper_error(rq, &err);
     return false;
 }
 
-/* Images and sizes are not ours to give: the sandbox is there already. */
+/* Images and sizes do not apply: the sandbox already exists. */
 void hyper_sandbox_create(struct http_request *rq)
 {
     json_auto_t *body = hyper_body(rq);
@@ -123,15 +123,15 @@ void hyper_sandbox_list(struct http_request *rq)
         return;
     listed = (status == NULL || strcmp(status, "active") == 0) &&
              (search == NULL || strstr(SANDBOX, search) != NULL);
-    o = hyper_answer(hyper_of(rq));
+    o = hyper_reply(hyper_of(rq));
     json_key(&o, "sandboxes");
     json_open(&o, '[');
     if (listed && page <= 1) {
         json_open(&o, '{');
         write_sandbox(&o, rq);
-        json_shut(&o, '}');
+        json_close(&o, '}');
     }
-    json_shut(&o, ']');
+    json_close(&o, ']');
     json_kint(&o, "totalCount", listed);
     json_ku64(&o, "page", page);
     json_ku64(&o, "perPage", limit);
@@ -142,8 +142,8 @@ void hyper_sandbox_list(struct http_request *rq)
 
 struct hyper_sandbox_stopping {
     struct pending pending;
-    struct http_request *rq; /* NULL: the client has gone */
-    size_t left;             /* processes that are being ended, and one while more are looked for */
+    struct http_request *rq; /* NULL: the client has disconnected */
+    size_t left;             /* processes being terminated, plus one while the search continues */
 };
 
 static void stopping_free(struct pending *p)
@@ -154,7 +154,7 @@ static void stopping_free(struct pending *p)
 
 static const struct pending_kind stopping_kind = {.drain = NULL, .free = stopping_free};
 
-static void stopping_on_gone(void *user)
+static void stopping_on_disconnect(void *user)
 {
     ((struct hyper_sandbox_stopping *)user)->rq = NULL;
 }
@@ -164,7 +164,7 @@ static void stopping_one_less(struct hyper_sandbox_stopping *s)
     if (--s->left > 0)
         return;
     if (s->rq != NULL) {
-        struct json_out o = hyper_answer(hyper_of(s->rq));
+        struct json_out o = hyper_reply(hyper_of(s->rq));
 
         json_kbool(&o, "success", true);
         hyper_send(s->rq, 200, &o);
@@ -190,7 +190,7 @@ static bool is_mine(struct process *p)
     return v.running && via != NULL && strcmp(via, "hyperbrowser") == 0;
 }
 
-/* Ends what was started by this dialect. Others may share the daemon, and it stays. */
+/* Terminates what this dialect has started. The daemon may be shared, and it stays. */
 void hyper_sandbox_stop(struct http_request *rq)
 {
     struct hyper *h = hyper_of(rq);
@@ -203,11 +203,11 @@ void hyper_sandbox_stop(struct http_request *rq)
     s->rq = rq;
     s->left = 1;
     pending_init(&s->pending, &h->pending, &stopping_kind);
-    http_set_user(rq, s, stopping_on_gone);
+    http_set_user(rq, s, stopping_on_disconnect);
     while ((p = engine_next(h->engine, p)) != NULL)
         if (is_mine(p)) {
             s->left++;
-            process_end(p, -1, "api", on_ended, s);
+            process_terminate(p, -1, "api", on_ended, s);
         }
     stopping_one_less(s);
 }

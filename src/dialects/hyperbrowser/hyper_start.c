@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hyper_start.c - exec, processes and terminals begin. Layer: dialects.
+ * hyper_start.c - starts execs, processes and terminals. Layer: dialects.
  */
 #include "base/limits.h"
 #include "dialects/common/start_call.h"
 #include "dialects/hyperbrowser/hyper.h"
 
 /*
- * A result has all that a command wrote, so its ring is a large one; but not if
- * running processes together would then leave others without.
+ * A result has all the output of a command, so its ring is large, unless running processes together
+ * would then leave none for others.
  */
 static int64_t history_for(struct engine *e)
 {
@@ -23,35 +23,35 @@ static int64_t history_for(struct engine *e)
     return LIMIT_HYPER_HISTORY_BYTES;
 }
 
-typedef int ask_fn(struct hyper_ask *a, const json_t *body, struct hf_error *err);
+typedef int decode_fn(struct hyper_request *a, const json_t *body, struct hf_error *err);
 
-static void start(struct http_request *rq, ask_fn *decode, enum stdin_mode input,
+static void start(struct http_request *rq, decode_fn *decode, enum stdin_mode input,
                   start_call_fn *done)
 {
     struct hyper *h = hyper_of(rq);
     json_auto_t *body = hyper_body(rq);
     struct hf_error err = {0};
-    struct hyper_ask ask;
+    struct hyper_request request;
 
     if (body == NULL)
         return;
-    if (decode(&ask, body, &err) < 0) {
+    if (decode(&request, body, &err) < 0) {
         hyper_error(rq, &err);
     } else {
-        ask.spec.stdin_mode = input;
-        ask.spec.history_bytes = ask.spec.pty ? 0 : history_for(h->engine);
-        start_call_begin(rq, h->engine, &ask.spec,
+        request.spec.stdin_mode = input;
+        request.spec.history_bytes = request.spec.pty ? 0 : history_for(h->engine);
+        start_call_begin(rq, h->engine, &request.spec,
                          &(struct start_call_options){.pending = &h->pending,
                                                       .done = done,
-                                                      .end_if_gone = input == STDIN_NULL});
+                                                      .end_if_disconnected = input == STDIN_NULL});
     }
-    hyper_ask_fini(&ask);
+    hyper_request_fini(&request);
 }
 
 static void exec_started(struct http_request *rq, struct process *p, const struct hf_error *err)
 {
     const struct hyper_wait_options o = {
-        .kind = HYPER_RESULT, .ask = {.timeout_ms = -1}, .started = true};
+        .kind = HYPER_RESULT, .request = {.timeout_ms = -1}, .started = true};
 
     if (p == NULL)
         hyper_error(rq, err);
@@ -59,11 +59,11 @@ static void exec_started(struct http_request *rq, struct process *p, const struc
         hyper_wait(rq, p, &o);
 }
 
-/* Nobody can write to its input, so it has none: what reads it must not hang. */
+/* No client can write to its input, so it has none: a program that reads it must not hang. */
 void hyper_exec(struct http_request *rq)
 {
     if (hyper_wait_admit(rq))
-        start(rq, hyper_ask_process, STDIN_NULL, exec_started);
+        start(rq, hyper_decode_process, STDIN_NULL, exec_started);
 }
 
 static void process_started(struct http_request *rq, struct process *p, const struct hf_error *err)
@@ -76,7 +76,7 @@ static void process_started(struct http_request *rq, struct process *p, const st
 
 void hyper_start(struct http_request *rq)
 {
-    start(rq, hyper_ask_process, STDIN_PIPE, process_started);
+    start(rq, hyper_decode_process, STDIN_PIPE, process_started);
 }
 
 static void terminal_started(struct http_request *rq, struct process *p, const struct hf_error *err)
@@ -89,5 +89,5 @@ static void terminal_started(struct http_request *rq, struct process *p, const s
 
 void hyper_terminal_create(struct http_request *rq)
 {
-    start(rq, hyper_ask_terminal, STDIN_DEFAULT, terminal_started);
+    start(rq, hyper_decode_terminal, STDIN_DEFAULT, terminal_started);
 }

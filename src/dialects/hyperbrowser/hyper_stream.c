@@ -2,9 +2,9 @@
 /*
  * hyper_stream.c - GET …/stream: numbered pieces of output as server-sent events, then the result
  *
- * Whoever is too slow sees it: an event of the stream "system" says what is missing, and the
- * numbers go on behind it. All is ASCII, since clients decode each packet by itself and would
- * break the characters that are in two. Layer: dialects.
+ * A client that is too slow is notified: an event of the stream "system" says what is missing, and
+ * the numbers continue after it. Everything is ASCII, since clients decode each packet separately
+ * and would break characters that are split. Layer: dialects.
  */
 #include <stdio.h>
 
@@ -18,7 +18,7 @@ struct hyper_stream_follow {
     struct run_stream stream; /* first: freed as this */
     struct hyper *hyper;
     struct result result;
-    uint64_t next; /* number of the run that is to come */
+    uint64_t next; /* number of the next run */
     bool missing, sending;
 };
 
@@ -31,7 +31,7 @@ static void send_ascii(struct run_stream *r, const char *event, uint64_t id, str
 {
     struct buf ascii = {0};
 
-    json_shut(o, '}');
+    json_close(o, '}');
     json_put_ascii(&ascii, buf_data(o->buf), o->buf->len);
     run_stream_send(r, event, id, &ascii);
     buf_fini(&ascii);
@@ -40,7 +40,7 @@ static void send_ascii(struct run_stream *r, const char *event, uint64_t id, str
 static void send_output(struct run_stream *r, const char *stream, const struct slice *s)
 {
     struct hyper_stream_follow *f = follow_of(r);
-    struct json_out o = hyper_answer(f->hyper);
+    struct json_out o = hyper_reply(f->hyper);
 
     json_kstr(&o, "stream", stream);
     json_ku64(&o, "seq", s->number + 1);
@@ -50,12 +50,12 @@ static void send_output(struct run_stream *r, const char *stream, const struct s
     send_ascii(r, "output", s->number + 1, &o);
 }
 
-/* Nothing is missing in silence. */
+/* Never drop output silently. */
 static void send_missing(struct run_stream *r, const struct slice *s)
 {
     char text[100];
     int n =
-        snprintf(text, sizeof text, "[output up to seq %llu is gone: it was not taken in time]\n",
+        snprintf(text, sizeof text, "[output up to seq %llu is gone: it was not read in time]\n",
                  (unsigned long long)s->number);
     const struct slice note = {
         .bytes = text, .len = (size_t)n, .number = s->number - 1, .time_ms = s->time_ms};
@@ -88,13 +88,13 @@ static bool follow_end(struct run_stream *r)
     return result_pump(&f->result, r->out, &f->hyper->scratch);
 }
 
-/* A stream that ends without `done` is not at its end: newer clients want to know why. */
-static void follow_going(struct run_stream *r)
+/* A stream that ends without `done` is incomplete: newer clients report the reason. */
+static void follow_draining(struct run_stream *r)
 {
     struct hyper_stream_follow *f = follow_of(r);
-    struct json_out o = hyper_answer(f->hyper);
+    struct json_out o = hyper_reply(f->hyper);
 
-    json_kstr(&o, "error", "the daemon is going; stream again from the last seq");
+    json_kstr(&o, "error", "the daemon is shutting down; stream again from the last seq");
     json_kstr(&o, "code", "shutting_down");
     send_ascii(r, "error", 0, &o);
 }
@@ -102,10 +102,10 @@ static void follow_going(struct run_stream *r)
 static const struct run_stream_ops follow_ops = {
     .run = follow_run,
     .end = follow_end,
-    .going = follow_going,
+    .going = follow_draining,
 };
 
-/* Who says no seq, or 0, has nothing, and is told if the beginning is gone. */
+/* A client without a seq, or with 0, has nothing, and is notified if the beginning is lost. */
 void hyper_stream(struct http_request *rq)
 {
     struct process *p = hyper_process(rq);

@@ -2,9 +2,9 @@
 /*
  * hyper_terminal.c - GET …/ws: JSON frames on a terminal
  *
- * Clients take every message but `output` for the exit, so nothing else is ever sent: what was wrong
- * with a frame of theirs closes the connection with a reason. They begin to listen
- * only after the 101, so the gate of the console is used. Layer: dialects.
+ * Clients treat every message but `output` as the exit, so nothing else is ever sent: an invalid
+ * frame closes the connection with a reason. Clients begin to listen only after the 101, so the
+ * gate of the console is used. Layer: dialects.
  */
 #include "base/limits.h"
 #include "dialects/common/console.h"
@@ -28,13 +28,13 @@ static void send_output(struct console *c, const struct slice *s)
 
 static void terminal_exited(struct console *c, const struct exit_record *x)
 {
-    struct json_out o = hyper_answer(console_user(c));
+    struct json_out o = hyper_reply(console_user(c));
 
     (void)x;
     json_kstr(&o, "type", "exit");
     json_key(&o, "status");
     hyper_write_terminal(&o, console_process(c), false);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     send_frame(c, o.buf);
     console_close(c, 1000, "exit");
 }
@@ -56,7 +56,7 @@ static void terminal_text(struct console *c, const char *text, size_t len)
     struct hf_error err = {0};
     struct hyper_frame f;
 
-    if (hyper_ask_frame(&f, text, len, &err) < 0)
+    if (hyper_decode_frame(&f, text, len, &err) < 0)
         console_close(c, 1007, err.detail);
     else if (f.resize)
         frame_resize(c, &f);
@@ -68,11 +68,14 @@ static void terminal_text(struct console *c, const char *text, size_t len)
 static size_t terminal_binary(struct console *c, const void *bytes, size_t len, bool last)
 {
     (void)bytes, (void)last;
-    console_close(c, 1003, "frames are JSON text");
+    console_close(c, 1003, "frames must be JSON text");
     return len;
 }
 
-/* One that only watches learns it; what came too late for the process is nobody's fault. */
+/*
+ * Refuse input from a client that may only watch. Input that came too late for the process is not
+ * an error.
+ */
 static void terminal_refused(struct console *c, const struct hf_error *err)
 {
     if (err->code == HF_E_forbidden)
@@ -87,7 +90,7 @@ static const struct console_ops ops = {
     .refused = terminal_refused,
 };
 
-/* --- the beginning ------------------------------------------------------------------------ */
+/* --- attach ------------------------------------------------------------------------------- */
 
 void hyper_terminal_connect(struct http_request *rq)
 {

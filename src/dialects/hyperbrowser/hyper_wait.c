@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hyper_wait.c - requests that are answered when a process has ended
+ * hyper_wait.c - requests whose reply comes when a process has ended
  *
- * Clients give up 30 s after they have asked unless the head of the answer has come by then; the
- * body may take as long as it likes. So the head goes out early, and now and then a
- * space, which JSON allows in front of the object, so that proxies keep the
- * connection. A wait with a short time-out does without: its answer may be a 408. Layer: dialects.
+ * Clients give up after 30 s unless the head of the response has arrived by then; the body may take
+ * any time. So the head is sent early, and periodically a space, which JSON allows before the
+ * object, so that proxies keep the connection. A wait with a short timeout does without: its reply
+ * may be a 408. Layer: dialects.
  */
 #include <stdlib.h>
 
@@ -15,23 +15,23 @@
 #include "dialects/hyperbrowser/hyper_result.h"
 #include "transport/sse.h"
 
-#define HEAD_MS 1000       /* what ends within this gets a plain answer, or an error */
-#define PLAIN_MAX_MS 25000 /* time-outs up to this are told by the status */
-#define SMALL_BYTES 65536  /* a result with so much output is sent whole */
+#define HEAD_MS 1000       /* what ends within this time gets a plain reply, or an error */
+#define PLAIN_MAX_MS 25000 /* timeouts up to this are reported by the status */
+#define SMALL_BYTES 65536  /* a result with up to this much output is sent whole */
 #define BEFORE "{\"result\":"
 #define BEHIND "}"
 
 struct hyper_wait {
     struct pending pending;
     struct hyper *hyper;
-    struct http_request *rq;    /* until the answer is begun */
+    struct http_request *rq;    /* until the response begins */
     struct http_stream *stream; /* from then on */
     struct process *process;    /* referenced */
     struct exit_waiter waiter;
     struct timer *deadline, *alive;
     struct hyper_wait_options o;
     struct result result;
-    bool sending; /* the result is on its way */
+    bool sending; /* the result is being sent */
 };
 
 static void wait_free(struct pending *p)
@@ -61,16 +61,16 @@ static void ignore_end(void *arg, struct process *p, const struct survivors *s)
     (void)arg, (void)p, (void)s;
 }
 
-static void wait_on_gone(void *user)
+static void wait_on_disconnect(void *user)
 {
     struct hyper_wait *w = user;
 
     if (w->o.started)
-        process_end(w->process, -1, "detach", ignore_end, NULL);
+        process_terminate(w->process, -1, "detach", ignore_end, NULL);
     wait_free(&w->pending);
 }
 
-/* --- the answer -------------------------------------------------------------------------- */
+/* --- the reply --------------------------------------------------------------------------- */
 
 static void wait_pump(struct hyper_wait *w)
 {
@@ -89,9 +89,9 @@ static void wait_on_drain(void *arg)
 }
 
 static const struct http_stream_ops stream_ops = {.on_drain = wait_on_drain,
-                                                  .on_gone = wait_on_gone};
+                                                  .on_disconnect = wait_on_disconnect};
 
-static void wait_begin_answer(struct hyper_wait *w)
+static void wait_begin_reply(struct hyper_wait *w)
 {
     if (w->stream != NULL)
         return;
@@ -99,27 +99,27 @@ static void wait_begin_answer(struct hyper_wait *w)
     w->rq = NULL;
 }
 
-static void answer_terminal(struct hyper_wait *w)
+static void reply_terminal(struct hyper_wait *w)
 {
     struct json_out o;
     struct iovec iov;
 
     if (w->stream == NULL) {
-        hyper_reply_terminal(w->rq, w->process, w->o.ask.include_output);
+        hyper_reply_terminal(w->rq, w->process, w->o.request.include_output);
         wait_free(&w->pending);
         return;
     }
-    o = hyper_answer(w->hyper);
+    o = hyper_reply(w->hyper);
     json_key(&o, "pty");
-    hyper_write_terminal(&o, w->process, w->o.ask.include_output);
-    json_shut(&o, '}');
+    hyper_write_terminal(&o, w->process, w->o.request.include_output);
+    json_close(&o, '}');
     iov = (struct iovec){buf_data(o.buf), o.buf->len};
     http_stream_write(w->stream, &iov, 1);
     http_stream_end(w->stream);
     wait_free(&w->pending);
 }
 
-static void answer_result(struct hyper_wait *w)
+static void reply_result(struct hyper_wait *w)
 {
     struct buf *out = &w->hyper->scratch;
 
@@ -132,27 +132,27 @@ static void answer_result(struct hyper_wait *w)
         wait_free(&w->pending);
         return;
     }
-    wait_begin_answer(w);
+    wait_begin_reply(w);
     w->sending = true;
     wait_pump(w);
 }
 
-/* Also for one that still runs: then it was waited for long enough, and the answer says so. */
-static void wait_answer(struct hyper_wait *w)
+/* Also for a process that still runs: then the wait is over, and the reply says so. */
+static void wait_reply(struct hyper_wait *w)
 {
     exit_waiter_cancel(&w->waiter);
     timer_stop(w->deadline);
     timer_stop(w->alive);
     if (w->o.kind == HYPER_TERMINAL)
-        answer_terminal(w);
+        reply_terminal(w);
     else
-        answer_result(w);
+        reply_result(w);
 }
 
-/* --- the daemon goes ----------------------------------------------------------------------- */
+/* --- the daemon shuts down ----------------------------------------------------------------- */
 
-/* How it stands, without the output: there is no time for it, and the next worker has it. */
-static void answer_state(struct hyper_wait *w)
+/* The state without the output: there is no time for it, and the next worker has it. */
+static void reply_state(struct hyper_wait *w)
 {
     struct buf *out = &w->hyper->scratch;
 
@@ -167,8 +167,9 @@ static void answer_state(struct hyper_wait *w)
 }
 
 /*
- * The process goes on under the next worker. Who only waits may ask again. Who had it started must
- * not, or it would run twice: no status and no cut that clients take for a reason to try again.
+ * The process keeps running under the next worker. A client that only waits may retry. A client
+ * that started it must not, or it would run twice: avoid every status and every abort that clients
+ * treat as a reason to retry.
  */
 static void wait_drain(struct pending *p)
 {
@@ -178,16 +179,16 @@ static void wait_drain(struct pending *p)
 
     process_view(w->process, &v);
     if (w->o.started && w->sending)
-        return; /* on its way, and soon over or cut */
+        return; /* being sent, and soon complete or aborted */
     if (w->o.started && w->stream != NULL) {
-        answer_state(w);
+        reply_state(w);
         return;
     }
     if (w->o.started)
-        hf_fail(&err, HF_E_internal, "the daemon is going; the command goes on as process %s",
-                v.id);
+        hf_fail(&err, HF_E_internal,
+                "the daemon is shutting down; the command keeps running as process %s", v.id);
     else
-        hf_fail(&err, HF_E_shutting_down, "the daemon is going; ask again in a moment");
+        hf_fail(&err, HF_E_shutting_down, "the daemon is shutting down; try again");
     wait_fail(w, &err);
 }
 
@@ -198,7 +199,7 @@ static const struct pending_kind wait_kind = {.drain = wait_drain, .free = wait_
 static void wait_on_exit(void *arg, struct process *p)
 {
     (void)p;
-    wait_answer(arg);
+    wait_reply(arg);
 }
 
 static void wait_on_deadline(struct timer *t, void *arg)
@@ -209,12 +210,12 @@ static void wait_on_deadline(struct timer *t, void *arg)
 
     (void)t;
     if (w->stream != NULL) {
-        wait_answer(w);
+        wait_reply(w);
         return;
     }
     process_view(w->process, &v);
-    hf_fail(&err, HF_E_request_timeout, "wait timed out after %lld ms: %s still runs",
-            (long long)w->o.ask.timeout_ms, v.id);
+    hf_fail(&err, HF_E_request_timeout, "wait timed out after %lld ms: %s is still running",
+            (long long)w->o.request.timeout_ms, v.id);
     wait_fail(w, &err);
 }
 
@@ -224,7 +225,7 @@ static void wait_on_alive(struct timer *t, void *arg)
     struct hyper_wait *w = arg;
 
     timer_start(t, SSE_KEEPALIVE_MS);
-    wait_begin_answer(w);
+    wait_begin_reply(w);
     if (http_stream_ready(w->stream))
         http_stream_write(w->stream, &(struct iovec){space, 1}, 1);
 }
@@ -246,7 +247,7 @@ static struct hyper_wait *wait_new(struct http_request *rq, struct process *p,
     w->waiter.arg = w;
     h->waits++;
     pending_init(&w->pending, &h->pending, &wait_kind);
-    http_set_user(rq, w, wait_on_gone);
+    http_set_user(rq, w, wait_on_disconnect);
     return w;
 }
 
@@ -256,7 +257,7 @@ bool hyper_wait_admit(struct http_request *rq)
 
     if (hyper_of(rq)->waits < LIMIT_WAITS)
         return true;
-    hf_fail(&err, HF_E_too_many_waits, "%d requests wait already", LIMIT_WAITS);
+    hf_fail(&err, HF_E_too_many_waits, "%d requests are already waiting", LIMIT_WAITS);
     hyper_error(rq, &err);
     return false;
 }
@@ -266,15 +267,15 @@ void hyper_wait(struct http_request *rq, struct process *p, const struct hyper_w
     struct hyper_wait *w = wait_new(rq, p, o);
 
     if (!process_is_running(p)) {
-        wait_answer(w);
+        wait_reply(w);
         return;
     }
     process_wait_exit(p, &w->waiter);
-    if (o->ask.timeout_ms >= 0)
-        timer_start(w->deadline, (uint64_t)o->ask.timeout_ms);
-    if (o->ask.timeout_ms < 0 || o->ask.timeout_ms > PLAIN_MAX_MS)
+    if (o->request.timeout_ms >= 0)
+        timer_start(w->deadline, (uint64_t)o->request.timeout_ms);
+    if (o->request.timeout_ms < 0 || o->request.timeout_ms > PLAIN_MAX_MS)
         timer_start(w->alive, HEAD_MS);
-    if (w->hyper->draining) /* its process was on the way when the others were told */
+    if (w->hyper->draining) /* its process was being started when the others were notified */
         wait_drain(&w->pending);
 }
 
@@ -287,7 +288,7 @@ static void wait_handle(struct http_request *rq, enum hyper_wait_kind kind)
 
     if (body == NULL)
         return;
-    if (hyper_ask_wait(&o.ask, body, &err) < 0)
+    if (hyper_decode_wait(&o.request, body, &err) < 0)
         hyper_error(rq, &err);
     else if (hyper_wait_admit(rq))
         hyper_wait(rq, p, &o);

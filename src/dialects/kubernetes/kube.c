@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kube.c - birth and end of the dialect, its routes, answers and errors. Layer: dialects.
+ * kube.c - creation and teardown of the dialect, its routes, replies and errors. Layer: dialects.
  */
 #include "dialects/kubernetes/kube.h"
 
@@ -22,9 +22,9 @@
 
 #define NOTE "kubernetes.pod"
 
-/* --- answers --------------------------------------------------------------------- */
+/* --- replies --------------------------------------------------------------------- */
 
-struct json_out kube_answer(struct kube *k)
+struct json_out kube_reply_open(struct kube *k)
 {
     struct json_out o;
 
@@ -36,7 +36,7 @@ struct json_out kube_answer(struct kube *k)
 
 void kube_send(struct http_request *rq, int status, struct json_out *o)
 {
-    json_shut(o, '}');
+    json_close(o, '}');
     http_reply_json(rq, status, o->buf);
 }
 
@@ -61,13 +61,13 @@ const char *kube_reason(int status)
 
 static void send_status(struct http_request *rq, int status, const char *message)
 {
-    struct json_out o = kube_answer(kube_of(rq));
+    struct json_out o = kube_reply_open(kube_of(rq));
 
     json_kstr(&o, "kind", "Status");
     json_kstr(&o, "apiVersion", "v1");
     json_key(&o, "metadata");
     json_open(&o, '{');
-    json_shut(&o, '}');
+    json_close(&o, '}');
     json_kstr(&o, "status", "Failure");
     json_kstr(&o, "message", message);
     json_kstr(&o, "reason", kube_reason(status));
@@ -89,7 +89,7 @@ void kube_refuse(struct http_request *rq, int status, const char *fmt, ...)
 void kube_error(struct http_request *rq, const struct hf_error *err)
 {
     switch (err->code) {
-    /* kubectl turns the reason into its own words, "You must be logged in to the server". */
+    /* kubectl replaces the reason with its own text, "You must be logged in to the server". */
     case HF_E_unauthorized: send_status(rq, 401, "Unauthorized"); return;
     case HF_E_not_found:
         send_status(rq, 404, "the server could not find the requested resource");
@@ -99,7 +99,7 @@ void kube_error(struct http_request *rq, const struct hf_error *err)
     }
 }
 
-/* --- what is asked ----------------------------------------------------------------- */
+/* --- decoding requests ------------------------------------------------------------- */
 
 bool kube_is_pod(struct http_request *rq)
 {
@@ -127,7 +127,7 @@ bool kube_flag(const struct http_request *rq, const char *name)
 
 #define POD "/api/v1/namespaces/{ns}/pods/{name}"
 #define GET(path, handler) BRACES(HTTP_GET_M, path, handler, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL)
-/* A WebSocket by GET, SPDY by POST. */
+/* WebSocket clients use GET, SPDY clients POST. */
 #define UPGRADE(path, handler, role)                                                               \
     BRACES(HTTP_GET_M | HTTP_POST_M, path, handler, role,                                          \
            ROUTE_UPGRADE | ROUTE_RAW | ROUTE_ANY_QUERY | ROUTE_NO_BODY, 0, NULL)
@@ -152,7 +152,7 @@ static const struct route routes[] = {
     UPGRADE(POD "/portforward", kube_portforward, ROLE_OWN),
 };
 
-/* A browser's WebSocket can send no header, so the token may be one of the protocols it offers. */
+/* A browser's WebSocket cannot send headers, so the token may be one of the offered protocols. */
 static enum role protocol_role(const struct http_request *rq, struct auth_grant *g)
 {
     struct buf token = {0};
@@ -166,7 +166,7 @@ static enum role protocol_role(const struct http_request *rq, struct auth_grant 
 
 static const struct auth_ways ways = {.upgrade_own = protocol_role};
 
-/* --- birth and end ------------------------------------------------------------------------------ */
+/* --- creation and teardown ------------------------------------------------------------------ */
 
 static void new_uid(char *out)
 {
@@ -181,7 +181,7 @@ static void new_uid(char *out)
              hex + 20);
 }
 
-/* One pod is one pod, whatever worker answers: "UID CREATED". */
+/* The pod keeps its identity across workers: "UID CREATED". */
 static void recall_pod(struct kube *k)
 {
     size_t len;
@@ -201,7 +201,7 @@ static void recall_pod(struct kube *k)
     k->created_ms = clock_wall_ms();
     n = snprintf(text, sizeof text, "%s %lld", k->uid, (long long)k->created_ms);
     (void)engine_note_set(k->engine, NOTE, text,
-                          (size_t)n); /* else the next worker makes another */
+                          (size_t)n); /* otherwise the next worker makes another */
 }
 
 static void *kube_make(const struct dialect_host *host)
@@ -214,8 +214,8 @@ static void *kube_make(const struct dialect_host *host)
     k->version = host->version;
     list_init(&k->pending);
     recall_pod(k);
-    file_op_end_all(
-        k->engine); /* relays of port-forwards whose clients went with the last worker */
+    /* relays of port-forwards whose clients disconnected with the previous worker */
+    file_op_end_all(k->engine);
     k->table = (struct route_table){
         .prefix = "/dialects/kubernetes",
         .routes = routes,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kube.h - the API of a Kubernetes pod: exec, attach, log, portforward, and what kubectl asks first
+ * kube.h - the Kubernetes pod API: exec, attach, log, portforward, and what kubectl requests first
  *
- * Facts: docs/dialects/kubernetes.md. The sandbox is one pod, "sandbox", in whatever namespace is
- * asked for. Its container "main" is where exec starts things; each process of the daemon is a
- * container more, so what any protocol has started can be attached to and its log read. Layer: dialects.
+ * Facts: docs/dialects/kubernetes.md. The sandbox is one pod, "sandbox", in whatever namespace the
+ * request names. exec starts processes in its container "main". Each process of the daemon is a
+ * further container, so clients can attach to a process, or read its log, whichever protocol
+ * started it. Layer: dialects.
  */
 #ifndef HF_DIALECTS_KUBERNETES_KUBE_H
 #define HF_DIALECTS_KUBERNETES_KUBE_H
@@ -28,7 +29,7 @@ struct kube {
     struct route_table table;
     struct list pending;
     struct buf scratch;
-    char uid[KUBE_UID_BYTES]; /* of the pod; outlives the worker, as does: */
+    char uid[KUBE_UID_BYTES]; /* of the pod; outlives the worker, as does the next member */
     int64_t created_ms;
 };
 
@@ -37,16 +38,16 @@ static inline struct kube *kube_of(const struct http_request *rq)
     return http_context(rq);
 }
 
-/* kube.c: answers */
-struct json_out kube_answer(struct kube *k); /* begins an object in the scratch buffer */
+/* kube.c: replies */
+struct json_out kube_reply_open(struct kube *k); /* begins an object in the scratch buffer */
 void kube_send(struct http_request *rq, int status, struct json_out *o);
 void kube_refuse(struct http_request *rq, int status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void kube_error(struct http_request *rq, const struct hf_error *err); /* any error of ours */
 const char *kube_reason(int status);                                  /* "NotFound" */
-/* Is the {name} of the path our pod, and can the query be read? False: answered. */
+/* Checks that {name} in the path is our pod and that the query is well-formed. False: replied. */
 bool kube_is_pod(struct http_request *rq);
-/* Query parameters that are switches: "true" and "1". */
+/* Boolean query parameters: "true" and "1". */
 bool kube_flag(const struct http_request *rq, const char *name);
 
 /* handlers */

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kube_channel.c - protocol negotiation, channel messages and terminal sizes. Layer: dialects.
+ */
 #include "dialects/kubernetes/kube_channel.h"
 
 #include <string.h>
@@ -8,9 +11,9 @@
 #include "base/text.h"
 
 #define TOKEN_PREFIX "base64url.bearer.authorization.k8s.io."
-#define SIZE_MAX_VALUE 65535 /* what a terminal has room for */
+#define SIZE_MAX_VALUE 65535 /* largest terminal dimension */
 
-/* --- which protocol ------------------------------------------------------------------------- */
+/* --- protocol negotiation ------------------------------------------------------------------- */
 
 static const struct protocol protocols[] = {
     {"v5.channel.k8s.io", false, true, true},        {"v4.channel.k8s.io", false, true, false},
@@ -20,7 +23,7 @@ static const struct protocol protocols[] = {
 };
 #define PROTOCOLS (sizeof protocols / sizeof *protocols)
 
-/* The next item of a comma-separated list; *len 0 and NULL: no more. */
+/* The next item of a comma-separated list; NULL and *len 0 at its end. */
 static const char *next_item(const char **list, size_t *len)
 {
     const char *item;
@@ -101,7 +104,7 @@ size_t channel_feed(struct channel_in *in, const char *bytes, size_t len, bool l
 
     if (!in->begun) {
         if (len == 0)
-            return 0; /* an empty message, or a piece before the first byte */
+            return 0; /* an empty message, or a fragment before the first byte */
         in->channel = (uint8_t)bytes[0];
         in->begun = true;
         used = 1;

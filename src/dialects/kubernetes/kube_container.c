@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kube_container.c - maps processes to container names and back. Layer: dialects.
+ */
 #include "dialects/kubernetes/kube_container.h"
 
 #include <stdio.h>
@@ -48,7 +51,7 @@ void container_name(struct engine *e, struct process *p, char out[CONTAINER_NAME
             *c = '-';
 }
 
-/* The one that is asked for when none is named. */
+/* The process that a request without a container name means. */
 static struct process *find_main(struct engine *e)
 {
     struct process *p = find_tag(e, KUBE_MAIN), *youngest = NULL;

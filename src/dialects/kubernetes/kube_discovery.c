@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kube_discovery.c - what kubectl asks before it asks for anything: versions and resources
+ * kube_discovery.c - the versions and resources that kubectl requests before anything else
  *
- * Newer ones would rather have it all in one document (aggregated discovery), but take these. Layer: dialects.
+ * Newer clients prefer one document (aggregated discovery), but accept these. Layer: dialects.
  */
 #include <stdio.h>
 
 #include "dialects/kubernetes/kube.h"
 
-/* The API's version, not ours: kubectl warns when it is more than one away from its own. */
+/* The version of the API, not ours: kubectl warns when it differs from its own by more than one. */
 #define API_MAJOR "1"
 #define API_MINOR "33"
 
@@ -16,25 +16,25 @@ static void write_empty(struct json_out *o, const char *key)
 {
     json_key(o, key);
     json_open(o, '[');
-    json_shut(o, ']');
+    json_close(o, ']');
 }
 
 void kube_api_versions(struct http_request *rq)
 {
-    struct json_out o = kube_answer(kube_of(rq));
+    struct json_out o = kube_reply_open(kube_of(rq));
 
     json_kstr(&o, "kind", "APIVersions");
     json_key(&o, "versions");
     json_open(&o, '[');
     json_str(&o, "v1");
-    json_shut(&o, ']');
+    json_close(&o, ']');
     write_empty(&o, "serverAddressByClientCIDRs");
     kube_send(rq, 200, &o);
 }
 
 void kube_api_groups(struct http_request *rq)
 {
-    struct json_out o = kube_answer(kube_of(rq));
+    struct json_out o = kube_reply_open(kube_of(rq));
 
     json_kstr(&o, "kind", "APIGroupList");
     json_kstr(&o, "apiVersion", "v1");
@@ -65,19 +65,19 @@ static void write_resource(struct json_out *o, const struct resource *r)
     json_open(o, '[');
     for (size_t i = 0; r->verbs[i] != NULL; i++)
         json_str(o, r->verbs[i]);
-    json_shut(o, ']');
+    json_close(o, ']');
     if (r == resources) {
         json_key(o, "shortNames");
         json_open(o, '[');
         json_str(o, "po");
-        json_shut(o, ']');
+        json_close(o, ']');
     }
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 void kube_api_resources(struct http_request *rq)
 {
-    struct json_out o = kube_answer(kube_of(rq));
+    struct json_out o = kube_reply_open(kube_of(rq));
 
     json_kstr(&o, "kind", "APIResourceList");
     json_kstr(&o, "groupVersion", "v1");
@@ -85,14 +85,14 @@ void kube_api_resources(struct http_request *rq)
     json_open(&o, '[');
     for (size_t i = 0; i < sizeof resources / sizeof *resources; i++)
         write_resource(&o, &resources[i]);
-    json_shut(&o, ']');
+    json_close(&o, ']');
     kube_send(rq, 200, &o);
 }
 
 void kube_version(struct http_request *rq)
 {
     struct kube *k = kube_of(rq);
-    struct json_out o = kube_answer(k);
+    struct json_out o = kube_reply_open(k);
     char git[64];
 
     snprintf(git, sizeof git, "v" API_MAJOR "." API_MINOR ".0+holdfast-%.40s", k->version);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kube_log.c - GET …/log: output as plain text, up to now or on and on to the exit
+ * kube_log.c - GET …/log: output as plain text, up to now or followed to the exit
  *
- * The end of the body says that this was all. Whenever that would not be true (the reader fell out
- * of the ring, the daemon goes) the connection is cut instead, which kubectl tells. Layer: dialects.
+ * A regular end of the body means that the log is complete. When it is not (the reader fell out of
+ * the ring, or the daemon shuts down), the connection is reset instead, which kubectl reports.
+ * Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +21,10 @@
 
 #define LOG_TYPE "text/plain"
 
-struct log_ask {
+struct log_request {
     struct process *process;
     uint64_t from, until; /* until UINT64_MAX: follow */
-    uint64_t limit;       /* of bytes that are sent */
+    uint64_t limit;       /* on the bytes sent */
     bool timestamps;
 };
 
@@ -32,41 +33,41 @@ struct kube_log {
     struct kube *kube;
     struct http_stream *stream;
     struct viewer *viewer;
-    struct log_ask ask;
-    bool inside; /* a line */
+    struct log_request request;
+    bool inside; /* inside a line */
 };
 
-/* --- what is asked -------------------------------------------------------------------------- */
+/* --- decoding requests ---------------------------------------------------------------------- */
 
-static bool ask_number(struct http_request *rq, const char *name, int64_t *out)
+static bool decode_number(struct http_request *rq, const char *name, int64_t *out)
 {
     const char *text = http_query(rq, name);
 
     if (text == NULL || text[0] == '\0' || text_to_i64(text, 0, INT64_MAX / 1000, out))
         return true;
-    kube_refuse(rq, 400, "%s must be a whole number that is not negative", name);
+    kube_refuse(rq, 400, "%s must be a non-negative integer", name);
     return false;
 }
 
-static bool native_decode_since(struct http_request *rq, int64_t *wall_ms)
+static bool decode_since(struct http_request *rq, int64_t *wall_ms)
 {
     const char *text = http_query(rq, "sinceTime");
     int64_t seconds = -1;
 
     *wall_ms = 0;
-    if (!ask_number(rq, "sinceSeconds", &seconds))
+    if (!decode_number(rq, "sinceSeconds", &seconds))
         return false;
     if (seconds >= 0)
         *wall_ms = clock_wall_ms() - seconds * 1000;
     if (text == NULL || text[0] == '\0' || log_time_parse(text, wall_ms))
         return true;
-    kube_refuse(rq, 400, "sinceTime must be a time in the form of RFC 3339");
+    kube_refuse(rq, 400, "sinceTime must be an RFC 3339 time");
     return false;
 }
 
 /*
- * The first byte that was written then or later. Marks are in the order of their times, but for a clock
- * that was set back; halving finds a place that is right unless that happened within what is held.
+ * The first byte written at that time or later. Marks are ordered by time unless the clock was set
+ * back. The binary search is right unless that happened within the retained output.
  */
 static uint64_t offset_since(const struct journal *j, int64_t wall_ms)
 {
@@ -92,15 +93,15 @@ struct log_numbers {
     int64_t tail, limit, since_ms;
 };
 
-static bool ask_numbers(struct http_request *rq, struct log_numbers *n)
+static bool decode_numbers(struct http_request *rq, struct log_numbers *n)
 {
     n->tail = n->limit = -1;
-    return ask_number(rq, "tailLines", &n->tail) && ask_number(rq, "limitBytes", &n->limit) &&
-           native_decode_since(rq, &n->since_ms);
+    return decode_number(rq, "tailLines", &n->tail) && decode_number(rq, "limitBytes", &n->limit) &&
+           decode_since(rq, &n->since_ms);
 }
 
-/* False: finding the last lines takes long, and the request comes again. */
-static bool set_range(struct http_request *rq, struct log_ask *a, const struct log_numbers *n)
+/* False: finding the last lines takes long, so the request is resumed later. */
+static bool set_range(struct http_request *rq, struct log_request *a, const struct log_numbers *n)
 {
     const struct journal *j = process_journal(a->process);
     uint64_t tail = 0, since, next = journal_next(j);
@@ -117,7 +118,7 @@ static bool set_range(struct http_request *rq, struct log_ask *a, const struct l
     return true;
 }
 
-static bool native_decode_process(struct http_request *rq, struct log_ask *a)
+static bool decode_process(struct http_request *rq, struct log_request *a)
 {
     const char *name = http_query(rq, "container");
 
@@ -133,7 +134,7 @@ static bool native_decode_process(struct http_request *rq, struct log_ask *a)
     if (a->process != NULL)
         return true;
     if (strcmp(name, KUBE_MAIN) == 0)
-        http_reply(rq, 200, LOG_TYPE, "", 0); /* it has written nothing */
+        http_reply(rq, 200, LOG_TYPE, "", 0); /* no output yet */
     else
         kube_refuse(rq, 400, "container %.253s is not valid for pod " KUBE_POD, name);
     return false;
@@ -163,7 +164,7 @@ static void log_cut(struct kube_log *l)
     log_free(l);
 }
 
-static void log_on_going(struct pending *p)
+static void log_on_shutdown(struct pending *p)
 {
     log_cut(list_entry(p, struct kube_log, pending));
 }
@@ -173,7 +174,7 @@ static void log_on_free(struct pending *p)
     log_free(list_entry(p, struct kube_log, pending));
 }
 
-static const struct pending_kind log_kind = {.drain = log_on_going, .free = log_on_free};
+static const struct pending_kind log_kind = {.drain = log_on_shutdown, .free = log_on_free};
 
 static bool log_ready(void *arg)
 {
@@ -182,9 +183,10 @@ static bool log_ready(void *arg)
 
 static void log_write(struct kube_log *l, const char *bytes, size_t len)
 {
-    struct iovec iov = {(void *)(uintptr_t)bytes, len < l->ask.limit ? len : (size_t)l->ask.limit};
+    struct iovec iov = {(void *)(uintptr_t)bytes,
+                        len < l->request.limit ? len : (size_t)l->request.limit};
 
-    l->ask.limit -= l->ask.limit != UINT64_MAX ? iov.iov_len : 0;
+    l->request.limit -= l->request.limit != UINT64_MAX ? iov.iov_len : 0;
     if (iov.iov_len > 0)
         http_stream_write(l->stream, &iov, 1);
 }
@@ -193,17 +195,17 @@ static void log_bytes(void *arg, const struct slice *s)
 {
     struct kube_log *l = arg;
     struct buf *out = &l->kube->scratch;
-    uint64_t left = l->ask.until > s->at ? l->ask.until - s->at : 0;
+    uint64_t left = l->request.until > s->at ? l->request.until - s->at : 0;
     size_t len = s->len < left ? s->len : (size_t)left;
 
-    if (l->ask.timestamps) {
+    if (l->request.timestamps) {
         buf_clear(out);
         log_put_timed(out, s->bytes, len, s->time_ms, &l->inside);
         log_write(l, buf_data(out), out->len);
     } else {
         log_write(l, s->bytes, len);
     }
-    if (s->at + s->len >= l->ask.until || l->ask.limit == 0)
+    if (s->at + s->len >= l->request.until || l->request.limit == 0)
         log_done(l);
 }
 
@@ -248,18 +250,19 @@ static void log_on_drain(void *arg)
     viewer_pump(((struct kube_log *)arg)->viewer);
 }
 
-static void log_on_gone(void *arg)
+static void log_on_disconnect(void *arg)
 {
     log_free(arg);
 }
 
-static const struct http_stream_ops stream_ops = {.on_drain = log_on_drain, .on_gone = log_on_gone};
+static const struct http_stream_ops stream_ops = {.on_drain = log_on_drain,
+                                                  .on_disconnect = log_on_disconnect};
 
-static void log_begin(struct http_request *rq, const struct log_ask *ask)
+static void log_begin(struct http_request *rq, const struct log_request *request)
 {
     const struct viewer_options o = {
         .since = SINCE_OFFSET,
-        .offset = ask->from,
+        .offset = request->from,
         .read_only = true,
         .guest = caller_is_guest(rq),
         .verbatim = true,
@@ -271,10 +274,10 @@ static void log_begin(struct http_request *rq, const struct log_ask *ask)
     struct hf_error err;
 
     l->kube = k;
-    l->ask = *ask;
-    l->ask.process = NULL; /* the viewer's */
+    l->request = *request;
+    l->request.process = NULL; /* owned by the viewer */
     pending_init(&l->pending, &k->pending, &log_kind);
-    if (viewer_attach(ask->process, &o, &viewer_ops, l, &l->viewer, &err) < 0) {
+    if (viewer_attach(request->process, &o, &viewer_ops, l, &l->viewer, &err) < 0) {
         log_free(l);
         kube_error(rq, &err);
         return;
@@ -284,15 +287,15 @@ static void log_begin(struct http_request *rq, const struct log_ask *ask)
 
 void kube_log(struct http_request *rq)
 {
-    struct log_ask ask = {0};
+    struct log_request request = {0};
     struct log_numbers numbers;
 
-    if (!kube_is_pod(rq) || !ask_numbers(rq, &numbers) || !native_decode_process(rq, &ask))
+    if (!kube_is_pod(rq) || !decode_numbers(rq, &numbers) || !decode_process(rq, &request))
         return;
-    if (!set_range(rq, &ask, &numbers))
+    if (!set_range(rq, &request, &numbers))
         return;
-    if (ask.from >= ask.until || http_method(rq) == HTTP_HEAD_M)
+    if (request.from >= request.until || http_method(rq) == HTTP_HEAD_M)
         http_reply(rq, 200, LOG_TYPE, "", 0);
     else
-        log_begin(rq, &ask);
+        log_begin(rq, &request);
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kube_log_decode.c - parses RFC 3339 times and prefixes lines with them. Layer: dialects.
+ */
 #include "dialects/kubernetes/kube_log_decode.h"
 
 #include <string.h>
 
 #include "base/clock.h"
 
-/* Days from 1970-01-01, by the civil calendar: years begin in March, so that leap days are last. */
+/* Days from 1970-01-01 in the civil calendar. Years begin in March, so that leap days come last. */
 static int64_t days_of(int year, int month, int day)
 {
     int64_t y = year - (month <= 2);
@@ -15,7 +18,7 @@ static int64_t days_of(int year, int month, int day)
     return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
-/* Behind the seconds: a fraction, of which three digits count. */
+/* The fraction after the seconds; the first three digits count. */
 static const char *parse_fraction(const char *s, int64_t *ms)
 {
     int64_t unit = 100;
@@ -31,7 +34,7 @@ static const char *parse_fraction(const char *s, int64_t *ms)
     return s;
 }
 
-/* Exactly so many digits; false: there are fewer. */
+/* Exactly that many digits; false: fewer. */
 static bool take_digits(const char **s, int count, int *out)
 {
     *out = 0;

@@ -2,8 +2,8 @@
 /*
  * kube_pod.c - the pod as an object, in a list and in a table
  *
- * A list of every namespace has it in "default". Exited processes stay in it as long as the
- * daemon knows them, so that their logs can be had by name. Layer: dialects.
+ * A list over all namespaces shows it in "default". Exited processes remain in it as long as the
+ * daemon retains them, so that clients can get their logs by name. Layer: dialects.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #define DEFAULT_LOGS_CONTAINER "kubectl.kubernetes.io/default-logs-container" /* 1.20 */
 #define TABLE_TYPE "as=Table"
 
-/* Seconds, as the original has them: some clients parse nothing else. */
+/* In whole seconds, as in the original: some clients cannot parse anything else. */
 static void write_time(struct json_out *o, const char *key, int64_t wall_ms)
 {
     char text[CLOCK_RFC3339_LEN + 1];
@@ -49,15 +49,15 @@ static void write_metadata(struct json_out *o, const struct kube *k, const char 
     json_open(o, '{');
     json_kstr(o, DEFAULT_CONTAINER, KUBE_MAIN);
     json_kstr(o, DEFAULT_LOGS_CONTAINER, KUBE_MAIN);
-    json_shut(o, '}');
-    json_shut(o, '}');
+    json_close(o, '}');
+    json_close(o, '}');
 }
 
 /* --- containers -------------------------------------------------------------------------- */
 
 typedef void each_fn(const struct kube *k, struct json_out *o, const char *name, struct process *p);
 
-/* main first, then the others from the youngest on. */
+/* main first, then the others, youngest first. */
 static void each_container(struct kube *k, struct json_out *o, each_fn *fn)
 {
     struct process *p = NULL;
@@ -71,7 +71,7 @@ static void each_container(struct kube *k, struct json_out *o, each_fn *fn)
     }
 }
 
-static void json_reply_text(struct json_out *o, const char *text, size_t *left)
+static void write_text(struct json_out *o, const char *text, size_t *left)
 {
     size_t len = strnlen(text, *left);
 
@@ -79,20 +79,21 @@ static void json_reply_text(struct json_out *o, const char *text, size_t *left)
     *left -= len;
 }
 
-/* As much of it as tells what it is: a thousand long ones would be an answer of a gigabyte. */
+/* Truncated to what identifies the command: a thousand long ones would make a reply of a
+ * gigabyte. */
 static void write_command(struct json_out *o, const struct process_view *v)
 {
     size_t left = LIMIT_KUBE_COMMAND_BYTES;
 
     json_key(o, "command");
     json_open(o, '[');
-    json_reply_text(o, v->command, &left);
+    write_text(o, v->command, &left);
     for (size_t i = 0; i < v->arg_count && i < LIMIT_KUBE_LISTED_ARGS && left > 0; i++)
-        json_reply_text(o, v->args[i], &left);
-    json_shut(o, ']');
+        write_text(o, v->args[i], &left);
+    json_close(o, ']');
 }
 
-/* `main` is the sandbox itself, but what an attach finds there is a process. */
+/* `main` stands for the sandbox itself, but attaching to it attaches to a process. */
 static void write_spec(const struct kube *k, struct json_out *o, const char *name,
                        struct process *p)
 {
@@ -111,8 +112,8 @@ static void write_spec(const struct kube *k, struct json_out *o, const char *nam
     }
     json_key(o, "resources");
     json_open(o, '{');
-    json_shut(o, '}');
-    json_shut(o, '}');
+    json_close(o, '}');
+    json_close(o, '}');
 }
 
 static void write_terminated(struct json_out *o, const struct process_view *v)
@@ -125,7 +126,7 @@ static void write_terminated(struct json_out *o, const struct process_view *v)
     json_kstr(o, "reason", v->exit->exit_code == 0 ? "Completed" : "Error");
     write_time(o, "startedAt", v->created_ms);
     write_time(o, "finishedAt", v->exited_ms);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void write_state(struct json_out *o, bool running, int64_t since_ms,
@@ -137,11 +138,11 @@ static void write_state(struct json_out *o, bool running, int64_t since_ms,
         json_key(o, "running");
         json_open(o, '{');
         write_time(o, "startedAt", since_ms);
-        json_shut(o, '}');
+        json_close(o, '}');
     } else {
         write_terminated(o, v);
     }
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void write_container_status(const struct kube *k, struct json_out *o, const char *name,
@@ -164,7 +165,7 @@ static void write_container_status(const struct kube *k, struct json_out *o, con
     json_kstr(o, "imageID", "");
     if (p != NULL)
         json_kstr(o, "containerID", v.id);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 /* --- the object ------------------------------------------------------------------------------ */
@@ -175,7 +176,7 @@ static void write_condition(struct json_out *o, const struct kube *k, const char
     json_kstr(o, "type", type);
     json_kstr(o, "status", "True");
     write_time(o, "lastTransitionTime", k->created_ms);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void write_status(struct json_out *o, struct kube *k)
@@ -190,15 +191,15 @@ static void write_status(struct json_out *o, struct kube *k)
     json_open(o, '[');
     for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++)
         write_condition(o, k, conditions[i]);
-    json_shut(o, ']');
+    json_close(o, ']');
     json_kstr(o, "podIP", "127.0.0.1");
     write_time(o, "startTime", k->created_ms);
     json_key(o, "containerStatuses");
     json_open(o, '[');
     each_container(k, o, write_container_status);
-    json_shut(o, ']');
+    json_close(o, ']');
     json_kstr(o, "qosClass", "BestEffort");
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void write_pod(struct json_out *o, struct kube *k, const char *ns)
@@ -211,16 +212,16 @@ static void write_pod(struct json_out *o, struct kube *k, const char *ns)
     json_key(o, "containers");
     json_open(o, '[');
     each_container(k, o, write_spec);
-    json_shut(o, ']');
+    json_close(o, ']');
     json_kstr(o, "restartPolicy", "Never");
     json_kstr(o, "nodeName", "holdfast");
-    json_shut(o, '}');
+    json_close(o, '}');
     write_status(o, k);
 }
 
-/* --- the table: what `kubectl get` prints ------------------------------------------------------- */
+/* --- the table that `kubectl get` prints ---------------------------------------------------- */
 
-/* As kubectl has always printed ages: the two largest units, of small ones only one. */
+/* Ages as kubectl prints them: the two largest units, or one unit for short ages. */
 static void age_text(int64_t ms, char *out, size_t size)
 {
     long long s = ms > 0 ? ms / 1000 : 0;
@@ -250,12 +251,12 @@ static void write_columns(struct json_out *o)
         json_kstr(o, "format", i == 0 ? "name" : "");
         json_kstr(o, "description", names[i]);
         json_kint(o, "priority", 0);
-        json_shut(o, '}');
+        json_close(o, '}');
     }
-    json_shut(o, ']');
+    json_close(o, ']');
 }
 
-/* Of those that run: what has ended was meant to. */
+/* Only running processes count: a process that ended was meant to. */
 static int count_ready(struct kube *k)
 {
     struct process *p = NULL, *main = container_find(k->engine, KUBE_MAIN);
@@ -285,33 +286,33 @@ static void write_row(struct json_out *o, struct kube *k, const char *ns)
     json_str(o, "Running");
     json_str(o, "0");
     json_str(o, age);
-    json_shut(o, ']');
+    json_close(o, ']');
     json_key(o, "object");
     json_open(o, '{');
     json_kstr(o, "kind", "PartialObjectMetadata");
     json_kstr(o, "apiVersion", "meta.k8s.io/v1");
     write_metadata(o, k, ns);
-    json_shut(o, '}');
-    json_shut(o, '}');
+    json_close(o, '}');
+    json_close(o, '}');
 }
 
 static void send_table(struct http_request *rq, bool row)
 {
     struct kube *k = kube_of(rq);
-    struct json_out o = kube_answer(k);
+    struct json_out o = kube_reply_open(k);
 
     json_kstr(&o, "kind", "Table");
     json_kstr(&o, "apiVersion", "meta.k8s.io/v1");
     json_key(&o, "metadata");
     json_open(&o, '{');
     json_kstr(&o, "resourceVersion", "1");
-    json_shut(&o, '}');
+    json_close(&o, '}');
     write_columns(&o);
     json_key(&o, "rows");
     json_open(&o, '[');
     if (row)
         write_row(&o, k, namespace_of(rq));
-    json_shut(&o, ']');
+    json_close(&o, ']');
     kube_send(rq, 200, &o);
 }
 
@@ -324,7 +325,7 @@ static bool wants_table(const struct http_request *rq)
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-/* "metadata.name=sandbox" is how a single one is asked for in a list. There are no labels. */
+/* A client selects one pod of a list with "metadata.name=sandbox". There are no labels. */
 static bool selects_pod(const struct http_request *rq)
 {
     static const char by_name[] = "metadata.name=";
@@ -340,7 +341,7 @@ static bool is_watch(struct http_request *rq)
 {
     if (!kube_flag(rq, "watch"))
         return false;
-    kube_refuse(rq, 405, "this pod cannot be watched: it is always there");
+    kube_refuse(rq, 405, "watching is not supported: this pod always exists");
     return true;
 }
 
@@ -356,21 +357,21 @@ void kube_pods(struct http_request *rq)
         send_table(rq, pod);
         return;
     }
-    o = kube_answer(k);
+    o = kube_reply_open(k);
     json_kstr(&o, "kind", "PodList");
     json_kstr(&o, "apiVersion", "v1");
     json_key(&o, "metadata");
     json_open(&o, '{');
     json_kstr(&o, "resourceVersion", "1");
-    json_shut(&o, '}');
+    json_close(&o, '}');
     json_key(&o, "items");
     json_open(&o, '[');
     if (pod) {
         json_open(&o, '{');
         write_pod(&o, k, namespace_of(rq));
-        json_shut(&o, '}');
+        json_close(&o, '}');
     }
-    json_shut(&o, ']');
+    json_close(&o, ']');
     kube_send(rq, 200, &o);
 }
 
@@ -385,7 +386,7 @@ void kube_pod(struct http_request *rq)
         send_table(rq, true);
         return;
     }
-    o = kube_answer(k);
+    o = kube_reply_open(k);
     write_pod(&o, k, namespace_of(rq));
     kube_send(rq, 200, &o);
 }

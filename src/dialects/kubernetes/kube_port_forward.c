@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kube_port_forward.c - starts the relay process for one port and passes bytes. Layer: dialects.
+ */
 #include "dialects/kubernetes/kube_port_forward.h"
 
 #include <stdio.h>
@@ -8,7 +11,8 @@
 #include "base/text.h"
 #include "dialects/common/file_op.h"
 
-/* In the child this is the keeper's own binary, wherever it lies and even if it was replaced. */
+/* In the child this is the keeper's own binary, wherever it is installed and even if it was
+ * replaced. */
 #define OWN_BINARY "/proc/self/exe"
 
 static bool on_ready(void *arg)
@@ -38,7 +42,8 @@ static void on_bytes(void *arg, enum stream stream, const char *bytes, size_t le
         f->ops->bytes(f->arg, bytes, len);
 }
 
-/* It is lossless, so this does not happen; if it did, the bytes behind it would be wrong. */
+/* The viewer is lossless, so this does not happen. If it did, all bytes after the gap would be
+ * wrong. */
 static void on_gap(void *arg, uint64_t bytes)
 {
     struct forward *f = arg;
@@ -60,7 +65,7 @@ static void on_ended(void *arg, const struct exit_record *x)
     struct forward *f = arg;
 
     if (x->exit_code != 0 && f->why[0] == '\0')
-        note_why(f, "the relay was ended", strlen("the relay was ended"));
+        note_why(f, "the relay was terminated", strlen("the relay was terminated"));
     f->ops->ended(f->arg, f->why);
 }
 

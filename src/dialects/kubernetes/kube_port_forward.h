@@ -2,8 +2,9 @@
 /*
  * kube_port_forward.h - one connection to a port of the sandbox
  *
- * The worker may open no sockets, so a process of this binary does (cli/port_relay.c): it is
- * paced by its reader as every process is. Who carries it (a WebSocket, SPDY) embeds it. Layer: dialects.
+ * The worker may not open sockets, so a process of this binary does (cli/port_relay.c). Its reader
+ * paces it, as with every process. The transport (a WebSocket or SPDY) embeds the forward. Layer:
+ * dialects.
  */
 #ifndef HF_DIALECTS_KUBERNETES_KUBE_PORT_FORWARD_H
 #define HF_DIALECTS_KUBERNETES_KUBE_PORT_FORWARD_H
@@ -13,12 +14,12 @@
 
 #define FORWARD_ERROR_BYTES 256
 
-/* In each of them the forward may be ended by forward_fini(). */
+/* Each callback may call forward_fini(). */
 struct forward_ops {
     bool (*ready)(void *arg);
     void (*bytes)(void *arg, const char *bytes, size_t len);
-    void (*room)(void *arg); /* for input, again */
-    /* The port's side has ended. why: "" if it did so by itself. */
+    void (*room)(void *arg); /* there is room for input again */
+    /* The port's side has closed. why: "" if it closed normally. */
     void (*ended)(void *arg, const char *why);
 };
 
@@ -29,7 +30,7 @@ struct forward {
     char why[FORWARD_ERROR_BYTES];
 };
 
-/* `peer` must live as long. `ended` may come at once. */
+/* `peer` must outlive the forward. `ended` may be called before this returns. */
 void forward_begin(struct forward *f, struct kube *k, uint16_t port, const char *peer,
                    const struct forward_ops *ops, void *arg);
 void forward_fini(struct forward *f);
@@ -37,7 +38,7 @@ size_t forward_type(struct forward *f, const char *bytes, size_t len); /* as kub
 void forward_type_eof(struct forward *f);
 void forward_pump(struct forward *f);
 
-/* A port in words; 0: it is none. */
+/* Parses a port number; 0: malformed. */
 uint16_t forward_port(const char *text);
 
 /* kube_port_forward_ws.c, kube_port_forward_spdy.c */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kube_port_forward_spdy.c - ports by SPDY: a pair of streams for each connection, held together by a request id
+ * kube_port_forward_spdy.c - port forwarding by SPDY: two streams per connection, paired by a
+ * request id
  *
- * The error stream comes first. When the port's side has ended both are: with a text on the error stream if
- * that was a failure. One that does not read is held LIMIT_KUBE_FORWARD_HELD_BYTES of, so that
- * the others on the same connection go on. Layer: dialects.
+ * The client opens the error stream first. When the port's side closes, both streams end; after a
+ * failure the error stream carries a text. For a port that does not read we buffer up to
+ * LIMIT_KUBE_FORWARD_HELD_BYTES, so that the other forwards on the connection keep running. Layer:
+ * dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +28,7 @@ struct pair {
     uint16_t port;
     uint32_t error, data;
     bool has_error, has_data;
-    bool begun; /* the forward is there */
+    bool begun; /* the forward has been started */
     struct forward forward;
 };
 
@@ -101,7 +103,7 @@ static void pair_ended(void *arg, const char *why)
     spdy_conn_send(conn, p->error, why, strlen(why), true);
     spdy_conn_send(conn, p->data, "", 0, true);
     pair_free(p);
-    spdy_conn_resume(conn); /* its input may have been waited for */
+    spdy_conn_resume(conn); /* its input may have been paused */
 }
 
 static const struct forward_ops forward_ops = {
@@ -150,7 +152,7 @@ static struct pair *pair_new(struct links *l, const char *request, uint16_t port
     return p;
 }
 
-/* One more stream of a pair; false: it has that one already. */
+/* Adds a stream to a pair; false: the pair already has that stream. */
 static bool pair_add(struct pair *p, const char *type, uint32_t id)
 {
     bool error = strcmp(type, "error") == 0;
@@ -202,7 +204,7 @@ static size_t on_data(void *arg, uint32_t id, const char *bytes, size_t len, boo
     size_t n;
 
     if (p == NULL || !p->begun || id != p->data)
-        return len; /* clients end the error stream at once: they have nothing to say there */
+        return len; /* clients end the error stream at once: they send nothing on it */
     n = len > 0 ? forward_type(&p->forward, bytes, len) : 0;
     if (fin && n == len)
         forward_type_eof(&p->forward);
@@ -230,7 +232,7 @@ static void on_drain(void *arg)
     }
 }
 
-static void on_gone(void *arg)
+static void on_disconnect(void *arg)
 {
     links_free(arg);
 }
@@ -240,10 +242,10 @@ static const struct spdy_conn_ops conn_ops = {
     .data = on_data,
     .reset = on_reset,
     .drain = on_drain,
-    .gone = on_gone,
+    .gone = on_disconnect,
 };
 
-/* --- the beginning ----------------------------------------------------------------------------- */
+/* --- setup ---------------------------------------------------------------------------------- */
 
 void forward_spdy(struct http_request *rq)
 {

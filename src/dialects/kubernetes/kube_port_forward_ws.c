@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kube_port_forward_ws.c - ports by WebSocket channels: of port i, 2i is data and 2i + 1 says what went wrong
+ * kube_port_forward_ws.c - port forwarding by WebSocket: port i has data channel 2i and error
+ * channel 2i + 1
  *
- * Both begin with the port in two bytes, little end first. This protocol cannot say that one
- * side has ended; the connection is closed when all have. Layer: dialects.
+ * Both channels begin with the port number in two bytes, little-endian. The protocol has no
+ * half-close: the connection closes when all ports have closed. Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +15,14 @@
 #include "dialects/kubernetes/spdy_conn.h"
 #include "transport/ws.h"
 
-#define BASE64_PORTS 5 /* a channel is one digit there */
+#define BASE64_PORTS 5 /* a channel is a single digit in base64 */
 
 struct kube_port_forward_ws_ports;
 
 struct port {
     struct kube_port_forward_ws_ports *all;
     uint16_t number;
-    uint8_t channel; /* of its data */
+    uint8_t channel; /* the data channel */
     bool open;
     struct forward forward;
 };
@@ -60,7 +61,7 @@ static void ports_on_free(struct pending *p)
     ports_free(list_entry(p, struct kube_port_forward_ws_ports, pending));
 }
 
-/* A going server closes its WebSockets itself, with 1001. */
+/* A server that shuts down closes its WebSockets itself, with 1001. */
 static const struct pending_kind ports_kind = {.drain = NULL, .free = ports_on_free};
 
 /* --- to the client --------------------------------------------------------------------------- */
@@ -108,7 +109,7 @@ static void port_ended(void *arg, const char *why)
     port->open = false;
     p->open--;
     forward_fini(&port->forward);
-    ws_resume(p->ws); /* its input may have been waited for */
+    ws_resume(p->ws); /* its input may have been paused */
     if (p->open == 0)
         ws_close(p->ws, 1000, "");
 }
@@ -162,7 +163,7 @@ static size_t ports_on_binary(void *arg, const void *bytes, size_t len, bool las
 
     if (!p->protocol->base64)
         return channel_feed(&p->in, bytes, len, last, &channel_ops, p);
-    ws_close(p->ws, 1003, "messages are base64 text");
+    ws_close(p->ws, 1003, "messages must be base64 text");
     return len;
 }
 
@@ -174,9 +175,9 @@ static void ports_on_text(void *arg, const char *text, size_t len)
     uint8_t channel;
 
     if (!p->protocol->base64)
-        ws_close(p->ws, 1003, "messages are binary");
+        ws_close(p->ws, 1003, "messages must be binary");
     else if (!channel_decode(text, len, &channel, &data))
-        ws_close(p->ws, 1007, "a message is a digit and base64");
+        ws_close(p->ws, 1007, "a message must be a digit and base64");
     else if ((port = port_of(p, channel)) != NULL && data.len > 0 &&
              !kube_stream_type_all(&port->forward.tap, buf_data(&data), data.len))
         ws_pause(p->ws);
@@ -205,10 +206,10 @@ static const struct ws_ops ws_ops = {
     .on_closed = ports_on_closed,
 };
 
-/* --- the beginning ----------------------------------------------------------------------------- */
+/* --- setup ---------------------------------------------------------------------------------- */
 
-/* "ports=80,443" and "ports=80&ports=443"; false: answered. */
-static bool ask_ports(struct http_request *rq, struct kube_port_forward_ws_ports *p)
+/* "ports=80,443" and "ports=80&ports=443"; false: replied. */
+static bool decode_ports(struct http_request *rq, struct kube_port_forward_ws_ports *p)
 {
     const char *name, *value;
     size_t i = 0, max = p->protocol->base64 ? BASE64_PORTS : LIMIT_KUBE_PORTS;
@@ -260,9 +261,9 @@ static void ports_open(struct http_request *rq, const struct protocol *protocol)
     p->protocol = protocol;
     p->peer = hf_xstrdup(http_peer(rq));
     pending_init(&p->pending, &p->kube->pending, &ports_kind);
-    ok = ask_ports(rq, p);
+    ok = decode_ports(rq, p);
     if (!ok) {
-        p->count = 0; /* none was begun */
+        p->count = 0; /* none was started */
         ports_free(p);
         return;
     }
@@ -278,7 +279,7 @@ void forward_ws(struct http_request *rq)
     if (ws_is_offered(rq, SPDY_TUNNEL "portforward.k8s.io"))
         forward_spdy(rq);
     else if (protocol == NULL)
-        kube_refuse(rq, 400, "none of the sub-protocols is known: %.200s", ws_offered(rq));
+        kube_refuse(rq, 400, "none of the subprotocols is supported: %.200s", ws_offered(rq));
     else
         ports_open(rq, protocol);
 }

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kube_process_stream.c - starts or attaches to a process; output, queued input, exit. Layer:
+ * dialects.
+ */
 #include "dialects/kubernetes/kube_process_stream.h"
 
 #include <stdlib.h>
@@ -92,7 +96,8 @@ void kube_stream_pump(struct kube_stream *t)
 
 /* --- input ---------------------------------------------------------------------------- */
 
-/* Input that the process does not want, or not from us, is passed over: nobody could be told. */
+/* Input that the process does not read, or not from us, is discarded: the protocol cannot report
+ * it. */
 static size_t give(struct kube_stream *t, const char *bytes, size_t len)
 {
     struct hf_error err;
@@ -106,11 +111,11 @@ static size_t give(struct kube_stream *t, const char *bytes, size_t len)
 
 static void wait_for_room(struct kube_stream *t)
 {
-    if (list_is_empty(&t->waiter.link)) /* else it waits already */
+    if (list_is_empty(&t->waiter.link)) /* otherwise it waits already */
         process_wait_for_room(t->process, &t->waiter);
 }
 
-/* What is held, then the end if it was told. True: nothing is left. */
+/* Writes the queued input, then the end of input if it was requested. True: nothing is left. */
 static bool flush(struct kube_stream *t)
 {
     struct hf_error err;
@@ -139,8 +144,9 @@ static void on_room(void *arg)
 }
 
 /*
- * Behind what is held already, as much as may be. Where the process is there, input is best left
- * with the client: what follows it, such as the client's farewell, must not overtake it.
+ * Queues as much as the limit allows after what is queued already. Once the process exists, input
+ * is better left with the client: what follows it, such as the client's close, must not overtake
+ * it.
  */
 static size_t hold(struct kube_stream *t, const char *bytes, size_t len)
 {
@@ -187,7 +193,7 @@ void kube_stream_resize(struct kube_stream *t, int64_t rows, int64_t cols)
         (void)viewer_resize(t->viewer, rows, cols, &err);
 }
 
-/* --- the beginning ------------------------------------------------------------------------ */
+/* --- setup -------------------------------------------------------------------------------- */
 
 bool kube_stream_attach(struct kube_stream *t, struct process *p, const struct viewer_options *v,
                         struct hf_error *err)
@@ -200,7 +206,7 @@ bool kube_stream_attach(struct kube_stream *t, struct process *p, const struct v
 
 struct tap_birth {
     struct pending pending;
-    struct kube_stream *tap; /* NULL: it has gone */
+    struct kube_stream *tap; /* NULL: already closed */
     struct viewer_options viewer;
 };
 
@@ -214,7 +220,7 @@ static void birth_free(struct pending *p)
     free(b);
 }
 
-/* The keeper's answer comes soon, so a drain need not hurry it. */
+/* The keeper replies soon, so a drain need not cut this short. */
 static const struct pending_kind birth_kind = {.drain = NULL, .free = birth_free};
 
 static void on_spawned(void *arg, struct process *p, const struct hf_error *err)
@@ -227,7 +233,7 @@ static void on_spawned(void *arg, struct process *p, const struct hf_error *err)
     birth_free(&b->pending);
     if (t == NULL) {
         if (p != NULL)
-            process_end(p, -1, "detach", NULL, NULL);
+            process_terminate(p, -1, "detach", NULL, NULL);
         return;
     }
     if (p == NULL) {

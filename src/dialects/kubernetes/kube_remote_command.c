@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kube_remote_command.c - decodes an exec or attach, runs it and reports its Status. Layer:
+ * dialects.
+ */
 #include "dialects/kubernetes/kube_remote_command.h"
 
 #include <stdlib.h>
@@ -7,22 +11,22 @@
 #include "base/mem.h"
 #include "dialects/kubernetes/kube_container.h"
 
-/* --- what is asked -------------------------------------------------------------------------- */
+/* --- decoding requests ---------------------------------------------------------------------- */
 
-static void ask_command(struct http_request *rq, struct remote_ask *ask)
+static void decode_command(struct http_request *rq, struct remote_request *request)
 {
     const char *name, *value;
     size_t i = 0, n = 0;
 
     while (http_query_each(rq, &i, &name, &value))
         n += strcmp(name, "command") == 0;
-    ask->argv = hf_xalloc((n + 1) * sizeof *ask->argv);
+    request->argv = hf_xalloc((n + 1) * sizeof *request->argv);
     for (i = 0; http_query_each(rq, &i, &name, &value);)
         if (strcmp(name, "command") == 0)
-            ask->argv[ask->argc++] = hf_xstrdup(value);
+            request->argv[request->argc++] = hf_xstrdup(value);
 }
 
-static bool ask_container(struct http_request *rq, struct remote_ask *ask)
+static bool decode_container(struct http_request *rq, struct remote_request *request)
 {
     const char *name = http_query(rq, "container");
     bool main = name == NULL || name[0] == '\0' || strcmp(name, KUBE_MAIN) == 0;
@@ -32,31 +36,31 @@ static bool ask_container(struct http_request *rq, struct remote_ask *ask)
         kube_refuse(rq, 400, "container %.253s is not valid for pod " KUBE_POD, name);
         return false;
     }
-    if (p == NULL && !ask->exec) {
-        kube_refuse(rq, 400, "nothing runs in pod " KUBE_POD " that could be attached to");
+    if (p == NULL && !request->exec) {
+        kube_refuse(rq, 400, "no process in pod " KUBE_POD " to attach to");
         return false;
     }
-    if (!ask->exec)
-        ask->process = process_ref(p);
+    if (!request->exec)
+        request->process = process_ref(p);
     return true;
 }
 
-static bool ask_check(struct http_request *rq, const struct remote_ask *ask)
+static bool decode_check(struct http_request *rq, const struct remote_request *request)
 {
-    if (!ask->in && !ask->out && !ask->err)
+    if (!request->in && !request->out && !request->err)
         kube_refuse(rq, 400, "you must specify at least 1 of stdin, stdout, stderr");
-    else if (ask->exec && (ask->argc == 0 || ask->argv[0][0] == '\0'))
+    else if (request->exec && (request->argc == 0 || request->argv[0][0] == '\0'))
         kube_refuse(rq, 400, "you must specify at least 1 command for the container");
-    else if (ask->in && http_role(rq) < ROLE_TYPE)
+    else if (request->in && http_role(rq) < ROLE_TYPE)
         kube_refuse(rq, 403, "this token may only watch: attach without standard input");
     else
         return true;
     return false;
 }
 
-bool remote_ask_read(struct http_request *rq, bool exec, struct remote_ask *ask)
+bool remote_request_decode(struct http_request *rq, bool exec, struct remote_request *request)
 {
-    *ask = (struct remote_ask){
+    *request = (struct remote_request){
         .exec = exec,
         .in = kube_flag(rq, "stdin"),
         .out = kube_flag(rq, "stdout"),
@@ -65,38 +69,38 @@ bool remote_ask_read(struct http_request *rq, bool exec, struct remote_ask *ask)
         .role = http_role(rq),
         .peer = hf_xstrdup(http_peer(rq)),
     };
-    if (ask->tty && ask->err) { /* a terminal has one stream */
-        ask->out = true;
-        ask->err = false;
+    if (request->tty && request->err) { /* a terminal has one stream */
+        request->out = true;
+        request->err = false;
     }
     if (exec)
-        ask_command(rq, ask);
-    if (kube_is_pod(rq) && ask_check(rq, ask) && ask_container(rq, ask))
+        decode_command(rq, request);
+    if (kube_is_pod(rq) && decode_check(rq, request) && decode_container(rq, request))
         return true;
-    remote_ask_fini(ask);
+    remote_request_fini(request);
     return false;
 }
 
-void remote_ask_fini(struct remote_ask *ask)
+void remote_request_fini(struct remote_request *request)
 {
-    for (size_t i = 0; i < ask->argc; i++)
-        free(ask->argv[i]);
-    free(ask->argv);
-    free(ask->peer);
-    process_unref(ask->process);
-    *ask = (struct remote_ask){0};
+    for (size_t i = 0; i < request->argc; i++)
+        free(request->argv[i]);
+    free(request->argv);
+    free(request->peer);
+    process_unref(request->process);
+    *request = (struct remote_request){0};
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-static void remote_end(struct remote *r, const struct kube_status *s, bool going)
+static void remote_end(struct remote *r, const struct kube_status *s, bool draining)
 {
     if (r->ended)
         return;
     r->ended = true;
     timer_stop(r->size);
     kube_stream_fini(&r->tap);
-    r->ops->end(r, s, going);
+    r->ops->end(r, s, draining);
 }
 
 static void on_ended(void *arg, const struct exit_record *x)
@@ -106,7 +110,7 @@ static void on_ended(void *arg, const struct exit_record *x)
 
     kube_status_exit(&s, x);
     if (r->lost > 0)
-        kube_status_failure(&s, "%llu bytes of output are gone; exit code %d",
+        kube_status_failure(&s, "%llu bytes of output were lost; exit code %d",
                             (unsigned long long)r->lost, x->exit_code);
     remote_end(r, &s, false);
 }
@@ -119,7 +123,7 @@ static void on_failed(void *arg, const struct hf_error *err)
     remote_end(arg, &s, false);
 }
 
-/* The process goes on under the next worker. */
+/* The process keeps running under the next worker. */
 static void remote_drain(struct pending *p)
 {
     struct remote *r = list_entry(p, struct remote, pending);
@@ -127,11 +131,11 @@ static void remote_drain(struct pending *p)
     struct kube_status s;
 
     if (r->tap.process == NULL) {
-        kube_status_failure(&s, "the daemon is going; nothing was started");
+        kube_status_failure(&s, "the daemon is shutting down; nothing was started");
     } else {
         container_name(r->kube->engine, r->tap.process, name);
-        kube_status_failure(&s, "the daemon is going; if it is replaced, attach to container %s",
-                            name);
+        kube_status_failure(
+            &s, "the daemon is shutting down; if it is replaced, attach to container %s", name);
     }
     remote_end(r, &s, true);
 }
@@ -149,11 +153,11 @@ void remote_leave(struct remote *r, bool in_order)
 {
     if (in_order && r->tap.viewer != NULL)
         viewer_leave(r->tap.viewer);
-    if (in_order && !r->ended && r->ask.exec && r->ask.in && !r->ask.tty)
+    if (in_order && !r->ended && r->request.exec && r->request.in && !r->request.tty)
         kube_stream_type_eof(&r->tap);
 }
 
-/* --- output and input ---------------------------------------------------------------------------- */
+/* --- output and input ----------------------------------------------------------------------- */
 
 static bool on_ready(void *arg)
 {
@@ -166,9 +170,9 @@ static void on_bytes(void *arg, enum stream stream, const char *bytes, size_t le
 {
     struct remote *r = arg;
 
-    if (stream == STREAM_STDERR && r->ask.err)
+    if (stream == STREAM_STDERR && r->request.err)
         r->ops->send(r, CHANNEL_STDERR, bytes, len);
-    else if (stream != STREAM_STDERR && r->ask.out)
+    else if (stream != STREAM_STDERR && r->request.out)
         r->ops->send(r, CHANNEL_STDOUT, bytes, len);
 }
 
@@ -186,7 +190,7 @@ static uint64_t on_confirmed(void *arg)
     return r->ops->confirmed(r);
 }
 
-/* A terminal's screen follows; what else reads output must learn that it is not whole. */
+/* A terminal is redrawn from its screen; other readers must learn that output is missing. */
 static void on_gap(void *arg, uint64_t bytes)
 {
     struct remote *r = arg;
@@ -215,17 +219,17 @@ static const struct tap_ops tap_ops = {
 
 size_t remote_type(struct remote *r, const char *bytes, size_t len)
 {
-    return r->ended || !r->ask.in ? len : kube_stream_type(&r->tap, bytes, len);
+    return r->ended || !r->request.in ? len : kube_stream_type(&r->tap, bytes, len);
 }
 
 bool remote_type_all(struct remote *r, const char *bytes, size_t len)
 {
-    return r->ended || !r->ask.in || kube_stream_type_all(&r->tap, bytes, len);
+    return r->ended || !r->request.in || kube_stream_type_all(&r->tap, bytes, len);
 }
 
 void remote_type_eof(struct remote *r)
 {
-    if (!r->ended && r->ask.in)
+    if (!r->ended && r->request.in)
         kube_stream_type_eof(&r->tap);
 }
 
@@ -234,40 +238,40 @@ void remote_pump(struct remote *r)
     kube_stream_pump(&r->tap);
 }
 
-/* --- the beginning ------------------------------------------------------------------------------- */
+/* --- setup ---------------------------------------------------------------------------------- */
 
 static struct viewer_options view(const struct remote *r)
 {
     return (struct viewer_options){
         .only_stream = -1,
-        .read_only = r->ask.role < ROLE_TYPE,
-        .guest = r->ask.role < ROLE_TYPE,
-        .role = (enum viewer_role)r->ask.role,
-        .name = r->ask.peer,
+        .read_only = r->request.role < ROLE_TYPE,
+        .guest = r->request.role < ROLE_TYPE,
+        .role = (enum viewer_role)r->request.role,
+        .name = r->request.peer,
         .rows = r->rows,
         .cols = r->cols,
-        .terminal = r->ask.tty,
-        .verbatim = !r->ask.tty,
+        .terminal = r->request.tty,
+        .verbatim = !r->request.tty,
     };
 }
 
-/* A pipe waits for its reader as long as that is there: what is copied must be whole. */
+/* A pipe's writer waits for its reader while the reader is attached: a copy must be complete. */
 static void begin_exec(struct remote *r)
 {
     struct viewer_options v = view(r);
     struct spawn_spec spec;
 
     spec_init(&spec);
-    spec.command = r->ask.argv[0];
-    spec.args = (const char *const *)r->ask.argv + 1;
-    spec.arg_count = r->ask.argc - 1;
-    spec.pty = r->ask.tty;
+    spec.command = r->request.argv[0];
+    spec.args = (const char *const *)r->request.argv + 1;
+    spec.arg_count = r->request.argc - 1;
+    spec.pty = r->request.tty;
     spec.rows = r->rows;
     spec.cols = r->cols;
-    if (!r->ask.tty)
-        spec.stdin_mode = r->ask.in ? STDIN_PIPE : STDIN_NULL;
+    if (!r->request.tty)
+        spec.stdin_mode = r->request.in ? STDIN_PIPE : STDIN_NULL;
     v.since = SINCE_OFFSET;
-    v.lossless = !r->ask.tty;
+    v.lossless = !r->request.tty;
     kube_stream_spawn(&r->tap, r->kube->engine, &r->kube->pending, &spec, &v);
 }
 
@@ -278,7 +282,7 @@ static void begin_attach(struct remote *r)
 
     v.since = r->tap.draw ? SINCE_SCREEN : SINCE_LAST;
     v.offset = r->tap.draw ? 0 : KUBE_REPLAY_BYTES;
-    if (!kube_stream_attach(&r->tap, r->ask.process, &v, &err))
+    if (!kube_stream_attach(&r->tap, r->request.process, &v, &err))
         on_failed(r, &err);
     else
         r->ops->room(r);
@@ -290,7 +294,7 @@ static void begin(struct remote *r)
         return;
     r->begun = true;
     timer_stop(r->size);
-    if (r->ask.exec)
+    if (r->request.exec)
         begin_exec(r);
     else
         begin_attach(r);
@@ -302,14 +306,15 @@ static void on_size_late(struct timer *t, void *arg)
     begin(arg);
 }
 
-/* The size comes as the first message, but a program looks at it at once. Not every client has one. */
+/* The size arrives as the first message, but a program reads it right after its start. Not every
+ * client sends one. */
 void remote_begin(struct remote *r)
 {
-    if (!r->ask.exec || !r->ask.tty || r->rows > 0) {
+    if (!r->request.exec || !r->request.tty || r->rows > 0) {
         begin(r);
         return;
     }
-    timer_start(r->size, KUBE_ANSWER_MS);
+    timer_start(r->size, KUBE_REPLY_MS);
     r->ops->ping(r);
 }
 
@@ -331,7 +336,7 @@ static void on_size(void *arg, int64_t rows, int64_t cols)
 
 void remote_sizes(struct remote *r, const char *text, size_t len)
 {
-    if (r->ended || !r->ask.tty)
+    if (r->ended || !r->request.tty)
         return;
     channel_sizes(text, len, on_size, r);
     if (timer_is_active(r->size) && r->rows > 0)
@@ -347,14 +352,14 @@ static bool has_terminal(struct process *p)
 }
 
 void remote_init(struct remote *r, struct kube *k, const struct remote_ops *ops,
-                 struct remote_ask *ask)
+                 struct remote_request *request)
 {
     r->kube = k;
     r->ops = ops;
-    r->ask = *ask;
-    *ask = (struct remote_ask){0};
-    kube_stream_init(&r->tap, &tap_ops, r, r->ask.role >= ROLE_TYPE, LIMIT_KUBE_HELD_BYTES);
-    r->tap.draw = r->ask.tty && (r->ask.exec || has_terminal(r->ask.process));
+    r->request = *request;
+    *request = (struct remote_request){0};
+    kube_stream_init(&r->tap, &tap_ops, r, r->request.role >= ROLE_TYPE, LIMIT_KUBE_HELD_BYTES);
+    r->tap.draw = r->request.tty && (r->request.exec || has_terminal(r->request.process));
     r->size = timer_new(k->loop, on_size_late, r);
     pending_init(&r->pending, &k->pending, &remote_kind);
 }
@@ -363,23 +368,23 @@ void remote_fini(struct remote *r)
 {
     timer_close(r->size);
     kube_stream_fini(&r->tap);
-    remote_ask_fini(&r->ask);
+    remote_request_fini(&r->request);
     pending_fini(&r->pending);
 }
 
-/* --- calls ---------------------------------------------------------------------------------------- */
+/* --- calls ---------------------------------------------------------------------------------- */
 
 static void remote_open(struct http_request *rq, bool exec)
 {
-    struct remote_ask ask;
+    struct remote_request request;
 
-    if (!remote_ask_read(rq, exec, &ask))
+    if (!remote_request_decode(rq, exec, &request))
         return;
     if (http_is_websocket(rq))
-        remote_ws(rq, &ask);
+        remote_ws(rq, &request);
     else
-        remote_spdy(rq, &ask);
-    remote_ask_fini(&ask);
+        remote_spdy(rq, &request);
+    remote_request_fini(&request);
 }
 
 void kube_exec(struct http_request *rq)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kube_remote_command_spdy.c - exec and attach by SPDY: a stream for each channel
+ * kube_remote_command_spdy.c - exec and attach by SPDY: one stream per channel
  *
- * The client opens them one after the other, each when the one before was answered; then it begins. Layer: dialects.
+ * The client opens the streams one after the other, each after our reply to the previous one. The
+ * command starts when all are open. Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,18 +12,18 @@
 #include "dialects/kubernetes/kube_remote_command.h"
 #include "dialects/kubernetes/spdy_conn.h"
 
-#define PROMISE "{" /* how every Status begins */
+#define PROMISE "{" /* the first byte of every Status */
 #define CHANNELS 5  /* CHANNEL_STDIN to CHANNEL_RESIZE */
 
 struct kube_remote_command_spdy_wire {
     struct remote remote;
     struct spdy_conn *conn;
-    struct timer *streams; /* they are all to be there in time */
+    struct timer *streams; /* the deadline for opening all streams */
     uint32_t ids[CHANNELS];
     bool wanted[CHANNELS], open[CHANNELS];
-    bool status;       /* the Status object; else text */
-    bool promised;     /* its beginning was sent */
-    struct buf resize; /* a size that has not come whole */
+    bool status;       /* the Status object; otherwise text */
+    bool promised;     /* its first byte was sent */
+    struct buf resize; /* a size received in part */
 };
 
 static struct kube_remote_command_spdy_wire *wire_of(struct remote *r)
@@ -69,8 +70,8 @@ static void send_fin(struct kube_remote_command_spdy_wire *w, enum channel chann
 }
 
 /*
- * Clients take an error stream without a word for success, and that is what they see of a connection that
- * breaks. So the Status is begun at once: without its rest it is an error.
+ * Clients treat an empty error stream as success, and a broken connection leaves it empty. So we
+ * send the first byte of the Status at once: without the rest it is an error.
  */
 static void promise_status(struct kube_remote_command_spdy_wire *w)
 {
@@ -80,12 +81,12 @@ static void promise_status(struct kube_remote_command_spdy_wire *w)
     w->promised = true;
 }
 
-static void wire_end(struct remote *r, const struct kube_status *s, bool going)
+static void wire_end(struct remote *r, const struct kube_status *s, bool draining)
 {
     struct kube_remote_command_spdy_wire *w = wire_of(r);
     struct buf text = {0};
 
-    (void)going;
+    (void)draining;
     timer_stop(w->streams);
     kube_status_write(&text, s, w->status);
     if (w->promised)
@@ -167,7 +168,7 @@ static void on_open(void *arg, uint32_t id, const struct spdy_headers *h)
     remote_begin(&w->remote);
 }
 
-/* A size is a line, but nothing says that it comes in one piece. */
+/* A size is one line, but it may arrive in pieces. */
 static void on_resize(struct kube_remote_command_spdy_wire *w, const char *bytes, size_t len)
 {
     const char *end = memrchr(bytes, '\n', len);
@@ -200,7 +201,7 @@ static size_t on_data(void *arg, uint32_t id, const char *bytes, size_t len, boo
 
 static void on_reset(void *arg, uint32_t id)
 {
-    (void)arg, (void)id; /* clients reset all streams at their end, and then go */
+    (void)arg, (void)id; /* clients reset all streams at their end, then disconnect */
 }
 
 static void on_drain(void *arg)
@@ -213,7 +214,7 @@ static void on_pong(void *arg)
     remote_heard(&((struct kube_remote_command_spdy_wire *)arg)->remote);
 }
 
-static void on_gone(void *arg)
+static void on_disconnect(void *arg)
 {
     struct kube_remote_command_spdy_wire *w = arg;
 
@@ -227,10 +228,10 @@ static const struct spdy_conn_ops conn_ops = {
     .reset = on_reset,
     .drain = on_drain,
     .pong = on_pong,
-    .gone = on_gone,
+    .gone = on_disconnect,
 };
 
-/* --- the beginning ----------------------------------------------------------------------------- */
+/* --- setup ---------------------------------------------------------------------------------- */
 
 static void on_streams_late(struct timer *t, void *arg)
 {
@@ -240,7 +241,7 @@ static void on_streams_late(struct timer *t, void *arg)
 
 static void wire_wants(struct kube_remote_command_spdy_wire *w)
 {
-    const struct remote_ask *a = &w->remote.ask;
+    const struct remote_request *a = &w->remote.request;
 
     w->wanted[CHANNEL_ERROR] = true;
     w->wanted[CHANNEL_STDIN] = a->in;
@@ -249,7 +250,7 @@ static void wire_wants(struct kube_remote_command_spdy_wire *w)
     w->wanted[CHANNEL_RESIZE] = a->tty;
 }
 
-void remote_spdy(struct http_request *rq, struct remote_ask *ask)
+void remote_spdy(struct http_request *rq, struct remote_request *request)
 {
     static const char *const ours[] = {"v4.channel.k8s.io", "v3.channel.k8s.io", NULL};
     const char *protocol = spdy_negotiate(rq, ours);
@@ -260,7 +261,7 @@ void remote_spdy(struct http_request *rq, struct remote_ask *ask)
         return;
     w = hf_xalloc(sizeof *w);
     w->status = protocol == ours[0];
-    remote_init(&w->remote, k, &remote_ops, ask);
+    remote_init(&w->remote, k, &remote_ops, request);
     wire_wants(w);
     w->streams = timer_new(k->loop, on_streams_late, w);
     timer_start(w->streams, KUBE_STREAMS_MS);

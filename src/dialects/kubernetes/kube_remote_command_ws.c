@@ -2,11 +2,12 @@
 /*
  * kube_remote_command_ws.c - exec and attach by WebSocket
  *
- * Clients of Go begin to read before their streams are there, and drop what comes for those. So nothing
- * is sent before the client has sent something for a channel, or KUBE_GATE_MS after it answered a ping.
+ * Go clients start reading before they have set up their streams, and drop what arrives for a
+ * missing one. So we send nothing until the client has sent data for a channel, or until
+ * KUBE_GATE_MS after its pong.
  *
- * The end is all output, one message on the error channel, close 1000. A close 1000 without that message
- * would be success for kubectl, so nothing else is ever closed in that way. Layer: dialects.
+ * The end is all output, one message on the error channel, then close 1000. kubectl takes a close
+ * 1000 without that message for success, so no other case closes with 1000. Layer: dialects.
  */
 #include <stdlib.h>
 
@@ -20,9 +21,9 @@ struct kube_remote_command_ws_wire {
     struct ws *ws;
     struct channel_in in;
     struct timer *gate;
-    bool open;  /* the gate */
-    bool heard; /* its ping was answered */
-    bool last;  /* the end waits for it: */
+    bool open;  /* may we send? */
+    bool heard; /* the pong has arrived */
+    bool last;  /* the Status is queued until the gate opens */
     struct kube_status status;
 };
 
@@ -74,7 +75,7 @@ static void wire_send(struct remote *r, enum channel channel, const char *bytes,
 }
 
 static void say_last(struct kube_remote_command_ws_wire *w, const struct kube_status *status,
-                     bool going)
+                     bool draining)
 {
     struct buf text = {0};
 
@@ -82,26 +83,30 @@ static void say_last(struct kube_remote_command_ws_wire *w, const struct kube_st
     if (text.len > 0)
         wire_send(&w->remote, CHANNEL_ERROR, buf_data(&text), text.len);
     buf_fini(&text);
-    ws_close(w->ws, going ? 1001 : 1000, going ? "the daemon is going" : "");
+    ws_close(w->ws, draining ? 1001 : 1000, draining ? "the daemon is shutting down" : "");
 }
 
-static void wire_end(struct remote *r, const struct kube_status *s, bool going)
+static void wire_end(struct remote *r, const struct kube_status *s, bool draining)
 {
     struct kube_remote_command_ws_wire *w = wire_of(r);
 
-    if (w->open || going) {
-        say_last(w, s, going);
+    if (w->open || draining) {
+        say_last(w, s, draining);
         return;
     }
     w->last = true;
     w->status = *s;
-    ws_resume(w->ws); /* what opens the gate is to be read */
+    ws_resume(w->ws); /* read on: input from the client opens the gate */
 }
 
-/* "Ready", as the original says it: an empty message on the first channel that is read. */
+/* "Ready" as in the original: an empty message on the first channel that the client reads. */
 static void greet(struct remote *r)
 {
-    wire_send(r, r->ask.out ? CHANNEL_STDOUT : r->ask.err ? CHANNEL_STDERR : CHANNEL_ERROR, "", 0);
+    wire_send(r,
+              r->request.out   ? CHANNEL_STDOUT
+              : r->request.err ? CHANNEL_STDERR
+                               : CHANNEL_ERROR,
+              "", 0);
 }
 
 static void open_gate(struct kube_remote_command_ws_wire *w)
@@ -161,7 +166,7 @@ static size_t on_input(void *arg, uint8_t channel, const char *bytes, size_t len
     return remote_type(&w->remote, bytes, len);
 }
 
-/* What is for other channels is passed over, as the original does. */
+/* Data for other channels is discarded, as in the original. */
 static void on_small(void *arg, uint8_t channel, const char *bytes, size_t len)
 {
     struct kube_remote_command_ws_wire *w = arg;
@@ -186,7 +191,7 @@ static size_t wire_on_binary(void *arg, const void *bytes, size_t len, bool last
 
     if (!w->protocol->base64)
         return channel_feed(&w->in, bytes, len, last, &channel_ops, w);
-    ws_close(w->ws, 1003, "messages are base64 text");
+    ws_close(w->ws, 1003, "messages must be base64 text");
     return len;
 }
 
@@ -198,9 +203,9 @@ static void wire_on_text(void *arg, const char *text, size_t len)
 
     open_gate(w);
     if (!w->protocol->base64)
-        ws_close(w->ws, 1003, "messages are binary");
+        ws_close(w->ws, 1003, "messages must be binary");
     else if (!channel_decode(text, len, &channel, &data))
-        ws_close(w->ws, 1007, "a message is a digit and base64");
+        ws_close(w->ws, 1007, "a message must be a digit and base64");
     else if (channel != CHANNEL_STDIN)
         on_small(w, channel, buf_data(&data), data.len);
     else if (data.len > 0 && !remote_type_all(&w->remote, buf_data(&data), data.len))
@@ -223,7 +228,7 @@ static void wire_on_pong(void *arg)
     remote_heard(&w->remote);
 }
 
-/* 1006 is a connection that broke: its program may be attached to again, and be typed into. */
+/* 1006 is a broken connection: the client may attach to the program again and write to it. */
 static void wire_on_closed(void *arg, int code)
 {
     struct kube_remote_command_ws_wire *w = arg;
@@ -241,27 +246,28 @@ static const struct ws_ops ws_ops = {
     .on_closed = wire_on_closed,
 };
 
-/* --- the beginning ----------------------------------------------------------------------------- */
+/* --- setup ---------------------------------------------------------------------------------- */
 
-void remote_ws(struct http_request *rq, struct remote_ask *ask)
+void remote_ws(struct http_request *rq, struct remote_request *request)
 {
     const struct protocol *protocol = kube_protocol_pick(ws_offered(rq));
     struct kube_remote_command_ws_wire *w;
 
     if (protocol == NULL) {
-        kube_refuse(rq, 400, "none of the sub-protocols is known: %.200s", ws_offered(rq));
+        kube_refuse(rq, 400, "none of the subprotocols is supported: %.200s", ws_offered(rq));
         return;
     }
     w = hf_xalloc(sizeof *w);
     w->protocol = protocol;
-    remote_init(&w->remote, kube_of(rq), &remote_ops, ask);
+    remote_init(&w->remote, kube_of(rq), &remote_ops, request);
     w->ws = ws_accept(rq, protocol->name[0] != '\0' ? protocol->name : NULL, &ws_ops, w);
     ws_allow_text(w->ws, LIMIT_KUBE_TEXT_BYTES);
     w->gate = timer_new(w->remote.kube->loop, on_gate, w);
-    timer_start(w->gate, KUBE_ANSWER_MS);
+    timer_start(w->gate, KUBE_REPLY_MS);
     ws_ping(w->ws);
-    /* A client that sends its input and closes has its command run: the close is read after the start. */
-    if (w->remote.ask.exec && !w->remote.ask.tty)
+    /* If a client sends its input and closes, the command still runs: the close is read after the
+     * start. */
+    if (w->remote.request.exec && !w->remote.request.tty)
         ws_pause(w->ws);
     remote_begin(&w->remote);
 }

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spdy.c - decodes SPDY/3.1 frames and their zlib headers, and encodes ours. Layer: dialects.
+ */
 #include "dialects/kubernetes/spdy.h"
 
 #include <errno.h>
@@ -9,15 +12,15 @@
 #include "base/limits.h"
 #include "base/mem.h"
 
-#define VERSION 0x8003 /* the control bit, and 3 */
+#define VERSION 0x8003 /* the control bit, and version 3 */
 #define FLAG_FIN 1
 #define ID_MASK 0x7fffffffU
 
 enum { SYN_STREAM = 1, SYN_REPLY = 2, RST_STREAM = 3, PING = 6, GOAWAY = 7, HEADERS = 8 };
 
-/* --- the dictionary (SPDY Protocol, draft 3, 2.6.10.1) ------------------------------------------ */
+/* --- the dictionary (SPDY Protocol, draft 3, 2.6.10.1) -------------------------------------- */
 
-/* Names, each with its length in 32 bits in front; then plain text. */
+/* Names, each preceded by its length in 32 bits; then plain text. */
 static const char *const dictionary_names[] = {
     "options",
     "head",
@@ -126,7 +129,7 @@ static void put_dictionary(struct buf *out)
     buf_puts(out, dictionary_text);
 }
 
-/* --- headers ----------------------------------------------------------------------------------- */
+/* --- headers -------------------------------------------------------------------------------- */
 
 struct spdy_headers {
     size_t count;
@@ -139,8 +142,8 @@ struct spdy {
     z_stream z;
     char head[8];
     size_t head_len;
-    struct buf frame;   /* a control frame's, without its head */
-    uint32_t left;      /* of the frame */
+    struct buf frame;   /* the body of a control frame */
+    uint32_t left;      /* bytes left of the frame */
     struct buf headers; /* inflated */
     struct spdy_headers index;
 };
@@ -164,7 +167,7 @@ static int set_dictionary(z_stream *z)
     return rc;
 }
 
-/* Also where nobody wants the headers: the next block builds on this one. */
+/* Inflate even headers that nobody reads: the next block builds on this one. */
 static int inflate_block(struct spdy *s, const char *block, size_t len)
 {
     char room[4096];
@@ -189,7 +192,8 @@ static int inflate_block(struct spdy *s, const char *block, size_t len)
     return 0;
 }
 
-/* A text with its length in front; it ends where the next length was, which has been read by then. */
+/* A string preceded by its length. Its NUL overwrites the next length, which has been read by
+ * then. */
 static char *next_text(char **at, char *end, uint32_t *len)
 {
     char *text = *at + 4;
@@ -229,7 +233,7 @@ static int index_headers(struct spdy *s)
             s->index.list[i / 2].value = text;
     }
     if (open != NULL)
-        *open = '\0'; /* the buffer has one byte more */
+        *open = '\0'; /* the buffer has one spare byte */
     s->index.count = count;
     return 0;
 }
@@ -243,7 +247,7 @@ static int take_headers(struct spdy *s, size_t skip)
     return index_headers(s);
 }
 
-/* --- frames ---------------------------------------------------------------------------------------- */
+/* --- frames --------------------------------------------------------------------------------- */
 
 static int on_syn(struct spdy *s, const struct spdy_ops *ops, void *arg)
 {
@@ -253,7 +257,7 @@ static int on_syn(struct spdy *s, const struct spdy_ops *ops, void *arg)
     return 0;
 }
 
-/* Whole in s->frame. What we do not know is passed over, as it is meant to be. */
+/* The frame is complete in s->frame. We ignore unknown frames, as the protocol requires. */
 static int on_control(struct spdy *s, const struct spdy_ops *ops, void *arg)
 {
     unsigned type = (unsigned)(uint8_t)s->head[2] << 8 | (uint8_t)s->head[3];
@@ -294,7 +298,7 @@ static int on_head(struct spdy *s)
     return 0;
 }
 
-/* The bytes of a frame, as many as there are. Sets *taken; 0 or -EPROTO. */
+/* Consumes the bytes of a frame, as many as have arrived. Sets *taken; 0 or -EPROTO. */
 static int on_payload(struct spdy *s, const char *bytes, size_t len, size_t *taken,
                       const struct spdy_ops *ops, void *arg)
 {
@@ -335,7 +339,7 @@ ssize_t spdy_feed(struct spdy *s, const char *bytes, size_t len, const struct sp
             return -EPROTO;
         used += taken;
         if (s->head_len == sizeof s->head && s->left > 0 && used < len)
-            break; /* the owner takes no more */
+            break; /* the owner accepts no more for now */
     }
     return (ssize_t)used;
 }
@@ -360,7 +364,7 @@ void spdy_free(struct spdy *s)
     free(s);
 }
 
-/* --- the other direction -------------------------------------------------------------------------- */
+/* --- encoding ------------------------------------------------------------------------------- */
 
 static void put_control(struct buf *out, unsigned type, size_t len)
 {
@@ -369,8 +373,9 @@ static void put_control(struct buf *out, unsigned type, size_t len)
 }
 
 /*
- * No headers, "deflated" by hand: a stored block with the count of zero, then an empty one, since
- * Go's inflater gives nothing before it. In front, once, the head of the zlib stream with the checksum of the dictionary.
+ * An empty header block, "deflated" by hand: a stored block with the count of zero, then an empty
+ * block, since Go's inflater produces no output before it. The first one is preceded by the head of
+ * the zlib stream with the checksum of the dictionary.
  */
 void spdy_put_reply(struct buf *out, uint32_t id, bool first)
 {

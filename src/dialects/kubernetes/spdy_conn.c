@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spdy_conn.c - carries SPDY over a raw connection or a WebSocket. Layer: dialects.
+ */
 #include "dialects/kubernetes/spdy_conn.h"
 
 #include <stdlib.h>
@@ -13,14 +16,14 @@
 
 struct spdy_conn {
     struct spdy *spdy;
-    struct raw *raw; /* one of these two */
+    struct raw *raw; /* exactly one of raw and ws is set */
     struct ws *ws;
     const struct spdy_conn_ops *ops;
     void *arg;
     struct timer *linger;
-    bool replied; /* once: the stream of headers has begun */
+    bool replied; /* the stream of headers has begun */
     bool finished;
-    bool over; /* the client has said so */
+    bool over; /* the client has closed */
 };
 
 void spdy_conn_free(struct spdy_conn *c)
@@ -30,14 +33,14 @@ void spdy_conn_free(struct spdy_conn *c)
     free(c);
 }
 
-/* Its owner hears of it, and it is dead. */
+/* Marks the connection dead and notifies the owner. */
 static void conn_gone(struct spdy_conn *c)
 {
     c->ops->gone(c->arg);
     spdy_conn_free(c);
 }
 
-/* The WebSocket tells its end itself, a raw connection does not. */
+/* The WebSocket reports its own end; a raw connection does not. */
 static void conn_close(struct spdy_conn *c, int code)
 {
     if (c->ws != NULL) {
@@ -55,7 +58,7 @@ static void on_linger(struct timer *t, void *arg)
     conn_close(arg, 1000);
 }
 
-/* --- to the client ------------------------------------------------------------------------------ */
+/* --- to the client -------------------------------------------------------------------------- */
 
 static void conn_write(struct spdy_conn *c, const struct iovec *iov, int count)
 {
@@ -124,7 +127,7 @@ void spdy_conn_ping(struct spdy_conn *c)
     conn_write_buf(c, &b);
 }
 
-/* --- from the client ------------------------------------------------------------------------------ */
+/* --- from the client ------------------------------------------------------------------------ */
 
 static void on_syn(void *arg, uint32_t id, const struct spdy_headers *h)
 {
@@ -149,7 +152,7 @@ static void on_rst(void *arg, uint32_t id)
         c->ops->reset(c->arg, id);
 }
 
-/* Odd ones are the client's and are sent back; an even one is ours, and comes back. */
+/* Odd pings are the client's, and we return them. An even one is ours, returned to us. */
 static void on_ping(void *arg, uint32_t id)
 {
     struct spdy_conn *c = arg;
@@ -177,7 +180,7 @@ static const struct spdy_ops spdy_ops = {
     .goaway = on_goaway,
 };
 
-/* How many were taken. The connection may be dead after it. */
+/* Returns how many bytes were consumed. The connection may be dead afterwards. */
 static size_t conn_feed(struct spdy_conn *c, const char *bytes, size_t len)
 {
     ssize_t n = spdy_feed(c->spdy, bytes, len, &spdy_ops, c);
@@ -189,7 +192,7 @@ static size_t conn_feed(struct spdy_conn *c, const char *bytes, size_t len)
     return (size_t)n;
 }
 
-/* --- a connection of its own ----------------------------------------------------------------------- */
+/* --- on a connection of its own ------------------------------------------------------------- */
 
 static size_t raw_on_data(void *arg, const void *bytes, size_t len)
 {
@@ -209,7 +212,7 @@ static void raw_on_drain(void *arg)
         c->ops->drain(c->arg);
 }
 
-static void raw_on_gone(void *arg)
+static void raw_on_disconnect(void *arg)
 {
     conn_gone(arg);
 }
@@ -218,10 +221,10 @@ static const struct raw_ops raw_ops = {
     .on_data = raw_on_data,
     .on_eof = raw_on_eof,
     .on_drain = raw_on_drain,
-    .on_gone = raw_on_gone,
+    .on_disconnect = raw_on_disconnect,
 };
 
-/* --- inside a WebSocket ------------------------------------------------------------------------------ */
+/* --- inside a WebSocket --------------------------------------------------------------------- */
 
 static void tunnel_on_text(void *arg, const char *text, size_t len)
 {
@@ -264,10 +267,10 @@ void spdy_conn_finish(struct spdy_conn *c)
         return;
     c->finished = true;
     timer_start(c->linger, KUBE_LINGER_MS);
-    spdy_conn_resume(c); /* what is still to come is passed over, up to the client's end */
+    spdy_conn_resume(c); /* discards what still arrives, up to the client's close */
 }
 
-/* --- the beginning --------------------------------------------------------------------------------- */
+/* --- setup ---------------------------------------------------------------------------------- */
 
 static bool is_offered(const char *offered, const char *protocol)
 {

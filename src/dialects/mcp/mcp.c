@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp.c - birth, drain and end of the MCP dialect. Layer: dialects.
+ * mcp.c - creation, drain and teardown of the MCP dialect. Layer: dialects.
  */
 #include "dialects/mcp/mcp.h"
 
@@ -88,6 +88,6 @@ int mcp_check_open(const struct mcp *m, struct hf_error *err)
 {
     if (m->closed)
         return hf_fail(err, HF_E_shutting_down,
-                       "the daemon is going and starts nothing new; connect again");
+                       "the daemon is shutting down and starts nothing new; reconnect");
     return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp_call.c - requests under way and their answers. Layer: dialects.
+ * mcp_call.c - pending requests and their replies. Layer: dialects.
  */
 #include "dialects/mcp/mcp_call.h"
 
@@ -49,7 +49,7 @@ void call_free(struct mcp_call *c)
     free(c);
 }
 
-/* --- answers ------------------------------------------------------------------- */
+/* --- replies ------------------------------------------------------------------- */
 
 static void write_head(struct json_out *o, const json_t *id)
 {
@@ -78,8 +78,8 @@ void mcp_rpc_write_error(struct buf *out, const json_t *id, int code, const char
         json_key(&o, "data");
         json_raw(&o, data, strlen(data));
     }
-    json_shut(&o, '}');
-    json_shut(&o, '}');
+    json_close(&o, '}');
+    json_close(&o, '}');
 }
 
 struct json_out call_open(struct mcp_call *c)
@@ -97,20 +97,20 @@ struct json_out call_open(struct mcp_call *c)
     return o;
 }
 
-/* The message in mcp.scratch is the answer; the call is over. */
+/* The message in mcp.scratch is the reply; the call is done. */
 static void call_deliver(struct mcp_call *c)
 {
     struct mcp_exchange *x = c->exchange;
 
     call_free(c);
-    exchange_add_answer(x, &x->mcp->scratch);
+    exchange_add_reply(x, &x->mcp->scratch);
     exchange_check_done(x);
 }
 
 void call_send(struct mcp_call *c, struct json_out *o)
 {
-    json_shut(o, '}');
-    json_shut(o, '}');
+    json_close(o, '}');
+    json_close(o, '}');
     assert(o->depth == 0);
     call_deliver(c);
 }
@@ -146,7 +146,8 @@ int mcp_job_begin(struct job *j, struct mcp_call *c, const struct job_kind *kind
 
     if (m->call_count > LIMIT_MCP_CALLS - kept) {
         int rc = hf_fail(err, HF_E_too_many_waits,
-                         "%zu calls are under way; end some of them first", m->call_count);
+                         "%zu calls are already pending; wait for some of them or cancel them",
+                         m->call_count);
 
         err->limit = "mcp_calls";
         return rc;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp_call.h - a POST, the requests in it, and the way their answers take
+ * mcp_call.h - a POST, the requests in it, and how their replies are sent
  *
- * An exchange is one POST with at least one request; a call is one of its
- * requests. Calls that are answered at once make a plain JSON answer. A call
- * that takes long turns the exchange into a stream of events: at its first
- * progress, or when nothing was sent for so long that a proxy or client may give up.
+ * An exchange is one POST with at least one request; a call is one of its requests. Calls that
+ * reply immediately make a plain JSON reply. A slow call turns the exchange into a stream of
+ * events: at its first progress, or when nothing was sent for so long that a proxy or client may
+ * give up.
  *
- * A job is what a call waits for: the engine may owe it a callback, so it can
- * outlive its call (the client cancelled, or went away). A call has at most one job.
+ * A job is what a call waits for. The engine may owe it a callback, so it can outlive its call (the
+ * client cancelled or disconnected). A call has at most one job.
  *
  * Owned by struct mcp (exchange, job) and by the exchange (call). Layer: dialects.
  */
@@ -26,48 +26,48 @@ struct job;
 struct mcp_exchange {
     struct list link; /* mcp.exchanges */
     struct mcp *mcp;
-    struct mcp_session *session; /* NULL: it needs none */
+    struct mcp_session *session; /* NULL: none needed */
     const struct revision *revision;
-    struct http_request *rq;    /* until the answer is begun */
+    struct http_request *rq;    /* until the reply begins */
     struct http_stream *stream; /* from then on, if it is a stream */
-    struct timer *timer;        /* begins the stream and keeps it awake */
+    struct timer *timer;        /* begins the stream and keeps it alive */
     struct list calls;
-    struct buf answers; /* of calls that are done, while it is no stream */
-    struct buf out;     /* of the stream, not sent yet */
-    size_t answer_count;
-    int status; /* of a plain answer */
+    struct buf replies; /* of finished calls, until a stream begins */
+    struct buf out;     /* data of the stream that is not sent yet */
+    size_t reply_count;
+    int status; /* of a plain reply */
     enum role role;
-    bool batch, opening; /* opening: there are messages that were not looked at yet */
-    bool ending;         /* everything is answered, and some of it still to be sent */
+    bool batch, opening; /* opening: some messages are not processed yet */
+    bool ending;         /* all calls have replied, but some data is not sent yet */
 };
 
 struct mcp_call {
     struct list link; /* exchange.calls */
     struct mcp_exchange *exchange;
-    json_t *id, *token; /* owned; token NULL: no progress is wished */
+    json_t *id, *token; /* owned; token NULL: no progress requested */
     struct job *job;    /* NULL: none yet */
     struct timer *progress;
-    struct process *process; /* referenced; what progress tells about */
+    struct process *process; /* referenced; the process that progress reports on */
     uint64_t began_ms;
 };
 
-/* Why a call ends without an answer of its job. */
+/* Why a call ends without a reply from its job. */
 enum call_end {
-    CALL_CANCELLED, /* the client wants it ended */
-    CALL_GONE,      /* the client cannot be reached; work that others can see goes on */
-    CALL_DRAIN,     /* this worker goes */
-    CALL_FREE,      /* the dialect is freed: nobody will call back any more */
+    CALL_CANCELLED,    /* the client cancelled it */
+    CALL_DISCONNECTED, /* the client has disconnected; work that others can see keeps running */
+    CALL_DRAIN,        /* this worker shuts down */
+    CALL_FREE,         /* the dialect is being freed: no callback will follow */
 };
 
 struct job_kind {
-    /* Frees the job, or, if the engine owes a callback, lets it live without a call. */
+    /* Frees the job or, if the engine owes a callback, detaches it from its call. */
     void (*end)(struct job *j, enum call_end why);
 };
 
 struct job {
     struct list link; /* mcp.jobs */
     struct mcp *mcp;
-    struct mcp_call *call; /* NULL: nobody waits any more */
+    struct mcp_call *call; /* NULL: no call is waiting */
     const struct job_kind *kind;
 };
 
@@ -75,20 +75,22 @@ struct job {
 struct mcp_exchange *mcp_exchange_new(struct http_request *rq, struct mcp_session *s,
                                       const struct revision *rev);
 struct mcp_call *mcp_exchange_add_call(struct mcp_exchange *x, const struct rpc_message *m);
-void exchange_opened(struct mcp_exchange *x); /* no more messages: answers if nothing is left */
-/* A fault of one message of a batch, or of the only one. */
+void exchange_opened(struct mcp_exchange *x); /* no more messages: replies if no call is pending */
+/* Reports a fault of one message of a batch, or of the only one. */
 void exchange_add_fault(struct mcp_exchange *x, const struct rpc_fault *f);
-/* Ends all its calls. With CALL_DRAIN and CALL_CANCELLED the transport is finished properly. */
+/* Ends all its calls. With CALL_DRAIN and CALL_CANCELLED it also finishes the HTTP reply
+ * properly. */
 void exchange_end(struct mcp_exchange *x, enum call_end why);
-/* Begins the stream, if it is none yet. */
+/* Begins the stream, unless it has begun. */
 void exchange_make_stream(struct mcp_exchange *x);
-/* The open call of this session with this id is ended, if there is one. */
+/* Cancels the pending call of this session with this id, if there is one. */
 void mcp_session_cancel_call(struct mcp_session *s, struct mcp *m, const json_t *id);
-/* All open calls of the session end. */
+/* Ends all pending calls of the session. */
 void mcp_session_end_calls(struct mcp_session *s, struct mcp *m);
 
-/* --- answers ------------------------------------------------------------------- */
-/* The result object, open, in mcp.scratch; call_send() closes it, delivers it and frees the call. */
+/* --- replies ------------------------------------------------------------------- */
+/* The result object, open, in mcp.scratch. call_send() closes it, delivers it and frees the
+ * call. */
 struct json_out call_open(struct mcp_call *c);
 void call_send(struct mcp_call *c, struct json_out *o);
 void call_send_empty(struct mcp_call *c); /* result {} */
@@ -98,12 +100,12 @@ void call_fail(struct mcp_call *c, enum rpc_code code, const char *data, const c
 struct mcp *call_mcp(const struct mcp_call *c);
 struct loop *call_loop(const struct mcp_call *c);
 
-/* The call goes on beyond this turn; 0, or too_many_waits. */
+/* The call continues beyond this turn; 0, or too_many_waits. */
 int mcp_job_begin(struct job *j, struct mcp_call *c, const struct job_kind *kind,
                   struct hf_error *err);
-void mcp_job_leave(struct job *j); /* its call needs it no more, or is gone */
+void mcp_job_leave(struct job *j); /* its call no longer needs it, or has ended */
 void mcp_job_fini(struct job *j);
-/* From now on progress is told, if it was wished. */
+/* Starts reporting progress, if the client requested it. */
 void call_watch_progress(struct mcp_call *c, struct process *p);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp_endpoint.c - /mcp: POST brings messages, GET opens a session's stream, DELETE ends a session
+ * mcp_endpoint.c - /mcp: POST delivers messages, GET opens a session's stream, DELETE ends a
+ * session
  *
- * How a POST is taken depends on its revision. A message that names one in its
- * _meta stands alone and must say the same in its headers; everything else belongs
- * to a session, or is the `initialize` that makes one. Layer: dialects.
+ * The revision decides how a POST is handled. A message that names its revision in _meta is
+ * self-contained and must repeat it in its headers. Every other message belongs to a session, or is
+ * the `initialize` that creates one. Layer: dialects.
  */
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +25,7 @@
 
 /* --- refusals ---------------------------------------------------------------------- */
 
-/* What the gate or the session says no to; `data` carries the stable code. */
+/* A refusal by the gate or the session; `data` carries the stable code. */
 void mcp_refuse(struct http_request *rq, const struct hf_error *err)
 {
     struct mcp *m = mcp_of(rq);
@@ -50,7 +51,7 @@ static void refuse_fault(struct http_request *rq, const struct rpc_fault *f, con
     http_reply_json(rq, 400, &m->scratch);
 }
 
-/* The revisions that would do, for whoever named another one. */
+/* Lists the supported revisions for a client that named another one. */
 static void refuse_version(struct http_request *rq, const char *version, json_t *id, bool stateless)
 {
     struct mcp *m = mcp_of(rq);
@@ -63,12 +64,12 @@ static void refuse_version(struct http_request *rq, const char *version, json_t 
     json_key(&o, "supported");
     revision_write_names(&o, stateless);
     json_kstr(&o, "requested", version);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     rpc_fail(&f, RPC_UNSUPPORTED_VERSION, id, "Unsupported protocol version");
     refuse_fault(rq, &f, buf_cstr(&m->text));
 }
 
-/* --- requests that stand alone ------------------------------------------------------ */
+/* --- self-contained requests -------------------------------------------------------- */
 
 static void post_stateless(struct http_request *rq, const struct rpc_body *b,
                            const struct rpc_message *msg)
@@ -83,7 +84,7 @@ static void post_stateless(struct http_request *rq, const struct rpc_body *b,
     } else if (rev == NULL || !rev->stateless) {
         refuse_version(rq, version, msg->id, true);
     } else if (b->batch) {
-        rpc_fail(&f, RPC_INVALID_REQUEST, NULL, "revision %s has no batches", rev->name);
+        rpc_fail(&f, RPC_INVALID_REQUEST, NULL, "revision %s does not support batches", rev->name);
         refuse_fault(rq, &f, NULL);
     } else if (msg->kind == RPC_NOTIFICATION) {
         http_reply_empty(rq, 202);
@@ -141,8 +142,8 @@ static void post_initialize(struct http_request *rq, const struct rpc_message *m
     exchange_opened(x);
 }
 
-/* The session of the request; NULL: it has been answered. */
-static struct mcp_session *ask_session(struct http_request *rq)
+/* The session of the request; NULL: replied. */
+static struct mcp_session *decode_session(struct http_request *rq)
 {
     const char *id = http_header(rq, "Mcp-Session-Id");
     struct mcp_session *s = mcp_session_find(mcp_of(rq), id, http_principal(rq));
@@ -152,15 +153,14 @@ static struct mcp_session *ask_session(struct http_request *rq)
         return s;
     if (id == NULL)
         hf_fail(&err, HF_E_bad_request,
-                "Mcp-Session-Id is missing; send initialize first and name its session");
+                "Mcp-Session-Id is missing; send initialize first and use the session it returns");
     else
-        hf_fail(&err, HF_E_not_found,
-                "there is no such session, or not any more; send initialize again");
+        hf_fail(&err, HF_E_not_found, "no such session, or it has expired; send initialize again");
     mcp_refuse(rq, &err);
     return NULL;
 }
 
-/* Clients of revisions that have the header must not name an unknown one in it. */
+/* In revisions that have the header, it must not name an unknown revision. */
 static bool check_version(struct http_request *rq)
 {
     const char *version = http_header(rq, "MCP-Protocol-Version");
@@ -186,11 +186,11 @@ static void take_message(struct mcp_exchange *x, const struct rpc_message *msg)
     if (msg->kind == RPC_NOTIFICATION) {
         take_notification(x->session, x->mcp, msg);
     } else if (is_initialize(msg)) {
-        rpc_fail(&f, RPC_INVALID_REQUEST, msg->id, "this session is initialized already");
+        rpc_fail(&f, RPC_INVALID_REQUEST, msg->id, "this session is already initialized");
         exchange_add_fault(x, &f);
     } else if (msg->kind == RPC_REQUEST) {
         server_dispatch(mcp_exchange_add_call(x, msg), msg);
-    } /* A response answers nothing: we send no requests. */
+    } /* Ignore responses: we send no requests. */
 }
 
 static bool has_request(const struct rpc_body *b)
@@ -205,7 +205,7 @@ static bool has_request(const struct rpc_body *b)
     return false;
 }
 
-/* Nothing in it wants an answer. */
+/* No message in it needs a reply. */
 static void take_quietly(struct http_request *rq, struct mcp_session *s, const struct rpc_body *b)
 {
     struct rpc_message msg;
@@ -227,11 +227,12 @@ static void post_session(struct http_request *rq, const struct rpc_body *b)
 
     if (!check_version(rq))
         return;
-    s = ask_session(rq);
+    s = decode_session(rq);
     if (s == NULL)
         return;
     if (b->batch && !s->revision->batch) {
-        rpc_fail(&f, RPC_INVALID_REQUEST, NULL, "revision %s has no batches", s->revision->name);
+        rpc_fail(&f, RPC_INVALID_REQUEST, NULL, "revision %s does not support batches",
+                 s->revision->name);
         refuse_fault(rq, &f, NULL);
         return;
     }
@@ -257,14 +258,14 @@ static bool is_json_type(const char *type)
     size_t len = strlen("application/json");
 
     return type != NULL && strncasecmp(type, "application/json", len) == 0 &&
-           strchr("; \t", type[len]) != NULL; /* or the end, which strchr() finds too */
+           strchr("; \t", type[len]) != NULL; /* or the NUL, which strchr() finds too */
 }
 
 static int check_types(const struct http_request *rq, struct hf_error *err)
 {
     if (!is_json_type(http_header(rq, "Content-Type")))
         return hf_fail(err, HF_E_unsupported_media_type,
-                       "messages are sent as application/json; set Content-Type to that");
+                       "messages must be application/json; set Content-Type");
     if (!http_accepts(rq, "application/json") || !http_accepts(rq, SSE_TYPE))
         return hf_fail(err, HF_E_not_acceptable,
                        "Accept must list both application/json and text/event-stream");
@@ -309,7 +310,7 @@ static void post_handle(struct http_request *rq)
 
 /* --- GET and DELETE ----------------------------------------------------------------------- */
 
-/* The gate lets plain reads of any page pass; this protocol wants them refused. */
+/* The gate admits plain reads from any page; this protocol requires them to be refused. */
 static int check_get(const struct http_request *rq, struct hf_error *err)
 {
     const struct origin *o = mcp_of(rq)->options.origin;
@@ -318,7 +319,7 @@ static int check_get(const struct http_request *rq, struct hf_error *err)
     if (o != NULL && origin != NULL &&
         !origin_origin_ok(o, origin, http_header(rq, "Host"), http_is_tls(rq)))
         return hf_fail(err, HF_E_origin_refused,
-                       "pages of this Origin may not call the daemon; allow it by name");
+                       "this Origin may not call the daemon; add it to the allowed origins");
     if (!http_accepts(rq, SSE_TYPE))
         return hf_fail(err, HF_E_not_acceptable, "Accept must list text/event-stream");
     return 0;
@@ -335,7 +336,7 @@ static void get_handle(struct http_request *rq)
     }
     if (!check_version(rq))
         return;
-    s = ask_session(rq);
+    s = decode_session(rq);
     if (s == NULL)
         return;
     if (http_method(rq) == HTTP_HEAD_M)
@@ -350,14 +351,14 @@ static void delete_handle(struct http_request *rq)
 
     if (!check_version(rq))
         return;
-    s = ask_session(rq);
+    s = decode_session(rq);
     if (s == NULL)
         return;
     session_free(mcp_of(rq), s);
     http_reply_empty(rq, 204);
 }
 
-/* With and without a slash at the end: the second is the root of a listener of its own. */
+/* With and without a trailing slash: the latter is the root of a dedicated listener. */
 const struct route mcp_route_list[] = {
     {HTTP_POST_M, "", post_handle, ROLE_WATCH, 0, LIMIT_MCP_BODY_BYTES, NULL},
     {HTTP_GET_M, "", get_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp_exchange.c - one POST: a plain JSON answer, or a stream of events. Layer: dialects.
+ * mcp_exchange.c - one POST: a plain JSON reply, or a stream of events. Layer: dialects.
  */
 #include "dialects/mcp/mcp_exchange.h"
 
@@ -10,21 +10,21 @@
 
 #define PIECE_BYTES (64 * 1024)
 
-static void exchange_on_gone(void *arg)
+static void exchange_on_disconnect(void *arg)
 {
     struct mcp_exchange *x = arg;
 
     x->rq = NULL;
     x->stream = NULL;
-    /* Where requests stand alone, leaving is the way to cancel. Where there are sessions it is
-     * not: the network may have failed, and there is a message for that. */
-    exchange_end(x, x->revision->stateless ? CALL_CANCELLED : CALL_GONE);
+    /* Where requests are self-contained, disconnecting cancels them. Where there are sessions it
+     * does not: the network may have failed, and cancelling has its own message. */
+    exchange_end(x, x->revision->stateless ? CALL_CANCELLED : CALL_DISCONNECTED);
 }
 
 static void exchange_free(struct mcp_exchange *x);
 static bool exchange_finish(struct mcp_exchange *x);
 
-/* A large answer goes in pieces: the connection holds only so much for a peer. */
+/* A large reply is sent in pieces: the connection buffers a limited amount per peer. */
 static void exchange_pump(struct mcp_exchange *x)
 {
     while (x->out.len > 0 && http_stream_ready(x->stream)) {
@@ -46,7 +46,7 @@ static void exchange_on_drain(void *arg)
 }
 
 static const struct http_stream_ops stream_ops = {.on_drain = exchange_on_drain,
-                                                  .on_gone = exchange_on_gone};
+                                                  .on_disconnect = exchange_on_disconnect};
 
 struct mcp_exchange *mcp_exchange_new(struct http_request *rq, struct mcp_session *s,
                                       const struct revision *rev)
@@ -64,11 +64,11 @@ struct mcp_exchange *mcp_exchange_new(struct http_request *rq, struct mcp_sessio
     list_append(&x->mcp->exchanges, &x->link);
     if (s != NULL)
         s->busy++;
-    http_set_user(rq, x, exchange_on_gone);
+    http_set_user(rq, x, exchange_on_disconnect);
     return x;
 }
 
-/* The session may be idle from now on, and may go. */
+/* The session may be idle from now on, and may expire. */
 static void leave_session(struct mcp_exchange *x)
 {
     if (x->session == NULL)
@@ -83,7 +83,7 @@ static void exchange_free(struct mcp_exchange *x)
     leave_session(x);
     list_remove(&x->link);
     timer_close(x->timer);
-    buf_fini(&x->answers);
+    buf_fini(&x->replies);
     buf_fini(&x->out);
     free(x);
 }
@@ -94,15 +94,15 @@ static void write_event(struct mcp_exchange *x, const char *message, size_t len)
     exchange_pump(x);
 }
 
-/* Answers of a batch that were held for an array go one by one. */
+/* Replies of a batch that were collected for an array are sent one by one. */
 static void write_held(struct mcp_exchange *x)
 {
-    while (x->answers.len > 0) {
-        const char *at = buf_data(&x->answers), *end = memchr(at, '\n', x->answers.len);
-        size_t len = end != NULL ? (size_t)(end - at) : x->answers.len;
+    while (x->replies.len > 0) {
+        const char *at = buf_data(&x->replies), *end = memchr(at, '\n', x->replies.len);
+        size_t len = end != NULL ? (size_t)(end - at) : x->replies.len;
 
         write_event(x, at, len);
-        buf_drop(&x->answers, len + (end != NULL));
+        buf_drop(&x->replies, len + (end != NULL));
     }
 }
 
@@ -119,17 +119,17 @@ void exchange_make_stream(struct mcp_exchange *x)
     write_held(x);
 }
 
-void exchange_add_answer(struct mcp_exchange *x, const struct buf *message)
+void exchange_add_reply(struct mcp_exchange *x, const struct buf *message)
 {
-    x->answer_count++;
+    x->reply_count++;
     if (x->stream != NULL) {
         write_event(x, buf_data(message), message->len);
         return;
     }
-    /* A JSON text of ours holds no line end, so one may stand between two. */
-    if (x->answers.len > 0)
-        buf_putc(&x->answers, '\n');
-    buf_put(&x->answers, buf_data(message), message->len);
+    /* Our JSON texts contain no newline, so one can separate them. */
+    if (x->replies.len > 0)
+        buf_putc(&x->replies, '\n');
+    buf_put(&x->replies, buf_data(message), message->len);
 }
 
 bool exchange_notify(struct mcp_exchange *x, const struct buf *message)
@@ -146,29 +146,29 @@ void exchange_add_fault(struct mcp_exchange *x, const struct rpc_fault *f)
     if (!x->batch)
         x->status = 400;
     mcp_rpc_write_error(&x->mcp->scratch, f->id, f->code, f->message, NULL);
-    exchange_add_answer(x, &x->mcp->scratch);
+    exchange_add_reply(x, &x->mcp->scratch);
 }
 
-/* The plain answer of a batch is an array. */
+/* The plain reply to a batch is an array. */
 static void reply_batch(struct mcp_exchange *x, struct http_request *rq)
 {
     struct buf *out = &x->mcp->frame;
 
     buf_clear(out);
     buf_putc(out, '[');
-    for (size_t i = 0; i < x->answers.len; i++)
-        buf_putc(out, buf_data(&x->answers)[i] == '\n' ? ',' : buf_data(&x->answers)[i]);
+    for (size_t i = 0; i < x->replies.len; i++)
+        buf_putc(out, buf_data(&x->replies)[i] == '\n' ? ',' : buf_data(&x->replies)[i]);
     buf_putc(out, ']');
     http_reply_json(rq, 200, out);
 }
 
-/* Everything is said: gives the connection back. False: some of it is still to be sent. */
+/* Everything is queued: releases the connection. False: some data is not sent yet. */
 static bool exchange_finish(struct mcp_exchange *x)
 {
     struct http_request *rq = x->rq;
 
-    if (rq != NULL && x->answer_count == 0) {
-        /* All calls were cancelled, and a cancelled call gets no answer: an empty stream says so. */
+    if (rq != NULL && x->reply_count == 0) {
+        /* All calls were cancelled, and a cancelled call gets no reply: send an empty stream. */
         exchange_make_stream(x);
         rq = NULL;
     }
@@ -182,7 +182,7 @@ static bool exchange_finish(struct mcp_exchange *x)
     } else if (rq != NULL && x->batch) {
         reply_batch(x, rq);
     } else if (rq != NULL) {
-        http_reply_json(rq, x->status, &x->answers);
+        http_reply_json(rq, x->status, &x->replies);
     }
     x->stream = NULL;
     x->rq = NULL;
@@ -197,7 +197,7 @@ void exchange_check_done(struct mcp_exchange *x)
         exchange_free(x);
 }
 
-/* Nothing was said for a while: a stream shows signs of life, so that nobody in between gives up. */
+/* Nothing was sent for a while: send a keep-alive so that no proxy gives up. */
 static void exchange_on_timer(struct timer *t, void *arg)
 {
     (void)t;
@@ -225,10 +225,10 @@ void exchange_end(struct mcp_exchange *x, enum call_end why)
         if (why == CALL_DRAIN) {
             mcp_rpc_write_error(
                 &x->mcp->scratch, c->id, RPC_INTERNAL_ERROR,
-                "the daemon is going; processes go on, so connect again and look for "
+                "the daemon is shutting down; processes keep running, so reconnect and find "
                 "them with list_processes",
                 "{\"code\":\"shutting_down\"}");
-            exchange_add_answer(x, &x->mcp->scratch);
+            exchange_add_reply(x, &x->mcp->scratch);
         }
         call_free(c);
     }

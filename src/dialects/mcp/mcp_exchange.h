@@ -9,11 +9,11 @@
 
 #include "dialects/mcp/mcp_call.h"
 
-/* One JSON-RPC message, sent at once or held for the plain answer. */
-void exchange_add_answer(struct mcp_exchange *x, const struct buf *message);
-/* A notification on the way: begins the stream. False: the peer takes nothing right now. */
+/* One JSON-RPC message, sent at once or collected for the plain reply. */
+void exchange_add_reply(struct mcp_exchange *x, const struct buf *message);
+/* A notification of a pending call: begins the stream. False: the peer is not reading right now. */
 bool exchange_notify(struct mcp_exchange *x, const struct buf *message);
-/* Finishes the transport and frees the exchange when no call is left. */
+/* Finishes the HTTP reply and frees the exchange when no call is left. */
 void exchange_check_done(struct mcp_exchange *x);
 
 /* mcp_call.c */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp_headers.c - headers that repeat what the body says. Layer: dialects.
+ * mcp_headers.c - checks headers that repeat values of the body. Layer: dialects.
  */
 #include "dialects/mcp/mcp_headers.h"
 
@@ -29,10 +29,10 @@ bool header_value_is(const char *value, const char *text, size_t len)
 static int mismatch(struct rpc_fault *f, const struct rpc_message *m, const char *header)
 {
     return rpc_fail(f, RPC_HEADER_MISMATCH, m->id,
-                    "Header mismatch: %s is missing or does not say what the body says", header);
+                    "Header mismatch: %s is missing or does not match the body", header);
 }
 
-/* What Mcp-Name repeats for this method; NULL: nothing. */
+/* The value that Mcp-Name repeats for this method; NULL: none. */
 static const json_t *named_by(const struct rpc_message *m)
 {
     if (strcmp(m->method, "tools/call") == 0 || strcmp(m->method, "prompts/get") == 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp_listen.c - subscriptions/listen: what the client asked for is told until it leaves
+ * mcp_listen.c - subscriptions/listen: sends requested notifications until the client disconnects
  *
- * Resources that are not there are left out of the acknowledgement, as the protocol
- * has it for whatever is not supported; tools and prompts never change. Layer: dialects.
+ * The acknowledgement leaves out resources that do not exist, as the protocol prescribes for
+ * anything unsupported. Tools and prompts never change. Layer: dialects.
  */
 #include "dialects/mcp/mcp_listen.h"
 
@@ -20,7 +20,7 @@ static void listen_free(struct mcp_feed *f)
     free(f);
 }
 
-/* Feeds of sessions have no tag; a listening request's is its id. */
+/* Feeds of sessions have no tag; the tag of a listening request is its id. */
 void listens_end(struct mcp *m, enum call_end why)
 {
     struct list *it, *tmp;
@@ -45,16 +45,16 @@ void listens_end(struct mcp *m, enum call_end why)
             json_open(&o, '{');
             json_key(&o, SUBSCRIPTION_ID);
             json_value(&o, f->tag);
-            json_shut(&o, '}');
-            json_shut(&o, '}');
-            json_shut(&o, '}');
+            json_close(&o, '}');
+            json_close(&o, '}');
+            json_close(&o, '}');
             mcp_feed_write(f, &m->scratch);
         }
         listen_free(f);
     }
 }
 
-/* Subscribes to those that are there and notes which. */
+/* Subscribes to those that exist and records which. */
 static void subscribe(struct mcp_feed *f, const json_t *uris, struct json_out *o)
 {
     struct hf_error err;
@@ -69,7 +69,7 @@ static void subscribe(struct mcp_feed *f, const json_t *uris, struct json_out *o
         if (uri != NULL && mcp_feed_subscribe(f, uri, &err) == 0)
             json_str(o, uri);
     }
-    json_shut(o, ']');
+    json_close(o, ']');
 }
 
 static void acknowledge(struct mcp_feed *f, const json_t *wish, struct buf *out)
@@ -88,16 +88,16 @@ static void acknowledge(struct mcp_feed *f, const json_t *wish, struct buf *out)
     json_open(&o, '{');
     json_key(&o, SUBSCRIPTION_ID);
     json_value(&o, f->tag);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     json_key(&o, "notifications");
     json_open(&o, '{');
     if (f->wants_list)
         json_kbool(&o, "resourcesListChanged", true);
     if (json_is_array(uris))
         subscribe(f, uris, &o);
-    json_shut(&o, '}');
-    json_shut(&o, '}');
-    json_shut(&o, '}');
+    json_close(&o, '}');
+    json_close(&o, '}');
+    json_close(&o, '}');
 }
 
 void listen_start(struct http_request *rq, const struct rpc_message *m)
@@ -108,7 +108,7 @@ void listen_start(struct http_request *rq, const struct rpc_message *m)
 
     if (!json_is_object(wish)) {
         mcp_rpc_write_error(&mcp->scratch, m->id, RPC_INVALID_PARAMS,
-                            "\"notifications\" must be an object that says what to listen for",
+                            "\"notifications\" must be an object that lists what to listen for",
                             NULL);
         http_reply_json(rq, 400, &mcp->scratch);
         return;

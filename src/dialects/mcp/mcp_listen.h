@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp_listen.h - subscriptions/listen of the stateless revision: a request that is a stream
+ * mcp_listen.h - subscriptions/listen of the self-contained revision: a request that is a stream
  *
  * Layer: dialects.
  */
@@ -9,7 +9,7 @@
 
 #include "dialects/mcp/mcp_call.h"
 
-/* Answers the request: an error, or the stream. */
+/* Replies to the request with an error or the stream. */
 void listen_start(struct http_request *rq, const struct rpc_message *m);
 void listens_end(struct mcp *m, enum call_end why);
 

@@ -16,7 +16,7 @@ struct subscription {
     struct list link; /* feed.subscriptions */
     struct mcp_feed *feed;
     struct process *process; /* referenced */
-    struct viewer *viewer;   /* takes all and keeps nothing */
+    struct viewer *viewer;   /* consumes everything and stores nothing */
     bool changed;
     char uri[];
 };
@@ -46,12 +46,12 @@ static void send_notification(struct mcp_feed *f, const char *method, const char
         json_open(&o, '{');
         json_key(&o, "io.modelcontextprotocol/subscriptionId");
         json_value(&o, f->tag);
-        json_shut(&o, '}');
+        json_close(&o, '}');
     }
     if (uri != NULL)
         json_kstr(&o, "uri", uri);
-    json_shut(&o, '}');
-    json_shut(&o, '}');
+    json_close(&o, '}');
+    json_close(&o, '}');
     mcp_feed_write(f, out);
 }
 
@@ -68,7 +68,7 @@ static bool feed_has_changes(const struct mcp_feed *f)
     return false;
 }
 
-/* Tells all that is noted, as long as there is room. */
+/* Sends all recorded changes while the stream has room. */
 static void feed_flush(struct mcp_feed *f)
 {
     struct list *it, *tmp;
@@ -93,7 +93,7 @@ static void feed_on_spacing(struct timer *t, void *arg)
     feed_flush(arg);
 }
 
-/* Something was noted: tell it soon. */
+/* Schedules the sending of a recorded change. */
 static void feed_arm(struct mcp_feed *f)
 {
     if (f->stream != NULL && !timer_is_active(f->spacing))
@@ -110,7 +110,7 @@ static void feed_on_drain(void *arg)
 
 /* --- what changes ----------------------------------------------------------------- */
 
-/* A process that came or went changes the list of resources. */
+/* A process that started or was removed changes the list of resources. */
 static void feed_on_events(void *arg)
 {
     struct mcp_feed *f = arg;
@@ -120,7 +120,7 @@ static void feed_on_events(void *arg)
     while (events_get(ev, f->next_event, &e)) {
         f->next_event = e.id + 1;
         if (e.helper)
-            continue; /* it is in nobody's list */
+            continue; /* it is in no client's list */
         if (strcmp(e.type, "process.created") == 0 || strcmp(e.type, "process.deleted") == 0)
             f->list_changed = f->wants_list;
     }
@@ -213,7 +213,7 @@ int mcp_feed_subscribe(struct mcp_feed *f, const char *uri, struct hf_error *err
     list_append(&f->subscriptions, &s->link);
     f->subscription_count++;
     if (!process_is_running(p))
-        return 0; /* nothing will change any more */
+        return 0; /* no further change is possible */
     if (viewer_attach(p, &o, &subscription_ops, s, &s->viewer, err) == 0)
         return 0;
     subscription_free(s);
@@ -230,7 +230,7 @@ void mcp_feed_unsubscribe(struct mcp_feed *f, const char *uri)
 
 /* --- the stream --------------------------------------------------------------------- */
 
-/* It is there no more, whoever ended it. */
+/* The stream has ended, whichever side ended it. */
 static void feed_forget_stream(struct mcp_feed *f)
 {
     f->stream = NULL;
@@ -239,19 +239,20 @@ static void feed_forget_stream(struct mcp_feed *f)
     f->spacing = NULL;
 }
 
-static void feed_on_gone(void *arg)
+static void feed_on_disconnect(void *arg)
 {
     struct mcp_feed *f = arg;
 
     feed_forget_stream(f);
-    f->on_gone(f);
+    f->on_disconnect(f);
 }
 
-static const struct http_stream_ops feed_ops = {.on_drain = feed_on_drain, .on_gone = feed_on_gone};
+static const struct http_stream_ops feed_ops = {.on_drain = feed_on_drain,
+                                                .on_disconnect = feed_on_disconnect};
 
-void mcp_feed_init(struct mcp_feed *f, struct mcp *m, void (*on_gone)(struct mcp_feed *f))
+void mcp_feed_init(struct mcp_feed *f, struct mcp *m, void (*on_disconnect)(struct mcp_feed *f))
 {
-    *f = (struct mcp_feed){.mcp = m, .on_gone = on_gone};
+    *f = (struct mcp_feed){.mcp = m, .on_disconnect = on_disconnect};
     list_init(&f->subscriptions);
     list_append(&m->feeds, &f->link);
 }

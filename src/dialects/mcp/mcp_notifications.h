@@ -2,10 +2,9 @@
 /*
  * mcp_notifications.h - notifications that belong to no call: resources that changed
  *
- * A feed has a stream or is waiting for one, and a list of resources it was
- * asked to watch. Changes are noted and told at most every FEED_SPACING_MS, once each, however
- * much has changed: a notification says "look again" and nothing more.
- * While there is no stream, or no room in it, they stay noted.
+ * A feed has a stream, or waits for one, and a list of resources to watch. It records changes and
+ * sends them at most every FEED_SPACING_MS, once each, however much has changed: a notification
+ * only means "read it again". While there is no stream, or no room in it, changes remain recorded.
  *
  * Embedded by a session (its GET stream) or by a listening request. Layer: dialects.
  */
@@ -20,8 +19,8 @@
 struct mcp_feed {
     struct list link; /* mcp.feeds */
     struct mcp *mcp;
-    struct http_stream *stream;          /* NULL: none */
-    void (*on_gone)(struct mcp_feed *f); /* the stream is gone, or was replaced */
+    struct http_stream *stream;                /* NULL: none */
+    void (*on_disconnect)(struct mcp_feed *f); /* the stream has closed, or was replaced */
     struct list subscriptions;
     size_t subscription_count;
     struct event_subscriber subscriber; /* while there is a stream */
@@ -31,15 +30,15 @@ struct mcp_feed {
     bool wants_list, list_changed;
 };
 
-void mcp_feed_init(struct mcp_feed *f, struct mcp *m, void (*on_gone)(struct mcp_feed *f));
+void mcp_feed_init(struct mcp_feed *f, struct mcp *m, void (*on_disconnect)(struct mcp_feed *f));
 void mcp_feed_fini(struct mcp_feed *f); /* ends the stream */
-/* Answers the request by a stream; one that was there before is ended. */
+/* Replies to the request with a stream, and ends the previous one. */
 void mcp_feed_start(struct mcp_feed *f, struct http_request *rq);
 void mcp_feed_stop(struct mcp_feed *f); /* ends the stream */
 /* One JSON-RPC message, sent at once. */
 void mcp_feed_write(struct mcp_feed *f, const struct buf *message);
 
-/* 0, or an error: no such resource, too many. Twice is once. */
+/* 0, or an error: no such resource, or too many. Subscribing twice has no further effect. */
 int mcp_feed_subscribe(struct mcp_feed *f, const char *uri, struct hf_error *err);
 void mcp_feed_unsubscribe(struct mcp_feed *f, const char *uri);
 

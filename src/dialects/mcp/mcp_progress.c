@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp_progress.c - notifications/progress: how long, how much output, the last line
+ * mcp_progress.c - notifications/progress: elapsed time, size of the output, the last line
  *
- * How far a command is nobody knows, so the number is the seconds that
- * have passed: it rises with every notification, as the protocol wants. Layer: dialects.
+ * The share of a command that is done is unknown, so the number is the elapsed time in seconds. It
+ * increases with every notification, as the protocol requires. Layer: dialects.
  */
 #include "dialects/mcp/mcp_progress.h"
 
@@ -13,7 +13,7 @@
 
 #define LAST_LINE_BYTES 200
 
-/* The last line that is not empty, without control characters. */
+/* The last non-empty line, without control characters. */
 static void put_last_line(struct buf *out, const struct journal *j)
 {
     uint64_t end = journal_next(j), first = journal_first(j), at;
@@ -61,8 +61,8 @@ static void write_progress(const struct mcp_call *c, struct buf *out, uint64_t s
     json_ku64(&o, "progress", seconds);
     json_key(&o, "message");
     json_strn(&o, buf_data(text), text->len);
-    json_shut(&o, '}');
-    json_shut(&o, '}');
+    json_close(&o, '}');
+    json_close(&o, '}');
 }
 
 void progress_on_timer(struct timer *t, void *arg)

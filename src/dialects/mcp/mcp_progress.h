@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp_progress.h - notifications/progress of a call that takes long. Layer: dialects.
+ * mcp_progress.h - notifications/progress of a slow call. Layer: dialects.
  */
 #ifndef HF_DIALECTS_MCP_MCP_PROGRESS_H
 #define HF_DIALECTS_MCP_MCP_PROGRESS_H

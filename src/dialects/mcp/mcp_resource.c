@@ -20,8 +20,8 @@ static const struct {
     const char *name, *template, *what;
 } kinds[] = {
     [RESOURCE_OUTPUT] = {"output", SCHEME "{id}/output",
-                         "Output of a process that is held, stdout and stderr in order"},
-    [RESOURCE_SCREEN] = {"screen", SCHEME "{id}/screen", "What is on the terminal of a process"},
+                         "Retained output of a process, stdout and stderr in order"},
+    [RESOURCE_SCREEN] = {"screen", SCHEME "{id}/screen", "The terminal screen of a process"},
 };
 
 int resource_uri_parse(const char *uri, enum resource_kind *kind, char *id)
@@ -75,7 +75,7 @@ static void write_resource(struct json_out *o, const struct process_view *v,
     json_kstr(o, "title", v->label != NULL ? v->label : v->command);
     json_kstr(o, "description", kinds[kind].what);
     json_kstr(o, "mimeType", "text/plain");
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 void resources_list(struct mcp_call *c, const json_t *params)
@@ -91,7 +91,7 @@ void resources_list(struct mcp_call *c, const json_t *params)
         p = json_is_string(cursor) ? engine_find(e, json_string_value(cursor), NULL) : NULL;
         if (p == NULL) {
             call_fail(c, RPC_INVALID_PARAMS, NULL,
-                      "there is no such page any more; begin without \"cursor\"");
+                      "this page no longer exists; start again without \"cursor\"");
             return;
         }
     }
@@ -105,7 +105,7 @@ void resources_list(struct mcp_call *c, const json_t *params)
             write_resource(&o, &v, RESOURCE_SCREEN);
         count++;
     }
-    json_shut(&o, ']');
+    json_close(&o, ']');
     if (p != NULL && engine_next(e, p) != NULL)
         json_kstr(&o, "nextCursor", v.id);
     server_write_cache(c, &o, 0);
@@ -125,16 +125,16 @@ void resources_templates(struct mcp_call *c, const json_t *params)
         json_kstr(&o, "name", kinds[i].name);
         json_kstr(&o, "description", kinds[i].what);
         json_kstr(&o, "mimeType", "text/plain");
-        json_shut(&o, '}');
+        json_close(&o, '}');
     }
-    json_shut(&o, ']');
+    json_close(&o, ']');
     server_write_cache(c, &o, 0);
     call_send(c, &o);
 }
 
-/* --- one of them ------------------------------------------------------------------------ */
+/* --- reading one ------------------------------------------------------------------------ */
 
-/* Text where it is UTF-8, else bytes in base64. */
+/* Text if it is UTF-8, otherwise bytes in base64. */
 static void write_contents(struct json_out *o, const char *bytes, size_t len)
 {
     if (utf8_is_valid(bytes, len)) {
@@ -150,7 +150,7 @@ static void write_contents(struct json_out *o, const char *bytes, size_t len)
     buf_putc(o->buf, '"');
 }
 
-/* The last of it, from a whole character on. */
+/* The end of it, starting at a character boundary. */
 static void write_output(struct json_out *o, struct process *p, const struct process_view *v)
 {
     const struct journal *j = process_journal(p);
@@ -161,7 +161,7 @@ static void write_output(struct json_out *o, struct process *p, const struct pro
     write_contents(o, journal_bytes(j, at), (size_t)(v->next - at));
 }
 
-/* Each revision has a code of its own for what is not there. */
+/* Revisions differ in the code for a missing resource. */
 static void fail_uri(struct mcp_call *c, const struct hf_error *err)
 {
     struct json_out o;
@@ -171,7 +171,7 @@ static void fail_uri(struct mcp_call *c, const struct hf_error *err)
     json_out_init(&o, data);
     json_open(&o, '{');
     json_kstr(&o, "code", hf_code_name(err->code));
-    json_shut(&o, '}');
+    json_close(&o, '}');
     call_fail(c,
               err->code == HF_E_no_such_process && !c->exchange->revision->stateless
                   ? RPC_RESOURCE_NOT_FOUND
@@ -179,9 +179,9 @@ static void fail_uri(struct mcp_call *c, const struct hf_error *err)
               buf_cstr(data), "%s", err->detail);
 }
 
-/* The "uri" of the params and its process; NULL: the call has been answered. */
-static struct process *ask_uri(struct mcp_call *c, const json_t *params, const char **uri,
-                               enum resource_kind *kind)
+/* The "uri" of the params and its process; NULL: replied. */
+static struct process *decode_uri(struct mcp_call *c, const json_t *params, const char **uri,
+                                  enum resource_kind *kind)
 {
     struct hf_error err = {0};
     const json_t *v = json_object_get(params, "uri");
@@ -197,7 +197,7 @@ static struct process *ask_uri(struct mcp_call *c, const json_t *params, const c
     return p;
 }
 
-/* Of its output if there is no screen. */
+/* Its output if it has no screen. */
 static void send_contents(struct mcp_call *c, struct process *p, const struct mcp_screen *screen,
                           const char *uri)
 {
@@ -214,8 +214,8 @@ static void send_contents(struct mcp_call *c, struct process *p, const struct mc
         write_contents(&o, buf_data(&screen->text), screen->text.len);
     else
         write_output(&o, p, &v);
-    json_shut(&o, '}');
-    json_shut(&o, ']');
+    json_close(&o, '}');
+    json_close(&o, ']');
     server_write_cache(c, &o, 0);
     call_send(c, &o);
 }
@@ -224,7 +224,7 @@ void resources_read(struct mcp_call *c, const json_t *params)
 {
     const char *uri;
     enum resource_kind kind = RESOURCE_OUTPUT;
-    struct process *p = ask_uri(c, params, &uri, &kind);
+    struct process *p = decode_uri(c, params, &uri, &kind);
     struct hf_error err = {0};
 
     if (p == NULL)
@@ -241,7 +241,7 @@ void resources_subscribe(struct mcp_call *c, const json_t *params)
     enum resource_kind kind;
     struct hf_error err = {0};
 
-    if (ask_uri(c, params, &uri, &kind) == NULL)
+    if (decode_uri(c, params, &uri, &kind) == NULL)
         return;
     if (mcp_feed_subscribe(&c->exchange->session->feed, uri, &err) < 0)
         fail_uri(c, &err);

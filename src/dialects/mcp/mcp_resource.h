@@ -2,7 +2,7 @@
 /*
  * mcp_resource.h - outputs and screens as resources: process://{id}/output, process://{id}/screen
  *
- * {id} is what every call takes: an id, tag:NAME or pid:N, percent-encoded. Layer: dialects.
+ * {id} is what every call accepts: an id, tag:NAME or pid:N, percent-encoded. Layer: dialects.
  */
 #ifndef HF_DIALECTS_MCP_MCP_RESOURCE_H
 #define HF_DIALECTS_MCP_MCP_RESOURCE_H
@@ -13,13 +13,13 @@
 
 enum resource_kind { RESOURCE_OUTPUT, RESOURCE_SCREEN };
 
-/* Pure: the kind and what stands for {id}, decoded. id: RESOURCE_URI_BYTES. -1: not one of ours. */
+/* Pure: parses the kind and {id}, decoded. id: RESOURCE_URI_BYTES. -1: not one of ours. */
 int resource_uri_parse(const char *uri, enum resource_kind *kind, char *id);
-/* The process it is about; NULL and err when there is none. */
+/* The process it names; NULL and err if there is none. */
 struct process *resource_find(struct mcp *m, const char *uri, enum resource_kind *kind,
                               struct hf_error *err);
 
-/* Each answers the call. */
+/* Each replies to the call. */
 void resources_list(struct mcp_call *c, const json_t *params);
 void resources_templates(struct mcp_call *c, const json_t *params);
 void resources_read(struct mcp_call *c, const json_t *params);

@@ -45,5 +45,5 @@ void revision_write_names(struct json_out *o, bool stateless)
         if (revisions[i].stateless == stateless)
             json_str(o, revisions[i].name);
     }
-    json_shut(o, ']');
+    json_close(o, ']');
 }

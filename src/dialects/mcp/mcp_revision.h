@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp_revision.h - the revisions of the protocol, and what is different between them
+ * mcp_revision.h - the revisions of the protocol, and how they differ
  *
  * Layer: dialects.
  */
@@ -14,13 +14,13 @@
 struct revision {
     const char *name;
     bool batch;     /* a body may be an array of messages */
-    bool stateless; /* no sessions: each request says its revision and is checked by headers */
+    bool stateless; /* no sessions: each request names its revision, and headers must match */
 };
 
-const struct revision *revision_find(const char *name); /* NULL: not spoken here */
-/* For `initialize`: the one asked for if it has sessions, else the newest that has. */
+const struct revision *revision_find(const char *name); /* NULL: not supported */
+/* For `initialize`: the requested one if it has sessions, otherwise the newest that has. */
 const struct revision *revision_negotiate(const char *wish);
-const struct revision *revision_assumed(void); /* of a client that names none */
+const struct revision *revision_assumed(void); /* for a client that names none */
 /* [names] of those with or without sessions. */
 void revision_write_names(struct json_out *o, bool stateless);
 

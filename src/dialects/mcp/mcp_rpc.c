@@ -40,9 +40,9 @@ int rpc_body_parse(struct rpc_body *b, const char *text, size_t len, struct rpc_
     b->batch = true;
     b->count = json_array_size(b->tree);
     if (b->count == 0)
-        return rpc_fail(f, RPC_INVALID_REQUEST, NULL, "a batch holds at least one message");
+        return rpc_fail(f, RPC_INVALID_REQUEST, NULL, "a batch must have at least one message");
     if (b->count > LIMIT_MCP_BATCH)
-        return rpc_fail(f, RPC_INVALID_REQUEST, NULL, "a batch holds at most %d messages",
+        return rpc_fail(f, RPC_INVALID_REQUEST, NULL, "a batch may have at most %d messages",
                         LIMIT_MCP_BATCH);
     return 0;
 }
@@ -53,16 +53,17 @@ void rpc_body_fini(struct rpc_body *b)
     b->tree = NULL;
 }
 
-/* What has no method must be the answer to something. */
+/* A message without a method must be a response. */
 static int decode_response(const json_t *v, struct rpc_message *out, struct rpc_fault *f)
 {
     bool result = json_object_get(v, "result") != NULL, error = json_object_get(v, "error") != NULL;
 
     if (result == error)
         return rpc_fail(f, RPC_INVALID_REQUEST, out->id,
-                        "a message has a \"method\", or one of \"result\" and \"error\"");
+                        "a message must have a \"method\", or one of \"result\" and \"error\"");
     if (out->id == NULL && result)
-        return rpc_fail(f, RPC_INVALID_REQUEST, NULL, "a response has the \"id\" of its request");
+        return rpc_fail(f, RPC_INVALID_REQUEST, NULL,
+                        "a response must have the \"id\" of its request");
     out->kind = RPC_RESPONSE;
     return 0;
 }
@@ -88,7 +89,7 @@ static int decode(json_t *v, struct rpc_message *out, struct rpc_fault *f)
     if (!json_is_object(v))
         return rpc_fail(f, RPC_INVALID_REQUEST, NULL, "a message must be a JSON object");
     if (id != NULL && !rpc_is_id(id))
-        return rpc_fail(f, RPC_INVALID_REQUEST, NULL, "\"id\" must be a string or a whole number");
+        return rpc_fail(f, RPC_INVALID_REQUEST, NULL, "\"id\" must be a string or an integer");
     out->id = id;
     if (version == NULL || strcmp(version, "2.0") != 0)
         return rpc_fail(f, RPC_INVALID_REQUEST, id, "\"jsonrpc\" must be \"2.0\"");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp_rpc.h - JSON-RPC 2.0 as MCP uses it: bytes in, messages or a fault out
+ * mcp_rpc.h - JSON-RPC 2.0 as MCP uses it: decodes bytes into messages or a fault
  *
- * Stricter than JSON-RPC where MCP is: an id is a string or a whole number, never
- * null, and params are an object. Pure. Layer: dialects.
+ * Stricter than JSON-RPC where MCP is: an id is a string or an integer, never null, and params are
+ * an object. Pure. Layer: dialects.
  */
 #ifndef HF_DIALECTS_MCP_MCP_RPC_H
 #define HF_DIALECTS_MCP_MCP_RPC_H
@@ -16,8 +16,9 @@ enum rpc_code {
     RPC_METHOD_NOT_FOUND = -32601,
     RPC_INVALID_PARAMS = -32602,
     RPC_INTERNAL_ERROR = -32603,
-    RPC_REFUSED = -32000,            /* by the transport: token, path, session; data.code says */
-    RPC_RESOURCE_NOT_FOUND = -32002, /* up to 2025-11-25; later ones say invalid params */
+    /* by the transport: token, path, session; data.code gives the reason */
+    RPC_REFUSED = -32000,
+    RPC_RESOURCE_NOT_FOUND = -32002, /* up to 2025-11-25; later revisions use invalid params */
     RPC_HEADER_MISMATCH = -32020,
     RPC_UNSUPPORTED_VERSION = -32022,
 };
@@ -31,10 +32,10 @@ struct rpc_message {
     json_t *params;     /* an object, borrowed; NULL: none */
 };
 
-/* Why a body or a message was not taken. */
+/* Why a body or a message was refused. */
 struct rpc_fault {
     enum rpc_code code;
-    json_t *id; /* borrowed; NULL: none could be read */
+    json_t *id; /* borrowed; NULL: no id could be decoded */
     char message[320];
 };
 
@@ -53,7 +54,7 @@ int rpc_body_message(const struct rpc_body *b, size_t i, struct rpc_message *out
 
 /* params._meta[key], or NULL. */
 json_t *rpc_meta(const struct rpc_message *m, const char *key);
-/* The token of params._meta for progress, if it is one (a string or a whole number). */
+/* The progress token of params._meta, if valid (a string or an integer). */
 json_t *rpc_progress_token(const struct rpc_message *m);
 bool rpc_is_id(const json_t *v);
 

@@ -34,7 +34,7 @@ static void deliver(struct mcp_call *c, struct process *p, const struct term *t,
     buf_fini(&s.title);
 }
 
-/* --- one that takes more than a turn ---------------------------------------------------- */
+/* --- a screen that needs more than one turn --------------------------------------------- */
 
 struct screen_job {
     struct job job;
@@ -69,7 +69,7 @@ static void screen_job_done(void *arg, struct process *p)
     char *uri = x->uri;
 
     x->uri = NULL;
-    screen_job_free(x); /* before the answer, which ends the call */
+    screen_job_free(x); /* before the reply, which ends the call */
     deliver(c, p, screen_as_it_is(p), fn, uri);
     free(uri);
 }

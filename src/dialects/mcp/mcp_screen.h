@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp_screen.h - the one place where this dialect asks for a screen. Layer: dialects.
+ * mcp_screen.h - the only place where this dialect requests a screen. Layer: dialects.
  */
 #ifndef HF_DIALECTS_MCP_MCP_SCREEN_H
 #define HF_DIALECTS_MCP_MCP_SCREEN_H
@@ -10,7 +10,7 @@
 #include "engine/process.h"
 
 struct mcp_screen {
-    struct buf text; /* lines, each ended */
+    struct buf text; /* lines, each terminated */
     int rows, cols, cursor_row, cursor_col;
     struct buf title;
     bool alternate;
@@ -19,8 +19,9 @@ struct mcp_screen {
 
 bool mcp_has_screens(void);
 /*
- * `fn` gets what a person would see, now or in a later turn: building it may take long. It answers the
- * call. `uri` is passed on. 0; or an error, and fn is not called: not_a_terminal, too_many_waits.
+ * `fn` receives what a person would see, now or in a later turn: rendering may take long. It
+ * replies to the call. `uri` is passed through. Returns 0, or an error without calling fn:
+ * not_a_terminal, too_many_waits.
  */
 typedef void mcp_screen_fn(struct mcp_call *c, struct process *p, const struct mcp_screen *s,
                            const char *uri);

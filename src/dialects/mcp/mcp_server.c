@@ -11,10 +11,10 @@
 
 static const char instructions[] =
     "Commands and terminals of one machine. run_command runs a command to its end; start_process "
-    "starts one that goes on (give it a pty for programs that need a terminal). Every byte of "
-    "output has an offset: send_input returns the offset before the input, wait_for takes it as "
+    "starts one that keeps running (with a pty for programs that need a terminal). Every byte of "
+    "output has an offset: send_input returns the offset before the input; pass it to wait_for as "
     "\"from\", so that nothing is missed in between. read_output reads any range again. "
-    "Processes stay after their exit until their record is dropped.";
+    "Processes remain listed after their exit until their record is dropped.";
 
 static void write_implementation(const struct mcp *m, struct json_out *o)
 {
@@ -22,7 +22,7 @@ static void write_implementation(const struct mcp *m, struct json_out *o)
     json_kstr(o, "name", "holdfast");
     json_kstr(o, "title", "holdfast: processes and terminals");
     json_kstr(o, "version", m->options.version);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void write_capabilities(struct json_out *o)
@@ -31,13 +31,13 @@ static void write_capabilities(struct json_out *o)
     json_open(o, '{');
     json_key(o, "tools");
     json_open(o, '{');
-    json_shut(o, '}');
+    json_close(o, '}');
     json_key(o, "resources");
     json_open(o, '{');
     json_kbool(o, "subscribe", true);
     json_kbool(o, "listChanged", true);
-    json_shut(o, '}');
-    json_shut(o, '}');
+    json_close(o, '}');
+    json_close(o, '}');
 }
 
 void server_write_result_head(const struct mcp *m, struct json_out *o)
@@ -47,7 +47,7 @@ void server_write_result_head(const struct mcp *m, struct json_out *o)
     json_open(o, '{');
     json_key(o, "io.modelcontextprotocol/serverInfo");
     write_implementation(m, o);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 void server_write_cache(const struct mcp_call *c, struct json_out *o, int64_t ttl_ms)
@@ -55,7 +55,7 @@ void server_write_cache(const struct mcp_call *c, struct json_out *o, int64_t tt
     if (!c->exchange->revision->stateless)
         return;
     json_kint(o, "ttlMs", ttl_ms);
-    json_kstr(o, "cacheScope", "private"); /* what is listed depends on the token's role */
+    json_kstr(o, "cacheScope", "private"); /* the list depends on the token's role */
 }
 
 void server_initialize(struct mcp_call *c, const struct revision *rev)
@@ -119,6 +119,6 @@ void server_dispatch(struct mcp_call *c, const struct rpc_message *m)
             return;
         }
     }
-    call_fail(c, RPC_METHOD_NOT_FOUND, NULL, "there is no method \"%.80s\" in revision %s",
-              m->method, c->exchange->revision->name);
+    call_fail(c, RPC_METHOD_NOT_FOUND, NULL, "no method \"%.80s\" in revision %s", m->method,
+              c->exchange->revision->name);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp_session.c - sessions: few, and gone when nobody uses them. Layer: dialects.
+ * mcp_session.c - sessions: limited in number, expired when unused. Layer: dialects.
  */
 #include "dialects/mcp/mcp_session.h"
 
@@ -21,7 +21,7 @@ static bool session_is_idle(const struct mcp_session *s)
 
 typedef bool session_fits_fn(const struct mcp_session *s, const void *arg);
 
-/* The list is in order of use, so the first that is idle is the one to go next. fits NULL: any. */
+/* The list is ordered by use, so the first idle session is evicted next. fits NULL: any. */
 static struct mcp_session *oldest_idle(struct mcp *m, session_fits_fn *fits, const void *arg)
 {
     struct list *it, *tmp;
@@ -61,7 +61,7 @@ static size_t count(struct mcp *m, session_fits_fn *fits, const void *arg)
     return n;
 }
 
-/* The one that makes room for a new one; itself NULL and *many: there is none. */
+/* The session to evict for a new one; itself NULL and *many: there is none. */
 static struct mcp_session *victim(struct mcp *m, enum role role, const char *principal, bool *many)
 {
     size_t mine = count(m, is_of_grant, principal);
@@ -76,8 +76,9 @@ static struct mcp_session *victim(struct mcp *m, enum role role, const char *pri
 }
 
 /*
- * Nobody's sessions push out those of a stronger grant, nor those of another one as strong. The owner has
- * places of its own; of the others' a weaker one makes room, or else one of the same grant.
+ * A new session never evicts one of a stronger grant, nor one of another grant that is as strong.
+ * The owner has reserved places. Among the others, a session of a weaker grant is evicted, or else
+ * one of the same grant.
  */
 static bool make_room(struct mcp *m, enum role role, const char *principal)
 {

@@ -68,7 +68,7 @@ static void sending_free(struct mcp_tool_control_sending *s)
     free(s);
 }
 
-/* It is on its way: the callback is owed. */
+/* It is in progress: the callback is owed. */
 static void sending_end(struct job *j, enum call_end why)
 {
     mcp_job_leave(j);
@@ -153,7 +153,7 @@ static void stopping_free(struct mcp_tool_control_stopping *s)
     free(s);
 }
 
-/* Once asked for, the end goes on whoever waits. */
+/* Once requested, the termination continues even if the call ends. */
 static void stopping_end(struct job *j, enum call_end why)
 {
     struct mcp_tool_control_stopping *s = list_entry(j, struct mcp_tool_control_stopping, job);
@@ -167,7 +167,7 @@ static void stopping_end(struct job *j, enum call_end why)
 
 static const struct job_kind stopping_kind = {.end = stopping_end};
 
-static void json_reply_survivors(struct json_out *o, const struct survivors *s)
+static void write_survivors(struct json_out *o, const struct survivors *s)
 {
     json_key(o, "survivors");
     json_open(o, '[');
@@ -175,22 +175,22 @@ static void json_reply_survivors(struct json_out *o, const struct survivors *s)
         json_open(o, '{');
         json_kint(o, "pid", s->list[i].pid);
         json_kstr(o, "command", s->list[i].comm);
-        json_shut(o, '}');
+        json_close(o, '}');
     }
-    json_shut(o, ']');
+    json_close(o, ']');
 }
 
-static void stopping_answer(struct mcp_call *c, const struct process_view *v,
-                            const struct survivors *s)
+static void stopping_reply(struct mcp_call *c, const struct process_view *v,
+                           const struct survivors *s)
 {
     struct json_out o = tool_open(c);
     struct buf *text = &call_mcp(c)->text;
 
     tool_write_state(&o, v);
-    json_reply_survivors(&o, s);
+    write_survivors(&o, s);
     tool_put_state(text, v);
     if (s != NULL && s->total > 0)
-        buf_printf(text, "\n[%zu processes could not be ended]", s->total);
+        buf_printf(text, "\n[%zu processes could not be terminated]", s->total);
     tool_send(c, &o);
 }
 
@@ -204,7 +204,7 @@ static void stopping_on_ended(void *arg, struct process *p, const struct survivo
     stopping_free(s);
     process_view(p, &v);
     if (c != NULL)
-        stopping_answer(c, &v, left);
+        stopping_reply(c, &v, left);
     process_unref(p);
 }
 
@@ -232,5 +232,5 @@ void tool_stop(struct mcp_call *c, const json_t *arguments)
     if (a.forget)
         process_delete(p, a.grace_ms, "api", stopping_on_ended, s);
     else
-        process_end(p, a.grace_ms, "api", stopping_on_ended, s);
+        process_terminate(p, a.grace_ms, "api", stopping_on_ended, s);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp_tool_input.c - send_input: text, then keys, then the end
+ * mcp_tool_input.c - send_input: text, then keys, then the end of input
  *
- * The answer has the offset of the output before the input, so that who waits for the
- * effect cannot miss it and does not find what was there before. Layer: dialects.
+ * The reply has the offset of the output before the input, so that a client that waits for the
+ * effect cannot miss it and does not match older output. Layer: dialects.
  */
 #include "base/mem.h"
 #include "dialects/common/input_decode.h"
@@ -13,7 +13,7 @@ struct mcp_tool_input {
     struct job job;
     struct process *process; /* referenced */
     struct input_waiter waiter;
-    struct buf held; /* not taken yet */
+    struct buf held; /* not written yet */
     uint64_t accepted_bytes, from;
     bool eof;
 };
@@ -40,13 +40,13 @@ static void input_fail(struct mcp_tool_input *in, struct hf_error *err)
     struct mcp_call *c = in->job.call;
     size_t len = strlen(err->detail);
 
-    snprintf(err->detail + len, sizeof err->detail - len, " (%llu bytes were taken)",
+    snprintf(err->detail + len, sizeof err->detail - len, " (%llu bytes were written)",
              (unsigned long long)in->accepted_bytes);
     input_free(in);
     tool_fail(c, err);
 }
 
-static void input_answer(struct mcp_tool_input *in)
+static void input_reply(struct mcp_tool_input *in)
 {
     struct mcp_call *c = in->job.call;
     struct json_out o = tool_open(c);
@@ -56,13 +56,13 @@ static void input_answer(struct mcp_tool_input *in)
     json_kstr(&o, "process_id", v.id);
     json_ku64(&o, "accepted_bytes", in->accepted_bytes);
     json_ku64(&o, "from", in->from);
-    buf_printf(&call_mcp(c)->text, "[%llu bytes were taken; the output before them ends at %llu]",
+    buf_printf(&call_mcp(c)->text, "[%llu bytes were written; the output before them ends at %llu]",
                (unsigned long long)in->accepted_bytes, (unsigned long long)in->from);
     input_free(in);
     tool_send(c, &o);
 }
 
-/* Gives what there is room for, and waits for more room or is done. */
+/* Writes what fits, then waits for more room or finishes. */
 static void input_push(struct mcp_tool_input *in)
 {
     struct hf_error err = {0};
@@ -81,7 +81,7 @@ static void input_push(struct mcp_tool_input *in)
     else if (in->eof && process_input_eof(in->process, &err) < 0)
         input_fail(in, &err);
     else
-        input_answer(in);
+        input_reply(in);
 }
 
 static void input_on_room(void *arg)
@@ -89,7 +89,7 @@ static void input_on_room(void *arg)
     input_push(arg);
 }
 
-/* The tool's words for what the native protocol calls `data`. */
+/* The tool's names for what the native protocol calls `data`. */
 static int decode(const json_t *arguments, struct process *p, struct buf *bytes, bool *eof,
                   struct hf_error *err)
 {
@@ -103,7 +103,7 @@ static int decode(const json_t *arguments, struct process *p, struct buf *bytes,
             json_object_set(body, names[i][1], v);
     }
     if (json_object_size(body) == 0)
-        return hf_fail(err, HF_E_missing_field, "say what to send: text, keys or eof");
+        return hf_fail(err, HF_E_missing_field, "specify what to send: text, keys or eof");
     return input_request_decode(body, process_app_cursor(p), bytes, eof, err);
 }
 

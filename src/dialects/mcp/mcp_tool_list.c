@@ -90,7 +90,7 @@ void tool_list_processes(struct mcp_call *c, const json_t *arguments)
         put_line(&call_mcp(c)->text, &v);
         strncpy(last, v.id, sizeof last - 1);
     }
-    json_shut(&o, ']');
+    json_close(&o, ']');
     json_kstr(&o, "next", more ? last : NULL);
     if (call_mcp(c)->text.len == 0)
         buf_puts(&call_mcp(c)->text, "no processes");

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp_tool_read.c - read_output: a range, its head and its tail, and what is left out. Layer: dialects.
+ * mcp_tool_read.c - read_output: a range, its head and its tail, and what is left out
+ *
+ * Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +31,7 @@ static const struct json_field fields[] = {
 };
 #undef F
 
-/* [from, to) is held and wished for; [gap_from, from) was wished for and is gone. */
+/* [from, to) is retained and requested; [gap_from, from) was requested but has been overwritten. */
 struct mcp_tool_read_range {
     uint64_t gap_from, from, to;
     int only_stream; /* enum stream; -1: all */
@@ -45,9 +47,10 @@ static int decode(const json_t *arguments, struct mcp_tool_read_request *a, stru
     tail = a->tail_lines >= 0 || a->tail_bytes >= 0;
     if ((range && tail) || (a->tail_lines >= 0 && a->tail_bytes >= 0))
         return hf_fail_field(err, HF_E_bad_value, "tail_lines",
-                             "give since and until, or tail_lines, or tail_bytes; not two of them");
+                             "use only one of: since and until, tail_lines, tail_bytes");
     if (a->since >= 0 && a->until >= 0 && a->until < a->since)
-        return hf_fail_field(err, HF_E_bad_value, "until", "\"until\" must not be below \"since\"");
+        return hf_fail_field(err, HF_E_bad_value, "until",
+                             "\"until\" must not be less than \"since\"");
     if (a->stream != NULL && strcmp(a->stream, "stdout") != 0 && strcmp(a->stream, "stderr") != 0)
         return hf_fail_field(err, HF_E_bad_value, "stream", "\"stream\" must be stdout or stderr");
     return 0;
@@ -61,7 +64,7 @@ static uint64_t wished_start(const struct mcp_tool_read_request *a, const struct
     return a->since >= 0 ? (uint64_t)a->since : journal_first(j);
 }
 
-/* r->from is where the wish begins. */
+/* r->from is where the requested range begins. */
 static int resolve(const struct mcp_tool_read_request *a, const struct process_view *v,
                    const struct journal *j, struct mcp_tool_read_range *r, struct hf_error *err)
 {
@@ -75,13 +78,13 @@ static int resolve(const struct mcp_tool_read_request *a, const struct process_v
         r->from = v->first;
     if (r->to < r->from)
         r->to = r->from;
-    /* The beginning of a character whose end is still to come is left for the next reading. */
+    /* An incomplete character at the end is left for the next read. */
     if (r->to == v->next && v->running && r->to > r->from)
         r->to -= utf8_open_tail(journal_bytes(j, r->from), (size_t)(r->to - r->from));
     return 0;
 }
 
-/* Offsets of the middle are known only where every byte between the ends was taken. */
+/* The offsets of the middle are known only if every byte between the ends was included. */
 static void write_omitted(struct json_out *o, struct headtail *h,
                           const struct mcp_tool_read_range *r)
 {
@@ -94,18 +97,19 @@ static void write_omitted(struct json_out *o, struct headtail *h,
         tool_write_range(o, "omitted", r->from + v.head_len, r->to - v.tail_len);
 }
 
-/* --- the reading ------------------------------------------------------------------------ */
+/* --- reading ---------------------------------------------------------------------------- */
 
-/* Finding the last lines and picking one stream may take long, and then goes on as a job. */
+/* Finding the last lines and filtering by stream may take long; the read then continues as a
+ * job. */
 struct reading {
-    struct job job; /* begun if this turn had no time for all of it */
+    struct job job; /* begun if one turn was not enough */
     struct task work;
     struct mcp_call *call;
-    struct process *process;          /* referenced */
-    struct mcp_tool_read_request ask; /* without its texts */
-    struct tail tail;                 /* tail_lines */
+    struct process *process;              /* referenced */
+    struct mcp_tool_read_request request; /* without its strings */
+    struct tail tail;                     /* tail_lines */
     struct mcp_tool_read_range range;
-    uint64_t at; /* next byte to be gathered */
+    uint64_t at; /* next byte to collect */
     struct headtail text;
     bool is_job, found;
 };
@@ -128,7 +132,7 @@ static void reading_end(struct job *j, enum call_end why)
 
 static const struct job_kind reading_kind = {.end = reading_end};
 
-static void answer(struct reading *x)
+static void reply(struct reading *x)
 {
     const struct mcp_tool_read_range *r = &x->range;
     struct mcp_call *c = x->call;
@@ -143,11 +147,11 @@ static void answer(struct reading *x)
     tool_write_range(&o, "gap", r->gap_from, r->from);
     write_omitted(&o, &x->text, r);
     if (r->gap_from < r->from)
-        buf_printf(text, "[bytes %llu to %llu are no longer held]\n",
+        buf_printf(text, "[bytes %llu to %llu are no longer available]\n",
                    (unsigned long long)r->gap_from, (unsigned long long)r->from);
     tool_write_output(&o, text, &x->text);
     tool_put_state(text, &v);
-    reading_free(x); /* before the answer, which ends the call */
+    reading_free(x); /* before the reply, which ends the call */
     tool_send(c, &o);
 }
 
@@ -159,7 +163,7 @@ static void fail(struct reading *x, const struct hf_error *err)
     tool_fail(c, err);
 }
 
-/* 1: the range is known. 0: it takes longer. */
+/* 1: the range is known. 0: not finished yet. */
 static int find_range(struct reading *x, struct hf_error *err)
 {
     const struct journal *j = process_journal(x->process);
@@ -168,23 +172,23 @@ static int find_range(struct reading *x, struct hf_error *err)
     if (x->found)
         return 1;
     process_view(x->process, &v);
-    if (x->ask.tail_lines >= 0) {
+    if (x->request.tail_lines >= 0) {
         while (!tail_step(&x->tail))
             if (!loop_has_time(call_loop(x->call)))
                 return 0;
         x->range.from = x->tail.found;
         v.next = x->tail.next;
     } else {
-        x->range.from = wished_start(&x->ask, j, v.pty);
+        x->range.from = wished_start(&x->request, j, v.pty);
     }
-    if (resolve(&x->ask, &v, j, &x->range, err) < 0)
+    if (resolve(&x->request, &v, j, &x->range, err) < 0)
         return -1;
     x->at = x->range.from;
     x->found = true;
     return 1;
 }
 
-/* All streams are plain bytes, of which the ends alone are copied. False: it takes longer. */
+/* All streams together are plain bytes, so only the ends are copied. False: not finished yet. */
 static bool gather(struct reading *x)
 {
     const struct journal *j = process_journal(x->process);
@@ -194,7 +198,7 @@ static bool gather(struct reading *x)
         size_t most = r->only_stream < 0 ? SIZE_MAX : VIEWER_SLICE_BYTES;
         struct slice s;
 
-        if (x->at < journal_first(j)) { /* it went meanwhile */
+        if (x->at < journal_first(j)) { /* overwritten since the last turn */
             x->text.total += journal_first(j) - x->at;
             x->at = journal_first(j);
             continue;
@@ -219,7 +223,7 @@ static void reading_run(void *arg)
     int found = find_range(x, &err);
 
     if (found > 0 && gather(x)) {
-        answer(x);
+        reply(x);
         return;
     }
     if (found < 0 || (!x->is_job && mcp_job_begin(&x->job, x->call, &reading_kind, &err) < 0)) {
@@ -239,7 +243,7 @@ static void reading_begin(struct mcp_call *c, struct process *p,
     process_view(p, &v);
     x->call = c;
     x->process = process_ref(p);
-    x->ask = *a;
+    x->request = *a;
     x->work = (struct task){.fn = reading_run, .arg = x};
     x->range.only_stream = -1;
     if (a->stream != NULL && !v.pty)

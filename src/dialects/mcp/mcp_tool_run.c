@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp_tool_run.c - run_command: start, wait, answer with the output
+ * mcp_tool_run.c - run_command: start, wait, reply with the output
  *
- * The one who waits is an internal viewer that holds the process rather than miss a
- * byte; head and tail are gathered as output comes. A call that is cancelled ends the
- * command. One whose client has gone leaves it running: where the network
- * failed, the client finds it again in the list. Layer: dialects.
+ * An internal viewer reads the output; it pauses the process rather than miss a byte. Head and tail
+ * are collected as output arrives. Cancelling the call terminates the command. A client that
+ * disconnects leaves it running: after a network failure, the client finds it in the list. Layer:
+ * dialects.
  */
 #include "base/limits.h"
 #include "base/mem.h"
@@ -45,16 +45,16 @@ static void run_end(struct job *j, enum call_end why)
     r->cancelled = why == CALL_CANCELLED;
     mcp_job_leave(j);
     if (r->process == NULL && why != CALL_FREE)
-        return; /* run_on_spawned() sees to it */
+        return; /* run_on_spawned() handles it */
     if (r->cancelled)
-        process_end(r->process, -1, "api", ignore_end, NULL);
+        process_terminate(r->process, -1, "api", ignore_end, NULL);
     run_free(r);
 }
 
 static const struct job_kind run_kind = {.end = run_end};
 
-/* The output so far and how it stands; frees the run. */
-static void run_answer(struct mcp_tool_run *r)
+/* Replies with the output so far and the status; frees the run. */
+static void run_reply(struct mcp_tool_run *r)
 {
     struct mcp_call *c = r->job.call;
     struct buf *text = &call_mcp(c)->text;
@@ -84,7 +84,7 @@ static void run_bytes(void *arg, const struct slice *s)
     headtail_feed(&r->output, s->bytes, s->len);
 }
 
-/* A viewer that holds the process from byte 0 on misses nothing; if it did, it would count. */
+/* A lossless viewer that starts at byte 0 misses nothing; if it did, we would count it. */
 static void run_gap(void *arg, uint64_t from, uint64_t to)
 {
     struct mcp_tool_run *r = arg;
@@ -95,7 +95,7 @@ static void run_gap(void *arg, uint64_t from, uint64_t to)
 static void run_exited(void *arg, const struct exit_record *x)
 {
     (void)x;
-    run_answer(arg);
+    run_reply(arg);
 }
 
 static const struct viewer_ops run_ops = {
@@ -108,7 +108,7 @@ static const struct viewer_ops run_ops = {
 static void run_on_yield(struct timer *t, void *arg)
 {
     (void)t;
-    run_answer(arg);
+    run_reply(arg);
 }
 
 static void run_started(struct mcp_tool_run *r, struct mcp_call *c)
@@ -142,7 +142,7 @@ static void run_on_spawned(void *arg, struct process *p, const struct hf_error *
         why = &err;
     }
     if (p != NULL && (c != NULL || r->cancelled))
-        process_end(p, -1, "api", ignore_end, NULL);
+        process_terminate(p, -1, "api", ignore_end, NULL);
     run_free(r);
     if (c != NULL)
         tool_fail(c, why);
@@ -158,8 +158,8 @@ static int run_start(struct mcp_call *c, struct tool_spawn *t, struct hf_error *
         return rc;
     }
     r->yield_ms = t->yield_ms;
-    headtail_init(&r->output, (size_t)t->ask.max_output_bytes);
-    rc = engine_spawn(call_mcp(c)->engine, &t->ask.spec, run_on_spawned, r, err);
+    headtail_init(&r->output, (size_t)t->request.max_output_bytes);
+    rc = engine_spawn(call_mcp(c)->engine, &t->request.spec, run_on_spawned, r, err);
     if (rc < 0)
         run_free(r);
     return rc;

@@ -9,8 +9,8 @@ struct mcp_tool_screen_request {
     const char *process_id;
 };
 
-static void answer(struct mcp_call *c, struct process *p, const struct mcp_screen *s,
-                   const char *uri)
+static void reply(struct mcp_call *c, struct process *p, const struct mcp_screen *s,
+                  const char *uri)
 {
     struct json_out o = tool_open(c);
     struct buf *text = &call_mcp(c)->text;
@@ -44,6 +44,6 @@ void tool_read_screen(struct mcp_call *c, const json_t *arguments)
 
     if (json_decode(arguments, fields, 1, &a, &err) < 0 ||
         (p = tool_process(c, a.process_id, &err)) == NULL ||
-        mcp_screen_get(c, p, NULL, answer, &err) < 0)
+        mcp_screen_get(c, p, NULL, reply, &err) < 0)
         tool_fail(c, &err);
 }

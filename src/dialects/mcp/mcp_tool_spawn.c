@@ -47,7 +47,7 @@ int tool_spawn_decode(struct tool_spawn *t, const json_t *arguments, bool run, s
 
     *t = (struct tool_spawn){.body = json_copy((json_t *)arguments)};
     if (t->body == NULL)
-        return hf_fail(err, HF_E_no_memory, "no memory for the arguments");
+        return hf_fail(err, HF_E_no_memory, "out of memory for the arguments");
     set_default(t->body, "shell", json_boolean(json_object_get(arguments, "args") == NULL));
     set_default(t->body, "source", json_string("agent"));
     if (run) {
@@ -56,14 +56,14 @@ int tool_spawn_decode(struct tool_spawn *t, const json_t *arguments, bool run, s
             return -1;
     }
     pty = json_object_get(arguments, "pty");
-    /* Who starts something to talk to it wants it to listen. */
+    /* A process that is started in order to write to it needs an open standard input. */
     if (!run && (pty == NULL || json_is_false(pty)))
         set_default(t->body, "stdin", json_string("pipe"));
-    return spawn_request_decode(&t->ask, t->body, run, err);
+    return spawn_request_decode(&t->request, t->body, run, err);
 }
 
 void tool_spawn_fini(struct tool_spawn *t)
 {
-    spawn_request_fini(&t->ask);
+    spawn_request_fini(&t->request);
     json_decref(t->body);
 }

@@ -17,7 +17,7 @@ static void start_free(struct mcp_tool_start *s)
     free(s);
 }
 
-/* A start takes milliseconds and its callback is owed. */
+/* A start takes milliseconds, and its callback is owed. */
 static void start_end(struct job *j, enum call_end why)
 {
     struct mcp_tool_start *s = list_entry(j, struct mcp_tool_start, job);
@@ -35,7 +35,7 @@ static void ignore_end(void *arg, struct process *p, const struct survivors *s)
     (void)arg, (void)p, (void)s;
 }
 
-static void start_answer(struct mcp_call *c, struct process *p)
+static void start_reply(struct mcp_call *c, struct process *p)
 {
     struct json_out o = tool_open(c);
     struct process_view v;
@@ -56,13 +56,13 @@ static void start_on_spawned(void *arg, struct process *p, const struct hf_error
 
     start_free(s);
     if (p != NULL && cancelled)
-        process_end(p, -1, "api", ignore_end, NULL);
+        process_terminate(p, -1, "api", ignore_end, NULL);
     if (c == NULL)
         return;
     if (p == NULL)
         tool_fail(c, why);
     else
-        start_answer(c, p);
+        start_reply(c, p);
 }
 
 static int start(struct mcp_call *c, const struct tool_spawn *t, struct hf_error *err)
@@ -74,7 +74,7 @@ static int start(struct mcp_call *c, const struct tool_spawn *t, struct hf_error
         free(s);
         return rc;
     }
-    rc = engine_spawn(call_mcp(c)->engine, &t->ask.spec, start_on_spawned, s, err);
+    rc = engine_spawn(call_mcp(c)->engine, &t->request.spec, start_on_spawned, s, err);
     if (rc < 0)
         start_free(s);
     return rc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcp_tool_wait.c - wait_for: the first of several things (common/wait_for.h). Layer: dialects.
+ * mcp_tool_wait.c - wait_for: the first of several conditions (common/wait_for.h). Layer: dialects.
  */
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 #include "dialects/common/wait_for.h"
 #include "dialects/mcp/mcp_tools.h"
 
-#define WAIT_TIMEOUT_MS 30000 /* by default: under the minute that clients give a call */
+#define WAIT_TIMEOUT_MS 30000 /* the default: below the minute that clients allow a call */
 
 struct mcp_tool_wait_request {
     const char *process_id;
@@ -56,7 +56,7 @@ static void waiting_end(struct job *j, enum call_end why)
 
 static const struct job_kind waiting_kind = {.end = waiting_end};
 
-/* --- the answer ---------------------------------------------------------------- */
+/* --- the reply ----------------------------------------------------------------- */
 
 static void write_between(const struct mcp_tool_wait_waiting *w, const struct wait_result *r,
                           struct json_out *o, struct buf *text)
@@ -94,14 +94,14 @@ static void waiting_done(void *arg, const struct wait_result *r)
     tool_put_state(text, &v);
     buf_printf(text, r->timed_out ? "\n[timed out]" : "\n[matched: %s]",
                matched != NULL ? matched : "nothing");
-    w->wait = NULL; /* it ends itself */
+    w->wait = NULL; /* it frees itself */
     waiting_free(w);
     tool_send(c, &o);
 }
 
 /* --- the start ------------------------------------------------------------------------- */
 
-/* "exit": false and the like are as if they were not there. */
+/* "exit": false and similar members have no effect. */
 static int take(struct wait_request *out, const char *name, const json_t *value,
                 struct hf_error *err)
 {
@@ -120,7 +120,7 @@ static int take_all(const struct mcp_tool_wait_request *a, bool holds, struct wa
         return -1;
     if (out->count == 0)
         return hf_fail(err, HF_E_missing_field,
-                       "say what to wait for: text, regex, quiet_ms, exit, prompt, port, "
+                       "specify what to wait for: text, regex, quiet_ms, exit, prompt, port, "
                        "blocked_on_tty or echo_off");
     return 0;
 }

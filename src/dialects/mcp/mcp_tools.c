@@ -12,7 +12,7 @@
 #include "dialects/common/process_json.h"
 #include "dialects/mcp/mcp_server.h"
 
-#define TOOLS_TTL_MS (60 * 60 * 1000) /* they change with the binary only */
+#define TOOLS_TTL_MS (60 * 60 * 1000) /* they change only with the binary */
 
 /* In the order of mcp_tools.json. */
 const struct tool mcp_tool_list[] = {
@@ -29,7 +29,7 @@ const struct tool mcp_tool_list[] = {
 };
 const size_t mcp_tool_count = sizeof mcp_tool_list / sizeof *mcp_tool_list;
 
-/* As a tree it takes 200 KiB, so it is one only once somebody speaks MCP. */
+/* As a tree it occupies 200 KiB, so it is parsed when the first client uses MCP. */
 const json_t *tools_describe(struct mcp *m)
 {
     uintptr_t start = (uintptr_t)embed_mcp_tools_json_start;
@@ -47,7 +47,7 @@ void tools_list(struct mcp_call *c, const json_t *params)
     struct json_out o;
 
     if (json_object_get(params, "cursor") != NULL) {
-        call_fail(c, RPC_INVALID_PARAMS, NULL, "there is one page of tools; leave out \"cursor\"");
+        call_fail(c, RPC_INVALID_PARAMS, NULL, "there is only one page of tools; omit \"cursor\"");
         return;
     }
     o = call_open(c);
@@ -57,7 +57,7 @@ void tools_list(struct mcp_call *c, const json_t *params)
         if (c->exchange->role >= mcp_tool_list[i].role)
             json_value(&o, json_array_get(tools, i));
     }
-    json_shut(&o, ']');
+    json_close(&o, ']');
     server_write_cache(c, &o, TOOLS_TTL_MS);
     call_send(c, &o);
 }
@@ -72,7 +72,7 @@ static int tool_find(const char *name)
     return -1;
 }
 
-/* The description names all arguments there are: a typo must not be passed over. */
+/* The description names every argument: a misspelt one must not be ignored. */
 static int check_arguments(const json_t *tool, const json_t *arguments, struct hf_error *err)
 {
     const json_t *known = json_object_get(json_object_get(tool, "inputSchema"), "properties");
@@ -134,8 +134,8 @@ static void write_content(struct json_out *o, const char *text, size_t len, bool
     json_kstr(o, "type", "text");
     json_key(o, "text");
     json_strn(o, text, len);
-    json_shut(o, '}');
-    json_shut(o, ']');
+    json_close(o, '}');
+    json_close(o, ']');
     json_kbool(o, "isError", is_error);
 }
 
@@ -143,7 +143,7 @@ void tool_send(struct mcp_call *c, struct json_out *o)
 {
     const struct buf *text = &call_mcp(c)->text;
 
-    json_shut(o, '}');
+    json_close(o, '}');
     write_content(o, buf_data(text), text->len, false);
     call_send(c, o);
 }
@@ -176,7 +176,7 @@ void tool_write_output(struct json_out *o, struct buf *text, struct headtail *h)
     struct headtail_view v;
 
     headtail_peek(h, &v);
-    if (v.omitted == 0 && v.tail_len > 0) { /* the halves meet: there is no middle */
+    if (v.omitted == 0 && v.tail_len > 0) { /* the two halves meet: nothing was omitted */
         buf_put(text, v.head, v.head_len);
         buf_put(text, v.tail, v.tail_len);
         json_key(o, "output");
@@ -223,5 +223,5 @@ void tool_write_range(struct json_out *o, const char *key, uint64_t from, uint64
     json_open(o, '{');
     json_ku64(o, "from", from);
     json_ku64(o, "to", to);
-    json_shut(o, '}');
+    json_close(o, '}');
 }

@@ -2,11 +2,10 @@
 /*
  * mcp_tools.h - the tools: their table, and what their functions share
  *
- * A tool's description is in mcp_tools.json, its least role and its function in the
- * table of mcp_tools.c. Arguments that the description does not name are refused
- * before the function runs. What goes wrong inside a tool is a result that says so
- * (isError), for the model to read; only what is wrong with the request itself is a JSON-RPC error.
- * Layer: dialects.
+ * A tool's description is in mcp_tools.json, its minimum role and its function in the table of
+ * mcp_tools.c. Arguments that the description does not name are refused before the function runs. A
+ * failure inside a tool is a result (isError) for the model to read; only a fault of the request
+ * itself is a JSON-RPC error. Layer: dialects.
  */
 #ifndef HF_DIALECTS_MCP_MCP_TOOLS_H
 #define HF_DIALECTS_MCP_MCP_TOOLS_H
@@ -19,7 +18,7 @@ typedef void tool_fn(struct mcp_call *c, const json_t *arguments);
 
 struct tool {
     const char *name;
-    enum role role; /* least role */
+    enum role role; /* minimum role */
     tool_fn *fn;
 };
 extern const struct tool mcp_tool_list[];
@@ -30,7 +29,7 @@ void tools_list(struct mcp_call *c, const json_t *params);
 void tools_call(struct mcp_call *c, const json_t *params);
 
 /* --- for the tools ------------------------------------------------------------- */
-/* structuredContent, open; the text for people goes into mcp.text, which is empty. */
+/* structuredContent, open; the text for people is appended to mcp.text, which is empty. */
 struct json_out tool_open(struct mcp_call *c);
 void tool_send(struct mcp_call *c, struct json_out *o);
 void tool_fail(struct mcp_call *c, const struct hf_error *err);
@@ -41,7 +40,7 @@ struct process *tool_process(const struct mcp_call *c, const char *id, struct hf
 void tool_write_state(struct json_out *o, const struct process_view *v);
 /* "output", "output_tail", "omitted_bytes"; and the same as text. */
 void tool_write_output(struct json_out *o, struct buf *text, struct headtail *h);
-/* A last line that says how it stands: "[exit code 0]". */
+/* A last line that gives the status: "[exit code 0]". */
 void tool_put_state(struct buf *text, const struct process_view *v);
 /* {"from","to"} or null. */
 void tool_write_range(struct json_out *o, const char *key, uint64_t from, uint64_t to);

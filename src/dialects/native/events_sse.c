@@ -2,10 +2,10 @@
 /*
  * events_sse.c - GET /v1/events: what happens to processes, as server-sent events
  *
- * A subscriber is a cursor into the engine's log of events: it is written to
- * only while its socket has room, and catches up from the log afterwards. When the
- * log has forgotten what it would get next, it is told to look anew (`reset`)
- * and goes on with the oldest event there is. Layer: dialects.
+ * A subscriber is a cursor into the engine's event log. We write to it only while its socket has
+ * room; it catches up from the log afterwards. When the log no longer has its next event, it
+ * receives `reset`, so that it reads the state again, and continues with the oldest event in the
+ * log. Layer: dialects.
  */
 #include "engine/events.h"
 
@@ -26,8 +26,8 @@ struct watcher {
     struct filter filter;
     uint64_t next; /* id of the event to send next */
     bool all;      /* viewer.* and session.* too */
-    bool reset;    /* what it asked for is not there */
-    bool helpers;  /* and what happens to the daemon's own helpers */
+    bool reset;    /* the requested event is no longer in the log */
+    bool helpers;  /* include events of the daemon's own helpers */
 };
 
 static void watcher_free(struct watcher *w)
@@ -39,7 +39,7 @@ static void watcher_free(struct watcher *w)
     free(w);
 }
 
-static void watcher_on_going(struct op *op)
+static void watcher_on_drain(struct op *op)
 {
     struct watcher *w = list_entry(op, struct watcher, op);
 
@@ -52,7 +52,7 @@ static void watcher_on_free(struct op *op)
     watcher_free(list_entry(op, struct watcher, op));
 }
 
-static const struct op_kind watcher_kind = {.on_drain = watcher_on_going,
+static const struct op_kind watcher_kind = {.on_drain = watcher_on_drain,
                                             .on_free = watcher_on_free};
 
 static void watcher_send(struct watcher *w, const char *type, uint64_t id, const char *json,
@@ -64,14 +64,14 @@ static void watcher_send(struct watcher *w, const char *type, uint64_t id, const
     sse_send(w->stream, type, text, json, len);
 }
 
-/* The id is that of the event before the first, so that resuming there is right. */
+/* The id is that of the event before the first, so that resuming from it is right. */
 static void watcher_send_reset(struct watcher *w, uint64_t first, uint64_t next)
 {
     struct json_out o = json_reply_open(w->op.native);
 
     json_ku64(&o, "first", first);
     json_ku64(&o, "next", next);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     watcher_send(w, "reset", first > 0 ? first - 1 : 0, buf_data(o.buf), o.buf->len);
     w->reset = false;
     w->next = first;
@@ -114,19 +114,20 @@ static void watcher_pump(void *arg)
     }
 }
 
-static void watcher_on_gone(void *arg)
+static void watcher_on_disconnect(void *arg)
 {
     watcher_free(arg);
 }
 
 static const struct http_stream_ops watcher_ops = {.on_drain = watcher_pump,
-                                                   .on_gone = watcher_on_gone};
+                                                   .on_disconnect = watcher_on_disconnect};
 
 /*
- * Both name the last event that was seen. One that this daemon has not given out
- * yet is from another life of it: everything is new then.
+ * Both name the last event that the client saw. An id that this daemon has not issued yet comes
+ * from an earlier run: then all events are new.
  */
-static int watcher_ask_start(struct watcher *w, const struct http_request *rq, struct hf_error *err)
+static int watcher_decode_start(struct watcher *w, const struct http_request *rq,
+                                struct hf_error *err)
 {
     const struct events *ev = engine_events(w->op.native->engine);
     const char *last = http_header(rq, "Last-Event-ID"), *since = http_query(rq, "since");
@@ -138,7 +139,7 @@ static int watcher_ask_start(struct watcher *w, const struct http_request *rq, s
     if (!text_to_u64(last != NULL ? last : since, INT64_MAX, &id))
         return hf_fail_field(err, last != NULL ? HF_E_bad_request : HF_E_bad_query,
                              last != NULL ? "Last-Event-ID" : "since",
-                             "an event is named by the number in its id");
+                             "an event id must be a number");
     w->next = id + 1;
     w->reset = w->next > events_next(ev);
     return 0;
@@ -158,7 +159,7 @@ static int check_accept(const struct http_request *rq, struct hf_error *err)
 {
     if (http_accepts(rq, SSE_TYPE))
         return 0;
-    return hf_fail(err, HF_E_not_acceptable, "events come as text/event-stream only");
+    return hf_fail(err, HF_E_not_acceptable, "events are available only as text/event-stream");
 }
 
 void events_handle(struct http_request *rq)
@@ -168,8 +169,8 @@ void events_handle(struct http_request *rq)
 
     native_op_init(&w->op, native_of(rq), &watcher_kind);
     w->helpers = http_role(rq) == ROLE_OWN;
-    if (check_accept(rq, &err) < 0 || filter_ask(&w->filter, rq, &err) < 0 ||
-        native_decode_bool(rq, "all", &w->all, &err) < 0 || watcher_ask_start(w, rq, &err) < 0) {
+    if (check_accept(rq, &err) < 0 || filter_decode(&w->filter, rq, &err) < 0 ||
+        native_decode_bool(rq, "all", &w->all, &err) < 0 || watcher_decode_start(w, rq, &err) < 0) {
         watcher_free(w);
         http_reply_error(rq, &err);
     } else if (http_method(rq) == HTTP_HEAD_M) {

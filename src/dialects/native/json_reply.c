@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json_reply.c - JSON answers. Layer: dialects.
+ * json_reply.c - JSON replies. Layer: dialects.
  */
 #include "dialects/native/json_reply.h"
 
@@ -20,7 +20,7 @@ struct json_out json_reply_open(struct native *n)
 
 void json_reply_send(struct http_request *rq, int status, struct json_out *o)
 {
-    json_shut(o, '}');
+    json_close(o, '}');
     assert(o->depth == 0);
     http_reply_json(rq, status, o->buf);
 }
@@ -75,12 +75,12 @@ void json_reply_survivors(struct json_out *o, const struct survivors *s)
         json_open(o, '{');
         json_kint(o, "pid", s->list[i].pid);
         json_kstr(o, "command", s->list[i].comm);
-        json_shut(o, '}');
+        json_close(o, '}');
     }
-    json_shut(o, ']');
+    json_close(o, ']');
 }
 
-/* The writer has just put the closing bracket: take it back. */
+/* Removes the closing bracket that the writer has just appended. */
 void json_reply_process_open(struct json_out *o, struct process *p)
 {
     process_write_json(p, o);

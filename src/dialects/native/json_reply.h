@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json_reply.h - JSON answers, written into the dialect's scratch buffer
+ * json_reply.h - JSON replies, written into the dialect's scratch buffer
  *
- * json_reply_open() begins an object, json_reply_send() closes it and replies; nothing
- * may return to the loop in between. Layer: dialects.
+ * json_reply_open() begins an object, json_reply_send() closes it and replies; do not return to the
+ * loop in between. Layer: dialects.
  */
 #ifndef HF_DIALECTS_NATIVE_JSON_REPLY_H
 #define HF_DIALECTS_NATIVE_JSON_REPLY_H
@@ -17,13 +17,13 @@
 struct json_out json_reply_open(struct native *n);
 void json_reply_send(struct http_request *rq, int status, struct json_out *o);
 
-/* The process object as the whole answer. */
+/* Replies with the process object. */
 void json_reply_process(struct http_request *rq, int status, struct process *p);
 
-/* A string of these bytes: with U+FFFD for what is not UTF-8, or base64. */
+/* These bytes as a string: U+FFFD replaces what is not UTF-8; or base64. */
 void json_reply_text(struct json_out *o, const char *key, const char *bytes, size_t len,
                      bool base64);
-/* The same of a beginning and an end; returns how many bytes are missing between them. */
+/* The same for a head and a tail; returns how many bytes are missing between them. */
 uint64_t json_reply_headtail(struct native *n, struct json_out *o, const char *key,
                              struct headtail *h, bool base64);
 /* "survivors". */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * native.c - birth, drain and end of the native dialect. Layer: dialects.
+ * native.c - creation, drain and teardown of the native dialect. Layer: dialects.
  */
 #include "dialects/native/native.h"
 
@@ -102,9 +102,9 @@ int native_wait_begin(struct native *n, const struct http_request *rq, struct hf
     size_t kept = caller_is_guest(rq) ? LIMIT_WAITS / LIMIT_WAITS_KEPT_PART : 0;
 
     if (n->waits >= LIMIT_WAITS - kept) {
-        int rc =
-            hf_fail(err, HF_E_too_many_waits,
-                    "%zu requests wait already; end some of them or try again later", n->waits);
+        int rc = hf_fail(err, HF_E_too_many_waits,
+                         "%zu requests are already waiting; cancel some of them or try again later",
+                         n->waits);
 
         if (err != NULL)
             err->limit = "waits";
@@ -124,6 +124,6 @@ int native_check_open(const struct native *n, struct hf_error *err)
 {
     if (n->closed)
         return hf_fail(err, HF_E_shutting_down,
-                       "the daemon is going and starts nothing new; connect again");
+                       "the daemon is shutting down and starts nothing new; reconnect");
     return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * native_decode.c - what a request asks, decoded strictly. Layer: dialects.
+ * native_decode.c - strict decoding of requests. Layer: dialects.
  */
 #include "dialects/native/native_decode.h"
 
@@ -46,7 +46,7 @@ int native_decode_check_json_type(const struct http_request *rq, struct hf_error
     if (http_header(rq, "Content-Type") == NULL || native_decode_is_json_type(rq))
         return 0;
     return hf_fail(err, HF_E_unsupported_media_type,
-                   "this call takes application/json; set Content-Type to that or leave it out");
+                   "the body must be application/json; set Content-Type to that or omit it");
 }
 
 json_t *native_decode_json(struct http_request *rq, struct hf_error *err)
@@ -67,9 +67,8 @@ int native_decode_i64(const struct http_request *rq, const char *name, int64_t m
 
     if (text == NULL || text_to_i64(text, min, max, out))
         return 0;
-    return hf_fail_field(err, HF_E_bad_query, name,
-                         "\"%s\" must be a whole number from %lld to %lld", name, (long long)min,
-                         (long long)max);
+    return hf_fail_field(err, HF_E_bad_query, name, "\"%s\" must be an integer from %lld to %lld",
+                         name, (long long)min, (long long)max);
 }
 
 int native_decode_choice(const struct http_request *rq, const char *name, const char *const *names,
@@ -86,7 +85,7 @@ int native_decode_choice(const struct http_request *rq, const char *name, const 
         }
     }
     return hf_fail_field(err, HF_E_bad_query, name,
-                         "\"%s\" cannot be \"%.40s\"; \"%s\" is one value it takes", name, text,
+                         "\"%s\" cannot be \"%.40s\"; a valid value is \"%s\"", name, text,
                          names[0]);
 }
 
@@ -112,7 +111,7 @@ int native_decode_size(const struct http_request *rq, int64_t *rows, int64_t *co
         return 0;
     if (r == NULL || c == NULL)
         return hf_fail_field(err, HF_E_bad_query, r == NULL ? "rows" : "cols",
-                             "\"rows\" and \"cols\" go together; give both or none");
+                             "\"rows\" and \"cols\" must be given together");
     if (native_decode_i64(rq, "rows", INT64_MIN, INT64_MAX, rows, err) < 0 ||
         native_decode_i64(rq, "cols", INT64_MIN, INT64_MAX, cols, err) < 0)
         return -1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * native_decode.h - what a request asks, decoded strictly
+ * native_decode.h - strict decoding of requests
  *
- * Functions that return int give 0 or a negative errno with err filled. A
- * parameter that is not given leaves its target untouched. Layer: dialects.
+ * Functions that return int return 0, or a negative errno with err filled. An absent parameter
+ * leaves its target unchanged. Layer: dialects.
  */
 #ifndef HF_DIALECTS_NATIVE_NATIVE_DECODE_H
 #define HF_DIALECTS_NATIVE_NATIVE_DECODE_H
@@ -14,9 +14,9 @@
 #include "engine/stream/viewer.h"
 #include "transport/http.h"
 
-/* The process of {id}; NULL: the request has been answered. */
+/* The process of {id}; NULL: replied with an error. */
 struct process *native_decode_process(struct http_request *rq);
-/* The process that a reference names, as far as the caller may see it; engine_find(). */
+/* The process that a reference names, if the caller may see it; see engine_find(). */
 struct process *native_decode_find(const struct http_request *rq, const char *ref,
                                    struct hf_error *err);
 
@@ -25,7 +25,7 @@ json_t *native_decode_json(struct http_request *rq, struct hf_error *err);
 /* Absent, or JSON; anything else is unsupported_media_type. */
 int native_decode_check_json_type(const struct http_request *rq, struct hf_error *err);
 bool native_decode_is_json_type(
-    const struct http_request *rq); /* Content-Type is there and is JSON */
+    const struct http_request *rq); /* Content-Type is present and is JSON */
 
 int native_decode_i64(const struct http_request *rq, const char *name, int64_t min, int64_t max,
                       int64_t *out, struct hf_error *err);

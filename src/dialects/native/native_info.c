@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * native_info.c - what the daemon says about itself, and its replacement. Layer: dialects.
+ * native_info.c - what the daemon reports about itself, and its replacement. Layer: dialects.
  */
 #include "base/clock.h"
 #include "base/embed.h"
@@ -90,7 +90,7 @@ static void write_limits(const struct native *n, struct json_out *o)
     json_open(o, '{');
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         json_ku64(o, limits[i].name, limits[i].value);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void write_confinement(const struct native_info *info, struct json_out *o)
@@ -100,7 +100,7 @@ static void write_confinement(const struct native_info *info, struct json_out *o
     json_kbool(o, "seccomp", info->seccomp != NULL && *info->seccomp);
     json_kbool(o, "landlock", info->landlock != NULL && *info->landlock);
     json_kbool(o, "user", info->user != NULL && *info->user);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void write_features(const struct native *n, struct json_out *o)
@@ -120,7 +120,7 @@ static void write_features(const struct native *n, struct json_out *o)
     json_kbool(o, "links", true);
     json_kbool(o, "sessions", true);
     json_kbool(o, "mcp", true);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void write_names(struct json_out *o, const char *key, const char *const *names, size_t count)
@@ -129,7 +129,7 @@ static void write_names(struct json_out *o, const char *key, const char *const *
     json_open(o, '[');
     for (size_t i = 0; i < count; i++)
         json_str(o, names[i]);
-    json_shut(o, ']');
+    json_close(o, ']');
 }
 
 void info_handle(struct http_request *rq)
@@ -146,7 +146,7 @@ void info_handle(struct http_request *rq)
     json_ku64(&o, "generation", s.generation);
     json_kstr(&o, "role", http_role_name(http_role(rq)));
     write_names(&o, "dialects", n->info.dialects, n->info.dialect_count);
-    /* Clients that may only watch must not see paths and internal addresses. */
+    /* Clients that may only watch must not see paths or internal addresses. */
     if (http_role(rq) == ROLE_OWN)
         write_names(&o, "listeners", n->info.listeners, n->info.listener_count);
     write_features(n, &o);
@@ -155,7 +155,7 @@ void info_handle(struct http_request *rq)
     json_reply_send(rq, 200, &o);
 }
 
-/* For whoever decides about sleep: is something going on, and since when not? */
+/* For a platform that suspends idle sandboxes: is anything active, and if not, since when? */
 void activity_handle(struct http_request *rq)
 {
     struct native *n = native_of(rq);
@@ -193,7 +193,7 @@ void upgrade_handle(struct http_request *rq)
     if (native_check_open(n, &err) < 0) {
         http_reply_error(rq, &err);
     } else if (engine_request_upgrade(n->engine) < 0) {
-        hf_fail(&err, HF_E_internal, "the keeper did not take the request; see the daemon's log");
+        hf_fail(&err, HF_E_internal, "the keeper did not accept the request; see the daemon's log");
         http_reply_error(rq, &err);
     } else {
         reply_status(rq, 202, "upgrading");

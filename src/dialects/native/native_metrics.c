@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * native_metrics.c - GET /metrics in the text format of Prometheus. Layer: dialects.
+ * native_metrics.c - GET /metrics in the Prometheus text format. Layer: dialects.
  */
 #include "base/clock.h"
 #include "dialects/native/native_context.h"

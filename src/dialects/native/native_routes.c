@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * native_routes.c - every path of the native protocol, and who may use it
+ * native_routes.c - every path of the native protocol, and the role that it requires
  *
- * Fixed words stand above {x} in the same place: the first row that fits wins.
- * Layer: dialects.
+ * Fixed words stand above {x} in the same place: the first matching row wins. Layer: dialects.
  */
 #include "base/limits.h"
 #include "dialects/native/native_handlers.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * native_token.c - GET /v1/token and POST /v1/reload: where the tokens are, and other ones in their place
+ * native_token.c - GET /v1/token and POST /v1/reload: where the tokens are, and replacing them
  *
- * The keeper reads the files, since the worker may not; the reply waits for what it says.
- * Layer: dialects.
+ * The keeper reads the files, since the worker may not; the reply waits for its result. Layer:
+ * dialects.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct native_token_body {
 static const struct json_field body_fields[] = {JSON_FIELD(
     INT, struct native_token_body, grace_ms, .min = 0, .max = LIMIT_DURATION_MS, .nullable = true)};
 
-/* --- what there is ------------------------------------------------------------------------ */
+/* --- the current tokens ------------------------------------------------------------------- */
 
 static void write_tokens(struct json_out *o, const struct auth *a)
 {
@@ -35,9 +35,9 @@ static void write_tokens(struct json_out *o, const struct auth *a)
         json_kstr(o, "name", v.name);
         json_kstr(o, "role", http_role_name(v.role));
         json_ktime(o, "expires_at", v.until_wall_ms);
-        json_shut(o, '}');
+        json_close(o, '}');
     }
-    json_shut(o, ']');
+    json_close(o, ']');
 }
 
 static void write_some(struct json_out *o, const char *key, const char *text)
@@ -45,7 +45,7 @@ static void write_some(struct json_out *o, const char *key, const char *text)
     json_kstr(o, key, text[0] != '\0' ? text : NULL);
 }
 
-/* Never a token, only where they are. */
+/* Never a token itself, only where it is. */
 static void write_credentials(struct json_out *o, const struct native *n)
 {
     static const struct native_credentials none = {
@@ -72,7 +72,7 @@ void token_handle(struct http_request *rq)
     json_reply_send(rq, 200, &o);
 }
 
-/* --- other ones --------------------------------------------------------------------------- */
+/* --- reloading ---------------------------------------------------------------------------- */
 
 struct native_token_reload {
     struct op op;
@@ -89,7 +89,7 @@ static void reload_free(struct native_token_reload *r)
     free(r);
 }
 
-static void reload_on_gone(void *user)
+static void reload_on_disconnect(void *user)
 {
     reload_free(user);
 }
@@ -107,7 +107,7 @@ static void reload_fail(struct native_token_reload *r, enum hf_code code, const 
 static void reload_on_drain(struct op *op)
 {
     reload_fail(list_entry(op, struct native_token_reload, op), HF_E_shutting_down,
-                "the worker is being replaced; the files are read again after that");
+                "the worker is being replaced and rereads the files afterwards");
 }
 
 static void reload_on_free(struct op *op)
@@ -117,7 +117,7 @@ static void reload_on_free(struct op *op)
 
 static const struct op_kind reload_kind = {.on_drain = reload_on_drain, .on_free = reload_on_free};
 
-static void reload_answer(struct native_token_reload *r, bool changed)
+static void reload_reply(struct native_token_reload *r, bool changed)
 {
     struct http_request *rq = r->rq;
     struct native *n = r->op.native;
@@ -140,14 +140,14 @@ void native_on_reloaded(struct native *n, uint32_t req, int error, bool changed)
         if ((int32_t)(req - r->req) < 0)
             continue;
         if (error == 0)
-            reload_answer(r, changed);
+            reload_reply(r, changed);
         else
             reload_fail(r, error == ETIMEDOUT ? HF_E_request_timeout : HF_E_internal,
                         "the files could not be read; see the daemon's log");
     }
 }
 
-/* -1: not given. */
+/* -1: absent. */
 static int reload_decode(struct http_request *rq, int64_t *grace_ms, struct hf_error *err)
 {
     json_auto_t *tree = NULL;
@@ -181,7 +181,8 @@ void reload_handle(struct http_request *rq)
     r->req = ++n->last_reload == 0 ? ++n->last_reload : n->last_reload;
     native_op_init(&r->op, n, &reload_kind);
     list_append(&n->reloads, &r->link);
-    http_set_user(rq, r, reload_on_gone);
+    http_set_user(rq, r, reload_on_disconnect);
     if (engine_request_reload(n->engine, r->req, grace_ms) < 0)
-        reload_fail(r, HF_E_internal, "the keeper did not take the request; see the daemon's log");
+        reload_fail(r, HF_E_internal,
+                    "the keeper did not accept the request; see the daemon's log");
 }

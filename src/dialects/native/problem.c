@@ -6,7 +6,7 @@
 
 #include "dialects/native/native_context.h"
 
-/* Members that are there only when the error knows them. */
+/* Members that are present only if the error has them. */
 static void write_extras(struct json_out *o, const struct hf_error *err)
 {
     if (err->field[0] != '\0')
@@ -29,7 +29,7 @@ void problem_write(struct json_out *o, const struct hf_error *err)
     write_extras(o, err);
 }
 
-/* What the status asks for beside the body. */
+/* Headers that the status requires besides the body. */
 static void add_headers(struct http_request *rq, const struct hf_error *err)
 {
     switch (hf_code_status(err->code)) {
@@ -56,7 +56,7 @@ static void reply(struct http_request *rq, const struct hf_error *err, const uin
     problem_write(&o, err);
     if (accepted != NULL)
         json_ku64(&o, "accepted_bytes", *accepted);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     add_headers(rq, err);
     http_reply(rq, hf_code_status(err->code), PROBLEM_TYPE, buf_data(out), out->len);
 }

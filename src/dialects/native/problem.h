@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * problem.h - the one shape of a refusal: application/problem+json. Layer: dialects.
+ * problem.h - the format of every refusal: application/problem+json. Layer: dialects.
  */
 #ifndef HF_DIALECTS_NATIVE_PROBLEM_H
 #define HF_DIALECTS_NATIVE_PROBLEM_H
@@ -10,10 +10,10 @@
 
 #define PROBLEM_TYPE "application/problem+json"
 
-/* The members, into an object that is open. */
+/* Writes the members into an open object. */
 void problem_write(struct json_out *o, const struct hf_error *err);
 void problem_reply(struct http_request *rq, const struct hf_error *err);
-/* The same for input that stopped half way: tells how much was taken. */
+/* The same for input that stopped half way: reports how much was consumed. */
 void problem_reply_accepted(struct http_request *rq, const struct hf_error *err,
                             uint64_t accepted_bytes);
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * process_filter.c - which processes a list or an event stream is about. Layer: dialects.
+ * process_filter.c - selects the processes of a list or an event stream. Layer: dialects.
  */
 #include "dialects/native/process_filter.h"
 
 #include "base/mem.h"
 #include "dialects/native/native_decode.h"
 
-/* What a filter looks at, whether it comes from a process or from an event's text. */
+/* The fields that a filter examines, whether they come from a process or from an event's text. */
 struct facts {
     bool running, pty;
     int source;
     const char *tag, *session_id, *label;
 };
 
-static int ask_source(struct filter *f, const struct http_request *rq, struct hf_error *err)
+static int decode_source(struct filter *f, const struct http_request *rq, struct hf_error *err)
 {
     const char *name = http_query(rq, "source");
 
@@ -27,14 +27,14 @@ static int ask_source(struct filter *f, const struct http_request *rq, struct hf
                          "\"source\" must be user, agent, user_shell or system");
 }
 
-int filter_ask(struct filter *f, const struct http_request *rq, struct hf_error *err)
+int filter_decode(struct filter *f, const struct http_request *rq, struct hf_error *err)
 {
     static const char *const states[] = {"exited", "running", NULL};
     bool pty = false;
 
     *f = (struct filter){-1, -1, -1, NULL, NULL, NULL};
     if (native_decode_choice(rq, "status", states, &f->running, err) < 0 ||
-        native_decode_bool(rq, "pty", &pty, err) < 0 || ask_source(f, rq, err) < 0)
+        native_decode_bool(rq, "pty", &pty, err) < 0 || decode_source(f, rq, err) < 0)
         return -1;
     if (http_query(rq, "pty") != NULL)
         f->pty = pty;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * oc_body_decode.c - decodes the bodies of PTY and session calls. Layer: dialects.
+ */
 #include "dialects/opencode/oc_body_decode.h"
 
 #include <stdlib.h>
@@ -16,7 +19,7 @@ static int refuse(struct hf_error *err, const char *name, const char *what)
     return hf_fail_field(err, HF_E_bad_value, name, "%s\n  at [\"%s\"]", what, name);
 }
 
-/* What goes to a process must be a C string. */
+/* What is passed to a process must be a C string. */
 static const char *plain_text(const json_t *v)
 {
     const char *text = json_string_value(v);
@@ -41,7 +44,7 @@ static int take_text(const json_t *body, const char *name, bool required, const 
 
 /* --- terminals ---------------------------------------------------------------------- */
 
-static int take_args(struct oc_pty_ask *a, const json_t *args, struct hf_error *err)
+static int take_args(struct oc_pty_request *a, const json_t *args, struct hf_error *err)
 {
     const json_t *v;
     size_t i;
@@ -57,8 +60,8 @@ static int take_args(struct oc_pty_ask *a, const json_t *args, struct hf_error *
     return 0;
 }
 
-/* Which terminal it is and whose is not for the caller to say. */
-static int take_env(struct oc_pty_ask *a, json_t *env, struct hf_error *err)
+/* The caller must not set the variables that identify the terminal and its owner. */
+static int take_env(struct oc_pty_request *a, json_t *env, struct hf_error *err)
 {
     const char *name;
     json_t *v;
@@ -77,11 +80,11 @@ static int take_env(struct oc_pty_ask *a, json_t *env, struct hf_error *err)
     return 0;
 }
 
-int oc_pty_ask_decode(struct oc_pty_ask *a, const json_t *body, struct hf_error *err)
+int oc_pty_request_decode(struct oc_pty_request *a, const json_t *body, struct hf_error *err)
 {
     int rc;
 
-    *a = (struct oc_pty_ask){0};
+    *a = (struct oc_pty_request){0};
     if ((rc = take_text(body, "command", false, &a->command, err)) < 0 ||
         (rc = take_text(body, "cwd", false, &a->cwd, err)) < 0 ||
         (rc = take_text(body, "title", false, &a->title, err)) < 0 ||
@@ -90,7 +93,7 @@ int oc_pty_ask_decode(struct oc_pty_ask *a, const json_t *body, struct hf_error 
     return take_env(a, json_object_get(body, "env"), err);
 }
 
-void oc_pty_ask_fini(struct oc_pty_ask *a)
+void oc_pty_request_fini(struct oc_pty_request *a)
 {
     free(a->args);
     free(a->env);
@@ -117,7 +120,8 @@ int oc_pty_change_decode(struct oc_pty_change *c, const json_t *body, struct hf_
 
 /* --- sessions ------------------------------------------------------------------------- */
 
-int oc_session_ask_decode(struct oc_session_ask *a, const json_t *body, struct hf_error *err)
+int oc_session_request_decode(struct oc_session_request *a, const json_t *body,
+                              struct hf_error *err)
 {
     int rc = take_text(body, "title", false, &a->title, err);
 
@@ -151,7 +155,7 @@ int oc_order_decode(struct oc_order *w, const json_t *body, bool shell, struct h
         (rc = take_text(body, "command", true, &w->command, err)) < 0 ||
         (rc = take_message_id(w, body, err)) < 0)
         return rc;
-    if (!shell) /* its model is a text, and nothing is made of it here */
+    if (!shell) /* its model is a text, which we do not use */
         return take_text(body, "arguments", true, &w->arguments, err);
     return model == NULL ? 0 : take_model(w, model, err);
 }

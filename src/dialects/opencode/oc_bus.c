@@ -2,9 +2,10 @@
 /*
  * oc_bus.c - GET /event and /global/event: what happens, as server-sent events
  *
- * What is told is written once and held until everybody has it; a listener is a place in
- * that row. Nothing is made while nobody listens. One that lets LIMIT_OC_BUS_BYTES pile up is
- * cut off, so that its client sees an error and begins anew, rather than a hole. Layer: dialects.
+ * An event is written once and kept until every listener has received it; a listener is a position
+ * in that queue. No events are produced without listeners. A listener that lets LIMIT_OC_BUS_BYTES
+ * pile up is disconnected, so that its client sees an error and starts over, rather than missing
+ * events. Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 
 struct oc_bus_entry {
     struct list link;
-    char *directory; /* NULL: everybody's */
+    char *directory; /* NULL: for all listeners */
     struct buf text;
 };
 
@@ -28,7 +29,7 @@ struct oc_bus_listener {
     struct timer *heartbeat;
     char *directory; /* NULL: all of them, wrapped */
     uint64_t next;
-    bool ending; /* when it has had everything */
+    bool ending; /* end it once everything is sent */
 };
 
 bool oc_is_heard(const struct oc *oc)
@@ -36,7 +37,7 @@ bool oc_is_heard(const struct oc *oc)
     return !list_is_empty(&oc->streams);
 }
 
-/* --- the row ----------------------------------------------------------------------- */
+/* --- the queue --------------------------------------------------------------------- */
 
 static void entry_drop(struct oc *oc)
 {
@@ -65,7 +66,7 @@ static void drop_taken(struct oc *oc)
         entry_drop(oc);
 }
 
-/* One behind the last if there is none. */
+/* One past the last if there is none. */
 static const struct list *entry_at(const struct oc *oc, uint64_t number)
 {
     const struct list *l = oc->entries.next;
@@ -89,10 +90,10 @@ static void listener_free(struct pending *p)
     free(s);
     drop_taken(oc);
     if (list_is_empty(&oc->streams))
-        oc_tell_stop(oc);
+        oc_publish_stop(oc);
 }
 
-/* A clean end would end the client's loop; broken off, it comes back to whoever serves then. */
+/* A clean end would end the client's loop. After a reset it reconnects to the next worker. */
 static void listener_drain(struct pending *p)
 {
     http_stream_abort(list_entry(p, struct oc_bus_listener, pending)->http);
@@ -101,7 +102,7 @@ static void listener_drain(struct pending *p)
 
 static const struct pending_kind listener_kind = {.drain = listener_drain, .free = listener_free};
 
-static void listener_on_gone(void *arg)
+static void listener_on_disconnect(void *arg)
 {
     listener_free(&((struct oc_bus_listener *)arg)->pending);
 }
@@ -120,7 +121,7 @@ static void listener_send(struct oc_bus_listener *s, const char *json, size_t le
             json_kstr(&o, "directory", directory);
         json_key(&o, "payload");
         json_raw(&o, json, len);
-        json_shut(&o, '}');
+        json_close(&o, '}');
         json = buf_data(&wrapped);
         len = wrapped.len;
     }
@@ -159,7 +160,7 @@ static void listener_pump(void *arg)
 }
 
 static const struct http_stream_ops listener_ops = {.on_drain = listener_pump,
-                                                    .on_gone = listener_on_gone};
+                                                    .on_disconnect = listener_on_disconnect};
 
 static void pump_all(struct oc *oc)
 {
@@ -178,12 +179,12 @@ void oc_streams_end(struct oc *oc, const char *directory)
         struct oc_bus_listener *s = list_entry(it, struct oc_bus_listener, link);
 
         if (s->directory != NULL && strcmp(s->directory, directory) == 0)
-            s->ending = true; /* for good: another directory may be ended before it has had all */
+            s->ending = true; /* for good, even if another directory is disposed of first */
     }
     pump_all(oc);
 }
 
-/* --- telling ----------------------------------------------------------------------------- */
+/* --- publishing -------------------------------------------------------------------------- */
 
 struct json_out oc_event(struct oc *oc, struct buf *text, const char *type)
 {
@@ -203,8 +204,8 @@ struct json_out oc_event(struct oc *oc, struct buf *text, const char *type)
 
 static void event_shut(struct json_out *o)
 {
-    json_shut(o, '}');
-    json_shut(o, '}');
+    json_close(o, '}');
+    json_close(o, '}');
 }
 
 void oc_event_send(struct oc *oc, struct buf *text, struct json_out *o, const char *directory)
@@ -221,7 +222,7 @@ void oc_event_send(struct oc *oc, struct buf *text, struct json_out *o, const ch
     pump_all(oc);
 }
 
-/* To this one alone, and to nobody in particular: these have no directory. */
+/* To this listener only, and for no directory. */
 static void listener_say(struct oc_bus_listener *s, const char *type)
 {
     struct buf text = {0};
@@ -241,7 +242,7 @@ static void listener_on_heartbeat(struct timer *t, void *arg)
         listener_say(s, "server.heartbeat");
 }
 
-/* --- the beginning ------------------------------------------------------------------------- */
+/* --- setup --------------------------------------------------------------------------------- */
 
 static bool is_global(const struct http_request *rq)
 {
@@ -268,7 +269,7 @@ void oc_events(struct http_request *rq)
     s->heartbeat = timer_new(oc->loop, listener_on_heartbeat, s);
     timer_start(s->heartbeat, OC_HEARTBEAT_MS);
     if (!oc_is_heard(oc))
-        oc_tell_start(oc);
+        oc_publish_start(oc);
     list_append(&oc->streams, &s->link);
     pending_init(&s->pending, &oc->pending, &listener_kind);
     s->http = http_stream_start(rq, 200, SSE_TYPE, &listener_ops, s);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oc_connect.c - GET …/pty/{id}/connect: output as text frames, one frame that tells the cursor
+ * oc_connect.c - GET …/pty/{id}/connect: output as text frames, and a frame with the cursor
  *
- * The cursor counts UTF-16 units (engine/journal/units.h). Text frames must be UTF-8, so the
- * beginning of a character waits for its rest, and what is none becomes U+FFFD; frames are
- * cut between characters. Clients add up the lengths of what they get and come back
- * with the sum; the binary frame behind the replay, and behind a gap, sets them right. Layer: dialects.
+ * The cursor counts UTF-16 units (engine/journal/units.h). Text frames must be UTF-8, so an
+ * incomplete character waits for its rest, and invalid bytes become U+FFFD; frames are split
+ * between characters. Clients add up the lengths of what they receive and reconnect with the sum.
+ * The binary frame after the replay, and after a gap, corrects them. Layer: dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,9 +23,9 @@
 
 struct attachment {
     struct oc *oc;
-    char open[UTF8_OPEN_MAX]; /* the beginning of a character that is not complete */
+    char open[UTF8_OPEN_MAX]; /* the bytes of an incomplete character */
     size_t open_len;
-    size_t skip; /* bytes behind a gap that belong to a character whose beginning is gone */
+    size_t skip; /* bytes after a gap that belong to a character whose first bytes are lost */
 };
 
 /* --- to the client ------------------------------------------------------------------ */
@@ -40,7 +40,7 @@ static void send_cursor(struct console *c, uint64_t units)
     ws_send(console_ws(c), WS_BINARY, &iov, 1);
 }
 
-/* Straight from the ring where it is UTF-8, which is nearly always. */
+/* Straight from the ring if it is UTF-8, which is nearly always the case. */
 static void send_text(struct console *c, const char *bytes, size_t len, bool end)
 {
     struct attachment *a = console_user(c);
@@ -88,7 +88,8 @@ static void attachment_replay_done(struct console *c, uint64_t offset)
     send_cursor(c, units_from(j, offset - a->open_len).units);
 }
 
-/* Too slow for the ring. The client's sum would be wrong from here on, so it gets a new one. */
+/* The client was too slow for the ring. Its sum would be wrong from here on, so it gets a new
+ * one. */
 static void attachment_gap(struct console *c, uint64_t from, uint64_t to)
 {
     struct attachment *a = console_user(c);
@@ -119,7 +120,7 @@ static void attachment_closed(struct console *c, int code)
     free(console_user(c));
 }
 
-/* Text and binary frames are keystrokes, whatever is in them. */
+/* Text and binary frames are keystrokes, whatever their content. */
 static const struct console_ops ops = {
     .bytes = attachment_bytes,
     .gap = attachment_gap,
@@ -128,9 +129,9 @@ static const struct console_ops ops = {
     .closed = attachment_closed,
 };
 
-/* --- the beginning -------------------------------------------------------------------- */
+/* --- setup ---------------------------------------------------------------------------- */
 
-/* What is no cursor means all that is held: an empty terminal helps nobody. */
+/* An invalid cursor means all retained output: an empty terminal would not help. */
 static uint64_t start_of(const struct http_request *rq, struct journal *j)
 {
     const char *text = http_query(rq, "cursor");
@@ -153,7 +154,8 @@ static void attach(struct http_request *rq, struct process *p)
                 .since = SINCE_OFFSET,
                 .offset = start_of(rq, process_journal(p)),
                 .only_stream = -1,
-                /* With what was left open of the one before, a slice is one frame. */
+                /* Together with the incomplete character of the one before, a slice is one
+                 * frame. */
                 .slice_bytes = OC_FRAME_UNITS - UTF8_OPEN_MAX,
             },
         .ops = &ops,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oc_decode.c - what is asked: bodies, directories, and which PTY or session. Layer: dialects.
+ * oc_decode.c - decodes requests: bodies, directories, and which PTY or session. Layer: dialects.
  */
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +44,7 @@ bool oc_limit(struct http_request *rq, int64_t *out)
 /* --- the directory ----------------------------------------------------------------- */
 
 /* Some clients send it percent-encoded in a header, others in the query. */
-static const char *asked_directory(const struct http_request *rq, char out[PATH_MAX])
+static const char *requested_directory(const struct http_request *rq, char out[PATH_MAX])
 {
     const char *text = oc_is_api(rq) ? http_query(rq, "location[directory]") : NULL;
     ssize_t n = -1;
@@ -62,14 +62,14 @@ static const char *asked_directory(const struct http_request *rq, char out[PATH_
 bool oc_names_directory(const struct http_request *rq)
 {
     char out[PATH_MAX];
-    const char *text = asked_directory(rq, out);
+    const char *text = requested_directory(rq, out);
 
     return text != NULL && text[0] != '\0';
 }
 
 const char *oc_directory(const struct http_request *rq, char out[PATH_MAX])
 {
-    const char *text = asked_directory(rq, out);
+    const char *text = requested_directory(rq, out);
     size_t len;
 
     if (text == NULL || text[0] == '\0')
@@ -93,9 +93,9 @@ const char *oc_workspace(const struct http_request *rq)
     return text != NULL ? text : "";
 }
 
-/* --- which one ---------------------------------------------------------------------- */
+/* --- PTYs and sessions -------------------------------------------------------------- */
 
-/* By the platform's id, or by one of ours: what other dialects call it is good here too. */
+/* By the platform's id or by one of ours: references of other dialects work here too. */
 static struct process *find(struct oc *oc, const char *id)
 {
     char own[64];
@@ -112,7 +112,7 @@ static bool is_ours(const char *id)
            strncmp(id, "pid:", 4) == 0;
 }
 
-/* On the older surface a PTY is gone when it has exited: that is how its clients find out. */
+/* On the older surface an exited PTY does not exist: that is how its clients detect the exit. */
 struct process *oc_process(struct http_request *rq)
 {
     const char *id = http_param(rq, "id");

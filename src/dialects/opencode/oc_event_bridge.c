@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oc_event_bridge.c - what the engine tells, in the platform's words
+ * oc_event_bridge.c - translates the engine's events into the platform's
  *
- * The engine's log of events is read while somebody listens. So a terminal that any
- * dialect made is announced here, and a command's messages are told whoever ran it. Layer: dialects.
+ * The engine's event log is read while there are listeners. So a terminal is announced whichever
+ * dialect created it, and a command's messages are published whichever dialect ran it. Layer:
+ * dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@ static void send_for_process(struct oc *oc, struct buf *text, struct json_out *o
     oc_event_send(oc, text, o, oc_meta_text(meta, "directory"));
 }
 
-void oc_tell_pty(struct oc *oc, const char *type, struct process *p)
+void oc_publish_pty(struct oc *oc, const char *type, struct process *p)
 {
     struct buf text = {0};
     struct process_view v;
@@ -36,7 +37,7 @@ void oc_tell_pty(struct oc *oc, const char *type, struct process *p)
     send_for_process(oc, &text, &o, &v);
 }
 
-static void tell_end(struct oc *oc, const char *type, const struct process_view *v)
+static void publish_end(struct oc *oc, const char *type, const struct process_view *v)
 {
     struct buf text = {0};
     char id[OC_ID_BYTES];
@@ -50,15 +51,15 @@ static void tell_end(struct oc *oc, const char *type, const struct process_view 
     send_for_process(oc, &text, &o, v);
 }
 
-void oc_tell_deleted(struct oc *oc, const struct process_view *v)
+void oc_publish_deleted(struct oc *oc, const struct process_view *v)
 {
     if (oc_is_heard(oc) && v->pty)
-        tell_end(oc, "pty.deleted", v);
+        publish_end(oc, "pty.deleted", v);
 }
 
 /* --- sessions ------------------------------------------------------------------------- */
 
-void oc_tell_session(struct oc *oc, const char *type, struct session *s)
+void oc_publish_session(struct oc *oc, const char *type, struct session *s)
 {
     struct buf text = {0};
     struct json_out o;
@@ -72,7 +73,7 @@ void oc_tell_session(struct oc *oc, const char *type, struct session *s)
     oc_event_send(oc, &text, &o, oc_session_directory(oc, s));
 }
 
-void oc_tell_failure(struct oc *oc, struct session *s, const char *message)
+void oc_publish_failure(struct oc *oc, struct session *s, const char *message)
 {
     struct buf text = {0};
     struct json_out o;
@@ -87,12 +88,12 @@ void oc_tell_failure(struct oc *oc, struct session *s, const char *message)
     json_key(&o, "data");
     json_open(&o, '{');
     json_kstr(&o, "message", message);
-    json_shut(&o, '}');
-    json_shut(&o, '}');
+    json_close(&o, '}');
+    json_close(&o, '}');
     oc_event_send(oc, &text, &o, oc_session_directory(oc, s));
 }
 
-static void tell_status(struct oc *oc, const struct oc_command *c, const char *status)
+static void publish_status(struct oc *oc, const struct oc_command *c, const char *status)
 {
     struct buf text = {0};
     struct json_out o = oc_event(oc, &text, "session.status");
@@ -101,22 +102,22 @@ static void tell_status(struct oc *oc, const struct oc_command *c, const char *s
     json_key(&o, "status");
     json_open(&o, '{');
     json_kstr(&o, "type", status);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     oc_event_send(oc, &text, &o, c->directory);
 }
 
-static void tell_idle(struct oc *oc, const struct oc_command *c)
+static void publish_idle(struct oc *oc, const struct oc_command *c)
 {
     struct buf text = {0};
     struct json_out o;
 
-    tell_status(oc, c, "idle");
+    publish_status(oc, c, "idle");
     o = oc_event(oc, &text, "session.idle");
     json_kstr(&o, "sessionID", c->session_id);
     oc_event_send(oc, &text, &o, c->directory);
 }
 
-static void tell_message(struct oc *oc, const struct oc_command *c, bool user)
+static void publish_message(struct oc *oc, const struct oc_command *c, bool user)
 {
     struct buf text = {0};
     struct json_out o = oc_event(oc, &text, "message.updated");
@@ -131,7 +132,7 @@ static void tell_message(struct oc *oc, const struct oc_command *c, bool user)
 }
 
 /* part -1: the user's. */
-static void tell_part(struct oc *oc, const struct oc_command *c, int part)
+static void publish_part(struct oc *oc, const struct oc_command *c, int part)
 {
     struct buf text = {0};
     struct json_out o = oc_event(oc, &text, "message.part.updated");
@@ -146,25 +147,25 @@ static void tell_part(struct oc *oc, const struct oc_command *c, int part)
     oc_event_send(oc, &text, &o, c->directory);
 }
 
-void oc_tell_parts(struct oc *oc, const struct oc_command *c)
+void oc_publish_parts(struct oc *oc, const struct oc_command *c)
 {
     for (size_t i = 0; i < oc_part_count(c); i++)
-        tell_part(oc, c, (int)i);
+        publish_part(oc, c, (int)i);
 }
 
-/* The messages as they were at the beginning, whatever has happened since. */
-static void tell_began(struct oc *oc, struct oc_command *c)
+/* The messages as they were at the start, whatever has happened since. */
+static void publish_began(struct oc *oc, struct oc_command *c)
 {
     c->ended = false;
     buf_clear(&c->output);
-    tell_status(oc, c, "busy");
-    tell_message(oc, c, true);
-    tell_part(oc, c, -1);
-    tell_message(oc, c, false);
-    oc_tell_parts(oc, c);
+    publish_status(oc, c, "busy");
+    publish_message(oc, c, true);
+    publish_part(oc, c, -1);
+    publish_message(oc, c, false);
+    oc_publish_parts(oc, c);
 }
 
-static void tell_executed(struct oc *oc, const struct oc_command *c)
+static void publish_executed(struct oc *oc, const struct oc_command *c)
 {
     char user[OC_ID_BYTES], assistant[OC_ID_BYTES];
     const char *name = oc_meta_text(c->meta, "name");
@@ -182,13 +183,13 @@ static void tell_executed(struct oc *oc, const struct oc_command *c)
     oc_event_send(oc, &text, &o, c->directory);
 }
 
-static void tell_ended(struct oc *oc, const struct oc_command *c)
+static void publish_ended(struct oc *oc, const struct oc_command *c)
 {
-    tell_message(oc, c, false);
-    oc_tell_parts(oc, c);
-    tell_idle(oc, c);
+    publish_message(oc, c, false);
+    oc_publish_parts(oc, c);
+    publish_idle(oc, c);
     if (oc_command_is_named(c))
-        tell_executed(oc, c);
+        publish_executed(oc, c);
 }
 
 /* --- the engine's log ----------------------------------------------------------------------- */
@@ -203,17 +204,18 @@ static void on_command_of(struct oc *oc, struct process *p, const struct process
         return;
     oc_command_of_process(&c, oc, s, p, OC_MESSAGE_BYTES);
     if (began) {
-        tell_began(oc, &c);
-        if (oc_is_heard(oc)) /* the last one may just have been cut off */
+        publish_began(oc, &c);
+        if (oc_is_heard(oc)) /* the last listener may just have been disconnected */
             oc_chatter_start(oc, p);
     } else {
         oc_chatter_stop(oc, v->id);
-        tell_ended(oc, &c);
+        publish_ended(oc, &c);
     }
     oc_command_fini(&c);
 }
 
-/* Another dialect may remove it in the turn in which it exits; what is left of it is in the event. */
+/* Another dialect may remove the process in the turn in which it exits. The event has what remains
+ * of it. */
 static void on_exited_and_gone(struct oc *oc, const char *id, const json_t *process)
 {
     const json_t *code = json_object_get(process, "exit_code");
@@ -223,7 +225,7 @@ static void on_exited_and_gone(struct oc *oc, const char *id, const json_t *proc
     struct process_view v = {.id = id, .metadata_json = meta != NULL ? meta : "{}", .exit = &x};
 
     if (json_is_true(json_object_get(process, "pty")))
-        tell_end(oc, "pty.exited", &v);
+        publish_end(oc, "pty.exited", &v);
     free(meta);
 }
 
@@ -243,9 +245,9 @@ static void on_process(struct oc *oc, const char *type, const json_t *event)
         return;
     process_view(p, &v);
     if (v.pty && created)
-        oc_tell_pty(oc, "pty.created", p);
+        oc_publish_pty(oc, "pty.created", p);
     else if (v.pty && !v.running && !oc_is_being_removed(oc, v.id))
-        tell_end(oc, "pty.exited", &v);
+        publish_end(oc, "pty.exited", &v);
     if (v.session_id != NULL && (created || !v.running))
         on_command_of(oc, p, &v, created);
 }
@@ -259,13 +261,13 @@ static void on_shell_command(struct oc *oc, struct session *s, bool began)
         return;
     oc_command_of_log(&c, oc, s, &last);
     if (began)
-        tell_began(oc, &c);
+        publish_began(oc, &c);
     else if (c.ended)
-        tell_ended(oc, &c);
+        publish_ended(oc, &c);
     oc_command_fini(&c);
 }
 
-/* It is gone by now; what is left of it is in the event. */
+/* The process no longer exists; the event has what remains of it. */
 static void on_session_deleted(struct oc *oc, const json_t *session, const char *id)
 {
     const char *cwd = json_string_value(json_object_get(session, "cwd"));
@@ -280,7 +282,7 @@ static void on_session_deleted(struct oc *oc, const json_t *session, const char 
     json_kstr(&o, "directory", cwd != NULL ? cwd : oc->cwd);
     json_kstr(&o, "title", "");
     json_kstr(&o, "version", OC_VERSION);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     oc_event_send(oc, &text, &o, NULL);
 }
 
@@ -295,12 +297,12 @@ static void on_session(struct oc *oc, const char *type, const json_t *event)
     else if (s == NULL)
         return;
     else if (strcmp(type, "session.created") == 0)
-        oc_tell_session(oc, type, s);
+        oc_publish_session(oc, type, s);
     else if (strncmp(type, "session.command_", 16) == 0)
         on_shell_command(oc, s, strcmp(type + 16, "started") == 0);
 }
 
-void oc_tell_now(struct oc *oc)
+void oc_publish_now(struct oc *oc)
 {
     struct events *ev = engine_events(oc->engine);
     struct event e;
@@ -323,11 +325,11 @@ void oc_tell_now(struct oc *oc)
 
 static void on_events(void *arg)
 {
-    oc_tell_now(arg);
+    oc_publish_now(arg);
 }
 
-/* Commands that run already are told of as they go on. */
-void oc_tell_start(struct oc *oc)
+/* Commands that are already running are announced, and followed. */
+void oc_publish_start(struct oc *oc)
 {
     struct process *p = NULL;
 
@@ -344,7 +346,7 @@ void oc_tell_start(struct oc *oc)
     }
 }
 
-void oc_tell_stop(struct oc *oc)
+void oc_publish_stop(struct oc *oc)
 {
     if (oc->subscriber.fn == NULL)
         return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oc_ids.c - ids as the platform makes them: a prefix, 12 hexadecimal digits of time and 14 other
+ * oc_ids.c - ids in the platform's format: a prefix, 12 hexadecimal digits of time and 14 other
  * characters. Layer: dialects.
  */
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "base/crypto.h"
 #include "dialects/opencode/opencode.h"
 
-/* The daemon's own 20 characters behind six noughts; oc_decode.c finds the way back. */
+/* Six zeros, then the daemon's own 20 characters; oc_decode.c converts them back. */
 void oc_pty_id(const struct process_view *v, char out[OC_ID_BYTES])
 {
     snprintf(out, OC_ID_BYTES, "pty_000000%.20s", v->id + 5);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oc_message.c - what was done in a session, read from where it is kept. Layer: dialects.
+ * oc_message.c - reads what ran in a session from the engine's records. Layer: dialects.
  */
 #include "dialects/opencode/oc_message.h"
 
@@ -29,7 +29,7 @@ static void put_omitted(struct buf *out, uint64_t bytes)
         buf_printf(out, "\n\n... %llu bytes omitted ...\n\n", (unsigned long long)bytes);
 }
 
-/* The beginning and the end of what is held, not cut within a character. */
+/* The head and the tail of the retained output, split between characters. */
 static void put_journal(struct buf *out, const struct journal *j, size_t max)
 {
     uint64_t first = journal_first(j), next = journal_next(j);
@@ -83,7 +83,7 @@ void oc_command_of_process(struct oc_command *c, const struct oc *oc, struct ses
     snprintf(c->seed, sizeof c->seed, "%s", v.id);
     snprintf(c->cwd, sizeof c->cwd, "%s", v.cwd != NULL ? v.cwd : c->directory);
     if (oc_meta_text(c->meta, "agent") != NULL && v.arg_count > 0)
-        buf_puts(&c->text, v.args[v.arg_count - 1]); /* made by oc_shell.c */
+        buf_puts(&c->text, v.args[v.arg_count - 1]); /* written by oc_shell.c */
     else
         put_words(&c->text, &v);
     put_journal(&c->output, process_journal(p), max);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oc_message.h - a command of a session as the pair of messages that the platform makes of it
+ * oc_message.h - a command of a session as the platform's pair of messages
  *
- * Whatever was done in a session becomes such a pair: a process that a call here started,
- * one that another dialect put into the session, a command of the session's shell. Ids follow from
- * what it is, so they are the same in every answer and after a crash. Layer: dialects.
+ * Everything that ran in a session becomes such a pair: a process started by a call of this
+ * dialect, one that another dialect added to the session, a command of the session's shell. Ids are
+ * derived from the command, so they are the same in every reply and after a crash. Layer: dialects.
  */
 #ifndef HF_DIALECTS_OPENCODE_OC_MESSAGE_H
 #define HF_DIALECTS_OPENCODE_OC_MESSAGE_H
@@ -13,8 +13,8 @@
 
 struct oc_command {
     const char *session_id, *directory;
-    char seed[64];     /* of its ids */
-    json_t *meta;      /* what the call said; NULL: it was another's */
+    char seed[64];     /* for its ids */
+    json_t *meta;      /* what the call requested; NULL: started by another dialect */
     struct buf text;   /* the command */
     struct buf output; /* as the client sees it */
     int64_t began, ended_at;
@@ -23,7 +23,7 @@ struct oc_command {
     char cwd[PATH_MAX];
 };
 
-/* Of the output at most max bytes, from both ends. Call oc_command_fini() after either. */
+/* At most max bytes of the output, from both ends. Call oc_command_fini() after either. */
 void oc_command_of_process(struct oc_command *c, const struct oc *oc, struct session *s,
                            struct process *p, size_t max);
 void oc_command_of_log(struct oc_command *c, const struct oc *oc, struct session *s,
@@ -38,10 +38,10 @@ void oc_write_user_part(struct json_out *o, const struct oc_command *c);
 void oc_write_assistant(struct json_out *o, const struct oc_command *c);
 size_t oc_part_count(const struct oc_command *c);
 void oc_write_part(struct json_out *o, const struct oc_command *c, size_t i);
-/* {info, parts}: the answer to a call, and the two of them in a list. */
-void oc_write_answer(struct json_out *o, const struct oc_command *c);
+/* {info, parts}: the reply to a call, and both messages in a list. */
+void oc_write_reply(struct json_out *o, const struct oc_command *c);
 void oc_write_question(struct json_out *o, const struct oc_command *c);
 
-void oc_tell_parts(struct oc *oc, const struct oc_command *c); /* oc_event_bridge.c */
+void oc_publish_parts(struct oc *oc, const struct oc_command *c); /* oc_event_bridge.c */
 
 #endif

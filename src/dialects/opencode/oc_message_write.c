@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oc_message_write.c - the shapes of messages and their parts. Layer: dialects.
+ * oc_message_write.c - the formats of messages and their parts. Layer: dialects.
  */
 #include <string.h>
 
@@ -25,11 +25,11 @@ static void write_tokens(struct json_out *o)
     json_open(o, '{');
     json_kint(o, "read", 0);
     json_kint(o, "write", 0);
-    json_shut(o, '}');
-    json_shut(o, '}');
+    json_close(o, '}');
+    json_close(o, '}');
 }
 
-static void json_reply_text(struct json_out *o, const char *key, const struct buf *text)
+static void write_text(struct json_out *o, const char *key, const struct buf *text)
 {
     json_key(o, key);
     json_strn(o, text->len > 0 ? buf_data(text) : "", text->len);
@@ -43,7 +43,7 @@ static void write_time(struct json_out *o, const struct oc_command *c, const cha
     json_kint(o, begin, c->began);
     if (c->ended)
         json_kint(o, end, c->ended_at);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 void oc_write_user(struct json_out *o, const struct oc_command *c)
@@ -58,14 +58,14 @@ void oc_write_user(struct json_out *o, const struct oc_command *c)
     json_key(o, "time");
     json_open(o, '{');
     json_kint(o, "created", c->began);
-    json_shut(o, '}');
+    json_close(o, '}');
     json_kstr(o, "agent", meta_or(c, "agent", "build"));
     json_key(o, "model");
     json_open(o, '{');
     json_kstr(o, "providerID", meta_or(c, "providerID", "holdfast"));
     json_kstr(o, "modelID", meta_or(c, "modelID", "none"));
-    json_shut(o, '}');
-    json_shut(o, '}');
+    json_close(o, '}');
+    json_close(o, '}');
 }
 
 static void part_open(struct json_out *o, const struct oc_command *c, const char *message,
@@ -89,10 +89,10 @@ void oc_write_user_part(struct json_out *o, const struct oc_command *c)
     part_open(o, c, user, 0, "text");
     json_kbool(o, "synthetic", true);
     if (oc_command_is_named(c))
-        json_reply_text(o, "text", &c->text);
+        write_text(o, "text", &c->text);
     else
         json_kstr(o, "text", "The following tool was executed by the user");
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 void oc_write_assistant(struct json_out *o, const struct oc_command *c)
@@ -112,26 +112,26 @@ void oc_write_assistant(struct json_out *o, const struct oc_command *c)
     json_open(o, '{');
     json_kstr(o, "cwd", c->cwd);
     json_kstr(o, "root", "/");
-    json_shut(o, '}');
+    json_close(o, '}');
     json_kstr(o, "modelID", meta_or(c, "modelID", "none"));
     json_kstr(o, "providerID", meta_or(c, "providerID", "holdfast"));
     write_tokens(o);
     write_time(o, c, "created", "completed");
     if (c->ended && oc_command_is_named(c))
         json_kstr(o, "finish", "stop");
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
-/* The exit code is nowhere in the original: it is the one thing added. */
+/* The original reports no exit code: it is the only addition. */
 static void write_metadata(struct json_out *o, const struct oc_command *c)
 {
     json_key(o, "metadata");
     json_open(o, '{');
     if (!oc_command_is_named(c))
-        json_reply_text(o, "output", &c->output);
+        write_text(o, "output", &c->output);
     if (c->ended && c->exit_code >= 0)
         json_kint(o, "exit", c->exit_code);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void write_tool(struct json_out *o, const struct oc_command *c, const char *message)
@@ -147,17 +147,17 @@ static void write_tool(struct json_out *o, const struct oc_command *c, const cha
     json_kstr(o, "status", c->ended ? "completed" : "running");
     json_key(o, "input");
     json_open(o, '{');
-    json_reply_text(o, "command", &c->text);
-    json_shut(o, '}');
+    write_text(o, "command", &c->text);
+    json_close(o, '}');
     if (c->ended) {
-        json_reply_text(o, "output", &c->output);
+        write_text(o, "output", &c->output);
         json_kstr(o, "title", "");
     }
     if (c->ended || c->output.len > 0)
         write_metadata(o, c);
     write_time(o, c, "start", "end");
-    json_shut(o, '}');
-    json_shut(o, '}');
+    json_close(o, '}');
+    json_close(o, '}');
 }
 
 size_t oc_part_count(const struct oc_command *c)
@@ -181,17 +181,17 @@ void oc_write_part(struct json_out *o, const struct oc_command *c, size_t i)
               : i == 1 ? "text"
                        : "step-finish");
     if (i == 1) {
-        json_reply_text(o, "text", &c->output);
+        write_text(o, "text", &c->output);
         write_time(o, c, "start", "end");
         write_metadata(o, c);
     } else if (i == 2) {
         json_kstr(o, "reason", "stop");
         write_tokens(o);
     }
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
-void oc_write_answer(struct json_out *o, const struct oc_command *c)
+void oc_write_reply(struct json_out *o, const struct oc_command *c)
 {
     json_open(o, '{');
     json_key(o, "info");
@@ -200,8 +200,8 @@ void oc_write_answer(struct json_out *o, const struct oc_command *c)
     json_open(o, '[');
     for (size_t i = 0; i < oc_part_count(c); i++)
         oc_write_part(o, c, i);
-    json_shut(o, ']');
-    json_shut(o, '}');
+    json_close(o, ']');
+    json_close(o, '}');
 }
 
 void oc_write_question(struct json_out *o, const struct oc_command *c)
@@ -212,6 +212,6 @@ void oc_write_question(struct json_out *o, const struct oc_command *c)
     json_key(o, "parts");
     json_open(o, '[');
     oc_write_user_part(o, c);
-    json_shut(o, ']');
-    json_shut(o, '}');
+    json_close(o, ']');
+    json_close(o, '}');
 }

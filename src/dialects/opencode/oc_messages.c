@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oc_messages.c - GET /session/{id}/message: all that was done in a session, in order. Layer: dialects.
+ * oc_messages.c - GET /session/{id}/message: what ran in a session, in order. Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +9,10 @@
 #include "base/mem.h"
 #include "dialects/opencode/oc_message.h"
 
-/* One of a session's doings, before it is written: a process, or a command of its shell. */
+/* One entry of a session, before it is written: a process, or a command of its shell. */
 struct doing {
     int64_t began;
-    uint64_t number; /* of the shell's */
+    uint64_t number; /* of the shell's command */
     struct process *process;
     struct session_command command;
 };
@@ -101,7 +101,7 @@ void oc_session_messages(struct http_request *rq)
         return;
     collect(&all, oc->engine, s);
     first = first_of(&all, limit);
-    o = oc_answer(oc);
+    o = oc_reply_open(oc);
     json_open(&o, '[');
     for (size_t i = first; i < all.count; i++) {
         struct oc_command c;
@@ -109,10 +109,10 @@ void oc_session_messages(struct http_request *rq)
         take(&c, oc, s, &all.list[i]);
         if (i > first || (int64_t)(all.count - first) * 2 <= limit)
             oc_write_question(&o, &c);
-        oc_write_answer(&o, &c);
+        oc_write_reply(&o, &c);
         oc_command_fini(&c);
     }
-    json_shut(&o, ']');
+    json_close(&o, ']');
     oc_send(rq, 200, &o);
     free(all.list);
 }
@@ -130,7 +130,7 @@ void oc_session_message(struct http_request *rq)
     collect(&all, oc->engine, s);
     for (size_t i = 0; i < all.count && !found; i++) {
         char user[OC_ID_BYTES], assistant[OC_ID_BYTES];
-        struct json_out o = oc_answer(oc);
+        struct json_out o = oc_reply_open(oc);
         struct oc_command c;
 
         take(&c, oc, s, &all.list[i]);
@@ -139,7 +139,7 @@ void oc_session_message(struct http_request *rq)
         if (found && strcmp(id, user) == 0)
             oc_write_question(&o, &c);
         else if (found)
-            oc_write_answer(&o, &c);
+            oc_write_reply(&o, &c);
         if (found)
             oc_send(rq, 200, &o);
         oc_command_fini(&c);

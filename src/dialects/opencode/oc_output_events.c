@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oc_output_events.c - a running command's output as events, each with all of it so far
+ * oc_output_events.c - a running command's output as events, each with all output so far
  *
- * Nothing is copied: a viewer notices that there is more, and at most every OC_CHUNK_MS the
- * part is written from the journal. Layer: dialects.
+ * Nothing is copied: a viewer notices new output, and at most every OC_CHUNK_MS the part is written
+ * from the journal. Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static void on_gap(void *arg, uint64_t from, uint64_t to)
 
 static void on_exited(void *arg, const struct exit_record *x)
 {
-    (void)arg, (void)x; /* the end is told from the engine's log, which stops this */
+    (void)arg, (void)x; /* the engine's log reports the end, which stops this */
 }
 
 static const struct viewer_ops ops = {
@@ -75,7 +75,7 @@ static void on_timer(struct timer *t, void *arg)
     if (s == NULL)
         return;
     oc_command_of_process(&c, ch->oc, s, ch->process, OC_MESSAGE_BYTES);
-    oc_tell_parts(ch->oc, &c);
+    oc_publish_parts(ch->oc, &c);
     oc_command_fini(&c);
 }
 

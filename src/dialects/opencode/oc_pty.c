@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oc_pty.c - PTYs: what they look like, list, get, create and update. Layer: dialects.
+ * oc_pty.c - PTYs: their JSON, list, get, create and update. Layer: dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "dialects/opencode/oc_ticket.h"
 #include "engine/journal/units.h"
 
-/* --- what is known of one --------------------------------------------------------- */
+/* --- the object ------------------------------------------------------------------- */
 
 json_t *oc_meta(const char *metadata_json)
 {
@@ -61,18 +61,18 @@ void oc_write_pty(struct json_out *o, struct process *p)
     json_open(o, '[');
     for (size_t i = 0; i < v.arg_count; i++)
         json_str(o, v.args[i]);
-    json_shut(o, ']');
+    json_close(o, ']');
     json_kstr(o, "cwd", v.cwd != NULL ? v.cwd : "");
     json_kstr(o, "status", v.running ? "running" : "exited");
     json_kint(o, "pid", v.pid);
     if (!v.running && v.exit->exit_code >= 0)
         json_kint(o, "exitCode", v.exit->exit_code);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
-/* --- answers of both surfaces ---------------------------------------------------------- */
+/* --- replies of both surfaces ---------------------------------------------------------- */
 
-/* The newer surface says which place its answer is about. */
+/* The newer surface includes the location that its reply is about. */
 static void data_open(struct http_request *rq, struct json_out *o)
 {
     char directory[PATH_MAX];
@@ -87,21 +87,21 @@ static void data_open(struct http_request *rq, struct json_out *o)
     json_open(o, '{');
     json_kstr(o, "id", "global");
     json_kstr(o, "directory", "/");
-    json_shut(o, '}');
-    json_shut(o, '}');
+    json_close(o, '}');
+    json_close(o, '}');
     json_key(o, "data");
 }
 
 static void data_send(struct http_request *rq, struct json_out *o)
 {
     if (oc_is_api(rq))
-        json_shut(o, '}');
+        json_close(o, '}');
     oc_send(rq, 200, o);
 }
 
-static void answer_pty(struct http_request *rq, struct process *p)
+static void reply_pty(struct http_request *rq, struct process *p)
 {
-    struct json_out o = oc_answer(oc_of(rq));
+    struct json_out o = oc_reply_open(oc_of(rq));
 
     data_open(rq, &o);
     oc_write_pty(&o, p);
@@ -111,7 +111,7 @@ static void answer_pty(struct http_request *rq, struct process *p)
 void oc_pty_list(struct http_request *rq)
 {
     struct oc *oc = oc_of(rq);
-    struct json_out o = oc_answer(oc);
+    struct json_out o = oc_reply_open(oc);
     char directory[PATH_MAX];
     struct process *p = NULL;
 
@@ -125,7 +125,7 @@ void oc_pty_list(struct http_request *rq)
         if (v.pty && (v.running || oc_is_api(rq)) && oc_is_visible(&v, directory))
             oc_write_pty(&o, p);
     }
-    json_shut(&o, ']');
+    json_close(&o, ']');
     data_send(rq, &o);
 }
 
@@ -134,7 +134,7 @@ void oc_pty_get(struct http_request *rq)
     struct process *p = oc_process(rq);
 
     if (p != NULL)
-        answer_pty(rq, p);
+        reply_pty(rq, p);
 }
 
 void oc_pty_token(struct http_request *rq)
@@ -147,19 +147,19 @@ void oc_pty_token(struct http_request *rq)
 
     if (p == NULL)
         return;
-    /* A page of another site cannot send this header without being asked first. */
+    /* A page of another site cannot send this header without a preflight request. */
     if (guard == NULL || strcmp(guard, "1") != 0) {
         oc_tagged(rq, 403, "PtyForbiddenError", NULL, NULL, "Invalid PTY connect token request");
         return;
     }
     process_view(p, &v);
     oc_ticket_new(rq, v.id, ticket);
-    o = oc_answer(oc_of(rq));
+    o = oc_reply_open(oc_of(rq));
     data_open(rq, &o);
     json_open(&o, '{');
     json_kstr(&o, "ticket", ticket);
     json_kint(&o, "expires_in", OC_TICKET_MS / 1000);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     data_send(rq, &o);
 }
 
@@ -171,20 +171,20 @@ static void creation_done(struct http_request *rq, struct process *p, const stru
         oc_error(rq, err);
         return;
     }
-    (void)units_end(process_journal(p)); /* counted from its first byte on */
-    answer_pty(rq, p);
+    (void)units_end(process_journal(p)); /* counted from its first byte */
+    reply_pty(rq, p);
 }
 
-/* What a create body says, and what goes without saying. */
+/* Applies a create body, and the defaults. */
 struct oc_pty_wish {
-    struct oc_pty_ask ask;
+    struct oc_pty_request request;
     char shell[PATH_MAX], directory[PATH_MAX];
     struct buf metadata;
 };
 
 static void wish_fini(struct oc_pty_wish *w)
 {
-    oc_pty_ask_fini(&w->ask);
+    oc_pty_request_fini(&w->request);
     buf_fini(&w->metadata);
 }
 
@@ -197,13 +197,13 @@ static void wish_metadata(struct oc_pty_wish *w)
     json_key(&o, "opencode");
     json_open(&o, '{');
     json_kstr(&o, "directory", w->directory);
-    json_shut(&o, '}');
-    json_shut(&o, '}');
+    json_close(&o, '}');
+    json_close(&o, '}');
 }
 
 static void wish_complete(struct http_request *rq, struct oc_pty_wish *w)
 {
-    struct oc_pty_ask *a = &w->ask;
+    struct oc_pty_request *a = &w->request;
 
     oc_directory(rq, w->directory);
     if (a->command == NULL || a->command[0] == '\0')
@@ -222,13 +222,13 @@ static void create_spawn(struct http_request *rq, struct oc_pty_wish *w)
     struct spawn_spec spec;
 
     spec_init(&spec);
-    spec.command = w->ask.command;
-    spec.args = w->ask.args;
-    spec.arg_count = w->ask.arg_count;
-    spec.cwd = w->ask.cwd;
-    spec.env = w->ask.env;
-    spec.env_count = w->ask.env_count;
-    spec.label = w->ask.title;
+    spec.command = w->request.command;
+    spec.args = w->request.args;
+    spec.arg_count = w->request.arg_count;
+    spec.cwd = w->request.cwd;
+    spec.env = w->request.env;
+    spec.env_count = w->request.env_count;
+    spec.label = w->request.title;
     spec.pty = true;
     spec.rows = 24;
     spec.cols = 80;
@@ -246,7 +246,7 @@ void oc_pty_create(struct http_request *rq)
     if (body == NULL)
         return;
     w = hf_xalloc(sizeof *w);
-    if (oc_pty_ask_decode(&w->ask, body, &err) < 0) {
+    if (oc_pty_request_decode(&w->request, body, &err) < 0) {
         oc_error(rq, &err);
     } else {
         wish_complete(rq, w);
@@ -268,7 +268,7 @@ void oc_pty_update(struct http_request *rq)
 
     if (body == NULL)
         return;
-    /* A PTY that has exited has no size any more, and its clients are told nothing of it. */
+    /* An exited PTY has no size any more, and its clients are not notified. */
     if (oc_pty_change_decode(&c, body, &err) < 0 ||
         (c.sized && process_is_running(p) && process_resize(p, c.rows, c.cols, "api", &err) < 0)) {
         oc_error(rq, &err);
@@ -279,6 +279,6 @@ void oc_pty_update(struct http_request *rq)
         oc_error(rq, &err);
         return;
     }
-    oc_tell_pty(oc_of(rq), "pty.updated", p);
-    answer_pty(rq, p);
+    oc_publish_pty(oc_of(rq), "pty.updated", p);
+    reply_pty(rq, p);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oc_pty_remove.c - DELETE …/pty/{id} and POST /instance/dispose: the whole tree goes
+ * oc_pty_remove.c - DELETE …/pty/{id} and POST /instance/dispose: terminates the whole tree
  *
- * The original hangs up on the leader only; a shell that ignores that lives on as an
- * orphan. Here the answer comes when nobody is left, or who is left cannot be ended. Layer: dialects.
+ * The original sends a hang-up to the leader only; a shell that ignores it lives on as an orphan.
+ * Here the reply is sent when no process is left, or when those left cannot be killed. Layer:
+ * dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +15,17 @@
 
 struct oc_pty_remove_removal {
     struct pending pending;
-    struct http_request *rq; /* NULL: the client has gone */
+    struct http_request *rq; /* NULL: the client has disconnected */
     struct oc *oc;
     struct process *process; /* referenced */
-    struct dispose *dispose; /* NULL: it is a removal of its own */
+    struct dispose *dispose; /* NULL: removed individually */
 };
 
 struct dispose {
-    struct http_request *rq; /* NULL: the client has gone */
+    struct http_request *rq; /* NULL: the client has disconnected */
     struct oc *oc;
     char *directory;
-    size_t open; /* removals, and one while they are begun */
+    size_t open; /* pending removals, plus one while they are being started */
 };
 
 static void removal_free(struct pending *p)
@@ -51,29 +52,30 @@ static void removal_on_free(struct pending *p)
     }
 }
 
-static void removal_on_gone(void *user)
+static void removal_on_disconnect(void *user)
 {
     ((struct oc_pty_remove_removal *)user)->rq = NULL;
 }
 
-static void answer_going(struct http_request **rq)
+static void reply_draining(struct http_request **rq)
 {
     struct hf_error err;
 
     if (*rq == NULL)
         return;
     http_set_user(*rq, NULL, NULL);
-    hf_fail(&err, HF_E_shutting_down, "the daemon is going; what was asked for goes on");
+    hf_fail(&err, HF_E_shutting_down,
+            "the daemon is shutting down; the requested operation continues");
     oc_error(*rq, &err);
     *rq = NULL;
 }
 
-/* The end may take longer than we are waited for. It goes on under the next worker. */
+/* Termination may outlast the shutdown. It continues under the next worker. */
 static void removal_drain(struct pending *p)
 {
     struct oc_pty_remove_removal *r = list_entry(p, struct oc_pty_remove_removal, pending);
 
-    answer_going(r->dispose != NULL ? &r->dispose->rq : &r->rq);
+    reply_draining(r->dispose != NULL ? &r->dispose->rq : &r->rq);
     removal_on_free(p);
 }
 
@@ -94,7 +96,7 @@ bool oc_is_being_removed(const struct oc *oc, const char *id)
     return false;
 }
 
-static void removal_answer(struct http_request *rq)
+static void removal_reply(struct http_request *rq)
 {
     if (oc_is_api(rq))
         http_reply_empty(rq, 204);
@@ -102,20 +104,21 @@ static void removal_answer(struct http_request *rq)
         oc_send_true(rq);
 }
 
-/* Several may remove it at once: who comes first tells the others' clients as well. */
-static void removal_tell(struct oc *oc, struct process *p)
+/* Several requests may remove it at once: the first to finish notifies the others' clients as
+ * well. */
+static void removal_publish(struct oc *oc, struct process *p)
 {
     struct process_view v;
 
     process_view(p, &v);
     if (engine_find(oc->engine, v.id, NULL) != p)
         return;
-    oc_tell_deleted(oc, &v);
+    oc_publish_deleted(oc, &v);
     process_forget(p);
 }
 
-/* What the engine told of the exit is looked at while the removal is known, so that clients
- * hear that it was deleted and not that it has exited. */
+/* Process the engine's exit event while the removal is known, so that clients see that it was
+ * deleted, not that it exited. */
 static void removal_on_ended(void *arg, struct process *p, const struct survivors *s)
 {
     struct oc_pty_remove_removal *r = arg;
@@ -123,14 +126,14 @@ static void removal_on_ended(void *arg, struct process *p, const struct survivor
     struct http_request *rq = r->rq;
 
     (void)s;
-    oc_tell_now(r->oc);
-    removal_tell(r->oc, p);
-    oc_tell_now(r->oc);
+    oc_publish_now(r->oc);
+    removal_publish(r->oc, p);
+    oc_publish_now(r->oc);
     removal_free(&r->pending);
     if (d != NULL)
         dispose_step(d);
     else if (rq != NULL)
-        removal_answer(rq);
+        removal_reply(rq);
 }
 
 static void removal_begin(struct oc *oc, struct process *p, struct http_request *rq,
@@ -144,7 +147,7 @@ static void removal_begin(struct oc *oc, struct process *p, struct http_request 
     r->process = process_ref(p);
     pending_init(&r->pending, &oc->pending, &removal_kind);
     if (rq != NULL)
-        http_set_user(rq, r, removal_on_gone);
+        http_set_user(rq, r, removal_on_disconnect);
     process_delete(p, OC_PTY_GRACE_MS, "api", removal_on_ended, r);
 }
 
@@ -156,7 +159,7 @@ void oc_pty_remove(struct http_request *rq)
         removal_begin(oc_of(rq), p, rq, NULL);
 }
 
-/* --- everything of a directory ------------------------------------------------------- */
+/* --- all PTYs of a directory --------------------------------------------------------- */
 
 static void dispose_step(struct dispose *d)
 {
@@ -178,12 +181,12 @@ static void dispose_step(struct dispose *d)
     free(d);
 }
 
-static void dispose_on_gone(void *user)
+static void dispose_on_disconnect(void *user)
 {
     ((struct dispose *)user)->rq = NULL;
 }
 
-/* Only what was made here for this directory: others' terminals are theirs. */
+/* Only PTYs that this dialect created for this directory: others' terminals are theirs. */
 static bool is_of_directory(struct process *p, const char *directory)
 {
     struct process_view v;
@@ -207,7 +210,7 @@ void oc_dispose(struct http_request *rq)
     d->oc = oc;
     d->directory = hf_xstrdup(oc_directory(rq, directory));
     d->open = 1;
-    http_set_user(rq, d, dispose_on_gone);
+    http_set_user(rq, d, dispose_on_disconnect);
     while ((p = engine_next(oc->engine, p)) != NULL)
         if (is_of_directory(p, d->directory)) {
             d->open++;

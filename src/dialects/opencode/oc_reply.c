@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oc_reply.c - answers, and errors in the shapes of both surfaces. Layer: dialects.
+ * oc_reply.c - replies, and errors in the formats of both surfaces. Layer: dialects.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "dialects/opencode/opencode.h"
 
-struct json_out oc_answer(struct oc *oc)
+struct json_out oc_reply_open(struct oc *oc)
 {
     struct json_out o;
 
@@ -23,7 +23,7 @@ void oc_send(struct http_request *rq, int status, const struct json_out *o)
 
 void oc_send_true(struct http_request *rq)
 {
-    struct json_out o = oc_answer(oc_of(rq));
+    struct json_out o = oc_reply_open(oc_of(rq));
 
     json_bool(&o, true);
     oc_send(rq, 200, &o);
@@ -45,7 +45,7 @@ bool oc_is_api(const struct http_request *rq)
 static void named(struct http_request *rq, int status, const char *name, const char *message,
                   const char *kind)
 {
-    struct json_out o = oc_answer(oc_of(rq));
+    struct json_out o = oc_reply_open(oc_of(rq));
 
     json_open(&o, '{');
     json_kstr(&o, "name", name);
@@ -54,8 +54,8 @@ static void named(struct http_request *rq, int status, const char *name, const c
     json_kstr(&o, "message", message);
     if (kind != NULL)
         json_kstr(&o, "kind", kind);
-    json_shut(&o, '}');
-    json_shut(&o, '}');
+    json_close(&o, '}');
+    json_close(&o, '}');
     oc_send(rq, status, &o);
 }
 
@@ -67,14 +67,14 @@ void oc_named(struct http_request *rq, int status, const char *name, const char 
 void oc_tagged(struct http_request *rq, int status, const char *tag, const char *key,
                const char *value, const char *message)
 {
-    struct json_out o = oc_answer(oc_of(rq));
+    struct json_out o = oc_reply_open(oc_of(rq));
 
     json_open(&o, '{');
     json_kstr(&o, "_tag", tag);
     if (key != NULL)
         json_kstr(&o, key, value);
     json_kstr(&o, "message", message);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     oc_send(rq, status, &o);
 }
 
@@ -113,7 +113,7 @@ static void unknown_session(struct http_request *rq)
     oc_named(rq, 404, "NotFoundError", text);
 }
 
-/* A 401 on the WebSocket makes browsers forget their password, so a bad ticket is a 403. */
+/* A 401 on the WebSocket makes browsers drop their password, so a bad ticket is a 403. */
 static void unauthorized(struct http_request *rq)
 {
     if (http_is_websocket(rq) && http_query(rq, "ticket") != NULL) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oc_session.c - sessions: what they look like, create, list, get, rename, delete, status. Layer: dialects.
+ * oc_session.c - sessions: their JSON, create, list, get, rename, delete, status. Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "dialects/opencode/oc_body_decode.h"
 #include "dialects/opencode/opencode.h"
 
-/* --- what is known of one ------------------------------------------------------------ */
+/* --- the object ---------------------------------------------------------------------- */
 
 const char *oc_session_directory(const struct oc *oc, const struct session *s)
 {
@@ -19,7 +19,7 @@ const char *oc_session_directory(const struct oc *oc, const struct session *s)
     return cwd != NULL ? cwd : oc->cwd;
 }
 
-/* A process of the session that was started by /shell or /command. */
+/* A process of the session that /shell or /command started. */
 static bool is_command_of(struct session *s, struct process *p)
 {
     struct process_view v;
@@ -99,13 +99,13 @@ void oc_write_session(struct json_out *o, struct oc *oc, struct session *s)
     json_open(o, '{');
     json_kint(o, "created", session_created_ms(s));
     json_kint(o, "updated", updated_ms(oc, s));
-    json_shut(o, '}');
-    json_shut(o, '}');
+    json_close(o, '}');
+    json_close(o, '}');
 }
 
-static void answer_session(struct http_request *rq, struct session *s)
+static void reply_session(struct http_request *rq, struct session *s)
 {
-    struct json_out o = oc_answer(oc_of(rq));
+    struct json_out o = oc_reply_open(oc_of(rq));
 
     oc_write_session(&o, oc_of(rq), s);
     oc_send(rq, 200, &o);
@@ -113,10 +113,10 @@ static void answer_session(struct http_request *rq, struct session *s)
 
 /* --- create ----------------------------------------------------------------------------- */
 
-/* A request that is answered when the engine is done, if the client is still there. */
+/* A request whose reply is sent when the engine is done, if the client is still connected. */
 struct oc_session_later {
     struct pending pending;
-    struct http_request *rq; /* NULL: the client has gone */
+    struct http_request *rq; /* NULL: the client has disconnected */
     struct session *session; /* of a deletion, until it is done */
 };
 
@@ -126,8 +126,8 @@ static void later_free(struct pending *p)
     free(list_entry(p, struct oc_session_later, pending));
 }
 
-/* One that is made is there soon, and going waits for that. An end may take longer than we are
- * waited for, and goes on under the next worker. */
+/* A creation finishes soon, and a shutdown waits for it. A termination may outlast the shutdown,
+ * and continues under the next worker. */
 static void later_drain(struct pending *p)
 {
     struct oc_session_later *l = list_entry(p, struct oc_session_later, pending);
@@ -138,13 +138,14 @@ static void later_drain(struct pending *p)
     session_delete_leave(l->session, l);
     if (l->rq != NULL) {
         http_set_user(l->rq, NULL, NULL);
-        hf_fail(&err, HF_E_shutting_down, "the daemon is going; what was asked for goes on");
+        hf_fail(&err, HF_E_shutting_down,
+                "the daemon is shutting down; the requested operation continues");
         oc_error(l->rq, &err);
     }
     later_free(p);
 }
 
-static void later_on_gone(void *user)
+static void later_on_disconnect(void *user)
 {
     ((struct oc_session_later *)user)->rq = NULL;
 }
@@ -156,11 +157,11 @@ static struct oc_session_later *later_new(struct http_request *rq)
 
     l->rq = rq;
     pending_init(&l->pending, &oc_of(rq)->pending, &kind);
-    http_set_user(rq, l, later_on_gone);
+    http_set_user(rq, l, later_on_disconnect);
     return l;
 }
 
-/* Whom to answer now; NULL: nobody. */
+/* The request to reply to now; NULL: none. */
 static struct http_request *later_end(struct oc_session_later *l)
 {
     struct http_request *rq = l->rq;
@@ -174,7 +175,7 @@ static void creation_done(void *arg, struct session *s, const struct hf_error *e
     struct http_request *rq = later_end(arg);
 
     if (rq != NULL && s != NULL)
-        answer_session(rq, s);
+        reply_session(rq, s);
     else if (rq != NULL)
         oc_error(rq, err);
 }
@@ -191,15 +192,15 @@ static void put_metadata(struct buf *out, const char *title, const char *parent)
         json_kstr(&o, "title", title);
     if (parent != NULL)
         json_kstr(&o, "parentID", parent);
-    json_shut(&o, '}');
-    json_shut(&o, '}');
+    json_close(&o, '}');
+    json_close(&o, '}');
 }
 
 void oc_session_create(struct http_request *rq)
 {
     json_auto_t *body = oc_body(rq, true);
     char id[OC_ID_BYTES], directory[PATH_MAX];
-    struct oc_session_ask a = {0};
+    struct oc_session_request a = {0};
     struct buf metadata = {0};
     struct session_spec spec = {.id = id};
     struct hf_error err;
@@ -207,7 +208,7 @@ void oc_session_create(struct http_request *rq)
 
     if (body == NULL)
         return;
-    if (oc_session_ask_decode(&a, body, &err) < 0) {
+    if (oc_session_request_decode(&a, body, &err) < 0) {
         oc_error(rq, &err);
         return;
     }
@@ -221,13 +222,13 @@ void oc_session_create(struct http_request *rq)
     buf_fini(&metadata);
 }
 
-/* --- look ---------------------------------------------------------------------------------- */
+/* --- get and list -------------------------------------------------------------------------- */
 
 static void write_list(struct http_request *rq, int64_t limit, const char *directory,
                        const char *parent)
 {
     struct oc *oc = oc_of(rq);
-    struct json_out o = oc_answer(oc);
+    struct json_out o = oc_reply_open(oc);
     struct session *s = NULL;
 
     json_open(&o, '[');
@@ -241,7 +242,7 @@ static void write_list(struct http_request *rq, int64_t limit, const char *direc
         oc_write_session(&o, oc, s);
         limit--;
     }
-    json_shut(&o, ']');
+    json_close(&o, ']');
     oc_send(rq, 200, &o);
 }
 
@@ -267,13 +268,13 @@ void oc_session_get(struct http_request *rq)
     struct session *s = oc_session(rq);
 
     if (s != NULL)
-        answer_session(rq, s);
+        reply_session(rq, s);
 }
 
 void oc_session_status(struct http_request *rq)
 {
     struct oc *oc = oc_of(rq);
-    struct json_out o = oc_answer(oc);
+    struct json_out o = oc_reply_open(oc);
     struct session *s = NULL;
 
     json_open(&o, '{');
@@ -283,9 +284,9 @@ void oc_session_status(struct http_request *rq)
         json_key(&o, session_id(s));
         json_open(&o, '{');
         json_kstr(&o, "type", "busy");
-        json_shut(&o, '}');
+        json_close(&o, '}');
     }
-    json_shut(&o, '}');
+    json_close(&o, '}');
     oc_send(rq, 200, &o);
 }
 
@@ -294,25 +295,25 @@ void oc_session_update(struct http_request *rq)
     struct session *s = oc_session(rq);
     json_auto_t *body = s == NULL ? NULL : oc_body(rq, false);
     json_auto_t *meta = s == NULL ? NULL : oc_meta(session_metadata(s));
-    struct oc_session_ask a = {.title = oc_meta_text(meta, "title")};
+    struct oc_session_request a = {.title = oc_meta_text(meta, "title")};
     struct buf metadata = {0};
     struct hf_error err;
     int rc;
 
     if (body == NULL)
         return;
-    rc = oc_session_ask_decode(&a, body, &err);
-    put_metadata(&metadata, a.title, oc_meta_text(meta, "parentID")); /* which nothing changes */
+    rc = oc_session_request_decode(&a, body, &err);
+    put_metadata(&metadata, a.title, oc_meta_text(meta, "parentID")); /* which never changes */
     if (rc < 0 || session_set_metadata(s, buf_cstr(&metadata), &err) < 0) {
         oc_error(rq, &err);
     } else {
-        oc_tell_session(oc_of(rq), "session.updated", s);
-        answer_session(rq, s);
+        oc_publish_session(oc_of(rq), "session.updated", s);
+        reply_session(rq, s);
     }
     buf_fini(&metadata);
 }
 
-/* --- the end ------------------------------------------------------------------------------- */
+/* --- delete -------------------------------------------------------------------------------- */
 
 static void deletion_done(void *arg, const struct survivors *v, size_t ended)
 {

@@ -2,9 +2,9 @@
 /*
  * oc_shell.c - POST /session/{id}/shell and …/command, and …/abort
  *
- * Each command is a process of the session with a shell of its own, as in the original: what
- * it changes in its environment is gone afterwards. The answer comes when it has ended.
- * /command names a program in PATH here: there is no model to write a prompt for. Layer: dialects.
+ * Each command is a process of the session with its own shell, as in the original: changes to its
+ * environment do not persist. The reply is sent when it has ended. /command runs a program in PATH
+ * here: there is no model to write a prompt for. Layer: dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 struct oc_shell_run {
     struct pending pending;
-    struct http_request *rq; /* NULL: the client has gone */
+    struct http_request *rq; /* NULL: the client has disconnected */
     struct oc *oc;
     char *session;
     struct process *process; /* referenced; NULL until it was started */
@@ -36,14 +36,14 @@ static void run_free(struct pending *p)
     free(r);
 }
 
-/* The command goes on without us; whoever serves next has its messages. */
+/* The command keeps running without us; the next worker has its messages. */
 static void run_drain(struct pending *p)
 {
     struct oc_shell_run *r = list_entry(p, struct oc_shell_run, pending);
     struct hf_error err;
 
     if (r->rq != NULL) {
-        hf_fail(&err, HF_E_shutting_down, "the daemon goes; the command does not");
+        hf_fail(&err, HF_E_shutting_down, "the daemon is shutting down; the command keeps running");
         oc_error(r->rq, &err);
         r->rq = NULL;
     }
@@ -53,12 +53,12 @@ static void run_drain(struct pending *p)
 
 static const struct pending_kind run_kind = {.drain = run_drain, .free = run_free};
 
-static void run_on_gone(void *user)
+static void run_on_disconnect(void *user)
 {
     ((struct oc_shell_run *)user)->rq = NULL;
 }
 
-/* What somebody waits for, even if it is only about to be started. */
+/* A run with a waiting client, even if it is only about to be started. */
 static struct oc_shell_run *run_of(const struct oc *oc, const struct session *s)
 {
     for (struct list *l = oc->pending.next; l != &oc->pending; l = l->next) {
@@ -74,7 +74,7 @@ static struct oc_shell_run *run_of(const struct oc *oc, const struct session *s)
 
 /* --- the end ---------------------------------------------------------------------------- */
 
-static void run_answer(struct oc_shell_run *r, struct http_request *rq)
+static void run_reply(struct oc_shell_run *r, struct http_request *rq)
 {
     struct hf_error err;
     struct session *s = session_find(r->oc->engine, r->session, &err);
@@ -85,9 +85,9 @@ static void run_answer(struct oc_shell_run *r, struct http_request *rq)
         oc_error(rq, &err);
         return;
     }
-    oc_command_of_process(&c, r->oc, s, r->process, OC_ANSWER_BYTES);
-    o = oc_answer(r->oc);
-    oc_write_answer(&o, &c);
+    oc_command_of_process(&c, r->oc, s, r->process, OC_REPLY_BYTES);
+    o = oc_reply_open(r->oc);
+    oc_write_reply(&o, &c);
     oc_send(rq, 200, &o);
     oc_command_fini(&c);
 }
@@ -98,7 +98,7 @@ static void run_on_exit(void *arg, struct process *p)
 
     (void)p;
     if (r->rq != NULL)
-        run_answer(r, r->rq);
+        run_reply(r, r->rq);
     run_free(&r->pending);
 }
 
@@ -107,7 +107,7 @@ static void run_on_spawned(void *arg, struct process *p, const struct hf_error *
     struct oc_shell_run *r = arg;
 
     if (p != NULL && (r->aborted || session_find(r->oc->engine, r->session, NULL) == NULL))
-        process_end(p, OC_ABORT_GRACE_MS, "api", NULL, NULL);
+        process_terminate(p, OC_ABORT_GRACE_MS, "api", NULL, NULL);
     if (p != NULL && r->rq != NULL) {
         r->process = process_ref(p);
         process_wait_exit(p, &r->waiter);
@@ -118,11 +118,11 @@ static void run_on_spawned(void *arg, struct process *p, const struct hf_error *
     run_free(&r->pending);
 }
 
-/* --- the beginning ------------------------------------------------------------------------ */
+/* --- the start ---------------------------------------------------------------------------- */
 
 /*
- * Both streams are one, so that their order is what it was. The user's own settings
- * are read as for a terminal, since aliases and PATH are often made there.
+ * Both streams are one, so that their order is preserved. The shell reads the user's startup files
+ * as for a terminal, since aliases and PATH are often set there.
  */
 static const char script[] = "exec 2>&1\n"
                              "[ -z \"$BASH_VERSION\" ] || { shopt -s expand_aliases\n"
@@ -149,11 +149,11 @@ static void put_metadata(struct buf *out, const struct oc_order *w, const char *
     }
     if (w->arguments != NULL)
         json_kstr(&o, "name", w->command);
-    json_shut(&o, '}');
-    json_shut(&o, '}');
+    json_close(&o, '}');
+    json_close(&o, '}');
 }
 
-/* text: what the shell runs, its last argument, where oc_message.c finds it again. */
+/* text: what the shell runs, its last argument, where oc_message.c finds it. */
 static int spawn(struct oc_shell_run *r, struct session *s, const struct oc_order *w,
                  const char *text, struct hf_error *err)
 {
@@ -198,7 +198,7 @@ static void run_begin(struct http_request *rq, struct session *s, const struct o
     r->waiter.fn = run_on_exit;
     r->waiter.arg = r;
     pending_init(&r->pending, &oc->pending, &run_kind);
-    http_set_user(rq, r, run_on_gone);
+    http_set_user(rq, r, run_on_disconnect);
     if (spawn(r, s, w, text, &err) < 0) {
         http_set_user(rq, NULL, NULL);
         run_free(&r->pending);
@@ -206,7 +206,7 @@ static void run_begin(struct http_request *rq, struct session *s, const struct o
     }
 }
 
-/* --- what is asked ---------------------------------------------------------------------------- */
+/* --- decoding requests ---------------------------------------------------------------------- */
 
 static bool refuse_busy(struct http_request *rq, struct session *s)
 {
@@ -219,13 +219,13 @@ static bool refuse_busy(struct http_request *rq, struct session *s)
     return true;
 }
 
-/* What is not known here is told to the caller and to all who listen. */
+/* An unknown command is reported to the caller and to all listeners. */
 static bool fail(struct http_request *rq, struct session *s, const char *what, const char *name)
 {
     char message[200];
 
     snprintf(message, sizeof message, "%s not found: \"%.100s\"", what, name);
-    oc_tell_failure(oc_of(rq), s, message);
+    oc_publish_failure(oc_of(rq), s, message);
     oc_named(rq, 500, "UnknownError", message);
     return false;
 }
@@ -240,7 +240,7 @@ static bool check_agent(struct http_request *rq, struct session *s, const char *
     return fail(rq, s, "Agent", agent);
 }
 
-/* /command names a program; a line of the shell's would be more than was asked for. */
+/* /command names a program; running a shell line would be more than was requested. */
 static bool check_name(struct http_request *rq, struct session *s, const char *name)
 {
     static const char letters[] =
@@ -286,7 +286,7 @@ void oc_session_command(struct http_request *rq)
     handle(rq, false);
 }
 
-/* --- abort ------------------------------------------------------------------------------------- */
+/* --- abort ---------------------------------------------------------------------------------- */
 
 void oc_session_abort(struct http_request *rq)
 {
@@ -301,6 +301,6 @@ void oc_session_abort(struct http_request *rq)
         r->aborted = true;
     while ((p = engine_next(oc_of(rq)->engine, p)) != NULL)
         if (process_is_running(p) && session_has_process(s, p))
-            process_end(p, OC_ABORT_GRACE_MS, "api", NULL, NULL);
+            process_terminate(p, OC_ABORT_GRACE_MS, "api", NULL, NULL);
     oc_send_true(rq);
 }

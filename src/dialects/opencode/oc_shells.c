@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oc_shells.c - which shells there are, and which one is meant by none. Layer: dialects.
+ * oc_shells.c - the available shells, and the default one. Layer: dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static const char *base_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-/* Those that take -l and whose user is glad of it. */
+/* Shells that accept -l and whose users expect a login shell. */
 bool oc_is_shell(const char *path)
 {
     static const char *const names[] = {"bash", "dash", "fish", "ksh", "sh", "zsh"};
@@ -81,12 +81,12 @@ static void write_shell(struct json_out *o, const char *path)
     json_kstr(o, "path", path);
     json_kstr(o, "name", base_name(path));
     json_kbool(o, "acceptable", oc_is_shell(path));
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 void oc_shells(struct http_request *rq)
 {
-    struct json_out o = oc_answer(oc_of(rq));
+    struct json_out o = oc_reply_open(oc_of(rq));
     struct buf text = {0};
     char *line, *rest;
 
@@ -98,7 +98,7 @@ void oc_shells(struct http_request *rq)
          line = strtok_r(NULL, "\r\n", &rest))
         if (line[0] == '/' && is_program(line))
             write_shell(&o, line);
-    json_shut(&o, ']');
+    json_close(&o, ']');
     buf_fini(&text);
     oc_send(rq, 200, &o);
 }

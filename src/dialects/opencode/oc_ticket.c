@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oc_ticket.c - single-use tickets: how a browser's WebSocket gets in without a password
+ * oc_ticket.c - single-use tickets: authenticate a browser's WebSocket without a password
  *
- * Bound to a PTY, a directory and a workspace; shown in the wrong place a ticket does
- * not open, and is not spent. They live a minute and go with the worker: a client that
- * is refused asks for another. Layer: dialects.
+ * A ticket is bound to a PTY, a directory and a workspace; used for anything else it is refused,
+ * and not consumed. Tickets live a minute and end with the worker: a client that is refused
+ * requests another. Layer: dialects.
  */
 #include "dialects/opencode/oc_ticket.h"
 
@@ -21,7 +21,7 @@ struct oc_ticket {
     char text[37];
     char *process, *directory, *workspace;
     enum role role;
-    uint32_t token; /* that asked for it; auth.h */
+    uint32_t token; /* that requested it; auth.h */
     uint64_t until_ms;
 };
 
@@ -41,7 +41,7 @@ void oc_tickets_free(struct oc *oc)
         ticket_free(oc, list_entry(oc->tickets.next, struct oc_ticket, link));
 }
 
-/* They are in the order of their ends. */
+/* They are ordered by expiry. */
 static void drop_old(struct oc *oc)
 {
     uint64_t now = clock_mono_ms();
@@ -89,7 +89,7 @@ static struct oc_ticket *find(struct oc *oc, const char *text)
     return NULL;
 }
 
-/* Good for the connect call alone; whether it fits the PTY is asked there. */
+/* Valid for the connect call only; that call checks whether it matches the PTY. */
 enum role oc_ticket_role(const struct http_request *rq, struct auth_grant *g)
 {
     const char *path = http_path(rq);

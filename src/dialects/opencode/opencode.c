@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * opencode.c - birth and end of the dialect, its routes, and the calls that only look. Layer: dialects.
+ * opencode.c - creation and teardown of the dialect, its routes, and simple read-only calls
+ *
+ * Layer: dialects.
  */
 #include "dialects/opencode/opencode.h"
 
@@ -13,11 +15,11 @@
 #include "base/mem.h"
 #include "dialects/opencode/oc_ticket.h"
 
-/* --- small ones ------------------------------------------------------------------------ */
+/* --- simple calls ---------------------------------------------------------------------- */
 
 static void reply_fixed(struct http_request *rq, const char *json)
 {
-    struct json_out o = oc_answer(oc_of(rq));
+    struct json_out o = oc_reply_open(oc_of(rq));
 
     buf_puts(o.buf, json);
     oc_send(rq, 200, &o);
@@ -28,7 +30,7 @@ static void health(struct http_request *rq)
     reply_fixed(rq, "{\"healthy\":true,\"version\":\"" OC_VERSION "\"}");
 }
 
-/* A number as "pid" here would tell the web application to speak another protocol. */
+/* A number as "pid" would make the web application use another protocol. */
 static void api_health(struct http_request *rq)
 {
     reply_fixed(rq, "{\"healthy\":true}");
@@ -65,7 +67,7 @@ static void providers(struct http_request *rq)
     "{\"name\":\"" name "\",\"mode\":\"" mode "\",\"native\":true,\"permission\":[],"              \
     "\"options\":{}}"
 
-/* The names that /session/{id}/shell takes; nobody thinks behind them. */
+/* The names that /session/{id}/shell accepts; there is no model behind them. */
 static void agents(struct http_request *rq)
 {
     reply_fixed(rq, "[" AGENT("build", "primary") "," AGENT("plan", "primary") "," AGENT(
@@ -74,7 +76,7 @@ static void agents(struct http_request *rq)
 
 static void paths(struct http_request *rq)
 {
-    struct json_out o = oc_answer(oc_of(rq));
+    struct json_out o = oc_reply_open(oc_of(rq));
     const char *home = getenv("HOME");
     char directory[PATH_MAX], path[PATH_MAX];
 
@@ -88,58 +90,58 @@ static void paths(struct http_request *rq)
     json_kstr(&o, "config", path);
     json_kstr(&o, "worktree", "/");
     json_kstr(&o, "directory", oc_directory(rq, directory));
-    json_shut(&o, '}');
+    json_close(&o, '}');
     oc_send(rq, 200, &o);
 }
 
 /* --- routes ------------------------------------------------------------------------------- */
 
-#define LOOK(path, handler) BRACES(HTTP_GET_M, path, handler, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL)
+#define GET(path, handler) BRACES(HTTP_GET_M, path, handler, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL)
 #define ACT(method, path, handler, role)                                                           \
     BRACES(method, path, handler, role, ROUTE_ANY_QUERY, 0, NULL)
 #define CONNECT(path)                                                                              \
     BRACES(HTTP_GET_M, path, oc_pty_connect, ROLE_WATCH, ROUTE_UPGRADE | ROUTE_ANY_QUERY, 0, NULL)
 
 static const struct route routes[] = {
-    LOOK("/global/health", health),
-    LOOK("/global/event", oc_events),
-    LOOK("/global/config", empty_object),
-    LOOK("/event", oc_events),
-    LOOK("/path", paths),
-    LOOK("/project", projects),
-    LOOK("/project/current", project),
-    LOOK("/config", empty_object),
-    LOOK("/config/providers", providers),
-    LOOK("/agent", agents),
-    LOOK("/command", empty_list),
-    LOOK("/vcs", empty_object),
+    GET("/global/health", health),
+    GET("/global/event", oc_events),
+    GET("/global/config", empty_object),
+    GET("/event", oc_events),
+    GET("/path", paths),
+    GET("/project", projects),
+    GET("/project/current", project),
+    GET("/config", empty_object),
+    GET("/config/providers", providers),
+    GET("/agent", agents),
+    GET("/command", empty_list),
+    GET("/vcs", empty_object),
     ACT(HTTP_POST_M, "/instance/dispose", oc_dispose, ROLE_OWN),
-    LOOK("/pty/shells", oc_shells),
-    LOOK("/pty", oc_pty_list),
+    GET("/pty/shells", oc_shells),
+    GET("/pty", oc_pty_list),
     ACT(HTTP_POST_M, "/pty", oc_pty_create, ROLE_OWN),
-    LOOK("/pty/{id}", oc_pty_get),
+    GET("/pty/{id}", oc_pty_get),
     ACT(HTTP_PUT_M, "/pty/{id}", oc_pty_update, ROLE_TYPE),
     ACT(HTTP_DELETE_M, "/pty/{id}", oc_pty_remove, ROLE_OWN),
     ACT(HTTP_POST_M, "/pty/{id}/connect-token", oc_pty_token, ROLE_WATCH),
     CONNECT("/pty/{id}/connect"),
-    LOOK("/api/health", api_health),
-    LOOK("/api/pty", oc_pty_list),
+    GET("/api/health", api_health),
+    GET("/api/pty", oc_pty_list),
     ACT(HTTP_POST_M, "/api/pty", oc_pty_create, ROLE_OWN),
-    LOOK("/api/pty/{id}", oc_pty_get),
+    GET("/api/pty/{id}", oc_pty_get),
     ACT(HTTP_PUT_M, "/api/pty/{id}", oc_pty_update, ROLE_TYPE),
     ACT(HTTP_DELETE_M, "/api/pty/{id}", oc_pty_remove, ROLE_OWN),
     ACT(HTTP_POST_M, "/api/pty/{id}/connect-token", oc_pty_token, ROLE_WATCH),
     CONNECT("/api/pty/{id}/connect"),
-    LOOK("/session", oc_session_list),
+    GET("/session", oc_session_list),
     ACT(HTTP_POST_M, "/session", oc_session_create, ROLE_OWN),
-    LOOK("/session/status", oc_session_status),
-    LOOK("/session/{id}", oc_session_get),
+    GET("/session/status", oc_session_status),
+    GET("/session/{id}", oc_session_get),
     ACT(HTTP_PATCH_M, "/session/{id}", oc_session_update, ROLE_OWN),
     ACT(HTTP_DELETE_M, "/session/{id}", oc_session_delete, ROLE_OWN),
-    LOOK("/session/{id}/children", oc_session_children),
-    LOOK("/session/{id}/todo", empty_list),
-    LOOK("/session/{id}/message", oc_session_messages),
-    LOOK("/session/{id}/message/{message}", oc_session_message),
+    GET("/session/{id}/children", oc_session_children),
+    GET("/session/{id}/todo", empty_list),
+    GET("/session/{id}/message", oc_session_messages),
+    GET("/session/{id}/message/{message}", oc_session_message),
     ACT(HTTP_POST_M, "/session/{id}/abort", oc_session_abort, ROLE_OWN),
     ACT(HTTP_POST_M, "/session/{id}/shell", oc_session_shell, ROLE_OWN),
     ACT(HTTP_POST_M, "/session/{id}/command", oc_session_command, ROLE_OWN),
@@ -151,7 +153,7 @@ static const struct auth_ways ways = {
     .upgrade_own = oc_ticket_role,
 };
 
-/* --- life ----------------------------------------------------------------------------------- */
+/* --- creation and teardown ------------------------------------------------------------------ */
 
 static void *oc_make(const struct dialect_host *host)
 {
@@ -192,7 +194,7 @@ static void oc_free(void *self)
     struct oc *oc = self;
 
     pending_free(&oc->pending);
-    oc_tell_stop(oc);
+    oc_publish_stop(oc);
     oc_tickets_free(oc);
     buf_fini(&oc->scratch);
     free(oc);

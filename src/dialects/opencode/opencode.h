@@ -3,9 +3,9 @@
  * opencode.h - the terminals, events and session commands of `opencode serve`
  *
  * Facts: docs/dialects/opencode.md. A PTY is any process; its id is the daemon's own in the
- * platform's spelling, so nothing has to be remembered. A session is the engine's; a command
- * in it is a process of that session. What the platform knows beyond that lies in their
- * metadata under "opencode", where every dialect can see it. Layer: dialects.
+ * platform's format, so no mapping is stored. A session is the engine's; a command in it is a
+ * process of that session. The platform's further attributes are in their metadata under
+ * "opencode", where every dialect can see them. Layer: dialects.
  */
 #ifndef HF_DIALECTS_OPENCODE_OPENCODE_H
 #define HF_DIALECTS_OPENCODE_OPENCODE_H
@@ -21,7 +21,7 @@
 
 extern const struct dialect opencode_dialect;
 
-#define OC_VERSION "1.18.33" /* whose protocol this is */
+#define OC_VERSION "1.18.33" /* the version of the protocol */
 #define OC_ID_BYTES 32       /* "pty_" and 26 characters, and NUL */
 
 struct oc {
@@ -30,18 +30,18 @@ struct oc {
     struct route_table table;
     struct list pending;
     struct buf scratch;
-    char cwd[PATH_MAX]; /* the daemon's: the directory of who names none */
+    char cwd[PATH_MAX]; /* the daemon's: the default directory */
 
     struct list tickets; /* oldest first; oc_ticket.c */
     size_t ticket_count;
 
-    /* oc_bus.c, oc_event_bridge.c: only while somebody listens */
+    /* oc_bus.c, oc_event_bridge.c: only while there are listeners */
     struct list streams, entries;
     uint64_t entry_first, entry_next;
     size_t entry_bytes;
     struct event_subscriber subscriber;
-    uint64_t event_next; /* of the engine's */
-    struct list chatter; /* commands whose output is told of */
+    uint64_t event_next; /* position in the engine's log */
+    struct list chatter; /* commands whose output is published */
 };
 
 static inline struct oc *oc_of(const struct http_request *rq)
@@ -49,22 +49,22 @@ static inline struct oc *oc_of(const struct http_request *rq)
     return http_context(rq);
 }
 
-/* --- oc_reply.c: answers and errors ----------------------------------------------------- */
-struct json_out oc_answer(struct oc *oc); /* in the scratch buffer, nothing open yet */
+/* --- oc_reply.c: replies and errors ----------------------------------------------------- */
+struct json_out oc_reply_open(struct oc *oc); /* in the scratch buffer, nothing open yet */
 void oc_send(struct http_request *rq, int status, const struct json_out *o);
 void oc_send_true(struct http_request *rq);
 void oc_error(struct http_request *rq, const struct hf_error *err); /* any error of ours */
-/* The request does not fit: 400 in the shape of its surface. kind: Payload, Params, Query. */
+/* The request is invalid: 400 in the format of its surface. kind: Payload, Params, Query. */
 void oc_invalid(struct http_request *rq, const char *kind, const char *message);
 void oc_tagged(struct http_request *rq, int status, const char *tag, const char *key,
                const char *value, const char *message);
 void oc_named(struct http_request *rq, int status, const char *name, const char *message);
 bool oc_is_api(const struct http_request *rq); /* the newer surface, /api/... */
 
-/* --- oc_decode.c: what is asked. NULL or false: the request has been answered --------------- */
+/* --- oc_decode.c: decoding requests. NULL or false: replied --------------------------------- */
 json_t *oc_body(struct http_request *rq, bool may_be_absent);
-bool oc_limit(struct http_request *rq, int64_t *out); /* left alone when it is not given */
-/* The directory that a request belongs to, without a slash at its end. */
+bool oc_limit(struct http_request *rq, int64_t *out); /* unchanged when absent */
+/* The directory that a request belongs to, without a trailing slash. */
 const char *oc_directory(const struct http_request *rq, char out[PATH_MAX]);
 bool oc_names_directory(const struct http_request *rq);
 const char *oc_workspace(const struct http_request *rq); /* "" if none */
@@ -74,56 +74,56 @@ struct session *oc_session(struct http_request *rq);
 
 /* --- oc_ids.c ------------------------------------------------------------------------------- */
 void oc_pty_id(const struct process_view *v, char out[OC_ID_BYTES]);
-/* A time with a place within its millisecond, and `seed`: the same gives the same. */
+/* From a time, a position within its millisecond, and `seed`: the same input gives the same id. */
 void oc_make_id(const char *prefix, int64_t ms, unsigned place, const char *seed,
                 char out[OC_ID_BYTES]);
 void oc_new_id(const char *prefix, bool newest_first, char out[OC_ID_BYTES]);
 void oc_uuid(char out[37]);
 
 /* --- oc_shells.c ------------------------------------------------------------------------------ */
-/* The shell of who names none; out: PATH_MAX. */
+/* The default shell; out: PATH_MAX. */
 const char *oc_shell(char out[PATH_MAX]);
 bool oc_is_shell(const char *path);
-bool oc_is_fish(const char *path);                          /* whose language is another */
+bool oc_is_fish(const char *path);                          /* its language differs */
 bool oc_find_program(const char *name, char out[PATH_MAX]); /* in PATH, or a path itself */
 
-/* --- oc_pty.c ----------------------------------------------------------------------------------- */
-/* What the platform knows of a process or session: the "opencode" of this metadata. A new
- * reference, or NULL. */
+/* --- oc_pty.c ------------------------------------------------------------------------------- */
+/* The platform's attributes of a process or session: "opencode" in this metadata. A new reference,
+ * or NULL. */
 json_t *oc_meta(const char *metadata_json);
-/* Its directory; NULL: it was not made here and belongs to all. Borrowed from the tree. */
+/* Its directory; NULL: not created here, visible in all. Borrowed from the tree. */
 const char *oc_meta_text(const json_t *meta, const char *key);
 bool oc_is_visible(const struct process_view *v, const char *directory);
 void oc_write_pty(struct json_out *o, struct process *p);
 
-/* --- oc_bus.c: what was told, to all who listen ----------------------------------------------------- */
+/* --- oc_bus.c: events to all listeners ------------------------------------------------------ */
 bool oc_is_heard(const struct oc *oc);
 /* {"id","type","properties": then yours }; end it with oc_event_send(). */
 struct json_out oc_event(struct oc *oc, struct buf *text, const char *type);
-/* directory NULL: everybody's. Takes the text. */
+/* directory NULL: for all. Takes ownership of the text. */
 void oc_event_send(struct oc *oc, struct buf *text, struct json_out *o, const char *directory);
-void oc_streams_end(struct oc *oc, const char *directory); /* once they have had everything */
+void oc_streams_end(struct oc *oc, const char *directory); /* once everything is sent */
 /* oc_event_bridge.c */
-void oc_tell_start(struct oc *oc);
-void oc_tell_stop(struct oc *oc);
-void oc_tell_now(struct oc *oc); /* what the engine has told so far */
-void oc_tell_pty(struct oc *oc, const char *type, struct process *p); /* {info} */
-void oc_tell_deleted(struct oc *oc, const struct process_view *v);
-void oc_tell_session(struct oc *oc, const char *type, struct session *s);
-void oc_tell_failure(struct oc *oc, struct session *s, const char *message);
+void oc_publish_start(struct oc *oc);
+void oc_publish_stop(struct oc *oc);
+void oc_publish_now(struct oc *oc); /* the engine's events so far */
+void oc_publish_pty(struct oc *oc, const char *type, struct process *p); /* {info} */
+void oc_publish_deleted(struct oc *oc, const struct process_view *v);
+void oc_publish_session(struct oc *oc, const char *type, struct session *s);
+void oc_publish_failure(struct oc *oc, struct session *s, const char *message);
 /* oc_output_events.c */
 void oc_chatter_start(struct oc *oc, struct process *p);
 void oc_chatter_stop(struct oc *oc, const char *id); /* NULL: all */
 
-/* --- oc_pty_remove.c -------------------------------------------------------------------------------- */
+/* --- oc_pty_remove.c ------------------------------------------------------------------------ */
 bool oc_is_being_removed(const struct oc *oc, const char *id);
 
-/* --- oc_session.c --------------------------------------------------------------------------------- */
+/* --- oc_session.c --------------------------------------------------------------------------- */
 void oc_write_session(struct json_out *o, struct oc *oc, struct session *s);
 const char *oc_session_directory(const struct oc *oc, const struct session *s);
 bool oc_session_is_busy(const struct oc *oc, struct session *s);
 
-/* --- handlers ---------------------------------------------------------------------------------- */
+/* --- handlers ------------------------------------------------------------------------------- */
 void oc_pty_list(struct http_request *rq);
 void oc_pty_create(struct http_request *rq);
 void oc_pty_get(struct http_request *rq);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * osb.c - birth and end of the dialect, and its routes
+ * osb.c - creation and teardown of the dialect, and its routes
  *
- * execd is also reached through its own proxy and through that of the control plane, which behind
- * a port mapping are the only ways there are. Their paths lead to the same handlers: what a request
- * for our own port would be sent through is left out. Layer: dialects.
+ * Clients also reach execd through its own proxy and through that of the control plane; behind a
+ * port mapping these are the only ways. Their paths lead to the same handlers: we strip the part
+ * that would proxy a request to our own port. Layer: dialects.
  */
 #include "dialects/opensandbox/osb.h"
 
@@ -25,7 +25,7 @@ static void ping(struct http_request *rq)
 
 static void no_isolation(struct http_request *rq)
 {
-    struct json_out j = osb_answer(osb_of(rq));
+    struct json_out j = osb_reply_open(osb_of(rq));
 
     json_kbool(&j, "available", false);
     json_kbool(&j, "commit_supported", false);
@@ -35,19 +35,18 @@ static void no_isolation(struct http_request *rq)
 
 static void not_supported(struct http_request *rq)
 {
-    osb_refuse(rq, 501, "NOT_SUPPORTED",
-               "processes and terminals are served here, and nothing else");
+    osb_refuse(rq, 501, "NOT_SUPPORTED", "only processes and terminals are served here");
 }
 
-/* The worker may open no connection, so that whoever takes it over cannot either. */
+/* The worker may not open connections, so that an attacker who controls it cannot either. */
 static void no_proxy(struct http_request *rq)
 {
     osb_refuse(rq, 501, "NOT_SUPPORTED",
-               "the daemon is a proxy for itself (port 44772) only; other ports are reached "
+               "the daemon proxies only to itself (port 44772); other ports are reached "
                "directly, or through holdfast gateway");
 }
 
-/* execd's; each is served below every prefix. */
+/* execd's routes; each is served below every prefix. */
 static const struct route execd[] = {
     {HTTP_GET_M, "/ping", ping, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
     {HTTP_POST_M, "/command", osb_command_post, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
@@ -76,7 +75,7 @@ static const struct route execd[] = {
 };
 #define EXECD (sizeof execd / sizeof *execd)
 
-/* The control plane's. */
+/* The control plane's routes. */
 static const struct route plane[] = {
     {HTTP_POST_M, "/v1/sandboxes", osb_sandbox_create, ROLE_OWN, ROUTE_ANY_QUERY, 0, NULL},
     {HTTP_GET_M, "/v1/sandboxes", osb_sandbox_list, ROLE_WATCH, ROUTE_ANY_QUERY, 0, NULL},
@@ -106,7 +105,7 @@ static const struct route_group groups[] = {
     {NULL, NULL, 0},
 };
 
-/* Browsers can set no header of a WebSocket, so the query will do, as it does nowhere else. */
+/* Browsers cannot set headers of a WebSocket, so the token may be in the query, only here. */
 static const struct auth_ways ways = {
     .headers = "X-EXECD-ACCESS-TOKEN OPEN-SANDBOX-API-KEY",
     .upgrade_query = "token",

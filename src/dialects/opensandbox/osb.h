@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * osb.h - OpenSandbox: execd as its clients know it, and what the SDK asks of the control plane
+ * osb.h - OpenSandbox: execd as its clients know it, and the SDK's calls to the control plane
  *
- * Facts: docs/dialects/opensandbox.md. A command is a process and its id is the process's; a bash
- * session is the engine's session; a PTY session is a tag, under which one process after the
- * other runs (osb_pty.h). Everything that outlives a connection is in their records. Layer: dialects.
+ * Facts: docs/dialects/opensandbox.md. A command is a process, with the process's id. A bash
+ * session is the engine's session. A PTY session is a tag, under which one process after the other
+ * runs (osb_pty.h). Everything that outlives a connection is in their records. Layer: dialects.
  */
 #ifndef HF_DIALECTS_OPENSANDBOX_OSB_H
 #define HF_DIALECTS_OPENSANDBOX_OSB_H
@@ -21,10 +21,10 @@ extern const struct dialect opensandbox_dialect;
 #define OSB_JSON "application/json; charset=utf-8"
 #define OSB_TEXT "text/plain; charset=utf-8"
 
-/* A look at the processor's counters; osb_metrics.c. */
+/* A sample of the processor's counters; osb_metrics.c. */
 struct osb_load {
     uint64_t busy, total;
-    uint64_t at_ms; /* monotonic; 0: never looked */
+    uint64_t at_ms; /* monotonic; 0: never sampled */
 };
 
 struct osb {
@@ -46,29 +46,28 @@ static inline struct osb *osb_of(const struct http_request *rq)
 }
 
 /* --- osb_reply.c ---------------------------------------------------------------- */
-struct json_out osb_answer(struct osb *o); /* begins an object in the scratch buffer */
+struct json_out osb_reply_open(struct osb *o); /* begins an object in the scratch buffer */
 void osb_send(struct http_request *rq, int status, struct json_out *j);
 /* {"code","message"} */
 void osb_refuse(struct http_request *rq, int status, const char *code, const char *message);
-/* Any error of ours, as execd would tell it. */
+/* Any error of ours, in execd's format. */
 void osb_error(struct http_request *rq, const struct hf_error *err);
-/* The same as 500 RUNTIME_ERROR, which is what execd says where it does not look for the cause. */
+/* The same as 500 RUNTIME_ERROR, which execd uses where it does not distinguish the cause. */
 void osb_runtime_error(struct http_request *rq, const struct hf_error *err);
-bool osb_is_open(struct http_request *rq); /* false: the daemon goes; answered */
+bool osb_is_open(struct http_request *rq); /* false: shutting down; replied */
 
-/* A body, where none is the same as {}; NULL: answered. */
+/* A body; none is the same as {}. NULL: replied. */
 json_t *osb_body(struct http_request *rq);
-/* Decodes the members that the table names and leaves out all others, as execd does. */
+/* Decodes the members that the table names and ignores all others, as execd does. */
 int osb_decode(const json_t *body, const struct json_field *fields, size_t n, void *target,
                struct hf_error *err);
 
-/* By id, tag or pid: what any dialect has started. NULL and no_such_process. */
+/* By id, tag or pid: a process that any dialect has started. NULL and no_such_process. */
 struct process *osb_find(struct osb *o, const char *id, struct hf_error *err);
 /* Is the metadata's "opensandbox" this word? */
 bool osb_is(const struct process_view *v, const char *kind);
-const char *osb_shell(void); /* "bash" where there is one, else "sh" */
-/* Words for how something ended, as Go has them: "exit status 3", "signal: killed"; false: it
- * ended well. */
+const char *osb_shell(void); /* "bash" if installed, else "sh" */
+/* How a process ended, in Go's wording: "exit status 3", "signal: killed"; false: it succeeded. */
 #define OSB_END_BYTES 64
 bool osb_end_words(const struct exit_record *x, char *out);
 

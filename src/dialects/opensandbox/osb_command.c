@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * osb_command.c - POST /command: run a line, stream its output, and taking such a stream up again
+ * osb_command.c - POST /command: run a line and stream its output; resume such a stream
  *
- * A command is not tied to the connection it was asked for by: whoever goes away leaves it
- * running, and finds it again by its id. Layer: dialects.
+ * A command is not tied to the connection that started it: it keeps running when its client
+ * disconnects, and a client finds it again by its id. Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +17,9 @@
 struct osb_command {
     struct pending pending;
     struct osb_feed feed;
-    struct http_request *rq; /* NULL: answered, or the client has gone */
+    struct http_request *rq; /* NULL: replied, or the client has disconnected */
     bool background;
-    char *cwd; /* to know an error that is about it */
+    char *cwd; /* to recognize an error about it */
 };
 
 static void command_free(struct pending *p)
@@ -32,7 +32,7 @@ static void command_free(struct pending *p)
     free(c);
 }
 
-/* The engine will still call back about one that is being started; see command_stream(). */
+/* The engine still calls back for a process that is being started; see command_stream(). */
 static void command_drain(struct pending *p)
 {
     struct osb_command *c = list_entry(p, struct osb_command, pending);
@@ -101,7 +101,7 @@ static void command_stream(struct osb_command *c, struct process *p, uint64_t fr
     }
     process_view(p, &v);
     osb_feed_begin(&c->feed, rq, v.id);
-    if (c->feed.osb->draining) /* it came too late for that; now its client knows where to look */
+    if (c->feed.osb->draining) /* too late to refuse it; now its client knows the id */
         command_drain(&c->pending);
 }
 
@@ -127,14 +127,14 @@ static void command_on_spawned(void *arg, struct process *p, const struct hf_err
     }
 }
 
-static void command_on_gone(void *user)
+static void command_on_disconnect(void *user)
 {
     struct osb_command *c = user;
 
     c->rq = NULL;
 }
 
-static void command_start(struct http_request *rq, struct command_ask *a)
+static void command_start(struct http_request *rq, struct command_request *a)
 {
     struct osb_command *c = command_new(rq);
     struct hf_error err;
@@ -142,7 +142,7 @@ static void command_start(struct http_request *rq, struct command_ask *a)
     c->background = a->background;
     c->cwd = hf_xstrdup(a->spec.cwd);
     a->spec.quiet_start = !a->background && !a->tty;
-    http_set_user(rq, c, command_on_gone);
+    http_set_user(rq, c, command_on_disconnect);
     if (engine_spawn(c->feed.osb->engine, &a->spec, command_on_spawned, c, &err) < 0) {
         http_set_user(rq, NULL, NULL);
         command_refuse(c, &err);
@@ -153,22 +153,22 @@ static void command_start(struct http_request *rq, struct command_ask *a)
 void osb_command_post(struct http_request *rq)
 {
     json_auto_t *body = osb_body(rq);
-    struct command_ask a;
+    struct command_request a;
     struct hf_error err;
 
     if (body == NULL || !osb_is_open(rq))
         return;
-    if (osb_command_ask_decode(&a, body, &err) < 0)
+    if (osb_command_request_decode(&a, body, &err) < 0)
         osb_error(rq, &err);
     else
         command_start(rq, &a);
-    osb_command_ask_fini(&a);
+    osb_command_request_fini(&a);
 }
 
-/* --- take up again ------------------------------------------------------------------- */
+/* --- resume -------------------------------------------------------------------------- */
 
-/* Lines are cut anew from the first byte that is held, so that they are the same as before; those
- * that the client has are left out. What is gone is told, so the feed then begins in front of it. */
+/* Lines are split again from the first retained byte, so that they are the same as before; those
+ * that the client has are skipped. Lost output is reported, so the feed then begins before it. */
 void osb_command_resume(struct http_request *rq)
 {
     const char *text = http_query(rq, "after_eid");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * osb_command_info.c - what became of a command: status, list, logs. Layer: dialects.
+ * osb_command_info.c - status, list and logs of commands. Layer: dialects.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 /* --- status --------------------------------------------------------------------- */
 
-/* The line as it was given; what others started is put together from its words. */
+/* The line as submitted; for processes of other dialects it is built from their arguments. */
 static void write_content(struct json_out *j, const struct process_view *v)
 {
     struct buf text = {0};
@@ -32,7 +32,7 @@ static void write_content(struct json_out *j, const struct process_view *v)
     buf_fini(&text);
 }
 
-/* Members that are not so are left out, not null. */
+/* Absent members are omitted, not null. */
 static void write_outcome(struct json_out *j, const struct process_view *v)
 {
     char words[OSB_END_BYTES];
@@ -60,7 +60,7 @@ void osb_command_status(struct http_request *rq)
         return;
     }
     process_view(p, &v);
-    j = osb_answer(osb_of(rq));
+    j = osb_reply_open(osb_of(rq));
     json_kstr(&j, "id", v.id);
     write_content(&j, &v);
     write_outcome(&j, &v);
@@ -69,7 +69,7 @@ void osb_command_status(struct http_request *rq)
 
 /* --- logs ------------------------------------------------------------------------ */
 
-/* A character that is not complete yet waits for the next question. */
+/* An incomplete character is left for the next request. */
 static size_t log_length(const struct process_view *v, const char *bytes, uint64_t at)
 {
     size_t len = (size_t)(v->next - at);
@@ -77,7 +77,7 @@ static size_t log_length(const struct process_view *v, const char *bytes, uint64
     return v->running ? len - utf8_open_tail(bytes, len) : len;
 }
 
-static void logs_answer(struct http_request *rq, struct process *p, uint64_t cursor)
+static void logs_reply(struct http_request *rq, struct process *p, uint64_t cursor)
 {
     struct process_view v;
     const char *bytes = "";
@@ -85,7 +85,8 @@ static void logs_answer(struct http_request *rq, struct process *p, uint64_t cur
     char next[24];
 
     process_view(p, &v);
-    if (cursor < v.first) { /* the oldest is gone: the cursor behind the answer is still true */
+    /* the oldest output is lost: the cursor after the reply is still true */
+    if (cursor < v.first) {
         snprintf(next, sizeof next, "%llu", (unsigned long long)(v.first - cursor));
         http_add_header(rq, "EXECD-COMMANDS-GAP", next);
         cursor = v.first;
@@ -118,18 +119,18 @@ void osb_command_logs(struct http_request *rq)
     }
     if (text != NULL)
         (void)text_to_u64(text, INT64_MAX, &cursor);
-    logs_answer(rq, p, cursor);
+    logs_reply(rq, p, cursor);
 }
 
 /* --- list --------------------------------------------------------------------------- */
 
-struct list_ask {
+struct command_list_request {
     int64_t limit;
-    const char *cursor; /* the last one of the page before */
+    const char *cursor; /* the last command of the previous page */
     int running;        /* -1: either */
 };
 
-static bool list_value(struct list_ask *a, const char *name, const char *value)
+static bool list_value(struct command_list_request *a, const char *name, const char *value)
 {
     if (strcmp(name, "running") == 0 && a->running < 0) {
         a->running = strcmp(value, "true") == 0 ? 1 : strcmp(value, "false") == 0 ? 0 : -1;
@@ -144,16 +145,16 @@ static bool list_value(struct list_ask *a, const char *name, const char *value)
     return strcmp(name, "token") == 0;
 }
 
-static bool list_ask(struct http_request *rq, struct list_ask *a)
+static bool command_list_decode(struct http_request *rq, struct command_list_request *a)
 {
     const char *name, *value;
     size_t i = 0;
 
-    *a = (struct list_ask){.running = -1};
+    *a = (struct command_list_request){.running = -1};
     while (http_query_each(rq, &i, &name, &value))
         if (!list_value(a, name, value)) {
             osb_refuse(rq, 400, "INVALID_QUERY",
-                       "running=true|false, limit=1..100 and cursor are taken, each once");
+                       "the query may have running=true|false, limit=1..100 and cursor, each once");
             return false;
         }
     if (a->limit == 0)
@@ -167,7 +168,7 @@ static void write_item(struct json_out *j, const struct process_view *v)
     json_kstr(j, "session", v->id);
     json_kbool(j, "background", osb_is(v, "background"));
     write_outcome(j, v);
-    json_shut(j, '}');
+    json_close(j, '}');
 }
 
 static void command_list(struct http_request *rq)
@@ -175,17 +176,17 @@ static void command_list(struct http_request *rq)
     struct osb *o = osb_of(rq);
     struct process *p = NULL;
     struct process_view v, last = {0};
-    struct list_ask a;
+    struct command_list_request a;
     struct json_out j;
     int64_t n = 0;
 
-    if (!list_ask(rq, &a))
+    if (!command_list_decode(rq, &a))
         return;
     if (a.cursor != NULL && (p = engine_find(o->engine, a.cursor, NULL)) == NULL) {
-        osb_refuse(rq, 400, "INVALID_QUERY", "the cursor is not that of a command that is known");
+        osb_refuse(rq, 400, "INVALID_QUERY", "the cursor does not name a known command");
         return;
     }
-    j = osb_answer(o);
+    j = osb_reply_open(o);
     json_key(&j, "commands");
     json_open(&j, '[');
     while (n <= a.limit && (p = engine_next(o->engine, p)) != NULL) {
@@ -197,13 +198,13 @@ static void command_list(struct http_request *rq)
         write_item(&j, &v);
         last = v;
     }
-    json_shut(&j, ']');
+    json_close(&j, ']');
     json_key(&j, "pagination");
     json_open(&j, '{');
     json_kint(&j, "limit", a.limit);
     if (n > a.limit)
         json_kstr(&j, "nextCursor", last.id);
-    json_shut(&j, '}');
+    json_close(&j, '}');
     osb_send(rq, 200, &j);
 }
 

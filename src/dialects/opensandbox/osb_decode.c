@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * osb_decode.c - decodes commands and session bodies into a spawn_spec. Layer: dialects.
+ */
 #include "dialects/opensandbox/osb_decode.h"
 
 #include <stdio.h>
@@ -11,30 +14,30 @@
 #include "dialects/opensandbox/osb.h"
 #include "dialects/opensandbox/osb_expand_path.h"
 
-#define ASK(kind, member, ...)                                                                     \
-    JSON_FIELD(kind, struct command_ask, member, .nullable = true, __VA_ARGS__)
-#define ID_MAX ((int64_t)UINT32_MAX - 1) /* the last one means "nobody" to the system */
+#define FIELD(kind, member, ...)                                                                   \
+    JSON_FIELD(kind, struct command_request, member, .nullable = true, __VA_ARGS__)
+#define ID_MAX ((int64_t)UINT32_MAX - 1) /* the largest value means "unchanged" to the system */
 
 static const struct json_field command_fields[] = {
-    ASK(STR, command, ),
-    ASK(STR, cwd, ),
-    ASK(ARRAY, argv, ),
-    ASK(OBJECT, envs, ),
-    ASK(BOOL, background, ),
-    ASK(BOOL, tty, ),
-    ASK(INT, timeout, .max = LIMIT_DURATION_MS),
-    ASK(INT, uid, .max = ID_MAX),
-    ASK(INT, gid, .max = ID_MAX),
-    ASK(INT, cols, .min = 1, .max = TERMINAL_SIZE_MAX),
-    ASK(INT, rows, .min = 1, .max = TERMINAL_SIZE_MAX),
+    FIELD(STR, command, ),
+    FIELD(STR, cwd, ),
+    FIELD(ARRAY, argv, ),
+    FIELD(OBJECT, envs, ),
+    FIELD(BOOL, background, ),
+    FIELD(BOOL, tty, ),
+    FIELD(INT, timeout, .max = LIMIT_DURATION_MS),
+    FIELD(INT, uid, .max = ID_MAX),
+    FIELD(INT, gid, .max = ID_MAX),
+    FIELD(INT, cols, .min = 1, .max = TERMINAL_SIZE_MAX),
+    FIELD(INT, rows, .min = 1, .max = TERMINAL_SIZE_MAX),
 };
 
-static const char *look_up(const char *name)
+static const char *lookup(const char *name)
 {
     return getenv(name);
 }
 
-/* NULL stays NULL. */
+/* NULL remains NULL. */
 static int expand_cwd(const char **cwd, struct buf *path, struct hf_error *err)
 {
     int rc;
@@ -43,19 +46,20 @@ static int expand_cwd(const char **cwd, struct buf *path, struct hf_error *err)
         *cwd = NULL;
         return 0;
     }
-    rc = osb_expand(*cwd, look_up, path, err);
+    rc = osb_expand(*cwd, lookup, path, err);
     if (rc == 0)
         *cwd = buf_cstr(path);
     return rc;
 }
 
-static int take_argv(struct command_ask *a, struct hf_error *err)
+static int take_argv(struct command_request *a, struct hf_error *err)
 {
     size_t n = json_array_size(a->argv), i;
     json_t *v;
 
     if (n == 0 || n > LIMIT_ARGS)
-        return hf_fail_field(err, HF_E_bad_value, "argv", "argv has 1 to %d strings", LIMIT_ARGS);
+        return hf_fail_field(err, HF_E_bad_value, "argv", "argv must have 1 to %d strings",
+                             LIMIT_ARGS);
     a->args = hf_xalloc(n * sizeof *a->args);
     json_array_foreach (a->argv, i, v) {
         a->args[i] = json_text(v, "argv", err);
@@ -70,13 +74,13 @@ static int take_argv(struct command_ask *a, struct hf_error *err)
                : hf_fail_field(err, HF_E_bad_value, "argv", "argv[0] must not be empty");
 }
 
-static int take_command(struct command_ask *a, struct hf_error *err)
+static int take_command(struct command_request *a, struct hf_error *err)
 {
     bool given = a->command != NULL && a->command[0] != '\0';
 
     if (given == (a->argv != NULL))
         return hf_fail_field(err, HF_E_bad_value, "command",
-                             given ? "give command or argv, not both"
+                             given ? "use command or argv, not both"
                                    : "command is required and must not be empty");
     if (a->argv != NULL)
         return take_argv(a, err);
@@ -89,7 +93,7 @@ static int take_command(struct command_ask *a, struct hf_error *err)
     return 0;
 }
 
-static int take_user(struct command_ask *a, struct hf_error *err)
+static int take_user(struct command_request *a, struct hf_error *err)
 {
     if (a->gid >= 0 && a->uid < 0)
         return hf_fail_field(err, HF_E_bad_value, "gid", "gid needs uid");
@@ -101,14 +105,14 @@ static int take_user(struct command_ask *a, struct hf_error *err)
     return 0;
 }
 
-static void fill_spec(struct command_ask *a)
+static void fill_spec(struct command_request *a)
 {
     struct spawn_spec *s = &a->spec;
 
     s->cwd = a->cwd;
     s->env = a->env;
     s->timeout_ms = a->timeout;
-    s->grace_ms = a->timeout > 0 ? 0 : -1; /* a time-out kills at once, as execd's does */
+    s->grace_ms = a->timeout > 0 ? 0 : -1; /* a timeout kills at once, as execd's does */
     s->pty = a->tty;
     s->rows = a->rows;
     s->cols = a->cols;
@@ -120,11 +124,11 @@ static void fill_spec(struct command_ask *a)
         s->history_bytes = LIMIT_OSB_LOG_BYTES;
 }
 
-int osb_command_ask_decode(struct command_ask *a, const json_t *body, struct hf_error *err)
+int osb_command_request_decode(struct command_request *a, const json_t *body, struct hf_error *err)
 {
     int rc;
 
-    *a = (struct command_ask){.uid = -1, .gid = -1};
+    *a = (struct command_request){.uid = -1, .gid = -1};
     spec_init(&a->spec);
     rc = osb_decode(body, command_fields, sizeof command_fields / sizeof *command_fields, a, err);
     if (rc < 0 || (rc = take_command(a, err)) < 0 || (rc = take_user(a, err)) < 0 ||
@@ -136,7 +140,7 @@ int osb_command_ask_decode(struct command_ask *a, const json_t *body, struct hf_
     return 0;
 }
 
-void osb_command_ask_fini(struct command_ask *a)
+void osb_command_request_fini(struct command_request *a)
 {
     free(a->args);
     free(a->env);
@@ -152,8 +156,8 @@ static const struct json_field session_fields[] = {
                .max = LIMIT_DURATION_MS),
 };
 
-int osb_session_ask_decode(struct osb_session_request *a, const json_t *body, bool run,
-                           struct hf_error *err)
+int osb_session_request_decode(struct osb_session_request *a, const json_t *body, bool run,
+                               struct hf_error *err)
 {
     int rc;
 
@@ -167,7 +171,7 @@ int osb_session_ask_decode(struct osb_session_request *a, const json_t *body, bo
     return expand_cwd(&a->cwd, &a->path, err);
 }
 
-void osb_session_ask_fini(struct osb_session_request *a)
+void osb_session_request_fini(struct osb_session_request *a)
 {
     buf_fini(&a->path);
 }

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * osb_event_feed.c - writes execd's events, paced by the client's socket. Layer: dialects.
+ */
 #include "dialects/opensandbox/osb_event_feed.h"
 
 #include <stdio.h>
@@ -8,9 +11,9 @@
 #include "base/limits.h"
 #include "transport/sse.h"
 
-#define FEED_SLICE_BYTES 8192 /* of newlines only it becomes half a megabyte of events */
+#define FEED_SLICE_BYTES 8192 /* if all of it is newlines, it becomes half a megabyte of events */
 
-/* What is behind the offset in an eid: a bit for each stream, twice. */
+/* The flags added to the offset in an eid: a bit for each stream, twice. */
 enum { EID_OUT = 1, EID_ERR = 2, EID_ENDED = 4, EID_STATES = 16 };
 
 /* --- events --------------------------------------------------------------------- */
@@ -28,11 +31,11 @@ static struct json_out event_open(struct osb_feed *f, const char *type)
 static void event_shut(struct json_out *j)
 {
     json_kint(j, "timestamp", clock_wall_ms());
-    json_shut(j, '}');
+    json_close(j, '}');
     buf_put(j->buf, "\n\n", 2);
 }
 
-static void mcp_feed_write(struct osb_feed *f)
+static void feed_write(struct osb_feed *f)
 {
     struct buf *b = &f->osb->scratch;
     struct iovec iov = {buf_data(b), b->len};
@@ -53,10 +56,10 @@ static void put_text_event(struct osb_feed *f, const char *type, const char *tex
 
 static bool is_begun(const struct osb_feed *f, const struct lines *l, bool more)
 {
-    return f->telling == l && !f->ending ? more : l->begun;
+    return f->emitting == l && !f->ending ? more : l->begun;
 }
 
-/* The number of the event being written; `more`: its line goes on. */
+/* The number of the event being written; `more`: its line continues. */
 static uint64_t eid_now(const struct osb_feed *f, bool more)
 {
     unsigned begun =
@@ -71,10 +74,10 @@ static void put_line(void *arg, const char *text, size_t len, bool more)
     struct json_out j;
 
     if (f->ending)
-        f->ended |= f->telling == &f->err ? EID_ERR : EID_OUT;
+        f->ended |= f->emitting == &f->err ? EID_ERR : EID_OUT;
     if (f->skipping)
         return;
-    j = event_open(f, f->telling == &f->err ? "stderr" : "stdout");
+    j = event_open(f, f->emitting == &f->err ? "stderr" : "stdout");
     json_key(&j, "text");
     json_strn(&j, text, len);
     json_ku64(&j, "eid", eid_now(f, more));
@@ -85,7 +88,7 @@ static void put_line(void *arg, const char *text, size_t len, bool more)
 
 /* --- output ---------------------------------------------------------------------- */
 
-/* Up to the next line end and with it. */
+/* Up to and including the next line end. */
 static size_t line_length(const char *bytes, size_t len)
 {
     size_t n = 0;
@@ -95,7 +98,7 @@ static size_t line_length(const char *bytes, size_t len)
     return n < len ? n + 1 : n;
 }
 
-/* As much as ends one event at most, so that each has the place of its own end. */
+/* At most what completes one event, so that each event has the offset of its own end. */
 static size_t piece_length(const struct lines *l, const char *bytes, size_t len)
 {
     size_t room = LIMIT_OSB_LINE_BYTES - l->part.len;
@@ -103,16 +106,16 @@ static size_t piece_length(const struct lines *l, const char *bytes, size_t len)
     return line_length(bytes, len < room ? len : room);
 }
 
-typedef void tell_fn(struct lines *l, line_fn *fn, void *arg);
+typedef void emit_fn(struct lines *l, line_fn *fn, void *arg);
 
-static void tell(struct osb_feed *f, struct lines *l, tell_fn *fn)
+static void emit(struct osb_feed *f, struct lines *l, emit_fn *fn)
 {
-    f->telling = l;
+    f->emitting = l;
     fn(l, put_line, f);
 }
 
-/* A line that was told in part is told up to here before the other stream goes on: its number could
- * not say where between the two it stands. */
+/* A line that was sent in part is sent up to here before the other stream continues: its number
+ * could not encode its position between the two. */
 static void feed_slice(struct osb_feed *f, const struct slice *s)
 {
     bool err = s->stream == STREAM_STDERR && !f->merged;
@@ -121,8 +124,8 @@ static void feed_slice(struct osb_feed *f, const struct slice *s)
 
     f->place = s->at;
     if (other->begun)
-        tell(f, other, osb_lines_flush);
-    f->telling = l;
+        emit(f, other, osb_lines_flush);
+    f->emitting = l;
     while (at < end) {
         size_t n = piece_length(l, at, (size_t)(end - at));
 
@@ -132,17 +135,18 @@ static void feed_slice(struct osb_feed *f, const struct slice *s)
     }
 }
 
-/* One that was told in part comes first: at most one such holds anything, see feed_slice(). */
-static void tell_both(struct osb_feed *f, tell_fn *fn)
+/* A line that was sent in part comes first: at most one stream buffers anything, see
+ * feed_slice(). */
+static void emit_both(struct osb_feed *f, emit_fn *fn)
 {
     struct lines *first = f->err.begun ? &f->err : &f->out;
 
     f->place = f->at;
-    tell(f, first, fn);
-    tell(f, first == &f->out ? &f->err : &f->out, fn);
+    emit(f, first, fn);
+    emit(f, first == &f->out ? &f->err : &f->out, fn);
 }
 
-/* --- where another stream of events has ended --------------------------------------- */
+/* --- resuming after another stream of events ---------------------------------------- */
 
 void osb_feed_resume(struct osb_feed *f, uint64_t after)
 {
@@ -160,11 +164,11 @@ static void line_resume(struct lines *l, unsigned state)
     bool ended = state & EID_ENDED;
 
     if (ended || state & 1)
-        osb_lines_told(l, ended);
+        osb_lines_reported(l, ended);
 }
 
-/* Everything in front has been cut into lines, as it was for the client; now what it has of those
- * that are open. */
+/* Everything before has been split into lines, as it was for the client; now skip what it has of
+ * the open ones. */
 static void feed_take_up(struct osb_feed *f)
 {
     unsigned state = f->after % EID_STATES;
@@ -176,7 +180,7 @@ static void feed_take_up(struct osb_feed *f)
     line_resume(&f->err, state / EID_ERR);
 }
 
-/* How far the next slice goes. */
+/* How far the next slice extends. */
 static uint64_t slice_end(const struct osb_feed *f, const struct journal *j)
 {
     uint64_t end = journal_next(j), cut = osb_eid_offset(f->after);
@@ -186,44 +190,45 @@ static uint64_t slice_end(const struct osb_feed *f, const struct journal *j)
     return f->until < end ? f->until : end;
 }
 
-/* No more comes of the lines that are open. */
-static void tell_rest(struct osb_feed *f)
+/* The open lines have ended. */
+static void emit_rest(struct osb_feed *f)
 {
     f->ending = true;
-    tell_both(f, osb_lines_end);
+    emit_both(f, osb_lines_end);
     f->ending = false;
     f->ended = 0;
 }
 
-/* Clients have no word for it, but their users may look. */
+/* Clients do not know this event, but their users may see it. */
 static void put_gap(struct osb_feed *f, uint64_t to)
 {
     char text[120];
 
     snprintf(text, sizeof text,
-             "%llu bytes of output are gone, from offset %llu on: they were not read in time",
+             "%llu bytes of output were lost from offset %llu: they were not read in time",
              (unsigned long long)(to - f->at), (unsigned long long)f->at);
     put_text_event(f, "status", text);
 }
 
-/* What is held of a line has lost its other half; what the client has is not missed. */
+/* The buffered part of a line has lost the rest; what the client already has does not count as
+ * lost. */
 static void skip_gap(struct osb_feed *f, uint64_t to)
 {
     uint64_t has = f->skipping ? osb_eid_offset(f->after) : 0;
 
     buf_clear(&f->osb->scratch);
-    tell_rest(f);
+    emit_rest(f);
     if (f->at < has)
         f->at = has < to ? has : to;
     if (f->at < to) {
         put_gap(f, to);
         f->skipping = false;
     }
-    mcp_feed_write(f);
+    feed_write(f);
     f->at = to;
 }
 
-/* All that there is, as long as there is room and time. True: nothing is left. */
+/* Sends all output while there is room and time. True: nothing is left. */
 static bool feed_step(struct osb_feed *f)
 {
     struct journal *j = process_journal(f->process);
@@ -247,13 +252,13 @@ static bool feed_step(struct osb_feed *f)
         f->at += s.len;
         feed_take_up(f);
         if (f->osb->scratch.len > 0)
-            mcp_feed_write(f);
+            feed_write(f);
         timer_start(f->flush, OSB_PARTIAL_MS);
     }
     return true;
 }
 
-/* False: something is left to be sent, or the feed is over and maybe gone. */
+/* False: something is left to send, or the feed has ended and may have been freed. */
 static bool feed_run(struct osb_feed *f)
 {
     if (!feed_step(f) || !http_stream_ready(f->stream))
@@ -295,7 +300,7 @@ static const struct viewer_ops viewer_ops = {
     .exited = feed_exited,
 };
 
-/* --- the client ----------------------------------------------------------------------- */
+/* --- callbacks of the connection ------------------------------------------------------ */
 
 static void feed_on_drain(void *arg)
 {
@@ -305,7 +310,7 @@ static void feed_on_drain(void *arg)
         viewer_pump(f->viewer);
 }
 
-static void feed_on_gone(void *arg)
+static void feed_on_disconnect(void *arg)
 {
     struct osb_feed *f = arg;
 
@@ -314,9 +319,9 @@ static void feed_on_gone(void *arg)
 }
 
 static const struct http_stream_ops stream_ops = {.on_drain = feed_on_drain,
-                                                  .on_gone = feed_on_gone};
+                                                  .on_disconnect = feed_on_disconnect};
 
-/* Silence would be taken for a broken connection: by proxies, and by clients after 300 s. */
+/* Proxies, and clients after 300 s, would take silence for a broken connection. */
 static void feed_on_ping(struct timer *t, void *arg)
 {
     struct osb_feed *f = arg;
@@ -330,10 +335,10 @@ static void feed_on_ping(struct timer *t, void *arg)
     }
     buf_clear(&f->osb->scratch);
     put_text_event(f, "ping", "pong");
-    mcp_feed_write(f);
+    feed_write(f);
 }
 
-/* A question without a line end is for somebody to see. */
+/* A prompt without a line end must be visible, too. */
 static void feed_on_flush(struct timer *t, void *arg)
 {
     struct osb_feed *f = arg;
@@ -346,12 +351,12 @@ static void feed_on_flush(struct timer *t, void *arg)
         return;
     }
     buf_clear(&f->osb->scratch);
-    tell_both(f, osb_lines_flush);
+    emit_both(f, osb_lines_flush);
     if (f->osb->scratch.len > 0)
-        mcp_feed_write(f);
+        feed_write(f);
 }
 
-/* --- beginning and end ------------------------------------------------------------------ */
+/* --- setup and teardown ----------------------------------------------------------------- */
 
 void osb_feed_init(struct osb_feed *f, struct osb *o, const struct feed_ops *ops)
 {
@@ -383,7 +388,7 @@ void osb_feed_begin(struct osb_feed *f, struct http_request *rq, const char *id)
     buf_clear(&f->osb->scratch);
     put_text_event(f, "init", id);
     put_text_event(f, "ping", "pong");
-    mcp_feed_write(f);
+    feed_write(f);
 }
 
 int osb_feed_attach(struct osb_feed *f, struct process *p, uint64_t from, struct hf_error *err)
@@ -413,14 +418,14 @@ void osb_feed_say(struct osb_feed *f, const char *text)
 {
     buf_clear(&f->osb->scratch);
     put_text_event(f, "stdout", text);
-    mcp_feed_write(f);
+    feed_write(f);
 }
 
 static void feed_close(struct osb_feed *f)
 {
     struct http_stream *stream = f->stream;
 
-    mcp_feed_write(f);
+    feed_write(f);
     f->stream = NULL;
     timer_stop(f->ping);
     timer_stop(f->flush);
@@ -438,8 +443,8 @@ static void put_error(struct osb_feed *f, const char *value, const char *trace)
     json_key(&j, "traceback");
     json_open(&j, '[');
     json_str(&j, trace);
-    json_shut(&j, ']');
-    json_shut(&j, '}');
+    json_close(&j, ']');
+    json_close(&j, '}');
     event_shut(&j);
 }
 
@@ -456,7 +461,7 @@ static void put_complete(struct osb_feed *f)
 static void feed_rest(struct osb_feed *f)
 {
     buf_clear(&f->osb->scratch);
-    tell_rest(f);
+    emit_rest(f);
 }
 
 void osb_feed_end(struct osb_feed *f, const struct exit_record *x)

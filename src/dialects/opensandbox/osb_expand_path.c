@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * osb_expand_path.c - expands $VAR, ${VAR} and ~ in a path. Layer: dialects.
+ */
 #include "dialects/opensandbox/osb_expand_path.h"
 
 #include <limits.h>
@@ -25,7 +28,7 @@ static int put_variable(const char *name, size_t len, expand_fn *lookup, struct 
     return 0;
 }
 
-/* What follows a '$': how many bytes it takes, or a negative errno. None: it is a plain '$'. */
+/* What follows a '$': how many bytes it consumes, or a negative errno. None: a plain '$'. */
 static int put_dollar(const char *at, expand_fn *lookup, struct buf *out, struct hf_error *err)
 {
     bool brace = *at == '{';

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * osb_expand_path.h - directories as execd takes them: $VAR, ${VAR} and a leading ~. Pure. Layer: dialects.
+ * osb_expand_path.h - directories as execd accepts them: $VAR, ${VAR} and a leading ~. Pure.
+ *
+ * Layer: dialects.
  */
 #ifndef HF_DIALECTS_OPENSANDBOX_OSB_EXPAND_PATH_H
 #define HF_DIALECTS_OPENSANDBOX_OSB_EXPAND_PATH_H
@@ -10,8 +12,8 @@
 
 typedef const char *expand_fn(const char *name); /* as getenv(3) */
 
-/* Appends the path to *out, NUL-terminated. 0, or bad_value: a variable that is not set, an open
- * brace, or more than PATH_MAX bytes. */
+/* Appends the path to *out, NUL-terminated. 0, or bad_value: an unset variable, an unclosed brace,
+ * or more than PATH_MAX bytes. */
 int osb_expand(const char *path, expand_fn *lookup, struct buf *out, struct hf_error *err);
 
 #endif

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * osb_frame.c - decodes the text frames of a terminal's client. Layer: dialects.
+ */
 #include "dialects/opensandbox/osb_frame.h"
 
 #include <signal.h>
@@ -17,7 +20,7 @@ static void decode_stdin(struct frame *f)
     const json_t *data = json_object_get(f->tree, "data");
 
     if (!json_is_string(data)) {
-        bad(f, "stdin needs data, a string");
+        bad(f, "stdin requires the string data");
         return;
     }
     f->kind = FRAME_STDIN;
@@ -25,14 +28,14 @@ static void decode_stdin(struct frame *f)
     f->len = json_string_length(data);
 }
 
-/* A zero, or no size at all, changes nothing; one that no terminal has is not bent into another. */
+/* A zero, or no size at all, changes nothing; an impossible size is not clamped to another. */
 static void decode_resize(struct frame *f)
 {
     int64_t rows = json_integer_value(json_object_get(f->tree, "rows"));
     int64_t cols = json_integer_value(json_object_get(f->tree, "cols"));
 
     if (rows > TERMINAL_SIZE_MAX || cols > TERMINAL_SIZE_MAX) {
-        bad(f, "cols and rows are at most 4096");
+        bad(f, "cols and rows must be at most 4096");
         return;
     }
     f->kind = FRAME_RESIZE;
@@ -59,7 +62,7 @@ static void decode_signal(struct frame *f)
             f->signum = known[i].signum;
             return;
         }
-    bad(f, "signal is one of SIGINT, SIGTERM, SIGKILL, SIGQUIT and SIGHUP");
+    bad(f, "signal must be one of SIGINT, SIGTERM, SIGKILL, SIGQUIT and SIGHUP");
 }
 
 void osb_frame_decode(struct frame *f, const char *text, size_t len)
@@ -71,7 +74,7 @@ void osb_frame_decode(struct frame *f, const char *text, size_t len)
         return;
     type = json_string_value(json_object_get(f->tree, "type"));
     if (type == NULL)
-        bad(f, "a frame needs a type");
+        bad(f, "a frame must have a type");
     else if (strcmp(type, "stdin") == 0)
         decode_stdin(f);
     else if (strcmp(type, "resize") == 0)
@@ -81,7 +84,7 @@ void osb_frame_decode(struct frame *f, const char *text, size_t len)
     else if (strcmp(type, "ping") == 0)
         f->kind = FRAME_PING;
     else
-        bad(f, "type is one of stdin, resize, signal and ping");
+        bad(f, "type must be one of stdin, resize, signal and ping");
 }
 
 void osb_frame_fini(struct frame *f)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * osb_frame.h - what a terminal's client says in text frames. Pure. Layer: dialects.
+ * osb_frame.h - the text frames of a terminal's client. Pure. Layer: dialects.
  */
 #ifndef HF_DIALECTS_OPENSANDBOX_OSB_FRAME_H
 #define HF_DIALECTS_OPENSANDBOX_OSB_FRAME_H
@@ -8,12 +8,12 @@
 #include "base/json.h"
 
 enum frame_kind {
-    FRAME_NONE, /* not JSON: passed over, as execd does */
+    FRAME_NONE, /* not JSON: ignored, as in execd */
     FRAME_STDIN,
     FRAME_RESIZE,
     FRAME_SIGNAL,
     FRAME_PING,
-    FRAME_BAD, /* told why */
+    FRAME_BAD, /* replied with the reason */
 };
 
 struct frame {
@@ -21,7 +21,7 @@ struct frame {
     json_t *tree;     /* freed by osb_frame_fini() */
     const char *data; /* stdin: borrowed from the tree */
     size_t len;
-    int64_t rows, cols; /* resize; 0: it is to be passed over */
+    int64_t rows, cols; /* resize; 0: ignore it */
     int signum;
     const char *wrong; /* static */
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * osb_interrupt.c - DELETE /command and DELETE /pty/{id}: the end of a process with all its children,
- * and of a session; answered when they are gone. Layer: dialects.
+ * osb_interrupt.c - DELETE /command and DELETE /pty/{id}: kills a process tree, or ends a session
+ *
+ * The reply is sent when they have ended. Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +16,9 @@
 struct osb_interrupt_shutdown {
     struct pending pending;
     struct osb *osb;
-    struct http_request *rq; /* NULL: the client has gone */
-    struct process *process; /* referenced; NULL: it is a session */
-    char *tag;               /* forget all that have it; NULL: keep the record */
+    struct http_request *rq; /* NULL: the client has disconnected */
+    struct process *process; /* referenced; NULL: a session */
+    char *tag;               /* drop the records with this tag; NULL: keep the record */
 };
 
 static void ending_free(struct pending *p)
@@ -30,7 +31,7 @@ static void ending_free(struct pending *p)
     free(e);
 }
 
-/* The end goes on under the next worker; who asked has to look. */
+/* The termination continues under the next worker; the client has to check. */
 static void ending_drain(struct pending *p)
 {
     struct osb_interrupt_shutdown *e = list_entry(p, struct osb_interrupt_shutdown, pending);
@@ -39,13 +40,14 @@ static void ending_drain(struct pending *p)
     e->rq = NULL;
     if (rq != NULL) {
         http_set_user(rq, NULL, NULL);
-        osb_refuse(rq, 503, "RUNTIME_ERROR", "the daemon is going; what was asked for goes on");
+        osb_refuse(rq, 503, "RUNTIME_ERROR",
+                   "the daemon is shutting down; the requested operation continues");
     }
 }
 
 static const struct pending_kind ending_kind = {.drain = ending_drain, .free = ending_free};
 
-static void ending_on_gone(void *user)
+static void ending_on_disconnect(void *user)
 {
     struct osb_interrupt_shutdown *e = user;
 
@@ -81,7 +83,7 @@ static struct osb_interrupt_shutdown *ending_new(struct http_request *rq)
 
     e->osb = osb_of(rq);
     e->rq = rq;
-    http_set_user(rq, e, ending_on_gone);
+    http_set_user(rq, e, ending_on_disconnect);
     pending_init(&e->pending, &e->osb->pending, &ending_kind);
     return e;
 }
@@ -96,7 +98,7 @@ static void end_process(struct http_request *rq, struct process *p, int64_t grac
     if (tag != NULL)
         process_delete(p, grace_ms, "api", ending_on_end, e);
     else
-        process_end(p, grace_ms, "api", ending_on_end, e);
+        process_terminate(p, grace_ms, "api", ending_on_end, e);
 }
 
 static void end_session(struct http_request *rq, struct session *s)
@@ -151,6 +153,6 @@ void osb_pty_delete(struct http_request *rq)
     process_view(p, &v);
     t = v.tag != NULL ? osb_terminal_holder(osb_of(rq), v.tag) : NULL;
     if (t != NULL)
-        t->removed = true; /* its shell may be on its way, and goes as soon as it comes */
+        t->removed = true; /* a shell that is still starting is terminated afterwards */
     end_process(rq, p, 0, v.tag != NULL ? v.tag : "");
 }

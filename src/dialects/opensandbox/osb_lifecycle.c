@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * osb_lifecycle.c - as much of the control plane as stands between the SDK and execd
+ * osb_lifecycle.c - the part of the control plane that the SDK needs before it talks to execd
  *
- * The daemon is the one sandbox there is, under whatever id it is asked for: behind a
- * gateway the id leads to another daemon, and this one only says how to get there. Creating it
- * finds it running; deleting it leaves it alone, because others may be in it. Layer: dialects.
+ * The daemon is the only sandbox, under whatever id the client uses: behind a gateway each id leads
+ * to another daemon, and this one only reports how to get there. Creating a sandbox finds it
+ * running; deleting it has no effect, because others may use it. Layer: dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,16 +37,16 @@ static void write_sandbox(struct json_out *j, const struct osb *o, const char *i
     json_key(j, "status");
     json_open(j, '{');
     json_kstr(j, "state", "Running");
-    json_shut(j, '}');
+    json_close(j, '}');
     json_ktime(j, "createdAt", o->began_wall_ms);
     json_key(j, "image");
     json_open(j, '{');
     json_kstr(j, "uri", "holdfast");
-    json_shut(j, '}');
+    json_close(j, '}');
     json_key(j, "entrypoint");
     json_open(j, '[');
     json_str(j, "holdfast");
-    json_shut(j, ']');
+    json_close(j, ']');
 }
 
 void osb_sandbox_create(struct http_request *rq)
@@ -57,14 +57,14 @@ void osb_sandbox_create(struct http_request *rq)
 
     if (body == NULL)
         return;
-    j = osb_answer(osb_of(rq));
+    j = osb_reply_open(osb_of(rq));
     write_sandbox(&j, osb_of(rq), own_id(room, sizeof room));
     osb_send(rq, 202, &j);
 }
 
 void osb_sandbox_get(struct http_request *rq)
 {
-    struct json_out j = osb_answer(osb_of(rq));
+    struct json_out j = osb_reply_open(osb_of(rq));
 
     write_sandbox(&j, osb_of(rq), http_param(rq, "sandbox"));
     osb_send(rq, 200, &j);
@@ -72,15 +72,15 @@ void osb_sandbox_get(struct http_request *rq)
 
 void osb_sandbox_list(struct http_request *rq)
 {
-    struct json_out j = osb_answer(osb_of(rq));
+    struct json_out j = osb_reply_open(osb_of(rq));
     char room[64];
 
     json_key(&j, "items");
     json_open(&j, '[');
     json_open(&j, '{');
     write_sandbox(&j, osb_of(rq), own_id(room, sizeof room));
-    json_shut(&j, '}');
-    json_shut(&j, ']');
+    json_close(&j, '}');
+    json_close(&j, ']');
     json_key(&j, "pagination");
     json_open(&j, '{');
     json_kint(&j, "page", 1);
@@ -88,7 +88,7 @@ void osb_sandbox_list(struct http_request *rq)
     json_kint(&j, "totalItems", 1);
     json_kint(&j, "totalPages", 1);
     json_kbool(&j, "hasNextPage", false);
-    json_shut(&j, '}');
+    json_close(&j, '}');
     osb_send(rq, 200, &j);
 }
 
@@ -102,10 +102,10 @@ void osb_lifecycle_metrics(struct http_request *rq)
     http_reply_empty(rq, 204);
 }
 
-/* --- where it is --------------------------------------------------------------------- */
+/* --- endpoints ----------------------------------------------------------------------- */
 
-/* The token that this very client has shown; execd's calls want it in a header of their own. Behind
- * a gateway it may be the gateway's, which is not to be given away. */
+/* The token that this client has sent; execd's calls need it in their own header. Behind a gateway
+ * it may be the gateway's, which must not be revealed. */
 static const char *shown_token(const struct http_request *rq)
 {
     const char *token = http_header(rq, "X-EXECD-ACCESS-TOKEN");
@@ -121,7 +121,7 @@ static const char *shown_token(const struct http_request *rq)
     return token;
 }
 
-/* Host and path in front of our routes, as the client sees them. */
+/* Host and path before our routes, as the client sees them. */
 static void put_root(struct buf *out, const struct http_request *rq)
 {
     const char *host = http_header(rq, "X-Forwarded-Host");
@@ -136,7 +136,7 @@ static void put_root(struct buf *out, const struct http_request *rq)
         buf_puts(out, OSB_PREFIX);
 }
 
-/* A port of the sandbox itself: at the same host. */
+/* A port of the sandbox itself: on the same host. */
 static void put_direct(struct buf *out, const struct http_request *rq, int64_t port)
 {
     const char *host = http_header(rq, "Host");
@@ -173,21 +173,21 @@ void osb_sandbox_endpoint(struct http_request *rq)
     int64_t port;
 
     if (!text_to_i64(http_param(rq, "port"), 1, 65535, &port)) {
-        osb_refuse(rq, 400, "INVALID_REQUEST_BODY", "a port is 1 to 65535");
+        osb_refuse(rq, 400, "INVALID_REQUEST_BODY", "the port must be from 1 to 65535");
         return;
     }
     if (http_query(rq, "expires") != NULL) {
-        osb_refuse(rq, 400, "INVALID_REQUEST_BODY", "signed endpoints are not made here");
+        osb_refuse(rq, 400, "INVALID_REQUEST_BODY", "signed endpoints are not supported");
         return;
     }
     put_endpoint(&endpoint, rq, port);
-    j = osb_answer(osb_of(rq));
+    j = osb_reply_open(osb_of(rq));
     json_kstr(&j, "endpoint", buf_cstr(&endpoint));
     if (token != NULL) {
         json_key(&j, "headers");
         json_open(&j, '{');
         json_kstr(&j, "X-EXECD-ACCESS-TOKEN", token);
-        json_shut(&j, '}');
+        json_close(&j, '}');
     }
     osb_send(rq, 200, &j);
     buf_fini(&endpoint);

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * osb_lines.c - splits output into lines at "\n", "\r" and "\r\n". Layer: dialects.
+ */
 #include "dialects/opensandbox/osb_lines.h"
 
 #include <string.h>
@@ -29,7 +32,7 @@ static void hold(struct lines *l, const char *bytes, size_t len, line_fn *fn, vo
     }
 }
 
-static void tell_end(struct lines *l, line_fn *fn, void *arg)
+static void emit_end(struct lines *l, line_fn *fn, void *arg)
 {
     if (l->part.len > 0)
         fn(arg, buf_data(&l->part), l->part.len, false);
@@ -45,7 +48,7 @@ void osb_lines_feed(struct lines *l, const char *bytes, size_t len, line_fn *fn,
         const char *end;
         size_t n;
 
-        if (l->cr && *bytes == '\n') { /* of a "\r\n" that came in two pieces, or in one */
+        if (l->cr && *bytes == '\n') { /* the rest of a "\r\n", in one piece or two */
             l->cr = false;
             bytes++;
             len--;
@@ -57,7 +60,7 @@ void osb_lines_feed(struct lines *l, const char *bytes, size_t len, line_fn *fn,
         hold(l, bytes, n, fn, arg);
         if (end == NULL)
             return;
-        tell_end(l, fn, arg);
+        emit_end(l, fn, arg);
         l->cr = *end == '\r';
         bytes += n + 1;
         len -= n + 1;
@@ -83,7 +86,7 @@ void osb_lines_end(struct lines *l, line_fn *fn, void *arg)
     l->begun = l->cr = false;
 }
 
-void osb_lines_told(struct lines *l, bool whole)
+void osb_lines_reported(struct lines *l, bool whole)
 {
     size_t open = whole ? 0 : utf8_open_tail(buf_data(&l->part), l->part.len);
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * osb_metrics.c - samples /proc and serves GET /metrics and /metrics/watch. Layer: dialects.
+ */
 #include "dialects/opensandbox/osb_metrics.h"
 
 #include <errno.h>
@@ -12,11 +15,11 @@
 #include "base/mem.h"
 
 #define FILE_BYTES (256 * 1024)
-#define SAMPLE_MS 100       /* between the two looks of a first question */
-#define SAMPLE_OLD_MS 60000 /* an older look would tell of the past */
+#define SAMPLE_MS 100       /* between the two samples of a first request */
+#define SAMPLE_OLD_MS 60000 /* an older sample is outdated */
 #define WATCH_MS 2000
 
-/* --- the kernel's words ---------------------------------------------------------- */
+/* --- parsing --------------------------------------------------------------------- */
 
 bool osb_metrics_parse_cpu(const char *text, struct osb_load *out)
 {
@@ -59,9 +62,9 @@ bool osb_metrics_parse_memory(const char *text, struct metrics_memory *out)
            out->available_kib <= out->total_kib;
 }
 
-/* --- looking ------------------------------------------------------------------------ */
+/* --- sampling ----------------------------------------------------------------------- */
 
-static bool look(struct osb_load *out)
+static bool read_cpu(struct osb_load *out)
 {
     struct buf text = {0};
     bool ok = io_read_file("/proc/stat", FILE_BYTES, &text) == 0 &&
@@ -72,7 +75,7 @@ static bool look(struct osb_load *out)
     return ok;
 }
 
-static void look_memory(struct metrics_memory *out)
+static void read_memory(struct metrics_memory *out)
 {
     struct buf text = {0};
 
@@ -82,13 +85,13 @@ static void look_memory(struct metrics_memory *out)
     buf_fini(&text);
 }
 
-/* Per cent since the last look, in tenths. */
+/* Per cent since the last sample, in tenths. */
 static uint64_t load_since(struct osb_load *last)
 {
     struct osb_load now = *last;
     uint64_t tenths = 0;
 
-    if (look(&now) && now.total > last->total && now.busy >= last->busy)
+    if (read_cpu(&now) && now.total > last->total && now.busy >= last->busy)
         tenths = (now.busy - last->busy) * 1000 / (now.total - last->total);
     *last = now;
     return tenths > 1000 ? 1000 : tenths;
@@ -109,7 +112,7 @@ static void write_metrics(struct json_out *j, struct osb_load *last)
     struct metrics_memory m;
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-    look_memory(&m);
+    read_memory(&m);
     json_kint(j, "cpu_count", cpus > 0 ? cpus : 1);
     put_tenths(j, "cpu_used_pct", load_since(last));
     put_tenths(j, "mem_total_mib", m.total_kib * 10 / 1024);
@@ -122,8 +125,8 @@ static void write_metrics(struct json_out *j, struct osb_load *last)
 struct osb_metrics_watching {
     struct pending pending;
     struct osb *osb;
-    struct http_request *rq;    /* a single question; NULL: answered, or a stream */
-    struct http_stream *stream; /* NULL: a single question */
+    struct http_request *rq;    /* a single request; NULL: replied, or a stream */
+    struct http_stream *stream; /* NULL: a single request */
     struct timer *timer;
     struct osb_load last;
 };
@@ -137,9 +140,9 @@ static void watching_free(struct pending *p)
     free(w);
 }
 
-static void watching_answer(struct osb_metrics_watching *w)
+static void watching_reply(struct osb_metrics_watching *w)
 {
-    struct json_out j = osb_answer(w->osb);
+    struct json_out j = osb_reply_open(w->osb);
 
     write_metrics(&j, &w->last);
     w->osb->load = w->last;
@@ -153,7 +156,7 @@ static void watching_drain(struct pending *p)
     struct osb_metrics_watching *w = list_entry(p, struct osb_metrics_watching, pending);
 
     if (w->stream == NULL) {
-        watching_answer(w);
+        watching_reply(w);
         return;
     }
     http_stream_end(w->stream);
@@ -162,7 +165,7 @@ static void watching_drain(struct pending *p)
 
 static const struct pending_kind watching_kind = {.drain = watching_drain, .free = watching_free};
 
-static void watching_on_gone(void *arg)
+static void watching_on_disconnect(void *arg)
 {
     watching_free(&((struct osb_metrics_watching *)arg)->pending);
 }
@@ -173,15 +176,15 @@ static void watching_on_drain(void *arg)
 }
 
 static const struct http_stream_ops stream_ops = {.on_drain = watching_on_drain,
-                                                  .on_gone = watching_on_gone};
+                                                  .on_disconnect = watching_on_disconnect};
 
 static void watching_send(struct osb_metrics_watching *w)
 {
-    struct json_out j = osb_answer(w->osb);
+    struct json_out j = osb_reply_open(w->osb);
     struct iovec iov;
 
     write_metrics(&j, &w->last);
-    json_shut(&j, '}');
+    json_close(&j, '}');
     buf_putc(j.buf, '\n');
     iov = (struct iovec){buf_data(j.buf), j.buf->len};
     if (http_stream_ready(w->stream))
@@ -195,7 +198,7 @@ static void watching_on_timer(struct timer *t, void *arg)
 
     (void)t;
     if (w->stream == NULL)
-        watching_answer(w);
+        watching_reply(w);
     else
         watching_send(w);
 }
@@ -208,19 +211,19 @@ static struct osb_metrics_watching *watching_new(struct http_request *rq)
     w->timer = timer_new(w->osb->loop, watching_on_timer, w);
     w->last = w->osb->load;
     if (w->last.at_ms == 0 || clock_mono_ms() - w->last.at_ms > SAMPLE_OLD_MS)
-        (void)look(&w->last);
+        (void)read_cpu(&w->last);
     pending_init(&w->pending, &w->osb->pending, &watching_kind);
     return w;
 }
 
-/* A load needs two looks; the first was that of the last question, or is made now. */
+/* A load needs two samples; the first is that of the previous request, or is taken now. */
 void osb_metrics(struct http_request *rq)
 {
     struct osb_metrics_watching *w = watching_new(rq);
     uint64_t age = clock_mono_ms() - w->last.at_ms;
 
     w->rq = rq;
-    http_set_user(rq, w, watching_on_gone);
+    http_set_user(rq, w, watching_on_disconnect);
     timer_start(w->timer, age < SAMPLE_MS ? SAMPLE_MS - age : 0);
 }
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * osb_prelude.c - the shell code that carries a session's state to its next shell. Layer: dialects.
+ */
 #include "dialects/opensandbox/osb_prelude.h"
 
 #include <string.h>
 
 #define MARK "__osb_state="
 
-/* The file is there from the end of one shell to the beginning of the next, a few milliseconds
- * later. Its name is as hard to guess as the session's id. */
+/* The file exists from the end of one shell to the start of the next, a few milliseconds later. Its
+ * name is as hard to guess as the session's id. */
 static const char setup[] =
     MARK "${TMPDIR:-/tmp}/.$HOLDFAST_SESSION_ID\n"
          "if [ -O \"$__osb_state\" ]; then\n"
@@ -24,22 +27,22 @@ static bool is_setup(const struct session_command *c)
            memcmp(c->text.bytes, MARK, sizeof MARK - 1) == 0;
 }
 
-/* A session that was never told is somebody else's, and stays as it is. */
+/* A session without a prelude was created by another dialect, and remains unchanged. */
 bool osb_prelude_is_due(const struct session_log *log)
 {
-    bool ours = false, told = false;
+    bool ours = false, set_up = false;
     struct session_command c;
     uint64_t at = 0;
 
     while (session_log_each(log, &at, &c)) {
         if (is_setup(&c)) {
             ours = true;
-            told = c.ended;
+            set_up = c.ended;
         } else if (c.ended && c.end.shell_replaced) {
-            told = false;
+            set_up = false;
         }
     }
-    return ours && !told;
+    return ours && !set_up;
 }
 
 void osb_prelude_write(struct buf *out, bool due, enum prelude_cd what, const char *cwd)

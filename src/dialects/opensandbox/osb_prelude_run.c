@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * osb_prelude_run.c - runs a prelude in a session and reports its failure. Layer: dialects.
+ */
 #include "dialects/opensandbox/osb_prelude_run.h"
 
 #include <string.h>
 
-/* A directory on a file system that does not answer: clients wait 30 s for the head of an answer. */
+/* For a directory on a hanging file system: clients wait 30 s for the head of a reply. */
 #define PRELUDE_MS 20000
 #define WORDS_BYTES 400
 
-/* The first line that the shell said. */
+/* The first line of the shell's error output. */
 static void refuse(const struct session_result *r, struct hf_error *err)
 {
     struct headtail_view v;
@@ -23,9 +26,10 @@ static void refuse(const struct session_result *r, struct hf_error *err)
                   words[0] != '\0' ? words : "the directory cannot be entered");
 }
 
-static void told_on_done(void *arg, const struct session_result *r, const struct hf_error *why)
+static void prelude_wait_on_done(void *arg, const struct session_result *r,
+                                 const struct hf_error *why)
 {
-    struct told *t = arg;
+    struct prelude_wait *t = arg;
     struct hf_error err = {0};
 
     if (t == NULL)
@@ -38,8 +42,8 @@ static void told_on_done(void *arg, const struct session_result *r, const struct
     t->done(t->arg, r != NULL && r->exit.code == 0 ? NULL : why);
 }
 
-int osb_session_tell_prelude(struct session *s, bool due, enum prelude_cd what, const char *cwd,
-                             struct told *t, struct hf_error *err)
+int osb_session_run_prelude(struct session *s, bool due, enum prelude_cd what, const char *cwd,
+                            struct prelude_wait *t, struct hf_error *err)
 {
     struct session_run_spec spec = {
         .source = SOURCE_SYSTEM,
@@ -53,14 +57,14 @@ int osb_session_tell_prelude(struct session *s, bool due, enum prelude_cd what, 
 
     osb_prelude_write(&text, due, what, cwd);
     spec.command = buf_cstr(&text);
-    rc = session_run(s, &spec, told_on_done, t, &run, err);
+    rc = session_run(s, &spec, prelude_wait_on_done, t, &run, err);
     buf_fini(&text);
     if (rc == 0 && t != NULL)
         t->run = run;
     return rc;
 }
 
-void osb_session_told_leave(struct told *t)
+void osb_session_prelude_leave(struct prelude_wait *t)
 {
     if (t->run != NULL)
         session_run_leave(t->run, session_run_number(t->run) == 0);

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * osb_pty.c - creates PTY sessions, finds their processes and restarts their shells. Layer:
+ * dialects.
+ */
 #include "dialects/opensandbox/osb_pty.h"
 
 #include <stdio.h>
@@ -65,7 +69,7 @@ void osb_pty_plan_fini(struct pty_plan *plan)
     free(plan->cwd);
 }
 
-/* --- lives ------------------------------------------------------------------------ */
+/* --- shell runs ------------------------------------------------------------------- */
 
 static void write_metadata(struct buf *out, const struct pty_plan *plan, uint64_t base)
 {
@@ -77,7 +81,7 @@ static void write_metadata(struct buf *out, const struct pty_plan *plan, uint64_
     json_ku64(&j, "base", base);
     if (plan->cwd != NULL)
         json_kstr(&j, "cwd", plan->cwd);
-    json_shut(&j, '}');
+    json_close(&j, '}');
 }
 
 int osb_pty_launch(struct osb *o, struct process *last, const struct pty_start *start,
@@ -168,7 +172,7 @@ void osb_pty_forget(struct osb *o, struct process *p, const char *tag)
 
 struct osb_pty_creation {
     struct pending pending;
-    struct http_request *rq; /* NULL: the client has gone */
+    struct http_request *rq; /* NULL: the client has disconnected */
     struct osb *osb;
     struct collect *collect;
     char id[40];
@@ -190,7 +194,7 @@ static void making_free(struct pending *p)
 
 static const struct pending_kind making_kind = {.drain = NULL, .free = making_free};
 
-static void making_on_gone(void *user)
+static void making_on_disconnect(void *user)
 {
     struct osb_pty_creation *m = user;
 
@@ -206,7 +210,7 @@ static void making_failed(void *arg, const struct hf_error *err)
     making_done(m);
 }
 
-/* What mkdir said. */
+/* mkdir's error message. */
 static void refuse_directory(struct http_request *rq, const struct buf *said)
 {
     char text[ERROR_BYTES + 1];
@@ -215,7 +219,8 @@ static void refuse_directory(struct http_request *rq, const struct buf *said)
     memcpy(text, said->len > 0 ? buf_data(said) : "", len);
     text[len] = '\0';
     text[strcspn(text, "\n")] = '\0';
-    osb_refuse(rq, 500, "RUNTIME_ERROR", text[0] != '\0' ? text : "the directory cannot be made");
+    osb_refuse(rq, 500, "RUNTIME_ERROR",
+               text[0] != '\0' ? text : "the directory cannot be created");
 }
 
 static void making_ended(void *arg, const struct collected *c)
@@ -228,9 +233,9 @@ static void making_ended(void *arg, const struct collected *c)
             refuse_directory(m->rq, c->err);
         process_forget(c->process);
     } else if (m->rq == NULL) {
-        process_forget(c->process); /* nobody knows its id */
+        process_forget(c->process); /* no client knows its id */
     } else {
-        j = osb_answer(m->osb);
+        j = osb_reply_open(m->osb);
         json_kstr(&j, "session_id", m->id);
         osb_send(m->rq, 201, &j);
     }
@@ -271,7 +276,7 @@ static void making_begin(struct http_request *rq, const struct osb_session_reque
     spec.metadata_json = "{\"opensandbox\":\"pty-plan\"}";
     spec.source = SOURCE_AGENT;
     pending_init(&m->pending, &m->osb->pending, &making_kind);
-    http_set_user(rq, m, making_on_gone);
+    http_set_user(rq, m, making_on_disconnect);
     if (collect_start(m->osb->engine, &spec, ERROR_BYTES, &making_ops, m, &m->collect, &err) < 0) {
         http_set_user(rq, NULL, NULL);
         osb_error(rq, &err);
@@ -287,11 +292,11 @@ void osb_pty_post(struct http_request *rq)
 
     if (body == NULL || !osb_is_open(rq))
         return;
-    if (osb_session_ask_decode(&a, body, false, &err) < 0)
+    if (osb_session_request_decode(&a, body, false, &err) < 0)
         osb_error(rq, &err);
     else
         making_begin(rq, &a);
-    osb_session_ask_fini(&a);
+    osb_session_request_fini(&a);
 }
 
 /* --- GET /pty/{id} --------------------------------------------------------------------- */
@@ -310,7 +315,7 @@ void osb_pty_get(struct http_request *rq)
     }
     process_view(p, &v);
     (void)osb_pty_plan_read(p, &plan);
-    j = osb_answer(osb_of(rq));
+    j = osb_reply_open(osb_of(rq));
     json_kstr(&j, "session_id", http_param(rq, "id"));
     json_kbool(&j, "running", v.running);
     json_ku64(&j, "output_offset", plan.base + v.next);

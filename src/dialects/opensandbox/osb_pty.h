@@ -2,42 +2,42 @@
 /*
  * osb_pty.h - PTY sessions: a tag, and the processes that have had it
  *
- * A session is made before its shell runs, and outlives it: each attach to one that does not run
- * starts the shell again, and offsets go on where the last life ended. So that
- * nothing of this has to be remembered here, the session is its processes. The first
- * makes the session's directory and has nothing else to do; it holds what was asked for in its
- * arguments. Each later one is a life of the shell, with the offset of its first
- * byte in its metadata. What retention drops of them is gone from the replay. Layer: dialects.
+ * A session is created before its shell runs, and outlives it: each attach to a session whose shell
+ * does not run starts the shell again, and offsets continue where the last life ended. So that
+ * nothing has to be stored here, the session is its processes. The first one creates the session's
+ * directory and does nothing else; its arguments record the request. Each later one is a life of
+ * the shell, with the offset of its first byte in its metadata. Those that retention drops are
+ * missing from the replay. Layer: dialects.
  */
 #ifndef HF_DIALECTS_OPENSANDBOX_OSB_PTY_H
 #define HF_DIALECTS_OPENSANDBOX_OSB_PTY_H
 
 #include "dialects/opensandbox/osb.h"
 
-/* What a life has to know; strings are borrowed from the process, but for cwd. */
+/* What a life needs; strings are borrowed from the process, except for cwd. */
 struct pty_plan {
     const char *command; /* NULL: an interactive shell */
     char *cwd;           /* NULL: the daemon's; freed by osb_pty_plan_fini() */
     uint64_t base;       /* the session's offset of the process's first byte */
-    bool launched;       /* false: it is the one that made the directory */
+    bool launched;       /* false: it is the one that created the directory */
 };
-/* False: not one of a PTY session (and base is 0); fini either way. */
+/* False: not part of a PTY session (and base is 0); call fini in either case. */
 bool osb_pty_plan_read(struct process *p, struct pty_plan *plan);
 void osb_pty_plan_fini(struct pty_plan *plan);
 
 /* Starts the life after `last`; as engine_spawn(). */
 struct pty_start {
-    bool pipes;         /* no terminal: stdout and stderr apart */
-    int64_t rows, cols; /* 0: as usual */
+    bool pipes;         /* no terminal: stdout and stderr separate */
+    int64_t rows, cols; /* 0: default */
 };
 int osb_pty_launch(struct osb *o, struct process *last, const struct pty_start *start,
                    spawn_done_fn *done, void *arg, struct hf_error *err);
 
-/* The life that holds the first byte at or behind this offset of the session, before `base`.
- * NULL: none is held any more. *at is moved to that byte. */
+/* The life that has the first byte at or after this offset of the session, before `base`. NULL:
+ * none is retained. *at is moved to that byte. */
 struct process *osb_pty_earlier(struct osb *o, const char *tag, uint64_t base, uint64_t *at,
                                 uint64_t *life_base);
-/* Drops the record of p and those of all lives of the session. */
+/* Drops the records of p and of all lives of the session. */
 void osb_pty_forget(struct osb *o, struct process *p, const char *tag);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * osb_reply.c - bodies, answers and errors in execd's shape
+ * osb_reply.c - bodies, replies and errors in execd's format
  *
- * Status codes are odd on purpose: clients tell "execd said no" from "execd is gone" by them.
- * Every error has a body, because the SDK takes an empty one for success. Layer: dialects.
+ * The odd status codes are deliberate: clients distinguish "execd refused" from "execd is down" by
+ * them. Every error has a body, because the SDK takes an empty one for success. Layer: dialects.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -15,9 +15,9 @@
 #include "base/text.h"
 #include "dialects/opensandbox/osb.h"
 
-/* --- answers ------------------------------------------------------------------ */
+/* --- replies ------------------------------------------------------------------ */
 
-struct json_out osb_answer(struct osb *o)
+struct json_out osb_reply_open(struct osb *o)
 {
     struct json_out j;
 
@@ -29,13 +29,13 @@ struct json_out osb_answer(struct osb *o)
 
 void osb_send(struct http_request *rq, int status, struct json_out *j)
 {
-    json_shut(j, '}');
+    json_close(j, '}');
     http_reply(rq, status, OSB_JSON, buf_data(j->buf), j->buf->len);
 }
 
 void osb_refuse(struct http_request *rq, int status, const char *code, const char *message)
 {
-    struct json_out j = osb_answer(osb_of(rq));
+    struct json_out j = osb_reply_open(osb_of(rq));
 
     json_kstr(&j, "code", code);
     json_kstr(&j, "message", message);
@@ -44,19 +44,19 @@ void osb_refuse(struct http_request *rq, int status, const char *code, const cha
 
 static void refuse_token(struct http_request *rq)
 {
-    struct json_out j = osb_answer(osb_of(rq));
+    struct json_out j = osb_reply_open(osb_of(rq));
 
     json_kstr(&j, "error", "Unauthorized: invalid or missing header X-EXECD-ACCESS-TOKEN");
     osb_send(rq, 401, &j);
 }
 
-/* A second one makes what follows the name of a host, to browsers also when it is a backslash. */
+/* After two slashes a browser reads a host name, and it treats a backslash as a slash. */
 static bool names_host(const char *path)
 {
     return path[0] == '/' && (path[1] == '/' || path[1] == '\\');
 }
 
-/* A path with a slash too many is sent to the one without; all others lead nowhere. */
+/* A path with a duplicate slash is redirected to the one without; all others are not found. */
 static void refuse_path(struct http_request *rq)
 {
     static const char text[] = "404 page not found";
@@ -120,11 +120,11 @@ bool osb_is_open(struct http_request *rq)
 {
     if (!osb_of(rq)->draining)
         return true;
-    osb_refuse(rq, 503, "RUNTIME_ERROR", "the daemon is going; ask again in a moment");
+    osb_refuse(rq, 503, "RUNTIME_ERROR", "the daemon is shutting down; try again in a moment");
     return false;
 }
 
-/* --- what is asked --------------------------------------------------------------- */
+/* --- decoding requests ----------------------------------------------------------- */
 
 json_t *osb_body(struct http_request *rq)
 {

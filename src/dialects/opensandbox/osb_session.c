@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * osb_session.c - POST /session: the engine's session, in a directory that is made if need be.
+ * osb_session.c - POST /session: the engine's session, in a directory that is created if missing
+ *
  * Layer: dialects.
  */
 #include <stdlib.h>
@@ -14,9 +15,9 @@
 
 struct osb_session_creation {
     struct pending pending;
-    struct http_request *rq; /* NULL: the client has gone */
+    struct http_request *rq; /* NULL: the client has disconnected */
     struct osb *osb;
-    struct told told;
+    struct prelude_wait prelude;
     char *cwd, *id;
 };
 
@@ -30,10 +31,10 @@ static void making_free(struct pending *p)
     free(m);
 }
 
-/* It is known by its id in the list of sessions; nobody was told. */
+/* The session remains in the list under its id; the client never learnt it. */
 static const struct pending_kind making_kind = {.drain = NULL, .free = making_free};
 
-static void making_on_gone(void *user)
+static void making_on_disconnect(void *user)
 {
     struct osb_session_creation *m = user;
 
@@ -53,14 +54,14 @@ static void making_refuse(struct osb_session_creation *m, const struct hf_error 
     making_free(&m->pending);
 }
 
-static void making_on_told(void *arg, const struct hf_error *err)
+static void making_on_prelude(void *arg, const struct hf_error *err)
 {
     struct osb_session_creation *m = arg;
     struct hf_error gone;
     struct json_out j;
 
     if (err == NULL && m->rq == NULL) {
-        hf_fail(&gone, HF_E_internal, "the client has gone");
+        hf_fail(&gone, HF_E_internal, "the client has disconnected");
         err = &gone;
     }
     if (err != NULL) {
@@ -68,7 +69,7 @@ static void making_on_told(void *arg, const struct hf_error *err)
         return;
     }
     http_set_user(m->rq, NULL, NULL);
-    j = osb_answer(m->osb);
+    j = osb_reply_open(m->osb);
     json_kstr(&j, "session_id", m->id);
     osb_send(m->rq, 200, &j);
     making_free(&m->pending);
@@ -84,9 +85,9 @@ static void making_on_created(void *arg, struct session *s, const struct hf_erro
         return;
     }
     m->id = hf_xstrdup(session_id(s));
-    m->told = (struct told){.done = making_on_told, .arg = m};
-    if (osb_session_tell_prelude(s, true, m->cwd != NULL ? PRELUDE_MAKE : PRELUDE_STAY, m->cwd,
-                                 &m->told, &why) < 0)
+    m->prelude = (struct prelude_wait){.done = making_on_prelude, .arg = m};
+    if (osb_session_run_prelude(s, true, m->cwd != NULL ? PRELUDE_MAKE : PRELUDE_STAY, m->cwd,
+                                &m->prelude, &why) < 0)
         making_refuse(m, &why);
 }
 
@@ -100,18 +101,18 @@ void osb_session_post(struct http_request *rq)
 
     if (body == NULL || !osb_is_open(rq))
         return;
-    if (osb_session_ask_decode(&a, body, false, &err) < 0) {
+    if (osb_session_request_decode(&a, body, false, &err) < 0) {
         osb_error(rq, &err);
-        osb_session_ask_fini(&a);
+        osb_session_request_fini(&a);
         return;
     }
     m = hf_xalloc(sizeof *m);
     m->rq = rq;
     m->osb = osb_of(rq);
     m->cwd = hf_xstrdup(a.cwd);
-    osb_session_ask_fini(&a);
+    osb_session_request_fini(&a);
     pending_init(&m->pending, &m->osb->pending, &making_kind);
-    http_set_user(rq, m, making_on_gone);
+    http_set_user(rq, m, making_on_disconnect);
     if (session_create(m->osb->engine, &spec, making_on_created, m, &err) < 0) {
         http_set_user(rq, NULL, NULL);
         osb_error(rq, &err);

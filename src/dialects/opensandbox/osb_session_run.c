@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * osb_session_run.c - POST /session/{id}/run: a command in the session's shell, its output as it comes
+ * osb_session_run.c - POST /session/{id}/run: a command in the session's shell, its output streamed
  *
- * Unlike that of /command, such a run ends when its client goes. The output is read off the
- * shell's journal: from where the session's log says the command began to where
- * its result says it ended. A directory is entered by a command of its own right in front of it,
- * which is never begun when that fails. Layer: dialects.
+ * Unlike a /command, such a run ends when its client disconnects. The output is read from the
+ * shell's journal: from where the session's log records the start of the command to where its
+ * result records the end. A separate command directly before it changes the directory; if that
+ * fails, the command is never started. Layer: dialects.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "dialects/opensandbox/osb_prelude_run.h"
 #include "engine/events.h"
 
-/* A time-out is a time-out: TERM is only a courtesy, of which bash makes fewer words than of KILL. */
+/* At a timeout TERM is only a courtesy: bash prints less about it than about KILL. */
 #define RUN_GRACE_MS 100
 
 struct srun {
@@ -24,10 +24,10 @@ struct srun {
     struct osb_feed feed;
     struct http_request *rq; /* until the stream begins */
     struct session_run *run; /* NULL: not queued, or done */
-    struct told cd;          /* in front of it, if it has a directory */
+    struct prelude_wait cd;  /* runs before it, if it has a directory */
     struct event_subscriber events;
     char *id;
-    bool done; /* exit is what came of it */
+    bool done; /* exit has its result */
     struct exit_record exit;
 };
 
@@ -42,10 +42,10 @@ static void srun_free(struct pending *p)
     free(r);
 }
 
-/* What has not begun never will; what runs is ended, or goes on without us. */
+/* A command that has not begun never will; a running one is terminated, or continues without us. */
 static void srun_leave(struct srun *r, bool end)
 {
-    osb_session_told_leave(&r->cd);
+    osb_session_prelude_leave(&r->cd);
     if (r->run != NULL)
         session_run_leave(r->run, end || session_run_number(r->run) == 0);
     r->run = NULL;
@@ -57,7 +57,7 @@ static void srun_on_free(struct pending *p)
     srun_free(p);
 }
 
-/* A command that has begun goes on under the next worker. */
+/* A command that has begun keeps running under the next worker. */
 static void srun_drain(struct pending *p)
 {
     struct srun *r = list_entry(p, struct srun, pending);
@@ -65,7 +65,8 @@ static void srun_drain(struct pending *p)
     srun_leave(r, false);
     if (r->rq != NULL) {
         http_set_user(r->rq, NULL, NULL);
-        osb_refuse(r->rq, 503, "RUNTIME_ERROR", "the daemon is going; the command was not run");
+        osb_refuse(r->rq, 503, "RUNTIME_ERROR",
+                   "the daemon is shutting down; the command was not run");
     }
     srun_free(p);
 }
@@ -92,7 +93,7 @@ static void srun_gone(struct osb_feed *f)
     srun_free(&r->pending);
 }
 
-/* The shell's own exit is not what is waited for: the session says what came of the command. */
+/* The shell's own exit does not matter: the session reports the result of the command. */
 static void srun_over(struct osb_feed *f, const struct exit_record *x)
 {
     struct srun *r = srun_of(f);
@@ -130,13 +131,13 @@ static void srun_on_event(void *arg)
 
 /* --- the end ---------------------------------------------------------------------------- */
 
-/* The next shell takes over at once what the one before has saved. */
+/* The next shell restores at once what the previous one has saved. */
 static void heal(struct srun *r)
 {
     struct session *s = srun_session(r, NULL);
 
     if (s != NULL && osb_prelude_is_due(session_commands(s)))
-        (void)osb_session_tell_prelude(s, true, PRELUDE_STAY, NULL, NULL, NULL);
+        (void)osb_session_run_prelude(s, true, PRELUDE_STAY, NULL, NULL, NULL);
 }
 
 static void srun_on_done(void *arg, const struct session_result *x, const struct hf_error *err)
@@ -152,7 +153,8 @@ static void srun_on_done(void *arg, const struct session_result *x, const struct
     }
     r->exit = x->exit;
     if (x->exit.kind == EXIT_TIMED_OUT || x->exit.kind == EXIT_KILLED) {
-        r->exit.code = -1; /* as the shell was told; how it ended the command is its own affair */
+        /* by the shell's timeout; how the shell ended the command does not matter */
+        r->exit.code = -1;
         r->exit.signum = SIGKILL;
     }
     srun_attach(r, x->process_id, x->from);
@@ -164,7 +166,7 @@ static void srun_on_done(void *arg, const struct session_result *x, const struct
         srun_over(&r->feed, NULL);
 }
 
-/* --- the beginning ------------------------------------------------------------------------ */
+/* --- setup -------------------------------------------------------------------------------- */
 
 static void srun_stream(struct srun *r)
 {
@@ -175,7 +177,8 @@ static void srun_stream(struct srun *r)
     events_subscribe(engine_events(r->feed.osb->engine), &r->events);
 }
 
-/* Who was promised an answer gets it as the command's own: the shell's words, and a status. */
+/* A client that has its 200 gets the failure as the command's own: the shell's message, and a
+ * status. */
 static void srun_fail_cd(struct srun *r, const struct hf_error *err)
 {
     const struct exit_record failed = {.kind = EXIT_EXITED, .exit_code = 1, .code = 1};
@@ -205,7 +208,7 @@ static void srun_on_cd(void *arg, const struct hf_error *err)
     }
 }
 
-static void srun_on_gone(void *user)
+static void srun_on_disconnect(void *user)
 {
     struct srun *r = user;
 
@@ -247,22 +250,23 @@ static int srun_queue_command(struct srun *r, struct session *s,
     return rc;
 }
 
-/* Both at once, so that nobody's command gets between the directory and the command. */
+/* Both are queued together, so that no other command gets between the directory change and the
+ * command. */
 static int srun_queue(struct srun *r, struct session *s, const struct osb_session_request *a,
                       struct hf_error *err)
 {
     int rc = 0;
 
-    r->cd = (struct told){.done = srun_on_cd, .arg = r};
+    r->cd = (struct prelude_wait){.done = srun_on_cd, .arg = r};
     if (a->cwd != NULL)
-        rc = osb_session_tell_prelude(s, false, PRELUDE_CD, a->cwd, &r->cd, err);
+        rc = osb_session_run_prelude(s, false, PRELUDE_CD, a->cwd, &r->cd, err);
     if (rc == 0)
         rc = srun_queue_command(r, s, a, err);
     return rc;
 }
 
-/* A directory that cannot be entered is refused where that is known at once. Behind other commands
- * it is not, and nobody waits so long for the head of an answer. */
+/* A directory that cannot be entered is refused if that is known at once. Behind other commands it
+ * is not, and clients do not wait that long for the head of a reply. */
 static void srun_begin(struct http_request *rq, struct session *s,
                        const struct osb_session_request *a)
 {
@@ -275,7 +279,7 @@ static void srun_begin(struct http_request *rq, struct session *s,
         osb_runtime_error(rq, &err);
         srun_free(&r->pending);
     } else if (a->cwd != NULL && known_soon) {
-        http_set_user(rq, r, srun_on_gone);
+        http_set_user(rq, r, srun_on_disconnect);
     } else {
         srun_stream(r);
     }
@@ -295,9 +299,9 @@ void osb_session_run(struct http_request *rq)
         osb_runtime_error(rq, &err);
         return;
     }
-    if (osb_session_ask_decode(&a, body, true, &err) < 0)
+    if (osb_session_request_decode(&a, body, true, &err) < 0)
         osb_error(rq, &err);
     else
         srun_begin(rq, s, &a);
-    osb_session_ask_fini(&a);
+    osb_session_request_fini(&a);
 }

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * osb_terminal.c - one WebSocket on a terminal: replay, output, input, takeover. Layer: dialects.
+ */
 #include "dialects/opensandbox/osb_terminal.h"
 
 #include <stdlib.h>
@@ -9,13 +12,13 @@
 #include "dialects/common/request_checks.h"
 #include "dialects/opensandbox/osb_frame.h"
 
-#define FRAME_BYTES 32768    /* of output, as execd's */
+#define FRAME_BYTES 32768    /* of output, as in execd */
 #define TEXT_BYTES (1 << 20) /* of a JSON frame: input, escaped */
 #define CODE_TAKEN_OVER 4001
 
 enum { OP_STDIN = 0, OP_STDOUT = 1, OP_STDERR = 2, OP_REPLAY = 3 };
 
-/* --- life ------------------------------------------------------------------------ */
+/* --- lifetime -------------------------------------------------------------------- */
 
 struct osb_terminal *osb_terminal_new(struct http_request *rq, const char *key)
 {
@@ -51,7 +54,7 @@ struct osb_terminal *osb_terminal_holder(struct osb *o, const char *key)
     return NULL;
 }
 
-/* One that is not open yet is no longer asked for: whoever comes later has the session. */
+/* A connection that is not open yet is abandoned: the later client gets the session. */
 void osb_terminal_take_over(struct osb_terminal *t)
 {
     if (t->console != NULL)
@@ -62,14 +65,14 @@ void osb_terminal_take_over(struct osb_terminal *t)
 
 static void send_json(struct ws *ws, struct json_out *j)
 {
-    json_shut(j, '}');
+    json_close(j, '}');
     buf_putc(j->buf, '\n');
     ws_send_text(ws, buf_data(j->buf), j->buf->len);
 }
 
 static void send_error(struct osb *o, struct ws *ws, const char *code, const char *message)
 {
-    struct json_out j = osb_answer(o);
+    struct json_out j = osb_reply_open(o);
 
     json_kstr(&j, "type", "error");
     json_kstr(&j, "error", message);
@@ -80,7 +83,7 @@ static void send_error(struct osb *o, struct ws *ws, const char *code, const cha
 static void send_connected(struct console *c)
 {
     const struct osb_terminal *t = console_user(c);
-    struct json_out j = osb_answer(t->osb);
+    struct json_out j = osb_reply_open(t->osb);
     struct process_view v;
 
     process_view(console_process(c), &v);
@@ -136,8 +139,8 @@ static void terminal_gap(struct console *c, uint64_t from, uint64_t to)
     t->jumped = true;
 }
 
-/* A terminal would answer into the present life what a program asked in an earlier one. Between pipes
- * there is no terminal, and bytes are what they are. */
+/* A terminal would answer a query of an earlier life into the input of the current one. With pipes
+ * there is no terminal, and bytes stay unchanged. */
 static void ahead_filter(struct console *c, struct process *life, struct slice *s)
 {
     struct osb_terminal *t = console_user(c);
@@ -155,7 +158,7 @@ static void ahead_filter(struct console *c, struct process *life, struct slice *
         s->bytes = buf_data(&t->osb->scratch);
 }
 
-/* What earlier lives of the session have left. */
+/* The output of the session's earlier lives. */
 static bool terminal_ahead(struct console *c)
 {
     struct osb_terminal *t = console_user(c);
@@ -192,7 +195,7 @@ static void terminal_replay_done(struct console *c, uint64_t offset)
 static void terminal_exited(struct console *c, const struct exit_record *x)
 {
     const struct osb_terminal *t = console_user(c);
-    struct json_out j = osb_answer(t->osb);
+    struct json_out j = osb_reply_open(t->osb);
 
     json_kstr(&j, "type", "exit");
     json_kint(&j, "exit_code", x->code >= 0 ? x->code : -1);
@@ -202,14 +205,14 @@ static void terminal_exited(struct console *c, const struct exit_record *x)
 
 /* --- from the client -------------------------------------------------------------------- */
 
-/* True: it may not, and was told. */
+/* True: it may not write, and was notified. */
 static bool refuse_viewer(struct console *c)
 {
     struct osb_terminal *t = console_user(c);
 
     if (!t->viewer)
         return false;
-    send_error(t->osb, console_ws(c), "READ_ONLY", "a viewer may not type, resize or signal");
+    send_error(t->osb, console_ws(c), "READ_ONLY", "a viewer may not send input, resize or signal");
     if (++t->refusals >= OSB_READ_ONLY_MAX)
         console_close(c, 1008, "READ_ONLY");
     return true;
@@ -270,7 +273,7 @@ static void terminal_text(struct console *c, const char *text, size_t len)
     osb_frame_fini(&f);
 }
 
-/* The first byte says what the rest of the frame is; only input is known. */
+/* The first byte is the type of the frame; only input is known. */
 static size_t terminal_binary(struct console *c, const void *bytes, size_t len, bool last)
 {
     struct osb_terminal *t = console_user(c);
@@ -307,7 +310,7 @@ static const struct console_ops ops = {
     .closed = terminal_closed,
 };
 
-/* --- the beginning ------------------------------------------------------------------------ */
+/* --- setup -------------------------------------------------------------------------------- */
 
 void osb_terminal_open(struct osb_terminal *t, struct process *p)
 {
@@ -337,7 +340,7 @@ void osb_terminal_open(struct osb_terminal *t, struct process *p)
     osb_terminal_free(t);
 }
 
-/* --- what could not be started ------------------------------------------------------------ */
+/* --- failed starts ------------------------------------------------------------------------ */
 
 static void ignore_text(void *arg, const char *text, size_t len)
 {
@@ -360,7 +363,7 @@ static void ignore_closed(void *arg, int code)
     (void)arg, (void)code;
 }
 
-/* As a frame, because a browser sees no status and only little of a reason. */
+/* As a frame, because a browser sees no status and little of a close reason. */
 static void start_failed(struct osb *o, struct http_request *rq, const struct hf_error *err)
 {
     static const struct ws_ops none = {
@@ -388,7 +391,7 @@ void osb_terminal_on_spawned(void *arg, struct process *p, const struct hf_error
     if (t->rq != NULL)
         http_set_user(t->rq, NULL, NULL);
     if (p != NULL && t->removed) {
-        process_end(p, 0, "api", forget_end, NULL);
+        process_terminate(p, 0, "api", forget_end, NULL);
         if (t->rq != NULL)
             osb_refuse(t->rq, 404, "CONTEXT_NOT_FOUND", "the session was deleted");
         osb_terminal_free(t);
@@ -408,7 +411,7 @@ void osb_terminal_on_spawned(void *arg, struct process *p, const struct hf_error
         return;
     }
     if (p != NULL && t->end_unseen)
-        process_end(p, -1, "detach", NULL, NULL);
+        process_terminate(p, -1, "detach", NULL, NULL);
     else if (p == NULL && t->rq != NULL)
         start_failed(t->osb, t->rq, err);
     osb_terminal_free(t);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * osb_terminal_start.c - the ways to a terminal: GET /pty/{id}/ws, GET /command and GET /terminal
+ * osb_terminal_start.c - three ways to a terminal: GET /pty/{id}/ws, GET /command and GET /terminal
  *
- * The last two start and attach in one step. What they start is known by its process's id from
- * `connected` on, and can be attached to again through /pty/{id}/ws. Layer: dialects.
+ * The last two start and attach in one step. From `connected` on, a client knows the process by its
+ * id, and can attach to it again through /pty/{id}/ws. Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,8 @@
 #include "dialects/opensandbox/osb_decode.h"
 #include "dialects/opensandbox/osb_terminal.h"
 
-/* False: answered. The gate does not look, because a plain request must first hear of unknown ids and of holders. */
+/* False: replied. The gate does not check, because a plain request must first get the errors for
+ * unknown ids and for sessions in use. */
 static bool is_upgrade(struct http_request *rq)
 {
     struct hf_error err = {.code = HF_E_upgrade_required};
@@ -24,7 +25,7 @@ static bool is_upgrade(struct http_request *rq)
     return false;
 }
 
-static void on_gone(void *user)
+static void on_disconnect(void *user)
 {
     struct osb_terminal *t = user;
 
@@ -38,8 +39,8 @@ static bool is_set(const struct http_request *rq, const char *name)
     return v != NULL && (strcmp(v, "1") == 0 || strcmp(v, "true") == 0);
 }
 
-/* What is not a number counts as 0: everything. */
-static uint64_t native_decode_since(const struct http_request *rq)
+/* A malformed number counts as 0: everything. */
+static uint64_t decode_since(const struct http_request *rq)
 {
     const char *text = http_query(rq, "since");
     uint64_t since = 0;
@@ -63,7 +64,7 @@ struct osb_terminal_start_attach {
     struct process *process;
     struct pty_plan plan;
     const char *key;
-    bool session; /* of ours: its shell is started when it does not run */
+    bool session; /* one of ours: its shell is started if it does not run */
     bool viewer;
 };
 
@@ -73,7 +74,7 @@ static void attach_launch(struct http_request *rq, struct osb_terminal *t, struc
     struct pty_start start = {.pipes = mode != NULL && strcmp(mode, "0") == 0};
     struct hf_error err;
 
-    http_set_user(rq, t, on_gone);
+    http_set_user(rq, t, on_disconnect);
     if (osb_pty_launch(t->osb, last, &start, osb_terminal_on_spawned, t, &err) < 0)
         osb_terminal_on_spawned(t, NULL, &err);
 }
@@ -88,7 +89,7 @@ static void attach_begin(struct http_request *rq, const struct osb_terminal_star
     t = osb_terminal_new(rq, a->key);
     t->id = hf_xstrdup(http_param(rq, "id"));
     t->viewer = a->viewer;
-    t->since = native_decode_since(rq);
+    t->since = decode_since(rq);
     t->base = a->plan.base;
     if (start)
         attach_launch(rq, t, a->process);
@@ -135,7 +136,7 @@ void osb_pty_ws(struct http_request *rq)
     if (!a.viewer)
         attach_hold(rq, &a);
     else if (a.session && !v.running)
-        osb_refuse(rq, 409, "VIEWER_REQUIRES_RUNNING_SESSION", "the shell does not run yet");
+        osb_refuse(rq, 409, "VIEWER_REQUIRES_RUNNING_SESSION", "the shell is not running yet");
     else
         attach_begin(rq, &a);
     osb_pty_plan_fini(&a.plan);
@@ -149,12 +150,12 @@ static void start_spec(struct http_request *rq, const struct spawn_spec *spec)
     struct hf_error err;
 
     t->end_unseen = true;
-    http_set_user(rq, t, on_gone);
+    http_set_user(rq, t, on_disconnect);
     if (engine_spawn(t->osb->engine, spec, osb_terminal_on_spawned, t, &err) < 0)
         osb_terminal_on_spawned(t, NULL, &err);
 }
 
-/* Names that a body has too; numbers and words become what they would be there. */
+/* Names that a body has too; numbers and words are converted to what they would be there. */
 static json_t *query_value(const char *name, const char *value)
 {
     static const char *const numbers[] = {"timeout", "uid", "gid", "cols", "rows", NULL};
@@ -182,7 +183,7 @@ static bool is_text(const char *value)
     return utf8_is_valid(value, strlen(value));
 }
 
-/* NULL: answered. What is no text would be left out in silence by the tree. */
+/* NULL: replied. The tree would silently omit what is not UTF-8. */
 static json_t *query_body(struct http_request *rq)
 {
     json_t *body = json_object(), *argv = json_array(), *envs = json_object();
@@ -213,28 +214,28 @@ static json_t *query_body(struct http_request *rq)
 void osb_terminal_command(struct http_request *rq)
 {
     json_auto_t *body = is_upgrade(rq) && may_start(rq) ? query_body(rq) : NULL;
-    struct command_ask a;
+    struct command_request a;
     struct hf_error err;
 
     if (body == NULL)
         return;
-    json_object_del(body, "background"); /* it is watched, but it stays when nobody does */
-    if (osb_command_ask_decode(&a, body, &err) < 0) {
+    json_object_del(body, "background"); /* a client watches it, but it keeps running without one */
+    if (osb_command_request_decode(&a, body, &err) < 0) {
         osb_error(rq, &err);
     } else {
         if (!a.tty)
             a.spec.stdin_mode = STDIN_PIPE;
         start_spec(rq, &a.spec);
     }
-    osb_command_ask_fini(&a);
+    osb_command_request_fini(&a);
 }
 
-/* No command: the user's shell, with the files it reads. */
+/* No command: the user's shell, with its startup files. */
 void osb_terminal(struct http_request *rq)
 {
     const char *command = http_query(rq, "command");
     json_auto_t *body = is_upgrade(rq) && may_start(rq) ? query_body(rq) : NULL;
-    struct command_ask a;
+    struct command_request a;
     struct hf_error err;
 
     if (body == NULL)
@@ -244,11 +245,11 @@ void osb_terminal(struct http_request *rq)
         json_object_del(body, "command");
         json_object_set_new(body, "argv", json_pack("[s]", osb_shell()));
     }
-    if (osb_command_ask_decode(&a, body, &err) < 0) {
+    if (osb_command_request_decode(&a, body, &err) < 0) {
         osb_error(rq, &err);
     } else {
         a.spec.source = SOURCE_USER_SHELL;
         start_spec(rq, &a.spec);
     }
-    osb_command_ask_fini(&a);
+    osb_command_request_fini(&a);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * agent.c - birth and end of the dialect, its routes, answers and errors. Layer: dialects.
+ * agent.c - creation and teardown of the dialect, its routes, replies and errors. Layer: dialects.
  */
 #include "dialects/sandbox-agent/agent.h"
 
@@ -25,7 +25,7 @@ static void problem_send(struct http_request *rq, const struct problem *p, const
                          const char *key, const char *value)
 {
     struct agent *a = agent_of(rq);
-    struct json_out o = agent_answer(a);
+    struct json_out o = agent_reply_open(a);
     char type[64];
 
     snprintf(type, sizeof type, "urn:sandbox-agent:error:%s", p->code);
@@ -39,9 +39,9 @@ static void problem_send(struct http_request *rq, const struct problem *p, const
         json_kstr(&o, key, value);
         if (strcmp(key, "id") == 0)
             json_kstr(&o, "resource", "process");
-        json_shut(&o, '}');
+        json_close(&o, '}');
     }
-    json_shut(&o, '}');
+    json_close(&o, '}');
     http_reply(rq, p->status, PROBLEM_TYPE, buf_data(&a->scratch), a->scratch.len);
 }
 
@@ -114,9 +114,9 @@ void agent_error(struct http_request *rq, const struct hf_error *err)
         problem_send(rq, &other, err->detail, NULL, NULL);
 }
 
-/* --- answers --------------------------------------------------------------------- */
+/* --- replies --------------------------------------------------------------------- */
 
-struct json_out agent_answer(struct agent *a)
+struct json_out agent_reply_open(struct agent *a)
 {
     struct json_out o;
 
@@ -128,7 +128,7 @@ struct json_out agent_answer(struct agent *a)
 
 void agent_send(struct http_request *rq, int status, struct json_out *o)
 {
-    json_shut(o, '}');
+    json_close(o, '}');
     http_reply_json(rq, status, o->buf);
 }
 
@@ -140,7 +140,7 @@ void agent_write_code(struct json_out *o, const struct exit_record *x)
         json_knull(o, "exitCode");
 }
 
-/* --- what is asked ----------------------------------------------------------------- */
+/* --- decoding requests ------------------------------------------------------------- */
 
 json_t *agent_body(struct http_request *rq)
 {
@@ -177,7 +177,7 @@ bool agent_number(struct http_request *rq, const char *name, int64_t max, int64_
 
 static void health(struct http_request *rq)
 {
-    struct json_out o = agent_answer(agent_of(rq));
+    struct json_out o = agent_reply_open(agent_of(rq));
 
     json_kstr(&o, "status", "ok");
     agent_send(rq, 200, &o);
@@ -203,7 +203,7 @@ static const struct route routes[] = {
      ROUTE_UPGRADE | ROUTE_ANY_QUERY, 0, NULL},
 };
 
-/* A browser's WebSocket can send no header; other calls do not take the token from the query. */
+/* A browser's WebSocket cannot send headers; other calls do not accept the token in the query. */
 static const struct auth_ways ways = {.upgrade_query = "access_token"};
 
 static void *agent_make(const struct dialect_host *host)

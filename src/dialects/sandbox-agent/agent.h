@@ -2,9 +2,9 @@
 /*
  * agent.h - the process API of sandbox-agent 0.4.2, as its own client speaks it
  *
- * Facts: docs/dialects/sandbox-agent.md. Ids are the daemon's own, so what is started
- * here is seen everywhere and the other way round. Log entries are the
- * journal's runs, which are numbered for all time. Layer: dialects.
+ * Facts: docs/dialects/sandbox-agent.md. Ids are the daemon's own, so every dialect sees what is
+ * started here, and vice versa. Log entries are the journal's runs, whose numbers are never reused.
+ * Layer: dialects.
  */
 #ifndef HF_DIALECTS_SANDBOX_AGENT_AGENT_H
 #define HF_DIALECTS_SANDBOX_AGENT_AGENT_H
@@ -25,7 +25,7 @@ struct agent {
     struct agent_config config;
     struct list pending;
     struct input_call_queue typing;
-    size_t runs; /* under way; they do not count as concurrent processes */
+    size_t runs; /* pending; they do not count as concurrent processes */
     struct buf scratch;
 };
 
@@ -34,18 +34,19 @@ static inline struct agent *agent_of(const struct http_request *rq)
     return http_context(rq);
 }
 
-/* agent.c: answers */
-struct json_out agent_answer(struct agent *a); /* begins an object in the scratch buffer */
+/* agent.c: replies */
+struct json_out agent_reply_open(struct agent *a); /* begins an object in the scratch buffer */
 void agent_send(struct http_request *rq, int status, struct json_out *o);
 void agent_error(struct http_request *rq, const struct hf_error *err); /* any error of ours */
 void agent_invalid(struct http_request *rq, int status, const char *detail);
 void agent_conflict(struct http_request *rq, const char *message);
-void agent_write_code(struct json_out *o, const struct exit_record *x); /* null: by a signal */
+/* null: ended by a signal */
+void agent_write_code(struct json_out *o, const struct exit_record *x);
 
-/* agent.c: what is asked. NULL or false: the request has been answered. */
+/* agent.c: decoding requests. NULL or false: replied. */
 json_t *agent_body(struct http_request *rq);
 struct process *agent_process(struct http_request *rq);
-/* A query parameter that is a number; `out` is left alone when it is not given. */
+/* A numeric query parameter; `out` is unchanged when it is absent. */
 bool agent_number(struct http_request *rq, const char *name, int64_t max, int64_t *out);
 
 /* agent_process.c */
@@ -67,19 +68,19 @@ void agent_terminal(struct http_request *rq);
 /* agent_config.c */
 void agent_config_get(struct http_request *rq);
 void agent_config_set(struct http_request *rq);
-void agent_config_recall(struct agent *a); /* as the last worker had it */
+void agent_config_recall(struct agent *a); /* as the previous worker had it */
 
-/* agent_logs.c, agent_follow.c: which runs are wanted */
+/* agent_logs.c, agent_follow.c: which runs are requested */
 struct log_filter {
     int stream;       /* enum stream, or LOG_COMBINED, or LOG_NONE */
-    const char *name; /* as asked */
+    const char *name; /* as requested */
     uint64_t since;   /* sequences above this */
     int64_t tail;     /* -1: all */
 };
 enum { LOG_COMBINED = -1, LOG_NONE = -2 };
 bool log_wants(const struct log_filter *f, const struct slice *s);
 void log_write(struct json_out *o, uint64_t number, const struct slice *s);
-/* The number of the first run to give. */
+/* The number of the first run to send. */
 uint64_t log_begin(const struct log_filter *f, const struct journal *j);
 void agent_follow(struct http_request *rq, struct process *p, const struct log_filter *f);
 

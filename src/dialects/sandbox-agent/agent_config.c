@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * agent_config.c - /v1/processes/config: limits that a client may set, kept for the next worker. Layer: dialects.
+ * agent_config.c - /v1/processes/config: limits that a client may set, kept for the next worker
+ *
+ * Layer: dialects.
  */
 #include "dialects/sandbox-agent/agent.h"
 #include "engine/notes.h"
@@ -16,19 +18,19 @@ static void config_write(struct agent *a, struct json_out *o)
 void agent_config_get(struct http_request *rq)
 {
     struct agent *a = agent_of(rq);
-    struct json_out o = agent_answer(a);
+    struct json_out o = agent_reply_open(a);
 
     config_write(a, &o);
     agent_send(rq, 200, &o);
 }
 
-/* For the next worker; without room for it, it is this one's alone. */
+/* Stored for the next worker; without room for it, only this worker has it. */
 static void config_keep(struct agent *a)
 {
-    struct json_out o = agent_answer(a);
+    struct json_out o = agent_reply_open(a);
 
     config_write(a, &o);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     (void)engine_note_set(a->engine, CONFIG_NOTE, buf_data(o.buf), o.buf->len);
 }
 
@@ -39,7 +41,7 @@ void agent_config_recall(struct agent *a)
     json_auto_t *kept = text != NULL ? json_parse(text, len, NULL) : NULL;
     struct agent_config c = {0};
 
-    if (kept != NULL && agent_ask_config(&c, kept, NULL) == 0)
+    if (kept != NULL && agent_decode_config(&c, kept, NULL) == 0)
         a->config = c;
 }
 
@@ -51,7 +53,7 @@ void agent_config_set(struct http_request *rq)
 
     if (body == NULL)
         return;
-    if (agent_ask_config(&c, body, &err) < 0) {
+    if (agent_decode_config(&c, body, &err) < 0) {
         agent_error(rq, &err);
         return;
     }

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * agent_decode.c - decodes the bodies and frames of sandbox-agent's clients. Layer: dialects.
+ */
 #include "dialects/sandbox-agent/agent_decode.h"
 
 #include <stdlib.h>
@@ -10,7 +13,7 @@
 #include "dialects/common/spawn_decode.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
-#define RUN_GRACE_MS 50 /* a time-out is a time-out: TERM is only a courtesy */
+#define RUN_GRACE_MS 50 /* at a timeout TERM is only a courtesy */
 
 /* --- limits -------------------------------------------------------------------------------- */
 
@@ -37,8 +40,8 @@ static void lower(int64_t *value, int64_t max)
         *value = max;
 }
 
-/* What is in one answer is held in memory, so there is a bound that no client moves. */
-int agent_ask_config(struct agent_config *c, const json_t *body, struct hf_error *err)
+/* A reply is built in memory, so there is a bound that no client can raise. */
+int agent_decode_config(struct agent_config *c, const json_t *body, struct hf_error *err)
 {
     int rc = json_decode_known(body, agent_config_fields, AGENT_CONFIG_FIELDS, c, err);
 
@@ -51,7 +54,7 @@ int agent_ask_config(struct agent_config *c, const json_t *body, struct hf_error
     return 0;
 }
 
-/* --- what is to be started --------------------------------------------------------------- */
+/* --- commands ---------------------------------------------------------------------------- */
 
 struct agent_decode_body {
     const char *command, *cwd;
@@ -78,7 +81,8 @@ static const struct json_field run_fields[] = {
     FIELD("maxOutputBytes", INT, max_output, .max = INT64_MAX),
 };
 
-static int ask_start(struct agent_ask *a, const struct agent_decode_body *b, struct hf_error *err)
+static int decode_start(struct agent_request *a, const struct agent_decode_body *b,
+                        struct hf_error *err)
 {
     struct spawn_spec *s = &a->spec;
     int rc = spawn_request_args(b->args, &a->args, &s->arg_count, err);
@@ -93,15 +97,15 @@ static int ask_start(struct agent_ask *a, const struct agent_decode_body *b, str
     return 0;
 }
 
-int agent_ask_create(struct agent_ask *a, const json_t *body, struct hf_error *err)
+int agent_decode_create(struct agent_request *a, const json_t *body, struct hf_error *err)
 {
     struct agent_decode_body b = {0};
     int rc;
 
-    *a = (struct agent_ask){0};
+    *a = (struct agent_request){0};
     spec_init(&a->spec);
     rc = json_decode_known(body, create_fields, COUNT(create_fields), &b, err);
-    if (rc < 0 || (rc = ask_start(a, &b, err)) < 0)
+    if (rc < 0 || (rc = decode_start(a, &b, err)) < 0)
         return rc;
     a->spec.pty = b.tty;
     a->spec.stdin_mode = b.tty ? STDIN_DEFAULT : STDIN_PIPE;
@@ -109,16 +113,16 @@ int agent_ask_create(struct agent_ask *a, const json_t *body, struct hf_error *e
     return 0;
 }
 
-int agent_ask_run(struct agent_ask *a, const json_t *body, const struct agent_config *c,
-                  struct hf_error *err)
+int agent_decode_run(struct agent_request *a, const json_t *body, const struct agent_config *c,
+                     struct hf_error *err)
 {
     struct agent_decode_body b = {.max_output = c->max_output};
     int rc;
 
-    *a = (struct agent_ask){0};
+    *a = (struct agent_request){0};
     spec_init(&a->spec);
     rc = json_decode_known(body, run_fields, COUNT(run_fields), &b, err);
-    if (rc < 0 || (rc = ask_start(a, &b, err)) < 0)
+    if (rc < 0 || (rc = decode_start(a, &b, err)) < 0)
         return rc;
     a->spec.timeout_ms = b.timeout_ms == 0 ? c->default_run_ms : b.timeout_ms;
     lower(&a->spec.timeout_ms, c->max_run_ms);
@@ -129,7 +133,7 @@ int agent_ask_run(struct agent_ask *a, const json_t *body, const struct agent_co
     return 0;
 }
 
-void agent_ask_fini(struct agent_ask *a)
+void agent_request_fini(struct agent_request *a)
 {
     free(a->args);
     free(a->env);
@@ -152,8 +156,8 @@ static int decode(const json_t *data, const char *encoding, struct buf *out, str
     return 0;
 }
 
-static int ask_data(const json_t *body, const char *encoding, int64_t max, struct buf *bytes,
-                    struct hf_error *err)
+static int decode_data(const json_t *body, const char *encoding, int64_t max, struct buf *bytes,
+                       struct hf_error *err)
 {
     const json_t *data = json_object_get(body, "data"), *name = json_object_get(body, "encoding");
 
@@ -172,12 +176,12 @@ static int ask_data(const json_t *body, const char *encoding, int64_t max, struc
     return 0;
 }
 
-int agent_ask_input(const json_t *body, int64_t max, struct buf *bytes, struct hf_error *err)
+int agent_decode_input(const json_t *body, int64_t max, struct buf *bytes, struct hf_error *err)
 {
-    return ask_data(body, "base64", max, bytes, err);
+    return decode_data(body, "base64", max, bytes, err);
 }
 
-int agent_ask_size(const json_t *body, int64_t *rows, int64_t *cols, struct hf_error *err)
+int agent_decode_size(const json_t *body, int64_t *rows, int64_t *cols, struct hf_error *err)
 {
     const json_t *r = json_object_get(body, "rows"), *c = json_object_get(body, "cols");
 
@@ -185,14 +189,14 @@ int agent_ask_size(const json_t *body, int64_t *rows, int64_t *cols, struct hf_e
     *cols = json_integer_value(c);
     if (!json_is_integer(r) || !json_is_integer(c) || *rows < 0 || *rows > UINT16_MAX ||
         *cols < 0 || *cols > UINT16_MAX)
-        return hf_fail(err, HF_E_bad_type, "cols and rows must be numbers of 16 bits");
+        return hf_fail(err, HF_E_bad_type, "cols and rows must be 16-bit numbers");
     return 0;
 }
 
-/* --- frames of a terminal ---------------------------------------------------------------------- */
+/* --- frames of a terminal ------------------------------------------------------------------- */
 
-int agent_ask_frame(struct agent_frame *f, const char *text, size_t len, int64_t max,
-                    struct hf_error *err)
+int agent_decode_frame(struct agent_frame *f, const char *text, size_t len, int64_t max,
+                       struct hf_error *err)
 {
     json_auto_t *frame = json_parse(text, len, err);
     const char *type = json_string_value(json_object_get(frame, "type"));
@@ -204,10 +208,10 @@ int agent_ask_frame(struct agent_frame *f, const char *text, size_t len, int64_t
         return 0;
     if (type != NULL && strcmp(type, "input") == 0) {
         f->kind = AGENT_FRAME_INPUT;
-        return ask_data(frame, "utf8", max, &f->bytes, err);
+        return decode_data(frame, "utf8", max, &f->bytes, err);
     }
     if (type == NULL || strcmp(type, "resize") != 0)
         return hf_fail_field(err, HF_E_bad_value, "type", "unknown type");
     f->kind = AGENT_FRAME_RESIZE;
-    return agent_ask_size(frame, &f->rows, &f->cols, err);
+    return agent_decode_size(frame, &f->rows, &f->cols, err);
 }

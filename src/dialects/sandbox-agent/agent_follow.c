@@ -2,15 +2,15 @@
 /*
  * agent_follow.c - GET …/logs?follow=true: entries as server-sent events
  *
- * The original never ends the stream at the exit; this one says `exit` and ends,
- * which its client takes for what it is. Layer: dialects.
+ * The original never ends the stream at the exit. This one sends `exit` and ends, which its client
+ * understands. Layer: dialects.
  */
 #include "base/mem.h"
 #include "dialects/common/run_stream.h"
 #include "dialects/sandbox-agent/agent.h"
 
 struct agent_follow {
-    struct run_stream stream; /* first: freed as this */
+    struct run_stream stream; /* first: freed as this type */
     struct agent *agent;
     struct log_filter filter;
 };
@@ -32,12 +32,12 @@ static void follow_run(struct run_stream *r, const struct slice *s)
 static bool follow_end(struct run_stream *r)
 {
     struct agent_follow *f = list_entry(r, struct agent_follow, stream);
-    struct json_out o = agent_answer(f->agent);
+    struct json_out o = agent_reply_open(f->agent);
     struct process_view v;
 
     process_view(r->process, &v);
     agent_write_code(&o, v.exit);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     run_stream_send(r, "exit", 0, o.buf);
     return true;
 }
@@ -54,9 +54,9 @@ void agent_follow(struct http_request *rq, struct process *p, const struct log_f
 
     f->agent = a;
     f->filter = *filter;
-    f->filter.name = NULL; /* was the request's */
+    f->filter.name = NULL; /* belonged to the request */
     if (run > count)
-        run = count; /* of entries that are still to come those behind `since` are given */
+        run = count; /* of future entries, those after `since` are sent */
     if (run_stream_begin(&f->stream, &follow_ops, rq, p, run, &a->pending, &err) < 0)
         agent_error(rq, &err);
 }

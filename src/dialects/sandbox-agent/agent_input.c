@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * agent_input.c - POST …/input: answered when all of it is in the process's queue. Layer: dialects.
+ * agent_input.c - POST …/input: replies when all of it is in the process's queue. Layer: dialects.
  */
 #include "dialects/sandbox-agent/agent.h"
 
@@ -12,7 +12,7 @@ static void input_done(struct http_request *rq, size_t taken, const struct hf_er
         agent_error(rq, err);
         return;
     }
-    o = agent_answer(agent_of(rq));
+    o = agent_reply_open(agent_of(rq));
     json_ku64(&o, "bytesWritten", taken);
     agent_send(rq, 200, &o);
 }
@@ -26,7 +26,7 @@ void agent_input(struct http_request *rq)
 
     if (body == NULL)
         return;
-    if (agent_ask_input(body, agent_of(rq)->config.max_input, &bytes, &err) < 0)
+    if (agent_decode_input(body, agent_of(rq)->config.max_input, &bytes, &err) < 0)
         agent_error(rq, &err);
     else if (!process_is_running(p))
         agent_conflict(rq, "process is not running");

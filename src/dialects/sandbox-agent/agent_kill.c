@@ -14,11 +14,11 @@
 
 struct agent_kill_shutdown {
     struct pending pending;
-    struct http_request *rq; /* NULL: the client has gone */
+    struct http_request *rq; /* NULL: the client has disconnected */
     struct process *process; /* referenced */
     struct exit_waiter waiter;
     struct timer *timer;
-    bool signalled; /* the keeper has answered */
+    bool signalled; /* the keeper has replied */
     bool over;      /* waited long enough, or exited */
 };
 
@@ -33,7 +33,7 @@ static void ending_free(struct pending *p)
     free(e);
 }
 
-/* The keeper's answer must have come: it is given a pointer to this. */
+/* Wait for the keeper's reply: it holds a pointer to this. */
 static void ending_finish(struct agent_kill_shutdown *e)
 {
     struct http_request *rq = e->rq;
@@ -70,7 +70,7 @@ static void ending_on_timer(struct timer *t, void *arg)
     ending_over(arg);
 }
 
-static void ending_on_gone(void *user)
+static void ending_on_disconnect(void *user)
 {
     struct agent_kill_shutdown *e = user;
 
@@ -85,7 +85,7 @@ static void ending_drain(struct pending *p)
 
 static const struct pending_kind ending_kind = {.drain = ending_drain, .free = ending_free};
 
-/* A tree that is gone already is what was asked for. */
+/* A tree that has already ended is what the client requested. */
 static void ending_on_signal(void *arg, int rc, const struct hf_error *err)
 {
     struct agent_kill_shutdown *e = arg;
@@ -95,8 +95,7 @@ static void ending_on_signal(void *arg, int rc, const struct hf_error *err)
     ending_finish(e);
 }
 
-static void keeper_shutdown_begin(struct http_request *rq, struct process *p, int signum,
-                                  int64_t wait_ms)
+static void kill_begin(struct http_request *rq, struct process *p, int signum, int64_t wait_ms)
 {
     struct agent *a = agent_of(rq);
     struct agent_kill_shutdown *e = hf_xalloc(sizeof *e);
@@ -109,7 +108,7 @@ static void keeper_shutdown_begin(struct http_request *rq, struct process *p, in
     e->waiter.arg = e;
     e->timer = timer_new(a->loop, ending_on_timer, e);
     pending_init(&e->pending, &a->pending, &ending_kind);
-    http_set_user(rq, e, ending_on_gone);
+    http_set_user(rq, e, ending_on_disconnect);
     process_wait_exit(p, &e->waiter);
     timer_start(e->timer, (uint64_t)wait_ms);
     if (process_signal(p, signum, TARGET_TREE, ending_on_signal, e, &err) < 0)
@@ -121,7 +120,7 @@ static void ending_handle(struct http_request *rq, int signum, int64_t wait_ms)
     struct process *p = agent_process(rq);
 
     if (p != NULL && agent_number(rq, "waitMs", LIMIT_DURATION_MS, &wait_ms))
-        keeper_shutdown_begin(rq, p, signum, wait_ms);
+        kill_begin(rq, p, signum, wait_ms);
 }
 
 void agent_stop(struct http_request *rq)

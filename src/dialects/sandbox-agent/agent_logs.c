@@ -20,7 +20,7 @@ bool log_wants(const struct log_filter *f, const struct slice *s)
     return f->stream == LOG_COMBINED ? s->stream != STREAM_TTY : f->stream == (int)s->stream;
 }
 
-/* Sequences begin with 1. */
+/* Sequence numbers begin with 1. */
 void log_write(struct json_out *o, uint64_t number, const struct slice *s)
 {
     json_open(o, '{');
@@ -32,10 +32,10 @@ void log_write(struct json_out *o, uint64_t number, const struct slice *s)
     base64_encode(o->buf, s->bytes, s->len);
     buf_putc(o->buf, '"');
     json_kstr(o, "encoding", "base64");
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
-/* With a tail: the first of the last ones that are wanted. */
+/* With a tail: the first of the last requested runs. */
 uint64_t log_begin(const struct log_filter *f, const struct journal *j)
 {
     uint64_t first = journal_run_first(j), n = journal_run_count(j);
@@ -53,7 +53,7 @@ uint64_t log_begin(const struct log_filter *f, const struct journal *j)
     return n > begin ? n : begin;
 }
 
-static bool ask_stream(struct http_request *rq, struct process *p, struct log_filter *f)
+static bool decode_stream(struct http_request *rq, struct process *p, struct log_filter *f)
 {
     static const struct {
         const char *name;
@@ -64,11 +64,11 @@ static bool ask_stream(struct http_request *rq, struct process *p, struct log_fi
         {"stderr", STREAM_STDERR},
         {"combined", LOG_COMBINED},
     };
-    const char *asked = http_query(rq, "stream");
+    const char *requested = http_query(rq, "stream");
     struct process_view v;
 
     process_view(p, &v);
-    f->name = asked != NULL ? asked : v.pty ? "pty" : "combined";
+    f->name = requested != NULL ? requested : v.pty ? "pty" : "combined";
     for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
         if (strcmp(f->name, streams[i].name) == 0) {
             f->stream = streams[i].stream;
@@ -78,7 +78,7 @@ static bool ask_stream(struct http_request *rq, struct process *p, struct log_fi
     return false;
 }
 
-static bool ask_follow(struct http_request *rq, bool *follow)
+static bool decode_follow(struct http_request *rq, bool *follow)
 {
     const char *text = http_query(rq, "follow");
 
@@ -89,9 +89,9 @@ static bool ask_follow(struct http_request *rq, bool *follow)
     return false;
 }
 
-/* A client that comes back says where it was, and goes on there: a tail was for its first request,
- * and would now leave out what it has missed. */
-static bool request_begin(struct http_request *rq, struct log_filter *f)
+/* A client that reconnects sends its position and continues there: the tail was for its first
+ * request, and would now skip what it has missed. */
+static bool decode_begin(struct http_request *rq, struct log_filter *f)
 {
     const char *last = http_header(rq, "Last-Event-ID");
     int64_t since = 0;
@@ -105,7 +105,7 @@ static bool request_begin(struct http_request *rq, struct log_filter *f)
     return true;
 }
 
-/* The first of the last runs from `begin` on that together are not too much for one answer. */
+/* The first of the last runs from `begin` on that together fit into one reply. */
 static uint64_t log_fit(const struct journal *j, uint64_t begin, uint64_t max)
 {
     uint64_t n = journal_run_count(j), total = 0;
@@ -119,14 +119,14 @@ static uint64_t log_fit(const struct journal *j, uint64_t begin, uint64_t max)
     return n;
 }
 
-static void logs_answer(struct http_request *rq, struct process *p, const struct log_filter *f)
+static void logs_reply(struct http_request *rq, struct process *p, const struct log_filter *f)
 {
-    struct json_out o = agent_answer(agent_of(rq));
+    struct json_out o = agent_reply_open(agent_of(rq));
     struct journal *j = process_journal(p);
     uint64_t max = (uint64_t)agent_of(rq)->config.max_log;
     struct process_view v;
 
-    journal_cut(j); /* what comes now is another entry */
+    journal_cut(j); /* output from now on is another entry */
     process_view(p, &v);
     json_kstr(&o, "processId", v.id);
     json_kstr(&o, "stream", f->name);
@@ -138,7 +138,7 @@ static void logs_answer(struct http_request *rq, struct process *p, const struct
         if (log_wants(f, &s))
             log_write(&o, i, &s);
     }
-    json_shut(&o, ']');
+    json_close(&o, ']');
     agent_send(rq, 200, &o);
 }
 
@@ -148,10 +148,11 @@ void agent_logs(struct http_request *rq)
     struct log_filter f = {.tail = -1};
     bool follow;
 
-    if (p == NULL || !ask_stream(rq, p, &f) || !request_begin(rq, &f) || !ask_follow(rq, &follow))
+    if (p == NULL || !decode_stream(rq, p, &f) || !decode_begin(rq, &f) ||
+        !decode_follow(rq, &follow))
         return;
     if (follow)
         agent_follow(rq, p, &f);
     else
-        logs_answer(rq, p, &f);
+        logs_reply(rq, p, &f);
 }

@@ -18,7 +18,7 @@ static bool is_interactive(const struct process_view *v)
     return json_is_true(json_object_get(meta, "interactive"));
 }
 
-/* What is not known is absent, not null. */
+/* Unknown members are absent, not null. */
 void agent_write_info(struct json_out *o, struct process *p)
 {
     struct process_view v;
@@ -31,7 +31,7 @@ void agent_write_info(struct json_out *o, struct process *p)
     json_open(o, '[');
     for (size_t i = 0; i < v.arg_count; i++)
         json_str(o, v.args[i]);
-    json_shut(o, ']');
+    json_close(o, ']');
     json_kstr(o, "cwd", v.cwd);
     json_kbool(o, "tty", v.pty);
     json_kbool(o, "interactive", is_interactive(&v));
@@ -44,10 +44,10 @@ void agent_write_info(struct json_out *o, struct process *p)
     json_kint(o, "createdAtMs", v.created_ms);
     if (!v.running)
         json_kint(o, "exitedAtMs", v.exited_ms);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
-static void answer_info(struct http_request *rq, struct process *p)
+static void reply_info(struct http_request *rq, struct process *p)
 {
     struct agent *a = agent_of(rq);
     struct json_out o;
@@ -63,12 +63,12 @@ static void answer_info(struct http_request *rq, struct process *p)
 static void create_done(struct http_request *rq, struct process *p, const struct hf_error *err)
 {
     if (p != NULL)
-        answer_info(rq, p);
+        reply_info(rq, p);
     else
         agent_error(rq, err);
 }
 
-/* Those on their way count, or many that are asked for at once would all find room. */
+/* Pending starts count, or many simultaneous requests would all find room. */
 static bool has_room(struct agent *a)
 {
     struct engine_stats stats;
@@ -94,15 +94,15 @@ void agent_create(struct http_request *rq)
 {
     json_auto_t *body = agent_body(rq);
     struct hf_error err = {0};
-    struct agent_ask ask;
+    struct agent_request request;
 
     if (body == NULL)
         return;
-    if (agent_ask_create(&ask, body, &err) < 0)
+    if (agent_decode_create(&request, body, &err) < 0)
         agent_error(rq, &err);
     else
-        create_spawn(rq, &ask.spec);
-    agent_ask_fini(&ask);
+        create_spawn(rq, &request.spec);
+    agent_request_fini(&request);
 }
 
 /* --- list, get, delete -------------------------------------------------------------------- */
@@ -153,13 +153,13 @@ void agent_list(struct http_request *rq)
         return;
     }
     all = sorted(a->engine, &n);
-    o = agent_answer(a);
+    o = agent_reply_open(a);
     json_key(&o, "processes");
     json_open(&o, '[');
     for (size_t i = 0; i < n; i++)
         if (owner_fits(all[i], owner))
             agent_write_info(&o, all[i]);
-    json_shut(&o, ']');
+    json_close(&o, ']');
     agent_send(rq, 200, &o);
     free(all);
 }
@@ -169,7 +169,7 @@ void agent_get(struct http_request *rq)
     struct process *p = agent_process(rq);
 
     if (p != NULL)
-        answer_info(rq, p);
+        reply_info(rq, p);
 }
 
 void agent_delete(struct http_request *rq)
@@ -198,11 +198,11 @@ void agent_resize(struct http_request *rq)
 
     if (body == NULL)
         return;
-    if (agent_ask_size(body, &rows, &cols, &err) < 0) {
+    if (agent_decode_size(body, &rows, &cols, &err) < 0) {
         agent_error(rq, &err);
         return;
     }
-    /* A zero leaves that side as it is: programs divide by it. */
+    /* A zero leaves that dimension unchanged: programs divide by it. */
     if (rows == 0 || cols == 0) {
         struct process_view v;
 
@@ -214,7 +214,7 @@ void agent_resize(struct http_request *rq)
         agent_error(rq, &err);
         return;
     }
-    o = agent_answer(agent_of(rq));
+    o = agent_reply_open(agent_of(rq));
     json_kint(&o, "cols", cols);
     json_kint(&o, "rows", rows);
     agent_send(rq, 200, &o);

@@ -32,13 +32,14 @@ static void run_free(struct pending *p)
     run_done(r);
 }
 
-/* The process goes on under the next worker; who asked is told to look there. */
+/* The process keeps running under the next worker; the reply refers the client to it. */
 static void run_drain(struct pending *p)
 {
     struct agent_run *r = list_entry(p, struct agent_run, pending);
     struct hf_error err = {0};
 
-    hf_fail(&err, HF_E_shutting_down, "the daemon is going; look for the process afterwards");
+    hf_fail(&err, HF_E_shutting_down,
+            "the daemon is shutting down; look up the process afterwards");
     agent_error(r->rq, &err);
     collect_abandon(r->collect, false);
     run_done(r);
@@ -46,7 +47,7 @@ static void run_drain(struct pending *p)
 
 static const struct pending_kind run_kind = {.drain = run_drain, .free = run_free};
 
-static void run_on_gone(void *user)
+static void run_on_disconnect(void *user)
 {
     struct agent_run *r = user;
 
@@ -65,7 +66,7 @@ static void run_failed(void *arg, const struct hf_error *err)
 static void run_ended(void *arg, const struct collected *c)
 {
     struct agent_run *r = arg;
-    struct json_out o = agent_answer(r->agent);
+    struct json_out o = agent_reply_open(r->agent);
     bool timed_out = c->exit->kind == EXIT_TIMED_OUT;
 
     if (timed_out || c->exit->code < 0)
@@ -81,7 +82,7 @@ static void run_ended(void *arg, const struct collected *c)
     json_kbool(&o, "stderrTruncated", c->err_total > c->err->len);
     json_ku64(&o, "durationMs", clock_mono_ms() - r->began_ms);
     agent_send(r->rq, 200, &o);
-    process_forget(c->process); /* nobody knows its id */
+    process_forget(c->process); /* no client knows its id */
     run_done(r);
 }
 
@@ -98,7 +99,7 @@ static void run_begin(struct http_request *rq, struct spawn_spec *spec, int64_t 
     r->began_ms = clock_mono_ms();
     a->runs++;
     pending_init(&r->pending, &a->pending, &run_kind);
-    http_set_user(rq, r, run_on_gone);
+    http_set_user(rq, r, run_on_disconnect);
     if (collect_start(a->engine, spec, (size_t)max, &run_ops, r, &r->collect, &err) < 0) {
         http_set_user(rq, NULL, NULL);
         run_done(r);
@@ -110,13 +111,13 @@ void agent_run(struct http_request *rq)
 {
     json_auto_t *body = agent_body(rq);
     struct hf_error err = {0};
-    struct agent_ask ask;
+    struct agent_request request;
 
     if (body == NULL)
         return;
-    if (agent_ask_run(&ask, body, &agent_of(rq)->config, &err) < 0)
+    if (agent_decode_run(&request, body, &agent_of(rq)->config, &err) < 0)
         agent_error(rq, &err);
     else
-        run_begin(rq, &ask.spec, ask.max_output);
-    agent_ask_fini(&ask);
+        run_begin(rq, &request.spec, request.max_output);
+    agent_request_fini(&request);
 }

@@ -2,9 +2,9 @@
 /*
  * agent_terminal.c - GET …/terminal/ws: bytes out as binary frames, JSON frames in
  *
- * The original replays nothing, so a page that is loaded again stays blank, and
- * what was written before the attach is lost. Here what is held of the output comes right
- * after `ready`, which is what its React component shows as history. Layer: dialects.
+ * The original replays nothing, so a reloaded page stays blank, and output before the attach is
+ * lost. Here the retained output follows `ready`, and its React component shows it as history.
+ * Layer: dialects.
  */
 #include <stdio.h>
 
@@ -12,19 +12,20 @@
 #include "dialects/sandbox-agent/agent.h"
 
 #define REPLAY_BYTES 65536
-#define FRAME_BYTES (1 << 20) /* of JSON: the longest input with every byte escaped, and more */
+/* of JSON: the longest input with every byte escaped, and some spare */
+#define FRAME_BYTES (1 << 20)
 
 /* --- to the client ------------------------------------------------------------------ */
 
 static void send_json(struct console *c, struct json_out *o)
 {
-    json_shut(o, '}');
+    json_close(o, '}');
     ws_send_text(console_ws(c), buf_data(o->buf), o->buf->len);
 }
 
 static void send_error(struct console *c, const char *message)
 {
-    struct json_out o = agent_answer(console_user(c));
+    struct json_out o = agent_reply_open(console_user(c));
 
     json_kstr(&o, "type", "error");
     json_kstr(&o, "message", message);
@@ -33,7 +34,7 @@ static void send_error(struct console *c, const char *message)
 
 static void send_ready(struct console *c)
 {
-    struct json_out o = agent_answer(console_user(c));
+    struct json_out o = agent_reply_open(console_user(c));
     struct process_view v;
 
     process_view(console_process(c), &v);
@@ -42,19 +43,19 @@ static void send_ready(struct console *c)
     send_json(c, &o);
 }
 
-/* Never a silent hole. */
+/* Never drop output silently. */
 static void terminal_gap(struct console *c, uint64_t from, uint64_t to)
 {
     char message[100];
 
-    snprintf(message, sizeof message, "%llu bytes of output are gone: too slow",
+    snprintf(message, sizeof message, "%llu bytes of output were lost: the client reads too slowly",
              (unsigned long long)(to - from));
     send_error(c, message);
 }
 
 static void terminal_exited(struct console *c, const struct exit_record *x)
 {
-    struct json_out o = agent_answer(console_user(c));
+    struct json_out o = agent_reply_open(console_user(c));
 
     json_kstr(&o, "type", "exit");
     agent_write_code(&o, x);
@@ -99,7 +100,7 @@ static void terminal_text(struct console *c, const char *text, size_t len)
     struct hf_error err = {0};
     struct agent_frame f;
 
-    if (agent_ask_frame(&f, text, len, agent->config.max_input, &err) < 0)
+    if (agent_decode_frame(&f, text, len, agent->config.max_input, &err) < 0)
         frame_wrong(c, &err);
     else if (f.kind == AGENT_FRAME_INPUT)
         console_type_all(c, buf_data(&f.bytes), f.bytes.len);
@@ -135,7 +136,7 @@ static const struct console_ops ops = {
     .refused = terminal_refused,
 };
 
-/* --- the beginning ------------------------------------------------------------------------ */
+/* --- setup -------------------------------------------------------------------------------- */
 
 static void terminal_open(struct http_request *rq, struct process *p)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vc_control_api.c - sandboxes and sessions: made, found, listed, stopped
+ * vc_control_api.c - creates, finds, lists and stops sandboxes and sessions
  *
- * Images, sizes, networks and ports are not ours to give: the machine is there already, and what it
- * has is told. In version 1 a sandbox was what a session is now, under the session's id. Layer: dialects.
+ * We do not provide images, sizes, networks or ports: the machine already exists, and we report
+ * what it has. In version 1 a sandbox was what a session is now, under the session's id. Layer:
+ * dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +38,7 @@ static void write_machine(struct json_out *o)
     json_kstr(o, "runtime", REGION);
 }
 
-/* The port means nothing, but the command line refuses a session that has none. */
+/* The port has no meaning, but the platform's command line refuses a session without one. */
 static void write_session(struct json_out *o, const struct vc_sandbox *b, const char *cwd)
 {
     json_open(o, '{');
@@ -53,7 +54,7 @@ static void write_session(struct json_out *o, const struct vc_sandbox *b, const 
         json_kint(o, "stoppedAt", b->changed_ms);
     json_kstr(o, "cwd", cwd);
     json_kint(o, "interactivePort", VC_PORT);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void write_sandbox(struct json_out *o, const struct vc_sandbox *b, const char *cwd)
@@ -68,7 +69,7 @@ static void write_sandbox(struct json_out *o, const struct vc_sandbox *b, const 
     json_kstr(o, "currentSessionId", b->session);
     json_kstr(o, "status", status_of(b));
     json_kstr(o, "cwd", cwd);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void write_routes(struct json_out *o)
@@ -77,11 +78,11 @@ static void write_routes(struct json_out *o)
     json_raw(o, "[]", 2);
 }
 
-/* {sandbox, session, routes}, or what version 1 knew of it. */
+/* {sandbox, session, routes}, or the version 1 equivalent. */
 static void reply_sandbox(struct http_request *rq, const struct vc_sandbox *b, bool resumed)
 {
     struct vercel *v = vc_of(rq);
-    struct json_out o = vc_answer(v);
+    struct json_out o = vc_reply_open(v);
 
     json_key(&o, "sandbox");
     if (vc_is_v1(rq)) {
@@ -100,7 +101,7 @@ static void reply_sandbox(struct http_request *rq, const struct vc_sandbox *b, b
 static void reply_session(struct http_request *rq, const struct vc_sandbox *b)
 {
     struct vercel *v = vc_of(rq);
-    struct json_out o = vc_answer(v);
+    struct json_out o = vc_reply_open(v);
 
     json_key(&o, vc_is_v1(rq) ? "sandbox" : "session");
     write_session(&o, b, v->cwd);
@@ -115,23 +116,23 @@ void vc_sandbox_create(struct http_request *rq)
     struct boxes *all = &vc_of(rq)->boxes;
     json_auto_t *body = vc_body(rq);
     struct hf_error err = {0};
-    struct vc_create ask;
+    struct vc_create request;
     struct vc_sandbox *b;
 
     if (body == NULL)
         return;
-    if (vc_ask_create(&ask, body, &err) < 0) {
+    if (vc_decode_create(&request, body, &err) < 0) {
         vc_error(rq, &err);
-    } else if (ask.name != NULL && vc_sandbox_named(all, ask.name) != NULL) {
-        vc_refuse(rq, 409, "conflict", "there is a sandbox of this name already");
-    } else if ((b = vc_sandbox_new(all, &ask, &err)) == NULL) {
+    } else if (request.name != NULL && vc_sandbox_named(all, request.name) != NULL) {
+        vc_refuse(rq, 409, "conflict", "a sandbox of this name already exists");
+    } else if ((b = vc_sandbox_new(all, &request, &err)) == NULL) {
         vc_error(rq, &err);
     } else {
         reply_sandbox(rq, b, false);
     }
 }
 
-/* NULL: answered. */
+/* NULL: replied. */
 static struct vc_sandbox *named(struct http_request *rq)
 {
     const char *name = http_param(rq, "name");
@@ -140,7 +141,7 @@ static struct vc_sandbox *named(struct http_request *rq)
 
     if (b == NULL) {
         snprintf(message, sizeof message,
-                 "there is no sandbox %.100s; one that is always there is called " BOX_LOCAL, name);
+                 "no sandbox %.100s; the one that always exists is called " BOX_LOCAL, name);
         vc_refuse(rq, 404, "not_found", message);
     }
     return b;
@@ -176,7 +177,7 @@ static bool is_wanted(const struct http_request *rq, const struct vc_sandbox *b)
 
 typedef void write_fn(struct json_out *o, const struct vc_sandbox *b, const char *cwd);
 
-/* All on one page: there are not many. */
+/* All on one page: there are few. */
 static void reply_list(struct http_request *rq, const char *key, write_fn *write)
 {
     struct vercel *v = vc_of(rq);
@@ -184,7 +185,7 @@ static void reply_list(struct http_request *rq, const char *key, write_fn *write
     size_t count = 0;
 
     (void)vc_sandbox_named(&v->boxes, BOX_LOCAL);
-    o = vc_answer(v);
+    o = vc_reply_open(v);
     json_key(&o, key);
     json_open(&o, '[');
     for (size_t i = v->boxes.count; i-- > 0;)
@@ -192,13 +193,13 @@ static void reply_list(struct http_request *rq, const char *key, write_fn *write
             write(&o, &v->boxes.list[i], v->cwd);
             count++;
         }
-    json_shut(&o, ']');
+    json_close(&o, ']');
     json_key(&o, "pagination");
     json_open(&o, '{');
     json_ku64(&o, "count", count);
     json_knull(&o, "next");
     json_knull(&o, "prev");
-    json_shut(&o, '}');
+    json_close(&o, '}');
     vc_send(rq, 200, &o);
 }
 
@@ -214,7 +215,7 @@ void vc_session_list(struct http_request *rq)
 
 /* --- sessions --------------------------------------------------------------------------------- */
 
-/* Also of one that has stopped, for as long as it is the last. */
+/* Also for a stopped session, as long as it is the last. */
 static struct vc_sandbox *session(struct http_request *rq)
 {
     struct vc_sandbox *b = vc_sandbox_of_session(&vc_of(rq)->boxes, http_param(rq, "session"));
@@ -239,7 +240,7 @@ void vc_session_extend(struct http_request *rq)
 
     if (body == NULL)
         return;
-    if (vc_ask_duration(body, &ms, &err) < 0) {
+    if (vc_decode_duration(body, &ms, &err) < 0) {
         vc_error(rq, &err);
         return;
     }
@@ -247,15 +248,15 @@ void vc_session_extend(struct http_request *rq)
     reply_session(rq, b);
 }
 
-/* --- the end ------------------------------------------------------------------------------------ */
+/* --- stopping ------------------------------------------------------------------------------- */
 
 struct vc_control_api_stopping {
     struct pending pending;
-    struct http_request *rq; /* NULL: the client has gone */
+    struct http_request *rq; /* NULL: the client has disconnected */
     struct vercel *vercel;
     char session[BOX_SESSION_BYTES + 1];
-    size_t left;  /* commands that are being ended, and one for the loop that counts them */
-    bool removed; /* the sandbox goes with them */
+    size_t left;  /* commands that are being terminated, plus one for the loop that counts them */
+    bool removed; /* remove the sandbox with them */
 };
 
 static void stopping_free(struct pending *p)
@@ -264,18 +265,18 @@ static void stopping_free(struct pending *p)
     free(list_entry(p, struct vc_control_api_stopping, pending));
 }
 
-/* The grace is over soon. */
+/* The grace period ends soon. */
 static const struct pending_kind stopping_kind = {.drain = NULL, .free = stopping_free};
 
-static void stopping_on_gone(void *user)
+static void stopping_on_disconnect(void *user)
 {
     ((struct vc_control_api_stopping *)user)->rq = NULL;
 }
 
-/* One that is always there is only stopped. */
+/* The permanent sandbox is only stopped. */
 static void reply_removed(struct vc_control_api_stopping *s, struct vc_sandbox *b)
 {
-    struct json_out o = vc_answer(s->vercel);
+    struct json_out o = vc_reply_open(s->vercel);
 
     json_key(&o, "sandbox");
     write_sandbox(&o, b, s->vercel->cwd);
@@ -292,7 +293,7 @@ static void stopping_one_less(struct vc_control_api_stopping *s)
         return;
     b = vc_sandbox_of_session(&s->vercel->boxes, s->session);
     if (s->rq != NULL && b == NULL)
-        vc_refuse(s->rq, 410, "sandbox_stopped", "it was removed meanwhile");
+        vc_refuse(s->rq, 410, "sandbox_stopped", "it has been removed in the meantime");
     else if (s->rq != NULL && s->removed)
         reply_removed(s, b);
     else if (s->rq != NULL)
@@ -308,7 +309,7 @@ static void on_ended(void *arg, struct process *p, const struct survivors *left)
     stopping_one_less(arg);
 }
 
-/* Ends what was started in this session. Others may share the daemon, and it stays. */
+/* Terminates what was started in this session. Others may share the daemon, so it keeps running. */
 static void stop(struct http_request *rq, struct vc_sandbox *b, bool removed)
 {
     struct vercel *v = vc_of(rq);
@@ -323,14 +324,14 @@ static void stop(struct http_request *rq, struct vc_sandbox *b, bool removed)
     if (!b->stopped)
         vc_sandbox_stop(&v->boxes, b);
     pending_init(&s->pending, &v->pending, &stopping_kind);
-    http_set_user(rq, s, stopping_on_gone);
+    http_set_user(rq, s, stopping_on_disconnect);
     while ((p = engine_next_all(v->engine, p)) != NULL) {
         struct process_view view;
 
         process_view(p, &view);
         if (view.running && view.session_id != NULL && strcmp(view.session_id, s->session) == 0) {
             s->left++;
-            process_end(p, -1, "api", on_ended, s);
+            process_terminate(p, -1, "api", on_ended, s);
         }
     }
     stopping_one_less(s);

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vc_decode.c - decodes the bodies and frames of Vercel Sandbox's clients. Layer: dialects.
+ */
 #include "dialects/vercel/vc_decode.h"
 
 #include <signal.h>
@@ -14,7 +17,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-/* --- what is to be started --------------------------------------------------------------- */
+/* --- commands ---------------------------------------------------------------------------- */
 
 struct vc_decode_body {
     const char *command, *cwd;
@@ -38,7 +41,7 @@ static const struct json_field command_fields[] = {
     FIELD("logs", BOOL, logs),
     FIELD("timeout", INT, timeout_ms, .max = LIMIT_DURATION_MS),
 };
-/* A window that the client could not tell the size of has none. */
+/* A window whose size the client does not know has none. */
 static const struct json_field start_fields[] = {
     FIELDS_OF_BOTH,
     FIELD("env", ARRAY, env),
@@ -46,7 +49,7 @@ static const struct json_field start_fields[] = {
     FIELD("cols", INT, cols, .max = TERMINAL_SIZE_MAX),
 };
 
-static int ask_start(struct vc_command *c, const struct vc_decode_body *b, struct hf_error *err)
+static int decode_start(struct vc_command *c, const struct vc_decode_body *b, struct hf_error *err)
 {
     struct spawn_spec *s = &c->spec;
     int rc = spawn_request_args(b->args, &c->args, &s->arg_count, err);
@@ -67,9 +70,9 @@ static void command_init(struct vc_command *c, const json_t *own)
     c->variables = own != NULL ? json_copy((json_t *)(uintptr_t)own) : json_object();
 }
 
-/* A time-out ends with KILL at once, as the original's does: 137 is what clients look for. */
-int vc_ask_command(struct vc_command *c, const json_t *body, const json_t *own,
-                   struct hf_error *err)
+/* A timeout kills at once, as in the original: clients expect 137. */
+int vc_decode_command(struct vc_command *c, const json_t *body, const json_t *own,
+                      struct hf_error *err)
 {
     struct vc_decode_body b = {0};
     int rc;
@@ -88,7 +91,7 @@ int vc_ask_command(struct vc_command *c, const json_t *body, const json_t *own,
     if (b.timeout_ms > 0)
         c->spec.grace_ms = 0;
     c->spec.source = SOURCE_AGENT;
-    return ask_start(c, &b, err);
+    return decode_start(c, &b, err);
 }
 
 void vc_command_fini(struct vc_command *c)
@@ -110,7 +113,7 @@ static int add_variable(json_t *to, const json_t *v, struct hf_error *err)
         return -1;
     equals = strchr(text, '=');
     if (equals == NULL || equals == text)
-        return hf_fail_field(err, HF_E_bad_value, "env", "\"env\" is a list of NAME=VALUE");
+        return hf_fail_field(err, HF_E_bad_value, "env", "\"env\" must be a list of NAME=VALUE");
     name = hf_xstrndup(text, (size_t)(equals - text));
     json_object_set_new(to, name, json_string(equals + 1));
     free(name);
@@ -129,8 +132,8 @@ static int add_variables(json_t *to, const json_t *list, struct hf_error *err)
     return 0;
 }
 
-static int ask_terminal(struct vc_command *c, const json_t *frame, const json_t *own,
-                        struct hf_error *err)
+static int decode_terminal(struct vc_command *c, const json_t *frame, const json_t *own,
+                           struct hf_error *err)
 {
     struct vc_decode_body b = {0};
     int rc;
@@ -145,23 +148,23 @@ static int ask_terminal(struct vc_command *c, const json_t *frame, const json_t 
         c->spec.cols = b.cols;
     }
     c->spec.source = SOURCE_USER_SHELL;
-    return ask_start(c, &b, err);
+    return decode_start(c, &b, err);
 }
 
-static int native_decode_size(struct vc_frame *f, struct hf_error *err)
+static int decode_size(struct vc_frame *f, struct hf_error *err)
 {
     const json_t *r = json_object_get(f->tree, "rows"), *c = json_object_get(f->tree, "cols");
 
     if (!json_is_integer(r) || !json_is_integer(c))
         return hf_fail_field(err, HF_E_bad_type, json_is_integer(r) ? "cols" : "rows",
-                             "\"rows\" and \"cols\" must be whole numbers");
+                             "\"rows\" and \"cols\" must be integers");
     f->rows = json_integer_value(r);
     f->cols = json_integer_value(c);
     return check_size(f->rows, f->cols, err);
 }
 
-int vc_ask_frame(struct vc_frame *f, const char *text, size_t len, const json_t *own,
-                 struct hf_error *err)
+int vc_decode_frame(struct vc_frame *f, const char *text, size_t len, const json_t *own,
+                    struct hf_error *err)
 {
     const char *type;
 
@@ -171,11 +174,12 @@ int vc_ask_frame(struct vc_frame *f, const char *text, size_t len, const json_t 
     type = json_string_value(json_object_get(f->tree, "type"));
     if (type != NULL && strcmp(type, "resize") == 0) {
         f->kind = VC_FRAME_RESIZE;
-        return native_decode_size(f, err);
+        return decode_size(f, err);
     }
     if (type == NULL || strcmp(type, "start") != 0)
-        return hf_fail_field(err, HF_E_bad_value, "type", "a frame's type is start or resize");
-    return ask_terminal(&f->start, f->tree, own, err);
+        return hf_fail_field(err, HF_E_bad_value, "type",
+                             "the type of a frame must be start or resize");
+    return decode_terminal(&f->start, f->tree, own, err);
 }
 
 void vc_frame_fini(struct vc_frame *f)
@@ -207,7 +211,7 @@ static int check_variables(const json_t *env, struct hf_error *err)
         bytes += strlen(list[i].name) + (list[i].value != NULL ? strlen(list[i].value) : 0);
     free(list);
     if (rc == 0 && bytes > LIMIT_VERCEL_ENV_BYTES)
-        return hf_fail_field(err, HF_E_bad_value, "env", "the variables are longer than %d bytes",
+        return hf_fail_field(err, HF_E_bad_value, "env", "the variables exceed %d bytes",
                              LIMIT_VERCEL_ENV_BYTES);
     return rc;
 }
@@ -222,8 +226,8 @@ static bool is_given(const json_t *v)
 }
 
 /*
- * What would be missed in silence: files that are to be there, and a network that is to be closed.
- * Sizes, images, regions, ports and the like are what they are.
+ * Refuse what would silently be missing: files that should exist, and a network that should be
+ * closed. Sizes, images, regions, ports and similar settings are ignored.
  */
 static int check_wishes(const json_t *body, struct hf_error *err)
 {
@@ -232,16 +236,17 @@ static int check_wishes(const json_t *body, struct hf_error *err)
 
     if (is_given(json_object_get(body, "source")))
         return hf_fail_field(err, HF_E_bad_request, "source",
-                             "a sandbox begins without a source here: bring it by a command");
+                             "a source is not supported: fetch it with a command");
     if (is_given(json_object_get(body, "mounts")))
-        return hf_fail_field(err, HF_E_bad_request, "mounts", "there are no drives to mount here");
+        return hf_fail_field(err, HF_E_bad_request, "mounts", "drives are not supported");
     if (is_given(policy) && (mode == NULL || strcmp(mode, "allow-all") != 0))
-        return hf_fail_field(err, HF_E_bad_request, "networkPolicy",
-                             "the network is what it is here: no policy but allow-all is kept");
+        return hf_fail_field(
+            err, HF_E_bad_request, "networkPolicy",
+            "the network cannot be restricted: only the policy allow-all is supported");
     return 0;
 }
 
-int vc_ask_create(struct vc_create *c, const json_t *body, struct hf_error *err)
+int vc_decode_create(struct vc_create *c, const json_t *body, struct hf_error *err)
 {
     static const struct json_field fields[] = {
         CREATE_FIELD("name", STR, name),
@@ -255,27 +260,28 @@ int vc_ask_create(struct vc_create *c, const json_t *body, struct hf_error *err)
     if (rc < 0 || (rc = check_wishes(body, err)) < 0)
         return rc;
     if (c->name != NULL && !vc_name_is_valid(c->name))
-        return hf_fail_field(err, HF_E_bad_value, "name",
-                             "a name has letters, digits, '.', '_' and '-', at most %d of them",
-                             LIMIT_VERCEL_NAME_BYTES);
+        return hf_fail_field(
+            err, HF_E_bad_value, "name",
+            "a name may have letters, digits, '.', '_' and '-', at most %d characters",
+            LIMIT_VERCEL_NAME_BYTES);
     return check_variables(c->env, err);
 }
 
-int vc_ask_duration(const json_t *body, int64_t *ms, struct hf_error *err)
+int vc_decode_duration(const json_t *body, int64_t *ms, struct hf_error *err)
 {
     const json_t *v = json_object_get(body, "duration");
 
     if (!json_is_integer(v) || json_integer_value(v) < 0 ||
         json_integer_value(v) > LIMIT_DURATION_MS)
         return hf_fail_field(err, HF_E_bad_value, "duration",
-                             "\"duration\" must be a whole number of milliseconds");
+                             "\"duration\" must be an integer number of milliseconds");
     *ms = json_integer_value(v);
     return 0;
 }
 
-/* --- the rest ------------------------------------------------------------------------------------ */
+/* --- other bodies --------------------------------------------------------------------------- */
 
-int vc_ask_signal(const json_t *body, int *signum, struct hf_error *err)
+int vc_decode_signal(const json_t *body, int *signum, struct hf_error *err)
 {
     const json_t *signal = json_object_get(body, "signal");
     enum signal_target unused;
@@ -286,7 +292,7 @@ int vc_ask_signal(const json_t *body, int *signum, struct hf_error *err)
     return check_signal_decode(signal, NULL, signum, &unused, err);
 }
 
-int vc_ask_path(const json_t *body, const char *cwd, char out[PATH_MAX], struct hf_error *err)
+int vc_decode_path(const json_t *body, const char *cwd, char out[PATH_MAX], struct hf_error *err)
 {
     const json_t *other = json_object_get(body, "cwd"), *given = json_object_get(body, "path");
     const char *path;

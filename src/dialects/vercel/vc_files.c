@@ -2,7 +2,7 @@
 /*
  * vc_files.c - fs/mkdir and fs/read
  *
- * Done by a process of a moment (file_op.h), as the user of plain commands. Layer: dialects.
+ * A short-lived process does the work (file_op.h), as the user of plain commands. Layer: dialects.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "dialects/vercel/vercel.h"
 #include "engine/stream/viewer.h"
 
-#define REASON_BYTES 4096 /* of what it says when it fails */
+#define REASON_BYTES 4096 /* of its error message */
 
 /* --- errors ------------------------------------------------------------------------------ */
 
@@ -29,7 +29,7 @@ static const struct {
     {EDQUOT, 413, "no_space"},  {0, 400, "file_operation_failed"},
 };
 
-/* "ERRNO sentence"; none of them is worth to be tried again, so none is a 5xx. */
+/* "ERRNO sentence"; a retry would not help with any of them, so none is a 5xx. */
 void vc_file_error(struct http_request *rq, const char *text, size_t len)
 {
     const char *blank = len > 0 ? memchr(text, ' ', len) : NULL;
@@ -43,14 +43,14 @@ void vc_file_error(struct http_request *rq, const char *text, size_t len)
              rest > 0 ? blank + 1 : "");
     message[strcspn(message, "\n")] = '\0';
     vc_refuse(rq, faults[i].status, faults[i].code,
-              message[0] != '\0' ? message : "the file could not be worked on");
+              message[0] != '\0' ? message : "the file operation failed");
 }
 
 /* --- mkdir ------------------------------------------------------------------------------- */
 
 struct vc_files_call {
     struct pending pending;
-    struct http_request *rq; /* NULL: nobody waits for the answer any more */
+    struct http_request *rq; /* NULL: no client waits for the reply */
     struct collect *collect;
 };
 
@@ -68,11 +68,11 @@ static void call_free(struct pending *p)
     call_done(c);
 }
 
-/* It is over in a moment. */
+/* It ends in a moment. */
 static const struct pending_kind call_kind = {.drain = NULL, .free = call_free};
 
-/* What was asked for is done all the same, and its helper forgotten afterwards. */
-static void call_on_gone(void *user)
+/* The operation completes all the same, and its helper is dropped afterwards. */
+static void call_on_disconnect(void *user)
 {
     ((struct vc_files_call *)user)->rq = NULL;
 }
@@ -92,7 +92,7 @@ static void call_ended(void *arg, const struct collected *all)
     struct json_out o;
 
     if (c->rq != NULL && all->exit->exit_code == 0) {
-        o = vc_answer(vc_of(c->rq));
+        o = vc_reply_open(vc_of(c->rq));
         vc_send(c->rq, 200, &o);
     } else if (c->rq != NULL) {
         vc_file_error(c->rq, buf_data(all->err), all->err->len);
@@ -103,15 +103,15 @@ static void call_ended(void *arg, const struct collected *all)
 
 static const struct collect_ops call_ops = {.failed = call_failed, .done = call_ended};
 
-/* False: answered. */
-static bool ask_path(struct http_request *rq, char path[PATH_MAX])
+/* False: replied. */
+static bool decode_path(struct http_request *rq, char path[PATH_MAX])
 {
     json_auto_t *body = vc_session(rq) == NULL ? NULL : vc_body(rq);
     struct hf_error err = {0};
 
     if (body == NULL)
         return false;
-    if (vc_ask_path(body, vc_of(rq)->cwd, path, &err) == 0)
+    if (vc_decode_path(body, vc_of(rq)->cwd, path, &err) == 0)
         return true;
     vc_error(rq, &err);
     return false;
@@ -126,12 +126,12 @@ void vc_mkdir(struct http_request *rq)
     char path[PATH_MAX];
     struct vc_files_call *c;
 
-    if (!ask_path(rq, path))
+    if (!decode_path(rq, path))
         return;
     c = hf_xalloc(sizeof *c);
     c->rq = rq;
     pending_init(&c->pending, &v->pending, &call_kind);
-    http_set_user(rq, c, call_on_gone);
+    http_set_user(rq, c, call_on_disconnect);
     file_op_spec(&spec, args, NULL, "mkdir", path, NULL);
     if (collect_start(v->engine, &spec, REASON_BYTES, &call_ops, c, &c->collect, &err) == 0)
         return;
@@ -148,7 +148,7 @@ struct vc_files_download {
     struct http_stream *http; /* from then on */
     struct process *process;  /* referenced; NULL until it was started */
     struct viewer *viewer;
-    struct buf reason; /* what went wrong */
+    struct buf reason; /* the error message */
 };
 
 static void download_free(struct pending *p)
@@ -162,7 +162,7 @@ static void download_free(struct pending *p)
     free(d);
 }
 
-/* Nobody wants the rest: the reader goes too. */
+/* No client reads the rest: end the reader too. */
 static void download_give_up(struct vc_files_download *d)
 {
     if (d->process != NULL)
@@ -170,7 +170,7 @@ static void download_give_up(struct vc_files_download *d)
     download_free(&d->pending);
 }
 
-/* Reading may be tried again. */
+/* Reading may be retried. */
 static void download_drain(struct pending *p)
 {
     struct vc_files_download *d = list_entry(p, struct vc_files_download, pending);
@@ -178,9 +178,10 @@ static void download_drain(struct pending *p)
     if (d->http != NULL)
         http_stream_abort(d->http);
     else if (d->process == NULL)
-        return; /* it is being started, and told soon */
+        return; /* it is being started; its callback replies soon */
     else if (d->rq != NULL)
-        vc_refuse(d->rq, 503, "shutting_down", "the daemon is going; ask again in a moment");
+        vc_refuse(d->rq, 503, "shutting_down",
+                  "the daemon is shutting down; try again in a moment");
     download_give_up(d);
 }
 
@@ -191,7 +192,7 @@ static void download_on_room(void *arg)
     viewer_pump(((struct vc_files_download *)arg)->viewer);
 }
 
-static void download_on_gone(void *arg)
+static void download_on_disconnect(void *arg)
 {
     struct vc_files_download *d = arg;
 
@@ -201,7 +202,7 @@ static void download_on_gone(void *arg)
 }
 
 static const struct http_stream_ops http_ops = {.on_drain = download_on_room,
-                                                .on_gone = download_on_gone};
+                                                .on_disconnect = download_on_disconnect};
 
 static bool download_ready(void *arg)
 {
@@ -218,7 +219,7 @@ static void download_write(struct vc_files_download *d, const char *bytes, size_
         http_stream_write(d->http, &iov, 1);
 }
 
-/* A line in front says that the file could be opened; only then the answer can be a good one. */
+/* The first line reports whether the file could be opened; only then can the reply be a success. */
 static void download_head(struct vc_files_download *d, const struct slice *s)
 {
     const char *end = memchr(s->bytes, '\n', s->len);
@@ -258,7 +259,7 @@ static void download_exited(void *arg, const struct exit_record *x)
     if (d->http != NULL && x->exit_code == 0)
         http_stream_end(d->http);
     else if (d->http != NULL)
-        http_stream_abort(d->http); /* half a file must not look like a whole one */
+        http_stream_abort(d->http); /* half a file must not appear complete */
     else
         vc_file_error(d->rq, buf_data(&d->reason), d->reason.len);
     download_free(&d->pending);
@@ -301,12 +302,12 @@ void vc_read(struct http_request *rq)
     char path[PATH_MAX];
     struct vc_files_download *d;
 
-    if (!ask_path(rq, path))
+    if (!decode_path(rq, path))
         return;
     d = hf_xalloc(sizeof *d);
     d->rq = rq;
     pending_init(&d->pending, &v->pending, &download_kind);
-    http_set_user(rq, d, download_on_gone);
+    http_set_user(rq, d, download_on_disconnect);
     file_op_spec(&spec, args, NULL, "read", path, NULL);
     if (engine_spawn(v->engine, &spec, download_on_spawned, d, &err) == 0)
         return;

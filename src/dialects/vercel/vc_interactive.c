@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vc_interactive.c - POST …/interactive: where a terminal is, and what opens it
+ * vc_interactive.c - POST …/interactive: the address of a terminal, and a token for it
  *
- * The token stands in an address, so it is none of the daemon's: it is good for a minute and for this
- * session's terminals. It is signed with one of those that may do everything, so every worker knows it, and
- * nobody who may do less can make one. Layer: dialects.
+ * The token is part of an address, so it is not one of the daemon's: it is valid for a minute and
+ * for this session's terminals. It is signed with a token of full rights, so every worker can
+ * verify it, and no holder of fewer rights can forge one. Layer: dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 
 #define DIGEST_TEXT 64
 
-/* The first token that may do everything; NULL: there is none to sign with. */
+/* The first token with full rights; NULL: none to sign with. */
 static const char *signing_key(const struct vercel *v, size_t *len)
 {
     const char *at = buf_data(v->tokens), *token;
@@ -38,7 +38,7 @@ static const char *signing_key(const struct vercel *v, size_t *len)
     return NULL;
 }
 
-/* The HMAC of what the token is good for, in hex. False: nobody can sign. */
+/* The HMAC of what the token grants, in hex. False: no key. */
 static bool sign(const struct vercel *v, const char *session, int64_t until_ms,
                  char out[DIGEST_TEXT + 1])
 {
@@ -63,7 +63,7 @@ enum role vc_token_role(const struct http_request *rq, struct auth_grant *g)
     char want[DIGEST_TEXT + 1], digits[24];
     int64_t until;
 
-    (void)g; /* the token that signed it counts, which is the default */
+    (void)g; /* the rights of the signing token apply, which is the default */
     dot = token != NULL ? strchr(token, '.') : NULL;
     if (dot == NULL || strlen(dot + 1) != DIGEST_TEXT || (size_t)(dot - token) >= sizeof digits)
         return ROLE_NONE;
@@ -74,9 +74,9 @@ enum role vc_token_role(const struct http_request *rq, struct auth_grant *g)
     return crypto_equal(want, dot + 1, DIGEST_TEXT) ? ROLE_OWN : ROLE_NONE;
 }
 
-/* --- where ------------------------------------------------------------------------------- */
+/* --- the address ------------------------------------------------------------------------- */
 
-/* The path in front of the API's own: where the dialect is served. */
+/* The path before the API's own: where the dialect is served. */
 static size_t mount_len(const struct http_request *rq)
 {
     const char *path = http_path(rq), *at = path, *found = path;
@@ -86,7 +86,7 @@ static size_t mount_len(const struct http_request *rq)
     return (size_t)(found - path);
 }
 
-/* The address by which the client came; a gateway says by which it was asked. */
+/* The address that the client used; a gateway passes on the one that it was reached by. */
 static void put_url(struct buf *url, const struct http_request *rq, const char *session)
 {
     const char *host = http_header(rq, "X-Forwarded-Host");
@@ -107,7 +107,7 @@ void vc_interactive(struct http_request *rq)
     struct vercel *v = vc_of(rq);
     struct vc_sandbox *b = vc_session(rq);
     int64_t until = clock_wall_ms() + VERCEL_TOKEN_MS;
-    char digest[DIGEST_TEXT + 1] = "none", token[DIGEST_TEXT + 32]; /* none: none is asked for */
+    char digest[DIGEST_TEXT + 1] = "none", token[DIGEST_TEXT + 32]; /* "none": no token required */
     struct buf url = {0};
     struct json_out o;
 
@@ -116,7 +116,7 @@ void vc_interactive(struct http_request *rq)
     (void)sign(v, b->session, until, digest);
     snprintf(token, sizeof token, "%lld.%s", (long long)until, digest);
     put_url(&url, rq, b->session);
-    o = vc_answer(v);
+    o = vc_reply_open(v);
     json_kstr(&o, "url", buf_cstr(&url));
     json_kstr(&o, "token", token);
     buf_fini(&url);

@@ -2,8 +2,9 @@
 /*
  * vc_json.c - a command as JSON
  *
- * A program that could not be started is told as a command that ran and said so. What runs then is
- * a substitute, which has the name and the arguments that were wanted in its metadata. Layer: dialects.
+ * A program that could not be started is reported as a command that ran and printed why. A
+ * substitute runs in its place, with the requested name and arguments in its metadata. Layer:
+ * dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,17 +12,17 @@
 #include "base/mem.h"
 #include "dialects/vercel/vercel.h"
 
-#define SUBSTITUTE_BYTES 12000 /* of metadata; more arguments than that are left out */
+#define SUBSTITUTE_BYTES 12000 /* of metadata; further arguments are left out */
 
 static void write_args(struct json_out *o, const struct process_view *v)
 {
     json_open(o, '[');
     for (size_t i = 0; i < v->arg_count; i++)
         json_str(o, v->args[i]);
-    json_shut(o, ']');
+    json_close(o, ']');
 }
 
-/* NULL, or what it stands for. */
+/* NULL, or the command that it substitutes. */
 static json_t *substituted(const struct process_view *v)
 {
     json_t *meta, *wanted;
@@ -50,7 +51,7 @@ static void write_name(struct json_out *o, const struct process_view *v)
     json_kstr(o, "cwd", cwd != NULL ? cwd : v->cwd);
 }
 
-/* Of one that was lost nobody knows the code; clients need a number, and -1 is none. */
+/* The exit code of a lost process is unknown; clients need a number, and -1 is not a valid code. */
 void vc_write_command(struct json_out *o, struct process *p, const char *session)
 {
     struct process_view v;
@@ -70,12 +71,12 @@ void vc_write_command(struct json_out *o, struct process *p, const char *session
     json_kint(o, "startedAt", v.created_ms);
     if (!v.running)
         json_kint(o, "durationMs", v.exited_ms > v.created_ms ? v.exited_ms - v.created_ms : 0);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 void vc_reply_command(struct http_request *rq, struct process *p)
 {
-    struct json_out o = vc_answer(vc_of(rq));
+    struct json_out o = vc_reply_open(vc_of(rq));
 
     json_key(&o, "command");
     vc_write_command(&o, p, http_param(rq, "session"));
@@ -100,9 +101,9 @@ char *vc_substitute_metadata(const struct spawn_spec *wanted)
     for (size_t i = 0; i < wanted->arg_count && text.len < SUBSTITUTE_BYTES; i++)
         if (text.len + 6 * strlen(wanted->args[i]) < SUBSTITUTE_BYTES)
             json_str(&o, wanted->args[i]);
-    json_shut(&o, ']');
-    json_shut(&o, '}');
-    json_shut(&o, '}');
+    json_close(&o, ']');
+    json_close(&o, '}');
+    json_close(&o, '}');
     out = text.len < SUBSTITUTE_BYTES + 100 ? hf_xstrdup(buf_cstr(&text)) : NULL;
     buf_fini(&text);
     return out;

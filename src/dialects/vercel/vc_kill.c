@@ -2,8 +2,9 @@
 /*
  * vc_kill.c - POST …/cmd/{id}/kill
  *
- * KILL is the end of the whole tree, and is answered when it is there; TERM and HUP reach all of it, so that
- * no child survives; others go to the group. One that has ended already needs none. Layer: dialects.
+ * KILL terminates the whole tree, and the reply waits for that. TERM and HUP are sent to the whole
+ * tree, so that no child survives; other signals go to the group. A command that has already ended
+ * gets none. Layer: dialects.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 
 struct vc_kill_act {
     struct pending pending;
-    struct http_request *rq; /* NULL: the client has gone */
+    struct http_request *rq; /* NULL: the client has disconnected */
     struct process *process; /* referenced */
 };
 
@@ -27,10 +28,10 @@ static void act_free(struct pending *p)
     free(a);
 }
 
-/* The keeper answers soon. */
+/* The keeper replies soon. */
 static const struct pending_kind act_kind = {.drain = NULL, .free = act_free};
 
-static void act_on_gone(void *user)
+static void act_on_disconnect(void *user)
 {
     ((struct vc_kill_act *)user)->rq = NULL;
 }
@@ -42,12 +43,12 @@ static struct vc_kill_act *act_new(struct http_request *rq, struct process *p)
     a->rq = rq;
     a->process = process_ref(p);
     pending_init(&a->pending, &vc_of(rq)->pending, &act_kind);
-    http_set_user(rq, a, act_on_gone);
+    http_set_user(rq, a, act_on_disconnect);
     return a;
 }
 
-/* It may have ended just now: then all is well. */
-static void act_answer(struct vc_kill_act *a, const struct hf_error *err)
+/* It may have ended just now: that is a success. */
+static void act_reply(struct vc_kill_act *a, const struct hf_error *err)
 {
     if (a->rq != NULL && err != NULL && err->code != HF_E_not_running)
         vc_error(a->rq, err);
@@ -59,12 +60,12 @@ static void act_answer(struct vc_kill_act *a, const struct hf_error *err)
 static void on_ended(void *arg, struct process *p, const struct survivors *s)
 {
     (void)p, (void)s;
-    act_answer(arg, NULL);
+    act_reply(arg, NULL);
 }
 
 static void on_signalled(void *arg, int rc, const struct hf_error *err)
 {
-    act_answer(arg, rc < 0 ? err : NULL);
+    act_reply(arg, rc < 0 ? err : NULL);
 }
 
 static void send_signal(struct http_request *rq, struct process *p, int signum)
@@ -74,10 +75,10 @@ static void send_signal(struct http_request *rq, struct process *p, int signum)
     struct hf_error err = {0};
 
     if (signum == SIGKILL)
-        process_end(p, 0, "api", on_ended, a);
+        process_terminate(p, 0, "api", on_ended, a);
     else if (process_signal(p, signum, ends ? TARGET_TREE : TARGET_GROUP, on_signalled, a, &err) <
              0)
-        act_answer(a, &err);
+        act_reply(a, &err);
 }
 
 void vc_kill(struct http_request *rq)
@@ -89,7 +90,7 @@ void vc_kill(struct http_request *rq)
 
     if (body == NULL)
         return;
-    if (vc_ask_signal(body, &signum, &err) < 0 ||
+    if (vc_decode_signal(body, &signum, &err) < 0 ||
         check_signal_role(signum, http_role(rq), &err) < 0)
         vc_error(rq, &err);
     else if (!process_is_running(p))

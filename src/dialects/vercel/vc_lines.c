@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vc_lines.c - writes output as lines of JSON. Layer: dialects.
+ */
 #include "dialects/vercel/vc_lines.h"
 
 #include <string.h>
@@ -20,7 +23,8 @@ static void put_line(struct buf *out, bool is_stderr, const char *bytes, size_t 
     buf_fini(&line);
 }
 
-/* As many whole characters as there are, in lines that are not too long; how many bytes that were. */
+/* Writes as many whole characters as there are, in lines of limited length; returns the number of
+ * bytes consumed. */
 static size_t put_whole(struct buf *out, bool is_stderr, const char *bytes, size_t len)
 {
     size_t at = 0;
@@ -77,8 +81,8 @@ void vc_line_error(struct buf *out, const char *code, const char *message)
     json_open(&o, '{');
     json_kstr(&o, "code", code);
     json_kstr(&o, "message", message);
-    json_shut(&o, '}');
-    json_shut(&o, '}');
+    json_close(&o, '}');
+    json_close(&o, '}');
     json_put_ascii(out, buf_data(&line), line.len);
     buf_putc(out, '\n');
     buf_fini(&line);

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vc_sandbox.c - the table of sandboxes, stored in the daemon's notes. Layer: dialects.
+ */
 #include "dialects/vercel/vc_sandbox.h"
 
 #include <errno.h>
@@ -17,7 +20,7 @@
 #define ID_PREFIX "sbx_"
 #define ID_RANDOM_BYTES 15
 
-/* --- what outlives the worker --------------------------------------------------------------- */
+/* --- storage that outlives the worker ------------------------------------------------------- */
 
 static void write_box(struct json_out *o, const struct vc_sandbox *b)
 {
@@ -34,10 +37,10 @@ static void write_box(struct json_out *o, const struct vc_sandbox *b)
         json_key(o, "env");
         json_value(o, b->env);
     }
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
-/* 0, or -ENOSPC: there is no room for all of them. */
+/* 0, or -ENOSPC: no room for all of them. */
 static int boxes_keep(const struct boxes *all)
 {
     struct buf text = {0};
@@ -48,7 +51,7 @@ static int boxes_keep(const struct boxes *all)
     json_open(&o, '[');
     for (size_t i = 0; i < all->count; i++)
         write_box(&o, &all->list[i]);
-    json_shut(&o, ']');
+    json_close(&o, ']');
     rc = engine_note_set(all->engine, NOTE, buf_data(&text), text.len);
     buf_wipe(&text);
     return rc;
@@ -66,7 +69,7 @@ static int64_t take_int(const json_t *o, const char *key)
     return json_integer_value(json_object_get(o, key));
 }
 
-/* The place behind the last. Most daemons never have a single one. */
+/* The slot after the last. Most daemons never need one. */
 static struct vc_sandbox *next_place(struct boxes *all)
 {
     if (all->list == NULL)
@@ -116,7 +119,7 @@ void vc_sandboxes_fini(struct boxes *all)
     free(all->list);
 }
 
-/* --- find -------------------------------------------------------------------------------------- */
+/* --- lookup --------------------------------------------------------------------------------- */
 
 bool vc_sandbox_is_session_id(const char *text)
 {
@@ -152,7 +155,7 @@ struct vc_sandbox *vc_sandbox_of_session(struct boxes *all, const char *session)
     return NULL;
 }
 
-/* --- change -------------------------------------------------------------------------------------- */
+/* --- changes -------------------------------------------------------------------------------- */
 
 static void new_session(struct vc_sandbox *b, int64_t now)
 {
@@ -180,7 +183,7 @@ static bool is_over(const struct vc_sandbox *b, int64_t now)
     return b->stopped || b->began_ms + b->timeout_ms < now;
 }
 
-/* One that was stopped makes room, or one that the original would have stopped by now. */
+/* A stopped sandbox is evicted, or one that the original would have stopped by now. */
 static bool make_room(struct boxes *all, int64_t now)
 {
     struct vc_sandbox *found = NULL;
@@ -210,28 +213,29 @@ static void make_name(struct vc_sandbox *b)
     snprintf(b->name, sizeof b->name, "sandbox-%s", text);
 }
 
-struct vc_sandbox *vc_sandbox_new(struct boxes *all, const struct vc_create *ask,
+struct vc_sandbox *vc_sandbox_new(struct boxes *all, const struct vc_create *request,
                                   struct hf_error *err)
 {
     int64_t now = clock_wall_ms();
     struct vc_sandbox *b;
 
-    if (ask->name == NULL || strcmp(ask->name, BOX_LOCAL) != 0)
-        (void)vc_sandbox_named(all, BOX_LOCAL); /* its place is taken before there are too many */
+    if (request->name == NULL || strcmp(request->name, BOX_LOCAL) != 0)
+        (void)vc_sandbox_named(all, BOX_LOCAL); /* reserves its slot before the table fills up */
     if (!make_room(all, now)) {
-        hf_fail(err, HF_E_bad_request, "there are %d sandboxes already; stop or remove one",
+        hf_fail(err, HF_E_bad_request, "there are already %d sandboxes; stop or remove one",
                 LIMIT_VERCEL_SANDBOXES);
         return NULL;
     }
     b = next_place(all);
     all->count++;
     *b = (struct vc_sandbox){.created_ms = now,
-                             .usual_ms = ask->timeout_ms > 0 ? ask->timeout_ms : VERCEL_TIMEOUT_MS};
-    if (ask->name != NULL)
-        snprintf(b->name, sizeof b->name, "%s", ask->name);
+                             .usual_ms =
+                                 request->timeout_ms > 0 ? request->timeout_ms : VERCEL_TIMEOUT_MS};
+    if (request->name != NULL)
+        snprintf(b->name, sizeof b->name, "%s", request->name);
     else
         make_name(b);
-    b->env = json_object_size(ask->env) > 0 ? json_deep_copy(ask->env) : NULL;
+    b->env = json_object_size(request->env) > 0 ? json_deep_copy(request->env) : NULL;
     new_session(b, now);
     if (boxes_keep(all) == -ENOSPC && strcmp(b->name, BOX_LOCAL) != 0) {
         drop(all, b);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vc_sandbox.h - sandboxes by name, each with the session that it has now
+ * vc_sandbox.h - sandboxes by name, each with its current session
  *
  * All of them are this one machine: a name is a label on the commands that are started under it, so
- * that stopping one ends those alone. A session is from one stop to the next, and its id is
- * made anew each time. They lie in the daemon's notes, so they outlive the worker, but not the
- * daemon. One of them is always there. Layer: dialects.
+ * that stopping a sandbox terminates only those. A session lasts from one stop to the next, and
+ * each has a new id. They are stored in the daemon's notes, so they outlive the worker, but not the
+ * daemon. One of them always exists. Layer: dialects.
  */
 #ifndef HF_DIALECTS_VERCEL_VC_SANDBOX_H
 #define HF_DIALECTS_VERCEL_VC_SANDBOX_H
@@ -27,34 +27,34 @@ struct vc_sandbox {
     char session[BOX_SESSION_BYTES + 1];
     int64_t created_ms, began_ms, changed_ms; /* began: the session */
     int64_t timeout_ms;
-    int64_t usual_ms; /* the time-out of the next session */
+    int64_t usual_ms; /* the timeout of the next session */
     bool stopped;
     json_t *env; /* NULL: none */
 };
 
-/* Pointers to a box are good until the next one is made or removed. */
+/* Pointers to a box are valid until the next one is created or removed. */
 struct boxes {
     struct engine *engine;
-    struct vc_sandbox *list; /* room for LIMIT_VERCEL_SANDBOXES; NULL: there was none yet */
+    struct vc_sandbox *list; /* room for LIMIT_VERCEL_SANDBOXES; NULL: not used yet */
     size_t count;
 };
 
-void vc_sandboxes_init(struct boxes *all, struct engine *e); /* as the last worker had them */
+void vc_sandboxes_init(struct boxes *all, struct engine *e); /* as the previous worker had them */
 void vc_sandboxes_fini(struct boxes *all);
 
 struct vc_sandbox *vc_sandbox_named(struct boxes *all, const char *name); /* NULL: none */
 struct vc_sandbox *vc_sandbox_of_session(struct boxes *all,
-                                         const char *session); /* its present one; or NULL */
-bool vc_sandbox_is_session_id(const char *text);               /* it looks like one */
+                                         const char *session); /* its current session; or NULL */
+bool vc_sandbox_is_session_id(const char *text);               /* has the format of one */
 
-/* NULL: err. One of that name must not be there. */
-struct vc_sandbox *vc_sandbox_new(struct boxes *all, const struct vc_create *ask,
+/* NULL: err. The name must not exist. */
+struct vc_sandbox *vc_sandbox_new(struct boxes *all, const struct vc_create *request,
                                   struct hf_error *err);
 void vc_sandbox_stop(struct boxes *all, struct vc_sandbox *b);
-void vc_sandbox_resume(struct boxes *all, struct vc_sandbox *b); /* a new session */
+void vc_sandbox_resume(struct boxes *all, struct vc_sandbox *b); /* starts a new session */
 void vc_sandbox_extend(struct boxes *all, struct vc_sandbox *b, int64_t ms);
 void vc_sandbox_remove(struct boxes *all, struct vc_sandbox *b);
-/* As clients are told: never shorter than it has lasted, because nothing ends it. */
+/* As reported to clients: never shorter than it has lasted, because nothing ends it. */
 int64_t vc_sandbox_timeout_ms(const struct vc_sandbox *b);
 
 #endif

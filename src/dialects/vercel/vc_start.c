@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vc_start.c - POST …/cmd: a command begins
+ * vc_start.c - POST …/cmd: starts a command
  *
- * Clients would repeat the request on any answer that says "later", so what cannot be executed is no
- * error: a substitute runs in its place that says why, and ends with 127 or 126 as in a shell. The
- * command stays when its client goes: it was asked for, and can be found again. Layer: dialects.
+ * Clients would repeat the request on any reply that means "later", so a program that cannot be
+ * executed is not an error: a substitute runs in its place, prints why, and exits with 127 or 126
+ * as in a shell. The command keeps running when its client disconnects: it can be found again.
+ * Layer: dialects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +18,11 @@
 struct vc_start {
     struct pending pending;
     struct vercel *vercel;
-    struct http_request *rq; /* NULL: the client has gone */
+    struct http_request *rq; /* NULL: the client has disconnected */
     json_t *body;            /* what `command` borrows from */
     struct vc_command command;
     char session[BOX_SESSION_BYTES + 1];
-    bool substitute; /* it is that which is being started */
+    bool substitute; /* the substitute is being started */
 };
 
 static void start_free(struct pending *p)
@@ -34,10 +35,10 @@ static void start_free(struct pending *p)
     free(s);
 }
 
-/* The keeper's answer comes soon, so a drain need not hurry it. */
+/* The keeper replies soon, so a drain need not cut this short. */
 static const struct pending_kind start_kind = {.drain = NULL, .free = start_free};
 
-static void start_on_gone(void *user)
+static void start_on_disconnect(void *user)
 {
     ((struct vc_start *)user)->rq = NULL;
 }
@@ -52,8 +53,8 @@ static void start_fail(struct vc_start *s, const struct hf_error *err)
 }
 
 /*
- * Its logs are asked for later, all of them, so its ring is a large one; but not if running
- * processes together would then leave others without.
+ * Clients request all of its logs later, so it gets a large ring; but not if all running processes
+ * together would then leave too little for others.
  */
 static int64_t history_for(struct engine *e)
 {
@@ -68,9 +69,9 @@ static int64_t history_for(struct engine *e)
     return LIMIT_VERCEL_HISTORY_BYTES;
 }
 
-/* --- it runs --------------------------------------------------------------------------------- */
+/* --- started -------------------------------------------------------------------------------- */
 
-/* Whoever stopped the session meanwhile could not end what was not there yet. */
+/* A client that stopped the session in between could not terminate what did not exist yet. */
 static bool is_stopped(const struct vc_start *s)
 {
     const struct vc_sandbox *b = vc_sandbox_of_session(&s->vercel->boxes, s->session);
@@ -78,7 +79,7 @@ static bool is_stopped(const struct vc_start *s)
     return b == NULL || b->stopped;
 }
 
-static void start_answer(struct vc_start *s, struct process *p)
+static void start_reply(struct vc_start *s, struct process *p)
 {
     const struct vc_stream_options o = {.run = true, .logs = s->command.logs};
     struct http_request *rq = s->rq;
@@ -88,9 +89,10 @@ static void start_answer(struct vc_start *s, struct process *p)
         http_set_user(rq, NULL, NULL);
     start_free(&s->pending);
     if (stopped)
-        process_end(p, 0, "api", NULL, NULL);
+        process_terminate(p, 0, "api", NULL, NULL);
     if (rq != NULL && stopped)
-        vc_refuse(rq, 409, "conflict", "the session was stopped while the command began");
+        vc_refuse(rq, 409, "conflict",
+                  "the session was stopped while the command was being started");
     else if (rq != NULL && wait)
         vc_stream_begin(rq, p, &o);
     else if (rq != NULL)
@@ -108,7 +110,7 @@ static void start_substitute(struct vc_start *s, const struct hf_error *why)
     struct hf_error err = {0};
 
     file_op_spec(&spec, args, NULL, "fail", why->detail, missing ? "127" : "126");
-    spec.source = SOURCE_AGENT; /* not the daemon's own affair: it is to be seen, and to stay */
+    spec.source = SOURCE_AGENT; /* not an internal process: it is listed, and kept */
     spec.helper = false;
     spec.label = NULL;
     spec.cwd = NULL;
@@ -124,16 +126,16 @@ static void start_on_spawned(void *arg, struct process *p, const struct hf_error
     struct vc_start *s = arg;
 
     if (p != NULL)
-        start_answer(s, p);
+        start_reply(s, p);
     else if (s->rq != NULL && !s->substitute && err->code == HF_E_spawn_failed)
         start_substitute(s, err);
     else
         start_fail(s, err);
 }
 
-/* --- it is asked for ------------------------------------------------------------------------ */
+/* --- decoding requests ---------------------------------------------------------------------- */
 
-/* The daemon's own user is whom plain commands run as; it is root itself, or it cannot become it. */
+/* Plain commands run as the daemon's own user: either that is root, or it cannot become root. */
 static bool may_be_root(struct http_request *rq, const struct vc_command *c)
 {
     if (!c->sudo || vc_of(rq)->own_uid == 0)
@@ -149,7 +151,7 @@ static void start_begin(struct http_request *rq, struct vc_start *s)
 
     s->command.spec.session_id = s->session;
     s->command.spec.history_bytes = history_for(s->vercel->engine);
-    http_set_user(rq, s, start_on_gone);
+    http_set_user(rq, s, start_on_disconnect);
     if (engine_spawn(s->vercel->engine, &s->command.spec, start_on_spawned, s, &err) < 0)
         start_fail(s, &err);
 }
@@ -169,7 +171,7 @@ void vc_run(struct http_request *rq)
     s->body = body;
     memcpy(s->session, b->session, sizeof s->session);
     pending_init(&s->pending, &s->vercel->pending, &start_kind);
-    if (vc_ask_command(&s->command, body, b->env, &err) < 0)
+    if (vc_decode_command(&s->command, body, b->env, &err) < 0)
         start_fail(s, &err);
     else if (!may_be_root(rq, &s->command))
         start_free(&s->pending);

@@ -2,9 +2,9 @@
 /*
  * vc_stream.c - a run and its output, or the logs, as lines of JSON
  *
- * The first line of a run is there as soon as the command is: clients repeat a request whose
- * answer has not begun when its connection breaks. Blank lines keep a silent stream alive: any other
- * line would be taken for an error. Layer: dialects.
+ * The first line of a run is sent as soon as the command exists: when a connection breaks, clients
+ * repeat a request whose reply has not begun. Blank lines keep a silent stream alive: clients would
+ * take any other line for an error. Layer: dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "engine/stream/viewer.h"
 #include "transport/sse.h"
 
-#define TYPE "application/x-ndjson" /* to the letter: with a charset clients refuse it */
+#define TYPE "application/x-ndjson" /* exactly this: clients refuse it with a charset */
 #define SLICE_BYTES (64 * 1024)
 
 struct vc_stream {
@@ -26,7 +26,7 @@ struct vc_stream {
     struct vercel *vercel;
     struct http_stream *out;
     struct process *process; /* referenced */
-    struct viewer *viewer;   /* NULL: only the end is waited for */
+    struct viewer *viewer;   /* NULL: only waits for the exit */
     struct exit_waiter waiter;
     struct vc_lines lines;
     struct vc_stream_options o;
@@ -61,13 +61,13 @@ static void put_command(struct vc_stream *s, struct buf *out)
     json_open(&o, '{');
     json_key(&o, "command");
     vc_write_command(&o, s->process, s->session);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     json_put_ascii(out, buf_data(&line), line.len);
     buf_putc(out, '\n');
     buf_fini(&line);
 }
 
-/* Room for lines, until the next call. */
+/* A buffer for lines, valid until the next call. */
 static struct buf *stream_text(struct vc_stream *s)
 {
     struct buf *out = &s->vercel->scratch;
@@ -89,8 +89,8 @@ static void stream_finish(struct vc_stream *s)
 }
 
 /*
- * The command goes on under the next worker. A stream that must not have a line more is broken
- * off; clients do not repeat a request whose answer had begun.
+ * The command keeps running under the next worker. A stream that must not have another line is
+ * reset; clients do not repeat a request whose reply had begun.
  */
 static void stream_drain(struct pending *p)
 {
@@ -105,7 +105,8 @@ static void stream_drain(struct pending *p)
         return;
     }
     process_view(s->process, &v);
-    snprintf(message, sizeof message, "the daemon is going; the command goes on, as %s", v.id);
+    snprintf(message, sizeof message,
+             "the daemon is shutting down; the command keeps running as %s", v.id);
     vc_lines_end(&s->lines, out);
     vc_line_error(out, "shutting_down", message);
     stream_send(s, out);
@@ -115,7 +116,7 @@ static void stream_drain(struct pending *p)
 
 static const struct pending_kind stream_kind = {.drain = stream_drain, .free = stream_free};
 
-/* --- what the viewer says ---------------------------------------------------------------- */
+/* --- callbacks of the viewer ------------------------------------------------------------- */
 
 static bool stream_ready(void *arg)
 {
@@ -124,7 +125,7 @@ static bool stream_ready(void *arg)
     return s->out != NULL && http_stream_ready(s->out);
 }
 
-/* What a terminal writes counts as stdout. */
+/* A terminal's output counts as stdout. */
 static void stream_bytes(void *arg, const struct slice *piece)
 {
     struct vc_stream *s = arg;
@@ -134,13 +135,13 @@ static void stream_bytes(void *arg, const struct slice *piece)
     stream_send(s, out);
 }
 
-/* There is no line for it that would not end the stream for its client; in the errors it is seen. */
+/* Every line that could report it would end the stream for its client; so stderr carries it. */
 static void stream_gap(void *arg, uint64_t from, uint64_t to)
 {
     struct vc_stream *s = arg;
     struct buf *out = stream_text(s);
     char note[120];
-    int len = snprintf(note, sizeof note, "[holdfast: %llu bytes of output are gone]\n",
+    int len = snprintf(note, sizeof note, "[holdfast: %llu bytes of output were lost]\n",
                        (unsigned long long)(to - from));
 
     vc_lines_end(&s->lines, out);
@@ -167,7 +168,7 @@ static void stream_on_exit(void *arg, struct process *p)
     stream_finish(arg);
 }
 
-/* --- what the connection says ------------------------------------------------------------ */
+/* --- callbacks of the connection --------------------------------------------------------- */
 
 static void stream_on_room(void *arg)
 {
@@ -177,17 +178,17 @@ static void stream_on_room(void *arg)
         viewer_pump(s->viewer);
 }
 
-static void stream_on_gone(void *arg)
+static void stream_on_disconnect(void *arg)
 {
     stream_free(&((struct vc_stream *)arg)->pending);
 }
 
 static const struct http_stream_ops out_ops = {.on_drain = stream_on_room,
-                                               .on_gone = stream_on_gone};
+                                               .on_disconnect = stream_on_disconnect};
 
-/* --- the beginning ------------------------------------------------------------------------ */
+/* --- setup -------------------------------------------------------------------------------- */
 
-/* A run is waited for like any writer of a pipe would be; whoever reads logs is one of many. */
+/* A run waits for its reader as any writer of a pipe does; a reader of logs is one of many. */
 static int stream_watch(struct vc_stream *s, const struct http_request *rq, struct hf_error *err)
 {
     struct viewer_options o = viewer_own_client(0);
@@ -218,7 +219,7 @@ static struct vc_stream *stream_new(struct http_request *rq, struct process *p,
     return s;
 }
 
-/* Answers 200, and from then on nothing but lines. */
+/* Replies 200, and sends only lines from then on. */
 static void stream_open(struct http_request *rq, struct vc_stream *s)
 {
     struct buf *out = stream_text(s);
@@ -231,7 +232,7 @@ static void stream_open(struct http_request *rq, struct vc_stream *s)
     stream_send(s, out);
     if (s->viewer == NULL)
         process_wait_exit(s->process, &s->waiter);
-    if (s->vercel->draining) /* its process was on the way when the others were told */
+    if (s->vercel->draining) /* its process was still starting when the others were notified */
         stream_drain(&s->pending);
 }
 
@@ -245,7 +246,7 @@ void vc_stream_begin(struct http_request *rq, struct process *p, const struct vc
         return;
     }
     stream_free(&s->pending);
-    if (o->run) /* it runs: nothing that would make the client start it again */
+    if (o->run) /* it runs: send nothing that would make the client start it again */
         vc_refuse(rq, 409, "conflict", err.detail);
     else
         vc_error(rq, &err);

@@ -2,9 +2,9 @@
 /*
  * vc_terminal.c - GET /interactive/{session}: a WebSocket that starts a terminal
  *
- * The client's first text frame says what is to be started; then bytes are bytes in both directions,
- * and {"type":"exit"} comes behind the last. The terminal stays when its client goes, and is listed
- * like any other. Layer: dialects.
+ * The client's first text frame describes what to start. After that, frames are plain bytes in both
+ * directions, and {"type":"exit"} follows the last. The terminal keeps running when its client
+ * disconnects, and is listed like any other. Layer: dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,17 +16,17 @@
 #include "dialects/vercel/vercel.h"
 
 /*
- * Belongs to the console from the start to its end; while a process is being started the
- * engine has it, too, and whoever is last frees it.
+ * Owned by the console from its start to its end. While a process is being started, the engine
+ * refers to it too, and the last of the two frees it.
  */
 struct vc_terminal {
     struct pending pending; /* while a process is being started */
     struct vercel *vercel;
-    struct console *console; /* NULL: the client has gone */
+    struct console *console; /* NULL: the client has disconnected */
     struct timer *patience;  /* for the first frame */
     char session[BOX_SESSION_BYTES + 1];
-    bool asked;    /* the first frame has come */
-    bool starting; /* the engine will call back */
+    bool requested; /* the first frame has arrived */
+    bool starting;  /* the engine will call back */
     int64_t rows, cols;
 };
 
@@ -52,7 +52,7 @@ static void terminal_exited(struct console *c, const struct exit_record *x)
     send_exit(c, x->exit_code >= 0 ? x->exit_code : 1);
 }
 
-/* As a shell would say it: in the terminal, and by its code. */
+/* As in a shell: a message in the terminal, and the exit code. */
 static void send_failure(struct console *c, const struct hf_error *err)
 {
     bool missing = err->errno_name != NULL && strcmp(err->errno_name, "ENOENT") == 0;
@@ -65,7 +65,7 @@ static void send_failure(struct console *c, const struct hf_error *err)
 
 /* --- the start ------------------------------------------------------------------------------ */
 
-/* The dialect is freed before the engine has answered: it never will. */
+/* The dialect is freed before the engine has replied: it never will. */
 static void starting_free(struct pending *p)
 {
     struct vc_terminal *t = list_entry(p, struct vc_terminal, pending);
@@ -89,11 +89,12 @@ static void terminal_begin(struct vc_terminal *t, struct process *p)
 
     if (console_begin(t->console, p, &o, &err) == 0)
         return;
-    process_end(p, -1, "detach", NULL, NULL);
+    process_terminate(p, -1, "detach", NULL, NULL);
     console_close(t->console, 1011, err.detail);
 }
 
-/* Nobody has seen it: it ends if its client has gone, or the session. */
+/* No client has seen it: terminate it if its client has disconnected, or if the session has
+ * ended. */
 static void terminal_on_spawned(void *arg, struct process *p, const struct hf_error *err)
 {
     struct vc_terminal *t = arg;
@@ -103,7 +104,7 @@ static void terminal_on_spawned(void *arg, struct process *p, const struct hf_er
     pending_fini(&t->pending);
     t->starting = false;
     if (p != NULL && (gone || b == NULL || b->stopped))
-        process_end(p, 0, "detach", NULL, NULL);
+        process_terminate(p, 0, "detach", NULL, NULL);
     if (!gone && p == NULL)
         send_failure(t->console, err);
     else if (!gone && (b == NULL || b->stopped))
@@ -119,7 +120,7 @@ static void terminal_start(struct vc_terminal *t, struct vc_command *start)
     struct hf_error err = {0};
 
     timer_stop(t->patience);
-    t->asked = t->starting = true;
+    t->requested = t->starting = true;
     t->rows = start->spec.rows;
     t->cols = start->spec.cols;
     start->spec.session_id = t->session;
@@ -133,12 +134,12 @@ static void terminal_on_patience(struct timer *timer, void *arg)
     struct vc_terminal *t = arg;
 
     (void)timer;
-    console_close(t->console, 1008, "no start has come");
+    console_close(t->console, 1008, "no start frame was received");
 }
 
 /* --- from the client -------------------------------------------------------------------------- */
 
-/* A size that comes before there is a terminal is the one that it gets. */
+/* A size that arrives before the terminal exists becomes its first size. */
 static void terminal_resize(struct console *c, int64_t rows, int64_t cols)
 {
     struct vc_terminal *t = console_user(c);
@@ -157,12 +158,13 @@ static void terminal_text(struct console *c, const char *text, size_t len)
     struct hf_error err = {0};
     struct vc_frame f;
 
-    if (vc_ask_frame(&f, text, len, b != NULL ? b->env : NULL, &err) < 0)
+    if (vc_decode_frame(&f, text, len, b != NULL ? b->env : NULL, &err) < 0)
         console_close(c, 1007, err.detail);
-    else if (f.kind == VC_FRAME_RESIZE && t->asked)
+    else if (f.kind == VC_FRAME_RESIZE && t->requested)
         terminal_resize(c, f.rows, f.cols);
-    else if (f.kind == VC_FRAME_RESIZE || t->asked)
-        console_close(c, 1008, t->asked ? "it was started already" : "the first frame is a start");
+    else if (f.kind == VC_FRAME_RESIZE || t->requested)
+        console_close(c, 1008,
+                      t->requested ? "already started" : "the first frame must be a start");
     else
         terminal_start(t, &f.start);
     vc_frame_fini(&f);
@@ -172,9 +174,9 @@ static size_t terminal_binary(struct console *c, const void *bytes, size_t len, 
 {
     const struct vc_terminal *t = console_user(c);
 
-    if (t->asked)
+    if (t->requested)
         return console_type(c, bytes, len, last);
-    console_close(c, 1008, "the first frame is a start");
+    console_close(c, 1008, "the first frame must be a start");
     return len;
 }
 

@@ -2,8 +2,8 @@
 /*
  * vc_upload.c - fs/write: files as a gzipped tar, unpacked below the directory in x-cwd
  *
- * A process of a moment unpacks it (file_op.h): nothing of it is held here. The body is read as fast as
- * that one takes it. Layer: dialects.
+ * A short-lived process unpacks it (file_op.h), so nothing is buffered here. The body is read as
+ * fast as that process accepts it. Layer: dialects.
  */
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@
 
 struct vc_upload {
     struct pending pending;
-    struct http_request *rq; /* NULL: answered, or the client has gone */
+    struct http_request *rq; /* NULL: replied, or the client has disconnected */
     struct process *process; /* referenced; NULL until it was started */
     struct input_waiter room;
     struct exit_waiter exit;
@@ -33,7 +33,7 @@ static void upload_free(struct pending *p)
     free(u);
 }
 
-/* One that is being started comes back here when it is there. */
+/* If it is being started, it returns here once it has. */
 static void upload_stop(struct vc_upload *u)
 {
     u->rq = NULL;
@@ -43,24 +43,25 @@ static void upload_stop(struct vc_upload *u)
     upload_free(&u->pending);
 }
 
-static void upload_on_gone(void *user)
+static void upload_on_disconnect(void *user)
 {
     upload_stop(user);
 }
 
-/* Written again it comes out the same, so the client may try the next worker. */
+/* Writing it again gives the same result, so the client may try the next worker. */
 static void upload_drain(struct pending *p)
 {
     struct vc_upload *u = list_entry(p, struct vc_upload, pending);
 
     if (u->rq != NULL)
-        vc_refuse(u->rq, 503, "shutting_down", "the daemon is going; send it again in a moment");
+        vc_refuse(u->rq, 503, "shutting_down",
+                  "the daemon is shutting down; send it again in a moment");
     upload_stop(u);
 }
 
 static const struct pending_kind upload_kind = {.drain = upload_drain, .free = upload_free};
 
-/* Whatever it wrote is short, and held whole. */
+/* Its output is short, and kept whole. */
 static void upload_on_exit(void *arg, struct process *p)
 {
     struct vc_upload *u = arg;
@@ -72,7 +73,7 @@ static void upload_on_exit(void *arg, struct process *p)
 
     process_view(p, &v);
     if (v.exit->exit_code == 0) {
-        o = vc_answer(vc_of(rq));
+        o = vc_reply_open(vc_of(rq));
         vc_send(rq, 200, &o);
     } else {
         vc_file_error(rq, s.bytes, s.stream == STREAM_STDERR ? s.len : 0);
@@ -83,7 +84,7 @@ static void upload_on_exit(void *arg, struct process *p)
     process_unref(p);
 }
 
-/* A process that takes no more has failed, and its exit says why. */
+/* A process that stops reading has failed, and its exit gives the reason. */
 static size_t upload_on_body(struct http_request *rq, const void *bytes, size_t len, bool last)
 {
     struct vc_upload *u = http_user(rq);
@@ -121,7 +122,7 @@ static void upload_on_spawned(void *arg, struct process *p, const struct hf_erro
     }
 }
 
-/* NULL: answered. */
+/* NULL: replied. */
 static const char *target(struct http_request *rq)
 {
     const char *dir = http_header(rq, "x-cwd");
@@ -152,7 +153,7 @@ void vc_write(struct http_request *rq)
     u->exit.fn = upload_on_exit;
     u->room.arg = u->exit.arg = u;
     pending_init(&u->pending, &v->pending, &upload_kind);
-    http_set_user(rq, u, upload_on_gone);
+    http_set_user(rq, u, upload_on_disconnect);
     file_op_spec(&spec, args, NULL, "untar", dir, NULL);
     if (engine_spawn(v->engine, &spec, upload_on_spawned, u, &err) < 0)
         upload_on_spawned(u, NULL, &err);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vc_wait.c - GET …/cmd/{id}: how a command stands, or how it has ended
+ * vc_wait.c - GET …/cmd/{id}: the state of a command, or how it ended
  *
- * Clients give up a request whose head has not come after 300 s, and proxies sooner. So the head of
- * a long wait goes out early, and now and then a space, which JSON allows in front of the
- * object. Until then a daemon that goes is no error: clients ask the next one. Layer: dialects.
+ * Clients abandon a request whose head has not arrived after 300 s, and proxies sooner. So the head
+ * of a long wait is sent early, and now and then a space, which JSON allows before the object.
+ * Until then a shutdown is not an error: clients repeat the request to the next worker. Layer:
+ * dialects.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 struct vc_wait {
     struct pending pending;
     struct vercel *vercel;
-    struct http_request *rq;    /* until the answer is begun */
+    struct http_request *rq;    /* until the reply begins */
     struct http_stream *stream; /* from then on */
     struct process *process;    /* referenced */
     struct exit_waiter waiter;
@@ -38,7 +39,7 @@ static void wait_free(struct pending *p)
     free(w);
 }
 
-static void wait_on_gone(void *user)
+static void wait_on_disconnect(void *user)
 {
     wait_free(&((struct vc_wait *)user)->pending);
 }
@@ -49,14 +50,14 @@ static void wait_on_room(void *arg)
 }
 
 static const struct http_stream_ops stream_ops = {.on_drain = wait_on_room,
-                                                  .on_gone = wait_on_gone};
+                                                  .on_disconnect = wait_on_disconnect};
 
 static void wait_drain(struct pending *p)
 {
     struct vc_wait *w = list_entry(p, struct vc_wait, pending);
     struct hf_error err = {0};
 
-    hf_fail(&err, HF_E_shutting_down, "the daemon is going; ask again in a moment");
+    hf_fail(&err, HF_E_shutting_down, "the daemon is shutting down; try again in a moment");
     if (w->stream != NULL)
         http_stream_abort(w->stream);
     else
@@ -69,12 +70,12 @@ static const struct pending_kind wait_kind = {.drain = wait_drain, .free = wait_
 static void wait_on_exit(void *arg, struct process *p)
 {
     struct vc_wait *w = arg;
-    struct json_out o = vc_answer(w->vercel);
+    struct json_out o = vc_reply_open(w->vercel);
     struct iovec iov;
 
     json_key(&o, "command");
     vc_write_command(&o, p, w->session);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     if (w->stream == NULL) {
         http_reply_json(w->rq, 200, o.buf);
     } else {
@@ -112,7 +113,7 @@ static void wait_begin(struct http_request *rq, struct process *p)
     w->waiter.arg = w;
     v->waits++;
     pending_init(&w->pending, &v->pending, &wait_kind);
-    http_set_user(rq, w, wait_on_gone);
+    http_set_user(rq, w, wait_on_disconnect);
     process_wait_exit(p, &w->waiter);
     timer_start(w->head, VERCEL_HEAD_MS);
     if (v->draining)
@@ -130,7 +131,7 @@ void vc_get(struct http_request *rq)
     if (wait == NULL || strcmp(wait, "true") != 0 || !process_is_running(p)) {
         vc_reply_command(rq, p);
     } else if (vc_of(rq)->waits >= LIMIT_WAITS) {
-        hf_fail(&err, HF_E_too_many_waits, "%d requests wait already", LIMIT_WAITS);
+        hf_fail(&err, HF_E_too_many_waits, "%d requests are already waiting", LIMIT_WAITS);
         vc_error(rq, &err);
     } else {
         wait_begin(rq, p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vercel.c - birth and end of the dialect, its routes, answers and errors. Layer: dialects.
+ * vercel.c - creation and teardown of the dialect, its routes, replies and errors. Layer: dialects.
  */
 #include "dialects/vercel/vercel.h"
 
@@ -14,9 +14,9 @@
 #include "base/mem.h"
 #include "dialects/common/file_op.h"
 
-/* --- answers --------------------------------------------------------------------- */
+/* --- replies --------------------------------------------------------------------- */
 
-struct json_out vc_answer(struct vercel *v)
+struct json_out vc_reply_open(struct vercel *v)
 {
     struct json_out o;
 
@@ -28,14 +28,14 @@ struct json_out vc_answer(struct vercel *v)
 
 void vc_send(struct http_request *rq, int status, struct json_out *o)
 {
-    json_shut(o, '}');
+    json_close(o, '}');
     http_reply_json(rq, status, o->buf);
 }
 
 static void refuse(struct http_request *rq, int status, const char *code, const char *message,
                    const char *field)
 {
-    struct json_out o = vc_answer(vc_of(rq));
+    struct json_out o = vc_reply_open(vc_of(rq));
 
     json_key(&o, "error");
     json_open(&o, '{');
@@ -43,7 +43,7 @@ static void refuse(struct http_request *rq, int status, const char *code, const 
     json_kstr(&o, "message", message);
     if (field[0] != '\0')
         json_kstr(&o, "field", field);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     vc_send(rq, status, &o);
 }
 
@@ -52,7 +52,7 @@ void vc_refuse(struct http_request *rq, int status, const char *code, const char
     refuse(rq, status, code, message, "");
 }
 
-/* The codes that clients may know by the names of the original. */
+/* The codes that clients may know by their original names. */
 static const char *code_of(enum hf_code code)
 {
     switch (code) {
@@ -70,7 +70,7 @@ void vc_error(struct http_request *rq, const struct hf_error *err)
            err->detail[0] != '\0' ? err->detail : hf_code_title(err->code), err->field);
 }
 
-/* --- what is asked ----------------------------------------------------------------- */
+/* --- decoding requests ------------------------------------------------------------- */
 
 json_t *vc_body(struct http_request *rq)
 {
@@ -90,16 +90,17 @@ json_t *vc_body(struct http_request *rq)
 }
 
 /*
- * 410 makes clients ask for the sandbox's session of now and then try once more. So it is
- * also the answer for ids that only look like ours: another daemon may have given them.
+ * 410 makes clients request the sandbox's current session and retry once. So it is also the reply
+ * for ids that only resemble ours: another daemon may have issued them.
  */
 static void refuse_session(struct http_request *rq, const char *id)
 {
     char message[200];
 
-    snprintf(message, sizeof message, "there is no session %.60s%s", id,
-             vc_sandbox_is_session_id(id) ? " any more: it was stopped, or the daemon is another"
-                                          : "");
+    snprintf(message, sizeof message, "no session %.60s%s", id,
+             vc_sandbox_is_session_id(id)
+                 ? " any more: it was stopped, or belongs to another daemon"
+                 : "");
     if (vc_sandbox_is_session_id(id))
         vc_refuse(rq, 410, "sandbox_stopped", message);
     else
@@ -117,7 +118,7 @@ struct vc_sandbox *vc_session(struct http_request *rq)
     return NULL;
 }
 
-/* What has run stays readable when its session is over. */
+/* Past commands remain readable when their session has ended. */
 struct process *vc_command(struct http_request *rq)
 {
     const char *id = http_param(rq, "id"), *session = http_param(rq, "session");
@@ -143,7 +144,7 @@ bool vc_is_v1(const struct http_request *rq)
 
 static void health(struct http_request *rq)
 {
-    struct json_out o = vc_answer(vc_of(rq));
+    struct json_out o = vc_reply_open(vc_of(rq));
 
     json_kstr(&o, "status", "ok");
     vc_send(rq, 200, &o);
@@ -156,7 +157,7 @@ static void health(struct http_request *rq)
 #define ANY .flags = ROUTE_ANY_QUERY
 #define UPLOAD .flags = ROUTE_ANY_QUERY | ROUTE_STREAM_BODY, .body_max = LIMIT_FILE_BYTES
 
-/* What hangs on a session; in version 1 a sandbox was one. */
+/* Routes below a session; in version 1, below a sandbox. */
 #define OF_SESSION(base)                                                                           \
     ROUTE(HTTP_GET_M, base, vc_session_get, ROLE_WATCH, ANY),                                      \
         ROUTE(HTTP_POST_M, base "/stop", vc_session_stop, ROLE_OWN, ANY),                          \
@@ -194,7 +195,7 @@ static const struct route routes[] = {
           .flags = ROUTE_UPGRADE | ROUTE_ANY_QUERY),
 };
 
-/* The token that opens a terminal comes in the query, because clients send no header there. */
+/* The token of a terminal is in the query, because clients send no header there. */
 static const struct auth_ways ways = {.upgrade_own = vc_token_role};
 
 static void *vc_make(const struct dialect_host *host)

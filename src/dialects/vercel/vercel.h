@@ -2,10 +2,10 @@
 /*
  * vercel.h - Vercel Sandbox: commands, terminals, and as much of the rest as its clients need
  *
- * Facts: docs/dialects/vercel.md. Ids of commands are the daemon's own, so what is started here is
- * seen everywhere and the other way round. Clients send a POST again on every 5xx and on a
- * connection that breaks before the answer: so nothing that has been started is ever answered with
- * either. The paths of version 1 lead to the same handlers. Layer: dialects.
+ * Facts: docs/dialects/vercel.md. Ids of commands are the daemon's own, so every dialect sees what
+ * is started here, and vice versa. Clients repeat a POST on every 5xx and on a connection that
+ * breaks before the reply: so a start that succeeded never gets either. The paths of version 1 lead
+ * to the same handlers. Layer: dialects.
  */
 #ifndef HF_DIALECTS_VERCEL_VERCEL_H
 #define HF_DIALECTS_VERCEL_VERCEL_H
@@ -28,11 +28,11 @@ struct vercel {
     struct loop *loop;
     struct route_table table;
     struct list pending;
-    const struct buf *tokens; /* of the daemon; empty: none is asked for */
+    const struct buf *tokens; /* of the daemon; empty: none required */
     struct boxes boxes;
     uid_t own_uid;
     size_t waits;  /* requests that wait for an exit */
-    bool draining; /* the daemon goes */
+    bool draining; /* the daemon shuts down */
     char cwd[PATH_MAX];
     struct buf scratch;
 };
@@ -42,26 +42,26 @@ static inline struct vercel *vc_of(const struct http_request *rq)
     return http_context(rq);
 }
 
-/* vercel.c: answers */
-struct json_out vc_answer(struct vercel *v); /* begins an object in the scratch buffer */
+/* vercel.c: replies */
+struct json_out vc_reply_open(struct vercel *v); /* begins an object in the scratch buffer */
 void vc_send(struct http_request *rq, int status, struct json_out *o);
-void vc_error(struct http_request *rq, const struct hf_error *err); /* in their shape */
+void vc_error(struct http_request *rq, const struct hf_error *err); /* in the platform's format */
 void vc_refuse(struct http_request *rq, int status, const char *code, const char *message);
 
-/* vercel.c: what is asked. NULL: the request has been answered. */
+/* vercel.c: decoding requests. NULL: replied. */
 json_t *vc_body(struct http_request *rq);               /* no body at all is an empty object */
-struct vc_sandbox *vc_session(struct http_request *rq); /* one that runs */
-struct process *vc_command(struct http_request *rq);    /* of whichever session: it stays known */
+struct vc_sandbox *vc_session(struct http_request *rq); /* a running one */
+struct process *vc_command(struct http_request *rq);    /* of any session: it remains known */
 bool vc_is_v1(const struct http_request *rq);
 
 /* vc_json.c */
 void vc_write_command(struct json_out *o, struct process *p, const char *session);
 void vc_reply_command(struct http_request *rq, struct process *p);
-/* What a substitute for a program that could not be started has as metadata. NULL: too long. */
+/* The metadata of a substitute for a program that could not be started. NULL: too long. */
 char *vc_substitute_metadata(const struct spawn_spec *wanted);
 
-/* vc_stream.c: lines of JSON. `run`: the command before and behind; `logs`: its output between. Never
- * refuses. */
+/* vc_stream.c: lines of JSON. `run`: the command before and after; `logs`: its output between.
+ * Never refuses. */
 struct vc_stream_options {
     bool run, logs;
 };
@@ -70,7 +70,7 @@ void vc_stream_begin(struct http_request *rq, struct process *p, const struct vc
 /* vc_interactive.c */
 enum role vc_token_role(const struct http_request *rq, struct auth_grant *g);
 
-/* vc_files.c: why a file-op failed, in their shape. */
+/* vc_files.c: why a file-op failed, in the platform's format. */
 void vc_file_error(struct http_request *rq, const char *text, size_t len);
 
 /* handlers */

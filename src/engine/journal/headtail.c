@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * headtail.c - the beginning and the end of an output. Layer: engine.
+ * headtail.c - keeps the beginning and the end of an output. Layer: engine.
  */
 #include "engine/journal/headtail.h"
 
@@ -31,7 +31,8 @@ void headtail_fini(struct headtail *h)
     *h = (struct headtail){0};
 }
 
-/* Room for up to `want` bytes in all; without memory, what is there is the maximum. */
+/* Makes room for up to `want` bytes in total; without memory, the current capacity becomes the
+ * maximum. */
 static void part_grow(struct headtail_part *p, size_t want)
 {
     size_t cap = p->cap ? p->cap : FIRST_BYTES;
@@ -51,7 +52,7 @@ static void part_grow(struct headtail_part *p, size_t want)
     p->cap = cap;
 }
 
-/* Appends what fits and returns how much that was. */
+/* Appends what fits and returns its length. */
 static size_t part_append(struct headtail_part *p, const char *bytes, size_t len)
 {
     size_t n = min_size(len, p->max - p->len);
@@ -67,7 +68,7 @@ static size_t part_append(struct headtail_part *p, const char *bytes, size_t len
     return n;
 }
 
-/* The part is full: each byte goes over the oldest. */
+/* The part is full: each byte overwrites the oldest. */
 static void part_overwrite(struct headtail_part *p, const char *bytes, size_t len)
 {
     size_t n;
@@ -108,7 +109,7 @@ static void reverse(char *from, char *to)
     }
 }
 
-/* Turns the ring so that the oldest byte comes first, in place. */
+/* Rotates the ring in place so that the oldest byte comes first. */
 static void part_straighten(struct headtail_part *p)
 {
     if (p->next == 0)
@@ -119,7 +120,7 @@ static void part_straighten(struct headtail_part *p)
     p->next = 0;
 }
 
-/* How many bytes at the front may be the end of a character that was cut. */
+/* How many bytes at the front may be the rest of a character that was cut. */
 static size_t stray_front(const char *bytes, size_t len)
 {
     size_t n = 0;

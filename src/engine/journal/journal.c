@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ring and its marks. Two ways to survive a kill inside read(2):
+ * journal.c - the output ring and its marks. Layer: engine.
  *
- * exact: the kernel's count of bytes read tells how many the call brought
- * (worker_shared.h). Nothing is done ahead of the read; the whole ring holds output.
+ * There are two ways to survive a kill inside read(2):
  *
- * pattern: where the kernel does not count. The window in front of `next` is
- * filled with a pattern before the read, and [next, pattern_to) is the
- * pattern until a read overwrites its beginning; after a kill, what is no
- * longer the pattern was read. The pattern is made of bytes that UTF-8 never
- * uses, so text is found exactly; binary output that happens to end in the very bytes of
+ * exact: the kernel's count of bytes read shows how many the call returned (worker_shared.h).
+ * Nothing is prepared before the read; the whole ring holds output.
+ *
+ * pattern: where the kernel does not count. The window ahead of `next` is filled with a pattern
+ * before the read, and [next, pattern_to) is the pattern until a read overwrites its beginning.
+ * After a kill, what is no longer the pattern was read. The pattern consists of bytes that UTF-8
+ * never uses, so text is recovered exactly. Binary output that happens to end in the same bytes as
  * the pattern could be cut short, one time in some hundred kills.
  */
 #include "engine/journal/journal_own.h"
@@ -24,15 +25,15 @@
 
 #define PATTERN_BYTES 4096
 /*
- * A mark at least this often while output comes, so that recordings have times: 10 ms is
- * a frame of a player. Pipes share their marks with the changes of stream, and there a
- * mark that is pushed out costs bytes, so theirs are rarer.
+ * The minimum rate of marks while output arrives, so that recordings have times: 10 ms is a frame
+ * of a player. On pipes, changes of stream need marks as well, and a mark that is pushed out costs
+ * bytes, so the interval is longer there.
  */
 #define MARK_TTY_MS 10
 #define MARK_PIPE_MS 100
-#define MARK_BYTES (256 * 1024)           /* a run is not longer than this and one read */
-#define OPEN_CHAR_BYTES 3                 /* at most, of a character that is not complete */
-#define LOOK_BACK_BYTES (4 * 1024 * 1024) /* for a mode: a long history is not read through */
+#define MARK_BYTES (256 * 1024)           /* a run is at most this long, plus one read */
+#define OPEN_CHAR_BYTES 3                 /* at most, of an incomplete character */
+#define LOOK_BACK_BYTES (4 * 1024 * 1024) /* for a mode: a long history is not read in full */
 
 static unsigned char pattern[PATTERN_BYTES];
 
@@ -120,9 +121,9 @@ static bool mark_same_size(const struct mark *a, const struct mark *b)
 }
 
 /*
- * Nothing was written under the last mark, so the new one can stand in its place, under its
- * number. Not if it told a new size: that happened then, though output came only later. Nor if the
- * new one does: whoever has seen the mark with this number does not look at it again.
+ * Nothing was written under the last mark, so the new one can replace it, under its number. Not if
+ * it recorded a new size: that happened then, even though output came only later. Nor if the new
+ * one does: a reader that has seen the mark with this number does not read it again.
  */
 static bool mark_is_void(const struct journal *j, uint64_t n, const struct mark *m)
 {
@@ -136,7 +137,8 @@ static bool mark_is_void(const struct journal *j, uint64_t n, const struct mark 
     return n < 2 || mark_same_size(last, mark_slot(j, n - 2));
 }
 
-/* Where bytes are no longer held when one more mark comes: their stream would be a lie. 0: nowhere. */
+/* Bytes below this are dropped when one more mark is added, because their stream would be wrong. 0:
+ * none are. */
 static uint64_t mark_next_floor(const struct journal *j)
 {
     uint64_t n = mark_count(j);
@@ -149,7 +151,8 @@ static uint64_t mark_next_floor(const struct journal *j)
     return old->stream != heir->stream ? heir->at : 0;
 }
 
-/* Room is what can be read without taking anything from behind `hold`, bytes or the marks on them. */
+/* Returns how much can be read without overwriting anything from `hold` on, neither bytes nor their
+ * marks. */
 size_t journal_room(const struct journal *j, uint64_t hold)
 {
     const struct record_head *h = j->rec->head;
@@ -168,7 +171,8 @@ static void mark_append(struct journal *j, const struct mark *m)
         *mark_slot(j, n - 1) = *m;
         return;
     }
-    /* The oldest mark goes. Bytes under it take their stream from the next one, or are gone. */
+    /* The oldest mark is overwritten. Bytes under it get their stream from the next one, or are
+     * dropped. */
     floor = mark_next_floor(j);
     if (floor > h->floor)
         h->floor = floor;
@@ -176,7 +180,7 @@ static void mark_append(struct journal *j, const struct mark *m)
     atomic_store_explicit(&h->mark_next, n + 1, memory_order_release);
 }
 
-/* The end of what is whole under the last mark: a character that is still open comes after it. */
+/* The end of the complete characters under the last mark; an incomplete one follows it. */
 static uint64_t whole_end(const struct journal *j, const struct mark *last)
 {
     uint64_t next = journal_next(j), first = journal_first(j), from = last->at;
@@ -188,7 +192,7 @@ static uint64_t whole_end(const struct journal *j, const struct mark *last)
     return next - utf8_open_tail(journal_bytes(j, from), (size_t)(next - from));
 }
 
-/* Called before each read: the stream must be known before its bytes count. */
+/* Called before each read: the stream must be recorded before its bytes count. */
 static void mark_for_read(struct journal *j, enum stream stream)
 {
     const struct record_head *h = j->rec->head;
@@ -213,8 +217,8 @@ static void mark_for_read(struct journal *j, enum stream stream)
 }
 
 /*
- * The read brought nothing, so the run before it may go on: it may stand inside a character. Not
- * if the new mark has pushed out the oldest one.
+ * The read returned nothing, so remove its mark and let the previous run continue: it may end
+ * inside a character. Not if the new mark has pushed out the oldest one.
  */
 static void mark_take_back(struct journal *j, uint64_t count)
 {
@@ -282,7 +286,7 @@ struct slice journal_slice(const struct journal *j, uint64_t at, size_t max)
 
 uint64_t journal_run_first(const struct journal *j)
 {
-    /* While nothing is gone the first ones count, though a change of size may have left them
+    /* While nothing has been dropped, the first runs count, even if a change of size left them
      * empty. */
     if (journal_first(j) == 0)
         return mark_oldest(j);
@@ -411,7 +415,7 @@ size_t journal_recover(struct journal *j, int64_t moved)
     return n;
 }
 
-/* --- looking back -------------------------------------------------------------- */
+/* --- look-back -------------------------------------------------------------- */
 
 uint64_t journal_tail_bytes(const struct journal *j, uint64_t n, bool terminal)
 {
@@ -421,7 +425,7 @@ uint64_t journal_tail_bytes(const struct journal *j, uint64_t n, bool terminal)
 
     if (want == 0 || want == next)
         return want;
-    /* A look-back of one page lets the cut know whether it stands inside a sequence. */
+    /* A look-back of one page shows whether the cut is inside a sequence. */
     from = want - first > 4096 ? want - 4096 : first;
     if (!terminal) {
         while (want < next && ((unsigned char)*journal_bytes(j, want) & 0xc0) == 0x80 &&

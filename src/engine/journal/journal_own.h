@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * journal_own.h - the journal's writing side, for the engine itself
+ * journal_own.h - the writing side of the journal, for the engine only
  *
  * Readers of a journal include journal.h. Layer: engine.
  */
@@ -11,7 +11,7 @@
 #include "engine/journal/record.h"
 #include "engine/worker_shared.h"
 
-/* In pattern mode this much of the ring in front of `next` is the pattern's. */
+/* In pattern mode, this much of the ring ahead of `next` is reserved for the pattern. */
 #define JOURNAL_WINDOW_BYTES (64 * 1024)
 #define JOURNAL_READ_BYTES ((size_t)1 << 30) /* at once; the slip counts in 32 bits */
 
@@ -24,26 +24,25 @@ struct journal {
 void journal_init(struct journal *j, struct record *rec, struct slip *slip, bool exact);
 
 /*
- * One read(2) from fd into the ring, at most max bytes. Returns as read(2), or
- * -errno. The bytes count as soon as this returns; what a kill interrupts is found
- * again by journal_recover().
+ * One read(2) from fd into the ring, at most max bytes. Returns as read(2), or -errno. The bytes
+ * count as soon as this returns; journal_recover() recovers those of an interrupted call.
  */
 ssize_t journal_read(struct journal *j, int fd, enum stream stream, size_t max);
 
 /*
- * After a worker died inside journal_read(): makes the bytes count that its
- * last read brought. `moved` is what the kernel says that read brought, or -1 when it does
- * not say. Returns the number of bytes found.
+ * After a worker died inside journal_read(): accounts for the bytes that its last read returned.
+ * `moved` is the kernel's count for that read, or -1 if unknown. Returns the number of bytes
+ * recovered.
  */
 size_t journal_recover(struct journal *j, int64_t moved);
 
 void journal_mark_size(struct journal *j, uint16_t rows, uint16_t cols);
 
-/* The ring that a wished capacity needs. */
+/* The ring size for a requested capacity. */
 size_t journal_ring_bytes(size_t cap_bytes, bool exact);
 /* Bytes that may be read before the one at `hold` is overwritten. */
 size_t journal_room(const struct journal *j, uint64_t hold);
-/* Does the last of two sequences that the held output has come out as `on`? (mode look-back) */
+/* Of the last occurrence of either sequence in the held output: is it `on`? (mode look-back) */
 bool journal_last_is(const struct journal *j, const char *on, const char *off);
 
 #endif

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record.c - creates, maps, recycles and adopts records. Layer: engine.
+ */
 #include "engine/journal/record.h"
 
 #include <errno.h>
@@ -13,10 +16,10 @@
 
 #include "base/io.h"
 
-/* The first marks share the header's page: most processes never need more of them. */
+/* The first marks share the header's page: most processes never need more. */
 #define HEAD_BYTES 3072
 #define TRACKER_BYTES ((sizeof(struct tracker_room) + 4095) & ~(size_t)4095)
-/* Input, metadata and the tracker's room. */
+/* Input, metadata and the tracker's space. */
 #define BEHIND_BYTES (LIMIT_INPUT_BYTES + 2 * (size_t)RECORD_META_BYTES + TRACKER_BYTES)
 
 _Static_assert(sizeof(struct record_head) <= HEAD_BYTES, "record header fits");
@@ -103,7 +106,7 @@ static void record_head_init(struct record_head *h, size_t ring_bytes, uint64_t 
     tracker_start(&h->tracker);
 }
 
-/* A fresh file of r->fd, all zero and of the right size, becomes a record. */
+/* Turns a fresh file r->fd, all zero and of the right size, into a record. */
 static int record_make(struct record *r, size_t ring_bytes, uint64_t mark_slots, size_t extra_bytes,
                        bool on_disk)
 {
@@ -122,8 +125,8 @@ static int record_make(struct record *r, size_t ring_bytes, uint64_t mark_slots,
     return rc;
 }
 
-/* Whoever maps it is not to find it shorter one day, which the kernel answers by SIGBUS. A file on disk
- * and a record of an older daemon have no seals; nobody else has a descriptor of either. */
+/* Prevents the file from being truncated under a mapping, which would raise SIGBUS. Files on disk
+ * and records of an older daemon have no seals; no one else has a descriptor of either. */
 static void record_seal(int fd)
 {
     (void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
@@ -149,7 +152,7 @@ int record_create(struct record *r, size_t ring_bytes, size_t extra_bytes)
     return rc;
 }
 
-/* Some file systems cannot make a file without a name; there it loses it at once. */
+/* Some file systems cannot create a file without a name; there, it is unlinked at once. */
 static int nameless_file(const char *dir)
 {
     int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -167,8 +170,8 @@ static int nameless_file(const char *dir)
 }
 
 /*
- * The space is reserved now: a mapped file that finds the disk full later would be
- * answered by SIGBUS, and there is nobody to tell then.
+ * Reserves the space now: a write to a mapped file when the disk is full would raise SIGBUS, when
+ * there is no one left to report it to.
  */
 int record_create_file(struct record *r, size_t ring_bytes, const char *dir)
 {
@@ -192,8 +195,8 @@ int record_create_file(struct record *r, size_t ring_bytes, const char *dir)
 }
 
 /*
- * Should we be killed in here, or before the keeper has heard that the old process is
- * forgotten, its entry does not fit the record any more, and the next worker drops it.
+ * If we are killed in here, or before the keeper is notified that the old process is forgotten, its
+ * entry no longer matches the record, and the next worker drops it.
  */
 bool record_recycle(struct record *r)
 {
@@ -218,7 +221,7 @@ void record_name(struct record *r, const char *id)
     strncpy(r->head->id, id, sizeof r->head->id - 1);
 }
 
-/* How many marks it has, by its header; -EPROTO: it is none of ours, or too small. */
+/* The number of marks according to its header; -EPROTO: not one of ours, or too small. */
 static int64_t adopt_slots(int fd, uint64_t file_bytes)
 {
     struct record_head *h;
@@ -263,7 +266,7 @@ int record_adopt(struct record *r, int fd)
 
     memset(r, 0, sizeof *r);
     r->fd = fd;
-    record_seal(fd); /* the worker that made it may have left that out */
+    record_seal(fd); /* the worker that made it may not have sealed it */
     if (fstat(fd, &st) < 0)
         return -errno;
     slots = adopt_slots(fd, (uint64_t)st.st_size);
@@ -277,7 +280,7 @@ int record_adopt(struct record *r, int fd)
     if (rc == 0 && !record_check(r))
         rc = -EPROTO;
     if (rc < 0) {
-        r->fd = -1; /* stays the caller's */
+        r->fd = -1; /* remains the caller's */
         record_fini(r);
     }
     return rc;

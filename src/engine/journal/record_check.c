@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record_check.c - is what an earlier worker left in a record fit to be used?
+ * record_check.c - checks whether what an earlier worker left in a record is usable
  *
- * A worker that somebody had taken over, or that wrote where it should not, must not take the next one along.
- * Every offset, length and index of the record is looked at once, before anything is done with
- * it. What describes bytes (offsets, marks, input) must be right or the record is refused; what can be had
- * again or done without (modes, titles, counts) starts anew. Layer: engine.
+ * A worker that was compromised, or that wrote out of bounds, must not bring down the next one.
+ * Every offset, length and index of the record is checked once, before it is used. What describes
+ * bytes (offsets, marks, input) must be right, or the record is refused. What can be rebuilt or
+ * lost (modes, titles, counts) is reset. Layer: engine.
  */
 #include <string.h>
 
@@ -14,8 +14,9 @@
 #define TERMINATE(text) ((text)[sizeof(text) - 1] = '\0')
 
 /*
- * Marks stand in order and not behind the end. With all slots taken the oldest may be half
- * overwritten, so it is left out; of a long history in a file the newest ones are enough.
+ * Marks are in order and not past the end. When all slots are in use, the oldest may be half
+ * overwritten, so it is not checked. For a long history in a file, checking the newest ones is
+ * enough.
  */
 static bool marks_are_sound(const struct record *r)
 {
@@ -57,7 +58,7 @@ static bool numbers_are_sound(const struct record_head *h)
            (!h->exit_set || (h->exit.kind <= EXIT_LOST && h->exit.offset <= h->next));
 }
 
-/* The guests' page stays untouched where there are none. */
+/* The guests' page stays untouched if there are none. */
 static void terminate_texts(const struct record *r)
 {
     struct record_head *h = r->head;
@@ -73,7 +74,7 @@ static void terminate_texts(const struct record *r)
         TERMINATE(r->guests[i].name);
 }
 
-/* --- what starts anew ---------------------------------------------------------------- */
+/* --- what is reset ------------------------------------------------------------------- */
 
 static bool vt_is_sound(const struct vt *v, const struct modes *m)
 {
@@ -90,7 +91,7 @@ static void repair_tracker(struct record *r)
         memset(&h->tracker, 0, sizeof h->tracker);
         tracker_start(&h->tracker);
     }
-    /* Of those that were never made everything is 0, which is sound; their pages stay untouched. */
+    /* Checkpoints that were never made are all 0, which is sound; their pages stay untouched. */
     for (size_t i = 0; i < TRACKER_CHECKPOINTS && i < h->tracker.checkpoints; i++)
         if (!vt_is_sound(&r->tracker->checkpoint[i].vt, &r->tracker->checkpoint[i].modes))
             h->tracker.checkpoints = 0;

@@ -2,19 +2,17 @@
 /*
  * safecut.c - where a terminal's output may be cut
  *
- * The machine below follows the VT500 parser that xterm and xterm.js share, as far
- * as borders are concerned. Its saving grace: ESC starts anew from every
- * state, and CAN and SUB end whatever was open. So although we see the output
- * from an arbitrary point on, the state is known for certain from the first
- * of these three on. Before it, only an open string could still be going on for
- * long (CSI and the like end at the next letter). Strings are titles, links
- * and images, and have no line ends or bells in them but as their end, so LF,
- * CR and BEL are also taken as proof that no string is open. That is the one
- * guess made here; a string that began within the held bytes is known and
- * may hold anything.
+ * The machine below follows the VT500 parser that xterm and xterm.js share, as far as borders are
+ * concerned. What makes this possible: ESC restarts from every state, and CAN and SUB end whatever
+ * was open. So although we see the output from an arbitrary point on, the state is known for
+ * certain after the first of these three. Before it, only an open string can continue for long (CSI
+ * and similar sequences end at the next letter). Strings are titles, links and images, and contain
+ * no line ends or bells except as their terminator, so LF, CR and BEL also count as proof that no
+ * string is open. That is the one guess made here; a string that began within the held bytes is
+ * known and may contain anything.
  *
- * C1 controls (a CSI of one byte) are not looked for: in UTF-8 those bytes are
- * parts of characters. Layer: engine.
+ * C1 controls (a CSI of one byte) are not recognised: in UTF-8 those bytes are parts of characters.
+ * Layer: engine.
  */
 #include "engine/journal/safecut.h"
 
@@ -32,15 +30,15 @@ enum {
 enum cut_state {
     CUT_UNKNOWN,
     CUT_GROUND, /* between tokens */
-    CUT_CHAR_1, /* in a character, this many bytes to come */
+    CUT_CHAR_1, /* in a character, this many bytes missing */
     CUT_CHAR_2,
     CUT_CHAR_3,
     CUT_ESCAPE,       /* after ESC */
     CUT_INTERMEDIATE, /* after ESC and bytes such as ( or # */
     CUT_SHIFT,        /* after SS2 or SS3: the character belongs to it */
     CUT_CSI,
-    CUT_OSC,    /* ended by BEL too */
-    CUT_STRING, /* DCS, APC, PM, SOS: some terminals end them by BEL, ours not */
+    CUT_OSC,    /* BEL ends it, too */
+    CUT_STRING, /* DCS, APC, PM, SOS: some terminals end them at BEL, ours do not */
 };
 
 static enum cut_state ground_step(uint8_t b)
@@ -74,13 +72,13 @@ static bool is_continuation(uint8_t b)
     return (b & 0xC0) == 0x80;
 }
 
-/* Inside of an escape or CSI sequence: controls are executed, the rest goes on. */
+/* Inside an escape or CSI sequence: controls are executed, and the sequence continues. */
 static enum cut_state sequence_step(enum cut_state s, uint8_t b)
 {
     if (b < 0x20 || b == 0x7F)
         return s;
     if (b >= 0x80)
-        return ground_step(b); /* broken off by a character */
+        return ground_step(b); /* interrupted by a character */
     if (s == CUT_ESCAPE)
         return escape_step(b);
     if (s == CUT_INTERMEDIATE)
@@ -110,7 +108,7 @@ static enum cut_state cut_step(enum cut_state s, uint8_t b)
     return s;
 }
 
-/* Is there a border before `b`? A character may also be broken off by another. */
+/* Is there a border before `b`? A character may also be interrupted by another. */
 static bool is_border(enum cut_state s, uint8_t b)
 {
     return s == CUT_GROUND || (s >= CUT_CHAR_1 && s <= CUT_CHAR_3 && !is_continuation(b));
@@ -118,7 +116,7 @@ static bool is_border(enum cut_state s, uint8_t b)
 
 struct cutter {
     enum cut_state state;
-    size_t token;  /* where the token at hand starts, once the state is known */
+    size_t token;  /* start of the current token, once the state is known */
     size_t escape; /* the last ESC */
 };
 
@@ -135,7 +133,7 @@ static void cutter_take(struct cutter *c, size_t i, uint8_t b)
     c->state = cut_step(c->state, b);
 }
 
-/* `want`, but not inside a character; where that starts if its end is still to come. */
+/* `want`, but not inside a character; if the character is incomplete, its start. */
 static size_t cut_by_character(const uint8_t *held, size_t len, size_t want)
 {
     size_t end = want;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * units.c - places of a journal in UTF-16 units. Layer: engine.
+ * units.c - positions in a journal in UTF-16 units. Layer: engine.
  */
 #include "engine/journal/units.h"
 
@@ -26,7 +26,7 @@ static void point_set(struct journal *j, struct units_point to)
     atomic_store_explicit(&h->which, spare, memory_order_release);
 }
 
-/* Nothing is in front of the first byte, so that one is not the rest of anything. */
+/* Nothing precedes the first byte, so it is not the rest of a character. */
 static uint64_t border_from(const struct journal *j, uint64_t at)
 {
     if (at == 0)
@@ -43,7 +43,8 @@ static uint64_t edge_of(const struct journal *j)
     return to > h->ring_bytes ? to - h->ring_bytes : 0;
 }
 
-/* The point, made where there is none, or where a binary that knows of none has let it go. */
+/* The point; created if there is none, or if an older binary, which does not maintain it, let it
+ * fall out of the ring. */
 static struct units_point point_of(struct journal *j)
 {
     uint32_t which = which_of(j);
@@ -80,7 +81,7 @@ void units_keep(struct journal *j, size_t *max)
     struct units_point p;
 
     if (which_of(j) == 0)
-        return; /* nobody has asked: others do not pay for it */
+        return; /* never used: other processes do not pay for it */
     p = point_of(j);
     if (*max > h->ring_bytes / 2)
         *max = h->ring_bytes / 2;
@@ -98,7 +99,7 @@ static uint64_t between(const struct journal *j, uint64_t from, uint64_t to)
     return units;
 }
 
-/* The border a step in front of this one, or the first that is held. */
+/* The border one step before this one, or the first that is held. */
 static struct units_point step_back(const struct journal *j, struct units_point p)
 {
     uint64_t first = journal_first(j);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * promptscan.c - the next prompt of a shell that marks it. Layer: engine.
+ * promptscan.c - finds the next prompt of a shell that marks its prompts. Layer: engine.
  */
 #include "engine/match/promptscan.h"
 
@@ -10,9 +10,9 @@
 
 struct promptscan {
     struct osc osc;
-    bool found, open; /* open: behind A */
+    bool found, open; /* open: after A */
     uint64_t open_at;
-    struct promptscan_match match; /* exit_code counts before it is found */
+    struct promptscan_match match; /* exit_code is set before a prompt is found */
 };
 
 struct promptscan *promptscan_new(uint64_t at)

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * regex.c - states run over bytes
+ * regex.c - runs the states over bytes
  *
- * The run keeps the set of states that can be reached at the present offset,
- * each with the leftmost start that leads there. Both lists below are in the
- * order of their starts, because every step goes through them in order and the
- * first to reach a state keeps it. No priorities are kept: the first state
- * to accept is the answer.
+ * The run keeps the set of states that can be reached at the current offset, each with the leftmost
+ * start that leads there. Both lists below are ordered by start, because every step walks them in
+ * order and the first to reach a state keeps it. No priorities are kept: the first state to accept
+ * is the match.
  *
- * Between two bytes there are two looks at the assertions. The first happens
- * before the next byte is known, so that a match that needs no look ahead is
- * told at once; assertions that do need it are left open. If there were any,
- * the second look starts again from the seeds once the byte is there. Both looks
- * depend on the offset alone, never on where a chunk ended.
+ * Between two bytes, assertions are evaluated in two passes. The first pass runs before the next
+ * byte is known, so that a match that needs no lookahead is reported at once; assertions that do
+ * need it are left open. If there were any, the second pass starts again from the seeds once the
+ * byte is known. Both passes depend on the offset alone, never on where a chunk ended.
  *
  * Layer: engine.
  */
@@ -26,7 +24,7 @@
 #include "base/mem.h"
 #include "engine/match/regex_prog.h"
 
-/* What stands on either side of an offset, besides a byte. */
+/* Values for either side of an offset where there is no known byte. */
 enum { BYTE_NONE = -1, BYTE_UNKNOWN = -2 };
 
 struct regex_thread {
@@ -38,13 +36,13 @@ struct regex_run {
     const struct regex *re;
     uint64_t at;                  /* offset of the next byte */
     int before;                   /* the byte before it, or BYTE_NONE */
-    struct regex_thread *seeds;   /* where the last byte led */
-    struct regex_thread *threads; /* and from there without a byte, to those that take one */
+    struct regex_thread *seeds;   /* states that the last byte led to */
+    struct regex_thread *threads; /* states reachable from there without a byte that consume one */
     size_t seed_count, thread_count;
-    uint64_t *seen; /* by state: the round that saw it last */
+    uint64_t *seen; /* by state: the last round that reached it */
     uint64_t round;
     uint32_t *stack;
-    bool settled; /* threads are those of `at` */
+    bool settled; /* threads belong to `at` */
     bool is_open; /* some assertion waits for the next byte */
     bool matched;
     struct regex_match match;
@@ -179,7 +177,7 @@ static void push_unseen(struct regex_run *run, size_t *depth, uint32_t state)
     run->stack[(*depth)++] = state;
 }
 
-/* Follows all that takes no byte from `state` on; true if that ends in a match. */
+/* Follows every path from `state` that consumes no byte; true if one ends in a match. */
 static bool run_follow(struct regex_run *run, uint32_t state, uint64_t start, int next)
 {
     size_t depth = 0;
@@ -213,7 +211,7 @@ static bool run_follow(struct regex_run *run, uint32_t state, uint64_t start, in
     return false;
 }
 
-/* A new start is of use only if the next byte can begin a match. */
+/* A new start is useful only if the next byte can begin a match. */
 static bool run_wants_start(const struct regex_run *run, int next)
 {
     return run->re->may_be_empty || (next >= 0 && run->re->first[next]);
@@ -242,7 +240,7 @@ static uint32_t state_step(const struct regex *re, const struct regex_state *st,
     return 0;
 }
 
-/* Every thread takes the byte or ends; where it led becomes a seed. */
+/* Every thread consumes the byte or dies; the states it leads to become seeds. */
 static void run_step(struct regex_run *run, uint8_t byte)
 {
     const struct regex *re = run->re;
@@ -268,14 +266,14 @@ static void run_take_byte(struct regex_run *run, uint8_t byte)
         if (run_settle(run, byte))
             return;
     } else if (!run->re->may_be_empty && run->re->first[byte]) {
-        /* The first look left the start out; it cannot accept here. */
+        /* The first pass left the start out; it cannot accept here. */
         run_follow(run, run->re->start, run->at, byte);
     }
     run_step(run, byte);
     run_settle(run, BYTE_UNKNOWN);
 }
 
-/* Nothing is under way: passes over what cannot begin a match. */
+/* No thread is active: skips bytes that cannot begin a match. */
 static size_t run_skip(struct regex_run *run, const uint8_t *p, size_t len)
 {
     const bool *first = run->re->first;

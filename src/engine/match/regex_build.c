@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * regex_build.c - tree to states
+ * regex_build.c - turns the tree into states
  *
- * Built from the end to the beginning: emit(node, next) makes the states that
- * match the node and then go on at `next`, and returns the first of them. A
- * repetition with bounds is written out, so it counts against the limit.
+ * States are built from the end to the beginning: emit(node, next) makes the states that match the
+ * node and then continue at `next`, and returns the first of them. A bounded repetition is
+ * expanded, so it counts against the limit.
  *
- * Before anything is built, what it takes is counted: a class once, though it stands in a repetition.
- * So a pattern that is refused costs as much as it is long, and not as much as the limit allows.
+ * Before anything is built, its cost is counted; a class is counted once, even inside a repetition.
+ * So refusing a pattern costs time in proportion to its length, not to the limit.
  *
- * A class of code points becomes a small trie of bytes: one state for the
- * lead byte and one for each kind of rest. Rests that take any continuation
- * bytes are shared, which makes 8 states of a dot. Layer: engine.
+ * A class of code points becomes a small trie of bytes: one state for the lead byte and one for
+ * each kind of rest. Rests that accept any continuation bytes are shared, so a dot needs only 8
+ * states. Layer: engine.
  */
 #include "engine/match/regex_prog.h"
 
@@ -24,8 +24,8 @@ struct builder {
     struct regex *re;
     const struct regex_tree *t;
     uint32_t state_cap, edge_cap;
-    uint32_t any_tail[4]; /* of one class: takes k continuation bytes; 0: not made yet */
-    bool counts;          /* states and edges are counted and not made */
+    uint32_t any_tail[4]; /* of one class: accepts k continuation bytes; 0: not made yet */
+    bool counts;          /* count states and edges instead of making them */
     bool too_large;
 };
 
@@ -89,7 +89,7 @@ static void edge_list_add(struct edge_list *list, uint32_t byte, uint32_t to)
 
 enum cover { COVER_NONE, COVER_SOME, COVER_ALL };
 
-/* How much of the code points [lo, hi] that are at least `least` is in the class. */
+/* How much of the code points in [lo, hi] that are at least `least` is in the class. */
 static enum cover class_cover(const struct builder *b, const struct regex_node *class, uint32_t lo,
                               uint32_t hi, uint32_t least)
 {
@@ -111,7 +111,7 @@ static enum cover class_cover(const struct builder *b, const struct regex_node *
     return r[low].lo <= lo && r[low].hi >= hi && lo >= least ? COVER_ALL : COVER_SOME;
 }
 
-/* The state that takes any k continuation bytes and then goes on. */
+/* The state that accepts any k continuation bytes and then continues. */
 static uint32_t emit_any_tail(struct builder *b, size_t k)
 {
     struct edge_list list = {.count = 1};
@@ -126,8 +126,8 @@ static uint32_t emit_any_tail(struct builder *b, size_t k)
 }
 
 /*
- * The state that takes the k continuation bytes of those code points in
- * [base, base + 64^k) that are in the class.
+ * The state that accepts the k continuation bytes of those code points in [base, base + 64^k) that
+ * are in the class.
  */
 static uint32_t emit_tail(struct builder *b, const struct regex_node *class, uint32_t base,
                           size_t k, uint32_t least)
@@ -147,7 +147,7 @@ static uint32_t emit_tail(struct builder *b, const struct regex_node *class, uin
     return add_bytes_state(b, &list);
 }
 
-/* The four forms of UTF-8; `least` keeps the overlong ones out. */
+/* The four forms of UTF-8; `least` excludes the overlong ones. */
 static const struct utf8_form {
     uint8_t lead_lo, lead_hi, mask, tail;
     uint32_t least;
@@ -165,7 +165,7 @@ static void emit_leads(struct builder *b, const struct regex_node *class, const 
     const struct regex_range *first = b->t->ranges + class->range,
                              *last = first + class->range_count - 1;
 
-    /* Most classes are one character, so only leads between its ends are looked at. */
+    /* Most classes are one character, so try only the lead bytes between its ends. */
     if (class->range_count == 0 || last->hi < f->least)
         return;
     if (first->lo >= f->least && first->lo / span > (from & f->mask))
@@ -223,7 +223,7 @@ static uint32_t emit_alternation(struct builder *b, const struct regex_node *alt
     return all;
 }
 
-/* A loop through a split, whose way into the child is known only afterwards. */
+/* A loop through a split, whose edge into the child is known only afterwards. */
 static uint32_t emit_loop(struct builder *b, uint32_t child, uint32_t next, bool at_least_once)
 {
     uint32_t loop = add_state(b, REGEX_OP_SPLIT, 0, next);
@@ -248,7 +248,7 @@ static uint32_t emit_repeat(struct builder *b, const struct regex_node *rep, uin
     while (must-- > 0 && !b->too_large) {
         before = b->re->state_count;
         at = emit(b, rep->child, at);
-        /* What takes no state takes none a thousand times either. */
+        /* What needs no state needs none when repeated, either. */
         if (b->re->state_count == before)
             break;
     }
@@ -272,7 +272,8 @@ static uint32_t emit(struct builder *b, uint32_t node, uint32_t next)
     return next;
 }
 
-/* What a match can begin with, and whether it can be empty, if every assertion held. */
+/* Finds which bytes can begin a match, and whether a match can be empty, if every assertion
+ * held. */
 static void find_first(struct regex *re)
 {
     bool *seen = hf_xalloc(re->state_count);
@@ -301,7 +302,7 @@ static void find_first(struct regex *re)
     free(seen);
 }
 
-/* --- what it takes --- */
+/* --- cost ------------ */
 
 struct cost {
     uint64_t states, edges; /* neither beyond COST_MAX */
@@ -324,7 +325,7 @@ static bool cost_is_too_large(struct cost c)
 
 static struct cost class_cost(const struct regex_tree *t, const struct regex_node *class)
 {
-    struct regex counted = {.state_count = 1}; /* no state of a class has the number 0 */
+    struct regex counted = {.state_count = 1}; /* no state of a class has number 0 */
     struct builder b = {.re = &counted, .t = t, .counts = true};
 
     emit_class(&b, class, 0);
@@ -334,7 +335,7 @@ static struct cost class_cost(const struct regex_tree *t, const struct regex_nod
 
 static struct cost node_cost(const struct regex_tree *t, uint32_t node);
 
-/* Written out as emit_repeat() does it. */
+/* Expanded as emit_repeat() does it. */
 static struct cost repeat_cost(const struct regex_tree *t, const struct regex_node *rep)
 {
     const struct cost child = node_cost(t, rep->child), split = {1, 0}, none = {0, 0};
@@ -345,7 +346,7 @@ static struct cost repeat_cost(const struct regex_tree *t, const struct regex_no
     return cost_sum(cost_sum(none, child, rep->min), cost_sum(child, split, 1), may);
 }
 
-/* Of an alternation, all but the first have a split in front of them. */
+/* In an alternation, every child but the first has a split before it. */
 static struct cost children_cost(const struct regex_tree *t, const struct regex_node *parent)
 {
     const struct cost split = {1, 0};
@@ -396,7 +397,7 @@ int regex_build(struct regex *re, const struct regex_tree *t, struct hf_error *e
     }
     if (b.too_large)
         return hf_fail(err, HF_E_bad_regex,
-                       "The regular expression is too large when its repetitions are written out; "
+                       "The regular expression is too large when its repetitions are expanded; "
                        "at most %d states are allowed.",
                        LIMIT_REGEX_STATES);
     find_first(re);

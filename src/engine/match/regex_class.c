@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * regex_class.c - classes of characters as ranges of code points
+ * regex_class.c - character classes as ranges of code points
  *
- * While a class is parsed its ranges are appended to the tree as they come;
- * regex_class_finish() makes them sorted, disjoint and not touching. Surrogates are
- * no characters and are in no class. Layer: engine.
+ * While a class is parsed, its ranges are appended to the tree in input order; regex_class_finish()
+ * sorts and merges them so that they neither overlap nor touch. Surrogates are not characters and
+ * are in no class. Layer: engine.
  */
 #include "engine/match/regex_prog.h"
 
@@ -46,7 +46,7 @@ void regex_class_add(struct regex_tree *t, uint32_t lo, uint32_t hi)
         push_range(t, REGEX_SURROGATE_HI + 1, hi);
 }
 
-/* Appends what lies between the given sorted ranges, which do not touch. */
+/* Appends the gaps between the given sorted ranges, which do not touch. */
 static void add_gaps(struct regex_tree *t, const struct regex_range *ranges, size_t count)
 {
     uint32_t lo = 0;
@@ -70,7 +70,7 @@ void regex_class_add_set(struct regex_tree *t, enum regex_set set, bool negate)
         regex_class_add(t, sets[set].ranges[i].lo, sets[set].ranges[i].hi);
 }
 
-/* Appends the part of a range that lies in the letters from `first`, moved to `other`. */
+/* Appends the part of a range that falls into the letters from `first`, shifted to `other`. */
 static void add_other_case(struct regex_tree *t, struct regex_range r, uint32_t first,
                            uint32_t other)
 {
@@ -116,7 +116,7 @@ static void sort_and_join(struct regex_tree *t, size_t from)
     t->range_count = last + 1;
 }
 
-/* The gaps come from a copy, since the array may move while they are appended. */
+/* Computes the gaps from a copy, since the array may move while they are appended. */
 static void negate_ranges(struct regex_tree *t, size_t from)
 {
     size_t count = t->range_count - from;

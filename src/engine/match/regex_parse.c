@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * regex_parse.c - pattern to tree
+ * regex_parse.c - parses a pattern into a tree
  *
- * Recursive descent, one function per level of the grammar. Every function
- * returns a node's index, or a negative errno after the reason was told once
- * with its place. Layer: engine.
+ * Recursive descent, one function per level of the grammar. Every function returns a node's index,
+ * or a negative errno after the error was reported once with its position. Layer: engine.
  */
 #include "engine/match/regex_prog.h"
 
@@ -28,7 +27,7 @@ static int parse_alternation(struct parser *ps);
 
 static int fail_at(struct parser *ps, const char *where, const char *reason)
 {
-    return hf_fail(ps->err, HF_E_bad_regex, "The regular expression fails at byte %zu: %s.",
+    return hf_fail(ps->err, HF_E_bad_regex, "The regular expression is invalid at byte %zu: %s.",
                    (size_t)(where - ps->start), reason);
 }
 
@@ -116,7 +115,7 @@ static int parse_hex(struct parser *ps, const char *where)
         count++;
     }
     if ((braces && (count == 0 || !take(ps, "}"))) || (!braces && count != 2))
-        return fail_at(ps, where, "\\x wants two hexadecimal digits or up to six in braces");
+        return fail_at(ps, where, "\\x needs two hexadecimal digits or up to six in braces");
     if (cp > REGEX_CHAR_MAX || (cp >= REGEX_SURROGATE_LO && cp <= REGEX_SURROGATE_HI))
         return fail_at(ps, where, "this code point does not exist");
     return cp;
@@ -152,7 +151,7 @@ static int parse_char_escape(struct parser *ps, const char *where)
     return (int)cp;
 }
 
-/* \d \w \s and their opposites: adds the ranges and is true if it was one. */
+/* \d \w \s and their opposites: adds the ranges; true if it was one of them. */
 static bool take_class_escape(struct parser *ps)
 {
     char c = *ps->p;
@@ -189,7 +188,7 @@ static int parse_escape(struct parser *ps, const char *where)
 
 /* --- [ ] --- */
 
-enum { ITEM_SET = REGEX_CHAR_MAX + 1 }; /* \d and the like: cannot bound a range */
+enum { ITEM_SET = REGEX_CHAR_MAX + 1 }; /* a set such as \d: cannot bound a range */
 
 /* One end of a range: a code point, ITEM_SET (already added) or an error. */
 static int parse_class_item(struct parser *ps)
@@ -217,14 +216,14 @@ static int parse_class_range(struct parser *ps)
     if (lo < 0)
         return lo;
     hi = lo;
-    /* A "-" before the end of the class is itself. */
+    /* A "-" before the end of the class stands for itself. */
     if (is_at(ps, "-") && !is_at(ps, "-]") && ps->p + 1 < ps->end) {
         ps->p++;
         hi = parse_class_item(ps);
         if (hi < 0)
             return hi;
         if (lo == ITEM_SET || hi == ITEM_SET)
-            return fail_at(ps, where, "a range between things that are not characters");
+            return fail_at(ps, where, "a range must be between characters");
         if (lo > hi)
             return fail_at(ps, where, "a range from high to low");
     }
@@ -233,7 +232,7 @@ static int parse_class_range(struct parser *ps)
     return 0;
 }
 
-/* After "[". A "]" in the first place is itself. */
+/* After "[". A "]" in first position stands for itself. */
 static int parse_class(struct parser *ps, const char *where)
 {
     size_t from = ps->t->range_count;
@@ -304,12 +303,12 @@ static int take_number(struct parser *ps)
     while (ps->p < ps->end && *ps->p >= '0' && *ps->p <= '9') {
         n = (n < 0 ? 0 : n) * 10 + (*ps->p++ - '0');
         if (n > REGEX_REPEAT_MAX)
-            n = REGEX_REPEAT_MAX + 1; /* too many is as good as far too many */
+            n = REGEX_REPEAT_MAX + 1; /* the exact excess does not matter */
     }
     return n;
 }
 
-/* A "{" that is not {n}, {n,} or {n,m} is itself, as in most dialects. */
+/* A "{" that is not {n}, {n,} or {n,m} stands for itself, as in most dialects. */
 static bool take_braces(struct parser *ps, int *min, int *max)
 {
     const char *back = ps->p;
@@ -374,10 +373,10 @@ static int check_quantifier(struct parser *ps, const char *where, int atom, int 
     if (ps->t->nodes[atom].kind == REGEX_ASSERT)
         return fail_at(ps, where, "nothing to repeat");
     if (min > REGEX_REPEAT_MAX || (max != REGEX_ENDLESS && max > REGEX_REPEAT_MAX))
-        return fail_at(ps, where, "a repetition goes up to 1000");
+        return fail_at(ps, where, "a repetition count is at most 1000");
     if (min > max)
         return fail_at(ps, where, "a repetition from high to low");
-    take(ps, "?"); /* lazy: the earliest end is what we look for anyway */
+    take(ps, "?"); /* lazy: we report the earliest end anyway */
     if (is_at(ps, "+"))
         return fail_at(ps, ps->p, "possessive quantifiers are not supported");
     where = ps->p;
@@ -443,7 +442,7 @@ static int parse_alternation(struct parser *ps)
     return list;
 }
 
-/* "(?ims)" in front of everything; anything else is left for the groups. */
+/* "(?ims)" at the very front; anything else is left to the groups. */
 static void take_flags(struct parser *ps)
 {
     bool fold = false, dot_all = false;

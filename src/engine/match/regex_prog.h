@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * regex_prog.h - what the regex files share; nobody else includes it
+ * regex_prog.h - shared by the regex files only
  *
- * regex_parse.c turns a pattern into a tree (with classes by regex_class.c),
- * regex_build.c the tree into states, regex.c runs the states over bytes.
- * Layer: engine.
+ * regex_parse.c parses a pattern into a tree (with classes from regex_class.c), regex_build.c turns
+ * the tree into states, and regex.c runs the states over bytes. Layer: engine.
  */
 #ifndef HF_ENGINE_MATCH_REGEX_PROG_H
 #define HF_ENGINE_MATCH_REGEX_PROG_H
@@ -20,15 +19,15 @@
 enum regex_kind {
     REGEX_EMPTY,
     REGEX_CLASS,  /* one character out of ranges[range .. range + range_count) */
-    REGEX_ASSERT, /* holds or not, takes no byte */
+    REGEX_ASSERT, /* holds or not, consumes no byte */
     REGEX_CAT,
     REGEX_ALT,
-    REGEX_REPEAT, /* the one child, min to max times */
+    REGEX_REPEAT, /* its one child, min to max times */
 };
 
 enum regex_assert { REGEX_LINE_START, REGEX_LINE_END, REGEX_WORD, REGEX_NOT_WORD };
 
-#define REGEX_ENDLESS 0xFFFF /* max of a repeat without one */
+#define REGEX_ENDLESS 0xFFFF /* max of an unbounded repeat */
 #define REGEX_REPEAT_MAX 1000
 #define REGEX_DEPTH_MAX 100 /* of groups: bounds the recursion */
 #define REGEX_CHAR_MAX 0x10FFFF
@@ -56,11 +55,11 @@ struct regex_tree {
     uint32_t root;
 };
 
-/* Fills the tree (which starts {0}); 0 or hf_fail's answer. */
+/* Fills the tree (which starts {0}); 0 or the result of hf_fail(). */
 int regex_parse(struct regex_tree *t, const char *pattern, size_t len, struct hf_error *err);
 void regex_tree_fini(struct regex_tree *t);
 
-/* A class is what was added to t->ranges since its length was `from`. */
+/* A class consists of the ranges added to t->ranges since its length was `from`. */
 enum regex_set { REGEX_NOTHING, REGEX_DIGITS, REGEX_WORDS, REGEX_SPACES, REGEX_LINE_ENDS };
 
 void regex_class_add(struct regex_tree *t, uint32_t lo, uint32_t hi); /* lo <= hi */
@@ -71,9 +70,9 @@ void regex_class_finish(struct regex_tree *t, size_t from, bool fold, bool negat
 
 enum regex_op {
     REGEX_OP_ACCEPT,
-    REGEX_OP_BYTES,  /* takes a byte along one of edges[a .. a + b) */
-    REGEX_OP_SPLIT,  /* goes to a and to b */
-    REGEX_OP_ASSERT, /* goes to a if the assertion b holds */
+    REGEX_OP_BYTES,  /* consumes a byte along one of edges[a .. a + b) */
+    REGEX_OP_SPLIT,  /* continues at a and at b */
+    REGEX_OP_ASSERT, /* continues at a if assertion b holds */
 };
 
 struct regex_state {
@@ -96,12 +95,12 @@ struct regex {
     uint32_t edge_count;
     uint32_t start;
     bool first[256];   /* bytes that a match can begin with */
-    bool may_be_empty; /* some match may take no byte: nothing can be skipped */
+    bool may_be_empty; /* a match may consume no byte: nothing can be skipped */
 };
 
-/* How many states regex_build() would make; more than LIMIT_REGEX_STATES: it makes none. */
+/* How many states regex_build() would make; if more than LIMIT_REGEX_STATES, it makes none. */
 uint64_t regex_states_needed(const struct regex_tree *t);
-/* Fills states, edges and start; 0 or hf_fail's answer. */
+/* Fills states, edges and start; 0 or the result of hf_fail(). */
 int regex_build(struct regex *re, const struct regex_tree *t, struct hf_error *err);
 
 #endif

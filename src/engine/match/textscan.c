@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * textscan.c - a fixed text searched in a stream
+ * textscan.c - searches a stream for a fixed text
  *
- * Knuth, Morris and Pratt: the whole state is how much of the text stands
- * right before the next byte, so chunk borders cost nothing. While that is
- * nothing, memchr() finds the next place to begin. Layer: engine.
+ * Knuth, Morris and Pratt: the whole state is how much of the text precedes the next byte, so chunk
+ * borders cost nothing. While that is zero, memchr() finds the next candidate. Layer: engine.
  */
 #include "engine/match/textscan.h"
 
@@ -16,7 +15,7 @@
 struct textscan {
     uint64_t at; /* offset of the next byte */
     size_t len;
-    size_t held;      /* how much of the text stands before it */
+    size_t held;      /* how much of the text precedes it */
     uint16_t *border; /* [n]: longest proper prefix that also ends the first n bytes */
     uint8_t text[];
 };

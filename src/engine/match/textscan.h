@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * textscan.h - a fixed text searched in a stream of output
+ * textscan.h - searches a stream of output for a fixed text
  *
- * Fed chunks as they come; finds the first place where the text stands, over
- * chunk borders, and tells at its last byte. Linear time, bytes are compared
- * as they are. The same shape as regex.h. Layer: engine.
+ * It is fed chunks as they arrive, finds the first occurrence of the text, also across chunk
+ * borders, and reports it at its last byte. Linear time; bytes are compared as they are. The
+ * interface is that of regex.h. Layer: engine.
  */
 #ifndef HF_ENGINE_MATCH_TEXTSCAN_H
 #define HF_ENGINE_MATCH_TEXTSCAN_H
@@ -20,17 +20,17 @@ struct textscan_match {
 
 enum textscan_result {
     TEXTSCAN_MORE,  /* not found so far */
-    TEXTSCAN_MATCH, /* *out is filled; the scan is over and repeats this answer */
+    TEXTSCAN_MATCH, /* *out is filled; the scan is over and repeats this result */
 };
 
 /*
- * Copies the text (at most LIMIT_TEXT_BYTES, else NULL). `at` is the offset of
- * the first byte that will be fed. An empty text is found there. NULL: out of memory.
+ * Copies the text (at most LIMIT_TEXT_BYTES, else NULL). `at` is the offset of the first byte that
+ * will be fed. An empty text is found there. NULL: out of memory.
  */
 struct textscan *textscan_new(const void *text, size_t len, uint64_t at);
 void textscan_free(struct textscan *s); /* NULL is fine */
 
-/* Begins anew: what is fed next stands at `at`. Not after a match. */
+/* Starts over: the next byte fed is at `at`. Not after a match. */
 void textscan_restart(struct textscan *s, uint64_t at);
 
 enum textscan_result textscan_feed(struct textscan *s, const void *bytes, size_t len,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session.c - the table of sessions, what they say of themselves, their end
+ * session.c - the table of sessions, how they describe themselves, and their deletion
  *
- * Everything that happens to a session ends in session_step(), which runs at
- * the end of the turn and does what is due. Layer: engine.
+ * Every change of a session calls session_step_later(); session_step() then runs at the end of the
+ * turn and does what is due. Layer: engine.
  */
 #include "engine/session/session.h"
 
@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "engine/session/session_own.h"
 
-/* --- telling ------------------------------------------------------------------------ */
+/* --- description and events --------------------------------------------------------- */
 
 static void write_run(const struct session_run *r, struct json_out *o)
 {
@@ -31,7 +31,7 @@ static void write_run(const struct session_run *r, struct json_out *o)
         json_int(o, r->exit.exit_code);
     else
         json_nil(o);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 void session_write_json(struct session *s, struct json_out *o)
@@ -57,10 +57,10 @@ void session_write_json(struct session *s, struct json_out *o)
     else
         json_nil(o);
     json_ktime(o, "created_at", s->created_wall_ms);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
-void session_tell(struct session *s, const char *type, const struct session_run *r)
+void session_notify(struct session *s, const char *type, const struct session_run *r)
 {
     struct buf text = {0};
     struct json_out o;
@@ -75,7 +75,7 @@ void session_tell(struct session *s, const char *type, const struct session_run 
         json_key(&o, "command");
         write_run(r, &o);
     }
-    json_shut(&o, '}');
+    json_close(&o, '}');
     events_append_text(&s->engine->events, type, buf_data(&text), text.len);
     buf_fini(&text);
 }
@@ -92,7 +92,7 @@ static void session_free(struct session *s)
     s->engine->session_count--;
     task_cancel(&s->step);
     timer_close(s->pause);
-    if (s->shell != NULL) { /* the daemon goes: the next worker wants it as it is */
+    if (s->shell != NULL) { /* the daemon exits: the next worker needs it unchanged */
         watch_close(s->side);
         exit_waiter_cancel(&s->exit_waiter);
         s->shell->session = NULL;
@@ -150,7 +150,7 @@ static void session_step(void *arg)
 
         s->created = NULL;
         s->listed = true;
-        session_tell(s, "session.created", NULL);
+        session_notify(s, "session.created", NULL);
         fn(s->created_arg, s, NULL);
     }
     if (s->deleting)
@@ -185,7 +185,7 @@ struct session *session_new(struct engine *e, const char *id)
     return s;
 }
 
-/* --- making one -------------------------------------------------------------------------- */
+/* --- creation ---------------------------------------------------------------------------- */
 
 static void make_id(char out[32])
 {
@@ -212,7 +212,7 @@ static int check_id(const char *id, struct hf_error *err)
                          LIMIT_TAG_BYTES);
 }
 
-/* Only those whose language the script is written in. */
+/* Only shells whose language the script is written in. */
 static int check_shell(const char *shell, struct hf_error *err)
 {
     static const char *const names[] = {"bash", "sh", "dash", "ash"};
@@ -250,15 +250,14 @@ static int check_spec(struct engine *e, const struct session_spec *spec, struct 
         return rc;
     if (spec->id != NULL && session_lookup(e, spec->id) != NULL)
         return hf_fail_field(err, HF_E_session_exists, "id",
-                             "there is a session '%.64s' already; use it or delete it first",
-                             spec->id);
+                             "session '%.64s' already exists; use it or delete it first", spec->id);
     if (spec->metadata != NULL && strlen(spec->metadata) > LIMIT_METADATA_BYTES)
         return hf_fail_field(err, HF_E_bad_value, "metadata", "metadata is longer than %d bytes",
                              LIMIT_METADATA_BYTES);
     if (e->session_count < LIMIT_SESSIONS)
         return 0;
-    rc = hf_fail(err, HF_E_too_many_sessions, "there are %d sessions; delete one first",
-                 LIMIT_SESSIONS);
+    rc = hf_fail(err, HF_E_too_many_sessions,
+                 "the limit of %d sessions is reached; delete one first", LIMIT_SESSIONS);
     if (err != NULL)
         err->limit = "sessions";
     return rc;
@@ -298,7 +297,7 @@ int session_create(struct engine *e, const struct session_spec *spec, session_do
     return rc;
 }
 
-/* --- looking ---------------------------------------------------------------------------- */
+/* --- lookup ----------------------------------------------------------------------------- */
 
 struct session *session_find(struct engine *e, const char *id, struct hf_error *err)
 {
@@ -307,7 +306,7 @@ struct session *session_find(struct engine *e, const char *id, struct hf_error *
     if (s != NULL && s->listed && !s->deleting)
         return s;
     hf_fail(err, HF_E_no_such_session,
-            "no session '%.64s'; GET /v1/sessions lists those that are known", id);
+            "no session '%.64s'; GET /v1/sessions lists the known sessions", id);
     return NULL;
 }
 
@@ -375,13 +374,13 @@ const struct session_log *session_commands(const struct session *s)
     return shell_log(s->shell);
 }
 
-/* Earlier shells of it are no more part of what was done than this one is. */
+/* A shell of the session, current or earlier, does not count as one of its processes. */
 bool session_has_process(const struct session *s, struct process *p)
 {
     return p->session_id != NULL && strcmp(p->session_id, s->id) == 0 && p->rec.extra == NULL;
 }
 
-/* --- the end ------------------------------------------------------------------------------- */
+/* --- deletion ---------------------------------------------------------------------------- */
 
 static void end_on_one(void *arg, struct process *p, const struct survivors *v)
 {
@@ -401,10 +400,10 @@ static void end_finish(struct session *s)
     struct process *p = s->shell;
 
     if (s->listed)
-        session_tell(s, "session.deleted", NULL);
+        session_notify(s, "session.deleted", NULL);
     if (p != NULL) {
         p->rec.head->deleting = DELETING_SESSION;
-        shell_detach(s); /* forgets it */
+        shell_detach(s); /* and forgets it */
     }
     s->deleted = NULL;
     if (fn != NULL)
@@ -412,14 +411,14 @@ static void end_finish(struct session *s)
     session_free(s);
 }
 
-/* Whoever came after the others were asked to end is asked as well. */
+/* Terminates what started after the first round, such as a shell that was just starting. */
 static void end_step(struct session *s)
 {
     if (s->ends_open > 0 || s->starting || s->signals_open > 0 || s->current != NULL)
         return;
     if (s->shell != NULL && process_is_running(s->shell)) {
         s->ends_open++;
-        process_end(s->shell, 0, "api", end_on_one, s);
+        process_terminate(s->shell, 0, "api", end_on_one, s);
         return;
     }
     end_finish(s);
@@ -450,7 +449,7 @@ void session_delete(struct session *s, int64_t grace_ms, session_end_fn *done, v
             continue;
         s->ends_open++;
         s->ended += process_is_running(p);
-        process_end(p, grace_ms, "api", end_on_one, s);
+        process_terminate(p, grace_ms, "api", end_on_one, s);
     }
     session_step_later(s);
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_abort.c - giving up a command of a session without its shell
+ * session_abort.c - aborts a command of a session but keeps its shell
  *
- * A command that is to be given up (time-out, its client has gone) gets TERM for everything
- * that the shell started since the command began, and the shell is told to go on with nothing
- * of it; then KILL; and if all that does not help, the shell itself is killed. What an earlier command
- * left in the background is told from the rest by its age, which the kernel
- * gives in ticks of 10 ms: the next command is not begun in the tick in which such a job
- * was started. Layer: engine.
+ * To abort a command (time-out, or its client has disconnected), everything that the shell started
+ * since the command began gets TERM, and the shell is signalled to skip the rest of the command.
+ * KILL follows. If that does not help, the shell itself is killed. Background jobs of earlier
+ * commands are recognised by their age, which the kernel counts in ticks of 10 ms. So the next
+ * command does not start in the same tick in which such a job was started. Layer: engine.
  */
 #include <signal.h>
 #include <time.h>
@@ -26,13 +25,13 @@ uint64_t session_ticks_now(void)
     return (uint64_t)t.tv_sec * hz + (uint64_t)t.tv_nsec * hz / 1000000000u;
 }
 
-static void signal_on_answer(void *arg, const void *packet, size_t len, int *fds, size_t fd_count)
+static void signal_on_reply(void *arg, const void *packet, size_t len, int *fds, size_t fd_count)
 {
     struct session *s = arg;
 
     (void)len, (void)fds, (void)fd_count;
     if (packet == NULL)
-        return; /* the sessions are gone already */
+        return; /* the sessions are already freed */
     s->signals_open--;
     session_step_later(s);
 }
@@ -47,12 +46,13 @@ static void send_signal(struct session *s, int signum, enum k_target target, uin
 
     if (!shell_is_alive(s))
         return;
-    if (keeper_channel_send(s->engine->line, &m, sizeof m, NULL, 0, NULL, 0, signal_on_answer, s) ==
+    if (keeper_channel_send(s->engine->line, &m, sizeof m, NULL, 0, NULL, 0, signal_on_reply, s) ==
         0)
         s->signals_open++;
 }
 
-/* The shell first: it must know before it sees its child die, or it would go on with the next. */
+/* Signal the shell first: it must know before its child dies, or it would run the rest of the
+ * command. */
 static void cut_step(struct session_run *r)
 {
     struct session *s = r->session;
@@ -65,7 +65,7 @@ static void cut_step(struct session_run *r)
     }
     send_signal(s, SESSION_CUT_SIGNAL, K_LEADER, 0);
     if (now < kill_at) {
-        /* Each gets it once: those that are there, then those that came later. */
+        /* Each process gets it once: first those that run now, then those started later. */
         send_signal(s, SIGTERM, K_RECENT, r->cut_ticks);
         send_signal(s, SIGCONT, K_RECENT, r->cut_ticks);
         r->cut_ticks = session_ticks_now();

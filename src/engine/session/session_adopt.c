@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_adopt.c - sessions after another worker: made again from the shells it left. Layer: engine.
+ * session_adopt.c - restores sessions in a new worker, from the shells the last one left. Layer:
+ * engine.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,7 @@ static struct session *adopt_new(struct engine *e, const json_t *o, const char *
     return s;
 }
 
-/* A later shell takes over from an earlier one, as it was about to when the worker died. */
+/* A later shell replaces an earlier one, as it was about to when the worker died. */
 static void adopt_shell(struct engine *e, struct process *p)
 {
     json_auto_t *o = json_parse_own(p->session_json, strlen(p->session_json));
@@ -68,7 +69,7 @@ static int by_age(const void *a, const void *b)
     return (x->created_wall_ms > y->created_wall_ms) - (x->created_wall_ms < y->created_wall_ms);
 }
 
-/* The list is newest first, and pages of it must come in the same order as before. */
+/* The list is newest first, and its pages must keep the same order as before. */
 static void adopt_order(struct engine *e)
 {
     struct session *all[LIMIT_SESSIONS] = {NULL};

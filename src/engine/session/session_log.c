@@ -2,8 +2,8 @@
 /*
  * session_log.c - the commands of a session. Layer: engine.
  *
- * An entry is a header, a struct and up to three texts, padded to 8 bytes. It
- * never wraps: what is left at the end of the ring is skipped.
+ * An entry is a header, a struct and up to three texts, padded to 8 bytes. It never wraps: the
+ * unused rest at the end of the ring is skipped.
  */
 #include "engine/session/session_log.h"
 
@@ -31,7 +31,7 @@ struct session_log {
 struct log_entry {
     uint32_t bytes; /* with padding */
     uint32_t kind;
-    uint32_t len[3]; /* of the texts behind the struct */
+    uint32_t len[3]; /* of the texts after the struct */
     uint32_t unused;
 };
 
@@ -73,7 +73,7 @@ static uint64_t to_edge(const struct session_log *l, uint64_t pos)
     return l->ring_bytes - pos % l->ring_bytes;
 }
 
-/* The entry at pos, or the one behind the skipped end of the ring. */
+/* The entry at pos, or the first one after the skipped end of the ring. */
 static uint64_t entry_settle(const struct session_log *l, uint64_t pos)
 {
     if (pos < atomic_load(&l->head) &&
@@ -127,7 +127,7 @@ static void drop_oldest(struct session_log *l)
         atomic_store(&l->tail, atomic_load(&l->head));
         return;
     }
-    /* The end of a command whose beginning is gone stands alone and is passed over. */
+    /* The end entry of a command whose begin entry was dropped stands alone and is skipped. */
     if (e->kind == ENTRY_BEGIN)
         l->first = ((const struct session_begin *)(e + 1))->number + 1;
     atomic_store(&l->tail, pos + e->bytes);

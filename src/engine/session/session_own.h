@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_own.h - the session's insides, for the session*.c files. Layer: engine.
+ * session_own.h - private parts of a session, for the session*.c files. Layer: engine.
  */
 #ifndef HF_ENGINE_SESSION_SESSION_OWN_H
 #define HF_ENGINE_SESSION_SESSION_OWN_H
@@ -8,24 +8,24 @@
 #include "engine/engine_own.h"
 #include "engine/session/session.h"
 
-/* Ticks of /proc/PID/stat are this long; whoever starts later has a later one. */
+/* Length of a tick of /proc/PID/stat; a process that starts a tick later has a later start time. */
 #define SESSION_TICK_MS 10
-/* How often a command that is to be given up is told so, at first. */
+/* The first interval at which the signals of an abort are repeated. */
 #define SESSION_CUT_MIN_MS 20
 #define SESSION_CUT_MAX_MS 500
-/* What is put in front of a command is never long at work; a file system may not answer. */
+/* A command put ahead should be quick, but a file system may hang. */
 #define SESSION_AHEAD_MS 20000
 
 /*
- * A command on its way: it waits in the session's queue, then it is the
- * session's current one. It ends when the shell reports it and everything is
- * read that was in the pipes by then, or when the shell has exited. The session owns it; who
- * asked for it has a handle until `done` was called or it has left.
+ * A command in progress: it waits in the session's queue, then it is the session's current one. It
+ * ends when the shell reports its end and everything that was in the pipes by then is read, or when
+ * the shell has exited. The session owns it. The caller has a handle until `done` was called or it
+ * has left.
  */
 struct session_run {
     struct session *session;
     struct list link;     /* in session.queue while it waits */
-    session_run_fn *done; /* NULL: who asked has gone */
+    session_run_fn *done; /* NULL: the caller has left */
     session_began_fn *began;
     void *arg;
     char *command, *name;
@@ -34,57 +34,58 @@ struct session_run {
     bool typed, echo;
     enum process_source source;
     int64_t timeout_ms, grace_ms;
-    session_ahead_fn *ahead; /* NULL: nothing, or it was asked already */
+    session_ahead_fn *ahead; /* NULL: none, or already called */
 
     /* while it runs */
     struct viewer *viewer;
     struct headtail log, all, out, err;
     struct session_begin begin;
-    struct timer *timer; /* the time-out, then the steps of giving up */
+    struct timer *timer; /* the time-out, then the steps of an abort */
     uint64_t cut_at_ms, cut_wait_ms, cut_ticks;
-    enum exit_kind cut_kind; /* EXIT_NONE: it is not to be given up */
+    enum exit_kind cut_kind; /* EXIT_NONE: not being aborted */
     const char *cut_by;
 
     /* when it has ended */
     bool reported, exited;
     struct exit_record exit;
-    uint64_t drain_to[2]; /* of process.read_bytes */
+    uint64_t drain_to[2]; /* values of process.read_bytes */
     char *cwd;
-    bool shell_lost; /* it ran in a shell that was new, without its doing */
+    bool shell_lost; /* it ran in a new shell because the previous one had exited by itself */
 };
 
 struct session {
     struct engine *engine;
     struct list link;
     char *id;
-    struct session_spec spec; /* strings and variables are the session's own */
+    struct session_spec spec; /* strings and variables are owned by the session */
     struct spec_env *env;
-    char *shell_name; /* that was found */
+    char *shell_name; /* the one that was found */
     uint32_t shell_number;
-    int script; /* which one its shell runs: SESSION_SCRIPT_VERSION, or that of an older daemon */
+    int script; /* version its shell runs: SESSION_SCRIPT_VERSION, or that of an older daemon */
     int64_t created_wall_ms;
 
-    struct process *shell; /* referenced; its session field points back. NULL until the first */
+    /* referenced; its session field points back. NULL until the first one runs */
+    struct process *shell;
     struct watch *side;
-    bool side_skip; /* what comes belongs to a report that was too long, up to its NUL */
+    bool side_skip; /* skip the rest of an oversized report, up to its NUL */
     struct exit_waiter exit_waiter;
     bool starting;   /* a shell is being started */
-    bool shell_lost; /* it exited while no command ran, and nobody was told yet */
+    bool shell_lost; /* it exited while no command ran; not reported yet */
 
     struct session_run *current;
     struct list queue; /* struct session_run */
     size_t queued;
-    struct task step; /* what is next, at the end of the turn */
+    struct task step; /* runs session_step() at the end of the turn */
     unsigned signals_open;
-    struct timer *pause; /* until the next tick: see session_run.c */
-    char job[24];        /* last background job that the shell told of */
+    struct timer *pause; /* until the next tick: see session_abort.c */
+    char job[24];        /* last background job that the shell reported */
     char *cwd;           /* the shell's; NULL: unknown */
 
-    session_done_fn *created; /* who made it, until the first shell is there */
+    session_done_fn *created; /* for the creator, until the first shell runs */
     void *created_arg;
     bool listed;
 
-    /* the end */
+    /* deletion */
     bool deleting;
     session_end_fn *deleted;
     void *deleted_arg;
@@ -92,22 +93,23 @@ struct session {
     struct survivors survivors;
 };
 
-#define DELETING_SESSION 2 /* record_head.deleting: the shell goes with its session */
+#define DELETING_SESSION 2 /* record_head.deleting: the shell is deleted with its session */
 
 /* session.c */
 struct session *session_new(struct engine *e, const char *id);
-struct session *session_lookup(struct engine *e, const char *id); /* hidden ones too */
+struct session *session_lookup(struct engine *e, const char *id); /* including hidden ones */
 void session_set_env(struct session *s, const struct spec_env *env, size_t count); /* copies */
 void session_step_later(struct session *s);
-void session_tell(struct session *s, const char *type, const struct session_run *r);
+void session_notify(struct session *s, const char *type, const struct session_run *r);
 
 /* session_shell.c */
 int shell_start(struct session *s, struct hf_error *err);
-void shell_attach(struct session *s, struct process *p); /* becomes the session's */
+void shell_attach(struct session *s, struct process *p); /* makes it the session's shell */
 void shell_detach(struct session *s);
-int shell_redefine(struct session *s, struct hf_error *err); /* what the session is has changed */
+/* the session's definition has changed */
+int shell_redefine(struct session *s, struct hf_error *err);
 bool shell_is_alive(const struct session *s);
-void shell_read(struct session *s); /* what it has reported */
+void shell_read(struct session *s); /* reads its reports */
 void shell_read_on(struct session *s);
 
 /* session_run.c */
@@ -120,8 +122,8 @@ void run_free(struct session_run *r);
 bool run_is_over(const struct session_run *r);
 void run_finish(struct session_run *r);
 
-/* session_abort.c: giving a command up */
-uint64_t session_ticks_now(void);            /* as process start times are counted */
+/* session_abort.c */
+uint64_t session_ticks_now(void);            /* in the unit of process start times */
 void session_run_arm(struct session_run *r); /* its time-out */
 void session_run_cut(struct session_run *r, enum exit_kind kind, const char *by);
 

@@ -2,11 +2,10 @@
 /*
  * session_run.c - one command of a session, from the queue to its result
  *
- * What the command wrote lies in the pipes when the shell reports its end, because the
- * shell reports after it. So the bytes that are there at that moment, and not
- * more, are read before the command counts as ended; a child that writes on in the background
- * delays nothing. The shell's journal is read by an internal viewer.
- * Layer: engine.
+ * The shell reports a command's end after everything the command wrote, so all its output is in the
+ * pipes by then. Exactly those bytes are read before the command counts as ended; a background
+ * child that keeps writing delays nothing. An internal viewer reads the shell's journal. Layer:
+ * engine.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -80,7 +79,7 @@ static void run_bytes(void *arg, const struct slice *s)
         session_step_later(r->session);
 }
 
-/* Only a worker that took over from another comes too late for something. */
+/* Only a worker that took over from another one can miss output. */
 static void run_gap(void *arg, uint64_t from, uint64_t to)
 {
     struct session_run *r = arg;
@@ -93,7 +92,7 @@ static void run_exited(void *arg, const struct exit_record *x)
 {
     struct session_run *r = arg;
 
-    shell_read(r->session); /* a report that came before it counts */
+    shell_read(r->session); /* a report that came before the exit counts */
     r->exited = true;
     if (!r->reported)
         r->exit = *x;
@@ -160,12 +159,13 @@ static int run_send(struct session_run *r, struct hf_error *err)
                               r->input_len);
     session_log_begin(shell_log(p), &r->begin, r->command, r->name);
     if (!input_put(p, buf_data(&wire), wire.len))
-        rc = hf_fail(err, HF_E_internal, "the shell does not take its commands");
+        rc = hf_fail(err, HF_E_internal, "the shell does not read its commands");
     buf_fini(&wire);
     return rc;
 }
 
-/* What the next of the queue wants to be told to this shell becomes the next itself. */
+/* If the next command needs something run first in this shell, puts that at the front of the
+ * queue. */
 void run_put_ahead(struct session *s)
 {
     struct session_run *r = list_entry(s->queue.next, struct session_run, link), *first;
@@ -188,13 +188,13 @@ void run_put_ahead(struct session *s)
     buf_fini(&text);
 }
 
-/* The next of the queue; there is a shell, and nothing runs in it. */
+/* Starts the next command of the queue; the shell runs, and no command runs in it. */
 void run_start(struct session *s)
 {
     struct session_run *r = list_entry(s->queue.next, struct session_run, link);
     struct hf_error err;
 
-    output_read_rest(s->shell); /* what jobs wrote in between is not the command's */
+    output_read_rest(s->shell); /* what jobs wrote in between does not belong to the command */
     run_fill_begin(r);
     if (run_attach(r, &err) < 0) {
         run_refuse(r, &err);
@@ -208,7 +208,7 @@ void run_start(struct session *s)
     session_run_arm(r);
     if (run_send(r, &err) < 0)
         session_run_cut(r, EXIT_KILLED, "api");
-    session_tell(s, "session.command_started", r);
+    session_notify(s, "session.command_started", r);
     if (r->done != NULL && r->began != NULL)
         r->began(r->arg, &r->begin);
 }
@@ -287,7 +287,7 @@ void run_finish(struct session_run *r)
         shell_read_on(s);
     free(s->cwd);
     s->cwd = hf_xstrdup(r->cwd);
-    session_tell(s, "session.command_finished", r);
+    session_notify(s, "session.command_finished", r);
     if (r->done != NULL)
         r->done(r->arg, &x, NULL);
     run_free(r);
@@ -296,7 +296,8 @@ void run_finish(struct session_run *r)
 
 /* --- after another worker --------------------------------------------------------- */
 
-/* What the last worker began: it goes on, or it was never sent and is said to be lost. */
+/* Resumes the command that the last worker started. If it was never sent to the shell, it is
+ * reported as lost. */
 void run_resume(struct session *s, const struct session_command *c)
 {
     struct session_run *r = run_new(s);
@@ -311,13 +312,13 @@ void run_resume(struct session *s, const struct session_command *c)
     session_run_arm(r);
     if (input_put_offset(s->shell) > c->begin.input_at && run_attach(r, NULL) == 0)
         return;
-    r->exited = r->reported = true; /* nothing has happened to the shell */
+    r->exited = r->reported = true; /* the shell itself is unaffected */
     r->exit = (struct exit_record){
         .kind = EXIT_LOST, .exit_code = -1, .code = -1, .at_wall_ms = clock_wall_ms()};
     session_step_later(s);
 }
 
-/* --- asking --------------------------------------------------------------------------- */
+/* --- queueing a command --------------------------------------------------------------- */
 
 static int run_check_spec(struct session *s, const struct session_run_spec *spec,
                           struct hf_error *err)
@@ -336,7 +337,7 @@ static int run_check_spec(struct session *s, const struct session_run_spec *spec
     if (s->queued < LIMIT_SESSION_QUEUE)
         return 0;
     rc = hf_fail(err, HF_E_too_many_commands,
-                 "%d commands wait in this session already; wait for some of them",
+                 "%d commands are already queued in this session; wait for some to finish",
                  LIMIT_SESSION_QUEUE);
     if (err != NULL)
         err->limit = "session_queue";
@@ -388,14 +389,14 @@ static int type_check(const struct session *s, uint64_t number, struct hf_error 
     const struct session_run *r = s->current;
 
     if (r == NULL || r->begin.number != number || r->reported || r->exited || !shell_is_alive(s))
-        return hf_fail(err, HF_E_not_running, "the command does not run and takes no input");
+        return hf_fail(err, HF_E_not_running, "the command is not running and accepts no input");
     if (!(r->begin.flags & SESSION_TYPED))
-        return hf_fail(err, HF_E_stdin_closed, "the command was started without an input");
+        return hf_fail(err, HF_E_stdin_closed, "the command was started without input");
     return 0;
 }
 
-/* What the queue has room for after its escapes; one byte always goes, or who waits for room would
- * be told again and again that there is some. */
+/* Accepts what fits into the queue after escaping. While there is any room, at least one byte is
+ * accepted; otherwise a caller that waits for room would be notified again and again. */
 ssize_t session_type(struct session *s, uint64_t number, const void *bytes, size_t len,
                      struct hf_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_script.c - what the daemon and a session's shell say to each other. Layer: engine.
+ * session_script.c - the protocol between the daemon and a session's shell. Layer: engine.
  */
 #include "engine/session/session_script.h"
 
@@ -8,31 +8,31 @@
 #include <string.h>
 
 /*
- * Names begin with __hf_ and builtins that a user may have replaced by functions are called by
- * `command`. The script's own output goes to /dev/null, so `set -x` shows the
- * command's steps only. The redirections of `eval` are undone behind it, and meanwhile the shell
- * keeps the originals close-on-exec: no command inherits the channels, and `exec >file` in
- * a command does not silence those after it.
+ * Names begin with __hf_. Builtins that a user may have replaced by functions are called by
+ * `command`. The script's own output goes to /dev/null, so `set -x` shows only the command's steps.
+ * The redirections of `eval` are undone after it. While it runs, the shell keeps the originals
+ * close-on-exec: no command inherits the channels, and `exec >file` in a command does not silence
+ * later ones.
  *
- * To be cut short, bash gets SESSION_CUT_SIGNAL. Its trap returns from the function or sourced text
- * that runs, and makes a DEBUG trap say "return" before every further command,
- * so that nothing behind the interrupted command is run: `make; rm -r out` must not go on
- * with the second half. That is why the loop is sourced. A function would not do: `declare` in
- * it would be local. Other shells have no such means, so they exit and are replaced.
+ * To abort a command, bash gets SESSION_CUT_SIGNAL. Its trap returns from the function or sourced
+ * text that runs, and installs a DEBUG trap that returns before every further command, so that
+ * nothing after the interrupted command runs: `make; rm -r out` must not continue with the second
+ * half. That is why the loop is sourced. A function would not do: `declare` in it would be local.
+ * Other shells have no such mechanism, so they exit and are replaced.
  *
- * Input goes through a file that has no name any more when the command begins: a pipe would need
- * somebody to write it, and a here-document cannot have NUL bytes.
+ * Input comes from a file that is already unlinked when the command begins: a pipe would need a
+ * process to write it, and a here-document cannot contain NUL bytes.
  *
- * What is typed while a command runs comes through the shell's own input, where the next command will
- * come. A relay takes it from there to the command by a pipe that has no name any more. It is started by
- * a command substitution, or $! would be the relay. Nothing may be reading from the shell's input when
- * the next command is sent, so the relay must be gone before the end is reported; it is nobody's child
- * to wait for, and so it is killed until there is nobody to be killed. It may have taken half a line
- * by then.
+ * Input typed while a command runs arrives on the shell's own input, where the next command will
+ * arrive. A relay copies it from there to the command, through an unlinked FIFO. It is started by a
+ * command substitution, or $! would be the relay. Nothing may be reading from the shell's input
+ * when the next command is sent, so the relay must be gone before the end is reported. It is no
+ * child that the shell could wait for, so the shell kills it until the kill fails. By then, the
+ * relay may have consumed half a line.
  */
 /* clang-format off */
 #define TEXT_OF(X) #X
-#define AT_MOST(BYTES) "%." TEXT_OF(BYTES) "s" /* of printf, which counts bytes in any locale */
+#define AT_MOST(BYTES) "%." TEXT_OF(BYTES) "s" /* printf counts bytes in any locale */
 #define REPORT(OUT) \
     "__hf_report() { command printf \"%s %s %s " AT_MOST(SESSION_CWD_MAX) "\\0\" " \
     "\"$__hf_n\" \"$__hf_rc\" \"${!-}\" \"${PWD-}\" >&" OUT "; }\n"
@@ -43,9 +43,9 @@
     "IFS= command read -r __hf_i <&" IN "\n" \
     "case $__hf_c in *\\\\*) __hf_decode;; esac\n"
 /*
- * $1 ends with e: what is typed is output as well. CLOSE: what the relay has no use for. It turns to
- * its ends itself: a shell that does that for a function keeps what was there before, and that is
- * the pipe on whose end the command substitution waits.
+ * $1 ends with e: what is typed is output as well. CLOSE: descriptors that the relay does not need.
+ * It redirects its own input and output: a shell that does so for a function keeps the previous
+ * descriptors, and one of them is the pipe whose end of file the command substitution waits for.
  */
 #define RELAY(IN, FD, OUT, CLOSE) \
     "__hf_relay() {\n" \
@@ -60,9 +60,9 @@
     "__hf_p=; }\n"
 #define NO_PLACE(ERR) \
     "else command -p rm -f \"$__hf_f\"\n" \
-    "command printf \"holdfast: no place for the input in %s\\n\" \"${TMPDIR:-/tmp}\" >&" ERR "\n" \
+    "command printf \"holdfast: cannot store the input in %s\\n\" \"${TMPDIR:-/tmp}\" >&" ERR "\n" \
     "__hf_rc=1; __hf_report; continue; fi;;\n"
-/* Leaves the input at descriptor FD, or goes on with the next command. */
+/* Opens the input as descriptor FD, or continues with the next command. */
 #define OPEN_INPUT(FD, ERR) \
     "__hf_f=${TMPDIR:-/tmp}/.holdfast-$$-$__hf_n\n" \
     "case $__hf_i in\n" \
@@ -76,7 +76,7 @@
     NO_PLACE(ERR) \
     "esac\n" \
     "__hf_i=\n"
-/* $? is what the command before has left, but `set -e` must not take that for a failure. */
+/* Restores $? of the previous command, but `set -e` must not treat that as a failure. */
 #define STATUS_BEFORE \
     "__hf_busy=1\n" \
     "case $- in *e*) ;; *) __hf_status \"$__hf_rc\";; esac\n"
@@ -87,7 +87,7 @@
     "__hf_report\n"
 #define EXIT_WHEN_CUT "trap 'case $__hf_busy in 1) exit 143;; esac' 16\n"
 
-/* In what follows nothing may have a single quote: it stands in some. */
+/* The following must not contain a single quote: it is itself single-quoted. */
 #define BASH_LOOP \
     "while :; do\n" \
     READ_COMMAND("249") \
@@ -157,7 +157,7 @@ static void encode_command(struct buf *out, const char *text, size_t len)
     }
 }
 
-/* Everything that a shell, a locale or printf could take for something else. */
+/* Escapes everything that a shell, a locale or printf could interpret. */
 static void encode_input(struct buf *out, const unsigned char *bytes, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -195,7 +195,7 @@ void session_script_encode_typing(struct buf *out, const void *bytes, size_t len
     buf_puts(out, ".\n");
 }
 
-/* A word of digits and the space behind it; the rest, or NULL. */
+/* Parses digits and the space after them; returns the rest, or NULL. */
 static const char *parse_number(const char *at, const char *end, uint64_t max, uint64_t *out)
 {
     const char *start = at;

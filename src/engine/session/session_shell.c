@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_shell.c - the shell of a session: start, replacement, what it reports
+ * session_shell.c - the shell of a session: start, replacement and reports
  *
- * Commands go through the input queue of its record, which survives a worker to the
- * byte. A report is looked at, acted upon, and only then taken out of the
- * socket: whoever is killed in between leaves it to the next worker, and one
- * that was acted upon already is known by its number. Layer: engine.
+ * Commands go through the input queue of its record, which survives a worker to the byte. A report
+ * is peeked at, acted upon, and only then removed from the socket. A worker that is killed in
+ * between leaves it to the next one, which recognises a report that was already acted upon by its
+ * number. Layer: engine.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include "engine/session/session_own.h"
 #include "engine/session/session_script.h"
 
-/* A number, a status, a pid and a path. What is longer was not written by our script. */
+/* A number, a status, a pid and a path. Anything longer was not written by our script. */
 #define REPORT_MAX 8192
 _Static_assert(REPORT_MAX >= SESSION_CWD_MAX + 128, "a report is seen as a whole");
 
@@ -29,14 +29,15 @@ bool shell_is_alive(const struct session *s)
 
 /* --- reports -------------------------------------------------------------------- */
 
-static void take_report(struct session *s, const struct session_report *m)
+static void handle_report(struct session *s, const struct session_report *m)
 {
     struct session_run *r = s->current;
     size_t len = m->job_len < sizeof s->job ? m->job_len : sizeof s->job - 1;
 
     if (r == NULL || r->begin.number != m->number || r->reported)
         return;
-    /* Something was left running: what comes next must be told from it by its age. */
+    /* A job was left running: the next command must start in a later tick, to be distinguished from
+     * it by age. */
     if (strlen(s->job) != len || memcmp(s->job, m->job, len) != 0) {
         memcpy(s->job, m->job, len);
         s->job[len] = '\0';
@@ -47,8 +48,8 @@ static void take_report(struct session *s, const struct session_report *m)
 }
 
 /*
- * Looks at the next report: the bytes that are there of it without its NUL (*len, REPORT_MAX at
- * most) and whether the NUL was among them. False: not there yet, or nothing to come.
+ * Peeks at the next report: its bytes without the NUL (*len, at most REPORT_MAX) and whether the
+ * NUL was among them. False: not complete yet, or closed.
  */
 static bool peek_report(struct session *s, char text[REPORT_MAX], size_t *len, bool *whole)
 {
@@ -59,7 +60,7 @@ static bool peek_report(struct session *s, char text[REPORT_MAX], size_t *len, b
         n = recv(s->shell->side_fd, text, REPORT_MAX, MSG_PEEK | MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
     if (n == 0 && s->side != NULL)
-        watch_set(s->side, 0); /* closed: the exit tells the rest */
+        watch_set(s->side, 0); /* closed: the exit will report the rest */
     if (n <= 0)
         return false;
     nul = memchr(text, '\0', (size_t)n);
@@ -68,7 +69,7 @@ static bool peek_report(struct session *s, char text[REPORT_MAX], size_t *len, b
     return *whole || *len == REPORT_MAX || s->side_skip;
 }
 
-/* Takes what was looked at out of the socket. The rest of a report that is longer follows. */
+/* Removes the peeked bytes from the socket. The rest of a longer report follows. */
 static void drop_report(struct session *s, size_t len, bool whole)
 {
     char seen[REPORT_MAX + 1];
@@ -78,8 +79,9 @@ static void drop_report(struct session *s, size_t len, bool whole)
 }
 
 /*
- * Nothing that somebody wrote into it by force can be taken for one of ours. One that is too
- * long is: its path is cut, but a command whose end is not seen would never end.
+ * Acts upon the reports. Text that another process wrote into the socket does not parse as one of
+ * ours. An oversized report of ours is accepted with its path cut, because a command whose end is
+ * not seen would never end.
  */
 void shell_read(struct session *s)
 {
@@ -90,7 +92,7 @@ void shell_read(struct session *s)
 
     while (s->shell != NULL && s->shell->side_fd >= 0 && peek_report(s, text, &len, &whole)) {
         if (!s->side_skip && session_report_parse(text, len, &m))
-            take_report(s, &m);
+            handle_report(s, &m);
         if (s->current != NULL && s->current->reported) {
             if (s->side != NULL)
                 watch_set(s->side, 0); /* until run_finish() */
@@ -100,7 +102,7 @@ void shell_read(struct session *s)
     }
 }
 
-/* The report that was acted upon goes, and the next may come. */
+/* Removes the report that was acted upon, and watches for the next. */
 void shell_read_on(struct session *s)
 {
     char text[REPORT_MAX];
@@ -121,7 +123,7 @@ static void side_on_event(struct watch *w, int events, void *arg)
     shell_read(arg);
 }
 
-/* --- whose it is ------------------------------------------------------------------ */
+/* --- ownership -------------------------------------------------------------------- */
 
 static void shell_on_exit(void *arg, struct process *p)
 {
@@ -144,7 +146,7 @@ void shell_detach(struct session *s)
     exit_waiter_cancel(&s->exit_waiter);
     s->shell = NULL;
     p->session = NULL;
-    /* Who is found with this after a crash would be taken for the session's shell. */
+    /* After a crash, a process with this would be taken for the session's shell. */
     free(p->session_json);
     p->session_json = NULL;
     meta_store(p, NULL);
@@ -191,7 +193,7 @@ void shell_attach(struct session *s, struct process *p)
 
 /* --- start -------------------------------------------------------------------------- */
 
-/* What the session is, for the worker that finds its shell. */
+/* Writes the session's definition, for the worker that finds its shell. */
 static void write_definition(const struct session *s, struct buf *out)
 {
     struct json_out o;
@@ -211,8 +213,8 @@ static void write_definition(const struct session *s, struct buf *out)
     json_open(&o, '{');
     for (size_t i = 0; i < s->spec.env_count; i++)
         json_kstr(&o, s->env[i].name, s->env[i].value);
-    json_shut(&o, '}');
-    json_shut(&o, '}');
+    json_close(&o, '}');
+    json_close(&o, '}');
     buf_putc(out, '\0');
 }
 
@@ -222,7 +224,7 @@ int shell_redefine(struct session *s, struct hf_error *err)
     struct buf definition = {0};
 
     if (p == NULL)
-        return 0; /* the first shell will have it */
+        return 0; /* the first shell will get it */
     write_definition(s, &definition);
     free(p->session_json);
     p->session_json = hf_xstrdup(buf_data(&definition));
@@ -267,7 +269,7 @@ static void shell_on_spawned(void *arg, struct process *p, const struct hf_error
         session_done_fn *fn = s->created;
 
         s->created = NULL;
-        s->deleting = true; /* nothing of it is left; freed by its step */
+        s->deleting = true; /* nothing of it is left; its step frees it */
         fn(s->created_arg, NULL, err);
     }
 }

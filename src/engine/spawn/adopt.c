@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A new worker takes over: the keeper's entries become processes again, the
- * transfer that the last worker died in is finished on paper (worker_shared.h), and exits
- * that happened meanwhile are told.
+ * adopt.c - a new worker adopts the processes of the last one. Layer: engine.
+ *
+ * The keeper's entries become processes again. The transfer during which the last worker died is
+ * completed in the books (worker_shared.h), and exits that happened in between are reported.
  */
 #include "engine/spawn/adopt.h"
 
@@ -17,8 +18,8 @@
 #include "engine/stream/siding.h"
 
 /*
- * The count of the worker that left what we found. It need not be the last one, which may have died
- * before it could look. One that an earlier keeper had reaped has no pid.
+ * The I/O count of the worker that left the slip. That need not be the last worker, which may have
+ * died before it read the slip. A worker that an earlier keeper reaped has no pid.
  */
 static const struct keeper_io *owner_io(const struct engine *e, const struct keeper_boot *boot)
 {
@@ -30,7 +31,7 @@ static const struct keeper_io *owner_io(const struct engine *e, const struct kee
     return &boot->past[0];
 }
 
-/* What the owner's last call moved; -1 when the kernel does not say. */
+/* What the owner's last call moved; -1 when the kernel's count is not available. */
 static int64_t slip_moved(const struct slip *s, const struct keeper_io *io, uint32_t kind)
 {
     uint64_t total = kind == SLIP_READ ? io->count.read_bytes : io->count.written_bytes;
@@ -38,8 +39,8 @@ static int64_t slip_moved(const struct slip *s, const struct keeper_io *io, uint
     if (!io->known)
         return -1;
     if (total < s->moved_before || total - s->moved_before > s->len) {
-        log_error("the count of worker %d does not fit: %lld bytes of at most %u", (int)io->pid,
-                  (long long)(total - s->moved_before), s->len);
+        log_error("inconsistent I/O count of worker %d: %lld bytes, expected at most %u",
+                  (int)io->pid, (long long)(total - s->moved_before), s->len);
         return 0;
     }
     return (int64_t)(total - s->moved_before);
@@ -50,7 +51,7 @@ static void recover_read(struct process *p, const struct slip *s, int64_t moved)
     size_t n;
 
     if (journal_next(&p->journal) != s->at)
-        return; /* it was counted already */
+        return; /* already counted */
     n = journal_recover(&p->journal, moved);
     if (n > 0) {
         p->engine->state.head->output_bytes_total += n;
@@ -58,7 +59,7 @@ static void recover_read(struct process *p, const struct slip *s, int64_t moved)
     }
 }
 
-/* Unknown is taken as "written": typing something twice does more harm than not at all. */
+/* An unknown count is treated as "written": typing input twice does more harm than losing it. */
 static void recover_write(struct process *p, const struct slip *s, int64_t moved)
 {
     struct record_head *h = p->rec.head;
@@ -85,10 +86,10 @@ static void recover_slip(struct engine *e, const struct keeper_io *io)
 }
 
 /*
- * The last worker forgot the process, gave its record to another, and died before
- * it said so. A process that lives with a record that cannot be read is another matter.
+ * The last worker forgot the process, reused its record for another one, and died before it
+ * notified the keeper. If the process still runs, its record is unreadable, which is an error.
  */
-static void adopt_not(struct engine *e, struct process *p, const struct keeper_entry *k)
+static void adopt_skip(struct engine *e, struct process *p, const struct keeper_entry *k)
 {
     struct k_simple m = {.type = K_FORGET, .entry = k->entry};
     int fds[] = {k->tty_fd, k->stdin_fd, k->stdout_fd, k->stderr_fd, k->side_fd, k->record_fd};
@@ -96,20 +97,20 @@ static void adopt_not(struct engine *e, struct process *p, const struct keeper_e
     if (k->exited)
         keeper_channel_send_later(e->line, &m, sizeof m);
     else
-        log_error("the record of %s cannot be read; the process goes on without us", k->id);
-    p->rec.fd = -1; /* one of those below */
+        log_error("the record of %s cannot be read; the process keeps running unmanaged", k->id);
+    p->rec.fd = -1; /* closed below */
     for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
         io_close(&fds[i]);
     process_unref(p);
 }
 
 /*
- * The record is sound, but there is no memory to map it or the like. To go on without it would be to lose
- * the process; the next worker may have what we lack. Nothing was changed yet.
+ * The record is sound, but it cannot be mapped, for example for lack of memory. Continuing without
+ * it would lose the process, while the next worker may succeed. Nothing was changed yet.
  */
 __attribute__((noreturn)) static void adopt_fail(const struct keeper_entry *k, int rc)
 {
-    log_error("%s cannot be taken over: %s; leaving it to the next worker", k->id, strerror(-rc));
+    log_error("cannot adopt %s: %s; leaving it to the next worker", k->id, strerror(-rc));
     _exit(EXIT_FAILURE);
 }
 
@@ -122,7 +123,7 @@ static struct process *adopt_one(struct engine *e, const struct keeper_entry *k)
     if (rc < 0 && rc != -EPROTO)
         adopt_fail(k, rc);
     if (rc < 0 || strcmp(p->rec.head->id, k->id) != 0 || meta_load(p) < 0) {
-        adopt_not(e, p, k);
+        adopt_skip(e, p, k);
         return NULL;
     }
     p->entry = k->entry;
@@ -146,10 +147,10 @@ static void resume(struct process *p, const struct keeper_entry *k)
     struct record_head *h = p->rec.head;
 
     e->running++;
-    if (!h->created_told) {
+    if (!h->created_reported) {
         e->state.head->spawned_total++;
         events_append(&e->events, "process.created", p, NULL);
-        h->created_told = 1;
+        h->created_reported = 1;
     }
     tty_activity_start(p);
     screen_terminal_recover(p);
@@ -157,27 +158,28 @@ static void resume(struct process *p, const struct keeper_entry *k)
     output_start(p);
     if (!process_is_running(p)) {
         p->reaped = true;
-        if (h->deleting) /* what it has left behind goes first, as it was about to */
-            process_end(p, -1, "api", NULL, NULL);
-        exit_tell(p);
+        /* first terminate what is left of its tree, as the last worker was about to */
+        if (h->deleting)
+            process_terminate(p, -1, "api", NULL, NULL);
+        exit_report(p);
         return;
     }
     input_start(p);
-    /* Nobody is attached now: their connections went with the last worker. They
-     * get the time that a reconnect takes before that counts as leaving. */
+    /* No viewer is attached now: their connections closed with the last worker. Give them the time
+     * that a reconnect takes before that counts as leaving. */
     if (h->watched && h->detach_at_ms == 0)
         kill_deadline_on_crash(p);
     kill_deadline_arm(p);
     if (h->ended_by[0] != '\0')
-        process_end(p, -1, h->ended_by, NULL, NULL);
+        process_terminate(p, -1, h->ended_by, NULL, NULL);
     if (k->exited)
         exit_on_reaped(p, k->status, k->oom, k->exited_wall_ms);
 }
 
 /*
- * Recovery stands on knowing every byte that a worker reads and writes. One
- * that left in order wrote down what it knew; if the kernel counted otherwise, some
- * call goes past base/io.h, and that must be seen before a crash needs the count.
+ * Recovery depends on knowing every byte that a worker reads and writes. A worker that exits in an
+ * orderly way writes down its own count. If the kernel's count differs, some call bypasses
+ * base/io.h, and we must notice that before a crash depends on the count.
  */
 static void check_count(struct shared_head *h, const struct keeper_io *io)
 {
@@ -185,7 +187,7 @@ static void check_count(struct shared_head *h, const struct keeper_io *io)
         return;
     if (h->final_read_bytes != io->count.read_bytes ||
         h->final_written_bytes != io->count.written_bytes)
-        log_error("uncounted transfers: read %lld, written %lld more than known",
+        log_error("uncounted transfers: %lld bytes read and %lld bytes written beyond our count",
                   (long long)(io->count.read_bytes - h->final_read_bytes),
                   (long long)(io->count.written_bytes - h->final_written_bytes));
     h->final_read_bytes = 0;
@@ -200,7 +202,7 @@ void adopt_all(struct engine *e, const struct keeper_boot *boot)
     for (i = 0; i < boot->entry_count; i++)
         adopt_one(e, &boot->entries[i]);
     recover_slip(e, io);
-    /* What is left from here on is ours. */
+    /* From here on, the slip and the counts are ours. */
     e->state.head->owner = getpid();
     siding_recover(e, boot);
     for (i = 0; i < boot->entry_count; i++) {

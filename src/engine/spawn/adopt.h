@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * adopt.h - a new worker takes over what the last one left. Layer: engine.
+ * adopt.h - a new worker adopts the processes that the last one left. Layer: engine.
  */
 #ifndef HF_ENGINE_SPAWN_ADOPT_H
 #define HF_ENGINE_SPAWN_ADOPT_H

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Making a process: check, reserve (memory, tag, place in the table), ask the
- * keeper, and when it answers either begin or take everything back. Until the keeper has
- * answered the process has no entry and nobody but its tag can see it.
+ * engine_spawn.c - starts a process. Layer: engine.
+ *
+ * Check the spec, reserve (memory, tag, place in the table) and send the decode to the keeper; on
+ * its reply, either start or undo the reservation. Until the reply the process has no entry, and
+ * only its tag is visible.
  */
 #include "engine/spawn/engine_spawn.h"
 
@@ -26,11 +28,12 @@ struct engine_spawn {
     struct process *process;
     spawn_done_fn *done;
     void *arg;
-    struct buf strings; /* until the answer, for its message */
-    bool searched;      /* a name that was looked for along PATH */
+    struct buf strings; /* kept until the reply, for its error text */
+    bool searched;      /* the command was searched for in PATH */
 };
 
-/* "proc_" and 20 characters: 40 bits of time, so that ids sort roughly by age, and 60 random. */
+/* "proc_" and 20 characters: 40 bits of time, so that ids sort roughly by age, and 60 random
+ * bits. */
 static void make_id(char *out)
 {
     uint64_t ms = (uint64_t)clock_wall_ms();
@@ -61,17 +64,18 @@ static int check_limits(struct engine *e, const struct spawn_spec *s, struct hf_
 {
     if (e->stopping)
         return hf_fail(err, HF_E_shutting_down,
-                       "the daemon is shutting down and starts nothing any more");
+                       "the daemon is shutting down and starts no more processes");
     if (e->running + e->starting >= e->options.max_processes)
-        return limit_hit(err, HF_E_too_many_processes, "max_processes",
-                         "as many processes run as --max-processes allows; end one first");
+        return limit_hit(
+            err, HF_E_too_many_processes, "max_processes",
+            "the limit of --max-processes running processes is reached; terminate one first");
     if (s->tag != NULL && registry_find_tag(e, s->tag, true) != NULL)
         return hf_fail_field(err, HF_E_tag_in_use, "tag", "tag '%s' belongs to a running process",
                              s->tag);
     if (e->options.history_dir == NULL && s->history_bytes > LIMIT_JOURNAL_MAX_BYTES)
         return hf_fail_field(err, HF_E_bad_value, "history_bytes",
-                             "at most %lld bytes are kept in memory; more needs a daemon that was "
-                             "started with --history-dir",
+                             "at most %lld bytes are kept in memory; start the daemon with "
+                             "--history-dir to keep more",
                              (long long)LIMIT_JOURNAL_MAX_BYTES);
     return 0;
 }
@@ -118,7 +122,7 @@ static void copy_life(struct record_head *h, const struct spawn_spec *s)
         h->timeout_at_ms = clock_mono_ms() + (uint64_t)s->timeout_ms;
 }
 
-/* What is written first lies in the queue before there is anybody to read it. */
+/* Queues the initial input before any process exists to read it. */
 static void queue_input(struct process *p, const struct spawn_spec *s)
 {
     struct record_head *h = p->rec.head;
@@ -130,8 +134,8 @@ static void queue_input(struct process *p, const struct spawn_spec *s)
 }
 
 /*
- * A record takes some thirty microseconds to make. The next one is made while the
- * keeper and the child are busy with this one, so nobody waits for it.
+ * Creating a record takes some thirty microseconds. The next one is created while the keeper and
+ * the child are busy with this one, so no decode waits for it.
  */
 static void spare_fill(void *arg)
 {
@@ -141,7 +145,7 @@ static void spare_fill(void *arg)
     if (e->spare_count > 0 ||
         record_create(r, journal_ring_bytes(e->options.journal_bytes, e->exact), 0) < 0)
         return;
-    /* The pages that every process needs, before it needs them. */
+    /* Touch the pages that every process needs ahead of time. */
     r->marks[0].at = 0;
     r->meta[0][0] = '\0';
     e->spare_count = 1;
@@ -202,10 +206,10 @@ static bool make_room(struct engine *e, size_t ring, bool on_disk, struct hf_err
         return true;
     if (on_disk)
         limit_hit(err, HF_E_history_full, "history_disk_bytes",
-                  "the histories of running processes use all that --history-disk-bytes allows");
+                  "the histories of running processes use all of --history-disk-bytes");
     else
         limit_hit(err, HF_E_journal_memory_full, "journal_memory_bytes",
-                  "the journals of running processes use all that --journal-memory-bytes allows");
+                  "the journals of running processes use all of --journal-memory-bytes");
     return false;
 }
 
@@ -214,7 +218,7 @@ static void explain_file(const struct engine *e, int rc, struct hf_error *err)
     bool full = rc == -ENOSPC || rc == -EDQUOT || rc == -EFBIG;
 
     hf_fail(err, full ? HF_E_history_full : HF_E_history_unavailable,
-            "there can be no file for the history in %.200s: %s", e->options.history_dir,
+            "cannot create a history file in %.200s: %s", e->options.history_dir,
             hf_errno_name(-rc));
     err->errno_name = hf_errno_name(-rc);
     snprintf(err->path, sizeof err->path, "%s", e->options.history_dir);
@@ -229,7 +233,7 @@ static int record_for(struct engine *e, struct record *r, const char *id, size_t
     if (rc < 0 && on_disk)
         explain_file(e, rc, err);
     else if (rc < 0)
-        hf_fail(err, HF_E_no_memory, "no memory for a journal: %s", hf_errno_name(-rc));
+        hf_fail(err, HF_E_no_memory, "cannot allocate a journal: %s", hf_errno_name(-rc));
     else
         record_name(r, id);
     return rc;
@@ -266,7 +270,7 @@ static struct process *reserve(struct engine *e, const struct spawn_spec *s, con
     return p;
 }
 
-/* --- the keeper's answer -------------------------------------------------------------- */
+/* --- the keeper's reply --------------------------------------------------------------- */
 
 static int explain(const struct engine_spawn *sp, const struct k_spawned *m, struct hf_error *err)
 {
@@ -276,17 +280,17 @@ static int explain(const struct engine_spawn *sp, const struct k_spawned *m, str
                        : m->stage == K_STAGE_EXEC ? spawn_encode_path(&sp->strings, m->path)
                                                   : "";
     static const char *const doing[] = {
-        "start it",        "find room for it",    "open a terminal",  "make a pipe",
+        "start it",        "reserve an entry",    "open a terminal",  "make a pipe",
         "make a process",  "make a session",      "set its terminal", "set its limits",
         "become the user", "enter the directory", "execute"};
     unsigned stage = m->stage <= K_STAGE_EXEC ? m->stage : 0;
 
     if (stage == K_STAGE_PTY)
-        hf_fail(err, HF_E_no_pty, "no terminal can be opened here: %s; is /dev/pts mounted?",
+        hf_fail(err, HF_E_no_pty, "cannot open a terminal: %s; is /dev/pts mounted?",
                 hf_errno_name(m->error));
     else if (stage == K_STAGE_EXEC && searched)
         hf_fail(err, HF_E_spawn_failed,
-                "there is no '%.200s' in PATH; give a path with a slash or set PATH in \"env\"",
+                "there is no '%.200s' in PATH; use a path with a slash or set PATH in \"env\"",
                 what);
     else
         hf_fail(err, HF_E_spawn_failed, "cannot %s%s%.200s: %s", doing[stage],
@@ -321,7 +325,7 @@ static void begin(struct process *p)
         journal_mark_size(&p->journal, p->rec.head->rows, p->rec.head->cols);
     process_touch(p);
     events_append(&e->events, "process.created", p, NULL);
-    p->rec.head->created_told = 1;
+    p->rec.head->created_reported = 1;
     tty_activity_start(p);
     output_start(p);
     input_start(p);
@@ -336,23 +340,23 @@ static void spawn_free(struct engine_spawn *sp)
 }
 
 /*
- * It runs, but the kernel had no descriptor left for some of its streams: what it says would be
- * lost, so it is as if it had not been started. The record goes with its end.
+ * The process runs, but the kernel had no descriptor left for some of its streams, so its output
+ * would be lost. Treat it as not started: kill it; its record is dropped when it has exited.
  */
 static void spawn_undo(struct engine_spawn *sp, const struct k_spawned *m, struct hf_error *err)
 {
     hf_fail(err, HF_E_spawn_failed,
-            "the daemon has no descriptor left for its streams: %s; raise the limit of open files",
+            "the daemon has no descriptors left for the streams: %s; raise the open-file limit",
             strerror(EMFILE));
     err->errno_name = hf_errno_name(EMFILE);
     sp->process->rec.head->deleting = 1;
-    process_end(sp->process, 0, "descriptors", NULL, NULL);
+    process_terminate(sp->process, 0, "descriptors", NULL, NULL);
     sp->process->engine->state.head->spawn_failed_total++;
-    log_error("%s: only some of the streams of process %d could be taken over; it is ended",
+    log_error("%s: received only some of the streams of process %d; killing it",
               sp->process->rec.head->id, (int)m->pid);
 }
 
-static void spawn_on_answer(void *arg, const void *packet, size_t len, int *fds, size_t fd_count)
+static void spawn_on_reply(void *arg, const void *packet, size_t len, int *fds, size_t fd_count)
 {
     struct engine_spawn *sp = arg;
     struct process *p = sp->process;
@@ -361,7 +365,7 @@ static void spawn_on_answer(void *arg, const void *packet, size_t len, int *fds,
 
     p->engine->starting--;
     if (m == NULL) {
-        ; /* whoever asked is gone before the engine */
+        ; /* the engine is being freed; the caller no longer exists */
     } else if (m->entry == 0) {
         p->engine->state.head->spawn_failed_total++;
         explain(sp, m, &err);
@@ -384,9 +388,9 @@ static void spawn_on_answer(void *arg, const void *packet, size_t len, int *fds,
     spawn_free(sp);
 }
 
-/* --- asking ------------------------------------------------------------------------------ */
+/* --- the decode ------------------------------------------------------------------------- */
 
-/* Strings that do not fit a packet travel in a memfd of their own. */
+/* Strings that do not fit into a packet are passed in a memfd. */
 static int strings_to_memfd(const struct buf *strings)
 {
     int fd = memfd_create("holdfast-spawn", MFD_CLOEXEC);
@@ -396,7 +400,7 @@ static int strings_to_memfd(const struct buf *strings)
     return fd;
 }
 
-static int request(struct engine *e, struct engine_spawn *sp, struct k_spawn *packet)
+static int send_request(struct engine *e, struct engine_spawn *sp, struct k_spawn *packet)
 {
     hf_autoclose int big = -1;
     int fds[2] = {sp->process->rec.fd, -1};
@@ -410,7 +414,7 @@ static int request(struct engine *e, struct engine_spawn *sp, struct k_spawn *pa
         inline_len = 0;
     }
     return keeper_channel_send(e->line, packet, sizeof *packet, buf_data(&sp->strings), inline_len,
-                               fds, fd_count, spawn_on_answer, sp);
+                               fds, fd_count, spawn_on_reply, sp);
 }
 
 int engine_spawn(struct engine *e, const struct spawn_spec *spec, spawn_done_fn *done, void *arg,
@@ -442,7 +446,7 @@ int engine_spawn(struct engine *e, const struct spawn_spec *spec, spawn_done_fn 
     if (rc == 0) {
         registry_add(e, sp->process);
         e->starting++;
-        rc = request(e, sp, &packet);
+        rc = send_request(e, sp, &packet);
         if (rc < 0) {
             e->starting--;
             registry_remove(e, sp->process);
@@ -451,7 +455,8 @@ int engine_spawn(struct engine *e, const struct spawn_spec *spec, spawn_done_fn 
     }
     if (rc < 0)
         spawn_free(sp);
-    else if (e->retained < e->options.retain_count) /* else the oldest leaves its record */
+    /* else the oldest exited process will leave its record */
+    else if (e->retained < e->options.retain_count)
         loop_defer_idle(e->loop, &e->spare_task);
     return rc;
 }

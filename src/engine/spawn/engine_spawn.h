@@ -14,10 +14,11 @@
 
 int spec_check(const struct spawn_spec *s, struct hf_error *err);
 
-/* The packet and its strings for a checked spec. 0 or err (user_unknown, body_too_large). */
+/* Encodes the packet and its strings for a checked spec. 0 or err (user_unknown,
+ * body_too_large). */
 int spawn_encode_build(const struct spawn_spec *s, const char *id, struct k_spawn *packet,
                        struct buf *strings, struct hf_error *err);
-/* The n-th candidate path in the strings, for messages. */
+/* The n-th candidate path in the strings, for error texts. */
 const char *spawn_encode_path(const struct buf *strings, uint32_t n);
 
 #endif

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * keeper_channel.c - the worker's end of the channel to the keeper. Layer: engine.
+ */
 #include "engine/spawn/keeper_channel.h"
 
 #include <assert.h>
@@ -15,31 +18,32 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-#define LINE_FDS_MAX 4
-#define LINE_QUEUE_MAX 16384 /* packets of some 100 bytes; ending a process takes three or four */
-#define LINE_PACKET_MAX (sizeof(struct k_surveyed))
-#define LINE_TURN 64 /* packets handled before others have a turn */
+#define CHANNEL_FDS_MAX 4
+/* packets of some 100 bytes; terminating a process takes three or four */
+#define CHANNEL_QUEUE_MAX 16384
+#define CHANNEL_PACKET_MAX (sizeof(struct k_surveyed))
+#define CHANNEL_TURN 64 /* packets handled before other events get a turn */
 
-/* A packet that found the socket full. */
+/* A packet that did not fit into the full socket. */
 struct queued {
     struct list link;
     size_t len;
     size_t fd_count;
-    int fds[LINE_FDS_MAX];
+    int fds[CHANNEL_FDS_MAX];
     char bytes[];
 };
 
 struct request {
     struct list link;
     uint32_t number;
-    line_answer_fn *fn;
+    keeper_reply_fn *fn;
     void *arg;
 };
 
 struct keeper_channel {
     int fd;
     struct watch *watch;
-    const struct line_ops *ops;
+    const struct keeper_channel_ops *ops;
     void *arg;
     uint32_t last_number;
     struct list requests, queue;
@@ -56,7 +60,7 @@ struct later_packet {
 static ssize_t send_packet(int fd, struct iovec *iov, int count, const int *fds, size_t fd_count)
 {
     union {
-        char space[CMSG_SPACE(LINE_FDS_MAX * sizeof(int))];
+        char space[CMSG_SPACE(CHANNEL_FDS_MAX * sizeof(int))];
         struct cmsghdr align;
     } control;
     struct msghdr m = {.msg_iov = iov, .msg_iovlen = (size_t)count};
@@ -74,7 +78,8 @@ static ssize_t send_packet(int fd, struct iovec *iov, int count, const int *fds,
     do
         n = sendmsg(fd, &m, MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);
-    /* Too many descriptors on their way to a keeper that has not read yet, or no memory for the packet: later. */
+    /* Send it later: too many descriptors are in flight to a keeper that has not read yet, or there
+     * is no memory for the packet. */
     if (n < 0 && (errno == ETOOMANYREFS || errno == ENOMEM || errno == ENOBUFS))
         return -EAGAIN;
     return n < 0 ? -errno : n;
@@ -91,7 +96,7 @@ static void queued_free(struct keeper_channel *l, struct queued *q)
     free(q);
 }
 
-/* The descriptors are the caller's and may be closed after keeper_channel_send(): keep copies. */
+/* The caller may close its descriptors after keeper_channel_send(), so keep copies. */
 static int queue_packet(struct keeper_channel *l, const struct iovec *iov, int count,
                         const int *fds, size_t fd_count)
 {
@@ -99,7 +104,7 @@ static int queue_packet(struct keeper_channel *l, const struct iovec *iov, int c
     struct queued *q;
     char *to;
 
-    if (l->queue_count >= LINE_QUEUE_MAX)
+    if (l->queue_count >= CHANNEL_QUEUE_MAX)
         return -EAGAIN;
     for (i = 0; i < (size_t)count; i++)
         len += iov[i].iov_len;
@@ -123,7 +128,7 @@ static int queue_packet(struct keeper_channel *l, const struct iovec *iov, int c
     return 0;
 }
 
-static void line_flush(struct keeper_channel *l)
+static void flush_queue(struct keeper_channel *l)
 {
     while (!list_is_empty(&l->queue)) {
         struct queued *q = list_entry(l->queue.next, struct queued, link);
@@ -146,7 +151,7 @@ static int send_or_queue(struct keeper_channel *l, struct iovec *iov, int count,
     return rc == -EAGAIN ? queue_packet(l, iov, count, fds, fd_count) : rc < 0 ? (int)rc : 0;
 }
 
-static void line_send_held(struct keeper_channel *l)
+static void channel_send_held(struct keeper_channel *l)
 {
     struct later_packet p;
 
@@ -160,14 +165,14 @@ static void line_send_held(struct keeper_channel *l)
     }
 }
 
-static void line_on_later(struct timer *t, void *arg)
+static void channel_on_later(struct timer *t, void *arg)
 {
     (void)t;
-    line_send_held(arg);
+    channel_send_held(arg);
 }
 
-/* The streams of a process mostly end together: one packet closes them all. */
-static bool line_joins_last(struct keeper_channel *l, const struct later_packet *p)
+/* The streams of a process usually end together; one packet closes them all. */
+static bool channel_joins_last(struct keeper_channel *l, const struct later_packet *p)
 {
     struct later_packet *last;
     struct k_close a, b;
@@ -190,24 +195,24 @@ void keeper_channel_send_later(struct keeper_channel *l, const void *packet, siz
 
     assert(len <= sizeof p.bytes);
     memcpy(p.bytes, packet, len);
-    if (line_joins_last(l, &p))
+    if (channel_joins_last(l, &p))
         return;
     if (l->later.len == 0)
-        timer_start(l->later_timer, LINE_LATER_MS);
+        timer_start(l->later_timer, CHANNEL_LATER_MS);
     buf_put(&l->later, &p, sizeof p);
-    if (l->later.len >= LINE_LATER_MAX * sizeof p)
-        line_send_held(l);
+    if (l->later.len >= CHANNEL_LATER_MAX * sizeof p)
+        channel_send_held(l);
 }
 
 int keeper_channel_send(struct keeper_channel *l, void *packet, size_t len, const void *tail,
-                        size_t tail_len, const int *fds, size_t fd_count, line_answer_fn *fn,
+                        size_t tail_len, const int *fds, size_t fd_count, keeper_reply_fn *fn,
                         void *arg)
 {
     struct iovec iov[2] = {{packet, len}, {(void *)(uintptr_t)tail, tail_len}};
     int count = tail_len > 0 ? 2 : 1;
     int rc;
 
-    assert(fd_count <= LINE_FDS_MAX && len >= 2 * sizeof(uint32_t));
+    assert(fd_count <= CHANNEL_FDS_MAX && len >= 2 * sizeof(uint32_t));
     if (fn != NULL) {
         if (++l->last_number == 0)
             l->last_number = 1;
@@ -226,8 +231,8 @@ int keeper_channel_send(struct keeper_channel *l, void *packet, size_t len, cons
     return 0;
 }
 
-static void line_answer(struct keeper_channel *l, uint32_t number, const void *packet, size_t len,
-                        int *fds, size_t n)
+static void channel_reply(struct keeper_channel *l, uint32_t number, const void *packet, size_t len,
+                          int *fds, size_t n)
 {
     struct list *it, *tmp;
 
@@ -242,8 +247,8 @@ static void line_answer(struct keeper_channel *l, uint32_t number, const void *p
     }
 }
 
-static void line_dispatch(struct keeper_channel *l, const void *packet, size_t len, int *fds,
-                          size_t n)
+static void channel_dispatch(struct keeper_channel *l, const void *packet, size_t len, int *fds,
+                             size_t n)
 {
     uint32_t head[2];
 
@@ -258,7 +263,7 @@ static void line_dispatch(struct keeper_channel *l, const void *packet, size_t l
         if (n == 1 || ((const struct k_credentials *)packet)->error != 0)
             l->ops->on_credentials(l->arg, packet, fds);
         break;
-    default: line_answer(l, head[1], packet, len, fds, n);
+    default: channel_reply(l, head[1], packet, len, fds, n);
     }
 }
 
@@ -276,15 +281,15 @@ static size_t take_fds(struct msghdr *m, int *fds)
     return n;
 }
 
-/* One packet. False: nothing there. */
-static bool line_receive(struct keeper_channel *l)
+/* Receives one packet. False: none available. */
+static bool receive_packet(struct keeper_channel *l)
 {
     union {
-        char bytes[LINE_PACKET_MAX];
+        char bytes[CHANNEL_PACKET_MAX];
         uint64_t align;
     } packet;
     union {
-        char space[CMSG_SPACE(LINE_FDS_MAX * sizeof(int))];
+        char space[CMSG_SPACE(CHANNEL_FDS_MAX * sizeof(int))];
         struct cmsghdr align;
     } control;
     struct iovec iov = {packet.bytes, sizeof packet.bytes};
@@ -292,39 +297,39 @@ static bool line_receive(struct keeper_channel *l)
                        .msg_iovlen = 1,
                        .msg_control = control.space,
                        .msg_controllen = sizeof control.space};
-    int fds[LINE_FDS_MAX];
+    int fds[CHANNEL_FDS_MAX];
     size_t n, i;
     ssize_t len = recvmsg(l->fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 
     if (len < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOMEM))
         return false;
     if (len <= 0) {
-        /* The keeper is gone, and with it all that we could serve. */
-        log_error("the keeper is gone");
+        /* Without the keeper we cannot serve anything. */
+        log_error("lost the connection to the keeper");
         _exit(1);
     }
     n = take_fds(&m, fds);
-    line_dispatch(l, packet.bytes, (size_t)len, fds, n);
+    channel_dispatch(l, packet.bytes, (size_t)len, fds, n);
     for (i = 0; i < n; i++)
         io_close(&fds[i]); /* those that were taken are -1 */
     return true;
 }
 
-static void line_on_event(struct watch *w, int events, void *arg)
+static void channel_on_event(struct watch *w, int events, void *arg)
 {
     struct keeper_channel *l = arg;
     int i;
 
     (void)w;
     if (events & LOOP_WRITE)
-        line_flush(l);
+        flush_queue(l);
     if (events & LOOP_READ)
-        for (i = 0; i < LINE_TURN && line_receive(l); i++)
+        for (i = 0; i < CHANNEL_TURN && receive_packet(l); i++)
             ;
 }
 
-struct keeper_channel *keeper_channel_new(struct loop *loop, int fd, const struct line_ops *ops,
-                                          void *arg)
+struct keeper_channel *keeper_channel_new(struct loop *loop, int fd,
+                                          const struct keeper_channel_ops *ops, void *arg)
 {
     struct keeper_channel *l = hf_xalloc(sizeof *l);
 
@@ -333,8 +338,8 @@ struct keeper_channel *keeper_channel_new(struct loop *loop, int fd, const struc
     l->arg = arg;
     list_init(&l->requests);
     list_init(&l->queue);
-    l->later_timer = timer_new(loop, line_on_later, l);
-    l->watch = watch_new(loop, fd, line_on_event, l);
+    l->later_timer = timer_new(loop, channel_on_later, l);
+    l->watch = watch_new(loop, fd, channel_on_event, l);
     watch_set(l->watch, LOOP_READ);
     return l;
 }
@@ -354,6 +359,6 @@ void keeper_channel_free(struct keeper_channel *l)
     watch_close(l->watch);
     timer_close(l->later_timer);
     buf_fini(&l->later);
-    /* The socket stays open until the process ends: to the keeper its end is ours. */
+    /* The socket stays open until this process exits: the keeper takes its close as our exit. */
     free(l);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of a process, with all its children: TERM, a time to comply, KILL, and a
- * look at who is left. And the clocks that ask for it: time-out, idleness, nobody
- * attached. The keeper signals and looks (it may, and it sees the whole
- * tree); the order of things is decided here.
+ * kill_tree.c - terminates a process with its whole tree. Layer: engine.
+ *
+ * The sequence is TERM, a grace period, KILL, and a survey of the survivors. The deadlines that
+ * trigger it are here too: time-out, idleness, no viewer attached. The keeper sends the signals and
+ * takes the survey, because it has the rights and sees the whole tree; the sequence is decided
+ * here.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +18,7 @@
 
 #define SURVEY_MIN_MS 2
 #define SURVEY_MAX_MS 50
-#define RECONNECT_MS 10000 /* viewers whose worker died get this long to come back */
+#define RECONNECT_MS 10000 /* time for viewers to reconnect after their worker died */
 
 struct end_waiter {
     struct list link;
@@ -29,7 +31,7 @@ bool kill_tree_is_running(const struct process *p)
     return p->end_phase == END_TERM || p->end_phase == END_KILL;
 }
 
-/* Whoever wanted it dropped meanwhile had to wait: its children had yet to be ended. */
+/* A deletion requested during the termination had to wait for it, so the record is dropped here. */
 static void end_finish(struct process *p, const struct survivors *s)
 {
     process_ref(p);
@@ -46,11 +48,11 @@ static void end_finish(struct process *p, const struct survivors *s)
     p->end_phase = END_NONE;
     if (p->rec.head->deleting && !process_is_running(p))
         process_forget(p);
-    retention_trim(p->engine); /* it was passed over meanwhile */
+    retention_trim(p->engine); /* it could not be trimmed until now */
     process_unref(p);
 }
 
-/* The worker leaves before the end has come; nobody is told. */
+/* The worker exits before the termination is complete; waiters are not notified. */
 void kill_tree_free(struct process *p)
 {
     timer_close(p->end_timer);
@@ -102,15 +104,15 @@ static void end_on_survey(void *arg, const void *packet, size_t len, int *fds, s
         end_finish(p, &s);
     } else {
         if (p->end_phase == END_KILL && m->total > 0)
-            end_signal(p, SIGKILL); /* a child that was just being made */
+            end_signal(p, SIGKILL); /* for a child that was being forked */
         timer_start(p->end_timer, p->end_wait_ms);
         p->end_wait_ms = p->end_wait_ms * 2 > SURVEY_MAX_MS ? SURVEY_MAX_MS : p->end_wait_ms * 2;
     }
     process_unref(p);
 }
 
-/* Before its exit nobody is asked about, and the exit is told (kill_tree_on_exit). Only after SIGKILL it
- * is worth looking whom that has missed. */
+/* No survey is needed before the exit, which is reported anyway (kill_tree_on_exit). Only after
+ * SIGKILL is it worth checking which processes it missed. */
 static void survey(struct process *p)
 {
     struct k_simple m = {.type = K_SURVEY, .entry = p->entry};
@@ -128,7 +130,7 @@ static void survey(struct process *p)
         keeper_channel_send(p->engine->line, &m, sizeof m, NULL, 0, NULL, 0, end_on_survey, p) == 0;
     if (p->survey_open)
         return;
-    timer_start(p->end_timer, SURVEY_MAX_MS); /* the line is full: many are ending */
+    timer_start(p->end_timer, SURVEY_MAX_MS); /* the channel is full: many are being terminated */
     process_unref(p);
 }
 
@@ -154,7 +156,7 @@ static void end_begin(struct process *p, int64_t grace_ms)
         p->end_timer = timer_new(p->engine->loop, end_on_timer, p);
     p->end_wait_ms = SURVEY_MIN_MS;
     p->end_kill_at_ms = clock_mono_ms() + (uint64_t)grace_ms;
-    if (p->forgotten) { /* nobody is left that we could ask for */
+    if (p->forgotten) { /* the keeper no longer knows it: there is nothing to survey */
         p->end_phase = END_KILL;
         timer_start(p->end_timer, 0);
         return;
@@ -164,7 +166,7 @@ static void end_begin(struct process *p, int64_t grace_ms)
     } else {
         p->end_phase = END_TERM;
         end_signal(p, SIGTERM);
-        /* What a closing terminal says: interactive shells do not heed TERM. */
+        /* A closing terminal sends HUP: interactive shells ignore TERM. */
         if (p->rec.head->pty)
             end_signal(p, SIGHUP);
         end_signal(p, SIGCONT);
@@ -172,7 +174,7 @@ static void end_begin(struct process *p, int64_t grace_ms)
     survey(p);
 }
 
-/* A shorter grace than the one that runs counts; a longer one does not. */
+/* A shorter grace period replaces the current one; a longer one does not. */
 static void end_hurry(struct process *p, int64_t grace_ms)
 {
     uint64_t at = clock_mono_ms() + (uint64_t)grace_ms;
@@ -193,7 +195,8 @@ static void end_because(struct process *p, const char *by, enum exit_kind kind)
     snprintf(h->ended_by, sizeof h->ended_by, "%s", by);
 }
 
-void process_end(struct process *p, int64_t grace_ms, const char *by, end_done_fn *done, void *arg)
+void process_terminate(struct process *p, int64_t grace_ms, const char *by, end_done_fn *done,
+                       void *arg)
 {
     struct end_waiter *w = hf_xalloc(sizeof *w);
 
@@ -207,13 +210,13 @@ void process_end(struct process *p, int64_t grace_ms, const char *by, end_done_f
         end_hurry(p, grace_ms);
 }
 
-/* The wish is written down before anything is done, so that it outlives us. */
+/* Record the request before acting on it, so that it survives this worker. */
 void process_delete(struct process *p, int64_t grace_ms, const char *by, end_done_fn *done,
                     void *arg)
 {
     if (!p->rec.head->deleting)
         p->rec.head->deleting = 1;
-    process_end(p, grace_ms, by, done, arg);
+    process_terminate(p, grace_ms, by, done, arg);
 }
 
 void process_end_cancel(struct process *p, void *arg)
@@ -227,7 +230,7 @@ void process_end_cancel(struct process *p, void *arg)
     }
 }
 
-/* The exit is known: look at once who is left. */
+/* The process has exited: survey the survivors at once. */
 void kill_tree_on_exit(struct process *p)
 {
     if (kill_tree_is_running(p)) {
@@ -236,12 +239,12 @@ void kill_tree_on_exit(struct process *p)
     }
 }
 
-/* --- clocks ------------------------------------------------------------------------ */
+/* --- deadlines --------------------------------------------------------------------- */
 
 static void deadline_hit(struct process *p, const char *by, enum exit_kind kind)
 {
     end_because(p, by, kind);
-    process_end(p, -1, by, NULL, NULL);
+    process_terminate(p, -1, by, NULL, NULL);
 }
 
 static uint64_t idle_at(const struct process *p)
@@ -302,7 +305,7 @@ void kill_deadline_on_attach(struct process *p)
     kill_deadline_arm(p);
 }
 
-/* As if the last viewer had left, but with time to come back. */
+/* Acts as if the last viewer had left, but with time to reconnect. */
 void kill_deadline_on_crash(struct process *p)
 {
     struct record_head *h = p->rec.head;
@@ -319,12 +322,14 @@ void kill_deadline_on_detach(struct process *p)
     struct record_head *h = p->rec.head;
 
     if (p->engine->retiring)
-        return; /* nobody left: the next worker gives them time to come back, as after a crash */
+        /* no viewer left on purpose: the next worker gives them time to reconnect, as after a
+         * crash */
+        return;
     h->watched = 0;
     if (!process_is_running(p) || h->on_detach == DETACH_KEEP)
         return;
     if (h->on_detach == DETACH_KILL) {
-        process_end(p, -1, "detach", NULL, NULL);
+        process_terminate(p, -1, "detach", NULL, NULL);
         return;
     }
     h->detach_at_ms = clock_mono_ms() + (uint64_t)h->detach_ms;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From "the child was reaped" to "exited": the exit record is made behind the
- * last byte. All that the child wrote is in the kernel when it is reaped, so
- * reading until nothing comes gets it. When a grandchild still holds the
- * output, wait a little for what it may be about to say (EXIT_QUIET_MS of silence, at
- * most EXIT_DRAIN_MAX_MS), then tell the exit; the output stays open and is
- * read on.
+ * process_exit.c - from "the child was reaped" to "exited". Layer: engine.
+ *
+ * The exit record is made after the last byte. Everything that the child wrote is in the kernel
+ * when it is reaped, so reading until nothing is left gets it all. If a grandchild still holds the
+ * output open, wait a little for what it may be about to write (EXIT_QUIET_MS of silence, at most
+ * EXIT_DRAIN_MAX_MS), then report the exit. The output stays open, and reading continues.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -40,7 +40,8 @@ static struct exit_record make_record(const struct process *p)
     struct exit_record x = {.offset = journal_next(&p->journal), .at_wall_ms = p->reaped_wall_ms};
 
     fill_from_status(&x, p);
-    /* Somebody asked for the end: say who, and that it was not its own doing. */
+    /* The termination was requested: record by whom, and that the process did not exit on its
+     * own. */
     if (h->ended_by[0] != '\0') {
         snprintf(x.by, sizeof x.by, "%s", h->ended_by);
         if (x.kind != EXIT_OUT_OF_MEMORY && x.kind != EXIT_LOST)
@@ -58,8 +59,8 @@ void exit_run_waiters(struct process *p)
     }
 }
 
-/* Everything that follows from an exit record, also one that an earlier worker made. */
-void exit_tell(struct process *p)
+/* Runs everything that follows from an exit record, including one made by an earlier worker. */
+void exit_report(struct process *p)
 {
     struct engine *e = p->engine;
 
@@ -68,10 +69,10 @@ void exit_tell(struct process *p)
     if (p->deadline != NULL)
         timer_stop(p->deadline);
     tty_activity_stop(p);
-    if (!p->rec.head->exit_told) {
+    if (!p->rec.head->exit_reported) {
         e->state.head->exited_total++;
         events_append(&e->events, "process.exited", p, NULL);
-        p->rec.head->exit_told = 1;
+        p->rec.head->exit_reported = 1;
     }
     input_close(p);
     input_wake(p);
@@ -94,11 +95,11 @@ static void exit_finish(struct process *p)
     p->draining = false;
     h->exit = make_record(p);
     atomic_store_explicit(&h->exit_set, 1, memory_order_release);
-    exit_tell(p);
+    exit_report(p);
 }
 
-/* They must catch up before the last words of the child can be read; they come back here. What a
- * grandchild says after those is not worth waiting for. */
+/* Viewers must catch up before the child's last output can be read; they call back here when they
+ * have. A grandchild's later output is not worth waiting for. */
 static bool waits_for_viewers(const struct process *p)
 {
     return p->held && !output_is_dry(p);
@@ -171,5 +172,5 @@ void exit_lost(struct process *p)
                                    .offset = journal_next(&p->journal),
                                    .at_wall_ms = clock_wall_ms()};
     atomic_store_explicit(&h->exit_set, 1, memory_order_release);
-    exit_tell(p);
+    exit_report(p);
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shell_files.c - the files of the shell integration, from the binary to a directory of ours
+ * shell_files.c - writes the shell integration files from the binary to a private directory
  *
- * The name has a hash of what is in the files, so daemons of different versions do not
- * get into each other's way, and of the same version share it. It stays when the daemon ends: shells may
- * outlive it. A directory of that name that is not ours alone is not used.
+ * The directory name contains a hash of the files, so daemons of different versions do not
+ * interfere with each other, and daemons of the same version share it. It is kept when the daemon
+ * exits, because shells may outlive it. A directory of that name that others can write to is not
+ * used.
  *
- * Shells of every user read these files, root's too. So a worker that is about to give up root makes
- * them before it does: what it can write afterwards, whoever takes it over could write. Layer: engine.
+ * Shells of all users read these files, including root's. So a worker that is about to drop root
+ * writes them first: an attacker who takes over the worker could write whatever the worker can
+ * write afterwards. Layer: engine.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -56,7 +58,7 @@ static uint64_t hash_of_all(void)
     return hash;
 }
 
-/* Of the keeper's user, once they were made for it; see shell_files_prepare(). */
+/* The keeper's user's directory, once it was prepared; see shell_files_prepare(). */
 static struct {
     bool done;
     int rc;
@@ -73,10 +75,10 @@ static int check_dir(int at, const char *name, uid_t owner)
     return S_ISDIR(st.st_mode) && st.st_uid == owner && (st.st_mode & 022) == 0 ? 0 : -EPERM;
 }
 
-/* A directory of ours that nobody else can write to. */
+/* Creates or opens a directory of ours that no one else can write to. */
 static int make_dir(int at, const char *name)
 {
-    /* Whatever the umask is: other users' shells read it. */
+    /* Independent of the umask: other users' shells read it. */
     if (mkdirat(at, name, 0755) == 0 ? fchmodat(at, name, 0755, 0) < 0 : errno != EEXIST)
         return -errno;
     return check_dir(at, name, geteuid());
@@ -90,7 +92,7 @@ static bool is_there(int dir, const struct file *f, uid_t owner)
            st.st_uid == owner && (size_t)st.st_size == size_of(f);
 }
 
-/* Under another name first: a shell that starts meanwhile sees the whole of it or nothing. */
+/* Write under a temporary name first: a shell that starts now sees the whole file or none. */
 static int make_file(int dir, const struct file *f)
 {
     char name[64];
@@ -149,7 +151,7 @@ int shell_files(const char *const *bases, char *out)
     return rc;
 }
 
-/* Shells of every user must get there. */
+/* Whether shells of all users can reach it. */
 static bool is_open_to_all(const char *path)
 {
     char prefix[PATH_MAX];

@@ -15,8 +15,8 @@
 
 enum shell { SHELL_NONE, SHELL_BASH, SHELL_ZSH };
 
-/* What the arguments ask for; other arguments are refused. */
-struct shell_integration_wish {
+/* The options among the arguments; other arguments are refused. */
+struct shell_integration_options {
     bool login, no_rc, no_profile;
 };
 
@@ -41,7 +41,7 @@ static bool is_one_of(const char *arg, const char *const *names)
     return false;
 }
 
-static bool take_arg(enum shell shell, const char *arg, struct shell_integration_wish *w)
+static bool take_arg(enum shell shell, const char *arg, struct shell_integration_options *w)
 {
     static const char *const interactive[] = {"-i", NULL};
     static const char *const login[] = {"-l", "--login", "-il", "-li", NULL};
@@ -59,14 +59,14 @@ static bool take_arg(enum shell shell, const char *arg, struct shell_integration
     return false;
 }
 
-static int take_args(const struct spawn_spec *s, struct shell_integration_wish *w,
+static int take_args(const struct spawn_spec *s, struct shell_integration_options *w,
                      struct hf_error *err)
 {
     enum shell shell = shell_of(s);
 
     if (!s->pty || shell == SHELL_NONE)
         return hf_fail_field(err, HF_E_bad_value, "shell_integration",
-                             "\"shell_integration\" is for bash and zsh on a terminal (\"pty\")");
+                             "\"shell_integration\" needs bash or zsh on a terminal (\"pty\")");
     for (size_t i = 0; i < s->arg_count; i++) {
         if (!take_arg(shell, s->args[i], w))
             return hf_fail_field(
@@ -79,14 +79,15 @@ static int take_args(const struct spawn_spec *s, struct shell_integration_wish *
 
 int shell_check(const struct spawn_spec *s, struct hf_error *err)
 {
-    struct shell_integration_wish w = {0};
+    struct shell_integration_options w = {0};
 
     return s->shell_integration ? take_args(s, &w, err) : 0;
 }
 
 /* --- bash ------------------------------------------------------------------------------------ */
 
-static void plan_bash(struct shell_plan *p, const char *dir, const struct shell_integration_wish *w)
+static void plan_bash(struct shell_plan *p, const char *dir,
+                      const struct shell_integration_options *w)
 {
     bool bare = w->login ? w->no_profile : w->no_rc;
     const char *file = bare ? "integration.bash" : w->login ? "profile.bash" : "rc.bash";
@@ -103,7 +104,7 @@ static void plan_bash(struct shell_plan *p, const char *dir, const struct shell_
 
 /* --- zsh ------------------------------------------------------------------------------------- */
 
-/* The user's own: of the request, else of the daemon; NULL: none. */
+/* The user's own: from the request, else from the daemon's environment; NULL: none. */
 static const char *zdotdir_of(const struct spawn_spec *s)
 {
     for (size_t i = 0; i < s->env_count; i++) {
@@ -141,7 +142,7 @@ static int find_files(char *dir, struct hf_error *err)
 
     if (rc < 0) {
         hf_fail_field(err, HF_E_spawn_failed, "shell_integration",
-                      "no place for the files of the shell integration: %s", strerror(-rc));
+                      "no directory for the shell integration files: %s", strerror(-rc));
         if (err != NULL)
             err->errno_name = hf_errno_name(-rc);
     }
@@ -151,7 +152,7 @@ static int find_files(char *dir, struct hf_error *err)
 int shell_plan(const struct spawn_spec *s, struct shell_plan *out, struct hf_error *err)
 {
     char dir[PATH_MAX];
-    struct shell_integration_wish w = {0};
+    struct shell_integration_options w = {0};
     int rc;
 
     *out = (struct shell_plan){.spec = *s};

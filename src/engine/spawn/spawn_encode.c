@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The strings of a K_SPAWN packet: working directory, where to look for the
- * program, arguments, environment.
+ * spawn_encode.c - encodes the strings of a K_SPAWN packet. Layer: engine.
+ *
+ * They are the working directory, the candidate paths of the program, the arguments and the
+ * environment.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,21 +57,21 @@ static bool env_has(const struct env *e, const char *name)
 static void env_put(struct env *e, const char *name, const char *value)
 {
     if (strcmp(name, "PATH") == 0)
-        e->path_at = e->text.len + 6; /* behind "PATH=", plus one */
+        e->path_at = e->text.len + 6; /* after "PATH=", plus one */
     buf_puts(&e->text, name);
     buf_putc(&e->text, '=');
     put_string(&e->text, value);
     e->count++;
 }
 
-/* Ours only if neither the caller nor the daemon's environment has it. */
+/* Sets a default for a variable that neither the caller nor the daemon's environment has. */
 static void env_default(struct env *e, const char *name, const char *value)
 {
     if (value[0] != '\0' && !env_has(e, name) && !spec_names(e->spec, name, strlen(name)))
         env_put(e, name, value);
 }
 
-/* Ours unless the caller gave it, whatever the daemon's environment says. */
+/* Whether our value replaces the one of the daemon's environment; the caller's own always wins. */
 static bool env_overrides(const struct spawn_spec *s, const struct user *u, const char *name,
                           size_t len)
 {
@@ -95,7 +97,7 @@ static void env_inherit(struct env *e, const struct user *u)
         size_t len = eq != NULL ? (size_t)(eq - *v) : 0;
         char name[256];
 
-        /* The daemon's own variables (token, hand-over) are not the child's. */
+        /* Do not pass the daemon's own variables (token, hand-over) to the child. */
         if (len == 0 || len >= sizeof name || strncmp(*v, "HOLDFAST_", 9) == 0 ||
             strncmp(*v, "LISTEN_", 7) == 0)
             continue;
@@ -133,7 +135,7 @@ static void env_build(struct env *e, const char *id, const struct user *u)
     env_put(e, "HOLDFAST_PROCESS_ID", id);
 }
 
-/* --- where to look --------------------------------------------------------------- */
+/* --- candidate paths ------------------------------------------------------------- */
 
 static uint32_t put_paths(struct buf *out, const char *command, const char *path)
 {
@@ -249,8 +251,7 @@ int spawn_encode_build(const struct spawn_spec *s, const char *id, struct k_spaw
                              PATHS_MAX);
     if (strings->len > K_STRINGS_MAX)
         return hf_fail(err, HF_E_body_too_large,
-                       "arguments and environment are larger than %d bytes together",
-                       K_STRINGS_MAX);
+                       "arguments and environment together exceed %d bytes", K_STRINGS_MAX);
     return 0;
 }
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spec.c - defaults and names of a spec. Layer: engine.
+ */
 #include "engine/spawn/spec.h"
 
 #include <string.h>

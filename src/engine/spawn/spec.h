@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spec.h - what is to be started, as the dialects say it
+ * spec.h - what to start, as the dialects request it
  *
- * Borrowed strings only: the spec lives as long as the call. spec_init() sets
- * the defaults. Values are checked by engine_spawn(), so every dialect gets
- * the same limits and the same errors. Layer: engine.
+ * It only borrows strings: the spec lives as long as the call. spec_init() sets the defaults.
+ * engine_spawn() checks the values, so all dialects have the same limits and the same errors.
+ * Layer: engine.
  */
 #ifndef HF_ENGINE_SPAWN_SPEC_H
 #define HF_ENGINE_SPAWN_SPEC_H
@@ -21,7 +21,7 @@ enum size_policy { SIZE_LATEST, SIZE_SMALLEST, SIZE_FIXED, SIZE_OWNER };
 
 struct spec_env {
     const char *name;
-    const char *value; /* NULL: removed */
+    const char *value; /* NULL: remove the variable */
 };
 
 struct spawn_spec {
@@ -29,8 +29,8 @@ struct spawn_spec {
     const char *const *args; /* without argv[0] */
     size_t arg_count;
     const char *argv0;      /* NULL: the command */
-    bool shell;             /* command is a line for the shell */
-    bool shell_integration; /* bash or zsh is to mark its prompts; see shell_integration.h */
+    bool shell;             /* command is a shell command line */
+    bool shell_integration; /* make bash or zsh mark its prompts; see shell_integration.h */
     const char *cwd;        /* NULL: the daemon's */
     const struct spec_env *env;
     size_t env_count;
@@ -39,37 +39,37 @@ struct spawn_spec {
     bool pty;
     int64_t rows, cols; /* 0: 24 x 80 */
     enum stdin_mode stdin_mode;
-    const void *input; /* written first; without STDIN_PIPE end of file follows (pipes) */
+    const void *input; /* written first; without STDIN_PIPE, end of file follows (pipes) */
     size_t input_len;
     const char *tag, *label, *session_id, *title;
     const char *metadata_json; /* an object, or NULL */
     enum process_source source;
-    bool helper; /* the daemon's own, and moves what its owner asked for: nobody else may see it */
+    bool helper; /* internal to the daemon, carries the owner's data: hidden from everyone else */
     int64_t timeout_ms, idle_timeout_ms; /* 0: none */
     int64_t grace_ms;                    /* -1: default */
-    bool
-        quiet_start; /* nobody is told that it was started before it has ended or a while is gone */
+    bool quiet_start;      /* report the start only after it has exited or some time has passed */
     int64_t retain_ms;     /* -1: default */
-    int64_t history_bytes; /* ring of this process; 0: default; a large one may be in a file */
+    int64_t history_bytes; /* its ring size; 0: default; a large ring may be in a file */
     enum detach_mode on_detach;
     int64_t detach_ms; /* for DETACH_KILL_AFTER */
     enum delivery delivery;
-    int64_t hold_ms; /* output waits so long for a viewer that is to come, or to come back */
+    int64_t hold_ms; /* how long output waits for a viewer to attach, or to come back */
     enum size_policy size_policy;
     /* limits; -1: none */
     int64_t cpu_s, memory_bytes, processes, open_files, file_bytes;
     bool set_nice, set_oom;
     int64_t nice, oom_score_adj;
     const char *idempotency_key; /* NULL: none */
-    const char *request_hash;    /* hex of what came with the key */
-    /* A session's shell (session.c): what the session is, as JSON; NULL for all others. It has a
-     * socket as descriptor 3, the session's log in its record, and takes no input but commands. */
+    const char *request_hash;    /* hex hash of the request that came with the key */
+    /* Set for a session's shell (session.c): the session's definition, as JSON; NULL for all
+     * others. Such a shell has a socket as descriptor 3 and the session's log in its record, and
+     * accepts no input but commands. */
     const char *session_json;
 };
 
 void spec_init(struct spawn_spec *s);
 
-/* Names as in API.md; -1 when unknown. The reverse never fails. */
+/* Names as in docs/PROTOCOL.md; -1 when unknown. The reverse never fails. */
 int source_from_name(const char *name);
 const char *source_name(enum process_source s);
 int size_policy_from_name(const char *name);

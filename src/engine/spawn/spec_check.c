@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Is this something that can be started? Every dialect comes through here, so the
- * limits and the words are the same for all.
+ * spec_check.c - checks a spec before it is started. Layer: engine.
+ *
+ * All dialects go through here, so they have the same limits and error texts.
  */
 #include <string.h>
 
@@ -52,7 +53,7 @@ static int check_env(const struct spawn_spec *s, struct hf_error *err)
 
     for (i = 0; i < s->env_count; i++)
         if (s->env[i].name[0] == '\0' || strchr(s->env[i].name, '=') != NULL)
-            return hf_fail_field(err, HF_E_bad_value, "env", "'%.40s' is not a name for a variable",
+            return hf_fail_field(err, HF_E_bad_value, "env", "'%.40s' is not a valid variable name",
                                  s->env[i].name);
     return 0;
 }

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * claim.c - output reserved for clients that were cut off and may come back. Layer: engine.
+ */
 #include "engine/stream/claim.h"
 
 #include <stddef.h>
@@ -8,7 +11,7 @@ static bool is_open(const struct claim *c, uint64_t now)
     return c->clients > 0 && c->until_ms > now;
 }
 
-/* A slot that is free or over, else that of the one which would end first. */
+/* A slot that is free or expired, else the one that would expire first. */
 static struct claim *slot_for_one(struct claim *c, uint64_t now)
 {
     struct claim *best = c;
@@ -22,7 +25,7 @@ static struct claim *slot_for_one(struct claim *c, uint64_t now)
     return best;
 }
 
-/* The store that makes it count is the last: a worker may be killed at any of them. */
+/* The store that activates the claim comes last: a worker may be killed at any of them. */
 void claims_add(struct claim *c, const struct claim *one, uint64_t now)
 {
     struct claim *s = slot_for_one(c, now);
@@ -36,8 +39,9 @@ void claims_add(struct claim *c, const struct claim *one, uint64_t now)
 }
 
 /*
- * Of several, the one that fits best: the last that does not begin behind the offset. Who asks for less
- * than was claimed had not got what we thought; then it is the lowest.
+ * Of several claims, settles the best match: the last one that does not start after the offset. A
+ * client that resumes before all claimed offsets had received less than we assumed; then it is the
+ * lowest one.
  */
 bool claims_take(struct claim *c, uint64_t offset, uint64_t now)
 {

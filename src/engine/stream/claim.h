@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * claim.h - who was cut off and may come back for output
+ * claim.h - output reserved for clients that were cut off and may come back
  *
- * A claim is an offset, a time and a number of clients: until then output from that offset on is
- * not overwritten, unless as many have come back. Claims lie in the record of the process, because the next
- * worker needs them most. There is an array of LIMIT_CLAIMS of them; one more takes the place of the one that
- * would end first. Times are monotonic milliseconds. Owned by struct record_head. Layer: engine.
+ * A claim is an offset, a deadline and a number of clients. Until the deadline, output from that
+ * offset on is not overwritten, unless that many clients have come back. Claims are part of the
+ * process's record, because the next worker needs them most. There are LIMIT_CLAIMS slots; when all
+ * are in use, a new claim replaces the one that would expire first. Times are monotonic
+ * milliseconds. Owned by struct record_head. Layer: engine.
  */
 #ifndef HF_ENGINE_STREAM_CLAIM_H
 #define HF_ENGINE_STREAM_CLAIM_H
@@ -19,18 +20,18 @@ struct claim {
     uint64_t at;
     uint64_t until_ms;
     uint32_t clients; /* 0: free */
-    uint32_t any;     /* whoever comes is meant, whatever it asks for (hold_ms) */
+    uint32_t any;     /* any client settles it, at whatever offset it attaches (hold_ms) */
 };
 
 void claims_add(struct claim *c, const struct claim *one, uint64_t now);
-/* A client came that asks for what follows `offset`. True: it was one of those who are waited for. */
+/* A client attached that resumes at `offset`. True: it settled a claim. */
 bool claims_take(struct claim *c, uint64_t offset, uint64_t now);
-void claims_take_any(struct claim *c); /* ends those that anybody ends */
-/* The least offset that is claimed now and not below `first`; `hold` if none is less. */
+void claims_take_any(struct claim *c); /* drops the claims that any client settles */
+/* The lowest offset that is claimed now and not below `first`; `hold` if none is lower. */
 uint64_t claims_hold(const struct claim *c, uint64_t first, uint64_t hold, uint64_t now);
-/* When the next one ends; 0: there is none. */
+/* When the next claim expires; 0: there is none. */
 uint64_t claims_next_end(const struct claim *c, uint64_t now);
-/* Another worker: those that have not ended get their time again. What makes no sense is dropped. */
+/* For a new worker: restarts the time of claims that have not expired, and drops invalid ones. */
 void claims_renew(struct claim *c, uint64_t next, uint64_t now, uint64_t ms);
 
 #endif

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * client_id.c - client ids, each bound to the grant that presented it. Layer: engine.
+ */
 #include "engine/stream/client_id.h"
 
 #include <stdint.h>
@@ -9,8 +12,8 @@
 #include "base/text.h"
 
 #define DIGEST 32
-#define GUEST '\1' /* in front of a key: the digests of grant and id */
-#define LONG '\2'  /* the digest of an owner's id that is longer than a key */
+#define GUEST '\1' /* prefix of a key: the digests of grant and id follow */
+#define LONG '\2'  /* prefix: the digest of an owner id longer than a key */
 #define GRANT_CHARS 16
 #define ID_CHARS 32
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client_id.h - what a client id is worth: it belongs to the grant that brought it
+ * client_id.h - client ids, each bound to the grant that presented it
  *
- * A viewer may name itself by a client id, to go on after a cut. Ids are chosen by clients
- * and easily guessed, so inside of the engine a client is known by a key made of its id and
- * its principal (the token, cookie or link that it came with): the same id brought by
- * another grant is another client. The owner's key is the id itself, as records of older
- * versions have it; all other keys begin with a byte that no id can hold.
+ * A viewer may identify itself by a client id in order to resume after a disconnect. Clients choose
+ * their ids, which are easy to guess. So the engine identifies a client by a key made of its id and
+ * its principal (the token, cookie or link it authenticated with): the same id from another grant
+ * is another client. The owner's key is the id itself, for compatibility with records of older
+ * versions; all other keys begin with a byte that no id can contain.
  *
- * Others are shown neither: they see a short digest, the same for a client as long as the
- * process is there, and another for each process. Pure. Layer: engine.
+ * Other viewers see neither id nor key but a short digest, which is stable for a client while the
+ * process exists and differs between processes. Pure. Layer: engine.
  */
 #ifndef HF_ENGINE_STREAM_CLIENT_ID_H
 #define HF_ENGINE_STREAM_CLIENT_ID_H
@@ -23,7 +23,7 @@
 /* principal NULL: the owner. out: CLIENT_KEY_BYTES. */
 void client_key(const char *principal, const char *id, char *out);
 bool client_is_owners(const char *key);
-/* Keys of clients that the same grant brought; false for the owner's. */
+/* True if both keys belong to the same grant; false for the owner's keys. */
 bool client_same_guest(const char *a, const char *b);
 /* "c_" and 16 characters. out: CLIENT_SHOWN_BYTES. */
 void client_shown(const char *process_id, const char *key, char *out);

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lease.c - which one of several viewers may type. Layer: engine.
+ */
 #include "engine/stream/lease.h"
 
 #include <stdio.h>
@@ -9,7 +12,7 @@
 #include "base/mem.h"
 #include "engine/engine_own.h"
 
-static void lease_tell(struct process *p, const char *why)
+static void lease_notify(struct process *p, const char *why)
 {
     struct viewer_notice n = {.kind = NOTICE_LEASE, .by = why};
 
@@ -38,7 +41,7 @@ static void lease_end(struct process *p, const char *why)
 {
     lease_clear(&p->lease);
     meta_store(p, NULL);
-    lease_tell(p, why);
+    lease_notify(p, why);
 }
 
 static void lease_on_grace(struct timer *t, void *arg)
@@ -58,7 +61,7 @@ static void lease_wait(struct process *p)
     timer_start(p->lease.grace, LEASE_GRACE_MS);
 }
 
-static void lease_give(struct viewer *v)
+static void lease_grant(struct viewer *v)
 {
     struct process *p = v->process;
     const char *why = p->lease.held ? "taken_over" : "taken";
@@ -78,12 +81,12 @@ static void lease_give(struct viewer *v)
         .grace = grace,
     };
     meta_store(p, NULL);
-    lease_tell(p, why);
+    lease_notify(p, why);
 }
 
-/* --- coming and going ----------------------------------------------------------------- */
+/* --- attaching and detaching ---------------------------------------------------------- */
 
-/* The same client of the same grant comes back in time: nothing has changed for anyone. */
+/* The same client of the same grant reconnects in time: nothing changes for anyone. */
 void lease_on_attach(struct viewer *v)
 {
     struct lease *l = &v->process->lease;
@@ -108,7 +111,7 @@ void lease_on_detach(struct viewer *v)
         lease_end(p, "left");
 }
 
-/* --- asked for -------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------- */
 
 static int check_may_type(const struct viewer *v, struct hf_error *err)
 {
@@ -125,18 +128,18 @@ int viewer_lease_take(struct viewer *v, struct hf_error *err)
         return -1;
     if (l->held && l->role > v->role)
         return hf_fail(err, HF_E_lease_held,
-                       "the lease is held by somebody with the role \"%s\"; ask for it by "
+                       "a viewer with the role \"%s\" holds the lease; ask for it with "
                        "\"request\"",
                        viewer_role_name(l->role));
     if (l->holder != v)
-        lease_give(v);
+        lease_grant(v);
     return 0;
 }
 
 int viewer_lease_release(struct viewer *v, struct hf_error *err)
 {
     if (v->process->lease.holder != v)
-        return hf_fail(err, HF_E_forbidden, "the lease is not yours to release");
+        return hf_fail(err, HF_E_forbidden, "this viewer does not hold the lease");
     lease_end(v->process, "released");
     return 0;
 }
@@ -173,17 +176,17 @@ bool process_lease(const struct process *p, const struct viewer *v, struct lease
 int lease_check(const struct process *p, const struct viewer *v, struct hf_error *err)
 {
     const struct lease *l = &p->lease;
-    const char *who = l->name;
+    const char *name = l->name;
 
     if (!l->held || (v != NULL && l->holder == v))
         return 0;
-    return hf_fail(err, HF_E_lease_held, "only %s may type now: the lease is held",
-                   who != NULL ? who : "another viewer");
+    return hf_fail(err, HF_E_lease_held, "%s holds the lease: only that viewer may type now",
+                   name != NULL ? name : "another viewer");
 }
 
-/* --- kept ------------------------------------------------------------------------------ */
+/* --- saving and loading ---------------------------------------------------------------- */
 
-/* Only who can be known again is worth keeping. */
+/* Saves only a holder that can be recognised when it reconnects. */
 void lease_write(const struct process *p, struct json_out *o)
 {
     const struct lease *l = &p->lease;
@@ -196,7 +199,7 @@ void lease_write(const struct process *p, struct json_out *o)
     json_kstr(o, "name", l->name);
     json_kint(o, "role", l->role);
     json_kint(o, "since_ms", l->since_ms);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 void lease_load(struct process *p, const json_t *o)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Input on its way to the child: a bounded queue in the record, so that what
- * was taken from a client is written even if the worker dies in between. The queue's head and
- * the client's count move by one store (a commit), its tail after each
- * write(2), guarded by the slip (worker_shared.h): once and in order, whatever happens.
+ * process_input.c - input on its way to the child
+ *
+ * Input is kept in a bounded queue in the record, so that what was accepted from a client is
+ * written even if the worker dies in between. One store (a commit) advances both the queue's head
+ * and the client's count; the tail advances after each write(2), guarded by the slip
+ * (worker_shared.h). So input is written once and in order, whatever happens. Layer: engine.
  */
 #include <errno.h>
 #include <string.h>
@@ -30,7 +32,7 @@ static size_t queue_room(const struct record_head *h)
 {
     uint64_t used = committed(h)->head - queue_tail(h);
 
-    /* The first input may fill it further; then there is no room until that is gone. */
+    /* The initial input may exceed this limit; then there is no room until it has been written. */
     return used < LIMIT_INPUT_QUEUE_BYTES ? (size_t)(LIMIT_INPUT_QUEUE_BYTES - used) : 0;
 }
 
@@ -40,7 +42,7 @@ static struct input_client *client_at(const struct record *r, int64_t index)
                                        : &r->guests[index - LIMIT_INPUT_CLIENTS];
 }
 
-/* Makes `len` bytes behind the head count, and `taken` bytes of the client's with them. */
+/* Commits `len` bytes after the head, and with them `taken` bytes of the client's count. */
 static void queue_commit(struct record *r, size_t len, int client, size_t taken)
 {
     struct record_head *h = r->head;
@@ -70,11 +72,11 @@ static void queue_copy(struct record *r, const char *bytes, size_t len)
 
 /* --- clients -------------------------------------------------------------------- */
 
-/* The owner's clients and those of all other grants are kept apart, so that nobody who holds less
- * than `own` can push out what is remembered of the owner. */
+/* The owner's clients and those of all other grants have separate slots, so that a grant with
+ * less than `own` cannot evict the owner's clients. */
 struct client_room {
     struct input_client *slots;
-    int count, first; /* index of the first in a commit */
+    int count, first; /* index of slots[0] in a commit */
 };
 
 static struct client_room client_room(const struct record *r, const char *key)
@@ -90,14 +92,14 @@ static int client_find(const struct record *r, const char *key)
     int i;
 
     if (!client_is_owners(key) && !r->head->guests_used)
-        return -1; /* a look would cost a page */
+        return -1; /* reading them would touch a page */
     for (i = 0; i < room.count; i++)
         if (strcmp(room.slots[i].name, key) == 0)
             return room.first + i;
     return -1;
 }
 
-/* How many slots the grant of this one takes. The owner's are all alike. */
+/* The number of slots that the grant of this client uses; 0 for the owner's clients. */
 static int client_share(const struct client_room *room, int of)
 {
     int i, n = 0;
@@ -107,8 +109,8 @@ static int client_share(const struct client_room *room, int of)
     return n;
 }
 
-/* The one that was silent longest makes room for a new one; among guests, of the grant that takes
- * most, so that no link pushes out the clients of another. */
+/* Picks the slot for a new client: that of the one silent for longest. Among guests, that of the
+ * grant that uses most slots, so that no link evicts the clients of another. */
 static int client_victim(const struct client_room *room)
 {
     int i, victim = 0;
@@ -133,7 +135,7 @@ static int client_make(struct record *r, const char *key)
 
     if (!client_is_owners(key)) {
         if (r->head->meta_len[1] > RECORD_META_MAX)
-            return -1; /* metadata of an older version fills their place: this one is not counted */
+            return -1; /* an older version's metadata uses their space: not counted */
         r->head->guests_used = 1;
     }
     i = client_victim(&room);
@@ -152,9 +154,9 @@ uint64_t viewer_input_offset(const struct viewer *v)
     return i >= 0 ? client_at(r, i)->offset : 0;
 }
 
-#define TYPED_BYTES 256 /* so much is a key or a line, and somebody waits for its echo */
+#define TYPED_BYTES 256 /* a key or a line: somebody waits for its echo */
 
-/* --- out of the queue -------------------------------------------------------------- */
+/* --- from the queue to the child --------------------------------------------------- */
 
 static void close_stdin(struct process *p)
 {
@@ -213,7 +215,7 @@ void input_flush(struct process *p)
             input_wake(p);
             return;
         }
-        if (n < 0) { /* EPIPE, EIO: nobody reads it any more */
+        if (n < 0) { /* EPIPE, EIO: the reader is closed */
             close_stdin(p);
             return;
         }
@@ -271,10 +273,8 @@ static void input_on_room(void *arg)
     process_unref(p);
 }
 
-/*
- * A take may come out short of what was offered and still leave the queue
- * empty, when the child read at once: then nothing else would ever wake the waiter.
- */
+/* Less may be accepted than was offered and the queue may still be empty, if the child read at
+ * once: then nothing else would ever wake the waiter. */
 void process_wait_for_room(struct process *p, struct input_waiter *w)
 {
     list_append(&p->input_waiters, &w->link);
@@ -290,7 +290,8 @@ void input_waiter_cancel(struct input_waiter *w)
         list_remove(&w->link);
 }
 
-/* Those who ask again while being told go to the end, behind a sentinel. */
+/* Waiters that register again from their callback go to the new list, and are not called in this
+ * round. */
 void input_wake(struct process *p)
 {
     struct list now;
@@ -307,7 +308,7 @@ void input_wake(struct process *p)
     }
 }
 
-/* --- into the queue ------------------------------------------------------------------- */
+/* --- from clients to the queue -------------------------------------------------------- */
 
 static int input_check(const struct process *p, struct hf_error *err)
 {
@@ -315,7 +316,7 @@ static int input_check(const struct process *p, struct hf_error *err)
         return hf_fail(err, HF_E_stdin_closed,
                        "this is the shell of a session; use POST /v1/sessions/{id}/run");
     if (!process_is_running(p))
-        return hf_fail(err, HF_E_not_running, "the process has exited and takes no input");
+        return hf_fail(err, HF_E_not_running, "the process has exited and accepts no input");
     if (p->in_closed || p->in_fd < 0)
         return hf_fail(
             err, HF_E_stdin_closed,
@@ -371,7 +372,7 @@ static ssize_t input_take(struct process *p, int client, const void *bytes, size
     return (ssize_t)len;
 }
 
-/* Index of the viewer's client, known or new; -1: it has no name. */
+/* Index of the viewer's client, known or new; -1: the client has no id. */
 static int client_index(const struct viewer *v)
 {
     struct record *r = &v->process->rec;
@@ -380,7 +381,7 @@ static int client_index(const struct viewer *v)
     return v->client != NULL && i < 0 ? client_make(r, v->client) : i;
 }
 
-/* v: the viewer it comes from; NULL: it comes another way. */
+/* v: the viewer that sent it; NULL: it was not sent by a viewer. */
 static ssize_t input_from(struct process *p, const struct viewer *v, const void *bytes, size_t len,
                           struct hf_error *err)
 {
@@ -398,8 +399,9 @@ ssize_t viewer_input(struct viewer *v, const void *bytes, size_t len, struct hf_
 {
     ssize_t n = input_from(v->process, v, bytes, len, err);
 
-    /* An answer still under way when another one typed makes nobody the answering one again. */
-    if (n > 0 && !query_is_answer(bytes, len))
+    /* A terminal reply that arrives after another viewer typed must not make its sender the
+     * answerer again. */
+    if (n > 0 && !query_is_reply(bytes, len))
         viewer_answerer_typed(v);
     return n;
 }

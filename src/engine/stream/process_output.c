@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the terminal or the pipes into the journal, and on to the viewers in
- * the same turn. What was read is sent at once, but in a flood a few reads
- * are gathered into one frame, and the reader looks again before it sleeps (spin.h).
+ * process_output.c - reads the terminal or the pipes into the journal
+ *
+ * Viewers get the output in the same turn. It is sent as soon as it is read; in a flood a few reads
+ * are gathered into one frame, and the reader polls briefly before it sleeps (spin.h). Layer:
+ * engine.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,14 +18,14 @@
 #include "engine/stream/flood.h"
 #include "engine/stream/siding.h"
 
-#define TURN_BYTES (512 * 1024) /* then other descriptors have a turn */
-/* More than a pipe or a terminal can hold: whatever still writes into it, what
- * the child itself wrote has been read by then. */
+#define TURN_BYTES (512 * 1024) /* then it is other descriptors' turn */
+/* More than a pipe or a terminal can buffer: even if something still writes into it, the child's
+ * own output has been read by then. */
 #define DRAIN_BYTES (2 * 1024 * 1024)
-#define TTY_SMALL_BYTES 1024 /* less came than a terminal can give: it is empty now */
+#define TTY_SMALL_BYTES 1024 /* a read below the terminal's buffer size: it is empty now */
 #define PIPE_READ_BYTES (256 * 1024)
 #define PIPE_GATHER_BYTES (256 * 1024)
-#define GATHER_BYTES (128 * 1024) /* of a flooding terminal, before they are sent */
+#define GATHER_BYTES (128 * 1024) /* read from a flooding terminal before sending */
 #define PIPE_GROWN_BYTES (1024 * 1024)
 #define TTY_RETRY_MIN_MS 10
 #define TTY_RETRY_MAX_MS 1000
@@ -35,14 +37,14 @@ static bool stream_is_dry(const struct process *p, int fd, uint8_t bit)
     return fd < 0 || (p->dry & bit) || p->drained_bytes[bit == K_FD_STDERR] >= DRAIN_BYTES;
 }
 
-/* Has all been read that was there when the child was reaped? */
+/* Has everything been read that existed when the child was reaped? */
 bool output_is_dry(const struct process *p)
 {
     return stream_is_dry(p, p->tty_fd, K_FD_TTY) && stream_is_dry(p, p->out_fd[0], K_FD_STDOUT) &&
            stream_is_dry(p, p->out_fd[1], K_FD_STDERR);
 }
 
-/* Bookkeeping of one burst; `empty`: it ended because nothing was left. */
+/* Bookkeeping for one burst; `empty`: it ended because nothing was left. */
 static void burst_done(struct process *p, size_t total, uint8_t bit, bool empty)
 {
     if (p->reaped && empty)
@@ -50,12 +52,12 @@ static void burst_done(struct process *p, size_t total, uint8_t bit, bool empty)
     if (total == 0)
         return;
     spin_burst(&p->engine->spin, p, total);
-    flood_took(p, total);
+    flood_add(p, total);
     if (p->reaped)
         p->drained_bytes[bit == K_FD_STDERR] += total;
     p->engine->state.head->output_bytes_total += total;
     process_touch(p);
-    if (p->typed) { /* a program that types answers this with the next key */
+    if (p->typed) { /* a program at the other end replies to this with the next key */
         p->typed = false;
         loop_expect(p->engine->loop);
     }
@@ -88,7 +90,7 @@ static void drop_keeper_copy(struct process *p, uint32_t which)
     keeper_channel_send_later(p->engine->line, &m, sizeof m);
 }
 
-static void tty_close(struct process *p, bool tell)
+static void tty_close(struct process *p, bool notify_keeper)
 {
     if (p->tty_fd < 0)
         return;
@@ -97,18 +99,18 @@ static void tty_close(struct process *p, bool tell)
     if (p->in_fd == p->tty_fd)
         p->in_fd = -1;
     io_close(&p->tty_fd);
-    if (tell)
+    if (notify_keeper)
         drop_keeper_copy(p, K_FD_TTY);
 }
 
-static void pipe_close(struct process *p, int i, bool tell)
+static void pipe_close(struct process *p, int i, bool notify_keeper)
 {
     if (p->out_fd[i] < 0)
         return;
     watch_close(p->out_watch[i]);
     p->out_watch[i] = NULL;
     io_close(&p->out_fd[i]);
-    if (tell)
+    if (notify_keeper)
         drop_keeper_copy(p, out_bit[i]);
 }
 
@@ -119,18 +121,19 @@ void output_close(struct process *p)
     pipe_close(p, 1, false);
 }
 
-/* --- pace --------------------------------------------------------------------- */
+/* --- backpressure ------------------------------------------------------------- */
 
 /*
- * Until the next look at what it waits for. No event tells that TCP has delivered something, so the first look
- * comes soon, and each one later than the one before it. A claim ends at its own time.
+ * Schedules the next check of what the pause waits for. No event reports that TCP has delivered
+ * something, so the first check comes soon, and each later one after a longer delay. A claim ends
+ * at its own deadline.
  */
-static void hold_on(struct process *p)
+static void schedule_recheck(struct process *p)
 {
-    uint64_t now = clock_mono_ms(), end = viewer_hold_next_end(p), wait = p->hold_look_ms;
+    uint64_t now = clock_mono_ms(), end = viewer_hold_next_end(p), wait = p->hold_poll_ms;
 
-    if (p->hold_look_ms < VIEWER_PATIENCE_MS)
-        p->hold_look_ms *= 2;
+    if (p->hold_poll_ms < VIEWER_PATIENCE_MS)
+        p->hold_poll_ms *= 2;
     if (wait > VIEWER_PATIENCE_MS)
         wait = VIEWER_PATIENCE_MS;
     if (end > now && end - now < wait)
@@ -146,16 +149,16 @@ static void stall_on_timer(struct timer *t, void *arg)
     (void)t;
     if (!p->held)
         return;
-    process_ref(p); /* going on may be its end, and that the record's */
+    process_ref(p); /* resuming may end the process and free the record */
     if (held_ms >= VIEWER_PATIENCE_MS)
         viewers_mark_stalled(p, held_ms);
     output_update(p);
     if (p->held)
-        hold_on(p);
+        schedule_recheck(p);
     process_unref(p);
 }
 
-static void hold(struct process *p)
+static void pause_output(struct process *p)
 {
     if (p->held)
         return;
@@ -163,31 +166,31 @@ static void hold(struct process *p)
     p->held_since_ms = clock_mono_ms();
     if (p->stall == NULL)
         p->stall = timer_new(p->engine->loop, stall_on_timer, p);
-    p->hold_look_ms = 1;
-    hold_on(p);
+    p->hold_poll_ms = 1;
+    schedule_recheck(p);
     output_interest(p);
 }
 
-/* How much may be read; looks first what has arrived at the viewers. */
+/* How much may be read, after checking what viewers have received. */
 static size_t room_confirmed(struct process *p, bool ask)
 {
     viewer_hold_confirm(p, ask);
     return journal_room(&p->journal, viewers_hold(p));
 }
 
-/* How much may be read now; pumps once if it is nothing. */
+/* How much may be read now; pumps once if that is nothing. */
 static size_t room_now(struct process *p)
 {
     size_t room = journal_room(&p->journal, viewers_hold(p));
 
-    if (room < p->rec.head->ring_bytes / AWAIT_RECEIPT_PART)
+    if (room < p->rec.head->ring_bytes / VIEWER_HOLD_RECEIPT_PART)
         room = room_confirmed(p, false);
     if (room == 0) {
         viewers_pump(p);
         room = room_confirmed(p, true);
     }
     if (room == 0)
-        hold(p);
+        pause_output(p);
     return room;
 }
 
@@ -214,10 +217,8 @@ static void tty_on_retry(struct timer *t, void *arg)
     output_interest(p);
 }
 
-/*
- * EIO: nobody has the terminal open. If the child was reaped that is the end. A child that
- * lives has closed its terminal and may open it again, so look from time to time.
- */
+/* EIO: nobody has the terminal open. If the child was reaped, that is the end. A live child has
+ * closed its terminal and may open it again, so retry from time to time. */
 static void tty_on_hangup(struct process *p)
 {
     if (p->reaped) {
@@ -234,9 +235,9 @@ static void tty_on_hangup(struct process *p)
 }
 
 /*
- * In a flood: is there something to read, now or within the time that looking
- * again is worth? Asked by FIONREAD, because a read(2) that finds nothing waits in the
- * kernel for the tty's worker, and that is the very sleep which is to be spared.
+ * In a flood: is there something to read, now or within the time that polling is worth? Uses
+ * FIONREAD, because a read(2) that finds nothing waits in the kernel for the tty's worker, and that
+ * is exactly the sleep to avoid.
  */
 static bool flood_has_more(struct process *p, int fd, int enough)
 {
@@ -327,8 +328,10 @@ static void pipe_grow(struct process *p, int i)
     fcntl(p->out_fd[i], F_SETPIPE_SZ, PIPE_GROWN_BYTES);
 }
 
-/* What came is sent; is there more in this turn? A pipe in a flood is worth waiting for a good
- * piece of it, since every wake-up of either side costs as much as copying some 50 KiB. */
+/*
+ * Sends what was read. True: read more in this turn. In a flood it is worth waiting until a large
+ * piece has gathered, since every wake-up of either side costs as much as copying about 50 KiB.
+ */
 static bool pipe_took(struct process *p, int i, size_t n, size_t want, size_t *unsent)
 {
     bool flood = spin_in_flood(&p->engine->spin, p);
@@ -345,7 +348,7 @@ static bool pipe_took(struct process *p, int i, size_t n, size_t want, size_t *u
     return flood && flood_has_more(p, p->out_fd[i], PIPE_GATHER_BYTES);
 }
 
-/* *want becomes what was asked for, at most. */
+/* Sets *want to the size of the request. */
 static ssize_t pipe_read(struct process *p, int i, enum stream stream, size_t *want)
 {
     bool flood = p->pipe_grown[i] && !p->reaped && spin_in_flood(&p->engine->spin, p);
@@ -397,10 +400,10 @@ static void pipe_on_event(struct watch *w, int events, void *arg)
     process_unref(p);
 }
 
-/* --- both -------------------------------------------------------------------------------- */
+/* --- terminal and pipes ------------------------------------------------------------------ */
 
-/* Without room nothing is read, and a pipe in which there is nothing has been read all the same. */
-static void look_if_dry(struct process *p)
+/* Without room nothing is read, but a pipe that is empty still counts as read to its end. */
+static void mark_empty_pipes(struct process *p)
 {
     for (int i = 0; i < 2; i++) {
         int there = 0;
@@ -410,7 +413,8 @@ static void look_if_dry(struct process *p)
     }
 }
 
-/* The one that may still hold words of the child comes first: a flood in the other takes all room. */
+/* The pipe that may still contain output of the child itself comes first: a flood in the other
+ * one uses all the room. */
 void output_read_rest(struct process *p)
 {
     int first = p->reaped && stream_is_dry(p, p->out_fd[0], K_FD_STDOUT) ? 1 : 0;
@@ -422,7 +426,7 @@ void output_read_rest(struct process *p)
     if (p->out_fd[!first] >= 0)
         pipe_burst(p, !first);
     if (p->reaped && p->held)
-        look_if_dry(p);
+        mark_empty_pipes(p);
     viewers_pump(p);
 }
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose window decides the terminal's size: that which changed last, the
- * smallest in each direction, the owner's (the first that came, while it is there), or nobody's.
+ * process_size.c - which viewer's window decides the size of the terminal
  *
- * The first change counts at once. Those that follow within SIZE_DEBOUNCE_MS, as when
- * a window is dragged, become one at the end of it. When a viewer leaves, the
- * others' windows count only after SIZE_LEAVE_MS, so that a reconnect does not make
- * everybody's screen jump twice. Whatever is due is worked out when it is due, from
- * who is there then.
+ * It is the window that changed last, the smallest in each direction, the owner's (the first viewer
+ * that attached, while it stays attached), or none.
+ *
+ * The first change applies at once. Further changes within SIZE_DEBOUNCE_MS, as when a window is
+ * dragged, are merged into one at its end. When a viewer leaves, the remaining windows count only
+ * after SIZE_LEAVE_MS, so that a reconnect does not make everyone's screen jump twice. The size is
+ * computed when the timer fires, from the viewers attached then. Layer: engine.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -46,7 +47,8 @@ static int tty_set_size(int fd, uint16_t rows, uint16_t cols)
     return rc < 0 ? -errno : 0;
 }
 
-/* Of a viewer's window, or as `by` asked for. 0 or -errno, and nothing has changed. */
+/* Sets the size of a viewer's window, or one requested by `by`. 0, or -errno with nothing
+ * changed. */
 static int size_set(struct process *p, uint16_t rows, uint16_t cols, const struct viewer *of,
                     const char *by)
 {
@@ -70,7 +72,7 @@ static int size_set(struct process *p, uint16_t rows, uint16_t cols, const struc
     return 0;
 }
 
-/* --- who decides ------------------------------------------------------------------ */
+/* --- whose window counts ---------------------------------------------------------- */
 
 static struct viewer *first_with_window(struct process *p)
 {
@@ -84,7 +86,7 @@ static struct viewer *first_with_window(struct process *p)
     return NULL;
 }
 
-/* NULL: nobody is left, or the size was set by a call since. */
+/* NULL: no window is left, or a call has set the size since. */
 static struct viewer *latest_with_window(struct process *p)
 {
     struct viewer *latest = NULL;
@@ -123,7 +125,7 @@ static void size_of(struct process *p, const struct viewer *v)
         (void)size_set(p, v->rows, v->cols, v, NULL);
 }
 
-/* The owner has just gone and may come back: nobody takes its place yet. */
+/* The owner has just left and may come back: nobody replaces it yet. */
 static bool owner_is_away(const struct process *p)
 {
     return p->size_owner == NULL && p->size_owner_client != NULL &&
@@ -177,7 +179,7 @@ void size_settle(struct process *p)
     size_apply(p);
 }
 
-/* An owner that comes back in time is the owner still. */
+/* An owner that reconnects in time remains the owner. */
 static void owner_return(struct viewer *v)
 {
     struct process *p = v->process;
@@ -218,7 +220,7 @@ void size_fini(struct process *p)
     free(p->size_owner_client);
 }
 
-/* --- asked for -------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------- */
 
 static int size_check(const struct process *p, int64_t rows, int64_t cols, struct hf_error *err)
 {
@@ -244,7 +246,7 @@ int process_resize(struct process *p, int64_t rows, int64_t cols, const char *by
     p->size_called = ++p->size_turn;
     rc = size_set(p, (uint16_t)rows, (uint16_t)cols, NULL, by);
     return rc == 0 ? 0
-                   : hf_fail(err, HF_E_internal, "the terminal's size cannot be set: %s",
+                   : hf_fail(err, HF_E_internal, "cannot set the terminal size: %s",
                              hf_errno_name(-rc));
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * With nobody attached the daemon is the terminal: it answers what programs
- * ask, in the order in which they asked. Only the cursor's place needs the
- * screen, which is then built up to the very byte that asks.
+ * query_reply.c - replies to terminal queries while no terminal is attached
+ *
+ * With nobody attached the daemon acts as the terminal: it replies to programs' queries, in order.
+ * Only a cursor position report needs the screen, which is then built exactly up to the query.
+ * Layer: engine.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,18 +13,18 @@
 #include "engine/engine_own.h"
 #include "engine/stream/screen_own.h"
 
-#define ANSWERS_MAX 32 /* waiting; a program that asks more at once gets no more */
+#define PENDING_MAX 32 /* queued; further queries get no reply */
 
-struct answer {
+struct pending_query {
     struct query q;
-    struct modes modes; /* as they were */
+    struct modes modes; /* at the time of the query */
 };
 
-struct answers {
+struct query_replies {
     struct process *process;
-    struct task task, later; /* later: when there is time for the screen again */
+    struct task task, later; /* later: when there is time for heavy work again */
     size_t count;
-    struct answer list[ANSWERS_MAX];
+    struct pending_query list[PENDING_MAX];
 };
 
 static bool needs_cursor(const struct query *q)
@@ -30,8 +32,8 @@ static bool needs_cursor(const struct query *q)
     return q->kind == QUERY_CURSOR || q->kind == QUERY_CURSOR_DEC;
 }
 
-/* False: the screen is not there yet. */
-static bool answer_first(struct process *p, const struct answer *a)
+/* False: the screen has not caught up yet. */
+static bool reply_to_first(struct process *p, const struct pending_query *a)
 {
     struct buf text = {0};
     struct screen *s = NULL;
@@ -44,19 +46,19 @@ static bool answer_first(struct process *p, const struct answer *a)
         x = s->term->now->x < s->term->cols ? s->term->now->x : s->term->cols - 1;
         y = s->term->now->y;
     }
-    /* Ours, whoever holds the lease: nobody typed it. */
-    if (query_answer(&text, &a->q, &a->modes, x, y) && !p->in_closed)
+    /* Our own input: it bypasses the lease, because no viewer typed it. */
+    if (query_write_reply(&text, &a->q, &a->modes, x, y) && !p->in_closed)
         input_put(p, buf_data(&text), text.len);
     buf_fini(&text);
     return true;
 }
 
-static void answers_run(struct answers *a)
+static void replies_run(struct query_replies *a)
 {
     struct process *p = process_ref(a->process);
 
     while (a->count > 0 && process_is_running(p)) {
-        if (!answer_first(p, &a->list[0])) {
+        if (!reply_to_first(p, &a->list[0])) {
             loop_defer_work(p->engine->loop, &a->later);
             break;
         }
@@ -66,26 +68,26 @@ static void answers_run(struct answers *a)
     process_unref(p);
 }
 
-static void answers_on_task(void *arg)
+static void replies_on_task(void *arg)
 {
-    answers_run(arg);
+    replies_run(arg);
 }
 
 void query_reply_request(struct process *p, const struct query *q, const struct modes *m)
 {
-    struct answers *a = p->answers;
+    struct query_replies *a = p->answers;
 
     if (q->kind == QUERY_OTHER)
         return;
     if (a == NULL) {
         a = p->answers = hf_xalloc(sizeof *a);
         a->process = p;
-        a->task = (struct task){.fn = answers_on_task, .arg = a};
+        a->task = (struct task){.fn = replies_on_task, .arg = a};
         a->later = a->task;
     }
-    if (a->count == ANSWERS_MAX)
+    if (a->count == PENDING_MAX)
         return;
-    a->list[a->count++] = (struct answer){*q, *m};
+    a->list[a->count++] = (struct pending_query){*q, *m};
     loop_defer(p->engine->loop, &a->task);
 }
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * receipt.c - how much of the output a viewer has certainly received. Layer: engine.
+ */
 #include "engine/stream/receipt.h"
 
 #include <string.h>
@@ -8,7 +11,7 @@ void receipt_reset(struct receipt *r, uint64_t at)
     *r = (struct receipt){.at = at};
 }
 
-/* With all marks taken the newest is replaced: the receipt then moves in larger steps. */
+/* With all marks in use, the newest is replaced: the receipt then advances in larger steps. */
 void receipt_note(struct receipt *r, uint64_t sent, uint64_t at)
 {
     size_t i = r->count < RECEIPT_MARKS ? r->count++ : RECEIPT_MARKS - 1;

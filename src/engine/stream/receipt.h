@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * receipt.h - how much of the output a viewer has certainly got
+ * receipt.h - how much of the output a viewer has certainly received
  *
- * What was given to a socket may be lost with it: it lies in buffers of both kernels, and in those of whoever
- * is between. Connections count what they send in a count of their own, with heads and encodings, so a receipt remembers
- * a few pairs of that count and an offset, and moves on when the connection tells that its count was
- * confirmed. It is never ahead of what the peer has. Owned by struct viewer. Layer: engine.
+ * Bytes written to a socket may be lost with it: they sit in the buffers of both kernels and of any
+ * proxy in between. A connection counts what it sends in its own unit, with headers and encodings,
+ * so a receipt remembers a few pairs of such a count and an offset, and advances when the
+ * connection reports that a count was confirmed. It is never ahead of what the peer has. Owned by
+ * struct viewer. Layer: engine.
  */
 #ifndef HF_ENGINE_STREAM_RECEIPT_H
 #define HF_ENGINE_STREAM_RECEIPT_H
@@ -17,19 +18,19 @@
 #define RECEIPT_MARKS 8
 
 struct receipt {
-    uint64_t at; /* all in front of this offset has arrived */
+    uint64_t at; /* everything before this offset has arrived */
     size_t count;
     struct receipt_mark {
-        uint64_t sent, at; /* with so much sent, all in front of `at` was sent */
+        uint64_t sent, at; /* at this count, everything before `at` was sent */
     } mark[RECEIPT_MARKS]; /* in order */
 };
 
-void receipt_reset(struct receipt *r, uint64_t at); /* nothing is on its way */
-/* With `sent` in the connection's count everything in front of `at` was sent. */
+void receipt_reset(struct receipt *r, uint64_t at); /* nothing is in flight */
+/* At the connection's count `sent`, everything before `at` was sent. */
 void receipt_note(struct receipt *r, uint64_t sent, uint64_t at);
-/* The peer has so much of the connection's count. True: the receipt has moved. */
+/* The peer has confirmed this much of the connection's count. True: the receipt has advanced. */
 bool receipt_confirm(struct receipt *r, uint64_t confirmed);
-/* The offset behind the last mark, or the receipt itself. */
+/* The offset of the last mark, or the receipt itself. */
 uint64_t receipt_noted(const struct receipt *r);
 
 #endif

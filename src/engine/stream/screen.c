@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * screen.c - the screen of a process's terminal, built from its journal. Layer: engine.
+ */
 #include "engine/stream/screen.h"
 
 #include <stdlib.h>
@@ -9,10 +12,8 @@
 #include "engine/engine_own.h"
 #include "engine/stream/screen_own.h"
 
-/*
- * Not more is fed between two readings of the clock, which is well below a millisecond. Three bytes
- * can touch a whole screen, so a piece also ends where so many cells were touched.
- */
+/* The most that is fed between two readings of the clock; it takes well below a millisecond.
+ * Three bytes can touch a whole screen, so a piece also ends after this many touched cells. */
 #define PIECE_BYTES 4096
 #define PIECE_WORK (64 * 1024)
 
@@ -23,7 +24,7 @@ static uint64_t screen_at(const struct screen *s)
     return s->term != NULL ? s->term->vt.at : 0;
 }
 
-/* Where to begin, and what is known there. */
+/* Chooses the offset to start from, and restores what is known there. */
 static void screen_begin(struct screen *s)
 {
     const struct process *p = s->process;
@@ -38,7 +39,7 @@ static void screen_begin(struct screen *s)
         c.vt = (struct vt){.at = from};
         modes_init(&c.modes);
     }
-    /* Of the marks at 0 the first: the others are changes that are yet to come. */
+    /* Of several marks at 0, the first: the others are changes that come later. */
     if (c.vt.at > 0)
         journal_mark_at(&p->journal, c.vt.at, &m);
     else
@@ -50,10 +51,8 @@ static void screen_begin(struct screen *s)
         term_seed(s->term, &c.vt, &c.modes);
 }
 
-/*
- * Changes of size up to where it is; *next_at is where the next one may be. Of several between
- * which nothing was written the last counts: a window that is dragged leaves a great many.
- */
+/* Applies size changes up to the current offset; *next_at is the offset of the next one. Of
+ * several with no output in between only the last counts: dragging a window leaves a great many. */
 static void apply_sizes(struct screen *s, uint64_t *next_at)
 {
     struct journal_mark m, last = {.rows = 0};
@@ -93,7 +92,7 @@ bool screen_advance(struct screen *s, uint64_t until)
     return screen_at(s) >= until;
 }
 
-/* --- life --------------------------------------------------------------------------- */
+/* --- lifetime ----------------------------------------------------------------------- */
 
 static void screen_on_drop(struct timer *t, void *arg)
 {
@@ -118,7 +117,7 @@ static void run_waiters(struct screen *s)
         if (w->until <= screen_at(s)) {
             list_remove(&w->link);
             w->fn(w->arg, p);
-            return; /* whatever it did to the list, the rest is looked at in the next turn */
+            return; /* it may have changed the list: the next turn handles the rest */
         }
     }
 }
@@ -136,7 +135,7 @@ static uint64_t wanted_until(const struct screen *s)
     return until;
 }
 
-/* As much as there is time for; then viewers that wait for a snapshot are asked. */
+/* Builds as much as there is time for, then pumps the viewers that wait for a snapshot. */
 static void screen_on_work(void *arg)
 {
     struct screen *s = arg;
@@ -151,7 +150,7 @@ static void screen_on_work(void *arg)
     process_unref(p);
 }
 
-/* Begun at an idle time; the rest of it is work like any other. */
+/* Starts at an idle time; the rest is ordinary heavy work. */
 static void screen_on_idle(void *arg)
 {
     struct screen *s = arg;
@@ -235,7 +234,7 @@ void screen_waiter_cancel(struct screen_waiter *w)
         list_remove(&w->link);
 }
 
-/* --- the tracker's side ----------------------------------------------------------------- */
+/* --- tracking output -------------------------------------------------------------------- */
 
 static void on_query(void *arg, const struct query *q, const struct modes *m)
 {
@@ -245,7 +244,7 @@ static void on_query(void *arg, const struct query *q, const struct modes *m)
         query_reply_request(p, q, m);
 }
 
-/* What a full-screen program has drawn must not leave the ring unseen. */
+/* What a full-screen program drew must reach the screen before it leaves the ring. */
 static void keep_in_sight(struct process *p)
 {
     uint64_t seen = p->screen != NULL ? screen_at(p->screen) : 0;
@@ -271,7 +270,8 @@ void screen_terminal_resized(struct process *p)
     tracker_resized(&p->tracker);
 }
 
-/* What the last worker read and did not look at. Nobody is answered: it may have been done. */
+/* Tracks what the last worker read but did not parse. Queries get no reply: it may already have
+ * sent one. */
 void screen_terminal_recover(struct process *p)
 {
     uint64_t at = tracker_at(&p->tracker), next = journal_next(&p->journal);
@@ -282,7 +282,7 @@ void screen_terminal_recover(struct process *p)
                  p->rec.head->rows, NULL, NULL);
 }
 
-/* --- looking ----------------------------------------------------------------------------- */
+/* --- reading ----------------------------------------------------------------------------- */
 
 void screen_view(struct process *p, const struct term *t, struct screen_view *v)
 {
@@ -314,7 +314,7 @@ void screen_line(const struct term *t, int y, struct buf *out)
         size_t n = term_cell_text(t, c, text);
 
         if (cell_width(c) == 0 && n == 0)
-            continue; /* the right half of a wide one */
+            continue; /* the right half of a wide character */
         if (n == 0 || (n == 1 && text[0] == ' ')) {
             blank++;
             continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * screen_own.h - a process's screen, for those who feed it. Layer: engine.
+ * screen_own.h - the screen of a process, for the code that feeds it. Layer: engine.
  */
 #ifndef HF_ENGINE_STREAM_SCREEN_OWN_H
 #define HF_ENGINE_STREAM_SCREEN_OWN_H
@@ -9,20 +9,20 @@
 #include "engine/stream/screen.h"
 
 struct screen {
-    struct process *process; /* its owner */
-    struct term *term;       /* NULL: not begun */
-    uint64_t mark;           /* number of the next one to look at */
-    uint64_t wanted;         /* as far as somebody asked for */
+    struct process *process; /* the owner of this screen */
+    struct term *term;       /* NULL: not started */
+    uint64_t mark;           /* number of the next size mark to apply */
+    uint64_t wanted;         /* the highest offset requested */
     struct list waiters;
     struct timer *drop;
     struct task work, idle;
 };
 
-/* The process's, made if there is none, and kept for a while from now on. */
+/* The screen of the process, created if needed. Restarts the timer after which it is dropped. */
 struct screen *screen_use(struct process *p);
-/* True: it is at `until` or beyond. False: this turn has no time left for heavy work. */
+/* True: the screen has reached `until`. False: this turn has no time left for heavy work. */
 bool screen_advance(struct screen *s, uint64_t until);
-/* Goes on in later turns until it is there; viewers are pumped after each. */
+/* Continues in later turns until the screen reaches `until`, and pumps the viewers after each. */
 void screen_work(struct screen *s, uint64_t until);
 
 #endif

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * share.c - links that let others watch one process, or type into it. Layer: engine.
+ */
 #include "engine/stream/share.h"
 
 #include <stdio.h>
@@ -13,7 +16,7 @@
 
 #define DIGEST 32
 #define SECRET_RANDOM 24 /* 39 characters of base32 */
-#define KEY_LEN 20       /* of a process's id, behind "proc_" */
+#define KEY_LEN 20       /* of a process's id, after "proc_" */
 #define PROC_PREFIX 5
 
 struct share {
@@ -39,7 +42,7 @@ static void share_grant(const struct process *p, const struct share *s, char *gr
     snprintf(grant, SHARE_GRANT_LEN + 1, "%s.%s", p->rec.head->id + PROC_PREFIX, s->id);
 }
 
-/* --- time ------------------------------------------------------------------------- */
+/* --- expiry ----------------------------------------------------------------------- */
 
 static void share_end(struct process *p, struct share *s)
 {
@@ -73,10 +76,11 @@ static void share_on_timer(struct timer *t, void *arg)
     process_unref(p);
 }
 
-/* For the next one that ends. The wall clock may be set, so it looks again after an hour. */
+/* Sets the timer for the next link that expires. The wall clock may be set, so the timer fires
+ * at least once per LINK_POLL_MS. */
 void share_arm(struct process *p)
 {
-    int64_t now = clock_wall_ms(), next = now + LINK_LOOK_MS;
+    int64_t now = clock_wall_ms(), next = now + LINK_POLL_MS;
     struct list *it, *tmp;
 
     if (list_is_empty(&p->shares)) {
@@ -102,7 +106,7 @@ void share_free_all(struct process *p)
     p->share_timer = NULL;
 }
 
-/* --- made and revoked ------------------------------------------------------------- */
+/* --- creating and revoking -------------------------------------------------------- */
 
 static int share_check(const struct process *p, const struct share_spec *s, struct hf_error *err)
 {
@@ -145,7 +149,7 @@ static void make_id(char *id)
     snprintf(id, SHARE_ID_LEN + 1, "link_%.12s", text);
 }
 
-static void share_look(const struct share *s, struct share_view *out)
+static void share_get_view(const struct share *s, struct share_view *out)
 {
     *out = (struct share_view){.id = s->id,
                                .label = s->label,
@@ -181,7 +185,7 @@ int process_share(struct process *p, const struct share_spec *spec, char *secret
         return rc;
     }
     share_arm(p);
-    share_look(s, out);
+    share_get_view(s, out);
     return 0;
 }
 
@@ -203,7 +207,7 @@ int process_unshare(struct process *p, const char *id, struct hf_error *err)
 
     if (s == NULL)
         return hf_fail(err, HF_E_no_such_link,
-                       "this process has no link of this id; it may have ended by itself");
+                       "this process has no link with this id; it may have expired");
     process_ref(p);
     share_end(p, s);
     meta_store(p, NULL);
@@ -219,13 +223,13 @@ bool process_share_at(const struct process *p, size_t index, struct share_view *
     list_for_each (it, tmp, &p->shares) {
         if (index-- > 0)
             continue;
-        share_look(list_entry(it, struct share, link), out);
+        share_get_view(list_entry(it, struct share, link), out);
         return true;
     }
     return false;
 }
 
-/* --- used --------------------------------------------------------------------------- */
+/* --- using -------------------------------------------------------------------------- */
 
 static struct process *find_by_key(struct engine *e, const char *key)
 {
@@ -235,7 +239,7 @@ static struct process *find_by_key(struct engine *e, const char *key)
     return registry_find(e, id);
 }
 
-/* Looks at all of them, whichever fits: time tells nothing. */
+/* Compares with all links, even after a match: the time taken reveals nothing. */
 static struct share *find_by_digest(const struct process *p, const uint8_t digest[DIGEST])
 {
     struct share *found = NULL;
@@ -249,7 +253,7 @@ static struct share *find_by_digest(const struct process *p, const uint8_t diges
     return found;
 }
 
-static bool share_is_over(const struct share *s)
+static bool share_has_expired(const struct share *s)
 {
     return s->expires_ms <= clock_wall_ms();
 }
@@ -269,7 +273,7 @@ enum share_role engine_share_by_secret(struct engine *e, const char *secret, siz
         return SHARE_NONE;
     sha256(secret, len, digest);
     s = find_by_digest(p, digest);
-    if (s == NULL || share_is_over(s) || (s->max_uses > 0 && s->uses >= s->max_uses))
+    if (s == NULL || share_has_expired(s) || (s->max_uses > 0 && s->uses >= s->max_uses))
         return SHARE_NONE;
     share_grant(p, s, grant);
     return s->role;
@@ -288,7 +292,7 @@ enum share_role engine_share_by_grant(struct engine *e, const char *grant, struc
     struct process *found = NULL;
     const struct share *s = find_by_grant(e, grant, &found);
 
-    if (s == NULL || share_is_over(s))
+    if (s == NULL || share_has_expired(s))
         return SHARE_NONE;
     if (p != NULL)
         *p = found;
@@ -312,7 +316,7 @@ void engine_on_share_end(struct engine *e, share_end_fn *fn, void *arg)
     e->share_end_arg = arg;
 }
 
-/* --- kept ---------------------------------------------------------------------------- */
+/* --- saving and loading -------------------------------------------------------------- */
 
 void share_write(const struct process *p, struct json_out *o)
 {
@@ -334,9 +338,9 @@ void share_write(const struct process *p, struct json_out *o)
         json_kint(o, "expires_ms", s->expires_ms);
         json_kint(o, "max_uses", s->max_uses);
         json_kint(o, "uses", s->uses);
-        json_shut(o, '}');
+        json_close(o, '}');
     }
-    json_shut(o, ']');
+    json_close(o, ']');
 }
 
 static bool digest_read(const char *hex, uint8_t digest[DIGEST])

@@ -2,14 +2,13 @@
 /*
  * share.h - links that let others watch one process, or type into it
  *
- * A link is a secret that its maker hands on. It is shown once and kept as a
- * SHA-256 digest; whoever has it may do what its role says, to this process
- * and to nothing else, until it is revoked, its time is over or its uses are
- * spent. Links are part of the record's metadata, so they outlive a worker.
+ * A link is a secret that its creator passes on. It is shown once and stored as a SHA-256 digest.
+ * Its holder may do what its role allows, to this process only, until the link is revoked, expires
+ * or has no uses left. Links are part of the record's metadata, so they survive a worker.
  *
- * A secret is "hfl_", the process's id without its prefix, "_" and 39 random
- * characters: the process is found at once, and the digests of all its links are
- * compared in constant time. Owned by struct process. Layer: engine.
+ * A secret is "hfl_", the process's id without its prefix, "_" and 39 random characters. The id
+ * finds the process directly; then the digests of all its links are compared in constant time.
+ * Owned by struct process. Layer: engine.
  */
 #ifndef HF_ENGINE_STREAM_SHARE_H
 #define HF_ENGINE_STREAM_SHARE_H
@@ -30,7 +29,7 @@ struct share_spec {
     int64_t max_uses;      /* 0: any number */
 };
 
-/* A look at a link; strings are borrowed until the next return to the loop. */
+/* A view of a link; strings are borrowed until the next return to the loop. */
 struct share_view {
     const char *id, *label;
     enum share_role role;
@@ -40,19 +39,21 @@ struct share_view {
 /* `secret` gets SHARE_SECRET_LEN + 1 bytes. too_many_links, bad_value. */
 int process_share(struct process *p, const struct share_spec *s, char *secret,
                   struct share_view *out, struct hf_error *err);
-/* no_such_link. Whoever came by it is told through engine_on_share_end(). */
+/* no_such_link. engine_on_share_end() notifies the connections that use it. */
 int process_unshare(struct process *p, const char *id, struct hf_error *err);
 /* Oldest first; false: there is no link with this index. */
 bool process_share_at(const struct process *p, size_t index, struct share_view *out);
 
-/* What the secret allows now; `grant` (SHARE_GRANT_LEN + 1 bytes) names the link from then on. */
+/* The role that the secret grants now. `grant` (SHARE_GRANT_LEN + 1 bytes) identifies the link
+ * from then on. */
 enum share_role engine_share_by_secret(struct engine *e, const char *secret, size_t len,
                                        char *grant);
-/* The same for one that was let in before: uses do not matter. *p: whose link it is; may be NULL. */
+/* The same for a connection that was admitted before, so the number of uses does not matter. *p:
+ * the process of the link; p may be NULL. */
 enum share_role engine_share_by_grant(struct engine *e, const char *grant, struct process **p);
-void engine_share_use(struct engine *e, const char *grant); /* one more */
+void engine_share_use(struct engine *e, const char *grant); /* counts one use */
 
-/* Runs when a link is revoked or its time is over. */
+/* Runs when a link is revoked or expires. */
 typedef void share_end_fn(void *arg, const char *grant);
 void engine_on_share_end(struct engine *e, share_end_fn *fn, void *arg);
 

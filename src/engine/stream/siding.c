@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * siding.c - a second pipe, so that copying a flood does not stall its writer. Layer: engine.
+ */
 #include "engine/stream/siding.h"
 
 #include <errno.h>
@@ -11,31 +14,31 @@
 #include "base/log.h"
 #include "engine/engine_own.h"
 
-/* False: nothing is left in it. */
-static bool siding_holds(const struct engine *e)
+/* True: bytes are left in it. */
+static bool siding_has_bytes(const struct engine *e)
 {
     int there = 0;
 
     return ioctl(e->siding[0], FIONREAD, &there) == 0 && there > 0;
 }
 
-/* Whoever they belong to is not known to us any more. */
+/* Drops bytes whose process is no longer known. */
 static void siding_clear(struct engine *e)
 {
     char room[4096];
     size_t n = 0;
 
-    while (siding_holds(e)) {
+    while (siding_has_bytes(e)) {
         ssize_t got = hf_read(e->siding[0], room, sizeof room);
 
         if (got <= 0)
             break;
         n += (size_t)got;
     }
-    log_error("%zu bytes of output were left over and belong to nobody", n);
+    log_error("dropping %zu bytes of output: the process that wrote them is unknown", n);
 }
 
-static void siding_bring_home(struct engine *e)
+static void siding_reclaim(struct engine *e)
 {
     struct siding_note *note = &e->state.head->siding;
     struct process *p;
@@ -43,7 +46,7 @@ static void siding_bring_home(struct engine *e)
 
     note->id[sizeof note->id - 1] = '\0';
     p = registry_find(e, note->id);
-    while (p != NULL && siding_holds(e)) {
+    while (p != NULL && siding_has_bytes(e)) {
         ssize_t got = journal_read(&p->journal, e->siding[0], note->stream, SIDING_BYTES);
 
         if (got <= 0)
@@ -52,7 +55,7 @@ static void siding_bring_home(struct engine *e)
     }
     e->state.head->output_bytes_total += n;
     if (n > 0)
-        log_info("brought home %zu bytes of output of %s", n, note->id);
+        log_info("recovered %zu bytes of output of %s from the siding", n, note->id);
 }
 
 void siding_recover(struct engine *e, const struct keeper_boot *boot)
@@ -64,8 +67,8 @@ void siding_recover(struct engine *e, const struct keeper_boot *boot)
     if (e->siding[0] < 0)
         return;
     if (atomic_load(&note->on))
-        siding_bring_home(e);
-    if (siding_holds(e))
+        siding_reclaim(e);
+    if (siding_has_bytes(e))
         siding_clear(e);
     atomic_store(&note->on, 0);
 }
@@ -80,8 +83,8 @@ static ssize_t siding_move(struct engine *e, int fd, size_t max)
     return n < 0 ? -errno : n;
 }
 
-/* All that was moved is there. Should it not come, what follows would overtake it: the next worker
- * brings it home, as after any other death. */
+/* All spliced bytes must be readable. If they were not, later output would overtake them, so
+ * abort: the next worker recovers them, as after any other crash. */
 static ssize_t siding_copy(struct process *p, enum stream stream, size_t len)
 {
     size_t done = 0;
@@ -96,10 +99,11 @@ static ssize_t siding_copy(struct process *p, enum stream stream, size_t len)
     return (ssize_t)done;
 }
 
-/* Nothing was moved, and nothing will be: the kernel has no splice(2) for us, or no memory for it. */
-static void siding_give_up(struct engine *e, int rc)
+/* Nothing was spliced, and nothing will be: the kernel does not allow splice(2) here, or has no
+ * memory. */
+static void siding_disable(struct engine *e, int rc)
 {
-    log_warn("output cannot be moved between pipes (%s): it is read as it comes", strerror(-rc));
+    log_warn("cannot splice output between pipes (%s): reading it directly", strerror(-rc));
     io_close(&e->siding[0]);
     io_close(&e->siding[1]);
 }
@@ -121,6 +125,6 @@ ssize_t siding_read(struct process *p, int fd, enum stream stream, size_t max)
     atomic_store_explicit(&note->on, 0, memory_order_release);
     if (n >= 0 || n == -EAGAIN)
         return n;
-    siding_give_up(e, (int)n);
+    siding_disable(e, (int)n);
     return journal_read(&p->journal, fd, stream, max);
 }

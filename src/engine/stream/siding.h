@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * siding.h - a second pipe, in which a flood is copied without holding up its writer
+ * siding.h - a second pipe, so that copying a flood does not stall its writer
  *
- * Who reads a pipe keeps its writer out for as long as the copying takes. In a flood
- * the pages are therefore moved into a pipe of our own first, which takes a moment, and copied
- * out of that into the journal while the writer goes on. It is empty again before anything
- * else happens; but a worker may die in between, so the keeper holds the siding for
- * the next one, and shared memory says whose bytes are in it. How far the copying had come
- * is known as ever (worker_shared.h): the kernel does not count bytes that are only moved. Layer: engine.
+ * Reading a pipe holds its lock, so the writer stalls while we copy. In a flood the pages are
+ * therefore first spliced into a pipe of our own, which is quick, and then copied from there into
+ * the journal while the writer continues. The siding is empty again before anything else happens.
+ * But a worker may die in between, so the keeper keeps the siding for the next worker, and shared
+ * memory records which process its bytes belong to. How far the copy had got is known as usual
+ * (worker_shared.h): the kernel does not count spliced bytes. Layer: engine.
  */
 #ifndef HF_ENGINE_STREAM_SIDING_H
 #define HF_ENGINE_STREAM_SIDING_H
@@ -17,20 +17,19 @@
 
 #include "engine/journal/record.h"
 
-#define SIDING_BYTES (512 * 1024)    /* moved at once */
-#define SIDING_MIN_BYTES (64 * 1024) /* for less it does not pay */
+#define SIDING_BYTES (512 * 1024)    /* spliced at once */
+#define SIDING_MIN_BYTES (64 * 1024) /* not worth it for less */
 
 struct engine;
 struct keeper_boot;
 struct process;
 
-/* Takes what the keeper holds, if it does, and what is left in it to where it belongs. */
+/* Adopts the siding that the keeper passed on, if any, and moves any bytes left in it to their
+ * journal. */
 void siding_recover(struct engine *e, const struct keeper_boot *boot);
 
-/*
- * As journal_read(), from a pipe that floods. Where bytes cannot be moved they are read, from then
- * on all that this worker gets: only reading itself may say that a pipe has come to its end.
- */
+/* As journal_read(), from a flooding pipe. Where splicing fails, bytes are read instead, from
+ * then on for all processes of this worker: only read(2) can report the end of a pipe. */
 ssize_t siding_read(struct process *p, int fd, enum stream stream, size_t max);
 
 #endif

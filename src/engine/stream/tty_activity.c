@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tty_activity.c - what a person would notice about a terminal without reading it
+ * tty_activity.c - the state of a terminal that is visible without reading its text
  *
- * One timer per terminal. Something happened: it is set to a short time. It
- * fires: if output still goes on it waits a little longer, else the keeper is asked
- * (tty_probe.h) and the answer is compared with what was last told. Layer: engine.
+ * Each terminal has one timer. Activity sets it to a short delay. When it fires while output still
+ * arrives, it waits a little longer; otherwise it sends a probe to the keeper (tty_probe.h), and
+ * the reply is compared with what was last reported. Layer: engine.
  */
 #include "engine/stream/tty_activity.h"
 
@@ -17,7 +17,7 @@
 #include "engine/engine_own.h"
 #include "term/osc.h"
 
-/* What an event tells of it; all bytes count, so it begins as zeroes. */
+/* What an event reports. It is hashed as raw bytes, so it starts zeroed. */
 struct tty_activity_report {
     uint8_t waiting, echo_off;
     uint64_t bells;
@@ -30,15 +30,15 @@ struct tty_activity {
     struct osc osc;
     struct timer *timer;
     struct list watches;
-    uint64_t told;  /* hash of what the last event told; 0: none yet */
-    char *proc_cwd; /* as the kernel tells it; NULL: it did not */
-    uint64_t looks; /* begun so far */
+    uint64_t reported; /* hash of what the last event reported; 0: none yet */
+    char *proc_cwd;    /* as reported by the kernel; NULL: unknown */
+    uint64_t probes;   /* started so far */
     uint64_t active_ms, busy_since_ms;
-    unsigned wait_ms;   /* what the timer was set to */
-    uint8_t looks_left; /* of those that follow an activity */
-    bool asked;         /* the keeper has not answered yet */
-    bool soon;          /* the timer stands for an activity */
-    bool input_since;   /* something was typed since it was asked */
+    unsigned wait_ms;    /* what the timer was set to */
+    uint8_t probes_left; /* still to follow the last activity */
+    bool probe_pending;  /* the keeper has not replied yet */
+    bool soon;           /* the timer was set by activity */
+    bool input_since;    /* something was typed since the probe was sent */
 };
 
 static unsigned first_ms(const struct tty_activity *a)
@@ -52,7 +52,7 @@ static void arm(struct tty_activity *a, unsigned ms)
     timer_start(a->timer, ms);
 }
 
-/* --- what was told ------------------------------------------------------------------------ */
+/* --- reports ------------------------------------------------------------------------------ */
 
 static const char *or_empty(const char *s)
 {
@@ -73,44 +73,44 @@ static void gather(struct tty_activity *a, struct tty_activity_report *t)
     strncpy(t->cwd, or_empty(v.cwd), sizeof t->cwd - 1);
 }
 
-static void tell(struct tty_activity *a)
+static void report(struct tty_activity *a)
 {
-    uint64_t before = a->told;
+    uint64_t before = a->reported;
     struct tty_activity_report now;
 
     memset(&now, 0, sizeof now);
     gather(a, &now);
-    a->told = crypto_hash(&now, sizeof now) | 1;
-    if (a->told != before)
+    a->reported = crypto_hash(&now, sizeof now) | 1;
+    if (a->reported != before)
         process_updated(a->process);
 }
 
-static struct attention_view view(const struct process *p)
+static struct tty_activity_view view(const struct process *p)
 {
     const struct record_head *h = p->rec.head;
 
-    return (struct attention_view){.waiting = (enum attention_fact)h->waiting,
-                                   .echo_off = (enum attention_fact)h->echo_off,
-                                   .bells = h->bells};
+    return (struct tty_activity_view){.waiting = (enum tty_activity_fact)h->waiting,
+                                      .echo_off = (enum tty_activity_fact)h->echo_off,
+                                      .bells = h->bells};
 }
 
-/* Any of them may cancel itself, and only itself. */
-static void tell_watches(struct tty_activity *a, uint64_t look)
+/* A watch may cancel itself, but no other. */
+static void notify_watches(struct tty_activity *a, uint64_t probe)
 {
-    struct attention_view v = view(a->process);
+    struct tty_activity_view v = view(a->process);
     struct list *it, *tmp;
 
     list_for_each (it, tmp, &a->watches) {
         struct tty_activity_watch *w = list_entry(it, struct tty_activity_watch, link);
 
-        if (w->from_look <= look)
+        if (w->from_probe <= probe)
             w->fn(w->arg, &v);
     }
 }
 
-/* --- looking -------------------------------------------------------------------------------- */
+/* --- probes --------------------------------------------------------------------------------- */
 
-static enum attention_fact look_at_echo(const struct process *p)
+static enum tty_activity_fact probe_echo(const struct process *p)
 {
     struct termios t;
 
@@ -119,8 +119,8 @@ static enum attention_fact look_at_echo(const struct process *p)
     return (t.c_lflag & ICANON) && !(t.c_lflag & ECHO) ? FACT_YES : FACT_NO;
 }
 
-/* When to look next, if nothing happens. */
-static void look_again(struct tty_activity *a)
+/* Schedules the next probe in case nothing happens. */
+static void schedule_probe(struct tty_activity *a)
 {
     if (a->soon)
         return;
@@ -128,49 +128,48 @@ static void look_again(struct tty_activity *a)
         unsigned ms = a->wait_ms * 2;
 
         arm(a, ms < ATTENTION_WATCH_MAX_MS ? ms : ATTENTION_WATCH_MAX_MS);
-    } else if (a->process->rec.head->waiting != FACT_YES && a->looks_left > 0) {
-        a->looks_left--;
+    } else if (a->process->rec.head->waiting != FACT_YES && a->probes_left > 0) {
+        a->probes_left--;
         arm(a, a->wait_ms * ATTENTION_FACTOR);
     }
 }
 
-static void take_answer(struct tty_activity *a, const struct k_looked *m)
+static void apply_reply(struct tty_activity *a, const struct k_probed *m)
 {
     struct record_head *h = a->process->rec.head;
     bool waits = m->reading == K_LOOK_YES && !a->input_since;
 
-    a->asked = false;
+    a->probe_pending = false;
     h->waiting = m->reading == K_LOOK_UNKNOWN ? FACT_UNKNOWN : waits ? FACT_YES : FACT_NO;
-    h->echo_off = (uint8_t)look_at_echo(a->process);
+    h->echo_off = (uint8_t)probe_echo(a->process);
     free(a->proc_cwd);
     a->proc_cwd = m->cwd[0] != '\0' ? hf_xstrdup(m->cwd) : NULL;
 }
 
-static void on_answer(struct process *p, const struct k_looked *m)
+static void on_reply(struct process *p, const struct k_probed *m)
 {
     struct tty_activity *a = p->attention;
 
-    if (a == NULL || !a->asked)
+    if (a == NULL || !a->probe_pending)
         return;
     process_ref(p);
-    take_answer(a, m);
-    /* Whoever waits for input has written its prompt before: that comes first. */
+    apply_reply(a, m);
+    /* A program that waits for input has already written its prompt: read that first. */
     if (!list_is_empty(&a->watches) && !p->held)
         output_read_rest(p);
     if (p->attention != NULL && process_is_running(p)) {
-        tell(a);
-        tell_watches(a, a->looks);
-        look_again(a);
+        report(a);
+        notify_watches(a, a->probes);
+        schedule_probe(a);
     }
     process_unref(p);
 }
 
-/* By the entry's number: nothing has to be held while the keeper looks. */
-static void attention_on_looked(void *arg, const void *packet, size_t len, int *fds,
-                                size_t fd_count)
+/* Finds the process by its entry number, so that no reference is held while the keeper probes. */
+static void on_probe_reply(void *arg, const void *packet, size_t len, int *fds, size_t fd_count)
 {
     struct engine *e = arg;
-    const struct k_looked *m = packet;
+    const struct k_probed *m = packet;
     struct list *it, *tmp;
 
     (void)len, (void)fds, (void)fd_count;
@@ -180,24 +179,24 @@ static void attention_on_looked(void *arg, const void *packet, size_t len, int *
         struct process *p = list_entry(it, struct process, link);
 
         if (p->entry == m->entry) {
-            on_answer(p, m);
+            on_reply(p, m);
             return;
         }
     }
 }
 
-static void look(struct tty_activity *a)
+static void send_probe(struct tty_activity *a)
 {
     struct process *p = a->process;
-    struct k_simple m = {.type = K_LOOK, .entry = p->entry};
+    struct k_simple m = {.type = K_PROBE, .entry = p->entry};
 
     a->busy_since_ms = 0;
-    if (a->asked || p->reaped)
+    if (a->probe_pending || p->reaped)
         return;
     a->input_since = false;
-    a->looks++;
-    a->asked = keeper_channel_send(p->engine->line, &m, sizeof m, NULL, 0, NULL, 0,
-                                   attention_on_looked, p->engine) == 0;
+    a->probes++;
+    a->probe_pending = keeper_channel_send(p->engine->line, &m, sizeof m, NULL, 0, NULL, 0,
+                                           on_probe_reply, p->engine) == 0;
 }
 
 static void attention_on_timer(struct timer *t, void *arg)
@@ -215,10 +214,10 @@ static void attention_on_timer(struct timer *t, void *arg)
         return;
     }
     a->soon = false;
-    look(a);
+    send_probe(a);
 }
 
-/* --- something happened ----------------------------------------------------------------------- */
+/* --- activity --------------------------------------------------------------------------------- */
 
 void tty_activity_activity(struct process *p)
 {
@@ -227,7 +226,7 @@ void tty_activity_activity(struct process *p)
     if (a == NULL)
         return;
     a->active_ms = loop_now_ms(p->engine->loop);
-    a->looks_left = ATTENTION_LOOKS;
+    a->probes_left = TTY_ACTIVITY_PROBES;
     if (a->soon || p->reaped)
         return;
     a->soon = true;
@@ -277,7 +276,7 @@ static void on_osc(void *arg, const struct osc_event *e)
     }
 }
 
-/* A kill in between is harmless: the sequence is fed again to the next worker. */
+/* Being killed in between is harmless: the next worker parses the sequence again. */
 void tty_activity_output(struct process *p)
 {
     struct tty_activity *a = p->attention;
@@ -292,7 +291,7 @@ void tty_activity_output(struct process *p)
     tty_activity_activity(p);
 }
 
-/* --- life --------------------------------------------------------------------------------------- */
+/* --- life -------------------------------------------------------------------------------- */
 
 void tty_activity_start(struct process *p)
 {
@@ -310,7 +309,7 @@ void tty_activity_start(struct process *p)
     tty_activity_activity(p);
 }
 
-/* The exit is known: nothing is looked at any more, and those who watch hear of it as viewers. */
+/* The process has exited: stop probing. Watchers learn of the exit as viewers. */
 void tty_activity_stop(struct process *p)
 {
     if (p->attention != NULL)
@@ -342,7 +341,7 @@ const char *tty_activity_cwd(const struct process *p)
     return p->cwd;
 }
 
-void process_tty_activity(struct process *p, struct attention_view *v)
+void process_tty_activity(struct process *p, struct tty_activity_view *v)
 {
     *v = view(p);
     if (!process_is_running(p))
@@ -355,7 +354,7 @@ void process_watch_tty_activity(struct process *p, struct tty_activity_watch *w)
 
     if (a == NULL)
         return;
-    w->from_look = a->looks + 1;
+    w->from_probe = a->probes + 1;
     list_append(&a->watches, &w->link);
     if (!p->reaped)
         arm(a, 0);

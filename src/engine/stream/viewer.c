@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * viewer.c - pushes output to the viewers of a process, and attaches and detaches them
+ *
+ * See viewer.h. viewer_hold.c keeps track of what each viewer has received, and viewer_screen.c
+ * adds what a terminal needs. Layer: engine.
+ */
 #include "engine/stream/viewer.h"
 
 #include <stdlib.h>
@@ -9,11 +15,12 @@
 #include "engine/engine_own.h"
 #include "engine/stream/client_id.h"
 
-/* Where snapshots are not wanted: enough for a screen and some history. */
+/* For viewers without snapshots: enough for a screen and some history. */
 #define DEFAULT_TTY_BYTES 65536
 /*
- * New output is sent at once, as much as comes in a turn. Beyond that a viewer catches up, which is heavy
- * work, and a step costs about as much as so many bytes even if a filter passes them over.
+ * New output is sent at once, as much as arrives in one turn. Beyond that a viewer is catching up,
+ * which is heavy work. PUMP_STEP_BYTES is the fixed cost of a step, expressed in bytes; it applies
+ * even if a filter skips the bytes.
  */
 #define PUMP_LIGHT_BYTES (512 * 1024)
 #define PUMP_STEP_BYTES 4096
@@ -43,11 +50,12 @@ static void open_char_on_timer(struct timer *t, void *arg)
     viewer_pump(v);
 }
 
-/* The next run, which no longer grows. False: all there is of it is the beginning of a character. */
+/* Takes the next run, which no longer grows. False: all that exists of it is an incomplete
+ * character. */
 static bool run_take(struct viewer *v, struct journal *j, struct slice *s)
 {
     if (v->run < journal_run_first(j))
-        v->run = journal_run_first(j); /* those in between were empty */
+        v->run = journal_run_first(j); /* the runs in between were empty */
     if (journal_run_may_grow(j, v->run) && process_is_running(v->process))
         v->open_char_over ? journal_cut(j) : journal_cut_text(j);
     if (journal_run_may_grow(j, v->run) && process_is_running(v->process)) {
@@ -65,8 +73,9 @@ static bool run_take(struct viewer *v, struct journal *j, struct slice *s)
 }
 
 /*
- * Where its output ends: behind the last byte of the process itself, or behind all that was there
- * when this viewer came. Children that live on may write for ever, and faster than it reads.
+ * Where this viewer's output ends: after the last byte of the process itself, or after everything
+ * that existed when the viewer attached. Surviving children may keep writing forever, and faster
+ * than the viewer reads.
  */
 static uint64_t pump_end(const struct viewer *v, const struct journal *j)
 {
@@ -108,7 +117,7 @@ static void viewer_on_work(void *arg)
     viewer_pump(arg);
 }
 
-/* Heavy work goes on while this turn has time for it, and else in a later one. */
+/* Heavy work continues while this turn has time for it, and otherwise in a later turn. */
 bool viewer_has_time(struct viewer *v)
 {
     struct loop *loop = v->process->engine->loop;
@@ -119,14 +128,14 @@ bool viewer_has_time(struct viewer *v)
     return false;
 }
 
-static bool pump_may_go_on(struct viewer *v)
+static bool pump_may_continue(struct viewer *v)
 {
     bool light = !v->heavy && v->at >= v->replay_until && v->pumped < PUMP_LIGHT_BYTES;
 
     return light || viewer_has_time(v);
 }
 
-/* The first byte that this viewer can still be given. */
+/* The first byte that this viewer can still receive. */
 static uint64_t pump_first(const struct viewer *v, const struct journal *j)
 {
     uint64_t first = journal_first(j), run = journal_run_first(j);
@@ -134,7 +143,7 @@ static uint64_t pump_first(const struct viewer *v, const struct journal *j)
     return v->runs && run > v->run && run < journal_run_count(j) ? journal_run(j, run).at : first;
 }
 
-/* One thing that is due, in order. False: nothing, or no room. */
+/* Does the next thing that is due. False: nothing is due, or there is no room. */
 static bool pump_step(struct viewer *v)
 {
     struct process *p = v->process;
@@ -145,7 +154,7 @@ static bool pump_step(struct viewer *v)
     if (v->dead || v->exited || !v->ops->ready(v->arg))
         return false;
     if (v->at < first && v->snapshot.len == 0 && !v->snapshot_due) {
-        v->at = v->acked = first; /* nobody can acknowledge what never came */
+        v->at = v->acked = first; /* a peer cannot acknowledge what it never received */
         receipt_reset(&v->receipt, first);
         v->run = journal_run_first(j);
         v->snapshot_due = v->terminal && v->ops->snapshot != NULL;
@@ -162,7 +171,7 @@ static bool pump_step(struct viewer *v)
         return true;
     }
     if (v->at < pump_end(v, j))
-        return pump_may_go_on(v) && pump_bytes(v, j, pump_end(v, j));
+        return pump_may_continue(v) && pump_bytes(v, j, pump_end(v, j));
     if (!process_is_running(p)) {
         v->exited = true;
         v->ops->exited(v->arg, &p->rec.head->exit);
@@ -183,10 +192,8 @@ static void pump_one(struct viewer *v)
         viewer_free(v);
 }
 
-/*
- * Ops may detach this viewer or another: one that goes moves the walk's next
- * step on. A pump within a pump only asks for one more round.
- */
+/* Ops may detach this viewer or another one: detaching the next viewer in the walk advances
+ * pump_next. A nested pump only requests another round. */
 static void pump_round(struct process *p)
 {
     struct list *it = p->viewers.next;
@@ -258,13 +265,14 @@ void viewers_notice(struct process *p, const struct viewer_notice *n)
 
 /* --- pace ------------------------------------------------------------------------ */
 
-/* It is to be dropped, or the daemon ends: nobody is waited for who does not take what there is. */
-static bool is_going(const struct process *p)
+/* The process is being deleted or the daemon is shutting down: stop waiting for viewers that do
+ * not read. */
+static bool is_draining(const struct process *p)
 {
     return p->engine->stopping || p->rec.head->deleting;
 }
 
-/* The offset of the slowest that counts; the end of the output if there is none. */
+/* The offset of the slowest viewer that counts; the end of the output if there is none. */
 uint64_t viewers_hold(struct process *p)
 {
     uint64_t hold = journal_next(&p->journal);
@@ -277,7 +285,7 @@ uint64_t viewers_hold(struct process *p)
             hold = needs;
     }
     viewer_hold_note(p);
-    return is_going(p) ? hold : viewer_hold_hold(p, hold);
+    return is_draining(p) ? hold : viewer_hold_hold(p, hold);
 }
 
 static uint64_t fastest_at(struct process *p)
@@ -293,7 +301,7 @@ static uint64_t fastest_at(struct process *p)
     return fastest;
 }
 
-/* The process has been held for `held_ms`: who is it that it waits for in vain? */
+/* The process has been paused for `held_ms`: mark the viewers that it waits for in vain. */
 void viewers_mark_stalled(struct process *p, uint64_t held_ms)
 {
     uint64_t fastest = fastest_at(p), now = loop_now_ms(p->engine->loop);
@@ -305,12 +313,12 @@ void viewers_mark_stalled(struct process *p, uint64_t held_ms)
                      viewer_hold_has(v) < journal_next(&p->journal);
         bool vain = !v->lossless && (viewer_hold_has(v) < fastest || held_ms >= VIEWER_STALL_MS);
         bool lost = v->patient && now - v->moved_ms >= VIEWER_STALL_MS;
-        if (still && (vain || lost || is_going(p)))
+        if (still && (vain || lost || is_draining(p)))
             v->stalled = true;
     }
 }
 
-/* --- coming and going --------------------------------------------------------------- */
+/* --- attaching and detaching -------------------------------------------------------- */
 
 static int viewer_start(const struct process *p, const struct viewer_options *o, uint64_t *at,
                         struct hf_error *err)
@@ -339,7 +347,8 @@ static int viewer_start(const struct process *p, const struct viewer_options *o,
     }
 }
 
-/* Where whole runs are wanted: the first of them. One that others are given from now on is ended. */
+/* For viewers of whole runs: the first run to send. The current run ends here, so that later
+ * output starts a new one. */
 static uint64_t viewer_first_run(struct journal *j, const struct viewer_options *o)
 {
     if (o->since == SINCE_OFFSET && o->offset < journal_run_count(j))
@@ -358,8 +367,9 @@ static int check_window(const struct viewer_options *o, struct hf_error *err)
 }
 
 /*
- * The owner sees the ids of all that is the owner's, and each viewer its own: a reconnect must be
- * able to find itself. An id that another grant brought is of no use to anyone else.
+ * The owner sees the client ids of all its own viewers, and every viewer sees its own id, so that a
+ * reconnecting client can find itself. Other viewers have no use for an id that belongs to another
+ * grant.
  */
 const char *viewer_client_for(const struct process *p, const char *key, const struct viewer *reader,
                               char label[VIEWER_LABEL_BYTES])
@@ -388,10 +398,10 @@ static void write_viewer(const struct viewer *v, const struct viewer *reader, st
     json_key(o, "cols");
     v->cols > 0 ? json_int(o, v->cols) : json_nil(o);
     json_ktime(o, "since", v->since_ms);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
-static void tell_coming_and_going(const struct viewer *v, const char *type)
+static void report_membership(const struct viewer *v, const char *type)
 {
     struct viewer_notice n = {.kind = NOTICE_VIEWERS};
     struct process *p = v->process;
@@ -410,7 +420,7 @@ size_t viewers_members(const struct process *p)
     return p->viewer_count - p->guest_count;
 }
 
-/* Guests leave some places free, so that they cannot lock the owner out of its process. */
+/* Guests may not use the last few places, so that they cannot lock the owner out of its process. */
 static int check_count(const struct process *p, const struct viewer_options *o,
                        struct hf_error *err)
 {
@@ -478,7 +488,7 @@ int viewer_attach(struct process *p, const struct viewer_options *o, const struc
         if (!v->guest)
             kill_deadline_on_attach(p);
         process_touch(p);
-        tell_coming_and_going(v, "viewer.joined");
+        report_membership(v, "viewer.joined");
     }
     list_append(&p->viewers, &v->link);
     viewer_screen_attach(v, o);
@@ -510,7 +520,7 @@ void viewer_detach(struct viewer *v)
         p->guest_count -= v->guest;
         p->engine->viewers--;
         if (p->in_table)
-            tell_coming_and_going(v, "viewer.left");
+            report_membership(v, "viewer.left");
         size_on_detach(v);
         viewer_hold_cut(v);
         if (!v->guest && viewers_members(p) == 0)
@@ -530,7 +540,7 @@ void viewers_drop(struct process *p)
     viewers_notice(p, &n);
 }
 
-/* --- looking ------------------------------------------------------------------------ */
+/* --- accessors ---------------------------------------------------------------------- */
 
 const char *viewer_role_name(enum viewer_role r)
 {
@@ -577,5 +587,5 @@ void process_write_viewers(struct process *p, const struct viewer *reader, struc
         if (!v->internal)
             write_viewer(v, reader, o);
     }
-    json_shut(o, ']');
+    json_close(o, ']');
 }

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Output that waits for a client who is to come, or to come back.
+ * viewer_hold.c - backpressure: which output must stay in the ring for viewers, present or absent
  *
- * A client that must not miss a byte asks for what follows the last one it has got. What was on its way
- * when its line or its worker broke has to stay in the ring until it does. So the process is held by what its viewers
- * have certainly got (receipt.h), not by what they were sent; and one that is cut leaves a claim on what it may have
- * missed (claim.h), for LIMIT_CLAIM_MS. A process with hold_ms waits so long instead when nobody is left, and for the
- * first one to come. Who holds no process (viewer.h) claims nothing, nor does one that took its leave.
+ * A client that must not miss a byte resumes after the last byte it received. What was in flight
+ * when its connection or its worker broke must stay in the ring until then. So the process is paced
+ * by what its viewers have certainly received (receipt.h), not by what was sent to them. A viewer
+ * that is cut off leaves a claim on what it may have missed (claim.h), for LIMIT_CLAIM_MS. A
+ * process with hold_ms instead waits that long when no viewer is left, and for its first viewer. A
+ * viewer that exerts no backpressure (viewer.h) claims nothing, nor does one that left
+ * deliberately.
  *
- * How many viewers there are and what they are owed lies in the record, always as low as
- * what may be read over it, so that the next worker can put claims in their place.
+ * The number of viewers and the lowest offset they still need are kept in the record and updated
+ * before anything is overwritten, so that the next worker can replace the viewers by claims. Layer:
+ * engine.
  */
 #include "base/clock.h"
 #include "engine/engine_own.h"
@@ -26,36 +29,37 @@ uint64_t viewer_hold_has(const struct viewer *v)
     return is_confirmed(v) ? v->receipt.at : v->at;
 }
 
-/* What a program has not read is lost when it closes its socket itself, and nobody can tell how much that is. */
+/* Data that a program has not read is lost when it closes its own socket, and we cannot know how
+ * much that is. */
 uint64_t viewer_hold_needs(const struct viewer *v)
 {
     uint64_t has = viewer_hold_has(v),
-             unread = v->process->rec.head->ring_bytes / AWAIT_UNREAD_PART;
+             unread = v->process->rec.head->ring_bytes / VIEWER_HOLD_UNREAD_PART;
 
     if (!is_confirmed(v) || !v->ops->by_kernel)
         return has;
     return has > v->from + unread ? has - unread : v->from < has ? v->from : has;
 }
 
-/* Would it be missed if it were cut? */
+/* Should output wait for this viewer if it is cut off? */
 static bool may_claim(const struct viewer *v)
 {
     return !v->internal && !v->never_holds && !v->stalled && !v->exited && !v->leaving;
 }
 
-/* --- what has arrived ------------------------------------------------------------- */
+/* --- receipts --------------------------------------------------------------------- */
 
-static void ask_for_receipt(struct viewer *v)
+static void request_receipt(struct viewer *v)
 {
     receipt_note(&v->receipt, v->ops->sent(v->arg), v->at);
 }
 
 void viewer_hold_sent(struct viewer *v)
 {
-    uint64_t step = v->process->rec.head->ring_bytes / AWAIT_RECEIPT_PART;
+    uint64_t step = v->process->rec.head->ring_bytes / VIEWER_HOLD_RECEIPT_PART;
 
     if (is_confirmed(v) && v->at - receipt_noted(&v->receipt) >= step)
-        ask_for_receipt(v);
+        request_receipt(v);
 }
 
 static void confirm_one(struct viewer *v, bool ask)
@@ -63,7 +67,7 @@ static void confirm_one(struct viewer *v, bool ask)
     if (!is_confirmed(v) || v->dead || v->exited || v->receipt.at == v->at)
         return;
     if (ask && receipt_noted(&v->receipt) < v->at)
-        ask_for_receipt(v);
+        request_receipt(v);
     if (receipt_confirm(&v->receipt, v->ops->confirmed(v->arg)))
         v->moved_ms = loop_now_ms(v->process->engine->loop);
 }
@@ -76,7 +80,7 @@ void viewer_hold_confirm(struct process *p, bool ask)
         confirm_one(list_entry(it, struct viewer, link), ask);
 }
 
-/* --- who is owed what ---------------------------------------------------------------- */
+/* --- retention ----------------------------------------------------------------------- */
 
 void viewer_hold_note(struct process *p)
 {
@@ -96,7 +100,7 @@ void viewer_hold_note(struct process *p)
     p->rec.head->owed_clients = count;
 }
 
-/* Their page stays untouched where there are none. */
+/* Does not touch the page of claims while there are none. */
 uint64_t viewer_hold_hold(const struct process *p, uint64_t hold)
 {
     if (!p->rec.head->claims_used)
@@ -112,20 +116,20 @@ uint64_t viewer_hold_next_end(const struct process *p)
 static void claim(struct process *p, uint64_t at, uint64_t clients, bool last)
 {
     struct record_head *h = p->rec.head;
-    bool asked = last && h->hold_ms > 0;
+    bool has_hold_ms = last && h->hold_ms > 0;
     uint64_t now = clock_mono_ms();
     struct claim c = {
         .at = at,
-        .until_ms = now + (asked ? (uint64_t)h->hold_ms : LIMIT_CLAIM_MS),
+        .until_ms = now + (has_hold_ms ? (uint64_t)h->hold_ms : LIMIT_CLAIM_MS),
         .clients = (uint32_t)clients,
-        .any = asked,
+        .any = has_hold_ms,
     };
 
     h->claims_used = 1;
     claims_add(p->rec.claims, &c, now);
 }
 
-/* --- coming, going, and the next worker --------------------------------------------------- */
+/* --- attach, detach and crash recovery ---------------------------------------------------- */
 
 void viewer_hold_first(struct process *p)
 {
@@ -147,7 +151,7 @@ void viewer_hold_attached(struct viewer *v, bool resumes)
         v->resumes = false;
 }
 
-/* A client may be back before its old connection is seen to be gone. */
+/* A client may reconnect before its old connection is known to be closed. */
 static bool is_back(const struct viewer *cut)
 {
     struct list *it, *tmp;
@@ -170,7 +174,7 @@ void viewer_hold_cut(struct viewer *v)
     if (!process_is_running(p) || !may_claim(v) || is_back(v))
         return;
     if (last && p->rec.head->on_detach == DETACH_KILL && !p->engine->retiring)
-        return; /* it ends for that very reason */
+        return; /* the process is killed for this very reason */
     claim(p, viewer_hold_needs(v), 1, last);
 }
 

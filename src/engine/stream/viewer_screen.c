@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a viewer with a terminal gets beside plain bytes: a snapshot when it
- * comes or has missed something, and no query that is not for it.
+ * viewer_screen.c - what a viewer with a terminal gets besides plain bytes
  *
- * One terminal answers: the one that typed last, or the first that came. Queries that were
- * read before it became that one were another's, or ours.
+ * That is a snapshot when it attaches or has missed something, and no query that it must not reply
+ * to. Exactly one terminal replies: the one that typed last, or the first that attached. Queries
+ * read before it took over that role were handled by another terminal, or by us. Layer: engine.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +14,14 @@
 #include "engine/stream/screen_own.h"
 #include "term/snapshot.h"
 
-/* --- who answers -------------------------------------------------------------------- */
+/* --- which terminal replies --------------------------------------------------------- */
 
-static bool may_answer(const struct viewer *v)
+static bool may_reply(const struct viewer *v)
 {
     return v->terminal && !v->internal && !v->read_only;
 }
 
-static void answerer_is(struct viewer *v)
+static void set_answerer(struct viewer *v)
 {
     v->process->answerer = v;
     v->quiet_until = journal_next(&v->process->journal);
@@ -29,8 +29,8 @@ static void answerer_is(struct viewer *v)
 
 void viewer_answerer_typed(struct viewer *v)
 {
-    if (may_answer(v) && v->process->answerer != v)
-        answerer_is(v);
+    if (may_reply(v) && v->process->answerer != v)
+        set_answerer(v);
 }
 
 /* v is no longer in the list. */
@@ -43,14 +43,14 @@ void viewer_answerer_left(struct process *p, const struct viewer *v)
     p->answerer = NULL;
     list_for_each (it, tmp, &p->viewers) {
         struct viewer *other = list_entry(it, struct viewer, link);
-        if (may_answer(other)) {
-            answerer_is(other);
+        if (may_reply(other)) {
+            set_answerer(other);
             return;
         }
     }
 }
 
-/* --- coming and going ------------------------------------------------------------------ */
+/* --- attaching and detaching ----------------------------------------------------------- */
 
 void viewer_screen_attach(struct viewer *v, const struct viewer_options *o)
 {
@@ -59,8 +59,8 @@ void viewer_screen_attach(struct viewer *v, const struct viewer_options *o)
     v->terminal =
         p->rec.head->pty && !o->verbatim && (o->terminal || (!o->internal && !o->read_only));
     v->quiet_until = v->replay_until;
-    if (p->answerer == NULL && may_answer(v))
-        answerer_is(v);
+    if (p->answerer == NULL && may_reply(v))
+        set_answerer(v);
     if (v->terminal && v->ops->snapshot != NULL &&
         (o->since == SINCE_SCREEN || o->since == SINCE_DEFAULT)) {
         v->snapshot_due = true;
@@ -76,7 +76,7 @@ void viewer_screen_free(struct viewer *v)
 
 /* --- snapshots ------------------------------------------------------------------------- */
 
-/* The bytes of a sequence that is open, without the controls in it, which have had their effect. */
+/* The bytes of an open sequence, without the controls in it, which have already taken effect. */
 static void put_open_sequence(struct buf *out, const struct process *p, const struct vt *vt)
 {
     uint64_t at;
@@ -89,9 +89,9 @@ static void put_open_sequence(struct buf *out, const struct process *p, const st
 }
 
 /*
- * Where the output goes on behind a snapshot: at the beginning of the character
- * or sequence that is open, so that the terminal gets it whole. One that
- * began too long ago cannot be had again; its rest is made a string that shows nothing.
+ * Where output continues after a snapshot: at the start of the open character or sequence, so that
+ * the terminal gets all of it. If that start has left the ring, the rest is turned into a string
+ * that displays nothing.
  */
 static uint64_t snapshot_end(struct buf *out, const struct process *p, const struct vt *vt)
 {
@@ -109,8 +109,9 @@ static uint64_t snapshot_end(struct buf *out, const struct process *p, const str
 }
 
 /*
- * 1: it is begun. 0: the screen is not there yet, and will pump when it is. What comes after the snapshot
- * was wanted need not be in it: a process that writes faster than screens are built would put it off for ever.
+ * 1: started. 0: the screen has not caught up yet; it pumps the viewer when it has. Output that
+ * arrives after the snapshot was requested need not be in it: otherwise a process that writes
+ * faster than the screen is built would delay it forever.
  */
 static int snapshot_begin(struct viewer *v)
 {
@@ -120,7 +121,7 @@ static int snapshot_begin(struct viewer *v)
     if (v->snapshot_until == 0)
         v->snapshot_until = journal_next(&p->journal);
     if (!screen_advance(s, v->snapshot_until)) {
-        v->at = s->term->vt.at; /* so far it need not be held any more */
+        v->at = s->term->vt.at; /* output before this offset is no longer needed */
         receipt_reset(&v->receipt, v->at);
         v->moved_ms = loop_now_ms(p->engine->loop);
         screen_work(s, v->snapshot_until);
@@ -181,7 +182,7 @@ void viewer_screen_filter(struct viewer *v, struct slice *s)
     struct buf *out = &p->engine->filtered;
     bool focus =
         v->at >= v->replay_until || modes_on(&tracker_state(&p->tracker)->modes, MODE_FOCUS);
-    size_t quiet = s->len; /* a whole run may go on behind what is to be quiet */
+    size_t quiet = s->len; /* a whole run may extend past the quiet part */
 
     if (!is_quiet(v))
         return;

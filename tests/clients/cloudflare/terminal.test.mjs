@@ -138,8 +138,8 @@ withDaemon('cloudflare: terminals of the next generation', withWorkspace, (d) =>
         const t = await create({ command: ['cat'] });
         for (const [query, code, message] of [
             ['&terminalId=nope', 1008, 'Terminal not found'],
-            [`&terminalId=${t.terminalId}&cursor=djEuYWJj`, 1011, 'this is no cursor of this terminal'],
-            [`&terminalId=${t.terminalId}&cursor=-1`, 1011, 'this is no cursor of this terminal'],
+            [`&terminalId=${t.terminalId}&cursor=djEuYWJj`, 1011, 'not a cursor of this terminal'],
+            [`&terminalId=${t.terminalId}&cursor=-1`, 1011, 'not a cursor of this terminal'],
             [`&terminalId=${t.terminalId}&cursor=999999`, 1011, undefined],
         ]) {
             const ws = raw(query);

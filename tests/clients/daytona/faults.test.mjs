@@ -206,10 +206,10 @@ withDaemon('daytona: faults', {}, (d) => {
     it('calls that wait when the worker is replaced are told what has become of them', async () => {
         const p = await client.process();
         await p.createSession('s');
-        const running = refused(p.executeSessionCommand('s', { command: `echo ran; ${until('then')}` }), 'DaytonaServiceUnavailableError', /goes on/);
+        const running = refused(p.executeSessionCommand('s', { command: `echo ran; ${until('then')}` }), 'DaytonaServiceUnavailableError', /keeps running/);
         await waitUntil(async () => (await p.getSession('s')).commands.length === 1, 'it to run');
-        const waiting = refused(p.executeSessionCommand('s', { command: 'echo never' }), 'DaytonaServiceUnavailableError', /not begun/);
-        const once = refused(p.executeCommand(`${until('then')}; touch ${at('was-done')}`), 'DaytonaServiceUnavailableError', /goes on/);
+        const waiting = refused(p.executeSessionCommand('s', { command: 'echo never' }), 'DaytonaServiceUnavailableError', /not started/);
+        const once = refused(p.executeCommand(`${until('then')}; touch ${at('was-done')}`), 'DaytonaServiceUnavailableError', /keeps running/);
         await waitUntil(async () => (await p.getSession('s')).commands.length === 2 && (await d.list('?status=running')).length === 2, 'all of them');
         await replace();
         await within(Promise.all([running, waiting, once]), 20000, 'their answers');

@@ -128,12 +128,12 @@ withDaemon('daytona: follow', {}, (d) => {
         slow.ws.resume();
         assert.equal(await within(slow.closed, 60000, 'the close'), 1000);
         const stderr = slow.frames.filter((f) => f[0] === 2).map((f) => f.subarray(3).toString()).join('');
-        const missed = Number(/\[(\d+) bytes of output are gone\]/.exec(stderr)[1]);
+        const missed = Number(/\[(\d+) bytes of output were lost\]/.exec(stderr)[1]);
         const got = slow.frames.filter((f) => f[0] === 1).reduce((n, f) => n + f.length - 3, 0);
         assert.equal(got + missed, bytes);
         assert.match(stderr, /over\n$/);
         const logs = await p.getSessionCommandLogs('f', id);
-        assert.match(logs.stderr, /bytes of output are gone\]\nover\n$/);
+        assert.match(logs.stderr, /bytes of output were lost\]\nover\n$/);
         await p.deleteSession('f');
     });
 });

@@ -79,7 +79,7 @@ withDaemon('daytona: sessions', {}, (d) => {
         assert.deepEqual((await p.getSession('s')).commands.map((c) => [c.id, c.exitCode]), [[answer.cmdId, undefined], [second, undefined]]);
         assert.equal('exitCode' in (await p.getSessionCommand('s', second)), false);
         assert.deepEqual(await p.getSessionCommandLogs('s', second), { output: '', stdout: '', stderr: '' });
-        await refused(p.sendSessionCommandInput('s', second, 'early'), 'DaytonaConflictError', /begun/);
+        await refused(p.sendSessionCommandInput('s', second, 'early'), 'DaytonaConflictError', /not started/);
         const seen = follow(p, 's', second);
         allow('go');
         assert.equal(await exitOf(p, 's', answer.cmdId), 6);

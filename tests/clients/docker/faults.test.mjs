@@ -175,7 +175,7 @@ withDaemon('docker: faults', {}, (d) => {
         const all = (await drained(slow)).toString('latin1');
         const failure = all.slice(-1000);
         // The frame that clients take for an error is the last: nobody takes a part for the whole.
-        assert.ok(/\x03\0\0\0\0\0\0.holdfast: \d+ bytes of output are gone: they were not read in time\r\n0\r\n\r\nHTTP\/1\.1 200/s.test(failure), JSON.stringify(failure));
+        assert.ok(/\x03\0\0\0\0\0\0.holdfast: \d+ bytes of output were lost: they were not read in time\r\n0\r\n\r\nHTTP\/1\.1 200/s.test(failure), JSON.stringify(failure));
         assert.ok(!/end\n\r\n/.test(all), 'nothing comes behind the gap');
         assert.ok(all.endsWith('OK'));
         await ask('DELETE', '/containers/flood');
@@ -298,7 +298,7 @@ withDaemon('docker: faults', {}, (d) => {
         await d.nextWorker(old);
         const r = await run.over;
         assert.notEqual(r.code, 0);
-        assert.match(r.stderr, /the daemon is being replaced; what runs goes on/);
+        assert.match(r.stderr, /the daemon is being replaced; the process keeps running/);
         assert.ok((await d.list()).some((x) => x.status === 'running' && x.args?.[1]?.includes('sleep 978')));
     });
 });

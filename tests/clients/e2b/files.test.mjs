@@ -89,7 +89,7 @@ withDaemon('e2b: files', { args: ['--dialect', 'e2b=127.0.0.1:0'] }, (d) => {
         const deep = at(Array.from({ length: 4 }, () => 'd'.repeat(240)).join('/'));
         fs.mkdirSync(deep, { recursive: true });
         for (let i = 0; i < 9000; i++) fs.writeFileSync(`${deep}/${i}`, '');
-        await throwsA(files.list(deep), RateLimitError, /too long for one answer/);
+        await throwsA(files.list(deep), RateLimitError, /too long for one reply/);
         for (let i = 9000; i < 10001; i++) fs.writeFileSync(`${deep}/${i}`, '');
         await throwsA(files.list(deep), InvalidArgumentError);
         fs.rmSync(at('d'.repeat(240)), { recursive: true });

@@ -189,7 +189,7 @@ withDaemon('fly: faults', {}, (d) => {
             const [code] = await within(closed(slow), 60000, 'the end');
             assert.equal(code, 1000);
             const told = seen.filter((m) => (Buffer.isBuffer(m) ? !tty && m[0] === 2 : m.type === 'error'));
-            assert.match(String(told[0]?.message ?? told[0]), /\d+ bytes of output are gone/);
+            assert.match(String(told[0]?.message ?? told[0]), /\d+ bytes of output were lost/);
             if (tty) assert.deepEqual(seen.at(-1), { type: 'exit', exit_code: 0 });
             else assert.deepEqual(seen.at(-1), Buffer.from([3, 0]));
             await d.remove(id);

@@ -40,7 +40,7 @@ withDaemon('fly: going', {}, (d) => {
         const p = await waitUntil(async () => (await d.list('?status=running'))[0], 'the command');
         await d.outputHas(p.id, 'begun');
         await replace();
-        assert.match((await answer).message, new RegExp(`^500: .*goes on; see process ${p.id}`));
+        assert.match((await answer).message, new RegExp(`^500: .*keeps running; see process ${p.id}`));
         await goesOn(p.id, 'a');
     });
 

@@ -63,7 +63,7 @@ withDaemon('fly: machines', {}, (d) => {
         assert.equal((await exec({ cmd: 'echo A && echo B' })).stdout, 'A && echo B\n');
         assert.equal((await exec({ cmd: 'echo $HOME "a  b" *' })).stdout, '$HOME a  b *\n');
         assert.equal((await exec({ cmd: 'sh -c "echo $PPID | tr 0-9 x | head -c 1"' })).stdout, 'x');
-        await assert.rejects(exec({ cmd: "echo 'open" }), /^Error: 400: .*does not end/);
+        await assert.rejects(exec({ cmd: "echo 'open" }), /^Error: 400: .*unterminated/);
     });
 
     it('stdin reaches the command and ends; without it there is none', async () => {
@@ -105,7 +105,7 @@ withDaemon('fly: machines', {}, (d) => {
         await refused({ command: [] }, /^Error: 400: .*no command/);
         await refused({ command: ['true'], timeout: -1 }, /^Error: 400: .*timeout/);
         await refused({ command: ['true'], timeout: 1e12 }, /^Error: 400: .*timeout/);
-        await refused({ command: ['true'], container: 'a', machine: true }, /^Error: 400: .*exclude/);
+        await refused({ command: ['true'], container: 'a', machine: true }, /^Error: 400: .*mutually exclusive/);
         await refused([], /^Error: 400: .*object/);
         assert.equal((await exec({ command: ['true'], container: 'a', unknown: { x: 1 } })).exit_code, 0);
         await assert.rejects(client('wrong-wrong-wrong-wrong').Machine.getMachine(which), /^Error: 401: /);

@@ -30,7 +30,7 @@ withDaemon('hyperbrowser: going', {}, (d) => {
         const p = await (await sandbox()).processes.start(`read x; echo $x; ${until('read-it')}; wc -c`);
         const written = refused(p.writeStdin({ data: `up\n${'x'.repeat(600000)}`, eof: true }), 500, {
             code: 'internal',
-            text: ' of 600003 bytes of the input were taken',
+            text: ' of 600003 bytes of the input were accepted',
         });
         await d.outputHas(p.id, 'up');
         await replace();
@@ -62,7 +62,7 @@ withDaemon('hyperbrowser: going', {}, (d) => {
         await d.remove(id);
     };
     const command = (name) => `echo begun; ${until(name)}; echo ended`;
-    const idIn = (err) => /goes on as process (proc_\w+)/.exec(err.message)?.[1];
+    const idIn = (err) => /keeps running as process (proc_\w+)/.exec(err.message)?.[1];
 
     it('exec: who is told that the daemon goes is told that the command stays, and not to try again', async () => {
         const answer = (await sandbox()).exec(command('a')).catch((err) => err);

@@ -7,7 +7,7 @@ import { it } from '../../lib/test.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { holdsFor, waitUntil } from '../../lib/wait.mjs';
 
-const EASED = 3; // EASE_NICE
+const EASED = 3; // FLOOD_NICE
 const weight = (pid) => Number(/ nice (-?\d+)/.exec(fs.readFileSync(`/proc/${pid}/autogroup`, 'utf8'))[1]);
 const skip = fs.existsSync('/proc/self/autogroup') ? false : 'this kernel has no autogroups';
 

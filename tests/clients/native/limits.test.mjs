@@ -104,7 +104,7 @@ test('no descriptor left for the streams of a process that was started: it is re
                 kept.push(a.json.id);
             } else {
                 checkProblem(a, a.json.code);
-                assert.match(a.json.detail, /no descriptor left/);
+                assert.match(a.json.detail, /no descriptors left/);
                 refused++;
             }
         }

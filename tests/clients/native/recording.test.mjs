@@ -153,7 +153,7 @@ withDaemon('recording', {}, (d) => {
         const a = await get(p.id);
         const first = (await d.get(p.id)).output.first;
         assert.equal(a.headers['holdfast-gap'], `0-${first}`);
-        assert.deepEqual(parse(a.text).events[0].slice(1), ['m', `gap: output from 0 to ${first} is gone`]);
+        assert.deepEqual(parse(a.text).events[0].slice(1), ['m', `gap: output from 0 to ${first} was lost`]);
         const q = await d.sh('i=0; while [ $i -lt 20000 ]; do echo "line $i \u001b[3${i}m"; i=$((i+1)); done', { pty: true });
         await d.exitOf(q.id);
         assert.equal((await cast(q.id)).text, (await d.output(q.id)).toString());

@@ -127,7 +127,7 @@ withDaemon('a command in a session, as events', {}, (d) => {
         const { number } = await started(runs);
         const old = d.workerPid();
         process.kill(d.keeperPid(), 'SIGHUP');
-        for (const [events, said] of [[runs, `command ${number} in the transcript`], [waits, 'was not begun']]) {
+        for (const [events, said] of [[runs, `command ${number} in the transcript`], [waits, 'was not started']]) {
             const why = await error(events);
             assert.equal(why.code, 'shutting_down');
             assert.ok(why.detail.includes(said), why.detail);

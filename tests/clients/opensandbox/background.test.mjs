@@ -206,7 +206,7 @@ withSandbox('opensandbox: background', {}, (d, sandbox) => {
             const had = events.slice(0, n).map((e) => `${e.text}\n`).join('').length;
             const rest = await resume(first[0].text, n ? events[n - 1].eid : 0);
             const gap = rest.find((e) => e.type === 'status');
-            const [, gone, from] = /^(\d+) bytes of output are gone, from offset (\d+) on/.exec(gap.text).map(Number);
+            const [, gone, from] = /^(\d+) bytes of output were lost from offset (\d+)/.exec(gap.text).map(Number);
             assert.ok(rest.indexOf(gap) < rest.findIndex((e) => e.eid), 'before what is left');
             assert.equal(from, had);
             assert.equal(numbered(rest).map((e) => `${e.text}\n`).join(''), all.slice(from + gone));
@@ -276,7 +276,7 @@ withSandbox('opensandbox: background', {}, (d, sandbox) => {
         let text = '';
         for await (const b of res) text += b;
         const events = text.trim().split('\n\n').map((l) => JSON.parse(l));
-        assert.ok(events.some((e) => e.type === 'status' && /bytes of output are gone/.test(e.text)));
+        assert.ok(events.some((e) => e.type === 'status' && /bytes of output were lost/.test(e.text)));
         assert.deepEqual(texts(events.filter((e) => e.type === 'stdout').slice(-1)), ['end']);
         assert.equal(events.at(-1).type, 'execution_complete');
     });

@@ -167,7 +167,7 @@ withDaemon('sandbox-agent: faults', {}, (d) => {
         const data = 'x'.repeat(60000);
         for (let i = 0; i < 2; i++) await c.sendProcessInput(p.id, { data, encoding: 'text' });
         const third = refused(c.sendProcessInput(p.id, { data, encoding: 'text' }), 500, (problem) =>
-            assert.match(problem.detail, / of 60000 bytes of the input were taken/),
+            assert.match(problem.detail, / of 60000 bytes of the input were accepted/),
         );
         await settle(d);
         const old = d.workerPid();

@@ -192,7 +192,7 @@ withDaemon('sandbox-agent: terminals', { args: ['--dialect', 'sandbox-agent=127.
         assert.deepEqual([fast.bytes, fast.errors], [size + 3, []]);
         slow.socket.resume();
         await slow.closed;
-        const lost = slow.errors.map((e) => Number(/^(\d+) bytes of output are gone/.exec(e)[1])).reduce((a, b) => a + b, 0);
+        const lost = slow.errors.map((e) => Number(/^(\d+) bytes of output were lost/.exec(e)[1])).reduce((a, b) => a + b, 0);
         assert.ok(lost > 0);
         assert.equal(slow.bytes + lost, size + 3);
         await c.deleteProcess(p.id);

@@ -22,7 +22,7 @@ withDaemon('vercel: control', { skip }, (d) => {
         assert.deepEqual((await names()).sort(), ['local', made.name, 'my-box.1'].sort());
         assert.deepEqual(await names({ namePrefix: 'my-' }), ['my-box.1']);
         assert.deepEqual(await names({ tags: { a: 'b' } }), []);
-        await refused(Sandbox.get({ ...at(d), name: 'nobody' }), 404, { code: 'not_found', text: 'there is no sandbox nobody' });
+        await refused(Sandbox.get({ ...at(d), name: 'nobody' }), 404, { code: 'not_found', text: 'no sandbox nobody' });
         await made.delete();
         await named.delete();
         assert.deepEqual(await names(), ['local']);
@@ -54,7 +54,7 @@ withDaemon('vercel: control', { skip }, (d) => {
         const sb = await Sandbox.create({ ...at(d), env: { A: 'box', B: 'box' } });
         const r = await sb.runCommand({ cmd: 'sh', args: ['-c', 'echo $A $B'], env: { B: 'own' } });
         assert.equal(await r.stdout(), 'box own\n');
-        await refused(Sandbox.create({ ...at(d), env: { BIG: 'x'.repeat(9000) } }), 400, { text: 'longer' });
+        await refused(Sandbox.create({ ...at(d), env: { BIG: 'x'.repeat(9000) } }), 400, { text: 'exceed' });
         await sb.delete();
     });
 

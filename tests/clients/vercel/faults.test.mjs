@@ -125,7 +125,7 @@ withDaemon('vercel: faults', { skip }, (d) => {
         slow.resume();
         const lines = linesOf(Buffer.concat(await slow.toArray()).toString());
         const note = lines.find((l) => l.stream === 'stderr');
-        const gone = Number(/^\[holdfast: (\d+) bytes of output are gone\]\n$/.exec(note?.data)?.[1]);
+        const gone = Number(/^\[holdfast: (\d+) bytes of output were lost\]\n$/.exec(note?.data)?.[1]);
         const got = lines.filter((l) => l.stream === 'stdout').reduce((n, l) => n + l.data.length, 0);
         assert.ok(gone > 0, JSON.stringify(note));
         assert.equal(got + lines.filter((l) => l.stream === 'stderr').reduce((n, l) => n + Number(/\d+/.exec(l.data)[0]), 0), FLOOD_BYTES);

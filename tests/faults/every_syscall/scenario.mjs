@@ -432,11 +432,11 @@ export class Run {
             }
         };
         while (!runs()) {
-            const before = (this.output.match(/(nothing is changed|going on with|upgrade: fork)/g) ?? []).length;
+            const before = (this.output.match(/(nothing is changed|continuing with the old binary|upgrade: fork)/g) ?? []).length;
             await this.ask('POST', '/v1/upgrade', undefined, { ok: [202, 409] });
             const asked = Date.now();
             await this.until(
-                () => runs() || (this.output.match(/(nothing is changed|going on with|upgrade: fork)/g) ?? []).length > before || Date.now() - asked > 1000,
+                () => runs() || (this.output.match(/(nothing is changed|continuing with the old binary|upgrade: fork)/g) ?? []).length > before || Date.now() - asked > 1000,
                 'the upgrade',
             );
         }

@@ -30,7 +30,7 @@ static void put_event(struct asciicast *a, int64_t time_ms, const char *code, co
     json_raw(&o, seconds, strlen(seconds));
     json_str(&o, code);
     json_strn(&o, data, len);
-    json_shut(&o, ']');
+    json_close(&o, ']');
     buf_putc(a->out, '\n');
 }
 
@@ -51,8 +51,8 @@ void asciicast_begin(struct asciicast *a, const struct asciicast_head *h)
     json_key(&o, "env");
     json_open(&o, '{');
     json_kstr(&o, "TERM", "xterm-256color");
-    json_shut(&o, '}');
-    json_shut(&o, '}');
+    json_close(&o, '}');
+    json_close(&o, '}');
     buf_putc(a->out, '\n');
 }
 
@@ -73,14 +73,14 @@ void asciicast_gap(struct asciicast *a, uint64_t from, uint64_t to)
     char text[80];
 
     asciicast_flush(a);
-    snprintf(text, sizeof text, "gap: output from %llu to %llu is gone", (unsigned long long)from,
+    snprintf(text, sizeof text, "gap: output from %llu to %llu was lost", (unsigned long long)from,
              (unsigned long long)to);
     put_event(a, a->base_ms + a->last_ms, "m", text, strlen(text));
 }
 
 /* --- text ------------------------------------------------------------------------ */
 
-/* How many bytes one replacement stands for: as long as they could still become a character. */
+/* How many bytes one U+FFFD replaces: all that could still have become a character. */
 static size_t bad_run(const char *s, size_t len)
 {
     struct utf8_check c = {0};
@@ -91,13 +91,13 @@ static size_t bad_run(const char *s, size_t len)
     return n > 0 ? n : 1;
 }
 
-/* A line feed that a terminal would have put a carriage return before. */
+/* A line feed that a terminal would have preceded with a carriage return. */
 static bool needs_cr(const struct asciicast *a, const char *s, size_t at)
 {
     return a->cook && s[at] == '\n' && !(at > 0 ? s[at - 1] == '\r' : a->cr);
 }
 
-/* How much can be copied as it is. */
+/* How many bytes can be copied unchanged. */
 static size_t clean_run(const struct asciicast *a, const char *s, size_t len)
 {
     size_t at = 0, n;
@@ -107,7 +107,7 @@ static size_t clean_run(const struct asciicast *a, const char *s, size_t len)
     return at;
 }
 
-/* Valid characters as they are, everything else as U+FFFD. */
+/* Valid characters unchanged, everything else as U+FFFD. */
 static void put_text(struct asciicast *a, const char *s, size_t len)
 {
     while (len > 0) {
@@ -118,7 +118,7 @@ static void put_text(struct asciicast *a, const char *s, size_t len)
             a->cr = s[n - 1] == '\r';
         } else if (*s == '\n') {
             buf_putc(a->text, '\r');
-            a->cr = true; /* and so the line feed is clean now */
+            a->cr = true; /* so the line feed needs no other */
         } else {
             n = bad_run(s, len);
             buf_puts(a->text, REPLACEMENT);
@@ -146,7 +146,8 @@ void asciicast_flush(struct asciicast *a)
     put_output(a, a->base_ms + a->last_ms);
 }
 
-/* Adds to the held bytes until they are a character or can never be one; returns how many it took. */
+/* Extends the pending bytes until they are a character or can never be one; returns how many bytes
+ * it consumed. */
 static size_t complete_held(struct asciicast *a, const char *bytes, size_t len)
 {
     size_t taken = 0;
@@ -155,7 +156,7 @@ static size_t complete_held(struct asciicast *a, const char *bytes, size_t len)
         a->held[a->held_len++] = bytes[taken++];
         if (utf8_open_tail(a->held, a->held_len) == a->held_len)
             continue;
-        /* The last byte began something of its own if it did not fit. */
+        /* If the last byte did not fit, it starts a new character. */
         if (utf8_char_len(a->held, a->held_len) != a->held_len) {
             a->held_len--;
             taken--;

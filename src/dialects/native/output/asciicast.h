@@ -2,12 +2,11 @@
 /*
  * asciicast.h - writes asciicast v2: a header line, then one line per event
  *
- * Times go in as wall clock and come out as seconds since the beginning; they
- * never go back, whatever the clock did. A character that is split over two
- * pieces of output is held (three bytes at most) until the rest comes; bytes that
- * are no UTF-8 become U+FFFD, one for each maximal piece, as asciinema's own recorder does it. Output
- * of pipes gets the carriage returns that a terminal would have put before its
- * line feeds: a player is a terminal.
+ * Input times are wall clock, output times seconds since the beginning; they never decrease,
+ * whatever the clock did. A character that is split over two pieces of output is held back (three
+ * bytes at most) until the rest arrives. Bytes that are not UTF-8 become U+FFFD, one for each
+ * maximal piece, as in asciinema's own recorder. Output of pipes gets the carriage returns that a
+ * terminal would have put before its line feeds: a player is a terminal.
  *
  * Pure: bytes in, bytes appended to a buffer. Layer: dialects.
  */
@@ -21,32 +20,32 @@
 #include "base/buf.h"
 
 struct asciicast {
-    struct buf *out;  /* borrowed: where lines go */
+    struct buf *out;  /* borrowed: receives the lines */
     struct buf *text; /* borrowed: free between two calls */
-    int64_t base_ms;  /* wall clock that is second 0 */
+    int64_t base_ms;  /* wall clock at second 0 */
     int64_t last_ms;  /* time of the last event, since base_ms */
     uint16_t rows, cols;
     bool cook;   /* line feeds get carriage returns */
-    bool cr;     /* the last byte was one */
-    int8_t lane; /* stream that the held bytes came from */
+    bool cr;     /* the last byte was a carriage return */
+    int8_t lane; /* stream of the pending bytes */
     uint8_t held_len;
     char held[4];
 };
 
 struct asciicast_head {
-    const char *title, *command; /* NULL: left out */
+    const char *title, *command; /* NULL: omitted */
 };
 
-/* base_ms, rows, cols, cook and the buffers are set by the caller before. */
+/* The caller sets base_ms, rows, cols, cook and the buffers first. */
 void asciicast_begin(struct asciicast *a, const struct asciicast_head *h);
 /* Bytes of another lane do not complete a character. */
 void asciicast_output(struct asciicast *a, int64_t time_ms, int8_t lane, const char *bytes,
                       size_t len);
-/* Nothing if this is the size already. */
+/* No effect if the size is the same. */
 void asciicast_resize(struct asciicast *a, int64_t time_ms, uint16_t rows, uint16_t cols);
-/* [from, to) of the output is gone: a marker, at the time of the last event. */
+/* [from, to) of the output is lost: a marker, at the time of the last event. */
 void asciicast_gap(struct asciicast *a, uint64_t from, uint64_t to);
-/* What is held will not be completed. */
+/* The pending bytes will not be completed. */
 void asciicast_flush(struct asciicast *a);
 
 #endif

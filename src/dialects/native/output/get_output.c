@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * get_output.c - GET /v1/processes/{id}/output: which bytes, and in which shape. Layer: dialects.
+ * get_output.c - GET /v1/processes/{id}/output: the range and the format. Layer: dialects.
  */
 #include "dialects/native/output/get_output.h"
 
@@ -15,16 +15,17 @@
 
 enum shape { SHAPE_RAW, SHAPE_JSON, SHAPE_FOLLOW, SHAPE_SSE };
 
-struct output_ask {
+struct output_request {
     struct since since;
     uint64_t until;                 /* UINT64_MAX: to the end */
-    int64_t tail_lines, tail_bytes; /* -1: not given */
+    int64_t tail_lines, tail_bytes; /* -1: absent */
     int stream;                     /* 0: stdout, 1: stderr, -1: all */
     enum shape shape;
 };
 
-/* Last-Event-ID wins over where it was to begin: a browser that reconnects repeats its first URL. */
-static int ask_last_id(const struct http_request *rq, struct output_ask *a, struct hf_error *err)
+/* Last-Event-ID overrides the requested start: a browser that reconnects repeats its first URL. */
+static int decode_last_id(const struct http_request *rq, struct output_request *a,
+                          struct hf_error *err)
 {
     const char *id = http_header(rq, "Last-Event-ID");
     uint64_t n;
@@ -33,13 +34,14 @@ static int ask_last_id(const struct http_request *rq, struct output_ask *a, stru
         return 0;
     if (!text_to_u64(id, INT64_MAX, &n))
         return hf_fail_field(err, HF_E_bad_request, "Last-Event-ID",
-                             "Last-Event-ID must be an offset as given by the id of an event");
+                             "Last-Event-ID must be an offset, as in the id of an event");
     a->since = (struct since){SINCE_OFFSET, n};
     a->tail_lines = a->tail_bytes = -1;
     return 0;
 }
 
-static int ask_until(const struct http_request *rq, struct output_ask *a, struct hf_error *err)
+static int decode_until(const struct http_request *rq, struct output_request *a,
+                        struct hf_error *err)
 {
     int64_t until = -1;
 
@@ -49,11 +51,13 @@ static int ask_until(const struct http_request *rq, struct output_ask *a, struct
         return 0;
     a->until = (uint64_t)until;
     if (a->since.kind == SINCE_OFFSET && a->since.n > a->until)
-        return hf_fail_field(err, HF_E_bad_query, "until", "\"until\" must not be below \"since\"");
+        return hf_fail_field(err, HF_E_bad_query, "until",
+                             "\"until\" must not be less than \"since\"");
     return 0;
 }
 
-static int ask_start(const struct http_request *rq, struct output_ask *a, struct hf_error *err)
+static int decode_start(const struct http_request *rq, struct output_request *a,
+                        struct hf_error *err)
 {
     bool since = http_query(rq, "since") != NULL, until = http_query(rq, "until") != NULL;
     bool lines = http_query(rq, "tail_lines") != NULL, bytes = http_query(rq, "tail_bytes") != NULL;
@@ -63,24 +67,26 @@ static int ask_start(const struct http_request *rq, struct output_ask *a, struct
         native_decode_i64(rq, "tail_bytes", 0, INT64_MAX, &a->tail_bytes, err) < 0)
         return -1;
     if ((lines && bytes) || ((lines || bytes) && (since || until)))
-        return hf_fail_field(err, HF_E_bad_query, lines ? "tail_lines" : "tail_bytes",
-                             "\"tail_lines\" and \"tail_bytes\" go alone: without each other, "
-                             "\"since\" and \"until\"");
-    return ask_until(rq, a, err);
+        return hf_fail_field(
+            err, HF_E_bad_query, lines ? "tail_lines" : "tail_bytes",
+            "\"tail_lines\" and \"tail_bytes\" cannot be combined with each other, "
+            "\"since\" and \"until\"");
+    return decode_until(rq, a, err);
 }
 
 static int not_acceptable(struct hf_error *err)
 {
     return hf_fail(err, HF_E_not_acceptable,
-                   "output comes as application/octet-stream, as application/json without "
+                   "output is available as application/octet-stream, as application/json without "
                    "follow, or as text/event-stream with it");
 }
 
 /*
- * Only an Accept that names event streams gets one: "*" of a plain client
- * means bytes. An EventSource cannot leave out `follow`, so it is implied.
+ * Only an Accept that names event streams gets one: a plain client's "*" means bytes. An
+ * EventSource cannot leave out `follow`, so it is implied.
  */
-static int ask_shape(const struct http_request *rq, struct output_ask *a, struct hf_error *err)
+static int decode_shape(const struct http_request *rq, struct output_request *a,
+                        struct hf_error *err)
 {
     bool events = http_lists(rq, "Accept", SSE_TYPE);
     bool follow = events;
@@ -88,7 +94,8 @@ static int ask_shape(const struct http_request *rq, struct output_ask *a, struct
     if (native_decode_bool(rq, "follow", &follow, err) < 0)
         return -1;
     if (follow && a->until != UINT64_MAX)
-        return hf_fail_field(err, HF_E_bad_query, "until", "\"until\" does not go with \"follow\"");
+        return hf_fail_field(err, HF_E_bad_query, "until",
+                             "\"until\" cannot be combined with \"follow\"");
     if (follow && events)
         a->shape = SHAPE_SSE;
     else if (!follow && http_wants(rq, "application/json"))
@@ -100,27 +107,28 @@ static int ask_shape(const struct http_request *rq, struct output_ask *a, struct
     return 0;
 }
 
-static int output_ask(const struct http_request *rq, struct output_ask *a, struct hf_error *err)
+static int output_decode(const struct http_request *rq, struct output_request *a,
+                         struct hf_error *err)
 {
     static const char *const streams[] = {"stdout", "stderr", NULL};
 
-    *a = (struct output_ask){
+    *a = (struct output_request){
         .since = {SINCE_OFFSET, 0},
         .until = UINT64_MAX,
         .tail_lines = -1,
         .tail_bytes = -1,
         .stream = -1,
     };
-    if (ask_start(rq, a, err) < 0 ||
+    if (decode_start(rq, a, err) < 0 ||
         native_decode_choice(rq, "stream", streams, &a->stream, err) < 0 ||
-        ask_shape(rq, a, err) < 0)
+        decode_shape(rq, a, err) < 0)
         return -1;
-    return a->shape == SHAPE_SSE ? ask_last_id(rq, a, err) : 0;
+    return a->shape == SHAPE_SSE ? decode_last_id(rq, a, err) : 0;
 }
 
-/* Where the wish begins, whether or not that is still held, and where the output ends. False: that takes
- * long, and the request comes again. */
-static bool wished_start(struct http_request *rq, const struct output_ask *a, struct process *p,
+/* Where the requested range begins, whether or not it is still retained, and where the output ends.
+ * False: finding it takes long, so the request is resumed later. */
+static bool wished_start(struct http_request *rq, const struct output_request *a, struct process *p,
                          int only_stream, uint64_t *from, uint64_t *next)
 {
     const struct journal *j = process_journal(p);
@@ -134,7 +142,7 @@ static bool wished_start(struct http_request *rq, const struct output_ask *a, st
     case SINCE_NOW: *from = *next; break;
     case SINCE_LAST: return tail_find(rq, p, TAIL_BYTES, a->since.n, only_stream, from, next);
     case SINCE_DEFAULT:
-    case SINCE_SCREEN: /* a range of bytes has no snapshot in front of it, so everything */
+    case SINCE_SCREEN: /* a range of bytes has no snapshot before it, so everything */
         *from = journal_first(j);
         break;
     default: *from = a->since.n;
@@ -142,16 +150,16 @@ static bool wished_start(struct http_request *rq, const struct output_ask *a, st
     return true;
 }
 
-/* A terminal has one stream, and that is its output; it has no errors of its own. */
-static int stream_filter(int asked, bool pty)
+/* A terminal has one stream, its output; it has no stderr. */
+static int stream_filter(int requested, bool pty)
 {
-    if (asked < 0 || (asked == 0 && pty))
+    if (requested < 0 || (requested == 0 && pty))
         return -1;
-    return asked == 0 ? STREAM_STDOUT : STREAM_STDERR;
+    return requested == 0 ? STREAM_STDOUT : STREAM_STDERR;
 }
 
-/* r->from is where the wish begins. */
-static int output_resolve(const struct output_ask *a, uint64_t first, uint64_t next,
+/* r->from is where the requested range begins. */
+static int output_resolve(const struct output_request *a, uint64_t first, uint64_t next,
                           struct output_range *r, struct hf_error *err)
 {
     r->gap_from = r->from;
@@ -191,7 +199,7 @@ void output_handle(struct http_request *rq)
         [SHAPE_SSE] = output_sse,
     };
     struct process *p = native_decode_process(rq);
-    struct output_ask ask;
+    struct output_request request;
     struct output_range r;
     struct process_view v;
     struct hf_error err;
@@ -199,16 +207,16 @@ void output_handle(struct http_request *rq)
 
     if (p == NULL)
         return;
-    if (output_ask(rq, &ask, &err) < 0) {
+    if (output_decode(rq, &request, &err) < 0) {
         http_reply_error(rq, &err);
         return;
     }
     process_view(p, &v);
-    r.only_stream = stream_filter(ask.stream, v.pty);
-    if (!wished_start(rq, &ask, p, r.only_stream, &r.from, &next))
+    r.only_stream = stream_filter(request.stream, v.pty);
+    if (!wished_start(rq, &request, p, r.only_stream, &r.from, &next))
         return;
-    if (output_resolve(&ask, journal_first(process_journal(p)), next, &r, &err) < 0)
+    if (output_resolve(&request, journal_first(process_journal(p)), next, &r, &err) < 0)
         http_reply_error(rq, &err);
     else
-        shapes[ask.shape](rq, p, &r);
+        shapes[request.shape](rq, p, &r);
 }

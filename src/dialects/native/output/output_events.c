@@ -28,7 +28,7 @@ static void send_output(struct output_events *e, uint64_t at, enum stream stream
     json_ku64(&o, "offset", at);
     json_kstr(&o, "stream", stream_name(stream));
     process_json_data(&o, bytes, len);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     output_events_send(e, "output", at + len);
 }
 
@@ -39,7 +39,7 @@ void output_events_flush(struct output_events *e)
     e->held_len = 0;
 }
 
-/* Sends all but an open character at the end, which is held. */
+/* Sends all but an incomplete character at the end, which is held back. */
 static void put(struct output_events *e, uint64_t at, enum stream stream, const char *bytes,
                 size_t len)
 {
@@ -77,6 +77,6 @@ void output_events_gap(struct output_events *e, uint64_t from, uint64_t to)
     o = json_reply_open(e->native);
     json_ku64(&o, "from", from);
     json_ku64(&o, "to", to);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     output_events_send(e, "gap", to);
 }

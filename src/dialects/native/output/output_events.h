@@ -2,9 +2,8 @@
 /*
  * output_events.h - output as the events `output` and `gap`
  *
- * The id of each event is the offset of the byte behind it. Bytes of a character that is
- * not complete yet are held (three at most) until the rest comes, and the id does not count
- * them. Layer: dialects.
+ * The id of each event is the offset after its last byte. Bytes of an incomplete character are held
+ * back (three at most) until the rest arrives, and the id does not count them. Layer: dialects.
  */
 #ifndef HF_DIALECTS_NATIVE_OUTPUT_OUTPUT_EVENTS_H
 #define HF_DIALECTS_NATIVE_OUTPUT_OUTPUT_EVENTS_H
@@ -13,7 +12,7 @@
 #include "engine/process.h"
 #include "transport/http.h"
 
-/* Zeroed but for the first two, which are borrowed. */
+/* Zeroed except for the first two members, which are borrowed. */
 struct output_events {
     struct native *native;
     struct http_stream *stream;
@@ -25,9 +24,9 @@ struct output_events {
 
 void output_events_bytes(struct output_events *e, const struct slice *s);
 void output_events_gap(struct output_events *e, uint64_t from, uint64_t to);
-/* What is held will not be completed: it goes as it is. */
+/* The bytes held back will not be completed: sends them as they are. */
 void output_events_flush(struct output_events *e);
-/* The JSON that stands in the dialect's scratch buffer, as one event. */
+/* The JSON in the dialect's scratch buffer, as one event. */
 void output_events_send(struct output_events *e, const char *event, uint64_t id);
 
 #endif

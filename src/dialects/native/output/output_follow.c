@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * output_follow.c - output as plain bytes, on and on to the exit
+ * output_follow.c - output as plain bytes, followed to the exit
  *
- * The end of the body means: the process has exited and this was its last
- * byte. Whenever that would not be true (the reader fell out of the ring, the
- * daemon goes) the connection is cut instead. Layer: dialects.
+ * A regular end of the body means that the process has exited and this was its last byte. When it
+ * has not (the reader fell out of the ring, or the daemon shuts down), the connection is reset
+ * instead. Layer: dialects.
  */
 #include "base/mem.h"
 #include "dialects/common/caller.h"
@@ -31,7 +31,7 @@ static void follow_abort(struct output_follow *f)
     follow_free(f);
 }
 
-static void follow_on_going(struct op *op)
+static void follow_on_shutdown(struct op *op)
 {
     follow_abort(list_entry(op, struct output_follow, op));
 }
@@ -41,7 +41,8 @@ static void follow_on_free(struct op *op)
     follow_free(list_entry(op, struct output_follow, op));
 }
 
-static const struct op_kind follow_kind = {.on_drain = follow_on_going, .on_free = follow_on_free};
+static const struct op_kind follow_kind = {.on_drain = follow_on_shutdown,
+                                           .on_free = follow_on_free};
 
 static bool follow_ready(void *arg)
 {
@@ -104,13 +105,13 @@ static void follow_on_drain(void *arg)
     viewer_pump(f->viewer);
 }
 
-static void follow_on_gone(void *arg)
+static void follow_on_disconnect(void *arg)
 {
     follow_free(arg);
 }
 
 static const struct http_stream_ops stream_ops = {.on_drain = follow_on_drain,
-                                                  .on_gone = follow_on_gone};
+                                                  .on_disconnect = follow_on_disconnect};
 
 void output_follow(struct http_request *rq, struct process *p, const struct output_range *r)
 {

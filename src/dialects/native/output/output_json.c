@@ -2,9 +2,8 @@
 /*
  * output_json.c - a range of output as JSON chunks
  *
- * A chunk is text where it is UTF-8 and base64 where it is not, and never ends
- * inside a character. One answer holds at most OUTPUT_JSON_BYTES; `next` says where
- * to go on. Layer: dialects.
+ * A chunk is text if it is UTF-8, otherwise base64, and never ends inside a character. One reply
+ * holds at most OUTPUT_JSON_BYTES; `next` is where to continue. Layer: dialects.
  */
 #include "base/limits.h"
 #include "base/text.h"
@@ -20,17 +19,17 @@ static void write_chunk(struct json_out *o, const struct slice *s)
     json_kstr(o, "stream", stream_name(s->stream));
     process_json_data(o, s->bytes, s->len);
     json_ktime(o, "time", s->time_ms);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
-/* A character that is not complete yet may be left for the next answer, unless
- * these very bytes were asked for or no more will come. */
+/* An incomplete character may be left for the next reply, unless exactly these bytes were requested
+ * or no more will follow. */
 static bool may_leave(const struct output_range *r, uint64_t end, bool running)
 {
     return end == r->to && !r->until && running;
 }
 
-/* Writes chunks from r->from on and returns where they end. */
+/* Writes chunks from r->from and returns where they end. */
 static uint64_t write_chunks(struct json_out *o, const struct journal *j,
                              const struct output_range *r, bool running)
 {
@@ -47,7 +46,7 @@ static uint64_t write_chunks(struct json_out *o, const struct journal *j,
             continue;
         }
         if (open < s.len)
-            s.len -= open; /* comes again, at the front of the next slice */
+            s.len -= open; /* repeated at the front of the next slice */
         else if (may_leave(r, at + s.len, running))
             break;
         write_chunk(o, &s);
@@ -66,7 +65,7 @@ static void write_gap(struct json_out *o, const struct output_range *r)
     json_open(o, '{');
     json_ku64(o, "from", r->gap_from);
     json_ku64(o, "to", r->from);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 void output_json(struct http_request *rq, struct process *p, const struct output_range *range)
@@ -85,9 +84,9 @@ void output_json(struct http_request *rq, struct process *p, const struct output
     json_key(&o, "chunks");
     json_open(&o, '[');
     next = write_chunks(&o, process_journal(p), &r, v.running || cut);
-    json_shut(&o, ']');
+    json_close(&o, ']');
     json_ku64(&o, "next", next);
-    /* The exit comes behind the last byte, here as everywhere. */
+    /* The exit follows the last byte, here as everywhere. */
     if (next < v.exit->offset)
         v.running = true;
     process_json_exit(&o, process_exit_of(&v));

@@ -2,10 +2,10 @@
 /*
  * output_raw.c - a range of output as plain bytes
  *
- * A small range is one answer. A large one is sent slice by slice out of the
- * ring as the socket takes it and the loop has time for it, so nothing is copied; if the process overtakes
- * the reader, the connection is cut (plain bytes cannot tell a gap) and the
- * client goes on at Holdfast-Offset plus what it got. Layer: dialects.
+ * A small range is one reply. A large one is sent from the ring slice by slice, as the socket
+ * accepts it and the loop has time, so nothing is copied. If the process overtakes the reader, the
+ * connection is reset (plain bytes cannot report a gap), and the client continues at
+ * Holdfast-Offset plus what it received. Layer: dialects.
  */
 #include <stdio.h>
 
@@ -31,7 +31,7 @@ static void raw_free(struct raw_range *x)
     free(x);
 }
 
-static void raw_on_gone(void *arg)
+static void raw_on_disconnect(void *arg)
 {
     raw_free(arg);
 }
@@ -47,10 +47,10 @@ static void raw_on_free(struct op *op)
     raw_free(list_entry(op, struct raw_range, op));
 }
 
-/* The range is bounded, so going lets it finish. */
+/* The range is bounded, so a shutdown lets it finish. */
 static const struct op_kind raw_kind = {.on_drain = NULL, .on_free = raw_on_free};
 
-/* One slice; those of the other stream are passed over. */
+/* Sends one slice; skips those of the other stream. */
 static void raw_step(struct raw_range *x, const struct journal *j)
 {
     uint64_t left = x->r.to - x->r.from;
@@ -83,7 +83,8 @@ static void raw_pump(void *arg)
     }
 }
 
-static const struct http_stream_ops raw_ops = {.on_drain = raw_pump, .on_gone = raw_on_gone};
+static const struct http_stream_ops raw_ops = {.on_drain = raw_pump,
+                                               .on_disconnect = raw_on_disconnect};
 
 static void reply_stream(struct http_request *rq, struct process *p, const struct output_range *r)
 {
@@ -123,7 +124,7 @@ void output_raw(struct http_request *rq, struct process *p, const struct output_
     output_add_headers(rq, r);
     snprintf(text, sizeof text, "%llu", (unsigned long long)r->to);
     http_add_header(rq, "Holdfast-Next", text);
-    /* How long a large one of one stream is, only a walk through all of it would tell. */
+    /* Only a walk over all of a large range would find the length of one stream in it. */
     if (r->to - r->from > RAW_SMALL_BYTES &&
         (http_method(rq) != HTTP_HEAD_M || r->only_stream >= 0))
         reply_stream(rq, p, r);

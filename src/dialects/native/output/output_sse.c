@@ -2,7 +2,8 @@
 /*
  * output_sse.c - output as server-sent events: output, gap, exit
  *
- * A client that comes back with Last-Event-ID misses nothing and gets nothing twice. Layer: dialects.
+ * A client that reconnects with Last-Event-ID misses nothing and gets nothing twice. Layer:
+ * dialects.
  */
 #include "base/mem.h"
 #include "dialects/common/caller.h"
@@ -25,8 +26,8 @@ static void sse_free(struct events_out *x)
     free(x);
 }
 
-/* The client comes back by itself and goes on at the last id. */
-static void sse_on_going(struct op *op)
+/* The client reconnects automatically and continues at the last id. */
+static void sse_on_shutdown(struct op *op)
 {
     struct events_out *x = list_entry(op, struct events_out, op);
 
@@ -39,7 +40,7 @@ static void sse_on_free(struct op *op)
     sse_free(list_entry(op, struct events_out, op));
 }
 
-static const struct op_kind sse_kind = {.on_drain = sse_on_going, .on_free = sse_on_free};
+static const struct op_kind sse_kind = {.on_drain = sse_on_shutdown, .on_free = sse_on_free};
 
 static bool sse_ready(void *arg)
 {
@@ -82,7 +83,7 @@ static void sse_exited(void *arg, const struct exit_record *e)
     o = json_reply_open(x->op.native);
     process_json_exit(&o, e);
     json_ku64(&o, "offset", at);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     output_events_send(&x->events, "exit", at);
     http_stream_end(x->events.stream);
     sse_free(x);
@@ -105,12 +106,13 @@ static void sse_on_drain(void *arg)
     viewer_pump(x->viewer);
 }
 
-static void sse_on_gone(void *arg)
+static void sse_on_disconnect(void *arg)
 {
     sse_free(arg);
 }
 
-static const struct http_stream_ops stream_ops = {.on_drain = sse_on_drain, .on_gone = sse_on_gone};
+static const struct http_stream_ops stream_ops = {.on_drain = sse_on_drain,
+                                                  .on_disconnect = sse_on_disconnect};
 
 void output_sse(struct http_request *rq, struct process *p, const struct output_range *r)
 {

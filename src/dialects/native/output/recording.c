@@ -2,9 +2,9 @@
 /*
  * recording.c - GET /v1/processes/{id}/recording: a range of output as asciicast v2
  *
- * The journal's marks have the times and sizes. A range is written slice by slice as
- * the socket takes it and the loop has time for it; with `follow` it is a viewer, and goes on to the exit.
- * Output that went meanwhile is told by a marker. Layer: dialects.
+ * The journal's marks have the times and sizes. A range is written slice by slice, as the socket
+ * accepts it and the loop has time. With `follow` it is a viewer, and continues to the exit. A
+ * marker reports output that was overwritten in between. Layer: dialects.
  */
 #include <stdio.h>
 
@@ -17,8 +17,9 @@
 #include "engine/stream/viewer.h"
 
 #define CAST_TYPE "application/x-asciicast"
-#define CAST_SLICE_BYTES (16 * 1024) /* half a millisecond; escapes make up to six times that */
-#define PIPE_ROWS 24                 /* what a recording without a terminal is played in */
+#define CAST_SLICE_BYTES (16 * 1024) /* half a millisecond; escaping makes up to six times that */
+/* the size in which a recording without a terminal is played */
+#define PIPE_ROWS 24
 #define PIPE_COLS 80
 
 struct recording {
@@ -27,11 +28,11 @@ struct recording {
     struct process *process; /* referenced */
     struct viewer *viewer;   /* NULL without follow */
     struct asciicast cast;
-    uint64_t at, to;         /* without follow: what is still to be written */
-    struct journal_mark now; /* holds at the next byte */
+    uint64_t at, to;         /* without follow: what remains to be written */
+    struct journal_mark now; /* in effect at the next byte */
 };
 
-struct recording_ask {
+struct recording_request {
     struct since since;
     uint64_t from, to, gap_from;
     bool follow, until;
@@ -39,7 +40,7 @@ struct recording_ask {
 
 /* --- marks and bytes ----------------------------------------------------------- */
 
-/* Every mark up to the next byte, in order: each may tell a new size. */
+/* Every mark up to the next byte, in order: each may carry a new size. */
 static void sync_marks(struct recording *x, uint64_t at)
 {
     const struct journal *j = process_journal(x->process);
@@ -51,7 +52,7 @@ static void sync_marks(struct recording *x, uint64_t at)
     }
 }
 
-/* Behind a gap only the last of them counts, and there may be a great many. */
+/* After a gap only the last of them counts, and there may be very many. */
 static void skip_marks(struct recording *x, uint64_t at)
 {
     struct journal_mark m;
@@ -79,7 +80,7 @@ static void feed(struct recording *x, const struct slice *s)
     }
 }
 
-/* Lines are gathered in the dialect's own buffer and leave in one piece. */
+/* Lines are collected in the dialect's own buffer and sent in one piece. */
 static void lines_begin(struct recording *x)
 {
     buf_clear(&x->op.native->scratch);
@@ -113,9 +114,9 @@ static void recording_end(struct recording *x)
     recording_free(x);
 }
 
-/* A range is bounded, so going lets it finish. What follows a process is cut: its end
+/* A range is bounded, so a shutdown lets it finish. A followed recording is reset: a regular end
  * would mean that the process has exited. */
-static void recording_on_going(struct op *op)
+static void recording_on_drain(struct op *op)
 {
     struct recording *x = list_entry(op, struct recording, op);
 
@@ -130,10 +131,10 @@ static void recording_on_free(struct op *op)
     recording_free(list_entry(op, struct recording, op));
 }
 
-static const struct op_kind recording_kind = {.on_drain = recording_on_going,
+static const struct op_kind recording_kind = {.on_drain = recording_on_drain,
                                               .on_free = recording_on_free};
 
-static void recording_on_gone(void *arg)
+static void recording_on_disconnect(void *arg)
 {
     recording_free(arg);
 }
@@ -177,9 +178,9 @@ static void range_pump(void *arg)
 }
 
 static const struct http_stream_ops range_ops = {.on_drain = range_pump,
-                                                 .on_gone = recording_on_gone};
+                                                 .on_disconnect = recording_on_disconnect};
 
-/* --- on and on ---------------------------------------------------------------------- */
+/* --- following ---------------------------------------------------------------------- */
 
 static bool follow_ready(void *arg)
 {
@@ -213,7 +214,7 @@ static void follow_exited(void *arg, const struct exit_record *e)
     recording_end(arg);
 }
 
-/* A size that nothing was written under yet is told at once, if all before it has been. */
+/* Reports a new size at once, before any output at that size, if everything before it was sent. */
 static void follow_notice(void *arg, const struct viewer_notice *n)
 {
     struct recording *x = arg;
@@ -242,7 +243,7 @@ static void follow_on_drain(void *arg)
 }
 
 static const struct http_stream_ops follow_ops = {.on_drain = follow_on_drain,
-                                                  .on_gone = recording_on_gone};
+                                                  .on_disconnect = recording_on_disconnect};
 
 static int follow_attach(struct recording *x, const struct http_request *rq, uint64_t from,
                          struct hf_error *err)
@@ -261,32 +262,34 @@ static int follow_attach(struct recording *x, const struct http_request *rq, uin
     return viewer_attach(x->process, &o, &viewer_ops, x, &x->viewer, err);
 }
 
-/* --- what is asked ---------------------------------------------------------------- */
+/* --- decoding requests ------------------------------------------------------------ */
 
-static int recording_ask(const struct http_request *rq, struct recording_ask *a,
-                         struct hf_error *err)
+static int recording_decode(const struct http_request *rq, struct recording_request *a,
+                            struct hf_error *err)
 {
     int64_t until = -1;
 
-    *a = (struct recording_ask){.since = {SINCE_OFFSET, 0}, .to = UINT64_MAX};
+    *a = (struct recording_request){.since = {SINCE_OFFSET, 0}, .to = UINT64_MAX};
     if (native_decode_since(rq, &a->since, err) < 0 ||
         native_decode_i64(rq, "until", 0, INT64_MAX, &until, err) < 0 ||
         native_decode_bool(rq, "follow", &a->follow, err) < 0)
         return -1;
     if (!http_accepts(rq, CAST_TYPE))
-        return hf_fail(err, HF_E_not_acceptable, "a recording comes as " CAST_TYPE " only");
+        return hf_fail(err, HF_E_not_acceptable, "a recording is available only as " CAST_TYPE "");
     if (until < 0)
         return 0;
     a->to = (uint64_t)until;
     a->until = true;
     if (a->follow)
-        return hf_fail_field(err, HF_E_bad_query, "until", "\"until\" does not go with \"follow\"");
+        return hf_fail_field(err, HF_E_bad_query, "until",
+                             "\"until\" cannot be combined with \"follow\"");
     if (a->since.kind == SINCE_OFFSET && a->since.n > a->to)
-        return hf_fail_field(err, HF_E_bad_query, "until", "\"until\" must not be below \"since\"");
+        return hf_fail_field(err, HF_E_bad_query, "until",
+                             "\"until\" must not be less than \"since\"");
     return 0;
 }
 
-static int recording_resolve(struct recording_ask *a, struct process *p, struct hf_error *err)
+static int recording_resolve(struct recording_request *a, struct process *p, struct hf_error *err)
 {
     struct journal *j = process_journal(p);
     uint64_t first = journal_first(j), next = journal_next(j);
@@ -314,9 +317,9 @@ static int recording_resolve(struct recording_ask *a, struct process *p, struct 
     return 0;
 }
 
-/* --- the answer ------------------------------------------------------------------- */
+/* --- the reply -------------------------------------------------------------------- */
 
-/* Second 0 is the start of the process, or the first byte of a range from the middle of it. */
+/* Second 0 is the start of the process, or the first byte of a range that starts later. */
 static void cast_init(struct recording *x, uint64_t from)
 {
     struct native *n = x->op.native;
@@ -346,7 +349,7 @@ static void write_head(struct recording *x)
                               });
 }
 
-static void add_headers(struct http_request *rq, const struct recording_ask *a,
+static void add_headers(struct http_request *rq, const struct recording_request *a,
                         const struct process_view *v)
 {
     char text[80];
@@ -367,7 +370,7 @@ static void add_headers(struct http_request *rq, const struct recording_ask *a,
 }
 
 static void recording_start(struct http_request *rq, struct process *p,
-                            const struct recording_ask *a)
+                            const struct recording_request *a)
 {
     struct recording *x = hf_xalloc(sizeof *x);
     struct process_view v;
@@ -398,21 +401,21 @@ static void recording_start(struct http_request *rq, struct process *p,
 void recording_handle(struct http_request *rq)
 {
     struct process *p = native_decode_process(rq);
-    struct recording_ask ask;
+    struct recording_request request;
     struct process_view v;
     struct hf_error err;
 
     if (p == NULL)
         return;
-    if (recording_ask(rq, &ask, &err) < 0 || recording_resolve(&ask, p, &err) < 0) {
+    if (recording_decode(rq, &request, &err) < 0 || recording_resolve(&request, p, &err) < 0) {
         http_reply_error(rq, &err);
         return;
     }
     if (http_method(rq) == HTTP_HEAD_M) {
         process_view(p, &v);
-        add_headers(rq, &ask, &v);
+        add_headers(rq, &request, &v);
         http_reply(rq, 200, CAST_TYPE, "", 0);
         return;
     }
-    recording_start(rq, p, &ask);
+    recording_start(rq, p, &request);
 }

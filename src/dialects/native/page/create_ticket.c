@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * create_ticket.c - POST /v1/tickets: a link that lets a browser in, once. Layer: dialects.
+ * create_ticket.c - POST /v1/tickets: a link that logs a browser in, once. Layer: dialects.
  */
 #include <string.h>
 
@@ -28,8 +28,8 @@ static int decode_role(const char *name, enum role *out, struct hf_error *err)
     return hf_fail_field(err, HF_E_bad_value, "role", "\"role\" must be own, type or watch");
 }
 
-/* No body means: a ticket for all that the asker may do. */
-static int tickets_ask(struct http_request *rq, enum role *role, struct hf_error *err)
+/* No body means a ticket with all rights of the caller. */
+static int tickets_decode(struct http_request *rq, enum role *role, struct hf_error *err)
 {
     json_auto_t *tree = NULL;
     struct create_ticket_body b = {0};
@@ -53,7 +53,7 @@ static int tickets_make(struct http_request *rq, enum role role, char *ticket, i
 
     if (rc < 0) {
         hf_fail(err, HF_E_too_many_tickets,
-                "%d tickets are open already; use them or wait until they run out",
+                "%d tickets are already open; use them or wait until they expire",
                 AUTH_TICKETS_MAX);
         err->limit = "tickets";
     }
@@ -68,7 +68,8 @@ void tickets_handle(struct http_request *rq)
     struct hf_error err;
     struct json_out o;
 
-    if (tickets_ask(rq, &role, &err) < 0 || tickets_make(rq, role, ticket, &expires_ms, &err) < 0) {
+    if (tickets_decode(rq, &role, &err) < 0 ||
+        tickets_make(rq, role, ticket, &expires_ms, &err) < 0) {
         http_reply_error(rq, &err);
         return;
     }
@@ -79,7 +80,7 @@ void tickets_handle(struct http_request *rq)
     json_kstr(&o, "role", http_role_name(role));
     json_ktime(&o, "expires_at", expires_ms);
     json_reply_send(rq, 201, &o);
-    /* A ticket is a secret for a minute: it does not stay in the scratch buffer. */
+    /* A ticket is a secret for a minute: wipe it from the scratch buffer. */
     buf_wipe(&native_of(rq)->scratch);
     hf_wipe(ticket, sizeof ticket);
     hf_wipe(url, sizeof url);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * page_file.c - the page for browsers, as it was built into the binary
+ * page_file.c - the browser page that is built into the binary
  *
- * web/ builds one compressed file, and the policy that names the hashes of its
- * script and its style sheet, so that a browser runs nothing else. A binary that
- * was built without npm has neither: the symbols are weak, and a page of a few
- * lines stands in. Layer: dialects.
+ * web/ builds one compressed file, and the policy that names the hashes of its script and its style
+ * sheet, so that a browser runs nothing else. A binary that was built without npm has neither: the
+ * symbols are weak, and a page of a few lines replaces them. Layer: dialects.
  */
 #include "dialects/native/page/page_file.h"
 
@@ -16,7 +15,7 @@
 #include "base/embed.h"
 #include "base/error.h"
 
-/* gzip, for inflateInit2(): the window's bits, and 16 for the wrapper. */
+/* gzip, for inflateInit2(): the window bits, plus 16 for the wrapper. */
 #define GZIP_WINDOW (15 + 16)
 #define GZIP_TRAILER_BYTES 8
 
@@ -32,21 +31,21 @@ static const char no_page[] =
     "</head>\n"
     "<body>\n"
     "<h1>holdfast</h1>\n"
-    "<p>This is the process and terminal daemon of this machine. It serves an API; the page to "
-    "use it from a browser is not in this binary, because there was no npm when it was built. "
-    "To have it, run <code>scripts/setup start</code>, then <code>make</code>.</p>\n"
+    "<p>This is the process and terminal daemon of this machine. It serves an API; the page "
+    "for browsers is not in this binary, because npm was not available when it was built. "
+    "To build it, run <code>scripts/setup start</code>, then <code>make</code>.</p>\n"
     "<ul>\n"
-    "<li><a href=\"/openapi.json\">openapi.json</a>: every call and its answers</li>\n"
+    "<li><a href=\"/openapi.json\">openapi.json</a>: every call and its replies</li>\n"
     "<li><a href=\"/v1/processes\">processes</a></li>\n"
     "<li><a href=\"/v1/info\">version, limits and features</a></li>\n"
     "<li><a href=\"/metrics\">metrics</a></li>\n"
     "</ul>\n"
-    "<p>All of them ask for a token, or for the cookie that a one-time link sets "
+    "<p>All of them require a token, or the cookie that a one-time link sets "
     "(<code>POST /v1/tickets</code>).</p>\n"
     "</body>\n"
     "</html>\n";
 
-/* The end of a gzip file has the size of what is in it, lowest byte first. */
+/* A gzip file ends with the size of its content, little-endian. */
 static size_t size_inside(const unsigned char *gz, size_t len)
 {
     const unsigned char *at = gz + len - 4;
@@ -54,7 +53,7 @@ static size_t size_inside(const unsigned char *gz, size_t len)
     return (size_t)at[0] | (size_t)at[1] << 8 | (size_t)at[2] << 16 | (size_t)at[3] << 24;
 }
 
-/* NULL: no memory. Our own file, so its size is not a peer's to choose. */
+/* NULL: out of memory. The file is our own, so no peer chooses its size. */
 static char *unpack(const char *gz, size_t len, size_t *size)
 {
     z_stream z = {.next_in = (Bytef *)(uintptr_t)gz, .avail_in = (uInt)len};
@@ -77,8 +76,8 @@ static char *unpack(const char *gz, size_t len, size_t *size)
 }
 
 /*
- * The page as it is without compression; NULL: no memory. Unpacked for the first peer that wants
- * it so and then kept: anybody may ask for it, so the work is done once and the memory taken once.
+ * The uncompressed page; NULL: out of memory. Inflated for the first peer that needs it, then kept:
+ * any peer may request it, so we spend the time and the memory only once.
  */
 static const char *unpacked_page(const char *gz, size_t len, size_t *size)
 {
@@ -98,14 +97,14 @@ static void send_unpacked(struct http_request *rq, int status, const char *gz, s
     const char *text = unpacked_page(gz, len, &size);
 
     if (text == NULL) {
-        hf_fail(&err, HF_E_no_memory, "no memory to unpack the page; accept gzip");
+        hf_fail(&err, HF_E_no_memory, "out of memory while unpacking the page; accept gzip");
         http_reply_error(rq, &err);
         return;
     }
     http_reply_lent(rq, status, page_type, text, size);
 }
 
-/* Of the compressed page; 0: it is not in this binary. */
+/* Size of the compressed page; 0: not in this binary. */
 static size_t page_bytes(void)
 {
     uintptr_t start = (uintptr_t)embed_page_html_gz_start;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve_page.c - GET /: lets a browser in by its ticket, and gives it the page. Layer: dialects.
+ * serve_page.c - GET /: logs a browser in by its ticket, and serves the page. Layer: dialects.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 /*
  * A browser gets the page, which finds the secret still in its address and explains that the link
- * is no longer valid; a program gets the problem.
+ * is no longer valid; a program gets the problem document.
  */
 static void page_refuse(struct http_request *rq, const char *detail)
 {
@@ -28,7 +28,7 @@ static void page_refuse(struct http_request *rq, const char *detail)
     http_reply_error(rq, &err);
 }
 
-/* The answer leads to the page without the ticket, so that it stays in no history. */
+/* Redirects to the page without the ticket, so that it does not stay in the history. */
 static void page_enter(struct http_request *rq, const char *ticket)
 {
     struct native *n = native_of(rq);
@@ -37,7 +37,7 @@ static void page_enter(struct http_request *rq, const char *ticket)
     char cookie[256];
 
     if (role == ROLE_NONE) {
-        page_refuse(rq, "this link was used already or is too old; ask for a new one");
+        page_refuse(rq, "this link was already used or has expired; request a new one");
         return;
     }
     auth_cookie(n->auth, role, token, http_is_tls(rq) || n->info.secure_cookie, cookie);
@@ -49,7 +49,7 @@ static void page_enter(struct http_request *rq, const char *ticket)
     hf_wipe(cookie, sizeof cookie);
 }
 
-/* A link may be opened again, and the page behind it is that of one process. */
+/* A link may be opened again, and leads to the page of one process. */
 static void page_follow_link(struct http_request *rq, const char *secret)
 {
     struct native *n = native_of(rq);
@@ -57,7 +57,7 @@ static void page_follow_link(struct http_request *rq, const char *secret)
     bool secure = http_is_tls(rq) || n->info.secure_cookie;
 
     if (auth_link_open(n->auth, secret, secure, cookie, grant) == ROLE_NONE) {
-        page_refuse(rq, "this link was revoked, has ended or is used up; ask for a new one");
+        page_refuse(rq, "this link was revoked, has expired or is used up; request a new one");
         return;
     }
     snprintf(where, sizeof where, "/#proc_%.20s", grant);
@@ -73,7 +73,7 @@ void page_handle(struct http_request *rq)
 {
     const char *ticket = http_query(rq, "ticket"), *link = http_query(rq, "link");
 
-    /* A HEAD, as some programs send before they open a link, does not use it up. */
+    /* A HEAD, which some programs send before they open a link, does not use the ticket up. */
     if (ticket != NULL && http_method(rq) == HTTP_GET_M) {
         page_enter(rq, ticket);
         return;

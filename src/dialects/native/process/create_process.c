@@ -2,10 +2,9 @@
 /*
  * create_process.c - POST /v1/processes
  *
- * An Idempotency-Key is kept with the process it made, by the engine. While
- * that process is still being started there is nothing to find it by, so the
- * starts under way are listed here and whoever comes with the same key follows
- * the first one and gets the same answer. Layer: dialects.
+ * The engine keeps an Idempotency-Key with the process that it created. While that process is still
+ * being started, the engine cannot find it by its key. So pending starts are listed here: a request
+ * with the same key follows the first one and gets the same reply. Layer: dialects.
  */
 #include <stdio.h>
 
@@ -22,7 +21,7 @@
 
 struct create {
     struct op op;
-    struct http_request *rq; /* NULL: the client has gone; the process stays */
+    struct http_request *rq; /* NULL: the client has disconnected; the process keeps running */
     struct list link;        /* in native.spawning, or in a leader's followers */
     struct list followers;
     char *key;
@@ -44,10 +43,10 @@ static void create_on_free(struct op *op)
     create_free(list_entry(op, struct create, op));
 }
 
-/* A start takes milliseconds, so going waits for its answer. */
+/* A start takes milliseconds, so a shutdown waits for its reply. */
 static const struct op_kind create_kind = {.on_drain = NULL, .on_free = create_on_free};
 
-static void create_on_gone(void *user)
+static void create_on_disconnect(void *user)
 {
     struct create *c = user;
 
@@ -65,7 +64,7 @@ static struct create *create_new(struct http_request *rq, const char *key, const
     c->key = hf_xstrdup(key);
     if (hash != NULL)
         memcpy(c->hash, hash, sizeof c->hash);
-    http_set_user(rq, c, create_on_gone);
+    http_set_user(rq, c, create_on_disconnect);
     return c;
 }
 
@@ -82,8 +81,8 @@ static void reply_created(struct http_request *rq, struct process *p, bool repla
     json_reply_process(rq, 201, p);
 }
 
-static void create_answer(struct create *c, struct process *p, const struct hf_error *err,
-                          bool replay)
+static void create_reply(struct create *c, struct process *p, const struct hf_error *err,
+                         bool replay)
 {
     struct http_request *rq = c->rq;
 
@@ -100,10 +99,10 @@ static void create_on_spawned(void *arg, struct process *p, const struct hf_erro
 {
     struct create *c = arg;
 
-    list_remove(&c->link); /* an answer may let in the next request with this key */
+    list_remove(&c->link); /* a reply may admit the next request with this key */
     while (!list_is_empty(&c->followers))
-        create_answer(list_entry(c->followers.next, struct create, link), p, err, true);
-    create_answer(c, p, err, false);
+        create_reply(list_entry(c->followers.next, struct create, link), p, err, true);
+    create_reply(c, p, err, false);
 }
 
 static struct create *find_spawning(struct native *n, const char *key)
@@ -122,12 +121,12 @@ static struct create *find_spawning(struct native *n, const char *key)
 static int conflict(struct hf_error *err)
 {
     return hf_fail(err, HF_E_idempotency_conflict,
-                   "this Idempotency-Key came before with another body; use a new key");
+                   "this Idempotency-Key was used with another body; use a new key");
 }
 
 /*
- * Looks whether the key has been seen. 1: the request is answered or will be;
- * 0: it is new; negative: err.
+ * Checks whether the key is known. 1: replied, or a reply will follow. 0: the key is new. Negative:
+ * err.
  */
 static int create_replay(struct http_request *rq, const char *key, const char *hash,
                          struct hf_error *err)
@@ -152,7 +151,7 @@ static int create_replay(struct http_request *rq, const char *key, const char *h
     return 1;
 }
 
-static int ask_key(const struct http_request *rq, const char **key, struct hf_error *err)
+static int decode_key(const struct http_request *rq, const char **key, struct hf_error *err)
 {
     const char *s = http_header(rq, "Idempotency-Key");
     size_t len = 0;
@@ -183,23 +182,23 @@ static int create_spawn(struct http_request *rq, const json_t *body, const char 
                         const char *hash, struct hf_error *err)
 {
     struct native *n = native_of(rq);
-    struct spawn_request ask;
+    struct spawn_request request;
     struct create *c;
-    int rc = spawn_request_decode(&ask, body, false, err);
+    int rc = spawn_request_decode(&request, body, false, err);
 
     if (rc == 0) {
-        ask.spec.idempotency_key = key;
-        ask.spec.request_hash = key != NULL ? hash : NULL;
+        request.spec.idempotency_key = key;
+        request.spec.request_hash = key != NULL ? hash : NULL;
         c = create_new(rq, key, key != NULL ? hash : NULL);
         if (key != NULL)
             list_append(&n->spawning, &c->link);
-        rc = engine_spawn(n->engine, &ask.spec, create_on_spawned, c, err);
+        rc = engine_spawn(n->engine, &request.spec, create_on_spawned, c, err);
         if (rc < 0) {
             http_set_user(rq, NULL, NULL);
             create_free(c);
         }
     }
-    spawn_request_fini(&ask);
+    spawn_request_fini(&request);
     return rc;
 }
 
@@ -210,7 +209,7 @@ static int create_begin(struct http_request *rq, struct hf_error *err)
     char hash[HASH_LEN + 1] = "";
     int rc;
 
-    if (native_check_open(native_of(rq), err) < 0 || ask_key(rq, &key, err) < 0)
+    if (native_check_open(native_of(rq), err) < 0 || decode_key(rq, &key, err) < 0)
         return -1;
     body = native_decode_json(rq, err);
     if (body == NULL)

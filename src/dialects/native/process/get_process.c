@@ -20,7 +20,7 @@ static void write_recent(struct process *p, struct json_out *o)
     json_open(o, '{');
     json_ku64(o, "offset", at);
     process_json_data(o, journal_bytes(j, at), journal_next(j) - at);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 void process_get_handle(struct http_request *rq)

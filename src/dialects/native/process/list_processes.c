@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list_processes.c - GET /v1/processes: newest first, by pages. Layer: dialects.
+ * list_processes.c - GET /v1/processes: newest first, in pages. Layer: dialects.
  */
 #include "dialects/native/json_reply.h"
 #include "dialects/native/native_decode.h"
@@ -14,17 +14,17 @@ struct list_processes_page {
     struct filter filter;
     int64_t limit;
     struct process *after; /* NULL: from the newest */
-    bool helpers;          /* those too */
+    bool helpers;          /* include helpers */
 };
 
-static int page_ask(struct list_processes_page *pg, const struct http_request *rq,
-                    struct hf_error *err)
+static int page_decode(struct list_processes_page *pg, const struct http_request *rq,
+                       struct hf_error *err)
 {
     const char *after = http_query(rq, "after");
 
     pg->limit = LIST_DEFAULT;
     pg->helpers = http_role(rq) == ROLE_OWN;
-    if (filter_ask(&pg->filter, rq, err) < 0 ||
+    if (filter_decode(&pg->filter, rq, err) < 0 ||
         native_decode_i64(rq, "limit", 1, LIST_MAX, &pg->limit, err) < 0)
         return -1;
     if (after == NULL)
@@ -34,7 +34,7 @@ static int page_ask(struct list_processes_page *pg, const struct http_request *r
         return 0;
     return hf_fail_field(
         err, HF_E_bad_query, "after",
-        "the process of \"after\" is no longer there; begin with the first page again");
+        "the process of \"after\" no longer exists; start again from the first page");
 }
 
 static struct process *page_next(const struct list_processes_page *pg, struct engine *e,
@@ -63,7 +63,7 @@ static void page_write(const struct list_processes_page *pg, struct engine *e, s
         last = p;
         count++;
     }
-    json_shut(o, ']');
+    json_close(o, ']');
     if (more)
         process_view(last, &v);
     json_kstr(o, "next", more ? v.id : NULL);
@@ -76,7 +76,7 @@ void list_handle(struct http_request *rq)
     struct hf_error err;
     struct json_out o;
 
-    if (page_ask(&pg, rq, &err) < 0) {
+    if (page_decode(&pg, rq, &err) < 0) {
         http_reply_error(rq, &err);
     } else {
         o = json_reply_open(n);

@@ -46,7 +46,7 @@ static int decode_metadata(const json_t *v, char **out, struct hf_error *err)
         return hf_fail_field(err, HF_E_bad_type, "metadata",
                              "\"metadata\" must be an object, or null to clear it");
     *out = json_is_null(v) ? hf_xstrdup("{}") : json_dumps(v, JSON_COMPACT);
-    return *out != NULL ? 0 : hf_fail(err, HF_E_no_memory, "no memory for the metadata");
+    return *out != NULL ? 0 : hf_fail(err, HF_E_no_memory, "out of memory for the metadata");
 }
 
 int patch_decode(const json_t *body, struct process_patch *out, char **metadata,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * remove_process.c - DELETE /v1/processes/{id}: end the tree, say what is left, drop the record
+ * remove_process.c - DELETE /v1/processes/{id}: kill the tree, report survivors, drop the record
  *
- * Once asked for, the end goes on and the record goes, whether or not the
- * client waits for the answer. Several may ask at once; each is answered.
- * Layer: dialects.
+ * Once requested, the termination continues and the record is dropped, whether or not the client
+ * waits for the reply. Several requests may arrive at once; each gets a reply. Layer: dialects.
  */
 #include "base/limits.h"
 #include "base/mem.h"
@@ -14,7 +13,7 @@
 
 struct remove_process_removal {
     struct op op;
-    struct http_request *rq; /* NULL: the client has gone */
+    struct http_request *rq; /* NULL: the client has disconnected */
     struct process *process; /* referenced */
 };
 
@@ -33,30 +32,31 @@ static void removal_on_free(struct op *op)
     removal_free(r);
 }
 
-/* The end may take longer than we are waited for. It goes on under the next worker. */
-static void removal_on_going(struct op *op)
+/* Termination may outlast the shutdown. It continues under the next worker. */
+static void removal_on_drain(struct op *op)
 {
     struct remove_process_removal *r = list_entry(op, struct remove_process_removal, op);
     struct hf_error err;
 
     if (r->rq != NULL) {
-        hf_fail(&err, HF_E_shutting_down, "the daemon is going; what was asked for goes on");
+        hf_fail(&err, HF_E_shutting_down,
+                "the daemon is shutting down; the requested operation continues");
         http_reply_error(r->rq, &err);
     }
     removal_on_free(op);
 }
 
-static const struct op_kind removal_kind = {.on_drain = removal_on_going,
+static const struct op_kind removal_kind = {.on_drain = removal_on_drain,
                                             .on_free = removal_on_free};
 
-static void removal_on_gone(void *user)
+static void removal_on_disconnect(void *user)
 {
     struct remove_process_removal *r = user;
 
     r->rq = NULL;
 }
 
-static void removal_answer(struct remove_process_removal *r, const struct survivors *s)
+static void removal_reply(struct remove_process_removal *r, const struct survivors *s)
 {
     struct json_out o = json_reply_open(r->op.native);
     struct process_view v;
@@ -73,7 +73,7 @@ static void removal_on_ended(void *arg, struct process *p, const struct survivor
 
     (void)p;
     if (r->rq != NULL)
-        removal_answer(r, s);
+        removal_reply(r, s);
     removal_free(r);
 }
 
@@ -94,6 +94,6 @@ void remove_handle(struct http_request *rq)
     native_op_init(&r->op, native_of(rq), &removal_kind);
     r->rq = rq;
     r->process = process_ref(p);
-    http_set_user(rq, r, removal_on_gone);
+    http_set_user(rq, r, removal_on_disconnect);
     process_delete(p, grace_ms, "api", removal_on_ended, r);
 }

@@ -10,7 +10,7 @@ struct resize_process_body {
     int64_t rows, cols;
 };
 
-/* The range is checked apart, because it has a code of its own. */
+/* The range is checked separately, because it has its own error code. */
 static const struct json_field body_fields[] = {
     JSON_FIELD(INT, struct resize_process_body, rows, .min = INT64_MIN, .max = INT64_MAX,
                .required = true),

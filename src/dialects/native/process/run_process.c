@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_process.c - POST /v1/processes/run: start, wait, answer with the output
+ * run_process.c - POST /v1/processes/run: start, wait, reply with the output
  *
- * The common run writes little and ends soon, so nothing is collected while
- * it goes: the one who waits is a lossless viewer that is not ready, the
- * output stays in the ring, and the answer is written straight out of it at the exit.
- * Only when the ring is half full, or when a second stream comes (its marks
- * are bounded as well), the viewer becomes ready and head and tail are gathered.
- * Layer: dialects.
+ * The common run writes little and ends soon, so we collect nothing while it runs: a lossless
+ * viewer that is not ready keeps the output in the ring, and the reply is written straight from the
+ * ring at the exit. Only when the ring is half full, or when a second stream appears (its marks are
+ * bounded as well), the viewer becomes ready and collects head and tail. Layer: dialects.
  */
 #include "base/limits.h"
 #include "base/mem.h"
@@ -18,20 +16,20 @@
 #include "engine/journal/headtail.h"
 #include "engine/stream/viewer.h"
 
-/* What was gathered, when the ring alone would not do. */
+/* The collected output, if the ring alone does not suffice. */
 struct gathered {
     struct headtail all, out, err;
 };
 
 struct run_process {
     struct op op;
-    struct http_request *rq; /* NULL: the client has gone */
+    struct http_request *rq; /* NULL: the client has disconnected */
     struct process *process; /* NULL until started; referenced */
     struct viewer *viewer;
-    struct gathered *gathered; /* NULL: the ring has it all */
+    struct gathered *gathered; /* NULL: the ring has all of it */
     uint64_t max_bytes, gather_at;
-    uint64_t looked;  /* the ring was looked at up to here for a second stream */
-    enum stream only; /* the stream of [0, looked) */
+    uint64_t scanned; /* the ring was scanned up to here for a second stream */
+    enum stream only; /* the stream of [0, scanned) */
     bool base64, keep, pty;
 };
 
@@ -59,38 +57,38 @@ static void run_on_free(struct op *op)
     run_free(list_entry(op, struct run_process, op));
 }
 
-/* The process goes on: who replaces this daemon's worker has it. */
-static void run_on_going(struct op *op)
+/* The process keeps running under the worker that replaces this one. */
+static void run_on_drain(struct op *op)
 {
     struct run_process *r = list_entry(op, struct run_process, op);
     struct process_view v;
     struct hf_error err;
 
     if (r->process == NULL || r->rq == NULL)
-        return; /* the start is about to be answered */
+        return; /* the reply to the start is imminent */
     process_view(r->process, &v);
-    hf_fail(&err, HF_E_shutting_down, "the daemon is going; look for the process %s afterwards",
+    hf_fail(&err, HF_E_shutting_down, "the daemon is shutting down; look up process %s afterwards",
             v.id);
     http_reply_error(r->rq, &err);
     run_free(r);
 }
 
-static const struct op_kind run_kind = {.on_drain = run_on_going, .on_free = run_on_free};
+static const struct op_kind run_kind = {.on_drain = run_on_drain, .on_free = run_on_free};
 
 static void ignore_end(void *arg, struct process *p, const struct survivors *s)
 {
     (void)arg, (void)p, (void)s;
 }
 
-static void run_on_gone(void *user)
+static void run_on_disconnect(void *user)
 {
     struct run_process *r = user;
 
     r->rq = NULL;
     if (r->process == NULL)
-        return; /* run_on_spawned() sees to it */
+        return; /* run_on_spawned() handles it */
     if (!r->keep)
-        process_end(r->process, -1, "detach", ignore_end, NULL);
+        process_terminate(r->process, -1, "detach", ignore_end, NULL);
     run_free(r);
 }
 
@@ -115,20 +113,20 @@ static void run_gather(struct run_process *r)
     r->gathered = g;
 }
 
-/* Is there but one stream in [0, next)? Each byte is looked at once. */
+/* Does [0, next) have only one stream? Each byte is scanned once. */
 static bool run_is_plain(struct run_process *r, const struct journal *j)
 {
     uint64_t next = journal_next(j);
     struct slice s;
 
-    if (r->looked == next)
+    if (r->scanned == next)
         return true;
-    s = journal_slice(j, r->looked, (size_t)(next - r->looked));
-    if (r->looked == 0)
+    s = journal_slice(j, r->scanned, (size_t)(next - r->scanned));
+    if (r->scanned == 0)
         r->only = s.stream;
     if (s.stream != r->only || s.at + s.len != next)
         return false;
-    r->looked = next;
+    r->scanned = next;
     return true;
 }
 
@@ -163,7 +161,7 @@ static void run_gap(void *arg, uint64_t from, uint64_t to)
     r->gathered->all.total += to - from;
 }
 
-/* --- the answer --------------------------------------------------------------- */
+/* --- the reply ---------------------------------------------------------------- */
 
 static uint64_t write_gathered(const struct run_process *r, struct json_out *o)
 {
@@ -174,7 +172,7 @@ static uint64_t write_gathered(const struct run_process *r, struct json_out *o)
     return json_reply_headtail(r->op.native, o, "output", &g->all, r->base64);
 }
 
-/* Everything is one stream and in the ring. */
+/* All output is one stream and in the ring. */
 static void write_plain(const struct run_process *r, struct json_out *o, uint64_t len)
 {
     const char *bytes = journal_bytes(process_journal(r->process), 0);
@@ -185,7 +183,7 @@ static void write_plain(const struct run_process *r, struct json_out *o, uint64_
     json_reply_text(o, "output", bytes, len, r->base64);
 }
 
-/* What came last may not have been looked at, or be too much for one answer. */
+/* The last output may not have been scanned, or be too much for one reply. */
 static void gather_if_needed(struct run_process *r, uint64_t end)
 {
     struct journal *j = process_journal(r->process);
@@ -201,7 +199,7 @@ static void gather_if_needed(struct run_process *r, uint64_t end)
     }
 }
 
-static void run_answer(struct run_process *r, const struct exit_record *x)
+static void run_reply(struct run_process *r, const struct exit_record *x)
 {
     uint64_t end = viewer_offset(r->viewer), omitted = 0;
     struct json_out o;
@@ -225,7 +223,7 @@ static void run_exited(void *arg, const struct exit_record *x)
 {
     struct run_process *r = arg;
 
-    run_answer(r, x);
+    run_reply(r, x);
     run_free(r);
 }
 
@@ -259,38 +257,38 @@ static void run_on_spawned(void *arg, struct process *p, const struct hf_error *
     }
     r->process = process_ref(p);
     if (rq == NULL) {
-        run_on_gone(r);
+        run_on_disconnect(r);
     } else if (run_attach(r, &err) < 0) {
-        process_end(p, -1, "api", ignore_end, NULL);
+        process_terminate(p, -1, "api", ignore_end, NULL);
         run_free(r);
         http_reply_error(rq, &err);
     } else if (r->op.native->draining) {
-        run_on_going(&r->op);
+        run_on_drain(&r->op);
     }
 }
 
-static struct run_process *run_new(struct http_request *rq, const struct spawn_request *ask)
+static struct run_process *run_new(struct http_request *rq, const struct spawn_request *request)
 {
     struct native *n = native_of(rq);
     struct run_process *r = hf_xalloc(sizeof *r);
-    uint64_t ring = ask->spec.history_bytes > 0 ? (uint64_t)ask->spec.history_bytes
-                                                : engine_options(n->engine)->journal_bytes;
+    uint64_t ring = request->spec.history_bytes > 0 ? (uint64_t)request->spec.history_bytes
+                                                    : engine_options(n->engine)->journal_bytes;
 
     native_op_init(&r->op, n, &run_kind);
     r->rq = rq;
-    r->max_bytes = (uint64_t)ask->max_output_bytes;
+    r->max_bytes = (uint64_t)request->max_output_bytes;
     r->gather_at = ring / 2;
-    r->base64 = ask->base64;
-    r->keep = ask->keep;
-    r->pty = ask->spec.pty;
-    http_set_user(rq, r, run_on_gone);
+    r->base64 = request->base64;
+    r->keep = request->keep;
+    r->pty = request->spec.pty;
+    http_set_user(rq, r, run_on_disconnect);
     return r;
 }
 
 static int run_begin(struct http_request *rq, struct hf_error *err)
 {
     json_auto_t *body = NULL;
-    struct spawn_request ask;
+    struct spawn_request request;
     struct run_process *r;
     int rc;
 
@@ -299,17 +297,17 @@ static int run_begin(struct http_request *rq, struct hf_error *err)
     body = native_decode_json(rq, err);
     if (body == NULL)
         return -1;
-    rc = spawn_request_decode(&ask, body, true, err);
+    rc = spawn_request_decode(&request, body, true, err);
     if (rc == 0) {
-        r = run_new(rq, &ask);
-        ask.spec.quiet_start = true;
-        rc = engine_spawn(native_of(rq)->engine, &ask.spec, run_on_spawned, r, err);
+        r = run_new(rq, &request);
+        request.spec.quiet_start = true;
+        rc = engine_spawn(native_of(rq)->engine, &request.spec, run_on_spawned, r, err);
         if (rc < 0) {
             http_set_user(rq, NULL, NULL);
             run_free(r);
         }
     }
-    spawn_request_fini(&ask);
+    spawn_request_fini(&request);
     return rc;
 }
 

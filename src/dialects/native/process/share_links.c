@@ -38,7 +38,7 @@ static enum role links_by_grant(void *arg, const char *grant)
     return role_of(engine_share_by_grant(n->engine, grant, NULL));
 }
 
-/* However the request names its process, it must be the link's. */
+/* However the request names its process, it must be the link's process. */
 static bool links_fits(void *arg, const struct http_request *rq, const char *grant)
 {
     struct native *n = arg;
@@ -152,7 +152,7 @@ void links_make_handle(struct http_request *rq)
     json_kstr(&o, "token", secret);
     json_kstr(&o, "url", url);
     json_reply_send(rq, 201, &o);
-    /* This was the only time that it is shown: it stays nowhere. */
+    /* The link is shown only this once: wipe it. */
     buf_wipe(&n->scratch);
     hf_wipe(secret, sizeof secret);
     hf_wipe(url, sizeof url);
@@ -172,9 +172,9 @@ void links_list_handle(struct http_request *rq)
     for (size_t i = 0; process_share_at(p, i, &v); i++) {
         json_open(&o, '{');
         write_link(&o, &v);
-        json_shut(&o, '}');
+        json_close(&o, '}');
     }
-    json_shut(&o, ']');
+    json_close(&o, ']');
     json_reply_send(rq, 200, &o);
 }
 

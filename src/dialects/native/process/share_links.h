@@ -9,7 +9,7 @@
 #include "dialects/native/native_context.h"
 #include "engine/stream/share.h"
 
-/* Lets the daemon's auth know of links, and ends what came by one when it does. */
+/* Registers links with the daemon's auth, and closes a link's connections when the link ends. */
 void links_start(struct native *n);
 /* The body of POST …/links; strings are borrowed from the tree. */
 int links_decode(const json_t *tree, struct share_spec *out, struct hf_error *err);

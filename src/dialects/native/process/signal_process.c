@@ -20,7 +20,7 @@ static const struct json_field body_fields[] = {
 
 struct signal_process_sending {
     struct op op;
-    struct http_request *rq; /* NULL: the client has gone */
+    struct http_request *rq; /* NULL: the client has disconnected */
     int signum;
     enum signal_target target;
 };
@@ -35,14 +35,14 @@ static void sending_on_free(struct op *op)
 
 static const struct op_kind sending_kind = {.on_drain = NULL, .on_free = sending_on_free};
 
-static void sending_on_gone(void *user)
+static void sending_on_disconnect(void *user)
 {
     struct signal_process_sending *s = user;
 
     s->rq = NULL;
 }
 
-static void sending_answer(const struct signal_process_sending *s)
+static void sending_reply(const struct signal_process_sending *s)
 {
     struct json_out o = json_reply_open(s->op.native);
 
@@ -58,12 +58,12 @@ static void sending_on_done(void *arg, int rc, const struct hf_error *err)
     if (s->rq != NULL && rc < 0)
         http_reply_error(s->rq, err);
     else if (s->rq != NULL)
-        sending_answer(s);
+        sending_reply(s);
     sending_on_free(&s->op);
 }
 
-static int signal_ask(struct http_request *rq, int *signum, enum signal_target *target,
-                      struct hf_error *err)
+static int signal_decode(struct http_request *rq, int *signum, enum signal_target *target,
+                         struct hf_error *err)
 {
     json_auto_t *tree = native_decode_json(rq, err);
     struct signal_process_body b = {0};
@@ -84,7 +84,7 @@ void signal_handle(struct http_request *rq)
 
     if (p == NULL)
         return;
-    if (signal_ask(rq, &signum, &target, &err) < 0) {
+    if (signal_decode(rq, &signum, &target, &err) < 0) {
         http_reply_error(rq, &err);
         return;
     }
@@ -93,7 +93,7 @@ void signal_handle(struct http_request *rq)
     s->rq = rq;
     s->signum = signum;
     s->target = target;
-    http_set_user(rq, s, sending_on_gone);
+    http_set_user(rq, s, sending_on_disconnect);
     if (process_signal(p, signum, target, sending_on_done, s, &err) < 0) {
         http_set_user(rq, NULL, NULL);
         sending_on_free(&s->op);

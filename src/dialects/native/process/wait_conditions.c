@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wait_conditions.c - POST /v1/processes/{id}/wait: the question, and the answer to it
+ * wait_conditions.c - POST /v1/processes/{id}/wait: decodes the conditions and writes the reply
  *
- * Which condition it was, where, and the output in between. What waits is common/wait_for.h. Layer: dialects.
+ * The reply names the condition that was met, where, and the output up to there. common/wait_for.h
+ * does the waiting. Layer: dialects.
  */
 #include "base/limits.h"
 #include "base/mem.h"
@@ -28,12 +29,12 @@ static void waiting_free(struct wait_conditions_waiting *w)
     free(w);
 }
 
-static void waiting_on_gone(void *user)
+static void waiting_on_disconnect(void *user)
 {
     waiting_free(user);
 }
 
-static void waiting_on_going(struct op *op)
+static void waiting_on_drain(struct op *op)
 {
     struct wait_conditions_waiting *w = list_entry(op, struct wait_conditions_waiting, op);
     struct hf_error err;
@@ -49,13 +50,13 @@ static void waiting_on_free(struct op *op)
 }
 
 static const struct op_kind waiting_kind = {
-    .on_drain = waiting_on_going,
+    .on_drain = waiting_on_drain,
     .on_free = waiting_on_free,
 };
 
-/* --- the answer ----------------------------------------------------------------------- */
+/* --- the reply ------------------------------------------------------------------------ */
 
-/* The output in between: the end of it if it is long, from a whole character on. */
+/* The output in between. If it is long: the end of it, starting at a character boundary. */
 static void write_between(const struct wait_result *r, struct json_out *o)
 {
     const struct journal *j = process_journal(r->process);
@@ -73,7 +74,7 @@ static void write_between(const struct wait_result *r, struct json_out *o)
     json_open(o, '{');
     json_ku64(o, "offset", start);
     process_json_data(o, journal_bytes(j, start), (size_t)(end - start));
-    json_shut(o, '}');
+    json_close(o, '}');
     json_ku64(o, "omitted_bytes", start - r->from);
     json_ku64(o, "missed_bytes", r->missed);
 }
@@ -84,7 +85,7 @@ static void write_range(struct json_out *o, const struct scan_match *m)
     json_open(o, '{');
     json_ku64(o, "from", m->start);
     json_ku64(o, "to", m->end);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void write_prompt(struct json_out *o, const struct scan_match *m)
@@ -95,7 +96,7 @@ static void write_prompt(struct json_out *o, const struct scan_match *m)
         json_kint(o, "exit_code", m->exit_code);
     else
         json_knull(o, "exit_code");
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void write_matched(struct json_out *o, const struct wait_result *r)
@@ -132,14 +133,14 @@ static void waiting_done(void *arg, const struct wait_result *r)
     json_ku64(&o, "next", r->end);
     write_between(r, &o);
     json_reply_send(w->rq, 200, &o);
-    w->wait = NULL; /* it ends itself */
+    w->wait = NULL; /* it frees itself */
     waiting_free(w);
 }
 
-/* --- the question ---------------------------------------------------------------------- */
+/* --- decoding requests ----------------------------------------------------------------- */
 
-static int waiting_begin(struct http_request *rq, struct process *p, const struct wait_request *ask,
-                         struct hf_error *err)
+static int waiting_begin(struct http_request *rq, struct process *p,
+                         const struct wait_request *request, struct hf_error *err)
 {
     struct wait_conditions_waiting *w;
 
@@ -148,33 +149,33 @@ static int waiting_begin(struct http_request *rq, struct process *p, const struc
     w = hf_xalloc(sizeof *w);
     native_op_init(&w->op, native_of(rq), &waiting_kind);
     w->rq = rq;
-    if (wait_start(p, ask, waiting_done, w, &w->wait, err) < 0) {
+    if (wait_start(p, request, waiting_done, w, &w->wait, err) < 0) {
         waiting_free(w);
         return -1;
     }
-    http_set_user(rq, w, waiting_on_gone);
+    http_set_user(rq, w, waiting_on_disconnect);
     return 0;
 }
 
-/* Who only watches, or came by a link, does not slow the process down. */
-static const struct wait_request *ask_with_rights(struct wait_request *ask,
-                                                  const struct http_request *rq)
+/* A client that only watches, or that came by a link, does not slow the process down. */
+static const struct wait_request *decode_with_rights(struct wait_request *request,
+                                                     const struct http_request *rq)
 {
-    ask->holds = http_role(rq) == ROLE_OWN && http_grant(rq) == NULL;
-    return ask;
+    request->holds = http_role(rq) == ROLE_OWN && http_grant(rq) == NULL;
+    return request;
 }
 
 void wait_handle(struct http_request *rq)
 {
     struct process *p = native_decode_process(rq);
     json_auto_t *body = NULL;
-    struct wait_request ask;
+    struct wait_request request;
     struct hf_error err;
 
     if (p == NULL)
         return;
     body = native_decode_json(rq, &err);
-    if (body == NULL || wait_request_decode(body, &ask, &err) < 0 ||
-        waiting_begin(rq, p, ask_with_rights(&ask, rq), &err) < 0)
+    if (body == NULL || wait_request_decode(body, &request, &err) < 0 ||
+        waiting_begin(rq, p, decode_with_rights(&request, rq), &err) < 0)
         http_reply_error(rq, &err);
 }

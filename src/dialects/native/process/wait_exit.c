@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wait_exit.c - GET /v1/processes/{id}/wait: until the exit or the time-out. Layer: dialects.
+ * wait_exit.c - GET /v1/processes/{id}/wait: until the exit or the timeout. Layer: dialects.
  */
 #include "base/limits.h"
 #include "base/mem.h"
@@ -13,7 +13,7 @@ struct exit_wait {
     struct http_request *rq;
     struct process *process; /* referenced */
     struct exit_waiter waiter;
-    struct timer *timer; /* NULL: no time-out */
+    struct timer *timer; /* NULL: no timeout */
 };
 
 static void exit_wait_free(struct exit_wait *w)
@@ -26,12 +26,12 @@ static void exit_wait_free(struct exit_wait *w)
     free(w);
 }
 
-static void exit_wait_on_gone(void *user)
+static void exit_wait_on_disconnect(void *user)
 {
     exit_wait_free(user);
 }
 
-static void exit_wait_on_going(struct op *op)
+static void exit_wait_on_drain(struct op *op)
 {
     struct exit_wait *w = list_entry(op, struct exit_wait, op);
     struct hf_error err;
@@ -46,11 +46,11 @@ static void exit_wait_on_free(struct op *op)
     exit_wait_free(list_entry(op, struct exit_wait, op));
 }
 
-static const struct op_kind exit_wait_kind = {.on_drain = exit_wait_on_going,
+static const struct op_kind exit_wait_kind = {.on_drain = exit_wait_on_drain,
                                               .on_free = exit_wait_on_free};
 
-/* The process as it is now, and whether the time ran out first. */
-static void exit_wait_answer(struct http_request *rq, struct process *p, bool timed_out)
+/* The process as it is now, and whether the timeout came first. */
+static void exit_wait_reply(struct http_request *rq, struct process *p, bool timed_out)
 {
     struct native *n = native_of(rq);
     struct json_out o;
@@ -66,7 +66,7 @@ static void exit_wait_on_exit(void *arg, struct process *p)
 {
     struct exit_wait *w = arg;
 
-    exit_wait_answer(w->rq, p, false);
+    exit_wait_reply(w->rq, p, false);
     exit_wait_free(w);
 }
 
@@ -75,7 +75,7 @@ static void exit_wait_on_timer(struct timer *t, void *arg)
     struct exit_wait *w = arg;
 
     (void)t;
-    exit_wait_answer(w->rq, w->process, true);
+    exit_wait_reply(w->rq, w->process, true);
     exit_wait_free(w);
 }
 
@@ -89,7 +89,7 @@ static void exit_wait_begin(struct http_request *rq, struct process *p, int64_t 
     list_init(&w->waiter.link);
     w->waiter.fn = exit_wait_on_exit;
     w->waiter.arg = w;
-    http_set_user(rq, w, exit_wait_on_gone);
+    http_set_user(rq, w, exit_wait_on_disconnect);
     process_wait_exit(p, &w->waiter);
     if (timeout_ms >= 0) {
         w->timer = timer_new(http_loop(rq), exit_wait_on_timer, w);
@@ -108,7 +108,7 @@ void wait_exit_handle(struct http_request *rq)
     if (native_decode_i64(rq, "timeout_ms", 0, LIMIT_DURATION_MS, &timeout_ms, &err) < 0) {
         http_reply_error(rq, &err);
     } else if (!process_is_running(p) || timeout_ms == 0) {
-        exit_wait_answer(rq, p, process_is_running(p));
+        exit_wait_reply(rq, p, process_is_running(p));
     } else if (native_wait_begin(native_of(rq), rq, &err) < 0) {
         http_reply_error(rq, &err);
     } else {

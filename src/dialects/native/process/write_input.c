@@ -2,10 +2,10 @@
 /*
  * write_input.c - POST /v1/processes/{id}/input
  *
- * A raw body goes to the process as it arrives; when its queue is full, the
- * reading of the body stops until there is room, so the sender feels the pace of
- * the process and nothing is held here. A JSON body is small: it is collected,
- * decoded and then fed by the same rule. Layer: dialects.
+ * A raw body is passed to the process as it arrives. When the process's queue is full, we stop
+ * reading the body until there is room, so the sender is slowed to the pace of the process and
+ * nothing is buffered here. A JSON body is small: it is collected, decoded and then written by the
+ * same rule. Layer: dialects.
  */
 #include "base/limits.h"
 #include "base/mem.h"
@@ -20,7 +20,7 @@ struct write_input {
     struct http_request *rq;
     struct process *process; /* referenced */
     struct input_waiter waiter;
-    struct buf held; /* JSON: first the text, then the bytes not taken yet */
+    struct buf held; /* JSON: first the text, then the bytes not written yet */
     uint64_t accepted_bytes;
     bool json, eof;
 };
@@ -34,7 +34,7 @@ static void input_free(struct write_input *in)
     free(in);
 }
 
-static void input_on_gone(void *user)
+static void input_on_disconnect(void *user)
 {
     input_free(user);
 }
@@ -63,7 +63,7 @@ static void input_on_free(struct op *op)
 
 static const struct op_kind input_kind = {.on_drain = input_on_drain, .on_free = input_on_free};
 
-/* All bytes are taken: end of file if wished, then the answer. */
+/* All bytes are written: sends end of file if requested, then the reply. */
 static void input_finish(struct write_input *in)
 {
     struct http_request *rq = in->rq;
@@ -80,8 +80,8 @@ static void input_finish(struct write_input *in)
     json_reply_send(rq, 200, &o);
 }
 
-/* How much was taken, or -1 after the failure has been answered. With less than
- * all of it taken, the waiter is armed. */
+/* Returns how many bytes were consumed, or -1 after the error reply. If fewer than all, the waiter
+ * is armed. */
 static ssize_t input_feed(struct write_input *in, const void *bytes, size_t len)
 {
     struct hf_error err;
@@ -150,7 +150,7 @@ static size_t input_on_json(struct http_request *rq, const void *bytes, size_t l
 
     if (in->held.len + len > LIMIT_JSON_BODY_BYTES) {
         hf_fail(&err, HF_E_body_too_large,
-                "a JSON body holds at most %d bytes; send more as application/octet-stream",
+                "a JSON body may have at most %d bytes; send more as application/octet-stream",
                 LIMIT_JSON_BODY_BYTES);
         err.limit = "json_body_bytes";
         input_fail(in, &err);
@@ -188,6 +188,6 @@ void input_handle(struct http_request *rq)
     list_init(&in->waiter.link);
     in->waiter.fn = input_on_room;
     in->waiter.arg = in;
-    http_set_user(rq, in, input_on_gone);
+    http_set_user(rq, in, input_on_disconnect);
     http_body_stream(rq, in->json ? input_on_json : input_on_raw);
 }

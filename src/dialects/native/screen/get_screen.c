@@ -2,8 +2,8 @@
 /*
  * get_screen.c - GET /v1/processes/{id}/screen: what a person would see
  *
- * Answered at once when the screen is there or nearly so; otherwise it is
- * read up in slices first, and the request waits. Layer: dialects.
+ * Replies at once if the screen is up to date or nearly so. Otherwise the request waits while the
+ * screen is brought up to date in slices. Layer: dialects.
  */
 #include <stdio.h>
 
@@ -16,7 +16,7 @@
 
 enum format { FORMAT_TEXT, FORMAT_ANSI, FORMAT_JSON, FORMAT_HTML, FORMAT_SVG };
 
-struct screen_ask {
+struct screen_request {
     struct op op;
     struct http_request *rq;
     struct process *process; /* referenced */
@@ -25,7 +25,7 @@ struct screen_ask {
     int64_t lines;
 };
 
-static void ask_free(struct screen_ask *a)
+static void screen_request_free(struct screen_request *a)
 {
     screen_waiter_cancel(&a->waiter);
     native_wait_end(a->op.native);
@@ -34,27 +34,28 @@ static void ask_free(struct screen_ask *a)
     free(a);
 }
 
-static void ask_on_gone(void *user)
+static void screen_request_on_disconnect(void *user)
 {
-    ask_free(user);
+    screen_request_free(user);
 }
 
-static void ask_on_going(struct op *op)
+static void screen_request_on_drain(struct op *op)
 {
-    struct screen_ask *a = list_entry(op, struct screen_ask, op);
+    struct screen_request *a = list_entry(op, struct screen_request, op);
     struct hf_error err;
 
     native_check_open(op->native, &err);
     http_reply_error(a->rq, &err);
-    ask_free(a);
+    screen_request_free(a);
 }
 
-static void ask_on_free(struct op *op)
+static void screen_request_on_free(struct op *op)
 {
-    ask_free(list_entry(op, struct screen_ask, op));
+    screen_request_free(list_entry(op, struct screen_request, op));
 }
 
-static const struct op_kind ask_kind = {.on_drain = ask_on_going, .on_free = ask_on_free};
+static const struct op_kind screen_request_kind = {.on_drain = screen_request_on_drain,
+                                                   .on_free = screen_request_on_free};
 
 static void put_text(struct buf *out, const struct screen_picture *p)
 {
@@ -85,33 +86,34 @@ static void reply(struct http_request *rq, struct process *p, const struct term 
     formats[format].put(out, &picture);
     snprintf(offset, sizeof offset, "%llu", (unsigned long long)picture.view.offset);
     http_add_header(rq, "Holdfast-Offset", offset);
-    if (format == FORMAT_HTML || format == FORMAT_SVG) /* shows, does nothing */
+    if (format == FORMAT_HTML || format == FORMAT_SVG) /* the document cannot run scripts */
         http_add_header(rq, "Content-Security-Policy",
                         "default-src 'none'; style-src 'unsafe-inline'; sandbox");
     http_reply(rq, 200, formats[format].type, buf_data(out), out->len);
 }
 
-static void ask_on_screen(void *arg, struct process *p)
+static void screen_request_on_screen(void *arg, struct process *p)
 {
-    struct screen_ask *a = arg;
+    struct screen_request *a = arg;
 
     reply(a->rq, p, screen_as_it_is(p), a->format, a->lines);
-    ask_free(a);
+    screen_request_free(a);
 }
 
-static void request_begin(struct http_request *rq, struct process *p, int format, int64_t lines)
+static void screen_request_begin(struct http_request *rq, struct process *p, int format,
+                                 int64_t lines)
 {
-    struct screen_ask *a = hf_xalloc(sizeof *a);
+    struct screen_request *a = hf_xalloc(sizeof *a);
 
-    native_op_init(&a->op, native_of(rq), &ask_kind);
+    native_op_init(&a->op, native_of(rq), &screen_request_kind);
     a->rq = rq;
     a->process = process_ref(p);
     a->format = format;
     a->lines = lines;
     list_init(&a->waiter.link);
-    a->waiter.fn = ask_on_screen;
+    a->waiter.fn = screen_request_on_screen;
     a->waiter.arg = a;
-    http_set_user(rq, a, ask_on_gone);
+    http_set_user(rq, a, screen_request_on_disconnect);
     screen_wait(p, &a->waiter);
 }
 
@@ -127,7 +129,7 @@ static int check(struct http_request *rq, struct process *p, int *format, int64_
         return -1;
     if (!v.pty)
         return hf_fail(err, HF_E_not_a_terminal,
-                       "this process was started with pipes and has no screen; see its output");
+                       "this process uses pipes and has no screen; read its output");
     return 0;
 }
 
@@ -151,5 +153,5 @@ void screen_handle(struct http_request *rq)
     else if (native_wait_begin(native_of(rq), rq, &err) < 0)
         http_reply_error(rq, &err);
     else
-        request_begin(rq, p, format, lines);
+        screen_request_begin(rq, p, format, lines);
 }

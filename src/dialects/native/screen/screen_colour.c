@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * screen_colour.c - colours and escapes of drawn screens. Layer: dialects.
+ * screen_colour.c - colours and escapes of rendered screens. Layer: dialects.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "dialects/native/screen/screen_draw.h"
 
-/* The sixteen, as most terminals show them on black. */
+/* The sixteen basic colours, as most terminals show them on black. */
 static const uint32_t basic[16] = {
     0x2e3436, 0xcc0000, 0x4e9a06, 0xc4a000, 0x3465a4, 0x75507b, 0x06989a, 0xd3d7cf,
     0x555753, 0xef2929, 0x8ae234, 0xfce94f, 0x729fcf, 0xad7fa8, 0x34e2e2, 0xeeeeec,

@@ -21,13 +21,13 @@ static const struct row *picture_row(const struct screen_picture *p, int row)
     return grid_row(g, g->base - (size_t)p->lines + (size_t)row);
 }
 
-static bool same_look(const struct pen *a, const struct pen *b)
+static bool same_style(const struct pen *a, const struct pen *b)
 {
     return a->fg == b->fg && a->bg == b->bg && a->extra.underline == b->extra.underline &&
            a->extra.link == b->extra.link;
 }
 
-/* Behind the last cell that shows something. */
+/* The column after the last visible cell. */
 static int shown_end(const struct screen_picture *p, const struct row *r)
 {
     int end = r->held < p->term->cols ? r->held : p->term->cols;
@@ -53,7 +53,7 @@ void screen_runs(const struct screen_picture *p, int row, screen_run_fn *fn, voi
             char one[CELL_TEXT_MAX];
             size_t n = term_cell_text(p->term, c, one);
 
-            if (!same_look(&pen, &run.pen))
+            if (!same_style(&pen, &run.pen))
                 break;
             if (n > 0)
                 buf_put(&text, one, n);
@@ -80,7 +80,7 @@ static void ansi_run(void *arg, const struct screen_run *run)
 {
     struct ansi *a = arg;
 
-    if (!same_look(&a->pen, &run->pen))
+    if (!same_style(&a->pen, &run->pen))
         snapshot_put_pen(a->out, &run->pen);
     a->pen = run->pen;
     buf_put(a->out, run->text, run->len);
@@ -95,7 +95,7 @@ void screen_put_ansi(struct buf *out, const struct screen_picture *p)
         const struct pen plain = {0};
 
         screen_runs(p, row, ansi_run, &a);
-        if (!same_look(&a.pen, &plain))
+        if (!same_style(&a.pen, &plain))
             buf_puts(out, "\x1b[0m");
         buf_putc(out, '\n');
     }
@@ -150,7 +150,7 @@ static void json_run(void *arg, const struct screen_run *run)
     json_colour(o, "fg", run->pen.fg);
     json_colour(o, "bg", run->pen.bg);
     json_flags(o, &run->pen);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void json_cursor(struct json_out *o, const struct screen_picture *p)
@@ -160,7 +160,7 @@ static void json_cursor(struct json_out *o, const struct screen_picture *p)
     json_kint(o, "row", p->view.y);
     json_kint(o, "col", p->view.x);
     json_kbool(o, "visible", p->view.cursor_shown);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void json_line(struct json_out *o, const struct screen_picture *p, int row)
@@ -176,8 +176,8 @@ static void json_line(struct json_out *o, const struct screen_picture *p, int ro
     json_key(o, "cells");
     json_open(o, '[');
     screen_runs(p, row, json_run, o);
-    json_shut(o, ']');
-    json_shut(o, '}');
+    json_close(o, ']');
+    json_close(o, '}');
     buf_fini(&text);
 }
 
@@ -199,6 +199,6 @@ void screen_put_json(struct buf *out, const struct screen_picture *p)
     json_open(&o, '[');
     for (row = 0; row < screen_rows(p); row++)
         json_line(&o, p, row);
-    json_shut(&o, ']');
-    json_shut(&o, '}');
+    json_close(&o, ']');
+    json_close(&o, '}');
 }

@@ -7,7 +7,7 @@
 
 #include "engine/stream/screen.h"
 
-/* Cells beside each other that look the same. */
+/* Adjacent cells with the same style. */
 struct screen_run {
     int row; /* of the picture, from 0 */
     int col, width;
@@ -17,14 +17,14 @@ struct screen_run {
 };
 typedef void screen_run_fn(void *arg, const struct screen_run *run);
 
-/* What is drawn: `lines` of scrollback and the screen. */
+/* What is drawn: `lines` of scrollback, then the screen. */
 struct screen_picture {
     const struct term *term;
     struct screen_view view;
     int lines;
 };
 
-/* The runs of one line, `row` from 0; cells at the end that show nothing are left out. */
+/* The runs of one line, `row` from 0, without blank cells at the end. */
 void screen_runs(const struct screen_picture *p, int row, screen_run_fn *fn, void *arg);
 int screen_rows(const struct screen_picture *p);
 
@@ -33,7 +33,7 @@ void screen_put_json(struct buf *out, const struct screen_picture *p);
 void screen_put_html(struct buf *out, const struct screen_picture *p);
 void screen_put_svg(struct buf *out, const struct screen_picture *p);
 
-/* screen_colour.c: "#rrggbb" of what a pen shows, inverse and the like considered. */
+/* screen_colour.c: "#rrggbb" of what a pen shows, with inverse and similar attributes applied. */
 struct screen_colours {
     char fg[8], bg[8];
     bool has_bg; /* not the default one */
@@ -41,7 +41,7 @@ struct screen_colours {
 void screen_colours(const struct pen *p, struct screen_colours *out);
 #define SCREEN_FG "#e5e5e5"
 #define SCREEN_BG "#000000"
-/* Text that means nothing to HTML and XML. */
+/* Text escaped for HTML and XML. */
 void screen_escape(struct buf *out, const char *text, size_t len);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * screen_html.c - a screen as a page and as a picture
  *
- * Whatever a program writes ends up as text: nothing of it is ever markup,
- * and links are not made clickable. Layer: dialects.
+ * Whatever a program writes becomes text: none of it is ever markup, and links are not clickable.
+ * Layer: dialects.
  */
 #include <stdio.h>
 

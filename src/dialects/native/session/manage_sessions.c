@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * manage_sessions.c - sessions: make, list, look, delete. Layer: dialects.
+ * manage_sessions.c - sessions: create, list, get, delete. Layer: dialects.
  */
 #include "engine/session/session.h"
 
@@ -16,7 +16,7 @@
 #define LIST_DEFAULT 100
 #define LIST_MAX 1000
 
-static void answer_session(struct http_request *rq, int status, struct session *s)
+static void reply_session(struct http_request *rq, int status, struct session *s)
 {
     struct native *n = native_of(rq);
     struct json_out o;
@@ -27,12 +27,12 @@ static void answer_session(struct http_request *rq, int status, struct session *
     http_reply_json(rq, status, &n->scratch);
 }
 
-/* --- make --------------------------------------------------------------------- */
+/* --- create ------------------------------------------------------------------- */
 
-/* A request that is answered when the engine is done, if the client is still there. */
+/* A request whose reply is sent when the engine is done, if the client is still connected. */
 struct manage_sessions_later {
     struct op op;
-    struct http_request *rq; /* NULL: the client has gone */
+    struct http_request *rq; /* NULL: the client has disconnected */
     struct session *session; /* of a deletion, until it is done */
 };
 
@@ -42,7 +42,7 @@ static void later_free(struct manage_sessions_later *l)
     free(l);
 }
 
-/* The dialect goes before the engine, which must not call back into it. */
+/* The dialect is freed before the engine, which must not call back into it. */
 static void later_on_free(struct op *op)
 {
     struct manage_sessions_later *l = list_entry(op, struct manage_sessions_later, op);
@@ -52,9 +52,9 @@ static void later_on_free(struct op *op)
     later_free(l);
 }
 
-/* One that is made is there soon, and going waits for that. An end may take longer than we are
- * waited for, and goes on under the next worker. */
-static void later_on_going(struct op *op)
+/* A creation finishes soon, and a shutdown waits for it. A termination may outlast the shutdown,
+ * and continues under the next worker. */
+static void later_on_drain(struct op *op)
 {
     struct manage_sessions_later *l = list_entry(op, struct manage_sessions_later, op);
     struct hf_error err;
@@ -62,15 +62,16 @@ static void later_on_going(struct op *op)
     if (l->session == NULL)
         return;
     if (l->rq != NULL) {
-        hf_fail(&err, HF_E_shutting_down, "the daemon is going; what was asked for goes on");
+        hf_fail(&err, HF_E_shutting_down,
+                "the daemon is shutting down; the requested operation continues");
         http_reply_error(l->rq, &err);
     }
     later_on_free(op);
 }
 
-static const struct op_kind later_kind = {.on_drain = later_on_going, .on_free = later_on_free};
+static const struct op_kind later_kind = {.on_drain = later_on_drain, .on_free = later_on_free};
 
-static void later_on_gone(void *user)
+static void later_on_disconnect(void *user)
 {
     struct manage_sessions_later *l = user;
 
@@ -83,7 +84,7 @@ static struct manage_sessions_later *later_new(struct http_request *rq)
 
     native_op_init(&l->op, native_of(rq), &later_kind);
     l->rq = rq;
-    http_set_user(rq, l, later_on_gone);
+    http_set_user(rq, l, later_on_disconnect);
     return l;
 }
 
@@ -102,13 +103,13 @@ static void create_on_done(void *arg, struct session *s, const struct hf_error *
     }
     snprintf(location, sizeof location, "/v1/sessions/%s", session_id(s));
     http_add_header(rq, "Location", location);
-    answer_session(rq, 201, s);
+    reply_session(rq, 201, s);
 }
 
 static int create_begin(struct http_request *rq, struct hf_error *err)
 {
     json_auto_t *body = NULL;
-    struct session_request ask;
+    struct session_request request;
     struct manage_sessions_later *l;
     int rc;
 
@@ -117,16 +118,16 @@ static int create_begin(struct http_request *rq, struct hf_error *err)
     body = native_decode_json(rq, err);
     if (body == NULL)
         return -1;
-    rc = session_ask_decode(&ask, body, err);
+    rc = session_request_decode(&request, body, err);
     if (rc == 0) {
         l = later_new(rq);
-        rc = session_create(native_of(rq)->engine, &ask.spec, create_on_done, l, err);
+        rc = session_create(native_of(rq)->engine, &request.spec, create_on_done, l, err);
         if (rc < 0) {
             http_set_user(rq, NULL, NULL);
             later_free(l);
         }
     }
-    session_ask_fini(&ask);
+    session_request_fini(&request);
     return rc;
 }
 
@@ -138,9 +139,9 @@ void session_create_handle(struct http_request *rq)
         http_reply_error(rq, &err);
 }
 
-/* --- look ----------------------------------------------------------------------- */
+/* --- get and list --------------------------------------------------------------- */
 
-static struct session *ask_session(struct http_request *rq)
+static struct session *decode_session(struct http_request *rq)
 {
     struct hf_error err;
     struct session *s = session_find(native_of(rq)->engine, http_param(rq, "id"), &err);
@@ -152,14 +153,14 @@ static struct session *ask_session(struct http_request *rq)
 
 void session_get_handle(struct http_request *rq)
 {
-    struct session *s = ask_session(rq);
+    struct session *s = decode_session(rq);
 
     if (s != NULL)
-        answer_session(rq, 200, s);
+        reply_session(rq, 200, s);
 }
 
-static int ask_page(const struct http_request *rq, int64_t *limit, struct session **after,
-                    struct hf_error *err)
+static int decode_page(const struct http_request *rq, int64_t *limit, struct session **after,
+                       struct hf_error *err)
 {
     const char *id = http_query(rq, "after");
 
@@ -172,7 +173,7 @@ static int ask_page(const struct http_request *rq, int64_t *limit, struct sessio
         return 0;
     return hf_fail_field(
         err, HF_E_bad_query, "after",
-        "the session of \"after\" is no longer there; begin with the first page again");
+        "the session of \"after\" no longer exists; start again from the first page");
 }
 
 void session_list_handle(struct http_request *rq)
@@ -183,7 +184,7 @@ void session_list_handle(struct http_request *rq)
     struct hf_error err;
     struct json_out o;
 
-    if (ask_page(rq, &limit, &s, &err) < 0) {
+    if (decode_page(rq, &limit, &s, &err) < 0) {
         http_reply_error(rq, &err);
         return;
     }
@@ -194,7 +195,7 @@ void session_list_handle(struct http_request *rq)
         session_write_json(s, &o);
         last = s;
     }
-    json_shut(&o, ']');
+    json_close(&o, ']');
     json_kstr(&o, "next", last != NULL && session_next(e, last) != NULL ? session_id(last) : NULL);
     json_reply_send(rq, 200, &o);
 }
@@ -218,7 +219,7 @@ static void delete_on_done(void *arg, const struct survivors *v, size_t ended)
 
 void session_delete_handle(struct http_request *rq)
 {
-    struct session *s = ask_session(rq);
+    struct session *s = decode_session(rq);
     struct hf_error err;
     int64_t grace_ms = -1;
     struct manage_sessions_later *l;

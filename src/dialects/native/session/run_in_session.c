@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_in_session.c - POST /v1/sessions/{id}/run: a command in the session's shell, one answer at
- * its end. Who asks for events gets those (session_events.c). Layer: dialects.
+ * run_in_session.c - POST /v1/sessions/{id}/run: a command in the session's shell, one reply at its
+ * end. Clients that request events are served by session_events.c. Layer: dialects.
  */
 #include "base/limits.h"
 #include "base/mem.h"
@@ -11,7 +11,7 @@
 #include "dialects/native/session/session_result.h"
 #include "transport/sse.h"
 
-struct asked {
+struct session_reply {
     struct op op;
     struct http_request *rq;
     struct session_run *run;
@@ -19,7 +19,7 @@ struct asked {
     bool base64, keep;
 };
 
-static void asked_free(struct asked *a)
+static void session_reply_free(struct session_reply *a)
 {
     native_wait_end(a->op.native);
     native_op_fini(&a->op);
@@ -27,40 +27,42 @@ static void asked_free(struct asked *a)
     free(a);
 }
 
-static void asked_on_free(struct op *op)
+static void session_reply_on_free(struct op *op)
 {
-    struct asked *a = list_entry(op, struct asked, op);
+    struct session_reply *a = list_entry(op, struct session_reply, op);
 
     session_run_leave(a->run, false);
-    asked_free(a);
+    session_reply_free(a);
 }
 
-/* The command goes on, if it has begun: whoever replaces this worker has it. */
-static void asked_on_going(struct op *op)
+/* If the command has begun, it keeps running under the worker that replaces this one. */
+static void session_reply_on_drain(struct op *op)
 {
-    struct asked *a = list_entry(op, struct asked, op);
+    struct session_reply *a = list_entry(op, struct session_reply, op);
     uint64_t number = session_run_number(a->run);
     struct hf_error err;
 
     session_run_leave(a->run, number == 0);
-    session_run_going(number, &err);
+    session_run_draining(number, &err);
     http_reply_error(a->rq, &err);
-    asked_free(a);
+    session_reply_free(a);
 }
 
-static const struct op_kind asked_kind = {.on_drain = asked_on_going, .on_free = asked_on_free};
+static const struct op_kind session_reply_kind = {.on_drain = session_reply_on_drain,
+                                                  .on_free = session_reply_on_free};
 
-static void asked_on_gone(void *user)
+static void session_reply_on_disconnect(void *user)
 {
-    struct asked *a = user;
+    struct session_reply *a = user;
 
     session_run_leave(a->run, !a->keep);
-    asked_free(a);
+    session_reply_free(a);
 }
 
-static void asked_on_done(void *arg, const struct session_result *r, const struct hf_error *err)
+static void session_reply_on_done(void *arg, const struct session_result *r,
+                                  const struct hf_error *err)
 {
-    struct asked *a = arg;
+    struct session_reply *a = arg;
     struct json_out o;
 
     if (r != NULL) {
@@ -70,35 +72,34 @@ static void asked_on_done(void *arg, const struct session_result *r, const struc
     } else {
         http_reply_error(a->rq, err);
     }
-    asked_free(a);
+    session_reply_free(a);
 }
 
-static int asked_begin(struct http_request *rq, struct session *s,
-                       const struct session_run_ask *ask, struct hf_error *err)
+static int session_reply_begin(struct http_request *rq, struct session *s,
+                               const struct session_run_request *request, struct hf_error *err)
 {
-    struct asked *a = hf_xalloc(sizeof *a);
+    struct session_reply *a = hf_xalloc(sizeof *a);
     int rc;
 
-    native_op_init(&a->op, native_of(rq), &asked_kind);
+    native_op_init(&a->op, native_of(rq), &session_reply_kind);
     a->rq = rq;
-    a->base64 = ask->base64;
-    a->keep = ask->keep;
+    a->base64 = request->base64;
+    a->keep = request->keep;
     a->session_id = hf_xstrdup(session_id(s));
-    rc = session_run(s, &ask->spec, asked_on_done, a, &a->run, err);
+    rc = session_run(s, &request->spec, session_reply_on_done, a, &a->run, err);
     if (rc == 0)
-        http_set_user(rq, a, asked_on_gone);
+        http_set_user(rq, a, session_reply_on_disconnect);
     else
-        asked_free(a);
+        session_reply_free(a);
     return rc;
 }
 
-static int ask_events(const struct http_request *rq, bool *events, struct hf_error *err)
+static int decode_events(const struct http_request *rq, bool *events, struct hf_error *err)
 {
     *events = http_wants(rq, SSE_TYPE) && !http_wants(rq, "application/json");
     if (*events || http_query(rq, "output") == NULL)
         return 0;
-    return hf_fail_field(err, HF_E_bad_query, "output",
-                         "\"output\" goes with Accept: " SSE_TYPE " only");
+    return hf_fail_field(err, HF_E_bad_query, "output", "\"output\" requires Accept: " SSE_TYPE "");
 }
 
 static int run_begin(struct http_request *rq, struct hf_error *err)
@@ -106,19 +107,20 @@ static int run_begin(struct http_request *rq, struct hf_error *err)
     struct native *n = native_of(rq);
     struct session *s = session_find(n->engine, http_param(rq, "id"), err);
     json_auto_t *body = NULL;
-    struct session_run_ask ask;
+    struct session_run_request request;
     bool events;
     int rc;
 
-    if (s == NULL || native_check_open(n, err) < 0 || ask_events(rq, &events, err) < 0 ||
+    if (s == NULL || native_check_open(n, err) < 0 || decode_events(rq, &events, err) < 0 ||
         (body = native_decode_json(rq, err)) == NULL)
         return -1;
-    rc = session_run_ask_decode(&ask, body, err);
+    rc = session_run_request_decode(&request, body, err);
     if (rc == 0)
         rc = native_wait_begin(n, rq, err);
     if (rc == 0)
-        rc = events ? session_events_begin(rq, s, &ask, err) : asked_begin(rq, s, &ask, err);
-    session_run_ask_fini(&ask);
+        rc = events ? session_events_begin(rq, s, &request, err)
+                    : session_reply_begin(rq, s, &request, err);
+    session_run_request_fini(&request);
     return rc;
 }
 

@@ -16,7 +16,7 @@ struct create_body {
     json_t *env;
 };
 
-int session_ask_decode(struct session_request *a, const json_t *body, struct hf_error *err)
+int session_request_decode(struct session_request *a, const json_t *body, struct hf_error *err)
 {
     static const struct json_field fields[] = {
         JSON_FIELD(STR, struct create_body, id, .min = 1, .max = LIMIT_TAG_BYTES),
@@ -37,7 +37,7 @@ int session_ask_decode(struct session_request *a, const json_t *body, struct hf_
     return rc;
 }
 
-void session_ask_fini(struct session_request *a)
+void session_request_fini(struct session_request *a)
 {
     free(a->env);
 }
@@ -48,7 +48,7 @@ struct run_body {
     int64_t timeout_ms, grace_ms, max_output_bytes;
 };
 
-static int decode_source(struct session_run_ask *a, const char *name, struct hf_error *err)
+static int decode_source(struct session_run_request *a, const char *name, struct hf_error *err)
 {
     int n = name != NULL ? source_from_name(name) : SOURCE_USER;
 
@@ -59,7 +59,8 @@ static int decode_source(struct session_run_ask *a, const char *name, struct hf_
     return 0;
 }
 
-static int decode_input(struct session_run_ask *a, const struct run_body *b, struct hf_error *err)
+static int decode_input(struct session_run_request *a, const struct run_body *b,
+                        struct hf_error *err)
 {
     bool base64;
 
@@ -80,7 +81,7 @@ static int decode_input(struct session_run_ask *a, const struct run_body *b, str
     return 0;
 }
 
-static int decode_on_detach(struct session_run_ask *a, const char *name, struct hf_error *err)
+static int decode_on_detach(struct session_run_request *a, const char *name, struct hf_error *err)
 {
     a->keep = name != NULL && strcmp(name, "keep") == 0;
     if (name == NULL || a->keep || strcmp(name, "kill") == 0)
@@ -89,7 +90,8 @@ static int decode_on_detach(struct session_run_ask *a, const char *name, struct 
 }
 
 #define F(kind, member, ...) JSON_FIELD(kind, struct run_body, member, __VA_ARGS__)
-int session_run_ask_decode(struct session_run_ask *a, const json_t *body, struct hf_error *err)
+int session_run_request_decode(struct session_run_request *a, const json_t *body,
+                               struct hf_error *err)
 {
     static const struct json_field fields[] = {
         F(STR, command, .min = 1, .max = LIMIT_SESSION_COMMAND_BYTES, .required = true),
@@ -104,7 +106,7 @@ int session_run_ask_decode(struct session_run_ask *a, const json_t *body, struct
     };
     struct run_body b = {.grace_ms = -1, .max_output_bytes = LIMIT_RUN_OUTPUT_BYTES};
 
-    *a = (struct session_run_ask){0};
+    *a = (struct session_run_request){0};
     if (json_decode(body, fields, sizeof fields / sizeof *fields, &b, err) < 0)
         return -1;
     a->spec.command = b.command;
@@ -118,7 +120,7 @@ int session_run_ask_decode(struct session_run_ask *a, const json_t *body, struct
 }
 #undef F
 
-void session_run_ask_fini(struct session_run_ask *a)
+void session_run_request_fini(struct session_run_request *a)
 {
     buf_fini(&a->input);
 }

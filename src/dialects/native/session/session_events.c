@@ -2,9 +2,10 @@
 /*
  * session_events.c - a command in a session, as events
  *
- * For those who want its output as it comes, and for those who cannot wait in silence for as long as
- * a command may take: `started` when its turn has come, `output` and `gap` if they were asked for,
- * then `finished` or `error`. A client that stops taking the output holds the command. Layer: dialects.
+ * For clients that want output as it arrives, and for those that cannot wait in silence as long as
+ * a command may take: `started` when its turn has come, `output` and `gap` if requested, then
+ * `finished` or `error`. A client that stops reading the output pauses the command. Layer:
+ * dialects.
  */
 #include "base/mem.h"
 #include "dialects/common/session_follow.h"
@@ -19,9 +20,9 @@ struct run_events {
     struct op op;
     struct session_follow *follow; /* NULL: all of its output is sent */
     struct output_events out;
-    struct buf result; /* `finished`, from its end on */
+    struct buf result; /* `finished`, once the command has ended */
     char *session_id;
-    uint64_t number; /* 0: it still waits */
+    uint64_t number; /* 0: it is still queued */
     bool output, base64, keep;
 };
 
@@ -50,12 +51,12 @@ static void send_error(struct run_events *x, const struct hf_error *err)
     struct json_out o = json_reply_open(x->op.native);
 
     problem_write(&o, err);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     send_event(x, "error", o.buf);
     events_end(x);
 }
 
-/* Not behind what has no room: it may be long, and a peer is given so much and no more. */
+/* Do not queue it behind unsent data: it may be long, and the buffer per peer is limited. */
 static void send_result(struct run_events *x)
 {
     if (x->follow != NULL || !http_stream_ready(x->out.stream))
@@ -64,7 +65,7 @@ static void send_result(struct run_events *x)
     events_end(x);
 }
 
-/* --- what the command does ------------------------------------------------------------------ */
+/* --- callbacks of the command --------------------------------------------------------------- */
 
 static void on_started(void *arg, const struct session_begin *b)
 {
@@ -77,7 +78,7 @@ static void on_started(void *arg, const struct session_begin *b)
     json_kstr(&o, "process_id", b->process_id);
     json_ku64(&o, "offset", b->from);
     json_ktime(&o, "started_at", b->started_wall_ms);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     send_event(x, "started", o.buf);
 }
 
@@ -115,7 +116,7 @@ static void on_result(void *arg, const struct session_result *r)
     struct json_out o = json_reply_open(x->op.native);
 
     session_result_write(x->op.native, &o, x->session_id, x->base64, r);
-    json_shut(&o, '}');
+    json_close(&o, '}');
     buf_put(&x->result, buf_data(o.buf), o.buf->len);
 }
 
@@ -139,7 +140,7 @@ static const struct session_follow_ops follow_ops = {
     .done = on_done,
 };
 
-/* --- what the client and the daemon do -------------------------------------------------------- */
+/* --- callbacks of the client and the daemon ------------------------------------------------- */
 
 static void on_room(void *arg)
 {
@@ -157,7 +158,7 @@ static void leave(struct run_events *x, bool cancel)
         session_follow_leave(x->follow, cancel);
 }
 
-static void on_gone(void *arg)
+static void on_disconnect(void *arg)
 {
     struct run_events *x = arg;
 
@@ -165,18 +166,19 @@ static void on_gone(void *arg)
     events_free(x);
 }
 
-static const struct http_stream_ops stream_ops = {.on_drain = on_room, .on_gone = on_gone};
+static const struct http_stream_ops stream_ops = {.on_drain = on_room,
+                                                  .on_disconnect = on_disconnect};
 
-/* The command goes on, if it has begun: whoever replaces this worker has it. */
-static void events_on_going(struct op *op)
+/* If the command has begun, it keeps running under the worker that replaces this one. */
+static void events_on_drain(struct op *op)
 {
     struct run_events *x = list_entry(op, struct run_events, op);
     struct hf_error err;
 
     if (x->follow == NULL)
-        return; /* its result waits for room, and goes or is cut with the connection */
+        return; /* its result waits for room; it is sent, or lost with the connection */
     leave(x, x->number == 0);
-    session_run_going(x->number, &err);
+    session_run_draining(x->number, &err);
     send_error(x, &err);
 }
 
@@ -188,10 +190,10 @@ static void events_on_free(struct op *op)
     events_free(x);
 }
 
-static const struct op_kind events_kind = {.on_drain = events_on_going, .on_free = events_on_free};
+static const struct op_kind events_kind = {.on_drain = events_on_drain, .on_free = events_on_free};
 
-int session_events_begin(struct http_request *rq, struct session *s, struct session_run_ask *ask,
-                         struct hf_error *err)
+int session_events_begin(struct http_request *rq, struct session *s,
+                         struct session_run_request *request, struct hf_error *err)
 {
     struct native *n = native_of(rq);
     struct run_events *x = hf_xalloc(sizeof *x);
@@ -199,12 +201,12 @@ int session_events_begin(struct http_request *rq, struct session *s, struct sess
 
     native_op_init(&x->op, n, &events_kind);
     x->out.native = n;
-    x->base64 = ask->base64;
-    x->keep = ask->keep;
+    x->base64 = request->base64;
+    x->keep = request->keep;
     x->session_id = hf_xstrdup(session_id(s));
     rc = native_decode_bool(rq, "output", &x->output, err);
     if (rc == 0)
-        rc = session_follow_start(n->engine, s, &ask->spec, &follow_ops, x, &x->follow, err);
+        rc = session_follow_start(n->engine, s, &request->spec, &follow_ops, x, &x->follow, err);
     if (rc < 0) {
         events_free(x);
         return rc;

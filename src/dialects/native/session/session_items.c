@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_items.c - what was done in a session, in order. Layer: dialects.
+ * session_items.c - what ran in a session, in order. Layer: dialects.
  */
 #include "dialects/native/session/session_items.h"
 
@@ -29,7 +29,7 @@ static bool is_plain(const char *s)
                                      "0123456789@%+=:,./_-") == strlen(s);
 }
 
-/* As one would type it into a shell. */
+/* As a user would type it into a shell. */
 static void put_word(struct buf *out, const char *s)
 {
     if (is_plain(s)) {
@@ -39,7 +39,7 @@ static void put_word(struct buf *out, const char *s)
     buf_put_quoted(out, s);
 }
 
-/* A shell line is shown as it was given; it has no arguments and need not be quoted. */
+/* A shell line is shown as it was submitted; it has no arguments and needs no quoting. */
 static char *process_text(const struct process_view *v)
 {
     struct buf text = {0};
@@ -57,7 +57,7 @@ static char *process_text(const struct process_view *v)
     return out;
 }
 
-/* Head and tail straight from the ring; what it has forgotten is missing in the middle. */
+/* Head and tail straight from the ring; what the ring has dropped is missing in the middle. */
 static void process_output(struct process *p, const struct process_view *v,
                            struct session_command *c)
 {
@@ -123,7 +123,7 @@ static int by_start(const void *a, const void *b)
            (x->command.begin.number < y->command.begin.number);
 }
 
-/* From the newest back, as long as they fit. */
+/* From the newest back, as many as fit. */
 static size_t count_fitting(const struct session_items *all, size_t limit)
 {
     uint64_t bytes = 0;

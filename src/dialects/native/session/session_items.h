@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_items.h - what was done in a session, in order: commands and processes
+ * session_items.h - what ran in a session, in order: commands and processes
  *
- * Bounded: at most so many items and so many bytes of output; the oldest are
- * left out and counted. Everything is borrowed until the next return to the
- * loop. Layer: dialects.
+ * Bounded in the number of items and in bytes of output; the oldest are left out and counted.
+ * Everything is borrowed until the next return to the loop. Layer: dialects.
  */
 #ifndef HF_DIALECTS_NATIVE_SESSION_SESSION_ITEMS_H
 #define HF_DIALECTS_NATIVE_SESSION_SESSION_ITEMS_H
@@ -13,8 +12,8 @@
 
 struct session_item {
     struct process *process;        /* NULL: a command of the shell */
-    struct session_command command; /* of a process only what both have, put together */
-    char *text;                     /* of a process: its command and arguments; malloc'd */
+    struct session_command command; /* for a process only the members that both have, filled in */
+    char *text;                     /* for a process: its command and arguments; malloc'd */
 };
 
 struct session_items {

@@ -14,7 +14,7 @@
 #define ESC 0x1b
 #define BEL 0x07
 
-/* Length of the escape sequence at `p`, which begins with ESC; all of it if it does not end. */
+/* Length of the escape sequence at `p`, which begins with ESC; the rest if it is incomplete. */
 static size_t escape_len(const unsigned char *p, size_t len)
 {
     size_t i = 2;
@@ -108,7 +108,7 @@ void markdown_put_block(struct buf *out, const char *language, struct session_te
     buf_fini(&text);
 }
 
-/* --- the whole -------------------------------------------------------------------- */
+/* --- the document ----------------------------------------------------------------- */
 
 static void put_outcome(struct buf *out, const struct session_command *c)
 {
@@ -128,7 +128,7 @@ static void put_outcome(struct buf *out, const struct session_command *c)
         buf_printf(out, ", %.1f s",
                    (double)(c->end.ended_wall_ms - c->begin.started_wall_ms) / 1000);
     if (c->end.shell_replaced)
-        buf_puts(out, ", shell replaced: directory, variables and functions from before are gone");
+        buf_puts(out, ", shell replaced: previous directory, variables and functions are lost");
 }
 
 static void put_item(struct buf *out, const struct session_item *it)

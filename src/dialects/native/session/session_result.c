@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_result.c - what came of a command in a session. Layer: dialects.
+ * session_result.c - the result of a command in a session. Layer: dialects.
  */
 #include "dialects/native/session/session_result.h"
 
@@ -33,11 +33,12 @@ void session_result_write(struct native *n, struct json_out *o, const char *sess
     json_ktime(o, "ended_at", r->ended_wall_ms);
 }
 
-int session_run_going(uint64_t number, struct hf_error *err)
+int session_run_draining(uint64_t number, struct hf_error *err)
 {
     if (number == 0)
-        return hf_fail(err, HF_E_shutting_down, "the daemon is going; the command was not begun");
+        return hf_fail(err, HF_E_shutting_down,
+                       "the daemon is shutting down; the command was not started");
     return hf_fail(err, HF_E_shutting_down,
-                   "the daemon is going; look for command %llu in the transcript afterwards",
+                   "the daemon is shutting down; look up command %llu in the transcript afterwards",
                    (unsigned long long)number);
 }

@@ -18,7 +18,7 @@ static void write_piece(struct json_out *o, const char *key, struct session_text
     json_key(o, key);
     json_open(o, '{');
     process_json_data(o, t.len > 0 ? t.bytes : "", t.len);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void write_output(struct json_out *o, const struct session_command *c)
@@ -33,7 +33,7 @@ static void write_output(struct json_out *o, const struct session_command *c)
         json_ku64(o, "next", c->end.to);
     else
         json_knull(o, "next");
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void write_item(struct json_out *o, const struct session_item *it)
@@ -64,10 +64,10 @@ static void write_item(struct json_out *o, const struct session_item *it)
     else
         json_nil(o);
     write_output(o, c);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
-static void answer_json(struct http_request *rq, const char *id, const struct session_items *all)
+static void reply_json(struct http_request *rq, const char *id, const struct session_items *all)
 {
     struct json_out o = json_reply_open(native_of(rq));
 
@@ -77,12 +77,11 @@ static void answer_json(struct http_request *rq, const char *id, const struct se
     json_open(&o, '[');
     for (size_t i = 0; i < all->count; i++)
         write_item(&o, &all->list[i]);
-    json_shut(&o, ']');
+    json_close(&o, ']');
     json_reply_send(rq, 200, &o);
 }
 
-static void answer_markdown(struct http_request *rq, const char *id,
-                            const struct session_items *all)
+static void reply_markdown(struct http_request *rq, const char *id, const struct session_items *all)
 {
     struct buf *out = &native_of(rq)->scratch;
 
@@ -92,8 +91,8 @@ static void answer_markdown(struct http_request *rq, const char *id,
     http_reply(rq, 200, MARKDOWN_TYPE "; charset=utf-8", buf_data(out), out->len);
 }
 
-/* The query wins over Accept; without either it is JSON. */
-static int ask_format(const struct http_request *rq, int *format, struct hf_error *err)
+/* The query overrides Accept; the default is JSON. */
+static int decode_format(const struct http_request *rq, int *format, struct hf_error *err)
 {
     static const char *const names[] = {"json", "markdown", NULL};
 
@@ -106,7 +105,7 @@ static int ask_format(const struct http_request *rq, int *format, struct hf_erro
     if (http_accepts(rq, MARKDOWN_TYPE))
         return 0;
     return hf_fail(err, HF_E_not_acceptable,
-                   "a transcript comes as application/json or " MARKDOWN_TYPE);
+                   "a transcript is available as application/json or " MARKDOWN_TYPE);
 }
 
 void session_transcript_handle(struct http_request *rq)
@@ -119,14 +118,14 @@ void session_transcript_handle(struct http_request *rq)
     int format;
 
     if (s == NULL || native_decode_i64(rq, "limit", 1, SESSION_LOG_COMMANDS, &limit, &err) < 0 ||
-        ask_format(rq, &format, &err) < 0) {
+        decode_format(rq, &format, &err) < 0) {
         http_reply_error(rq, &err);
         return;
     }
     session_items_collect(&all, e, s, (size_t)limit);
     if (format == FORMAT_MARKDOWN)
-        answer_markdown(rq, session_id(s), &all);
+        reply_markdown(rq, session_id(s), &all);
     else
-        answer_json(rq, session_id(s), &all);
+        reply_json(rq, session_id(s), &all);
     session_items_fini(&all);
 }

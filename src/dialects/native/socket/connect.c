@@ -19,9 +19,9 @@
 static void connect_on_room(void *arg);
 static void held_free(struct connect *c);
 
-/* --- what is asked ---------------------------------------------------------- */
+/* --- decoding requests ------------------------------------------------------ */
 
-static int ask_client(const struct http_request *rq, const char **out, struct hf_error *err)
+static int decode_client(const struct http_request *rq, const char **out, struct hf_error *err)
 {
     const char *s = http_query(rq, "client");
     size_t len = 0;
@@ -38,7 +38,7 @@ static int ask_client(const struct http_request *rq, const char **out, struct hf
     return 0;
 }
 
-static int ask_name(const struct http_request *rq, const char **out, struct hf_error *err)
+static int decode_name(const struct http_request *rq, const char **out, struct hf_error *err)
 {
     const char *s = http_query(rq, "name");
     size_t len = s != NULL ? strlen(s) : 0, i = 0;
@@ -55,33 +55,33 @@ static int ask_name(const struct http_request *rq, const char **out, struct hf_e
     return 0;
 }
 
-int connect_ask(const struct http_request *rq, struct connect_ask *a, struct hf_error *err)
+int connect_decode(const struct http_request *rq, struct connect_request *a, struct hf_error *err)
 {
     static const char *const modes[] = {"rw", "ro", NULL};
     int mode = 0;
 
-    *a = (struct connect_ask){.since = {SINCE_DEFAULT, 0}, .output = true, .terminal = true};
+    *a = (struct connect_request){.since = {SINCE_DEFAULT, 0}, .output = true, .terminal = true};
     if (native_decode_since(rq, &a->since, err) < 0 ||
         native_decode_choice(rq, "mode", modes, &mode, err) < 0 ||
         native_decode_bool(rq, "ack", &a->ack, err) < 0 ||
         native_decode_bool(rq, "raw", &a->raw, err) < 0 ||
         native_decode_bool(rq, "terminal", &a->terminal, err) < 0 ||
         native_decode_bool(rq, "output", &a->output, err) < 0 ||
-        ask_client(rq, &a->client, err) < 0 || ask_name(rq, &a->name, err) < 0 ||
+        decode_client(rq, &a->client, err) < 0 || decode_name(rq, &a->name, err) < 0 ||
         native_decode_size(rq, &a->rows, &a->cols, err) < 0)
         return -1;
     if (!a->terminal && a->since.kind == SINCE_SCREEN)
         return hf_fail_field(err, HF_E_bad_query, "since",
-                             "a snapshot is for a terminal; leave out \"since\" or \"terminal\"");
+                             "a snapshot requires a terminal; omit \"since\" or \"terminal\"");
     a->read_only = mode == 1 || http_role(rq) < ROLE_TYPE;
     if (a->read_only)
-        a->rows = a->cols = 0; /* who only watches does not size the terminal */
+        a->rows = a->cols = 0; /* a watcher does not size the terminal */
     return 0;
 }
 
-/* --- the end ------------------------------------------------------------------ */
+/* --- teardown ----------------------------------------------------------------- */
 
-/* No more of the process: its input and output are no longer this connection's. */
+/* Detaches from the process: its input and output no longer use this connection. */
 static void connect_detach(struct connect *c)
 {
     struct viewer *v = c->viewer;
@@ -95,7 +95,7 @@ static void connect_detach(struct connect *c)
 static void connect_free(struct connect *c)
 {
     connect_detach(c);
-    task_cancel(&c->tell);
+    task_cancel(&c->notify);
     native_op_fini(&c->op);
     process_unref(c->process);
     held_free(c);
@@ -108,7 +108,7 @@ static void connect_on_free(struct op *op)
     connect_free(list_entry(op, struct connect, op));
 }
 
-/* A going server closes its WebSockets itself, with 1001. */
+/* A server that shuts down closes its WebSockets itself, with 1001. */
 static const struct op_kind connect_kind = {.on_drain = NULL, .on_free = connect_on_free};
 
 void connect_close(struct connect *c, int code, const char *reason)
@@ -142,7 +142,7 @@ static void connect_on_closed(void *arg, int code)
     connect_free(c);
 }
 
-/* --- the viewer's side ------------------------------------------------------------ */
+/* --- callbacks of the viewer ------------------------------------------------------ */
 
 static bool connect_ready(void *arg)
 {
@@ -181,8 +181,8 @@ static uint64_t connect_confirmed(void *arg)
 }
 
 /*
- * Of a terminal a snapshot follows. Whoever else reads bytes alone cannot be told in another way; what was gone before
- * it came is no news to it, unless it has got what stands in front.
+ * A terminal gets a snapshot next. A client that reads only bytes cannot be notified otherwise.
+ * Output lost before it attached does not matter to it, unless it has received what came before.
  */
 static void connect_gap(void *arg, uint64_t from, uint64_t to)
 {
@@ -260,11 +260,11 @@ static void connect_notice(void *arg, const struct viewer_notice *n)
         snprintf(c->request_by, sizeof c->request_by, "%s", n->by != NULL ? n->by : "");
         break;
     }
-    /* Not at once: the engine may be in the middle of what it tells about. */
-    loop_defer(engine_loop(c->op.native->engine), &c->tell);
+    /* Deferred: the engine may be in the middle of the change that it reports. */
+    loop_defer(engine_loop(c->op.native->engine), &c->notify);
 }
 
-static void connect_on_tell(void *arg)
+static void connect_on_notify(void *arg)
 {
     connect_send_owed(arg);
 }
@@ -282,7 +282,7 @@ static const struct viewer_ops viewer_ops = {
     .notice = connect_notice,
 };
 
-/* --- the WebSocket's side ------------------------------------------------------------ */
+/* --- callbacks of the WebSocket ------------------------------------------------------ */
 
 static ssize_t take_input(struct connect *c, const void *bytes, size_t len, struct hf_error *err)
 {
@@ -291,7 +291,8 @@ static ssize_t take_input(struct connect *c, const void *bytes, size_t len, stru
     return len > 0 ? viewer_input(c->viewer, bytes, len, err) : 0;
 }
 
-/* Another has the lease: these bytes are gone, and counted, so that they do not come again. */
+/* Another client holds the lease: these bytes are dropped, but counted, so that the client does not
+ * send them again. */
 static void input_passed(struct connect *c, size_t len, bool last, const struct hf_error *err)
 {
     viewer_input_pass(c->viewer, len);
@@ -301,7 +302,7 @@ static void input_passed(struct connect *c, size_t len, bool last, const struct 
         connect_send_notice(c, "lease_held", err->detail, NULL);
 }
 
-/* Input that cannot be taken is passed over, and the client told once per message. */
+/* Input that cannot be written is discarded, and the client notified once per message. */
 static size_t connect_input(struct connect *c, const void *bytes, size_t len, bool last)
 {
     struct hf_error err;
@@ -332,9 +333,8 @@ static size_t connect_on_binary(void *arg, const void *bytes, size_t len, bool l
 }
 
 /*
- * A bare client may send what is typed as text. Text comes whole, so what the
- * queue has no room for is held here, at most one message: whatever follows
- * waits in the client's own socket.
+ * A raw client may send keystrokes as text. Text arrives whole, so what the queue has no room for
+ * is buffered here, at most one message; what follows waits in the client's own socket.
  */
 static void raw_text(struct connect *c, const char *text, size_t len)
 {
@@ -407,15 +407,15 @@ static const struct ws_ops ws_ops = {
     .on_closed = connect_on_closed,
 };
 
-/* --- the beginning --------------------------------------------------------------------- */
+/* --- setup ----------------------------------------------------------------------------- */
 
 /*
- * A client that comes again has given up its old connection. Bytes that may
- * still lie unread there must not be taken after input_offset was told, or
- * they would come twice: the old one ends first. The same id of another grant is another client.
+ * A client that reconnects has given up its old connection. Bytes still unread there must not be
+ * accepted after input_offset was reported, or they would be written twice: the old connection is
+ * closed first. The same id under another grant is another client.
  */
 static void replace_older(struct native *n, const struct process *p, const char *principal,
-                          const struct connect_ask *a)
+                          const struct connect_request *a)
 {
     struct list *it, *tmp;
 
@@ -425,7 +425,7 @@ static void replace_older(struct native *n, const struct process *p, const char 
         if (c->process != p || !viewer_has_client(c->viewer, principal, a->client))
             continue;
         if (a->since.kind != SINCE_OFFSET)
-            viewer_leave(c->viewer); /* it does not ask for what it may have missed */
+            viewer_leave(c->viewer); /* it does not request what it may have missed */
         connect_close(c, 1008, "replaced by a newer connection of this client");
     }
 }
@@ -437,7 +437,7 @@ static const char *connect_principal(const struct http_request *rq)
 }
 
 static struct connect *connect_new(struct http_request *rq, struct process *p,
-                                   const struct connect_ask *a)
+                                   const struct connect_request *a)
 {
     struct connect *c = hf_xalloc(sizeof *c);
     struct native *n = native_of(rq);
@@ -449,8 +449,8 @@ static struct connect *connect_new(struct http_request *rq, struct process *p,
     list_init(&c->waiter.link);
     c->waiter.fn = connect_on_room;
     c->waiter.arg = c;
-    c->tell.fn = connect_on_tell;
-    c->tell.arg = c;
+    c->notify.fn = connect_on_notify;
+    c->notify.arg = c;
     c->process = process_ref(p);
     c->role = a->read_only ? ROLE_WATCH : http_role(rq);
     c->grant = hf_xstrdup(http_grant(rq));
@@ -463,7 +463,7 @@ static struct connect *connect_new(struct http_request *rq, struct process *p,
     return c;
 }
 
-static int connect_attach(struct connect *c, const struct connect_ask *a,
+static int connect_attach(struct connect *c, const struct connect_request *a,
                           const struct http_request *rq, struct hf_error *err)
 {
     const struct viewer_options o = {
@@ -488,7 +488,7 @@ static int connect_attach(struct connect *c, const struct connect_ask *a,
     return viewer_attach(c->process, &o, &viewer_ops, c, &c->viewer, err);
 }
 
-bool connect_open(struct http_request *rq, struct process *p, const struct connect_ask *a)
+bool connect_open(struct http_request *rq, struct process *p, const struct connect_request *a)
 {
     struct connect *c;
     struct hf_error err;
@@ -513,11 +513,11 @@ bool connect_open(struct http_request *rq, struct process *p, const struct conne
 
 void connect_handle(struct http_request *rq)
 {
-    struct connect_ask ask;
+    struct connect_request request;
     struct hf_error err;
     struct process *p;
 
-    if (connect_ask(rq, &ask, &err) < 0) {
+    if (connect_decode(rq, &request, &err) < 0) {
         http_reply_error(rq, &err);
         return;
     }
@@ -525,5 +525,5 @@ void connect_handle(struct http_request *rq)
     if (p == NULL)
         ws_refuse(rq, 4404, "no_such_process");
     else
-        connect_open(rq, p, &ask);
+        connect_open(rq, p, &request);
 }

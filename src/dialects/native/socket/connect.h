@@ -2,9 +2,8 @@
 /*
  * connect.h - a WebSocket on a process
  *
- * Binary frames are bytes, text frames are control messages. One of these per
- * connection: a viewer on one side, a WebSocket on the other, a few flags
- * between them, and nothing queued. Layer: dialects.
+ * Binary frames are bytes, text frames are control messages. One of these per connection: a viewer
+ * on one side, a WebSocket on the other, a few flags between them, and no queue. Layer: dialects.
  */
 #ifndef HF_DIALECTS_NATIVE_SOCKET_CONNECT_H
 #define HF_DIALECTS_NATIVE_SOCKET_CONNECT_H
@@ -18,23 +17,23 @@
 #define CONNECT_PROTOCOL "holdfast.v1"
 #define CONNECT_QUERY "since mode client name rows cols ack output raw terminal"
 
-/* The query of a connection; `client` and `name` are borrowed from the request. */
-struct connect_ask {
+/* The decoded query of a connection; `client` and `name` are borrowed from the request. */
+struct connect_request {
     struct since since;
     bool since_given;
     bool read_only, ack, raw;
-    bool terminal; /* what shows the bytes is one */
-    bool output;   /* false: only input goes through it, and it is no viewer */
+    bool terminal; /* the client displays the bytes in a terminal */
+    bool output;   /* false: for input only, without a viewer */
     const char *client, *name;
     int64_t rows, cols;
 };
-int connect_ask(const struct http_request *rq, struct connect_ask *a, struct hf_error *err);
+int connect_decode(const struct http_request *rq, struct connect_request *a, struct hf_error *err);
 
-/* A link has ended: those who came by it go, with 4410. */
+/* A link has ended: closes the connections that used it, with 4410. */
 void connect_end_grant(struct native *n, const char *grant);
 
-/* Attaches and answers the request: 101 and hello, or an error. */
-bool connect_open(struct http_request *rq, struct process *p, const struct connect_ask *a);
+/* Attaches and replies to the request: 101 and hello, or an error. */
+bool connect_open(struct http_request *rq, struct process *p, const struct connect_request *a);
 
 struct connect {
     struct op op;
@@ -42,35 +41,35 @@ struct connect {
     struct ws *ws;
     struct viewer *viewer;   /* NULL: after the exit, or replaced */
     struct process *process; /* referenced */
-    char *grant;             /* of the link it came by; NULL: none */
+    char *grant;             /* the link that it used; NULL: none */
     struct input_waiter waiter;
-    struct task tell; /* what is owed, at the end of the turn */
-    struct buf *held; /* raw mode: rest of a text, reading is paused; NULL: none */
-    enum role role;   /* what it may do here: mode=ro makes a watcher */
-    int8_t stream;    /* last one named to the client; -1: none */
+    struct task notify; /* sends pending notices at the end of the turn */
+    struct buf *held;   /* raw mode: rest of a text while reading is paused; NULL: none */
+    enum role role;     /* its role here: mode=ro makes a watcher */
+    int8_t stream;      /* last one announced to the client; -1: none */
     bool has_client;
     bool raw;
     bool pty;
     bool closing; /* nothing is read or sent any more */
-    /* To be told as soon as the socket has room; each at most once. */
+    /* Notices to send as soon as the socket has room; each at most once. */
     bool owes_size, owes_viewers, owes_title, owes_ack, owes_lease, owes_request;
     char size_by[48], request_by[48];
     char lease_why[16];
 };
 
-/* connect_control.c: one text message of the client. */
+/* connect_control.c: handles one text message of the client. */
 void control_on_text(struct connect *c, const char *text, size_t len);
 void connect_close(struct connect *c, int code, const char *reason);
 
-/* connect_send.c: a message is begun, filled and sent. Nothing is sent in raw mode. */
+/* connect_send.c: begins, fills and sends a message. Nothing is sent in raw mode. */
 struct json_out connect_message(struct connect *c, const char *type);
 void connect_send(struct connect *c, struct json_out *o);
 void connect_send_error(struct connect *c, const struct hf_error *err);
 void connect_send_pong(struct connect *c);
 void connect_send_hello(struct connect *c);
-/* `by` may be NULL. One that does not read gets no more of them. */
+/* `by` may be NULL. A client that does not read is sent no more of them. */
 void connect_send_notice(struct connect *c, const char *code, const char *detail, const char *by);
-/* Whatever changed while the socket was full is told once, as it is now. */
+/* Reports what changed while the socket was full: once, with the current value. */
 void connect_send_owed(struct connect *c);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * connect_control.c - text messages from a WebSocket client
  *
- * A message that is wrong is answered with an error and otherwise ignored: a
- * terminal should not go away over a typo. Layer: dialects.
+ * An invalid message gets an error reply and is otherwise ignored: a terminal should not close
+ * because of a typo. Layer: dialects.
  */
 #include "dialects/native/socket/connect_control.h"
 
@@ -74,10 +74,11 @@ static int find_type(const json_t *tree, struct hf_error *err)
     }
     if (strcmp(name, "role") == 0)
         return hf_fail_field(err, HF_E_not_implemented, "type",
-                             "this version has no \"%s\" requests", name);
+                             "this version does not support \"%s\" requests", name);
     return hf_fail_field(
         err, HF_E_bad_value, "type",
-        "\"%.40s\" is no message; use resize, signal, eof, ack, lease, ping or detach", name);
+        "\"%.40s\" is not a message type; use resize, signal, eof, ack, lease, ping or detach",
+        name);
 }
 
 static int lease_decode(const char *name, enum lease_action *out, struct hf_error *err)
@@ -114,7 +115,7 @@ int control_decode(const char *text, size_t len, struct control *out, struct hf_
     return 0;
 }
 
-/* Who asks by WebSocket learns of a signal's fate by what the process does. */
+/* A WebSocket client learns the effect of a signal from what the process does. */
 static void ignore_signal(void *arg, int rc, const struct hf_error *err)
 {
     (void)arg, (void)rc, (void)err;

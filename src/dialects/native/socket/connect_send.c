@@ -5,8 +5,8 @@
 #include "dialects/native/json_reply.h"
 #include "dialects/native/socket/connect.h"
 
-/* With more viewers than this only their number is told: a list for each of
- * many, at each coming and going, would be most of the traffic. */
+/* Above this number of viewers only their count is sent: a list for each of many, at each arrival
+ * and departure, would be most of the traffic. */
 #define VIEWERS_LISTED 32
 
 struct json_out connect_message(struct connect *c, const char *type)
@@ -19,12 +19,12 @@ struct json_out connect_message(struct connect *c, const char *type)
 
 void connect_send(struct connect *c, struct json_out *o)
 {
-    json_shut(o, '}');
+    json_close(o, '}');
     if (!c->raw && !c->closing)
         ws_send_text(c->ws, buf_data(o->buf), o->buf->len);
 }
 
-/* Errors are answers to what the client sent: one that does not read them gets no more. */
+/* Errors reply to what the client sent: a client that does not read them is sent no more. */
 void connect_send_error(struct connect *c, const struct hf_error *err)
 {
     struct json_out o;
@@ -78,7 +78,7 @@ static void write_lease(struct connect *c, struct json_out *o, const char *key)
     json_kstr(o, "role", viewer_role_name(v.role));
     json_ktime(o, "since", v.since_ms);
     json_kbool(o, "mine", v.mine);
-    json_shut(o, '}');
+    json_close(o, '}');
 }
 
 static void write_viewer_list(struct connect *c, struct json_out *o, const char *key)
@@ -119,7 +119,8 @@ void connect_send_hello(struct connect *c)
     write_viewer_list(c, &o, "viewers");
     write_lease(c, &o, "lease");
     connect_send(c, &o);
-    c->owes_size = c->owes_viewers = c->owes_title = c->owes_lease = false; /* hello told it */
+    /* hello included them */
+    c->owes_size = c->owes_viewers = c->owes_title = c->owes_lease = false;
 }
 
 static void send_size(struct connect *c)
@@ -171,10 +172,11 @@ static void send_lease(struct connect *c)
 
 static void send_request(struct connect *c)
 {
-    connect_send_notice(c, "lease_requested", "another viewer would like to type", c->request_by);
+    connect_send_notice(c, "lease_requested", "another viewer requests the input lease",
+                        c->request_by);
 }
 
-/* Whatever changed while the socket was full is told once, as it is now. */
+/* Reports what changed while the socket was full: once, with the current value. */
 void connect_send_owed(struct connect *c)
 {
     static const struct {

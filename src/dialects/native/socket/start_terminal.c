@@ -2,8 +2,8 @@
 /*
  * start_terminal.c - GET /v1/terminal and /terminal: start a terminal and attach, in one step
  *
- * A client that is gone before it was attached never learnt the process's id,
- * so that process is ended again. Layer: dialects.
+ * A client that disconnects before it was attached never learnt the process's id, so that process
+ * is terminated. Layer: dialects.
  */
 #include <stdio.h>
 
@@ -15,7 +15,7 @@
 
 struct start_terminal {
     struct op op;
-    struct http_request *rq; /* NULL: the client has gone */
+    struct http_request *rq; /* NULL: the client has disconnected */
 };
 
 static void terminal_free(struct start_terminal *t)
@@ -31,29 +31,29 @@ static void terminal_on_free(struct op *op)
 
 static const struct op_kind terminal_kind = {.on_drain = NULL, .on_free = terminal_on_free};
 
-static void terminal_on_gone(void *user)
+static void terminal_on_disconnect(void *user)
 {
     struct start_terminal *t = user;
 
     t->rq = NULL;
 }
 
-/* --- what is asked ------------------------------------------------------------- */
+/* --- decoding requests --------------------------------------------------------- */
 
-struct terminal_ask {
+struct terminal_request {
     struct spawn_spec spec;
     json_t *tree; /* of args */
     const char **args;
 };
 
-static void terminal_ask_fini(struct terminal_ask *a)
+static void terminal_request_fini(struct terminal_request *a)
 {
     json_decref(a->tree);
     free(a->args);
 }
 
-/* The same errors as in a body, told about the query. */
-static int ask_args(struct terminal_ask *a, const char *text, struct hf_error *err)
+/* The same errors as in a body, reported for the query. */
+static int decode_args(struct terminal_request *a, const char *text, struct hf_error *err)
 {
     size_t i, n;
     json_t *v;
@@ -77,7 +77,8 @@ static int ask_args(struct terminal_ask *a, const char *text, struct hf_error *e
     return 0;
 }
 
-static int ask_on_detach(const struct http_request *rq, struct spawn_spec *s, struct hf_error *err)
+static int parse_on_detach(const struct http_request *rq, struct spawn_spec *s,
+                           struct hf_error *err)
 {
     static const char *const modes[] = {"keep", "kill", NULL};
     int mode = 0, rc = native_decode_choice(rq, "on_detach", modes, &mode, err);
@@ -93,8 +94,8 @@ static const char *default_shell(void)
     return shell != NULL && shell[0] == '/' ? shell : "/bin/sh";
 }
 
-static int terminal_ask(const struct http_request *rq, struct terminal_ask *a,
-                        const struct connect_ask *c, struct hf_error *err)
+static int terminal_decode(const struct http_request *rq, struct terminal_request *a,
+                           const struct connect_request *c, struct hf_error *err)
 {
     struct spawn_spec *s = &a->spec;
     const char *command = http_query(rq, "command");
@@ -115,10 +116,10 @@ static int terminal_ask(const struct http_request *rq, struct terminal_ask *a,
                              "\"command\" and \"tag\" must not be empty");
     if (c->since.kind == SINCE_OFFSET && c->since.n > 0)
         return hf_fail_field(err, HF_E_bad_query, "since",
-                             "a terminal that is yet to be started begins at 0");
-    if (ask_on_detach(rq, s, err) < 0)
+                             "the output of a new terminal starts at 0");
+    if (parse_on_detach(rq, s, err) < 0)
         return -1;
-    return ask_args(a, http_query(rq, "args"), err);
+    return decode_args(a, http_query(rq, "args"), err);
 }
 
 /* --- the start ------------------------------------------------------------------- */
@@ -128,13 +129,13 @@ static void ignore_end(void *arg, struct process *p, const struct survivors *s)
     (void)arg, (void)p, (void)s;
 }
 
-/* Nobody has learnt of it. */
+/* No client knows of the process. */
 static void end_unseen(struct process *p)
 {
-    process_end(p, -1, "detach", ignore_end, NULL);
+    process_terminate(p, -1, "detach", ignore_end, NULL);
 }
 
-/* A browser sees nothing but the close: code first, then as much of the reason as fits. */
+/* A browser sees only the close: the code first, then as much of the reason as fits. */
 static void refuse(struct http_request *rq, const struct hf_error *err)
 {
     char reason[124];
@@ -148,16 +149,17 @@ static void refuse(struct http_request *rq, const struct hf_error *err)
 
 static bool attach_first(struct http_request *rq, struct process *p)
 {
-    struct connect_ask ask;
+    struct connect_request request;
     struct hf_error err;
 
-    if (connect_ask(rq, &ask, &err) < 0) {
+    if (connect_decode(rq, &request, &err) < 0) {
         http_reply_error(rq, &err);
         return false;
     }
-    if (ask.since.kind == SINCE_DEFAULT) /* it has just begun: all of it, as it comes */
-        ask.since = (struct since){SINCE_OFFSET, 0};
-    return connect_open(rq, p, &ask);
+    /* the process has just begun: send all of it as it arrives */
+    if (request.since.kind == SINCE_DEFAULT)
+        request.since = (struct since){SINCE_OFFSET, 0};
+    return connect_open(rq, p, &request);
 }
 
 static void terminal_on_spawned(void *arg, struct process *p, const struct hf_error *err)
@@ -182,7 +184,7 @@ static int terminal_begin(struct http_request *rq, const struct spawn_spec *spec
 
     native_op_init(&t->op, native_of(rq), &terminal_kind);
     t->rq = rq;
-    http_set_user(rq, t, terminal_on_gone);
+    http_set_user(rq, t, terminal_on_disconnect);
     rc = engine_spawn(native_of(rq)->engine, spec, terminal_on_spawned, t, err);
     if (rc < 0) {
         http_set_user(rq, NULL, NULL);
@@ -193,14 +195,15 @@ static int terminal_begin(struct http_request *rq, const struct spawn_spec *spec
 
 void terminal_handle(struct http_request *rq)
 {
-    struct terminal_ask ask = {0};
-    struct connect_ask c;
+    struct terminal_request request = {0};
+    struct connect_request c;
     struct hf_error err;
 
-    /* A wrong query is a 400; what the system refuses is told by the close. */
-    if (connect_ask(rq, &c, &err) < 0 || terminal_ask(rq, &ask, &c, &err) < 0)
+    /* An invalid query is a 400; a refusal by the system is reported in the close. */
+    if (connect_decode(rq, &c, &err) < 0 || terminal_decode(rq, &request, &c, &err) < 0)
         http_reply_error(rq, &err);
-    else if (native_check_open(native_of(rq), &err) < 0 || terminal_begin(rq, &ask.spec, &err) < 0)
+    else if (native_check_open(native_of(rq), &err) < 0 ||
+             terminal_begin(rq, &request.spec, &err) < 0)
         refuse(rq, &err);
-    terminal_ask_fini(&ask);
+    terminal_request_fini(&request);
 }

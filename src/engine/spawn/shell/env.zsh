@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# env.zsh - the .zshenv of the directory that ZDOTDIR names at the start: the user's, and back
+# env.zsh - the .zshenv of our ZDOTDIR: reads the user's .zshenv, then restores our ZDOTDIR
 #
-# While a file of the user's is read, ZDOTDIR is theirs. Nothing is read inside a function, because
-# what it declares would be local there.
+# While a file of the user's is read, ZDOTDIR has the user's value. No file is read inside a
+# function, because its declarations would be local there.
 
 __holdfast_dir=$ZDOTDIR
 if (( ${+HOLDFAST_ZDOTDIR} )); then

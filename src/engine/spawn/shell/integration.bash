@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# integration.bash - lets an interactive bash say where its prompts and commands are
+# integration.bash - makes an interactive bash mark its prompts and commands
 #
-# OSC 133 marks: A before the prompt, B behind it, C before a command's output, D and its exit
-# code behind it. OSC 7 tells the directory. Read after the user's own files, and nothing
-# of theirs is replaced: their PROMPT_COMMAND runs between ours, their PS1 between the marks.
+# OSC 133 marks: A before the prompt, B after it, C before a command's output, D with its exit
+# code after it. OSC 7 reports the directory. This file is read after the user's own files and
+# replaces nothing of theirs: their PROMPT_COMMAND runs between ours, and their PS1 is between the
+# marks.
 
 if [[ $- == *i* && -z ${__holdfast_ready-} ]]; then
     __holdfast_ready=1
     __holdfast_ran=
 
-    __holdfast_tell_directory() {
+    __holdfast_report_directory() {
         local LC_ALL=C path=$PWD out='' c n i
         for ((i = 0; i < ${#path}; i++)); do
             c=${path:i:1}
@@ -31,11 +32,11 @@ if [[ $- == *i* && -z ${__holdfast_ready-} ]]; then
         local code=$?
         [[ -n $__holdfast_ran ]] && printf '\e]133;D;%s\a' "$code"
         __holdfast_ran=
-        __holdfast_tell_directory
+        __holdfast_report_directory
         return "$code"
     }
 
-    # The user's commands may have set another prompt: it is marked anew.
+    # The user's commands may have set another prompt: mark it again.
     __holdfast_mark_prompt() {
         local code=$? a='\[\e]133;A\a\]' b='\[\e]133;B\a\]'
         if [[ ${PS1-} != *"$b" ]]; then
@@ -46,7 +47,7 @@ if [[ $- == *i* && -z ${__holdfast_ready-} ]]; then
         return "$code"
     }
 
-    # PS0 is expanded when a command has been read; the expansion to nothing notes that.
+    # PS0 is expanded when a command has been read; the expansion to nothing records that.
     PS0='\e]133;C\a${__holdfast_ready:0:$((__holdfast_ran = 1, 0))}'${PS0-}
 
     if ((BASH_VERSINFO[0] > 5 || (BASH_VERSINFO[0] == 5 && BASH_VERSINFO[1] >= 1))); then

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# integration.zsh - lets an interactive zsh say where its prompts and commands are
+# integration.zsh - makes an interactive zsh mark its prompts and commands
 #
-# The same marks as integration.bash. Read before the user's .zshrc, so that no alias of theirs gets
-# into it; the hooks are added after it. Each looks that it is still the last one.
+# The marks are those of integration.bash. This file is read before the user's .zshrc, so that none
+# of their aliases affects it; the hooks are added after it. The precmd hook keeps itself last.
 
-__holdfast_tell_directory() {
+__holdfast_report_directory() {
     emulate -L zsh
     setopt no_multibyte extended_glob
     local path_now=$PWD out='' c i
@@ -24,7 +24,7 @@ __holdfast_precmd() {
     emulate -L zsh
     [[ -n $__holdfast_ran ]] && builtin printf '\e]133;D;%s\a' $code
     typeset -g __holdfast_ran=
-    __holdfast_tell_directory
+    __holdfast_report_directory
     if [[ $PS1 != *$b ]]; then
         PS1=${PS1//$a/}
         PS1=$a${PS1//$b/}$b

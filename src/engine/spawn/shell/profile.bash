@@ -2,7 +2,7 @@
 #
 # profile.bash - what a login bash would read, then our marks
 #
-# A login shell reads no file that an option names, so this one is not told that it is one.
+# A login shell ignores the option that names an rc file, so this bash is not started as one.
 
 if [[ -r /etc/profile ]]; then
     . /etc/profile

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# profile.zsh - the .zprofile of a login shell: the user's, and back; see env.zsh
+# profile.zsh - the .zprofile of a login shell: reads the user's, like env.zsh
 
 if (( ${+__holdfast_zdotdir} )); then
     ZDOTDIR=$__holdfast_zdotdir

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# rc.zsh - the .zshrc: gives ZDOTDIR back for good, then the user's own, then our hooks
+# rc.zsh - the .zshrc: restores ZDOTDIR for good, reads the user's .zshrc, then adds our hooks
 
 if (( ${+__holdfast_zdotdir} )); then
     export ZDOTDIR=$__holdfast_zdotdir
