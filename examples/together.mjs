@@ -2,8 +2,8 @@
 //
 // together.mjs - one terminal for several people
 //
-// Serves a page for a shared shell. Everybody sees the same screen and who else is
-// there; one may type, the others watch and can take the keyboard over. The
+// Serves a page for a shared shell. Everyone sees the same screen and who else is
+// present. One person types; the others watch and can take over the keyboard. The
 // daemon's token stays here: browsers talk to this server, and it talks to the daemon.
 //
 //   HOLDFAST_URL=… HOLDFAST_TOKEN=… PORT=8090 node examples/together.mjs
@@ -14,32 +14,32 @@ import { Sandbox } from '../sdk/typescript/dist/index.js';
 
 const sandbox = new Sandbox({ url: process.env.HOLDFAST_URL, token: process.env.HOLDFAST_TOKEN, WebSocket });
 const terminal = await sandbox.terminal.create({ command: 'bash', rows: 24, cols: 80, label: 'together' });
-/** name -> the socket of one browser; the first has the keyboard. */
+/** Maps a name to the socket of its browser. The first one has the keyboard. */
 const people = new Map();
 let writer = null;
 
-function tell() {
+function notifyAll() {
     const names = [...people.keys()];
     if (!people.has(writer)) writer = names[0] ?? null;
     for (const ws of people.values()) ws.send(JSON.stringify({ people: names, writer }));
 }
 
-/** One viewer of the daemon's for each browser: a slow one holds up nobody. */
+/** Each browser has its own connection to the daemon, so a slow one does not delay the others. */
 async function join(ws, name) {
     const connection = terminal.connect({ since: 0, client: name });
-    // Before anything is waited for: a browser may go, or type, while we are still attaching.
+    // Before the first await: a browser may disconnect or type while we are still attaching.
     ws.on('message', (data, isBinary) => {
         if (!isBinary) writer = name;
         else if (writer === name) connection.write(data).catch(() => {});
-        if (!isBinary) tell();
+        if (!isBinary) notifyAll();
     });
     ws.on('close', () => {
         people.delete(name);
         void connection.close();
-        tell();
+        notifyAll();
     });
     people.set(name, ws);
-    tell();
+    notifyAll();
     for await (const event of connection.events()) {
         if (event.type === 'output') ws.send(event.data);
         if (event.type === 'exit') ws.close(1000, 'the shell has ended');
@@ -53,7 +53,7 @@ const page = `<!doctype html><meta charset="utf-8"><title>together</title>
 const ws = new WebSocket(location.href.replace(/^http/, 'ws')), screen = document.getElementById('screen'), text = new TextDecoder();
 ws.binaryType = 'arraybuffer';
 ws.onmessage = ({ data }) => {
-    if (typeof data === 'string') { const m = JSON.parse(data); who.innerHTML = m.people.map((p) => p === m.writer ? '<b>' + p + ' types</b>' : p).join(', '); return; }
+    if (typeof data === 'string') { const m = JSON.parse(data); who.innerHTML = m.people.map((p) => p === m.writer ? '<b>' + p + ' (typing)</b>' : p).join(', '); return; }
     screen.textContent += text.decode(data, { stream: true }).replace(/\\x1b\\[[0-9;?]*[A-Za-z]|\\r/g, '');
     screen.scrollTop = screen.scrollHeight;
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// build.mjs - the page as one file, and the policy that lets a browser run nothing else
+// build.mjs - builds the page as one file, and the policy that allows only its own script and style sheet
 //
 // Writes dist/page.html, dist/page.html.gz (what the binary carries) and
 // dist/page.csp: the Content-Security-Policy with the hashes of the one script
-// and the one style sheet. The page asks nobody but the daemon it came from.
+// and the one style sheet. The page sends requests only to the daemon that served it.
 
 import crypto from 'node:crypto';
 import fs from 'node:fs';

@@ -60,7 +60,7 @@ withBrowser('the list of the page', {}, (d, visit) => {
         await u.page.getByRole('alert').filter({ hasText: 'signed out' }).waitFor();
         const other = await sleeper('made meanwhile');
         await u.page.getByLabel('Token').fill(d.token);
-        await u.page.getByRole('button', { name: 'Enter' }).click();
+        await u.page.getByRole('button', { name: 'Sign in' }).click();
         await item(u, 'made meanwhile').waitFor();
         await u.page.locator('.tab', { hasText: 'a shell of mine' }).waitFor();
         await u.leave();

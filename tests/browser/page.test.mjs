@@ -42,13 +42,13 @@ withBrowser('the page in a browser', {}, (d, visit, browser) => {
         await page.getByRole('alert').filter({ hasText: 'This link has expired or was already used.' }).waitFor();
         assert.equal(new URL(page.url()).search, '', 'nor does one that is spent');
         assert.equal((await page.goto(`${d.url}/?link=hfl_none`)).status(), 401);
-        await page.getByRole('alert').filter({ hasText: 'was revoked or is used up' }).waitFor();
+        await page.getByRole('alert').filter({ hasText: 'was revoked or has no uses left' }).waitFor();
         await page.goto(d.url);
         await page.getByLabel('Token').fill('wrong');
-        await page.getByRole('button', { name: 'Enter' }).click();
+        await page.getByRole('button', { name: 'Sign in' }).click();
         await page.getByRole('alert').filter({ hasText: 'unauthorized' }).waitFor();
         await page.getByLabel('Token').fill(d.token);
-        await page.getByRole('button', { name: 'Enter' }).click();
+        await page.getByRole('button', { name: 'Sign in' }).click();
         await page.getByRole('heading', { name: 'Hold fast.' }).waitFor();
         await b.close();
     });
@@ -89,7 +89,7 @@ withBrowser('the page in a browser', {}, (d, visit, browser) => {
         const { rows, cols } = await d.get(id);
         await u.shows(`${rows} ${cols}`);
 
-        await u.page.getByRole('button', { name: 'More: rename, signal, end' }).click();
+        await u.page.getByRole('button', { name: 'More: rename, signal, terminate' }).click();
         await u.page.getByRole('menuitem', { name: 'Rename …' }).click();
         await u.page.getByRole('dialog').getByRole('textbox').fill('my shell');
         await u.page.keyboard.press('Enter');
@@ -114,9 +114,9 @@ withBrowser('the page in a browser', {}, (d, visit, browser) => {
         await u.page.keyboard.type('hup');
         await u.page.keyboard.press('Enter');
         await u.page.locator('.banner', { hasText: 'The process has ended' }).waitFor();
-        await u.page.locator('.pane.active').getByRole('button', { name: 'More: rename, signal, end' }).click();
-        await u.page.getByRole('menuitem', { name: 'Forget it …' }).click();
-        await u.page.getByRole('button', { name: 'Forget it' }).click();
+        await u.page.locator('.pane.active').getByRole('button', { name: 'More: rename, signal, terminate' }).click();
+        await u.page.getByRole('menuitem', { name: 'Delete …' }).click();
+        await u.page.getByRole('button', { name: 'Delete' }).click();
         await waitUntil(async () => (await u.page.locator('.view:visible .pane').count()) === 1, 'one pane');
         await d.remove(id);
         await u.page.getByRole('heading', { name: 'Hold fast.' }).or(u.page.locator('.banner', { hasText: /deleted|no such|ended/ })).first().waitFor();
@@ -164,7 +164,7 @@ withBrowser('the page in a browser', {}, (d, visit, browser) => {
         await u.page.waitForFunction(() => fetch('healthz').then(() => false, () => true));
         // Chromium keeps open sockets when it is set offline; the worker's death closes them. A WebSocket that it opens
         // just then may still come through: then it is closed once more.
-        const banner = u.page.locator('.banner', { hasText: 'Next try in' });
+        const banner = u.page.locator('.banner', { hasText: 'Next attempt in' });
         for (let left = 4; ; left--) {
             const worker = d.workerPid();
             process.kill(worker, 'SIGKILL');

@@ -61,7 +61,7 @@ withBrowser('the page with several people', {}, (d, visit, browser) => {
         await a.shows('$ ');
         await a.type('echo see me\n');
         await a.page.getByRole('button', { name: 'Share', exact: true }).click();
-        await a.page.getByRole('button', { name: 'Make a link' }).click();
+        await a.page.getByRole('button', { name: 'Create link' }).click();
         const url = await a.page.getByLabel('Link', { exact: true }).inputValue();
         await a.page.getByRole('img', { name: 'QR code of the link' }).waitFor();
         await a.picture('share');
@@ -146,7 +146,7 @@ withBrowser('the page with several people', {}, (d, visit, browser) => {
         await a.page.getByText(`Uploaded to ${d.dir}/new file.txt`).waitFor();
         assert.equal(fs.readFileSync(`${d.dir}/new file.txt`, 'utf8'), 'its content');
         await drop(a, 'new file.txt', 'other');
-        await a.page.getByText('is there already').waitFor();
+        await a.page.getByText('a file with this name already exists').waitFor();
         assert.equal(fs.readFileSync(`${d.dir}/new file.txt`, 'utf8'), 'its content', 'nothing is overwritten');
         await a.leave();
         await d.remove(p.id);
@@ -174,7 +174,7 @@ withBrowser('the page with several people', {}, (d, visit, browser) => {
         assert.ok(fs.statSync(file).size < size, 'the worker was killed before the end');
         process.kill(writer.pid, 'SIGCONT');
         const leavesNothing = async (name) => {
-            await a.page.getByText(`${name}: not uploaded`).waitFor();
+            await a.page.getByText(`${name}: upload failed`).waitFor();
             assert.ok(!fs.existsSync(`${d.dir}/${name}`), 'no half of a file');
             await waitUntil(async () => (await d.list()).every((q) => q.id === p.id), 'nothing that waits for the rest');
         };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// app.ts - tabs, panes and what can be done with them
+// app.ts - tabs, panes and the commands on them
 //
-// A tab is a row or a column of panes; a pane is one view of one process. Which
-// tabs are open is kept for this browser tab, so a reload finds them again.
+// A tab is a row or a column of panes; a pane is one view of one process. The open
+// tabs are kept in sessionStorage, so a reload restores them.
 
 import { fromHash } from './base.js';
 import * as dialogs from './dialogs.js';
@@ -75,7 +75,7 @@ export class App {
         addEventListener('keydown', (e) => this.key(e) || e.preventDefault(), { signal });
         addEventListener('online', () => this.#tabs.forEach((t) => t.panes.forEach((p) => p.connection?.retryNow())), { signal });
         addEventListener('hashchange', () => this.#fromHash(), { signal });
-        // What is drawn by WebGL is in no element: tests and curious people read it here.
+        // Text drawn by WebGL is not in the DOM; tests read it through this function.
         (window as { holdfastText?: () => string }).holdfastText = () => this.#active?.panes.map((p) => p.text()).join('\n') ?? '';
     }
 
@@ -84,11 +84,11 @@ export class App {
         return h('div', { class: 'welcome' },
             h('div', { class: 'mark', 'aria-hidden': 'true' }, icon('logo')),
             h('h1', {}, 'Hold fast.'),
-            h('p', {}, 'Terminals here outlive this page, your connection and a restart of the daemon. Close the lid; they go on, and so will you.'),
+            h('p', {}, 'Your terminals keep running when you close this page, lose the connection or restart the daemon. Come back at any time and continue where you left off.'),
             store.canOwn ? h('button', { type: 'button', class: 'primary big', onclick: () => void this.create({}, 'tab') }, 'New terminal') : h('p', { class: 'hint' }, 'Choose a terminal from the list.'));
     }
 
-    /** After the element is on the page. */
+    /** Call this once the element is on the page. */
     start(): void {
         const saved = this.#saved();
         for (const t of saved.tabs) {
@@ -100,7 +100,7 @@ export class App {
         this.#fromHash();
     }
 
-    /** Gives the page away; which tabs were open stays known for whoever comes back. */
+    /** Releases the page. The saved list of open tabs is kept for the next sign-in. */
     stop(): void {
         this.#end.abort();
         document.querySelectorAll('dialog').forEach((d) => d.close());
@@ -129,12 +129,12 @@ export class App {
         return name ? `${name}~${random}` : `web-${random}`;
     }
 
-    /** How others see us in the list of viewers. */
+    /** The name that other viewers see. */
     viewerName(): string {
         return this.settings.name.replace(/[\0-\x1f\x7f]/g, '').slice(0, 24) || 'browser';
     }
 
-    /** Shows a process where it is open, or in a new tab. */
+    /** Shows the pane that has this process open, or opens it in a new tab. */
     show(id: string, readOnly = false): void {
         const tab = this.#tabs.find((t) => t.panes.some((p) => p.id === id));
         if (tab) {
@@ -240,7 +240,7 @@ export class App {
         for (let p = this.paneOf(id); p; p = this.paneOf(id)) this.closePane(p);
     }
 
-    /** Names and marks of everything that shows where we are. */
+    /** Updates tab names, badges, the window title, the address and the saved tabs. */
     #changed(): void {
         for (const tab of this.#tabs) {
             const p = this.store.processes.get(tab.last?.id ?? '') ?? tab.last?.status;
@@ -282,11 +282,11 @@ export class App {
         try {
             sessionStorage.setItem(SAVED, JSON.stringify(saved));
         } catch {
-            // Then a reload begins anew.
+            // Without storage, a reload starts with no tabs.
         }
     }
 
-    // --- what can be done ---
+    // --- commands ---
 
     async create(options: { command?: string; args?: string[]; cwd?: string; label?: string }, place: Place): Promise<void> {
         const near = this.current?.term;
@@ -295,7 +295,7 @@ export class App {
             this.store.learn(t.current);
             this.#add(t.id, place);
         } catch (err) {
-            failed('Not started')(err);
+            failed('Could not start the terminal')(err);
         }
     }
 
@@ -317,7 +317,7 @@ export class App {
     }
 
     signal(id: string, signal: string): void {
-        this.store.handle(id).then((t) => t.signal(signal)).then(() => toast(`Sent ${signal}`)).catch(failed('Not sent'));
+        this.store.handle(id).then((t) => t.signal(signal)).then(() => toast(`Sent ${signal}`)).catch(failed('Could not send the signal'));
     }
 
     #commandsFor(id: string): Command[] {
@@ -330,7 +330,7 @@ export class App {
             ...(own ? [{ title: 'Share …', run: () => dialogs.share(this, id) }] : []),
             ...(this.store.features.recording ? [{ title: 'Play the recording …', run: () => playOr(this, id) }] : []),
             ...(running && this.store.role !== 'watch' ? SIGNALS.filter((s) => own || ['INT', 'TSTP'].includes(s)).map((s) => ({ title: `Send ${s}`, danger: s === 'KILL', run: () => this.signal(id, s) })) : []),
-            ...(own ? [{ title: running ? 'End it …' : 'Forget it …', danger: true, run: () => dialogs.confirmEnd(this, id) }] : []),
+            ...(own ? [{ title: running ? 'Terminate …' : 'Delete …', danger: true, run: () => dialogs.confirmEnd(this, id) }] : []),
         ];
     }
 
@@ -358,10 +358,10 @@ export class App {
         ]);
     }
 
-    /** Shortcuts of the page; false: it was one, and the terminal does not get it. */
+    /** Handles the page's shortcuts. Returns false for a shortcut, which the terminal then does not receive. */
     key(e: KeyboardEvent, pane?: Pane): boolean {
         if (e.type !== 'keydown' || !e.ctrlKey || !e.shiftKey || e.altKey) return true;
-        // The event comes here twice, by the terminal and by the window; it acts once.
+        // The terminal and the window both deliver the event; handle it once.
         if (e.defaultPrevented) return false;
         const at = pane ?? this.current;
         switch (e.code) {

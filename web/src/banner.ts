@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// banner.ts - what a pane says about its connection, over the terminal and never instead of it
+// banner.ts - the connection status of a pane, shown over the terminal and never in its place
 
 import type { ProcessStatus } from '@holdfast/sdk';
 import { h, icon } from './dom.js';
@@ -26,7 +26,7 @@ export class Banner {
         this.el.hidden = false;
     }
 
-    /** Short cuts are nobody's business: only a second attempt is worth a word. */
+    /** Short interruptions are not shown; the banner appears from the second attempt on. */
     countdown(ms: number, attempt: number): void {
         if (attempt < 2 && ms < 500) return;
         const end = performance.now() + ms;
@@ -35,7 +35,7 @@ export class Banner {
         this.#show(
             'wait',
             h('span', { class: 'pulse' }),
-            h('span', {}, 'Connection lost. What you type is kept and sent when it is back. Next try in ', left),
+            h('span', {}, 'Connection lost. Your input is kept and will be sent after reconnecting. Next attempt in ', left),
             h('button', { type: 'button', onclick: this.#retry }, 'Reconnect now'),
         );
         tick();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// base.ts - what the address of the page says: where the daemon is, behind a gateway below a prefix, and which process is meant
+// base.ts - reads the page's address: the daemon's base URL (behind a gateway, with its path prefix) and the selected process
 //
-// The page is at "/" of its daemon, so what precedes the last slash of its own address is the prefix.
+// The daemon serves the page at "/", so everything before the last slash of the page's path is the prefix.
 
 export const base = location.origin + location.pathname.replace(/\/[^/]*$/, '');
 
-/** The process that the address points at; what cannot be decoded points at none. */
+/** The process id in the fragment; '' if it cannot be decoded. */
 export function fromHash(): string {
     try {
         return decodeURIComponent(location.hash.slice(1));
@@ -15,15 +15,15 @@ export function fromHash(): string {
     }
 }
 
-/** In words, by the secret that the daemon has refused. */
+/** The message for each kind of secret that the daemon can refuse. */
 const REFUSED: Record<string, string> = {
     ticket: "This link has expired or was already used. Enter the daemon's token, or run “holdfast open” for a fresh link.",
-    link: "This link has expired, was revoked or is used up. Ask for a new one, or enter the daemon's token.",
+    link: "This link has expired, was revoked or has no uses left. Ask for a new one, or enter the daemon's token.",
 };
 
 /**
- * Why the link that led here does not let anybody in; '' if nothing is wrong. A good one leads on to an address
- * without it, so what is still there was refused. It is taken away, so that a reload asks without it.
+ * Why the link that opened this page was refused; '' if none was. A valid link redirects to an address without
+ * the secret, so a secret that is still in the address was refused. It is removed, so that a reload does not send it again.
  */
 export function takeRefusal(): string {
     const key = Object.keys(REFUSED).find((k) => new URLSearchParams(location.search).has(k));

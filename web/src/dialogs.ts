@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dialogs.ts - what is asked of people: a new terminal, a name, a share link, settings, the way in
+// dialogs.ts - the dialogs: new terminal, rename, terminate, share, settings, and the sign-in form
 
 import { type Process, Sandbox } from '@holdfast/sdk';
 import { encode } from 'uqr';
@@ -14,8 +14,8 @@ const field = (label: string, input: HTMLElement, hint?: string) =>
     h('label', { class: 'field' }, h('span', {}, label), input, hint ? h('small', {}, hint) : null);
 
 export function newTerminal(app: App, place: 'tab' | 'row' | 'column' = 'tab'): void {
-    const command = h('input', { name: 'command', placeholder: 'a login shell', autocomplete: 'off', spellcheck: false });
-    const cwd = h('input', { name: 'cwd', placeholder: "the daemon's", autocomplete: 'off', spellcheck: false });
+    const command = h('input', { name: 'command', placeholder: 'login shell', autocomplete: 'off', spellcheck: false });
+    const cwd = h('input', { name: 'cwd', placeholder: "the daemon's directory", autocomplete: 'off', spellcheck: false });
     const label = h('input', { name: 'label', placeholder: 'optional', autocomplete: 'off' });
     dialog('New terminal', (close) => [
         h(
@@ -28,7 +28,7 @@ export function newTerminal(app: App, place: 'tab' | 'row' | 'column' = 'tab'): 
                     void app.create({ command: command.value.trim() || undefined, cwd: cwd.value.trim() || undefined, label: label.value.trim() || undefined }, place);
                 },
             },
-            field('Command', command, 'A shell line, such as htop or npm run dev'),
+            field('Command', command, 'A shell command, such as htop or npm run dev'),
             field('Directory', cwd),
             field('Name', label),
             h('footer', {}, h('button', { class: 'primary' }, 'Start')),
@@ -48,10 +48,10 @@ export function rename(app: App, id: string): void {
                 onsubmit: (e: Event) => {
                     e.preventDefault();
                     close();
-                    app.store.handle(id).then((t) => t.update({ label: input.value.trim() || null })).then((s) => app.store.learn(s)).catch(failed('Not renamed'));
+                    app.store.handle(id).then((t) => t.update({ label: input.value.trim() || null })).then((s) => app.store.learn(s)).catch(failed('Could not rename'));
                 },
             },
-            field('Name', input, 'Empty: what the program calls itself'),
+            field('Name', input, 'Leave empty to use the title that the program sets'),
             h('footer', {}, h('button', { class: 'primary' }, 'Rename')),
         ),
     ]);
@@ -60,8 +60,8 @@ export function rename(app: App, id: string): void {
 
 export function confirmEnd(app: App, id: string): void {
     const p = app.store.processes.get(id);
-    dialog(`End ${nameOf(p)}?`, (close) => [
-        h('p', {}, p?.running ? 'The process and all its children are asked to end, and killed after five seconds. Its output is forgotten.' : 'Its record and its output are forgotten.'),
+    dialog(`${p?.running ? 'Terminate' : 'Delete'} ${nameOf(p)}?`, (close) => [
+        h('p', {}, p?.running ? 'The process and all its children receive SIGTERM, and SIGKILL after five seconds. The record and the output are deleted.' : 'The record and the output of this process are deleted.'),
         h(
             'footer',
             {},
@@ -69,10 +69,10 @@ export function confirmEnd(app: App, id: string): void {
             h('button', { type: 'button', class: 'danger', onclick: () => {
                 close();
                 app.store.handle(id).then((t) => t.remove()).then((r) => {
-                    if (r.survivors.length) toast(`Still there: ${r.survivors.map((s) => s.command).join(', ')}`, 'bad');
+                    if (r.survivors.length) toast(`Still running: ${r.survivors.map((s) => s.command).join(', ')}`, 'bad');
                     app.closeAll(id);
-                }).catch(failed('Not ended'));
-            } }, p?.running ? 'End it' : 'Forget it'),
+                }).catch(failed(p?.running ? 'Could not terminate' : 'Could not delete'));
+            } }, p?.running ? 'Terminate' : 'Delete'),
         ),
     ]);
 }
@@ -84,30 +84,30 @@ function linkView(url: string, note: string): HTMLElement {
 }
 
 const HOUR = 3_600_000;
-/** The daemon does not know what it stands behind: its paths are below our prefix. */
+/** The daemon does not know a gateway's path prefix, so we prepend it to the paths it returns. */
 const fromHere = (url: string) => (url.startsWith('/') ? base + url : url);
-/** A daemon without links still has tickets: one browser, one minute. */
+/** A daemon without share links still has tickets, which sign in one browser within one minute. */
 async function makeLink(app: App, t: Process, role: string, ms: number): Promise<HTMLElement> {
     if (app.store.features.links) {
         const link = await t.links.create({ role: role as 'watch', expiresInMs: ms });
         const end = new Date(Date.now() + ms).toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' });
-        return linkView(fromHere(String(link.url)), `For this terminal only, until ${end}. Whoever has it may ${role === 'type' ? 'type' : 'watch'}.`);
+        return linkView(fromHere(String(link.url)), `Valid for this terminal only, until ${end}. Anyone with the link can ${role === 'type' ? 'watch and type' : 'watch'}.`);
     }
     const ticket = await app.store.sandbox.ticket({ role: role as 'watch' });
-    return linkView(`${ticket.url}#${t.id}`, 'Works once, within a minute, and opens the whole page in this role.');
+    return linkView(`${ticket.url}#${t.id}`, 'The link works once, within one minute. It opens the whole page with this role.');
 }
 
 export function share(app: App, id: string): void {
     const role = h('select', {}, h('option', { value: 'watch' }, 'watch'), h('option', { value: 'type' }, 'watch and type'));
-    const end = h('select', {}, h('option', { value: String(HOUR) }, 'one hour'), h('option', { value: String(24 * HOUR) }, 'a day'), h('option', { value: String(168 * HOUR) }, 'a week'), h('option', { value: '60000' }, 'one minute'));
+    const end = h('select', {}, h('option', { value: String(HOUR) }, '1 hour'), h('option', { value: String(24 * HOUR) }, '1 day'), h('option', { value: String(168 * HOUR) }, '1 week'), h('option', { value: '60000' }, '1 minute'));
     const result = h('div', { 'aria-live': 'polite' });
     const existing = h('ul', { class: 'links' });
     const listLinks = async (t: Process) => {
         const links = await t.links.list();
         existing.replaceChildren(
             ...links.map((l) =>
-                h('li', {}, h('span', {}, `${String(l.role)} · until ${new Date(String(l.expiresAt)).toLocaleString([], { dateStyle: 'short', timeStyle: 'short' })} · used ${String(l.uses)} ×`),
-                    h('button', { type: 'button', class: 'quiet', onclick: () => t.links.revoke(String(l.id)).then(() => listLinks(t)).catch(failed('Not revoked')) }, 'Revoke'))),
+                h('li', {}, h('span', {}, `${String(l.role)} · until ${new Date(String(l.expiresAt)).toLocaleString([], { dateStyle: 'short', timeStyle: 'short' })} · uses: ${String(l.uses)}`),
+                    h('button', { type: 'button', class: 'quiet', onclick: () => t.links.revoke(String(l.id)).then(() => listLinks(t)).catch(failed('Could not revoke the link')) }, 'Revoke'))),
         );
     };
     const make = async () => {
@@ -116,8 +116,8 @@ export function share(app: App, id: string): void {
         if (app.store.features.links) await listLinks(t);
     };
     dialog(`Share ${nameOf(app.store.processes.get(id))}`, () => [
-        h('div', { class: 'inline-fields' }, field('Others may', role), app.store.features.links ? field('Ends after', end) : null,
-            h('button', { type: 'button', class: 'primary', onclick: () => void make().catch(failed('No link')) }, icon('share'), 'Make a link')),
+        h('div', { class: 'inline-fields' }, field('Others can', role), app.store.features.links ? field('Expires after', end) : null,
+            h('button', { type: 'button', class: 'primary', onclick: () => void make().catch(failed('Could not create a link')) }, icon('share'), 'Create link')),
         result,
         existing,
     ], { class: 'wide' });
@@ -144,13 +144,13 @@ export function settings(app: App): void {
         field('Font', h('input', { value: s.fontFamily, spellcheck: false, onchange: (e: Event) => set('fontFamily', (e.target as HTMLInputElement).value) })),
         field('Cursor', h('select', { onchange: (e: Event) => set('cursor', (e.target as HTMLSelectElement).value as Settings['cursor']) },
             ...(['block', 'bar', 'underline'] as const).map((c) => h('option', { value: c, selected: s.cursor === c }, c)))),
-        field('Your name', h('input', { value: s.name, maxLength: 24, placeholder: 'browser', onchange: (e: Event) => set('name', (e.target as HTMLInputElement).value) }), 'Others on the same terminal see it'),
-        h('label', { class: 'check' }, h('input', { type: 'checkbox', checked: s.screenReader, onchange: (e: Event) => set('screenReader', (e.target as HTMLInputElement).checked) }), 'Read the output to a screen reader'),
+        field('Your name', h('input', { value: s.name, maxLength: 24, placeholder: 'browser', onchange: (e: Event) => set('name', (e.target as HTMLInputElement).value) }), 'Shown to other viewers of the same terminal'),
+        h('label', { class: 'check' }, h('input', { type: 'checkbox', checked: s.screenReader, onchange: (e: Event) => set('screenReader', (e.target as HTMLInputElement).checked) }), 'Make the output available to screen readers'),
         h('p', { class: 'hint' }, `holdfast ${app.store.version}`),
     ]);
 }
 
-/** No cookie: a token makes a ticket, and the ticket the cookie, so that the token is kept nowhere. */
+/** Signs in without a cookie: the token buys a ticket and the ticket sets the cookie, so the token is not stored. */
 export function signIn(reason: string): HTMLElement {
     const token = h('input', { type: 'password', autocomplete: 'current-password', 'aria-label': 'Token', placeholder: 'Token' });
     const note = h('p', { class: 'hint', role: 'alert' }, reason);
@@ -166,6 +166,6 @@ export function signIn(reason: string): HTMLElement {
                     (err: Error) => (note.textContent = err.message),
                 );
             },
-        }, h('h1', {}, 'holdfast'), h('p', {}, 'This daemon lets in who has its token, or a link made with it.'), token, h('button', { class: 'primary' }, 'Enter'), note),
+        }, h('h1', {}, 'holdfast'), h('p', {}, "Enter the daemon's token to continue."), token, h('button', { class: 'primary' }, 'Sign in'), note),
     );
 }

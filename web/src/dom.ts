@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dom.ts - elements without a framework, and the icons
+// dom.ts - DOM helpers without a framework, and the icons
 
 type Child = Node | string | null | undefined | false;
 type Props = Record<string, unknown>;
 
-/** An element: `on…` are listeners, `class`, `aria-…` and `data-…` attributes, the rest properties. */
+/** Creates an element. `on…` props are listeners; `class`, `aria-…` and `data-…` are attributes; the rest are properties. */
 export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
     const el = document.createElement(tag);
     for (const [name, value] of Object.entries(props)) {
@@ -55,12 +55,12 @@ export function icon(name: string): SVGSVGElement {
     return svg;
 }
 
-/** A button that is only an icon says its name to screen readers and in a tip. */
+/** A button with only an icon; its label is shown as a tooltip and read by screen readers. */
 export function iconButton(name: string, label: string, onclick: (e: MouseEvent) => void, props: Props = {}): HTMLButtonElement {
     return h('button', { type: 'button', class: 'icon-button', title: label, 'aria-label': label, onclick, ...props }, icon(name));
 }
 
-/** A matrix of a QR code as one path. */
+/** Draws the matrix of a QR code as one path. */
 export function qrSvg(matrix: boolean[][]): SVGSVGElement {
     const svg = document.createElementNS(SVG, 'svg');
     svg.setAttribute('viewBox', `0 0 ${matrix.length} ${matrix.length}`);
@@ -73,7 +73,7 @@ export function qrSvg(matrix: boolean[][]): SVGSVGElement {
     return svg;
 }
 
-/** Until `close` of the dialog; Escape and a click beside it close it too. */
+/** Opens a modal dialog. `close`, Escape and a click outside it close it. */
 export function dialog(title: string, body: (close: () => void) => Child[], props: { class?: string; onclose?: () => void } = {}): HTMLDialogElement {
     const el = h('dialog', { class: `dialog ${props.class ?? ''}`, 'aria-label': title });
     const close = () => el.close();
@@ -92,10 +92,10 @@ export function dialog(title: string, body: (close: () => void) => Child[], prop
 }
 
 let live: HTMLElement | undefined;
-/** Says something to everybody: on the screen for a while, and to screen readers. */
+/** Shows a message for a few seconds and announces it to screen readers. */
 export function toast(text: string, kind: 'info' | 'bad' = 'info'): void {
     live ??= document.body.appendChild(h('div', { class: 'toasts', role: 'status', 'aria-live': 'polite' }));
-    // A modal dialog makes everything outside of it inert, so the words go where they can be read.
+    // A modal dialog makes everything outside it inert, so the message is shown inside the dialog.
     (document.querySelector('dialog[open]') ?? document.body).append(live);
     const item = h('div', { class: `toast ${kind}` }, text);
     live.append(item);
@@ -108,7 +108,7 @@ export async function copyText(text: string): Promise<void> {
     try {
         await navigator.clipboard.writeText(text);
     } catch {
-        // Plain http on another machine has no clipboard; the old way still works there.
+        // Pages loaded by plain http from another machine have no clipboard API; execCommand still works.
         const area = h('textarea', { value: text, class: 'off-screen' });
         (document.querySelector('dialog[open]') ?? document.body).append(area);
         area.select();

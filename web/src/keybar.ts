@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// keybar.ts - the keys that a phone's keyboard lacks
+// keybar.ts - on-screen keys that a phone's keyboard lacks
 
 import { h } from './dom.js';
 import type { Pane } from './pane.js';
 
-/** `normal` and `application` cursor keys differ; the rest is the same in both. */
+/** Single letters are cursor keys, whose sequence depends on the cursor key mode; the rest are sent as they are. */
 const KEYS: [string, string, string][] = [
     ['Esc', '\x1b', 'Escape'],
     ['Tab', '\t', 'Tab'],
@@ -40,7 +40,7 @@ export class KeyBar {
     }
 
     #key(text: string, label: string, act: () => void): HTMLButtonElement {
-        // pointerdown is kept from taking the focus, so that the keyboard stays up.
+        // Keep the focus in the terminal, so that the phone's keyboard stays open.
         return h('button', { type: 'button', 'aria-label': label, tabIndex: -1, onpointerdown: (e: Event) => e.preventDefault(), onclick: act }, text);
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// list.ts - the processes, with their state and a small picture of their screens
+// list.ts - the list of processes, with their state and a small preview of their screens
 
 import type { ProcessStatus } from '@holdfast/sdk';
 import type { App } from './app.js';
@@ -35,14 +35,14 @@ export class List {
         this.#app = app;
         this.#filter = h('input', { type: 'search', placeholder: 'Filter', 'aria-label': 'Filter the processes', oninput: () => this.draw() });
         this.#endedBox = h('details', { class: 'ended' }, h('summary', {}, 'Ended'), this.#ended);
-        this.#empty = h('p', { class: 'empty' }, 'Nothing runs yet.');
+        this.#empty = h('p', { class: 'empty' }, 'No running processes');
         this.el = h('nav', { class: 'list', 'aria-label': 'Processes' }, this.#filter, this.#trouble, this.#running, this.#empty, this.#endedBox);
         app.store.onChange(() => this.#soon());
         setInterval(() => document.visibilityState === 'visible' && void this.#previews(), PREVIEW_MS);
         this.draw();
     }
 
-    /** Many events may come at once; one drawing is enough for all. */
+    /** Coalesces a burst of events into one redraw. */
     #soon(): void {
         if (this.#drawn) return;
         this.#drawn = true;
@@ -68,7 +68,7 @@ export class List {
         this.#empty.hidden = running.length > 0;
         const { trouble } = this.#app.store;
         this.#trouble.hidden = trouble === '';
-        if (trouble) this.#trouble.textContent = `This list may be out of date: ${trouble}. It is tried again.`;
+        if (trouble) this.#trouble.textContent = `This list may be out of date: ${trouble}. Retrying …`;
         for (const id of this.#items.keys()) if (!this.#app.store.processes.has(id)) this.#items.delete(id);
     }
 
@@ -105,7 +105,7 @@ export class List {
         }
     }
 
-    /** The screen from the daemon, or from a terminal that is open here. */
+    /** Takes the screen from an open pane if there is one, else from the daemon. */
     async #preview(id: string, item: Item): Promise<void> {
         const open = this.#app.paneOf(id);
         let text = open?.text();

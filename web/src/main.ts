@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// main.ts - the page: lets the user in, then shows what the daemon has
+// main.ts - entry point: signs the user in, then shows the app
 
 import { AuthError } from '@holdfast/sdk';
 import { App } from './app.js';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// menu.ts - a menu at a button, and the palette of all commands; both by keyboard alone
+// menu.ts - the popup menu of a button, and the command palette; both work with the keyboard alone
 
 import { dialog, h } from './dom.js';
 
@@ -46,7 +46,7 @@ export function palette(commands: Command[]): void {
     let shown = commands;
     let at = 0;
     const list = h('ul', { role: 'listbox', id: 'palette-list', 'aria-label': 'Commands' });
-    const input = h('input', { role: 'combobox', 'aria-controls': 'palette-list', 'aria-expanded': 'true', placeholder: 'Type a command or the name of a terminal', 'aria-label': 'Command' });
+    const input = h('input', { role: 'combobox', 'aria-controls': 'palette-list', 'aria-expanded': 'true', placeholder: 'Type a command or a terminal name', 'aria-label': 'Command' });
     let close = () => {};
     const pick = (c: Command | undefined) => {
         close();

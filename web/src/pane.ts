@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// pane.ts - one terminal on the page: xterm, its connection, and what is written around it
+// pane.ts - one terminal on the page: xterm, its connection, and the pane's title bar
 
 import type { Connection, ProcessStatus, Viewer } from '@holdfast/sdk';
 import { HoldfastAddon, type ListenerEvent, type StateInfo } from '@holdfast/sdk/xterm';
@@ -20,7 +20,7 @@ import { THEMES } from './settings.js';
 import { exitText, nameOf } from './store.js';
 import { acceptFiles } from './upload.js';
 
-/** What a viewer calls itself. Of a client that came by another token or link only a digest is known. */
+/** A viewer's display name. For clients with another token or link we know only a digest of the client id. */
 const viewerName = (v: Viewer) => (!v.client || /^c_[0-9a-f]{16}$/.test(v.client) ? (v.name ?? '?') : v.client.includes('~') ? v.client.split('~')[0]! : v.client.startsWith('web-') ? 'browser' : v.client);
 
 export class Pane {
@@ -29,7 +29,7 @@ export class Pane {
     readonly id: string;
     readOnly: boolean;
     status: ProcessStatus | undefined;
-    /** Set by the key bar: the next character is typed with these. */
+    /** Modifiers set by the key bar; they apply to the next character. */
     sticky = { ctrl: false, alt: false };
     onSticky: (() => void) | undefined;
 
@@ -48,7 +48,7 @@ export class Pane {
     #addon: HoldfastAddon | undefined;
     #wanted = { rows: 0, cols: 0 };
     #sizedBy = '';
-    /** The daemon does not let us type. */
+    /** The daemon grants us the watch role only. */
     #watchOnly: boolean;
 
     constructor(app: App, id: string, readOnly = false) {
@@ -94,8 +94,8 @@ export class Pane {
             store.canOwn && iconButton('splitDown', 'Split down (Ctrl+Shift+O)', () => this.#app.split('column')),
             store.canOwn && iconButton('share', 'Share', () => this.#app.share(this)),
             store.features.recording && iconButton('record', 'Recording', () => this.#app.play(this)),
-            iconButton('more', 'More: rename, signal, end', (e) => this.#app.menu(this, e.currentTarget as HTMLElement), { 'aria-haspopup': 'menu' }),
-            iconButton('close', 'Close this view; the process goes on', () => this.#app.closePane(this)),
+            iconButton('more', 'More: rename, signal, terminate', (e) => this.#app.menu(this, e.currentTarget as HTMLElement), { 'aria-haspopup': 'menu' }),
+            iconButton('close', 'Close this view; the process keeps running', () => this.#app.closePane(this)),
         );
     }
 
@@ -118,13 +118,13 @@ export class Pane {
         term.loadAddon(new Unicode11Addon());
         term.unicode.activeVersion = '11';
         term.loadAddon(new WebLinksAddon((_, uri) => window.open(uri, '_blank', 'noopener,noreferrer')));
-        // A program may put text into the clipboard (OSC 52), and may never read it.
+        // A program may write to the clipboard (OSC 52) but never read it.
         term.loadAddon(new ClipboardAddon(undefined, { readText: () => '', writeText: (_, text) => copyText(text) }));
         term.attachCustomKeyEventHandler((e) => this.#app.key(e, this));
         return term;
     }
 
-    /** Once the element is on the page. */
+    /** Call this once the element is on the page. */
     open(): void {
         this.term.open(this.#host);
         this.#webgl();
@@ -133,7 +133,7 @@ export class Pane {
         this.connect();
     }
 
-    /** Canvas by the graphics card where there is one; else xterm draws by elements. */
+    /** Uses WebGL where available; otherwise xterm renders to DOM elements. */
     #webgl(): void {
         if (this.#app.settings.screenReader) return;
         try {
@@ -142,11 +142,11 @@ export class Pane {
             this.term.loadAddon(webgl);
             setTimeout(() => this.#drawsWrong() && webgl.dispose(), 250);
         } catch {
-            // The other renderer is there already.
+            // No WebGL: xterm keeps its DOM renderer.
         }
     }
 
-    /** Where the browser's idea of a pixel is not the screen's, as in emulated phones, WebGL shows nothing. */
+    /** Detects a canvas scaled wrongly, as in emulated phones, where WebGL shows nothing. */
     #drawsWrong(): boolean {
         const canvas = this.#host.querySelector<HTMLCanvasElement>('.xterm-screen canvas:not(.xterm-link-layer)');
         if (!canvas || canvas.clientWidth === 0) return false;
@@ -166,7 +166,7 @@ export class Pane {
             onEvent: (e) => this.#event(e),
         });
         this.#addon = addon;
-        // The sticky keys of the key bar change what is typed, so the addon listens behind them.
+        // The key bar's sticky modifiers change the input before the addon receives it.
         const { term } = this;
         addon.activate({
             get rows() {
@@ -224,7 +224,7 @@ export class Pane {
                 this.describe();
                 break;
             case 'gap':
-                toast(`${(e.to - e.from).toLocaleString()} bytes of output are gone`);
+                toast(`${(e.to - e.from).toLocaleString()} bytes of output were lost`);
                 break;
             case 'refused':
                 toast(e.detail, 'bad');
@@ -243,17 +243,17 @@ export class Pane {
         const me = this.connection?.client;
         const others = (list ?? []).filter((v) => v.client !== me);
         const chip = (v: Viewer) => {
-            const el = h('span', { class: `chip ${v.readOnly ? 'ro' : ''}`, title: `${viewerName(v)}${v.readOnly ? ' watches' : ' may type'}${v.rows ? `, ${v.cols} × ${v.rows}` : ''}` }, viewerName(v).slice(0, 2).toUpperCase());
+            const el = h('span', { class: `chip ${v.readOnly ? 'ro' : ''}`, title: `${viewerName(v)}${v.readOnly ? ' (watching)' : ' (can type)'}${v.rows ? `, ${v.cols} × ${v.rows}` : ''}` }, viewerName(v).slice(0, 2).toUpperCase());
             el.style.setProperty('--hue', String([...(v.client ?? '')].reduce((n, c) => (n * 31 + c.charCodeAt(0)) % 360, 7)));
             return el;
         };
         this.#people.replaceChildren(...others.slice(0, 5).map(chip), ...(count - 1 > 5 ? [h('span', { class: 'chip' }, `+${count - 6}`)] : []));
-        this.#people.setAttribute('aria-label', others.length ? `Also here: ${others.map(viewerName).join(', ')}` : 'Nobody else is here');
+        this.#people.setAttribute('aria-label', others.length ? `Other viewers: ${others.map(viewerName).join(', ')}` : 'No other viewers');
     }
 
     // --- size ---
 
-    /** Our window has changed: ask for what fits. */
+    /** Our window has changed: request the size that fits. */
     fit(): void {
         const fits = this.#fit.proposeDimensions();
         if (!fits || !Number.isFinite(fits.cols) || this.#host.offsetParent === null) return;
@@ -276,7 +276,7 @@ export class Pane {
         const foreign = (rows !== this.#wanted.rows || cols !== this.#wanted.cols) && this.status?.running === true;
         this.el.classList.toggle('foreign-size', foreign);
         this.#sizeNote.textContent = `${cols} × ${rows}`;
-        this.#sizeNote.title = foreign ? `The size is another window's${this.#sizedBy ? ` (${this.#sizedBy})` : ''}. Click to use yours: ${this.#wanted.cols} × ${this.#wanted.rows}` : 'Columns and rows';
+        this.#sizeNote.title = foreign ? `Another window${this.#sizedBy ? ` (${this.#sizedBy})` : ''} set this size. Click to use yours: ${this.#wanted.cols} × ${this.#wanted.rows}` : 'Columns and rows';
     }
 
     // --- the rest ---
@@ -291,7 +291,7 @@ export class Pane {
         this.#badge.title = p ? exitText(p) : '';
         this.#lock.replaceChildren(icon(this.readOnly ? 'lock' : 'unlock'));
         this.#lock.setAttribute('aria-pressed', String(this.readOnly));
-        this.#lock.title = this.readOnly ? 'Read only: click to type' : 'You may type: click to only watch';
+        this.#lock.title = this.readOnly ? 'Read only. Click to enable typing.' : 'Typing is enabled. Click to make this view read-only.';
         this.#lock.disabled = this.#watchOnly;
         this.el.classList.toggle('read-only', this.readOnly);
     }
@@ -299,7 +299,7 @@ export class Pane {
     toggleReadOnly(): void {
         this.readOnly = !this.readOnly;
         this.connect();
-        toast(this.readOnly ? 'Read only: what you type goes nowhere' : 'You may type');
+        toast(this.readOnly ? 'Read only: your input is not sent' : 'Typing is enabled');
     }
 
     apply(): void {
@@ -328,7 +328,7 @@ export class Pane {
         this.term.focus();
     }
 
-    /** The visible lines, for the preview in the list. */
+    /** The visible lines, for the list's preview. */
     text(): string {
         const b = this.term.buffer.active;
         return Array.from({ length: this.term.rows }, (_, y) => b.getLine(b.viewportY + y)?.translateToString(true) ?? '').join('\n');

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// player.ts - a recording (asciicast v2) with a time line
+// player.ts - plays a recording (asciicast v2) with a time line
 //
-// To go to a moment is to draw everything before it at once: what a terminal
-// shows depends on all of its past. Long pauses are shortened while playing.
+// What a terminal shows depends on all earlier output, so seeking writes everything
+// before the target at once. Long pauses are shortened during playback.
 
 import { Terminal } from '@xterm/xterm';
 import type { App } from './app.js';
@@ -65,7 +65,7 @@ class Player {
     #draw([, kind, data]: [number, string, string]): void {
         if (kind === 'o') this.term.write(data);
         const size = kind === 'r' ? /^(\d+)x(\d+)$/.exec(data) : null;
-        // Behind what was written before it, which xterm may not have parsed yet.
+        // Queued after earlier writes, which xterm may not have parsed yet.
         if (size) this.term.write('', () => this.term.resize(Number(size[1]), Number(size[2])));
     }
 
@@ -131,4 +131,4 @@ export async function play(app: App, id: string): Promise<void> {
     player.open();
 }
 
-export const playOr = (app: App, id: string) => void play(app, id).catch(failed('No recording'));
+export const playOr = (app: App, id: string) => void play(app, id).catch(failed('Could not load the recording'));

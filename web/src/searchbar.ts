@@ -48,7 +48,7 @@ export class SearchBar {
             iconButton('close', 'Close (Escape)', () => this.close()),
         );
         search.onDidChangeResults(({ resultIndex, resultCount }) => {
-            this.#count.textContent = this.#input.value ? (resultCount ? `${resultIndex + 1} of ${resultCount}` : 'none') : '';
+            this.#count.textContent = this.#input.value ? (resultCount ? `${resultIndex + 1} of ${resultCount}` : 'no matches') : '';
         });
     }
 
@@ -62,7 +62,7 @@ export class SearchBar {
             if (back) this.#search.findPrevious(this.#input.value, this.#options);
             else this.#search.findNext(this.#input.value, { ...this.#options, incremental });
         } catch {
-            this.#count.textContent = 'not an expression';
+            this.#count.textContent = 'invalid expression';
         }
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// settings.ts - fonts, colours and habits of this browser
+// settings.ts - the settings of this browser: theme, font, cursor, name
 
 import type { ITheme } from '@xterm/xterm';
 
@@ -37,7 +37,7 @@ export function saveSettings(s: Settings): void {
     try {
         localStorage.setItem(KEY, JSON.stringify(s));
     } catch {
-        // A browser that keeps nothing still shows terminals.
+        // Without storage, the settings last until the page is closed.
     }
 }
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// store.ts - what the daemon has, kept up to date by its events
+// store.ts - the daemon's processes, kept up to date by its event stream
 
 import { AuthError, type Process, type ProcessStatus, Sandbox, Terminal } from '@holdfast/sdk';
 import { base } from './base.js';
 
 export type Role = 'own' | 'type' | 'watch';
 
-/** No event has this number; asked for what follows it, the daemon tells at once where it stands. */
+/** No event has this number, so the daemon replies at once with a reset that has the current position. */
 const NO_SUCH_EVENT = Number.MAX_SAFE_INTEGER;
 const RETRY_MS = { first: 500, most: 30_000 };
 
-/** A list and an event may tell of one process out of order; none that has ended runs again. */
-const later = (known: ProcessStatus | undefined, told: ProcessStatus) => (known && !known.running && told.running ? known : told);
+/** A list and an event may report a process out of order. An ended process never runs again, so that state wins. */
+const later = (known: ProcessStatus | undefined, reported: ProcessStatus) => (known && !known.running && reported.running ? known : reported);
 
 export class Store {
     readonly sandbox = new Sandbox({ url: base });
@@ -20,11 +20,11 @@ export class Store {
     features: Record<string, boolean> = {};
     role: Role = 'watch';
     version = '';
-    /** Came by a link for one process: there is no list for us. */
+    /** Signed in by a link for one process, which does not grant access to the list. */
     guest = false;
-    /** Why the list may be out of date; empty while it is not. */
+    /** Why the list may be out of date; empty while it is current. */
     trouble = '';
-    /** The daemon does not know us any more. */
+    /** Called when the daemon no longer accepts our credentials. */
     onDenied: ((reason: string) => void) | undefined;
     #listeners = new Set<() => void>();
 
@@ -40,7 +40,7 @@ export class Store {
         return this.role === 'own' && !this.guest;
     }
 
-    /** Throws an AuthError when nobody let us in. */
+    /** Throws an AuthError if the browser is not signed in. */
     async start(guestOf: string | undefined): Promise<void> {
         try {
             const info = await this.sandbox.info();
@@ -58,7 +58,7 @@ export class Store {
         void this.#follow(await this.#begin());
     }
 
-    /** The list, and the event after which it was asked for: what happened since then is told by the stream. */
+    /** Loads the list. Returns the event id from before the request, so that the stream reports every later change. */
     async #begin(): Promise<number> {
         let place = 0;
         for await (const e of this.sandbox.events({ since: NO_SUCH_EVENT })) {
@@ -90,10 +90,10 @@ export class Store {
                 this.#changed();
             }
         }
-        throw new Error('the events have ended');
+        throw new Error('the event stream ended');
     }
 
-    /** For as long as the page lives: what ends the stream for good is told, and the list begun anew. */
+    /** Runs for the lifetime of the page. When the stream fails, the reason is shown and the list is reloaded. */
     async #follow(place: number): Promise<void> {
         for (let ms = RETRY_MS.first; ; ms = Math.min(2 * ms, RETRY_MS.most)) {
             const began = performance.now();
@@ -120,7 +120,7 @@ export class Store {
         this.processes.set(status.id, later(this.processes.get(status.id), status));
     }
 
-    /** What the daemon told on another way is as good as an event. */
+    /** Applies a status that arrived by another way than the event stream. */
     learn(status: ProcessStatus): void {
         this.#set(status);
         this.#changed();
@@ -130,7 +130,7 @@ export class Store {
         return this.sandbox.processes.get(id);
     }
 
-    /** A shell, or what was asked for; rows and cols are those of the place where it will be shown. */
+    /** Starts the given command, or a shell. Rows and cols are the size of the pane that will show it. */
     async create(options: { command?: string; args?: string[]; cwd?: string; label?: string; rows: number; cols: number }): Promise<Terminal> {
         const rest = { ...options, ...(options.cwd ? { cwd: options.cwd } : { cwd: undefined }), label: options.label || undefined };
         if (options.command) return this.sandbox.terminal.create({ ...rest, shell: !options.args });
@@ -143,7 +143,7 @@ export class Store {
     }
 }
 
-/** What a person calls it. */
+/** The display name of a process. */
 export function nameOf(p: ProcessStatus | undefined): string {
     if (!p) return 'terminal';
     return p.label || p.tag || p.title || [p.command.split('/').at(-1), ...p.args].join(' ').slice(0, 60);

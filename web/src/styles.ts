@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// styles.ts - xterm's style sheets under a policy that allows none but our own
+// styles.ts - makes xterm's style sheets work under our Content-Security-Policy
 //
-// xterm writes the rules of each terminal into <style> elements, which the
-// Content-Security-Policy does not let in. Sheets that a script constructs are
-// the script's own and are allowed, so such an element gets one behind it.
+// xterm writes the rules of each terminal into <style> elements, which the policy
+// blocks. Style sheets that a script constructs are allowed, so we back each such
+// element with a constructed sheet.
 
 function backed(el: HTMLStyleElement): HTMLStyleElement {
     const sheet = new CSSStyleSheet();

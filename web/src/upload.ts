@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// upload.ts - a file dropped on a terminal goes into its directory, beside the stream and not through it
+// upload.ts - uploads a file dropped on a terminal to its working directory, by a separate process
 
 import type { Process } from '@holdfast/sdk';
 import { h, toast } from './dom.js';
@@ -13,31 +13,31 @@ interface Target {
 }
 
 /**
- * noclobber: a file that is there already is not overwritten. One that is not written as it was meant is removed, whoever
- * ends the shell: itself, this page, or the daemon because nothing comes any more. The size is looked at because a
- * browser sends a request again by itself when the connection breaks, behind what has been taken of it before.
+ * noclobber (set -C) protects existing files. An incomplete file is removed, whether the shell exits by itself or is
+ * terminated by this page or by the daemon's idle timeout. The size is checked because a browser repeats a request by
+ * itself when the connection breaks, which appends the content to what had already arrived.
  */
 const SCRIPT = `set -C
 : > "$1" || exit 1
 gone() { rm -f -- "$1"; exit 1; }
 trap 'gone "$1"' HUP INT TERM
 cat >> "$1" || gone "$1"
-[ "$(wc -c < "$1")" -eq "$2" ] || { echo "not uploaded: the connection was cut"; gone "$1"; }
+[ "$(wc -c < "$1")" -eq "$2" ] || { echo "upload failed: the connection was lost"; gone "$1"; }
 printf %s "$PWD/$1"`;
 const IDLE_MS = 120_000;
 const WRITTEN_MS = 600_000;
-/** Its end is asked for at once, but a busy page may be late. */
+/** The page deletes the process right after the upload, but a busy page may be late. */
 const RETAIN_MS = 60_000;
-/** How long a shell whose input was refused or cut has to end by itself. */
+/** How long a shell whose input was refused or interrupted has to exit by itself. */
 const END_MS = 2000;
 
-/** Where the shell has written it. */
+/** Returns the path that the shell has written. */
 async function write(p: Process, bytes: Uint8Array): Promise<string> {
     const cut = await p.input(bytes, { eof: true }).then(() => undefined, (err: Error) => err);
     const result = await p.wait({ timeoutMs: cut ? END_MS : WRITTEN_MS, includeOutput: true }).catch((err: Error) => {
-        throw cut ? new Error(`not uploaded: ${cut.message}`) : err;
+        throw cut ? new Error(`upload failed: ${cut.message}`) : err;
     });
-    if (result.exitCode !== 0) throw new Error(result.text?.includes('exists') ? 'a file of that name is there already' : result.text?.trim() || 'not written');
+    if (result.exitCode !== 0) throw new Error(result.text?.includes('exists') ? 'a file with this name already exists' : result.text?.trim() || 'could not write the file');
     return result.text ?? '';
 }
 
@@ -67,7 +67,7 @@ export function acceptFiles(el: HTMLElement, target: () => Target): void {
     el.addEventListener('dragenter', (e) => {
         if (!isFile(e)) return;
         depth++;
-        cover.textContent = `Drop to upload into ${target().cwd ?? 'its directory'}`;
+        cover.textContent = `Drop to upload to ${target().cwd ?? "the terminal's directory"}`;
         el.append(cover);
     });
     el.addEventListener('dragover', (e) => isFile(e) && e.preventDefault());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// attach.ts - what a connection is asked for, and what it tells of itself
+// attach.ts - the options and states of a connection
 
 import type { BackoffOptions } from './backoff.js';
 import type { ListenerEvent } from './events.js';
@@ -9,48 +9,48 @@ import type { WebSocketClass } from './socket.js';
 export type ConnectionState = 'connecting' | 'connected' | 'reconnecting' | 'closed';
 
 export interface StateInfo {
-    /** Attempts in a row that have failed. */
+    /** Consecutive failed attempts. */
     attempt: number;
-    /** `reconnecting`: until the next attempt. */
+    /** In state `reconnecting`: the delay before the next attempt. */
     delayMs?: number;
-    /** What ended the last socket, or the connection. */
+    /** Why the last socket, or the connection, was closed. */
     error?: Error;
 }
 
 export interface AttachOptions {
     /**
-     * Where to begin: an offset, `-N` for the last N bytes, `now`, or `screen`. 0 by default: all that is held, except
-     * of a terminal whose first bytes are gone: the rest could not be drawn, and a snapshot comes instead.
+     * Where to start: an offset, `-N` for the last N bytes, `now`, or `screen`. The default is 0: all output that the
+     * daemon still has. If a terminal's first bytes were discarded, the rest cannot be drawn and a snapshot is sent instead.
      */
     since?: number | string;
-    /** Whoever reads is no terminal: the bytes as they were written, queries included, and never a snapshot. */
+    /** For clients that are not terminals: the bytes as they were written, including queries, and never a snapshot. */
     verbatim?: boolean;
-    /** `ro` only watches. */
+    /** `ro` is read-only. The default is `rw`. */
     mode?: 'rw' | 'ro';
-    /** A name that stays the same over reconnects; random by default. */
+    /** A client id that stays the same across reconnects; random by default. */
     client?: string;
-    /** What this viewer is called in the list of viewers; its address by default. */
+    /** This viewer's name in the list of viewers; its address by default. */
     name?: string;
-    /** The window of this viewer. */
+    /** The size of this viewer's window. */
     rows?: number;
     cols?: number;
-    /** false: the first cut is the end. */
+    /** false: do not reconnect. */
     reconnect?: boolean | BackoffOptions;
     onStateChange?: (state: ConnectionState, info: StateInfo) => void;
-    /** A line on which nothing was heard for about so long, not even an answer, is lost; 45000, 0: never. */
+    /** A connection on which nothing, not even a reply to a ping, is received for about this long is considered lost. The default is 45000; 0 disables the check. */
     silenceMs?: number;
-    /** Closes the connection; the process goes on. */
+    /** Closes the connection when aborted; the process keeps running. */
     signal?: AbortSignal;
-    /** Gets every event at once instead of events(); acknowledge with ack(). */
+    /** Receives every event immediately, in place of events(). Acknowledge output with ack(). */
     onEvent?: (event: ListenerEvent) => void;
 }
 
-/** How sockets are made; apart from it a connection knows nothing of where the daemon is. */
+/** Opens sockets. It is the only part that knows the daemon's address. */
 export interface Dialer {
     WebSocket: WebSocketClass | undefined;
     protocols: string[];
-    /** `id` is known after the first hello. */
+    /** `id` is undefined before the first hello. */
     url(query: Record<string, string>, id: string | undefined): string;
-    /** Asks why a handshake with this query was refused, which a WebSocket does not tell; throws the reason. */
+    /** Finds out why a handshake with this query was refused, which a WebSocket does not report, and throws the reason. */
     probe?(id: string | undefined, query: Record<string, string>): Promise<void>;
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// backoff.ts - how long to wait before trying again
+// backoff.ts - the delay before a retry
 //
-// Doubles from `baseMs` to `maxMs`. Half of each delay is random, so that a
-// thousand clients that were cut at once do not come back at once.
+// The delay doubles from `baseMs` to `maxMs`. Half of each delay is random, so that
+// many clients disconnected together do not reconnect together.
 
 export interface BackoffOptions {
-    /** The first delay; 100. */
+    /** The first delay; 100 by default. */
     baseMs?: number;
-    /** The longest; 10000. */
+    /** The longest delay; 10000 by default. */
     maxMs?: number;
-    /** How often in a row; for ever by default. */
+    /** The maximum number of consecutive attempts; unlimited by default. */
     maxAttempts?: number;
 }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// bytes.ts - text and bytes, without Node's Buffer
+// bytes.ts - conversions between text and bytes, without Node's Buffer
 
 const encoder = new TextEncoder();
-// A byte order mark is a character like any other: bytes of the middle may begin with one.
+// Keep byte order marks: a piece from the middle of the output may start with one.
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 export const encode = (text: string): Uint8Array => encoder.encode(text);
 export const decode = (bytes: Uint8Array): string => decoder.decode(bytes);
 
-/** `data` of an answer, which is text or base64. */
+/** The bytes of a reply's `data`, which is text or base64. */
 export function bytesOf(data: string, encoding: string): Uint8Array {
     if (encoding !== 'base64') return encode(data);
     const text = atob(data);
@@ -38,7 +38,7 @@ export function concat(parts: readonly Uint8Array[]): Uint8Array {
     return out;
 }
 
-/** A name that nobody else has; it is no secret, so a run time without `crypto` will do. */
+/** A unique name. It is not a secret, so a runtime without `crypto` is good enough. */
 export function randomName(prefix: string): string {
     const bytes = new Uint8Array(12);
     if (globalThis.crypto) crypto.getRandomValues(bytes);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// camel.ts - between the daemon's snake_case and TypeScript's camelCase
+// camel.ts - converts between the daemon's snake_case and TypeScript's camelCase
 //
-// Types and values change in the same way, so the types of this package follow
-// the OpenAPI document by themselves. What belongs to the user is left as it is:
-// the keys of `env` and `metadata` and all below them.
+// Types and values are converted by the same rule, so the types of this package
+// follow the OpenAPI document. User data is not converted: the keys in `env` and
+// `metadata`, at any depth.
 
 type CamelKey<S extends string> = S extends `${infer A}_${infer B}` ? `${A}${Capitalize<CamelKey<B>>}` : S;
 type Verbatim = 'metadata' | 'env';

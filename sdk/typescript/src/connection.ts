@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// connection.ts - one attachment to a process, over as many WebSockets as it takes
+// connection.ts - one attachment to a process, over a sequence of WebSockets
 //
-// The offset of the next byte is the whole state of the way out, the input queue
-// that of the way in. When a socket is lost, the next one asks for `since=offset`
-// and sends from where the daemon stands (hello.input_offset): no byte is missed
-// or doubled in either direction. Only a close that says so is final.
+// The state of the output is the offset of the next byte; the state of the input is
+// the input queue. When a socket is lost, the next one requests `since=offset` and
+// sends input from the daemon's offset (hello.input_offset), so that no byte is
+// missed or duplicated in either direction. Only certain close codes are final.
 //
-// Output is acknowledged as it is consumed (ack=1), so a slow reader holds what
-// the daemon allows and no more.
+// Output is acknowledged as it is consumed (ack=1), so a slow reader buffers no more
+// than the daemon's window.
 
 import type * as api from './api.gen.js';
 import type { AttachOptions, ConnectionState, Dialer, StateInfo } from './attach.js';
@@ -32,13 +32,13 @@ const ACK_EVERY_BYTES = 64 * 1024;
 const FLUSH_MS = 2000;
 const SILENCE_MS = 45_000;
 /**
- * A daemon whose process does not read its input does not read the socket either, nor answer. More than what is
- * typed by hand on its way explains a silence, and is no sign of a dead line.
+ * While a process does not read its input, the daemon does not read the socket and does not reply to pings. With more
+ * pending input than a person types, silence does not mean that the connection is dead.
  */
 const HELD_INPUT_BYTES = 4096;
-/** Pings of the protocol cannot be seen in a browser; a message that the daemon does not know is answered. */
+/** A browser cannot send or see WebSocket pings. The daemon replies to a message of unknown type with an error, which serves as the pong. */
 const PING = JSON.stringify({ type: 'ping' });
-/** A new socket brings up to a window of output more; it is not opened before the consumer has come this far. */
+/** A new socket can deliver a whole window of output, so we open none while more than this is queued. */
 const QUEUE_MAX_BYTES = 4 * 1024 * 1024;
 
 interface Deferred<T> {
@@ -56,7 +56,7 @@ function deferred<T>(): Deferred<T> {
 }
 
 export class Connection implements AsyncIterable<ConnectionEvent> {
-    /** Our name on the daemon's side. */
+    /** Our client id. */
     readonly client: string;
     readonly #dialer: Dialer;
     readonly #options: AttachOptions;
@@ -86,7 +86,7 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
     #offset = 0;
     #stream: Stream | undefined;
     #snapshot: { offset: number; left: number; parts: Uint8Array[] } | null = null;
-    /** What we show does not belong to #offset: ask for the screen and not for the rest. */
+    /** The consumer's screen does not match #offset: request the screen, not the rest of the output. */
     #needsScreen: boolean;
     #acked = 0;
     #ackable = 0;
@@ -96,7 +96,7 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
 
     #queue: ConnectionEvent[] = [];
     #queuedBytes = 0;
-    /** Of the loops that wait; there may be several. */
+    /** Wakes the waiting events() loops; there may be several. */
     #wakers = new Set<() => void>();
     #stopSignal: (() => void) | undefined;
 
@@ -113,7 +113,7 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         });
         if (options.rows && options.cols) this.#window = { rows: options.rows, cols: options.cols };
         if (!dialer.WebSocket) {
-            throw new TypeError('no WebSocket here: give one, as in new Sandbox({ url, token, WebSocket }) with that of the package "ws"');
+            throw new TypeError('this runtime has no WebSocket: pass one, such as that of the package "ws", as in new Sandbox({ url, token, WebSocket })');
         }
         const { signal } = options;
         signal?.throwIfAborted();
@@ -125,19 +125,19 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         this.#open();
     }
 
-    // --- what is known ---
+    // --- state ---
 
     get state(): ConnectionState {
         return this.#state;
     }
-    /** Of the next byte of output. */
+    /** The offset of the next byte of output. */
     get offset(): number {
         return this.#offset;
     }
     get processId(): string | undefined {
         return this.#id;
     }
-    /** As it was when the connection was made or ended. */
+    /** The status at the last hello, or at the exit. */
     get process(): ProcessStatus | undefined {
         return this.#process;
     }
@@ -153,24 +153,24 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
     get size(): { rows: number | null; cols: number | null } {
         return { rows: this.#rows, cols: this.#cols };
     }
-    /** Input that the daemon has not taken yet. */
+    /** Bytes of input that the daemon has not accepted yet. */
     get pendingInput(): number {
         return this.#input.pending;
     }
-    /** Resolves at the first hello; rejects if there will be none. */
+    /** Resolves at the first hello; rejects if the connection is closed before. */
     get ready(): Promise<void> {
         return this.#ready.promise;
     }
-    /** Resolves with the end of the process, or with null when the connection was closed before. */
+    /** Resolves with the status when the process exits, or with null if the connection is closed before. */
     get ended(): Promise<ProcessStatus | null> {
         return this.#ended.promise;
     }
 
-    // --- the way in ---
+    // --- input ---
 
     /**
-     * Input for the process. Resolves as soon as it is kept and not too much is waiting; it arrives once, even
-     * if the connection breaks. Use flush() to know that it has arrived.
+     * Queues input for the process. Resolves when the queue has room; the input arrives exactly once, even if the
+     * connection breaks. Use flush() to wait until it has arrived.
      */
     async write(data: string | Uint8Array, options: { signal?: AbortSignal } = {}): Promise<void> {
         this.#mayWrite();
@@ -181,7 +181,7 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         if (over > 0) await this.#input.taken(over, options.signal);
     }
 
-    /** Until the daemon has taken all that was written. */
+    /** Resolves when the daemon has accepted everything that was written. */
     flush(options: { signal?: AbortSignal } = {}): Promise<void> {
         if (this.#state === 'closed' && this.#input.pending > 0) {
             return Promise.reject(this.#closed());
@@ -189,24 +189,24 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         return this.#input.taken(this.#input.end, options.signal);
     }
 
-    /** The end of the input, behind what was written. */
+    /** Closes the input, after everything that was written. */
     async eof(): Promise<void> {
-        // At a terminal it is a character like any other, and so it is counted and comes once.
+        // On a terminal, end of file is an ordinary character, so it is counted and arrives once.
         if (this.#process?.pty) return this.write('\x04');
         this.#mayWrite();
         this.#eofAt = this.#input.end;
         this.#pump();
     }
 
-    /** This viewer's window; the size policy of the terminal decides what comes of it. */
+    /** Sets the size of this viewer's window. The terminal's size policy decides the terminal's size. */
     async resize(rows: number, cols: number): Promise<void> {
         const wrong = refusalOfSize(rows, cols);
-        if (wrong) throw wrong; // it would be asked for again after a cut, and no socket would open
+        if (wrong) throw wrong; // every later handshake would repeat it and be refused
         this.#window = { rows, cols };
         this.#control({ type: 'resize', rows, cols });
     }
 
-    /** Sent as soon as there is a line; rejects if there will be none. */
+    /** Sends a signal as soon as the connection is up; rejects if it is closed before. */
     async signal(signal: string | number, target?: 'group' | 'leader' | 'foreground' | 'tree'): Promise<void> {
         while (!this.#greeted) await this.#nextHello();
         this.#control({ type: 'signal', signal, ...(target ? { target } : {}) });
@@ -224,7 +224,7 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
 
     #mayWrite(): void {
         if (this.#state === 'closed') throw this.#closed();
-        if (this.readOnly) throw new AuthError('this connection may only watch', { code: 'forbidden', status: 403 });
+        if (this.readOnly) throw new AuthError('this connection is read-only', { code: 'forbidden', status: 403 });
     }
 
     #control(message: object): void {
@@ -240,11 +240,11 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         }
     }
 
-    // --- the way out ---
+    // --- output ---
 
     /**
-     * Events in order, the exit last. Leaving the loop keeps the connection; events() goes on where it was. Of several
-     * loops at a time each event goes to one, and the end to all.
+     * Yields events in order, the exit last. Leaving the loop keeps the connection open; the next events() continues where
+     * it stopped. With several concurrent loops each event goes to one of them; all of them end with the connection.
      */
     async *events(options: { signal?: AbortSignal } = {}): AsyncGenerator<ConnectionEvent, void, void> {
         const { signal } = options;
@@ -255,7 +255,7 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
                 signal?.throwIfAborted();
                 const event = this.#queue.shift();
                 if (event) {
-                    // Before it is handed over: a loop that is left with this event does not come back to here.
+                    // Before the yield: a loop that breaks at this event does not return here.
                     this.#consumed(event);
                     yield event;
                     if (event.type === 'exit') return;
@@ -281,7 +281,7 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         return this.events();
     }
 
-    /** For `onEvent`: output before this offset has been dealt with. */
+    /** For use with `onEvent`: acknowledges that output before this offset has been handled. */
     ack(offset: number): void {
         this.#ackable = Math.max(this.#ackable, offset);
         if (this.#ackable - this.#acked < ACK_EVERY_BYTES && this.#ackable < this.#offset) return;
@@ -359,7 +359,7 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         this.#silence.start();
     }
 
-    /** Frames that make no sense end the connection: going on would make up output. */
+    /** Invalid frames close the connection: to continue could corrupt the output. */
     #guard(step: () => void): void {
         try {
             step();
@@ -384,11 +384,11 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         }
         this.#lastError = new ConnectionError(`the connection was lost (${code}${reason ? ` ${reason}` : ''})`, { code: 'lost' });
         if (opened || !this.#dialer.probe) this.#retry();
-        else void this.#ask(query);
+        else void this.#findReason(query);
     }
 
-    /** A refused handshake has a reason that only an ordinary request tells. */
-    async #ask(query: Record<string, string>): Promise<void> {
+    /** A refused handshake has a reason that only a plain request reports. */
+    async #findReason(query: Record<string, string>): Promise<void> {
         try {
             await this.#dialer.probe!(this.#id, query);
         } catch (err) {
@@ -414,14 +414,14 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
         this.#timer = setTimeout(() => this.#open(), delayMs);
     }
 
-    /** Does not wait for the rest of the delay; for "online" events and buttons. */
+    /** Retries now, without waiting for the rest of the delay; for "online" events and buttons. */
     retryNow(): void {
         if (this.#state !== 'reconnecting' || this.#socket) return;
         clearTimeout(this.#timer);
         this.#open();
     }
 
-    /** Gives up this socket and goes on with a new one, as after a cut. */
+    /** Drops this socket and continues on a new one, as after a lost connection. */
     reconnect(): void {
         if (this.#state === 'closed' || !this.#socket) return this.retryNow();
         this.#drop('reconnect');
@@ -469,7 +469,7 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
                 this.#stream = m.name as Stream;
                 return;
             case 'replay_done':
-                // A screen that was asked for and did not come is one without a snapshot.
+                // No snapshot was sent for the requested screen, so none is needed.
                 this.#needsScreen = false;
                 return this.#emit({ type: 'replay_done', offset: m.offset as number });
             case 'size':
@@ -487,17 +487,17 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
                 if (m.code === 'deleted') this.#deleted = true;
                 return this.#emit({ ...m, type: 'notice', code: String(m.code) });
             case 'error':
-                if (m.field === 'type') return; // how a daemon that does not know our ping answers it
+                if (m.field === 'type') return; // the daemon's reply to our ping, which has an unknown type
                 return this.#onRefusal(String(m.code), String(m.detail ?? ''));
             case 'exit': return this.#onExit(m);
-            default: // A newer daemon may say more than we know.
+            default: // A newer daemon may send types that we do not know.
         }
     }
 
     #onHello(hello: Hello): void {
         const resumed = this.#everGreeted && !this.#needsScreen;
         if (resumed && hello.offset !== this.#offset) {
-            throw new ProtocolError(`asked for offset ${this.#offset}, was given ${hello.offset}`, { code: 'protocol' });
+            throw new ProtocolError(`requested offset ${this.#offset}, received ${hello.offset}`, { code: 'protocol' });
         }
         this.#greeted = true;
         this.#everGreeted = true;
@@ -548,7 +548,7 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
     }
 
     #onRefusal(code: string, detail: string): void {
-        // An end of file that was sent again after a cut, and had arrived the first time.
+        // The end of file was sent again after a reconnect, and had already arrived.
         if (code === 'stdin_closed' && this.#eofAt !== null) return;
         this.#emit({ type: 'refused', code, detail });
     }
@@ -589,8 +589,8 @@ export class Connection implements AsyncIterable<ConnectionEvent> {
     }
 
     /**
-     * Ends the connection; the process goes on. Input that was written is sent first, for at most `flushMs` (2000), also
-     * when the line is down just now.
+     * Closes the connection; the process keeps running. Pending input is sent first, for at most `flushMs` (2000), even if
+     * the connection is currently down.
      */
     async close({ flushMs = FLUSH_MS }: { flushMs?: number } = {}): Promise<void> {
         if (this.#state !== 'closed' && this.#input.pending > 0 && flushMs > 0) {

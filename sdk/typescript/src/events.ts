@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// events.ts - what a connection tells
+// events.ts - the events of a connection
 
 import type * as api from './api.gen.js';
 import type { Camel } from './camel.js';
@@ -10,7 +10,7 @@ export type Viewer = Camel<api.Viewer>;
 export type Role = 'own' | 'type' | 'watch';
 export type Stream = 'stdout' | 'stderr';
 
-/** Bytes of the process; `offset` is that of the first. */
+/** Output of the process; `offset` is the offset of the first byte. */
 export interface OutputEvent {
     type: 'output';
     data: Uint8Array;
@@ -18,19 +18,19 @@ export interface OutputEvent {
     /** Absent for a terminal. */
     stream?: Stream;
 }
-/** The last event: the process has ended, and all its output came before. */
+/** The last event: the process has ended and all its output has been delivered. */
 export interface ExitEvent {
     type: 'exit';
     status: ProcessStatus;
     offset: number;
 }
-/** The bytes [from, to) are gone. */
+/** The bytes [from, to) were lost. */
 export interface GapEvent {
     type: 'gap';
     from: number;
     to: number;
 }
-/** Redraws a terminal as it was at `offset`; these bytes are not output and do not count. */
+/** Redraws a terminal as it was at `offset`. These bytes are not output and do not advance the offset. */
 export interface SnapshotEvent {
     type: 'snapshot';
     data: Uint8Array;
@@ -45,7 +45,7 @@ export interface SizeEvent {
 export interface ViewersEvent {
     type: 'viewers';
     count: number;
-    /** Null when there are too many to name. */
+    /** Null if there are too many viewers to list. */
     list: Viewer[] | null;
 }
 export interface TitleEvent {
@@ -58,7 +58,7 @@ export interface NoticeEvent {
     detail?: string;
     [key: string]: unknown;
 }
-/** What was sent was wrong and was ignored; the connection goes on. */
+/** The daemon rejected and ignored a message of ours; the connection stays open. */
 export interface RefusedEvent {
     type: 'refused';
     code: string;
@@ -76,7 +76,7 @@ export type ConnectionEvent =
     | NoticeEvent
     | RefusedEvent;
 
-/** For listeners only: where one connection begins, and where it is live. */
+/** For `onEvent` only: marks the start of each socket and the end of its replay. */
 export interface HelloEvent {
     type: 'hello';
     offset: number;
@@ -86,7 +86,7 @@ export interface HelloEvent {
     cols: number | null;
     viewers: Viewer[] | null;
     process: ProcessStatus;
-    /** It goes on where an earlier connection was cut. */
+    /** This socket continues where an earlier one was lost. */
     resumed: boolean;
 }
 export interface ReplayDoneEvent {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// handshake.ts - why a handshake was refused, which a WebSocket does not tell
+// handshake.ts - finds out why a handshake was refused, which a WebSocket does not report
 
 import { encode } from './bytes.js';
 import { InvalidRequestError } from './errors.js';
 
 /**
- * What a plain request for a process is refused for, a handshake is refused for too; `since` is judged by the output,
- * of which nothing is asked. (A plain request for the WebSocket itself is answered by 426, whatever its query is.)
+ * The path of a plain request that fails for the same reason as the handshake. To check `since`, it requests an empty
+ * range of the output. (A plain request for the WebSocket path itself always gets 426, whatever its query.)
  */
 export function probePath(process: string, since = 'screen'): string {
     if (/^(screen|now|-\d+)$/.test(since)) return process;
@@ -22,20 +22,20 @@ function refusal(field: string, message: string, code = 'bad_query'): InvalidReq
     return new InvalidRequestError(`${message} (${code})`, { code, status: 400, problem: { code, field, detail: message, status: 400 } });
 }
 
-/** The rest of a query that a daemon refuses: no plain request has these, so nobody else would tell. */
+/** Checks the parameters that no plain request has, so that the probe cannot detect an invalid one. */
 export function refusalOf(query: Record<string, string>): InvalidRequestError | null {
     if (!/^[!-~]{1,128}$/.test(query.client ?? '-')) {
-        return refusal('client', '"client" is 1 to 128 visible ASCII characters, without spaces');
+        return refusal('client', '"client" must be 1 to 128 visible ASCII characters, without spaces');
     }
     const { name = '-' } = query;
     if (name === '' || encode(name).length > 128 || /[\0-\x1f\x7f]/.test(name)) {
-        return refusal('name', '"name" is 1 to 128 bytes of text without control characters');
+        return refusal('name', '"name" must be 1 to 128 bytes of text without control characters');
     }
-    if (query.terminal === '0' && query.since === 'screen') return refusal('since', 'a screen is a snapshot, which "verbatim" leaves out');
+    if (query.terminal === '0' && query.since === 'screen') return refusal('since', '"since" must not be "screen" with "verbatim", which excludes snapshots');
     return query.rows === undefined ? null : refusalOfSize(Number(query.rows), Number(query.cols));
 }
 
 export function refusalOfSize(rows: number, cols: number): InvalidRequestError | null {
     if (isSize(rows) && isSize(cols)) return null;
-    return refusal(isSize(rows) ? 'cols' : 'rows', `rows and cols are 1 to ${SIZE_MAX}`, 'bad_size');
+    return refusal(isSize(rows) ? 'cols' : 'rows', `rows and cols must be from 1 to ${SIZE_MAX}`, 'bad_size');
 }

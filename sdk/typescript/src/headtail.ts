@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// headtail.ts - the beginning and the end of an output, as the daemon keeps them for `run`
+// headtail.ts - keeps the beginning and the end of the output, as the daemon does for `run`
 
 import { concat } from './bytes.js';
 
-/** How many bytes at the end are a character of UTF-8 that is not complete. */
+/** The number of bytes at the end that form an incomplete UTF-8 character. */
 function openTail(bytes: Uint8Array): number {
     for (let n = 1; n <= 3 && n <= bytes.length; n++) {
         const b = bytes[bytes.length - n]!;
@@ -15,7 +15,7 @@ function openTail(bytes: Uint8Array): number {
     return 0;
 }
 
-/** How many bytes at the front may be the end of a character that was cut. */
+/** The number of bytes at the start that may be the rest of a split UTF-8 character. */
 function strayFront(bytes: Uint8Array): number {
     let n = 0;
     while (n < 3 && n < bytes.length && (bytes[n]! & 0xc0) === 0x80) n++;
@@ -48,12 +48,12 @@ export class HeadTail {
         while (this.#tail.length > 0 && this.#tailLength - this.#tail[0]!.length >= this.#tailMax) this.#tailLength -= this.#tail.shift()!.length;
     }
 
-    /** Bytes that nobody has any more. */
+    /** Counts bytes that were lost. */
     miss(count: number): void {
         this.#total += count;
     }
 
-    /** No character is torn where something was left out. */
+    /** Where bytes are omitted, no character is split. */
     result(): { bytes: Uint8Array; omitted: number } {
         let head = concat(this.#head);
         let tail = concat(this.#tail);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// http.ts - requests to one daemon
+// http.ts - HTTP requests to one daemon
 //
-// A call that may be repeated without harm is repeated when the connection
-// breaks: the daemon's worker may be replaced at any time, and is there again
-// within milliseconds. All other calls fail with a ConnectionError.
+// An idempotent call is retried when the connection breaks: the daemon's worker may
+// be replaced at any time, and the next one is ready within milliseconds. All other
+// calls fail with a ConnectionError.
 
 import { type BackoffOptions, backoffDelay, sleep } from './backoff.js';
 import { base64Url } from './bytes.js';
@@ -13,19 +13,19 @@ import { ConnectionError, errorOfAnswer, HoldfastError, ProtocolError } from './
 import type { WebSocketClass } from './socket.js';
 
 export interface ClientOptions {
-    /** Where the daemon listens, such as `http://127.0.0.1:7070`; in a page by default where it came from. */
+    /** The daemon's URL, such as `http://127.0.0.1:7070`; in a browser, the page's origin by default. */
     url?: string;
-    /** The bearer token; a page that came by a ticket has a cookie instead. */
+    /** The bearer token. A page signed in by a ticket has a cookie instead. */
     token?: string;
-    /** Instead of the global one. */
+    /** Replaces the global `fetch`. */
     fetch?: typeof fetch;
-    /** Needed where there is no global one, as on Node 20: `import { WebSocket } from 'ws'`. */
+    /** Required where there is no global WebSocket, as on Node 20: `import { WebSocket } from 'ws'`. */
     WebSocket?: WebSocketClass;
     /** Sent with every request. */
     headers?: Record<string, string>;
-    /** How often and how fast calls that may be repeated are repeated; 6 times by default. */
+    /** How idempotent calls are retried; at most 6 times by default. */
     retry?: BackoffOptions;
-    /** One request of wait() waits for so long, 60000, and one of waitFor() four times that: fetch on Node and most proxies give up at five minutes. */
+    /** The longest that one request of wait() waits; 60000 by default. One of waitFor() waits four times as long. Node's fetch and most proxies give up after five minutes. */
     waitSliceMs?: number;
 }
 
@@ -33,19 +33,19 @@ type QueryValue = string | number | boolean | null | undefined;
 
 export interface RequestOptions {
     query?: Record<string, QueryValue>;
-    /** Sent as JSON, with names in snake_case. */
+    /** Sent as JSON, with the names converted to snake_case. */
     json?: unknown;
-    /** Sent as it is. */
+    /** Sent unchanged. */
     body?: BodyInit;
     headers?: Record<string, string>;
     signal?: AbortSignal;
-    /** Whether it may be repeated; GET and HEAD are by default. */
+    /** Whether the call may be retried; true for GET and HEAD by default. */
     repeat?: boolean;
 }
 
 const isAbort = (err: unknown, signal?: AbortSignal) => signal?.aborted === true || (err as Error)?.name === 'AbortError';
 
-/** The daemon's worker is being replaced, or a gateway says so in its own words. */
+/** Whether the failure is temporary: the daemon's worker is being replaced, or a gateway reports as much. */
 function isPassing(err: unknown): boolean {
     const { code, status } = err as HoldfastError;
     return err instanceof ConnectionError || code === 'shutting_down' || status === 502 || status === 504;
@@ -63,7 +63,7 @@ export class HttpClient {
     constructor(options: ClientOptions = {}) {
         const here = (globalThis as { location?: { origin?: string } }).location?.origin;
         const url = options.url ?? here;
-        if (!url) throw new TypeError('Sandbox needs a url, such as http://127.0.0.1:7070');
+        if (!url) throw new TypeError('Sandbox requires a url, such as http://127.0.0.1:7070');
         this.base = url.replace(/\/+$/, '');
         this.token = options.token;
         this.WebSocket = options.WebSocket ?? (globalThis as { WebSocket?: WebSocketClass }).WebSocket;
@@ -86,12 +86,12 @@ export class HttpClient {
         return this.url(path, query).replace(/^http/, 'ws');
     }
 
-    /** The subprotocols of a WebSocket: a browser cannot set headers, so the token is one of them. */
+    /** The WebSocket subprotocols. They include the token, because a browser cannot set headers. */
     get protocols(): string[] {
         return ['holdfast.v1', ...(this.token ? [`holdfast.bearer.${base64Url(this.token)}`] : [])];
     }
 
-    /** A successful answer; everything else is thrown. */
+    /** Returns a successful response; throws otherwise. */
     async request(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
         const repeat = options.repeat ?? (method === 'GET' || method === 'HEAD');
         const most = repeat ? (this.#retry.maxAttempts ?? 6) : 0;
@@ -116,11 +116,11 @@ export class HttpClient {
             throw errorOfAnswer(answer.status, await answer.text());
         } catch (err) {
             if (err instanceof HoldfastError || isAbort(err, o.signal)) throw err;
-            throw new ConnectionError(`${method} ${path}: no answer from ${this.base}`, { code: 'no_answer', cause: err });
+            throw new ConnectionError(`${method} ${path}: no response from ${this.base}`, { code: 'no_answer', cause: err });
         }
     }
 
-    /** The JSON of a successful answer. The body may be cut as well, so it is part of what is repeated. */
+    /** Returns the JSON of a successful response. The connection may also break during the body, so a retry covers it. */
     async json<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
         const most = (options.repeat ?? method === 'GET') ? (this.#retry.maxAttempts ?? 6) : 0;
         for (let attempt = 0; ; attempt++) {
@@ -130,9 +130,9 @@ export class HttpClient {
             } catch (err) {
                 if (isAbort(err, options.signal)) throw err;
                 if (err instanceof SyntaxError) {
-                    throw new ProtocolError(`${method} ${path}: the answer is not JSON`, { code: 'protocol', cause: err });
+                    throw new ProtocolError(`${method} ${path}: the response is not JSON`, { code: 'protocol', cause: err });
                 }
-                if (attempt >= most) throw new ConnectionError(`${method} ${path}: cut`, { code: 'no_answer', cause: err });
+                if (attempt >= most) throw new ConnectionError(`${method} ${path}: the connection was lost`, { code: 'no_answer', cause: err });
             }
         }
     }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// input.ts - what was typed and is not yet known to have arrived
+// input.ts - the queue of input that the daemon has not yet acknowledged
 //
-// Input of one client is counted from 0 on both sides. [acked, end) is kept
-// here; [acked, sent) is on its way on the present socket. A new socket begins
-// where the daemon says it stands, so that every byte is taken once, whatever
-// was lost with the old one. No more than WINDOW bytes are on their way, so a
-// process that does not read holds the writer and not the memory.
+// Both sides count a client's input from 0. [acked, end) is kept here; [acked, sent)
+// is in flight on the current socket. A new socket starts at the offset that the
+// daemon reports, so every byte is accepted exactly once, whatever was lost with the
+// old socket. At most WINDOW_BYTES are in flight, so a process that does not read
+// its input blocks the writer and does not use up memory.
 
 import { Socket } from './socket.js';
 
 const FRAME_BYTES = 64 * 1024;
 const WINDOW_BYTES = 256 * 1024;
-/** write() waits while more than this is kept. */
+/** write() waits while more than this is queued. */
 export const HIGH_WATER_BYTES = 1024 * 1024;
 
 export class InputQueue {
@@ -20,7 +20,7 @@ export class InputQueue {
     #acked = 0;
     #sent = 0;
     #end = 0;
-    /** Added to our offsets to get the daemon's: it differs only when it has forgotten us. */
+    /** The daemon's offset minus ours; not 0 only after the daemon has forgotten this client. */
     #shift = 0;
     #waiters: { at: number; done: () => void; fail: (err: unknown) => void }[] = [];
 
@@ -39,8 +39,8 @@ export class InputQueue {
     }
 
     /**
-     * A new socket stands at `taken` by the daemon's count. Returns how many bytes can
-     * no longer be sent, because the daemon has forgotten us and may have had them.
+     * Restarts on a new socket, on which the daemon has accepted `taken` bytes by its count. Returns how many bytes
+     * cannot be sent again, because the daemon has forgotten this client and may already have accepted them.
      */
     restart(taken: number): number {
         const at = taken - this.#shift;
@@ -79,7 +79,7 @@ export class InputQueue {
         ready.forEach((w) => w.done());
     }
 
-    /** Sends what the window allows. */
+    /** Sends as much as the window allows. */
     pump(socket: Socket): void {
         let skip = this.#sent - this.#acked;
         for (let i = 0; i < this.#parts.length && this.#sent - this.#acked < WINDOW_BYTES; i++) {
@@ -102,7 +102,7 @@ export class InputQueue {
         return this.#sent === this.#end;
     }
 
-    /** Until the daemon has taken everything before `at`. */
+    /** Resolves when the daemon has accepted everything before `at`. */
     taken(at: number, signal?: AbortSignal): Promise<void> {
         if (at <= this.#acked) return Promise.resolve();
         return new Promise((resolve, reject) => {
@@ -122,7 +122,7 @@ export class InputQueue {
         });
     }
 
-    /** Nothing more will be taken. */
+    /** Rejects all waiters: no more input will be accepted. */
     fail(err: unknown): void {
         this.#waiters.splice(0).forEach((w) => w.fail(err));
     }

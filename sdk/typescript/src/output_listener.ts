@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// output_listener.ts - who wants the output of a command while it runs
+// output_listener.ts - delivers the output of a command while it runs
 
 import type * as api from './api.gen.js';
 import { bytesOf } from './bytes.js';
 import type { GapEvent, OutputEvent } from './events.js';
 import type { ServerSentEvent } from './sse.js';
 
-/** Is told all output as it comes. What it throws ends the command, and the call is rejected with it. */
+/** Receives all output as it arrives. If it throws, the command is terminated and the call rejects with that error. */
 export type OutputListener = (event: OutputEvent | GapEvent) => void;
 
-/** Undefined: the event is about something else. */
+/** Returns undefined for events of other types. */
 export function outputEventOf(e: ServerSentEvent): OutputEvent | GapEvent | undefined {
     if (e.event === 'gap') return { type: 'gap', ...(JSON.parse(e.data) as api.Gap) };
     if (e.event !== 'output') return undefined;
@@ -18,10 +18,10 @@ export function outputEventOf(e: ServerSentEvent): OutputEvent | GapEvent | unde
     return { type: 'output', data: bytesOf(data, encoding), offset, ...(stream === 'tty' ? {} : { stream }) };
 }
 
-/** What a listener threw must not be taken for a fault of the line. */
+/** Wraps an error thrown by a listener, to tell it apart from a connection error. */
 export class ListenerFailure extends Error {
     constructor(readonly reason: unknown) {
-        super('the listener of the output failed');
+        super('the output listener threw an error');
     }
 }
 

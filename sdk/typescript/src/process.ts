@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// process.ts - one process of a sandbox, with or without a terminal
+// process.ts - a process in a sandbox, with or without a terminal
 
 import type * as api from './api.gen.js';
 import { base64, concat, decode, encode } from './bytes.js';
@@ -15,13 +15,13 @@ export interface CallOptions {
     signal?: AbortSignal;
 }
 export interface WaitOptions extends CallOptions {
-    /** How long; for ever by default. */
+    /** How long to wait; without limit by default. */
     timeoutMs?: number;
     includeOutput?: boolean;
 }
 export type WaitCondition = Camel<api.WaitCondition>;
 export interface WaitForOptions extends CallOptions {
-    /** Where the search begins; by default at the oldest byte that is held. */
+    /** The offset where the search starts; by default the oldest byte that the daemon still has. */
     from?: number;
     timeoutMs?: number;
 }
@@ -29,7 +29,7 @@ export type WaitForResult = Camel<api.WaitAnswer>;
 export interface InputOptions extends CallOptions {
     /** Typed after the text: `Enter`, `Ctrl-C`, `Up` … */
     keys?: string[];
-    /** End of the input behind it. */
+    /** Closes the input afterwards. */
     eof?: boolean;
 }
 export interface OutputOptions extends CallOptions {
@@ -42,18 +42,18 @@ export interface OutputOptions extends CallOptions {
 export interface ScreenOptions extends CallOptions {
     /** `text` by default. */
     format?: 'text' | 'ansi' | 'html' | 'svg';
-    /** So many lines that have scrolled away, in front. */
+    /** The number of scrollback lines to include before the screen. */
     scrollback?: number;
 }
 export type UpdateOptions = Camel<api.PatchRequest>;
 export type LinkOptions = Camel<api.LinkRequest> & CallOptions;
 export type Link = Camel<api.Link>;
-/** The only time that `token` and `url` are told. */
+/** `token` and `url` are returned only here, when the link is created. */
 export type NewLink = Camel<api.NewLink>;
 
-/** waitFor() asks for longer at a time: a search begins anew with each request. */
+/** waitFor() uses longer requests, because each request starts the search again. */
 const WAIT_FOR_SLICES = 4;
-/** What DELETE and kill() give a process to go. */
+/** How long kill() waits for the process to exit. */
 const KILL_WAIT_MS = 5000;
 
 export class Process {
@@ -67,7 +67,7 @@ export class Process {
         this.#current = status;
     }
 
-    /** What was known last; refresh() asks again. */
+    /** The last known status; refresh() fetches it again. */
     get current(): ProcessStatusWithOutput {
         return this.#current;
     }
@@ -90,7 +90,7 @@ export class Process {
         return this.#update(await this.http.json<api.Process>('GET', this.path, options), includeOutput, options.signal);
     }
 
-    /** Until the exit; throws a WaitTimeoutError when time runs out. */
+    /** Waits until the process exits; throws a WaitTimeoutError after `timeoutMs`. */
     async wait(options: WaitOptions = {}): Promise<ProcessStatusWithOutput> {
         const { timeoutMs, includeOutput = false, signal } = options;
         const end = timeoutMs === undefined ? Infinity : Date.now() + timeoutMs;
@@ -101,19 +101,19 @@ export class Process {
             if (!timedOut) return this.#update(process, includeOutput, signal);
             if (Date.now() >= end) {
                 await this.#update(process, includeOutput, signal);
-                throw new WaitTimeoutError(`timed out: ${this.id} still runs after ${timeoutMs} ms`, { code: 'timed_out', status: 408 });
+                throw new WaitTimeoutError(`timed out: ${this.id} is still running after ${timeoutMs} ms`, { code: 'timed_out', status: 408 });
             }
         }
     }
 
-    /** Until the first of these is met: a text or expression in the output, silence, a prompt, a port, the exit. */
+    /** Waits until one of these conditions is met: a text or regular expression in the output, silence, a prompt, an open port, or the exit. */
     async waitFor(until: WaitCondition | WaitCondition[], options: WaitForOptions = {}): Promise<WaitForResult> {
         const { from, timeoutMs, signal } = options;
         const end = timeoutMs === undefined ? Infinity : Date.now() + timeoutMs;
         const sliceMs = this.http.waitSliceMs;
         const conditions = [until].flat();
-        // The shortest silence is the first to be met. One that is too long for a request is put together from several,
-        // each counting from where the last one ended.
+        // The shortest silence is met first. One that is too long for a single request is measured by several, each
+        // continuing where the last one ended.
         const quietMs = Math.min(...conditions.map((c) => ('quietMs' in c ? c.quietMs : Infinity)));
         let quiet = 0;
         let next: number | undefined;
@@ -135,7 +135,7 @@ export class Process {
         }
     }
 
-    /** Attaches: resolves when the daemon has greeted us. */
+    /** Attaches to the process; resolves when the daemon has sent its hello. */
     async attach(options: AttachOptions | number = {}): Promise<Connection> {
         const o = typeof options === 'number' ? { since: options } : options;
         const connection = new Connection(this.#dialer(), o);
@@ -148,7 +148,7 @@ export class Process {
         return connection;
     }
 
-    /** The same without waiting, for those who watch its states. */
+    /** Like attach(), but returns at once; use `onStateChange` to follow the connection's state. */
     connect(options: AttachOptions = {}): Connection {
         return new Connection(this.#dialer(), options);
     }
@@ -165,7 +165,7 @@ export class Process {
         };
     }
 
-    /** Sends a signal to the process's group, or to another target. */
+    /** Sends a signal to the process group, or to another target. */
     async signal(
         signal: string | number,
         options: CallOptions & { target?: 'group' | 'leader' | 'foreground' | 'tree' } = {},
@@ -175,7 +175,7 @@ export class Process {
         return this.refresh(false, options);
     }
 
-    /** Kills the whole tree and waits for the end; the record stays, with its output. */
+    /** Kills the whole process tree and waits for the exit; the record and its output are kept. */
     async kill(signal: string | number = 'KILL', options: CallOptions = {}): Promise<ProcessStatusWithOutput> {
         try {
             await this.http.json('POST', `${this.path}/signal`, { json: { signal, target: 'tree' }, signal: options.signal });
@@ -185,13 +185,13 @@ export class Process {
         return this.wait({ timeoutMs: KILL_WAIT_MS, ...options });
     }
 
-    /** Ends the whole tree (TERM, `graceMs`, KILL) and drops the record. */
+    /** Terminates the whole process tree (TERM, then KILL after `graceMs`) and deletes the record. */
     async remove(options: CallOptions & { graceMs?: number } = {}): Promise<Camel<api.DeleteAnswer>> {
         const query = { grace_ms: options.graceMs };
         return camelize(await this.http.json<api.DeleteAnswer>('DELETE', this.path, { query, signal: options.signal }));
     }
 
-    /** Input by one request; a connection's write() is made for many. */
+    /** Sends input in one request. For frequent input, use a connection's write(). */
     async input(data: string | Uint8Array, options: InputOptions = {}): Promise<{ acceptedBytes: number }> {
         const { keys, eof, signal } = options;
         const answer = keys
@@ -208,7 +208,7 @@ export class Process {
         return { acceptedBytes: answer.accepted_bytes };
     }
 
-    /** Bytes of the output that is held. */
+    /** Returns output that the daemon still has, as bytes. */
     async output(options: OutputOptions = {}): Promise<Uint8Array> {
         const { signal, tailLines, tailBytes, ...range } = options;
         const query = { ...range, tail_lines: tailLines, tail_bytes: tailBytes };
@@ -216,11 +216,11 @@ export class Process {
             return new Uint8Array(await (await this.http.request('GET', `${this.path}/output`, { query, signal })).arrayBuffer());
         } catch (err) {
             if (!(err instanceof TypeError)) throw err;
-            throw new ConnectionError('the output was cut', { code: 'no_answer', cause: err });
+            throw new ConnectionError('the connection was lost while reading the output', { code: 'no_answer', cause: err });
         }
     }
 
-    /** The same in pieces, with offset, stream and time. */
+    /** Like output(), but in chunks with offset, stream and time. */
     async chunks(options: CallOptions & { since?: number } = {}): Promise<OutputChunk[]> {
         const all: OutputChunk[] = [];
         for (let since = options.since ?? 0; ; ) {
@@ -230,7 +230,7 @@ export class Process {
                 signal: options.signal,
             });
             all.push(...page.chunks.map(chunkOf));
-            // A page that is not full is the last one; a process that writes on would never let us go.
+            // A page that is not full is the last one; otherwise a process that keeps writing would keep us here.
             if (page.next <= since || page.next - page.offset < 1_000_000) return all;
             since = page.next;
         }
@@ -241,24 +241,24 @@ export class Process {
         return this.#update(await this.http.json<api.Process>('PATCH', this.path, { json: changes, repeat: true, ...options }), false);
     }
 
-    /** What a person would see. */
+    /** Returns the screen's content, as a person would see it. */
     async screen(options: ScreenOptions = {}): Promise<string> {
         const { format = 'text', scrollback, signal } = options;
         return (await this.http.request('GET', `${this.path}/screen`, { query: { format, scrollback }, signal })).text();
     }
 
-    /** The same with cursor, title, size and offset. */
+    /** Like screen(), but with cursor, title, size and offset. */
     async screenState(options: CallOptions & { scrollback?: number } = {}): Promise<Camel<api.Screen>> {
         const { scrollback, signal } = options;
         return camelize(await this.http.json<api.Screen>('GET', `${this.path}/screen`, { query: { format: 'json', scrollback }, signal }));
     }
 
-    /** An asciicast of the output that is held. */
+    /** Returns an asciicast of the output that the daemon still has. */
     async recording(options: CallOptions = {}): Promise<string> {
         return (await this.http.request('GET', `${this.path}/recording`, options)).text();
     }
 
-    /** Links that let others in. */
+    /** Share links, which give others access to this process. */
     readonly links = {
         create: async ({ signal, ...json }: LinkOptions): Promise<NewLink> =>
             camelize(await this.http.json<api.NewLink>('POST', `${this.path}/links`, { json, signal })),
@@ -272,7 +272,7 @@ export class Process {
 
 /** A process with a terminal. */
 export class Terminal extends Process {
-    /** The terminal's own size, whatever its viewers' windows are. */
+    /** Sets the terminal's size, regardless of its viewers' windows. */
     async resize(rows: number, cols: number, options: CallOptions = {}): Promise<ProcessStatus> {
         await this.http.json('POST', `${this.path}/resize`, { json: { rows, cols }, repeat: true, ...options });
         return this.refresh(false, options);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// run.ts - a command from its start to its end, with its output
+// run.ts - runs a command to completion and collects its output
 //
-// The daemon has one call for this, which answers at the end; but fetch on Node gives up after five minutes without an
-// answer, and so do many proxies. So the command is started, its output followed (a stream that says something
-// every 15 s) and gathered here. A cut is survived like everywhere: the stream goes on at its offset.
+// The daemon has a single call for this, which replies at the end. But Node's fetch and many proxies give up after five
+// minutes without a reply. So we start the command, follow its output (a stream with a message at least every 15 s) and
+// collect it here. If the connection is lost, the stream resumes at its offset.
 
 import type * as api from './api.gen.js';
 import { backoffDelay, sleep } from './backoff.js';
@@ -24,15 +24,15 @@ export type RunResult = Omit<Camel<api.RunAnswer>, 'process'> & { process: Proce
 
 const OUTPUT_BYTES = 1024 * 1024;
 const OUTPUT_MAX_BYTES = 64 * 1024 * 1024;
-/** A line that is down for longer is given up; the daemon holds the output and the command for as long. */
+/** After an outage of this length we give up; the daemon keeps the output and the command for as long. */
 const OUTAGE_MS = 30_000;
-/** The record must be there when we ask how it ended. */
+/** The record must still exist when we fetch the final status. */
 const RETAIN_MS = 60_000;
 const GRACE_MS = 5000;
 
 const pathOf = (p: api.Process) => `/v1/processes/${encodeURIComponent(p.id)}`;
 
-/** A start may be asked for again when the answer was lost: the key makes it one start. */
+/** Starts a process. The idempotency key makes it safe to repeat the request when the reply was lost. */
 export async function start(http: HttpClient, { signal, ...json }: StartOptions): Promise<api.Process> {
     const headers = { 'Idempotency-Key': randomName('sdk-') };
     return http.json<api.Process>('POST', '/v1/processes', { json, headers, signal, repeat: true });
@@ -44,7 +44,7 @@ function check(good: boolean, field: string, what: string): void {
     throw new InvalidRequestError(`${what} (bad_value)`, { code: 'bad_value', status: 400, problem });
 }
 
-/** The outcome, or the signal's reason as soon as it is there; what comes later is left to `late`. */
+/** Resolves like `promise`, or rejects with the signal's reason on abort; `late` then receives the promise's value. */
 function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined, late: (value: T) => void): Promise<T> {
     if (!signal) return promise;
     return new Promise((resolve, reject) => {
@@ -82,7 +82,7 @@ class Gathered {
     }
 }
 
-/** Everything that is written, up to the exit. */
+/** Follows the output up to the exit. */
 async function follow(http: HttpClient, path: string, take: OutputListener, signal?: AbortSignal): Promise<api.SseExit> {
     let at = 0;
     let heard = Date.now();
@@ -107,13 +107,13 @@ async function follow(http: HttpClient, path: string, take: OutputListener, sign
         }
         if (open) heard = Date.now();
         else if (Date.now() - heard > OUTAGE_MS) {
-            throw failure instanceof HoldfastError ? failure : new ConnectionError('the output was cut', { code: 'no_answer', cause: failure });
+            throw failure instanceof HoldfastError ? failure : new ConnectionError('the connection was lost while reading the output', { code: 'no_answer', cause: failure });
         }
         await sleep(backoffDelay(attempt, { baseMs: 50, maxMs: 2000 }), signal);
     }
 }
 
-/** Ends what was started: asked for at once, and again with force if it does not go. */
+/** Terminates the process tree: SIGTERM, then SIGKILL if it is still running after `graceMs`. */
 async function end(http: HttpClient, path: string, graceMs: number): Promise<void> {
     const send = (signal: string) => http.json('POST', `${path}/signal`, { json: { signal, target: 'tree' } });
     await send('TERM');
@@ -121,14 +121,14 @@ async function end(http: HttpClient, path: string, graceMs: number): Promise<voi
     if (stays) await send('KILL');
 }
 
-/** The record at the end; kept for as long as was asked for from here on. */
+/** Returns the final record, and sets its requested retention time. */
 async function recordOf(http: HttpClient, started: api.Process, last: api.SseExit, retainMs?: number): Promise<api.Process> {
     const path = pathOf(started);
     try {
         if (retainMs === undefined) return await http.json<api.Process>('GET', path);
         return await http.json<api.Process>('PATCH', path, { json: { retainMs }, repeat: true });
     } catch (err) {
-        // Somebody has dropped it meanwhile; how it ended is known all the same.
+        // Someone has deleted the record in the meantime; the exit status is known from the stream.
         if (err instanceof NotFoundError) return { ...started, status: 'exited', exit: last.exit, exit_code: last.exit_code };
         throw err;
     }
@@ -136,8 +136,8 @@ async function recordOf(http: HttpClient, started: api.Process, last: api.SseExi
 
 function checkLimits(maxOutputBytes: number, outputEncoding: string): void {
     const fits = Number.isInteger(maxOutputBytes) && maxOutputBytes >= 0 && maxOutputBytes <= OUTPUT_MAX_BYTES;
-    check(fits, 'max_output_bytes', `"max_output_bytes" is 0 to ${OUTPUT_MAX_BYTES}`);
-    check(outputEncoding === 'utf8' || outputEncoding === 'base64', 'output_encoding', '"output_encoding" is utf8 or base64');
+    check(fits, 'max_output_bytes', `"max_output_bytes" must be from 0 to ${OUTPUT_MAX_BYTES}`);
+    check(outputEncoding === 'utf8' || outputEncoding === 'base64', 'output_encoding', '"output_encoding" must be utf8 or base64');
 }
 
 export async function run(http: HttpClient, options: RunOptions): Promise<RunResult> {
@@ -148,9 +148,9 @@ export async function run(http: HttpClient, options: RunOptions): Promise<RunRes
         if (onDetach === 'kill') end(http, pathOf(p), spec.graceMs ?? GRACE_MS).catch(() => undefined);
     };
     const short = retainMs !== undefined && retainMs < RETAIN_MS;
-    // The start is not given the signal: what was started has to be known to be ended.
+    // The signal is not passed to the start: we need the id of a started process to terminate it.
     const starting = start(http, {
-        delivery: 'lossless', // the answer has all of it, or the head and the tail: never a hole where we were slow
+        delivery: 'lossless', // the result has all output, or its head and tail, and no gap where we were slow
         holdMs: OUTAGE_MS,
         ...spec,
         onDetach: onDetach === 'kill' ? { killAfterMs: OUTAGE_MS } : onDetach,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sandbox.ts - one daemon, and all that it has
+// sandbox.ts - the client for one daemon: terminals, processes, sessions and events
 
 import type * as api from './api.gen.js';
 import { backoffDelay, sleep } from './backoff.js';
@@ -30,9 +30,9 @@ export interface ListOptions extends CallOptions {
     limit?: number;
 }
 export interface EventsOptions extends Omit<ListOptions, 'limit'> {
-    /** The last event that was seen; 0 for all that are held. */
+    /** The id of the last event seen; 0 for all events that the daemon still has. */
     since?: number;
-    /** Viewers' and sessions' as well. */
+    /** Also report events of viewers and sessions. */
     all?: boolean;
 }
 export type SandboxEvent =
@@ -44,10 +44,10 @@ export type SandboxEvent =
           session: api.Session;
           command?: api.SessionCommand;
       }
-    /** Events were missed: fetch the list again. */
+    /** Events were missed; fetch the list again. */
     | { type: 'reset'; id: number; first: number; next: number };
 
-/** Listing by pages, as one sequence. */
+/** Lists processes page by page, as one sequence. */
 async function* pages(http: HttpClient, { signal, sessionId, ...filters }: ListOptions): AsyncGenerator<api.Process> {
     const { limit = Infinity, ...rest } = filters;
     let left = limit;
@@ -68,7 +68,7 @@ export class Terminals {
         this.#http = http;
     }
 
-    /** Starts a program in a terminal of its own. */
+    /** Starts a program in a new terminal. */
     async create(options: TerminalOptions = {}): Promise<Terminal> {
         const { command = '/bin/sh', rows = 24, cols = 80, ...rest } = options;
         return new Terminal(this.#http, statusOf(await start(this.#http, { ...rest, command, pty: { rows, cols } })));
@@ -97,16 +97,16 @@ export class Processes {
         this.#http = http;
     }
 
-    /** Starts a program with pipes, or with a terminal if `pty` says so. */
+    /** Starts a program with pipes, or with a terminal if `pty` is set. */
     async start(options: StartOptions | string): Promise<Process> {
         const o = typeof options === 'string' ? { command: options, shell: true } : options;
         return this.#wrap(await start(this.#http, o));
     }
 
     /**
-     * Runs to the end, however long that takes: output and exit in one answer. A string is a shell line. An exit code is
-     * no error. If the signal is aborted, or nobody listens for half a minute, the command is ended, unless
-     * `onDetach` is `keep`.
+     * Runs a command to completion, however long it takes, and returns its output and exit status. A string is a shell
+     * command. A nonzero exit code is not an error. If the signal is aborted, or the caller is disconnected for 30 seconds,
+     * the command is terminated, unless `onDetach` is `keep`.
      */
     async run(options: RunOptions | string, more: Omit<RunOptions, 'command'> = {}): Promise<RunResult> {
         return run(this.#http, typeof options === 'string' ? { shell: true, ...more, command: options } : options);
@@ -133,7 +133,7 @@ export type SessionOptions = Camel<api.SessionCreateRequest> & CallOptions;
 export type SessionStatus = Camel<api.Session>;
 export type SessionRunResult = Camel<api.SessionRunAnswer>;
 
-/** A group of processes with a shell that stays: directory, variables and functions outlive a command. */
+/** A group of processes with a persistent shell: directory, variables and functions are kept between commands. */
 export class Session {
     readonly id: string;
     readonly current: SessionStatus;
@@ -150,14 +150,15 @@ export class Session {
     }
 
     /**
-     * Runs in the shell, to the end, however long that takes. An exit code is no error. If the signal is aborted or the
-     * connection is cut, the command is ended, unless `onDetach` is `keep`: then it is found in the transcript.
+     * Runs a command in the shell to completion, however long it takes. A nonzero exit code is not an error. If the signal
+     * is aborted or the connection is lost, the command is terminated. With `onDetach: 'keep'` it keeps running, and its
+     * result is in the transcript.
      */
     async run(command: string, options: SessionRunOptions = {}): Promise<SessionRunResult> {
         return camelize(await runInSession(this.#http, this.#path, command, options));
     }
 
-    /** Every command with its output and exit, as text for people and models. */
+    /** Returns every command with its output and exit code, as Markdown for people and models. */
     async transcript(options: CallOptions = {}): Promise<string> {
         const headers = { Accept: 'text/markdown' };
         return (await this.#http.request('GET', `${this.#path}/transcript`, { headers, ...options })).text();
@@ -184,7 +185,7 @@ export class Sessions {
         return new Session(this.#http, camelize(s));
     }
 
-    /** All of them, newest first. */
+    /** All sessions, newest first. */
     async list({ signal }: CallOptions = {}): Promise<Session[]> {
         const out: Session[] = [];
         let after: string | undefined;
@@ -217,14 +218,14 @@ export class Sandbox {
         return this.#http.base;
     }
 
-    /** Runs a shell line to its end. */
+    /** Runs a shell command to completion. */
     exec(command: string, options: Omit<RunOptions, 'command'> = {}): Promise<RunResult> {
         return this.processes.run(command, options);
     }
 
     async info(options: CallOptions = {}): Promise<Camel<api.Info>> {
         const info = await this.#http.json<api.Info>('GET', '/v1/info', options);
-        // Names of features and limits are the daemon's, not fields.
+        // The names of features and limits are data, not fields, so they are not converted.
         return { ...camelize(info), features: info.features, limits: info.limits } as Camel<api.Info>;
     }
 
@@ -232,7 +233,7 @@ export class Sandbox {
         return camelize(await this.#http.json<api.Activity>('GET', '/v1/activity', options));
     }
 
-    /** A link that lets a browser in, once, within a minute. */
+    /** Creates a sign-in link for a browser. It works once, within one minute. */
     async ticket(options: CallOptions & { role?: 'own' | 'type' | 'watch' } = {}): Promise<Camel<api.Ticket>> {
         const { signal, ...json } = options;
         const t = await this.#http.json<api.Ticket>('POST', '/v1/tickets', { json, signal });
@@ -240,8 +241,8 @@ export class Sandbox {
     }
 
     /**
-     * What happens to processes, for as long as you listen; survives cuts without missing an event. Throws if there is
-     * no daemon to begin with.
+     * Reports changes of processes for as long as you iterate. Reconnects without missing an event. Throws if the first
+     * connection fails.
      */
     async *events(options: EventsOptions = {}): AsyncGenerator<SandboxEvent, void, void> {
         const { signal, sessionId, all, ...filters } = options;
@@ -251,7 +252,7 @@ export class Sandbox {
             try {
                 const query = { ...filters, session_id: sessionId, all: all ? 1 : undefined, since };
                 const headers = { Accept: 'text/event-stream' };
-                // Where nobody has ever answered nobody may be; that is told like the failure of any other call.
+                // If the daemon has never replied, it may not exist; report that like the failure of any other call.
                 const answer = await this.#http.request('GET', '/v1/events', { query, headers, signal, repeat: !listened });
                 listened = true;
                 for await (const e of serverSentEvents(answer.body!)) {
@@ -264,7 +265,7 @@ export class Sandbox {
                 const cut = !(err instanceof HoldfastError) || err instanceof ConnectionError || err.retryable;
                 if (!cut || !listened) throw err;
             }
-            // Without a place to go on from, what happens until the stream is back would be missed in silence.
+            // Without an event id to resume from, events until the reconnect are lost; report that.
             if (since === undefined) yield { type: 'reset', id: 0, first: 0, next: 0 };
             await sleep(backoffDelay(attempt), signal);
         }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// session_run.ts - a command in a session's shell, to its end
+// session_run.ts - runs a command in a session's shell to completion
 //
-// The answer comes as events: one that came at the end alone would be given up by fetch on Node after five minutes
-// of silence, and by many proxies.
+// The reply is an event stream: Node's fetch and many proxies would give up on a plain reply after five minutes of
+// silence.
 
 import type * as api from './api.gen.js';
 import type { Camel } from './camel.js';
@@ -14,7 +14,7 @@ import { serverSentEvents } from './sse.js';
 
 export type SessionRunOptions = Omit<Camel<api.SessionRunRequest>, 'command'> & { signal?: AbortSignal; onOutput?: OutputListener };
 
-/** What the stream says of the end; undefined: nothing, it was cut. */
+/** Reads the result from the stream; undefined if the stream ended early. */
 async function readEnd(body: ReadableStream<Uint8Array>, onOutput?: OutputListener): Promise<api.SessionRunAnswer | undefined> {
     for await (const e of serverSentEvents(body)) {
         if (e.event === 'finished') return JSON.parse(e.data) as api.SessionRunAnswer;
@@ -40,5 +40,5 @@ export async function runInSession(http: HttpClient, path: string, command: stri
         if (err instanceof HoldfastError) throw err;
         cause = err;
     }
-    throw new ConnectionError(`POST ${path}/run: cut before the command had ended`, { code: 'no_answer', cause });
+    throw new ConnectionError(`POST ${path}/run: the connection was lost before the command ended`, { code: 'no_answer', cause });
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// silence.ts - notices a line that died without a word: a laptop that slept, a middlebox that forgot it
+// silence.ts - detects a dead connection: a laptop that slept, a middlebox that dropped it
 //
-// Ticks without a sign are counted and not time, so that a page whose timers are held back asks before it judges.
+// It counts ticks, not time, so that a page whose timers are throttled still sends a ping before it gives up.
 
-/** So often is a silent line asked before it is given up. */
+/** A connection is lost after this many ticks without a message; a ping is sent at each tick before. */
 const TICKS = 3;
 
 export interface SilenceHandlers {
-    /** Asks for a sign of life. */
+    /** Sends a ping. */
     ask(): void;
     /** Whether something else explains the silence. */
     excused(): boolean;
@@ -22,7 +22,7 @@ export class Silence {
     #heard = false;
     #ticks = 0;
 
-    /** 0 ms: never. */
+    /** 0 disables the check. */
     constructor(ms: number, handlers: SilenceHandlers) {
         this.#ms = ms;
         this.#handlers = handlers;
@@ -32,7 +32,7 @@ export class Silence {
         this.stop();
         if (this.#ms <= 0) return;
         this.#timer = setInterval(() => this.#tick(), this.#ms / TICKS);
-        // What is to go on is the line; the watch alone keeps no program from ending.
+        // This timer must not keep a program alive by itself.
         (this.#timer as { unref?(): void }).unref?.();
     }
 
@@ -50,6 +50,6 @@ export class Silence {
         this.#ticks = this.#heard || this.#handlers.excused() ? 0 : this.#ticks + 1;
         this.#heard = false;
         if (this.#ticks < TICKS) this.#handlers.ask();
-        else this.#handlers.lost(`nothing was heard for ${this.#ms} ms`);
+        else this.#handlers.lost(`nothing was received for ${this.#ms} ms`);
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// socket.ts - the part of a WebSocket that is used: browsers', Node's, Bun's, Deno's and the package `ws` have it
+// socket.ts - the part of the WebSocket API that we use; browsers, Node, Bun, Deno and the package `ws` have it
 
 export interface WebSocketLike {
     binaryType: string;
@@ -15,11 +15,11 @@ export type WebSocketClass = new (url: string, protocols?: string[]) => unknown;
 export interface SocketHandlers {
     onText(text: string): void;
     onBytes(bytes: Uint8Array): void;
-    /** Once, whatever happened; `opened` tells whether the handshake succeeded. */
+    /** Called exactly once; `opened` is true if the handshake succeeded. */
     onClose(code: number, reason: string, opened: boolean): void;
 }
 
-/** One WebSocket; after `drop()` nothing of it is heard any more. */
+/** One WebSocket. After `drop()` its handlers are not called again. */
 export class Socket {
     readonly #ws: WebSocketLike;
     #opened = false;
@@ -41,7 +41,7 @@ export class Socket {
             else handlers.onBytes(new Uint8Array(e.data as ArrayBuffer));
         });
         ws.addEventListener('close', (e: { code?: number; reason?: string }) => finish(e.code ?? 1006, e.reason ?? ''));
-        // A close event follows in a browser; where it does not, this is the end.
+        // In a browser a close event follows; elsewhere this may be the only event.
         ws.addEventListener('error', () => setTimeout(() => finish(1006, 'error'), 0));
     }
 
@@ -57,7 +57,7 @@ export class Socket {
         try {
             this.#ws.close(code);
         } catch {
-            // It was not open yet; it will be closed by the handlers being gone.
+            // It was not open yet. `#done` makes us ignore it from here on.
         }
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sse.ts - server-sent events out of a stream of bytes
+// sse.ts - parses server-sent events from a byte stream
 
 export interface ServerSentEvent {
     event: string;
@@ -8,13 +8,13 @@ export interface ServerSentEvent {
     id: string | undefined;
 }
 
-/** The daemon says something every 15 s; who is silent for three of these is gone, whatever the system thinks. */
+/** The daemon sends something every 15 s. After three such intervals of silence the connection is considered lost. */
 const SILENCE_MS = 45_000;
 
 async function read(reader: ReadableStreamDefaultReader<Uint8Array>) {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<never>((_, reject) => {
-        timer = setTimeout(() => reject(new Error(`nothing was heard for ${SILENCE_MS} ms`)), SILENCE_MS);
+        timer = setTimeout(() => reject(new Error(`nothing was received for ${SILENCE_MS} ms`)), SILENCE_MS);
     });
     try {
         return await Promise.race([reader.read(), late]);
@@ -23,7 +23,7 @@ async function read(reader: ReadableStreamDefaultReader<Uint8Array>) {
     }
 }
 
-/** Events as they come; ends with the stream, throws when it is cut or silent. */
+/** Yields events as they arrive. Returns at the end of the stream; throws if the connection is lost or silent. */
 export async function* serverSentEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerSentEvent> {
     const reader = body.getReader();
     const decoder = new TextDecoder();
@@ -36,7 +36,7 @@ export async function* serverSentEvents(body: ReadableStream<Uint8Array>): Async
             const { done, value } = await read(reader);
             if (done) return;
             rest += decoder.decode(value, { stream: true });
-            // A lone \r at the end may be the half of a \r\n that is still to come.
+            // A lone \r at the end may be the first half of a \r\n.
             const lines = rest.split(/\r\n|\n|\r(?!$)/);
             rest = lines.pop() ?? '';
             for (const line of lines) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// status.ts - what is known of a process, in the words of this package
+// status.ts - the status of a process, as this package presents it
 
 import type * as api from './api.gen.js';
 import { bytesOf, decode } from './bytes.js';
 import { type Camel, camelize } from './camel.js';
 
-/** A piece of output. */
+/** A chunk of output. */
 export interface OutputChunk {
-    /** Of its first byte. */
+    /** The offset of the first byte. */
     offset: number;
     /** As text; bytes that are not UTF-8 become U+FFFD. */
     data: string;
@@ -17,18 +17,18 @@ export interface OutputChunk {
     time: string;
 }
 
-/** The daemon's process object in camelCase, and what most programs ask of it. */
+/** The daemon's process object in camelCase, with a few derived fields. */
 export type ProcessStatus = Omit<Camel<api.Process>, 'output'> & {
-    /** Which bytes are held, [first, next), and whether more may come. */
+    /** The bytes that the daemon still has, [first, next), and whether more may follow. */
     outputRange: Camel<api.Process>['output'];
     running: boolean;
     startedAt: string;
     finishedAt: string | null;
-    /** It was ended by `timeoutMs` or `idleTimeoutMs`. */
+    /** The process was terminated by `timeoutMs` or `idleTimeoutMs`. */
     timedOut: boolean;
 };
 
-/** With `includeOutput`: all that the daemon holds, in pieces and in one. */
+/** With `includeOutput`: all output that the daemon still has, in chunks and as one text. */
 export type ProcessStatusWithOutput = ProcessStatus & { output?: OutputChunk[]; text?: string };
 
 export function statusOf(process: api.Process): ProcessStatus {

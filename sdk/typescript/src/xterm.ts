@@ -2,10 +2,10 @@
 //
 // xterm.ts - an xterm.js addon that shows a terminal of a holdfast daemon
 //
-// It has the options and methods of Cloudflare's SandboxAddon, and is exported by
-// that name as well. Beyond it: after a cut it goes on at the byte where it was, so
-// that nothing is drawn twice; output is acknowledged when xterm has parsed it;
-// and what a terminal would answer to queries in the replayed past is kept back.
+// It has the options and methods of Cloudflare's SandboxAddon, and is also exported
+// under that name. In addition, it resumes at the exact byte after a reconnect, so
+// that nothing is drawn twice; it acknowledges output when xterm has parsed it; and
+// it suppresses the terminal's replies to queries in replayed output.
 
 import { base64Url, encode } from './bytes.js';
 import { Connection, type ConnectionState as CoreState, type Dialer, type StateInfo } from './connection.js';
@@ -18,7 +18,7 @@ import type { ProcessStatus } from './status.js';
 interface Disposable {
     dispose(): void;
 }
-/** What is used of xterm's Terminal; @xterm/headless has it too. */
+/** The part of xterm's Terminal that we use; @xterm/headless has it too. */
 export interface TerminalLike {
     readonly rows: number;
     readonly cols: number;
@@ -35,44 +35,44 @@ export type ConnectionState = 'disconnected' | 'connecting' | 'connected';
 export interface ConnectionTarget {
     sandboxId?: string;
     sessionId?: string;
-    /** A process of the daemon: id, `tag:NAME` or `pid:N`. */
+    /** A process: its id, `tag:NAME` or `pid:N`. */
     processId?: string;
 }
 
 export interface HoldfastAddonOptions {
-    /** The address for each attempt. A path that ends in `/terminal` starts a shell once, and is attached to it from then on. */
+    /** Returns the URL for each attempt. A path that ends in `/terminal` starts a shell once; later attempts attach to that shell. */
     getWebSocketUrl?: (params: { sandboxId: string; sessionId?: string; origin: string }) => string;
-    /** Instead of `getWebSocketUrl`: where the daemon is; by default where the page came from. */
+    /** The daemon's URL, in place of `getWebSocketUrl`; the page's origin by default. */
     url?: string;
     token?: string;
     /** true by default. */
     reconnect?: boolean;
     onStateChange?: (state: ConnectionState, error?: Error, info?: StateInfo) => void;
-    /** A line on which nothing was heard for about so long is lost; 45000, 0: never. */
+    /** A connection on which nothing is received for about this long is considered lost. The default is 45000; 0 disables the check. */
     silenceMs?: number;
-    /** `ro` only watches. */
+    /** `ro` is read-only. The default is `rw`. */
     mode?: 'rw' | 'ro';
-    /** Where to begin; `screen` by default. */
+    /** Where to start; `screen` by default. */
     since?: number | string;
-    /** A name that stays the same over reloads. */
+    /** A client id that stays the same across reloads. */
     client?: string;
-    /** What others see in the list of viewers; the address by default. */
+    /** This viewer's name in the list of viewers; its address by default. */
     name?: string;
-    /** How long the size must stay the same before it is sent; 100. */
+    /** How long the size must be unchanged before it is sent; 100 by default. */
     resizeDelayMs?: number;
-    /** Follow the terminal's size when another viewer's window decides; true by default. */
+    /** Resize to the terminal's size when another viewer's window sets it; true by default. */
     followSize?: boolean;
-    /** Take the keyboard when connected; true by default. */
+    /** Focus the terminal when connected; true by default. */
     focus?: boolean;
     onExit?: (status: ProcessStatus) => void;
-    /** Every event of the connection, after it was dealt with. */
+    /** Called for every event of the connection, after the addon has handled it. */
     onEvent?: (event: ListenerEvent) => void;
     WebSocket?: WebSocketClass;
 }
 
-// Device attributes, status and position reports, modes, sizes, colours, version: what a terminal says by itself.
+// The replies that a terminal sends by itself: device attributes, status and position reports, modes, sizes, colours, version.
 const ANSWER = /^(?:\x1b\[(?:[?>=]?[\d;]*\$?[cnRyt]|\?\d+u)|\x1b[P\]][^\x07\x1b]*(?:\x07|\x1b\\))+$/;
-/** Ends a half-read escape sequence and resets the terminal, in its place in the stream. */
+/** Aborts an incomplete escape sequence and resets the terminal, in order with the stream. */
 const RESET = '\x18\x1bc';
 const SPAWN_QUERY = ['command', 'args', 'cwd', 'user', 'tag', 'label', 'session_id', 'on_detach'];
 
@@ -80,7 +80,7 @@ function latin1(text: string): Uint8Array {
     return Uint8Array.from(text, (c) => c.charCodeAt(0) & 0xff);
 }
 
-/** Where the page came from, as a WebSocket has it. */
+/** The page's origin, as a WebSocket URL. */
 function origin(): string {
     const at = (globalThis as { location?: { protocol: string; host: string } }).location;
     return at ? `${at.protocol === 'https:' ? 'wss:' : 'ws:'}//${at.host}` : '';
@@ -94,11 +94,11 @@ export class HoldfastAddon {
     #target: ConnectionTarget = {};
     #state: ConnectionState = 'disconnected';
     #resizeTimer: ReturnType<typeof setTimeout> | undefined;
-    /** Writes of the past that xterm has not parsed yet: as long as there are any, it does not answer. */
+    /** xterm has not yet parsed all replayed output; its replies to queries are suppressed until then. */
     #replaying = false;
     #epoch = 0;
     #adopting = false;
-    /** There is something of ours on the screen. */
+    /** We have drawn on the screen before. */
     #drew = false;
 
     constructor(options: HoldfastAddonOptions = {}) {
@@ -114,7 +114,7 @@ export class HoldfastAddon {
     get sessionId(): string | undefined {
         return this.#target.sessionId;
     }
-    /** For what the addon does not do itself: signals, viewers, pending input. */
+    /** Gives access to what the addon does not wrap: signals, viewers, pending input. */
     get connection(): Connection | undefined {
         return this.#connection;
     }
@@ -134,7 +134,7 @@ export class HoldfastAddon {
         this.#terminal = undefined;
     }
 
-    /** Attaches to a process, or to where `getWebSocketUrl` leads. */
+    /** Attaches to a process, or to the URL that `getWebSocketUrl` returns. */
     connect(target: ConnectionTarget | string = {}): void {
         if (!this.#terminal) throw new Error('load the addon into a terminal first: terminal.loadAddon(addon)');
         this.disconnect();
@@ -163,17 +163,17 @@ export class HoldfastAddon {
         this.#connection = undefined;
         if (!connection) return;
         this.#epoch++;
-        // One that is not connected would come back beside its successor, which has the same name, and replace it.
+        // A connection that is reconnecting would replace its successor, which has the same client id.
         void connection.close(connection.state === 'connected' ? {} : { flushMs: 0 });
         this.#setState('disconnected');
     }
 
-    /** Does not wait for the rest of the delay. */
+    /** Retries now, without waiting for the rest of the delay. */
     retryNow(): void {
         this.#connection?.retryNow();
     }
 
-    // --- where to ---
+    // --- addresses ---
 
     #dialer(): Dialer {
         const o = this.#options;
@@ -235,7 +235,7 @@ export class HoldfastAddon {
         }
     }
 
-    // --- the way out ---
+    // --- output ---
 
     #onEvent(event: ListenerEvent): void {
         const terminal = this.#terminal;
@@ -244,7 +244,7 @@ export class HoldfastAddon {
         switch (event.type) {
             case 'hello':
                 this.#replaying = true;
-                // We go on where we were, or the screen is drawn anew from here.
+                // Unless the socket resumes an earlier one, redraw the screen from here.
                 if (!event.resumed && this.#drew) terminal.write(RESET);
                 this.#drew = true;
                 this.#adopt(event.rows, event.cols);
@@ -282,12 +282,12 @@ export class HoldfastAddon {
         this.#replaying = false;
     }
 
-    /** Another window decides the size: show the terminal as it is, and do not answer with our own. */
+    /** Another window sets the size: adopt it, and do not send ours in return. */
     #adopt(rows: number | null, cols: number | null): void {
         const terminal = this.#terminal;
         if (!terminal || !rows || !cols || this.#options.followSize === false) return;
         if (terminal.rows === rows && terminal.cols === cols) return;
-        // A change of ours that is on its way is newer than what we are told.
+        // A pending change of ours is newer than this report.
         if (this.#resizeTimer !== undefined) return;
         this.#adopting = true;
         try {
@@ -297,14 +297,14 @@ export class HoldfastAddon {
         }
     }
 
-    // --- the way in ---
+    // --- input ---
 
     #type(text: string): void {
         if (ANSWER.test(text) && (this.#replaying || !this.#answers())) return;
         this.#send(encode(text));
     }
 
-    /** Of several terminals that see a query one answers: the first that may type. */
+    /** Of several terminals that receive a query, only the first one that can type replies. */
     #answers(): boolean {
         const first = this.#connection?.viewers?.find((v) => !v.readOnly && v.rows !== null);
         return !first || first.client === this.#connection?.client;

@@ -17,7 +17,7 @@ withDaemon('the examples', {}, (d) => {
     it('agent-loop.mjs starts a server, waits for it, reads its log and ends it', () => {
         const { status, stdout, stderr } = spawnSync('node', [example('agent-loop.mjs')], { env: env(), encoding: 'utf8', timeout: 60_000 });
         assert.equal(status, 0, stderr);
-        assert.match(stdout, /it answered hello agent\nit logged GET \/agent\nended by SIGTERM survivors 0/);
+        assert.match(stdout, /it replied hello agent\nit logged GET \/agent\nterminated by SIGTERM survivors 0/);
     });
 
     /** The server of together.mjs for as long as `body` runs; `join` is one more browser. */

@@ -50,7 +50,7 @@ withDaemon('the SDK on silent lines', {}, (d) => {
             await p.input('meanwhile\n');
             await c.write('after\n'); // what was typed is no reason to wait for longer
             assert.match(await within(readUntil(c, 'after\n'), 20_000, 'the line to be noticed'), /^meanwhile\nafter\n$/);
-            assert.ok(states.some(([state, why]) => state === 'reconnecting' && /nothing was heard/.test(why)), JSON.stringify(states));
+            assert.ok(states.some(([state, why]) => state === 'reconnecting' && /nothing was received/.test(why)), JSON.stringify(states));
             await c.eof();
             const { seen } = await collect(c);
             assert.deepEqual(seen.map((e) => e.type).filter((type) => type !== 'viewers'), ['exit']);

@@ -120,6 +120,6 @@ it('frames that make no sense end the connection with an error', async () => {
         });
     }
     await scripted([[hello(0), 'abc', null], [hello(7)]], async (url) => {
-        await assert.rejects(within(all(dial(url)), 5000, 'the end'), /asked for offset 3/);
+        await assert.rejects(within(all(dial(url)), 5000, 'the end'), /requested offset 3/);
     });
 });
