@@ -337,13 +337,13 @@ static void signal_once_begin(struct signal_once *f, const struct proc_list *l)
     signalled_sort(&f->present);
 }
 
-void tree_signal_once_fini(struct signal_once *f)
+void tree_signal_once_fini(struct signal_once *once)
 {
-    signalled_fini(&f->present);
-    signalled_fini(&f->sent);
+    signalled_fini(&once->present);
+    signalled_fini(&once->sent);
 }
 
-size_t tree_signal_every(struct keeper *k, int signum, struct signal_once *f)
+size_t tree_signal_every(struct keeper *k, int signum, struct signal_once *once)
 {
     struct proc_list l;
     uint32_t alive = 0;
@@ -352,24 +352,25 @@ size_t tree_signal_every(struct keeper *k, int signum, struct signal_once *f)
         tree_kill_cgroups(k, &k->cgroup.lingering);
     if (procfs_list_read(&l) < 0) {
         procfs_list_fini(&l);
-        return tree_signal_every_blind(k, signum, f);
+        return tree_signal_every_blind(k, signum, once);
     }
-    signal_once_begin(f, &l);
+    signal_once_begin(once, &l);
     tree_mark_descent(k, NULL, &l);
     tree_mark_every_stray(k, &l);
     tree_mark_closure(&l);
     for (size_t i = 0; i < l.count; i++) {
         const struct proc *p = &l.procs[i];
-        bool meant = f == NULL || (signalled_has(&f->present, p) && !signalled_has(&f->sent, p));
+        bool meant =
+            once == NULL || (signalled_has(&once->present, p) && !signalled_has(&once->sent, p));
 
         if (!tree_is_living_member(p))
             continue;
         (void)tree_kill(p->pid, meant ? signum : 0, &alive);
-        if (f != NULL && meant)
-            (void)signalled_add(&f->sent, p);
+        if (once != NULL && meant)
+            (void)signalled_add(&once->sent, p);
     }
-    if (f != NULL)
-        signalled_sort(&f->sent);
+    if (once != NULL)
+        signalled_sort(&once->sent);
     procfs_list_fini(&l);
     return alive;
 }

@@ -60,6 +60,6 @@ struct signal_once {
     bool begun;
 };
 size_t tree_signal_every(struct keeper *k, int signum, struct signal_once *once);
-void tree_signal_once_fini(struct signal_once *f);
+void tree_signal_once_fini(struct signal_once *once);
 
 #endif
