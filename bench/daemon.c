@@ -63,7 +63,8 @@ void daemon_exec(struct daemon *d, const struct env *env)
         die("pipe: %s", strerror(errno));
     memset(d, 0, sizeof(*d));
     d->env = env;
-    d->keeper = child_start(argv, null, out[1], log);
+    d->pid[0] = child_start(argv, null, out[1], log);
+    d->pid_count = 1;
     close(out[1]);
     close(null);
     close(log);
@@ -109,8 +110,8 @@ static bool same_program(pid_t a, pid_t b)
     return readlink(path, exe[1], PATH_BYTES - 1) >= 0 && strcmp(exe[0], exe[1]) == 0;
 }
 
-/* The keeper's child that runs the keeper's own program. */
-static pid_t worker_find(pid_t keeper)
+/* The child of `parent` that runs the same program; 0: none. */
+static pid_t child_of(pid_t parent)
 {
     DIR *proc = opendir("/proc");
     struct dirent *e;
@@ -119,7 +120,7 @@ static pid_t worker_find(pid_t keeper)
     while (proc != NULL && found == 0 && (e = readdir(proc)) != NULL) {
         pid_t pid = atoi(e->d_name);
 
-        if (pid > 0 && parent_of(pid) == keeper && same_program(pid, keeper))
+        if (pid > 0 && parent_of(pid) == parent && same_program(pid, parent))
             found = pid;
     }
     if (proc != NULL)
@@ -129,24 +130,31 @@ static pid_t worker_find(pid_t keeper)
 
 void daemon_start(struct daemon *d, const struct env *env)
 {
+    pid_t next;
+
     daemon_exec(d, env);
-    d->worker = worker_find(d->keeper);
-    if (d->worker == 0)
-        die("no worker found below keeper %d", (int)d->keeper);
+    while (d->pid_count < DAEMON_PROCESSES && (next = child_of(d->pid[d->pid_count - 1])) != 0)
+        d->pid[d->pid_count++] = next;
+    if (d->pid_count < 2)
+        die("no worker found below process %d", (int)d->pid[0]);
     d->http = http_new(d->port);
 }
 
 void daemon_stop(struct daemon *d)
 {
     http_free(d->http);
-    child_end(d->keeper, SIGTERM);
+    child_end(d->pid[0], SIGTERM);
     close(d->out);
     memset(d, 0, sizeof(*d));
 }
 
 uint64_t daemon_cpu_ns(const struct daemon *d)
 {
-    return cpu_ns_of(d->keeper) + cpu_ns_of(d->worker);
+    uint64_t sum = 0;
+
+    for (int i = 0; i < d->pid_count; i++)
+        sum += cpu_ns_of(d->pid[i]);
+    return sum;
 }
 
 const char *daemon_ask(struct daemon *d, const char *method, const char *path, const char *body,

@@ -26,10 +26,12 @@ struct env {
     const char *argument; /* one more for the daemon; NULL: none */
 };
 
+#define DAEMON_PROCESSES 4
+
 struct daemon {
     const struct env *env;
-    pid_t keeper;
-    pid_t worker;
+    pid_t pid[DAEMON_PROCESSES]; /* launcher, vault, keeper, worker: each the parent of the next */
+    int pid_count;
     int port;
     int out; /* its stdout */
     struct http *http;

@@ -107,12 +107,20 @@ static long ring_pss_kib(pid_t pid)
 
 long daemon_pss_kib(const struct daemon *d)
 {
-    return pss_kib(d->keeper) + pss_kib(d->worker);
+    long sum = 0;
+
+    for (int i = 0; i < d->pid_count; i++)
+        sum += pss_kib(d->pid[i]);
+    return sum;
 }
 
 long daemon_ring_pss_kib(const struct daemon *d)
 {
-    return ring_pss_kib(d->keeper) + ring_pss_kib(d->worker);
+    long sum = 0;
+
+    for (int i = 0; i < d->pid_count; i++)
+        sum += ring_pss_kib(d->pid[i]);
+    return sum;
 }
 
 static void ignore(void *arg, const uint8_t *p, size_t n, bool start)
