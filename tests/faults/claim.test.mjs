@@ -75,16 +75,21 @@ withDaemon('claims', {}, (d) => {
 
         it(`${what}: cut at random moments`, async () => {
             const random = seededRandom(runSeed());
-            const p = await flood(4001, pty);
             const began = Date.now();
-            const made = await assemble(p, 4001, async (v, at, cuts) => {
-                if (cuts >= CUTS) return;
-                const take = 1 + Math.floor(random() * ((TOTAL - at) / (CUTS - cuts + 1)));
-                await v.until(() => v.at - at >= take || v.exit, 60000, 'bytes');
-                if (!v.exit) v.cut();
-            });
-            report(`${what}: ${TOTAL / 1e6} MB, cut ${made} times, ${Date.now() - began} ms`);
-            assert.ok(made >= CUTS, `only ${made} cuts`);
+            let made = 0;
+            let rounds = 0;
+            // On a busy machine output arrives in large pieces, so a flood may end before its last cut.
+            for (; made < CUTS; rounds++) {
+                const p = await flood(4001, pty);
+                made += await assemble(p, 4001, async (v, at, cuts) => {
+                    const left = CUTS - made - cuts;
+                    if (left <= 0) return;
+                    const take = 1 + Math.floor(random() * ((TOTAL - at) / (left + 1)));
+                    await v.until(() => v.at - at >= take || v.exit, 60000, 'bytes');
+                    if (!v.exit) v.cut();
+                });
+            }
+            report(`${what}: ${rounds} x ${TOTAL / 1e6} MB, cut ${made} times, ${Date.now() - began} ms`);
         });
 
         it(`${what}: the worker is killed again and again`, async () => {

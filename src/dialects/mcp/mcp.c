@@ -32,7 +32,7 @@ struct mcp *mcp_new(struct engine *e, const struct mcp_options *o)
     return m;
 }
 
-static void end_exchanges(struct mcp *m, enum call_end why)
+static void end_exchanges(struct mcp *m, enum mcp_call_end why)
 {
     struct list *it, *tmp;
 
@@ -44,13 +44,13 @@ void mcp_free(struct mcp *m)
 {
     if (m == NULL)
         return;
-    end_exchanges(m, CALL_FREE);
+    end_exchanges(m, MCP_CALL_FREE);
     mcp_sessions_free(m);
-    listens_end(m, CALL_FREE);
+    listens_end(m, MCP_CALL_FREE);
     while (!list_is_empty(&m->jobs)) {
         struct job *j = list_entry(m->jobs.next, struct job, link);
 
-        j->kind->end(j, CALL_FREE);
+        j->kind->end(j, MCP_CALL_FREE);
     }
     assert(list_is_empty(&m->feeds));
     json_decref(m->tools);
@@ -73,8 +73,8 @@ void mcp_refuse_new(struct mcp *m)
 void mcp_drain(struct mcp *m)
 {
     m->closed = m->draining = true;
-    end_exchanges(m, CALL_DRAIN);
-    listens_end(m, CALL_DRAIN);
+    end_exchanges(m, MCP_CALL_DRAIN);
+    listens_end(m, MCP_CALL_DRAIN);
     mcp_sessions_free(m);
     m->expiry = NULL;
 }

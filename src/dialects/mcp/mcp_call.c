@@ -14,14 +14,14 @@
 #include "dialects/mcp/mcp_progress.h"
 #include "dialects/mcp/mcp_server.h"
 
-struct mcp *call_mcp(const struct mcp_call *c)
+struct mcp *mcp_call_mcp(const struct mcp_call *c)
 {
     return c->exchange->mcp;
 }
 
-struct loop *call_loop(const struct mcp_call *c)
+struct loop *mcp_call_loop(const struct mcp_call *c)
 {
-    return engine_loop(call_mcp(c)->engine);
+    return engine_loop(mcp_call_mcp(c)->engine);
 }
 
 struct mcp_call *mcp_exchange_add_call(struct mcp_exchange *x, const struct rpc_message *m)
@@ -37,7 +37,7 @@ struct mcp_call *mcp_exchange_add_call(struct mcp_exchange *x, const struct rpc_
     return c;
 }
 
-void call_free(struct mcp_call *c)
+void mcp_call_free(struct mcp_call *c)
 {
     assert(c->job == NULL);
     list_remove(&c->link);
@@ -82,9 +82,9 @@ void mcp_rpc_write_error(struct buf *out, const json_t *id, int code, const char
     json_close(&o, '}');
 }
 
-struct json_out call_open(struct mcp_call *c)
+struct json_out mcp_call_open(struct mcp_call *c)
 {
-    struct mcp *m = call_mcp(c);
+    struct mcp *m = mcp_call_mcp(c);
     struct json_out o;
 
     buf_clear(&m->scratch);
@@ -98,31 +98,31 @@ struct json_out call_open(struct mcp_call *c)
 }
 
 /* The message in mcp.scratch is the reply; the call is done. */
-static void call_deliver(struct mcp_call *c)
+static void mcp_call_deliver(struct mcp_call *c)
 {
     struct mcp_exchange *x = c->exchange;
 
-    call_free(c);
+    mcp_call_free(c);
     exchange_add_reply(x, &x->mcp->scratch);
     exchange_check_done(x);
 }
 
-void call_send(struct mcp_call *c, struct json_out *o)
+void mcp_call_send(struct mcp_call *c, struct json_out *o)
 {
     json_close(o, '}');
     json_close(o, '}');
     assert(o->depth == 0);
-    call_deliver(c);
+    mcp_call_deliver(c);
 }
 
-void call_send_empty(struct mcp_call *c)
+void mcp_call_send_empty(struct mcp_call *c)
 {
-    struct json_out o = call_open(c);
+    struct json_out o = mcp_call_open(c);
 
-    call_send(c, &o);
+    mcp_call_send(c, &o);
 }
 
-void call_fail(struct mcp_call *c, enum rpc_code code, const char *data, const char *fmt, ...)
+void mcp_call_fail(struct mcp_call *c, enum rpc_code code, const char *data, const char *fmt, ...)
 {
     char message[320];
     va_list ap;
@@ -132,8 +132,8 @@ void call_fail(struct mcp_call *c, enum rpc_code code, const char *data, const c
     va_end(ap);
     if (code == RPC_METHOD_NOT_FOUND && c->exchange->revision->stateless)
         c->exchange->status = 404;
-    mcp_rpc_write_error(&call_mcp(c)->scratch, c->id, code, message, data);
-    call_deliver(c);
+    mcp_rpc_write_error(&mcp_call_mcp(c)->scratch, c->id, code, message, data);
+    mcp_call_deliver(c);
 }
 
 /* --- jobs ------------------------------------------------------------------------ */
@@ -141,7 +141,7 @@ void call_fail(struct mcp_call *c, enum rpc_code code, const char *data, const c
 int mcp_job_begin(struct job *j, struct mcp_call *c, const struct job_kind *kind,
                   struct hf_error *err)
 {
-    struct mcp *m = call_mcp(c);
+    struct mcp *m = mcp_call_mcp(c);
     size_t kept = c->exchange->role < ROLE_TYPE ? LIMIT_MCP_CALLS / LIMIT_WAITS_KEPT_PART : 0;
 
     if (m->call_count > LIMIT_MCP_CALLS - kept) {
@@ -174,18 +174,18 @@ void mcp_job_fini(struct job *j)
     list_remove(&j->link);
 }
 
-void call_end_job(struct mcp_call *c, enum call_end why)
+void mcp_call_end_job(struct mcp_call *c, enum mcp_call_end why)
 {
     if (c->job != NULL)
         c->job->kind->end(c->job, why);
     assert(c->job == NULL);
 }
 
-void call_watch_progress(struct mcp_call *c, struct process *p)
+void mcp_call_watch_progress(struct mcp_call *c, struct process *p)
 {
     if (c->token == NULL || c->progress != NULL)
         return;
     c->process = process_ref(p);
-    c->progress = timer_new(call_loop(c), progress_on_timer, c);
+    c->progress = timer_new(mcp_call_loop(c), progress_on_timer, c);
     timer_start(c->progress, MCP_PROGRESS_MS);
 }

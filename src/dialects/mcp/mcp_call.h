@@ -52,16 +52,16 @@ struct mcp_call {
 };
 
 /* Why a call ends without a reply from its job. */
-enum call_end {
-    CALL_CANCELLED,    /* the client cancelled it */
-    CALL_DISCONNECTED, /* the client has disconnected; work that others can see keeps running */
-    CALL_DRAIN,        /* this worker shuts down */
-    CALL_FREE,         /* the dialect is being freed: no callback will follow */
+enum mcp_call_end {
+    MCP_CALL_CANCELLED,    /* the client cancelled it */
+    MCP_CALL_DISCONNECTED, /* the client has disconnected; work that others can see keeps running */
+    MCP_CALL_DRAIN,        /* this worker shuts down */
+    MCP_CALL_FREE,         /* the dialect is being freed: no callback will follow */
 };
 
 struct job_kind {
     /* Frees the job or, if the engine owes a callback, detaches it from its call. */
-    void (*end)(struct job *j, enum call_end why);
+    void (*end)(struct job *j, enum mcp_call_end why);
 };
 
 struct job {
@@ -78,9 +78,9 @@ struct mcp_call *mcp_exchange_add_call(struct mcp_exchange *x, const struct rpc_
 void exchange_opened(struct mcp_exchange *x); /* no more messages: replies if no call is pending */
 /* Reports a fault of one message of a batch, or of the only one. */
 void exchange_add_fault(struct mcp_exchange *x, const struct rpc_fault *f);
-/* Ends all its calls. With CALL_DRAIN and CALL_CANCELLED it also finishes the HTTP reply
+/* Ends all its calls. With MCP_CALL_DRAIN and MCP_CALL_CANCELLED it also finishes the HTTP reply
  * properly. */
-void exchange_end(struct mcp_exchange *x, enum call_end why);
+void exchange_end(struct mcp_exchange *x, enum mcp_call_end why);
 /* Begins the stream, unless it has begun. */
 void exchange_make_stream(struct mcp_exchange *x);
 /* Cancels the pending call of this session with this id, if there is one. */
@@ -89,16 +89,16 @@ void mcp_session_cancel_call(struct mcp_session *s, struct mcp *m, const json_t 
 void mcp_session_end_calls(struct mcp_session *s, struct mcp *m);
 
 /* --- replies ------------------------------------------------------------------- */
-/* The result object, open, in mcp.scratch. call_send() closes it, delivers it and frees the
+/* The result object, open, in mcp.scratch. mcp_call_send() closes it, delivers it and frees the
  * call. */
-struct json_out call_open(struct mcp_call *c);
-void call_send(struct mcp_call *c, struct json_out *o);
-void call_send_empty(struct mcp_call *c); /* result {} */
+struct json_out mcp_call_open(struct mcp_call *c);
+void mcp_call_send(struct mcp_call *c, struct json_out *o);
+void mcp_call_send_empty(struct mcp_call *c); /* result {} */
 /* A JSON-RPC error; data: a JSON text, or NULL. Frees the call. */
-void call_fail(struct mcp_call *c, enum rpc_code code, const char *data, const char *fmt, ...)
+void mcp_call_fail(struct mcp_call *c, enum rpc_code code, const char *data, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-struct mcp *call_mcp(const struct mcp_call *c);
-struct loop *call_loop(const struct mcp_call *c);
+struct mcp *mcp_call_mcp(const struct mcp_call *c);
+struct loop *mcp_call_loop(const struct mcp_call *c);
 
 /* The call continues beyond this turn; 0, or too_many_waits. */
 int mcp_job_begin(struct job *j, struct mcp_call *c, const struct job_kind *kind,
@@ -106,6 +106,6 @@ int mcp_job_begin(struct job *j, struct mcp_call *c, const struct job_kind *kind
 void mcp_job_leave(struct job *j); /* its call no longer needs it, or has ended */
 void mcp_job_fini(struct job *j);
 /* Starts reporting progress, if the client requested it. */
-void call_watch_progress(struct mcp_call *c, struct process *p);
+void mcp_call_watch_progress(struct mcp_call *c, struct process *p);
 
 #endif

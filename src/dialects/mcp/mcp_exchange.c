@@ -18,7 +18,7 @@ static void exchange_on_disconnect(void *arg)
     x->stream = NULL;
     /* Where requests are self-contained, disconnecting cancels them. Where there are sessions it
      * does not: the network may have failed, and cancelling has its own message. */
-    exchange_end(x, x->revision->stateless ? CALL_CANCELLED : CALL_DISCONNECTED);
+    exchange_end(x, x->revision->stateless ? MCP_CALL_CANCELLED : MCP_CALL_DISCONNECTED);
 }
 
 static void exchange_free(struct mcp_exchange *x);
@@ -214,15 +214,15 @@ void exchange_opened(struct mcp_exchange *x)
     exchange_check_done(x);
 }
 
-void exchange_end(struct mcp_exchange *x, enum call_end why)
+void exchange_end(struct mcp_exchange *x, enum mcp_call_end why)
 {
     struct list *it, *tmp;
 
     list_for_each (it, tmp, &x->calls) {
         struct mcp_call *c = list_entry(it, struct mcp_call, link);
 
-        call_end_job(c, why);
-        if (why == CALL_DRAIN) {
+        mcp_call_end_job(c, why);
+        if (why == MCP_CALL_DRAIN) {
             mcp_rpc_write_error(
                 &x->mcp->scratch, c->id, RPC_INTERNAL_ERROR,
                 "the daemon is shutting down; processes keep running, so reconnect and find "
@@ -230,9 +230,9 @@ void exchange_end(struct mcp_exchange *x, enum call_end why)
                 "{\"code\":\"shutting_down\"}");
             exchange_add_reply(x, &x->mcp->scratch);
         }
-        call_free(c);
+        mcp_call_free(c);
     }
-    if (why == CALL_FREE || exchange_finish(x))
+    if (why == MCP_CALL_FREE || exchange_finish(x))
         exchange_free(x);
 }
 
@@ -240,8 +240,8 @@ static void cancel_call(struct mcp_call *c)
 {
     struct mcp_exchange *x = c->exchange;
 
-    call_end_job(c, CALL_CANCELLED);
-    call_free(c);
+    mcp_call_end_job(c, MCP_CALL_CANCELLED);
+    mcp_call_free(c);
     exchange_check_done(x);
 }
 
@@ -273,6 +273,6 @@ void mcp_session_end_calls(struct mcp_session *s, struct mcp *m)
         struct mcp_exchange *x = list_entry(it, struct mcp_exchange, link);
 
         if (x->session == s && !x->opening)
-            exchange_end(x, CALL_CANCELLED);
+            exchange_end(x, MCP_CALL_CANCELLED);
     }
 }

@@ -17,8 +17,8 @@ bool exchange_notify(struct mcp_exchange *x, const struct buf *message);
 void exchange_check_done(struct mcp_exchange *x);
 
 /* mcp_call.c */
-void call_free(struct mcp_call *c);
-void call_end_job(struct mcp_call *c, enum call_end why);
+void mcp_call_free(struct mcp_call *c);
+void mcp_call_end_job(struct mcp_call *c, enum mcp_call_end why);
 /* {"jsonrpc","id","error":{…}}; id NULL: null. data: JSON text or NULL. */
 void mcp_rpc_write_error(struct buf *out, const json_t *id, int code, const char *message,
                          const char *data);

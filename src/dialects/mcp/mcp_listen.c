@@ -21,7 +21,7 @@ static void listen_free(struct mcp_feed *f)
 }
 
 /* Feeds of sessions have no tag; the tag of a listening request is its id. */
-void listens_end(struct mcp *m, enum call_end why)
+void listens_end(struct mcp *m, enum mcp_call_end why)
 {
     struct list *it, *tmp;
 
@@ -31,7 +31,7 @@ void listens_end(struct mcp *m, enum call_end why)
 
         if (f->tag == NULL)
             continue;
-        if (why == CALL_DRAIN && f->stream != NULL) {
+        if (why == MCP_CALL_DRAIN && f->stream != NULL) {
             buf_clear(&m->scratch);
             json_out_init(&o, &m->scratch);
             json_open(&o, '{');

@@ -11,6 +11,6 @@
 
 /* Replies to the request with an error or the stream. */
 void listen_start(struct http_request *rq, const struct rpc_message *m);
-void listens_end(struct mcp *m, enum call_end why);
+void listens_end(struct mcp *m, enum mcp_call_end why);
 
 #endif

@@ -41,7 +41,7 @@ static void put_last_line(struct buf *out, const struct journal *j)
 
 static void write_progress(const struct mcp_call *c, struct buf *out, uint64_t seconds)
 {
-    struct buf *text = &call_mcp(c)->text;
+    struct buf *text = &mcp_call_mcp(c)->text;
     const struct journal *j = process_journal(c->process);
     struct json_out o;
 
@@ -68,9 +68,9 @@ static void write_progress(const struct mcp_call *c, struct buf *out, uint64_t s
 void progress_on_timer(struct timer *t, void *arg)
 {
     struct mcp_call *c = arg;
-    struct mcp *m = call_mcp(c);
+    struct mcp *m = mcp_call_mcp(c);
 
-    write_progress(c, &m->scratch, (loop_now_ms(call_loop(c)) - c->began_ms) / 1000);
+    write_progress(c, &m->scratch, (loop_now_ms(mcp_call_loop(c)) - c->began_ms) / 1000);
     exchange_notify(c->exchange, &m->scratch);
     timer_start(t, MCP_PROGRESS_MS);
 }

@@ -81,7 +81,7 @@ static void write_resource(struct json_out *o, const struct process_view *v,
 void resources_list(struct mcp_call *c, const json_t *params)
 {
     const json_t *cursor = json_object_get(params, "cursor");
-    struct engine *e = call_mcp(c)->engine;
+    struct engine *e = mcp_call_mcp(c)->engine;
     struct process *p = NULL;
     struct process_view v = {0};
     struct json_out o;
@@ -90,12 +90,12 @@ void resources_list(struct mcp_call *c, const json_t *params)
     if (cursor != NULL) {
         p = json_is_string(cursor) ? engine_find(e, json_string_value(cursor), NULL) : NULL;
         if (p == NULL) {
-            call_fail(c, RPC_INVALID_PARAMS, NULL,
-                      "this page no longer exists; start again without \"cursor\"");
+            mcp_call_fail(c, RPC_INVALID_PARAMS, NULL,
+                          "this page no longer exists; start again without \"cursor\"");
             return;
         }
     }
-    o = call_open(c);
+    o = mcp_call_open(c);
     json_key(&o, "resources");
     json_open(&o, '[');
     while (count < PAGE && (p = engine_next(e, p)) != NULL) {
@@ -109,12 +109,12 @@ void resources_list(struct mcp_call *c, const json_t *params)
     if (p != NULL && engine_next(e, p) != NULL)
         json_kstr(&o, "nextCursor", v.id);
     server_write_cache(c, &o, 0);
-    call_send(c, &o);
+    mcp_call_send(c, &o);
 }
 
 void resources_templates(struct mcp_call *c, const json_t *params)
 {
-    struct json_out o = call_open(c);
+    struct json_out o = mcp_call_open(c);
 
     (void)params;
     json_key(&o, "resourceTemplates");
@@ -129,7 +129,7 @@ void resources_templates(struct mcp_call *c, const json_t *params)
     }
     json_close(&o, ']');
     server_write_cache(c, &o, 0);
-    call_send(c, &o);
+    mcp_call_send(c, &o);
 }
 
 /* --- reading one ------------------------------------------------------------------------ */
@@ -165,18 +165,18 @@ static void write_output(struct json_out *o, struct process *p, const struct pro
 static void fail_uri(struct mcp_call *c, const struct hf_error *err)
 {
     struct json_out o;
-    struct buf *data = &call_mcp(c)->text;
+    struct buf *data = &mcp_call_mcp(c)->text;
 
     buf_clear(data);
     json_out_init(&o, data);
     json_open(&o, '{');
     json_kstr(&o, "code", hf_code_name(err->code));
     json_close(&o, '}');
-    call_fail(c,
-              err->code == HF_E_no_such_process && !c->exchange->revision->stateless
-                  ? RPC_RESOURCE_NOT_FOUND
-                  : RPC_INVALID_PARAMS,
-              buf_cstr(data), "%s", err->detail);
+    mcp_call_fail(c,
+                  err->code == HF_E_no_such_process && !c->exchange->revision->stateless
+                      ? RPC_RESOURCE_NOT_FOUND
+                      : RPC_INVALID_PARAMS,
+                  buf_cstr(data), "%s", err->detail);
 }
 
 /* The "uri" of the params and its process; NULL: replied. */
@@ -191,7 +191,7 @@ static struct process *decode_uri(struct mcp_call *c, const json_t *params, cons
     if (v == NULL)
         hf_fail_field(&err, HF_E_missing_field, "uri", "\"uri\" is required");
     if (*uri != NULL)
-        p = resource_find(call_mcp(c), *uri, kind, &err);
+        p = resource_find(mcp_call_mcp(c), *uri, kind, &err);
     if (p == NULL)
         fail_uri(c, &err);
     return p;
@@ -205,7 +205,7 @@ static void send_contents(struct mcp_call *c, struct process *p, const struct mc
     struct process_view v;
 
     process_view(p, &v);
-    o = call_open(c);
+    o = mcp_call_open(c);
     json_key(&o, "contents");
     json_open(&o, '[');
     json_open(&o, '{');
@@ -217,7 +217,7 @@ static void send_contents(struct mcp_call *c, struct process *p, const struct mc
     json_close(&o, '}');
     json_close(&o, ']');
     server_write_cache(c, &o, 0);
-    call_send(c, &o);
+    mcp_call_send(c, &o);
 }
 
 void resources_read(struct mcp_call *c, const json_t *params)
@@ -246,7 +246,7 @@ void resources_subscribe(struct mcp_call *c, const json_t *params)
     if (mcp_feed_subscribe(&c->exchange->session->feed, uri, &err) < 0)
         fail_uri(c, &err);
     else
-        call_send_empty(c);
+        mcp_call_send_empty(c);
 }
 
 void resources_unsubscribe(struct mcp_call *c, const json_t *params)
@@ -254,9 +254,9 @@ void resources_unsubscribe(struct mcp_call *c, const json_t *params)
     const char *uri = json_string_value(json_object_get(params, "uri"));
 
     if (uri == NULL) {
-        call_fail(c, RPC_INVALID_PARAMS, NULL, "\"uri\" is required");
+        mcp_call_fail(c, RPC_INVALID_PARAMS, NULL, "\"uri\" is required");
         return;
     }
     mcp_feed_unsubscribe(&c->exchange->session->feed, uri);
-    call_send_empty(c);
+    mcp_call_send_empty(c);
 }

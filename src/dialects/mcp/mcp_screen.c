@@ -53,7 +53,7 @@ static void screen_job_free(struct screen_job *x)
     free(x);
 }
 
-static void screen_job_end(struct job *j, enum call_end why)
+static void screen_job_end(struct job *j, enum mcp_call_end why)
 {
     (void)why;
     screen_job_free(list_entry(j, struct screen_job, job));

@@ -60,21 +60,21 @@ void server_write_cache(const struct mcp_call *c, struct json_out *o, int64_t tt
 
 void server_initialize(struct mcp_call *c, const struct revision *rev)
 {
-    struct json_out o = call_open(c);
+    struct json_out o = mcp_call_open(c);
 
     json_kstr(&o, "protocolVersion", rev->name);
     write_capabilities(&o);
     json_key(&o, "serverInfo");
-    write_implementation(call_mcp(c), &o);
+    write_implementation(mcp_call_mcp(c), &o);
     json_kstr(&o, "instructions", instructions);
-    call_send(c, &o);
+    mcp_call_send(c, &o);
 }
 
 #define DISCOVER_TTL_MS (60 * 60 * 1000)
 
 static void discover(struct mcp_call *c, const json_t *params)
 {
-    struct json_out o = call_open(c);
+    struct json_out o = mcp_call_open(c);
 
     (void)params;
     json_key(&o, "supportedVersions");
@@ -82,13 +82,13 @@ static void discover(struct mcp_call *c, const json_t *params)
     write_capabilities(&o);
     json_kstr(&o, "instructions", instructions);
     server_write_cache(c, &o, DISCOVER_TTL_MS);
-    call_send(c, &o);
+    mcp_call_send(c, &o);
 }
 
 static void ping(struct mcp_call *c, const json_t *params)
 {
     (void)params;
-    call_send_empty(c);
+    mcp_call_send_empty(c);
 }
 
 enum era { WITH_SESSIONS = 1, STATELESS = 2, BOTH = 3 };
@@ -119,6 +119,6 @@ void server_dispatch(struct mcp_call *c, const struct rpc_message *m)
             return;
         }
     }
-    call_fail(c, RPC_METHOD_NOT_FOUND, NULL, "no method \"%.80s\" in revision %s", m->method,
-              c->exchange->revision->name);
+    mcp_call_fail(c, RPC_METHOD_NOT_FOUND, NULL, "no method \"%.80s\" in revision %s", m->method,
+                  c->exchange->revision->name);
 }

@@ -49,7 +49,7 @@ void tool_resize(struct mcp_call *c, const json_t *arguments)
     json_kstr(&o, "process_id", v.id);
     json_kint(&o, "rows", v.rows);
     json_kint(&o, "cols", v.cols);
-    buf_printf(&call_mcp(c)->text, "[%d rows, %d columns]", v.rows, v.cols);
+    buf_printf(&mcp_call_mcp(c)->text, "[%d rows, %d columns]", v.rows, v.cols);
     tool_send(c, &o);
 }
 
@@ -69,10 +69,10 @@ static void sending_free(struct mcp_tool_control_sending *s)
 }
 
 /* It is in progress: the callback is owed. */
-static void sending_end(struct job *j, enum call_end why)
+static void sending_end(struct job *j, enum mcp_call_end why)
 {
     mcp_job_leave(j);
-    if (why == CALL_FREE)
+    if (why == MCP_CALL_FREE)
         sending_free(list_entry(j, struct mcp_tool_control_sending, job));
 }
 
@@ -96,7 +96,7 @@ static void sending_on_done(void *arg, int rc, const struct hf_error *err)
     json_kstr(&o, "process_id", done.id);
     json_kstr(&o, "signal", signal_name(done.signum));
     json_kstr(&o, "target", check_signal_target_name(done.target));
-    buf_printf(&call_mcp(c)->text, "[%s was sent]", signal_name(done.signum));
+    buf_printf(&mcp_call_mcp(c)->text, "[%s was sent]", signal_name(done.signum));
     tool_send(c, &o);
 }
 
@@ -154,12 +154,12 @@ static void stopping_free(struct mcp_tool_control_stopping *s)
 }
 
 /* Once requested, the termination continues even if the call ends. */
-static void stopping_end(struct job *j, enum call_end why)
+static void stopping_end(struct job *j, enum mcp_call_end why)
 {
     struct mcp_tool_control_stopping *s = list_entry(j, struct mcp_tool_control_stopping, job);
 
     mcp_job_leave(j);
-    if (why != CALL_FREE)
+    if (why != MCP_CALL_FREE)
         return;
     process_end_cancel(s->process, s);
     stopping_free(s);
@@ -184,7 +184,7 @@ static void stopping_reply(struct mcp_call *c, const struct process_view *v,
                            const struct survivors *s)
 {
     struct json_out o = tool_open(c);
-    struct buf *text = &call_mcp(c)->text;
+    struct buf *text = &mcp_call_mcp(c)->text;
 
     tool_write_state(&o, v);
     write_survivors(&o, s);

@@ -27,7 +27,7 @@ static void input_free(struct mcp_tool_input *in)
     free(in);
 }
 
-static void input_end(struct job *j, enum call_end why)
+static void input_end(struct job *j, enum mcp_call_end why)
 {
     (void)why;
     input_free(list_entry(j, struct mcp_tool_input, job));
@@ -56,7 +56,8 @@ static void input_reply(struct mcp_tool_input *in)
     json_kstr(&o, "process_id", v.id);
     json_ku64(&o, "accepted_bytes", in->accepted_bytes);
     json_ku64(&o, "from", in->from);
-    buf_printf(&call_mcp(c)->text, "[%llu bytes were written; the output before them ends at %llu]",
+    buf_printf(&mcp_call_mcp(c)->text,
+               "[%llu bytes were written; the output before them ends at %llu]",
                (unsigned long long)in->accepted_bytes, (unsigned long long)in->from);
     input_free(in);
     tool_send(c, &o);

@@ -79,7 +79,7 @@ void tool_list_processes(struct mcp_call *c, const json_t *arguments)
     o = tool_open(c);
     json_key(&o, "processes");
     json_open(&o, '[');
-    while (!more && (p = engine_next(call_mcp(c)->engine, p)) != NULL) {
+    while (!more && (p = engine_next(mcp_call_mcp(c)->engine, p)) != NULL) {
         process_view(p, &v);
         if (!is_wanted(&a, &v))
             continue;
@@ -87,12 +87,12 @@ void tool_list_processes(struct mcp_call *c, const json_t *arguments)
         if (more)
             break;
         process_write_json(p, &o);
-        put_line(&call_mcp(c)->text, &v);
+        put_line(&mcp_call_mcp(c)->text, &v);
         strncpy(last, v.id, sizeof last - 1);
     }
     json_close(&o, ']');
     json_kstr(&o, "next", more ? last : NULL);
-    if (call_mcp(c)->text.len == 0)
-        buf_puts(&call_mcp(c)->text, "no processes");
+    if (mcp_call_mcp(c)->text.len == 0)
+        buf_puts(&mcp_call_mcp(c)->text, "no processes");
     tool_send(c, &o);
 }

@@ -124,7 +124,7 @@ static void reading_free(struct reading *x)
     free(x);
 }
 
-static void reading_end(struct job *j, enum call_end why)
+static void reading_end(struct job *j, enum mcp_call_end why)
 {
     (void)why;
     reading_free(list_entry(j, struct reading, job));
@@ -137,7 +137,7 @@ static void reply(struct reading *x)
     const struct mcp_tool_read_range *r = &x->range;
     struct mcp_call *c = x->call;
     struct json_out o = tool_open(c);
-    struct buf *text = &call_mcp(c)->text;
+    struct buf *text = &mcp_call_mcp(c)->text;
     struct process_view v;
 
     process_view(x->process, &v);
@@ -174,7 +174,7 @@ static int find_range(struct reading *x, struct hf_error *err)
     process_view(x->process, &v);
     if (x->request.tail_lines >= 0) {
         while (!tail_step(&x->tail))
-            if (!loop_has_time(call_loop(x->call)))
+            if (!loop_has_time(mcp_call_loop(x->call)))
                 return 0;
         x->range.from = x->tail.found;
         v.next = x->tail.next;
@@ -203,7 +203,7 @@ static bool gather(struct reading *x)
             x->at = journal_first(j);
             continue;
         }
-        if (!loop_has_time(call_loop(x->call)))
+        if (!loop_has_time(mcp_call_loop(x->call)))
             return false;
         most = r->to - x->at < most ? (size_t)(r->to - x->at) : most;
         s = (struct slice){.bytes = journal_bytes(j, x->at), .len = most};
@@ -231,7 +231,7 @@ static void reading_run(void *arg)
         return;
     }
     x->is_job = true;
-    loop_defer_work(call_loop(x->call), &x->work);
+    loop_defer_work(mcp_call_loop(x->call), &x->work);
 }
 
 static void reading_begin(struct mcp_call *c, struct process *p,

@@ -38,13 +38,13 @@ static void ignore_end(void *arg, struct process *p, const struct survivors *s)
     (void)arg, (void)p, (void)s;
 }
 
-static void run_end(struct job *j, enum call_end why)
+static void run_end(struct job *j, enum mcp_call_end why)
 {
     struct mcp_tool_run *r = list_entry(j, struct mcp_tool_run, job);
 
-    r->cancelled = why == CALL_CANCELLED;
+    r->cancelled = why == MCP_CALL_CANCELLED;
     mcp_job_leave(j);
-    if (r->process == NULL && why != CALL_FREE)
+    if (r->process == NULL && why != MCP_CALL_FREE)
         return; /* run_on_spawned() handles it */
     if (r->cancelled)
         process_terminate(r->process, -1, "api", ignore_end, NULL);
@@ -57,7 +57,7 @@ static const struct job_kind run_kind = {.end = run_end};
 static void run_reply(struct mcp_tool_run *r)
 {
     struct mcp_call *c = r->job.call;
-    struct buf *text = &call_mcp(c)->text;
+    struct buf *text = &mcp_call_mcp(c)->text;
     struct json_out o = tool_open(c);
     struct process_view v;
 
@@ -113,10 +113,10 @@ static void run_on_yield(struct timer *t, void *arg)
 
 static void run_started(struct mcp_tool_run *r, struct mcp_call *c)
 {
-    call_watch_progress(c, r->process);
+    mcp_call_watch_progress(c, r->process);
     if (r->yield_ms < 0)
         return;
-    r->yield = timer_new(call_loop(c), run_on_yield, r);
+    r->yield = timer_new(mcp_call_loop(c), run_on_yield, r);
     timer_start(r->yield, (uint64_t)r->yield_ms);
 }
 
@@ -159,7 +159,7 @@ static int run_start(struct mcp_call *c, struct tool_spawn *t, struct hf_error *
     }
     r->yield_ms = t->yield_ms;
     headtail_init(&r->output, (size_t)t->request.max_output_bytes);
-    rc = engine_spawn(call_mcp(c)->engine, &t->request.spec, run_on_spawned, r, err);
+    rc = engine_spawn(mcp_call_mcp(c)->engine, &t->request.spec, run_on_spawned, r, err);
     if (rc < 0)
         run_free(r);
     return rc;
@@ -170,8 +170,8 @@ void tool_run_command(struct mcp_call *c, const json_t *arguments)
     struct tool_spawn t = {0};
     struct hf_error err = {0};
 
-    if (mcp_check_open(call_mcp(c), &err) < 0 || tool_spawn_decode(&t, arguments, true, &err) < 0 ||
-        run_start(c, &t, &err) < 0)
+    if (mcp_check_open(mcp_call_mcp(c), &err) < 0 ||
+        tool_spawn_decode(&t, arguments, true, &err) < 0 || run_start(c, &t, &err) < 0)
         tool_fail(c, &err);
     tool_spawn_fini(&t);
 }

@@ -13,7 +13,7 @@ static void reply(struct mcp_call *c, struct process *p, const struct mcp_screen
                   const char *uri)
 {
     struct json_out o = tool_open(c);
-    struct buf *text = &call_mcp(c)->text;
+    struct buf *text = &mcp_call_mcp(c)->text;
     struct process_view v;
 
     (void)uri;

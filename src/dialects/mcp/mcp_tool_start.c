@@ -18,13 +18,13 @@ static void start_free(struct mcp_tool_start *s)
 }
 
 /* A start takes milliseconds, and its callback is owed. */
-static void start_end(struct job *j, enum call_end why)
+static void start_end(struct job *j, enum mcp_call_end why)
 {
     struct mcp_tool_start *s = list_entry(j, struct mcp_tool_start, job);
 
-    s->cancelled = why == CALL_CANCELLED;
+    s->cancelled = why == MCP_CALL_CANCELLED;
     mcp_job_leave(j);
-    if (why == CALL_FREE)
+    if (why == MCP_CALL_FREE)
         start_free(s);
 }
 
@@ -44,7 +44,7 @@ static void start_reply(struct mcp_call *c, struct process *p)
     json_kstr(&o, "process_id", v.id);
     json_key(&o, "process");
     process_write_json(p, &o);
-    buf_printf(&call_mcp(c)->text, "[%s is running, pid %d]", v.id, (int)v.pid);
+    buf_printf(&mcp_call_mcp(c)->text, "[%s is running, pid %d]", v.id, (int)v.pid);
     tool_send(c, &o);
 }
 
@@ -74,7 +74,7 @@ static int start(struct mcp_call *c, const struct tool_spawn *t, struct hf_error
         free(s);
         return rc;
     }
-    rc = engine_spawn(call_mcp(c)->engine, &t->request.spec, start_on_spawned, s, err);
+    rc = engine_spawn(mcp_call_mcp(c)->engine, &t->request.spec, start_on_spawned, s, err);
     if (rc < 0)
         start_free(s);
     return rc;
@@ -85,7 +85,7 @@ void tool_start_process(struct mcp_call *c, const json_t *arguments)
     struct tool_spawn t = {0};
     struct hf_error err = {0};
 
-    if (mcp_check_open(call_mcp(c), &err) < 0 ||
+    if (mcp_check_open(mcp_call_mcp(c), &err) < 0 ||
         tool_spawn_decode(&t, arguments, false, &err) < 0 || start(c, &t, &err) < 0)
         tool_fail(c, &err);
     tool_spawn_fini(&t);

@@ -48,7 +48,7 @@ static void waiting_free(struct mcp_tool_wait_waiting *w)
     free(w);
 }
 
-static void waiting_end(struct job *j, enum call_end why)
+static void waiting_end(struct job *j, enum mcp_call_end why)
 {
     (void)why;
     waiting_free(list_entry(j, struct mcp_tool_wait_waiting, job));
@@ -76,7 +76,7 @@ static void waiting_done(void *arg, const struct wait_result *r)
 {
     struct mcp_tool_wait_waiting *w = arg;
     struct mcp_call *c = w->job.call;
-    struct buf *text = &call_mcp(c)->text;
+    struct buf *text = &mcp_call_mcp(c)->text;
     struct json_out o = tool_open(c);
     const char *matched = r->index != WAIT_NO_INDEX ? wait_kind_name(r->kind) : NULL;
     const struct scan_match *m = r->match;
@@ -143,7 +143,7 @@ static int waiting_begin(struct mcp_call *c, struct process *p,
         waiting_free(w);
         return -1;
     }
-    call_watch_progress(c, p);
+    mcp_call_watch_progress(c, p);
     return 0;
 }
 

@@ -43,14 +43,15 @@ const json_t *tools_describe(struct mcp *m)
 
 void tools_list(struct mcp_call *c, const json_t *params)
 {
-    const json_t *tools = tools_describe(call_mcp(c));
+    const json_t *tools = tools_describe(mcp_call_mcp(c));
     struct json_out o;
 
     if (json_object_get(params, "cursor") != NULL) {
-        call_fail(c, RPC_INVALID_PARAMS, NULL, "there is only one page of tools; omit \"cursor\"");
+        mcp_call_fail(c, RPC_INVALID_PARAMS, NULL,
+                      "there is only one page of tools; omit \"cursor\"");
         return;
     }
-    o = call_open(c);
+    o = mcp_call_open(c);
     json_key(&o, "tools");
     json_open(&o, '[');
     for (size_t i = 0; i < mcp_tool_count; i++) {
@@ -59,7 +60,7 @@ void tools_list(struct mcp_call *c, const json_t *params)
     }
     json_close(&o, ']');
     server_write_cache(c, &o, TOOLS_TTL_MS);
-    call_send(c, &o);
+    mcp_call_send(c, &o);
 }
 
 /* The index in the table, or -1. */
@@ -97,17 +98,17 @@ void tools_call(struct mcp_call *c, const json_t *params)
     struct hf_error err = {0};
 
     if (name == NULL) {
-        call_fail(c, RPC_INVALID_PARAMS, NULL, "\"name\" must be the name of a tool");
+        mcp_call_fail(c, RPC_INVALID_PARAMS, NULL, "\"name\" must be the name of a tool");
     } else if (i < 0) {
-        call_fail(c, RPC_INVALID_PARAMS, NULL, "Unknown tool: %.80s", name);
+        mcp_call_fail(c, RPC_INVALID_PARAMS, NULL, "Unknown tool: %.80s", name);
     } else if (c->exchange->role < mcp_tool_list[i].role) {
-        call_fail(c, RPC_INVALID_PARAMS, "{\"code\":\"forbidden\"}",
-                  "the tool %s needs the role %s; this token has %s", name,
-                  http_role_name(mcp_tool_list[i].role), http_role_name(c->exchange->role));
+        mcp_call_fail(c, RPC_INVALID_PARAMS, "{\"code\":\"forbidden\"}",
+                      "the tool %s needs the role %s; this token has %s", name,
+                      http_role_name(mcp_tool_list[i].role), http_role_name(c->exchange->role));
     } else if (arguments != NULL && !json_is_object(arguments)) {
-        call_fail(c, RPC_INVALID_PARAMS, NULL, "\"arguments\" must be an object");
-    } else if (check_arguments(json_array_get(tools_describe(call_mcp(c)), (size_t)i), arguments,
-                               &err) < 0) {
+        mcp_call_fail(c, RPC_INVALID_PARAMS, NULL, "\"arguments\" must be an object");
+    } else if (check_arguments(json_array_get(tools_describe(mcp_call_mcp(c)), (size_t)i),
+                               arguments, &err) < 0) {
         tool_fail(c, &err);
     } else {
         mcp_tool_list[i].fn(c, arguments != NULL ? arguments : none);
@@ -118,9 +119,9 @@ void tools_call(struct mcp_call *c, const json_t *params)
 
 struct json_out tool_open(struct mcp_call *c)
 {
-    struct json_out o = call_open(c);
+    struct json_out o = mcp_call_open(c);
 
-    buf_clear(&call_mcp(c)->text);
+    buf_clear(&mcp_call_mcp(c)->text);
     json_key(&o, "structuredContent");
     json_open(&o, '{');
     return o;
@@ -141,27 +142,27 @@ static void write_content(struct json_out *o, const char *text, size_t len, bool
 
 void tool_send(struct mcp_call *c, struct json_out *o)
 {
-    const struct buf *text = &call_mcp(c)->text;
+    const struct buf *text = &mcp_call_mcp(c)->text;
 
     json_close(o, '}');
     write_content(o, buf_data(text), text->len, false);
-    call_send(c, o);
+    mcp_call_send(c, o);
 }
 
 void tool_fail(struct mcp_call *c, const struct hf_error *err)
 {
-    struct buf *text = &call_mcp(c)->text;
-    struct json_out o = call_open(c);
+    struct buf *text = &mcp_call_mcp(c)->text;
+    struct json_out o = mcp_call_open(c);
 
     buf_clear(text);
     buf_printf(text, "%s: %s", hf_code_name(err->code), err->detail);
     write_content(&o, buf_data(text), text->len, true);
-    call_send(c, &o);
+    mcp_call_send(c, &o);
 }
 
 struct process *tool_process(const struct mcp_call *c, const char *id, struct hf_error *err)
 {
-    return engine_find(call_mcp(c)->engine, id, err);
+    return engine_find(mcp_call_mcp(c)->engine, id, err);
 }
 
 void tool_write_state(struct json_out *o, const struct process_view *v)
