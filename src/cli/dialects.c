@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "dialects/cloudflare/cf.h"
+#include "dialects/common/dialect_base.h"
 #include "dialects/daytona/daytona.h"
 #include "dialects/docker/docker.h"
 #include "dialects/e2b/e2b.h"
@@ -93,22 +94,22 @@ struct dialects *dialects_new(const struct dialect_host *host, struct http_serve
     for (int i = 0; dialects_all[i] != NULL; i++) {
         if (!wanted[i])
             continue;
-        d->self[i] = dialects_all[i]->make(host);
-        http_server_mount(server, dialects_all[i]->routes(d->self[i]));
+        d->self[i] = dialect_make(dialects_all[i], host);
+        http_server_mount(server, dialect_routes(dialects_all[i], d->self[i]));
     }
     return d;
 }
 
 const struct route_table *dialects_routes(const struct dialects *d, int which)
 {
-    return dialects_all[which]->routes(d->self[which]);
+    return dialect_routes(dialects_all[which], d->self[which]);
 }
 
 void dialects_drain(struct dialects *d)
 {
     for (int i = 0; dialects_all[i] != NULL; i++)
-        if (d->self[i] != NULL && dialects_all[i]->drain != NULL)
-            dialects_all[i]->drain(d->self[i]);
+        if (d->self[i] != NULL)
+            dialect_drain(dialects_all[i], d->self[i]);
 }
 
 void dialects_free(struct dialects *d)
@@ -117,6 +118,6 @@ void dialects_free(struct dialects *d)
         return;
     for (int i = 0; dialects_all[i] != NULL; i++)
         if (d->self[i] != NULL)
-            dialects_all[i]->free(d->self[i]);
+            dialect_free(dialects_all[i], d->self[i]);
     free(d);
 }

@@ -17,6 +17,8 @@
 #include "engine/engine.h"
 #include "transport/http.h"
 
+struct dialect_base;
+
 /* Borrowed; outlives the dialect. */
 struct dialect_host {
     struct engine *engine;
@@ -36,6 +38,12 @@ struct dialect {
     const char *prefix; /* "/dialects/NAME", or another that its clients require */
     const struct route_group *groups;
     const struct auth_ways *ways; /* NULL: only the daemon's own */
+    /* Replies with an error in the platform's shape, also for 401, 404, 405 and 413. */
+    void (*error)(struct http_request *rq, const struct hf_error *err);
+    size_t size;                          /* of its struct, which begins with a dialect_base */
+    void (*init)(struct dialect_base *b); /* the rest of the struct, zeroed before; NULL: none */
+    void (*fini)(struct dialect_base *b);
+    /* Dialects that make their own instances have these instead. */
     void *(*make)(const struct dialect_host *host);
     /* The same rows as a table that the server can mount. */
     const struct route_table *(*routes)(void *self);

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * call.c - requests in progress. Layer: dialects.
+ */
+#include "dialects/common/call.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "dialects/common/dialect_base.h"
+#include "transport/sse.h"
+
+static struct call *call_of(struct pending *p)
+{
+    return list_entry(p, struct call, pending);
+}
+
+static void call_free(struct call *c)
+{
+    if (c->kind->release != NULL)
+        c->kind->release(c);
+    pending_fini(&c->pending);
+    free(c);
+}
+
+/* --- what ends it from outside ---------------------------------------------------------- */
+
+static void call_on_free(struct pending *p)
+{
+    call_free(call_of(p));
+}
+
+static void call_on_disconnect(void *arg)
+{
+    struct call *c = arg;
+
+    c->rq = NULL;
+    c->out = NULL;
+    if (c->kind->disconnected != NULL)
+        c->kind->disconnected(c);
+    call_free(c);
+}
+
+static void call_on_drain(struct pending *p)
+{
+    struct call *c = call_of(p);
+    struct hf_error err = {0};
+
+    if (c->kind->drain != NULL) {
+        c->kind->drain(c);
+    } else if (c->out != NULL) {
+        call_stream_abort(c);
+    } else {
+        hf_fail(&err, HF_E_shutting_down, "the daemon is shutting down");
+        call_fail(c, &err);
+    }
+}
+
+static void call_on_room(void *arg)
+{
+    struct call *c = arg;
+
+    if (c->kind->room != NULL)
+        c->kind->room(c);
+}
+
+static const struct pending_kind pending_kind = {.drain = call_on_drain, .free = call_on_free};
+static const struct http_stream_ops stream_ops = {.on_drain = call_on_room,
+                                                  .on_disconnect = call_on_disconnect};
+
+/* --- life cycle ----------------------------------------------------------------------------- */
+
+void call_adopt(struct call *c, struct http_request *rq, const struct call_kind *kind)
+{
+    c->kind = kind;
+    c->rq = rq;
+    pending_init(&c->pending, &dialect_base_of(rq)->pending, &pending_kind);
+    http_set_user(rq, c, call_on_disconnect);
+}
+
+void *call_begin(struct http_request *rq, const struct call_kind *kind, size_t size)
+{
+    struct call *c = hf_xalloc(size);
+
+    call_adopt(c, rq, kind);
+    return c;
+}
+
+struct http_request *call_end(struct call *c)
+{
+    struct http_request *rq = c->rq;
+
+    if (rq != NULL)
+        http_set_user(rq, NULL, NULL);
+    call_free(c);
+    return rq;
+}
+
+/* The reply may be written from what the call holds, so the call is freed after it. */
+void call_send(struct call *c, int status, struct json_out *o)
+{
+    dialect_reply_send(c->rq, status, o);
+    call_free(c);
+}
+
+void call_send_empty(struct call *c, int status)
+{
+    http_reply_empty(c->rq, status);
+    call_free(c);
+}
+
+void call_fail(struct call *c, const struct hf_error *err)
+{
+    http_reply_error(c->rq, err);
+    call_free(c);
+}
+
+/* --- streams -------------------------------------------------------------------------------- */
+
+/* The stream belongs to the call before it starts, because starting may report a disconnect. */
+void call_stream(struct call *c, int status, const char *type)
+{
+    struct http_request *rq = c->rq;
+
+    c->rq = NULL;
+    c->out = http_stream_start(rq, status, type, &stream_ops, c);
+}
+
+void call_stream_sse(struct call *c)
+{
+    struct http_request *rq = c->rq;
+
+    c->rq = NULL;
+    c->out = sse_start(rq, &stream_ops, c);
+}
+
+void call_stream_end(struct call *c)
+{
+    http_stream_end(c->out);
+    call_free(c);
+}
+
+void call_stream_abort(struct call *c)
+{
+    http_stream_abort(c->out);
+    call_free(c);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * call.h - a request in progress, from its handler to the end of its reply
+ *
+ * A handler that cannot reply at once begins a call. The call then ends in exactly one way: by one
+ * of the functions below that reply, because the client disconnected, because the daemon drains, or
+ * because the dialect is freed. Whichever it is, `release` runs once, and the memory is freed after
+ * it. No other code frees a call or removes it from a list.
+ *
+ * A struct call is the first member of the dialect's own struct. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_COMMON_CALL_H
+#define HF_DIALECTS_COMMON_CALL_H
+
+#include "base/json.h"
+#include "dialects/common/pending.h"
+#include "transport/http.h"
+
+struct call;
+
+/* Each may be NULL; the default is in brackets. */
+struct call_kind {
+    /* Frees what the call holds, not the call itself [it holds nothing]. */
+    void (*release)(struct call *c);
+    /* The client disconnected; `release` follows [nothing]. */
+    void (*disconnected)(struct call *c);
+    /* The daemon drains: end the call, or leave it if it ends by itself soon [replies
+     * shutting_down, or aborts the stream]. */
+    void (*drain)(struct call *c);
+    /* The stream has room again [nothing]. */
+    void (*room)(struct call *c);
+};
+
+struct call {
+    struct pending pending;
+    const struct call_kind *kind;
+    struct http_request *rq; /* NULL once the stream has started */
+    struct http_stream *out; /* NULL: no stream */
+};
+
+/* Allocates `size` zeroed bytes that begin with a struct call. */
+void *call_begin(struct http_request *rq, const struct call_kind *kind, size_t size);
+/* The same for zeroed memory from hf_xalloc() that the caller has allocated already. */
+void call_adopt(struct call *c, struct http_request *rq, const struct call_kind *kind);
+
+/* Each replies and ends the call. */
+void call_send(struct call *c, int status, struct json_out *o); /* closes the object */
+void call_send_empty(struct call *c, int status);
+void call_fail(struct call *c, const struct hf_error *err);
+/* The caller has replied, or is about to: ends the call and returns its request. */
+struct http_request *call_end(struct call *c);
+
+/* Replies with a stream. It has to be ended by call_stream_end() or call_stream_abort(). */
+void call_stream(struct call *c, int status, const char *type);
+void call_stream_sse(struct call *c);
+void call_stream_end(struct call *c);
+void call_stream_abort(struct call *c); /* the client must not take this for a regular end */
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dialect_base.c - instances of dialects, their replies and requests. Layer: dialects.
+ */
+#include "dialects/common/dialect_base.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "dialects/common/pending.h"
+
+/* --- life cycle ------------------------------------------------------------------------------ */
+
+static void base_init(struct dialect_base *b, const struct dialect *d,
+                      const struct dialect_host *host)
+{
+    b->dialect = d;
+    b->host = *host;
+    b->engine = host->engine;
+    b->loop = host->loop;
+    list_init(&b->pending);
+    input_call_queue_init(&b->typing, &b->pending);
+    route_rows_make(&b->rows, d->groups);
+    b->table = (struct route_table){
+        .prefix = d->prefix,
+        .routes = b->rows.rows,
+        .count = b->rows.count,
+        .error = d->error,
+        .context = b,
+        .ways = d->ways,
+    };
+}
+
+void *dialect_make(const struct dialect *d, const struct dialect_host *host)
+{
+    struct dialect_base *b;
+
+    if (d->make != NULL)
+        return d->make(host);
+    b = hf_xalloc(d->size);
+    base_init(b, d, host);
+    if (d->init != NULL)
+        d->init(b);
+    return b;
+}
+
+const struct route_table *dialect_routes(const struct dialect *d, void *self)
+{
+    return d->make != NULL ? d->routes(self) : &((struct dialect_base *)self)->table;
+}
+
+void dialect_drain(const struct dialect *d, void *self)
+{
+    if (d->make == NULL)
+        pending_drain(&((struct dialect_base *)self)->pending);
+    else if (d->drain != NULL)
+        d->drain(self);
+}
+
+void dialect_free(const struct dialect *d, void *self)
+{
+    struct dialect_base *b = self;
+
+    if (d->make != NULL) {
+        d->free(self);
+        return;
+    }
+    pending_free(&b->pending);
+    if (d->fini != NULL)
+        d->fini(b);
+    route_rows_fini(&b->rows);
+    buf_fini(&b->scratch);
+    free(b);
+}
+
+/* --- replies --------------------------------------------------------------------------------- */
+
+struct json_out dialect_reply_open(struct dialect_base *b)
+{
+    struct json_out o;
+
+    buf_clear(&b->scratch);
+    json_out_init(&o, &b->scratch);
+    json_open(&o, '{');
+    return o;
+}
+
+void dialect_reply_send(struct http_request *rq, int status, struct json_out *o)
+{
+    json_close(o, '}');
+    http_reply_json(rq, status, o->buf);
+}
+
+/* --- requests -------------------------------------------------------------------------------- */
+
+json_t *dialect_body(struct http_request *rq)
+{
+    struct hf_error err = {0};
+    size_t len;
+    const char *text = http_body(rq, &len);
+    json_t *body = json_parse(text, len, &err);
+
+    if (body == NULL)
+        http_reply_error(rq, &err);
+    return body;
+}
+
+struct process *dialect_process(struct http_request *rq, const char *param)
+{
+    struct hf_error err = {0};
+    struct process *p = engine_find(dialect_base_of(rq)->engine, http_param(rq, param), &err);
+
+    if (p == NULL)
+        http_reply_error(rq, &err);
+    return p;
+}
+
+bool dialect_query_number(struct http_request *rq, const char *name, int64_t min, int64_t max,
+                          int64_t *out)
+{
+    const char *text = http_query(rq, name);
+    struct hf_error err = {0};
+
+    if (text == NULL || text_to_i64(text, min, max, out))
+        return true;
+    hf_fail(&err, HF_E_bad_value, "query parameter %s must be a number", name);
+    http_reply_error(rq, &err);
+    return false;
+}

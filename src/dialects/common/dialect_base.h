@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dialect_base.h - what every instance of a dialect has, and what its handlers do again and again
+ *
+ * A struct dialect_base is the first member of a dialect's own struct, so http_context() of each
+ * request is one, and the parts in dialects/common find engine, pending requests and scratch buffer
+ * by themselves. Errors are written by the dialect's `error`. Layer: dialects.
+ */
+#ifndef HF_DIALECTS_COMMON_DIALECT_BASE_H
+#define HF_DIALECTS_COMMON_DIALECT_BASE_H
+
+#include "base/json.h"
+#include "dialects/common/dialect.h"
+#include "dialects/common/input_call.h"
+
+struct dialect_base {
+    const struct dialect *dialect;
+    struct dialect_host host;
+    struct engine *engine;
+    struct loop *loop;
+    struct list pending;            /* struct pending: calls and WebSockets */
+    struct input_call_queue typing; /* requests that bring input */
+    struct buf scratch;             /* free between handlers: the JSON being written */
+    struct route_rows rows;
+    struct route_table table;
+};
+
+static inline struct dialect_base *dialect_base_of(const struct http_request *rq)
+{
+    return http_context(rq);
+}
+
+/* --- life cycle; called by cli/dialects.c ----------------------------------------------- */
+void *dialect_make(const struct dialect *d, const struct dialect_host *host);
+const struct route_table *dialect_routes(const struct dialect *d, void *self);
+void dialect_drain(const struct dialect *d, void *self);
+void dialect_free(const struct dialect *d, void *self);
+
+/* --- for handlers ---------------------------------------------------------------------------- */
+/* Begins an object in the scratch buffer. */
+struct json_out dialect_reply_open(struct dialect_base *b);
+void dialect_reply_send(struct http_request *rq, int status, struct json_out *o); /* closes it */
+
+/* The body as JSON; the caller owns it. NULL: replied. */
+json_t *dialect_body(struct http_request *rq);
+/* The process that this parameter of the path names. NULL: replied. */
+struct process *dialect_process(struct http_request *rq, const char *param);
+/* A number in the query; *out is unchanged when it is absent. False: replied. */
+bool dialect_query_number(struct http_request *rq, const char *name, int64_t min, int64_t max,
+                          int64_t *out);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * follow.h - the output of a process as the body of a reply
+ *
+ * Server-sent events, lines of JSON, Connect, gRPC, plain bytes: platforms differ in the framing,
+ * which the ops supply. Attaching, backpressure, receipts, keep-alive, gaps, the exit after the
+ * last byte, disconnects and draining are here, once.
+ *
+ * A struct follow is the first member of the dialect's own struct from hf_xalloc(), or alone.
+ * Layer: dialects.
+ */
+#ifndef HF_DIALECTS_COMMON_FOLLOW_H
+#define HF_DIALECTS_COMMON_FOLLOW_H
+
+#include "dialects/common/call.h"
+#include "engine/stream/viewer.h"
+
+struct follow;
+
+/* Each may be NULL; the default is in brackets. */
+struct follow_ops {
+    /* Sends what must precede further output; called whenever there is room. False: it stopped for
+     * lack of room [nothing]. */
+    bool (*ahead)(struct follow *f);
+    void (*bytes)(struct follow *f, const struct slice *s); /* [the bytes as they are] */
+    /* [from, to) is no longer kept [aborts: a regular end would claim that nothing is missing]. */
+    void (*gap)(struct follow *f, uint64_t from, uint64_t to);
+    /* The output kept at the time of the attach has been sent, up to this offset. */
+    void (*replay_done)(struct follow *f, uint64_t offset);
+    /* The process has ended and all its output is sent: sends what follows. Called whenever there
+     * is room, until it returns true; then the stream ends [nothing follows]. */
+    bool (*exited)(struct follow *f, const struct exit_record *x);
+    void (*notice)(struct follow *f, const struct viewer_notice *n);
+    /* The daemon drains: sends a last event; then the stream ends [aborts]. */
+    void (*drain)(struct follow *f);
+    void (*release)(struct follow *f); /* frees what the dialect's struct holds [nothing] */
+};
+
+struct follow_open {
+    const char *type; /* of the content; NULL: server-sent events */
+    int status;       /* 0: 200 */
+    /* read_only, guest, name: set by follow_begin() unless `role` is set. only_stream counts. */
+    struct viewer_options viewer;
+    const char *keep_alive; /* sent after so much silence; NULL: what the type implies */
+    uint64_t keep_alive_ms;
+};
+
+struct follow {
+    struct call call;
+    const struct follow_ops *ops;
+    struct process *process; /* referenced */
+    struct viewer *viewer;   /* NULL: the process has ended and its output is sent */
+    struct http_stream *out;
+};
+
+/*
+ * Takes ownership of f. Attaches, and replies with a stream. A HEAD request gets the head alone,
+ * and f is freed. A negative errno: err; no reply was sent, and f is freed.
+ */
+int follow_begin(struct follow *f, const struct follow_ops *ops, struct http_request *rq,
+                 struct process *p, const struct follow_open *o, struct hf_error *err);
+void follow_write(struct follow *f, const void *bytes, size_t len);
+/* An event of a server-sent stream; id 0: none. */
+void follow_send(struct follow *f, const char *event, uint64_t id, const struct buf *data);
+/* From the ops or from a timer: ends the stream before the process does. f is freed. */
+void follow_end(struct follow *f);
+void follow_abort(struct follow *f);
+
+#endif
