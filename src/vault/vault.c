@@ -328,19 +328,29 @@ static void choose_binary(struct vault *v, bool probation)
     }
 }
 
+/* Before another keeper after several early deaths. A keeper that cannot start will probably fail
+ * again, so the wait grows. One that served was killed from outside or by a request. */
+static unsigned restart_wait_ms(const struct vault *v)
+{
+    unsigned wait = VAULT_WAIT_MS;
+
+    if (v->early < VAULT_EARLY_MAX)
+        return 0;
+    if (v->failed == 0)
+        return VAULT_WAIT_SERVED_MS;
+    for (unsigned i = VAULT_EARLY_MAX; i < v->failed && wait < VAULT_WAIT_MAX_MS; i++)
+        wait *= 2;
+    return wait < VAULT_WAIT_MAX_MS ? wait : VAULT_WAIT_MAX_MS;
+}
+
 static void plan_restart(struct vault *v, uint64_t now_ms)
 {
     bool early = !v->well || now_ms - v->since_ms < VAULT_EARLY_MS;
-    unsigned wait = VAULT_WAIT_MS;
 
     v->early = early ? v->early + 1 : 0;
+    v->failed = v->well ? 0 : v->failed + 1;
     choose_binary(v, now_ms - v->since_ms < VAULT_PROBATION_MS);
-    v->start_at_ms = now_ms;
-    if (v->early < VAULT_EARLY_MAX)
-        return;
-    for (unsigned i = VAULT_EARLY_MAX; i < v->early && wait < VAULT_WAIT_MAX_MS; i++)
-        wait *= 2;
-    v->start_at_ms += wait < VAULT_WAIT_MAX_MS ? wait : VAULT_WAIT_MAX_MS;
+    v->start_at_ms = now_ms + restart_wait_ms(v);
 }
 
 static bool is_end_ordered(const struct vault *v)

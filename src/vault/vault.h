@@ -30,6 +30,7 @@
 #define VAULT_EARLY_MAX 3   /* early deaths in a row before there is a wait, and another binary */
 #define VAULT_WAIT_MS 100   /* the first such wait; each further one is twice as long */
 #define VAULT_WAIT_MAX_MS 5000
+#define VAULT_WAIT_SERVED_MS 50   /* the wait after a keeper that had served: clients are waiting */
 #define VAULT_ACCEPT_PAUSE_MS 100 /* pause after a failed accept(2), say for lack of descriptors */
 #define VAULT_CLIENTS_MAX 8       /* connections of `holdfast stop` and similar commands */
 #define VAULT_TURN_PACKETS 64     /* packets of one peer before the others are served */
@@ -59,7 +60,8 @@ struct vault {
     bool well;       /* the keeper has sent V_WELL */
     bool on_trial;   /* it runs another binary than V_KEY_GOOD */
     int code;
-    unsigned early; /* deaths in a row */
+    unsigned early;  /* early deaths in a row */
+    unsigned failed; /* the last so many of them before V_WELL */
     uint32_t starts, upgrades, refusals;
     uint64_t since_ms;     /* when the keeper was started, executed a binary, or sent V_WELL */
     uint64_t start_at_ms;  /* UINT64_MAX: no start is due */

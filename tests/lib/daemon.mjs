@@ -242,7 +242,7 @@ export class Daemon {
     /** What holds everything: the launcher's child, or PID 1 of a namespace. */
     vaultPid() {
         const is = (s) => s?.name === 'holdfast-vault' && s.state !== 'Z';
-        const below = [proc.stat(this.pid), ...proc.descendantsOf(this.pid)].find(is);
+        const below = [proc.stat(this.pid), ...proc.childrenNow(this.pid)].find(is) ?? proc.descendantsOf(this.pid).find(is);
         // A launcher that has picked up what another left is not its parent.
         if (below) this.vault = below.pid;
         return is(proc.stat(this.vault)) ? this.vault : undefined;
@@ -270,7 +270,7 @@ export class Daemon {
     /** A child between clone and exec has the keeper's name, too, but the keeper is its parent. */
     keeperPid() {
         const vault = this.vaultPid();
-        return vault && proc.childrenOf(vault).find((s) => s.state !== 'Z' && s.name === 'holdfast-keeper')?.pid;
+        return vault && proc.childrenNow(vault).find((s) => s.state !== 'Z' && s.name === 'holdfast-keeper')?.pid;
     }
 
     /** The machine's end, as far as the daemon can tell: whoever could start the others goes first. */
@@ -280,7 +280,7 @@ export class Daemon {
 
     /** By its name: a child between clone and exec runs the same program, but has the keeper's. */
     workerPid() {
-        const worker = proc.childrenOf(this.keeperPid()).find((s) => s.state !== 'Z' && s.name === 'holdfast-worker');
+        const worker = proc.childrenNow(this.keeperPid()).find((s) => s.state !== 'Z' && s.name === 'holdfast-worker');
         return worker?.pid ?? null;
     }
 

@@ -47,6 +47,16 @@ export const exists = (pid) => stat(pid) !== null;
 /** No process of the session that this process began is alive. A killed process may take a while to die on a busy machine. */
 export const sessionIsGone = (pid) => !pids().some((p) => stat(p)?.session === pid && isAlive(p));
 
+/**
+ * The kernel's own list, which costs one read instead of one per process of the machine. It may miss
+ * a child while others come and go: for tests that wait for a child to appear.
+ */
+export function childrenNow(pid) {
+    const list = text(`/proc/${pid}/task/${pid}/children`);
+    if (list === null) return childrenOf(pid);
+    return list.split(' ').filter(Boolean).map(stat).filter(Boolean);
+}
+
 export function childrenOf(pid) {
     return pids()
         .map(stat)

@@ -493,6 +493,31 @@ TEST(a_wait_has_its_bound)
     end(&r, &k);
 }
 
+/* Clients wait for it, so the wait does not grow. */
+TEST(a_keeper_that_served_is_replaced_soon_however_often_it_is_killed)
+{
+    struct keeper k;
+    struct rig r;
+    int fd;
+
+    begin(&r, &k);
+    fd = client(&r);
+    for (int i = 0; i < 12; i++) {
+        say(&k, (struct v_message){.type = V_WELL});
+        (void)query_status(fd);
+        tell(&k, DO_DIE);
+        drop(&k);
+        while (query_status(fd).pid == k.pid)
+            ;
+        *later_ms += VAULT_WAIT_SERVED_MS;
+        (void)query_status(fd);
+        next_keeper(&r, &k);
+    }
+    EXPECT_U64(query_status(fd).starts, 13);
+    close(fd);
+    end(&r, &k);
+}
+
 /* --- what is kept --------------------------------------------------------- */
 
 TEST(descriptors_outlive_the_keeper_that_put_them)
