@@ -47,7 +47,8 @@ static bool json_is_too_deep(const char *text, size_t len)
     return false;
 }
 
-/* jansson does not always report that it ran out of memory. */
+/* jansson does not always report that it ran out of memory: a string whose buffer cannot grow loses
+ * bytes, and the text is parsed as if it had been shorter. */
 static bool memory_lacked;
 
 static void *note_lack(size_t len)
@@ -65,6 +66,10 @@ static json_t *load(const char *text, size_t len, json_error_t *why, void (*rele
     memory_lacked = false;
     json_set_alloc_funcs(note_lack, release);
     v = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, why);
+    if (memory_lacked) {
+        json_decref(v);
+        v = NULL;
+    }
     json_set_alloc_funcs(malloc, free);
     return v;
 }

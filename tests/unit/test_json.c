@@ -9,6 +9,11 @@
 #include "base/text.h"
 #include "test.h"
 
+#include "failing.h"
+
+/* Wraps: malloc */
+FAILING(void *, malloc, (size_t size), (size), 0)
+
 struct pen {
     struct buf buf;
     struct json_out out;
@@ -326,4 +331,27 @@ TEST(an_absurd_field_name_is_cut)
     EXPECT(utf8_is_valid(e.field, strlen(e.field)) && strlen(e.field) < sizeof e.field);
     EXPECT(strlen(e.detail) < sizeof e.detail);
     buf_fini(&text);
+}
+
+/* jansson drops bytes of a string whose buffer cannot grow, and reports nothing. */
+TEST(a_shortage_of_memory_never_alters_a_text)
+{
+    static const char text[] = "{\"command\":\": 0; x=5; echo one; echo two; echo three\"}";
+    int refused = 0;
+
+    for (int i = 0; i < 100; i++) {
+        struct hf_error err = {0};
+        json_t *v;
+
+        FAIL(malloc, .error = ENOMEM, .after = i);
+        v = json_parse(text, sizeof text - 1, &err);
+        refused += FAILED(malloc);
+        if (FAILED(malloc) > 0) {
+            EXPECT(v == NULL);
+            EXPECT_INT(err.code, HF_E_no_memory);
+        }
+        FAIL_NO_MORE(malloc);
+        json_decref(v);
+    }
+    EXPECT(refused > 5);
 }
