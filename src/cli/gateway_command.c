@@ -318,17 +318,12 @@ int gateway_main(int argc, char **argv)
 {
     static struct gateway_run run;
     struct gateway_options check;
-    struct buf text = {0};
-    int rc = gateway_cli_parse(&run.cli, argc - 2, argv + 2);
+    int rc = gateway_cli_parse(&run.cli, argc, argv);
 
-    if (rc == 1) {
-        gateway_cli_help(&text);
-        rc = io_write_all(STDOUT_FILENO, buf_data(&text), text.len) < 0;
-        buf_fini(&text);
+    if (rc >= 0)
         return rc;
-    }
     log_set_part("gateway");
-    rc = rc != 0 ? rc : set_log_level(run.cli.log_level);
+    rc = set_log_level(run.cli.log_level);
     rc = rc != 0 ? rc : gateway_cli_options(&run.cli, &check);
     secret_from_env(REDIS_PASSWORD_ENV, &run.redis_password);
     run.shared = shared_new();

@@ -15,27 +15,20 @@ struct key_cli {
     const char *key_file, *id;
 };
 
-#define AT(member) offsetof(struct key_cli, member)
+#define OPT_ARGS struct key_cli
 
-static const struct optparse_row rows[] = {
-    {"--key-file", OPTPARSE_TEXT, AT(key_file), 0, 0, "FILE", "the gateway's --register-key-file"},
-    {"--id", OPTPARSE_TEXT, AT(id), 0, 0, "ID", "id of the sandbox"},
+static const struct opt rows[] = {
+    OPT_TEXT("--key-file", 0, key_file, "FILE", "the gateway's --register-key-file"),
+    OPT_TEXT("--id", 0, id, "ID", "id of the sandbox"),
 };
 
-static const struct optparse table = {"holdfast gateway-key", rows, sizeof rows / sizeof *rows};
-
-static void print_help(void)
-{
-    struct buf text = {0};
-
-    buf_puts(&text,
-             "usage: holdfast gateway-key --key-file FILE --id ID\n\n"
-             "Prints the key with which one sandbox signs its registration. It is valid for that\n"
-             "sandbox only.\n\n");
-    optparse_help(&table, &text);
-    fputs(buf_cstr(&text), stdout);
-    buf_fini(&text);
-}
+static const struct opt_table table = {
+    .command = "holdfast gateway-key",
+    OPT_ROWS(rows),
+    .usage = "--key-file FILE --id ID",
+    .about = "Prints the key with which one sandbox signs its registration. It is valid for that\n"
+             "sandbox only.\n",
+};
 
 static int complain(const char *file, const char *why)
 {
@@ -62,16 +55,12 @@ int gateway_key_main(int argc, char **argv)
 {
     struct key_cli o = {0};
     struct buf operator_key = {0};
-    int rc = optparse_run(&table, argc - 2, argv + 2, &o);
+    int rc = opt_table_parse(&table, argc, argv, &o);
 
-    if (rc == 1) {
-        print_help();
-        return 0;
-    }
-    if (rc != 0)
+    if (rc >= 0)
         return rc;
     if (o.key_file == NULL || o.id == NULL || !route_target_id_is_valid(o.id, strlen(o.id)))
-        return optparse_complain(&table, "missing options:", "--key-file and --id");
+        return optparse_complain(table.command, "missing options:", "--key-file and --id");
     rc = io_read_file(o.key_file, 65536, &operator_key);
     rc = rc < 0 ? complain(o.key_file, strerror(-rc)) : print_key(&o, &operator_key);
     buf_wipe(&operator_key);

@@ -15,33 +15,26 @@ struct link_cli {
     int64_t port, seconds;
 };
 
-#define AT(member) offsetof(struct link_cli, member)
+#define OPT_ARGS struct link_cli
 
-static const struct optparse_row rows[] = {
-    {"--key-file", OPTPARSE_TEXT, AT(key_file), 0, 0, "FILE", "the gateway's --link-key-file"},
-    {"--id", OPTPARSE_TEXT, AT(id), 0, 0, "ID", "id of the sandbox"},
-    {"--port", OPTPARSE_NUMBER, AT(port), 1, 65535, "PORT", "port of the sandbox (7070)"},
-    {"--seconds", OPTPARSE_NUMBER, AT(seconds), 1, 366 * 24 * 3600, "N",
-     "lifetime of the link (3600)"},
-    {"--url", OPTPARSE_TEXT, AT(url), 0, 0, "URL", "URL of the gateway (http://127.0.0.1:7071)"},
-    {"--domain", OPTPARSE_TEXT, AT(domain), 0, 0, "NAME",
-     "the gateway's --domain: link to the sandbox's host name, with the scheme and port of "
-     "--url"},
-    {"--path", OPTPARSE_TEXT, AT(path), 0, 0, "PATH", "path in the sandbox (/)"},
+static const struct opt rows[] = {
+    OPT_TEXT("--key-file", 0, key_file, "FILE", "the gateway's --link-key-file"),
+    OPT_TEXT("--id", 0, id, "ID", "id of the sandbox"),
+    OPT_NUMBER("--port", 0, port, 1, 65535, "PORT", "port of the sandbox (7070)"),
+    OPT_NUMBER("--seconds", 0, seconds, 1, 366 * 24 * 3600, "N", "lifetime of the link (3600)"),
+    OPT_TEXT("--url", 0, url, "URL", "URL of the gateway (http://127.0.0.1:7071)"),
+    OPT_TEXT("--domain", 0, domain, "NAME",
+             "the gateway's --domain: link to the sandbox's host name, with the scheme and port of "
+             "--url"),
+    OPT_TEXT("--path", 0, path, "PATH", "path in the sandbox (/)"),
 };
 
-static const struct optparse table = {"holdfast gateway-link", rows, sizeof rows / sizeof *rows};
-
-static void print_help(void)
-{
-    struct buf text = {0};
-
-    buf_puts(&text, "usage: holdfast gateway-link --key-file FILE --id ID [OPTION...]\n\n"
-                    "Prints a link to one port of one sandbox that expires.\n\n");
-    optparse_help(&table, &text);
-    fputs(buf_cstr(&text), stdout);
-    buf_fini(&text);
-}
+static const struct opt_table table = {
+    .command = "holdfast gateway-link",
+    OPT_ROWS(rows),
+    .usage = "--key-file FILE --id ID [OPTION...]",
+    .about = "Prints a link to one port of one sandbox that expires.\n",
+};
 
 /* Host names are case-insensitive, so the gateway uses the id in lower case. */
 static void print_host(const struct link_cli *o, char *id)
@@ -77,16 +70,12 @@ int gateway_link_main(int argc, char **argv)
     struct link_cli o = {
         .port = 7070, .seconds = 3600, .url = "http://127.0.0.1:7071", .path = "/"};
     struct buf key = {0};
-    int rc = optparse_run(&table, argc - 2, argv + 2, &o);
+    int rc = opt_table_parse(&table, argc, argv, &o);
 
-    if (rc == 1) {
-        print_help();
-        return 0;
-    }
-    if (rc != 0)
+    if (rc >= 0)
         return rc;
     if (o.key_file == NULL || o.id == NULL || !route_target_id_is_valid(o.id, strlen(o.id)))
-        return optparse_complain(&table, "missing options:", "--key-file and --id");
+        return optparse_complain(table.command, "missing options:", "--key-file and --id");
     rc = io_read_file(o.key_file, 65536, &key);
     if (rc < 0) {
         fprintf(stderr, "holdfast gateway-link: cannot read %s: %s\n", o.key_file, strerror(-rc));

@@ -12,94 +12,106 @@
 #include "base/text.h"
 #include "cli/confine.h"
 
-#define AT(member) offsetof(struct gateway_cli, member)
+#define OPT_ARGS struct gateway_cli
 #define DAY_MS (24LL * 3600 * 1000)
 
-static const struct optparse_row rows[] = {
-    {"--listen", OPTPARSE_LIST, AT(listen), 0, 0, "ADDRESS",
-     "address to listen on: HOST:PORT, [IPV6]:PORT, unix:PATH; may be repeated "
-     "(127.0.0.1:7071)"},
-    {"--admin", OPTPARSE_LIST, AT(admin), 0, 0, "ADDRESS",
-     "address for /metrics, /healthz and /readyz; may be repeated"},
-    {"--resolver", OPTPARSE_TEXT, AT(resolver), 0, 0, "URL",
-     "where to find sandboxes: file:PATH, redis[s]://[USER@]IP:PORT[?password_file=FILE], "
-     "docker:[SOCKET], kubernetes:[URL]"},
-    {"--domain", OPTPARSE_TEXT, AT(domain), 0, 0, "NAME",
-     "also route requests by Host: PORT-ID.NAME"},
-    {"--default-sandbox", OPTPARSE_TEXT, AT(default_sandbox), 0, 0, "ID:PORT",
-     "destination of requests that name no sandbox"},
-    {"--allow-port", OPTPARSE_LIST, AT(allow_port), 0, 0, "PORT[-PORT]",
-     "allow these ports of sandboxes that list none themselves; may be repeated (none)"},
-    {"--allow-address", OPTPARSE_LIST, AT(allow_address), 0, 0, "IP[/BITS]",
-     "connect to sandboxes from redis, docker and kubernetes only at these addresses; may be "
-     "repeated (any but loopback, link-local, multicast and metadata services)"},
-    {"--token-file", OPTPARSE_TEXT, AT(token_file), 0, 0, "FILE",
-     "tokens with access to every sandbox, one per line"},
-    {"--link-key-file", OPTPARSE_TEXT, AT(link_key_file), 0, 0, "FILE",
-     "key for signed links; holdfast gateway-link creates them"},
-    {"--register-key-file", OPTPARSE_TEXT, AT(register_key_file), 0, 0, "FILE",
-     "key that signs entries in Redis; holdfast gateway-key derives the key of a sandbox from it"},
-    {"--unsigned-registrations", OPTPARSE_FLAG, AT(unsigned_registrations), 0, 0, NULL,
-     "accept unsigned entries in Redis: trust everyone who can write to it"},
-    {"--auth-hook", OPTPARSE_TEXT, AT(auth_hook), 0, 0, "URL",
-     "authorize requests at this URL: 2xx accepts, 401 and 403 reject"},
-    {"--auth-cache-ms", OPTPARSE_NUMBER, AT(auth_cache_ms), 0, DAY_MS, "MS",
-     "how long to cache its responses"},
-    {"--no-auth", OPTPARSE_FLAG, AT(no_auth), 0, 0, NULL,
-     "accept every request; the sandboxes authenticate clients themselves"},
-    {"--forward", OPTPARSE_LIST, AT(forward), 0, 0, "HEADER",
-     "forward authorization, cookie or open-sandbox-api-key to sandboxes; may be repeated"},
-    {"--preserve-host", OPTPARSE_FLAG, AT(preserve_host), 0, 0, NULL,
-     "forward the client's Host and Origin instead of the sandbox's address"},
-    {"--trust-forwarded", OPTPARSE_FLAG, AT(trust_forwarded), 0, 0, NULL,
-     "trust the X-Forwarded-* headers of clients, which are our own proxies"},
-    {"--trust-path-origin", OPTPARSE_FLAG, AT(trust_path_origin), 0, 0, NULL,
-     "in the path form, let pages of one sandbox call another; all share the gateway's origin"},
-    {"--cors-origin", OPTPARSE_LIST, AT(cors_origin), 0, 0, "ORIGIN",
-     "allow requests from pages of this origin; may be repeated"},
-    {"--websocket-close-codes", OPTPARSE_FLAG, AT(websocket_close_codes), 0, 0, NULL,
-     "accept a refused WebSocket, then close it with 1008 or 1011"},
-    {"--tls-cert", OPTPARSE_TEXT, AT(tls_cert), 0, 0, "FILE",
-     "serve TLS with this certificate chain (PEM)"},
-    {"--tls-key", OPTPARSE_TEXT, AT(tls_key), 0, 0, "FILE", "private key file (PEM)"},
-    {"--access-log", OPTPARSE_TEXT, AT(access_log), 0, 0, "FILE",
-     "write a line of JSON for each request; - is standard output"},
-    {"--workers", OPTPARSE_NUMBER, AT(workers), 1, 16, "N", "worker processes (one for each CPU)"},
-    {"--max-connections", OPTPARSE_NUMBER, AT(max_connections), 1, 1000000, "N",
-     "maximum open connections of a worker"},
-    {"--sandbox-connections", OPTPARSE_NUMBER, AT(sandbox_connections), 0, 60000, "N",
-     "maximum concurrent requests and streams of a sandbox; 0: no limit"},
-    {"--sandbox-rate", OPTPARSE_NUMBER, AT(sandbox_rate), 0, 1000000, "N",
-     "maximum requests per second of a sandbox; 0: no limit"},
-    {"--peer-connections", OPTPARSE_NUMBER, AT(peer_connections), 0, 60000, "N",
-     "the same for a client address"},
-    {"--peer-rate", OPTPARSE_NUMBER, AT(peer_rate), 0, 1000000, "N",
-     "the same for a client address"},
-    {"--connect-timeout-ms", OPTPARSE_NUMBER, AT(connect_timeout_ms), 10, DAY_MS, "MS",
-     "time to connect to a sandbox; then 502"},
-    {"--answer-timeout-ms", OPTPARSE_NUMBER, AT(answer_timeout_ms), 0, DAY_MS, "MS",
-     "time for a sandbox to start its response; then 504; 0: no limit"},
-    {"--idle-timeout-ms", OPTPARSE_NUMBER, AT(idle_timeout_ms), 0, DAY_MS, "MS",
-     "close a WebSocket after this long without data; 0: never"},
-    {"--header-timeout-ms", OPTPARSE_NUMBER, AT(header_timeout_ms), 10, DAY_MS, "MS",
-     "time to receive the head of a request"},
-    {"--body-timeout-ms", OPTPARSE_NUMBER, AT(body_timeout_ms), 10, DAY_MS, "MS",
-     "time without progress in a request body"},
-    {"--keepalive-timeout-ms", OPTPARSE_NUMBER, AT(keepalive_timeout_ms), 10, DAY_MS, "MS",
-     "idle time between requests"},
-    {"--pool-timeout-ms", OPTPARSE_NUMBER, AT(pool_timeout_ms), 10, DAY_MS, "MS",
-     "how long to keep an idle connection to a sandbox for reuse"},
-    {"--drain-ms", OPTPARSE_NUMBER, AT(drain_ms), 0, DAY_MS, "MS",
-     "time for streams to end when a worker is stopped or replaced"},
-    {"--worker-user", OPTPARSE_TEXT, AT(worker_user), 0, 0, "USER",
-     "user of the workers if started as root (" CONFINE_UID "); root: stay root"},
-    {"--confine", OPTPARSE_TEXT, AT(confine), 0, 0, "on|off",
-     "restrict workers with seccomp and Landlock (on)"},
-    {"--pid-file", OPTPARSE_TEXT, AT(pid_file), 0, 0, "FILE", "write the process id to this file"},
-    {"--log-level", OPTPARSE_TEXT, AT(log_level), 0, 0, "LEVEL", "error, warn, info or debug"},
+static const struct opt rows[] = {
+    OPT_LIST("--listen", 0, listen, GATEWAY_LIST_MAX, "ADDRESS",
+             "address to listen on: HOST:PORT, [IPV6]:PORT, unix:PATH; may be repeated "
+             "(127.0.0.1:7071)"),
+    OPT_LIST("--admin", 0, admin, GATEWAY_LIST_MAX, "ADDRESS",
+             "address for /metrics, /healthz and /readyz; may be repeated"),
+    OPT_TEXT("--resolver", 0, resolver, "URL",
+             "where to find sandboxes: file:PATH, redis[s]://[USER@]IP:PORT[?password_file=FILE], "
+             "docker:[SOCKET], kubernetes:[URL]"),
+    OPT_TEXT("--domain", 0, domain, "NAME", "also route requests by Host: PORT-ID.NAME"),
+    OPT_TEXT("--default-sandbox", 0, default_sandbox, "ID:PORT",
+             "destination of requests that name no sandbox"),
+    OPT_LIST("--allow-port", 0, allow_port, GATEWAY_LIST_MAX, "PORT[-PORT]",
+             "allow these ports of sandboxes that list none themselves; may be repeated (none)"),
+    OPT_LIST(
+        "--allow-address", 0, allow_address, GATEWAY_LIST_MAX, "IP[/BITS]",
+        "connect to sandboxes from redis, docker and kubernetes only at these addresses; may be "
+        "repeated (any but loopback, link-local, multicast and metadata services)"),
+    OPT_TEXT("--token-file", 0, token_file, "FILE",
+             "tokens with access to every sandbox, one per line"),
+    OPT_TEXT("--link-key-file", 0, link_key_file, "FILE",
+             "key for signed links; holdfast gateway-link creates them"),
+    OPT_TEXT("--register-key-file", 0, register_key_file, "FILE",
+             "key that signs entries in Redis; holdfast gateway-key derives the key of a "
+             "sandbox from it"),
+    OPT_FLAG("--unsigned-registrations", 0, unsigned_registrations,
+             "accept unsigned entries in Redis: trust everyone who can write to it"),
+    OPT_TEXT("--auth-hook", 0, auth_hook, "URL",
+             "authorize requests at this URL: 2xx accepts, 401 and 403 reject"),
+    OPT_NUMBER("--auth-cache-ms", 0, auth_cache_ms, 0, DAY_MS, "MS",
+               "how long to cache its responses"),
+    OPT_FLAG("--no-auth", 0, no_auth,
+             "accept every request; the sandboxes authenticate clients themselves"),
+    OPT_LIST("--forward", 0, forward, GATEWAY_LIST_MAX, "HEADER",
+             "forward authorization, cookie or open-sandbox-api-key to sandboxes; may be repeated"),
+    OPT_FLAG("--preserve-host", 0, preserve_host,
+             "forward the client's Host and Origin instead of the sandbox's address"),
+    OPT_FLAG("--trust-forwarded", 0, trust_forwarded,
+             "trust the X-Forwarded-* headers of clients, which are our own proxies"),
+    OPT_FLAG(
+        "--trust-path-origin", 0, trust_path_origin,
+        "in the path form, let pages of one sandbox call another; all share the gateway's origin"),
+    OPT_LIST("--cors-origin", 0, cors_origin, GATEWAY_LIST_MAX, "ORIGIN",
+             "allow requests from pages of this origin; may be repeated"),
+    OPT_FLAG("--websocket-close-codes", 0, websocket_close_codes,
+             "accept a refused WebSocket, then close it with 1008 or 1011"),
+    OPT_TEXT("--tls-cert", 0, tls_cert, "FILE", "serve TLS with this certificate chain (PEM)"),
+    OPT_TEXT("--tls-key", 0, tls_key, "FILE", "private key file (PEM)"),
+    OPT_TEXT("--access-log", 0, access_log, "FILE",
+             "write a line of JSON for each request; - is standard output"),
+    OPT_NUMBER("--workers", 0, workers, 1, 16, "N", "worker processes (one for each CPU)"),
+    OPT_NUMBER("--max-connections", 0, max_connections, 1, 1000000, "N",
+               "maximum open connections of a worker"),
+    OPT_NUMBER("--sandbox-connections", 0, sandbox_connections, 0, 60000, "N",
+               "maximum concurrent requests and streams of a sandbox; 0: no limit"),
+    OPT_NUMBER("--sandbox-rate", 0, sandbox_rate, 0, 1000000, "N",
+               "maximum requests per second of a sandbox; 0: no limit"),
+    OPT_NUMBER("--peer-connections", 0, peer_connections, 0, 60000, "N",
+               "the same for a client address"),
+    OPT_NUMBER("--peer-rate", 0, peer_rate, 0, 1000000, "N", "the same for a client address"),
+    OPT_NUMBER("--connect-timeout-ms", 0, connect_timeout_ms, 10, DAY_MS, "MS",
+               "time to connect to a sandbox; then 502"),
+    OPT_NUMBER("--answer-timeout-ms", 0, answer_timeout_ms, 0, DAY_MS, "MS",
+               "time for a sandbox to start its response; then 504; 0: no limit"),
+    OPT_NUMBER("--idle-timeout-ms", 0, idle_timeout_ms, 0, DAY_MS, "MS",
+               "close a WebSocket after this long without data; 0: never"),
+    OPT_NUMBER("--header-timeout-ms", 0, header_timeout_ms, 10, DAY_MS, "MS",
+               "time to receive the head of a request"),
+    OPT_NUMBER("--body-timeout-ms", 0, body_timeout_ms, 10, DAY_MS, "MS",
+               "time without progress in a request body"),
+    OPT_NUMBER("--keepalive-timeout-ms", 0, keepalive_timeout_ms, 10, DAY_MS, "MS",
+               "idle time between requests"),
+    OPT_NUMBER("--pool-timeout-ms", 0, pool_timeout_ms, 10, DAY_MS, "MS",
+               "how long to keep an idle connection to a sandbox for reuse"),
+    OPT_NUMBER("--drain-ms", 0, drain_ms, 0, DAY_MS, "MS",
+               "time for streams to end when a worker is stopped or replaced"),
+    OPT_TEXT("--worker-user", 0, worker_user, "USER",
+             "user of the workers if started as root (" CONFINE_UID "); root: stay root"),
+    OPT_TEXT("--confine", 0, confine, "on|off", "restrict workers with seccomp and Landlock (on)"),
+    OPT_TEXT("--pid-file", 0, pid_file, "FILE", "write the process id to this file"),
+    OPT_TEXT("--log-level", 0, log_level, "LEVEL", "error, warn, info or debug"),
 };
 
-static const struct optparse table = {"holdfast gateway", rows, sizeof rows / sizeof *rows};
+static const struct opt_table table = {
+    .command = "holdfast gateway",
+    OPT_ROWS(rows),
+    .usage = "--resolver URL [OPTION...]",
+    .about = "A reverse proxy to many sandboxes: /v1/sandboxes/{id}/proxy/{port}/{path}, HTTP and\n"
+             "WebSocket. It forwards only authorized requests, and only to allowed ports.\n",
+    .notes = "SIGHUP reloads files and certificates without closing a stream; SIGTERM stops the\n"
+             "gateway after its streams have ended. See docs/GATEWAY.md for details.\n",
+};
+
+static int complain(const char *what, const char *name)
+{
+    return optparse_complain(table.command, what, name);
+}
 
 static int64_t cpus(void)
 {
@@ -126,33 +138,21 @@ int gateway_cli_parse(struct gateway_cli *o, int argc, char **argv)
         .log_level = "info",
         .confine = "on",
     };
-    rc = optparse_run(&table, argc, argv, o);
-    if (rc != 0)
+    rc = opt_table_parse(&table, argc, argv, o);
+    if (rc >= 0)
         return rc;
     if (!confine_parse(o->confine, &o->confine_off))
-        return optparse_complain(&table, "--confine must be on or off, not", o->confine);
+        return complain("--confine must be on or off, not", o->confine);
     if ((o->tls_cert == NULL) != (o->tls_key == NULL))
-        return optparse_complain(&table, "use both or neither of", "--tls-cert and --tls-key");
+        return complain("use both or neither of", "--tls-cert and --tls-key");
     if (o->resolver == NULL)
-        return optparse_complain(&table, "missing option:", "--resolver");
+        return complain("missing option:", "--resolver");
     if (o->listen.count == 0)
-        o->listen.items[o->listen.count++] = "127.0.0.1:7071";
-    return 0;
+        opt_list_add(&o->listen, "127.0.0.1:7071");
+    return -1;
 }
 
-void gateway_cli_help(struct buf *out)
-{
-    buf_puts(out,
-             "usage: holdfast gateway --resolver URL [OPTION...]\n\n"
-             "A reverse proxy to many sandboxes: /v1/sandboxes/{id}/proxy/{port}/{path}, HTTP and\n"
-             "WebSocket. It forwards only authorized requests, and only to allowed ports.\n\n");
-    optparse_help(&table, out);
-    buf_puts(out,
-             "\nSIGHUP reloads files and certificates without closing a stream; SIGTERM stops the\n"
-             "gateway after its streams have ended. See docs/GATEWAY.md for details.\n");
-}
-
-static int take_ports(const struct optparse_list *list, struct gateway_options *out)
+static int take_ports(const struct opt_list *list, struct gateway_options *out)
 {
     for (size_t i = 0; i < list->count; i++) {
         const char *text = list->items[i], *dash = strchr(text, '-');
@@ -162,17 +162,17 @@ static int take_ports(const struct optparse_list *list, struct gateway_options *
         snprintf(first, sizeof first, "%.*s", dash != NULL ? (int)(dash - text) : 7, text);
         if (!text_to_u64(first, UINT16_MAX, &from) || from == 0 ||
             !text_to_u64(dash != NULL ? dash + 1 : text, UINT16_MAX, &to) || to < from)
-            return optparse_complain(&table, "not a port or a range:", text);
+            return complain("not a port or a range:", text);
         out->ports[out->port_count++] = (struct port_range){(uint16_t)from, (uint16_t)to};
     }
     return 0;
 }
 
-static int take_networks(const struct optparse_list *list, struct networks *out)
+static int take_networks(const struct opt_list *list, struct networks *out)
 {
     for (size_t i = 0; i < list->count; i++) {
         if (!networks_add(out, list->items[i]))
-            return optparse_complain(&table, "not an IP address or network:", list->items[i]);
+            return complain("not an IP address or network:", list->items[i]);
     }
     return 0;
 }
@@ -186,17 +186,17 @@ static int take_default(const char *text, struct gateway_options *out)
         return 0;
     if (colon == NULL || !route_target_id_is_valid(text, (size_t)(colon - text)) ||
         !text_to_u64(colon + 1, UINT16_MAX, &port) || port == 0)
-        return optparse_complain(&table, "not ID:PORT:", text);
+        return complain("not ID:PORT:", text);
     memcpy(out->default_id, text, (size_t)(colon - text));
     out->default_port = (uint16_t)port;
     return 0;
 }
 
-static int take_forward(const struct optparse_list *list, struct head_rules *rules)
+static int take_forward(const struct opt_list *list, struct head_rules *rules)
 {
     for (size_t i = 0; i < list->count; i++) {
         if (rules->forward_count == HEAD_FORWARD_MAX)
-            return optparse_complain(&table, "too many uses of", "--forward");
+            return complain("too many uses of", "--forward");
         rules->forward[rules->forward_count++] = list->items[i];
     }
     return 0;

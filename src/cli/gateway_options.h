@@ -8,8 +8,10 @@
 #include "cli/optparse.h"
 #include "gateway/gateway.h"
 
+#define GATEWAY_LIST_MAX 64 /* uses of an option that may be repeated */
+
 struct gateway_cli {
-    struct optparse_list listen, admin, allow_port, allow_address, forward, cors_origin;
+    struct opt_list listen, admin, allow_port, allow_address, forward, cors_origin;
     const char *resolver, *domain, *default_sandbox, *token_file, *link_key_file,
         *register_key_file, *auth_hook, *tls_cert, *tls_key, *access_log, *pid_file, *log_level,
         *worker_user, *confine;
@@ -21,9 +23,8 @@ struct gateway_cli {
     int64_t sandbox_connections, sandbox_rate, peer_connections, peer_rate, auth_cache_ms;
 };
 
-/* 0; 2 after an error message on standard error; 1 if --help was given. */
+/* As opt_table_parse(). */
 int gateway_cli_parse(struct gateway_cli *o, int argc, char **argv);
-void gateway_cli_help(struct buf *out);
 /* Fills everything that needs no file and no socket; 0 or 2. */
 int gateway_cli_options(const struct gateway_cli *o, struct gateway_options *out);
 

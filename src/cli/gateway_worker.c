@@ -99,7 +99,7 @@ static int open_log(struct gateway_worker *w)
 
 static int make_origin(struct gateway_worker *w)
 {
-    const struct optparse_list *list = &w->run->cli.cors_origin;
+    const struct opt_list *list = &w->run->cli.cors_origin;
 
     w->origin = origin_new();
     w->o.origin = w->origin;

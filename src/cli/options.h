@@ -13,20 +13,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/buf.h"
+#include "cli/optparse.h"
 #include "engine/engine.h"
 #include "transport/http.h"
 
-#define OPTION_LIST_MAX 16
+#define SERVE_LIST_MAX 16 /* uses of an option that may be repeated */
 #define SERVE_LISTEN_DEFAULT "127.0.0.1:7070"
 
-struct option_list {
-    const char *items[OPTION_LIST_MAX];
-    size_t count;
-};
-
 struct serve_options {
-    struct option_list listen, dialect, cors_origin, allow_host;
+    struct opt_list listen, dialect, cors_origin, allow_host;
     const char *token_file, *tls_cert, *tls_key, *log_level, *pid_file, *worker_user, *history_dir,
         *register_url, *confine, *spawn_user, *allow_users;
     bool confine_off; /* parsed from `confine` */
@@ -42,9 +37,8 @@ void serve_options_init(struct serve_options *o);
 /* 0; 2 after an error message on standard error; 1 if --help was given. `resumed`: a running daemon
  * cannot be corrected any more, so invalid options are only reported, and the result is still 2. */
 int serve_options_parse(struct serve_options *o, int argc, char **argv, bool resumed);
-void serve_options_help(struct buf *out);
-/* The i-th option, for completions; *value is NULL for flags. False: there are no more. */
-bool serve_option_at(size_t i, const char **name, const char **value, const char **help);
+void serve_options_fini(struct serve_options *o);
+extern const struct opt_table serve_options_table;
 
 void serve_options_engine(const struct serve_options *o, struct engine_options *out);
 void serve_options_http(const struct serve_options *o, struct http_options *out);

@@ -1,87 +1,224 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * optparse.c - parses options by a table, and prints their help. Layer: cli.
+ * optparse.c - parses options by tables, and prints their help. Layer: cli.
  */
 #include "cli/optparse.h"
 
-#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/io.h"
+#include "base/limits.h"
+#include "base/mem.h"
 #include "base/text.h"
 
-int optparse_complain(const struct optparse *p, const char *what, const char *name)
+#define LEFT_COLUMNS 28
+
+int optparse_complain(const char *command, const char *what, const char *name)
 {
-    fprintf(stderr, "%s: %s '%s'; see %s --help\n", p->command, what, name, p->command);
+    fprintf(stderr, "%s: %s '%s'; see %s --help\n", command, what, name, command);
     return 2;
 }
 
-static int store(const struct optparse *p, const struct optparse_row *r, const char *value,
-                 void *out)
+bool optparse_is_help(const char *arg)
 {
-    void *to = (char *)out + r->offset;
-    struct optparse_list *list = to;
+    return strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0;
+}
 
-    switch (r->kind) {
-    case OPTPARSE_FLAG: *(bool *)to = true; return 0;
-    case OPTPARSE_TEXT: *(const char **)to = value; return 0;
-    case OPTPARSE_LIST:
-        if (list->count >= OPTPARSE_LIST_MAX)
-            return optparse_complain(p, "too many uses of", r->name);
-        list->items[list->count++] = value;
+/* --- values ------------------------------------------------------------------------------ */
+
+bool optparse_time(const char *text, int64_t *out_ms)
+{
+    static const struct {
+        const char *unit;
+        int64_t ms;
+    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}, {"", 1}};
+    size_t digits = strspn(text, "0123456789"), i;
+    char number[20];
+    int64_t n;
+
+    if (digits == 0 || digits >= sizeof number)
+        return false;
+    memcpy(number, text, digits);
+    number[digits] = '\0';
+    if (!text_to_i64(number, 0, LIMIT_DURATION_MS, &n))
+        return false;
+    for (i = 0; i < sizeof units / sizeof *units; i++)
+        if (strcmp(text + digits, units[i].unit) == 0) {
+            *out_ms = n * units[i].ms;
+            return n <= LIMIT_DURATION_MS / units[i].ms;
+        }
+    return false;
+}
+
+void opt_list_add(struct opt_list *list, const char *value)
+{
+    list->items = hf_xrealloc(list->items, (list->count + 1) * sizeof *list->items);
+    list->items[list->count++] = value;
+}
+
+/* Names of local files are not sent. */
+static bool is_sendable(const struct opt_part *part, const struct opt *o, const char *value)
+{
+    bool is_text = o->kind == OPT_IS_TEXT || o->kind == OPT_IS_LIST;
+
+    return !part->is_sent || !is_text || strcmp(o->value, "FILE") == 0 ||
+           utf8_is_valid(value, strlen(value));
+}
+
+static int store(const struct optparse *p, const struct opt_part *part, const struct opt *o,
+                 const char *value)
+{
+    void *to = (char *)part->out + o->offset;
+    struct opt_list *list = to;
+
+    if (!is_sendable(part, o, value))
+        return fprintf(stderr,
+                       "%s: %s is not UTF-8 and cannot be sent; send such bytes through standard "
+                       "input or a file\n",
+                       p->command, o->name),
+               2;
+    switch (o->kind) {
+    case OPT_IS_FLAG: *(bool *)to = true; return 0;
+    case OPT_IS_TEXT: *(const char **)to = value; return 0;
+    case OPT_IS_LIST:
+        if (list->count >= (size_t)o->max)
+            return optparse_complain(p->command, "too many uses of", o->name);
+        opt_list_add(list, value);
         return 0;
-    default:
-        if (text_to_i64(value, r->min, r->max, to))
+    case OPT_IS_TIME:
+        if (optparse_time(value, to) && *(int64_t *)to >= o->min)
             return 0;
-        fprintf(stderr, "%s: %s must be a number from %lld to %lld\n", p->command, r->name,
-                (long long)r->min, (long long)r->max);
+        fprintf(stderr,
+                "%s: %s must be a time such as 1500ms, 30s, 5m or 1h (a bare number is ms)\n",
+                p->command, o->name);
+        return 2;
+    default:
+        if (text_to_i64(value, o->min, o->max, to))
+            return 0;
+        fprintf(stderr, "%s: %s must be a number from %lld to %lld\n", p->command, o->name,
+                (long long)o->min, (long long)o->max);
         return 2;
     }
 }
 
-static const struct optparse_row *row_find(const struct optparse *p, const char *arg, size_t len)
+void opt_free(const struct opt *rows, size_t count, void *out)
 {
-    for (size_t i = 0; i < p->count; i++) {
-        if (strlen(p->rows[i].name) == len && strncmp(p->rows[i].name, arg, len) == 0)
-            return &p->rows[i];
-    }
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].kind == OPT_IS_LIST) {
+            struct opt_list *list = (void *)((char *)out + rows[i].offset);
+
+            free(list->items);
+            *list = (struct opt_list){0};
+        }
+}
+
+/* --- the command line -------------------------------------------------------------------- */
+
+/* By its name, or by its letter if `name` is NULL. */
+static const struct opt *find(const struct optparse *p, const char *name, size_t len, char letter,
+                              const struct opt_part **part)
+{
+    for (*part = p->parts; *part < p->parts + 2; ++*part)
+        for (size_t i = 0; i < (*part)->count; i++) {
+            const struct opt *o = &(*part)->rows[i];
+
+            if (name == NULL ? o->letter == letter
+                             : strlen(o->name) == len && strncmp(o->name, name, len) == 0)
+                return o;
+        }
     return NULL;
 }
 
-int optparse_run(const struct optparse *p, int argc, char **argv, void *out)
+/* Stores the value, or if it is NULL the next argument. */
+static int take_value(struct optparse *p, const struct opt_part *part, const struct opt *o,
+                      const char *value)
 {
-    for (int i = 0; i < argc; i++) {
-        const char *eq = strchr(argv[i], '='), *value = eq != NULL ? eq + 1 : NULL;
-        const struct optparse_row *r =
-            row_find(p, argv[i], eq != NULL ? (size_t)(eq - argv[i]) : strlen(argv[i]));
-        int rc;
+    if (value == NULL && p->at >= p->argc)
+        return optparse_complain(p->command, "a value is missing for", o->name);
+    return store(p, part, o, value != NULL ? value : p->argv[p->at++]);
+}
 
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            return 1;
-        if (r == NULL)
-            return optparse_complain(p, "unknown option", argv[i]);
-        if (r->kind == OPTPARSE_FLAG && value != NULL)
-            return optparse_complain(p, "no value allowed for", r->name);
-        if (r->kind != OPTPARSE_FLAG && value == NULL) {
-            if (i + 1 >= argc)
-                return optparse_complain(p, "a value is missing for", r->name);
-            value = argv[++i];
-        }
-        rc = store(p, r, value, out);
-        if (rc != 0)
-            return rc;
+static int take_long(struct optparse *p, const char *arg)
+{
+    const char *eq = strchr(arg, '='), *value = eq != NULL ? eq + 1 : NULL;
+    const struct opt_part *part;
+    const struct opt *o = find(p, arg, eq != NULL ? (size_t)(eq - arg) : strlen(arg), '\0', &part);
+
+    if (o == NULL)
+        return optparse_complain(p->command, "unknown option", arg);
+    if (o->kind == OPT_IS_FLAG && value != NULL)
+        return optparse_complain(p->command, "no value allowed for", o->name);
+    return o->kind == OPT_IS_FLAG ? store(p, part, o, "") : take_value(p, part, o, value);
+}
+
+/* "-it", "-n5", "-n 5" */
+static int take_short(struct optparse *p, const char *arg)
+{
+    for (const char *at = arg + 1; *at != '\0'; at++) {
+        const struct opt_part *part;
+        const struct opt *o = find(p, NULL, 0, *at, &part);
+
+        if (o == NULL)
+            return optparse_complain(p->command, "unknown option", arg);
+        if (o->kind != OPT_IS_FLAG)
+            return take_value(p, part, o, at[1] != '\0' ? at + 1 : NULL);
+        (void)store(p, part, o, "");
     }
     return 0;
 }
 
-void optparse_help(const struct optparse *p, struct buf *out)
+int optparse_next(struct optparse *p)
 {
-    for (size_t i = 0; i < p->count; i++) {
-        const struct optparse_row *r = &p->rows[i];
-        char left[64];
+    const char *arg = p->argv[p->at++];
+    bool is_short = arg[0] == '-' && arg[1] != '-' && arg[1] != '\0';
 
-        snprintf(left, sizeof left, "%s%s%s", r->name, r->value != NULL ? " " : "",
-                 r->value != NULL ? r->value : "");
-        buf_printf(out, "  %-28s %s\n", left, r->help);
+    return is_short ? take_short(p, arg) : take_long(p, arg);
+}
+
+int opt_table_parse(const struct opt_table *t, int argc, char **argv, void *out)
+{
+    struct optparse p = {t->command, {{t->rows, t->count, out, false}}, argc, 2, argv};
+    int rc = 0;
+
+    while (p.at < argc && rc == 0) {
+        if (optparse_is_help(argv[p.at]))
+            return opt_table_print_help(t);
+        rc = optparse_next(&p);
     }
+    return rc == 0 ? -1 : rc;
+}
+
+/* --- help -------------------------------------------------------------------------------- */
+
+void opt_put_help(struct buf *out, const struct opt *rows, size_t count, bool letters)
+{
+    for (const struct opt *o = rows; o < rows + count; o++) {
+        char left[80], letter[8] = "    ";
+
+        if (o->letter != '\0')
+            snprintf(letter, sizeof letter, "-%c, ", o->letter);
+        snprintf(left, sizeof left, "%s%s%s%s", letters ? letter : "", o->name,
+                 o->value != NULL ? " " : "", o->value != NULL ? o->value : "");
+        if (strlen(left) > LEFT_COLUMNS)
+            buf_printf(out, "  %s\n  %*s %s\n", left, LEFT_COLUMNS, "", o->help);
+        else
+            buf_printf(out, "  %-*s %s\n", LEFT_COLUMNS, left, o->help);
+    }
+}
+
+int opt_table_print_help(const struct opt_table *t)
+{
+    struct buf text = {0};
+    int rc;
+
+    buf_printf(&text, "usage: %s %s\n\n%s\n", t->command, t->usage, t->about);
+    opt_put_help(&text, t->rows, t->count, false);
+    if (t->notes != NULL)
+        buf_printf(&text, "\n%s", t->notes);
+    rc = io_write_all(STDOUT_FILENO, buf_data(&text), text.len) < 0;
+    buf_fini(&text);
+    return rc;
 }

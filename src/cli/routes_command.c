@@ -24,16 +24,22 @@ struct routes_cli {
     bool json, public;
 };
 
-#define AT(member) offsetof(struct routes_cli, member)
+#define OPT_ARGS struct routes_cli
 
-static const struct optparse_row option_rows[] = {
-    {"--json", OPTPARSE_FLAG, AT(json), 0, 0, NULL, "print JSON"},
-    {"--public", OPTPARSE_FLAG, AT(public), 0, 0, NULL,
-     "list only the endpoints that need no token"},
+static const struct opt option_rows[] = {
+    OPT_FLAG("--json", 0, json, "print JSON"),
+    OPT_FLAG("--public", 0, public, "list only the endpoints that need no token"),
 };
 
-static const struct optparse table = {"holdfast routes", option_rows,
-                                      sizeof option_rows / sizeof *option_rows};
+static const struct opt_table table = {
+    .command = "holdfast routes",
+    OPT_ROWS(option_rows),
+    .usage = "[OPTION...]",
+    .about =
+        "Lists every endpoint that `serve` has with all dialects enabled, and the role that it\n"
+        "needs. It does not connect to a daemon. `no token` marks endpoints that anyone who can\n"
+        "reach the address may call.\n",
+};
 
 static const struct {
     unsigned flag;
@@ -219,30 +225,16 @@ static void print_table(const struct routes_cli *cli)
     columns_fini(&p.columns);
 }
 
-static void print_help(void)
-{
-    struct buf text = {0};
-
-    buf_puts(
-        &text,
-        "usage: holdfast routes [OPTION...]\n\n"
-        "Lists every endpoint that `serve` has with all dialects enabled, and the role that it\n"
-        "needs. It does not connect to a daemon. `no token` marks endpoints that anyone who can\n"
-        "reach the address may call.\n\n");
-    optparse_help(&table, &text);
-    print_buf(&text);
-}
-
 int routes_main(int argc, char **argv)
 {
     struct routes_cli cli = {0};
-    int rc = optparse_run(&table, argc - 2, argv + 2, &cli);
+    int rc = opt_table_parse(&table, argc, argv, &cli);
 
-    if (rc == 1)
-        print_help();
-    else if (rc == 0 && cli.json)
+    if (rc >= 0)
+        return rc;
+    if (cli.json)
         print_json(&cli);
-    else if (rc == 0)
+    else
         print_table(&cli);
-    return rc == 2 ? 2 : print_done(0);
+    return print_done(0);
 }

@@ -160,7 +160,7 @@ static int make_history_dir(struct serve *s, struct hf_error *err)
 
 /* --- sockets ------------------------------------------------------------------- */
 
-_Static_assert(2 * OPTION_LIST_MAX <= SERVE_LISTEN_MAX,
+_Static_assert(2 * SERVE_LIST_MAX <= SERVE_LISTEN_MAX,
                "all listeners that can be requested have room");
 
 static int open_one(struct serve *s, const char *address, int dialect)
@@ -225,7 +225,7 @@ static int open_listeners(struct serve *s)
  * open_listeners() reports. */
 static bool first_address(const struct serve *s, char out[DIALECT_ADDRESS_BYTES])
 {
-    const struct option_list *listen = &s->options.listen, *dialect = &s->options.dialect;
+    const struct opt_list *listen = &s->options.listen, *dialect = &s->options.dialect;
     struct hf_error err = {0};
     int which;
 
@@ -571,6 +571,7 @@ static void reload_take(int fd, void *arg)
 static void serve_fini(struct serve *s)
 {
     greeting_free(s->greeting);
+    serve_options_fini(&s->options);
     free(s->users);
     credentials_fini(&s->credentials);
     io_close(&s->credentials_fd);
@@ -613,17 +614,6 @@ static int serve_run(struct serve *s, const char *argv0, char **real,
     return keeper_run(&k, from->resume_fd);
 }
 
-static int print_help(void)
-{
-    struct buf text = {0};
-    int rc;
-
-    serve_options_help(&text);
-    rc = io_write_all(STDOUT_FILENO, buf_data(&text), text.len) < 0;
-    buf_fini(&text);
-    return rc;
-}
-
 int serve_main(int argc, char **argv)
 {
     return serve_main_as(argc, argv, argv);
@@ -634,16 +624,17 @@ int serve_main_as(int argc, char **argv, char **real)
     struct serve s = {.credentials_fd = -1, .earlier = {.vault = {.fd = -1}}};
     struct origin_of_run from = find_origin();
     int resume_fd = from.resume_fd, rc;
-    bool resumed = resume_fd >= 0 && !trial;
+    bool resumed = resume_fd >= 0 && !trial, help;
 
     serve_options_init(&s.options);
     rc = serve_options_parse(&s.options, argc - 2, argv + 2, resumed);
-    if (rc == 1)
-        return print_help();
+    help = rc == 1;
     if (rc == 0)
         rc = set_log_level(s.options.log_level);
-    if (rc != 0 && !resumed)
-        return rc;
+    if (help || (rc != 0 && !resumed)) {
+        serve_options_fini(&s.options);
+        return help ? opt_table_print_help(&serve_options_table) : rc;
+    }
     if (resume_fd < 0)
         prepare_greeting(&s, argv != real);
     rc = resumed ? resume(&s, &from) : trial ? try_resume(&s, resume_fd) : prepare(&s);

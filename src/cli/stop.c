@@ -25,37 +25,33 @@ struct stop_cli {
     bool keep;
 };
 
-#define AT(member) offsetof(struct stop_cli, member)
+#define OPT_ARGS struct stop_cli
 #define LISTEN_ROW                                                                                 \
-    {                                                                                              \
-        "--listen", OPTPARSE_TEXT, AT(listen), 0, 0, "ADDRESS",                                    \
-            "the first address of the daemon (" SERVE_LISTEN_DEFAULT                               \
-            ", else the only one there is)"                                                        \
-    }
+    OPT_TEXT("--listen", 0, listen, "ADDRESS",                                                     \
+             "the first address of the daemon (" SERVE_LISTEN_DEFAULT                              \
+             ", else the only one there is)")
 
-static const struct optparse_row stop_rows[] = {
+static const struct opt stop_rows[] = {
     LISTEN_ROW,
-    {"--keep", OPTPARSE_FLAG, AT(keep), 0, 0, NULL,
-     "end the daemon but no process; the next holdfast serve picks them up"},
+    OPT_FLAG("--keep", 0, keep,
+             "end the daemon but no process; the next holdfast serve picks them up"),
 };
-static const struct optparse_row restart_rows[] = {LISTEN_ROW};
+static const struct opt restart_rows[] = {LISTEN_ROW};
 
-static const struct optparse stop_table = {"holdfast stop", stop_rows,
-                                           sizeof stop_rows / sizeof *stop_rows};
-static const struct optparse restart_table = {"holdfast restart", restart_rows,
-                                              sizeof restart_rows / sizeof *restart_rows};
-
-static int print_help(const struct optparse *t, const char *about)
-{
-    struct buf text = {0};
-    int rc;
-
-    buf_printf(&text, "usage: %s [OPTION...]\n\n%s\n\n", t->command, about);
-    optparse_help(t, &text);
-    rc = io_write_all(STDOUT_FILENO, buf_data(&text), text.len) < 0;
-    buf_fini(&text);
-    return rc;
-}
+static const struct opt_table stop_table = {
+    .command = "holdfast stop",
+    OPT_ROWS(stop_rows),
+    .usage = "[OPTION...]",
+    .about = "Ends the daemon of this user and all of its processes, or with --keep the daemon "
+             "alone.\n",
+};
+static const struct opt_table restart_table = {
+    .command = "holdfast restart",
+    OPT_ROWS(restart_rows),
+    .usage = "[OPTION...]",
+    .about = "Puts the binary that is at the daemon's path now in place of the one that runs. No "
+             "process ends.\n",
+};
 
 static const char *plural(size_t count)
 {
@@ -65,7 +61,7 @@ static const char *plural(size_t count)
 /* --- which daemon ----------------------------------------------------------------------------- */
 
 /* No daemon listens at the default address: uses the only other one, or prints an error. */
-static int choose(const struct optparse *t, char name[LISTEN_NAME_BYTES])
+static int choose(const struct opt_table *t, char name[LISTEN_NAME_BYTES])
 {
     char names[NAMES_MAX][LISTEN_NAME_BYTES];
     size_t count = vault_client_names(names, NAMES_MAX);
@@ -85,7 +81,7 @@ static int choose(const struct optparse *t, char name[LISTEN_NAME_BYTES])
     return 1;
 }
 
-static int connect_failed(const struct optparse *t, const char *name, int rc)
+static int connect_failed(const struct opt_table *t, const char *name, int rc)
 {
     if (rc == -ECONNREFUSED)
         fprintf(stderr, "%s: no daemon of this user is running at %s\n", t->command, name);
@@ -100,13 +96,13 @@ static int connect_failed(const struct optparse *t, const char *name, int rc)
 }
 
 /* 0 or an exit code. */
-static int find(const struct optparse *t, const struct stop_cli *o, struct vault_client *out,
+static int find(const struct opt_table *t, const struct stop_cli *o, struct vault_client *out,
                 char name[LISTEN_NAME_BYTES])
 {
     int rc = listen_name(o->listen != NULL ? o->listen : SERVE_LISTEN_DEFAULT, name);
 
     if (rc < 0)
-        return optparse_complain(t, "not the address of a daemon:", o->listen);
+        return optparse_complain(t->command, "not the address of a daemon:", o->listen);
     rc = vault_client_open(out, name);
     if (rc == -ECONNREFUSED && o->listen == NULL) {
         if (choose(t, name) != 0)
@@ -116,9 +112,28 @@ static int find(const struct optparse *t, const struct stop_cli *o, struct vault
     return rc < 0 ? connect_failed(t, name, rc) : 0;
 }
 
+/* What a command does with the daemon that it has found; returns the exit code. */
+typedef int stop_fn(const struct stop_cli *o, struct vault_client *c, const char *name);
+
+static int run(const struct opt_table *t, int argc, char **argv, stop_fn *fn)
+{
+    char name[LISTEN_NAME_BYTES];
+    struct stop_cli o = {0};
+    struct vault_client c = {.fd = -1};
+    int rc = opt_table_parse(t, argc, argv, &o);
+
+    if (rc >= 0)
+        return rc;
+    rc = find(t, &o, &c, name);
+    if (rc == 0)
+        rc = fn(&o, &c, name);
+    vault_client_close(&c);
+    return rc;
+}
+
 /* --- stop ------------------------------------------------------------------------------------- */
 
-static int ended_unexpectedly(const struct optparse *t, const char *name)
+static int ended_unexpectedly(const struct opt_table *t, const char *name)
 {
     fprintf(stderr, "%s: the daemon at %s ended unexpectedly\n", t->command, name);
     return 1;
@@ -170,23 +185,14 @@ static int stop_all(struct vault_client *c, const char *name)
     return fflush(stdout) == 0 ? 0 : 1;
 }
 
+static int stop(const struct stop_cli *o, struct vault_client *c, const char *name)
+{
+    return o->keep ? stop_keep(c, name) : stop_all(c, name);
+}
+
 int stop_main(int argc, char **argv)
 {
-    char name[LISTEN_NAME_BYTES];
-    struct stop_cli o = {0};
-    struct vault_client c = {.fd = -1};
-    int rc = optparse_run(&stop_table, argc - 2, argv + 2, &o);
-
-    if (rc == 1)
-        return print_help(&stop_table, "Ends the daemon of this user and all of its processes, or "
-                                       "with --keep the daemon alone.");
-    if (rc == 0)
-        rc = find(&stop_table, &o, &c, name);
-    if (rc != 0)
-        return rc;
-    rc = o.keep ? stop_keep(&c, name) : stop_all(&c, name);
-    vault_client_close(&c);
-    return rc;
+    return run(&stop_table, argc, argv, stop);
 }
 
 /* --- restart ---------------------------------------------------------------------------------- */
@@ -218,12 +224,13 @@ static int wait_for_change(struct vault_client *c, const struct v_message *befor
     }
 }
 
-static int restart(struct vault_client *c, const char *name)
+static int restart(const struct stop_cli *o, struct vault_client *c, const char *name)
 {
     struct v_message before;
     size_t count;
     int rc;
 
+    (void)o;
     if (c->status.phase == V_HOLDING || c->status.phase == V_LEAVING)
         return not_restarted(name,
                              "is stopped and holds its processes; start it with holdfast serve");
@@ -249,19 +256,5 @@ static int restart(struct vault_client *c, const char *name)
 
 int stop_restart_main(int argc, char **argv)
 {
-    char name[LISTEN_NAME_BYTES];
-    struct stop_cli o = {0};
-    struct vault_client c = {.fd = -1};
-    int rc = optparse_run(&restart_table, argc - 2, argv + 2, &o);
-
-    if (rc == 1)
-        return print_help(&restart_table, "Puts the binary that is at the daemon's path now in "
-                                          "place of the one that runs. No process ends.");
-    if (rc == 0)
-        rc = find(&restart_table, &o, &c, name);
-    if (rc != 0)
-        return rc;
-    rc = restart(&c, name);
-    vault_client_close(&c);
-    return rc;
+    return run(&restart_table, argc, argv, restart);
 }

@@ -205,14 +205,14 @@ TEST(times_on_the_command_line)
 {
     int64_t ms = -1;
 
-    EXPECT(args_time("0", &ms) && ms == 0);
-    EXPECT(args_time("1500", &ms) && ms == 1500);
-    EXPECT(args_time("2s", &ms) && ms == 2000);
-    EXPECT(args_time("3m", &ms) && ms == 180000);
-    EXPECT(args_time("1h", &ms) && ms == 3600000);
-    EXPECT(!args_time("", &ms) && !args_time("s", &ms) && !args_time("1x", &ms));
-    EXPECT(!args_time("-1", &ms) && !args_time("99999999999999999999", &ms));
-    EXPECT(!args_time("100000d", &ms));
+    EXPECT(optparse_time("0", &ms) && ms == 0);
+    EXPECT(optparse_time("1500", &ms) && ms == 1500);
+    EXPECT(optparse_time("2s", &ms) && ms == 2000);
+    EXPECT(optparse_time("3m", &ms) && ms == 180000);
+    EXPECT(optparse_time("1h", &ms) && ms == 3600000);
+    EXPECT(!optparse_time("", &ms) && !optparse_time("s", &ms) && !optparse_time("1x", &ms));
+    EXPECT(!optparse_time("-1", &ms) && !optparse_time("99999999999999999999", &ms));
+    EXPECT(!optparse_time("100000d", &ms));
 }
 
 TEST(text_of_others_has_no_control_characters)

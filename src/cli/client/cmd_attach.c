@@ -4,7 +4,6 @@
  */
 #include <unistd.h>
 
-#include "base/braces.h"
 #include "cli/client/attach.h"
 #include "cli/client/client_print.h"
 #include "cli/client/client_request.h"
@@ -15,19 +14,17 @@ struct attach_args {
     const char *since, *detach_keys;
     int64_t retry_ms;
 };
-#define AT(member) offsetof(struct attach_args, member)
+#define OPT_ARGS struct attach_args
 
 #define SHARED_OPTS                                                                                \
-    BRACES("--since", 0, OPT_TEXT, AT(since), 0, 0, "OFFSET",                                      \
-           "where to start: an offset, -N for the last N bytes, now or screen"),                   \
-        BRACES("--detach-keys", 0, OPT_TEXT, AT(detach_keys), 0, 0, "KEYS",                        \
-               "keys that detach (ctrl-p,ctrl-q)"),                                                \
-        BRACES("--retry", 0, OPT_TIME, AT(retry_ms), 0, 0, "TIME",                                 \
-               "how long to retry a lost connection (60s)"),                                       \
-        BRACES("--quiet", 'q', OPT_FLAG, AT(quiet), 0, 0, NULL, "do not report lost connections")
+    OPT_TEXT("--since", 0, since, "OFFSET",                                                        \
+             "where to start: an offset, -N for the last N bytes, now or screen"),                 \
+        OPT_TEXT("--detach-keys", 0, detach_keys, "KEYS", "keys that detach (ctrl-p,ctrl-q)"),     \
+        OPT_TIME("--retry", 0, retry_ms, "TIME", "how long to retry a lost connection (60s)"),     \
+        OPT_FLAG("--quiet", 'q', quiet, "do not report lost connections")
 
 static const struct opt attach_opts[] = {
-    {"--no-stdin", 0, OPT_FLAG, AT(no_stdin), 0, 0, NULL, "do not forward standard input"},
+    OPT_FLAG("--no-stdin", 0, no_stdin, "do not forward standard input"),
     SHARED_OPTS,
 };
 static const struct opt watch_opts[] = {SHARED_OPTS};

@@ -25,33 +25,24 @@ static const struct {
 
 #define PROCESSES "holdfast ps -a --format '{id}\\n{tag}' 2>/dev/null"
 
-/* What a shell needs to know about an option. */
-struct choice {
-    const char *command, *name, *value, *help;
-    char letter;
-};
-typedef void choice_fn(struct buf *out, const struct choice *c);
+typedef void choice_fn(struct buf *out, const char *command, const struct opt *o);
+
+static void each_opt(struct buf *out, const char *command, const struct opt *rows, size_t count,
+                     choice_fn *fn)
+{
+    for (size_t i = 0; i < count; i++)
+        fn(out, command, &rows[i]);
+}
 
 static void each_client_opt(struct buf *out, const struct command *c, choice_fn *fn)
 {
-    size_t i;
-
-    for (i = 0; i < c->opt_count + commands_common_opt_count; i++) {
-        const struct opt *o =
-            i < c->opt_count ? &c->opts[i] : &commands_common_opts[i - c->opt_count];
-        struct choice k = {c->name, o->name, o->value, o->help, o->letter};
-
-        fn(out, &k);
-    }
+    each_opt(out, c->name, c->opts, c->opt_count, fn);
+    each_opt(out, c->name, commands_common_opts, commands_common_opt_count, fn);
 }
 
 static void each_serve_opt(struct buf *out, choice_fn *fn)
 {
-    struct choice k = {.command = "serve"};
-    size_t i;
-
-    for (i = 0; serve_option_at(i, &k.name, &k.value, &k.help); i++)
-        fn(out, &k);
+    each_opt(out, "serve", serve_options_table.rows, serve_options_table.count, fn);
 }
 
 static bool is_choice(const char *value)
@@ -91,27 +82,28 @@ static void put_names(struct buf *out)
 
 /* --- bash ---------------------------------------------------------------------------- */
 
-static void bash_value(struct buf *out, const struct choice *c)
+static void bash_value(struct buf *out, const char *command, const struct opt *o)
 {
-    if (c->value == NULL)
+    if (o->value == NULL)
         return;
-    buf_printf(out, "    %s:%s", c->command, c->name);
-    if (c->letter != 0)
-        buf_printf(out, "|%s:-%c", c->command, c->letter);
-    if (is_choice(c->value)) {
+    buf_printf(out, "    %s:%s", command, o->name);
+    if (o->letter != 0)
+        buf_printf(out, "|%s:-%c", command, o->letter);
+    if (is_choice(o->value)) {
         buf_puts(out, ") words='");
-        put_words(out, c->value);
+        put_words(out, o->value);
         buf_puts(out, "' ;;\n");
     } else {
-        buf_printf(out, ") words='%s' ;;\n", is_file(c->value) ? "@file" : "@none");
+        buf_printf(out, ") words='%s' ;;\n", is_file(o->value) ? "@file" : "@none");
     }
 }
 
-static void bash_name(struct buf *out, const struct choice *c)
+static void bash_name(struct buf *out, const char *command, const struct opt *o)
 {
-    buf_printf(out, "%s ", c->name);
-    if (c->letter != 0)
-        buf_printf(out, "-%c ", c->letter);
+    (void)command;
+    buf_printf(out, "%s ", o->name);
+    if (o->letter != 0)
+        buf_printf(out, "-%c ", o->letter);
 }
 
 static void bash_command(struct buf *out, const struct command *c)
@@ -171,23 +163,24 @@ static void write_bash(struct buf *out)
 
 /* --- zsh ------------------------------------------------------------------------------ */
 
-static void zsh_opt(struct buf *out, const struct choice *c)
+static void zsh_opt(struct buf *out, const char *command, const struct opt *o)
 {
-    const char *marks[2] = {c->name, NULL};
-    char letter[3] = {'-', c->letter, '\0'};
+    const char *marks[2] = {o->name, NULL};
+    char letter[3] = {'-', o->letter, '\0'};
 
-    if (c->letter != 0)
+    (void)command;
+    if (o->letter != 0)
         marks[1] = letter;
     for (int i = 0; i < 2 && marks[i] != NULL; i++) {
         buf_printf(out, " \\\n        '*%s[", marks[i]);
-        put_tame(out, c->help);
+        put_tame(out, o->help);
         buf_putc(out, ']');
-        if (c->value != NULL) {
-            buf_puts(out, is_choice(c->value) ? ":value:("
-                          : is_file(c->value) ? ":file:_files"
+        if (o->value != NULL) {
+            buf_puts(out, is_choice(o->value) ? ":value:("
+                          : is_file(o->value) ? ":file:_files"
                                               : ":value:");
-            if (is_choice(c->value)) {
-                put_words(out, c->value);
+            if (is_choice(o->value)) {
+                put_words(out, o->value);
                 buf_putc(out, ')');
             }
         }
@@ -246,21 +239,21 @@ static void write_zsh(struct buf *out)
 
 /* --- fish ------------------------------------------------------------------------------- */
 
-static void fish_opt(struct buf *out, const struct choice *c)
+static void fish_opt(struct buf *out, const char *command, const struct opt *o)
 {
-    buf_printf(out, "complete -c holdfast -n '__fish_seen_subcommand_from %s' -l %s", c->command,
-               c->name + 2);
-    if (c->letter != 0)
-        buf_printf(out, " -s %c", c->letter);
-    if (c->value != NULL)
-        buf_puts(out, is_file(c->value) ? " -rF" : " -x");
-    if (is_choice(c->value)) {
+    buf_printf(out, "complete -c holdfast -n '__fish_seen_subcommand_from %s' -l %s", command,
+               o->name + 2);
+    if (o->letter != 0)
+        buf_printf(out, " -s %c", o->letter);
+    if (o->value != NULL)
+        buf_puts(out, is_file(o->value) ? " -rF" : " -x");
+    if (is_choice(o->value)) {
         buf_puts(out, " -a '");
-        put_words(out, c->value);
+        put_words(out, o->value);
         buf_putc(out, '\'');
     }
     buf_puts(out, " -d '");
-    put_tame(out, c->help);
+    put_tame(out, o->help);
     buf_puts(out, "'\n");
 }
 

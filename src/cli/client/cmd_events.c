@@ -27,14 +27,14 @@ struct events_args {
     const char *since, *session, *tag;
     int64_t count;
 };
-#define AT(member) offsetof(struct events_args, member)
+#define OPT_ARGS struct events_args
 
 static const struct opt opts[] = {
-    {"--all", 'a', OPT_FLAG, AT(all), 0, 0, NULL, "include events of viewers and sessions"},
-    {"--since", 0, OPT_TEXT, AT(since), 0, 0, "N", "start after event N; 0: all kept events"},
-    {"--count", 'n', OPT_NUMBER, AT(count), 1, INT64_MAX, "N", "exit after N events"},
-    {"--session", 0, OPT_TEXT, AT(session), 0, 0, "ID", "only events of this session"},
-    {"--tag", 0, OPT_TEXT, AT(tag), 0, 0, "NAME", "only events of processes with this tag"},
+    OPT_FLAG("--all", 'a', all, "include events of viewers and sessions"),
+    OPT_TEXT("--since", 0, since, "N", "start after event N; 0: all kept events"),
+    OPT_NUMBER("--count", 'n', count, 1, INT64_MAX, "N", "exit after N events"),
+    OPT_TEXT("--session", 0, session, "ID", "only events of this session"),
+    OPT_TEXT("--tag", 0, tag, "NAME", "only events of processes with this tag"),
 };
 
 struct listening {

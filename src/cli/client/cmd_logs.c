@@ -15,16 +15,14 @@ struct logs_args {
     bool follow, only_stdout, only_stderr;
     const char *since, *tail;
 };
-#define AT(member) offsetof(struct logs_args, member)
+#define OPT_ARGS struct logs_args
 
 static const struct opt opts[] = {
-    {"--follow", 'f', OPT_FLAG, AT(follow), 0, 0, NULL,
-     "keep printing new output until the process exits"},
-    {"--tail", 'n', OPT_TEXT, AT(tail), 0, 0, "N", "only the last N lines; 0: only new output"},
-    {"--since", 0, OPT_TEXT, AT(since), 0, 0, "OFFSET",
-     "start at this offset; -N: the last N bytes"},
-    {"--stdout", 0, OPT_FLAG, AT(only_stdout), 0, 0, NULL, "only standard output"},
-    {"--stderr", 0, OPT_FLAG, AT(only_stderr), 0, 0, NULL, "only standard error"},
+    OPT_FLAG("--follow", 'f', follow, "keep printing new output until the process exits"),
+    OPT_TEXT("--tail", 'n', tail, "N", "only the last N lines; 0: only new output"),
+    OPT_TEXT("--since", 0, since, "OFFSET", "start at this offset; -N: the last N bytes"),
+    OPT_FLAG("--stdout", 0, only_stdout, "only standard output"),
+    OPT_FLAG("--stderr", 0, only_stderr, "only standard error"),
 };
 
 #define TAIL_MOST_LINES 1000000000

@@ -21,11 +21,11 @@ struct open_args {
     bool print;
     const char *role;
 };
-#define AT(member) offsetof(struct open_args, member)
+#define OPT_ARGS struct open_args
 
 static const struct opt opts[] = {
-    {"--print", 'p', OPT_FLAG, AT(print), 0, 0, NULL, "only print the link; do not open a browser"},
-    {"--role", 0, OPT_TEXT, AT(role), 0, 0, "own|type|watch", "role of the browser (yours)"},
+    OPT_FLAG("--print", 'p', print, "only print the link; do not open a browser"),
+    OPT_TEXT("--role", 0, role, "own|type|watch", "role of the browser (yours)"),
 };
 
 /* --- where the page is ---------------------------------------------------------------- */

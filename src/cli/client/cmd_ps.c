@@ -17,21 +17,19 @@ struct ps_args {
     const char *status, *tag, *session, *source, *label;
     int64_t last;
 };
-#define AT(member) offsetof(struct ps_args, member)
+#define OPT_ARGS struct ps_args
 
 static const struct opt opts[] = {
-    {"--all", 'a', OPT_FLAG, AT(all), 0, 0, NULL, "include processes that have exited"},
-    {"--quiet", 'q', OPT_FLAG, AT(quiet), 0, 0, NULL, "print only ids"},
-    {"--last", 'n', OPT_NUMBER, AT(last), 1, 1000000, "N", "only the N newest processes"},
-    {"--no-trunc", 0, OPT_FLAG, AT(no_trunc), 0, 0, NULL,
-     "do not truncate columns to fit the terminal"},
-    {"--status", 0, OPT_TEXT, AT(status), 0, 0, "running|exited",
-     "only processes with this status"},
-    {"--tag", 0, OPT_TEXT, AT(tag), 0, 0, "NAME", "only processes with this tag"},
-    {"--session", 0, OPT_TEXT, AT(session), 0, 0, "ID", "only processes of this session"},
-    {"--source", 0, OPT_TEXT, AT(source), 0, 0, "user|agent|user_shell|system",
-     "only processes from this source"},
-    {"--label", 0, OPT_TEXT, AT(label), 0, 0, "TEXT", "only processes with this label"},
+    OPT_FLAG("--all", 'a', all, "include processes that have exited"),
+    OPT_FLAG("--quiet", 'q', quiet, "print only ids"),
+    OPT_NUMBER("--last", 'n', last, 1, 1000000, "N", "only the N newest processes"),
+    OPT_FLAG("--no-trunc", 0, no_trunc, "do not truncate columns to fit the terminal"),
+    OPT_TEXT("--status", 0, status, "running|exited", "only processes with this status"),
+    OPT_TEXT("--tag", 0, tag, "NAME", "only processes with this tag"),
+    OPT_TEXT("--session", 0, session, "ID", "only processes of this session"),
+    OPT_TEXT("--source", 0, source, "user|agent|user_shell|system",
+             "only processes from this source"),
+    OPT_TEXT("--label", 0, label, "TEXT", "only processes with this label"),
 };
 
 static void add_filter(struct buf *path, const char *name, const char *value)

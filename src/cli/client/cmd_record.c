@@ -16,12 +16,12 @@
 struct record_args {
     const char *output, *since, *until;
 };
-#define AT(member) offsetof(struct record_args, member)
+#define OPT_ARGS struct record_args
 
 static const struct opt opts[] = {
-    {"--output", 'o', OPT_TEXT, AT(output), 0, 0, "FILE", "file to write (standard output)"},
-    {"--since", 0, OPT_TEXT, AT(since), 0, 0, "OFFSET", "start at this offset"},
-    {"--until", 0, OPT_TEXT, AT(until), 0, 0, "OFFSET", "stop at this offset"},
+    OPT_TEXT("--output", 'o', output, "FILE", "file to write (standard output)"),
+    OPT_TEXT("--since", 0, since, "OFFSET", "start at this offset"),
+    OPT_TEXT("--until", 0, until, "OFFSET", "stop at this offset"),
 };
 
 static void add_query(struct buf *path, char *mark, const char *name, const char *value)

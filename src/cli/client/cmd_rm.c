@@ -14,14 +14,12 @@ struct rm_args {
     int64_t grace_ms;
     const char *grace;
 };
-#define AT(member) offsetof(struct rm_args, member)
+#define OPT_ARGS struct rm_args
 
 static const struct opt opts[] = {
-    {"--force", 'f', OPT_FLAG, AT(force), 0, 0, NULL,
-     "also remove running processes: terminate their process trees"},
-    {"--exited", 0, OPT_FLAG, AT(exited), 0, 0, NULL, "remove all exited processes"},
-    {"--grace", 0, OPT_TEXT, AT(grace), 0, 0, "TIME",
-     "time between SIGTERM and SIGKILL (the process's own)"},
+    OPT_FLAG("--force", 'f', force, "also remove running processes: terminate their process trees"),
+    OPT_FLAG("--exited", 0, exited, "remove all exited processes"),
+    OPT_TEXT("--grace", 0, grace, "TIME", "time between SIGTERM and SIGKILL (the process's own)"),
 };
 
 /* A race is harmless: an id always names the same process. */
@@ -98,7 +96,7 @@ static int rm_main(struct client_call *call)
     struct rm_args *a = call->args;
     int i, worst = CLI_OK;
 
-    if (a->grace != NULL && !args_time(a->grace, &a->grace_ms))
+    if (a->grace != NULL && !optparse_time(a->grace, &a->grace_ms))
         return command_complain(call, CLI_USAGE, "--grace must be a time such as 500ms or 5s");
     if ((call->operand_count == 0) != a->exited)
         return command_complain(call, CLI_USAGE, "name at least one process, or use --exited");

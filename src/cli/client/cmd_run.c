@@ -31,42 +31,34 @@ struct run_args {
     bool reads_all;   /* --json: standard input is read to its end first */
     struct buf input; /* what was read */
 };
-#define AT(member) offsetof(struct run_args, member)
+#define OPT_ARGS struct run_args
 
 static const struct opt opts[] = {
-    {"--interactive", 'i', OPT_FLAG, AT(interactive), 0, 0, NULL, "forward standard input"},
-    {"--tty", 't', OPT_FLAG, AT(tty), 0, 0, NULL, "allocate a terminal"},
-    {"--detach", 'd', OPT_FLAG, AT(detach), 0, 0, NULL,
-     "print the process id and exit; the process keeps running"},
-    {"--tag", 0, OPT_TEXT, AT(tag), 0, 0, "NAME",
-     "a name for the process, unique among running processes"},
-    {"--name", 0, OPT_TEXT, AT(tag), 0, 0, "NAME", "same as --tag"},
-    {"--label", 'l', OPT_TEXT, AT(label), 0, 0, "TEXT", "a description"},
-    {"--env", 'e', OPT_LIST, AT(env), 0, 0, "NAME[=VALUE]",
-     "set a variable; without a value, copy it from this environment"},
-    {"--clear-env", 0, OPT_FLAG, AT(clear_env), 0, 0, NULL,
-     "do not inherit the daemon's environment"},
-    {"--workdir", 'w', OPT_TEXT, AT(cwd), 0, 0, "DIR", "working directory"},
-    {"--user", 'u', OPT_TEXT, AT(user), 0, 0, "USER", "user to run as: name, uid or uid:gid"},
-    {"--shell", 0, OPT_FLAG, AT(shell), 0, 0, NULL, "run COMMAND with /bin/sh -c"},
-    {"--session", 0, OPT_TEXT, AT(session), 0, 0, "ID", "session that the process belongs to"},
-    {"--source", 0, OPT_TEXT, AT(source), 0, 0, "user|agent|user_shell|system",
-     "who starts the process"},
-    {"--rm", 0, OPT_FLAG, AT(remove), 0, 0, NULL, "remove the process when it has ended"},
-    {"--timeout", 0, OPT_TIME, AT(timeout_ms), 0, 0, "TIME",
-     "terminate the process after this long"},
-    {"--idle-timeout", 0, OPT_TIME, AT(idle_timeout_ms), 0, 0, "TIME",
-     "terminate the process after this long without input or output"},
-    {"--grace", 0, OPT_TIME, AT(grace_ms), 0, 0, "TIME", "time between SIGTERM and SIGKILL (5s)"},
-    {"--history-bytes", 0, OPT_NUMBER, AT(history_bytes), LIMIT_JOURNAL_MIN_BYTES,
-     LIMIT_HISTORY_MAX_BYTES, "N", "bytes of output to keep for later viewers"},
-    {"--on-detach", 0, OPT_TEXT, AT(on_detach), 0, 0, "keep|kill",
-     "what to do when the last viewer leaves"},
-    {"--detach-keys", 0, OPT_TEXT, AT(detach_keys), 0, 0, "KEYS",
-     "keys that detach (ctrl-p,ctrl-q)"},
-    {"--retry", 0, OPT_TIME, AT(retry_ms), 0, 0, "TIME",
-     "how long to retry a lost connection (60s)"},
-    {"--quiet", 'q', OPT_FLAG, AT(quiet), 0, 0, NULL, "do not report lost connections"},
+    OPT_FLAG("--interactive", 'i', interactive, "forward standard input"),
+    OPT_FLAG("--tty", 't', tty, "allocate a terminal"),
+    OPT_FLAG("--detach", 'd', detach, "print the process id and exit; the process keeps running"),
+    OPT_TEXT("--tag", 0, tag, "NAME", "a name for the process, unique among running processes"),
+    OPT_TEXT("--name", 0, tag, "NAME", "same as --tag"),
+    OPT_TEXT("--label", 'l', label, "TEXT", "a description"),
+    OPT_LIST("--env", 'e', env, OPT_USES_MAX, "NAME[=VALUE]",
+             "set a variable; without a value, copy it from this environment"),
+    OPT_FLAG("--clear-env", 0, clear_env, "do not inherit the daemon's environment"),
+    OPT_TEXT("--workdir", 'w', cwd, "DIR", "working directory"),
+    OPT_TEXT("--user", 'u', user, "USER", "user to run as: name, uid or uid:gid"),
+    OPT_FLAG("--shell", 0, shell, "run COMMAND with /bin/sh -c"),
+    OPT_TEXT("--session", 0, session, "ID", "session that the process belongs to"),
+    OPT_TEXT("--source", 0, source, "user|agent|user_shell|system", "who starts the process"),
+    OPT_FLAG("--rm", 0, remove, "remove the process when it has ended"),
+    OPT_TIME("--timeout", 0, timeout_ms, "TIME", "terminate the process after this long"),
+    OPT_TIME("--idle-timeout", 0, idle_timeout_ms, "TIME",
+             "terminate the process after this long without input or output"),
+    OPT_TIME("--grace", 0, grace_ms, "TIME", "time between SIGTERM and SIGKILL (5s)"),
+    OPT_NUMBER("--history-bytes", 0, history_bytes, LIMIT_JOURNAL_MIN_BYTES,
+               LIMIT_HISTORY_MAX_BYTES, "N", "bytes of output to keep for later viewers"),
+    OPT_TEXT("--on-detach", 0, on_detach, "keep|kill", "what to do when the last viewer leaves"),
+    OPT_TEXT("--detach-keys", 0, detach_keys, "KEYS", "keys that detach (ctrl-p,ctrl-q)"),
+    OPT_TIME("--retry", 0, retry_ms, "TIME", "how long to retry a lost connection (60s)"),
+    OPT_FLAG("--quiet", 'q', quiet, "do not report lost connections"),
 };
 
 /* --- the request body --------------------------------------------------------------- */
@@ -98,11 +90,12 @@ static int check_own_variables(const struct client_call *call, const struct opt_
     return CLI_OK;
 }
 
-static bool names_variable(const struct opt_list *env, const char *name)
+/* Is the variable among those from the i-th on? */
+static bool names_variable(const struct opt_list *env, size_t i, const char *name)
 {
-    size_t i, len = strlen(name);
+    size_t len = strcspn(name, "=");
 
-    for (i = 0; i < env->count; i++)
+    for (; i < env->count; i++)
         if (strncmp(env->items[i], name, len) == 0 &&
             (env->items[i][len] == '=' || env->items[i][len] == '\0'))
             return true;
@@ -113,28 +106,17 @@ static bool names_variable(const struct opt_list *env, const char *name)
 static void write_env(struct json_out *o, const struct run_args *a)
 {
     static const char *const of_terminal[] = {"TERM", "COLORTERM"};
-    struct opt_list rest = {.count = 0};
     size_t i;
 
     json_key(o, "env");
     json_open(o, '{');
-    for (i = 0; i < a->env.count; i++) {
-        struct opt_list later = {.count = 0};
-        char *name = strndup(a->env.items[i], strcspn(a->env.items[i], "="));
-
-        for (size_t k = i + 1; k < a->env.count; k++)
-            later.items[later.count++] = a->env.items[k];
-        if (name != NULL && !names_variable(&later, name))
+    for (i = 0; i < a->env.count; i++)
+        if (!names_variable(&a->env, i + 1, a->env.items[i]))
             write_variable(o, a->env.items[i]);
-        free(name);
-    }
     /* The user's terminal displays the output, so the process gets its type. */
     for (i = 0; i < 2; i++)
-        if (a->tty && !a->detach && !names_variable(&a->env, of_terminal[i]) &&
-            getenv(of_terminal[i]) != NULL)
-            rest.items[rest.count++] = of_terminal[i];
-    for (i = 0; i < rest.count; i++)
-        write_variable(o, rest.items[i]);
+        if (a->tty && !a->detach && !names_variable(&a->env, 0, of_terminal[i]))
+            write_variable(o, of_terminal[i]);
     json_close(o, '}');
 }
 

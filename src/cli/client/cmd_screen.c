@@ -11,11 +11,11 @@
 struct screen_args {
     const char *output;
 };
-#define AT(member) offsetof(struct screen_args, member)
+#define OPT_ARGS struct screen_args
 
 static const struct opt opts[] = {
-    {"--output", 'o', OPT_TEXT, AT(output), 0, 0, "text|ansi|html|svg",
-     "output format (ansi on a terminal, else text)"},
+    OPT_TEXT("--output", 'o', output, "text|ansi|html|svg",
+             "output format (ansi on a terminal, else text)"),
 };
 
 static int screen_main(struct client_call *call)

@@ -19,14 +19,14 @@ struct send_args {
     bool enter, eof;
     bool pipe; /* the process has no terminal: Enter is a line feed */
 };
-#define AT(member) offsetof(struct send_args, member)
+#define OPT_ARGS struct send_args
 
 static const struct opt opts[] = {
-    {"--enter", 0, OPT_FLAG, AT(enter), 0, 0, NULL,
-     "press Enter after the text; without a terminal, send a line feed"},
-    {"--key", 'k', OPT_LIST, AT(keys), 0, 0, "KEY",
-     "press a key after the text: Enter, Tab, Up, F1, Ctrl-C ...; may be repeated"},
-    {"--eof", 0, OPT_FLAG, AT(eof), 0, 0, NULL, "then close the input"},
+    OPT_FLAG("--enter", 0, enter,
+             "press Enter after the text; without a terminal, send a line feed"),
+    OPT_LIST("--key", 'k', keys, OPT_USES_MAX, "KEY",
+             "press a key after the text: Enter, Tab, Up, F1, Ctrl-C ...; may be repeated"),
+    OPT_FLAG("--eof", 0, eof, "then close the input"),
 };
 
 static void write_data(struct json_out *o, struct buf *data)

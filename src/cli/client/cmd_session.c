@@ -16,17 +16,16 @@ struct session_args {
     struct opt_list env;
     int64_t timeout_ms;
 };
-#define AT(member) offsetof(struct session_args, member)
+#define OPT_ARGS struct session_args
 
 static const struct opt opts[] = {
-    {"--workdir", 'w', OPT_TEXT, AT(cwd), 0, 0, "DIR", "create: working directory of the shell"},
-    {"--env", 'e', OPT_LIST, AT(env), 0, 0, "NAME=VALUE",
-     "create: set a variable; may be repeated"},
-    {"--shell", 0, OPT_TEXT, AT(shell), 0, 0, "PATH", "create: shell to use"},
-    {"--source", 0, OPT_TEXT, AT(source), 0, 0, "user|agent|user_shell|system",
-     "run: who runs the command"},
-    {"--timeout", 't', OPT_TIME, AT(timeout_ms), 0, 0, "TIME",
-     "run: terminate the command after this long; the shell stays"},
+    OPT_TEXT("--workdir", 'w', cwd, "DIR", "create: working directory of the shell"),
+    OPT_LIST("--env", 'e', env, OPT_USES_MAX, "NAME=VALUE",
+             "create: set a variable; may be repeated"),
+    OPT_TEXT("--shell", 0, shell, "PATH", "create: shell to use"),
+    OPT_TEXT("--source", 0, source, "user|agent|user_shell|system", "run: who runs the command"),
+    OPT_TIME("--timeout", 't', timeout_ms, "TIME",
+             "run: terminate the command after this long; the shell stays"),
 };
 
 static void session_path(struct buf *out, const char *id, const char *rest)

@@ -14,16 +14,15 @@ struct share_args {
     const char *label, *revoke;
     int64_t expires_ms, uses;
 };
-#define AT(member) offsetof(struct share_args, member)
+#define OPT_ARGS struct share_args
 
 static const struct opt opts[] = {
-    {"--type", 0, OPT_FLAG, AT(type), 0, 0, NULL, "allow typing, not only watching"},
-    {"--expires", 0, OPT_TIME, AT(expires_ms), 0, 0, "TIME", "lifetime of the link (24h)"},
-    {"--uses", 0, OPT_NUMBER, AT(uses), 1, 1000000, "N",
-     "how often the link can be used (no limit)"},
-    {"--label", 'l', OPT_TEXT, AT(label), 0, 0, "TEXT", "a description"},
-    {"--list", 0, OPT_FLAG, AT(list), 0, 0, NULL, "list the links of the process"},
-    {"--revoke", 0, OPT_TEXT, AT(revoke), 0, 0, "LINK", "revoke a link"},
+    OPT_FLAG("--type", 0, type, "allow typing, not only watching"),
+    OPT_TIME("--expires", 0, expires_ms, "TIME", "lifetime of the link (24h)"),
+    OPT_NUMBER("--uses", 0, uses, 1, 1000000, "N", "how often the link can be used (no limit)"),
+    OPT_TEXT("--label", 'l', label, "TEXT", "a description"),
+    OPT_FLAG("--list", 0, list, "list the links of the process"),
+    OPT_TEXT("--revoke", 0, revoke, "LINK", "revoke a link"),
 };
 
 static void write_body(const struct share_args *a, struct buf *out)

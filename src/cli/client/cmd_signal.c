@@ -16,14 +16,14 @@
 struct signal_args {
     const char *target, *signal;
 };
-#define AT(member) offsetof(struct signal_args, member)
+#define OPT_ARGS struct signal_args
 
 static const struct opt signal_opts[] = {
-    {"--target", 't', OPT_TEXT, AT(target), 0, 0, TARGETS, "recipients of the signal (group)"},
+    OPT_TEXT("--target", 't', target, TARGETS, "recipients of the signal (group)"),
 };
 static const struct opt kill_opts[] = {
-    {"--signal", 's', OPT_TEXT, AT(signal), 0, 0, SIGNALS, "signal to send (KILL)"},
-    {"--target", 't', OPT_TEXT, AT(target), 0, 0, TARGETS, "recipients of the signal (tree)"},
+    OPT_TEXT("--signal", 's', signal, SIGNALS, "signal to send (KILL)"),
+    OPT_TEXT("--target", 't', target, TARGETS, "recipients of the signal (tree)"),
 };
 
 static int send_signal(const struct client_call *call, const char *name, const char *signal,

@@ -29,13 +29,12 @@ struct token_args {
     int64_t grace_ms;
     const char *role;
 };
-#define AT(member) offsetof(struct token_args, member)
+#define OPT_ARGS struct token_args
 
 static const struct opt opts[] = {
-    {"--grace", 0, OPT_TIME, AT(grace_ms), 0, 0, "TIME",
-     "rotate: how long the old token stays valid (0)"},
-    {"--role", 0, OPT_TEXT, AT(role), 0, 0, "own|type|watch",
-     "rotate: replace the first token with this role in the file (own)"},
+    OPT_TIME("--grace", 0, grace_ms, "TIME", "rotate: how long the old token stays valid (0)"),
+    OPT_TEXT("--role", 0, role, "own|type|watch",
+             "rotate: replace the first token with this role in the file (own)"),
 };
 
 /* --- the file ------------------------------------------------------------------------ */

@@ -17,21 +17,21 @@ struct wait_args {
     int64_t timeout_ms, quiet_ms, port, from;
     uint64_t end_ms; /* the deadline, for all processes together */
 };
-#define AT(member) offsetof(struct wait_args, member)
+#define OPT_ARGS struct wait_args
 
 static const struct opt opts[] = {
-    {"--exit-code", 'e', OPT_FLAG, AT(exit_code), 0, 0, NULL,
-     "exit with the process's exit code; of several, the first that is not 0"},
-    {"--timeout", 't', OPT_TEXT, AT(timeout), 0, 0, "TIME",
-     "give up after this long in total, with exit code 124"},
-    {"--text", 0, OPT_LIST, AT(text), 0, 0, "TEXT", "or until the output contains this text"},
-    {"--regex", 0, OPT_LIST, AT(regex), 0, 0, "RE",
-     "or until the output matches this regular expression"},
-    {"--quiet", 0, OPT_TIME, AT(quiet_ms), 1, 0, "TIME",
-     "or until there was no output for this long"},
-    {"--prompt", 0, OPT_FLAG, AT(prompt), 0, 0, NULL, "or until its shell shows a prompt"},
-    {"--port", 0, OPT_NUMBER, AT(port), 1, 65535, "N", "or until the process listens on this port"},
-    {"--from", 0, OPT_NUMBER, AT(from), 0, INT64_MAX, "OFFSET", "search output from this offset"},
+    OPT_FLAG("--exit-code", 'e', exit_code,
+             "exit with the process's exit code; of several, the first that is not 0"),
+    OPT_TEXT("--timeout", 't', timeout, "TIME",
+             "give up after this long in total, with exit code 124"),
+    OPT_LIST("--text", 0, text, OPT_USES_MAX, "TEXT", "or until the output contains this text"),
+    OPT_LIST("--regex", 0, regex, OPT_USES_MAX, "RE",
+             "or until the output matches this regular expression"),
+    OPT_TIME("--quiet", 0, quiet_ms, "TIME", "or until there was no output for this long",
+             .min = 1),
+    OPT_FLAG("--prompt", 0, prompt, "or until its shell shows a prompt"),
+    OPT_NUMBER("--port", 0, port, 1, 65535, "N", "or until the process listens on this port"),
+    OPT_NUMBER("--from", 0, from, 0, INT64_MAX, "OFFSET", "search output from this offset"),
 };
 
 static bool has_conditions(const struct wait_args *a)
@@ -193,7 +193,7 @@ static int wait_main(struct client_call *call)
     struct wait_args *a = call->args;
     int i, rc = CLI_OK;
 
-    if (a->timeout != NULL && !args_time(a->timeout, &a->timeout_ms))
+    if (a->timeout != NULL && !optparse_time(a->timeout, &a->timeout_ms))
         return command_complain(call, CLI_USAGE,
                                 "--timeout must be a time such as 500ms, 30s or 5m");
     a->end_ms = clock_mono_ms() + (uint64_t)a->timeout_ms;

@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "cli/client/daemon_address.h"
+#include "cli/optparse.h"
 
 /* Exit codes of all commands; some return a process's own exit code, 0 to 255, instead. */
 enum {
@@ -26,23 +27,7 @@ enum {
     CLI_NOT_FOUND = 127,  /* no such command */
 };
 
-enum opt_kind { OPT_FLAG, OPT_TEXT, OPT_LIST, OPT_NUMBER, OPT_TIME };
-
-#define OPT_LIST_MAX 256
-struct opt_list {
-    const char *items[OPT_LIST_MAX];
-    size_t count;
-};
-
-struct opt {
-    const char *name; /* "--env" */
-    char letter;      /* 'e'; 0: none */
-    enum opt_kind kind;
-    size_t offset;     /* of the member in the command's argument struct */
-    int64_t min, max;  /* OPT_NUMBER; OPT_TIME is milliseconds, min .. LIMIT_DURATION_MS */
-    const char *value; /* placeholder in the help; "a|b|c": completions; NULL: a flag */
-    const char *help;
-};
+#define OPT_USES_MAX 256 /* of an option that may be repeated */
 
 /* What the operands are, for completions. */
 enum operand_kind {
@@ -92,8 +77,6 @@ int command_main(const struct command *c, int argc, char **argv);
 /* 0, or an exit code after an error message. *help: --help was given. */
 int args_parse(struct client_call *call, int argc, char **argv, bool *help);
 void command_help(const struct command *c, struct buf *out);
-/* "1500" or "1500ms", "2s", "5m", "1h": milliseconds. */
-bool args_time(const char *text, int64_t *out_ms);
 
 /* "holdfast NAME: ..." on standard error; returns `code`. */
 int command_complain(const struct client_call *call, int code, const char *fmt, ...)

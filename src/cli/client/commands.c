@@ -26,17 +26,18 @@ const struct command *const client_commands[] = {
     &completion_command, NULL,
 };
 
-#define AT(member) offsetof(struct client_call, member)
+#define OPT_ARGS struct client_call
 const struct opt commands_common_opts[] = {
-    {"--url", 0, OPT_TEXT, AT(url), 0, 0, "URL",
-     "daemon: http://, https:// or unix:PATH (HOLDFAST_URL; a local socket; 127.0.0.1:7070)"},
-    {"--token-file", 0, OPT_TEXT, AT(token_file), 0, 0, "FILE",
-     "file with the daemon's token (HOLDFAST_TOKEN; the file that serve wrote)"},
-    {"--ca-file", 0, OPT_TEXT, AT(ca_file), 0, 0, "FILE",
-     "certificates to trust for https (HOLDFAST_CA_FILE; the system's)"},
-    {"--json", 0, OPT_FLAG, AT(json), 0, 0, NULL, "print JSON"},
-    {"--format", 0, OPT_TEXT, AT(format), 0, 0, "TEXT",
-     "print these fields, such as '{id} {output.next}'; {{ is a brace, \\t a tab"},
+    OPT_TEXT(
+        "--url", 0, url, "URL",
+        "daemon: http://, https:// or unix:PATH (HOLDFAST_URL; a local socket; 127.0.0.1:7070)"),
+    OPT_TEXT("--token-file", 0, token_file, "FILE",
+             "file with the daemon's token (HOLDFAST_TOKEN; the file that serve wrote)"),
+    OPT_TEXT("--ca-file", 0, ca_file, "FILE",
+             "certificates to trust for https (HOLDFAST_CA_FILE; the system's)"),
+    OPT_FLAG("--json", 0, json, "print JSON"),
+    OPT_TEXT("--format", 0, format, "TEXT",
+             "print these fields, such as '{id} {output.next}'; {{ is a brace, \\t a tab"),
 };
 const size_t commands_common_opt_count =
     sizeof commands_common_opts / sizeof commands_common_opts[0];
@@ -82,6 +83,7 @@ int command_main(const struct command *c, int argc, char **argv)
             rc = c->run(&call);
     }
     daemon_address_fini(&call.place);
+    opt_free(c->opts, c->opt_count, call.args);
     free(call.args);
     return print_done(rc);
 }
