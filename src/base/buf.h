@@ -19,7 +19,9 @@ struct buf {
     size_t off, len, cap; /* bytes are mem[off .. off+len) */
 };
 
-void buf_fini(struct buf *b);                /* frees; b is {0} after */
+void buf_fini(struct buf *b); /* frees; b is {0} after */
+/* For locals that start as {0}: freed at the end of the scope. */
+#define hf_autobuf __attribute__((cleanup(buf_fini)))
 int buf_reserve(struct buf *b, size_t more); /* 0 or -ENOMEM */
 void buf_put(struct buf *b, const void *bytes, size_t len);
 void buf_putc(struct buf *b, char c);

@@ -42,6 +42,8 @@ void fetch_expect(struct http1 *response, bool to_head);
 int fetch_call(const struct daemon_address *p, const struct fetch_request *request,
                struct fetch_reply *out, struct hf_error *err);
 void fetch_reply_fini(struct fetch_reply *r);
+/* For locals that start as {0}: freed at the end of the scope. */
+#define fetch_autoreply __attribute__((cleanup(fetch_reply_fini)))
 
 /* Reads the head of the response: returns its status, or -errno and err. */
 int fetch_open(struct fetch_stream *s, const struct daemon_address *p,

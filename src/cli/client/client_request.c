@@ -202,7 +202,7 @@ static const json_t *match(const json_t *list, const char *name, size_t *count)
 
 static int name_by_list(const struct client_call *call, const char *name, struct buf *out)
 {
-    struct fetch_reply r;
+    fetch_autoreply struct fetch_reply r = {0};
     const json_t *found;
     size_t count;
     int rc = request(call, "GET", "/v1/processes?limit=1000", NULL, &r);
@@ -210,11 +210,10 @@ static int name_by_list(const struct client_call *call, const char *name, struct
     if (rc != CLI_OK)
         return rc;
     found = match(json_object_get(r.json, "processes"), name, &count);
-    if (count == 1)
+    if (count == 1) {
         buf_puts(out, request_json_text(found, "id"));
-    fetch_reply_fini(&r);
-    if (count == 1)
         return CLI_OK;
+    }
     return command_complain(
         call, CLI_FAILED,
         count == 0 ? "no process has the tag or id '%s'; holdfast ps -a lists the processes"
@@ -226,8 +225,8 @@ int request_name_process(const struct client_call *call, const char *name, struc
 {
     struct fetch_request get = {.method = "GET"};
     struct hf_error err = {0};
-    struct fetch_reply r;
-    struct buf path = {0};
+    fetch_autoreply struct fetch_reply r = {0};
+    hf_autobuf struct buf path = {0};
     int rc;
 
     if (name[0] == '\0')
@@ -241,16 +240,21 @@ int request_name_process(const struct client_call *call, const char *name, struc
     fetch_escape(&path, name);
     get.path = buf_cstr(&path);
     rc = request_call(call, &get, &r, &err);
-    buf_fini(&path);
     if (rc < 0)
         return request_print_unreachable(call, &err);
-    if (r.status == 200)
-        buf_puts(out, request_json_text(r.json, "id"));
-    rc = r.status == 200   ? CLI_OK
-         : r.status == 404 ? name_by_list(call, name, out)
-                           : request_print_problem(call, &r);
-    fetch_reply_fini(&r);
-    return rc;
+    if (r.status != 200)
+        return r.status == 404 ? name_by_list(call, name, out) : request_print_problem(call, &r);
+    buf_puts(out, request_json_text(r.json, "id"));
+    return CLI_OK;
+}
+
+int request_process(const struct client_call *call, const char *method, const char *name,
+                    const char *rest, const struct buf *json_body, struct fetch_reply *out)
+{
+    hf_autobuf struct buf path = {0};
+    int rc = request_process_path(call, name, &path, rest);
+
+    return rc == CLI_OK ? request(call, method, buf_cstr(&path), json_body, out) : rc;
 }
 
 int request_process_path(const struct client_call *call, const char *name, struct buf *out,

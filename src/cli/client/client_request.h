@@ -19,6 +19,10 @@ int request(const struct client_call *call, const char *method, const char *path
 int request_with(const struct client_call *call, const struct fetch_request *what,
                  struct fetch_reply *out);
 
+/* The same for "/v1/processes/ID" and `rest`, with a user's name for the process. */
+int request_process(const struct client_call *call, const char *method, const char *name,
+                    const char *rest, const struct buf *json_body, struct fetch_reply *out);
+
 /*
  * When a worker dies, its connections break, and the next worker serves at once. So GET and HEAD
  * are retried a few times. A request that changes something is not, since it may have been carried

@@ -32,21 +32,13 @@ static const struct opt watch_opts[] = {SHARED_OPTS};
 /* The current state of the process; NULL after an error message. */
 static json_t *get_process(struct client_call *call, int *code)
 {
-    struct fetch_reply r;
-    struct buf path = {0};
-    json_t *p;
+    fetch_autoreply struct fetch_reply r = {0};
 
-    *code = request_process_path(call, call->operands[0], &path, "");
+    *code = request_process(call, "GET", call->operands[0], "", NULL, &r);
     if (*code == CLI_OK)
-        *code = request(call, "GET", buf_cstr(&path), NULL, &r);
-    buf_fini(&path);
-    if (*code != CLI_OK) {
-        *code = *code == CLI_FAILED ? CLI_NO_DAEMON : *code;
-        return NULL;
-    }
-    p = json_incref(r.json);
-    fetch_reply_fini(&r);
-    return p;
+        return json_incref(r.json);
+    *code = *code == CLI_FAILED ? CLI_NO_DAEMON : *code;
+    return NULL;
 }
 
 static int connect_to(struct client_call *call, bool read_only)

@@ -34,18 +34,14 @@ static void print_dialects(const json_t *list)
 
 static int info_main(struct client_call *call)
 {
-    struct fetch_reply info, activity;
+    fetch_autoreply struct fetch_reply info = {0}, activity = {0};
     int rc = request(call, "GET", "/v1/info", NULL, &info);
 
-    if (rc != CLI_OK || print_value(call, info.json)) {
-        fetch_reply_fini(&info);
+    if (rc != CLI_OK || print_value(call, info.json))
         return rc;
-    }
     rc = request(call, "GET", "/v1/activity", NULL, &activity);
-    if (rc != CLI_OK) {
-        fetch_reply_fini(&info);
+    if (rc != CLI_OK)
         return rc;
-    }
     printf("%-12s %s\n", "daemon", call->place.url);
     printf("%-12s %s\n", "version", request_json_text(info.json, "version"));
     printf("%-12s %s\n", "started", request_json_text(info.json, "started_at"));
@@ -57,8 +53,6 @@ static int info_main(struct client_call *call)
            (long long)request_json_number(activity.json, "viewers"),
            (long long)request_json_number(activity.json, "connections"),
            (long long)request_json_number(activity.json, "idle_ms") / 1000);
-    fetch_reply_fini(&info);
-    fetch_reply_fini(&activity);
     return CLI_OK;
 }
 

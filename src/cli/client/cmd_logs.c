@@ -64,8 +64,8 @@ static int find_tail(const struct client_call *call, const char *id, const char 
 static int logs_as_json(const struct client_call *call, const struct attach_options *o)
 {
     struct fetch_request get = {.method = "GET", .accept = "application/json"};
-    struct fetch_reply r;
-    struct buf path = {0};
+    fetch_autoreply struct fetch_reply r = {0};
+    hf_autobuf struct buf path = {0};
     int rc;
 
     buf_printf(&path, "/v1/processes/%s/output?since=", o->id);
@@ -74,29 +74,19 @@ static int logs_as_json(const struct client_call *call, const struct attach_opti
         buf_printf(&path, "&stream=%s", o->no_stdout ? "stderr" : "stdout");
     get.path = buf_cstr(&path);
     rc = request_with(call, &get, &r);
-    buf_fini(&path);
-    if (rc != CLI_OK)
-        return rc;
-    print_value(call, r.json);
-    fetch_reply_fini(&r);
-    return CLI_OK;
+    if (rc == CLI_OK)
+        print_value(call, r.json);
+    return rc;
 }
 
 static int get_process(struct client_call *call, struct buf *id, bool *pty)
 {
-    struct fetch_reply r;
-    struct buf path = {0};
-    int rc = request_process_path(call, call->operands[0], &path, "");
+    fetch_autoreply struct fetch_reply r = {0};
+    int rc = request_process(call, "GET", call->operands[0], "", NULL, &r);
 
-    if (rc == CLI_OK)
-        rc = request(call, "GET", buf_cstr(&path), NULL, &r);
-    buf_fini(&path);
-    if (rc != CLI_OK)
-        return rc;
     buf_puts(id, request_json_text(r.json, "id"));
     *pty = json_is_true(json_object_get(r.json, "pty"));
-    fetch_reply_fini(&r);
-    return CLI_OK;
+    return rc;
 }
 
 static int logs_main(struct client_call *call)
@@ -110,7 +100,7 @@ static int logs_main(struct client_call *call)
         .no_stdout = a->only_stderr && !a->only_stdout,
         .no_stderr = a->only_stdout && !a->only_stderr,
     };
-    struct buf id = {0};
+    hf_autobuf struct buf id = {0};
     char since[24] = "0";
     int rc = get_process(call, &id, &o.pty);
 
@@ -121,7 +111,6 @@ static int logs_main(struct client_call *call)
         o.since = a->since != NULL ? a->since : since;
         rc = call->json || call->format != NULL ? logs_as_json(call, &o) : attach_run(call, &o);
     }
-    buf_fini(&id);
     return rc;
 }
 

@@ -96,7 +96,7 @@ static int fetch(const struct client_call *call, const char *path)
 static int record_main(struct client_call *call)
 {
     const struct record_args *a = call->args;
-    struct buf path = {0};
+    hf_autobuf struct buf path = {0};
     char mark = '?';
     int rc = request_process_path(call, call->operands[0], &path, "/recording");
 
@@ -104,7 +104,6 @@ static int record_main(struct client_call *call)
     add_query(&path, &mark, "until", a->until);
     if (rc == CLI_OK)
         rc = fetch(call, buf_cstr(&path));
-    buf_fini(&path);
     return rc;
 }
 

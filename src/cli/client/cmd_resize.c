@@ -35,24 +35,18 @@ static int find_size(const struct client_call *call, uint64_t *cols, uint64_t *r
 
 static int resize_main(struct client_call *call)
 {
-    struct buf path = {0}, body = {0};
+    hf_autobuf struct buf body = {0};
     uint64_t rows = 0, cols = 0;
-    struct fetch_reply r;
+    fetch_autoreply struct fetch_reply r = {0};
     int rc = find_size(call, &cols, &rows);
 
+    if (rc != CLI_OK)
+        return rc;
+    buf_printf(&body, "{\"rows\":%llu,\"cols\":%llu}", (unsigned long long)rows,
+               (unsigned long long)cols);
+    rc = request_process(call, "POST", call->operands[0], "/resize", &body, &r);
     if (rc == CLI_OK)
-        rc = request_process_path(call, call->operands[0], &path, "/resize");
-    if (rc == CLI_OK) {
-        buf_printf(&body, "{\"rows\":%llu,\"cols\":%llu}", (unsigned long long)rows,
-                   (unsigned long long)cols);
-        rc = request(call, "POST", buf_cstr(&path), &body, &r);
-    }
-    if (rc == CLI_OK) {
         print_value(call, r.json);
-        fetch_reply_fini(&r);
-    }
-    buf_fini(&path);
-    buf_fini(&body);
     return rc;
 }
 

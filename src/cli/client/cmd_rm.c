@@ -25,15 +25,12 @@ static const struct opt opts[] = {
 /* A race is harmless: an id always names the same process. */
 static int may_remove(const struct client_call *call, const char *path, const char *name)
 {
-    struct fetch_reply r;
+    fetch_autoreply struct fetch_reply r = {0};
     int rc = request(call, "GET", path, NULL, &r);
 
-    if (rc != CLI_OK)
-        return rc;
-    if (strcmp(request_json_text(r.json, "status"), "running") == 0)
+    if (rc == CLI_OK && strcmp(request_json_text(r.json, "status"), "running") == 0)
         rc = command_complain(call, CLI_FAILED,
                               "%s is running; use holdfast rm -f to terminate and remove it", name);
-    fetch_reply_fini(&r);
     return rc;
 }
 
@@ -51,8 +48,8 @@ static void report_survivors(const struct client_call *call, const json_t *reply
 static int remove_one(const struct client_call *call, const char *name)
 {
     const struct rm_args *a = call->args;
-    struct buf path = {0};
-    struct fetch_reply r;
+    hf_autobuf struct buf path = {0};
+    fetch_autoreply struct fetch_reply r = {0};
     int rc = request_process_path(call, name, &path, "");
 
     if (rc == CLI_OK && !a->force)
@@ -61,7 +58,6 @@ static int remove_one(const struct client_call *call, const char *name)
         buf_printf(&path, "?grace_ms=%lld", (long long)a->grace_ms);
     if (rc == CLI_OK)
         rc = request(call, "DELETE", buf_cstr(&path), NULL, &r);
-    buf_fini(&path);
     if (rc != CLI_OK)
         return rc;
     report_survivors(call, r.json);
@@ -69,13 +65,12 @@ static int remove_one(const struct client_call *call, const char *name)
         rc = CLI_FAILED;
     if (!print_value(call, r.json))
         printf("%s\n", name);
-    fetch_reply_fini(&r);
     return rc;
 }
 
 static int remove_exited(const struct client_call *call)
 {
-    struct fetch_reply r;
+    fetch_autoreply struct fetch_reply r = {0};
     const json_t *p;
     size_t i;
     int rc = request(call, "GET", "/v1/processes?status=exited&limit=1000", NULL, &r), worst;
@@ -87,7 +82,6 @@ static int remove_exited(const struct client_call *call)
         rc = remove_one(call, request_json_text(p, "id"));
         worst = rc > worst ? rc : worst;
     }
-    fetch_reply_fini(&r);
     return worst;
 }
 

@@ -22,8 +22,8 @@ static int screen_main(struct client_call *call)
 {
     const struct screen_args *a = call->args;
     const char *form = a->output;
-    struct buf path = {0};
-    struct fetch_reply r;
+    hf_autobuf struct buf path = {0};
+    fetch_autoreply struct fetch_reply r = {0};
     int rc = request_process_path(call, call->operands[0], &path, "/screen?format=");
 
     if (call->json || call->format != NULL)
@@ -33,16 +33,12 @@ static int screen_main(struct client_call *call)
     fetch_escape(&path, form);
     if (rc == CLI_OK)
         rc = request(call, "GET", buf_cstr(&path), NULL, &r);
-    buf_fini(&path);
-    if (rc != CLI_OK)
-        return rc;
-    if (!print_value(call, r.json)) {
+    if (rc == CLI_OK && !print_value(call, r.json)) {
         print_out(buf_data(&r.body), r.body.len);
         if (r.body.len > 0 && buf_data(&r.body)[r.body.len - 1] != '\n')
             print_out("\n", 1);
     }
-    fetch_reply_fini(&r);
-    return CLI_OK;
+    return rc;
 }
 
 const struct command screen_command = {

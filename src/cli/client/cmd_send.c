@@ -72,14 +72,11 @@ static void write_body(const struct client_call *call, const struct send_args *a
 
 static int find_kind(const struct client_call *call, const char *path, bool *pipe)
 {
-    struct fetch_reply r;
+    fetch_autoreply struct fetch_reply r = {0};
     int rc = request(call, "GET", path, NULL, &r);
 
-    if (rc != CLI_OK)
-        return rc;
     *pipe = json_is_false(json_object_get(r.json, "pty"));
-    fetch_reply_fini(&r);
-    return CLI_OK;
+    return rc;
 }
 
 static int post(const struct client_call *call, const char *path, const void *bytes, size_t len,
@@ -87,14 +84,11 @@ static int post(const struct client_call *call, const char *path, const void *by
 {
     struct fetch_request what = {
         .method = "POST", .path = path, .body = bytes, .body_len = len, .type = type};
-    struct fetch_reply r;
+    fetch_autoreply struct fetch_reply r = {0};
     int rc = request_with(call, &what, &r);
 
-    if (rc != CLI_OK)
-        return rc;
     *accepted += request_json_number(r.json, "accepted_bytes");
-    fetch_reply_fini(&r);
-    return CLI_OK;
+    return rc;
 }
 
 /* Sends standard input in blocks; the daemon accepts each before the next is read. */
@@ -120,7 +114,7 @@ static int send_stdin(const struct client_call *call, struct buf *path, bool eof
 static int send_main(struct client_call *call)
 {
     struct send_args *a = call->args;
-    struct buf path = {0}, body = {0};
+    hf_autobuf struct buf path = {0}, body = {0};
     bool from_stdin = call->operand_count == 1 && a->keys.count == 0 && !a->enter &&
                       !(a->eof && isatty(STDIN_FILENO));
     json_auto_t *reply = NULL;
@@ -140,8 +134,6 @@ static int send_main(struct client_call *call)
         reply = json_pack("{s:I}", "accepted_bytes", (json_int_t)accepted);
         print_value(call, reply);
     }
-    buf_fini(&path);
-    buf_fini(&body);
     return rc;
 }
 

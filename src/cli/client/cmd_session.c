@@ -48,7 +48,7 @@ static int list(struct client_call *call)
 {
     static const char *const titles[] = {"SESSION", "STATUS", "CREATED", "CWD"};
     const json_t *sessions, *s;
-    struct fetch_reply r;
+    fetch_autoreply struct fetch_reply r = {0};
     struct columns t;
     size_t i;
     int rc = request(call, "GET", "/v1/sessions", NULL, &r);
@@ -66,7 +66,6 @@ static int list(struct client_call *call)
         columns_print(&t, print_terminal_columns());
         columns_fini(&t);
     }
-    fetch_reply_fini(&r);
     return CLI_OK;
 }
 
@@ -101,19 +100,15 @@ static void write_new(const struct client_call *call, struct buf *out)
 
 static int create(struct client_call *call)
 {
-    struct fetch_reply r;
-    struct buf body = {0};
+    fetch_autoreply struct fetch_reply r = {0};
+    hf_autobuf struct buf body = {0};
     int rc;
 
     write_new(call, &body);
     rc = request(call, "POST", "/v1/sessions", &body, &r);
-    buf_fini(&body);
-    if (rc != CLI_OK)
-        return rc;
-    if (!print_value(call, r.json))
+    if (rc == CLI_OK && !print_value(call, r.json))
         printf("%s\n", request_json_text(r.json, "id"));
-    fetch_reply_fini(&r);
-    return CLI_OK;
+    return rc;
 }
 
 static void write_command(const struct client_call *call, struct buf *out)
@@ -149,7 +144,7 @@ static void take_bytes(const json_t *reply, const char *key, struct buf *out)
 /* Prints standard output and error, and how much of them the daemon omitted. */
 static void print_streams(const struct client_call *call, const json_t *reply)
 {
-    struct buf both = {0}, out = {0}, err = {0};
+    hf_autobuf struct buf both = {0}, out = {0}, err = {0};
     int64_t missing;
 
     take_bytes(reply, "output", &both);
@@ -166,8 +161,6 @@ static void print_streams(const struct client_call *call, const json_t *reply)
             call, CLI_OK,
             "%lld bytes in the middle of the output were omitted; redirect long output to a file",
             (long long)missing);
-    buf_fini(&both);
-    buf_fini(&err);
 }
 
 /* Returns the command's exit code. */
@@ -182,8 +175,8 @@ static int print_run(const struct client_call *call, const json_t *reply)
 
 static int run(struct client_call *call)
 {
-    struct buf path = {0}, body = {0};
-    struct fetch_reply r;
+    hf_autobuf struct buf path = {0}, body = {0};
+    fetch_autoreply struct fetch_reply r = {0};
     int rc = need(call, 3, "run SESSION COMMAND");
 
     if (rc != CLI_OK)
@@ -191,13 +184,9 @@ static int run(struct client_call *call)
     session_path(&path, call->operands[1], "/run");
     write_command(call, &body);
     rc = request(call, "POST", buf_cstr(&path), &body, &r);
-    buf_fini(&path);
-    buf_fini(&body);
     if (rc != CLI_OK)
         return rc == CLI_FAILED ? CLI_NO_DAEMON : rc;
-    rc = print_run(call, r.json);
-    fetch_reply_fini(&r);
-    return rc;
+    return print_run(call, r.json);
 }
 
 /* GET or DELETE of one session; prints the reply. */
@@ -205,14 +194,13 @@ static int simple(struct client_call *call, const char *method, const char *rest
                   const char *accept)
 {
     struct fetch_request what = {.method = method, .accept = accept};
-    struct buf path = {0};
-    struct fetch_reply r;
+    hf_autobuf struct buf path = {0};
+    fetch_autoreply struct fetch_reply r = {0};
     int rc;
 
     session_path(&path, call->operands[1], rest);
     what.path = buf_cstr(&path);
     rc = request_with(call, &what, &r);
-    buf_fini(&path);
     if (rc != CLI_OK)
         return rc;
     if (r.json == NULL)
@@ -221,7 +209,6 @@ static int simple(struct client_call *call, const char *method, const char *rest
         call->json = true;
         print_value(call, r.json);
     }
-    fetch_reply_fini(&r);
     return CLI_OK;
 }
 

@@ -78,7 +78,7 @@ static void print_links(const json_t *list)
 
 static int share_list(const struct client_call *call, const char *path)
 {
-    struct fetch_reply r;
+    fetch_autoreply struct fetch_reply r = {0};
     const json_t *links;
     int rc = request(call, "GET", path, NULL, &r);
 
@@ -87,52 +87,42 @@ static int share_list(const struct client_call *call, const char *path)
     links = json_object_get(r.json, "links");
     if (!print_list(call, links))
         print_links(links);
-    fetch_reply_fini(&r);
     return CLI_OK;
 }
 
 static int share_new(const struct client_call *call, const char *path)
 {
-    struct fetch_reply r;
-    struct buf body = {0};
+    fetch_autoreply struct fetch_reply r = {0};
+    hf_autobuf struct buf body = {0};
     int rc;
 
     write_body(call->args, &body);
     rc = request(call, "POST", path, &body, &r);
-    buf_fini(&body);
-    if (rc != CLI_OK)
-        return rc;
-    if (!print_value(call, r.json))
+    if (rc == CLI_OK && !print_value(call, r.json))
         print_link(call, r.json);
-    fetch_reply_fini(&r);
-    return CLI_OK;
+    return rc;
 }
 
 static int share_end(const struct client_call *call, struct buf *path, const char *link)
 {
-    struct fetch_reply r;
-    int rc;
+    fetch_autoreply struct fetch_reply r = {0};
 
     buf_putc(path, '/');
     fetch_escape(path, link);
-    rc = request(call, "DELETE", buf_cstr(path), NULL, &r);
-    if (rc == CLI_OK)
-        fetch_reply_fini(&r);
-    return rc;
+    return request(call, "DELETE", buf_cstr(path), NULL, &r);
 }
 
 static int share_main(struct client_call *call)
 {
     const struct share_args *a = call->args;
-    struct buf path = {0};
+    hf_autobuf struct buf path = {0};
     int rc = request_process_path(call, call->operands[0], &path, "/links");
 
-    if (rc == CLI_OK)
-        rc = a->list             ? share_list(call, buf_cstr(&path))
-             : a->revoke != NULL ? share_end(call, &path, a->revoke)
-                                 : share_new(call, buf_cstr(&path));
-    buf_fini(&path);
-    return rc;
+    if (rc != CLI_OK)
+        return rc;
+    if (a->list)
+        return share_list(call, buf_cstr(&path));
+    return a->revoke != NULL ? share_end(call, &path, a->revoke) : share_new(call, buf_cstr(&path));
 }
 
 const struct command share_command = {

@@ -29,24 +29,19 @@ static const struct opt kill_opts[] = {
 static int send_signal(const struct client_call *call, const char *name, const char *signal,
                        const char *target)
 {
-    struct buf path = {0}, body = {0};
+    hf_autobuf struct buf body = {0};
+    fetch_autoreply struct fetch_reply r = {0};
     struct json_out o;
-    struct fetch_reply r;
-    int rc = request_process_path(call, name, &path, "/signal");
+    int rc;
 
     json_out_init(&o, &body);
     json_open(&o, '{');
     json_kstr(&o, "signal", signal);
     json_kstr(&o, "target", target);
     json_close(&o, '}');
+    rc = request_process(call, "POST", name, "/signal", &body, &r);
     if (rc == CLI_OK)
-        rc = request(call, "POST", buf_cstr(&path), &body, &r);
-    if (rc == CLI_OK) {
         print_value(call, r.json);
-        fetch_reply_fini(&r);
-    }
-    buf_fini(&path);
-    buf_fini(&body);
     return rc;
 }
 

@@ -8,14 +8,12 @@
 
 static int upgrade_main(struct client_call *call)
 {
-    struct fetch_reply r;
+    fetch_autoreply struct fetch_reply r = {0};
     int rc = request(call, "POST", "/v1/upgrade", NULL, &r);
 
-    if (rc != CLI_OK)
-        return rc;
-    print_value(call, r.json);
-    fetch_reply_fini(&r);
-    return CLI_OK;
+    if (rc == CLI_OK)
+        print_value(call, r.json);
+    return rc;
 }
 
 const struct command upgrade_command = {

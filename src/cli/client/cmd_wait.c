@@ -129,8 +129,7 @@ static int request_once(const struct client_call *call, const char *path, struct
 {
     const struct wait_args *a = call->args;
     struct fetch_request what = {.method = "GET"};
-    struct buf full = {0}, body = {0};
-    int rc;
+    hf_autobuf struct buf full = {0}, body = {0};
 
     buf_puts(&full, path);
     if (has_conditions(a)) {
@@ -142,10 +141,7 @@ static int request_once(const struct client_call *call, const char *path, struct
         buf_printf(&full, "?timeout_ms=%lld", (long long)time_left_ms(a));
     }
     what.path = buf_cstr(&full);
-    rc = fetch_call(&call->place, &what, r, err);
-    buf_fini(&full);
-    buf_fini(&body);
-    return rc;
+    return fetch_call(&call->place, &what, r, err);
 }
 
 /* Waiting has no side effects and the search starts at the same place, so a retry is safe. */
@@ -172,20 +168,17 @@ static int wait_one(const struct client_call *call, const char *name)
 {
     const struct wait_args *a = call->args;
     bool conditions = has_conditions(a);
-    struct buf path = {0};
-    struct fetch_reply r;
+    hf_autobuf struct buf path = {0};
+    fetch_autoreply struct fetch_reply r = {0};
     int rc = request_process_path(call, name, &path, "/wait");
 
     if (rc == CLI_OK)
         rc = request_wait(call, buf_cstr(&path), &r);
-    buf_fini(&path);
     if (rc != CLI_OK)
         return rc;
     if (!print_value(call, r.json))
         print_result(r.json, conditions);
-    rc = verdict(call, r.json, conditions);
-    fetch_reply_fini(&r);
-    return rc;
+    return verdict(call, r.json, conditions);
 }
 
 static int wait_main(struct client_call *call)
