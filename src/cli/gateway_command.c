@@ -272,20 +272,6 @@ static int parent_signals(void)
 
 /* --- the command ---------------------------------------------------------------------------- */
 
-static int set_log_level(const char *name)
-{
-    static const char *const names[] = {"error", "warn", "info", "debug"};
-
-    for (int i = 0; i < 4; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            log_set_level((enum log_level)i);
-            return 0;
-        }
-    }
-    fprintf(stderr, "holdfast gateway: --log-level must be error, warn, info or debug\n");
-    return 2;
-}
-
 static void write_pid(const char *path)
 {
     FILE *f = path != NULL ? fopen(path, "we") : NULL;
@@ -323,7 +309,7 @@ int gateway_main(int argc, char **argv)
     if (rc >= 0)
         return rc;
     log_set_part("gateway");
-    rc = set_log_level(run.cli.log_level);
+    rc = opt_set_log_level("holdfast gateway", run.cli.log_level);
     rc = rc != 0 ? rc : gateway_cli_options(&run.cli, &check);
     secret_from_env(REDIS_PASSWORD_ENV, &run.redis_password);
     run.shared = shared_new();

@@ -11,6 +11,7 @@
 
 #include "base/io.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
 
@@ -57,6 +58,19 @@ void opt_list_add(struct opt_list *list, const char *value)
 {
     list->items = hf_xrealloc(list->items, (list->count + 1) * sizeof *list->items);
     list->items[list->count++] = value;
+}
+
+int opt_set_log_level(const char *command, const char *name)
+{
+    static const char *const names[] = {"error", "warn", "info", "debug"};
+
+    for (int i = 0; i < 4; i++)
+        if (strcmp(name, names[i]) == 0) {
+            log_set_level((enum log_level)i);
+            return 0;
+        }
+    fprintf(stderr, "%s: --log-level must be error, warn, info or debug\n", command);
+    return 2;
 }
 
 /* Names of local files are not sent. */

@@ -89,6 +89,8 @@ int opt_table_print_help(const struct opt_table *t); /* 0 or 1 */
 
 /* The help lines of the rows. `letters`: with a column for them. */
 void opt_put_help(struct buf *out, const struct opt *rows, size_t count, bool letters);
+/* The value of --log-level: 0, or 2 after an error message. */
+int opt_set_log_level(const char *command, const char *name);
 void opt_list_add(struct opt_list *list, const char *value);
 void opt_free(const struct opt *rows, size_t count, void *out);
 

@@ -39,20 +39,6 @@ static int fail(const struct hf_error *err)
     return 1;
 }
 
-static int set_log_level(const char *name)
-{
-    static const char *const names[] = {"error", "warn", "info", "debug"};
-    int i;
-
-    for (i = 0; i < 4; i++)
-        if (strcmp(name, names[i]) == 0) {
-            log_set_level((enum log_level)i);
-            return 0;
-        }
-    fprintf(stderr, "holdfast serve: --log-level must be error, warn, info or debug\n");
-    return 2;
-}
-
 static int find_worker_user(struct serve *s, struct hf_error *err)
 {
     struct user u;
@@ -630,7 +616,7 @@ int serve_main_as(int argc, char **argv, char **real)
     rc = serve_options_parse(&s.options, argc - 2, argv + 2, resumed);
     help = rc == 1;
     if (rc == 0)
-        rc = set_log_level(s.options.log_level);
+        rc = opt_set_log_level("holdfast serve", s.options.log_level);
     if (help || (rc != 0 && !resumed)) {
         serve_options_fini(&s.options);
         return help ? opt_table_print_help(&serve_options_table) : rc;

@@ -68,14 +68,17 @@ static void worker_on_drained(void *arg)
     loop_stop(w->loop);
 }
 
-static void worker_on_ended(void *arg)
+static void worker_drain(struct serve_worker *w, uint32_t most_ms)
 {
-    struct serve_worker *w = arg;
-
     native_drain(w->native);
     dialects_drain(w->dialects);
     mcp_drain(w->mcp);
-    http_server_drain(w->server, STOP_DRAIN_MS, worker_on_drained, w);
+    http_server_drain(w->server, most_ms, worker_on_drained, w);
+}
+
+static void worker_on_ended(void *arg)
+{
+    worker_drain(arg, STOP_DRAIN_MS);
 }
 
 static void worker_on_stop(void *arg, uint32_t grace_ms)
@@ -90,12 +93,7 @@ static void worker_on_stop(void *arg, uint32_t grace_ms)
 
 static void worker_on_retire(void *arg)
 {
-    struct serve_worker *w = arg;
-
-    native_drain(w->native);
-    dialects_drain(w->dialects);
-    mcp_drain(w->mcp);
-    http_server_drain(w->server, RETIRE_DRAIN_MS, worker_on_drained, w);
+    worker_drain(arg, RETIRE_DRAIN_MS);
 }
 
 /* --- the beginning ---------------------------------------------------------------- */
