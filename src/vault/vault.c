@@ -169,13 +169,8 @@ static void kill_keeper(struct vault *v, const char *why)
     v->well_by_ms = NEVER;
 }
 
-/* The current binary is the one to fall back to. */
 static void on_trial(struct vault *v)
 {
-    int exe = store_fd(v, V_KEY_EXE);
-
-    if (exe >= 0)
-        (void)vault_put(v, V_KEY_GOOD, exe);
     v->on_trial = true;
     v->well = false;
     v->since_ms = clock_mono_ms();
@@ -193,9 +188,12 @@ static void leave(struct vault *v)
 }
 
 /* A binary that was executed in place of another sends its own descriptor: later keepers are
- * started from it. Both in one message, because a keeper may die between two. */
+ * started from it, and the one before is the one to fall back to. Both in one message, because a
+ * keeper may die between two. */
 static void on_well(struct vault *v, const int *exe)
 {
+    if (exe != NULL && v->on_trial && !v->well)
+        store_move(v, V_KEY_EXE, V_KEY_GOOD);
     if (exe != NULL)
         store_take(v, V_KEY_EXE, *exe);
     v->on_trial = v->on_trial && exe != NULL;
@@ -316,15 +314,14 @@ static void log_death(const struct vault *v, int status)
 /* A new binary that never sent V_WELL has not replaced V_KEY_EXE. */
 static void choose_binary(struct vault *v, bool probation)
 {
-    int good = store_fd(v, V_KEY_GOOD);
+    bool has_good = store_fd(v, V_KEY_GOOD) >= 0;
 
     if (v->on_trial && !v->well) {
         log_error("upgrade: the new binary did not start; continuing with the old one");
         v->refusals++;
-    } else if (good >= 0 && ((v->on_trial && probation) || v->early >= VAULT_EARLY_MAX)) {
+    } else if (has_good && ((v->on_trial && probation) || v->early >= VAULT_EARLY_MAX)) {
         log_error("upgrade: the new binary keeps failing; reverting to the previous one");
-        (void)vault_put(v, V_KEY_EXE, good);
-        store_drop(v, V_KEY_GOOD, 1);
+        store_move(v, V_KEY_GOOD, V_KEY_EXE);
     }
 }
 

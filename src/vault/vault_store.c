@@ -81,6 +81,16 @@ void store_take(struct vault *v, uint32_t key, int fd)
     v->index[key] = fd + 1;
 }
 
+void store_move(struct vault *v, uint32_t from, uint32_t to)
+{
+    int fd = store_fd(v, from);
+
+    if (fd < 0)
+        return;
+    store_take(v, to, fd);
+    v->index[from] = 0;
+}
+
 /* Memory of unused rows stays untouched. */
 void store_drop(struct vault *v, uint32_t key, uint32_t count)
 {

@@ -12,6 +12,8 @@ void store_fini(struct vault *v);
 int store_fd(const struct vault *v, uint32_t key); /* -1: none */
 /* Replaces an older one. The store owns the descriptor from then on. */
 void store_take(struct vault *v, uint32_t key, int fd);
+/* Needs no descriptor, so it cannot fail. With nothing under `from`, nothing changes. */
+void store_move(struct vault *v, uint32_t from, uint32_t to);
 void store_drop(struct vault *v, uint32_t key, uint32_t count);
 /* In a child that has its own descriptors: no process has been started yet. */
 void store_close_copies(const struct vault *v);

@@ -22,7 +22,8 @@
 #include "failing.h"
 #include "vault/vault_store.h"
 
-/* Wraps: clock_mono_ms fork socketpair signalfd fstat mmap calloc sendmsg poll accept4 */
+/* Wraps: clock_mono_ms fork socketpair signalfd fstat mmap calloc sendmsg poll accept4 fcntl */
+FAILING_BY(int, fcntl, (int fd, int cmd, long arg), (fd, cmd, arg), -1, cmd, NULL)
 FAILING(pid_t, fork, (void), (), -1)
 FAILING(int, socketpair, (int domain, int type, int protocol, int *pair),
         (domain, type, protocol, pair), -1)
@@ -741,6 +742,36 @@ TEST(a_binary_that_does_not_last_is_followed_by_the_one_before)
     /* The binary before is kept for the case that this one dies early again and again. */
     for (int i = 0; i < VAULT_EARLY_MAX; i++)
         die(&r, &k);
+    close(fd);
+    end(&r, &k);
+}
+
+/* The vault duplicated the old binary's descriptor when a trial began and ignored a failure: with
+ * its table full, an upgrade left nothing to fall back to. */
+TEST(a_vault_with_no_descriptor_left_still_falls_back_to_the_previous_binary)
+{
+    const int32_t *index;
+    struct keeper k;
+    struct rig r;
+    int32_t old;
+    int fd;
+
+    begin(&r, &k);
+    fd = client(&r);
+    index = vault_index_map(k.index);
+    REQUIRE(index != NULL);
+    well(&k, 0);
+    old = index[V_KEY_EXE];
+    FAIL(fcntl, .error = EMFILE, .only = F_DUPFD, .times = -1, .pid = r.vault);
+    say(&k, (struct v_message){.type = V_TRIAL});
+    well(&k, 1);
+    EXPECT_U64(query_status(fd).upgrades, 1);
+    EXPECT_INT(index[V_KEY_GOOD], old);
+    EXPECT(index[V_KEY_EXE] != old);
+    die(&r, &k); /* within its probation */
+    EXPECT_INT(index[V_KEY_EXE], old);
+    EXPECT_INT(index[V_KEY_GOOD], 0);
+    vault_index_unmap(index);
     close(fd);
     end(&r, &k);
 }
