@@ -9,6 +9,7 @@
 #   make test       layers, fuzz, unit and the tests against the real binary
 #   make coverage   line and branch coverage of keeper, vault and journal, by gcov
 #   make sdk | web  the TypeScript SDK and the page of the binary, by npm (WEB=0: a binary without the page)
+#   make DIALECTS="e2b docker"   any of these with no other dialects than the native one and those (all)
 #   make model      explores the protocol of vault, keeper and worker (docs/model): minutes
 #   make unit | layers | style | fuzz | lint | format | bench | install | clean
 #
@@ -38,14 +39,30 @@ say = $(if $(Q),$(if $(QUIET),,@printf '  %-5s %s\n' '$(1)' '$(2)'))
 TLS_DYNAMIC := $(if $(TLS),$(TLS),1)
 TLS_RELEASE := $(if $(TLS),$(TLS),0)
 
-SRC := $(sort $(wildcard src/*/*.c src/*/*/*.c src/*/*/*/*.c))
+# DIALECTS: those that are built in beside the native one. Each folder of src/dialects is one.
+ALL_DIALECTS := $(filter-out common native,$(sort $(patsubst src/dialects/%/,%,$(wildcard src/dialects/*/))))
+DIALECTS ?= $(ALL_DIALECTS)
+NO_SUCH_DIALECT := $(filter-out native $(ALL_DIALECTS),$(DIALECTS))
+ifneq ($(NO_SUCH_DIALECT),)
+$(error DIALECTS: unknown: $(NO_SUCH_DIALECT); available: $(ALL_DIALECTS))
+endif
+BUILT_IN := $(filter $(DIALECTS),$(ALL_DIALECTS))
+LEFT_OUT := $(filter-out $(DIALECTS),$(ALL_DIALECTS))
+
+# $(call present,FILES) leaves out the sources of dialects that are not built in, and the tests that include their headers.
+LEFT_OUT_PATTERN := "dialects/($(subst $() $(),|,$(LEFT_OUT)))/
+present = $(filter-out $(addsuffix /%,$(addprefix src/dialects/,$(LEFT_OUT))) \
+	$(if $(LEFT_OUT),$(shell grep -lsE '$(LEFT_OUT_PATTERN)' $(filter-out src/%,$(1)))),$(1))
+
+ALL_SRC := $(sort $(wildcard src/*/*.c src/*/*/*.c src/*/*/*/*.c))
+SRC := $(call present,$(ALL_SRC))
 HDR := $(sort $(wildcard src/*/*.h src/*/*/*.h src/*/*/*/*.h))
 
 # The page is built where npm is; without it the binary says where to get it.
 WEB ?= $(if $(shell PATH='$(PATH)' command -v npm),1,0)
 PAGE := web/dist/page.html.gz web/dist/page.csp
-EMBED := $(sort $(wildcard src/dialects/native/openapi.json src/dialects/mcp/mcp_tools.json \
-	src/engine/spawn/shell/*)) $(if $(filter 1,$(WEB)),$(PAGE))
+EMBED := $(sort $(call present,$(wildcard src/dialects/native/openapi.json src/dialects/mcp/mcp_tools.json \
+	src/engine/spawn/shell/*))) $(if $(filter 1,$(WEB)),$(PAGE))
 
 # llhttp is a library where the distribution has it as one (Debian 13: libllhttp-dev).
 # Debian 12 ships only its C source, in node-llhttp; there the source is compiled.
@@ -54,12 +71,12 @@ LLHTTP := $(if $(LLHTTP_SRC),api http llhttp)
 LLHTTP_FLAGS := -DLLHTTP_STRICT_MODE=1 -std=gnu11 -w
 LLHTTP_INC ?= $(if $(LLHTTP_SRC),-I/usr/share/include/llhttp)
 LLHTTP_LIB := $(if $(LLHTTP_SRC),,-l:libllhttp.a)
-UNIT := $(sort $(wildcard tests/unit/test_*.c))
-FUZZ := $(sort $(wildcard fuzz/fuzz_*.c))
+UNIT := $(call present,$(sort $(wildcard tests/unit/test_*.c)))
+FUZZ := $(call present,$(sort $(wildcard fuzz/fuzz_*.c)))
 MAN := $(sort $(wildcard docs/man/*.1))
 UNITS := $(sort $(wildcard deploy/*.service))
 
-CPPFLAGS_ALL = -Isrc $(LLHTTP_INC) -D_GNU_SOURCE -DHF_VERSION='"$(VERSION)"' $(CPPFLAGS)
+CPPFLAGS_ALL = -Isrc -I$(BUILD)/gen $(LLHTTP_INC) -D_GNU_SOURCE -DHF_VERSION='"$(VERSION)"' $(CPPFLAGS)
 CFLAGS_ALL = -std=gnu11 -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes \
 	-Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla \
 	-fstack-protector-strong $(CFLAGS)
@@ -117,11 +134,23 @@ $(2)/flags: FORCE
 	@echo '$(3) $$(subst ','"'"',$$(CPPFLAGS_ALL)) $$(CFLAGS_ALL) $(4) $$(LLHTTP_FLAGS) TLS=$(5) WEB=$$(WEB)' | cmp -s - $$@ || \
 	    echo '$(3) $$(subst ','"'"',$$(CPPFLAGS_ALL)) $$(CFLAGS_ALL) $(4) $$(LLHTTP_FLAGS) TLS=$(5) WEB=$$(WEB)' > $$@
 
+$(2)/src/cli/dialects.o: $$(BUILT_IN_H)
+
 -include $$($(1)_SRC:%.c=$(2)/%.d)
 endef
 
 .PHONY: FORCE
 FORCE:
+
+# The table of dialects in src/cli/dialects.c. It changes only with the list, and then dialects.o, the archives and the
+# programs are made anew.
+BUILT_IN_H := $(BUILD)/gen/cli/dialects_built_in.h
+$(BUILT_IN_H): FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' '/* Made by make from DIALECTS. */' \
+	    '#define DIALECTS_BUILT_IN(X) $(foreach d,$(BUILT_IN),X($(subst -,_,$(d))))' \
+	    '#define DIALECTS_LEFT_OUT $(LEFT_OUT:%="%",)' >$@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
 # What makes a fault of ours harder to use: the program lies at a random place, its tables of addresses cannot be written
 # to, calls of the C library check the sizes they know, and jumps land where they may (where compiler and machine can).
@@ -250,7 +279,9 @@ $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/asan/lib.a
 	    -MMD -MP -MF $@.d -o $@ $< $(BUILD)/asan/lib.a $(WRAPS) $(DYNAMIC_LIBS)
 -include $(UNIT_BIN:%=%.d)
 
+# The file "programs" names those that this build has, for scripts/run-tests.
 unit-build: $(UNIT_BIN)
+	@printf '%s\n' $(UNIT_BIN) >$(BUILD)/unit/programs
 unit: unit-build
 	@scripts/unit $(UNIT_BIN)
 
@@ -269,6 +300,7 @@ $(BUILD)/fuzz/fuzz_%: fuzz/fuzz_%.c $(BUILD)/fuzz/lib.a
 -include $(FUZZ_BIN:%=%.d)
 
 fuzz-build: $(FUZZ_BIN)
+	@printf '%s\n' $(notdir $(FUZZ_BIN)) >$(BUILD)/fuzz/programs
 fuzz: fuzz-build
 	@scripts/fuzz $(BUILD)/fuzz $(FUZZ_SECONDS)
 
@@ -355,7 +387,7 @@ bench: all release
 
 # --- lint -----------------------------------------------------------------
 
-FORMATTED = $(SRC) $(HDR) $(wildcard tests/unit/*.[ch] fuzz/*.[ch] bench/*.[ch])
+FORMATTED = $(ALL_SRC) $(HDR) $(wildcard tests/unit/*.[ch] fuzz/*.[ch] bench/*.[ch])
 
 lint: style lint-format lint-cppcheck lint-tidy $(if $(filter 1,$(WEB)),lint-web)
 
@@ -372,6 +404,7 @@ lint-format:
 
 # clang-tidy is slow, so a file is looked at again only when it or a header has changed.
 lint-tidy: $(SRC:%.c=$(BUILD)/tidy/%.ok)
+$(BUILD)/tidy/src/cli/dialects.ok: $(BUILT_IN_H)
 $(BUILD)/tidy/%.ok: %.c $(HDR) .clang-tidy
 	@mkdir -p $(@D)
 	$(call say,TIDY,$<)
@@ -382,13 +415,13 @@ $(BUILD)/tidy/%.ok: %.c $(HDR) .clang-tidy
 # internalAstError: cppcheck does not know a compound literal behind a "?".
 # normalCheckLevelMaxBranches: newer ones tell of each file that they do not look at for hours.
 # __asm__(x): nor do they know a variable that is bound to a register.
-lint-cppcheck:
+lint-cppcheck: $(BUILT_IN_H)
 	@mkdir -p $(BUILD)/cppcheck
 	$(Q)cppcheck --quiet --std=c11 --language=c --enable=warning,performance,portability \
 	    --inline-suppr --suppress=comparePointers --suppress=internalAstError \
 	    --suppress=normalCheckLevelMaxBranches '-D__asm__(x)=' \
 	    --error-exitcode=1 --cppcheck-build-dir=$(BUILD)/cppcheck \
-	    -Isrc -D_GNU_SOURCE -D__linux__ -D__$(shell uname -m)__ -DHF_TLS=1 -DHF_VERSION='"0"' $(SRC)
+	    -Isrc -I$(BUILD)/gen -D_GNU_SOURCE -D__linux__ -D__$(shell uname -m)__ -DHF_TLS=1 -DHF_VERSION='"0"' $(SRC)
 
 format:
 	clang-format -i $(FORMATTED)

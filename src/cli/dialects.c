@@ -10,38 +10,19 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "dialects/cloudflare/cf.h"
+#include "cli/dialects_built_in.h"
 #include "dialects/common/dialect_base.h"
-#include "dialects/daytona/daytona.h"
-#include "dialects/docker/docker.h"
-#include "dialects/e2b/e2b.h"
-#include "dialects/fly/fly.h"
-#include "dialects/gitpod/gitpod.h"
-#include "dialects/hyperbrowser/hyper.h"
-#include "dialects/kubernetes/kube.h"
-#include "dialects/opencode/opencode.h"
-#include "dialects/opensandbox/osb.h"
-#include "dialects/sandbox-agent/agent.h"
-#include "dialects/vercel/vercel.h"
 
-/* In the order of /v1/info. */
-/* clang-format off */
-const struct dialect *const dialects_all[] = {
-    &sandbox_agent_dialect,
-    &hyperbrowser_dialect,
-    &opencode_dialect,
-    &e2b_dialect,
-    &opensandbox_dialect,
-    &cloudflare_dialect,
-    &daytona_dialect,
-    &docker_dialect,
-    &kubernetes_dialect,
-    &gitpod_dialect,
-    &fly_dialect,
-    &vercel_dialect,
-    NULL,
-};
-/* clang-format on */
+#define DECLARE(name) extern const struct dialect name##_dialect;
+DIALECTS_BUILT_IN(DECLARE)
+
+#define ENTRY(name) &name##_dialect,
+const struct dialect *const dialects_all[] = {DIALECTS_BUILT_IN(ENTRY) NULL};
+
+static const char *const left_out[] = {DIALECTS_LEFT_OUT NULL};
+
+_Static_assert(sizeof dialects_all / sizeof *dialects_all <= DIALECTS_MAX + 1,
+               "DIALECTS_MAX is too small");
 
 struct dialects {
     void *self[DIALECTS_MAX]; /* NULL: not enabled */
@@ -55,16 +36,41 @@ int dialect_find(const char *name, size_t len)
     return -1;
 }
 
-static int unknown(const char *text, struct hf_error *err)
+void dialects_print_names(char *out, size_t size, bool with_port)
 {
-    char names[256] = "";
     size_t len = 0;
 
-    for (int i = 0; dialects_all[i] != NULL && len < sizeof names; i++)
-        len += (size_t)snprintf(names + len, sizeof names - len, "%s%s", i > 0 ? ", " : "",
-                                dialects_all[i]->name);
-    return hf_fail(err, HF_E_bad_value, "--dialect %.100s: unknown dialect; available: %s", text,
+    out[0] = '\0';
+    for (int i = 0; dialects_all[i] != NULL && len < size; i++)
+        if (!with_port || dialects_all[i]->port != 0)
+            len += (size_t)snprintf(out + len, size - len, "%s%s", len > 0 ? ", " : "",
+                                    dialects_all[i]->name);
+}
+
+static bool is_left_out(const char *name, size_t len)
+{
+    for (int i = 0; left_out[i] != NULL; i++)
+        if (strlen(left_out[i]) == len && memcmp(left_out[i], name, len) == 0)
+            return true;
+    return false;
+}
+
+static int unknown(const char *text, size_t len, struct hf_error *err)
+{
+    char names[DIALECTS_NAMES_BYTES];
+    const char *why = is_left_out(text, len) ? "this dialect is not built in" : "unknown dialect";
+
+    dialects_print_names(names, sizeof names, true);
+    return hf_fail(err, HF_E_bad_value, "--dialect %.100s: %s; available: %s", text, why,
                    names[0] != '\0' ? names : "none in this build");
+}
+
+static int no_listener(const struct dialect *d, const char *text, struct hf_error *err)
+{
+    return hf_fail(err, HF_E_bad_value,
+                   "--dialect %.100s: this dialect has no address of its own; it is always served "
+                   "at %s",
+                   text, d->prefix);
 }
 
 int dialect_parse(const char *text, int *which, char *address, struct hf_error *err)
@@ -73,7 +79,9 @@ int dialect_parse(const char *text, int *which, char *address, struct hf_error *
     int found = dialect_find(text, len);
 
     if (found < 0)
-        return unknown(text, err);
+        return unknown(text, len, err);
+    if (dialects_all[found]->port == 0)
+        return no_listener(dialects_all[found], text, err);
     if (text[len] == '=' &&
         (text[len + 1] == '\0' || strlen(text + len + 1) >= DIALECT_ADDRESS_BYTES))
         return hf_fail(err, HF_E_bad_value, "--dialect %.100s: the address after '=' is missing",
@@ -103,6 +111,13 @@ struct dialects *dialects_new(const struct dialect_host *host, struct http_serve
 const struct route_table *dialects_routes(const struct dialects *d, int which)
 {
     return dialect_routes(dialects_all[which], d->self[which]);
+}
+
+void dialects_refuse_new(struct dialects *d)
+{
+    for (int i = 0; dialects_all[i] != NULL; i++)
+        if (d->self[i] != NULL && dialects_all[i]->refuse_new != NULL)
+            dialects_all[i]->refuse_new(d->self[i]);
 }
 
 void dialects_drain(struct dialects *d)

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/client/client_print.h"
 #include "cli/client/command.h"
+#include "cli/dialects.h"
 #include "cli/file_op_command.h"
 #include "cli/gateway_command.h"
 #include "cli/impersonate.h"
@@ -19,8 +20,11 @@
 
 static int version_main(int argc, char **argv)
 {
+    char names[DIALECTS_NAMES_BYTES];
+
     (void)argc, (void)argv;
-    puts("holdfast " HF_VERSION);
+    dialects_print_names(names, sizeof names, false);
+    printf("holdfast %s\ndialects: native%s%s\n", HF_VERSION, names[0] != '\0' ? ", " : "", names);
     return print_done(0);
 }
 
@@ -60,7 +64,7 @@ static const struct builtin {
     {"gateway", gateway_main, "run a reverse proxy to many sandboxes"},
     {"gateway-link", gateway_link_main, "print a signed link through the gateway"},
     {"gateway-key", gateway_key_main, "print the key with which a sandbox registers"},
-    {"version", version_main, "print the version"},
+    {"version", version_main, "print the version and the dialects that are built in"},
     {"help", help_main, "print this help; see also holdfast COMMAND --help"},
     {"upgrade-check", upgrade_check_main, NULL},
     {"file-op", file_op_main, NULL},

@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "cli/confine.h"
+#include "cli/dialects.h"
 
 #define OPT_ARGS struct serve_options
 #define DAY_MS (24LL * 3600 * 1000)
@@ -78,8 +79,17 @@ static const struct opt rows[] = {
     OPT_TEXT("--log-level", 0, log_level, "LEVEL", "error, warn, info or debug"),
 };
 
+static void put_dialects(struct buf *out)
+{
+    char names[DIALECTS_NAMES_BYTES];
+
+    dialects_print_names(names, sizeof names, false);
+    buf_printf(out, "\nDialects in this binary: %s.\n", names[0] != '\0' ? names : "none");
+}
+
 const struct opt_table serve_options_table = {
     .command = "holdfast serve",
+    .put_more = put_dialects,
     OPT_ROWS(rows),
     .usage = "[OPTION...]",
     .about = "Runs the daemon in the foreground. It serves processes and terminals over HTTP,\n"

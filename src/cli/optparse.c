@@ -230,6 +230,8 @@ int opt_table_print_help(const struct opt_table *t)
 
     buf_printf(&text, "usage: %s %s\n\n%s\n", t->command, t->usage, t->about);
     opt_put_help(&text, t->rows, t->count, false);
+    if (t->put_more != NULL)
+        t->put_more(&text);
     if (t->notes != NULL)
         buf_printf(&text, "\n%s", t->notes);
     rc = io_write_all(STDOUT_FILENO, buf_data(&text), text.len) < 0;

@@ -78,8 +78,9 @@ struct opt_table {
     const char *command;
     const struct opt *rows;
     size_t count;
-    const char *usage;         /* what follows the command's name */
-    const char *about, *notes; /* before and after the options; notes may be NULL */
+    const char *usage;                 /* what follows the command's name */
+    const char *about, *notes;         /* before and after the options; notes may be NULL */
+    void (*put_more)(struct buf *out); /* between options and notes; NULL: nothing */
 };
 #define OPT_ROWS(table) .rows = (table), .count = sizeof(table) / sizeof((table)[0])
 

@@ -16,7 +16,6 @@
 #include "cli/client/client_print.h"
 #include "cli/dialects.h"
 #include "cli/optparse.h"
-#include "dialects/mcp/mcp_context.h"
 #include "dialects/native/native_handlers.h"
 #include "transport/router.h"
 
@@ -36,9 +35,9 @@ static const struct opt_table table = {
     OPT_ROWS(option_rows),
     .usage = "[OPTION...]",
     .about =
-        "Lists every endpoint that `serve` has with all dialects enabled, and the role that it\n"
-        "needs. It does not connect to a daemon. `no token` marks endpoints that anyone who can\n"
-        "reach the address may call.\n",
+        "Lists every endpoint that `serve` has with all dialects of this binary enabled, and the\n"
+        "role that it needs. It does not connect to a daemon. `no token` marks endpoints that\n"
+        "anyone who can reach the address may call.\n",
 };
 
 static const struct {
@@ -52,7 +51,7 @@ static const struct {
 };
 #define FLAGS (sizeof flag_names / sizeof *flag_names)
 
-/* One table of the daemon: a dialect, the native API or /mcp. */
+/* One table of the daemon: the native API or a dialect. */
 struct listed {
     const char *name, *prefix;
     const struct route_group *groups;
@@ -66,10 +65,8 @@ static void each_listed(listed_fn *fn, void *arg)
 {
     const struct route_group native[] = {{"", native_route_list, native_route_count},
                                          {NULL, NULL, 0}};
-    const struct route_group mcp[] = {{"", mcp_route_list, mcp_route_count}, {NULL, NULL, 0}};
 
     fn(&(struct listed){.name = "native", .prefix = "", .groups = native}, arg);
-    fn(&(struct listed){.name = "mcp", .prefix = "/mcp", .groups = mcp}, arg);
     for (int i = 0; dialects_all[i] != NULL; i++) {
         const struct dialect *d = dialects_all[i];
 

@@ -20,7 +20,6 @@
 #include "cli/confine.h"
 #include "cli/dialects.h"
 #include "cli/serve.h"
-#include "dialects/mcp/mcp.h"
 #include "dialects/native/native.h"
 #include "engine/engine.h"
 #include "engine/spawn/shell_integration.h"
@@ -46,8 +45,7 @@ struct serve_worker {
     struct dialect_host host;
     struct dialects *dialects;
     bool wanted[DIALECTS_MAX];
-    const char *names[DIALECTS_MAX + 2];
-    struct mcp *mcp;
+    const char *names[DIALECTS_MAX + 1];
     struct auth *auth;
     struct origin *origin;
     struct tls_context *tls;
@@ -72,7 +70,6 @@ static void worker_drain(struct serve_worker *w, uint32_t most_ms)
 {
     native_drain(w->native);
     dialects_drain(w->dialects);
-    mcp_drain(w->mcp);
     http_server_drain(w->server, most_ms, worker_on_drained, w);
 }
 
@@ -87,7 +84,7 @@ static void worker_on_stop(void *arg, uint32_t grace_ms)
 
     log_info("stopping");
     native_refuse_new(w->native);
-    mcp_refuse_new(w->mcp);
+    dialects_refuse_new(w->dialects);
     engine_terminate_all(w->engine, grace_ms, worker_on_ended, w);
 }
 
@@ -269,13 +266,13 @@ static int worker_make_engine(struct serve_worker *w, const struct keeper_boot *
     return 0;
 }
 
-/* With --no-dialects only those that have a listener. */
+/* With --no-dialects only those that have a listener, and those that cannot have one. */
 static void worker_choose_dialects(struct serve_worker *w)
 {
     const struct serve *s = w->serve;
 
     for (size_t i = 0; dialects_all[i] != NULL; i++)
-        w->wanted[i] = !s->options.no_dialects;
+        w->wanted[i] = !s->options.no_dialects || dialects_all[i]->port == 0;
     for (size_t i = 0; i < s->listener_count; i++)
         if (s->dialect[i] >= 0)
             w->wanted[s->dialect[i]] = true;
@@ -286,23 +283,10 @@ static size_t worker_name_dialects(struct serve_worker *w)
     size_t n = 0;
 
     w->names[n++] = "native";
-    w->names[n++] = "mcp";
     for (size_t i = 0; dialects_all[i] != NULL; i++)
         if (w->wanted[i])
             w->names[n++] = dialects_all[i]->name;
     return n;
-}
-
-static void worker_make_mcp(struct serve_worker *w)
-{
-    const struct mcp_options o = {
-        .version = HF_VERSION,
-        .origin = w->origin,
-        .session_ms = w->serve->options.mcp_session_ms,
-    };
-
-    w->mcp = mcp_new(w->engine, &o);
-    http_server_mount(w->server, mcp_routes(w->mcp));
 }
 
 /* As a client writes them: https for a TCP socket with a certificate. */
@@ -356,9 +340,10 @@ static void worker_make_server(struct serve_worker *w)
         .auth = w->auth,
         .tokens = &w->credentials.tokens,
         .own_uid = s->spawn_uid,
+        .origin = w->origin,
+        .mcp_session_ms = s->options.mcp_session_ms,
     };
     w->dialects = dialects_new(&w->host, w->server, w->wanted);
-    worker_make_mcp(w);
     for (i = 0; i < s->listener_count; i++)
         worker_listen(w, i);
     w->retired = timer_new(w->loop, worker_on_retired, w);
@@ -401,7 +386,6 @@ static void worker_fini(struct serve_worker *w)
     dialects_free(w->dialects);
     if (w->native != NULL)
         native_free(w->native);
-    mcp_free(w->mcp);
     engine_free(w->engine);
     auth_free(w->auth);
     origin_free(w->origin);

@@ -49,7 +49,8 @@ test('routes lists every call with its role, and with --public those without one
     assert.ok(open.length > 5 && open.every((line) => line.startsWith('no token ')), open.join('\n'));
     assert.equal(table.split('\n').filter((line) => line.startsWith('no token ')).length, open.length);
     const all = JSON.parse(await ok(null, ['routes', '--json']));
-    assert.deepEqual(all.slice(0, 2).map((t) => t.dialect), ['native', 'mcp']);
+    assert.equal(all[0].dialect, 'native');
+    assert.ok(all.some((t) => t.dialect === 'mcp'));
     assert.equal(all.flatMap((t) => t.routes).length, table.trim().split('\n').length - 1);
     assert.match(await ok(null, ['routes', '--help']), /^usage: holdfast routes \[OPTION\.\.\.\]/);
     await fails(null, 2, /--nonsense/, ['routes', '--nonsense']);

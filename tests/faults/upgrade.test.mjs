@@ -21,7 +21,7 @@ import { holdsFor, randomMoment, waitUntil } from '../lib/wait.mjs';
 
 const run = promisify(execFile);
 
-const VERSION = execFileSync(binary(), ['version']).toString().trim().split(' ')[1];
+const VERSION = execFileSync(binary(), ['version']).toString().split(/\s+/)[1];
 const versionOf = (n) => String(n).padStart(VERSION.length, '9').slice(-VERSION.length);
 
 /** Another build: the same length, another version, which the daemon then tells of itself. */

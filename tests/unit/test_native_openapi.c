@@ -6,7 +6,7 @@
 
 #include "base/embed.h"
 #include "base/json.h"
-#include "dialects/mcp/mcp_context.h"
+#include "cli/dialects.h"
 #include "dialects/native/native_handlers.h"
 
 static json_t *document(void)
@@ -112,8 +112,13 @@ static bool is_in_table(const struct route *list, size_t count, const char *patt
 
 static bool is_served(const char *path, const char *method)
 {
-    if (strncmp(path, "/mcp", 4) == 0)
-        return is_in_table(mcp_route_list, mcp_route_count, path + 4, method);
+    if (strncmp(path, "/mcp", 4) == 0) {
+        int mcp = dialect_find("mcp", 3);
+
+        /* A build may be without it; the document is the same for all builds. */
+        return mcp < 0 || is_in_table(dialects_all[mcp]->groups->rows,
+                                      dialects_all[mcp]->groups->count, path + 4, method);
+    }
     return is_in_table(native_route_list, native_route_count, path, method);
 }
 

@@ -5,7 +5,8 @@
  * A dialect is a table of routes and a translation. It is served under /dialects/NAME/ of every
  * main listener, and with --dialect NAME=ADDRESS at the root of its own listener. Its only state
  * outside the engine is its pending requests, so every dialect sees the same processes.
- * src/cli/dialects.c lists them all. Layer: dialects.
+ * The folder src/dialects/NAME defines NAME_dialect ('-' is written '_'); `make DIALECTS=...`
+ * decides which of them are built in. Layer: dialects.
  */
 #ifndef HF_DIALECTS_COMMON_DIALECT_H
 #define HF_DIALECTS_COMMON_DIALECT_H
@@ -24,14 +25,18 @@ struct dialect_host {
     struct engine *engine;
     struct loop *loop;
     const char *version;
-    const struct auth *auth;  /* for platforms that send a token inside a body */
-    const struct buf *tokens; /* as lines of text, for those that sign with it; see auth.h */
-    uid_t own_uid;            /* the keeper's: the user of children if none is named */
+    const struct auth *auth;     /* for platforms that send a token inside a body */
+    const struct buf *tokens;    /* as lines of text, for those that sign with it; see auth.h */
+    uid_t own_uid;               /* the keeper's: the user of children if none is named */
+    const struct origin *origin; /* for those that check it themselves; NULL: not checked */
+    int64_t mcp_session_ms;      /* an idle session of MCP expires after this time */
 };
 
 struct dialect {
     const char *name;
-    uint16_t port; /* the platform's usual port, if no address is given */
+    /* The platform's usual port, if no address is given. 0: it has no listener of its own and is
+     * always served, under its prefix. */
+    uint16_t port;
     /* Printed before "listening on URL" for clients that expect certain words; NULL: the name. */
     const char *announce;
     /* What it serves, known without an instance: `holdfast routes` prints it. */
@@ -47,6 +52,8 @@ struct dialect {
     void *(*make)(const struct dialect_host *host);
     /* The same rows as a table that the server can mount. */
     const struct route_table *(*routes)(void *self);
+    /* The daemon is stopping: start nothing new. NULL: the engine's refusal is enough. */
+    void (*refuse_new)(void *self);
     /* The daemon is draining: reply to pending requests and end streams. NULL: there are none. */
     void (*drain)(void *self);
     void (*free)(void *self);

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/list.h"
+#include "dialects/common/route_group.h"
 #include "dialects/mcp/mcp.h"
 
 struct mcp {
@@ -35,6 +36,7 @@ int mcp_check_open(const struct mcp *m, struct hf_error *err);
 /* mcp_endpoint.c */
 extern const struct route mcp_route_list[];
 extern const size_t mcp_route_count;
+extern const struct route_group mcp_route_groups[]; /* the same rows */
 /* The transport refuses a request: a JSON-RPC error with no id. */
 void mcp_refuse(struct http_request *rq, const struct hf_error *err);
 

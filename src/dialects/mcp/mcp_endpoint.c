@@ -368,3 +368,8 @@ const struct route mcp_route_list[] = {
     {HTTP_DELETE_M, "/", delete_handle, ROLE_WATCH, ROUTE_NO_BODY, 0, NULL},
 };
 const size_t mcp_route_count = sizeof mcp_route_list / sizeof *mcp_route_list;
+
+const struct route_group mcp_route_groups[] = {
+    {"", mcp_route_list, sizeof mcp_route_list / sizeof *mcp_route_list},
+    {NULL, NULL, 0},
+};
