@@ -4,6 +4,8 @@
  */
 #include "dialects/common/dialect_base.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -52,10 +54,14 @@ const struct route_table *dialect_routes(const struct dialect *d, void *self)
 
 void dialect_drain(const struct dialect *d, void *self)
 {
-    if (d->make == NULL)
-        pending_drain(&((struct dialect_base *)self)->pending);
-    else if (d->drain != NULL)
+    struct dialect_base *b = self;
+
+    if (d->make == NULL) {
+        b->draining = true;
+        pending_drain(&b->pending);
+    } else if (d->drain != NULL) {
         d->drain(self);
+    }
 }
 
 void dialect_free(const struct dialect *d, void *self)
@@ -90,6 +96,20 @@ void dialect_reply_send(struct http_request *rq, int status, struct json_out *o)
 {
     json_close(o, '}');
     http_reply_json(rq, status, o->buf);
+    buf_clear(o->buf); /* frees what a large reply used */
+}
+
+void dialect_fail(struct http_request *rq, enum hf_code code, const char *fmt, ...)
+{
+    struct hf_error err = {0};
+    char detail[sizeof err.detail];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(detail, sizeof detail, fmt, args);
+    va_end(args);
+    hf_fail(&err, code, "%s", detail);
+    http_reply_error(rq, &err);
 }
 
 /* --- requests -------------------------------------------------------------------------------- */
@@ -120,11 +140,9 @@ bool dialect_query_number(struct http_request *rq, const char *name, int64_t min
                           int64_t *out)
 {
     const char *text = http_query(rq, name);
-    struct hf_error err = {0};
 
     if (text == NULL || text_to_i64(text, min, max, out))
         return true;
-    hf_fail(&err, HF_E_bad_value, "query parameter %s must be a number", name);
-    http_reply_error(rq, &err);
+    dialect_fail(rq, HF_E_bad_value, "query parameter %s must be a number", name);
     return false;
 }

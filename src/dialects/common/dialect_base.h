@@ -21,6 +21,7 @@ struct dialect_base {
     struct list pending;            /* struct pending: calls and WebSockets */
     struct input_call_queue typing; /* requests that bring input */
     struct buf scratch;             /* free between handlers: the JSON being written */
+    bool draining;                  /* the daemon is shutting down */
     struct route_rows rows;
     struct route_table table;
 };
@@ -40,6 +41,10 @@ void dialect_free(const struct dialect *d, void *self);
 /* Begins an object in the scratch buffer. */
 struct json_out dialect_reply_open(struct dialect_base *b);
 void dialect_reply_send(struct http_request *rq, int status, struct json_out *o); /* closes it */
+
+/* Replies with an error in the platform's shape. */
+void dialect_fail(struct http_request *rq, enum hf_code code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* The body as JSON; the caller owns it. NULL: replied. */
 json_t *dialect_body(struct http_request *rq);

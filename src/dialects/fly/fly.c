@@ -5,36 +5,17 @@
 #include "dialects/fly/fly.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/braces.h"
 #include "base/clock.h"
 #include "base/limits.h"
-#include "base/mem.h"
 #include "base/text.h"
 #include "engine/notes.h"
 
 #define CREATED_NOTE "fly.created"
 
 /* --- replies ------------------------------------------------------------------------ */
-
-struct json_out fly_reply(struct fly *f)
-{
-    struct json_out o;
-
-    buf_clear(&f->scratch);
-    json_out_init(&o, &f->scratch);
-    json_open(&o, '{');
-    return o;
-}
-
-void fly_send(struct http_request *rq, int status, struct json_out *o)
-{
-    json_close(o, '}');
-    http_reply_json(rq, status, o->buf);
-    buf_clear(o->buf); /* an exec's reply is large: do not keep it */
-}
 
 /* Clients include it in their errors, so that users know which process to inspect. */
 void fly_add_process_header(struct http_request *rq, struct process *p)
@@ -46,28 +27,29 @@ void fly_add_process_header(struct http_request *rq, struct process *p)
 }
 
 /* The prefix of a machine's errors. */
+static const struct {
+    int status;
+    const char *word;
+} words[] = {
+    {400, "invalid_argument: "}, {401, "unauthenticated: "},    {403, "permission_denied: "},
+    {404, "not_found: "},        {408, "deadline_exceeded: "},  {409, "failed_precondition: "},
+    {413, "out_of_range: "},     {429, "resource_exhausted: "}, {500, "internal: "},
+    {503, "unavailable: "},
+};
+
 static const char *word_of(int status)
 {
-    switch (status) {
-    case 400: return "invalid_argument: ";
-    case 401: return "unauthenticated: ";
-    case 403: return "permission_denied: ";
-    case 404: return "not_found: ";
-    case 408: return "deadline_exceeded: ";
-    case 409: return "failed_precondition: ";
-    case 413: return "out_of_range: ";
-    case 429: return "resource_exhausted: ";
-    case 500: return "internal: ";
-    case 503: return "unavailable: ";
-    default: return "";
-    }
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (words[i].status == status)
+            return words[i].word;
+    return "";
 }
 
 /* Sprites have a code next to the message, machines have one text. */
-void fly_error(struct http_request *rq, const struct hf_error *err)
+static void fly_error(struct http_request *rq, const struct hf_error *err)
 {
     const char *detail = err->detail[0] != '\0' ? err->detail : hf_code_title(err->code);
-    struct json_out o = fly_reply(fly_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
     int status = hf_code_status(err->code);
     char text[400];
 
@@ -78,75 +60,48 @@ void fly_error(struct http_request *rq, const struct hf_error *err)
         snprintf(text, sizeof text, "%s%s", word_of(status), detail);
         json_kstr(&o, "error", text);
     }
-    fly_send(rq, status, &o);
+    dialect_reply_send(rq, status, &o);
 }
 
 void fly_error_draining(struct http_request *rq, struct process *p)
 {
-    struct hf_error err = {0};
     struct process_view v;
 
     process_view(p, &v);
-    hf_fail(&err, HF_E_internal,
-            "the daemon is shutting down; the command keeps running; see process %s", v.id);
     fly_add_process_header(rq, p);
-    fly_error(rq, &err);
+    dialect_fail(rq, HF_E_internal,
+                 "the daemon is shutting down; the command keeps running; see process %s", v.id);
 }
 
 /* --- decoding ----------------------------------------------------------------------- */
-
-json_t *fly_body(struct http_request *rq)
-{
-    struct hf_error err = {0};
-    size_t len;
-    const char *text = http_body(rq, &len);
-    json_t *body = json_parse(text, len, &err);
-
-    if (body != NULL && json_is_object(body))
-        return body;
-    if (body != NULL) {
-        json_decref(body);
-        hf_fail(&err, HF_E_bad_type, "the body must be a JSON object");
-    }
-    fly_error(rq, &err);
-    return NULL;
-}
 
 /* Clients search for "machine not found". */
 bool fly_machine(struct http_request *rq)
 {
     const char *id = http_param(rq, "machine");
-    struct hf_error err = {0};
 
     if (strcmp(id, FLY_MACHINE) == 0)
         return true;
-    hf_fail(&err, HF_E_no_such_sandbox,
-            "machine not found: %.100s; this machine is named " FLY_MACHINE, id);
-    fly_error(rq, &err);
+    dialect_fail(rq, HF_E_no_such_sandbox,
+                 "machine not found: %.100s; this machine is named " FLY_MACHINE, id);
     return false;
 }
 
 struct process *fly_session(struct http_request *rq)
 {
     const char *id = http_param(rq, "id");
-    struct process *p = engine_find(fly_of(rq)->engine, id, NULL);
-    struct hf_error err = {0};
+    struct process *p = engine_find(dialect_base_of(rq)->engine, id, NULL);
 
-    if (p == NULL) {
-        hf_fail(&err, HF_E_no_such_process, "session not found: %.100s", id);
-        fly_error(rq, &err);
-    }
+    if (p == NULL)
+        dialect_fail(rq, HF_E_no_such_process, "session not found: %.100s", id);
     return p;
 }
 
 bool fly_admit(struct http_request *rq)
 {
-    struct hf_error err = {0};
-
     if (fly_of(rq)->waits < LIMIT_WAITS)
         return true;
-    hf_fail(&err, HF_E_too_many_waits, "%d requests are already waiting", LIMIT_WAITS);
-    fly_error(rq, &err);
+    dialect_fail(rq, HF_E_too_many_waits, "%d requests are already waiting", LIMIT_WAITS);
     return false;
 }
 
@@ -199,45 +154,9 @@ static int64_t created(struct engine *e)
     return ms;
 }
 
-static void *fly_make(const struct dialect_host *host)
+static void fly_init(struct dialect_base *b)
 {
-    struct fly *f = hf_xalloc(sizeof *f);
-
-    f->engine = host->engine;
-    f->loop = host->loop;
-    f->created_ms = created(host->engine);
-    list_init(&f->pending);
-    f->table = (struct route_table){
-        .prefix = "/dialects/fly",
-        .routes = routes,
-        .count = sizeof routes / sizeof *routes,
-        .error = fly_error,
-        .context = f,
-        .ways = &ways,
-    };
-    return f;
-}
-
-static const struct route_table *fly_routes(void *self)
-{
-    return &((struct fly *)self)->table;
-}
-
-static void fly_drain(void *self)
-{
-    struct fly *f = self;
-
-    f->draining = true;
-    pending_drain(&f->pending);
-}
-
-static void fly_free(void *self)
-{
-    struct fly *f = self;
-
-    pending_free(&f->pending);
-    buf_fini(&f->scratch);
-    free(f);
+    ((struct fly *)b)->created_ms = created(b->engine);
 }
 
 static const struct route_group groups[] = {
@@ -251,8 +170,7 @@ const struct dialect fly_dialect = {
     .prefix = "/dialects/fly",
     .groups = groups,
     .ways = &ways,
-    .make = fly_make,
-    .routes = fly_routes,
-    .drain = fly_drain,
-    .free = fly_free,
+    .error = fly_error,
+    .size = sizeof(struct fly),
+    .init = fly_init,
 };

@@ -10,9 +10,7 @@
 #ifndef HF_DIALECTS_FLY_FLY_H
 #define HF_DIALECTS_FLY_FLY_H
 
-#include "base/buf.h"
-#include "base/json.h"
-#include "dialects/common/dialect.h"
+#include "dialects/common/dialect_base.h"
 #include "dialects/common/pending.h"
 #include "dialects/fly/fly_decode.h"
 
@@ -21,14 +19,9 @@ extern const struct dialect fly_dialect;
 #define FLY_MACHINE "local"
 
 struct fly {
-    struct engine *engine;
-    struct loop *loop;
-    struct route_table table;
-    struct list pending;
+    struct dialect_base base;
     int64_t created_ms; /* of the machine: when the first worker started */
     size_t waits;       /* requests that wait for an exit or a state */
-    bool draining;      /* the daemon is shutting down */
-    struct buf scratch;
 };
 
 static inline struct fly *fly_of(const struct http_request *rq)
@@ -37,9 +30,6 @@ static inline struct fly *fly_of(const struct http_request *rq)
 }
 
 /* fly.c: replies */
-struct json_out fly_reply(struct fly *f); /* begins an object in the scratch buffer */
-void fly_send(struct http_request *rq, int status, struct json_out *o);
-void fly_error(struct http_request *rq, const struct hf_error *err);     /* in their shape */
 void fly_add_process_header(struct http_request *rq, struct process *p); /* by a header */
 /*
  * The daemon shuts down, the process stays: no 503 if it runs, or the client would request it
@@ -48,7 +38,6 @@ void fly_add_process_header(struct http_request *rq, struct process *p); /* by a
 void fly_error_draining(struct http_request *rq, struct process *p);
 
 /* fly.c: decoding. NULL or false: the request has been replied to. */
-json_t *fly_body(struct http_request *rq);
 bool fly_machine(struct http_request *rq);
 struct process *fly_session(struct http_request *rq);
 /* Is there room for one more request that waits? Call before starting anything. */

@@ -55,7 +55,7 @@ static void send_line(struct fly_kill_killing *k, struct json_out *o)
 static void send_event(struct fly_kill_killing *k, const char *type, const char *message,
                        int signum)
 {
-    struct json_out o = fly_reply(k->fly);
+    struct json_out o = dialect_reply_open(&k->fly->base);
     struct process_view v;
 
     process_view(k->process, &v);
@@ -69,7 +69,7 @@ static void send_event(struct fly_kill_killing *k, const char *type, const char 
 
 static void send_complete(struct fly_kill_killing *k, const struct survivors *s)
 {
-    struct json_out o = fly_reply(k->fly);
+    struct json_out o = dialect_reply_open(&k->fly->base);
     struct process_view v;
 
     process_view(k->process, &v);
@@ -167,11 +167,11 @@ static struct fly_kill_killing *killing_new(struct http_request *rq, struct proc
     k->fly = f;
     k->process = process_ref(p);
     k->timeout_ms = timeout_ms;
-    k->timer = timer_new(f->loop, killing_on_timer, k);
+    k->timer = timer_new(f->base.loop, killing_on_timer, k);
     list_init(&k->waiter.link);
     k->waiter.fn = killing_on_exit;
     k->waiter.arg = k;
-    pending_init(&k->pending, &f->pending, &killing_kind);
+    pending_init(&k->pending, &f->base.pending, &killing_kind);
     k->out = http_stream_start(rq, 200, "application/x-ndjson", &out_ops, k);
     return k;
 }
@@ -223,7 +223,7 @@ void fly_sprite_kill(struct http_request *rq)
     else
         (void)check_signal_role(SIGKILL, http_role(rq), &err);
     if (err.code != HF_OK)
-        fly_error(rq, &err);
+        http_reply_error(rq, &err);
     else
         killing_begin(rq, p, signum, timeout_ms);
 }

@@ -26,9 +26,9 @@ void fly_machine_get(struct http_request *rq)
 
     if (!fly_machine(rq))
         return;
-    o = fly_reply(fly_of(rq));
+    o = dialect_reply_open(dialect_base_of(rq));
     write_machine(&o, fly_of(rq));
-    fly_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 void fly_machine_list(struct http_request *rq)
@@ -36,19 +36,19 @@ void fly_machine_list(struct http_request *rq)
     struct fly *f = fly_of(rq);
     struct json_out o;
 
-    buf_clear(&f->scratch);
-    json_out_init(&o, &f->scratch);
+    buf_clear(&f->base.scratch);
+    json_out_init(&o, &f->base.scratch);
     json_open(&o, '[');
     json_open(&o, '{');
     write_machine(&o, f);
     json_close(&o, '}');
     json_close(&o, ']');
-    http_reply_json(rq, 200, &f->scratch);
+    http_reply_json(rq, 200, &f->base.scratch);
 }
 
 void fly_app_get(struct http_request *rq)
 {
-    struct json_out o = fly_reply(fly_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
     const char *app = http_param(rq, "app");
 
     json_kstr(&o, "id", app);
@@ -61,7 +61,7 @@ void fly_app_get(struct http_request *rq)
     json_kstr(&o, "slug", FLY_MACHINE);
     json_close(&o, '}');
     json_kint(&o, "machine_count", 1);
-    fly_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }
 
 /* --- the sprite ------------------------------------------------------------------------------- */
@@ -78,10 +78,10 @@ static void write_sprite(struct json_out *o, const struct fly *f, const char *na
 
 static void reply_sprite(struct http_request *rq, int status, const char *name)
 {
-    struct json_out o = fly_reply(fly_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     write_sprite(&o, fly_of(rq), name);
-    fly_send(rq, status, &o);
+    dialect_reply_send(rq, status, &o);
 }
 
 void fly_sprite_get(struct http_request *rq)
@@ -93,14 +93,14 @@ void fly_sprite_get(struct http_request *rq)
 void fly_sprite_create(struct http_request *rq)
 {
     static const struct json_field field = {.name = "name", .kind = JSON_F_STR, .required = true};
-    json_auto_t *body = fly_body(rq);
+    json_auto_t *body = dialect_body(rq);
     struct hf_error err = {0};
     const char *name = NULL;
 
     if (body == NULL)
         return;
     if (json_decode_known(body, &field, 1, &name, &err) < 0)
-        fly_error(rq, &err);
+        http_reply_error(rq, &err);
     else
         reply_sprite(rq, 201, name);
 }
@@ -109,7 +109,7 @@ void fly_sprite_list(struct http_request *rq)
 {
     const char *prefix = http_query(rq, "prefix");
     bool listed = prefix == NULL || strncmp(FLY_MACHINE, prefix, strlen(prefix)) == 0;
-    struct json_out o = fly_reply(fly_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     json_key(&o, "sprites");
     json_open(&o, '[');
@@ -121,5 +121,5 @@ void fly_sprite_list(struct http_request *rq)
     json_close(&o, ']');
     json_kbool(&o, "has_more", false);
     json_kint(&o, "running", listed);
-    fly_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }

@@ -84,10 +84,10 @@ void fly_machine_ps(struct http_request *rq)
 
     if (!fly_machine(rq))
         return;
-    buf_clear(&f->scratch);
-    json_out_init(&o, &f->scratch);
+    buf_clear(&f->base.scratch);
+    json_out_init(&o, &f->base.scratch);
     json_open(&o, '[');
-    while (n < LIMIT_FLY_LIST && (p = engine_next(f->engine, p)) != NULL) {
+    while (n < LIMIT_FLY_LIST && (p = engine_next(f->base.engine, p)) != NULL) {
         struct process_view v;
 
         process_view(p, &v);
@@ -97,5 +97,5 @@ void fly_machine_ps(struct http_request *rq)
         n++;
     }
     json_close(&o, ']');
-    http_reply_json(rq, 200, &f->scratch);
+    http_reply_json(rq, 200, &f->base.scratch);
 }

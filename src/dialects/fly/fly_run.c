@@ -12,23 +12,19 @@
  * stream separately, since a client cannot see the order between the two. What is gathered is
  * bounded; beyond that the process waits. Layer: dialects.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/limits.h"
-#include "base/mem.h"
+#include "dialects/common/call.h"
 #include "dialects/common/start_call.h"
 #include "dialects/fly/fly.h"
 #include "dialects/fly/fly_gzip.h"
 #include "engine/stream/viewer.h"
 
 struct fly_run {
-    struct pending pending;
-    struct fly *fly;
+    struct call call;
+    struct dialect_base *base;
     struct process *process; /* referenced */
     struct viewer *viewer;   /* NULL: all output has been read */
-    struct http_stream *out;
-    struct timer *gap; /* active: nothing may be sent yet */
+    struct timer *gap;       /* active: nothing may be sent yet */
     struct timer *alive;
     struct buf held[2];
     struct fly_gzip gzip;
@@ -37,9 +33,9 @@ struct fly_run {
     int code; /* of the exit; known when there is no viewer */
 };
 
-static void run_free(struct pending *p)
+static void run_release(struct call *c)
 {
-    struct fly_run *r = list_entry(p, struct fly_run, pending);
+    struct fly_run *r = (struct fly_run *)c;
 
     viewer_detach(r->viewer);
     timer_close(r->gap);
@@ -47,30 +43,14 @@ static void run_free(struct pending *p)
     process_unref(r->process);
     buf_fini(&r->held[0]);
     buf_fini(&r->held[1]);
-    pending_fini(p);
-    free(r);
 }
-
-static void run_on_disconnect(void *arg)
-{
-    run_free(&((struct fly_run *)arg)->pending);
-}
-
-/* The process keeps running. A response ends cleanly only with the exit. */
-static void run_drain(struct pending *p)
-{
-    http_stream_abort(list_entry(p, struct fly_run, pending)->out);
-    run_free(p);
-}
-
-static const struct pending_kind run_kind = {.drain = run_drain, .free = run_free};
 
 /* --- frames ---------------------------------------------------------------------------------- */
 
 static void send_frame(struct fly_run *r, enum sprite_channel channel, const char *bytes,
                        size_t len)
 {
-    struct buf *frame = &r->fly->scratch;
+    struct buf *frame = &r->base->scratch;
     struct buf packed = {0};
 
     buf_clear(frame);
@@ -83,7 +63,7 @@ static void send_frame(struct fly_run *r, enum sprite_channel channel, const cha
         frame = &packed;
     }
     r->sent += frame->len;
-    http_stream_write(r->out, &(struct iovec){buf_data(frame), frame->len}, 1);
+    http_stream_write(r->call.out, &(struct iovec){buf_data(frame), frame->len}, 1);
     buf_fini(&packed);
     if (!r->zipped || r->sent > FLY_BURST_BYTES)
         timer_start(r->gap, FLY_CHUNK_GAP_MS);
@@ -127,13 +107,12 @@ static void send_exit(struct fly_run *r)
 
     (void)frame_room(r); /* at least one byte, which is enough */
     send_frame(r, SPRITE_EXIT, &code, 1);
-    http_stream_end(r->out);
-    run_free(&r->pending);
+    call_stream_end(&r->call);
 }
 
 static bool may_send(const struct fly_run *r)
 {
-    return !timer_is_active(r->gap) && http_stream_ready(r->out);
+    return !timer_is_active(r->gap) && http_stream_ready(r->call.out);
 }
 
 /* Sends as many frames as allowed now. False: it sent the last one and freed the run. */
@@ -158,9 +137,9 @@ static void run_on_alive(struct timer *t, void *arg)
         send_frame(r, SPRITE_STDOUT, "", 0);
 }
 
-static void run_on_room(void *arg)
+static void run_on_room(struct call *c)
 {
-    struct fly_run *r = arg;
+    struct fly_run *r = (struct fly_run *)c;
 
     if (run_flush(r) && r->viewer != NULL)
         viewer_pump(r->viewer);
@@ -172,8 +151,8 @@ static void run_on_gap(struct timer *t, void *arg)
     run_on_room(arg);
 }
 
-static const struct http_stream_ops out_ops = {.on_drain = run_on_room,
-                                               .on_disconnect = run_on_disconnect};
+/* A drain aborts: a response ends cleanly only with the exit. The process keeps running. */
+static const struct call_kind run_kind = {.release = run_release, .room = run_on_room};
 
 /* --- viewer callbacks ------------------------------------------------------------------------ */
 
@@ -221,14 +200,12 @@ static const struct viewer_ops viewer_ops = {
 
 static struct fly_run *run_new(struct http_request *rq, struct process *p)
 {
-    struct fly *f = fly_of(rq);
-    struct fly_run *r = hf_xalloc(sizeof *r);
+    struct fly_run *r = call_begin(rq, &run_kind, sizeof *r);
 
-    r->fly = f;
+    r->base = dialect_base_of(rq);
     r->process = p != NULL ? process_ref(p) : NULL;
-    r->gap = timer_new(f->loop, run_on_gap, r);
-    r->alive = timer_new(f->loop, run_on_alive, r);
-    pending_init(&r->pending, &f->pending, &run_kind);
+    r->gap = timer_new(r->base->loop, run_on_gap, r);
+    r->alive = timer_new(r->base->loop, run_on_alive, r);
     return r;
 }
 
@@ -239,7 +216,7 @@ static void run_reply(struct fly_run *r, struct http_request *rq)
     http_add_header(rq, "Vary", "Accept-Encoding");
     if (r->zipped)
         http_add_header(rq, "Content-Encoding", "gzip");
-    r->out = http_stream_start(rq, 200, "application/octet-stream", &out_ops, r);
+    call_stream(&r->call, 200, "application/octet-stream");
     timer_start(r->alive, FLY_KEEPALIVE_MS);
     timer_start(r->gap, r->zipped ? 0 : FLY_CHUNK_GAP_MS);
 }
@@ -256,9 +233,8 @@ static void run_watch(struct http_request *rq, struct process *p)
     struct hf_error err = {0};
 
     if (viewer_attach(p, &o, &viewer_ops, r, &r->viewer, &err) < 0) {
-        run_free(&r->pending);
         process_terminate(p, -1, "api", NULL, NULL);
-        fly_error(rq, &err);
+        call_fail(&r->call, &err);
         return;
     }
     fly_add_process_header(rq, p);
@@ -276,14 +252,14 @@ static void run_report_unstarted(struct http_request *rq, const struct hf_error 
 
 static void run_started(struct http_request *rq, struct process *p, const struct hf_error *err)
 {
-    if (p != NULL && fly_of(rq)->draining)
+    if (p != NULL && dialect_base_of(rq)->draining)
         fly_error_draining(rq, p);
     else if (p != NULL)
         run_watch(rq, p);
     else if (fly_exit_of(err) != 0)
         run_report_unstarted(rq, err);
     else
-        fly_error(rq, err);
+        http_reply_error(rq, err);
 }
 
 /* The body is all of the input. */
@@ -304,11 +280,11 @@ void fly_sprite_run(struct http_request *rq)
 
     fly_sprite_decode(&request, rq, false, &err);
     if (err.code != HF_OK) {
-        fly_error(rq, &err);
+        http_reply_error(rq, &err);
     } else {
         run_input(rq, &request);
-        start_call_begin(rq, f->engine, &request.spec,
-                         &(struct start_call_options){.pending = &f->pending,
+        start_call_begin(rq, f->base.engine, &request.spec,
+                         &(struct start_call_options){.pending = &f->base.pending,
                                                       .done = run_started,
                                                       .end_if_disconnected =
                                                           request.spec.on_detach != DETACH_KEEP});

@@ -50,7 +50,7 @@ static void send_channel(struct ws *ws, enum sprite_channel channel, const char 
 static void send_error(struct console *c, const char *message)
 {
     const struct sprite_session *s = console_user(c);
-    struct json_out o = fly_reply(s->fly);
+    struct json_out o = dialect_reply_open(&s->fly->base);
 
     json_kstr(&o, "type", "error");
     json_kstr(&o, "message", message);
@@ -59,7 +59,7 @@ static void send_error(struct console *c, const char *message)
 
 static void send_info(struct sprite_session *s, const struct process_view *v)
 {
-    struct json_out o = fly_reply(s->fly);
+    struct json_out o = dialect_reply_open(&s->fly->base);
     struct buf line = {0};
 
     fly_command_line(v, &line);
@@ -111,7 +111,7 @@ static void send_exit(struct fly *f, struct ws *ws, bool tty, int code)
         send_channel(ws, SPRITE_EXIT, &byte, 1);
         return;
     }
-    o = fly_reply(f);
+    o = dialect_reply_open(&f->base);
     json_kstr(&o, "type", "exit");
     json_kint(&o, "exit_code", code);
     send_text(ws, &o);
@@ -269,15 +269,15 @@ static bool session_open(struct http_request *rq, struct process *p, bool attach
                                                      .viewer = since(&v, attach),
                                                      .ops = &ops,
                                                      .user = s,
-                                                     .pending = &f->pending},
+                                                     .pending = &f->base.pending},
                               &err);
     if (s->console == NULL) {
         if (err.code != HF_OK)
-            fly_error(rq, &err);
+            http_reply_error(rq, &err);
         free(s);
         return false;
     }
-    s->alive = timer_new(f->loop, session_on_alive, s);
+    s->alive = timer_new(f->base.loop, session_on_alive, s);
     timer_start(s->alive, FLY_KEEPALIVE_MS);
     send_info(s, &v);
     return true;
@@ -346,12 +346,12 @@ static void report_unstarted(struct http_request *rq, const struct hf_error *err
 
 static void exec_started(struct http_request *rq, struct process *p, const struct hf_error *err)
 {
-    if (p != NULL && fly_of(rq)->draining)
+    if (p != NULL && dialect_base_of(rq)->draining)
         fly_error_draining(rq, p);
     else if (p == NULL && fly_exit_of(err) != 0)
         report_unstarted(rq, err);
     else if (p == NULL)
-        fly_error(rq, err);
+        http_reply_error(rq, err);
     else if (!session_open(rq, p, false))
         process_terminate(p, -1, "api", NULL, NULL);
 }
@@ -381,10 +381,10 @@ static void exec_start(struct http_request *rq)
 
     fly_sprite_decode(&request, rq, true, &err);
     if (err.code != HF_OK)
-        fly_error(rq, &err);
+        http_reply_error(rq, &err);
     else
-        start_call_begin(rq, f->engine, &request.spec,
-                         &(struct start_call_options){.pending = &f->pending,
+        start_call_begin(rq, f->base.engine, &request.spec,
+                         &(struct start_call_options){.pending = &f->base.pending,
                                                       .done = exec_started,
                                                       .end_if_disconnected =
                                                           request.spec.on_detach != DETACH_KEEP});
@@ -411,7 +411,7 @@ void fly_sprite_exec(struct http_request *rq)
     if (!http_is_websocket(rq))
         fly_session_list(rq);
     else if (check_upgrade(rq, &err) < 0)
-        fly_error(rq, &err);
+        http_reply_error(rq, &err);
     else
         exec_start(rq);
 }

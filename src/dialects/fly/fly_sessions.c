@@ -69,13 +69,13 @@ static void write_session(struct json_out *o, const struct process_view *v)
 void fly_session_list(struct http_request *rq)
 {
     struct fly *f = fly_of(rq);
-    struct json_out o = fly_reply(f);
+    struct json_out o = dialect_reply_open(&f->base);
     struct process *p = NULL;
     size_t n = 0;
 
     json_key(&o, "sessions");
     json_open(&o, '[');
-    while (n < LIMIT_FLY_LIST && (p = engine_next(f->engine, p)) != NULL) {
+    while (n < LIMIT_FLY_LIST && (p = engine_next(f->base.engine, p)) != NULL) {
         struct process_view v;
 
         process_view(p, &v);
@@ -85,5 +85,5 @@ void fly_session_list(struct http_request *rq)
         n++;
     }
     json_close(&o, ']');
-    fly_send(rq, 200, &o);
+    dialect_reply_send(rq, 200, &o);
 }

@@ -45,7 +45,7 @@ static void send_to_all(struct engine *e, int signum)
 
 void fly_machine_signal(struct http_request *rq)
 {
-    json_auto_t *body = fly_machine(rq) ? fly_body(rq) : NULL;
+    json_auto_t *body = fly_machine(rq) ? dialect_body(rq) : NULL;
     enum signal_target target;
     struct hf_error err = {0};
     struct json_out o;
@@ -55,10 +55,10 @@ void fly_machine_signal(struct http_request *rq)
         return;
     if (check_signal_decode(json_object_get(body, "signal"), NULL, &signum, &target, &err) < 0 ||
         check_signal_role(signum, http_role(rq), &err) < 0) {
-        fly_error(rq, &err);
+        http_reply_error(rq, &err);
         return;
     }
-    send_to_all(fly_of(rq)->engine, signum);
-    o = fly_reply(fly_of(rq));
-    fly_send(rq, 200, &o);
+    send_to_all(dialect_base_of(rq)->engine, signum);
+    o = dialect_reply_open(dialect_base_of(rq));
+    dialect_reply_send(rq, 200, &o);
 }

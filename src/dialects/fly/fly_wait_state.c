@@ -5,43 +5,30 @@
  * The machine is always started and ends with the daemon, so a wait for any other state always
  * times out. Layer: dialects.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/mem.h"
 #include "base/text.h"
+#include "dialects/common/call.h"
 #include "dialects/fly/fly.h"
 
 struct await {
-    struct pending pending;
-    struct http_request *rq;
+    struct call call;
     struct fly *fly;
     struct timer *timer;
     int64_t timeout_s;
-    char state[16];
+    const char *state; /* static */
 };
 
-static void await_free(struct pending *p)
+static void await_release(struct call *c)
 {
-    struct await *w = list_entry(p, struct await, pending);
+    struct await *w = (struct await *)c;
 
     timer_close(w->timer);
     w->fly->waits--;
-    pending_fini(p);
-    free(w);
 }
 
-static void await_on_disconnect(void *user)
-{
-    await_free(&((struct await *)user)->pending);
-}
-
-static void await_fail(struct await *w, const struct hf_error *err)
-{
-    fly_error(w->rq, err);
-    await_free(&w->pending);
-}
+static const struct call_kind await_kind = {.release = await_release};
 
 static void await_on_timer(struct timer *t, void *arg)
 {
@@ -51,32 +38,18 @@ static void await_on_timer(struct timer *t, void *arg)
     (void)t;
     hf_fail(&err, HF_E_request_timeout, "the machine was not %s within %lld s", w->state,
             (long long)w->timeout_s);
-    await_fail(w, &err);
+    call_fail(&w->call, &err);
 }
-
-static void await_drain(struct pending *p)
-{
-    struct hf_error err = {0};
-
-    hf_fail(&err, HF_E_shutting_down, "the daemon is shutting down; try again");
-    await_fail(list_entry(p, struct await, pending), &err);
-}
-
-static const struct pending_kind await_kind = {.drain = await_drain, .free = await_free};
 
 static void await_begin(struct http_request *rq, const char *state, int64_t timeout_s)
 {
-    struct fly *f = fly_of(rq);
-    struct await *w = hf_xalloc(sizeof *w);
+    struct await *w = call_begin(rq, &await_kind, sizeof *w);
 
-    w->rq = rq;
-    w->fly = f;
+    w->fly = fly_of(rq);
+    w->fly->waits++;
     w->timeout_s = timeout_s;
-    memcpy(w->state, state, strlen(state)); /* one of the names below */
-    w->timer = timer_new(f->loop, await_on_timer, w);
-    f->waits++;
-    pending_init(&w->pending, &f->pending, &await_kind);
-    http_set_user(rq, w, await_on_disconnect);
+    w->state = state;
+    w->timer = timer_new(w->fly->base.loop, await_on_timer, w);
     timer_start(w->timer, (uint64_t)timeout_s * 1000);
 }
 
@@ -107,11 +80,11 @@ void fly_machine_wait(struct http_request *rq)
         hf_fail_field(&err, HF_E_bad_query, "timeout", "timeout must be from 1 to %d seconds",
                       FLY_WAIT_MAX_S);
     if (state == NULL || err.code != HF_OK) {
-        fly_error(rq, &err);
+        http_reply_error(rq, &err);
     } else if (strcmp(state, "started") == 0) {
-        o = fly_reply(fly_of(rq));
+        o = dialect_reply_open(dialect_base_of(rq));
         json_kbool(&o, "ok", true);
-        fly_send(rq, 200, &o);
+        dialect_reply_send(rq, 200, &o);
     } else if (fly_admit(rq)) {
         await_begin(rq, state, timeout_s);
     }
