@@ -5,37 +5,25 @@
 #include "dialects/cloudflare/cf.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/limits.h"
-#include "base/mem.h"
 #include "dialects/cloudflare/cf_bridge.h"
 #include "dialects/cloudflare/cf_call.h"
 #include "dialects/cloudflare/cf_pty.h"
 
 #define PREFIX "/dialects/cloudflare"
 
-struct json_out cf_reply(struct cf *cf)
-{
-    struct json_out o;
-
-    buf_clear(&cf->scratch);
-    json_out_init(&o, &cf->scratch);
-    json_open(&o, '{');
-    return o;
-}
-
 struct process *cf_find(struct cf *cf, const char *id)
 {
-    struct process *p = engine_find(cf->engine, id, NULL);
+    struct process *p = engine_find(cf->base.engine, id, NULL);
     char tag[LIMIT_TAG_BYTES + 8];
 
     if (p != NULL || strlen(id) > LIMIT_TAG_BYTES)
         return p;
     snprintf(tag, sizeof tag, "tag:%s", id);
-    return engine_find(cf->engine, tag, NULL);
+    return engine_find(cf->base.engine, tag, NULL);
 }
 
 /* --- errors ----------------------------------------------------------------------------------- */
@@ -44,7 +32,7 @@ static void api_error(struct http_request *rq, const struct hf_error *err)
 {
     int status = hf_code_status(err->code);
     bool unknown = err->code == HF_E_not_found;
-    struct json_out o = cf_reply(cf_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     json_kstr(&o, "code",
               unknown || status == 405 ? "UNKNOWN_ERROR"
@@ -58,11 +46,14 @@ static void api_error(struct http_request *rq, const struct hf_error *err)
     json_close(&o, '}');
     json_kint(&o, "httpStatus", status);
     json_ktime(&o, "timestamp", clock_wall_ms());
-    json_close(&o, '}');
-    http_reply_json(rq, status, o.buf);
+    dialect_reply_send(rq, status, &o);
 }
 
-void cf_http_error(struct http_request *rq, const struct hf_error *err)
+/*
+ * Replies with err in the shape of the API that the request addressed: JSON of the routes, JSON of
+ * the bridge, or text.
+ */
+static void cf_error_reply(struct http_request *rq, const struct hf_error *err)
 {
     const char *path = http_path(rq);
 
@@ -118,57 +109,31 @@ static const struct route routes[] = {
 /* The xterm addons cannot send headers. */
 static const struct auth_ways ways = {.upgrade_query = "access_token token"};
 
-static void *cf_make(const struct dialect_host *host)
-{
-    struct cf *cf = hf_xalloc(sizeof *cf);
-
-    cf->engine = host->engine;
-    cf->loop = host->loop;
-    cf->version = host->version;
-    list_init(&cf->pending);
-    list_init(&cf->works);
-    list_init(&cf->makings);
-    list_init(&cf->starts);
-    cf->table = (struct route_table){
-        .prefix = PREFIX,
-        .routes = routes,
-        .count = sizeof routes / sizeof *routes,
-        .error = cf_http_error,
-        .context = cf,
-        .ways = &ways,
-    };
-    return cf;
-}
-
-static const struct route_table *cf_routes(void *self)
-{
-    return &((struct cf *)self)->table;
-}
-
-static void cf_drain(void *self)
-{
-    struct cf *cf = self;
-
-    cf->draining = true;
-    pending_drain(&cf->pending);
-}
-
-static void cf_free(void *self)
-{
-    struct cf *cf = self;
-
-    pending_free(&cf->pending);
-    pending_free(&cf->works);
-    buf_fini(&cf->scratch);
-    buf_fini(&cf->frame);
-    free(cf);
-}
-
 static const struct route_group groups[] = {
     {"", routes, sizeof routes / sizeof *routes},
     {"/api", cf_api_rows, CF_API_ROWS},
     {NULL, NULL, 0},
 };
+
+/* The server needs only the plain routes: cf_dispatch() finds the rows behind "/api/". */
+static void cf_init(struct dialect_base *b)
+{
+    struct cf *cf = (struct cf *)b;
+
+    list_init(&cf->works);
+    list_init(&cf->makings);
+    list_init(&cf->starts);
+    b->table.routes = routes;
+    b->table.count = sizeof routes / sizeof *routes;
+}
+
+static void cf_fini(struct dialect_base *b)
+{
+    struct cf *cf = (struct cf *)b;
+
+    pending_free(&cf->works);
+    buf_fini(&cf->frame);
+}
 
 const struct dialect cloudflare_dialect = {
     .name = "cloudflare",
@@ -176,8 +141,8 @@ const struct dialect cloudflare_dialect = {
     .prefix = PREFIX,
     .groups = groups,
     .ways = &ways,
-    .make = cf_make,
-    .routes = cf_routes,
-    .drain = cf_drain,
-    .free = cf_free,
+    .error = cf_error_reply,
+    .size = sizeof(struct cf),
+    .init = cf_init,
+    .fini = cf_fini,
 };

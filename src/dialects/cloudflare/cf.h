@@ -9,9 +9,7 @@
 #ifndef HF_DIALECTS_CLOUDFLARE_CF_H
 #define HF_DIALECTS_CLOUDFLARE_CF_H
 
-#include "base/buf.h"
-#include "base/json.h"
-#include "dialects/common/dialect.h"
+#include "dialects/common/dialect_base.h"
 #include "dialects/common/pending.h"
 
 extern const struct dialect cloudflare_dialect;
@@ -22,17 +20,11 @@ extern const struct dialect cloudflare_dialect;
 #define CF_TERMINAL_METADATA "{\"cloudflare\":\"terminal\"}"
 
 struct cf {
-    struct engine *engine;
-    struct loop *loop;
-    const char *version;
-    struct route_table table;
-    struct list pending;
+    struct dialect_base base;
     struct list works;   /* struct pending: the engine still owes a callback */
     struct list makings; /* sessions that are being created; cf_session.c */
     struct list starts;  /* terminals of sessions that are being started; cf_pty.c */
-    struct buf scratch;  /* one reply or event */
-    struct buf frame;    /* and its envelope */
-    bool draining;
+    struct buf frame;    /* the envelope of a reply or event in base.scratch */
 };
 
 static inline struct cf *cf_of(const struct http_request *rq)
@@ -40,8 +32,6 @@ static inline struct cf *cf_of(const struct http_request *rq)
     return http_context(rq);
 }
 
-/* Begins an object in the scratch buffer. */
-struct json_out cf_reply(struct cf *cf);
 /* The process with this id, "pid:N" or tag; NULL if none. */
 struct process *cf_find(struct cf *cf, const char *id);
 
@@ -59,11 +49,5 @@ void cf_bridge_session_create(struct http_request *rq);
 void cf_bridge_session_delete(struct http_request *rq);
 void cf_bridge_file_get(struct http_request *rq);
 void cf_bridge_file_put(struct http_request *rq);
-
-/*
- * Replies with err in the shape of the API that the request addressed: JSON of the routes, JSON of
- * the bridge, or text.
- */
-void cf_http_error(struct http_request *rq, const struct hf_error *err);
 
 #endif

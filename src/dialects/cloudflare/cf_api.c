@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "dialects/cloudflare/cf_call.h"
+#include "dialects/cloudflare/cf_call_own.h"
 #include "dialects/cloudflare/cf_exec.h"
 #include "dialects/cloudflare/cf_session.h"
 
@@ -23,7 +23,7 @@ static void version(struct cf_call *c)
 {
     struct json_out o = cf_ok(c);
 
-    json_kstr(&o, "version", cf_call_cf(c)->version);
+    json_kstr(&o, "version", c->cf->base.host.version);
     cf_send(c, 200, &o);
 }
 
@@ -80,15 +80,15 @@ static bool find(struct cf_call *c, const char *method, char *raw)
 
     if (query != NULL)
         *query++ = '\0';
-    if (path_parse(cf_call_path(c), raw, &err) < 0 ||
-        query_parse(cf_call_queries(c), query != NULL ? query : "", &err) < 0) {
+    if (path_parse(&c->path, raw, &err) < 0 ||
+        query_parse(&c->query, query != NULL ? query : "", &err) < 0) {
         cf_error(c, &err);
         return false;
     }
-    router_find(tables, 1, true, raw, cf_call_path(c), method_of(method), cf_call_match(c));
-    if (cf_call_match(c)->route != NULL)
+    router_find(tables, 1, true, raw, &c->path, method_of(method), &c->match);
+    if (c->match.route != NULL)
         return true;
-    if (cf_call_match(c)->allow != 0)
+    if (c->match.allow != 0)
         cf_fail(c, 405, "UNKNOWN_ERROR", "The requested method is not allowed here");
     else
         cf_fail(c, 404, "UNKNOWN_ERROR", "The requested endpoint was not found");
@@ -101,10 +101,10 @@ void cf_dispatch(struct cf_call *c, const char *method, const char *raw_path)
     const struct route *r;
 
     if (find(c, method, raw)) {
-        r = cf_call_match(c)->route;
-        if (cf_call_role(c) < r->role)
+        r = c->match.route;
+        if (c->role < r->role)
             cf_fail(c, 403, "PERMISSION_DENIED", "this token may not do that");
-        else if (cf_call_cf(c)->draining)
+        else if (c->cf->base.draining)
             cf_fail(c, 503, "INTERNAL_ERROR", "the daemon is shutting down; try again");
         else
             handlers[r - cf_api_rows](c);

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "dialects/cloudflare/cf_pty.h"
+#include "dialects/common/call.h"
 
 #define SANDBOX_ID_BYTES 10 /* random bytes: 16 characters */
 
@@ -19,12 +20,11 @@
 
 void bridge_error(struct http_request *rq, int status, const char *code, const char *message)
 {
-    struct json_out o = cf_reply(cf_of(rq));
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
 
     json_kstr(&o, "error", message);
     json_kstr(&o, "code", code);
-    json_close(&o, '}');
-    http_reply_json(rq, status, o.buf);
+    dialect_reply_send(rq, status, &o);
 }
 
 void bridge_fail(struct http_request *rq, const struct hf_error *err)
@@ -86,65 +86,43 @@ json_t *bridge_body(struct http_request *rq)
 /* --- create sandboxes and sessions ------------------------------------------------------------ */
 
 struct cf_bridge_creation {
-    struct pending pending;
-    struct http_request *rq; /* NULL: the client has disconnected */
+    struct call call;
     struct cf_want want;
-    char *id; /* the name that the client knows; NULL: the session's own */
+    char *id; /* the name that the client knows */
 };
 
-static void making_free(struct pending *p)
+static void creation_release(struct call *c)
 {
-    struct cf_bridge_creation *m = list_entry(p, struct cf_bridge_creation, pending);
+    struct cf_bridge_creation *m = (struct cf_bridge_creation *)c;
 
     cf_want_cancel(&m->want);
-    pending_fini(p);
     free(m->id);
-    free(m);
 }
 
-static void making_drain(struct pending *p)
-{
-    struct cf_bridge_creation *m = list_entry(p, struct cf_bridge_creation, pending);
+static const struct call_kind creation_kind = {.release = creation_release};
 
-    bridge_error(m->rq, 503, "shutting_down", "the daemon is shutting down; try again");
-    making_free(p);
-}
-
-static const struct pending_kind making_kind = {.drain = making_drain, .free = making_free};
-
-static void making_on_disconnect(void *user)
-{
-    making_free(&((struct cf_bridge_creation *)user)->pending);
-}
-
-static void making_done(void *arg, struct session *s, const struct hf_error *err)
+static void creation_done(void *arg, struct session *s, const struct hf_error *err)
 {
     struct cf_bridge_creation *m = arg;
-    struct http_request *rq = m->rq;
-    struct json_out o = cf_reply(cf_of(rq));
+    struct json_out o;
 
-    if (s != NULL) {
-        json_kstr(&o, "id", m->id != NULL ? m->id : session_id(s));
-        json_close(&o, '}');
-        http_reply_json(rq, 200, o.buf);
-    } else {
-        bridge_fail(rq, err);
+    if (s == NULL) {
+        bridge_fail(call_end(&m->call), err);
+        return;
     }
-    making_free(&m->pending);
+    o = dialect_reply_open(dialect_base_of(m->call.rq));
+    json_kstr(&o, "id", m->id);
+    call_send(&m->call, 200, &o);
 }
 
-static void making_begin(struct http_request *rq, const struct cf_session_request *request,
-                         const char *id)
+static void creation_begin(struct http_request *rq, const struct cf_session_request *request,
+                           const char *id)
 {
-    struct cf *cf = cf_of(rq);
-    struct cf_bridge_creation *m = hf_xalloc(sizeof *m);
+    struct cf_bridge_creation *m = call_begin(rq, &creation_kind, sizeof *m);
 
-    m->rq = rq;
     m->id = hf_xstrdup(id);
-    m->want = (struct cf_want){.fn = making_done, .arg = m};
-    pending_init(&m->pending, &cf->pending, &making_kind);
-    http_set_user(rq, m, making_on_disconnect);
-    cf_session_make(cf, request, &m->want);
+    m->want = (struct cf_want){.fn = creation_done, .arg = m};
+    cf_session_make(cf_of(rq), request, &m->want);
 }
 
 static void random_id(char out[2 * SANDBOX_ID_BYTES])
@@ -164,7 +142,7 @@ void cf_bridge_create(struct http_request *rq)
     if (body == NULL)
         return;
     random_id(id);
-    making_begin(rq, &request, id);
+    creation_begin(rq, &request, id);
 }
 
 /* If present, it must be a string or null. */
@@ -197,7 +175,7 @@ void cf_bridge_session_create(struct http_request *rq)
     name = json_is_string(requested) ? json_string_value(requested) : made;
     request.id = bridge_session(rq, sandbox, name, id);
     if (request.id != NULL)
-        making_begin(rq, &request, name);
+        creation_begin(rq, &request, name);
 }
 
 /* --- delete sandboxes and sessions ------------------------------------------------------------ */
@@ -263,8 +241,8 @@ void cf_bridge_delete(struct http_request *rq)
     if (sandbox == NULL)
         return;
     d = deletion_new(rq);
-    for (s = session_next(cf->engine, NULL); s != NULL;) {
-        struct session *next = session_next(cf->engine, s);
+    for (s = session_next(cf->base.engine, NULL); s != NULL;) {
+        struct session *next = session_next(cf->base.engine, s);
 
         if (is_of(session_id(s), sandbox)) {
             d->open++;
@@ -284,7 +262,7 @@ void cf_bridge_session_delete(struct http_request *rq)
 
     if (sandbox == NULL || bridge_session(rq, sandbox, http_param(rq, "session"), id) == NULL)
         return;
-    s = session_find(cf_of(rq)->engine, id, NULL);
+    s = session_find(cf_of(rq)->base.engine, id, NULL);
     if (s == NULL) {
         bridge_error(rq, 404, "session_not_found", "no such session");
         return;
@@ -302,10 +280,9 @@ void cf_bridge_running(struct http_request *rq)
 
     if (sandbox == NULL)
         return;
-    o = cf_reply(cf_of(rq));
-    json_kbool(&o, "running", session_find(cf_of(rq)->engine, sandbox, NULL) != NULL);
-    json_close(&o, '}');
-    http_reply_json(rq, 200, o.buf);
+    o = dialect_reply_open(dialect_base_of(rq));
+    json_kbool(&o, "running", session_find(cf_of(rq)->base.engine, sandbox, NULL) != NULL);
+    dialect_reply_send(rq, 200, &o);
 }
 
 /*

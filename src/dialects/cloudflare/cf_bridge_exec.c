@@ -8,86 +8,76 @@
  * no client could reach it again. Layer: dialects.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/mem.h"
 #include "base/text.h"
 #include "dialects/cloudflare/cf_bridge.h"
 #include "dialects/cloudflare/cf_exec.h"
 #include "dialects/cloudflare/cf_run.h"
+#include "dialects/common/call.h"
 #include "transport/sse.h"
 
 struct cf_bridge_exec {
-    struct pending pending;
+    struct call call;
     struct cf *cf;
-    struct http_request *rq; /* until the stream begins */
-    struct http_stream *stream;
-    struct cf_run *run;
+    struct cf_run *run; /* NULL: it has ended, or nobody follows it */
     struct cf_text text;
 };
 
-static void exec_free(struct cf_bridge_exec *e)
+static void exec_leave(struct cf_bridge_exec *e, bool end)
 {
-    pending_fini(&e->pending);
-    free(e);
+    if (e->run != NULL)
+        cf_run_leave(e->run, end);
+    e->run = NULL;
 }
 
-static void exec_on_free(struct pending *p)
+static void exec_release(struct call *c)
 {
-    struct cf_bridge_exec *e = list_entry(p, struct cf_bridge_exec, pending);
+    exec_leave((struct cf_bridge_exec *)c, false);
+}
 
-    cf_run_leave(e->run, false);
-    exec_free(e);
+static void exec_disconnected(struct call *c)
+{
+    exec_leave((struct cf_bridge_exec *)c, true);
 }
 
 /* Do not invent an exit: the stream just ends. */
-static void exec_drain(struct pending *p)
+static void exec_drain(struct call *c)
 {
-    struct cf_bridge_exec *e = list_entry(p, struct cf_bridge_exec, pending);
-
-    cf_run_leave(e->run, false);
-    if (e->stream != NULL)
-        http_stream_end(e->stream);
+    if (c->out != NULL)
+        call_stream_end(c);
     else
-        bridge_error(e->rq, 503, "exec_transport_error", "the daemon is shutting down");
-    exec_free(e);
+        bridge_error(call_end(c), 503, "exec_transport_error", "the daemon is shutting down");
 }
 
-static const struct pending_kind exec_kind = {.drain = exec_drain, .free = exec_on_free};
-
-static void exec_on_disconnect(void *arg)
+static void exec_room(struct call *c)
 {
-    struct cf_bridge_exec *e = arg;
-
-    cf_run_leave(e->run, true);
-    exec_free(e);
+    cf_run_pump(((struct cf_bridge_exec *)c)->run);
 }
+
+static const struct call_kind exec_kind = {
+    .release = exec_release,
+    .disconnected = exec_disconnected,
+    .drain = exec_drain,
+    .room = exec_room,
+};
 
 /* --- events ----------------------------------------------------------------------------------- */
 
 static void send_event(struct cf_bridge_exec *e, const char *event, const struct buf *data)
 {
-    sse_send(e->stream, event, NULL, buf_data(data), data->len);
+    sse_send(e->call.out, event, NULL, buf_data(data), data->len);
 }
 
 static void send_bytes(struct cf_bridge_exec *e, bool is_err, const struct buf *bytes)
 {
     if (bytes->len == 0)
         return;
-    buf_clear(&e->cf->scratch);
-    base64_encode(&e->cf->scratch, buf_data(bytes), bytes->len);
-    send_event(e, is_err ? "stderr" : "stdout", &e->cf->scratch);
+    buf_clear(&e->cf->base.scratch);
+    base64_encode(&e->cf->base.scratch, buf_data(bytes), bytes->len);
+    send_event(e, is_err ? "stderr" : "stdout", &e->cf->base.scratch);
 }
-
-static void stream_on_drain(void *arg)
-{
-    cf_run_pump(((struct cf_bridge_exec *)arg)->run);
-}
-
-static const struct http_stream_ops stream_ops = {.on_drain = stream_on_drain,
-                                                  .on_disconnect = exec_on_disconnect};
 
 /* --- command callbacks ------------------------------------------------------------------------ */
 
@@ -95,15 +85,15 @@ static void exec_started(void *arg)
 {
     struct cf_bridge_exec *e = arg;
 
-    http_add_header(e->rq, "Cache-Control", "no-cache");
-    e->stream = sse_start(e->rq, &stream_ops, e);
+    http_add_header(e->call.rq, "Cache-Control", "no-cache");
+    call_stream_sse(&e->call);
 }
 
 static bool exec_ready(void *arg)
 {
     struct cf_bridge_exec *e = arg;
 
-    return e->stream != NULL && http_stream_ready(e->stream);
+    return e->call.out != NULL && http_stream_ready(e->call.out);
 }
 
 static void exec_bytes(void *arg, const struct slice *s)
@@ -131,8 +121,8 @@ static void exec_failed(void *arg, const struct hf_error *err)
 {
     struct cf_bridge_exec *e = arg;
 
-    bridge_fail(e->rq, err);
-    exec_free(e);
+    e->run = NULL;
+    bridge_fail(call_end(&e->call), err);
 }
 
 static void exec_done(void *arg, const struct session_followed *f)
@@ -148,7 +138,7 @@ static void exec_done(void *arg, const struct session_followed *f)
         send_bytes(e, is_err, &rest);
         buf_fini(&rest);
     }
-    o = cf_reply(e->cf);
+    o = dialect_reply_open(&e->cf->base);
     if (f->exit.kind == EXIT_LOST) {
         json_kstr(&o, "error", "the command's exit status is unknown");
         json_kstr(&o, "code", "exec_error");
@@ -157,8 +147,8 @@ static void exec_done(void *arg, const struct session_followed *f)
     }
     json_close(&o, '}');
     send_event(e, f->exit.kind == EXIT_LOST ? "error" : "exit", o.buf);
-    http_stream_end(e->stream);
-    exec_free(e);
+    e->run = NULL;
+    call_stream_end(&e->call);
 }
 
 static const struct cf_run_ops run_ops = {
@@ -231,10 +221,7 @@ void cf_bridge_exec(struct http_request *rq)
         return;
     if (name != NULL && (a.session = bridge_session(rq, sandbox, name, id)) == NULL)
         return;
-    e = hf_xalloc(sizeof *e);
+    e = call_begin(rq, &exec_kind, sizeof *e);
     e->cf = cf_of(rq);
-    e->rq = rq;
-    pending_init(&e->pending, &e->cf->pending, &exec_kind);
-    http_set_user(rq, e, exec_on_disconnect);
     cf_run(e->cf, &a, &run_ops, e, &e->run);
 }

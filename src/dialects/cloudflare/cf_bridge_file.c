@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "dialects/cloudflare/cf_bridge.h"
 #include "dialects/cloudflare/cf_run.h"
+#include "dialects/common/call.h"
 #include "transport/url_query.h"
 
 #define EXIT_NO_FILE 44
@@ -73,76 +74,67 @@ static void keep_reason(struct buf *reason, const struct slice *s)
 
 /* --- read ---------------------------------------------------------------------------------- */
 
+/* The daemon shuts down: a partial file must not look like a whole one. */
+static void file_drained(struct call *c)
+{
+    if (c->out != NULL)
+        call_stream_abort(c);
+    else
+        bridge_error(call_end(c), 503, "shutting_down", "the daemon is shutting down; try again");
+}
+
 struct reader {
-    struct pending pending;
-    struct cf *cf;
-    struct http_request *rq;    /* until there is data to send */
-    struct http_stream *stream; /* from then on */
-    struct cf_run *run;
+    struct call call;   /* streams as soon as there is data to send */
+    struct cf_run *run; /* NULL: it has ended, or is not wanted */
     struct buf reason;
 };
 
-static void reader_free(struct reader *r)
+static void reader_leave(struct call *c)
 {
+    struct reader *r = (struct reader *)c;
+
+    cf_run_leave(r->run, true);
+    r->run = NULL;
+}
+
+static void reader_release(struct call *c)
+{
+    struct reader *r = (struct reader *)c;
+
+    if (r->run != NULL)
+        cf_run_leave(r->run, false);
     buf_fini(&r->reason);
-    pending_fini(&r->pending);
-    free(r);
 }
 
-static void reader_on_free(struct pending *p)
+static void reader_drain(struct call *c)
 {
-    struct reader *r = list_entry(p, struct reader, pending);
-
-    cf_run_leave(r->run, false);
-    reader_free(r);
+    reader_leave(c);
+    file_drained(c);
 }
 
-static void reader_drain(struct pending *p)
+static void reader_room(struct call *c)
 {
-    struct reader *r = list_entry(p, struct reader, pending);
-
-    cf_run_leave(r->run, true);
-    if (r->stream != NULL)
-        http_stream_abort(r->stream);
-    else
-        bridge_error(r->rq, 503, "shutting_down", "the daemon is shutting down; try again");
-    reader_free(r);
+    cf_run_pump(((struct reader *)c)->run);
 }
 
-static const struct pending_kind reader_kind = {.drain = reader_drain, .free = reader_on_free};
-
-static void reader_on_disconnect(void *arg)
-{
-    struct reader *r = arg;
-
-    cf_run_leave(r->run, true);
-    reader_free(r);
-}
-
-static void reader_on_drain(void *arg)
-{
-    cf_run_pump(((struct reader *)arg)->run);
-}
-
-static const struct http_stream_ops stream_ops = {.on_drain = reader_on_drain,
-                                                  .on_disconnect = reader_on_disconnect};
+static const struct call_kind reader_kind = {
+    .release = reader_release,
+    .disconnected = reader_leave,
+    .drain = reader_drain,
+    .room = reader_room,
+};
 
 static void reader_open(struct reader *r)
 {
-    if (r->stream == NULL)
-        r->stream = http_stream_start(r->rq, 200, "application/octet-stream", &stream_ops, r);
-}
-
-static void reader_started(void *arg)
-{
-    (void)arg;
+    if (r->call.out == NULL)
+        call_stream(&r->call, 200, "application/octet-stream");
 }
 
 static bool reader_ready(void *arg)
 {
-    struct reader *r = arg;
+    const struct reader *r = arg;
 
-    return r->stream == NULL || http_stream_ready(r->stream);
+    return r->call.out == NULL || http_stream_ready(r->call.out);
 }
 
 static void reader_bytes(void *arg, const struct slice *s)
@@ -155,43 +147,45 @@ static void reader_bytes(void *arg, const struct slice *s)
         return;
     }
     reader_open(r);
-    http_stream_write(r->stream, &iov, 1);
-}
-
-/* A lossless viewer has no gaps. */
-static void reader_gap(void *arg, uint64_t from, uint64_t to)
-{
-    (void)arg, (void)from, (void)to;
+    http_stream_write(r->call.out, &iov, 1);
 }
 
 static void reader_failed(void *arg, const struct hf_error *err)
 {
     struct reader *r = arg;
 
-    bridge_fail(r->rq, err);
-    reader_free(r);
+    r->run = NULL;
+    bridge_fail(call_end(&r->call), err);
+}
+
+/* Ends the call, replies and frees the reason. */
+static void end_with_failure(struct call *c, const struct exit_record *x, struct buf *reason)
+{
+    struct buf kept = *reason;
+
+    *reason = (struct buf){0};
+    reply_failure(call_end(c), x, &kept);
+    buf_fini(&kept);
 }
 
 static void reader_done(void *arg, const struct session_followed *f)
 {
     struct reader *r = arg;
 
+    r->run = NULL;
     if (f->exit.exit_code == 0) {
         reader_open(r);
-        http_stream_end(r->stream);
-    } else if (r->stream != NULL) {
-        http_stream_abort(r->stream); /* a partial file must not look like a whole one */
+        call_stream_end(&r->call);
+    } else if (r->call.out != NULL) {
+        call_stream_abort(&r->call); /* a partial file must not look like a whole one */
     } else {
-        reply_failure(r->rq, &f->exit, &r->reason);
+        end_with_failure(&r->call, &f->exit, &r->reason);
     }
-    reader_free(r);
 }
 
 static const struct cf_run_ops reader_ops = {
-    .started = reader_started,
     .ready = reader_ready,
     .bytes = reader_bytes,
-    .gap = reader_gap,
     .failed = reader_failed,
     .done = reader_done,
 };
@@ -204,71 +198,50 @@ void cf_bridge_file_get(struct http_request *rq)
 
     if (argv == NULL)
         return;
-    r = hf_xalloc(sizeof *r);
-    r->cf = cf_of(rq);
-    r->rq = rq;
-    pending_init(&r->pending, &r->cf->pending, &reader_kind);
-    http_set_user(rq, r, reader_on_disconnect);
-    cf_run(r->cf, &request, &reader_ops, r, &r->run);
+    r = call_begin(rq, &reader_kind, sizeof *r);
+    cf_run(cf_of(rq), &request, &reader_ops, r, &r->run);
 }
 
 /* --- write ------------------------------------------------------------------------------------ */
 
 struct cf_bridge_file_writer {
-    struct pending pending;
-    struct http_request *rq;
-    struct cf_launch *launch;
-    struct process *process; /* referenced */
-    struct viewer *viewer;   /* its error output */
+    struct call call;
+    struct cf_launch *launch; /* NULL: it is started */
+    struct process *process;  /* referenced */
+    struct viewer *viewer;    /* its error output */
     struct input_waiter room;
     struct buf reason;
 };
 
-static void ignore_end(void *arg, struct process *p, const struct survivors *s)
+static void writer_release(struct call *c)
 {
-    (void)arg, (void)p, (void)s;
-}
+    struct cf_bridge_file_writer *w = (struct cf_bridge_file_writer *)c;
 
-static void writer_free(struct cf_bridge_file_writer *w)
-{
     input_waiter_cancel(&w->room);
     viewer_detach(w->viewer);
     process_unref(w->process);
     buf_fini(&w->reason);
-    pending_fini(&w->pending);
-    free(w);
 }
 
 /* The upload is incomplete: remove the partial file. */
-static void writer_leave(struct cf_bridge_file_writer *w)
+static void writer_leave(struct call *c)
 {
+    struct cf_bridge_file_writer *w = (struct cf_bridge_file_writer *)c;
+
     if (w->launch != NULL)
         cf_launch_leave(w->launch, true);
     if (w->process != NULL)
-        process_terminate(w->process, -1, "detach", ignore_end, NULL);
-    writer_free(w);
+        process_terminate(w->process, -1, "detach", NULL, NULL);
 }
 
-static void writer_on_free(struct pending *p)
+static void writer_drain(struct call *c)
 {
-    writer_free(list_entry(p, struct cf_bridge_file_writer, pending));
+    writer_leave(c);
+    file_drained(c);
 }
 
-static void writer_drain(struct pending *p)
-{
-    struct cf_bridge_file_writer *w = list_entry(p, struct cf_bridge_file_writer, pending);
-    struct http_request *rq = w->rq;
-
-    writer_leave(w);
-    bridge_error(rq, 503, "shutting_down", "the daemon is shutting down; try again");
-}
-
-static const struct pending_kind writer_kind = {.drain = writer_drain, .free = writer_on_free};
-
-static void writer_on_disconnect(void *user)
-{
-    writer_leave(user);
-}
+static const struct call_kind writer_kind = {
+    .release = writer_release, .disconnected = writer_leave, .drain = writer_drain};
 
 static bool writer_ready(void *arg)
 {
@@ -291,12 +264,11 @@ static void writer_exited(void *arg, const struct exit_record *x)
     struct cf_bridge_file_writer *w = arg;
     static const char ok[] = "{\"ok\":true}";
 
-    if (x->exit_code == 0)
-        http_reply(w->rq, 200, "application/json", ok, sizeof ok - 1);
-    else
-        reply_failure(w->rq, x, &w->reason);
     process_forget(w->process);
-    writer_free(w);
+    if (x->exit_code == 0)
+        http_reply(call_end(&w->call), 200, "application/json", ok, sizeof ok - 1);
+    else
+        end_with_failure(&w->call, x, &w->reason);
 }
 
 static const struct viewer_ops writer_ops = {
@@ -323,7 +295,7 @@ static size_t writer_on_body(struct http_request *rq, const void *bytes, size_t 
 
 static void writer_on_room(void *arg)
 {
-    http_body_resume(((struct cf_bridge_file_writer *)arg)->rq);
+    http_body_resume(((struct cf_bridge_file_writer *)arg)->call.rq);
 }
 
 static void writer_on_launched(void *arg, struct process *p, const struct hf_error *err)
@@ -334,22 +306,20 @@ static void writer_on_launched(void *arg, struct process *p, const struct hf_err
      */
     const struct viewer_options o = {.since = SINCE_OFFSET, .read_only = true, .only_stream = -1};
     struct cf_bridge_file_writer *w = arg;
-    struct http_request *rq = w->rq;
     struct hf_error why;
 
     w->launch = NULL;
     if (p == NULL) {
-        writer_free(w);
-        bridge_fail(rq, err);
+        bridge_fail(call_end(&w->call), err);
         return;
     }
     w->process = process_ref(p);
     if (viewer_attach(p, &o, &writer_ops, w, &w->viewer, &why) < 0) {
-        writer_leave(w);
-        bridge_fail(rq, &why);
+        writer_leave(&w->call);
+        bridge_fail(call_end(&w->call), &why);
         return;
     }
-    http_body_stream(rq, writer_on_body);
+    http_body_stream(w->call.rq, writer_on_body);
 }
 
 void cf_bridge_file_put(struct http_request *rq)
@@ -357,17 +327,13 @@ void cf_bridge_file_put(struct http_request *rq)
     json_auto_t *argv = bridge_sandbox(rq) == NULL ? NULL : file_argv(rq, writing);
     const struct cf_launch_request request = {
         .argv = argv, .stdin_pipe = true, .kill_on_detach = true, .helper = true};
-    struct cf *cf = cf_of(rq);
     struct cf_bridge_file_writer *w;
 
     if (argv == NULL)
         return;
-    w = hf_xalloc(sizeof *w);
-    w->rq = rq;
+    w = call_begin(rq, &writer_kind, sizeof *w);
     list_init(&w->room.link);
     w->room.fn = writer_on_room;
     w->room.arg = w;
-    pending_init(&w->pending, &cf->pending, &writer_kind);
-    http_set_user(rq, w, writer_on_disconnect);
-    cf_launch(cf, &request, writer_on_launched, w, &w->launch);
+    cf_launch(cf_of(rq), &request, writer_on_launched, w, &w->launch);
 }

@@ -71,7 +71,7 @@ static struct cf_call *call_new(struct cf *cf, enum role role)
     c->cf = cf;
     c->role = role;
     list_init(&c->link);
-    pending_init(&c->pending, &cf->pending, &call_kind);
+    pending_init(&c->pending, &cf->base.pending, &call_kind);
     return c;
 }
 
@@ -123,40 +123,10 @@ void cf_call_mux(struct cf *cf, struct cf_mux *m, enum role role, const struct c
         cf_fail(c, 404, "UNKNOWN_ERROR", "The requested endpoint was not found");
 }
 
-struct list *cf_call_link(struct cf_call *c)
-{
-    return &c->link;
-}
-
-struct cf_call *cf_call_of(struct list *link)
-{
-    return list_entry(link, struct cf_call, link);
-}
-
-const char *cf_call_id(const struct cf_call *c)
-{
-    return c->id;
-}
-
 void cf_call_drained(struct cf_call *c)
 {
     if (c->ops != NULL && c->ops->drain != NULL)
         c->ops->drain(c->arg);
-}
-
-struct route_match *cf_call_match(struct cf_call *c)
-{
-    return &c->match;
-}
-
-struct path *cf_call_path(struct cf_call *c)
-{
-    return &c->path;
-}
-
-struct url_query *cf_call_queries(struct cf_call *c)
-{
-    return &c->query;
 }
 
 /* --- decoding ------------------------------------------------------------------------------ */
@@ -251,4 +221,15 @@ bool cf_bool(struct cf_call *c, const char *name, bool *out)
         return refuse(c, name, "must be true or false");
     *out = json_is_true(v);
     return true;
+}
+
+bool cf_env_object(struct cf_call *c, const json_t **out)
+{
+    const json_t *env = json_object_get(c->body, "env");
+
+    *out = json_is_object(env) ? env : NULL;
+    if (*out != NULL || env == NULL || json_is_null(env))
+        return true;
+    cf_fail(c, 400, "VALIDATION_FAILED", "env must be an object of strings");
+    return false;
 }

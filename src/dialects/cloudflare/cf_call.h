@@ -45,6 +45,7 @@ const json_t *cf_body(struct cf_call *c);
 bool cf_text(struct cf_call *c, const char *name, bool required, const char **out);
 bool cf_int(struct cf_call *c, const char *name, int64_t min, int64_t max, int64_t *out);
 bool cf_bool(struct cf_call *c, const char *name, bool *out);
+bool cf_env_object(struct cf_call *c, const json_t **out); /* "env"; NULL: none */
 
 /* --- replies -------------------------------------------------------------------------- */
 void cf_wait(struct cf_call *c, const struct cf_wait_ops *ops, void *arg);
@@ -71,10 +72,7 @@ struct cf_call_request {
     json_t *body;                             /* owned */
 };
 void cf_call_mux(struct cf *cf, struct cf_mux *m, enum role role, const struct cf_call_request *a);
-/* For the multiplex's calls; `link` is in its list. */
-struct list *cf_call_link(struct cf_call *c);
-struct cf_call *cf_call_of(struct list *link);
-const char *cf_call_id(const struct cf_call *c);
+/* For the multiplex's calls. */
 void cf_call_drained(struct cf_call *c);
 void cf_call_cancel(struct cf_call *c, enum cf_close_reason why);
 
@@ -85,9 +83,6 @@ void cf_dispatch(struct cf_call *c, const char *method, const char *raw_path);
 /* The calls behind "/api", dispatched by cf_dispatch(). Their handlers are private to cf_api.c. */
 #define CF_API_ROWS 16
 extern const struct route cf_api_rows[CF_API_ROWS];
-struct route_match *cf_call_match(struct cf_call *c);
-struct path *cf_call_path(struct cf_call *c);
-struct url_query *cf_call_queries(struct cf_call *c);
 
 /* cf_mux.c */
 void cf_mux_add(struct cf_mux *m, struct cf_call *c);

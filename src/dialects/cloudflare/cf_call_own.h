@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cf_call_own.h - the internals of a call, for cf_call.c and cf_reply.c. Layer: dialects.
+ * cf_call_own.h - the internals of a call, for the files that route and reply. Layer: dialects.
  */
 #ifndef HF_DIALECTS_CLOUDFLARE_CF_CALL_OWN_H
 #define HF_DIALECTS_CLOUDFLARE_CF_CALL_OWN_H

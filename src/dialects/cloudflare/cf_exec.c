@@ -52,19 +52,10 @@ static void exec_closed(void *arg, enum cf_close_reason why)
 
 static bool exec_decode(struct cf_call *c, struct cf_run_request *a)
 {
-    const json_t *body = cf_body(c);
-
-    if (body == NULL || !cf_text(c, "command", true, &a->command) ||
+    if (cf_body(c) == NULL || !cf_text(c, "command", true, &a->command) ||
         !cf_text(c, "cwd", false, &a->cwd) ||
-        !cf_int(c, "timeoutMs", 0, LIMIT_DURATION_MS, &a->timeout_ms))
+        !cf_int(c, "timeoutMs", 0, LIMIT_DURATION_MS, &a->timeout_ms) || !cf_env_object(c, &a->env))
         return false;
-    a->env = json_object_get(body, "env");
-    if (json_is_null(a->env))
-        a->env = NULL;
-    if (a->env != NULL && !json_is_object(a->env)) {
-        cf_fail(c, 400, "VALIDATION_FAILED", "env must be an object of strings");
-        return false;
-    }
     a->session = cf_session_id(c);
     if (strcmp(a->session, CF_NO_SESSION) == 0)
         a->session = NULL;
@@ -127,17 +118,6 @@ static void exec_failed(void *arg, const struct hf_error *err)
 
 /* --- the whole output at once ----------------------------------------------------------------- */
 
-static void plain_started(void *arg)
-{
-    (void)arg;
-}
-
-static bool plain_ready(void *arg)
-{
-    (void)arg;
-    return true;
-}
-
 static void plain_bytes(void *arg, const struct slice *s)
 {
     struct cf_exec *e = arg;
@@ -182,7 +162,7 @@ static void plain_done(void *arg, const struct session_followed *f)
         code = CF_TIMEOUT_CODE;
     }
     (void)cf_text(e->call, "command", true, &command);
-    o = cf_reply(cf_call_cf(e->call));
+    o = dialect_reply_open(&cf_call_cf(e->call)->base);
     json_kbool(&o, "success", code == 0);
     json_kint(&o, "exitCode", code);
     write_kept(&o, "stdout", &e->out);
@@ -195,8 +175,6 @@ static void plain_done(void *arg, const struct session_followed *f)
 }
 
 static const struct cf_run_ops plain_ops = {
-    .started = plain_started,
-    .ready = plain_ready,
     .bytes = plain_bytes,
     .gap = plain_gap,
     .failed = exec_failed,

@@ -110,7 +110,7 @@ void cf_process_kill_all(struct cf_call *c)
     struct process *p = NULL;
 
     e->open = 1; /* so that it does not finish while it is being filled */
-    while ((p = engine_next(cf->engine, p)) != NULL) {
+    while ((p = engine_next(cf->base.engine, p)) != NULL) {
         struct process_view v;
 
         process_view(p, &v);

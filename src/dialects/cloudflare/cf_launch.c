@@ -63,17 +63,12 @@ static void launch_free(struct pending *p)
 
 static const struct pending_kind launch_kind = {.drain = NULL, .free = launch_free};
 
-static void ignore_end(void *arg, struct process *p, const struct survivors *s)
-{
-    (void)arg, (void)p, (void)s;
-}
-
 static void launch_over(struct cf_launch *l, struct process *p, const struct hf_error *err)
 {
     if (l->fn != NULL)
         l->fn(l->arg, p, err);
     else if (p != NULL && l->end)
-        process_terminate(p, -1, "detach", ignore_end, NULL);
+        process_terminate(p, -1, "detach", NULL, NULL);
     launch_free(&l->pending);
 }
 
@@ -191,7 +186,7 @@ static int plan_make(struct cf_launch_plan *p, const struct cf_launch *l, struct
     int rc;
 
     spec_init(&p->spec);
-    if (a->session != NULL && (s = session_find(l->cf->engine, a->session, err)) == NULL)
+    if (a->session != NULL && (s = session_find(l->cf->base.engine, a->session, err)) == NULL)
         return -1;
     rc = plan_env(p, l, s, err);
     if (rc < 0)
@@ -216,8 +211,9 @@ static int plan_make(struct cf_launch_plan *p, const struct cf_launch *l, struct
 /* No process has read the file. */
 static void drop_file(struct cf_launch *l)
 {
-    struct session *s =
-        l->request.session != NULL ? session_find(l->cf->engine, l->request.session, NULL) : NULL;
+    struct session *s = l->request.session != NULL
+                            ? session_find(l->cf->base.engine, l->request.session, NULL)
+                            : NULL;
     struct session_run_spec spec = {.source = SOURCE_SYSTEM, .grace_ms = -1};
     struct buf line = {0};
     struct session_run *run;
@@ -269,7 +265,7 @@ static int launch_spawn(struct cf_launch *l, struct hf_error *err)
     int rc = plan_make(&p, l, err);
 
     if (rc == 0)
-        rc = engine_spawn(l->cf->engine, &p.spec, launch_on_spawned, l, err);
+        rc = engine_spawn(l->cf->base.engine, &p.spec, launch_on_spawned, l, err);
     plan_fini(&p);
     return rc;
 }

@@ -11,7 +11,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "dialects/cloudflare/cf_call.h"
+#include "dialects/cloudflare/cf_call_own.h"
 #include "dialects/cloudflare/cf_wire.h"
 #include "transport/ws.h"
 
@@ -40,7 +40,7 @@ static void held_free(struct cf_mux_held *h)
 static void mux_end(struct cf_mux *m, enum cf_close_reason why)
 {
     while (!list_is_empty(&m->calls))
-        cf_call_cancel(cf_call_of(m->calls.next), why);
+        cf_call_cancel(list_entry(m->calls.next, struct cf_call, link), why);
     while (!list_is_empty(&m->held))
         held_free(list_entry(m->held.next, struct cf_mux_held, link));
     pending_fini(&m->pending);
@@ -79,13 +79,13 @@ void cf_mux_send(struct cf_mux *m, const struct buf *text)
 
 void cf_mux_add(struct cf_mux *m, struct cf_call *c)
 {
-    list_append(&m->calls, cf_call_link(c));
+    list_append(&m->calls, &c->link);
     m->count++;
 }
 
 void cf_mux_done(struct cf_mux *m, struct cf_call *c)
 {
-    list_remove(cf_call_link(c));
+    list_remove(&c->link);
     m->count--;
 }
 
@@ -107,13 +107,13 @@ static void mux_on_drain(void *arg)
         ws_resume(m->ws);
     }
     list_for_each (it, tmp, &m->calls)
-        cf_call_drained(cf_call_of(it));
+        cf_call_drained(list_entry(it, struct cf_call, link));
 }
 
 static void mux_error(struct cf_mux *m, const char *id, const char *code, const char *message,
                       int status)
 {
-    struct json_out o = cf_reply(m->cf);
+    struct json_out o = dialect_reply_open(&m->cf->base);
 
     json_kstr(&o, "type", "error");
     if (id != NULL)
@@ -131,9 +131,12 @@ static struct cf_call *mux_find(struct cf_mux *m, const char *id)
 {
     struct list *it, *tmp;
 
-    list_for_each (it, tmp, &m->calls)
-        if (strcmp(cf_call_id(cf_call_of(it)), id) == 0)
-            return cf_call_of(it);
+    list_for_each (it, tmp, &m->calls) {
+        struct cf_call *c = list_entry(it, struct cf_call, link);
+
+        if (strcmp(c->id, id) == 0)
+            return c;
+    }
     return NULL;
 }
 
@@ -200,7 +203,7 @@ void cf_mux(struct http_request *rq)
     m->cf = cf_of(rq);
     list_init(&m->calls);
     list_init(&m->held);
-    pending_init(&m->pending, &m->cf->pending, &mux_kind);
+    pending_init(&m->pending, &m->cf->base.pending, &mux_kind);
     m->ws = ws_accept(rq, NULL, &ws_ops, m);
     if (m->ws == NULL)
         mux_end(m, CF_FREED);

@@ -93,17 +93,6 @@ static void watching_on_exit(void *arg, struct process *p)
 
 /* --- the probe ------------------------------------------------------------------------------- */
 
-static void probe_started(void *arg)
-{
-    (void)arg;
-}
-
-static bool probe_ready(void *arg)
-{
-    (void)arg;
-    return true;
-}
-
 static void probe_bytes(void *arg, const struct slice *s)
 {
     struct cf_port_watch_watching *w = arg;
@@ -113,11 +102,6 @@ static void probe_bytes(void *arg, const struct slice *s)
         return;
     memcpy(w->reply + w->reply_len, s->bytes, n);
     w->reply_len += n;
-}
-
-static void probe_gap(void *arg, uint64_t from, uint64_t to)
-{
-    (void)arg, (void)from, (void)to;
 }
 
 static void probe_failed(void *arg, const struct hf_error *err)
@@ -149,10 +133,7 @@ static void probe_done(void *arg, const struct session_followed *f)
 }
 
 static const struct cf_run_ops probe_ops = {
-    .started = probe_started,
-    .ready = probe_ready,
     .bytes = probe_bytes,
-    .gap = probe_gap,
     .failed = probe_failed,
     .done = probe_done,
 };
@@ -248,7 +229,7 @@ void cf_port_watch(struct cf_call *c)
         watching_free(w);
         return;
     }
-    w->timer = timer_new(cf->loop, watching_probe, w);
+    w->timer = timer_new(cf->base.loop, watching_probe, w);
     w->exit.fn = watching_on_exit;
     w->exit.arg = w;
     w->port.process = w->process;
@@ -261,5 +242,5 @@ void cf_port_watch(struct cf_call *c)
     cf_event_send(c, &o);
     if (w->process != NULL)
         process_wait_exit(w->process, &w->exit);
-    engine_watch_port(cf->engine, &w->port);
+    engine_watch_port(cf->base.engine, &w->port);
 }

@@ -130,18 +130,6 @@ static void start_begin(struct cf_call *c, const struct cf_launch_request *a, bo
     cf_launch(cf_call_cf(c), a, start_done, s, &s->launch);
 }
 
-static bool decode_env(struct cf_call *c, const json_t *body, const json_t **out)
-{
-    const json_t *env = json_object_get(body, "env");
-
-    if (env == NULL || json_is_null(env) || json_is_object(env)) {
-        *out = json_is_object(env) ? env : NULL;
-        return true;
-    }
-    cf_fail(c, 400, "VALIDATION_FAILED", "env must be an object of strings");
-    return false;
-}
-
 static bool decode_tag(struct cf_call *c, const char *name, const char **out)
 {
     if (!cf_text(c, name, false, out))
@@ -154,13 +142,11 @@ static bool decode_tag(struct cf_call *c, const char *name, const char **out)
 
 void cf_process_start(struct cf_call *c)
 {
-    const json_t *body = cf_body(c);
     struct cf_launch_request a = {0};
 
-    if (body == NULL || !cf_text(c, "command", true, &a.command) ||
+    if (cf_body(c) == NULL || !cf_text(c, "command", true, &a.command) ||
         !decode_tag(c, "processId", &a.tag) || !cf_text(c, "cwd", false, &a.cwd) ||
-        !cf_int(c, "timeoutMs", 0, LIMIT_DURATION_MS, &a.timeout_ms) ||
-        !decode_env(c, body, &a.env))
+        !cf_int(c, "timeoutMs", 0, LIMIT_DURATION_MS, &a.timeout_ms) || !cf_env_object(c, &a.env))
         return;
     a.session = cf_session_id(c);
     if (strcmp(a.session, CF_NO_SESSION) == 0)
@@ -196,7 +182,7 @@ void cf_terminal_create(struct cf_call *c)
         !cf_int(c, "rows", 1, TERMINAL_SIZE_MAX, &a.rows) ||
         !cf_int(c, "bufferSize", LIMIT_JOURNAL_MIN_BYTES, LIMIT_JOURNAL_MAX_BYTES,
                 &a.history_bytes) ||
-        !decode_env(c, body, &a.env))
+        !cf_env_object(c, &a.env))
         return;
     if (json_object_get(body, "sessionId") != NULL)
         a.session = cf_session_id(c);
@@ -214,7 +200,7 @@ void cf_process_list(struct cf_call *c)
 
     json_key(&o, "processes");
     json_open(&o, '[');
-    while ((p = engine_next(cf->engine, p)) != NULL) {
+    while ((p = engine_next(cf->base.engine, p)) != NULL) {
         struct process_view v;
 
         process_view(p, &v);

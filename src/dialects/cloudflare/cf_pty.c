@@ -28,7 +28,7 @@ static void send_json(struct console *c, struct json_out *o)
 
 static struct json_out message(struct console *c, const char *type)
 {
-    struct json_out o = cf_reply(console_user(c));
+    struct json_out o = dialect_reply_open(console_user(c));
 
     json_kstr(&o, "type", type);
     return o;
@@ -139,7 +139,7 @@ void cf_pty_attach(struct http_request *rq, struct process *p, bool fresh)
                    .only_stream = -1},
         .ops = fresh ? &fresh_ops : &snapshot_ops,
         .user = cf,
-        .pending = &cf->pending,
+        .pending = &cf->base.pending,
     };
     struct hf_error err;
 
@@ -147,40 +147,12 @@ void cf_pty_attach(struct http_request *rq, struct process *p, bool fresh)
         cf_refuse_socket(rq, 1011, err.detail);
 }
 
-static size_t refused_binary(void *arg, const void *bytes, size_t len, bool last)
-{
-    (void)arg, (void)bytes, (void)last;
-    return len;
-}
-
-static void refused_text(void *arg, const char *text, size_t len)
-{
-    (void)arg, (void)text, (void)len;
-}
-
-static void refused_nothing(void *arg)
-{
-    (void)arg;
-}
-
-static void refused_closed(void *arg, int code)
-{
-    (void)arg, (void)code;
-}
-
-static const struct ws_ops refused_ops = {
-    .on_text = refused_text,
-    .on_binary = refused_binary,
-    .on_drain = refused_nothing,
-    .on_closed = refused_closed,
-};
-
 #define CLOSE_REASON_BYTES 123 /* of a close frame's reason */
 
 void cf_refuse_socket(struct http_request *rq, int code, const char *text)
 {
-    struct json_out o = cf_reply(cf_of(rq));
-    struct ws *ws = ws_accept(rq, NULL, &refused_ops, NULL);
+    struct json_out o = dialect_reply_open(dialect_base_of(rq));
+    struct ws *ws = console_refuse(rq);
     char reason[CLOSE_REASON_BYTES + 1];
 
     if (ws == NULL)

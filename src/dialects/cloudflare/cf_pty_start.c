@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "dialects/cloudflare/cf_pty.h"
+#include "dialects/common/call.h"
 
 /* --- the terminal of a session ---------------------------------------------------------------- */
 
@@ -24,34 +25,21 @@ struct cf_pty_start {
 };
 
 struct waiter {
-    struct pending pending; /* in cf.pending */
+    struct call call;
     struct list link;
-    struct http_request *rq;
 };
 
-static void waiter_free(struct pending *p)
+static void waiter_release(struct call *c)
 {
-    struct waiter *w = list_entry(p, struct waiter, pending);
-
-    list_remove(&w->link);
-    pending_fini(p);
-    free(w);
+    list_remove(&((struct waiter *)c)->link);
 }
 
-static void waiter_drain(struct pending *p)
+static void waiter_drain(struct call *c)
 {
-    struct http_request *rq = list_entry(p, struct waiter, pending)->rq;
-
-    waiter_free(p);
-    cf_refuse_text(rq, 503, "the daemon is shutting down; reconnect");
+    cf_refuse_text(call_end(c), 503, "the daemon is shutting down; reconnect");
 }
 
-static const struct pending_kind waiter_kind = {.drain = waiter_drain, .free = waiter_free};
-
-static void waiter_on_disconnect(void *user)
-{
-    waiter_free(&((struct waiter *)user)->pending);
-}
+static const struct call_kind waiter_kind = {.release = waiter_release, .drain = waiter_drain};
 
 static void start_free(struct pending *p)
 {
@@ -67,11 +55,6 @@ static void start_free(struct pending *p)
 
 static const struct pending_kind start_kind = {.drain = NULL, .free = start_free};
 
-static void ignore_end(void *arg, struct process *p, const struct survivors *v)
-{
-    (void)arg, (void)p, (void)v;
-}
-
 static void start_done(void *arg, struct process *p, const struct hf_error *err)
 {
     struct cf_pty_start *s = arg;
@@ -79,13 +62,11 @@ static void start_done(void *arg, struct process *p, const struct hf_error *err)
 
     /* No client could ever reach it. */
     if (p != NULL && alone && list_is_empty(&s->waiting))
-        process_terminate(p, -1, "detach", ignore_end, NULL);
+        process_terminate(p, -1, "detach", NULL, NULL);
     while (!list_is_empty(&s->waiting)) {
         struct waiter *w = list_entry(s->waiting.next, struct waiter, link);
-        struct http_request *rq = w->rq;
+        struct http_request *rq = call_end(&w->call);
 
-        http_set_user(rq, NULL, NULL);
-        waiter_free(&w->pending);
         if (p != NULL)
             cf_pty_attach(rq, p, alone);
         else
@@ -96,12 +77,9 @@ static void start_done(void *arg, struct process *p, const struct hf_error *err)
 
 static void start_wait(struct cf_pty_start *s, struct http_request *rq)
 {
-    struct waiter *w = hf_xalloc(sizeof *w);
+    struct waiter *w = call_begin(rq, &waiter_kind, sizeof *w);
 
-    w->rq = rq;
     list_append(&s->waiting, &w->link);
-    pending_init(&w->pending, &s->cf->pending, &waiter_kind);
-    http_set_user(rq, w, waiter_on_disconnect);
 }
 
 static void start_begin(struct http_request *rq, const char *session, struct cf_launch_request *a)
@@ -142,7 +120,7 @@ static struct process *session_terminal(struct cf *cf, const char *session)
 {
     struct process *p = NULL;
 
-    while ((p = engine_next(cf->engine, p)) != NULL) {
+    while ((p = engine_next(cf->base.engine, p)) != NULL) {
         struct process_view v;
 
         process_view(p, &v);
@@ -195,7 +173,7 @@ void cf_pty(struct http_request *rq)
         cf_refuse_text(rq, 400, "sessionId query parameter required");
         return;
     }
-    p = engine_find(cf_of(rq)->engine, id, NULL);
+    p = engine_find(cf_of(rq)->base.engine, id, NULL);
     if (p == NULL) {
         cf_pty_session(rq, id);
         return;

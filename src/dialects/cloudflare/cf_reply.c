@@ -17,7 +17,7 @@ void cf_wait(struct cf_call *c, const struct cf_wait_ops *ops, void *arg)
 
 struct json_out cf_ok(struct cf_call *c)
 {
-    struct json_out o = cf_reply(c->cf);
+    struct json_out o = dialect_reply_open(&c->cf->base);
 
     json_kbool(&o, "success", true);
     return o;
@@ -70,7 +70,7 @@ void cf_send(struct cf_call *c, int status, struct json_out *o)
 void cf_fail_about(struct cf_call *c, int status, const char *code, const char *message,
                    const char *key, const char *value)
 {
-    struct json_out o = cf_reply(c->cf);
+    struct json_out o = dialect_reply_open(&c->cf->base);
 
     json_kstr(&o, "code", code);
     json_kstr(&o, "message", message);
@@ -152,7 +152,7 @@ void cf_stream_begin(struct cf_call *c)
 {
     if (c->mux != NULL) {
         c->streams = true;
-        c->keepalive = timer_new(c->cf->loop, mux_on_keepalive, c);
+        c->keepalive = timer_new(c->cf->base.loop, mux_on_keepalive, c);
         timer_start(c->keepalive, SSE_KEEPALIVE_MS);
     } else {
         http_add_header(c->rq, "Cache-Control", "no-cache");
@@ -170,7 +170,7 @@ bool cf_stream_ready(const struct cf_call *c)
 
 struct json_out cf_event(struct cf_call *c, const char *type)
 {
-    struct json_out o = cf_reply(c->cf);
+    struct json_out o = dialect_reply_open(&c->cf->base);
 
     json_kstr(&o, "type", type);
     return o;

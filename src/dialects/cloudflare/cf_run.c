@@ -47,14 +47,15 @@ static void run_started(void *arg, const struct session_begin *b)
     struct cf_run *r = arg;
 
     (void)b;
-    r->ops->started(r->arg);
+    if (r->ops->started != NULL)
+        r->ops->started(r->arg);
 }
 
 static bool run_ready(void *arg)
 {
     struct cf_run *r = arg;
 
-    return r->ops->ready(r->arg);
+    return r->ops->ready == NULL || r->ops->ready(r->arg);
 }
 
 static void run_bytes(void *arg, const struct slice *s)
@@ -68,7 +69,8 @@ static void run_gap(void *arg, uint64_t from, uint64_t to)
 {
     struct cf_run *r = arg;
 
-    r->ops->gap(r->arg, from, to);
+    if (r->ops->gap != NULL)
+        r->ops->gap(r->arg, from, to);
 }
 
 /* --- in a session ---------------------------------------------------------------------------- */
@@ -107,7 +109,7 @@ static void run_on_session(void *arg, struct session *s, const struct hf_error *
     }
     if (spec.timeout_ms == 0)
         spec.timeout_ms = cf_session_timeout(s);
-    if (session_follow_start(r->cf->engine, s, &spec, &follow_ops, r, &r->follow, &why) < 0)
+    if (session_follow_start(r->cf->base.engine, s, &spec, &follow_ops, r, &r->follow, &why) < 0)
         run_failed(r, &why);
 }
 
@@ -163,11 +165,6 @@ static const struct viewer_ops viewer_ops = {
     .exited = run_exited,
 };
 
-static void ignore_end(void *arg, struct process *p, const struct survivors *s)
-{
-    (void)arg, (void)p, (void)s;
-}
-
 static void run_on_launched(void *arg, struct process *p, const struct hf_error *err)
 {
     const struct viewer_options o = viewer_own_client(0);
@@ -181,11 +178,11 @@ static void run_on_launched(void *arg, struct process *p, const struct hf_error 
     }
     r->process = process_ref(p);
     if (viewer_attach(p, &o, &viewer_ops, r, &r->viewer, &why) < 0) {
-        process_terminate(p, -1, "api", ignore_end, NULL);
+        process_terminate(p, -1, "api", NULL, NULL);
         run_failed(r, &why);
         return;
     }
-    r->ops->started(r->arg);
+    run_started(r, NULL);
 }
 
 static void run_as_process(struct cf_run *r, const struct cf_run_request *a)
@@ -238,6 +235,6 @@ void cf_run_leave(struct cf_run *r, bool end)
     if (r->follow != NULL)
         session_follow_leave(r->follow, end);
     if (r->process != NULL && end)
-        process_terminate(r->process, -1, "detach", ignore_end, NULL);
+        process_terminate(r->process, -1, "detach", NULL, NULL);
     run_free(r);
 }

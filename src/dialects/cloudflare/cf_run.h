@@ -22,7 +22,7 @@ struct cf_run_request {
     bool helper;        /* visible to the owner only (spec.h) */
 };
 
-/* As in session_follow.h. */
+/* As in session_follow.h. `started`, `ready` [always] and `gap` [ignored] may be NULL. */
 struct cf_run_ops {
     void (*started)(void *arg); /* once, before anything else but `failed` */
     bool (*ready)(void *arg);

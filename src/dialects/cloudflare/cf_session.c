@@ -74,7 +74,7 @@ bool cf_is_shell(struct cf *cf, struct process *p)
     process_view(p, &v);
     if (v.session_id == NULL || v.source != SOURCE_SYSTEM)
         return false;
-    s = session_find(cf->engine, v.session_id, NULL);
+    s = session_find(cf->base.engine, v.session_id, NULL);
     return s != NULL && !session_has_process(s, p);
 }
 
@@ -130,7 +130,8 @@ static void making_on_done(void *arg, struct session *s, const struct hf_error *
 
     if (s == NULL && m->cwd == NULL && !m->nowhere && strcmp(err->path, CF_WORKSPACE) == 0) {
         m->nowhere = true;
-        loop_defer(m->cf->loop, &m->again); /* the first must have ended before the second starts */
+        loop_defer(m->cf->base.loop,
+                   &m->again); /* the first must have ended before the second starts */
         return;
     }
     making_over(m, s, err);
@@ -154,7 +155,7 @@ static int making_begin(struct cf_session_creation *m, struct hf_error *err)
             env_default(env, &count, TIMEOUT_VARIABLE, timeout);
         spec.env = env;
         spec.env_count = count;
-        rc = session_create(m->cf->engine, &spec, making_on_done, m, err);
+        rc = session_create(m->cf->base.engine, &spec, making_on_done, m, err);
     }
     free(env);
     return rc;
@@ -201,7 +202,7 @@ void cf_session_make(struct cf *cf, const struct cf_session_request *request, st
 void cf_session_want(struct cf *cf, const char *id, struct cf_want *w)
 {
     const struct cf_session_request request = {.id = id};
-    struct session *s = session_find(cf->engine, id, NULL);
+    struct session *s = session_find(cf->base.engine, id, NULL);
     struct cf_session_creation *m = making_find(cf, id);
 
     list_init(&w->link);
@@ -282,24 +283,15 @@ static void creation_on_deleted(void *arg, const struct survivors *v, size_t end
 
     (void)v, (void)ended;
     n->dead = NULL;
-    loop_defer(cf_call_cf(n->call)->loop, &n->next);
+    loop_defer(cf_call_cf(n->call)->base.loop, &n->next);
 }
 
 static bool creation_decode(struct cf_call *c, struct cf_session_request *request)
 {
-    const json_t *body = cf_body(c);
-
-    if (body == NULL || !cf_text(c, "id", false, &request->id) ||
-        !cf_text(c, "cwd", false, &request->cwd) ||
-        !cf_int(c, "commandTimeoutMs", 0, LIMIT_DURATION_MS, &request->timeout_ms))
-        return false;
-    request->env = json_object_get(body, "env");
-    if (json_is_null(request->env))
-        request->env = NULL;
-    if (request->env == NULL || json_is_object(request->env))
-        return true;
-    cf_fail(c, 400, "VALIDATION_FAILED", "env must be an object of strings");
-    return false;
+    return cf_body(c) != NULL && cf_text(c, "id", false, &request->id) &&
+           cf_text(c, "cwd", false, &request->cwd) &&
+           cf_int(c, "commandTimeoutMs", 0, LIMIT_DURATION_MS, &request->timeout_ms) &&
+           cf_env_object(c, &request->env);
 }
 
 /* A session whose shell has ended does not count as alive: create it again. */
@@ -318,7 +310,7 @@ void cf_session_create(struct cf_call *c)
     n->next = (struct task){.fn = creation_make, .arg = n};
     list_init(&n->want.link);
     cf_wait(c, &creation_ops, n);
-    old = request.id != NULL ? session_find(cf_call_cf(c)->engine, request.id, NULL) : NULL;
+    old = request.id != NULL ? session_find(cf_call_cf(c)->base.engine, request.id, NULL) : NULL;
     if (old != NULL && session_shell(old) != NULL && !process_is_running(session_shell(old))) {
         n->dead = old;
         session_delete(old, 0, creation_on_deleted, n);
@@ -336,7 +328,7 @@ void cf_session_list(struct cf_call *c)
 
     json_key(&o, "data");
     json_open(&o, '[');
-    while ((s = session_next(cf_call_cf(c)->engine, s)) != NULL)
+    while ((s = session_next(cf_call_cf(c)->base.engine, s)) != NULL)
         json_str(&o, session_id(s));
     json_close(&o, ']');
     cf_send(c, 200, &o);
@@ -385,7 +377,7 @@ void cf_session_delete(struct cf_call *c)
 
     if (cf_body(c) == NULL || !cf_text(c, "sessionId", true, &id))
         return;
-    s = session_find(cf_call_cf(c)->engine, id, NULL);
+    s = session_find(cf_call_cf(c)->base.engine, id, NULL);
     if (s == NULL) {
         snprintf(text, sizeof text, "Session '%.100s' not found", id);
         cf_fail(c, 500, "INTERNAL_ERROR", text);

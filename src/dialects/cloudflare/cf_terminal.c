@@ -35,7 +35,7 @@ struct cf_terminal {
 static struct json_out message(struct console *c, const char *type)
 {
     const struct cf_terminal *t = console_user(c);
-    struct json_out o = cf_reply(t->cf);
+    struct json_out o = dialect_reply_open(&t->cf->base);
 
     json_kstr(&o, "type", type);
     return o;
@@ -138,16 +138,6 @@ static void terminal_refused(struct console *c, const struct hf_error *err)
     send_error(c, err->detail);
 }
 
-static void ignore_signal(void *arg, int rc, const struct hf_error *err)
-{
-    (void)arg, (void)rc, (void)err;
-}
-
-static void ignore_end(void *arg, struct process *p, const struct survivors *s)
-{
-    (void)arg, (void)p, (void)s;
-}
-
 static void terminal_resize(struct console *c, int64_t cols, int64_t rows)
 {
     struct hf_error err;
@@ -162,7 +152,7 @@ static void terminal_interrupt(struct console *c)
     struct hf_error err;
 
     if (check_signal_role(SIGINT, ws_role(console_ws(c)), &err) < 0 ||
-        process_signal(console_process(c), SIGINT, TARGET_TREE, ignore_signal, NULL, &err) < 0)
+        process_signal(console_process(c), SIGINT, TARGET_TREE, NULL, NULL, &err) < 0)
         send_error(c, err.detail);
 }
 
@@ -171,7 +161,7 @@ static void terminal_terminate(struct console *c)
     if (ws_role(console_ws(c)) < ROLE_OWN)
         send_error(c, "this token may not end the terminal");
     else
-        process_terminate(console_process(c), TERMINATE_GRACE_MS, "api", ignore_end, NULL);
+        process_terminate(console_process(c), TERMINATE_GRACE_MS, "api", NULL, NULL);
 }
 
 static void terminal_text(struct console *c, const char *text, size_t len)
@@ -239,7 +229,7 @@ static void terminal_open(struct http_request *rq, struct process *p, const char
         .viewer = {.terminal = true, .only_stream = -1},
         .ops = &ops,
         .user = t,
-        .pending = &cf_of(rq)->pending,
+        .pending = &cf_of(rq)->base.pending,
     };
     struct console *c = NULL;
     struct hf_error err;

@@ -399,3 +399,38 @@ bool console_is_closing(const struct console *c)
 {
     return c->closing;
 }
+
+/* --- refusals -------------------------------------------------------------------------------- */
+
+static void refused_on_text(void *arg, const char *text, size_t len)
+{
+    (void)arg, (void)text, (void)len;
+}
+
+static size_t refused_on_binary(void *arg, const void *bytes, size_t len, bool last)
+{
+    (void)arg, (void)bytes, (void)last;
+    return len;
+}
+
+static void refused_on_drain(void *arg)
+{
+    (void)arg;
+}
+
+static void refused_on_closed(void *arg, int code)
+{
+    (void)arg, (void)code;
+}
+
+struct ws *console_refuse(struct http_request *rq)
+{
+    static const struct ws_ops ops = {
+        .on_text = refused_on_text,
+        .on_binary = refused_on_binary,
+        .on_drain = refused_on_drain,
+        .on_closed = refused_on_closed,
+    };
+
+    return ws_accept(rq, NULL, &ops, NULL);
+}

@@ -76,6 +76,9 @@ struct console *console_open(struct http_request *rq, const struct console_open 
 int console_begin(struct console *c, struct process *p, const struct viewer_options *viewer,
                   struct hf_error *err);
 
+/* Accepts a WebSocket only to send why it is refused; its messages are ignored. NULL: replied. */
+struct ws *console_refuse(struct http_request *rq);
+
 void *console_user(const struct console *c);
 struct process *console_process(const struct console *c); /* NULL: not yet */
 struct viewer *console_viewer(const struct console *c);   /* NULL once it is closing, or not yet */

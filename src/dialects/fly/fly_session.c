@@ -293,35 +293,6 @@ void fly_sprite_attach(struct http_request *rq)
 
 /* --- a new session --------------------------------------------------------------------------- */
 
-/* Further messages from the client do not matter. */
-static void refusal_on_text(void *arg, const char *text, size_t len)
-{
-    (void)arg, (void)text, (void)len;
-}
-
-static size_t refusal_on_binary(void *arg, const void *bytes, size_t len, bool last)
-{
-    (void)arg, (void)bytes, (void)last;
-    return len;
-}
-
-static void refusal_on_drain(void *arg)
-{
-    (void)arg;
-}
-
-static void refusal_on_closed(void *arg, int code)
-{
-    (void)arg, (void)code;
-}
-
-static const struct ws_ops refusal_ops = {
-    .on_text = refusal_on_text,
-    .on_binary = refusal_on_binary,
-    .on_drain = refusal_on_drain,
-    .on_closed = refusal_on_closed,
-};
-
 /* Clients do not show the status of a refused upgrade, so report it as a shell would. */
 static void report_unstarted(struct http_request *rq, const struct hf_error *err)
 {
@@ -329,7 +300,7 @@ static void report_unstarted(struct http_request *rq, const struct hf_error *err
     bool tty = requested != NULL && fly_is_true(requested);
     struct fly *f = fly_of(rq);
     int code = fly_exit_of(err);
-    struct ws *ws = ws_accept(rq, NULL, &refusal_ops, NULL);
+    struct ws *ws = console_refuse(rq);
     struct buf reason = {0};
 
     if (ws == NULL)
